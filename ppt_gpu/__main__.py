@@ -1,0 +1,3 @@
+from ppt_gpu.cli import main
+
+raise SystemExit(main())

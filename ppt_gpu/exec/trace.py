@@ -1,0 +1,62 @@
+"""What a functional run leaves behind: each warp's instruction stream and its memory addresses, in flat arrays.
+
+Independent of any GPU: instructions are PTX indices of the kernel, addresses are raw. Warps that ran the same
+instructions in the same order share one path, and accesses whose 32 lanes lie at the same distances share one pattern.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Range:
+    """A buffer in device memory."""
+
+    name: str
+    start: int
+    bytes: int
+    copied: bool  # the host copied it just before the launch
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A run of `blocks` of one launch. Warps are ordered by (position in `blocks`, warp in block).
+
+    E dynamic instructions over all paths, P paths, W warps, A accesses, N patterns, I static instructions.
+    """
+
+    blocks: NDArray[np.int64]  # [B] linear block ids that ran, in the order asked for
+    path_start: NDArray[np.int64]  # [P+1]
+    path_pc: NDArray[np.int32]  # [E] instruction index; a warp's serialised stream, divergent paths one after another
+    warp_path: NDArray[np.int32]  # [W]
+    warp_block: NDArray[np.int32]  # [W] position in `blocks`
+    warp_threads: NDArray[np.int64]  # [W] thread instructions; lanes whose guard is false do not count
+    access_start: NDArray[np.int64]  # [W+1] per warp into the two below; one access per executed memory instruction,
+    # in stream order (ld, st, atom, red of global, shared, local, generic; const and param are not recorded).
+    # A memory instruction none of whose lanes was active has an access too: its pattern has mask 0.
+    access_base: NDArray[np.uint64]  # [A] address of the lowest active lane; generic addresses are resolved
+    access_pattern: NDArray[np.int32]  # [A]
+    access_space: NDArray[np.uint8]  # [A] index into ppt_gpu.spec.gpu.MEMORY_SPACES, resolved for generic accesses
+    pattern_offset: NDArray[np.int64]  # [N, 32] bytes from the base address, 0 in inactive lanes
+    pattern_mask: NDArray[np.uint32]  # [N] active lanes
+    pc_executed: NDArray[np.int64]  # [I] warp executions of each static instruction, all warps
+    pc_threads: NDArray[np.int64]  # [I] thread executions
+    ranges: tuple[Range, ...]  # global buffers
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def warps(self) -> int:
+        return len(self.warp_path)
+
+    @property
+    def thread_instructions(self) -> int:
+        return int(self.warp_threads.sum())
+
+    @property
+    def warp_instructions(self) -> int:
+        lengths = np.diff(self.path_start)
+        return int(lengths[self.warp_path].sum())

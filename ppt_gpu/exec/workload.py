@@ -1,0 +1,75 @@
+"""A workload: which kernels run, with which grid, arguments and data. Read from TOML or built from the command line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+Dim3 = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """A device buffer. `init`: "zeros", "iota", "random" (uniform; ints over the range), "npy:FILE", or "const:VALUE"."""
+
+    name: str
+    type: str  # PTX element type, "f32"
+    count: int
+    init: str = "zeros"
+    seed: int = 0
+    copied: bool = False  # the host copied it just before the launch, which warms the L2
+    low: float = 0.0  # range of "random"
+    high: float = 1.0
+
+
+@dataclass(frozen=True)
+class Argument:
+    """A kernel argument: a scalar (type, value), or a pointer to `buffer` (plus `offset` bytes)."""
+
+    type: str
+    value: int | float = 0
+    buffer: str = ""
+    offset: int = 0
+
+
+@dataclass(frozen=True)
+class Launch:
+    kernel: str  # entry name
+    grid: Dim3
+    block: Dim3
+    arguments: tuple[Argument, ...]
+    dynamic_shared: int = 0  # B
+    registers: int | None = None  # per thread, from ptxas; None: estimated
+    repeat: int = 1
+
+    @property
+    def blocks(self) -> int:
+        return self.grid[0] * self.grid[1] * self.grid[2]
+
+    @property
+    def threads_per_block(self) -> int:
+        return self.block[0] * self.block[1] * self.block[2]
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A host copy before ("in") or after ("out") the launches."""
+
+    bytes: int
+    direction: str  # "in" or "out"
+    pinned: bool = True
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Launches that share buffers, run in order. `ptx` is the text of the module, or `tasklist` a task-list file."""
+
+    name: str
+    path: str  # where it was read from, for messages
+    ptx_path: str
+    launches: tuple[Launch, ...]
+    buffers: tuple[Buffer, ...] = ()
+    copies: tuple[Copy, ...] = ()
+    symbols: tuple[Buffer, ...] = ()  # content of module variables, by name
+    tasklist_path: str = ""
+    line: dict[str, int] = field(default_factory=dict)  # dotted key -> line, for messages

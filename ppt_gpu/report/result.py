@@ -1,0 +1,74 @@
+"""The result of a prediction: metrics as data, and what they rest on. Reports are pure functions of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One number that leaves the program. Definition and source come from the registry (ppt_gpu.report.metrics)."""
+
+    tag: str  # "kernel.time"
+    name: str  # "Run time"
+    unit: str  # "s"
+    value: float | int | str
+    definition: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A lower bound on the kernel's time from one resource. `share` = bound / predicted cycles."""
+
+    resource: str  # "DRAM bandwidth"
+    cycles: float
+    equation: str
+    terms: str  # the equation with its numbers
+
+
+@dataclass(frozen=True)
+class HotLine:
+    line: int
+    text: str
+    issued: int  # warp instructions
+    warp_cycles: int
+    reason: str  # its main stall reason
+
+
+@dataclass(frozen=True)
+class LaunchResult:
+    """One launch."""
+
+    kernel: str
+    level: str
+    metrics: tuple[Metric, ...]
+    bounds: tuple[Bound, ...]
+    stalls: tuple[tuple[str, float], ...]  # reason, share; sums to 1
+    hot: tuple[HotLine, ...]
+    assumptions: tuple[str, ...]  # how the number was made
+    warnings: tuple[str, ...] = ()
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    def value(self, tag: str) -> float | int | str:
+        """The value of metric `tag`. KeyError when this result has none."""
+        for metric in self.metrics:
+            if metric.tag == tag:
+                return metric.value
+        raise KeyError(tag)
+
+
+@dataclass(frozen=True)
+class Result:
+    """A whole workload on one GPU."""
+
+    workload: str
+    gpu: str
+    level: str
+    time: float  # s, launches with overheads, repeats and host copies
+    launches: tuple[LaunchResult, ...]
+    copies: tuple[tuple[str, float], ...] = ()  # name, s
+    schema: int = SCHEMA

@@ -1,0 +1,201 @@
+"""The description of a GPU: immutable, in base units, the one thing every stage reads.
+
+Built from `hardware/gpus/*.toml` by `ppt_gpu.spec.load_gpu`; the TOML keys are the field names below.
+Cycles are SM clock cycles. "Load-to-use" latency: from issue of a load to issue of a dependent instruction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+#: Task classes: what a machine operation is, independent of the GPU. Operation names are "class" or "class.variant"
+#: ("fp32.fma", "int32.mul", "load.global"); an ISA that does not list a variant uses the entry of its class.
+COMPUTE_CLASSES = ("fp32", "fp64", "fp16", "int32", "sfu", "tensor", "branch", "barrier", "shuffle", "fence")
+MEMORY_ACCESSES = ("load", "store", "atomic")
+MEMORY_SPACES = ("global", "shared", "local", "constant")
+MEMORY_CLASSES = tuple(f"{access}.{space}" for access in MEMORY_ACCESSES for space in MEMORY_SPACES)
+TASK_CLASSES = COMPUTE_CLASSES + MEMORY_CLASSES
+
+
+@dataclass(frozen=True)
+class Pipe:
+    """One kind of execution unit. `units` of them stand in each scheduler (sub-core) or in the whole SM."""
+
+    name: str
+    lanes: int  # lanes per SM, all units together
+    scope: str  # "scheduler" or "sm"
+    units: int  # independent units in one scope; each accepts a warp instruction every `ii` cycles
+    ii: int  # initiation interval of a full-rate warp instruction, cycles
+
+
+@dataclass(frozen=True)
+class Op:
+    """Timing of a machine operation. For memory operations `latency` is unused: the memory system decides."""
+
+    name: str
+    pipe: str
+    latency: int  # cycles from issue to the issue of a dependent operation
+    ii: int  # cycles the pipe's unit is busy
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class Isa:
+    """How PTX becomes timed machine operations on one compute capability."""
+
+    name: str  # "sm_35"
+    ops: Mapping[str, Op]
+    #: PTX opcode ("div.rn.f32") or its leading part ("div.rn", "cvta") -> machine operation names; () is free.
+    expand: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def op(self, name: str) -> Op:
+        """The timing of `name`, or of its longest listed prefix ("int32.mul" -> "int32"). KeyError if none."""
+        while name not in self.ops:
+            head, dot, _ = name.rpartition(".")
+            if not dot:
+                raise KeyError(name)
+            name = head
+        return self.ops[name]
+
+    def expansion(self, opcode: str) -> tuple[str, ...] | None:
+        """Machine operation names for a PTX opcode, by longest dotted prefix; None: one operation, its own."""
+        while opcode not in self.expand:
+            opcode, dot, _ = opcode.rpartition(".")
+            if not dot:
+                return None
+        return self.expand[opcode]
+
+
+@dataclass(frozen=True)
+class Sm:
+    """One streaming multiprocessor, and how many there are. TOML table [sm]."""
+
+    count: int
+    clock: float  # Hz
+    schedulers: int
+    issue_width: int  # instructions of one warp a scheduler may issue in a cycle: 2 = dual issue
+    policy: str  # "lrr", "gto", "gto_launch" or "two_level"
+    max_warps: int
+    max_blocks: int
+    max_threads_per_block: int
+    registers: int  # 32-bit registers
+    register_unit: int  # allocation granularity, registers
+    register_granularity: str  # "warp" or "block"
+    max_registers_per_thread: int
+    warp_granularity: int  # warps are allocated in multiples of this (sub-partitions)
+    active_warps: int = 8  # size of the active set of the two_level policy, per scheduler
+    warp_size: int = 32
+
+
+@dataclass(frozen=True)
+class SharedMemory:
+    """TOML table [shared]."""
+
+    size: int  # B per SM
+    per_block: int  # B, largest a block may use (opt-in limit)
+    unit: int  # B, allocation granularity
+    reserved: int  # B added to every block
+    banks: int
+    bank_width: int  # B
+    latency: int  # cycles, load-to-use without conflicts
+    carveouts: tuple[int, ...] = ()  # B, selectable shared sizes of a unified L1; () = fixed
+
+
+@dataclass(frozen=True)
+class Cache:
+    """A cache level. TOML tables [l1] (per SM) and [l2] (whole chip)."""
+
+    size: int  # B; 0 = absent
+    line: int  # B
+    sector: int  # B; equal to `line` when not sectored
+    ways: int
+    latency: int  # cycles, load-to-use of a hit
+    bandwidth: float  # B per SM cycle: [l1] of one SM, [l2] of the whole chip
+    mshrs: int  # outstanding lines (per SM for [l1], whole chip for [l2])
+    mshr_merges: int  # requests merged in one MSHR, the first included
+    write: str  # "write-back", "write-through" or "write-evict"
+    write_allocate: bool
+    replacement: str  # "lru" or "fifo"
+    index: str  # "linear" or "hash"
+    caches_global: bool = True  # [l1]: do global loads use it
+    unified: int = 0  # [l1] B shared with shared memory: size = unified - carve-out; 0 = separate
+
+
+@dataclass(frozen=True)
+class Dram:
+    """TOML table [dram]."""
+
+    size: int  # B
+    bandwidth: float  # B/s, peak
+    efficiency: float  # share of the peak that streaming reads reach
+    latency: int  # cycles, load-to-use of an unloaded L2 miss
+    row_miss_penalty: float = 0.0  # cycles
+
+
+@dataclass(frozen=True)
+class Interconnect:
+    """SM to L2 and back. TOML table [interconnect]."""
+
+    bandwidth: float  # B per SM cycle that one SM can receive; requests and write data use the same width outward
+
+
+@dataclass(frozen=True)
+class MemoryPipe:
+    """The SM's load/store front end. TOML table [memory]."""
+
+    coalescing: str  # "half_warp_1.0", "half_warp_1.2", "line" or "sector"; see ppt_gpu.sm.coalesce
+    queue: int  # memory instructions waiting in the load/store unit
+    transactions_per_cycle: float  # L1 tag look-ups (lines or sectors as coalesced) a cycle
+    constant_latency: int  # cycles, constant-cache hit
+    constant_hit_rate: float = 1.0
+    atomics_per_cycle: float = 1.0  # same-address atomic operations a cycle at the L2
+
+
+@dataclass(frozen=True)
+class Host:
+    """What the host side adds. TOML table [host]."""
+
+    launch_overhead: float  # s
+    block_launch: int  # cycles to start a block on a free slot
+    link_bandwidth: float  # B/s pinned, each direction
+    pageable_bandwidth: float  # B/s
+    copy_latency: float  # s
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a number comes from."""
+
+    path: str  # dotted TOML path, "sm.clock"
+    text: str  # value as written
+    source: str  # "" when the file gives none
+    file: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """A GPU. `pipes` and `isa` already include every override of the GPU's own file."""
+
+    name: str
+    chip: str
+    compute_capability: tuple[int, int]
+    sm: Sm
+    pipes: Mapping[str, Pipe]
+    isa: Isa
+    shared: SharedMemory
+    l1: Cache
+    l2: Cache
+    dram: Dram
+    interconnect: Interconnect
+    memory: MemoryPipe
+    host: Host
+    perfect_memory: bool = False  # every L1 miss returns at once (a mode of validation)
+    notes: str = ""
+    sources: Mapping[str, Source] = field(default_factory=dict)
+
+    @property
+    def dram_bytes_per_cycle(self) -> float:
+        """Peak DRAM bandwidth of the chip in bytes per SM cycle."""
+        return self.dram.bandwidth / self.sm.clock

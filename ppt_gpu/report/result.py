@@ -72,3 +72,8 @@ class Result:
     launches: tuple[LaunchResult, ...]
     copies: tuple[tuple[str, float], ...] = ()  # name, s
     schema: int = SCHEMA
+
+    @property
+    def main(self) -> LaunchResult:
+        """The launch that takes longest, the first of equals."""
+        return max(self.launches, key=lambda launch: float(launch.value("kernel.time")))

@@ -1,0 +1,205 @@
+"""The terminal report: time first and what limits it, then the evidence, last how the number was made."""
+
+from __future__ import annotations
+
+from io import StringIO
+
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from ppt_gpu.report.result import LaunchResult, Result
+from ppt_gpu.units import format_bytes, format_count, format_frequency, format_rate, format_time
+
+BAR = 20
+
+
+def render(result: Result, *, width: int = 110, color: bool = False) -> str:
+    """The report as text, `width` columns wide, with ANSI colours if `color`."""
+    stream = StringIO()
+    console = Console(
+        file=stream, width=width, force_terminal=color, no_color=not color, highlight=False, legacy_windows=False
+    )
+    console.print(report(result))
+    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
+
+
+def report(result: Result) -> Group:
+    """All sections as rich renderables."""
+    parts: list[RenderableType] = [_headline(result)]
+    if len(result.launches) > 1 or result.copies:
+        parts += [_title("Application"), _application(result)]
+    for number, launch in enumerate(result.launches, 1):
+        if len(result.launches) > 1:
+            parts.append(_title(f"Launch {number}: {launch.kernel}"))
+        parts += _launch(launch)
+    return Group(*parts)
+
+
+def _title(text: str) -> Text:
+    return Text(f"\n{text}", style="bold")
+
+
+def _indent(item: RenderableType) -> Padding:
+    return Padding(item, (0, 0, 0, 2))
+
+
+def _table(*columns: tuple[str, str], header: bool = True) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), show_header=header, header_style="dim", pad_edge=False)
+    for name, justify in columns:
+        table.add_column(name, justify=justify, overflow="fold")  # type: ignore[arg-type]
+    return table
+
+
+def _number(launch: LaunchResult, tag: str) -> float:
+    return float(launch.value(tag))
+
+
+def _headline(result: Result) -> Group:
+    main = result.main
+    text = Text(f"{result.workload} on {result.gpu}: ", style="bold")
+    text.append(format_time(result.time), style="bold green")
+    limits = Text("limited by ", style="bold")
+    limits.append(str(main.value("limiter")), style="bold yellow")
+    return Group(text, limits)
+
+
+def _application(result: Result) -> Padding:
+    table = _table(("step", "left"), ("time", "right"), ("share", "right"))
+    steps = [*result.copies, *((f"launch {launch.kernel}", _repeated(launch)) for launch in result.launches)]
+    for name, time in steps:
+        table.add_row(name, format_time(time), f"{time / result.time:.1%}" if result.time else "")
+    return _indent(table)
+
+
+def _repeated(launch: LaunchResult) -> float:
+    return _number(launch, "kernel.time") * int(launch.extra.get("repeat", 1))
+
+
+def _launch(launch: LaunchResult) -> list[RenderableType]:
+    parts: list[RenderableType] = [_indent(_facts(launch))]
+    parts += [_title("Bounds and speed of light"), _indent(_bounds(launch))]
+    parts += [_title("Warp cycles by reason"), _indent(_stalls(launch))]
+    parts += [_title("Occupancy"), _indent(_occupancy(launch))]
+    parts += [_title("Memory"), _indent(_memory(launch))]
+    if launch.hot:
+        parts += [_title("Hot lines"), _indent(_hot(launch))]
+    parts += [_title("How this number was made"), _indent(_assumptions(launch))]
+    return parts
+
+
+def _facts(launch: LaunchResult) -> Table:
+    table = _table(("", "left"), ("", "left"), header=False)
+    extra = launch.extra
+    clock = _number(launch, "gpu.clock")
+    overhead = _number(launch, "kernel.launch_overhead")
+    cycles = _number(launch, "kernel.cycles")
+    table.add_row("kernel", f"{launch.kernel}  grid {_dim(extra['grid'])}  block {_dim(extra['block'])}")
+    table.add_row(
+        "time",
+        f"{format_time(_number(launch, 'kernel.time'))} = {format_count(cycles)} cycles at "
+        f"{format_frequency(clock)} + {format_time(overhead)} launch overhead",
+    )
+    table.add_row(
+        "work",
+        f"{format_count(_number(launch, 'kernel.thread_instructions'))} thread instructions, "
+        f"{format_count(_number(launch, 'kernel.warp_instructions'))} warp instructions, "
+        f"{_number(launch, 'sm.ipc'):.3g} per cycle and SM",
+    )
+    flops = _number(launch, "roofline.flops")
+    if flops:
+        table.add_row(
+            "arithmetic",
+            f"{format_rate(_number(launch, 'roofline.achieved'), 'FLOP/s')} of "
+            f"{format_rate(_number(launch, 'roofline.attainable'), 'FLOP/s')} attainable "
+            f"(roofline at {_number(launch, 'roofline.intensity'):.3g} FLOP/B)",
+        )
+    return table
+
+
+def _dim(value: list[int] | tuple[int, ...]) -> str:
+    return "x".join(str(size) for size in value)
+
+
+def _bar(share: float) -> str:
+    filled = round(max(0.0, min(share, 1.0)) * BAR)
+    return "█" * filled + "·" * (BAR - filled)
+
+
+def _bounds(launch: LaunchResult) -> Table:
+    cycles = _number(launch, "kernel.cycles")
+    table = _table(("resource", "left"), ("used", "right"), ("", "left"), ("at least", "right"), ("because", "left"))
+    for bound in sorted(launch.bounds, key=lambda bound: -bound.cycles):
+        share = bound.cycles / cycles if cycles else 0.0
+        if share < 0.005:
+            continue
+        table.add_row(bound.resource, f"{share:.0%}", _bar(share), f"{format_count(bound.cycles)} cycles", bound.terms)
+    return table
+
+
+def _stalls(launch: LaunchResult) -> Table:
+    table = _table(("reason", "left"), ("share", "right"), ("", "left"))
+    for reason, share in sorted(launch.stalls, key=lambda item: -item[1]):
+        if share >= 0.001:
+            table.add_row(reason, f"{share:.1%}", _bar(share))
+    return table
+
+
+def _occupancy(launch: LaunchResult) -> Table:
+    table = _table(("", "left"), header=False)
+    extra = launch.extra
+    table.add_row(
+        f"{launch.value('occupancy.blocks_per_sm')} blocks = {launch.value('occupancy.warps_per_sm')} warps per SM "
+        f"({_number(launch, 'occupancy.fraction'):.0%}), limited by {launch.value('occupancy.limiter')}; "
+        f"{launch.value('kernel.registers')} registers per thread"
+        f"{' (estimated)' if extra.get('registers_estimated') else ''}, "
+        f"{format_bytes(_number(launch, 'kernel.shared'))} shared memory per block"
+    )
+    if extra.get("next_step"):
+        table.add_row(f"next step: {extra['next_step']}")
+    table.add_row(
+        f"{format_count(_number(launch, 'grid.blocks'))} blocks on {launch.value('grid.active_sms')} SMs, "
+        f"at most {extra['blocks_per_sm_max']} on one"
+    )
+    return table
+
+
+def _memory(launch: LaunchResult) -> Table:
+    table = _table(("level", "left"), ("traffic", "right"), ("throughput", "right"), ("hit rate", "right"))
+    seconds = _number(launch, "kernel.cycles") / _number(launch, "gpu.clock")
+
+    def row(name: str, count: float, hits: str) -> None:
+        table.add_row(name, format_bytes(count), format_rate(count / seconds) if seconds else "", hits)
+
+    l1 = launch.value("memory.l1_hit_rate")
+    table.add_row("L1", "", "", _rate(l1))
+    row("L2", _number(launch, "memory.l2_bytes"), _rate(launch.value("memory.l2_hit_rate")))
+    row("DRAM read", _number(launch, "memory.dram_read_bytes"), "")
+    row("DRAM write", _number(launch, "memory.dram_write_bytes"), "")
+    passes = launch.value("shared.passes_per_access")
+    if passes != "none":
+        table.add_row("shared", f"{float(passes):.3g} passes per access", "", "")
+    return table
+
+
+def _rate(value: float | int | str) -> str:
+    return value if isinstance(value, str) else f"{value:.1%}"
+
+
+def _hot(launch: LaunchResult) -> Table:
+    table = _table(
+        ("line", "right"), ("warp cycles", "right"), ("issued", "right"), ("mostly", "left"), ("source", "left")
+    )
+    total = sum(line.warp_cycles for line in launch.hot) or 1
+    whole = int(launch.extra.get("warp_cycles", total)) or 1
+    for line in launch.hot:
+        table.add_row(
+            str(line.line), f"{line.warp_cycles / whole:.1%}", format_count(line.issued), line.reason, line.text.strip()
+        )
+    return table
+
+
+def _assumptions(launch: LaunchResult) -> Group:
+    lines = [f"- {text}" for text in launch.assumptions] + [f"- warning: {text}" for text in launch.warnings]
+    return Group(*(Text(line) for line in lines))

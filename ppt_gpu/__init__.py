@@ -1,0 +1,32 @@
+"""ppt_gpu predicts how long a GPU kernel takes, without the GPU.
+
+>>> import ppt_gpu
+>>> result = ppt_gpu.predict("sgemm", "k40")
+>>> result.time, result.main.value("limiter")                                               # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ppt_gpu.errors import BudgetError, PptError
+
+if TYPE_CHECKING:
+    from ppt_gpu.pipeline import open_workload, predict, translate
+    from ppt_gpu.spec import list_gpus, load_gpu
+
+__version__ = "0.1.0"
+__all__ = ["BudgetError", "PptError", "list_gpus", "load_gpu", "open_workload", "predict", "translate"]
+
+
+def __getattr__(name: str) -> Any:
+    """Imports the front doors when they are first used, so that `import ppt_gpu` stays instant."""
+    if name in ("predict", "open_workload", "translate"):
+        from ppt_gpu import pipeline
+
+        return getattr(pipeline, name)
+    if name in ("load_gpu", "list_gpus"):
+        from ppt_gpu import spec
+
+        return getattr(spec, name)
+    raise AttributeError(f"module 'ppt_gpu' has no attribute '{name}'")

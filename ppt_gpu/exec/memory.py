@@ -1,0 +1,225 @@
+"""Device memory of a functional run: one flat arena at a fixed virtual address, so every run sees the same addresses.
+
+Address map (64-bit virtual addresses)::
+
+    0 ...                     shared and local addresses inside their own state space (offsets, from 0)
+    SHARED_WINDOW + offset    the same shared byte as a generic address
+    LOCAL_WINDOW + offset     the same local byte of the executing thread as a generic address
+    GLOBAL_BASE ...           `.const` variables, `.global` variables, then buffers: const and global addresses
+                              are generic addresses already
+
+Each object starts on a 512-byte boundary, as cudaMalloc gives, and is followed by at least 512 bytes that belong
+to nobody, so that running off an object's end never hits the next one unnoticed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from ppt_gpu.errors import BudgetError, PptError, did_you_mean
+from ppt_gpu.exec.budget import Budget
+from ppt_gpu.exec.fill import buffer_bytes, fill
+from ppt_gpu.exec.trace import Range
+from ppt_gpu.exec.workload import Buffer
+from ppt_gpu.ptx.module import Module, Variable
+from ppt_gpu.units import format_bytes
+
+SHARED_WINDOW = 0x0100_0000_0000
+LOCAL_WINDOW = 0x0200_0000_0000
+WINDOW_BYTES = 0x1_0000_0000  # size of the shared and the local window
+GLOBAL_BASE = 0x7000_0000_0000
+ALIGNMENT = 512  # B
+GUARD = 512  # B that belong to nobody after every object
+
+
+@dataclass(frozen=True)
+class DeviceMemory:
+    """The arena. Byte `address` lives in `data[address - base]`; objects are sorted by address.
+
+    The compiled code and the interpreter write into `data`, so the content outlives a launch.
+    """
+
+    base: int
+    data: NDArray[np.uint8]  # [bytes of the arena]
+    names: tuple[str, ...]  # [R] object names: module variables, then buffers
+    starts: NDArray[np.int64]  # [R] virtual address of the first byte, ascending
+    ends: NDArray[np.int64]  # [R] virtual address after the last byte
+    types: tuple[str, ...]  # [R] PTX element types
+    spaces: tuple[str, ...]  # [R] "global" or "const"
+    copied: tuple[bool, ...]  # [R] the host copied it just before the launch
+    warnings: tuple[str, ...] = ()
+    index: Mapping[str, int] = field(default_factory=dict)  # name -> position in the arrays above
+
+    @classmethod
+    def build(
+        cls,
+        module: Module,
+        buffers: Sequence[Buffer] = (),
+        symbols: Sequence[Buffer] = (),
+        *,
+        directory: str | Path = ".",
+        budget: Budget | None = None,
+    ) -> DeviceMemory:
+        """Place the module's variables and `buffers`, and fill them.
+
+        `symbols` gives content to module variables by name (`Buffer.type` and `count` describe that content);
+        `directory` is where relative npy: files are looked for. Raises PptError for an unknown symbol, content that
+        does not fit, a name used twice or a bad .npy file, and BudgetError when `budget.memory` is exceeded.
+        """
+        placed = [_Object.of_variable(v) for v in _by_space(module)] + [_Object.of_buffer(b) for b in buffers]
+        _unique(placed)
+        limit = (budget or Budget()).memory
+        size = _place(placed)
+        if size > limit:
+            raise BudgetError(
+                f"the buffers need {format_bytes(size)} of device memory, the budget is {format_bytes(limit)}",
+                hint="make the buffers smaller or raise the memory budget (Budget.memory)",
+            )
+        warnings: list[str] = []
+        memory = cls(
+            base=GLOBAL_BASE,
+            data=np.zeros(size, np.uint8),
+            names=tuple(o.name for o in placed),
+            starts=np.array([o.start for o in placed], np.int64),
+            ends=np.array([o.start + o.bytes for o in placed], np.int64),
+            types=tuple(o.type for o in placed),
+            spaces=tuple(o.space for o in placed),
+            copied=tuple(o.copied for o in placed),
+            index={o.name: i for i, o in enumerate(placed)},
+        )
+        for variable in _by_space(module):
+            memory._initialise(variable, warnings)
+        for buffer in buffers:
+            fill(memory.bytes_of(buffer.name), buffer, Path(directory))
+        for symbol in symbols:
+            memory._set_symbol(symbol, module, Path(directory))
+        object.__setattr__(memory, "warnings", tuple(warnings))
+        return memory
+
+    def address_of(self, name: str) -> int:
+        """The virtual address of buffer or module variable `name`. PptError if there is none."""
+        return int(self.starts[self._position(name)])
+
+    def size_of(self, name: str) -> int:
+        """The size of `name` in bytes. PptError if there is none."""
+        i = self._position(name)
+        return int(self.ends[i] - self.starts[i])
+
+    def bytes_of(self, name: str) -> NDArray[np.uint8]:
+        """A writable view of the bytes of `name`."""
+        i = self._position(name)
+        return self.data[int(self.starts[i]) - self.base : int(self.ends[i]) - self.base]
+
+    def view(self, name: str, dtype: DTypeLike) -> NDArray:
+        """A writable view of `name` as `dtype` elements. PptError if there is none or its size is no multiple."""
+        raw = self.bytes_of(name)
+        if len(raw) % np.dtype(dtype).itemsize:
+            raise PptError(f"'{name}' has {len(raw)} bytes, not a whole number of {np.dtype(dtype)} elements")
+        return raw.view(dtype)
+
+    def ranges(self) -> tuple[Range, ...]:
+        """The objects in the global space, by address."""
+        return tuple(
+            Range(name, int(start), int(end - start), copied)
+            for name, start, end, space, copied in zip(
+                self.names, self.starts, self.ends, self.spaces, self.copied, strict=True
+            )
+            if space == "global"
+        )
+
+    def find(self, address: int) -> int:
+        """The position of the object that holds `address`, or -1."""
+        i = int(np.searchsorted(self.starts, address, side="right")) - 1
+        return i if i >= 0 and address < int(self.ends[i]) else -1
+
+    def nearest_buffer(self, address: int) -> str:
+        """Where `address` is relative to the nearest object, for an error message."""
+        if not self.names:
+            return "there are no buffers"
+        inside = self.find(address)
+        if inside >= 0:
+            return f"byte {address - int(self.starts[inside])} of {self._describe(inside)}"
+        before = np.where(self.starts > address, self.starts - address, np.iinfo(np.int64).max)
+        after = np.where(self.ends <= address, address - self.ends, np.iinfo(np.int64).max)
+        i, j = int(before.argmin()), int(after.argmin())
+        if before[i] < after[j]:
+            return f"{int(before[i])} bytes before {self._describe(i)}"
+        return f"{int(after[j])} bytes after the end of {self._describe(j)}"
+
+    def _describe(self, i: int) -> str:
+        start, end = int(self.starts[i]), int(self.ends[i])
+        return f"'{self.names[i]}' ({self.types[i]}, {end - start} bytes at {start:#x})"
+
+    def _position(self, name: str) -> int:
+        if name not in self.index:
+            raise PptError(f"no buffer or variable '{name}'", hint=did_you_mean(name, self.names))
+        return self.index[name]
+
+    def _initialise(self, variable: Variable, warnings: list[str]) -> None:
+        raw = self.bytes_of(variable.name)
+        if variable.init:
+            content = np.frombuffer(variable.init, np.uint8)[: len(raw)]
+            raw[: len(content)] = content
+        for offset, symbol, addend in variable.init_symbols:
+            if symbol in self.index:
+                address = self.address_of(symbol) + addend
+                raw[offset : offset + 8] = np.frombuffer(address.to_bytes(8, "little"), np.uint8)
+            else:
+                warnings.append(f"'{variable.name}' holds the address of '{symbol}', which is not in memory: 0")
+
+    def _set_symbol(self, symbol: Buffer, module: Module, directory: Path) -> None:
+        if symbol.name not in module.variables or symbol.name not in self.index:
+            known = [v.name for v in _by_space(module)]
+            raise PptError(f"the module has no variable '{symbol.name}'", hint=did_you_mean(symbol.name, known))
+        raw, size = self.bytes_of(symbol.name), buffer_bytes(symbol)
+        if size > len(raw):
+            raise PptError(f"the content of '{symbol.name}' has {size} bytes, the variable only {len(raw)}")
+        fill(raw[:size], symbol, directory)
+
+
+@dataclass
+class _Object:
+    name: str
+    type: str
+    space: str
+    bytes: int
+    align: int
+    copied: bool
+    start: int = 0
+
+    @staticmethod
+    def of_variable(v: Variable) -> _Object:
+        return _Object(v.name, v.type, v.space, v.bytes, v.align, False)
+
+    @staticmethod
+    def of_buffer(b: Buffer) -> _Object:
+        return _Object(b.name, b.type, "global", buffer_bytes(b), ALIGNMENT, b.copied)
+
+
+def _by_space(module: Module) -> list[Variable]:
+    """The module's variables that live in device memory, constants first."""
+    variables = list(module.variables.values())
+    return [v for space in ("const", "global") for v in variables if v.space == space]
+
+
+def _unique(objects: Sequence[_Object]) -> None:
+    seen: set[str] = set()
+    for o in objects:
+        if o.name in seen:
+            raise PptError(f"two buffers or variables are called '{o.name}'", hint="rename the buffer")
+        seen.add(o.name)
+
+
+def _place(objects: Sequence[_Object]) -> int:
+    """Give every object its address, in order. Returns the size of the arena in bytes."""
+    cursor = GLOBAL_BASE + GUARD
+    for o in objects:
+        align = max(ALIGNMENT, o.align)
+        o.start = -(-cursor // align) * align
+        cursor = o.start + o.bytes + GUARD
+    return cursor - GLOBAL_BASE

@@ -1,98 +1,202 @@
-"""A launch's arguments, checked against the kernel's parameters and packed into the parameter bytes."""
+"""Arguments of a launch: from the command line, checked against the kernel, packed into its parameter block."""
 
 from __future__ import annotations
 
-import struct
-
-import numpy as np
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from ppt_gpu.errors import InputErrors, PptError
-from ppt_gpu.exec.fill import NUMPY_TYPES, bf16_bits
-from ppt_gpu.exec.memory import DeviceMemory
-from ppt_gpu.exec.workload import Argument, Launch
-from ppt_gpu.ptx.module import TYPE_BYTES, Kernel, Module, Param
+from ppt_gpu.exec.argument_text import parse_argument
+from ppt_gpu.exec.scalars import encode_scalar, is_float
+from ppt_gpu.exec.workload import Argument, Buffer, Dim3, Launch, Workload
+from ppt_gpu.ptx.module import TYPE_BYTES, Kernel, Param
+
+#: What every GPU so far allows (CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability").
+MAX_GRID: Dim3 = (2**31 - 1, 65535, 65535)
+MAX_BLOCK: Dim3 = (1024, 1024, 64)
+MAX_THREADS = 1024
+MAX_DYNAMIC_SHARED = 256 << 10  # B, above any GPU's shared memory
+MAX_REGISTERS = 255
 
 
-def pack_arguments(module: Module, kernel: Kernel, launch: Launch, memory: DeviceMemory) -> bytes:
-    """The kernel's parameter bytes, each argument at its parameter's offset, little endian.
+def workload_from_arguments(
+    ptx_path: str | Path,
+    kernel: str,
+    grid: Sequence[int],
+    block: Sequence[int],
+    args: Sequence[str],
+    dynamic_shared: int = 0,
+    registers: int | None = None,
+) -> Workload:
+    """One launch from command-line values; `args` have the forms of `ppt_gpu.exec.argument_text`.
 
-    Raises PptError (InputErrors when there are several) for a missing or surplus argument, one of the wrong size or
-    kind, a scalar out of range, or an unknown buffer.
+    `grid` and `block` have one to three items; `kernel` "" means the module's only entry. Raises InputErrors with
+    everything that is wrong.
     """
-    wanted, given = kernel.params, launch.arguments
-    if len(wanted) != len(given):
-        kind = "missing" if len(given) < len(wanted) else "surplus"
-        which = wanted[len(given)].name if len(given) < len(wanted) else _text(given[len(wanted)])
-        raise PptError(
-            f"kernel '{kernel.name}' takes {len(wanted)} arguments, the launch gives {len(given)}: "
-            f"{kind} '{which}'",
-            path=module.path,
-            line=kernel.line,
-            hint="parameters: " + (", ".join(f"{p.name} (.{p.type}, {p.bytes} B)" for p in wanted) or "none"),
-        )
-    raw = bytearray(max((p.offset + p.bytes for p in wanted), default=0))
-    errors = []
-    for position, (param, argument) in enumerate(zip(wanted, given, strict=True)):
+    errors: list[PptError] = []
+    arguments: list[Argument] = []
+    buffers: list[Buffer] = []
+    for index, text in enumerate(args):
         try:
-            raw[param.offset : param.offset + param.bytes] = _pack(param, argument, memory)
+            argument, buffer = parse_argument(text, index)
         except PptError as error:
-            where = f"argument {position + 1} of '{kernel.name}' (parameter '{param.name}', .{param.type})"
-            errors.append(
-                PptError(f"{where}: {error.message}", path=module.path, line=param.line or None, hint=error.hint)
-            )
+            errors.append(PptError(f"argument {index + 1} ({text}): {error.message}", hint=error.hint))
+            continue
+        if argument.buffer and buffer is None:
+            hint = "a buffer is f32[1048576]=random, a scalar is i32=1024"
+            errors.append(PptError(f"argument {index + 1} ({text}) has no type", hint=hint))
+        arguments.append(argument)
+        buffers += [buffer] if buffer else []
+    launch = Launch(kernel, dim3(grid), dim3(block), tuple(arguments), dynamic_shared, registers)
+    errors += shape_errors(launch)
     if errors:
-        raise errors[0] if len(errors) == 1 else InputErrors(errors)
+        raise InputErrors(errors)
+    return Workload(Path(ptx_path).stem, str(ptx_path), str(ptx_path), (launch,), tuple(buffers))
+
+
+def dim3(values: Sequence[int]) -> Dim3:
+    """One to three extents as three; the rest are 1. PptError for another number of them."""
+    if not 1 <= len(values) <= 3:
+        raise PptError(f"a grid or block has one to three extents, not {len(values)}")
+    x, y, z = (*values, 1, 1)[:3]
+    return x, y, z
+
+
+def shape_errors(launch: Launch) -> list[PptError]:
+    """What no GPU would launch: extents, threads, shared memory or registers out of range."""
+    errors = []
+    for name, extents, limits in (("grid", launch.grid, MAX_GRID), ("block", launch.block, MAX_BLOCK)):
+        for axis, extent, limit in zip("xyz", extents, limits, strict=True):
+            if not 1 <= extent <= limit:
+                errors.append(PptError(f"{name}.{axis} is {extent}", hint=f"expected 1 to {limit}"))
+    if not errors and launch.threads_per_block > MAX_THREADS:
+        message = f"a block of {launch.threads_per_block} threads is too large"
+        errors.append(PptError(message, hint=f"a block has at most {MAX_THREADS} threads"))
+    if not 0 <= launch.dynamic_shared <= MAX_DYNAMIC_SHARED:
+        errors.append(PptError(f"dynamic_shared is {launch.dynamic_shared} B", hint="expected 0 to 256 KiB"))
+    if launch.registers is not None and not 1 <= launch.registers <= MAX_REGISTERS:
+        errors.append(PptError(f"registers is {launch.registers}", hint=f"expected 1 to {MAX_REGISTERS} a thread"))
+    if launch.repeat < 1:
+        errors.append(PptError(f"repeat is {launch.repeat}", hint="expected 1 or more"))
+    return errors
+
+
+def argument_errors(launch: Launch, kernel: Kernel) -> list[PptError]:
+    """Everything that is wrong with the launch's arguments and block for `kernel`; empty when it can run."""
+    given, wanted = launch.arguments, kernel.params
+    errors = []
+    if len(given) < len(wanted):
+        missing = ", ".join(f"{p.name} ({_type_text(p)})" for p in wanted[len(given) :])
+        errors.append(PptError(f"{_count(given, wanted, kernel)}; missing: {missing}"))
+    elif len(given) > len(wanted):
+        surplus = ", ".join(_argument_text(a) for a in given[len(wanted) :])
+        errors.append(PptError(f"{_count(given, wanted, kernel)}; surplus: {surplus}"))
+    for number, (argument, param) in enumerate(zip(given, wanted, strict=False), start=1):
+        error = _mismatch(argument, param)
+        if error is not None:
+            message = f"argument {number} ({_argument_text(argument)}) of kernel '{kernel.name}': {error.message}"
+            errors.append(PptError(message, hint=error.hint))
+    return errors + _block_errors(launch, kernel)
+
+
+def check_arguments(launch: Launch, kernel: Kernel) -> None:
+    """Raise InputErrors with everything that is wrong with the launch's arguments for `kernel`."""
+    errors = argument_errors(launch, kernel)
+    if errors:
+        raise InputErrors(errors)
+
+
+def pack_parameters(kernel: Kernel, launch: Launch, address_of: Callable[[str], int]) -> bytes:
+    """The parameter block: each argument little-endian at its parameter's offset, zeros between.
+
+    `address_of` gives a buffer's device address. Raises InputErrors when the arguments do not fit the kernel.
+    """
+    check_arguments(launch, kernel)
+    block = bytearray(max((p.offset + p.bytes for p in kernel.params), default=0))
+    for argument, param in zip(launch.arguments, kernel.params, strict=True):
+        if argument.fields:
+            raw = _pack_struct(argument, address_of)
+        elif argument.buffer:
+            raw = (address_of(argument.buffer) + argument.offset).to_bytes(8, "little")
+        else:
+            raw = encode_scalar(_param_type(argument, param), argument.value)
+        block[param.offset : param.offset + param.bytes] = raw.ljust(param.bytes, b"\0")[: param.bytes]
+    return bytes(block)
+
+
+def _pack_struct(argument: Argument, address_of: Callable[[str], int]) -> bytes:
+    raw = bytearray()
+    for member in argument.fields:
+        size = TYPE_BYTES[member.type]
+        raw += bytes(-len(raw) % size)
+        value = address_of(member.buffer) + member.offset if member.buffer else member.value
+        raw += encode_scalar(member.type, value)
     return bytes(raw)
 
 
-def _text(argument: Argument) -> str:
-    return argument.buffer or f"{argument.type}:{argument.value}"
+def _struct_bytes(argument: Argument) -> int:
+    return len(_pack_struct(argument, lambda name: 0))
 
 
-def _pack(param: Param, argument: Argument, memory: DeviceMemory) -> bytes:
+def _count(given: Sequence[Argument], wanted: Sequence[Param], kernel: Kernel) -> str:
+    have = f"{len(given)} argument{'s' * (len(given) != 1)}"
+    return f"kernel '{kernel.name}' has {len(wanted)} parameter{'s' * (len(wanted) != 1)}, {have} given"
+
+
+def _is_struct(param: Param) -> bool:
+    return param.bytes > TYPE_BYTES.get(param.type, 0)
+
+
+def _type_text(param: Param) -> str:
+    if _is_struct(param):
+        return f"struct of {param.bytes} bytes"
+    return f"{param.type}, pointer" if param.pointer_space else param.type
+
+
+def _argument_text(argument: Argument) -> str:
+    if argument.fields:
+        return f"struct of {_struct_bytes(argument)} bytes"
+    return f"buffer {argument.buffer}" if argument.buffer else f"{argument.type}={argument.value}"
+
+
+def _param_type(argument: Argument, param: Param) -> str:
+    """The type to encode by: untyped bits (".b32") take the argument's own type."""
+    return argument.type if param.type[0] == "b" and param.type != "bf16" else param.type
+
+
+def _mismatch(argument: Argument, param: Param) -> PptError | None:
+    what = f"the parameter {param.name} is {_type_text(param)}"
+    if argument.fields or _is_struct(param):
+        size = _struct_bytes(argument) if argument.fields else 0
+        fits = _is_struct(param) and param.bytes - param.align < size <= param.bytes
+        return None if fits else PptError(what, hint="write struct(f32=1.5, i32=2, ...), members in order")
     if argument.buffer:
-        return _pointer(param, argument, memory)
-    size = TYPE_BYTES.get(argument.type, 0)
-    if param.bytes != TYPE_BYTES.get(param.type) and argument.type == f"b{8 * param.bytes}":
-        return _integer(argument, 8 * param.bytes, signed=False)  # a by-value struct, given as one integer
-    if argument.type not in NUMPY_TYPES:
-        raise PptError(f"unknown scalar type '{argument.type}'", hint=f"expected one of: {', '.join(NUMPY_TYPES)}")
-    if size != param.bytes:
-        raise PptError(f"a {argument.type} has {size} bytes, the parameter {param.bytes}")
-    floating = "f" in argument.type
-    if not param.type.startswith("b") or param.type == "bf16":
-        if ("f" in param.type) != floating:
-            raise PptError(f"a {argument.type} scalar for a .{param.type} parameter")
-    return _float(argument) if floating else _integer(argument, 8 * size, argument.type.startswith("s"))
+        pointer = param.bytes == 8 and not is_float(param.type)
+        return None if pointer else PptError(f"{what}, not a pointer", hint=f"such as {param.type}=1")
+    if TYPE_BYTES[argument.type] != param.bytes:
+        return PptError(what, hint=_example(param))
+    if param.type[0] != "b" and is_float(argument.type) != is_float(param.type):
+        return PptError(what, hint=_example(param))
+    return None
 
 
-def _pointer(param: Param, argument: Argument, memory: DeviceMemory) -> bytes:
-    if param.bytes != 8 or param.type[0] == "f":
-        raise PptError(f"buffer '{argument.buffer}' is a 64-bit pointer, the parameter has {param.bytes} bytes")
-    address = memory.address_of(argument.buffer)
-    if not 0 <= argument.offset <= memory.size_of(argument.buffer):
-        raise PptError(
-            f"offset {argument.offset} is outside buffer '{argument.buffer}' "
-            f"({memory.size_of(argument.buffer)} bytes)"
-        )
-    return struct.pack("<Q", address + argument.offset)
+def _example(param: Param) -> str:
+    if param.pointer_space or param.bytes == 8:
+        return f"a buffer such as f32[1048576], or {param.type}=1"
+    return f"such as {param.type}={'1.5' if is_float(param.type) else '1'}"
 
 
-def _integer(argument: Argument, bits: int, signed: bool) -> bytes:
-    value = argument.value
-    if value != int(value):
-        raise PptError(f"{value} is not an integer")
-    low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
-    if not low <= value <= high:
-        raise PptError(f"{value} does not fit {argument.type} ({low} to {high})")
-    return (int(value) & ((1 << bits) - 1)).to_bytes(bits // 8, "little")
+def _block_errors(launch: Launch, kernel: Kernel) -> list[PptError]:
+    errors = []
+    required, most = kernel.directives.get("reqntid"), kernel.directives.get("maxntid")
+    if required and dim3(required) != launch.block:
+        message = f"kernel '{kernel.name}' requires the block {_extents(required)}, not {_extents(launch.block)}"
+        errors.append(PptError(message, hint="its .reqntid says so"))
+    if most and launch.threads_per_block > dim3(most)[0] * dim3(most)[1] * dim3(most)[2]:
+        message = f"kernel '{kernel.name}' allows blocks up to {_extents(most)}, not {_extents(launch.block)}"
+        errors.append(PptError(message, hint="its .maxntid says so"))
+    return errors
 
 
-def _float(argument: Argument) -> bytes:
-    with np.errstate(over="ignore"):
-        if argument.type == "bf16":
-            return bf16_bits(np.array([argument.value])).tobytes()
-        value = np.array([argument.value], NUMPY_TYPES[argument.type])
-    if np.isinf(value[0]) and np.isfinite(argument.value):
-        raise PptError(f"{argument.value} does not fit {argument.type}")
-    return value.tobytes()
+def _extents(values: Sequence[int]) -> str:
+    return "x".join(str(v) for v in values)

@@ -9,7 +9,10 @@ Dim3 = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Buffer:
-    """A device buffer. `init`: "zeros", "iota", "random" (uniform; ints over the range), "npy:FILE", or "const:VALUE"."""
+    """A device buffer. `init`: "zeros", "iota", "random" (uniform; ints over the range), "npy:FILE", or "const:VALUE".
+
+    "iota" is 0, 1, 2, ... "random" floats are uniform in [low, high), integers in low..high inclusive.
+    """
 
     name: str
     type: str  # PTX element type, "f32"
@@ -23,17 +26,19 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Argument:
-    """A kernel argument: a scalar (type, value), or a pointer to `buffer` (plus `offset` bytes)."""
+    """A kernel argument: a scalar (type, value), a pointer to `buffer` (plus `offset` bytes), or a by-value struct
+    (type "struct") whose `fields` lie at their natural alignment."""
 
     type: str
     value: int | float = 0
     buffer: str = ""
     offset: int = 0
+    fields: tuple[Argument, ...] = ()
 
 
 @dataclass(frozen=True)
 class Launch:
-    kernel: str  # entry name
+    kernel: str  # entry name; "" in a workload file that names none: the module's only entry (`bind_workload`)
     grid: Dim3
     block: Dim3
     arguments: tuple[Argument, ...]
@@ -73,3 +78,4 @@ class Workload:
     symbols: tuple[Buffer, ...] = ()  # content of module variables, by name
     tasklist_path: str = ""
     line: dict[str, int] = field(default_factory=dict)  # dotted key -> line, for messages
+    warnings: tuple[str, ...] = ()  # what was read but looks like a mistake, such as a buffer that no launch uses

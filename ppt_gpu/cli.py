@@ -1,4 +1,4 @@
-"""The command line: `ppt-gpu`, `python -m ppt_gpu`, `python run_sim.py`. Heavy imports wait until a command needs them."""
+"""The command line: `ppt-gpu`, `python -m ppt_gpu`, `python run_sim.py`. Heavy imports wait for the command."""
 
 from __future__ import annotations
 

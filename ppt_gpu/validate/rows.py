@@ -1,0 +1,77 @@
+"""Rows of a validation and their summary: signed error of each, mean absolute error by GPU and mode."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+
+@dataclass(frozen=True)
+class Row:
+    case: str
+    gpu: str
+    mode: str
+    level: str
+    reference: float
+    predicted: float
+    unit: str
+
+    @property
+    def error(self) -> float:
+        """Signed relative error: predicted / reference - 1."""
+        return self.predicted / self.reference - 1.0
+
+
+@dataclass(frozen=True)
+class Summary:
+    gpu: str
+    mode: str
+    cases: int
+    mean: float  # mean absolute relative error
+    median: float
+    worst: float
+    bias: float  # mean signed error
+
+
+def summaries(rows: Sequence[Row]) -> list[Summary]:
+    """One summary for every (gpu, mode), in order of appearance, and one over all."""
+    keys = list(dict.fromkeys((row.gpu, row.mode) for row in rows))
+    groups = [(gpu, mode, [r for r in rows if (r.gpu, r.mode) == (gpu, mode)]) for gpu, mode in keys]
+    if len(groups) > 1:
+        groups.append(("all", "all", list(rows)))
+    return [_summary(gpu, mode, members) for gpu, mode, members in groups]
+
+
+def _summary(gpu: str, mode: str, rows: Sequence[Row]) -> Summary:
+    errors = [row.error for row in rows]
+    sizes = [abs(error) for error in errors]
+    return Summary(
+        gpu, mode, len(rows), statistics.mean(sizes), statistics.median(sizes), max(sizes), statistics.mean(errors)
+    )
+
+
+def to_json(name: str, rows: Sequence[Row]) -> str:
+    document = {
+        "schema": 1,
+        "set": name,
+        "rows": [asdict(row) | {"error": row.error} for row in rows],
+        "summary": [asdict(summary) for summary in summaries(rows)],
+    }
+    return json.dumps(document, indent=2) + "\n"
+
+
+def to_text(name: str, rows: Sequence[Row]) -> str:
+    width = max(len(row.case) for row in rows)
+    lines = [f"{'case':{width}}  {'gpu':16} {'mode':15} {'reference':>12} {'predicted':>12} {'error':>8}"]
+    for row in rows:
+        lines.append(
+            f"{row.case:{width}}  {row.gpu:16} {row.mode:15} {row.reference:12,.0f} {row.predicted:12,.0f} "
+            f"{row.error:+8.1%}"
+        )
+    lines += ["", f"{name}, errors of {rows[0].unit} predicted against the reference", ""]
+    lines.append(f"{'gpu':16} {'mode':15} {'cases':>5} {'mean |e|':>9} {'median':>8} {'worst':>8} {'bias':>8}")
+    for s in summaries(rows):
+        lines.append(f"{s.gpu:16} {s.mode:15} {s.cases:5} {s.mean:9.1%} {s.median:8.1%} {s.worst:8.1%} {s.bias:+8.1%}")
+    return "\n".join(lines) + "\n"

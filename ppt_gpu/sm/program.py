@@ -5,7 +5,7 @@ Lowered from a trace (`ppt_gpu.sm.lower.lower_trace`) or a task list (`lower_tas
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,12 @@ class Program:
     """O static machine operations, E entries over all paths, P paths, W warps, M memory entries, T transactions, L lines.
 
     An entry waits for `wait` (bit s: scoreboard slot s must be complete) and announces its completion in `slot`.
+    A slot is free again once an entry has waited for it; that same entry may announce in it. Slots are never shared.
+    Barriers, branches and stores announce nothing.
+
+    Memory entries belong to operations of kind LOAD, STORE, ATOMIC and SHARED, one per execution; CONSTANT has none.
+    An entry without transactions (no active lane, or a generic access that went to shared memory) holds the
+    load/store pipe for `access_cycles` and completes like a hit.
     """
 
     # static operations
@@ -49,6 +55,14 @@ class Program:
     line_warm: NDArray[np.uint8]  # [L] 1: first touch finds it in the L2 (host copy, or fetched by another SM)
     thread_instructions: int = 0
     scoreboard_slots: int = 64
+    # [M] lanes of the warp that update the same address, largest over the addresses: 1 without conflicts. Empty: all 1.
+    # For shared memory `access_cycles` already contains this serialisation.
+    access_atomic: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
+    # The L2 slice of one SM holds `l2_share_factor` times L2 / active SMs: the mean number of SMs that use a line
+    # (harmonic, over the lines), because a line that k SMs read is stored once.
+    l2_share_factor: float = 1.0
+    line_bytes: int = 128  # what one line id stands for
+    sector_bytes: int = 32  # what one bit of `tx_sectors` stands for
 
 
 KIND_COMPUTE, KIND_BRANCH, KIND_BARRIER, KIND_LOAD, KIND_STORE, KIND_ATOMIC, KIND_SHARED, KIND_CONSTANT = range(8)

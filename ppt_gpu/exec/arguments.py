@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ppt_gpu.errors import InputErrors, PptError
 from ppt_gpu.exec.argument_text import parse_argument
-from ppt_gpu.exec.scalars import encode_scalar, is_float
+from ppt_gpu.exec.scalars import check_scalar, encode_scalar, is_float, scalar_type
 from ppt_gpu.exec.workload import Argument, Buffer, Dim3, Launch, Workload
-from ppt_gpu.ptx.module import TYPE_BYTES, Kernel, Param
+from ppt_gpu.ptx.module import TYPE_BYTES, Kernel, Module, Param
+
+if TYPE_CHECKING:
+    from ppt_gpu.exec.memory import DeviceMemory
 
 #: What every GPU so far allows (CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability").
 MAX_GRID: Dim3 = (2**31 - 1, 65535, 65535)
@@ -124,13 +128,28 @@ def pack_parameters(kernel: Kernel, launch: Launch, address_of: Callable[[str], 
     return bytes(block)
 
 
+def pack_arguments(module: Module, kernel: Kernel, launch: Launch, memory: DeviceMemory) -> bytes:
+    """`pack_parameters` for buffers in `memory`; also checks that pointer offsets stay inside their buffers.
+
+    Errors name the module's file and the kernel's line.
+    """
+    errors = argument_errors(launch, kernel)
+    for argument in (member for a in launch.arguments for member in (a, *a.fields)):
+        if argument.buffer and not 0 <= argument.offset <= memory.size_of(argument.buffer):
+            size = memory.size_of(argument.buffer)
+            errors.append(PptError(f"byte {argument.offset} is outside buffer '{argument.buffer}' ({size} bytes)"))
+    if errors:
+        raise InputErrors([PptError(e.message, path=module.path, line=kernel.line, hint=e.hint) for e in errors])
+    return pack_parameters(kernel, launch, memory.address_of)
+
+
 def _pack_struct(argument: Argument, address_of: Callable[[str], int]) -> bytes:
     raw = bytearray()
     for member in argument.fields:
-        size = TYPE_BYTES[member.type]
-        raw += bytes(-len(raw) % size)
+        element = scalar_type(member.type)
+        raw += bytes(-len(raw) % TYPE_BYTES[element])
         value = address_of(member.buffer) + member.offset if member.buffer else member.value
-        raw += encode_scalar(member.type, value)
+        raw += encode_scalar(element, value)
     return bytes(raw)
 
 
@@ -161,7 +180,7 @@ def _argument_text(argument: Argument) -> str:
 
 def _param_type(argument: Argument, param: Param) -> str:
     """The type to encode by: untyped bits (".b32") take the argument's own type."""
-    return argument.type if param.type[0] == "b" and param.type != "bf16" else param.type
+    return scalar_type(argument.type) if param.type[0] == "b" and param.type != "bf16" else param.type
 
 
 def _mismatch(argument: Argument, param: Param) -> PptError | None:
@@ -173,9 +192,13 @@ def _mismatch(argument: Argument, param: Param) -> PptError | None:
     if argument.buffer:
         pointer = param.bytes == 8 and not is_float(param.type)
         return None if pointer else PptError(f"{what}, not a pointer", hint=f"such as {param.type}=1")
-    if TYPE_BYTES[argument.type] != param.bytes:
+    try:
+        check_scalar(scalar_type(argument.type), argument.value)
+    except PptError as error:
+        return error
+    if TYPE_BYTES[scalar_type(argument.type)] != param.bytes:
         return PptError(what, hint=_example(param))
-    if param.type[0] != "b" and is_float(argument.type) != is_float(param.type):
+    if param.type[0] != "b" and is_float(scalar_type(argument.type)) != is_float(param.type):
         return PptError(what, hint=_example(param))
     return None
 

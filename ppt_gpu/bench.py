@@ -1,0 +1,121 @@
+"""Speed, measured on the spot: `python -m ppt_gpu.bench [PART ...] [--json]`.
+
+CPU time of this process unless a line says otherwise, the median of several runs; compare figures of one run only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from typing import Any
+
+Figure = dict[str, Any]  # name, value, unit and, where useful, inputs
+
+
+def _parse() -> list[Figure]:
+    from ppt_gpu.ptx.bench import bench_parse
+
+    return bench_parse()
+
+
+def _exec() -> list[Figure]:
+    from ppt_gpu.exec.bench import bench_exec
+
+    return bench_exec()
+
+
+def _lower() -> list[Figure]:
+    from ppt_gpu.sm.lower_bench import bench_lower
+
+    return bench_lower()
+
+
+def _sm() -> list[Figure]:
+    from ppt_gpu.sm.bench import bench_sm
+
+    return bench_sm()
+
+
+def _predict(runs: int = 5) -> list[Figure]:
+    """End to end, in this process, after one run that warms the compilers."""
+    from ppt_gpu.pipeline import predict
+
+    predict("sgemm", "k40")
+    figures = []
+    for name in ("sgemm", "vecadd", "stencil7", "transpose_tiled"):
+        times = []
+        for _ in range(runs):
+            start = time.process_time()
+            predict(name, "k40")
+            times.append(time.process_time() - start)
+        figures.append({"name": f"predict {name} on k40, warm", "value": statistics.median(times), "unit": "s CPU"})
+    return figures
+
+
+def _command(arguments: list[str], environment: dict[str, str]) -> tuple[float, float]:
+    """CPU and wall time of one `python -m ppt_gpu` process, s."""
+    wall = time.perf_counter()
+    before = os.times()
+    subprocess.run(
+        [sys.executable, "-m", "ppt_gpu", *arguments], check=True, stdout=subprocess.DEVNULL, env=environment
+    )
+    after = os.times()
+    cpu = after.children_user - before.children_user + after.children_system - before.children_system
+    return cpu, time.perf_counter() - wall
+
+
+def _process(runs: int = 5) -> list[Figure]:
+    """Whole commands: start-up, a cold prediction (empty compile cache) and a warm one."""
+    figures: list[Figure] = []
+    for arguments in (["--help"], ["gpus"]):
+        times = [_command(arguments, dict(os.environ))[0] for _ in range(runs)]
+        name = f"ppt-gpu {' '.join(arguments)}, whole process"
+        figures.append({"name": name, "value": statistics.median(times), "unit": "s CPU"})
+    sgemm = ["predict", "sgemm", "--gpu", "k40"]
+    with tempfile.TemporaryDirectory() as cache:
+        environment = os.environ | {"NUMBA_CACHE_DIR": cache}
+        cold = _command(sgemm, environment)
+        warm = [_command(sgemm, environment) for _ in range(3)]
+    for name, times in (("cold (compiles)", [cold]), ("warm", warm)):
+        for index, unit in ((0, "s CPU"), (1, "s wall")):
+            value = statistics.median(pair[index] for pair in times)
+            figures.append({"name": f"ppt-gpu {' '.join(sgemm)}, {name}", "value": value, "unit": unit})
+    return figures
+
+
+PARTS: dict[str, Callable[[], list[Figure]]] = {
+    "parse": _parse,
+    "exec": _exec,
+    "lower": _lower,
+    "sm": _sm,
+    "predict": _predict,
+    "process": _process,
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m ppt_gpu.bench", description=__doc__)
+    parser.add_argument("part", nargs="*", choices=[*PARTS, []], help=f"any of {', '.join(PARTS)}; none runs all")
+    parser.add_argument("--json", action="store_true")
+    arguments = parser.parse_args()
+    figures = [figure for part in (arguments.part or PARTS) for figure in PARTS[part]()]
+    if arguments.json:
+        machine = {"processor": platform.processor() or platform.machine(), "python": platform.python_version()}
+        print(json.dumps({"schema": 1, "machine": machine, "figures": figures}, indent=2))
+        return 0
+    width = max(len(figure["name"]) for figure in figures)
+    for figure in figures:
+        print(f"{figure['name']:{width}}  {figure['value']:10.4g} {figure['unit']}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -85,29 +85,32 @@ def shape_errors(launch: Launch) -> list[PptError]:
     return errors
 
 
-def argument_errors(launch: Launch, kernel: Kernel) -> list[PptError]:
-    """Everything that is wrong with the launch's arguments and block for `kernel`; empty when it can run."""
+def argument_errors(launch: Launch, kernel: Kernel) -> list[tuple[int | None, PptError]]:
+    """Everything that is wrong with the launch's arguments and block for `kernel`; empty when it can run.
+
+    Each error comes with the position of the argument that it is about, or None.
+    """
     given, wanted = launch.arguments, kernel.params
-    errors = []
+    errors: list[tuple[int | None, PptError]] = []
     if len(given) < len(wanted):
         missing = ", ".join(f"{p.name} ({_type_text(p)})" for p in wanted[len(given) :])
-        errors.append(PptError(f"{_count(given, wanted, kernel)}; missing: {missing}"))
+        errors.append((None, PptError(f"{_count(given, wanted, kernel)}; missing: {missing}")))
     elif len(given) > len(wanted):
         surplus = ", ".join(_argument_text(a) for a in given[len(wanted) :])
-        errors.append(PptError(f"{_count(given, wanted, kernel)}; surplus: {surplus}"))
-    for number, (argument, param) in enumerate(zip(given, wanted, strict=False), start=1):
+        errors.append((len(wanted), PptError(f"{_count(given, wanted, kernel)}; surplus: {surplus}")))
+    for number, (argument, param) in enumerate(zip(given, wanted, strict=False)):
         error = _mismatch(argument, param)
         if error is not None:
-            message = f"argument {number} ({_argument_text(argument)}) of kernel '{kernel.name}': {error.message}"
-            errors.append(PptError(message, hint=error.hint))
-    return errors + _block_errors(launch, kernel)
+            message = f"argument {number + 1} ({_argument_text(argument)}) of kernel '{kernel.name}': {error.message}"
+            errors.append((number, PptError(message, hint=error.hint)))
+    return errors + [(None, error) for error in _block_errors(launch, kernel)]
 
 
 def check_arguments(launch: Launch, kernel: Kernel) -> None:
     """Raise InputErrors with everything that is wrong with the launch's arguments for `kernel`."""
     errors = argument_errors(launch, kernel)
     if errors:
-        raise InputErrors(errors)
+        raise InputErrors([error for _, error in errors])
 
 
 def pack_parameters(kernel: Kernel, launch: Launch, address_of: Callable[[str], int]) -> bytes:
@@ -133,7 +136,7 @@ def pack_arguments(module: Module, kernel: Kernel, launch: Launch, memory: Devic
 
     Errors name the module's file and the kernel's line.
     """
-    errors = argument_errors(launch, kernel)
+    errors = [error for _, error in argument_errors(launch, kernel)]
     for argument in (member for a in launch.arguments for member in (a, *a.fields)):
         if argument.buffer and not 0 <= argument.offset <= memory.size_of(argument.buffer):
             size = memory.size_of(argument.buffer)

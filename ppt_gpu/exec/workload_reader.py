@@ -1,0 +1,266 @@
+"""Reads a workload's TOML (docs/workload.md), finds shipped samples, and binds a workload to its module."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ppt_gpu.errors import InputErrors, PptError, did_you_mean, nearest
+from ppt_gpu.exec.arguments import MAX_THREADS, argument_errors
+from ppt_gpu.exec.workload import Argument, Buffer, Copy, Launch, Workload
+from ppt_gpu.exec.workload_schema import LAUNCH_KEYS, workload_schema
+from ppt_gpu.paths import data_dir
+from ppt_gpu.ptx.module import TYPE_BYTES, Module
+from ppt_gpu.spec.toml_reader import Checked, check, dotted, read_toml
+from ppt_gpu.spec.toml_reader import Path as Place
+from ppt_gpu.units import parse_quantity
+
+
+def sample_names() -> tuple[str, ...]:
+    """Names of the workloads that ship with the program, sorted."""
+    return tuple(sorted(path.stem for path in data_dir("tasklists").glob("*.toml")))
+
+
+def find_sample(name: str) -> Path:
+    """The file of shipped sample `name` ("sgemm"). PptError with the nearest name when there is none."""
+    if name not in sample_names():
+        hint = did_you_mean(name, sample_names()) or f"samples: {', '.join(sample_names())}"
+        raise PptError(f"no sample workload '{name}'", hint=hint)
+    return data_dir("tasklists") / f"{name}.toml"
+
+
+def load_workload(path_or_name: str | Path) -> Workload:
+    """The workload in a TOML file, or the shipped sample of that name.
+
+    Raises PptError when there is no such file or sample or it is not TOML, and InputErrors with every other mistake.
+    """
+    path = Path(path_or_name)
+    if not path.is_file():
+        path = _sample_or_error(path)
+    document = read_toml(path)
+    checked = check(document, workload_schema(path.parent))
+    reader = _Reader(checked, path)
+    workload = reader.workload()
+    checked.finish()
+    return workload
+
+
+def _sample_or_error(path: Path) -> Path:
+    if path.suffix == "" and len(path.parts) == 1:
+        return find_sample(path.name)
+    close = nearest(path.stem, sample_names())
+    what = "is a folder" if path.is_dir() else "no such file"
+    raise PptError(what, path=path, hint=f"the shipped sample is called '{close}'" if close else None)
+
+
+class _Reader:
+    """Turns checked TOML values into a Workload; mistakes join `checked.errors`."""
+
+    def __init__(self, checked: Checked, path: Path) -> None:
+        self.checked, self.path = checked, path
+        self.values = checked.values
+        self.buffers = self._named("buffers")
+        self.used: set[str] = set()
+
+    def workload(self) -> Workload:
+        """The workload as far as it could be read."""
+        files = {key: self._file(key) for key in ("ptx", "tasklist")}
+        self._one_source()
+        copies = self._copies("copy_in", "in") + self._copies("copy_out", "out")
+        launches = self._launches()
+        unused = [name for name in self.buffers if name not in self.used]
+        places = self.checked.document.places
+        return Workload(
+            name=self.values.get("name") or self.path.stem,
+            path=str(self.path),
+            ptx_path=files["ptx"],
+            launches=launches,
+            buffers=tuple(self.buffers.values()),
+            copies=copies,
+            symbols=tuple(self._named("symbols").values()),
+            tasklist_path=files["tasklist"],
+            line={dotted(place): places[place].line for place in places if place},
+            warnings=tuple(f"{self.path}:{self._line('buffers', n)}: no launch uses the buffer '{n}'" for n in unused),
+        )
+
+    def _line(self, *place: str | int) -> int:
+        return self.checked.place(place).line
+
+    def _file(self, key: str) -> str:
+        """The file that `key` names, relative to the workload's own folder; "" when there is none."""
+        name = self.values.get(key)
+        if not name:
+            return ""
+        file = self.path.parent / name
+        if not file.is_file():
+            others = [p.name for p in file.parent.glob(f"*{file.suffix}")] if file.parent.is_dir() else []
+            self.checked.problem((key,), f"{key}: no file {file}", did_you_mean(file.name, others))
+        return str(file)
+
+    def _one_source(self) -> None:
+        """Exactly one of ptx and tasklist; a task list needs no data."""
+        data = self.checked.document.data
+        if "ptx" in data and "tasklist" in data:
+            self.checked.problem(("tasklist",), "a workload has either ptx or tasklist, not both")
+        if "ptx" not in data and "tasklist" not in data:
+            self.checked.problem((), "missing key ptx (or tasklist)", 'such as ptx = "kernel.ptx"')
+        if "tasklist" in data:
+            for key in ("arguments", "buffers", "symbols", "kernel"):
+                if key in data:
+                    self.checked.problem((key,), f"{key}: a task list takes none")
+
+    def _named(self, key: str) -> dict[str, Buffer]:
+        table: Mapping[str, Buffer | None] = self.values.get(key) or {}
+        return {name: replace(buffer, name=name) for name, buffer in table.items() if buffer is not None}
+
+    def _copies(self, key: str, direction: str) -> tuple[Copy, ...]:
+        copies = []
+        for number, item in enumerate(self.values.get(key) or ()):
+            size = self._copy_bytes((key, number), item)
+            if direction == "in" and item in self.buffers:
+                self.buffers[item] = replace(self.buffers[item], copied=True)
+            copies.append(Copy(size, direction, bool(self.values.get("pinned")), item))
+        return tuple(copies)
+
+    def _copy_bytes(self, place: Place, item: str) -> int:
+        if item in self.buffers:
+            buffer = self.buffers[item]
+            return buffer.count * TYPE_BYTES[buffer.type]
+        try:
+            size = int(parse_quantity(item, "bytes"))
+        except ValueError:
+            if item not in (self.checked.document.data.get("buffers") or {}):
+                hint = did_you_mean(item, self.buffers) or 'a copy is a buffer\'s name or bytes such as "4 MiB"'
+                self.checked.problem(place, f"{dotted(place)}: no buffer '{item}'", hint)
+            return 0
+        if size < 1:
+            self.checked.problem(place, f"{dotted(place)}: {item} is nothing to copy")
+        return size
+
+    def _launches(self) -> tuple[Launch, ...]:
+        tables = self.values.get("launch")
+        if tables is None:
+            return (self._launch((), self.values),)
+        if not tables:
+            self.checked.problem(("launch",), "launch: expected at least one table ([[launch]])")
+        launches = []
+        for number, table in enumerate(tables):
+            own = self.checked.document.data["launch"][number]
+            merged = {key: table[key] if key in own else self.values.get(key) for key in LAUNCH_KEYS}
+            launches.append(self._launch(("launch", number), merged))
+        return tuple(launches)
+
+    def _launch(self, place: Place, table: dict[str, Any]) -> Launch:
+        for key in ("grid", "block"):
+            if table.get(key) is None and not self._given(place, key):
+                where = f" in {dotted(place)}" if place else ""
+                self.checked.problem(place, f"missing key {key}{where}", f"such as {key} = [64, 4]")
+        block = table.get("block") or (1, 1, 1)
+        if block[0] * block[1] * block[2] > MAX_THREADS:
+            message = f"block: {block[0] * block[1] * block[2]} threads are too many"
+            self.checked.problem(self._key_place(place, "block"), message, f"a block has at most {MAX_THREADS}")
+        kernel = table.get("kernel") or ("" if not self.values.get("tasklist") else Path(self.values["tasklist"]).stem)
+        return Launch(
+            kernel=kernel,
+            grid=table.get("grid") or (1, 1, 1),
+            block=block,
+            arguments=self._arguments(place, table.get("arguments") or ()),
+            dynamic_shared=table.get("dynamic_shared") or 0,
+            registers=table.get("registers"),
+            repeat=table.get("repeat") or 1,
+        )
+
+    def _given(self, place: Place, key: str) -> bool:
+        """Whether the file has `key` for the launch at `place`, however wrong its value."""
+        return bool({(*place, key), (key,)} & self.checked.document.places.keys())
+
+    def _key_place(self, place: Place, key: str) -> Place:
+        return (*place, key) if (*place, key) in self.checked.document.places else (key,)
+
+    def _arguments(self, place: Place, items: tuple[tuple[Argument, Buffer | None], ...]) -> tuple[Argument, ...]:
+        arguments = []
+        here = self._key_place(place, "arguments")
+        for number, (argument, buffer) in enumerate(items):
+            if buffer is not None:
+                name = "_".join(str(part) for part in (*here, number) if part != "arguments")
+                argument = replace(argument, buffer=f"argument_{name}")
+                self.buffers[argument.buffer] = replace(buffer, name=argument.buffer)
+            for pointer in (argument, *argument.fields):
+                self._use(pointer, (*here, number))
+            arguments.append(argument)
+        return tuple(arguments)
+
+    def _use(self, pointer: Argument, place: Place) -> None:
+        if not pointer.buffer:
+            return
+        self.used.add(pointer.buffer)
+        defined = self.checked.document.data.get("buffers")
+        buffer = self.buffers.get(pointer.buffer)
+        if buffer is None:
+            if not isinstance(defined, dict) or pointer.buffer not in defined:
+                hint = did_you_mean(pointer.buffer, self.buffers) or "buffers are defined in the table [buffers]"
+                self.checked.problem(place, f"no buffer '{pointer.buffer}'", hint)
+        elif pointer.offset >= buffer.count * TYPE_BYTES[buffer.type]:
+            message = f"byte {pointer.offset} is outside the buffer '{pointer.buffer}'"
+            self.checked.problem(place, message, f"it has {buffer.count * TYPE_BYTES[buffer.type]} bytes")
+
+
+def bind_workload(workload: Workload, module: Module) -> Workload:
+    """`workload` with every launch's kernel named, checked against `module`.
+
+    Raises InputErrors with everything that does not fit: unknown kernels and symbols, missing, surplus or mistyped
+    arguments, blocks that the kernel's directives forbid.
+    """
+    errors: list[PptError] = []
+    launches = []
+    for number, launch in enumerate(workload.launches):
+        name = launch.kernel or _only_entry(module)
+        keys = [f"launch[{number}].{{}}", "{}"] if len(workload.launches) > 1 else ["launch[0].{}", "{}"]
+        if name not in module.kernels:
+            errors.append(_kernel_error(workload, module, name, keys))
+            continue
+        launches.append(replace(launch, kernel=name))
+        for position, error in argument_errors(launch, module.kernels[name]):
+            key = "arguments" if position is None else f"arguments[{position}]"
+            errors.append(_at(workload, error, [k.format(key) for k in keys] + [k.format("arguments") for k in keys]))
+    errors += [e for symbol in workload.symbols if (e := _symbol_error(workload, module, symbol)) is not None]
+    if errors:
+        raise InputErrors(errors)
+    return replace(workload, launches=tuple(launches))
+
+
+def _only_entry(module: Module) -> str:
+    return next(iter(module.kernels)) if len(module.kernels) == 1 else ""
+
+
+def _kernel_error(workload: Workload, module: Module, name: str, keys: list[str]) -> PptError:
+    names = ", ".join(module.kernels) or "none"
+    if not name:
+        message, hint = f"{module.path} has {len(module.kernels)} kernels: name one", f"kernels: {names}"
+    else:
+        message = f"{module.path} has no kernel '{name}'"
+        hint = did_you_mean(name, module.kernels) or f"kernels: {names}"
+    return _at(workload, PptError(message, hint=hint), [k.format("kernel") for k in keys] + ["ptx"])
+
+
+def _symbol_error(workload: Workload, module: Module, symbol: Buffer) -> PptError | None:
+    variable = module.variables.get(symbol.name)
+    known = [v.name for v in module.variables.values() if v.space in ("global", "const")]
+    if variable is None or variable.name not in known:
+        hint = did_you_mean(symbol.name, known) or "the module has no __device__ or __constant__ variables"
+        error = PptError(f"{module.path} has no variable '{symbol.name}'", hint=hint)
+    elif symbol.count * TYPE_BYTES[symbol.type] > variable.bytes:
+        size = symbol.count * TYPE_BYTES[symbol.type]
+        error = PptError(f"{size} bytes do not fit the variable '{symbol.name}'", hint=f"it has {variable.bytes}")
+    else:
+        return None
+    return _at(workload, error, [f"symbols.{symbol.name}"])
+
+
+def _at(workload: Workload, error: PptError, keys: list[str]) -> PptError:
+    """`error` with the workload's file, and the line of the first of `keys` that it has."""
+    line = next((workload.line[key] for key in keys if key in workload.line), None)
+    path = workload.path if workload.line else None
+    return PptError(error.message, path=path, line=line, hint=error.hint)

@@ -1,0 +1,113 @@
+"""What a workload's TOML may say: its keys and the types of their values. See docs/workload.md."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ppt_gpu.errors import PptError
+from ppt_gpu.exec.argument_text import parse_argument, parse_buffer
+from ppt_gpu.exec.arguments import MAX_BLOCK, MAX_DYNAMIC_SHARED, MAX_GRID, MAX_REGISTERS
+from ppt_gpu.exec.workload import Argument, Buffer, Dim3
+from ppt_gpu.spec.toml_reader import (
+    Field,
+    Flag,
+    Keyed,
+    Leaf,
+    ListOf,
+    Mismatch,
+    Number,
+    Quantity,
+    Table,
+    TableList,
+    Text,
+)
+from ppt_gpu.spec.toml_schema import kind_of, shown
+
+#: Keys of a launch. At the top of the file they serve every [[launch]] that does not give its own.
+LAUNCH_KEYS = ("kernel", "grid", "block", "arguments", "dynamic_shared", "registers", "repeat")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Extents(Leaf):
+    """A grid or block: an integer or a list of one to three, each from 1 to its limit."""
+
+    limits: Dim3
+
+    def read(self, value: Any) -> Dim3:
+        """Three extents. Raises Mismatch."""
+        values = value if isinstance(value, list) else [value]
+        if not 1 <= len(values) <= 3 or not all(isinstance(v, int) and not isinstance(v, bool) for v in values):
+            raise Mismatch(f"expected one to three integers, such as [64, 64], not {kind_of(value)} {shown(value)}")
+        for axis, extent, limit in zip("xyz", values, self.limits, strict=False):
+            if not 1 <= extent <= limit:
+                raise Mismatch(f"{axis} is {extent}, out of range, expected 1 to {limit}")
+        x, y, z = [*values, 1, 1][:3]
+        return x, y, z
+
+
+@dataclass(frozen=True, kw_only=True)
+class BufferLeaf(Leaf):
+    """A buffer in its text form ("f32[1024]=random"), still without a name."""
+
+    folder: Path
+
+    def read(self, value: Any) -> Buffer:
+        """The buffer, named "". Raises Mismatch."""
+        if not isinstance(value, str):
+            raise Mismatch(f'expected a buffer such as "f32[1024]=random", not {kind_of(value)} {shown(value)}')
+        try:
+            return parse_buffer(value, "", self.folder)
+        except PptError as error:
+            raise Mismatch(error.message, error.hint) from None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArgumentLeaf(Leaf):
+    """An argument in its text form: the name of a buffer, a scalar, a struct, or an unnamed buffer."""
+
+    folder: Path
+
+    def read(self, value: Any) -> tuple[Argument, Buffer | None]:
+        """The argument and the buffer that it defines. Raises Mismatch."""
+        if not isinstance(value, str):
+            hint = f'write "i32={value}"' if isinstance(value, int) else "a buffer's name or a scalar such as i32=4"
+            raise Mismatch(f"an argument is a string, not {kind_of(value)} {shown(value)}", hint)
+        try:
+            return parse_argument(value, 0, self.folder)
+        except PptError as error:
+            raise Mismatch(error.message, error.hint) from None
+
+
+def _launch_fields(folder: Path) -> dict[str, Field]:
+    return {
+        "kernel": Text(default=None),
+        "grid": Extents(limits=MAX_GRID, default=None),
+        "block": Extents(limits=MAX_BLOCK, default=None),
+        "arguments": ListOf(item=ArgumentLeaf(folder=folder), default=None),
+        "dynamic_shared": Quantity(
+            dimension="bytes", plain=True, integer=True, minimum=0, maximum=MAX_DYNAMIC_SHARED, default=None
+        ),
+        "registers": Number(integer=True, minimum=1, maximum=MAX_REGISTERS, default=None),
+        "repeat": Number(integer=True, minimum=1, default=None),
+    }
+
+
+def workload_schema(folder: Path) -> Table:
+    """The schema of a workload file in `folder`, where its .npy files are looked for."""
+    launch = _launch_fields(folder)
+    return Table(
+        fields={
+            "name": Text(default=None),
+            "ptx": Text(default=None),
+            "tasklist": Text(default=None),
+            **launch,
+            "launch": TableList(item=Table(fields=launch), default=None),
+            "buffers": Keyed(item=BufferLeaf(folder=folder), default={}),
+            "symbols": Keyed(item=BufferLeaf(folder=folder), default={}),
+            "copy_in": ListOf(item=Text(), default=()),
+            "copy_out": ListOf(item=Text(), default=()),
+            "pinned": Flag(default=True),
+        }
+    )

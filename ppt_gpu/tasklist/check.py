@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from difflib import get_close_matches
+import re
+from collections.abc import Callable, Iterator
 
-from ppt_gpu.errors import InputErrors, PptError, did_you_mean
+from ppt_gpu.errors import InputErrors, PptError, did_you_mean, nearest
 from ppt_gpu.spec.gpu import MEMORY_CLASSES, TASK_CLASSES
 from ppt_gpu.tasklist.model import (
     WARP_SIZE,
@@ -13,6 +13,7 @@ from ppt_gpu.tasklist.model import (
     Item,
     Loop,
     MemoryShape,
+    Stride,
     Task,
     TaskList,
     Transactions,
@@ -22,84 +23,25 @@ from ppt_gpu.tasklist.model import (
 
 ACCESS_BYTES = (1, 2, 4, 8, 16, 32)  # what one lane can move in one instruction
 MAX_DEPTH = 32  # nested loops
-LIMIT = 1 << 48  # largest distance or size in bytes, and largest count: sums of them stay inside 64 bits
+LIMIT = 1 << 48  # counts, sizes and distances stay below, so that addresses stay inside 64 bits
+MAX_REACH = 1 << 60  # B that the steps of one task may move its address
 MAX_BLOCK = 1024  # threads; every CUDA compute capability has this limit or a lower one
 MAX_REGISTERS = 255
+MAX_TRANSACTIONS = WARP_SIZE * 32  # every lane its own sector, 32 B lanes counted byte by byte
+
+NAME = re.compile(r"[^\s,#{}=\0]+")
+OPERATION = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)*")
+
+#: (line, word) -> (line, column) of the word on that line; line 0 asks for the header line of that keyword.
+Locate = Callable[[int, str], tuple[int | None, int | None]]
+Place = dict[int, tuple[int, Task, tuple[Loop, ...]]]
 
 
-def check(tasklist: TaskList) -> None:
+def check(tasklist: TaskList, locate: Locate | None = None) -> None:
     """Raise InputErrors with everything that is wrong with `tasklist`; return when nothing is."""
-    errors = [*_header(tasklist), *_body(tasklist)]
+    errors = _Checker(tasklist, locate).run()
     if errors:
-        raise InputErrors(sorted(errors, key=lambda error: error.line or 0))
-
-
-def _header(tasklist: TaskList) -> Iterator[PptError]:
-    def bad(message: str, hint: str | None = None) -> PptError:
-        return PptError(message, path=tasklist.path or None, hint=hint)
-
-    if not tasklist.name or any(character.isspace() or character == "#" for character in tasklist.name):
-        yield bad(f"'{tasklist.name}' is not a name", "a name has no spaces and no '#'")
-    if not 1 <= tasklist.block_size <= MAX_BLOCK:
-        yield bad(f"block {tasklist.block_size} is out of range", f"1 to {MAX_BLOCK} threads")
-    if not 1 <= tasklist.registers <= MAX_REGISTERS:
-        yield bad(f"registers {tasklist.registers} is out of range", f"1 to {MAX_REGISTERS} for each thread")
-    if not 0 <= tasklist.shared < LIMIT:
-        yield bad(f"shared {tasklist.shared} B is out of range", "0 B or more for each block")
-    if not 0 <= tasklist.grid < LIMIT:
-        yield bad(f"grid {tasklist.grid} is out of range", "the number of blocks; 0 leaves it to the workload")
-    seen: set[str] = set()
-    for buffer in tasklist.buffers:
-        if buffer.name in seen:
-            yield bad(f"buffer '{buffer.name}' is declared twice")
-        seen.add(buffer.name)
-        if not 1 <= buffer.bytes < LIMIT:
-            yield bad(f"buffer '{buffer.name}' has {buffer.bytes} B", "at least 1 B")
-
-
-def _body(tasklist: TaskList) -> Iterator[PptError]:
-    placed = list(walk(tasklist.body))
-    if not placed:
-        yield PptError("the list has no task", path=tasklist.path or None)
-    place: dict[int, tuple[int, Task, tuple[Loop, ...]]] = {}
-    for position, (task, loops) in enumerate(placed):
-        if task.number in place:
-            first = place[task.number][1]
-            hint = f"it is the number of the task on line {first.line}" if first.line else None
-            yield _at(tasklist, task, f"task number {task.number} is used twice", hint)
-        else:
-            place[task.number] = (position, task, loops)
-    names = [buffer.name for buffer in tasklist.buffers]
-    for position, (task, loops) in enumerate(placed):
-        yield from _task(tasklist, task)
-        yield from _dependencies(tasklist, task, position, loops, place)
-        if task.memory:
-            yield from _memory(tasklist, task, task.memory, names, len(loops))
-    yield from _loops(tasklist, tasklist.body, 1)
-
-
-def _at(tasklist: TaskList, item: Task | Loop, message: str, hint: str | None = None) -> PptError:
-    where = f"task {item.number}: " if isinstance(item, Task) and not item.line else ""
-    return PptError(where + message, path=tasklist.path or None, line=item.line or None, hint=hint)
-
-
-def _task(tasklist: TaskList, task: Task) -> Iterator[PptError]:
-    if not 0 <= task.number < LIMIT:
-        yield _at(tasklist, task, f"task number {task.number} is out of range", "0 or more")
-    if not 1 <= task.active <= WARP_SIZE:
-        yield _at(tasklist, task, f"active {task.active} is out of range", f"1 to {WARP_SIZE} lanes")
-    try:
-        name = class_of(task.op)
-    except ValueError:
-        yield _at(tasklist, task, f"unknown class '{task.op}'", suggest_class(task.op))
-        return
-    if any(not (character.isalnum() or character in "._") for character in task.op) or task.op.endswith("."):
-        yield _at(tasklist, task, f"'{task.op}' is not an operation name", "a class, or class.variant")
-    if name in MEMORY_CLASSES and task.memory is None:
-        hint = "add for example 'bytes 4 stride 4' or 'bytes 4 transactions 8'"
-        yield _at(tasklist, task, f"{task.op} needs its memory described", hint)
-    if name not in MEMORY_CLASSES and task.memory is not None:
-        yield _at(tasklist, task, f"{task.op} is not a memory task, so it takes no bytes, stride or transactions")
+        raise InputErrors(sorted(errors, key=lambda error: (error.line or 0, error.column or 0)))
 
 
 def suggest_class(op: str) -> str | None:
@@ -107,87 +49,184 @@ def suggest_class(op: str) -> str | None:
     parts = op.split(".")
     if parts[0] in ("load", "store", "atomic"):
         return did_you_mean(".".join(parts[:2]), [name for name in MEMORY_CLASSES if name.startswith(parts[0])])
-    close = get_close_matches(op, TASK_CLASSES, n=1, cutoff=0.5) or get_close_matches(
-        parts[0], TASK_CLASSES, n=1, cutoff=0.5
-    )
-    return f"did you mean '{close[0]}'?" if close else f"expected one of: {', '.join(TASK_CLASSES)}"
+    close = nearest(op, TASK_CLASSES) or nearest(parts[0], TASK_CLASSES)
+    return f"did you mean '{close}'?" if close else f"expected one of: {', '.join(TASK_CLASSES)}"
 
 
-def _dependencies(
-    tasklist: TaskList,
-    task: Task,
-    position: int,
-    loops: tuple[Loop, ...],
-    place: dict[int, tuple[int, Task, tuple[Loop, ...]]],
-) -> Iterator[PptError]:
-    if len(set(task.deps)) < len(task.deps):
-        yield _at(tasklist, task, f"task {task.number} names a dependency twice")
-    for number in dict.fromkeys(task.deps):
-        if number not in place:
-            hint = did_you_mean(str(number), map(str, place))
-            yield _at(tasklist, task, f"depends on task {number}, which does not exist", hint)
-            continue
-        there, other, around = place[number]
-        if there < position:
-            continue
-        # loops are compared by place: the outermost one must be the same object for both tasks
-        if loops and around and loops[0] is around[0]:
-            continue
-        if other is task:
-            message = "depends on itself outside a loop"
-        else:
-            message = f"depends on task {number}, which comes later, and no loop holds both"
-        yield _at(tasklist, task, message, "a task waits for earlier ones, or for an earlier iteration of its loop")
+class _Checker:
+    """One pass over one list. Methods yield what they find."""
 
+    def __init__(self, tasklist: TaskList, locate: Locate | None) -> None:
+        self.tasklist = tasklist
+        self.locate = locate
+        self.buffers = [buffer.name for buffer in tasklist.buffers]
 
-def _memory(
-    tasklist: TaskList, task: Task, memory: MemoryShape, names: list[str], depth: int
-) -> Iterator[PptError]:
-    if memory.bytes not in ACCESS_BYTES:
-        yield _at(tasklist, task, f"bytes {memory.bytes} for each lane", f"one of {ACCESS_BYTES}")
-    pattern = memory.pattern
-    if isinstance(pattern, Transactions):
-        yield from _transactions(tasklist, task, pattern)
-        return
-    if pattern.buffer and ".global" not in task.op:
-        yield _at(tasklist, task, "buffers are in global memory", "leave 'buffer' out; 'offset' is enough here")
-    elif pattern.buffer and pattern.buffer not in names:
-        hint = did_you_mean(pattern.buffer, names) or f"declare it: buffer {pattern.buffer} 16 MiB"
-        yield _at(tasklist, task, f"unknown buffer '{pattern.buffer}'", hint)
-    if len(pattern.steps) > depth:
-        message = f"{len(pattern.steps)} steps, but {depth} loops around the task"
-        yield _at(tasklist, task, message, "one step for each loop, the innermost first")
-    for value in (pattern.lane, pattern.offset, *pattern.steps, pattern.warp or 0, pattern.block or 0):
-        if abs(value) >= LIMIT:
-            yield _at(tasklist, task, f"a distance of {value} B is out of range", f"less than {LIMIT} B")
+    def run(self) -> list[PptError]:
+        deep = self.too_deep()
+        if deep:
+            return [deep]
+        placed = list(walk(self.tasklist.body))
+        errors = [*self.header(), *self.comments(), *self.loops(self.tasklist.body)]
+        if not placed:
+            errors.append(self.bad("the list has no task", "end"))
+        place: Place = {}
+        for position, (task, loops) in enumerate(placed):
+            if task.number in place:
+                first = place[task.number][1].line
+                hint = f"the task on line {first} has it already" if first else None
+                errors.append(self.at(task, f"task number {task.number} is used twice", hint, str(task.number)))
+            place.setdefault(task.number, (position, task, loops))
+        for position, (task, loops) in enumerate(placed):
+            errors += [*self.task(task), *self.dependencies(task, position, loops, place)]
+            if task.memory:
+                errors += self.memory(task, task.memory, loops)
+        return errors
 
+    def bad(self, message: str, key: str, hint: str | None = None) -> PptError:
+        line, column = self.locate(0, key) if self.locate else (None, None)
+        return PptError(message, path=self.tasklist.path or None, line=line, column=column, hint=hint)
 
-def _transactions(tasklist: TaskList, task: Task, pattern: Transactions) -> Iterator[PptError]:
-    if not 1 <= pattern.count <= 4 * WARP_SIZE * 32:
-        yield _at(tasklist, task, f"transactions {pattern.count} is out of range", "1 or more for a warp access")
-    for name, rate in (("l1", pattern.l1), ("l2", pattern.l2)):
-        if not 0.0 <= rate <= 1.0:
-            yield _at(tasklist, task, f"{name} {rate} is not a hit rate", "0 to 1")
-    if pattern.reuse is not None:
-        if not 0 <= pattern.reuse < LIMIT:
-            yield _at(tasklist, task, f"reuse {pattern.reuse} is out of range", "distinct lines, 0 or more")
-        if pattern.l1 or pattern.l2:
-            yield _at(tasklist, task, "reuse and hit rates exclude each other", "keep one of them")
-    if "." in task.op and class_of(task.op).endswith(".shared") and (
-        pattern.l1 or pattern.l2 or pattern.reuse is not None
-    ):
-        yield _at(tasklist, task, "shared memory has no caches", "transactions alone: the bank passes")
+    def at(self, item: Task | Loop, message: str, hint: str | None, word: str) -> PptError:
+        line, column = self.locate(item.line, word) if self.locate and item.line else (item.line or None, None)
+        if line is None and isinstance(item, Task):
+            message = f"task {item.number}: {message}"
+        return PptError(message, path=self.tasklist.path or None, line=line, column=column, hint=hint)
 
+    def too_deep(self) -> PptError | None:
+        """Before any recursion, without recursion."""
+        level: list[Item] = list(self.tasklist.body)
+        for _ in range(MAX_DEPTH + 1):
+            loops = [item for item in level if isinstance(item, Loop)]
+            if not loops:
+                return None
+            level = [inner for loop in loops for inner in loop.body]
+        return self.at(loops[0], f"more than {MAX_DEPTH} loops inside one another", None, "repeat")
 
-def _loops(tasklist: TaskList, body: tuple[Item, ...], depth: int) -> Iterator[PptError]:
-    for item in body:
-        if not isinstance(item, Loop):
-            continue
-        if not 1 <= item.count < LIMIT:
-            yield _at(tasklist, item, f"repeat {item.count} is out of range", "1 or more times")
-        if all(isinstance(inner, Comment) for inner in item.body):
-            yield _at(tasklist, item, "the loop has no task")
-        if depth > MAX_DEPTH:
-            yield _at(tasklist, item, f"more than {MAX_DEPTH} nested loops")
+    def header(self) -> Iterator[PptError]:
+        tasklist = self.tasklist
+        if not NAME.fullmatch(tasklist.name):
+            yield self.bad(f"'{tasklist.name}' is not a name", "name", "a name has no spaces and none of , # { } =")
+        if not 1 <= tasklist.block_size <= MAX_BLOCK:
+            yield self.bad(f"block {tasklist.block_size} is out of range", "block", f"1 to {MAX_BLOCK} threads")
+        if not 1 <= tasklist.registers <= MAX_REGISTERS:
+            message = f"registers {tasklist.registers} is out of range"
+            yield self.bad(message, "registers", f"1 to {MAX_REGISTERS} for each thread")
+        if not 0 <= tasklist.shared < LIMIT:
+            yield self.bad(f"shared {tasklist.shared} B is out of range", "shared", "0 B or more for each block")
+        if not 0 <= tasklist.grid < LIMIT:
+            yield self.bad(f"grid {tasklist.grid} is out of range", "grid", "1 block or more")
+        for buffer in tasklist.buffers:
+            if not NAME.fullmatch(buffer.name):
+                yield self.bad(f"'{buffer.name}' is not a name", "buffer", "no spaces and none of , # { } =")
+            if self.buffers.count(buffer.name) > 1:
+                yield self.bad(f"buffer '{buffer.name}' is declared twice", f"buffer {buffer.name}")
+            if not 1 <= buffer.bytes < LIMIT:
+                message = f"buffer '{buffer.name}' has {buffer.bytes} B"
+                yield self.bad(message, f"buffer {buffer.name}", "at least 1 B")
+
+    def comments(self) -> Iterator[PptError]:
+        texts = list(self.tasklist.comments)
+        level: list[Item] = list(self.tasklist.body)
+        for item in level:
+            texts.append(item.text if isinstance(item, Comment) else item.comment)
+            if isinstance(item, Loop):
+                level.extend(item.body)
+        for text in texts:
+            if text != text.strip() or "\n" in text or "\0" in text:
+                yield self.bad(f"the comment {text!r} is not one line without spaces around it", "comment")
+
+    def loops(self, body: tuple[Item, ...]) -> Iterator[PptError]:
+        for item in body:
+            if not isinstance(item, Loop):
+                continue
+            if not 1 <= item.count < LIMIT:
+                yield self.at(item, f"repeat {item.count} is out of range", "1 time or more", str(item.count))
+            if all(isinstance(inner, Comment) for inner in item.body):
+                yield self.at(item, "the loop has no task", None, "repeat")
+            yield from self.loops(item.body)
+
+    def task(self, task: Task) -> Iterator[PptError]:
+        if not 0 <= task.number < LIMIT:
+            yield self.at(task, f"task number {task.number} is out of range", "0 or more", str(task.number))
+        if not 1 <= task.active <= WARP_SIZE:
+            hint = f"1 to {WARP_SIZE} lanes"
+            yield self.at(task, f"active {task.active} is out of range", hint, "active")
+        try:
+            name = class_of(task.op)
+        except ValueError:
+            yield self.at(task, f"unknown class '{task.op}'", suggest_class(task.op), task.op)
             return
-        yield from _loops(tasklist, item.body, depth + 1)
+        if not OPERATION.fullmatch(task.op):
+            yield self.at(task, f"'{task.op}' is not an operation name", "a class, or class.variant", task.op)
+        if name in MEMORY_CLASSES and task.memory is None:
+            hint = "add for example 'bytes 4 stride 4' or 'bytes 4 transactions 8'"
+            yield self.at(task, f"{task.op} needs its memory described", hint, task.op)
+        if name not in MEMORY_CLASSES and task.memory is not None:
+            message = f"{task.op} is not a memory task, so it takes no memory description"
+            yield self.at(task, message, "remove bytes, stride, transactions and what belongs to them", "bytes")
+
+    def dependencies(
+        self, task: Task, position: int, loops: tuple[Loop, ...], place: Place
+    ) -> Iterator[PptError]:
+        for number in dict.fromkeys(task.deps):
+            word = f"after {number}"
+            if task.deps.count(number) > 1:
+                yield self.at(task, f"names task {number} twice", "once is enough", word)
+            if number not in place:
+                close = nearest(str(number), map(str, place))
+                hint = f"did you mean {close}?" if close else f"the numbers are {min(place)} to {max(place)}"
+                yield self.at(task, f"depends on task {number}, which does not exist", hint, word)
+                continue
+            there, other, around = place[number]
+            # Loops are told apart by identity: equal loops may stand one after the other.
+            if there < position or (loops and around and loops[0] is around[0]):
+                continue
+            message = f"depends on task {number}, which comes later, and no loop holds both"
+            if other is task:
+                message = "depends on itself outside a loop"
+            yield self.at(task, message, "a task waits for earlier ones, or for earlier iterations", word)
+
+    def memory(self, task: Task, memory: MemoryShape, loops: tuple[Loop, ...]) -> Iterator[PptError]:
+        if memory.bytes not in ACCESS_BYTES:
+            hint = f"one of {', '.join(map(str, ACCESS_BYTES))}"
+            yield self.at(task, f"bytes {memory.bytes}: no lane moves that much at once", hint, "bytes")
+        if isinstance(memory.pattern, Stride):
+            yield from self.stride(task, memory.pattern, loops)
+        else:
+            yield from self.transactions(task, memory.pattern)
+
+    def stride(self, task: Task, pattern: Stride, loops: tuple[Loop, ...]) -> Iterator[PptError]:
+        if pattern.buffer and ".global" not in task.op:
+            yield self.at(task, "buffers are in global memory", "leave 'buffer' out here", "buffer")
+        elif pattern.buffer and pattern.buffer not in self.buffers:
+            hint = did_you_mean(pattern.buffer, self.buffers)
+            hint = hint or f"declare it in the header: buffer {pattern.buffer} 16 MiB"
+            yield self.at(task, f"unknown buffer '{pattern.buffer}'", hint, "buffer")
+        if len(pattern.steps) > len(loops):
+            message = f"steps for {len(pattern.steps)} loops, but {len(loops)} around the task"
+            yield self.at(task, message, "one step for each loop, the innermost first", "step")
+        reach = sum(
+            abs(step) * (loop.count - 1) for step, loop in zip(pattern.steps, reversed(loops), strict=False)
+        )
+        distances = {"stride": pattern.lane, "offset": pattern.offset}
+        distances |= {"warp": pattern.warp or 0, "block": pattern.block or 0}
+        for word, value in distances.items():
+            if abs(value) >= LIMIT:
+                yield self.at(task, f"{word} {value} is out of range", f"less than {LIMIT} B", word)
+        if reach >= MAX_REACH:
+            yield self.at(task, f"the steps move the address by {reach} B", f"less than {MAX_REACH} B", "step")
+
+    def transactions(self, task: Task, pattern: Transactions) -> Iterator[PptError]:
+        if not 1 <= pattern.count <= MAX_TRANSACTIONS:
+            message = f"transactions {pattern.count} is out of range"
+            yield self.at(task, message, f"1 to {MAX_TRANSACTIONS} for one warp access", "transactions")
+        for name, rate in (("l1", pattern.l1), ("l2", pattern.l2)):
+            if not 0.0 <= rate <= 1.0:
+                yield self.at(task, f"{name} {rate} is not a hit rate", "from 0 to 1", name)
+        hits = bool(pattern.l1 or pattern.l2)
+        if pattern.reuse is not None and not 0 <= pattern.reuse < LIMIT:
+            yield self.at(task, f"reuse {pattern.reuse} is out of range", "lines, 0 or more", "reuse")
+        if pattern.reuse is not None and hits:
+            yield self.at(task, "reuse and hit rates exclude each other", "keep one of them", "reuse")
+        if ".shared" in task.op and (hits or pattern.reuse is not None):
+            yield self.at(task, "shared memory has no caches", "transactions alone: the bank passes", "transactions")

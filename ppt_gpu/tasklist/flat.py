@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
@@ -170,15 +171,17 @@ def _expand(
     """([e] static index, [e] address of lane 0) of the dynamic tasks of `body`, which stands inside `depth` loops."""
     paths: list[NDArray[np.int32]] = [np.zeros(0, np.int32)]
     found: list[NDArray[np.int64]] = [np.zeros(0, np.int64)]
-    for item in body:
-        if isinstance(item, Task):
-            paths.append(np.array([index[item.number]], np.int32))
+    for kind, group in groupby(body, type):  # runs of tasks at once
+        run = [index[item.number] for item in group if isinstance(item, Task)] if kind is Task else []
+        if run:
+            paths.append(np.array(run, np.int32))
             found.append(start[paths[-1]])
-        elif isinstance(item, Loop):
-            path, base = _expand(item.body, index, start, step_at, depth + 1)
-            iteration = np.arange(item.count, dtype=np.int64)[:, None]
-            paths.append(np.tile(path, item.count))
-            found.append((base + iteration * step_at[path, depth]).reshape(-1) if len(path) else base)
+        for item in group:
+            if isinstance(item, Loop):
+                path, base = _expand(item.body, index, start, step_at, depth + 1)
+                iteration = np.arange(item.count, dtype=np.int64)[:, None]
+                paths.append(np.tile(path, item.count))
+                found.append((base + iteration * step_at[path, depth]).reshape(-1))
     return np.concatenate(paths), np.concatenate(found)
 
 

@@ -2,6 +2,11 @@
 
 Independent of any GPU: instructions are PTX indices of the kernel, addresses are raw. Warps that ran the same
 instructions in the same order share one path, and accesses whose 32 lanes lie at the same distances share one pattern.
+
+Order of divergent paths: a warp whose lanes branch to different places runs the place that comes first in the text
+first; each path runs until it reaches the immediate post-dominator of the branch, where the lanes join again.
+A shared access is recorded at its offset in the block's shared memory, a local one at the interleaved address of
+`ppt_gpu.exec.layout.local_address`, a global one at its virtual address.
 """
 
 from __future__ import annotations

@@ -1,0 +1,104 @@
+"""From kernel times to the time of an application: launches, repeats and host copies on one stream.
+
+A copy of b bytes takes latency + b / bandwidth, with the bandwidth of pinned or of pageable memory. The host enqueues
+launches asynchronously, one every `launch_overhead`; a kernel starts when it has been enqueued and its predecessor has
+ended. So the overhead of a launch shows before the first kernel and between kernels shorter than it, and hides behind
+longer ones; tiny kernels in a stream repeat every `launch_overhead`, as measured streams do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ppt_gpu.errors import PptError
+from ppt_gpu.exec.workload import Copy
+from ppt_gpu.spec.gpu import Host
+
+
+@dataclass(frozen=True)
+class LaunchTime:
+    """One launch, run `repeat` times in a row."""
+
+    name: str
+    seconds: float  # s on the GPU, one run, without overhead
+    repeat: int = 1
+
+
+@dataclass(frozen=True)
+class Span:
+    """A part of the application on the time axis."""
+
+    name: str
+    start: float  # s
+    end: float  # s
+
+
+@dataclass(frozen=True)
+class ApplicationTime:
+    """An application on one stream. total = kernels + copies + overhead."""
+
+    total: float  # s
+    kernels: float  # s, sum of all kernel runs
+    copies: float  # s, sum of all host copies
+    overhead: float  # s, launch overhead that nothing hides
+    copy_times: tuple[tuple[str, float], ...]  # name, s
+    spans: tuple[Span, ...]  # copies and launches in time order
+
+
+def copy_seconds(copy: Copy, host: Host) -> float:
+    """Seconds of one host copy: latency + bytes / bandwidth."""
+    bandwidth = host.link_bandwidth if copy.pinned else host.pageable_bandwidth
+    return host.copy_latency + copy.bytes / bandwidth
+
+
+def application_time(launches: Sequence[LaunchTime], copies: Sequence[Copy], host: Host) -> ApplicationTime:
+    """Copies in, then all launches in order, then copies out; copies are synchronous.
+
+    PptError for a negative time or size, a repeat below 1, or an unknown copy direction.
+    """
+    _check(launches, copies)
+    spans: list[Span] = []
+    now = _copy_all([copy for copy in copies if copy.direction == "in"], host, spans, 0.0)
+    enqueued = now  # the host is free
+    for launch in launches:
+        ready = enqueued + host.launch_overhead
+        start = max(now, ready)
+        enqueued += launch.repeat * host.launch_overhead
+        # The last of n runs ends when all n ran back to back, or one run after it was enqueued.
+        now = max(start + launch.repeat * launch.seconds, enqueued + launch.seconds)
+        spans.append(Span(launch.name, start, now))
+    now = _copy_all([copy for copy in copies if copy.direction == "out"], host, spans, now)
+    times = tuple((copy.name or f"copy {copy.direction}", copy_seconds(copy, host)) for copy in copies)
+    kernels = sum(launch.seconds * launch.repeat for launch in launches)
+    copied = sum(seconds for _, seconds in times)
+    return ApplicationTime(
+        total=now,
+        kernels=kernels,
+        copies=copied,
+        overhead=max(now - kernels - copied, 0.0),
+        copy_times=times,
+        spans=tuple(spans),
+    )
+
+
+def _copy_all(copies: Sequence[Copy], host: Host, spans: list[Span], now: float) -> float:
+    for copy in copies:
+        end = now + copy_seconds(copy, host)
+        spans.append(Span(copy.name or f"copy {copy.direction}", now, end))
+        now = end
+    return now
+
+
+def _check(launches: Sequence[LaunchTime], copies: Sequence[Copy]) -> None:
+    for launch in launches:
+        if launch.seconds < 0 or launch.repeat < 1:
+            raise PptError(
+                f"launch '{launch.name}' of {launch.seconds} s, {launch.repeat} times",
+                hint="a launch takes 0 s or more and runs at least once",
+            )
+    for copy in copies:
+        if copy.direction not in ("in", "out"):
+            raise PptError(f"copy '{copy.name}' with direction '{copy.direction}'", hint='expected "in" or "out"')
+        if copy.bytes < 0:
+            raise PptError(f"copy '{copy.name}' of {copy.bytes} B", hint="0 B or more")

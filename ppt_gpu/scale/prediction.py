@@ -1,0 +1,58 @@
+"""What every level of fidelity yields: the cycles of a launch, and what they rest on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ppt_gpu.scale.grid import SmPlan
+from ppt_gpu.sm.result import SmResult
+
+
+@dataclass(frozen=True)
+class PptTerms:
+    """The terms of the PPT overlap rule, in cycles (ppt_gpu.scale.ppt_workload)."""
+
+    workload: float  # C: until the last block of the simulated workload ended
+    block_average: float  # E: mean end of its blocks
+    overlap: float  # 1 - E / C
+    mean_workload: float  # of all workloads
+    workloads: int
+    cycles: float  # all workloads with the trailing stores, without launch overhead
+
+
+@dataclass(frozen=True)
+class KernelPrediction:
+    """A launch, without launch overhead. It ends when its busiest SM does."""
+
+    cycles: float
+    plan: SmPlan
+    result: SmResult  # of the simulated blocks
+    assumptions: tuple[str, ...]
+    wave_cycles: float = 0.0  # steady time of one wave of the SM
+    convergence: float = 0.0  # relative difference of the last two full waves; 0 when all blocks were simulated
+    error: float = 0.0  # estimated relative error of `cycles` from extrapolation
+    ppt: PptTerms | None = None  # level "workload"
+
+    @property
+    def simulated_blocks(self) -> int:
+        return len(self.plan.blocks)
+
+    @property
+    def factor(self) -> float:
+        """Blocks of the busiest SM over the simulated ones: 1 when nothing was extrapolated."""
+        return self.plan.factor
+
+    @property
+    def exact(self) -> bool:
+        """All blocks of the busiest SM were simulated."""
+        return self.plan.exact
+
+    def raised_to(self, floor_cycles: float, resource: str) -> KernelPrediction:
+        """This prediction, or `floor_cycles` where extrapolation went below that lower bound of `resource`."""
+        if self.cycles >= floor_cycles:
+            return self
+        text = (
+            f"extrapolation gave {self.cycles:.0f} cycles, less than the lower bound of {resource}, "
+            f"{floor_cycles:.0f}: the bound is used"
+        )
+        return replace(self, cycles=floor_cycles, assumptions=(*self.assumptions, text))

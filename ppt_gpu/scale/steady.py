@@ -1,0 +1,121 @@
+"""Level "steady": from a few simulated waves of one SM to all its blocks.
+
+An SM holds R blocks and runs N; n of them are simulated, with n = kR + (N mod R), a finished block being replaced by
+the next. Let c_1 <= ... <= c_n be the block completions and m_w = c_(wR) the end of wave w. Up to c_(n-R+1) the SM is
+full, so d_w = m_w - m_(w-1) for w < k are durations of whole waves at full residency (a wave by count: blocks of
+neighbouring waves may overlap, and blocks in lock-step finish together; both give the same m_w). Then
+
+    T(N) = T(n) + (N - n) / R * D,        D = (m_(k-1) - m_h) / (k - 1 - h)
+
+T(n) contains the start-up, the drain and the true last, partial wave, since N - n is a multiple of R. When the last two
+waves agree to 1 %, h = (k - 1) // 2, which drops the transient; when they do not, more waves are simulated, and
+at the limit h = 1: the mean over strata of the whole launch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ppt_gpu.errors import PptError
+from ppt_gpu.scale.grid import SmPlan, plan
+from ppt_gpu.scale.occupancy import Occupancy
+from ppt_gpu.scale.prediction import KernelPrediction
+from ppt_gpu.sm.result import SmResult
+from ppt_gpu.spec.gpu import Gpu
+
+#: full waves simulated, in turn, until the rate is steady
+WAVES = (3, 5, 8, 13)
+#: successive waves that differ by less are steady
+TOLERANCE = 0.01
+
+
+def extrapolate_steady(result: SmResult, plan: SmPlan, tolerance: float = TOLERANCE) -> KernelPrediction:
+    """Cycles of all blocks of the planned SM, from the simulation of `plan.blocks`.
+
+    PptError when `result` has another number of blocks than `plan`, or too few waves to see a rate.
+    """
+    blocks = len(result.block_end)
+    if blocks != len(plan.blocks):
+        raise PptError(f"{blocks} blocks were simulated; the plan has {len(plan.blocks)}")
+    resident = plan.resident
+    if plan.exact:
+        wave = result.cycles * resident / blocks
+        text = f"all {blocks} blocks of the busiest SM were simulated"
+        return KernelPrediction(float(result.cycles), plan, result, (text, *spread_assumptions(plan)), wave)
+    durations = wave_durations(result, resident)
+    if len(durations) < 2:
+        raise PptError(f"{blocks} blocks in waves of {resident} are too few to see a steady rate", hint="3 waves")
+    convergence = abs(durations[-1] - durations[-2]) / max(durations[-1], 1.0)
+    steady = convergence <= tolerance
+    kept = durations[len(durations) // 2 :] if steady else durations[1:]
+    wave = float(np.mean(kept))
+    more = (plan.total_blocks_of_this_sm - blocks) / resident
+    cycles = result.cycles + more * wave
+    spread = float(np.ptp(kept)) / 2 / max(wave, 1.0)
+    doubt = convergence if steady else max(convergence / 2, spread)
+    return KernelPrediction(
+        cycles=cycles,
+        plan=plan,
+        result=result,
+        wave_cycles=wave,
+        convergence=convergence,
+        error=doubt * more * wave / cycles,
+        assumptions=(_rate_text(plan, wave, convergence, steady), *spread_assumptions(plan)),
+    )
+
+
+def wave_durations(result: SmResult, resident: int) -> list[float]:
+    """d_1 ... d_(k-1) in cycles: times between the ends of whole waves while the SM was full."""
+    ends = np.sort(result.block_end)
+    full = (len(ends) - resident) // resident
+    marks = np.concatenate(([0], ends[resident - 1 : full * resident : resident]))
+    return [float(duration) for duration in np.diff(marks)]
+
+
+def steady_prediction(
+    run_blocks: Callable[[list[int]], SmResult],
+    grid_blocks: int,
+    occupancy: Occupancy,
+    gpu: Gpu,
+    waves: Sequence[int] = WAVES,
+    tolerance: float = TOLERANCE,
+) -> KernelPrediction:
+    """Simulate more and more waves (`waves`, ascending, at least 3) until two successive ones agree to `tolerance`.
+
+    `run_blocks` simulates the given block ids on one SM, with `plan(...).resident` slots. It is called once for each
+    number of waves tried. Returns the first steady prediction, or the one of the most waves.
+    """
+    if not waves or min(waves) < 3 or list(waves) != sorted(waves):
+        raise PptError(f"waves to simulate: {list(waves)}", hint="ascending numbers, at least 3")
+    for count in waves:
+        chosen = plan(grid_blocks, occupancy, gpu, "steady", count)
+        found = extrapolate_steady(run_blocks(list(chosen.blocks)), chosen, tolerance)
+        if chosen.exact or found.convergence <= tolerance:
+            break
+    return found
+
+
+def _rate_text(plan: SmPlan, wave: float, convergence: float, steady: bool) -> str:
+    text = (
+        f"{len(plan.blocks)} of the {plan.total_blocks_of_this_sm} blocks of the busiest SM were simulated; "
+        f"the others take {wave:.0f} cycles a wave of {plan.resident}"
+    )
+    if steady:
+        return f"{text} (the last two waves agree to {convergence:.2%})"
+    return f"{text} (not steady: the last two waves differ by {convergence:.1%}; the mean of the waves is used)"
+
+
+def spread_assumptions(plan: SmPlan) -> tuple[str, ...]:
+    """How the grid fills the chip, where that is not evenly."""
+    spread = plan.spread
+    texts = []
+    if spread.active_sms < spread.sms:
+        texts.append(f"{spread.active_sms} of {spread.sms} SMs get a block")
+    if spread.grid_blocks % spread.sms and spread.max_blocks > 1:
+        texts.append(
+            f"the busiest SM runs {spread.max_blocks} blocks, the mean is {spread.mean_blocks:.1f}: "
+            "the launch ends with the busiest"
+        )
+    return tuple(texts)

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import pytest
+
+from ppt_gpu.errors import PptError
+from ppt_gpu.scale.grid import neighbour_blocks, plan, spread_grid
+
+
+def test_large_grid_fills_every_sm() -> None:
+    spread = spread_grid(1000, 8, 15)
+    assert (spread.active_sms, spread.resident, spread.max_blocks) == (15, 8, 67)
+    assert spread.mean_blocks == pytest.approx(66.667, abs=1e-3)
+    assert spread.sm_blocks(0, 3) == [0, 15, 30]
+    assert spread.sm_blocks(14)[-1] == 989
+
+
+def test_small_grid_is_spread_evenly() -> None:
+    spread = spread_grid(20, 8, 15)
+    assert (spread.active_sms, spread.resident, spread.max_blocks) == (15, 2, 2)
+    assert spread.sm_blocks(0) == [0, 15] and spread.sm_blocks(7) == [7]
+    tiny = spread_grid(4, 8, 15)
+    assert (tiny.active_sms, tiny.resident, tiny.max_blocks) == (4, 1, 1)
+    assert tiny.sm_blocks(9) == []
+
+
+def test_every_block_runs_exactly_once() -> None:
+    spread = spread_grid(101, 4, 15)
+    ids = [block for sm in range(15) for block in spread.sm_blocks(sm)]
+    assert sorted(ids) == list(range(101))
+
+
+def test_steady_plan_samples_whole_waves_over_the_launch_and_the_true_last_one(chip, holding) -> None:
+    made = plan(15 * 42, holding(4), chip(15), "steady", 3)  # 42 blocks per SM: 10 waves of 4 and 2 more
+    assert made.total_blocks_of_this_sm == 42 and not made.exact
+    assert made.waves == 3 and len(made.blocks) == 3 * 4 + 2
+    positions = [block // 15 for block in made.blocks]
+    assert positions == [4, 5, 6, 7, 20, 21, 22, 23, 32, 33, 34, 35, 40, 41]
+    assert made.factor == 42 / 14
+    assert made.chip_factor == 630 / 14
+
+
+def test_plan_is_exact_when_the_waves_cover_the_sm(chip, holding) -> None:
+    made = plan(15 * 12, holding(4), chip(15), "steady", 3)
+    assert made.exact and made.blocks == tuple(range(0, 180, 15))
+    assert plan(15 * 100, holding(4), chip(15), "grid").exact
+
+
+def test_workload_plan_is_the_first_wave(chip, holding) -> None:
+    made = plan(15 * 100, holding(4), chip(15), "workload")
+    assert made.blocks == (0, 15, 30, 45) and not made.exact
+    assert plan(7, holding(4), chip(15), "workload").exact
+
+
+def test_neighbours_run_beside_the_first_wave(chip, holding) -> None:
+    made = plan(15 * 100, holding(2), chip(15), "workload")
+    found = neighbour_blocks(made, 4)
+    assert {block % 15 for block in found} >= {1} and 0 not in {block % 15 for block in found}
+    assert len(found) == 4 * 2 and {block // 15 for block in found} == {0, 1}
+    assert neighbour_blocks(plan(1, holding(2), chip(15), "workload")) == []
+    assert neighbour_blocks(plan(16, holding(2), chip(15), "workload"), 99) == list(range(1, 15))
+
+
+def test_bad_plans_are_named(chip, holding) -> None:
+    with pytest.raises(PptError, match="unknown level 'stedy'") as caught:
+        plan(10, holding(1), chip(2), "stedy")
+    assert "did you mean 'steady'" in str(caught.value)
+    with pytest.raises(PptError, match="grid of 0 blocks"):
+        plan(0, holding(1), chip(2))
+    with pytest.raises(PptError, match="SM 5 runs no block"):
+        plan(3, holding(1), chip(15), sm=5)
+    with pytest.raises(PptError, match="0 waves"):
+        plan(3, holding(1), chip(15), waves=0)

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import pytest
+
+from ppt_gpu.errors import PptError
+from ppt_gpu.exec.workload import Copy
+from ppt_gpu.scale.host import LaunchTime, application_time, copy_seconds
+from ppt_gpu.spec.gpu import Host
+
+HOST = Host(launch_overhead=3e-6, block_launch=0, link_bandwidth=10e9, pageable_bandwidth=4e9, copy_latency=10e-6)
+
+
+def test_copies() -> None:
+    assert copy_seconds(Copy(10**6, "in"), HOST) == pytest.approx(110e-6)
+    assert copy_seconds(Copy(10**6, "in", pinned=False), HOST) == pytest.approx(260e-6)
+
+
+def test_one_launch_pays_its_overhead() -> None:
+    found = application_time([LaunchTime("k", 50e-6)], [], HOST)
+    assert found.total == pytest.approx(53e-6)
+    assert found.overhead == pytest.approx(3e-6)
+
+
+def test_overhead_hides_behind_long_kernels() -> None:
+    found = application_time([LaunchTime("k", 50e-6, repeat=1000)], [], HOST)
+    assert found.total == pytest.approx(3e-6 + 0.05)
+
+
+def test_tiny_kernels_repeat_at_the_launch_rate() -> None:
+    found = application_time([LaunchTime("k", 1e-6, repeat=1000)], [], HOST)
+    assert found.total == pytest.approx(1000 * 3e-6 + 1e-6)
+
+
+def test_closed_form_of_repeats_equals_single_launches() -> None:
+    for times in ([2e-6, 9e-6, 1e-6], [1e-6, 1e-6, 20e-6], [4e-6, 0.5e-6, 0.5e-6]):
+        grouped = application_time([LaunchTime("k", seconds, 7) for seconds in times], [], HOST)
+        single = application_time([LaunchTime("k", seconds) for seconds in times for _ in range(7)], [], HOST)
+        assert grouped.total == pytest.approx(single.total, rel=1e-12)
+        assert grouped.kernels == pytest.approx(single.kernels, rel=1e-12)
+
+
+def test_the_whole_sequence() -> None:
+    copies = [Copy(10**6, "in", name="A"), Copy(2 * 10**6, "out", name="C")]
+    found = application_time([LaunchTime("k", 40e-6, 2)], copies, HOST)
+    assert [span.name for span in found.spans] == ["A", "k", "C"]
+    assert found.total == pytest.approx(110e-6 + 3e-6 + 80e-6 + 210e-6)
+    assert found.total == pytest.approx(found.kernels + found.copies + found.overhead)
+    assert found.copy_times == (("A", pytest.approx(110e-6)), ("C", pytest.approx(210e-6)))
+    assert all(one.end <= two.start + 1e-15 for one, two in zip(found.spans, found.spans[1:], strict=False))
+
+
+@pytest.mark.parametrize(
+    ("launches", "copies", "text"),
+    [
+        ([LaunchTime("k", 1e-6, 0)], [], "launch 'k'"),
+        ([LaunchTime("k", -1e-6)], [], "launch 'k'"),
+        ([], [Copy(5, "up", name="A")], "direction 'up'"),
+        ([], [Copy(-5, "in", name="A")], "-5 B"),
+    ],
+)
+def test_bad_sequences(launches: list, copies: list, text: str) -> None:
+    with pytest.raises(PptError, match=text):
+        application_time(launches, copies, HOST)

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import pytest
+
+from ppt_gpu.errors import PptError
+from ppt_gpu.scale.grid import plan
+from ppt_gpu.scale.steady import extrapolate_steady, steady_prediction, wave_durations
+
+
+def lockstep(durations: list[int], resident: int, rest: int, rest_duration: int) -> list[int]:
+    """Block ends of waves in lock-step, and of a last, partial wave."""
+    ends, now = [], 0
+    for duration in durations:
+        now += duration
+        ends += [now] * resident
+    return ends + [now + rest_duration] * rest
+
+
+def test_waves_in_lockstep_and_a_short_last_wave(chip, holding, sm_result) -> None:
+    made = plan(15 * 42, holding(4), chip(15), "steady", 5)
+    ends = lockstep([130, 100, 100, 100, 100], 4, 2, 60)
+    found = extrapolate_steady(sm_result([0] * len(ends), ends, trailing=7), made)
+    assert found.cycles == 130 + 9 * 100 + 60 + 7  # 10 full waves, the partial one, the last stores
+    assert (found.convergence, found.error, found.wave_cycles) == (0, 0, 100)
+    assert found.simulated_blocks == 22 and found.factor == 42 / 22
+
+
+def test_staggered_blocks(chip, holding, sm_result) -> None:
+    """4 slots, blocks of 100 cycles, slot s starts at 25 s: a completion every 25 cycles."""
+    made = plan(15 * 40, holding(4), chip(15), "steady", 3)
+    ends = [100 + 25 * block for block in range(12)]
+    found = extrapolate_steady(sm_result([end - 100 for end in ends], ends), made)
+    assert wave_durations(found.result, 4) == [175, 100]
+    assert found.wave_cycles == 100
+    assert found.cycles == 100 + 25 * 39  # the last of 40 completions
+
+
+def test_the_transient_is_dropped_when_the_end_is_steady(chip, holding, sm_result) -> None:
+    made = plan(15 * 400, holding(4), chip(15), "steady", 8)
+    ends = lockstep([200, 160, 120, 100, 100, 100, 100, 100], 4, 0, 0)
+    found = extrapolate_steady(sm_result([0] * 32, ends), made)
+    assert found.wave_cycles == 100
+    assert found.cycles == 980 + 92 * 100
+
+
+def test_unsteady_waves_use_the_mean_and_say_so(chip, holding, sm_result) -> None:
+    made = plan(15 * 400, holding(4), chip(15), "steady", 5)
+    ends = lockstep([100, 110, 150, 130, 100], 4, 0, 0)
+    found = extrapolate_steady(sm_result([0] * 20, ends), made)
+    assert found.wave_cycles == pytest.approx(130)
+    assert found.error > 0.05 and "not steady" in found.assumptions[0]
+
+
+def test_all_blocks_simulated_is_exact(chip, holding, sm_result) -> None:
+    made = plan(15 * 3, holding(4), chip(15))
+    found = extrapolate_steady(sm_result([0] * 3, [90, 95, 99], trailing=3), made)
+    assert found.cycles == 102 and found.exact and found.factor == 1
+
+
+def test_driver_adds_waves_until_steady(chip, holding, sm_result) -> None:
+    asked = []
+
+    def run(blocks: list[int]) -> object:
+        asked.append(len(blocks))
+        waves = len(blocks) // 4
+        return sm_result([0] * len(blocks), lockstep(([150, 120] + [100] * 20)[:waves], 4, 0, 0))
+
+    found = steady_prediction(run, 15 * 400, holding(4), chip(15))
+    assert asked == [12, 20]
+    assert found.cycles == 150 + 120 + 98 * 100
+
+
+def test_driver_stops_at_the_whole_sm(chip, holding, sm_result) -> None:
+    asked = []
+
+    def run(blocks: list[int]) -> object:
+        asked.append(blocks)
+        return sm_result([0] * len(blocks), [10 * (index + 1) ** 2 for index in range(len(blocks))])
+
+    found = steady_prediction(run, 15 * 7, holding(2), chip(15))
+    assert found.exact and asked[-1] == list(range(0, 105, 15))
+
+
+def test_fill_of_the_chip_is_said(chip, holding, sm_result) -> None:
+    small = extrapolate_steady(sm_result([0], [9]), plan(4, holding(4), chip(15)))
+    assert "4 of 15 SMs get a block" in small.assumptions
+    uneven = extrapolate_steady(sm_result([0, 0], [9, 9]), plan(16, holding(4), chip(15)))
+    assert any("the mean is 1.1" in text for text in uneven.assumptions)
+
+
+def test_a_prediction_below_a_bound_is_raised_to_it(chip, holding, sm_result) -> None:
+    found = extrapolate_steady(sm_result([0], [9]), plan(4, holding(4), chip(15)))
+    assert found.raised_to(8, "issue slots") is found
+    raised = found.raised_to(12, "issue slots")
+    assert raised.cycles == 12 and "lower bound of issue slots" in raised.assumptions[-1]
+
+
+def test_wrong_inputs(chip, holding, sm_result) -> None:
+    with pytest.raises(PptError, match="the plan has 12"):
+        extrapolate_steady(sm_result([0], [9]), plan(15 * 40, holding(4), chip(15)))
+    with pytest.raises(PptError, match="too few"):
+        made = plan(15 * 40, holding(4), chip(15), "workload")
+        extrapolate_steady(sm_result([0] * 4, [9] * 4), made)
+    with pytest.raises(PptError, match="ascending"):
+        steady_prediction(lambda blocks: None, 10, holding(1), chip(1), waves=(5, 3))

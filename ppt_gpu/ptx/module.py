@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 TYPE_BYTES: dict[str, int] = {
     "pred": 1, "b8": 1, "u8": 1, "s8": 1, "b16": 2, "u16": 2, "s16": 2, "f16": 2, "bf16": 2,
     "b32": 4, "u32": 4, "s32": 4, "f32": 4, "f16x2": 4, "bf16x2": 4, "tf32": 4,
-    "b64": 8, "u64": 8, "s64": 8, "f64": 8, "b128": 16,
+    "b64": 8, "u64": 8, "s64": 8, "f64": 8, "f32x2": 8, "b128": 16,
 }  # fmt: skip
 
 
@@ -90,7 +90,15 @@ class Target:
     index: int = -1
 
 
-Operand = Reg | Imm | Special | Sym | Mem | Vec | Pair | Sink | Neg | Target
+@dataclass(frozen=True, slots=True)
+class Part:
+    """%r1.b0, %r1.h1: the bytes of a register that a video instruction selects."""
+
+    reg: Reg
+    selector: str
+
+
+Operand = Reg | Imm | Special | Sym | Mem | Vec | Pair | Sink | Neg | Target | Part
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +116,12 @@ class Guard:
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """One PTX instruction. `opcode` is whole ("ld.global.v2.f32"); `base` its first part ("ld")."""
+    """One PTX instruction. `opcode` is whole ("ld.global.v2.f32"); `base` its first part ("ld").
+
+    Operands stand in text order, except that a call always has (Vec of results, Sym or Reg callee, Vec of arguments)
+    and, when indirect, the Target naming its prototype or target list. Instructions with .cc or a carry in also
+    write or read the register "%cc".
+    """
 
     index: int
     opcode: str
@@ -138,23 +151,37 @@ class Param:
     bytes: int
     align: int
     offset: int
-    pointer_space: str = ""
+    pointer_space: str = ""  # "generic" for a .ptr without a space
     line: int = 0
+    register: int = -1  # register id of a .reg parameter of a .func
 
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A variable. `bytes` 0 with `extern` means sized at launch (dynamic shared memory)."""
+    """A variable. `bytes` 0 with `extern` means sized at launch (dynamic shared memory).
+
+    Inside a body, space "param" is an argument or result of a call made there.
+    """
 
     name: str
-    space: str  # "global", "const", "shared", "local", "tex"
+    space: str  # "global", "const", "shared", "local", "tex", "param"
     type: str
     bytes: int
     align: int
     init: bytes | None = None
-    init_symbols: tuple[tuple[int, str, int], ...] = ()  # (byte offset, symbol, addend): addresses in initialisers
+    init_symbols: tuple[
+        tuple[int, str, int], ...
+    ] = ()  # (byte offset, symbol, addend): addresses in initialisers
     extern: bool = False
     line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Prototype:
+    """What an indirect call returns and takes."""
+
+    returns: tuple[Param, ...]
+    params: tuple[Param, ...]
 
 
 @dataclass(frozen=True)
@@ -167,11 +194,19 @@ class Kernel:
     variables: tuple[Variable, ...]  # declared inside the body (shared, local)
     instructions: tuple[Instruction, ...]
     labels: Mapping[str, int]
-    directives: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # "maxntid": (256, 1, 1), "reqntid", ...
+    directives: Mapping[str, tuple[int, ...]] = field(
+        default_factory=dict
+    )  # "maxntid": (256, 1, 1), "reqntid", ...
     is_entry: bool = True
     returns: tuple[Param, ...] = ()
     line: int = 0
     end_line: int = 0
+    branch_tables: Mapping[str, tuple[int, ...]] = field(
+        default_factory=dict
+    )  # .branchtargets: instruction indices
+    call_tables: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # .calltargets: function names
+    prototypes: Mapping[str, Prototype] = field(default_factory=dict)  # .callprototype
+    has_body: bool = True  # False: only declared here (.extern, vprintf)
 
 
 @dataclass(frozen=True)

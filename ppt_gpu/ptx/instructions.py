@@ -1,0 +1,195 @@
+"""What a PTX instruction does: operands read and written, machine operation, memory space, bytes a lane moves.
+
+Everything about an opcode is looked up once and cached; the table itself is `ppt_gpu.ptx.table`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from ppt_gpu.errors import PptError, did_you_mean, nearest
+from ppt_gpu.ptx.module import TYPE_BYTES, Imm, Instruction
+from ppt_gpu.ptx.operations import operation_of, space_of, types_of
+from ppt_gpu.ptx.table import FIRST, NO_DESTINATION, NONE, SCALAR_TYPES, TABLE, UPDATE, WITH_DESTINATION
+
+_TYPE_LIKE = re.compile(r"[busf]\d{1,4}$")
+_CARRY_IN = frozenset(("addc", "subc", "madc"))
+_VECTOR = {"v2": 2, "v4": 4, "v8": 8}
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What is known of one whole opcode ("ld.global.v2.f32")."""
+
+    opcode: str
+    base: str
+    modifiers: tuple[str, ...]
+    least: int  # operands
+    most: int
+    destination: str  # table.FIRST, UPDATE or NONE
+    operation: str
+    label: int  # position of the operand that is a label: 0 for bra, 1 for brx, else -1
+    carry_in: bool  # reads the carry flag
+    carry_out: bool  # writes the carry flag
+    space: str | None  # memory space, None when the instruction does not access memory
+    access: str | None  # "load", "store", "atomic"
+
+
+def _destination(opcode: str, usual: str) -> str:
+    if opcode.startswith(WITH_DESTINATION):
+        return FIRST
+    return NONE if opcode.startswith(NO_DESTINATION) else usual
+
+
+def _memory(base: str, modifiers: tuple[str, ...], operation: str) -> tuple[str | None, str | None]:
+    access, _, space = operation.partition(".")
+    if access in ("load", "store", "atomic"):
+        return access, ("global" if space == "texture" else space)
+    if base in ("ldmatrix", "stmatrix"):
+        return ("load" if base == "ldmatrix" else "store"), "shared"
+    return None, None
+
+
+@lru_cache(maxsize=65536)
+def form(opcode: str) -> Form:
+    """The form of a whole opcode. Raises PptError (without a place) for an unknown opcode or data type."""
+    base, *rest = opcode.split(".")
+    modifiers = tuple(rest)
+    row = TABLE.get(base)
+    if row is None:
+        raise PptError(f"unknown instruction '{base}'", hint=did_you_mean(base, TABLE))
+    for modifier in modifiers:
+        if _TYPE_LIKE.match(modifier) and modifier not in SCALAR_TYPES:
+            close = nearest(modifier, SCALAR_TYPES)
+            hint = f"did you mean '{opcode.replace(modifier, close)}'?" if close else None
+            raise PptError(f"unknown type '.{modifier}' in '{opcode}'", hint=hint)
+    try:
+        operation = operation_of(base, modifiers, row)
+    except ValueError as reason:
+        raise PptError(
+            f"cannot tell what '{opcode}' does: {reason}", hint="write the opcode in full"
+        ) from None
+    access, space = _memory(base, modifiers, operation)
+    return Form(
+        opcode=opcode,
+        base=base,
+        modifiers=modifiers,
+        least=row.least,
+        most=row.most,
+        destination=_destination(opcode, row.destination),
+        operation=operation,
+        label={"bra": 0, "brx": 1}.get(base, -1),
+        carry_in=base in _CARRY_IN,
+        carry_out="cc" in modifiers,
+        space=space,
+        access=access,
+    )
+
+
+def operation(instruction: Instruction) -> str:
+    """The machine operation that the instruction is when nothing expands it: "fp32.fma", "load.global"."""
+    return form(instruction.opcode).operation
+
+
+def memory_space(instruction: Instruction) -> str | None:
+    """ "global", "shared", "local", "constant", "param" or "generic"; None when no memory is accessed."""
+    return form(instruction.opcode).space
+
+
+def access_kind(instruction: Instruction) -> str | None:
+    """ "load", "store" or "atomic"; None when no memory is accessed."""
+    return form(instruction.opcode).access
+
+
+def is_memory(instruction: Instruction) -> bool:
+    return form(instruction.opcode).access is not None
+
+
+def is_traced(instruction: Instruction) -> bool:
+    """Does a functional run record an address for it (see `ppt_gpu.exec.trace.Trace.access_start`)?"""
+    found = form(instruction.opcode)
+    return found.base in ("ld", "ldu", "st", "atom", "red") and found.space not in ("constant", "param")
+
+
+def is_branch(instruction: Instruction) -> bool:
+    """bra and brx: control goes to a label. Calls and exits are not."""
+    return form(instruction.opcode).label >= 0
+
+
+def is_exit(instruction: Instruction) -> bool:
+    """ret, exit and trap: the thread leaves the function."""
+    return form(instruction.opcode).base in ("ret", "exit", "trap")
+
+
+def is_call(instruction: Instruction) -> bool:
+    return form(instruction.opcode).base == "call"
+
+
+def is_barrier(instruction: Instruction) -> bool:
+    """A barrier of the block (not one of the warp, nor of the cluster) at which the warp waits."""
+    found = form(instruction.opcode)
+    return found.operation == "barrier" and not {"warp", "arrive", "cluster"} & set(found.modifiers)
+
+
+def vector_length(instruction: Instruction) -> int:
+    """Elements a lane moves: 1, or 2, 4, 8 of .v2, .v4, .v8."""
+    return next((_VECTOR[m] for m in form(instruction.opcode).modifiers if m in _VECTOR), 1)
+
+
+def access_type(instruction: Instruction) -> str:
+    """The data type of a memory access: "f32". "" when the opcode names none."""
+    types = types_of(form(instruction.opcode).modifiers)
+    return types[-1] if types else ""
+
+
+def access_bytes(instruction: Instruction) -> int:
+    """Bytes that one lane moves to or from memory; 0 when no memory is accessed or the opcode does not say."""
+    found = form(instruction.opcode)
+    if found.access is None:
+        return 0
+    if found.base == "cp":
+        sizes = [operand.value for operand in instruction.operands[2:3] if isinstance(operand, Imm)]
+        return int(sizes[0]) if sizes else 0
+    if found.base in ("ldmatrix", "stmatrix"):
+        return 4 * next((int(m[1]) for m in found.modifiers if m in ("x1", "x2", "x4")), 1)
+    if found.base == "wmma":
+        return _fragment_bytes(instruction)
+    return TYPE_BYTES.get(access_type(instruction), 0) * vector_length(instruction)
+
+
+def _fragment_bytes(instruction: Instruction) -> int:
+    """A warp's matrix fragment, spread evenly over 32 lanes: rows x columns x bytes / 32 (PTX ISA, wmma shapes)."""
+    modifiers = form(instruction.opcode).modifiers
+    shape = next((re.fullmatch(r"m(\d+)n(\d+)k(\d+)", m) for m in modifiers if m.startswith("m")), None)
+    bits = {"u4": 4, "s4": 4, "b1": 1}.get(
+        access_type(instruction), 8 * TYPE_BYTES.get(access_type(instruction), 0)
+    )
+    if shape is None:
+        return 0
+    m, n, k = (int(size) for size in shape.groups())
+    elements = {"a": m * k, "b": k * n}.get(modifiers[1], m * n)
+    return max(1, elements * bits // 8 // 32)
+
+
+__all__ = [
+    "FIRST",
+    "NONE",
+    "UPDATE",
+    "Form",
+    "access_bytes",
+    "access_kind",
+    "access_type",
+    "form",
+    "is_barrier",
+    "is_branch",
+    "is_call",
+    "is_exit",
+    "is_memory",
+    "is_traced",
+    "memory_space",
+    "operation",
+    "space_of",
+    "vector_length",
+]

@@ -1,0 +1,220 @@
+"""Operands: from their text to `ppt_gpu.ptx.module` operands and the registers in them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from ppt_gpu.errors import did_you_mean
+from ppt_gpu.ptx.lexer import NAME, number
+from ppt_gpu.ptx.module import Imm, Mem, Neg, Operand, Pair, Part, Reg, Sink, Special, Sym, Vec
+from ppt_gpu.ptx.scope import Entry, Scope
+from ppt_gpu.ptx.specials import SPECIALS
+
+_NAME = re.compile(NAME, re.ASCII)
+_ADDRESS = re.compile(rf"({NAME})\s*((?:[-+]\s*[-+]?\s*\w+\s*)*)", re.ASCII)
+_TERM = re.compile(r"([-+])\s*([-+]?)\s*(\w+)", re.ASCII)
+_SELECTOR = re.compile(r"(.+)\.((?:b[0-7]{1,4}|h[0-3]{1,2}))", re.ASCII)
+_PIECE = re.compile(r"\[[^\]]*\]|\{[^}]*\}|\([^)]*\)|[^,\[\]{}()]+|.", re.DOTALL)
+_SINK = Sink()
+
+
+class BadOperand(Exception):
+    """An operand is wrong: what, the text it is about, and a hint."""
+
+    def __init__(self, message: str, text: str, hint: str | None = None) -> None:
+        self.message = message
+        self.text = text
+        self.hint = hint
+        super().__init__(message)
+
+
+def split(text: str) -> list[str]:
+    """Cut at the commas outside brackets, braces and parentheses. No operands: an empty list."""
+    if not text or text.isspace():
+        return []
+    if "{" not in text and "[" not in text and "(" not in text:
+        return text.split(",")
+    parts, current = [], ""
+    for match in _PIECE.finditer(text):
+        piece = match.group()
+        if piece == ",":
+            parts.append(current)
+            current = ""
+        else:
+            current += piece
+    parts.append(current)
+    return parts
+
+
+class OperandReader:
+    """Reads operands in one module. `is_global` knows the symbols of the module; unknown ones are noted for later."""
+
+    def __init__(self, is_global: Callable[[str], bool], note_unknown: Callable[[str], None]) -> None:
+        self._is_global = is_global
+        self._note_unknown = note_unknown
+
+    def read(self, text: str, scope: Scope) -> Entry:
+        """The operand and its registers, remembered by its text. Raises BadOperand."""
+        entry = scope.entries.get(text)
+        if entry is None:
+            entry = scope.known(text)
+            if entry is None:
+                entry = self._parse(text.strip(), scope)
+            scope.entries[text] = entry
+        return entry
+
+    def _parse(self, text: str, scope: Scope) -> Entry:
+        if not text:
+            raise BadOperand("an operand is missing", text)
+        first = text[0]
+        if first == "[":
+            return self._memory(text, scope)
+        if first == "{" or first == "(":
+            return self._pair(text, scope) if "|" in text else self._vector(text, scope)
+        if text == "_":
+            return _SINK, ()
+        if first == "!":
+            return self._negated(text, scope)
+        if "|" in text:
+            return self._pair(text, scope)
+        if first.isdigit() or first in "-+.":
+            return self._literal(text), ()
+        return self._named(text, scope)
+
+    def _literal(self, text: str) -> Imm:
+        value = number(text)
+        if value is None:
+            raise BadOperand(
+                f"'{_short(text)}' is no number", text, "12, 0x1F, 1.5, 0f3F800000 and 0d... are"
+            )
+        if isinstance(value.value, int) and not -(1 << 63) <= value.value < 1 << 64:
+            raise BadOperand(f"'{_short(text)}' does not fit in 64 bits", text)
+        return value
+
+    def _named(self, text: str, scope: Scope) -> Entry:
+        register = scope.register(text)
+        if register is not None:
+            return Reg(register), (register,)
+        if text[0] == "%" and text[1:] in SPECIALS:
+            return Special(text[1:]), ()
+        if text == "WARP_SZ":
+            return Imm(32), ()
+        elements = scope.vector(text)
+        if elements:
+            ids = tuple(scope.register(f"{text}.{axis}") or 0 for axis in "xyzw"[:elements])
+            return Vec(tuple(Reg(i) for i in ids)), ids
+        match = _ADDRESS.fullmatch(text)
+        if match is not None and (text[0] != "%" or scope.symbol(text) or self._is_global(text)):
+            return Sym(self._symbol(match[1], scope), self._offset(match[2], text)), ()
+        selected = _SELECTOR.fullmatch(text)
+        if selected is not None and (register := scope.register(selected[1])) is not None:
+            return Part(Reg(register), selected[2]), (register,)
+        raise self._unknown_name(text, scope)
+
+    def _unknown_name(self, text: str, scope: Scope) -> BadOperand:
+        if "\n" in text or _NAME.fullmatch(text.partition(".")[0]) is None:
+            return BadOperand(f"'{_short(text)}' is no operand", text)
+        if text[0] == "%":
+            hint = scope.nearest_register(text) or did_you_mean(text[1:], SPECIALS)
+            return BadOperand(f"register '{_short(text)}' is not declared", text, hint)
+        return BadOperand(f"'{_short(text)}' is no operand", text)
+
+    def _symbol(self, name: str, scope: Scope) -> str:
+        unique = scope.symbol(name)
+        if unique is not None:
+            return unique
+        if not self._is_global(name):
+            self._note_unknown(name)
+        return name
+
+    def _offset(self, terms: str, text: str) -> int:
+        total = 0
+        for sign, inner, digits in _TERM.findall(terms):
+            value = number(digits)
+            if value is None or not isinstance(value.value, int):
+                raise BadOperand(f"'{_short(digits)}' is no offset: expected an integer", text)
+            total += -value.value if (sign == "-") != (inner == "-") else value.value
+        return total
+
+    def _negated(self, text: str, scope: Scope) -> Entry:
+        register = scope.register(text[1:].strip())
+        if register is None:
+            raise self._unknown_name(text[1:].strip(), scope)
+        return Neg(Reg(register)), (register,)
+
+    def _pair(self, text: str, scope: Scope) -> Entry:
+        first, _, second = text.rpartition("|")
+        if "|" in first:
+            raise BadOperand("a destination pair has two parts: expected d|p", text)
+        left, right = self.read(first, scope), self.read(second, scope)
+        return Pair(left[0], right[0]), left[1] + right[1]
+
+    def _items(self, text: str, scope: Scope) -> tuple[list[Operand], tuple[int, ...]]:
+        operands: list[Operand] = []
+        registers: tuple[int, ...] = ()
+        for part in split(text):
+            operand, ids = self.read(part, scope)
+            if isinstance(operand, Mem) or (isinstance(operand, Vec) and "{" in part):
+                raise BadOperand(f"'{_short(part.strip())}' cannot stand inside another operand", part)
+            operands.append(operand)
+            registers += ids
+        return operands, registers
+
+    def _vector(self, text: str, scope: Scope) -> Entry:
+        close = "}" if text[0] == "{" else ")"
+        if text[-1] != close:
+            raise BadOperand(f"expected '{close}' at the end of '{_short(text)}'", text)
+        operands, registers = self._items(text[1:-1], scope)
+        return Vec(tuple(operands)), registers
+
+    def _memory(self, text: str, scope: Scope) -> Entry:
+        if text[-1] != "]":
+            raise BadOperand(f"expected ']' at the end of '{_short(text)}'", text)
+        parts = split(text[1:-1])
+        if not parts:
+            raise BadOperand("an address is missing in '[]'", text)
+        base, offset, registers = self._address(parts[0].strip(), scope)
+        indices: list[Operand] = []
+        for part in parts[1:]:
+            operand, ids = self.read(part, scope)
+            if isinstance(operand, Mem):
+                raise BadOperand(f"'{_short(part.strip())}' cannot stand inside an address", part)
+            indices += operand.items if isinstance(operand, Vec) else [operand]
+            registers += ids
+        return Mem(base, offset, tuple(indices)), registers
+
+    def _address(self, text: str, scope: Scope) -> tuple[Reg | Sym | None, int, tuple[int, ...]]:
+        value = number(text)
+        if value is not None:
+            if not isinstance(value.value, int):
+                raise BadOperand(f"'{_short(text)}' is no address: expected an integer", text)
+            return None, value.value, ()
+        match = _ADDRESS.fullmatch(text)
+        if match is None:
+            selected = scope.register(text)  # v.x: an element of a vector register
+            if selected is not None:
+                return Reg(selected), 0, (selected,)
+            hint = "[register], [register+offset], [symbol+offset] and [integer] are"
+            raise BadOperand(f"'{_short(text)}' is no address", text, hint)
+        name, offset = match[1], self._offset(match[2], text)
+        register = scope.register(name)
+        if register is not None:
+            return Reg(register), offset, (register,)
+        if name[0] == "%" and scope.symbol(name) is None and not self._is_global(name):
+            raise self._unknown_name(name, scope)
+        return Sym(self._symbol(name, scope)), offset, ()
+
+
+def _short(text: str) -> str:
+    line = text.split("\n", 1)[0]
+    return line if len(line) <= 60 else line[:57] + "..."
+
+
+def located(error: BadOperand, text: str, start: int) -> int:
+    """The position of the offending operand in a statement whose operands start at `start`."""
+    found = text.find(error.text.strip()) if error.text else -1
+    return start + max(found, 0)
+
+
+__all__ = ["BadOperand", "OperandReader", "located", "split"]

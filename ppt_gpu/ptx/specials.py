@@ -1,0 +1,21 @@
+"""The special registers of the PTX ISA, without their leading %."""
+
+from __future__ import annotations
+
+_VECTORS = "tid ntid ctaid nctaid clusterid nclusterid cluster_ctaid cluster_nctaid"
+_SCALARS = (
+    "laneid warpid nwarpid smid nsmid gridid is_explicit_cluster cluster_ctarank cluster_nctarank "
+    "lanemask_eq lanemask_le lanemask_lt lanemask_ge lanemask_gt clock clock_hi clock64 "
+    "globaltimer globaltimer_lo globaltimer_hi reserved_smem_offset_begin reserved_smem_offset_end "
+    "reserved_smem_offset_cap reserved_smem_offset_0 reserved_smem_offset_1 total_smem_size aggr_smem_size "
+    "dynamic_smem_size current_graph_exec"
+)
+
+SPECIALS: frozenset[str] = frozenset(
+    [f"{name}.{axis}" for name in _VECTORS.split() for axis in "xyzw"]
+    + _VECTORS.split()
+    + _SCALARS.split()
+    + [f"pm{i}" for i in range(8)]
+    + [f"pm{i}_64" for i in range(8)]
+    + [f"envreg{i}" for i in range(32)]
+)

@@ -1,0 +1,126 @@
+"""Lowering: a functional trace becomes a Program for one GPU.
+
+The stages are `lower_ops` (PTX to machine operations), `scoreboard` (who waits for whom), `lower_access` (addresses
+to transactions and bank passes) and `sharing` (what the L2 holds before).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppt_gpu.errors import PptError
+from ppt_gpu.exec.trace import Trace
+from ppt_gpu.exec.workload import Launch
+from ppt_gpu.ptx.module import Kernel
+from ppt_gpu.sm.lower_access import Accesses, Geometry, geometry, lower_accesses
+from ppt_gpu.sm.lower_code import Code, lower_code
+from ppt_gpu.sm.lower_hash import dense_ids
+from ppt_gpu.sm.lower_match import Entries, match_accesses
+from ppt_gpu.sm.lower_ops import pipe_order
+from ppt_gpu.sm.program import Program
+from ppt_gpu.sm.scoreboard import SLOTS, schedule
+from ppt_gpu.sm.sharing import copied_lines, fetched_by_others, share_factor, sharers
+from ppt_gpu.spec.gpu import Gpu
+
+__all__ = ["lower_trace", "pipe_order"]
+
+
+def lower_trace(
+    kernel: Kernel,
+    trace: Trace,
+    gpu: Gpu,
+    *,
+    launch: Launch,
+    active_sms: int,
+    neighbours: Trace | None = None,
+    neighbour_sm: NDArray[np.int64] | None = None,
+) -> Program:
+    """The Program of the trace's blocks on one SM of `gpu`.
+
+    active_sms: SMs that run blocks at the same time. neighbours: the blocks that a sample of the other SMs run
+    meanwhile; neighbour_sm [blocks of neighbours]: on which SM, by default the block number modulo active_sms.
+    Local memory: every warp has a frame of its own, so later blocks do not find those of earlier ones in the caches.
+
+    Raises PptError when the trace does not belong to the kernel or launch, or the ISA lacks an operation.
+    """
+    per_block = -(-launch.threads_per_block // gpu.sm.warp_size)
+    if trace.warps != per_block * len(trace.blocks):
+        raise PptError(f"the trace has {trace.warps} warps, not {per_block} in each of {len(trace.blocks)} blocks")
+    code = lower_code(kernel, trace, gpu)
+    shape = geometry(gpu)
+    plan = schedule(code.static, trace.path_start, trace.path_pc, gpu.sm.issue_width, SLOTS)
+    entries = match_accesses(trace, code.traced, code.memory_operations)
+    found = _transactions(code, trace, shape, entries)
+    line, address = dense_ids(found.address)
+    warm = copied_lines(address, trace.ranges, gpu.l2.size, shape.line)
+    users = np.ones(len(address))
+    if neighbours is not None and active_sms > 1:
+        users = _users(kernel, neighbours, neighbour_sm, gpu, shape, address, active_sms)
+    ops = code.ops
+    return Program(
+        op_name=ops.name,
+        op_pipe=ops.pipe,
+        op_latency=ops.latency,
+        op_ii=ops.ii,
+        op_kind=ops.kind,
+        op_pc=ops.pc,
+        op_class=ops.task_class,
+        path_start=plan.path_start,
+        entry_op=plan.entry_op,
+        entry_wait=plan.entry_wait,
+        entry_slot=plan.entry_slot,
+        warp_path=trace.warp_path.astype(np.int32),
+        warp_access=entries.start,
+        block_warp=np.arange(len(trace.blocks) + 1, dtype=np.int64) * per_block,
+        access_start=found.start,
+        access_cycles=found.cycles,
+        tx_line=line,
+        tx_sectors=found.sectors,
+        line_address=address,
+        line_warm=(warm | fetched_by_others(address, users)).astype(np.uint8),
+        thread_instructions=trace.thread_instructions,
+        scoreboard_slots=SLOTS,
+        access_atomic=found.atomic,
+        l2_share_factor=share_factor(users),
+        line_bytes=shape.line,
+        sector_bytes=shape.sector,
+    )
+
+
+def _transactions(code: Code, trace: Trace, shape: Geometry, entries: Entries) -> Accesses:
+    recorded = entries.access >= 0
+    if len(trace.access_base) == 0:
+        space = pattern = np.zeros(len(recorded), np.int32)
+        base = np.zeros(len(recorded), np.int64)
+    else:
+        space = trace.access_space[entries.access].astype(np.int32)
+        pattern = trace.access_pattern[entries.access]
+        base = trace.access_base[entries.access].astype(np.int64)
+    variant = np.where(recorded, code.variant_of[entries.pc, space], -1).astype(np.int32)
+    return lower_accesses(
+        shape, code.variants, variant, pattern, base, trace.pattern_offset, trace.pattern_mask
+    )
+
+
+def _users(
+    kernel: Kernel,
+    neighbours: Trace,
+    neighbour_sm: NDArray[np.int64] | None,
+    gpu: Gpu,
+    shape: Geometry,
+    address: NDArray[np.uint64],
+    active_sms: int,
+) -> NDArray[np.float64]:
+    """[L] estimated number of SMs that use each line. Every warp of the grid has local memory of its own."""
+    code = lower_code(kernel, neighbours, gpu)
+    entries = match_accesses(neighbours, code.traced, code.memory_operations)
+    found = _transactions(code, neighbours, shape, entries)
+    sm_of_block = neighbours.blocks % active_sms if neighbour_sm is None else np.asarray(neighbour_sm)
+    sms, dense = np.unique(sm_of_block, return_inverse=True)
+    sm_of_entry = np.repeat(dense[neighbours.warp_block], np.diff(entries.start))
+    sm = np.repeat(sm_of_entry, np.diff(found.start)).astype(np.int32)
+    order = np.argsort(sm, kind="stable")
+    return sharers(address, found.address[order], sm[order], len(sms), active_sms)
+
+

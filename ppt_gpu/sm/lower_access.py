@@ -1,0 +1,146 @@
+"""From a trace's accesses to transactions: one compiled pass over all warps, each access shape worked out once.
+
+An access shape is (pattern of lane offsets, base address modulo the row of lines or banks, variant); a variant is
+what the instruction says: space, bytes per lane, load or atomic. Real kernels have few shapes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from ppt_gpu.errors import PptError
+from ppt_gpu.sm.banks import BankRule, bank_rule
+from ppt_gpu.sm.coalesce import RULES
+from ppt_gpu.sm.lower_hash import dense_ids
+from ppt_gpu.sm.lower_shapes import NOTHING, PERIOD_BITS, SHARED, VARIANT_BITS, shapes
+from ppt_gpu.spec.gpu import Gpu
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """What the GPU makes of addresses."""
+
+    rule: int  # coalesce.RULES
+    line: int  # B
+    sector: int  # B
+    banks: BankRule
+    per_cycle: float  # transactions
+    l1_global: bool  # global loads go through the L1
+
+
+@dataclass(frozen=True)
+class Variants:
+    """V kinds of access."""
+
+    space: NDArray[np.int8]  # [V] GLOBAL, SHARED or LOCAL
+    size: NDArray[np.int32]  # [V] B per lane
+    load: NDArray[np.bool_]  # [V]
+    atomic: NDArray[np.bool_]  # [V]
+
+
+@dataclass(frozen=True)
+class Accesses:
+    """M memory entries, T transactions."""
+
+    start: NDArray[np.int64]  # [M+1]
+    cycles: NDArray[np.int32]  # [M]
+    atomic: NDArray[np.int32]  # [M]
+    address: NDArray[np.uint64]  # [T] of the line
+    sectors: NDArray[np.uint8]  # [T]
+
+
+def geometry(gpu: Gpu) -> Geometry:
+    """Rules and sizes of a GPU. Sectors are 32 B, or an eighth of a line where lines are longer than 256 B."""
+    line = gpu.l1.line or gpu.l2.line
+    return Geometry(
+        rule=RULES[gpu.memory.coalescing],
+        line=line,
+        sector=min(line, max(32, line // 8)),
+        banks=bank_rule(gpu),
+        per_cycle=gpu.memory.transactions_per_cycle,
+        l1_global=gpu.l1.size > 0 and gpu.l1.caches_global,
+    )
+
+
+def lower_accesses(
+    shape: Geometry,
+    variants: Variants,
+    variant: NDArray[np.int32],
+    pattern: NDArray[np.int32],
+    base: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    masks: NDArray[np.uint32],
+) -> Accesses:
+    """Transactions of M accesses.
+
+    variant, pattern, base [M]; variant -1: an operation that the run recorded nothing for (one cycle, nothing
+    moved). Local addresses are
+    interleaved already. offsets [N, 32], masks [N]: the patterns.
+    """
+    period = _periods(shape, variants)
+    if len(masks) >= 1 << (64 - PERIOD_BITS - VARIANT_BITS) or len(variants.size) >= 1 << VARIANT_BITS:
+        raise PptError("the trace has too many access patterns", hint="run fewer blocks")
+    ids, keys = dense_ids(_keys(variant, pattern, base, period))
+    start, line, sectors, cycles, atomic = shapes(
+        keys, offsets, masks, variants.space, variants.size, variants.load, variants.atomic, shape.rule, shape.line,
+        shape.sector, shape.l1_global, shape.per_cycle, shape.banks.banks, shape.banks.width, shape.banks.row,
+        shape.banks.half_warp,
+    )  # fmt: skip
+    access_start = np.zeros(len(ids) + 1, np.int64)
+    np.cumsum(np.diff(start)[ids], out=access_start[1:])
+    address, sector = _expand(
+        ids, access_start, start, line, sectors, variant, base, period, shape.line
+    )
+    return Accesses(access_start, cycles[ids], atomic[ids], address, sector)
+
+
+def _periods(shape: Geometry, variants: Variants) -> NDArray[np.int64]:
+    """[V] B after which an access shape repeats: all powers of two that fit a key."""
+    period = np.empty(len(variants.size), np.int64)
+    period[:] = max(shape.line, 128)
+    period[variants.space == SHARED] = shape.banks.row
+    for value in np.unique(period):
+        if value & (value - 1) or value > 1 << PERIOD_BITS:
+            raise PptError(
+                f"lines or banks of {value} B cannot be simulated", hint=f"a power of two up to {1 << PERIOD_BITS}"
+            )
+    return period
+
+
+@njit(cache=True)
+def _keys(variant: np.ndarray, pattern: np.ndarray, base: np.ndarray, period: np.ndarray) -> np.ndarray:
+    keys = np.empty(len(variant), np.uint64)
+    for i in range(len(variant)):
+        v = variant[i]
+        if v < 0:
+            keys[i] = NOTHING
+        else:
+            low = np.uint64(base[i] & (period[v] - 1))
+            high = (np.uint64(pattern[i]) << np.uint64(VARIANT_BITS)) | np.uint64(v)
+            keys[i] = (high << np.uint64(PERIOD_BITS)) | low
+    return keys
+
+
+@njit(cache=True)
+def _expand(
+    ids: np.ndarray, access_start: np.ndarray, start: np.ndarray, line_number: np.ndarray, sectors: np.ndarray,
+    variant: np.ndarray, base: np.ndarray, period: np.ndarray, line: int,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """Line addresses and sector masks of all transactions."""
+    address = np.empty(access_start[-1], np.uint64)
+    mask = np.empty(access_start[-1], np.uint8)
+    for i in range(len(ids)):
+        first, last = start[ids[i]], start[ids[i] + 1]
+        if first == last:
+            continue
+        origin = base[i] & ~(period[variant[i]] - 1)
+        at = access_start[i]
+        for t in range(first, last):
+            address[at] = np.uint64(origin + line_number[t] * line)
+            mask[at] = sectors[t]
+            at += 1
+    return address, mask

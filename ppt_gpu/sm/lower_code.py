@@ -1,0 +1,127 @@
+"""The static side of a kernel on one GPU: machine operations, registers and access variants of every instruction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppt_gpu.exec.trace import Trace
+from ppt_gpu.ptx.instructions import access_bytes, access_kind, is_barrier, is_traced, memory_space, operation
+from ppt_gpu.ptx.module import Instruction, Kernel
+from ppt_gpu.sm.lower_access import Variants
+from ppt_gpu.sm.lower_match import match_accesses
+from ppt_gpu.sm.lower_ops import OpTable, build_ops, in_space
+from ppt_gpu.sm.lower_shapes import GLOBAL, LOCAL, SHARED
+from ppt_gpu.sm.program import KIND_COMPUTE
+from ppt_gpu.sm.scoreboard import StaticCode
+from ppt_gpu.spec.gpu import MEMORY_ACCESSES, MEMORY_SPACES, Gpu
+from ppt_gpu.tasklist.expand import machine_operations
+
+_SPACES = (GLOBAL, SHARED, LOCAL)
+
+
+@dataclass(frozen=True)
+class Code:
+    """I instructions, V variants."""
+
+    ops: OpTable
+    static: StaticCode
+    traced: NDArray[np.bool_]  # [I] a functional run records its accesses
+    memory_operations: NDArray[np.int32]  # [I] machine operations with a memory entry
+    variants: Variants
+    variant_of: NDArray[np.int32]  # [I, spaces] variant of an instruction that went to a space; -1: none
+
+
+def lower_code(kernel: Kernel, trace: Trace, gpu: Gpu) -> Code:
+    """Everything about the kernel's instructions that does not depend on a warp.
+
+    The trace decides which space a generic access goes to: global if any execution of it does.
+    Raises PptError for an operation that the ISA or the GPU lacks.
+    """
+    instructions = kernel.instructions
+    traced = np.array([is_traced(instruction) for instruction in instructions], np.bool_)
+    space = _resolved_spaces(instructions, traced, trace)
+    chains, kinds = [], {}
+    for pc, instruction in enumerate(instructions):
+        names = tuple(machine_operations(instruction, gpu.isa))
+        chains.append(_placed(names, int(space[pc])))
+        if operation(instruction) == "barrier" and not is_barrier(instruction):
+            kinds[pc] = KIND_COMPUTE
+    ops = build_ops(chains, gpu, kinds=kinds)
+    variants, variant_of = _variants(instructions)
+    return Code(
+        ops=ops,
+        static=_static(kernel, ops),
+        traced=traced,
+        memory_operations=np.bincount(ops.pc[ops.recorded], minlength=len(instructions)).astype(np.int32),
+        variants=variants,
+        variant_of=variant_of,
+    )
+
+
+def _resolved_spaces(
+    instructions: tuple[Instruction, ...], traced: NDArray[np.bool_], trace: Trace
+) -> NDArray[np.int64]:
+    """[I] where generic accesses went: the first of global, shared, local that any did. -1: not generic, not run."""
+    generic = np.array([memory_space(instruction) == "generic" for instruction in instructions], np.bool_) & traced
+    seen = np.zeros((len(instructions), len(MEMORY_SPACES)), np.bool_)
+    if generic.any():
+        entries = match_accesses(trace, traced, traced.astype(np.int32))
+        seen[entries.pc, trace.access_space[entries.access]] = True
+    return np.where(generic & seen.any(axis=1), seen.argmax(axis=1), -1)
+
+
+def _placed(names: tuple[str, ...], space: int) -> tuple[str, ...]:
+    """Operations with a memory space that machines have; `space` is where generic accesses went."""
+    generic = MEMORY_SPACES[space] if space >= 0 else "global"
+    return tuple(_place(name, generic, space >= 0) for name in names)
+
+
+def _place(name: str, generic: str, moved: bool) -> str:
+    """Parameters come from the constant cache, textures from global memory (call arguments move in registers)."""
+    access, _, rest = name.partition(".")
+    space = rest.partition(".")[0]
+    if access not in MEMORY_ACCESSES:
+        return name
+    if space == "param":
+        return in_space(name, "constant") if access == "load" else "int32.mov"
+    if space == "texture":
+        return in_space(name, "global")
+    return in_space(name, generic) if space == "generic" or (moved and space in ("global", "shared")) else name
+
+
+def _static(kernel: Kernel, ops: OpTable) -> StaticCode:
+    reads = [instruction.reads for instruction in kernel.instructions]
+    writes = [instruction.writes for instruction in kernel.instructions]
+    return StaticCode(
+        registers=len(kernel.registers),
+        read_start=np.cumsum([0, *map(len, reads)], dtype=np.int32),
+        reads=np.array([r for row in reads for r in row], np.int32),
+        write_start=np.cumsum([0, *map(len, writes)], dtype=np.int32),
+        writes=np.array([r for row in writes for r in row], np.int32),
+        guarded=np.array([instruction.guard is not None for instruction in kernel.instructions], np.bool_),
+        chain_start=ops.start,
+        op_fixed=ops.fixed,
+        op_value=ops.value,
+        op_fence=ops.fence,
+    )
+
+
+def _variants(instructions: tuple[Instruction, ...]) -> tuple[Variants, NDArray[np.int32]]:
+    table: dict[tuple[int, int, bool, bool], int] = {}
+    variant_of = np.full((len(instructions), len(MEMORY_SPACES)), -1, np.int32)
+    for pc, instruction in enumerate(instructions):
+        if is_traced(instruction):
+            kind = access_kind(instruction)
+            for space in _SPACES:
+                key = (space, max(1, access_bytes(instruction)), kind == "load", kind == "atomic")
+                variant_of[pc, space] = table.setdefault(key, len(table))
+    rows = list(table)
+    return Variants(
+        space=np.array([row[0] for row in rows], np.int8),
+        size=np.array([row[1] for row in rows], np.int32),
+        load=np.array([row[2] for row in rows], np.bool_),
+        atomic=np.array([row[3] for row in rows], np.bool_),
+    ), variant_of

@@ -1,0 +1,159 @@
+"""Which entries of a warp's stream wait for which: register dependencies in reusable scoreboard slots.
+
+Issue is in order, so of all consumers of a producer only the first can be delayed by it: each producer needs one
+slot, from its issue to its first consumer. What is modelled, and what is not:
+
+* RAW only. A later write of the same register waits for nothing (as with renaming); WAR cannot occur in order.
+* A guarded instruction may leave its destination as it was: its consumer waits for the earlier writer too.
+* An instruction becomes a chain of machine operations: the first waits for the sources, each for the one before,
+  the last that yields a value announces the destinations. Without operations it is free: its destinations are
+  complete when its sources are.
+* Operations that yield no value (branch, barrier, store) have no slot. A fence delays the next entry.
+* The streams of a warp's divergent paths follow one another; a value that an earlier path wrote and a later path
+  wrote too counts as the later one's.
+* A producer of fixed latency whose first consumer stands so far behind that the entries between take at least
+  that long to issue gets no slot (exact: at most `width` entries of a warp issue in a cycle).
+* When all slots are taken, the producer waits for the one issued longest ago and takes over its slot (conservative).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+SLOTS = 64
+_NEVER = np.int64(1) << np.int64(62)
+
+
+@dataclass(frozen=True)
+class StaticCode:
+    """I static instructions of R registers, O machine operations; CSR arrays."""
+
+    registers: int
+    read_start: NDArray[np.int32]  # [I+1]
+    reads: NDArray[np.int32]  # guard included
+    write_start: NDArray[np.int32]  # [I+1]
+    writes: NDArray[np.int32]
+    guarded: NDArray[np.bool_]  # [I]
+    chain_start: NDArray[np.int32]  # [I+1] operations of each instruction, in order
+    op_fixed: NDArray[np.int32]  # [O] cycles from issue to completion; -1: varies
+    op_value: NDArray[np.bool_]  # [O] yields a value that somebody may wait for
+    op_fence: NDArray[np.bool_]  # [O] the next entry waits for it
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """E entries over P paths."""
+
+    path_start: NDArray[np.int64]  # [P+1]
+    entry_op: NDArray[np.int32]  # [E]
+    entry_wait: NDArray[np.uint64]  # [E] bit s: wait for slot s
+    entry_slot: NDArray[np.int8]  # [E] -1: none
+
+
+def schedule(
+    code: StaticCode, path_start: NDArray[np.int64], path_pc: NDArray[np.int32], width: int = 1, slots: int = SLOTS
+) -> Schedule:
+    """Machine operations of every path with their waits. `width`: entries a warp may issue in a cycle."""
+    length = np.diff(code.chain_start)
+    first = np.zeros(len(path_pc) + 1, np.int64)
+    np.cumsum(length[path_pc], out=first[1:])
+    op, wait, slot = _schedule(
+        path_start, path_pc, first, code.registers, code.read_start, code.reads, code.write_start, code.writes,
+        code.guarded, code.chain_start, code.op_fixed, code.op_value, code.op_fence, width, slots,
+    )  # fmt: skip
+    return Schedule(first[path_start], op, wait, slot)
+
+
+@njit(cache=True)
+def _consumers(
+    begin: int, end: int, path_pc: np.ndarray, first: np.ndarray, read_start: np.ndarray, reads: np.ndarray,
+    write_start: np.ndarray, writes: np.ndarray, guarded: np.ndarray, chain_start: np.ndarray,
+    op_value: np.ndarray, op_fence: np.ndarray, reader: np.ndarray, entry_op: np.ndarray, consumer: np.ndarray,
+) -> None:  # fmt: skip
+    """Backwards over one path: each entry's operation and its first consumer (_NEVER: none).
+
+    `reader[r]` is the next entry that needs register r, as seen from the place reached.
+    """
+    reader[:] = _NEVER
+    for k in range(end - 1, begin - 1, -1):
+        pc = path_pc[k]
+        needed = _NEVER
+        for i in range(write_start[pc], write_start[pc + 1]):
+            needed = min(needed, reader[writes[i]])
+            if not guarded[pc]:
+                reader[writes[i]] = _NEVER
+        entry, length = first[k], first[k + 1] - first[k]
+        last_value = -1
+        for j in range(length):
+            op = chain_start[pc] + j
+            entry_op[entry + j] = op
+            consumer[entry + j] = _NEVER
+            if op_value[op]:
+                last_value = j
+                if j + 1 < length:
+                    consumer[entry + j] = entry + j + 1
+            if op_fence[op] and entry + j + 1 < first[end]:
+                consumer[entry + j] = entry + j + 1
+        if last_value >= 0:
+            consumer[entry + last_value] = min(consumer[entry + last_value], needed)
+        if length > 0:
+            needed = entry
+        for i in range(read_start[pc], read_start[pc + 1]):
+            reader[reads[i]] = min(reader[reads[i]], needed)
+
+
+@njit(cache=True)
+def _allocate(
+    begin: int, end: int, entry_op: np.ndarray, consumer: np.ndarray, op_fixed: np.ndarray, width: int, slots: int,
+    wait: np.ndarray, slot: np.ndarray, owner: np.ndarray,
+) -> None:  # fmt: skip
+    """Forwards over one path: slots by linear scan, the lowest free one first. `owner[s]`: producer in slot s."""
+    one = np.uint64(1)
+    free = ~np.uint64(0) if slots == 64 else (one << np.uint64(slots)) - one
+    for i in range(begin, end):
+        free |= wait[i]
+        target = consumer[i]
+        latency = op_fixed[entry_op[i]]
+        if target == _NEVER or (latency >= 0 and (target - i) // width >= latency):
+            continue
+        if free == 0:
+            oldest = 0
+            for s in range(1, slots):
+                if owner[s] < owner[oldest]:
+                    oldest = s
+            bit = one << np.uint64(oldest)
+            wait[consumer[owner[oldest]]] &= ~bit
+            wait[i] |= bit
+            free = bit
+        at = 0
+        while not (free >> np.uint64(at)) & one:
+            at += 1
+        bit = one << np.uint64(at)
+        free &= ~bit
+        owner[at] = i
+        slot[i] = at
+        wait[target] |= bit
+
+
+@njit(cache=True)
+def _schedule(
+    path_start: np.ndarray, path_pc: np.ndarray, first: np.ndarray, registers: int, read_start: np.ndarray,
+    reads: np.ndarray, write_start: np.ndarray, writes: np.ndarray, guarded: np.ndarray, chain_start: np.ndarray,
+    op_fixed: np.ndarray, op_value: np.ndarray, op_fence: np.ndarray, width: int, slots: int,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
+    entries = first[len(path_pc)]
+    entry_op, consumer = np.empty(entries, np.int32), np.empty(entries, np.int64)
+    wait, slot = np.zeros(entries, np.uint64), np.full(entries, -1, np.int8)
+    reader, owner = np.empty(registers, np.int64), np.empty(slots, np.int64)
+    for p in range(len(path_start) - 1):
+        begin, end = path_start[p], path_start[p + 1]
+        _consumers(
+            begin, end, path_pc, first, read_start, reads, write_start, writes, guarded, chain_start, op_value,
+            op_fence, reader, entry_op, consumer,
+        )  # fmt: skip
+        _allocate(first[begin], first[end], entry_op, consumer, op_fixed, width, slots, wait, slot, owner)
+    return entry_op, wait, slot

@@ -48,9 +48,7 @@ _PROTOTYPE = re.compile(
     rf"\s*(?:\(([^()]*)\)\s*)?(?:_|{NAME})\s*(?:\(([^()]*)\))?\s*(?:\.noreturn\s*|\.abi_\w+\s+[\d,\s]*)*",
     re.ASCII,
 )
-_CALL = re.compile(
-    rf"\s*(?:(\([^()]*\))\s*,\s*)?({NAME})\s*(?:,\s*(\([^()]*\))\s*)?(?:,\s*({NAME})\s*)?", re.ASCII
-)
+_CALL = re.compile(rf"\s*(?:(\([^()]*\))\s*,\s*)?({NAME})\s*(?:,\s*(\([^()]*\))\s*)?(?:,\s*({NAME})\s*)?", re.ASCII)
 _OPCODE_LIKE = re.compile(r"@?[!%\w.$]+")
 
 
@@ -72,9 +70,7 @@ class Body:
         self.prototypes: dict[str, Prototype] = {}
         self.directives: dict[str, tuple[int, ...]] = {}
         self.branch_tables: dict[str, tuple[int, ...]] = {}
-        self._waiting: list[
-            tuple[int, int, str, Scope, int]
-        ] = []  # labels to resolve: instruction, operand, ...
+        self._waiting: list[tuple[int, int, str, Scope, int]] = []  # labels to resolve: instruction, operand, ...
         self._carry = -1
         self._guards: dict[tuple[int, bool], Guard] = {}
         self._depth = 0
@@ -164,9 +160,7 @@ class Body:
             self._wait_for_label(index, known, entries, match)
         line, column = source.place(start if guard is None else match.start(2) - 1 - len(negated))
         self.instructions.append(
-            Instruction(
-                index, opcode, tuple([e[0] for e in entries]), guard, reads, writes, line, column, source_line
-            )
+            Instruction(index, opcode, tuple([e[0] for e in entries]), guard, reads, writes, line, column, source_line)
         )
 
     def _operands(self, known: Form, text: str) -> list[Entry]:
@@ -259,9 +253,7 @@ class Body:
     def _prototype(self, text: str, position: int) -> Prototype:
         match = _PROTOTYPE.fullmatch(text)
         if match is None:
-            raise self.source.error(
-                "expected .callprototype (results) _ (parameters)", self.source.skip(position)
-            )
+            raise self.source.error("expected .callprototype (results) _ (parameters)", self.source.skip(position))
         results = parameters(self.source, match[1] or "", position + max(match.start(1), 0))
         return Prototype(results, parameters(self.source, match[2] or "", position + max(match.start(2), 0)))
 

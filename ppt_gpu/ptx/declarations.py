@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from ppt_gpu.errors import did_you_mean
-from ppt_gpu.ptx.initialisers import BadInitialiser, initial_bytes
+from ppt_gpu.ptx.initialisers import BadInitialiser, InitSymbol, initial_bytes
 from ppt_gpu.ptx.lexer import NAME, Source, integer
 from ppt_gpu.ptx.module import TYPE_BYTES, Param, Variable
 from ppt_gpu.ptx.scope import Duplicate, Range, Scope
@@ -72,9 +72,7 @@ def declare_registers(source: Source, text: str, start: int, scope: Scope) -> No
     for name in text[words.end :].split(","):
         match = _REGISTER.fullmatch(name.strip())
         if match is None:
-            raise source.error(
-                f"expected a register name, found '{name.strip()[:40]}'", source.skip(position)
-            )
+            raise source.error(f"expected a register name, found '{name.strip()[:40]}'", source.skip(position))
         line = source.line_of(source.skip(position))
         try:
             if match[2] is not None:
@@ -88,9 +86,7 @@ def declare_registers(source: Source, text: str, start: int, scope: Scope) -> No
         position += len(name) + 1
 
 
-def variables(
-    source: Source, text: str, start: int, space: str, extern: bool
-) -> Iterator[tuple[Variable, int]]:
+def variables(source: Source, text: str, start: int, space: str, extern: bool) -> Iterator[tuple[Variable, int]]:
     """The variables of `.align 4 .b8 a[16], b = 1` (space and linkage already read), each with its position."""
     words = Modifiers(source, text, start)
     kind, vector = words.kind(source, start, OPAQUE_TYPES)
@@ -159,7 +155,8 @@ def _variable(
     initial: str | None,
     extern: bool,
 ) -> Variable:
-    data, symbols = None, ()
+    data: bytes | None = None
+    symbols: tuple[InitSymbol, ...] = ()
     if initial is not None and kind not in OPAQUE_TYPES:
         whole = (*dims, vector) if vector else dims
         try:
@@ -192,9 +189,7 @@ def parameters(source: Source, text: str, start: int, scope: Scope | None = None
         where = source.skip(position)
         param = _parameter(source, part, position, offset, scope)
         if param.name in names and param.name != "_":
-            raise source.error(
-                f"parameter '{param.name}' is already declared on line {names[param.name]}", where
-            )
+            raise source.error(f"parameter '{param.name}' is already declared on line {names[param.name]}", where)
         names[param.name] = param.line
         offset = param.offset + param.bytes
         params.append(param)

@@ -28,9 +28,7 @@ class BadInitialiser(Exception):
         super().__init__(message)
 
 
-def initial_bytes(
-    text: str, kind: str, dims: tuple[int, ...], size: int
-) -> tuple[bytes, tuple[InitSymbol, ...]]:
+def initial_bytes(text: str, kind: str, dims: tuple[int, ...], size: int) -> tuple[bytes, tuple[InitSymbol, ...]]:
     """The bytes of an initialiser and its addresses.
 
     `dims` are the array's dimensions, the first 0 where it is left open; `size` is the element's bytes (a vector's
@@ -46,9 +44,7 @@ def initial_bytes(
     if count > total:
         raise BadInitialiser(f"{count} initial values for {total} elements", text)
     if total * size > LARGEST_INITIALISED:
-        raise BadInitialiser(
-            f"an initialised variable may have {LARGEST_INITIALISED >> 20} MiB at most", text
-        )
+        raise BadInitialiser(f"an initialised variable may have {LARGEST_INITIALISED >> 20} MiB at most", text)
     data = bytearray(total * size)
     symbols: list[InitSymbol] = []
     masked: dict[int, tuple[int, str, int]] = {}
@@ -118,9 +114,7 @@ def _store(
         return
     match = _SYMBOL.fullmatch(item)
     if match is None or bool(match[1]) != bool(match[3]):
-        raise BadInitialiser(
-            f"'{item[:40]}' is no initial value: expected a number, a symbol or generic(symbol)", item
-        )
+        raise BadInitialiser(f"'{item[:40]}' is no initial value: expected a number, a symbol or generic(symbol)", item)
     offset = number((match[4] or "+") + (match[5] or "0").lstrip("+"))
     if offset is None or not isinstance(offset.value, int):
         raise BadInitialiser(f"'{item[:40]}' has no integer offset", item)
@@ -149,9 +143,7 @@ def _merged(masked: dict[int, tuple[int, str, int]], text: str) -> list[InitSymb
     for at, symbol, addend in found:
         for i in range(8):
             if masked.get(at + i) != (i, symbol, addend):
-                raise BadInitialiser(
-                    f"only some bytes of the address of '{symbol}': expected all eight", text
-                )
+                raise BadInitialiser(f"only some bytes of the address of '{symbol}': expected all eight", text)
     if set(masked) - complete:
         raise BadInitialiser("only some bytes of an address: expected all eight, lowest first", text)
     return found

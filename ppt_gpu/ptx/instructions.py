@@ -68,9 +68,7 @@ def form(opcode: str) -> Form:
     try:
         operation = operation_of(base, modifiers, row)
     except ValueError as reason:
-        raise PptError(
-            f"cannot tell what '{opcode}' does: {reason}", hint="write the opcode in full"
-        ) from None
+        raise PptError(f"cannot tell what '{opcode}' does: {reason}", hint="write the opcode in full") from None
     access, space = _memory(base, modifiers, operation)
     return Form(
         opcode=opcode,
@@ -163,9 +161,7 @@ def _fragment_bytes(instruction: Instruction) -> int:
     """A warp's matrix fragment, spread evenly over 32 lanes: rows x columns x bytes / 32 (PTX ISA, wmma shapes)."""
     modifiers = form(instruction.opcode).modifiers
     shape = next((re.fullmatch(r"m(\d+)n(\d+)k(\d+)", m) for m in modifiers if m.startswith("m")), None)
-    bits = {"u4": 4, "s4": 4, "b1": 1}.get(
-        access_type(instruction), 8 * TYPE_BYTES.get(access_type(instruction), 0)
-    )
+    bits = {"u4": 4, "s4": 4, "b1": 1}.get(access_type(instruction), 8 * TYPE_BYTES.get(access_type(instruction), 0))
     if shape is None:
         return 0
     m, n, k = (int(size) for size in shape.groups())

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+_Bytes = bytes  # some classes below have a field called bytes
+
 TYPE_BYTES: dict[str, int] = {
     "pred": 1, "b8": 1, "u8": 1, "s8": 1, "b16": 2, "u16": 2, "s16": 2, "f16": 2, "bf16": 2,
     "b32": 4, "u32": 4, "s32": 4, "f32": 4, "f16x2": 4, "bf16x2": 4, "tf32": 4,
@@ -168,10 +170,8 @@ class Variable:
     type: str
     bytes: int
     align: int
-    init: bytes | None = None
-    init_symbols: tuple[
-        tuple[int, str, int], ...
-    ] = ()  # (byte offset, symbol, addend): addresses in initialisers
+    init: _Bytes | None = None
+    init_symbols: tuple[tuple[int, str, int], ...] = ()  # (byte offset, symbol, addend): addresses in initialisers
     extern: bool = False
     line: int = 0
 
@@ -194,16 +194,12 @@ class Kernel:
     variables: tuple[Variable, ...]  # declared inside the body (shared, local)
     instructions: tuple[Instruction, ...]
     labels: Mapping[str, int]
-    directives: Mapping[str, tuple[int, ...]] = field(
-        default_factory=dict
-    )  # "maxntid": (256, 1, 1), "reqntid", ...
+    directives: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # "maxntid": (256, 1, 1), "reqntid", ...
     is_entry: bool = True
     returns: tuple[Param, ...] = ()
     line: int = 0
     end_line: int = 0
-    branch_tables: Mapping[str, tuple[int, ...]] = field(
-        default_factory=dict
-    )  # .branchtargets: instruction indices
+    branch_tables: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # .branchtargets: instruction indices
     call_tables: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # .calltargets: function names
     prototypes: Mapping[str, Prototype] = field(default_factory=dict)  # .callprototype
     has_body: bool = True  # False: only declared here (.extern, vprintf)

@@ -85,9 +85,7 @@ class OperandReader:
     def _literal(self, text: str) -> Imm:
         value = number(text)
         if value is None:
-            raise BadOperand(
-                f"'{_short(text)}' is no number", text, "12, 0x1F, 1.5, 0f3F800000 and 0d... are"
-            )
+            raise BadOperand(f"'{_short(text)}' is no number", text, "12, 0x1F, 1.5, 0f3F800000 and 0d... are")
         if isinstance(value.value, int) and not -(1 << 63) <= value.value < 1 << 64:
             raise BadOperand(f"'{_short(text)}' does not fit in 64 bits", text)
         return value

@@ -72,9 +72,7 @@ class _ModuleReader:
         self.kernels: dict[str, Kernel] = {}
         self.functions: dict[str, Kernel] = {}
         self.variables: dict[str, Variable] = {}
-        self.unknown: list[
-            tuple[str, int]
-        ] = []  # symbols not declared where they were used; search from here
+        self.unknown: list[tuple[str, int]] = []  # symbols not declared where they were used; search from here
         self.aliases: list[tuple[str, str, int]] = []
 
     def read(self) -> Module:
@@ -85,9 +83,7 @@ class _ModuleReader:
         while position < len(source.text):
             position = source.skip(self._statement(position))
         if self.version is None:
-            raise source.error(
-                "no .version: is this PTX?", 0, "PTX begins with .version, .target and .address_size"
-            )
+            raise source.error("no .version: is this PTX?", 0, "PTX begins with .version, .target and .address_size")
         self._check_symbols()
         if not self.kernels:
             hint = "only device functions are here" if self.functions else "nothing is declared here"
@@ -175,9 +171,7 @@ class _ModuleReader:
             raise self.source.error(f"'{variable.name}' is already declared on line {before.line}", place)
         if before is None or before.extern:
             self.variables[variable.name] = variable
-        self.unknown += [
-            (symbol, place) for _, symbol, _ in variable.init_symbols if not self._is_global(symbol)
-        ]
+        self.unknown += [(symbol, place) for _, symbol, _ in variable.init_symbols if not self._is_global(symbol)]
 
     # functions
 
@@ -251,9 +245,7 @@ class _ModuleReader:
         if before is not None and before.has_body and body:
             raise self.source.error(f"'{name}' is already defined on line {before.line}", start)
         if before is None and body:
-            table[name] = Kernel(
-                name, params, (), (), (), {}, is_entry=is_entry, returns=returns, has_body=False
-            )
+            table[name] = Kernel(name, params, (), (), (), {}, is_entry=is_entry, returns=returns, has_body=False)
 
     def _performance(self, position: int, directives: dict[str, tuple[int, ...]]) -> int:
         """Directives such as `.maxntid 256, 1, 1` from `position` on."""
@@ -261,9 +253,7 @@ class _ModuleReader:
             word = match[1]
             if word not in _PERFORMANCE_NAMES.split():
                 hint = did_you_mean(word, _PERFORMANCE_NAMES.split())
-                raise self.source.error(
-                    f"unknown directive '.{word}' on a function", match.start(1) - 1, hint
-                )
+                raise self.source.error(f"unknown directive '.{word}' on a function", match.start(1) - 1, hint)
             if match[2][:1] not in ('"', "("):
                 directives[word] = tuple(int(n[:10]) for n in re.findall(r"\d+", match[2]))
             position = match.end()
@@ -285,9 +275,7 @@ class _ModuleReader:
         for name, start in self.unknown:
             if self._is_global(name):
                 continue
-            found = re.compile(rf"(?<![\w$%.]){re.escape(name)}(?![\w$])", re.ASCII).search(
-                self.source.text, start
-            )
+            found = re.compile(rf"(?<![\w$%.]){re.escape(name)}(?![\w$])", re.ASCII).search(self.source.text, start)
             hint = did_you_mean(name, [*self.variables, *self.functions])
             where = found.start() if found else start
             raise self.source.error(f"'{name}' is not declared", where, hint)

@@ -74,9 +74,7 @@ class Scope:
     def declare(self, name: str, kind: str, line: int, vector: int = 0) -> int:
         """A register of its own name; -1 for a vector register, whose elements become registers."""
         if name in self.registers or name in self.vectors:
-            raise Duplicate(
-                self.names.registers[self.registers[name if name in self.registers else name + ".x"]].line
-            )
+            raise Duplicate(self.names.registers[self.registers[name if name in self.registers else name + ".x"]].line)
         self._forget()
         if not vector:
             return self._new_register(name, kind, line)
@@ -190,8 +188,6 @@ class Scope:
                 bound = f"{prefix}0 to {prefix}{declared.count - 1}"
                 return f"'{prefix}<{declared.count}>' on line {declared.line} declares {bound}"
         candidates = [n for scope in self.chain() for n in scope.registers]
-        candidates += [
-            f"{p}{min(int(name[len(prefix) :][:9] or 0), r.count - 1)}" for p, r in ranges if r.count
-        ]
+        candidates += [f"{p}{min(int(name[len(prefix) :][:9] or 0), r.count - 1)}" for p, r in ranges if r.count]
         close = nearest(name, candidates)
         return f"did you mean '{close}'?" if close else None

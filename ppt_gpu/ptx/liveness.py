@@ -1,0 +1,130 @@
+"""Registers a kernel needs per thread, estimated from the liveness of its PTX registers.
+
+ptxas decides the real number: it schedules, fuses, keeps addresses and constants out of registers and rounds up. The
+estimate counts 32-bit registers live at once, without values that the machine code reads from the constant bank.
+"""
+
+from __future__ import annotations
+
+from ppt_gpu.ptx.cfg import ControlFlow, control_flow
+from ppt_gpu.ptx.instructions import form
+from ppt_gpu.ptx.module import TYPE_BYTES, Imm, Instruction, Kernel, Sym
+
+#: ptxas reports no fewer for a kernel that does anything: two for the stack and address scratch, and one granule of 8
+LEAST_REGISTERS = 8
+MOST_REGISTERS = 255
+#: beside the live values: the stack pointer (R1), and one for the result of the instruction in flight
+EXTRA_REGISTERS = 2
+
+
+def register_weights(kernel: Kernel) -> list[int]:
+    """32-bit registers that each PTX register takes: predicates 0, 64-bit values 2, 128-bit values 4.
+
+    Values that ptxas reads from the constant bank or writes into the instruction take none: kernel parameters,
+    generic addresses made from them, literals and addresses of variables, where that is the register's only value.
+    """
+    weights = [0 if r.type == "pred" else max(1, TYPE_BYTES[r.type] // 4) for r in kernel.registers]
+    writers: list[list[Instruction]] = [[] for _ in weights]
+    for instruction in kernel.instructions:
+        for register in instruction.writes:
+            writers[register].append(instruction)
+    if not kernel.is_entry:
+        return weights
+    for instruction in kernel.instructions:
+        if _is_constant(instruction, writers, weights):
+            for register in instruction.writes:
+                if len(writers[register]) == 1:
+                    weights[register] = 0
+    return weights
+
+
+def _is_constant(instruction: Instruction, writers: list[list[Instruction]], weights: list[int]) -> bool:
+    known = form(instruction.opcode)
+    if known.base == "ld":
+        return known.space == "param" and not any(form_reads(instruction))
+    if known.base == "mov" and len(instruction.operands) == 2:
+        return isinstance(instruction.operands[1], Imm | Sym)
+    if known.base == "cvta":
+        return all(weights[register] == 0 and len(writers[register]) == 1 for register in instruction.reads)
+    return False
+
+
+def form_reads(instruction: Instruction) -> tuple[int, ...]:
+    """Registers read apart from the guard."""
+    guard = instruction.guard
+    return tuple(r for r in instruction.reads if guard is None or r != guard.reg)
+
+
+def _block_sets(kernel: Kernel, flow: ControlFlow, block: int) -> tuple[int, int]:
+    """(registers read before they are written, registers surely written) as bit sets."""
+    used = defined = 0
+    for index in range(flow.block_start[block], flow.block_end[block]):
+        instruction = kernel.instructions[index]
+        for register in instruction.reads:
+            used |= (1 << register) & ~defined
+        if instruction.guard is None:
+            for register in instruction.writes:
+                defined |= 1 << register
+    return used, defined
+
+
+def live_out(kernel: Kernel, flow: ControlFlow) -> list[int]:
+    """Registers live at the end of each block, as bit sets."""
+    blocks = len(flow.block_start)
+    sets = [_block_sets(kernel, flow, block) for block in range(blocks)]
+    live_in = [0] * (blocks + 1)
+    out = [0] * blocks
+    predecessors: list[list[int]] = [[] for _ in range(blocks + 1)]
+    for block, following in enumerate(flow.successors):
+        for successor in following:
+            predecessors[successor].append(block)
+    waiting = list(range(blocks))
+    queued = [True] * blocks
+    while waiting:
+        block = waiting.pop()
+        queued[block] = False
+        live = 0
+        for successor in flow.successors[block]:
+            live |= live_in[successor]
+        out[block] = live
+        used, defined = sets[block]
+        before = used | (live & ~defined)
+        if before != live_in[block]:
+            live_in[block] = before
+            for predecessor in predecessors[block]:
+                if not queued[predecessor]:
+                    queued[predecessor] = True
+                    waiting.append(predecessor)
+    return out
+
+
+def most_live(kernel: Kernel) -> int:
+    """The largest number of 32-bit registers live at once."""
+    flow = control_flow(kernel)
+    weights = register_weights(kernel)
+    most = 0
+    for block, live in enumerate(live_out(kernel, flow)):
+        alive = {r for r in range(live.bit_length()) if live >> r & 1}
+        count = sum(weights[register] for register in alive)
+        most = max(most, count)
+        for index in range(flow.block_end[block] - 1, flow.block_start[block] - 1, -1):
+            instruction = kernel.instructions[index]
+            written = sum(weights[register] for register in instruction.writes if register not in alive)
+            most = max(most, count + written)  # a result nobody reads still needs a place
+            if instruction.guard is None:
+                for register in instruction.writes:
+                    if register in alive:
+                        alive.discard(register)
+                        count -= weights[register]
+            for register in instruction.reads:
+                if register not in alive:
+                    alive.add(register)
+                    count += weights[register]
+            most = max(most, count)
+    return most
+
+
+def estimate_registers(kernel: Kernel) -> int:
+    """Registers per thread, between LEAST_REGISTERS and the kernel's .maxnreg (or 255)."""
+    limit = kernel.directives.get("maxnreg", (MOST_REGISTERS,))[0] or MOST_REGISTERS
+    return min(max(most_live(kernel) + EXTRA_REGISTERS, LEAST_REGISTERS), limit, MOST_REGISTERS)

@@ -134,7 +134,7 @@ def _add_set(parser: argparse.ArgumentParser) -> None:
 
 
 def _workload(arguments: argparse.Namespace) -> Any:
-    from ppt_gpu.pipeline import open_workload
+    from ppt_gpu.inputs import open_workload
 
     return open_workload(
         arguments.workload,
@@ -200,7 +200,7 @@ def _gpus(arguments: argparse.Namespace) -> str:
 
 
 def _check(arguments: argparse.Namespace) -> str:
-    from ppt_gpu.pipeline import check
+    from ppt_gpu.inputs import check
 
     lines = check(arguments.file)
     if arguments.json:

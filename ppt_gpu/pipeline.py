@@ -1,0 +1,134 @@
+"""predict(): the main loop. One call a stage: read, run functionally, lower, simulate one SM, scale, report."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppt_gpu.analytic.bounds import bounds
+from ppt_gpu.errors import PptError
+from ppt_gpu.exec.memory import DeviceMemory
+from ppt_gpu.exec.run import run
+from ppt_gpu.exec.translate import translate as translate_trace
+from ppt_gpu.exec.workload import Workload
+from ppt_gpu.exec.workload_reader import bind_workload
+from ppt_gpu.inputs import check, open_workload
+from ppt_gpu.ptx.module import Module
+from ppt_gpu.ptx.parser import load_module
+from ppt_gpu.report.build import build_launch, build_result
+from ppt_gpu.report.result import LaunchResult, Result
+from ppt_gpu.scale.grid import plan
+from ppt_gpu.scale.host import LaunchTime, application_time
+from ppt_gpu.scale.ppt_workload import workload_prediction
+from ppt_gpu.scale.simulated_sm import SimulatedSm, TaskListSm, TraceSm
+from ppt_gpu.scale.steady import steady_prediction
+from ppt_gpu.spec import load_gpu
+from ppt_gpu.spec.gpu import Gpu
+from ppt_gpu.tasklist.flat import flatten
+from ppt_gpu.tasklist.text import read_tasklist, write_tasklist
+
+__all__ = ["check", "open_workload", "predict", "translate"]
+
+LEVELS = ("steady", "workload")
+
+
+def predict(
+    workload: Workload | str | Path,
+    gpu: Gpu | str | Path,
+    *,
+    overrides: Sequence[str] = (),
+    level: str = "steady",
+    policy: str | None = None,
+    strict: bool = False,
+    contents: Mapping[str, NDArray] | None = None,
+) -> Result:
+    """Predict the run time of every launch of `workload` on `gpu`, and of the whole.
+
+    `workload` and `gpu` may be names, files or objects; `overrides` are "sm.count=30" and the like. `level` is
+    "steady" or "workload", `policy` the warp scheduler's ("lrr", "gto", "gto_launch", "two_level"; default: the
+    GPU's). `contents` gives buffers by name as NumPy arrays. With `strict` a warning is an error.
+    Raises PptError for bad input.
+    """
+    began = time.perf_counter()
+    if level not in LEVELS:
+        raise PptError(f"unknown level '{level}'", hint=f"expected {' or '.join(LEVELS)}")
+    if isinstance(gpu, Gpu) and overrides:
+        raise PptError("overrides need the GPU's name or file, not a Gpu")
+    opened = workload if isinstance(workload, Workload) else open_workload(workload)
+    target = gpu if isinstance(gpu, Gpu) else load_gpu(str(gpu), overrides)
+
+    launches = [predict_launch(sm, target, level) for sm in simulated_sms(opened, target, policy, contents or {})]
+
+    warnings = [*opened.warnings, *(text for launch in launches for text in launch.warnings)]
+    if strict and warnings:
+        raise PptError("; ".join(warnings), hint="--strict makes warnings errors")
+    times = [
+        LaunchTime(launch.kernel, float(launch.value("kernel.cycles")) / target.sm.clock, sm.repeat)
+        for launch, sm in zip(launches, opened.launches, strict=True)
+    ]
+    application = application_time(times, opened.copies, target.host)
+    return build_result(opened, target, level, launches, application, time.perf_counter() - began)
+
+
+def predict_launch(sm: SimulatedSm, gpu: Gpu, level: str) -> LaunchResult:
+    """One launch: simulate enough of its blocks on one SM, scale to the grid, hold it against its bounds."""
+    if level == "workload":
+        chosen = plan(sm.launch.blocks, sm.occupancy, gpu, level)
+        prediction = workload_prediction(sm(list(chosen.blocks)), chosen)
+    else:
+        prediction = steady_prediction(sm, sm.launch.blocks, sm.occupancy, gpu)
+    floors = bounds(sm.program, prediction.result, gpu, prediction.plan)
+    highest = max(floors, key=lambda bound: bound.cycles)
+    return build_launch(sm, gpu, prediction.raised_to(highest.cycles, highest.resource), floors)
+
+
+def simulated_sms(
+    workload: Workload, gpu: Gpu, policy: str | None, contents: Mapping[str, NDArray]
+) -> Iterator[SimulatedSm]:
+    """One simulated SM a launch, in order; after each the memory is what its whole grid leaves."""
+    if workload.tasklist_path:
+        flat = flatten(read_tasklist(workload.tasklist_path))
+        for launch in workload.launches:
+            yield TaskListSm(flat, launch, gpu, policy)
+        return
+    module = load_module(workload.ptx_path)
+    workload = bind_workload(workload, module)
+    memory = device_memory(module, workload, contents)
+    for number, launch in enumerate(workload.launches):
+        sm = TraceSm(module, launch, memory, gpu, policy)
+        yield sm
+        if number + 1 < len(workload.launches):
+            sm.advance()
+
+
+def device_memory(module: Module, workload: Workload, contents: Mapping[str, NDArray]) -> DeviceMemory:
+    """The memory that the first launch finds: buffers as described, or as `contents` gives them."""
+    folder = Path(workload.path).parent
+    memory = DeviceMemory.build(module, workload.buffers, workload.symbols, directory=folder)
+    for name, values in contents.items():
+        flat = np.ascontiguousarray(values).reshape(-1)
+        room = memory.bytes_of(name)
+        if flat.nbytes != len(room):
+            raise PptError(f"contents of '{name}' have {flat.nbytes} bytes, the buffer has {len(room)}")
+        room[:] = flat.view(np.uint8)
+    return memory
+
+
+def translate(workload: Workload | str | Path, *, block: int = 0) -> str:
+    """The first launch of `workload` as the text of a task list, from running one block functionally.
+
+    Raises PptError for bad input, or when `workload` is a task list already.
+    """
+    opened = workload if isinstance(workload, Workload) else open_workload(workload)
+    if opened.tasklist_path:
+        raise PptError("this is a task list already", path=opened.tasklist_path)
+    module = load_module(opened.ptx_path)
+    opened = bind_workload(opened, module)
+    launch = opened.launches[0]
+    kernel = module.kernels[launch.kernel]
+    trace = run(kernel, module, launch, device_memory(module, opened, {}), [block])
+    return write_tasklist(translate_trace(kernel, module, trace, launch))

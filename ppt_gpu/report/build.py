@@ -1,0 +1,236 @@
+"""From a finished simulation to a Result: the metrics, bounds, stall shares and hot lines of a launch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ppt_gpu.analytic.bounds import ResourceBound
+from ppt_gpu.analytic.little import little
+from ppt_gpu.analytic.roofline import peak_flops, roofline
+from ppt_gpu.exec.workload import Workload
+from ppt_gpu.ptx.instructions import operation
+from ppt_gpu.report.limiter import limiter
+from ppt_gpu.report.metrics import metric
+from ppt_gpu.report.result import Bound, HotLine, LaunchResult, Metric, Result
+from ppt_gpu.scale.host import ApplicationTime
+from ppt_gpu.scale.prediction import KernelPrediction
+from ppt_gpu.scale.simulated_sm import SimulatedSm, TaskListSm, TraceSm
+from ppt_gpu.sm.result import STALL_REASONS, SmResult
+from ppt_gpu.spec.gpu import Gpu
+
+HOT_LINES = 8
+
+#: floating-point operations of one lane, by the last part of the operation's name
+FLOPS = {"add": 1, "mul": 1, "fma": 2, "div": 1}
+
+
+def build_launch(
+    sm: SimulatedSm, gpu: Gpu, prediction: KernelPrediction, floors: Sequence[ResourceBound]
+) -> LaunchResult:
+    """The result of one launch. `floors` are lower bounds on `prediction.cycles`."""
+    bounds = tuple(Bound(f.resource, f.cycles, f.equation, f.terms) for f in floors)
+    stalls = stall_shares(prediction.result)
+    limit = limiter(bounds, stalls, prediction.cycles)
+    metrics = [
+        *_time_metrics(gpu, prediction),
+        *_work_metrics(sm, prediction),
+        metric("limiter", limit),
+        *_occupancy_metrics(sm),
+        *_memory_metrics(prediction, gpu),
+        *_roofline_metrics(sm, gpu, prediction),
+        metric("sim.blocks", prediction.simulated_blocks),
+        metric("sim.extrapolation", prediction.factor),
+        metric("sim.warp_instructions", prediction.result.issued),
+        metric("sim.wall", prediction.result.wall),
+    ]
+    return LaunchResult(
+        kernel=sm.launch.kernel,
+        level=prediction.plan.level,
+        metrics=tuple(metrics),
+        bounds=bounds,
+        stalls=stalls,
+        hot=hot_lines(sm, prediction.result),
+        assumptions=_assumptions(sm, gpu, prediction),
+        warnings=tuple(dict.fromkeys(sm.warnings)),
+        extra={
+            "grid": list(sm.launch.grid),
+            "block": list(sm.launch.block),
+            "repeat": sm.launch.repeat,
+            "registers_estimated": sm.registers_estimated,
+            "next_step": sm.occupancy.next_step,
+            "blocks_per_sm_max": sm.spread.max_blocks,
+            "warp_cycles": int(prediction.result.warp_cycles.sum()),
+            "extrapolation_error": prediction.error,
+        },
+    )
+
+
+def build_result(
+    workload: Workload,
+    gpu: Gpu,
+    level: str,
+    launches: Sequence[LaunchResult],
+    application: ApplicationTime,
+    wall: float,
+) -> Result:
+    """The whole. `wall` is the host's time for the prediction, s."""
+    timed = tuple(
+        LaunchResult(
+            **{**launch.__dict__, "metrics": tuple(_with_wall(launch.metrics, wall)), "warnings": launch.warnings}
+        )
+        for launch in launches
+    )
+    return Result(workload.name, gpu.name, level, application.total, timed, application.copy_times)
+
+
+def _with_wall(metrics: Sequence[Metric], wall: float) -> list[Metric]:
+    return [metric("sim.wall", wall) if item.tag == "sim.wall" else item for item in metrics]
+
+
+def stall_shares(result: SmResult) -> tuple[tuple[str, float], ...]:
+    """(reason, share of all resident warp cycles), in the order of STALL_REASONS; sums to 1."""
+    total = int(result.warp_cycles.sum()) or 1
+    return tuple((reason, int(n) / total) for reason, n in zip(STALL_REASONS, result.warp_cycles, strict=True))
+
+
+def _time_metrics(gpu: Gpu, prediction: KernelPrediction) -> list[Metric]:
+    overhead = gpu.host.launch_overhead
+    return [
+        metric("kernel.time", prediction.cycles / gpu.sm.clock + overhead),
+        metric("kernel.cycles", prediction.cycles),
+        metric("kernel.launch_overhead", overhead),
+        metric("gpu.clock", gpu.sm.clock),
+    ]
+
+
+def _work_metrics(sm: SimulatedSm, prediction: KernelPrediction) -> list[Metric]:
+    result, scale = prediction.result, prediction.plan.chip_factor
+    return [
+        metric("kernel.thread_instructions", round(sm.program.thread_instructions * scale)),
+        metric("kernel.warp_instructions", round(result.issued * scale)),
+        metric("kernel.registers", sm.registers),
+        metric("kernel.shared", sm.shared),
+        metric("grid.blocks", sm.launch.blocks),
+        metric("grid.active_sms", sm.spread.active_sms),
+        metric("sm.ipc", result.issued / max(result.cycles, 1)),
+    ]
+
+
+def _occupancy_metrics(sm: SimulatedSm) -> list[Metric]:
+    fit = sm.occupancy
+    return [
+        metric("occupancy.blocks_per_sm", fit.blocks_per_sm),
+        metric("occupancy.warps_per_sm", fit.warps_per_sm),
+        metric("occupancy.fraction", fit.fraction),
+        metric("occupancy.limiter", " and ".join(fit.limiters)),
+    ]
+
+
+def _share(part: int, whole: int) -> float | str:
+    return part / whole if whole else "none"
+
+
+def _memory_metrics(prediction: KernelPrediction, gpu: Gpu) -> list[Metric]:
+    result, scale = prediction.result, prediction.plan.chip_factor
+    read, write = result.dram_read_bytes * scale, result.dram_write_bytes * scale
+    seconds = prediction.cycles / gpu.sm.clock
+    return [
+        metric("memory.l1_hit_rate", _share(result.l1_hits, result.l1_accesses)),
+        metric("memory.l2_hit_rate", _share(result.l2_hits, result.l2_accesses)),
+        metric("memory.l2_bytes", round((result.l2_read_bytes + result.l2_write_bytes) * scale)),
+        metric("memory.dram_read_bytes", round(read)),
+        metric("memory.dram_write_bytes", round(write)),
+        metric("memory.dram_throughput", (read + write) / seconds if seconds else 0.0),
+        metric("shared.passes_per_access", _share(result.shared_passes, result.shared_accesses)),
+        metric("little.bytes_in_flight", little(gpu.dram.latency / gpu.sm.clock, gpu.dram.bandwidth).concurrency),
+    ]
+
+
+def flops(sm: SimulatedSm) -> dict[str, int]:
+    """Floating-point operations of the simulated blocks, by class ("fp32", "fp64")."""
+    found = {"fp32": 0, "fp64": 0}
+    if isinstance(sm, TraceSm) and sm.trace is not None:
+        counts = sm.trace.pc_threads
+        names = [operation(instruction) for instruction in sm.kernel.instructions]
+    elif isinstance(sm, TaskListSm):
+        counts = np.bincount(sm.flat.path, minlength=len(sm.flat.tasks)) * len(sm.program.warp_path) * 32
+        names = [task.op for task in sm.flat.tasks]
+    else:
+        return found
+    for name, count in zip(names, counts, strict=True):
+        kind, _, variant = name.partition(".")
+        if kind in found:
+            found[kind] += FLOPS.get(variant, 0) * int(count)
+    return found
+
+
+def _roofline_metrics(sm: SimulatedSm, gpu: Gpu, prediction: KernelPrediction) -> list[Metric]:
+    scale = prediction.plan.chip_factor
+    work = flops(sm)
+    kind = max(work, key=lambda name: work[name])
+    total = sum(work.values()) * scale
+    result = prediction.result
+    traffic = (result.dram_read_bytes + result.dram_write_bytes) * scale
+    seconds = prediction.cycles / gpu.sm.clock
+    peak = peak_flops(gpu, kind)
+    intensity = total / traffic if traffic else float("inf")
+    attainable = roofline(peak, gpu.dram.bandwidth, intensity).attainable if traffic else peak
+    return [
+        metric("roofline.flops", round(total)),
+        metric("roofline.intensity", intensity if traffic else "no DRAM traffic"),
+        metric("roofline.attainable", attainable),
+        metric("roofline.achieved", total / seconds if seconds else 0.0),
+    ]
+
+
+def hot_lines(sm: SimulatedSm, result: SmResult) -> tuple[HotLine, ...]:
+    """The source lines where warps spend most cycles, most first."""
+    cycles: dict[int, np.ndarray] = {}
+    issued: dict[int, int] = {}
+    for op, pc in enumerate(sm.program.op_pc):
+        line = _line(sm, int(pc))
+        cycles[line] = cycles.get(line, np.zeros(len(STALL_REASONS), np.int64)) + result.op_stall[op]
+        issued[line] = issued.get(line, 0) + int(result.op_issued[op])
+    order = sorted((line for line in cycles if issued[line]), key=lambda line: (-int(cycles[line].sum()), line))
+    return tuple(
+        HotLine(
+            line,
+            _text(sm, line),
+            issued[line],
+            int(cycles[line].sum()),
+            STALL_REASONS[int(cycles[line].argmax())],
+        )
+        for line in order[:HOT_LINES]
+    )
+
+
+def _line(sm: SimulatedSm, pc: int) -> int:
+    if isinstance(sm, TraceSm):
+        return sm.kernel.instructions[pc].line
+    return sm.flat.tasks[pc].line if isinstance(sm, TaskListSm) else 0
+
+
+def _text(sm: SimulatedSm, line: int) -> str:
+    if isinstance(sm, TraceSm) and 0 < line <= len(sm.module.lines):
+        return sm.module.lines[line - 1].strip()
+    if isinstance(sm, TaskListSm):
+        return next((f"{task.number}: {task.op}" for task in sm.flat.tasks if task.line == line), "")
+    return ""
+
+
+def _assumptions(sm: SimulatedSm, gpu: Gpu, prediction: KernelPrediction) -> tuple[str, ...]:
+    lines = [
+        f"level {prediction.plan.level}: one SM simulated event by event, {prediction.simulated_blocks} blocks of "
+        f"{sm.launch.blocks}, {prediction.result.issued:,} warp instructions",
+        *prediction.assumptions,
+    ]
+    if prediction.error:
+        lines.append(f"estimated error of the extrapolation alone: {prediction.error:.1%}")
+    lines += sm.notes
+    if sm.registers_estimated:
+        lines.append("registers per thread were estimated from liveness; ptxas -v gives the exact number")
+    if gpu.perfect_memory:
+        lines.append("perfect memory: every L1 miss returns at once")
+    return tuple(lines)

@@ -1,0 +1,44 @@
+"""How much of the L2 a launch fills, and with how much written data: what its write-backs cost in the steady state."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppt_gpu.sm.program import KIND_ATOMIC, KIND_LOAD, KIND_SHARED, KIND_STORE, Program
+from ppt_gpu.spec.gpu import Gpu
+
+
+def dirty_share(program: Program, gpu: Gpu, chip_factor: float) -> float:
+    """The share of L2 allocations that push out a written line, once the launch has filled the L2.
+
+    `chip_factor` scales the lines of the simulated blocks to the grid. With F bytes touched by the launch, w of its
+    lines written and an L2 of C bytes, (1 - C / F) * w; 0 when the launch fits the L2.
+    """
+    lines = len(program.line_address)
+    if lines == 0:
+        return 0.0
+    touched = lines * program.line_bytes * chip_factor / program.l2_share_factor
+    if touched <= gpu.l2.size:
+        return 0.0
+    written = np.zeros(lines, bool)
+    written[_written_lines(program)] = True
+    return float((1.0 - gpu.l2.size / touched) * written.mean())
+
+
+def _written_lines(program: Program) -> NDArray[np.int32]:
+    """Line ids of all store and atomic transactions that have one."""
+    kind = access_kinds(program)
+    counts = np.diff(program.access_start)
+    lines = program.tx_line[np.repeat((kind == KIND_STORE) | (kind == KIND_ATOMIC), counts)]
+    return lines[lines >= 0]
+
+
+def access_kinds(program: Program) -> NDArray[np.int8]:
+    """[M] the kind of operation of each memory entry."""
+    kind = program.op_kind[program.entry_op]
+    is_memory = np.isin(kind, (KIND_LOAD, KIND_STORE, KIND_ATOMIC, KIND_SHARED))
+    start = program.path_start
+    of_path = [kind[a:b][is_memory[a:b]] for a, b in zip(start[:-1], start[1:], strict=True)]
+    parts = [of_path[path] for path in program.warp_path]
+    return np.concatenate(parts) if parts else np.zeros(0, np.int8)

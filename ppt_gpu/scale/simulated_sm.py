@@ -1,0 +1,143 @@
+"""One launch on one SM: call it with block ids and it runs them functionally, lowers the trace and simulates the SM."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ppt_gpu.errors import PptError
+from ppt_gpu.exec.layout import layout
+from ppt_gpu.exec.memory import DeviceMemory
+from ppt_gpu.exec.run import run
+from ppt_gpu.exec.trace import Trace
+from ppt_gpu.exec.workload import Launch
+from ppt_gpu.ptx.liveness import estimate_registers
+from ppt_gpu.ptx.module import Module
+from ppt_gpu.scale.footprint import dirty_share
+from ppt_gpu.scale.grid import GridSpread, neighbour_blocks, plan, spread_grid
+from ppt_gpu.scale.occupancy import Occupancy, occupancy
+from ppt_gpu.sm.lower import lower_tasklist, lower_trace
+from ppt_gpu.sm.program import Program
+from ppt_gpu.sm.result import SmResult
+from ppt_gpu.sm.simulate import simulate
+from ppt_gpu.spec.gpu import Gpu
+from ppt_gpu.tasklist.flat import FlatTaskList
+
+#: thread instructions spent on learning which lines other SMs share; long blocks are sampled on fewer SMs
+SHARING_BUDGET = 300_000_000
+#: SMs sampled for that when blocks are short
+SHARING_SAMPLES = 8
+#: a grid of at most so many thread instructions is run whole, so that the next launch finds its results
+ADVANCE_BUDGET = 4_000_000_000
+
+
+class SimulatedSm:
+    """What both kinds share: the block's needs, how many fit, how the grid spreads, and the last simulation."""
+
+    program: Program  # of the last call
+
+    def __init__(self, launch: Launch, gpu: Gpu, policy: str | None, registers: int, shared: int) -> None:
+        self.launch, self.gpu, self.policy = launch, gpu, policy
+        self.registers, self.shared = registers, shared
+        self.registers_estimated = False
+        self.occupancy: Occupancy = occupancy(gpu, launch.threads_per_block, registers, shared)
+        self.spread: GridSpread = spread_grid(launch.blocks, self.occupancy.blocks_per_sm, gpu.sm.count)
+        self.warnings: list[str] = []
+        self.notes: list[str] = []  # how the simulation was fed, for the report
+
+    def lower(self, blocks: list[int]) -> Program:
+        raise NotImplementedError
+
+    def __call__(self, blocks: list[int]) -> SmResult:
+        """Simulate `blocks` on one SM, in this order, with the resident blocks of the launch."""
+        self.warnings, self.notes = [], []
+        self.program = self.lower(blocks)
+        return simulate(
+            self.program,
+            self.gpu,
+            resident_blocks=self.spread.resident,
+            active_sms=self.spread.active_sms,
+            policy=self.policy,
+            l2_dirty=dirty_share(self.program, self.gpu, self.launch.blocks / len(blocks)),
+            l1_bytes=self.occupancy.l1_bytes,
+        )
+
+
+class TraceSm(SimulatedSm):
+    """A PTX kernel, executed functionally. `memory` is what the launch finds; simulating leaves it as it is."""
+
+    def __init__(self, module: Module, launch: Launch, memory: DeviceMemory, gpu: Gpu, policy: str | None) -> None:
+        self.module, self.memory = module, memory
+        self.kernel = module.kernels[launch.kernel]
+        registers = launch.registers or estimate_registers(self.kernel)
+        shared = layout(module, self.kernel).static_shared + launch.dynamic_shared
+        super().__init__(launch, gpu, policy, registers, shared)
+        self.registers_estimated = launch.registers is None
+        self.trace: Trace | None = None  # of the last call
+
+    def lower(self, blocks: list[int]) -> Program:
+        trace = run(self.kernel, self.module, self.launch, self._scratch(), blocks)
+        self.trace = trace
+        self.warnings += trace.warnings
+        neighbours = self._neighbours(blocks, trace.thread_instructions / len(blocks))
+        return lower_trace(
+            self.kernel,
+            trace,
+            self.gpu,
+            launch=self.launch,
+            active_sms=self.spread.active_sms,
+            neighbours=neighbours,
+            neighbour_sm=None if neighbours is None else neighbours.blocks % self.gpu.sm.count,
+        )
+
+    def advance(self) -> None:
+        """Leave in `memory` what the whole grid leaves, for the next launch; its buffers are now the warmest.
+
+        A grid beyond ADVANCE_BUDGET runs only the simulated blocks, which the report of the launch says.
+        """
+        assert self.trace is not None
+        blocks = range(self.launch.blocks)
+        if self.trace.thread_instructions / len(self.trace.blocks) * len(blocks) > ADVANCE_BUDGET:
+            blocks = [int(block) for block in self.trace.blocks]
+            self.warnings.append("the grid is too large to run whole: later launches see the simulated blocks' results")
+        run(self.kernel, self.module, self.launch, self.memory, blocks, trace=False)
+
+    def _scratch(self) -> DeviceMemory:
+        return replace(self.memory, data=self.memory.data.copy())
+
+    def _neighbours(self, blocks: list[int], instructions_per_block: float) -> Trace | None:
+        """The blocks that a sample of the other SMs run at the same time, as far as the budget goes."""
+        if self.spread.active_sms < 2 or self.gpu.perfect_memory:
+            return None
+        affordable = int(SHARING_BUDGET / max(instructions_per_block * len(blocks), 1.0))
+        samples = max(1, min(SHARING_SAMPLES, affordable, self.spread.active_sms - 1))
+        chosen = plan(self.launch.blocks, self.occupancy, self.gpu, "workload")
+        others = neighbour_blocks(replace(chosen, blocks=tuple(blocks), resident=len(blocks)), samples)
+        if not others:
+            return None
+        self.notes.append(f"sharing of lines between SMs was learnt from {samples} other SMs")
+        return run(self.kernel, self.module, self.launch, self._scratch(), others)
+
+
+class TaskListSm(SimulatedSm):
+    """A task list: every warp runs the same tasks on addresses, or hit rates, that the list gives."""
+
+    def __init__(self, flat: FlatTaskList, launch: Launch, gpu: Gpu, policy: str | None) -> None:
+        tasklist = flat.tasklist
+        if launch.threads_per_block != tasklist.block_size:
+            raise PptError(
+                f"the launch has blocks of {launch.threads_per_block} threads, the task list {tasklist.block_size}",
+                path=tasklist.path or None,
+            )
+        super().__init__(launch, gpu, policy, tasklist.registers, tasklist.shared + launch.dynamic_shared)
+        self.flat = flat
+
+    def lower(self, blocks: list[int]) -> Program:
+        return lower_tasklist(
+            self.flat,
+            self.gpu,
+            warps_per_block=self.occupancy.warps_per_block,
+            blocks=np.array(blocks),
+            active_sms=self.spread.active_sms,
+        )

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.analytic.bounds import bounds
+from ppt_gpu.analytic.bounds import bounds, largest_bound
 from ppt_gpu.errors import PptError
 from ppt_gpu.exec.memory import DeviceMemory
 from ppt_gpu.exec.run import run
@@ -81,8 +81,16 @@ def predict_launch(sm: SimulatedSm, gpu: Gpu, level: str) -> LaunchResult:
         prediction = workload_prediction(sm(list(chosen.blocks)), chosen)
     else:
         prediction = steady_prediction(sm, sm.launch.blocks, sm.occupancy, gpu)
-    floors = bounds(sm.program, prediction.result, gpu, prediction.plan)
-    highest = max(floors, key=lambda bound: bound.cycles)
+    floors = bounds(
+        sm.program,
+        prediction.result,
+        gpu,
+        resident=sm.spread.resident,
+        active_sms=sm.spread.active_sms,
+        sm_blocks=sm.spread.max_blocks,
+        grid_blocks=sm.launch.blocks,
+    )
+    highest = largest_bound(floors)
     return build_launch(sm, gpu, prediction.raised_to(highest.cycles, highest.resource), floors)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -39,6 +41,6 @@ def access_kinds(program: Program) -> NDArray[np.int8]:
     kind = program.op_kind[program.entry_op]
     is_memory = np.isin(kind, (KIND_LOAD, KIND_STORE, KIND_ATOMIC, KIND_SHARED))
     start = program.path_start
-    of_path = [kind[a:b][is_memory[a:b]] for a, b in zip(start[:-1], start[1:], strict=True)]
+    of_path = [kind[a:b][is_memory[a:b]] for a, b in pairwise(start)]
     parts = [of_path[path] for path in program.warp_path]
     return np.concatenate(parts) if parts else np.zeros(0, np.int8)

@@ -1,0 +1,258 @@
+"""Lower bounds on the cycles of a launch, one for each resource: work divided by what the resource does in a cycle.
+
+Each bound follows from one rule of the SM (ppt_gpu/sm/README.md) and ignores all others, so no simulation can be
+faster. The bounds of a whole launch are those of its busiest SM and of the chip's shared memory system, with the work
+of the blocks that were not simulated extrapolated from those that were. (Roofline and latency-bound reasoning:
+Williams et al. 2009; Volkov 2016, chapter 4.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppt_gpu.sm.lower_ops import pipe_order
+from ppt_gpu.sm.program import FORCED_L1, KIND_ATOMIC, KIND_LOAD, KIND_SHARED, KIND_STORE, Program
+from ppt_gpu.sm.result import SmResult
+from ppt_gpu.spec.gpu import TASK_CLASSES, Gpu, Pipe
+
+_RECORDED = (KIND_LOAD, KIND_STORE, KIND_ATOMIC, KIND_SHARED)
+
+
+@dataclass(frozen=True)
+class ResourceBound:
+    """No launch takes fewer cycles, because of one resource."""
+
+    resource: str  # "DRAM bandwidth"
+    cycles: float  # SM cycles
+    equation: str  # "bytes / bandwidth"
+    terms: str  # the equation with its numbers: "1.2e+06 B / 19.2 B/cycle"
+
+
+@dataclass(frozen=True)
+class Scale:
+    """From the simulated blocks of one SM to the launch."""
+
+    simulated: int  # blocks
+    resident: int  # blocks that the SM holds at once
+    sm_blocks: int  # blocks of the busiest SM
+    grid_blocks: int
+
+    @property
+    def sm(self) -> float:
+        return self.sm_blocks / self.simulated
+
+
+def bounds(
+    program: Program,
+    result: SmResult,
+    gpu: Gpu,
+    *,
+    resident: int,
+    active_sms: int,
+    sm_blocks: int | None = None,
+    grid_blocks: int | None = None,
+) -> list[ResourceBound]:
+    """Every bound, largest first; resources without work are left out.
+
+    `program` and `result`: the simulated blocks of one SM with `resident` slots on a chip with `active_sms` busy SMs.
+    `sm_blocks`, `grid_blocks`: blocks of the busiest SM and of the launch; None: just the simulated ones.
+    """
+    simulated = len(program.block_warp) - 1
+    own = simulated if sm_blocks is None else sm_blocks
+    scale = Scale(simulated, resident, own, simulated * active_sms if grid_blocks is None else grid_blocks)
+    found = [
+        *_pipes(program, result, gpu, scale),
+        _issue(result, gpu, scale),
+        *_load_store(program, result, gpu, scale),
+        *_memory(program, result, gpu, scale, active_sms),
+        _critical_path(program, gpu, scale),
+    ]
+    return sorted((bound for bound in found if bound.cycles > 0), key=lambda bound: (-bound.cycles, bound.resource))
+
+
+def largest_bound(found: list[ResourceBound]) -> ResourceBound:
+    """The binding one; a bound of 0 cycles when there is none."""
+    return max(found, key=lambda bound: bound.cycles, default=ResourceBound("nothing", 0.0, "", ""))
+
+
+def _pipes(program: Program, result: SmResult, gpu: Gpu, scale: Scale) -> list[ResourceBound]:
+    busy = result.op_issued * program.op_ii
+    # The last operation of a unit may outlive its own result.
+    overhang = np.maximum(program.op_ii - program.op_latency, 0)
+    found = []
+    for index, name in enumerate(pipe_order(gpu)):
+        used = (program.op_pipe == index) & (result.op_issued > 0)
+        if not used.any():
+            continue
+        total = float(busy[used].sum()) * scale.sm
+        units = _units(gpu.pipes[name], gpu.sm.schedulers)
+        found.append(
+            ResourceBound(
+                f"{name} pipe",
+                max(total / units - float(overhang[used].max()), 0.0),
+                "unit cycles (warp instructions x initiation interval) / units",
+                f"{total:.6g} cycles / {units} unit{'s' if units > 1 else ''}",
+            )
+        )
+    return found
+
+
+def _units(pipe: Pipe, schedulers: int) -> int:
+    return pipe.units * (schedulers if pipe.scope == "scheduler" else 1)
+
+
+def _issue(result: SmResult, gpu: Gpu, scale: Scale) -> ResourceBound:
+    slots = gpu.sm.schedulers * gpu.sm.issue_width
+    issued = result.issued * scale.sm
+    return ResourceBound(
+        "issue slots",
+        issued / slots,
+        "warp instructions / (schedulers x issue width)",
+        f"{issued:.6g} / ({gpu.sm.schedulers} x {gpu.sm.issue_width} per cycle)",
+    )
+
+
+def _load_store(program: Program, result: SmResult, gpu: Gpu, scale: Scale) -> list[ResourceBound]:
+    per_cycle = gpu.memory.transactions_per_cycle
+    transactions = np.diff(program.access_start)
+    cycles = float(np.maximum(program.access_cycles, transactions / per_cycle).sum()) * scale.sm
+    count = float(transactions.sum()) * scale.sm
+    passes = result.shared_passes * scale.sm
+    found = [
+        ResourceBound(
+            "load/store unit", cycles, "cycles of all memory instructions in the unit", f"{cycles:.6g} cycles"
+        ),
+        ResourceBound(
+            "L1 look-ups",
+            count / per_cycle,
+            "transactions / (transactions per cycle)",
+            f"{count:.6g} transactions / {per_cycle:g} per cycle",
+        ),
+        ResourceBound("shared memory", passes, "bank passes / (1 per cycle)", f"{passes:.6g} passes / 1 per cycle"),
+    ]
+    updates = float(_atomic_updates(program).sum()) * scale.sm
+    if updates:
+        rate = gpu.memory.atomics_per_cycle
+        found.append(
+            ResourceBound(
+                "atomic unit",
+                updates / rate,
+                "updates of the same address / (updates per cycle)",
+                f"{updates:.6g} updates / {rate:g} per cycle",
+            )
+        )
+    return found
+
+
+def _atomic_updates(program: Program) -> NDArray[np.int64]:
+    """[atomic entries with transactions] serialised updates of each."""
+    chosen = (program.op_kind[_entry_ops(program)] == KIND_ATOMIC) & (np.diff(program.access_start) > 0)
+    if len(program.access_atomic):
+        return program.access_atomic[chosen].astype(np.int64)
+    return np.ones(int(chosen.sum()), np.int64)
+
+
+def _memory(
+    program: Program, result: SmResult, gpu: Gpu, scale: Scale, active_sms: int
+) -> list[ResourceBound]:
+    cold = _cold_excess(program, scale) if scale.sm_blocks > scale.simulated else 0.0
+    l2_read = _extrapolated(result.l2_read_bytes, cold, scale)
+    dram_read = _extrapolated(result.dram_read_bytes, cold, scale)
+    l2_write, dram_write = result.l2_write_bytes * scale.sm, result.dram_write_bytes * scale.sm
+    # Blocks of the chip over those of the busiest SM: at most the active SMs.
+    sms = min(scale.grid_blocks / scale.sm_blocks, active_sms)
+    link = gpu.interconnect.bandwidth
+    return [
+        _bandwidth("interconnect, SM inward", l2_read, link),
+        _bandwidth("interconnect, SM outward", l2_write, link),
+        _bandwidth("L2 bandwidth", (l2_read + l2_write) * sms, gpu.l2.bandwidth),
+        _bandwidth("DRAM bandwidth", (dram_read + dram_write) * sms, gpu.dram_bytes_per_cycle),
+    ]
+
+
+def _bandwidth(resource: str, count: float, rate: float) -> ResourceBound:
+    return ResourceBound(resource, count / rate, "bytes / bandwidth", f"{count:.6g} B / {rate:.6g} B/cycle")
+
+
+def _extrapolated(count: int, cold: float, scale: Scale) -> float:
+    """Bytes of all blocks of the SM: what `cold` of the simulated ones fetched once is not fetched again."""
+    steady = max(count - cold, 0.0) / scale.simulated
+    return count + (scale.sm_blocks - scale.simulated) * steady
+
+
+def _cold_excess(program: Program, scale: Scale) -> float:
+    """Bytes of lines that the first half of the blocks touched first beyond what the second half did.
+
+    Streaming blocks touch new lines all the time: 0. A table that all blocks read is new only once.
+    """
+    lines = program.tx_line
+    known = np.flatnonzero(lines >= 0)
+    if not len(known):
+        return 0.0
+    first = np.zeros(len(program.line_address), np.int64)
+    first[lines[known[::-1]]] = known[::-1]  # written backwards: the first touch stays
+    # Transactions of a block are contiguous: block -> warp -> access -> transaction.
+    edges = program.access_start[program.warp_access[program.block_warp]]
+    fresh = np.histogram(first[np.unique(lines[known])], bins=_increasing(edges))[0] * program.line_bytes
+    half = scale.simulated // 2
+    early, late = float(fresh[:half].sum()), float(fresh[scale.simulated - half :].sum())
+    return max(early - late, 0.0)
+
+
+def _increasing(edges: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Histogram edges between integers; blocks without transactions keep an empty bin."""
+    return edges.astype(np.float64) - 0.5
+
+
+def _critical_path(program: Program, gpu: Gpu, scale: Scale) -> ResourceBound:
+    from ppt_gpu.analytic.warp_chain import issue_spans
+
+    spans = issue_spans(program, least_latencies(program, gpu), gpu.sm.issue_width)
+    per_warp = spans[program.warp_path]
+    starts = program.block_warp[:-1]
+    filled = np.diff(program.block_warp) > 0
+    chains = np.maximum.reduceat(per_warp, starts[filled]) if filled.any() else np.zeros(1, np.int64)
+    mean, longest = float(chains.sum()) / scale.simulated, float(chains.max())
+    turns = scale.sm_blocks / scale.resident
+    if longest >= turns * mean:
+        return ResourceBound("critical path", longest, "longest chain of one warp", f"{longest:.6g} cycles")
+    return ResourceBound(
+        "critical path",
+        turns * mean,
+        "mean over blocks of the longest chain of a warp x blocks / resident blocks",
+        f"{mean:.6g} cycles x {scale.sm_blocks} / {scale.resident}",
+    )
+
+
+def least_latencies(program: Program, gpu: Gpu) -> NDArray[np.int64]:
+    """[O] the least cycles from issue to the issue of a dependent, whatever the caches hold."""
+    least = program.op_latency.astype(np.int64)
+    fetches = (program.op_kind == KIND_LOAD) | (program.op_kind == KIND_ATOMIC)
+    least[fetches] = min(gpu.l1.latency, gpu.l2.latency)
+    if not gpu.perfect_memory:
+        least[fetches & ~_may_stay_in_sm(program, gpu)] = gpu.l2.latency
+    return least
+
+
+def _may_stay_in_sm(program: Program, gpu: Gpu) -> NDArray[np.bool_]:
+    """[O] operations that can complete without the L2: cached loads, and those with an empty or forced-L1 access."""
+    local = np.array([name.endswith(".local") for name in TASK_CLASSES])[program.op_class]
+    cached = (local | gpu.l1.caches_global) & (max(gpu.l1.size, gpu.l1.unified) > 0)
+    may = cached & (program.op_kind == KIND_LOAD)
+    ops = _entry_ops(program)
+    may[ops[np.diff(program.access_start) == 0]] = True
+    forced = np.flatnonzero(program.tx_line == FORCED_L1)
+    may[ops[np.searchsorted(program.access_start, forced, side="right") - 1]] = True
+    return may
+
+
+def _entry_ops(program: Program) -> NDArray[np.int64]:
+    """[M] the operation of every memory entry."""
+    chosen = np.flatnonzero(np.isin(program.op_kind, _RECORDED)[program.entry_op])
+    ops = program.entry_op[chosen].astype(np.int64)
+    place = np.searchsorted(chosen, program.path_start)
+    parts = [ops[place[path] : place[path + 1]] for path in program.warp_path]
+    return np.concatenate(parts) if parts else np.zeros(0, np.int64)

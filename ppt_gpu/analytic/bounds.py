@@ -13,12 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ppt_gpu.analytic.least_latency import entry_ops, least_latencies
 from ppt_gpu.sm.lower_ops import pipe_order
-from ppt_gpu.sm.program import FORCED_L1, KIND_ATOMIC, KIND_LOAD, KIND_SHARED, KIND_STORE, Program
+from ppt_gpu.sm.program import KIND_ATOMIC, Program
 from ppt_gpu.sm.result import SmResult
-from ppt_gpu.spec.gpu import TASK_CLASSES, Gpu, Pipe
-
-_RECORDED = (KIND_LOAD, KIND_STORE, KIND_ATOMIC, KIND_SHARED)
+from ppt_gpu.spec.gpu import Gpu, Pipe
 
 
 @dataclass(frozen=True)
@@ -149,7 +148,7 @@ def _load_store(program: Program, result: SmResult, gpu: Gpu, scale: Scale) -> l
 
 def _atomic_updates(program: Program) -> NDArray[np.int64]:
     """[atomic entries with transactions] serialised updates of each."""
-    chosen = (program.op_kind[_entry_ops(program)] == KIND_ATOMIC) & (np.diff(program.access_start) > 0)
+    chosen = (program.op_kind[entry_ops(program)] == KIND_ATOMIC) & (np.diff(program.access_start) > 0)
     if len(program.access_atomic):
         return program.access_atomic[chosen].astype(np.int64)
     return np.ones(int(chosen.sum()), np.int64)
@@ -225,34 +224,3 @@ def _critical_path(program: Program, gpu: Gpu, scale: Scale) -> ResourceBound:
         "mean over blocks of the longest chain of a warp x blocks / resident blocks",
         f"{mean:.6g} cycles x {scale.sm_blocks} / {scale.resident}",
     )
-
-
-def least_latencies(program: Program, gpu: Gpu) -> NDArray[np.int64]:
-    """[O] the least cycles from issue to the issue of a dependent, whatever the caches hold."""
-    least = program.op_latency.astype(np.int64)
-    fetches = (program.op_kind == KIND_LOAD) | (program.op_kind == KIND_ATOMIC)
-    least[fetches] = min(gpu.l1.latency, gpu.l2.latency)
-    if not gpu.perfect_memory:
-        least[fetches & ~_may_stay_in_sm(program, gpu)] = gpu.l2.latency
-    return least
-
-
-def _may_stay_in_sm(program: Program, gpu: Gpu) -> NDArray[np.bool_]:
-    """[O] operations that can complete without the L2: cached loads, and those with an empty or forced-L1 access."""
-    local = np.array([name.endswith(".local") for name in TASK_CLASSES])[program.op_class]
-    cached = (local | gpu.l1.caches_global) & (max(gpu.l1.size, gpu.l1.unified) > 0)
-    may = cached & (program.op_kind == KIND_LOAD)
-    ops = _entry_ops(program)
-    may[ops[np.diff(program.access_start) == 0]] = True
-    forced = np.flatnonzero(program.tx_line == FORCED_L1)
-    may[ops[np.searchsorted(program.access_start, forced, side="right") - 1]] = True
-    return may
-
-
-def _entry_ops(program: Program) -> NDArray[np.int64]:
-    """[M] the operation of every memory entry."""
-    chosen = np.flatnonzero(np.isin(program.op_kind, _RECORDED)[program.entry_op])
-    ops = program.entry_op[chosen].astype(np.int64)
-    place = np.searchsorted(chosen, program.path_start)
-    parts = [ops[place[path] : place[path + 1]] for path in program.warp_path]
-    return np.concatenate(parts) if parts else np.zeros(0, np.int64)

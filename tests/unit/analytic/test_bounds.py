@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ppt_gpu.analytic.bounds import ResourceBound, bounds, largest_bound, least_latencies
+from ppt_gpu.analytic.bounds import ResourceBound, bounds, largest_bound
+from ppt_gpu.analytic.least_latency import least_latencies
 from ppt_gpu.analytic.warp_chain import issue_spans, issue_spans_reference
 from ppt_gpu.sm.program import FORCED_L1, KIND_COMPUTE, KIND_LOAD, KIND_SHARED, KIND_STORE, Program
 from ppt_gpu.sm.result import STALL_REASONS, SmResult

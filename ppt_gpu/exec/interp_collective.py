@@ -1,0 +1,130 @@
+"""Instructions in which the lanes of a warp exchange values: shuffles, votes, matches, reductions.
+
+Lanes that do not execute the instruction contribute nothing; reading from one gives the reader's own value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+
+import numpy as np
+
+from ppt_gpu.exec.interp_arith import Execute, is_signed, type_of
+from ppt_gpu.exec.interp_integer import as_int
+from ppt_gpu.exec.interp_warp import LANES, Bits, Mask, Warp, unsupported, width_of
+from ppt_gpu.ptx.module import Instruction, Pair
+
+
+def shuffle(warp: Warp, ins: Instruction) -> None:
+    """shfl: pseudo code of the PTX ISA; c holds the clamp in bits 0-4 and the segment mask in bits 8-12."""
+    a, b, c = (warp.read(operand, 32) for operand in ins.operands[1:4])
+    mode = next(m for m in ins.modifiers if m in ("up", "down", "bfly", "idx"))
+    values, inside = a.copy(), np.zeros(LANES, bool)
+    for lane in range(LANES):
+        clamp, segment = int(c[lane]) & 31, int(c[lane]) >> 8 & 31
+        step = int(b[lane]) & 31
+        high = (lane & segment) | (clamp & ~segment)
+        low = lane & segment
+        source, valid = {
+            "up": (lane - step, lane - step >= high),
+            "down": (lane + step, lane + step <= high),
+            "bfly": (lane ^ step, lane ^ step <= high),
+            "idx": (low | (step & ~segment), (low | (step & ~segment)) <= high),
+        }[mode]
+        inside[lane] = valid
+        if valid and warp.active[source]:
+            values[lane] = a[source]
+    warp.write(ins.operands[0], values)
+    if isinstance(ins.operands[0], Pair):
+        warp.write(ins.operands[0].second, inside.astype(np.uint64))
+
+
+def ballot_bits(lanes: Mask) -> int:
+    """A mask of lanes as an integer, lane 0 lowest."""
+    return sum(1 << lane for lane in np.flatnonzero(lanes).tolist())
+
+
+def _members(warp: Warp, ins: Instruction) -> Mask:
+    """Lanes that execute the instruction and that its member mask, the last operand of .sync forms, names."""
+    if "sync" not in ins.modifiers:
+        return warp.active
+    named = warp.read(ins.operands[-1], 32)[np.flatnonzero(warp.active)[0]] if warp.active.any() else np.uint64(0)
+    return warp.active & ((named >> np.arange(LANES, dtype=np.uint64)) & np.uint64(1) == 1)
+
+
+def vote(warp: Warp, ins: Instruction) -> None:
+    """vote: all, any, uni, ballot over the members."""
+    members = _members(warp, ins)
+    holds = (warp.read(ins.operands[1], 1) == 1) & members
+    mode = next(m for m in ins.modifiers if m in ("all", "any", "uni", "ballot"))
+    results = {
+        "all": bool((holds == members).all()),
+        "any": bool(holds.any()),
+        "uni": bool((holds == members).all() or not holds.any()),
+        "ballot": ballot_bits(holds),
+    }
+    warp.write(ins.operands[0], np.full(LANES, int(results[mode]), np.uint64))
+
+
+def active_mask(warp: Warp, ins: Instruction) -> None:
+    """activemask."""
+    warp.write(ins.operands[0], np.full(LANES, ballot_bits(warp.active), np.uint64))
+
+
+def match(warp: Warp, ins: Instruction) -> None:
+    """match.any: the members with the reader's value; match.all: the members if all have the same, else 0."""
+    members = _members(warp, ins)
+    value = warp.read(ins.operands[1], width_of(type_of(ins)))
+    masks = [ballot_bits(members & (value == value[lane])) for lane in range(LANES)]
+    if "all" in ins.modifiers:
+        everyone = ballot_bits(members)
+        masks = [mask if mask == everyone else 0 for mask in masks]
+    warp.write(ins.operands[0], np.array(masks, np.uint64))
+    if isinstance(ins.operands[0], Pair):
+        warp.write(ins.operands[0].second, (np.array(masks) != 0).astype(np.uint64))
+
+
+_REDUCE: dict[str, Callable[[int, int], int]] = {
+    "add": lambda a, b: a + b,
+    "min": min,
+    "max": max,
+    "and": lambda a, b: a & b,
+    "or": lambda a, b: a | b,
+    "xor": lambda a, b: a ^ b,
+}
+
+
+def reduction(warp: Warp, ins: Instruction) -> None:
+    """redux: one integer from all members."""
+    kind = type_of(ins)
+    if kind == "f32":
+        raise unsupported(ins, "the interpreter reduces integers only")
+    members = _members(warp, ins)
+    values: Bits = warp.read(ins.operands[1], 32)
+    operation = next(m for m in ins.modifiers if m in _REDUCE)
+    items = [as_int(int(value), 32, is_signed(kind)) for value in values[members]]
+    total = reduce(_REDUCE[operation], items) if items else 0
+    warp.write(ins.operands[0], np.full(LANES, total & 0xFFFFFFFF, np.uint64))
+
+
+def elect(warp: Warp, ins: Instruction) -> None:
+    """elect: the lowest member, and whether the reader is it."""
+    members = np.flatnonzero(_members(warp, ins))
+    if not len(members):
+        return
+    leader = int(members[0])
+    destination = ins.operands[0]
+    warp.write(destination, np.full(LANES, leader, np.uint64))
+    if isinstance(destination, Pair):
+        warp.write(destination.second, (np.arange(LANES) == leader).astype(np.uint64))
+
+
+COLLECTIVE: dict[str, Execute] = {
+    "shfl": shuffle,
+    "vote": vote,
+    "activemask": active_mask,
+    "match": match,
+    "redux": reduction,
+    "elect": elect,
+}

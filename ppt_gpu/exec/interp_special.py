@@ -1,0 +1,72 @@
+"""Special registers in the interpreter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ppt_gpu.errors import PptError
+from ppt_gpu.exec.interp_warp import LANES, Bits, Warp
+
+_AXES = "xyzw"
+
+
+def special_register(warp: Warp, name: str) -> Bits:
+    """The value of special register `name` ("tid.x") in each lane. PptError for one that has no value here.
+
+    Clocks count the warp's executed instructions: time does not exist in a functional run.
+    """
+    head, _, axis = name.partition(".")
+    if head == "tid":
+        return _thread_id(warp, _AXES.index(axis or "x"))
+    if head in _BLOCK_VECTORS:
+        extents = (*_BLOCK_VECTORS[head](warp), 0 if head == "ctaid" else 1)
+        return np.full(LANES, extents[_AXES.index(axis or "x")], np.uint64)
+    if head == "laneid":
+        return np.arange(LANES, dtype=np.uint64)
+    if head.startswith("lanemask_"):
+        return _lane_mask(head.removeprefix("lanemask_"))
+    if head in _SCALARS:
+        return np.full(LANES, _SCALARS[head](warp) & 0xFFFF_FFFF_FFFF_FFFF, np.uint64)
+    raise PptError(f"the special register %{name} has no value in a functional run")
+
+
+def _thread_id(warp: Warp, axis: int) -> Bits:
+    x, y, _ = warp.launched.block
+    threads = warp.threads
+    values = (threads % x, threads // x % y, threads // (x * y), np.zeros(LANES, np.int64))[axis]
+    return values.astype(np.uint64)
+
+
+def _lane_mask(which: str) -> Bits:
+    lane = np.arange(LANES, dtype=np.uint64)
+    one = np.uint64(1) << lane
+    below = one - np.uint64(1)
+    full = np.uint64(0xFFFFFFFF)
+    return {"eq": one, "lt": below, "le": below | one, "ge": full & ~below, "gt": full & ~(below | one)}[which]
+
+
+def _warps(warp: Warp) -> int:
+    x, y, z = warp.launched.block
+    return -(-x * y * z // LANES)
+
+
+_BLOCK_VECTORS: dict[str, Callable[[Warp], tuple[int, int, int]]] = {
+    "ntid": lambda warp: warp.launched.block,
+    "ctaid": lambda warp: warp.block.ctaid,
+    "nctaid": lambda warp: warp.launched.grid,
+}
+
+_SCALARS: dict[str, Callable[[Warp], int]] = {
+    "warpid": lambda warp: warp.number,
+    "nwarpid": _warps,
+    "smid": lambda warp: 0,
+    "nsmid": lambda warp: 1,
+    "gridid": lambda warp: 0,
+    "clock": lambda warp: warp.executed & 0xFFFFFFFF,
+    "clock_hi": lambda warp: warp.executed >> 32,
+    "clock64": lambda warp: warp.executed,
+    "dynamic_smem_size": lambda warp: warp.launched.dynamic_shared,
+    "total_smem_size": lambda warp: warp.launched.layout.shared_bytes,
+}

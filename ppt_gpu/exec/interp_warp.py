@@ -1,0 +1,165 @@
+"""The state of one warp in the interpreter: registers as 64-bit lanes, operands in, results out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppt_gpu.errors import PptError
+from ppt_gpu.exec.interp_trace import Recorder
+from ppt_gpu.exec.layout import Layout
+from ppt_gpu.exec.memory import DeviceMemory
+from ppt_gpu.exec.workload import Dim3
+from ppt_gpu.ptx.module import TYPE_BYTES, Imm, Instruction, Kernel, Module, Neg, Operand, Pair, Reg, Sink, Special, Sym
+
+LANES = 32
+Bits = NDArray[np.uint64]  # [32] zero-extended register contents
+Mask = NDArray[np.bool_]  # [32]
+
+
+@dataclass
+class Launched:
+    """What all blocks of a launch share."""
+
+    module: Module
+    kernel: Kernel
+    memory: DeviceMemory
+    layout: Layout
+    params: bytes
+    grid: Dim3
+    block: Dim3
+    dynamic_shared: int
+
+
+@dataclass
+class Block:
+    """One block's own memory and place in the grid."""
+
+    launched: Launched
+    linear: int  # block id, x fastest
+    shared: NDArray[np.uint8]
+    local: NDArray[np.uint8]  # [threads, bytes a thread]
+
+    @property
+    def ctaid(self) -> Dim3:
+        x, y, _ = self.launched.grid
+        return self.linear % x, self.linear // x % y, self.linear // (x * y)
+
+
+@dataclass(eq=False)
+class Warp:
+    """One warp. `active` are the lanes that execute the current instruction, its guard applied."""
+
+    block: Block
+    number: int  # in the block
+    live: Mask  # lanes that have not exited
+    recorder: Recorder
+    registers: NDArray[np.uint64] = field(init=False)  # [registers, 32]
+    active: Mask = field(init=False)
+    joined: Mask = field(init=False)  # lanes of the current path, before the guard
+    executed: int = 0  # warp instructions so far: what %clock reads
+
+    def __post_init__(self) -> None:
+        self.registers = np.zeros((len(self.kernel.registers), LANES), np.uint64)
+        self.active = self.live.copy()
+        self.joined = self.live.copy()
+
+    @property
+    def launched(self) -> Launched:
+        return self.block.launched
+
+    @property
+    def kernel(self) -> Kernel:
+        return self.block.launched.kernel
+
+    @property
+    def threads(self) -> NDArray[np.int64]:
+        """Linear thread ids in the block."""
+        return self.number * LANES + np.arange(LANES)
+
+    def read(self, operand: Operand, width: int) -> Bits:
+        """The operand's lowest `width` bits, zero-extended."""
+        mask = np.uint64((1 << width) - 1)
+        if isinstance(operand, Reg):
+            return self.registers[operand.id] & mask
+        if isinstance(operand, Imm):
+            return np.full(LANES, immediate_bits(operand, width), np.uint64)
+        if isinstance(operand, Neg):
+            return (self.registers[operand.reg.id] ^ np.uint64(1)) & mask
+        if isinstance(operand, Special):
+            from ppt_gpu.exec.interp_special import special_register
+
+            return special_register(self, operand.name) & mask
+        if isinstance(operand, Sym):
+            return np.full(LANES, self.address_of(operand) & int(mask), np.uint64)
+        raise PptError(f"an operand of the kind {type(operand).__name__} cannot be read here")
+
+    def read_typed(self, operand: Operand, type_name: str) -> Bits:
+        """The operand as type `type_name`: decimal constants are converted to a float type."""
+        if isinstance(operand, Imm) and type_name in ("f16", "bf16", "f32", "f64"):
+            from ppt_gpu.exec.interp_float import exactly, round_to
+
+            if operand.bits is None or operand.width != width_of(type_name):
+                return round_to(exactly(np.full(LANES, float(operand.value))), type_name)
+        return self.read(operand, width_of(type_name))
+
+    def write(self, operand: Operand, bits: Bits) -> None:
+        """Put `bits` into a destination register in the active lanes."""
+        self.write_where(operand, bits, self.active)
+
+    def write_where(self, operand: Operand, bits: Bits, lanes: Mask) -> None:
+        """Put `bits` into a destination register in `lanes`."""
+        if isinstance(operand, Sink):
+            return
+        if isinstance(operand, Pair):
+            operand = operand.first
+        assert isinstance(operand, Reg), operand
+        mask = np.uint64((1 << self.register_width(operand)) - 1)
+        self.registers[operand.id][lanes] = (bits & mask)[lanes]
+
+    def register_width(self, reg: Reg) -> int:
+        """Bits of the register."""
+        return width_of(self.kernel.registers[reg.id].type)
+
+    def address_of(self, symbol: Sym) -> int:
+        """The address of a symbol in its own state space. PptError for one without an address here."""
+        layout = self.launched.layout
+        for space in (layout.shared, layout.local):
+            if symbol.name in space:
+                return space[symbol.name] + symbol.offset
+        for param in self.kernel.params:
+            if param.name == symbol.name:
+                return param.offset + symbol.offset
+        return self.launched.memory.address_of(symbol.name) + symbol.offset
+
+
+def immediate_bits(operand: Imm, width: int) -> int:
+    """The lowest `width` bits of a literal. PptError for a decimal float, which has no bits without a type."""
+    if operand.bits is not None:
+        return operand.bits & ((1 << width) - 1)
+    if isinstance(operand.value, float):
+        raise PptError(f"the constant {operand.value} needs a floating-point instruction")
+    return operand.value & ((1 << width) - 1)
+
+
+def width_of(type_name: str) -> int:
+    """Bits of a PTX type; predicates have one."""
+    return 1 if type_name == "pred" else 8 * TYPE_BYTES[type_name]
+
+
+def signed(bits: Bits, width: int) -> NDArray[np.int64]:
+    """Two's-complement values of the lowest `width` bits."""
+    shift = np.uint64(64 - width)
+    return (bits << shift).view(np.int64) >> np.int64(64 - width)
+
+
+def truncate(values: NDArray, width: int) -> Bits:
+    """The lowest `width` bits of integers of any sign."""
+    return values.astype(np.int64).view(np.uint64) & np.uint64((1 << width) - 1)
+
+
+def unsupported(instruction: Instruction, why: str = "the interpreter does not know it") -> PptError:
+    """The error for an instruction that cannot be executed."""
+    return PptError(f"cannot execute '{instruction.opcode}': {why}")

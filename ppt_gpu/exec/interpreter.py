@@ -1,0 +1,228 @@
+"""The plain reference of functional execution: one warp at a time, one instruction at a time, in numpy.
+
+Slow and obviously right. `interpret` gives the same memory and the same trace as the compiled engine
+(`ppt_gpu.exec.run`), except for the last places of approximate functions and the payloads of NaNs.
+
+Lanes that part at a branch run one after another, the side that comes first in the text first, each up to the
+branch's immediate post-dominator (Fung et al., "Dynamic Warp Formation and Scheduling for Efficient GPU Control
+Flow", MICRO 2007, section 3). Warps of a block run in turn, each to its next barrier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ppt_gpu.errors import BudgetError, PptError
+from ppt_gpu.exec.arguments import pack_arguments
+from ppt_gpu.exec.budget import Budget
+from ppt_gpu.exec.interp_arith import ARITHMETIC, Execute
+from ppt_gpu.exec.interp_barrier import Barriers
+from ppt_gpu.exec.interp_collective import COLLECTIVE
+from ppt_gpu.exec.interp_convert import CONVERT
+from ppt_gpu.exec.interp_logic import LOGIC
+from ppt_gpu.exec.interp_memory import MEMORY
+from ppt_gpu.exec.interp_trace import Recorder, build_trace
+from ppt_gpu.exec.interp_warp import LANES, Block, Launched, Mask, Warp, unsupported
+from ppt_gpu.exec.layout import layout
+from ppt_gpu.exec.memory import DeviceMemory
+from ppt_gpu.exec.trace import Trace
+from ppt_gpu.exec.workload import Launch
+from ppt_gpu.ptx.cfg import control_flow
+from ppt_gpu.ptx.module import Instruction, Kernel, Module, Reg, Target
+
+#: Instructions without an effect on values.
+_NOTHING = ("membar", "fence", "nanosleep", "pmevent", "prefetch", "prefetchu", "discard", "applypriority")
+EXECUTE: dict[str, Execute] = {**ARITHMETIC, **LOGIC, **CONVERT, **MEMORY, **COLLECTIVE}
+EXECUTE.update(dict.fromkeys(_NOTHING, lambda warp, ins: None))
+
+EXIT = -1  # reconvergence at the kernel's end
+TURN = 4096  # instructions after which a warp lets the others run, so that spinning on a flag ends
+
+
+@dataclass
+class Path:
+    """Lanes that run together from `pc` until `join`, where they meet those of the path below them on the stack."""
+
+    pc: int
+    join: int
+    lanes: Mask
+
+
+@dataclass
+class Runner:
+    """One warp and its divergence stack; the top path runs."""
+
+    warp: Warp
+    stack: list[Path]
+    waiting: bool = False
+    spent: int = 0  # instructions in this turn
+    joins: dict[int, int] = field(default_factory=dict)  # branch -> reconvergence point
+
+    @property
+    def done(self) -> bool:
+        return not self.stack
+
+    def settle(self) -> None:
+        """Drop paths that arrived at their join or lost all lanes."""
+        while self.stack and (self.stack[-1].pc == self.stack[-1].join or not self.stack[-1].lanes.any()):
+            self.stack.pop()
+
+    def branch(self, ins: Instruction, targets: np.ndarray) -> None:
+        """Send each lane of the top path to its target: [32] instruction indices."""
+        top = self.stack[-1]
+        places = sorted({int(t) for t in targets[top.lanes]})
+        if len(places) == 1:
+            top.pc = places[0]
+            return
+        join = self.joins[ins.index]
+        split = [Path(place, join, top.lanes & (targets == place)) for place in places]
+        top.pc = join
+        if join == EXIT:
+            self.stack.pop()
+        self.stack.extend(path for path in reversed(split) if path.pc != join)
+
+    def leave(self, lanes: Mask) -> None:
+        """`lanes` exit."""
+        self.warp.live &= ~lanes
+        for path in self.stack:
+            path.lanes = path.lanes & ~lanes
+
+
+def interpret(
+    kernel: Kernel,
+    module: Module,
+    launch: Launch,
+    memory: DeviceMemory,
+    blocks: Sequence[int],
+    *,
+    budget: Budget | None = None,
+) -> Trace:
+    """Run `blocks` (linear ids) of a launch one after another; `memory` changes, the trace is returned.
+
+    Raises PptError with the PTX line for an instruction that is not supported, an access out of bounds or misaligned,
+    a barrier that never opens, and BudgetError when `budget.instructions` warp instructions were not enough.
+    """
+    params = pack_arguments(module, kernel, launch, memory)
+    places = layout(module, kernel, launch.dynamic_shared)
+    launched = Launched(module, kernel, memory, places, params, launch.grid, launch.block, launch.dynamic_shared)
+    joins = control_flow(kernel).reconvergence
+    limit = (budget or Budget()).instructions
+    recorders: list[Recorder] = []
+    with np.errstate(all="ignore"):
+        for linear in blocks:
+            runners = _block_runners(launched, int(linear), joins)
+            recorders += [runner.warp.recorder for runner in runners]
+            limit = _run_block(runners, limit)
+    warps = -(-launch.threads_per_block // LANES)
+    return build_trace(list(blocks), recorders, warps, memory.ranges(), memory.warnings)
+
+
+def _block_runners(launched: Launched, linear: int, joins: dict[int, int]) -> list[Runner]:
+    x, y, z = launched.block
+    threads = x * y * z
+    block = Block(
+        launched,
+        linear,
+        np.zeros(launched.layout.shared_bytes, np.uint8),
+        np.zeros((threads, launched.layout.local_bytes), np.uint8),
+    )
+    runners = []
+    for number in range(-(-threads // LANES)):
+        live = number * LANES + np.arange(LANES) < threads
+        warp = Warp(block, number, live, Recorder(len(launched.kernel.instructions)))
+        runners.append(Runner(warp, [Path(0, EXIT, live.copy())], joins=joins))
+    return runners
+
+
+def _run_block(runners: list[Runner], limit: int) -> int:
+    """Give the warps turns until all are done. Returns what is left of the instruction budget."""
+    barriers = Barriers([runner.warp for runner in runners])
+    while not all(runner.done for runner in runners):
+        progress = False
+        for runner in runners:
+            if runner.done or runner.warp in barriers.waiting():
+                continue
+            progress = True
+            limit = _turn(runner, barriers, limit)
+        if not progress:
+            raise barriers.deadlock()
+    return limit
+
+
+def _turn(runner: Runner, barriers: Barriers, limit: int) -> int:
+    """Run a warp until it waits, ends, or its turn is over."""
+    warp = runner.warp
+    code = warp.kernel.instructions
+    for _ in range(TURN):
+        runner.settle()
+        if runner.done:
+            barriers.exited(warp)
+            return limit
+        limit -= 1
+        if limit < 0:
+            hint = "raise the budget (Budget.instructions), or run fewer blocks"
+            raise BudgetError(f"kernel '{warp.kernel.name}' ran out of its budget of instructions", hint=hint)
+        pc = runner.stack[-1].pc
+        if pc >= len(code):  # running off the end is an exit
+            runner.leave(runner.stack[-1].lanes)
+            continue
+        try:
+            _step(runner, barriers, code[pc])
+        except PptError as error:
+            raise _placed(error, warp, code[pc]) from None
+        if warp in barriers.waiting():
+            return limit
+    return limit
+
+
+def _step(runner: Runner, barriers: Barriers, ins: Instruction) -> None:
+    warp, top = runner.warp, runner.stack[-1]
+    warp.joined = top.lanes
+    warp.active = top.lanes & _guard(warp, ins)
+    warp.recorder.instruction(ins.index, int(warp.active.sum()))
+    warp.executed += 1
+    if ins.base in ("bra", "brx"):
+        runner.branch(ins, _targets(warp, ins))
+    elif ins.base in ("ret", "exit"):
+        top.pc += 1
+        runner.leave(warp.active)
+    elif ins.base == "trap":
+        if warp.active.any():
+            raise PptError(f"the kernel trapped in block {warp.block.linear}")
+        top.pc += 1
+    else:
+        top.pc += 1
+        if ins.base in ("bar", "barrier"):
+            barriers.arrive(warp, ins)
+        elif ins.base in EXECUTE:
+            EXECUTE[ins.base](warp, ins)
+        else:
+            raise unsupported(ins)
+
+
+def _guard(warp: Warp, ins: Instruction) -> Mask:
+    if ins.guard is None:
+        return np.ones(LANES, bool)
+    holds = warp.read(Reg(ins.guard.reg), 1) == 1
+    return ~holds if ins.guard.negated else holds
+
+
+def _targets(warp: Warp, ins: Instruction) -> np.ndarray:
+    """Where each lane goes: the target in active lanes, else the next instruction."""
+    target = next(operand for operand in ins.operands if isinstance(operand, Target))
+    if ins.base == "bra":
+        return np.where(warp.active, target.index, ins.index + 1)
+    table = warp.kernel.branch_tables[target.name]
+    index = warp.read(ins.operands[0], 32)
+    if (index[warp.active] >= len(table)).any():
+        raise PptError(f"an index of brx.idx is outside its list of {len(table)} targets")
+    return np.where(warp.active, np.array(table)[np.minimum(index, len(table) - 1).astype(int)], ins.index + 1)
+
+
+def _placed(error: PptError, warp: Warp, ins: Instruction) -> PptError:
+    """`error` with the place of the instruction."""
+    module = warp.launched.module
+    return PptError(error.message, path=module.path, line=ins.line, column=ins.column, hint=error.hint)

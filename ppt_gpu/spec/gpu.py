@@ -193,6 +193,7 @@ class Gpu:
     host: Host
     perfect_memory: bool = False  # every L1 miss returns at once (a mode of validation)
     notes: str = ""
+    title: str = ""  # "Tesla K40"
     sources: Mapping[str, Source] = field(default_factory=dict)
 
     @property

@@ -1,0 +1,154 @@
+"""Writes hardware/isa/*.toml from measured tables.
+
+    python hardware/tools/make_isa.py ../shared/reference/hardware
+
+The folder holds ptx_to_sass.csv (the machine instructions that ptxas makes of each PTX form) and sass_latency_ii.csv
+(stall counts in the SASS). The TOML files are committed: this script only documents and repeats how they were made.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+import sys
+from itertools import groupby
+from pathlib import Path
+
+from sass_map import operation
+from timings import Row, Stalls, before_volta, gtx480, qv100, volta
+
+from ppt_gpu.ptx.operations import operation_of
+from ppt_gpu.ptx.table import TABLE
+
+#: capability -> (capability whose expansions are used, why)
+EXPANSIONS = {
+    "sm_10": "sm_35", "sm_13": "sm_35", "sm_20": "sm_35", "sm_30": "sm_35", "sm_35": "sm_35", "sm_60": "sm_60",
+    "sm_61": "sm_61", "sm_70": "sm_70", "sm_75": "sm_75", "sm_80": "sm_80", "sm_86": "sm_86", "sm_89": "sm_89",
+    "sm_90": "sm_90", "sm_100": "sm_100",
+}  # fmt: skip
+#: free everywhere: parameters are constant-bank operands, and ptxas removes register copies
+FREE = ("ld.param", "ld.param::entry", "mov", "cvta", "bar.warp")
+#: forms that the immediate variant of the table describes best, because compilers emit them with literals
+IMMEDIATE = ("bfe", "bfi", "shl", "shr")
+#: PTX spelling -> the table's spelling of matrix instructions (operand layouts do not matter)
+MATRIX = {
+    "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32": "mma.sync.m16n8k16.f16 acc f32",
+    "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16": "mma.sync.m16n8k16.f16 acc f16",
+    "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32": "mma.sync.m16n8k16.bf16 acc f32",
+    "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32": "mma.sync.m16n8k8.f16 acc f32",
+    "mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16": "mma.sync.m16n8k8.f16 acc f16",
+    "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32": "mma.sync.m16n8k8.tf32 acc f32",
+    "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32": "mma.sync.m16n8k32.s8 acc s32",
+    "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32": "mma.sync.m8n8k16.s8 acc s32",
+    "wmma.mma.sync.aligned.row.row.m16n16k16.f32.f32": "wmma.mma.m16n16k16.f16 acc f32",
+    "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32": "wmma.mma.m16n16k16.f16 acc f32",
+    "wmma.mma.sync.aligned.row.row.m16n16k16.f16.f16": "wmma.mma.m16n16k16.f16 acc f16",
+    "wmma.mma.sync.aligned.row.col.m16n16k16.f16.f16": "wmma.mma.m16n16k16.f16 acc f16",
+}
+MEMORY = {"ld", "ldu", "st", "atom", "red", "cp", "prefetch", "membar", "fence", "bar", "barrier", "mbarrier", "setp",
+          "set", "selp", "slct", "vote", "match", "elect", "isspacep", "testp", "griddepcontrol", "shfl", "ldmatrix",
+          "stmatrix", "redux", "activemask", "nanosleep", "tcgen05", "wgmma", "createpolicy", "multimem"}  # fmt: skip
+
+
+def expansions(rows: list[dict[str, str]], known: set[str]) -> dict[str, list[str]]:
+    """PTX opcode -> operations, for every form that is not just its own single operation."""
+    forms = {row["ptx_opcode"]: row["sass_opcodes"].split() for row in rows}
+    chosen: dict[str, list[str]] = {}
+    for form, sass in forms.items():
+        opcode, _, variant = form.partition(" ")
+        base = opcode.partition(".")[0]
+        special = variant and not (variant == "imm" and base in IMMEDIATE)
+        if special or "+" in form or base in MEMORY or base in ("mov", "cvta", "bra", "@p") or opcode not in forms:
+            continue
+        if base in IMMEDIATE and not variant and f"{opcode} imm" in forms:
+            continue
+        chosen[opcode] = sass
+    for opcode, form in MATRIX.items():
+        if form in forms:
+            chosen[opcode] = forms[form]
+    result = {opcode: [] for opcode in FREE}
+    for opcode, sass in sorted(chosen.items()):
+        operations = converted(opcode, sass, known)
+        if operations is not None and operations != [own(opcode)]:
+            result[opcode] = operations
+    for sign in ("u", "s"):  # ptxas merges the addition into IMAD.WIDE unless the addend comes late (NOTES section 2)
+        if result.get(f"mad.wide.{sign}32", [""])[0] == "int32.madwide":
+            result[f"mad.wide.{sign}32"] = ["int32.madwide"]
+    return dict(sorted(result.items()))
+
+
+def converted(opcode: str, sass: list[str], known: set[str]) -> list[str] | None:
+    """The operations of a list of machine instructions; None when one of them is unknown."""
+    result = []
+    for each in sass:
+        name = operation(each)
+        if name is None or (name and not resolves(name, known)):
+            print(f"left out {opcode}: {each}", file=sys.stderr)
+            return None
+        if name:
+            result.append(name)
+    return result
+
+
+def resolves(name: str, known: set[str]) -> bool:
+    return name in known or ("." in name and resolves(name.rpartition(".")[0], known))
+
+
+def own(opcode: str) -> str:
+    """The operation that the opcode is when it is not expanded."""
+    base, *modifiers = opcode.split(".")
+    try:
+        return operation_of(base, tuple(modifiers), TABLE[base])
+    except (KeyError, ValueError):
+        return ""
+
+
+def compact(operations: list[str]) -> str:
+    runs = [(name, len(list(group))) for name, group in groupby(operations)]
+    return ", ".join(f'"{name}*{count}"' if count > 1 else f'"{name}"' for name, count in runs)
+
+
+def key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else f'"{name}"'
+
+
+def text(name: str, note: str, rows: list[Row], expand: dict[str, list[str]]) -> str:
+    """The TOML file. Operations are one line each, so that a line is a number with its source."""
+    lines = ["# Made by hardware/tools/make_isa.py; change the tables there."]
+    lines += [f'name = "{name}"', f'notes = "{note}"', "", "[op]"]
+    for row in rows:
+        ii = "" if row.ii is None else f", ii = {row.ii}"
+        source = row.source.replace("\\", "\\\\").replace('"', '\\"')
+        lines.append(f'{key(row.name)} = {{ pipe = "{row.pipe}", latency = {row.latency}{ii}, source = "{source}" }}')
+    if expand:
+        lines += ["", "[expand]"]
+        lines += [f"{key(opcode)} = [{compact(operations)}]" for opcode, operations in expand.items()]
+    return "\n".join(lines) + "\n"
+
+
+def main(folder: Path) -> None:
+    stalls = Stalls(folder / "sass_latency_ii.csv")
+    with (folder / "ptx_to_sass.csv").open() as file:
+        table = list(csv.DictReader(file))
+    out = Path(__file__).resolve().parent.parent / "isa"
+    for name, arch in EXPANSIONS.items():
+        rows = (volta if int(name[3:]) >= 70 else before_volta)(name, stalls)
+        forms = [row for row in table if row["arch"] == arch]
+        note = f"Expansions: ptxas {forms[0]['ptxas']} for {arch}, fast paths (ptx_to_sass.csv)."
+        if arch != name:
+            note += f" Copied: no table for {name}."
+        if name in ("sm_10", "sm_13"):
+            expand = {opcode: [] for opcode in FREE}
+            note = "No expansion table for cc 1.x: multi-instruction opcodes have measured timings of their own (WONG)."
+        else:
+            expand = expansions(forms, {row.name for row in rows})
+        (out / f"{name}.toml").write_text(text(name, note, rows, expand))
+    note = "GPGPU-Sim runs PTX as it is: no expansion. Facts: reference/gpgpusim/README.md and its launches.csv."
+    (out / "gpgpusim_qv100.toml").write_text(text("gpgpusim_qv100", note, qv100(), {}))
+    (out / "gpgpusim_gtx480.toml").write_text(text("gpgpusim_gtx480", note, gtx480(), {}))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    main(Path(sys.argv[1]))

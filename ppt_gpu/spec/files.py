@@ -1,0 +1,74 @@
+"""Finding the shipped hardware files by name, and laying a file over its base."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ppt_gpu.errors import PptError, nearest
+from ppt_gpu.paths import data_dir
+from ppt_gpu.spec.toml_reader import Document, dotted, read_toml
+
+_WHAT = {"gpus": "GPU", "isa": "ISA"}
+#: Keys that describe one file and are not inherited.
+_OWN = ("base", "title", "notes", "name")
+
+
+def loose(name: str) -> str:
+    """A name without case, spaces, '-' and '_': "RTX-4090" and "rtx_4090" are the same."""
+    return "".join(each for each in name.casefold() if each not in "-_ ")
+
+
+def shipped(kind: str) -> dict[str, Path]:
+    """Names and files of hardware/<kind>, sorted by name."""
+    return {path.stem: path for path in sorted((data_dir("hardware") / kind).glob("*.toml"))}
+
+
+def find(kind: str, name: str, *, near: Path | None = None, titles: dict[str, str] | None = None) -> Path:
+    """The file of `name`: a shipped name (loosely), one of `titles` (title -> name), or a path to a .toml file.
+
+    `near` is the folder that a path is relative to. Raises PptError with the nearest names for an unknown one.
+    """
+    if name.endswith(".toml") or "/" in name:
+        path = (near or Path()) / Path(name).expanduser()
+        if not path.is_file():
+            raise PptError(f"there is no file {name}", hint=f"a shipped {_WHAT[kind]} is named without .toml")
+        return path
+    files = shipped(kind)
+    known = {loose(stem): path for stem, path in files.items()}
+    for title, stem in (titles or {}).items():
+        known.setdefault(loose(title), files[stem])
+    if loose(name) in known:
+        return known[loose(name)]
+    close = nearest(loose(name), known)
+    hint = f"did you mean '{known[close].stem}'?" if close else f"known: {', '.join(files)}"
+    raise PptError(f"unknown {_WHAT[kind]} '{name}'", hint=hint)
+
+
+def read_with_base(path: Path, kind: str, seen: tuple[Path, ...] = ()) -> Document:
+    """The document in `path` laid over the file that its `base` key names, and so on.
+
+    Raises PptError for a base that does not exist and for a cycle of bases.
+    """
+    document = read_toml(path)
+    base = document.data.get("base")
+    if not isinstance(base, str) or not base:
+        return document
+    place = document.place(("base",))
+
+    def bad(message: str, hint: str | None) -> PptError:
+        return PptError(message, path=place.file, line=place.line, column=place.column, hint=hint)
+
+    chain = (*seen, path.resolve())
+    try:
+        base_path = find(kind, base, near=path.parent)
+    except PptError as error:
+        raise bad(f"base: {error.message}", error.hint) from None
+    if base_path.resolve() in chain:
+        names = [each.stem for each in chain[chain.index(base_path.resolve()) :]]
+        raise bad(f"base: the files inherit from each other: {' -> '.join([*names, base_path.stem])}", None)
+    below = read_with_base(base_path, kind, chain)
+    for key in _OWN:
+        below.data.pop(key, None)
+        for each in [at for at in below.places if dotted(at[:1]) == key]:
+            del below.places[each]
+    return below.merged(document)

@@ -1,0 +1,173 @@
+"""The tables and keys that a GPU file and an ISA file may hold, with their types, units and ranges."""
+
+from __future__ import annotations
+
+from ppt_gpu.errors import did_you_mean
+from ppt_gpu.spec.gpu import TASK_CLASSES
+from ppt_gpu.spec.toml_reader import Flag, Keyed, Leaf, ListOf, Number, OneOf, Quantity, Table, Text
+
+POLICIES = ("lrr", "gto", "gto_launch", "two_level")
+COALESCING = ("half_warp_1.0", "half_warp_1.2", "line", "sector")
+WRITE = ("write-back", "write-through", "write-evict")
+
+_NONE: dict[str, object] = {"default": None}
+
+
+def _count(minimum: int = 1, maximum: int | None = None, **more: object) -> Number:
+    return Number(minimum=minimum, maximum=maximum, integer=True, **more)  # type: ignore[arg-type]
+
+
+def _bytes(minimum: int = 0, **more: object) -> Quantity:
+    return Quantity(dimension="bytes", plain=True, integer=True, minimum=minimum, **more)  # type: ignore[arg-type]
+
+
+def _cycles(minimum: int = 0, **more: object) -> Quantity:
+    return Quantity(dimension="cycles", plain=True, integer=True, minimum=minimum, **more)  # type: ignore[arg-type]
+
+
+def _rate() -> Quantity:
+    return Quantity(dimension="bytes/s", above=0)
+
+
+def _per_cycle() -> Quantity:
+    return Quantity(dimension="bytes/cycle", plain=True, above=0)
+
+
+def _ratio(**more: object) -> OneOf:
+    number = Number(above=0, maximum=1)
+    percent = Quantity(dimension="ratio", above=0, maximum=1)
+    return OneOf(leaves=(number, percent), expected='more than 0 and at most 1 (0.85 or "85 %")', **more)
+
+
+_SM: dict[str, Leaf] = {
+    "count": _count(1, 4096),
+    "clock": Quantity(dimension="frequency", minimum=1e6, maximum=1e10),
+    "schedulers": _count(1, 16),
+    "issue_width": _count(1, 4),
+    "policy": Text(choices=POLICIES),
+    "max_warps": _count(1, 256),
+    "max_blocks": _count(1, 256),
+    "max_threads_per_block": _count(32, 65536),
+    "registers": _count(256),
+    "register_unit": _count(1),
+    "register_granularity": Text(choices=("warp", "block")),
+    "max_registers_per_thread": _count(1, 1024),
+    "warp_granularity": _count(1, 16),
+    "active_warps": _count(1, 256, default=8),
+    "warp_size": _count(32, 32, default=32),
+}
+
+_SHARED: dict[str, Leaf] = {
+    "size": _bytes(),
+    "per_block": _bytes(),
+    "unit": _bytes(1),
+    "reserved": _bytes(),
+    "banks": _count(1, 64),
+    "bank_width": _bytes(1),
+    "latency": _cycles(1),
+    "carveouts": ListOf(item=_bytes(), default=()),
+}
+
+_CACHE: dict[str, Leaf] = {
+    "size": _bytes(),
+    "line": _bytes(32),
+    "sector": _bytes(32),
+    "ways": _count(1),
+    "latency": _cycles(1),
+    "bandwidth": _per_cycle(),
+    "mshrs": _count(1),
+    "mshr_merges": _count(1),
+    "write": Text(choices=WRITE),
+    "write_allocate": Flag(),
+    "replacement": Text(choices=("lru", "fifo")),
+    "index": Text(choices=("linear", "hash")),
+}
+
+_DRAM: dict[str, Leaf] = {
+    "size": _bytes(1),
+    "bandwidth": _rate(),
+    "efficiency": _ratio(),
+    "latency": _cycles(1),
+    "row_miss_penalty": Quantity(dimension="cycles", plain=True, minimum=0, default=0.0),
+}
+
+_MEMORY: dict[str, Leaf] = {
+    "coalescing": Text(choices=COALESCING),
+    "queue": _count(1),
+    "transactions_per_cycle": Number(above=0, maximum=64),
+    "constant_latency": _cycles(1),
+    "constant_hit_rate": _ratio(default=1.0),
+    "atomics_per_cycle": Number(above=0, default=1.0),
+}
+
+_HOST: dict[str, Leaf] = {
+    "launch_overhead": Quantity(dimension="time", minimum=0),
+    "block_launch": _cycles(),
+    "link_bandwidth": _rate(),
+    "pageable_bandwidth": _rate(),
+    "copy_latency": Quantity(dimension="time", minimum=0),
+}
+
+_PIPE = Table(
+    fields={
+        "lanes": _count(1, 65536),
+        "scope": Text(choices=("scheduler", "sm")),
+        "units": _count(1, 64, **_NONE),
+        "ii": _cycles(1, **_NONE),
+    }
+)
+
+
+def _op(required: bool) -> Table:
+    more: dict[str, object] = {} if required else _NONE
+    fields: dict[str, Leaf] = {
+        "pipe": Text(**more),  # type: ignore[arg-type]
+        "latency": _cycles(1, **more),
+        "ii": _cycles(1, **_NONE),
+        "source": Text(default=""),
+    }
+    return Table(fields=fields)
+
+
+def _op_name(name: str) -> tuple[str, str | None] | None:
+    """A machine operation is a task class, alone or with a variant behind it."""
+    parts = name.split(".")
+    if any(".".join(parts[:size]) in TASK_CLASSES for size in (1, 2)) or name in ("load", "store", "atomic"):
+        return None
+    return f'"{name}" does not begin with a task class', did_you_mean(parts[0], TASK_CLASSES)
+
+
+GPU = Table(
+    fields={
+        "base": Text(default=""),
+        "title": Text(default=""),
+        "chip": Text(),
+        "compute_capability": Text(pattern=r"\d+\.\d", expected='a compute capability such as "3.5"'),
+        "isa": Text(default=""),
+        "perfect_memory": Flag(default=False),
+        "notes": Text(default=""),
+        "sm": Table(fields=_SM),
+        "pipes": Keyed(item=_PIPE),
+        "op": Keyed(item=_op(required=False), key=_op_name, default={}),
+        "shared": Table(fields=_SHARED),
+        "l1": Table(fields=_CACHE | {"caches_global": Flag(default=True), "unified": _bytes(default=0)}),
+        "l2": Table(fields=_CACHE),
+        "dram": Table(fields=_DRAM),
+        "interconnect": Table(fields={"bandwidth": _per_cycle()}),
+        "memory": Table(fields=_MEMORY),
+        "host": Table(fields=_HOST),
+    }
+)
+
+#: Machine operations of an expansion: one name, or a list; "name*3" stands for three of them; "" is free.
+_EXPANSION = ListOf(item=Text(), single=True)
+
+ISA = Table(
+    fields={
+        "base": Text(default=""),
+        "name": Text(default=""),
+        "notes": Text(default=""),
+        "op": Keyed(item=_op(required=True), key=_op_name),
+        "expand": Keyed(item=_EXPANSION, default={}),
+    }
+)

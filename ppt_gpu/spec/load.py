@@ -1,0 +1,199 @@
+"""Reading a GPU: file, base files, command-line overrides, ISA, rules; and the list of the shipped ones."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ppt_gpu.errors import InputErrors, PptError
+from ppt_gpu.spec.files import find, read_with_base, shipped
+from ppt_gpu.spec.gpu import (
+    Cache,
+    Dram,
+    Gpu,
+    Host,
+    Interconnect,
+    Isa,
+    MemoryPipe,
+    Op,
+    Pipe,
+    SharedMemory,
+    Sm,
+    Source,
+)
+from ppt_gpu.spec.gpu_rules import check_rules
+from ppt_gpu.spec.gpu_schema import GPU
+from ppt_gpu.spec.isa import IsaFile, OpEntry, read_isa
+from ppt_gpu.spec.toml_reader import Checked, check, dotted, parse_override, read_toml
+
+
+@dataclass(frozen=True)
+class GpuEntry:
+    """A line of the list of GPUs."""
+
+    name: str
+    title: str
+    compute_capability: str
+    path: Path
+
+
+def list_gpus() -> list[GpuEntry]:
+    """The shipped GPUs by name. Reads only the head of each file. Raises PptError for a head that is not TOML."""
+    return [GpuEntry(name, *_head(path), path) for name, path in shipped("gpus").items()]
+
+
+def _head(path: Path) -> tuple[str, str]:
+    """Title and compute capability: they stand before the first table, in the file or in its base."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    end = next((number for number, line in enumerate(lines) if line.startswith("[")), len(lines))
+    try:
+        head = tomllib.loads("\n".join(lines[:end]))
+    except tomllib.TOMLDecodeError:
+        head = read_toml(path).data  # says what is wrong, with its line
+    base = str(head.get("base", ""))
+    found = {key: _bare(head.get(key)) for key in ("title", "compute_capability")}
+    if base and not found["compute_capability"]:
+        found["compute_capability"] = _head(find("gpus", base, near=path.parent))[1]
+    return found["title"] or path.stem, found["compute_capability"]
+
+
+def _bare(value: Any) -> str:
+    return str(value.get("value", "")) if isinstance(value, dict) else str(value or "")
+
+
+def load_gpu(name: str | Path, overrides: Sequence[str] = ()) -> Gpu:
+    """The GPU `name`: a shipped one ("k40", "Tesla K40"), or a path to a .toml file.
+
+    `overrides` are texts such as "sm.count=30" or "dram.bandwidth=1 TB/s", laid over the file in their order.
+    Raises PptError for an unknown name, a file that cannot be read, a bad base or override, and InputErrors with every
+    error of the values.
+    """
+    titles = {entry.title: entry.name for entry in list_gpus()}
+    path = find("gpus", str(name), titles=titles)
+    document = read_with_base(path, "gpus")
+    errors: list[PptError] = []
+    for text in overrides:
+        try:
+            document = document.merged(parse_override(text))
+        except PptError as error:
+            errors.append(error)
+    checked = check(document, GPU)
+    checked.errors += errors
+    isa = _isa(checked, path)
+    pipes = _pipes(checked)
+    ops = _ops(checked, isa, pipes)
+    check_rules(checked, pipes, ops)
+    values = checked.finish()
+    assert isa is not None  # else checked had an error
+    return _gpu(path, values, pipes, Isa(isa.name, ops, isa.expand), _sources(checked, isa))
+
+
+def _gpu(path: Path, values: dict[str, Any], pipes: dict[str, Pipe], isa: Isa, sources: dict[str, Source]) -> Gpu:
+    major, minor = values["compute_capability"].split(".")
+    return Gpu(
+        name=path.stem,
+        title=values["title"] or path.stem,
+        chip=values["chip"],
+        compute_capability=(int(major), int(minor)),
+        sm=Sm(**values["sm"]),
+        pipes=pipes,
+        isa=isa,
+        shared=SharedMemory(**values["shared"]),
+        l1=Cache(**values["l1"]),
+        l2=Cache(**values["l2"]),
+        dram=Dram(**values["dram"]),
+        interconnect=Interconnect(**values["interconnect"]),
+        memory=MemoryPipe(**values["memory"]),
+        host=Host(**values["host"]),
+        perfect_memory=values["perfect_memory"],
+        notes=values["notes"],
+        sources=sources,
+    )
+
+
+def _isa(checked: Checked, path: Path) -> IsaFile | None:
+    """The ISA that the file names, or that of its compute capability. None after an error."""
+    capability, name = checked.get("compute_capability"), checked.get("isa")
+    if capability is None or name is None:
+        return None
+    try:
+        return read_isa(find("isa", name or "sm_" + capability.replace(".", ""), near=path.parent))
+    except InputErrors as error:
+        checked.errors += error.errors
+    except PptError as error:
+        if error.path:
+            checked.errors.append(error)
+        else:
+            checked.problem(("isa",) if name else ("compute_capability",), f"isa: {error.message}", error.hint)
+    return None
+
+
+def _pipes(checked: Checked) -> dict[str, Pipe]:
+    """The pipes whose values are good; the others have their errors already."""
+    pipes: dict[str, Pipe] = {}
+    for name, values in (checked.get("pipes") or {}).items():
+        lanes, scope = checked.get("pipes", name, "lanes"), checked.get("pipes", name, "scope")
+        schedulers = checked.get("sm", "schedulers") or 1
+        if not lanes or not scope:
+            continue
+        own = max(1, lanes // schedulers) if scope == "scheduler" else lanes
+        units = values["units"] or max(1, own // 32)
+        pipes[name] = Pipe(name, lanes, scope, units, values["ii"] or -(-32 * units // own))
+    return pipes
+
+
+def _ops(checked: Checked, isa: IsaFile | None, pipes: dict[str, Pipe]) -> dict[str, Op]:
+    """The ISA's operations under the file's own [op] tables, which may change single values."""
+    if isa is None:
+        return {}
+    entries = dict(isa.entries)
+    for name, values in sorted((checked.get("op") or {}).items()):
+        like = name
+        while like not in entries:
+            like = like.rpartition(".")[0]
+            if not like:
+                break
+        if like:
+            changes = {key: value for key, value in (values or {}).items() if value not in (None, "")}
+            entries[name] = replace(entries[like], name=name, **changes)
+        elif not values or values["pipe"] is None or values["latency"] is None:
+            checked.problem(("op", name), f"{dotted(('op', name))}: a new operation needs pipe and latency")
+        else:
+            entries[name] = OpEntry(name, values["pipe"], values["latency"], values["ii"], values["source"])
+    return {name: entry.on(pipes[entry.pipe].ii if entry.pipe in pipes else 1) for name, entry in entries.items()}
+
+
+def _sources(checked: Checked, isa: IsaFile) -> dict[str, Source]:
+    """Sources of the file's own values, then of the ISA's operations that the file does not change."""
+    own: dict[str, Source] = {}
+    for path, source in checked.sources.items():
+        if path.startswith("op.") and path.endswith((".source", ".pipe")):
+            continue
+        text = source.source
+        if path.startswith("op."):
+            text = text or checked.sources.get(path.rpartition(".")[0] + ".source", source).text
+        elif source.file.startswith("--set"):
+            text = "command line"
+        own[path] = replace(source, source=text)
+    return own | {path: source for path, source in isa.sources.items() if path not in own}
+
+
+def canonical(gpu: Gpu) -> dict[str, Any]:
+    """Everything about a GPU that a prediction may depend on, as plain data: no titles, notes, sources, file names."""
+    data = dataclasses.asdict(replace(gpu, sources={}))
+    for key in ("name", "title", "notes", "sources"):
+        del data[key]
+    for op in data["isa"]["ops"].values():
+        del op["source"]
+    return data
+
+
+def fingerprint(gpu: Gpu) -> str:
+    """SHA-256 over the canonical data, in hexadecimal: the same for GPUs that predict the same. For caches."""
+    return hashlib.sha256(json.dumps(canonical(gpu), sort_keys=True).encode()).hexdigest()

@@ -171,12 +171,13 @@ def _expand(
     """([e] static index, [e] address of lane 0) of the dynamic tasks of `body`, which stands inside `depth` loops."""
     paths: list[NDArray[np.int32]] = [np.zeros(0, np.int32)]
     found: list[NDArray[np.int64]] = [np.zeros(0, np.int64)]
-    for kind, group in groupby(body, type):  # runs of tasks at once
-        run = [index[item.number] for item in group if isinstance(item, Task)] if kind is Task else []
+    for _, group in groupby(body, type):  # runs of tasks at once
+        items = list(group)
+        run = [index[item.number] for item in items if isinstance(item, Task)]
         if run:
             paths.append(np.array(run, np.int32))
             found.append(start[paths[-1]])
-        for item in group:
+        for item in items:
             if isinstance(item, Loop):
                 path, base = _expand(item.body, index, start, step_at, depth + 1)
                 iteration = np.arange(item.count, dtype=np.int64)[:, None]

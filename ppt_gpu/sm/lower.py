@@ -18,12 +18,13 @@ from ppt_gpu.sm.lower_code import Code, lower_code
 from ppt_gpu.sm.lower_hash import dense_ids
 from ppt_gpu.sm.lower_match import Entries, match_accesses
 from ppt_gpu.sm.lower_ops import pipe_order
+from ppt_gpu.sm.lower_tasks import lower_tasklist
 from ppt_gpu.sm.program import Program
 from ppt_gpu.sm.scoreboard import SLOTS, schedule
 from ppt_gpu.sm.sharing import copied_lines, fetched_by_others, share_factor, sharers
 from ppt_gpu.spec.gpu import Gpu
 
-__all__ = ["lower_trace", "pipe_order"]
+__all__ = ["lower_tasklist", "lower_trace", "pipe_order"]
 
 
 def lower_trace(

@@ -19,7 +19,7 @@ from ppt_gpu.sm.program import (
     KIND_SHARED,
     KIND_STORE,
 )
-from ppt_gpu.spec.gpu import MEMORY_CLASSES, MEMORY_SPACES, TASK_CLASSES, Gpu, Op
+from ppt_gpu.spec.gpu import MEMORY_CLASSES, TASK_CLASSES, Gpu, Op
 from ppt_gpu.tasklist.model import class_of
 
 _KINDS = {"load": KIND_LOAD, "store": KIND_STORE, "atomic": KIND_ATOMIC}
@@ -82,18 +82,27 @@ def in_space(op: str, space: str) -> str:
 
 
 def build_ops(
-    chains: Sequence[Sequence[str]], gpu: Gpu, *, kinds: dict[int, int] | None = None, unit: str = "instruction"
+    chains: Sequence[Sequence[str]],
+    gpu: Gpu,
+    *,
+    kinds: dict[int, int] | None = None,
+    numbers: Sequence[int] | None = None,
+    unit: str = "instruction",
 ) -> OpTable:
-    """The table for the operation names of each instruction; `kinds` overrides KIND_* for whole instructions.
+    """The table for the operation names of each instruction.
+
+    kinds: KIND_* of whole instructions, by position, where it is not that of the operation's class.
+    numbers: what `pc` says instead of the position; unit: what messages call it.
 
     Raises PptError for an operation of no task class, without timing in the ISA, or on a pipe that the GPU lacks.
     """
     pipes = {name: i for i, name in enumerate(pipe_order(gpu))}
     rows: list[tuple[str, int, int, int, int, int, int]] = []
-    for pc, chain in enumerate(chains):
+    for place, chain in enumerate(chains):
+        pc = place if numbers is None else numbers[place]
         for name in chain:
             op, task_class = _timing(name, gpu, pipes, f"{unit} {pc}")
-            kind = (kinds or {}).get(pc, kind_of(task_class))
+            kind = (kinds or {}).get(place, kind_of(task_class))
             latency = _latency(op, kind, gpu)
             rows.append((name, pipes[op.pipe], latency, op.ii, kind, pc, TASK_CLASSES.index(task_class)))
     columns = list(zip(*rows, strict=True)) if rows else [()] * 7
@@ -131,6 +140,3 @@ def _timing(name: str, gpu: Gpu, pipes: dict[str, int], where: str) -> tuple[Op,
         hint = did_you_mean(op.pipe, pipes)
         raise PptError(f"{where}: operation '{name}' runs on pipe '{op.pipe}', which {gpu.name} lacks", hint=hint)
     return op, task_class
-
-
-SPACE_INDEX = {name: i for i, name in enumerate(MEMORY_SPACES)}

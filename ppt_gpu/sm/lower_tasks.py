@@ -1,0 +1,142 @@
+"""Lowering of task lists: synthetic addresses for strides, given cache outcomes for transaction counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppt_gpu.errors import BudgetError
+from ppt_gpu.exec.trace import Range
+from ppt_gpu.sm.lower_access import Accesses, Geometry, Variants, geometry, lower_accesses
+from ppt_gpu.sm.lower_forced import forced_transactions
+from ppt_gpu.sm.lower_hash import dense_ids
+from ppt_gpu.sm.lower_ops import OpTable, build_ops
+from ppt_gpu.sm.lower_shapes import GLOBAL
+from ppt_gpu.sm.program import Program
+from ppt_gpu.sm.scoreboard import SLOTS, StaticCode, schedule
+from ppt_gpu.sm.sharing import copied_lines
+from ppt_gpu.spec.gpu import Gpu
+from ppt_gpu.tasklist.flat import FlatTaskList, buffer_bases
+from ppt_gpu.tasklist.model import Transactions
+
+#: Memory accesses, over all warps, that are lowered without being asked for more (about 60 B each).
+MAX_ACCESSES = 1 << 27
+
+
+def lower_tasklist(
+    flat: FlatTaskList,
+    gpu: Gpu,
+    *,
+    warps_per_block: int,
+    blocks: int | Sequence[int],
+    active_sms: int,
+    max_accesses: int = MAX_ACCESSES,
+) -> Program:
+    """The Program of the blocks of a task list that one SM of `gpu` runs.
+
+    blocks: their ids in launch order, or how many; then SM 0 runs block 0, active_sms, 2*active_sms, ...
+    A transaction of a task with a given count moves an equal share of the access's bytes, in whole sectors; whether
+    it hits follows the given rates by error diffusion over the executions of the task, warp after warp, or the
+    reuse distance: a hit in the L1, or this SM's share of the L2, if that holds more lines.
+
+    Raises PptError when the ISA lacks an operation, BudgetError for more than `max_accesses` memory accesses.
+    """
+    ids = np.arange(blocks) * active_sms if isinstance(blocks, int) else np.asarray(blocks, np.int64)
+    warps = warps_per_block * len(ids)
+    ops = build_ops([(task.op,) for task in flat.tasks], gpu, numbers=[t.number for t in flat.tasks], unit="task")
+    kept = ops.recorded[flat.access_task]  # constant accesses have no memory entry
+    task = flat.access_task[kept]
+    if warps * len(task) > max_accesses:
+        raise BudgetError(
+            f"{warps} warps of '{flat.tasklist.name}' make {warps * len(task):,} memory accesses; "
+            f"the budget is {max_accesses:,}",
+            hint="shorten the loops, simulate fewer blocks, or raise max_accesses",
+        )
+    plan = schedule(_static(flat, ops), np.array([0, len(flat.path)]), flat.path, gpu.sm.issue_width, SLOTS)
+    shape = geometry(gpu)
+    found = _strides(flat, shape, task, _bases(flat, task, kept, warps_per_block, ids))
+    address_line, address = dense_ids(found.address)
+    line, found = forced_transactions(flat, gpu, shape, np.tile(task, warps), found, address_line, active_sms)
+    return Program(
+        op_name=ops.name,
+        op_pipe=ops.pipe,
+        op_latency=ops.latency,
+        op_ii=ops.ii,
+        op_kind=ops.kind,
+        op_pc=ops.pc,
+        op_class=ops.task_class,
+        path_start=plan.path_start,
+        entry_op=plan.entry_op,
+        entry_wait=plan.entry_wait,
+        entry_slot=plan.entry_slot,
+        warp_path=np.zeros(warps, np.int32),
+        warp_access=np.arange(warps + 1, dtype=np.int64) * len(task),
+        block_warp=np.arange(len(ids) + 1, dtype=np.int64) * warps_per_block,
+        access_start=found.start,
+        access_cycles=found.cycles,
+        tx_line=line,
+        tx_sectors=found.sectors,
+        line_address=address,
+        line_warm=copied_lines(address, _ranges(flat), gpu.l2.size, shape.line).astype(np.uint8),
+        thread_instructions=warps * int(np.array([t.active for t in flat.tasks], np.int64)[flat.path].sum()),
+        scoreboard_slots=SLOTS,
+        access_atomic=found.atomic,
+        line_bytes=shape.line,
+        sector_bytes=shape.sector,
+    )
+
+
+def _static(flat: FlatTaskList, ops: OpTable) -> StaticCode:
+    """A task is a register that it alone writes: a dependency means its most recent execution."""
+    count = len(flat.tasks)
+    return StaticCode(
+        registers=count,
+        read_start=flat.dep_start.astype(np.int32),
+        reads=flat.dep_task,
+        write_start=np.arange(count + 1, dtype=np.int32),
+        writes=np.arange(count, dtype=np.int32),
+        guarded=np.zeros(count, np.bool_),
+        chain_start=ops.start,
+        op_fixed=ops.fixed,
+        op_value=ops.value,
+        op_fence=ops.fence,
+    )
+
+
+def _bases(
+    flat: FlatTaskList,
+    task: NDArray[np.int32],
+    kept: NDArray[np.bool_],
+    warps_per_block: int,
+    ids: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """[warps x accesses] the address of lane 0, warps in block order."""
+    warp = np.tile(np.arange(warps_per_block), len(ids))[:, None] * flat.warp_step[task]
+    block = np.repeat(ids, warps_per_block)[:, None] * flat.block_step[task]
+    return np.asarray(flat.access_base[kept] + warp + block).reshape(-1)
+
+
+def _strides(
+    flat: FlatTaskList, shape: Geometry, task: NDArray[np.int32], bases: NDArray[np.int64]
+) -> Accesses:
+    """Transactions of the accesses with synthetic addresses; the others move nothing here."""
+    access = [t.op.partition(".")[0] for t in flat.tasks]
+    variants = Variants(
+        space=np.where(flat.space < 0, GLOBAL, flat.space).astype(np.int8),
+        size=np.array([t.memory.bytes if t.memory else 1 for t in flat.tasks], np.int32),
+        load=np.array([a == "load" for a in access], np.bool_),
+        atomic=np.array([a == "atomic" for a in access], np.bool_),
+    )
+    given = np.array([bool(t.memory and isinstance(t.memory.pattern, Transactions)) for t in flat.tasks], np.bool_)
+    variant = np.tile(np.where(given[task], -1, task).astype(np.int32), len(bases) // max(1, len(task)))
+    pattern = np.tile(task, len(bases) // max(1, len(task)))
+    return lower_accesses(shape, variants, variant, pattern, bases, flat.pattern_offset, flat.pattern_mask)
+
+
+def _ranges(flat: FlatTaskList) -> tuple[Range, ...]:
+    start = buffer_bases(flat.tasklist)
+    return tuple(Range(b.name, start[b.name], b.bytes, b.copied) for b in flat.tasklist.buffers)
+
+

@@ -1,0 +1,88 @@
+"""Bank conflicts: the examples of the CUDA guide's figures, by generation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+import pytest
+from lower_fixtures import make_gpu
+
+from ppt_gpu.sm.banks import BankRule, bank_passes, bank_rule
+
+ALL = 0xFFFFFFFF
+MODERN = bank_rule(make_gpu())
+KEPLER_8 = bank_rule(make_gpu(capability=(3, 5), bank_width=8))
+KEPLER_4 = bank_rule(make_gpu(capability=(3, 5), bank_width=4))
+TESLA = bank_rule(make_gpu(capability=(1, 3), banks=16, coalescing="half_warp_1.2"))
+
+
+def passes(
+    rule: BankRule, lanes: Iterable[int], size: int = 4, mask: int = ALL, base: int = 0, atomic: bool = False
+) -> int:
+    return bank_passes(rule, np.array(list(lanes), np.int64), mask, base, size, atomic)
+
+
+def stride(elements: int, size: int = 4) -> list[int]:
+    return [lane * elements * size for lane in range(32)]
+
+
+def test_rules_of_the_generations() -> None:
+    assert MODERN == BankRule(32, 4, 128, False)
+    assert KEPLER_8 == BankRule(32, 8, 256, False)
+    assert KEPLER_4 == BankRule(32, 4, 256, False)
+    assert TESLA == BankRule(16, 4, 64, True)
+
+
+@pytest.mark.parametrize("step", [*range(1, 34), 64])
+def test_strides_conflict_by_their_common_divisor_with_the_banks(step: int) -> None:
+    assert passes(MODERN, stride(step)) == math.gcd(step, 32)
+
+
+def test_the_same_word_is_shared() -> None:
+    assert passes(MODERN, [0] * 32) == 1
+    assert passes(MODERN, [lane // 4 * 4 for lane in range(32)]) == 1
+    assert passes(MODERN, range(32), size=1) == 1
+    assert passes(MODERN, [0, 128] * 16) == 2
+
+
+def test_wide_words_go_in_halves_and_quarters() -> None:
+    assert passes(MODERN, stride(1, 8), size=8) == 2
+    assert passes(MODERN, stride(1, 16), size=16) == 4
+    assert passes(MODERN, stride(2, 8), size=8) == 4
+    assert passes(MODERN, stride(1, 8), size=8, mask=0xFFFF) == 1
+
+
+def test_kepler_banks_deliver_8_bytes() -> None:
+    assert passes(KEPLER_8, stride(1, 8), size=8) == 1
+    assert passes(KEPLER_4, stride(1, 8), size=8) == 1
+    assert passes(KEPLER_8, stride(1, 16), size=16) == 2
+    # 4 B words, stride 2: rows of 256 B; conflict-free in both modes. Stride 32 floats: 4-byte mode, one bank,
+    # two words a row; 8-byte mode, two banks.
+    assert passes(KEPLER_8, stride(2)) == passes(KEPLER_4, stride(2)) == 1
+    assert passes(KEPLER_4, stride(32)) == 16
+    assert passes(KEPLER_8, stride(32)) == 16
+
+
+def test_capability_1_serves_half_warps() -> None:
+    assert passes(TESLA, stride(1)) == 2
+    assert passes(TESLA, stride(2)) == 4
+    assert passes(TESLA, stride(16)) == 32
+    assert passes(TESLA, [0] * 32) == 2
+    # one word is broadcast in each pass, the other banks serve one lane: bytes need 4 passes a half warp
+    assert passes(TESLA, range(32), size=1) == 8
+    # doubles are two requests with stride 2
+    assert passes(TESLA, stride(1, 8), size=8) == 8
+
+
+def test_atomics_serialise_equal_addresses() -> None:
+    assert passes(MODERN, [0] * 32, atomic=True) == 32
+    assert passes(MODERN, stride(1), atomic=True) == 1
+    assert passes(MODERN, [0, 4] * 16, atomic=True) == 16
+    assert passes(TESLA, [0] * 32, atomic=True) == 32
+
+
+def test_no_active_lane_needs_no_pass() -> None:
+    assert passes(MODERN, stride(1), mask=0) == 0
+    assert passes(TESLA, stride(1), mask=0) == 0

@@ -85,7 +85,7 @@ def _with_file(buffer: Buffer, name: str, folder: Path | None) -> Buffer:
         raise PptError(f"{path} has {count} elements, not {buffer.count}", hint="an empty count takes the file's")
     if not count:
         raise PptError(f"{path} has no elements")
-    return replace(buffer, count=count, init=f"npy:{path}")
+    return replace(buffer, count=count, init=f"npy:{path.absolute()}")
 
 
 def _with_random(buffer: Buffer, text: str) -> Buffer:

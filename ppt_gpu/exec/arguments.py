@@ -85,25 +85,25 @@ def shape_errors(launch: Launch) -> list[PptError]:
     return errors
 
 
-def argument_errors(launch: Launch, kernel: Kernel) -> list[tuple[int | None, PptError]]:
+def argument_errors(launch: Launch, kernel: Kernel) -> list[tuple[str, PptError]]:
     """Everything that is wrong with the launch's arguments and block for `kernel`; empty when it can run.
 
-    Each error comes with the position of the argument that it is about, or None.
+    Each error comes with the key of a workload that it is about: "arguments[3]", "arguments" or "block".
     """
     given, wanted = launch.arguments, kernel.params
-    errors: list[tuple[int | None, PptError]] = []
+    errors: list[tuple[str, PptError]] = []
     if len(given) < len(wanted):
         missing = ", ".join(f"{p.name} ({_type_text(p)})" for p in wanted[len(given) :])
-        errors.append((None, PptError(f"{_count(given, wanted, kernel)}; missing: {missing}")))
+        errors.append(("arguments", PptError(f"{_count(given, wanted, kernel)}; missing: {missing}")))
     elif len(given) > len(wanted):
         surplus = ", ".join(_argument_text(a) for a in given[len(wanted) :])
-        errors.append((len(wanted), PptError(f"{_count(given, wanted, kernel)}; surplus: {surplus}")))
+        errors.append((f"arguments[{len(wanted)}]", PptError(f"{_count(given, wanted, kernel)}; surplus: {surplus}")))
     for number, (argument, param) in enumerate(zip(given, wanted, strict=False)):
         error = _mismatch(argument, param)
         if error is not None:
             message = f"argument {number + 1} ({_argument_text(argument)}) of kernel '{kernel.name}': {error.message}"
-            errors.append((number, PptError(message, hint=error.hint)))
-    return errors + [(None, error) for error in _block_errors(launch, kernel)]
+            errors.append((f"arguments[{number}]", PptError(message, hint=error.hint)))
+    return errors + [("block", error) for error in _block_errors(launch, kernel)]
 
 
 def check_arguments(launch: Launch, kernel: Kernel) -> None:

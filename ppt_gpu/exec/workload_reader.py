@@ -1,4 +1,4 @@
-"""Reads a workload's TOML (docs/workload.md), finds shipped samples, and binds a workload to its module."""
+"""Reads a workload's TOML (docs/workload.md) and finds shipped samples."""
 
 from __future__ import annotations
 
@@ -8,14 +8,19 @@ from pathlib import Path
 from typing import Any
 
 from ppt_gpu.errors import InputErrors, PptError, did_you_mean, nearest
-from ppt_gpu.exec.arguments import MAX_THREADS, argument_errors
+from ppt_gpu.exec.argument_text import parse_argument
+from ppt_gpu.exec.arguments import MAX_THREADS
 from ppt_gpu.exec.workload import Argument, Buffer, Copy, Launch, Workload
+from ppt_gpu.exec.workload_bind import bind_workload
 from ppt_gpu.exec.workload_schema import LAUNCH_KEYS, workload_schema
 from ppt_gpu.paths import data_dir
-from ppt_gpu.ptx.module import TYPE_BYTES, Module
+from ppt_gpu.ptx.module import TYPE_BYTES
 from ppt_gpu.spec.toml_reader import Checked, check, dotted, read_toml
 from ppt_gpu.spec.toml_reader import Path as Place
+from ppt_gpu.spec.toml_schema import shown
 from ppt_gpu.units import parse_quantity
+
+__all__ = ["bind_workload", "find_sample", "load_workload", "sample_names"]
 
 
 def sample_names() -> tuple[str, ...]:
@@ -62,7 +67,10 @@ class _Reader:
         self.checked, self.path = checked, path
         self.values = checked.values
         self.buffers = self._named("buffers")
+        table = checked.document.data.get("buffers")
+        self.defined = tuple(table) if isinstance(table, dict) else ()  # names, also of buffers that are wrong
         self.used: set[str] = set()
+        self.arguments: dict[Place, tuple[Argument, ...]] = {}
 
     def workload(self) -> Workload:
         """The workload as far as it could be read."""
@@ -131,8 +139,8 @@ class _Reader:
         try:
             size = int(parse_quantity(item, "bytes"))
         except ValueError:
-            if item not in (self.checked.document.data.get("buffers") or {}):
-                hint = did_you_mean(item, self.buffers) or 'a copy is a buffer\'s name or bytes such as "4 MiB"'
+            if item not in self.defined:
+                hint = did_you_mean(item, self.defined) or 'a copy is a buffer\'s name or bytes such as "4 MiB"'
                 self.checked.problem(place, f"{dotted(place)}: no buffer '{item}'", hint)
             return 0
         if size < 1:
@@ -142,7 +150,7 @@ class _Reader:
     def _launches(self) -> tuple[Launch, ...]:
         tables = self.values.get("launch")
         if tables is None:
-            return (self._launch((), self.values),)
+            return (self._launch((), {key: self.values.get(key) for key in LAUNCH_KEYS}),)
         if not tables:
             self.checked.problem(("launch",), "launch: expected at least one table ([[launch]])")
         launches = []
@@ -153,6 +161,7 @@ class _Reader:
         return tuple(launches)
 
     def _launch(self, place: Place, table: dict[str, Any]) -> Launch:
+        self._block_of_tasklist(place, table)
         for key in ("grid", "block"):
             if table.get(key) is None and not self._given(place, key):
                 where = f" in {dotted(place)}" if place else ""
@@ -172,6 +181,24 @@ class _Reader:
             repeat=table.get("repeat") or 1,
         )
 
+    def _block_of_tasklist(self, place: Place, table: dict[str, Any]) -> None:
+        """A task list says its own block size; the workload may repeat it, but not contradict it."""
+        path = self.path.parent / (self.values.get("tasklist") or "")
+        if not path.is_file():
+            return
+        from ppt_gpu.tasklist.text import read_tasklist
+
+        try:
+            size = read_tasklist(path).block_size
+        except PptError as error:
+            self.checked.errors += error.errors if isinstance(error, InputErrors) else [error]
+            size = 0
+        x, y, z = table.get("block") or (size, 1, 1)
+        if size and x * y * z != size:
+            message = f"block: {x * y * z} threads, but the task list says {size}"
+            self.checked.problem(self._key_place(place, "block"), message, "leave block out")
+        table["block"] = (x, y, z) if size or table.get("block") else (1, 1, 1)
+
     def _given(self, place: Place, key: str) -> bool:
         """Whether the file has `key` for the launch at `place`, however wrong its value."""
         return bool({(*place, key), (key,)} & self.checked.document.places.keys())
@@ -179,88 +206,40 @@ class _Reader:
     def _key_place(self, place: Place, key: str) -> Place:
         return (*place, key) if (*place, key) in self.checked.document.places else (key,)
 
-    def _arguments(self, place: Place, items: tuple[tuple[Argument, Buffer | None], ...]) -> tuple[Argument, ...]:
-        arguments = []
+    def _arguments(self, place: Place, items: tuple[Any, ...]) -> tuple[Argument, ...]:
         here = self._key_place(place, "arguments")
-        for number, (argument, buffer) in enumerate(items):
-            if buffer is not None:
-                name = "_".join(str(part) for part in (*here, number) if part != "arguments")
-                argument = replace(argument, buffer=f"argument_{name}")
-                self.buffers[argument.buffer] = replace(buffer, name=argument.buffer)
-            for pointer in (argument, *argument.fields):
-                self._use(pointer, (*here, number))
-            arguments.append(argument)
-        return tuple(arguments)
+        if here not in self.arguments:  # arguments at the top of the file serve several launches
+            read = (self._argument((*here, number), item) for number, item in enumerate(items))
+            self.arguments[here] = tuple(argument for argument in read if argument is not None)
+        return self.arguments[here]
+
+    def _argument(self, place: Place, item: Any) -> Argument | None:
+        if not isinstance(item, str):
+            hint = f'write "i32={item}"' if isinstance(item, int) else 'a buffer\'s name, or a scalar such as "i32=4"'
+            self.checked.problem(place, f"{dotted(place)}: an argument is a string, not {shown(item)}", hint)
+            return None
+        try:
+            argument, buffer = parse_argument(item, 0, self.path.parent)
+        except PptError as error:
+            self.checked.problem(place, f"{dotted(place)}: {error.message}", error.hint)
+            return None
+        if buffer is not None:
+            name = "argument_" + "_".join(str(part) for part in place if part != "arguments")
+            argument = replace(argument, buffer=name)
+            self.buffers[name] = replace(buffer, name=name)
+        for pointer in (argument, *argument.fields):
+            self._use(pointer, place)
+        return argument
 
     def _use(self, pointer: Argument, place: Place) -> None:
         if not pointer.buffer:
             return
         self.used.add(pointer.buffer)
-        defined = self.checked.document.data.get("buffers")
         buffer = self.buffers.get(pointer.buffer)
         if buffer is None:
-            if not isinstance(defined, dict) or pointer.buffer not in defined:
-                hint = did_you_mean(pointer.buffer, self.buffers) or "buffers are defined in the table [buffers]"
-                self.checked.problem(place, f"no buffer '{pointer.buffer}'", hint)
+            if pointer.buffer not in self.defined:
+                hint = did_you_mean(pointer.buffer, self.defined) or "buffers are defined in the table [buffers]"
+                self.checked.problem(place, f"{dotted(place)}: no buffer '{pointer.buffer}'", hint)
         elif pointer.offset >= buffer.count * TYPE_BYTES[buffer.type]:
-            message = f"byte {pointer.offset} is outside the buffer '{pointer.buffer}'"
+            message = f"{dotted(place)}: byte {pointer.offset} is outside the buffer '{pointer.buffer}'"
             self.checked.problem(place, message, f"it has {buffer.count * TYPE_BYTES[buffer.type]} bytes")
-
-
-def bind_workload(workload: Workload, module: Module) -> Workload:
-    """`workload` with every launch's kernel named, checked against `module`.
-
-    Raises InputErrors with everything that does not fit: unknown kernels and symbols, missing, surplus or mistyped
-    arguments, blocks that the kernel's directives forbid.
-    """
-    errors: list[PptError] = []
-    launches = []
-    for number, launch in enumerate(workload.launches):
-        name = launch.kernel or _only_entry(module)
-        keys = [f"launch[{number}].{{}}", "{}"] if len(workload.launches) > 1 else ["launch[0].{}", "{}"]
-        if name not in module.kernels:
-            errors.append(_kernel_error(workload, module, name, keys))
-            continue
-        launches.append(replace(launch, kernel=name))
-        for position, error in argument_errors(launch, module.kernels[name]):
-            key = "arguments" if position is None else f"arguments[{position}]"
-            errors.append(_at(workload, error, [k.format(key) for k in keys] + [k.format("arguments") for k in keys]))
-    errors += [e for symbol in workload.symbols if (e := _symbol_error(workload, module, symbol)) is not None]
-    if errors:
-        raise InputErrors(errors)
-    return replace(workload, launches=tuple(launches))
-
-
-def _only_entry(module: Module) -> str:
-    return next(iter(module.kernels)) if len(module.kernels) == 1 else ""
-
-
-def _kernel_error(workload: Workload, module: Module, name: str, keys: list[str]) -> PptError:
-    names = ", ".join(module.kernels) or "none"
-    if not name:
-        message, hint = f"{module.path} has {len(module.kernels)} kernels: name one", f"kernels: {names}"
-    else:
-        message = f"{module.path} has no kernel '{name}'"
-        hint = did_you_mean(name, module.kernels) or f"kernels: {names}"
-    return _at(workload, PptError(message, hint=hint), [k.format("kernel") for k in keys] + ["ptx"])
-
-
-def _symbol_error(workload: Workload, module: Module, symbol: Buffer) -> PptError | None:
-    variable = module.variables.get(symbol.name)
-    known = [v.name for v in module.variables.values() if v.space in ("global", "const")]
-    if variable is None or variable.name not in known:
-        hint = did_you_mean(symbol.name, known) or "the module has no __device__ or __constant__ variables"
-        error = PptError(f"{module.path} has no variable '{symbol.name}'", hint=hint)
-    elif symbol.count * TYPE_BYTES[symbol.type] > variable.bytes:
-        size = symbol.count * TYPE_BYTES[symbol.type]
-        error = PptError(f"{size} bytes do not fit the variable '{symbol.name}'", hint=f"it has {variable.bytes}")
-    else:
-        return None
-    return _at(workload, error, [f"symbols.{symbol.name}"])
-
-
-def _at(workload: Workload, error: PptError, keys: list[str]) -> PptError:
-    """`error` with the workload's file, and the line of the first of `keys` that it has."""
-    line = next((workload.line[key] for key in keys if key in workload.line), None)
-    path = workload.path if workload.line else None
-    return PptError(error.message, path=path, line=line, hint=error.hint)

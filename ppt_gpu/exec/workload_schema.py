@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from ppt_gpu.errors import PptError
-from ppt_gpu.exec.argument_text import parse_argument, parse_buffer
+from ppt_gpu.exec.argument_text import parse_buffer
 from ppt_gpu.exec.arguments import MAX_BLOCK, MAX_DYNAMIC_SHARED, MAX_GRID, MAX_REGISTERS
-from ppt_gpu.exec.workload import Argument, Buffer, Dim3
+from ppt_gpu.exec.workload import Buffer, Dim3
 from ppt_gpu.spec.toml_reader import (
     Field,
     Flag,
@@ -65,27 +65,19 @@ class BufferLeaf(Leaf):
 
 @dataclass(frozen=True, kw_only=True)
 class ArgumentLeaf(Leaf):
-    """An argument in its text form: the name of a buffer, a scalar, a struct, or an unnamed buffer."""
+    """An argument as written; the reader parses it, so that each has its own errors and place."""
 
-    folder: Path
-
-    def read(self, value: Any) -> tuple[Argument, Buffer | None]:
-        """The argument and the buffer that it defines. Raises Mismatch."""
-        if not isinstance(value, str):
-            hint = f'write "i32={value}"' if isinstance(value, int) else "a buffer's name or a scalar such as i32=4"
-            raise Mismatch(f"an argument is a string, not {kind_of(value)} {shown(value)}", hint)
-        try:
-            return parse_argument(value, 0, self.folder)
-        except PptError as error:
-            raise Mismatch(error.message, error.hint) from None
+    def read(self, value: Any) -> Any:
+        """`value`."""
+        return value
 
 
-def _launch_fields(folder: Path) -> dict[str, Field]:
+def _launch_fields() -> dict[str, Field]:
     return {
         "kernel": Text(default=None),
         "grid": Extents(limits=MAX_GRID, default=None),
         "block": Extents(limits=MAX_BLOCK, default=None),
-        "arguments": ListOf(item=ArgumentLeaf(folder=folder), default=None),
+        "arguments": ListOf(item=ArgumentLeaf(), default=None),
         "dynamic_shared": Quantity(
             dimension="bytes", plain=True, integer=True, minimum=0, maximum=MAX_DYNAMIC_SHARED, default=None
         ),
@@ -96,7 +88,7 @@ def _launch_fields(folder: Path) -> dict[str, Field]:
 
 def workload_schema(folder: Path) -> Table:
     """The schema of a workload file in `folder`, where its .npy files are looked for."""
-    launch = _launch_fields(folder)
+    launch = _launch_fields()
     return Table(
         fields={
             "name": Text(default=None),

@@ -1,0 +1,68 @@
+"""Binds a workload to the PTX module that it runs: kernels named, arguments and symbols checked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ppt_gpu.errors import InputErrors, PptError, did_you_mean
+from ppt_gpu.exec.arguments import argument_errors
+from ppt_gpu.exec.workload import Buffer, Workload
+from ppt_gpu.ptx.module import TYPE_BYTES, Module
+
+
+def bind_workload(workload: Workload, module: Module) -> Workload:
+    """`workload` with every launch's kernel named, checked against `module`.
+
+    Raises InputErrors with everything that does not fit: unknown kernels and symbols, missing, surplus or mistyped
+    arguments, blocks that the kernel's directives forbid.
+    """
+    errors: list[PptError] = []
+    launches = []
+    for number, launch in enumerate(workload.launches):
+        name = launch.kernel or _only_entry(module)
+        keys = [f"launch[{number}].{{}}", "{}"]
+        if name not in module.kernels:
+            errors.append(_kernel_error(workload, module, name, keys))
+            continue
+        launches.append(replace(launch, kernel=name))
+        for key, error in argument_errors(launch, module.kernels[name]):
+            errors.append(_at(workload, error, [k.format(part) for part in (key, "arguments") for k in keys]))
+    errors += [e for symbol in workload.symbols if (e := _symbol_error(workload, module, symbol)) is not None]
+    if errors:
+        raise InputErrors(errors)
+    return replace(workload, launches=tuple(launches))
+
+
+def _only_entry(module: Module) -> str:
+    return next(iter(module.kernels)) if len(module.kernels) == 1 else ""
+
+
+def _kernel_error(workload: Workload, module: Module, name: str, keys: list[str]) -> PptError:
+    names = ", ".join(module.kernels) or "none"
+    if not name:
+        message, hint = f"{module.path} has {len(module.kernels)} kernels: name one", f"kernels: {names}"
+    else:
+        message = f"{module.path} has no kernel '{name}'"
+        hint = did_you_mean(name, module.kernels) or f"kernels: {names}"
+    return _at(workload, PptError(message, hint=hint), [k.format("kernel") for k in keys] + ["ptx"])
+
+
+def _symbol_error(workload: Workload, module: Module, symbol: Buffer) -> PptError | None:
+    variable = module.variables.get(symbol.name)
+    known = [v.name for v in module.variables.values() if v.space in ("global", "const")]
+    if variable is None or variable.name not in known:
+        hint = did_you_mean(symbol.name, known) or "the module has no __device__ or __constant__ variables"
+        error = PptError(f"{module.path} has no variable '{symbol.name}'", hint=hint)
+    elif symbol.count * TYPE_BYTES[symbol.type] > variable.bytes:
+        size = symbol.count * TYPE_BYTES[symbol.type]
+        error = PptError(f"{size} bytes do not fit the variable '{symbol.name}'", hint=f"it has {variable.bytes}")
+    else:
+        return None
+    return _at(workload, error, [f"symbols.{symbol.name}"])
+
+
+def _at(workload: Workload, error: PptError, keys: list[str]) -> PptError:
+    """`error` with the workload's file, and the line of the first of `keys` that it has."""
+    line = next((workload.line[key] for key in keys if key in workload.line), None)
+    path = workload.path if workload.line else None
+    return PptError(error.message, path=path, line=line, hint=error.hint)

@@ -29,10 +29,10 @@ def stride(elements: int, size: int = 4) -> list[int]:
 
 
 def test_rules_of_the_generations() -> None:
-    assert MODERN == BankRule(32, 4, 128, False)
-    assert KEPLER_8 == BankRule(32, 8, 256, False)
-    assert KEPLER_4 == BankRule(32, 4, 256, False)
-    assert TESLA == BankRule(16, 4, 64, True)
+    assert BankRule(32, 4, 128, False) == MODERN
+    assert BankRule(32, 8, 256, False) == KEPLER_8
+    assert BankRule(32, 4, 256, False) == KEPLER_4
+    assert BankRule(16, 4, 64, True) == TESLA
 
 
 @pytest.mark.parametrize("step", [*range(1, 34), 64])

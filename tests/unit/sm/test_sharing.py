@@ -1,0 +1,78 @@
+"""What the L2 holds before an SM asks: host copies and the lines of other SMs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from lower_fixtures import UNIT, code, make_gpu, make_launch, make_trace
+
+from ppt_gpu.exec.trace import Range
+from ppt_gpu.sm.lower import lower_trace
+from ppt_gpu.sm.program import Program
+from ppt_gpu.sm.sharing import copied_lines, fetched_by_others, share_factor, sharers
+
+LINES = np.arange(64, dtype=np.uint64) * np.uint64(128)
+
+
+def warm(ranges: list[Range], capacity: int) -> list[int]:
+    return np.flatnonzero(copied_lines(LINES, ranges, capacity, 128)).tolist()
+
+
+def test_copies_stay_last_first_and_by_their_ends() -> None:
+    first, second = Range("a", 0, 1024, True), Range("b", 1024, 1024, True)
+    assert warm([first, second], 1 << 20) == list(range(16))
+    assert warm([first, second], 1024 + 256) == list(range(6, 16))
+    assert warm([second, first], 1024) == list(range(8))
+    assert warm([first, second], 1000) == list(range(9, 16))  # the line that fits in part is gone
+    assert warm([Range("a", 0, 1024, False)], 1 << 20) == []
+
+
+def test_partial_lines_at_the_ends_of_a_buffer() -> None:
+    assert warm([Range("a", 64, 128, True)], 1 << 20) == [0, 1]
+
+
+def test_users_of_a_line() -> None:
+    """Line 0 is touched by both sampled SMs, line 1 by one (twice), line 2 by none."""
+    other = np.array([0, 128, 128, 4096, 0], np.uint64)
+    users = sharers(LINES[:3], other, np.array([0, 0, 0, 1, 1], np.int32), 2, 9)
+    assert users.tolist() == [9.0, 5.0, 1.0]
+    assert share_factor(users) == pytest.approx(3 / (1 / 9 + 1 / 5 + 1))
+
+
+@pytest.mark.parametrize("k", [1.0, 2.0, 8.0, 80.0])
+def test_one_of_k_users_fetches(k: float) -> None:
+    lines = np.arange(100_000, dtype=np.uint64) * np.uint64(128)
+    cold = 1.0 - fetched_by_others(lines, np.full(len(lines), k)).mean()
+    assert cold == pytest.approx(1 / k, rel=0.06)
+
+
+KERNEL = code(("ld.global.f32", [0], [1]), ("ld.global.f32", [2], [1]))
+
+
+def program(blocks: list[int], others: list[int] | None, **keywords: object) -> Program:
+    """Block b reads one line of its own, and line 0."""
+    gpu = make_gpu()
+
+    def trace(ids: list[int]) -> object:
+        own = [([0, 1], [(1 << 20, UNIT, 0), ((1 << 21) + 128 * b, UNIT, 0)]) for b in ids]
+        return make_trace(KERNEL, own, blocks=ids)  # type: ignore[arg-type]
+
+    return lower_trace(
+        KERNEL, trace(blocks), gpu, launch=make_launch(32, 64), active_sms=8,  # type: ignore[arg-type]
+        neighbours=None if others is None else trace(others), **keywords,  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+def test_neighbours_share_the_common_line() -> None:
+    """Blocks 1, 9 run on SM 1 and 2, 10 on SM 2: both touch the common line, so all 8 SMs use it; k = 1 elsewhere."""
+    found = program([0, 8, 16], [1, 2, 9, 10])
+    assert len(found.line_address) == 4
+    assert found.l2_share_factor == pytest.approx(4 / (3 + 1 / 8))
+    assert found.line_warm[1:].tolist() == [0, 0, 0]
+    assert program([0, 8, 16], None).line_warm.tolist() == [0, 0, 0, 0]
+
+
+def test_the_sm_of_a_neighbour_can_be_given() -> None:
+    """One sampled SM of two touches block 8's own line: k = 1 + 7/2."""
+    found = program([0, 8], [8, 2], neighbour_sm=np.array([3, 5]))
+    assert found.l2_share_factor == pytest.approx(3 / (1 / 8 + 1 + 1 / 4.5))

@@ -30,7 +30,7 @@ class Form:
     most: int
     destination: str  # table.FIRST, UPDATE or NONE
     operation: str
-    label: int  # position of the operand that is a label: 0 for bra, 1 for brx, else -1
+    label: int  # position of the operand that is a label: 0 for bra, 1 for brx, 3 for call, else -1
     carry_in: bool  # reads the carry flag
     carry_out: bool  # writes the carry flag
     space: str | None  # memory space, None when the instruction does not access memory
@@ -78,7 +78,7 @@ def form(opcode: str) -> Form:
         most=row.most,
         destination=_destination(opcode, row.destination),
         operation=operation,
-        label={"bra": 0, "brx": 1}.get(base, -1),
+        label={"bra": 0, "brx": 1, "call": 3}.get(base, -1),
         carry_in=base in _CARRY_IN,
         carry_out="cc" in modifiers,
         space=space,
@@ -113,7 +113,7 @@ def is_traced(instruction: Instruction) -> bool:
 
 def is_branch(instruction: Instruction) -> bool:
     """bra and brx: control goes to a label. Calls and exits are not."""
-    return form(instruction.opcode).label >= 0
+    return form(instruction.opcode).base in ("bra", "brx")
 
 
 def is_exit(instruction: Instruction) -> bool:

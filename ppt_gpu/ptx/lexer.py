@@ -58,6 +58,12 @@ class Source:
         line, column = self.place(min(position, last))
         return PptError(message, path=self.path, line=line, column=column, hint=hint)
 
+    def end_of_line(self, position: int) -> int:
+        """The position of the last character of the line that is not white space."""
+        end = self.text.find("\n", position)
+        line = self.text[position : end if end >= 0 else None].rstrip()
+        return position + max(len(line) - 1, 0)
+
     def skip(self, position: int) -> int:
         """The next position that is not white space."""
         text = self.text

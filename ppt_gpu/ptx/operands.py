@@ -8,14 +8,16 @@ from collections.abc import Callable
 from ppt_gpu.errors import did_you_mean
 from ppt_gpu.ptx.lexer import NAME, number
 from ppt_gpu.ptx.module import Imm, Mem, Neg, Operand, Pair, Part, Reg, Sink, Special, Sym, Vec
-from ppt_gpu.ptx.scope import Entry, Scope
+from ppt_gpu.ptx.scope import Entry, Scope, register_entry
 from ppt_gpu.ptx.specials import SPECIALS
 
 _NAME = re.compile(NAME, re.ASCII)
 _ADDRESS = re.compile(rf"({NAME})\s*((?:[-+]\s*[-+]?\s*\w+\s*)*)", re.ASCII)
+_ABSOLUTE = re.compile(r"-?\d\w*\s*(?:[-+]\s*\w+\s*)*", re.ASCII)
 _TERM = re.compile(r"([-+])\s*([-+]?)\s*(\w+)", re.ASCII)
 _SELECTOR = re.compile(r"(.+)\.((?:b[0-7]{1,4}|h[0-3]{1,2}))", re.ASCII)
 _PIECE = re.compile(r"\[[^\]]*\]|\{[^}]*\}|\([^)]*\)|[^,\[\]{}()]+|.", re.DOTALL)
+_BRACKETED_COMMA = re.compile(r"\[[^\],]*,")
 _SINK = Sink()
 
 
@@ -31,13 +33,14 @@ class BadOperand(Exception):
 
 def split(text: str) -> list[str]:
     """Cut at the commas outside brackets, braces and parentheses. No operands: an empty list."""
-    if not text or text.isspace():
-        return []
-    if "{" not in text and "[" not in text and "(" not in text:
-        return text.split(",")
+    parts = text.split(", ")
+    nested = "{" in text or "(" in text or ("[" in text and _BRACKETED_COMMA.search(text) is not None)
+    if not nested:
+        if len(parts) - 1 != text.count(","):
+            parts = text.split(",")
+        return parts if len(parts) > 1 or (text and not text.isspace()) else []
     parts, current = [], ""
-    for match in _PIECE.finditer(text):
-        piece = match.group()
+    for piece in _PIECE.findall(text):
         if piece == ",":
             parts.append(current)
             current = ""
@@ -48,23 +51,18 @@ def split(text: str) -> list[str]:
 
 
 class OperandReader:
-    """Reads operands in one module. `is_global` knows the symbols of the module; unknown ones are noted for later."""
+    """Reads operands in one module. `is_global` knows its symbols; others go into `unknown` for later."""
 
-    def __init__(self, is_global: Callable[[str], bool], note_unknown: Callable[[str], None]) -> None:
+    def __init__(self, is_global: Callable[[str], bool], unknown: dict[str, None]) -> None:
         self._is_global = is_global
-        self._note_unknown = note_unknown
+        self.unknown = unknown
 
     def read(self, text: str, scope: Scope) -> Entry:
-        """The operand and its registers, remembered by its text. Raises BadOperand."""
-        entry = scope.entries.get(text)
-        if entry is None:
-            entry = scope.known(text)
-            if entry is None:
-                entry = self._parse(text.strip(), scope)
-            scope.entries[text] = entry
-        return entry
-
-    def _parse(self, text: str, scope: Scope) -> Entry:
+        """The operand and its registers. Raises BadOperand. Call through `scope.entries`, which remembers it."""
+        register = scope.register(text)
+        if register is not None:
+            return register_entry(register)
+        text = text.strip()
         if not text:
             raise BadOperand("an operand is missing", text)
         first = text[0]
@@ -93,7 +91,7 @@ class OperandReader:
     def _named(self, text: str, scope: Scope) -> Entry:
         register = scope.register(text)
         if register is not None:
-            return Reg(register), (register,)
+            return register_entry(register)
         if text[0] == "%" and text[1:] in SPECIALS:
             return Special(text[1:]), ()
         if text == "WARP_SZ":
@@ -123,7 +121,7 @@ class OperandReader:
         if unique is not None:
             return unique
         if not self._is_global(name):
-            self._note_unknown(name)
+            self.unknown[name] = None
         return name
 
     def _offset(self, terms: str, text: str) -> int:
@@ -145,14 +143,14 @@ class OperandReader:
         first, _, second = text.rpartition("|")
         if "|" in first:
             raise BadOperand("a destination pair has two parts: expected d|p", text)
-        left, right = self.read(first, scope), self.read(second, scope)
+        left, right = scope.entries[first], scope.entries[second]
         return Pair(left[0], right[0]), left[1] + right[1]
 
     def _items(self, text: str, scope: Scope) -> tuple[list[Operand], tuple[int, ...]]:
         operands: list[Operand] = []
         registers: tuple[int, ...] = ()
         for part in split(text):
-            operand, ids = self.read(part, scope)
+            operand, ids = scope.entries[part]
             if isinstance(operand, Mem) or (isinstance(operand, Vec) and "{" in part):
                 raise BadOperand(f"'{_short(part.strip())}' cannot stand inside another operand", part)
             operands.append(operand)
@@ -175,7 +173,7 @@ class OperandReader:
         base, offset, registers = self._address(parts[0].strip(), scope)
         indices: list[Operand] = []
         for part in parts[1:]:
-            operand, ids = self.read(part, scope)
+            operand, ids = scope.entries[part]
             if isinstance(operand, Mem):
                 raise BadOperand(f"'{_short(part.strip())}' cannot stand inside an address", part)
             indices += operand.items if isinstance(operand, Vec) else [operand]
@@ -183,11 +181,9 @@ class OperandReader:
         return Mem(base, offset, tuple(indices)), registers
 
     def _address(self, text: str, scope: Scope) -> tuple[Reg | Sym | None, int, tuple[int, ...]]:
-        value = number(text)
-        if value is not None:
-            if not isinstance(value.value, int):
-                raise BadOperand(f"'{_short(text)}' is no address: expected an integer", text)
-            return None, value.value, ()
+        absolute = _ABSOLUTE.fullmatch(text)
+        if absolute is not None:
+            return None, self._offset("+" + text, text), ()
         match = _ADDRESS.fullmatch(text)
         if match is None:
             selected = scope.register(text)  # v.x: an element of a vector register

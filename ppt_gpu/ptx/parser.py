@@ -13,6 +13,7 @@ from ppt_gpu.ptx.body import Body
 from ppt_gpu.ptx.declarations import SPACES, parameters, variables
 from ppt_gpu.ptx.lexer import NAME, Source
 from ppt_gpu.ptx.module import Kernel, Module, Param, Variable
+from ppt_gpu.ptx.operands import OperandReader
 from ppt_gpu.ptx.scope import Names, Scope
 
 _LINE = re.compile(r"\.(version|target|address_size)\b[ \t]*([^\n]*)")
@@ -61,6 +62,13 @@ def select_kernel(module: Module, name: str | None = None) -> Kernel:
         hint = did_you_mean(name, module.kernels)
         raise PptError(f"no kernel '{name}' in this file", path=module.path, hint=hint)
     return module.kernels[name]
+
+
+def _sizes(word: str, text: str) -> tuple[int, ...]:
+    """The numbers after a performance directive; thread and block counts always have three."""
+    found = tuple(int(digits[:10]) for digits in re.findall(r"\d+", text))
+    three = word in ("maxntid", "reqntid", "reqnctapercluster") and found
+    return (*found, 1, 1)[:3] if three else found
 
 
 class _ModuleReader:
@@ -178,7 +186,9 @@ class _ModuleReader:
     def _function(self, is_entry: bool, position: int) -> int:
         source, text = self.source, self.source.text
         names = Names()
-        scope = Scope(names, None, position)
+        unknown: dict[str, None] = {}
+        reader = OperandReader(self._is_global, unknown)
+        scope = Scope(names, None, position, reader.read)
         directives: dict[str, tuple[int, ...]] = {}
         position = self._performance(position, directives)
         returns: tuple[Param, ...] = ()
@@ -206,15 +216,15 @@ class _ModuleReader:
         if not has_body and text[position : position + 1] != ";":
             raise source.error("expected '{' or ';' after the function's head", position)
         self._declare_function(name, start, params, returns, is_entry, has_body)
-        body = Body(source, names, scope, self._is_global)
+        body = Body(source, names, scope, reader)
         end = body.read(position + 1) if has_body else position + 1
-        self.unknown += [(symbol, position) for symbol in body.unknown]
+        self.unknown += [(symbol, position) for symbol in unknown]
         kernel = Kernel(
             name=name,
             params=params,
             registers=body.registers,
             variables=tuple(body.variables),
-            instructions=tuple(body.instructions),
+            instructions=tuple(body.instructions.all),
             labels=body.labels,
             directives=directives,
             is_entry=is_entry,
@@ -255,7 +265,7 @@ class _ModuleReader:
                 hint = did_you_mean(word, _PERFORMANCE_NAMES.split())
                 raise self.source.error(f"unknown directive '.{word}' on a function", match.start(1) - 1, hint)
             if match[2][:1] not in ('"', "("):
-                directives[word] = tuple(int(n[:10]) for n in re.findall(r"\d+", match[2]))
+                directives[word] = _sizes(word, match[2])
             position = match.end()
             if word == "pragma":
                 position += len(re.match(r"\s*;?", self.source.text[position : position + 80])[0])  # type: ignore[index]

@@ -3,16 +3,40 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ppt_gpu.errors import nearest
-from ppt_gpu.ptx.module import Operand, Register
+from ppt_gpu.ptx.module import Operand, Reg, Register
 
 #: an operand and the ids of the registers in it
 Entry = tuple[Operand, tuple[int, ...]]
 
 IDENTIFIER = re.compile(r"[A-Za-z_$%][\w$]*", re.ASCII)
 _DIGITS = re.compile(r"[0-9]+\Z")
+_PREFIX_AND_INDEX = re.compile(r"(.*?)(0|[1-9][0-9]{0,9})", re.ASCII | re.DOTALL)
+
+#: the entry of each register id, shared by all functions; grows on demand
+_REGISTER_ENTRIES: list[Entry] = []
+
+
+def register_entry(register: int) -> Entry:
+    while register >= len(_REGISTER_ENTRIES):
+        index = len(_REGISTER_ENTRIES)
+        _REGISTER_ENTRIES.append((Reg(index), (index,)))
+    return _REGISTER_ENTRIES[register]
+
+
+class Entries(dict[str, Entry]):
+    """Operands of a scope by their text, parsed when they are first asked for."""
+
+    def __init__(self, parse: Callable[[str], Entry]) -> None:
+        super().__init__()
+        self._parse = parse
+
+    def __missing__(self, text: str) -> Entry:
+        entry = self[text] = self._parse(text)
+        return entry
 
 
 class Duplicate(Exception):
@@ -47,13 +71,14 @@ class Names:
 class Scope:
     """One pair of braces. The outermost scope of a function has no parent and number 0."""
 
-    def __init__(self, names: Names, parent: Scope | None, position: int) -> None:
+    def __init__(self, names: Names, parent: Scope | None, position: int, parse: Callable[[str, Scope], Entry]) -> None:
         self.names = names
         self.parent = parent
         self.position = position  # of the opening brace
         self.number = names.scopes
         names.scopes += 1
-        self.entries: dict[str, Entry] = {}  # parsed operands, by their text
+        self.entries = Entries(self._parse)
+        self._parse_operand = parse
         self.registers: dict[str, int] = {}
         self.vectors: dict[str, int] = {}  # vector registers: name -> elements
         self.ranges: dict[str, Range] = {}
@@ -68,6 +93,10 @@ class Scope:
             found.append(scope)
             scope = scope.parent  # type: ignore[assignment]
         return found
+
+    def _parse(self, text: str) -> Entry:
+        """An operand seen for the first time in this scope."""
+        return self.known(text) or self._parse_operand(text, self)
 
     # registers
 
@@ -112,16 +141,18 @@ class Scope:
         return None
 
     def _range_of(self, name: str) -> Range | None:
-        """The range that declares `name`: every way to cut it into a prefix and a number is tried."""
-        digits = _DIGITS.search(name)
-        if digits is None:
+        """The range that declares `name`; `%r1<5>` declares %r10 to %r14, so every cut into two is tried."""
+        match = _PREFIX_AND_INDEX.fullmatch(name)
+        if match is None:
             return None
-        for cut in range(digits.start(), min(len(name), digits.start() + 8)):
+        declared = self.ranges.get(match[1])
+        if declared is not None and int(match[2]) < declared.count:
+            return declared
+        for cut in range(match.end(1) + 1, len(name)):
             declared = self.ranges.get(name[:cut])
-            index = name[cut:]
-            if declared is None or len(index) > 10 or (len(index) > 1 and index[0] == "0"):
+            if declared is None or (name[cut] == "0" and cut + 1 < len(name)):
                 continue
-            if int(index) < declared.count:
+            if int(name[cut:]) < declared.count:
                 return declared
         return None
 

@@ -26,8 +26,10 @@ EXPANSIONS = {
     "sm_61": "sm_61", "sm_70": "sm_70", "sm_75": "sm_75", "sm_80": "sm_80", "sm_86": "sm_86", "sm_89": "sm_89",
     "sm_90": "sm_90", "sm_100": "sm_100",
 }  # fmt: skip
-#: free everywhere: parameters are constant-bank operands, and ptxas removes register copies
-FREE = ("ld.param", "ld.param::entry", "mov", "cvta", "bar.warp")
+#: free everywhere: parameters are constant-bank operands, ptxas removes register copies, signs are operand modifiers,
+#: and predicate logic is folded into the comparisons (ptx_fusion.csv)
+FREE = ("ld.param", "ld.param::entry", "mov", "cvta", "bar.warp", "neg.f32", "neg.ftz.f32", "neg.f64", "abs.f32",
+        "abs.ftz.f32", "abs.f64", "and.pred", "or.pred", "xor.pred", "not.pred")  # fmt: skip
 #: forms that the immediate variant of the table describes best, because compilers emit them with literals
 IMMEDIATE = ("bfe", "bfi", "shl", "shr")
 #: PTX spelling -> the table's spelling of matrix instructions (operand layouts do not matter)
@@ -50,7 +52,7 @@ MEMORY = {"ld", "ldu", "st", "atom", "red", "cp", "prefetch", "membar", "fence",
           "stmatrix", "redux", "activemask", "nanosleep", "tcgen05", "wgmma", "createpolicy", "multimem"}  # fmt: skip
 
 
-def expansions(rows: list[dict[str, str]], known: set[str]) -> dict[str, list[str]]:
+def expansions(rows: list[dict[str, str]], known: dict[str, Row]) -> dict[str, list[str]]:
     """PTX opcode -> operations, for every form that is not just its own single operation."""
     forms = {row["ptx_opcode"]: row["sass_opcodes"].split() for row in rows}
     chosen: dict[str, list[str]] = {}
@@ -69,7 +71,7 @@ def expansions(rows: list[dict[str, str]], known: set[str]) -> dict[str, list[st
     result = {opcode: [] for opcode in FREE}
     for opcode, sass in sorted(chosen.items()):
         operations = converted(opcode, sass, known)
-        if operations is not None and operations != [own(opcode)]:
+        if opcode not in FREE and operations is not None and not same_timing(operations, own(opcode), known):
             result[opcode] = operations
     for sign in ("u", "s"):  # ptxas merges the addition into IMAD.WIDE unless the addend comes late (NOTES section 2)
         if result.get(f"mad.wide.{sign}32", [""])[0] == "int32.madwide":
@@ -77,7 +79,7 @@ def expansions(rows: list[dict[str, str]], known: set[str]) -> dict[str, list[st
     return dict(sorted(result.items()))
 
 
-def converted(opcode: str, sass: list[str], known: set[str]) -> list[str] | None:
+def converted(opcode: str, sass: list[str], known: dict[str, Row]) -> list[str] | None:
     """The operations of a list of machine instructions; None when one of them is unknown."""
     result = []
     for each in sass:
@@ -87,11 +89,29 @@ def converted(opcode: str, sass: list[str], known: set[str]) -> list[str] | None
             return None
         if name:
             result.append(name)
+    for place, name in enumerate(result[:-1]):  # a select or carry reads the predicate sooner than a guard does
+        if name in ("int32.setp", "fp32.setp") and f"{name}.alu" in known and result[place + 1] != "branch":
+            result[place] = f"{name}.alu"
     return result
 
 
-def resolves(name: str, known: set[str]) -> bool:
-    return name in known or ("." in name and resolves(name.rpartition(".")[0], known))
+def same_timing(operations: list[str], name: str, known: dict[str, Row]) -> bool:
+    """Whether the operations are one, with the timing that the opcode has without expansion."""
+    if len(operations) != 1 or not name:
+        return False
+    first, second = (row_of(each, known) for each in (operations[0], name))
+    return first is not None and second is not None and first == second
+
+
+def row_of(name: str, known: dict[str, Row]) -> tuple[str, int, int | None] | None:
+    """Pipe, latency and interval of an operation, by longest prefix."""
+    while name and name not in known:
+        name = name.rpartition(".")[0]
+    return (known[name].pipe, known[name].latency, known[name].ii) if name else None
+
+
+def resolves(name: str, known: dict[str, Row]) -> bool:
+    return row_of(name, known) is not None
 
 
 def own(opcode: str) -> str:
@@ -141,7 +161,7 @@ def main(folder: Path) -> None:
             expand = {opcode: [] for opcode in FREE}
             note = "No expansion table for cc 1.x: multi-instruction opcodes have measured timings of their own (WONG)."
         else:
-            expand = expansions(forms, {row.name for row in rows})
+            expand = expansions(forms, {row.name: row for row in rows})
         (out / f"{name}.toml").write_text(text(name, note, rows, expand))
     note = "GPGPU-Sim runs PTX as it is: no expansion. Facts: reference/gpgpusim/README.md and its launches.csv."
     (out / "gpgpusim_qv100.toml").write_text(text("gpgpusim_qv100", note, qv100(), {}))

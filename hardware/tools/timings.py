@@ -37,6 +37,11 @@ class Stalls:
                 return int(row[column]), f"ptxas stall count {sass} {arch} (PTXAS)"
         return None
 
+    def column(self, arch: str, sass: str, column: str) -> int | None:
+        """A cell of the table as a number, None where it is empty."""
+        text = self.rows.get((arch, sass), {}).get(column, "")
+        return int(text) if text else None
+
     def predicate(self, arch: str, sass: str) -> tuple[int, str] | None:
         """Cycles from a comparison to an instruction that it guards."""
         row = self.rows.get((arch, sass))
@@ -94,6 +99,11 @@ def volta(arch: str, stalls: Stalls) -> list[Row]:
         return Row(name, pipe, found[0], None, found[1])
 
     xu = "measured on RTX 4070 Ti (ADA4070: MUFU.EX2 17.6, RCP64H 17.5, BREV 17.5), B300 18 (B300CAT)"
+
+    def select(name: str, sass: str) -> Row:
+        latency = stalls.column(arch, sass, "pred_to_alu_src") or 4
+        return Row(name, "int32", latency, None, f"ptxas stall count {sass} to a select {arch} (PTXAS)")
+
     other = "" if arch == "sm_89" else ", copied"
     xu += other
     shfl = "measured 25 on RTX 4070 Ti (ADA4070), 24 on B300 (B300CAT)" + (
@@ -113,6 +123,7 @@ def volta(arch: str, stalls: Stalls) -> list[Row]:
         ptxas("int32.mulwide", imad, "IMAD.WIDE", 4), ptxas("int32.madwide", imad, "IMAD.WIDE", 4),
         ptxas("int32.mulhi", imad, "IMAD.HI", 4, 6), ptxas("int32.madhi", imad, "IMAD.HI", 4, 6),
         ptxas("int32.logic", "int32", "LOP3"), ptxas("int32.shift", "int32", "SHF"), guard("int32.setp", "ISETP"),
+        select("int32.setp.alu", "ISETP"), select("fp32.setp.alu", "FSETP"),
         ptxas("int32.selp", "int32", "SEL"), ptxas("int32.mov", "int32", "MOV"), ptxas("int32.misc", "int32", "PRMT"),
         ptxas("int32.minmax", "int32", "VIMNMX" if arch in ("sm_90", "sm_100") else "IMNMX"),
         ptxas("int32.cvt", "int32", "PRMT"),
@@ -120,6 +131,7 @@ def volta(arch: str, stalls: Stalls) -> list[Row]:
         Row("int32.div", imad, 80, 40, "assumed: only where [expand] has no entry; about 20 instructions"),
         Row("sfu", "sfu", 18, None, xu),
         Row("branch", "branch", 6, None, "ptxas stall count BREAK " + arch + " (PTXAS), copied to BRA"),
+        Row("branch.sync", "branch", 1, None, "assumed: a convergence hint takes an issue slot only"),
         Row("branch.ret", "branch", 1, None, "assumed: nothing depends on it"),
         Row("barrier", "lsu", 24, None, "measured __syncthreads 22 + 2 warps on B300 (B300CAT), one warp, copied"),
         Row("fence", "lsu", 205, None, "measured membar.gl on RTX 4070 Ti (ADA4070), copied"),
@@ -211,6 +223,7 @@ def _common(arch: str, alu: int, source: str, more: list[Row]) -> list[Row]:
         Row("fp16.cvt", "fp32", alu, None, source),
         Row("tensor", "fp32", alu * 16, 64, _NO_TENSOR),
         Row("branch", "branch", alu, None, f"assumed: the ALU latency; {source}"),
+        Row("branch.sync", "branch", 1, None, "assumed: a convergence hint takes an issue slot only"),
         Row("branch.ret", "branch", 1, None, "assumed: nothing depends on it"),
         Row("barrier", "lsu", alu, None, f"assumed: the ALU latency; {source}"),
         Row("fence", "lsu", 200, None, "assumed: of the order of an L2 access"),
@@ -223,7 +236,7 @@ def _common(arch: str, alu: int, source: str, more: list[Row]) -> list[Row]:
 
 
 def tesla(arch: str, _stalls: Stalls) -> list[Row]:
-    """cc 1.x (Wong ISPASS 2010, GT200): 8 lanes, one instruction in 4 shader clocks; a 32-bit multiply is four parts."""
+    """cc 1.x (Wong ISPASS 2010, GT200): 8 lanes, one instruction in 4 shader clocks; 32-bit multiply in four."""
     copied = "" if arch == "sm_13" else ", copied from GT200"
     wong = f"measured (WONG){copied}"
     fp64 = Row("fp64", "fp64", 48, None, f"{wong}: 48 cycles, 1 a clock")

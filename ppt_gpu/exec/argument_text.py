@@ -121,7 +121,7 @@ def parse_argument(text: str, index: int, folder: Path | None = None) -> tuple[A
         buffer = parse_buffer(text, f"arg{index}", folder)
         return Argument("u64", buffer=buffer.name), buffer
     if match := _STRUCT.fullmatch(text):
-        return Argument("struct", fields=tuple(_field(part) for part in match["fields"].split(","))), None
+        return Argument("struct", fields=tuple(_field(part.strip()) for part in match["fields"].split(","))), None
     return _field(text), None
 
 

@@ -1,0 +1,1 @@
+"""One streaming multiprocessor, event by event. `simulate` runs a `Program`; README.md beside says what happens when."""

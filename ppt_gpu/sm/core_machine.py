@@ -1,0 +1,190 @@
+"""The GPU as the SM loops see it: integers only, one SM's slice of the chip, times of servers in 1/65536 cycle.
+
+Both implementations (`reference`, `core`) read this and nothing else of the GPU, so they cannot differ by rounding.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppt_gpu.errors import PptError, did_you_mean
+from ppt_gpu.sm.program import KIND_ATOMIC, KIND_CONSTANT, KIND_LOAD, KIND_SHARED, Program
+from ppt_gpu.spec.gpu import TASK_CLASSES, Gpu
+
+FRACTION = 16  # bits behind the binary point in server times
+ONE = 1 << FRACTION  # a cycle
+NEVER = 1 << 60
+
+POLICIES = ("lrr", "gto", "gto_launch", "two_level")
+LRR, GTO, GTO_LAUNCH, TWO_LEVEL = range(4)
+WRITES = ("write-through", "write-evict", "write-back")
+WRITE_THROUGH, WRITE_EVICT, WRITE_BACK = range(3)
+
+#: which reason a dependent shows while it waits for a producer; the larger wins when two complete together
+WAIT_FIXED, WAIT_SHORT, WAIT_LONG = range(3)
+_SHORT_CLASSES = ("sfu", "shuffle")
+_LONG_CLASSES = ("fence",)
+
+COUNTERS = (
+    "l1_accesses",
+    "l1_hits",
+    "l2_accesses",
+    "l2_hits",
+    "dram_read_bytes",
+    "dram_write_bytes",
+    "l2_read_bytes",
+    "l2_write_bytes",
+    "shared_passes",
+    "shared_accesses",
+)
+(
+    L1_ACCESSES, L1_HITS, L2_ACCESSES, L2_HITS, DRAM_READ, DRAM_WRITE, L2_READ, L2_WRITE, SHARED_PASSES, SHARED_ACCESSES,
+) = range(len(COUNTERS))  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Machine:
+    """One SM and its share of L2 and DRAM. `*_cost` are in 1/65536 cycle, latencies in cycles, caches in lines."""
+
+    schedulers: int
+    width: int
+    policy: int
+    active_set: int
+    pipe_units: tuple[int, ...]
+    pipe_shared: tuple[bool, ...]  # True: units stand in the SM, False: in each scheduler
+    block_launch: int
+    queue: int
+    tx_cost: int  # per transaction in the load/store unit
+    shared_latency: int
+    constant_latency: int
+    atomic_cost: int  # per update of the same address
+    l1_sets: int  # 0: no L1
+    l1_ways: int
+    l1_fifo: bool
+    l1_write: int
+    l1_allocate: bool  # stores allocate
+    l1_global: bool
+    l1_hash: bool
+    l1_latency: int
+    l1_group: int  # mask bits that one L1 sector covers
+    mshrs: int
+    merges: int
+    l2_sets: int
+    l2_ways: int
+    l2_fifo: bool
+    l2_back: bool
+    l2_allocate: bool
+    l2_latency: int
+    l2_cost: int  # per sector
+    icnt_cost: int  # per sector
+    dram_cost: int  # per sector
+    dram_latency: int
+    dirty: int  # 1/65536: share of the sectors, found in ways never used by this SM, that are written back
+    perfect: bool
+    sector_bytes: int
+
+
+def machine_of(
+    program: Program, gpu: Gpu, active_sms: int, policy: str | None, l2_dirty: float, l1_bytes: int | None
+) -> Machine:
+    """`gpu` as seen by one of `active_sms` SMs. PptError when a value makes no sense."""
+    line, sector = program.line_bytes, program.sector_bytes
+    name = gpu.sm.policy if policy is None else policy
+    if name not in POLICIES:
+        raise PptError(f"unknown scheduler policy '{name}'", hint=did_you_mean(name, POLICIES))
+    if not 1 <= active_sms <= max(gpu.sm.count, 1):
+        raise PptError(f"{active_sms} active SMs; {gpu.name} has {gpu.sm.count}")
+    if not 0.0 <= l2_dirty <= 1.0:
+        raise PptError(f"l2_dirty is {l2_dirty}; expected a share between 0 and 1")
+    for key, value in (("memory.queue", gpu.memory.queue), ("l1.mshrs", gpu.l1.mshrs), ("l1.ways", gpu.l1.ways)):
+        if value < 1:
+            raise PptError(f"{key} is {value}; expected at least 1")
+    l1_sets, l1_ways = _geometry(gpu.l1.size if l1_bytes is None else l1_bytes, gpu.l1.ways, line)
+    l2_slice = int(gpu.l2.size * min(program.l2_share_factor, active_sms) / active_sms)
+    l2_sets, l2_ways = _geometry(max(l2_slice, line), gpu.l2.ways, line)
+    dram = gpu.dram_bytes_per_cycle * gpu.dram.efficiency / active_sms
+    return Machine(
+        schedulers=gpu.sm.schedulers,
+        width=gpu.sm.issue_width,
+        policy=POLICIES.index(name),
+        active_set=max(1, gpu.sm.active_warps),
+        pipe_units=tuple(pipe.units for pipe in gpu.pipes.values()),
+        pipe_shared=tuple(pipe.scope == "sm" for pipe in gpu.pipes.values()),
+        block_launch=gpu.host.block_launch,
+        queue=gpu.memory.queue,
+        tx_cost=_cost(1, gpu.memory.transactions_per_cycle),
+        shared_latency=gpu.shared.latency,
+        constant_latency=gpu.memory.constant_latency,
+        atomic_cost=_cost(1, gpu.memory.atomics_per_cycle),
+        l1_sets=l1_sets,
+        l1_ways=l1_ways,
+        l1_fifo=gpu.l1.replacement == "fifo",
+        l1_write=WRITES.index(gpu.l1.write),
+        l1_allocate=gpu.l1.write_allocate,
+        l1_global=gpu.l1.caches_global,
+        l1_hash=gpu.l1.index == "hash",
+        l1_latency=gpu.l1.latency,
+        l1_group=max(1, min(gpu.l1.sector, line) // sector),
+        mshrs=gpu.l1.mshrs,
+        merges=max(1, gpu.l1.mshr_merges),
+        l2_sets=l2_sets,
+        l2_ways=l2_ways,
+        l2_fifo=gpu.l2.replacement == "fifo",
+        l2_back=gpu.l2.write == "write-back",
+        l2_allocate=gpu.l2.write_allocate,
+        l2_latency=gpu.l2.latency,
+        l2_cost=_cost(sector, gpu.l2.bandwidth / active_sms),
+        icnt_cost=_cost(sector, gpu.interconnect.bandwidth),
+        dram_cost=_cost(sector, dram),
+        dram_latency=gpu.dram.latency,
+        dirty=round(l2_dirty * ONE),
+        perfect=gpu.perfect_memory,
+        sector_bytes=sector,
+    )
+
+
+def _cost(amount: float, rate: float) -> int:
+    """Service time of `amount` at `rate` a cycle, rounded to 1/65536 cycle."""
+    if not rate > 0:
+        raise PptError(f"a rate of {rate} a cycle would never serve anything")
+    return round(amount / rate * ONE)
+
+
+def _geometry(size: int, ways: int, line: int) -> tuple[int, int]:
+    """(sets, ways) of a cache of `size` bytes; (0, 0) when not even one line fits."""
+    lines = size // line
+    if lines < 1:
+        return 0, 0
+    ways = max(1, min(ways, lines))
+    return max(1, lines // ways), ways
+
+
+def set_index(program: Program, sets: int, hashed: bool) -> NDArray[np.int32]:
+    """Set of every line [L]. The slice of the L2 is always hashed: its sets are a sample of the chip's."""
+    if sets == 0:
+        return np.zeros(len(program.line_address), np.int32)
+    number = program.line_address.astype(np.uint64) // np.uint64(program.line_bytes)
+    if hashed:
+        number = (number * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)
+    return (number % np.uint64(sets)).astype(np.int32)
+
+
+def producer_class(program: Program) -> NDArray[np.int64]:
+    """WAIT_* of every operation [O]: what a dependent of it is said to wait for."""
+    kind = program.op_kind
+    short = (kind == KIND_SHARED) | (kind == KIND_CONSTANT) | _of_class(program, _SHORT_CLASSES)
+    long = (kind == KIND_LOAD) | (kind == KIND_ATOMIC) | _of_class(program, _LONG_CLASSES)
+    return np.where(long, WAIT_LONG, np.where(short, WAIT_SHORT, WAIT_FIXED)).astype(np.int64)
+
+
+def uses_l1(program: Program, machine: Machine) -> NDArray[np.bool_]:
+    """Operations [O] whose global or local accesses look into the L1. Local memory always does."""
+    local = np.array([name.endswith(".local") for name in TASK_CLASSES])[program.op_class]
+    return (local | machine.l1_global) & (machine.l1_sets > 0)
+
+
+def _of_class(program: Program, names: tuple[str, ...]) -> NDArray[np.bool_]:
+    return np.array([name in names for name in TASK_CLASSES])[program.op_class]

@@ -1,0 +1,35 @@
+"""What both SM loops return, before it becomes an SmResult."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppt_gpu.sm.core_machine import COUNTERS
+from ppt_gpu.sm.program import Program
+from ppt_gpu.sm.result import STALL_REASONS
+
+DONE, OVER_BUDGET, DEADLOCK = range(3)
+
+
+@dataclass(frozen=True)
+class Raw:
+    """`status`: DONE, or why the other fields mean nothing."""
+
+    status: int
+    cycles: int
+    block_start: NDArray[np.int64]  # [B]
+    block_end: NDArray[np.int64]  # [B]
+    warp_cycles: NDArray[np.int64]  # [reasons]
+    op_stall: NDArray[np.int64]  # [O, reasons]
+    counters: NDArray[np.int64]  # [COUNTERS]
+    seconds: float  # CPU time of the loop
+
+    @classmethod
+    def failed(cls, status: int, program: Program) -> Raw:
+        """A run that ended early."""
+        blocks, operations, reasons = len(program.block_warp) - 1, len(program.op_name), len(STALL_REASONS)
+        zeros = [np.zeros(shape, np.int64) for shape in (blocks, blocks, reasons, (operations, reasons), len(COUNTERS))]
+        return cls(status, 0, *zeros, 0.0)

@@ -1,0 +1,292 @@
+"""The SM in plain Python, one cycle after another: slow, and meant to be obviously what README.md says.
+
+The compiled core must give the same cycles, stalls and counters on every program (tests/property/test_sm_agreement.py).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ppt_gpu.sm.core_machine import (
+    GTO, LRR, NEVER, TWO_LEVEL, WAIT_LONG, WAIT_SHORT, Machine, producer_class,
+)  # fmt: skip
+from ppt_gpu.sm.core_raw import OVER_BUDGET, Raw
+from ppt_gpu.sm.program import (
+    KIND_ATOMIC, KIND_BARRIER, KIND_BRANCH, KIND_CONSTANT, KIND_LOAD, KIND_SHARED, KIND_STORE, Program,
+)  # fmt: skip
+from ppt_gpu.sm.reference_memory import Memory
+from ppt_gpu.sm.result import STALL_REASONS
+
+REASON = {name: index for index, name in enumerate(STALL_REASONS)}
+QUEUED = (KIND_LOAD, KIND_STORE, KIND_ATOMIC, KIND_SHARED)  # kinds that pass the load/store queue
+
+
+@dataclass
+class Warp:
+    """A resident warp. `slot_time`, `slot_class`: completion and WAIT_* of each scoreboard slot."""
+
+    number: int  # in the program: launch order
+    block: int
+    entry: int
+    end: int
+    access: int
+    stamp: int  # cycle of the last issue, or of the launch
+    slot_time: list[int] = field(default_factory=lambda: [0] * 64)
+    slot_class: list[int] = field(default_factory=lambda: [0] * 64)
+    branch_until: int = 0
+    barrier_until: int = 0  # NEVER while the block has not arrived
+    barrier_latency: int = 0
+    results: int = 0  # cycle at which everything but its stores has completed
+    last_op: int = -1
+
+    @property
+    def exited(self) -> bool:
+        return self.entry == self.end
+
+
+class Sm:
+    """State of the SM between two cycles."""
+
+    def __init__(self, program: Program, machine: Machine, resident: int) -> None:
+        self.p, self.m = program, machine
+        self.wait_class = producer_class(program)
+        self.memory = Memory(program, machine)
+        blocks = len(program.block_warp) - 1
+        self.per_block = int(np.diff(program.block_warp).max(initial=0))
+        self.slots: list[Warp | None] = [None] * (self.per_block * resident)
+        self.slot_block = [-1] * resident
+        self.launch_at = [0] * resident
+        self.next_block = 0
+        self.block_start = np.zeros(blocks, np.int64)
+        self.block_end = np.zeros(blocks, np.int64)
+        k = machine.schedulers
+        self.last = [-1] * k  # warp slot issued last, by scheduler
+        self.greedy: list[Warp | None] = [None] * k
+        self.active: list[list[int]] = [[] for _ in range(k)]  # two_level
+        self.promoted = [-1] * k
+        self.free: dict[tuple[int, int], list[int]] = {}  # (pipe, scheduler) -> cycle at which each unit is free
+        for pipe, units in enumerate(machine.pipe_units):
+            shared = [0] * units
+            for scheduler in range(k):
+                self.free[pipe, scheduler] = shared if machine.pipe_shared[pipe] else [0] * units
+        self.op_stall = np.zeros((len(program.op_name), len(STALL_REASONS)), np.int64)
+        self.no_op_drain = 0
+
+    # --- what keeps a warp from issuing ----------------------------------------------------------------------
+
+    def next_op(self, warp: Warp) -> int:
+        return int(self.p.entry_op[warp.entry])
+
+    def dependences(self, warp: Warp) -> tuple[int, int]:
+        """(cycle from which the waits of the next entry are complete, WAIT_* of the one that ends last)."""
+        wait = int(self.p.entry_wait[warp.entry])
+        found = [(warp.slot_time[s], warp.slot_class[s]) for s in range(64) if wait >> s & 1]
+        return max(found, default=(0, 0))
+
+    def ready_at(self, warp: Warp) -> int:
+        return max(warp.branch_until, warp.barrier_until, self.dependences(warp)[0])
+
+    def unit_free(self, op: int, scheduler: int, cycle: int) -> bool:
+        """A unit of its pipe is free and, for memory, a place in the queue."""
+        if int(self.p.op_kind[op]) in QUEUED and self.memory.queue_full(cycle):
+            return False
+        return min(self.free[int(self.p.op_pipe[op]), scheduler]) <= cycle
+
+    def eligible(self, slot: int, cycle: int) -> bool:
+        warp = self.slots[slot]
+        if warp is None or warp.exited or self.ready_at(warp) > cycle:
+            return False
+        return self.unit_free(self.next_op(warp), slot % self.m.schedulers, cycle)
+
+    def parked(self, warp: Warp, cycle: int) -> bool:
+        """two_level: at a barrier, or the wait of its next entry ends with a long-latency producer."""
+        ready = self.ready_at(warp)
+        until, kind = self.dependences(warp)
+        return ready > cycle and (warp.barrier_latency > 0 or (until == ready and kind == WAIT_LONG))
+
+    # --- one cycle -------------------------------------------------------------------------------------------
+
+    def begin(self, cycle: int) -> None:
+        """Blocks that ended leave, due blocks start."""
+        for index, block in enumerate(self.slot_block):
+            if block >= 0 and cycle > self.block_start[block]:
+                first = index * self.per_block
+                warps = [warp for warp in self.slots[first : first + self.per_block] if warp]
+                if all(warp.exited and warp.results <= cycle for warp in warps):
+                    self.block_end[block] = cycle
+                    self.slots[first : first + self.per_block] = [None] * self.per_block
+                    self.slot_block[index] = -1
+                    self.launch_at[index] = cycle + self.m.block_launch
+        for index, block in enumerate(self.slot_block):
+            if block < 0 and self.launch_at[index] <= cycle and self.next_block < len(self.block_start):
+                self._launch(index, cycle)
+
+    def _launch(self, index: int, cycle: int) -> None:
+        block = self.next_block
+        self.next_block += 1
+        self.slot_block[index] = block
+        self.block_start[block] = cycle
+        first, last = (int(x) for x in self.p.block_warp[block : block + 2])
+        for number in range(first, last):
+            begin, end = (int(x) for x in self.p.path_start[self.p.warp_path[number] :][:2])
+            warp = Warp(number, block, begin, end, int(self.p.warp_access[number]), cycle)
+            self.slots[index * self.per_block + number - first] = warp
+
+    def order(self, scheduler: int) -> Iterator[int]:
+        """Warp slots of a scheduler in the order of its preference."""
+        mine = list(range(scheduler, len(self.slots), self.m.schedulers))
+        if self.m.policy in (LRR, TWO_LEVEL):
+            last = self.last[scheduler]
+            turned = [s for s in mine if s > last] + [s for s in mine if s <= last]
+            return iter([s for s in turned if self.m.policy == LRR or s in self.active[scheduler]])
+        present = [s for s in mine if self.slots[s] is not None]
+
+        def rank(slot: int) -> tuple[bool, int, int]:
+            warp = self.slots[slot]
+            assert warp is not None
+            return warp is not self.greedy[scheduler], warp.stamp if self.m.policy == GTO else warp.number, slot
+
+        return iter(sorted(present, key=rank))
+
+    def refill_active(self, scheduler: int, cycle: int) -> None:
+        """two_level: parked and finished warps leave the active set, others join in cyclic order."""
+
+        def fits(slot: int) -> bool:
+            warp = self.slots[slot]
+            return warp is not None and not warp.exited and not self.parked(warp, cycle)
+
+        active = [slot for slot in self.active[scheduler] if fits(slot)]
+        mine = range(scheduler, len(self.slots), self.m.schedulers)
+        last = self.promoted[scheduler]
+        for slot in [s for s in mine if s > last] + [s for s in mine if s <= last]:
+            if len(active) < self.m.active_set and slot not in active and fits(slot):
+                active.append(slot)
+                self.promoted[scheduler] = slot
+        self.active[scheduler] = active
+
+    def step(self, cycle: int) -> None:
+        """Issue, then account every resident warp for this cycle."""
+        k = self.m.schedulers
+        resident = [slot for slot, warp in enumerate(self.slots) if warp]
+        reasons = {slot: self.reason(slot, cycle) for slot in resident}
+        for turn in range(k):
+            scheduler = (cycle + turn) % k
+            if self.m.policy == TWO_LEVEL:
+                self.refill_active(scheduler, cycle)
+                for slot in resident:
+                    if slot % k == scheduler and slot not in self.active[scheduler]:
+                        if reasons[slot][1] == REASON["not_selected"]:
+                            reasons[slot] = (reasons[slot][0], REASON["dispatch_stall"])
+            chosen = next((slot for slot in self.order(scheduler) if self.eligible(slot, cycle)), None)
+            if chosen is not None:
+                reasons[chosen] = (reasons[chosen][0], REASON["selected"])
+                self.issue_from(chosen, cycle)
+        for op, why in reasons.values():
+            if op < 0:
+                self.no_op_drain += 1
+            else:
+                self.op_stall[op, why] += 1
+
+    def reason(self, slot: int, cycle: int) -> tuple[int, int]:
+        """(operation, reason) of a warp that does not issue in this cycle, from the state at its start."""
+        warp = self.slots[slot]
+        assert warp is not None
+        if warp.exited:
+            return warp.last_op, REASON["drain"]
+        op = self.next_op(warp)
+        until, kind = self.dependences(warp)
+        if warp.barrier_until > cycle:
+            return op, REASON["barrier"]
+        if warp.branch_until > cycle:
+            return op, REASON["branch_resolving"]
+        if until > cycle:
+            name = {WAIT_LONG: "long_scoreboard", WAIT_SHORT: "short_scoreboard"}.get(kind, "wait")
+            return op, REASON[name]
+        if not self.unit_free(op, slot % self.m.schedulers, cycle):
+            return op, REASON[throttle(int(self.p.op_kind[op]))]
+        return op, REASON["not_selected"]
+
+    def issue_from(self, slot: int, cycle: int) -> None:
+        """Issue the warp's next entry and, with a width above 1, the ones after it that are eligible too."""
+        scheduler = slot % self.m.schedulers
+        warp = self.slots[slot]
+        assert warp is not None
+        for _ in range(self.m.width):
+            self._issue(warp, scheduler, cycle)
+            if warp.exited or not self.eligible(slot, cycle):
+                break
+        self.last[scheduler] = slot
+        self.greedy[scheduler] = None if warp.exited else warp
+        warp.stamp = cycle
+
+    def _issue(self, warp: Warp, scheduler: int, cycle: int) -> None:
+        p, op, slot = self.p, self.next_op(warp), int(self.p.entry_slot[warp.entry])
+        kind, latency = int(p.op_kind[op]), int(p.op_latency[op])
+        units = self.free[int(p.op_pipe[op]), scheduler]
+        units[units.index(min(units))] = cycle + int(p.op_ii[op])
+        warp.entry += 1
+        warp.last_op = op
+        warp.barrier_latency = 0
+        done = cycle + latency
+        if kind in QUEUED:
+            done, awaited = self.memory.issue(cycle, op, warp.access)
+            warp.access += 1
+            if not awaited:
+                done = cycle
+        elif kind == KIND_CONSTANT:
+            done = cycle + self.m.constant_latency
+        elif kind == KIND_BRANCH:
+            warp.branch_until = done
+        elif kind == KIND_BARRIER and not warp.exited:
+            warp.barrier_latency = max(latency, 1)
+            warp.barrier_until = NEVER
+        if slot >= 0:
+            warp.slot_time[slot], warp.slot_class[slot] = done, int(self.wait_class[op])
+        warp.results = max(warp.results, done, cycle + 1)
+        if warp.exited or warp.barrier_until == NEVER:
+            self._release_barrier(warp.block, cycle)
+
+    def _release_barrier(self, block: int, cycle: int) -> None:
+        """Let the waiting warps of a block go when no live warp of it is missing."""
+        live = [warp for warp in self.slots if warp and warp.block == block and not warp.exited]
+        if live and all(warp.barrier_until == NEVER for warp in live):
+            for warp in live:
+                warp.barrier_until = cycle + warp.barrier_latency
+
+
+def throttle(kind: int) -> str:
+    """The reason of a warp whose pipe or queue has no place for an operation of `kind`."""
+    if kind in (KIND_LOAD, KIND_STORE, KIND_ATOMIC):
+        return "lg_throttle"
+    return "mio_throttle" if kind in (KIND_SHARED, KIND_CONSTANT) else "math_pipe_throttle"
+
+
+def run_reference(program: Program, machine: Machine, resident: int, max_cycles: int) -> Raw:
+    """Simulate `program`; cycles, stalls and counters as README.md defines them."""
+    began = time.process_time()
+    sm = Sm(program, machine, resident)
+    cycle = 0
+    while True:
+        sm.begin(cycle)
+        if sm.next_block == len(sm.block_start) and all(block < 0 for block in sm.slot_block):
+            break
+        if cycle >= max_cycles:
+            return Raw.failed(OVER_BUDGET, program)
+        sm.step(cycle)
+        cycle += 1
+    warp_cycles = sm.op_stall.sum(axis=0)
+    warp_cycles[REASON["drain"]] += sm.no_op_drain
+    return Raw(
+        status=0,
+        cycles=max(cycle, sm.memory.idle()),
+        block_start=sm.block_start,
+        block_end=sm.block_end,
+        warp_cycles=warp_cycles,
+        op_stall=sm.op_stall,
+        counters=np.array(sm.memory.counters, np.int64),
+        seconds=time.process_time() - began,
+    )

@@ -1,0 +1,309 @@
+"""The memory system of the plain reference: dictionaries and lists, one function a step. See README.md, "Memory"."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ppt_gpu.sm.core_machine import (
+    COUNTERS, DRAM_READ, DRAM_WRITE, FRACTION, L1_ACCESSES, L1_HITS, L2_ACCESSES, L2_HITS, L2_READ, L2_WRITE, ONE,
+    SHARED_ACCESSES, SHARED_PASSES, WRITE_BACK, WRITE_EVICT, Machine, set_index, uses_l1,
+)  # fmt: skip
+from ppt_gpu.sm.program import FORCED_DRAM, FORCED_L1, KIND_ATOMIC, KIND_LOAD, KIND_SHARED, Program
+
+
+def whole(time: int) -> int:
+    """Server time to the next whole cycle."""
+    return -(-time >> FRACTION)
+
+
+@dataclass
+class Line:
+    """A cached line; masks have one bit a sector. `fill`: cycle at which the sectors of `filling` arrive."""
+
+    line: int
+    valid: int = 0
+    dirty: int = 0
+    fill: int = 0
+    filling: int = 0
+    merged: int = 0  # requests that the pending fill serves
+    fresh: bool = False  # stands in a way never used before
+
+    def request(self, now: int, done: int, sectors: int) -> None:
+        """`sectors` are on their way and arrive at `done`."""
+        pending = self.fill > now
+        self.filling = (self.filling if pending else 0) | sectors
+        self.fill = max(self.fill, done)
+        self.valid |= sectors
+
+
+class Tags:
+    """A set-associative tag store; every set is a list, next victim first."""
+
+    def __init__(self, sets: int, ways: int, fifo: bool) -> None:
+        self.sets: list[list[Line]] = [[] for _ in range(sets)]
+        self.ways, self.fifo = ways, fifo
+
+    def find(self, at: int, line: int) -> Line | None:
+        for entry in self.sets[at]:
+            if entry.line == line:
+                if not self.fifo:
+                    self.sets[at].remove(entry)
+                    self.sets[at].append(entry)
+                return entry
+        return None
+
+    def allocate(self, at: int, line: int) -> tuple[Line, Line | None]:
+        """A new entry, and the line that it replaced."""
+        victim = self.sets[at].pop(0) if len(self.sets[at]) == self.ways else None
+        entry = Line(line, fresh=victim is None)
+        self.sets[at].append(entry)
+        return entry, victim
+
+    def drop(self, at: int, line: int) -> None:
+        self.sets[at] = [entry for entry in self.sets[at] if entry.line != line]
+
+
+class Memory:
+    """Everything behind the issue of a memory operation. Times inside are in 1/65536 cycle."""
+
+    def __init__(self, program: Program, machine: Machine) -> None:
+        self.program, self.m = program, machine
+        self.l1 = Tags(machine.l1_sets, machine.l1_ways, machine.l1_fifo)
+        self.l2 = Tags(machine.l2_sets, machine.l2_ways, machine.l2_fifo)
+        self.l1_set = set_index(program, machine.l1_sets, machine.l1_hash)
+        self.l2_set = set_index(program, machine.l2_sets, True)
+        self.op_l1 = uses_l1(program, machine)
+        self.warm = {line: 0xFF for line in np.flatnonzero(program.line_warm)}
+        self.mshr_release = [0] * machine.mshrs  # cycles
+        self.lsu = self.l2_server = self.inward = self.outward = self.dram = self.atomic = 0
+        self.dirty_rest = 0
+        self.releases: list[int] = []  # cycles at which places of the load/store queue become free
+        self.counters = [0] * len(COUNTERS)
+
+    def queue_full(self, cycle: int) -> bool:
+        return sum(release > cycle for release in self.releases) >= self.m.queue
+
+    def idle(self) -> int:
+        """The cycle from which no server is busy."""
+        return whole(max(self.lsu, self.l2_server, self.inward, self.outward, self.dram, self.atomic))
+
+    # --- the load/store unit ---------------------------------------------------------------------------------
+
+    def issue(self, cycle: int, op: int, access: int) -> tuple[int, bool]:
+        """A memory operation issued in `cycle`: (cycle at which its result is there, whether anybody waits)."""
+        kind = int(self.program.op_kind[op])
+        cycles = int(self.program.access_cycles[access])
+        start = max(cycle * ONE, self.lsu)
+        if kind == KIND_SHARED:
+            self.counters[SHARED_PASSES] += cycles
+            self.counters[SHARED_ACCESSES] += 1
+            self.lsu = start + cycles * ONE
+            self._release(whole(self.lsu))
+            return whole(start) + max(cycles - 1, 0) + self.m.shared_latency, True
+        first, last = (int(x) for x in self.program.access_start[access : access + 2])
+        cached = bool(self.op_l1[op])
+        time, done, posted = start, whole(start) + self.m.l1_latency, 0
+        conflict = self._same_address(start, access) if kind == KIND_ATOMIC and last > first else 0
+        for index in range(first, last):
+            line, sectors = int(self.program.tx_line[index]), int(self.program.tx_sectors[index])
+            if index > first:
+                time += self.m.tx_cost
+            if kind == KIND_LOAD:
+                time, arrived = self._load(time, line, sectors, cached)
+                done = max(done, arrived)
+            elif kind == KIND_ATOMIC:
+                time, arrived = self._atomic(time, line, sectors, cached, conflict)
+                done = max(done, arrived)
+            else:
+                posted = max(posted, self._store(time, line, sectors, cached))
+        count = last - first
+        rest = cycles * ONE - max(count - 1, 0) * self.m.tx_cost
+        self.lsu = time + max(rest, self.m.tx_cost if count else 0)
+        self._release(whole(max(self.lsu, posted)))
+        return (done, True) if kind in (KIND_LOAD, KIND_ATOMIC) else (0, False)
+
+    def _release(self, cycle: int) -> None:
+        """Places of the queue become free in order."""
+        self.releases.append(max(cycle, self.releases[-1] if self.releases else 0))
+        del self.releases[: -self.m.queue]
+
+    def _same_address(self, time: int, access: int) -> int:
+        """Wait that updates of one address cause: for earlier operations, and for one another."""
+        updates = int(self.program.access_atomic[access]) if len(self.program.access_atomic) else 1
+        wait = max(0, self.atomic - time)
+        self.atomic = max(self.atomic, time) + updates * self.m.atomic_cost
+        return wait + (updates - 1) * self.m.atomic_cost
+
+    # --- L1 --------------------------------------------------------------------------------------------------
+
+    def _load(self, time: int, line: int, sectors: int, cached: bool) -> tuple[int, int]:
+        """One transaction: (when it left the load/store unit, cycle of arrival)."""
+        m = self.m
+        if line < 0:
+            self.counters[L1_ACCESSES] += sectors.bit_count()
+            if line == FORCED_L1 or m.perfect:
+                self.counters[L1_HITS] += sectors.bit_count() if line == FORCED_L1 else 0
+                return time, whole(time) + m.l1_latency
+            return self._miss(time, line, sectors)
+        if not cached:
+            return (time, whole(time) + m.l1_latency) if m.perfect else self._miss(time, line, sectors)
+        sectors = self._whole_l1_sectors(sectors)
+        entry = self.l1.find(self.l1_set[line], line)
+        missing = sectors & ~(entry.valid if entry else 0)
+        self.counters[L1_ACCESSES] += sectors.bit_count() // m.l1_group
+        self.counters[L1_HITS] += (sectors & ~missing).bit_count() // m.l1_group
+        done = 0
+        if entry and sectors & entry.filling & ~missing and entry.fill > time >> FRACTION:
+            if entry.merged >= m.merges:
+                time = max(time, entry.fill * ONE)
+            else:
+                entry.merged += 1
+                done = entry.fill
+        done = max(done, whole(time) + m.l1_latency)
+        if not missing:
+            return time, done
+        if entry is None:
+            entry, victim = self.l1.allocate(self.l1_set[line], line)
+            if victim and victim.dirty and not m.perfect:
+                self._l2_write(time, victim.line, victim.dirty)
+        if m.perfect:
+            entry.valid |= missing
+            return time, done
+        time, arrived = self._miss(time, line, missing)
+        if entry.fill <= time >> FRACTION:
+            entry.merged = 0
+        entry.merged += 1
+        entry.request(time >> FRACTION, arrived, missing)
+        return time, max(done, arrived)
+
+    def _whole_l1_sectors(self, sectors: int) -> int:
+        group, result = self.m.l1_group, 0
+        for first in range(0, 8, group):
+            mask = ((1 << group) - 1) << first
+            result |= mask if sectors & mask else 0
+        return result
+
+    def _miss(self, time: int, line: int, sectors: int, wait: int = 0, atomic: bool = False) -> tuple[int, int]:
+        """Take the MSHR that is free first, hold it until the data is there."""
+        earliest = min(range(self.m.mshrs), key=self.mshr_release.__getitem__)
+        time = max(time, self.mshr_release[earliest] * ONE)
+        done = self._l2_read(time, line, sectors, wait, atomic)
+        self.mshr_release[earliest] = done
+        return time, done
+
+    def _store(self, time: int, line: int, sectors: int, cached: bool) -> int:
+        """Server time at which the store is accepted below."""
+        m = self.m
+        if line == FORCED_L1 and m.l1_write == WRITE_BACK:
+            return 0
+        if line >= 0 and cached:
+            if m.l1_write == WRITE_EVICT:
+                self.l1.drop(self.l1_set[line], line)
+            else:
+                entry = self.l1.find(self.l1_set[line], line)
+                if entry is None and m.l1_allocate:
+                    entry, victim = self.l1.allocate(self.l1_set[line], line)
+                    if victim and victim.dirty and not m.perfect:
+                        self._l2_write(time, victim.line, victim.dirty)
+                if entry:
+                    entry.valid |= sectors
+                    if m.l1_write == WRITE_BACK:
+                        entry.dirty |= sectors
+                        return 0
+        return 0 if m.perfect else self._l2_write(time, line, sectors)
+
+    def _atomic(self, time: int, line: int, sectors: int, cached: bool, wait: int) -> tuple[int, int]:
+        if line >= 0 and cached:
+            self.l1.drop(self.l1_set[line], line)
+        if self.m.perfect:
+            return time, whole(time + wait) + self.m.l1_latency
+        self.outward = max(self.outward, time) + sectors.bit_count() * self.m.icnt_cost
+        return self._miss(time, line, sectors, wait, True)
+
+    # --- L2, interconnect, DRAM ------------------------------------------------------------------------------
+
+    def _l2_read(self, time: int, line: int, sectors: int, wait: int, atomic: bool) -> int:
+        """Cycle at which the data of a load or atomic is back at the SM."""
+        m, count = self.m, sectors.bit_count()
+        self.counters[L2_ACCESSES] += count
+        self.counters[L2_READ] += count * m.sector_bytes
+        wait = max(wait, self.l2_server - time, self.inward - time)
+        self.l2_server = max(self.l2_server, time) + count * m.l2_cost
+        self.inward = max(self.inward, time) + count * m.icnt_cost
+        entry, missing = self._l2_look_up(line, sectors)
+        latency = m.l2_latency
+        if missing:
+            absent = missing.bit_count()
+            self.counters[DRAM_READ] += absent * m.sector_bytes
+            wait = max(wait, self.dram - time)
+            self.dram = max(self.dram, time) + absent * m.dram_cost
+            latency = m.dram_latency
+        done = whole(time + wait) + latency
+        if line < 0:
+            return done
+        if entry is None:
+            entry = self._l2_allocate(time, line)
+        elif sectors & entry.filling & ~missing and entry.fill > time >> FRACTION:
+            done = max(done, entry.fill)
+        self._l2_fresh(time, entry, sectors)
+        if missing:
+            entry.request(time >> FRACTION, done, missing)
+        entry.valid |= sectors
+        entry.dirty |= sectors if atomic else 0
+        return done
+
+    def _l2_write(self, time: int, line: int, sectors: int) -> int:
+        """Server time at which L2 (and DRAM, a latency's worth of writes ahead) has accepted the sectors."""
+        m, count = self.m, sectors.bit_count()
+        self.counters[L2_ACCESSES] += count
+        self.counters[L2_WRITE] += count * m.sector_bytes
+        self.outward = max(self.outward, time) + count * m.icnt_cost
+        self.l2_server = max(self.l2_server, time) + count * m.l2_cost
+        dram = self.dram
+        entry, missing = self._l2_look_up(line, sectors)
+        keep = m.l2_back and (m.l2_allocate or not missing)
+        if not keep or (line < 0 and missing):
+            self._dram_write(time, count)
+        if line >= 0 and (entry or m.l2_allocate):
+            if entry is None:
+                entry = self._l2_allocate(time, line)
+            self._l2_fresh(time, entry, sectors)
+            entry.valid |= sectors
+            if keep:
+                entry.dirty |= sectors
+        accepted = max(self.outward, self.l2_server)
+        return accepted if self.dram == dram else max(accepted, self.dram - m.dram_latency * ONE)
+
+    def _l2_look_up(self, line: int, sectors: int) -> tuple[Line | None, int]:
+        """The entry and the sectors that it lacks. A sector somebody else brought counts as there, once."""
+        if line < 0:
+            missing = sectors if line == FORCED_DRAM else 0
+            entry = None
+        else:
+            entry = self.l2.find(self.l2_set[line], line)
+            missing = sectors & ~(entry.valid if entry else 0)
+            warm = self.warm.get(line, 0)
+            self.warm[line] = warm & ~sectors
+            missing &= ~warm
+        self.counters[L2_HITS] += (sectors & ~missing).bit_count()
+        return entry, missing
+
+    def _l2_allocate(self, time: int, line: int) -> Line:
+        entry, victim = self.l2.allocate(self.l2_set[line], line)
+        if victim and victim.dirty:
+            self._dram_write(time, victim.dirty.bit_count())
+        return entry
+
+    def _l2_fresh(self, time: int, entry: Line, sectors: int) -> None:
+        """In the steady state the way held somebody's sectors, a share of them dirty."""
+        if entry.fresh:
+            self.dirty_rest += (sectors & ~entry.valid).bit_count() * self.m.dirty
+            self._dram_write(time, self.dirty_rest >> FRACTION)
+            self.dirty_rest &= ONE - 1
+
+    def _dram_write(self, time: int, count: int) -> None:
+        if count:
+            self.counters[DRAM_WRITE] += count * self.m.sector_bytes
+            self.dram = max(self.dram, time) + count * self.m.dram_cost

@@ -1,0 +1,117 @@
+"""Run a program on one SM: check the input, choose the loop, name the result."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ppt_gpu.errors import BudgetError, PptError
+from ppt_gpu.sm.core_machine import COUNTERS, Machine, machine_of
+from ppt_gpu.sm.core_raw import DONE, OVER_BUDGET, Raw
+from ppt_gpu.sm.program import KIND_ATOMIC, KIND_LOAD, KIND_SHARED, KIND_STORE, Program
+from ppt_gpu.sm.result import SmResult
+from ppt_gpu.spec.gpu import Gpu
+
+MAX_CYCLES = 1 << 36
+#: a scheduler keeps its warps in one machine word
+MAX_WARPS_PER_SCHEDULER = 64
+
+
+def simulate(
+    program: Program,
+    gpu: Gpu,
+    *,
+    resident_blocks: int,
+    active_sms: int,
+    policy: str | None = None,
+    l2_dirty: float = 0.0,
+    max_cycles: int = MAX_CYCLES,
+    l1_bytes: int | None = None,
+    reference: bool = False,
+) -> SmResult:
+    """One SM runs all blocks of `program` in order, at most `resident_blocks` at a time. See sm/README.md.
+
+    `active_sms` SMs share L2 and DRAM. `policy`: instead of gpu.sm.policy. `l2_dirty`: share of the sectors replaced
+    in so far unused ways of the L2 that cost a write-back. `l1_bytes`: instead of gpu.l1.size, B. `reference`: use
+    the plain Python loop. PptError when program and GPU do not fit together, BudgetError after `max_cycles` cycles.
+    """
+    machine = machine_of(program, gpu, active_sms, policy, l2_dirty, l1_bytes)
+    check(program, machine, resident_blocks)
+    from ppt_gpu.sm.reference import run_reference as run
+
+    return name_result(program, machine, run(program, machine, resident_blocks, max_cycles), max_cycles)
+
+
+def check(program: Program, machine: Machine, resident_blocks: int) -> None:
+    """PptError unless the program's indices lie inside its arrays and its warps fit the SM."""
+    if resident_blocks < 1:
+        raise PptError(f"{resident_blocks} resident blocks; at least 1 must fit on the SM")
+    per_block = int(np.diff(program.block_warp).max(initial=0))
+    slots = -(-per_block * resident_blocks // machine.schedulers)
+    if slots > MAX_WARPS_PER_SCHEDULER:
+        raise PptError(
+            f"{per_block * resident_blocks} resident warps on {machine.schedulers} schedulers",
+            hint=f"the simulation holds up to {MAX_WARPS_PER_SCHEDULER} warps per scheduler",
+        )
+    lines = len(program.line_address)
+    limits = (
+        ("op_pipe", program.op_pipe, 0, len(machine.pipe_units)),
+        ("entry_op", program.entry_op, 0, len(program.op_name)),
+        ("entry_slot", program.entry_slot, -1, 64),
+        ("warp_path", program.warp_path, 0, len(program.path_start) - 1),
+        ("tx_line", program.tx_line, -3, lines),
+        ("op_latency", program.op_latency, 0, 1 << 30),
+        ("op_ii", program.op_ii, 0, 1 << 30),
+        ("access_cycles", program.access_cycles, 0, 1 << 30),
+    )
+    for name, values, low, high in limits:
+        if len(values) and not (low <= int(values.min()) and int(values.max()) < high):
+            raise PptError(f"program: {name} leaves its range [{low}, {high})")
+    _check_accesses(program)
+
+
+def _check_accesses(program: Program) -> None:
+    """Every warp has as many memory entries as its path has operations of a queued kind."""
+    queued = np.isin(program.op_kind, (KIND_LOAD, KIND_STORE, KIND_ATOMIC, KIND_SHARED))[program.entry_op]
+    before = np.concatenate(([0], np.cumsum(queued)))
+    per_path = before[program.path_start[1:]] - before[program.path_start[:-1]]
+    wrong = np.flatnonzero(np.diff(program.warp_access) != per_path[program.warp_path])
+    if len(wrong):
+        warp = int(wrong[0])
+        found = int(program.warp_access[warp + 1] - program.warp_access[warp])
+        expected = int(per_path[program.warp_path[warp]])
+        raise PptError(f"program: warp {warp} has {found} memory entries, its path has {expected} memory operations")
+
+
+def name_result(program: Program, machine: Machine, raw: Raw, max_cycles: int) -> SmResult:
+    """The SmResult of a finished run; BudgetError or PptError of one that did not finish."""
+    if raw.status == OVER_BUDGET:
+        raise BudgetError(f"the SM needs more than {max_cycles} cycles", hint="raise max_cycles, or simulate fewer blocks")
+    if raw.status != DONE:
+        raise PptError("the SM is stuck: no resident warp can ever issue again")
+    issued = op_issues(program)
+    busy = np.bincount(
+        program.op_pipe, weights=(issued * program.op_ii).astype(np.float64), minlength=len(machine.pipe_units)
+    )
+    counters = dict(zip(COUNTERS, (int(value) for value in raw.counters), strict=True))
+    return SmResult(
+        cycles=raw.cycles,
+        issued=int(issued.sum()),
+        block_start=raw.block_start,
+        block_end=raw.block_end,
+        warp_cycles=raw.warp_cycles,
+        op_issued=issued,
+        op_stall=raw.op_stall,
+        pipe_busy=busy.astype(np.int64),
+        wall=raw.seconds,
+        **counters,
+    )
+
+
+def op_issues(program: Program) -> np.ndarray:
+    """Issues of every static operation [O]: all entries of all warps issue exactly once."""
+    warps = np.bincount(program.warp_path, minlength=len(program.path_start) - 1)
+    lengths = np.diff(program.path_start)
+    weight = np.repeat(warps, lengths)
+    first, last = int(program.path_start[0]), int(program.path_start[-1])
+    counts = np.bincount(program.entry_op[first:last], weights=weight, minlength=len(program.op_name))
+    return counts.astype(np.int64)

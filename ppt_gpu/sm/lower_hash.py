@@ -23,9 +23,12 @@ def mix(key: np.uint64) -> np.uint64:
 
 @njit(cache=True, inline="always")
 def find(key: np.uint64, keys: np.ndarray, table: np.ndarray) -> int:
-    """The place in `table` (open addressing, a power of two long) of `key`, or of the hole where it belongs."""
+    """The place in `table` (open addressing, a power of two long) of `key`, or of the hole where it belongs.
+
+    Sixteen neighbouring lines of 128 B start in one cache line of the table: streams of lines are looked up fast.
+    """
     mask = np.uint64(len(table) - 1)
-    at = mix(key) & mask
+    at = ((mix(key >> np.uint64(11)) << np.uint64(4)) | ((key >> np.uint64(7)) & np.uint64(15))) & mask
     while table[at] != _EMPTY and keys[table[at]] != key:
         at = (at + np.uint64(1)) & mask
     return int(at)
@@ -46,19 +49,24 @@ def _dense_ids(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     keys = np.empty(512, np.uint64)
     table = np.full(1024, _EMPTY, np.int32)
     count = 0
+    last = -1
     for i in range(len(values)):
+        if i > 0 and values[i] == values[i - 1]:
+            ids[i] = last
+            continue
         at = find(values[i], keys, table)
         if table[at] == _EMPTY:
             if count == len(keys):
-                grown = np.empty(2 * count, np.uint64)
+                grown = np.empty(4 * count, np.uint64)
                 grown[:count] = keys
                 keys = grown
-                table = build_table(keys, count, 4 * count)
+                table = build_table(keys, count, 8 * count)
                 at = find(values[i], keys, table)
             keys[count] = values[i]
             table[at] = count
             count += 1
-        ids[i] = table[at]
+        last = table[at]
+        ids[i] = last
     return ids, keys[:count].copy()
 
 

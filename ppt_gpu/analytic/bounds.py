@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.analytic.least_latency import entry_ops, least_latencies
+from ppt_gpu.analytic.least_latency import entry_ops, least_latencies, next_entry_holds
 from ppt_gpu.sm.lower_ops import pipe_order
 from ppt_gpu.sm.program import KIND_ATOMIC, Program
 from ppt_gpu.sm.result import SmResult
@@ -207,20 +207,22 @@ def _increasing(edges: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 def _critical_path(program: Program, gpu: Gpu, scale: Scale) -> ResourceBound:
-    from ppt_gpu.analytic.warp_chain import issue_spans
+    from ppt_gpu.analytic.warp_chain import warp_spans
 
-    spans = issue_spans(program, least_latencies(program, gpu), gpu.sm.issue_width)
-    per_warp = spans[program.warp_path]
-    starts = program.block_warp[:-1]
+    spans = warp_spans(program, least_latencies(program, gpu), next_entry_holds(program), gpu.sm.issue_width)
     filled = np.diff(program.block_warp) > 0
-    chains = np.maximum.reduceat(per_warp, starts[filled]) if filled.any() else np.zeros(1, np.int64)
+    starts = program.block_warp[:-1][filled]
+    chains = np.maximum.reduceat(spans[program.warp_path], starts) if len(starts) else np.zeros(1, np.int64)
     mean, longest = float(chains.sum()) / scale.simulated, float(chains.max())
+    # R slots run N blocks one after another, each but the first of a slot after a launch.
+    launch = gpu.host.block_launch
     turns = scale.sm_blocks / scale.resident
-    if longest >= turns * mean:
+    serial = turns * (mean + launch) - launch
+    if longest >= serial:
         return ResourceBound("critical path", longest, "longest chain of one warp", f"{longest:.6g} cycles")
     return ResourceBound(
         "critical path",
-        turns * mean,
-        "mean over blocks of the longest chain of a warp x blocks / resident blocks",
-        f"{mean:.6g} cycles x {scale.sm_blocks} / {scale.resident}",
+        serial,
+        "blocks / resident blocks x (longest chain of a block's warps, mean over blocks, + block launch) - launch",
+        f"{scale.sm_blocks} / {scale.resident} x ({mean:.6g} + {launch} cycles) - {launch}",
     )

@@ -5,20 +5,39 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.sm.program import FORCED_L1, KIND_ATOMIC, KIND_LOAD, KIND_SHARED, KIND_STORE, Program
+from ppt_gpu.sm.program import (
+    FORCED_L1,
+    KIND_ATOMIC,
+    KIND_BARRIER,
+    KIND_BRANCH,
+    KIND_LOAD,
+    KIND_SHARED,
+    KIND_STORE,
+    Program,
+)
 from ppt_gpu.spec.gpu import TASK_CLASSES, Gpu
 
 _RECORDED = (KIND_LOAD, KIND_STORE, KIND_ATOMIC, KIND_SHARED)
 
 
 def least_latencies(program: Program, gpu: Gpu) -> NDArray[np.int64]:
-    """[O] the least cycles from issue to the issue of a dependent, whatever the caches hold."""
+    """[O] the least cycles from issue to the result, whatever the caches hold. Nobody waits for a store."""
     least = program.op_latency.astype(np.int64)
+    least[program.op_kind == KIND_STORE] = 0
     fetches = (program.op_kind == KIND_LOAD) | (program.op_kind == KIND_ATOMIC)
     least[fetches] = min(gpu.l1.latency, gpu.l2.latency)
     if not gpu.perfect_memory:
         least[fetches & ~_may_stay_in_sm(program, gpu)] = gpu.l2.latency
     return least
+
+
+def next_entry_holds(program: Program) -> NDArray[np.int64]:
+    """[O] cycles from issue to the issue of the warp's next entry: branches resolve, barriers release."""
+    hold = np.zeros(len(program.op_name), np.int64)
+    branch, barrier = program.op_kind == KIND_BRANCH, program.op_kind == KIND_BARRIER
+    hold[branch] = program.op_latency[branch]
+    hold[barrier] = np.maximum(program.op_latency[barrier], 1)
+    return hold
 
 
 def _may_stay_in_sm(program: Program, gpu: Gpu) -> NDArray[np.bool_]:

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ppt_gpu.analytic.warp_chain import issue_spans, issue_spans_reference
+from ppt_gpu.analytic.warp_chain import warp_spans, warp_spans_reference
 
 ENTRY = st.tuples(
     st.integers(0, 3), st.sets(st.integers(0, 63), max_size=3), st.integers(-1, 63)
@@ -26,4 +26,5 @@ def test_compiled_and_plain_agree(paths: list[list[tuple[int, set[int], int]]], 
         entry_slot=np.array([slot for _, _, slot in entries], np.int8),
     )
     latency = np.array([1, 4, 18, 200])
-    assert issue_spans(program, latency, width).tolist() == issue_spans_reference(program, latency, width)
+    hold = np.array([0, 7, 0, 1])
+    assert warp_spans(program, latency, hold, width).tolist() == warp_spans_reference(program, latency, hold, width)

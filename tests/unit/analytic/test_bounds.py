@@ -9,7 +9,7 @@ import pytest
 
 from ppt_gpu.analytic.bounds import ResourceBound, bounds, largest_bound
 from ppt_gpu.analytic.least_latency import least_latencies
-from ppt_gpu.analytic.warp_chain import issue_spans, issue_spans_reference
+from ppt_gpu.analytic.warp_chain import warp_spans, warp_spans_reference
 from ppt_gpu.sm.program import FORCED_L1, KIND_COMPUTE, KIND_LOAD, KIND_SHARED, KIND_STORE, Program
 from ppt_gpu.sm.result import STALL_REASONS, SmResult
 from ppt_gpu.spec.gpu import (
@@ -104,7 +104,7 @@ def test_compute_bounds() -> None:
     made = program([FMA] * 100, 4, 2, waits=[0] + [1] * 99, slots=[0] * 100)
     found = named(bounds(made, result(made), GPU, resident=2, active_sms=10))
     assert found == {
-        "critical path": 99 * 4 + 1,
+        "critical path": 100 * 4,
         "fp32 pipe": 800 * 2 / 2,
         "issue slots": 800 / 2,
     }
@@ -113,7 +113,7 @@ def test_compute_bounds() -> None:
 def test_bounds_of_the_launch_scale_with_the_blocks() -> None:
     made = program([FMA] * 100, 4, 2, waits=[0] + [1] * 99, slots=[0] * 100)
     found = bounds(made, result(made), GPU, resident=2, active_sms=10, sm_blocks=20, grid_blocks=195)
-    assert named(found) == {"critical path": 397 * 10, "fp32 pipe": 8000, "issue slots": 4000}
+    assert named(found) == {"critical path": 400 * 10, "fp32 pipe": 8000, "issue slots": 4000}
     assert largest_bound(found).resource == "fp32 pipe"
     assert largest_bound(found).terms == "16000 cycles / 2 units"
     assert largest_bound([]).cycles == 0
@@ -132,7 +132,7 @@ def test_memory_bounds() -> None:
     assert found["interconnect, SM outward"] == 2048 / 32
     assert found["L2 bandwidth"] == 10 * 6144 / 320
     assert found["DRAM bandwidth"] == 10 * 5120 / 160  # the peak, not the 80 % that streams reach
-    assert found["critical path"] == 30 + 2  # the load may hit the L1; the store follows it, then the shared load
+    assert found["critical path"] == 30 + 1 + 20  # the load may hit the L1; the store follows it, then the shared load
 
 
 def test_a_table_is_fetched_once_a_stream_again_and_again() -> None:
@@ -180,8 +180,15 @@ def test_an_empty_access_completes_in_the_sm() -> None:
 def test_dual_issue_shortens_the_chain() -> None:
     made = program([FMA] * 10, 1, 1, waits=[0] * 10, slots=[-1] * 10)
     least = np.array([4, 30, 0, 20])
-    assert issue_spans(made, least, 1).tolist() == issue_spans_reference(made, least, 1) == [10]
-    assert issue_spans(made, least, 2).tolist() == issue_spans_reference(made, least, 2) == [5]
+    free = np.zeros(4, np.int64)
+    assert warp_spans(made, least, free, 1).tolist() == warp_spans_reference(made, least, free, 1) == [9 + 4]
+    assert warp_spans(made, least, free, 2).tolist() == warp_spans_reference(made, least, free, 2) == [4 + 4]
+
+
+def test_a_branch_holds_the_next_entry_back() -> None:
+    made = program([FMA] * 10, 1, 1, waits=[0] * 10, slots=[-1] * 10)
+    hold = np.array([6, 0, 0, 0])
+    assert warp_spans(made, np.array([4, 30, 0, 20]), hold, 2).tolist() == [9 * 6 + 4]
 
 
 def test_blocks_of_different_length_wait_for_the_longest() -> None:
@@ -195,6 +202,6 @@ def test_blocks_of_different_length_wait_for_the_longest() -> None:
         warp_path=np.array([0, 1, 1, 1], np.int32),
     )
     found = bounds(both, result(made), GPU, resident=4, active_sms=1)
-    assert named(found)["critical path"] == 397
+    assert named(found)["critical path"] == 400
     serial = bounds(both, result(made), GPU, resident=1, active_sms=1)
-    assert named(serial)["critical path"] == 397 + 3 * 37
+    assert named(serial)["critical path"] == 400 + 3 * 40

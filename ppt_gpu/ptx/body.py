@@ -82,6 +82,7 @@ class Body:
             elif kind == _OPEN:
                 self._open(match.start(_OPEN))
             elif kind == _CLOSE:
+                self.scope.close()
                 if self.scope.parent is None:
                     self._finish()
                     return position

@@ -13,6 +13,7 @@ from ppt_gpu.ptx.specials import SPECIALS
 
 _NAME = re.compile(NAME, re.ASCII)
 _ADDRESS = re.compile(rf"({NAME})\s*((?:[-+]\s*[-+]?\s*\w+\s*)*)", re.ASCII)
+_SIMPLE_ADDRESS = re.compile(r"\[([\w$%]+)(?:\+(-?(?:0|[1-9][0-9]{0,18})))?\]", re.ASCII)
 _ABSOLUTE = re.compile(r"-?\d\w*\s*(?:[-+]\s*\w+\s*)*", re.ASCII)
 _TERM = re.compile(r"([-+])\s*([-+]?)\s*(\w+)", re.ASCII)
 _SELECTOR = re.compile(r"(.+)\.((?:b[0-7]{1,4}|h[0-3]{1,2}))", re.ASCII)
@@ -59,15 +60,13 @@ class OperandReader:
 
     def read(self, text: str, scope: Scope) -> Entry:
         """The operand and its registers. Raises BadOperand. Call through `scope.entries`, which remembers it."""
-        register = scope.register(text)
-        if register is not None:
-            return register_entry(register)
-        text = text.strip()
+        if text[:1] == "[":
+            return self._memory(text, scope)
+        if text.strip() != text:
+            return scope.entries[text.strip()]
         if not text:
             raise BadOperand("an operand is missing", text)
         first = text[0]
-        if first == "[":
-            return self._memory(text, scope)
         if first == "{" or first == "(":
             return self._pair(text, scope) if "|" in text else self._vector(text, scope)
         if text == "_":
@@ -78,6 +77,8 @@ class OperandReader:
             return self._pair(text, scope)
         if first.isdigit() or first in "-+.":
             return self._literal(text), ()
+        if "," in text:
+            raise BadOperand(f"'{_short(text)}' is no operand", text)
         return self._named(text, scope)
 
     def _literal(self, text: str) -> Imm:
@@ -165,12 +166,17 @@ class OperandReader:
         return Vec(tuple(operands)), registers
 
     def _memory(self, text: str, scope: Scope) -> Entry:
+        simple = _SIMPLE_ADDRESS.fullmatch(text)
+        if simple is not None and (register := scope.register(simple[1])) is not None:
+            base, ids = register_entry(register)
+            return Mem(base, int(simple[2] or 0)), ids
+        text = text.rstrip()
         if text[-1] != "]":
             raise BadOperand(f"expected ']' at the end of '{_short(text)}'", text)
         parts = split(text[1:-1])
         if not parts:
             raise BadOperand("an address is missing in '[]'", text)
-        base, offset, registers = self._address(parts[0].strip(), scope)
+        address, offset, registers = self._address(parts[0].strip(), scope)
         indices: list[Operand] = []
         for part in parts[1:]:
             operand, ids = scope.entries[part]
@@ -178,7 +184,7 @@ class OperandReader:
                 raise BadOperand(f"'{_short(part.strip())}' cannot stand inside an address", part)
             indices += operand.items if isinstance(operand, Vec) else [operand]
             registers += ids
-        return Mem(base, offset, tuple(indices)), registers
+        return Mem(address, offset, tuple(indices)), registers
 
     def _address(self, text: str, scope: Scope) -> tuple[Reg | Sym | None, int, tuple[int, ...]]:
         absolute = _ABSOLUTE.fullmatch(text)

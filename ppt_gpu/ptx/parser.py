@@ -5,7 +5,10 @@ Grammar: NVIDIA's PTX ISA manual. Text above the functions is read here, bodies 
 
 from __future__ import annotations
 
+import gc
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from ppt_gpu.errors import PptError, did_you_mean
@@ -48,7 +51,20 @@ def load_module(path: str | Path) -> Module:
 
 def parse_module(text: str, path: str = "<ptx>") -> Module:
     """Parse a whole PTX text. Raises PptError with file, line and column at the first mistake."""
-    return _ModuleReader(Source(text, path)).read()
+    with _collector_paused():
+        return _ModuleReader(Source(text, path)).read()
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """A module is a million small objects without cycles: looking for garbage among them only costs time."""
+    running = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if running:
+            gc.enable()
 
 
 def select_kernel(module: Module, name: str | None = None) -> Kernel:
@@ -185,7 +201,7 @@ class _ModuleReader:
 
     def _function(self, is_entry: bool, position: int) -> int:
         source, text = self.source, self.source.text
-        names = Names()
+        names = Names(creatable=len(text) // 8)
         unknown: dict[str, None] = {}
         reader = OperandReader(self._is_global, unknown)
         scope = Scope(names, None, position, reader.read)
@@ -218,6 +234,7 @@ class _ModuleReader:
         self._declare_function(name, start, params, returns, is_entry, has_body)
         body = Body(source, names, scope, reader)
         end = body.read(position + 1) if has_body else position + 1
+        scope.close()
         self.unknown += [(symbol, position) for symbol in unknown]
         kernel = Kernel(
             name=name,

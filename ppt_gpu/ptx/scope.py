@@ -14,13 +14,12 @@ Entry = tuple[Operand, tuple[int, ...]]
 
 IDENTIFIER = re.compile(r"[A-Za-z_$%][\w$]*", re.ASCII)
 _DIGITS = re.compile(r"[0-9]+\Z")
-_PREFIX_AND_INDEX = re.compile(r"(.*?)(0|[1-9][0-9]{0,9})", re.ASCII | re.DOTALL)
 
 #: the entry of each register id, shared by all functions; grows on demand
-_REGISTER_ENTRIES: list[Entry] = []
+_REGISTER_ENTRIES: list[tuple[Reg, tuple[int, ...]]] = []
 
 
-def register_entry(register: int) -> Entry:
+def register_entry(register: int) -> tuple[Reg, tuple[int, ...]]:
     while register >= len(_REGISTER_ENTRIES):
         index = len(_REGISTER_ENTRIES)
         _REGISTER_ENTRIES.append((Reg(index), (index,)))
@@ -28,14 +27,25 @@ def register_entry(register: int) -> Entry:
 
 
 class Entries(dict[str, Entry]):
-    """Operands of a scope by their text, parsed when they are first asked for."""
+    """Operands of a scope by their text, parsed when they are first asked for. Most are registers."""
 
-    def __init__(self, parse: Callable[[str], Entry]) -> None:
+    __slots__ = ("others", "scope")
+
+    def __init__(self, scope: Scope | None) -> None:
         super().__init__()
-        self._parse = parse
+        self.scope = scope
+        self.others = False  # holds more than registers of the scope
 
     def __missing__(self, text: str) -> Entry:
-        entry = self[text] = self._parse(text)
+        scope = self.scope
+        assert scope is not None, "the scope is closed"
+        register = scope.own_register(text)
+        if register is None:
+            entry = scope.known(text) or scope.parse(text, scope)
+            self.others = True
+        else:
+            entry = register_entry(register)
+        self[text] = entry
         return entry
 
 
@@ -49,7 +59,7 @@ class Duplicate(Exception):
 
 @dataclass(slots=True)
 class Range:
-    """`.reg .b32 %r<6>;` declares %r0 to %r5. Registers come into being when they are first used."""
+    """`.reg .b32 %r<6>;` declares %r0 to %r5. Where not created at once, a register is when it is first used."""
 
     type: str
     count: int
@@ -66,6 +76,7 @@ class Names:
     symbol_names: set[str] = field(default_factory=set)
     label_names: set[str] = field(default_factory=set)
     scopes: int = 0
+    creatable: int = 0  # registers that may be created before they are used
 
 
 class Scope:
@@ -77,14 +88,18 @@ class Scope:
         self.position = position  # of the opening brace
         self.number = names.scopes
         names.scopes += 1
-        self.entries = Entries(self._parse)
-        self._parse_operand = parse
+        self.entries = Entries(self)
+        self.parse = parse
         self.registers: dict[str, int] = {}
         self.vectors: dict[str, int] = {}  # vector registers: name -> elements
         self.ranges: dict[str, Range] = {}
         self.symbols: dict[str, str] = {}  # name -> unique name
         self.symbol_lines: dict[str, int] = {}
         self.labels: dict[str, str] = {}
+
+    def close(self) -> None:
+        """No operand will be read here again. Breaks the cycle with `entries`, so that memory is freed at once."""
+        self.entries = Entries(None)
 
     def chain(self) -> list[Scope]:
         """This scope and the scopes around it, from the inside."""
@@ -93,10 +108,6 @@ class Scope:
             found.append(scope)
             scope = scope.parent  # type: ignore[assignment]
         return found
-
-    def _parse(self, text: str) -> Entry:
-        """An operand seen for the first time in this scope."""
-        return self.known(text) or self._parse_operand(text, self)
 
     # registers
 
@@ -117,6 +128,24 @@ class Scope:
             raise Duplicate(self.ranges[prefix].line)
         self._forget()
         self.ranges[prefix] = declared
+        self._create(prefix, declared)
+
+    def _create(self, prefix: str, declared: Range) -> None:
+        """All registers of a range at once, which is much faster than one by one; not when it is absurdly long."""
+        names = self.names
+        if declared.count > names.creatable or declared.vector:
+            return
+        names.creatable -= declared.count
+        new = [f"{prefix}{index}" for index in range(declared.count)]
+        if self.parent is not None or not names.register_names.isdisjoint(new):
+            return
+        first = len(names.registers)
+        ids = range(first, first + len(new))
+        names.register_names.update(new)
+        names.registers += [Register(name, declared.type, declared.line) for name in new]
+        self.registers.update(zip(new, ids, strict=True))
+        register_entry(ids.stop)
+        self.entries.update(zip(new, _REGISTER_ENTRIES[first : ids.stop], strict=True))
 
     def _new_register(self, name: str, kind: str, line: int) -> int:
         names = self.names
@@ -132,25 +161,30 @@ class Scope:
         """The id of a register visible here, or None."""
         scope: Scope | None = self
         while scope is not None:
-            found = scope.registers.get(name)
+            found = scope.own_register(name)
             if found is not None:
                 return found
-            if scope.ranges and (declared := scope._range_of(name)) is not None:
-                return scope._new_register(name, declared.type, declared.line)
             scope = scope.parent
         return None
 
+    def own_register(self, name: str) -> int | None:
+        """The id of a register that this scope declares, or None."""
+        found = self.registers.get(name)
+        if found is None and self.ranges:
+            declared = self._range_of(name)
+            if declared is not None:
+                return self._new_register(name, declared.type, declared.line)
+        return found
+
     def _range_of(self, name: str) -> Range | None:
         """The range that declares `name`; `%r1<5>` declares %r10 to %r14, so every cut into two is tried."""
-        match = _PREFIX_AND_INDEX.fullmatch(name)
-        if match is None:
+        prefix = name.rstrip("0123456789")
+        first, length = len(prefix), len(name)
+        if not 0 < length - first <= 10:
             return None
-        declared = self.ranges.get(match[1])
-        if declared is not None and int(match[2]) < declared.count:
-            return declared
-        for cut in range(match.end(1) + 1, len(name)):
+        for cut in range(first, length):
             declared = self.ranges.get(name[:cut])
-            if declared is None or (name[cut] == "0" and cut + 1 < len(name)):
+            if declared is None or (name[cut] == "0" and cut + 1 < length):
                 continue
             if int(name[cut:]) < declared.count:
                 return declared
@@ -164,7 +198,12 @@ class Scope:
 
     def vector(self, name: str) -> int:
         """Elements of the vector register `name`, 0 when there is none."""
-        return next((scope.vectors[name] for scope in self.chain() if name in scope.vectors), 0)
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.vectors:
+                return scope.vectors[name]
+            scope = scope.parent
+        return 0
 
     # variables and labels
 
@@ -179,7 +218,14 @@ class Scope:
         return self.symbols[name]
 
     def symbol(self, name: str) -> str | None:
-        return next((scope.symbols[name] for scope in self.chain() if name in scope.symbols), None)
+        """The unique name of a variable or parameter visible here, or None."""
+        scope: Scope | None = self
+        while scope is not None:
+            found = scope.symbols.get(name)
+            if found is not None:
+                return found
+            scope = scope.parent
+        return None
 
     def declare_label(self, name: str) -> str:
         taken = self.names.label_names
@@ -193,8 +239,10 @@ class Scope:
     # parsed operands
 
     def _forget(self) -> None:
-        """A new name may change what operands read before mean."""
-        self.entries.clear()
+        """A new name may change what operands read before mean, other than registers of this scope."""
+        if self.entries.others:
+            self.entries.clear()
+            self.entries.others = False
 
     def known(self, text: str) -> Entry | None:
         """The operand as an outer scope knows it, when no name in it belongs to this scope."""

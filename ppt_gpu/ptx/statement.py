@@ -12,7 +12,7 @@ from ppt_gpu.ptx.lexer import NAME, Source
 from ppt_gpu.ptx.module import Guard, Instruction, Mem, Operand, Register, Sym, Target, Vec
 from ppt_gpu.ptx.operands import BadOperand, located, split
 from ppt_gpu.ptx.scope import Entry, Names, Scope
-from ppt_gpu.ptx.table import NONE, UPDATE
+from ppt_gpu.ptx.table import FIRST, UPDATE
 
 #: groups: "!" or "", guard, opcode, operands
 INSTRUCTION = r"(?:@\s*+(!?)\s*+([%\w$]++)\s++)?+([a-z]\w*+(?:\.\w++(?:::\w++)*+)*+)(?!\s*+:(?!:))\s*+([^;]*+);"
@@ -44,9 +44,22 @@ class Instructions:
             entries = self._entries(known, text, scope)
         except BadOperand as bad:
             raise self._bad_operand(bad, text, match.start(4)) from None
-        if not known.least <= len(entries) <= known.most:
-            raise self._wrong_count(known, len(entries), text, match)
-        reads, writes = _registers(known, entries)
+        count = len(entries)
+        if not known.least <= count <= known.most:
+            raise self._wrong_count(known, count, text, match)
+        operands: tuple[Operand, ...] = ()
+        reads: tuple[int, ...] = ()
+        writes: tuple[int, ...] = ()
+        if count:
+            operands, registers = zip(*entries, strict=True)
+            if known.destination is FIRST and type(operands[0]) is not Mem:
+                writes = registers[0]
+            elif known.destination is UPDATE and type(operands[0]) is not Mem:
+                reads = writes = registers[0]
+            else:
+                reads = registers[0]
+            for found in registers[1:]:
+                reads += found
         guard = None
         if guard_name is not None:
             guard = self._guard(guard_name, negated == "!", match.start(2), scope)
@@ -59,12 +72,17 @@ class Instructions:
             self._wait(index, known, entries, scope, match)
         line = bisect_right(self._line_starts, start)
         column = start - self._line_starts[line - 1] + 1
-        operands = tuple([entry[0] for entry in entries])
         self.all.append(Instruction(index, opcode, operands, guard, reads, writes, line, column, source_line))
 
     def _entries(self, known: Form, text: str, scope: Scope) -> list[Entry]:
         if known.label < 0:
-            return [*map(scope.entries.__getitem__, split(text))]
+            look_up = scope.entries.__getitem__
+            if "{" not in text:
+                try:
+                    return [*map(look_up, text.split(", "))] if text else []
+                except BadOperand:
+                    pass  # not cut well, or really bad
+            return [*map(look_up, split(text))]
         if known.base == "call":
             return self._call(text, scope)
         return [
@@ -146,18 +164,3 @@ class Instructions:
     def _no_semicolon(self, start: int) -> PptError:
         message = "expected ';' at the end of the instruction"
         return self.source.error(message, self.source.end_of_line(start))
-
-
-def _registers(known: Form, entries: list[Entry]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The registers read and written by the operands."""
-    if not entries:
-        return (), ()
-    first, reads = entries[0]
-    writes: tuple[int, ...] = ()
-    if known.destination is not NONE and type(first) is not Mem:
-        writes = reads
-        if known.destination is not UPDATE:
-            reads = ()
-    for entry in entries[1:]:
-        reads += entry[1]
-    return reads, writes

@@ -146,11 +146,11 @@ def text(name: str, note: str, rows: list[Row], expand: dict[str, list[str]]) ->
     return "\n".join(lines) + "\n"
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, out: Path) -> None:
+    """Write the ISA files into `out` from the tables in `folder`."""
     stalls = Stalls(folder / "sass_latency_ii.csv")
     with (folder / "ptx_to_sass.csv").open() as file:
         table = list(csv.DictReader(file))
-    out = Path(__file__).resolve().parent.parent / "isa"
     for name, arch in EXPANSIONS.items():
         rows = (volta if int(name[3:]) >= 70 else before_volta)(name, stalls)
         forms = [row for row in table if row["arch"] == arch]
@@ -171,4 +171,4 @@ def main(folder: Path) -> None:
 if __name__ == "__main__":
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), Path(__file__).resolve().parent.parent / "isa")

@@ -264,7 +264,7 @@ def tesla(arch: str, _stalls: Stalls) -> list[Row]:
 
 def fermi(_arch: str, _stalls: Stalls) -> list[Row]:
     """cc 2.0, in core clocks (two shader clocks): 22 shader clocks for the ALU, 36 for the special functions."""
-    ppt = "simulator (ACCEL SM2_GTX480: 5 + 6 = 11 core clocks); 22 shader clocks recalled (CUDA guide), PPTOLD 18"
+    ppt = "simulator (ACCEL SM2_GTX480: 5 + 6 = 11 core clocks); 22 shader clocks recalled from the CUDA guide, PPTOLD has 18"
     rate = "16 a shader clock and SM (PCSX2T)"
     return _common("sm_20", 11, ppt, [
         Row("fp64", "fp64", 14, None, "simulator (ACCEL SM2_GTX480: 8 + 6 core clocks)"),

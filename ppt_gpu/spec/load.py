@@ -122,15 +122,21 @@ def _isa(checked: Checked, path: Path) -> IsaFile | None:
     capability, name = checked.get("compute_capability"), checked.get("isa")
     if capability is None or name is None:
         return None
+    stem = "sm_" + capability.replace(".", "")
+    if not name and stem not in shipped("isa"):
+        known = ", ".join(each for each in shipped("isa") if each.startswith("sm_"))
+        message = f"compute_capability: there is no ISA file for {capability}"
+        checked.problem(("compute_capability",), message, f'name the nearest one with isa = "...": {known}')
+        return None
     try:
-        return read_isa(find("isa", name or "sm_" + capability.replace(".", ""), near=path.parent))
+        return read_isa(find("isa", name or stem, near=path.parent))
     except InputErrors as error:
         checked.errors += error.errors
     except PptError as error:
         if error.path:
             checked.errors.append(error)
         else:
-            checked.problem(("isa",) if name else ("compute_capability",), f"isa: {error.message}", error.hint)
+            checked.problem(("isa",), f"isa: {error.message}", error.hint)
     return None
 
 

@@ -13,7 +13,7 @@ Example::
     document = read_toml("gpu.toml")                 # PptError with line and column for a syntax error
     checked = check(document, SCHEMA)                # nothing is raised yet
     if checked.values.get("size", 0) > 4096:         # rules between values join the same list of errors
-        checked.problem(("size",), "the size is more than 4096")
+        checked.contradiction([("size",)], "the size is more than 4096")
     values = checked.finish()                        # InputErrors with all errors, or the values
     checked.sources["clock"].source                  # clock = { value = "745 MHz", source = "data sheet" }
     checked.place(("pipes", "fp32", "lanes")).line   # where it stands, for later messages
@@ -27,7 +27,7 @@ from __future__ import annotations
 import copy
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 from typing import Any
@@ -78,7 +78,8 @@ class Document:
         """This document with `top` laid over it: tables merge key by key, everything else is replaced."""
         data, places = copy.deepcopy(self.data), dict(self.places)
         _merge(data, top.data, (), places)
-        places.update(top.places)
+        # a command-line override (no file) leaves the tables around its value where they are
+        places.update({path: place for path, place in top.places.items() if top.file or path not in places})
         return Document(top.file or self.file, data, places)
 
 
@@ -168,7 +169,17 @@ class Checked:
             PptError(message, path=place.file, line=place.line or None, column=place.column or None, hint=hint)
         )
 
+    def contradiction(self, paths: Sequence[Path], message: str, hint: str | None = None) -> None:
+        """Add an error at the one of `paths` that was written last: on the command line, in the file, in its base."""
+
+        def age(path: Path) -> int:
+            place = self.document.place(path)
+            return 0 if not place.line else 1 if place.file == self.document.file else 2
+
+        self.problem(min(paths, key=age), message, hint)
+
     def place(self, path: Path) -> Place:
+        """Where `path` is written, or else the nearest table around it."""
         return self.document.place(path)
 
     def get(self, *path: str | int) -> Any:
@@ -221,8 +232,7 @@ def _table(checked: Checked, path: Path, fields: Mapping[str, Field], data: dict
         if key not in fields:
             here = (*path, key)
             what = "key" if not isinstance(data[key], dict) or "value" in data[key] else "table"
-            unused = [name for name in fields if name not in data] or list(fields)
-            checked.problem(here, f"unknown {what} {dotted(here)}", did_you_mean(key, unused))
+            checked.problem(here, f"unknown {what} {dotted(here)}", did_you_mean(key, fields))
     values: dict[str, Any] = {}
     for key, kind in fields.items():
         if key in data:

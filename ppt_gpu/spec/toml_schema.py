@@ -85,14 +85,22 @@ class Number(Leaf):
 
     def range_text(self) -> str:
         """'at least 1 and at most 8'."""
-        parts = []
-        if self.above is not None:
-            parts.append(f"more than {self.above:g}")
-        if self.minimum is not None:
-            parts.append(f"at least {self.minimum:g}")
-        if self.maximum is not None:
-            parts.append(f"at most {self.maximum:g}")
-        return " and ".join(parts)
+        bounds = (("more than", self.above), ("at least", self.minimum), ("at most", self.maximum))
+        return " and ".join(f"{words} {self.bound_text(bound)}" for words, bound in bounds if bound is not None)
+
+    def bound_text(self, bound: float) -> str:
+        return f"{bound:g}"
+
+
+#: how a bound is shown, by dimension
+_BOUND_TEXT: dict[str, Callable[[float], str]] = {
+    "bytes": units.format_bytes,
+    "bytes/s": units.format_rate,
+    "cycles": "{:g} cycles".format,
+    "bytes/cycle": "{:g} B/cycle".format,
+    "frequency": units.format_frequency,
+    "time": units.format_time,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,8 +124,8 @@ class Quantity(Number):
         example = units.EXAMPLES[self.dimension]
         raise Mismatch(f'expected a quantity such as "{example}", not {kind_of(value)} {shown(value)}')
 
-    def range_text(self) -> str:
-        return super().range_text() + f" ({self.dimension})"
+    def bound_text(self, bound: float) -> str:
+        return _BOUND_TEXT.get(self.dimension, "{:g}".format)(bound)
 
 
 @dataclass(frozen=True, kw_only=True)

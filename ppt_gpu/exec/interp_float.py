@@ -154,7 +154,7 @@ def _exact(function: Callable[..., Fraction], nearest: Floats, *operands: Floats
         try:
             value[lane] = float(exact)
         except OverflowError:
-            value[lane] = math.copysign(math.inf, exact)
+            value[lane] = math.inf if exact > 0 else -math.inf
             error[lane] = -_sign(exact)
             continue
         error[lane] = _sign(exact - Fraction(float(value[lane])))

@@ -1,0 +1,82 @@
+"""The shipped samples at sizes that run in a fraction of a second, and what they should compute, in NumPy."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ppt_gpu.exec.memory import DeviceMemory
+from ppt_gpu.exec.workload_reader import bind_workload, load_workload
+from ppt_gpu.ptx import load_module
+
+
+@dataclass(frozen=True)
+class Small:
+    """Element counts by buffer, and per launch the grid and the integer arguments."""
+
+    counts: dict[str, int]
+    grids: tuple[tuple[int, int, int], ...]
+    integers: tuple[tuple[int, ...], ...]
+    expected: Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]]  # from buffers before to buffers after
+
+
+def stencil(before):
+    a = before["in"].astype("f8").reshape(6, 16, 64)
+    out = np.zeros_like(a)
+    inner = slice(1, -1)
+    neighbours = a[inner, inner, :-2] + a[inner, inner, 2:] + a[inner, :-2, inner] + a[inner, 2:, inner]
+    out[inner, inner, inner] = neighbours + a[:-2, inner, inner] + a[2:, inner, inner] - 6 * a[inner, inner, inner]
+    return {"out": out.ravel()}
+
+
+def product(before):
+    a, b = (before[name].astype("f8").reshape(48, 48) for name in "ab")
+    return {"c": (a @ b).ravel()}
+
+
+def transposed(before):
+    return {"out": before["in"].reshape(64, 64).T.ravel()}
+
+
+_STENCIL = Small({"in": 6144, "out": 6144}, ((2, 2, 1),), ((64, 16, 6),), stencil)
+_TRANSPOSE = Small({"in": 4096, "out": 4096}, ((2, 2, 1),), ((64,),), transposed)
+SMALL = {
+    "vecadd": Small(dict.fromkeys("abc", 1000), ((4, 1, 1),), ((1000,),), lambda x: {"c": x["a"] + x["b"]}),
+    "saxpy": Small(dict.fromkeys("xy", 1000), ((2, 1, 1),), ((1000,),), lambda v: {"y": 2 * v["x"] + v["y"]}),
+    "sgemm": Small(dict.fromkeys("abc", 48 * 48), ((3, 3, 1),), ((48,),), product),
+    "stencil7": _STENCIL,
+    "stencil7_shared": _STENCIL,
+    "reduction": Small(
+        {"data": 5000, "partial": 4, "sum": 1},
+        ((4, 1, 1), (1, 1, 1)),
+        ((5000,), (4,)),
+        lambda v: {"sum": v["data"].astype("f8").sum(keepdims=True)},
+    ),
+    "transpose_naive": _TRANSPOSE,
+    "transpose_tiled": _TRANSPOSE,
+}
+
+
+def small_workload(name):
+    """(workload, module) of sample `name` at its small size."""
+    workload, small = load_workload(name), SMALL[name]
+    launches = []
+    for launch, grid, integers in zip(workload.launches, small.grids, small.integers, strict=True):
+        left = iter(integers)
+        arguments = tuple(replace(a, value=next(left)) if a.type == "s32" else a for a in launch.arguments)
+        launches.append(replace(launch, grid=grid, arguments=arguments))
+    buffers = tuple(replace(buffer, count=small.counts[buffer.name]) for buffer in workload.buffers)
+    module = load_module(workload.ptx_path)
+    return bind_workload(replace(workload, launches=tuple(launches), buffers=buffers), module), module
+
+
+def run_small(name, run):
+    """Run all launches of the small sample with `run`. Returns (buffers before, buffers after, traces)."""
+    workload, module = small_workload(name)
+    memory = DeviceMemory.build(module, workload.buffers, workload.symbols)
+    before = {b.name: memory.view(b.name, "f4").copy() for b in workload.buffers}
+    traces = []
+    for launch in workload.launches:
+        kernel = module.kernels[launch.kernel]
+        traces.append(run(kernel, module, launch, memory, list(range(launch.blocks))))
+    return before, {b.name: memory.view(b.name, "f4") for b in workload.buffers}, traces

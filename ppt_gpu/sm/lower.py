@@ -21,7 +21,7 @@ from ppt_gpu.sm.lower_ops import pipe_order
 from ppt_gpu.sm.lower_tasks import lower_tasklist
 from ppt_gpu.sm.program import Program
 from ppt_gpu.sm.scoreboard import SLOTS, schedule
-from ppt_gpu.sm.sharing import copied_lines, fetched_by_others, share_factor, sharers
+from ppt_gpu.sm.sharing import Touched, copied_lines, fetched_by_others, sectors_used, share_factor, sharers
 from ppt_gpu.spec.gpu import Gpu
 
 __all__ = ["lower_tasklist", "lower_trace", "pipe_order"]
@@ -57,7 +57,8 @@ def lower_trace(
     warm = copied_lines(address, trace.ranges, gpu.l2.size, shape.line)
     users = np.ones(len(address))
     if neighbours is not None and active_sms > 1:
-        users = _users(kernel, neighbours, neighbour_sm, gpu, shape, address, active_sms)
+        others = _touched(kernel, neighbours, neighbour_sm, gpu, shape, active_sms)
+        users = sharers(address, sectors_used(line, found.sectors, len(address)), others, active_sms)
     ops = code.ops
     return Program(
         op_name=ops.name,
@@ -104,16 +105,15 @@ def _transactions(code: Code, trace: Trace, shape: Geometry, entries: Entries) -
     )
 
 
-def _users(
+def _touched(
     kernel: Kernel,
     neighbours: Trace,
     neighbour_sm: NDArray[np.int64] | None,
     gpu: Gpu,
     shape: Geometry,
-    address: NDArray[np.uint64],
     active_sms: int,
-) -> NDArray[np.float64]:
-    """[L] estimated number of SMs that use each line. Every warp of the grid has local memory of its own."""
+) -> Touched:
+    """What the sampled SMs touch. Every warp of the grid has local memory of its own, so none of that is shared."""
     code = lower_code(kernel, neighbours, gpu)
     entries = match_accesses(neighbours, code.traced, code.memory_operations)
     found = _transactions(code, neighbours, shape, entries)
@@ -122,6 +122,4 @@ def _users(
     sm_of_entry = np.repeat(dense[neighbours.warp_block], np.diff(entries.start))
     sm = np.repeat(sm_of_entry, np.diff(found.start)).astype(np.int32)
     order = np.argsort(sm, kind="stable")
-    return sharers(address, found.address[order], sm[order], len(sms), active_sms)
-
-
+    return Touched(found.address[order], found.sectors[order], sm[order], len(sms))

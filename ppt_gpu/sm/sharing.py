@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
@@ -18,6 +19,8 @@ from numpy.typing import NDArray
 
 from ppt_gpu.exec.trace import Range
 from ppt_gpu.sm.lower_hash import build_table, find, mix
+
+_BITS = np.array([mask.bit_count() for mask in range(256)], np.float64)
 
 
 def copied_lines(
@@ -37,39 +40,58 @@ def copied_lines(
     return warm
 
 
+@dataclass(frozen=True)
+class Touched:
+    """T transactions of the sampled SMs, in the order of SMs."""
+
+    address: NDArray[np.uint64]  # [T] of the line
+    sectors: NDArray[np.uint8]  # [T]
+    sm: NDArray[np.int32]  # [T] 0 .. sampled-1
+    sampled: int
+
+
+def sectors_used(line: NDArray[np.int32], sectors: NDArray[np.uint8], lines: int) -> NDArray[np.uint8]:
+    """[L] the sectors of each line that transactions (line id, sectors) [T] touch."""
+    used = np.zeros(lines, np.uint8)
+    np.bitwise_or.at(used, line, sectors)
+    return used
+
+
 def sharers(
-    line_address: NDArray[np.uint64],
-    other_address: NDArray[np.uint64],
-    other_sm: NDArray[np.int32],
-    sampled: int,
-    active_sms: int,
+    address: NDArray[np.uint64], used: NDArray[np.uint8], others: Touched, active_sms: int
 ) -> NDArray[np.float64]:
     """[L] estimated number of SMs that use each line, from 1 to `active_sms`.
 
-    other_address, other_sm [T]: line addresses that the sampled SMs touch, and which SM (0 .. sampled-1),
-    in the order of SMs.
+    used [L]: this SM's sectors. Another SM that touches only a part of them counts as that part.
     """
-    if sampled == 0 or len(line_address) == 0:
-        return np.ones(len(line_address))
-    capacity = 1 << int(2 * len(line_address)).bit_length()
-    touched = _touched(line_address, capacity, other_address, other_sm)
-    return 1.0 + (active_sms - 1) * touched / sampled
+    if others.sampled == 0 or len(address) == 0:
+        return np.ones(len(address))
+    capacity = 1 << int(2 * len(address)).bit_length()
+    touched = _touched(address, used, capacity, others.address, others.sectors, others.sm)
+    return 1.0 + (active_sms - 1) * touched / others.sampled
 
 
 @njit(cache=True)
 def _touched(
-    line_address: np.ndarray, capacity: int, other_address: np.ndarray, other_sm: np.ndarray
-) -> np.ndarray:
-    """[L] how many of the sampled SMs touch each line."""
-    table = build_table(line_address, len(line_address), capacity)
-    count = np.zeros(len(line_address), np.int32)
-    seen = np.full(len(line_address), -1, np.int32)
+    address: np.ndarray, used: np.ndarray, capacity: int, other_address: np.ndarray, other_sectors: np.ndarray,
+    other_sm: np.ndarray,
+) -> np.ndarray:  # fmt: skip
+    """[L] how many of the sampled SMs touch the sectors used of each line."""
+    table = build_table(address, len(address), capacity)
+    total = np.zeros(len(address), np.float64)
+    sm = np.full(len(address), -1, np.int32)
+    left = np.zeros(len(address), np.uint8)  # sectors that SM `sm` has not touched yet
     for t in range(len(other_address)):
-        number = table[find(other_address[t], line_address, table)]
-        if number >= 0 and seen[number] != other_sm[t]:
-            seen[number] = other_sm[t]
-            count[number] += 1
-    return count
+        number = table[find(other_address[t], address, table)]
+        if number < 0:
+            continue
+        if sm[number] != other_sm[t]:
+            sm[number] = other_sm[t]
+            left[number] = used[number]
+        new = left[number] & other_sectors[t]
+        left[number] ^= new
+        total[number] += _BITS[new] / _BITS[used[number]]
+    return total
 
 
 def fetched_by_others(address: NDArray[np.uint64], users: NDArray[np.float64]) -> NDArray[np.bool_]:

@@ -9,7 +9,7 @@ from lower_fixtures import UNIT, code, make_gpu, make_launch, make_trace
 from ppt_gpu.exec.trace import Range
 from ppt_gpu.sm.lower import lower_trace
 from ppt_gpu.sm.program import Program
-from ppt_gpu.sm.sharing import copied_lines, fetched_by_others, share_factor, sharers
+from ppt_gpu.sm.sharing import Touched, copied_lines, fetched_by_others, sectors_used, share_factor, sharers
 
 LINES = np.arange(64, dtype=np.uint64) * np.uint64(128)
 
@@ -32,11 +32,26 @@ def test_partial_lines_at_the_ends_of_a_buffer() -> None:
 
 
 def test_users_of_a_line() -> None:
-    """Line 0 is touched by both sampled SMs, line 1 by one (twice), line 2 by none."""
-    other = np.array([0, 128, 128, 4096, 0], np.uint64)
-    users = sharers(LINES[:3], other, np.array([0, 0, 0, 1, 1], np.int32), 2, 9)
-    assert users.tolist() == [9.0, 5.0, 1.0]
-    assert share_factor(users) == pytest.approx(3 / (1 / 9 + 1 / 5 + 1))
+    """Line 0 is touched by both sampled SMs, line 1 by one (twice), line 2 by none; line 3 by halves, and elsewhere."""
+    rows = [
+        (0, 0b1111, 0), (128, 0b0001, 0), (128, 0b1110, 0), (4096, 1, 0), (384, 0b0111, 0), (384, 0b0110, 0),
+        (384, 0b1100, 1), (0, 0b1111, 1),
+    ]  # fmt: skip
+    others = Touched(
+        np.array([row[0] for row in rows], np.uint64),
+        np.array([row[1] for row in rows], np.uint8),
+        np.array([row[2] for row in rows], np.int32),
+        2,
+    )
+    used = np.array([0b1111, 0b1111, 0b1111, 0b0011], np.uint8)
+    users = sharers(LINES[:4], used, others, 9)
+    assert users.tolist() == [9.0, 5.0, 1.0, 5.0]
+    assert share_factor(users) == pytest.approx(4 / (1 / 9 + 1 / 5 + 1 + 1 / 5))
+
+
+def test_sectors_used() -> None:
+    used = sectors_used(np.array([1, 0, 1], np.int32), np.array([1, 2, 4], np.uint8), 3)
+    assert used.tolist() == [2, 5, 0]
 
 
 @pytest.mark.parametrize("k", [1.0, 2.0, 8.0, 80.0])

@@ -1,0 +1,81 @@
+"""Whole accesses through the memoised, compiled path agree with the plain rules on absolute addresses."""
+
+from __future__ import annotations
+
+from math import ceil
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ppt_gpu.sm.banks import BankRule
+from ppt_gpu.sm.coalesce import RULES
+from ppt_gpu.sm.lower_access import Geometry, Variants, lower_accesses
+from ppt_gpu.sm.lower_reference import reference_passes, reference_transactions
+from ppt_gpu.sm.lower_shapes import GLOBAL, LOCAL, SHARED
+
+BANKS = (BankRule(32, 4, 128, False), BankRule(32, 8, 256, False), BankRule(16, 4, 64, True))
+
+
+@st.composite
+def batches(draw: st.DrawFn) -> tuple[Geometry, Variants, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """(geometry, variants, variant, pattern, base, offsets, masks): a few shapes used again and again."""
+    shape = Geometry(
+        RULES[draw(st.sampled_from(sorted(RULES)))], draw(st.sampled_from([64, 128, 256])), 32,
+        draw(st.sampled_from(BANKS)), draw(st.sampled_from([0.5, 1.0, 4.0])), draw(st.booleans()),
+    )  # fmt: skip
+    number = draw(st.integers(1, 4))
+    rows = [
+        (draw(st.sampled_from([GLOBAL, SHARED, LOCAL])), draw(st.sampled_from([1, 4, 8, 16])),
+         draw(st.sampled_from(["load", "store", "atomic"])))
+        for _ in range(number)
+    ]  # fmt: skip
+    variants = Variants(
+        np.array([row[0] for row in rows], np.int8),
+        np.array([row[1] for row in rows], np.int32),
+        np.array([row[2] == "load" for row in rows]),
+        np.array([row[2] == "atomic" for row in rows]),
+    )
+    patterns = draw(st.integers(1, 3))
+    lane = st.lists(st.integers(-30, 30), min_size=32, max_size=32)
+    offsets = np.array([draw(lane) for _ in range(patterns)], np.int64) * 16
+    masks = np.array([draw(st.sampled_from([0, 1, 0xFFFFFFFF, 0xF00FF00F])) for _ in range(patterns)], np.uint32)
+    accesses = draw(
+        st.lists(
+            st.tuples(st.integers(-1, number - 1), st.integers(0, patterns - 1), st.integers(40, 200)), max_size=30
+        )
+    )
+    columns = np.array(accesses, np.int64).reshape(-1, 3)
+    return (
+        shape, variants, columns[:, 0].astype(np.int32), columns[:, 1].astype(np.int32), columns[:, 2] * 16,
+        offsets, masks,
+    )  # fmt: skip
+
+
+@given(batches())
+@settings(max_examples=300, deadline=None)
+def test_accesses_agree_with_the_plain_rules(batch: tuple) -> None:
+    shape, variants, variant, pattern, base, offsets, masks = batch
+    found = lower_accesses(shape, variants, variant, pattern, base, offsets, masks)
+    rule = next(name for name, number in RULES.items() if number == shape.rule)
+    for i, v in enumerate(variant):
+        span = slice(found.start[i], found.start[i + 1])
+        moved = list(zip((found.address[span] // shape.line).tolist(), found.sectors[span].tolist(), strict=True))
+        if v < 0:
+            assert (moved, found.cycles[i], found.atomic[i]) == ([], 1, 1)
+            continue
+        size, space = int(variants.size[v]), variants.space[v]
+        lanes = [
+            (lane, int(base[i] + offsets[pattern[i], lane])) for lane in range(32) if masks[pattern[i]] >> lane & 1
+        ]
+        same = [address for _, address in lanes]
+        most = max((same.count(address) for address in same), default=1)
+        assert found.atomic[i] == (most if variants.atomic[v] else 1)
+        if space == SHARED:
+            assert moved == []
+            assert found.cycles[i] == max(1, reference_passes(shape.banks, lanes, size, bool(variants.atomic[v])))
+            continue
+        whole = rule == "line" and bool(variants.load[v]) and (shape.l1_global or space == LOCAL)
+        assert moved == reference_transactions(rule, lanes, size, shape.line, shape.sector, whole)
+        requests = {lane * max(4, size) // 128 for lane, _ in lanes} if rule in ("line", "sector") else {0}
+        assert found.cycles[i] == max(1, len(requests), ceil(len(moved) / shape.per_cycle))

@@ -27,6 +27,7 @@ LIMIT = 1 << 48  # counts, sizes and distances stay below, so that addresses sta
 MAX_REACH = 1 << 60  # B that the steps of one task may move its address
 MAX_BLOCK = 1024  # threads; every CUDA compute capability has this limit or a lower one
 MAX_REGISTERS = 255
+WIDTHS = (2, 4, 8, 16, WARP_SIZE)  # lanes in a row
 MAX_TRANSACTIONS = WARP_SIZE * 32  # every lane its own sector, 32 B lanes counted byte by byte
 
 NAME = re.compile(r"[^\s,#{}=\0]+")
@@ -205,11 +206,15 @@ class _Checker:
         if len(pattern.steps) > len(loops):
             message = f"steps for {len(pattern.steps)} loops, but {len(loops)} around the task"
             yield self.at(task, message, "one step for each loop, the innermost first", "step")
+        if pattern.width not in WIDTHS:
+            yield self.at(task, f"width {pattern.width} is out of range", "2, 4, 8, 16 or 32 lanes", "width")
+        if pattern.width == WARP_SIZE and pattern.row:
+            yield self.at(task, "a row of 32 lanes is the whole warp", "add for example: width 16", "row")
         reach = sum(
             abs(step) * (loop.count - 1) for step, loop in zip(pattern.steps, reversed(loops), strict=False)
         )
         distances = {"stride": pattern.lane, "offset": pattern.offset}
-        distances |= {"warp": pattern.warp or 0, "block": pattern.block or 0}
+        distances |= {"row": pattern.row} | {"warp": pattern.warp or 0, "block": pattern.block or 0}
         for word, value in distances.items():
             if abs(value) >= LIMIT:
                 yield self.at(task, f"{word} {value} is out of range", f"less than {LIMIT} B", word)

@@ -11,7 +11,19 @@ from numpy.typing import NDArray
 from ppt_gpu.errors import BudgetError
 from ppt_gpu.spec.gpu import MEMORY_SPACES
 from ppt_gpu.tasklist.check import check
-from ppt_gpu.tasklist.model import WARP_SIZE, Item, Loop, Stride, Task, TaskList, class_of, is_memory, length, walk
+from ppt_gpu.tasklist.model import (
+    WARP_SIZE,
+    Item,
+    Loop,
+    Stride,
+    Task,
+    TaskList,
+    class_of,
+    continued,
+    is_memory,
+    length,
+    walk,
+)
 
 #: Dynamic tasks of one warp that `flatten` expands to without being asked for more.
 MAX_ENTRIES = 1 << 26
@@ -191,7 +203,9 @@ def _patterns(tasks: tuple[Task, ...]) -> tuple[NDArray[np.int64], NDArray[np.ui
     mask = np.array([(1 << task.active) - 1 for task in tasks], np.uint32)
     for i, task in enumerate(tasks):
         if task.memory and isinstance(task.memory.pattern, Stride):
-            offset[i, : task.active] = np.arange(task.active) * task.memory.pattern.lane
+            pattern = task.memory.pattern
+            row, column = np.divmod(np.arange(task.active), pattern.width)
+            offset[i, : task.active] = column * pattern.lane + row * pattern.row
     return offset, mask
 
 
@@ -202,7 +216,7 @@ def _strides(tasklist: TaskList, tasks: tuple[Task, ...]) -> tuple[NDArray[np.in
         pattern = task.memory.pattern if task.memory else None
         if isinstance(pattern, Stride):
             shared = MEMORY_SPACES[_space(task)] == "shared"
-            own = 0 if shared else tasklist.block_size * pattern.lane
-            warp[i] = WARP_SIZE * pattern.lane if pattern.warp is None else pattern.warp
+            own = 0 if shared else continued(pattern, tasklist.block_size)
+            warp[i] = continued(pattern, WARP_SIZE) if pattern.warp is None else pattern.warp
             block[i] = own if pattern.block is None else pattern.block
     return warp, block

@@ -11,7 +11,7 @@ Semantics, binding for every consumer:
 * A `Stride` address, for lane l of warp w (in its block) of block b, in iteration i_k of the k-th enclosing loop
   counted from the innermost, is::
 
-      base + offset + l*lane + sum_k(steps[k] * i_k) + w*warp + b*block        (bytes)
+      base + offset + (l mod width)*lane + (l div width)*row + sum_k(steps[k] * i_k) + w*warp + b*block   (bytes)
 
 * Lanes 0 .. active-1 take part; the others are masked off.
 """
@@ -39,8 +39,10 @@ class Buffer:
 class Stride:
     """Synthetic addresses with a constant distance between lanes; caches and banks are simulated on them.
 
-    `warp` None means consecutive threads: 32*lane. `block` None likewise: block_size*lane, or 0 in shared memory,
-    which every block has for itself. `steps` go from the innermost enclosing loop outwards; missing ones are 0.
+    A warp of a two-dimensional block covers several rows: every `width` lanes a new one starts, `row` bytes further.
+    `warp` None means that the next warp continues: 32*lane, or 32/width*row. `block` None likewise: block_size*lane
+    or block_size/width*row, but 0 in shared memory, which every block has for itself.
+    `steps` go from the innermost enclosing loop outwards; missing ones are 0.
     Without `buffer` (global memory) the task has a region of its own, which no other task touches.
     """
 
@@ -50,6 +52,8 @@ class Stride:
     steps: tuple[int, ...] = ()  # B per iteration, innermost loop first
     warp: int | None = None  # B from one warp of a block to the next
     block: int | None = None  # B from one block to the next
+    width: int = WARP_SIZE  # lanes in a row: 32, or a power of two below
+    row: int = 0  # B from row to row; 0 when `width` is 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +136,13 @@ class TaskList:
     def warps(self) -> int:
         """Warps per block."""
         return -(-self.block_size // WARP_SIZE)
+
+
+def continued(pattern: Stride, threads: int) -> int:
+    """How far `threads` consecutive threads reach, B: where the next ones start when they continue."""
+    if pattern.width == WARP_SIZE:
+        return threads * pattern.lane
+    return threads // pattern.width * pattern.row
 
 
 def class_of(op: str) -> str:

@@ -103,6 +103,8 @@ def _task(task: Task) -> str:
 
 def _stride(pattern: Stride) -> list[str]:
     words = ["stride", str(pattern.lane)]
+    if pattern.width != WARP_SIZE:
+        words += ["width", str(pattern.width), "row", str(pattern.row)]
     if pattern.buffer:
         words += ["buffer", pattern.buffer]
     if pattern.offset:

@@ -15,11 +15,11 @@ _INTEGER = re.compile(r"\d{1,18}", re.ASCII)
 _SIGNED = re.compile(r"[-+]?\d{1,18}", re.ASCII)
 _REAL = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d{1,3})?", re.ASCII)
 
-STRIDE_KEYS = ("stride", "buffer", "offset", "step", "warp", "block")
+STRIDE_KEYS = ("stride", "width", "row", "buffer", "offset", "step", "warp", "block")
 TRANSACTION_KEYS = ("transactions", "l1", "l2", "reuse")
 TASK_KEYS = ("after", "active", "bytes", *STRIDE_KEYS, *TRANSACTION_KEYS)
 _LISTS = ("after", "step")
-_SIGNED_KEYS = ("stride", "offset", "step", "warp", "block")
+_SIGNED_KEYS = ("stride", "row", "offset", "step", "warp", "block")
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,5 +179,7 @@ def _memory(line: Line, values: dict[str, Any]) -> MemoryShape | None:
         steps=values.get("step", ()),
         warp=values.get("warp"),
         block=values.get("block"),
+        width=values.get("width", WARP_SIZE),
+        row=values.get("row", 0),
     )
     return MemoryShape(values["bytes"], pattern)

@@ -1,0 +1,243 @@
+"""PTX to a task list, from a functional run: the most common path of the trace, its loops found again.
+
+One task an instruction (or one for each machine operation, with `isa`). What the format cannot say exactly stands in
+the header comments of the list: irregular addresses, unrecorded ones, steps that vary from block to block.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppt_gpu.errors import BudgetError, PptError
+from ppt_gpu.exec.layout import layout
+from ppt_gpu.exec.trace import Trace
+from ppt_gpu.exec.translate_loops import find_loops
+from ppt_gpu.exec.translate_memory import Accesses, Shape, Warps, shape_of, space_of, without_address
+from ppt_gpu.exec.translate_tasks import Block, Dependencies, Place, Tree, loop_counts, number_places, stream
+from ppt_gpu.exec.workload import Launch
+from ppt_gpu.ptx.instructions import access_bytes, is_barrier, is_traced, operation
+from ppt_gpu.ptx.liveness import estimate_registers
+from ppt_gpu.ptx.module import Instruction, Kernel, Module
+from ppt_gpu.spec.gpu import Isa
+from ppt_gpu.tasklist.expand import machine_operations
+from ppt_gpu.tasklist.model import WARP_SIZE, Buffer, Item, Loop, Task, TaskList, class_of, is_memory
+
+MAX_TASKS = 1 << 20  # static tasks; a path without regularity cannot be folded
+_TEXT = 90  # characters of PTX in a comment
+_OFF = "int32.off"  # a memory instruction that no lane of the warp executes: an issue slot, nothing more
+
+
+def translate(
+    kernel: Kernel,
+    module: Module,
+    trace: Trace,
+    launch: Launch,
+    *,
+    warp: int | None = None,
+    isa: Isa | None = None,
+    max_tasks: int = MAX_TASKS,
+) -> TaskList:
+    """The task list of one warp of `trace`, which stands for all of them.
+
+    warp: its position in the trace; by default the first of those that ran the most common path. isa: expand each
+    instruction to the machine operations of a GPU. Addresses are followed from warp to warp and from block to
+    block over all warps of the trace with the same path, so a trace of several blocks is better than one of one.
+
+    Raises PptError for a warp that the trace does not hold, BudgetError above `max_tasks` tasks.
+    """
+    chosen = _representative(trace, warp)
+    path = trace.path_pc[trace.path_start[trace.warp_path[chosen]] : trace.path_start[trace.warp_path[chosen] + 1]]
+    if len(path) == 0 or int(path.max()) >= len(kernel.instructions):
+        raise PptError(f"the trace of '{kernel.name}' is not one of this kernel", path=module.path)
+    nodes = find_loops(path)
+    spaces = _Spaces(kernel, trace, path, chosen)
+    tree, places = number_places(nodes, lambda pc: spaces.operations(pc, isa))
+    total = sum(len(place.ops) for place in places)
+    if total > max_tasks:
+        message = f"'{kernel.name}' becomes {total:,} tasks; the budget is {max_tasks:,}"
+        raise BudgetError(message, path=module.path, hint="its path is irregular: use the trace, or raise max_tasks")
+    writer = _Writer(kernel, module, trace, launch, tree, places, chosen)
+    body = writer.items(tree)
+    return TaskList(
+        name=kernel.name,
+        registers=launch.registers or estimate_registers(kernel),
+        shared=layout(module, kernel, launch.dynamic_shared).shared_bytes,
+        block_size=launch.threads_per_block,
+        body=body,
+        grid=launch.blocks,
+        buffers=tuple(Buffer(writer.buffers[r.name], r.bytes, r.copied) for r in trace.ranges if r.bytes),
+        comments=(_origin(kernel, module, trace, chosen), *_grid_doubt(trace, launch), *writer.doubts),
+    )
+
+
+def _representative(trace: Trace, warp: int | None) -> int:
+    if warp is None:
+        return int(np.flatnonzero(trace.warp_path == np.bincount(trace.warp_path).argmax())[0])
+    if not 0 <= warp < trace.warps:
+        raise PptError(f"the trace has no warp {warp}", hint=f"0 to {trace.warps - 1}")
+    return warp
+
+
+def _origin(kernel: Kernel, module: Module, trace: Trace, chosen: int) -> str:
+    same = int((trace.warp_path == trace.warp_path[chosen]).sum())
+    return (
+        f"Translated from {kernel.name} in {Path(module.path).name}: "
+        f"{same} of the {trace.warps} warps that ran ({len(trace.blocks)} blocks) took this path."
+    )
+
+
+def _grid_doubt(trace: Trace, launch: Launch) -> list[str]:
+    found = []
+    if sum(extent > 1 for extent in launch.grid) > 1:
+        grid = " x ".join(map(str, launch.grid))
+        found.append(f"The grid is {grid}, but steps from block to block follow the linear block number.")
+    if len(trace.blocks) == 1 and launch.blocks > 1:
+        found.append("One block ran: its addresses are taken to continue in the next block.")
+    return found
+
+
+def _names(names: Sequence[str]) -> dict[str, str]:
+    """Buffer names that the text format can hold, all different."""
+    found: dict[str, str] = {}
+    for name in names:
+        plain = unique = re.sub(r"[^\w.$]", "_", name) or "_"
+        while unique in found.values():
+            unique = f"{plain}.{len(found)}"
+        found[name] = unique
+    return found
+
+
+class _Spaces:
+    """The operations of each instruction, with spaces that task lists know."""
+
+    def __init__(self, kernel: Kernel, trace: Trace, path: NDArray[np.int32], chosen: int) -> None:
+        self.instructions = kernel.instructions
+        traced = np.array([is_traced(instruction) for instruction in kernel.instructions], np.bool_)
+        accesses = slice(int(trace.access_start[chosen]), int(trace.access_start[chosen + 1]))
+        pcs = path[traced[path]]
+        self.space = {int(pc): space_of(trace.access_space[accesses][pcs == pc]) for pc in np.unique(pcs)}
+        masks = trace.pattern_mask[trace.access_pattern[accesses]]
+        self.off = {int(pc) for pc in np.unique(pcs) if not masks[pcs == pc].any()}
+
+    def operations(self, pc: int, isa: Isa | None) -> tuple[str, ...]:
+        instruction = self.instructions[pc]
+        if pc in self.off:
+            return (_OFF,)
+        names = machine_operations(instruction, isa) if isa else (operation(instruction),)
+        if operation(instruction) == "barrier" and not is_barrier(instruction):
+            return tuple("branch.sync" if name == "barrier" else name for name in names)  # of the warp alone
+        return tuple(self._placed(name, pc) for name in names)
+
+    def _placed(self, name: str, pc: int) -> str:
+        """Parameters are constants, textures lie in global memory, generic accesses go where the trace says."""
+        access, _, rest = name.partition(".")
+        space, _, variant = rest.partition(".")
+        if access not in ("load", "store", "atomic"):
+            return name
+        if space == "param" and access != "load":
+            return "int32.mov"  # an argument of a call: moves in registers
+        place = {"param": "constant", "texture": "global", "generic": self.space.get(pc, "global")}.get(space)
+        place = place or (self.space.get(pc, space) if space in ("global", "shared") else space)
+        return ".".join((access, place, variant)) if variant else f"{access}.{place}"
+
+
+class _Writer:
+    """Makes the tasks of one list."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        module: Module,
+        trace: Trace,
+        launch: Launch,
+        tree: Tree,
+        places: Sequence[Place],
+        chosen: int,
+    ) -> None:
+        self.kernel = kernel
+        self.module = module
+        self.trace = trace
+        self.places = places
+        self.deps = Dependencies(kernel.instructions).follow(tree)
+        self.counts = loop_counts(tree)
+        self.buffers = _names([r.name for r in trace.ranges])
+        self.doubts: list[str] = []
+        self._match(stream(tree), chosen, launch.threads_per_block)
+
+    def _match(self, executed: NDArray[np.int32], chosen: int, threads: int) -> None:
+        """Which accesses of the warp belong to which place, and which warps can be compared with it."""
+        trace = self.trace
+        traced = np.array([is_traced(self.kernel.instructions[place.pc]) for place in self.places], np.bool_)
+        place = executed[traced[executed]]
+        self.start = int(trace.access_start[chosen])
+        order = np.argsort(place, kind="stable")
+        cuts = np.searchsorted(place[order], np.arange(len(self.places) + 1))
+        self.accesses = {i: order[cuts[i] : cuts[i + 1]] for i in np.flatnonzero(traced).tolist()}
+        same = np.flatnonzero(trace.warp_path == trace.warp_path[chosen])
+        per_block = int(np.bincount(trace.warp_block).max())
+        first = np.concatenate([[0], np.flatnonzero(np.diff(trace.warp_block)) + 1])
+        self.first_access = trace.access_start[same]
+        self.warps = Warps(
+            warp=same - first[np.searchsorted(first, same, side="right") - 1],
+            block=trace.blocks[trace.warp_block[same]],
+            chosen=int(np.searchsorted(same, chosen)),
+            per_block=per_block,
+            threads=threads,
+        )
+
+    def items(self, tree: Tree) -> tuple[Item, ...]:
+        found: list[Item] = []
+        for node in tree:
+            if isinstance(node, Block):
+                found.append(Loop(node.count, self.items(node.body)))
+            else:
+                found += [self.task(node, task, op) for task, op in enumerate(node.ops, node.first)]
+        return tuple(item for item in found if not isinstance(item, Loop) or item.body)
+
+    def task(self, place: Place, task: int, op: str) -> Task:
+        instruction = self.kernel.instructions[place.pc]
+        deps = tuple(other + 1 for other in sorted(self.deps.get(task, ())))
+        comment = self._text(instruction) if task == place.first else ""
+        if not is_memory(op):
+            return Task(task + 1, op, deps, None, self._active(place.pc), comment)
+        shape = self._shape(place, instruction, op)
+        if shape.doubt:
+            self.doubts.append(f"Task {task + 1}: {shape.doubt}.")
+        return Task(task + 1, op, deps, shape.memory, shape.active, comment)
+
+    def _shape(self, place: Place, instruction: Instruction, op: str) -> Shape:
+        size = access_bytes(instruction)
+        mine = self.accesses.get(place.index)
+        if mine is None or class_of(op).endswith(".constant"):
+            return without_address(op, size)
+        trace, at = self.trace, self.start + mine
+        first = self.first_access + mine[0]
+        found = Accesses(
+            space=class_of(op).split(".")[1],
+            bytes=size,
+            base=trace.access_base[at].astype(np.int64),
+            pattern=trace.access_pattern[at],
+            counts=self.counts[place.index],
+            first_base=trace.access_base[first].astype(np.int64),
+            first_pattern=trace.access_pattern[first],
+        )
+        if not (trace.pattern_mask[found.pattern] != 0).any():
+            return without_address(op, size)
+        return shape_of(found, trace, self.warps, self.buffers)
+
+    def _active(self, pc: int) -> int:
+        """Lanes that execute the instruction, on average over all warps."""
+        executed = int(self.trace.pc_executed[pc])
+        mean = round(int(self.trace.pc_threads[pc]) / executed) if executed else WARP_SIZE
+        return min(max(mean, 1), WARP_SIZE)
+
+    def _text(self, instruction: Instruction) -> str:
+        lines = self.module.lines
+        text = lines[instruction.line - 1] if 0 < instruction.line <= len(lines) else instruction.opcode
+        text = " ".join(text.partition("//")[0].replace("\0", " ").split())
+        return text if len(text) <= _TEXT else text[: _TEXT - 3].rstrip() + "..."

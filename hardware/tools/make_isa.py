@@ -14,8 +14,11 @@ import sys
 from itertools import groupby
 from pathlib import Path
 
+from rows import Row, Stalls
 from sass_map import operation
-from timings import Row, Stalls, before_volta, gtx480, qv100, volta
+from timings_older import before_volta
+from timings_simulator import gtx480, qv100
+from timings_volta import volta
 
 from ppt_gpu.ptx.operations import operation_of
 from ppt_gpu.ptx.table import TABLE

@@ -1,0 +1,133 @@
+"""Operation timings of sm_70 and later."""
+
+from __future__ import annotations
+
+from rows import SHARES, Row, Stalls, memory_rows, twins
+
+
+def volta(arch: str, stalls: Stalls) -> list[Row]:
+    """sm_70 and later: FMA pipe (fp32), ALU pipe (int32), XU (sfu); IMAD runs on the FMA pipe.
+
+    From sm_86 the FMA pipe has 32 lanes a scheduler of which IMAD uses 16, here a pipe of its own, "imad".
+    """
+    wide = arch in ("sm_86", "sm_89", "sm_90", "sm_100")
+    imad = "imad" if wide else "fp32"
+
+    def ptxas(name: str, pipe: str, sass: str, ii: int | None = None, default: int = 4) -> Row:
+        found = stalls.fixed(arch, sass)
+        text = f"assumed {default}: {sass} not in the {arch} sample (PTXAS)"
+        latency, source = found or (default, text)
+        return Row(name, pipe, latency, ii, source)
+
+    def guard(name: str, sass: str, pipe: str = "int32") -> Row:
+        found = stalls.predicate(arch, sass) or (
+            13,
+            f"ptxas ISETP to guard 13 on sm_80 and later, copied to {sass} {arch}",
+        )
+        return Row(name, pipe, found[0], None, found[1])
+
+    xu = "measured on RTX 4070 Ti (ADA4070: MUFU.EX2 17.6, RCP64H 17.5, BREV 17.5), B300 18 (B300CAT)"
+
+    def select(name: str, sass: str) -> Row:
+        latency = stalls.column(arch, sass, "pred_to_alu_src") or 4
+        return Row(name, "int32", latency, None, f"ptxas stall count {sass} to a select {arch} (PTXAS)")
+
+    other = "" if arch == "sm_89" else ", copied"
+    xu += other
+    shfl = "measured 25 on RTX 4070 Ti (ADA4070), 24 on B300 (B300CAT)" + (
+        "" if arch in ("sm_89", "sm_100") else ", copied"
+    )
+    rows = [
+        ptxas("fp32", "fp32", "FFMA"), ptxas("fp32.add", "fp32", "FADD"), ptxas("fp32.mul", "fp32", "FMUL"),
+        ptxas("fp32.fma", "fp32", "FFMA"), ptxas("fp32.minmax", "int32", "FMNMX"), guard("fp32.setp", "FSETP"),
+        ptxas("fp32.selp", "int32", "FSEL"), ptxas("fp32.misc", "int32", "FSEL"),
+        Row("fp32.cvt", "sfu", 19, None, "measured with POPC and FLO on RTX 4070 Ti (ADA4070: 19), copied"),
+        Row("fp32.cvtfast", "int32", 4, None, "I2FP on the ALU, 64/clk/SM (B300CAT); latency of the ALU (PTXAS)"),
+        ptxas("fp16", "fp32", "HFMA2"), ptxas("fp16.add", "fp32", "HADD2"), ptxas("fp16.mul", "fp32", "HMUL2"),
+        ptxas("fp16.fma", "fp32", "HFMA2"), ptxas("fp16.minmax", "int32", "HMNMX2"), guard("fp16.setp", "HSETP2"),
+        Row("fp16.cvt", "int32", 5, None, "measured f32<->f16 round trip 10.5 on RTX 4070 Ti (ADA4070), copied"),
+        ptxas("int32", "int32", "IADD3"), ptxas("int32.add", "int32", "IADD3"),
+        ptxas("int32.mul", imad, "IMAD"), ptxas("int32.mad", imad, "IMAD"),
+        ptxas("int32.mulwide", imad, "IMAD.WIDE", 4), ptxas("int32.madwide", imad, "IMAD.WIDE", 4),
+        ptxas("int32.mulhi", imad, "IMAD.HI", 4, 6), ptxas("int32.madhi", imad, "IMAD.HI", 4, 6),
+        ptxas("int32.logic", "int32", "LOP3"), ptxas("int32.shift", "int32", "SHF"), guard("int32.setp", "ISETP"),
+        select("int32.setp.alu", "ISETP"), select("fp32.setp.alu", "FSETP"),
+        ptxas("int32.selp", "int32", "SEL"), ptxas("int32.mov", "int32", "MOV"), ptxas("int32.misc", "int32", "PRMT"),
+        ptxas("int32.minmax", "int32", "VIMNMX" if arch in ("sm_90", "sm_100") else "IMNMX"),
+        ptxas("int32.cvt", "int32", "PRMT"),
+        Row("int32.popc", "sfu", 19, None, "measured on RTX 4070 Ti (ADA4070: 19)" + other),
+        Row("int32.div", imad, 80, 40, "assumed: only where [expand] has no entry; about 20 instructions"),
+        Row("sfu", "sfu", 18, None, xu),
+        Row("branch", "branch", 6, None, "ptxas stall count BREAK " + arch + " (PTXAS), copied to BRA"),
+        Row("branch.sync", "branch", 1, None, "assumed: a convergence hint takes an issue slot only"),
+        Row("branch.ret", "branch", 1, None, "assumed: nothing depends on it"),
+        Row("barrier", "lsu", 24, None, "measured __syncthreads 22 + 2 warps on B300 (B300CAT), one warp, copied"),
+        Row("fence", "lsu", 205, None, "measured membar.gl on RTX 4070 Ti (ADA4070), copied"),
+        Row("fence.prefetch", "lsu", 1, None, "assumed: nothing depends on it"),
+        Row("fence.async", "lsu", 1, None, "assumed: waits are those of the loads"),
+        Row("shuffle", "lsu", 24, None, shfl), Row("shuffle.vote", "int32", 4, None, "ptxas stall count VOTE (PTXAS)"),
+        Row("shuffle.match", "lsu", 375, None, "measured MATCH.ANY on B300 (B300CAT), copied"),
+        Row("shuffle.redux", "lsu", 60, None, "measured REDUX.SUM on RTX 4070 Ti (ADA4070), copied"),
+    ]  # fmt: skip
+    return rows + _fp64(arch) + _tensor(arch) + memory_rows() + twins(rows, SHARES)
+
+
+def _fp64(arch: str) -> list[Row]:
+    found = {
+        "sm_70": (8, "measured on TITAN V (ISALAT)"),
+        "sm_75": (48, "measured on a Turing workstation card (TURING57: 48.2)"),
+        "sm_80": (10, "ptxas stall count DFMA sm_80 (PTXAS)"),
+        "sm_86": (54, "measured on RTX 4090 (TUNER4090: 54.0), copied"),
+        "sm_89": (54, "measured on RTX 4090 (TUNER4090: 54.0)"),
+        "sm_90": (8, "ptxas stall count DFMA sm_90 (PTXAS)"),
+        "sm_100": (8, "ptxas stall count DFMA sm_100 (PTXAS)"),
+    }[arch]
+    latency, source = found
+    rows = [Row("fp64", "fp64", latency, None, source)]
+    guard = f"assumed: {latency} + 9, as ISETP to guard exceeds an ALU result by 9"
+    rows.append(Row("fp64.setp", "fp64", latency + 9, None, guard))
+    rows.append(Row("fp64.selp", "int32", 8, None, "derived: two FSEL"))
+    rows.append(Row("fp64.cvt", "sfu", 19, None, "assumed as fp32.cvt"))
+    return rows
+
+
+#: FMA a cycle and scheduler of an fp16 mma with 32-bit accumulation, and its latency, by capability
+_TENSOR = {
+    "sm_70": (128, 8, "HMMA.884 step to step 8 (PTXAS sm_70); 512 FMA/clk/SM (JIAJE)"),
+    "sm_75": (128, 14, "assumed; 512 FMA/clk/SM (JIAJE)"),
+    "sm_80": (256, 24, "HMMA.16816 to store 23 (PTXAS sm_80); 1024 FMA/clk/SM (XLA)"),
+    "sm_86": (
+        64,
+        32,
+        "HMMA.16816.F32 measured 32 on RTX 4090 (TUNER4090), copied; 256 FMA/clk/SM with f32 accumulation",
+    ),
+    "sm_89": (64, 32, "HMMA.16816.F32 measured 32, 256 FMA/clk/SM on RTX 4090 (TUNER4090)"),
+    "sm_90": (512, 24, "HMMA.16816 24 (PTXAS sm_90); 2048 FMA/clk/SM (JIAJE)"),
+    "sm_100": (256, 20, "HMMA.16816 20 (PTXAS), 1003 FMA/clk/SM measured for mma.sync on B300 (B300CAT)"),
+}
+
+
+def _tensor(arch: str) -> list[Row]:
+    rate, latency, source = _TENSOR[arch]
+
+    def cycles(m: int, n: int, k: int, factor: float = 1) -> int:
+        return max(1, round(m * n * k / rate / factor))
+
+    if arch == "sm_70":  # m8n8k4 is four steps of one eighth of 16x16x4; a step occupies the tensor cores 2 cycles
+        rows = [Row("tensor.hmma884", "tensor", 8, 2, source), Row("tensor.hmma884f16", "tensor", 8, 4, source)]
+        mma = 8
+    else:
+        single = 1 if arch not in ("sm_86", "sm_89") else 2  # GeForce: f16 accumulation is twice as fast (TUNER4090)
+        rows = [
+            Row("tensor.hmma16816", "tensor", latency, cycles(16, 8, 16), source),
+            Row("tensor.hmma16816f16", "tensor", latency // single, cycles(16, 8, 16, single), source),
+            Row("tensor.hmma1688", "tensor", max(latency * 2 // 3, 14), cycles(16, 8, 8), source),
+            Row("tensor.hmma1688f16", "tensor", max(latency * 2 // 3 // single, 12), cycles(16, 8, 8, single), source),
+            Row("tensor.imma16832", "tensor", latency, cycles(16, 8, 32, 2), source + "; int8 twice the rate, assumed"),
+            Row("tensor.imma8816", "tensor", max(latency // 2, 12), cycles(8, 8, 16, 2), source + "; int8, assumed"),
+            Row("tensor.dmma884", "tensor", 24, 16 if arch == "sm_80" else 8, "assumed: 32 FMA/clk/SM fp64 doubled"),
+        ]
+        mma = cycles(16, 8, 16)
+    first = Row("tensor", "tensor", latency, mma, source + "; taken for 16x8x16")
+    return [first, *rows, Row("tensor.ldmatrix", "lsu", 33, None, "assumed: a shared load"),
+            Row("tensor.stmatrix", "lsu", 33, None, "assumed: a shared store")]  # fmt: skip

@@ -1,0 +1,106 @@
+"""A TOML file in memory: its data, where each part is written, and how documents are laid over one another."""
+
+from __future__ import annotations
+
+import copy
+import re
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path as FilePath
+from typing import Any
+
+from ppt_gpu.errors import PptError
+from ppt_gpu.spec.toml_scan import Path, Place, Scanner, scan
+
+
+@dataclass
+class Document:
+    """The data of a TOML file and where each part of it is written."""
+
+    file: str
+    data: dict[str, Any]
+    places: dict[Path, Place]
+
+    def place(self, path: Path) -> Place:
+        """Where `path` is written, or else the nearest table around it."""
+        while path and path not in self.places:
+            path = path[:-1]
+        return self.places.get(path, Place(self.file, 1))
+
+    def merged(self, top: Document) -> Document:
+        """This document with `top` laid over it: tables merge key by key, everything else is replaced."""
+        data, places = copy.deepcopy(self.data), dict(self.places)
+        _merge(data, top.data, (), places)
+        # a command-line override (no file) leaves the tables around its value where they are
+        places.update({path: place for path, place in top.places.items() if top.file or path not in places})
+        return Document(top.file or self.file, data, places)
+
+
+def _merge(low: dict[str, Any], top: dict[str, Any], path: Path, places: dict[Path, Place]) -> None:
+    for key, value in top.items():
+        here = (*path, key)
+        old = low.get(key)
+        # a table with the key "value" is one leaf: a new value must not keep the old value's source
+        if isinstance(old, dict) and isinstance(value, dict) and "value" not in old and "value" not in value:
+            _merge(old, value, here, places)
+            continue
+        low[key] = copy.deepcopy(value)
+        for gone in [each for each in places if each[: len(here)] == here]:
+            del places[gone]
+
+
+def read_toml(path: str | FilePath) -> Document:
+    """Read a TOML file. Raises PptError for a file that cannot be read and for syntax errors, with line and column."""
+    try:
+        raw = FilePath(path).read_bytes()
+    except OSError as error:
+        raise PptError(f"cannot read the file: {error.strerror}", path=path) from None
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise PptError("the file is not UTF-8 text", path=path, line=line) from None
+    return parse_toml(text, str(path))
+
+
+def parse_toml(text: str, file: str) -> Document:
+    """The document in `text`; `file` is used in messages. Raises PptError for a syntax error."""
+    text = text.replace("\r\n", "\n")
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        message, line, column = str(error), text.count("\n") + 1, None
+        at = re.search(r" \(at (?:line (\d+), column (\d+)|end of document)\)$", message)
+        if at:
+            message = message[: at.start()]
+            if at.group(1):
+                line, column = int(at.group(1)), int(at.group(2))
+        message = f"not valid TOML: {message[:1].lower()}{message[1:]}"
+        raise PptError(message, path=file, line=line, column=column) from None
+    return Document(file, data, scan(text, file))
+
+
+def parse_override(text: str, option: str = "--set") -> Document:
+    """A document of one value from "sm.count=30" or "dram.bandwidth=1 TB/s" (quotes around strings may be left out).
+
+    Errors in the value will name `option` and the text instead of a file and line. Raises PptError for a bad key.
+    """
+    label = f"{option} {text}"
+    name, equals, written = text.partition("=")
+    scanner = Scanner(name, label)
+    try:
+        path = scanner.key()
+    except ValueError:
+        path = ()
+    if not equals or not path or scanner.at != len(name) or not written.strip():
+        raise PptError("expected KEY=VALUE, such as sm.count=30 or dram.bandwidth=1 TB/s", path=label)
+    try:
+        value = tomllib.loads(f"v = {written.strip()}")["v"]
+    except tomllib.TOMLDecodeError:
+        value = written.strip()
+    places: dict[Path, Place] = {}
+    data: Any = value
+    for depth in range(len(path), 0, -1):
+        data = {path[depth - 1]: data}
+        places[path[:depth]] = Place(label, 0, 0, written.strip())
+    return Document("", data, places)

@@ -1,0 +1,171 @@
+"""Loads and stores of a warp, as helper functions: bounds and alignment checked, addresses recorded, then data moved.
+
+Four ways to move the data, fastest first: every lane at one address, lanes side by side, anywhere in one buffer, and
+lane by lane. A "site" caches for each static access the buffer that it hit last: start, number of valid start
+offsets, host address of the start, and the instruction's index for faults.
+
+Record of an access (8-byte words): a header (mask in bits 0-31, space in 32-39, RECORD_* in 40-47, log2 of the stride
+in 48-55), the address of the lowest active lane, and for RECORD_RAW the 32 addresses.
+"""
+
+from __future__ import annotations
+
+from ppt_gpu.exec.jit_context import Slot
+from ppt_gpu.exec.jit_library import Helper
+from ppt_gpu.exec.jit_text import vec
+
+RECORD_NONE, RECORD_SAME, RECORD_ROW, RECORD_RAW = range(4)
+RECORD_SHORT, RECORD_LONG = 16, 16 + 32 * 8  # B
+#: space -> index into ppt_gpu.spec.gpu.MEMORY_SPACES
+SPACE_INDEX = {"global": 0, "generic": 0, "shared": 1, "local": 2, "const": 3}
+SITE_WORDS = 4
+WIDE = ("global", "const", "generic")  # spaces with 64-bit addresses; the others are offsets of 32 bits
+
+
+def address_element(space: str) -> str:
+    return "i64" if space in WIDE else "i32"
+
+
+class Access(Helper):
+    """Common parts of the helpers of one space. `element` is the data type of a lane, `count` elements of a vector.
+
+    A lane's access covers element size x count bytes and is aligned to that. Loads of one element return it; vectors
+    go through `%data`, `count` rows of 32 elements.
+    """
+
+    def __init__(self, result: str, space: str, element: str, count: int, traced: bool, *more: str) -> None:
+        self.address = address_element(space)
+        parameters = ("ptr %w", "ptr %site", "i32 %mask", f"{vec(self.address)} %a", *more)
+        super().__init__(result, *parameters)
+        self.space, self.element, self.length = space, element, count
+        self.bytes = int(element[1:]) // 8
+        self.size = self.bytes * count
+        self.shift = self.size.bit_length() - 1
+        self.generic_traced = traced
+        self.traced = traced and space not in ("const", "param")
+
+    def start_all(self) -> None:
+        """First active lane and its address; a warp without active lanes is recorded and returns."""
+        self.label("entry")
+        self.flags = self.mask_flags("%mask")
+        self.branch(self.i32("icmp ne", "%mask", 0), "active", "nobody")
+        self.label("nobody")
+        self.record(RECORD_NONE, "0")
+        self.empty()
+        self.label("active")
+        self.first = self.first_lane("%mask")
+        self.a0 = self.extract(self.address, "%a", self.first)
+        self.inactive = self.i32("xor", "%mask", -1)
+
+    def wide(self, value: str) -> str:
+        """A scalar address as i64."""
+        return value if self.address == "i64" else self.widen(value)
+
+    def all_equal(self, left: str, right: str, predicate: str = "eq") -> str:
+        """i1: does the comparison hold in every active lane?"""
+        same = self.mask_bits(self.op(f"icmp {predicate} {vec(self.address)} {left}, {right}"))
+        return self.i32("icmp eq", self.i32("or", same, self.inactive), -1)
+
+    def record(self, kind: int, base: str, addresses: str = "", shift: int = -1) -> None:
+        """Append an access to the trace buffer; `addresses` is a <32 x i64> for RECORD_RAW."""
+        if not self.traced:
+            return
+        extra = SPACE_INDEX[self.space] << 32 | kind << 40 | (self.shift if shift < 0 else shift) << 48
+        header = self.i64("or", self.widen("%mask"), extra)
+        cursor = self.field("%w", Slot.RECORD, "ptr")
+        self.do(f"store i64 {header}, ptr {cursor}, align 8")
+        self.do(f"store i64 {base}, ptr {self.offset_pointer(cursor, 8)}, align 8")
+        if kind == RECORD_RAW:
+            at = self.offset_pointer(cursor, 16)
+            self.do(f"store {vec('i64')} {addresses}, ptr {at}, align 8")
+        size = RECORD_LONG if kind == RECORD_RAW else RECORD_SHORT
+        self.set_field("%w", Slot.RECORD, self.offset_pointer(cursor, size), "ptr")
+
+    def fault(self, code: str, lane: str, address: str) -> None:
+        pc = self.field("%site", 3)
+        self.helper(
+            ("fault",), "void", ("ptr", "%w"), ("i64", code), ("i64", pc), ("i32", lane), ("i64", address)
+        )
+
+    def raw_addresses(self) -> str:
+        return "%a" if self.address == "i64" else self.widen_lanes("%a")
+
+    def row_of(self, index: int) -> str:
+        return self.op(f"getelementptr {vec(self.element)}, ptr %data, i64 {index}")
+
+    def pointers(self, host: str, offsets: str) -> str:
+        """Host pointers of the lanes from a host address and <32 x address> offsets."""
+        wide = offsets if self.address == "i64" else self.widen_lanes(offsets)
+        total = self.v64("add", wide, self.splat("i64", host))
+        return self.op(f"inttoptr {vec('i64')} {total} to {vec('ptr')}")
+
+    def element_pointers(self, pointers: str, index: int) -> str:
+        if index == 0:
+            return pointers
+        return self.op(f"getelementptr i8, {vec('ptr')} {pointers}, i64 {index * self.bytes}")
+
+    def element_pointer(self, pointer: str, index: int) -> str:
+        return self.offset_pointer(pointer, index * self.bytes)
+
+    # data movement; overridden by stores ------------------------------------------------------------------------
+
+    def done(self, value: str) -> None:
+        self.do(f"ret {vec(self.element)} {value}" if self.length == 1 else "ret void")
+
+    def finish(self, rows: list[str]) -> None:
+        """Return the loaded rows."""
+        if self.length > 1:
+            for index, row in enumerate(rows):
+                self.do(f"store {vec(self.element)} {row}, ptr {self.row_of(index)}, align 8")
+        self.done(rows[0])
+
+    def empty(self) -> None:
+        """Nothing moved: zeros for loads."""
+        self.finish(["zeroinitializer"] * self.length)
+
+    def move_same(self, pointer: str) -> None:
+        rows = []
+        for index in range(self.length):
+            at = self.element_pointer(pointer, index)
+            rows.append(self.splat(self.element, self.op(f"load {self.element}, ptr {at}, align 1")))
+        self.finish(rows)
+
+    def move_row(self, pointer: str) -> None:
+        kind, s = vec(self.element), self.element
+        value = self.call(
+            kind, f"llvm.masked.load.v32{s}.p0",
+            ("ptr", pointer), ("i32", "1"), (vec("i1"), self.flags), (kind, "zeroinitializer"),
+        )  # fmt: skip
+        self.finish([value])
+
+    def move_scattered(self, pointers: str) -> None:
+        kind, s = vec(self.element), self.element
+        self.finish([
+            self.call(
+                kind, f"llvm.masked.gather.v32{s}.v32p0",
+                (vec("ptr"), self.element_pointers(pointers, index)), ("i32", "1"),
+                (vec("i1"), self.flags), (kind, "zeroinitializer"),
+            )
+            for index in range(self.length)
+        ])  # fmt: skip
+
+    def move_lane(self, pointer: str, lane: str) -> None:
+        """One lane: into its place of the rows at %lanes."""
+        for index in range(self.length):
+            value = self.op(f"load {self.element}, ptr {self.element_pointer(pointer, index)}, align 1")
+            at = self.op(f"getelementptr {self.element}, ptr %lanes, i64 {self.lane_offset(lane, index)}")
+            self.do(f"store {self.element} {value}, ptr {at}, align 1")
+
+    def lane_offset(self, lane: str, index: int) -> str:
+        return self.i64("add", self.widen(lane), 32 * index)
+
+    def before_lanes(self) -> None:
+        self.do(f"%lanes = alloca [{self.length} x {vec(self.element)}], align 64")
+        self.do(f"store [{self.length} x {vec(self.element)}] zeroinitializer, ptr %lanes, align 64")
+
+    def after_lanes(self) -> None:
+        rows = []
+        for index in range(self.length):
+            at = self.op(f"getelementptr {vec(self.element)}, ptr %lanes, i64 {index}")
+            rows.append(self.op(f"load {vec(self.element)}, ptr {at}, align 64"))
+        self.finish(rows)

@@ -1,0 +1,193 @@
+"""A kernel as machine code: one function that runs a warp until it ends, waits, or must give way.
+
+`i32 warp(ptr row)` reads and writes the warp's row (jit_context) and returns an Exit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ppt_gpu.exec import (  # noqa: F401  (each registers its emitters)
+    jit_bits,
+    jit_convert,
+    jit_float,
+    jit_float_divide,
+    jit_integer,
+    jit_memory,
+    jit_move,
+    jit_special,
+    jit_warp,
+)
+from ppt_gpu.exec.jit_access import RECORD_LONG
+from ppt_gpu.exec.jit_context import Fault, Slot
+from ppt_gpu.exec.jit_control import Control, write_dispatch
+from ppt_gpu.exec.jit_emit import EMITTERS, Emitter, Unsupported, emits
+from ppt_gpu.exec.jit_flow import Flow, flow_of, is_block_barrier
+from ppt_gpu.exec.jit_library import Compiler
+from ppt_gpu.exec.jit_text import BITS, ELEMENT
+from ppt_gpu.ptx.instructions import is_branch, is_traced
+from ppt_gpu.ptx.module import Instruction, Kernel, Reg
+
+PATH_RECORD = 8  # B: segment and mask
+FRAME_ALIGN = 64  # B
+
+
+@dataclass
+class Engine:
+    """Compiled code of one kernel and what the runtime must know about it."""
+
+    address: int  # of the function
+    kernel: Kernel
+    flow: Flow
+    traced: bool
+    frame_bytes: int  # a warp's registers
+    entry_offsets: tuple[tuple[int, int], ...]  # (offset, bytes) of registers that may be read before written
+    sites: tuple[int, ...]  # instruction of each range cache
+    guarded: tuple[int, ...]  # instruction of each guard counter
+    symbols: tuple[str, ...]  # names whose addresses the code reads
+    unsupported: dict[int, str]  # instruction -> why it is not executed
+    ir: str = field(repr=False, default="")
+
+
+def compile_kernel(kernel: Kernel, traced: bool, compiler: Compiler | None = None) -> Engine:
+    """Compile `kernel`; with `traced`, code that records its path and addresses.
+
+    Instructions that are not executed yet become faults when a thread reaches them.
+    """
+    flow = flow_of(kernel)
+    frame, size = _frame(kernel, flow)
+    symbols: dict[str, int] = {}
+    e = Emitter(kernel, frame, symbols, traced)
+    unsupported = _write_function(e, flow)
+    text = "\n".join(
+        [*dict.fromkeys(e.declarations.values()), "define i32 @warp(ptr %w) {", *e.lines, "}"]
+    )
+    address = (compiler or Compiler(level=0)).add(text, "warp")
+    entry = tuple((frame[r], _slot_bytes(kernel, r)) for r in frame if flow.entry >> r & 1)
+    return Engine(
+        address, kernel, flow, traced, size, entry, tuple(e.sites), tuple(e.guarded), tuple(symbols), unsupported,
+        text,
+    )  # fmt: skip
+
+
+def _slot_bytes(kernel: Kernel, register: int) -> int:
+    bits = BITS[ELEMENT[kernel.registers[register].type]]
+    return 4 if bits == 1 else 32 * bits // 8
+
+
+def _frame(kernel: Kernel, flow: Flow) -> tuple[dict[int, int], int]:
+    """Offsets of the registers that live across segments, and the size of the frame."""
+    offsets: dict[int, int] = {}
+    cursor = 0
+    for register, r in enumerate(kernel.registers):
+        if flow.crossing >> register & 1 and r.type in ELEMENT:
+            offsets[register] = cursor
+            cursor += -(-_slot_bytes(kernel, register) // FRAME_ALIGN) * FRAME_ALIGN
+    return offsets, max(cursor, FRAME_ALIGN)
+
+
+def _write_function(e: Emitter, flow: Flow) -> dict[int, str]:
+    control = Control(e, flow)
+    unsupported: dict[int, str] = {}
+    e.label("entry")
+    e.do("%scratch = alloca [8 x <32 x i64>], align 64")
+    e.do(f"%frame = load ptr, ptr {e.op(f'getelementptr i64, ptr %w, i64 {int(Slot.FRAME)}')}, align 8")
+    e.do(f"%resume = load i32, ptr {e.op(f'getelementptr i64, ptr %w, i64 {int(Slot.RESUME)}')}, align 8")
+    e.jump("dispatch")
+    points = list(range(flow.segments))
+    for segment in range(flow.segments - 1):
+        if _write_segment(e, control, flow, segment, unsupported):
+            points.append(flow.segments + segment)
+    e.label(f"s{control.end}")
+    control.leave(e.field("%w", Slot.MASK, "i32"))
+    e.jump("pop")
+    write_dispatch(e, points)
+    return unsupported
+
+
+def _write_segment(e: Emitter, control: Control, flow: Flow, segment: int, unsupported: dict[int, str]) -> bool:
+    """One segment and its end. Returns whether a warp can resume after it (a barrier)."""
+    code = e.kernel.instructions[flow.start[segment] : flow.start[segment + 1]]
+    last = code[-1]
+    e.begin_segment(str(segment))
+    _prologue(e, segment, code)
+    for position, instruction in enumerate(code):
+        e.begin_instruction(instruction, position)
+        if not (instruction is last and _ends_segment(instruction)):
+            _instruction(e, instruction, unsupported)
+    e.end_segment(flow.live_out[segment])
+    if e.touched_memory:
+        control.check_fault()
+    if is_branch(last):
+        (control.indexed if last.base == "brx" else control.branch)(segment, last)
+    elif last.base in ("ret", "exit"):
+        control.exit(segment)
+    elif is_block_barrier(last):
+        control.barrier(segment, last)
+        control.after_barrier(segment, last)
+        return True
+    else:
+        control.edge(segment + 1)
+    return False
+
+
+def _ends_segment(instruction: Instruction) -> bool:
+    return is_branch(instruction) or instruction.base in ("ret", "exit") or is_block_barrier(instruction)
+
+
+def _prologue(e: Emitter, segment: int, code: tuple[Instruction, ...]) -> None:
+    """Give way when out of fuel or trace buffer; else count the segment and record it."""
+    e.label(f"s{segment}")
+    e.set_field("%w", Slot.RESUME, str(segment))
+    fuel = e.field("%w", Slot.FUEL)
+    stop = e.i64("icmp slt", fuel, 0)
+    path = ""
+    if e.traced:
+        path = e.field("%w", Slot.PATH)
+        stop = e.op(f"or i1 {stop}, {e.i64('icmp uge', path, e.field('%w', Slot.PATH_END))}")
+        room = RECORD_LONG * sum(is_traced(i) for i in code)
+        if room:
+            end = e.i64("add", e.field("%w", Slot.RECORD), room)
+            full = e.i64("icmp ugt", end, e.field("%w", Slot.RECORD_END))
+            stop = e.op(f"or i1 {stop}, {full}")
+    e.branch(stop, "pause", f"b{segment}")
+    e.label(f"b{segment}")
+    e.do(f"%m{segment} = load i32, ptr {e.op(f'getelementptr i64, ptr %w, i64 {int(Slot.MASK)}')}, align 8")
+    e.set_field("%w", Slot.FUEL, e.i64("sub", fuel, len(code)))
+    count = e.field("%w", Slot.COUNT)
+    e.do(f"%count{segment} = add i64 {count}, 0")
+    e.set_field("%w", Slot.COUNT, e.i64("add", count, len(code)))
+    if e.traced:
+        at = e.as_pointer(path)
+        e.do(f"store i32 {segment}, ptr {at}, align 8")
+        e.do(f"store i32 %m{segment}, ptr {e.offset_pointer(at, 4)}, align 4")
+        e.set_field("%w", Slot.PATH, e.i64("add", path, PATH_RECORD))
+
+
+def _instruction(e: Emitter, instruction: Instruction, unsupported: dict[int, str]) -> None:
+    """Write one instruction; what is not executed yet becomes a fault in the lanes that reach it."""
+    emitter = EMITTERS.get(instruction.base)
+    try:
+        if emitter is None:
+            raise Unsupported(f"'{instruction.base}'")
+        emitter(e, instruction)
+    except (Unsupported, KeyError, IndexError, StopIteration, ValueError) as error:
+        reason = str(error) if isinstance(error, Unsupported) else "this form of it"
+        unsupported[instruction.index] = reason
+        e.fault(Fault.UNSUPPORTED, e.exec)
+        for register in instruction.writes:
+            kind = e.kernel.registers[register].type
+            if kind in ELEMENT:
+                e.write(Reg(register), kind, "zeroinitializer")
+
+
+@emits("trap", "brkpt")
+def emit_trap(e: Emitter, i: Instruction) -> None:
+    e.fault(Fault.TRAP, e.exec)
+
+
+@emits("bar", "barrier")
+def emit_warp_barrier(e: Emitter, i: Instruction) -> None:
+    """bar.warp.sync: the lanes already run together. Barriers of the block end segments and are written there."""
+    if "warp" not in i.modifiers:
+        raise Unsupported("this barrier")

@@ -1,0 +1,103 @@
+"""The memory that compiled code, the scheduler and Python share: one row of 64-bit slots a warp.
+
+The row holds what the warp needs to run and resume: its masks, its divergence stack, its place in the kernel and the
+cursors of the trace buffers. Compiled code reaches everything through a pointer to its row.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class Slot(IntEnum):
+    """A 64-bit slot of a warp's row."""
+
+    RESUME = 0  # resume point to continue at
+    MASK = 1  # lanes that execute now
+    LIVE = 2  # lanes that have not exited
+    RPC = 3  # resume point where the executing lanes join their stack entry, -1 for none
+    DEPTH = 4  # entries on the divergence stack
+    STACK = 5  # pointer to the stack: three 32-bit words an entry (resume point, mask, rpc), padded to four
+    FRAME = 6  # pointer to the registers
+    FUEL = 7  # instructions left in this turn; below 0: give the others a turn
+    COUNT = 8  # warp instructions executed since the block began: what %clock reads
+    # memory
+    SHARED = 9  # pointer
+    SHARED_BYTES = 10
+    LOCAL = 11  # pointer to lane 0's local memory
+    LOCAL_BYTES = 12  # per thread
+    LOCAL_TRACE = 13  # trace address of offset 0, see exec.layout.local_address
+    PARAM = 14  # pointer
+    PARAM_BYTES = 15
+    SITES = 16  # pointer to the range caches, four slots a static access
+    RANGES = 17  # pointer to [starts, ends] of the objects in memory, interleaved
+    RANGE_COUNT = 18
+    HOST = 19  # host address of virtual address 0 of the arena
+    SYMBOLS = 20  # pointer to the addresses of the symbols that the kernel names
+    GUARDED = 21  # pointer to the thread counts of guarded instructions
+    GUARDED_SUM = 22  # threads counted there by this warp in this turn
+    # trace buffers
+    PATH = 23  # next free byte of the path buffer
+    PATH_END = 24
+    RECORD = 25  # next free byte of the access buffer
+    RECORD_END = 26
+    # faults
+    FAULT = 27  # a Fault, 0 for none
+    FAULT_PC = 28
+    FAULT_LANE = 29
+    FAULT_ADDRESS = 30
+    FLAGS = 31  # Warning bits
+    # barrier at which the warp waits
+    BARRIER = 32  # number
+    BARRIER_WARPS = 33  # warps that it takes, 0 for all of the block
+    BARRIER_KIND = 34  # 0 wait, 1 arrive only
+    BARRIER_VALUE = 35  # of barrier.red: this warp's contribution (popc, or lanes true)
+    BARRIER_THREADS = 36  # lanes that contributed
+    BARRIER_RESULT = 37  # sum of the contributions of the warps that met
+    BARRIER_RESULT_THREADS = 38
+    # special registers
+    TID = 39  # pointer to tid.x, tid.y, tid.z of the 32 lanes, 32-bit
+    NTID_X = 40
+    NTID_Y = 41
+    NTID_Z = 42
+    CTAID_X = 43
+    CTAID_Y = 44
+    CTAID_Z = 45
+    NCTAID_X = 46
+    NCTAID_Y = 47
+    NCTAID_Z = 48
+    WARP = 49  # warp in block
+    WARPS = 50  # warps of the block
+    STATUS = 51  # kept by the scheduler
+    DYNAMIC_SHARED = 52
+    SPIN = 53  # turns in a row that ended out of fuel while divergent
+
+
+SLOTS = 64  # slots a row; 512 bytes
+
+
+class Exit(IntEnum):
+    """Why the compiled code of a warp returned."""
+
+    DONE = 0  # every lane has exited
+    BARRIER = 1
+    FULL = 2  # a trace buffer has no room for the next basic block
+    TURN = 3  # out of fuel
+    FAULT = 4
+
+
+class Fault(IntEnum):
+    NONE = 0
+    BOUNDS = 1  # address outside of every buffer, or of the shared, local or param space
+    ALIGNMENT = 2
+    UNSUPPORTED = 3  # an instruction that is not executed yet
+    TRAP = 4
+    MIXED = 5  # lanes of one generic access in different state spaces
+    TARGET = 6  # brx.idx with an index outside of its list
+
+
+class Flag(IntEnum):
+    """Bits of Slot.FLAGS: things that work here but not on every GPU."""
+
+    DIVERGENT_BARRIER = 1
+    DIVERGENT_SYNC = 2  # shfl/vote/... .sync names live lanes that do not take part

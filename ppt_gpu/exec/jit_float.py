@@ -1,0 +1,202 @@
+"""Floating-point arithmetic of f32 and f64: add, multiply, fused multiply-add, minimum, sign.
+
+`.ftz` replaces subnormal inputs and results by zeros of the same sign, `.sat` clamps to [0, 1] with NaN as 0.
+Rounding to nearest is the host's own. The directed roundings of f32 compute in f64, where the result or its error is
+exact (Dekker 1971: the error of a sum is a float), and step by one f32 where rounding went the wrong way.
+"""
+
+from __future__ import annotations
+
+from ppt_gpu.exec.jit_emit import Emitter, Unsupported, emits
+from ppt_gpu.exec.jit_text import BITS, ELEMENT, bits_of_lowest_normal, const, vec
+from ppt_gpu.exec.jit_types import Opcode, parts
+from ppt_gpu.ptx.module import Instruction, Operand
+
+
+def check_kind(p: Opcode) -> str:
+    """The LLVM element of an f32 or f64 instruction."""
+    if p.kind not in ("f32", "f64"):
+        raise Unsupported(f"arithmetic on .{p.kind}")
+    if any(m.endswith("x2") for m in p.modifiers):
+        raise Unsupported("packed arithmetic")
+    return ELEMENT[p.kind]
+
+
+def read(e: Emitter, p: Opcode, operand: Operand) -> str:
+    value = e.read(operand, p.kind)
+    return flush(e, value) if p.has("ftz") and p.kind == "f32" else value
+
+
+def write(e: Emitter, p: Opcode, operand: Operand, value: str) -> None:
+    """Flush and saturate as the opcode asks, then write."""
+    element = ELEMENT[p.kind]
+    if p.has("ftz") and p.kind == "f32":
+        value = flush(e, value)
+    if p.has("sat"):
+        zero, one = "zeroinitializer", const(element, 1.0)
+        above = e.op(f"fcmp ogt {vec(element)} {value}, {zero}")  # false for NaN
+        value = e.select(above, element, value, zero)
+        value = e.select(e.op(f"fcmp olt {vec(element)} {value}, {one}"), element, value, one)
+    e.write(operand, p.kind, value)
+
+
+def flush(e: Emitter, value: str) -> str:
+    """Subnormal f32 become zero and keep their sign."""
+    raw = e.cast(value, "float", "i32")
+    magnitude = e.v32("and", raw, const("i32", 0x7FFFFFFF))
+    small = e.v32("icmp ult", magnitude, const("i32", bits_of_lowest_normal(32)))
+    sign = e.v32("and", raw, const("i32", -0x80000000))
+    return e.cast(e.select(small, "i32", sign, raw), "i32", "float")
+
+
+def round_directed(e: Emitter, rounding: str, value: str, error: str) -> str:
+    """value + error (f64, |error| far below value) rounded to f32 toward zero, down or up."""
+    nearest = e.convert("fptrunc", "double", value, "float")
+    back = e.convert("fpext", "float", nearest, "double")
+    rest = e.binary("fadd", "double", e.binary("fsub", "double", value, back), error)
+    down = {"rz": ("toward zero", -1), "rm": ("down", -1), "rp": ("up", 1)}[rounding][1]
+    raw = e.cast(nearest, "float", "i32")
+    negative = e.v32("icmp slt", raw, "zeroinitializer")
+    if rounding == "rz":
+        positive = e.binary("xor", "i1", negative, const("i1", 1))
+        over = e.op(f"fcmp olt {vec('double')} {rest}, zeroinitializer")
+        under = e.op(f"fcmp ogt {vec('double')} {rest}, zeroinitializer")
+        wrong = e.binary("or", "i1", e.binary("and", "i1", over, positive), e.binary("and", "i1", under, negative))
+        return e.cast(e.select(wrong, "i32", e.v32("sub", raw, const("i32", 1)), raw), "i32", "float")
+    wrong = e.op(f"fcmp {'olt' if down < 0 else 'ogt'} {vec('double')} {rest}, zeroinitializer")
+    return e.select(wrong, "float", _step(e, raw, negative, down), nearest)
+
+
+def _step(e: Emitter, raw: str, negative: str, direction: int) -> str:
+    """The neighbouring f32 downwards (-1) or upwards (+1)."""
+    zero = e.v32("icmp eq", e.v32("and", raw, const("i32", 0x7FFFFFFF)), "zeroinitializer")
+    away, toward = e.v32("add", raw, const("i32", 1)), e.v32("sub", raw, const("i32", 1))
+    moved = e.select(negative, "i32", away, toward) if direction < 0 else e.select(negative, "i32", toward, away)
+    tiny = const("i32", -0x7FFFFFFF if direction < 0 else 1)  # smallest subnormal of that sign
+    return e.cast(e.select(zero, "i32", tiny, moved), "i32", "float")
+
+
+def widened(e: Emitter, *values: str) -> list[str]:
+    return [e.convert("fpext", "float", v, "double") for v in values]
+
+
+def sum_and_error(e: Emitter, a: str, b: str) -> tuple[str, str]:
+    """(a + b rounded, its exact error): Knuth's two-sum."""
+    total = e.binary("fadd", "double", a, b)
+    part = e.binary("fsub", "double", total, a)
+    lost = e.binary("fsub", "double", a, e.binary("fsub", "double", total, part))
+    return total, e.binary("fadd", "double", lost, e.binary("fsub", "double", b, part))
+
+
+def _directed_only_f32(p: Opcode) -> None:
+    if p.rounding not in ("rn", "rz", "rm", "rp"):
+        raise Unsupported(f"rounding .{p.rounding}")
+    if p.rounding != "rn" and p.kind != "f32":
+        raise Unsupported(f"rounding .{p.rounding} of .{p.kind}")
+
+
+def float_add(e: Emitter, i: Instruction, p: Opcode) -> None:
+    element = check_kind(p)
+    _directed_only_f32(p)
+    a, b = read(e, p, i.operands[1]), read(e, p, i.operands[2])
+    if p.rounding == "rn":
+        result = e.binary(f"f{i.base}", element, a, b)
+    else:
+        wide_a, wide_b = widened(e, a, b)
+        if i.base == "sub":
+            wide_b = e.op(f"fneg {vec('double')} {wide_b}")
+        result = round_directed(e, p.rounding, *sum_and_error(e, wide_a, wide_b))
+    write(e, p, i.operands[0], result)
+
+
+def float_multiply_add(e: Emitter, i: Instruction, p: Opcode) -> None:
+    """mul, and mad and fma, which round once."""
+    element = check_kind(p)
+    _directed_only_f32(p)
+    a, b = read(e, p, i.operands[1]), read(e, p, i.operands[2])
+    c = read(e, p, i.operands[3]) if i.base != "mul" else ""
+    if p.rounding == "rn":
+        result = e.intrinsic("fma", element, a, b, c) if c else e.binary("fmul", element, a, b)
+    else:
+        wide_a, wide_b = widened(e, a, b)
+        product, error = e.binary("fmul", "double", wide_a, wide_b), "zeroinitializer"  # 48 bits: exact
+        if c:
+            product, error = sum_and_error(e, product, *widened(e, c))
+        result = round_directed(e, p.rounding, product, error)
+    write(e, p, i.operands[0], result)
+
+
+def float_abs(e: Emitter, i: Instruction, p: Opcode) -> None:
+    element = check_kind(p)
+    write(e, p, i.operands[0], e.intrinsic("fabs", element, read(e, p, i.operands[1])))
+
+
+def float_neg(e: Emitter, i: Instruction, p: Opcode) -> None:
+    element = check_kind(p)
+    write(e, p, i.operands[0], e.op(f"fneg {vec(element)} {read(e, p, i.operands[1])}"))
+
+
+def float_min_max(e: Emitter, i: Instruction, p: Opcode) -> None:
+    """A NaN loses against a number; -0 is below +0. With .NaN any NaN wins. Both NaN: the canonical NaN."""
+    element = check_kind(p)
+    if p.has("xorsign"):
+        raise Unsupported(".xorsign.abs")
+    values = [read(e, p, o) for o in i.operands[1:]]
+    result = values[0]
+    for other in values[1:]:
+        result = _min_max(e, i.base, element, result, other, p.has("NaN"))
+    write(e, p, i.operands[0], result)
+
+
+def _min_max(e: Emitter, base: str, element: str, a: str, b: str, keep_nan: bool) -> str:
+    kind, raw = vec(element), f"i{BITS[element]}"
+    first = e.op(f"fcmp {'olt' if base == 'min' else 'ogt'} {kind} {a}, {b}")
+    chosen = e.select(first, element, a, b)
+    bits = [e.cast(v, element, raw) for v in (a, b)]
+    zeros = e.cast(e.binary("or" if base == "min" else "and", raw, *bits), raw, element)
+    chosen = e.select(e.op(f"fcmp oeq {kind} {a}, {b}"), element, zeros, chosen)
+    nan = e.cast(const(raw, canonical_nan(BITS[element])), raw, element)
+    a_nan, b_nan = (e.op(f"fcmp uno {kind} {v}, {v}") for v in (a, b))
+    if keep_nan:
+        return e.select(e.binary("or", "i1", a_nan, b_nan), element, nan, chosen)
+    chosen = e.select(b_nan, element, a, chosen)
+    chosen = e.select(a_nan, element, b, chosen)
+    return e.select(e.binary("and", "i1", a_nan, b_nan), element, nan, chosen)
+
+
+def canonical_nan(bits: int) -> int:
+    """The NaN that instructions of NVIDIA GPUs produce (PTX ISA, "Floating Point Instructions")."""
+    return {32: 0x7FFFFFFF, 64: 0x7FFFFFFFFFFFFFFF}[bits]
+
+
+@emits("copysign")
+def emit_copysign(e: Emitter, i: Instruction) -> None:
+    """The sign of a with the magnitude of b."""
+    p = parts(i)
+    element = check_kind(p)
+    a, b = read(e, p, i.operands[1]), read(e, p, i.operands[2])
+    write(e, p, i.operands[0], e.intrinsic("copysign", element, b, a))
+
+
+@emits("testp")
+def emit_test(e: Emitter, i: Instruction) -> None:
+    p = parts(i)
+    element = check_kind(p)
+    bits = BITS[element]
+    raw = f"i{bits}"
+    value = e.binary("and", raw, e.read(i.operands[1], f"b{bits}"), const(raw, (1 << (bits - 1)) - 1))
+    lowest = bits_of_lowest_normal(bits)
+    infinity = {32: 0x7F800000, 64: 0x7FF0000000000000}[bits]
+    tests = {"finite": ("ult", infinity), "infinite": ("eq", infinity), "number": ("ule", infinity),
+             "notanumber": ("ugt", infinity)}  # fmt: skip
+    for name, (predicate, limit) in tests.items():
+        if p.has(name):
+            e.write(i.operands[0], "pred", e.op(f"icmp {predicate} {vec(raw)} {value}, {const(raw, limit)}"))
+            return
+    above = e.op(f"icmp uge {vec(raw)} {value}, {const(raw, lowest)}")
+    if p.has("normal"):
+        below = e.op(f"icmp ult {vec(raw)} {value}, {const(raw, infinity)}")
+        e.write(i.operands[0], "pred", e.binary("and", "i1", above, below))
+        return
+    small = e.op(f"icmp ult {vec(raw)} {value}, {const(raw, lowest)}")  # PTX counts zero as subnormal
+    e.write(i.operands[0], "pred", small)

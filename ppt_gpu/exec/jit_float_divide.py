@@ -1,0 +1,84 @@
+"""Division, roots and the special functions of the SFU.
+
+The approximate forms are computed more exactly than the hardware does: within one f32 unit in the last place.
+"""
+
+from __future__ import annotations
+
+from ppt_gpu.exec.jit_emit import Emitter, Unsupported, emits
+from ppt_gpu.exec.jit_float import check_kind, read, round_directed, widened, write
+from ppt_gpu.exec.jit_text import const, vec
+from ppt_gpu.exec.jit_types import Opcode, parts
+from ppt_gpu.ptx.module import Instruction
+
+
+def float_divide(e: Emitter, i: Instruction, p: Opcode) -> None:
+    element = check_kind(p)
+    a, b = read(e, p, i.operands[1]), read(e, p, i.operands[2])
+    write(e, p, i.operands[0], _quotient(e, p, element, a, b))
+
+
+def _quotient(e: Emitter, p: Opcode, element: str, a: str, b: str) -> str:
+    if p.rounding == "rn":
+        return e.binary("fdiv", element, a, b)
+    wide_a, wide_b = _directed(e, p, a, b)
+    quotient = e.binary("fdiv", "double", wide_a, wide_b)
+    # the sign of the remainder a - q b over b says on which side of q the quotient lies
+    negative = e.op(f"fneg {vec('double')} {quotient}")
+    remainder = e.intrinsic("fma", "double", negative, wide_b, wide_a)
+    return round_directed(e, p.rounding, quotient, e.binary("fdiv", "double", remainder, wide_b))
+
+
+def _directed(e: Emitter, p: Opcode, *values: str) -> list[str]:
+    if p.kind != "f32":
+        raise Unsupported(f"rounding .{p.rounding} of .{p.kind}")
+    return widened(e, *values)
+
+
+@emits("rcp")
+def emit_reciprocal(e: Emitter, i: Instruction) -> None:
+    p = parts(i)
+    element = check_kind(p)
+    write(e, p, i.operands[0], _quotient(e, p, element, const(element, 1.0), read(e, p, i.operands[1])))
+
+
+@emits("sqrt")
+def emit_root(e: Emitter, i: Instruction) -> None:
+    p = parts(i)
+    element = check_kind(p)
+    a = read(e, p, i.operands[1])
+    if p.rounding == "rn":
+        result = e.intrinsic("sqrt", element, a)
+    else:
+        (wide,) = _directed(e, p, a)
+        root = e.intrinsic("sqrt", "double", wide)
+        negative = e.op(f"fneg {vec('double')} {root}")
+        remainder = e.intrinsic("fma", "double", negative, root, wide)
+        twice = e.binary("fadd", "double", root, root)
+        error = e.binary("fdiv", "double", remainder, twice)
+        zero = e.op(f"fcmp oeq {vec('double')} {root}, zeroinitializer")  # 0/0
+        error = e.select(zero, "double", "zeroinitializer", error)
+        result = round_directed(e, p.rounding, root, error)
+    write(e, p, i.operands[0], result)
+
+
+@emits("rsqrt")
+def emit_inverse_root(e: Emitter, i: Instruction) -> None:
+    p = parts(i)
+    element = check_kind(p)
+    a = read(e, p, i.operands[1])
+    if element == "float":
+        (a,) = widened(e, a)
+    result = e.binary("fdiv", "double", const("double", 1.0), e.intrinsic("sqrt", "double", a))
+    if element == "float":
+        result = e.convert("fptrunc", "double", result, "float")
+    write(e, p, i.operands[0], result)
+
+
+@emits("sin", "cos", "ex2", "lg2", "tanh")
+def emit_special_function(e: Emitter, i: Instruction) -> None:
+    p = parts(i)
+    if p.kind != "f32":
+        raise Unsupported(f"{i.base} of .{p.kind}")
+    kind = vec("float")
+    write(e, p, i.operands[0], e.helper((i.base,), kind, (kind, read(e, p, i.operands[1]))))

@@ -1,0 +1,238 @@
+"""Integer arithmetic."""
+
+from __future__ import annotations
+
+from ppt_gpu.exec.jit_emit import Emitter, Unsupported, emits
+from ppt_gpu.exec.jit_float import float_abs, float_add, float_min_max, float_multiply_add, float_neg
+from ppt_gpu.exec.jit_float_divide import float_divide
+from ppt_gpu.exec.jit_text import BITS, ELEMENT, const, vec
+from ppt_gpu.exec.jit_types import Opcode, is_float, is_signed, parts
+from ppt_gpu.ptx.module import Instruction
+
+_NARROW = ("f16", "bf16", "f16x2", "bf16x2", "tf32")
+
+
+def integer_or_float(e: Emitter, i: Instruction) -> Opcode:
+    """The opcode's parts; half-precision arithmetic is not executed yet."""
+    p = parts(i)
+    if p.kind in _NARROW or any(m.endswith("x2") for m in p.modifiers):
+        raise Unsupported(f"arithmetic on .{p.kind}")
+    return p
+
+
+@emits("add", "sub")
+def emit_add(e: Emitter, i: Instruction) -> None:
+    p = integer_or_float(e, i)
+    if is_float(p.kind):
+        return float_add(e, i, p)
+    element = ELEMENT[p.kind]
+    a, b = e.read(i.operands[1], p.kind), e.read(i.operands[2], p.kind)
+    if p.has("sat"):
+        sign = "s" if is_signed(p.kind) else "u"
+        result = e.intrinsic(f"{sign}{i.base}.sat", element, a, b)
+    else:
+        result = e.binary(i.base, element, a, b)
+        if p.has("cc"):
+            _write_carry(e, _carry_out(e, i.base, element, a, b, ""))
+    e.write(i.operands[0], p.kind, result)
+
+
+@emits("addc", "subc")
+def emit_add_carry(e: Emitter, i: Instruction) -> None:
+    """d = a + b + CC, or a - (b + CC)."""
+    p = parts(i)
+    element = ELEMENT[p.kind]
+    operation = i.base[:3]
+    a, b = e.read(i.operands[1], p.kind), e.read(i.operands[2], p.kind)
+    carry = e.register(_carry_register(e), "i1")
+    step = e.convert("zext", "i1", carry, element)
+    result = e.binary(operation, element, e.binary(operation, element, a, b), step)
+    if p.has("cc"):
+        _write_carry(e, _carry_out(e, operation, element, a, b, carry))
+    e.write(i.operands[0], p.kind, result)
+
+
+def _carry_register(e: Emitter) -> int:
+    for number in (*e.instruction.reads, *e.instruction.writes):
+        if e.kernel.registers[number].name == "%cc":
+            return number
+    raise Unsupported("a carry without its register")
+
+
+def _write_carry(e: Emitter, flags: str) -> None:
+    from ppt_gpu.ptx.module import Reg
+
+    register = _carry_register(e)
+    e.write(Reg(register), "pred", flags)
+
+
+def _carry_out(e: Emitter, operation: str, element: str, a: str, b: str, carry: str) -> str:
+    """The carry of a + b + CC, or the borrow of a - b - CC."""
+    kind = vec(element)
+    if operation == "sub":
+        below = e.op(f"icmp ult {kind} {a}, {b}")
+        if not carry:
+            return below
+        equal = e.op(f"icmp eq {kind} {a}, {b}")
+        return e.binary("or", "i1", below, e.binary("and", "i1", equal, carry))
+    total = e.binary("add", element, a, b)
+    over = e.op(f"icmp ult {kind} {total}, {a}")
+    if not carry:
+        return over
+    full = e.op(f"icmp eq {kind} {total}, {const(element, -1)}")
+    return e.binary("or", "i1", over, e.binary("and", "i1", full, carry))
+
+
+def _extended(e: Emitter, value: str, kind: str, factor: int = 2) -> tuple[str, str]:
+    """(value extended to twice the bits, that element)."""
+    bits = BITS[ELEMENT[kind]] * factor
+    extend = "sext" if is_signed(kind) else "zext"
+    return e.convert(extend, ELEMENT[kind], value, f"i{bits}"), f"i{bits}"
+
+
+def _product(e: Emitter, i: Instruction, p: Opcode) -> tuple[str, str]:
+    """(a x b as .lo, .hi or .wide asks, PTX type of the result)."""
+    a, b = e.read(i.operands[1], p.kind), e.read(i.operands[2], p.kind)
+    element = ELEMENT[p.kind]
+    if i.base.endswith("24"):
+        return _product24(e, p, a, b), p.kind
+    if not p.has("hi", "wide"):
+        return e.binary("mul", element, a, b), p.kind
+    if p.has("hi") and p.kind in ("s64", "u64"):
+        return e.helper(("mulhi64", p.kind), vec("i64"), (vec("i64"), a), (vec("i64"), b)), p.kind
+    (wide_a, wide), (wide_b, _) = _extended(e, a, p.kind), _extended(e, b, p.kind)
+    product = e.binary("mul", wide, wide_a, wide_b)
+    if p.has("wide"):
+        return product, f"{p.kind[0]}{BITS[wide]}"
+    high = e.binary("lshr", wide, product, const(wide, BITS[element]))
+    return e.convert("trunc", wide, high, element), p.kind
+
+
+def _product24(e: Emitter, p: Opcode, a: str, b: str) -> str:
+    """mul24: the low 24 bits of each; .lo gives bits 0-31 of the 48-bit product, .hi bits 16-47."""
+    shift = "ashr" if is_signed(p.kind) else "lshr"
+    a, b = (e.binary(shift, "i32", e.binary("shl", "i32", v, const("i32", 8)), const("i32", 8)) for v in (a, b))
+    if not p.has("hi"):
+        return e.binary("mul", "i32", a, b)
+    (wide_a, _), (wide_b, _) = _extended(e, a, p.kind), _extended(e, b, p.kind)
+    high = e.binary("lshr", "i64", e.binary("mul", "i64", wide_a, wide_b), const("i64", 16))
+    return e.convert("trunc", "i64", high, "i32")
+
+
+@emits("mul", "mul24")
+def emit_mul(e: Emitter, i: Instruction) -> None:
+    p = integer_or_float(e, i)
+    if is_float(p.kind):
+        return float_multiply_add(e, i, p)
+    value, kind = _product(e, i, p)
+    e.write(i.operands[0], kind, value)
+
+
+@emits("mad", "mad24", "fma")
+def emit_mad(e: Emitter, i: Instruction) -> None:
+    p = integer_or_float(e, i)
+    if is_float(p.kind):
+        return float_multiply_add(e, i, p)
+    value, kind = _product(e, i, p)
+    c, element = e.read(i.operands[3], kind), ELEMENT[kind]
+    if p.has("sat"):
+        result = e.intrinsic("sadd.sat", element, value, c)
+    else:
+        result = e.binary("add", element, value, c)
+        if p.has("cc"):
+            _write_carry(e, _carry_out(e, "add", element, value, c, ""))
+    e.write(i.operands[0], kind, result)
+
+
+@emits("madc")
+def emit_mad_carry(e: Emitter, i: Instruction) -> None:
+    p = parts(i)
+    value, kind = _product(e, i, p)
+    c, element = e.read(i.operands[3], kind), ELEMENT[kind]
+    carry = e.register(_carry_register(e), "i1")
+    total = e.binary("add", element, value, c)
+    result = e.binary("add", element, total, e.convert("zext", "i1", carry, element))
+    if p.has("cc"):
+        _write_carry(e, _carry_out(e, "add", element, value, c, carry))
+    e.write(i.operands[0], kind, result)
+
+
+@emits("div", "rem")
+def emit_div(e: Emitter, i: Instruction) -> None:
+    """Division by 0 gives all ones and the dividend as remainder, as the hardware's routine does."""
+    p = integer_or_float(e, i)
+    if is_float(p.kind):
+        return float_divide(e, i, p)
+    a, b = e.read(i.operands[1], p.kind), e.read(i.operands[2], p.kind)
+    kind = vec(ELEMENT[p.kind])
+    e.write(i.operands[0], p.kind, e.helper((i.base, p.kind), kind, (kind, a), (kind, b)))
+
+
+@emits("abs")
+def emit_abs(e: Emitter, i: Instruction) -> None:
+    p = integer_or_float(e, i)
+    if is_float(p.kind):
+        return float_abs(e, i, p)
+    element = ELEMENT[p.kind]
+    a = e.read(i.operands[1], p.kind)
+    negative = e.op(f"icmp slt {vec(element)} {a}, zeroinitializer")
+    e.write(i.operands[0], p.kind, e.select(negative, element, e.binary("sub", element, "zeroinitializer", a), a))
+
+
+@emits("neg")
+def emit_neg(e: Emitter, i: Instruction) -> None:
+    p = integer_or_float(e, i)
+    if is_float(p.kind):
+        return float_neg(e, i, p)
+    element = ELEMENT[p.kind]
+    result = e.binary("sub", element, "zeroinitializer", e.read(i.operands[1], p.kind))
+    e.write(i.operands[0], p.kind, result)
+
+
+@emits("min", "max")
+def emit_min_max(e: Emitter, i: Instruction) -> None:
+    p = integer_or_float(e, i)
+    if is_float(p.kind):
+        return float_min_max(e, i, p)
+    if p.has("relu"):
+        raise Unsupported(".relu")
+    element = ELEMENT[p.kind]
+    a, b = e.read(i.operands[1], p.kind), e.read(i.operands[2], p.kind)
+    sign = "s" if is_signed(p.kind) else "u"
+    less = e.op(f"icmp {sign}lt {vec(element)} {a}, {b}")
+    yes, no = (a, b) if i.base == "min" else (b, a)
+    e.write(i.operands[0], p.kind, e.select(less, element, yes, no))
+
+
+@emits("sad")
+def emit_sad(e: Emitter, i: Instruction) -> None:
+    """d = c + |a - b|."""
+    p = parts(i)
+    element = ELEMENT[p.kind]
+    a, b, c = (e.read(o, p.kind) for o in i.operands[1:4])
+    sign = "s" if is_signed(p.kind) else "u"
+    less = e.op(f"icmp {sign}lt {vec(element)} {a}, {b}")
+    there, back = e.binary("sub", element, a, b), e.binary("sub", element, b, a)
+    e.write(i.operands[0], p.kind, e.binary("add", element, c, e.select(less, element, back, there)))
+
+
+@emits("dp4a", "dp2a")
+def emit_dot(e: Emitter, i: Instruction) -> None:
+    """Dot product of the bytes of a with the bytes of b (dp4a), or the halves of a with two bytes of b (dp2a)."""
+    p = parts(i)
+    kinds = [k for k in p.types if k in ("u32", "s32")]
+    a, b = e.read(i.operands[1], "b32"), e.read(i.operands[2], "b32")
+    total = e.read(i.operands[3], "b32")
+    count, width = (4, 8) if i.base == "dp4a" else (2, 16)
+    start = 16 if i.base == "dp2a" and p.has("hi") else 0
+    for k in range(count):
+        left = bit_field(e, a, k * width, width, is_signed(kinds[0]))
+        right = bit_field(e, b, start + k * 8, 8, is_signed(kinds[1]))
+        total = e.binary("add", "i32", total, e.binary("mul", "i32", left, right))
+    e.write(i.operands[0], "b32", total)
+
+
+def bit_field(e: Emitter, value: str, start: int, width: int, signed: bool) -> str:
+    """Bits start to start + width of each i32 lane, extended."""
+    up = e.binary("shl", "i32", value, const("i32", 32 - start - width))
+    return e.binary("ashr" if signed else "lshr", "i32", up, const("i32", 32 - width))

@@ -1,0 +1,133 @@
+"""Helper functions that move values between lanes, push the divergence stack, or stop the warp."""
+
+from __future__ import annotations
+
+from ppt_gpu.exec.jit_context import Flag, Slot
+from ppt_gpu.exec.jit_library import Helper, writes
+from ppt_gpu.exec.jit_text import const, lanes, vec
+
+V = vec("i32")
+
+
+@writes("shuffle")
+def write_shuffle(mode: str) -> Helper:
+    """shfl.MODE.b32 (PTX ISA, "shfl.sync"): `%b` lane offset or index, `%c` clamp and segment mask.
+
+    Lane j's source must stay inside its segment, else the lane keeps its own value and `in range` is false. Stores
+    the values at %out, and returns the flags of lanes whose source was in range.
+    """
+    f = Helper("i32", f"{V} %a", f"{V} %b", f"{V} %c", "ptr %out")
+    f.label("entry")
+    lane = lanes("i32", 1)
+    b = f.v32("and", "%b", const("i32", 31))
+    clamp = f.v32("and", "%c", const("i32", 31))
+    segment = f.v32("and", f.v32("lshr", "%c", const("i32", 8)), const("i32", 31))
+    outside = f.v32("xor", segment, const("i32", 31))
+    own = f.v32("and", lane, segment)
+    top = f.v32("or", own, f.v32("and", clamp, outside))
+    if mode == "up":
+        source = f.v32("sub", lane, b)
+        valid = f.v32("icmp sge", source, top)
+    elif mode == "down":
+        source = f.v32("add", lane, b)
+        valid = f.v32("icmp sle", source, top)
+    elif mode == "bfly":
+        source = f.v32("xor", lane, b)
+        valid = f.v32("icmp sle", source, top)
+    else:
+        source = f.v32("or", own, f.v32("and", b, outside))
+        valid = f.v32("icmp sle", source, top)
+    index = f.op(f"select {vec('i1')} {valid}, {V} {source}, {V} {lane}")
+    f.do(f"%rows = alloca {V}, align 128")
+    f.do(f"store {V} %a, ptr %rows, align 128")
+    index = f.v32("and", index, const("i32", 31))
+    pointers = f.op(f"getelementptr i32, ptr %rows, {V} {index}")
+    value = f.call(
+        V, "llvm.masked.gather.v32i32.v32p0",
+        (vec("ptr"), pointers), ("i32", "4"), (vec("i1"), const("i1", 1)), (V, "zeroinitializer"),
+    )  # fmt: skip
+    f.do(f"store {V} {value}, ptr %out, align 8")
+    f.do(f"ret i32 {f.mask_bits(valid)}")
+    return f
+
+
+@writes("match")
+def write_match(bits: int) -> Helper:
+    """For each lane of %mask the lanes of %mask that hold the same value."""
+    element = f"i{bits}"
+    f = Helper(V, "i32 %mask", f"{vec(element)} %a")
+    f.label("entry")
+    f.do(f"%rows = alloca {V}, align 128")
+    f.do(f"store {V} zeroinitializer, ptr %rows, align 128")
+    f.branch(f.i32("icmp eq", "%mask", 0), "end", "loop")
+    f.label("loop")
+    f.do("%left = phi i32 [ %mask, %entry ], [ %rest, %loop ]")
+    lane = f.first_lane("%left")
+    f.do(f"%rest = and i32 %left, {f.i32('sub', '%left', 1)}")
+    value = f.splat(element, f.extract(element, "%a", lane))
+    same = f.i32("and", f.mask_bits(f.op(f"icmp eq {vec(element)} %a, {value}")), "%mask")
+    f.do(f"store i32 {same}, ptr {f.op(f'getelementptr i32, ptr %rows, i32 {lane}')}")
+    f.branch(f.i32("icmp eq", "%rest", 0), "end", "loop")
+    f.label("end")
+    f.do(f"ret {V} {f.op(f'load {V}, ptr %rows, align 128')}")
+    return f
+
+
+@writes("reduce")
+def write_reduce(operation: str, signed: bool) -> Helper:
+    """One value from the lanes of %mask."""
+    f = Helper("i32", "i32 %mask", f"{V} %a")
+    f.label("entry")
+    neutral = {"add": 0, "or": 0, "xor": 0, "and": -1}.get(operation)
+    if neutral is None:
+        low, high = (-0x80000000, 0x7FFFFFFF) if signed else (0, -1)
+        neutral = high if operation == "min" else low
+    name = operation if operation in ("add", "or", "xor", "and") else ("s" if signed else "u") + operation
+    kept = f.op(f"select {vec('i1')} {f.mask_flags('%mask')}, {V} %a, {V} {const('i32', neutral)}")
+    f.do(f"ret i32 {f.call('i32', f'llvm.vector.reduce.{name}.v32i32', (V, kept))}")
+    return f
+
+
+@writes("push")
+def write_push() -> Helper:
+    """Push an entry (resume point, mask, rpc) on the divergence stack."""
+    f = Helper("void", "ptr %w", "i32 %point", "i32 %mask", "i32 %rpc")
+    f.label("entry")
+    depth = f.field("%w", Slot.DEPTH)
+    at = f.op(f"getelementptr [4 x i32], ptr {f.field('%w', Slot.STACK, 'ptr')}, i64 {depth}")
+    for word, value in enumerate(("%point", "%mask", "%rpc")):
+        f.do(f"store i32 {value}, ptr {f.offset_pointer(at, 4 * word)}")
+    f.set_field("%w", Slot.DEPTH, f.i64("add", depth, 1))
+    f.do("ret void")
+    return f
+
+
+@writes("stop")
+def write_stop() -> Helper:
+    """A fault of the lowest lane in %mask, if there is one."""
+    f = Helper("void", "ptr %w", "i32 %mask", "i64 %code", "i64 %pc")
+    f.label("entry")
+    f.branch(f.i32("icmp eq", "%mask", 0), "end", "stop")
+    f.label("stop")
+    lane = f.first_lane("%mask")
+    f.helper(("fault",), "void", ("ptr", "%w"), ("i64", "%code"), ("i64", "%pc"), ("i32", lane), ("i64", "0"))
+    f.jump("end")
+    f.label("end")
+    f.do("ret void")
+    return f
+
+
+@writes("together")
+def write_together() -> Helper:
+    """Note when a .sync instruction names live lanes (%members) that do not take part."""
+    f = Helper("void", "ptr %w", "i32 %members", "i32 %exec")
+    f.label("entry")
+    live = f.op(f"trunc i64 {f.field('%w', Slot.LIVE)} to i32")
+    absent = f.i32("and", f.i32("and", live, "%members"), f.i32("xor", "%exec", -1))
+    f.branch(f.i32("icmp eq", absent, 0), "end", "note")
+    f.label("note")
+    f.set_field("%w", Slot.FLAGS, f.i64("or", f.field("%w", Slot.FLAGS), int(Flag.DIVERGENT_SYNC)))
+    f.jump("end")
+    f.label("end")
+    f.do("ret void")
+    return f

@@ -1,0 +1,114 @@
+"""Helper functions that compiled kernels call: memory accesses, atomics, shuffles, special functions.
+
+Each is written as LLVM IR on first use, compiled once per process with full optimisation, and called by its address.
+Kernels themselves are compiled without optimisation: nearly all of their time is spent in here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+from ppt_gpu.exec.jit_text import Text
+
+#: family -> writer of the function `name` for the remaining parts of a key
+_WRITERS: dict[str, Callable[..., Helper]] = {}
+
+
+class Helper(Text):
+    """A helper function's text. `signature` is "RESULT (TYPE %name, ...)"."""
+
+    def __init__(self, result: str, *parameters: str) -> None:
+        super().__init__()
+        self.result = result
+        self.parameters = parameters
+
+    def module(self, name: str) -> str:
+        head = f"define {self.result} @{name}({', '.join(self.parameters)}) {{"
+        return "\n".join([*self.declarations.values(), head, *self.lines, "}"])
+
+    def helper(self, key: tuple[Any, ...], result: str, *arguments: tuple[str, str]) -> str:
+        return call_helper(self, key, result, *arguments)
+
+
+def writes(family: str) -> Callable[[Callable[..., Helper]], Callable[..., Helper]]:
+    """Registers the writer of a family of helper functions; a key is (family, parameter, ...)."""
+
+    def register(writer: Callable[..., Helper]) -> Callable[..., Helper]:
+        _WRITERS[family] = writer
+        return writer
+
+    return register
+
+
+def call_helper(text: Text, key: tuple[Any, ...], result: str, *arguments: tuple[str, str]) -> str:
+    """Write a call of the helper `key`; "" when `result` is void."""
+    address = helper_address(key)
+    values = ", ".join(f"{kind} {value}" for kind, value in arguments)
+    call = f"call {result} inttoptr (i64 {address} to ptr)({values})"
+    if result == "void":
+        text.do(call)
+        return ""
+    return text.op(call)
+
+
+@lru_cache(maxsize=4096)
+def helper_address(key: tuple[Any, ...]) -> int:
+    """Compile the helper `key` if it is new. Returns its address."""
+    _load_writers()
+    family, *parameters = key
+    name = "h_" + "_".join(str(part) for part in key)
+    text = _WRITERS[family](*parameters)
+    return _compiler().add(text.module(name), name)
+
+
+def _load_writers() -> None:
+    from ppt_gpu.exec import jit_atomics, jit_lanes, jit_math, jit_spaces  # noqa: F401
+
+
+@lru_cache(maxsize=1)
+def _compiler() -> Compiler:
+    return Compiler(level=2)
+
+
+class Compiler:
+    """LLVM for this host's CPU. Level 0: fast to compile; level 2: fast code."""
+
+    def __init__(self, level: int, code_level: int | None = None) -> None:
+        from llvmlite import binding
+
+        _initialise()
+        self.binding = binding
+        self.level = level
+        target = binding.Target.from_default_triple()
+        self.machine = target.create_target_machine(
+            cpu=binding.get_host_cpu_name(),
+            features=binding.get_host_cpu_features().flatten(),
+            opt=level if code_level is None else code_level,
+            jit=True,
+        )
+        self.engine = binding.create_mcjit_compiler(binding.parse_assembly(""), self.machine)
+
+    def add(self, text: str, name: str) -> int:
+        """Compile a module and return the address of its function `name`."""
+        module = self.binding.parse_assembly(text)
+        if self.level:
+            options = self.binding.create_pipeline_tuning_options(speed_level=self.level)
+            builder = self.binding.create_pass_builder(self.machine, options)
+            builder.getModulePassManager().run(module, builder)
+        self.engine.add_module(module)
+        self.engine.finalize_object()
+        return self.engine.get_function_address(name)
+
+
+@lru_cache(maxsize=1)
+def _initialise() -> None:
+    from llvmlite import binding
+
+    try:  # needed before llvmlite 0.45, an error after
+        binding.initialize()
+    except RuntimeError:
+        pass
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()

@@ -1,0 +1,88 @@
+"""Special registers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ppt_gpu.exec.jit_context import Slot
+from ppt_gpu.exec.jit_emit import SPECIAL_READERS, Emitter
+from ppt_gpu.exec.jit_text import const, lanes, vec
+
+Reader = Callable[[Emitter], tuple[str, str]]
+
+
+def _uniform(slot: Slot) -> Reader:
+    """A 32-bit value that all lanes share."""
+
+    def read(e: Emitter) -> tuple[str, str]:
+        return "i32", e.splat("i32", e.op(f"trunc i64 {e.field('%w', slot)} to i32"))
+
+    return read
+
+
+def _thread(axis: int) -> Reader:
+    def read(e: Emitter) -> tuple[str, str]:
+        at = e.offset_pointer(e.field("%w", Slot.TID, "ptr"), axis * 128)
+        return "i32", e.op(f"load {vec('i32')}, ptr {at}, align 64")
+
+    return read
+
+
+def _constant(text: str) -> Reader:
+    return lambda e: ("i32", text)
+
+
+def _lane_mask(low: Callable[[int], int]) -> Reader:
+    values = [low(lane) & 0xFFFFFFFF for lane in range(32)]
+    items = ", ".join(f"i32 {v - (1 << 32) if v >> 31 else v}" for v in values)
+    return _constant(f"<{items}>")
+
+
+def _count(e: Emitter) -> str:
+    """Warp instructions executed before this one: a clock that advances by one an instruction."""
+    return e.i64("add", "%count" + e.segment, e.position)
+
+
+def _clock64(e: Emitter) -> tuple[str, str]:
+    return "i64", e.splat("i64", _count(e))
+
+
+def _clock(e: Emitter) -> tuple[str, str]:
+    return "i32", e.splat("i32", e.op(f"trunc i64 {_count(e)} to i32"))
+
+
+def _clock_high(e: Emitter) -> tuple[str, str]:
+    return "i32", e.splat("i32", e.op(f"trunc i64 {e.i64('lshr', _count(e), 32)} to i32"))
+
+
+def _register_all() -> None:
+    for axis, name in enumerate("xyz"):
+        SPECIAL_READERS[f"tid.{name}"] = _thread(axis)
+        SPECIAL_READERS[f"ntid.{name}"] = _uniform(Slot(Slot.NTID_X + axis))
+        SPECIAL_READERS[f"ctaid.{name}"] = _uniform(Slot(Slot.CTAID_X + axis))
+        SPECIAL_READERS[f"nctaid.{name}"] = _uniform(Slot(Slot.NCTAID_X + axis))
+    zero = _constant("zeroinitializer")
+    one = _constant(const("i32", 1))
+    for name in ("tid.w", "ctaid.w", "smid", "gridid", "cluster_ctarank", "is_explicit_cluster"):
+        SPECIAL_READERS[name] = zero
+    for name in ("ntid.w", "nctaid.w", "nsmid", "cluster_nctarank"):
+        SPECIAL_READERS[name] = one
+    SPECIAL_READERS["laneid"] = _constant(lanes("i32", 1))
+    SPECIAL_READERS["warpid"] = _uniform(Slot.WARP)
+    SPECIAL_READERS["nwarpid"] = _uniform(Slot.WARPS)
+    SPECIAL_READERS["dynamic_smem_size"] = _uniform(Slot.DYNAMIC_SHARED)
+    SPECIAL_READERS["total_smem_size"] = _uniform(Slot.SHARED_BYTES)
+    SPECIAL_READERS["lanemask_eq"] = _lane_mask(lambda lane: 1 << lane)
+    SPECIAL_READERS["lanemask_lt"] = _lane_mask(lambda lane: (1 << lane) - 1)
+    SPECIAL_READERS["lanemask_le"] = _lane_mask(lambda lane: (2 << lane) - 1)
+    SPECIAL_READERS["lanemask_gt"] = _lane_mask(lambda lane: ~((2 << lane) - 1))
+    SPECIAL_READERS["lanemask_ge"] = _lane_mask(lambda lane: ~((1 << lane) - 1))
+    for name in ("clock64", "globaltimer"):
+        SPECIAL_READERS[name] = _clock64
+    for name in ("clock", "globaltimer_lo"):
+        SPECIAL_READERS[name] = _clock
+    for name in ("clock_hi", "globaltimer_hi"):
+        SPECIAL_READERS[name] = _clock_high
+
+
+_register_all()

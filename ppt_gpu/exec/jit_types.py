@@ -1,0 +1,54 @@
+"""What an opcode's modifiers say: its types, flush-to-zero, rounding, saturation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from ppt_gpu.exec.jit_emit import Unsupported
+from ppt_gpu.exec.jit_text import ELEMENT
+from ppt_gpu.ptx.module import Instruction
+
+ROUNDINGS = ("rn", "rz", "rm", "rp", "rna", "rs")
+INTEGER_ROUNDINGS = ("rni", "rzi", "rmi", "rpi")
+
+
+@dataclass(frozen=True)
+class Opcode:
+    types: tuple[str, ...]
+    modifiers: frozenset[str]
+    rounding: str  # "rn" when none is given
+    integer_rounding: str
+
+    @property
+    def kind(self) -> str:
+        """The type of the instruction: its last."""
+        if not self.types:
+            raise Unsupported("an instruction without a type")
+        return self.types[-1]
+
+    def has(self, *names: str) -> bool:
+        return any(name in self.modifiers for name in names)
+
+
+@lru_cache(maxsize=65536)
+def opcode_of(text: str) -> Opcode:
+    parts = text.split(".")[1:]
+    return Opcode(
+        types=tuple(p for p in parts if p in ELEMENT),
+        modifiers=frozenset(parts),
+        rounding=next((p for p in parts if p in ROUNDINGS), "rn"),
+        integer_rounding=next((p for p in parts if p in INTEGER_ROUNDINGS), ""),
+    )
+
+
+def parts(instruction: Instruction) -> Opcode:
+    return opcode_of(instruction.opcode)
+
+
+def is_signed(kind: str) -> bool:
+    return kind[0] == "s"
+
+
+def is_float(kind: str) -> bool:
+    return kind in ("f16", "f32", "f64")

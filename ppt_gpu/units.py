@@ -55,7 +55,7 @@ def parse_quantity(text: str, dimension: str) -> float:
         raise ValueError(f'unknown unit "{unit}" in "{text}"; {expected}')
     found, factor = UNITS[unit]
     if found != dimension:
-        raise ValueError(f'"{text}" is a {found}, not a {dimension}; {expected}')
+        raise ValueError(f'"{text}" measures {found}, not {dimension}; {expected}')
     return float(number.replace("_", "")) * factor
 
 

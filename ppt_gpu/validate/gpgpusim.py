@@ -24,7 +24,7 @@ MODES: dict[str, tuple[str, ...]] = {
     "default": (),
     "default+coldL2": (),
     "perfect": ("perfect_memory=true",),
-    "default+lat5000": ("host.launch_overhead=5000 cycles",),
+    "default+lat5000": (f"host.launch_overhead={5000 / 1132e6} s",),  # 5000 cycles of SM7_QV100, its only GPU
 }
 
 

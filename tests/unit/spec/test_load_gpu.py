@@ -104,7 +104,7 @@ def test_errors_of_overrides_name_the_override() -> None:
     with pytest.raises(InputErrors) as caught:
         load_gpu("k40", ["sm.cuont=3", "dram.bandwidth=1 GHz", "sm.max_warps=16", "nonsense"])
     assert str(caught.value).splitlines() == [
-        '--set dram.bandwidth=1 GHz: dram.bandwidth: "1 GHz" is a frequency, not a bytes/s; '
+        '--set dram.bandwidth=1 GHz: dram.bandwidth: "1 GHz" measures frequency, not bytes/s; '
         'expected a quantity such as "288 GB/s"',
         "--set nonsense: expected KEY=VALUE, such as sm.count=30 or dram.bandwidth=1 TB/s",
         "--set sm.cuont=3: unknown key sm.cuont",

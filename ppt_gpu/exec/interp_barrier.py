@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ppt_gpu.errors import PptError
-from ppt_gpu.exec.interp_warp import LANES, Warp
+from ppt_gpu.exec.interp_warp import LANES, Warp, unsupported
 from ppt_gpu.ptx.module import Instruction
 
 
@@ -33,10 +33,15 @@ class Barriers:
         """Warps that may not run."""
         return [warp for barrier in self.barriers.values() for warp, _, _ in barrier.waiting]
 
-    def arrive(self, warp: Warp, ins: Instruction) -> None:
-        """`warp` executes a bar or barrier instruction. One of a warp (.warp) has nobody to wait for."""
+    def arrive(self, warp: Warp, ins: Instruction) -> bool:
+        """`warp` executes a bar or barrier instruction. Returns whether its turn ends.
+
+        A barrier of the warp (.warp) has nobody to wait for.
+        """
         if "warp" in ins.modifiers or not warp.active.any():
-            return
+            return False
+        if "cluster" in ins.modifiers:
+            raise unsupported(ins, "the interpreter runs no clusters of blocks")
         reduces = "red" in ins.modifiers
         operands = list(ins.operands[1:] if reduces else ins.operands)
         predicate = operands.pop() if reduces else None
@@ -46,19 +51,21 @@ class Barriers:
         if number >= 16:
             raise PptError(f"there is no barrier {number}: a block has 16")
         barrier = self.barriers.setdefault(number, _Barrier())
-        barrier.expected = numbers[1] // LANES if len(numbers) > 1 else 0
+        barrier.expected = -(-numbers[1] // LANES) if len(numbers) > 1 else 0
         barrier.arrived.append(warp)
         if predicate is not None:
             barrier.holds += int(((warp.read(predicate, 1) == 1) & warp.active).sum())
             barrier.threads += int(warp.active.sum())
         if "arrive" not in ins.modifiers:
             barrier.waiting.append((warp, ins, warp.active.copy()))
-        self._open(number)
+        return True
 
     def exited(self, warp: Warp) -> None:
         """`warp` has ended: nobody waits for it any more."""
-        if warp in self.live:
-            self.live.remove(warp)
+        self.live.remove(warp)
+
+    def open(self) -> None:
+        """Let the warps go on whose barrier enough warps have reached: after each had its turn."""
         for number in list(self.barriers):
             self._open(number)
 
@@ -72,7 +79,7 @@ class Barriers:
 
     def _open(self, number: int) -> None:
         barrier = self.barriers[number]
-        needed = barrier.expected or sum(1 for warp in self.live)
+        needed = barrier.expected or len(self.live)
         if not barrier.arrived or len(barrier.arrived) < needed:
             return
         del self.barriers[number]

@@ -5,7 +5,8 @@ Slow and obviously right. `interpret` gives the same memory and the same trace a
 
 Lanes that part at a branch run one after another, the side that comes first in the text first, each up to the
 branch's immediate post-dominator (Fung et al., "Dynamic Warp Formation and Scheduling for Efficient GPU Control
-Flow", MICRO 2007, section 3). Warps of a block run in turn, each to its next barrier.
+Flow", MICRO 2007, section 3). Warps of a block run in turn, each to its next barrier; when
+every warp had its turn the barriers open. Lanes of one warp that wait for each other in a loop never finish here.
 """
 
 from __future__ import annotations
@@ -141,14 +142,13 @@ def _run_block(runners: list[Runner], limit: int) -> int:
     """Give the warps turns until all are done. Returns what is left of the instruction budget."""
     barriers = Barriers([runner.warp for runner in runners])
     while not all(runner.done for runner in runners):
-        progress = False
-        for runner in runners:
-            if runner.done or runner.warp in barriers.waiting():
-                continue
-            progress = True
-            limit = _turn(runner, barriers, limit)
-        if not progress:
+        waiting = barriers.waiting()
+        ready = [runner for runner in runners if not runner.done and runner.warp not in waiting]
+        if not ready:
             raise barriers.deadlock()
+        for runner in ready:
+            limit = _turn(runner, barriers, limit)
+        barriers.open()
     return limit
 
 
@@ -170,37 +170,37 @@ def _turn(runner: Runner, barriers: Barriers, limit: int) -> int:
             runner.leave(runner.stack[-1].lanes)
             continue
         try:
-            _step(runner, barriers, code[pc])
+            if _step(runner, barriers, code[pc]):
+                return limit
         except PptError as error:
             raise _placed(error, warp, code[pc]) from None
-        if warp in barriers.waiting():
-            return limit
     return limit
 
 
-def _step(runner: Runner, barriers: Barriers, ins: Instruction) -> None:
+def _step(runner: Runner, barriers: Barriers, ins: Instruction) -> bool:
+    """Execute one instruction. Returns whether it ends the warp's turn (a barrier)."""
     warp, top = runner.warp, runner.stack[-1]
     warp.joined = top.lanes
     warp.active = top.lanes & _guard(warp, ins)
     warp.recorder.instruction(ins.index, int(warp.active.sum()))
-    warp.executed += 1
+    ends = False
     if ins.base in ("bra", "brx"):
         runner.branch(ins, _targets(warp, ins))
-    elif ins.base in ("ret", "exit"):
-        top.pc += 1
-        runner.leave(warp.active)
-    elif ins.base == "trap":
-        if warp.active.any():
-            raise PptError(f"the kernel trapped in block {warp.block.linear}")
-        top.pc += 1
     else:
         top.pc += 1
-        if ins.base in ("bar", "barrier"):
-            barriers.arrive(warp, ins)
+        if ins.base in ("ret", "exit"):
+            runner.leave(warp.active)
+        elif ins.base in ("trap", "brkpt"):
+            if warp.active.any():
+                raise PptError(f"the kernel trapped in block {warp.block.linear}")
+        elif ins.base in ("bar", "barrier"):
+            ends = barriers.arrive(warp, ins)
         elif ins.base in EXECUTE:
             EXECUTE[ins.base](warp, ins)
         else:
             raise unsupported(ins)
+    warp.executed += 1
+    return ends
 
 
 def _guard(warp: Warp, ins: Instruction) -> Mask:

@@ -25,7 +25,7 @@ from ppt_gpu.exec.interp_collective import COLLECTIVE
 from ppt_gpu.exec.interp_convert import CONVERT
 from ppt_gpu.exec.interp_logic import LOGIC
 from ppt_gpu.exec.interp_memory import MEMORY
-from ppt_gpu.exec.interp_trace import Recorder, build_trace
+from ppt_gpu.exec.interp_trace import Pattern, Recorder, build_trace
 from ppt_gpu.exec.interp_warp import LANES, Block, Launched, Mask, Warp, unsupported
 from ppt_gpu.exec.layout import layout
 from ppt_gpu.exec.memory import DeviceMemory
@@ -106,22 +106,29 @@ def interpret(
     Raises PptError with the PTX line for an instruction that is not supported, an access out of bounds or misaligned,
     a barrier that never opens, and BudgetError when `budget.instructions` warp instructions were not enough.
     """
+    outside = [block for block in blocks if not 0 <= block < launch.blocks]
+    if outside:
+        raise PptError(f"block {outside[0]} is not in the grid", hint=f"its blocks are 0 to {launch.blocks - 1}")
     params = pack_arguments(module, kernel, launch, memory)
     places = layout(module, kernel, launch.dynamic_shared)
     launched = Launched(module, kernel, memory, places, params, launch.grid, launch.block, launch.dynamic_shared)
     joins = control_flow(kernel).reconvergence
     limit = (budget or Budget()).instructions
     recorders: list[Recorder] = []
+    patterns: dict[Pattern, int] = {}
     with np.errstate(all="ignore"):
         for linear in blocks:
-            runners = _block_runners(launched, int(linear), joins)
+            runners = _block_runners(launched, int(linear), joins, patterns)
             recorders += [runner.warp.recorder for runner in runners]
             limit = _run_block(runners, limit)
     warps = -(-launch.threads_per_block // LANES)
-    return build_trace(list(blocks), recorders, warps, memory.ranges(), memory.warnings)
+    count = len(kernel.instructions)
+    return build_trace(list(blocks), recorders, patterns, count, warps, memory.ranges(), memory.warnings)
 
 
-def _block_runners(launched: Launched, linear: int, joins: dict[int, int]) -> list[Runner]:
+def _block_runners(
+    launched: Launched, linear: int, joins: dict[int, int], patterns: dict[Pattern, int]
+) -> list[Runner]:
     x, y, z = launched.block
     threads = x * y * z
     block = Block(
@@ -133,7 +140,7 @@ def _block_runners(launched: Launched, linear: int, joins: dict[int, int]) -> li
     runners = []
     for number in range(-(-threads // LANES)):
         live = number * LANES + np.arange(LANES) < threads
-        warp = Warp(block, number, live, Recorder(len(launched.kernel.instructions)))
+        warp = Warp(block, number, live, Recorder(len(launched.kernel.instructions), patterns))
         runners.append(Runner(warp, [Path(0, EXIT, live.copy())], joins=joins))
     return runners
 

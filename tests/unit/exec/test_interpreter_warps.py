@@ -191,6 +191,13 @@ def test_blocks_and_special_registers():
     assert trace.warp_block.tolist() == [0, 1]
 
 
+def test_no_blocks_and_unknown_blocks():
+    _, trace, _ = run("st.global.u32 [%rd2], %r1;", blocks=[])
+    assert (trace.warps, trace.warp_instructions, trace.thread_instructions) == (0, 0, 0)
+    with pytest.raises(PptError, match="block 7 is not in the grid"):
+        run("", blocks=[7])
+
+
 def test_guarded_access_without_lanes_is_recorded():
     _, trace, _ = run("setp.gt.u32 %p1, %r1, 99; @%p1 st.global.u32 [%rd2], %r1;")
     assert trace.pattern_mask.tolist() == [0]

@@ -46,7 +46,8 @@ class Engine:
     guarded: tuple[int, ...]  # instruction of each guard counter
     symbols: tuple[str, ...]  # names whose addresses the code reads
     unsupported: dict[int, str]  # instruction -> why it is not executed
-    ir: str = field(repr=False, default="")
+    compiler: Compiler = field(repr=False)  # owns the machine code
+    ir: str = field(repr=False)
 
 
 def compile_kernel(kernel: Kernel, traced: bool, compiler: Compiler | None = None) -> Engine:
@@ -62,11 +63,12 @@ def compile_kernel(kernel: Kernel, traced: bool, compiler: Compiler | None = Non
     text = "\n".join(
         [*dict.fromkeys(e.declarations.values()), "define i32 @warp(ptr %w) {", *e.lines, "}"]
     )
-    address = (compiler or Compiler(level=0)).add(text, "warp")
+    compiler = compiler or Compiler(level=0)
+    address = compiler.add(text, "warp")
     entry = tuple((frame[r], _slot_bytes(kernel, r)) for r in frame if flow.entry >> r & 1)
     return Engine(
         address, kernel, flow, traced, size, entry, tuple(e.sites), tuple(e.guarded), tuple(symbols), unsupported,
-        text,
+        compiler, text,
     )  # fmt: skip
 
 

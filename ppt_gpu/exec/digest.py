@@ -1,0 +1,348 @@
+"""Turns the raw trace buffers of compiled code into the flat arrays of a `Trace`.
+
+Path records are (segment, mask) pairs, access records as described in `ppt_gpu.exec.jit_access`. Patterns and paths are
+stored once each (hash-consed): open addressing with linear probing, numbers given in order of first appearance.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from ppt_gpu.exec.jit_access import RECORD_LONG, RECORD_NONE, RECORD_RAW, RECORD_ROW, RECORD_SHORT
+from ppt_gpu.exec.schedule import (
+    TURN_GUARDED,
+    TURN_PATH,
+    TURN_PATH_END,
+    TURN_RECORD,
+    TURN_RECORD_END,
+    TURN_WARP,
+)
+
+SHORT, LONG = RECORD_SHORT // 8, RECORD_LONG // 8  # words of an access record
+CACHE = 256  # entries of the header cache
+MIX = 0x9E3779B97F4A7C15 - (1 << 64)  # odd, from the golden ratio; as a signed 64-bit number
+
+
+class Patterns(NamedTuple):
+    """Patterns found so far, and how to find them again. `used` counts them."""
+
+    offset: NDArray[np.int64]  # [capacity, 32]
+    mask: NDArray[np.int64]  # [capacity]
+    table: NDArray[np.int32]  # [2^k] pattern + 1, 0 for free; at least twice the capacity
+    used: NDArray[np.int64]  # [1]
+    cache_key: NDArray[np.int64]  # [CACHE] headers of records without addresses
+    cache_value: NDArray[np.int32]  # [CACHE] their patterns
+
+
+def new_patterns(capacity: int) -> Patterns:
+    size = 1 << (2 * capacity - 1).bit_length()
+    return Patterns(
+        np.zeros((capacity, 32), np.int64),
+        np.zeros(capacity, np.int64),
+        np.zeros(size, np.int32),
+        np.zeros(1, np.int64),
+        np.full(CACHE, -1, np.int64),
+        np.zeros(CACHE, np.int32),
+    )
+
+
+def grow_patterns(old: Patterns) -> Patterns:
+    """The same patterns with twice the room."""
+    new = new_patterns(2 * len(old.mask))
+    used = int(old.used[0])
+    for p in range(used):
+        _find(new.offset, new.mask, new.table, new.used, old.offset[p], old.mask[p])
+    new.cache_key[:], new.cache_value[:] = old.cache_key, old.cache_value
+    return new
+
+
+@njit(cache=True)
+def _hash(offset: NDArray[np.int64], mask: int) -> int:
+    a, b = np.int64(mask), np.int64(0)
+    for k in range(0, 32, 2):
+        a = (a ^ offset[k]) * np.int64(MIX)
+        b = (b ^ offset[k + 1]) * np.int64(MIX)
+        a ^= a >> 29
+        b ^= b >> 31
+    return (a ^ (b * np.int64(MIX))) & 0x7FFFFFFFFFFFFFFF
+
+
+@njit(cache=True)
+def _find(
+    offset: NDArray[np.int64],
+    mask: NDArray[np.int64],
+    table: NDArray[np.int32],
+    used: NDArray[np.int64],
+    wanted: NDArray[np.int64],
+    wanted_mask: int,
+) -> int:
+    """The number of a pattern, which is added if it is new; -1 when there is no room."""
+    size = len(table)
+    at = (_hash(wanted, wanted_mask) >> 7) & (size - 1)
+    while table[at] != 0:
+        p = table[at] - 1
+        if mask[p] == wanted_mask:
+            same = True
+            for k in range(32):
+                if offset[p, k] != wanted[k]:
+                    same = False
+                    break
+            if same:
+                return p
+        at = (at + 1) & (size - 1)
+    p = used[0]
+    if p == len(mask):
+        return -1
+    for k in range(32):
+        offset[p, k] = wanted[k]
+    mask[p] = wanted_mask
+    table[at] = p + 1
+    used[0] = p + 1
+    return p
+
+
+@njit(cache=True)
+def _lowest(mask: int) -> int:
+    lane = 0
+    while mask >> lane & 1 == 0:
+        lane += 1
+    return lane
+
+
+@njit(cache=True)
+def read_accesses(
+    words: NDArray[np.int64],  # the access buffer
+    start: int,  # word to begin at
+    end: int,
+    base: NDArray[np.uint64],
+    pattern: NDArray[np.int32],
+    space: NDArray[np.uint8],
+    at: int,  # first free place in the three above
+    offset: NDArray[np.int64],
+    mask: NDArray[np.int64],
+    table: NDArray[np.int32],
+    used: NDArray[np.int64],
+    cache_key: NDArray[np.int64],
+    cache_value: NDArray[np.int32],
+) -> tuple[int, int]:
+    """Decode access records. Returns (word reached, next free place); stops early when the patterns are full."""
+    wanted = np.zeros(32, np.int64)
+    last_header, last_pattern = np.int64(-1), -1
+    while start < end:
+        header = words[start]
+        kind = header >> 40 & 255
+        lanes = header & 0xFFFFFFFF
+        if kind == RECORD_RAW:
+            origin = words[start + 2 + _lowest(lanes)]
+            for k in range(32):
+                wanted[k] = words[start + 2 + k] - origin if lanes >> k & 1 else 0
+            found = _find(offset, mask, table, used, wanted, lanes)
+            if found < 0:
+                break
+            base[at] = origin
+            start += LONG
+        else:
+            if header == last_header:
+                found = last_pattern
+            else:
+                slot = (header ^ header >> 17 ^ header >> 41) & (CACHE - 1)
+                if cache_key[slot] == header:
+                    found = cache_value[slot]
+                else:
+                    _fill_regular(wanted, kind, lanes, header >> 48 & 255)
+                    found = _find(offset, mask, table, used, wanted, lanes)
+                    if found < 0:
+                        break
+                    cache_key[slot], cache_value[slot] = header, found
+                last_header, last_pattern = header, found
+            base[at] = words[start + 1]
+            start += SHORT
+        pattern[at] = found
+        space[at] = header >> 32 & 255
+        at += 1
+    return start, at
+
+
+@njit(cache=True)
+def _fill_regular(wanted: NDArray[np.int64], kind: int, lanes: int, shift: int) -> None:
+    """The offsets of a record without addresses: nobody, all at one place, or side by side."""
+    first = _lowest(lanes) if kind != RECORD_NONE else 0
+    for k in range(32):
+        row = kind == RECORD_ROW and lanes >> k & 1
+        wanted[k] = (k - first) << shift if row else 0
+
+
+@njit(cache=True)
+def count_records(words: NDArray[np.int64], start: int, end: int) -> int:
+    """Access records between two words."""
+    count = 0
+    while start < end:
+        start += LONG if words[start] >> 40 & 255 == RECORD_RAW else SHORT
+        count += 1
+    return count
+
+
+@njit(cache=True)
+def count_turns(words: NDArray[np.int64], turns: NDArray[np.int64], counts: NDArray[np.int64]) -> None:
+    """Access records of each turn."""
+    for t in range(len(turns)):
+        counts[t] = count_records(words, turns[t, TURN_RECORD], turns[t, TURN_RECORD_END])
+
+
+@njit(cache=True)
+def read_paths(
+    pairs: NDArray[np.uint32],  # [n, 2] the path buffer: segment, mask
+    turns: NDArray[np.int64],  # [t, 6] with offsets in records instead of addresses
+    plain: NDArray[np.int64],  # [S] instructions without guard
+    path: NDArray[np.int32],
+    at: int,
+    segment_count: NDArray[np.int64],
+    segment_threads: NDArray[np.int64],
+    warp_threads: NDArray[np.int64],
+) -> int:
+    """Append the segments of all turns to `path` and count executions. Returns the next free place."""
+    for t in range(len(turns)):
+        threads = turns[t, TURN_GUARDED]
+        for k in range(turns[t, TURN_PATH], turns[t, TURN_PATH_END]):
+            s = pairs[k, 0]
+            lanes = _population(pairs[k, 1])
+            path[at] = s
+            at += 1
+            segment_count[s] += 1
+            segment_threads[s] += lanes
+            threads += lanes * plain[s]
+        warp_threads[turns[t, TURN_WARP]] += threads
+    return at
+
+
+@njit(cache=True)
+def _population(mask: int) -> int:
+    m = np.int64(mask)
+    m = m - (m >> 1 & 0x55555555)
+    m = (m & 0x33333333) + (m >> 2 & 0x33333333)
+    m = (m + (m >> 4)) & 0x0F0F0F0F
+    return (m * 0x01010101 & 0xFFFFFFFF) >> 24
+
+
+@njit(cache=True)
+def cons_paths(
+    path: NDArray[np.int32],
+    order: NDArray[np.int64],  # parts of whole warps, by warp, then time
+    part_warp: NDArray[np.int64],
+    part_start: NDArray[np.int64],
+    part_end: NDArray[np.int64],
+    known: NDArray[np.int32],  # segments of the paths found so far, with room for all of `path` behind
+    known_start: NDArray[np.int64],  # [paths + 1 ...]
+    known_hash: NDArray[np.int64],
+    table: NDArray[np.int32],  # path + 1, 0 free
+    paths: int,
+    warp_path: NDArray[np.int32],
+) -> int:
+    """Give each warp the number of its path, adding paths that are new. Returns the number of paths."""
+    k = 0
+    while k < len(order):
+        warp = part_warp[order[k]]
+        begin = at = known_start[paths]
+        code = np.int64(1)
+        while k < len(order) and part_warp[order[k]] == warp:
+            for j in range(part_start[order[k]], part_end[order[k]]):
+                known[at] = path[j]
+                code = (code ^ path[j]) * np.int64(MIX)
+                code ^= code >> 32
+                at += 1
+            k += 1
+        found, slot = _find_path(known, known_start, known_hash, table, begin, at, code)
+        if found < 0:
+            found = paths
+            known_hash[found] = code
+            table[slot] = found + 1
+            paths += 1
+            known_start[paths] = at
+        warp_path[warp] = found
+    return paths
+
+
+@njit(cache=True)
+def _find_path(
+    known: NDArray[np.int32],
+    known_start: NDArray[np.int64],
+    known_hash: NDArray[np.int64],
+    table: NDArray[np.int32],
+    begin: int,
+    end: int,
+    code: int,
+) -> tuple[int, int]:
+    """(path equal to known[begin:end] or -1, its place in the table)."""
+    slot = (code >> 3) & (len(table) - 1)
+    while table[slot] != 0:
+        p = table[slot] - 1
+        length = known_start[p + 1] - known_start[p]
+        if known_hash[p] == code and length == end - begin:
+            same = True
+            for j in range(length):
+                if known[known_start[p] + j] != known[begin + j]:
+                    same = False
+                    break
+            if same:
+                return p, slot
+        slot = (slot + 1) & (len(table) - 1)
+    return -1, slot
+
+
+@njit(cache=True)
+def expand_paths(
+    segments: NDArray[np.int32], segment_start: NDArray[np.int64], pcs: NDArray[np.int32]
+) -> None:
+    """Write the instruction indices of the segments one after another."""
+    at = 0
+    for k in range(len(segments)):
+        s = segments[k]
+        for pc in range(segment_start[s], segment_start[s + 1]):
+            pcs[at] = pc
+            at += 1
+
+
+@njit(cache=True)
+def gather_by_warp(
+    order: NDArray[np.int64],
+    part_start: NDArray[np.int64],
+    part_end: NDArray[np.int64],
+    base: NDArray[np.uint64],
+    pattern: NDArray[np.int32],
+    space: NDArray[np.uint8],
+    new_base: NDArray[np.uint64],
+    new_pattern: NDArray[np.int32],
+    new_space: NDArray[np.uint8],
+) -> None:
+    """Copy the accesses part by part in `order`."""
+    at = 0
+    for k in order:
+        for j in range(part_start[k], part_end[k]):
+            new_base[at], new_pattern[at], new_space[at] = base[j], pattern[j], space[j]
+            at += 1
+
+
+def plain_accesses(words: NDArray[np.int64]) -> list[tuple[int, int, tuple[int, ...], int]]:
+    """(base, space, offsets, mask) of each access record: the plain reference of `read_accesses`."""
+    found = []
+    at = 0
+    while at < len(words):
+        header = int(words[at])
+        mask, space, kind, shift = header & 0xFFFFFFFF, header >> 32 & 255, header >> 40 & 255, header >> 48 & 255
+        base = int(words[at + 1])
+        offsets = [0] * 32
+        active = [lane for lane in range(32) if mask >> lane & 1]
+        if kind == RECORD_RAW:
+            base = int(words[at + 2 + active[0]])
+        for lane in active:
+            if kind == RECORD_RAW:
+                offsets[lane] = int(words[at + 2 + lane]) - base
+            elif kind == RECORD_ROW:
+                offsets[lane] = (lane - active[0]) << shift
+        found.append((base, space, tuple(offsets), mask))
+        at += LONG if kind == RECORD_RAW else SHORT
+    return found

@@ -40,7 +40,7 @@ EXECUTE: dict[str, Execute] = {**ARITHMETIC, **LOGIC, **CONVERT, **MEMORY, **COL
 EXECUTE.update(dict.fromkeys(_NOTHING, lambda warp, ins: None))
 
 EXIT = -1  # reconvergence at the kernel's end
-TURN = 4096  # instructions after which a warp lets the others run, so that spinning on a flag ends
+TURN = 20_000  # instructions after which a warp lets the others run, so that spinning on a flag ends
 
 
 @dataclass

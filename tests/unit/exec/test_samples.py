@@ -1,0 +1,39 @@
+"""Every shipped sample computes what it says, in the interpreter and in the compiled engine, with one trace."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from small_samples import SMALL, run_small
+
+from ppt_gpu.exec.interpreter import interpret
+from ppt_gpu.exec.run import run
+from ppt_gpu.exec.workload_reader import load_workload, sample_names
+
+
+@pytest.mark.parametrize("engine", [interpret, run], ids=["interpreter", "compiled"])
+@pytest.mark.parametrize("name", SMALL)
+def test_result(name, engine):
+    before, after, _ = run_small(name, engine)
+    for buffer, expected in SMALL[name].expected(before).items():
+        np.testing.assert_allclose(after[buffer], expected, rtol=2e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_both_engines_agree_bit_for_bit(name):
+    _, plain, plain_traces = run_small(name, interpret)
+    _, compiled, compiled_traces = run_small(name, run)
+    for buffer in plain:
+        assert plain[buffer].tobytes() == compiled[buffer].tobytes(), buffer
+    for one, other in zip(plain_traces, compiled_traces, strict=True):
+        for field in dataclasses.fields(one):
+            left, right = getattr(one, field.name), getattr(other, field.name)
+            if isinstance(left, np.ndarray):
+                assert left.dtype == right.dtype, field.name
+                assert np.array_equal(left, right), field.name
+            else:
+                assert left == right, field.name
+
+
+def test_every_ptx_sample_has_a_small_version():
+    assert {name for name in sample_names() if load_workload(name).ptx_path} == set(SMALL)

@@ -9,8 +9,9 @@ from ppt_gpu.errors import PptError, did_you_mean
 from ppt_gpu.ptx.declarations import SPACES, declare_registers, parameters, variables
 from ppt_gpu.ptx.lexer import NAME, Source
 from ppt_gpu.ptx.module import Prototype, Register, Target, Variable
+from ppt_gpu.ptx.names import Duplicate, Names
 from ppt_gpu.ptx.operands import OperandReader
-from ppt_gpu.ptx.scope import Duplicate, Names, Scope
+from ppt_gpu.ptx.scope import Scope
 from ppt_gpu.ptx.statement import INSTRUCTION, Instructions
 
 #: scopes may nest this deep

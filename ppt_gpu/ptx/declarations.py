@@ -9,7 +9,8 @@ from ppt_gpu.errors import did_you_mean
 from ppt_gpu.ptx.initialisers import BadInitialiser, InitSymbol, initial_bytes
 from ppt_gpu.ptx.lexer import NAME, Source, integer
 from ppt_gpu.ptx.module import TYPE_BYTES, Param, Variable
-from ppt_gpu.ptx.scope import Duplicate, Range, Scope
+from ppt_gpu.ptx.names import Duplicate, Range
+from ppt_gpu.ptx.scope import Scope
 
 SPACES = {
     "global": "global",
@@ -81,7 +82,7 @@ def declare_registers(source: Source, text: str, start: int, scope: Scope) -> No
                 scope.declare(match[1], kind, line, vector)
         except Duplicate as taken:
             where = source.skip(position)
-            message = f"register '{match[1]}' is already declared on line {taken.line}"
+            message = f"register '{''.join(name.split())}' is already declared on line {taken.line}"
             raise source.error(message, where) from None
         position += len(name) + 1
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import struct
 from bisect import bisect_right
+from math import isinf
 
 from ppt_gpu.errors import PptError
 from ppt_gpu.ptx.module import Imm
@@ -88,7 +89,8 @@ def number(text: str) -> Imm | None:
         value = integer(match["integer"])
         return None if value is None else Imm(-value if negative else value)
     if match["decimal"] is not None:
-        return Imm(-float(match["decimal"]) if negative else float(match["decimal"]))
+        decimal = float(match["decimal"])
+        return None if isinf(decimal) else Imm(-decimal if negative else decimal)
     width = 32 if match["single"] is not None else 64
     bits = int(match["single"] or match["double"], 16) ^ (int(negative) << (width - 1))
     return Imm(float_from_bits(bits, width), bits, width)

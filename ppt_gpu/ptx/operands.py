@@ -8,7 +8,8 @@ from collections.abc import Callable
 from ppt_gpu.errors import did_you_mean
 from ppt_gpu.ptx.lexer import NAME, number
 from ppt_gpu.ptx.module import Imm, Mem, Neg, Operand, Pair, Part, Reg, Sink, Special, Sym, Vec
-from ppt_gpu.ptx.scope import Entry, Scope, register_entry
+from ppt_gpu.ptx.names import Entry, register_entry
+from ppt_gpu.ptx.scope import Scope
 from ppt_gpu.ptx.specials import SPECIALS
 
 _NAME = re.compile(NAME, re.ASCII)
@@ -19,6 +20,7 @@ _TERM = re.compile(r"([-+])\s*([-+]?)\s*(\w+)", re.ASCII)
 _SELECTOR = re.compile(r"(.+)\.((?:b[0-7]{1,4}|h[0-3]{1,2}))", re.ASCII)
 _PIECE = re.compile(r"\[[^\]]*\]|\{[^}]*\}|\([^)]*\)|[^,\[\]{}()]+|.", re.DOTALL)
 _BRACKETED_COMMA = re.compile(r"\[[^\],]*,")
+_DECIMAL_DIGITS = re.compile(r"[-+]?[0-9]+")
 _SINK = Sink()
 
 
@@ -83,6 +85,8 @@ class OperandReader:
 
     def _literal(self, text: str) -> Imm:
         value = number(text)
+        if value is None and _DECIMAL_DIGITS.fullmatch(text):
+            raise BadOperand(f"'{_short(text)}' does not fit in 64 bits", text)
         if value is None:
             raise BadOperand(f"'{_short(text)}' is no number", text, "12, 0x1F, 1.5, 0f3F800000 and 0d... are")
         if isinstance(value.value, int) and not -(1 << 63) <= value.value < 1 << 64:

@@ -4,26 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 from ppt_gpu.errors import nearest
-from ppt_gpu.ptx.module import Operand, Reg, Register
-
-#: an operand and the ids of the registers in it
-Entry = tuple[Operand, tuple[int, ...]]
+from ppt_gpu.ptx.module import Register
+from ppt_gpu.ptx.names import Duplicate, Entry, Names, Range, register_entries, register_entry
 
 IDENTIFIER = re.compile(r"[A-Za-z_$%][\w$]*", re.ASCII)
 _DIGITS = re.compile(r"[0-9]+\Z")
-
-#: the entry of each register id, shared by all functions; grows on demand
-_REGISTER_ENTRIES: list[tuple[Reg, tuple[int, ...]]] = []
-
-
-def register_entry(register: int) -> tuple[Reg, tuple[int, ...]]:
-    while register >= len(_REGISTER_ENTRIES):
-        index = len(_REGISTER_ENTRIES)
-        _REGISTER_ENTRIES.append((Reg(index), (index,)))
-    return _REGISTER_ENTRIES[register]
 
 
 class Entries(dict[str, Entry]):
@@ -47,36 +34,6 @@ class Entries(dict[str, Entry]):
             entry = register_entry(register)
         self[text] = entry
         return entry
-
-
-class Duplicate(Exception):
-    """The name is taken; `line` says where."""
-
-    def __init__(self, line: int) -> None:
-        self.line = line
-        super().__init__(line)
-
-
-@dataclass(slots=True)
-class Range:
-    """`.reg .b32 %r<6>;` declares %r0 to %r5. Where not created at once, a register is when it is first used."""
-
-    type: str
-    count: int
-    line: int
-    vector: int = 0
-
-
-@dataclass(slots=True)
-class Names:
-    """What all scopes of one function share."""
-
-    registers: list[Register] = field(default_factory=list)
-    register_names: set[str] = field(default_factory=set)
-    symbol_names: set[str] = field(default_factory=set)
-    label_names: set[str] = field(default_factory=set)
-    scopes: int = 0
-    creatable: int = 0  # registers that may be created before they are used
 
 
 class Scope:
@@ -133,9 +90,9 @@ class Scope:
     def _create(self, prefix: str, declared: Range) -> None:
         """All registers of a range at once, which is much faster than one by one; not when it is absurdly long."""
         names = self.names
-        if declared.count > names.creatable or declared.vector:
+        if declared.count > names.creatable[0] or declared.vector:
             return
-        names.creatable -= declared.count
+        names.creatable[0] -= declared.count
         new = [f"{prefix}{index}" for index in range(declared.count)]
         if self.parent is not None or not names.register_names.isdisjoint(new):
             return
@@ -144,8 +101,7 @@ class Scope:
         names.register_names.update(new)
         names.registers += [Register(name, declared.type, declared.line) for name in new]
         self.registers.update(zip(new, ids, strict=True))
-        register_entry(ids.stop)
-        self.entries.update(zip(new, _REGISTER_ENTRIES[first : ids.stop], strict=True))
+        self.entries.update(zip(new, register_entries(first, ids.stop), strict=True))
 
     def _new_register(self, name: str, kind: str, line: int) -> int:
         names = self.names

@@ -10,8 +10,9 @@ from ppt_gpu.errors import PptError
 from ppt_gpu.ptx.instructions import Form, form
 from ppt_gpu.ptx.lexer import NAME, Source
 from ppt_gpu.ptx.module import Guard, Instruction, Mem, Operand, Register, Sym, Target, Vec
+from ppt_gpu.ptx.names import Entry, Names
 from ppt_gpu.ptx.operands import BadOperand, located, split
-from ppt_gpu.ptx.scope import Entry, Names, Scope
+from ppt_gpu.ptx.scope import Scope
 from ppt_gpu.ptx.table import FIRST, UPDATE
 
 #: groups: "!" or "", guard, opcode, operands

@@ -66,6 +66,7 @@ class Collector:
         self.known_start, self.known_hash = np.zeros(1025, np.int64), np.zeros(1024, np.int64)
         self.path_table = np.zeros(4096, np.int32)
         self.patterns = digest.new_patterns(1024)
+        self.site_pattern = np.zeros(max(len(engine.sites), 1), np.int32)
         self.warp_path = np.zeros(warps, np.int32)
         self.warp_threads = np.zeros(warps, np.int64)
         segments = engine.flow.segments
@@ -100,7 +101,8 @@ class Collector:
         at = first
         while start < end:
             start, at = digest.read_accesses(
-                self.record_buffer, start, end, self.base.data, self.pattern.data, self.space.data, at, *self.patterns
+                self.record_buffer, start, end, self.base.data, self.pattern.data, self.space.data, at, *self.patterns,
+                self.site_pattern,
             )
             if start < end:
                 self.patterns = digest.grow_patterns(self.patterns)

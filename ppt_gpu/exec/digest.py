@@ -12,7 +12,14 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ppt_gpu.exec.jit_access import RECORD_LONG, RECORD_NONE, RECORD_RAW, RECORD_ROW, RECORD_SHORT
+from ppt_gpu.exec.jit_access import (
+    RECORD_AGAIN,
+    RECORD_LONG,
+    RECORD_NONE,
+    RECORD_RAW,
+    RECORD_ROW,
+    RECORD_SHORT,
+)
 from ppt_gpu.exec.schedule import (
     TURN_GUARDED,
     TURN_PATH,
@@ -128,39 +135,35 @@ def read_accesses(
     used: NDArray[np.int64],
     cache_key: NDArray[np.int64],
     cache_value: NDArray[np.int32],
+    site_pattern: NDArray[np.int32],  # the pattern that each site recorded last
 ) -> tuple[int, int]:
     """Decode access records. Returns (word reached, next free place); stops early when the patterns are full."""
     wanted = np.zeros(32, np.int64)
-    last_header, last_pattern = np.int64(-1), -1
     while start < end:
         header = words[start]
         kind = header >> 40 & 255
         lanes = header & 0xFFFFFFFF
-        if kind == RECORD_RAW:
-            origin = words[start + 2 + _lowest(lanes)]
-            for k in range(32):
-                wanted[k] = words[start + 2 + k] - origin if lanes >> k & 1 else 0
-            found = _find(offset, mask, table, used, wanted, lanes)
-            if found < 0:
-                break
-            base[at] = origin
-            start += LONG
+        site = header >> 48 & 0xFFFF
+        size = SHORT
+        if kind == RECORD_AGAIN:
+            found = site_pattern[site]
+        elif kind == RECORD_RAW:
+            found = _find(offset, mask, table, used, words[start + 2 : start + 34], lanes)
+            site_pattern[site] = found
+            size = LONG
         else:
-            if header == last_header:
-                found = last_pattern
+            slot = (header ^ header >> 17 ^ header >> 41) & (CACHE - 1)
+            if cache_key[slot] == header:
+                found = cache_value[slot]
             else:
-                slot = (header ^ header >> 17 ^ header >> 41) & (CACHE - 1)
-                if cache_key[slot] == header:
-                    found = cache_value[slot]
-                else:
-                    _fill_regular(wanted, kind, lanes, header >> 48 & 255)
-                    found = _find(offset, mask, table, used, wanted, lanes)
-                    if found < 0:
-                        break
+                _fill_regular(wanted, kind, lanes, site)
+                found = _find(offset, mask, table, used, wanted, lanes)
+                if found >= 0:
                     cache_key[slot], cache_value[slot] = header, found
-                last_header, last_pattern = header, found
-            base[at] = words[start + 1]
-            start += SHORT
+        if found < 0:
+            break
+        base[at] = words[start + 1]
+        start += size
         pattern[at] = found
         space[at] = header >> 32 & 255
         at += 1
@@ -329,20 +332,21 @@ def gather_by_warp(
 def plain_accesses(words: NDArray[np.int64]) -> list[tuple[int, int, tuple[int, ...], int]]:
     """(base, space, offsets, mask) of each access record: the plain reference of `read_accesses`."""
     found = []
+    last: dict[int, tuple[int, ...]] = {}  # site -> offsets
     at = 0
     while at < len(words):
-        header = int(words[at])
-        mask, space, kind, shift = header & 0xFFFFFFFF, header >> 32 & 255, header >> 40 & 255, header >> 48 & 255
-        base = int(words[at + 1])
-        offsets = [0] * 32
+        header, base = int(words[at]), int(words[at + 1])
+        mask, space, kind, detail = header & 0xFFFFFFFF, header >> 32 & 255, header >> 40 & 255, header >> 48 & 0xFFFF
         active = [lane for lane in range(32) if mask >> lane & 1]
+        offsets = [0] * 32
         if kind == RECORD_RAW:
-            base = int(words[at + 2 + active[0]])
-        for lane in active:
-            if kind == RECORD_RAW:
-                offsets[lane] = int(words[at + 2 + lane]) - base
-            elif kind == RECORD_ROW:
-                offsets[lane] = (lane - active[0]) << shift
+            offsets = [int(word) for word in words[at + 2 : at + 34]]
+            last[detail] = tuple(offsets)
+        elif kind == RECORD_AGAIN:
+            offsets = list(last[detail])
+        elif kind == RECORD_ROW:
+            for lane in active:
+                offsets[lane] = (lane - active[0]) << detail
         found.append((base, space, tuple(offsets), mask))
         at += LONG if kind == RECORD_RAW else SHORT
     return found

@@ -2,10 +2,11 @@
 
 Four ways to move the data, fastest first: every lane at one address, lanes side by side, anywhere in one buffer, and
 lane by lane. A "site" caches for each static access the buffer that it hit last: start, number of valid start
-offsets, host address of the start, and the instruction's index for faults.
+offsets, host address of the start; then the instruction's index for faults; and the pattern that it recorded last.
 
-Record of an access (8-byte words): a header (mask in bits 0-31, space in 32-39, RECORD_* in 40-47, log2 of the stride
-in 48-55), the address of the lowest active lane, and for RECORD_RAW the 32 addresses.
+Record of an access (8-byte words): a header (mask in bits 0-31, space in 32-39, RECORD_* in 40-47, in 48-63 log2 of
+the stride or the site), the address of the lowest active lane, and for RECORD_RAW the 32 distances from it, 0 in
+inactive lanes. RECORD_AGAIN stands for the distances that the same site recorded last.
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ from ppt_gpu.exec.jit_context import Slot
 from ppt_gpu.exec.jit_library import Helper
 from ppt_gpu.exec.jit_text import vec
 
-RECORD_NONE, RECORD_SAME, RECORD_ROW, RECORD_RAW = range(4)
+RECORD_NONE, RECORD_SAME, RECORD_ROW, RECORD_RAW, RECORD_AGAIN = range(5)
 RECORD_SHORT, RECORD_LONG = 16, 16 + 32 * 8  # B
 #: space -> index into ppt_gpu.spec.gpu.MEMORY_SPACES
 SPACE_INDEX = {"global": 0, "generic": 0, "shared": 1, "local": 2, "const": 3}
-SITE_WORDS = 4
+#: words of a site: start, count, host address, instruction, header bits, mask, two free, 32 distances
+SITE_START, SITE_COUNT, SITE_HOST, SITE_PC, SITE_HEADER, SITE_MASK = range(6)
+SITE_OFFSETS, SITE_WORDS = 8, 40
 WIDE = ("global", "const", "generic")  # spaces with 64-bit addresses; the others are offsets of 32 bits
 
 
@@ -66,29 +69,57 @@ class Access(Helper):
         same = self.mask_bits(self.op(f"icmp {predicate} {vec(self.address)} {left}, {right}"))
         return self.i32("icmp eq", self.i32("or", same, self.inactive), -1)
 
-    def record(self, kind: int, base: str, addresses: str = "", shift: int = -1) -> None:
-        """Append an access to the trace buffer; `addresses` is a <32 x i64> for RECORD_RAW."""
-        if not self.traced:
-            return
-        extra = SPACE_INDEX[self.space] << 32 | kind << 40 | (self.shift if shift < 0 else shift) << 48
-        header = self.i64("or", self.widen("%mask"), extra)
+    def record(self, kind: int, base: str, shift: int = -1) -> None:
+        """Append an access whose distances follow from `kind`."""
+        if self.traced:
+            extra = SPACE_INDEX[self.space] << 32 | kind << 40 | (self.shift if shift < 0 else shift) << 48
+            self._append(self.i64("or", self.widen("%mask"), extra), base, RECORD_SHORT)
+
+    def _append(self, header: str, base: str, size: int) -> str:
+        """Append a header and a base address, and move the cursor by `size`. Returns the record's place."""
         cursor = self.field("%w", Slot.RECORD, "ptr")
         self.do(f"store i64 {header}, ptr {cursor}, align 8")
         self.do(f"store i64 {base}, ptr {self.offset_pointer(cursor, 8)}, align 8")
-        if kind == RECORD_RAW:
-            at = self.offset_pointer(cursor, 16)
-            self.do(f"store {vec('i64')} {addresses}, ptr {at}, align 8")
-        size = RECORD_LONG if kind == RECORD_RAW else RECORD_SHORT
         self.set_field("%w", Slot.RECORD, self.offset_pointer(cursor, size), "ptr")
+        return cursor
+
+    def record_addresses(self, element: str, base: str, addresses: str) -> None:
+        """Append an access with its distances, unless they are those that the site recorded last.
+
+        `base` is the first active lane's address, `addresses` a <32 x element>, both of width `element`.
+        """
+        if not self.traced:
+            return
+        kind = vec(element)
+        away = self.op(f"sub {kind} {addresses}, {self.splat(element, base)}")
+        away = self.op(f"select {vec('i1')} {self.flags}, {kind} {away}, {kind} zeroinitializer")
+        at = self.offset_pointer("%site", 8 * SITE_OFFSETS)
+        same = self.mask_bits(self.op(f"icmp eq {kind} {away}, {self.op(f'load {kind}, ptr {at}, align 8')}"))
+        mask = self.field("%site", SITE_MASK, "i32")
+        again = self.op(f"and i1 {self.i32('icmp eq', same, -1)}, {self.i32('icmp eq', mask, '%mask')}")
+        header = self.i64("or", self.widen("%mask"), self.field("%site", SITE_HEADER))
+        wide = base if element == "i64" else self.widen(base)
+        short, long, end = (self.fresh(name) for name in ("again", "new", "recorded"))
+        self.branch(again, short, long)
+        self.label(short)
+        self._append(self.i64("or", header, SPACE_INDEX[self.space] << 32 | RECORD_AGAIN << 40), wide, RECORD_SHORT)
+        self.jump(end)
+        self.label(long)
+        self.do(f"store {kind} {away}, ptr {at}, align 8")
+        self.set_field("%site", SITE_MASK, "%mask", "i32")
+        raw = self.i64("or", header, SPACE_INDEX[self.space] << 32 | RECORD_RAW << 40)
+        cursor = self._append(raw, wide, RECORD_LONG)
+        if element == "i32":
+            away = self.op(f"sext {kind} {away} to {vec('i64')}")
+        self.do(f"store {vec('i64')} {away}, ptr {self.offset_pointer(cursor, 16)}, align 8")
+        self.jump(end)
+        self.label(end)
 
     def fault(self, code: str, lane: str, address: str) -> None:
-        pc = self.field("%site", 3)
+        pc = self.field("%site", SITE_PC)
         self.helper(
             ("fault",), "void", ("ptr", "%w"), ("i64", code), ("i64", pc), ("i32", lane), ("i64", address)
         )
-
-    def raw_addresses(self) -> str:
-        return "%a" if self.address == "i64" else self.widen_lanes("%a")
 
     def row_of(self, index: int) -> str:
         return self.op(f"getelementptr {vec(self.element)}, ptr %data, i64 {index}")

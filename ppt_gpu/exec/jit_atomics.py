@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ppt_gpu.exec.jit_access import RECORD_RAW, Access
+from ppt_gpu.exec.jit_access import Access
 from ppt_gpu.exec.jit_context import Fault, Slot
 from ppt_gpu.exec.jit_library import Helper, writes
 from ppt_gpu.exec.jit_spaces import FIXED, dispatch, find, host_pointer, site_check
@@ -21,11 +21,13 @@ def write_atomic(operation: str, kind: str, space: str, traced: bool) -> Helper:
     if space == "generic":
         _generic(f, operation, kind)
         return f
-    f.record(RECORD_RAW, f.wide(f.a0), f.raw_addresses())
+    f.record_addresses(f.address, f.a0, "%a")
     f.before_lanes()
+    f.jump("begin")
+    f.label("begin")
     f.jump("loop")
     f.label("loop")
-    f.do("%left = phi i32 [ %mask, %active ], [ %rest, %operate ]")
+    f.do("%left = phi i32 [ %mask, %begin ], [ %rest, %operate ]")
     lane = f.first_lane("%left")
     f.do(f"%rest = and i32 %left, {f.i32('sub', '%left', 1)}")
     address = f.extract(f.address, "%a", lane)

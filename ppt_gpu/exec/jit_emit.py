@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ppt_gpu.exec.jit_access import SITE_WORDS
 from ppt_gpu.exec.jit_context import Fault, Slot
 from ppt_gpu.exec.jit_library import call_helper
 from ppt_gpu.exec.jit_text import BITS, ELEMENT, Text, const, float_bits, scalar, vec
@@ -264,7 +265,7 @@ class Emitter(Text):
         self.sites.append(self.instruction.index)
         self.touched_memory = True
         table = self.once("sites", lambda: self.field("%w", Slot.SITES, "ptr"))
-        return self.offset_pointer(table, slot * 32)
+        return self.offset_pointer(table, 8 * SITE_WORDS * slot)
 
     def fault(self, code: Fault, mask: str) -> None:
         """Stop the warp with a fault if any lane of `mask` is set."""

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from ppt_gpu.exec.jit_access import RECORD_RAW, RECORD_ROW, RECORD_SAME, Access, address_element
+from ppt_gpu.exec.jit_access import (
+    RECORD_ROW,
+    RECORD_SAME,
+    SITE_COUNT,
+    SITE_HOST,
+    SITE_PC,
+    SITE_START,
+    Access,
+    address_element,
+)
 from ppt_gpu.exec.jit_context import Fault, Slot
 from ppt_gpu.exec.jit_library import Helper, writes
 from ppt_gpu.exec.jit_text import const, lanes, vec
@@ -85,25 +94,27 @@ def _sited(f: Access, kind: str) -> None:
     f.label("failed")
     f.empty()
     f.label("checked")
-    start, count, host = f.field("%site", 0), f.field("%site", 1), f.field("%site", 2)
+    start, count, host = f.field("%site", SITE_START), f.field("%site", SITE_COUNT), f.field("%site", SITE_HOST)
     offset = f.i64("sub", f.a0, start)
     _same_or_row(f, f.i64("add", host, offset), offset, count)
     offsets = f.v64("sub", "%a", f.splat("i64", start))
     f.branch(_inside(f, offsets, count), "scattered", "by_lane")
     f.label("scattered")
-    f.record(RECORD_RAW, f.a0, "%a")
+    f.record_addresses("i64", f.a0, "%a")
     f.move_scattered(f.pointers(host, offsets))
     f.label("by_lane")
-    f.record(RECORD_RAW, f.a0, "%a")
+    f.record_addresses("i64", f.a0, "%a")
     f.before_lanes()
     _each_lane(f)
 
 
 def _each_lane(f: Access) -> None:
     """Move lane by lane, lowest first, each in the buffer where its own address lies."""
+    f.jump("begin")
+    f.label("begin")
     f.jump("loop")
     f.label("loop")
-    f.do("%left = phi i32 [ %mask, %by_lane ], [ %rest, %moved ]")
+    f.do("%left = phi i32 [ %mask, %begin ], [ %rest, %moved ]")
     lane = f.first_lane("%left")
     f.do(f"%rest = and i32 %left, {f.i32('sub', '%left', 1)}")
     address = f.extract("i64", "%a", lane)
@@ -123,8 +134,8 @@ def _each_lane(f: Access) -> None:
 
 def site_check(f: Helper, address: str, size: int) -> str:
     """i1: is the scalar address aligned and inside the cached buffer?"""
-    offset = f.i64("sub", address, f.field("%site", 0))
-    inside = f.i64("icmp ult", offset, f.field("%site", 1))
+    offset = f.i64("sub", address, f.field("%site", SITE_START))
+    inside = f.i64("icmp ult", offset, f.field("%site", SITE_COUNT))
     if size == 1:
         return inside
     aligned = f.i64("icmp eq", f.i64("and", address, size - 1), 0)
@@ -133,8 +144,8 @@ def site_check(f: Helper, address: str, size: int) -> str:
 
 def host_pointer(f: Helper, address: str) -> str:
     """The host pointer of a scalar address inside the cached buffer."""
-    offset = f.i64("sub", address, f.field("%site", 0))
-    return f.as_pointer(f.i64("add", offset, f.field("%site", 2)))
+    offset = f.i64("sub", address, f.field("%site", SITE_START))
+    return f.as_pointer(f.i64("add", offset, f.field("%site", SITE_HOST)))
 
 
 def find(f: Helper, address: str, lane: str, size: int) -> str:
@@ -202,7 +213,7 @@ def _fixed(f: Access, kind: str) -> None:
     _same_or_row(f, f.i64("add", base, offset), offset, count)
     f.branch(_inside(f, "%a", count), "scattered", "bad")
     f.label("scattered")
-    f.record(RECORD_RAW, offset, f.raw_addresses())
+    f.record_addresses("i32", f.a0, "%a")
     f.move_scattered(f.pointers(base, "%a"))
     _fault_of_lanes(f, count)
 
@@ -258,7 +269,7 @@ def _local(f: Access, kind: str) -> None:
     spreads = f.v64("mul", offsets, const("i64", 32))
     shifted = f.v64("add", spreads, lanes("i64", f.size))
     addresses = f.v64("add", shifted, f.splat("i64", trace))
-    f.record(RECORD_RAW, f.extract("i64", addresses, f.first), addresses)
+    f.record_addresses("i64", f.extract("i64", addresses, f.first), addresses)
     f.jump("move")
     f.label("move")
     f.move_scattered(pointers)
@@ -350,15 +361,15 @@ def write_find() -> Helper:
     over = f.i64("add", "%address", "%size")
     f.branch(f.i64("icmp ule", over, end), "inside", "outside")
     f.label("inside")
-    f.set_field("%site", 0, first)
-    f.set_field("%site", 1, f.i64("add", f.i64("sub", f.i64("sub", end, first), "%size"), 1))
-    f.set_field("%site", 2, f.i64("add", f.field("%w", Slot.HOST), first))
+    f.set_field("%site", SITE_START, first)
+    f.set_field("%site", SITE_COUNT, f.i64("add", f.i64("sub", f.i64("sub", end, first), "%size"), 1))
+    f.set_field("%site", SITE_HOST, f.i64("add", f.field("%w", Slot.HOST), first))
     f.do("ret i1 true")
     for label, code in (("misaligned", Fault.ALIGNMENT), ("outside", Fault.BOUNDS)):
         f.label(label)
         f.helper(
             ("fault",), "void",
-            ("ptr", "%w"), ("i64", str(int(code))), ("i64", f.field("%site", 3)), ("i32", "%lane"),
+            ("ptr", "%w"), ("i64", str(int(code))), ("i64", f.field("%site", SITE_PC)), ("i32", "%lane"),
             ("i64", "%address"),
         )  # fmt: skip
         f.do("ret i1 false")

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 TURN = 20_000  # warp instructions before the next warp of the block gets its turn
 TURNS = 1 << 14  # turns noted before the trace buffers are taken over
+MAX_SITES = 1 << 16
 _WARNINGS = {
     Flag.DIVERGENT_BARRIER: "a barrier was reached by some lanes of a warp only; the whole warp was taken to arrive",
     Flag.DIVERGENT_SYNC: "a .sync instruction named lanes that were not executing with the others",
@@ -113,8 +114,7 @@ class _Run:
         self.stacks = np.zeros((self.warps, engine.flow.segments + 64, 4), np.int32)
         self.parameters = np.frombuffer(parameters + bytes(16), np.uint8).copy()
         self.ranges = np.stack([memory.starts, memory.ends], axis=1).astype(np.int64).ravel()
-        self.sites = np.zeros((max(len(engine.sites), 1), 4), np.int64)
-        self.sites[: len(engine.sites), 3] = engine.sites
+        self.sites = _sites(engine)
         self.symbols = np.array([_symbol(s, self.layout, memory) for s in engine.symbols] or [0], np.int64)
         self.guarded = np.zeros(max(len(engine.guarded), 1), np.int64)
         self.tid = _thread_ids(launch, self.warps)
@@ -263,6 +263,19 @@ def _aligned(rows: int, size: int) -> NDArray[np.uint8]:
     raw = np.zeros(rows * size + 64, np.uint8)
     skip = -raw.ctypes.data % 64
     return raw[skip : skip + rows * size].reshape(rows, size)
+
+
+def _sites(engine: Engine) -> NDArray[np.int64]:
+    """Empty range caches. A header has 16 bits for the site, far more than the static accesses of any kernel."""
+    from ppt_gpu.exec.jit_access import SITE_HEADER, SITE_PC, SITE_WORDS
+
+    count = len(engine.sites)
+    if count > MAX_SITES:
+        raise PptError(f"kernel '{engine.kernel.name}' has {count} static memory accesses; at most {MAX_SITES} are run")
+    sites = np.zeros((max(count, 1), SITE_WORDS), np.int64)
+    sites[:count, SITE_PC] = engine.sites
+    sites[:count, SITE_HEADER] = np.arange(count, dtype=np.uint64).astype(np.int64) << 48
+    return sites
 
 
 def _symbol(name: str, places: Layout, memory: DeviceMemory) -> int:

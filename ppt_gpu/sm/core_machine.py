@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.errors import PptError, did_you_mean
+from ppt_gpu.sm.lower_ops import pipe_order
 from ppt_gpu.sm.program import KIND_ATOMIC, KIND_CONSTANT, KIND_LOAD, KIND_SHARED, Program
 from ppt_gpu.spec.gpu import TASK_CLASSES, Gpu
 
@@ -111,8 +112,8 @@ def machine_of(
         width=gpu.sm.issue_width,
         policy=POLICIES.index(name),
         active_set=max(1, gpu.sm.active_warps),
-        pipe_units=tuple(pipe.units for pipe in gpu.pipes.values()),
-        pipe_shared=tuple(pipe.scope == "sm" for pipe in gpu.pipes.values()),
+        pipe_units=tuple(gpu.pipes[name].units for name in pipe_order(gpu)),
+        pipe_shared=tuple(gpu.pipes[name].scope == "sm" for name in pipe_order(gpu)),
         block_launch=gpu.host.block_launch,
         queue=gpu.memory.queue,
         tx_cost=_cost(1, gpu.memory.transactions_per_cycle),

@@ -86,9 +86,9 @@ def plan(
 ) -> SmPlan:
     """Which blocks SM `sm` of `gpu` simulates.
 
-    `workload`: the blocks of its first wave. `grid`: all of them. `steady`: `waves` full waves, evenly spread over
-    its launch order so that grids whose blocks differ are sampled fairly, and its true last, partial wave, so that
-    the tail of the launch is simulated rather than guessed. PptError for an unknown level or an SM without blocks.
+    `workload`: the blocks of its first wave. `grid`: all of them. `steady`: `waves` successive full waves from the
+    middle of the launch, so that each finds in the L2 what its predecessor left, and the true last, partial wave, so
+    that the tail of the launch is simulated rather than guessed. PptError for an unknown level or an SM without blocks.
     """
     if level not in LEVELS:
         raise PptError(f"unknown level '{level}'", hint=did_you_mean(level, LEVELS))
@@ -104,7 +104,7 @@ def plan(
     elif level == "grid" or waves >= full:
         positions = list(range(len(own)))
     else:
-        positions = _stratified(full, waves, spread.resident) + list(range(len(own) - rest, len(own)))
+        positions = _middle(full, waves, spread.resident) + list(range(len(own) - rest, len(own)))
     blocks = tuple(own[position] for position in positions)
     return SmPlan(
         spread=spread,
@@ -146,7 +146,7 @@ def _spaced(others: list[int], sm: int, samples: int) -> list[int]:
     return sorted(list(chosen)[:samples])
 
 
-def _stratified(full: int, waves: int, resident: int) -> list[int]:
-    """Positions of `waves` of the `full` whole waves, each from the middle of its stratum."""
-    chosen = [int((index + 0.5) * full / waves) for index in range(waves)]
-    return [wave * resident + slot for wave in chosen for slot in range(resident)]
+def _middle(full: int, waves: int, resident: int) -> list[int]:
+    """Positions of `waves` successive waves from the middle of the `full` whole ones."""
+    first = (full - waves) // 2 * resident
+    return list(range(first, first + waves * resident))

@@ -9,7 +9,7 @@ neighbouring waves may overlap, and blocks in lock-step finish together; both gi
 
 T(n) contains the start-up, the drain and the true last, partial wave, since N - n is a multiple of R. When the last two
 waves agree to 1 %, h = (k - 1) // 2, which drops the transient; when they do not, more waves are simulated, and
-at the limit h = 1: the mean over strata of the whole launch.
+at the limit h = 1: the mean of all waves but the first.
 """
 
 from __future__ import annotations

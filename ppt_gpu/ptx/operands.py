@@ -63,6 +63,10 @@ class OperandReader:
     def read(self, text: str, scope: Scope) -> Entry:
         """The operand and its registers. Raises BadOperand. Call through `scope.entries`, which remembers it."""
         if text[:1] == "[":
+            simple = _SIMPLE_ADDRESS.fullmatch(text)
+            if simple is not None and (register := scope.register(simple[1])) is not None:
+                base, ids = register_entry(register)
+                return Mem(base, int(simple[2] or 0)), ids
             return self._memory(text, scope)
         if text.strip() != text:
             return scope.entries[text.strip()]
@@ -170,10 +174,6 @@ class OperandReader:
         return Vec(tuple(operands)), registers
 
     def _memory(self, text: str, scope: Scope) -> Entry:
-        simple = _SIMPLE_ADDRESS.fullmatch(text)
-        if simple is not None and (register := scope.register(simple[1])) is not None:
-            base, ids = register_entry(register)
-            return Mem(base, int(simple[2] or 0)), ids
         text = text.rstrip()
         if text[-1] != "]":
             raise BadOperand(f"expected ']' at the end of '{_short(text)}'", text)

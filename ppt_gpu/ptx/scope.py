@@ -26,7 +26,7 @@ class Entries(dict[str, Entry]):
     def __missing__(self, text: str) -> Entry:
         scope = self.scope
         assert scope is not None, "the scope is closed"
-        register = scope.own_register(text)
+        register = None if text[:1] == "[" else scope.own_register(text)
         if register is None:
             entry = scope.known(text) or scope.parse(text, scope)
             self.others = True

@@ -73,7 +73,7 @@ class Instructions:
             self._wait(index, known, entries, scope, match)
         line = bisect_right(self._line_starts, start)
         column = start - self._line_starts[line - 1] + 1
-        self.all.append(Instruction(index, opcode, operands, guard, reads, writes, line, column, source_line))
+        self.all.append(Instruction(index, known.opcode, operands, guard, reads, writes, line, column, source_line))
 
     def _entries(self, known: Form, text: str, scope: Scope) -> list[Entry]:
         if known.label < 0:
@@ -82,7 +82,7 @@ class Instructions:
                 try:
                     return [*map(look_up, text.split(", "))] if text else []
                 except BadOperand:
-                    pass  # not cut well, or really bad
+                    pass  # cut in the wrong places, or really bad
             return [*map(look_up, split(text))]
         if known.base == "call":
             return self._call(text, scope)

@@ -1,7 +1,7 @@
 """Turns the raw trace buffers of compiled code into the flat arrays of a `Trace`.
 
 Path records are (segment, mask) pairs, access records as described in `ppt_gpu.exec.jit_access`. Patterns and paths are
-stored once each (hash-consed): open addressing with linear probing, numbers given in order of first appearance.
+stored once each (hash-consed): open addressing with linear probing. Both are numbered in order of first appearance.
 """
 
 from __future__ import annotations
@@ -12,24 +12,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ppt_gpu.exec.jit_access import (
-    RECORD_AGAIN,
-    RECORD_LONG,
-    RECORD_NONE,
-    RECORD_RAW,
-    RECORD_ROW,
-    RECORD_SHORT,
-)
-from ppt_gpu.exec.schedule import (
-    TURN_GUARDED,
-    TURN_PATH,
-    TURN_PATH_END,
-    TURN_RECORD,
-    TURN_RECORD_END,
-    TURN_WARP,
-)
+from ppt_gpu.exec.jit_access import RECORD_LISTED, RECORD_NONE, RECORD_ROW
+from ppt_gpu.exec.schedule import TURN_GUARDED, TURN_PATH, TURN_PATH_END, TURN_WARP
 
-SHORT, LONG = RECORD_SHORT // 8, RECORD_LONG // 8  # words of an access record
+RECORD_FOUND = RECORD_LISTED + 1  # header of a record that waits for its block's end: the pattern in bits 0-31
 CACHE = 256  # entries of the header cache
 MIX = 0x9E3779B97F4A7C15 - (1 << 64)  # odd, from the golden ratio; as a signed 64-bit number
 
@@ -121,10 +107,30 @@ def _lowest(mask: int) -> int:
 
 
 @njit(cache=True)
+def read_patterns(
+    listed: NDArray[np.int64],  # [n, 33] mask and distances
+    first: int,
+    offset: NDArray[np.int64],
+    mask: NDArray[np.int64],
+    table: NDArray[np.int32],
+    used: NDArray[np.int64],
+    found: NDArray[np.int32],  # [n] their numbers
+) -> int:
+    """Look up listed patterns from `first` on. Returns how many are done; stops early when there is no room."""
+    for k in range(first, len(listed)):
+        p = _find(offset, mask, table, used, listed[k, 1:], listed[k, 0])
+        if p < 0:
+            return k
+        found[k] = p
+    return len(listed)
+
+
+@njit(cache=True)
 def read_accesses(
-    words: NDArray[np.int64],  # the access buffer
-    start: int,  # word to begin at
+    words: NDArray[np.int64],  # [n, 2] records
+    first: int,
     end: int,
+    listed: NDArray[np.int32],  # number of each listed pattern
     base: NDArray[np.uint64],
     pattern: NDArray[np.int32],
     space: NDArray[np.uint8],
@@ -135,39 +141,79 @@ def read_accesses(
     used: NDArray[np.int64],
     cache_key: NDArray[np.int64],
     cache_value: NDArray[np.int32],
-    site_pattern: NDArray[np.int32],  # the pattern that each site recorded last
-) -> tuple[int, int]:
-    """Decode access records. Returns (word reached, next free place); stops early when the patterns are full."""
-    wanted = np.zeros(32, np.int64)
-    while start < end:
-        header = words[start]
+) -> int:
+    """Decode records first to end. Returns the record reached; stops early when there is no room for a pattern."""
+    for k in range(first, end):
+        header = words[k, 0]
         kind = header >> 40 & 255
-        lanes = header & 0xFFFFFFFF
-        site = header >> 48 & 0xFFFF
-        size = SHORT
-        if kind == RECORD_AGAIN:
-            found = site_pattern[site]
-        elif kind == RECORD_RAW:
-            found = _find(offset, mask, table, used, words[start + 2 : start + 34], lanes)
-            site_pattern[site] = found
-            size = LONG
+        if kind == RECORD_LISTED:
+            found = np.int64(listed[header >> 48 & 0xFFFF])
+        elif kind == RECORD_FOUND:
+            found = header & 0xFFFFFFFF
         else:
             slot = (header ^ header >> 17 ^ header >> 41) & (CACHE - 1)
-            if cache_key[slot] == header:
-                found = cache_value[slot]
-            else:
-                _fill_regular(wanted, kind, lanes, site)
-                found = _find(offset, mask, table, used, wanted, lanes)
-                if found >= 0:
-                    cache_key[slot], cache_value[slot] = header, found
-        if found < 0:
-            break
-        base[at] = words[start + 1]
-        start += size
+            if cache_key[slot] != header:
+                wanted = np.zeros(32, np.int64)
+                lanes = header & 0xFFFFFFFF
+                _fill_regular(wanted, kind, lanes, header >> 48 & 0xFFFF)
+                p = _find(offset, mask, table, used, wanted, lanes)
+                if p < 0:
+                    return k
+                cache_key[slot], cache_value[slot] = header, p
+            found = np.int64(cache_value[slot])
+        base[at] = words[k, 1]
         pattern[at] = found
         space[at] = header >> 32 & 255
         at += 1
-    return start, at
+    return end
+
+
+@njit(cache=True)
+def read_parts(
+    words: NDArray[np.int64],
+    parts: NDArray[np.int64],  # [n, 3] warp, first record, end
+    order: NDArray[np.int64],
+    part: int,  # place in `order` to begin at
+    record: int,  # record to begin at, -1: the first of that part
+    listed: NDArray[np.int32],
+    base: NDArray[np.uint64],
+    pattern: NDArray[np.int32],
+    space: NDArray[np.uint8],
+    at: int,
+    offset: NDArray[np.int64],
+    mask: NDArray[np.int64],
+    table: NDArray[np.int32],
+    used: NDArray[np.int64],
+    cache_key: NDArray[np.int64],
+    cache_value: NDArray[np.int32],
+) -> tuple[int, int, int]:
+    """Decode parts in order. Returns (place in `order`, record, free place) reached, to go on with more room."""
+    while part < len(order):
+        first, end = parts[order[part], 1], parts[order[part], 2]
+        if record >= 0:
+            first = record
+        reached = read_accesses(
+            words, first, end, listed, base, pattern, space, at,
+            offset, mask, table, used, cache_key, cache_value,
+        )  # fmt: skip
+        at += reached - first
+        if reached < end:
+            return part, reached, at
+        part += 1
+        record = -1
+    return part, record, at
+
+
+@njit(cache=True)
+def resolve(words: NDArray[np.int64], listed: NDArray[np.int32]) -> NDArray[np.int64]:
+    """The same records, those with listed patterns as RECORD_FOUND."""
+    new = words.copy()
+    for k in range(len(new)):
+        header = new[k, 0]
+        if header >> 40 & 255 == RECORD_LISTED:
+            found = np.int64(listed[header >> 48 & 0xFFFF])
+            new[k, 0] = header & (255 << 32) | RECORD_FOUND << 40 | found
+    return new
 
 
 @njit(cache=True)
@@ -180,20 +226,18 @@ def _fill_regular(wanted: NDArray[np.int64], kind: int, lanes: int, shift: int) 
 
 
 @njit(cache=True)
-def count_records(words: NDArray[np.int64], start: int, end: int) -> int:
-    """Access records between two words."""
-    count = 0
-    while start < end:
-        start += LONG if words[start] >> 40 & 255 == RECORD_RAW else SHORT
-        count += 1
-    return count
-
-
-@njit(cache=True)
-def count_turns(words: NDArray[np.int64], turns: NDArray[np.int64], counts: NDArray[np.int64]) -> None:
-    """Access records of each turn."""
-    for t in range(len(turns)):
-        counts[t] = count_records(words, turns[t, TURN_RECORD], turns[t, TURN_RECORD_END])
+def number_patterns(pattern: NDArray[np.int32], count: int, first: NDArray[np.int32]) -> int:
+    """Renumber the patterns of all accesses by first appearance; `first[new]` is the old number. Returns how many."""
+    new = np.full(count, -1, np.int32)
+    used = 0
+    for k in range(len(pattern)):
+        p = pattern[k]
+        if new[p] < 0:
+            new[p] = used
+            first[used] = p
+            used += 1
+        pattern[k] = new[p]
+    return used
 
 
 @njit(cache=True)
@@ -309,44 +353,17 @@ def expand_paths(
             at += 1
 
 
-@njit(cache=True)
-def gather_by_warp(
-    order: NDArray[np.int64],
-    part_start: NDArray[np.int64],
-    part_end: NDArray[np.int64],
-    base: NDArray[np.uint64],
-    pattern: NDArray[np.int32],
-    space: NDArray[np.uint8],
-    new_base: NDArray[np.uint64],
-    new_pattern: NDArray[np.int32],
-    new_space: NDArray[np.uint8],
-) -> None:
-    """Copy the accesses part by part in `order`."""
-    at = 0
-    for k in order:
-        for j in range(part_start[k], part_end[k]):
-            new_base[at], new_pattern[at], new_space[at] = base[j], pattern[j], space[j]
-            at += 1
-
-
-def plain_accesses(words: NDArray[np.int64]) -> list[tuple[int, int, tuple[int, ...], int]]:
-    """(base, space, offsets, mask) of each access record: the plain reference of `read_accesses`."""
+def plain_accesses(words: NDArray[np.int64], listed: NDArray[np.int64]) -> list[tuple[int, int, tuple[int, ...], int]]:
+    """(base, space, offsets, mask) of each access record [n, 2]: the plain reference of `read_accesses`."""
     found = []
-    last: dict[int, tuple[int, ...]] = {}  # site -> offsets
-    at = 0
-    while at < len(words):
-        header, base = int(words[at]), int(words[at + 1])
+    for header, base in words.tolist():
         mask, space, kind, detail = header & 0xFFFFFFFF, header >> 32 & 255, header >> 40 & 255, header >> 48 & 0xFFFF
         active = [lane for lane in range(32) if mask >> lane & 1]
         offsets = [0] * 32
-        if kind == RECORD_RAW:
-            offsets = [int(word) for word in words[at + 2 : at + 34]]
-            last[detail] = tuple(offsets)
-        elif kind == RECORD_AGAIN:
-            offsets = list(last[detail])
+        if kind == RECORD_LISTED:
+            offsets = listed[detail, 1:].tolist()
         elif kind == RECORD_ROW:
             for lane in active:
                 offsets[lane] = (lane - active[0]) << detail
         found.append((base, space, tuple(offsets), mask))
-        at += LONG if kind == RECORD_RAW else SHORT
     return found

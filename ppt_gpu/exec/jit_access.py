@@ -4,9 +4,10 @@ Four ways to move the data, fastest first: every lane at one address, lanes side
 lane by lane. A "site" caches for each static access the buffer that it hit last: start, number of valid start
 offsets, host address of the start; then the instruction's index for faults; and the pattern that it recorded last.
 
-Record of an access (8-byte words): a header (mask in bits 0-31, space in 32-39, RECORD_* in 40-47, in 48-63 log2 of
-the stride or the site), the address of the lowest active lane, and for RECORD_RAW the 32 distances from it, 0 in
-inactive lanes. RECORD_AGAIN stands for the distances that the same site recorded last.
+Record of an access: two 8-byte words, a header and the address of the lowest active lane. Header: mask in bits 0-31,
+space in 32-39, RECORD_* in 40-47, and in 48-63 log2 of the stride (RECORD_ROW) or the number of a listed pattern
+(RECORD_LISTED). A listed pattern: 33 words in a buffer of its own, the mask and the 32 distances from the lowest
+active lane, 0 in inactive lanes. A site lists its pattern only when it is another than last time.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ from ppt_gpu.exec.jit_context import Slot
 from ppt_gpu.exec.jit_library import Helper
 from ppt_gpu.exec.jit_text import vec
 
-RECORD_NONE, RECORD_SAME, RECORD_ROW, RECORD_RAW, RECORD_AGAIN = range(5)
-RECORD_SHORT, RECORD_LONG = 16, 16 + 32 * 8  # B
+RECORD_NONE, RECORD_SAME, RECORD_ROW, RECORD_LISTED = range(4)
+RECORD_BYTES, PATTERN_BYTES = 16, 33 * 8
 #: space -> index into ppt_gpu.spec.gpu.MEMORY_SPACES
 SPACE_INDEX = {"global": 0, "generic": 0, "shared": 1, "local": 2, "const": 3}
-#: words of a site: start, count, host address, instruction, header bits, mask, two free, 32 distances
-SITE_START, SITE_COUNT, SITE_HOST, SITE_PC, SITE_HEADER, SITE_MASK = range(6)
+#: words of a site: start, count, host address, instruction, number of its listed pattern, mask, two free, 32 distances
+SITE_START, SITE_COUNT, SITE_HOST, SITE_PC, SITE_NUMBER, SITE_MASK = range(6)
 SITE_OFFSETS, SITE_WORDS = 8, 40
 WIDE = ("global", "const", "generic")  # spaces with 64-bit addresses; the others are offsets of 32 bits
 
@@ -72,19 +73,18 @@ class Access(Helper):
     def record(self, kind: int, base: str, shift: int = -1) -> None:
         """Append an access whose distances follow from `kind`."""
         if self.traced:
-            extra = SPACE_INDEX[self.space] << 32 | kind << 40 | (self.shift if shift < 0 else shift) << 48
-            self._append(self.i64("or", self.widen("%mask"), extra), base, RECORD_SHORT)
+            extra = kind << 40 | (self.shift if shift < 0 else shift) << 48
+            self._append(str(extra), base)
 
-    def _append(self, header: str, base: str, size: int) -> str:
-        """Append a header and a base address, and move the cursor by `size`. Returns the record's place."""
+    def _append(self, detail: str, base: str) -> None:
+        header = self.i64("or", self.i64("or", self.widen("%mask"), SPACE_INDEX[self.space] << 32), detail)
         cursor = self.field("%w", Slot.RECORD, "ptr")
         self.do(f"store i64 {header}, ptr {cursor}, align 8")
         self.do(f"store i64 {base}, ptr {self.offset_pointer(cursor, 8)}, align 8")
-        self.set_field("%w", Slot.RECORD, self.offset_pointer(cursor, size), "ptr")
-        return cursor
+        self.set_field("%w", Slot.RECORD, self.offset_pointer(cursor, RECORD_BYTES), "ptr")
 
     def record_addresses(self, element: str, base: str, addresses: str) -> None:
-        """Append an access with its distances, unless they are those that the site recorded last.
+        """Append an access, and list its distances unless they are those that the site listed last.
 
         `base` is the first active lane's address, `addresses` a <32 x element>, both of width `element`.
         """
@@ -93,27 +93,33 @@ class Access(Helper):
         kind = vec(element)
         away = self.op(f"sub {kind} {addresses}, {self.splat(element, base)}")
         away = self.op(f"select {vec('i1')} {self.flags}, {kind} {away}, {kind} zeroinitializer")
-        at = self.offset_pointer("%site", 8 * SITE_OFFSETS)
-        same = self.mask_bits(self.op(f"icmp eq {kind} {away}, {self.op(f'load {kind}, ptr {at}, align 8')}"))
+        known = self.offset_pointer("%site", 8 * SITE_OFFSETS)
+        same = self.mask_bits(self.op(f"icmp eq {kind} {away}, {self.op(f'load {kind}, ptr {known}, align 8')}"))
         mask = self.field("%site", SITE_MASK, "i32")
         again = self.op(f"and i1 {self.i32('icmp eq', same, -1)}, {self.i32('icmp eq', mask, '%mask')}")
-        header = self.i64("or", self.widen("%mask"), self.field("%site", SITE_HEADER))
-        wide = base if element == "i64" else self.widen(base)
-        short, long, end = (self.fresh(name) for name in ("again", "new", "recorded"))
-        self.branch(again, short, long)
-        self.label(short)
-        self._append(self.i64("or", header, SPACE_INDEX[self.space] << 32 | RECORD_AGAIN << 40), wide, RECORD_SHORT)
-        self.jump(end)
-        self.label(long)
-        self.do(f"store {kind} {away}, ptr {at}, align 8")
+        new, end = self.fresh("new"), self.fresh("listed")
+        self.branch(again, end, new)
+        self.label(new)
+        self.do(f"store {kind} {away}, ptr {known}, align 8")
         self.set_field("%site", SITE_MASK, "%mask", "i32")
-        raw = self.i64("or", header, SPACE_INDEX[self.space] << 32 | RECORD_RAW << 40)
-        cursor = self._append(raw, wide, RECORD_LONG)
-        if element == "i32":
-            away = self.op(f"sext {kind} {away} to {vec('i64')}")
-        self.do(f"store {vec('i64')} {away}, ptr {self.offset_pointer(cursor, 16)}, align 8")
+        self._list(element, away)
         self.jump(end)
         self.label(end)
+        number = self.i64("shl", self.field("%site", SITE_NUMBER), 48)
+        wide = base if element == "i64" else self.widen(base)
+        self._append(self.i64("or", number, RECORD_LISTED << 40), wide)
+
+    def _list(self, element: str, away: str) -> None:
+        """Append a pattern and give its number to the site."""
+        number = self.field("%w", Slot.NUMBER)
+        self.set_field("%site", SITE_NUMBER, number)
+        self.set_field("%w", Slot.NUMBER, self.i64("add", number, 1))
+        cursor = self.field("%w", Slot.PATTERN, "ptr")
+        self.do(f"store i64 {self.widen('%mask')}, ptr {cursor}, align 8")
+        if element == "i32":
+            away = self.op(f"sext {vec('i32')} {away} to {vec('i64')}")
+        self.do(f"store {vec('i64')} {away}, ptr {self.offset_pointer(cursor, 8)}, align 8")
+        self.set_field("%w", Slot.PATTERN, self.offset_pointer(cursor, PATTERN_BYTES), "ptr")
 
     def fault(self, code: str, lane: str, address: str) -> None:
         pc = self.field("%site", SITE_PC)
@@ -125,10 +131,8 @@ class Access(Helper):
         return self.op(f"getelementptr {vec(self.element)}, ptr %data, i64 {index}")
 
     def pointers(self, host: str, offsets: str) -> str:
-        """Host pointers of the lanes from a host address and <32 x address> offsets."""
-        wide = offsets if self.address == "i64" else self.widen_lanes(offsets)
-        total = self.v64("add", wide, self.splat("i64", host))
-        return self.op(f"inttoptr {vec('i64')} {total} to {vec('ptr')}")
+        """Host pointers of the lanes from a host address and <32 x address> offsets (below 2^31 where 32-bit)."""
+        return self.op(f"getelementptr i8, ptr {self.as_pointer(host)}, {vec(self.address)} {offsets}")
 
     def element_pointers(self, pointers: str, index: int) -> str:
         if index == 0:

@@ -18,7 +18,7 @@ from ppt_gpu.exec import (  # noqa: F401  (each registers its emitters)
     jit_special,
     jit_warp,
 )
-from ppt_gpu.exec.jit_access import RECORD_LONG
+from ppt_gpu.exec.jit_access import PATTERN_BYTES, RECORD_BYTES
 from ppt_gpu.exec.jit_context import Fault, Slot
 from ppt_gpu.exec.jit_control import Control, write_dispatch
 from ppt_gpu.exec.jit_emit import EMITTERS, Emitter, Unsupported, emits
@@ -30,6 +30,11 @@ from ppt_gpu.ptx.module import Instruction, Kernel, Reg
 
 PATH_RECORD = 8  # B: segment and mask
 FRAME_ALIGN = 64  # B
+#: cursor, end and bytes an access of the buffers that accesses fill
+_ACCESS_BUFFERS = (
+    (Slot.RECORD, Slot.RECORD_END, RECORD_BYTES),
+    (Slot.PATTERN, Slot.PATTERN_END, PATTERN_BYTES),
+)
 
 
 @dataclass
@@ -147,11 +152,11 @@ def _prologue(e: Emitter, segment: int, code: tuple[Instruction, ...]) -> None:
     if e.traced:
         path = e.field("%w", Slot.PATH)
         stop = e.op(f"or i1 {stop}, {e.i64('icmp uge', path, e.field('%w', Slot.PATH_END))}")
-        room = RECORD_LONG * sum(is_traced(i) for i in code)
-        if room:
-            end = e.i64("add", e.field("%w", Slot.RECORD), room)
-            full = e.i64("icmp ugt", end, e.field("%w", Slot.RECORD_END))
-            stop = e.op(f"or i1 {stop}, {full}")
+        accesses = sum(is_traced(i) for i in code)
+        if accesses:
+            for cursor, limit, size in _ACCESS_BUFFERS:
+                end = e.i64("add", e.field("%w", cursor), size * accesses)
+                stop = e.op(f"or i1 {stop}, {e.i64('icmp ugt', end, e.field('%w', limit))}")
     e.branch(stop, "pause", f"b{segment}")
     e.label(f"b{segment}")
     e.do(f"%m{segment} = load i32, ptr {e.op(f'getelementptr i64, ptr %w, i64 {int(Slot.MASK)}')}, align 8")

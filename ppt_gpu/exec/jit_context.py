@@ -70,6 +70,9 @@ class Slot(IntEnum):
     WARPS = 50  # warps of the block
     STATUS = 51  # kept by the scheduler
     DYNAMIC_SHARED = 52
+    PATTERN = 54  # next free byte of the pattern buffer
+    PATTERN_END = 55
+    NUMBER = 56  # of the next listed pattern
     SPIN = 53  # turns in a row that ended out of fuel while divergent
 
 

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 TURN = 20_000  # warp instructions before the next warp of the block gets its turn
 TURNS = 1 << 14  # turns noted before the trace buffers are taken over
-MAX_SITES = 1 << 16
 _WARNINGS = {
     Flag.DIVERGENT_BARRIER: "a barrier was reached by some lanes of a warp only; the whole warp was taken to arrive",
     Flag.DIVERGENT_SYNC: "a .sync instruction named lanes that were not executing with the others",
@@ -155,7 +154,7 @@ class _Run:
         from ppt_gpu.exec.collect import Collector
         from ppt_gpu.exec.schedule import Reason, State, run_blocks
 
-        collector = Collector(self.engine, self.warps * len(self.blocks), self.budget)
+        collector = Collector(self.engine, self.warps, len(self.blocks), self.budget)
         state = np.zeros(32, np.int64)
         state[State.BUDGET] = self.budget.instructions
         state[State.LOCAL_BYTES] = self.layout.local_bytes
@@ -164,12 +163,8 @@ class _Run:
         turns = np.zeros((TURNS, 6), np.int64)
         entry = np.array(self.engine.entry_offsets, np.int64).reshape(-1, 2)
         spins = np.array(self.engine.flow.spins * 2, np.int64)
-        self.rows[:, Slot.PATH_END] = collector.path_buffer.ctypes.data + collector.path_buffer.nbytes
-        self.rows[:, Slot.RECORD_END] = collector.record_buffer.ctypes.data + collector.record_buffer.nbytes
         while True:
-            state[State.PATH] = collector.path_buffer.ctypes.data
-            state[State.RECORD] = collector.record_buffer.ctypes.data
-            state[State.SEGMENTS] = 0
+            collector.reset(state, self.rows, self.sites)
             reason = run_blocks(
                 self.engine.address, self.rows, self.blocks, np.array(self.launch.grid, np.int64), state, turns,
                 self.shared, self.local, self.frames, entry, self.stacks, spins,
@@ -177,7 +172,7 @@ class _Run:
             if reason in (Reason.FAULT, Reason.BUDGET, Reason.DEADLOCK):
                 self._fail(reason, state)
             if self.engine.traced:
-                collector.take(turns[: state[State.SEGMENTS]], int(state[State.POSITION]) * self.warps)
+                collector.take(turns[: state[State.SEGMENTS]], int(state[State.POSITION]))
             if reason == Reason.FINISHED:
                 return self._trace(collector, int(state[State.FLAGS]))
 
@@ -266,15 +261,11 @@ def _aligned(rows: int, size: int) -> NDArray[np.uint8]:
 
 
 def _sites(engine: Engine) -> NDArray[np.int64]:
-    """Empty range caches. A header has 16 bits for the site, far more than the static accesses of any kernel."""
-    from ppt_gpu.exec.jit_access import SITE_HEADER, SITE_PC, SITE_WORDS
+    """Empty range caches."""
+    from ppt_gpu.exec.jit_access import SITE_PC, SITE_WORDS
 
-    count = len(engine.sites)
-    if count > MAX_SITES:
-        raise PptError(f"kernel '{engine.kernel.name}' has {count} static memory accesses; at most {MAX_SITES} are run")
-    sites = np.zeros((max(count, 1), SITE_WORDS), np.int64)
-    sites[:count, SITE_PC] = engine.sites
-    sites[:count, SITE_HEADER] = np.arange(count, dtype=np.uint64).astype(np.int64) << 48
+    sites = np.zeros((max(len(engine.sites), 1), SITE_WORDS), np.int64)
+    sites[: len(engine.sites), SITE_PC] = engine.sites
     return sites
 
 

@@ -32,6 +32,8 @@ class State(IntEnum):
     TURN = 8  # warp instructions in a turn
     THREADS = 9  # per block
     FLAGS = 10
+    PATTERN = 11  # next free byte of the pattern buffer (host address)
+    NUMBER = 12  # of the next listed pattern
     FIRST_BARRIER = 16  # arrivals without waiting at barriers 0 to 15
 
 
@@ -169,6 +171,8 @@ def _turn(
     """Let one warp run and note where its part of the trace buffers lies."""
     row[Slot.PATH] = state[State.PATH]
     row[Slot.RECORD] = state[State.RECORD]
+    row[Slot.PATTERN] = state[State.PATTERN]
+    row[Slot.NUMBER] = state[State.NUMBER]
     row[Slot.FUEL] = state[State.TURN]
     row[Slot.GUARDED_SUM] = 0
     result = _call(code, np.int64(row.ctypes.data))
@@ -180,6 +184,8 @@ def _turn(
     state[State.SEGMENTS] += 1
     state[State.PATH] = row[Slot.PATH]
     state[State.RECORD] = row[Slot.RECORD]
+    state[State.PATTERN] = row[Slot.PATTERN]
+    state[State.NUMBER] = row[Slot.NUMBER]
     state[State.BUDGET] -= state[State.TURN] - row[Slot.FUEL]
     state[State.FLAGS] |= row[Slot.FLAGS]
     return result

@@ -1,0 +1,107 @@
+"""The paths of a run's warps: taken from the raw buffer, stored once each, expanded to instructions at the end."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppt_gpu.exec import digest
+from ppt_gpu.exec.growing import Growing
+from ppt_gpu.exec.jit_compile import Engine
+from ppt_gpu.exec.schedule import TURN_PATH, TURN_PATH_END, TURN_WARP
+
+
+class Paths:
+    """Paths so far, as segments. W warps, S segments."""
+
+    def __init__(self, engine: Engine, warps: int) -> None:
+        self.engine = engine
+        self.pending = Growing(np.int32)  # segments of warps that have not ended
+        self.parts = [Growing(np.int64) for _ in range(3)]  # of `pending`: warp, start, end
+        self.known = Growing(np.int32)  # segments of the paths found
+        self.count = 0
+        self.start, self.hash = np.zeros(1025, np.int64), np.zeros(1024, np.int64)
+        self.table = np.zeros(4096, np.int32)
+        self.warp_path = np.zeros(warps, np.int32)
+        self.warp_threads = np.zeros(warps, np.int64)
+        segments = engine.flow.segments
+        self.segment_count, self.segment_threads = np.zeros(segments, np.int64), np.zeros(segments, np.int64)
+        code, bounds = engine.kernel.instructions, engine.flow.start
+        plain = [sum(i.guard is None for i in code[bounds[s] : bounds[s + 1]]) for s in range(segments)]
+        self.plain = np.array(plain, np.int64)  # instructions without a guard
+
+    @property
+    def nbytes(self) -> int:
+        return self.pending.nbytes + self.known.nbytes
+
+    def take(self, buffer: NDArray[np.uint32], turns: NDArray[np.int64], ended: int) -> None:
+        """Take over the path records of `turns`; warps below `ended` have ended."""
+        lengths = turns[:, TURN_PATH_END] - turns[:, TURN_PATH]
+        first = self.pending.used
+        self.pending.room(int(lengths.sum()))
+        self.pending.used = digest.read_paths(
+            buffer, turns, self.plain, self.pending.data, first,
+            self.segment_count, self.segment_threads, self.warp_threads,
+        )  # fmt: skip
+        ends = first + np.cumsum(lengths)
+        for array, values in zip(self.parts, (turns[:, TURN_WARP], ends - lengths, ends), strict=True):
+            array.append(values)
+        self._end(ended)
+
+    def _end(self, ended: int) -> None:
+        """Number the paths of ended warps; keep the others pending."""
+        warp, start, end = (array.content for array in self.parts)
+        whole = int(np.count_nonzero(warp < ended))  # blocks run one after another: these come first
+        if not whole:
+            return
+        cut = int(end[whole - 1])
+        order = np.argsort(warp[:whole], kind="stable")
+        self._room(1 + int(np.count_nonzero(np.diff(warp[order]))), cut)
+        self.count = digest.cons_paths(
+            self.pending.data, order, warp, start, end,
+            self.known.data, self.start, self.hash, self.table, self.count, self.warp_path,
+        )  # fmt: skip
+        self.known.used = int(self.start[self.count])
+        rest, parts = self.pending.content[cut:].copy(), [a.content[whole:].copy() for a in self.parts]
+        self.pending.used = 0
+        self.pending.append(rest)
+        for array, values, shift in zip(self.parts, parts, (0, cut, cut), strict=True):
+            array.used = 0
+            array.append(values - shift)
+
+    def _room(self, warps: int, segments: int) -> None:
+        """Make room for one new path a warp."""
+        self.known.room(segments)
+        wanted = self.count + warps
+        if wanted + 1 > len(self.start):
+            self.start, self.hash = np.resize(self.start, 2 * wanted + 1), np.resize(self.hash, 2 * wanted)
+        if 2 * wanted > len(self.table):
+            self.table = np.zeros(1 << (4 * wanted - 1).bit_length(), np.int32)
+            for p in range(self.count):
+                slot = (int(self.hash[p]) >> 3) & (len(self.table) - 1)
+                while self.table[slot]:
+                    slot = (slot + 1) & (len(self.table) - 1)
+                self.table[slot] = p + 1
+
+    def _ends(self) -> NDArray[np.int64]:
+        """[segments of all paths + 1] instructions before each."""
+        lengths = np.diff(np.array(self.engine.flow.start, np.int64))[self.known.content]
+        return np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
+
+    def expanded_bytes(self) -> int:
+        """Size of the instruction stream of all paths."""
+        return 4 * int(self._ends()[-1])
+
+    def expand(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """(start of each path, instructions of all paths)."""
+        ends = self._ends()
+        pcs = np.zeros(int(ends[-1]), np.int32)
+        digest.expand_paths(self.known.content, np.array(self.engine.flow.start, np.int64), pcs)
+        return ends[self.start[: self.count + 1]], pcs
+
+    def counts(self, guarded: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Warp and thread executions of each instruction; `guarded` are those of guarded instructions."""
+        lengths = np.diff(np.array(self.engine.flow.start))
+        threads = np.repeat(self.segment_threads, lengths)
+        threads[list(self.engine.guarded)] = guarded
+        return np.repeat(self.segment_count, lengths), threads

@@ -1,1 +1,1 @@
-"""One streaming multiprocessor, event by event. `simulate` runs a `Program`; README.md beside says what happens when."""
+"""One streaming multiprocessor, event by event: `simulate` runs a `Program`; README.md says what happens when."""

@@ -13,7 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.sm.program import (
-    KIND_ATOMIC, KIND_BARRIER, KIND_BRANCH, KIND_COMPUTE, KIND_CONSTANT, KIND_LOAD, KIND_SHARED, KIND_STORE, Program,
+    KIND_ATOMIC,
+    KIND_BARRIER,
+    KIND_BRANCH,
+    KIND_COMPUTE,
+    KIND_CONSTANT,
+    KIND_LOAD,
+    KIND_SHARED,
+    KIND_STORE,
+    Program,
 )  # fmt: skip
 from ppt_gpu.spec.gpu import TASK_CLASSES, Gpu
 

@@ -12,11 +12,25 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ppt_gpu.sm.core_machine import (
-    GTO, LRR, NEVER, TWO_LEVEL, WAIT_LONG, WAIT_SHORT, Machine, producer_class,
+    GTO,
+    LRR,
+    NEVER,
+    TWO_LEVEL,
+    WAIT_LONG,
+    WAIT_SHORT,
+    Machine,
+    producer_class,
 )  # fmt: skip
 from ppt_gpu.sm.core_raw import OVER_BUDGET, Raw
 from ppt_gpu.sm.program import (
-    KIND_ATOMIC, KIND_BARRIER, KIND_BRANCH, KIND_CONSTANT, KIND_LOAD, KIND_SHARED, KIND_STORE, Program,
+    KIND_ATOMIC,
+    KIND_BARRIER,
+    KIND_BRANCH,
+    KIND_CONSTANT,
+    KIND_LOAD,
+    KIND_SHARED,
+    KIND_STORE,
+    Program,
 )  # fmt: skip
 from ppt_gpu.sm.reference_memory import Memory
 from ppt_gpu.sm.result import STALL_REASONS

@@ -7,8 +7,24 @@ from dataclasses import dataclass
 import numpy as np
 
 from ppt_gpu.sm.core_machine import (
-    COUNTERS, DRAM_READ, DRAM_WRITE, FRACTION, L1_ACCESSES, L1_HITS, L2_ACCESSES, L2_HITS, L2_READ, L2_WRITE, ONE,
-    SHARED_ACCESSES, SHARED_PASSES, WRITE_BACK, WRITE_EVICT, Machine, set_index, uses_l1,
+    COUNTERS,
+    DRAM_READ,
+    DRAM_WRITE,
+    FRACTION,
+    L1_ACCESSES,
+    L1_HITS,
+    L2_ACCESSES,
+    L2_HITS,
+    L2_READ,
+    L2_WRITE,
+    ONE,
+    SHARED_ACCESSES,
+    SHARED_PASSES,
+    WRITE_BACK,
+    WRITE_EVICT,
+    Machine,
+    set_index,
+    uses_l1,
 )  # fmt: skip
 from ppt_gpu.sm.program import FORCED_DRAM, FORCED_L1, KIND_ATOMIC, KIND_LOAD, KIND_SHARED, Program
 
@@ -75,7 +91,7 @@ class Memory:
         self.l1_set = set_index(program, machine.l1_sets, machine.l1_hash)
         self.l2_set = set_index(program, machine.l2_sets, True)
         self.op_l1 = uses_l1(program, machine)
-        self.warm = {line: 0xFF for line in np.flatnonzero(program.line_warm)}
+        self.warm = dict.fromkeys(np.flatnonzero(program.line_warm), 255)
         self.mshr_release = [0] * machine.mshrs  # cycles
         self.lsu = self.l2_server = self.inward = self.outward = self.dram = self.atomic = 0
         self.dirty_rest = 0

@@ -36,8 +36,10 @@ def simulate(
     """
     machine = machine_of(program, gpu, active_sms, policy, l2_dirty, l1_bytes)
     check(program, machine, resident_blocks)
-    from ppt_gpu.sm.reference import run_reference as run
-
+    if reference:
+        from ppt_gpu.sm.reference import run_reference as run
+    else:
+        from ppt_gpu.sm.core import run_core as run
     return name_result(program, machine, run(program, machine, resident_blocks, max_cycles), max_cycles)
 
 
@@ -85,7 +87,7 @@ def _check_accesses(program: Program) -> None:
 def name_result(program: Program, machine: Machine, raw: Raw, max_cycles: int) -> SmResult:
     """The SmResult of a finished run; BudgetError or PptError of one that did not finish."""
     if raw.status == OVER_BUDGET:
-        raise BudgetError(f"the SM needs more than {max_cycles} cycles", hint="raise max_cycles, or simulate fewer blocks")
+        raise BudgetError(f"more than {max_cycles} cycles on the SM", hint="raise max_cycles or simulate fewer blocks")
     if raw.status != DONE:
         raise PptError("the SM is stuck: no resident warp can ever issue again")
     issued = op_issues(program)

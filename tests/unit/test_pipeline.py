@@ -1,0 +1,108 @@
+"""predict() end to end on the shipped samples: what must hold for every prediction."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import ppt_gpu
+from ppt_gpu.errors import PptError
+from ppt_gpu.report.json import document, to_json
+from ppt_gpu.report.metrics import REGISTRY
+from ppt_gpu.report.result import Result
+from ppt_gpu.report.text import render
+
+ROOT = Path(__file__).parents[2]
+SAMPLES = sorted(path.stem for path in (ROOT / "tasklists").glob("*.toml"))
+GPUS = ("k40", "v100", "gtx480", "rtx3070", "8800gtx")
+PROMISED = (
+    "kernel.time",
+    "kernel.cycles",
+    "kernel.thread_instructions",
+    "kernel.warp_instructions",
+    "sm.ipc",
+    "occupancy.blocks_per_sm",
+    "occupancy.limiter",
+    "limiter",
+    "sim.warp_instructions",
+    "sim.wall",
+)
+VECADD = str(ROOT / "tasklists" / "vecadd.ptx")
+
+
+def vecadd(blocks: int, **options: object) -> Result:
+    count = blocks * 256
+    arguments = [f"f32[{count}]=random", f"f32[{count}]=random", f"f32[{count}]", f"i32={count}"]
+    workload = ppt_gpu.open_workload(VECADD, grid=(blocks,), block=(256,), args=arguments)
+    return ppt_gpu.predict(workload, "k40", **options)  # type: ignore[arg-type]
+
+
+def without_wall(result: Result) -> object:
+    """The JSON document without the one metric that is a measurement of the host."""
+    found = document(result)
+    for holder in (found, *found["launches"]):
+        holder["metrics"] = [item for item in holder["metrics"] if item["tag"] != "sim.wall"]
+    return found
+
+
+@pytest.mark.parametrize("gpu", GPUS)
+@pytest.mark.parametrize("sample", SAMPLES)
+def test_every_sample_on_every_kind_of_gpu(sample: str, gpu: str) -> None:
+    result = ppt_gpu.predict(sample, gpu)
+    assert result.time > 0
+    for launch in result.launches:
+        cycles = launch.value("kernel.cycles")
+        assert all(bound.cycles <= cycles * (1 + 1e-12) for bound in launch.bounds)
+        assert sum(share for _, share in launch.stalls) == pytest.approx(1.0, abs=1e-12)
+        assert {metric.tag for metric in launch.metrics} <= set(REGISTRY)
+        assert launch.assumptions
+        time = cycles / launch.value("gpu.clock") + launch.value("kernel.launch_overhead")
+        assert launch.value("kernel.time") == pytest.approx(time)
+    tags = {item["tag"] for item in json.loads(to_json(result))["metrics"]}
+    assert set(PROMISED) <= tags
+    assert render(result).startswith(f"{sample} on ")
+
+
+def test_same_input_same_bytes() -> None:
+    first, second = (json.dumps(without_wall(ppt_gpu.predict("stencil7", "k40"))) for _ in range(2))
+    assert first == second
+
+
+def test_more_sms_are_faster() -> None:
+    assert vecadd(600, overrides=["sm.count=30"]).time < vecadd(600).time
+
+
+def test_work_of_the_simulation_does_not_grow_with_the_grid() -> None:
+    small, large = vecadd(1500), vecadd(12000)
+    assert large.main.value("sim.warp_instructions") <= 1.5 * small.main.value("sim.warp_instructions")
+    assert large.main.value("kernel.thread_instructions") == 12000 * 256 * 21
+
+
+def test_workload_level_uses_one_wave() -> None:
+    result = vecadd(600, level="workload")
+    assert result.main.level == "workload"
+    assert result.main.value("sim.blocks") == result.main.value("occupancy.blocks_per_sm")
+
+
+def test_second_launch_sees_the_first_ones_results() -> None:
+    """The reduction's second launch reads what the whole first grid wrote; its time must not depend on luck."""
+    result = ppt_gpu.predict("reduction", "k40")
+    assert len(result.launches) == 2
+    assert result.launches[0].value("kernel.time") > result.launches[1].value("kernel.time")
+
+
+def test_translated_kernel_predicts_like_the_kernel(tmp_path: Path) -> None:
+    arguments = [*(f"f32[{600 * 256}]",) * 3, f"i32={600 * 256}"]
+    workload = ppt_gpu.open_workload(VECADD, grid=(600,), block=(256,), args=arguments, registers=12)
+    path = tmp_path / "vecadd.tl"
+    path.write_text(ppt_gpu.translate(workload))
+    again = ppt_gpu.predict(ppt_gpu.open_workload(path, grid=(600,)), "gpgpusim_qv100")
+    assert again.time == pytest.approx(ppt_gpu.predict(workload, "gpgpusim_qv100").time, rel=0.1)
+
+
+def test_strict_makes_warnings_errors(tmp_path: Path) -> None:
+    text = (ROOT / "tasklists" / "vecadd.toml").read_text().replace("vecadd.ptx", VECADD)
+    path = tmp_path / "unused.toml"
+    path.write_text(text + 'spare = "f32[16]"\n')
+    with pytest.raises(PptError, match="spare"):
+        ppt_gpu.predict(path, "k40", strict=True)

@@ -33,7 +33,8 @@ MAX_TRANSACTIONS = WARP_SIZE * 32  # every lane its own sector, 32 B lanes count
 NAME = re.compile(r"[^\s,#{}=\0]+")
 OPERATION = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)*")
 
-#: (line, word) -> (line, column) of the word on that line; line 0 asks for the header line of that keyword.
+#: (line, word) -> (line, column) of the word on that line; line 0 asks for the header entry of that keyword
+#: ("buffer #0" for the first buffer).
 Locate = Callable[[int, str], tuple[int | None, int | None]]
 Place = dict[int, tuple[int, Task, tuple[Loop, ...]]]
 
@@ -116,14 +117,14 @@ class _Checker:
             yield self.bad(f"shared {tasklist.shared} B is out of range", "shared", "0 B or more for each block")
         if not 0 <= tasklist.grid < LIMIT:
             yield self.bad(f"grid {tasklist.grid} is out of range", "grid", "1 block or more")
-        for buffer in tasklist.buffers:
+        for number, buffer in enumerate(tasklist.buffers):
+            place = f"buffer #{number}"
             if not NAME.fullmatch(buffer.name):
-                yield self.bad(f"'{buffer.name}' is not a name", "buffer", "no spaces and none of , # { } =")
-            if self.buffers.count(buffer.name) > 1:
-                yield self.bad(f"buffer '{buffer.name}' is declared twice", f"buffer {buffer.name}")
+                yield self.bad(f"'{buffer.name}' is not a name", place, "no spaces and none of , # { } =")
+            if buffer.name in self.buffers[:number]:
+                yield self.bad(f"buffer '{buffer.name}' is declared twice", place)
             if not 1 <= buffer.bytes < LIMIT:
-                message = f"buffer '{buffer.name}' has {buffer.bytes} B"
-                yield self.bad(message, f"buffer {buffer.name}", "at least 1 B")
+                yield self.bad(f"buffer '{buffer.name}' has {buffer.bytes} B", place, "at least 1 B")
 
     def comments(self) -> Iterator[PptError]:
         texts = list(self.tasklist.comments)
@@ -202,7 +203,7 @@ class _Checker:
         elif pattern.buffer and pattern.buffer not in self.buffers:
             hint = did_you_mean(pattern.buffer, self.buffers)
             hint = hint or f"declare it in the header: buffer {pattern.buffer} 16 MiB"
-            yield self.at(task, f"unknown buffer '{pattern.buffer}'", hint, "buffer")
+            yield self.at(task, f"unknown buffer '{pattern.buffer}'", hint, f"buffer {pattern.buffer}")
         if len(pattern.steps) > len(loops):
             message = f"steps for {len(pattern.steps)} loops, but {len(loops)} around the task"
             yield self.at(task, message, "one step for each loop, the innermost first", "step")

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ppt_gpu.errors import InputErrors, PptError, did_you_mean
-from ppt_gpu.tasklist.check import MAX_DEPTH
 from ppt_gpu.tasklist.model import Buffer, Comment, Item, Loop, TaskList
 from ppt_gpu.tasklist.words import Line, parse_task
 from ppt_gpu.units import parse_quantity
@@ -149,7 +148,7 @@ class Parser:
             self.name = line.take("the name")
         elif key == "buffer":
             name = line.take("the name of the buffer")
-            self.places[f"buffer {name}"] = place
+            self.places[f"buffer #{len(self.buffers)}"] = place
             size = self._size(line, f"buffer {name}")
             self.buffers.append(Buffer(name, size, line.accept("copied")))
         elif key == "shared":
@@ -163,6 +162,8 @@ class Parser:
         text = line.take(f"the size of {what}")
         if line.more() and line.words[line.at].text != "copied":
             text += " " + line.take("")
+        if text.isdigit():
+            raise line.fail(f"{what}: {text} needs a unit", "such as 48 KiB")
         try:
             size = parse_quantity(text, "bytes")
         except ValueError as error:
@@ -182,8 +183,6 @@ class Parser:
         except PptError as error:
             self.errors.append(error)  # the loop is open all the same: its brace is not one too many
             count = 1
-        if len(self.stack) > MAX_DEPTH:
-            raise InputErrors([line.fail(f"more than {MAX_DEPTH} loops inside one another", column=column)])
         self.stack.append(_Open(count, line.number, column, comment))
 
     def _close(self, line: Line) -> None:
@@ -206,7 +205,7 @@ class Parser:
         last = len(self.lines)
         for loop in self.stack[1:]:
             message = "this loop is not closed: '}' is missing"
-            self.errors.append(self._fail(message, loop.line, loop.column, "or the file is cut off"))
+            self.errors.append(self._fail(message, loop.line, loop.column, "close it, or the file is cut off"))
         if not self.ended and len(self.stack) == 1:
             hint = "the file is cut off, or add the line 'end'"
             self.errors.append(self._fail("the last line 'end' is missing", last, None, hint))

@@ -73,7 +73,7 @@ class Line:
         if _INTEGER.fullmatch(word) or (signed and _SIGNED.fullmatch(word)):
             return int(word)
         if _SIGNED.fullmatch(word):
-            raise self.fail(f"{what} {word} is negative", f"{what} is 0 or more")
+            raise self.fail(f"{what} {word} is negative", "no number here may be below 0")
         if re.fullmatch(r"[-+]?\d+", word, re.ASCII):
             raise self.fail(f"{what} {word} is too large", "numbers have at most 18 digits")
         unit = re.fullmatch(r"[-+]?[\d.]+(\D+)", word)

@@ -31,6 +31,7 @@ from ppt_gpu.units import format_bytes
 
 PATHS = 1 << 17  # path records of 8 B in the buffer
 RECORDS = 1 << 16  # access records of 16 B: with the paths, they stay in a common L2 cache until they are read
+_PATH_SHIFT, _RECORD_SHIFT = PATH_RECORD.bit_length() - 1, RECORD_BYTES.bit_length() - 1
 LISTED = 1 << 13  # listed patterns of 264 B; a record has 16 bits for their number
 
 
@@ -47,7 +48,7 @@ class Collector:
         self.base, self.pattern, self.space = (Growing(kind, 1 << 20) for kind in (np.uint64, np.int32, np.uint8))
         self.access_count = np.zeros(warps * blocks, np.int64)
         self.waiting = Growing(np.int64)  # records of a block that has not ended, two words each
-        self.waiting_parts: list[tuple[int, int, int]] = []  # warp, first record, end
+        self.waiting_parts: list[NDArray[np.int64]] = []  # [n, 3] warp, first record, end
         self.patterns = digest.new_patterns(1024)
         self.paths = Paths(engine, warps * blocks)
 
@@ -68,9 +69,9 @@ class Collector:
         """Take over the buffers. `turns` are the turns since last time; the first `ended` blocks have ended."""
         turns = turns.copy()
         turns[:, TURN_PATH : TURN_PATH_END + 1] -= self.path_buffer.ctypes.data
-        turns[:, TURN_PATH : TURN_PATH_END + 1] //= PATH_RECORD
+        turns[:, TURN_PATH : TURN_PATH_END + 1] >>= _PATH_SHIFT
         turns[:, TURN_RECORD : TURN_RECORD_END + 1] -= self.record_buffer.ctypes.data
-        turns[:, TURN_RECORD : TURN_RECORD_END + 1] //= RECORD_BYTES
+        turns[:, TURN_RECORD : TURN_RECORD_END + 1] >>= _RECORD_SHIFT
         self._accesses(turns, ended)
         self.paths.take(self.path_buffer, turns, ended * self.warps)
         size = self.paths.nbytes + self.waiting.nbytes + 13 * self.base.used + 264 * int(self.patterns.used[0])
@@ -81,12 +82,12 @@ class Collector:
         warp = turns[:, TURN_WARP]
         cut = int(np.searchsorted(warp // self.warps, ended))  # turns from here on are of the running block
         resumed = 0
-        if self.waiting_parts:  # turns below this are of the block that began in an earlier buffer
-            resumed = int(np.searchsorted(warp // self.warps, self.waiting_parts[0][0] // self.warps, side="right"))
+        if self.waiting_parts:  # turns below `resumed` are of the block that began in an earlier buffer
+            block = int(self.waiting_parts[0][0, 0]) // self.warps
+            resumed = int(np.searchsorted(warp // self.warps, block, side="right"))
             self._wait(turns[:resumed], listed)
-            if self.waiting_parts[0][0] < ended * self.warps:
-                parts = np.array(self.waiting_parts, np.int64)
-                self._decode(self.waiting.content.reshape(-1, 2), parts, listed)
+            if block < ended:
+                self._decode(self.waiting.content.reshape(-1, 2), np.concatenate(self.waiting_parts), listed)
                 self.waiting_parts, self.waiting.used = [], 0
         done = turns[resumed : max(cut, resumed)]
         if len(done):
@@ -106,18 +107,22 @@ class Collector:
 
     def _wait(self, turns: NDArray[np.int64], listed: NDArray[np.int32]) -> None:
         """Keep the records of a block that has not ended, with the numbers of their patterns."""
-        for warp, first, end in turns[:, [TURN_WARP, TURN_RECORD, TURN_RECORD_END]].tolist():
-            start = self.waiting.used // 2
-            records = self.record_buffer[first:end]
-            self.waiting.append(digest.resolve(records, listed).ravel())
-            self.waiting_parts.append((warp, start, start + len(records)))
+        if not len(turns):
+            return
+        first, end = int(turns[0, TURN_RECORD]), int(turns[-1, TURN_RECORD_END])  # turns lie one after another
+        parts = turns[:, [TURN_WARP, TURN_RECORD, TURN_RECORD_END]]
+        parts[:, 1:] += self.waiting.used // 2 - first
+        self.waiting.append(digest.resolve(self.record_buffer[first:end], listed).ravel())
+        self.waiting_parts.append(parts)
 
     def _decode(self, words: NDArray[np.int64], parts: NDArray[np.int64], listed: NDArray[np.int32]) -> None:
         """Append the accesses of parts (warp, first, end) in warp order."""
         order = np.argsort(parts[:, 0], kind="stable")
         lengths = parts[:, 2] - parts[:, 1]
         total = int(lengths.sum())
-        np.add.at(self.access_count, parts[:, 0], lengths)
+        low = int(parts[:, 0].min())
+        counts = np.bincount(parts[:, 0] - low, weights=lengths).astype(np.int64)  # exact: far below 2^53
+        self.access_count[low : low + len(counts)] += counts
         for array in (self.base, self.pattern, self.space):
             array.room(total)
         at, end, k, record = self.base.used, self.base.used + total, 0, -1

@@ -6,7 +6,7 @@ stored once each (hash-consed): open addressing with linear probing. Both are nu
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -55,7 +55,8 @@ def grow_patterns(old: Patterns) -> Patterns:
 
 @njit(cache=True)
 def _hash(offset: NDArray[np.int64], mask: int) -> int:
-    a, b = np.int64(mask), np.int64(0)
+    a: Any = np.int64(mask)
+    b: Any = np.int64(0)
     for k in range(0, 32, 2):
         a = (a ^ offset[k]) * np.int64(MIX)
         b = (b ^ offset[k + 1]) * np.int64(MIX)
@@ -268,7 +269,7 @@ def read_paths(
 
 @njit(cache=True)
 def _population(mask: int) -> int:
-    m = np.int64(mask)
+    m: Any = np.int64(mask)
     m = m - (m >> 1 & 0x55555555)
     m = (m & 0x33333333) + (m >> 2 & 0x33333333)
     m = (m + (m >> 4)) & 0x0F0F0F0F
@@ -294,7 +295,7 @@ def cons_paths(
     while k < len(order):
         warp = part_warp[order[k]]
         begin = at = known_start[paths]
-        code = np.int64(1)
+        code: Any = np.int64(1)
         while k < len(order) and part_warp[order[k]] == warp:
             for j in range(part_start[order[k]], part_end[order[k]]):
                 known[at] = path[j]

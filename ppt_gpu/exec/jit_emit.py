@@ -1,8 +1,8 @@
 """Writes the code of one instruction at a time: operands in, result out, guards and lane masks in between.
 
-A register's value is one 32-lane vector. Inside a segment values stay in LLVM; at its end those that live on are merged,
-under the mask of executing lanes, into the warp's frame in memory. Emitters register themselves by base opcode with
-`emits`; each gets the `Emitter` and the instruction and calls `read` and `write`.
+A register's value is one 32-lane vector. Inside a segment values stay in LLVM; at its end those that live on are
+merged, under the mask of executing lanes, into the warp's frame in memory. Emitters register themselves by base opcode
+with `emits`; each gets the `Emitter` and the instruction and calls `read` and `write`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from ppt_gpu.exec.jit_access import SITE_WORDS
 from ppt_gpu.exec.jit_context import Fault, Slot
 from ppt_gpu.exec.jit_library import call_helper
-from ppt_gpu.exec.jit_text import BITS, ELEMENT, Text, const, float_bits, scalar, vec
+from ppt_gpu.exec.jit_text import BITS, ELEMENT, Text, const, float_bits, float_from_bits, scalar, vec
 from ppt_gpu.ptx.module import Imm, Instruction, Kernel, Neg, Operand, Reg, Sink, Special, Sym
 
 
@@ -310,7 +310,5 @@ def bits_const(element: str, bits: int) -> str:
         if exponent == 0xFF:
             item = f"float 0x{sign << 63 | 0x7FF << 52 | fraction << 29:016X}"
         else:
-            from ppt_gpu.exec.jit_text import float_from_bits
-
             item = f"float {scalar('double', float_from_bits(bits, 32))}"
     return f"<{', '.join([item] * 32)}>"

@@ -1,14 +1,15 @@
 """Floating-point arithmetic of f32 and f64: add, multiply, fused multiply-add, minimum, sign.
 
 `.ftz` replaces subnormal inputs and results by zeros of the same sign, `.sat` clamps to [0, 1] with NaN as 0.
-Rounding to nearest is the host's own. The directed roundings of f32 compute in f64, where the result or its error is
-exact (Dekker 1971: the error of a sum is a float), and step by one f32 where rounding went the wrong way.
+Rounding to nearest is the host's own. The directed roundings need the error of the nearest result, or only its sign:
+f32 computes it in f64, and for f64 the error of a sum or product is itself a float (Dekker 1971). Where rounding went
+the wrong way, the result steps to its neighbour.
 """
 
 from __future__ import annotations
 
-from ppt_gpu.exec.jit_emit import Emitter, Unsupported, emits
-from ppt_gpu.exec.jit_text import BITS, ELEMENT, bits_of_lowest_normal, const, vec
+from ppt_gpu.exec.jit_emit import Emitter, Unsupported, emits, integer_of
+from ppt_gpu.exec.jit_text import BITS, ELEMENT, bits_of_lowest_normal, canonical_nan, const, vec
 from ppt_gpu.exec.jit_types import Opcode, parts
 from ppt_gpu.ptx.module import Instruction, Operand
 
@@ -49,31 +50,46 @@ def flush(e: Emitter, value: str) -> str:
     return e.cast(e.select(small, "i32", sign, raw), "i32", "float")
 
 
-def round_directed(e: Emitter, rounding: str, value: str, error: str) -> str:
-    """value + error (f64, |error| far below value) rounded to f32 toward zero, down or up."""
-    nearest = e.convert("fptrunc", "double", value, "float")
-    back = e.convert("fpext", "float", nearest, "double")
-    rest = e.binary("fadd", "double", e.binary("fsub", "double", value, back), error)
-    down = {"rz": ("toward zero", -1), "rm": ("down", -1), "rp": ("up", 1)}[rounding][1]
-    raw = e.cast(nearest, "float", "i32")
-    negative = e.v32("icmp slt", raw, "zeroinitializer")
+def round_directed(e: Emitter, rounding: str, value: str, error: str, element: str = "float") -> str:
+    """value + error (f64, |error| at most half a unit of value) rounded to `element` toward zero, down or up."""
+    nearest, rest = value, error
+    if element == "float":
+        nearest = e.convert("fptrunc", "double", value, "float")
+        back = e.convert("fpext", "float", nearest, "double")
+        lost = e.binary("fsub", "double", value, back)
+        rest = e.binary("fadd", "double", lost, error)
+        same = e.op(f"fcmp oeq {vec('double')} {value}, {back}")  # infinities too, where the difference is NaN
+        rest = e.select(same, "double", error, rest)
+    raw = integer_of(element)
+    bits = e.cast(nearest, element, raw)
+    negative = e.op(f"icmp slt {vec(raw)} {bits}, zeroinitializer")
+    below = e.op(f"fcmp olt {vec('double')} {rest}, zeroinitializer")
+    above = e.op(f"fcmp ogt {vec('double')} {rest}, zeroinitializer")
     if rounding == "rz":
         positive = e.binary("xor", "i1", negative, const("i1", 1))
-        over = e.op(f"fcmp olt {vec('double')} {rest}, zeroinitializer")
-        under = e.op(f"fcmp ogt {vec('double')} {rest}, zeroinitializer")
-        wrong = e.binary("or", "i1", e.binary("and", "i1", over, positive), e.binary("and", "i1", under, negative))
-        return e.cast(e.select(wrong, "i32", e.v32("sub", raw, const("i32", 1)), raw), "i32", "float")
-    wrong = e.op(f"fcmp {'olt' if down < 0 else 'ogt'} {vec('double')} {rest}, zeroinitializer")
-    return e.select(wrong, "float", _step(e, raw, negative, down), nearest)
+        wrong = e.binary("or", "i1", e.binary("and", "i1", below, positive), e.binary("and", "i1", above, negative))
+        return e.cast(e.select(wrong, raw, e.binary("sub", raw, bits, const(raw, 1)), bits), raw, element)
+    wrong = below if rounding == "rm" else above
+    return e.select(wrong, element, _neighbour(e, raw, element, bits, negative, rounding == "rm"), nearest)
 
 
-def _step(e: Emitter, raw: str, negative: str, direction: int) -> str:
-    """The neighbouring f32 downwards (-1) or upwards (+1)."""
-    zero = e.v32("icmp eq", e.v32("and", raw, const("i32", 0x7FFFFFFF)), "zeroinitializer")
-    away, toward = e.v32("add", raw, const("i32", 1)), e.v32("sub", raw, const("i32", 1))
-    moved = e.select(negative, "i32", away, toward) if direction < 0 else e.select(negative, "i32", toward, away)
-    tiny = const("i32", -0x7FFFFFFF if direction < 0 else 1)  # smallest subnormal of that sign
-    return e.cast(e.select(zero, "i32", tiny, moved), "i32", "float")
+def _neighbour(e: Emitter, raw: str, element: str, bits: str, negative: str, down: bool) -> str:
+    """The next number downwards or upwards."""
+    top = 1 << (BITS[raw] - 1)
+    zero = e.op(f"icmp eq {vec(raw)} {e.binary('and', raw, bits, const(raw, top - 1))}, zeroinitializer")
+    away, toward = e.binary("add", raw, bits, const(raw, 1)), e.binary("sub", raw, bits, const(raw, 1))
+    moved = e.select(negative, raw, away, toward) if down else e.select(negative, raw, toward, away)
+    tiny = const(raw, top + 1 if down else 1)  # smallest subnormal of that sign
+    return e.cast(e.select(zero, raw, tiny, moved), raw, element)
+
+
+def zero_down(e: Emitter, element: str, result: str, a: str, b: str) -> str:
+    """Rounding down, a sum a + b that is exactly 0 is -0 unless both are +0 (IEEE 754, 6.3)."""
+    raw = integer_of(element)
+    signs = e.binary("or", raw, e.cast(a, element, raw), e.cast(b, element, raw))
+    sign = e.binary("and", raw, signs, const(raw, 1 << (BITS[raw] - 1)))
+    zero = e.op(f"fcmp oeq {vec(element)} {result}, zeroinitializer")
+    return e.select(zero, element, e.cast(sign, raw, element), result)
 
 
 def widened(e: Emitter, *values: str) -> list[str]:
@@ -88,42 +104,58 @@ def sum_and_error(e: Emitter, a: str, b: str) -> tuple[str, str]:
     return total, e.binary("fadd", "double", lost, e.binary("fsub", "double", b, part))
 
 
-def _directed_only_f32(p: Opcode) -> None:
+def _check_rounding(p: Opcode) -> None:
     if p.rounding not in ("rn", "rz", "rm", "rp"):
         raise Unsupported(f"rounding .{p.rounding}")
-    if p.rounding != "rn" and p.kind != "f32":
-        raise Unsupported(f"rounding .{p.rounding} of .{p.kind}")
 
 
 def float_add(e: Emitter, i: Instruction, p: Opcode) -> None:
     element = check_kind(p)
-    _directed_only_f32(p)
+    _check_rounding(p)
     a, b = read(e, p, i.operands[1]), read(e, p, i.operands[2])
     if p.rounding == "rn":
         result = e.binary(f"f{i.base}", element, a, b)
     else:
-        wide_a, wide_b = widened(e, a, b)
         if i.base == "sub":
-            wide_b = e.op(f"fneg {vec('double')} {wide_b}")
-        result = round_directed(e, p.rounding, *sum_and_error(e, wide_a, wide_b))
+            b = e.op(f"fneg {vec(element)} {b}")
+        wide = [a, b] if element == "double" else widened(e, a, b)
+        result = round_directed(e, p.rounding, *sum_and_error(e, *wide), element)
+        if p.rounding == "rm":
+            result = zero_down(e, element, result, a, b)
     write(e, p, i.operands[0], result)
 
 
 def float_multiply_add(e: Emitter, i: Instruction, p: Opcode) -> None:
     """mul, and mad and fma, which round once."""
     element = check_kind(p)
-    _directed_only_f32(p)
+    _check_rounding(p)
     a, b = read(e, p, i.operands[1]), read(e, p, i.operands[2])
     c = read(e, p, i.operands[3]) if i.base != "mul" else ""
     if p.rounding == "rn":
         result = e.intrinsic("fma", element, a, b, c) if c else e.binary("fmul", element, a, b)
-    else:
-        wide_a, wide_b = widened(e, a, b)
-        product, error = e.binary("fmul", "double", wide_a, wide_b), "zeroinitializer"  # 48 bits: exact
+    elif element == "double":
         if c:
-            product, error = sum_and_error(e, product, *widened(e, c))
-        result = round_directed(e, p.rounding, product, error)
+            raise Unsupported(f"fma of .f64 with rounding .{p.rounding}")
+        product = e.binary("fmul", element, a, b)
+        error = e.intrinsic("fma", element, a, b, e.op(f"fneg {vec(element)} {product}"))
+        result = round_directed(e, p.rounding, product, error, element)
+    else:
+        result = _directed_multiply_add(e, p, a, b, c)
     write(e, p, i.operands[0], result)
+
+
+def _directed_multiply_add(e: Emitter, p: Opcode, a: str, b: str, c: str) -> str:
+    """f32: the product has 48 bits, exact in f64."""
+    product = e.binary("fmul", "double", *widened(e, a, b))
+    if not c:
+        return round_directed(e, p.rounding, product, "zeroinitializer")
+    (wide,) = widened(e, c)
+    result = round_directed(e, p.rounding, *sum_and_error(e, product, wide))
+    if p.rounding == "rm":
+        sign = e.convert("fptrunc", "double", e.intrinsic("copysign", "double", const("double", 1.0), product), "float")
+        exact = e.op(f"fcmp oeq {vec('double')} {e.binary('fadd', 'double', product, wide)}, zeroinitializer")
+        result = e.select(exact, "float", zero_down(e, "float", result, sign, c), result)
+    return result
 
 
 def float_abs(e: Emitter, i: Instruction, p: Opcode) -> None:
@@ -162,11 +194,6 @@ def _min_max(e: Emitter, base: str, element: str, a: str, b: str, keep_nan: bool
     chosen = e.select(b_nan, element, a, chosen)
     chosen = e.select(a_nan, element, b, chosen)
     return e.select(e.binary("and", "i1", a_nan, b_nan), element, nan, chosen)
-
-
-def canonical_nan(bits: int) -> int:
-    """The NaN that instructions of NVIDIA GPUs produce (PTX ISA, "Floating Point Instructions")."""
-    return {32: 0x7FFFFFFF, 64: 0x7FFFFFFFFFFFFFFF}[bits]
 
 
 @emits("copysign")

@@ -21,18 +21,12 @@ def float_divide(e: Emitter, i: Instruction, p: Opcode) -> None:
 def _quotient(e: Emitter, p: Opcode, element: str, a: str, b: str) -> str:
     if p.rounding == "rn":
         return e.binary("fdiv", element, a, b)
-    wide_a, wide_b = _directed(e, p, a, b)
+    wide_a, wide_b = [a, b] if element == "double" else widened(e, a, b)
     quotient = e.binary("fdiv", "double", wide_a, wide_b)
     # the sign of the remainder a - q b over b says on which side of q the quotient lies
     negative = e.op(f"fneg {vec('double')} {quotient}")
     remainder = e.intrinsic("fma", "double", negative, wide_b, wide_a)
-    return round_directed(e, p.rounding, quotient, e.binary("fdiv", "double", remainder, wide_b))
-
-
-def _directed(e: Emitter, p: Opcode, *values: str) -> list[str]:
-    if p.kind != "f32":
-        raise Unsupported(f"rounding .{p.rounding} of .{p.kind}")
-    return widened(e, *values)
+    return round_directed(e, p.rounding, quotient, e.binary("fdiv", "double", remainder, wide_b), element)
 
 
 @emits("rcp")
@@ -50,15 +44,14 @@ def emit_root(e: Emitter, i: Instruction) -> None:
     if p.rounding == "rn":
         result = e.intrinsic("sqrt", element, a)
     else:
-        (wide,) = _directed(e, p, a)
+        wide = a if element == "double" else widened(e, a)[0]
         root = e.intrinsic("sqrt", "double", wide)
         negative = e.op(f"fneg {vec('double')} {root}")
         remainder = e.intrinsic("fma", "double", negative, root, wide)
-        twice = e.binary("fadd", "double", root, root)
-        error = e.binary("fdiv", "double", remainder, twice)
+        error = e.binary("fdiv", "double", remainder, e.binary("fadd", "double", root, root))
         zero = e.op(f"fcmp oeq {vec('double')} {root}, zeroinitializer")  # 0/0
         error = e.select(zero, "double", "zeroinitializer", error)
-        result = round_directed(e, p.rounding, root, error)
+        result = round_directed(e, p.rounding, root, error, element)
     write(e, p, i.operands[0], result)
 
 

@@ -18,7 +18,10 @@ SPIN_ATOMIC, SPIN_READ = 1, 64  # turns in a loop with atomics, or one that only
 
 @dataclass(frozen=True)
 class Flow:
-    """S segments in text order, the end of the kernel being the last; `start[s]` to `start[s + 1]` are its instructions."""
+    """S segments in text order, the end of the kernel being the last.
+
+    `start[s]` to `start[s + 1]` are the instructions of segment s.
+    """
 
     start: tuple[int, ...]  # [S+1]
     successors: tuple[tuple[int, ...], ...]  # [S]; none for leaving the kernel
@@ -84,7 +87,7 @@ def _successors(kernel: Kernel, first: int, end: int, segment_of: dict[int, int]
     if first == end:
         return ()
     last = kernel.instructions[end - 1]
-    found = set()
+    found: set[int] = set()
     if is_branch(last):
         found.update(segment_of[target] for target in branch_targets(kernel, last))
     if last.guard is not None or not (is_branch(last) or is_exit(last)):

@@ -6,6 +6,7 @@ Kernels themselves are compiled without optimisation: nearly all of their time i
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
@@ -106,9 +107,7 @@ class Compiler:
 def _initialise() -> None:
     from llvmlite import binding
 
-    try:  # needed before llvmlite 0.45, an error after
+    with contextlib.suppress(RuntimeError):  # needed before llvmlite 0.45, an error after
         binding.initialize()
-    except RuntimeError:
-        pass
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()

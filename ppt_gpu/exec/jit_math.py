@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 
 from ppt_gpu.exec.jit_library import Helper, writes
-from ppt_gpu.exec.jit_text import BITS, ELEMENT, const, vec
+from ppt_gpu.exec.jit_text import BITS, ELEMENT, canonical_nan, const, vec
 
 F, D = vec("float"), vec("double")
 
@@ -48,7 +48,12 @@ class Math(Helper):
         return self.select(self.compare("olt", value, const("double", high)), value, const("double", high))
 
     def give(self, value: str) -> None:
-        self.do(f"ret {F} {self.op(f'fptrunc {D} {value} to {F}')}")
+        """Return `value` as f32; a NaN as the canonical one."""
+        result = self.op(f"fptrunc {D} {value} to {F}")
+        nan = self.op(f"fcmp uno {F} {result}, {result}")
+        canonical = self.op(f"bitcast {vec('i32')} {const('i32', canonical_nan(32))} to {F}")
+        chosen = self.op(f"select {vec('i1')} {nan}, {F} {canonical}, {F} {result}")
+        self.do(f"ret {F} {chosen}")
 
 
 _HALF_PI_HIGH = 1.5707963267948966

@@ -188,3 +188,8 @@ def suffix(element: str) -> str:
 def bits_of_lowest_normal(bits: int) -> int:
     """The bits of the smallest normal number."""
     return {16: 0x0400, 32: 0x00800000, 64: 0x0010000000000000}[bits]
+
+
+def canonical_nan(bits: int) -> int:
+    """The NaN that instructions of NVIDIA GPUs produce (PTX ISA, "Floating Point Instructions")."""
+    return {32: 0x7FFFFFFF, 64: 0x7FFFFFFFFFFFFFFF}[bits]

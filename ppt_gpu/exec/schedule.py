@@ -175,7 +175,7 @@ def _turn(
     row[Slot.NUMBER] = state[State.NUMBER]
     row[Slot.FUEL] = state[State.TURN]
     row[Slot.GUARDED_SUM] = 0
-    result = _call(code, np.int64(row.ctypes.data))
+    result: int = _call(code, np.int64(row.ctypes.data))  # type: ignore[call-arg]
     turn = turns[state[State.SEGMENTS]]
     turn[TURN_WARP] = warp
     turn[TURN_PATH], turn[TURN_PATH_END] = state[State.PATH], row[Slot.PATH]
@@ -242,7 +242,7 @@ def _give_way(row: NDArray[np.int64], stack: NDArray[np.int32]) -> None:
             point, next_mask = stack[depth - 1, 0], stack[depth - 1, 1]
             for k in range(depth - 1, join + 1, -1):
                 stack[k] = stack[k - 1]
-            _put(stack, join + 1, row[Slot.RESUME], mask, rpc)
+            _put(stack, join + 1, row[Slot.RESUME], mask, stack[join + 2, 2])
             row[Slot.RESUME], row[Slot.MASK] = point, np.int64(next_mask) & FULL_MASK
             return
         if join < 0:

@@ -44,7 +44,7 @@ class Trace:
     # in stream order (ld, st, atom, red of global, shared, local, generic; const and param are not recorded).
     # A memory instruction none of whose lanes was active has an access too: its pattern has mask 0.
     access_base: NDArray[np.uint64]  # [A] address of the lowest active lane; generic addresses are resolved
-    access_pattern: NDArray[np.int32]  # [A]
+    access_pattern: NDArray[np.int32]  # [A] numbered by first appearance in this array
     access_space: NDArray[np.uint8]  # [A] index into ppt_gpu.spec.gpu.MEMORY_SPACES, resolved for generic accesses
     pattern_offset: NDArray[np.int64]  # [N, 32] bytes from the base address, 0 in inactive lanes
     pattern_mask: NDArray[np.uint32]  # [N] active lanes

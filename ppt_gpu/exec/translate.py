@@ -7,6 +7,7 @@ the header comments of the list: irregular addresses, unrecorded ones, steps tha
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,19 +18,18 @@ from ppt_gpu.errors import BudgetError, PptError
 from ppt_gpu.exec.layout import layout
 from ppt_gpu.exec.trace import Trace
 from ppt_gpu.exec.translate_loops import find_loops
-from ppt_gpu.exec.translate_memory import Accesses, Shape, Warps, shape_of, space_of, without_address
+from ppt_gpu.exec.translate_memory import Accesses, Shape, Warps, shape_of, without_address
+from ppt_gpu.exec.translate_operations import Operations
 from ppt_gpu.exec.translate_tasks import Block, Dependencies, Place, Tree, loop_counts, number_places, stream
 from ppt_gpu.exec.workload import Launch
-from ppt_gpu.ptx.instructions import access_bytes, is_barrier, is_traced, operation
+from ppt_gpu.ptx.instructions import access_bytes, is_traced
 from ppt_gpu.ptx.liveness import estimate_registers
 from ppt_gpu.ptx.module import Instruction, Kernel, Module
 from ppt_gpu.spec.gpu import Isa
-from ppt_gpu.tasklist.expand import machine_operations
 from ppt_gpu.tasklist.model import WARP_SIZE, Buffer, Item, Loop, Task, TaskList, class_of, is_memory
 
 MAX_TASKS = 1 << 20  # static tasks; a path without regularity cannot be folded
 _TEXT = 90  # characters of PTX in a comment
-_OFF = "int32.off"  # a memory instruction that no lane of the warp executes: an issue slot, nothing more
 
 
 def translate(
@@ -44,9 +44,10 @@ def translate(
 ) -> TaskList:
     """The task list of one warp of `trace`, which stands for all of them.
 
-    warp: its position in the trace; by default the first of those that ran the most common path. isa: expand each
-    instruction to the machine operations of a GPU. Addresses are followed from warp to warp and from block to
-    block over all warps of the trace with the same path, so a trace of several blocks is better than one of one.
+    warp: its position in the trace; by default one that ran the most common path, with the most common lanes.
+    isa: expand each instruction to the machine operations of a GPU.
+    Addresses are followed from warp to warp and from block to block over all warps of the trace with the same path,
+    so a trace of several blocks is better than one of one.
 
     Raises PptError for a warp that the trace does not hold, BudgetError above `max_tasks` tasks.
     """
@@ -55,8 +56,8 @@ def translate(
     if len(path) == 0 or int(path.max()) >= len(kernel.instructions):
         raise PptError(f"the trace of '{kernel.name}' is not one of this kernel", path=module.path)
     nodes = find_loops(path)
-    spaces = _Spaces(kernel, trace, path, chosen)
-    tree, places = number_places(nodes, lambda pc: spaces.operations(pc, isa))
+    operations = Operations(kernel, trace, path, chosen)
+    tree, places = number_places(nodes, lambda pc: operations.of(pc, isa))
     total = sum(len(place.ops) for place in places)
     if total > max_tasks:
         message = f"'{kernel.name}' becomes {total:,} tasks; the budget is {max_tasks:,}"
@@ -77,10 +78,21 @@ def translate(
 
 def _representative(trace: Trace, warp: int | None) -> int:
     if warp is None:
-        return int(np.flatnonzero(trace.warp_path == np.bincount(trace.warp_path).argmax())[0])
+        return _typical(trace, np.flatnonzero(trace.warp_path == np.bincount(trace.warp_path).argmax()))
     if not 0 <= warp < trace.warps:
         raise PptError(f"the trace has no warp {warp}", hint=f"0 to {trace.warps - 1}")
     return warp
+
+
+def _typical(trace: Trace, warps: NDArray[np.int64]) -> int:
+    """The first of `warps` whose lanes fall as those of most others do: warps at an edge are off."""
+    start, count = trace.access_start, Counter[bytes]()
+    first: dict[bytes, int] = {}
+    for warp in warps.tolist():
+        lanes = trace.access_pattern[start[warp] : start[warp + 1]].tobytes()
+        first.setdefault(lanes, warp)
+        count[lanes] += 1
+    return first[count.most_common(1)[0][0]]  # the first seen, of equally common ones
 
 
 def _origin(kernel: Kernel, module: Module, trace: Trace, chosen: int) -> str:
@@ -110,40 +122,6 @@ def _names(names: Sequence[str]) -> dict[str, str]:
             unique = f"{plain}.{len(found)}"
         found[name] = unique
     return found
-
-
-class _Spaces:
-    """The operations of each instruction, with spaces that task lists know."""
-
-    def __init__(self, kernel: Kernel, trace: Trace, path: NDArray[np.int32], chosen: int) -> None:
-        self.instructions = kernel.instructions
-        traced = np.array([is_traced(instruction) for instruction in kernel.instructions], np.bool_)
-        accesses = slice(int(trace.access_start[chosen]), int(trace.access_start[chosen + 1]))
-        pcs = path[traced[path]]
-        self.space = {int(pc): space_of(trace.access_space[accesses][pcs == pc]) for pc in np.unique(pcs)}
-        masks = trace.pattern_mask[trace.access_pattern[accesses]]
-        self.off = {int(pc) for pc in np.unique(pcs) if not masks[pcs == pc].any()}
-
-    def operations(self, pc: int, isa: Isa | None) -> tuple[str, ...]:
-        instruction = self.instructions[pc]
-        if pc in self.off:
-            return (_OFF,)
-        names = machine_operations(instruction, isa) if isa else (operation(instruction),)
-        if operation(instruction) == "barrier" and not is_barrier(instruction):
-            return tuple("branch.sync" if name == "barrier" else name for name in names)  # of the warp alone
-        return tuple(self._placed(name, pc) for name in names)
-
-    def _placed(self, name: str, pc: int) -> str:
-        """Parameters are constants, textures lie in global memory, generic accesses go where the trace says."""
-        access, _, rest = name.partition(".")
-        space, _, variant = rest.partition(".")
-        if access not in ("load", "store", "atomic"):
-            return name
-        if space == "param" and access != "load":
-            return "int32.mov"  # an argument of a call: moves in registers
-        place = {"param": "constant", "texture": "global", "generic": self.space.get(pc, "global")}.get(space)
-        place = place or (self.space.get(pc, space) if space in ("global", "shared") else space)
-        return ".".join((access, place, variant)) if variant else f"{access}.{place}"
 
 
 class _Writer:

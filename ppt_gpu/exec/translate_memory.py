@@ -147,7 +147,10 @@ def _warp_steps(accesses: Accesses, warps: Warps, pattern: int, own_warp: int) -
         per_block = _most_common(rates)
         if len(np.unique(rates)) > 1 or (rises % gaps).any():
             doubts.append("blocks")
-    return per_warp, per_block, f"the step between {' and '.join(doubts)} varies" if doubts else ""
+    doubt = [f"the step between {' and '.join(doubts)} varies"] if doubts else []
+    if not same.all():
+        doubt.append(f"{int((~same).sum())} of {len(same)} warps have other lanes or distances")
+    return per_warp, per_block, "; ".join(doubt)
 
 
 def _most_common(values: NDArray[np.int64]) -> int:

@@ -34,9 +34,9 @@ def popcount(typing_context: Any, value: Any) -> Any:
 def compiled(function: Callable[..., Any], **options: Any) -> Any:
     """njit with the on-disk cache, or without where no folder for it is writable (package, user cache, NUMBA_CACHE_DIR)."""
     try:
-        return njit(cache=True, **options)(function)
+        return njit(cache=True, _nrt=False, **options)(function)
     except (RuntimeError, OSError):
-        return njit(**options)(function)
+        return njit(_nrt=False, **options)(function)
 
 
 def fingerprint(*files: str) -> int:

@@ -88,7 +88,7 @@ def _empty_cache(sets: int, ways: int) -> tuple[NDArray[np.int64], NDArray[np.in
 # --- chains ------------------------------------------------------------------------------------------------------
 
 
-@njit
+@njit(_nrt=False)
 def _unlink(nodes: Any, ends: Any, at: int, node: int) -> None:
     before, after = nodes[node, PREV], nodes[node, NEXT]
     if before >= 0:
@@ -101,7 +101,7 @@ def _unlink(nodes: Any, ends: Any, at: int, node: int) -> None:
         ends[at, NEWEST] = before
 
 
-@njit
+@njit(_nrt=False)
 def _renew(nodes: Any, ends: Any, at: int, node: int) -> None:
     """Make `node` the newest of its set."""
     newest = ends[at, NEWEST]
@@ -114,7 +114,7 @@ def _renew(nodes: Any, ends: Any, at: int, node: int) -> None:
         ends[at, NEWEST] = node
 
 
-@njit
+@njit(_nrt=False)
 def _drop(nodes: Any, ends: Any, at: int, node: int) -> None:
     """Empty `node` and make it the next victim of its set."""
     nodes[node, LINE] = -1
@@ -128,7 +128,7 @@ def _drop(nodes: Any, ends: Any, at: int, node: int) -> None:
         ends[at, VICTIM] = node
 
 
-@njit
+@njit(_nrt=False)
 def _claim(nodes: Any, ends: Any, lines: Any, column: int, at: int, node: int, line: int) -> None:
     """Give `node`, the victim of its set, to `line`."""
     old = nodes[node, LINE]
@@ -144,7 +144,7 @@ def _claim(nodes: Any, ends: Any, lines: Any, column: int, at: int, node: int, l
     _renew(nodes, ends, at, node)
 
 
-@njit
+@njit(_nrt=False)
 def _request(nodes: Any, node: int, now: int, done: int, sectors: int) -> None:
     if nodes[node, FILL] > now:
         nodes[node, FILLING] |= sectors
@@ -154,7 +154,7 @@ def _request(nodes: Any, node: int, now: int, done: int, sectors: int) -> None:
     nodes[node, VALID] |= sectors
 
 
-@njit
+@njit(_nrt=False)
 def whole(time: int) -> int:
     return (time + (ONE - 1)) >> FRACTION
 
@@ -162,13 +162,13 @@ def whole(time: int) -> int:
 # --- L2, interconnect, DRAM --------------------------------------------------------------------------------------
 
 
-@njit
+@njit(_nrt=False)
 def _dram_write(m: Any, time: int, count: int) -> None:
     m[C_DRAM_WRITE] += count * m[P_BYTES]
     m[DRAM] = max(m[DRAM], time) + count * m[P_DRAM]
 
 
-@njit
+@njit(_nrt=False)
 def _l2_keep(m: Any, lines: Any, l2: Any, ends: Any, time: int, line: int, sectors: int) -> int:
     """The node of `line`, allocated if need be, with `sectors` valid. Replaced dirty sectors go to DRAM."""
     node = lines[line, L2_NODE]
@@ -188,7 +188,7 @@ def _l2_keep(m: Any, lines: Any, l2: Any, ends: Any, time: int, line: int, secto
     return node
 
 
-@njit
+@njit(_nrt=False)
 def _l2_missing(m: Any, lines: Any, l2: Any, ends: Any, line: int, sectors: int) -> int:
     """Sectors that the L2 lacks; the line becomes the newest of its set."""
     if line < 0:
@@ -208,7 +208,7 @@ def _l2_missing(m: Any, lines: Any, l2: Any, ends: Any, line: int, sectors: int)
     return missing
 
 
-@njit
+@njit(_nrt=False)
 def _l2_read(m: Any, lines: Any, l2: Any, ends: Any, time: int, line: int, sectors: int, wait: int, atomic: bool) -> int:
     """Cycle at which the data of a load or atomic is back at the SM."""
     count = popcount(sectors)
@@ -240,7 +240,7 @@ def _l2_read(m: Any, lines: Any, l2: Any, ends: Any, time: int, line: int, secto
     return done
 
 
-@njit
+@njit(_nrt=False)
 def _l2_write(m: Any, lines: Any, l2: Any, ends: Any, time: int, line: int, sectors: int) -> int:
     """Server time at which L2 (and DRAM, a latency's worth of writes ahead) has accepted the sectors."""
     count = popcount(sectors)
@@ -267,7 +267,7 @@ def _l2_write(m: Any, lines: Any, l2: Any, ends: Any, time: int, line: int, sect
 # --- L1 and the load/store unit ----------------------------------------------------------------------------------
 
 
-@njit
+@njit(_nrt=False)
 def _miss(
     m: Any, lines: Any, l2: Any, ends: Any, mshr: Any, time: int, line: int, sectors: int, wait: int, atomic: bool
 ) -> int:
@@ -292,7 +292,7 @@ def _miss(
     return done
 
 
-@njit
+@njit(_nrt=False)
 def _load(
     m: Any, lines: Any, l1: Any, l1_ends: Any, l2: Any, l2_ends: Any, mshr: Any, time: int, line: int, sectors: int,
     cached: bool,
@@ -349,7 +349,7 @@ def _load(
     return done
 
 
-@njit
+@njit(_nrt=False)
 def _l1_place(m: Any, lines: Any, l1: Any, l1_ends: Any, l2: Any, l2_ends: Any, time: int, line: int) -> int:
     """An L1 node for `line`; dirty sectors of the line it replaces go to the L2."""
     at = lines[line, L1_SET]
@@ -361,7 +361,7 @@ def _l1_place(m: Any, lines: Any, l1: Any, l1_ends: Any, l2: Any, l2_ends: Any, 
     return node
 
 
-@njit
+@njit(_nrt=False)
 def _store(
     m: Any, lines: Any, l1: Any, l1_ends: Any, l2: Any, l2_ends: Any, time: int, line: int, sectors: int, cached: bool
 ) -> int:
@@ -391,7 +391,7 @@ def _store(
     return _l2_write(m, lines, l2, l2_ends, time, line, sectors)
 
 
-@njit
+@njit(_nrt=False)
 def _atomic(
     m: Any, lines: Any, l1: Any, l1_ends: Any, l2: Any, l2_ends: Any, mshr: Any, time: int, line: int, sectors: int,
     cached: bool, wait: int,
@@ -408,7 +408,7 @@ def _atomic(
     return _miss(m, lines, l2, l2_ends, mshr, time, line, sectors, wait, True)
 
 
-@njit
+@njit(_nrt=False)
 def _leave_queue(m: Any, queue: Any, cycle: int) -> int:
     """Note when this operation's queue place becomes free; returns the cycle from which the queue has a place."""
     cycle = max(cycle, m[LAST_RELEASE])
@@ -420,7 +420,7 @@ def _leave_queue(m: Any, queue: Any, cycle: int) -> int:
     return queue[head]
 
 
-@njit
+@njit(_nrt=False)
 def issue_shared(m: Any, queue: Any, cycle: int, passes: int) -> tuple[int, int]:
     """A shared-memory operation issued in `cycle`: (cycle of its result, cycle from which the queue has a place)."""
     start = max(cycle * ONE, m[LSU])
@@ -431,7 +431,7 @@ def issue_shared(m: Any, queue: Any, cycle: int, passes: int) -> tuple[int, int]
     return whole(start) + max(passes - 1, 0) + m[P_SHARED], place
 
 
-@njit
+@njit(_nrt=False)
 def issue_global(
     kind: int, cached: bool, cycle: int, first: int, last: int, cycles: int, updates: int, tx_line: Any, tx_sectors: Any,
     m: Any, lines: Any, l1: Any, l1_ends: Any, l2: Any, l2_ends: Any, mshr: Any, queue: Any,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 from ppt_gpu.errors import PptError
@@ -102,4 +103,4 @@ def _pack_entries(entry_op: Any, entry_wait: Any, entry_slot: Any, op_word: Any,
     return code
 
 
-pack_entries = compiled(_pack_entries)
+pack_entries = njit(cache=True)(_pack_entries)

@@ -77,7 +77,7 @@ class State:
 # --- time --------------------------------------------------------------------------------------------------------
 
 
-@njit(forceinline=True)
+@njit(forceinline=True, _nrt=False)
 def schedule(K: int, wheel: Any, occupied: Any, scheds: Any, k: int, bit: int, ready: int, now: int) -> None:
     """Wake the warp in cycle `ready`, now or later: by the wheel, or far away."""
     if ready - now < WHEEL:
@@ -88,7 +88,7 @@ def schedule(K: int, wheel: Any, occupied: Any, scheds: Any, k: int, bit: int, r
         scheds[k, FAR] |= 1 << bit
 
 
-@njit
+@njit(_nrt=False)
 def bring_near(K: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, now: int) -> None:
     """At a turn of the wheel: far warps that wake within it."""
     for k in range(K):
@@ -100,7 +100,7 @@ def bring_near(K: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, now: 
             schedule(K, wheel, occupied, scheds, k, bit, warps[k * 64 + bit, READY], now)
 
 
-@njit(forceinline=True)
+@njit(forceinline=True, _nrt=False)
 def next_wake(occupied: Any, now: int) -> int:
     """The next cycle after `now` with a warp in the wheel."""
     start = (now + 1) & (WHEEL - 1)
@@ -114,7 +114,7 @@ def next_wake(occupied: Any, now: int) -> int:
     return NEVER
 
 
-@njit(forceinline=True)
+@njit(forceinline=True, _nrt=False)
 def wake(K: int, wheel: Any, scheds: Any, warps: Any, gates: Any, ports: Any, row: int, now: int) -> None:
     """The warps of a wheel row are ready: note how long their port has been blocked up to here."""
     for k in range(K):
@@ -136,7 +136,7 @@ def wake(K: int, wheel: Any, scheds: Any, warps: Any, gates: Any, ports: Any, ro
 # --- ports -------------------------------------------------------------------------------------------------------
 
 
-@njit(forceinline=True)
+@njit(forceinline=True, _nrt=False)
 def block(K: int, scheds: Any, gates: Any, ports: Any, port: int, k: int, now: int, until: int) -> None:
     """Nothing may use `port` of scheduler k from here to cycle `until`. Blocked cycles count from the next on."""
     gate = k * 64 + port
@@ -151,7 +151,7 @@ def block(K: int, scheds: Any, gates: Any, ports: Any, port: int, k: int, now: i
     gates[gate, UNTIL] = max(before, until)
 
 
-@njit(forceinline=True)
+@njit(forceinline=True, _nrt=False)
 def take_unit(
     K: int, scheds: Any, gates: Any, ports: Any, units: Any, port: int, k: int, now: int, interval: int
 ) -> None:
@@ -184,7 +184,7 @@ def take_unit(
             block(K, scheds, gates, ports, twin, k, now, free)
 
 
-@njit(forceinline=True)
+@njit(forceinline=True, _nrt=False)
 def eligible_mask(scheds: Any, gates: Any, ports: Any, k: int, now: int) -> tuple[int, int]:
     """(ready warps of scheduler k whose port is open, cycle at which the first of the others opens)."""
     mask, soon = scheds[k, READY_MASK], NEVER
@@ -204,14 +204,14 @@ def eligible_mask(scheds: Any, gates: Any, ports: Any, k: int, now: int) -> tupl
 # --- choice ------------------------------------------------------------------------------------------------------
 
 
-@njit(forceinline=True)
+@njit(forceinline=True, _nrt=False)
 def next_in_turn(mask: int, last: int) -> int:
     """The first set bit after `last`, cyclically. `mask` is not 0."""
     later = mask if last < 0 else mask & ((np.int64(-1) << last) << 1)
     return ctz(later) if later else ctz(mask)
 
 
-@njit(forceinline=True)
+@njit(forceinline=True, _nrt=False)
 def greedy_or_least(mask: int, greedy: int, warps: Any, k: int, column: int) -> int:
     """The greedy warp if it is in `mask`, else the one with the least `warps[., column]`, the lower slot first."""
     if greedy >= 0 and (mask >> greedy) & 1:
@@ -226,7 +226,7 @@ def greedy_or_least(mask: int, greedy: int, warps: Any, k: int, column: int) -> 
     return best
 
 
-@njit
+@njit(_nrt=False)
 def refill_active(
     K: int, scheds: Any, warps: Any, gates: Any, ports: Any, code: Any, op_stall: Any, size: int, now: int
 ) -> None:
@@ -245,7 +245,7 @@ def refill_active(
         scheds[k, ACTIVE] = active
 
 
-@njit
+@njit(_nrt=False)
 def _charge_outside(
     warps: Any, gates: Any, ports: Any, code: Any, op_stall: Any, k: int, bit: int, now: int
 ) -> None:
@@ -264,7 +264,7 @@ def _charge_outside(
 # --- dependences -------------------------------------------------------------------------------------------------
 
 
-@njit(forceinline=True)
+@njit(forceinline=True, _nrt=False)
 def dependence(slots: Any, row: int, word: int, waits: Any, position: int) -> int:
     """Completion * 4 + WAIT_* of the slot that the entry waits for longest; 0 when it waits for none."""
     base = row * ROW
@@ -277,7 +277,7 @@ def dependence(slots: Any, row: int, word: int, waits: Any, position: int) -> in
     return until
 
 
-@njit(forceinline=True)
+@njit(forceinline=True, _nrt=False)
 def plan_wake(
     K: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, op_stall: Any, k: int, bit: int, word: int,
     until: int, low: int, parked: bool, now: int,
@@ -298,7 +298,7 @@ def plan_wake(
 # --- blocks ------------------------------------------------------------------------------------------------------
 
 
-@njit
+@njit(_nrt=False)
 def release_barrier(
     K: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, slots: Any, blocks: Any, op_stall: Any, code: Any,
     waits: Any, index: int, per_block: int, now: int,
@@ -318,7 +318,7 @@ def release_barrier(
             plan_wake(K, wheel, occupied, scheds, warps, op_stall, k, bit, word, until, low, True, now)
 
 
-@njit
+@njit(_nrt=False)
 def finish_block(
     K: int, warps: Any, blocks: Any, op_stall: Any, block_start: Any, block_end: Any, index: int, per_block: int, delay: int
 ) -> int:
@@ -338,7 +338,7 @@ def finish_block(
     return idle
 
 
-@njit
+@njit(_nrt=False)
 def launch_block(
     K: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, slots: Any, blocks: Any, code: Any, path_start: Any,
     warp_path: Any, warp_access: Any, block_warp: Any, number: int, index: int, per_block: int, now: int,

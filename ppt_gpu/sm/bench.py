@@ -1,0 +1,53 @@
+"""Speed of the SM loop: millions of warp instructions per second of CPU time, on synthetic programs, one core."""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+import time
+from typing import Any
+
+from ppt_gpu.sm.bench_programs import DEPENDENT_FMA, ILP8_FMA, SGEMM, STREAMING, Entry, loop_program
+from ppt_gpu.sm.simulate import simulate
+from ppt_gpu.spec.gpu import Gpu
+
+BODIES: tuple[tuple[str, tuple[Entry, ...]], ...] = (
+    ("dependent FMA", DEPENDENT_FMA),
+    ("ILP-8 FMA", ILP8_FMA),
+    ("streaming", STREAMING),
+    ("sgemm-like", SGEMM),
+)
+GPUS = ("k40", "v100", "gpgpusim_qv100")
+BLOCKS, WARPS, RESIDENT = 32, 8, 8
+
+
+def bench_sm(entries: int = 8192, runs: int = 3) -> list[dict[str, Any]]:
+    """Figures {name, value, unit, inputs}: 64 resident warps, `entries` machine operations a warp."""
+    from ppt_gpu.spec import load_gpu
+
+    figures = []
+    for name in GPUS:
+        gpu = load_gpu(name)
+        policies = (gpu.sm.policy,) if name != "gpgpusim_qv100" else ("lrr", "gto")
+        for policy in policies:
+            for label, body in BODIES:
+                rate = _rate(gpu, policy, body, entries, runs)
+                title = f"sm {label}, {name}, {policy}, width {gpu.sm.issue_width}"
+                inputs = {"warps": BLOCKS * WARPS, "resident": RESIDENT * WARPS, "entries": entries}
+                figures.append({"name": title, "value": rate / 1e6, "unit": "M warp instructions/s", "inputs": inputs})
+    return figures
+
+
+def _rate(gpu: Gpu, policy: str, body: tuple[Entry, ...], entries: int, runs: int) -> float:
+    gpu = dataclasses.replace(gpu, sm=dataclasses.replace(gpu.sm, policy=policy))
+    memory = any(name.endswith(".global") for name, _, _ in body)
+    length = max(1, entries // (4 if memory else 1) // len(body))
+    small = loop_program(gpu, body, 1, 1, 1)
+    simulate(small, gpu, resident_blocks=1, active_sms=gpu.sm.count)  # compile, or load from the cache
+    program = loop_program(gpu, body, length, BLOCKS, WARPS)
+    rates = []
+    for _ in range(runs):
+        start = time.process_time()
+        result = simulate(program, gpu, resident_blocks=RESIDENT, active_sms=gpu.sm.count)
+        rates.append(result.issued / (time.process_time() - start))
+    return statistics.median(rates)

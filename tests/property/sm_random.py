@@ -1,0 +1,175 @@
+"""Random programs and GPUs for the SM simulator: everything the contract allows, small enough for the plain reference."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+from hypothesis import strategies as st
+
+from ppt_gpu.sm.program import (
+    KIND_ATOMIC,
+    KIND_BARRIER,
+    KIND_BRANCH,
+    KIND_COMPUTE,
+    KIND_CONSTANT,
+    KIND_LOAD,
+    KIND_SHARED,
+    KIND_STORE,
+    Program,
+)
+from ppt_gpu.spec import load_gpu
+from ppt_gpu.spec.gpu import TASK_CLASSES, Gpu, Pipe
+
+CLASSES = {
+    KIND_COMPUTE: ("fp32", "int32", "sfu", "shuffle", "fence"),
+    KIND_BRANCH: ("branch",),
+    KIND_BARRIER: ("barrier",),
+    KIND_LOAD: ("load.global", "load.local"),
+    KIND_STORE: ("store.global", "store.local"),
+    KIND_ATOMIC: ("atomic.global",),
+    KIND_SHARED: ("load.shared", "store.shared"),
+    KIND_CONSTANT: ("load.constant",),
+}
+QUEUED = (KIND_LOAD, KIND_STORE, KIND_ATOMIC, KIND_SHARED)
+
+
+@st.composite
+def gpus(draw: st.DrawFn) -> Gpu:
+    """A GPU with everything the SM loop reads drawn anew."""
+    base = load_gpu("k40")
+    small = st.integers(1, 4)
+    pipes = {
+        name: Pipe(name, 32, draw(st.sampled_from(("sm", "scheduler"))), draw(st.integers(1, 6)), 1)
+        for name in ("math", "slow", "lsu", "control")
+    }
+    replace = dataclasses.replace
+    l1 = replace(
+        base.l1,
+        size=draw(st.sampled_from((0, 128, 512, 2048, 16384))),
+        ways=draw(small),
+        latency=draw(st.integers(1, 40)),
+        sector=draw(st.sampled_from((32, 64, 128))),
+        mshrs=draw(st.sampled_from((1, 2, 7, 64))),
+        mshr_merges=draw(st.integers(1, 4)),
+        write=draw(st.sampled_from(("write-through", "write-evict", "write-back"))),
+        write_allocate=draw(st.booleans()),
+        replacement=draw(st.sampled_from(("lru", "fifo"))),
+        index=draw(st.sampled_from(("linear", "hash"))),
+        caches_global=draw(st.booleans()),
+    )
+    l2 = replace(
+        base.l2,
+        size=draw(st.sampled_from((128, 1024, 8192, 1 << 20))),
+        ways=draw(small),
+        latency=draw(st.integers(1, 300)),
+        bandwidth=draw(st.sampled_from((7.0, 64.0, 1000.0))),
+        write=draw(st.sampled_from(("write-back", "write-through"))),
+        write_allocate=draw(st.booleans()),
+        replacement=draw(st.sampled_from(("lru", "fifo"))),
+    )
+    return replace(
+        base,
+        pipes=pipes,
+        l1=l1,
+        l2=l2,
+        sm=replace(
+            base.sm,
+            schedulers=draw(st.sampled_from((1, 2, 3, 4))),
+            issue_width=draw(st.sampled_from((1, 2))),
+            policy=draw(st.sampled_from(("lrr", "gto", "gto_launch", "two_level"))),
+            active_warps=draw(st.integers(1, 3)),
+        ),
+        shared=replace(base.shared, latency=draw(st.integers(1, 40))),
+        dram=replace(
+            base.dram,
+            bandwidth=draw(st.sampled_from((3.0, 40.0, 600.0))) * base.sm.clock,
+            latency=draw(st.integers(1, 700)),
+        ),
+        interconnect=replace(base.interconnect, bandwidth=draw(st.sampled_from((5.0, 32.0, 500.0)))),
+        memory=replace(
+            base.memory,
+            queue=draw(st.sampled_from((1, 2, 5, 32))),
+            transactions_per_cycle=draw(st.sampled_from((0.5, 1.0, 3.0))),
+            constant_latency=draw(st.integers(1, 30)),
+            atomics_per_cycle=draw(st.sampled_from((0.3, 1.0, 2.0))),
+        ),
+        host=replace(base.host, block_launch=draw(st.sampled_from((0, 1, 20, 300)))),
+        perfect_memory=draw(st.integers(0, 9)) == 0,
+    )
+
+
+def _operations(rng: np.random.Generator, memory: float) -> dict[str, np.ndarray]:
+    """Two operations of every kind on random pipes (memory kinds may share theirs with others)."""
+    kinds = np.repeat(np.arange(8), 2).astype(np.int8)
+    names = [rng.choice(CLASSES[int(kind)]) for kind in kinds]
+    weight = np.where(np.isin(kinds, QUEUED), memory, 1.0) * np.where(kinds == KIND_BARRIER, 0.3, 1.0)
+    return {
+        "op_name": tuple(f"{name}.{index}" for index, name in enumerate(names)),
+        "op_pipe": rng.integers(0, 4, len(kinds)).astype(np.int32),
+        "op_latency": rng.choice((0, 1, 2, 6, 20, 300), len(kinds)).astype(np.int32),
+        "op_ii": rng.choice((0, 1, 1, 1, 2, 5), len(kinds)).astype(np.int32),
+        "op_kind": kinds,
+        "op_pc": np.arange(len(kinds), dtype=np.int32),
+        "op_class": np.array([TASK_CLASSES.index(name) for name in names], np.int32),
+        "weight": weight / weight.sum(),
+    }
+
+
+def random_program(seed: int, warps: int, blocks: int, length: int, lines: int, memory: float) -> Program:
+    """Reproducible from its arguments: `length` entries a path at most, `lines` distinct lines."""
+    rng = np.random.default_rng(seed)
+    ops = _operations(rng, memory)
+    weight = ops.pop("weight")
+    paths = int(rng.integers(1, 4))
+    sizes = rng.integers(0 if rng.random() < 0.2 else 1, length + 1, paths)
+    start = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+    total = int(start[-1])
+    entry_op = rng.choice(len(weight), total, p=weight).astype(np.int32)
+    slots = int(rng.choice((3, 8, 64)))
+    entry_slot = np.where(rng.random(total) < 0.7, rng.integers(0, slots, total), -1).astype(np.int8)
+    wait = np.zeros(total, np.uint64)
+    for count in range(4):
+        bits = np.left_shift(np.uint64(1), rng.integers(0, slots, total).astype(np.uint64))
+        wait |= np.where(rng.random(total) < 0.4 / (count + 1), bits, np.uint64(0))
+    in_block = rng.integers(1, warps + 1, blocks) if rng.random() < 0.3 else np.full(blocks, warps)
+    count = int(in_block.sum())
+    path = rng.integers(0, paths, count).astype(np.int32)
+    queued = np.isin(ops["op_kind"], QUEUED)[entry_op]
+    per_path = np.array([queued[a:b].sum() for a, b in zip(start[:-1], start[1:], strict=True)], np.int64)
+    warp_access = np.concatenate(([0], np.cumsum(per_path[path]))).astype(np.int64)
+    kinds = [ops["op_kind"][entry_op[start[p] : start[p + 1]]] for p in path]
+    kind = np.concatenate([k[np.isin(k, QUEUED)] for k in kinds] or [np.zeros(0, np.int8)])
+    transactions = np.where(kind == KIND_SHARED, 0, rng.choice((0, 1, 1, 2, 5), len(kind)))
+    tx = int(transactions.sum())
+    forced = rng.random(tx) < (0.3 if rng.random() < 0.3 else 0.0)
+    updates = rng.integers(1, 5, len(kind)).astype(np.int32) if rng.random() < 0.5 else np.zeros(0, np.int32)
+    return Program(
+        **ops,
+        path_start=start,
+        entry_op=entry_op,
+        entry_wait=wait,
+        entry_slot=entry_slot,
+        warp_path=path,
+        warp_access=warp_access,
+        block_warp=np.concatenate(([0], np.cumsum(in_block))).astype(np.int64),
+        access_start=np.concatenate(([0], np.cumsum(transactions))).astype(np.int64),
+        access_cycles=rng.integers(0, 4, len(kind)).astype(np.int32),
+        tx_line=np.where(forced, rng.integers(-3, 0, tx), rng.integers(0, lines, tx)).astype(np.int32),
+        tx_sectors=rng.integers(1, 16, tx).astype(np.uint8),
+        line_address=(rng.permutation(4 * lines)[:lines] * 128).astype(np.uint64),
+        line_warm=(rng.random(lines) < 0.3).astype(np.uint8),
+        access_atomic=updates,
+        l2_share_factor=float(rng.choice((1.0, 3.0))),
+    )
+
+
+programs = st.builds(
+    random_program,
+    seed=st.integers(0, 2**32),
+    warps=st.integers(1, 9),
+    blocks=st.integers(1, 6),
+    length=st.integers(1, 25),
+    lines=st.sampled_from((1, 4, 30, 400)),
+    memory=st.sampled_from((0.1, 1.0, 4.0)),
+)

@@ -8,10 +8,15 @@ the wrong way, the result steps to its neighbour.
 
 from __future__ import annotations
 
+import math
+
 from ppt_gpu.exec.jit_emit import Emitter, Unsupported, emits, integer_of
 from ppt_gpu.exec.jit_text import BITS, ELEMENT, bits_of_lowest_normal, canonical_nan, const, vec
 from ppt_gpu.exec.jit_types import Opcode, parts
 from ppt_gpu.ptx.module import Instruction, Operand
+
+_INFINITY = const("double", math.inf)
+SCALE, TINY = 2.0**600, 2.0**-900
 
 
 def check_kind(p: Opcode) -> str:
@@ -101,7 +106,36 @@ def sum_and_error(e: Emitter, a: str, b: str) -> tuple[str, str]:
     total = e.binary("fadd", "double", a, b)
     part = e.binary("fsub", "double", total, a)
     lost = e.binary("fsub", "double", a, e.binary("fsub", "double", total, part))
-    return total, e.binary("fadd", "double", lost, e.binary("fsub", "double", b, part))
+    error = e.binary("fadd", "double", lost, e.binary("fsub", "double", b, part))
+    # a sum of numbers that overflows: infinity is too far out
+    finite = [e.op(f"fcmp one {vec('double')} {e.intrinsic('fabs', 'double', v)}, {_INFINITY}") for v in (a, b)]
+    over = e.op(f"fcmp oeq {vec('double')} {e.intrinsic('fabs', 'double', total)}, {_INFINITY}")
+    over = e.binary("and", "i1", over, e.binary("and", "i1", *finite))
+    return total, e.select(over, "double", e.op(f"fneg {vec('double')} {total}"), error)
+
+
+def product_error(e: Emitter, a: str, b: str, product: str) -> str:
+    """A number with the sign of a b - product (f64), also where that error is below the smallest number.
+
+    Tiny products are compared 2^600 times larger: the smaller factor and the product scale exactly.
+    """
+    minus = e.op(f"fneg {vec('double')} {product}")
+    error = e.intrinsic("fma", "double", a, b, minus)
+    swap = e.op(f"fcmp olt {vec('double')} {e.intrinsic('fabs', 'double', b)}, {e.intrinsic('fabs', 'double', a)}")
+    small, large = e.select(swap, "double", b, a), e.select(swap, "double", a, b)
+    scaled = e.intrinsic("fma", "double", scale_up(e, small), large, scale_up(e, minus))
+    none = e.op(f"fcmp oeq {vec('double')} {product}, zeroinitializer")
+    scaled = e.select(none, "double", e.binary("fmul", "double", scale_up(e, a), scale_up(e, b)), scaled)
+    return e.select(is_tiny(e, product), "double", scaled, error)
+
+
+def scale_up(e: Emitter, value: str) -> str:
+    return e.binary("fmul", "double", value, const("double", SCALE))
+
+
+def is_tiny(e: Emitter, value: str) -> str:
+    """So small that 2^-53 of it may not exist."""
+    return e.op(f"fcmp olt {vec('double')} {e.intrinsic('fabs', 'double', value)}, {const('double', TINY)}")
 
 
 def _check_rounding(p: Opcode) -> None:
@@ -137,8 +171,7 @@ def float_multiply_add(e: Emitter, i: Instruction, p: Opcode) -> None:
         if c:
             raise Unsupported(f"fma of .f64 with rounding .{p.rounding}")
         product = e.binary("fmul", element, a, b)
-        error = e.intrinsic("fma", element, a, b, e.op(f"fneg {vec(element)} {product}"))
-        result = round_directed(e, p.rounding, product, error, element)
+        result = round_directed(e, p.rounding, product, product_error(e, a, b, product), element)
     else:
         result = _directed_multiply_add(e, p, a, b, c)
     write(e, p, i.operands[0], result)

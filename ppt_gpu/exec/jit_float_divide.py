@@ -6,7 +6,7 @@ The approximate forms are computed more exactly than the hardware does: within o
 from __future__ import annotations
 
 from ppt_gpu.exec.jit_emit import Emitter, Unsupported, emits
-from ppt_gpu.exec.jit_float import check_kind, read, round_directed, widened, write
+from ppt_gpu.exec.jit_float import SCALE, check_kind, is_tiny, read, round_directed, scale_up, widened, write
 from ppt_gpu.exec.jit_text import const, vec
 from ppt_gpu.exec.jit_types import Opcode, parts
 from ppt_gpu.ptx.module import Instruction
@@ -21,12 +21,23 @@ def float_divide(e: Emitter, i: Instruction, p: Opcode) -> None:
 def _quotient(e: Emitter, p: Opcode, element: str, a: str, b: str) -> str:
     if p.rounding == "rn":
         return e.binary("fdiv", element, a, b)
-    wide_a, wide_b = [a, b] if element == "double" else widened(e, a, b)
+    if element == "double":
+        return round_directed(e, p.rounding, *_quotient_and_side(e, a, b), element)
+    wide_a, wide_b = widened(e, a, b)
     quotient = e.binary("fdiv", "double", wide_a, wide_b)
-    # the sign of the remainder a - q b over b says on which side of q the quotient lies
-    negative = e.op(f"fneg {vec('double')} {quotient}")
-    remainder = e.intrinsic("fma", "double", negative, wide_b, wide_a)
-    return round_directed(e, p.rounding, quotient, e.binary("fdiv", "double", remainder, wide_b), element)
+    remainder = e.intrinsic("fma", "double", e.op(f"fneg {vec('double')} {quotient}"), wide_b, wide_a)
+    return round_directed(e, p.rounding, quotient, e.binary("fdiv", "double", remainder, wide_b))
+
+
+def _quotient_and_side(e: Emitter, a: str, b: str) -> tuple[str, str]:
+    """(a / b rounded, a number with the sign of the exact quotient minus it): that of the remainder over b."""
+    quotient = e.binary("fdiv", "double", a, b)
+    minus = e.op(f"fneg {vec('double')} {quotient}")
+    remainder = e.intrinsic("fma", "double", minus, b, a)
+    scaled = e.intrinsic("fma", "double", scale_up(e, minus), b, scale_up(e, a))
+    remainder = e.select(is_tiny(e, a), "double", scaled, remainder)
+    negative = e.op(f"fcmp olt {vec('double')} {b}, zeroinitializer")
+    return quotient, e.select(negative, "double", e.op(f"fneg {vec('double')} {remainder}"), remainder)
 
 
 @emits("rcp")
@@ -44,15 +55,24 @@ def emit_root(e: Emitter, i: Instruction) -> None:
     if p.rounding == "rn":
         result = e.intrinsic("sqrt", element, a)
     else:
-        wide = a if element == "double" else widened(e, a)[0]
-        root = e.intrinsic("sqrt", "double", wide)
-        negative = e.op(f"fneg {vec('double')} {root}")
-        remainder = e.intrinsic("fma", "double", negative, root, wide)
-        error = e.binary("fdiv", "double", remainder, e.binary("fadd", "double", root, root))
-        zero = e.op(f"fcmp oeq {vec('double')} {root}, zeroinitializer")  # 0/0
-        error = e.select(zero, "double", "zeroinitializer", error)
-        result = round_directed(e, p.rounding, root, error, element)
+        result = _directed_root(e, p, element, a)
     write(e, p, i.operands[0], result)
+
+
+def _directed_root(e: Emitter, p: Opcode, element: str, a: str) -> str:
+    """Tiny arguments are taken 2^600 times larger and their root 2^300 times smaller, so that remainders exist."""
+    wide = a if element == "double" else widened(e, a)[0]
+    tiny = is_tiny(e, wide)
+    wide = e.select(tiny, "double", scale_up(e, wide), wide)
+    root = e.intrinsic("sqrt", "double", wide)
+    remainder = e.intrinsic("fma", "double", e.op(f"fneg {vec('double')} {root}"), root, wide)
+    error = e.binary("fdiv", "double", remainder, e.binary("fadd", "double", root, root))
+    zero = e.op(f"fcmp oeq {vec('double')} {root}, zeroinitializer")  # 0/0
+    error = e.select(zero, "double", "zeroinitializer", error)
+    result = round_directed(e, p.rounding, root, error, element)
+    if element == "float":  # every f32 is far from tiny as an f64
+        return result
+    return e.select(tiny, element, e.binary("fmul", element, result, const(element, SCALE**-0.5)), result)
 
 
 @emits("rsqrt")

@@ -1,7 +1,5 @@
 """Kernels made by nvcc: results against NumPy, memory and trace against the interpreter bit for bit."""
 
-import struct
-
 import numpy as np
 from jit_kernels import check_against_interpreter, file_case, integer, pointer
 
@@ -94,9 +92,9 @@ def test_generic_addresses_and_dynamic_shared_memory():
 
 
 def test_by_value_struct():
-    value = int.from_bytes(struct.pack("<dib3x", 1.5, 3, 7), "little")
+    shape = Argument("struct", fields=(Argument("f64", 1.5), Argument("s32", 3), Argument("s8", 7)))
     case = file_case(
-        "mixed.ptx", "by_value", (1,), (32,), [Argument("b128", value), pointer("out")], [Buffer("out", "f64", 32)]
+        "mixed.ptx", "by_value", (1,), (32,), [shape, pointer("out")], [Buffer("out", "f64", 32)]
     )
     memory, _ = check_against_interpreter(case)
     assert memory.view("out", "f8").tolist() == (1.5 * np.arange(32) + 10).tolist()

@@ -15,6 +15,7 @@ from __future__ import annotations
 from ppt_gpu.exec.jit_context import Slot
 from ppt_gpu.exec.jit_library import Helper
 from ppt_gpu.exec.jit_text import vec
+from ppt_gpu.exec.memory import LOCAL_WINDOW, SHARED_WINDOW
 
 RECORD_NONE, RECORD_SAME, RECORD_ROW, RECORD_LISTED = range(4)
 RECORD_BYTES, PATTERN_BYTES = 16, 33 * 8
@@ -23,6 +24,7 @@ SPACE_INDEX = {"global": 0, "generic": 0, "shared": 1, "local": 2, "const": 3}
 #: words of a site: start, count, host address, instruction, number of its listed pattern, mask, two free, 32 distances
 SITE_START, SITE_COUNT, SITE_HOST, SITE_PC, SITE_NUMBER, SITE_MASK = range(6)
 SITE_OFFSETS, SITE_WORDS = 8, 40
+WINDOWS = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW}
 WIDE = ("global", "const", "generic")  # spaces with 64-bit addresses; the others are offsets of 32 bits
 
 
@@ -122,6 +124,9 @@ class Access(Helper):
         self.set_field("%w", Slot.PATTERN, self.offset_pointer(cursor, PATTERN_BYTES), "ptr")
 
     def fault(self, code: str, lane: str, address: str) -> None:
+        """Report a fault at the address (i64) of a lane; shared and local ones as generic addresses."""
+        if self.space in WINDOWS:
+            address = self.i64("add", address, WINDOWS[self.space])
         pc = self.field("%site", SITE_PC)
         self.helper(
             ("fault",), "void", ("ptr", "%w"), ("i64", code), ("i64", pc), ("i32", lane), ("i64", address)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from ppt_gpu.exec.jit_access import WINDOWS
 from ppt_gpu.exec.jit_emit import Emitter, Unsupported, emits
 from ppt_gpu.exec.jit_float import flush
 from ppt_gpu.exec.jit_text import BITS, ELEMENT, const, vec
 from ppt_gpu.exec.jit_types import Opcode, is_float, is_signed, parts
-from ppt_gpu.exec.memory import LOCAL_WINDOW, SHARED_WINDOW
 from ppt_gpu.ptx.module import Instruction, Operand, Pair, Vec
 
 _INTEGER_COMPARE = {"eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge",
@@ -14,7 +14,6 @@ _INTEGER_COMPARE = {"eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", 
 _FLOAT_COMPARE = {"eq": "oeq", "ne": "one", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge",
                   "equ": "ueq", "neu": "une", "ltu": "ult", "leu": "ule", "gtu": "ugt", "geu": "uge",
                   "num": "ord", "nan": "uno"}  # fmt: skip
-_WINDOWS = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW}
 
 
 @emits("mov")
@@ -131,11 +130,11 @@ def emit_convert_address(e: Emitter, i: Instruction) -> None:
     p = parts(i)
     kind = p.kind
     value = e.read(i.operands[1], kind)
-    space = next((m.partition("::")[0] for m in p.modifiers if m.partition("::")[0] in _WINDOWS), "")
+    space = next((m.partition("::")[0] for m in p.modifiers if m.partition("::")[0] in WINDOWS), "")
     if space:
         if kind != "u64":
             raise Unsupported("32-bit generic addresses")
-        value = e.v64("sub" if p.has("to") else "add", value, const("i64", _WINDOWS[space]))
+        value = e.v64("sub" if p.has("to") else "add", value, const("i64", WINDOWS[space]))
     elif p.has("param") or any(m.startswith("param") for m in p.modifiers):
         raise Unsupported("generic addresses of parameters")
     e.write(i.operands[0], kind, value)
@@ -146,7 +145,7 @@ def emit_is_space(e: Emitter, i: Instruction) -> None:
     p = parts(i)
     top = e.v64("lshr", e.read(i.operands[1], "u64"), const("i64", 32))
     space = next((m.partition("::")[0] for m in p.modifiers), "")
-    in_window = {name: e.v64("icmp eq", top, const("i64", start >> 32)) for name, start in _WINDOWS.items()}
+    in_window = {name: e.v64("icmp eq", top, const("i64", start >> 32)) for name, start in WINDOWS.items()}
     if space in in_window:
         e.write(i.operands[0], "pred", in_window[space])
     elif space == "global":

@@ -9,13 +9,13 @@ from ppt_gpu.exec.jit_access import (
     SITE_HOST,
     SITE_PC,
     SITE_START,
+    WINDOWS,
     Access,
     address_element,
 )
 from ppt_gpu.exec.jit_context import Fault, Slot
 from ppt_gpu.exec.jit_library import Helper, writes
 from ppt_gpu.exec.jit_text import const, lanes, vec
-from ppt_gpu.exec.memory import LOCAL_WINDOW, SHARED_WINDOW
 
 #: space -> slots of its host pointer and of its size
 FIXED = {"shared": (Slot.SHARED, Slot.SHARED_BYTES), "param": (Slot.PARAM, Slot.PARAM_BYTES)}
@@ -280,8 +280,8 @@ def window_masks(f: Helper, mask: str) -> tuple[str, str]:
     """The active lanes whose generic address `%a` lies in the shared and in the local window."""
     top = f.v64("lshr", "%a", const("i64", 32))
     masks = []
-    for window in (SHARED_WINDOW, LOCAL_WINDOW):
-        flags = f.v64("icmp eq", top, const("i64", window >> 32))
+    for space in ("shared", "local"):
+        flags = f.v64("icmp eq", top, const("i64", WINDOWS[space] >> 32))
         masks.append(f.i32("and", mask, f.mask_bits(flags)))
     return masks[0], masks[1]
 

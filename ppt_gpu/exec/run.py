@@ -220,13 +220,13 @@ class _Run:
         instruction = self.engine.kernel.instructions[pc]
         thread = self.tid[int(row[Slot.WARP]), :, lane]
         where = f"block {self._block_text(block)}, thread ({thread[0]}, {thread[1]}, {thread[2]})"
+        place = self._place(address, memory_space(instruction) or "")
         kind = {"load": "reads", "store": "writes"}.get(access_kind(instruction) or "", "accesses")
-        space = memory_space(instruction) or "generic"
         hint: str | None = None
         if code == Fault.BOUNDS:
-            text = f"'{instruction.opcode}' {kind} out of bounds, {where}: {self._place(address, space)}"
+            text = f"'{instruction.opcode}' {kind} out of bounds, {where}: {place}"
         elif code == Fault.ALIGNMENT:
-            text = f"'{instruction.opcode}' is misaligned, {where}: address {address:#x}"
+            text = f"'{instruction.opcode}' is misaligned, {where}: {place}"
         elif code == Fault.MIXED:
             text = f"'{instruction.opcode}' accesses several state spaces at once, {where}"
             hint = "lanes of one generic access in different spaces are not executed yet"
@@ -241,13 +241,11 @@ class _Run:
         raise PptError(text, path=self.module.path, line=instruction.line, column=instruction.column, hint=hint)
 
     def _place(self, address: int, space: str) -> str:
-        for window, name in ((SHARED_WINDOW, "shared"), (LOCAL_WINDOW, "local")):
-            if space == "generic" and window <= address < window + WINDOW_BYTES:
-                address, space = address - window, name
-        if space == "shared":
-            return f"address {address:#x} of shared memory, which has {self.layout.shared_bytes} bytes"
-        if space == "local":
-            return f"address {address:#x} of local memory, which has {self.layout.local_bytes} bytes a thread"
+        if SHARED_WINDOW <= address < SHARED_WINDOW + WINDOW_BYTES:
+            return f"address {address - SHARED_WINDOW:#x} of shared memory, which has {self.layout.shared_bytes} bytes"
+        if LOCAL_WINDOW <= address < LOCAL_WINDOW + WINDOW_BYTES:
+            size = self.layout.local_bytes
+            return f"address {address - LOCAL_WINDOW:#x} of local memory, which has {size} bytes a thread"
         if space == "param":
             return f"byte {address} of the parameters, which have {len(self.parameters) - 16} bytes"
         return f"address {address:#x} is {self.memory.nearest_buffer(address)}"

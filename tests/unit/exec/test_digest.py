@@ -1,0 +1,102 @@
+"""The trace digest: decoding against its plain reference, patterns and paths stored once."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ppt_gpu.exec import digest
+from ppt_gpu.exec.jit_access import RECORD_LISTED, RECORD_NONE, RECORD_ROW, RECORD_SAME
+
+masks = st.integers(1, 2**32 - 1)
+addresses = st.integers(0, 2**40)
+distances = st.lists(st.integers(-(2**20), 2**20), min_size=32, max_size=32)
+
+
+@st.composite
+def buffers(draw):
+    """(access records, listed patterns) as compiled code writes them."""
+    listed, words = [], []
+    for mask, away in draw(st.lists(st.tuples(masks, distances), max_size=6)):
+        listed.append([mask, *(d if mask >> lane & 1 else 0 for lane, d in enumerate(away))])
+    kinds = [RECORD_NONE, RECORD_SAME, RECORD_ROW] + ([RECORD_LISTED] if listed else [])
+    for _ in range(draw(st.integers(0, 30))):
+        kind = draw(st.sampled_from(kinds))
+        mask, detail = draw(masks), 0
+        if kind == RECORD_NONE:
+            mask = 0
+        elif kind == RECORD_ROW:
+            detail = draw(st.integers(0, 4))
+        elif kind == RECORD_LISTED:
+            detail = draw(st.integers(0, len(listed) - 1))
+            mask = listed[detail][0]
+        header = mask | draw(st.integers(0, 2)) << 32 | kind << 40 | detail << 48
+        words.append([header, draw(addresses)])
+    return np.array(words, np.int64).reshape(-1, 2), np.array(listed, np.int64).reshape(-1, 33)
+
+
+@settings(max_examples=80, deadline=None)
+@given(buffers(), st.integers(1, 4))
+def test_decoding_agrees_with_the_plain_reference(case, capacity):
+    words, listed = case
+    patterns = digest.new_patterns(capacity)  # small, so that it has to grow
+    numbers = np.zeros(max(len(listed), 1), np.int32)
+    at = 0
+    while at < len(listed):
+        at = digest.read_patterns(
+            listed, at, patterns.offset, patterns.mask, patterns.table, patterns.used, numbers
+        )
+        if at < len(listed):
+            patterns = digest.grow_patterns(patterns)
+    base, pattern, space = (np.zeros(len(words), kind) for kind in (np.uint64, np.int32, np.uint8))
+    done = 0
+    while done < len(words):
+        done = digest.read_accesses(words, done, len(words), numbers, base, pattern, space, done, *patterns)
+        if done < len(words):
+            patterns = digest.grow_patterns(patterns)
+    found = [
+        (int(base[k]), int(space[k]), tuple(patterns.offset[pattern[k]].tolist()), int(patterns.mask[pattern[k]]))
+        for k in range(len(words))
+    ]
+    assert found == digest.plain_accesses(words, listed)
+    used = int(patterns.used[0])
+    keys = {(*patterns.offset[p].tolist(), int(patterns.mask[p])) for p in range(used)}
+    assert len(keys) == used  # each once
+    again = digest.resolve(words, numbers)
+    for k in range(len(words)):
+        if words[k, 0] >> 40 & 255 == RECORD_LISTED:
+            assert again[k, 0] & 0xFFFFFFFF == pattern[k] and again[k, 0] >> 32 & 255 == space[k]
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.lists(st.lists(st.integers(0, 3), max_size=5), max_size=3), min_size=1, max_size=8))
+def test_paths_are_stored_once(warps):
+    """Each warp's segments come in parts, interleaved with those of the other warps."""
+    parts = [(turn, warp, part) for warp, turns in enumerate(warps) for turn, part in enumerate(turns)]
+    parts.sort(key=lambda p: p[0])
+    path = np.array([s for _, _, part in parts for s in part], np.int32)
+    warp = np.array([w for _, w, _ in parts], np.int64)
+    ends = np.cumsum([len(part) for _, _, part in parts], dtype=np.int64)
+    starts = ends - np.array([len(part) for _, _, part in parts], np.int64)
+    known, start, code = np.zeros(len(path) + 64, np.int32), np.zeros(20, np.int64), np.zeros(20, np.int64)
+    table, warp_path = np.zeros(64, np.int32), np.full(len(warps), -1, np.int32)
+    count = digest.cons_paths(
+        path, np.argsort(warp, kind="stable"), warp, starts, ends, known, start, code, table, 0, warp_path
+    )
+    whole = [tuple(s for part in turns for s in part) for turns in warps]
+    ran = [w for w, turns in enumerate(warps) if turns]
+    assert count == len({whole[w] for w in ran})
+    for w in ran:
+        p = warp_path[w]
+        assert tuple(known[start[p] : start[p + 1]].tolist()) == whole[w]
+    assert list(dict.fromkeys(warp_path[ran].tolist())) == list(range(count))  # numbered by first appearance
+
+
+def test_population_count():
+    for value in (0, 1, 0x80000000, 0xFFFFFFFF, 0xA5A5A5A5, 0x00010001):
+        assert digest._population(value) == value.bit_count()
+
+
+def test_patterns_are_numbered_by_first_appearance():
+    pattern, first = np.array([3, 1, 3, 0, 1], np.int32), np.zeros(4, np.int32)
+    assert digest.number_patterns(pattern, 4, first) == 3
+    assert pattern.tolist() == [0, 1, 0, 2, 1] and first[:3].tolist() == [3, 1, 0]

@@ -23,7 +23,7 @@ def open_workload(
 ) -> Workload:
     """The workload that `source` names: a shipped sample ("sgemm"), or a .toml, .ptx or .tl file.
 
-    A .ptx needs `grid`, `block` ("64,64" or (64, 64)) and `args` (forms of ppt_gpu.exec.argument_text); a .tl needs
+    A .ptx needs `grid`, `block` ("64,64" or (64, 64)) and `args` (forms of ppt_gpu.exec.argument_text); a .tl takes
     `grid`; the others take none of these. Raises PptError or InputErrors with everything that is wrong.
     """
     path = Path(source)
@@ -67,22 +67,24 @@ def _from_ptx(
         raise PptError(
             f"a .ptx file needs {' and '.join(missing)}", path=path, hint="such as --grid 64,64 --block 16,16"
         )
+    blocks, threads = extents("--grid", grid or ()), extents("--block", block or ())
     _must_exist(path)
     from ppt_gpu.exec.arguments import workload_from_arguments
 
-    blocks, threads = extents("--grid", grid or ()), extents("--block", block or ())
     return workload_from_arguments(path, kernel or "", blocks, threads, args, dynamic_shared, registers)
 
 
 def _from_tasklist(path: Path, grid: str | Sequence[int] | None) -> Workload:
-    if grid is None:
-        raise PptError("a task list needs --grid", path=path, hint="such as --grid 1024")
+    blocks = extents("--grid", grid or ())
     _must_exist(path)
     from ppt_gpu.exec.arguments import dim3
     from ppt_gpu.tasklist.text import read_tasklist
 
-    block: Dim3 = (read_tasklist(path).block_size, 1, 1)
-    launch = Launch(path.stem, dim3(extents("--grid", grid)), block, ())
+    tasklist = read_tasklist(path)
+    if not blocks and not tasklist.grid:
+        raise PptError("this task list states no grid: give --grid", path=path, hint="such as --grid 1024")
+    block: Dim3 = (tasklist.block_size, 1, 1)
+    launch = Launch(path.stem, dim3(blocks or (tasklist.grid,)), block, ())
     return Workload(path.stem, str(path), "", (launch,), tasklist_path=str(path))
 
 
@@ -95,7 +97,7 @@ def _must_exist(path: Path) -> None:
 
 
 def extents(option: str, value: str | Sequence[int]) -> tuple[int, ...]:
-    """ "64,64" or (64, 64) as one to three positive integers. PptError that names `option`."""
+    """ "64,64" or (64, 64) as one to three positive integers; () when not given. PptError that names `option`."""
     if not isinstance(value, str):
         return tuple(value)
     try:

@@ -126,8 +126,8 @@ def device_memory(module: Module, workload: Workload, contents: Mapping[str, NDA
     return memory
 
 
-def translate(workload: Workload | str | Path, *, block: int = 0) -> str:
-    """The first launch of `workload` as the text of a task list, from running one block functionally.
+def translate(workload: Workload | str | Path, *, blocks: int = 4) -> str:
+    """The first launch of `workload` as the text of a task list, from running its first `blocks` blocks.
 
     Raises PptError for bad input, or when `workload` is a task list already.
     """
@@ -138,5 +138,5 @@ def translate(workload: Workload | str | Path, *, block: int = 0) -> str:
     opened = bind_workload(opened, module)
     launch = opened.launches[0]
     kernel = module.kernels[launch.kernel]
-    trace = run(kernel, module, launch, device_memory(module, opened, {}), [block])
+    trace = run(kernel, module, launch, device_memory(module, opened, {}), range(min(blocks, launch.blocks)))
     return write_tasklist(translate_trace(kernel, module, trace, launch))

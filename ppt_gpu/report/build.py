@@ -155,7 +155,8 @@ def flops(sm: SimulatedSm) -> dict[str, int]:
         counts = sm.trace.pc_threads
         names = [operation(instruction) for instruction in sm.kernel.instructions]
     elif isinstance(sm, TaskListSm):
-        counts = np.bincount(sm.flat.path, minlength=len(sm.flat.tasks)) * len(sm.program.warp_path) * 32
+        runs = np.bincount(sm.flat.path, minlength=len(sm.flat.tasks)) * len(sm.program.warp_path)
+        counts = runs * np.array([task.active for task in sm.flat.tasks], np.int64)
         names = [task.op for task in sm.flat.tasks]
     else:
         return found
@@ -207,16 +208,17 @@ def hot_lines(sm: SimulatedSm, result: SmResult) -> tuple[HotLine, ...]:
 
 
 def _line(sm: SimulatedSm, pc: int) -> int:
+    """The PTX line of an instruction; of a task list, the task's number."""
     if isinstance(sm, TraceSm):
         return sm.kernel.instructions[pc].line
-    return sm.flat.tasks[pc].line if isinstance(sm, TaskListSm) else 0
+    return pc
 
 
 def _text(sm: SimulatedSm, line: int) -> str:
     if isinstance(sm, TraceSm) and 0 < line <= len(sm.module.lines):
         return sm.module.lines[line - 1].strip()
     if isinstance(sm, TaskListSm):
-        return next((f"{task.number}: {task.op}" for task in sm.flat.tasks if task.line == line), "")
+        return next((task.op for task in sm.flat.tasks if task.number == line), "")
     return ""
 
 

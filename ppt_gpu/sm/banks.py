@@ -85,12 +85,14 @@ def _half_warp(offsets: np.ndarray, mask: int, base: int, banks: int, width: int
     count = 0
     while left:
         served = np.zeros(banks, np.bool_)
-        leader = -1
+        leader = 0
+        led = False
         for k in range(HALF):
             if not (left >> k) & 1:
                 continue
             word = (base + offsets[half + k]) // width
-            if leader == -1:
+            if not led:
+                led = True
                 leader = word
                 served[word % banks] = True
             elif word != leader:

@@ -22,7 +22,7 @@ BAD = {
     "ptx without grid": (["predict", "nothing.ptx", "--gpu", "k40"], "--grid and --block"),
     "grid of a sample": (["predict", "sgemm", "--gpu", "k40", "--grid", "4"], "--grid"),
     "bad grid": (["predict", "x.ptx", "--gpu", "k40", "--grid", "4,0", "--block", "32"], "positive integers"),
-    "unknown key": (["predict", "sgemm", "--gpu", "k40", "--set", "sm.cont=3"], "sm.count"),
+    "unknown key": (["predict", "sgemm", "--gpu", "k40", "--set", "sm.cont=3"], "did you mean 'count'?"),
     "wrong unit": (["predict", "sgemm", "--gpu", "k40", "--set", "dram.bandwidth=3 GHz"], "bytes/s"),
     "unknown metric": (["explain", "kernel.tim"], "did you mean 'kernel.time'?"),
     "unknown set": (["validate", "gpgpusm"], "did you mean 'gpgpusim'?"),

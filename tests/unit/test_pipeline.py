@@ -14,7 +14,7 @@ from ppt_gpu.report.text import render
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = sorted(path.stem for path in (ROOT / "tasklists").glob("*.toml"))
-GPUS = ("k40", "v100", "gtx480", "rtx3070", "8800gtx")
+GPUS = ("k40", "v100", "gtx480", "rtx3070", "gtx280")
 PROMISED = (
     "kernel.time",
     "kernel.cycles",

@@ -29,7 +29,7 @@ class KernelPrediction:
     result: SmResult  # of the simulated blocks
     assumptions: tuple[str, ...]
     wave_cycles: float = 0.0  # steady time of one wave of the SM
-    convergence: float = 0.0  # relative difference of the last two full waves; 0 when all blocks were simulated
+    convergence: float = 0.0  # relative standard error of the mean wave; 0 when all blocks were simulated
     error: float = 0.0  # estimated relative error of `cycles` from extrapolation
     ppt: PptTerms | None = None  # level "workload"
 

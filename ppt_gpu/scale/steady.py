@@ -7,9 +7,9 @@ neighbouring waves may overlap, and blocks in lock-step finish together; both gi
 
     T(N) = T(n) + (N - n) / R * D,        D = (m_(k-1) - m_h) / (k - 1 - h)
 
-T(n) contains the start-up, the drain and the true last, partial wave, since N - n is a multiple of R. When the last two
-waves agree to 1 %, h = (k - 1) // 2, which drops the transient; when they do not, more waves are simulated, and
-at the limit h = 1: the mean of all waves but the first.
+T(n) contains the start-up, the drain and the true last, partial wave, since N - n is a multiple of R. D is the mean of
+the latter half of the waves, h = (k - 1) // 2, which drops the transient. When the standard error of that mean is above
+1 %, more waves are simulated, and at the limit h = 1: the mean of all waves but the first.
 """
 
 from __future__ import annotations
@@ -26,9 +26,11 @@ from ppt_gpu.sm.result import SmResult
 from ppt_gpu.spec.gpu import Gpu
 
 #: full waves simulated, in turn, until the rate is steady
-WAVES = (3, 5, 8, 13)
-#: successive waves that differ by less are steady
+WAVES = (5, 9, 15)
+#: relative standard error of the mean wave below which the rate is steady
 TOLERANCE = 0.01
+#: warp instructions that a further try may simulate; long blocks must do with fewer waves
+AFFORDABLE = 6_000_000
 
 
 def extrapolate_steady(result: SmResult, plan: SmPlan, tolerance: float = TOLERANCE) -> KernelPrediction:
@@ -47,23 +49,30 @@ def extrapolate_steady(result: SmResult, plan: SmPlan, tolerance: float = TOLERA
     durations = wave_durations(result, resident)
     if len(durations) < 2:
         raise PptError(f"{blocks} blocks in waves of {resident} are too few to see a steady rate", hint="3 waves")
-    convergence = abs(durations[-1] - durations[-2]) / max(durations[-1], 1.0)
+    half = max(len(durations) // 2, 1) if len(durations) > 2 else 0
+    convergence = standard_error(durations[half:])
     steady = convergence <= tolerance
-    kept = durations[len(durations) // 2 :] if steady else durations[1:]
+    kept = durations[half:] if steady else durations[1:]
     wave = float(np.mean(kept))
     more = (plan.total_blocks_of_this_sm - blocks) / resident
     cycles = result.cycles + more * wave
-    spread = float(np.ptp(kept)) / 2 / max(wave, 1.0)
-    doubt = convergence if steady else max(convergence / 2, spread)
     return KernelPrediction(
         cycles=cycles,
         plan=plan,
         result=result,
         wave_cycles=wave,
         convergence=convergence,
-        error=doubt * more * wave / cycles,
+        error=standard_error(kept) * more * wave / cycles,
         assumptions=(_rate_text(plan, wave, convergence, steady), *spread_assumptions(plan)),
     )
+
+
+def standard_error(durations: Sequence[float]) -> float:
+    """Relative standard error of the mean; of a single wave, which shows no spread, 0."""
+    mean = float(np.mean(durations))
+    if len(durations) < 2 or mean <= 0:
+        return 0.0
+    return float(np.std(durations, ddof=1)) / len(durations) ** 0.5 / mean
 
 
 def wave_durations(result: SmResult, resident: int) -> list[float]:
@@ -82,7 +91,7 @@ def steady_prediction(
     waves: Sequence[int] = WAVES,
     tolerance: float = TOLERANCE,
 ) -> KernelPrediction:
-    """Simulate more and more waves (`waves`, ascending, at least 3) until two successive ones agree to `tolerance`.
+    """Simulate more and more waves (`waves`, ascending, at least 3) until their mean is known to `tolerance`.
 
     `run_blocks` simulates the given block ids on one SM, with `plan(...).resident` slots. It is called once for each
     number of waves tried. Returns the first steady prediction, or the one of the most waves.
@@ -92,7 +101,7 @@ def steady_prediction(
     for count in waves:
         chosen = plan(grid_blocks, occupancy, gpu, "steady", count)
         found = extrapolate_steady(run_blocks(list(chosen.blocks)), chosen, tolerance)
-        if chosen.exact or found.convergence <= tolerance:
+        if chosen.exact or found.convergence <= tolerance or 2 * found.result.issued > AFFORDABLE:
             break
     return found
 
@@ -103,8 +112,8 @@ def _rate_text(plan: SmPlan, wave: float, convergence: float, steady: bool) -> s
         f"the others take {wave:.0f} cycles a wave of {plan.resident}"
     )
     if steady:
-        return f"{text} (the last two waves agree to {convergence:.2%})"
-    return f"{text} (not steady: the last two waves differ by {convergence:.1%}; the mean of the waves is used)"
+        return f"{text} (standard error {convergence:.2%})"
+    return f"{text} (not steady: standard error {convergence:.1%}; the mean of all waves but the first is used)"
 
 
 def spread_assumptions(plan: SmPlan) -> tuple[str, ...]:

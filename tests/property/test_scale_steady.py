@@ -30,7 +30,7 @@ def slots(durations: list[int], resident: int, stagger: int) -> SimpleNamespace:
         end = heapq.heappop(free) + duration
         ends.append(end)
         heapq.heappush(free, end)
-    return SimpleNamespace(block_end=np.array(ends, np.int64), cycles=max(ends))
+    return SimpleNamespace(block_end=np.array(ends, np.int64), cycles=max(ends), issued=0)
 
 
 @given(

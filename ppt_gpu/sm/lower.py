@@ -18,6 +18,7 @@ from ppt_gpu.sm.lower_code import Code, lower_code
 from ppt_gpu.sm.lower_hash import dense_ids
 from ppt_gpu.sm.lower_match import Entries, match_accesses
 from ppt_gpu.sm.lower_ops import pipe_order
+from ppt_gpu.sm.lower_shapes import SHARED
 from ppt_gpu.sm.lower_tasks import lower_tasklist
 from ppt_gpu.sm.program import Program
 from ppt_gpu.sm.scoreboard import SLOTS, schedule
@@ -90,7 +91,10 @@ def lower_trace(
     )
 
 
-def _transactions(code: Code, trace: Trace, shape: Geometry, entries: Entries) -> Accesses:
+def _transactions(
+    code: Code, trace: Trace, shape: Geometry, entries: Entries, *, with_shared: bool = True
+) -> Accesses:
+    """The transactions of all memory entries; without shared memory's, which move no lines, when nobody counts them."""
     recorded = entries.access >= 0
     if len(trace.access_base) == 0:
         space = pattern = np.zeros(len(recorded), np.int32)
@@ -100,6 +104,8 @@ def _transactions(code: Code, trace: Trace, shape: Geometry, entries: Entries) -
         pattern = trace.access_pattern[entries.access]
         base = trace.access_base[entries.access].astype(np.int64)
     variant = np.where(recorded, code.variant_of[entries.pc, space], -1).astype(np.int32)
+    if not with_shared:
+        variant[code.variants.space[variant] == SHARED] = -1
     return lower_accesses(
         shape, code.variants, variant, pattern, base, trace.pattern_offset, trace.pattern_mask
     )
@@ -116,7 +122,7 @@ def _touched(
     """What the sampled SMs touch. Every warp of the grid has local memory of its own, so none of that is shared."""
     code = lower_code(kernel, neighbours, gpu)
     entries = match_accesses(neighbours, code.traced, code.memory_operations)
-    found = _transactions(code, neighbours, shape, entries)
+    found = _transactions(code, neighbours, shape, entries, with_shared=False)
     sm_of_block = neighbours.blocks % active_sms if neighbour_sm is None else np.asarray(neighbour_sm)
     sms, dense = np.unique(sm_of_block, return_inverse=True)
     sm_of_entry = np.repeat(dense[neighbours.warp_block], np.diff(entries.start))

@@ -30,8 +30,9 @@ from ppt_gpu.exec.trace import Trace
 from ppt_gpu.units import format_bytes
 
 PATHS = 1 << 17  # path records of 8 B in the buffer
-RECORDS = 1 << 16  # access records of 16 B: with the paths, they stay in a common L2 cache until they are read
+RECORDS = 1 << 17  # access records of 16 B: few enough to be read back from the caches
 _PATH_SHIFT, _RECORD_SHIFT = PATH_RECORD.bit_length() - 1, RECORD_BYTES.bit_length() - 1
+ACCESSES = 1 << 22  # room for decoded accesses at first; untouched room costs nothing
 LISTED = 1 << 13  # listed patterns of 264 B; a record has 16 bits for their number
 
 
@@ -45,7 +46,7 @@ class Collector:
         self.path_buffer = np.zeros((PATHS, 2), np.uint32)
         self.record_buffer = np.zeros((RECORDS, 2), np.int64)
         self.pattern_buffer = np.zeros((LISTED, PATTERN_BYTES // 8), np.int64)
-        self.base, self.pattern, self.space = (Growing(kind, 1 << 20) for kind in (np.uint64, np.int32, np.uint8))
+        self.base, self.pattern, self.space = (Growing(kind, ACCESSES) for kind in (np.uint64, np.int32, np.uint8))
         self.access_count = np.zeros(warps * blocks, np.int64)
         self.waiting = Growing(np.int64)  # records of a block that has not ended, two words each
         self.waiting_parts: list[NDArray[np.int64]] = []  # [n, 3] warp, first record, end

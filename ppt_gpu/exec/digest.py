@@ -12,11 +12,12 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ppt_gpu.exec.jit_access import RECORD_LISTED, RECORD_NONE, RECORD_ROW
+from ppt_gpu.exec.jit_access import RECORD_LISTED, RECORD_ROW
 from ppt_gpu.exec.schedule import TURN_GUARDED, TURN_PATH, TURN_PATH_END, TURN_WARP
 
 RECORD_FOUND = RECORD_LISTED + 1  # header of a record that waits for its block's end: the pattern in bits 0-31
-CACHE = 256  # entries of the header cache
+CACHE_BITS = 12
+CACHE = 1 << CACHE_BITS  # entries of the header cache
 MIX = 0x9E3779B97F4A7C15 - (1 << 64)  # odd, from the golden ratio; as a signed 64-bit number
 
 
@@ -100,14 +101,6 @@ def _find(
 
 
 @njit(cache=True)
-def _lowest(mask: int) -> int:
-    lane = 0
-    while mask >> lane & 1 == 0:
-        lane += 1
-    return lane
-
-
-@njit(cache=True)
 def read_patterns(
     listed: NDArray[np.int64],  # [n, 33] mask and distances
     first: int,
@@ -124,49 +117,6 @@ def read_patterns(
             return k
         found[k] = p
     return len(listed)
-
-
-@njit(cache=True)
-def read_accesses(
-    words: NDArray[np.int64],  # [n, 2] records
-    first: int,
-    end: int,
-    listed: NDArray[np.int32],  # number of each listed pattern
-    base: NDArray[np.uint64],
-    pattern: NDArray[np.int32],
-    space: NDArray[np.uint8],
-    at: int,  # first free place in the three above
-    offset: NDArray[np.int64],
-    mask: NDArray[np.int64],
-    table: NDArray[np.int32],
-    used: NDArray[np.int64],
-    cache_key: NDArray[np.int64],
-    cache_value: NDArray[np.int32],
-) -> int:
-    """Decode records first to end. Returns the record reached; stops early when there is no room for a pattern."""
-    for k in range(first, end):
-        header = words[k, 0]
-        kind = header >> 40 & 255
-        if kind == RECORD_LISTED:
-            found = np.int64(listed[header >> 48 & 0xFFFF])
-        elif kind == RECORD_FOUND:
-            found = header & 0xFFFFFFFF
-        else:
-            slot = (header ^ header >> 17 ^ header >> 41) & (CACHE - 1)
-            if cache_key[slot] != header:
-                wanted = np.zeros(32, np.int64)
-                lanes = header & 0xFFFFFFFF
-                _fill_regular(wanted, kind, lanes, header >> 48 & 0xFFFF)
-                p = _find(offset, mask, table, used, wanted, lanes)
-                if p < 0:
-                    return k
-                cache_key[slot], cache_value[slot] = header, p
-            found = np.int64(cache_value[slot])
-        base[at] = words[k, 1]
-        pattern[at] = found
-        space[at] = header >> 32 & 255
-        at += 1
-    return end
 
 
 @njit(cache=True)
@@ -190,16 +140,28 @@ def read_parts(
 ) -> tuple[int, int, int]:
     """Decode parts in order. Returns (place in `order`, record, free place) reached, to go on with more room."""
     while part < len(order):
-        first, end = parts[order[part], 1], parts[order[part], 2]
-        if record >= 0:
-            first = record
-        reached = read_accesses(
-            words, first, end, listed, base, pattern, space, at,
-            offset, mask, table, used, cache_key, cache_value,
-        )  # fmt: skip
-        at += reached - first
-        if reached < end:
-            return part, reached, at
+        k = parts[order[part], 1] if record < 0 else record
+        end = parts[order[part], 2]
+        while k < end:
+            header = words[k, 0]
+            kind = header >> 40 & 255
+            if kind == RECORD_LISTED:
+                found = listed[header >> 48 & 0xFFFF]
+            elif kind == RECORD_FOUND:
+                found = np.int32(header & 0x7FFFFFFF)
+            else:
+                slot = (header * np.int64(MIX)) >> (64 - CACHE_BITS) & (CACHE - 1)
+                if cache_key[slot] != header:
+                    p = _find_regular(offset, mask, table, used, kind, header & 0xFFFFFFFF, header >> 48 & 0xFFFF)
+                    if p < 0:
+                        return part, k, at
+                    cache_key[slot], cache_value[slot] = header, p
+                found = cache_value[slot]
+            base[at] = words[k, 1]
+            pattern[at] = found
+            space[at] = header >> 32 & 255
+            at += 1
+            k += 1
         part += 1
         record = -1
     return part, record, at
@@ -218,12 +180,25 @@ def resolve(words: NDArray[np.int64], listed: NDArray[np.int32]) -> NDArray[np.i
 
 
 @njit(cache=True)
-def _fill_regular(wanted: NDArray[np.int64], kind: int, lanes: int, shift: int) -> None:
-    """The offsets of a record without addresses: nobody, all at one place, or side by side."""
-    first = _lowest(lanes) if kind != RECORD_NONE else 0
-    for k in range(32):
-        row = kind == RECORD_ROW and lanes >> k & 1
-        wanted[k] = (k - first) << shift if row else 0
+def _find_regular(
+    offset: NDArray[np.int64],
+    mask: NDArray[np.int64],
+    table: NDArray[np.int32],
+    used: NDArray[np.int64],
+    kind: int,
+    lanes: int,
+    shift: int,
+) -> int:
+    """The pattern of a record without addresses: nobody, all at one place, or side by side."""
+    wanted = np.zeros(32, np.int64)
+    if kind == RECORD_ROW:
+        first = 0
+        while lanes >> first & 1 == 0:
+            first += 1
+        for k in range(first, 32):
+            if lanes >> k & 1:
+                wanted[k] = (k - first) << shift
+    return _find(offset, mask, table, used, wanted, lanes)
 
 
 @njit(cache=True)
@@ -355,7 +330,7 @@ def expand_paths(
 
 
 def plain_accesses(words: NDArray[np.int64], listed: NDArray[np.int64]) -> list[tuple[int, int, tuple[int, ...], int]]:
-    """(base, space, offsets, mask) of each access record [n, 2]: the plain reference of `read_accesses`."""
+    """(base, space, offsets, mask) of each access record [n, 2]: the plain reference of `read_parts`."""
     found = []
     for header, base in words.tolist():
         mask, space, kind, detail = header & 0xFFFFFFFF, header >> 32 & 255, header >> 40 & 255, header >> 48 & 0xFFFF

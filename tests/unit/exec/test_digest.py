@@ -48,10 +48,13 @@ def test_decoding_agrees_with_the_plain_reference(case, capacity):
         if at < len(listed):
             patterns = digest.grow_patterns(patterns)
     base, pattern, space = (np.zeros(len(words), kind) for kind in (np.uint64, np.int32, np.uint8))
-    done = 0
-    while done < len(words):
-        done = digest.read_accesses(words, done, len(words), numbers, base, pattern, space, done, *patterns)
-        if done < len(words):
+    parts, order = np.array([[0, 0, len(words)]]), np.array([0])
+    part, record, done = 0, -1, 0
+    while part < 1:
+        part, record, done = digest.read_parts(
+            words, parts, order, part, record, numbers, base, pattern, space, done, *patterns
+        )
+        if part < 1:
             patterns = digest.grow_patterns(patterns)
     found = [
         (int(base[k]), int(space[k]), tuple(patterns.offset[pattern[k]].tolist()), int(patterns.mask[pattern[k]]))

@@ -1,0 +1,77 @@
+"""Speed of functional execution: CPU time of one core, medians over runs, on the shipped samples.
+
+Print the figures with  python -m ppt_gpu.exec.bench
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from typing import Any
+
+from ppt_gpu.exec.jit_compile import compile_kernel
+from ppt_gpu.exec.memory import DeviceMemory
+from ppt_gpu.exec.run import run
+from ppt_gpu.exec.workload_bind import bind_workload
+from ppt_gpu.exec.workload_reader import load_workload
+from ppt_gpu.ptx import load_module
+
+#: (sample, most blocks that run): big enough that one run takes tens of milliseconds
+SAMPLES = (
+    ("sgemm", 64),
+    ("vecadd", 4096),
+    ("stencil7", 256),
+    ("stencil7_shared", 64),
+    ("reduction", 512),
+    ("transpose_naive", 4096),
+    ("transpose_tiled", 4096),
+)
+
+
+def bench_exec(runs: int = 7) -> list[dict[str, Any]]:
+    """Figures {name, value, unit, inputs}: speed with and without trace, and compile time, by sample."""
+    figures: list[dict[str, Any]] = []
+    for name, most in SAMPLES:
+        figures += _bench_sample(name, most, runs)
+    return figures
+
+
+def _bench_sample(name: str, most: int, runs: int) -> list[dict[str, Any]]:
+    workload = load_workload(name)
+    module = load_module(workload.ptx_path)
+    workload = bind_workload(workload, module)
+    memory = DeviceMemory.build(module, workload.buffers, workload.symbols)
+    launch = workload.launches[0]
+    kernel = module.kernels[launch.kernel]
+    blocks = range(min(launch.blocks, most))
+    count = run(kernel, module, launch, memory, blocks).thread_instructions
+    run(kernel, module, launch, memory, blocks, trace=False)
+    inputs = {"kernel": kernel.name, "blocks": len(blocks), "thread instructions": count}
+    figures = []
+    for label, traced in (("with trace", True), ("without trace", False)):
+        seconds = _median(lambda t=traced: run(kernel, module, launch, memory, blocks, trace=t), runs)
+        figures.append(_figure(f"exec {name}, {label}", count / seconds / 1e6, "M thread instructions/s", inputs))
+    compiling = _median(lambda: compile_kernel(kernel, True), runs)
+    per_instruction = compiling * 1e3 / len(kernel.instructions)
+    size = {"kernel": kernel.name, "instructions": len(kernel.instructions)}
+    figures.append(_figure(f"exec {name}, compile time", per_instruction, "ms/instruction", size))
+    return figures
+
+
+def _median(action: Any, runs: int) -> float:
+    """Median CPU seconds of an action."""
+    times = []
+    for _ in range(runs):
+        start = time.process_time()
+        action()
+        times.append(time.process_time() - start)
+    return statistics.median(times)
+
+
+def _figure(name: str, value: float, unit: str, inputs: dict[str, Any]) -> dict[str, Any]:
+    return {"name": name, "value": value, "unit": unit, "inputs": inputs}
+
+
+if __name__ == "__main__":
+    for figure in bench_exec():
+        print(f"{figure['name']:40} {figure['value']:10.4g} {figure['unit']}")

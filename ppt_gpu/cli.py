@@ -82,6 +82,12 @@ def _parser() -> argparse.ArgumentParser:
     _add_gpu(predict)
     predict.add_argument("--level", choices=("steady", "workload"), default="steady", help="fidelity (default: steady)")
     predict.add_argument("--policy", choices=("lrr", "gto", "gto_launch", "two_level"), help="warp scheduler policy")
+    predict.add_argument(
+        "--max-instructions",
+        type=_count,
+        metavar="N",
+        help="budget of warp instructions of a functional run (default: 1000000000)",
+    )
     predict.add_argument("--strict", action="store_true", help="a warning is an error")
 
     translate = command("translate", _translate, "Run a kernel functionally and write it as an editable task list.")
@@ -104,6 +110,12 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise PptError(f"'{text}' is not a positive number")
+    return int(text)
+
+
 def _add_workload(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("workload", help="a sample's name, or a .toml, .ptx or .tl file")
     parser.add_argument("--kernel", help="entry point of a .ptx with several")
@@ -119,7 +131,7 @@ def _add_workload(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dynamic-shared", type=int, default=0, metavar="BYTES", help="dynamic shared memory of a block"
     )
-    parser.add_argument("--registers", type=int, metavar="N", help="registers per thread (default: estimated)")
+    parser.add_argument("--registers", type=_count, metavar="N", help="registers per thread (default: estimated)")
 
 
 def _add_gpu(parser: argparse.ArgumentParser) -> None:
@@ -148,6 +160,7 @@ def _workload(arguments: argparse.Namespace) -> Any:
 
 
 def _predict(arguments: argparse.Namespace) -> str:
+    from ppt_gpu.exec.budget import Budget
     from ppt_gpu.pipeline import predict
 
     result = predict(
@@ -157,6 +170,7 @@ def _predict(arguments: argparse.Namespace) -> str:
         level=arguments.level,
         policy=arguments.policy,
         strict=arguments.strict,
+        budget=Budget() if arguments.max_instructions is None else Budget(instructions=arguments.max_instructions),
     )
     if arguments.json:
         from ppt_gpu.report.json import to_json

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ppt_gpu.analytic.bounds import bounds, largest_bound
 from ppt_gpu.errors import PptError
+from ppt_gpu.exec.budget import Budget
 from ppt_gpu.exec.memory import DeviceMemory
 from ppt_gpu.exec.run import run
 from ppt_gpu.exec.translate import translate as translate_trace
@@ -45,13 +46,14 @@ def predict(
     policy: str | None = None,
     strict: bool = False,
     contents: Mapping[str, NDArray] | None = None,
+    budget: Budget | None = None,
 ) -> Result:
     """Predict the run time of every launch of `workload` on `gpu`, and of the whole.
 
     `workload` and `gpu` may be names, files or objects; `overrides` are "sm.count=30" and the like. `level` is
     "steady" or "workload", `policy` the warp scheduler's ("lrr", "gto", "gto_launch", "two_level"; default: the
     GPU's). `contents` gives buffers by name as NumPy arrays. With `strict` a warning is an error.
-    Raises PptError for bad input.
+    `budget` ends runaway kernels. Raises PptError for bad input, BudgetError when the budget is used up.
     """
     began = time.perf_counter()
     if level not in LEVELS:
@@ -61,7 +63,8 @@ def predict(
     opened = workload if isinstance(workload, Workload) else open_workload(workload)
     target = gpu if isinstance(gpu, Gpu) else load_gpu(str(gpu), overrides)
 
-    launches = [predict_launch(sm, target, level) for sm in simulated_sms(opened, target, policy, contents or {})]
+    simulated = simulated_sms(opened, target, policy, contents or {}, budget or Budget())
+    launches = [predict_launch(sm, target, level) for sm in simulated]
 
     warnings = [*opened.warnings, *(text for launch in launches for text in launch.warnings)]
     if strict and warnings:
@@ -95,7 +98,7 @@ def predict_launch(sm: SimulatedSm, gpu: Gpu, level: str) -> LaunchResult:
 
 
 def simulated_sms(
-    workload: Workload, gpu: Gpu, policy: str | None, contents: Mapping[str, NDArray]
+    workload: Workload, gpu: Gpu, policy: str | None, contents: Mapping[str, NDArray], budget: Budget
 ) -> Iterator[SimulatedSm]:
     """One simulated SM a launch, in order; after each the memory is what its whole grid leaves."""
     if workload.tasklist_path:
@@ -105,18 +108,18 @@ def simulated_sms(
         return
     module = load_module(workload.ptx_path)
     workload = bind_workload(workload, module)
-    memory = device_memory(module, workload, contents)
+    memory = device_memory(module, workload, contents, budget)
     for number, launch in enumerate(workload.launches):
-        sm = TraceSm(module, launch, memory, gpu, policy)
+        sm = TraceSm(module, launch, memory, gpu, policy, budget)
         yield sm
         if number + 1 < len(workload.launches):
             sm.advance()
 
 
-def device_memory(module: Module, workload: Workload, contents: Mapping[str, NDArray]) -> DeviceMemory:
+def device_memory(module: Module, workload: Workload, contents: Mapping[str, NDArray], budget: Budget) -> DeviceMemory:
     """The memory that the first launch finds: buffers as described, or as `contents` gives them."""
     folder = Path(workload.path).parent
-    memory = DeviceMemory.build(module, workload.buffers, workload.symbols, directory=folder)
+    memory = DeviceMemory.build(module, workload.buffers, workload.symbols, directory=folder, budget=budget)
     for name, values in contents.items():
         flat = np.ascontiguousarray(values).reshape(-1)
         room = memory.bytes_of(name)
@@ -138,5 +141,6 @@ def translate(workload: Workload | str | Path, *, blocks: int = 4) -> str:
     opened = bind_workload(opened, module)
     launch = opened.launches[0]
     kernel = module.kernels[launch.kernel]
-    trace = run(kernel, module, launch, device_memory(module, opened, {}), range(min(blocks, launch.blocks)))
+    memory = device_memory(module, opened, {}, Budget())
+    trace = run(kernel, module, launch, memory, range(min(blocks, launch.blocks)))
     return write_tasklist(translate_trace(kernel, module, trace, launch))

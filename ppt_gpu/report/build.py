@@ -8,7 +8,7 @@ import numpy as np
 
 from ppt_gpu.analytic.bounds import ResourceBound
 from ppt_gpu.analytic.little import little
-from ppt_gpu.analytic.roofline import peak_flops, roofline
+from ppt_gpu.analytic.roofline import hierarchical_roofline, peak_flops, roofline
 from ppt_gpu.exec.workload import Workload
 from ppt_gpu.ptx.instructions import operation
 from ppt_gpu.report.limiter import limiter
@@ -19,6 +19,7 @@ from ppt_gpu.scale.prediction import KernelPrediction
 from ppt_gpu.scale.simulated_sm import SimulatedSm, TaskListSm, TraceSm
 from ppt_gpu.sm.result import STALL_REASONS, SmResult
 from ppt_gpu.spec.gpu import Gpu
+from ppt_gpu.units import format_bytes, format_rate, format_time
 
 HOT_LINES = 8
 
@@ -54,6 +55,7 @@ def build_launch(
         hot=hot_lines(sm, prediction.result),
         assumptions=_assumptions(sm, gpu, prediction),
         warnings=tuple(dict.fromkeys(sm.warnings)),
+        analysis=analysis(sm, gpu, prediction),
         extra={
             "grid": list(sm.launch.grid),
             "block": list(sm.launch.block),
@@ -186,6 +188,37 @@ def _roofline_metrics(sm: SimulatedSm, gpu: Gpu, prediction: KernelPrediction) -
     ]
 
 
+def analysis(sm: SimulatedSm, gpu: Gpu, prediction: KernelPrediction) -> tuple[str, ...]:
+    """The hierarchical roofline of the kernel, and Little's law for DRAM: what it needs and what it has in flight."""
+    result, scale, clock = prediction.result, prediction.plan.chip_factor, gpu.sm.clock
+    work = flops(sm)
+    kind = max(work, key=lambda name: work[name])
+    dram = (result.dram_read_bytes + result.dram_write_bytes) * scale
+    traffic = {
+        "L1": result.l1_accesses * sm.program.sector_bytes * scale,
+        "L2": (result.l2_read_bytes + result.l2_write_bytes) * scale,
+        "DRAM": dram,
+    }
+    bandwidth = {
+        "L1": gpu.l1.bandwidth * clock * sm.spread.active_sms,
+        "L2": gpu.l2.bandwidth * clock,
+        "DRAM": gpu.dram.bandwidth,
+    }
+    used = {level: moved for level, moved in traffic.items() if moved > 0 and bandwidth[level] > 0}
+    lines: list[str] = []
+    if sum(work.values()) and used:
+        total = sum(work.values()) * scale
+        lines += hierarchical_roofline(peak_flops(gpu, kind), {k: bandwidth[k] for k in used}, total, used).lines()
+    latency = gpu.dram.latency / clock
+    need = little(latency, gpu.dram.bandwidth).concurrency
+    have = little(latency, dram * clock / prediction.cycles if prediction.cycles else 0.0).concurrency
+    lines.append(
+        f"Little's law: {format_bytes(need)} in flight = {format_time(latency)} x {format_rate(gpu.dram.bandwidth)} "
+        f"would fill the DRAM; the kernel keeps {format_bytes(have)} ({have / need:.0%}) in flight"
+    )
+    return tuple(lines)
+
+
 def hot_lines(sm: SimulatedSm, result: SmResult) -> tuple[HotLine, ...]:
     """The source lines where warps spend most cycles, most first."""
     cycles: dict[int, np.ndarray] = {}
@@ -216,7 +249,7 @@ def _line(sm: SimulatedSm, pc: int) -> int:
 
 def _text(sm: SimulatedSm, line: int) -> str:
     if isinstance(sm, TraceSm) and 0 < line <= len(sm.module.lines):
-        return sm.module.lines[line - 1].strip()
+        return " ".join(sm.module.lines[line - 1].split())
     if isinstance(sm, TaskListSm):
         return next((task.op for task in sm.flat.tasks if task.number == line), "")
     return ""

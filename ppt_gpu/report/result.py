@@ -51,6 +51,7 @@ class LaunchResult:
     hot: tuple[HotLine, ...]
     assumptions: tuple[str, ...]  # how the number was made
     warnings: tuple[str, ...] = ()
+    analysis: tuple[str, ...] = ()  # closed-form models: each equation, its numbers, its result
     extra: dict[str, Any] = field(default_factory=dict)
 
     def value(self, tag: str) -> float | int | str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from io import StringIO
 
 from rich.console import Console, Group, RenderableType
@@ -80,6 +81,7 @@ def _repeated(launch: LaunchResult) -> float:
 def _launch(launch: LaunchResult) -> list[RenderableType]:
     parts: list[RenderableType] = [_indent(_facts(launch))]
     parts += [_title("Bounds and speed of light"), _indent(_bounds(launch))]
+    parts += [_title("Roofline and Little's law"), _indent(_lines(launch.analysis))]
     parts += [_title("Warp cycles by reason"), _indent(_stalls(launch))]
     parts += [_title("Occupancy"), _indent(_occupancy(launch))]
     parts += [_title("Memory"), _indent(_memory(launch))]
@@ -200,6 +202,14 @@ def _hot(launch: LaunchResult) -> Table:
     return table
 
 
-def _assumptions(launch: LaunchResult) -> Group:
-    lines = [f"- {text}" for text in launch.assumptions] + [f"- warning: {text}" for text in launch.warnings]
-    return Group(*(Text(line) for line in lines))
+def _assumptions(launch: LaunchResult) -> Table:
+    return _lines([*launch.assumptions, *(f"warning: {text}" for text in launch.warnings)])
+
+
+def _lines(lines: Sequence[str]) -> Table:
+    """A list whose long lines hang under their own beginning."""
+    table = _table(("", "left"), ("", "left"), header=False)
+    table.padding = (0, 1, 0, 0)
+    for line in lines:
+        table.add_row("-", line)
+    return table

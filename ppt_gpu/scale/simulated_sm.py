@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from ppt_gpu.errors import PptError
+from ppt_gpu.exec.budget import Budget
 from ppt_gpu.exec.layout import layout
 from ppt_gpu.exec.memory import DeviceMemory
 from ppt_gpu.exec.run import run
@@ -67,8 +68,10 @@ class SimulatedSm:
 class TraceSm(SimulatedSm):
     """A PTX kernel, executed functionally. `memory` is what the launch finds; simulating leaves it as it is."""
 
-    def __init__(self, module: Module, launch: Launch, memory: DeviceMemory, gpu: Gpu, policy: str | None) -> None:
-        self.module, self.memory = module, memory
+    def __init__(
+        self, module: Module, launch: Launch, memory: DeviceMemory, gpu: Gpu, policy: str | None, budget: Budget
+    ) -> None:
+        self.module, self.memory, self.budget = module, memory, budget
         self.kernel = module.kernels[launch.kernel]
         registers = launch.registers or estimate_registers(self.kernel)
         shared = layout(module, self.kernel).static_shared + launch.dynamic_shared
@@ -77,7 +80,7 @@ class TraceSm(SimulatedSm):
         self.trace: Trace | None = None  # of the last call
 
     def lower(self, blocks: list[int]) -> Program:
-        trace = run(self.kernel, self.module, self.launch, self._scratch(), blocks)
+        trace = run(self.kernel, self.module, self.launch, self._scratch(), blocks, budget=self.budget)
         self.trace = trace
         self.warnings += trace.warnings
         neighbours = self._neighbours(blocks, trace.thread_instructions / len(blocks))
@@ -101,7 +104,7 @@ class TraceSm(SimulatedSm):
         if self.trace.thread_instructions / len(self.trace.blocks) * len(blocks) > ADVANCE_BUDGET:
             blocks = [int(block) for block in self.trace.blocks]
             self.warnings.append("the grid is too large to run whole: later launches see the simulated blocks' results")
-        run(self.kernel, self.module, self.launch, self.memory, blocks, trace=False)
+        run(self.kernel, self.module, self.launch, self.memory, blocks, trace=False, budget=self.budget)
 
     def _scratch(self) -> DeviceMemory:
         return replace(self.memory, data=self.memory.data.copy())
@@ -117,7 +120,7 @@ class TraceSm(SimulatedSm):
         if not others:
             return None
         self.notes.append(f"sharing of lines between SMs was learnt from {samples} other SMs")
-        return run(self.kernel, self.module, self.launch, self._scratch(), others)
+        return run(self.kernel, self.module, self.launch, self._scratch(), others, budget=self.budget)
 
 
 class TaskListSm(SimulatedSm):

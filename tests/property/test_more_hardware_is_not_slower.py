@@ -1,0 +1,63 @@
+"""More SMs, bandwidth or MSHRs never slow a kernel down by more than 2 %; the worst anomaly found is printed.
+
+Scheduling anomalies exist (a faster memory changes the order in which warps issue), so a small slowdown is allowed.
+"""
+
+from pathlib import Path
+
+import pytest
+
+import ppt_gpu
+from ppt_gpu.exec.workload import Workload
+
+TASKLISTS = Path(__file__).parents[2] / "tasklists"
+ALLOWED = 0.02
+BLOCKS = 2800  # many waves: with few, a last wave of fewer blocks fills the memory less, which more SMs can make worse
+
+
+def kernels() -> dict[str, Workload]:
+    """Small launches of samples of every kind: streaming, shared memory, uncoalesced, barriers."""
+    count = BLOCKS * 256
+    side = 2048
+    return {
+        "vecadd": ppt_gpu.open_workload(
+            TASKLISTS / "vecadd.ptx", grid=(BLOCKS,), block=(256,), args=[*(f"f32[{count}]",) * 3, f"i32={count}"]
+        ),
+        "sgemm": ppt_gpu.open_workload(
+            TASKLISTS / "sgemm.ptx",
+            grid=(32, 32),
+            block=(16, 16),
+            args=[*("f32[262144]",) * 3, "i32=512"],
+            registers=60,
+        ),
+        **{
+            name: ppt_gpu.open_workload(
+                TASKLISTS / f"{name}.ptx",
+                grid=(side // 32, side // 32),
+                block=(32, 8),
+                args=[*(f"f32[{side * side}]",) * 2, f"i32={side}"],
+            )
+            for name in ("transpose_naive", "transpose_tiled")
+        },
+    }
+
+
+STEPS = {
+    "sm.count": ("15", "16", "20", "30"),
+    "dram.bandwidth": ("144 GB/s", "200 GB/s", "288 GB/s", "576 GB/s"),
+    "l2.bandwidth": ("256 B/cycle", "512 B/cycle", "1024 B/cycle"),
+    "interconnect.bandwidth": ("32 B/cycle", "64 B/cycle", "128 B/cycle"),
+    "l1.mshrs": ("32", "64", "256"),
+}
+
+
+@pytest.mark.parametrize("gpu", ["k40", "gpgpusim_qv100"])
+@pytest.mark.parametrize("key", STEPS)
+def test_more_is_not_slower(key: str, gpu: str) -> None:
+    worst = (0.0, "no slowdown")
+    for name, workload in kernels().items():
+        times = [ppt_gpu.predict(workload, gpu, overrides=[f"{key}={value}"]).time for value in STEPS[key]]
+        for low, high, value in zip(times, times[1:], STEPS[key][1:], strict=False):
+            worst = max(worst, (high / low - 1.0, f"{name} on {gpu}, {key} raised to {value}"))
+    print(f"worst anomaly: {worst[0]:+.2%} {worst[1]}")
+    assert worst[0] <= ALLOWED, worst

@@ -104,6 +104,8 @@ def fma(a: Floats, b: Floats, c: Floats, type_name: str, mode: str) -> Rounded:
         if type_name != "f64":
             return add(product, c, mode)
         total = _signed_zero(product + c, (product, c), mode)
+    # the exact product of finite numbers is finite, however large: an infinite c decides
+    total = np.where(np.isfinite(a) & np.isfinite(b) & np.isinf(c), c, total)
     return _exact(lambda x, y, z: Fraction(x) * Fraction(y) + Fraction(z), total, a, b, c)
 
 

@@ -19,11 +19,10 @@ class Recorder:
     """One warp's record."""
 
     instructions: int  # static
-    known: dict[Pattern, int]  # patterns of all warps, numbered in the order in which they were executed
     path: list[int] = field(default_factory=list)
     threads: int = 0
     bases: list[int] = field(default_factory=list)
-    patterns: list[int] = field(default_factory=list)
+    patterns: list[Pattern] = field(default_factory=list)
     spaces: list[int] = field(default_factory=list)
     executed: NDArray[np.int64] = field(init=False)  # [static instructions] warp executions
     pc_threads: NDArray[np.int64] = field(init=False)
@@ -47,23 +46,23 @@ class Recorder:
         for lane in lanes:
             offsets[lane] = int(addresses[lane]) - base
         self.bases.append(base)
-        pattern = (sum(1 << lane for lane in lanes), tuple(offsets))
-        self.patterns.append(self.known.setdefault(pattern, len(self.known)))
+        self.patterns.append((sum(1 << lane for lane in lanes), tuple(offsets)))
         self.spaces.append(MEMORY_SPACES.index(space))
 
 
 def build_trace(
     blocks: Sequence[int],
     recorders: Sequence[Recorder],
-    patterns: dict[Pattern, int],
     instructions: int,
     warps_per_block: int,
     ranges: tuple[Range, ...],
     warnings: tuple[str, ...],
 ) -> Trace:
-    """The trace of all warps, in order of block and warp. Paths are numbered by first appearance."""
+    """The trace of all warps, in order of block and warp. Paths and patterns are numbered by first appearance."""
     paths: dict[tuple[int, ...], int] = {}
     warp_path = [paths.setdefault(tuple(r.path), len(paths)) for r in recorders]
+    patterns: dict[Pattern, int] = {}
+    access_pattern = [patterns.setdefault(pattern, len(patterns)) for r in recorders for pattern in r.patterns]
     starts = np.cumsum([0, *(len(p) for p in paths)])
     return Trace(
         blocks=np.array(blocks, np.int64),
@@ -74,7 +73,7 @@ def build_trace(
         warp_threads=np.array([r.threads for r in recorders], np.int64),
         access_start=np.cumsum([0, *(len(r.bases) for r in recorders)]).astype(np.int64),
         access_base=np.array([b for r in recorders for b in r.bases], np.uint64),
-        access_pattern=np.array([p for r in recorders for p in r.patterns], np.int32),
+        access_pattern=np.array(access_pattern, np.int32),
         access_space=np.array([s for r in recorders for s in r.spaces], np.uint8),
         pattern_offset=np.array([offsets for _, offsets in patterns], np.int64).reshape(-1, 32),
         pattern_mask=np.array([mask for mask, _ in patterns], np.uint32),

@@ -25,7 +25,7 @@ from ppt_gpu.exec.interp_collective import COLLECTIVE
 from ppt_gpu.exec.interp_convert import CONVERT
 from ppt_gpu.exec.interp_logic import LOGIC
 from ppt_gpu.exec.interp_memory import MEMORY
-from ppt_gpu.exec.interp_trace import Pattern, Recorder, build_trace
+from ppt_gpu.exec.interp_trace import Recorder, build_trace
 from ppt_gpu.exec.interp_warp import LANES, Block, Launched, Mask, Warp, unsupported
 from ppt_gpu.exec.layout import layout
 from ppt_gpu.exec.memory import DeviceMemory
@@ -115,20 +115,17 @@ def interpret(
     joins = control_flow(kernel).reconvergence
     limit = (budget or Budget()).instructions
     recorders: list[Recorder] = []
-    patterns: dict[Pattern, int] = {}
     with np.errstate(all="ignore"):
         for linear in blocks:
-            runners = _block_runners(launched, int(linear), joins, patterns)
+            runners = _block_runners(launched, int(linear), joins)
             recorders += [runner.warp.recorder for runner in runners]
             limit = _run_block(runners, limit)
     warps = -(-launch.threads_per_block // LANES)
     count = len(kernel.instructions)
-    return build_trace(list(blocks), recorders, patterns, count, warps, memory.ranges(), memory.warnings)
+    return build_trace(list(blocks), recorders, count, warps, memory.ranges(), memory.warnings)
 
 
-def _block_runners(
-    launched: Launched, linear: int, joins: dict[int, int], patterns: dict[Pattern, int]
-) -> list[Runner]:
+def _block_runners(launched: Launched, linear: int, joins: dict[int, int]) -> list[Runner]:
     x, y, z = launched.block
     threads = x * y * z
     block = Block(
@@ -140,7 +137,7 @@ def _block_runners(
     runners = []
     for number in range(-(-threads // LANES)):
         live = number * LANES + np.arange(LANES) < threads
-        warp = Warp(block, number, live, Recorder(len(launched.kernel.instructions), patterns))
+        warp = Warp(block, number, live, Recorder(len(launched.kernel.instructions)))
         runners.append(Runner(warp, [Path(0, EXIT, live.copy())], joins=joins))
     return runners
 
@@ -170,7 +167,7 @@ def _turn(runner: Runner, barriers: Barriers, limit: int) -> int:
             return limit
         limit -= 1
         if limit < 0:
-            hint = "raise the budget (Budget.instructions), or run fewer blocks"
+            hint = "raise the budget: Budget(instructions=N), or run fewer blocks"
             raise BudgetError(f"kernel '{warp.kernel.name}' ran out of its budget of instructions", hint=hint)
         pc = runner.stack[-1].pc
         if pc >= len(code):  # running off the end is an exit

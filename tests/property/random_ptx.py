@@ -72,10 +72,8 @@ def _table():
     put(["sub.cc.u32 {D}, {0}, {1}; subc.u32 {D}, {0}, {1};"], "r", "rr")
     for pool, kind in (("f", "f32"), ("g", "f64")):
         for mode in ("rn", "rz", "rm", "rp") if pool == "f" else ("rn",):  # f64 is compiled with .rn only
-            put(_expand("{o}." + f"{mode}.{kind} {{D}}, {{0}}, {{1}};", o="mul div"), pool, pool * 2)
-            if mode != "rm":  # see test_exact_zeros_round_down_to_minus_zero
-                put(_expand("{o}." + f"{mode}.{kind} {{D}}, {{0}}, {{1}};", o="add sub"), pool, pool * 2)
-                put([f"fma.{mode}.{kind} {{D}}, {{0}}, {{1}}, {{2}};"], pool, pool * 3)
+            put(_expand("{o}." + f"{mode}.{kind} {{D}}, {{0}}, {{1}};", o="add sub mul div"), pool, pool * 2)
+            put([f"fma.{mode}.{kind} {{D}}, {{0}}, {{1}}, {{2}};"], pool, pool * 3)
             put(_expand("{o}." + f"{mode}.{kind} {{D}}, {{0}};", o="sqrt rcp"), pool, pool)
         put(_expand("{o}." + kind + " {D}, {0}, {1};", o="min max"), pool, pool * 2)
         put(_expand("{o}." + kind + " {D}, {0};", o="neg abs"), pool, pool)

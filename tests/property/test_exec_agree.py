@@ -119,7 +119,6 @@ def test_shuffles(mode, clamp):
     assert_same(kernel_text(lines), inputs(3, threads=64))
 
 
-@pytest.mark.xfail(strict=True, reason="the compiled engine gives +0 where IEEE 754 (6.3) asks for -0")
 @pytest.mark.parametrize("line", ["sub.rm.f32 %f0, %f1, %f1;", "fma.rm.f32 %f0, %f1, 0f3F800000, %f2;"])
 def test_exact_zeros_round_down_to_minus_zero(line):
     assert_same(kernel_text(["neg.f32 %f2, %f1;", line]), inputs(2))

@@ -10,6 +10,7 @@ from ptx_lanes import NUMPY, lanes
 INF, NAN = math.inf, math.nan
 TINY = 2.0**-149  # the smallest f32
 BIG = float(np.finfo("f4").max)
+HUGE = float(np.finfo("f8").max)
 
 
 def f32(value):
@@ -95,7 +96,8 @@ CASES = [
     ("fma.rn.f32 %d, %a, %b, %c;", "f32 f32 f32", "f32",
      [(1 + ULP, 1 + ULP, -1 - 2 * ULP, ULP * ULP), (2, 3, INF, INF)]),
     ("fma.rn.f64 %d, %a, %b, %c;", "f64 f64 f64", "f64",
-     [(1 + 2.0**-52, 1 + 2.0**-52, -1 - 2.0**-51, 2.0**-104)]),
+     [(1 + 2.0**-52, 1 + 2.0**-52, -1 - 2.0**-51, 2.0**-104), (3.25, HUGE, -INF, -INF), (3.25, -HUGE, INF, INF),
+      (3.25, HUGE, 1.0, INF), (2.0, HUGE, -HUGE, HUGE), (INF, 1.0, -INF, NAN), (3.25, HUGE, NAN, NAN)]),
     ("mad.f32 %d, %a, %b, %c;", "f32 f32 f32", "f32", [(1 + ULP, 1 + ULP, -1 - 2 * ULP, ULP * ULP)]),
     ("div.rn.f32 %d, %a, %b;", "f32 f32", "f32", [(1.0, 3.0, f32(1 / 3)), (1.0, 0.0, INF), (0.0, 0.0, NAN)]),
     ("div.rp.f32 %d, %a, %b;", "f32 f32", "f32",

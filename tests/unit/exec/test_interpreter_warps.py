@@ -230,6 +230,18 @@ def test_budget():
         run("loop: bra loop;", budget=Budget(instructions=1000))
 
 
+def test_patterns_are_numbered_by_first_appearance_in_the_order_of_warps():
+    """Not by the order of execution, in which the second warp comes before the first one's barrier opens."""
+    _, trace, _ = run(
+        "shr.u32 %r2, %r1, 5; shl.b32 %r2, %r2, 2; mad.wide.u32 %rd3, %r1, %r2, %rd1; ld.global.u32 %r3, [%rd3];"
+        "bar.sync 0; shr.u32 %r2, %r1, 1; mul.wide.u32 %rd3, %r2, 4; add.s64 %rd3, %rd3, %rd1;"
+        "ld.global.u32 %r3, [%rd3];",
+        block=(64, 1, 1),
+    )
+    assert trace.access_pattern.tolist() == [0, 1, 2, 1]
+    assert trace.pattern_offset[:, 31].tolist() == [0, 60, 124]
+
+
 def test_missing_argument():
     module = parse_module(f"{HEAD}.visible .entry k(.param .u32 n)\n{{ ret; }}", "test.ptx")
     memory = DeviceMemory.build(module)

@@ -142,7 +142,7 @@ class Collector:
             raise BudgetError(
                 f"the trace of kernel '{self.engine.kernel.name}' has {format_bytes(size)}, "
                 f"the trace budget is {format_bytes(self.budget.trace)}",
-                hint="run fewer blocks or raise the trace budget (Budget.trace)",
+                hint="run fewer blocks or raise the trace budget: Budget(trace=BYTES)",
             )
 
     def trace(

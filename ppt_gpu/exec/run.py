@@ -193,8 +193,8 @@ class _Run:
                 f"instructions in block {self._block_text(block)}",
                 path=self.module.path,
                 line=self._line(int(self.rows[int(state[State.WARP]), Slot.RESUME])),
-                hint="does a thread wait for another block, which runs later? Otherwise run fewer blocks or raise "
-                "the instruction budget (Budget.instructions)",
+                hint="does a thread wait for another block, which runs later? Otherwise run fewer blocks, or raise "
+                "the budget: --max-instructions N, or Budget(instructions=N)",
             )
         waiting = next(row for row in self.rows if row[Slot.STATUS] == WAITING)
         raise PptError(

@@ -5,31 +5,31 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from ppt_gpu.errors import PptError, did_you_mean
+from ppt_gpu.errors import InputErrors, PptError, did_you_mean
 from ppt_gpu.ptx.declarations import SPACES, declare_registers, parameters, variables
 from ppt_gpu.ptx.lexer import NAME, Source
 from ppt_gpu.ptx.module import Prototype, Register, Target, Variable
 from ppt_gpu.ptx.names import Duplicate, Names
 from ppt_gpu.ptx.operands import OperandReader
 from ppt_gpu.ptx.scope import Scope
-from ppt_gpu.ptx.statement import INSTRUCTION, Instructions
+from ppt_gpu.ptx.statement import Instructions
 
 #: scopes may nest this deep
 DEEPEST_SCOPE = 200
 
-# Every alternative begins differently, so none is tried twice; possessive quantifiers keep bad input linear.
+# What is no instruction. Every alternative begins differently, so none is tried twice; possessive quantifiers keep bad
+# input linear.
 _STATEMENT = re.compile(
-    rf"\s*+(?:{INSTRUCTION}"  # 1-4
-    r"|([A-Za-z_$%][\w$]*+)\s*+:"  # 5 label
-    r"|(\{)|(\})"  # 6, 7
-    r"|\.loc\b\s*+\d++\s++(\d++)[^\n]*+"  # 8 source line
-    r"|\.(?:file|loc)\b[^\n]*+()"  # 9
-    r"|\.([a-z]\w*+)"  # 10 directive
+    r"\s*+(?:([A-Za-z_$%][\w$]*+)\s*+:"  # 1 label
+    r"|(\{)|(\})"  # 2, 3
+    r"|\.loc\b\s*+\d++\s++(\d++)[^\n]*+"  # 4 source line
+    r"|\.(?:file|loc)\b[^\n]*+()"  # 5
+    r"|\.([a-z]\w*+)"  # 6 directive
     r")",
     re.ASCII,
 )
-_INSTRUCTION, _LABEL, _OPEN, _CLOSE, _LOC, _FILE, _DIRECTIVE = 4, 5, 6, 7, 8, 9, 10
-_TO_SEMICOLON = re.compile(r'((?:[^;"{}]|"[^"\n]*"|\{[^;{}]*\})*+);')
+_LABEL, _OPEN, _CLOSE, _LOC, _FILE, _DIRECTIVE = 1, 2, 3, 4, 5, 6
+_TO_SEMICOLON = re.compile(r'((?:[^;"{}]++|"[^"\n]*"|\{[^;{}]*\})*+);')
 _LABELLED = re.compile(r"\s*+\.(callprototype|branchtargets|calltargets)\b([^;]*+);")
 _PROTOTYPE = re.compile(
     rf"\s*(?:\(([^()]*)\)\s*)?(?:_|{NAME})\s*(?:\(([^()]*)\))?\s*(?:\.noreturn\s*|\.abi_\w+\s+[\d,\s]*)*",
@@ -62,21 +62,34 @@ class Body:
         return tuple(self.names.registers)
 
     def read(self, position: int) -> int:
-        """Read from after the opening brace to after the closing one; returns that position. Raises PptError."""
+        """Read from after the opening brace to after the closing one; returns that position.
+
+        Raises PptError: InputErrors for several bad instructions, else the first mistake.
+        """
+        errors = self.instructions.errors
+        try:
+            position = self._statements(position)
+            if not errors:
+                self._finish()
+                return position
+        except PptError:
+            if not errors:
+                raise
+        raise _together(errors)
+
+    def _statements(self, position: int) -> int:
         text = self.source.text
         match_at = _STATEMENT.match
-        add = self.instructions.add
         source_line = 0
         opening = position - 1
         while True:
+            position = self.instructions.read(position, self.scope, source_line)
             match = match_at(text, position)
             if match is None:
                 raise self._unreadable(position, opening)
             kind = match.lastindex
             position = match.end()
-            if kind == _INSTRUCTION:
-                add(match, self.scope, source_line)
-            elif kind == _LABEL:
+            if kind == _LABEL:
                 position = self._label(match)
             elif kind == _LOC:
                 source_line = int(match[_LOC][:9])
@@ -85,7 +98,6 @@ class Body:
             elif kind == _CLOSE:
                 self.scope.close()
                 if self.scope.parent is None:
-                    self._finish()
                     return position
                 self.scope = self.scope.parent
                 self._depth -= 1
@@ -206,3 +218,13 @@ class Body:
         found = source.text[where : where + 20].split("\n")[0].rstrip()
         hint = "PTX is case sensitive: write opcodes in lower case" if found[:1].isupper() else None
         return source.error(f"expected an instruction, a label or a directive, found '{found}'", where, hint)
+
+
+def _together(errors: list[PptError]) -> PptError:
+    """One error for all; its place is that of the first."""
+    first = errors[0]
+    if len(errors) == 1:
+        return first
+    found = InputErrors(errors)
+    found.path, found.line, found.column = first.path, first.line, first.column
+    return found

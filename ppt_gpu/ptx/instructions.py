@@ -35,6 +35,7 @@ class Form:
     carry_out: bool  # writes the carry flag
     space: str | None  # memory space, None when the instruction does not access memory
     access: str | None  # "load", "store", "atomic"
+    plain: bool  # takes operands, none of them a label, and leaves the carry flag alone
 
 
 def _destination(opcode: str, usual: str) -> str:
@@ -70,6 +71,8 @@ def form(opcode: str) -> Form:
     except ValueError as reason:
         raise PptError(f"cannot tell what '{opcode}' does: {reason}", hint="write the opcode in full") from None
     access, space = _memory(base, modifiers, operation)
+    label = {"bra": 0, "brx": 1, "call": 3}.get(base, -1)
+    carry_in, carry_out = base in _CARRY_IN, "cc" in modifiers
     return Form(
         opcode=opcode,
         base=base,
@@ -78,11 +81,12 @@ def form(opcode: str) -> Form:
         most=row.most,
         destination=_destination(opcode, row.destination),
         operation=operation,
-        label={"bra": 0, "brx": 1, "call": 3}.get(base, -1),
-        carry_in=base in _CARRY_IN,
-        carry_out="cc" in modifiers,
+        label=label,
+        carry_in=carry_in,
+        carry_out=carry_out,
         space=space,
         access=access,
+        plain=row.most > 0 and label < 0 and not carry_in and not carry_out,
     )
 
 

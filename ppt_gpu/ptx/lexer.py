@@ -12,6 +12,7 @@ from ppt_gpu.ptx.module import Imm
 
 NAME = r"[A-Za-z_$%][\w$]*"
 _COMMENT = re.compile(r'"[^"\n]*"|//[^\n]*|/\*.*?\*/|/\*', re.DOTALL)
+_SPACE = re.compile(r"\s+")
 _NOT_NEWLINE = re.compile(r"[^\n]")
 _NUMBER = re.compile(
     r"(?P<sign>[-+]?)\s*(?:"
@@ -67,10 +68,8 @@ class Source:
 
     def skip(self, position: int) -> int:
         """The next position that is not white space."""
-        text = self.text
-        while position < len(text) and text[position].isspace():
-            position += 1
-        return position
+        match = _SPACE.match(self.text, position)
+        return match.end() if match else position
 
 
 def number(text: str) -> Imm | None:

@@ -44,7 +44,7 @@ class Names:
     """What all scopes of one function share."""
 
     registers: list[Register] = field(default_factory=list)
-    register_names: set[str] = field(default_factory=set)
+    register_names: set[str] = field(default_factory=set)  # of those not created as a whole range
     symbol_names: set[str] = field(default_factory=set)
     label_names: set[str] = field(default_factory=set)
     scopes: int = 0

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 
 from ppt_gpu.errors import did_you_mean
+from ppt_gpu.ptx.drafts import MemDraft
 from ppt_gpu.ptx.lexer import NAME, number
 from ppt_gpu.ptx.module import Imm, Mem, Neg, Operand, Pair, Part, Reg, Sink, Special, Sym, Vec
 from ppt_gpu.ptx.names import Entry, register_entry
@@ -22,6 +24,7 @@ _PIECE = re.compile(r"\[[^\]]*\]|\{[^}]*\}|\([^)]*\)|[^,\[\]{}()]+|.", re.DOTALL
 _BRACKETED_COMMA = re.compile(r"\[[^\],]*,")
 _DECIMAL_DIGITS = re.compile(r"[-+]?[0-9]+")
 _SINK = Sink()
+_SPECIAL_ENTRIES: dict[str, Entry] = {f"%{name}": (Special(name), ()) for name in SPECIALS}
 
 
 class BadOperand(Exception):
@@ -64,9 +67,16 @@ class OperandReader:
         """The operand and its registers. Raises BadOperand. Call through `scope.entries`, which remembers it."""
         if text[:1] == "[":
             simple = _SIMPLE_ADDRESS.fullmatch(text)
-            if simple is not None and (register := scope.register(simple[1])) is not None:
-                base, ids = register_entry(register)
-                return Mem(base, int(simple[2] or 0)), ids
+            if simple is not None:
+                name, offset = simple.groups()
+                register = scope.registers.get(name)
+                if register is None:
+                    register = scope.register(name)
+                if register is not None:
+                    base, ids = register_entry(register)
+                    made = MemDraft(base, int(offset or 0), ())
+                    made.__class__ = Mem
+                    return made, ids
             return self._memory(text, scope)
         if text.strip() != text:
             return scope.entries[text.strip()]
@@ -82,27 +92,17 @@ class OperandReader:
         if "|" in text:
             return self._pair(text, scope)
         if first.isdigit() or first in "-+.":
-            return self._literal(text), ()
+            return _literal(text)
         if "," in text:
             raise BadOperand(f"'{_short(text)}' is no operand", text)
         return self._named(text, scope)
-
-    def _literal(self, text: str) -> Imm:
-        value = number(text)
-        if value is None and _DECIMAL_DIGITS.fullmatch(text):
-            raise BadOperand(f"'{_short(text)}' does not fit in 64 bits", text)
-        if value is None:
-            raise BadOperand(f"'{_short(text)}' is no number", text, "12, 0x1F, 1.5, 0f3F800000 and 0d... are")
-        if isinstance(value.value, int) and not -(1 << 63) <= value.value < 1 << 64:
-            raise BadOperand(f"'{_short(text)}' does not fit in 64 bits", text)
-        return value
 
     def _named(self, text: str, scope: Scope) -> Entry:
         register = scope.register(text)
         if register is not None:
             return register_entry(register)
-        if text[0] == "%" and text[1:] in SPECIALS:
-            return Special(text[1:]), ()
+        if text in _SPECIAL_ENTRIES:
+            return _SPECIAL_ENTRIES[text]
         if text == "WARP_SZ":
             return Imm(32), ()
         elements = scope.vector(text)
@@ -208,6 +208,18 @@ class OperandReader:
         if name[0] == "%" and scope.symbol(name) is None and not self._is_global(name):
             raise self._unknown_name(name, scope)
         return Sym(self._symbol(name, scope)), offset, ()
+
+
+@lru_cache(maxsize=4096)
+def _literal(text: str) -> Entry:
+    value = number(text)
+    if value is None and _DECIMAL_DIGITS.fullmatch(text):
+        raise BadOperand(f"'{_short(text)}' does not fit in 64 bits", text)
+    if value is None:
+        raise BadOperand(f"'{_short(text)}' is no number", text, "12, 0x1F, 1.5, 0f3F800000 and 0d... are")
+    if isinstance(value.value, int) and not -(1 << 63) <= value.value < 1 << 64:
+        raise BadOperand(f"'{_short(text)}' does not fit in 64 bits", text)
+    return value, ()
 
 
 def _short(text: str) -> str:

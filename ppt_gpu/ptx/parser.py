@@ -41,20 +41,29 @@ def load_module(path: str | Path) -> Module:
 
 
 def parse_module(text: str, path: str = "<ptx>") -> Module:
-    """Parse a whole PTX text. Raises PptError with file, line and column at the first mistake."""
+    """Parse a whole PTX text. Raises PptError with file, line and column.
+
+    At the first mistake, except that bad instructions of one body are reported together, as InputErrors.
+    """
     with _collector_paused():
         return _ModuleReader(Source(text, path)).read()
 
 
 @contextmanager
 def _collector_paused() -> Iterator[None]:
-    """A module is a million small objects without cycles: looking for garbage among them only costs time."""
+    """A module is a million small objects without cycles: looking for garbage among them only costs time.
+
+    They go to the collector's oldest generation at once, else it would look through all of them when it starts again.
+    """
     running = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if running:
+            if not gc.get_freeze_count():  # else this would thaw what others have frozen
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()
 
 

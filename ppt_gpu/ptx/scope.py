@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import repeat
 
 from ppt_gpu.errors import nearest
 from ppt_gpu.ptx.module import Register
 from ppt_gpu.ptx.names import Duplicate, Entry, Names, Range, register_entries, register_entry
 
 IDENTIFIER = re.compile(r"[A-Za-z_$%][\w$]*", re.ASCII)
+_NO_NAME = frozenset("[0123456789-")  # begin most operands that are no names
 _DIGITS = re.compile(r"[0-9]+\Z")
 
 
@@ -26,12 +28,13 @@ class Entries(dict[str, Entry]):
     def __missing__(self, text: str) -> Entry:
         scope = self.scope
         assert scope is not None, "the scope is closed"
-        register = None if text[:1] == "[" else scope.own_register(text)
-        if register is None:
-            entry = scope.known(text) or scope.parse(text, scope)
-            self.others = True
-        else:
+        entry: Entry
+        register = None if text[:1] in _NO_NAME else scope.own_register(text)
+        if register is not None:
             entry = register_entry(register)
+        else:
+            entry = (scope.parent and scope.known(text)) or scope.parse(text, scope)
+            self.others = True
         self[text] = entry
         return entry
 
@@ -93,13 +96,14 @@ class Scope:
         if declared.count > names.creatable[0] or declared.vector:
             return
         names.creatable[0] -= declared.count
+        if self.parent is not None:
+            return
         new = [f"{prefix}{index}" for index in range(declared.count)]
-        if self.parent is not None or not names.register_names.isdisjoint(new):
+        if not (names.register_names.isdisjoint(new) and self.registers.keys().isdisjoint(new)):
             return
         first = len(names.registers)
         ids = range(first, first + len(new))
-        names.register_names.update(new)
-        names.registers += [Register(name, declared.type, declared.line) for name in new]
+        names.registers += map(Register, new, repeat(declared.type), repeat(declared.line))
         self.registers.update(zip(new, ids, strict=True))
         self.entries.update(zip(new, register_entries(first, ids.stop), strict=True))
 

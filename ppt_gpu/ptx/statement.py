@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from dataclasses import replace
+from itertools import chain
 
 from ppt_gpu.errors import PptError
+from ppt_gpu.ptx.drafts import InstructionDraft
 from ppt_gpu.ptx.instructions import Form, form
 from ppt_gpu.ptx.lexer import NAME, Source
 from ppt_gpu.ptx.module import Guard, Instruction, Mem, Operand, Register, Sym, Target, Vec
 from ppt_gpu.ptx.names import Entry, Names
 from ppt_gpu.ptx.operands import BadOperand, located, split
 from ppt_gpu.ptx.scope import Scope
-from ppt_gpu.ptx.table import FIRST, UPDATE
+from ppt_gpu.ptx.table import FIRST, NONE
 
 #: groups: "!" or "", guard, opcode, operands
-INSTRUCTION = r"(?:@\s*+(!?)\s*+([%\w$]++)\s++)?+([a-z]\w*+(?:\.\w++(?:::\w++)*+)*+)(?!\s*+:(?!:))\s*+([^;]*+);"
+# Possessive quantifiers keep bad input linear.
+INSTRUCTION = re.compile(
+    r"\s*+(?:@\s*+(!?)\s*+([%\w$]++)\s++)?+([a-z]\w*+(?:\.\w++(?:::\w++)*+)*+)(?!\s*+:(?!:))\s*+([^;]*+);",
+    re.ASCII,
+)
+Ids = tuple[int, ...]  # of registers
+#: bad instructions reported at once
+MOST_ERRORS = 20
 _CALL = re.compile(rf"(?:(\([^()]*\))\s*,\s*)?({NAME})\s*(?:,\s*(\([^()]*\))\s*)?(?:,\s*({NAME})\s*)?", re.ASCII)
 _OPCODE_LIKE = re.compile(r"@?[!%\w.$]+")
 
@@ -26,6 +34,7 @@ class Instructions:
 
     def __init__(self, source: Source, names: Names) -> None:
         self.all: list[Instruction] = []
+        self.errors: list[PptError] = []
         self.source = source
         self.names = names
         self.waiting: list[tuple[int, int, str, Scope, int]] = []  # instruction, operand, label, scope, position
@@ -33,57 +42,55 @@ class Instructions:
         self._guards: dict[tuple[int, bool], Guard] = {}
         self._carry = -1
 
-    def add(self, match: re.Match[str], scope: Scope, source_line: int) -> None:
-        """One match of INSTRUCTION. Raises PptError."""
-        negated, guard_name, opcode, text = match.group(1, 2, 3, 4)
-        start = match.start(3)
-        try:
-            known = form(opcode)
-        except PptError as error:
-            raise self.source.error(error.message, start, error.hint) from None
-        try:
-            entries = self._entries(known, text, scope)
-        except BadOperand as bad:
-            raise self._bad_operand(bad, text, match.start(4)) from None
-        count = len(entries)
-        if not known.least <= count <= known.most:
-            raise self._wrong_count(known, count, text, match)
-        operands: tuple[Operand, ...] = ()
-        reads: tuple[int, ...] = ()
-        writes: tuple[int, ...] = ()
-        if count:
-            operands, registers = zip(*entries, strict=True)
-            if known.destination is FIRST and type(operands[0]) is not Mem:
-                writes = registers[0]
-            elif known.destination is UPDATE and type(operands[0]) is not Mem:
-                reads = writes = registers[0]
-            else:
-                reads = registers[0]
-            for found in registers[1:]:
-                reads += found
-        guard = None
-        if guard_name is not None:
-            guard = self._guard(guard_name, negated == "!", match.start(2), scope)
-            reads += (guard.reg,)
-            start = match.start(2) - 1 - len(negated)
-        if known.carry_in or known.carry_out:
-            reads, writes = self._with_carry(known, reads, writes)
-        index = len(self.all)
-        if known.label >= 0:
-            self._wait(index, known, entries, scope, match)
-        line = bisect_right(self._line_starts, start)
-        column = start - self._line_starts[line - 1] + 1
-        self.all.append(Instruction(index, known.opcode, operands, guard, reads, writes, line, column, source_line))
+    def read(self, position: int, scope: Scope, source_line: int) -> int:
+        """Read instructions from `position` on up to a statement that is none, and return its position.
+
+        `source_line` is that of the last .loc. Bad instructions go into `errors`; raises PptError when reading cannot
+        go on.
+        """
+        text, line_starts, found = self.source.text, self._line_starts, self.all
+        match_at = INSTRUCTION.match
+        look_up = scope.entries.__getitem__
+        line = bisect_right(line_starts, position)
+        while (match := match_at(text, position)) is not None:
+            negated, guard_name, opcode, operand_text = match.groups()
+            position = match.end()
+            start = match.start(3)
+            try:
+                known = form(opcode)
+                if known.plain and "{" not in operand_text:
+                    try:
+                        entries = [*map(look_up, operand_text.split(", "))]
+                    except BadOperand:  # cut in the wrong places, or really bad
+                        entries = [*map(look_up, split(operand_text))]
+                else:
+                    entries = self._entries(known, operand_text, scope)
+                operands, reads, writes = _operands(known, entries)
+                guard = None
+                if guard_name is not None:
+                    guard = self._guard(guard_name, negated == "!", match.start(2), scope)
+                    reads += (guard.reg,)
+                    start = match.start(2) - 1 - len(negated)
+            except (PptError, BadOperand) as error:
+                self._note(error, match)
+                continue
+            if not known.plain:
+                if known.carry_in or known.carry_out:
+                    reads, writes = self._with_carry(known, reads, writes)
+                if known.label >= 0:
+                    self._wait(len(found), known, entries, scope, match)
+            while line_starts[line] <= start:
+                line += 1
+            column = start - line_starts[line - 1] + 1
+            made = InstructionDraft(len(found), known.opcode, operands, guard, reads, writes, line, column, source_line)
+            made.__class__ = Instruction
+            found.append(made)
+        return position
 
     def _entries(self, known: Form, text: str, scope: Scope) -> list[Entry]:
+        """The operands in `text`, whatever they are. Raises BadOperand."""
         if known.label < 0:
-            look_up = scope.entries.__getitem__
-            if "{" not in text:
-                try:
-                    return [*map(look_up, text.split(", "))] if text else []
-                except BadOperand:
-                    pass  # cut in the wrong places, or really bad
-            return [*map(look_up, split(text))]
+            return [*map(scope.entries.__getitem__, split(text))]
         if known.base == "call":
             return self._call(text, scope)
         return [
@@ -141,12 +148,32 @@ class Instructions:
         self.waiting.append((index, known.label, target.name, scope, position))
 
     def set_target(self, index: int, operand: int, target: Target) -> None:
-        instruction = self.all[index]
-        operands: list[Operand] = list(instruction.operands)
-        operands[operand] = target
-        self.all[index] = replace(instruction, operands=tuple(operands))
+        old = self.all[index]
+        operands = (*old.operands[:operand], target, *old.operands[operand + 1 :])
+        made = InstructionDraft(
+            index, old.opcode, operands, old.guard, old.reads, old.writes, old.line, old.column, old.source_line
+        )
+        made.__class__ = Instruction
+        self.all[index] = made
 
     # errors
+
+    def _note(self, error: PptError | BadOperand, match: re.Match[str]) -> None:
+        """Note the error of one instruction. Raises it where the statements after it may be cut wrongly."""
+        placed = self._located(error, match)
+        self.errors.append(placed)
+        if "\n" in match[4] or len(self.errors) == MOST_ERRORS:
+            raise placed from None
+
+    def _located(self, error: PptError | BadOperand, match: re.Match[str]) -> PptError:
+        """The error with its place in the statement that `match` found."""
+        if isinstance(error, PptError) and error.line is not None:
+            return error
+        if isinstance(error, BadOperand):
+            return self._bad_operand(error, match[4], match.start(4))
+        if isinstance(error, _WrongCount) and "\n" in match[4].strip():
+            return self._no_semicolon(match.start(4))
+        return self.source.error(error.message, match.start(3), error.hint)
 
     def _bad_operand(self, bad: BadOperand, text: str, start: int) -> PptError:
         first, _, following = text.strip().partition("\n")
@@ -155,13 +182,39 @@ class Instructions:
             return self._no_semicolon(start)
         return self.source.error(bad.message, located(bad, text, start), bad.hint)
 
-    def _wrong_count(self, known: Form, count: int, text: str, match: re.Match[str]) -> PptError:
-        if "\n" in text.strip():
-            return self._no_semicolon(match.start(4))
-        wanted = str(known.least) if known.least == known.most else f"{known.least} to {known.most}"
-        plural = "operand" if wanted == "1" else "operands"
-        return self.source.error(f"'{known.opcode}' takes {wanted} {plural}, found {count}", match.start(3))
-
     def _no_semicolon(self, start: int) -> PptError:
         message = "expected ';' at the end of the instruction"
         return self.source.error(message, self.source.end_of_line(start))
+
+
+class _WrongCount(PptError):
+    """More or fewer operands than the instruction takes."""
+
+    def __init__(self, known: Form, count: int) -> None:
+        wanted = str(known.least) if known.least == known.most else f"{known.least} to {known.most}"
+        plural = "operand" if wanted == "1" else "operands"
+        super().__init__(f"'{known.opcode}' takes {wanted} {plural}, found {count}")
+
+
+def _operands(known: Form, entries: list[Entry]) -> tuple[tuple[Operand, ...], Ids, Ids]:
+    """The operands, the registers read and the registers written. Raises PptError for a wrong number of them."""
+    count = len(entries)
+    if not known.least <= count <= known.most:
+        raise _WrongCount(known, count)
+    operands: tuple[Operand, ...]
+    if count == 3:  # the two usual counts first, without loops
+        (a, first), (b, second), (c, third) = entries
+        operands, others = (a, b, c), second + third
+    elif count == 2:
+        (a, first), (b, others) = entries
+        operands = (a, b)
+    elif count:
+        operands, ids = zip(*entries, strict=True)
+        first, others = ids[0], tuple(chain.from_iterable(ids[1:]))
+    else:
+        return (), (), ()
+    if known.destination is NONE or type(operands[0]) is Mem:
+        return operands, first + others, ()
+    if known.destination is FIRST:
+        return operands, others, first
+    return operands, first + others, first

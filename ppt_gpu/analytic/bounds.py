@@ -154,9 +154,7 @@ def _atomic_updates(program: Program) -> NDArray[np.int64]:
     return np.ones(int(chosen.sum()), np.int64)
 
 
-def _memory(
-    program: Program, result: SmResult, gpu: Gpu, scale: Scale, active_sms: int
-) -> list[ResourceBound]:
+def _memory(program: Program, result: SmResult, gpu: Gpu, scale: Scale, active_sms: int) -> list[ResourceBound]:
     cold = _cold_excess(program, scale) if scale.sm_blocks > scale.simulated else 0.0
     l2_read = _extrapolated(result.l2_read_bytes, cold, scale)
     dram_read = _extrapolated(result.dram_read_bytes, cold, scale)

@@ -317,9 +317,7 @@ def _find_path(
 
 
 @njit(cache=True)
-def expand_paths(
-    segments: NDArray[np.int32], segment_start: NDArray[np.int64], pcs: NDArray[np.int32]
-) -> None:
+def expand_paths(segments: NDArray[np.int32], segment_start: NDArray[np.int64], pcs: NDArray[np.int32]) -> None:
     """Write the instruction indices of the segments one after another."""
     at = 0
     for k in range(len(segments)):

@@ -220,4 +220,3 @@ MEMORY: dict[str, Execute] = {
     **dict.fromkeys(("atom", "red"), atomic),
     "st": store,
 }
-

@@ -128,9 +128,7 @@ class Access(Helper):
         if self.space in WINDOWS:
             address = self.i64("add", address, WINDOWS[self.space])
         pc = self.field("%site", SITE_PC)
-        self.helper(
-            ("fault",), "void", ("ptr", "%w"), ("i64", code), ("i64", pc), ("i32", lane), ("i64", address)
-        )
+        self.helper(("fault",), "void", ("ptr", "%w"), ("i64", code), ("i64", pc), ("i32", lane), ("i64", address))
 
     def row_of(self, index: int) -> str:
         return self.op(f"getelementptr {vec(self.element)}, ptr %data, i64 {index}")

@@ -65,9 +65,7 @@ def compile_kernel(kernel: Kernel, traced: bool, compiler: Compiler | None = Non
     symbols: dict[str, int] = {}
     e = Emitter(kernel, frame, symbols, traced)
     unsupported = _write_function(e, flow)
-    text = "\n".join(
-        [*dict.fromkeys(e.declarations.values()), "define i32 @warp(ptr %w) {", *e.lines, "}"]
-    )
+    text = "\n".join([*dict.fromkeys(e.declarations.values()), "define i32 @warp(ptr %w) {", *e.lines, "}"])
     compiler = compiler or Compiler(level=0)
     address = compiler.add(text, "warp")
     entry = tuple((frame[r], _slot_bytes(kernel, r)) for r in frame if flow.entry >> r & 1)

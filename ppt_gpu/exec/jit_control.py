@@ -87,9 +87,7 @@ class Control:
             self.edge(first)
 
     def _push(self, point: int, mask: str, rpc: str) -> None:
-        self.e.helper(
-            ("push",), "void", ("ptr", "%w"), ("i32", str(point)), ("i32", mask), ("i32", rpc)
-        )
+        self.e.helper(("push",), "void", ("ptr", "%w"), ("i32", str(point)), ("i32", mask), ("i32", rpc))
 
     def _push_join(self, segment: int) -> str:
         """Make sure that the lanes meet again at the branch's join. Returns the rpc of the parting paths."""

@@ -55,9 +55,7 @@ def flow_of(kernel: Kernel) -> Flow:
     for live in live_out:
         crossing |= live
     spins = _spinning(kernel, bounds, successors)
-    return Flow(
-        bounds, successors, tuple(join), live_out, crossing | live_in[0], live_in[0], spins, segment_of
-    )
+    return Flow(bounds, successors, tuple(join), live_out, crossing | live_in[0], live_in[0], spins, segment_of)
 
 
 def _cut(kernel: Kernel, graph: ControlFlow) -> list[int]:
@@ -130,9 +128,7 @@ def _liveness(
     return tuple(live_in), tuple(live_out)
 
 
-def _spinning(
-    kernel: Kernel, bounds: tuple[int, ...], successors: tuple[tuple[int, ...], ...]
-) -> tuple[int, ...]:
+def _spinning(kernel: Kernel, bounds: tuple[int, ...], successors: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
     """For segments in a loop (strongly connected component) that reads shared or global memory: Flow.spins."""
     component = _components(successors)
     size: dict[int, int] = {}

@@ -144,5 +144,3 @@ def emit_atomic(e: Emitter, i: Instruction) -> None:
 @emits("membar", "fence", "prefetch", "prefetchu", "nanosleep", "discard", "applypriority", "pmevent", "griddepcontrol")
 def emit_nothing(e: Emitter, i: Instruction) -> None:
     """No effect on values: accesses happen in order and whole."""
-
-

@@ -106,5 +106,3 @@ def emit_reduce(e: Emitter, i: Instruction) -> None:
     value = e.read(i.operands[1], p.kind)
     total = e.helper(("reduce", operation, is_signed(p.kind)), "i32", ("i32", members), (V, value))
     e.write(i.operands[0], p.kind, e.splat("i32", total))
-
-

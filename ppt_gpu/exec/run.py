@@ -284,5 +284,3 @@ def _thread_ids(launch: Launch, warps: int) -> NDArray[np.int32]:
     flat = _aligned(1, warps * 3 * 32 * 4).view(np.int32).reshape(warps, 3, 32)
     flat[:] = ids.reshape(3, warps, 32).transpose(1, 0, 2)
     return flat
-
-

@@ -165,9 +165,7 @@ def _run_block(
 
 
 @njit(cache=True)
-def _turn(
-    code: int, row: NDArray[np.int64], state: NDArray[np.int64], turns: NDArray[np.int64], warp: int
-) -> int:
+def _turn(code: int, row: NDArray[np.int64], state: NDArray[np.int64], turns: NDArray[np.int64], warp: int) -> int:
     """Let one warp run and note where its part of the trace buffers lies."""
     row[Slot.PATH] = state[State.PATH]
     row[Slot.RECORD] = state[State.RECORD]

@@ -13,9 +13,7 @@ from ppt_gpu.scale.occupancy_rules import (
 )
 
 
-def next_step(
-    limits: OccupancyLimits, threads: int, registers: int, shared: int, now: Occupancy
-) -> str:
+def next_step(limits: OccupancyLimits, threads: int, registers: int, shared: int, now: Occupancy) -> str:
     """The smallest change that raises the warps per SM, as text; "" when none of those tried does.
 
     Tried in this order: fewer registers, less shared memory, both, then the nearest other block size.

@@ -113,9 +113,7 @@ def theoretical_occupancy(limits: OccupancyLimits, threads: int, registers: int,
     )
 
 
-def warp_and_register_limits(
-    limits: OccupancyLimits, threads: int, warps: int, registers: int
-) -> tuple[int, int, int]:
+def warp_and_register_limits(limits: OccupancyLimits, threads: int, warps: int, registers: int) -> tuple[int, int, int]:
     """(blocks by warps, blocks by registers, registers allocated per block)."""
     granularity = limits.warp_granularity
     too_many = registers > limits.max_registers_per_thread

@@ -88,9 +88,7 @@ def ppt_blocks_per_sm(gpu: Gpu, threads_per_block: int, registers_per_thread: in
     )
 
 
-def ppt_memory_cycles(
-    pending: int, latency: tuple[float, float], capacity: tuple[int, int]
-) -> tuple[bool, float]:
+def ppt_memory_cycles(pending: int, latency: tuple[float, float], capacity: tuple[int, int]) -> tuple[bool, float]:
     """(accepted, cycles) of a global access while `pending` others are outstanding.
 
     `latency` = (unloaded, loaded) cycles; above `capacity[0]` pending accesses the latency grows by a share of the

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-
-import numpy as np
 
 from ppt_gpu.errors import PptError
 from ppt_gpu.exec.budget import Budget
@@ -48,6 +47,10 @@ class SimulatedSm:
         self.notes: list[str] = []  # how the simulation was fed, for the report
 
     def lower(self, blocks: list[int]) -> Program:
+        raise NotImplementedError
+
+    def instructions_per_block(self) -> float:
+        """Warp instructions of one block, to plan with."""
         raise NotImplementedError
 
     def __call__(self, blocks: list[int]) -> SmResult:
@@ -94,13 +97,18 @@ class TraceSm(SimulatedSm):
             neighbour_sm=None if neighbours is None else neighbours.blocks % self.gpu.sm.count,
         )
 
+    def instructions_per_block(self) -> float:
+        middle = self.launch.blocks // 2
+        trace = run(self.kernel, self.module, self.launch, self._scratch(), [middle], budget=self.budget)
+        return trace.warp_instructions
+
     def advance(self) -> None:
         """Leave in `memory` what the whole grid leaves, for the next launch; its buffers are now the warmest.
 
         A grid beyond ADVANCE_BUDGET runs only the simulated blocks, which the report of the launch says.
         """
         assert self.trace is not None
-        blocks = range(self.launch.blocks)
+        blocks: Sequence[int] = range(self.launch.blocks)
         if self.trace.thread_instructions / len(self.trace.blocks) * len(blocks) > ADVANCE_BUDGET:
             blocks = [int(block) for block in self.trace.blocks]
             self.warnings.append("the grid is too large to run whole: later launches see the simulated blocks' results")
@@ -136,11 +144,14 @@ class TaskListSm(SimulatedSm):
         super().__init__(launch, gpu, policy, tasklist.registers, tasklist.shared + launch.dynamic_shared)
         self.flat = flat
 
+    def instructions_per_block(self) -> float:
+        return len(self.flat.path) * self.occupancy.warps_per_block
+
     def lower(self, blocks: list[int]) -> Program:
         return lower_tasklist(
             self.flat,
             self.gpu,
             warps_per_block=self.occupancy.warps_per_block,
-            blocks=np.array(blocks),
+            blocks=blocks,
             active_sms=self.spread.active_sms,
         )

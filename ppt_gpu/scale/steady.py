@@ -25,12 +25,14 @@ from ppt_gpu.scale.prediction import KernelPrediction
 from ppt_gpu.sm.result import SmResult
 from ppt_gpu.spec.gpu import Gpu
 
-#: full waves simulated, in turn, until the rate is steady
-WAVES = (5, 9, 15)
+#: full waves simulated, in turn, until the rate is steady; half of them are averaged, so that the spread can be seen
+WAVES = (9, 17, 33)
+#: as many as two successive waves and a transient need
+FEWEST = 3
 #: relative standard error of the mean wave below which the rate is steady
 TOLERANCE = 0.01
-#: warp instructions that a further try may simulate; long blocks must do with fewer waves
-AFFORDABLE = 6_000_000
+#: warp instructions that one try may simulate; long blocks must do with fewer waves
+AFFORDABLE = 4_000_000
 
 
 def extrapolate_steady(result: SmResult, plan: SmPlan, tolerance: float = TOLERANCE) -> KernelPrediction:
@@ -101,9 +103,16 @@ def steady_prediction(
     for count in waves:
         chosen = plan(grid_blocks, occupancy, gpu, "steady", count)
         found = extrapolate_steady(run_blocks(list(chosen.blocks)), chosen, tolerance)
-        if chosen.exact or found.convergence <= tolerance or 2 * found.result.issued > AFFORDABLE:
+        if chosen.exact or found.convergence <= tolerance:
             break
     return found
+
+
+def affordable_waves(resident: int, instructions_per_block: float) -> tuple[int, ...]:
+    """Those of WAVES that simulate at most AFFORDABLE warp instructions, or as many waves as that allows (3 or more)."""
+    wave = max(resident * instructions_per_block, 1.0)
+    within = tuple(count for count in WAVES if count * wave <= AFFORDABLE)
+    return within or (max(FEWEST, min(int(AFFORDABLE / wave), WAVES[0])),)
 
 
 def _rate_text(plan: SmPlan, wave: float, convergence: float, steady: bool) -> str:

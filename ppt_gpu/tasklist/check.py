@@ -167,9 +167,7 @@ class _Checker:
             message = f"{task.op} is not a memory task, so it takes no memory description"
             yield self.at(task, message, "remove bytes, stride, transactions and what belongs to them", "bytes")
 
-    def dependencies(
-        self, task: Task, position: int, loops: tuple[Loop, ...], place: Place
-    ) -> Iterator[PptError]:
+    def dependencies(self, task: Task, position: int, loops: tuple[Loop, ...], place: Place) -> Iterator[PptError]:
         for number in dict.fromkeys(task.deps):
             word = f"after {number}"
             if task.deps.count(number) > 1:
@@ -211,9 +209,7 @@ class _Checker:
             yield self.at(task, f"width {pattern.width} is out of range", "2, 4, 8, 16 or 32 lanes", "width")
         if pattern.width == WARP_SIZE and pattern.row:
             yield self.at(task, "a row of 32 lanes is the whole warp", "add for example: width 16", "row")
-        reach = sum(
-            abs(step) * (loop.count - 1) for step, loop in zip(pattern.steps, reversed(loops), strict=False)
-        )
+        reach = sum(abs(step) * (loop.count - 1) for step, loop in zip(pattern.steps, reversed(loops), strict=False))
         distances = {"stride": pattern.lane, "offset": pattern.offset}
         distances |= {"row": pattern.row} | {"warp": pattern.warp or 0, "block": pattern.block or 0}
         for word, value in distances.items():

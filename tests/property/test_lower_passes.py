@@ -217,13 +217,9 @@ def test_slots_lose_no_dependency(program: tuple, width: int, slots: int, random
             int(code.op_fixed[op]) if code.op_fixed[op] >= 0 else random.randint(0, 50)  # type: ignore[attr-defined]
             for op, _ in entries
         ]
-        exact = issue_times(
-            width, latency, lambda i, done, e=entries: max((done[d] for d in e[i][1]), default=0)
-        )
+        exact = issue_times(width, latency, lambda i, done, e=entries: max((done[d] for d in e[i][1]), default=0))
         own = slice(plan.path_start[p], plan.path_start[p + 1])
-        slotted = issue_times(
-            width, latency, by_slot(plan.entry_wait[own].tolist(), plan.entry_slot[own].tolist())
-        )
+        slotted = issue_times(width, latency, by_slot(plan.entry_wait[own].tolist(), plan.entry_slot[own].tolist()))
         if slots == 64:
             assert slotted == exact
         else:

@@ -25,9 +25,9 @@ def kernels() -> dict[str, Workload]:
         ),
         "sgemm": ppt_gpu.open_workload(
             TASKLISTS / "sgemm.ptx",
-            grid=(32, 32),
+            grid=(64, 64),
             block=(16, 16),
-            args=[*("f32[262144]",) * 3, "i32=512"],
+            args=[*("f32[1048576]",) * 3, "i32=1024"],
             registers=60,
         ),
         **{

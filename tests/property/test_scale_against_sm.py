@@ -36,7 +36,7 @@ def program(gpu: Gpu, kernel: str, blocks: list[int]) -> Program:
     per_warp = sum(op in (LOAD, STORE) for op in path)
     warps = WARPS * len(blocks)
     per_block = WARPS * per_warp * TRANSACTIONS
-    line = (np.repeat(np.array(blocks), per_block) * per_block + np.tile(np.arange(per_block), len(blocks)))
+    line = np.repeat(np.array(blocks), per_block) * per_block + np.tile(np.arange(per_block), len(blocks))
     line = line % shared_lines if shared_lines else line
     address, dense = np.unique(line, return_inverse=True)
     return Program(

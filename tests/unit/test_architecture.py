@@ -9,7 +9,9 @@ ROOT = Path(__file__).parents[2]
 def test_every_module_has_its_line() -> None:
     listed = re.findall(r"^- `([a-z_0-9/]+\.py)`: .+$", (ROOT / "ARCHITECTURE.md").read_text(), re.M)
     files = {
-        str(path.relative_to(ROOT / "ppt_gpu")) for path in (ROOT / "ppt_gpu").rglob("*.py") if path.name != "__init__.py"
+        str(path.relative_to(ROOT / "ppt_gpu"))
+        for path in (ROOT / "ppt_gpu").rglob("*.py")
+        if path.name != "__init__.py"
     }
     assert len(listed) == len(set(listed))
     assert set(listed) == files

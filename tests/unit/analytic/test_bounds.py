@@ -46,7 +46,13 @@ GPU = Gpu(
 
 
 def program(
-    path: list[int], warps: int, blocks: int, *, waits: list[int], slots: list[int], transactions: int = 4,
+    path: list[int],
+    warps: int,
+    blocks: int,
+    *,
+    waits: list[int],
+    slots: list[int],
+    transactions: int = 4,
     line: int | None = None,
 ) -> Program:
     """`blocks` blocks of `warps` warps that all run `path`; every load and store makes `transactions`."""

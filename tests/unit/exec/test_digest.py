@@ -42,9 +42,7 @@ def test_decoding_agrees_with_the_plain_reference(case, capacity):
     numbers = np.zeros(max(len(listed), 1), np.int32)
     at = 0
     while at < len(listed):
-        at = digest.read_patterns(
-            listed, at, patterns.offset, patterns.mask, patterns.table, patterns.used, numbers
-        )
+        at = digest.read_patterns(listed, at, patterns.offset, patterns.mask, patterns.table, patterns.used, numbers)
         if at < len(listed):
             patterns = digest.grow_patterns(patterns)
     base, pattern, space = (np.zeros(len(words), kind) for kind in (np.uint64, np.int32, np.uint8))

@@ -53,8 +53,7 @@ def test_the_earlier_target_runs_first_whichever_side_is_taken():
 
 def test_loop_with_different_trip_counts():
     out, trace, _ = run(
-        "mov.u32 %r2, 0; loop: add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, %r1; @%p1 bra loop;"
-        "st.global.u32 [%rd2], %r2;"
+        "mov.u32 %r2, 0; loop: add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, %r1; @%p1 bra loop;st.global.u32 [%rd2], %r2;"
     )
     assert (out[:32] == np.maximum(np.arange(32), 1)).all()
     assert trace.pc_executed[5] == 31

@@ -93,9 +93,7 @@ def test_generic_addresses_and_dynamic_shared_memory():
 
 def test_by_value_struct():
     shape = Argument("struct", fields=(Argument("f64", 1.5), Argument("s32", 3), Argument("s8", 7)))
-    case = file_case(
-        "mixed.ptx", "by_value", (1,), (32,), [shape, pointer("out")], [Buffer("out", "f64", 32)]
-    )
+    case = file_case("mixed.ptx", "by_value", (1,), (32,), [shape, pointer("out")], [Buffer("out", "f64", 32)])
     memory, _ = check_against_interpreter(case)
     assert memory.view("out", "f8").tolist() == (1.5 * np.arange(32) + 10).tolist()
 

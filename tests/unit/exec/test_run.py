@@ -183,9 +183,7 @@ L0: mov.u32 %r3, 10; bra end;
 L1: mov.u32 %r3, 11; bra end;
 L2: mov.u32 %r3, 12;
 end: st.global.u32 [%d3], %r3;"""
-    text = (
-        f".visible .entry k(.param .u64 p)\n{{\n{ADDRESS}ts: .branchtargets L0, L1, L2, L1;\n{body}\nret;\n}}"
-    )
+    text = f".visible .entry k(.param .u64 p)\n{{\n{ADDRESS}ts: .branchtargets L0, L1, L2, L1;\n{body}\nret;\n}}"
     case = text_case(text, (1,), (64,), [pointer("a")], [Buffer("a", "u32", 64)])
     memory, _ = check_against_interpreter(case)
     assert memory.view("a", "u4").tolist() == [10, 11, 12, 11] * 16

@@ -63,11 +63,11 @@ def test_driver_adds_waves_until_steady(chip, holding, sm_result) -> None:
     def run(blocks: list[int]) -> object:
         asked.append(len(blocks))
         waves = len(blocks) // 4
-        return sm_result([0] * len(blocks), lockstep(([150, 140, 130, 120] + [100] * 20)[:waves], 4, 0, 0))
+        return sm_result([0] * len(blocks), lockstep(([150 - 5 * i for i in range(10)] + [100] * 30)[:waves], 4, 0, 0))
 
     found = steady_prediction(run, 15 * 400, holding(4), chip(15))
-    assert asked == [20, 36]
-    assert found.cycles == 150 + 140 + 130 + 120 + 96 * 100
+    assert asked == [36, 68, 132]
+    assert found.cycles == sum(150 - 5 * i for i in range(10)) + 90 * 100
 
 
 def test_driver_stops_at_the_whole_sm(chip, holding, sm_result) -> None:

@@ -115,9 +115,7 @@ def make_trace(
         access_pattern=np.array(which, np.int32),
         access_space=np.array(space, np.uint8),
         pattern_offset=np.array([[o or 0 for o in p] for p in patterns], np.int64).reshape(-1, 32),
-        pattern_mask=np.array(
-            [sum(1 << i for i, o in enumerate(p) if o is not None) for p in patterns], np.uint32
-        ),
+        pattern_mask=np.array([sum(1 << i for i, o in enumerate(p) if o is not None) for p in patterns], np.uint32),
         pc_executed=executed,
         pc_threads=executed * 32,
         ranges=ranges,

@@ -26,7 +26,7 @@ from ppt_gpu.scale.grid import plan
 from ppt_gpu.scale.host import LaunchTime, application_time
 from ppt_gpu.scale.ppt_workload import workload_prediction
 from ppt_gpu.scale.simulated_sm import SimulatedSm, TaskListSm, TraceSm
-from ppt_gpu.scale.steady import steady_prediction
+from ppt_gpu.scale.steady import affordable_waves, steady_prediction
 from ppt_gpu.scale.tail import relieve_tail
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.gpu import Gpu
@@ -84,7 +84,9 @@ def predict_launch(sm: SimulatedSm, gpu: Gpu, level: str) -> LaunchResult:
         chosen = plan(sm.launch.blocks, sm.occupancy, gpu, level)
         prediction = workload_prediction(sm(list(chosen.blocks)), chosen)
     else:
-        prediction = relieve_tail(steady_prediction(sm, sm.launch.blocks, sm.occupancy, gpu), gpu)
+        waves = affordable_waves(sm.spread.resident, sm.instructions_per_block())
+        steady = steady_prediction(sm, sm.launch.blocks, sm.occupancy, gpu, waves)
+        prediction = relieve_tail(steady, gpu)
     floors = bounds(
         sm.program,
         prediction.result,

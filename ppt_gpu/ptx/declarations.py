@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from ppt_gpu.errors import did_you_mean
 from ppt_gpu.ptx.initialisers import BadInitialiser, InitSymbol, initial_bytes
@@ -31,6 +32,13 @@ _DIMENSION = re.compile(r"\[\s*(\w*)\s*\]")
 _VALUE = re.compile(r"\s*=\s*")
 
 
+@lru_cache(maxsize=1024)
+def _kinds(words: tuple[str, ...], extra: tuple[str, ...]) -> tuple[tuple[str, ...], int]:
+    """The words that are data types (`extra` ones too), and the vector length."""
+    vector = next((int(v[1]) for v in ("v2", "v4", "v8") if v in words), 0)
+    return tuple(word for word in words if word in TYPE_BYTES or word in extra), vector
+
+
 class Modifiers:
     """The dotted words before a name: `.param .align 8 .b8`. `end` is where the name begins."""
 
@@ -53,8 +61,7 @@ class Modifiers:
 
     def kind(self, source: Source, start: int, extra: tuple[str, ...] = ()) -> tuple[str, int]:
         """The data type and the vector length (0: scalar)."""
-        vector = next((int(v[1]) for v in ("v2", "v4", "v8") if v in self.words), 0)
-        kinds = [word for word in self.words if word in TYPE_BYTES or word in extra]
+        kinds, vector = _kinds(tuple(self.words), extra)
         if len(kinds) == 1:
             return kinds[0], vector
         known = {"align", "ptr", "attribute", "v2", "v4", "v8", "reg", "managed", *SPACES}

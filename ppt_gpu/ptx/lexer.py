@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 import struct
 from bisect import bisect_right
+from itertools import accumulate, count
 from math import isinf
+from operator import add
 
 from ppt_gpu.errors import PptError
 from ppt_gpu.ptx.module import Imm
@@ -30,8 +32,8 @@ class Source:
         self.path = path
         self.original = text
         text = text.rstrip("\0 \t\r\n\x1a") + "\n"
-        self.line_starts = [0]
-        self.line_starts += [match.end() for match in re.finditer("\n", text)]
+        lengths = map(len, text.split("\n")[:-1])
+        self.line_starts = [0, *map(add, accumulate(lengths), count(1))]  # count: the line feeds themselves
         self.text = self._without_comments(text) if "//" in text or "/*" in text else text
 
     def _without_comments(self, text: str) -> str:

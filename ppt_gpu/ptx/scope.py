@@ -7,6 +7,7 @@ from collections.abc import Callable
 from itertools import repeat
 
 from ppt_gpu.errors import nearest
+from ppt_gpu.ptx.drafts import from_columns
 from ppt_gpu.ptx.module import Register
 from ppt_gpu.ptx.names import Duplicate, Entry, Names, Range, register_entries, register_entry
 
@@ -103,7 +104,7 @@ class Scope:
             return
         first = len(names.registers)
         ids = range(first, first + len(new))
-        names.registers += map(Register, new, repeat(declared.type), repeat(declared.line))
+        names.registers += from_columns(Register, len(new), new, repeat(declared.type), repeat(declared.line))
         self.registers.update(zip(new, ids, strict=True))
         self.entries.update(zip(new, register_entries(first, ids.stop), strict=True))
 

@@ -21,7 +21,7 @@ GPUS = ("k40", "v100", "gpgpusim_qv100")
 BLOCKS, WARPS, RESIDENT = 32, 8, 8
 
 
-def bench_sm(entries: int = 8192, runs: int = 3) -> list[dict[str, Any]]:
+def bench_sm(entries: int = 1 << 14, runs: int = 3) -> list[dict[str, Any]]:
     """Figures {name, value, unit, inputs}: 64 resident warps, `entries` machine operations a warp."""
     from ppt_gpu.spec import load_gpu
 

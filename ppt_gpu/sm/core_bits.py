@@ -8,6 +8,7 @@ from typing import Any
 
 from llvmlite import ir
 from numba import njit, types
+from numba.core import cgutils
 from numba.extending import intrinsic
 
 
@@ -29,6 +30,44 @@ def popcount(typing_context: Any, value: Any) -> Any:
         return builder.ctpop(arguments[0])
 
     return types.int64(types.int64), generate
+
+
+@intrinsic
+def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
+    """Ask for array[index], which will be read and perhaps written soon. Any index does no harm."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        byte, flag = ir.IntType(8).as_pointer(), ir.IntType(32)
+        values = context.make_array(signature.args[0])(context, builder, value=arguments[0])
+        place = builder.bitcast(builder.gep(values.data, [arguments[1]]), byte)
+        kind = ir.FunctionType(ir.VoidType(), [byte, flag, flag, flag])
+        ask = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        builder.call(ask, [place, *(ir.Constant(flag, value) for value in (0, 3, 1))])
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64), generate
+
+
+LANES = 16
+NO_KEY = (1 << 62) - 1
+
+
+@intrinsic
+def least_of(typing_context: Any, keys: Any, offset: Any, mask: Any) -> Any:
+    """Least of keys[offset : offset + 16] at the set bits of `mask`, NO_KEY without any: as vector operations."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        word, vector = ir.IntType(64), ir.VectorType(ir.IntType(64), LANES)
+        array = context.make_array(signature.args[0])(context, builder, value=arguments[0])
+        pointer = builder.bitcast(builder.gep(array.data, [arguments[1]]), vector.as_pointer())
+        found = builder.load(pointer, align=8)
+        chosen = builder.bitcast(builder.trunc(arguments[2], ir.IntType(LANES)), ir.VectorType(ir.IntType(1), LANES))
+        nothing = ir.Constant(vector, [NO_KEY] * LANES)
+        kind = ir.FunctionType(word, [vector])
+        reduce = cgutils.get_or_insert_function(builder.module, kind, f"llvm.vector.reduce.smin.v{LANES}i64")
+        return builder.call(reduce, [builder.select(chosen, found, nothing)])
+
+    return types.int64(keys, types.int64, types.int64), generate
 
 
 def compiled(function: Callable[..., Any], **options: Any) -> Any:

@@ -1,7 +1,8 @@
 """The tables of the compiled loop and the small steps on them.
 
-Warp slot w is bit w // K of scheduler w mod K, so a scheduler's warps are one machine word, and row k * 64 + bit of `warps`.
-All steps are inlined into the loop, where K is a constant.
+Warp slot w is bit w // K of scheduler w mod K, so the warps of a scheduler are one machine word. Tables are flat arrays of
+records of a fixed number of words: `warps[me + READY]`, where `me` is the offset of a warp's record. (Rows of a
+two-dimensional array would cost a multiplication by a stride that the compiler does not know.)
 """
 
 from __future__ import annotations
@@ -11,36 +12,48 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from ppt_gpu.sm.core_bits import ctz, popcount
-from ppt_gpu.sm.core_machine import NEVER, WAIT_LONG, Machine
+from ppt_gpu.sm.core_bits import LANES, NO_KEY, ctz, least_of, popcount
+from ppt_gpu.sm.core_machine import GTO_LAUNCH, NEVER, TWO_LEVEL, WAIT_LONG, Machine
 from ppt_gpu.sm.core_pack import (
     KIND_AT,
     MORE_AT,
     OP_AT,
+    OP_MASK,
     PORT_AT,
-    RING,
-    ROW,
-    SHARED,
-    TWIN,
-    UNITS,
+    PORT_MASK,
+    SLOT_ROW,
     W1_AT,
+    Packed,
 )
-from ppt_gpu.sm.program import Program
+from ppt_gpu.sm.program import Program, op_issues
 from ppt_gpu.sm.result import STALL_REASONS
 
-# columns of `warps`
-POS, READY, BASE, STAMP, RESULTS, ACCESS, PORT, NUMBER, BLOCK_SLOT, WAITING, ARRIVED_AT, BARRIER_LATENCY, LAST_OP, EXIT_AT = (
-    range(14)
-)
-# columns of `scheds`: masks of warps (ready: nothing but a port may be missing) or of ports (blocked), and warp bits
-READY_MASK, BLOCKED, LAST, GREEDY, BUSY, ACTIVE, PROMOTED, PARKED, ALIVE, FAR = range(10)
-# columns of `blocks`, one row a block slot
-BLOCK, LIVE, ARRIVED, LAUNCH_AT, BLOCK_RESULTS, FIRST_WARP, WARPS = range(7)
-# columns of `gates`, one row a port of a scheduler (row 0 for all when it stands in the SM): blocked until this cycle;
-# cycles blocked so far, up to `UNTIL`; mask of ready warps that need it; next unit of a ring
-UNTIL, BLOCKED_CYCLES, NEED, HEAD = range(4)
+# `warps`: offset w << WARP_SHIFT. (Schedulers interleaved: tables a power of two apart would alias in the processor's L1.)
+(
+    POS, READY, BASE, RESULTS, ACCESS, GATE, BLOCK_SLOT, WAITING, ARRIVED_AT, BARRIER_LATENCY, LAST_OP, EXIT_AT,
+) = range(12)  # fmt: skip
+WARP_SHIFT = 4
+# `scheds`: offset k << SCHED_SHIFT. Masks of warps: READY_MASK, nothing but a port may be missing; OPEN, nor is that, as
+# far as known: before cycle NEXT_OPEN no port opens that a ready warp needs. BLOCKED: mask of ports.
+READY_MASK, OPEN, NEXT_OPEN, BLOCKED, LAST, GREEDY, BUSY, ACTIVE, PROMOTED, PARKED, ALIVE, FAR = range(12)
+SCHED_SHIFT = 4
+# `gates`, the port of a scheduler: offset (port * K + k) << GATE_SHIFT. NEED: ready warps of the scheduler that need it.
+# A port of the SM has its times in the record of scheduler 0, where MAIN of all leads. UNTIL: blocked until this cycle;
+# CYCLES: cycles it has been blocked, up to UNTIL; HEAD, FIRST_UNIT: its ring of units; MARK: its bit; TWIN: offset of a twin, -1 none.
+UNTIL, CYCLES, NEED, MAIN, MARK, UNITS, TWIN, HEAD, SHARED, RING, FIRST_UNIT = range(11)
+GATE_SHIFT = 4
+# `blocks`, one record a block slot
+BLOCK, LIVE, ARRIVED, LAUNCH_AT, BLOCK_RESULTS, WARPS = range(6)
+BLOCK_SHIFT = 3
+STALL_SHIFT = 4  # `op_stall`: offset operation << STALL_SHIFT
+# Numbers read from a table are masked before they index another: the compiler then sees that they are not negative, and
+# leaves out the test for an index from the end.
+OFFSET = (1 << 24) - 1  # of `gates`
+REASON_MASK = 15
 
+KEY_SHIFT = 6  # a key: cycle of the last issue, or number in the program, above the warp's bit
 WHEEL = 256  # cycles ahead that the timing wheel covers
+FAR_WORD = WHEEL // 64  # word of `occupied` that says whether anybody is beyond it
 
 _REASON = {name: index for index, name in enumerate(STALL_REASONS)}
 SELECTED, NOT_SELECTED, BARRIER, BRANCH, DISPATCH, DRAIN = (
@@ -50,28 +63,57 @@ _MATH, _LG, _MIO = (_REASON[name] for name in ("math_pipe_throttle", "lg_throttl
 #: by kind: why a ready warp without a port waits
 THROTTLE = np.array([_MATH, _MATH, _MATH, _LG, _LG, _LG, _MIO, _MIO], np.int64)
 #: by WAIT_*
-DEPENDENCE = np.array([_REASON[name] for name in ("wait", "short_scoreboard", "long_scoreboard")], np.int64)
+DEPENDENCE = np.array([_REASON[name] for name in ("wait", "short_scoreboard", "long_scoreboard", "wait")], np.int64)
 
 
 class State:
     """Fresh tables for one run."""
 
-    def __init__(self, program: Program, machine: Machine, resident: int) -> None:
+    def __init__(self, program: Program, machine: Machine, packed: Packed, resident: int) -> None:
         k = machine.schedulers
-        self.warps = np.zeros((k * 64, 16), np.int64)
-        self.slots = np.zeros(k * 64 * ROW, np.int64)  # completion * 4 + WAIT_*, by warp and scoreboard slot
-        self.scheds = np.zeros((k, 16), np.int64)
+        self.warps = np.zeros((k * 64) << WARP_SHIFT, np.int64)
+        self.slots = np.zeros(k * 64 * SLOT_ROW, np.int64)  # completion * 4 + WAIT_*, by warp and scoreboard slot
+        self.keys = np.zeros(k * 64, np.int64)  # by warp: order among those that are not greedy
+        self.scheds = np.zeros((k, 1 << SCHED_SHIFT), np.int64)
         self.scheds[:, (LAST, GREEDY, PROMOTED)] = -1
-        self.blocks = np.zeros((resident, 8), np.int64)
-        self.gates = np.zeros((k * 64, 4), np.int64)
-        self.units = np.zeros((k * 64, max(machine.pipe_units)), np.int64)
-        self.wheel = np.zeros(WHEEL * k, np.int64)
-        self.occupied = np.zeros(WHEEL // 64, np.int64)  # bit a row of the wheel
-        self.op_stall = np.zeros((len(program.op_name), len(STALL_REASONS)), np.int64)
-        self.doubled = np.zeros(len(program.op_name), np.int64)  # issues as the second entry of a cycle
+        self.scheds[:, NEXT_OPEN] = NEVER
+        self.scheds = self.scheds.ravel()
+        self.blocks = np.zeros(resident << BLOCK_SHIFT, np.int64)
+        self.gates, self.units, self.queued = _gates(machine, packed)
+        self.wheel = np.zeros(WHEEL * k, np.int64)  # masks of warps, by cycle and scheduler
+        self.occupied = np.zeros(WHEEL // 64 + 1, np.int64)  # bit a row of the wheel
+        self.op_stall = np.zeros(max(1, len(program.op_name)) << STALL_SHIFT, np.int64)
+        self.doubled = np.zeros(max(1, len(program.op_name)), np.int64)  # issues as a second entry of a cycle
         blocks = len(program.block_warp) - 1
         self.block_start = np.zeros(blocks, np.int64)
         self.block_end = np.zeros(blocks, np.int64)
+
+    def charged(self, program: Program) -> np.ndarray:
+        """op_stall [O, reasons] after a run; every entry that was not a second one was selected for a cycle."""
+        stall = self.op_stall.reshape(-1, 1 << STALL_SHIFT)[: len(program.op_name), : len(STALL_REASONS)].copy()
+        stall[:, SELECTED] = op_issues(program) - self.doubled[: len(stall)]
+        return stall
+
+
+def _gates(machine: Machine, packed: Packed) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(gates, times at which units become free, offsets of the main records of the queued ports)."""
+    count = machine.schedulers
+    gates = np.zeros((64, count, 1 << GATE_SHIFT), np.int64)
+    width = max(machine.pipe_units)
+    queued = []
+    for index, port in enumerate(packed.ports):
+        owner = index if port.twin < 0 else min(index, port.twin)
+        for k in range(count):
+            home = 0 if port.shared else k
+            gate = gates[index, k]
+            gate[MARK] = np.int64(1) << np.int64(index)
+            gate[MAIN] = (index * count + home) << GATE_SHIFT
+            gate[UNITS], gate[SHARED], gate[RING] = port.units, port.shared, port.ring
+            gate[TWIN] = -1 if port.twin < 0 else (port.twin * count + k) << GATE_SHIFT
+            gate[FIRST_UNIT] = (owner * count + home) * width
+            if port.queued and home == k:
+                queued.append((index * count + k) << GATE_SHIFT)
+    return gates.ravel(), np.zeros(count * 64 * width, np.int64), np.array(queued, np.int64)
 
 
 # --- time --------------------------------------------------------------------------------------------------------
@@ -82,123 +124,165 @@ def schedule(K: int, wheel: Any, occupied: Any, scheds: Any, k: int, bit: int, r
     """Wake the warp in cycle `ready`, now or later: by the wheel, or far away."""
     if ready - now < WHEEL:
         row = ready & (WHEEL - 1)
-        wheel[row * K + k] |= 1 << bit
-        occupied[row >> 6] |= 1 << (row & 63)
+        wheel[row * K + k] |= np.int64(1) << bit
+        occupied[row >> 6] |= np.int64(1) << (row & 63)
     else:
-        scheds[k, FAR] |= 1 << bit
+        scheds[(k << SCHED_SHIFT) + FAR] |= np.int64(1) << bit
+        occupied[FAR_WORD] = 1
 
 
 @njit(_nrt=False)
 def bring_near(K: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, now: int) -> None:
     """At a turn of the wheel: far warps that wake within it."""
+    occupied[FAR_WORD] = 0
     for k in range(K):
-        left = scheds[k, FAR]
-        scheds[k, FAR] = 0
+        left = scheds[(k << SCHED_SHIFT) + FAR]
+        scheds[(k << SCHED_SHIFT) + FAR] = 0
         while left:
             bit = ctz(left)
             left &= left - 1
-            schedule(K, wheel, occupied, scheds, k, bit, warps[k * 64 + bit, READY], now)
+            schedule(K, wheel, occupied, scheds, k, bit, warps[((bit * K + k) << WARP_SHIFT) + READY], now)
+
+
+@njit(forceinline=True, _nrt=False)
+def wakes_at(occupied: Any, cycle: int) -> bool:
+    """Somebody in the wheel wakes in `cycle`."""
+    row = cycle & (WHEEL - 1)
+    return (occupied[row >> 6] >> (row & 63)) & 1 != 0
 
 
 @njit(forceinline=True, _nrt=False)
 def next_wake(occupied: Any, now: int) -> int:
-    """The next cycle after `now` with a warp in the wheel."""
+    """The next cycle after `now` with a warp in the wheel, or in which it turns while somebody is far away."""
     start = (now + 1) & (WHEEL - 1)
     word = start >> 6
     left = occupied[word] & (np.int64(-1) << (start & 63))
+    found = NEVER
     for _ in range(WHEEL // 64 + 1):
         if left:
-            return now + 1 + (((word << 6) + ctz(left) - start) & (WHEEL - 1))
+            found = now + 1 + (((word << 6) + ctz(left) - start) & (WHEEL - 1))
+            break
         word = (word + 1) & (WHEEL // 64 - 1)
         left = occupied[word]
-    return NEVER
+    if occupied[FAR_WORD]:
+        found = min(found, (now | (WHEEL - 1)) + 1)
+    return found
 
 
 @njit(forceinline=True, _nrt=False)
-def wake(K: int, wheel: Any, scheds: Any, warps: Any, gates: Any, ports: Any, row: int, now: int) -> None:
+def wake(K: int, wheel: Any, scheds: Any, warps: Any, gates: Any, row: int, now: int) -> None:
     """The warps of a wheel row are ready: note how long their port has been blocked up to here."""
     for k in range(K):
         woken = wheel[row * K + k]
         if woken:
+            sched = k << SCHED_SHIFT
             wheel[row * K + k] = 0
-            scheds[k, READY_MASK] |= woken
-            scheds[k, PARKED] &= ~woken
+            scheds[sched + READY_MASK] |= woken
+            scheds[sched + PARKED] &= ~woken
+            opened, soon = woken, scheds[sched + NEXT_OPEN]
             while woken:
                 bit = ctz(woken)
                 woken &= woken - 1
-                port = warps[k * 64 + bit, PORT]
-                gates[k * 64 + port, NEED] |= np.int64(1) << bit
-                gate = port if ports[port, SHARED] else k * 64 + port
-                ahead = max(0, gates[gate, UNTIL] - now)
-                warps[k * 64 + bit, BASE] = gates[gate, BLOCKED_CYCLES] - ahead
+                me = (bit * K + k) << WARP_SHIFT
+                gate = warps[me + GATE] & OFFSET
+                main = gates[gate + MAIN] & OFFSET
+                until = gates[main + UNTIL]
+                gates[gate + NEED] |= np.int64(1) << bit
+                warps[me + BASE] = gates[main + CYCLES] - max(0, until - now)
+                if until > now:
+                    opened &= ~(np.int64(1) << bit)
+                    soon = min(soon, until)
+            scheds[sched + OPEN] |= opened
+            scheds[sched + NEXT_OPEN] = soon
+
+
+@njit(forceinline=True, _nrt=False)
+def blocked_so_far(gates: Any, gate: int, now: int) -> int:
+    """Cycles before `now`, whose issues are still to come, in which the gate has been blocked."""
+    main = gates[gate + MAIN] & OFFSET
+    return gates[main + CYCLES] - max(0, gates[main + UNTIL] - now)
 
 
 # --- ports -------------------------------------------------------------------------------------------------------
 
 
 @njit(forceinline=True, _nrt=False)
-def block(K: int, scheds: Any, gates: Any, ports: Any, port: int, k: int, now: int, until: int) -> None:
-    """Nothing may use `port` of scheduler k from here to cycle `until`. Blocked cycles count from the next on."""
-    gate = k * 64 + port
-    if ports[port, SHARED]:
-        gate = port
+def block(K: int, scheds: Any, gates: Any, gate: int, k: int, now: int, until: int) -> None:
+    """Nothing may pass `gate` from here to cycle `until`. Blocked cycles count from the next on."""
+    main = gates[gate + MAIN] & OFFSET
+    if gates[gate + SHARED]:
         for other in range(K):
-            scheds[other, BLOCKED] |= np.int64(1) << port
+            _shut(scheds, gates, other, main + (other << GATE_SHIFT), until)
     else:
-        scheds[k, BLOCKED] |= np.int64(1) << port
-    before = gates[gate, UNTIL]
-    gates[gate, BLOCKED_CYCLES] += max(0, until - max(now + 1, before))
-    gates[gate, UNTIL] = max(before, until)
+        _shut(scheds, gates, k, gate, until)
+    before = gates[main + UNTIL]
+    gates[main + CYCLES] += max(0, until - max(now + 1, before))
+    gates[main + UNTIL] = max(before, until)
 
 
 @njit(forceinline=True, _nrt=False)
-def take_unit(
-    K: int, scheds: Any, gates: Any, ports: Any, units: Any, port: int, k: int, now: int, interval: int
-) -> None:
-    """Hold a unit of the port's pipe for `interval` cycles; block the port, and its twin, when it was the last free."""
-    count, twin = ports[port, UNITS], ports[port, TWIN]
+def _shut(scheds: Any, gates: Any, k: int, gate: int, until: int) -> None:
+    """Take the warps of scheduler k that need `gate` out of OPEN, until NEXT_OPEN at least."""
+    sched, need = k << SCHED_SHIFT, gates[gate + NEED]
+    scheds[sched + BLOCKED] |= gates[gate + MARK]
+    scheds[sched + OPEN] &= ~need
+    scheds[sched + NEXT_OPEN] = min(scheds[sched + NEXT_OPEN], until if need else NEVER)
+
+
+@njit(forceinline=True, _nrt=False)
+def look_again(K: int, scheds: Any, gates: Any, k: int, now: int) -> int:
+    """At NEXT_OPEN: OPEN of scheduler k from its ready warps and what blocks them."""
+    sched, soon = k << SCHED_SHIFT, np.int64(NEVER)
+    left, mask = scheds[sched + BLOCKED], scheds[sched + READY_MASK]
+    while left:
+        gate = (ctz(left) * K + k) << GATE_SHIFT
+        until = gates[(gates[gate + MAIN] & OFFSET) + UNTIL]
+        if until <= now:
+            scheds[sched + BLOCKED] &= ~(left & -left)
+        elif mask & gates[gate + NEED]:
+            mask &= ~gates[gate + NEED]
+            soon = min(soon, until)
+        left &= left - 1
+    scheds[sched + OPEN] = mask
+    scheds[sched + NEXT_OPEN] = soon
+    return mask
+
+
+@njit(forceinline=True, _nrt=False)
+def take_unit(K: int, scheds: Any, gates: Any, units: Any, gate: int, k: int, now: int, interval: int) -> None:
+    """Hold a unit of the gate's pipe for `interval` cycles; block the gate, and its twin, when it was the last free."""
+    count = gates[gate + UNITS]
     if count == 1:
         free = now + interval
     else:
-        owner = port if twin < 0 else min(port, twin)
-        if ports[port, SHARED] == 0:
-            owner += k * 64
-        if ports[port, RING]:  # equal intervals: units become free in the order they were taken
-            head = gates[owner, HEAD]
-            units[owner, head] = now + interval
-            head = head + 1 if head + 1 < count else 0
-            gates[owner, HEAD] = head
-            free = units[owner, head]
-        else:
-            first = 0
-            for unit in range(1, count):
-                if units[owner, unit] < units[owner, first]:
-                    first = unit
-            units[owner, first] = now + interval
-            free = units[owner, 0]
-            for unit in range(1, count):
-                free = min(free, units[owner, unit])
+        free = take_one_of(gates, units, gate, count, now + interval)
     if free > now:
-        block(K, scheds, gates, ports, port, k, now, free)
-        if twin >= 0:
-            block(K, scheds, gates, ports, twin, k, now, free)
+        block(K, scheds, gates, gate, k, now, free)
+        if gates[gate + TWIN] >= 0:
+            block(K, scheds, gates, gates[gate + TWIN], k, now, free)
 
 
 @njit(forceinline=True, _nrt=False)
-def eligible_mask(scheds: Any, gates: Any, ports: Any, k: int, now: int) -> tuple[int, int]:
-    """(ready warps of scheduler k whose port is open, cycle at which the first of the others opens)."""
-    mask, soon = scheds[k, READY_MASK], NEVER
-    left = scheds[k, BLOCKED]
-    while left:
-        port = ctz(left)
-        left &= left - 1
-        until = gates[port if ports[port, SHARED] else k * 64 + port, UNTIL]
-        if until <= now:
-            scheds[k, BLOCKED] &= ~(np.int64(1) << port)
-        elif mask & gates[k * 64 + port, NEED]:
-            mask &= ~gates[k * 64 + port, NEED]
-            soon = min(soon, until)
-    return mask, soon
+def take_one_of(gates: Any, units: Any, gate: int, count: int, until: int) -> int:
+    """Take the unit that is free first until `until`; returns when one is free then."""
+    first = gates[gate + FIRST_UNIT]
+    if gates[gate + RING]:  # equal intervals: units become free in the order they were taken
+        owner = gates[gate + MAIN]
+        if gates[gate + TWIN] >= 0:
+            owner = min(owner, gates[gates[gate + TWIN] + MAIN])
+        head = gates[owner + HEAD]
+        units[first + head] = until
+        head = head + 1 if head + 1 < count else 0
+        gates[owner + HEAD] = head
+        return units[first + head]
+    best = first
+    for unit in range(first + 1, first + count):
+        if units[unit] < units[best]:
+            best = unit
+    units[best] = until
+    for unit in range(first, first + count):
+        until = min(until, units[unit])
+    return until
 
 
 # --- choice ------------------------------------------------------------------------------------------------------
@@ -212,53 +296,51 @@ def next_in_turn(mask: int, last: int) -> int:
 
 
 @njit(forceinline=True, _nrt=False)
-def greedy_or_least(mask: int, greedy: int, warps: Any, k: int, column: int) -> int:
-    """The greedy warp if it is in `mask`, else the one with the least `warps[., column]`, the lower slot first."""
+def greedy_or_least(mask: int, greedy: int, keys: Any, k: int) -> int:
+    """The greedy warp if it is in `mask`, else the one with the least key; `mask` is not 0."""
     if greedy >= 0 and (mask >> greedy) & 1:
         return greedy
-    best = ctz(mask)
-    mask &= mask - 1
+    if mask & (mask - 1) == 0:
+        return ctz(mask)
+    least = np.int64(NO_KEY)
+    base = np.int64(0)
     while mask:
-        bit = ctz(mask)
-        mask &= mask - 1
-        if warps[k * 64 + bit, column] < warps[k * 64 + best, column]:
-            best = bit
-    return best
+        if mask & ((1 << LANES) - 1):
+            least = min(least, least_of(keys, (k << 6) + base, mask))
+        mask = (mask >> LANES) & ((1 << (64 - LANES)) - 1)
+        base += LANES
+    return least & 63
 
 
 @njit(_nrt=False)
-def refill_active(
-    K: int, scheds: Any, warps: Any, gates: Any, ports: Any, code: Any, op_stall: Any, size: int, now: int
-) -> None:
+def refill_active(K: int, scheds: Any, warps: Any, gates: Any, code: Any, op_stall: Any, size: int, now: int) -> None:
     """two_level, at the start of a cycle: dismiss finished and parked warps, let others join in turn."""
     for k in range(K):
-        fit = scheds[k, ALIVE] & ~scheds[k, PARKED]
-        active = scheds[k, ACTIVE] & fit
+        sched = k << SCHED_SHIFT
+        fit = scheds[sched + ALIVE] & ~scheds[sched + PARKED]
+        active = scheds[sched + ACTIVE] & fit
         left = fit & ~active
         while left and popcount(active) < size:
-            bit = next_in_turn(left, scheds[k, PROMOTED])
+            bit = next_in_turn(left, scheds[sched + PROMOTED])
             left &= ~(np.int64(1) << bit)
             active |= np.int64(1) << bit
-            scheds[k, PROMOTED] = bit
-            if (scheds[k, READY_MASK] >> bit) & 1:
-                _charge_outside(warps, gates, ports, code, op_stall, k, bit, now)
-        scheds[k, ACTIVE] = active
+            scheds[sched + PROMOTED] = bit
+            if (scheds[sched + READY_MASK] >> bit) & 1:
+                _charge_outside(warps, gates, code, op_stall, (bit * K + k) << WARP_SHIFT, now)
+        scheds[sched + ACTIVE] = active
 
 
 @njit(_nrt=False)
-def _charge_outside(
-    warps: Any, gates: Any, ports: Any, code: Any, op_stall: Any, k: int, bit: int, now: int
-) -> None:
+def _charge_outside(warps: Any, gates: Any, code: Any, op_stall: Any, me: int, now: int) -> None:
     """The warp was ready outside the active set until now; it goes on as if it became ready now."""
-    row = k * 64 + bit
-    port, word = warps[row, PORT], code[warps[row, POS]]
-    gate = port if ports[port, SHARED] else k * 64 + port
-    blocked = gates[gate, BLOCKED_CYCLES] - max(0, gates[gate, UNTIL] - now)
-    throttled = blocked - warps[row, BASE]
-    op_stall[word >> OP_AT, THROTTLE[(word >> KIND_AT) & 7]] += throttled
-    op_stall[word >> OP_AT, DISPATCH] += now - warps[row, READY] - throttled
-    warps[row, READY] = now
-    warps[row, BASE] = blocked
+    word = code[warps[me + POS]]
+    blocked = blocked_so_far(gates, warps[me + GATE] & OFFSET, now)
+    throttled = blocked - warps[me + BASE]
+    stall = (word >> OP_AT) << STALL_SHIFT
+    op_stall[stall + THROTTLE[(word >> KIND_AT) & 7]] += throttled
+    op_stall[stall + DISPATCH] += now - warps[me + READY] - throttled
+    warps[me + READY] = now
+    warps[me + BASE] = blocked
 
 
 # --- dependences -------------------------------------------------------------------------------------------------
@@ -267,7 +349,7 @@ def _charge_outside(
 @njit(forceinline=True, _nrt=False)
 def dependence(slots: Any, row: int, word: int, waits: Any, position: int) -> int:
     """Completion * 4 + WAIT_* of the slot that the entry waits for longest; 0 when it waits for none."""
-    base = row * ROW
+    base = row * SLOT_ROW
     until = max(slots[base + (word & 127)], slots[base + ((word >> W1_AT) & 127)])
     if (word >> MORE_AT) & 1:
         left = np.int64(waits[position])
@@ -279,19 +361,19 @@ def dependence(slots: Any, row: int, word: int, waits: Any, position: int) -> in
 
 @njit(forceinline=True, _nrt=False)
 def plan_wake(
-    K: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, op_stall: Any, k: int, bit: int, word: int,
-    until: int, low: int, parked: bool, now: int,
+    K: int, POLICY: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, op_stall: Any, k: int, bit: int, word: int,
+    until: int, low: int, parked: int, now: int,
 ) -> None:  # fmt: skip
     """The warp's next entry is `word`, its slots complete with `until`, nothing else holds it from cycle `low` on."""
-    row = k * 64 + bit
+    me = (bit * K + k) << WARP_SHIFT
     ready, cause = until >> 2, until & 3
     if ready > low:
-        op_stall[word >> OP_AT, DEPENDENCE[cause]] += ready - low
+        op_stall[(((word >> OP_AT) & OP_MASK) << STALL_SHIFT) + (DEPENDENCE[cause] & REASON_MASK)] += ready - low
         low = ready
-    if parked or (ready == low and cause == WAIT_LONG):
-        scheds[k, PARKED] |= np.int64(1) << bit
-    warps[row, READY] = low
-    warps[row, PORT] = (word >> PORT_AT) & 63
+    if POLICY == TWO_LEVEL and (parked != 0 or (ready == low and cause == WAIT_LONG)):
+        scheds[(k << SCHED_SHIFT) + PARKED] |= np.int64(1) << bit
+    warps[me + READY] = low
+    warps[me + GATE] = (((word >> PORT_AT) & PORT_MASK) * K + k) << GATE_SHIFT
     schedule(K, wheel, occupied, scheds, k, bit, low, now)
 
 
@@ -300,76 +382,77 @@ def plan_wake(
 
 @njit(_nrt=False)
 def release_barrier(
-    K: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, slots: Any, blocks: Any, op_stall: Any, code: Any,
-    waits: Any, index: int, per_block: int, now: int,
+    K: int, POLICY: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, slots: Any, blocks: Any, op_stall: Any,
+    code: Any, waits: Any, index: int, per_block: int, now: int,
 ) -> None:  # fmt: skip
     """All live warps of block slot `index` have arrived: let them go."""
-    blocks[index, ARRIVED] = 0
-    for place in range(index * per_block, index * per_block + blocks[index, WARPS]):
-        k, bit = place % K, place // K
-        row = k * 64 + bit
-        if warps[row, WAITING]:
-            warps[row, WAITING] = 0
-            position = warps[row, POS]
+    this = index << BLOCK_SHIFT
+    blocks[this + ARRIVED] = 0
+    for place in range(index * per_block, index * per_block + blocks[this + WARPS]):
+        k, bit, me = place % K, place // K, place << WARP_SHIFT
+        if warps[me + WAITING]:
+            warps[me + WAITING] = 0
+            position = warps[me + POS]
             word = code[position]
-            low = now + warps[row, BARRIER_LATENCY]
-            op_stall[word >> OP_AT, BARRIER] += low - warps[row, ARRIVED_AT] - 1
-            until = dependence(slots, row, word, waits, position)
-            plan_wake(K, wheel, occupied, scheds, warps, op_stall, k, bit, word, until, low, True, now)
+            low = now + warps[me + BARRIER_LATENCY]
+            op_stall[((word >> OP_AT) << STALL_SHIFT) + BARRIER] += low - warps[me + ARRIVED_AT] - 1
+            until = dependence(slots, place, word, waits, position)
+            plan_wake(K, POLICY, wheel, occupied, scheds, warps, op_stall, k, bit, word, until, low, np.int64(1), now)
 
 
 @njit(_nrt=False)
 def finish_block(
-    K: int, warps: Any, blocks: Any, op_stall: Any, block_start: Any, block_end: Any, index: int, per_block: int, delay: int
-) -> int:
-    """The last warp of block slot `index` has exited: charge the drain; returns idle cycles of warps without entries."""
-    number = blocks[index, BLOCK]
-    end = max(blocks[index, BLOCK_RESULTS], block_start[number] + 1)
+    K: int, warps: Any, blocks: Any, op_stall: Any, block_start: Any, block_end: Any, index: int, per_block: int,
+    delay: int,
+) -> int:  # fmt: skip
+    """The last warp of block slot `index` has exited: charge the drain. Returns the cycles of warps without entries."""
+    this = index << BLOCK_SHIFT
+    number = blocks[this + BLOCK]
+    end = max(blocks[this + BLOCK_RESULTS], block_start[number] + 1)
     idle = 0
     block_end[number] = end
-    for place in range(index * per_block, index * per_block + blocks[index, WARPS]):
-        row = (place % K) * 64 + place // K
-        drained = end - warps[row, EXIT_AT] - 1
-        if warps[row, LAST_OP] >= 0:
-            op_stall[warps[row, LAST_OP], DRAIN] += drained
+    for place in range(index * per_block, index * per_block + blocks[this + WARPS]):
+        me = place << WARP_SHIFT
+        drained = end - warps[me + EXIT_AT] - 1
+        if warps[me + LAST_OP] >= 0:
+            op_stall[(warps[me + LAST_OP] << STALL_SHIFT) + DRAIN] += drained
         else:
             idle += drained
-    blocks[index, LAUNCH_AT] = end + delay
+    blocks[this + LAUNCH_AT] = end + delay
     return idle
 
 
 @njit(_nrt=False)
 def launch_block(
-    K: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, slots: Any, blocks: Any, code: Any, path_start: Any,
-    warp_path: Any, warp_access: Any, block_warp: Any, number: int, index: int, per_block: int, now: int,
+    K: int, POLICY: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, keys: Any, slots: Any, blocks: Any,
+    code: Any, path_start: Any, warp_path: Any, warp_access: Any, block_warp: Any, number: int, index: int, per_block: int, now: int,
 ) -> None:  # fmt: skip
     """Put block `number` into block slot `index`; its warps are ready at once."""
-    first, last = block_warp[number], block_warp[number + 1]
-    blocks[index, BLOCK] = number
-    blocks[index, LIVE] = last - first
-    blocks[index, WARPS] = last - first
-    blocks[index, ARRIVED] = 0
-    blocks[index, BLOCK_RESULTS] = 0
-    blocks[index, LAUNCH_AT] = NEVER
+    this, first, last = index << BLOCK_SHIFT, block_warp[number], block_warp[number + 1]
+    blocks[this + BLOCK] = number
+    blocks[this + LIVE] = last - first
+    blocks[this + WARPS] = last - first
+    blocks[this + ARRIVED] = 0
+    blocks[this + BLOCK_RESULTS] = 0
+    blocks[this + LAUNCH_AT] = NEVER
     for warp in range(first, last):
         place = index * per_block + warp - first
-        k, bit = place % K, place // K
-        row = k * 64 + bit
+        k, bit, me = place % K, place // K, place << WARP_SHIFT
         begin, end = path_start[warp_path[warp]], path_start[warp_path[warp] + 1]
-        slots[row * ROW : (row + 1) * ROW] = 0
-        warps[row, POS] = begin
-        warps[row, READY] = now
-        warps[row, STAMP] = now
-        warps[row, RESULTS] = 0
-        warps[row, ACCESS] = warp_access[warp]
-        warps[row, NUMBER] = warp
-        warps[row, BLOCK_SLOT] = index
-        warps[row, WAITING] = 0
-        warps[row, LAST_OP] = -1
-        warps[row, EXIT_AT] = now - 1
+        for slot in range(place * SLOT_ROW, (place + 1) * SLOT_ROW):
+            slots[slot] = 0
+        warps[me + POS] = begin
+        warps[me + READY] = now
+        keys[(k << 6) | bit] = ((warp if POLICY == GTO_LAUNCH else now) << KEY_SHIFT) | bit
+        warps[me + RESULTS] = 0
+        warps[me + ACCESS] = warp_access[warp]
+        warps[me + BLOCK_SLOT] = index
+        warps[me + WAITING] = 0
+        warps[me + LAST_OP] = -1
+        warps[me + EXIT_AT] = now - 1
         if begin == end:
-            blocks[index, LIVE] -= 1
+            blocks[this + LIVE] -= 1
             continue
-        warps[row, PORT] = (code[begin] >> PORT_AT) & 63
-        scheds[k, ALIVE] |= np.int64(1) << bit
+        warps[me + GATE] = (((code[begin] >> PORT_AT) & PORT_MASK) * K + k) << GATE_SHIFT
+        scheds[(k << SCHED_SHIFT) + ALIVE] |= np.int64(1) << bit
         schedule(K, wheel, occupied, scheds, k, bit, now, now)

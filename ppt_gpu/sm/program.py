@@ -66,3 +66,13 @@ class Program:
 
 
 KIND_COMPUTE, KIND_BRANCH, KIND_BARRIER, KIND_LOAD, KIND_STORE, KIND_ATOMIC, KIND_SHARED, KIND_CONSTANT = range(8)
+
+
+def op_issues(program: Program) -> NDArray[np.int64]:
+    """Issues of every static operation [O]: all entries of all warps issue exactly once."""
+    warps = np.bincount(program.warp_path, minlength=len(program.path_start) - 1)
+    lengths = np.diff(program.path_start)
+    weight = np.repeat(warps, lengths)
+    first, last = int(program.path_start[0]), int(program.path_start[-1])
+    counts = np.bincount(program.entry_op[first:last], weights=weight, minlength=len(program.op_name))
+    return counts.astype(np.int64)

@@ -7,7 +7,7 @@ import numpy as np
 from ppt_gpu.errors import BudgetError, PptError
 from ppt_gpu.sm.core_machine import COUNTERS, Machine, machine_of
 from ppt_gpu.sm.core_raw import DONE, OVER_BUDGET, Raw
-from ppt_gpu.sm.program import KIND_ATOMIC, KIND_LOAD, KIND_SHARED, KIND_STORE, Program
+from ppt_gpu.sm.program import KIND_ATOMIC, KIND_LOAD, KIND_SHARED, KIND_STORE, Program, op_issues
 from ppt_gpu.sm.result import SmResult
 from ppt_gpu.spec.gpu import Gpu
 
@@ -63,7 +63,8 @@ def check(program: Program, machine: Machine, resident_blocks: int) -> None:
         ("tx_line", program.tx_line, -3, lines),
         ("op_latency", program.op_latency, 0, 1 << 30),
         ("op_ii", program.op_ii, 0, 1 << 30),
-        ("access_cycles", program.access_cycles, 0, 1 << 30),
+        ("access_cycles", program.access_cycles, 0, 1 << 20),
+        ("access_atomic", program.access_atomic, 0, 1 << 7),
     )
     for name, values, low, high in limits:
         if len(values) and not (low <= int(values.min()) and int(values.max()) < high):
@@ -107,13 +108,3 @@ def name_result(program: Program, machine: Machine, raw: Raw, max_cycles: int) -
         wall=raw.seconds,
         **counters,
     )
-
-
-def op_issues(program: Program) -> np.ndarray:
-    """Issues of every static operation [O]: all entries of all warps issue exactly once."""
-    warps = np.bincount(program.warp_path, minlength=len(program.path_start) - 1)
-    lengths = np.diff(program.path_start)
-    weight = np.repeat(warps, lengths)
-    first, last = int(program.path_start[0]), int(program.path_start[-1])
-    counts = np.bincount(program.entry_op[first:last], weights=weight, minlength=len(program.op_name))
-    return counts.astype(np.int64)

@@ -84,9 +84,9 @@ def _process(runs: int = 5) -> list[Figure]:
         environment = os.environ | {"NUMBA_CACHE_DIR": cache}
         cold = _command(sgemm, environment)
         warm = [_command(sgemm, environment) for _ in range(3)]
-    for name, times in (("cold (compiles)", [cold]), ("warm", warm)):
+    for name, runs_of in (("cold (compiles)", [cold]), ("warm", warm)):
         for index, unit in ((0, "s CPU"), (1, "s wall")):
-            value = statistics.median(pair[index] for pair in times)
+            value = statistics.median(pair[index] for pair in runs_of)
             figures.append({"name": f"ppt-gpu {' '.join(sgemm)}, {name}", "value": value, "unit": unit})
     return figures
 

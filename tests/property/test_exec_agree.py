@@ -7,7 +7,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from examples import examples
 from hypothesis import strategies as st
 from random_ptx import BLOCKS, ROW, ROW_PLACES, TABLE, THREADS, kernel_text, kernels
 
@@ -23,7 +23,6 @@ SPECIAL = {
     "f4": (0.0, -0.0, np.inf, -np.inf, np.nan, 1e-45, 1.1754944e-38, 3.4028235e38, 0.5, 2147483648.0),
     "f8": (0.0, -0.0, np.inf, -np.inf, np.nan, 5e-324, 2.2e-308, 1.7e308, 0.5, 9.2e18),
 }
-SETTINGS = settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 
 
 def inputs(seed, threads=THREADS):
@@ -78,8 +77,7 @@ def assert_same(text, rows):
             assert left == right, f"{field.name}\n{text}"
 
 
-@SETTINGS
-@given(kernels(), st.integers(0, 1000))
+@examples(20, 600, kernels(), st.integers(0, 1000))
 def test_random_kernels(text, seed):
     assert_same(text, inputs(seed))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import HealthCheck, given, settings
+from examples import examples
 from hypothesis import strategies as st
 
 from ppt_gpu.spec.gpu import COMPUTE_CLASSES, MEMORY_CLASSES
@@ -28,7 +28,6 @@ COMMENTS = st.text(st.characters(blacklist_characters="\n\0", blacklist_categori
 NAMES = st.text(st.sampled_from("abcXYZ019_$.@'-<>/"), min_size=1, max_size=8)
 DISTANCE = st.integers(-(2**40), 2**40)
 BUFFERS = ("x", "y.1", "_Zbuf")
-SETTINGS = settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @st.composite
@@ -122,8 +121,7 @@ def tasklists(draw: st.DrawFn) -> TaskList:
     )
 
 
-@SETTINGS
-@given(tasklists())
+@examples(40, 400, tasklists())
 def test_reading_what_was_written_gives_the_same_list(tasklist: TaskList) -> None:
     text = write_tasklist(tasklist)
     again = parse_tasklist(text, "x.tl")
@@ -143,8 +141,7 @@ def expanded(items: tuple[Item, ...], counters: tuple[int, ...] = ()) -> list[tu
     return found
 
 
-@SETTINGS
-@given(tasklists(), st.integers(0, 31), st.integers(0, 9))
+@examples(40, 400, tasklists(), st.integers(0, 31), st.integers(0, 9))
 def test_flatten_agrees_with_plain_expansion(tasklist: TaskList, warp: int, block: int) -> None:
     flat = flatten(tasklist)
     plain = expanded(tasklist.body)
@@ -169,8 +166,7 @@ def test_flatten_agrees_with_plain_expansion(tasklist: TaskList, warp: int, bloc
             assert found[k, lane] == base + lane % pattern.width * pattern.lane + lane // pattern.width * pattern.row
 
 
-@SETTINGS
-@given(tasklists())
+@examples(40, 400, tasklists())
 def test_producers_are_the_most_recent_executions(tasklist: TaskList) -> None:
     flat = flatten(tasklist)
     start, found = producers(flat)
@@ -181,8 +177,7 @@ def test_producers_are_the_most_recent_executions(tasklist: TaskList) -> None:
         last[task.number] = e
 
 
-@SETTINGS
-@given(tasklists(), st.integers(0, 2**32 - 1))
+@examples(40, 400, tasklists(), st.integers(0, 2**32 - 1))
 def test_measures_agree_with_networkx_and_a_plain_schedule(tasklist: TaskList, seed: int) -> None:
     import networkx
 

@@ -173,7 +173,7 @@ def _turn(code: int, row: NDArray[np.int64], state: NDArray[np.int64], turns: ND
     row[Slot.NUMBER] = state[State.NUMBER]
     row[Slot.FUEL] = state[State.TURN]
     row[Slot.GUARDED_SUM] = 0
-    result: int = _call(code, np.int64(row.ctypes.data))  # type: ignore[call-arg]
+    result: int = _call(code, np.int64(row.ctypes.data))
     turn = turns[state[State.SEGMENTS]]
     turn[TURN_WARP] = warp
     turn[TURN_PATH], turn[TURN_PATH_END] = state[State.PATH], row[Slot.PATH]

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from ppt_gpu.sm.lower_ops import pipe_order
 from ppt_gpu.sm.program import (
     KIND_ATOMIC,
     KIND_BARRIER,
@@ -39,7 +40,7 @@ STREAMING: tuple[Entry, ...] = (
     ("int32", (), 3),
     ("branch", (3,), -1),
 )
-#: the inner loop of a tiled matrix product: 16 fragments from shared memory for 64 multiply-adds, tiles between barriers
+#: the inner loop of a tiled matrix product: 16 fragments from shared memory for 64 multiply-adds, between barriers
 SGEMM: tuple[Entry, ...] = (
     ("load.global", (), 40),
     *(
@@ -76,7 +77,7 @@ def loop_program(
     names = tuple(dict.fromkeys(name for name, _, _ in body))
     kinds = np.array([kind_of(name) for name in names], np.int8)
     ops = [gpu.isa.op(name) for name in names]
-    pipes = list(gpu.pipes)
+    pipes = list(pipe_order(gpu))
     entry_op = np.tile(np.array([names.index(name) for name, _, _ in body], np.int32), repeat)
     waits = np.array([sum(1 << slot for slot in wait) for _, wait, _ in body], np.uint64)
     slots = np.array([slot for _, _, slot in body], np.int8)

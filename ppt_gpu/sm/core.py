@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ppt_gpu.sm.core_bits import compiled, fingerprint
+from ppt_gpu.sm.core_bits import compiled, fingerprint, int64
 from ppt_gpu.sm.core_machine import GTO, GTO_LAUNCH, LRR, NEVER, TWO_LEVEL, Machine
 from ppt_gpu.sm.core_memory import CYCLES_AT, CYCLES_MASK, FIRST_MASK, MemoryArrays, issue_global, issue_shared
 from ppt_gpu.sm.core_pack import (
@@ -121,20 +121,19 @@ def make_loop(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> Any:
         schedulers: int, policy: int, width: int, per_block: int, active_set: int, block_launch: int, max_cycles: int,
     ) -> tuple[int, int]:  # fmt: skip
         _ = SOURCES
-        K = np.int64(SCHEDULERS if SCHEDULERS > 0 else schedulers)
-        POLICY = np.int64(FIXED_POLICY if SCHEDULERS > 0 else policy)
-        WIDTH = np.int64(FIXED_WIDTH if SCHEDULERS > 0 else width)
+        K = int64(SCHEDULERS if SCHEDULERS > 0 else schedulers)
+        POLICY = int64(FIXED_POLICY if SCHEDULERS > 0 else policy)
+        WIDTH = int64(FIXED_WIDTH if SCHEDULERS > 0 else width)
         GREEDY_POLICY = POLICY in (GTO, GTO_LAUNCH)
-        # np.int64(0), not 0: a literal would have every helper compiled twice
-        total, next_block, ended, idle = len(block_start), np.int64(0), np.int64(0), np.int64(0)
-        now, next_launch = np.int64(0), np.int64(0)
+        total, next_block, ended, idle = len(block_start), int64(0), int64(0), int64(0)
+        now, next_launch = int64(0), int64(0)
         while ended < total:
             if now >= max_cycles:
                 return OVER_BUDGET, idle
 
             # --- blocks that are due ---------------------------------------------------------------------------
             if now == next_launch:
-                next_launch = np.int64(NEVER)
+                next_launch = int64(NEVER)
                 for index in range(len(blocks) >> BLOCK_SHIFT):
                     due = blocks[(index << BLOCK_SHIFT) + LAUNCH_AT] == now
                     if due and next_block < total:
@@ -151,21 +150,21 @@ def make_loop(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> Any:
                             ended += 1
                     next_launch = min(next_launch, blocks[(index << BLOCK_SHIFT) + LAUNCH_AT])
                 if next_block == total:
-                    next_launch = np.int64(NEVER)
+                    next_launch = int64(NEVER)
 
             # --- warps whose next entry waits for nothing any more -----------------------------------------------
             row = now & (WHEEL - 1)
             if row == 0:
                 bring_near(K, wheel, occupied, scheds, warps, now)
             if wakes_at(occupied, now):
-                occupied[row >> 6] &= ~(np.int64(1) << (row & 63))
+                occupied[row >> 6] &= ~(int64(1) << (row & 63))
                 wake(K, wheel, scheds, warps, gates, row, now)
             if POLICY == TWO_LEVEL:
                 refill_active(K, scheds, warps, gates, code, op_stall, active_set, now)
 
             # --- schedulers --------------------------------------------------------------------------------------
-            following = np.int64(NEVER)  # the next cycle in which a ready warp may issue
-            k = np.int64(np.uint64(now) % np.uint64(K))
+            following = int64(NEVER)  # the next cycle in which a ready warp may issue
+            k = int64(np.uint64(now) % np.uint64(K))
             for _turn in range(K):
                 this, k = k & 63, (k + 1 if k + 1 < K else 0)
                 sched = this << SCHED_SHIFT
@@ -193,9 +192,9 @@ def make_loop(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> Any:
                 position = warps[me + POS] & POSITION
                 word = code[position]
                 operation, gate, kind = (word >> OP_AT) & OP_MASK, warps[me + GATE] & OFFSET, (word >> KIND_AT) & 7
-                scheds[sched + READY_MASK] &= ~(np.int64(1) << bit)
-                scheds[sched + OPEN] &= ~(np.int64(1) << bit)
-                gates[gate + NEED] &= ~(np.int64(1) << bit)
+                scheds[sched + READY_MASK] &= ~(int64(1) << bit)
+                scheds[sched + OPEN] &= ~(int64(1) << bit)
+                gates[gate + NEED] &= ~(int64(1) << bit)
                 waited = now - warps[me + READY]
                 if waited > 0:
                     throttled = gates[(gates[gate + MAIN] & OFFSET) + CYCLES] - warps[me + BASE]
@@ -221,16 +220,17 @@ def make_loop(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> Any:
                         if place > at:  # the queue is full until then, for every port that leads to it
                             for other in queued:
                                 block(K, scheds, gates, other, (other >> GATE_SHIFT) % K, at, place)
-                    slots[slot_row + ((word >> SLOT_AT) & 127)] = (done << 2) | op_table[operation * OP_ROW + WAIT_CLASS]
+                    cause = op_table[operation * OP_ROW + WAIT_CLASS]
+                    slots[slot_row + ((word >> SLOT_AT) & 127)] = (done << 2) | cause
                     warps[me + RESULTS] = max(warps[me + RESULTS], done)
 
                     if (word >> LAST_AT) & 1:
-                        greedy = np.int64(-1)
+                        greedy = int64(-1)
                         index = warps[me + BLOCK_SLOT] & OFFSET
                         mine = index << BLOCK_SHIFT
                         warps[me + LAST_OP] = operation
                         warps[me + EXIT_AT] = at
-                        scheds[sched + ALIVE] &= ~(np.int64(1) << bit)
+                        scheds[sched + ALIVE] &= ~(int64(1) << bit)
                         blocks[mine + LIVE] -= 1
                         blocks[mine + BLOCK_RESULTS] = max(
                             blocks[mine + BLOCK_RESULTS], warps[me + RESULTS], at + 1
@@ -257,7 +257,7 @@ def make_loop(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> Any:
                         warps[me + WAITING] = 1
                         warps[me + ARRIVED_AT] = at
                         warps[me + BARRIER_LATENCY] = max(1, op_table[operation * OP_ROW + LATENCY])
-                        scheds[sched + PARKED] |= np.int64(1) << bit
+                        scheds[sched + PARKED] |= int64(1) << bit
                         blocks[mine + ARRIVED] += 1
                         if blocks[mine + ARRIVED] == blocks[mine + LIVE]:
                             release_barrier(
@@ -268,27 +268,26 @@ def make_loop(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> Any:
 
                     word = code[position]
                     until = dependence(slots, bit * K + this, word, waits, position)
-                    branch = done if kind == KIND_BRANCH else np.int64(0)
+                    branch = done if kind == KIND_BRANCH else int64(0)
                     operation, kind = (word >> OP_AT) & OP_MASK, (word >> KIND_AT) & 7
                     gate = (((word >> PORT_AT) & PORT_MASK) * K + this) << GATE_SHIFT
-                    if WIDTH > 1:
-                        if issued < WIDTH and max(until >> 2, branch) <= at:
-                            if gates[(gates[gate + MAIN] & OFFSET) + UNTIL] <= at:
-                                issued += 1
-                                doubled[operation] += 1
-                                continue
-                    elif GREEDY_POLICY:
-                        if (word >> AHEAD_AT) & 1 and max(until >> 2, branch) <= at + 1:
-                            at += 1
-                            continue
+                    free_of = max(until >> 2, branch)
+                    if issued < WIDTH and free_of <= at and gates[(gates[gate + MAIN] & OFFSET) + UNTIL] <= at:
+                        issued += 1
+                        doubled[operation] += 1
+                        continue
+                    if WIDTH == 1 and GREEDY_POLICY and (word >> AHEAD_AT) & 1 and free_of <= at + 1:
+                        at += 1
+                        continue
                     low = at + 1
                     if branch > low:
                         op_stall[(operation << STALL_SHIFT) + BRANCH] += branch - low
                         low = branch
                     warps[me + POS] = position
                     plan_wake(
-                        K, POLICY, wheel, occupied, scheds, warps, op_stall, this, bit, word, until, low, np.int64(0), now
-                    )
+                        K, POLICY, wheel, occupied, scheds, warps, op_stall, this, bit, word, until, low, int64(0),
+                        now,
+                    )  # fmt: skip
                     break
 
                 if POLICY == GTO:

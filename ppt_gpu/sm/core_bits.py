@@ -6,10 +6,14 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
+
+#: int64 in compiled code. (A literal 0 has a type of its own there, and every helper that sees one is compiled twice.)
+int64: Any = np.int64
 
 
 @intrinsic
@@ -71,7 +75,7 @@ def least_of(typing_context: Any, keys: Any, offset: Any, mask: Any) -> Any:
 
 
 def compiled(function: Callable[..., Any], **options: Any) -> Any:
-    """njit with the on-disk cache, or without where no folder for it is writable (package, user cache, NUMBA_CACHE_DIR)."""
+    """njit with the on-disk cache; without where neither package, user cache nor NUMBA_CACHE_DIR is writable."""
     try:
         return njit(cache=True, _nrt=False, **options)(function)
     except (RuntimeError, OSError):

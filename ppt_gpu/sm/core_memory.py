@@ -15,7 +15,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from ppt_gpu.sm import core_machine as cm
-from ppt_gpu.sm.core_bits import popcount, prefetch
+from ppt_gpu.sm.core_bits import int64, popcount, prefetch
 from ppt_gpu.sm.core_machine import FRACTION, ONE, WRITE_BACK, WRITE_EVICT, Machine, set_index
 from ppt_gpu.sm.program import FORCED_DRAM, FORCED_L1, KIND_ATOMIC, KIND_LOAD, Program
 
@@ -116,7 +116,7 @@ def _empty_cache(sets: int, ways: int) -> tuple[NDArray[np.int64], NDArray[np.in
 @njit(forceinline=True, _nrt=False)
 def line_place(mem: Any, line: int) -> int:
     """Place of the record of line number `line`; 0 for a FORCED_* one."""
-    return mem[LINES] + line * LINE_WORDS if line >= 0 else np.int64(0)
+    return mem[LINES] + line * LINE_WORDS if line >= 0 else int64(0)
 
 
 @njit(forceinline=True, _nrt=False)
@@ -223,7 +223,7 @@ def _l2_keep(mem: Any, time: int, place: int, sectors: int) -> int:
 def _l2_missing(mem: Any, place: int, forced: int, sectors: int) -> int:
     """Sectors that the L2 lacks; the line becomes the newest of its set."""
     if place == 0:
-        missing = sectors if forced == FORCED_DRAM else np.int64(0)
+        missing = sectors if forced == FORCED_DRAM else int64(0)
     else:
         node = mem[place + L2_NODE] & PLACE
         missing = sectors
@@ -333,11 +333,11 @@ def _load(mem: Any, time: int, line: int, sectors: int, cached: int) -> int:
     if line < 0 or cached == 0:
         if mem[P_PERFECT] != 0:
             return done
-        return _miss(mem, time, line, sectors, np.int64(0), np.int64(0))
+        return _miss(mem, time, line, sectors, int64(0), int64(0))
     place = line_place(mem, line) & PLACE
     group = mem[P_L1_GROUP]
     if group > 1:
-        wanted, sectors = sectors, np.int64(0)
+        wanted, sectors = sectors, int64(0)
         for first in range(0, 8, group):
             mask = ((1 << group) - 1) << first
             if wanted & mask:
@@ -365,7 +365,7 @@ def _load(mem: Any, time: int, line: int, sectors: int, cached: int) -> int:
         if mem[P_PERFECT] != 0:
             mem[node + VALID] |= missing
         else:
-            arrived = _miss(mem, time, line, missing, np.int64(0), np.int64(0))
+            arrived = _miss(mem, time, line, missing, int64(0), int64(0))
             now = mem[NOW] >> FRACTION
             if mem[node + FILL] <= now:
                 mem[node + MERGED] = 0
@@ -382,7 +382,7 @@ def _l1_allocate(mem: Any, time: int, place: int) -> int:
     node = mem[at + VICTIM] & PLACE
     victim, dirty = mem[node + HOLDS] & PLACE, mem[node + DIRTY]
     if victim != 0 and dirty != 0 and mem[P_PERFECT] == 0:
-        _l2_write(mem, time, victim, np.int64(0), dirty)
+        _l2_write(mem, time, victim, int64(0), dirty)
     _claim(mem, L1_NODE, at, node, place)
     return node
 
@@ -412,7 +412,7 @@ def _store(mem: Any, time: int, line: int, sectors: int, cached: int) -> int:
                     mem[node + DIRTY] |= sectors
                     send = False
     if not send:
-        return np.int64(0)
+        return int64(0)
     return _l2_write(mem, time, place, line, sectors)
 
 
@@ -429,7 +429,7 @@ def _atomic(mem: Any, time: int, line: int, sectors: int, cached: int, wait: int
     if mem[P_PERFECT] != 0:
         return whole(time + wait) + mem[P_L1_LATENCY]
     mem[OUTWARD] = max(mem[OUTWARD], time) + popcount(sectors) * mem[P_ICNT]
-    return _miss(mem, time, line, sectors, wait, np.int64(1))
+    return _miss(mem, time, line, sectors, wait, int64(1))
 
 
 @njit(forceinline=True, _nrt=False)
@@ -463,7 +463,7 @@ def issue_global(
     first, cycles, updates = word & FIRST_MASK, (word >> CYCLES_AT) & CYCLES_MASK, word >> UPDATES_AT
     start = max(cycle * ONE, mem[LSU])
     time, done = start, whole(start) + mem[P_L1_LATENCY]
-    posted, wait = np.int64(0), np.int64(0)
+    posted, wait = int64(0), int64(0)
     if kind == KIND_ATOMIC and last > first:
         wait = max(0, mem[ATOMIC] - start) + (updates - 1) * mem[P_ATOMIC]
         mem[ATOMIC] = max(mem[ATOMIC], start) + updates * mem[P_ATOMIC]

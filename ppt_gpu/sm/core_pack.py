@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 
 from ppt_gpu.errors import PptError
-from ppt_gpu.sm.core_bits import ctz
+from ppt_gpu.sm.core_bits import ctz, int64
 from ppt_gpu.sm.core_machine import Machine, producer_class, uses_l1
 from ppt_gpu.sm.program import (
     KIND_ATOMIC,
@@ -91,7 +91,7 @@ def pack_entries(entry_op: Any, entry_wait: Any, entry_slot: Any, op_word: Any, 
     """The word of every entry [E]."""
     code = np.empty(len(entry_op), np.int64)
     for e in range(len(entry_op)):
-        wait = np.int64(entry_wait[e])
+        wait = int64(entry_wait[e])
         first, second, more = NO_WAIT, NO_WAIT, 0
         if wait != 0:
             first = ctz(wait)
@@ -99,10 +99,10 @@ def pack_entries(entry_op: Any, entry_wait: Any, entry_slot: Any, op_word: Any, 
             if wait != 0:
                 second = ctz(wait)
                 more = (wait & (wait - 1)) != 0
-        slot = np.int64(entry_slot[e])
+        slot = int64(entry_slot[e])
         if slot < 0:
             slot = NO_SLOT
-        word = op_word[entry_op[e]] | first | (second << W1_AT) | (np.int64(more) << MORE_AT) | (slot << SLOT_AT)
+        word = op_word[entry_op[e]] | first | (second << W1_AT) | (int64(more) << MORE_AT) | (slot << SLOT_AT)
         if last[e]:
             word = (word | (1 << LAST_AT)) & ~(1 << AHEAD_AT)
         code[e] = word

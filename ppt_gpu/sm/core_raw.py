@@ -31,5 +31,6 @@ class Raw:
     def failed(cls, status: int, program: Program) -> Raw:
         """A run that ended early."""
         blocks, operations, reasons = len(program.block_warp) - 1, len(program.op_name), len(STALL_REASONS)
-        zeros = [np.zeros(shape, np.int64) for shape in (blocks, blocks, reasons, (operations, reasons), len(COUNTERS))]
-        return cls(status, 0, *zeros, 0.0)
+        none, waits = np.zeros(blocks, np.int64), np.zeros(reasons, np.int64)
+        stall, counters = np.zeros((operations, reasons), np.int64), np.zeros(len(COUNTERS), np.int64)
+        return cls(status, 0, none, none, waits, stall, counters, 0.0)

@@ -1,7 +1,7 @@
 """The tables of the compiled loop and the small steps on them.
 
-Warp slot w is bit w // K of scheduler w mod K, so the warps of a scheduler are one machine word. Tables are flat arrays of
-records of a fixed number of words: `warps[me + READY]`, where `me` is the offset of a warp's record. (Rows of a
+Warp slot w is bit w // K of scheduler w mod K, so the warps of a scheduler are one machine word. Tables are flat arrays
+of records of a fixed number of words: `warps[me + READY]`, where `me` is the offset of a warp's record. (Rows of a
 two-dimensional array would cost a multiplication by a stride that the compiler does not know.)
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from ppt_gpu.sm.core_bits import LANES, NO_KEY, ctz, least_of, popcount
+from ppt_gpu.sm.core_bits import LANES, NO_KEY, ctz, int64, least_of, popcount
 from ppt_gpu.sm.core_machine import GTO_LAUNCH, NEVER, TWO_LEVEL, WAIT_LONG, Machine
 from ppt_gpu.sm.core_pack import (
     KIND_AT,
@@ -28,18 +28,19 @@ from ppt_gpu.sm.core_pack import (
 from ppt_gpu.sm.program import Program, op_issues
 from ppt_gpu.sm.result import STALL_REASONS
 
-# `warps`: offset w << WARP_SHIFT. (Schedulers interleaved: tables a power of two apart would alias in the processor's L1.)
+# `warps`: offset w << WARP_SHIFT
 (
     POS, READY, BASE, RESULTS, ACCESS, GATE, BLOCK_SLOT, WAITING, ARRIVED_AT, BARRIER_LATENCY, LAST_OP, EXIT_AT,
 ) = range(12)  # fmt: skip
 WARP_SHIFT = 4
-# `scheds`: offset k << SCHED_SHIFT. Masks of warps: READY_MASK, nothing but a port may be missing; OPEN, nor is that, as
-# far as known: before cycle NEXT_OPEN no port opens that a ready warp needs. BLOCKED: mask of ports.
+# `scheds`: offset k << SCHED_SHIFT. Masks of warps: READY_MASK, only a port may be missing; OPEN, nor is that.
+# Before cycle NEXT_OPEN no port opens that a ready warp needs. BLOCKED: mask of ports.
 READY_MASK, OPEN, NEXT_OPEN, BLOCKED, LAST, GREEDY, BUSY, ACTIVE, PROMOTED, PARKED, ALIVE, FAR = range(12)
 SCHED_SHIFT = 4
-# `gates`, the port of a scheduler: offset (port * K + k) << GATE_SHIFT. NEED: ready warps of the scheduler that need it.
-# A port of the SM has its times in the record of scheduler 0, where MAIN of all leads. UNTIL: blocked until this cycle;
-# CYCLES: cycles it has been blocked, up to UNTIL; HEAD, FIRST_UNIT: its ring of units; MARK: its bit; TWIN: offset of a twin, -1 none.
+# `gates`, the port of a scheduler: offset (port * K + k) << GATE_SHIFT. NEED: its ready warps that need it;
+# MARK: its bit in masks. A port of the SM has its times in the record of scheduler 0, where MAIN of all leads.
+# UNTIL: blocked until this cycle; CYCLES: cycles it has been blocked, up to UNTIL; HEAD, FIRST_UNIT: its ring of units;
+# TWIN: offset of a twin, -1 none.
 UNTIL, CYCLES, NEED, MAIN, MARK, UNITS, TWIN, HEAD, SHARED, RING, FIRST_UNIT = range(11)
 GATE_SHIFT = 4
 # `blocks`, one record a block slot
@@ -74,10 +75,10 @@ class State:
         self.warps = np.zeros((k * 64) << WARP_SHIFT, np.int64)
         self.slots = np.zeros(k * 64 * SLOT_ROW, np.int64)  # completion * 4 + WAIT_*, by warp and scoreboard slot
         self.keys = np.zeros(k * 64, np.int64)  # by warp: order among those that are not greedy
-        self.scheds = np.zeros((k, 1 << SCHED_SHIFT), np.int64)
-        self.scheds[:, (LAST, GREEDY, PROMOTED)] = -1
-        self.scheds[:, NEXT_OPEN] = NEVER
-        self.scheds = self.scheds.ravel()
+        scheds = np.zeros((k, 1 << SCHED_SHIFT), np.int64)
+        scheds[:, (LAST, GREEDY, PROMOTED)] = -1
+        scheds[:, NEXT_OPEN] = NEVER
+        self.scheds = scheds.ravel()
         self.blocks = np.zeros(resident << BLOCK_SHIFT, np.int64)
         self.gates, self.units, self.queued = _gates(machine, packed)
         self.wheel = np.zeros(WHEEL * k, np.int64)  # masks of warps, by cycle and scheduler
@@ -106,7 +107,7 @@ def _gates(machine: Machine, packed: Packed) -> tuple[np.ndarray, np.ndarray, np
         for k in range(count):
             home = 0 if port.shared else k
             gate = gates[index, k]
-            gate[MARK] = np.int64(1) << np.int64(index)
+            gate[MARK] = int64(1) << int64(index)
             gate[MAIN] = (index * count + home) << GATE_SHIFT
             gate[UNITS], gate[SHARED], gate[RING] = port.units, port.shared, port.ring
             gate[TWIN] = -1 if port.twin < 0 else (port.twin * count + k) << GATE_SHIFT
@@ -124,10 +125,10 @@ def schedule(K: int, wheel: Any, occupied: Any, scheds: Any, k: int, bit: int, r
     """Wake the warp in cycle `ready`, now or later: by the wheel, or far away."""
     if ready - now < WHEEL:
         row = ready & (WHEEL - 1)
-        wheel[row * K + k] |= np.int64(1) << bit
-        occupied[row >> 6] |= np.int64(1) << (row & 63)
+        wheel[row * K + k] |= int64(1) << bit
+        occupied[row >> 6] |= int64(1) << (row & 63)
     else:
-        scheds[(k << SCHED_SHIFT) + FAR] |= np.int64(1) << bit
+        scheds[(k << SCHED_SHIFT) + FAR] |= int64(1) << bit
         occupied[FAR_WORD] = 1
 
 
@@ -156,7 +157,7 @@ def next_wake(occupied: Any, now: int) -> int:
     """The next cycle after `now` with a warp in the wheel, or in which it turns while somebody is far away."""
     start = (now + 1) & (WHEEL - 1)
     word = start >> 6
-    left = occupied[word] & (np.int64(-1) << (start & 63))
+    left = occupied[word] & (int64(-1) << (start & 63))
     found = NEVER
     for _ in range(WHEEL // 64 + 1):
         if left:
@@ -187,10 +188,10 @@ def wake(K: int, wheel: Any, scheds: Any, warps: Any, gates: Any, row: int, now:
                 gate = warps[me + GATE] & OFFSET
                 main = gates[gate + MAIN] & OFFSET
                 until = gates[main + UNTIL]
-                gates[gate + NEED] |= np.int64(1) << bit
+                gates[gate + NEED] |= int64(1) << bit
                 warps[me + BASE] = gates[main + CYCLES] - max(0, until - now)
                 if until > now:
-                    opened &= ~(np.int64(1) << bit)
+                    opened &= ~(int64(1) << bit)
                     soon = min(soon, until)
             scheds[sched + OPEN] |= opened
             scheds[sched + NEXT_OPEN] = soon
@@ -232,7 +233,7 @@ def _shut(scheds: Any, gates: Any, k: int, gate: int, until: int) -> None:
 @njit(forceinline=True, _nrt=False)
 def look_again(K: int, scheds: Any, gates: Any, k: int, now: int) -> int:
     """At NEXT_OPEN: OPEN of scheduler k from its ready warps and what blocks them."""
-    sched, soon = k << SCHED_SHIFT, np.int64(NEVER)
+    sched, soon = k << SCHED_SHIFT, int64(NEVER)
     left, mask = scheds[sched + BLOCKED], scheds[sched + READY_MASK]
     while left:
         gate = (ctz(left) * K + k) << GATE_SHIFT
@@ -291,7 +292,7 @@ def take_one_of(gates: Any, units: Any, gate: int, count: int, until: int) -> in
 @njit(forceinline=True, _nrt=False)
 def next_in_turn(mask: int, last: int) -> int:
     """The first set bit after `last`, cyclically. `mask` is not 0."""
-    later = mask if last < 0 else mask & ((np.int64(-1) << last) << 1)
+    later = mask if last < 0 else mask & ((int64(-1) << last) << 1)
     return ctz(later) if later else ctz(mask)
 
 
@@ -302,8 +303,8 @@ def greedy_or_least(mask: int, greedy: int, keys: Any, k: int) -> int:
         return greedy
     if mask & (mask - 1) == 0:
         return ctz(mask)
-    least = np.int64(NO_KEY)
-    base = np.int64(0)
+    least = int64(NO_KEY)
+    base = int64(0)
     while mask:
         if mask & ((1 << LANES) - 1):
             least = min(least, least_of(keys, (k << 6) + base, mask))
@@ -322,8 +323,8 @@ def refill_active(K: int, scheds: Any, warps: Any, gates: Any, code: Any, op_sta
         left = fit & ~active
         while left and popcount(active) < size:
             bit = next_in_turn(left, scheds[sched + PROMOTED])
-            left &= ~(np.int64(1) << bit)
-            active |= np.int64(1) << bit
+            left &= ~(int64(1) << bit)
+            active |= int64(1) << bit
             scheds[sched + PROMOTED] = bit
             if (scheds[sched + READY_MASK] >> bit) & 1:
                 _charge_outside(warps, gates, code, op_stall, (bit * K + k) << WARP_SHIFT, now)
@@ -352,7 +353,7 @@ def dependence(slots: Any, row: int, word: int, waits: Any, position: int) -> in
     base = row * SLOT_ROW
     until = max(slots[base + (word & 127)], slots[base + ((word >> W1_AT) & 127)])
     if (word >> MORE_AT) & 1:
-        left = np.int64(waits[position])
+        left = int64(waits[position])
         while left:
             until = max(until, slots[base + ctz(left)])
             left &= left - 1
@@ -371,7 +372,7 @@ def plan_wake(
         op_stall[(((word >> OP_AT) & OP_MASK) << STALL_SHIFT) + (DEPENDENCE[cause] & REASON_MASK)] += ready - low
         low = ready
     if POLICY == TWO_LEVEL and (parked != 0 or (ready == low and cause == WAIT_LONG)):
-        scheds[(k << SCHED_SHIFT) + PARKED] |= np.int64(1) << bit
+        scheds[(k << SCHED_SHIFT) + PARKED] |= int64(1) << bit
     warps[me + READY] = low
     warps[me + GATE] = (((word >> PORT_AT) & PORT_MASK) * K + k) << GATE_SHIFT
     schedule(K, wheel, occupied, scheds, k, bit, low, now)
@@ -397,7 +398,7 @@ def release_barrier(
             low = now + warps[me + BARRIER_LATENCY]
             op_stall[((word >> OP_AT) << STALL_SHIFT) + BARRIER] += low - warps[me + ARRIVED_AT] - 1
             until = dependence(slots, place, word, waits, position)
-            plan_wake(K, POLICY, wheel, occupied, scheds, warps, op_stall, k, bit, word, until, low, np.int64(1), now)
+            plan_wake(K, POLICY, wheel, occupied, scheds, warps, op_stall, k, bit, word, until, low, int64(1), now)
 
 
 @njit(_nrt=False)
@@ -425,7 +426,8 @@ def finish_block(
 @njit(_nrt=False)
 def launch_block(
     K: int, POLICY: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, keys: Any, slots: Any, blocks: Any,
-    code: Any, path_start: Any, warp_path: Any, warp_access: Any, block_warp: Any, number: int, index: int, per_block: int, now: int,
+    code: Any, path_start: Any, warp_path: Any, warp_access: Any, block_warp: Any, number: int, index: int,
+    per_block: int, now: int,
 ) -> None:  # fmt: skip
     """Put block `number` into block slot `index`; its warps are ready at once."""
     this, first, last = index << BLOCK_SHIFT, block_warp[number], block_warp[number + 1]
@@ -454,5 +456,5 @@ def launch_block(
             blocks[this + LIVE] -= 1
             continue
         warps[me + GATE] = (((code[begin] >> PORT_AT) & PORT_MASK) * K + k) << GATE_SHIFT
-        scheds[(k << SCHED_SHIFT) + ALIVE] |= np.int64(1) << bit
+        scheds[(k << SCHED_SHIFT) + ALIVE] |= int64(1) << bit
         schedule(K, wheel, occupied, scheds, k, bit, now, now)

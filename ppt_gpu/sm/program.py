@@ -16,7 +16,7 @@ FORCED_L1, FORCED_L2, FORCED_DRAM = -1, -2, -3
 
 @dataclass(frozen=True)
 class Program:
-    """O static machine operations, E entries over all paths, P paths, W warps, M memory entries, T transactions, L lines.
+    """O static machine operations, E entries over all P paths, W warps, M memory entries, T transactions, L lines.
 
     An entry waits for `wait` (bit s: scoreboard slot s must be complete) and announces its completion in `slot`.
     A slot is free again once an entry has waited for it; that same entry may announce in it. Slots are never shared.

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 
 import numpy as np
 
@@ -97,9 +98,8 @@ class Sm:
 
     def dependences(self, warp: Warp) -> tuple[int, int]:
         """(cycle from which the waits of the next entry are complete, WAIT_* of the one that ends last)."""
-        wait = int(self.p.entry_wait[warp.entry])
-        found = [(warp.slot_time[s], warp.slot_class[s]) for s in range(64) if wait >> s & 1]
-        return max(found, default=(0, 0))
+        waits = slots_in(int(self.p.entry_wait[warp.entry]))
+        return max(((warp.slot_time[s], warp.slot_class[s]) for s in waits), default=(0, 0))
 
     def ready_at(self, warp: Warp) -> int:
         return max(warp.branch_until, warp.barrier_until, self.dependences(warp)[0])
@@ -192,9 +192,9 @@ class Sm:
             if self.m.policy == TWO_LEVEL:
                 self.refill_active(scheduler, cycle)
                 for slot in resident:
-                    if slot % k == scheduler and slot not in self.active[scheduler]:
-                        if reasons[slot][1] == REASON["not_selected"]:
-                            reasons[slot] = (reasons[slot][0], REASON["dispatch_stall"])
+                    outside = slot % k == scheduler and slot not in self.active[scheduler]
+                    if outside and reasons[slot][1] == REASON["not_selected"]:
+                        reasons[slot] = (reasons[slot][0], REASON["dispatch_stall"])
             chosen = next((slot for slot in self.order(scheduler) if self.eligible(slot, cycle)), None)
             if chosen is not None:
                 reasons[chosen] = (reasons[chosen][0], REASON["selected"])
@@ -270,6 +270,12 @@ class Sm:
         if live and all(warp.barrier_until == NEVER for warp in live):
             for warp in live:
                 warp.barrier_until = cycle + warp.barrier_latency
+
+
+@cache
+def slots_in(wait: int) -> tuple[int, ...]:
+    """The scoreboard slots of a mask."""
+    return tuple(slot for slot in range(64) if wait >> slot & 1)
 
 
 def throttle(kind: int) -> str:

@@ -91,7 +91,7 @@ class Memory:
         self.l1_set = set_index(program, machine.l1_sets, machine.l1_hash)
         self.l2_set = set_index(program, machine.l2_sets, True)
         self.op_l1 = uses_l1(program, machine)
-        self.warm = dict.fromkeys(np.flatnonzero(program.line_warm), 255)
+        self.warm = dict.fromkeys(np.flatnonzero(program.line_warm).tolist(), 0xFF)
         self.mshr_release = [0] * machine.mshrs  # cycles
         self.lsu = self.l2_server = self.inward = self.outward = self.dram = self.atomic = 0
         self.dirty_rest = 0

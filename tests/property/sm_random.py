@@ -1,8 +1,9 @@
-"""Random programs and GPUs for the SM simulator: everything the contract allows, small enough for the plain reference."""
+"""Random programs and GPUs for the SM simulator: all that the contract allows, small enough for the plain reference."""
 
 from __future__ import annotations
 
 import dataclasses
+from itertools import pairwise
 
 import numpy as np
 from hypothesis import strategies as st
@@ -63,7 +64,7 @@ def gpus(draw: st.DrawFn) -> Gpu:
         size=draw(st.sampled_from((128, 1024, 8192, 1 << 20))),
         ways=draw(small),
         latency=draw(st.integers(1, 300)),
-        bandwidth=draw(st.sampled_from((7.0, 64.0, 1000.0))),
+        bandwidth=draw(st.sampled_from((20.0, 80.0, 1000.0))),
         write=draw(st.sampled_from(("write-back", "write-through"))),
         write_allocate=draw(st.booleans()),
         replacement=draw(st.sampled_from(("lru", "fifo"))),
@@ -83,8 +84,8 @@ def gpus(draw: st.DrawFn) -> Gpu:
         shared=replace(base.shared, latency=draw(st.integers(1, 40))),
         dram=replace(
             base.dram,
-            bandwidth=draw(st.sampled_from((3.0, 40.0, 600.0))) * base.sm.clock,
-            latency=draw(st.integers(1, 700)),
+            bandwidth=draw(st.sampled_from((20.0, 80.0, 600.0))) * base.sm.clock,
+            latency=draw(st.integers(1, 400)),
         ),
         interconnect=replace(base.interconnect, bandwidth=draw(st.sampled_from((5.0, 32.0, 500.0)))),
         memory=replace(
@@ -94,7 +95,7 @@ def gpus(draw: st.DrawFn) -> Gpu:
             constant_latency=draw(st.integers(1, 30)),
             atomics_per_cycle=draw(st.sampled_from((0.3, 1.0, 2.0))),
         ),
-        host=replace(base.host, block_launch=draw(st.sampled_from((0, 1, 20, 300)))),
+        host=replace(base.host, block_launch=draw(st.sampled_from((0, 1, 20, 100)))),
         perfect_memory=draw(st.integers(0, 9)) == 0,
     )
 
@@ -107,7 +108,7 @@ def _operations(rng: np.random.Generator, memory: float) -> dict[str, np.ndarray
     return {
         "op_name": tuple(f"{name}.{index}" for index, name in enumerate(names)),
         "op_pipe": rng.integers(0, 4, len(kinds)).astype(np.int32),
-        "op_latency": rng.choice((0, 1, 2, 6, 20, 300), len(kinds)).astype(np.int32),
+        "op_latency": rng.choice((0, 1, 2, 6, 20, 90), len(kinds)).astype(np.int32),
         "op_ii": rng.choice((0, 1, 1, 1, 2, 5), len(kinds)).astype(np.int32),
         "op_kind": kinds,
         "op_pc": np.arange(len(kinds), dtype=np.int32),
@@ -136,7 +137,7 @@ def random_program(seed: int, warps: int, blocks: int, length: int, lines: int, 
     count = int(in_block.sum())
     path = rng.integers(0, paths, count).astype(np.int32)
     queued = np.isin(ops["op_kind"], QUEUED)[entry_op]
-    per_path = np.array([queued[a:b].sum() for a, b in zip(start[:-1], start[1:], strict=True)], np.int64)
+    per_path = np.array([queued[a:b].sum() for a, b in pairwise(start)], np.int64)
     warp_access = np.concatenate(([0], np.cumsum(per_path[path]))).astype(np.int64)
     kinds = [ops["op_kind"][entry_op[start[p] : start[p + 1]]] for p in path]
     kind = np.concatenate([k[np.isin(k, QUEUED)] for k in kinds] or [np.zeros(0, np.int8)])

@@ -5,32 +5,83 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 from sm_random import gpus, programs
 
+from ppt_gpu.sm.core import run_core
+from ppt_gpu.sm.core_machine import POLICIES, machine_of
 from ppt_gpu.sm.program import Program
+from ppt_gpu.sm.reference import run_reference
 from ppt_gpu.sm.result import SmResult
 from ppt_gpu.sm.simulate import simulate
 from ppt_gpu.spec.gpu import Gpu
 
 RELAXED = settings(deadline=None, suppress_health_check=list(HealthCheck))
+OPTIONS = {
+    "program": programs,
+    "gpu": gpus(),
+    "resident": st.integers(1, 4),
+    "active": st.integers(1, 3),
+    "dirty": st.sampled_from((0.0, 0.4)),
+}
 
 
-def differences(one: SmResult, other: SmResult) -> list[str]:
-    """Names of the fields, time apart, in which two results differ."""
-    names = [field.name for field in dataclasses.fields(SmResult) if field.name != "wall"]
+def differences(one: object, other: object) -> list[str]:
+    """Names of the fields, times apart, in which two results differ."""
+    names = [field.name for field in dataclasses.fields(one) if field.name not in ("wall", "seconds")]  # type: ignore[arg-type]
     return [name for name in names if not np.array_equal(getattr(one, name), getattr(other, name))]
 
 
-@settings(RELAXED, max_examples=250)
-@given(program=programs, gpu=gpus(), resident=st.integers(1, 4), active=st.integers(1, 15), dirty=st.sampled_from((0.0, 0.4)))
-def test_compiled_loop_is_the_reference(program: Program, gpu: Gpu, resident: int, active: int, dirty: float) -> None:
+def compare(program: Program, gpu: Gpu, resident: int, active: int, dirty: float) -> None:
     options = {"resident_blocks": resident, "active_sms": active, "l2_dirty": dirty}
-    plain = simulate(program, gpu, reference=True, **options)
-    fast = simulate(program, gpu, **options)
+    plain: SmResult = simulate(program, gpu, reference=True, **options)
+    fast: SmResult = simulate(program, gpu, **options)
     note(f"cycles {plain.cycles} and {fast.cycles}, stalls {plain.warp_cycles} and {fast.warp_cycles}")
     assert differences(plain, fast) == []
+
+
+@settings(RELAXED, max_examples=100)
+@given(**OPTIONS)
+def test_compiled_loop_is_the_reference(program: Program, gpu: Gpu, resident: int, active: int, dirty: float) -> None:
+    compare(program, gpu, resident, active, dirty)
+
+
+@pytest.mark.slow
+@settings(RELAXED, max_examples=3000)
+@given(**OPTIONS)
+def test_compiled_loop_is_the_reference_many(
+    program: Program, gpu: Gpu, resident: int, active: int, dirty: float
+) -> None:
+    compare(program, gpu, resident, active, dirty)
+
+
+def compare_specialised(program: Program, gpu: Gpu, resident: int, schedulers: int, policy: str, width: int) -> None:
+    sm = dataclasses.replace(gpu.sm, schedulers=schedulers, policy=policy, issue_width=width)
+    machine = machine_of(program, dataclasses.replace(gpu, sm=sm), 3, None, 0.0, None)
+    plain = run_reference(program, machine, resident, 1 << 30)
+    assert differences(plain, run_core(program, machine, resident, 1 << 30, specialise=True)) == []
+
+
+@settings(RELAXED, max_examples=25)
+@given(program=programs, gpu=gpus(), resident=st.integers(1, 4))
+def test_specialised_loop_is_the_reference(program: Program, gpu: Gpu, resident: int) -> None:
+    """One that batches: greedy, one entry a cycle. The others differ by what the compiler folds."""
+    compare_specialised(program, gpu, resident, 4, "gto", 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("schedulers", [1, 2, 4])
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("width", [1, 2])
+def test_every_specialised_loop_is_the_reference(schedulers: int, policy: str, width: int) -> None:
+    @settings(RELAXED, max_examples=60)
+    @given(program=programs, gpu=gpus(), resident=st.integers(1, 4))
+    def check(program: Program, gpu: Gpu, resident: int) -> None:
+        compare_specialised(program, gpu, resident, schedulers, policy, width)
+
+    check()
 
 
 @settings(RELAXED, max_examples=40)

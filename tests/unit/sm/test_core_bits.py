@@ -1,0 +1,43 @@
+"""Bit scans of the compiled loop, and how it is cached."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numba import njit
+
+from ppt_gpu.sm import core_bits
+from ppt_gpu.sm.core_bits import NO_KEY, compiled, ctz, fingerprint, least_of, popcount
+
+ctz_of = njit(lambda value: ctz(value))
+popcount_of = njit(lambda value: popcount(value))
+least = njit(lambda keys, offset, mask: least_of(keys, offset, mask))
+
+
+def test_scans() -> None:
+    for bit in range(64):
+        value = np.int64(np.uint64(1 << bit).view(np.int64))
+        assert ctz_of(value) == bit and popcount_of(value) == 1
+    assert popcount_of(np.int64(-1)) == 64 and popcount_of(np.int64(0)) == 0 and ctz_of(np.int64(-8)) == 3
+
+
+def test_least_of_the_chosen_keys() -> None:
+    keys = np.random.default_rng(5).permutation(64).astype(np.int64)
+    for mask in (0b1, 0b1000_0000_0000_0000, 0b1011, 0xFFFF, 0x10001):
+        chosen = [keys[32 + bit] for bit in range(16) if mask >> bit & 1]
+        assert least(keys, np.int64(32), np.int64(mask)) == min(chosen)
+    assert least(keys, np.int64(0), np.int64(0)) == NO_KEY
+
+
+def test_fingerprint_depends_on_every_file() -> None:
+    assert fingerprint("core.py", "core_bits.py") != fingerprint("core.py")
+
+
+def test_compiles_without_a_writable_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_cache(**options: object) -> object:
+        if options.get("cache"):
+            raise RuntimeError("cannot cache function: no locator available")
+        return njit(**options)
+
+    monkeypatch.setattr(core_bits, "njit", no_cache)
+    assert compiled(lambda value: value + 1)(2) == 3

@@ -1,0 +1,257 @@
+"""Small programs whose cycles can be counted by hand, in both loops; errors; the result's numbers."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ppt_gpu.errors import BudgetError, PptError
+from ppt_gpu.sm.bench_programs import Entry, loop_program
+from ppt_gpu.sm.program import FORCED_DRAM, FORCED_L1, FORCED_L2, Program
+from ppt_gpu.sm.result import STALL_REASONS, SmResult
+from ppt_gpu.sm.simulate import simulate
+from ppt_gpu.spec import load_gpu
+from ppt_gpu.spec.gpu import Gpu, Op, Pipe
+
+LATENCY = {"fp32": 6, "int32": 4, "branch": 9, "barrier": 5, "sfu": 20}
+
+
+def tiny(**changes: Any) -> Gpu:
+    """One scheduler, one unit of every kind, round numbers. `changes`: table__field=value."""
+    gpu = load_gpu("k40")
+    pipes = {name: Pipe(name, 32, "scheduler", 1, 1) for name in ("math", "lsu")}
+    ops = {name: Op(name, "lsu" if "." in name else "math", LATENCY.get(name, 1), 1) for name in gpu.isa.ops}
+    changes = {
+        "sm__schedulers": 1,
+        "sm__issue_width": 1,
+        "sm__policy": "lrr",
+        "l1__caches_global": True,
+        "l1__latency": 30,
+        "l1__size": 16384,
+        "l1__write": "write-through",
+        "l2__latency": 200,
+        "dram__latency": 400,
+        "shared__latency": 25,
+        "host__block_launch": 50,
+        "memory__constant_latency": 12,
+        "memory__queue": 8,
+        "memory__transactions_per_cycle": 1.0,
+    } | changes
+    isa = dataclasses.replace(gpu.isa, ops=ops)
+    gpu = dataclasses.replace(gpu, pipes=pipes, isa=isa)
+    for key, value in changes.items():
+        table, field = key.split("__")
+        gpu = dataclasses.replace(gpu, **{table: dataclasses.replace(getattr(gpu, table), **{field: value})})
+    return gpu
+
+
+def run(gpu: Gpu, body: tuple[Entry, ...], warps: int = 1, blocks: int = 1, resident: int = 1, **more: Any) -> SmResult:
+    """Both loops on one pass through `body`; they must agree."""
+    options = {key: more.pop(key) for key in ("active_sms", "l2_dirty", "max_cycles", "policy") if key in more}
+    program = dataclasses.replace(loop_program(gpu, body, 1, blocks, warps, reuse=True), **more)
+    return both(program, gpu, resident, **options)
+
+
+def both(program: Program, gpu: Gpu, resident: int = 1, active_sms: int = 1, **options: Any) -> SmResult:
+    plain, fast = (
+        simulate(program, gpu, resident_blocks=resident, active_sms=active_sms, reference=reference, **options)
+        for reference in (True, False)
+    )
+    assert plain.cycles == fast.cycles and (plain.op_stall == fast.op_stall).all()
+    return fast
+
+
+def reasons(result: SmResult) -> dict[str, int]:
+    return {name: int(value) for name, value in zip(STALL_REASONS, result.warp_cycles, strict=True) if value}
+
+
+def test_dependent_chain_takes_its_latencies() -> None:
+    result = run(tiny(), (("fp32", (0,), 0),) * 10)
+    assert result.cycles == 60
+    assert reasons(result) == {"selected": 10, "wait": 45, "drain": 5}
+
+
+def test_independent_entries_issue_every_cycle() -> None:
+    result = run(tiny(), (("fp32", (), -1),) * 10)
+    assert result.cycles == 9 + 6
+
+
+def test_two_entries_of_a_warp_issue_together_on_two_units() -> None:
+    gpu = tiny(sm__issue_width=2)
+    gpu = dataclasses.replace(gpu, pipes=gpu.pipes | {"math": Pipe("math", 64, "scheduler", 2, 1)})
+    result = run(gpu, (("fp32", (), -1),) * 10)
+    assert result.cycles == 4 + 6
+    assert reasons(result)["selected"] == 5 and result.issued == 10
+
+
+def test_busy_unit_is_math_pipe_throttle_and_the_other_warp_not_selected() -> None:
+    gpu = tiny()
+    program = loop_program(gpu, (("fp32", (), -1),), 1, 1, 3)
+    result = both(dataclasses.replace(program, op_ii=np.array([4], np.int32)), gpu)
+    # issues in cycles 0, 4, 8; before them the unit is busy, but in cycles 0 and 4 it was somebody else's turn
+    assert result.cycles == 8 + 6
+    assert reasons(result) == {"selected": 3, "not_selected": 3, "math_pipe_throttle": 9, "drain": 27}
+
+
+def test_branch_holds_back_the_next_entry() -> None:
+    result = run(tiny(), (("branch", (), -1), ("fp32", (), -1)))
+    assert result.cycles == 9 + 6
+    assert reasons(result)["branch_resolving"] == 8
+
+
+def test_barrier_waits_for_the_last_warp() -> None:
+    result = run(tiny(), (("barrier", (), -1), ("fp32", (), -1)), warps=4)
+    # arrivals in cycles 0 to 3, released at 3 + 5, issues in 8 to 11
+    assert result.cycles == 11 + 6
+    assert reasons(result)["barrier"] == 7 + 6 + 5 + 4
+
+
+def test_exited_warps_do_not_count_at_a_barrier() -> None:
+    gpu = tiny()
+    program = loop_program(gpu, (("barrier", (), -1), ("fp32", (), -1)), 1, 1, 2)
+    one_without = dataclasses.replace(
+        program, path_start=np.array([0, 2, 3]), entry_op=np.array([0, 1, 1], np.int32),
+        entry_wait=np.zeros(3, np.uint64), entry_slot=np.full(3, -1, np.int8), warp_path=np.array([0, 1], np.int32),
+    )  # fmt: skip
+    assert both(one_without, gpu).cycles == 1 + 5 + 6  # released by the exit in cycle 1
+
+
+@pytest.mark.parametrize(
+    ("line", "cycles"), [(FORCED_L1, 30), (FORCED_L2, 200), (FORCED_DRAM, 400)], ids=["L1", "L2", "DRAM"]
+)
+def test_unloaded_load_to_use_latencies(line: int, cycles: int) -> None:
+    result = run(tiny(), (("load.global", (), 0), ("fp32", (0,), -1)), tx_line=np.array([line], np.int32))
+    assert result.cycles == cycles + 6
+    assert reasons(result)["long_scoreboard"] == cycles - 1
+
+
+def test_second_load_of_a_line_hits_the_l1_and_one_in_flight_merges() -> None:
+    twice: tuple[Entry, ...] = (("load.global", (), 0), ("load.global", (), 1), ("load.global", (0,), 2))
+    result = run(tiny(), twice, tx_line=np.zeros(3, np.int32))
+    assert result.cycles == 400 + 30
+    assert (result.l1_accesses, result.l1_hits) == (12, 8)  # sectors
+    assert result.dram_read_bytes == 128
+
+
+def test_warm_line_is_an_l2_hit_once() -> None:
+    result = run(tiny(l1__size=0), (("load.global", (), 0),), line_warm=np.ones(1, np.uint8))
+    assert result.cycles == 200 and result.dram_read_bytes == 0 and result.l2_hits == 4
+
+
+def test_mshrs_bound_the_loads_in_flight() -> None:
+    body: tuple[Entry, ...] = (("load.global", (), 0),) * 6
+    lines = {"tx_line": np.full(6, FORCED_DRAM, np.int32)}
+    assert run(tiny(l1__mshrs=6), body, **lines).cycles < 420
+    assert run(tiny(l1__mshrs=2), body, **lines).cycles == pytest.approx(3 * 400, rel=0.02)
+
+
+def test_perfect_memory_returns_misses_after_the_l1_latency() -> None:
+    gpu = dataclasses.replace(tiny(), perfect_memory=True)
+    result = run(gpu, (("load.global", (), 0), ("store.global", (0,), -1)))
+    assert result.cycles == 30 + 1 and result.l2_accesses == 0  # the store holds the load/store unit for a cycle
+
+
+def test_full_queue_throttles() -> None:
+    body: tuple[Entry, ...] = (("load.shared", (), -1),) * 6
+    result = run(tiny(memory__queue=1), body, access_cycles=np.full(6, 10, np.int32))
+    assert result.cycles == 5 * 10 + 9 + 25
+    assert result.shared_passes == 60 and result.shared_accesses == 6
+    assert reasons(result)["mio_throttle"] == 5 * 9
+
+
+def test_stores_use_dram_when_the_l2_is_full() -> None:
+    gpu = tiny(l2__size=128 * 8, l2__ways=8)
+    program = loop_program(gpu, (("store.global", (), -1),) * 20, 1, 1, 1)
+    result = both(program, gpu)
+    assert result.dram_write_bytes == (20 - 8) * 128 and result.dram_read_bytes == 0
+
+
+def test_dirty_share_of_ways_never_used() -> None:
+    gpu = tiny()
+    program = loop_program(gpu, (("load.global", (), -1),) * 20, 1, 1, 1)
+    assert both(program, gpu).dram_write_bytes == 0
+    assert both(program, gpu, l2_dirty=0.5).dram_write_bytes == 20 * 128 // 2
+
+
+def test_updates_of_one_address_follow_one_another() -> None:
+    gpu = tiny(memory__atomics_per_cycle=0.5)
+    body: tuple[Entry, ...] = (("atomic.global", (), 0), ("fp32", (0,), -1))
+    forced = {"tx_line": np.array([FORCED_L2], np.int32), "access_atomic": np.array([32], np.int32)}
+    assert run(gpu, body, **forced).cycles == 200 + 31 * 2 + 6
+
+
+def test_constant_and_shared_are_short_scoreboard() -> None:
+    result = run(tiny(), (("load.constant", (), 0), ("load.shared", (), 1), ("fp32", (0, 1), -1)))
+    assert result.cycles == 1 + 25 + 6
+    assert reasons(result)["short_scoreboard"] == 24
+
+
+def test_a_finished_block_is_replaced_after_the_launch_delay() -> None:
+    result = run(tiny(), (("fp32", (), -1),), blocks=3, resident=2)
+    assert result.block_start.tolist() == [0, 0, 6 + 50]
+    assert result.block_end.tolist() == [6, 7, 62]
+    assert result.cycles == 62
+
+
+def test_pipes_of_the_sm_are_shared_by_its_schedulers() -> None:
+    gpu = tiny(sm__schedulers=4)
+    shared = dataclasses.replace(gpu, pipes=gpu.pipes | {"math": Pipe("math", 32, "sm", 1, 1)})
+    body: tuple[Entry, ...] = (("fp32", (), -1),) * 8
+    assert run(gpu, body, warps=4).cycles == 7 + 6
+    assert run(shared, body, warps=4).cycles == 31 + 6
+
+
+def test_two_level_keeps_warps_outside_the_active_set() -> None:
+    gpu = tiny(sm__policy="two_level", sm__active_warps=1)
+    result = run(gpu, (("fp32", (0,), 0),) * 3, warps=2)
+    assert result.cycles == 2 * 18 - 5  # one warp after the other: the second begins after the first one's last issue
+    assert reasons(result)["dispatch_stall"] == 13
+
+
+def test_counts() -> None:
+    gpu = tiny()
+    result = run(gpu, (("fp32", (), -1), ("load.shared", (), -1), ("fp32", (), -1)), warps=2, blocks=3, resident=3)
+    assert result.op_issued.tolist() == [12, 6] and result.issued == 18
+    assert result.pipe_busy.tolist() == [6, 12]  # lsu, math
+    assert result.op_stall.sum() == result.warp_cycles.sum() == 2 * (result.block_end - result.block_start).sum()
+
+
+def test_budget() -> None:
+    with pytest.raises(BudgetError, match="more than 30 cycles"):
+        run(tiny(), (("fp32", (0,), 0),) * 10, max_cycles=30)
+    assert run(tiny(), (("fp32", (0,), 0),) * 5, max_cycles=30).cycles == 30
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"policy": "gtoo"}, "unknown scheduler policy 'gtoo'\n  hint: did you mean 'gto'?"),
+        ({"resident_blocks": 0}, "0 resident blocks; at least 1"),
+        ({"resident_blocks": 80}, "80 resident warps on 1 schedulers"),
+        ({"active_sms": 16}, "16 active SMs; k40 has 15"),
+        ({"l2_dirty": 1.5}, "l2_dirty is 1.5; expected a share"),
+    ],
+)
+def test_wrong_options(options: dict[str, Any], message: str) -> None:
+    program = loop_program(tiny(), (("fp32", (), -1),), 1, 1, 1)
+    with pytest.raises(PptError) as caught:
+        simulate(program, tiny(), **({"resident_blocks": 1, "active_sms": 1} | options))
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"warp_access": np.array([0, 2])}, "warp 0 has 2 memory entries, its path has 1 memory operations"),
+        ({"tx_line": np.array([7], np.int32)}, "program: tx_line leaves its range [-3, 1)"),
+        ({"op_pipe": np.array([9], np.int32)}, "program: op_pipe leaves its range [0, 2)"),
+    ],
+)
+def test_inconsistent_program(change: dict[str, Any], message: str) -> None:
+    program = dataclasses.replace(loop_program(tiny(), (("load.global", (), -1),), 1, 1, 1), **change)
+    with pytest.raises(PptError) as caught:
+        simulate(program, tiny(), resident_blocks=1, active_sms=1)
+    assert message in str(caught.value)

@@ -84,7 +84,7 @@ def _from_tasklist(path: Path, grid: str | Sequence[int] | None) -> Workload:
     if not blocks and not tasklist.grid:
         raise PptError("this task list states no grid: give --grid", path=path, hint="such as --grid 1024")
     block: Dim3 = (tasklist.block_size, 1, 1)
-    launch = Launch(path.stem, dim3(blocks or (tasklist.grid,)), block, ())
+    launch = Launch(path.stem, dim3(blocks or tasklist.grid), block, ())
     return Workload(path.stem, str(path), "", (launch,), tasklist_path=str(path))
 
 

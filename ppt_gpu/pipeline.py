@@ -15,6 +15,7 @@ from ppt_gpu.exec.budget import Budget
 from ppt_gpu.exec.memory import DeviceMemory
 from ppt_gpu.exec.run import run
 from ppt_gpu.exec.translate import translate as translate_trace
+from ppt_gpu.exec.translate_blocks import sample_blocks
 from ppt_gpu.exec.workload import Workload
 from ppt_gpu.exec.workload_reader import bind_workload
 from ppt_gpu.inputs import check, open_workload
@@ -132,8 +133,10 @@ def device_memory(module: Module, workload: Workload, contents: Mapping[str, NDA
     return memory
 
 
-def translate(workload: Workload | str | Path, *, blocks: int = 4) -> str:
-    """The first launch of `workload` as the text of a task list, from running its first `blocks` blocks.
+def translate(workload: Workload | str | Path, *, blocks: int = 8) -> str:
+    """The first launch of `workload` as the text of a task list, from running up to `blocks` of its blocks.
+
+    They are neighbours along each axis of the grid, near its middle, so that the steps from block to block are seen.
 
     Raises PptError for bad input, or when `workload` is a task list already.
     """
@@ -145,5 +148,5 @@ def translate(workload: Workload | str | Path, *, blocks: int = 4) -> str:
     launch = opened.launches[0]
     kernel = module.kernels[launch.kernel]
     memory = device_memory(module, opened, {}, Budget())
-    trace = run(kernel, module, launch, memory, range(min(blocks, launch.blocks)))
+    trace = run(kernel, module, launch, memory, sample_blocks(launch.grid, blocks))
     return write_tasklist(translate_trace(kernel, module, trace, launch))

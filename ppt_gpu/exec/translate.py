@@ -46,8 +46,8 @@ def translate(
 
     warp: its position in the trace; by default one that ran the most common path, with the most common lanes.
     isa: expand each instruction to the machine operations of a GPU.
-    Addresses are followed from warp to warp and from block to block over all warps of the trace with the same path,
-    so a trace of several blocks is better than one of one.
+    Addresses are followed from warp to warp and along each axis of the grid over all warps of the trace with the same
+    path, so the blocks of the trace should be neighbours along each axis: see `translate_blocks.sample_blocks`.
 
     Raises PptError for a warp that the trace does not hold, BudgetError above `max_tasks` tasks.
     """
@@ -70,7 +70,7 @@ def translate(
         shared=layout(module, kernel, launch.dynamic_shared).shared_bytes,
         block_size=launch.threads_per_block,
         body=body,
-        grid=launch.blocks,
+        grid=_extents(launch.grid),
         buffers=tuple(Buffer(writer.buffers[r.name], r.bytes, r.copied) for r in trace.ranges if r.bytes),
         comments=(_origin(kernel, module, trace, chosen), *_grid_doubt(trace, launch), *writer.doubts),
     )
@@ -104,13 +104,20 @@ def _origin(kernel: Kernel, module: Module, trace: Trace, chosen: int) -> str:
 
 
 def _grid_doubt(trace: Trace, launch: Launch) -> list[str]:
+    """Axes of the grid along which no two of the blocks that ran are neighbours."""
+    at = np.stack(np.unravel_index(trace.blocks, launch.grid, order="F"), axis=1)
     found = []
-    if sum(extent > 1 for extent in launch.grid) > 1:
-        grid = " x ".join(map(str, launch.grid))
-        found.append(f"The grid is {grid}, but steps from block to block follow the linear block number.")
-    if len(trace.blocks) == 1 and launch.blocks > 1:
-        found.append("One block ran: its addresses are taken to continue in the next block.")
+    for axis, name in enumerate("xyz"):
+        places = len(np.unique(np.delete(at, axis, axis=1), axis=0))
+        if launch.grid[axis] > 1 and places == len(at):
+            found.append(f"No two blocks along {name} ran: addresses are taken to continue from one to the next.")
     return found
+
+
+def _extents(grid: tuple[int, int, int]) -> tuple[int, ...]:
+    """Without the trailing axes that have one block only."""
+    used = max((axis + 1 for axis in range(3) if grid[axis] > 1), default=1)
+    return grid[:used]
 
 
 def _names(names: Sequence[str]) -> dict[str, str]:
@@ -145,9 +152,9 @@ class _Writer:
         self.counts = loop_counts(tree)
         self.buffers = _names([r.name for r in trace.ranges])
         self.doubts: list[str] = []
-        self._match(stream(tree), chosen, launch.threads_per_block)
+        self._match(stream(tree), chosen, launch)
 
-    def _match(self, executed: NDArray[np.int32], chosen: int, threads: int) -> None:
+    def _match(self, executed: NDArray[np.int32], chosen: int, launch: Launch) -> None:
         """Which accesses of the warp belong to which place, and which warps can be compared with it."""
         trace = self.trace
         traced = np.array([is_traced(self.kernel.instructions[place.pc]) for place in self.places], np.bool_)
@@ -163,9 +170,10 @@ class _Writer:
         self.warps = Warps(
             warp=same - first[np.searchsorted(first, same, side="right") - 1],
             block=trace.blocks[trace.warp_block[same]],
+            grid=launch.grid,
             chosen=int(np.searchsorted(same, chosen)),
             per_block=per_block,
-            threads=threads,
+            threads=launch.threads_per_block,
         )
 
     def items(self, tree: Tree) -> tuple[Item, ...]:

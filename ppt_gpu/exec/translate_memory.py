@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from operator import mul
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,9 +37,16 @@ class Warps:
 
     warp: NDArray[np.int64]  # [warps] number in its block
     block: NDArray[np.int64]  # [warps] linear id
+    grid: tuple[int, int, int]  # blocks along x, y, z
     chosen: int  # position of the representative one
     per_block: int
     threads: int  # in a block
+
+    @property
+    def coordinates(self) -> NDArray[np.int64]:
+        """[warps, 3] x, y, z of the block of each warp."""
+        x, y, _ = self.grid
+        return np.stack([self.block % x, self.block // x % y, self.block // (x * y)], axis=1)
 
 
 @dataclass(frozen=True)
@@ -107,7 +115,8 @@ def _stride(
 ) -> Shape:
     own_warp = continued(shape, WARP_SIZE)
     own_block = 0 if accesses.space == "shared" else continued(shape, warps.threads)
-    per_warp, per_block, doubt = _warp_steps(accesses, warps, pattern, own_warp)
+    per_warp, along, doubt = _warp_steps(accesses, warps, pattern, own_warp)
+    per_block = _linear(along, warps.grid)
     at = int(accesses.base[0])
     name, start = "", at - at % 256
     if accesses.space == "shared":
@@ -116,8 +125,8 @@ def _stride(
         inside = [r for r in trace.ranges if r.start <= at < r.start + r.bytes]
         if inside:
             name, start = buffers[inside[0].name], inside[0].start
-    warp, block = int(warps.warp[warps.chosen]), int(warps.block[warps.chosen])
-    offset = at - start - warp * per_warp - block * per_block
+    warp, block = int(warps.warp[warps.chosen]), warps.coordinates[warps.chosen].tolist()
+    offset = at - start - warp * per_warp - sum(map(mul, block, along))
     shape = replace(
         shape,
         buffer=name,
@@ -128,8 +137,13 @@ def _stride(
     return Shape(MemoryShape(accesses.bytes, shape), active, doubt)
 
 
-def _warp_steps(accesses: Accesses, warps: Warps, pattern: int, own_warp: int) -> tuple[int, int, str]:
-    """(bytes per warp, bytes per block, doubt). One warp or block alone is taken to continue with the threads."""
+def _warp_steps(
+    accesses: Accesses, warps: Warps, pattern: int, own_warp: int
+) -> tuple[int, tuple[int, int, int], str]:
+    """(bytes per warp, bytes per block along x, y and z, doubt).
+
+    One warp alone is taken to continue with the threads, and one block along x with the warps.
+    """
     same = accesses.first_pattern == pattern
     warp, block, base = warps.warp[same], warps.block[same], accesses.first_base[same]
     neighbours = (np.diff(block) == 0) & (np.diff(warp) == 1)
@@ -138,19 +152,44 @@ def _warp_steps(accesses: Accesses, warps: Warps, pattern: int, own_warp: int) -
     per_warp = _most_common(between) if len(between) else own_warp
     if len(np.unique(between)) > 1:
         doubts.append("warps")
-    rest = base - warp * per_warp
     _, first = np.unique(block, return_index=True)
-    gaps, rises = np.diff(block[first]), np.diff(rest[first])
-    per_block = 0 if accesses.space == "shared" else warps.per_block * per_warp
-    if len(gaps):
-        rates = rises // gaps
-        per_block = _most_common(rates)
-        if len(np.unique(rates)) > 1 or (rises % gaps).any():
-            doubts.append("blocks")
+    unknown = 0 if accesses.space == "shared" else warps.per_block * per_warp
+    coordinates = warps.coordinates[same][first]
+    along, varies = _axis_steps(coordinates, (base - warp * per_warp)[first], warps.grid, unknown)
+    if varies:
+        doubts.append("blocks")
     doubt = [f"the step between {' and '.join(doubts)} varies"] if doubts else []
     if not same.all():
         doubt.append(f"{int((~same).sum())} of {len(same)} warps have other lanes or distances")
-    return per_warp, per_block, "; ".join(doubt)
+    return per_warp, along, "; ".join(doubt)
+
+
+def _axis_steps(
+    at: NDArray[np.int64], base: NDArray[np.int64], extents: tuple[int, int, int], unknown: int
+) -> tuple[tuple[int, int, int], bool]:
+    """(bytes per block along x, y and z, whether that misses a block) from blocks at [n, 3] with addresses [n].
+
+    Blocks that differ along one axis alone give its step. Without any, x has `unknown`, and y and z continue where
+    the axis before them ends.
+    """
+    found: list[int] = []
+    for axis in range(3):
+        others = np.delete(at, axis, axis=1)
+        order = np.lexsort((at[:, axis], *others.T))
+        alone = (np.diff(others[order], axis=0) == 0).all(axis=1)
+        rates = np.diff(base[order])[alone] // np.diff(at[order, axis])[alone]
+        found.append(_most_common(rates) if len(rates) else found[-1] * extents[axis - 1] if found else unknown)
+    x, y, z = found
+    return (x, y, z), len(np.unique(base - at @ np.array(found))) > 1
+
+
+def _linear(along: tuple[int, int, int], grid: tuple[int, int, int]) -> int | tuple[int, ...]:
+    """Steps along the axes as one step for the block number, when they are one; else those of the grid's axes."""
+    x, y, z = grid
+    step = along[0] if x > 1 else along[1] if y > 1 else along[2]
+    if all(extent == 1 or own == step * far for own, extent, far in zip(along, grid, (1, x, x * y), strict=True)):
+        return step
+    return along[: 3 if z > 1 else 2]
 
 
 def _most_common(values: NDArray[np.int64]) -> int:

@@ -53,6 +53,21 @@ class SimulatedSm:
         """Warp instructions of one block, to plan with."""
         raise NotImplementedError
 
+    def neighbours(self, blocks: list[int], instructions_per_block: float) -> list[int]:
+        """The blocks that a sample of the other SMs run at the same time, as far as the budget goes.
+
+        instructions_per_block: thread instructions.
+        """
+        if self.spread.active_sms < 2 or self.gpu.perfect_memory:
+            return []
+        affordable = int(SHARING_BUDGET / max(instructions_per_block * len(blocks), 1.0))
+        samples = max(1, min(SHARING_SAMPLES, affordable, self.spread.active_sms - 1))
+        chosen = plan(self.launch.blocks, self.occupancy, self.gpu, "workload")
+        others = neighbour_blocks(replace(chosen, blocks=tuple(blocks), resident=len(blocks)), samples)
+        if others:
+            self.notes.append(f"sharing of lines between SMs was learnt from {samples} other SMs")
+        return others
+
     def __call__(self, blocks: list[int]) -> SmResult:
         """Simulate `blocks` on one SM, in this order, with the resident blocks of the launch."""
         self.warnings, self.notes = [], []
@@ -118,16 +133,9 @@ class TraceSm(SimulatedSm):
         return replace(self.memory, data=self.memory.data.copy())
 
     def _neighbours(self, blocks: list[int], instructions_per_block: float) -> Trace | None:
-        """The blocks that a sample of the other SMs run at the same time, as far as the budget goes."""
-        if self.spread.active_sms < 2 or self.gpu.perfect_memory:
-            return None
-        affordable = int(SHARING_BUDGET / max(instructions_per_block * len(blocks), 1.0))
-        samples = max(1, min(SHARING_SAMPLES, affordable, self.spread.active_sms - 1))
-        chosen = plan(self.launch.blocks, self.occupancy, self.gpu, "workload")
-        others = neighbour_blocks(replace(chosen, blocks=tuple(blocks), resident=len(blocks)), samples)
+        others = self.neighbours(blocks, instructions_per_block)
         if not others:
             return None
-        self.notes.append(f"sharing of lines between SMs was learnt from {samples} other SMs")
         return run(self.kernel, self.module, self.launch, self._scratch(), others, budget=self.budget)
 
 
@@ -148,10 +156,15 @@ class TaskListSm(SimulatedSm):
         return len(self.flat.path) * self.occupancy.warps_per_block
 
     def lower(self, blocks: list[int]) -> Program:
+        threads = self.instructions_per_block() * self.gpu.sm.warp_size
+        neighbours = self.neighbours(blocks, threads) if self.flat.has_global_addresses else []
         return lower_tasklist(
             self.flat,
             self.gpu,
             warps_per_block=self.occupancy.warps_per_block,
             blocks=blocks,
             active_sms=self.spread.active_sms,
+            grid=self.launch.grid,
+            neighbours=neighbours,
+            neighbour_sm=[block % self.gpu.sm.count for block in neighbours],
         )

@@ -13,12 +13,12 @@ from ppt_gpu.sm.lower_access import Accesses, Geometry, Variants, geometry, lowe
 from ppt_gpu.sm.lower_forced import forced_transactions
 from ppt_gpu.sm.lower_hash import dense_ids
 from ppt_gpu.sm.lower_ops import OpTable, build_ops
-from ppt_gpu.sm.lower_shapes import GLOBAL
+from ppt_gpu.sm.lower_shapes import GLOBAL, LOCAL, SHARED
 from ppt_gpu.sm.program import Program
 from ppt_gpu.sm.scoreboard import SLOTS, StaticCode, schedule
-from ppt_gpu.sm.sharing import copied_lines
+from ppt_gpu.sm.sharing import Touched, copied_lines, fetched_by_others, sectors_used, share_factor, sharers
 from ppt_gpu.spec.gpu import Gpu
-from ppt_gpu.tasklist.flat import FlatTaskList, buffer_bases
+from ppt_gpu.tasklist.flat import FlatTaskList, block_shifts, buffer_bases
 from ppt_gpu.tasklist.model import Transactions
 
 #: Memory accesses, over all warps, that are lowered without being asked for more (about 60 B each).
@@ -32,11 +32,16 @@ def lower_tasklist(
     warps_per_block: int,
     blocks: int | Sequence[int],
     active_sms: int,
+    grid: Sequence[int] = (),
+    neighbours: Sequence[int] = (),
+    neighbour_sm: Sequence[int] = (),
     max_accesses: int = MAX_ACCESSES,
 ) -> Program:
     """The Program of the blocks of a task list that one SM of `gpu` runs.
 
     blocks: their ids in launch order, or how many; then SM 0 runs block 0, active_sms, 2*active_sms, ...
+    grid: its extents, x first; by default those that the list states. neighbours: ids of the blocks that a sample of the
+    other SMs run meanwhile, and neighbour_sm the SM of each: what they fetch too is shared.
     A transaction of a task with a given count moves an equal share of the access's bytes, in whole sectors; whether
     it hits follows the given rates by error diffusion over the executions of the task, warp after warp, or the
     reuse distance: a hit in the L1, or this SM's share of the L2, if that holds more lines.
@@ -56,8 +61,13 @@ def lower_tasklist(
         )
     plan = schedule(_static(flat, ops), np.array([0, len(flat.path)]), flat.path, gpu.sm.issue_width, SLOTS)
     shape = geometry(gpu)
-    found = _strides(flat, shape, task, _bases(flat, task, kept, warps_per_block, ids))
+    found = _strides(flat, shape, task, _bases(flat, task, kept, warps_per_block, ids, grid))
     address_line, address = dense_ids(found.address)
+    warm = copied_lines(address, _ranges(flat), gpu.l2.size, shape.line)
+    users = np.ones(len(address))
+    if len(neighbours) and active_sms > 1:
+        others = _touched(flat, shape, task, kept, warps_per_block, grid, neighbours, neighbour_sm)
+        users = sharers(address, sectors_used(address_line, found.sectors, len(address)), others, active_sms)
     line, found = forced_transactions(flat, gpu, shape, np.tile(task, warps), found, address_line, active_sms)
     return Program(
         op_name=ops.name,
@@ -79,10 +89,11 @@ def lower_tasklist(
         tx_line=line,
         tx_sectors=found.sectors,
         line_address=address,
-        line_warm=copied_lines(address, _ranges(flat), gpu.l2.size, shape.line).astype(np.uint8),
+        line_warm=(warm | fetched_by_others(address, users)).astype(np.uint8),
         thread_instructions=warps * int(np.array([t.active for t in flat.tasks], np.int64)[flat.path].sum()),
         scoreboard_slots=SLOTS,
         access_atomic=found.atomic,
+        l2_share_factor=share_factor(users),
         line_bytes=shape.line,
         sector_bytes=shape.sector,
     )
@@ -111,17 +122,43 @@ def _bases(
     kept: NDArray[np.bool_],
     warps_per_block: int,
     ids: NDArray[np.int64],
+    grid: Sequence[int],
 ) -> NDArray[np.int64]:
     """[warps x accesses] the address of lane 0, warps in block order."""
     warp = np.tile(np.arange(warps_per_block), len(ids))[:, None] * flat.warp_step[task]
-    block = np.repeat(ids, warps_per_block)[:, None] * flat.block_step[task]
+    block = np.repeat(block_shifts(flat, ids, grid), warps_per_block, axis=0)[:, task]
     return np.asarray(flat.access_base[kept] + warp + block).reshape(-1)
 
 
+def _touched(
+    flat: FlatTaskList,
+    shape: Geometry,
+    task: NDArray[np.int32],
+    kept: NDArray[np.bool_],
+    warps_per_block: int,
+    grid: Sequence[int],
+    blocks: Sequence[int],
+    sm_of_block: Sequence[int],
+) -> Touched:
+    """What the sampled SMs touch of global memory: shared and local memory belong to a block or warp alone."""
+    sms, dense = np.unique(np.asarray(sm_of_block), return_inverse=True)
+    order = np.argsort(dense, kind="stable")
+    ids = np.asarray(blocks, np.int64)[order]
+    bases = _bases(flat, task, kept, warps_per_block, ids, grid)
+    found = _strides(flat, shape, task, bases, spaces=(GLOBAL,))
+    sm_of_access = np.repeat(dense[order], warps_per_block * len(task))
+    sm = np.repeat(sm_of_access, np.diff(found.start)).astype(np.int32)
+    return Touched(found.address, found.sectors, sm, len(sms))
+
+
 def _strides(
-    flat: FlatTaskList, shape: Geometry, task: NDArray[np.int32], bases: NDArray[np.int64]
+    flat: FlatTaskList,
+    shape: Geometry,
+    task: NDArray[np.int32],
+    bases: NDArray[np.int64],
+    spaces: Sequence[int] = (GLOBAL, SHARED, LOCAL),
 ) -> Accesses:
-    """Transactions of the accesses with synthetic addresses; the others move nothing here."""
+    """Transactions of the accesses with synthetic addresses in `spaces`; the others move nothing here."""
     access = [t.op.partition(".")[0] for t in flat.tasks]
     variants = Variants(
         space=np.where(flat.space < 0, GLOBAL, flat.space).astype(np.int8),
@@ -130,6 +167,7 @@ def _strides(
         atomic=np.array([a == "atomic" for a in access], np.bool_),
     )
     given = np.array([bool(t.memory and isinstance(t.memory.pattern, Transactions)) for t in flat.tasks], np.bool_)
+    given |= ~np.isin(variants.space, spaces)
     variant = np.tile(np.where(given[task], -1, task).astype(np.int32), len(bases) // max(1, len(task)))
     pattern = np.tile(task, len(bases) // max(1, len(task)))
     return lower_accesses(shape, variants, variant, pattern, bases, flat.pattern_offset, flat.pattern_mask)

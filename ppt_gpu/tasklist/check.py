@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from math import prod
 
 from ppt_gpu.errors import InputErrors, PptError, did_you_mean, nearest
 from ppt_gpu.spec.gpu import MEMORY_CLASSES, TASK_CLASSES
@@ -24,6 +25,7 @@ from ppt_gpu.tasklist.model import (
 ACCESS_BYTES = (1, 2, 4, 8, 16, 32)  # what one lane can move in one instruction
 MAX_DEPTH = 32  # nested loops
 LIMIT = 1 << 48  # counts, sizes and distances stay below, so that addresses stay inside 64 bits
+MAX_AXES = 3  # of a grid
 MAX_REACH = 1 << 60  # B that the steps of one task may move its address
 MAX_BLOCK = 1024  # threads; every CUDA compute capability has this limit or a lower one
 MAX_REGISTERS = 255
@@ -115,8 +117,11 @@ class _Checker:
             yield self.bad(message, "registers", f"1 to {MAX_REGISTERS} for each thread")
         if not 0 <= tasklist.shared < LIMIT:
             yield self.bad(f"shared {tasklist.shared} B is out of range", "shared", "0 B or more for each block")
-        if not 0 <= tasklist.grid < LIMIT:
-            yield self.bad(f"grid {tasklist.grid} is out of range", "grid", "1 block or more")
+        grid = ",".join(map(str, tasklist.grid))
+        if len(tasklist.grid) > MAX_AXES:
+            yield self.bad(f"grid {grid} has {len(tasklist.grid)} extents", "grid", "one to three: blocks along x, y, z")
+        elif tasklist.grid and (min(tasklist.grid) < 1 or prod(tasklist.grid) >= LIMIT):
+            yield self.bad(f"grid {grid} is out of range", "grid", "1 block or more along each axis")
         for number, buffer in enumerate(tasklist.buffers):
             place = f"buffer #{number}"
             if not NAME.fullmatch(buffer.name):
@@ -211,12 +216,25 @@ class _Checker:
             yield self.at(task, "a row of 32 lanes is the whole warp", "add for example: width 16", "row")
         reach = sum(abs(step) * (loop.count - 1) for step, loop in zip(pattern.steps, reversed(loops), strict=False))
         distances = {"stride": pattern.lane, "offset": pattern.offset}
-        distances |= {"row": pattern.row} | {"warp": pattern.warp or 0, "block": pattern.block or 0}
-        for word, value in distances.items():
+        distances |= {"row": pattern.row} | {"warp": pattern.warp or 0}
+        blocks = pattern.block if isinstance(pattern.block, tuple) else (pattern.block or 0,)
+        yield from self.axes(task, pattern)
+        for word, value in [*distances.items(), *(("block", step) for step in blocks)]:
             if abs(value) >= LIMIT:
                 yield self.at(task, f"{word} {value} is out of range", f"less than {LIMIT} B", word)
         if reach >= MAX_REACH:
             yield self.at(task, f"the steps move the address by {reach} B", f"less than {MAX_REACH} B", "step")
+
+    def axes(self, task: Task, pattern: Stride) -> Iterator[PptError]:
+        """A step for each axis needs a grid that has the axes."""
+        if not isinstance(pattern.block, tuple):
+            return
+        count, extents = len(pattern.block), len(self.tasklist.grid)
+        if not 2 <= count <= MAX_AXES:
+            yield self.at(task, f"block has steps for {count} axes", "one for all, or two or three: x, y, z", "block")
+        elif self.tasklist.grid and extents < count:
+            message = f"block has steps along {count} axes, but the grid has {extents}"
+            yield self.at(task, message, "give the grid its extents, such as: grid 64,64", "block")
 
     def transactions(self, task: Task, pattern: Transactions) -> Iterator[PptError]:
         if not 1 <= pattern.count <= MAX_TRANSACTIONS:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -29,7 +30,10 @@ from ppt_gpu.tasklist.model import (
 MAX_ENTRIES = 1 << 26
 
 BUFFER_BASE = 1 << 32  # where the declared buffers start
-BUFFER_ALIGN = 256  # B, as cudaMalloc promises
+#: Buffers lie as the functional run lays them out, aligned and with a gap behind each: two buffers of the same size,
+#: a power of two, would otherwise meet in the same few cache sets.
+BUFFER_ALIGN = 512  # B
+BUFFER_GAP = 512  # B
 #: Undeclared regions: far apart, and not a power of two, so that they do not all start in one cache set.
 REGION_BASE = 1 << 44
 REGION_STEP = (1 << 36) + 17 * 256
@@ -56,9 +60,16 @@ class FlatTaskList:
     access_task: NDArray[np.int32]  # [M] static index
     access_base: NDArray[np.int64]  # [M] B
     warp_step: NDArray[np.int64]  # [S] B per warp of the block
-    block_step: NDArray[np.int64]  # [S] B per block
+    block_step: NDArray[np.int64]  # [S, 4] B per block number, and per block along x, y and z of the grid
     pattern_offset: NDArray[np.int64]  # [S, 32] B from the base, 0 in inactive lanes
     pattern_mask: NDArray[np.uint32]  # [S] active lanes
+
+    @property
+    def has_global_addresses(self) -> bool:
+        """Whether a task gives addresses in global memory, where blocks may share lines."""
+        space = MEMORY_SPACES.index("global")
+        strides = [task.memory is not None and isinstance(task.memory.pattern, Stride) for task in self.tasks]
+        return bool((np.array(strides, bool) & (self.space == space)).any())
 
 
 def flatten(tasklist: TaskList, max_entries: int = MAX_ENTRIES) -> FlatTaskList:
@@ -103,15 +114,31 @@ def flatten(tasklist: TaskList, max_entries: int = MAX_ENTRIES) -> FlatTaskList:
     )
 
 
-def bases(flat: FlatTaskList, warp: int, block: int) -> NDArray[np.int64]:
+def block_shifts(flat: FlatTaskList, blocks: NDArray[np.int64], grid: Sequence[int] = ()) -> NDArray[np.int64]:
+    """[blocks, S] B by which block number `blocks` [blocks] moves the addresses of each task.
+
+    grid: the extents of the launch, x first; by default those that the list states. Without any it is a line.
+    """
+    extents = tuple(grid) or flat.tasklist.grid
+    found = [blocks, blocks]
+    for extent in extents[:-1]:  # the number of a block counts along x first
+        found[-1], rest = found[-1] % extent, found[-1] // extent
+        found.append(rest)
+    shift = np.zeros((len(blocks), len(flat.tasks)), np.int64)
+    for axis, at in enumerate(found):
+        shift += at[:, None] * flat.block_step[:, axis]
+    return shift
+
+
+def bases(flat: FlatTaskList, warp: int, block: int, grid: Sequence[int] = ()) -> NDArray[np.int64]:
     """[M] the address of lane 0 of each memory access of warp `warp` (in its block) of block `block`."""
-    shift = warp * flat.warp_step + block * flat.block_step
+    shift = warp * flat.warp_step + block_shifts(flat, np.array([block]), grid)[0]
     return flat.access_base + shift[flat.access_task]
 
 
-def addresses(flat: FlatTaskList, warp: int, block: int) -> NDArray[np.int64]:
+def addresses(flat: FlatTaskList, warp: int, block: int, grid: Sequence[int] = ()) -> NDArray[np.int64]:
     """[M, 32] the address of every lane; meaningless in inactive lanes and for Transactions tasks."""
-    return bases(flat, warp, block)[:, None] + flat.pattern_offset[flat.access_task]
+    return bases(flat, warp, block, grid)[:, None] + flat.pattern_offset[flat.access_task]
 
 
 def producers(flat: FlatTaskList) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -142,10 +169,10 @@ def producers(flat: FlatTaskList) -> tuple[NDArray[np.int64], NDArray[np.int64]]
 
 def buffer_bases(tasklist: TaskList) -> dict[str, int]:
     """Where each declared buffer starts, B."""
-    found, at = {}, BUFFER_BASE
+    found, at = {}, BUFFER_BASE + BUFFER_GAP
     for buffer in tasklist.buffers:
         found[buffer.name] = at
-        at += -(-buffer.bytes // BUFFER_ALIGN) * BUFFER_ALIGN
+        at += -(-(buffer.bytes + BUFFER_GAP) // BUFFER_ALIGN) * BUFFER_ALIGN
     return found
 
 
@@ -210,13 +237,16 @@ def _patterns(tasks: tuple[Task, ...]) -> tuple[NDArray[np.int64], NDArray[np.ui
 
 
 def _strides(tasklist: TaskList, tasks: tuple[Task, ...]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """([S] bytes per warp, [S] bytes per block), the defaults of Stride filled in."""
-    warp, block = np.zeros(len(tasks), np.int64), np.zeros(len(tasks), np.int64)
+    """([S] bytes per warp, [S, 4] bytes per block number and axis), the defaults of Stride filled in."""
+    warp, block = np.zeros(len(tasks), np.int64), np.zeros((len(tasks), 4), np.int64)
     for i, task in enumerate(tasks):
         pattern = task.memory.pattern if task.memory else None
         if isinstance(pattern, Stride):
             shared = MEMORY_SPACES[_space(task)] == "shared"
             own = 0 if shared else continued(pattern, tasklist.block_size)
             warp[i] = continued(pattern, WARP_SIZE) if pattern.warp is None else pattern.warp
-            block[i] = own if pattern.block is None else pattern.block
+            if isinstance(pattern.block, tuple):
+                block[i, 1 : 1 + len(pattern.block)] = pattern.block
+            else:
+                block[i, 0] = own if pattern.block is None else pattern.block
     return warp, block

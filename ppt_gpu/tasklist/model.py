@@ -13,6 +13,8 @@ Semantics, binding for every consumer:
 
       base + offset + (l mod width)*lane + (l div width)*row + sum_k(steps[k] * i_k) + w*warp + b*block   (bytes)
 
+  where b counts the blocks of the grid, x fastest; with a step for each axis, x*block[0] + y*block[1] + z*block[2]
+  stands in place of b*block.
 * Lanes 0 .. active-1 take part; the others are masked off.
 """
 
@@ -41,7 +43,8 @@ class Stride:
 
     A warp of a two-dimensional block covers several rows: every `width` lanes a new one starts, `row` bytes further.
     `warp` None means that the next warp continues: 32*lane, or 32/width*row. `block` None likewise: block_size*lane
-    or block_size/width*row, but 0 in shared memory, which every block has for itself.
+    or block_size/width*row, but 0 in shared memory, which every block has for itself. `block` as a pair or triple gives
+    the step along x, y and z of the grid instead; a missing z is 0.
     `steps` go from the innermost enclosing loop outwards; missing ones are 0.
     Without `buffer` (global memory) the task has a region of its own, which no other task touches.
     """
@@ -51,7 +54,7 @@ class Stride:
     offset: int = 0  # B from the start of the buffer (or of the block's shared memory); may be negative
     steps: tuple[int, ...] = ()  # B per iteration, innermost loop first
     warp: int | None = None  # B from one warp of a block to the next
-    block: int | None = None  # B from one block to the next
+    block: int | tuple[int, ...] | None = None  # B from one block to the next, or along each axis of the grid
     width: int = WARP_SIZE  # lanes in a row: 32, or a power of two below
     row: int = 0  # B from row to row; 0 when `width` is 32
 
@@ -127,7 +130,7 @@ class TaskList:
     shared: int  # B per block
     block_size: int  # threads
     body: tuple[Item, ...]
-    grid: int = 0  # blocks; 0: not stated here, the workload says
+    grid: tuple[int, ...] = ()  # blocks along x, y, z, one to three extents; (): not stated here, the workload says
     buffers: tuple[Buffer, ...] = ()
     comments: tuple[str, ...] = ()  # comment lines of the header
     path: str = field(default="", compare=False)  # for messages

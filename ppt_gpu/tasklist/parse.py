@@ -37,6 +37,7 @@ class Parser:
         self.errors: list[PptError] = []
         self.name = ""
         self.numbers: dict[str, int] = {}  # header entries with one number
+        self.grid: tuple[int, ...] = ()
         self.buffers: list[Buffer] = []
         self.comments: list[str] = []
         self.pending: list[str] = []  # comment lines that belong to the header if another entry follows
@@ -61,7 +62,7 @@ class Parser:
             registers=self.numbers["registers"],
             shared=self.numbers.get("shared", 0),
             block_size=self.numbers["block"],
-            grid=self.numbers.get("grid", 0),
+            grid=self.grid,
             buffers=tuple(self.buffers),
             body=tuple(self.stack[0].body),
             comments=tuple(self.comments),
@@ -151,6 +152,8 @@ class Parser:
             self.places[f"buffer #{len(self.buffers)}"] = place
             size = self._size(line, f"buffer {name}")
             self.buffers.append(Buffer(name, size, line.accept("copied")))
+        elif key == "grid":
+            self.grid = line.integers(key, signed=False)
         elif key == "shared":
             self.numbers[key] = self._size(line, key)
         else:

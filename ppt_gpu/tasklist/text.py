@@ -44,7 +44,7 @@ def write_tasklist(tasklist: TaskList) -> str:
     lines = [f"tasklist {VERSION}", *(_comment(text) for text in tasklist.comments)]
     lines.append(f"name {tasklist.name}")
     if tasklist.grid:
-        lines.append(f"grid {tasklist.grid}")
+        lines.append(f"grid {_numbers(tasklist.grid)}")
     lines += [f"block {tasklist.block_size}", f"registers {tasklist.registers}", f"shared {_size(tasklist.shared)}"]
     lines += [_buffer(buffer) for buffer in tasklist.buffers]
     return "\n".join([*lines, "", *_items(tasklist.body, ""), "end", ""])
@@ -56,6 +56,10 @@ def _size(count: int) -> str:
         if count and count % factor == 0:
             return f"{count // factor} {unit}"
     return f"{count} B"
+
+
+def _numbers(values: tuple[int, ...]) -> str:
+    return ",".join(map(str, values))
 
 
 def _comment(text: str) -> str:
@@ -87,7 +91,7 @@ def _trailing(line: str, comment: str) -> str:
 def _task(task: Task) -> str:
     words = [str(task.number), task.op]
     if task.deps:
-        words += ["after", ",".join(map(str, task.deps))]
+        words += ["after", _numbers(task.deps)]
     if task.active != WARP_SIZE:
         words += ["active", str(task.active)]
     if task.memory:
@@ -110,7 +114,8 @@ def _stride(pattern: Stride) -> list[str]:
     if pattern.offset:
         words += ["offset", str(pattern.offset)]
     if pattern.steps:
-        words += ["step", ",".join(map(str, pattern.steps))]
-    for word, value in (("warp", pattern.warp), ("block", pattern.block)):
-        words += [word, str(value)] if value is not None else []
+        words += ["step", _numbers(pattern.steps)]
+    words += ["warp", str(pattern.warp)] if pattern.warp is not None else []
+    if pattern.block is not None:
+        words += ["block", _numbers(pattern.block) if isinstance(pattern.block, tuple) else str(pattern.block)]
     return words

@@ -18,7 +18,7 @@ _REAL = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d{1,3})?", re.ASCII)
 STRIDE_KEYS = ("stride", "width", "row", "buffer", "offset", "step", "warp", "block")
 TRANSACTION_KEYS = ("transactions", "l1", "l2", "reuse")
 TASK_KEYS = ("after", "active", "bytes", *STRIDE_KEYS, *TRANSACTION_KEYS)
-_LISTS = ("after", "step")
+_LISTS = ("after", "step", "block")
 _SIGNED_KEYS = ("stride", "row", "offset", "step", "warp", "block")
 
 
@@ -172,13 +172,14 @@ def _memory(line: Line, values: dict[str, Any]) -> MemoryShape | None:
     if traffic:
         count, l1, l2 = values["transactions"], values.get("l1", 0.0), values.get("l2", 0.0)
         return MemoryShape(values["bytes"], Transactions(count, l1, l2, values.get("reuse")))
+    block = values.get("block")
     pattern = Stride(
         values["stride"],
         buffer=values.get("buffer", ""),
         offset=values.get("offset", 0),
         steps=values.get("step", ()),
         warp=values.get("warp"),
-        block=values.get("block"),
+        block=block[0] if block and len(block) == 1 else block,
         width=values.get("width", WARP_SIZE),
         row=values.get("row", 0),
     )

@@ -50,7 +50,7 @@ def memory_shapes(draw: st.DrawFn, space: str, depth: int) -> MemoryShape:
             draw(DISTANCE),
             tuple(draw(st.lists(DISTANCE, max_size=depth))),
             draw(st.none() | DISTANCE),
-            draw(st.none() | DISTANCE),
+            draw(st.none() | DISTANCE | st.tuples(DISTANCE, DISTANCE) | st.tuples(DISTANCE, DISTANCE, DISTANCE)),
             width,
             draw(DISTANCE) if width < 32 else 0,
         ),
@@ -115,7 +115,7 @@ def tasklists(draw: st.DrawFn) -> TaskList:
         draw(st.integers(0, 10**6)),
         draw(st.integers(1, 1024)),
         rebuild(body),
-        draw(st.integers(0, 10**6)),
+        draw(st.just(()) | st.tuples(*[st.integers(1, 10**4)] * 3)),
         tuple(Buffer(name, draw(st.integers(1, 2**33)), draw(st.booleans())) for name in BUFFERS),
         tuple(draw(st.lists(COMMENTS, max_size=3))),
     )
@@ -141,14 +141,21 @@ def expanded(items: tuple[Item, ...], counters: tuple[int, ...] = ()) -> list[tu
     return found
 
 
-@examples(40, 400, tasklists(), st.integers(0, 31), st.integers(0, 9))
-def test_flatten_agrees_with_plain_expansion(tasklist: TaskList, warp: int, block: int) -> None:
+BLOCKS = st.tuples(*[st.integers(0, 9)] * 3)
+EXTENTS = st.tuples(*[st.integers(10, 12)] * 2)
+
+
+@examples(40, 400, tasklists(), st.integers(0, 31), BLOCKS, EXTENTS)
+def test_flatten_agrees_with_plain_expansion(
+    tasklist: TaskList, warp: int, at: tuple[int, int, int], extents: tuple[int, int]
+) -> None:
+    block = at[0] + extents[0] * (at[1] + extents[1] * at[2])
     flat = flatten(tasklist)
     plain = expanded(tasklist.body)
     assert [flat.tasks[i].number for i in flat.path] == [task.number for task, _ in plain]
     memory = [(task, counters) for task, counters in plain if task.memory]
     assert [flat.tasks[i].number for i in flat.access_task] == [task.number for task, _ in memory]
-    found = addresses(flat, warp, block)
+    found = addresses(flat, warp, block, (*extents, 10))
     zero = addresses(flat, 0, 0)
     origin = {int(t): int(zero[k, 0]) for k, t in reversed(list(enumerate(flat.access_task)))}
     for k, (task, counters) in enumerate(memory):
@@ -161,7 +168,10 @@ def test_flatten_agrees_with_plain_expansion(tasklist: TaskList, warp: int, bloc
         wide = 0 if class_of(task.op).endswith(".shared") else wide
         base = origin[int(flat.access_task[k])] + sum(s * i for s, i in zip(pattern.steps, counters, strict=False))
         base += warp * (rows if pattern.warp is None else pattern.warp)
-        base += block * (wide if pattern.block is None else pattern.block)
+        if isinstance(pattern.block, tuple):
+            base += sum(step * own for step, own in zip(pattern.block, at, strict=False))
+        else:
+            base += block * (wide if pattern.block is None else pattern.block)
         for lane in range(task.active):
             assert found[k, lane] == base + lane % pattern.width * pattern.lane + lane // pattern.width * pattern.row
 

@@ -67,7 +67,7 @@ def test_header() -> None:
         "grid 7\nbuffer b 2 MiB copied\n# of the body\n1 fp32\nend # last\n# after\n"
     )
     tasklist = parse_tasklist(text, "folder/some list.tl")
-    assert (tasklist.name, tasklist.grid, tasklist.block_size, tasklist.warps) == ("some_list", 7, 96, 3)
+    assert (tasklist.name, tasklist.grid, tasklist.block_size, tasklist.warps) == ("some_list", (7,), 96, 3)
     assert (tasklist.registers, tasklist.shared) == (8, 1536)
     assert tasklist.buffers == (Buffer("a", 10**9), Buffer("b", 2**21, True))
     assert tasklist.comments == ("first", "second", "third", "fourth")

@@ -40,8 +40,9 @@ def lower_tasklist(
     """The Program of the blocks of a task list that one SM of `gpu` runs.
 
     blocks: their ids in launch order, or how many; then SM 0 runs block 0, active_sms, 2*active_sms, ...
-    grid: its extents, x first; by default those that the list states. neighbours: ids of the blocks that a sample of the
-    other SMs run meanwhile, and neighbour_sm the SM of each: what they fetch too is shared.
+    grid: its extents, x first; by default those that the list states.
+    neighbours: ids of the blocks that a sample of the other SMs run meanwhile, and neighbour_sm the SM of each: what
+    they fetch too is shared.
     A transaction of a task with a given count moves an equal share of the access's bytes, in whole sectors; whether
     it hits follows the given rates by error diffusion over the executions of the task, warp after warp, or the
     reuse distance: a hit in the L1, or this SM's share of the L2, if that holds more lines.

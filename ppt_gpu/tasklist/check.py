@@ -119,7 +119,8 @@ class _Checker:
             yield self.bad(f"shared {tasklist.shared} B is out of range", "shared", "0 B or more for each block")
         grid = ",".join(map(str, tasklist.grid))
         if len(tasklist.grid) > MAX_AXES:
-            yield self.bad(f"grid {grid} has {len(tasklist.grid)} extents", "grid", "one to three: blocks along x, y, z")
+            message = f"grid {grid} has {len(tasklist.grid)} extents"
+            yield self.bad(message, "grid", "one to three: blocks along x, y, z")
         elif tasklist.grid and (min(tasklist.grid) < 1 or prod(tasklist.grid) >= LIMIT):
             yield self.bad(f"grid {grid} is out of range", "grid", "1 block or more along each axis")
         for number, buffer in enumerate(tasklist.buffers):

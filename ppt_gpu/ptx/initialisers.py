@@ -109,16 +109,20 @@ def _store(
         return
     part = _MASKED.fullmatch(item)
     if part is not None:
-        addend = int(part[4] or "0", 0) * (-1 if part[3] == "-" else 1)
-        masked[at] = ((len(part[1]) - 4) // 2, part[2], addend)
+        masked[at] = ((len(part[1]) - 4) // 2, part[2], _offset(part[3], part[4], item))
         return
     match = _SYMBOL.fullmatch(item)
     if match is None or bool(match[1]) != bool(match[3]):
         raise BadInitialiser(f"'{item[:40]}' is no initial value: expected a number, a symbol or generic(symbol)", item)
-    offset = number((match[4] or "+") + (match[5] or "0").lstrip("+"))
+    symbols.append((at, match[2], _offset(match[4], match[5], item)))
+
+
+def _offset(sign: str | None, digits: str | None, item: str) -> int:
+    """The bytes that are added to a symbol's address."""
+    offset = number((sign or "+") + (digits or "0").lstrip("+"))
     if offset is None or not isinstance(offset.value, int):
         raise BadInitialiser(f"'{item[:40]}' has no integer offset", item)
-    symbols.append((at, match[2], offset.value))
+    return offset.value
 
 
 def _bits(value: int | float, kind: str, item: str) -> int:

@@ -7,10 +7,12 @@ and barriers that hold the next entry back, and no contention. No schedule of th
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from ppt_gpu.compiled import entry as compiled_entry
 from ppt_gpu.sm.program import Program
+
+_ONE = np.uint64(1)
 
 
 def warp_spans(
@@ -21,7 +23,8 @@ def warp_spans(
     least_latency [O]: the smallest number of cycles from issue to the result. hold [O]: cycles from issue to the
     issue of the next entry, whatever it depends on.
     """
-    return _warp_spans(
+    spans = np.zeros(len(program.path_start) - 1, np.int64)
+    _warp_spans(
         program.path_start,
         program.entry_op,
         program.entry_wait,
@@ -29,10 +32,13 @@ def warp_spans(
         np.ascontiguousarray(least_latency, np.int64),
         np.ascontiguousarray(hold, np.int64),
         width,
+        np.zeros(64, np.int64),
+        spans,
     )
+    return spans
 
 
-@njit(cache=True)
+@compiled_entry
 def _warp_spans(
     path_start: np.ndarray,
     entry_op: np.ndarray,
@@ -41,29 +47,34 @@ def _warp_spans(
     least_latency: np.ndarray,
     hold: np.ndarray,
     width: int,
-) -> np.ndarray:
-    spans = np.zeros(len(path_start) - 1, np.int64)
-    ready = np.empty(64, np.int64)
-    for path in range(len(path_start) - 1):
-        ready[:] = 0
-        now, used, gate, finish = np.int64(0), 0, np.int64(0), np.int64(0)
+    ready: np.ndarray,
+    spans: np.ndarray,
+) -> None:
+    for path in range(len(spans)):
+        for slot in range(len(ready)):
+            ready[slot] = 0
+        now, used, gate, finish = 0, 0, 0, 0
         for entry in range(path_start[path], path_start[path + 1]):
             op = entry_op[entry]
-            soonest = max(gate, now + 1 if used == width else now)
+            soonest = now + 1 if used == width else now
+            if gate > soonest:
+                soonest = gate
             wait, slot = entry_wait[entry], 0
             while wait:
-                if wait & np.uint64(1):
-                    soonest = max(soonest, ready[slot])
-                wait >>= np.uint64(1)
+                if wait & _ONE and ready[slot] > soonest:
+                    soonest = ready[slot]
+                wait >>= _ONE
                 slot += 1
             used = used + 1 if soonest == now else 1
             now = soonest
             gate = now + hold[op]
-            finish = max(finish, now + max(least_latency[op], 1))
+            done = now + least_latency[op]
+            last = done if done > now else now + 1
+            if last > finish:
+                finish = last
             if entry_slot[entry] >= 0:
-                ready[entry_slot[entry]] = now + least_latency[op]
+                ready[entry_slot[entry]] = done
         spans[path] = finish
-    return spans
 
 
 def warp_spans_reference(

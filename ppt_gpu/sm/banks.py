@@ -18,10 +18,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from ppt_gpu.sm.coalesce import HALF, WARP, i64
+from ppt_gpu.compiled import entry, inlined
+from ppt_gpu.sm.coalesce import HALF, WARP
 from ppt_gpu.spec.gpu import Gpu
 
 _MAX_WORDS = WARP * 32
@@ -46,85 +46,114 @@ def bank_passes(
     rule: BankRule, offsets: NDArray[np.int64], mask: int, base: int, size: int, atomic: bool = False
 ) -> int:
     """Passes of one access of `size` bytes per lane; 0 when no lane is active."""
-    return int(passes(offsets, mask, base, size, rule.banks, rule.width, rule.row, rule.half_warp, atomic))
+    found = passes(
+        rule, np.ascontiguousarray(offsets).reshape(1, WARP), np.array([mask], np.int64), np.zeros(1, np.int64),
+        np.array([base], np.int64), np.array([size], np.int64), np.array([atomic]),
+    )  # fmt: skip
+    return int(found[0])
 
 
-@njit(cache=True)
+def passes(
+    rule: BankRule, offsets: NDArray[np.int64], masks: NDArray[np.int64], pattern: NDArray[np.int64],
+    base: NDArray[np.int64], size: NDArray[np.int64], atomic: NDArray[np.bool_],
+) -> NDArray[np.int64]:  # fmt: skip
+    """[U] passes of U accesses: offsets [N, 32], masks [N] patterns of lanes; the others [U] as in `bank_passes`.
+
+    Only the loop of the generation asked for is compiled.
+    """
+    found = np.zeros(len(pattern), np.int64)
+    load, seen = np.zeros(rule.banks, np.int64), np.zeros(_MAX_WORDS, np.int64)
+    if rule.half_warp:
+        _half_warps(offsets, masks, pattern, base, size, atomic, rule.width, load, seen, found)
+    else:
+        lanes = np.clip(WARP * (rule.row // rule.banks) // size, 1, WARP)
+        _phases(offsets, masks, pattern, base, size, atomic, lanes, rule.width, rule.row, load, seen, found)
+    return found
+
+
+@inlined
 def _phase(
-    offsets: np.ndarray, mask: int, base: int, size: int, banks: int, width: int, row: int, atomic: bool,
-    first: int, lanes: int,
+    offsets: np.ndarray, p: int, mask: int, base: int, size: int, atomic: bool, width: int, row: int, first: int,
+    last: int, load: np.ndarray, seen: np.ndarray,
 ) -> int:  # fmt: skip
-    """Passes of lanes first .. first+lanes-1: the most that one bank has to deliver."""
-    load = np.zeros(banks, np.int64)
-    seen = np.empty(_MAX_WORDS, np.int64)
+    """Passes of lanes first .. last-1 of pattern p: the most that one bank has to deliver."""
+    banks = len(load)
+    for bank in range(banks):
+        load[bank] = 0
     count = 0
-    for lane in range(first, first + lanes):
+    most = 0
+    for lane in range(first, last):
         if not (mask >> lane) & 1:
             continue
-        address = base + offsets[lane]
+        address = base + offsets[p, lane]
         for word in range(address // width, (address + size - 1) // width + 1):
             bank = word % banks
             key = (word * width // row) * banks + bank
-            known = False
-            if not atomic:
-                for i in range(count):
-                    if seen[i] == key:
-                        known = True
-                        break
-            if not known:
+            at = count if atomic else 0
+            while at < count and seen[at] != key:
+                at += 1
+            if at == count:
                 seen[count] = key
                 count += 1
                 load[bank] += 1
-    return load.max()
+                if load[bank] > most:
+                    most = load[bank]
+    return most
 
 
-@njit(cache=True)
-def _half_warp(offsets: np.ndarray, mask: int, base: int, banks: int, width: int, half: int) -> int:
-    """Passes of a half warp of 1.x for one 4 B request: broadcast of one word, one lane of each other bank."""
-    left = (mask >> half) & 0xFFFF
+@entry
+def _phases(
+    offsets: np.ndarray, masks: np.ndarray, pattern: np.ndarray, base: np.ndarray, size: np.ndarray,
+    atomic: np.ndarray, lanes: np.ndarray, width: int, row: int, load: np.ndarray, seen: np.ndarray, found: np.ndarray,
+) -> None:  # fmt: skip
+    """2.x and later: `lanes` lanes of an access are served together."""
+    for i in range(len(pattern)):
+        p, count = pattern[i], lanes[i]
+        for first in range(0, WARP, count):
+            found[i] += _phase(
+                offsets, p, masks[p], base[i], size[i], atomic[i], width, row, first, first + count, load, seen
+            )
+
+
+@entry
+def _half_warps(
+    offsets: np.ndarray, masks: np.ndarray, pattern: np.ndarray, base: np.ndarray, size: np.ndarray,
+    atomic: np.ndarray, width: int, load: np.ndarray, seen: np.ndarray, found: np.ndarray,
+) -> None:  # fmt: skip
+    """1.x: every half warp by itself, words wider than a bank as several requests."""
+    row = len(load) * width
+    for i in range(len(pattern)):
+        p = pattern[i]
+        for word in range(max(1, size[i] // width)):
+            at = base[i] + word * width
+            for half in range(0, WARP, HALF):
+                if atomic[i]:
+                    short = min(size[i], width)
+                    found[i] += _phase(offsets, p, masks[p], at, short, True, width, row, half, half + HALF, load, seen)
+                else:
+                    found[i] += _broadcast(offsets, p, (masks[p] >> half) & 0xFFFF, at, width, half, load)
+
+
+@inlined
+def _broadcast(offsets: np.ndarray, p: int, left: int, base: int, width: int, half: int, served: np.ndarray) -> int:
+    """Passes of the lanes `left` of a half warp for one 4 B request: one word for all, one lane of each other bank."""
+    banks = len(served)
     count = 0
     while left:
-        served = np.zeros(banks, np.bool_)
+        for bank in range(banks):
+            served[bank] = 0
         leader = 0
         led = False
         for k in range(HALF):
             if not (left >> k) & 1:
                 continue
-            word = (base + offsets[half + k]) // width
+            word = (base + offsets[p, half + k]) // width
             if not led:
                 led = True
                 leader = word
-                served[word % banks] = True
-            elif word != leader:
-                if served[word % banks]:
-                    continue
-                served[word % banks] = True
+            elif word != leader and served[word % banks]:
+                continue
+            served[word % banks] = 1
             left &= ~(1 << k)
         count += 1
     return count
-
-
-@njit(cache=True)
-def passes(
-    offsets: np.ndarray, mask: int, base: int, size: int, banks: int, width: int, row: int, half_warp: bool,
-    atomic: bool,
-) -> int:  # fmt: skip
-    """As `bank_passes`, for the compiled callers."""
-    mask = i64(mask)
-    total = 0
-    if half_warp:
-        for word in range(max(1, size // width)):
-            for half in range(0, WARP, HALF):
-                if not (mask >> half) & 0xFFFF:
-                    continue
-                at = base + word * width
-                if atomic:
-                    total += _phase(offsets, mask, at, min(size, width), banks, width, row, True, half, HALF)
-                else:
-                    total += _half_warp(offsets, mask, at, banks, width, half)
-        return total
-    lanes = max(1, min(WARP, WARP * (row // banks) // size))
-    for first in range(0, WARP, lanes):
-        if (mask >> first) & ((1 << lanes) - 1):
-            total += _phase(offsets, mask, base, size, banks, width, row, atomic, first, lanes)
-    return total

@@ -19,14 +19,12 @@ access the same thread-local address are neighbours (guide, "Local Memory").
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from ppt_gpu.compiled import entry, inlined
+
 HALF_WARP_1_0, HALF_WARP_1_2, LINE, SECTOR = range(4)
-i64: Any = np.int64  # inside compiled code: a plain signed integer
 RULES = {"half_warp_1.0": HALF_WARP_1_0, "half_warp_1.2": HALF_WARP_1_2, "line": LINE, "sector": SECTOR}
 WARP = 32
 HALF = 16
@@ -39,43 +37,72 @@ def distinct_lines(addresses: ArrayLike, line: int) -> int:
     return len(np.unique(np.asarray(addresses, np.int64) // line))
 
 
-def transactions(
-    rule: str, offsets: NDArray[np.int64], mask: int, base: int, size: int, line: int, sector: int, whole: bool
-) -> list[tuple[int, int]]:
-    """(line, sector mask) of one access: offsets [32] from `base`, `size` bytes per lane, as the compiled loop does.
-
-    `line` and `sector` in bytes, `whole`: rule "line" fetches whole lines.
-    """
-    found_line, found_mask = np.empty(MAX_TRANSACTIONS, np.int64), np.empty(MAX_TRANSACTIONS, np.uint8)
-    count = coalesce(RULES[rule], offsets, mask, base, size, line, sector, whole, found_line, found_mask, 0)
-    return [(int(found_line[i]), int(found_mask[i])) for i in range(count)]
-
-
-@njit(cache=True)
 def phase_lanes(size: int) -> int:
     """Lanes that one request serves: 32 for words up to 4 B, 16 for 8 B, 8 for 16 B, 4 for 32 B."""
     return WARP if size <= 4 else max(1, 4 * WARP // size)
 
 
-@njit(cache=True)
-def active_phases(mask: int, lanes: int) -> int:
-    """Groups of `lanes` neighbouring lanes with at least one active lane."""
-    count = 0
+def active_phases(mask: ArrayLike, lanes: int) -> NDArray[np.int64]:
+    """Groups of `lanes` neighbouring lanes with at least one active lane, for every mask."""
+    masks = np.asarray(mask, np.int64)
+    count = np.zeros(masks.shape, np.int64)
     for first in range(0, WARP, lanes):
-        if (i64(mask) >> first) & ((1 << lanes) - 1):
-            count += 1
+        count += (masks >> first & ((1 << lanes) - 1)) != 0
     return count
 
 
-@njit(cache=True)
+def transactions(
+    rule: str, offsets: NDArray[np.int64], mask: int, base: int, size: int, line: int, sector: int, whole: bool
+) -> list[tuple[int, int]]:
+    """(line, sector mask) of one access: offsets [32] from `base`, `size` bytes per lane.
+
+    `line` and `sector` in bytes, `whole`: rule "line" fetches whole lines.
+    """
+    _, lines, sectors = coalesce(
+        RULES[rule], np.ascontiguousarray(offsets).reshape(1, WARP), np.array([mask], np.int64),
+        np.zeros(1, np.int64), np.array([base], np.int64), np.array([size], np.int64), np.array([whole]), line, sector,
+    )  # fmt: skip
+    return list(zip(lines.tolist(), sectors.tolist(), strict=True))
+
+
+def coalesce(
+    rule: int, offsets: NDArray[np.int64], masks: NDArray[np.int64], pattern: NDArray[np.int64],
+    base: NDArray[np.int64], size: NDArray[np.int64], whole: NDArray[np.bool_], line: int, sector: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8]]:  # fmt: skip
+    """(start [U+1], line numbers [T], sector masks [T]) of the transactions of U accesses, by one of RULES.
+
+    offsets [N, 32], masks [N]: patterns of lanes; pattern, base, size (B per lane), whole [U]: see `transactions`.
+    line, sector: B, powers of two. Only the loop of the rule asked for is compiled.
+    """
+    find, detail = {HALF_WARP_1_0: _half_warps_1_0, HALF_WARP_1_2: _half_warps_1_2}.get(rule, _lines), size
+    if rule in (LINE, SECTOR):
+        detail = np.full(len(pattern), WARP, np.int64)
+        for wide in np.unique(size[size > 4]).tolist() if rule == LINE else ():
+            detail[size == wide] = phase_lanes(wide)
+    shifts = line.bit_length() - 1, sector.bit_length() - 1
+    start = np.zeros(len(pattern) + 1, np.int64)
+    lines, sectors = np.empty(4 * MAX_TRANSACTIONS, np.int64), np.empty(4 * MAX_TRANSACTIONS, np.uint8)
+    done = find(offsets, masks, pattern, base, size, detail, *shifts, 0, start, lines, sectors)
+    while done < len(pattern):
+        lines, sectors = (np.concatenate((found, np.empty_like(found))) for found in (lines, sectors))
+        done = find(offsets, masks, pattern, base, size, detail, *shifts, done, start, lines, sectors)
+    lines, sectors = lines[: start[-1]].copy(), sectors[: start[-1]].copy()
+    if whole.any():
+        sectors[np.repeat(whole, np.diff(start))] = (1 << line // sector) - 1
+    return start, lines, sectors
+
+
+@inlined
 def _merge(
     first: int, address: int, size: int, line: int, sector: int, out_line: np.ndarray, out_mask: np.ndarray, n: int
 ) -> int:
-    """Add the sectors of `size` bytes at `address` to the transactions from `first` on; the new count."""
-    per_line = line // sector
-    for index in range(address // sector, (address + size - 1) // sector + 1):
-        number = index // per_line
-        bit = np.uint8(1 << (index - number * per_line))
+    """Add the sectors of `size` bytes at `address` to the transactions from `first` on; the new count.
+
+    line, sector: binary logarithms.
+    """
+    for index in range(address >> sector, ((address + size - 1) >> sector) + 1):
+        number = index >> (line - sector)
+        bit = 1 << (index - (number << (line - sector)))
         at = n - 1
         while at >= first and out_line[at] != number:
             at -= 1
@@ -88,95 +115,95 @@ def _merge(
     return n
 
 
-@njit(cache=True)
+@entry
 def _lines(
-    offsets: np.ndarray, mask: int, base: int, size: int, line: int, sector: int, lanes: int, whole: bool,
-    out_line: np.ndarray, out_mask: np.ndarray, n: int,
+    offsets: np.ndarray, masks: np.ndarray, pattern: np.ndarray, base: np.ndarray, size: np.ndarray,
+    group: np.ndarray, line: int, sector: int, i: int, start: np.ndarray, out_line: np.ndarray, out_mask: np.ndarray,
 ) -> int:  # fmt: skip
-    """Rules "line" and "sector": distinct lines of each group of `lanes` lanes."""
-    start = n
-    for group in range(0, WARP, lanes):
+    """Rules "line" and "sector": distinct lines of each `group` of lanes, from access i on.
+
+    Returns how many accesses are done: fewer than all where the room for transactions ends.
+    """
+    n = start[i]
+    while i < len(pattern) and n + MAX_TRANSACTIONS <= len(out_line):
+        p = pattern[i]
+        mask = masks[p]
         first = n
-        for lane in range(group, group + lanes):
+        left = group[i]
+        for lane in range(WARP):
+            if left == 0:
+                first = n
+                left = group[i]
+            left -= 1
             if (mask >> lane) & 1:
-                n = _merge(first, base + offsets[lane], size, line, sector, out_line, out_mask, n)
-    if whole:
-        for i in range(start, n):
-            out_mask[i] = np.uint8((1 << (line // sector)) - 1)
-    return n
+                n = _merge(first, base[i] + offsets[p, lane], size[i], line, sector, out_line, out_mask, n)
+        i += 1
+        start[i] = n
+    return i
 
 
-@njit(cache=True)
-def _half_1_0(
-    offsets: np.ndarray, mask: int, base: int, size: int, line: int, sector: int, half: int,
-    out_line: np.ndarray, out_mask: np.ndarray, n: int,
+@entry
+def _half_warps_1_0(
+    offsets: np.ndarray, masks: np.ndarray, pattern: np.ndarray, bases: np.ndarray, sizes: np.ndarray,
+    detail: np.ndarray, line: int, sector: int, i: int, start: np.ndarray, out_line: np.ndarray, out_mask: np.ndarray,
 ) -> int:  # fmt: skip
-    leader = 0
-    while not (mask >> (half + leader)) & 1:
-        leader += 1
-    start = base + offsets[half + leader] - leader * size
-    segment = 64 if size == 4 else 128
-    ordered = (size == 4 or size == 8 or size == 16) and start % segment == 0
-    for k in range(HALF):
-        if (mask >> (half + k)) & 1 and base + offsets[half + k] != start + k * size:
-            ordered = False
-    if ordered:
-        per_segment = segment // size
-        for part in range(HALF // per_segment):
-            if (mask >> (half + part * per_segment)) & ((1 << per_segment) - 1):
-                n = _merge(n, start + part * segment, segment, line, sector, out_line, out_mask, n)
-        return n
-    for k in range(HALF):
-        if (mask >> (half + k)) & 1:
-            n = _merge(n, base + offsets[half + k], size, line, sector, out_line, out_mask, n)
-    return n
+    """As `_lines`. A half warp in order needs aligned segments, any other a transaction for every active lane."""
+    n = start[i]
+    while i < len(pattern) and n + MAX_TRANSACTIONS <= len(out_line):
+        p, base, size = pattern[i], bases[i], sizes[i]
+        for half in range(0, WARP, HALF):
+            mask = (masks[p] >> half) & 0xFFFF
+            if mask == 0:
+                continue
+            leader = 0
+            while not (mask >> leader) & 1:
+                leader += 1
+            origin = base + offsets[p, half + leader] - leader * size
+            segment = 64 if size == 4 else 128
+            ordered = (size == 4 or size == 8 or size == 16) and origin % segment == 0
+            for k in range(HALF):
+                if (mask >> k) & 1 and base + offsets[p, half + k] != origin + k * size:
+                    ordered = False
+            lanes = segment // size if ordered else 1  # that a transaction serves
+            for k in range(0, HALF, lanes):
+                if (mask >> k) & ((1 << lanes) - 1):
+                    at = origin + k * size if ordered else base + offsets[p, half + k]
+                    n = _merge(n, at, lanes * size, line, sector, out_line, out_mask, n)
+        i += 1
+        start[i] = n
+    return i
 
 
-@njit(cache=True)
-def _half_1_2(
-    offsets: np.ndarray, mask: int, base: int, size: int, line: int, sector: int, half: int,
-    out_line: np.ndarray, out_mask: np.ndarray, n: int,
+@entry
+def _half_warps_1_2(
+    offsets: np.ndarray, masks: np.ndarray, pattern: np.ndarray, bases: np.ndarray, sizes: np.ndarray,
+    detail: np.ndarray, line: int, sector: int, i: int, start: np.ndarray, out_line: np.ndarray, out_mask: np.ndarray,
 ) -> int:  # fmt: skip
-    whole_segment = 32 if size == 1 else (64 if size == 2 else 128)
-    left = (mask >> half) & 0xFFFF
-    while left:
-        leader = 0
-        while not (left >> leader) & 1:
-            leader += 1
-        segment = whole_segment
-        start = (base + offsets[half + leader]) // segment * segment
-        low, high = start + segment, start
-        for k in range(leader, HALF):
-            address = base + offsets[half + k]
-            if (left >> k) & 1 and address // segment * segment == start:
-                left &= ~(1 << k)
-                low, high = min(low, address), max(high, address + size - 1)
-        while segment > 32:
-            middle = start + segment // 2
-            if low < middle <= high:
-                break
-            segment //= 2
-            start = middle if low >= middle else start
-        n = _merge(n, start, segment, line, sector, out_line, out_mask, n)
-    return n
-
-
-@njit(cache=True)
-def coalesce(
-    rule: int, offsets: np.ndarray, mask: int, base: int, size: int, line: int, sector: int, whole: bool,
-    out_line: np.ndarray, out_mask: np.ndarray, n: int,
-) -> int:  # fmt: skip
-    """Append the transactions of one access to out_line/out_mask from place `n`; the new count."""
-    mask = i64(mask)
-    if mask == 0:
-        return n
-    if rule in (LINE, SECTOR):
-        lanes = phase_lanes(size) if rule == LINE else WARP
-        return _lines(offsets, mask, base, size, line, sector, lanes, whole, out_line, out_mask, n)
-    for half in range(0, WARP, HALF):
-        if (mask >> half) & 0xFFFF:
-            if rule == HALF_WARP_1_0:
-                n = _half_1_0(offsets, mask, base, size, line, sector, half, out_line, out_mask, n)
-            else:
-                n = _half_1_2(offsets, mask, base, size, line, sector, half, out_line, out_mask, n)
-    return n
+    """As `_lines`. The lowest lane left chooses a segment, which shrinks to what the lanes inside use."""
+    n = start[i]
+    while i < len(pattern) and n + MAX_TRANSACTIONS <= len(out_line):
+        p, base, size = pattern[i], bases[i], sizes[i]
+        for half in range(0, WARP, HALF):
+            left = (masks[p] >> half) & 0xFFFF
+            while left:
+                leader = 0
+                while not (left >> leader) & 1:
+                    leader += 1
+                segment = 32 if size == 1 else (64 if size == 2 else 128)
+                origin = (base + offsets[p, half + leader]) // segment * segment
+                low, high = origin + segment, origin
+                for k in range(leader, HALF):
+                    address = base + offsets[p, half + k]
+                    if (left >> k) & 1 and address // segment * segment == origin:
+                        left &= ~(1 << k)
+                        low, high = min(low, address), max(high, address + size - 1)
+                while segment > 32:
+                    middle = origin + segment // 2
+                    if low < middle <= high:
+                        break
+                    segment //= 2
+                    origin = middle if low >= middle else origin
+                n = _merge(n, origin, segment, line, sector, out_line, out_mask, n)
+        i += 1
+        start[i] = n
+    return i

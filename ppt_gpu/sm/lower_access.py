@@ -9,14 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from ppt_gpu.compiled import entry
 from ppt_gpu.errors import PptError
 from ppt_gpu.sm.banks import BankRule, bank_rule
 from ppt_gpu.sm.coalesce import RULES
 from ppt_gpu.sm.lower_hash import dense_ids
-from ppt_gpu.sm.lower_shapes import NOTHING, PERIOD_BITS, SHARED, VARIANT_BITS, shapes
+from ppt_gpu.sm.lower_shapes import PERIOD_BITS, SHARED, VARIANT_BITS, shapes
 from ppt_gpu.spec.gpu import Gpu
 
 
@@ -84,18 +84,20 @@ def lower_accesses(
     period = _periods(shape, variants)
     if len(masks) >= 1 << (64 - PERIOD_BITS - VARIANT_BITS) or len(variants.size) >= 1 << VARIANT_BITS:
         raise PptError("the trace has too many access patterns", hint="run fewer blocks")
-    ids, keys = dense_ids(_keys(variant, pattern, base, period))
+    variant, pattern = np.ascontiguousarray(variant, np.int32), np.ascontiguousarray(pattern, np.int32)
+    base = np.ascontiguousarray(base, np.int64)
+    packed = np.empty(len(variant), np.int64)
+    _keys(variant, pattern, base, period, packed)
+    ids, keys = dense_ids(packed.view(np.uint64))
     start, line, sectors, cycles, atomic = shapes(
         keys, offsets, masks, variants.space, variants.size, variants.load, variants.atomic, shape.rule, shape.line,
-        shape.sector, shape.l1_global, shape.per_cycle, shape.banks.banks, shape.banks.width, shape.banks.row,
-        shape.banks.half_warp,
+        shape.sector, shape.l1_global, shape.per_cycle, shape.banks,
     )  # fmt: skip
     access_start = np.zeros(len(ids) + 1, np.int64)
     np.cumsum(np.diff(start)[ids], out=access_start[1:])
-    address, sector = _expand(
-        ids, access_start, start, line, sectors, variant, base, period, shape.line
-    )
-    return Accesses(access_start, cycles[ids], atomic[ids], address, sector)
+    address, sector = np.empty(access_start[-1], np.int64), np.empty(access_start[-1], np.uint8)
+    _expand(ids, start, line, sectors, variant, base, period, shape.line, address, sector)
+    return Accesses(access_start, cycles[ids], atomic[ids], address.view(np.uint64), sector)
 
 
 def _periods(shape: Geometry, variants: Variants) -> NDArray[np.int64]:
@@ -111,36 +113,27 @@ def _periods(shape: Geometry, variants: Variants) -> NDArray[np.int64]:
     return period
 
 
-@njit(cache=True)
-def _keys(variant: np.ndarray, pattern: np.ndarray, base: np.ndarray, period: np.ndarray) -> np.ndarray:
-    keys = np.empty(len(variant), np.uint64)
+@entry
+def _keys(variant: np.ndarray, pattern: np.ndarray, base: np.ndarray, period: np.ndarray, keys: np.ndarray) -> None:
+    """The key of every access; all bits set (NOTHING) where nothing was recorded."""
     for i in range(len(variant)):
         v = variant[i]
         if v < 0:
-            keys[i] = NOTHING
+            keys[i] = -1
         else:
-            low = np.uint64(base[i] & (period[v] - 1))
-            high = (np.uint64(pattern[i]) << np.uint64(VARIANT_BITS)) | np.uint64(v)
-            keys[i] = (high << np.uint64(PERIOD_BITS)) | low
-    return keys
+            shape = (pattern[i] << VARIANT_BITS) | v
+            keys[i] = (shape << PERIOD_BITS) | (base[i] & (period[v] - 1))
 
 
-@njit(cache=True)
+@entry
 def _expand(
-    ids: np.ndarray, access_start: np.ndarray, start: np.ndarray, line_number: np.ndarray, sectors: np.ndarray,
-    variant: np.ndarray, base: np.ndarray, period: np.ndarray, line: int,
-) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    ids: np.ndarray, start: np.ndarray, line_number: np.ndarray, sectors: np.ndarray, variant: np.ndarray,
+    base: np.ndarray, period: np.ndarray, line: int, address: np.ndarray, mask: np.ndarray,
+) -> None:  # fmt: skip
     """Line addresses and sector masks of all transactions."""
-    address = np.empty(access_start[-1], np.uint64)
-    mask = np.empty(access_start[-1], np.uint8)
+    at = 0
     for i in range(len(ids)):
-        first, last = start[ids[i]], start[ids[i] + 1]
-        if first == last:
-            continue
-        origin = base[i] & ~(period[variant[i]] - 1)
-        at = access_start[i]
-        for t in range(first, last):
-            address[at] = np.uint64(origin + line_number[t] * line)
+        for t in range(start[ids[i]], start[ids[i] + 1]):
+            address[at] = (base[i] & -period[variant[i]]) + line_number[t] * line
             mask[at] = sectors[t]
             at += 1
-    return address, mask

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from ppt_gpu.compiled import entry
 from ppt_gpu.errors import PptError
 from ppt_gpu.exec.trace import Trace
 
@@ -39,7 +39,8 @@ def match_accesses(trace: Trace, traced: NDArray[np.bool_], operations: NDArray[
         raise PptError(f"warp {w} of the trace has {have} memory accesses, its path {int(recorded[w])}")
     start = np.zeros(trace.warps + 1, np.int64)
     np.cumsum(_segment_sums(operations[memory_pc], memory_start)[trace.warp_path], out=start[1:])
-    access, pc = _match(start, trace.warp_path, memory_start, memory_pc, trace.access_start, traced, operations)
+    access, pc = np.empty(start[-1], np.int64), np.empty(start[-1], np.int32)
+    _match(trace.warp_path, memory_start, memory_pc, trace.access_start, traced, operations, access, pc)
     return Entries(start, access, pc)
 
 
@@ -49,14 +50,14 @@ def _segment_sums(values: NDArray[np.generic], start: NDArray[np.int64]) -> NDAr
     return np.diff(total[start])
 
 
-@njit(cache=True)
+@entry
 def _match(
-    start: np.ndarray, warp_path: np.ndarray, memory_start: np.ndarray, memory_pc: np.ndarray,
-    access_start: np.ndarray, traced: np.ndarray, operations: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
-    access, pcs = np.empty(start[-1], np.int64), np.empty(start[-1], np.int32)
+    warp_path: np.ndarray, memory_start: np.ndarray, memory_pc: np.ndarray, access_start: np.ndarray,
+    traced: np.ndarray, operations: np.ndarray, access: np.ndarray, pcs: np.ndarray,
+) -> None:  # fmt: skip
+    at = 0
     for w in range(len(warp_path)):
-        at, source = start[w], access_start[w]
+        source = access_start[w]
         for k in range(memory_start[warp_path[w]], memory_start[warp_path[w] + 1]):
             pc = memory_pc[k]
             for _ in range(operations[pc]):
@@ -65,4 +66,3 @@ def _match(
                 at += 1
             if traced[pc]:
                 source += 1
-    return access, pcs

@@ -21,11 +21,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from ppt_gpu.compiled import entry, inlined
+
 SLOTS = 64
-_NEVER = np.int64(1) << np.int64(62)
+_NEVER = 1 << 62
+_NONE, _ONE, _ALL = np.uint64(0), np.uint64(1), np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 @dataclass(frozen=True)
@@ -61,14 +63,18 @@ def schedule(
     length = np.diff(code.chain_start)
     first = np.zeros(len(path_pc) + 1, np.int64)
     np.cumsum(length[path_pc], out=first[1:])
-    op, wait, slot = _schedule(
-        path_start, path_pc, first, code.registers, code.read_start, code.reads, code.write_start, code.writes,
-        code.guarded, code.chain_start, code.op_fixed, code.op_value, code.op_fence, width, slots,
+    entries = int(first[-1])
+    op, wait = np.empty(entries, np.int32), np.zeros(entries, np.uint64)
+    slot, consumer = np.full(entries, -1, np.int8), np.empty(entries, np.int64)
+    _schedule(
+        path_start, path_pc, first, code.read_start, code.reads, code.write_start, code.writes, code.guarded,
+        code.chain_start, code.op_fixed, code.op_value, code.op_fence, width, np.empty(code.registers, np.int64),
+        np.empty(slots, np.int64), op, consumer, wait, slot,
     )  # fmt: skip
     return Schedule(first[path_start], op, wait, slot)
 
 
-@njit(cache=True)
+@inlined
 def _consumers(
     begin: int, end: int, path_pc: np.ndarray, first: np.ndarray, read_start: np.ndarray, reads: np.ndarray,
     write_start: np.ndarray, writes: np.ndarray, guarded: np.ndarray, chain_start: np.ndarray,
@@ -78,12 +84,14 @@ def _consumers(
 
     `reader[r]` is the next entry that needs register r, as seen from the place reached.
     """
-    reader[:] = _NEVER
+    for r in range(len(reader)):
+        reader[r] = _NEVER
     for k in range(end - 1, begin - 1, -1):
         pc = path_pc[k]
         needed = _NEVER
         for i in range(write_start[pc], write_start[pc + 1]):
-            needed = min(needed, reader[writes[i]])
+            if reader[writes[i]] < needed:
+                needed = reader[writes[i]]
             if not guarded[pc]:
                 reader[writes[i]] = _NEVER
         entry, length = first[k], first[k + 1] - first[k]
@@ -98,62 +106,59 @@ def _consumers(
                     consumer[entry + j] = entry + j + 1
             if op_fence[op] and entry + j + 1 < first[end]:
                 consumer[entry + j] = entry + j + 1
-        if last_value >= 0:
-            consumer[entry + last_value] = min(consumer[entry + last_value], needed)
+        if last_value >= 0 and needed < consumer[entry + last_value]:
+            consumer[entry + last_value] = needed
         if length > 0:
             needed = entry
         for i in range(read_start[pc], read_start[pc + 1]):
-            reader[reads[i]] = min(reader[reads[i]], needed)
+            if needed < reader[reads[i]]:
+                reader[reads[i]] = needed
 
 
-@njit(cache=True)
+@inlined
 def _allocate(
-    begin: int, end: int, entry_op: np.ndarray, consumer: np.ndarray, op_fixed: np.ndarray, width: int, slots: int,
+    begin: int, end: int, entry_op: np.ndarray, consumer: np.ndarray, op_fixed: np.ndarray, width: int,
     wait: np.ndarray, slot: np.ndarray, owner: np.ndarray,
 ) -> None:  # fmt: skip
     """Forwards over one path: slots by linear scan, the lowest free one first. `owner[s]`: producer in slot s."""
-    one = np.uint64(1)
-    free = ~np.uint64(0) if slots == 64 else (one << np.uint64(slots)) - one
+    slots = len(owner)
+    free = _ALL >> np.uint64(64 - slots)
     for i in range(begin, end):
         free |= wait[i]
         target = consumer[i]
         latency = op_fixed[entry_op[i]]
-        if target == _NEVER or (latency >= 0 and (target - i) // width >= latency):
+        if target == _NEVER or (latency >= 0 and target - i >= latency * width):
             continue
-        if free == 0:
+        if free == _NONE:
             oldest = 0
             for s in range(1, slots):
                 if owner[s] < owner[oldest]:
                     oldest = s
-            bit = one << np.uint64(oldest)
-            wait[consumer[owner[oldest]]] &= ~bit
-            wait[i] |= bit
-            free = bit
+            free = _ONE << np.uint64(oldest)
+            wait[consumer[owner[oldest]]] &= ~free
+            wait[i] |= free
         at = 0
-        while not (free >> np.uint64(at)) & one:
+        while not (free >> np.uint64(at)) & _ONE:
             at += 1
-        bit = one << np.uint64(at)
+        bit = _ONE << np.uint64(at)
         free &= ~bit
         owner[at] = i
         slot[i] = at
         wait[target] |= bit
 
 
-@njit(cache=True)
+@entry
 def _schedule(
-    path_start: np.ndarray, path_pc: np.ndarray, first: np.ndarray, registers: int, read_start: np.ndarray,
-    reads: np.ndarray, write_start: np.ndarray, writes: np.ndarray, guarded: np.ndarray, chain_start: np.ndarray,
-    op_fixed: np.ndarray, op_value: np.ndarray, op_fence: np.ndarray, width: int, slots: int,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
-    entries = first[len(path_pc)]
-    entry_op, consumer = np.empty(entries, np.int32), np.empty(entries, np.int64)
-    wait, slot = np.zeros(entries, np.uint64), np.full(entries, -1, np.int8)
-    reader, owner = np.empty(registers, np.int64), np.empty(slots, np.int64)
+    path_start: np.ndarray, path_pc: np.ndarray, first: np.ndarray, read_start: np.ndarray, reads: np.ndarray,
+    write_start: np.ndarray, writes: np.ndarray, guarded: np.ndarray, chain_start: np.ndarray, op_fixed: np.ndarray,
+    op_value: np.ndarray, op_fence: np.ndarray, width: int, reader: np.ndarray, owner: np.ndarray,
+    entry_op: np.ndarray, consumer: np.ndarray, wait: np.ndarray, slot: np.ndarray,
+) -> None:  # fmt: skip
+    """Fill entry_op, wait, slot of every path. reader [R], owner [slots], consumer [E]: work space."""
     for p in range(len(path_start) - 1):
         begin, end = path_start[p], path_start[p + 1]
         _consumers(
             begin, end, path_pc, first, read_start, reads, write_start, writes, guarded, chain_start, op_value,
             op_fence, reader, entry_op, consumer,
         )  # fmt: skip
-        _allocate(first[begin], first[end], entry_op, consumer, op_fixed, width, slots, wait, slot, owner)
-    return entry_op, wait, slot
+        _allocate(first[begin], first[end], entry_op, consumer, op_fixed, width, wait, slot, owner)

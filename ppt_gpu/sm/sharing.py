@@ -14,18 +14,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from ppt_gpu.compiled import entry
 from ppt_gpu.exec.trace import Range
-from ppt_gpu.sm.lower_hash import build_table, find, mix
+from ppt_gpu.sm.lower_hash import Numbers, mix
 
 _BITS = np.array([mask.bit_count() for mask in range(256)], np.float64)
 
 
-def copied_lines(
-    address: NDArray[np.uint64], ranges: Sequence[Range], capacity: int, line: int
-) -> NDArray[np.bool_]:
+def copied_lines(address: NDArray[np.uint64], ranges: Sequence[Range], capacity: int, line: int) -> NDArray[np.bool_]:
     """[L] lines that host copies left in an L2 of `capacity` bytes; the last of `ranges` was copied last."""
     warm = np.zeros(len(address), np.bool_)
     left = capacity
@@ -66,45 +64,39 @@ def sharers(
     """
     if others.sampled == 0 or len(address) == 0:
         return np.ones(len(address))
-    capacity = 1 << int(2 * len(address)).bit_length()
-    touched = _touched(address, used, capacity, others.address, others.sectors, others.sm)
+    numbers = Numbers(len(address))
+    numbers.add(address)
+    last, left = np.full(len(address), -1, np.int32), np.zeros(len(address), np.uint8)
+    touched = np.zeros(len(address), np.float64)
+    _touched(numbers.look_up(others.address), others.sectors, others.sm, used, _BITS, last, left, touched)
     return 1.0 + (active_sms - 1) * touched / others.sampled
 
 
-@njit(cache=True)
+@entry
 def _touched(
-    address: np.ndarray, used: np.ndarray, capacity: int, other_address: np.ndarray, other_sectors: np.ndarray,
-    other_sm: np.ndarray,
-) -> np.ndarray:  # fmt: skip
-    """[L] how many of the sampled SMs touch the sectors used of each line."""
-    table = build_table(address, len(address), capacity)
-    total = np.zeros(len(address), np.float64)
-    sm = np.full(len(address), -1, np.int32)
-    left = np.zeros(len(address), np.uint8)  # sectors that SM `sm` has not touched yet
-    for t in range(len(other_address)):
-        number = table[find(other_address[t], address, table)]
+    line: np.ndarray, sectors: np.ndarray, sm: np.ndarray, used: np.ndarray, bits: np.ndarray, last: np.ndarray,
+    left: np.ndarray, total: np.ndarray,
+) -> None:  # fmt: skip
+    """[L] total: how many of the sampled SMs touch the sectors used of each line.
+
+    last [L]: the SM that touched the line last, left [L]: sectors used that this SM has not touched yet.
+    """
+    for t in range(len(line)):
+        number = line[t]
         if number < 0:
             continue
-        if sm[number] != other_sm[t]:
-            sm[number] = other_sm[t]
+        if last[number] != sm[t]:
+            last[number] = sm[t]
             left[number] = used[number]
-        new = left[number] & other_sectors[t]
+        new = left[number] & sectors[t]
         left[number] ^= new
-        total[number] += _BITS[new] / _BITS[used[number]]
-    return total
+        total[number] += bits[new] / bits[used[number]]
 
 
 def fetched_by_others(address: NDArray[np.uint64], users: NDArray[np.float64]) -> NDArray[np.bool_]:
     """[L] lines that another of their `users` fetched first: a share of 1 - 1/users, by a hash of the address."""
-    return _hash_fraction(address) * users >= 1.0
-
-
-@njit(cache=True)
-def _hash_fraction(address: np.ndarray) -> np.ndarray:
-    fraction = np.empty(len(address), np.float64)
-    for i in range(len(address)):
-        fraction[i] = np.float64(mix(address[i]) >> np.uint64(11)) * 2.0**-53
-    return fraction
+    fraction = (mix(address) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    return fraction * users >= 1.0
 
 
 def share_factor(users: NDArray[np.float64]) -> float:

@@ -1,0 +1,31 @@
+"""How the compiled loops are compiled: the two decorators that keep the first run on a machine short.
+
+Compiling costs much more than running, so compiled functions allocate nothing (their callers pass the arrays to
+fill), are specialised for one set of types each, and do without NumPy calls, slices and `min`/`max`, each of which
+numba would have to compile too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from numba import njit
+
+_OPTIONS = {"_nrt": False, "no_cfunc_wrapper": True}
+
+
+def entry(function: Callable[..., Any]) -> Any:
+    """Compile a function that Python calls, cached on disk where a folder for that is writable.
+
+    numba's cache notices changes of the function's own file only: what it inlines belongs into that file.
+    """
+    try:
+        return njit(cache=True, **_OPTIONS)(function)
+    except (RuntimeError, OSError):
+        return njit(**_OPTIONS)(function)
+
+
+def inlined(function: Callable[..., Any]) -> Any:
+    """Copy a function into its compiled callers before types are inferred: cheap where it is called once."""
+    return njit(inline="always", **_OPTIONS)(function)

@@ -1,0 +1,48 @@
+"""The outputs pasted in README.md: `python tests/golden/readme_blocks.py` runs their commands and pastes anew.
+
+A block is an HTML comment with the command, then a fenced text block. `validate` shows the summary only.
+"""
+
+import io
+import re
+import sys
+from contextlib import redirect_stdout
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+README = ROOT / "README.md"
+BLOCK = re.compile(r"<!-- (?P<command>[^>]+) -->\n```text\n(?P<text>.*?)```", re.S)
+
+
+def output(command: str) -> str:
+    """What the command prints, run in this process from the top of the checkout."""
+    words = command.split()
+    stream = io.StringIO()
+    with redirect_stdout(stream):
+        if words[0] == "bench":
+            from ppt_gpu import bench
+
+            sys.argv = ["bench", *words[1:]]
+            bench.main()
+        else:
+            from ppt_gpu.cli import main
+
+            assert main(words) == 0
+    text = stream.getvalue()
+    return text[text.index("\n\n") + 2 :] if words[0] == "validate" else text
+
+
+def blocks() -> dict[str, str]:
+    """command -> text, as the README has them."""
+    return {match["command"]: match["text"] for match in BLOCK.finditer(README.read_text())}
+
+
+def main() -> None:
+    def fresh(match: re.Match[str]) -> str:
+        return f"<!-- {match['command']} -->\n```text\n{output(match['command'])}```"
+
+    README.write_text(BLOCK.sub(fresh, README.read_text()))
+
+
+if __name__ == "__main__":
+    main()

@@ -6,6 +6,8 @@ to transactions and bank passes) and `sharing` (what the L2 holds before).
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -91,10 +93,7 @@ def lower_trace(
     )
 
 
-def _transactions(
-    code: Code, trace: Trace, shape: Geometry, entries: Entries, *, with_shared: bool = True
-) -> Accesses:
-    """The transactions of all memory entries; without shared memory's, which move no lines, when nobody counts them."""
+def _transactions(code: Code, trace: Trace, shape: Geometry, entries: Entries) -> Accesses:
     recorded = entries.access >= 0
     if len(trace.access_base) == 0:
         space = pattern = np.zeros(len(recorded), np.int32)
@@ -104,8 +103,6 @@ def _transactions(
         pattern = trace.access_pattern[entries.access]
         base = trace.access_base[entries.access].astype(np.int64)
     variant = np.where(recorded, code.variant_of[entries.pc, space], -1).astype(np.int32)
-    if not with_shared:
-        variant[code.variants.space[variant] == SHARED] = -1
     return lower_accesses(
         shape, code.variants, variant, pattern, base, trace.pattern_offset, trace.pattern_mask
     )
@@ -122,10 +119,13 @@ def _touched(
     """What the sampled SMs touch. Every warp of the grid has local memory of its own, so none of that is shared."""
     code = lower_code(kernel, neighbours, gpu)
     entries = match_accesses(neighbours, code.traced, code.memory_operations)
-    found = _transactions(code, neighbours, shape, entries, with_shared=False)
+    # Shared memory is most of what many kernels access, and moves no lines.
+    in_shared = np.append(neighbours.access_space == SHARED, True)  # the last, -1: not recorded
+    lines = np.flatnonzero(~in_shared[entries.access])
+    found = _transactions(code, neighbours, shape, replace(entries, access=entries.access[lines], pc=entries.pc[lines]))
     sm_of_block = neighbours.blocks % active_sms if neighbour_sm is None else np.asarray(neighbour_sm)
     sms, dense = np.unique(sm_of_block, return_inverse=True)
-    sm_of_entry = np.repeat(dense[neighbours.warp_block], np.diff(entries.start))
+    sm_of_entry = np.repeat(dense[neighbours.warp_block], np.diff(entries.start))[lines]
     sm = np.repeat(sm_of_entry, np.diff(found.start)).astype(np.int32)
     order = np.argsort(sm, kind="stable")
     return Touched(found.address[order], found.sectors[order], sm[order], len(sms))

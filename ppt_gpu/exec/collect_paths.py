@@ -95,8 +95,7 @@ class Paths:
     def expand(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """(start of each path, instructions of all paths)."""
         ends = self._ends()
-        pcs = np.zeros(int(ends[-1]), np.int32)
-        digest.expand_paths(self.known.content, np.array(self.engine.flow.start, np.int64), pcs)
+        pcs = digest.expand_paths(self.known.content, np.array(self.engine.flow.start, np.int64))
         return ends[self.start[: self.count + 1]], pcs
 
     def counts(self, guarded: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

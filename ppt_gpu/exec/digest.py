@@ -6,12 +6,12 @@ stored once each (hash-consed): open addressing with linear probing. Both are nu
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from ppt_gpu.compiled import entry, inlined
 from ppt_gpu.exec.jit_access import RECORD_LISTED, RECORD_ROW
 from ppt_gpu.exec.schedule import TURN_GUARDED, TURN_PATH, TURN_PATH_END, TURN_WARP
 
@@ -30,6 +30,7 @@ class Patterns(NamedTuple):
     used: NDArray[np.int64]  # [1]
     cache_key: NDArray[np.int64]  # [CACHE] headers of records without addresses
     cache_value: NDArray[np.int32]  # [CACHE] their patterns
+    scratch: NDArray[np.int64]  # [1, 33] a pattern to look up, as it would be listed
 
 
 def new_patterns(capacity: int) -> Patterns:
@@ -41,6 +42,7 @@ def new_patterns(capacity: int) -> Patterns:
         np.zeros(1, np.int64),
         np.full(CACHE, -1, np.int64),
         np.zeros(CACHE, np.int32),
+        np.zeros((1, 33), np.int64),
     )
 
 
@@ -48,59 +50,48 @@ def grow_patterns(old: Patterns) -> Patterns:
     """The same patterns with twice the room."""
     new = new_patterns(2 * len(old.mask))
     used = int(old.used[0])
-    for p in range(used):
-        _find(new.offset, new.mask, new.table, new.used, old.offset[p], old.mask[p])
+    known = np.concatenate((old.mask[:used, None], old.offset[:used]), axis=1)
+    read_patterns(known, 0, new.offset, new.mask, new.table, new.used, np.zeros(used, np.int32))
     new.cache_key[:], new.cache_value[:] = old.cache_key, old.cache_value
     return new
 
 
-@njit(cache=True)
-def _hash(offset: NDArray[np.int64], mask: int) -> int:
-    a: Any = np.int64(mask)
-    b: Any = np.int64(0)
-    for k in range(0, 32, 2):
-        a = (a ^ offset[k]) * np.int64(MIX)
-        b = (b ^ offset[k + 1]) * np.int64(MIX)
+@inlined
+def _find(
+    offset: np.ndarray, mask: np.ndarray, table: np.ndarray, used: np.ndarray, listed: np.ndarray, row: int
+) -> int:
+    """The number of the pattern listed[row], which is added if it is new; -1 when there is no room."""
+    wanted = listed[row]
+    a = wanted[0]
+    b = 0
+    for k in range(1, 33, 2):
+        a = (a ^ wanted[k]) * MIX
+        b = (b ^ wanted[k + 1]) * MIX
         a ^= a >> 29
         b ^= b >> 31
-    return (a ^ (b * np.int64(MIX))) & 0x7FFFFFFFFFFFFFFF
+    at = (((a ^ (b * MIX)) & 0x7FFFFFFFFFFFFFFF) >> 7) & (len(table) - 1)
+    found = -1
+    while table[at] != 0 and found < 0:
+        found = table[at] - 1
+        same = mask[found] == wanted[0]
+        for k in range(32):
+            if not same:
+                break
+            same = offset[found, k] == wanted[k + 1]
+        if not same:
+            found = -1
+            at = (at + 1) & (len(table) - 1)
+    if found < 0 and used[0] < len(mask):
+        found = used[0]
+        for k in range(32):
+            offset[found, k] = wanted[k + 1]
+        mask[found] = wanted[0]
+        table[at] = found + 1
+        used[0] = found + 1
+    return found
 
 
-@njit(cache=True)
-def _find(
-    offset: NDArray[np.int64],
-    mask: NDArray[np.int64],
-    table: NDArray[np.int32],
-    used: NDArray[np.int64],
-    wanted: NDArray[np.int64],
-    wanted_mask: int,
-) -> int:
-    """The number of a pattern, which is added if it is new; -1 when there is no room."""
-    size = len(table)
-    at = (_hash(wanted, wanted_mask) >> 7) & (size - 1)
-    while table[at] != 0:
-        p = table[at] - 1
-        if mask[p] == wanted_mask:
-            same = True
-            for k in range(32):
-                if offset[p, k] != wanted[k]:
-                    same = False
-                    break
-            if same:
-                return p
-        at = (at + 1) & (size - 1)
-    p = used[0]
-    if p == len(mask):
-        return -1
-    for k in range(32):
-        offset[p, k] = wanted[k]
-    mask[p] = wanted_mask
-    table[at] = p + 1
-    used[0] = p + 1
-    return p
-
-
-@njit(cache=True)
+@entry
 def read_patterns(
     listed: NDArray[np.int64],  # [n, 33] mask and distances
     first: int,
@@ -111,15 +102,16 @@ def read_patterns(
     found: NDArray[np.int32],  # [n] their numbers
 ) -> int:
     """Look up listed patterns from `first` on. Returns how many are done; stops early when there is no room."""
-    for k in range(first, len(listed)):
-        p = _find(offset, mask, table, used, listed[k, 1:], listed[k, 0])
+    while first < len(listed):
+        p = _find(offset, mask, table, used, listed, first)
         if p < 0:
-            return k
-        found[k] = p
-    return len(listed)
+            break
+        found[first] = p
+        first += 1
+    return first
 
 
-@njit(cache=True)
+@entry
 def read_parts(
     words: NDArray[np.int64],
     parts: NDArray[np.int64],  # [n, 3] warp, first record, end
@@ -137,6 +129,7 @@ def read_parts(
     used: NDArray[np.int64],
     cache_key: NDArray[np.int64],
     cache_value: NDArray[np.int32],
+    scratch: NDArray[np.int64],
 ) -> tuple[int, int, int]:
     """Decode parts in order. Returns (place in `order`, record, free place) reached, to go on with more room."""
     while part < len(order):
@@ -148,14 +141,16 @@ def read_parts(
             if kind == RECORD_LISTED:
                 found = listed[header >> 48 & 0xFFFF]
             elif kind == RECORD_FOUND:
-                found = np.int32(header & 0x7FFFFFFF)
+                found = header & 0x7FFFFFFF
             else:
-                slot = (header * np.int64(MIX)) >> (64 - CACHE_BITS) & (CACHE - 1)
+                slot = (header * MIX) >> (64 - CACHE_BITS) & (CACHE - 1)
                 if cache_key[slot] != header:
-                    p = _find_regular(offset, mask, table, used, kind, header & 0xFFFFFFFF, header >> 48 & 0xFFFF)
+                    _regular(kind, header & 0xFFFFFFFF, header >> 48 & 0xFFFF, scratch)
+                    p = _find(offset, mask, table, used, scratch, 0)
                     if p < 0:
                         return part, k, at
-                    cache_key[slot], cache_value[slot] = header, p
+                    cache_key[slot] = header
+                    cache_value[slot] = p
                 found = cache_value[slot]
             base[at] = words[k, 1]
             pattern[at] = found
@@ -167,44 +162,37 @@ def read_parts(
     return part, record, at
 
 
-@njit(cache=True)
+@inlined
+def _regular(kind: int, lanes: int, shift: int, listed: np.ndarray) -> None:
+    """Write the pattern of a record without addresses to listed[0]: nobody, all at one place, or side by side."""
+    listed[0, 0] = lanes
+    first = -1
+    for k in range(32):
+        distance = 0
+        if kind == RECORD_ROW and lanes >> k & 1:
+            if first < 0:
+                first = k
+            distance = (k - first) << shift
+        listed[0, k + 1] = distance
+
+
 def resolve(words: NDArray[np.int64], listed: NDArray[np.int32]) -> NDArray[np.int64]:
     """The same records, those with listed patterns as RECORD_FOUND."""
     new = words.copy()
-    for k in range(len(new)):
-        header = new[k, 0]
-        if header >> 40 & 255 == RECORD_LISTED:
-            found = np.int64(listed[header >> 48 & 0xFFFF])
-            new[k, 0] = header & (255 << 32) | RECORD_FOUND << 40 | found
+    chosen = np.flatnonzero(new[:, 0] >> 40 & 255 == RECORD_LISTED)
+    header = new[chosen, 0]
+    found = listed[header >> 48 & 0xFFFF].astype(np.int64)
+    new[chosen, 0] = header & (255 << 32) | RECORD_FOUND << 40 | found
     return new
 
 
-@njit(cache=True)
-def _find_regular(
-    offset: NDArray[np.int64],
-    mask: NDArray[np.int64],
-    table: NDArray[np.int32],
-    used: NDArray[np.int64],
-    kind: int,
-    lanes: int,
-    shift: int,
-) -> int:
-    """The pattern of a record without addresses: nobody, all at one place, or side by side."""
-    wanted = np.zeros(32, np.int64)
-    if kind == RECORD_ROW:
-        first = 0
-        while lanes >> first & 1 == 0:
-            first += 1
-        for k in range(first, 32):
-            if lanes >> k & 1:
-                wanted[k] = (k - first) << shift
-    return _find(offset, mask, table, used, wanted, lanes)
-
-
-@njit(cache=True)
 def number_patterns(pattern: NDArray[np.int32], count: int, first: NDArray[np.int32]) -> int:
     """Renumber the patterns of all accesses by first appearance; `first[new]` is the old number. Returns how many."""
-    new = np.full(count, -1, np.int32)
+    return int(_renumber(pattern, np.full(count, -1, np.int32), first))
+
+
+@entry
+def _renumber(pattern: np.ndarray, new: np.ndarray, first: np.ndarray) -> int:
     used = 0
     for k in range(len(pattern)):
         p = pattern[k]
@@ -216,7 +204,7 @@ def number_patterns(pattern: NDArray[np.int32], count: int, first: NDArray[np.in
     return used
 
 
-@njit(cache=True)
+@entry
 def read_paths(
     pairs: NDArray[np.uint32],  # [n, 2] the path buffer: segment, mask
     turns: NDArray[np.int64],  # [t, 6] with offsets in records instead of addresses
@@ -242,16 +230,16 @@ def read_paths(
     return at
 
 
-@njit(cache=True)
+@inlined
 def _population(mask: int) -> int:
-    m: Any = np.int64(mask)
+    m = np.int64(mask)
     m = m - (m >> 1 & 0x55555555)
     m = (m & 0x33333333) + (m >> 2 & 0x33333333)
     m = (m + (m >> 4)) & 0x0F0F0F0F
     return (m * 0x01010101 & 0xFFFFFFFF) >> 24
 
 
-@njit(cache=True)
+@entry
 def cons_paths(
     path: NDArray[np.int32],
     order: NDArray[np.int64],  # parts of whole warps, by warp, then time
@@ -270,61 +258,50 @@ def cons_paths(
     while k < len(order):
         warp = part_warp[order[k]]
         begin = at = known_start[paths]
-        code: Any = np.int64(1)
+        code = 1
         while k < len(order) and part_warp[order[k]] == warp:
             for j in range(part_start[order[k]], part_end[order[k]]):
                 known[at] = path[j]
-                code = (code ^ path[j]) * np.int64(MIX)
+                code = (code ^ path[j]) * MIX
                 code ^= code >> 32
                 at += 1
             k += 1
-        found, slot = _find_path(known, known_start, known_hash, table, begin, at, code)
-        if found < 0:
-            found = paths
-            known_hash[found] = code
-            table[slot] = found + 1
+        slot = _find_path(known, known_start, known_hash, table, begin, at, code)
+        if table[slot] == 0:
+            known_hash[paths] = code
             paths += 1
+            table[slot] = paths
             known_start[paths] = at
-        warp_path[warp] = found
+        warp_path[warp] = table[slot] - 1
     return paths
 
 
-@njit(cache=True)
+@inlined
 def _find_path(
-    known: NDArray[np.int32],
-    known_start: NDArray[np.int64],
-    known_hash: NDArray[np.int64],
-    table: NDArray[np.int32],
-    begin: int,
-    end: int,
+    known: np.ndarray, known_start: np.ndarray, known_hash: np.ndarray, table: np.ndarray, begin: int, end: int,
     code: int,
-) -> tuple[int, int]:
-    """(path equal to known[begin:end] or -1, its place in the table)."""
+) -> int:  # fmt: skip
+    """The place in the table of the path equal to known[begin:end], or the free one where it belongs."""
     slot = (code >> 3) & (len(table) - 1)
     while table[slot] != 0:
         p = table[slot] - 1
-        length = known_start[p + 1] - known_start[p]
-        if known_hash[p] == code and length == end - begin:
-            same = True
-            for j in range(length):
-                if known[known_start[p] + j] != known[begin + j]:
-                    same = False
-                    break
-            if same:
-                return p, slot
+        away = begin - known_start[p]
+        same = known_hash[p] == code and known_start[p + 1] + away == end
+        j = begin
+        while same and j < end:
+            same = known[j - away] == known[j]
+            j += 1
+        if same:
+            break
         slot = (slot + 1) & (len(table) - 1)
-    return -1, slot
+    return slot
 
 
-@njit(cache=True)
-def expand_paths(segments: NDArray[np.int32], segment_start: NDArray[np.int64], pcs: NDArray[np.int32]) -> None:
-    """Write the instruction indices of the segments one after another."""
-    at = 0
-    for k in range(len(segments)):
-        s = segments[k]
-        for pc in range(segment_start[s], segment_start[s + 1]):
-            pcs[at] = pc
-            at += 1
+def expand_paths(segments: NDArray[np.int32], segment_start: NDArray[np.int64]) -> NDArray[np.int32]:
+    """The instruction indices of the segments one after another."""
+    length = np.diff(segment_start)[segments]
+    first = segment_start[segments] - (np.cumsum(length) - length)
+    return (np.repeat(first, length) + np.arange(length.sum())).astype(np.int32)
 
 
 def plain_accesses(words: NDArray[np.int64], listed: NDArray[np.int64]) -> list[tuple[int, int, tuple[int, ...], int]]:

@@ -10,10 +10,11 @@ from enum import IntEnum
 from typing import Any
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from ppt_gpu.compiled import entry, inlined
 from ppt_gpu.exec.jit_context import Exit, Slot
 from ppt_gpu.exec.memory import LOCAL_WINDOW
 
@@ -45,9 +46,29 @@ class Reason(IntEnum):
     FAULT = 2  # of warp State.WARP
     BUDGET = 3
     DEADLOCK = 4  # every warp waits at a barrier that the others never reach
+    GIVE_WAY = 5  # the warp before State.WARP spins; `run_blocks` sees to it and goes on
 
 
-_FINISHED, _FULL, _FAULT, _BUDGET, _DEADLOCK = (int(reason) for reason in Reason)
+# plain integers for compiled code, where enumerations take long to compile
+_FINISHED, _FULL, _FAULT, _BUDGET, _DEADLOCK, _GIVE_WAY = (int(reason) for reason in Reason)
+_EXIT_FAULT, _EXIT_FULL, _EXIT_TURN, _EXIT_DONE = (int(e) for e in (Exit.FAULT, Exit.FULL, Exit.TURN, Exit.DONE))
+(
+    S_POSITION, S_STARTED, S_WARP, S_SEGMENTS, S_BUDGET, S_PATH, S_RECORD, S_LOCAL_BYTES, S_TURN, S_THREADS, S_FLAGS,
+    S_PATTERN, S_NUMBER, S_FIRST_BARRIER,
+) = (int(word) for word in State)  # fmt: skip
+_RESUME, _MASK, _LIVE, _RPC, _DEPTH, _COUNT, _SPIN, _STATUS = (
+    int(Slot[name]) for name in ("RESUME", "MASK", "LIVE", "RPC", "DEPTH", "COUNT", "SPIN", "STATUS")
+)
+_CTAID_X, _CTAID_Y, _CTAID_Z, _LOCAL_TRACE = (
+    int(Slot[name]) for name in ("CTAID_X", "CTAID_Y", "CTAID_Z", "LOCAL_TRACE")
+)
+_PATH, _RECORD, _PATTERN, _NUMBER, _FUEL, _GUARDED_SUM, _FLAGS = (
+    int(Slot[name]) for name in ("PATH", "RECORD", "PATTERN", "NUMBER", "FUEL", "GUARDED_SUM", "FLAGS")
+)
+_BARRIER, _BARRIER_KIND, _BARRIER_WARPS, _BARRIER_VALUE, _BARRIER_THREADS = (
+    int(Slot[name]) for name in ("BARRIER", "BARRIER_KIND", "BARRIER_WARPS", "BARRIER_VALUE", "BARRIER_THREADS")
+)
+_BARRIER_RESULT, _BARRIER_RESULT_THREADS = int(Slot.BARRIER_RESULT), int(Slot.BARRIER_RESULT_THREADS)
 READY, WAITING, ENDED = 0, 1, 2
 #: columns of a recorded turn: warp (position in blocks x warps + warp), path and access bytes, guarded threads
 TURN_WARP, TURN_PATH, TURN_PATH_END, TURN_RECORD, TURN_RECORD_END, TURN_GUARDED = range(6)
@@ -68,7 +89,6 @@ def _call(typingctx: Any, address: Any, row: Any) -> Any:
     return signature, generate
 
 
-@njit(cache=True)
 def run_blocks(
     code: int,
     rows: NDArray[np.int64],  # [warps, SLOTS]
@@ -79,215 +99,219 @@ def run_blocks(
     shared: NDArray[np.uint8],
     local: NDArray[np.uint8],
     frames: NDArray[np.uint8],  # [warps, bytes]
-    entry: NDArray[np.int64],  # [n, 2] (offset, bytes) of registers to clear
+    cleared: NDArray[np.int64],  # [n, 2] (offset, bytes) of registers to clear
     stacks: NDArray[np.int32],  # [warps, depth, 4]
     spins: NDArray[np.int64],  # [2 S] by resume point
 ) -> int:
     """Run until the blocks are finished or something needs attention. Returns a Reason; call again to go on."""
-    while state[State.POSITION] < len(blocks):
-        if state[State.STARTED] == 0:
-            shared[:] = 0
-            local[:] = 0
-            _start_block(rows, blocks[state[State.POSITION]], grid, state, frames, entry)
-        reason = _run_block(code, rows, state, turns, stacks, spins)
-        if reason != _FINISHED:
-            return reason
-        state[State.POSITION] += 1
-        state[State.STARTED] = 0
+    reason = _GIVE_WAY
+    while reason == _GIVE_WAY:
+        reason = _run(code, rows.ctypes.data, rows, blocks, grid, state, turns, shared, local, frames, cleared, spins)
+        if reason == _GIVE_WAY:
+            spinning = int(state[S_WARP]) - 1
+            _give_way(rows[spinning], stacks[spinning])
+    return reason
+
+
+@entry
+def _run(
+    code: int, address: int, rows: np.ndarray, blocks: np.ndarray, grid: np.ndarray, state: np.ndarray,
+    turns: np.ndarray, shared: np.ndarray, local: np.ndarray, frames: np.ndarray, cleared: np.ndarray,
+    spins: np.ndarray,
+) -> int:  # fmt: skip
+    """As `run_blocks`, also until a warp has to give way. address: of `rows`."""
+    warps, slots = rows.shape
+    while state[S_POSITION] < len(blocks):
+        if state[S_STARTED] == 0:
+            _clear(shared, local, frames, cleared)
+            _start_block(rows, blocks[state[S_POSITION]], grid, state)
+        w = state[S_WARP]
+        while w < warps:
+            if rows[w, _STATUS] == READY:
+                state[S_WARP] = w
+                if state[S_SEGMENTS] == len(turns):
+                    return _FULL
+                result = _turn(code, address + 8 * slots * w, rows[w], state, turns, state[S_POSITION] * warps + w)
+                if result == _EXIT_FAULT:
+                    return _FAULT
+                if state[S_BUDGET] < 0:
+                    return _BUDGET
+                if result == _EXIT_FULL:
+                    return _FULL
+                if _spins_too_long(rows[w], result, state, spins):
+                    state[S_WARP] = w + 1
+                    return _GIVE_WAY
+            w += 1
+        state[S_WARP] = 0
+        left = _release(rows, state)
+        if left < 0:
+            return _DEADLOCK
+        if left == 0:
+            state[S_POSITION] += 1
+            state[S_STARTED] = 0
     return _FINISHED
 
 
-@njit(cache=True)
-def _start_block(
-    rows: NDArray[np.int64],
-    block: int,
-    grid: NDArray[np.int64],
-    state: NDArray[np.int64],
-    frames: NDArray[np.uint8],
-    entry: NDArray[np.int64],
-) -> None:
+@inlined
+def _clear(shared: np.ndarray, local: np.ndarray, frames: np.ndarray, cleared: np.ndarray) -> None:
+    for i in range(len(shared)):
+        shared[i] = 0
+    for i in range(len(local)):
+        local[i] = 0
+    for w in range(len(frames)):
+        for k in range(len(cleared)):
+            first = cleared[k, 0]
+            for i in range(first, first + cleared[k, 1]):
+                frames[w, i] = 0
+
+
+@inlined
+def _start_block(rows: np.ndarray, block: int, grid: np.ndarray, state: np.ndarray) -> None:
     warps = len(rows)
     for w in range(warps):
         row = rows[w]
-        lanes = min(32, state[State.THREADS] - 32 * w)
-        mask = (1 << lanes) - 1
-        row[Slot.RESUME] = 0
-        row[Slot.MASK] = mask
-        row[Slot.LIVE] = mask
-        row[Slot.RPC] = FULL_MASK
-        row[Slot.DEPTH] = 0
-        row[Slot.COUNT] = 0
-        row[Slot.SPIN] = 0
-        row[Slot.STATUS] = READY
-        row[Slot.CTAID_X] = block % grid[0]
-        row[Slot.CTAID_Y] = block // grid[0] % grid[1]
-        row[Slot.CTAID_Z] = block // (grid[0] * grid[1])
-        row[Slot.LOCAL_TRACE] = LOCAL_WINDOW + (block * warps + w) * 32 * state[State.LOCAL_BYTES]
-        for k in range(len(entry)):
-            frames[w, entry[k, 0] : entry[k, 0] + entry[k, 1]] = 0
+        lanes = state[S_THREADS] - 32 * w
+        mask = FULL_MASK if lanes >= 32 else (1 << lanes) - 1
+        row[_RESUME] = 0
+        row[_MASK] = mask
+        row[_LIVE] = mask
+        row[_RPC] = FULL_MASK
+        row[_DEPTH] = 0
+        row[_COUNT] = 0
+        row[_SPIN] = 0
+        row[_STATUS] = READY
+        row[_CTAID_X] = block % grid[0]
+        row[_CTAID_Y] = block // grid[0] % grid[1]
+        row[_CTAID_Z] = block // (grid[0] * grid[1])
+        row[_LOCAL_TRACE] = LOCAL_WINDOW + (block * warps + w) * 32 * state[S_LOCAL_BYTES]
     for k in range(16):
-        state[State.FIRST_BARRIER + k] = 0
-    state[State.STARTED] = 1
-    state[State.WARP] = 0
+        state[S_FIRST_BARRIER + k] = 0
+    state[S_STARTED] = 1
+    state[S_WARP] = 0
 
 
-@njit(cache=True)
-def _run_block(
-    code: int,
-    rows: NDArray[np.int64],
-    state: NDArray[np.int64],
-    turns: NDArray[np.int64],
-    stacks: NDArray[np.int32],
-    spins: NDArray[np.int64],
-) -> int:
-    warps = len(rows)
-    while True:
-        w = state[State.WARP]
-        while w < warps:
-            row = rows[w]
-            if row[Slot.STATUS] == READY:
-                state[State.WARP] = w
-                if state[State.SEGMENTS] == len(turns):
-                    return _FULL
-                result = _turn(code, row, state, turns, state[State.POSITION] * warps + w)
-                if result == Exit.FAULT:
-                    return _FAULT
-                if state[State.BUDGET] < 0:
-                    return _BUDGET
-                if result == Exit.FULL:
-                    return _FULL
-                _after_turn(row, result, state, stacks[w], spins)
-            w += 1
-        state[State.WARP] = 0
-        ready, waiting = _release(rows, state)
-        if ready == 0:
-            return _DEADLOCK if waiting else _FINISHED
-
-
-@njit(cache=True)
-def _turn(code: int, row: NDArray[np.int64], state: NDArray[np.int64], turns: NDArray[np.int64], warp: int) -> int:
+@inlined
+def _turn(code: int, address: int, row: np.ndarray, state: np.ndarray, turns: np.ndarray, warp: int) -> int:
     """Let one warp run and note where its part of the trace buffers lies."""
-    row[Slot.PATH] = state[State.PATH]
-    row[Slot.RECORD] = state[State.RECORD]
-    row[Slot.PATTERN] = state[State.PATTERN]
-    row[Slot.NUMBER] = state[State.NUMBER]
-    row[Slot.FUEL] = state[State.TURN]
-    row[Slot.GUARDED_SUM] = 0
-    result: int = _call(code, np.int64(row.ctypes.data))
-    turn = turns[state[State.SEGMENTS]]
+    row[_PATH] = state[S_PATH]
+    row[_RECORD] = state[S_RECORD]
+    row[_PATTERN] = state[S_PATTERN]
+    row[_NUMBER] = state[S_NUMBER]
+    row[_FUEL] = state[S_TURN]
+    row[_GUARDED_SUM] = 0
+    result = _call(code, address)  # type: ignore[call-arg]
+    turn = turns[state[S_SEGMENTS]]
     turn[TURN_WARP] = warp
-    turn[TURN_PATH], turn[TURN_PATH_END] = state[State.PATH], row[Slot.PATH]
-    turn[TURN_RECORD], turn[TURN_RECORD_END] = state[State.RECORD], row[Slot.RECORD]
-    turn[TURN_GUARDED] = row[Slot.GUARDED_SUM]
-    state[State.SEGMENTS] += 1
-    state[State.PATH] = row[Slot.PATH]
-    state[State.RECORD] = row[Slot.RECORD]
-    state[State.PATTERN] = row[Slot.PATTERN]
-    state[State.NUMBER] = row[Slot.NUMBER]
-    state[State.BUDGET] -= state[State.TURN] - row[Slot.FUEL]
-    state[State.FLAGS] |= row[Slot.FLAGS]
+    turn[TURN_PATH] = state[S_PATH]
+    turn[TURN_PATH_END] = row[_PATH]
+    turn[TURN_RECORD] = state[S_RECORD]
+    turn[TURN_RECORD_END] = row[_RECORD]
+    turn[TURN_GUARDED] = row[_GUARDED_SUM]
+    state[S_SEGMENTS] += 1
+    state[S_PATH] = row[_PATH]
+    state[S_RECORD] = row[_RECORD]
+    state[S_PATTERN] = row[_PATTERN]
+    state[S_NUMBER] = row[_NUMBER]
+    state[S_BUDGET] -= state[S_TURN] - row[_FUEL]
+    state[S_FLAGS] |= row[_FLAGS]
     return result
 
 
-@njit(cache=True)
-def _after_turn(
-    row: NDArray[np.int64], result: int, state: NDArray[np.int64], stack: NDArray[np.int32], spins: NDArray[np.int64]
-) -> None:
-    if result == Exit.TURN:
-        limit = spins[row[Slot.RESUME]]
-        row[Slot.SPIN] += 1
-        if limit > 0 and row[Slot.DEPTH] > 0 and row[Slot.SPIN] >= limit:
-            _give_way(row, stack)
-        return
-    row[Slot.SPIN] = 0
-    if result == Exit.DONE:
-        row[Slot.STATUS] = ENDED
-    elif row[Slot.BARRIER_KIND] == 1:
-        state[State.FIRST_BARRIER + (row[Slot.BARRIER] & 15)] += 1
-        row[Slot.STATUS] = READY
+@inlined
+def _spins_too_long(row: np.ndarray, result: int, state: np.ndarray, spins: np.ndarray) -> bool:
+    """What the end of a turn means for the warp. Returns whether its executing lanes should give way."""
+    if result == _EXIT_TURN:
+        limit = spins[row[_RESUME]]
+        row[_SPIN] += 1
+        return limit > 0 and row[_DEPTH] > 0 and row[_SPIN] >= limit
+    row[_SPIN] = 0
+    if result == _EXIT_DONE:
+        row[_STATUS] = ENDED
+    elif row[_BARRIER_KIND] == 1:
+        state[S_FIRST_BARRIER + (row[_BARRIER] & 15)] += 1
+        row[_STATUS] = READY
     else:
-        row[Slot.STATUS] = WAITING
+        row[_STATUS] = WAITING
+    return False
 
 
-@njit(cache=True)
+@inlined
+def _release(rows: np.ndarray, state: np.ndarray) -> int:
+    """Open every barrier that all its warps have reached.
+
+    Returns how many warps can run; if none can, 0 when all have ended, -1 when some wait.
+    """
+    ready = waiting = 0
+    for w in range(len(rows)):
+        if rows[w, _STATUS] == READY:
+            ready += 1
+        elif rows[w, _STATUS] == WAITING:
+            waiting += 1
+    alive = ready + waiting
+    for w in range(len(rows)):
+        if rows[w, _STATUS] != WAITING:
+            continue
+        number = rows[w, _BARRIER] & 15
+        wanted = rows[w, _BARRIER_WARPS]
+        if wanted == 0:
+            wanted = alive
+        here = state[S_FIRST_BARRIER + number]
+        total = threads = 0
+        for v in range(len(rows)):
+            if rows[v, _STATUS] == WAITING and (rows[v, _BARRIER] & 15) == number:
+                here += 1
+                total += rows[v, _BARRIER_VALUE]
+                threads += rows[v, _BARRIER_THREADS]
+        if here < wanted:
+            continue
+        state[S_FIRST_BARRIER + number] = 0
+        for v in range(len(rows)):
+            if rows[v, _STATUS] == WAITING and (rows[v, _BARRIER] & 15) == number:
+                rows[v, _STATUS] = READY
+                rows[v, _BARRIER_RESULT] = total
+                rows[v, _BARRIER_RESULT_THREADS] = threads
+                ready += 1
+    return ready if ready > 0 or waiting == 0 else -1
+
+
 def _give_way(row: NDArray[np.int64], stack: NDArray[np.int32]) -> None:
     """The executing lanes wait for other lanes of their warp: let those run, though they have not joined.
 
     Lanes that already stand at the join go on from there, and the waiting ones join them later, at the next outer
-    join. Where no lane stands there, the next of the pending paths runs.
+    join. Where no lane stands there, the next of the pending paths runs. `stack` rows: resume point, mask, join.
     """
     while row[Slot.DEPTH] > 0:
-        depth = row[Slot.DEPTH]
-        rpc = np.int32(row[Slot.RPC] & FULL_MASK)
-        mask = row[Slot.MASK] & FULL_MASK
+        depth = int(row[Slot.DEPTH])
+        rpc = _signed(int(row[Slot.RPC]))
+        mask = int(row[Slot.MASK]) & FULL_MASK
         join = depth - 1
         pending = mask
         while join >= 0 and stack[join, 2] == rpc and stack[join, 0] != rpc:
-            pending |= stack[join, 1] & FULL_MASK
+            pending |= int(stack[join, 1]) & FULL_MASK
             join -= 1
-        arrived = np.int64(0)
+        arrived = 0
         if join >= 0 and stack[join, 0] == rpc:
-            arrived = stack[join, 1] & row[Slot.LIVE] & ~pending & FULL_MASK
+            arrived = int(stack[join, 1]) & int(row[Slot.LIVE]) & ~pending & FULL_MASK
+        waiting = [int(row[Slot.RESUME]), _signed(mask)]
         if arrived:
-            outer = stack[join, 2]
-            for k in range(join, depth - 1):  # the join's entry goes, the paths before it meet at the outer join
-                stack[k] = stack[k + 1]
-                stack[k, 2] = outer
-            _put(stack, depth - 1, row[Slot.RESUME], mask, outer)
-            row[Slot.RESUME], row[Slot.MASK], row[Slot.RPC] = rpc, arrived, np.int64(outer) & FULL_MASK
+            outer = int(stack[join, 2])
+            stack[join : depth - 1] = stack[join + 1 : depth].copy()  # the join's entry goes
+            stack[join : depth - 1, 2] = outer  # the paths before it meet at the outer join
+            stack[depth - 1, :3] = [*waiting, outer]
+            row[Slot.RESUME], row[Slot.MASK], row[Slot.RPC] = rpc, arrived, outer & FULL_MASK
             return
         if depth - 1 > join:  # another path to the same join: take the next, put this one last
-            point, next_mask = stack[depth - 1, 0], stack[depth - 1, 1]
-            for k in range(depth - 1, join + 1, -1):
-                stack[k] = stack[k - 1]
-            _put(stack, join + 1, row[Slot.RESUME], mask, stack[join + 2, 2])
-            row[Slot.RESUME], row[Slot.MASK] = point, np.int64(next_mask) & FULL_MASK
+            point, next_mask = (int(word) for word in stack[depth - 1, :2])
+            stack[join + 2 : depth] = stack[join + 1 : depth - 1].copy()
+            stack[join + 1, :3] = [*waiting, rpc]
+            row[Slot.RESUME], row[Slot.MASK] = point, next_mask & FULL_MASK
             return
         if join < 0:
             return
-        row[Slot.RPC] = np.int64(stack[join, 2]) & FULL_MASK  # nobody else comes to this join
+        row[Slot.RPC] = int(stack[join, 2]) & FULL_MASK  # nobody else comes to this join
         row[Slot.DEPTH] = join
 
 
-@njit(cache=True)
-def _put(stack: NDArray[np.int32], at: int, point: int, mask: int, rpc: int) -> None:
-    stack[at, 0] = point
-    stack[at, 1] = np.int32(np.uint32(mask & FULL_MASK))
-    stack[at, 2] = rpc
-
-
-@njit(cache=True)
-def _release(rows: NDArray[np.int64], state: NDArray[np.int64]) -> tuple[int, int]:
-    """Open every barrier that all its warps have reached. Returns (warps that can run, warps that wait)."""
-    ready = waiting = 0
-    for w in range(len(rows)):
-        if rows[w, Slot.STATUS] == READY:
-            ready += 1
-        elif rows[w, Slot.STATUS] == WAITING:
-            waiting += 1
-    alive = ready + waiting
-    for w in range(len(rows)):
-        if rows[w, Slot.STATUS] != WAITING:
-            continue
-        number = rows[w, Slot.BARRIER] & 15
-        wanted = rows[w, Slot.BARRIER_WARPS]
-        if wanted == 0:
-            wanted = alive
-        here = state[State.FIRST_BARRIER + number]
-        total = threads = 0
-        for v in range(len(rows)):
-            if rows[v, Slot.STATUS] == WAITING and (rows[v, Slot.BARRIER] & 15) == number:
-                here += 1
-                total += rows[v, Slot.BARRIER_VALUE]
-                threads += rows[v, Slot.BARRIER_THREADS]
-        if here < wanted:
-            continue
-        state[State.FIRST_BARRIER + number] = 0
-        for v in range(len(rows)):
-            if rows[v, Slot.STATUS] == WAITING and (rows[v, Slot.BARRIER] & 15) == number:
-                rows[v, Slot.STATUS] = READY
-                rows[v, Slot.BARRIER_RESULT] = total
-                rows[v, Slot.BARRIER_RESULT_THREADS] = threads
-                ready += 1
-                waiting -= 1
-    return ready, waiting
+def _signed(word: int) -> int:
+    """The low 32 bits as a signed number."""
+    return ((word & FULL_MASK) ^ (1 << 31)) - (1 << 31)

@@ -84,7 +84,7 @@ def coalesce(
     lines, sectors = np.empty(4 * MAX_TRANSACTIONS, np.int64), np.empty(4 * MAX_TRANSACTIONS, np.uint8)
     done = find(offsets, masks, pattern, base, size, detail, *shifts, 0, start, lines, sectors)
     while done < len(pattern):
-        lines, sectors = (np.concatenate((found, np.empty_like(found))) for found in (lines, sectors))
+        lines, sectors = np.resize(lines, 2 * len(lines)), np.resize(sectors, 2 * len(sectors))
         done = find(offsets, masks, pattern, base, size, detail, *shifts, done, start, lines, sectors)
     lines, sectors = lines[: start[-1]].copy(), sectors[: start[-1]].copy()
     if whole.any():

@@ -78,9 +78,14 @@ def _from_tasklist(path: Path, grid: str | Sequence[int] | None) -> Workload:
     blocks = extents("--grid", grid or ())
     _must_exist(path)
     from ppt_gpu.exec.arguments import dim3
+    from ppt_gpu.tasklist.model import grid_axes
     from ppt_gpu.tasklist.text import read_tasklist
 
     tasklist = read_tasklist(path)
+    axes = grid_axes(tasklist.body)
+    if blocks and len(blocks) < axes:
+        message = f"--grid has {len(blocks)} extents, but the list has block steps along {axes} axes"
+        raise PptError(message, path=path, hint=f"such as --grid {','.join(['64'] * axes)}")
     if not blocks and not tasklist.grid:
         raise PptError("this task list states no grid: give --grid", path=path, hint="such as --grid 1024")
     block: Dim3 = (tasklist.block_size, 1, 1)

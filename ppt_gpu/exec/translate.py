@@ -72,7 +72,7 @@ def translate(
         body=body,
         grid=_extents(launch.grid),
         buffers=tuple(Buffer(writer.buffers[r.name], r.bytes, r.copied) for r in trace.ranges if r.bytes),
-        comments=(_origin(kernel, module, trace, chosen), *_grid_doubt(trace, launch), *writer.doubts),
+        comments=(*_origin(kernel, module, trace, chosen), *_grid_doubt(trace, launch), *writer.doubts),
     )
 
 
@@ -95,12 +95,15 @@ def _typical(trace: Trace, warps: NDArray[np.int64]) -> int:
     return first[count.most_common(1)[0][0]]  # the first seen, of equally common ones
 
 
-def _origin(kernel: Kernel, module: Module, trace: Trace, chosen: int) -> str:
+def _origin(kernel: Kernel, module: Module, trace: Trace, chosen: int) -> list[str]:
     same = int((trace.warp_path == trace.warp_path[chosen]).sum())
-    return (
+    found = [
         f"Translated from {kernel.name} in {Path(module.path).name}: "
         f"{same} of the {trace.warps} warps that ran ({len(trace.blocks)} blocks) took this path."
-    )
+    ]
+    if same < trace.warps:
+        found.append(f"The other {trace.warps - same} took other paths, which one list cannot say.")
+    return found
 
 
 def _grid_doubt(trace: Trace, launch: Launch) -> list[str]:

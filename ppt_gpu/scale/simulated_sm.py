@@ -23,6 +23,7 @@ from ppt_gpu.sm.result import SmResult
 from ppt_gpu.sm.simulate import simulate
 from ppt_gpu.spec.gpu import Gpu
 from ppt_gpu.tasklist.flat import FlatTaskList
+from ppt_gpu.tasklist.model import grid_axes
 
 #: thread instructions spent on learning which lines other SMs share; long blocks are sampled on fewer SMs
 SHARING_BUDGET = 300_000_000
@@ -151,11 +152,15 @@ class TaskListSm(SimulatedSm):
             )
         super().__init__(launch, gpu, policy, tasklist.registers, tasklist.shared + launch.dynamic_shared)
         self.flat = flat
+        self.axes = grid_axes(tasklist.body)
 
     def instructions_per_block(self) -> float:
         return len(self.flat.path) * self.occupancy.warps_per_block
 
     def lower(self, blocks: list[int]) -> Program:
+        for own, stated, name in zip(self.launch.grid[: self.axes], self.flat.tasklist.grid, "xyz", strict=False):
+            if own == 1 < stated:
+                self.warnings.append(f"one block along {name}, where the task list has steps and {stated} blocks")
         threads = self.instructions_per_block() * self.gpu.sm.warp_size
         neighbours = self.neighbours(blocks, threads) if self.flat.has_global_addresses else []
         return lower_tasklist(

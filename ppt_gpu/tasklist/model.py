@@ -148,6 +148,13 @@ def continued(pattern: Stride, threads: int) -> int:
     return threads // pattern.width * pattern.row
 
 
+def grid_axes(body: tuple[Item, ...]) -> int:
+    """Axes of the grid that the tasks' block steps name; 1 when all count the blocks in one."""
+    patterns = (task.memory.pattern for task, _ in walk(body) if task.memory)
+    steps = (pattern.block for pattern in patterns if isinstance(pattern, Stride))
+    return max((len(step) for step in steps if isinstance(step, tuple)), default=1)
+
+
 def class_of(op: str) -> str:
     """The task class of an operation name: "fp32.fma" -> "fp32", "load.global.v4" -> "load.global".
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -14,6 +16,7 @@ from ppt_gpu.exec.memory import DeviceMemory
 from ppt_gpu.exec.run import run
 from ppt_gpu.exec.trace import Trace
 from ppt_gpu.exec.translate import translate
+from ppt_gpu.exec.translate_blocks import sample_blocks
 from ppt_gpu.exec.workload import Argument, Buffer, Launch
 from ppt_gpu.exec.workload_reader import bind_workload, load_workload
 from ppt_gpu.paths import data_dir
@@ -28,7 +31,6 @@ from ppt_gpu.tasklist.model import Loop, Stride, TaskList, Transactions, walk
 from ppt_gpu.tasklist.text import parse_tasklist, write_tasklist
 
 SAMPLES = sorted(path.stem for path in data_dir("tasklists").glob("*.toml") if "ptx" in path.read_text())
-BLOCKS = (0, 1, 2)
 
 
 @dataclass(frozen=True)
@@ -52,10 +54,17 @@ def sample(name: str) -> Case:
     folder = Path(workload.path).parent
     memory = DeviceMemory.build(module, workload.buffers, workload.symbols, directory=folder)
     kernel = module.kernels[launch.kernel]
-    return Case(kernel, module, launch, run(kernel, module, launch, memory, BLOCKS))
+    return Case(kernel, module, launch, run(kernel, module, launch, memory, sample_blocks(launch.grid, 8)))
 
 
-def small(body: str, buffers: dict[str, Buffer], *, threads: int = 32, grid: int = 1) -> Case:
+def small(
+    body: str,
+    buffers: dict[str, Buffer],
+    *,
+    threads: int = 32,
+    grid: tuple[int, int, int] = (1, 1, 1),
+    blocks: Sequence[int] = (0,),
+) -> Case:
     """A kernel whose parameters are pointers to `buffers`; registers %r, %rd, %f, %p with numbers below 20."""
     params = ", ".join(f".param .u64 {name}" for name in buffers)
     text = (
@@ -63,10 +72,10 @@ def small(body: str, buffers: dict[str, Buffer], *, threads: int = 32, grid: int
         ".reg .b32 %r<20>;\n.reg .b64 %rd<20>;\n.reg .f32 %f<20>;\n.reg .pred %p<20>;\n" + body + "\nret;\n}\n"
     )
     module = parse_module(text, "k.ptx")
-    launch = Launch("k", (grid, 1, 1), (threads, 1, 1), tuple(Argument("u64", buffer=name) for name in buffers))
+    launch = Launch("k", grid, (threads, 1, 1), tuple(Argument("u64", buffer=name) for name in buffers))
     memory = DeviceMemory.build(module, list(buffers.values()))
     kernel = module.kernels["k"]
-    return Case(kernel, module, launch, run(kernel, module, launch, memory, range(grid)))
+    return Case(kernel, module, launch, run(kernel, module, launch, memory, blocks))
 
 
 def translated(case: Case, **options: object) -> TaskList:
@@ -160,8 +169,79 @@ def test_strides_give_the_recorded_addresses(name: str) -> None:
 def test_saxpy_as_people_will_read_it() -> None:
     text = write_tasklist(translated(sample("saxpy")))
     assert "buffer x 16 MiB copied" in text
-    assert "repeat 52 {" in text
+    assert "repeat 51 {" in text  # 2^22 elements for 320 * 256 threads: one in five makes a 52nd iteration
     assert "17 load.global after 16 bytes 4 stride 4 buffer x step 327680  # ld.global.f32 %f2, [%rd6];" in text
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_buffers_lie_as_in_the_run(name: str) -> None:
+    """Relative to each other, and within the first 2^32 bytes: the cache sets of a prediction depend on it."""
+    case = sample(name)
+    found = list(buffer_bases(translated(case)).values())
+    assert [base % 2**32 for base in found] == [area.start % 2**32 for area in case.trace.ranges if area.bytes]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("sgemm", ["block 0,65536", "block 64,0", "block 64,65536"]),  # rows of a, columns of b, tiles of c
+        ("stencil7", ["block 128,8192"] * 40),
+        ("transpose_tiled", ["block 128,262144"] * 4 + ["block 262144,128"] * 4),
+        ("vecadd", []),  # the blocks continue
+    ],
+)
+def test_steps_along_each_axis_of_the_grid(name: str, expected: list[str]) -> None:
+    tasklist = translated(sample(name))
+    text = write_tasklist(tasklist)
+    assert re.findall(r"block \S+(?=.*  #)", text) == expected
+    assert tasklist.grid == sample(name).launch.grid[: 2 if expected else 1]
+    assert not [c for c in tasklist.comments if "varies" in c or "No two" in c]
+
+
+PLACED = """
+ld.param.u64 %rd1, [p];
+mov.u32 %r1, %ctaid.x;
+mov.u32 %r2, %ctaid.y;
+mov.u32 %r3, %ctaid.z;
+mul.lo.u32 %r4, %r2, BY;
+mad.lo.u32 %r5, %r3, BZ, %r4;
+mad.lo.u32 %r6, %r1, 4, %r5;
+cvt.u64.u32 %rd2, %r6;
+add.s64 %rd3, %rd1, %rd2;
+ld.global.f32 %f1, [%rd3];
+"""
+
+
+@pytest.mark.parametrize(
+    ("by", "bz", "blocks", "expected", "doubt"),
+    [
+        (100, 1000, range(24), (4, 100, 1000), ""),
+        (12, 1000, range(24), (4, 12, 1000), ""),  # y continues x, z does not
+        (12, 48, range(24), 4, ""),  # one step for the block number
+        (100, 1000, [0, 1, 3, 12], (4, 100, 1000), ""),
+        (100, 1000, [0, 1, 3], (4, 100, 400), "No two blocks along z"),
+        (100, 1000, [0, 1], 4, "No two blocks along y"),
+        (100, 1000, [5], None, "No two blocks along x"),  # taken to continue where the threads end
+        (100, 1000, [0, 1, 15], 4, "varies"),
+    ],
+)
+def test_block_steps_of_a_three_dimensional_grid(
+    by: int, bz: int, blocks: Sequence[int], expected: int | tuple[int, ...] | None, doubt: str
+) -> None:
+    """A grid of 3 x 4 x 2 blocks, one address a block."""
+    body = PLACED.replace("BY", str(by)).replace("BZ", str(bz))
+    case = small(body, {"p": Buffer("p", "f32", 4096)}, grid=(3, 4, 2), blocks=blocks)
+    tasklist = translated(case)
+    pattern = next(task.memory.pattern for task, _ in walk(tasklist.body) if task.op == "load.global" and task.memory)
+    assert isinstance(pattern, Stride) and tasklist.grid == (3, 4, 2)
+    assert pattern.block == expected
+    assert bool(doubt) == bool(tasklist.comments[1:])
+    assert doubt in " ".join(tasklist.comments)
+    if not doubt:
+        flat = flatten(tasklist)
+        found = [int(addresses(flat, 0, block)[-1, 0]) for block in range(24)]
+        at = [4 * (b % 3) + by * (b // 3 % 4) + bz * (b // 12) for b in range(24)]
+        assert [own - found[0] for own in found] == at
 
 
 def test_rows_of_a_two_dimensional_block() -> None:

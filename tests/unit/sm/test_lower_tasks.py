@@ -19,11 +19,13 @@ def load(number: int, pattern: Stride | Transactions, *, op: str = "load.global"
     return Task(number, op, (), MemoryShape(size, pattern))
 
 
-def flat(*body: Task | Loop, block: int = 64, buffers: tuple[Buffer, ...] = ()) -> FlatTaskList:
-    return flatten(TaskList("t", 16, 1024, block, tuple(body), buffers=buffers))
+def flat(
+    *body: Task | Loop, block: int = 64, buffers: tuple[Buffer, ...] = (), grid: tuple[int, ...] = ()
+) -> FlatTaskList:
+    return flatten(TaskList("t", 16, 1024, block, tuple(body), grid, buffers=buffers))
 
 
-def lower(tasks: FlatTaskList, gpu: Gpu | None = None, blocks: int | list[int] = 2, **keywords: int) -> Program:
+def lower(tasks: FlatTaskList, gpu: Gpu | None = None, blocks: int | list[int] = 2, **keywords: object) -> Program:
     keywords = {"warps_per_block": 2, "active_sms": 4, **keywords}
     return lower_tasklist(tasks, gpu or make_gpu(), blocks=blocks, **keywords)  # type: ignore[arg-type]
 
@@ -59,6 +61,37 @@ def test_addresses_are_those_of_the_flat_list() -> None:
     assert np.diff(program.access_start).tolist() == [1, 1, 32] * 4
     inside = program.line_address < buffer_bases(tasks.tasklist)["a"] + (1 << 20)
     assert np.array_equal(program.line_warm, inside)
+
+
+def test_steps_along_the_axes_of_the_grid() -> None:
+    """Block 9 of a grid of 4 x 4 is (1, 2); of the launch's 8 x 2, which counts, (1, 1)."""
+    tasks = flat(load(1, Stride(4, "a", block=(4096, 65536))), buffers=(Buffer("a", 1 << 20),), grid=(4, 4))
+    start = buffer_bases(tasks.tasklist)["a"]
+    for grid, expected in (((), 4096 + 2 * 65536), ((8, 2, 1), 4096 + 65536)):
+        program = lower(tasks, blocks=[9], warps_per_block=1, grid=grid)
+        assert program.line_address.tolist() == [start + expected]
+
+
+def test_lines_of_other_sms_are_shared() -> None:
+    """Rows of `a` belong to the SM alone; all four SMs read the same `b`, and two of them each line of `c`."""
+    tasks = flat(
+        Loop(64, (load(1, Stride(4, "a", steps=(256,), block=1 << 16)), load(2, Stride(4, "b", steps=(256,), block=0)),
+                  load(3, Stride(4, "c", steps=(256,), block=(1 << 16, 0))))),
+        load(4, Stride(4), op="load.local"), load(5, Stride(4), op="load.shared"), load(6, Transactions(2)),
+        buffers=tuple(Buffer(name, 1 << 20) for name in "abc"), grid=(2, 2),
+    )  # fmt: skip
+    alone = lower(tasks, blocks=[0])
+    assert not alone.line_warm.any() and alone.l2_share_factor == 1.0
+    program = lower(tasks, blocks=[0], neighbours=[3, 1, 2], neighbour_sm=[3, 1, 2])
+    assert np.array_equal(alone.line_address, program.line_address)
+    users = np.ones(len(program.line_address))
+    for name, sharing in (("b", 4), ("c", 2)):
+        start = buffer_bases(tasks.tasklist)[name]
+        inside = (program.line_address >= start) & (program.line_address < start + (1 << 20))
+        users[inside] = sharing
+        assert abs(program.line_warm[inside].mean() - (1 - 1 / sharing)) < 0.15
+    assert not program.line_warm[users == 1].any()
+    assert program.l2_share_factor == pytest.approx(len(users) / (1 / users).sum())
 
 
 def test_blocks_by_count_are_those_of_sm_0() -> None:

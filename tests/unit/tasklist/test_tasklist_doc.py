@@ -36,6 +36,6 @@ def test_python_on_the_page(code: str, monkeypatch: pytest.MonkeyPatch, capsys: 
 
 
 def test_the_page_is_complete() -> None:
-    assert len(snippets("tasklist")) == 2 and len(snippets("python")) == 1
+    assert len(snippets("tasklist")) == 3 and len(snippets("python")) == 1
     for word in (*HEADER, *TASK_KEYS, *(part for name in TASK_CLASSES for part in name.split("."))):
         assert re.search(rf"`[^`]*\b{word}\b[^`]*`", PAGE), word

@@ -137,9 +137,7 @@ def _stride(
     return Shape(MemoryShape(accesses.bytes, shape), active, doubt)
 
 
-def _warp_steps(
-    accesses: Accesses, warps: Warps, pattern: int, own_warp: int
-) -> tuple[int, tuple[int, int, int], str]:
+def _warp_steps(accesses: Accesses, warps: Warps, pattern: int, own_warp: int) -> tuple[int, tuple[int, int, int], str]:
     """(bytes per warp, bytes per block along x, y and z, doubt).
 
     One warp alone is taken to continue with the threads, and one block along x with the warps.

@@ -13,7 +13,7 @@ from ppt_gpu.sm.lower_access import Accesses, Geometry, Variants, geometry, lowe
 from ppt_gpu.sm.lower_forced import forced_transactions
 from ppt_gpu.sm.lower_hash import dense_ids
 from ppt_gpu.sm.lower_ops import OpTable, build_ops
-from ppt_gpu.sm.lower_shapes import GLOBAL, LOCAL, SHARED
+from ppt_gpu.sm.lower_shapes import GLOBAL
 from ppt_gpu.sm.program import Program
 from ppt_gpu.sm.scoreboard import SLOTS, StaticCode, schedule
 from ppt_gpu.sm.sharing import Touched, copied_lines, fetched_by_others, sectors_used, share_factor, sharers
@@ -67,7 +67,7 @@ def lower_tasklist(
     warm = copied_lines(address, _ranges(flat), gpu.l2.size, shape.line)
     users = np.ones(len(address))
     if len(neighbours) and active_sms > 1:
-        others = _touched(flat, shape, task, kept, warps_per_block, grid, neighbours, neighbour_sm)
+        others = _touched(flat, shape, warps_per_block, grid, neighbours, neighbour_sm)
         users = sharers(address, sectors_used(address_line, found.sectors, len(address)), others, active_sms)
     line, found = forced_transactions(flat, gpu, shape, np.tile(task, warps), found, address_line, active_sms)
     return Program(
@@ -134,8 +134,6 @@ def _bases(
 def _touched(
     flat: FlatTaskList,
     shape: Geometry,
-    task: NDArray[np.int32],
-    kept: NDArray[np.bool_],
     warps_per_block: int,
     grid: Sequence[int],
     blocks: Sequence[int],
@@ -145,8 +143,9 @@ def _touched(
     sms, dense = np.unique(np.asarray(sm_of_block), return_inverse=True)
     order = np.argsort(dense, kind="stable")
     ids = np.asarray(blocks, np.int64)[order]
-    bases = _bases(flat, task, kept, warps_per_block, ids, grid)
-    found = _strides(flat, shape, task, bases, spaces=(GLOBAL,))
+    kept = flat.space[flat.access_task] == GLOBAL
+    task = flat.access_task[kept]
+    found = _strides(flat, shape, task, _bases(flat, task, kept, warps_per_block, ids, grid))
     sm_of_access = np.repeat(dense[order], warps_per_block * len(task))
     sm = np.repeat(sm_of_access, np.diff(found.start)).astype(np.int32)
     return Touched(found.address, found.sectors, sm, len(sms))
@@ -157,9 +156,8 @@ def _strides(
     shape: Geometry,
     task: NDArray[np.int32],
     bases: NDArray[np.int64],
-    spaces: Sequence[int] = (GLOBAL, SHARED, LOCAL),
 ) -> Accesses:
-    """Transactions of the accesses with synthetic addresses in `spaces`; the others move nothing here."""
+    """Transactions of the accesses with synthetic addresses; the others move nothing here."""
     access = [t.op.partition(".")[0] for t in flat.tasks]
     variants = Variants(
         space=np.where(flat.space < 0, GLOBAL, flat.space).astype(np.int8),
@@ -168,7 +166,6 @@ def _strides(
         atomic=np.array([a == "atomic" for a in access], np.bool_),
     )
     given = np.array([bool(t.memory and isinstance(t.memory.pattern, Transactions)) for t in flat.tasks], np.bool_)
-    given |= ~np.isin(variants.space, spaces)
     variant = np.tile(np.where(given[task], -1, task).astype(np.int32), len(bases) // max(1, len(task)))
     pattern = np.tile(task, len(bases) // max(1, len(task)))
     return lower_accesses(shape, variants, variant, pattern, bases, flat.pattern_offset, flat.pattern_mask)
@@ -177,5 +174,3 @@ def _strides(
 def _ranges(flat: FlatTaskList) -> tuple[Range, ...]:
     start = buffer_bases(flat.tasklist)
     return tuple(Range(b.name, start[b.name], b.bytes, b.copied) for b in flat.tasklist.buffers)
-
-

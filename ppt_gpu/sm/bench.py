@@ -17,7 +17,7 @@ BODIES: tuple[tuple[str, tuple[Entry, ...]], ...] = (
     ("streaming", STREAMING),
     ("sgemm-like", SGEMM),
 )
-GPUS = ("k40", "v100", "gpgpusim_qv100")
+GPUS = ("k40", "v100", "h100")
 BLOCKS, WARPS, RESIDENT = 32, 8, 8
 
 
@@ -28,7 +28,7 @@ def bench_sm(entries: int = 1 << 14, runs: int = 3) -> list[dict[str, Any]]:
     figures = []
     for name in GPUS:
         gpu = load_gpu(name)
-        policies = (gpu.sm.policy,) if name != "gpgpusim_qv100" else ("lrr", "gto")
+        policies = ("gto", "lrr")
         for policy in policies:
             for label, body in BODIES:
                 rate = _rate(gpu, policy, body, entries, runs)
@@ -40,8 +40,7 @@ def bench_sm(entries: int = 1 << 14, runs: int = 3) -> list[dict[str, Any]]:
 
 def _rate(gpu: Gpu, policy: str, body: tuple[Entry, ...], entries: int, runs: int) -> float:
     gpu = dataclasses.replace(gpu, sm=dataclasses.replace(gpu.sm, policy=policy))
-    memory = any(name.endswith(".global") for name, _, _ in body)
-    length = max(1, entries // (4 if memory else 1) // len(body))
+    length = max(1, entries // len(body))
     small = loop_program(gpu, body, 1, 1, 1)
     simulate(small, gpu, resident_blocks=1, active_sms=gpu.sm.count)  # compile, or load from the cache
     program = loop_program(gpu, body, length, BLOCKS, WARPS)

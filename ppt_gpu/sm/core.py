@@ -65,6 +65,7 @@ from ppt_gpu.sm.core_state import (
     LAUNCH_AT,
     LIVE,
     MAIN,
+    NEAR,
     NEED,
     NEXT_OPEN,
     NOT_SELECTED,
@@ -126,7 +127,8 @@ def make_loop(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> Any:
         WIDTH = int64(FIXED_WIDTH if SCHEDULERS > 0 else width)
         GREEDY_POLICY = POLICY in (GTO, GTO_LAUNCH)
         total, next_block, ended, idle = len(block_start), int64(0), int64(0), int64(0)
-        now, next_launch = int64(0), int64(0)
+        now, next_launch, full_until = int64(0), int64(0), int64(0)
+        memory_port = ((queued[0] >> GATE_SHIFT) // K) & 63 if len(queued) else int64(63)
         while ended < total:
             if now >= max_cycles:
                 return OVER_BUDGET, idle
@@ -157,7 +159,7 @@ def make_loop(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> Any:
             if row == 0:
                 bring_near(K, wheel, occupied, scheds, warps, now)
             if wakes_at(occupied, now):
-                occupied[row >> 6] &= ~(int64(1) << (row & 63))
+                occupied[NEAR] &= ~(int64(1) << row)
                 wake(K, wheel, scheds, warps, gates, row, now)
             if POLICY == TWO_LEVEL:
                 refill_active(K, scheds, warps, gates, code, op_stall, active_set, now)
@@ -168,9 +170,14 @@ def make_loop(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> Any:
             for _turn in range(K):
                 this, k = k & 63, (k + 1 if k + 1 < K else 0)
                 sched = this << SCHED_SHIFT
+                ready = scheds[sched + READY_MASK]
+                if ready == 0:
+                    continue
+                if full_until > now and ready == gates[((memory_port * K + this) << GATE_SHIFT) + NEED]:
+                    following = min(following, full_until)  # a short cut: all of them wait for the load/store queue
+                    continue
                 if GREEDY_POLICY and WIDTH == 1 and scheds[sched + BUSY] > now:
-                    if scheds[sched + READY_MASK] != 0:
-                        following = min(following, scheds[sched + BUSY])
+                    following = min(following, scheds[sched + BUSY])
                     continue
                 mask = scheds[sched + OPEN]
                 if scheds[sched + NEXT_OPEN] <= now:
@@ -196,10 +203,9 @@ def make_loop(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> Any:
                 scheds[sched + OPEN] &= ~(int64(1) << bit)
                 gates[gate + NEED] &= ~(int64(1) << bit)
                 waited = now - warps[me + READY]
-                if waited > 0:
-                    throttled = gates[(gates[gate + MAIN] & OFFSET) + CYCLES] - warps[me + BASE]
-                    op_stall[(operation << STALL_SHIFT) + NOT_SELECTED] += waited - throttled
-                    op_stall[(operation << STALL_SHIFT) + (THROTTLE[kind] & REASON_MASK)] += throttled
+                throttled = gates[(gates[gate + MAIN] & OFFSET) + CYCLES] - warps[me + BASE]
+                op_stall[(operation << STALL_SHIFT) + NOT_SELECTED] += waited - throttled
+                op_stall[(operation << STALL_SHIFT) + (THROTTLE[kind] & REASON_MASK)] += throttled
 
                 # issue this entry, and those that follow it in the same cycle or ahead of time
                 at, issued, greedy = now, 1, bit
@@ -218,6 +224,7 @@ def make_loop(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> Any:
                                 accesses[access + 1] & FIRST_MASK, tx, mem,
                             )  # fmt: skip
                         if place > at:  # the queue is full until then, for every port that leads to it
+                            full_until = place
                             for other in queued:
                                 block(K, scheds, gates, other, (other >> GATE_SHIFT) % K, at, place)
                     cause = op_table[operation * OP_ROW + WAIT_CLASS]

@@ -65,31 +65,29 @@ class MemoryArrays:
     def __init__(self, program: Program, machine: Machine) -> None:
         l1, l1_sets = _empty_cache(machine.l1_sets, machine.l1_ways)
         l2, l2_sets = _empty_cache(machine.l2_sets, machine.l2_ways)
-        lines = np.zeros((len(program.line_address), LINE_WORDS), np.int64)
-        lines[:, L1_SET] = set_index(program, machine.l1_sets, machine.l1_hash).astype(np.int64) * SET_WORDS
-        lines[:, L2_SET] = set_index(program, machine.l2_sets, True).astype(np.int64) * SET_WORDS
-        lines[:, WARM] = np.where(program.line_warm, 0xFF, 0)
         sizes = [TABLES, machine.mshrs, machine.queue, l1.size, l2.size, l1_sets.size, l2_sets.size]
-        begin = np.concatenate(([0], np.cumsum(sizes))).tolist()
-        _, mshrs, queue, l1_at, l2_at, l1_sets_at, l2_sets_at, lines_at = begin
-        for nodes, sets, place in ((l1, l1_sets, l1_at), (l2, l2_sets, l2_at)):
+        _, mshrs, queue, l1_at, l2_at, l1_sets_at, l2_sets_at, lines_at = np.cumsum([0, *sizes]).tolist()
+        self.mem = np.empty(lines_at + len(program.line_address) * LINE_WORDS, np.int64)
+        self.mem[:l1_at] = 0
+        self.mem[: len(_PARAMETERS)] = [int(getattr(machine, name)) for name in _PARAMETERS]
+        self.mem[[MSHRS, QUEUE, LINES]] = mshrs, queue, lines_at
+        for nodes, sets, place, sets_at in ((l1, l1_sets, l1_at, l1_sets_at), (l2, l2_sets, l2_at, l2_sets_at)):
             links = nodes[:, (PREV, NEXT)]
             nodes[:, (PREV, NEXT)] = np.where(links >= 0, links * NODE_WORDS + place, 0)
-            sets[:] = sets * NODE_WORDS + place
-        lines[:, L1_SET] += l1_sets_at
-        lines[:, L2_SET] += l2_sets_at
-        head = np.zeros(TABLES + machine.mshrs + machine.queue, np.int64)
-        head[: len(_PARAMETERS)] = [int(getattr(machine, name)) for name in _PARAMETERS]
-        head[[MSHRS, QUEUE, LINES]] = mshrs, queue, lines_at
-        self.mem = np.concatenate([head, *(part.ravel() for part in (l1, l2, l1_sets, l2_sets, lines))])
+            self.mem[place : place + nodes.size] = nodes.ravel()
+            self.mem[sets_at : sets_at + sets.size] = sets.ravel() * NODE_WORDS + place
+        _fill_lines(
+            self.mem[lines_at:], program.line_warm, set_index(program, machine.l1_sets, machine.l1_hash),
+            set_index(program, machine.l2_sets, True), l1_sets_at, l2_sets_at,
+        )  # fmt: skip
         #: [M+1] first transaction, cycles in the load/store pipe, updates of the same address
-        self.access = program.access_start.astype(np.int64)
-        self.access[:-1] |= program.access_cycles.astype(np.int64) << CYCLES_AT
-        atomic = program.access_atomic
-        self.access[:-1] |= (atomic.astype(np.int64) if len(atomic) else 1) << UPDATES_AT
+        self.access = np.empty(len(program.access_start), np.int64)
         #: [T + 1] line and sector mask; one more, for the look ahead
-        self.tx = np.zeros(len(program.tx_line) + 1, np.int64)
-        self.tx[:-1] = (program.tx_line.astype(np.int64) << SECTORS) | program.tx_sectors
+        self.tx = np.empty(len(program.tx_line) + 1, np.int64)
+        _pack_accesses(
+            self.access, self.tx, program.access_start, program.access_cycles, program.access_atomic,
+            program.tx_line, program.tx_sectors,
+        )  # fmt: skip
 
     def counters(self) -> NDArray[np.int64]:
         return self.mem[C : C + len(cm.COUNTERS)].copy()
@@ -108,6 +106,30 @@ def _empty_cache(sets: int, ways: int) -> tuple[NDArray[np.int64], NDArray[np.in
     nodes[:, NEXT] = np.where((numbers + 1) % ways == 0, -1, numbers + 1)
     first = np.arange(max(1, sets)) * ways
     return nodes, np.stack([first, first + ways - 1], axis=1)
+
+
+@njit(cache=True)
+def _fill_lines(lines: Any, warm: Any, l1_set: Any, l2_set: Any, l1_sets_at: int, l2_sets_at: int) -> None:
+    for line in range(len(warm)):
+        at = line * LINE_WORDS
+        lines[at + L1_NODE] = 0
+        lines[at + L2_NODE] = 0
+        lines[at + L1_SET] = l1_sets_at + l1_set[line] * SET_WORDS
+        lines[at + L2_SET] = l2_sets_at + l2_set[line] * SET_WORDS
+        lines[at + WARM] = 0xFF if warm[line] else 0
+
+
+@njit(cache=True)
+def _pack_accesses(
+    access: Any, tx: Any, start: Any, cycles: Any, updates: Any, tx_line: Any, tx_sectors: Any
+) -> None:
+    for index in range(len(cycles)):
+        same = updates[index] if len(updates) else 1
+        access[index] = start[index] | (int64(cycles[index]) << CYCLES_AT) | (int64(same) << UPDATES_AT)
+    access[-1] = start[-1]
+    for index in range(len(tx_line)):
+        tx[index] = (int64(tx_line[index]) << SECTORS) | int64(tx_sectors[index])
+    tx[-1] = 0
 
 
 # --- chains ------------------------------------------------------------------------------------------------------

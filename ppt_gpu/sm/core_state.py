@@ -53,8 +53,11 @@ OFFSET = (1 << 24) - 1  # of `gates`
 REASON_MASK = 15
 
 KEY_SHIFT = 6  # a key: cycle of the last issue, or number in the program, above the warp's bit
-WHEEL = 256  # cycles ahead that the timing wheel covers
-FAR_WORD = WHEEL // 64  # word of `occupied` that says whether anybody is beyond it
+# The timing wheels: 64 rows for the next 64 cycles, and 64 for the turns of that one that follow; a row is a mask of
+# warps for each scheduler. `occupied`: a bit for each row of the near and of the later wheel; anybody beyond both?
+WHEEL_SHIFT = 6
+WHEEL = 1 << WHEEL_SHIFT
+NEAR, LATER, FAR_AWAY = range(3)
 
 _REASON = {name: index for index, name in enumerate(STALL_REASONS)}
 SELECTED, NOT_SELECTED, BARRIER, BRANCH, DISPATCH, DRAIN = (
@@ -81,8 +84,8 @@ class State:
         self.scheds = scheds.ravel()
         self.blocks = np.zeros(resident << BLOCK_SHIFT, np.int64)
         self.gates, self.units, self.queued = _gates(machine, packed)
-        self.wheel = np.zeros(WHEEL * k, np.int64)  # masks of warps, by cycle and scheduler
-        self.occupied = np.zeros(WHEEL // 64 + 1, np.int64)  # bit a row of the wheel
+        self.wheel = np.zeros(2 * WHEEL * k, np.int64)
+        self.occupied = np.zeros(3, np.int64)
         self.op_stall = np.zeros(max(1, len(program.op_name)) << STALL_SHIFT, np.int64)
         self.doubled = np.zeros(max(1, len(program.op_name)), np.int64)  # issues as a second entry of a cycle
         blocks = len(program.block_warp) - 1
@@ -122,52 +125,69 @@ def _gates(machine: Machine, packed: Packed) -> tuple[np.ndarray, np.ndarray, np
 
 @njit(forceinline=True, _nrt=False)
 def schedule(K: int, wheel: Any, occupied: Any, scheds: Any, k: int, bit: int, ready: int, now: int) -> None:
-    """Wake the warp in cycle `ready`, now or later: by the wheel, or far away."""
+    """Wake the warp in cycle `ready`, now or later."""
     if ready - now < WHEEL:
         row = ready & (WHEEL - 1)
         wheel[row * K + k] |= int64(1) << bit
-        occupied[row >> 6] |= int64(1) << (row & 63)
+        occupied[NEAR] |= int64(1) << row
+    elif ready - now < WHEEL * (WHEEL - 1):
+        row = (ready >> WHEEL_SHIFT) & (WHEEL - 1)
+        wheel[(WHEEL + row) * K + k] |= int64(1) << bit
+        occupied[LATER] |= int64(1) << row
     else:
         scheds[(k << SCHED_SHIFT) + FAR] |= int64(1) << bit
-        occupied[FAR_WORD] = 1
+        occupied[FAR_AWAY] = 1
 
 
 @njit(_nrt=False)
 def bring_near(K: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, now: int) -> None:
-    """At a turn of the wheel: far warps that wake within it."""
-    occupied[FAR_WORD] = 0
-    for k in range(K):
-        left = scheds[(k << SCHED_SHIFT) + FAR]
-        scheds[(k << SCHED_SHIFT) + FAR] = 0
-        while left:
-            bit = ctz(left)
-            left &= left - 1
-            schedule(K, wheel, occupied, scheds, k, bit, warps[((bit * K + k) << WARP_SHIFT) + READY], now)
+    """When the near wheel has turned: what wakes in its next turn; when the later one has, who is far away."""
+    row = (now >> WHEEL_SHIFT) & (WHEEL - 1)
+    if (occupied[LATER] >> row) & 1:
+        occupied[LATER] &= ~(int64(1) << row)
+        for k in range(K):
+            left = wheel[(WHEEL + row) * K + k]
+            wheel[(WHEEL + row) * K + k] = 0
+            _schedule_all(K, wheel, occupied, scheds, warps, k, left, now)
+    if row == 0 and occupied[FAR_AWAY]:
+        occupied[FAR_AWAY] = 0
+        for k in range(K):
+            left = scheds[(k << SCHED_SHIFT) + FAR]
+            scheds[(k << SCHED_SHIFT) + FAR] = 0
+            _schedule_all(K, wheel, occupied, scheds, warps, k, left, now)
+
+
+@njit(_nrt=False)
+def _schedule_all(K: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, k: int, left: int, now: int) -> None:
+    while left:
+        bit = ctz(left)
+        left &= left - 1
+        schedule(K, wheel, occupied, scheds, k, bit, warps[((bit * K + k) << WARP_SHIFT) + READY], now)
 
 
 @njit(forceinline=True, _nrt=False)
 def wakes_at(occupied: Any, cycle: int) -> bool:
-    """Somebody in the wheel wakes in `cycle`."""
-    row = cycle & (WHEEL - 1)
-    return (occupied[row >> 6] >> (row & 63)) & 1 != 0
+    """Somebody in the near wheel wakes in `cycle`."""
+    return (occupied[NEAR] >> (cycle & (WHEEL - 1))) & 1 != 0
 
 
 @njit(forceinline=True, _nrt=False)
 def next_wake(occupied: Any, now: int) -> int:
-    """The next cycle after `now` with a warp in the wheel, or in which it turns while somebody is far away."""
-    start = (now + 1) & (WHEEL - 1)
-    word = start >> 6
-    left = occupied[word] & (int64(-1) << (start & 63))
-    found = NEVER
-    for _ in range(WHEEL // 64 + 1):
-        if left:
-            found = now + 1 + (((word << 6) + ctz(left) - start) & (WHEEL - 1))
-            break
-        word = (word + 1) & (WHEEL // 64 - 1)
-        left = occupied[word]
-    if occupied[FAR_WORD]:
-        found = min(found, (now | (WHEEL - 1)) + 1)
+    """The next cycle after `now` with a warp in the near wheel, or in which others must be brought near."""
+    near, later = turned(occupied[NEAR], now + 1), turned(occupied[LATER], (now >> WHEEL_SHIFT) + 1)
+    found = now + 1 + ctz(near) if near else NEVER
+    if later:
+        found = min(found, ((now >> WHEEL_SHIFT) + 1 + ctz(later)) << WHEEL_SHIFT)
+    if occupied[FAR_AWAY]:
+        found = min(found, (now | (WHEEL * WHEEL - 1)) + 1)
     return found
+
+
+@njit(forceinline=True, _nrt=False)
+def turned(mask: int, places: int) -> int:
+    """`mask` rotated to the right, so that bit `places` mod 64 becomes bit 0."""
+    right = places & 63
+    return ((mask >> right) & ((int64(2) << (63 - right)) - 1)) | ((mask << 1) << (63 - right))
 
 
 @njit(forceinline=True, _nrt=False)
@@ -190,9 +210,8 @@ def wake(K: int, wheel: Any, scheds: Any, warps: Any, gates: Any, row: int, now:
                 until = gates[main + UNTIL]
                 gates[gate + NEED] |= int64(1) << bit
                 warps[me + BASE] = gates[main + CYCLES] - max(0, until - now)
-                if until > now:
-                    opened &= ~(int64(1) << bit)
-                    soon = min(soon, until)
+                opened ^= (int64(1) << bit) if until > now else int64(0)
+                soon = min(soon, until if until > now else int64(NEVER))
             scheds[sched + OPEN] |= opened
             scheds[sched + NEXT_OPEN] = soon
 
@@ -235,15 +254,16 @@ def look_again(K: int, scheds: Any, gates: Any, k: int, now: int) -> int:
     """At NEXT_OPEN: OPEN of scheduler k from its ready warps and what blocks them."""
     sched, soon = k << SCHED_SHIFT, int64(NEVER)
     left, mask = scheds[sched + BLOCKED], scheds[sched + READY_MASK]
-    while left:
+    blocked = left
+    while left:  # conditional values, no branches: which ports are open is as good as random
         gate = (ctz(left) * K + k) << GATE_SHIFT
         until = gates[(gates[gate + MAIN] & OFFSET) + UNTIL]
-        if until <= now:
-            scheds[sched + BLOCKED] &= ~(left & -left)
-        elif mask & gates[gate + NEED]:
-            mask &= ~gates[gate + NEED]
-            soon = min(soon, until)
+        waiting = gates[gate + NEED] if until > now else int64(0)
+        blocked ^= (left & -left) if until <= now else int64(0)
+        mask &= ~waiting
+        soon = min(soon, until if waiting else int64(NEVER))
         left &= left - 1
+    scheds[sched + BLOCKED] = blocked
     scheds[sched + OPEN] = mask
     scheds[sched + NEXT_OPEN] = soon
     return mask
@@ -368,9 +388,9 @@ def plan_wake(
     """The warp's next entry is `word`, its slots complete with `until`, nothing else holds it from cycle `low` on."""
     me = (bit * K + k) << WARP_SHIFT
     ready, cause = until >> 2, until & 3
-    if ready > low:
-        op_stall[(((word >> OP_AT) & OP_MASK) << STALL_SHIFT) + (DEPENDENCE[cause] & REASON_MASK)] += ready - low
-        low = ready
+    dependent = max(0, ready - low)
+    op_stall[(((word >> OP_AT) & OP_MASK) << STALL_SHIFT) + (DEPENDENCE[cause] & REASON_MASK)] += dependent
+    low += dependent
     if POLICY == TWO_LEVEL and (parked != 0 or (ready == low and cause == WAIT_LONG)):
         scheds[(k << SCHED_SHIFT) + PARKED] |= int64(1) << bit
     warps[me + READY] = low

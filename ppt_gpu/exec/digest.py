@@ -236,7 +236,7 @@ def _population(mask: int) -> int:
     m = m - (m >> 1 & 0x55555555)
     m = (m & 0x33333333) + (m >> 2 & 0x33333333)
     m = (m + (m >> 4)) & 0x0F0F0F0F
-    return (m * 0x01010101 & 0xFFFFFFFF) >> 24
+    return int((m * 0x01010101 & 0xFFFFFFFF) >> 24)
 
 
 @entry

@@ -199,7 +199,7 @@ def _turn(code: int, address: int, row: np.ndarray, state: np.ndarray, turns: np
     row[_NUMBER] = state[S_NUMBER]
     row[_FUEL] = state[S_TURN]
     row[_GUARDED_SUM] = 0
-    result = _call(code, address)  # type: ignore[call-arg]
+    result = _call(code, address)
     turn = turns[state[S_SEGMENTS]]
     turn[TURN_WARP] = warp
     turn[TURN_PATH] = state[S_PATH]

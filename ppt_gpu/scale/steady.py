@@ -109,7 +109,7 @@ def steady_prediction(
 
 
 def affordable_waves(resident: int, instructions_per_block: float) -> tuple[int, ...]:
-    """Those of WAVES that simulate at most AFFORDABLE warp instructions, or as many waves as that allows (3 or more)."""
+    """Those of WAVES that simulate at most AFFORDABLE warp instructions, or as many as that allows, at least 3."""
     wave = max(resident * instructions_per_block, 1.0)
     within = tuple(count for count in WAVES if count * wave <= AFFORDABLE)
     return within or (max(FEWEST, min(int(AFFORDABLE / wave), WAVES[0])),)

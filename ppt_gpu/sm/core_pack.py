@@ -73,9 +73,7 @@ class Packed:
         self.code = pack_entries(program.entry_op, program.entry_wait, program.entry_slot, op_word, last)
 
 
-def _port(
-    pair: tuple[int, bool], number: dict[tuple[int, bool], int], program: Program, machine: Machine
-) -> Port:
+def _port(pair: tuple[int, bool], number: dict[tuple[int, bool], int], program: Program, machine: Machine) -> Port:
     pipe, queued = pair
     shared, units = machine.pipe_shared[pipe], machine.pipe_units[pipe]
     intervals = program.op_ii[program.op_pipe == pipe]

@@ -103,9 +103,7 @@ def _transactions(code: Code, trace: Trace, shape: Geometry, entries: Entries) -
         pattern = trace.access_pattern[entries.access]
         base = trace.access_base[entries.access].astype(np.int64)
     variant = np.where(recorded, code.variant_of[entries.pc, space], -1).astype(np.int32)
-    return lower_accesses(
-        shape, code.variants, variant, pattern, base, trace.pattern_offset, trace.pattern_mask
-    )
+    return lower_accesses(shape, code.variants, variant, pattern, base, trace.pattern_offset, trace.pattern_mask)
 
 
 def _touched(

@@ -30,9 +30,7 @@ def forced_transactions(
     task [M]: static task of each access, all warps; line [T]: line ids of `found`. Returns (tx_line, accesses).
     """
     given = {
-        i: t.memory.pattern
-        for i, t in enumerate(flat.tasks)
-        if t.memory and isinstance(t.memory.pattern, Transactions)
+        i: t.memory.pattern for i, t in enumerate(flat.tasks) if t.memory and isinstance(t.memory.pattern, Transactions)
     }
     if not given:
         return line, found

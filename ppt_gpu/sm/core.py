@@ -14,13 +14,16 @@ from __future__ import annotations
 
 import time
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ppt_gpu.sm.core_bits import compiled, fingerprint, int64
+from ppt_gpu.sm.core_blocks import finish_block, launch_block, release_barrier
+from ppt_gpu.sm.core_lsu import issue_global, issue_shared
 from ppt_gpu.sm.core_machine import GTO, GTO_LAUNCH, LRR, NEVER, TWO_LEVEL, Machine
-from ppt_gpu.sm.core_memory import CYCLES_AT, CYCLES_MASK, FIRST_MASK, MemoryArrays, issue_global, issue_shared
+from ppt_gpu.sm.core_memory import CYCLES_AT, CYCLES_MASK, FIRST_MASK, MemoryArrays
 from ppt_gpu.sm.core_pack import (
     AHEAD_AT,
     INTERVAL,
@@ -39,6 +42,8 @@ from ppt_gpu.sm.core_pack import (
     WAIT_CLASS,
     Packed,
 )
+from ppt_gpu.sm.core_policy import greedy_or_least, next_in_turn, refill_active
+from ppt_gpu.sm.core_ports import block, look_again, take_unit, wake
 from ppt_gpu.sm.core_raw import DEADLOCK, DONE, OVER_BUDGET, Raw
 from ppt_gpu.sm.core_state import (
     ACCESS,
@@ -86,27 +91,13 @@ from ppt_gpu.sm.core_state import (
     WARP_SHIFT,
     WHEEL,
     State,
-    block,
-    bring_near,
-    dependence,
-    finish_block,
-    greedy_or_least,
-    launch_block,
-    look_again,
-    next_in_turn,
-    next_wake,
-    plan_wake,
-    refill_active,
-    release_barrier,
-    take_unit,
-    wake,
-    wakes_at,
 )
+from ppt_gpu.sm.core_wheel import bring_near, dependence, next_wake, plan_wake, wakes_at
 from ppt_gpu.sm.program import KIND_BARRIER, KIND_BRANCH, KIND_LOAD, KIND_SHARED, Program, op_issues
 
 #: warp instructions
 SPECIALISE_FROM = 4_000_000
-_FILES = ("core.py", "core_bits.py", "core_machine.py", "core_memory.py", "core_pack.py", "core_state.py")
+_FILES = tuple(sorted(path.name for path in Path(__file__).parent.glob("core*.py")))
 
 
 @cache
@@ -239,9 +230,7 @@ def make_loop(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> Any:
                         warps[me + EXIT_AT] = at
                         scheds[sched + ALIVE] &= ~(int64(1) << bit)
                         blocks[mine + LIVE] -= 1
-                        blocks[mine + BLOCK_RESULTS] = max(
-                            blocks[mine + BLOCK_RESULTS], warps[me + RESULTS], at + 1
-                        )
+                        blocks[mine + BLOCK_RESULTS] = max(blocks[mine + BLOCK_RESULTS], warps[me + RESULTS], at + 1)
                         if blocks[mine + LIVE] == 0:
                             idle += finish_block(
                                 K, warps, blocks, op_stall, block_start, block_end, index, per_block, block_launch
@@ -324,9 +313,7 @@ def make_loop(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> Any:
     return compiled(loop)
 
 
-def run_core(
-    program: Program, machine: Machine, resident: int, max_cycles: int, specialise: bool | None = None
-) -> Raw:
+def run_core(program: Program, machine: Machine, resident: int, max_cycles: int, specialise: bool | None = None) -> Raw:
     """Simulate `program`; the same as `reference.run_reference`, fast. `specialise`: instead of `_pays`."""
     packed, memory = Packed(program, machine), MemoryArrays(program, machine)
     state = State(program, machine, packed, resident)

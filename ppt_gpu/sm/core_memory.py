@@ -1,9 +1,9 @@
-"""The memory system for the compiled loop: tags, MSHRs, servers. Same steps as `reference_memory`, in one flat array.
+"""The memory system's state in the compiled loop: one flat array, `mem`, and where everything is in it.
 
-`mem` holds everything: parameters, server times and counters at fixed places, then the tables. A cache has a record for
-each way, a node, chained in each set from the next victim to the newest; the record of a line says at which node it is,
-so nothing is searched. Nodes, sets and lines are named by their place in `mem`; place 0 is none. (One array, because
-every further one makes each call dearer, and compiling too.)
+Parameters, server times and counters stand at fixed places, then come the tables. A cache has a record for each way, a
+node, chained in each set from the next victim to the newest; the record of a line says at which node it is, so nothing
+is searched. Nodes, sets and lines are named by their place in `mem`; place 0 is none. (One array, because every further
+one makes each call dearer, and compiling too.) What happens in it: core_lsu, core_chip, core_tags.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.sm import core_machine as cm
-from ppt_gpu.sm.core_bits import int64
+from ppt_gpu.sm.core_bits import compiled, int64
 from ppt_gpu.sm.core_machine import FRACTION, Machine, set_index
 from ppt_gpu.sm.program import Program
 

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from ppt_gpu.errors import PptError
-from ppt_gpu.sm.core_bits import ctz, int64
+from ppt_gpu.sm.core_bits import compiled, ctz, int64
 from ppt_gpu.sm.core_machine import Machine, producer_class, uses_l1
 from ppt_gpu.sm.program import (
     KIND_ATOMIC,
@@ -70,7 +69,8 @@ class Packed:
         op_word |= (free & alone).astype(np.int64) << AHEAD_AT
         last = np.zeros(len(program.entry_op), np.bool_)
         last[program.path_start[1:][np.diff(program.path_start) > 0] - 1] = True
-        self.code = pack_entries(program.entry_op, program.entry_wait, program.entry_slot, op_word, last)
+        self.code = np.empty(len(program.entry_op), np.int64)
+        pack_entries(self.code, program.entry_op, program.entry_wait, program.entry_slot, op_word, last)
 
 
 def _port(pair: tuple[int, bool], number: dict[tuple[int, bool], int], program: Program, machine: Machine) -> Port:
@@ -84,10 +84,9 @@ def _port(pair: tuple[int, bool], number: dict[tuple[int, bool], int], program: 
     return Port(0 if free else units, shared, number.get((pipe, not queued), -1), queued, ring)
 
 
-@njit(cache=True)
-def pack_entries(entry_op: Any, entry_wait: Any, entry_slot: Any, op_word: Any, last: Any) -> Any:
-    """The word of every entry [E]."""
-    code = np.empty(len(entry_op), np.int64)
+@compiled
+def pack_entries(code: Any, entry_op: Any, entry_wait: Any, entry_slot: Any, op_word: Any, last: Any) -> None:
+    """The word of every entry [E] into `code`."""
     for e in range(len(entry_op)):
         wait = int64(entry_wait[e])
         first, second, more = NO_WAIT, NO_WAIT, 0
@@ -104,4 +103,3 @@ def pack_entries(entry_op: Any, entry_wait: Any, entry_slot: Any, op_word: Any, 
         if last[e]:
             word = (word | (1 << LAST_AT)) & ~(1 << AHEAD_AT)
         code[e] = word
-    return code

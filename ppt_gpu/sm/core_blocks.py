@@ -1,0 +1,119 @@
+"""Blocks enter, leave and meet at barriers, in the compiled loop."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import njit
+
+from ppt_gpu.sm.core_bits import int64
+from ppt_gpu.sm.core_machine import GTO_LAUNCH, NEVER
+from ppt_gpu.sm.core_pack import OP_AT, PORT_AT, PORT_MASK, SLOT_ROW
+from ppt_gpu.sm.core_state import (
+    ACCESS,
+    ALIVE,
+    ARRIVED,
+    ARRIVED_AT,
+    BARRIER,
+    BARRIER_LATENCY,
+    BLOCK,
+    BLOCK_RESULTS,
+    BLOCK_SHIFT,
+    BLOCK_SLOT,
+    DRAIN,
+    EXIT_AT,
+    GATE,
+    GATE_SHIFT,
+    KEY_SHIFT,
+    LAST_OP,
+    LAUNCH_AT,
+    LIVE,
+    POS,
+    READY,
+    RESULTS,
+    SCHED_SHIFT,
+    STALL_SHIFT,
+    WAITING,
+    WARP_SHIFT,
+    WARPS,
+)
+from ppt_gpu.sm.core_wheel import dependence, plan_wake, schedule
+
+
+@njit(_nrt=False)
+def release_barrier(
+    K: int, POLICY: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, slots: Any, blocks: Any, op_stall: Any,
+    code: Any, waits: Any, index: int, per_block: int, now: int,
+) -> None:  # fmt: skip
+    """All live warps of block slot `index` have arrived: let them go."""
+    this = index << BLOCK_SHIFT
+    blocks[this + ARRIVED] = 0
+    for place in range(index * per_block, index * per_block + blocks[this + WARPS]):
+        k, bit, me = place % K, place // K, place << WARP_SHIFT
+        if warps[me + WAITING]:
+            warps[me + WAITING] = 0
+            position = warps[me + POS]
+            word = code[position]
+            low = now + warps[me + BARRIER_LATENCY]
+            op_stall[((word >> OP_AT) << STALL_SHIFT) + BARRIER] += low - warps[me + ARRIVED_AT] - 1
+            until = dependence(slots, place, word, waits, position)
+            plan_wake(K, POLICY, wheel, occupied, scheds, warps, op_stall, k, bit, word, until, low, int64(1), now)
+
+
+@njit(_nrt=False)
+def finish_block(
+    K: int, warps: Any, blocks: Any, op_stall: Any, block_start: Any, block_end: Any, index: int, per_block: int,
+    delay: int,
+) -> int:  # fmt: skip
+    """The last warp of block slot `index` has exited: charge the drain. Returns the cycles of warps without entries."""
+    this = index << BLOCK_SHIFT
+    number = blocks[this + BLOCK]
+    end = max(blocks[this + BLOCK_RESULTS], block_start[number] + 1)
+    idle = 0
+    block_end[number] = end
+    for place in range(index * per_block, index * per_block + blocks[this + WARPS]):
+        me = place << WARP_SHIFT
+        drained = end - warps[me + EXIT_AT] - 1
+        if warps[me + LAST_OP] >= 0:
+            op_stall[(warps[me + LAST_OP] << STALL_SHIFT) + DRAIN] += drained
+        else:
+            idle += drained
+    blocks[this + LAUNCH_AT] = end + delay
+    return idle
+
+
+@njit(_nrt=False)
+def launch_block(
+    K: int, POLICY: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, keys: Any, slots: Any, blocks: Any,
+    code: Any, path_start: Any, warp_path: Any, warp_access: Any, block_warp: Any, number: int, index: int,
+    per_block: int, now: int,
+) -> None:  # fmt: skip
+    """Put block `number` into block slot `index`; its warps are ready at once."""
+    this, first, last = index << BLOCK_SHIFT, block_warp[number], block_warp[number + 1]
+    blocks[this + BLOCK] = number
+    blocks[this + LIVE] = last - first
+    blocks[this + WARPS] = last - first
+    blocks[this + ARRIVED] = 0
+    blocks[this + BLOCK_RESULTS] = 0
+    blocks[this + LAUNCH_AT] = NEVER
+    for warp in range(first, last):
+        place = index * per_block + warp - first
+        k, bit, me = place % K, place // K, place << WARP_SHIFT
+        begin, end = path_start[warp_path[warp]], path_start[warp_path[warp] + 1]
+        for slot in range(place * SLOT_ROW, (place + 1) * SLOT_ROW):
+            slots[slot] = 0
+        warps[me + POS] = begin
+        warps[me + READY] = now
+        keys[(k << 6) | bit] = ((warp if POLICY == GTO_LAUNCH else now) << KEY_SHIFT) | bit
+        warps[me + RESULTS] = 0
+        warps[me + ACCESS] = warp_access[warp]
+        warps[me + BLOCK_SLOT] = index
+        warps[me + WAITING] = 0
+        warps[me + LAST_OP] = -1
+        warps[me + EXIT_AT] = now - 1
+        if begin == end:
+            blocks[this + LIVE] -= 1
+            continue
+        warps[me + GATE] = (((code[begin] >> PORT_AT) & PORT_MASK) * K + k) << GATE_SHIFT
+        scheds[(k << SCHED_SHIFT) + ALIVE] |= int64(1) << bit
+        schedule(K, wheel, occupied, scheds, k, bit, now, now)

@@ -1,0 +1,148 @@
+"""Below the L1: interconnect, L2 slice and DRAM share. The same steps as `reference_memory`, on `mem`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import njit
+
+from ppt_gpu.sm.core_bits import int64, popcount
+from ppt_gpu.sm.core_machine import FRACTION, ONE
+from ppt_gpu.sm.core_memory import (
+    C_DRAM_READ,
+    C_DRAM_WRITE,
+    C_L2,
+    C_L2_HIT,
+    C_L2_READ,
+    C_L2_WRITE,
+    DIRTY,
+    DIRTY_REST,
+    DRAM,
+    FILL,
+    FILLING,
+    FRESH,
+    HOLDS,
+    INWARD,
+    L2_NODE,
+    L2_SERVER,
+    L2_SET,
+    OUTWARD,
+    P_BYTES,
+    P_DIRTY,
+    P_DRAM,
+    P_DRAM_LATENCY,
+    P_ICNT,
+    P_L2,
+    P_L2_ALLOCATE,
+    P_L2_BACK,
+    P_L2_FIFO,
+    P_L2_LATENCY,
+    PLACE,
+    VALID,
+    VICTIM,
+    WARM,
+)
+from ppt_gpu.sm.core_tags import claim, line_place, renew, request, whole
+from ppt_gpu.sm.program import FORCED_DRAM
+
+
+@njit(forceinline=True, _nrt=False)
+def _dram_write(mem: Any, time: int, count: int) -> None:
+    mem[C_DRAM_WRITE] += count * mem[P_BYTES]
+    mem[DRAM] = max(mem[DRAM], time) + count * mem[P_DRAM]
+
+
+@njit(_nrt=False)
+def _l2_keep(mem: Any, time: int, place: int, sectors: int) -> int:
+    """The node of a line, allocated if need be, before `sectors` become valid. Replaced dirty sectors go to DRAM."""
+    node = mem[place + L2_NODE] & PLACE
+    if node == 0:
+        at = mem[place + L2_SET] & PLACE
+        node = mem[at + VICTIM] & PLACE
+        fresh = mem[node + HOLDS] == 0
+        if mem[node + DIRTY] != 0 and not fresh:
+            _dram_write(mem, time, popcount(mem[node + DIRTY]))
+        claim(mem, L2_NODE, at, node, place)
+        mem[node + FRESH] = fresh
+    if mem[P_DIRTY] != 0 and mem[node + FRESH] != 0:
+        rest = mem[DIRTY_REST] + popcount(sectors & ~mem[node + VALID]) * mem[P_DIRTY]
+        if rest >> FRACTION:
+            _dram_write(mem, time, rest >> FRACTION)
+        mem[DIRTY_REST] = rest & (ONE - 1)
+    return node
+
+
+@njit(_nrt=False)
+def _l2_missing(mem: Any, place: int, forced: int, sectors: int) -> int:
+    """Sectors that the L2 lacks; the line becomes the newest of its set."""
+    if place == 0:
+        missing = sectors if forced == FORCED_DRAM else int64(0)
+    else:
+        node = mem[place + L2_NODE] & PLACE
+        missing = sectors
+        if node:
+            missing &= ~mem[node + VALID]
+            if mem[P_L2_FIFO] == 0:
+                renew(mem, mem[place + L2_SET] & PLACE, node)
+        warm = mem[place + WARM]
+        if warm:
+            mem[place + WARM] = warm & ~sectors
+            missing &= ~warm
+    mem[C_L2_HIT] += popcount(sectors & ~missing)
+    return missing
+
+
+@njit(_nrt=False)
+def l2_read(mem: Any, time: int, line: int, sectors: int, wait: int, atomic: int) -> int:
+    """Cycle at which the data of a load or atomic is back at the SM."""
+    place, count = line_place(mem, line), popcount(sectors)
+    mem[C_L2] += count
+    mem[C_L2_READ] += count * mem[P_BYTES]
+    wait = max(wait, mem[L2_SERVER] - time, mem[INWARD] - time)
+    mem[L2_SERVER] = max(mem[L2_SERVER], time) + count * mem[P_L2]
+    mem[INWARD] = max(mem[INWARD], time) + count * mem[P_ICNT]
+    present = place != 0 and mem[place + L2_NODE] != 0
+    missing = _l2_missing(mem, place, line, sectors)
+    latency = mem[P_L2_LATENCY]
+    if missing:
+        absent = popcount(missing)
+        mem[C_DRAM_READ] += absent * mem[P_BYTES]
+        wait = max(wait, mem[DRAM] - time)
+        mem[DRAM] = max(mem[DRAM], time) + absent * mem[P_DRAM]
+        latency = mem[P_DRAM_LATENCY]
+    done = whole(time + wait) + latency
+    if place:
+        now = time >> FRACTION
+        node = _l2_keep(mem, time, place, sectors)
+        if present and (sectors & mem[node + FILLING] & ~missing) != 0 and mem[node + FILL] > now:
+            done = max(done, mem[node + FILL])
+        if missing:
+            request(mem, node, now, done, missing)
+        mem[node + VALID] |= sectors
+        if atomic != 0:
+            mem[node + DIRTY] |= sectors
+    return done
+
+
+@njit(_nrt=False)
+def l2_write(mem: Any, time: int, place: int, forced: int, sectors: int) -> int:
+    """Server time at which L2 (and DRAM, a latency's worth of writes ahead) has accepted the sectors."""
+    count = popcount(sectors)
+    mem[C_L2] += count
+    mem[C_L2_WRITE] += count * mem[P_BYTES]
+    mem[OUTWARD] = max(mem[OUTWARD], time) + count * mem[P_ICNT]
+    mem[L2_SERVER] = max(mem[L2_SERVER], time) + count * mem[P_L2]
+    before = mem[C_DRAM_WRITE]
+    missing = _l2_missing(mem, place, forced, sectors)
+    keep = mem[P_L2_BACK] != 0 and (mem[P_L2_ALLOCATE] != 0 or missing == 0)
+    if not keep or (place == 0 and missing != 0):
+        _dram_write(mem, time, count)
+    if place != 0 and (mem[P_L2_ALLOCATE] != 0 or mem[place + L2_NODE] != 0):
+        node = _l2_keep(mem, time, place, sectors)
+        mem[node + VALID] |= sectors
+        if keep:
+            mem[node + DIRTY] |= sectors
+    accepted = max(mem[OUTWARD], mem[L2_SERVER])
+    if mem[C_DRAM_WRITE] != before:
+        accepted = max(accepted, mem[DRAM] - mem[P_DRAM_LATENCY] * ONE)
+    return accepted

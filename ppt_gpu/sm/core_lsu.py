@@ -1,0 +1,251 @@
+"""The load/store unit and the L1: what happens when a memory operation issues. As `reference_memory`, on `mem`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import njit
+
+from ppt_gpu.sm.core_bits import int64, popcount, prefetch
+from ppt_gpu.sm.core_chip import l2_read, l2_write
+from ppt_gpu.sm.core_machine import FRACTION, ONE, WRITE_BACK, WRITE_EVICT
+from ppt_gpu.sm.core_memory import (
+    ATOMIC,
+    C_L1,
+    C_L1_HIT,
+    C_PASSES,
+    C_SHARED,
+    CYCLES_AT,
+    CYCLES_MASK,
+    DIRTY,
+    FILL,
+    FILLING,
+    FIRST_MASK,
+    HOLDS,
+    L1_NODE,
+    L1_SET,
+    LAST_RELEASE,
+    LINE_WORDS,
+    LINES,
+    LSU,
+    MERGED,
+    MSHR_HEAD,
+    MSHRS,
+    NOW,
+    OUTWARD,
+    P_ATOMIC,
+    P_ICNT,
+    P_L1_ALLOCATE,
+    P_L1_FIFO,
+    P_L1_GROUP,
+    P_L1_LATENCY,
+    P_L1_WRITE,
+    P_MERGES,
+    P_MSHRS,
+    P_PERFECT,
+    P_QUEUE,
+    P_SHARED,
+    P_TX,
+    PLACE,
+    QUEUE,
+    QUEUE_HEAD,
+    SECTORS,
+    UPDATES_AT,
+    VALID,
+    VICTIM,
+)
+from ppt_gpu.sm.core_tags import claim, drop, line_place, renew, request, whole
+from ppt_gpu.sm.program import FORCED_L1, KIND_ATOMIC, KIND_LOAD
+
+
+@njit(_nrt=False)
+def _miss(mem: Any, time: int, line: int, sectors: int, wait: int, atomic: int) -> int:
+    """Take the MSHR that is free first and hold it until the data is there. mem[NOW]: when the unit went on.
+
+    The MSHRs are a ring in order of release, so a new one usually goes to the end.
+    """
+    ring, size, head = mem[MSHRS] & PLACE, mem[P_MSHRS], mem[MSHR_HEAD] & PLACE
+    time = max(time, mem[ring + head] * ONE)
+    mem[NOW] = time
+    done = l2_read(mem, time, line, sectors, wait, atomic)
+    place = head
+    for _ in range(size - 1):
+        before = place - 1 if place > 0 else size - 1
+        if mem[ring + before] <= done:
+            break
+        mem[ring + place] = mem[ring + before]
+        place = before
+    mem[ring + place] = done
+    mem[MSHR_HEAD] = head + 1 if head + 1 < size else 0
+    return done
+
+
+@njit(_nrt=False)
+def _load(mem: Any, time: int, line: int, sectors: int, cached: int) -> int:
+    """Cycle of arrival of one transaction. mem[NOW]: when it left the load/store unit."""
+    mem[NOW] = time
+    done = whole(time) + mem[P_L1_LATENCY]
+    if line < 0:
+        mem[C_L1] += popcount(sectors)
+        if line == FORCED_L1:
+            mem[C_L1_HIT] += popcount(sectors)
+            return done
+    if line < 0 or cached == 0:
+        if mem[P_PERFECT] != 0:
+            return done
+        return _miss(mem, time, line, sectors, int64(0), int64(0))
+    place = line_place(mem, line) & PLACE
+    group = mem[P_L1_GROUP]
+    if group > 1:
+        wanted, sectors = sectors, int64(0)
+        for first in range(0, 8, group):
+            mask = ((1 << group) - 1) << first
+            if wanted & mask:
+                sectors |= mask
+    node = mem[place + L1_NODE] & PLACE
+    missing = sectors
+    if node:
+        missing &= ~mem[node + VALID]
+        if mem[P_L1_FIFO] == 0:
+            renew(mem, mem[place + L1_SET] & PLACE, node)
+    have = sectors & ~missing
+    mem[C_L1] += popcount(sectors) // group
+    mem[C_L1_HIT] += popcount(have) // group
+    if have != 0 and (have & mem[node + FILLING]) != 0 and mem[node + FILL] > time >> FRACTION:
+        if mem[node + MERGED] >= mem[P_MERGES]:
+            time = max(time, mem[node + FILL] * ONE)
+            mem[NOW] = time
+            done = whole(time) + mem[P_L1_LATENCY]
+        else:
+            mem[node + MERGED] += 1
+            done = max(done, mem[node + FILL])
+    if missing:
+        if node == 0:
+            node = _l1_allocate(mem, time, place) & PLACE
+        if mem[P_PERFECT] != 0:
+            mem[node + VALID] |= missing
+        else:
+            arrived = _miss(mem, time, line, missing, int64(0), int64(0))
+            now = mem[NOW] >> FRACTION
+            if mem[node + FILL] <= now:
+                mem[node + MERGED] = 0
+            mem[node + MERGED] += 1
+            request(mem, node, now, arrived, missing)
+            done = max(done, arrived)
+    return done
+
+
+@njit(_nrt=False)
+def _l1_allocate(mem: Any, time: int, place: int) -> int:
+    """An L1 node for a line; dirty sectors of the line it replaces go to the L2."""
+    at = mem[place + L1_SET] & PLACE
+    node = mem[at + VICTIM] & PLACE
+    victim, dirty = mem[node + HOLDS] & PLACE, mem[node + DIRTY]
+    if victim != 0 and dirty != 0 and mem[P_PERFECT] == 0:
+        l2_write(mem, time, victim, int64(0), dirty)
+    claim(mem, L1_NODE, at, node, place)
+    return node
+
+
+@njit(_nrt=False)
+def _store(mem: Any, time: int, line: int, sectors: int, cached: int) -> int:
+    """Server time at which the store is accepted below."""
+    place = line_place(mem, line) & PLACE
+    send = mem[P_PERFECT] == 0
+    if line == FORCED_L1 and mem[P_L1_WRITE] == WRITE_BACK:
+        send = False
+    if place != 0 and cached != 0:
+        node = mem[place + L1_NODE] & PLACE
+        if mem[P_L1_WRITE] == WRITE_EVICT:
+            if node:
+                mem[place + L1_NODE] = 0
+                drop(mem, mem[place + L1_SET] & PLACE, node)
+        else:
+            if node:
+                if mem[P_L1_FIFO] == 0:
+                    renew(mem, mem[place + L1_SET] & PLACE, node)
+            elif mem[P_L1_ALLOCATE] != 0:
+                node = _l1_allocate(mem, time, place) & PLACE
+            if node:
+                mem[node + VALID] |= sectors
+                if mem[P_L1_WRITE] == WRITE_BACK:
+                    mem[node + DIRTY] |= sectors
+                    send = False
+    if not send:
+        return int64(0)
+    return l2_write(mem, time, place, line, sectors)
+
+
+@njit(_nrt=False)
+def _atomic(mem: Any, time: int, line: int, sectors: int, cached: int, wait: int) -> int:
+    """Cycle of arrival of one transaction of an atomic. mem[NOW]: when it left the load/store unit."""
+    mem[NOW] = time
+    place = line_place(mem, line) & PLACE
+    if place != 0 and cached != 0:
+        node = mem[place + L1_NODE] & PLACE
+        if node:
+            mem[place + L1_NODE] = 0
+            drop(mem, mem[place + L1_SET] & PLACE, node)
+    if mem[P_PERFECT] != 0:
+        return whole(time + wait) + mem[P_L1_LATENCY]
+    mem[OUTWARD] = max(mem[OUTWARD], time) + popcount(sectors) * mem[P_ICNT]
+    return _miss(mem, time, line, sectors, wait, int64(1))
+
+
+@njit(forceinline=True, _nrt=False)
+def _leave_queue(mem: Any, cycle: int) -> int:
+    """Note when this operation's queue place becomes free; returns the cycle from which the queue has a place."""
+    cycle = max(cycle, mem[LAST_RELEASE])
+    mem[LAST_RELEASE] = cycle
+    queue, head = mem[QUEUE] & PLACE, mem[QUEUE_HEAD] & PLACE
+    mem[queue + head] = cycle
+    head = head + 1 if head + 1 < mem[P_QUEUE] else 0
+    mem[QUEUE_HEAD] = head
+    return mem[queue + head]
+
+
+@njit(forceinline=True, _nrt=False)
+def issue_shared(mem: Any, cycle: int, passes: int) -> tuple[int, int]:
+    """A shared-memory operation issued in `cycle`: (cycle of its result, cycle from which the queue has a place)."""
+    start = max(cycle * ONE, mem[LSU])
+    mem[C_PASSES] += passes
+    mem[C_SHARED] += 1
+    mem[LSU] = start + passes * ONE
+    place = _leave_queue(mem, whole(mem[LSU]))
+    return whole(start) + max(passes - 1, 0) + mem[P_SHARED], place
+
+
+@njit(_nrt=False)
+def issue_global(
+    kind: int, cached: int, cycle: int, word: int, last: int, tx: Any, mem: Any
+) -> tuple[int, int]:
+    """A load, store or atomic issued in `cycle`: (cycle of its result, cycle from which the queue has a place)."""
+    first, cycles, updates = word & FIRST_MASK, (word >> CYCLES_AT) & CYCLES_MASK, word >> UPDATES_AT
+    start = max(cycle * ONE, mem[LSU])
+    time, done = start, whole(start) + mem[P_L1_LATENCY]
+    posted, wait = int64(0), int64(0)
+    if kind == KIND_ATOMIC and last > first:
+        wait = max(0, mem[ATOMIC] - start) + (updates - 1) * mem[P_ATOMIC]
+        mem[ATOMIC] = max(mem[ATOMIC], start) + updates * mem[P_ATOMIC]
+    for index in range(first, last):
+        line, sectors = tx[index] >> SECTORS, tx[index] & ((1 << SECTORS) - 1)
+        if index > first:
+            time += mem[P_TX]
+        if kind == KIND_LOAD:
+            done = max(done, _load(mem, time, line, sectors, cached))
+            time = mem[NOW]
+        elif kind == KIND_ATOMIC:
+            done = max(done, _atomic(mem, time, line, sectors, cached, wait))
+            time = mem[NOW]
+        else:
+            posted = max(posted, _store(mem, time, line, sectors, cached))
+    # most likely the next transactions of this warp: far from those of the others in memory
+    prefetch(mem, (mem[LINES] & PLACE) + ((tx[last] >> SECTORS) & PLACE) * LINE_WORDS)
+    prefetch(tx, last + 8)
+    count = last - first
+    rest = cycles * ONE - max(count - 1, 0) * mem[P_TX]
+    if count > 0:
+        rest = max(rest, mem[P_TX])
+    mem[LSU] = time + max(rest, 0)
+    place = _leave_queue(mem, whole(max(mem[LSU], posted)))
+    return (done if kind in (KIND_LOAD, KIND_ATOMIC) else cycle), place

@@ -1,0 +1,83 @@
+"""Which of the eligible warps issues."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import njit
+
+from ppt_gpu.sm.core_bits import LANES, NO_KEY, ctz, int64, least_of, popcount
+from ppt_gpu.sm.core_pack import KIND_AT, OP_AT
+from ppt_gpu.sm.core_ports import blocked_so_far
+from ppt_gpu.sm.core_state import (
+    ACTIVE,
+    ALIVE,
+    BASE,
+    DISPATCH,
+    GATE,
+    OFFSET,
+    PARKED,
+    POS,
+    PROMOTED,
+    READY,
+    READY_MASK,
+    SCHED_SHIFT,
+    STALL_SHIFT,
+    THROTTLE,
+    WARP_SHIFT,
+)
+
+
+@njit(forceinline=True, _nrt=False)
+def next_in_turn(mask: int, last: int) -> int:
+    """The first set bit after `last`, cyclically. `mask` is not 0."""
+    later = mask if last < 0 else mask & ((int64(-1) << last) << 1)
+    return ctz(later) if later else ctz(mask)
+
+
+@njit(forceinline=True, _nrt=False)
+def greedy_or_least(mask: int, greedy: int, keys: Any, k: int) -> int:
+    """The greedy warp if it is in `mask`, else the one with the least key; `mask` is not 0."""
+    if greedy >= 0 and (mask >> greedy) & 1:
+        return greedy
+    if mask & (mask - 1) == 0:
+        return ctz(mask)
+    least = int64(NO_KEY)
+    base = int64(0)
+    while mask:
+        if mask & ((1 << LANES) - 1):
+            least = min(least, least_of(keys, (k << 6) + base, mask))
+        mask = (mask >> LANES) & ((1 << (64 - LANES)) - 1)
+        base += LANES
+    return least & 63
+
+
+@njit(_nrt=False)
+def refill_active(K: int, scheds: Any, warps: Any, gates: Any, code: Any, op_stall: Any, size: int, now: int) -> None:
+    """two_level, at the start of a cycle: dismiss finished and parked warps, let others join in turn."""
+    for k in range(K):
+        sched = k << SCHED_SHIFT
+        fit = scheds[sched + ALIVE] & ~scheds[sched + PARKED]
+        active = scheds[sched + ACTIVE] & fit
+        left = fit & ~active
+        while left and popcount(active) < size:
+            bit = next_in_turn(left, scheds[sched + PROMOTED])
+            left &= ~(int64(1) << bit)
+            active |= int64(1) << bit
+            scheds[sched + PROMOTED] = bit
+            if (scheds[sched + READY_MASK] >> bit) & 1:
+                _charge_outside(warps, gates, code, op_stall, (bit * K + k) << WARP_SHIFT, now)
+        scheds[sched + ACTIVE] = active
+
+
+@njit(_nrt=False)
+def _charge_outside(warps: Any, gates: Any, code: Any, op_stall: Any, me: int, now: int) -> None:
+    """The warp was ready outside the active set until now; it goes on as if it became ready now."""
+    word = code[warps[me + POS]]
+    blocked = blocked_so_far(gates, warps[me + GATE] & OFFSET, now)
+    throttled = blocked - warps[me + BASE]
+    stall = (word >> OP_AT) << STALL_SHIFT
+    op_stall[stall + THROTTLE[(word >> KIND_AT) & 7]] += throttled
+    op_stall[stall + DISPATCH] += now - warps[me + READY] - throttled
+    warps[me + READY] = now
+    warps[me + BASE] = blocked

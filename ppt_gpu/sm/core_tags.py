@@ -1,0 +1,102 @@
+"""Cache records in `mem`: chains of nodes in replacement order, lines that find their nodes. See core_memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import njit
+
+from ppt_gpu.sm.core_bits import int64
+from ppt_gpu.sm.core_machine import FRACTION, ONE
+from ppt_gpu.sm.core_memory import (
+    DIRTY,
+    FILL,
+    FILLING,
+    HOLDS,
+    LINE_WORDS,
+    LINES,
+    MERGED,
+    NEWEST,
+    NEXT,
+    PLACE,
+    PREV,
+    VALID,
+    VICTIM,
+)
+
+
+@njit(forceinline=True, _nrt=False)
+def line_place(mem: Any, line: int) -> int:
+    """Place of the record of line number `line`; 0 for a FORCED_* one."""
+    return mem[LINES] + line * LINE_WORDS if line >= 0 else int64(0)
+
+
+@njit(forceinline=True, _nrt=False)
+def unlink(mem: Any, at: int, node: int) -> None:
+    before, after = mem[node + PREV] & PLACE, mem[node + NEXT] & PLACE
+    if before:
+        mem[before + NEXT] = after
+    else:
+        mem[at + VICTIM] = after
+    if after:
+        mem[after + PREV] = before
+    else:
+        mem[at + NEWEST] = before
+
+
+@njit(forceinline=True, _nrt=False)
+def renew(mem: Any, at: int, node: int) -> None:
+    """Make `node` the newest of the set at `at`."""
+    if mem[at + NEWEST] != node:
+        unlink(mem, at, node)
+        newest = mem[at + NEWEST] & PLACE
+        mem[newest + NEXT] = node
+        mem[node + PREV] = newest
+        mem[node + NEXT] = 0
+        mem[at + NEWEST] = node
+
+
+@njit(_nrt=False)
+def drop(mem: Any, at: int, node: int) -> None:
+    """Empty `node` and make it the next victim of its set."""
+    mem[node + HOLDS] = 0
+    if mem[at + VICTIM] != node:
+        unlink(mem, at, node)
+        victim = mem[at + VICTIM] & PLACE
+        mem[victim + PREV] = node
+        mem[node + NEXT] = victim
+        mem[node + PREV] = 0
+        mem[at + VICTIM] = node
+
+
+@njit(forceinline=True, _nrt=False)
+def claim(mem: Any, which: int, at: int, node: int, place: int) -> None:
+    """Give `node`, the victim of its set, to the line at `place`, as its L1_NODE or L2_NODE (`which`)."""
+    old = mem[node + HOLDS] & PLACE
+    if old:
+        mem[old + which] = 0
+    mem[place + which] = node
+    mem[node + HOLDS] = place
+    mem[node + VALID] = 0
+    mem[node + DIRTY] = 0
+    mem[node + FILL] = 0
+    mem[node + FILLING] = 0
+    mem[node + MERGED] = 0
+    renew(mem, at, node)
+
+
+@njit(forceinline=True, _nrt=False)
+def request(mem: Any, node: int, now: int, done: int, sectors: int) -> None:
+    """`sectors` are on their way and arrive at `done`."""
+    if mem[node + FILL] > now:
+        mem[node + FILLING] |= sectors
+    else:
+        mem[node + FILLING] = sectors
+    mem[node + FILL] = max(mem[node + FILL], done)
+    mem[node + VALID] |= sectors
+
+
+@njit(forceinline=True, _nrt=False)
+def whole(time: int) -> int:
+    """Server time to the next whole cycle."""
+    return (time + (ONE - 1)) >> FRACTION

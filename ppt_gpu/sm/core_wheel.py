@@ -1,0 +1,126 @@
+"""When warps wake: the timing wheels of the compiled loop."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import njit
+
+from ppt_gpu.sm.core_bits import ctz, int64
+from ppt_gpu.sm.core_machine import NEVER, TWO_LEVEL, WAIT_LONG
+from ppt_gpu.sm.core_pack import MORE_AT, OP_AT, OP_MASK, PORT_AT, PORT_MASK, SLOT_ROW, W1_AT
+from ppt_gpu.sm.core_state import (
+    DEPENDENCE,
+    FAR,
+    FAR_AWAY,
+    GATE,
+    GATE_SHIFT,
+    LATER,
+    NEAR,
+    PARKED,
+    READY,
+    REASON_MASK,
+    SCHED_SHIFT,
+    STALL_SHIFT,
+    WARP_SHIFT,
+    WHEEL,
+    WHEEL_SHIFT,
+)
+
+
+@njit(forceinline=True, _nrt=False)
+def schedule(K: int, wheel: Any, occupied: Any, scheds: Any, k: int, bit: int, ready: int, now: int) -> None:
+    """Wake the warp in cycle `ready`, now or later."""
+    if ready - now < WHEEL:
+        row = ready & (WHEEL - 1)
+        wheel[row * K + k] |= int64(1) << bit
+        occupied[NEAR] |= int64(1) << row
+    elif ready - now < WHEEL * (WHEEL - 1):
+        row = (ready >> WHEEL_SHIFT) & (WHEEL - 1)
+        wheel[(WHEEL + row) * K + k] |= int64(1) << bit
+        occupied[LATER] |= int64(1) << row
+    else:
+        scheds[(k << SCHED_SHIFT) + FAR] |= int64(1) << bit
+        occupied[FAR_AWAY] = 1
+
+
+@njit(_nrt=False)
+def bring_near(K: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, now: int) -> None:
+    """When the near wheel has turned: what wakes in its next turn; when the later one has, who is far away."""
+    row = (now >> WHEEL_SHIFT) & (WHEEL - 1)
+    if (occupied[LATER] >> row) & 1:
+        occupied[LATER] &= ~(int64(1) << row)
+        for k in range(K):
+            left = wheel[(WHEEL + row) * K + k]
+            wheel[(WHEEL + row) * K + k] = 0
+            _schedule_all(K, wheel, occupied, scheds, warps, k, left, now)
+    if row == 0 and occupied[FAR_AWAY]:
+        occupied[FAR_AWAY] = 0
+        for k in range(K):
+            left = scheds[(k << SCHED_SHIFT) + FAR]
+            scheds[(k << SCHED_SHIFT) + FAR] = 0
+            _schedule_all(K, wheel, occupied, scheds, warps, k, left, now)
+
+
+@njit(_nrt=False)
+def _schedule_all(K: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, k: int, left: int, now: int) -> None:
+    while left:
+        bit = ctz(left)
+        left &= left - 1
+        schedule(K, wheel, occupied, scheds, k, bit, warps[((bit * K + k) << WARP_SHIFT) + READY], now)
+
+
+@njit(forceinline=True, _nrt=False)
+def wakes_at(occupied: Any, cycle: int) -> bool:
+    """Somebody in the near wheel wakes in `cycle`."""
+    return (occupied[NEAR] >> (cycle & (WHEEL - 1))) & 1 != 0
+
+
+@njit(forceinline=True, _nrt=False)
+def next_wake(occupied: Any, now: int) -> int:
+    """The next cycle after `now` with a warp in the near wheel, or in which others must be brought near."""
+    near, later = turned(occupied[NEAR], now + 1), turned(occupied[LATER], (now >> WHEEL_SHIFT) + 1)
+    found = now + 1 + ctz(near) if near else NEVER
+    if later:
+        found = min(found, ((now >> WHEEL_SHIFT) + 1 + ctz(later)) << WHEEL_SHIFT)
+    if occupied[FAR_AWAY]:
+        found = min(found, (now | (WHEEL * WHEEL - 1)) + 1)
+    return found
+
+
+@njit(forceinline=True, _nrt=False)
+def turned(mask: int, places: int) -> int:
+    """`mask` rotated to the right, so that bit `places` mod 64 becomes bit 0."""
+    right = places & 63
+    return ((mask >> right) & ((int64(2) << (63 - right)) - 1)) | ((mask << 1) << (63 - right))
+
+
+@njit(forceinline=True, _nrt=False)
+def dependence(slots: Any, row: int, word: int, waits: Any, position: int) -> int:
+    """Completion * 4 + WAIT_* of the slot that the entry waits for longest; 0 when it waits for none."""
+    base = row * SLOT_ROW
+    until = max(slots[base + (word & 127)], slots[base + ((word >> W1_AT) & 127)])
+    if (word >> MORE_AT) & 1:
+        left = int64(waits[position])
+        while left:
+            until = max(until, slots[base + ctz(left)])
+            left &= left - 1
+    return until
+
+
+@njit(forceinline=True, _nrt=False)
+def plan_wake(
+    K: int, POLICY: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, op_stall: Any, k: int, bit: int, word: int,
+    until: int, low: int, parked: int, now: int,
+) -> None:  # fmt: skip
+    """The warp's next entry is `word`, its slots complete with `until`, nothing else holds it from cycle `low` on."""
+    me = (bit * K + k) << WARP_SHIFT
+    ready, cause = until >> 2, until & 3
+    dependent = max(0, ready - low)
+    op_stall[(((word >> OP_AT) & OP_MASK) << STALL_SHIFT) + (DEPENDENCE[cause] & REASON_MASK)] += dependent
+    low += dependent
+    if POLICY == TWO_LEVEL and (parked != 0 or (ready == low and cause == WAIT_LONG)):
+        scheds[(k << SCHED_SHIFT) + PARKED] |= int64(1) << bit
+    warps[me + READY] = low
+    warps[me + GATE] = (((word >> PORT_AT) & PORT_MASK) * K + k) << GATE_SHIFT
+    schedule(K, wheel, occupied, scheds, k, bit, low, now)

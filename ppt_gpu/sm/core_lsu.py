@@ -216,9 +216,7 @@ def issue_shared(mem: Any, cycle: int, passes: int) -> tuple[int, int]:
 
 
 @njit(_nrt=False)
-def issue_global(
-    kind: int, cached: int, cycle: int, word: int, last: int, tx: Any, mem: Any
-) -> tuple[int, int]:
+def issue_global(kind: int, cached: int, cycle: int, word: int, last: int, tx: Any, mem: Any) -> tuple[int, int]:
     """A load, store or atomic issued in `cycle`: (cycle of its result, cycle from which the queue has a place)."""
     first, cycles, updates = word & FIRST_MASK, (word >> CYCLES_AT) & CYCLES_MASK, word >> UPDATES_AT
     start = max(cycle * ONE, mem[LSU])

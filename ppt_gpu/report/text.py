@@ -68,14 +68,24 @@ def _headline(result: Result) -> Group:
 
 def _application(result: Result) -> Padding:
     table = _table(("step", "left"), ("time", "right"), ("share", "right"))
-    steps = [*result.copies, *((f"launch {launch.kernel}", _repeated(launch)) for launch in result.launches)]
+    launches = [(f"launch {launch.kernel}{_times(launch)}", _kernel_time(launch)) for launch in result.launches]
+    inward = [copy for copy in result.copies if not copy[0].startswith("copy out")]
+    outward = [copy for copy in result.copies if copy[0].startswith("copy out")]
+    overhead = result.time - sum(time for _, time in [*launches, *result.copies])
+    steps = [*inward, *launches, ("launch overhead that nothing hides", max(overhead, 0.0)), *outward]
     for name, time in steps:
         table.add_row(name, format_time(time), f"{time / result.time:.1%}" if result.time else "")
     return _indent(table)
 
 
-def _repeated(launch: LaunchResult) -> float:
-    return _number(launch, "kernel.time") * int(launch.extra.get("repeat", 1))
+def _kernel_time(launch: LaunchResult) -> float:
+    """All runs of the launch, s, without launch overhead."""
+    return _number(launch, "kernel.cycles") / _number(launch, "gpu.clock") * int(launch.extra.get("repeat", 1))
+
+
+def _times(launch: LaunchResult) -> str:
+    repeat = int(launch.extra.get("repeat", 1))
+    return f", {repeat} times" if repeat > 1 else ""
 
 
 def _launch(launch: LaunchResult) -> list[RenderableType]:

@@ -69,7 +69,7 @@ def application_time(launches: Sequence[LaunchTime], copies: Sequence[Copy], hos
         now = max(start + launch.repeat * launch.seconds, enqueued + launch.seconds)
         spans.append(Span(launch.name, start, now))
     now = _copy_all([copy for copy in copies if copy.direction == "out"], host, spans, now)
-    times = tuple((copy.name or f"copy {copy.direction}", copy_seconds(copy, host)) for copy in copies)
+    times = tuple((_copy_name(copy), copy_seconds(copy, host)) for copy in copies)
     kernels = sum(launch.seconds * launch.repeat for launch in launches)
     copied = sum(seconds for _, seconds in times)
     return ApplicationTime(
@@ -85,9 +85,13 @@ def application_time(launches: Sequence[LaunchTime], copies: Sequence[Copy], hos
 def _copy_all(copies: Sequence[Copy], host: Host, spans: list[Span], now: float) -> float:
     for copy in copies:
         end = now + copy_seconds(copy, host)
-        spans.append(Span(copy.name or f"copy {copy.direction}", now, end))
+        spans.append(Span(_copy_name(copy), now, end))
         now = end
     return now
+
+
+def _copy_name(copy: Copy) -> str:
+    return f"copy {copy.direction} {copy.name}".rstrip()
 
 
 def _check(launches: Sequence[LaunchTime], copies: Sequence[Copy]) -> None:

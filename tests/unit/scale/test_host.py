@@ -42,7 +42,7 @@ def test_closed_form_of_repeats_equals_single_launches() -> None:
 def test_the_whole_sequence() -> None:
     copies = [Copy(10**6, "in", name="A"), Copy(2 * 10**6, "out", name="C")]
     found = application_time([LaunchTime("k", 40e-6, 2)], copies, HOST)
-    assert [span.name for span in found.spans] == ["A", "k", "C"]
+    assert [span.name for span in found.spans] == ["copy in A", "k", "copy out C"]
     assert found.total == pytest.approx(110e-6 + 3e-6 + 80e-6 + 210e-6)
     assert found.total == pytest.approx(found.kernels + found.copies + found.overhead)
     assert found.copy_times == (("A", pytest.approx(110e-6)), ("C", pytest.approx(210e-6)))

@@ -45,7 +45,7 @@ def test_the_whole_sequence() -> None:
     assert [span.name for span in found.spans] == ["copy in A", "k", "copy out C"]
     assert found.total == pytest.approx(110e-6 + 3e-6 + 80e-6 + 210e-6)
     assert found.total == pytest.approx(found.kernels + found.copies + found.overhead)
-    assert found.copy_times == (("A", pytest.approx(110e-6)), ("C", pytest.approx(210e-6)))
+    assert found.copy_times == (("copy in A", pytest.approx(110e-6)), ("copy out C", pytest.approx(210e-6)))
     assert all(one.end <= two.start + 1e-15 for one, two in zip(found.spans, found.spans[1:], strict=False))
 
 

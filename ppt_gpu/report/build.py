@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -78,17 +79,12 @@ def build_result(
     wall: float,
 ) -> Result:
     """The whole. `wall` is the host's time for the prediction, s."""
-    timed = tuple(
-        LaunchResult(
-            **{**launch.__dict__, "metrics": tuple(_with_wall(launch.metrics, wall)), "warnings": launch.warnings}
-        )
-        for launch in launches
-    )
+    timed = tuple(replace(launch, metrics=_with_wall(launch.metrics, wall)) for launch in launches)
     return Result(workload.name, gpu.name, level, application.total, timed, application.copy_times)
 
 
-def _with_wall(metrics: Sequence[Metric], wall: float) -> list[Metric]:
-    return [metric("sim.wall", wall) if item.tag == "sim.wall" else item for item in metrics]
+def _with_wall(metrics: Sequence[Metric], wall: float) -> tuple[Metric, ...]:
+    return tuple(metric("sim.wall", wall) if item.tag == "sim.wall" else item for item in metrics)
 
 
 def stall_shares(result: SmResult) -> tuple[tuple[str, float], ...]:

@@ -20,11 +20,12 @@ from ppt_gpu.sm.lower_code import Code, lower_code
 from ppt_gpu.sm.lower_hash import dense_ids
 from ppt_gpu.sm.lower_match import Entries, match_accesses
 from ppt_gpu.sm.lower_ops import pipe_order
+from ppt_gpu.sm.lower_program import assemble
 from ppt_gpu.sm.lower_shapes import SHARED
 from ppt_gpu.sm.lower_tasks import lower_tasklist
 from ppt_gpu.sm.program import Program
 from ppt_gpu.sm.scoreboard import SLOTS, schedule
-from ppt_gpu.sm.sharing import Touched, copied_lines, fetched_by_others, sectors_used, share_factor, sharers
+from ppt_gpu.sm.sharing import Touched, copied_lines, sectors_used, sharers
 from ppt_gpu.spec.gpu import Gpu
 
 __all__ = ["lower_tasklist", "lower_trace", "pipe_order"]
@@ -57,39 +58,24 @@ def lower_trace(
     entries = match_accesses(trace, code.traced, code.memory_operations)
     found = _transactions(code, trace, shape, entries)
     line, address = dense_ids(found.address)
-    warm = copied_lines(address, trace.ranges, gpu.l2.size, shape.line)
+    copied = copied_lines(address, trace.ranges, gpu.l2.size, shape.line)
     users = np.ones(len(address))
     if neighbours is not None and active_sms > 1:
         others = _touched(kernel, neighbours, neighbour_sm, gpu, shape, active_sms)
         users = sharers(address, sectors_used(line, found.sectors, len(address)), others, active_sms)
-    ops = code.ops
-    return Program(
-        op_name=ops.name,
-        op_pipe=ops.pipe,
-        op_latency=ops.latency,
-        op_ii=ops.ii,
-        op_kind=ops.kind,
-        op_pc=ops.pc,
-        op_class=ops.task_class,
-        path_start=plan.path_start,
-        entry_op=plan.entry_op,
-        entry_wait=plan.entry_wait,
-        entry_slot=plan.entry_slot,
+    return assemble(
+        code.ops,
+        plan,
+        shape,
+        found,
+        line=line,
+        address=address,
+        copied=copied,
+        users=users,
         warp_path=trace.warp_path.astype(np.int32),
         warp_access=entries.start,
-        block_warp=np.arange(len(trace.blocks) + 1, dtype=np.int64) * per_block,
-        access_start=found.start,
-        access_cycles=found.cycles,
-        tx_line=line,
-        tx_sectors=found.sectors,
-        line_address=address,
-        line_warm=(warm | fetched_by_others(address, users)).astype(np.uint8),
+        warps_per_block=per_block,
         thread_instructions=trace.thread_instructions,
-        scoreboard_slots=SLOTS,
-        access_atomic=found.atomic,
-        l2_share_factor=share_factor(users),
-        line_bytes=shape.line,
-        sector_bytes=shape.sector,
     )
 
 

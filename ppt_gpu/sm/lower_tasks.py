@@ -13,10 +13,11 @@ from ppt_gpu.sm.lower_access import Accesses, Geometry, Variants, geometry, lowe
 from ppt_gpu.sm.lower_forced import forced_transactions
 from ppt_gpu.sm.lower_hash import dense_ids
 from ppt_gpu.sm.lower_ops import OpTable, build_ops
+from ppt_gpu.sm.lower_program import assemble
 from ppt_gpu.sm.lower_shapes import GLOBAL
 from ppt_gpu.sm.program import Program
 from ppt_gpu.sm.scoreboard import SLOTS, StaticCode, schedule
-from ppt_gpu.sm.sharing import Touched, copied_lines, fetched_by_others, sectors_used, share_factor, sharers
+from ppt_gpu.sm.sharing import Touched, copied_lines, sectors_used, sharers
 from ppt_gpu.spec.gpu import Gpu
 from ppt_gpu.tasklist.flat import FlatTaskList, block_shifts, buffer_bases
 from ppt_gpu.tasklist.model import Transactions
@@ -64,39 +65,25 @@ def lower_tasklist(
     shape = geometry(gpu)
     found = _strides(flat, shape, task, _bases(flat, task, kept, warps_per_block, ids, grid))
     address_line, address = dense_ids(found.address)
-    warm = copied_lines(address, _ranges(flat), gpu.l2.size, shape.line)
+    copied = copied_lines(address, _ranges(flat), gpu.l2.size, shape.line)
     users = np.ones(len(address))
     if len(neighbours) and active_sms > 1:
         others = _touched(flat, shape, warps_per_block, grid, neighbours, neighbour_sm)
         users = sharers(address, sectors_used(address_line, found.sectors, len(address)), others, active_sms)
     line, found = forced_transactions(flat, gpu, shape, np.tile(task, warps), found, address_line, active_sms)
-    return Program(
-        op_name=ops.name,
-        op_pipe=ops.pipe,
-        op_latency=ops.latency,
-        op_ii=ops.ii,
-        op_kind=ops.kind,
-        op_pc=ops.pc,
-        op_class=ops.task_class,
-        path_start=plan.path_start,
-        entry_op=plan.entry_op,
-        entry_wait=plan.entry_wait,
-        entry_slot=plan.entry_slot,
+    return assemble(
+        ops,
+        plan,
+        shape,
+        found,
+        line=line,
+        address=address,
+        copied=copied,
+        users=users,
         warp_path=np.zeros(warps, np.int32),
         warp_access=np.arange(warps + 1, dtype=np.int64) * len(task),
-        block_warp=np.arange(len(ids) + 1, dtype=np.int64) * warps_per_block,
-        access_start=found.start,
-        access_cycles=found.cycles,
-        tx_line=line,
-        tx_sectors=found.sectors,
-        line_address=address,
-        line_warm=(warm | fetched_by_others(address, users)).astype(np.uint8),
+        warps_per_block=warps_per_block,
         thread_instructions=warps * int(np.array([t.active for t in flat.tasks], np.int64)[flat.path].sum()),
-        scoreboard_slots=SLOTS,
-        access_atomic=found.atomic,
-        l2_share_factor=share_factor(users),
-        line_bytes=shape.line,
-        sector_bytes=shape.sector,
     )
 
 

@@ -1,0 +1,59 @@
+"""The last step of lowering, the same for traces and task lists: from its parts to the Program."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppt_gpu.sm.lower_access import Accesses, Geometry
+from ppt_gpu.sm.lower_ops import OpTable
+from ppt_gpu.sm.program import Program
+from ppt_gpu.sm.scoreboard import SLOTS, Schedule
+from ppt_gpu.sm.sharing import fetched_by_others, share_factor
+
+
+def assemble(
+    ops: OpTable,
+    plan: Schedule,
+    shape: Geometry,
+    found: Accesses,
+    *,
+    line: NDArray[np.int32],
+    address: NDArray[np.uint64],
+    copied: NDArray[np.bool_],
+    users: NDArray[np.float64],
+    warp_path: NDArray[np.int32],
+    warp_access: NDArray[np.int64],
+    warps_per_block: int,
+    thread_instructions: int,
+) -> Program:
+    """line [T]: line ids of the transactions; address, copied, users [L]: of the lines; warp_*: as in Program."""
+    blocks = len(warp_path) // warps_per_block
+    return Program(
+        op_name=ops.name,
+        op_pipe=ops.pipe,
+        op_latency=ops.latency,
+        op_ii=ops.ii,
+        op_kind=ops.kind,
+        op_pc=ops.pc,
+        op_class=ops.task_class,
+        path_start=plan.path_start,
+        entry_op=plan.entry_op,
+        entry_wait=plan.entry_wait,
+        entry_slot=plan.entry_slot,
+        warp_path=warp_path,
+        warp_access=warp_access,
+        block_warp=np.arange(blocks + 1, dtype=np.int64) * warps_per_block,
+        access_start=found.start,
+        access_cycles=found.cycles,
+        tx_line=line,
+        tx_sectors=found.sectors,
+        line_address=address,
+        line_warm=(copied | fetched_by_others(address, users)).astype(np.uint8),
+        thread_instructions=thread_instructions,
+        scoreboard_slots=SLOTS,
+        access_atomic=found.atomic,
+        l2_share_factor=share_factor(users),
+        line_bytes=shape.line,
+        sector_bytes=shape.sector,
+    )

@@ -131,6 +131,13 @@ def _add_workload(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dynamic-shared", type=int, default=0, metavar="BYTES", help="dynamic shared memory of a block"
     )
+    parser.add_argument(
+        "--assume",
+        action="append",
+        default=[],
+        metavar="OPCODE=CLASS",
+        help="time a PTX instruction as fp32, tensor, ... without executing it",
+    )
     parser.add_argument("--registers", type=_count, metavar="N", help="registers per thread (default: estimated)")
 
 
@@ -170,6 +177,7 @@ def _predict(arguments: argparse.Namespace) -> str:
         level=arguments.level,
         policy=arguments.policy,
         strict=arguments.strict,
+        assume=arguments.assume,
         budget=Budget() if arguments.max_instructions is None else Budget(instructions=arguments.max_instructions),
     )
     if arguments.json:
@@ -193,7 +201,7 @@ def _terminal() -> dict[str, Any]:
 def _translate(arguments: argparse.Namespace) -> str:
     from ppt_gpu.pipeline import translate
 
-    text = translate(_workload(arguments))
+    text = translate(_workload(arguments), assume=arguments.assume)
     if arguments.json:
         import json
 

@@ -49,13 +49,15 @@ def predict(
     strict: bool = False,
     contents: Mapping[str, NDArray] | None = None,
     budget: Budget | None = None,
+    assume: Sequence[str] = (),
 ) -> Result:
     """Predict the run time of every launch of `workload` on `gpu`, and of the whole.
 
     `workload` and `gpu` may be names, files or objects; `overrides` are "sm.count=30" and the like. `level` is
     "steady" or "workload", `policy` the warp scheduler's ("lrr", "gto", "gto_launch", "two_level"; default: the
     GPU's). `contents` gives buffers by name as NumPy arrays. With `strict` a warning is an error.
-    `budget` ends runaway kernels. Raises PptError for bad input, BudgetError when the budget is used up.
+    `budget` ends runaway kernels. `assume`: "OPCODE=CLASS" for PTX instructions that are timed as a class and not
+    executed, which the result then says. Raises PptError for bad input, BudgetError when the budget is used up.
     """
     began = time.perf_counter()
     if level not in LEVELS:
@@ -65,7 +67,7 @@ def predict(
     opened = workload if isinstance(workload, Workload) else open_workload(workload)
     target = gpu if isinstance(gpu, Gpu) else load_gpu(str(gpu), overrides)
 
-    simulated = simulated_sms(opened, target, policy, contents or {}, budget or Budget())
+    simulated = simulated_sms(opened, target, policy, contents or {}, budget or Budget(), assume)
     launches = [predict_launch(sm, target, level) for sm in simulated]
 
     warnings = [*opened.warnings, *(text for launch in launches for text in launch.warnings)]
@@ -102,7 +104,12 @@ def predict_launch(sm: SimulatedSm, gpu: Gpu, level: str) -> LaunchResult:
 
 
 def simulated_sms(
-    workload: Workload, gpu: Gpu, policy: str | None, contents: Mapping[str, NDArray], budget: Budget
+    workload: Workload,
+    gpu: Gpu,
+    policy: str | None,
+    contents: Mapping[str, NDArray],
+    budget: Budget,
+    assume: Sequence[str] = (),
 ) -> Iterator[SimulatedSm]:
     """One simulated SM a launch, in order; after each the memory is what its whole grid leaves."""
     if workload.tasklist_path:
@@ -110,7 +117,7 @@ def simulated_sms(
         for launch in workload.launches:
             yield TaskListSm(flat, launch, gpu, policy)
         return
-    module = load_module(workload.ptx_path)
+    module = load_module(workload.ptx_path, assume)
     workload = bind_workload(workload, module)
     memory = device_memory(module, workload, contents, budget)
     for number, launch in enumerate(workload.launches):
@@ -133,7 +140,7 @@ def device_memory(module: Module, workload: Workload, contents: Mapping[str, NDA
     return memory
 
 
-def translate(workload: Workload | str | Path, *, blocks: int = 8) -> str:
+def translate(workload: Workload | str | Path, *, blocks: int = 8, assume: Sequence[str] = ()) -> str:
     """The first launch of `workload` as the text of a task list, from running up to `blocks` of its blocks.
 
     They are neighbours along each axis of the grid, near its middle, so that the steps from block to block are seen.
@@ -143,7 +150,7 @@ def translate(workload: Workload | str | Path, *, blocks: int = 8) -> str:
     opened = workload if isinstance(workload, Workload) else open_workload(workload)
     if opened.tasklist_path:
         raise PptError("this is a task list already", path=opened.tasklist_path)
-    module = load_module(opened.ptx_path)
+    module = load_module(opened.ptx_path, assume)
     opened = bind_workload(opened, module)
     launch = opened.launches[0]
     kernel = module.kernels[launch.kernel]

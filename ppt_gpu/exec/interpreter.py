@@ -18,6 +18,7 @@ import numpy as np
 
 from ppt_gpu.errors import BudgetError, PptError
 from ppt_gpu.exec.arguments import pack_arguments
+from ppt_gpu.exec.assumed import assumed_warnings, pretend
 from ppt_gpu.exec.budget import Budget
 from ppt_gpu.exec.interp_arith import ARITHMETIC, Execute
 from ppt_gpu.exec.interp_barrier import Barriers
@@ -33,10 +34,12 @@ from ppt_gpu.exec.trace import Trace
 from ppt_gpu.exec.workload import Launch
 from ppt_gpu.ptx.cfg import control_flow
 from ppt_gpu.ptx.module import Instruction, Kernel, Module, Reg, Target
+from ppt_gpu.ptx.table import ASSUMED
 
 #: Instructions without an effect on values.
 _NOTHING = ("membar", "fence", "nanosleep", "pmevent", "prefetch", "prefetchu", "discard", "applypriority")
 EXECUTE: dict[str, Execute] = {**ARITHMETIC, **LOGIC, **CONVERT, **MEMORY, **COLLECTIVE}
+EXECUTE[ASSUMED] = pretend
 EXECUTE.update(dict.fromkeys(_NOTHING, lambda warp, ins: None))
 
 EXIT = -1  # reconvergence at the kernel's end
@@ -122,7 +125,9 @@ def interpret(
             limit = _run_block(runners, limit)
     warps = -(-launch.threads_per_block // LANES)
     count = len(kernel.instructions)
-    return build_trace(list(blocks), recorders, count, warps, memory.ranges(), memory.warnings)
+    return build_trace(
+        list(blocks), recorders, count, warps, memory.ranges(), (*memory.warnings, *assumed_warnings(kernel, module))
+    )
 
 
 def _block_runners(launched: Launched, linear: int, joins: dict[int, int]) -> list[Runner]:

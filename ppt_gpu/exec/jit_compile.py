@@ -24,9 +24,10 @@ from ppt_gpu.exec.jit_control import Control, write_dispatch
 from ppt_gpu.exec.jit_emit import EMITTERS, Emitter, Unsupported, emits
 from ppt_gpu.exec.jit_flow import Flow, flow_of, is_block_barrier
 from ppt_gpu.exec.jit_library import Compiler
-from ppt_gpu.exec.jit_text import BITS, ELEMENT
+from ppt_gpu.exec.jit_text import BITS, ELEMENT, const
 from ppt_gpu.ptx.instructions import is_branch, is_traced
 from ppt_gpu.ptx.module import Instruction, Kernel, Reg
+from ppt_gpu.ptx.table import ASSUMED
 
 PATH_RECORD = 8  # B: segment and mask
 FRAME_ALIGN = 64  # B
@@ -184,6 +185,15 @@ def _instruction(e: Emitter, instruction: Instruction, unsupported: dict[int, st
             kind = e.kernel.registers[register].type
             if kind in ELEMENT:
                 e.write(Reg(register), kind, "zeroinitializer")
+
+
+@emits(ASSUMED)
+def emit_assumed(e: Emitter, i: Instruction) -> None:
+    """As `assumed.pretend`: predicates become true, other registers 0."""
+    for register in i.writes:
+        kind = e.kernel.registers[register].type
+        element = ELEMENT[kind]
+        e.write(Reg(register), kind, const(element, 1) if element == "i1" else "zeroinitializer")
 
 
 @emits("trap", "brkpt")

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ppt_gpu.errors import BudgetError, PptError
 from ppt_gpu.exec.arguments import pack_arguments
+from ppt_gpu.exec.assumed import assumed_warnings
 from ppt_gpu.exec.budget import Budget
 from ppt_gpu.exec.jit_context import SLOTS, Fault, Flag, Slot
 from ppt_gpu.exec.layout import Layout, layout
@@ -74,7 +75,7 @@ class _Key:
     def __init__(self, module: Module, kernel: Kernel) -> None:
         self.kernel = kernel
         text = "\n".join(module.lines).encode() if module.lines else repr(kernel).encode()
-        self.value = (sha256(text).digest(), kernel.name)
+        self.value = (sha256(text).digest(), kernel.name, *sorted(module.assumptions.items()))
 
     def __hash__(self) -> int:
         return hash(self.value)
@@ -177,7 +178,11 @@ class _Run:
                 return self._trace(collector, int(state[State.FLAGS]))
 
     def _trace(self, collector: Collector, flags: int) -> Trace:
-        warnings = [*self.memory.warnings, *(text for flag, text in _WARNINGS.items() if flags & flag)]
+        warnings = [
+            *self.memory.warnings,
+            *assumed_warnings(self.engine.kernel, self.module),
+            *(text for flag, text in _WARNINGS.items() if flags & flag),
+        ]
         return collector.trace(self.blocks, self.guarded[: len(self.engine.guarded)], self.memory, tuple(warnings))
 
     def _fail(self, reason: int, state: NDArray[np.int64]) -> NoReturn:
@@ -237,7 +242,10 @@ class _Run:
             text = f"'{instruction.opcode}' has an index outside of its list, {where}"
         else:
             text = f"'{instruction.opcode}' is not executed yet: {self.engine.unsupported[pc]}, {where}"
-            hint = "write the kernel without this instruction, or describe its work as a task list"
+            hint = (
+                f"--assume {instruction.opcode.partition('.')[0]}=CLASS times it as fp32, int32, tensor, ... without "
+                "executing it; or describe the work as a task list"
+            )
         raise PptError(text, path=self.module.path, line=instruction.line, column=instruction.column, hint=hint)
 
     def _place(self, address: int, space: str) -> str:

@@ -60,7 +60,8 @@ def form(opcode: str) -> Form:
     modifiers = tuple(rest)
     row = TABLE.get(base)
     if row is None:
-        raise PptError(f"unknown instruction '{base}'", hint=did_you_mean(base, TABLE))
+        instead = f"--assume {base}=CLASS times it as sfu, tensor, ... without executing it"
+        raise PptError(f"unknown instruction '{base}'", hint=did_you_mean(base, TABLE) or instead)
     for modifier in modifiers:
         if _TYPE_LIKE.match(modifier) and modifier not in SCALAR_TYPES:
             close = nearest(modifier, SCALAR_TYPES)

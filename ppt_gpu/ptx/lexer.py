@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import struct
 from bisect import bisect_right
+from collections.abc import Mapping
 from itertools import accumulate, count
 from math import isinf
 from operator import add
@@ -26,10 +27,14 @@ _NUMBER = re.compile(
 
 
 class Source:
-    """A PTX text with its comments blanked out (same length, same lines), for positions and error messages."""
+    """A PTX text with its comments blanked out (same length, same lines), for positions and error messages.
 
-    def __init__(self, text: str, path: str) -> None:
+    assumptions: opcodes that are to be timed as a class of work, see `ppt_gpu.ptx.assume`.
+    """
+
+    def __init__(self, text: str, path: str, assumptions: Mapping[str, str]) -> None:
         self.path = path
+        self.assumptions = assumptions
         self.original = text
         text = text.rstrip("\0 \t\r\n\x1a") + "\n"
         lengths = map(len, text.split("\n")[:-1])

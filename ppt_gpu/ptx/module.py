@@ -215,3 +215,4 @@ class Module:
     functions: Mapping[str, Kernel]
     variables: Mapping[str, Variable]  # module scope
     lines: tuple[str, ...] = ()  # the text, for messages and hot-spot reports
+    assumptions: Mapping[str, str] = field(default_factory=dict)  # opcode -> operation it is timed as, not executed

@@ -6,7 +6,7 @@ expansion comes first (`ppt_gpu.tasklist.expand`).
 
 from __future__ import annotations
 
-from ppt_gpu.ptx.table import SCALAR_TYPES, Row
+from ppt_gpu.ptx.table import ASSUMED, SCALAR_TYPES, Row
 
 _FLOAT_CLASS = {
     "f32": "fp32",
@@ -119,6 +119,8 @@ def operation_of(base: str, modifiers: tuple[str, ...], row: Row) -> str:
         return _special_function(modifiers, name)
     if family == "barrier":
         return "barrier"
+    if family == ASSUMED:
+        return ".".join(modifiers)
     if family == "copy":
         return _copy(modifiers)
     if family == "multimem":

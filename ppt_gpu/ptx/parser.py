@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import gc
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from ppt_gpu.errors import PptError, did_you_mean
+from ppt_gpu.ptx.assume import read_assumptions
 from ppt_gpu.ptx.declarations import SPACES, variables
 from ppt_gpu.ptx.function import Symbols, read_function
 from ppt_gpu.ptx.lexer import NAME, Source
@@ -31,22 +32,23 @@ _TOP_NAMES = (
 )
 
 
-def load_module(path: str | Path) -> Module:
-    """Read and parse a PTX file. Raises PptError when it cannot be read or is no valid PTX."""
+def load_module(path: str | Path, assume: Iterable[str] = ()) -> Module:
+    """Read and parse a PTX file. Raises PptError when it cannot be read, and as `parse_module`."""
     try:
         text = Path(path).read_bytes().decode("utf-8", errors="surrogateescape")
     except OSError as error:
         raise PptError(f"cannot read the file: {error.strerror}", path=path) from None
-    return parse_module(text, str(path))
+    return parse_module(text, str(path), assume)
 
 
-def parse_module(text: str, path: str = "<ptx>") -> Module:
+def parse_module(text: str, path: str = "<ptx>", assume: Iterable[str] = ()) -> Module:
     """Parse a whole PTX text. Raises PptError with file, line and column.
 
+    assume: "OPCODE=CLASS" for instructions that are timed as a class and not executed (`ppt_gpu.ptx.assume`).
     At the first mistake, except that bad instructions of one body are reported together, as InputErrors.
     """
     with _collector_paused():
-        return _ModuleReader(Source(text, path)).read()
+        return _ModuleReader(Source(text, path, read_assumptions(assume))).read()
 
 
 @contextmanager
@@ -117,6 +119,7 @@ class _ModuleReader:
             functions=self.symbols.functions,
             variables=self.symbols.variables,
             lines=tuple(source.original.split("\n")),
+            assumptions=source.assumptions,
         )
 
     # module level

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from functools import partial
 from itertools import chain
 
 from ppt_gpu.errors import PptError
+from ppt_gpu.ptx.assume import assumed_form
 from ppt_gpu.ptx.drafts import InstructionDraft
 from ppt_gpu.ptx.instructions import Form, form
 from ppt_gpu.ptx.lexer import NAME, Source
@@ -51,13 +53,14 @@ class Instructions:
         text, line_starts, found = self.source.text, self._line_starts, self.all
         match_at = INSTRUCTION.match
         look_up = scope.entries.__getitem__
+        known_form = partial(assumed_form, assumptions=assume) if (assume := self.source.assumptions) else form
         line = bisect_right(line_starts, position)
         while (match := match_at(text, position)) is not None:
             negated, guard_name, opcode, operand_text = match.groups()
             position = match.end()
             start = match.start(3)
             try:
-                known = form(opcode)
+                known = known_form(opcode)
                 if known.plain and "{" not in operand_text:
                     try:
                         entries = [*map(look_up, operand_text.split(", "))]

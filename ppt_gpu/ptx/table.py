@@ -11,6 +11,10 @@ from typing import NamedTuple
 FIRST, UPDATE, NONE = "first", "update", "none"  # written, read and written, no destination
 
 
+#: base opcode of instructions that are timed as a class only (`ppt_gpu.ptx.assume`); no text can have it
+ASSUMED = "?assumed"
+
+
 class Row(NamedTuple):
     """`least`..`most` operands. `family` and `name` choose the machine operation, see `operations.operation_of`."""
 
@@ -121,6 +125,7 @@ _GROUPS: tuple[tuple[str, Row], ...] = (
     ("ldmatrix", Row(2, 2, FIRST, "fixed", "tensor.ldmatrix")),
     ("stmatrix", Row(2, 2, NONE, "fixed", "tensor.stmatrix")),
     ("movmatrix", Row(2, 2, FIRST, "fixed", "tensor.movmatrix")),
+    (ASSUMED, Row(0, 256, FIRST, ASSUMED)),
 )
 
 TABLE: dict[str, Row] = {base: row for bases, row in _GROUPS for base in bases.split()}

@@ -26,7 +26,7 @@ from ppt_gpu.exec.schedule import (
     TURN_WARP,
     State,
 )
-from ppt_gpu.exec.trace import Trace
+from ppt_gpu.exec.trace import Trace, counts_by_block
 from ppt_gpu.units import format_bytes
 
 PATHS = 1 << 17  # path records of 8 B in the buffer
@@ -51,7 +51,8 @@ class Collector:
         self.waiting = Growing(np.int64)  # records of a block that has not ended, two words each
         self.waiting_parts: list[NDArray[np.int64]] = []  # [n, 3] warp, first record, end
         self.patterns = digest.new_patterns(1024)
-        self.paths = Paths(engine, warps * blocks)
+        self.by_block = engine.traced and counts_by_block(blocks, len(engine.kernel.instructions))
+        self.paths = Paths(engine, warps * blocks, warps if self.by_block else 0)
 
     def reset(self, state: NDArray[np.int64], rows: NDArray[np.int64], sites: NDArray[np.int64]) -> None:
         """Empty buffers for the next stretch of the run."""
@@ -146,12 +147,19 @@ class Collector:
             )
 
     def trace(
-        self, blocks: NDArray[np.int64], guarded: NDArray[np.int64], memory: DeviceMemory, warnings: tuple[str, ...]
+        self,
+        blocks: NDArray[np.int64],
+        guarded: NDArray[np.int64],
+        marks: NDArray[np.int64],
+        memory: DeviceMemory,
+        warnings: tuple[str, ...],
     ) -> Trace:
-        """The finished trace. `guarded` are the thread counts of guarded instructions."""
+        """The finished trace. `guarded` [n] are the thread counts of guarded instructions, `marks` [blocks or 0, n] the
+        same counts at the end of every block, where threads are counted by block."""
         self._check_budget(self.paths.expanded_bytes())
         path_start, path_pc = self.paths.expand()
-        executed, threads = self.paths.counts(guarded)
+        by_block = np.diff(marks, axis=0, prepend=0) if self.by_block else guarded[None]
+        executed, threads = self.paths.counts(by_block)
         pattern = self.pattern.content
         first = np.zeros(int(self.patterns.used[0]), np.int32)
         used = digest.number_patterns(pattern, len(first), first)
@@ -169,7 +177,8 @@ class Collector:
             pattern_offset=self.patterns.offset[first[:used]],
             pattern_mask=self.patterns.mask[first[:used]].astype(np.uint32),
             pc_executed=executed,
-            pc_threads=threads,
+            pc_threads=threads.sum(axis=0),
             ranges=memory.ranges(),
             warnings=warnings,
+            block_threads=threads if self.by_block else None,
         )

@@ -14,7 +14,8 @@ from ppt_gpu.exec.schedule import TURN_PATH, TURN_PATH_END, TURN_WARP
 class Paths:
     """Paths so far, as segments. W warps, S segments."""
 
-    def __init__(self, engine: Engine, warps: int) -> None:
+    def __init__(self, engine: Engine, warps: int, per_block: int = 0) -> None:
+        """per_block: warps of a block where threads are counted by block, else 0."""
         self.engine = engine
         self.pending = Growing(np.int32)  # segments of warps that have not ended
         self.parts = [Growing(np.int64) for _ in range(3)]  # of `pending`: warp, start, end
@@ -25,7 +26,9 @@ class Paths:
         self.warp_path = np.zeros(warps, np.int32)
         self.warp_threads = np.zeros(warps, np.int64)
         segments = engine.flow.segments
-        self.segment_count, self.segment_threads = np.zeros(segments, np.int64), np.zeros(segments, np.int64)
+        self.segment_count = np.zeros(segments, np.int64)
+        self.row_warps = per_block or max(warps, 1)
+        self.segment_threads = np.zeros((max(warps // self.row_warps, 1), segments), np.int64)  # [blocks or 1, S]
         code, bounds = engine.kernel.instructions, engine.flow.start
         plain = [sum(i.guard is None for i in code[bounds[s] : bounds[s + 1]]) for s in range(segments)]
         self.plain = np.array(plain, np.int64)  # instructions without a guard
@@ -41,7 +44,7 @@ class Paths:
         self.pending.room(int(lengths.sum()))
         self.pending.used = digest.read_paths(
             buffer, turns, self.plain, self.pending.data, first,
-            self.segment_count, self.segment_threads, self.warp_threads,
+            self.segment_count, self.segment_threads, self.row_warps, self.warp_threads,
         )  # fmt: skip
         ends = first + np.cumsum(lengths)
         for array, values in zip(self.parts, (turns[:, TURN_WARP], ends - lengths, ends), strict=True):
@@ -99,8 +102,11 @@ class Paths:
         return ends[self.start[: self.count + 1]], pcs
 
     def counts(self, guarded: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Warp and thread executions of each instruction; `guarded` are those of guarded instructions."""
+        """Executions of each instruction: by warps [I], by threads [blocks or 1, I].
+
+        guarded [blocks or 1, n]: those of guarded instructions.
+        """
         lengths = np.diff(np.array(self.engine.flow.start))
-        threads = np.repeat(self.segment_threads, lengths)
-        threads[list(self.engine.guarded)] = guarded
+        threads = np.repeat(self.segment_threads, lengths, axis=1)
+        threads[:, list(self.engine.guarded)] = guarded
         return np.repeat(self.segment_count, lengths), threads

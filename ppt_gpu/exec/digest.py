@@ -212,19 +212,21 @@ def read_paths(
     path: NDArray[np.int32],
     at: int,
     segment_count: NDArray[np.int64],
-    segment_threads: NDArray[np.int64],
+    segment_threads: NDArray[np.int64],  # [rows, S]
+    row_warps: int,  # warps that count in one row
     warp_threads: NDArray[np.int64],
 ) -> int:
     """Append the segments of all turns to `path` and count executions. Returns the next free place."""
     for t in range(len(turns)):
         threads = turns[t, TURN_GUARDED]
+        row = turns[t, TURN_WARP] // row_warps
         for k in range(turns[t, TURN_PATH], turns[t, TURN_PATH_END]):
             s = pairs[k, 0]
             lanes = _population(pairs[k, 1])
             path[at] = s
             at += 1
             segment_count[s] += 1
-            segment_threads[s] += lanes
+            segment_threads[row, s] += lanes
             threads += lanes * plain[s]
         warp_threads[turns[t, TURN_WARP]] += threads
     return at

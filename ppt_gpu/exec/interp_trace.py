@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.exec.trace import Range, Trace
+from ppt_gpu.exec.trace import Range, Trace, counts_by_block
 from ppt_gpu.spec.gpu import MEMORY_SPACES
 
 Pattern = tuple[int, tuple[int, ...]]  # mask, offsets from the lowest active lane
@@ -64,6 +64,9 @@ def build_trace(
     patterns: dict[Pattern, int] = {}
     access_pattern = [patterns.setdefault(pattern, len(patterns)) for r in recorders for pattern in r.patterns]
     starts = np.cumsum([0, *(len(p) for p in paths)])
+    threads = np.zeros((len(blocks), instructions), np.int64)
+    for number, recorder in enumerate(recorders):
+        threads[number // warps_per_block] += recorder.pc_threads
     return Trace(
         blocks=np.array(blocks, np.int64),
         path_start=starts.astype(np.int64),
@@ -78,7 +81,8 @@ def build_trace(
         pattern_offset=np.array([offsets for _, offsets in patterns], np.int64).reshape(-1, 32),
         pattern_mask=np.array([mask for mask, _ in patterns], np.uint32),
         pc_executed=sum((r.executed for r in recorders), np.zeros(instructions, np.int64)),
-        pc_threads=sum((r.pc_threads for r in recorders), np.zeros(instructions, np.int64)),
+        pc_threads=threads.sum(axis=0),
         ranges=ranges,
         warnings=warnings,
+        block_threads=threads if counts_by_block(len(blocks), instructions) else None,
     )

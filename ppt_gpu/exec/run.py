@@ -156,6 +156,7 @@ class _Run:
         from ppt_gpu.exec.schedule import Reason, State, run_blocks
 
         collector = Collector(self.engine, self.warps, len(self.blocks), self.budget)
+        self.marks = np.zeros((len(self.blocks) if collector.by_block else 0, len(self.guarded)), np.int64)
         state = np.zeros(32, np.int64)
         state[State.BUDGET] = self.budget.instructions
         state[State.LOCAL_BYTES] = self.layout.local_bytes
@@ -168,7 +169,7 @@ class _Run:
             collector.reset(state, self.rows, self.sites)
             reason = run_blocks(
                 self.engine.address, self.rows, self.blocks, np.array(self.launch.grid, np.int64), state, turns,
-                self.shared, self.local, self.frames, entry, self.stacks, spins,
+                self.shared, self.local, self.frames, entry, self.stacks, spins, self.guarded, self.marks,
             )  # fmt: skip
             if reason in (Reason.FAULT, Reason.BUDGET, Reason.DEADLOCK):
                 self._fail(reason, state)
@@ -183,7 +184,8 @@ class _Run:
             *assumed_warnings(self.engine.kernel, self.module),
             *(text for flag, text in _WARNINGS.items() if flags & flag),
         ]
-        return collector.trace(self.blocks, self.guarded[: len(self.engine.guarded)], self.memory, tuple(warnings))
+        n = len(self.engine.guarded)
+        return collector.trace(self.blocks, self.guarded[:n], self.marks[:, :n], self.memory, tuple(warnings))
 
     def _fail(self, reason: int, state: NDArray[np.int64]) -> NoReturn:
         from ppt_gpu.exec.schedule import WAITING, Reason, State

@@ -102,11 +102,16 @@ def run_blocks(
     cleared: NDArray[np.int64],  # [n, 2] (offset, bytes) of registers to clear
     stacks: NDArray[np.int32],  # [warps, depth, 4]
     spins: NDArray[np.int64],  # [2 S] by resume point
+    guarded: NDArray[np.int64],  # [n] thread counts of guarded instructions, which the warps raise
+    marks: NDArray[np.int64],  # [B or 0, n] these counts at the end of each block
 ) -> int:
     """Run until the blocks are finished or something needs attention. Returns a Reason; call again to go on."""
     reason = _GIVE_WAY
     while reason == _GIVE_WAY:
-        reason = _run(code, rows.ctypes.data, rows, blocks, grid, state, turns, shared, local, frames, cleared, spins)
+        reason = _run(
+            code, rows.ctypes.data, rows, blocks, grid, state, turns, shared, local, frames, cleared, spins, guarded,
+            marks,
+        )  # fmt: skip
         if reason == _GIVE_WAY:
             spinning = int(state[S_WARP]) - 1
             _give_way(rows[spinning], stacks[spinning])
@@ -117,7 +122,7 @@ def run_blocks(
 def _run(
     code: int, address: int, rows: np.ndarray, blocks: np.ndarray, grid: np.ndarray, state: np.ndarray,
     turns: np.ndarray, shared: np.ndarray, local: np.ndarray, frames: np.ndarray, cleared: np.ndarray,
-    spins: np.ndarray,
+    spins: np.ndarray, guarded: np.ndarray, marks: np.ndarray,
 ) -> int:  # fmt: skip
     """As `run_blocks`, also until a warp has to give way. address: of `rows`."""
     warps, slots = rows.shape
@@ -147,6 +152,9 @@ def _run(
         if left < 0:
             return _DEADLOCK
         if left == 0:
+            if state[S_POSITION] < len(marks):
+                for k in range(len(guarded)):
+                    marks[state[S_POSITION], k] = guarded[k]
             state[S_POSITION] += 1
             state[S_STARTED] = 0
     return _FINISHED

@@ -17,6 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 
+#: entries of `Trace.block_threads` at most
+LARGEST_COUNTS = 1 << 22
+
+
+def counts_by_block(blocks: int, instructions: int) -> bool:
+    """Does a run of so many blocks count the threads of each instruction by block?"""
+    return 0 < blocks * instructions <= LARGEST_COUNTS
+
+
 @dataclass(frozen=True)
 class Range:
     """A buffer in device memory."""
@@ -52,6 +61,8 @@ class Trace:
     pc_threads: NDArray[np.int64]  # [I] thread executions
     ranges: tuple[Range, ...]  # global buffers
     warnings: tuple[str, ...] = ()
+    # [B, I] pc_threads by block, so that a trace can be taken apart; None where that is too large (`counts_by_block`)
+    block_threads: NDArray[np.int64] | None = None
 
     @property
     def warps(self) -> int:

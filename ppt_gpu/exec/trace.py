@@ -16,7 +16,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-
 #: entries of `Trace.block_threads` at most
 LARGEST_COUNTS = 1 << 22
 

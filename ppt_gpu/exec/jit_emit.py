@@ -182,12 +182,6 @@ class Emitter(Text):
             return self.mask_flags(self.op(f"load i32, ptr {at}"))
         return self.op(f"load {vec(element)}, ptr {at}, align 64")
 
-    def cast(self, value: str, source: str, target: str) -> str:
-        """The same bits as another element type of the same width."""
-        if source == target:
-            return value
-        return self.op(f"bitcast {vec(source)} {value} to {vec(target)}")
-
     def read(self, operand: Operand, kind: str) -> str:
         """An operand as a vector of PTX type `kind`. A wider register gives its low bits."""
         element = ELEMENT[kind]
@@ -272,17 +266,6 @@ class Emitter(Text):
         self.touched_memory = True
         pc = str(self.instruction.index)
         self.helper(("stop",), "void", ("ptr", "%w"), ("i32", mask), ("i64", str(int(code))), ("i64", pc))
-
-    # shorthands -------------------------------------------------------------------------------------------------
-
-    def binary(self, operation: str, element: str, left: str, right: str) -> str:
-        return self.op(f"{operation} {vec(element)} {left}, {right}")
-
-    def select(self, flags: str, element: str, yes: str, no: str) -> str:
-        return self.op(f"select {vec('i1')} {flags}, {vec(element)} {yes}, {vec(element)} {no}")
-
-    def convert(self, operation: str, source: str, value: str, target: str) -> str:
-        return self.op(f"{operation} {vec(source)} {value} to {vec(target)}")
 
 
 def immediate(operand: Imm, element: str) -> str:

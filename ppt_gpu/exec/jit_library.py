@@ -65,7 +65,7 @@ def helper_address(key: tuple[Any, ...]) -> int:
 
 
 def _load_writers() -> None:
-    from ppt_gpu.exec import jit_atomics, jit_lanes, jit_math, jit_spaces  # noqa: F401
+    from ppt_gpu.exec import jit_atomics, jit_formats, jit_lanes, jit_math, jit_spaces  # noqa: F401
 
 
 @lru_cache(maxsize=1)

@@ -23,14 +23,14 @@ class Math(Helper):
         self.label("entry")
         self.wide = self.op(f"fpext {F} %x to {D}")
 
-    def binary(self, operation: str, left: str, right: str) -> str:
-        return self.op(f"{operation} {D} {left}, {right}")
+    def f64(self, operation: str, left: str, right: str) -> str:
+        return self.binary(operation, "double", left, right)
 
     def fma(self, a: str, b: str, c: str) -> str:
         return self.intrinsic("fma", "double", a, b, c)
 
-    def select(self, flags: str, yes: str, no: str) -> str:
-        return self.op(f"select {vec('i1')} {flags}, {D} {yes}, {D} {no}")
+    def choose(self, flags: str, yes: str, no: str) -> str:
+        return self.select(flags, "double", yes, no)
 
     def compare(self, predicate: str, left: str, right: str) -> str:
         return self.op(f"fcmp {predicate} {D} {left}, {right}")
@@ -44,8 +44,8 @@ class Math(Helper):
 
     def clamp(self, value: str, low: float, high: float) -> str:
         """NaN becomes `low`."""
-        value = self.select(self.compare("ogt", value, const("double", low)), value, const("double", low))
-        return self.select(self.compare("olt", value, const("double", high)), value, const("double", high))
+        value = self.choose(self.compare("ogt", value, const("double", low)), value, const("double", low))
+        return self.choose(self.compare("olt", value, const("double", high)), value, const("double", high))
 
     def give(self, value: str) -> None:
         """Return `value` as f32; a NaN as the canonical one."""
@@ -67,22 +67,22 @@ _LOG = [2 / math.log(2) / (2 * k + 1) for k in range(9)]
 def _sine(quarter: int) -> Math:
     """sin(x + quarter pi/2): x = n pi/2 + r, then the sine or cosine of r by n modulo 4."""
     f = Math()
-    n = f.intrinsic("rint", "double", f.binary("fmul", f.wide, const("double", 2 / math.pi)))
+    n = f.intrinsic("rint", "double", f.f64("fmul", f.wide, const("double", 2 / math.pi)))
     minus = f.op(f"fneg {D} {n}")
     r = f.fma(minus, const("double", _HALF_PI_LOW), f.fma(minus, const("double", _HALF_PI_HIGH), f.wide))
-    square = f.binary("fmul", r, r)
-    sine = f.binary("fmul", r, f.horner(square, _SIN))
+    square = f.f64("fmul", r, r)
+    sine = f.f64("fmul", r, f.horner(square, _SIN))
     cosine = f.horner(square, _COS)
     bounded = f.clamp(n, -(2.0**62), 2.0**62)
     turn = f.v64("add", f.op(f"fptosi {D} {bounded} to {vec('i64')}"), const("i64", quarter))
     odd = f.v64("icmp ne", f.v64("and", turn, const("i64", 1)), "zeroinitializer")
     minus_sign = f.v64("icmp ne", f.v64("and", turn, const("i64", 2)), "zeroinitializer")
-    value = f.select(odd, cosine, sine)
-    value = f.select(minus_sign, f.op(f"fneg {D} {value}"), value)
+    value = f.choose(odd, cosine, sine)
+    value = f.choose(minus_sign, f.op(f"fneg {D} {value}"), value)
     limited = f.clamp(value, -1.0, 1.0)
     infinite = f.compare("oeq", f.intrinsic("fabs", "double", f.wide), const("double", math.inf))
     bad = f.op(f"or {vec('i1')} {infinite}, {f.compare('uno', f.wide, f.wide)}")
-    f.give(f.select(bad, const("double", math.nan), limited))
+    f.give(f.choose(bad, const("double", math.nan), limited))
     return f
 
 
@@ -99,17 +99,17 @@ def write_cos() -> Helper:
 def _power_of_two(f: Math, x: str) -> str:
     """2^x for |x| < 1000."""
     n = f.intrinsic("rint", "double", x)
-    fraction = f.horner(f.binary("fsub", x, n), _EXP)
+    fraction = f.horner(f.f64("fsub", x, n), _EXP)
     exponent = f.v64("add", f.op(f"fptosi {D} {n} to {vec('i64')}"), const("i64", 1023))
     scale = f.op(f"bitcast {vec('i64')} {f.v64('shl', exponent, const('i64', 52))} to {D}")
-    return f.binary("fmul", fraction, scale)
+    return f.f64("fmul", fraction, scale)
 
 
 @writes("ex2")
 def write_ex2() -> Helper:
     f = Math()
     value = _power_of_two(f, f.clamp(f.wide, -200.0, 200.0))
-    f.give(f.select(f.compare("uno", f.wide, f.wide), f.wide, value))
+    f.give(f.choose(f.compare("uno", f.wide, f.wide), f.wide, value))
     return f
 
 
@@ -117,12 +117,12 @@ def write_ex2() -> Helper:
 def write_tanh() -> Helper:
     """(e^2x - 1) / (e^2x + 1); x itself where that is the nearest f32."""
     f = Math()
-    power = _power_of_two(f, f.binary("fmul", f.clamp(f.wide, -20.0, 20.0), const("double", 2 / math.log(2))))
+    power = _power_of_two(f, f.f64("fmul", f.clamp(f.wide, -20.0, 20.0), const("double", 2 / math.log(2))))
     one = const("double", 1.0)
-    value = f.binary("fdiv", f.binary("fsub", power, one), f.binary("fadd", power, one))
+    value = f.f64("fdiv", f.f64("fsub", power, one), f.f64("fadd", power, one))
     small = f.compare("olt", f.intrinsic("fabs", "double", f.wide), const("double", 1e-4))
-    value = f.select(small, f.wide, value)
-    f.give(f.select(f.compare("uno", f.wide, f.wide), f.wide, value))
+    value = f.choose(small, f.wide, value)
+    f.give(f.choose(f.compare("uno", f.wide, f.wide), f.wide, value))
     return f
 
 
@@ -135,16 +135,16 @@ def write_lg2() -> Helper:
     fraction = f.v64("and", raw, const("i64", (1 << 52) - 1))
     mantissa = f.op(f"bitcast {vec('i64')} {f.v64('or', fraction, const('i64', 1023 << 52))} to {D}")
     large = f.compare("ogt", mantissa, const("double", math.sqrt(2)))
-    mantissa = f.select(large, f.binary("fmul", mantissa, const("double", 0.5)), mantissa)
+    mantissa = f.choose(large, f.f64("fmul", mantissa, const("double", 0.5)), mantissa)
     whole = f.op(f"sitofp {vec('i64')} {exponent} to {D}")
-    whole = f.select(large, f.binary("fadd", whole, const("double", 1.0)), whole)
+    whole = f.choose(large, f.f64("fadd", whole, const("double", 1.0)), whole)
     one = const("double", 1.0)
-    s = f.binary("fdiv", f.binary("fsub", mantissa, one), f.binary("fadd", mantissa, one))
-    value = f.fma(s, f.horner(f.binary("fmul", s, s), _LOG), whole)
-    value = f.select(f.compare("oeq", f.wide, const("double", math.inf)), f.wide, value)
-    value = f.select(f.compare("oeq", f.wide, "zeroinitializer"), const("double", -math.inf), value)
+    s = f.f64("fdiv", f.f64("fsub", mantissa, one), f.f64("fadd", mantissa, one))
+    value = f.fma(s, f.horner(f.f64("fmul", s, s), _LOG), whole)
+    value = f.choose(f.compare("oeq", f.wide, const("double", math.inf)), f.wide, value)
+    value = f.choose(f.compare("oeq", f.wide, "zeroinitializer"), const("double", -math.inf), value)
     bad = f.compare("ult", f.wide, "zeroinitializer")  # negative or NaN
-    f.give(f.select(bad, const("double", math.nan), value))
+    f.give(f.choose(bad, const("double", math.nan), value))
     return f
 
 

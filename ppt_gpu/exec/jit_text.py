@@ -110,6 +110,22 @@ class Text:
             return ""
         return self.op(text)
 
+    def binary(self, operation: str, element: str, left: str, right: str) -> str:
+        """A lane-wise operation; comparisons give a <32 x i1>."""
+        return self.op(f"{operation} {vec(element)} {left}, {right}")
+
+    def select(self, flags: str, element: str, yes: str, no: str) -> str:
+        return self.op(f"select {vec('i1')} {flags}, {vec(element)} {yes}, {vec(element)} {no}")
+
+    def convert(self, operation: str, source: str, value: str, target: str) -> str:
+        return self.op(f"{operation} {vec(source)} {value} to {vec(target)}")
+
+    def cast(self, value: str, source: str, target: str) -> str:
+        """The same bits as another element type of the same width."""
+        if source == target:
+            return value
+        return self.op(f"bitcast {vec(source)} {value} to {vec(target)}")
+
     def splat(self, element: str, value: str) -> str:
         """A vector with the scalar `value` in every lane."""
         one = self.op(f"insertelement {vec(element)} poison, {element} {value}, i32 0")

@@ -14,6 +14,7 @@ from ppt_gpu.errors import PptError, did_you_mean
 EXAMPLES = """\
 examples:
   ppt-gpu predict sgemm --gpu k40
+  ppt-gpu predict my.cu --gpu a100 --grid 4096 --block 256 --arg 'f32[1048576]=random' --arg i32=1048576
   ppt-gpu predict my.ptx --gpu my_gpu.toml --grid 64,64 --block 16,16 --arg 'f32[1048576]=random' --arg i32=1024
   ppt-gpu predict sgemm --gpu k40 --set sm.count=30 --json
   ppt-gpu gpus k40
@@ -117,10 +118,10 @@ def _count(text: str) -> int:
 
 
 def _add_workload(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("workload", help="a sample's name, or a .toml, .ptx or .tl file")
-    parser.add_argument("--kernel", help="entry point of a .ptx with several")
-    parser.add_argument("--grid", metavar="X[,Y[,Z]]", help="blocks in the grid (.ptx and .tl files)")
-    parser.add_argument("--block", metavar="X[,Y[,Z]]", help="threads in a block (.ptx files)")
+    parser.add_argument("workload", help="a sample's name, or a .toml, .ptx, .cu or .tl file")
+    parser.add_argument("--kernel", metavar="NAME", help="kernel of a file with several, as in C++ or as in PTX")
+    parser.add_argument("--grid", metavar="X[,Y[,Z]]", help="blocks in the grid (.ptx, .cu and .tl files)")
+    parser.add_argument("--block", metavar="X[,Y[,Z]]", help="threads in a block (.ptx and .cu files)")
     parser.add_argument(
         "--arg",
         action="append",
@@ -138,7 +139,18 @@ def _add_workload(parser: argparse.ArgumentParser) -> None:
         metavar="OPCODE=CLASS",
         help="time a PTX instruction as fp32, tensor, ... without executing it",
     )
-    parser.add_argument("--registers", type=_count, metavar="N", help="registers per thread (default: estimated)")
+    parser.add_argument(
+        "--registers",
+        metavar="N|ptxas|estimate",
+        help="registers per thread (default: the workload's; of a .cu from ptxas if there is one; else an estimate)",
+    )
+    parser.add_argument(
+        "--nvcc-option",
+        action="append",
+        default=[],
+        metavar="OPTION",
+        help="option for the compiler of a .cu file, such as --nvcc-option=-DTILE=32",
+    )
 
 
 def _add_gpu(parser: argparse.ArgumentParser) -> None:
@@ -163,6 +175,7 @@ def _workload(arguments: argparse.Namespace) -> Any:
         args=arguments.arg,
         dynamic_shared=arguments.dynamic_shared,
         registers=arguments.registers,
+        compiler_options=arguments.nvcc_option,
     )
 
 

@@ -1,14 +1,18 @@
-"""From what a user names (a sample, a .toml, .ptx or .tl file, and options) to a Workload; and `check`."""
+"""From what a user names (a sample, a .toml, .ptx, .cu or .tl file, and options) to a Workload; and `check`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from ppt_gpu.errors import PptError, did_you_mean
 from ppt_gpu.exec.workload import Dim3, Launch, Workload
 
-SUFFIXES = (".toml", ".ptx", ".tl")
+CUDA = (".cu", ".cuh")
+SUFFIXES = (".toml", ".ptx", ".tl", *CUDA)
+#: what may stand for a number of registers
+REGISTER_SOURCES = ("ptxas", "estimate")
 
 
 def open_workload(
@@ -19,41 +23,71 @@ def open_workload(
     block: str | Sequence[int] | None = None,
     args: Sequence[str] = (),
     dynamic_shared: int = 0,
-    registers: int | None = None,
+    registers: int | str | None = None,
+    compiler_options: Sequence[str] = (),
 ) -> Workload:
-    """The workload that `source` names: a shipped sample ("sgemm"), or a .toml, .ptx or .tl file.
+    """The workload that `source` names: a shipped sample ("sgemm"), or a .toml, .ptx, .cu or .tl file.
 
-    A .ptx needs `grid`, `block` ("64,64" or (64, 64)) and `args` (forms of ppt_gpu.exec.argument_text); a .tl takes
-    `grid`; the others take none of these. Raises PptError or InputErrors with everything that is wrong.
+    A .ptx or .cu needs `grid`, `block` ("64,64" or (64, 64)) and `args` (forms of ppt_gpu.exec.argument_text); a .tl
+    takes `grid`; the others take none of these. `registers` is a number, "ptxas" or "estimate"; a word is for any
+    source but a task list. `compiler_options` are for a .cu, named here or in a workload file.
+    Raises PptError or InputErrors with everything that is wrong.
     """
     path = Path(source)
+    number, word = _registers(registers)
     options = {
         "--kernel": kernel,
         "--grid": grid,
         "--block": block,
         "--arg": args,
         "--dynamic-shared": dynamic_shared,
-        "--registers": registers,
+        "--registers": registers if path.suffix == ".tl" else number,
+        "--nvcc-option": compiler_options if path.suffix in (".ptx", ".tl") else (),
     }
     given = [name for name, value in options.items() if value]
-    if path.suffix == ".ptx":
-        return _from_ptx(path, kernel, grid, block, args, dynamic_shared, registers)
+    if path.suffix in (".ptx", *CUDA):
+        if path.suffix == ".ptx" and compiler_options:
+            raise PptError("--nvcc-option: a .ptx file is compiled already", path=path)
+        workload = _from_kernel(path, kernel, grid, block, args, dynamic_shared, number)
+        return _with_options(workload, word, compiler_options)
     if path.suffix == ".tl":
         surplus = [name for name in given if name != "--grid"]
         if surplus:
             raise PptError(f"{', '.join(surplus)}: a task list brings its own", path=path)
         return _from_tasklist(path, grid)
     if given:
-        raise PptError(f"{', '.join(given)}: only for .ptx and .tl files; a workload file says these itself", path=path)
+        message = f"{', '.join(given)}: only for .ptx, .cu and .tl files; a workload file says these itself"
+        raise PptError(message, path=path)
     if path.suffix not in ("", ".toml") and not path.is_file():
-        hint = did_you_mean(path.suffix, SUFFIXES) or "a workload is a sample's name, or a .toml, .ptx or .tl file"
+        hint = did_you_mean(path.suffix, SUFFIXES) or "a workload is a sample's name, or a .toml, .ptx, .cu or .tl file"
         raise PptError(f"no such file, and '{path.suffix}' is no workload", path=path, hint=hint)
     from ppt_gpu.exec.workload_reader import load_workload
 
-    return load_workload(source)
+    return _with_options(load_workload(source), word, compiler_options)
 
 
-def _from_ptx(
+def _registers(value: int | str | None) -> tuple[int | None, str]:
+    """(number or None, "ptxas" or "estimate" or "") of what --registers may say."""
+    if value is None or isinstance(value, int):
+        return value, ""
+    if value.isdecimal() and int(value):
+        return int(value), ""
+    if value not in REGISTER_SOURCES:
+        raise PptError(f"--registers {value}: expected a positive number, ptxas or estimate")
+    return None, value
+
+
+def _with_options(workload: Workload, registers_from: str, compiler_options: Sequence[str]) -> Workload:
+    """`workload` with what the command line says for any source; registers asked from a program replace numbers."""
+    if registers_from:
+        launches = (replace(launch, registers=None, registers_from=registers_from) for launch in workload.launches)
+        workload = replace(workload, launches=tuple(launches))
+    if compiler_options and Path(workload.ptx_path).suffix not in CUDA:
+        raise PptError("--nvcc-option: this workload has no .cu file", path=workload.path)
+    return replace(workload, compiler_options=(*workload.compiler_options, *compiler_options))
+
+
+def _from_kernel(
     path: Path,
     kernel: str | None,
     grid: str | Sequence[int] | None,
@@ -65,7 +99,7 @@ def _from_ptx(
     missing = [name for name, value in (("--grid", grid), ("--block", block)) if value is None]
     if missing:
         raise PptError(
-            f"a .ptx file needs {' and '.join(missing)}", path=path, hint="such as --grid 64,64 --block 16,16"
+            f"a {path.suffix} file needs {' and '.join(missing)}", path=path, hint="such as --grid 64,64 --block 16,16"
         )
     blocks, threads = extents("--grid", grid or ()), extents("--block", block or ())
     _must_exist(path)
@@ -115,28 +149,32 @@ def extents(option: str, value: str | Sequence[int]) -> tuple[int, ...]:
 
 
 def check(path: str | Path) -> list[str]:
-    """Read a .ptx, .tl or .toml (workload, else GPU) file strictly. Returns what was found, one line each.
+    """Read a .ptx, .cu, .tl or .toml (workload, else GPU) file strictly. Returns what was found, one line each.
 
     Raises PptError or InputErrors with everything that is wrong with it.
     """
     path = Path(path)
-    readers: dict[str, Callable[[Path], list[str]]] = {".ptx": _check_ptx, ".tl": _check_tasklist, ".toml": _check_toml}
+    readers: dict[str, Callable[[Path], list[str]]] = {".tl": _check_tasklist, ".toml": _check_toml}
+    readers |= dict.fromkeys((".ptx", *CUDA), _check_kernels)
     if path.suffix not in readers:
-        raise PptError(f"cannot check a '{path.suffix}' file", path=path, hint="expected .ptx, .tl or .toml")
+        raise PptError(f"cannot check a '{path.suffix}' file", path=path, hint="expected .ptx, .cu, .tl or .toml")
     _must_exist(path)
     return readers[path.suffix](path)
 
 
-def _check_ptx(path: Path) -> list[str]:
+def _check_kernels(path: Path) -> list[str]:
+    from ppt_gpu.frontends.prepare import read_module
     from ppt_gpu.ptx.liveness import estimate_registers
-    from ppt_gpu.ptx.parser import load_module
+    from ppt_gpu.ptx.mangling import source_name
 
-    module = load_module(path)
+    module = read_module(Workload(path.stem, str(path), str(path), ())).module
     version = ".".join(str(part) for part in module.version)
     lines = [f"{path}: PTX {version} for {module.target}, {len(module.kernels)} kernels"]
     for kernel in module.kernels.values():
+        source = source_name(kernel.name)
+        name = kernel.name if source == kernel.name else f"{source} ({kernel.name})"
         lines.append(
-            f"  {kernel.name}: {len(kernel.instructions)} instructions, {len(kernel.params)} parameters, "
+            f"  {name}: {len(kernel.instructions)} instructions, {len(kernel.params)} parameters, "
             f"about {estimate_registers(kernel)} registers"
         )
     return lines
@@ -155,13 +193,13 @@ def _check_toml(path: Path) -> list[str]:
     from ppt_gpu.spec.toml_reader import read_toml
 
     if {"ptx", "tasklist"} & read_toml(path).data.keys():
-        from ppt_gpu.exec.workload_reader import bind_workload, load_workload
+        from ppt_gpu.exec.workload_reader import load_workload
 
         workload = load_workload(path)
         if workload.ptx_path:
-            from ppt_gpu.ptx.parser import load_module
+            from ppt_gpu.frontends.prepare import prepare
 
-            workload = bind_workload(workload, load_module(workload.ptx_path))
+            workload = prepare(workload).workload
         return [f"{path}: workload '{workload.name}', {len(workload.launches)} launches", *workload.warnings]
     from ppt_gpu.spec import load_gpu
 

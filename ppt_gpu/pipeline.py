@@ -17,10 +17,9 @@ from ppt_gpu.exec.run import run
 from ppt_gpu.exec.translate import translate as translate_trace
 from ppt_gpu.exec.translate_blocks import sample_blocks
 from ppt_gpu.exec.workload import Workload
-from ppt_gpu.exec.workload_reader import bind_workload
+from ppt_gpu.frontends.prepare import prepare
 from ppt_gpu.inputs import check, open_workload
 from ppt_gpu.ptx.module import Module
-from ppt_gpu.ptx.parser import load_module
 from ppt_gpu.report.build import build_launch, build_result
 from ppt_gpu.report.result import LaunchResult, Result
 from ppt_gpu.scale.grid import plan
@@ -117,11 +116,12 @@ def simulated_sms(
         for launch in workload.launches:
             yield TaskListSm(flat, launch, gpu, policy)
         return
-    module = load_module(workload.ptx_path, assume)
-    workload = bind_workload(workload, module)
+    prepared = prepare(workload, gpu.compute_capability, assume)
+    module, workload = prepared.module, prepared.workload
     memory = device_memory(module, workload, contents, budget)
     for number, launch in enumerate(workload.launches):
         sm = TraceSm(module, launch, memory, gpu, policy, budget)
+        sm.source_notes = prepared.notes
         yield sm
         if number + 1 < len(workload.launches):
             sm.advance()
@@ -150,8 +150,8 @@ def translate(workload: Workload | str | Path, *, blocks: int = 8, assume: Seque
     opened = workload if isinstance(workload, Workload) else open_workload(workload)
     if opened.tasklist_path:
         raise PptError("this is a task list already", path=opened.tasklist_path)
-    module = load_module(opened.ptx_path, assume)
-    opened = bind_workload(opened, module)
+    prepared = prepare(opened, assume=assume)
+    module, opened = prepared.module, prepared.workload
     launch = opened.launches[0]
     kernel = module.kernels[launch.kernel]
     memory = device_memory(module, opened, {}, Budget())

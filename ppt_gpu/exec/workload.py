@@ -43,7 +43,10 @@ class Launch:
     block: Dim3
     arguments: tuple[Argument, ...]
     dynamic_shared: int = 0  # B
-    registers: int | None = None  # per thread, from ptxas; None: estimated
+    registers: int | None = None  # per thread; None: from ptxas or estimated, as registers_from says
+    registers_from: str = ""  # "ptxas" or "estimate" when asked for; "": see ppt_gpu.frontends.prepare
+    register_source: str = ""  # the program that `registers` and `static_shared` come from: "ptxas 13.0 -arch sm_80"
+    static_shared: int | None = None  # B a block, from that program; None: from the PTX
     repeat: int = 1
 
     @property
@@ -67,15 +70,18 @@ class Copy:
 
 @dataclass(frozen=True)
 class Workload:
-    """Launches that share buffers, run in order. `ptx` is the text of the module, or `tasklist` a task-list file."""
+    """Launches that share buffers, run in order. Their module is a PTX or CUDA file, or a text, or a task list."""
 
     name: str
     path: str  # where it was read from, for messages
-    ptx_path: str
+    ptx_path: str  # a .ptx or .cu file; with `ptx_text` only its name in messages
     launches: tuple[Launch, ...]
     buffers: tuple[Buffer, ...] = ()
     copies: tuple[Copy, ...] = ()
     symbols: tuple[Buffer, ...] = ()  # content of module variables, by name
     tasklist_path: str = ""
     line: dict[str, int] = field(default_factory=dict)  # dotted key -> line, for messages
+    ptx_text: str = ""  # the module itself, where a front end made it
+    compiler_options: tuple[str, ...] = ()  # for a .cu file
+    notes: tuple[str, ...] = ()  # how a front end made it, for the report
     warnings: tuple[str, ...] = ()  # what was read but looks like a mistake, such as a buffer that no launch uses

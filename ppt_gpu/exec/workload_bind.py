@@ -7,6 +7,7 @@ from dataclasses import replace
 from ppt_gpu.errors import InputErrors, PptError, did_you_mean
 from ppt_gpu.exec.arguments import argument_errors
 from ppt_gpu.exec.workload import Buffer, Workload
+from ppt_gpu.ptx.mangling import matching, source_name
 from ppt_gpu.ptx.module import TYPE_BYTES, Module
 
 
@@ -19,11 +20,12 @@ def bind_workload(workload: Workload, module: Module) -> Workload:
     errors: list[PptError] = []
     launches = []
     for number, launch in enumerate(workload.launches):
-        name = launch.kernel or _only_entry(module)
+        found = matching(launch.kernel, module.kernels) if launch.kernel else list(module.kernels)
         keys = [f"launch[{number}].{{}}", "{}"]
-        if name not in module.kernels:
-            errors.append(_kernel_error(workload, module, name, keys))
+        if len(found) != 1:
+            errors.append(_kernel_error(workload, module, launch.kernel, found, keys))
             continue
+        name = found[0]
         launches.append(replace(launch, kernel=name))
         for key, error in argument_errors(launch, module.kernels[name]):
             errors.append(_at(workload, error, [k.format(part) for part in (key, "arguments") for k in keys]))
@@ -33,17 +35,20 @@ def bind_workload(workload: Workload, module: Module) -> Workload:
     return replace(workload, launches=tuple(launches))
 
 
-def _only_entry(module: Module) -> str:
-    return next(iter(module.kernels)) if len(module.kernels) == 1 else ""
-
-
-def _kernel_error(workload: Workload, module: Module, name: str, keys: list[str]) -> PptError:
-    names = ", ".join(module.kernels) or "none"
+def _kernel_error(workload: Workload, module: Module, name: str, found: list[str], keys: list[str]) -> PptError:
+    """The kernel is not named, unknown, or one of several `found` of that name."""
+    sources = {kernel: source_name(kernel) for kernel in module.kernels}
+    unique = len(set(sources.values())) == len(sources)
+    shown = {kernel: source if unique else kernel for kernel, source in sources.items()}
+    names = ", ".join(shown.values()) or "none"
     if not name:
-        message, hint = f"{module.path} has {len(module.kernels)} kernels: name one", f"kernels: {names}"
+        message, hint = f"{workload.ptx_path} has {len(module.kernels)} kernels: name one", f"kernels: {names}"
+    elif found:
+        message = f"{workload.ptx_path} has {len(found)} kernels called '{name}': name one"
+        hint = f"kernels: {', '.join(shown[kernel] for kernel in found)}"
     else:
-        message = f"{module.path} has no kernel '{name}'"
-        hint = did_you_mean(name, module.kernels) or f"kernels: {names}"
+        message = f"{workload.ptx_path} has no kernel '{name}'"
+        hint = did_you_mean(name, shown.values()) or f"kernels: {names}"
     return _at(workload, PptError(message, hint=hint), [k.format("kernel") for k in keys] + ["ptx"])
 
 
@@ -52,7 +57,7 @@ def _symbol_error(workload: Workload, module: Module, symbol: Buffer) -> PptErro
     known = [v.name for v in module.variables.values() if v.space in ("global", "const")]
     if variable is None or variable.name not in known:
         hint = did_you_mean(symbol.name, known) or "the module has no __device__ or __constant__ variables"
-        error = PptError(f"{module.path} has no variable '{symbol.name}'", hint=hint)
+        error = PptError(f"{workload.ptx_path} has no variable '{symbol.name}'", hint=hint)
     elif symbol.count * TYPE_BYTES[symbol.type] > variable.bytes:
         size = symbol.count * TYPE_BYTES[symbol.type]
         error = PptError(f"{size} bytes do not fit the variable '{symbol.name}'", hint=f"it has {variable.bytes}")

@@ -62,6 +62,7 @@ def build_launch(
             "block": list(sm.launch.block),
             "repeat": sm.launch.repeat,
             "registers_estimated": sm.registers_estimated,
+            "register_source": sm.launch.register_source,
             "next_step": sm.occupancy.next_step,
             "blocks_per_sm_max": sm.spread.max_blocks,
             "warp_cycles": int(prediction.result.warp_cycles.sum()),
@@ -261,7 +262,8 @@ def _assumptions(sm: SimulatedSm, gpu: Gpu, prediction: KernelPrediction) -> tup
         lines.append(f"estimated error of the extrapolation alone: {prediction.error:.1%}")
     lines += sm.notes
     if sm.registers_estimated:
-        lines.append("registers per thread were estimated from liveness; ptxas -v gives the exact number")
+        lines.append("registers per thread were estimated from liveness; --registers ptxas gives the exact number")
+    lines += sm.source_notes
     if gpu.perfect_memory:
         lines.append("perfect memory: every L1 miss returns at once")
     return tuple(lines)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from io import StringIO
+from typing import Any
 
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
@@ -165,7 +166,7 @@ def _occupancy(launch: LaunchResult) -> Table:
         f"{launch.value('occupancy.blocks_per_sm')} blocks = {launch.value('occupancy.warps_per_sm')} warps per SM "
         f"({_number(launch, 'occupancy.fraction'):.0%}), limited by {launch.value('occupancy.limiter')}; "
         f"{launch.value('kernel.registers')} registers per thread"
-        f"{' (estimated)' if extra.get('registers_estimated') else ''}, "
+        f"{_register_source(extra)}, "
         f"{format_bytes(_number(launch, 'kernel.shared'))} shared memory per block"
     )
     if extra.get("next_step"):
@@ -175,6 +176,12 @@ def _occupancy(launch: LaunchResult) -> Table:
         f"at most {extra['blocks_per_sm_max']} on one"
     )
     return table
+
+
+def _register_source(extra: Mapping[str, Any]) -> str:
+    if extra.get("registers_estimated"):
+        return " (estimated)"
+    return f" ({extra['register_source']})" if extra.get("register_source") else ""
 
 
 def _memory(launch: LaunchResult) -> Table:

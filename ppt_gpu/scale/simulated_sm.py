@@ -42,6 +42,7 @@ class SimulatedSm:
         self.launch, self.gpu, self.policy = launch, gpu, policy
         self.registers, self.shared = registers, shared
         self.registers_estimated = False
+        self.source_notes: tuple[str, ...] = ()  # how the kernel came to be, for the report
         self.occupancy: Occupancy = occupancy(gpu, launch.threads_per_block, registers, shared)
         self.spread: GridSpread = spread_grid(launch.blocks, self.occupancy.blocks_per_sm, gpu.sm.count)
         self.warnings: list[str] = []
@@ -93,8 +94,10 @@ class TraceSm(SimulatedSm):
         self.module, self.memory, self.budget = module, memory, budget
         self.kernel = module.kernels[launch.kernel]
         registers = launch.registers or estimate_registers(self.kernel)
-        shared = layout(module, self.kernel).static_shared + launch.dynamic_shared
-        super().__init__(launch, gpu, policy, registers, shared)
+        static = launch.static_shared
+        if static is None:
+            static = layout(module, self.kernel).static_shared
+        super().__init__(launch, gpu, policy, registers, static + launch.dynamic_shared)
         self.registers_estimated = launch.registers is None
         self.trace: Trace | None = None  # of the last call
 

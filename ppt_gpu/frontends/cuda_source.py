@@ -1,0 +1,72 @@
+"""CUDA C++ to PTX, by nvcc where there is one, else by NVRTC; kept on disk by content."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ppt_gpu.errors import PptError
+from ppt_gpu.frontends import arch as archs
+from ppt_gpu.frontends.compiled_text import content_key, kept, label
+from ppt_gpu.frontends.includes import included_text
+from ppt_gpu.frontends.nvcc import compile_nvcc, names_arch
+from ppt_gpu.frontends.nvrtc import compile_nvrtc, find_nvrtc
+from ppt_gpu.frontends.tools import find
+
+#: names of CUDA C++ files
+SUFFIXES = (".cu", ".cuh")
+NO_COMPILER = (
+    "put nvcc on PATH, or set CUDA_HOME, or: "
+    "pip install nvidia-cuda-nvrtc nvidia-cuda-runtime nvidia-cuda-cccl nvidia-cuda-crt"
+)
+
+
+@dataclass(frozen=True)
+class Ptx:
+    """PTX text, where it can be read, and how it was made."""
+
+    text: str
+    path: str  # for messages
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Compiler:
+    title: str
+    archs: tuple[str, ...]
+    run: Callable[[Path, str, Sequence[str]], str]
+
+
+def compile_cuda(source: Path, capability: tuple[int, int], options: Sequence[str] = ()) -> Ptx:
+    """The PTX of CUDA file `source` for a GPU of `capability`, compiled with the further `options`.
+
+    Raises PptError when no compiler is found, and with the compiler's messages when it does not compile.
+    """
+    compiler = _compiler()
+    if compiler is None:
+        raise PptError("no CUDA compiler found on this machine", path=source, hint=NO_COMPILER)
+    arch = archs.choose(capability, compiler.archs)
+    try:
+        text = included_text(source, options)
+    except OSError as error:
+        raise PptError(f"cannot read the file: {error.strerror}", path=source) from None
+    if text is None:
+        ptx, path = compiler.run(source, arch, options), f"<PTX of {source}>"
+    else:
+        key = content_key(compiler.title, arch, *options, text)
+        ptx = kept(key, ".ptx", lambda: compiler.run(source, arch, options))
+        path = label(key, ".ptx", f"<PTX of {source}>")
+    notes = [f"{source.name} was compiled by {compiler.title}" + (f" {' '.join(options)}" if options else "")]
+    differs = None if names_arch(options) else archs.note(compiler.title, arch, capability)
+    return Ptx(ptx, path, (*notes, *([differs] if differs else [])))
+
+
+def _compiler() -> _Compiler | None:
+    nvcc = find("nvcc")
+    if nvcc is not None:
+        return _Compiler(nvcc.title, nvcc.archs, lambda *call: compile_nvcc(nvcc, *call))
+    nvrtc = find_nvrtc()
+    if nvrtc is not None:
+        return _Compiler(nvrtc.title, nvrtc.archs, lambda *call: compile_nvrtc(nvrtc, *call))
+    return None

@@ -1,0 +1,88 @@
+"""ptxas: the exact registers, shared memory and spills of a kernel, where the program is on the machine."""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from ppt_gpu.errors import PptError
+from ppt_gpu.frontends import arch as archs
+from ppt_gpu.frontends.compiled_text import content_key, kept
+from ppt_gpu.frontends.tools import Tool, find, run_tool
+from ppt_gpu.ptx.module import Module
+
+NO_PTXAS = "put ptxas of a CUDA toolkit on PATH, or: pip install nvidia-cuda-nvcc (Triton brings one too)"
+
+_ENTRY = re.compile(r"Compiling entry function '([^']+)' for '(sm_\w+)'")
+_PROPERTIES = re.compile(r"Function properties for (\S+)")
+_SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
+_USED = re.compile(r"Used (\d+) registers(.*)")
+_SHARED = re.compile(r"(\d+)(?:\+(\d+))? bytes smem")
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What ptxas says of one kernel."""
+
+    registers: int  # a thread
+    shared: int  # B, static, a block
+    stack: int  # B a thread
+    spill_stores: int  # B a thread
+    spill_loads: int  # B a thread
+
+
+def find_ptxas() -> Tool | None:
+    """ptxas of this machine, or None."""
+    return find("ptxas")
+
+
+def ptxas_arch(tool: Tool, module: Module, capability: tuple[int, int]) -> str:
+    """The architecture to assemble for: the GPU's, but what the module's .target needs and the program knows."""
+    target = module.target.removeprefix("sm_")
+    if not target.isdigit():  # "90a": for exactly that GPU
+        return target
+    chosen = archs.choose(capability, tool.archs)
+    return max(chosen, target, key=archs.number)
+
+
+def resources(tool: Tool, module: Module, arch: str) -> dict[str, Resources]:
+    """What each kernel of `module` takes when assembled for `arch` ("80"). PptError when ptxas refuses it."""
+    text = "\n".join(module.lines)
+    key = content_key(tool.title, arch, text)
+    found = json.loads(kept(key, ".json", lambda: _assemble(tool, text, arch, module.path)))
+    return {name: Resources(**values) for name, values in found.items()}
+
+
+def _assemble(tool: Tool, text: str, arch: str, path: str) -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder) / "kernel.ptx"
+        source.write_bytes(text.encode("utf-8", "surrogateescape"))
+        done = run_tool([tool.path, "-v", f"-arch=sm_{arch}", str(source), "-o", str(Path(folder) / "kernel.cubin")])
+    said = done.stderr + done.stdout
+    if done.returncode:
+        lines = "\n".join(f"    {line.replace(str(source), path)}" for line in said.splitlines()[:8] if line.strip())
+        raise PptError(f"{tool.title} -arch sm_{arch} refuses this PTX:\n{lines}", path=path)
+    return json.dumps({name: asdict(found) for name, found in read_report(said).items()}) + "\n"
+
+
+def read_report(text: str) -> dict[str, Resources]:
+    """The kernels in what `ptxas -v` prints."""
+    found: dict[str, Resources] = {}
+    name = described = ""
+    stack = (0, 0, 0)
+    for line in text.splitlines():
+        if match := _ENTRY.search(line):
+            name, stack = match[1], (0, 0, 0)
+        elif match := _PROPERTIES.search(line):
+            described = match[1]
+        elif (match := _SPILLS.search(line)) and described == name:
+            stack = (int(match[1]), int(match[2]), int(match[3]))
+        elif (match := _USED.search(line)) and name:
+            shared = _SHARED.search(match[2])
+            size = sum(int(part) for part in shared.groups() if part) if shared else 0
+            found.setdefault(name, Resources(int(match[1]), size, *stack))
+            name = ""
+    return found

@@ -1,0 +1,78 @@
+"""The compilers on this machine: nvcc and ptxas, where they are, which version, which GPUs they know."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from ppt_gpu.errors import PptError
+
+#: folders of Python packages that bring the tool: the CUDA wheels, and Triton's own copy
+WHEEL_TOOLS = {
+    "nvcc": ("nvidia/*/bin/nvcc",),
+    "ptxas": ("nvidia/*/bin/ptxas", "triton/backends/nvidia/bin/ptxas"),
+}
+#: a compiler that takes longer has lost its way, s
+TIMEOUT = 600
+
+
+@dataclass(frozen=True)
+class Tool:
+    """An executable of the CUDA toolkit."""
+
+    name: str
+    path: str
+    version: str  # "13.0"
+    archs: tuple[str, ...]  # "80", "90a": what it compiles for; empty when it does not say
+
+    @property
+    def title(self) -> str:
+        """As reports name it: "nvcc 13.0"."""
+        return f"{self.name} {self.version}"
+
+
+def find(name: str) -> Tool | None:
+    """Tool `name` from PATH, CUDA_HOME or CUDA_PATH, or a Python package; None where there is none."""
+    places = [str(Path(os.environ[key]) / "bin") for key in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(key)]
+    path = shutil.which(name) or shutil.which(name, path=os.pathsep.join(places) or os.devnull)
+    if path is None:
+        found = wheel_files(*WHEEL_TOOLS[name])
+        path = str(found[0]) if found else None
+    return None if path is None else _described(name, path)
+
+
+def wheel_files(*patterns: str) -> list[Path]:
+    """Files of installed Python packages that match `patterns`, relative to the folders where packages are."""
+    folders = [Path(entry) for entry in sys.path if entry.endswith(("site-packages", "dist-packages"))]
+    return [file for folder in folders for pattern in patterns for file in sorted(folder.glob(pattern))]
+
+
+@lru_cache(maxsize=8)
+def _described(name: str, path: str) -> Tool | None:
+    try:
+        text = run_tool([path, "--version"]).stdout
+        listing = run_tool([path, "--list-gpu-arch" if name == "nvcc" else "--help"]).stdout
+    except PptError:
+        return None
+    version = re.search(r"release (\d+\.\d+)", text)
+    archs = dict.fromkeys(re.findall(r"compute_(\d+[af]?)\b", listing))
+    return Tool(name, path, version[1] if version else "", tuple(archs))
+
+
+def run_tool(command: Sequence[str], folder: str | None = None) -> subprocess.CompletedProcess[str]:
+    """Run a compiler, output captured. PptError when it cannot be started or does not end."""
+    try:
+        return subprocess.run(
+            command, capture_output=True, text=True, errors="replace", cwd=folder, timeout=TIMEOUT, check=False
+        )
+    except OSError as error:
+        raise PptError(f"cannot run {command[0]}: {error.strerror}") from None
+    except subprocess.TimeoutExpired:
+        raise PptError(f"{command[0]} did not end within {TIMEOUT} s") from None

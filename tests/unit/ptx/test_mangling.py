@@ -1,0 +1,48 @@
+"""C++ names of kernels. The expected names are c++filt's, without parameters."""
+
+import pytest
+
+from ppt_gpu.ptx.mangling import matching, source_name
+
+NAMES = {
+    "sgemm": "sgemm",
+    "_Z5sgemmPKfS0_Pfi": "sgemm",
+    "_ZN2ns5scaleIfLi2EEEvPT_S1_i": "ns::scale<float, 2>",
+    "_ZN2ns5scaleIdLi3EEEvPT_S1_i": "ns::scale<double, 3>",
+    "_Z1fILb1ELin4EjEvv": "f<true, -4, unsigned int>",
+    "_Z1fIJfiEEvDpT_": "f<float, int>",
+    "_Z1fIPKfE": "f<float const*>",
+    "_Z1fIN2ns1SEEvT_": "f<ns::S>",
+    "_ZN12_GLOBAL__N_11kEPf": "(anonymous namespace)::k",
+    "_ZN8__main__4axpyB2v1B5abcdeExd5ArrayIfLi1E1C7mutable7alignedE": "__main__::axpy",
+    "_Z1fI6__halfEvPT_": "f<__half>",
+    "_Z99short": "_Z99short",
+    "_Z1fIXsrT_E": "_Z1fIXsrT_E",
+    "_ZZ": "_ZZ",
+}
+
+
+@pytest.mark.parametrize("mangled, expected", NAMES.items())
+def test_source_names(mangled: str, expected: str) -> None:
+    assert source_name(mangled) == expected
+
+
+KERNELS = ["_ZN1a1fIfEEvPT_", "_ZN1a1fIdEEvPT_", "_ZN1b1gEv", "h", "_Z1hv"]
+
+
+@pytest.mark.parametrize(
+    "name, expected",
+    [
+        ("h", ["h"]),
+        ("_Z1hv", ["_Z1hv"]),
+        ("a::f<float>", KERNELS[:1]),
+        ("f< double >", KERNELS[1:2]),
+        ("f", KERNELS[:2]),
+        ("a::f", KERNELS[:2]),
+        ("g", ["_ZN1b1gEv"]),
+        ("b::f", []),
+        ("f<int>", []),
+    ],
+)
+def test_matching(name: str, expected: list[str]) -> None:
+    assert matching(name, KERNELS) == expected

@@ -15,6 +15,7 @@ from ppt_gpu.exec import interp_integer as integer
 from ppt_gpu.exec.interp_warp import Bits, Warp, signed, truncate, unsupported, width_of
 from ppt_gpu.ptx.module import Instruction, Reg
 from ppt_gpu.ptx.operations import types_of
+from ppt_gpu.ptx.table import SCALAR_TYPES
 
 Execute = Callable[[Warp, Instruction], None]
 
@@ -36,46 +37,71 @@ def rounding(ins: Instruction) -> str:
     return next((m for m in ins.modifiers if m in fp.ROUNDINGS), "rn")
 
 
-def float_result(ins: Instruction, rounded: fp.Rounded, type_name: str) -> Bits:
-    """Rounded, flushed and saturated as the instruction says."""
-    bits = fp.round_to(rounded, type_name, rounding(ins))
-    if "ftz" in ins.modifiers:
-        bits = fp.flush(bits, type_name)
+def float_kind(ins: Instruction) -> str:
+    """The floating-point type of the instruction, packed or not; "" for integers."""
+    first = next((m for m in ins.modifiers if m in SCALAR_TYPES), "")
+    return first if first in fp.FLOATS or first in fp.PACKED else ""
+
+
+def float_result(ins: Instruction, rounded: fp.Rounded, kind: str) -> Bits:
+    """Saturated, rounded and flushed as the instruction says."""
     if "sat" in ins.modifiers:
-        bits = fp.saturate(bits, type_name)
+        rounded = fp.saturate(rounded)
     if "relu" in ins.modifiers:
-        bits = fp.minimum(bits, np.zeros_like(bits), type_name, largest=True, keep_nan=True)
-    return bits
+        rounded = fp.rectify(rounded)
+    bits = fp.round_to(rounded, kind, rounding(ins))
+    return fp.flush(bits, kind) if "ftz" in ins.modifiers else bits
 
 
-def float_operands(warp: Warp, ins: Instruction, type_name: str) -> list[Bits]:
-    """The bits of all sources, subnormals flushed under .ftz."""
-    sources = [warp.read_typed(operand, type_name) for operand in ins.operands[1:]]
-    return [fp.flush(bits, type_name) for bits in sources] if "ftz" in ins.modifiers else sources
+def _float(warp: Warp, ins: Instruction, function: Callable[[list[Bits], list[str]], Bits]) -> bool:
+    """Run a function of operands' bits and types if the instruction's type is floating point."""
+    kind = float_kind(ins)
+    if not kind:
+        return False
+    if "oob" in ins.modifiers:
+        raise unsupported(ins, "the NaN that marks elements out of bounds is not documented")
+    if kind in fp.PACKED:
+        _on_parts(warp, ins, kind, function)
+        return True
+    types = [kind] * (len(ins.operands) - 1)
+    named = types_of(ins.modifiers)
+    if len(named) > 1:  # fma.f32.f16: a and b are narrow; add.f32.f16: a
+        narrow = 2 if ins.base == "fma" else 1
+        types[:narrow] = [named[1]] * narrow
+    operands = [warp.read_typed(o, t) for o, t in zip(ins.operands[1:], types, strict=True)]
+    warp.write(ins.operands[0], function(_flushed(ins, operands, types), types))
+    return True
 
 
-def _on_halves(warp: Warp, ins: Instruction, packed: str, function: Callable[[list[Bits], str], Bits]) -> None:
-    """Apply `function` to the lower and the upper halves of packed operands."""
+def _flushed(ins: Instruction, operands: list[Bits], types: list[str]) -> list[Bits]:
+    if "ftz" not in ins.modifiers:
+        return operands
+    return [fp.flush(bits, kind) for bits, kind in zip(operands, types, strict=True)]
+
+
+def _on_parts(warp: Warp, ins: Instruction, packed: str, function: Callable[[list[Bits], list[str]], Bits]) -> None:
+    """Apply `function` to the lower and the upper parts of packed operands."""
     part = fp.PACKED[packed]
     half = width_of(part)
     sources = [warp.read(operand, 2 * half) for operand in ins.operands[1:]]
     result = np.zeros(32, np.uint64)
     for shift in (np.uint64(0), np.uint64(half)):
+        types = [part] * len(sources)
         pieces = [(bits >> shift) & np.uint64((1 << half) - 1) for bits in sources]
-        if "ftz" in ins.modifiers:
-            pieces = [fp.flush(bits, part) for bits in pieces]
-        result |= function(pieces, part) << shift
+        result |= function(_flushed(ins, pieces, types), types) << shift
     warp.write(ins.operands[0], result)
 
 
-def _float(warp: Warp, ins: Instruction, function: Callable[[list[Bits], str], Bits]) -> bool:
-    """Run a floating-point function on the operands if the type is floating point."""
-    kind = type_of(ins)
-    if kind in fp.PACKED:
-        _on_halves(warp, ins, kind, function)
-    elif kind in fp.FLOATS:
-        warp.write(ins.operands[0], function(float_operands(warp, ins, kind), kind))
-    return kind in fp.PACKED or kind in fp.FLOATS
+def _float_values(warp: Warp, ins: Instruction, function: Callable[[list[fp.Floats], str], fp.Rounded]) -> bool:
+    """Run a function of operands' values, its result rounded, if the instruction's type is floating point."""
+    kind = float_kind(ins)
+    part = fp.PACKED.get(kind, kind)
+
+    def on_bits(operands: list[Bits], types: list[str]) -> Bits:
+        values = [fp.widen(bits, t) for bits, t in zip(operands, types, strict=True)]
+        return float_result(ins, function(values, part), part)
+
+    return _float(warp, ins, on_bits)
 
 
 def _integers(warp: Warp, ins: Instruction) -> tuple[list[Bits], int, bool]:
@@ -96,11 +122,9 @@ def add(warp: Warp, ins: Instruction) -> None:
     """add, addc, sub, subc: with carry in and out, saturating s32, floating point."""
     subtract = ins.base.startswith("sub")
 
-    def on_floats(x: list[Bits], kind: str) -> Bits:
-        b = fp.widen(x[1], kind)
-        return float_result(ins, fp.add(fp.widen(x[0], kind), -b if subtract else b, rounding(ins)), kind)
-
-    if _float(warp, ins, on_floats):
+    if _float_values(warp, ins, lambda x, kind: fp.add(x[0], -x[1] if subtract else x[1], rounding(ins))):
+        return
+    if _on_pairs(warp, ins, lambda a, b: a - b if subtract else a + b):
         return
     (a, b), width, _ = _integers(warp, ins)
     if "sat" in ins.modifiers:
@@ -117,7 +141,7 @@ def add(warp: Warp, ins: Instruction) -> None:
 
 def multiply(warp: Warp, ins: Instruction) -> None:
     """mul, mul24."""
-    if _float(warp, ins, lambda x, k: float_result(ins, fp.multiply(fp.widen(x[0], k), fp.widen(x[1], k), k), k)):
+    if _float_values(warp, ins, lambda x, kind: fp.multiply(x[0], x[1], kind)):
         return
     (a, b), width, has_sign = _integers(warp, ins)
     part = _part(ins)
@@ -134,11 +158,7 @@ def _part(ins: Instruction) -> str:
 def multiply_add(warp: Warp, ins: Instruction) -> None:
     """fma, mad, mad24, madc: mad of floats is fused, as on every GPU since Fermi."""
 
-    def on_floats(x: list[Bits], kind: str) -> Bits:
-        a, b, c = (fp.widen(bits, kind) for bits in x)
-        return float_result(ins, fp.fma(a, b, c, kind, rounding(ins)), kind)
-
-    if _float(warp, ins, on_floats):
+    if _float_values(warp, ins, lambda x, kind: _fma(ins, x, kind)):
         return
     kind, part = type_of(ins), _part(ins)
     width, has_sign = width_of(kind), is_signed(type_of(ins))
@@ -159,13 +179,23 @@ def multiply_add(warp: Warp, ins: Instruction) -> None:
     warp.write(ins.operands[0], np.array([value & ((1 << out) - 1) for value in exact], np.uint64))
 
 
+def _fma(ins: Instruction, x: list[fp.Floats], kind: str) -> fp.Rounded:
+    return fp.fma(x[0], x[1], x[2], kind, rounding(ins))
+
+
 def divide(warp: Warp, ins: Instruction) -> None:
-    """div, rem."""
+    """div, rem. div.approx.f32 takes the reciprocal of a divisor beyond 2^126 as 0."""
 
-    def on_floats(x: list[Bits], kind: str) -> Bits:
-        return float_result(ins, fp.divide(fp.widen(x[0], kind), fp.widen(x[1], kind)), kind)
+    def quotient(x: list[fp.Floats], kind: str) -> fp.Rounded:
+        value, error = fp.divide(x[0], x[1])
+        if "approx" in ins.modifiers:
+            far = (np.abs(x[1]) > 2.0**126) & np.isfinite(x[1])
+            with np.errstate(invalid="ignore"):
+                value = np.where(far, x[0] * np.copysign(0.0, x[1]), value)
+            error = np.where(far, 0, error).astype(np.int8)
+        return value, error
 
-    if _float(warp, ins, on_floats):
+    if _float_values(warp, ins, quotient):
         return
     (a, b), width, has_sign = _integers(warp, ins)
     function = integer.divide if ins.base == "div" else integer.remainder
@@ -176,29 +206,42 @@ def extremum(warp: Warp, ins: Instruction) -> None:
     """min, max, of two or three values."""
     largest = ins.base == "max"
 
-    def on_floats(x: list[Bits], kind: str) -> Bits:
-        if "xorsign" in ins.modifiers:
-            raise unsupported(ins, "the interpreter has no .xorsign")
-        result = x[0]
-        for other in x[1:]:
-            result = fp.minimum(result, other, kind, largest=largest, keep_nan="NaN" in ins.modifiers)
-        return fp.flush(result, kind) if "ftz" in ins.modifiers else result
-
-    if _float(warp, ins, on_floats):
+    if _float(warp, ins, lambda x, types: fp.extremum(x, types[0], largest, ins.modifiers)):
         return
-    (a, b, *_), width, has_sign = _integers(warp, ins)
-    x, y = (signed(a, width), signed(b, width)) if has_sign else (a, b)
-    warp.write(ins.operands[0], np.where((x > y) if largest else (x < y), a, b))
+    has_sign = "s16x2" in ins.modifiers or type_of(ins)[0] == "s"
+
+    def lane(a: int, b: int) -> int:
+        found = max(a, b) if largest else min(a, b)
+        return max(found, 0) if "relu" in ins.modifiers else found
+
+    if _on_pairs(warp, ins, lane):
+        return
+    (a, b, *_), width, _ = _integers(warp, ins)
+    warp.write(ins.operands[0], integer.on_integers(lane, width, has_sign, a, b))
+
+
+def _on_pairs(warp: Warp, ins: Instruction, function: Callable[[int, int], int]) -> bool:
+    """Run a function of integers on both halves of two operands if the type is u16x2 or s16x2."""
+    kind = next((m for m in ins.modifiers if m in ("u16x2", "s16x2")), "")
+    if not kind:
+        return False
+    result = np.zeros(32, np.uint64)
+    sources = [warp.read(operand, 32) for operand in ins.operands[1:3]]
+    for shift in (np.uint64(0), np.uint64(16)):
+        pieces = [(bits >> shift) & np.uint64(0xFFFF) for bits in sources]
+        result |= integer.on_integers(function, 16, kind[0] == "s", *pieces) << shift
+    warp.write(ins.operands[0], result)
+    return True
 
 
 def negate(warp: Warp, ins: Instruction) -> None:
     """neg, abs."""
 
-    def on_floats(x: list[Bits], kind: str) -> Bits:
-        sign = np.uint64(1 << (width_of(kind) - 1))
+    def on_bits(x: list[Bits], types: list[str]) -> Bits:
+        sign = np.uint64(1 << (width_of(types[0]) - 1))
         return x[0] ^ sign if ins.base == "neg" else x[0] & ~sign
 
-    if _float(warp, ins, on_floats):
+    if _float(warp, ins, on_bits):
         return
     (a,), width, _ = _integers(warp, ins)
     value = signed(a, width)
@@ -227,15 +270,26 @@ def test_property(warp: Warp, ins: Instruction) -> None:
     warp.write(ins.operands[0], tests[ins.modifiers[0]].astype(np.uint64))
 
 
+_UPPER = np.uint64(0xFFFFFFFF00000000)
+
+
+def _upper_halves(function: Callable[[fp.Floats], fp.Floats], operand: Bits) -> Bits:
+    """rcp.approx.ftz.f64, rsqrt.approx.ftz.f64: read and give the upper 32 bits of an f64."""
+    with np.errstate(all="ignore"):
+        value = function(fp.widen(operand & _UPPER, "f64"))
+    return fp.flush(fp.round_to(fp.exactly(value), "f64") & _UPPER, "f64")
+
+
 def root(warp: Warp, ins: Instruction) -> None:
     """rcp, sqrt: exactly rounded in every mode; the .approx forms are rounded to nearest."""
+    if ins.base == "rcp" and "f64" in ins.modifiers and "approx" in ins.modifiers:
+        _float(warp, ins, lambda x, types: _upper_halves(lambda value: 1.0 / value, x[0]))
+        return
 
-    def on_floats(x: list[Bits], kind: str) -> Bits:
-        value = fp.widen(x[0], kind)
-        exact = fp.square_root(value) if ins.base == "sqrt" else fp.divide(np.ones(32), value)
-        return float_result(ins, exact, kind)
+    def exact(x: list[fp.Floats], kind: str) -> fp.Rounded:
+        return fp.square_root(x[0]) if ins.base == "sqrt" else fp.divide(np.ones(32), x[0])
 
-    _float(warp, ins, on_floats)
+    _float_values(warp, ins, exact)
 
 
 _APPROXIMATE: dict[str, Callable[[fp.Floats], fp.Floats]] = {
@@ -251,7 +305,10 @@ _APPROXIMATE: dict[str, Callable[[fp.Floats], fp.Floats]] = {
 def approximate(warp: Warp, ins: Instruction) -> None:
     """rsqrt, sin, cos, ex2, lg2, tanh: in f64, rounded to nearest."""
     function = _APPROXIMATE[ins.base]
-    _float(warp, ins, lambda x, kind: float_result(ins, fp.exactly(function(fp.widen(x[0], kind))), kind))
+    if "f64" in ins.modifiers and "ftz" in ins.modifiers:
+        _float(warp, ins, lambda x, types: _upper_halves(function, x[0]))
+    else:
+        _float_values(warp, ins, lambda x, kind: fp.exactly(function(x[0])))
 
 
 def absolute_difference(warp: Warp, ins: Instruction) -> None:

@@ -8,11 +8,13 @@ import numpy as np
 
 from ppt_gpu.errors import PptError
 from ppt_gpu.exec import interp_float as fp
-from ppt_gpu.exec.interp_arith import Execute, is_signed, type_of
+from ppt_gpu.exec.conversions import INTEGERS, Conversion, conversion, limits, not_a_number, refusal, storage
+from ppt_gpu.exec.float_formats import decode
+from ppt_gpu.exec.interp_arith import Execute, type_of
 from ppt_gpu.exec.interp_warp import LANES, Bits, Mask, Warp, signed, truncate, unsupported, width_of
 from ppt_gpu.exec.memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BYTES
-from ppt_gpu.ptx.module import Instruction, Vec
-from ppt_gpu.ptx.operations import space_of, types_of
+from ppt_gpu.ptx.module import Instruction, Operand, Vec
+from ppt_gpu.ptx.operations import space_of
 
 _TO_INTEGER = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
 
@@ -38,90 +40,116 @@ def move(warp: Warp, ins: Instruction) -> None:
 
 
 def convert(warp: Warp, ins: Instruction) -> None:
-    """cvt between integer and floating-point types, and packing two floats into one register."""
-    types = types_of(ins.modifiers)
-    if len(types) != 2 or types[1] in fp.PACKED:
-        raise unsupported(ins, "the interpreter does not know this conversion")
-    to, source = types
-    if to in fp.PACKED:
-        upper, lower = (_to_float(ins, warp.read_typed(o, source), source, fp.PACKED[to]) for o in ins.operands[1:])
-        warp.write(ins.operands[0], upper << np.uint64(width_of(fp.PACKED[to])) | lower)
-        return
-    bits = warp.read_typed(ins.operands[1], source)
-    if to == "tf32":
-        result = _to_tf32(ins, bits)
-    elif to in fp.FLOATS:
-        result = _to_float(ins, bits, source, to)
-    elif source in fp.FLOATS:
-        result = _float_to_integer(ins, bits, source, to)
+    """cvt between integers and floats of every format, scalar and packed; cvt.pack."""
+    c = conversion(ins.modifiers)
+    if c is None:
+        raise unsupported(ins, "its types are missing")
+    if refusal(c):
+        raise unsupported(ins, refusal(c))
+    if "pack" in ins.modifiers:
+        _pack_integers(warp, ins, c)
+    elif c.count > 1:
+        _convert_packed(warp, ins, c)
     else:
-        result = _integer_to_integer(ins, bits, source, to)
-    if to not in fp.FLOATS and is_signed(to):  # a register wider than the type takes the sign
-        result = signed(result, width_of(to)).view(np.uint64)
-    warp.write(ins.operands[0], result)
+        bits = _read(warp, ins.operands[1], c.source)
+        result = _convert(c, bits)
+        if c.target[0] == "s":  # a register wider than the type takes the sign
+            result = signed(result, width_of(c.target)).view(np.uint64)
+        warp.write(ins.operands[0], result)
 
 
-def _to_float(ins: Instruction, bits: Bits, source: str, to: str) -> Bits:
-    mode = next((m for m in ins.modifiers if m in fp.ROUNDINGS), "rn")
-    if source in fp.FLOATS:
-        bits = fp.flush(bits, source) if "ftz" in ins.modifiers and source == "f32" else bits
-        integral = next((m for m in ins.modifiers if m in _TO_INTEGER), None)
-        if source == to and integral is None:
-            result = bits
-        else:
-            value = fp.widen(bits, source)
-            value = value if integral is None else _TO_INTEGER[integral](value)
-            result = fp.round_to(fp.exactly(value), to, mode)
-    else:
-        width = width_of(source)
-        result = fp.round_to(_integer_value(bits, width, is_signed(source)), to, mode)
-    result = fp.flush(result, to) if "ftz" in ins.modifiers and to == "f32" else result
-    result = fp.saturate(result, to) if "sat" in ins.modifiers else result
-    if "relu" in ins.modifiers:
-        result = fp.minimum(result, np.zeros_like(result), to, largest=True, keep_nan=True)
-    return result
+def _read(warp: Warp, operand: Operand, kind: str) -> Bits:
+    return warp.read(operand, 32) if kind == "tf32" else warp.read_typed(operand, kind)
 
 
-def _integer_value(bits: Bits, width: int, has_sign: bool) -> fp.Rounded:
-    """The f64 nearest to an integer, and on which side of it the integer lies."""
-    exact = (signed(bits, width) if has_sign else bits).tolist()
+def _convert(c: Conversion, bits: Bits) -> Bits:
+    """The bits of one number as another type."""
+    if c.source not in INTEGERS:
+        return _from_float(c, bits)
+    values = (signed(bits, width_of(c.source)) if c.source[0] == "s" else bits).tolist()
+    if c.target not in INTEGERS:
+        return _round(c, _nearest_f64(values))
+    low, high = limits(c.target)
+    if "sat" in c.flags:
+        values = [max(low, min(high, v)) for v in values]
+    return np.array([v & ((1 << INTEGERS[c.target]) - 1) for v in values], np.uint64)
+
+
+def _from_float(c: Conversion, bits: Bits) -> Bits:
+    if "ftz" in c.flags and c.source == "f32":
+        bits = fp.flush(bits, c.source)
+    if c.source == c.target and not c.integral and not {"sat", "relu"} & set(c.flags):
+        return bits
+    value = _values(c.source, bits)
+    if c.target in INTEGERS:
+        return _to_integer(c, value)
+    if c.integral:
+        value = _TO_INTEGER[c.integral](value)
+    return _round(c, fp.exactly(value))
+
+
+def _values(name: str, bits: Bits) -> fp.Floats:
+    return fp.widen(bits, name) if name in fp.FLOATS else decode(bits, name)
+
+
+def _round(c: Conversion, exact: fp.Rounded) -> Bits:
+    """Rounded once to the target's format, saturated as the instruction says."""
+    if "sat" in c.flags:
+        exact = fp.saturate(exact)
+    if "relu" in c.flags:
+        exact = fp.rectify(exact)
+    bits = fp.round_to(exact, c.target, c.rounding, "satfinite" in c.flags)
+    return fp.flush(bits, "f32") if "ftz" in c.flags and c.target == "f32" else bits
+
+
+def _nearest_f64(exact: list[int]) -> fp.Rounded:
+    """The f64 nearest to integers, and on which side of it they lie."""
     value = [float(x) for x in exact]
     error = [(x > int(v)) - (x < int(v)) for x, v in zip(exact, value, strict=True)]
     return np.array(value), np.array(error, np.int8)
 
 
-def _to_tf32(ins: Instruction, bits: Bits) -> Bits:
-    """To 10 bits of mantissa: to nearest, ties away from zero (.rna) or to even (.rn)."""
-    half = np.uint64(0x1000) if "rna" in ins.modifiers else np.uint64(0xFFF) + ((bits >> np.uint64(13)) & np.uint64(1))
-    finite = (bits & np.uint64(0x7F800000)) != np.uint64(0x7F800000)
-    return np.where(finite, (bits + half) & np.uint64(0xFFFFE000), bits)
-
-
-def _float_to_integer(ins: Instruction, bits: Bits, source: str, to: str) -> Bits:
-    """Rounded as the instruction says, clamped to the range of the type; NaN gives 0."""
-    bits = fp.flush(bits, source) if "ftz" in ins.modifiers and source == "f32" else bits
-    mode = next((m for m in ins.modifiers if m in _TO_INTEGER), "rzi")
-    width = width_of(to)
-    low, high = (-(1 << (width - 1)), (1 << (width - 1)) - 1) if is_signed(to) else (0, (1 << width) - 1)
+def _to_integer(c: Conversion, values: fp.Floats) -> Bits:
+    """Rounded as the instruction says, clamped to the range of the type."""
+    low, high = limits(c.target)
+    mode = _TO_INTEGER[c.integral or "rzi"]
 
     def lane(value: float) -> int:
         if math.isnan(value):
-            return 0
+            return not_a_number(c.source, c.target)
         if math.isinf(value):
             return high if value > 0 else low
-        return max(low, min(high, int(_TO_INTEGER[mode](value))))
+        return max(low, min(high, int(mode(value))))
 
-    mask = (1 << width) - 1
-    return np.array([lane(float(v)) & mask for v in fp.widen(bits, source)], np.uint64)
+    mask = (1 << INTEGERS[c.target]) - 1
+    return np.array([lane(float(v)) & mask for v in values], np.uint64)
 
 
-def _integer_to_integer(ins: Instruction, bits: Bits, source: str, to: str) -> Bits:
-    width = width_of(to)
-    values = (signed(bits, width_of(source)) if is_signed(source) else bits).tolist()
-    if "sat" in ins.modifiers:
-        low, high = (-(1 << (width - 1)), (1 << (width - 1)) - 1) if is_signed(to) else (0, (1 << width) - 1)
-        values = [max(low, min(high, v)) for v in values]
-    return np.array([v & ((1 << width) - 1) for v in values], np.uint64)
+def _convert_packed(warp: Warp, ins: Instruction, c: Conversion) -> None:
+    """Two numbers: from two registers, the upper one first, or from a packed one."""
+    if c.target_count == 1:
+        raise unsupported(ins, "from packed numbers to one")
+    size = np.uint64(storage(c.source, 1))
+    if c.source_count == 1:
+        upper, lower = (warp.read_typed(operand, c.source) for operand in ins.operands[1:3])
+    else:
+        both = warp.read(ins.operands[1], 2 * int(size))
+        upper, lower = both >> size, both & np.uint64((1 << int(size)) - 1)
+    high, low = (_round(c, fp.exactly(_values(c.source, bits))) for bits in (upper, lower))
+    warp.write(ins.operands[0], high << np.uint64(storage(c.target, 1)) | low)
+
+
+def _pack_integers(warp: Warp, ins: Instruction, c: Conversion) -> None:
+    """cvt.pack: a and b saturated side by side, b lower; what is above them comes from the low end of c."""
+    size = int(c.target[1:])
+    low, high = limits(c.target)
+    total = (
+        warp.read(ins.operands[3], 32) << np.uint64(2 * size) if len(ins.operands) > 3 else np.zeros(LANES, np.uint64)
+    )
+    for operand, shift in ((ins.operands[1], size), (ins.operands[2], 0)):
+        values = np.clip(signed(warp.read(operand, 32), 32), low, high)
+        total = total | truncate(values, size) << np.uint64(shift)
+    warp.write(ins.operands[0], total)
 
 
 def convert_address(warp: Warp, ins: Instruction) -> None:

@@ -1,8 +1,7 @@
 """Floating-point arithmetic with exact rounding, for the interpreter: f16, bf16, f32 and f64 in all four modes.
 
 Values are computed in f64 together with the sign of the error (exact - computed). Narrow types are rounded from the
-f64 value "rounded to odd", which makes the second rounding exact (Boldo & Melquiond, "Emulation of a FMA and correctly
-rounded sums: proved algorithms using rounding to odd", IEEE Trans. Computers 57(4), 2008). Arrays are [lanes].
+f64 value "rounded to odd" (`float_formats`), which makes the second rounding exact. Arrays are [lanes].
 """
 
 from __future__ import annotations
@@ -14,8 +13,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-Bits = NDArray[np.uint64]
-Floats = NDArray[np.float64]
+from ppt_gpu.exec.float_formats import Bits, Floats, decode, encode, to_odd
+
 Signs = NDArray[np.int8]
 Rounded = tuple[Floats, Signs]  # nearest f64 value, sign of (exact - value)
 
@@ -31,28 +30,18 @@ def widen(bits: Bits, type_name: str) -> Floats:
     """The values of `bits`, exactly."""
     if type_name == "f64":
         return bits.view(np.float64).copy()
-    if type_name == "f32":
-        return bits.astype(np.uint32).view(np.float32).astype(np.float64)
-    if type_name == "f16":
-        return bits.astype(np.uint16).view(np.float16).astype(np.float64)
-    return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32).astype(np.float64)
+    return decode(bits, type_name)
 
 
-def round_to(rounded: Rounded, type_name: str, mode: str = "rn") -> Bits:
+def round_to(rounded: Rounded, type_name: str, mode: str = "rn", saturate: bool = False) -> Bits:
     """The bits of an exact value, given as nearest f64 and error sign, rounded once to `type_name` in `mode`."""
     value, error = rounded
-    if type_name == "f64":
-        bits = np.ascontiguousarray(value).view(np.uint64).copy()
-        return bits if mode == "rn" else _step(bits, 64, value, error, mode)
-    value = _to_odd(value, error)
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        bits = _nearest(value, type_name)
-    if mode == "rn":
-        return bits
-    back = widen(bits, type_name)
-    with np.errstate(invalid="ignore"):
-        error = np.where(np.isnan(value), 0, (value > back).astype(np.int8) - (value < back).astype(np.int8))
-    return _step(bits, FLOATS[type_name][0], back, error.astype(np.int8), mode)
+    if type_name != "f64":
+        return encode(to_odd(value, error), type_name, mode, saturate)
+    bits = np.ascontiguousarray(value).view(np.uint64).copy()
+    if mode != "rn":
+        bits = _step(bits, 64, value, error, mode)
+    return np.where(np.isnan(value), np.uint64(canonical_nan(type_name)), bits)
 
 
 def exactly(value: Floats) -> Rounded:
@@ -67,13 +56,18 @@ def flush(bits: Bits, type_name: str) -> Bits:
     return np.where((bits & (sign - np.uint64(1))) < np.uint64(normal), bits & sign, bits)
 
 
-def saturate(bits: Bits, type_name: str) -> Bits:
-    """Clamped to 0..1; NaN becomes +0 (.sat)."""
-    value = widen(bits, type_name)
-    with np.errstate(invalid="ignore"):
-        clamped = np.where(value > 0, np.minimum(value, 1.0), 0.0)
-    inside = (value > 0) & (value <= 1)
-    return np.where(inside, bits, round_to(exactly(clamped), type_name))
+def saturate(rounded: Rounded) -> Rounded:
+    """Clamped to 0..1; NaN and -0 become +0 (.sat)."""
+    value, error = rounded
+    inside = (value > 0) & (value < 1)
+    return np.where(inside, value, np.where(value >= 1, 1.0, 0.0)), np.where(inside, error, 0).astype(np.int8)
+
+
+def rectify(rounded: Rounded) -> Rounded:
+    """Negative numbers and -0 become +0 (.relu)."""
+    value, error = rounded
+    drop = ~np.isnan(value) & ((value < 0) | (value == 0))
+    return np.where(drop, 0.0, value), np.where(drop, 0, error).astype(np.int8)
 
 
 def add(a: Floats, b: Floats, mode: str) -> Rounded:
@@ -129,8 +123,27 @@ def square_root(a: Floats) -> Rounded:
     return root, error
 
 
-def minimum(a: Bits, b: Bits, type_name: str, *, largest: bool, keep_nan: bool) -> Bits:
-    """min or max: the other operand where one is NaN (or NaN, with .NaN), and -0 below +0."""
+def extremum(operands: list[Bits], type_name: str, largest: bool, flags: tuple[str, ...]) -> Bits:
+    """min or max of two or three values (PTX ISA, "min", "max").
+
+    A NaN loses against a number, with .NaN it wins; -0 is below +0. All NaN: the canonical NaN. .abs takes magnitudes,
+    .xorsign gives the result the product of the operands' signs.
+    """
+    sign = np.uint64(1 << (FLOATS[type_name][0] - 1))
+    if "ftz" in flags:
+        operands = [flush(bits, type_name) for bits in operands]
+    signs = (operands[0] ^ operands[1]) & sign
+    if "abs" in flags:
+        operands = [bits & ~sign for bits in operands]
+    result = operands[0]
+    for other in operands[1:]:
+        result = _extremum(result, other, type_name, largest, "NaN" in flags)
+    if "xorsign" in flags:
+        result = np.where(np.isnan(widen(result, type_name)), result, result | signs)
+    return result
+
+
+def _extremum(a: Bits, b: Bits, type_name: str, largest: bool, keep_nan: bool) -> Bits:
     x, y = widen(a, type_name), widen(b, type_name)
     with np.errstate(invalid="ignore"):
         less = (x < y) | ((x == y) & np.signbit(x) & ~np.signbit(y))
@@ -141,8 +154,12 @@ def minimum(a: Bits, b: Bits, type_name: str, *, largest: bool, keep_nan: bool) 
 
 
 def canonical_nan(type_name: str) -> int:
-    """The NaN that arithmetic produces (PTX ISA, "Floating Point Instructions")."""
-    return {"f16": 0x7FFF, "bf16": 0x7FFF, "f32": 0x7FFFFFFF, "f64": 0x7FF8000000000000}[type_name]
+    """The NaN that arithmetic produces, whatever the NaNs of its operands.
+
+    f16, bf16, f32: PTX ISA, "Floating-Point Instructions"; f64, about which it says nothing: CUDART_NAN of CUDA's
+    math_constants.h.
+    """
+    return {"f16": 0x7FFF, "bf16": 0x7FFF, "f32": 0x7FFFFFFF, "f64": 0xFFF8000000000000}[type_name]
 
 
 def _exact(function: Callable[..., Fraction], nearest: Floats, *operands: Floats) -> Rounded:
@@ -173,30 +190,6 @@ def _signed_zero(total: Floats, parts: tuple[Floats, Floats], mode: str) -> Floa
         return total
     positive = (parts[0] == 0) & (parts[1] == 0) & ~np.signbit(parts[0]) & ~np.signbit(parts[1])
     return np.where((total == 0) & ~positive, -0.0, total)
-
-
-def _to_odd(value: Floats, error: Signs) -> Floats:
-    """`value` moved to the odd neighbour in the direction of a non-zero error."""
-    bits = np.ascontiguousarray(value).view(np.uint64)
-    move = (error != 0) & (bits & np.uint64(1) == 0) & np.isfinite(value)
-    outward = (error > 0) == (value > 0)
-    moved = np.where(outward, bits + np.uint64(1), bits - np.uint64(1))
-    return np.where(move, moved, bits).view(np.float64)
-
-
-def _nearest(value: Floats, type_name: str) -> Bits:
-    if type_name == "f32":
-        return value.astype(np.float32).view(np.uint32).astype(np.uint64)
-    if type_name == "f16":
-        return value.astype(np.float16).view(np.uint16).astype(np.uint64)
-    single = value.astype(np.float32)
-    back = single.astype(np.float64)
-    inexact = (back != value) & ~np.isnan(value)
-    bits = single.view(np.uint32).astype(np.uint64)
-    bits = np.where(inexact & (np.abs(back) > np.abs(value)), bits - np.uint64(1), bits)  # toward zero
-    bits = np.where(inexact, bits | np.uint64(1), bits)  # sticky
-    rounded = (bits + np.uint64(0x7FFF) + ((bits >> np.uint64(16)) & np.uint64(1))) >> np.uint64(16)
-    return np.where(np.isnan(value), np.uint64(0x7FFF), rounded)
 
 
 def _step(bits: Bits, width: int, value: Floats, error: Signs, mode: str) -> Bits:

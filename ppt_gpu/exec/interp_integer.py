@@ -28,6 +28,11 @@ def as_int(value: int, width: int, is_signed: bool) -> int:
     return value - (1 << width) if is_signed and value >> (width - 1) else value
 
 
+def on_integers(function: Callable[..., int], width: int, is_signed: bool, *operands: Bits) -> Bits:
+    """`function` of the operands' values as `width`-bit integers, lane by lane; wraps to `width`."""
+    return per_lane(lambda *lane: function(*(as_int(x, width, is_signed) for x in lane)), width, *operands)
+
+
 def wrap(bits: Bits, width: int) -> Bits:
     """The lowest `width` bits."""
     return bits & np.uint64((1 << width) - 1)

@@ -212,7 +212,7 @@ def _updated_float(operation: str, kind: str, old: int, operand: int) -> int:
     a, b = np.array([old], np.uint64), np.array([operand], np.uint64)
     if operation == "add":
         return int(fp.round_to(fp.add(fp.widen(a, kind), fp.widen(b, kind), "rn"), kind)[0])
-    return int(fp.minimum(a, b, kind, largest=operation == "max", keep_nan=False)[0])
+    return int(fp.extremum([a, b], kind, operation == "max", ())[0])
 
 
 MEMORY: dict[str, Execute] = {

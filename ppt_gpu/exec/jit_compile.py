@@ -11,7 +11,6 @@ from ppt_gpu.exec import (  # noqa: F401  (each registers its emitters)
     jit_bits,
     jit_convert,
     jit_float,
-    jit_float_divide,
     jit_integer,
     jit_memory,
     jit_move,

@@ -1,174 +1,130 @@
-"""cvt: between integers and floats of every width."""
+"""cvt: between integers and floats of every width and format.
+
+Conversions between integers, and the usual ones that the host has too, are written in place; the rest are helper
+functions (`jit_convert_library`).
+"""
 
 from __future__ import annotations
 
+from ppt_gpu.exec.conversions import FLOATS, INTEGERS, Conversion, conversion, limits, refusal, storage
 from ppt_gpu.exec.jit_emit import Emitter, Unsupported, emits
-from ppt_gpu.exec.jit_float import flush, round_directed
+from ppt_gpu.exec.jit_float import read_bits, write_bits
+from ppt_gpu.exec.jit_float_values import VALUE, canonical, flush
 from ppt_gpu.exec.jit_text import BITS, ELEMENT, const, vec
-from ppt_gpu.exec.jit_types import Opcode, is_float, is_signed, parts
-from ppt_gpu.ptx.module import Instruction
+from ppt_gpu.exec.jit_types import is_signed
+from ppt_gpu.ptx.module import Instruction, Operand
 
-_ROUND_TO_INTEGER = {"rni": "roundeven", "rzi": "trunc", "rmi": "floor", "rpi": "ceil"}
-_NARROW = ("bf16", "f16x2", "bf16x2", "tf32")
+_NATIVE = ("s16", "u16", "s32", "u32", "s64", "u64")
 
 
 @emits("cvt")
 def emit_convert(e: Emitter, i: Instruction) -> None:
-    p = parts(i)
-    if len(p.types) != 2 or p.has("relu", "satfinite", "pack"):
-        raise Unsupported("this conversion")
-    target, source = p.types
-    if target in ("f16x2", "bf16x2"):
-        return _pack_halves(e, i, p)
-    if (target in _NARROW and target != "bf16") or (source in _NARROW and source != "bf16"):
-        raise Unsupported("this conversion")
-    value = e.read(i.operands[1], source)
-    if source == "bf16":
-        value, source = bf16_to_float(e, value), "f32"
-    if source == "f32" and p.has("ftz"):
-        value = flush(e, value)
-    if target == "bf16":
-        if source != "f32" or p.rounding not in ("rn", "rz"):
-            raise Unsupported("this conversion to bf16")
-        e.write(i.operands[0], "bf16", float_to_bf16(e, value, p.rounding))
-        return
-    e.write(i.operands[0], target, _convert(e, p, value, source, target))
+    c = conversion(i.modifiers)
+    if c is None:
+        raise Unsupported("a conversion without types")
+    if refusal(c):
+        raise Unsupported(refusal(c))
+    if "pack" in i.modifiers:
+        _pack_integers(e, i, c)
+    elif c.count > 1:
+        _convert_packed(e, i, c)
+    elif c.source in INTEGERS and c.target in INTEGERS:
+        value = e.read(i.operands[1], c.source)
+        e.write(i.operands[0], c.target, _integer_to_integer(e, c, value))
+    elif not _in_place(e, i, c):
+        value = _read(e, i.operands[1], c.source)
+        result = e.helper(_key(c), vec(f"i{_bits(c.target)}"), (vec(f"i{_bits(c.source)}"), value))
+        _write(e, i.operands[0], c.target, result)
 
 
-def _convert(e: Emitter, p: Opcode, value: str, source: str, target: str) -> str:
-    if is_float(source):
-        if is_float(target):
-            return _float_to_float(e, p, value, source, target)
-        return _float_to_integer(e, p, value, source, target)
-    if is_float(target):
-        return _integer_to_float(e, p, value, source, target)
-    return _integer_to_integer(e, p, value, source, target)
+def _bits(kind: str) -> int:
+    return 32 if kind == "tf32" else FLOATS.get(kind) or INTEGERS[kind]
 
 
-def _integer_to_integer(e: Emitter, p: Opcode, value: str, source: str, target: str) -> str:
-    have, want = ELEMENT[source], ELEMENT[target]
-    if p.has("sat"):
-        value = _clamp(e, value, source, target)
+def _key(c: Conversion) -> tuple[str, ...]:
+    return ("cvt", c.target, c.source, c.rounding, c.integral, "_".join(c.flags))
+
+
+def _read(e: Emitter, operand: Operand, kind: str) -> str:
+    return read_bits(e, operand, kind) if kind in FLOATS else e.read(operand, kind)
+
+
+def _write(e: Emitter, operand: Operand, kind: str, bits: str) -> None:
+    if kind in FLOATS:
+        write_bits(e, operand, kind, bits)
+    else:
+        e.write(operand, kind, bits)
+
+
+def _in_place(e: Emitter, i: Instruction, c: Conversion) -> bool:
+    """Write a conversion that is one or two operations of the host. Returns whether it is one."""
+    flags = set(c.flags)
+    pair = (c.target, c.source)
+    if pair == ("f64", "f32") and not flags and not c.integral:
+        value = e.convert("fpext", "float", e.read(i.operands[1], "f32"), "double")
+        e.write(i.operands[0], "f64", canonical(e, "f64", value))
+    elif pair == ("f32", "f64") and not flags and c.rounding == "rn" and not c.integral:
+        value = e.convert("fptrunc", "double", e.read(i.operands[1], "f64"), "float")
+        e.write(i.operands[0], "f32", canonical(e, "f32", value))
+    elif pair == ("s32", "f32") and c.integral and flags <= {"ftz"}:
+        value = e.read(i.operands[1], "f32")
+        value = flush(e, value) if flags else value
+        name = {"rni": "roundeven", "rzi": "trunc", "rmi": "floor", "rpi": "ceil"}[c.integral]
+        value = e.intrinsic(name, "float", value)
+        result = e.call(vec("i32"), "llvm.fptosi.sat.v32i32.v32f32", (vec("float"), value))
+        e.write(i.operands[0], "s32", result)
+    elif c.source in _NATIVE and c.target in ("f32", "f64") and c.rounding == "rn" and not flags - {"ftz"}:
+        operation = "sitofp" if is_signed(c.source) else "uitofp"
+        value = e.read(i.operands[1], c.source)
+        e.write(i.operands[0], c.target, e.convert(operation, ELEMENT[c.source], value, VALUE[c.target]))
+    else:
+        return False
+    return True
+
+
+def _integer_to_integer(e: Emitter, c: Conversion, value: str) -> str:
+    have, want = ELEMENT[c.source], ELEMENT[c.target]
+    if "sat" in c.flags:
+        value = _clamp(e, value, c.source, c.target)
     if BITS[have] == BITS[want]:
         return value
     if BITS[have] > BITS[want]:
         return e.convert("trunc", have, value, want)
-    return e.convert("sext" if is_signed(source) else "zext", have, value, want)
+    return e.convert("sext" if is_signed(c.source) else "zext", have, value, want)
 
 
 def _clamp(e: Emitter, value: str, source: str, target: str) -> str:
     """Into the range of the target, as far as the source can leave it."""
-    have, bits = ELEMENT[source], BITS[ELEMENT[target]]
-    signed = is_signed(target)
-    low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
-    own_bits = BITS[have]
-    own_low = -(1 << (own_bits - 1)) if is_signed(source) else 0
-    own_high = (1 << (own_bits - 1 if is_signed(source) else own_bits)) - 1
+    have = f"i{INTEGERS[source]}"
+    (low, high), (own_low, own_high) = limits(target), limits(source)
     sign = "s" if is_signed(source) else "u"
     if own_high > high:
-        over = e.op(f"icmp {sign}gt {vec(have)} {value}, {const(have, high)}")
-        value = e.select(over, have, const(have, high), value)
+        value = e.intrinsic(f"{sign}min", have, value, const(have, high))
     if own_low < low:
-        under = e.op(f"icmp {sign}lt {vec(have)} {value}, {const(have, low)}")
-        value = e.select(under, have, const(have, low), value)
+        value = e.intrinsic("smax", have, value, const(have, low))
     return value
 
 
-def _float_to_integer(e: Emitter, p: Opcode, value: str, source: str, target: str) -> str:
-    """Rounds, then saturates; NaN gives 0."""
-    have, want = ELEMENT[source], ELEMENT[target]
-    if have == "half":
-        value, have = e.convert("fpext", have, value, "float"), "float"
-    if not p.integer_rounding:
-        raise Unsupported("a conversion to integer without rounding")
-    value = e.intrinsic(_ROUND_TO_INTEGER[p.integer_rounding], have, value)
-    name = f"llvm.fpto{'s' if is_signed(target) else 'u'}i.sat.v32{want}.v32{'f32' if have == 'float' else 'f64'}"
-    return e.call(vec(want), name, (vec(have), value))
+def _pack_integers(e: Emitter, i: Instruction, c: Conversion) -> None:
+    """cvt.pack: a and b saturated side by side, b lower; what is above them comes from the low end of c."""
+    size = int(c.target[1:])
+    a, b = (_clamp(e, e.read(o, c.source), c.source, c.target) for o in i.operands[1:3])
+    mask = const("i32", (1 << size) - 1)
+    both = e.v32("or", e.v32("shl", e.v32("and", a, mask), const("i32", size)), e.v32("and", b, mask))
+    if len(i.operands) > 3:
+        both = e.v32("or", both, e.v32("shl", e.read(i.operands[3], "b32"), const("i32", 2 * size)))
+    e.write(i.operands[0], "b32", both)
 
 
-def _integer_to_float(e: Emitter, p: Opcode, value: str, source: str, target: str) -> str:
-    have, want = ELEMENT[source], ELEMENT[target]
-    operation = "sitofp" if is_signed(source) else "uitofp"
-    if p.rounding == "rn":
-        if want == "half":
-            wide = e.convert(operation, have, value, "float")  # exact as far as f16 reaches
-            return e.convert("fptrunc", "float", wide, "half")
-        return e.convert(operation, have, value, want)
-    if BITS[have] > 32 or want == "half":
-        raise Unsupported(f"rounding .{p.rounding} from .{source} to .{target}")
-    wide = e.convert(operation, have, value, "double")  # exact
-    return wide if want == "double" else round_directed(e, p.rounding, wide, "zeroinitializer")
-
-
-def _float_to_float(e: Emitter, p: Opcode, value: str, source: str, target: str) -> str:
-    have, want = ELEMENT[source], ELEMENT[target]
-    if p.integer_rounding:
-        value = e.intrinsic(_ROUND_TO_INTEGER[p.integer_rounding], have, value)
-    if BITS[have] < BITS[want]:
-        value = e.convert("fpext", have, value, want)
-    elif BITS[have] > BITS[want]:
-        if p.rounding == "rn" and (have, want) == ("double", "half"):
-            value = e.convert("fptrunc", "float", _odd_float(e, value), "half")
-        elif p.rounding == "rn":
-            value = e.convert("fptrunc", have, value, want)
-        elif (have, want) == ("double", "float"):
-            value = round_directed(e, p.rounding, value, "zeroinitializer")
-        else:
-            raise Unsupported(f"rounding .{p.rounding} to .{target}")
-    if want == "float" and p.has("ftz"):
-        value = flush(e, value)
-    return _saturate(e, want, value) if p.has("sat") else value
-
-
-def _odd_float(e: Emitter, value: str) -> str:
-    """f64 rounded to f32 so that a further rounding gives what one rounding would (Boldo and Melquiond 2008).
-
-    Toward zero, and the last bit set where that lost something.
-    """
-    cut = round_directed(e, "rz", value, "zeroinitializer")
-    inexact = e.op(f"fcmp une {vec('double')} {e.convert('fpext', 'float', cut, 'double')}, {value}")
-    sticky = e.convert("zext", "i1", inexact, "i32")
-    nan = e.op(f"fcmp uno {vec('double')} {value}, {value}")
-    odd = e.cast(e.v32("or", e.cast(cut, "float", "i32"), sticky), "i32", "float")
-    return e.select(nan, "float", e.convert("fptrunc", "double", value, "float"), odd)
-
-
-def _saturate(e: Emitter, element: str, value: str) -> str:
-    one = const(element, 1.0)
-    above = e.op(f"fcmp ogt {vec(element)} {value}, zeroinitializer")
-    value = e.select(above, element, value, "zeroinitializer")
-    return e.select(e.op(f"fcmp olt {vec(element)} {value}, {one}"), element, value, one)
-
-
-def bf16_to_float(e: Emitter, value: str) -> str:
-    raw = e.v32("shl", e.convert("zext", "i16", value, "i32"), const("i32", 16))
-    return e.cast(raw, "i32", "float")
-
-
-def float_to_bf16(e: Emitter, value: str, rounding: str) -> str:
-    """The upper half, rounded to nearest even or cut; NaN stays NaN."""
-    raw = e.cast(value, "float", "i32")
-    kept = raw
-    if rounding == "rn":
-        odd = e.v32("and", e.v32("lshr", raw, const("i32", 16)), const("i32", 1))
-        kept = e.v32("add", e.v32("add", raw, const("i32", 0x7FFF)), odd)
-    nan = e.op(f"fcmp uno {vec('float')} {value}, {value}")
-    kept = e.select(nan, "i32", const("i32", 0x7FFF0000), kept)
-    return e.convert("trunc", "i32", e.v32("lshr", kept, const("i32", 16)), "i16")
-
-
-def _pack_halves(e: Emitter, i: Instruction, p: Opcode) -> None:
-    """d = {a in the upper half, b in the lower half}."""
-    if p.types[1] != "f32" or len(i.operands) != 3 or p.rounding not in ("rn", "rz"):
-        raise Unsupported("this packed conversion")
-    halves = []
-    for operand in i.operands[1:3]:
-        value = e.read(operand, "f32")
-        if p.types[0] == "bf16x2":
-            half = float_to_bf16(e, value, p.rounding)
-        elif p.rounding == "rn":
-            half = e.cast(e.convert("fptrunc", "float", value, "half"), "half", "i16")
-        else:
-            raise Unsupported("rounding .rz to f16x2")
-        halves.append(e.convert("zext", "i16", half, "i32"))
-    e.write(i.operands[0], "b32", e.v32("or", e.v32("shl", halves[0], const("i32", 16)), halves[1]))
+def _convert_packed(e: Emitter, i: Instruction, c: Conversion) -> None:
+    """Two numbers at once: from two f32 registers or one packed register."""
+    width = storage(c.target, c.target_count)
+    if c.target_count == 1:
+        raise Unsupported("this conversion of packed numbers")
+    if c.source_count == 1:
+        values = [(vec("i32"), read_bits(e, o, "f32")) for o in i.operands[1:3]]
+    else:
+        source = storage(c.source, c.source_count)
+        values = [(vec(f"i{source}"), e.read(i.operands[1], f"b{source}"))]
+    key = ("cvt2", c.target, c.source, c.rounding, "_".join(c.flags), c.source_count)
+    e.write(i.operands[0], f"b{width}", e.helper(key, vec(f"i{width}"), *values))

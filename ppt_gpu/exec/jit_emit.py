@@ -8,11 +8,9 @@ with `emits`; each gets the `Emitter` and the instruction and calls `read` and `
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from ppt_gpu.exec.jit_access import SITE_WORDS
 from ppt_gpu.exec.jit_context import Fault, Slot
-from ppt_gpu.exec.jit_library import call_helper
 from ppt_gpu.exec.jit_text import BITS, ELEMENT, Text, const, float_bits, float_from_bits, scalar, vec
 from ppt_gpu.ptx.module import Imm, Instruction, Kernel, Neg, Operand, Reg, Sink, Special, Sym
 
@@ -249,9 +247,6 @@ class Emitter(Text):
         self.dirty.add(register)
 
     # effects ----------------------------------------------------------------------------------------------------
-
-    def helper(self, key: tuple[Any, ...], result: str, *arguments: tuple[str, str]) -> str:
-        return call_helper(self, key, result, *arguments)
 
     def site(self) -> str:
         """The range cache of a new static access."""

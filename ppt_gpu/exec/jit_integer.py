@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ppt_gpu.exec.jit_emit import Emitter, Unsupported, emits
-from ppt_gpu.exec.jit_float import float_abs, float_add, float_min_max, float_multiply_add, float_neg
-from ppt_gpu.exec.jit_float_divide import float_divide
+from ppt_gpu.exec.jit_float import emit_float, is_float_kind
 from ppt_gpu.exec.jit_text import BITS, ELEMENT, const, vec
-from ppt_gpu.exec.jit_types import Opcode, is_float, is_signed, parts
+from ppt_gpu.exec.jit_types import Opcode, is_signed, parts
 from ppt_gpu.ptx.module import Instruction
 
-_NARROW = ("f16", "bf16", "f16x2", "bf16x2", "tf32")
-
-
-def integer_or_float(e: Emitter, i: Instruction) -> Opcode:
-    """The opcode's parts; half-precision arithmetic is not executed yet."""
-    p = parts(i)
-    if p.kind in _NARROW or any(m.endswith("x2") for m in p.modifiers):
-        raise Unsupported(f"arithmetic on .{p.kind}")
-    return p
+PAIRS = ("u16x2", "s16x2")
 
 
 @emits("add", "sub")
 def emit_add(e: Emitter, i: Instruction) -> None:
-    p = integer_or_float(e, i)
-    if is_float(p.kind):
-        return float_add(e, i, p)
+    p = parts(i)
+    if is_float_kind(p):
+        return emit_float(e, i, p)
+    if p.has(*PAIRS):
+        return _on_pairs(e, i, p, lambda a, b: e.binary(i.base, "i16", a, b))
     element = ELEMENT[p.kind]
     a, b = e.read(i.operands[1], p.kind), e.read(i.operands[2], p.kind)
     if p.has("sat"):
@@ -121,18 +116,18 @@ def _product24(e: Emitter, p: Opcode, a: str, b: str) -> str:
 
 @emits("mul", "mul24")
 def emit_mul(e: Emitter, i: Instruction) -> None:
-    p = integer_or_float(e, i)
-    if is_float(p.kind):
-        return float_multiply_add(e, i, p)
+    p = parts(i)
+    if is_float_kind(p):
+        return emit_float(e, i, p)
     value, kind = _product(e, i, p)
     e.write(i.operands[0], kind, value)
 
 
-@emits("mad", "mad24", "fma")
+@emits("mad", "mad24")
 def emit_mad(e: Emitter, i: Instruction) -> None:
-    p = integer_or_float(e, i)
-    if is_float(p.kind):
-        return float_multiply_add(e, i, p)
+    p = parts(i)
+    if is_float_kind(p):
+        return emit_float(e, i, p)
     value, kind = _product(e, i, p)
     c, element = e.read(i.operands[3], kind), ELEMENT[kind]
     if p.has("sat"):
@@ -160,9 +155,9 @@ def emit_mad_carry(e: Emitter, i: Instruction) -> None:
 @emits("div", "rem")
 def emit_div(e: Emitter, i: Instruction) -> None:
     """Division by 0 gives all ones and the dividend as remainder, as the hardware's routine does."""
-    p = integer_or_float(e, i)
-    if is_float(p.kind):
-        return float_divide(e, i, p)
+    p = parts(i)
+    if is_float_kind(p):
+        return emit_float(e, i, p)
     a, b = e.read(i.operands[1], p.kind), e.read(i.operands[2], p.kind)
     kind = vec(ELEMENT[p.kind])
     e.write(i.operands[0], p.kind, e.helper((i.base, p.kind), kind, (kind, a), (kind, b)))
@@ -170,9 +165,9 @@ def emit_div(e: Emitter, i: Instruction) -> None:
 
 @emits("abs")
 def emit_abs(e: Emitter, i: Instruction) -> None:
-    p = integer_or_float(e, i)
-    if is_float(p.kind):
-        return float_abs(e, i, p)
+    p = parts(i)
+    if is_float_kind(p):
+        return emit_float(e, i, p)
     element = ELEMENT[p.kind]
     a = e.read(i.operands[1], p.kind)
     negative = e.op(f"icmp slt {vec(element)} {a}, zeroinitializer")
@@ -181,9 +176,9 @@ def emit_abs(e: Emitter, i: Instruction) -> None:
 
 @emits("neg")
 def emit_neg(e: Emitter, i: Instruction) -> None:
-    p = integer_or_float(e, i)
-    if is_float(p.kind):
-        return float_neg(e, i, p)
+    p = parts(i)
+    if is_float_kind(p):
+        return emit_float(e, i, p)
     element = ELEMENT[p.kind]
     result = e.binary("sub", element, "zeroinitializer", e.read(i.operands[1], p.kind))
     e.write(i.operands[0], p.kind, result)
@@ -191,17 +186,33 @@ def emit_neg(e: Emitter, i: Instruction) -> None:
 
 @emits("min", "max")
 def emit_min_max(e: Emitter, i: Instruction) -> None:
-    p = integer_or_float(e, i)
-    if is_float(p.kind):
-        return float_min_max(e, i, p)
-    if p.has("relu"):
-        raise Unsupported(".relu")
-    element = ELEMENT[p.kind]
+    p = parts(i)
+    if is_float_kind(p):
+        return emit_float(e, i, p)
+    sign = "s" if p.has("s16x2") or is_signed(p.kind) else "u"
+
+    def lower(element: str) -> Callable[[str, str], str]:
+        def choose(a: str, b: str) -> str:
+            result = e.intrinsic(f"{sign}{i.base}", element, a, b)
+            return e.intrinsic("smax", element, result, "zeroinitializer") if p.has("relu") else result
+
+        return choose
+
+    if p.has(*PAIRS):
+        return _on_pairs(e, i, p, lower("i16"))
     a, b = e.read(i.operands[1], p.kind), e.read(i.operands[2], p.kind)
-    sign = "s" if is_signed(p.kind) else "u"
-    less = e.op(f"icmp {sign}lt {vec(element)} {a}, {b}")
-    yes, no = (a, b) if i.base == "min" else (b, a)
-    e.write(i.operands[0], p.kind, e.select(less, element, yes, no))
+    e.write(i.operands[0], p.kind, lower(ELEMENT[p.kind])(a, b))
+
+
+def _on_pairs(e: Emitter, i: Instruction, p: Opcode, operate: Callable[[str, str], str]) -> None:
+    """`operate` on the lower and the upper halves of two 32-bit operands (.u16x2, .s16x2)."""
+    a, b = e.read(i.operands[1], "b32"), e.read(i.operands[2], "b32")
+    low, high = (
+        operate(e.convert("trunc", "i32", x, "i16"), e.convert("trunc", "i32", y, "i16"))
+        for x, y in ((a, b), tuple(e.v32("lshr", v, const("i32", 16)) for v in (a, b)))
+    )
+    upper = e.v32("shl", e.convert("zext", "i16", high, "i32"), const("i32", 16))
+    e.write(i.operands[0], "b32", e.v32("or", e.convert("zext", "i16", low, "i32"), upper))
 
 
 @emits("sad")

@@ -20,17 +20,15 @@ _WRITERS: dict[str, Callable[..., Helper]] = {}
 class Helper(Text):
     """A helper function's text. `signature` is "RESULT (TYPE %name, ...)"."""
 
-    def __init__(self, result: str, *parameters: str) -> None:
+    def __init__(self, result: str, *parameters: str, attributes: str = "") -> None:
         super().__init__()
         self.result = result
         self.parameters = parameters
+        self.attributes = attributes
 
     def module(self, name: str) -> str:
-        head = f"define {self.result} @{name}({', '.join(self.parameters)}) {{"
+        head = f"define {self.result} @{name}({', '.join(self.parameters)}) {self.attributes} {{"
         return "\n".join([*self.declarations.values(), head, *self.lines, "}"])
-
-    def helper(self, key: tuple[Any, ...], result: str, *arguments: tuple[str, str]) -> str:
-        return call_helper(self, key, result, *arguments)
 
 
 def writes(family: str) -> Callable[[Callable[..., Helper]], Callable[..., Helper]]:
@@ -65,7 +63,17 @@ def helper_address(key: tuple[Any, ...]) -> int:
 
 
 def _load_writers() -> None:
-    from ppt_gpu.exec import jit_atomics, jit_formats, jit_lanes, jit_math, jit_spaces  # noqa: F401
+    from ppt_gpu.exec import (  # noqa: F401
+        jit_atomics,
+        jit_bits,
+        jit_convert_library,
+        jit_float_library,
+        jit_formats,
+        jit_lanes,
+        jit_math,
+        jit_rounded,
+        jit_spaces,
+    )
 
 
 @lru_cache(maxsize=1)

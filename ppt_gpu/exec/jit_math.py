@@ -1,4 +1,4 @@
-"""Helper functions for arithmetic that takes many operations: division, special functions.
+"""Arithmetic that takes many operations: the special functions in f64, and integer division as helper functions.
 
 sin, cos, ex2, lg2 and tanh are series in f64 on a reduced argument, in every lane at once: the same bits on every
 host, unlike a C library's. Truncation errors are below 1e-13, far below one f32 unit in the last place.
@@ -7,53 +7,36 @@ host, unlike a C library's. Truncation errors are below 1e-13, far below one f32
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ppt_gpu.exec.jit_library import Helper, writes
-from ppt_gpu.exec.jit_text import BITS, ELEMENT, canonical_nan, const, vec
+from ppt_gpu.exec.jit_text import BITS, ELEMENT, Text, const, vec
 
-F, D = vec("float"), vec("double")
+D = vec("double")
 
 
-class Math(Helper):
-    """A function of one f32 vector %x, computed in f64."""
+def fma(t: Text, a: str, b: str, c: str) -> str:
+    return t.intrinsic("fma", "double", a, b, c)
 
-    def __init__(self) -> None:
-        super().__init__(F, f"{F} %x")
-        self.label("entry")
-        self.wide = self.op(f"fpext {F} %x to {D}")
 
-    def f64(self, operation: str, left: str, right: str) -> str:
-        return self.binary(operation, "double", left, right)
+def compare(t: Text, predicate: str, left: str, right: str) -> str:
+    return t.op(f"fcmp {predicate} {D} {left}, {right}")
 
-    def fma(self, a: str, b: str, c: str) -> str:
-        return self.intrinsic("fma", "double", a, b, c)
 
-    def choose(self, flags: str, yes: str, no: str) -> str:
-        return self.select(flags, "double", yes, no)
+def horner(t: Text, x: str, coefficients: Sequence[float]) -> str:
+    """The polynomial with these coefficients, the constant one first."""
+    total = const("double", coefficients[-1])
+    for c in reversed(coefficients[:-1]):
+        total = fma(t, total, x, const("double", c))
+    return total
 
-    def compare(self, predicate: str, left: str, right: str) -> str:
-        return self.op(f"fcmp {predicate} {D} {left}, {right}")
 
-    def horner(self, x: str, coefficients: Sequence[float]) -> str:
-        """The polynomial with these coefficients, the constant one first."""
-        total = const("double", coefficients[-1])
-        for c in reversed(coefficients[:-1]):
-            total = self.fma(total, x, const("double", c))
-        return total
-
-    def clamp(self, value: str, low: float, high: float) -> str:
-        """NaN becomes `low`."""
-        value = self.choose(self.compare("ogt", value, const("double", low)), value, const("double", low))
-        return self.choose(self.compare("olt", value, const("double", high)), value, const("double", high))
-
-    def give(self, value: str) -> None:
-        """Return `value` as f32; a NaN as the canonical one."""
-        result = self.op(f"fptrunc {D} {value} to {F}")
-        nan = self.op(f"fcmp uno {F} {result}, {result}")
-        canonical = self.op(f"bitcast {vec('i32')} {const('i32', canonical_nan(32))} to {F}")
-        chosen = self.op(f"select {vec('i1')} {nan}, {F} {canonical}, {F} {result}")
-        self.do(f"ret {F} {chosen}")
+def clamp(t: Text, value: str, low: float, high: float) -> str:
+    """NaN becomes `low`."""
+    for predicate, limit in (("ogt", low), ("olt", high)):
+        bound = const("double", limit)
+        value = t.select(compare(t, predicate, value, bound), "double", value, bound)
+    return value
 
 
 _HALF_PI_HIGH = 1.5707963267948966
@@ -64,88 +47,98 @@ _EXP = [math.log(2) ** k / math.factorial(k) for k in range(13)]
 _LOG = [2 / math.log(2) / (2 * k + 1) for k in range(9)]
 
 
-def _sine(quarter: int) -> Math:
+def _sine(t: Text, x: str, quarter: int) -> str:
     """sin(x + quarter pi/2): x = n pi/2 + r, then the sine or cosine of r by n modulo 4."""
-    f = Math()
-    n = f.intrinsic("rint", "double", f.f64("fmul", f.wide, const("double", 2 / math.pi)))
-    minus = f.op(f"fneg {D} {n}")
-    r = f.fma(minus, const("double", _HALF_PI_LOW), f.fma(minus, const("double", _HALF_PI_HIGH), f.wide))
-    square = f.f64("fmul", r, r)
-    sine = f.f64("fmul", r, f.horner(square, _SIN))
-    cosine = f.horner(square, _COS)
-    bounded = f.clamp(n, -(2.0**62), 2.0**62)
-    turn = f.v64("add", f.op(f"fptosi {D} {bounded} to {vec('i64')}"), const("i64", quarter))
-    odd = f.v64("icmp ne", f.v64("and", turn, const("i64", 1)), "zeroinitializer")
-    minus_sign = f.v64("icmp ne", f.v64("and", turn, const("i64", 2)), "zeroinitializer")
-    value = f.choose(odd, cosine, sine)
-    value = f.choose(minus_sign, f.op(f"fneg {D} {value}"), value)
-    limited = f.clamp(value, -1.0, 1.0)
-    infinite = f.compare("oeq", f.intrinsic("fabs", "double", f.wide), const("double", math.inf))
-    bad = f.op(f"or {vec('i1')} {infinite}, {f.compare('uno', f.wide, f.wide)}")
-    f.give(f.choose(bad, const("double", math.nan), limited))
-    return f
+    n = t.intrinsic("rint", "double", t.binary("fmul", "double", x, const("double", 2 / math.pi)))
+    minus = t.op(f"fneg {D} {n}")
+    r = fma(t, minus, const("double", _HALF_PI_LOW), fma(t, minus, const("double", _HALF_PI_HIGH), x))
+    square = t.binary("fmul", "double", r, r)
+    sine = t.binary("fmul", "double", r, horner(t, square, _SIN))
+    cosine = horner(t, square, _COS)
+    bounded = clamp(t, n, -(2.0**62), 2.0**62)
+    turn = t.v64("add", t.convert("fptosi", "double", bounded, "i64"), const("i64", quarter))
+    odd = t.v64("icmp ne", t.v64("and", turn, const("i64", 1)), "zeroinitializer")
+    minus_sign = t.v64("icmp ne", t.v64("and", turn, const("i64", 2)), "zeroinitializer")
+    value = t.select(odd, "double", cosine, sine)
+    value = t.select(minus_sign, "double", t.op(f"fneg {D} {value}"), value)
+    limited = clamp(t, value, -1.0, 1.0)
+    if quarter == 0:  # keeps -0
+        limited = t.select(compare(t, "oeq", x, "zeroinitializer"), "double", x, limited)
+    infinite = compare(t, "oeq", t.intrinsic("fabs", "double", x), const("double", math.inf))
+    bad = t.binary("or", "i1", infinite, compare(t, "uno", x, x))
+    return t.select(bad, "double", const("double", math.nan), limited)
 
 
-@writes("sin")
-def write_sin() -> Helper:
-    return _sine(0)
+def sine(t: Text, x: str) -> str:
+    return _sine(t, x, 0)
 
 
-@writes("cos")
-def write_cos() -> Helper:
-    return _sine(1)
+def cosine(t: Text, x: str) -> str:
+    return _sine(t, x, 1)
 
 
-def _power_of_two(f: Math, x: str) -> str:
+def _power_of_two(t: Text, x: str) -> str:
     """2^x for |x| < 1000."""
-    n = f.intrinsic("rint", "double", x)
-    fraction = f.horner(f.f64("fsub", x, n), _EXP)
-    exponent = f.v64("add", f.op(f"fptosi {D} {n} to {vec('i64')}"), const("i64", 1023))
-    scale = f.op(f"bitcast {vec('i64')} {f.v64('shl', exponent, const('i64', 52))} to {D}")
-    return f.f64("fmul", fraction, scale)
+    n = t.intrinsic("rint", "double", x)
+    fraction = horner(t, t.binary("fsub", "double", x, n), _EXP)
+    exponent = t.v64("add", t.convert("fptosi", "double", n, "i64"), const("i64", 1023))
+    scale = t.cast(t.v64("shl", exponent, const("i64", 52)), "i64", "double")
+    return t.binary("fmul", "double", fraction, scale)
 
 
-@writes("ex2")
-def write_ex2() -> Helper:
-    f = Math()
-    value = _power_of_two(f, f.clamp(f.wide, -200.0, 200.0))
-    f.give(f.choose(f.compare("uno", f.wide, f.wide), f.wide, value))
-    return f
+def exponential(t: Text, x: str) -> str:
+    """2^x."""
+    value = _power_of_two(t, clamp(t, x, -200.0, 200.0))
+    return t.select(compare(t, "uno", x, x), "double", x, value)
 
 
-@writes("tanh")
-def write_tanh() -> Helper:
-    """(e^2x - 1) / (e^2x + 1); x itself where that is the nearest f32."""
-    f = Math()
-    power = _power_of_two(f, f.f64("fmul", f.clamp(f.wide, -20.0, 20.0), const("double", 2 / math.log(2))))
+def tangent(t: Text, x: str) -> str:
+    """The hyperbolic tangent, (e^2x - 1) / (e^2x + 1); x - x^3/3 where that cancels."""
+    doubled = t.binary("fmul", "double", clamp(t, x, -20.0, 20.0), const("double", 2 / math.log(2)))
+    power, one = _power_of_two(t, doubled), const("double", 1.0)
+    value = t.binary("fdiv", "double", t.binary("fsub", "double", power, one), t.binary("fadd", "double", power, one))
+    cube = t.binary("fmul", "double", x, t.binary("fmul", "double", x, x))
+    near = fma(t, cube, const("double", -1 / 3), x)
+    near = t.select(compare(t, "oeq", x, "zeroinitializer"), "double", x, near)
+    small = compare(t, "olt", t.intrinsic("fabs", "double", x), const("double", 1e-3))
+    value = t.select(small, "double", near, value)
+    return t.select(compare(t, "uno", x, x), "double", x, value)
+
+
+def logarithm(t: Text, x: str) -> str:
+    """log2 x; x = 2^e m with m in [sqrt 1/2, sqrt 2]: e + log2 m, by the series of atanh((m - 1) / (m + 1))."""
+    raw = t.cast(x, "double", "i64")
+    exponent = t.v64("sub", t.v64("and", t.v64("lshr", raw, const("i64", 52)), const("i64", 2047)), const("i64", 1023))
+    fraction = t.v64("and", raw, const("i64", (1 << 52) - 1))
+    mantissa = t.cast(t.v64("or", fraction, const("i64", 1023 << 52)), "i64", "double")
+    large = compare(t, "ogt", mantissa, const("double", math.sqrt(2)))
+    halved = t.binary("fmul", "double", mantissa, const("double", 0.5))
+    mantissa = t.select(large, "double", halved, mantissa)
+    whole = t.convert("sitofp", "i64", exponent, "double")
     one = const("double", 1.0)
-    value = f.f64("fdiv", f.f64("fsub", power, one), f.f64("fadd", power, one))
-    small = f.compare("olt", f.intrinsic("fabs", "double", f.wide), const("double", 1e-4))
-    value = f.choose(small, f.wide, value)
-    f.give(f.choose(f.compare("uno", f.wide, f.wide), f.wide, value))
-    return f
+    whole = t.select(large, "double", t.binary("fadd", "double", whole, one), whole)
+    above, below = t.binary("fadd", "double", mantissa, one), t.binary("fsub", "double", mantissa, one)
+    s = t.binary("fdiv", "double", below, above)
+    value = fma(t, s, horner(t, t.binary("fmul", "double", s, s), _LOG), whole)
+    value = t.select(compare(t, "oeq", x, const("double", math.inf)), "double", x, value)
+    value = t.select(compare(t, "oeq", x, "zeroinitializer"), "double", const("double", -math.inf), value)
+    return t.select(compare(t, "ult", x, "zeroinitializer"), "double", const("double", math.nan), value)
 
 
-@writes("lg2")
-def write_lg2() -> Helper:
-    """x = 2^e m with m in [sqrt 1/2, sqrt 2]: e + log2 m, by the series of atanh((m - 1) / (m + 1))."""
-    f = Math()
-    raw = f.op(f"bitcast {D} {f.wide} to {vec('i64')}")
-    exponent = f.v64("sub", f.v64("and", f.v64("lshr", raw, const("i64", 52)), const("i64", 2047)), const("i64", 1023))
-    fraction = f.v64("and", raw, const("i64", (1 << 52) - 1))
-    mantissa = f.op(f"bitcast {vec('i64')} {f.v64('or', fraction, const('i64', 1023 << 52))} to {D}")
-    large = f.compare("ogt", mantissa, const("double", math.sqrt(2)))
-    mantissa = f.choose(large, f.f64("fmul", mantissa, const("double", 0.5)), mantissa)
-    whole = f.op(f"sitofp {vec('i64')} {exponent} to {D}")
-    whole = f.choose(large, f.f64("fadd", whole, const("double", 1.0)), whole)
-    one = const("double", 1.0)
-    s = f.f64("fdiv", f.f64("fsub", mantissa, one), f.f64("fadd", mantissa, one))
-    value = f.fma(s, f.horner(f.f64("fmul", s, s), _LOG), whole)
-    value = f.choose(f.compare("oeq", f.wide, const("double", math.inf)), f.wide, value)
-    value = f.choose(f.compare("oeq", f.wide, "zeroinitializer"), const("double", -math.inf), value)
-    bad = f.compare("ult", f.wide, "zeroinitializer")  # negative or NaN
-    f.give(f.choose(bad, const("double", math.nan), value))
-    return f
+def inverse_root(t: Text, x: str) -> str:
+    """1 / sqrt x."""
+    return t.binary("fdiv", "double", const("double", 1.0), t.intrinsic("sqrt", "double", x))
+
+
+#: base opcode -> function of one double, correct to about 1e-13
+FUNCTIONS: dict[str, Callable[[Text, str], str]] = {
+    "sin": sine,
+    "cos": cosine,
+    "ex2": exponential,
+    "lg2": logarithm,
+    "tanh": tangent,
+    "rsqrt": inverse_root,
+}
 
 
 def _integer_division(base: str, kind: str) -> Helper:

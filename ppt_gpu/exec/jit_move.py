@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ppt_gpu.exec.jit_access import WINDOWS
 from ppt_gpu.exec.jit_emit import Emitter, Unsupported, emits
-from ppt_gpu.exec.jit_float import flush
+from ppt_gpu.exec.jit_float_values import flush
 from ppt_gpu.exec.jit_text import BITS, ELEMENT, const, vec
 from ppt_gpu.exec.jit_types import Opcode, is_float, is_signed, parts
 from ppt_gpu.ptx.module import Instruction, Operand, Pair, Vec

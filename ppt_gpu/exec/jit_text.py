@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import struct
 from functools import lru_cache
+from typing import Any
 
 LANES = 32
 
@@ -15,8 +16,19 @@ ELEMENT: dict[str, str] = {
     "pred": "i1", "b8": "i8", "u8": "i8", "s8": "i8", "b16": "i16", "u16": "i16", "s16": "i16", "bf16": "i16",
     "b32": "i32", "u32": "i32", "s32": "i32", "b64": "i64", "u64": "i64", "s64": "i64",
     "f16": "half", "f32": "float", "f64": "double", "f16x2": "i32", "bf16x2": "i32", "tf32": "i32",
+    "u16x2": "i32", "s16x2": "i32", "f32x2": "i64", "b128": "i128",
 }  # fmt: skip
-BITS: dict[str, int] = {"i1": 1, "i8": 8, "i16": 16, "half": 16, "i32": 32, "float": 32, "i64": 64, "double": 64}
+BITS: dict[str, int] = {
+    "i1": 1,
+    "i8": 8,
+    "i16": 16,
+    "half": 16,
+    "i32": 32,
+    "float": 32,
+    "i64": 64,
+    "double": 64,
+    "i128": 128,
+}
 FLOATS: dict[int, str] = {16: "half", 32: "float", 64: "double"}
 _PACK = {16: ("<e", "<H"), 32: ("<f", "<I"), 64: ("<d", "<Q")}
 
@@ -126,6 +138,12 @@ class Text:
             return value
         return self.op(f"bitcast {vec(source)} {value} to {vec(target)}")
 
+    def helper(self, key: tuple[Any, ...], result: str, *arguments: tuple[str, str]) -> str:
+        """Call the helper function `key` (jit_library); "" when `result` is void."""
+        from ppt_gpu.exec.jit_library import call_helper
+
+        return call_helper(self, key, result, *arguments)
+
     def splat(self, element: str, value: str) -> str:
         """A vector with the scalar `value` in every lane."""
         one = self.op(f"insertelement {vec(element)} poison, {element} {value}, i32 0")
@@ -199,13 +217,3 @@ class Text:
 
 def suffix(element: str) -> str:
     return {"half": "f16", "float": "f32", "double": "f64"}.get(element, element)
-
-
-def bits_of_lowest_normal(bits: int) -> int:
-    """The bits of the smallest normal number."""
-    return {16: 0x0400, 32: 0x00800000, 64: 0x0010000000000000}[bits]
-
-
-def canonical_nan(bits: int) -> int:
-    """The NaN that instructions of NVIDIA GPUs produce (PTX ISA, "Floating Point Instructions")."""
-    return {32: 0x7FFFFFFF, 64: 0x7FFFFFFFFFFFFFFF}[bits]

@@ -1,4 +1,4 @@
-"""Moves, conversions and address-space instructions of the interpreter."""
+"""Moves and conversions of the interpreter."""
 
 from __future__ import annotations
 
@@ -6,15 +6,12 @@ import math
 
 import numpy as np
 
-from ppt_gpu.errors import PptError
 from ppt_gpu.exec import interp_float as fp
 from ppt_gpu.exec.conversions import INTEGERS, Conversion, conversion, limits, not_a_number, refusal, storage
 from ppt_gpu.exec.float_formats import decode
 from ppt_gpu.exec.interp_arith import Execute, type_of
-from ppt_gpu.exec.interp_warp import LANES, Bits, Mask, Warp, signed, truncate, unsupported, width_of
-from ppt_gpu.exec.memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BYTES
+from ppt_gpu.exec.interp_warp import LANES, Bits, Warp, signed, truncate, unsupported, width_of
 from ppt_gpu.ptx.module import Instruction, Operand, Vec
-from ppt_gpu.ptx.operations import space_of
 
 _TO_INTEGER = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
 
@@ -24,7 +21,9 @@ def move(warp: Warp, ins: Instruction) -> None:
     kind = type_of(ins)
     width = width_of(kind)
     destination, source = ins.operands
-    if isinstance(destination, Vec):
+    if kind == "b128":
+        _move_wide(warp, destination, source)
+    elif isinstance(destination, Vec):
         part = width // len(destination.items)
         whole = warp.read(source, width)
         for place, item in enumerate(destination.items):
@@ -37,6 +36,20 @@ def move(warp: Warp, ins: Instruction) -> None:
         warp.write(destination, whole)
     else:
         warp.write(destination, warp.read_typed(source, kind))
+
+
+def _move_wide(warp: Warp, destination: Operand, source: Operand) -> None:
+    """mov.b128: between two 64-bit halves and a 128-bit register, or of one."""
+    if isinstance(source, Vec):
+        low, high = (warp.read(item, 64).tolist() for item in source.items)
+        whole = [h << 64 | v for v, h in zip(low, high, strict=True)]
+    else:
+        whole = warp.read_wide(source)
+    if isinstance(destination, Vec):
+        for place, item in enumerate(destination.items):
+            warp.write(item, np.array([v >> 64 * place & (1 << 64) - 1 for v in whole], np.uint64))
+    else:
+        warp.write_wide(destination, whole)
 
 
 def convert(warp: Warp, ins: Instruction) -> None:
@@ -152,41 +165,4 @@ def _pack_integers(warp: Warp, ins: Instruction, c: Conversion) -> None:
     warp.write(ins.operands[0], total)
 
 
-def convert_address(warp: Warp, ins: Instruction) -> None:
-    """cvta: an address of a space to a generic one, or back (.to)."""
-    space, width = space_of(ins.modifiers), width_of(type_of(ins))
-    if space == "param":
-        raise unsupported(ins, "parameters have no generic addresses here")
-    window = np.uint64(_window(space))
-    address = warp.read(ins.operands[1], width)
-    result = address - window if "to" in ins.modifiers else address + window
-    warp.write(ins.operands[0], truncate(result.view(np.int64), width))
-
-
-def _window(space: str) -> int:
-    return {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW}.get(space, 0)
-
-
-def in_window(address: Bits, space: str) -> Mask:
-    """Which generic addresses lie in the window of "shared" or "local"."""
-    window = np.uint64(_window(space))
-    return (address >= window) & (address < window + np.uint64(WINDOW_BYTES))
-
-
-def is_space(warp: Warp, ins: Instruction) -> None:
-    """isspacep."""
-    space = space_of(ins.modifiers)
-    address = warp.read(ins.operands[1], 64)
-    if space in ("shared", "local"):
-        found = in_window(address, space)
-    elif space in ("global", "constant"):
-        name = "const" if space == "constant" else space
-        memory = warp.launched.memory
-        places = [memory.find(int(a)) for a in address]
-        found = np.array([place >= 0 and memory.spaces[place] == name for place in places])
-    else:
-        raise PptError(f"isspacep does not know the space '{space}' here")
-    warp.write(ins.operands[0], found.astype(np.uint64))
-
-
-CONVERT: dict[str, Execute] = {"mov": move, "cvt": convert, "cvta": convert_address, "isspacep": is_space}
+CONVERT: dict[str, Execute] = {"mov": move, "cvt": convert}

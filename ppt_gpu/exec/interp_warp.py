@@ -41,6 +41,11 @@ class Block:
     linear: int  # block id, x fastest
     shared: NDArray[np.uint8]
     local: NDArray[np.uint8]  # [threads, bytes a thread]
+    rank: int = 0  # in its cluster
+    cluster: list[Block] = field(default_factory=list)  # by rank
+
+    def __post_init__(self) -> None:
+        self.cluster = self.cluster or [self]
 
     @property
     def ctaid(self) -> Dim3:
@@ -57,6 +62,7 @@ class Warp:
     live: Mask  # lanes that have not exited
     recorder: Recorder
     registers: NDArray[np.uint64] = field(init=False)  # [registers, 32]
+    upper: dict[int, list[int]] = field(default_factory=dict)  # upper halves of 128-bit registers
     active: Mask = field(init=False)
     joined: Mask = field(init=False)  # lanes of the current path, before the guard
     executed: int = 0  # warp instructions so far: what %clock reads
@@ -95,6 +101,24 @@ class Warp:
         if isinstance(operand, Sym):
             return np.full(LANES, self.address_of(operand) & int(mask), np.uint64)
         raise PptError(f"an operand of the kind {type(operand).__name__} cannot be read here")
+
+    def read_wide(self, operand: Operand) -> list[int]:
+        """A 128-bit operand: the value of each lane."""
+        if isinstance(operand, Imm):
+            return [immediate_bits(operand, 128)] * LANES
+        assert isinstance(operand, Reg), operand
+        high = self.upper.get(operand.id, [0] * LANES)
+        return [h << 64 | int(low) for h, low in zip(high, self.registers[operand.id], strict=True)]
+
+    def write_wide(self, operand: Operand, values: list[int]) -> None:
+        """Put 128-bit `values` into a destination register in the active lanes."""
+        if isinstance(operand, Sink):
+            return
+        assert isinstance(operand, Reg), operand
+        high = self.upper.setdefault(operand.id, [0] * LANES)
+        for lane in np.flatnonzero(self.active).tolist():
+            self.registers[operand.id, lane] = values[lane] & (1 << 64) - 1
+            high[lane] = values[lane] >> 64
 
     def read_typed(self, operand: Operand, type_name: str) -> Bits:
         """The operand as type `type_name`: decimal constants are converted to a float type."""

@@ -20,7 +20,9 @@ from ppt_gpu.errors import BudgetError, PptError
 from ppt_gpu.exec.arguments import pack_arguments
 from ppt_gpu.exec.assumed import assumed_warnings, pretend
 from ppt_gpu.exec.budget import Budget
+from ppt_gpu.exec.interp_address import ADDRESS
 from ppt_gpu.exec.interp_arith import ARITHMETIC, Execute
+from ppt_gpu.exec.interp_atomics import ATOMICS
 from ppt_gpu.exec.interp_barrier import Barriers
 from ppt_gpu.exec.interp_collective import COLLECTIVE
 from ppt_gpu.exec.interp_convert import CONVERT
@@ -37,8 +39,8 @@ from ppt_gpu.ptx.module import Instruction, Kernel, Module, Reg, Target
 from ppt_gpu.ptx.table import ASSUMED
 
 #: Instructions without an effect on values.
-_NOTHING = ("membar", "fence", "nanosleep", "pmevent", "prefetch", "prefetchu", "discard", "applypriority")
-EXECUTE: dict[str, Execute] = {**ARITHMETIC, **LOGIC, **CONVERT, **MEMORY, **COLLECTIVE}
+_NOTHING = ("membar", "fence", "nanosleep", "pmevent", "prefetch", "prefetchu", "griddepcontrol")
+EXECUTE: dict[str, Execute] = {**ARITHMETIC, **LOGIC, **CONVERT, **MEMORY, **ATOMICS, **ADDRESS, **COLLECTIVE}
 EXECUTE[ASSUMED] = pretend
 EXECUTE.update(dict.fromkeys(_NOTHING, lambda warp, ins: None))
 

@@ -12,20 +12,22 @@ active lane, 0 in inactive lanes. A site lists its pattern only when it is anoth
 
 from __future__ import annotations
 
-from ppt_gpu.exec.jit_context import Slot
+from ppt_gpu.exec.jit_context import Fault, Slot
 from ppt_gpu.exec.jit_library import Helper
 from ppt_gpu.exec.jit_text import vec
-from ppt_gpu.exec.memory import LOCAL_WINDOW, SHARED_WINDOW
+from ppt_gpu.exec.memory import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW
 
 RECORD_NONE, RECORD_SAME, RECORD_ROW, RECORD_LISTED = range(4)
 RECORD_BYTES, PATTERN_BYTES = 16, 33 * 8
 #: space -> index into ppt_gpu.spec.gpu.MEMORY_SPACES
-SPACE_INDEX = {"global": 0, "generic": 0, "shared": 1, "local": 2, "const": 3}
+SPACE_INDEX = {"global": 0, "generic": 0, "generic-cluster": 0, "shared": 1, "cluster": 1, "local": 2, "const": 3}
 #: words of a site: start, count, host address, instruction, number of its listed pattern, mask, two free, 32 distances
 SITE_START, SITE_COUNT, SITE_HOST, SITE_PC, SITE_NUMBER, SITE_MASK = range(6)
 SITE_OFFSETS, SITE_WORDS = 8, 40
-WINDOWS = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW}
-WIDE = ("global", "const", "generic")  # spaces with 64-bit addresses; the others are offsets of 32 bits
+WINDOWS = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW, "param": PARAM_WINDOW}
+WIDE = ("global", "const", "generic", "generic-cluster")  # with 64-bit addresses; the others are offsets of 32 bits
+#: spaces whose lanes may lie in different objects: each group of lanes becomes an access of its own (`jit_split`)
+SPLIT_SPACES = ("generic", "generic-cluster", "cluster")
 
 
 def address_element(space: str) -> str:
@@ -47,7 +49,8 @@ class Access(Helper):
         self.bytes = int(element[1:]) // 8
         self.size = self.bytes * count
         self.shift = self.size.bit_length() - 1
-        self.generic_traced = traced
+        self.part_traced = traced
+        self.out = "%data" if count > 1 else ""  # where the rows go that it returns
         self.traced = traced and space not in ("const", "param")
 
     def start_all(self) -> None:
@@ -78,8 +81,13 @@ class Access(Helper):
             extra = kind << 40 | (self.shift if shift < 0 else shift) << 48
             self._append(str(extra), base)
 
-    def _append(self, detail: str, base: str) -> None:
-        header = self.i64("or", self.i64("or", self.widen("%mask"), SPACE_INDEX[self.space] << 32), detail)
+    def record_nobody(self) -> None:
+        """Append an access without active lanes."""
+        if self.traced:
+            self._append(str(RECORD_NONE << 40), "0", "0")
+
+    def _append(self, detail: str, base: str, mask: str = "%mask") -> None:
+        header = self.i64("or", self.i64("or", self.widen(mask), SPACE_INDEX[self.space] << 32), detail)
         cursor = self.field("%w", Slot.RECORD, "ptr")
         self.do(f"store i64 {header}, ptr {cursor}, align 8")
         self.do(f"store i64 {base}, ptr {self.offset_pointer(cursor, 8)}, align 8")
@@ -124,11 +132,18 @@ class Access(Helper):
         self.set_field("%w", Slot.PATTERN, self.offset_pointer(cursor, PATTERN_BYTES), "ptr")
 
     def fault(self, code: str, lane: str, address: str) -> None:
-        """Report a fault at the address (i64) of a lane; shared and local ones as generic addresses."""
-        if self.space in WINDOWS:
-            address = self.i64("add", address, WINDOWS[self.space])
+        """Report a fault at the address (i64) of a lane, as a generic address."""
+        window = WINDOWS.get("shared" if self.space == "cluster" else self.space)
+        if window:
+            address = self.i64("add", address, window)
         pc = self.field("%site", SITE_PC)
         self.helper(("fault",), "void", ("ptr", "%w"), ("i64", code), ("i64", pc), ("i32", lane), ("i64", address))
+
+    def refuse(self, code: Fault, mask: str) -> str:
+        """Report a fault at the lowest lane of `mask`, which is not 0. Returns what it loads, zeros."""
+        lane = self.first_lane(mask)
+        self.fault(str(int(code)), lane, self.wide(self.extract(self.address, "%a", lane)))
+        return "" if self.result == "void" else "zeroinitializer"
 
     def row_of(self, index: int) -> str:
         return self.op(f"getelementptr {vec(self.element)}, ptr %data, i64 {index}")
@@ -152,9 +167,9 @@ class Access(Helper):
 
     def finish(self, rows: list[str]) -> None:
         """Return the loaded rows."""
-        if self.length > 1:
-            for index, row in enumerate(rows):
-                self.do(f"store {vec(self.element)} {row}, ptr {self.row_of(index)}, align 8")
+        for index, row in enumerate(rows if self.out else ()):
+            at = self.op(f"getelementptr {vec(self.element)}, ptr {self.out}, i64 {index}")
+            self.do(f"store {vec(self.element)} {row}, ptr {at}, align 8")
         self.done(rows[0])
 
     def empty(self) -> None:

@@ -2,25 +2,51 @@
 
 from __future__ import annotations
 
-from ppt_gpu.exec.jit_access import Access
+from ppt_gpu.exec.jit_access import SPLIT_SPACES, Access, address_element
+from ppt_gpu.exec.jit_atomic_values import updated
 from ppt_gpu.exec.jit_context import Fault, Slot
-from ppt_gpu.exec.jit_library import Helper, writes
-from ppt_gpu.exec.jit_spaces import FIXED, dispatch, find, host_pointer, site_check
+from ppt_gpu.exec.jit_library import writes
+from ppt_gpu.exec.jit_ranges import find, host_pointer, site_check
+from ppt_gpu.exec.jit_spaces import FIXED
+from ppt_gpu.exec.jit_split import Part, split
 from ppt_gpu.exec.jit_text import BITS, ELEMENT, vec
 
-_SIMPLE = {"and": "and", "or": "or", "xor": "xor"}
+
+class Atomic(Access):
+    """An atomic on `count` elements a lane of PTX type `kind`; "b128" is one element in two halves.
+
+    One element: operands `%b` and `%c`, the old value is returned. More: the rows of b, then those of c, behind
+    `%data`; the old rows go to `%old`.
+    """
+
+    def __init__(self, operation: str, kind: str, space: str, count: int, traced: bool) -> None:
+        self.operation, self.kind = operation, kind
+        self.whole = kind == "b128"
+        element = "i64" if self.whole else f"i{BITS[ELEMENT[kind]]}"
+        rows = 2 if self.whole else count
+        if rows > 1:
+            super().__init__("void", space, element, rows, traced, "ptr %data", "ptr %old")
+            self.out = "%old"
+        else:
+            values = [f"{vec(element)} %{name}" for name in ("b", "c")[: 1 + (operation == "cas")]]
+            super().__init__(vec(element), space, element, 1, traced, *values)
+
+    def operand(self, number: int, index: int, lane: str) -> str:
+        """Element `index` of operand b (0) or c (1) in a lane."""
+        if self.length == 1:
+            return self.extract(self.element, ("%b", "%c")[number], lane)
+        place = self.i64("add", self.widen(lane), 32 * (number * self.length + index))
+        return self.op(f"load {self.element}, ptr {self.op(f'getelementptr {self.element}, ptr %data, i64 {place}')}")
 
 
 @writes("atomic")
-def write_atomic(operation: str, kind: str, space: str, traced: bool) -> Helper:
-    """`operation` on elements of PTX type `kind` (b32, b64, ... where the type does not matter). Returns old values."""
-    element = f"i{BITS[ELEMENT[kind]]}"
-    values = [f"{vec(element)} %b", *([f"{vec(element)} %c"] if operation == "cas" else [])]
-    f = Access(vec(element), space, element, 1, traced, *values)
-    f.start_all()
-    if space == "generic":
-        _generic(f, operation, kind)
+def write_atomic(operation: str, kind: str, space: str, count: int, traced: bool) -> Atomic:
+    """`operation` on elements of PTX type `kind` (b32, b64, ... where the type does not matter)."""
+    f = Atomic(operation, kind, space, count, traced)
+    if space in SPLIT_SPACES:
+        split(f, _parts(f, count))
         return f
+    f.start_all()
     f.record_addresses(f.address, f.a0, "%a")
     f.before_lanes()
     f.jump("begin")
@@ -33,19 +59,30 @@ def write_atomic(operation: str, kind: str, space: str, traced: bool) -> Helper:
     address = f.extract(f.address, "%a", lane)
     _check(f, address, lane)
     f.label("operate")
-    pointer = _pointer(f, address)
-    old = f.op(f"load {element}, ptr {pointer}, align 1")
-    b = f.extract(element, "%b", lane)
-    c = f.extract(element, "%c", lane) if operation == "cas" else ""
-    f.do(f"store {element} {_result(f, operation, kind, element, old, b, c)}, ptr {pointer}, align 1")
-    f.do(f"store {element} {old}, ptr {f.op(f'getelementptr {element}, ptr %lanes, i32 {lane}')}")
+    _operate(f, _pointer(f, address), lane)
     f.branch(f.i32("icmp eq", "%rest", 0), "finished", "loop")
     f.label("finished")
     f.after_lanes()
     return f
 
 
-def _check(f: Access, address: str, lane: str) -> None:
+def _parts(f: Atomic, count: int) -> Part:
+    """Writes the atomic of some lanes in one space; parameters and local memory know none."""
+
+    def part(space: str, mask: str, addresses: str, out: str) -> str:
+        if space in ("local", "param"):
+            return f.refuse(Fault.SPACE, mask)
+        arguments = [("ptr", "%w"), ("ptr", "%site"), ("i32", mask), (vec(address_element(space)), addresses)]
+        if f.length == 1:
+            arguments += [(vec(f.element), f"%{name}") for name in ("b", "c")[: 1 + (f.operation == "cas")]]
+        else:
+            arguments += [("ptr", "%data"), ("ptr", out)]
+        return f.helper(("atomic", f.operation, f.kind, space, count, f.part_traced), f.result, *arguments)
+
+    return part
+
+
+def _check(f: Atomic, address: str, lane: str) -> None:
     """Go on at %operate when the lane's address is valid, else fault and return."""
     if f.space == "global":
         f.branch(site_check(f, address, f.size), "operate", "search")
@@ -65,61 +102,34 @@ def _check(f: Access, address: str, lane: str) -> None:
     f.empty()
 
 
-def _pointer(f: Access, address: str) -> str:
+def _pointer(f: Atomic, address: str) -> str:
     if f.space == "global":
         return host_pointer(f, address)
     return f.offset_pointer(f.field("%w", Slot.SHARED, "ptr"), f.wide(address))
 
 
-def _result(f: Helper, operation: str, kind: str, element: str, old: str, b: str, c: str) -> str:
-    """What the operation leaves in memory."""
-    if operation == "exch":
-        return b
-    if operation in _SIMPLE:
-        return f.op(f"{operation} {element} {old}, {b}")
-    if operation == "cas":
-        same = f.op(f"icmp eq {element} {old}, {b}")
-        return f.op(f"select i1 {same}, {element} {c}, {element} {old}")
-    if operation == "inc":  # wraps to 0 after b
-        top = f.op(f"icmp uge {element} {old}, {b}")
-        return f.op(f"select i1 {top}, {element} 0, {element} {f.op(f'add {element} {old}, 1')}")
-    if operation == "dec":  # wraps to b after 0, and from above b
-        zero, above = f.op(f"icmp eq {element} {old}, 0"), f.op(f"icmp ugt {element} {old}, {b}")
-        wrap = f.op(f"or i1 {zero}, {above}")
-        return f.op(f"select i1 {wrap}, {element} {b}, {element} {f.op(f'sub {element} {old}, 1')}")
-    if kind in ("f32", "f64"):
-        return _float_result(f, operation, ELEMENT[kind], element, old, b)
-    if operation == "add":
-        return f.op(f"add {element} {old}, {b}")
-    predicate = ("s" if kind[0] == "s" else "u") + ("lt" if operation == "min" else "gt")
-    return f.op(f"select i1 {f.op(f'icmp {predicate} {element} {old}, {b}')}, {element} {old}, {element} {b}")
-
-
-def _float_result(f: Helper, operation: str, element: str, raw: str, old: str, b: str) -> str:
-    left, right = (f.op(f"bitcast {raw} {v} to {element}") for v in (old, b))
-    if operation == "add":
-        result = f.op(f"fadd {element} {left}, {right}")
+def _operate(f: Atomic, pointer: str, lane: str) -> None:
+    """One lane: the old elements go to %lanes, the new ones to memory."""
+    places = [f.element_pointer(pointer, index) for index in range(f.length)]
+    old = [f.op(f"load {f.element}, ptr {place}, align 1") for place in places]
+    b = [f.operand(0, index, lane) for index in range(f.length)]
+    c = [f.operand(1, index, lane) if f.operation == "cas" else "" for index in range(f.length)]
+    if f.whole:
+        new = _exchanged(f, old, b, c)
     else:
-        predicate = "olt" if operation == "min" else "ogt"
-        first = f.op(f"fcmp {predicate} {element} {left}, {right}")
-        nan = f.op(f"fcmp uno {element} {right}, {right}")
-        keep = f.op(f"or i1 {first}, {nan}")
-        result = f.op(f"select i1 {keep}, {element} {left}, {element} {right}")
-    return f.op(f"bitcast {element} {result} to {raw}")
+        flush = f.kind == "f32" and f.space == "global"  # PTX ISA, atom: add.f32 flushes there, not in shared memory
+        values = zip(old, b, c, strict=True)
+        new = [updated(f, f.operation, f.kind, *value, flush=flush) for value in values]
+    for index, place in enumerate(places):
+        f.do(f"store {f.element} {new[index]}, ptr {place}, align 1")
+        at = f.op(f"getelementptr {f.element}, ptr %lanes, i64 {f.lane_offset(lane, index)}")
+        f.do(f"store {f.element} {old[index]}, ptr {at}, align 1")
 
 
-def _generic(f: Access, operation: str, kind: str) -> None:
-    """All active lanes in one window; local memory knows no atomics."""
-    offsets = f.op(f"trunc {vec('i64')} %a to {vec('i32')}")
-    dispatch(f)
-    for space in ("shared", "global"):
-        f.label(f"in_{space}")
-        where = ("<32 x i64>", "%a") if space == "global" else ("<32 x i32>", offsets)
-        arguments = [("ptr", "%w"), ("ptr", "%site"), ("i32", "%mask"), where, (vec(f.element), "%b")]
-        if operation == "cas":
-            arguments.append((vec(f.element), "%c"))
-        f.do(f"ret {f.result} {f.helper(('atomic', operation, kind, space, f.generic_traced), f.result, *arguments)}")
-    for label, code in (("in_local", Fault.BOUNDS), ("mixed", Fault.MIXED)):
-        f.label(label)
-        f.fault(str(int(code)), f.first, f.a0)
-        f.empty()
+def _exchanged(f: Atomic, old: list[str], b: list[str], c: list[str]) -> list[str]:
+    """exch and cas of 128 bits."""
+    if f.operation == "exch":
+        return b
+    halves = [f.i64("icmp eq", old[k], b[k]) for k in range(2)]
+    same = f.op(f"and i1 {halves[0]}, {halves[1]}")
+    return [f.op(f"select i1 {same}, i64 {c[k]}, i64 {old[k]}") for k in range(2)]

@@ -8,12 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ppt_gpu.exec import (  # noqa: F401  (each registers its emitters)
+    jit_address,
     jit_bits,
     jit_convert,
     jit_float,
     jit_integer,
     jit_memory,
     jit_move,
+    jit_reductions,
     jit_special,
     jit_warp,
 )
@@ -95,7 +97,7 @@ def _write_function(e: Emitter, flow: Flow) -> dict[int, str]:
     control = Control(e, flow)
     unsupported: dict[int, str] = {}
     e.label("entry")
-    e.do("%scratch = alloca [8 x <32 x i64>], align 64")
+    e.do("%scratch = alloca [16 x <32 x i64>], align 64")
     e.do(f"%frame = load ptr, ptr {e.op(f'getelementptr i64, ptr %w, i64 {int(Slot.FRAME)}')}, align 8")
     e.do(f"%resume = load i32, ptr {e.op(f'getelementptr i64, ptr %w, i64 {int(Slot.RESUME)}')}, align 8")
     e.jump("dispatch")

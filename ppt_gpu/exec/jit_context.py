@@ -75,8 +75,15 @@ class Slot(IntEnum):
     NUMBER = 56  # of the next listed pattern
     SPIN = 53  # turns in a row that ended out of fuel while divergent
 
+    # addresses of several spaces
+    CONST_END = 96  # end of the `.const` variables, which lie first in the arena
+    CLUSTER_SHARED = 97  # pointer to the shared memory of the cluster's block 0
+    CLUSTER_STRIDE = 98  # B from the shared memory of one block of the cluster to the next
+    CLUSTER_BLOCKS = 99  # blocks of the cluster
+    CLUSTER_RANK = 100  # of this block
 
-SLOTS = 64  # slots a row; 512 bytes
+
+SLOTS = 128  # slots a row; 1 KiB
 
 
 class Exit(IntEnum):
@@ -95,7 +102,7 @@ class Fault(IntEnum):
     ALIGNMENT = 2
     UNSUPPORTED = 3  # an instruction that is not executed yet
     TRAP = 4
-    MIXED = 5  # lanes of one generic access in different state spaces
+    SPACE = 10  # a store to parameters, an atomic on parameters or local memory
     TARGET = 6  # brx.idx with an index outside of its list
 
 

@@ -8,6 +8,7 @@ with `emits`; each gets the `Emitter` and the instruction and calls `read` and `
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 
 from ppt_gpu.exec.jit_access import SITE_WORDS
 from ppt_gpu.exec.jit_context import Fault, Slot
@@ -55,6 +56,11 @@ class Emitter(Text):
         self.guarded: list[int] = []  # counter -> instruction index
         self.instruction: Instruction = kernel.instructions[0]
         self.position = 0  # of the instruction in its segment
+
+    @cached_property
+    def clusters(self) -> bool:
+        """Can the kernel make addresses of the shared memory of other blocks of its cluster?"""
+        return any(i.base == "mapa" or "shared::cluster" in i.opcode for i in self.kernel.instructions)
 
     # segments ---------------------------------------------------------------------------------------------------
 
@@ -241,7 +247,7 @@ class Emitter(Text):
         if self.guard_flags:
             old = self.register(register, element)
             value = self.op(f"select {vec('i1')} {self.guard_flags}, {vec(element)} {value}, {vec(element)} {old}")
-        for other in ("i1", "i8", "i16", "i32", "i64", "half", "float", "double"):
+        for other in BITS:
             self.values.pop((register, other), None)
         self.values[register, element] = value
         self.dirty.add(register)

@@ -1,4 +1,4 @@
-"""ld, st, atom, red and the instructions that order or hint memory."""
+"""ld, st, multimem and the instructions that order or hint memory."""
 
 from __future__ import annotations
 
@@ -7,20 +7,22 @@ from ppt_gpu.exec.jit_context import Slot
 from ppt_gpu.exec.jit_emit import Emitter, Unsupported, emits
 from ppt_gpu.exec.jit_text import BITS, ELEMENT, const, vec
 from ppt_gpu.exec.jit_types import parts
-from ppt_gpu.ptx.instructions import form
-from ppt_gpu.ptx.module import Instruction, Mem, Operand, Reg, Sink, Sym, Vec
-
-_VECTORS = {"v2": 2, "v4": 4, "v8": 8}
-_OPERATIONS = ("add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec")
+from ppt_gpu.ptx.instructions import form, vector_length
+from ppt_gpu.ptx.module import Instruction, Mem, Operand, Sink, Sym, Vec
 
 
-def space_of(i: Instruction) -> str:
+def space_of(e: Emitter, i: Instruction) -> str:
+    """The name by which helpers know the instruction's space."""
     space = form(i.opcode).space or "generic"
+    if space == "shared" and "shared::cluster" in i.modifiers:
+        return "cluster"
+    if space == "generic" and e.clusters:
+        return "generic-cluster"
     return {"constant": "const"}.get(space, space)
 
 
 def address(e: Emitter, operand: Operand, space: str) -> str:
-    """The address operand as a vector of the space's address width."""
+    """The address operand as a vector of the space's address width; narrower registers are extended with zeros."""
     if not isinstance(operand, Mem):
         raise Unsupported("an operand that is no address")
     element = address_element(space)
@@ -31,34 +33,81 @@ def address(e: Emitter, operand: Operand, space: str) -> str:
     if isinstance(base, Sym):
         return e.read(Sym(base.name, base.offset + offset), kind)
     value = e.read(base, kind)
-    if not offset:
-        return value
-    if isinstance(base, Reg) and BITS[e.elements[base.id]] < BITS[element]:
-        raise Unsupported("a 32-bit address in a 64-bit space")
-    return e.binary("add", element, value, const(element, offset))
+    return e.binary("add", element, value, const(element, offset)) if offset else value
 
 
-def _length(i: Instruction) -> int:
-    return next((n for m, n in _VECTORS.items() if m in i.modifiers), 1)
+def data_of(kind: str) -> tuple[str, int]:
+    """The integer element that carries a type through memory, and how many of them make one."""
+    if kind == "b128":
+        return "i64", 2
+    return f"i{BITS[ELEMENT[kind]]}", 1
 
 
-def _data(kind: str) -> str:
-    """The integer element that carries a type through memory."""
-    return f"i{BITS[ELEMENT[kind]]}"
+def to_rows(e: Emitter, values: list[str], kind: str) -> list[str]:
+    """Values of a type as rows of its memory element."""
+    if kind != "b128":
+        return [e.cast(value, ELEMENT[kind], data_of(kind)[0]) for value in values]
+    rows = []
+    for value in values:
+        high = e.binary("lshr", "i128", value, const("i128", 64))
+        rows += [e.convert("trunc", "i128", part, "i64") for part in (value, high)]
+    return rows
+
+
+def from_rows(e: Emitter, rows: list[str], kind: str) -> list[str]:
+    """Rows of the memory element as values of the type."""
+    if kind != "b128":
+        return [e.cast(row, data_of(kind)[0], ELEMENT[kind]) for row in rows]
+    values = []
+    for low, high in zip(rows[::2], rows[1::2], strict=True):
+        parts_of = [e.convert("zext", "i64", row, "i128") for row in (low, high)]
+        shifted = e.binary("shl", "i128", parts_of[1], const("i128", 64))
+        values.append(e.binary("or", "i128", parts_of[0], shifted))
+    return values
+
+
+def items_of(operand: Operand) -> tuple[Operand, ...]:
+    """The elements of a vector operand, or the operand alone."""
+    return operand.items if isinstance(operand, Vec) else (operand,)
+
+
+def write_all(e: Emitter, destination: Operand, kind: str, values: list[str]) -> None:
+    """Give each element of a destination its value."""
+    for item, value in zip(items_of(destination), values, strict=True):
+        if not isinstance(item, Sink):
+            e.write(item, kind, value)
+
+
+def read_rows(e: Emitter, operand: Operand, kind: str, count: int) -> list[str]:
+    """The `count` elements of a source operand, as rows of the memory element."""
+    items = items_of(operand)
+    if len(items) != count:
+        raise Unsupported("a vector of another length than its type")
+    return to_rows(e, [e.read(item, kind) for item in items], kind)
+
+
+def put_rows(e: Emitter, element: str, rows: list[str], first: int = 0) -> None:
+    """Store rows in the scratch memory of the call."""
+    for k, row in enumerate(rows, first):
+        at = e.op(f"getelementptr {vec(element)}, ptr %scratch, i64 {k}")
+        e.do(f"store {vec(element)} {row}, ptr {at}, align 8")
+
+
+def get_rows(e: Emitter, element: str, count: int, pointer: str = "%scratch") -> list[str]:
+    """Load rows that a helper left."""
+    places = [e.op(f"getelementptr {vec(element)}, ptr {pointer}, i64 {k}") for k in range(count)]
+    return [e.op(f"load {vec(element)}, ptr {at}, align 8") for at in places]
 
 
 @emits("ld", "ldu")
 def emit_load(e: Emitter, i: Instruction) -> None:
-    kind, space, count = parts(i).kind, space_of(i), _length(i)
+    kind, space, count = parts(i).kind, space_of(e, i), vector_length(i)
     operand = i.operands[1]
     if space == "param" and isinstance(operand, Mem) and isinstance(operand.base, Sym):
         rows = _parameter(e, operand, kind, count)
     else:
-        rows = _load(e, i, operand, kind, space, count)
-    destinations = i.operands[0].items if isinstance(i.operands[0], Vec) else (i.operands[0],)
-    for destination, value in zip(destinations, rows, strict=True):
-        if not isinstance(destination, Sink):
-            e.write(destination, kind, e.cast(value, _data(kind), ELEMENT[kind]))
+        rows = _load(e, operand, kind, space, count)
+    write_all(e, i.operands[0], kind, from_rows(e, rows, kind))
 
 
 def _parameter(e: Emitter, operand: Mem, kind: str, count: int) -> list[str]:
@@ -66,81 +115,63 @@ def _parameter(e: Emitter, operand: Mem, kind: str, count: int) -> list[str]:
     param = next((p for p in e.kernel.params if isinstance(operand.base, Sym) and p.name == operand.base.name), None)
     if param is None or not isinstance(operand.base, Sym):
         raise Unsupported("parameters of calls")
-    size = BITS[ELEMENT[kind]] // 8
+    element, each = data_of(kind)
+    count *= each
+    size = BITS[element] // 8
     inside = operand.base.offset + operand.offset
     if inside < 0 or inside + size * count > param.bytes:
         raise Unsupported(f"a read outside of parameter '{param.name}'")
     base = e.once("param", lambda: e.field("%w", Slot.PARAM, "ptr"))
-    rows = []
-    for k in range(count):
-        at = e.offset_pointer(base, param.offset + inside + k * size)
-        rows.append(e.splat(_data(kind), e.op(f"load {_data(kind)}, ptr {at}, align 1")))
-    return rows
+    places = [e.offset_pointer(base, param.offset + inside + k * size) for k in range(count)]
+    return [e.splat(element, e.op(f"load {element}, ptr {at}, align 1")) for at in places]
 
 
-def _load(e: Emitter, i: Instruction, operand: Operand, kind: str, space: str, count: int) -> list[str]:
-    element = _data(kind)
+def _load(e: Emitter, operand: Operand, kind: str, space: str, count: int) -> list[str]:
+    element, each = data_of(kind)
+    count *= each
     where = (vec(address_element(space)), address(e, operand, space))
     arguments = [("ptr", "%w"), ("ptr", e.site()), ("i32", e.exec), where]
     key = ("access", "load", space, element, count, e.traced)
     if count == 1:
         return [e.helper(key, vec(element), *arguments)]
     e.helper(key, "void", *arguments, ("ptr", "%scratch"))
-    return [_row(e, element, k) for k in range(count)]
-
-
-def _row(e: Emitter, element: str, k: int) -> str:
-    at = e.op(f"getelementptr {vec(element)}, ptr %scratch, i64 {k}")
-    return e.op(f"load {vec(element)}, ptr {at}, align 8")
+    return get_rows(e, element, count)
 
 
 @emits("st")
 def emit_store(e: Emitter, i: Instruction) -> None:
-    kind, space, count = parts(i).kind, space_of(i), _length(i)
+    space = space_of(e, i)
     if space in ("param", "const"):
         raise Unsupported(f"stores to {space}")
-    element = _data(kind)
-    values = i.operands[1].items if isinstance(i.operands[1], Vec) else (i.operands[1],)
-    if len(values) != count:
-        raise Unsupported("a vector of another length than its type")
-    rows = [e.cast(e.read(v, kind), ELEMENT[kind], element) for v in values]
+    _store(e, i.operands[0], i.operands[1], parts(i).kind, space, vector_length(i))
+
+
+def _store(e: Emitter, where: Operand, source: Operand, kind: str, space: str, count: int) -> None:
+    rows = read_rows(e, source, kind, count)
+    element = data_of(kind)[0]
     data = (vec(element), rows[0])
-    if count > 1:
+    if len(rows) > 1:
         data = ("ptr", "%scratch")
-        for k, row in enumerate(rows):
-            at = e.op(f"getelementptr {vec(element)}, ptr %scratch, i64 {k}")
-            e.do(f"store {vec(element)} {row}, ptr {at}, align 8")
-    where = (vec(address_element(space)), address(e, i.operands[0], space))
-    key = ("access", "store", space, element, count, e.traced)
-    e.helper(key, "void", ("ptr", "%w"), ("ptr", e.site()), ("i32", e.exec), where, data)
+        put_rows(e, element, rows)
+    place = (vec(address_element(space)), address(e, where, space))
+    key = ("access", "store", space, element, len(rows), e.traced)
+    e.helper(key, "void", ("ptr", "%w"), ("ptr", e.site()), ("i32", e.exec), place, data)
 
 
-@emits("atom", "red")
-def emit_atomic(e: Emitter, i: Instruction) -> None:
-    """Lanes one after another, the lowest first."""
-    p, space = parts(i), space_of(i)
-    kind = p.kind
-    operation = next((m for m in i.modifiers if m in _OPERATIONS), "")
-    if not operation or kind not in ELEMENT or ELEMENT[kind] == "half" or kind in ("bf16", "f16x2", "bf16x2"):
-        raise Unsupported("this atomic operation")
-    if _length(i) > 1:
-        raise Unsupported("vector atomics")
-    element = _data(kind)
-    operands = list(i.operands)
-    destination = operands.pop(0) if i.base == "atom" else Sink()
-    where = address(e, operands[0], space)
-    values = [e.cast(e.read(o, kind), ELEMENT[kind], element) for o in operands[1:3]]
-    if operation != "cas":
-        values = values[:1]
-    arguments = [("ptr", "%w"), ("ptr", e.site()), ("i32", e.exec), (vec(address_element(space)), where)]
-    arguments += [(vec(element), value) for value in values]
-    form_of = kind if operation in ("add", "min", "max") else f"b{BITS[element]}"
-    key = ("atomic", operation, form_of, space, e.traced)
-    old = e.helper(key, vec(element), *arguments)
-    if not isinstance(destination, Sink):
-        e.write(destination, kind, e.cast(old, element, ELEMENT[kind]))
+@emits("multimem")
+def emit_multimem(e: Emitter, i: Instruction) -> None:
+    """On one device a multicast address is that of its one buffer: a plain load, store or reduction."""
+    from ppt_gpu.exec.jit_reductions import emit_reduction
+
+    kind, space, count = parts(i).kind, space_of(e, i), vector_length(i)
+    if "st" in i.modifiers:
+        _store(e, i.operands[0], i.operands[1], kind, space, count)
+    elif "ld_reduce" in i.modifiers:
+        write_all(e, i.operands[0], kind, from_rows(e, _load(e, i.operands[1], kind, space, count), kind))
+    else:
+        emit_reduction(e, i)
 
 
-@emits("membar", "fence", "prefetch", "prefetchu", "nanosleep", "discard", "applypriority", "pmevent", "griddepcontrol")
+@emits("membar", "fence", "nanosleep", "pmevent", "griddepcontrol")
 def emit_nothing(e: Emitter, i: Instruction) -> None:
     """No effect on values: accesses happen in order and whole."""

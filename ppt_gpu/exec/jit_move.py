@@ -1,8 +1,7 @@
-"""Moves, comparisons, selections, address conversions."""
+"""Moves, comparisons, selections."""
 
 from __future__ import annotations
 
-from ppt_gpu.exec.jit_access import WINDOWS
 from ppt_gpu.exec.jit_emit import Emitter, Unsupported, emits
 from ppt_gpu.exec.jit_float_values import flush
 from ppt_gpu.exec.jit_text import BITS, ELEMENT, const, vec
@@ -122,34 +121,3 @@ def emit_select_by_sign(e: Emitter, i: Instruction) -> None:
     else:
         flags = e.v32("icmp sge", c, "zeroinitializer")
     e.write(i.operands[0], kind, e.select(flags, ELEMENT[kind], a, b))
-
-
-@emits("cvta")
-def emit_convert_address(e: Emitter, i: Instruction) -> None:
-    """Between a space's own addresses and generic ones: the window's start is added or taken away."""
-    p = parts(i)
-    kind = p.kind
-    value = e.read(i.operands[1], kind)
-    space = next((m.partition("::")[0] for m in p.modifiers if m.partition("::")[0] in WINDOWS), "")
-    if space:
-        if kind != "u64":
-            raise Unsupported("32-bit generic addresses")
-        value = e.v64("sub" if p.has("to") else "add", value, const("i64", WINDOWS[space]))
-    elif p.has("param") or any(m.startswith("param") for m in p.modifiers):
-        raise Unsupported("generic addresses of parameters")
-    e.write(i.operands[0], kind, value)
-
-
-@emits("isspacep")
-def emit_is_space(e: Emitter, i: Instruction) -> None:
-    p = parts(i)
-    top = e.v64("lshr", e.read(i.operands[1], "u64"), const("i64", 32))
-    space = next((m.partition("::")[0] for m in p.modifiers), "")
-    in_window = {name: e.v64("icmp eq", top, const("i64", start >> 32)) for name, start in WINDOWS.items()}
-    if space in in_window:
-        e.write(i.operands[0], "pred", in_window[space])
-    elif space == "global":
-        either = e.binary("or", "i1", in_window["shared"], in_window["local"])
-        e.write(i.operands[0], "pred", e.binary("xor", "i1", either, const("i1", 1)))
-    else:
-        raise Unsupported(f"isspacep.{space}")

@@ -7,14 +7,15 @@ from ppt_gpu.exec.jit_access import (
     RECORD_SAME,
     SITE_COUNT,
     SITE_HOST,
-    SITE_PC,
     SITE_START,
-    WINDOWS,
+    SPLIT_SPACES,
     Access,
     address_element,
 )
 from ppt_gpu.exec.jit_context import Fault, Slot
 from ppt_gpu.exec.jit_library import Helper, writes
+from ppt_gpu.exec.jit_ranges import find, host_pointer, site_check
+from ppt_gpu.exec.jit_split import Part, split
 from ppt_gpu.exec.jit_text import const, lanes, vec
 
 #: space -> slots of its host pointer and of its size
@@ -23,6 +24,10 @@ FIXED = {"shared": (Slot.SHARED, Slot.SHARED_BYTES), "param": (Slot.PARAM, Slot.
 
 class Store(Access):
     """An access that writes `%data0` (or the rows behind `%data`)."""
+
+    def __init__(self, result: str, space: str, element: str, count: int, traced: bool, *more: str) -> None:
+        super().__init__(result, space, element, count, traced, *more)
+        self.out = ""
 
     def value(self, index: int) -> str:
         if self.length == 1:
@@ -81,11 +86,30 @@ def _access(kind: str, space: str, element: str, count: int, traced: bool) -> Ac
 def write_access(kind: str, space: str, element: str, count: int, traced: bool) -> Helper:
     """A load or store ("load", "store") of `count` elements a lane in `space`."""
     f = _access(kind, space, element, count, traced)
-    {"global": _sited, "const": _sited, "local": _local, "generic": _generic}.get(space, _fixed)(f, kind)
+    if space in SPLIT_SPACES:
+        split(f, _parts(f, kind))
+    else:
+        {"global": _sited, "const": _sited, "local": _local}.get(space, _fixed)(f)
     return f
 
 
-def _sited(f: Access, kind: str) -> None:
+def _parts(f: Access, kind: str) -> Part:
+    """Writes the access of some lanes in one space."""
+
+    def part(space: str, mask: str, addresses: str, out: str) -> str:
+        if space == "param" and kind == "store":
+            return f.refuse(Fault.SPACE, mask)
+        arguments = [("ptr", "%w"), ("ptr", "%site"), ("i32", mask), (vec(address_element(space)), addresses)]
+        if kind == "store":
+            arguments.append((vec(f.element), "%data0") if f.length == 1 else ("ptr", "%data"))
+        elif f.length > 1:
+            arguments.append(("ptr", out))
+        return f.helper(("access", kind, space, f.element, f.length, f.part_traced), f.result, *arguments)
+
+    return part
+
+
+def _sited(f: Access) -> None:
     """Global and const: the buffer that this instruction hit last, else a search."""
     f.start_all()
     f.branch(site_check(f, f.a0, f.size), "checked", "search")
@@ -130,30 +154,6 @@ def _each_lane(f: Access) -> None:
     f.branch(f.i32("icmp eq", "%rest", 0), "finished", "loop")
     f.label("finished")
     f.after_lanes()
-
-
-def site_check(f: Helper, address: str, size: int) -> str:
-    """i1: is the scalar address aligned and inside the cached buffer?"""
-    offset = f.i64("sub", address, f.field("%site", SITE_START))
-    inside = f.i64("icmp ult", offset, f.field("%site", SITE_COUNT))
-    if size == 1:
-        return inside
-    aligned = f.i64("icmp eq", f.i64("and", address, size - 1), 0)
-    return f.op(f"and i1 {inside}, {aligned}")
-
-
-def host_pointer(f: Helper, address: str) -> str:
-    """The host pointer of a scalar address inside the cached buffer."""
-    offset = f.i64("sub", address, f.field("%site", SITE_START))
-    return f.as_pointer(f.i64("add", offset, f.field("%site", SITE_HOST)))
-
-
-def find(f: Helper, address: str, lane: str, size: int) -> str:
-    """i1: search the buffer of a scalar address and cache it in the site; a fault when there is none."""
-    return f.helper(
-        ("find",), "i1",
-        ("ptr", "%w"), ("ptr", "%site"), ("i64", address), ("i32", lane), ("i64", str(size)),
-    )  # fmt: skip
 
 
 def _same_or_row(f: Access, host: str, offset: str, count: str) -> None:
@@ -203,7 +203,7 @@ def _inside(f: Access, offsets: str, count: str) -> str:
     return f.all_equal(offsets, f.splat(element, narrow), "ule")
 
 
-def _fixed(f: Access, kind: str) -> None:
+def _fixed(f: Access) -> None:
     """Shared and param: one object from offset 0."""
     pointer_slot, size_slot = FIXED[f.space]
     f.start_all()
@@ -247,7 +247,7 @@ def _fault_of_lanes(f: Access, count: str) -> None:
     f.empty()
 
 
-def _local(f: Access, kind: str) -> None:
+def _local(f: Access) -> None:
     """Local: each lane has its own object; host memory holds a thread's bytes together."""
     f.start_all()
     size = f.field("%w", Slot.LOCAL_BYTES)
@@ -274,108 +274,3 @@ def _local(f: Access, kind: str) -> None:
     f.label("move")
     f.move_scattered(pointers)
     _fault_of_lanes(f, count)
-
-
-def window_masks(f: Helper, mask: str) -> tuple[str, str]:
-    """The active lanes whose generic address `%a` lies in the shared and in the local window."""
-    top = f.v64("lshr", "%a", const("i64", 32))
-    masks = []
-    for space in ("shared", "local"):
-        flags = f.v64("icmp eq", top, const("i64", WINDOWS[space] >> 32))
-        masks.append(f.i32("and", mask, f.mask_bits(flags)))
-    return masks[0], masks[1]
-
-
-def _generic(f: Access, kind: str) -> None:
-    """Generic: all active lanes in one window, then as in that space."""
-    f.start_all()
-    offsets = f.op(f"trunc {vec('i64')} %a to {vec('i32')}")
-    dispatch(f)
-    for space in ("shared", "local", "global"):
-        f.label(f"in_{space}")
-        address = "%a" if space == "global" else offsets
-        arguments = [("ptr", "%w"), ("ptr", "%site"), ("i32", "%mask"), (vec(address_element(space)), address)]
-        if kind == "store":
-            arguments.append((vec(f.element), "%data0") if f.length == 1 else ("ptr", "%data"))
-        elif f.length > 1:
-            arguments.append(("ptr", "%data"))
-        key = ("access", kind, space, f.element, f.length, f.generic_traced)
-        value = f.helper(key, f.result, *arguments)
-        f.do(f"ret {f.result} {value}" if value else "ret void")
-    f.label("mixed")
-    f.fault(str(int(Fault.MIXED)), f.first, f.a0)
-    f.empty()
-
-
-def dispatch(f: Helper) -> None:
-    """Branch to %in_shared, %in_local, %in_global or %mixed by the windows of the active lanes."""
-    shared, local = window_masks(f, "%mask")
-    f.branch(f.i32("icmp eq", shared, "%mask"), "in_shared", "not_shared")
-    f.label("not_shared")
-    f.branch(f.i32("icmp eq", local, "%mask"), "in_local", "not_local")
-    f.label("not_local")
-    f.branch(f.i32("icmp eq", f.i32("or", shared, local), 0), "in_global", "mixed")
-
-
-@writes("fault")
-def write_fault() -> Helper:
-    """Remember the first fault of the warp."""
-    f = Helper("void", "ptr %w", "i64 %code", "i64 %pc", "i32 %lane", "i64 %address")
-    f.label("entry")
-    f.branch(f.i64("icmp eq", f.field("%w", Slot.FAULT), 0), "first", "end")
-    f.label("first")
-    f.set_field("%w", Slot.FAULT, "%code")
-    f.set_field("%w", Slot.FAULT_PC, "%pc")
-    f.set_field("%w", Slot.FAULT_LANE, f.widen("%lane"))
-    f.set_field("%w", Slot.FAULT_ADDRESS, "%address")
-    f.jump("end")
-    f.label("end")
-    f.do("ret void")
-    return f
-
-
-@writes("find")
-def write_find() -> Helper:
-    """Binary search of the object that holds an address; caches it in the site, or faults. Returns i1: found."""
-    f = Helper("i1", "ptr %w", "ptr %site", "i64 %address", "i32 %lane", "i64 %size")
-    f.label("entry")
-    ranges, count = f.field("%w", Slot.RANGES, "ptr"), f.field("%w", Slot.RANGE_COUNT)
-    odd = f.i64("and", "%address", f.i64("sub", "%size", 1))
-    f.branch(f.i64("icmp ne", odd, 0), "misaligned", "loop")
-    f.label("loop")  # invariant: every object below %low starts at or below the address, none from %high on does
-    f.do("%low = phi i64 [ 0, %entry ], [ %low2, %step ]")
-    f.do(f"%high = phi i64 [ {count}, %entry ], [ %high2, %step ]")
-    f.branch(f.i64("icmp ult", "%low", "%high"), "step", "found")
-    f.label("step")
-    middle = f.i64("lshr", f.i64("add", "%low", "%high"), 1)
-    start = _range_word(f, ranges, middle, 0)
-    below = f.i64("icmp ule", start, "%address")
-    f.do(f"%low2 = select i1 {below}, i64 {f.i64('add', middle, 1)}, i64 %low")
-    f.do(f"%high2 = select i1 {below}, i64 %high, i64 {middle}")
-    f.jump("loop")
-    f.label("found")
-    f.branch(f.i64("icmp eq", "%low", 0), "outside", "candidate")
-    f.label("candidate")
-    index = f.i64("sub", "%low", 1)
-    first, end = _range_word(f, ranges, index, 0), _range_word(f, ranges, index, 1)
-    over = f.i64("add", "%address", "%size")
-    f.branch(f.i64("icmp ule", over, end), "inside", "outside")
-    f.label("inside")
-    f.set_field("%site", SITE_START, first)
-    f.set_field("%site", SITE_COUNT, f.i64("add", f.i64("sub", f.i64("sub", end, first), "%size"), 1))
-    f.set_field("%site", SITE_HOST, f.i64("add", f.field("%w", Slot.HOST), first))
-    f.do("ret i1 true")
-    for label, code in (("misaligned", Fault.ALIGNMENT), ("outside", Fault.BOUNDS)):
-        f.label(label)
-        f.helper(
-            ("fault",), "void",
-            ("ptr", "%w"), ("i64", str(int(code))), ("i64", f.field("%site", SITE_PC)), ("i32", "%lane"),
-            ("i64", "%address"),
-        )  # fmt: skip
-        f.do("ret i1 false")
-    return f
-
-
-def _range_word(f: Helper, ranges: str, index: str, word: int) -> str:
-    at = f.op(f"getelementptr i64, ptr {ranges}, i64 {f.i64('add', f.i64('mul', index, 2), word)}")
-    return f.op(f"load i64, ptr {at}, align 8")

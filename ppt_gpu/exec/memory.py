@@ -4,7 +4,9 @@ Address map (64-bit virtual addresses)::
 
     0 ...                     shared and local addresses inside their own state space (offsets, from 0)
     SHARED_WINDOW + offset    the same shared byte as a generic address
+    (rank + 1) << 24 | offset the shared byte of block `rank` of the cluster (mapa); rank + 1 = 0: of the own block
     LOCAL_WINDOW + offset     the same local byte of the executing thread as a generic address
+    PARAM_WINDOW + offset     a byte of the kernel's parameters as a generic address (cvta.param)
     GLOBAL_BASE ...           `.const` variables, `.global` variables, then buffers: const and global addresses
                               are generic addresses already
 
@@ -31,9 +33,12 @@ from ppt_gpu.units import format_bytes
 
 SHARED_WINDOW = 0x0100_0000_0000
 LOCAL_WINDOW = 0x0200_0000_0000
-WINDOW_BYTES = 0x1_0000_0000  # size of the shared and the local window
+PARAM_WINDOW = 0x0300_0000_0000
+CLUSTER_SHIFT = 24  # bits of a shared address below the rank of a block of the cluster
+WINDOW_BYTES = 0x1_0000_0000  # size of each window
 GLOBAL_BASE = 0x7000_0000_0000
 ALIGNMENT = 512  # B
+_LARGEST = np.iinfo(np.int64).max
 GUARD = 512  # B that belong to nobody after every object
 
 
@@ -122,6 +127,12 @@ class DeviceMemory:
             raise PptError(f"'{name}' has {len(raw)} bytes, not a whole number of {np.dtype(dtype)} elements")
         return raw.view(dtype)
 
+    @property
+    def const_end(self) -> int:
+        """The first address behind the `.const` variables, which lie first."""
+        ends = [int(end) for end, space in zip(self.ends, self.spaces, strict=True) if space == "const"]
+        return max(ends, default=self.base)
+
     def ranges(self) -> tuple[Range, ...]:
         """The objects in the global space, by address."""
         return tuple(
@@ -134,6 +145,8 @@ class DeviceMemory:
 
     def find(self, address: int) -> int:
         """The position of the object that holds `address`, or -1."""
+        if address > _LARGEST:
+            return -1
         i = int(np.searchsorted(self.starts, address, side="right")) - 1
         return i if i >= 0 and address < int(self.ends[i]) else -1
 
@@ -144,12 +157,11 @@ class DeviceMemory:
         inside = self.find(address)
         if inside >= 0:
             return f"byte {address - int(self.starts[inside])} of {self._describe(inside)}"
-        before = np.where(self.starts > address, self.starts - address, np.iinfo(np.int64).max)
-        after = np.where(self.ends <= address, address - self.ends, np.iinfo(np.int64).max)
-        i, j = int(before.argmin()), int(after.argmin())
-        if before[i] < after[j]:
-            return f"{int(before[i])} bytes before {self._describe(i)}"
-        return f"{int(after[j])} bytes after the end of {self._describe(j)}"
+        before = {start - address: i for i, start in enumerate(self.starts.tolist()) if start > address}
+        after = {address - end: i for i, end in enumerate(self.ends.tolist()) if end <= address}
+        if before and (not after or min(before) < min(after)):
+            return f"{min(before)} bytes before {self._describe(before[min(before)])}"
+        return f"{min(after)} bytes after the end of {self._describe(after[min(after)])}"
 
     def _describe(self, i: int) -> str:
         start, end = int(self.starts[i]), int(self.ends[i])

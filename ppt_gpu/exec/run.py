@@ -16,10 +16,10 @@ from ppt_gpu.exec.assumed import assumed_warnings
 from ppt_gpu.exec.budget import Budget
 from ppt_gpu.exec.jit_context import SLOTS, Fault, Flag, Slot
 from ppt_gpu.exec.layout import Layout, layout
-from ppt_gpu.exec.memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BYTES, DeviceMemory
+from ppt_gpu.exec.memory import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, WINDOW_BYTES, DeviceMemory
 from ppt_gpu.exec.trace import Trace
 from ppt_gpu.exec.workload import Launch
-from ppt_gpu.ptx.instructions import access_kind, memory_space
+from ppt_gpu.ptx.instructions import access_kind
 from ppt_gpu.ptx.module import Kernel, Module
 from ppt_gpu.units import format_count
 
@@ -115,7 +115,9 @@ class _Run:
         self.parameters = np.frombuffer(parameters + bytes(16), np.uint8).copy()
         self.ranges = np.stack([memory.starts, memory.ends], axis=1).astype(np.int64).ravel()
         self.sites = _sites(engine)
-        self.symbols = np.array([_symbol(s, self.layout, memory) for s in engine.symbols] or [0], np.int64)
+        self.symbols = np.array(
+            [_symbol(s, self.layout, memory, engine.kernel) for s in engine.symbols] or [0], np.int64
+        )
         self.guarded = np.zeros(max(len(engine.guarded), 1), np.int64)
         self.tid = _thread_ids(launch, self.warps)
         self.rows = self._rows()
@@ -137,6 +139,9 @@ class _Run:
             Slot.GUARDED: self.guarded.ctypes.data,
             Slot.WARPS: self.warps,
             Slot.DYNAMIC_SHARED: self.launch.dynamic_shared,
+            Slot.CONST_END: self.memory.const_end,
+            Slot.CLUSTER_SHARED: self.shared.ctypes.data,
+            Slot.CLUSTER_BLOCKS: 1,
         }
         for axis in range(3):
             values[Slot(Slot.NTID_X + axis)] = self.launch.block[axis]
@@ -227,16 +232,16 @@ class _Run:
         instruction = self.engine.kernel.instructions[pc]
         thread = self.tid[int(row[Slot.WARP]), :, lane]
         where = f"block {self._block_text(block)}, thread ({thread[0]}, {thread[1]}, {thread[2]})"
-        place = self._place(address, memory_space(instruction) or "")
+        place = self._place(address)
         kind = {"load": "reads", "store": "writes"}.get(access_kind(instruction) or "", "accesses")
         hint: str | None = None
         if code == Fault.BOUNDS:
             text = f"'{instruction.opcode}' {kind} out of bounds, {where}: {place}"
         elif code == Fault.ALIGNMENT:
             text = f"'{instruction.opcode}' is misaligned, {where}: {place}"
-        elif code == Fault.MIXED:
-            text = f"'{instruction.opcode}' accesses several state spaces at once, {where}"
-            hint = "lanes of one generic access in different spaces are not executed yet"
+        elif code == Fault.SPACE:
+            text = f"'{instruction.opcode}' does not work there, {where}: {place}"
+            hint = "parameters are read only, and atomics work in global and shared memory"
         elif code == Fault.TRAP:
             text = f"'{instruction.opcode}' was reached, {where}"
             hint = "an assertion of the kernel failed, or its author took this place to be unreachable"
@@ -250,14 +255,14 @@ class _Run:
             )
         raise PptError(text, path=self.module.path, line=instruction.line, column=instruction.column, hint=hint)
 
-    def _place(self, address: int, space: str) -> str:
+    def _place(self, address: int) -> str:
         if SHARED_WINDOW <= address < SHARED_WINDOW + WINDOW_BYTES:
             return f"address {address - SHARED_WINDOW:#x} of shared memory, which has {self.layout.shared_bytes} bytes"
         if LOCAL_WINDOW <= address < LOCAL_WINDOW + WINDOW_BYTES:
             size = self.layout.local_bytes
             return f"address {address - LOCAL_WINDOW:#x} of local memory, which has {size} bytes a thread"
-        if space == "param":
-            return f"byte {address} of the parameters, which have {len(self.parameters) - 16} bytes"
+        if PARAM_WINDOW <= address < PARAM_WINDOW + WINDOW_BYTES:
+            return f"byte {address - PARAM_WINDOW} of the parameters, which have {len(self.parameters) - 16} bytes"
         return f"address {address:#x} is {self.memory.nearest_buffer(address)}"
 
 
@@ -277,12 +282,15 @@ def _sites(engine: Engine) -> NDArray[np.int64]:
     return sites
 
 
-def _symbol(name: str, places: Layout, memory: DeviceMemory) -> int:
-    """The address of a variable in its own space."""
+def _symbol(name: str, places: Layout, memory: DeviceMemory, kernel: Kernel) -> int:
+    """The address of a variable or parameter in its own space."""
     if name in places.shared:
         return places.shared[name]
     if name in places.local:
         return places.local[name]
+    for param in kernel.params:
+        if param.name == name:
+            return param.offset
     return memory.address_of(name)
 
 

@@ -174,7 +174,7 @@ class OperandReader:
         return Vec(tuple(operands)), registers
 
     def _memory(self, text: str, scope: Scope) -> Entry:
-        text = text.rstrip()
+        text = text.rstrip().removesuffix(".unified").rstrip()
         if text[-1] != "]":
             raise BadOperand(f"expected ']' at the end of '{_short(text)}'", text)
         parts = split(text[1:-1])

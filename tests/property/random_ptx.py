@@ -1,6 +1,7 @@
 """Random PTX kernels for hypothesis: typed register pools, straight lines, branches, loops, memory and collectives."""
 
 from hypothesis import strategies as st
+from random_memory import memory_rows
 
 THREADS, BLOCKS = 40, 2
 #: pool -> (register prefix, registers, declared type, type of its loads and stores)
@@ -103,7 +104,8 @@ def _table():
     put(["not.pred {D}, {0};"], "p", "p")
     put(["setp.lt.and.s32 {D}, {0}, {1}, {2};", "setp.ge.or.u32 {D}, {0}, {1}, !{2};"], "p", "rrp")
     put(["slct.b32.s32 {D}, {0}, {1}, {2};"], "r", "rrr")
-    # memory: own element of shared memory by any address, atomics, local memory
+    # memory: own element of shared memory by any address, atomics, local memory; all forms in random_memory
+    rows.extend(memory_rows())
     put(["and.b32 %i, {0}, 60; st.shared.b32 [%i], {1}; ld.shared.b32 {D}, [%i];"], "r", "rr")
     put(["and.b32 %i, {0}, 56; ld.shared.v2.b32 {{D}, %u}, [%i];"], "r", "r")
     put(_expand("and.b32 %i, {0}, 63; ld.shared.{k}8 {D}, [%i];", k="s u"), "r", "r")
@@ -177,7 +179,8 @@ def kernel_text(body):
     head = [
         ".version 8.0", ".target sm_80", ".address_size 64", ".shared .align 16 .b8 scratch[64];",
         ".visible .entry k(.param .u64 in, .param .u64 out)", "{", ".local .align 16 .b8 depot[32];",
-        f".reg .pred %p<{PREDICATES}>, %q; .reg .b32 %i, %u, %c<3>; .reg .b64 %at, %a, %to;",
+        f".reg .pred %p<{PREDICATES}>, %q; .reg .b32 %i, %u, %c<3>; .reg .b64 %at, %a, %b, %to;",
+        ".reg .b16 %w, %x; .reg .f32 %t; .reg .b128 %v, %y;",
         *(f".reg .{kind} {prefix}<{count}>;" for prefix, count, kind, _ in POOLS.values()),
         "mov.u32 %i, scratch; mov.u32 %i, %ctaid.x; mov.u32 %u, %tid.x;",
         "mov.u32 %c0, %ntid.x; mad.lo.u32 %i, %i, %c0, %u;",

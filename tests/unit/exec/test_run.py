@@ -91,15 +91,6 @@ def test_lanes_of_one_access_in_different_buffers():
     assert memory.view("b", "u4").tolist() == [5] * 7 + [6] * 25
 
 
-def test_one_generic_access_in_two_spaces_is_refused():
-    body = (
-        "mov.u64 %d4, s; cvta.shared.u64 %d5, %d4; setp.lt.u32 %p1, %r1, 7; selp.b64 %d6, %d5, %d1, %p1;\n"
-        "ld.u32 %r2, [%d6];"
-    )
-    with pytest.raises(PptError, match="accesses several state spaces at once"):
-        kernel(body, before=".shared .align 4 .b8 s[128];").run()
-
-
 def test_stores_to_one_address_the_highest_lane_wins():
     memory, _ = check_against_interpreter(kernel("st.global.u32 [%d1], %r1;", grid=(1,), block=(20,)))
     assert memory.view("a", "u4")[0] == 19

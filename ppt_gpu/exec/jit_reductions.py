@@ -1,0 +1,46 @@
+"""atom and red: the atomic operations of every type and vector length."""
+
+from __future__ import annotations
+
+from ppt_gpu.exec.jit_access import address_element
+from ppt_gpu.exec.jit_emit import Emitter, Unsupported, emits
+from ppt_gpu.exec.jit_memory import address, data_of, from_rows, get_rows, put_rows, read_rows, space_of, write_all
+from ppt_gpu.exec.jit_text import BITS, ELEMENT, vec
+from ppt_gpu.exec.jit_types import parts
+from ppt_gpu.ptx.instructions import vector_length
+from ppt_gpu.ptx.module import Instruction, Sink
+
+OPERATIONS = ("add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec")
+_TYPED = ("add", "min", "max")  # what they do depends on more than the width of the type
+
+
+@emits("atom", "red")
+def emit_reduction(e: Emitter, i: Instruction) -> None:
+    """Lanes one after another, the lowest first."""
+    kind, space, count = parts(i).kind, space_of(e, i), vector_length(i)
+    operation = next((m for m in i.modifiers if m in OPERATIONS), "")
+    if not operation or "async" in i.modifiers or (kind == "b128" and operation not in ("exch", "cas")):
+        raise Unsupported("this atomic operation")
+    operands = list(i.operands)
+    destination = operands.pop(0) if i.base == "atom" else Sink()
+    rows = read_rows(e, operands[1], kind, count)
+    width = len(rows)
+    if operation == "cas":
+        rows += read_rows(e, operands[2], kind, count)
+    element = data_of(kind)[0]
+    if kind != "b128" and operation not in _TYPED:
+        kind_of = f"b{BITS[ELEMENT[kind]]}"
+    else:
+        kind_of = kind
+    key = ("atomic", operation, kind_of, space, count, e.traced)
+    where = (vec(address_element(space)), address(e, operands[0], space))
+    arguments = [("ptr", "%w"), ("ptr", e.site()), ("i32", e.exec), where]
+    if width == 1:
+        old = [e.helper(key, vec(element), *arguments, *((vec(element), row) for row in rows))]
+    else:
+        put_rows(e, element, rows)
+        after = e.op(f"getelementptr {vec(element)}, ptr %scratch, i64 {len(rows)}")
+        e.helper(key, "void", *arguments, ("ptr", "%scratch"), ("ptr", after))
+        old = get_rows(e, element, width, after)
+    if not isinstance(destination, Sink):
+        write_all(e, destination, kind, from_rows(e, old, kind))

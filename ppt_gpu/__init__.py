@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any
 from ppt_gpu.errors import BudgetError, PptError
 
 if TYPE_CHECKING:
-    from ppt_gpu.pipeline import open_workload, predict, translate
+    from ppt_gpu.pipeline import launch, open_workload, predict, translate
     from ppt_gpu.spec import list_gpus, load_gpu
 
 __version__ = "0.1.0"
-__all__ = ["BudgetError", "PptError", "list_gpus", "load_gpu", "open_workload", "predict", "translate"]
+__all__ = ["BudgetError", "PptError", "launch", "list_gpus", "load_gpu", "open_workload", "predict", "translate"]
 
 
 def __getattr__(name: str) -> Any:
     """Imports the front doors when they are first used, so that `import ppt_gpu` stays instant."""
-    if name in ("predict", "open_workload", "translate"):
+    if name in ("predict", "launch", "open_workload", "translate"):
         from ppt_gpu import pipeline
 
         return getattr(pipeline, name)

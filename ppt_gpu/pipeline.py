@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +19,8 @@ from ppt_gpu.exec.run import run
 from ppt_gpu.exec.translate import translate as translate_trace
 from ppt_gpu.exec.translate_blocks import sample_blocks
 from ppt_gpu.exec.workload import Workload
+from ppt_gpu.frontends.arch import DEFAULT_CAPABILITY
+from ppt_gpu.frontends.call import CallOptions, is_kernel, open_call
 from ppt_gpu.frontends.prepare import prepare
 from ppt_gpu.inputs import check, open_workload
 from ppt_gpu.ptx.module import Module
@@ -33,13 +37,13 @@ from ppt_gpu.spec.gpu import Gpu
 from ppt_gpu.tasklist.flat import flatten
 from ppt_gpu.tasklist.text import read_tasklist, write_tasklist
 
-__all__ = ["check", "open_workload", "predict", "translate"]
+__all__ = ["check", "launch", "open_workload", "predict", "translate"]
 
 LEVELS = ("steady", "workload")
 
 
 def predict(
-    workload: Workload | str | Path,
+    workload: Workload | str | Path | object,
     gpu: Gpu | str | Path,
     *,
     overrides: Sequence[str] = (),
@@ -49,8 +53,12 @@ def predict(
     contents: Mapping[str, NDArray] | None = None,
     budget: Budget | None = None,
     assume: Sequence[str] = (),
+    **call: Unpack[CallOptions],
 ) -> Result:
     """Predict the run time of every launch of `workload` on `gpu`, and of the whole.
+
+    `workload` may also be a kernel (a Triton or numba-cuda function, PTX text, a .ptx or .cu file) with `grid`,
+    `block`, `args` (NumPy arrays and numbers) and the other options of `ppt_gpu.frontends.call.CallOptions`.
 
     `workload` and `gpu` may be names, files or objects; `overrides` are "sm.count=30" and the like. `level` is
     "steady" or "workload", `policy` the warp scheduler's ("lrr", "gto", "gto_launch", "two_level"; default: the
@@ -63,10 +71,9 @@ def predict(
         raise PptError(f"unknown level '{level}'", hint=f"expected {' or '.join(LEVELS)}")
     if isinstance(gpu, Gpu) and overrides:
         raise PptError("overrides need the GPU's name or file, not a Gpu")
-    opened = workload if isinstance(workload, Workload) else open_workload(workload)
     target = gpu if isinstance(gpu, Gpu) else load_gpu(str(gpu), overrides)
-
-    simulated = simulated_sms(opened, target, policy, contents or {}, budget or Budget(), assume)
+    opened, arrays = _opened(workload, target.compute_capability, call)
+    simulated = simulated_sms(opened, target, policy, {**arrays, **(contents or {})}, budget or Budget(), assume)
     launches = [predict_launch(sm, target, level) for sm in simulated]
 
     warnings = [*opened.warnings, *(text for launch in launches for text in launch.warnings)]
@@ -78,6 +85,48 @@ def predict(
     ]
     application = application_time(times, opened.copies, target.host)
     return build_result(opened, target, level, launches, application, time.perf_counter() - began)
+
+
+def _opened(workload: object, capability: tuple[int, int], call: CallOptions) -> tuple[Workload, Mapping[str, NDArray]]:
+    """The workload that `workload` is or names, and its arrays."""
+    if isinstance(workload, Workload):
+        if call:
+            raise PptError(f"{', '.join(call)}: a Workload says these itself")
+        return workload, {}
+    if not call and isinstance(workload, str | Path) and not is_kernel(workload):
+        return open_workload(workload), {}
+    made = open_call(workload, capability, call)
+    return made.workload, made.contents
+
+
+def launch(
+    source: object,
+    /,
+    *,
+    gpu: Gpu | str | Path | None = None,
+    budget: Budget | None = None,
+    **call: Unpack[CallOptions],
+) -> None:
+    """Run the whole grid of kernel `source` functionally, on the CPU; the NumPy arrays in `args` hold its results then.
+
+    `source` and the options are those of `predict`; `gpu` only chooses the architecture to compile for. Nothing is
+    timed. Raises PptError for bad input and for faults of the kernel, BudgetError when the budget is used up.
+    """
+    target = load_gpu(str(gpu)) if isinstance(gpu, str | Path) else gpu
+    capability = DEFAULT_CAPABILITY if target is None else target.compute_capability
+    opened, arrays = _opened(source, capability, call)
+    if opened.tasklist_path or len(opened.launches) != 1:
+        raise PptError(
+            "launch() runs one launch of a kernel", hint="such as launch(kernel, grid=1, block=32, args=[x])"
+        )
+    prepared = prepare(replace(opened, launches=(replace(opened.launches[0], registers_from="estimate"),)), capability)
+    memory = device_memory(prepared.module, prepared.workload, arrays, budget or Budget())
+    one = prepared.workload.launches[0]
+    module, blocks = prepared.module, range(one.blocks)
+    run(module.kernels[one.kernel], module, one, memory, blocks, trace=False, budget=budget)
+    for name, array in arrays.items():
+        if array.flags.writeable:
+            np.ravel(array, order="K")[:] = memory.view(name, array.dtype)
 
 
 def predict_launch(sm: SimulatedSm, gpu: Gpu, level: str) -> LaunchResult:
@@ -132,7 +181,7 @@ def device_memory(module: Module, workload: Workload, contents: Mapping[str, NDA
     folder = Path(workload.path).parent
     memory = DeviceMemory.build(module, workload.buffers, workload.symbols, directory=folder, budget=budget)
     for name, values in contents.items():
-        flat = np.ascontiguousarray(values).reshape(-1)
+        flat = np.ravel(values, order="K")  # as it lies in memory
         room = memory.bytes_of(name)
         if flat.nbytes != len(room):
             raise PptError(f"contents of '{name}' have {flat.nbytes} bytes, the buffer has {len(room)}")

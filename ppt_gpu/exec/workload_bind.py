@@ -20,12 +20,12 @@ def bind_workload(workload: Workload, module: Module) -> Workload:
     errors: list[PptError] = []
     launches = []
     for number, launch in enumerate(workload.launches):
-        found = matching(launch.kernel, module.kernels) if launch.kernel else list(module.kernels)
         keys = [f"launch[{number}].{{}}", "{}"]
-        if len(found) != 1:
-            errors.append(_kernel_error(workload, module, launch.kernel, found, keys))
+        try:
+            name = chosen_kernel(workload, module, launch.kernel)
+        except PptError as wrong:
+            errors.append(_at(workload, wrong, [k.format("kernel") for k in keys] + ["ptx"]))
             continue
-        name = found[0]
         launches.append(replace(launch, kernel=name))
         for key, error in argument_errors(launch, module.kernels[name]):
             errors.append(_at(workload, error, [k.format(part) for part in (key, "arguments") for k in keys]))
@@ -35,8 +35,14 @@ def bind_workload(workload: Workload, module: Module) -> Workload:
     return replace(workload, launches=tuple(launches))
 
 
-def _kernel_error(workload: Workload, module: Module, name: str, found: list[str], keys: list[str]) -> PptError:
-    """The kernel is not named, unknown, or one of several `found` of that name."""
+def chosen_kernel(workload: Workload, module: Module, name: str) -> str:
+    """The kernel of `module` that `name` means, as in PTX or as in C++; "": the only one.
+
+    Raises PptError when it is not named, unknown, or one of several of that name.
+    """
+    found = matching(name, module.kernels) if name else list(module.kernels)
+    if len(found) == 1:
+        return found[0]
     sources = {kernel: source_name(kernel) for kernel in module.kernels}
     unique = len(set(sources.values())) == len(sources)
     shown = {kernel: source if unique else kernel for kernel, source in sources.items()}
@@ -49,7 +55,7 @@ def _kernel_error(workload: Workload, module: Module, name: str, found: list[str
     else:
         message = f"{workload.ptx_path} has no kernel '{name}'"
         hint = did_you_mean(name, shown.values()) or f"kernels: {names}"
-    return _at(workload, PptError(message, hint=hint), [k.format("kernel") for k in keys] + ["ptx"])
+    raise PptError(message, hint=hint)
 
 
 def _symbol_error(workload: Workload, module: Module, symbol: Buffer) -> PptError | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from ppt_gpu.errors import PptError
@@ -63,10 +64,8 @@ def compile_cuda(source: Path, capability: tuple[int, int], options: Sequence[st
 
 
 def _compiler() -> _Compiler | None:
-    nvcc = find("nvcc")
-    if nvcc is not None:
-        return _Compiler(nvcc.title, nvcc.archs, lambda *call: compile_nvcc(nvcc, *call))
+    found = find("nvcc")
+    if found:
+        return _Compiler(found[0].title, found[0].archs, partial(compile_nvcc, found[0]))
     nvrtc = find_nvrtc()
-    if nvrtc is not None:
-        return _Compiler(nvrtc.title, nvrtc.archs, lambda *call: compile_nvrtc(nvrtc, *call))
-    return None
+    return None if nvrtc is None else _Compiler(nvrtc.title, nvrtc.archs, partial(compile_nvrtc, nvrtc))

@@ -34,8 +34,8 @@ class Resources:
     spill_loads: int  # B a thread
 
 
-def find_ptxas() -> Tool | None:
-    """ptxas of this machine, or None."""
+def find_ptxas() -> list[Tool]:
+    """Every ptxas of this machine, the preferred one first. An old one refuses PTX that a newer compiler made."""
     return find("ptxas")
 
 

@@ -17,7 +17,7 @@ from ppt_gpu.errors import PptError
 #: folders of Python packages that bring the tool: the CUDA wheels, and Triton's own copy
 WHEEL_TOOLS = {
     "nvcc": ("nvidia/*/bin/nvcc",),
-    "ptxas": ("nvidia/*/bin/ptxas", "triton/backends/nvidia/bin/ptxas"),
+    "ptxas": ("nvidia/*/bin/ptxas", "triton/backends/nvidia/bin/ptxas", "triton/backends/nvidia/bin/ptxas-*"),
 }
 #: a compiler that takes longer has lost its way, s
 TIMEOUT = 600
@@ -38,14 +38,12 @@ class Tool:
         return f"{self.name} {self.version}"
 
 
-def find(name: str) -> Tool | None:
-    """Tool `name` from PATH, CUDA_HOME or CUDA_PATH, or a Python package; None where there is none."""
-    places = [str(Path(os.environ[key]) / "bin") for key in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(key)]
-    path = shutil.which(name) or shutil.which(name, path=os.pathsep.join(places) or os.devnull)
-    if path is None:
-        found = wheel_files(*WHEEL_TOOLS[name])
-        path = str(found[0]) if found else None
-    return None if path is None else _described(name, path)
+def find(name: str) -> list[Tool]:
+    """Every tool `name`: the one on PATH, those of CUDA_HOME and CUDA_PATH, those of Python packages, in this order."""
+    places = [None, *(str(Path(os.environ[key]) / "bin") for key in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(key))]
+    paths = [path for place in places if (path := shutil.which(name, path=place))]
+    paths += [str(path) for path in wheel_files(*WHEEL_TOOLS[name])]
+    return [tool for path in dict.fromkeys(paths) if (tool := _described(name, path))]
 
 
 def wheel_files(*patterns: str) -> list[Path]:

@@ -12,11 +12,22 @@ from typing import TYPE_CHECKING, Any
 from ppt_gpu.errors import BudgetError, PptError
 
 if TYPE_CHECKING:
+    from ppt_gpu.exec.recorded import load_trace
     from ppt_gpu.pipeline import launch, open_workload, predict, translate
     from ppt_gpu.spec import list_gpus, load_gpu
 
 __version__ = "0.1.0"
-__all__ = ["BudgetError", "PptError", "launch", "list_gpus", "load_gpu", "open_workload", "predict", "translate"]
+__all__ = [
+    "BudgetError",
+    "PptError",
+    "launch",
+    "list_gpus",
+    "load_gpu",
+    "load_trace",
+    "open_workload",
+    "predict",
+    "translate",
+]
 
 
 def __getattr__(name: str) -> Any:
@@ -25,6 +36,10 @@ def __getattr__(name: str) -> Any:
         from ppt_gpu import pipeline
 
         return getattr(pipeline, name)
+    if name == "load_trace":
+        from ppt_gpu.exec.recorded import load_trace
+
+        return load_trace
     if name in ("load_gpu", "list_gpus"):
         from ppt_gpu import spec
 

@@ -89,7 +89,18 @@ def _parser() -> argparse.ArgumentParser:
         metavar="N",
         help="budget of warp instructions of a functional run (default: 1000000000)",
     )
+    predict.add_argument(
+        "--max-memory", type=_bytes, metavar="SIZE", help="budget of device memory, such as '8 GiB' (the default)"
+    )
+    predict.add_argument(
+        "--max-trace", type=_bytes, metavar="SIZE", help="budget of the trace of a run, such as '4 GiB' (the default)"
+    )
     predict.add_argument("--strict", action="store_true", help="a warning is an error")
+    predict.add_argument("--no-cache", action="store_true", help="run the kernels again, and keep no traces")
+    predict.add_argument("--trace-out", metavar="FILE", help="write the traces to a file (docs/trace.md)")
+    predict.add_argument(
+        "--trace-in", metavar="FILE", help="take the traces from a file instead of running the kernels"
+    )
 
     translate = command("translate", _translate, "Run a kernel functionally and write it as an editable task list.")
     _add_workload(translate)
@@ -99,8 +110,11 @@ def _parser() -> argparse.ArgumentParser:
     gpus.add_argument("name", nargs="?", help="a GPU's name or TOML file")
     _add_set(gpus)
 
-    check = command("check", _check, "Read a PTX, GPU, workload or task-list file and report every error in it.")
+    check = command("check", _check, "Read a PTX, GPU, workload, task-list or trace file and report every error in it.")
     check.add_argument("file")
+
+    cache = command("cache", _cache, "Show what is kept between predictions, and where; or remove it.")
+    cache.add_argument("--clear", action="store_true", help="remove it all")
 
     explain = command("explain", _explain, "Say what a metric means and where it comes from.")
     explain.add_argument("metric", nargs="?", help="a tag, such as kernel.time; none lists them all")
@@ -115,6 +129,15 @@ def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise PptError(f"'{text}' is not a positive number")
     return int(text)
+
+
+def _bytes(text: str) -> int:
+    from ppt_gpu.units import parse_quantity
+
+    try:
+        return int(parse_quantity(text, "bytes"))
+    except ValueError as error:
+        raise PptError(str(error)) from None
 
 
 def _add_workload(parser: argparse.ArgumentParser) -> None:
@@ -183,6 +206,11 @@ def _predict(arguments: argparse.Namespace) -> str:
     from ppt_gpu.exec.budget import Budget
     from ppt_gpu.pipeline import predict
 
+    limits = {
+        "instructions": arguments.max_instructions,
+        "memory": arguments.max_memory,
+        "trace": arguments.max_trace,
+    }
     result = predict(
         _workload(arguments),
         arguments.gpu,
@@ -191,7 +219,10 @@ def _predict(arguments: argparse.Namespace) -> str:
         policy=arguments.policy,
         strict=arguments.strict,
         assume=arguments.assume,
-        budget=Budget() if arguments.max_instructions is None else Budget(instructions=arguments.max_instructions),
+        budget=Budget(**{name: limit for name, limit in limits.items() if limit is not None}),
+        cache=not arguments.no_cache,
+        trace_in=arguments.trace_in,
+        trace_out=arguments.trace_out,
     )
     if arguments.json:
         from ppt_gpu.report.json import to_json
@@ -243,6 +274,12 @@ def _check(arguments: argparse.Namespace) -> str:
 
         return json.dumps({"schema": 1, "file": arguments.file, "ok": True, "found": lines}, indent=2) + "\n"
     return "".join(f"{line}\n" for line in lines)
+
+
+def _cache(arguments: argparse.Namespace) -> str:
+    from ppt_gpu.report.cache import cache_report
+
+    return cache_report(clear=arguments.clear, as_json=arguments.json)
 
 
 def _explain(arguments: argparse.Namespace) -> str:

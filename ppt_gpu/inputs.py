@@ -15,6 +15,10 @@ SUFFIXES = (".toml", ".ptx", ".tl", *CUDA)
 REGISTER_SOURCES = ("ptxas", "estimate")
 
 
+#: the usual ending of trace files
+TRACE = ".trace"
+
+
 def open_workload(
     source: str | Path,
     *,
@@ -149,17 +153,43 @@ def extents(option: str, value: str | Sequence[int]) -> tuple[int, ...]:
 
 
 def check(path: str | Path) -> list[str]:
-    """Read a .ptx, .cu, .tl or .toml (workload, else GPU) file strictly. Returns what was found, one line each.
+    """Read a .ptx, .cu, .tl, .toml (workload, else GPU) or trace file strictly. Returns what was found, a line each.
 
     Raises PptError or InputErrors with everything that is wrong with it.
     """
     path = Path(path)
     readers: dict[str, Callable[[Path], list[str]]] = {".tl": _check_tasklist, ".toml": _check_toml}
     readers |= dict.fromkeys((".ptx", *CUDA), _check_kernels)
+    if path.suffix == TRACE or (path.suffix not in readers and _is_trace(path)):
+        _must_exist(path)
+        return _check_trace(path)
     if path.suffix not in readers:
-        raise PptError(f"cannot check a '{path.suffix}' file", path=path, hint="expected .ptx, .cu, .tl or .toml")
+        raise PptError(
+            f"cannot check a '{path.suffix}' file", path=path, hint="expected .ptx, .cu, .tl, .toml or .trace"
+        )
     _must_exist(path)
     return readers[path.suffix](path)
+
+
+def _is_trace(path: Path) -> bool:
+    from ppt_gpu.exec.trace_file import MAGIC
+
+    try:
+        with open(path, "rb") as stream:
+            return stream.read(len(MAGIC)) == MAGIC
+    except OSError:
+        return False
+
+
+def _check_trace(path: Path) -> list[str]:
+    from ppt_gpu.exec.recorded import describe, load_trace
+    from ppt_gpu.units import format_bytes
+
+    records = load_trace(path)
+    return [
+        f"{path}: trace file, {len(records)} records, {format_bytes(path.stat().st_size)}",
+        *(f"  {line}" for line in describe(records)),
+    ]
 
 
 def _check_kernels(path: Path) -> list[str]:

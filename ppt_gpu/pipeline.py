@@ -14,8 +14,11 @@ from numpy.typing import NDArray
 from ppt_gpu.analytic.bounds import bounds, largest_bound
 from ppt_gpu.errors import PptError
 from ppt_gpu.exec.budget import Budget
-from ppt_gpu.exec.memory import DeviceMemory
+from ppt_gpu.exec.initial_memory import device_memory
+from ppt_gpu.exec.recorded import RecordedTraces, save_traces
 from ppt_gpu.exec.run import run
+from ppt_gpu.exec.store import Store
+from ppt_gpu.exec.traces import Traces
 from ppt_gpu.exec.translate import translate as translate_trace
 from ppt_gpu.exec.translate_blocks import sample_blocks
 from ppt_gpu.exec.workload import Workload
@@ -23,7 +26,6 @@ from ppt_gpu.frontends.arch import DEFAULT_CAPABILITY
 from ppt_gpu.frontends.call import CallOptions, is_kernel, open_call
 from ppt_gpu.frontends.prepare import prepare
 from ppt_gpu.inputs import check, open_workload
-from ppt_gpu.ptx.module import Module
 from ppt_gpu.report.build import build_launch, build_result
 from ppt_gpu.report.result import LaunchResult, Result
 from ppt_gpu.scale.grid import plan
@@ -53,6 +55,9 @@ def predict(
     contents: Mapping[str, NDArray] | None = None,
     budget: Budget | None = None,
     assume: Sequence[str] = (),
+    cache: bool = True,
+    trace_in: str | Path | None = None,
+    trace_out: str | Path | None = None,
     **call: Unpack[CallOptions],
 ) -> Result:
     """Predict the run time of every launch of `workload` on `gpu`, and of the whole.
@@ -64,7 +69,10 @@ def predict(
     "steady" or "workload", `policy` the warp scheduler's ("lrr", "gto", "gto_launch", "two_level"; default: the
     GPU's). `contents` gives buffers by name as NumPy arrays. With `strict` a warning is an error.
     `budget` ends runaway kernels. `assume`: "OPCODE=CLASS" for PTX instructions that are timed as a class and not
-    executed, which the result then says. Raises PptError for bad input, BudgetError when the budget is used up.
+    executed, which the result then says. With `cache` the traces of earlier predictions are used again; `trace_out`
+    writes the traces to a file, `trace_in` takes them from one (docs/trace.md).
+
+    Raises PptError for bad input, BudgetError when the budget is used up.
     """
     began = time.perf_counter()
     if level not in LEVELS:
@@ -73,8 +81,15 @@ def predict(
         raise PptError("overrides need the GPU's name or file, not a Gpu")
     target = gpu if isinstance(gpu, Gpu) else load_gpu(str(gpu), overrides)
     opened, arrays = _opened(workload, target.compute_capability, call)
-    simulated = simulated_sms(opened, target, policy, {**arrays, **(contents or {})}, budget or Budget(), assume)
-    launches = [predict_launch(sm, target, level) for sm in simulated]
+    traces = None
+    if not opened.tasklist_path:
+        if trace_in and contents:
+            raise PptError("contents are not used with traces from a file", path=trace_in)
+        contents = {**arrays, **(contents or {})}
+        traces = workload_traces(opened, target, contents, budget or Budget(), assume, cache, trace_in)
+    elif trace_in or trace_out:
+        raise PptError("a task list has no traces", path=opened.tasklist_path, hint="predict it without trace files")
+    launches = [predict_launch(sm, target, level) for sm in simulated_sms(opened, traces, target, policy)]
 
     warnings = [*opened.warnings, *(text for launch in launches for text in launch.warnings)]
     if strict and warnings:
@@ -84,6 +99,8 @@ def predict(
         for launch, sm in zip(launches, opened.launches, strict=True)
     ]
     application = application_time(times, opened.copies, target.host)
+    if traces is not None and trace_out:
+        save_traces(trace_out, traces.records())
     return build_result(opened, target, level, launches, application, time.perf_counter() - began)
 
 
@@ -151,42 +168,39 @@ def predict_launch(sm: SimulatedSm, gpu: Gpu, level: str) -> LaunchResult:
     return build_launch(sm, gpu, prediction.raised_to(highest.cycles, highest.resource), floors)
 
 
-def simulated_sms(
-    workload: Workload,
-    gpu: Gpu,
-    policy: str | None,
-    contents: Mapping[str, NDArray],
-    budget: Budget,
-    assume: Sequence[str] = (),
-) -> Iterator[SimulatedSm]:
+def simulated_sms(workload: Workload, traces: Traces | None, gpu: Gpu, policy: str | None) -> Iterator[SimulatedSm]:
     """One simulated SM a launch, in order; after each the memory is what its whole grid leaves."""
-    if workload.tasklist_path:
+    if traces is None:
         flat = flatten(read_tasklist(workload.tasklist_path))
         for launch in workload.launches:
             yield TaskListSm(flat, launch, gpu, policy)
         return
-    prepared = prepare(workload, gpu.compute_capability, assume)
-    module, workload = prepared.module, prepared.workload
-    memory = device_memory(module, workload, contents, budget)
-    for number, launch in enumerate(workload.launches):
-        sm = TraceSm(module, launch, memory, gpu, policy, budget)
-        sm.source_notes = prepared.notes
+    for number in range(len(workload.launches)):
+        sm = TraceSm(traces.launch(number), gpu, policy)
+        sm.source_notes = traces.notes
         yield sm
         if number + 1 < len(workload.launches):
             sm.advance()
 
 
-def device_memory(module: Module, workload: Workload, contents: Mapping[str, NDArray], budget: Budget) -> DeviceMemory:
-    """The memory that the first launch finds: buffers as described, or as `contents` gives them."""
-    folder = Path(workload.path).parent
-    memory = DeviceMemory.build(module, workload.buffers, workload.symbols, directory=folder, budget=budget)
-    for name, values in contents.items():
-        flat = np.ravel(values, order="K")  # as it lies in memory
-        room = memory.bytes_of(name)
-        if flat.nbytes != len(room):
-            raise PptError(f"contents of '{name}' have {flat.nbytes} bytes, the buffer has {len(room)}")
-        room[:] = flat.view(np.uint8)
-    return memory
+def workload_traces(
+    workload: Workload,
+    gpu: Gpu,
+    contents: Mapping[str, NDArray],
+    budget: Budget,
+    assume: Sequence[str],
+    cache: bool,
+    trace_in: str | Path | None,
+) -> Traces:
+    """Where the traces of the launches come from: a file, the cache, or running the kernels."""
+    prepared = prepare(workload, gpu.compute_capability, assume)
+    module, bound = prepared.module, prepared.workload
+    if trace_in:
+        traces: Traces = RecordedTraces(module, bound, trace_in, budget)
+    else:
+        traces = Traces(module, bound, contents, budget, Store() if cache else None)
+    traces.notes = prepared.notes
+    return traces
 
 
 def translate(workload: Workload | str | Path, *, blocks: int = 8, assume: Sequence[str] = ()) -> str:

@@ -143,7 +143,7 @@ class Collector:
             raise BudgetError(
                 f"the trace of kernel '{self.engine.kernel.name}' has {format_bytes(size)}, "
                 f"the trace budget is {format_bytes(self.budget.trace)}",
-                hint="run fewer blocks or raise the trace budget: Budget(trace=BYTES)",
+                hint="run fewer blocks, or raise the trace budget: --max-trace SIZE, or Budget(trace=BYTES)",
             )
 
     def trace(

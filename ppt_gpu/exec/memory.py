@@ -83,7 +83,7 @@ class DeviceMemory:
         if size > limit:
             raise BudgetError(
                 f"the buffers need {format_bytes(size)} of device memory, the budget is {format_bytes(limit)}",
-                hint="make the buffers smaller or raise the memory budget: Budget(memory=BYTES)",
+                hint="make the buffers smaller, or raise the memory budget: --max-memory SIZE, or Budget(memory=BYTES)",
             )
         warnings: list[str] = []
         memory = cls(

@@ -6,14 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ppt_gpu.errors import PptError
-from ppt_gpu.exec.budget import Budget
+from ppt_gpu.exec.global_accesses import GlobalAccesses
 from ppt_gpu.exec.layout import layout
-from ppt_gpu.exec.memory import DeviceMemory
-from ppt_gpu.exec.run import run
 from ppt_gpu.exec.trace import Trace
+from ppt_gpu.exec.traces import LaunchTraces
 from ppt_gpu.exec.workload import Launch
 from ppt_gpu.ptx.liveness import estimate_registers
-from ppt_gpu.ptx.module import Module
 from ppt_gpu.scale.footprint import dirty_share
 from ppt_gpu.scale.grid import GridSpread, neighbour_blocks, plan, spread_grid
 from ppt_gpu.scale.occupancy import Occupancy, occupancy
@@ -86,13 +84,11 @@ class SimulatedSm:
 
 
 class TraceSm(SimulatedSm):
-    """A PTX kernel, executed functionally. `memory` is what the launch finds; simulating leaves it as it is."""
+    """A PTX kernel, executed functionally: `traces` are those of the launch."""
 
-    def __init__(
-        self, module: Module, launch: Launch, memory: DeviceMemory, gpu: Gpu, policy: str | None, budget: Budget
-    ) -> None:
-        self.module, self.memory, self.budget = module, memory, budget
-        self.kernel = module.kernels[launch.kernel]
+    def __init__(self, traces: LaunchTraces, gpu: Gpu, policy: str | None) -> None:
+        self.traces, self.module, self.kernel = traces, traces.module, traces.kernel
+        module, launch = traces.module, traces.launch
         registers = launch.registers or estimate_registers(self.kernel)
         static = launch.static_shared
         if static is None:
@@ -102,7 +98,7 @@ class TraceSm(SimulatedSm):
         self.trace: Trace | None = None  # of the last call
 
     def lower(self, blocks: list[int]) -> Program:
-        trace = run(self.kernel, self.module, self.launch, self._scratch(), blocks, budget=self.budget)
+        trace = self.run_blocks(blocks)
         self.trace = trace
         self.warnings += trace.warnings
         neighbours = self._neighbours(blocks, trace.thread_instructions / len(blocks))
@@ -117,12 +113,14 @@ class TraceSm(SimulatedSm):
         )
 
     def instructions_per_block(self) -> float:
-        middle = self.launch.blocks // 2
-        trace = run(self.kernel, self.module, self.launch, self._scratch(), [middle], budget=self.budget)
-        return trace.warp_instructions
+        return self.run_blocks([self.launch.blocks // 2]).warp_instructions
+
+    def run_blocks(self, blocks: Sequence[int]) -> Trace:
+        """The trace of these blocks, each run on what the launch finds and what the blocks before it left."""
+        return self.traces.run(blocks)
 
     def advance(self) -> None:
-        """Leave in `memory` what the whole grid leaves, for the next launch; its buffers are now the warmest.
+        """Leave in memory what the whole grid leaves, for the next launch; its buffers are now the warmest.
 
         A grid beyond ADVANCE_BUDGET runs only the simulated blocks, which the report of the launch says.
         """
@@ -131,16 +129,11 @@ class TraceSm(SimulatedSm):
         if self.trace.thread_instructions / len(self.trace.blocks) * len(blocks) > ADVANCE_BUDGET:
             blocks = [int(block) for block in self.trace.blocks]
             self.warnings.append("the grid is too large to run whole: later launches see the simulated blocks' results")
-        run(self.kernel, self.module, self.launch, self.memory, blocks, trace=False, budget=self.budget)
+        self.traces.advance(blocks)
 
-    def _scratch(self) -> DeviceMemory:
-        return replace(self.memory, data=self.memory.data.copy())
-
-    def _neighbours(self, blocks: list[int], instructions_per_block: float) -> Trace | None:
+    def _neighbours(self, blocks: list[int], instructions_per_block: float) -> GlobalAccesses | None:
         others = self.neighbours(blocks, instructions_per_block)
-        if not others:
-            return None
-        return run(self.kernel, self.module, self.launch, self._scratch(), others, budget=self.budget)
+        return self.traces.touched(others) if others else None
 
 
 class TaskListSm(SimulatedSm):

@@ -6,12 +6,11 @@ to transactions and bank passes) and `sharing` (what the L2 holds before).
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.errors import PptError
+from ppt_gpu.exec.global_accesses import GlobalAccesses
 from ppt_gpu.exec.trace import Trace
 from ppt_gpu.exec.workload import Launch
 from ppt_gpu.ptx.module import Kernel
@@ -21,7 +20,7 @@ from ppt_gpu.sm.lower_hash import dense_ids
 from ppt_gpu.sm.lower_match import Entries, match_accesses
 from ppt_gpu.sm.lower_ops import pipe_order
 from ppt_gpu.sm.lower_program import assemble
-from ppt_gpu.sm.lower_shapes import SHARED
+from ppt_gpu.sm.lower_shapes import GLOBAL
 from ppt_gpu.sm.lower_tasks import lower_tasklist
 from ppt_gpu.sm.program import Program
 from ppt_gpu.sm.scoreboard import SLOTS, schedule
@@ -38,13 +37,13 @@ def lower_trace(
     *,
     launch: Launch,
     active_sms: int,
-    neighbours: Trace | None = None,
+    neighbours: GlobalAccesses | None = None,
     neighbour_sm: NDArray[np.int64] | None = None,
 ) -> Program:
     """The Program of the trace's blocks on one SM of `gpu`.
 
-    active_sms: SMs that run blocks at the same time. neighbours: the blocks that a sample of the other SMs run
-    meanwhile; neighbour_sm [blocks of neighbours]: on which SM, by default the block number modulo active_sms.
+    active_sms: SMs that run blocks at the same time. neighbours: what the blocks that a sample of the other SMs run
+    meanwhile access; neighbour_sm [blocks of neighbours]: on which SM, by default the block number modulo active_sms.
     Local memory: every warp has a frame of its own, so later blocks do not find those of earlier ones in the caches.
 
     Raises PptError when the trace does not belong to the kernel or launch, or the ISA lacks an operation.
@@ -61,7 +60,7 @@ def lower_trace(
     copied = copied_lines(address, trace.ranges, gpu.l2.size, shape.line)
     users = np.ones(len(address))
     if neighbours is not None and active_sms > 1:
-        others = _touched(kernel, neighbours, neighbour_sm, gpu, shape, active_sms)
+        others = _touched(code, neighbours, neighbour_sm, shape, active_sms)
         users = sharers(address, sectors_used(line, found.sectors, len(address)), others, active_sms)
     return assemble(
         code.ops,
@@ -93,23 +92,15 @@ def _transactions(code: Code, trace: Trace, shape: Geometry, entries: Entries) -
 
 
 def _touched(
-    kernel: Kernel,
-    neighbours: Trace,
-    neighbour_sm: NDArray[np.int64] | None,
-    gpu: Gpu,
-    shape: Geometry,
-    active_sms: int,
+    code: Code, neighbours: GlobalAccesses, neighbour_sm: NDArray[np.int64] | None, shape: Geometry, active_sms: int
 ) -> Touched:
     """What the sampled SMs touch. Every warp of the grid has local memory of its own, so none of that is shared."""
-    code = lower_code(kernel, neighbours, gpu)
-    entries = match_accesses(neighbours, code.traced, code.memory_operations)
-    # Shared memory is most of what many kernels access, and moves no lines.
-    in_shared = np.append(neighbours.access_space == SHARED, True)  # the last, -1: not recorded
-    lines = np.flatnonzero(~in_shared[entries.access])
-    found = _transactions(code, neighbours, shape, replace(entries, access=entries.access[lines], pc=entries.pc[lines]))
+    variant = np.where(code.memory_operations > 0, code.variant_of[:, GLOBAL], -1)[neighbours.pc].astype(np.int32)
+    base, patterns = neighbours.base.astype(np.int64), (neighbours.pattern_offset, neighbours.pattern_mask)
+    found = lower_accesses(shape, code.variants, variant, neighbours.pattern, base, *patterns)
     sm_of_block = neighbours.blocks % active_sms if neighbour_sm is None else np.asarray(neighbour_sm)
     sms, dense = np.unique(sm_of_block, return_inverse=True)
-    sm_of_entry = np.repeat(dense[neighbours.warp_block], np.diff(entries.start))[lines]
-    sm = np.repeat(sm_of_entry, np.diff(found.start)).astype(np.int32)
+    sm_of_access = np.repeat(dense, np.diff(neighbours.start))
+    sm = np.repeat(sm_of_access, np.diff(found.start)).astype(np.int32)
     order = np.argsort(sm, kind="stable")
     return Touched(found.address[order], found.sectors[order], sm[order], len(sms))

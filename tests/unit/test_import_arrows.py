@@ -9,8 +9,8 @@ import ppt_gpu
 
 PACKAGE = Path(ppt_gpu.__file__).parent
 
-#: stage -> the stages it may import; every module may import these four
-COMMON = {"errors", "units", "paths", "compiled"}
+#: stage -> the stages it may import; every module may import these
+COMMON = {"errors", "units", "paths", "files", "compiled"}
 BASE = {"spec": set(), "ptx": set()}
 BASE["tasklist"] = {"spec", "ptx"}
 BASE["exec"] = BASE["tasklist"] | {"tasklist"}

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from lower_fixtures import UNIT, code, make_gpu, make_launch, make_trace
 
+from ppt_gpu.exec.global_accesses import global_accesses
 from ppt_gpu.exec.trace import Range
 from ppt_gpu.sm.lower import lower_trace
 from ppt_gpu.sm.program import Program
@@ -74,7 +75,7 @@ def program(blocks: list[int], others: list[int] | None, **keywords: object) -> 
 
     return lower_trace(
         KERNEL, trace(blocks), gpu, launch=make_launch(32, 64), active_sms=8,  # type: ignore[arg-type]
-        neighbours=None if others is None else trace(others), **keywords,  # type: ignore[arg-type]
+        neighbours=None if others is None else global_accesses(KERNEL, trace(others)), **keywords,  # type: ignore[arg-type]
     )  # fmt: skip
 
 

@@ -1,0 +1,96 @@
+"""The global accesses of a trace, by block: all that matters of the blocks that run on other SMs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppt_gpu.compiled import entry
+from ppt_gpu.errors import PptError
+from ppt_gpu.exec.digest import number_patterns
+from ppt_gpu.exec.trace import Trace
+from ppt_gpu.exec.trace_parts import join_patterns
+from ppt_gpu.ptx.instructions import is_traced
+from ppt_gpu.ptx.module import Kernel
+from ppt_gpu.spec.gpu import MEMORY_SPACES
+
+GLOBAL = MEMORY_SPACES.index("global")
+
+
+@dataclass(frozen=True)
+class GlobalAccesses:
+    """G accesses of B blocks, N patterns."""
+
+    blocks: NDArray[np.int64]  # [B] linear block ids
+    start: NDArray[np.int64]  # [B+1] per block into the three below
+    pc: NDArray[np.int32]  # [G] instruction
+    base: NDArray[np.uint64]  # [G] address of the lowest active lane
+    pattern: NDArray[np.int32]  # [G] numbered by first appearance
+    pattern_offset: NDArray[np.int64]  # [N, 32] as in Trace
+    pattern_mask: NDArray[np.uint32]  # [N]
+
+
+def global_accesses(kernel: Kernel, trace: Trace) -> GlobalAccesses:
+    """Those accesses of `trace` that went to global memory. PptError when they do not match its paths."""
+    traced = np.array([is_traced(instruction) for instruction in kernel.instructions], np.bool_)
+    chosen = np.flatnonzero(traced[trace.path_pc])
+    memory_pc = trace.path_pc[chosen].astype(np.int32)
+    memory_start = np.searchsorted(chosen, trace.path_start)
+    counts = np.diff(trace.access_start)
+    if not np.array_equal(counts, np.diff(memory_start)[trace.warp_path]):
+        raise PptError("the accesses of the trace do not match its paths")
+    found = np.flatnonzero(trace.access_space == GLOBAL)
+    pc = np.empty(len(found), np.int32)
+    _instructions(trace.warp_path, trace.access_start, trace.access_space, memory_start, memory_pc, GLOBAL, pc)
+    block_of = np.repeat(trace.warp_block, counts)[found]
+    start = np.searchsorted(block_of, np.arange(len(trace.blocks) + 1))
+    pattern, kept = renumber(trace.access_pattern[found], len(trace.pattern_mask))
+    return GlobalAccesses(
+        trace.blocks, start, pc, trace.access_base[found], pattern, trace.pattern_offset[kept], trace.pattern_mask[kept]
+    )
+
+
+@entry
+def _instructions(
+    warp_path: np.ndarray, access_start: np.ndarray, space: np.ndarray, memory_start: np.ndarray,
+    memory_pc: np.ndarray, wanted: int, pc: np.ndarray,
+) -> None:  # fmt: skip
+    """The instruction of every access in the wanted space."""
+    at = 0
+    for w in range(len(warp_path)):
+        first = memory_start[warp_path[w]] - access_start[w]
+        for k in range(access_start[w], access_start[w + 1]):
+            if space[k] == wanted:
+                pc[at] = memory_pc[first + k]
+                at += 1
+
+
+def renumber(pattern: NDArray[np.int32], count: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """(patterns numbered by first appearance, the old number of each). `count`: old numbers."""
+    new, first = pattern.copy(), np.zeros(count, np.int32)
+    used = number_patterns(new, count, first)
+    return new, first[:used]
+
+
+def join_global(pieces: Sequence[tuple[GlobalAccesses, int]]) -> GlobalAccesses:
+    """The accesses of single blocks (source, position in it), in this order, as if one run had yielded them."""
+    sources = {id(source): source for source, _ in pieces}
+    offset, mask, numbers = join_patterns([(s.pattern_offset, s.pattern_mask) for s in sources.values()])
+    number_of = dict(zip(sources, numbers, strict=True))
+    slices = [(source, slice(int(source.start[at]), int(source.start[at + 1]))) for source, at in pieces]
+    pattern = np.concatenate(
+        [np.zeros(0, np.int32), *(number_of[id(source)][source.pattern[part]] for source, part in slices)]
+    )
+    pattern, kept = renumber(pattern, len(mask))
+    return GlobalAccesses(
+        blocks=np.array([source.blocks[at] for source, at in pieces], np.int64),
+        start=np.cumsum([0, *(part.stop - part.start for _, part in slices)], dtype=np.int64),
+        pc=np.concatenate([np.zeros(0, np.int32), *(source.pc[part] for source, part in slices)]),
+        base=np.concatenate([np.zeros(0, np.uint64), *(source.base[part] for source, part in slices)]),
+        pattern=pattern,
+        pattern_offset=offset[kept],
+        pattern_mask=mask[kept],
+    )

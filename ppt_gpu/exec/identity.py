@@ -1,0 +1,84 @@
+"""Digests that name a functional run's inputs: equal digests, equal traces.
+
+SHA-256 over a canonical text of each part. The programs that make traces count as an input, too: their sources are
+digested, so that no trace outlives a change of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from functools import lru_cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppt_gpu.errors import PptError
+from ppt_gpu.exec.workload import Buffer, Launch
+from ppt_gpu.paths import PACKAGE
+from ppt_gpu.ptx.module import Module
+
+#: fields of a launch that no functional run looks at
+_TIMING_ONLY = ("registers", "registers_from", "repeat")
+#: fields of a buffer that say where it lies, not what it holds
+_PLACE = ("name", "type", "count", "copied")
+
+
+def digest(*parts: Any) -> str:
+    """Of plain values (texts, numbers, None, tuples, lists, dicts of these): 64 hexadecimal digits."""
+    return sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@lru_cache(maxsize=1)
+def program_digest() -> str:
+    """Of the sources that turn PTX and a workload into traces, and the versions of the libraries that they use."""
+    import llvmlite
+
+    found = sha256(f"{np.__version__} {llvmlite.__version__}".encode())
+    for folder in ("ptx", "exec"):
+        for path in sorted((PACKAGE / folder).glob("*.py")):
+            found.update(path.name.encode() + path.read_bytes())
+    return found.hexdigest()
+
+
+def module_digest(module: Module) -> str:
+    """Of the PTX text and the assumptions made about its instructions."""
+    content = "\n".join(module.lines or (repr(module),))
+    return digest(content, *sorted(module.assumptions.items()))
+
+
+def launch_digest(module: str, launch: Launch, buffers: Iterable[Buffer]) -> str:
+    """Of a launch in the module of this digest, and of where the buffers of its workload lie."""
+    fields = {name: value for name, value in asdict(launch).items() if name not in _TIMING_ONLY}
+    places = [tuple(getattr(buffer, name) for name in _PLACE) for buffer in buffers]
+    return digest(module, fields, places)
+
+
+def memory_digest(
+    module: str,
+    buffers: Iterable[Buffer],
+    symbols: Iterable[Buffer],
+    contents: Mapping[str, NDArray[Any]],
+    directory: Path,
+) -> str:
+    """Of what the first launch finds in memory. PptError when a .npy file that fills a buffer cannot be read."""
+    described = [[(asdict(b), _file_digest(b, directory)) for b in group] for group in (buffers, symbols)]
+    arrays = [(name, sha256(np.ravel(values, order="K").tobytes()).hexdigest()) for name, values in contents.items()]
+    return digest(module, *described, sorted(arrays))
+
+
+def _file_digest(buffer: Buffer, directory: Path) -> str:
+    kind, _, name = buffer.init.partition(":")
+    if kind != "npy":
+        return ""
+    found = sha256()
+    try:
+        with open(directory / name, "rb") as stream:
+            while block := stream.read(1 << 20):
+                found.update(block)
+    except OSError as error:
+        raise PptError(f"buffer '{buffer.name}': cannot read {directory / name}: {error.strerror}") from None
+    return found.hexdigest()

@@ -1,0 +1,31 @@
+"""The device memory that a workload's first launch finds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppt_gpu.errors import PptError
+from ppt_gpu.exec.budget import Budget
+from ppt_gpu.exec.memory import DeviceMemory
+from ppt_gpu.exec.workload import Workload
+from ppt_gpu.ptx.module import Module
+
+
+def device_memory(
+    module: Module, workload: Workload, contents: Mapping[str, NDArray[Any]], budget: Budget
+) -> DeviceMemory:
+    """Buffers as the workload describes them, or as `contents` gives them by name. PptError when sizes differ."""
+    folder = Path(workload.path).parent
+    memory = DeviceMemory.build(module, workload.buffers, workload.symbols, directory=folder, budget=budget)
+    for name, values in contents.items():
+        flat = np.ravel(values, order="K")  # as it lies in memory
+        room = memory.bytes_of(name)
+        if flat.nbytes != len(room):
+            raise PptError(f"contents of '{name}' have {flat.nbytes} bytes, the buffer has {len(room)}")
+        room[:] = flat.view(np.uint8)
+    return memory

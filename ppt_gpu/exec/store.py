@@ -1,0 +1,146 @@
+"""Traces kept on disk between predictions (GATSim's pre-characterisation), in the user's cache folder.
+
+Each entry is a trace file of its own (`ppt_gpu.exec.trace_file`). Entries are written under another name and renamed,
+so that processes that share the folder see whole files only; the entries used longest ago go when the folder is full.
+Nothing here fails a prediction: a folder that cannot be written keeps nothing, an entry that cannot be read is dropped.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+from collections.abc import Container, Iterator
+from pathlib import Path
+
+from ppt_gpu.errors import PptError
+from ppt_gpu.exec.trace_file import Record, read_traces, write_traces
+from ppt_gpu.files import replace_file
+from ppt_gpu.paths import cache_dir
+from ppt_gpu.units import parse_quantity
+
+FOLDER = "traces"  # in the cache folder
+SUFFIX = ".trace"
+LIMIT = 2 << 30  # B of all entries
+KEPT = 0.9  # share of the limit that stays when entries must go
+
+_log = logging.getLogger("ppt_gpu.store")
+
+
+class Store:
+    """Entries by group and name; both are digests."""
+
+    def __init__(self, folder: Path | None = None, limit: int | None = None) -> None:
+        """`limit` in bytes; by default PPT_GPU_CACHE_LIMIT ("512 MiB"), else LIMIT. PptError when that is no size."""
+        self.folder = cache_dir() / FOLDER if folder is None else folder
+        self.limit = _limit_wanted() if limit is None else limit
+
+    def get(self, group: str, name: str) -> Record | None:
+        """The entry, or None. One that is damaged is removed, which the log says."""
+        return self._read(self._path(group, name))
+
+    def group(self, group: str, known: Container[str] = ()) -> Iterator[tuple[str, Record]]:
+        """All entries of a group with their names, in the order of names, except those in `known`."""
+        try:
+            names = sorted(path.stem for path in self._path(group, "").parent.iterdir() if path.suffix == SUFFIX)
+        except OSError:
+            return
+        for name in names:
+            record = None if name in known else self.get(group, name)
+            if record is not None:
+                yield name, record
+
+    def put(self, group: str, name: str, record: Record) -> None:
+        """Keep an entry. Does nothing where the folder cannot be written."""
+        path = self._path(group, name)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            data = write_traces([record])
+            if len(data) > self.limit:
+                return
+            replace_file(path, data)
+            self._trim()
+        except OSError as error:
+            _log.debug("cannot keep a trace in %s: %s", path, error)
+
+    def has_mark(self, group: str, name: str) -> bool:
+        """Was this fact noted by `mark`?"""
+        return self._path(group, name).with_suffix(".mark").is_file()
+
+    def mark(self, group: str, name: str) -> None:
+        """Note a fact that has no content, such as that a run ends without fault."""
+        path = self._path(group, name).with_suffix(".mark")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+        except OSError as error:
+            _log.debug("cannot note %s: %s", path, error)
+
+    def entries(self) -> list[tuple[Path, int, float]]:
+        """(path, bytes, time of last use) of every entry, the one used longest ago first."""
+        found = []
+        for path in self.folder.glob(f"*/*/*{SUFFIX}"):
+            try:
+                status = path.stat()
+            except OSError:
+                continue  # another process removed it
+            found.append((path, status.st_size, status.st_mtime))
+        return sorted(found, key=lambda entry: (entry[2], entry[0]))
+
+    def clear(self) -> tuple[int, int]:
+        """Remove everything. Returns how many entries there were, and their bytes. PptError when that fails."""
+        entries = self.entries()
+        try:
+            if self.folder.is_dir():
+                shutil.rmtree(self.folder)
+        except OSError as error:
+            raise PptError(f"cannot remove: {error.strerror}", path=self.folder) from None
+        return len(entries), sum(size for _, size, _ in entries)
+
+    def _path(self, group: str, name: str) -> Path:
+        return self.folder / group[:2] / group / f"{name}{SUFFIX}"
+
+    def _read(self, path: Path) -> Record | None:
+        try:
+            data = path.read_bytes()
+        except OSError:
+            return None
+        try:
+            (record,) = read_traces(data, str(path))
+        except (PptError, ValueError) as error:
+            _log.warning("warning: dropped a damaged entry of the trace cache: %s", str(error).splitlines()[0])
+            _remove(path)
+            return None
+        try:
+            os.utime(path)
+        except OSError as error:
+            _log.debug("cannot note the use of %s: %s", path, error)
+        return record
+
+    def _trim(self) -> None:
+        entries = self.entries()
+        total = sum(size for _, size, _ in entries)
+        if total <= self.limit:
+            return
+        for path, size, _ in entries:
+            _remove(path)
+            total -= size
+            if total <= KEPT * self.limit:
+                break
+
+
+def _limit_wanted() -> int:
+    text = os.environ.get("PPT_GPU_CACHE_LIMIT")
+    if not text:
+        return LIMIT
+    try:
+        return int(parse_quantity(text, "bytes"))
+    except ValueError as error:
+        raise PptError(f"PPT_GPU_CACHE_LIMIT: {error}") from None
+
+
+def _remove(path: Path) -> None:
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        _log.debug("cannot remove %s: %s", path, error)

@@ -1,0 +1,84 @@
+"""What every trace fulfils, checked for traces from files before compiled loops that trust it see them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppt_gpu.exec.global_accesses import GlobalAccesses
+from ppt_gpu.exec.trace import Trace
+from ppt_gpu.exec.trace_pack import Damaged
+from ppt_gpu.spec.gpu import MEMORY_SPACES
+
+if TYPE_CHECKING:
+    from ppt_gpu.exec.trace_file import Record
+
+ADDRESS_BITS = 47  # every address of a run lies below 2^47
+RECORDED_SPACES = MEMORY_SPACES.index("local") + 1  # global, shared and local are recorded
+
+
+def check_trace(trace: Trace, record: Record) -> None:
+    """Raise Damaged with the first thing that is wrong. Sizes and starts of paths and accesses are sound already."""
+    _blocks(trace.blocks, record)
+    accesses, instructions = len(trace.access_base), record.instructions
+    lengths = np.diff(trace.path_start)[trace.warp_path]
+    _require(len(trace.warp_threads) == trace.warps, "thread counts do not match the warps")
+    _within(trace.warp_threads, 0, None, "a negative number of threads")
+    _require(bool((trace.warp_threads <= 32 * lengths).all()), "a warp with more than 32 threads an instruction")
+    for part in (trace.access_pattern, trace.access_space):
+        _require(len(part) == accesses, "accesses without pattern or space")
+    _within(trace.access_space, 0, RECORDED_SPACES, "an access to a space that is not recorded")
+    _patterns(trace.access_base, trace.access_pattern, trace.pattern_offset, trace.pattern_mask)
+    _require(len(trace.pc_threads) == instructions, "thread counts do not match the instructions")
+    threads = trace.pc_threads[None] if trace.block_threads is None else trace.block_threads
+    _within(threads, 0, None, "a negative number of threads")
+    _require(bool((trace.pc_threads <= 32 * trace.pc_executed).all()), "more than 32 threads a warp")
+    _require(bool((threads.sum(axis=0) == trace.pc_threads).all()), "thread counts by block do not add up")
+    _require(trace.block_threads is None or len(threads) == len(trace.blocks), "thread counts do not match the blocks")
+    _require(int(trace.pc_threads.sum()) == int(trace.warp_threads.sum()), "thread counts of warps do not add up")
+    _require(not record.separable or trace.block_threads is not None, "blocks without thread counts of their own")
+
+
+def check_globals(found: GlobalAccesses, record: Record) -> None:
+    """Raise Damaged with the first thing that is wrong."""
+    _blocks(found.blocks, record)
+    for part in (found.pc, found.pattern):
+        _require(len(part) == len(found.base), "accesses without instruction or pattern")
+    _within(found.pc, 0, record.instructions, f"an instruction outside of the kernel, which has {record.instructions}")
+    _patterns(found.base, found.pattern, found.pattern_offset, found.pattern_mask)
+
+
+def _blocks(blocks: NDArray[np.int64], record: Record) -> None:
+    x, y, z = record.grid
+    _within(blocks, 0, x * y * z, f"a block outside of the grid {x}x{y}x{z}")
+
+
+def _patterns(
+    base: NDArray[np.uint64], pattern: NDArray[np.int32], offset: NDArray[np.int64], mask: NDArray[np.uint32]
+) -> None:
+    _require(len(offset) == len(mask), "patterns without a mask")
+    _within(pattern, 0, len(mask), "an access without a pattern")
+    if not len(mask):
+        return
+    active = (mask[:, None] >> np.arange(32, dtype=np.uint32) & 1).astype(bool)
+    _require(not offset[~active].any(), "an inactive lane with an address")
+    lowest = active.argmax(axis=1)
+    _require(not offset[np.arange(len(mask)), lowest].any(), "a base that is not the lowest lane's address")
+    limit = 1 << ADDRESS_BITS
+    _within(offset, -limit, limit, "a lane outside of the address space")
+    _within(base, 0, limit, "an access outside of the address space")
+    at = base.astype(np.int64)
+    _within(at + offset.min(axis=1)[pattern], 0, limit, "a lane outside of the address space")
+    _within(at + offset.max(axis=1)[pattern], 0, limit, "a lane outside of the address space")
+
+
+def _within(values: NDArray[Any], least: int, above: int | None, text: str) -> None:
+    if values.size:
+        _require(least <= int(values.min()) and (above is None or int(values.max()) < above), text)
+
+
+def _require(sound: bool, text: str) -> None:
+    if not sound:
+        raise Damaged(text)

@@ -1,0 +1,188 @@
+"""Where a prediction gets its traces: from a trace file, from those kept of earlier runs, or by running the kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from ppt_gpu.errors import PptError
+from ppt_gpu.exec.assumed import assumed_warnings
+from ppt_gpu.exec.budget import Budget
+from ppt_gpu.exec.global_accesses import GlobalAccesses, global_accesses
+from ppt_gpu.exec.identity import digest, launch_digest, memory_digest, module_digest, program_digest
+from ppt_gpu.exec.initial_memory import device_memory
+from ppt_gpu.exec.kept import Kept, content_bytes, recall
+from ppt_gpu.exec.memory import DeviceMemory
+from ppt_gpu.exec.memory_state import MemoryState
+from ppt_gpu.exec.run import run
+from ppt_gpu.exec.steering import steered_by_memory
+from ppt_gpu.exec.store import Store
+from ppt_gpu.exec.trace import Trace
+from ppt_gpu.exec.trace_file import Content, Record
+from ppt_gpu.exec.workload import Workload
+from ppt_gpu.ptx.module import Module
+
+#: A grid is traced whole at its first run when that takes at most so much, so that no other GPU needs a run of its own
+WHOLE_ACCESSES = 2_000_000
+WHOLE_INSTRUCTIONS = 200_000_000  # of threads
+
+
+class Traces:
+    """The traces of a workload's launches, in order. `workload` is bound to `module`."""
+
+    def __init__(
+        self,
+        module: Module,
+        workload: Workload,
+        contents: Mapping[str, NDArray[Any]],
+        budget: Budget,
+        store: Store | None = None,
+    ) -> None:
+        self.module, self.workload, self.budget, self.store = module, workload, budget, store
+        self.text = module_digest(module)
+        self.initial = "" if store is None else self._initial_digest(contents)
+        self.state = MemoryState(partial(device_memory, module, workload, contents, budget), self.initial)
+        self.kept: dict[int, Kept] = {}
+        self.notes: Any = ()  # how the PTX was made, for the report
+
+    def _initial_digest(self, contents: Mapping[str, NDArray[Any]]) -> str:
+        w = self.workload
+        return memory_digest(self.text, w.buffers, w.symbols, contents, Path(w.path).parent)
+
+    def launch(self, number: int) -> LaunchTraces:
+        """Those of launch `number`. Ask for launches in order, and `advance` each before the next."""
+        return LaunchTraces(self, number)
+
+    def records(self) -> list[Record]:
+        """Everything known of the launches asked for: what a trace file needs to make the same prediction."""
+        return [
+            Record(**{**vars(record), "launch": number})
+            for number, kept in sorted(self.kept.items())
+            for record in kept.records.values()
+        ]
+
+
+class LaunchTraces:
+    """The traces of one launch. Running leaves what the launch finds in memory as it is; `advance` changes it."""
+
+    def __init__(self, traces: Traces, number: int) -> None:
+        self.traces, self.number = traces, number
+        self.module, self.budget, self.store = traces.module, traces.budget, traces.store
+        self.launch = traces.workload.launches[number]
+        self.kernel = traces.module.kernels[self.launch.kernel]
+        self.identity = launch_digest(traces.text, self.launch, traces.workload.buffers)
+        self.separable = not steered_by_memory(self.kernel)
+        # What steers nothing need not be the same, and later launches need not wait for what earlier ones leave.
+        self.found = traces.initial if self.separable else traces.state.digest
+        self.kept = self._kept()
+        traces.kept[number] = self.kept
+        self._scratch: DeviceMemory | None = None
+
+    def _kept(self) -> Kept:
+        if self.store is None:
+            return Kept("")
+        return recall(self._group(self.found), self.store)
+
+    def _group(self, found: str) -> str:
+        return digest(program_digest(), self.identity, found, self.budget)
+
+    def run(self, blocks: Sequence[int]) -> Trace:
+        """The trace of these blocks, run in this order. Raises as `ppt_gpu.exec.run.run`."""
+        known: Trace | None = self.kept.whole(Trace, blocks)
+        if known is None and self.separable:
+            known = self._joined(blocks)
+        return known if known is not None else self._keep(self._execute(blocks), separable=False)
+
+    def touched(self, blocks: Sequence[int]) -> GlobalAccesses:
+        """The global accesses of these blocks."""
+        known: GlobalAccesses | None = self.kept.whole(GlobalAccesses, blocks)
+        if known is None and self.separable:
+            missing = self.kept.missing_globals(blocks)
+            if not missing or self._run_missing(missing, only_global=True):
+                known = self.kept.join_globals(self.kernel, blocks)
+        if known is None:
+            known = self._keep(global_accesses(self.kernel, self._execute(blocks)), separable=False)
+        return known
+
+    def advance(self, blocks: Sequence[int]) -> None:
+        """Run these blocks for what they leave in memory, which later launches find."""
+        traces, state = self.traces, self.traces.state
+        change = partial(self._change, blocks=blocks)
+        name = digest("advance", tuple(blocks))[:32]
+        group = self._group(state.digest)
+        state.change(change, digest(state.digest, self.identity, tuple(blocks)))
+        if self.store is None:
+            traces.state.memory  # noqa: B018  (runs it)
+        elif not self.store.has_mark(group, name):
+            traces.state.memory  # noqa: B018
+            self.store.mark(group, name)
+
+    def _change(self, memory: DeviceMemory, blocks: Sequence[int]) -> None:
+        run(self.kernel, self.module, self.launch, memory, blocks, trace=False, budget=self.budget)
+
+    def _execute(self, blocks: Sequence[int]) -> Trace:
+        memory = self._scratch if self.separable and self._scratch is not None else self.traces.state.copy()
+        self._scratch = memory
+        return run(self.kernel, self.module, self.launch, memory, blocks, budget=self.budget)
+
+    def _joined(self, blocks: Sequence[int]) -> Trace | None:
+        """The trace put together from blocks, those that are missing run now; None where that cannot be."""
+        missing = self.kept.missing(blocks)
+        if missing and not self._run_missing(missing):
+            return None
+        found = self.kept.join(blocks)
+        within = found.warp_instructions <= self.budget.instructions and content_bytes(found) <= self.budget.trace
+        return found if within else None
+
+    def _run_missing(self, missing: Sequence[int], only_global: bool = False) -> bool:
+        """Run and keep these blocks, or the whole grid where that is cheap. False when their trace has no parts."""
+        wide = self._whole_grid() if self.store is not None else []
+        if wide:
+            try:
+                return self._keep_parts(self._execute(wide), only_global=False)
+            except PptError:
+                pass  # a block that nobody asked for is at fault
+        return self._keep_parts(self._execute(missing), only_global)
+
+    def _keep_parts(self, trace: Trace, only_global: bool) -> bool:
+        # Other warnings come from what some block did, and must not come from where that block is not asked for.
+        standing = (*self.traces.state.memory.warnings, *assumed_warnings(self.kernel, self.module))
+        if trace.block_threads is None or trace.warnings != standing:
+            return False
+        self._keep(global_accesses(self.kernel, trace) if only_global else trace, separable=True)
+        return True
+
+    def _whole_grid(self) -> list[int]:
+        """The blocks without a trace, when tracing all of them is cheap; else none."""
+        sample = self.kept.any_trace()
+        if sample is None:
+            return []
+        scale = self.launch.blocks / len(sample.blocks)
+        if (
+            len(sample.access_base) * scale > WHOLE_ACCESSES
+            or sample.thread_instructions * scale > WHOLE_INSTRUCTIONS
+            or sample.warp_instructions * scale > self.budget.instructions
+        ):
+            return []
+        return self.kept.missing(range(self.launch.blocks))
+
+    def _keep(self, content: Any, separable: bool) -> Any:
+        self.kept.add(self.record(content, separable))
+        return content
+
+    def record(self, content: Content, separable: bool) -> Record:
+        """`content` with what it belongs to."""
+        return Record(
+            launch=self.number,
+            kernel=self.kernel.name,
+            grid=self.launch.grid,
+            threads=self.launch.threads_per_block,
+            instructions=len(self.kernel.instructions),
+            identity=self.identity,
+            separable=separable,
+            content=content,
+        )

@@ -1,0 +1,29 @@
+"""Writing files whole: under another name first, then renamed, so that no reader and no crash leaves half of one."""
+
+from __future__ import annotations
+
+import os
+from itertools import count
+from pathlib import Path
+
+from ppt_gpu.errors import PptError
+
+_number = count()
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Write `data` as the file `path`, atomically. OSError when that fails; then the old file, if any, is as it was."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}-{next(_number)}")
+    try:
+        partial.write_bytes(data)
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def write_whole(path: str | Path, data: bytes) -> None:
+    """`replace_file`, with PptError when it fails."""
+    try:
+        replace_file(Path(path), data)
+    except OSError as error:
+        raise PptError(f"cannot write: {error.strerror}", path=path) from error

@@ -1,0 +1,43 @@
+"""`cache`: what is kept on disk between predictions, and where; and its removal."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+from ppt_gpu.errors import PptError
+from ppt_gpu.exec.store import Store
+from ppt_gpu.paths import cache_dir
+from ppt_gpu.units import format_bytes
+
+
+def cache_report(clear: bool = False, as_json: bool = False) -> str:
+    """What is there, or with `clear` what was removed. PptError when it cannot be removed."""
+    folder, store = cache_dir(), Store()
+    kinds = {"traces": [size for _, size, _ in store.entries()], "compiled": _compiled_sizes()}
+    if clear:
+        store.clear()
+        try:
+            if (folder / "compiled").is_dir():
+                shutil.rmtree(folder / "compiled")
+        except OSError as error:
+            raise PptError(f"cannot remove: {error.strerror}", path=folder / "compiled") from None
+    if as_json:
+        found = {kind: {"files": len(sizes), "bytes": sum(sizes)} for kind, sizes in kinds.items()}
+        document = {"schema": 1, "folder": str(folder), "limit_bytes": store.limit, "cleared": clear, **found}
+        return json.dumps(document, indent=2) + "\n"
+    verb = "removed" if clear else "kept"
+    lines = [
+        f"folder: {folder}  (PPT_GPU_CACHE)",
+        f"traces of kernels {verb}: {len(kinds['traces'])}, {format_bytes(sum(kinds['traces']))} of at most "
+        f"{format_bytes(store.limit)}  (PPT_GPU_CACHE_LIMIT)",
+        f"compiled PTX {verb}: {len(kinds['compiled'])}, {format_bytes(sum(kinds['compiled']))}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _compiled_sizes() -> list[int]:
+    try:
+        return [path.stat().st_size for path in (cache_dir() / "compiled").iterdir()]
+    except OSError:
+        return []

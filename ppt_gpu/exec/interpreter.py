@@ -27,6 +27,8 @@ from ppt_gpu.exec.interp_barrier import Barriers
 from ppt_gpu.exec.interp_collective import COLLECTIVE
 from ppt_gpu.exec.interp_convert import CONVERT
 from ppt_gpu.exec.interp_logic import LOGIC
+from ppt_gpu.exec.interp_matrix import MATRIX
+from ppt_gpu.exec.interp_matrix_move import MATRIX_MOVE
 from ppt_gpu.exec.interp_memory import MEMORY
 from ppt_gpu.exec.interp_trace import Recorder, build_trace
 from ppt_gpu.exec.interp_warp import LANES, Block, Launched, Mask, Warp, unsupported
@@ -40,7 +42,9 @@ from ppt_gpu.ptx.table import ASSUMED
 
 #: Instructions without an effect on values.
 _NOTHING = ("membar", "fence", "nanosleep", "pmevent", "prefetch", "prefetchu", "griddepcontrol")
-EXECUTE: dict[str, Execute] = {**ARITHMETIC, **LOGIC, **CONVERT, **MEMORY, **ATOMICS, **ADDRESS, **COLLECTIVE}
+EXECUTE: dict[str, Execute] = {
+    **ARITHMETIC, **LOGIC, **CONVERT, **MEMORY, **ATOMICS, **ADDRESS, **COLLECTIVE, **MATRIX, **MATRIX_MOVE,
+}  # fmt: skip
 EXECUTE[ASSUMED] = pretend
 EXECUTE.update(dict.fromkeys(_NOTHING, lambda warp, ins: None))
 

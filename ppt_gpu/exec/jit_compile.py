@@ -13,6 +13,8 @@ from ppt_gpu.exec import (  # noqa: F401  (each registers its emitters)
     jit_convert,
     jit_float,
     jit_integer,
+    jit_matrix,
+    jit_matrix_move,
     jit_memory,
     jit_move,
     jit_reductions,
@@ -109,6 +111,8 @@ def _write_function(e: Emitter, flow: Flow) -> dict[int, str]:
     control.leave(e.field("%w", Slot.MASK, "i32"))
     e.jump("pop")
     write_dispatch(e, points)
+    if e.wide_bytes:
+        e.lines.insert(1, f"  %wide = alloca [{e.wide_bytes} x i8], align 64")
     return unsupported
 
 

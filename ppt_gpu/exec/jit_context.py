@@ -102,6 +102,7 @@ class Fault(IntEnum):
     ALIGNMENT = 2
     UNSUPPORTED = 3  # an instruction that is not executed yet
     TRAP = 4
+    PARTIAL = 20  # an instruction of the whole warp, executed by some of its lanes
     SPACE = 10  # a store to parameters, an atomic on parameters or local memory
     TARGET = 6  # brx.idx with an index outside of its list
 

@@ -12,7 +12,7 @@ from functools import cached_property
 
 from ppt_gpu.exec.jit_access import SITE_WORDS
 from ppt_gpu.exec.jit_context import Fault, Slot
-from ppt_gpu.exec.jit_text import BITS, ELEMENT, Text, const, float_bits, float_from_bits, scalar, vec
+from ppt_gpu.exec.jit_text import BITS, ELEMENT, Text, bits_scalar, const, float_bits, vec
 from ppt_gpu.ptx.module import Imm, Instruction, Kernel, Neg, Operand, Reg, Sink, Special, Sym
 
 
@@ -56,6 +56,7 @@ class Emitter(Text):
         self.guarded: list[int] = []  # counter -> instruction index
         self.instruction: Instruction = kernel.instructions[0]
         self.position = 0  # of the instruction in its segment
+        self.wide_bytes = 0  # room for the registers of matrix instructions
 
     @cached_property
     def clusters(self) -> bool:
@@ -169,7 +170,7 @@ class Emitter(Text):
         own = self.elements[register]
         if not own:
             raise Unsupported(f"registers of type .{self.kernel.registers[register].type}")
-        for other in (own, "float", "double", "half"):
+        for other in (own, "float", "double", "half", "i16", "i32", "i64"):
             if (register, other) in self.values:
                 value = self.cast(self.values[register, other], other, element)
                 break
@@ -254,6 +255,11 @@ class Emitter(Text):
 
     # effects ----------------------------------------------------------------------------------------------------
 
+    def wide(self, count: int) -> str:
+        """Room for `count` bytes on the kernel's stack, shared by all instructions that ask."""
+        self.wide_bytes = max(self.wide_bytes, count)
+        return "%wide"
+
     def site(self) -> str:
         """The range cache of a new static access."""
         slot = len(self.sites)
@@ -285,14 +291,4 @@ def immediate(operand: Imm, element: str) -> str:
 
 def bits_const(element: str, bits: int) -> str:
     """A constant float vector with exactly these bits (NaN payloads included)."""
-    if element == "half":
-        item = f"half 0xH{bits:04X}"
-    elif element == "double":
-        item = f"double 0x{bits:016X}"
-    else:  # LLVM writes a float constant as the double of the same value; NaN payloads move to the top bits
-        sign, exponent, fraction = bits >> 31, bits >> 23 & 0xFF, bits & 0x7FFFFF
-        if exponent == 0xFF:
-            item = f"float 0x{sign << 63 | 0x7FF << 52 | fraction << 29:016X}"
-        else:
-            item = f"float {scalar('double', float_from_bits(bits, 32))}"
-    return f"<{', '.join([item] * 32)}>"
+    return f"<{', '.join([f'{element} {bits_scalar(element, bits)}'] * 32)}>"

@@ -71,6 +71,8 @@ def _load_writers() -> None:
         jit_formats,
         jit_lanes,
         jit_math,
+        jit_matrix_code,
+        jit_matrix_move,
         jit_rounded,
         jit_spaces,
     )

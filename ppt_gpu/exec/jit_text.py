@@ -53,6 +53,18 @@ def scalar(element: str, value: int | float) -> str:
     return str(value - (1 << bits) if value >> (bits - 1) else value)
 
 
+def bits_scalar(element: str, bits: int) -> str:
+    """A float constant with exactly these bits (NaN payloads included)."""
+    if element == "half":
+        return f"0xH{bits:04X}"
+    if element == "double":
+        return f"0x{bits:016X}"
+    sign, exponent, fraction = bits >> 31, bits >> 23 & 0xFF, bits & 0x7FFFFF
+    if exponent == 0xFF:  # LLVM writes a float as the double of the same value; NaN payloads move to the top bits
+        return f"0x{sign << 63 | 0x7FF << 52 | fraction << 29:016X}"
+    return scalar("float", float_from_bits(bits, 32))
+
+
 @lru_cache(maxsize=4096)
 def const(element: str, value: int | float) -> str:
     """A constant vector with `value` in every lane."""

@@ -245,6 +245,8 @@ class _Run:
         elif code == Fault.TRAP:
             text = f"'{instruction.opcode}' was reached, {where}"
             hint = "an assertion of the kernel failed, or its author took this place to be unreachable"
+        elif code == Fault.PARTIAL:
+            text = f"'{instruction.opcode}' needs all 32 lanes of the warp, some did not execute it, {where}"
         elif code == Fault.TARGET:
             text = f"'{instruction.opcode}' has an index outside of its list, {where}"
         else:

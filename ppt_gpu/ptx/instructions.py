@@ -16,6 +16,8 @@ from ppt_gpu.ptx.table import FIRST, NO_DESTINATION, NONE, SCALAR_TYPES, TABLE, 
 
 _TYPE_LIKE = re.compile(r"[busf]\d{1,4}$")
 _CARRY_IN = frozenset(("addc", "subc", "madc"))
+#: base opcodes whose accesses a functional run records
+_TRACED = frozenset(("ld", "ldu", "st", "atom", "red", "ldmatrix", "stmatrix", "wmma"))
 _VECTOR = {"v2": 2, "v4": 4, "v8": 8}
 
 
@@ -47,9 +49,8 @@ def _destination(opcode: str, usual: str) -> str:
 def _memory(base: str, modifiers: tuple[str, ...], operation: str) -> tuple[str | None, str | None]:
     access, _, space = operation.partition(".")
     if access in ("load", "store", "atomic"):
+        space = space.partition(".")[0]
         return access, ("global" if space == "texture" else space)
-    if base in ("ldmatrix", "stmatrix"):
-        return ("load" if base == "ldmatrix" else "store"), "shared"
     return None, None
 
 
@@ -113,7 +114,7 @@ def is_memory(instruction: Instruction) -> bool:
 def is_traced(instruction: Instruction) -> bool:
     """Does a functional run record an address for it (see `ppt_gpu.exec.trace.Trace.access_start`)?"""
     found = form(instruction.opcode)
-    return found.base in ("ld", "ldu", "st", "atom", "red") and found.space not in ("constant", "param")
+    return found.base in _TRACED and found.access is not None and found.space not in ("constant", "param")
 
 
 def is_branch(instruction: Instruction) -> bool:
@@ -156,7 +157,7 @@ def access_bytes(instruction: Instruction) -> int:
         sizes = [operand.value for operand in instruction.operands[2:3] if isinstance(operand, Imm)]
         return int(sizes[0]) if sizes else 0
     if found.base in ("ldmatrix", "stmatrix"):
-        return 4 * next((int(m[1]) for m in found.modifiers if m in ("x1", "x2", "x4")), 1)
+        return 16  # the row of a matrix
     if found.base == "wmma":
         return _fragment_bytes(instruction)
     return TYPE_BYTES.get(access_type(instruction), 0) * vector_length(instruction)

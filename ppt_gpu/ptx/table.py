@@ -122,8 +122,8 @@ _GROUPS: tuple[tuple[str, Row], ...] = (
     ("wmma", Row(2, 4, FIRST, "wmma")),
     ("wgmma", Row(0, 10, UPDATE, "wgmma")),
     ("tcgen05", Row(0, 10, FIRST, "tcgen05")),
-    ("ldmatrix", Row(2, 2, FIRST, "fixed", "tensor.ldmatrix")),
-    ("stmatrix", Row(2, 2, NONE, "fixed", "tensor.stmatrix")),
+    ("ldmatrix", Row(2, 2, FIRST, "fixed", "load.shared.matrix")),
+    ("stmatrix", Row(2, 2, NONE, "fixed", "store.shared.matrix")),
     ("movmatrix", Row(2, 2, FIRST, "fixed", "tensor.movmatrix")),
     (ASSUMED, Row(0, 256, FIRST, ASSUMED)),
 )

@@ -1,0 +1,35 @@
+"""Bytes of memory that lie side by side, for instructions of the interpreter that move more than a lane's element."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppt_gpu.errors import PptError
+from ppt_gpu.exec.interp_warp import Warp
+from ppt_gpu.exec.memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BYTES
+
+
+def resolved(space: str, address: int) -> tuple[str, int]:
+    """(space, address in it) of a generic address; other addresses stay as they are."""
+    if space != "generic":
+        return space, address
+    if SHARED_WINDOW <= address < SHARED_WINDOW + WINDOW_BYTES:
+        return "shared", address - SHARED_WINDOW
+    if LOCAL_WINDOW <= address < LOCAL_WINDOW + WINDOW_BYTES:
+        raise PptError(f"address {address:#x} lies in local memory, which this instruction cannot access")
+    return "global", address
+
+
+def span(warp: Warp, space: str, address: int, size: int) -> NDArray[np.uint8]:
+    """A writable view of `size` bytes of shared or global memory. PptError when they do not all belong together."""
+    if space == "shared":
+        shared = warp.block.shared
+        if not 0 <= address <= len(shared) - size:
+            raise PptError(f"{size} bytes at {address:#x} are outside the {len(shared)} shared bytes")
+        return shared[address : address + size]
+    memory = warp.launched.memory
+    inside = memory.find(address)
+    if inside < 0 or address + size > int(memory.ends[inside]):
+        raise PptError(f"{size} bytes at {address:#x}, {memory.nearest_buffer(address)}")
+    return memory.data[address - memory.base :][:size]

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import time
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -37,14 +36,28 @@ from ppt_gpu.sm.core_pack import (
     PORT_MASK,
     POSITION,
     SLOT_AT,
-    SLOT_ROW,
     USES_L1,
     WAIT_CLASS,
     Packed,
 )
 from ppt_gpu.sm.core_policy import greedy_or_least, next_in_turn, refill_active
 from ppt_gpu.sm.core_ports import block, look_again, take_unit, wake
-from ppt_gpu.sm.core_raw import DEADLOCK, DONE, OVER_BUDGET, Raw
+from ppt_gpu.sm.core_raw import DEADLOCK, DONE, OVER_BUDGET, PAUSED, Raw
+from ppt_gpu.sm.core_replay import ANSWERED, LOGGING, MODE, note, recall
+from ppt_gpu.sm.core_skip import (
+    ANCHOR,
+    ENDED,
+    FULL_UNTIL,
+    IDLE,
+    ISSUED,
+    LOOK_AT,
+    NEXT_BLOCK,
+    NEXT_LAUNCH,
+    NOW,
+    TARGET,
+    Skipping,
+    looks_the_same,
+)
 from ppt_gpu.sm.core_state import (
     ACCESS,
     ACTIVE,
@@ -83,6 +96,7 @@ from ppt_gpu.sm.core_state import (
     REASON_MASK,
     RESULTS,
     SCHED_SHIFT,
+    SLOT_SHIFT,
     STALL_SHIFT,
     THROTTLE,
     UNITS,
@@ -96,18 +110,18 @@ from ppt_gpu.sm.core_wheel import bring_near, dependence, next_wake, plan_wake, 
 from ppt_gpu.sm.program import KIND_BARRIER, KIND_BRANCH, KIND_LOAD, KIND_SHARED, Program, op_issues
 
 #: warp instructions
-SPECIALISE_FROM = 4_000_000
-_FILES = tuple(sorted(path.name for path in Path(__file__).parent.glob("core*.py")))
+SPECIALISE_FROM, SKIP_FROM = 4_000_000, 500_000
 
 
 @cache
 def make_loop(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> Any:
     """The loop for a number of schedulers, a policy and an issue width that the compiler folds; 0, 0, 0: for all."""
-    SOURCES = fingerprint(*_FILES)
+    SOURCES = fingerprint()
 
     def loop(
         code: Any, waits: Any, op_table: Any, path_start: Any, warp_path: Any, warp_access: Any,
         block_warp: Any, accesses: Any, tx: Any, mem: Any,
+        layout: Any, snap: Any, track: Any, log: Any,
         warps: Any, keys: Any, slots: Any, scheds: Any, blocks: Any, gates: Any, units: Any, queued: Any, wheel: Any,
         occupied: Any, op_stall: Any, doubled: Any, block_start: Any, block_end: Any,
         schedulers: int, policy: int, width: int, per_block: int, active_set: int, block_launch: int, max_cycles: int,
@@ -117,12 +131,22 @@ def make_loop(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> Any:
         POLICY = int64(FIXED_POLICY if SCHEDULERS > 0 else policy)
         WIDTH = int64(FIXED_WIDTH if SCHEDULERS > 0 else width)
         GREEDY_POLICY = POLICY in (GTO, GTO_LAUNCH)
-        total, next_block, ended, idle = len(block_start), int64(0), int64(0), int64(0)
-        now, next_launch, full_until = int64(0), int64(0), int64(0)
+        total, next_block, ended, idle = len(block_start), track[NEXT_BLOCK], track[ENDED], track[IDLE]
+        now, next_launch, full_until = track[NOW], track[NEXT_LAUNCH], track[FULL_UNTIL]
+        slot_shift, me = layout[SLOT_SHIFT], track[ISSUED] & OFFSET
+        anchor, target, look_at = track[ANCHOR] & OFFSET, track[TARGET], track[LOOK_AT]
         memory_port = ((queued[0] >> GATE_SHIFT) // K) & 63 if len(queued) else int64(63)
         while ended < total:
             if now >= max_cycles:
                 return OVER_BUDGET, idle
+
+            # --- a state that repeats ---------------------------------------------------------------------------
+            if warps[anchor + POS] >= target or now >= look_at:
+                if now >= look_at or looks_the_same(K, warps, scheds, snap, layout, track, now):
+                    track[NOW], track[NEXT_BLOCK], track[ENDED], track[IDLE] = now, next_block, ended, idle
+                    track[NEXT_LAUNCH], track[FULL_UNTIL], track[ISSUED] = next_launch, full_until, me
+                    return PAUSED, idle
+                target = track[TARGET]
 
             # --- blocks that are due ---------------------------------------------------------------------------
             if now == next_launch:
@@ -132,8 +156,8 @@ def make_loop(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> Any:
                     if due and next_block < total:
                         block_start[next_block] = now
                         launch_block(
-                            K, POLICY, wheel, occupied, scheds, warps, keys, slots, blocks, code, path_start,
-                            warp_path, warp_access, block_warp, next_block, index, per_block, now,
+                            K, POLICY, wheel, occupied, scheds, warps, keys, slots, slot_shift, blocks, code,
+                            path_start, warp_path, warp_access, block_warp, next_block, index, per_block, now,
                         )  # fmt: skip
                         next_block += 1
                         if blocks[(index << BLOCK_SHIFT) + LIVE] == 0:  # no warp has an entry
@@ -185,7 +209,7 @@ def make_loop(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> Any:
                     bit = greedy_or_least(mask, scheds[sched + GREEDY], keys, this)
                 else:
                     bit = next_in_turn(mask, scheds[sched + LAST])
-                slot_row = (bit * K + this) * SLOT_ROW
+                slot_row = (bit * K + this) << slot_shift
                 me = (bit * K + this) << WARP_SHIFT
                 position = warps[me + POS] & POSITION
                 word = code[position]
@@ -207,13 +231,17 @@ def make_loop(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> Any:
                     if kind >= KIND_LOAD and kind <= KIND_SHARED:
                         access = warps[me + ACCESS] & POSITION
                         warps[me + ACCESS] = access + 1
-                        if kind == KIND_SHARED:
+                        if track[MODE] == ANSWERED:
+                            done, place = recall(track, log)
+                        elif kind == KIND_SHARED:
                             done, place = issue_shared(mem, at, (accesses[access] >> CYCLES_AT) & CYCLES_MASK)
                         else:
                             done, place = issue_global(
                                 kind, op_table[operation * OP_ROW + USES_L1], at, accesses[access],
                                 accesses[access + 1] & FIRST_MASK, tx, mem,
                             )  # fmt: skip
+                        if track[MODE] == LOGGING:
+                            note(track, log, at, me, access, kind, op_table[operation * OP_ROW + USES_L1], done, place)
                         if place > at:  # the queue is full until then, for every port that leads to it
                             full_until = place
                             for other in queued:
@@ -240,8 +268,8 @@ def make_loop(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> Any:
                                 next_launch = min(next_launch, blocks[mine + LAUNCH_AT])
                         elif blocks[mine + ARRIVED] == blocks[mine + LIVE]:
                             release_barrier(
-                                K, POLICY, wheel, occupied, scheds, warps, slots, blocks, op_stall, code, waits, index,
-                                per_block, at,
+                                K, POLICY, wheel, occupied, scheds, warps, slots, slot_shift, blocks, op_stall, code,
+                                waits, index, per_block, at,
                             )  # fmt: skip
                         break
 
@@ -257,13 +285,13 @@ def make_loop(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> Any:
                         blocks[mine + ARRIVED] += 1
                         if blocks[mine + ARRIVED] == blocks[mine + LIVE]:
                             release_barrier(
-                                K, POLICY, wheel, occupied, scheds, warps, slots, blocks, op_stall, code, waits, index,
-                                per_block, at,
+                                K, POLICY, wheel, occupied, scheds, warps, slots, slot_shift, blocks, op_stall, code,
+                                waits, index, per_block, at,
                             )  # fmt: skip
                         break
 
                     word = code[position]
-                    until = dependence(slots, bit * K + this, word, waits, position)
+                    until = dependence(slots, slot_row, word, waits, position)
                     branch = done if kind == KIND_BRANCH else int64(0)
                     operation, kind = (word >> OP_AT) & OP_MASK, (word >> KIND_AT) & 7
                     gate = (((word >> PORT_AT) & PORT_MASK) * K + this) << GATE_SHIFT
@@ -313,21 +341,41 @@ def make_loop(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> Any:
     return compiled(loop)
 
 
-def run_core(program: Program, machine: Machine, resident: int, max_cycles: int, specialise: bool | None = None) -> Raw:
-    """Simulate `program`; the same as `reference.run_reference`, fast. `specialise`: instead of `_pays`."""
+def run_core(
+    program: Program,
+    machine: Machine,
+    resident: int,
+    max_cycles: int,
+    specialise: bool | None = None,
+    skip: bool | None = None,
+) -> Raw:
+    """Simulate `program`; the same as `reference.run_reference`, fast.
+
+    `specialise`: instead of `_pays`. `skip`: whether what only repeats is simulated once, by default in long runs (the
+    result is the same).
+    """
     packed, memory = Packed(program, machine), MemoryArrays(program, machine)
-    state = State(program, machine, packed, resident)
+    per_block = int(np.diff(program.block_warp).max(initial=0))
+    state = State(program, machine, packed, resident, per_block)
+    if skip is None:
+        skip = int(op_issues(program).sum()) >= SKIP_FROM
+    skipping = Skipping(program, machine, packed, memory, state, skip)
     fixed = _pays(program, machine) if specialise is None else specialise
     loop = make_loop(machine.schedulers, machine.policy, machine.width) if fixed else make_loop(0, 0, 0)
     began = time.process_time()
-    status, idle = loop(
-        packed.code, program.entry_wait, packed.op_table, program.path_start, program.warp_path,
-        program.warp_access, program.block_warp, memory.access, memory.tx, memory.mem,
-        state.warps, state.keys, state.slots, state.scheds, state.blocks, state.gates, state.units, state.queued,
-        state.wheel, state.occupied, state.op_stall, state.doubled, state.block_start, state.block_end,
-        machine.schedulers, machine.policy, machine.width, int(np.diff(program.block_warp).max(initial=0)),
-        machine.active_set, machine.block_launch, max_cycles,
-    )  # fmt: skip
+    while True:
+        status, idle = loop(
+            packed.code, program.entry_wait, packed.op_table, program.path_start, program.warp_path,
+            program.warp_access, program.block_warp, memory.access, memory.tx, memory.mem,
+            state.layout, skipping.snap, skipping.track, skipping.log,
+            state.warps, state.keys, state.slots, state.scheds, state.blocks, state.gates, state.units, state.queued,
+            state.wheel, state.occupied, state.op_stall, state.doubled, state.block_start, state.block_end,
+            machine.schedulers, machine.policy, machine.width, per_block,
+            machine.active_set, machine.block_launch, max_cycles,
+        )  # fmt: skip
+        if status != PAUSED:
+            break
+        skipping.look_around(max_cycles)
     seconds = time.process_time() - began
     last = int(state.block_end.max(initial=0))
     if status != DONE or last > max_cycles:
@@ -335,8 +383,17 @@ def run_core(program: Program, machine: Machine, resident: int, max_cycles: int,
     op_stall = state.charged(program)
     warp_cycles = op_stall.sum(axis=0)
     warp_cycles[DRAIN] += idle
-    cycles = max(last, memory.idle())
-    return Raw(DONE, cycles, state.block_start, state.block_end, warp_cycles, op_stall, memory.counters(), seconds)
+    return Raw(
+        status=DONE,
+        cycles=max(last, memory.idle()),
+        block_start=state.block_start,
+        block_end=state.block_end,
+        warp_cycles=warp_cycles,
+        op_stall=op_stall,
+        counters=memory.counters(),
+        seconds=seconds,
+        skipped=skipping.skipped,
+    )
 
 
 def _pays(program: Program, machine: Machine) -> bool:

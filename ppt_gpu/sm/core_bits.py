@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 from llvmlite import ir
@@ -82,16 +84,13 @@ def compiled(function: Callable[..., Any], **options: Any) -> Any:
         return njit(_nrt=False, **options)(function)
 
 
-def fingerprint(*files: str) -> int:
-    """A number that changes with the text of `files`, beside this one.
+@cache
+def fingerprint() -> int:
+    """A number that changes with the text of any file of the compiled loop.
 
     numba's cache looks only at the file of the function it stores; a number in its closure makes it notice the others.
     """
-    from zlib import crc32
-
-    folder = os.path.dirname(__file__)
     value = 0
-    for name in files:
-        with open(os.path.join(folder, name), "rb") as stream:
-            value = crc32(stream.read(), value)
+    for path in sorted(Path(__file__).parent.glob("core*.py")):
+        value = crc32(path.read_bytes(), value)
     return value

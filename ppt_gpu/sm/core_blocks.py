@@ -8,7 +8,7 @@ from numba import njit
 
 from ppt_gpu.sm.core_bits import int64
 from ppt_gpu.sm.core_machine import GTO_LAUNCH, NEVER
-from ppt_gpu.sm.core_pack import OP_AT, PORT_AT, PORT_MASK, SLOT_ROW
+from ppt_gpu.sm.core_pack import OP_AT, PORT_AT, PORT_MASK
 from ppt_gpu.sm.core_state import (
     ACCESS,
     ALIVE,
@@ -42,8 +42,8 @@ from ppt_gpu.sm.core_wheel import dependence, plan_wake, schedule
 
 @njit(_nrt=False)
 def release_barrier(
-    K: int, POLICY: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, slots: Any, blocks: Any, op_stall: Any,
-    code: Any, waits: Any, index: int, per_block: int, now: int,
+    K: int, POLICY: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, slots: Any, slot_shift: int, blocks: Any,
+    op_stall: Any, code: Any, waits: Any, index: int, per_block: int, now: int,
 ) -> None:  # fmt: skip
     """All live warps of block slot `index` have arrived: let them go."""
     this = index << BLOCK_SHIFT
@@ -56,7 +56,7 @@ def release_barrier(
             word = code[position]
             low = now + warps[me + BARRIER_LATENCY]
             op_stall[((word >> OP_AT) << STALL_SHIFT) + BARRIER] += low - warps[me + ARRIVED_AT] - 1
-            until = dependence(slots, place, word, waits, position)
+            until = dependence(slots, place << slot_shift, word, waits, position)
             plan_wake(K, POLICY, wheel, occupied, scheds, warps, op_stall, k, bit, word, until, low, int64(1), now)
 
 
@@ -84,9 +84,9 @@ def finish_block(
 
 @njit(_nrt=False)
 def launch_block(
-    K: int, POLICY: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, keys: Any, slots: Any, blocks: Any,
-    code: Any, path_start: Any, warp_path: Any, warp_access: Any, block_warp: Any, number: int, index: int,
-    per_block: int, now: int,
+    K: int, POLICY: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, keys: Any, slots: Any, slot_shift: int,
+    blocks: Any, code: Any, path_start: Any, warp_path: Any, warp_access: Any, block_warp: Any, number: int,
+    index: int, per_block: int, now: int,
 ) -> None:  # fmt: skip
     """Put block `number` into block slot `index`; its warps are ready at once."""
     this, first, last = index << BLOCK_SHIFT, block_warp[number], block_warp[number + 1]
@@ -100,7 +100,7 @@ def launch_block(
         place = index * per_block + warp - first
         k, bit, me = place % K, place // K, place << WARP_SHIFT
         begin, end = path_start[warp_path[warp]], path_start[warp_path[warp] + 1]
-        for slot in range(place * SLOT_ROW, (place + 1) * SLOT_ROW):
+        for slot in range(place << slot_shift, (place + 1) << slot_shift):
             slots[slot] = 0
         warps[me + POS] = begin
         warps[me + READY] = now

@@ -25,8 +25,9 @@ from ppt_gpu.sm.program import (
 )
 
 # The word of an entry, from bit 0: the first two slots it waits for, "waits for more", the slot it announces, kind,
-# "last of its path", "may issue ahead of time", port, operation. Slots: 64 is always complete, 65 is never read.
-NO_WAIT, NO_SLOT, SLOT_ROW = 64, 65, 72
+# "last of its path", "may issue ahead of time", port, operation. Slot 0 is always complete, 1 is never read; those of
+# the program follow.
+NO_WAIT, NO_SLOT, FIRST_SLOT = 0, 1, 2
 W1_AT, MORE_AT, SLOT_AT, KIND_AT, LAST_AT, AHEAD_AT, PORT_AT, OP_AT = 7, 14, 15, 22, 25, 26, 27, 33
 PORT_MASK, OP_MASK = 63, (1 << 29) - 1
 MAX_PORTS = 64
@@ -69,6 +70,10 @@ class Packed:
         op_word |= (free & alone).astype(np.int64) << AHEAD_AT
         last = np.zeros(len(program.entry_op), np.bool_)
         last[program.path_start[1:][np.diff(program.path_start) > 0] - 1] = True
+        slots = int(program.entry_slot.max(initial=0)) + 1 + FIRST_SLOT
+        waits = int(program.entry_wait.max(initial=0)).bit_length() + FIRST_SLOT
+        #: words of a warp's row of scoreboard slots, as a power of two
+        self.slot_shift = (max(slots, waits) - 1).bit_length()
         self.code = np.empty(len(program.entry_op), np.int64)
         pack_entries(self.code, program.entry_op, program.entry_wait, program.entry_slot, op_word, last)
 
@@ -91,13 +96,13 @@ def pack_entries(code: Any, entry_op: Any, entry_wait: Any, entry_slot: Any, op_
         wait = int64(entry_wait[e])
         first, second, more = NO_WAIT, NO_WAIT, 0
         if wait != 0:
-            first = ctz(wait)
+            first = ctz(wait) + FIRST_SLOT
             wait &= wait - 1
             if wait != 0:
-                second = ctz(wait)
+                second = ctz(wait) + FIRST_SLOT
                 more = (wait & (wait - 1)) != 0
-        slot = int64(entry_slot[e])
-        if slot < 0:
+        slot = int64(entry_slot[e]) + FIRST_SLOT
+        if slot < FIRST_SLOT:
             slot = NO_SLOT
         word = op_word[entry_op[e]] | first | (second << W1_AT) | (int64(more) << MORE_AT) | (slot << SLOT_AT)
         if last[e]:

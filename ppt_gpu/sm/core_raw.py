@@ -11,7 +11,7 @@ from ppt_gpu.sm.core_machine import COUNTERS
 from ppt_gpu.sm.program import Program
 from ppt_gpu.sm.result import STALL_REASONS
 
-DONE, OVER_BUDGET, DEADLOCK = range(3)
+DONE, OVER_BUDGET, DEADLOCK, PAUSED = range(4)
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,7 @@ class Raw:
     op_stall: NDArray[np.int64]  # [O, reasons]
     counters: NDArray[np.int64]  # [COUNTERS]
     seconds: float  # CPU time of the loop
+    skipped: int = 0  # cycles that loop skipping passed over
 
     @classmethod
     def failed(cls, status: int, program: Program) -> Raw:

@@ -7,14 +7,13 @@ two-dimensional array would cost a multiplication by a stride that the compiler 
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from ppt_gpu.sm.core_bits import int64
 from ppt_gpu.sm.core_machine import NEVER, Machine
-from ppt_gpu.sm.core_pack import (
-    SLOT_ROW,
-    Packed,
-)
+from ppt_gpu.sm.core_pack import Packed
 from ppt_gpu.sm.program import Program, op_issues
 from ppt_gpu.sm.result import STALL_REASONS
 
@@ -60,24 +59,45 @@ THROTTLE = np.array([_MATH, _MATH, _MATH, _LG, _LG, _LG, _MIO, _MIO], np.int64)
 DEPENDENCE = np.array([_REASON[name] for name in ("wait", "short_scoreboard", "long_scoreboard", "wait")], np.int64)
 
 
+# `core`: all tables that change, one after another; `layout` says where each begins, and a few sizes
+(
+    AT_WARPS, AT_SLOTS, AT_KEYS, AT_SCHEDS, AT_GATES, AT_UNITS, AT_BLOCKS, AT_STALL, AT_DOUBLED, AT_END,
+    PLACES, SLOT_SHIFT,
+) = range(12)  # fmt: skip
+
+
 class State:
     """Fresh tables for one run."""
 
-    def __init__(self, program: Program, machine: Machine, packed: Packed, resident: int) -> None:
+    def __init__(self, program: Program, machine: Machine, packed: Packed, resident: int, per_block: int) -> None:
         k = machine.schedulers
-        self.warps = np.zeros((k * 64) << WARP_SHIFT, np.int64)
-        self.slots = np.zeros(k * 64 * SLOT_ROW, np.int64)  # completion * 4 + WAIT_*, by warp and scoreboard slot
-        self.keys = np.zeros(k * 64, np.int64)  # by warp: order among those that are not greedy
-        scheds = np.zeros((k, 1 << SCHED_SHIFT), np.int64)
-        scheds[:, (LAST, GREEDY, PROMOTED)] = -1
-        scheds[:, NEXT_OPEN] = NEVER
-        self.scheds = scheds.ravel()
-        self.blocks = np.zeros(resident << BLOCK_SHIFT, np.int64)
-        self.gates, self.units, self.queued = _gates(machine, packed)
+        rows = max(1, -(-per_block * resident // k))  # warp slots of a scheduler
+        operations = max(1, len(program.op_name))
+        gates, units, self.queued = _gates(machine, packed)
+        sizes = [
+            (k * rows) << WARP_SHIFT, (k * rows) << packed.slot_shift, k * 64, k << SCHED_SHIFT, gates.size, units,
+            resident << BLOCK_SHIFT, operations << STALL_SHIFT, operations,
+        ]  # fmt: skip
+        at = np.concatenate(([0], np.cumsum(sizes)))
+        self.core = np.zeros(at[-1], np.int64)
+        self.layout = np.array([*at, k * rows, packed.slot_shift], np.int64)
+        (
+            self.warps,
+            self.slots,  # completion * 4 + WAIT_*, by warp and scoreboard slot
+            self.keys,  # by warp: order among those that are not greedy
+            scheds,
+            self.gates,
+            self.units,  # times at which units become free
+            self.blocks,
+            self.op_stall,
+            self.doubled,  # issues as a second entry of a cycle
+        ) = (self.core[begin:end] for begin, end in pairwise(at))
+        scheds.reshape(k, -1)[:, (LAST, GREEDY, PROMOTED)] = -1
+        scheds.reshape(k, -1)[:, NEXT_OPEN] = NEVER
+        self.scheds = scheds
+        self.gates[:] = gates
         self.wheel = np.zeros(2 * WHEEL * k, np.int64)
         self.occupied = np.zeros(3, np.int64)
-        self.op_stall = np.zeros(max(1, len(program.op_name)) << STALL_SHIFT, np.int64)
-        self.doubled = np.zeros(max(1, len(program.op_name)), np.int64)  # issues as a second entry of a cycle
         blocks = len(program.block_warp) - 1
         self.block_start = np.zeros(blocks, np.int64)
         self.block_end = np.zeros(blocks, np.int64)
@@ -89,10 +109,10 @@ class State:
         return stall
 
 
-def _gates(machine: Machine, packed: Packed) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(gates, times at which units become free, offsets of the main records of the queued ports)."""
-    count = machine.schedulers
-    gates = np.zeros((64, count, 1 << GATE_SHIFT), np.int64)
+def _gates(machine: Machine, packed: Packed) -> tuple[np.ndarray, int, np.ndarray]:
+    """(gates, words for the times at which units become free, offsets of the main records of the queued ports)."""
+    count, ports = machine.schedulers, max(1, len(packed.ports))
+    gates = np.zeros((ports, count, 1 << GATE_SHIFT), np.int64)
     width = max(machine.pipe_units)
     queued = []
     for index, port in enumerate(packed.ports):
@@ -107,4 +127,4 @@ def _gates(machine: Machine, packed: Packed) -> tuple[np.ndarray, np.ndarray, np
             gate[FIRST_UNIT] = (owner * count + home) * width
             if port.queued and home == k:
                 queued.append((index * count + k) << GATE_SHIFT)
-    return gates.ravel(), np.zeros(count * 64 * width, np.int64), np.array(queued, np.int64)
+    return gates.ravel(), count * ports * width, np.array(queued, np.int64)

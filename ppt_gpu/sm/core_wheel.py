@@ -8,7 +8,7 @@ from numba import njit
 
 from ppt_gpu.sm.core_bits import ctz, int64
 from ppt_gpu.sm.core_machine import NEVER, TWO_LEVEL, WAIT_LONG
-from ppt_gpu.sm.core_pack import MORE_AT, OP_AT, OP_MASK, PORT_AT, PORT_MASK, SLOT_ROW, W1_AT
+from ppt_gpu.sm.core_pack import FIRST_SLOT, MORE_AT, OP_AT, OP_MASK, PORT_AT, PORT_MASK, W1_AT
 from ppt_gpu.sm.core_state import (
     DEPENDENCE,
     FAR,
@@ -96,14 +96,13 @@ def turned(mask: int, places: int) -> int:
 
 
 @njit(forceinline=True, _nrt=False)
-def dependence(slots: Any, row: int, word: int, waits: Any, position: int) -> int:
-    """Completion * 4 + WAIT_* of the slot that the entry waits for longest; 0 when it waits for none."""
-    base = row * SLOT_ROW
+def dependence(slots: Any, base: int, word: int, waits: Any, position: int) -> int:
+    """Completion * 4 + WAIT_* of the slot that the entry waits for longest, 0 for none; its row is at `base`."""
     until = max(slots[base + (word & 127)], slots[base + ((word >> W1_AT) & 127)])
     if (word >> MORE_AT) & 1:
         left = int64(waits[position])
         while left:
-            until = max(until, slots[base + ctz(left)])
+            until = max(until, slots[base + ctz(left) + FIRST_SLOT])
             left &= left - 1
     return until
 

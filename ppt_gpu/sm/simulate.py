@@ -27,20 +27,26 @@ def simulate(
     max_cycles: int = MAX_CYCLES,
     l1_bytes: int | None = None,
     reference: bool = False,
+    skip: bool | None = None,
 ) -> SmResult:
     """One SM runs all blocks of `program` in order, at most `resident_blocks` at a time. See sm/README.md.
 
     `active_sms` SMs share L2 and DRAM. `policy`: instead of gpu.sm.policy. `l2_dirty`: share of the sectors replaced
     in so far unused ways of the L2 that cost a write-back. `l1_bytes`: instead of gpu.l1.size, B. `reference`: use
-    the plain Python loop. PptError when program and GPU do not fit together, BudgetError after `max_cycles` cycles.
+    the plain Python loop. `skip`: whether what only repeats is simulated once, by default in long runs; the result is
+    the same. PptError when program and GPU do not fit together, BudgetError after `max_cycles` cycles.
     """
     machine = machine_of(program, gpu, active_sms, policy, l2_dirty, l1_bytes)
     check(program, machine, resident_blocks)
     if reference:
-        from ppt_gpu.sm.reference import run_reference as run
+        from ppt_gpu.sm.reference import run_reference
+
+        raw = run_reference(program, machine, resident_blocks, max_cycles)
     else:
-        from ppt_gpu.sm.core import run_core as run
-    return name_result(program, machine, run(program, machine, resident_blocks, max_cycles), max_cycles)
+        from ppt_gpu.sm.core import run_core
+
+        raw = run_core(program, machine, resident_blocks, max_cycles, skip=skip)
+    return name_result(program, machine, raw, max_cycles)
 
 
 def check(program: Program, machine: Machine, resident_blocks: int) -> None:

@@ -117,8 +117,24 @@ def _operations(rng: np.random.Generator, memory: float) -> dict[str, np.ndarray
     }
 
 
-def random_program(seed: int, warps: int, blocks: int, length: int, lines: int, memory: float) -> Program:
-    """Reproducible from its arguments: `length` entries a path at most, `lines` distinct lines."""
+def _looped(rng: np.random.Generator, size: int, repeat: int) -> np.ndarray:
+    """Entries 0 to `size` with a stretch of them repeated, a stretch of that again and again; `repeat` at most."""
+    entries = np.arange(size)
+    for _ in range(2):
+        first, last = np.sort(rng.integers(0, len(entries) + 1, 2))
+        entries = np.concatenate(
+            (entries[:first], np.tile(entries[first:last], rng.integers(1, repeat)), entries[last:])
+        )
+    return entries
+
+
+def random_program(
+    seed: int, warps: int, blocks: int, length: int, lines: int, memory: float, repeat: int = 1, even: bool = False
+) -> Program:
+    """Reproducible from its arguments: `length` entries a path at most, `lines` distinct lines.
+
+    Above 1, `repeat` bounds the rounds of loops. `even`: all memory operations are alike.
+    """
     rng = np.random.default_rng(seed)
     ops = _operations(rng, memory)
     weight = ops.pop("weight")
@@ -133,6 +149,10 @@ def random_program(seed: int, warps: int, blocks: int, length: int, lines: int, 
     for count in range(4):
         bits = np.left_shift(np.uint64(1), rng.integers(0, slots, total).astype(np.uint64))
         wait |= np.where(rng.random(total) < 0.4 / (count + 1), bits, np.uint64(0))
+    if repeat > 1:
+        loops = [a + _looped(rng, b - a, repeat) for a, b in pairwise(start)]
+        start = np.concatenate(([0], np.cumsum([len(loop) for loop in loops]))).astype(np.int64)
+        entry_op, entry_slot, wait = (values[np.concatenate(loops)] for values in (entry_op, entry_slot, wait))
     in_block = rng.integers(1, warps + 1, blocks) if rng.random() < 0.3 else np.full(blocks, warps)
     count = int(in_block.sum())
     path = rng.integers(0, paths, count).astype(np.int32)
@@ -142,6 +162,8 @@ def random_program(seed: int, warps: int, blocks: int, length: int, lines: int, 
     kinds = [ops["op_kind"][entry_op[start[p] : start[p + 1]]] for p in path]
     kind = np.concatenate([k[np.isin(k, QUEUED)] for k in kinds] or [np.zeros(0, np.int8)])
     transactions = np.where(kind == KIND_SHARED, 0, rng.choice((0, 1, 1, 2, 5), len(kind)))
+    if even:
+        transactions = np.minimum(transactions, 1)
     tx = int(transactions.sum())
     forced = rng.random(tx) < (0.3 if rng.random() < 0.3 else 0.0)
     updates = rng.integers(1, 5, len(kind)).astype(np.int32) if rng.random() < 0.5 else np.zeros(0, np.int32)
@@ -155,7 +177,7 @@ def random_program(seed: int, warps: int, blocks: int, length: int, lines: int, 
         warp_access=warp_access,
         block_warp=np.concatenate(([0], np.cumsum(in_block))).astype(np.int64),
         access_start=np.concatenate(([0], np.cumsum(transactions))).astype(np.int64),
-        access_cycles=rng.integers(0, 4, len(kind)).astype(np.int32),
+        access_cycles=(np.ones(len(kind)) if even else rng.integers(0, 4, len(kind))).astype(np.int32),
         tx_line=np.where(forced, rng.integers(-3, 0, tx), rng.integers(0, lines, tx)).astype(np.int32),
         tx_sectors=rng.integers(1, 16, tx).astype(np.uint8),
         line_address=(rng.permutation(4 * lines)[:lines] * 128).astype(np.uint64),
@@ -165,6 +187,17 @@ def random_program(seed: int, warps: int, blocks: int, length: int, lines: int, 
     )
 
 
+looping_programs = st.builds(
+    random_program,
+    seed=st.integers(0, 2**32),
+    warps=st.integers(1, 6),
+    blocks=st.integers(1, 3),
+    length=st.integers(1, 12),
+    lines=st.sampled_from((1, 4, 400)),
+    memory=st.sampled_from((0.0, 0.1, 1.0)),
+    repeat=st.sampled_from((8, 30, 100)),
+    even=st.booleans(),
+)
 programs = st.builds(
     random_program,
     seed=st.integers(0, 2**32),

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
-from sm_random import gpus, programs
+from sm_random import gpus, looping_programs, programs
 
+from ppt_gpu.sm import core_skip
 from ppt_gpu.sm.core import run_core
 from ppt_gpu.sm.core_machine import POLICIES, machine_of
 from ppt_gpu.sm.program import Program
@@ -28,9 +30,12 @@ OPTIONS = {
 }
 
 
+UNLIKE = ("wall", "seconds", "skipped")
+
+
 def differences(one: object, other: object) -> list[str]:
     """Names of the fields, times apart, in which two results differ."""
-    names = [field.name for field in dataclasses.fields(one) if field.name not in ("wall", "seconds")]  # type: ignore[arg-type]
+    names = [field.name for field in dataclasses.fields(one) if field.name not in UNLIKE]  # type: ignore[arg-type]
     return [name for name in names if not np.array_equal(getattr(one, name), getattr(other, name))]
 
 
@@ -55,6 +60,47 @@ def test_compiled_loop_is_the_reference_many(
     program: Program, gpu: Gpu, resident: int, active: int, dirty: float
 ) -> None:
     compare(program, gpu, resident, active, dirty)
+
+
+def compare_skipping(program: Program, gpu: Gpu, resident: int, dirty: float, plain: bool) -> int:
+    """Cycles skipped; the result is that of a run without skipping, and of the reference if `plain`."""
+    machine = machine_of(program, gpu, 3, None, dirty, None)
+    whole = run_core(program, machine, resident, 1 << 30, skip=False)
+    with patch.multiple(core_skip, FIRST_GAP=16, STEP=4, ALIKE=6):  # these programs are short
+        fast = run_core(program, machine, resident, 1 << 30, skip=True)
+    note(f"{fast.skipped} of {fast.cycles} cycles skipped")
+    assert differences(whole, fast) == []
+    if plain and whole.cycles < 20_000:
+        assert differences(run_reference(program, machine, resident, 1 << 30), fast) == []
+    return fast.skipped
+
+
+SKIPPING = {
+    "program": looping_programs,
+    "gpu": gpus(),
+    "resident": st.integers(1, 3),
+    "dirty": st.sampled_from((0.0, 0.4)),
+}
+
+
+def test_skipping_what_repeats_changes_nothing() -> None:
+    skipped = 0
+
+    @settings(RELAXED, max_examples=150)
+    @given(**SKIPPING)
+    def check(program: Program, gpu: Gpu, resident: int, dirty: float) -> None:
+        nonlocal skipped
+        skipped += compare_skipping(program, gpu, resident, dirty, plain=False) > 0
+
+    check()
+    assert skipped > 10
+
+
+@pytest.mark.slow
+@settings(RELAXED, max_examples=3000)
+@given(**SKIPPING)
+def test_skipping_what_repeats_changes_nothing_many(program: Program, gpu: Gpu, resident: int, dirty: float) -> None:
+    compare_skipping(program, gpu, resident, dirty, plain=True)
 
 
 def compare_specialised(program: Program, gpu: Gpu, resident: int, schedulers: int, policy: str, width: int) -> None:

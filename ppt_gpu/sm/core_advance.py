@@ -1,0 +1,127 @@
+"""Loop skipping: move the state of the SM by whole rounds of what has just happened."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from numba import njit
+
+from ppt_gpu.sm.core_bits import compiled, fingerprint, int64
+from ppt_gpu.sm.core_machine import GTO, NEVER
+from ppt_gpu.sm.core_state import (
+    ACCESS,
+    ALIVE,
+    ARRIVED_AT,
+    AT_BLOCKS,
+    AT_END,
+    AT_GATES,
+    AT_KEYS,
+    AT_SCHEDS,
+    AT_SLOTS,
+    AT_STALL,
+    AT_UNITS,
+    AT_WARPS,
+    BASE,
+    BUSY,
+    CYCLES,
+    FAR,
+    FAR_AWAY,
+    GATE,
+    GATE_SHIFT,
+    KEY_SHIFT,
+    LATER,
+    MAIN,
+    NEAR,
+    NEXT_OPEN,
+    OFFSET,
+    PLACES,
+    POS,
+    READY,
+    READY_MASK,
+    RESULTS,
+    SCHED_SHIFT,
+    SLOT_SHIFT,
+    UNTIL,
+    WAITING,
+    WARP_SHIFT,
+)
+from ppt_gpu.sm.core_wheel import schedule
+
+
+@cache
+def make_advance() -> Any:
+    """_advance, compiled."""
+    SOURCES = fingerprint()
+
+    def advance(
+        K: int, POLICY: int, core: Any, snap: Any, layout: Any, wheel: Any, occupied: Any, scheds: Any, rounds: int,
+        before: int, now: int,
+    ) -> None:  # fmt: skip
+        _ = SOURCES
+        _advance(K, POLICY, core, snap, layout, wheel, occupied, scheds, rounds, before, now)
+
+    return compiled(advance)
+
+
+@njit(_nrt=False)
+def _advance(
+    K: int, POLICY: int, core: Any, snap: Any, layout: Any, wheel: Any, occupied: Any, scheds: Any, rounds: int,
+    before: int, now: int,
+) -> None:  # fmt: skip
+    """The state of cycle `now`, `rounds` times (now - before) cycles later. `snap` is the state of cycle `before`."""
+    time = rounds * (now - before)
+    for place in range(layout[PLACES]):
+        at, alive = layout[AT_WARPS] + (place << WARP_SHIFT), layout[AT_SCHEDS] + ((place % K) << SCHED_SHIFT) + ALIVE
+        lag = core[at + POS] - snap[at + POS]
+        if lag != 0 and (core[alive] >> (place // K)) & 1:
+            _advance_warp(core, snap, layout, place, rounds, time, now)
+            if POLICY == GTO:
+                core[layout[AT_KEYS] + (((place % K) << 6) | (place // K))] += time << KEY_SHIFT
+    for k in range(K):
+        at = layout[AT_SCHEDS] + (k << SCHED_SHIFT)
+        for word in (NEXT_OPEN, BUSY):
+            core[at + word] = _moved(core[at + word], time, now)
+    for at in range(layout[AT_GATES], layout[AT_UNITS], 1 << GATE_SHIFT):
+        core[at + UNTIL] = _moved(core[at + UNTIL], time, now)
+        core[at + CYCLES] += rounds * (core[at + CYCLES] - snap[at + CYCLES])
+    for at in range(layout[AT_UNITS], layout[AT_BLOCKS]):
+        core[at] = _moved(core[at], time, now)
+    for at in range(layout[AT_STALL], layout[AT_END]):
+        core[at] += rounds * (core[at] - snap[at])
+    _wind(K, core, layout, wheel, occupied, scheds, now + time)
+
+
+@njit(forceinline=True, _nrt=False)
+def _moved(value: int, time: int, now: int) -> int:
+    """A time to come, `time` later; one that has passed stays."""
+    return value + time if now < value < NEVER else value
+
+
+@njit(_nrt=False)
+def _advance_warp(core: Any, snap: Any, layout: Any, place: int, rounds: int, time: int, now: int) -> None:
+    at = layout[AT_WARPS] + (place << WARP_SHIFT)
+    cycles = layout[AT_GATES] + (core[layout[AT_GATES] + (core[at + GATE] & OFFSET) + MAIN] & OFFSET) + CYCLES
+    core[at + BASE] += rounds * (core[cycles] - snap[cycles])
+    for word in (POS, ACCESS):
+        core[at + word] += rounds * (core[at + word] - snap[at + word])
+    for word in (READY, RESULTS, ARRIVED_AT):
+        core[at + word] += time
+    for slot in range(place << layout[SLOT_SHIFT], (place + 1) << layout[SLOT_SHIFT]):
+        if core[layout[AT_SLOTS] + slot] >> 2 > now:
+            core[layout[AT_SLOTS] + slot] += time << 2
+
+
+@njit(_nrt=False)
+def _wind(K: int, core: Any, layout: Any, wheel: Any, occupied: Any, scheds: Any, now: int) -> None:
+    """The timing wheel as of cycle `now`: all warps that wait for a time."""
+    for row in range(len(wheel)):
+        wheel[row] = 0
+    occupied[NEAR] = occupied[LATER] = occupied[FAR_AWAY] = int64(0)
+    for k in range(K):
+        scheds[(k << SCHED_SHIFT) + FAR] = 0
+    for place in range(layout[PLACES]):
+        k, bit, at = place % K, place // K, layout[AT_WARPS] + (place << WARP_SHIFT)
+        waiting = scheds[(k << SCHED_SHIFT) + ALIVE] & ~scheds[(k << SCHED_SHIFT) + READY_MASK]
+        if (waiting >> bit) & 1 and core[at + WAITING] == 0:
+            schedule(K, wheel, occupied, scheds, k, bit, core[at + READY], now)

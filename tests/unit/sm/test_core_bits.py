@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from numba import njit
@@ -29,8 +31,15 @@ def test_least_of_the_chosen_keys() -> None:
     assert least(keys, np.int64(0), np.int64(0)) == NO_KEY
 
 
-def test_fingerprint_depends_on_every_file() -> None:
-    assert fingerprint("core.py", "core_bits.py") != fingerprint("core.py")
+def test_fingerprint_depends_on_every_file(tmp_path: Path) -> None:
+    seen = set()
+    for number, text in enumerate(("one", "two")):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        (folder / "core.py").write_text("the same")
+        (folder / "core_bits.py").write_text(text)
+        seen.add(fingerprint(folder))
+    assert len(seen) == 2
 
 
 def test_compiles_without_a_writable_cache(monkeypatch: pytest.MonkeyPatch) -> None:

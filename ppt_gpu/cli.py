@@ -82,6 +82,13 @@ def _parser() -> argparse.ArgumentParser:
     _add_workload(predict)
     _add_gpu(predict)
     predict.add_argument("--level", choices=("steady", "workload"), default="steady", help="fidelity (default: steady)")
+    predict.add_argument(
+        "--blocks",
+        type=_blocks,
+        default="sample",
+        metavar="sample|all|N",
+        help="blocks run to see whether they differ (default: sample, more of them while they do)",
+    )
     predict.add_argument("--policy", choices=("lrr", "gto", "gto_launch", "two_level"), help="warp scheduler policy")
     predict.add_argument(
         "--max-instructions",
@@ -123,6 +130,14 @@ def _parser() -> argparse.ArgumentParser:
     validate.add_argument("set", nargs="?", default="gpgpusim", help="the set (default: gpgpusim)")
     validate.add_argument("--case", action="append", default=[], metavar="TEXT", help="only cases whose name has TEXT")
     return parser
+
+
+def _blocks(text: str) -> str | int:
+    if text in ("sample", "all"):
+        return text
+    if not text.isdecimal() or int(text) < 1:
+        raise PptError(f"--blocks {text}: expected sample, all or a positive number")
+    return int(text)
 
 
 def _count(text: str) -> int:
@@ -216,6 +231,7 @@ def _predict(arguments: argparse.Namespace) -> str:
         arguments.gpu,
         overrides=arguments.set,
         level=arguments.level,
+        blocks=arguments.blocks,
         policy=arguments.policy,
         strict=arguments.strict,
         assume=arguments.assume,

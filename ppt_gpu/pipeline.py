@@ -30,6 +30,7 @@ from ppt_gpu.report.build import build_launch, build_result
 from ppt_gpu.report.result import LaunchResult, Result
 from ppt_gpu.scale.grid import plan
 from ppt_gpu.scale.host import LaunchTime, application_time
+from ppt_gpu.scale.irregular import irregular_prediction
 from ppt_gpu.scale.ppt_workload import workload_prediction
 from ppt_gpu.scale.simulated_sm import SimulatedSm, TaskListSm, TraceSm
 from ppt_gpu.scale.steady import affordable_waves, steady_prediction
@@ -50,6 +51,7 @@ def predict(
     *,
     overrides: Sequence[str] = (),
     level: str = "steady",
+    blocks: str | int = "sample",
     policy: str | None = None,
     strict: bool = False,
     contents: Mapping[str, NDArray] | None = None,
@@ -66,7 +68,8 @@ def predict(
     `block`, `args` (NumPy arrays and numbers) and the other options of `ppt_gpu.frontends.call.CallOptions`.
 
     `workload` and `gpu` may be names, files or objects; `overrides` are "sm.count=30" and the like. `level` is
-    "steady" or "workload", `policy` the warp scheduler's ("lrr", "gto", "gto_launch", "two_level"; default: the
+    "steady" or "workload", `blocks` how many blocks are looked at to see whether they differ ("sample", "all" or a
+    number: ppt_gpu.scale.survey), `policy` the warp scheduler's ("lrr", "gto", "gto_launch", "two_level"; default: the
     GPU's). `contents` gives buffers by name as NumPy arrays. With `strict` a warning is an error.
     `budget` ends runaway kernels. `assume`: "OPCODE=CLASS" for PTX instructions that are timed as a class and not
     executed, which the result then says. With `cache` the traces of earlier predictions are used again; `trace_out`
@@ -89,7 +92,7 @@ def predict(
         traces = workload_traces(opened, target, contents, budget or Budget(), assume, cache, trace_in)
     elif trace_in or trace_out:
         raise PptError("a task list has no traces", path=opened.tasklist_path, hint="predict it without trace files")
-    launches = [predict_launch(sm, target, level) for sm in simulated_sms(opened, traces, target, policy)]
+    launches = [predict_launch(sm, target, level, blocks) for sm in simulated_sms(opened, traces, target, policy)]
 
     warnings = [*opened.warnings, *(text for launch in launches for text in launch.warnings)]
     if strict and warnings:
@@ -146,23 +149,29 @@ def launch(
             np.ravel(array, order="K")[:] = memory.view(name, array.dtype)
 
 
-def predict_launch(sm: SimulatedSm, gpu: Gpu, level: str) -> LaunchResult:
+def predict_launch(sm: SimulatedSm, gpu: Gpu, level: str, blocks: str | int = "sample") -> LaunchResult:
     """One launch: simulate enough of its blocks on one SM, scale to the grid, hold it against its bounds."""
+    survey = sm.survey(blocks)
     if level == "workload":
         chosen = plan(sm.launch.blocks, sm.occupancy, gpu, level)
         prediction = workload_prediction(sm(list(chosen.blocks)), chosen)
+        if survey.irregular:
+            sm.warnings.append("blocks differ, which this level does not see: level steady dispatches them all")
+    elif survey.irregular and isinstance(sm, TraceSm):
+        prediction = irregular_prediction(sm, survey, gpu)
     else:
-        waves = affordable_waves(sm.spread.resident, sm.instructions_per_block())
+        waves = affordable_waves(sm.spread.resident, survey.warp_instructions)
         steady = steady_prediction(sm, sm.launch.blocks, sm.occupancy, gpu, waves)
         prediction = relieve_tail(steady, gpu)
+    prediction = replace(prediction, survey=survey)
     floors = bounds(
         sm.program,
         prediction.result,
         gpu,
         resident=sm.spread.resident,
         active_sms=sm.spread.active_sms,
-        sm_blocks=sm.spread.max_blocks,
-        grid_blocks=sm.launch.blocks,
+        sm_blocks=prediction.plan.sm_blocks,
+        grid_blocks=prediction.plan.grid_blocks,
     )
     highest = largest_bound(floors)
     return build_launch(sm, gpu, prediction.raised_to(highest.cycles, highest.resource), floors)

@@ -36,8 +36,8 @@ class Scale:
 
     simulated: int  # blocks
     resident: int  # blocks that the SM holds at once
-    sm_blocks: int  # blocks of the busiest SM
-    grid_blocks: int
+    sm_blocks: float  # blocks of the busiest SM, each like a simulated one
+    grid_blocks: float
 
     @property
     def sm(self) -> float:
@@ -51,8 +51,8 @@ def bounds(
     *,
     resident: int,
     active_sms: int,
-    sm_blocks: int | None = None,
-    grid_blocks: int | None = None,
+    sm_blocks: float | None = None,
+    grid_blocks: float | None = None,
 ) -> list[ResourceBound]:
     """Every bound, largest first; resources without work are left out.
 
@@ -222,5 +222,5 @@ def _critical_path(program: Program, gpu: Gpu, scale: Scale) -> ResourceBound:
         "critical path",
         serial,
         "blocks / resident blocks x (longest chain of a block's warps, mean over blocks, + block launch) - launch",
-        f"{scale.sm_blocks} / {scale.resident} x ({mean:.6g} + {launch} cycles) - {launch}",
+        f"{scale.sm_blocks:.6g} / {scale.resident} x ({mean:.6g} + {launch} cycles) - {launch}",
     )

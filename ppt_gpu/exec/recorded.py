@@ -8,6 +8,7 @@ from typing import NoReturn
 
 from ppt_gpu.errors import PptError
 from ppt_gpu.exec.budget import Budget
+from ppt_gpu.exec.global_accesses import GlobalAccesses
 from ppt_gpu.exec.kept import Kept
 from ppt_gpu.exec.trace import Trace
 from ppt_gpu.exec.trace_file import Record, read_traces, write_traces
@@ -95,7 +96,11 @@ def describe(records: Sequence[Record]) -> list[str]:
                 f"{record.threads} threads, {content.warps} warps, {content.warp_instructions} warp instructions, "
                 f"{len(content.access_base)} accesses"
             )
-        else:
+        elif isinstance(content, GlobalAccesses):
             text = f"{record.threads} threads, {len(content.base)} global accesses of other SMs"
+        else:
+            text = (
+                f"{record.threads} threads, {int(content.warp_instructions.sum())} warp instructions counted by block"
+            )
         lines.append(head + text)
     return lines

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ppt_gpu.exec.block_features import BlockFeatures
 from ppt_gpu.exec.global_accesses import GlobalAccesses
 from ppt_gpu.exec.trace import Trace
 from ppt_gpu.exec.trace_pack import Damaged
@@ -48,6 +49,18 @@ def check_globals(found: GlobalAccesses, record: Record) -> None:
         _require(len(part) == len(found.base), "accesses without instruction or pattern")
     _within(found.pc, 0, record.instructions, f"an instruction outside of the kernel, which has {record.instructions}")
     _patterns(found.base, found.pattern, found.pattern_offset, found.pattern_mask)
+
+
+def check_features(found: BlockFeatures, record: Record) -> None:
+    """Raise Damaged with the first thing that is wrong."""
+    _blocks(found.blocks, record)
+    warps = -(-record.threads // 32)
+    for counts in (found.warp_instructions, found.thread_instructions, found.longest, found.sectors):
+        _require(len(counts) == len(found.blocks), "counts do not match the blocks")
+        _within(counts, 0, 1 << 50, "a count that no block has")
+    _require(bool((found.longest <= found.warp_instructions).all()), "a warp longer than its block")
+    _require(bool((found.warp_instructions <= warps * found.longest).all()), "a block longer than its warps")
+    _require(bool((found.thread_instructions <= 32 * found.warp_instructions).all()), "more than 32 threads a warp")
 
 
 def _blocks(blocks: NDArray[np.int64], record: Record) -> None:

@@ -16,17 +16,18 @@ import json
 import struct
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.errors import BudgetError, PptError
+from ppt_gpu.exec.block_features import BlockFeatures
 from ppt_gpu.exec.budget import Budget
 from ppt_gpu.exec.global_accesses import GlobalAccesses
 from ppt_gpu.exec.trace import Range, Trace
-from ppt_gpu.exec.trace_check import check_globals, check_trace
+from ppt_gpu.exec.trace_check import check_features, check_globals, check_trace
 from ppt_gpu.exec.trace_pack import Damaged, Rows, pack, unpack
 from ppt_gpu.exec.trace_parts import executions
 
@@ -35,7 +36,7 @@ VERSION = 1
 PREFIX = struct.Struct("<8sIII")
 LARGEST_HEADER = 1 << 26  # B
 
-Content = Trace | GlobalAccesses
+Content = Trace | GlobalAccesses | BlockFeatures
 
 
 @dataclass(frozen=True)
@@ -77,14 +78,16 @@ GLOBAL_SECTIONS: dict[str, tuple[str, str]] = {
     "pattern_offset": ("int64", "delta"),
     "pattern_mask": ("uint32", "delta"),
 }
-_SECTIONS = {"trace": TRACE_SECTIONS, "global": GLOBAL_SECTIONS}
+FEATURE_SECTIONS: dict[str, tuple[str, str]] = {field.name: ("int64", "delta") for field in fields(BlockFeatures)}
+_SECTIONS = {"trace": TRACE_SECTIONS, "global": GLOBAL_SECTIONS, "features": FEATURE_SECTIONS}
+_KINDS = {Trace: "trace", GlobalAccesses: "global", BlockFeatures: "features"}
 
 
 def write_traces(records: Sequence[Record]) -> bytes:
     """The bytes of a trace file."""
     entries, parts = [], []
     for record in records:
-        kind = "trace" if isinstance(record.content, Trace) else "global"
+        kind = _KINDS[type(record.content)]
         sections = []
         for name, (_, coding) in _SECTIONS[kind].items():
             values = getattr(record.content, name)
@@ -205,11 +208,24 @@ class _RecordReader:
         begin = at
         try:
             arrays = self._arrays(kind, at)
-            content = _trace(self, record, arrays) if kind == "trace" else GlobalAccesses(**arrays)
-            (check_trace if isinstance(content, Trace) else check_globals)(content, record)  # type: ignore[arg-type]
+            content = self._content(kind, record, arrays)
         except Damaged as error:
             raise _error(self.path, begin, f"record {self.number}: {error}", _DAMAGED) from None
         return Record(**{**vars(record), "content": content})
+
+    def _content(self, kind: str, record: Record, arrays: dict[str, NDArray[Any]]) -> Content:
+        """What the arrays are, once it is known to be sound. Raises Damaged."""
+        if kind == "trace":
+            trace = _trace(self, record, arrays)
+            check_trace(trace, record)
+            return trace
+        if kind == "features":
+            features = BlockFeatures(**arrays)
+            check_features(features, record)
+            return features
+        found = GlobalAccesses(**arrays)
+        check_globals(found, record)
+        return found
 
     def _arrays(self, kind: str, at: int) -> dict[str, NDArray[Any]]:
         sections = self._value("sections", list)
@@ -237,7 +253,8 @@ class _RecordReader:
                 raise _error(self.path, at, f"section '{name}': {error}", _DAMAGED) from None
             at += size
         self.end = at
-        _shape(arrays, "pattern_offset", 32)
+        if "pattern_offset" in arrays:
+            _shape(arrays, "pattern_offset", 32)
         return arrays
 
     def _charge(self, size: int) -> None:

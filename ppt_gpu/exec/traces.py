@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ppt_gpu.errors import PptError
 from ppt_gpu.exec.assumed import assumed_warnings
+from ppt_gpu.exec.block_features import BlockFeatures, features_of, run_features
 from ppt_gpu.exec.budget import Budget
 from ppt_gpu.exec.global_accesses import GlobalAccesses, global_accesses
 from ppt_gpu.exec.identity import digest, launch_digest, memory_digest, module_digest, program_digest
@@ -108,6 +109,17 @@ class LaunchTraces:
             known = self._keep(global_accesses(self.kernel, self._execute(blocks)), separable=False)
         return known
 
+    def features(self, blocks: Sequence[int]) -> BlockFeatures:
+        """What each of these blocks does. Traces are kept where they are small: the simulation may ask for them."""
+        known: BlockFeatures | None = self.kept.whole(BlockFeatures, blocks)
+        if known is None:
+            if len(blocks) == 1 or self._cheap(len(blocks)):
+                known = features_of(self.run(blocks))
+            else:
+                known = run_features(self._execute, blocks)
+            self._keep(known, separable=False)
+        return known
+
     def advance(self, blocks: Sequence[int]) -> None:
         """Run these blocks for what they leave in memory, which later launches find."""
         traces, state = self.traces, self.traces.state
@@ -158,17 +170,19 @@ class LaunchTraces:
 
     def _whole_grid(self) -> list[int]:
         """The blocks without a trace, when tracing all of them is cheap; else none."""
+        return self.kept.missing(range(self.launch.blocks)) if self._cheap(self.launch.blocks) else []
+
+    def _cheap(self, blocks: int) -> bool:
+        """Are the traces of so many blocks small, by what is known of one that can be taken apart?"""
         sample = self.kept.any_trace()
         if sample is None:
-            return []
-        scale = self.launch.blocks / len(sample.blocks)
-        if (
-            len(sample.access_base) * scale > WHOLE_ACCESSES
-            or sample.thread_instructions * scale > WHOLE_INSTRUCTIONS
-            or sample.warp_instructions * scale > self.budget.instructions
-        ):
-            return []
-        return self.kept.missing(range(self.launch.blocks))
+            return False
+        scale = blocks / len(sample.blocks)
+        return (
+            len(sample.access_base) * scale <= WHOLE_ACCESSES
+            and sample.thread_instructions * scale <= WHOLE_INSTRUCTIONS
+            and sample.warp_instructions * scale <= self.budget.instructions
+        )
 
     def _keep(self, content: Any, separable: bool) -> Any:
         self.kept.add(self.record(content, separable))

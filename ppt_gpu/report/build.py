@@ -38,6 +38,7 @@ def build_launch(
     metrics = [
         *_time_metrics(gpu, prediction),
         *_work_metrics(sm, prediction),
+        *_survey_metrics(sm, prediction),
         metric("limiter", limit),
         *_occupancy_metrics(sm),
         *_memory_metrics(prediction, gpu),
@@ -106,14 +107,33 @@ def _time_metrics(gpu: Gpu, prediction: KernelPrediction) -> list[Metric]:
 
 def _work_metrics(sm: SimulatedSm, prediction: KernelPrediction) -> list[Metric]:
     result, scale = prediction.result, prediction.plan.chip_factor
+    threads, survey = sm.program.thread_instructions * scale, prediction.survey
+    if survey is not None and (survey.whole or survey.irregular):
+        threads = survey.thread_instructions * survey.grid_blocks
     return [
-        metric("kernel.thread_instructions", round(sm.program.thread_instructions * scale)),
+        metric("kernel.thread_instructions", round(threads)),
         metric("kernel.warp_instructions", round(result.issued * scale)),
         metric("kernel.registers", sm.registers),
         metric("kernel.shared", sm.shared),
         metric("grid.blocks", sm.launch.blocks),
         metric("grid.active_sms", sm.spread.active_sms),
         metric("sm.ipc", result.issued / max(result.cycles, 1)),
+    ]
+
+
+def _survey_metrics(sm: SimulatedSm, prediction: KernelPrediction) -> list[Metric]:
+    """What was looked at of the grid, and how much its blocks differ; nothing of a task list, whose blocks do not."""
+    survey = prediction.survey
+    if survey is None or isinstance(sm, TaskListSm):
+        return []
+    return [
+        metric("blocks.surveyed", len(survey.features)),
+        metric("blocks.warp_instructions", survey.warp_instructions),
+        metric("blocks.variation", survey.variation),
+        metric("blocks.memory_variation", survey.sector_variation),
+        metric("blocks.kinds", len(survey.clusters)),
+        metric("blocks.shares", ", ".join(f"{share:.2%}" for share in survey.clusters.share)),
+        metric("blocks.sampling_error", survey.error),
     ]
 
 

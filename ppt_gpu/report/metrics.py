@@ -36,7 +36,7 @@ _DEFINITIONS = (
     Definition(
         "kernel.thread_instructions", "Thread instructions", "instructions",
         "PTX instructions executed by all threads of the grid; lanes whose guard predicate is false do not count. "
-        "Scaled from the executed blocks.",
+        "Scaled from the executed blocks, unless every block was run.",
         FUNCTIONAL,
     ),
     Definition(
@@ -120,10 +120,45 @@ _DEFINITIONS = (
         "Little's law",
     ),
     Definition(
+        "blocks.surveyed", "Surveyed blocks", "blocks",
+        "Blocks of the grid that were run to see whether blocks differ: landmarks of the grid and one block a stratum.",
+        FUNCTIONAL,
+    ),
+    Definition(
+        "blocks.warp_instructions", "Work of a block", "instructions",
+        "Mean PTX instructions executed by the warps of a block of the grid, from one block a stratum.",
+        FUNCTIONAL,
+    ),
+    Definition(
+        "blocks.variation", "Variation of the blocks", "ratio",
+        "Coefficient of variation of the blocks' warp instructions: standard deviation / mean.",
+        FUNCTIONAL,
+    ),
+    Definition(
+        "blocks.memory_variation", "Variation of the blocks' memory", "ratio",
+        "Coefficient of variation of the 32-byte sectors that the blocks ask for.",
+        FUNCTIONAL,
+    ),
+    Definition(
+        "blocks.kinds", "Kinds of blocks", "kinds",
+        "Clusters of the surveyed blocks by warp instructions, longest warp and memory sectors.",
+        "k-means on GPUMech's kind of features (SPEC 3.3)",
+    ),
+    Definition(
+        "blocks.shares", "Shares of the kinds", "", "Share of the grid's blocks that each kind has.", "k-means"
+    ),
+    Definition(
+        "blocks.sampling_error", "Sampling error", "ratio",
+        "Relative standard error of blocks.warp_instructions; 0 when every block was run.",
+        "successive differences of strata (Wolter)",
+    ),
+    Definition(
         "sim.blocks", "Simulated blocks", "blocks", "Blocks executed functionally and simulated on one SM.", SIMULATION
     ),
     Definition(
-        "sim.extrapolation", "Extrapolation", "ratio", "Blocks of the busiest SM / blocks simulated on it.", SIMULATION
+        "sim.extrapolation", "Extrapolation", "ratio",
+        "Blocks of the busiest SM / blocks simulated on it; of blocks that differ, their work.",
+        SIMULATION,
     ),
     Definition(
         "sim.warp_instructions", "Simulated warp instructions", "instructions",

@@ -120,6 +120,8 @@ def _facts(launch: LaunchResult) -> Table:
         f"{format_count(_number(launch, 'kernel.warp_instructions'))} warp instructions, "
         f"{_number(launch, 'sm.ipc'):.3g} per cycle and SM",
     )
+    if any(item.tag == "blocks.surveyed" for item in launch.metrics):
+        table.add_row("blocks", _blocks(launch))
     flops = _number(launch, "roofline.flops")
     if flops:
         table.add_row(
@@ -129,6 +131,22 @@ def _facts(launch: LaunchResult) -> Table:
             f"(roofline at {_number(launch, 'roofline.intensity'):.3g} FLOP/B)",
         )
     return table
+
+
+def _blocks(launch: LaunchResult) -> str:
+    """How many blocks were looked at, and how different they were."""
+    surveyed, total = _number(launch, "blocks.surveyed"), _number(launch, "grid.blocks")
+    work, memory = _number(launch, "blocks.variation"), _number(launch, "blocks.memory_variation")
+    looked = "all" if surveyed == total else f"{format_count(surveyed)} of {format_count(total)}"
+    if work == memory == 0:
+        return f"{looked} looked at: all do the same work"
+    kinds, shares = int(_number(launch, "blocks.kinds")), launch.value("blocks.shares")
+    error = _number(launch, "blocks.sampling_error")
+    return (
+        f"{looked} looked at: {format_count(_number(launch, 'blocks.warp_instructions'))} warp instructions on average"
+        f"{f' (standard error {error:.2%})' if error else ''}, varying by {work:.1%}, memory sectors by {memory:.1%}; "
+        + (f"{kinds} kinds of blocks: {shares}" if kinds > 1 else "1 kind of blocks")
+    )
 
 
 def _dim(value: list[int] | tuple[int, ...]) -> str:

@@ -7,6 +7,7 @@ alike that is SM i mod S again. SM 0 is therefore the busiest, with ceil(grid / 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ppt_gpu.errors import PptError, did_you_mean
@@ -51,16 +52,29 @@ class SmPlan:
     total_blocks_of_this_sm: int
     waves: int  # full waves among `blocks`
     exact: bool  # `blocks` are all blocks of this SM
+    mean_work: float | None = None  # of a mix of different blocks: mean work of the grid's over the simulated blocks'
+
+    @property
+    def grid_blocks(self) -> float:
+        """Blocks like the simulated ones that do the work of the whole grid."""
+        return self.spread.grid_blocks * (1.0 if self.mean_work is None else self.mean_work)
+
+    @property
+    def sm_blocks(self) -> float:
+        """Blocks like the simulated ones that do the work of the busiest SM; of a mix, at least."""
+        if self.mean_work is None:
+            return self.total_blocks_of_this_sm
+        return self.grid_blocks / self.active_sms
 
     @property
     def factor(self) -> float:
-        """Blocks of this SM over the simulated ones."""
-        return self.total_blocks_of_this_sm / len(self.blocks)
+        """Work of this SM over the simulated work; blocks, when all are alike."""
+        return self.sm_blocks / len(self.blocks)
 
     @property
     def chip_factor(self) -> float:
-        """Blocks of the grid over the simulated ones: what multiplies counts to those of the whole launch."""
-        return self.spread.grid_blocks / len(self.blocks)
+        """Work of the grid over the simulated work: what multiplies counts to those of the whole launch."""
+        return self.grid_blocks / len(self.blocks)
 
 
 def spread_grid(grid_blocks: int, blocks_per_sm: int, sms: int) -> GridSpread:
@@ -119,27 +133,26 @@ def plan(
     )
 
 
-def neighbour_blocks(plan: SmPlan, samples: int = 8) -> list[int]:
-    """Ids of blocks that run on other SMs at the same time as the first simulated wave.
+def neighbour_blocks(spread: GridSpread, blocks: Sequence[int], samples: int = 8) -> list[tuple[int, int]]:
+    """(block, offset) of blocks that run on other SMs at the same time as `blocks` of one SM, by block.
 
-    From up to `samples` other SMs: the two adjacent ones, the rest evenly spaced over the chip. They serve to
-    estimate how much of what this SM fetches another SM has fetched into the L2 already.
+    offset: how many SMs further, 1 ... active SMs - 1. From up to `samples` other SMs: the adjacent one, the rest
+    evenly spaced over the chip. They serve to estimate how much of what this SM fetches another SM has fetched into
+    the L2 already.
     """
-    spread = plan.spread
-    others = [sm for sm in range(spread.active_sms) if sm != plan.sm]
-    first = plan.blocks[: plan.resident]
-    return sorted(
-        block - plan.sm + sm
-        for sm in _spaced(others, plan.sm, samples)
-        for block in first
-        if block - plan.sm + sm < spread.grid_blocks
-    )
+    offsets = _spaced(list(range(1, spread.active_sms)), samples)
+    found = {
+        (block - block % spread.sms + (block % spread.sms + offset) % spread.active_sms, offset)
+        for offset in offsets
+        for block in blocks
+    }
+    return sorted(pair for pair in found if pair[0] < spread.grid_blocks)
 
 
-def _spaced(others: list[int], sm: int, samples: int) -> list[int]:
+def _spaced(others: list[int], samples: int) -> list[int]:
     if len(others) <= samples:
         return others
-    chosen = dict.fromkeys(other for other in others if abs(other - sm) == 1)
+    chosen = dict.fromkeys(others[:1])
     step = len(others) / samples
     for index in range(samples):
         chosen.setdefault(others[int((index + 0.5) * step)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ppt_gpu.scale.grid import SmPlan
+from ppt_gpu.scale.survey import Survey
 from ppt_gpu.sm.result import SmResult
 
 
@@ -32,6 +33,7 @@ class KernelPrediction:
     convergence: float = 0.0  # relative standard error of the mean wave; 0 when all blocks were simulated
     error: float = 0.0  # estimated relative error of `cycles` from extrapolation
     ppt: PptTerms | None = None  # level "workload"
+    survey: Survey | None = None  # what was looked at of the grid
 
     @property
     def simulated_blocks(self) -> int:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
 
 from ppt_gpu.errors import PptError
-from ppt_gpu.exec.global_accesses import GlobalAccesses
 from ppt_gpu.exec.layout import layout
 from ppt_gpu.exec.trace import Trace
 from ppt_gpu.exec.traces import LaunchTraces
 from ppt_gpu.exec.workload import Launch
 from ppt_gpu.ptx.liveness import estimate_registers
 from ppt_gpu.scale.footprint import dirty_share
-from ppt_gpu.scale.grid import GridSpread, neighbour_blocks, plan, spread_grid
+from ppt_gpu.scale.grid import GridSpread, neighbour_blocks, spread_grid
 from ppt_gpu.scale.occupancy import Occupancy, occupancy
+from ppt_gpu.scale.survey import Survey, survey_grid, uniform_survey
 from ppt_gpu.sm.lower import lower_tasklist, lower_trace
 from ppt_gpu.sm.program import Program
 from ppt_gpu.sm.result import SmResult
@@ -49,12 +51,12 @@ class SimulatedSm:
     def lower(self, blocks: list[int]) -> Program:
         raise NotImplementedError
 
-    def instructions_per_block(self) -> float:
-        """Warp instructions of one block, to plan with."""
+    def survey(self, wanted: str | int = "sample") -> Survey:
+        """What some blocks, chosen as `survey_grid` says, tell of the grid."""
         raise NotImplementedError
 
-    def neighbours(self, blocks: list[int], instructions_per_block: float) -> list[int]:
-        """The blocks that a sample of the other SMs run at the same time, as far as the budget goes.
+    def neighbours(self, blocks: list[int], instructions_per_block: float) -> list[tuple[int, int]]:
+        """(block, offset of its SM) of blocks that other SMs run at the same time, as far as the budget goes.
 
         instructions_per_block: thread instructions.
         """
@@ -62,23 +64,29 @@ class SimulatedSm:
             return []
         affordable = int(SHARING_BUDGET / max(instructions_per_block * len(blocks), 1.0))
         samples = max(1, min(SHARING_SAMPLES, affordable, self.spread.active_sms - 1))
-        chosen = plan(self.launch.blocks, self.occupancy, self.gpu, "workload")
-        others = neighbour_blocks(replace(chosen, blocks=tuple(blocks), resident=len(blocks)), samples)
+        others = neighbour_blocks(self.spread, blocks, samples)
         if others:
             self.notes.append(f"sharing of lines between SMs was learnt from {samples} other SMs")
         return others
 
     def __call__(self, blocks: list[int]) -> SmResult:
         """Simulate `blocks` on one SM, in this order, with the resident blocks of the launch."""
+        return self.slots(blocks)(self.spread.resident)
+
+    def slots(self, blocks: list[int]) -> Callable[[int], SmResult]:
+        """The simulation of `blocks` on one SM, in this order, as a function of how many it holds at once."""
         self.warnings, self.notes = [], []
         self.program = self.lower(blocks)
+        return partial(self._simulate, self.program, len(blocks))
+
+    def _simulate(self, program: Program, blocks: int, resident: int) -> SmResult:
         return simulate(
-            self.program,
+            program,
             self.gpu,
-            resident_blocks=self.spread.resident,
+            resident_blocks=resident,
             active_sms=self.spread.active_sms,
             policy=self.policy,
-            l2_dirty=dirty_share(self.program, self.gpu, self.launch.blocks / len(blocks)),
+            l2_dirty=dirty_share(program, self.gpu, self.launch.blocks / blocks),
             l1_bytes=self.occupancy.l1_bytes,
         )
 
@@ -101,19 +109,19 @@ class TraceSm(SimulatedSm):
         trace = self.run_blocks(blocks)
         self.trace = trace
         self.warnings += trace.warnings
-        neighbours = self._neighbours(blocks, trace.thread_instructions / len(blocks))
+        others = self.neighbours(blocks, trace.thread_instructions / len(blocks))
         return lower_trace(
             self.kernel,
             trace,
             self.gpu,
             launch=self.launch,
             active_sms=self.spread.active_sms,
-            neighbours=neighbours,
-            neighbour_sm=None if neighbours is None else neighbours.blocks % self.gpu.sm.count,
+            neighbours=self.traces.touched([block for block, _ in others]) if others else None,
+            neighbour_sm=np.array([offset for _, offset in others], np.int64),
         )
 
-    def instructions_per_block(self) -> float:
-        return self.run_blocks([self.launch.blocks // 2]).warp_instructions
+    def survey(self, wanted: str | int = "sample") -> Survey:
+        return survey_grid(self.traces.features, self.launch, wanted)
 
     def run_blocks(self, blocks: Sequence[int]) -> Trace:
         """The trace of these blocks, each run on what the launch finds and what the blocks before it left."""
@@ -131,10 +139,6 @@ class TraceSm(SimulatedSm):
             self.warnings.append("the grid is too large to run whole: later launches see the simulated blocks' results")
         self.traces.advance(blocks)
 
-    def _neighbours(self, blocks: list[int], instructions_per_block: float) -> GlobalAccesses | None:
-        others = self.neighbours(blocks, instructions_per_block)
-        return self.traces.touched(others) if others else None
-
 
 class TaskListSm(SimulatedSm):
     """A task list: every warp runs the same tasks on addresses, or hit rates, that the list gives."""
@@ -150,15 +154,16 @@ class TaskListSm(SimulatedSm):
         self.flat = flat
         self.axes = grid_axes(tasklist.body)
 
-    def instructions_per_block(self) -> float:
-        return len(self.flat.path) * self.occupancy.warps_per_block
+    def survey(self, wanted: str | int = "sample") -> Survey:
+        """All blocks are the same."""
+        return uniform_survey(self.launch.blocks, self.occupancy.warps_per_block, len(self.flat.path))
 
     def lower(self, blocks: list[int]) -> Program:
         for own, stated, name in zip(self.launch.grid[: self.axes], self.flat.tasklist.grid, "xyz", strict=False):
             if own == 1 < stated:
                 self.warnings.append(f"one block along {name}, where the task list has steps and {stated} blocks")
-        threads = self.instructions_per_block() * self.gpu.sm.warp_size
-        neighbours = self.neighbours(blocks, threads) if self.flat.has_global_addresses else []
+        threads = float(len(self.flat.path) * self.occupancy.warps_per_block * self.gpu.sm.warp_size)
+        others = self.neighbours(blocks, threads) if self.flat.has_global_addresses else []
         return lower_tasklist(
             self.flat,
             self.gpu,
@@ -166,6 +171,6 @@ class TaskListSm(SimulatedSm):
             blocks=blocks,
             active_sms=self.spread.active_sms,
             grid=self.launch.grid,
-            neighbours=neighbours,
-            neighbour_sm=[block % self.gpu.sm.count for block in neighbours],
+            neighbours=[block for block, _ in others],
+            neighbour_sm=[offset for _, offset in others],
         )

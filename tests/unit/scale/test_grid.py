@@ -51,13 +51,19 @@ def test_workload_plan_is_the_first_wave(chip, holding) -> None:
     assert plan(7, holding(4), chip(15), "workload").exact
 
 
-def test_neighbours_run_beside_the_first_wave(chip, holding) -> None:
-    made = plan(15 * 100, holding(2), chip(15), "workload")
-    found = neighbour_blocks(made, 4)
-    assert {block % 15 for block in found} >= {1} and 0 not in {block % 15 for block in found}
-    assert len(found) == 4 * 2 and {block // 15 for block in found} == {0, 1}
-    assert neighbour_blocks(plan(1, holding(2), chip(15), "workload")) == []
-    assert neighbour_blocks(plan(16, holding(2), chip(15), "workload"), 99) == list(range(1, 15))
+def test_neighbours_run_beside_the_blocks() -> None:
+    spread = spread_grid(15 * 100, 2, 15)
+    found = neighbour_blocks(spread, (0, 15), 4)
+    assert {block % 15 for block, _ in found} >= {1} and 0 not in {block % 15 for block, _ in found}
+    assert len(found) == 4 * 2 and {block // 15 for block, _ in found} == {0, 1}
+    assert all(offset == block % 15 for block, offset in found)
+    assert neighbour_blocks(spread_grid(1, 2, 15), (0,)) == []
+    assert [block for block, _ in neighbour_blocks(spread_grid(16, 2, 15), (0, 15), 99)] == list(range(1, 15))
+
+
+def test_neighbours_of_blocks_of_several_sms_are_counted_by_distance() -> None:
+    found = neighbour_blocks(spread_grid(40, 2, 4), (5, 10), 99)  # SM 1 and SM 2
+    assert found == [(4, 3), (6, 1), (7, 2), (8, 2), (9, 3), (11, 1)]
 
 
 def test_bad_plans_are_named(chip, holding) -> None:

@@ -1,0 +1,112 @@
+"""Level "steady" for kernels whose blocks differ: a mix of blocks simulated on one SM, the whole grid dispatched.
+
+The survey of the grid (ppt_gpu.scale.survey) says how much each block does and of which kind it is. A mix of blocks
+that represents the grid runs on one SM; from it comes the length of a block of each kind, its residence on a full SM
+(ppt_gpu.scale.speed), in proportion to its warp instructions within the kind. Then all blocks of the grid, each as
+long as its kind and its work say, are dispatched in order to the SMs (ppt_gpu.scale.dispatch): so a launch whose last
+blocks are the longest ends late, as it does on the chip.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppt_gpu.exec.block_features import BlockFeatures, features_of
+from ppt_gpu.scale.dispatch import Dispatch, dispatch
+from ppt_gpu.scale.grid import GridSpread, SmPlan, plan
+from ppt_gpu.scale.mix import mixed_blocks
+from ppt_gpu.scale.prediction import KernelPrediction
+from ppt_gpu.scale.simulated_sm import TraceSm
+from ppt_gpu.scale.speed import lengths, speeds
+from ppt_gpu.scale.steady import AFFORDABLE, spread_assumptions
+from ppt_gpu.scale.strata import stand_ins, stratified
+from ppt_gpu.scale.survey import Survey
+from ppt_gpu.scale.tail import memory_load
+from ppt_gpu.spec.gpu import Gpu
+
+#: blocks dispatched one by one at the end of a launch; those before them keep every slot busy
+DISPATCHED = 1 << 18
+
+
+def irregular_prediction(sm: TraceSm, survey: Survey, gpu: Gpu) -> KernelPrediction:
+    """Cycles of a launch whose blocks differ. Simulates on `sm`, and leaves there the program of the mix."""
+    blocks = mixed_blocks(sm.spread, survey, AFFORDABLE)
+    result = sm(blocks)
+    assert sm.trace is not None
+    done = features_of(sm.trace)
+    speed = speeds(copy(sm).slots(_typical(done, sm.spread.resident)), sm.spread.resident)
+    length = lengths(result, speed)
+    whole = dispatch_grid(survey, done, length, sm.spread, speed)
+    relief = memory_load(result, gpu, sm.spread.active_sms) * (1.0 - whole.balance)
+    trailing = float(result.cycles - np.max(result.block_end))
+    made = plan(sm.launch.blocks, sm.occupancy, gpu, "workload")
+    ratio = survey.warp_instructions / float(done.warp_instructions.mean())
+    mixed = replace(
+        made, level="steady", blocks=tuple(blocks), waves=len(blocks) // made.resident, exact=False, mean_work=ratio
+    )
+    return KernelPrediction(
+        cycles=whole.cycles * (1.0 - relief) + trailing,
+        plan=mixed,
+        result=result,
+        error=survey.error,
+        assumptions=(*_texts(mixed, whole, relief), *spread_assumptions(mixed)[:1]),
+    )
+
+
+def dispatch_grid(
+    survey: Survey, done: BlockFeatures, length: NDArray[np.float64], spread: GridSpread, speed: NDArray[np.float64]
+) -> Dispatch:
+    """Dispatch every block of the grid; `done` and `length` (cycles at full residency) are of the simulated blocks.
+
+    The first wave of the simulation starts on an empty SM. What its blocks take beyond later ones of their kinds, all
+    SMs take once, at the start of the launch.
+    """
+    kind = survey.clusters.assign(done)
+    late = slice(spread.resident if len(done) >= 2 * spread.resident else 0, None)
+    rate = _rates(kind[late], done.warp_instructions[late], length[late], len(survey.clusters))
+    early = slice(0, late.start)
+    cold = float((length[early] - rate[kind[early]] * done.warp_instructions[early]).sum()) / spread.resident
+    first = max(survey.grid_blocks - DISPATCHED, 0)
+    features, sample = survey.features, survey.features.blocks[survey.strata]
+    surveyed = rate[survey.clusters.member] * features.warp_instructions
+    cycles = surveyed[survey.strata][stand_ins(np.arange(first, survey.grid_blocks), sample)]
+    for blocks, found in ((features.blocks, surveyed), (done.blocks[late], length[late])):
+        inside = blocks >= first
+        cycles[blocks[inside] - first] = found[inside]
+    start = max(cold, 0.0)
+    if first:
+        bulk = surveyed[survey.strata][stand_ins(stratified(first, DISPATCHED), sample)]
+        start += float(bulk.mean()) * first / (spread.sms * spread.resident)
+    return dispatch(cycles, spread.sms, spread.resident, speed, start)
+
+
+def _rates(
+    member: NDArray[np.int64], work: NDArray[np.int64], length: NDArray[np.float64], clusters: int
+) -> NDArray[np.float64]:
+    """[K] cycles a warp instruction of each kind of block; of a kind that was not simulated, those of all."""
+    cycles = np.bincount(member, weights=length, minlength=clusters)
+    instructions = np.bincount(member, weights=work, minlength=clusters)
+    return np.where(instructions > 0, cycles / np.maximum(instructions, 1), length.sum() / max(int(work.sum()), 1))
+
+
+def _typical(done: BlockFeatures, count: int) -> list[int]:
+    """Up to `count` simulated blocks alike, such that a warp instruction is most likely to be in: by work, in order."""
+    work = done.warp_instructions.astype(np.float64)
+    usual = float((work**2).sum() / max(work.sum(), 1.0))
+    nearest = np.argsort(np.abs(work - usual), kind="stable")[:count]
+    return [int(block) for block in done.blocks[np.sort(nearest)]]
+
+
+def _texts(mixed: SmPlan, whole: Dispatch, relief: float) -> tuple[str, ...]:
+    texts = [
+        f"blocks differ: a mix of {len(mixed.blocks)} that represents the grid was simulated on one SM, then all "
+        f"{mixed.spread.grid_blocks} blocks were dispatched in order to {mixed.spread.sms} SMs; when the launch ends, "
+        f"SMs have been done for {1.0 - whole.balance:.1%} of the time on average"
+    ]
+    if relief >= 0.001:
+        texts.append(f"the SMs that are done leave their bandwidth to the others: {relief:.1%} less time")
+    return tuple(texts)

@@ -1,0 +1,127 @@
+"""The survey of a launch: some of its blocks run functionally, more where they differ, to say what the grid does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppt_gpu.errors import PptError
+from ppt_gpu.exec.block_features import BlockFeatures, join
+from ppt_gpu.exec.workload import Launch
+from ppt_gpu.scale.clusters import Clusters, cluster_blocks
+from ppt_gpu.scale.strata import landmarks, standard_error, stratified, variation
+
+#: blocks whose warp instructions, or whose memory sectors, vary by more than this are irregular
+ALIKE = 0.05
+#: relative standard error of the mean work at which a survey of differing blocks ends
+TOLERANCE = 0.01
+#: thread instructions of the first look; a grid of fewer runs whole
+FIRST_LOOK = 30_000_000
+#: thread instructions of the whole survey of an irregular kernel
+MOST = 1_000_000_000
+#: strata of the first look: at least, unless the grid has fewer blocks, and at most
+FEWEST_STRATA, FIRST_STRATA = 4, 32
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What some blocks say of the grid."""
+
+    grid_blocks: int
+    features: BlockFeatures  # [n] of all blocks that were run, by ascending id
+    strata: NDArray[np.int64]  # [m] positions in `features` of the blocks that stand for their strata, ascending
+    clusters: Clusters  # of all n blocks
+    variation: float  # coefficient of variation of the blocks' warp instructions
+    sector_variation: float  # of the sectors that they ask for
+    error: float  # relative standard error of the mean warp instructions
+
+    @property
+    def irregular(self) -> bool:
+        """The blocks differ too much for any of them to stand for all."""
+        return max(self.variation, self.sector_variation) > ALIKE
+
+    @property
+    def whole(self) -> bool:
+        """Every block was run."""
+        return len(self.features) == self.grid_blocks
+
+    @property
+    def warp_instructions(self) -> float:
+        """Mean warp instructions of a block of the grid, before the expansion to machine operations."""
+        return float(self.features.warp_instructions[self.strata].mean())
+
+    @property
+    def thread_instructions(self) -> float:
+        """Mean thread instructions of a block of the grid."""
+        return float(self.features.thread_instructions[self.strata].mean())
+
+
+#: runs blocks and says what each does
+Look = Callable[[Sequence[int]], BlockFeatures]
+
+
+def survey_grid(look: Look, launch: Launch, wanted: str | int = "sample") -> Survey:
+    """Run some blocks of `launch`: `look` runs block ids and returns their features.
+
+    `wanted`: "sample" looks at landmarks of the grid and one block a stratum, then doubles the strata while the blocks
+    differ, until the mean work is known to TOLERANCE or MOST thread instructions are used; a small grid runs whole.
+    A number takes so many strata, "all" every block. PptError for anything else.
+    """
+    if wanted == "sample":
+        return _adaptive(look, launch)
+    if wanted == "all":
+        wanted = launch.blocks
+    if not isinstance(wanted, int) or wanted < 1:
+        raise PptError(f"blocks to look at: '{wanted}'", hint="expected 'sample', 'all' or a positive number")
+    chosen = stratified(launch.blocks, wanted)
+    return _survey(launch.blocks, look(chosen.tolist()), chosen)
+
+
+def uniform_survey(grid_blocks: int, warps: int, instructions: int) -> Survey:
+    """Of a grid whose blocks are all the same: `warps` a block, of so many instructions each."""
+    work = np.array([warps * instructions], np.int64)
+    one = BlockFeatures(np.zeros(1, np.int64), work, 32 * work, work // warps, np.zeros(1, np.int64))
+    return replace(_survey(grid_blocks, one, one.blocks), error=0.0)
+
+
+def _adaptive(look: Look, launch: Launch) -> Survey:
+    total = launch.blocks
+    known = look([total // 2])
+    used = int(known.thread_instructions.sum())
+    affordable = int(FIRST_LOOK / max(used, 1))
+    count = max(FEWEST_STRATA, min(affordable, FIRST_STRATA))
+    marks = landmarks(launch.grid) if affordable > FIRST_STRATA else np.zeros(0, np.int64)
+    while True:
+        mean = used / len(known)
+        if total * mean <= (FIRST_LOOK if len(known) == 1 else MOST / 8):
+            count = total
+        chosen = stratified(total, count)
+        new = np.setdiff1d(np.concatenate((chosen, marks)), known.blocks)
+        if len(new):
+            more = look(new.tolist())
+            known = join((known, more))
+            used += int(more.thread_instructions.sum())
+        found = _survey(total, known, chosen)
+        grown = 2 * count * used / len(known)
+        if not found.irregular or found.error <= TOLERANCE or count >= total or used + grown > MOST:
+            return found
+        count *= 2
+
+
+def _survey(total: int, known: BlockFeatures, chosen: NDArray[np.int64]) -> Survey:
+    strata = np.searchsorted(known.blocks, chosen)
+    weight = np.zeros(len(known))
+    weight[strata] = total / len(strata)
+    work = known.warp_instructions[strata]
+    return Survey(
+        grid_blocks=total,
+        features=known,
+        strata=strata,
+        clusters=cluster_blocks(known, weight),
+        variation=variation(work),
+        sector_variation=variation(known.sectors[strata]),
+        error=standard_error(work, total),
+    )

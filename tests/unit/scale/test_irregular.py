@@ -1,0 +1,104 @@
+"""Kernels whose blocks differ: predicted from a mix of blocks, held against every block simulated on its own SM.
+
+The whole grid is simulated SM by SM with the blocks that the dispatch gives it. What a level that takes all blocks for
+alike predicts stands beside it.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+from irregular_kernels import KERNELS, Whole, triangular, whole_grid
+
+import ppt_gpu.scale.irregular as irregular
+from ppt_gpu.scale.grid import plan
+from ppt_gpu.scale.irregular import irregular_prediction
+from ppt_gpu.scale.mix import mixed_blocks
+from ppt_gpu.scale.ppt_workload import workload_prediction
+from ppt_gpu.scale.prediction import KernelPrediction
+from ppt_gpu.scale.steady import AFFORDABLE
+from ppt_gpu.spec import load_gpu
+
+GPUS = {"v100": load_gpu("v100", ["sm.count=8"]), "k40": load_gpu("k40", ["sm.count=4"])}
+
+
+@cache
+def outcome(kernel: str, gpu: str) -> tuple[KernelPrediction, KernelPrediction, Whole]:
+    """(the mix, the first wave extrapolated, the truth)."""
+    sm = KERNELS[kernel](GPUS[gpu])
+    mixed = irregular_prediction(sm, sm.survey(), GPUS[gpu])
+    first = plan(sm.launch.blocks, sm.occupancy, GPUS[gpu], "workload")
+    wave = workload_prediction(sm(list(first.blocks)), first)
+    return mixed, wave, whole_grid(sm)
+
+
+@pytest.mark.parametrize("gpu", GPUS)
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_time_of_the_whole_grid(kernel: str, gpu: str) -> None:
+    mixed, _, whole = outcome(kernel, gpu)
+    assert mixed.cycles == pytest.approx(whole.cycles, rel=0.08)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_work_of_the_whole_grid(kernel: str) -> None:
+    sm = KERNELS[kernel](GPUS["v100"])
+    whole = outcome(kernel, "v100")[2].features.warp_instructions.mean()
+    assert sm.survey().warp_instructions == pytest.approx(whole, rel=0.02)
+    few = sm.survey(64)
+    assert abs(few.warp_instructions / whole - 1) < 3 * few.error
+
+
+@pytest.mark.parametrize("kernel", ["triangular", "triangular backwards", "mandelbrot", "bfs"])
+def test_the_first_wave_alone_is_wrong(kernel: str) -> None:
+    mixed, wave, whole = outcome(kernel, "v100")
+    assert abs(wave.cycles / whole.cycles - 1) > 0.5 > 5 * abs(mixed.cycles / whole.cycles - 1)
+
+
+@pytest.mark.parametrize("kernel", ["triangular", "mandelbrot", "boundary"])
+def test_a_sample_is_enough(kernel: str) -> None:
+    """Without looking at most of the blocks."""
+    sm = KERNELS[kernel](GPUS["v100"])
+    survey = sm.survey(100)
+    assert not survey.whole
+    found = irregular_prediction(sm, survey, GPUS["v100"])
+    assert found.cycles == pytest.approx(outcome(kernel, "v100")[2].cycles, rel=0.1 + 2 * survey.error)
+    assert found.error == survey.error > 0
+
+
+def test_sorted_work_ends_late() -> None:
+    """The same blocks, longest last, take longer than longest first; a mean over the blocks sees no difference."""
+    gpu = load_gpu("v100", ["sm.count=20"])
+    forward, backward = (triangular(gpu, 700, backwards) for backwards in (0, 1))
+    late, early = (irregular_prediction(sm, sm.survey(), gpu) for sm in (forward, backward))
+    assert late.cycles > 1.05 * early.cycles
+    assert (whole_grid(forward).cycles, whole_grid(backward).cycles) == (
+        pytest.approx(late.cycles, rel=0.08),
+        pytest.approx(early.cycles, rel=0.08),
+    )
+
+
+def test_the_mix_follows_the_shares_of_the_kinds() -> None:
+    sm = KERNELS["mandelbrot"](GPUS["v100"])
+    survey = sm.survey()
+    blocks = mixed_blocks(sm.spread, survey, AFFORDABLE)
+    assert len(blocks) == len(set(blocks)) < sm.launch.blocks
+    kind = survey.clusters.member[blocks]  # all were surveyed: position is id
+    for number, share in enumerate(survey.clusters.share):
+        assert (kind == number).mean() == pytest.approx(share, abs=0.08)
+    assert int(survey.features.longest.argmax()) in blocks
+
+
+def test_counts_are_scaled_by_work() -> None:
+    mixed, _, whole = outcome("mandelbrot", "v100")
+    work = whole.features.warp_instructions  # position is id
+    assert mixed.plan.chip_factor * work[list(mixed.plan.blocks)].sum() == pytest.approx(work.sum())
+    assert mixed.plan.factor == pytest.approx(mixed.plan.chip_factor / 8)
+
+
+def test_a_grid_too_large_to_dispatch_block_by_block(monkeypatch) -> None:
+    sm = KERNELS["mandelbrot"](GPUS["v100"])
+    survey = sm.survey()
+    every = irregular_prediction(sm, survey, GPUS["v100"]).cycles
+    monkeypatch.setattr(irregular, "DISPATCHED", 300)
+    assert irregular_prediction(sm, survey, GPUS["v100"]).cycles == pytest.approx(every, rel=0.05)

@@ -1,0 +1,96 @@
+"""The survey of a grid: it looks closer where blocks differ, and knows how well it knows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from irregular_kernels import bfs, boundary, launch_sm, mandelbrot, triangular
+
+from ppt_gpu.errors import PptError
+from ppt_gpu.exec.block_features import features_of, run_features
+from ppt_gpu.exec.trace import Trace
+from ppt_gpu.scale.survey import MOST, TOLERANCE
+from ppt_gpu.spec import load_gpu
+
+GPU = load_gpu("v100", ["sm.count=4"])
+
+
+def test_features_are_counts_of_the_trace() -> None:
+    sm = launch_sm(GPU, "plain", (3,), (64,), [np.zeros(192, np.float32), np.zeros(192, np.float32), 160])
+    trace = sm.run_blocks([2, 0])
+    found = features_of(trace)
+    assert found.blocks.tolist() == [2, 0]
+    assert found.warp_instructions.sum() == trace.warp_instructions
+    assert found.thread_instructions.sum() == trace.thread_instructions
+    assert found.longest[1] * 2 == found.warp_instructions[1]
+    assert found.sectors.tolist() == [8, 16]  # 32 lanes of 4 B are 4 sectors, read and written; half of block 2 is cut
+
+
+def test_triangular_blocks_by_formula() -> None:
+    sm = triangular(GPU, 50)
+    found = sm.survey("all")
+    steps = np.diff(found.features.warp_instructions)
+    assert found.whole and found.irregular and found.error == 0
+    assert np.all(steps[20:] > 0)
+    by_block = [sm.run_blocks([block]).warp_instructions for block in (0, 13, 49)]
+    assert found.features.warp_instructions[[0, 13, 49]].tolist() == by_block
+
+
+def test_regular_blocks_are_looked_at_once() -> None:
+    count = 64 * 60_000
+    field = np.zeros(count, np.float32)
+    sm = launch_sm(GPU, "plain", (60_000,), (64,), [field, field, count])
+    found = sm.survey()
+    assert not found.irregular and not found.whole and len(found.clusters) == 1
+    assert len(found.features) < 40 and found.error == 0
+
+
+def test_the_sample_grows_until_the_mean_is_known() -> None:
+    sm = triangular(GPU, 2400)
+    found = sm.survey()
+    assert found.irregular and not found.whole and found.error <= TOLERANCE
+    assert found.features.thread_instructions.sum() < MOST
+    whole = sm.survey("all").features.warp_instructions.mean()
+    assert abs(found.warp_instructions / whole - 1) < 4 * found.error + 1e-3
+
+
+def test_a_number_of_blocks() -> None:
+    sm = mandelbrot(GPU)
+    few, more = sm.survey(16), sm.survey(256)
+    assert len(few.features) == 16 and len(more.features) == 256 and more.error < few.error
+    whole = sm.survey("all").warp_instructions
+    assert abs(more.warp_instructions / whole - 1) < 3 * more.error
+    assert len(sm.survey(10**6).features) == 1024
+    for wrong in (0, "some"):
+        with pytest.raises(PptError, match="blocks to look at"):
+            sm.survey(wrong)
+
+
+@pytest.mark.parametrize("kernel", [bfs, boundary])
+def test_rare_kinds_of_blocks_are_found(kernel) -> None:
+    found = kernel(GPU).survey()
+    assert found.irregular and len(found.clusters) >= 2 and found.clusters.share.sum() == pytest.approx(1)
+
+
+def test_a_whole_grid_runs_in_chunks() -> None:
+    sm = mandelbrot(GPU, most=8000)
+    asked: list[int] = []
+
+    def run_blocks(blocks: Sequence[int]) -> Trace:
+        asked.append(len(blocks))
+        return sm.run_blocks(blocks)
+
+    found = run_features(run_blocks, range(sm.launch.blocks))
+    assert asked[:3] == [32, 64, 128] and sum(asked) == len(found) == sm.launch.blocks
+    assert max(asked) < sm.launch.blocks / 2
+    assert np.array_equal(found.warp_instructions, features_of(sm.run_blocks(range(1024))).warp_instructions)
+
+
+def test_features_are_kept() -> None:
+    sm = triangular(GPU, 50)
+    first = sm.survey()
+    sm.traces._execute = None  # type: ignore[method-assign,assignment]
+    again = sm.survey()
+    assert again.error == first.error and np.array_equal(again.features.blocks, first.features.blocks)

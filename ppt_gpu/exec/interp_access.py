@@ -63,11 +63,14 @@ class Access:
                 raise PptError(f"the instruction does not work in {place.space} memory")
 
 
-def access_of(warp: Warp, ins: Instruction, operand: Operand, size: int) -> Access:
-    """The resolved addresses of a memory operand. PptError when one is misaligned or belongs to nobody."""
-    assert isinstance(operand, Mem), operand
-    space, cluster = space_of(ins.modifiers), "shared::cluster" in ins.modifiers
-    address = _addresses(warp, operand)
+def access_of(warp: Warp, ins: Instruction, operand: Operand, size: int, space: str = "") -> Access:
+    """The resolved addresses of a memory operand. PptError when one is misaligned or belongs to nobody.
+
+    space: that of the operand, where the instruction names several.
+    """
+    cluster = not space and "shared::cluster" in ins.modifiers
+    space = space or space_of(ins.modifiers)
+    address = address_lanes(warp, operand)
     places: list[Place | None] = [None] * LANES
     for lane in np.flatnonzero(warp.active).tolist():
         place = _place(warp, space, int(address[lane]), lane, size, cluster)
@@ -94,8 +97,9 @@ def _own(space: str) -> str:
     return space if space in MEMORY_SPACES else "global"
 
 
-def _addresses(warp: Warp, operand: Mem) -> Bits:
+def address_lanes(warp: Warp, operand: Operand) -> Bits:
     """Addresses in the instruction's own space; 32-bit registers are zero-extended."""
+    assert isinstance(operand, Mem), operand
     if operand.base is None:
         return np.full(LANES, operand.offset & 0xFFFF_FFFF_FFFF_FFFF, np.uint64)
     width = warp.register_width(operand.base) if isinstance(operand.base, Reg) else 64

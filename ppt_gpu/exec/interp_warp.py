@@ -66,6 +66,7 @@ class Warp:
     active: Mask = field(init=False)
     joined: Mask = field(init=False)  # lanes of the current path, before the guard
     executed: int = 0  # warp instructions so far: what %clock reads
+    gives_way: bool = False  # some of its lanes wait for an mbarrier: the turn ends
 
     def __post_init__(self) -> None:
         self.registers = np.zeros((len(self.kernel.registers), LANES), np.uint64)

@@ -22,6 +22,7 @@ from ppt_gpu.exec.assumed import assumed_warnings, pretend
 from ppt_gpu.exec.budget import Budget
 from ppt_gpu.exec.interp_address import ADDRESS
 from ppt_gpu.exec.interp_arith import ARITHMETIC, Execute
+from ppt_gpu.exec.interp_async import ASYNC
 from ppt_gpu.exec.interp_atomics import ATOMICS
 from ppt_gpu.exec.interp_barrier import Barriers
 from ppt_gpu.exec.interp_collective import COLLECTIVE
@@ -43,7 +44,7 @@ from ppt_gpu.ptx.table import ASSUMED
 #: Instructions without an effect on values.
 _NOTHING = ("membar", "fence", "nanosleep", "pmevent", "prefetch", "prefetchu", "griddepcontrol")
 EXECUTE: dict[str, Execute] = {
-    **ARITHMETIC, **LOGIC, **CONVERT, **MEMORY, **ATOMICS, **ADDRESS, **COLLECTIVE, **MATRIX, **MATRIX_MOVE,
+    **ARITHMETIC, **LOGIC, **CONVERT, **MEMORY, **ATOMICS, **ADDRESS, **COLLECTIVE, **ASYNC, **MATRIX, **MATRIX_MOVE,
 }  # fmt: skip
 EXECUTE[ASSUMED] = pretend
 EXECUTE.update(dict.fromkeys(_NOTHING, lambda warp, ins: None))
@@ -186,6 +187,9 @@ def _turn(runner: Runner, barriers: Barriers, limit: int) -> int:
             continue
         try:
             if _step(runner, barriers, code[pc]):
+                return limit
+            if warp.gives_way:
+                warp.gives_way = False
                 return limit
         except PptError as error:
             raise _placed(error, warp, code[pc]) from None

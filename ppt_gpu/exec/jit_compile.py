@@ -9,12 +9,14 @@ from dataclasses import dataclass, field
 
 from ppt_gpu.exec import (  # noqa: F401  (each registers its emitters)
     jit_address,
+    jit_async,
     jit_bits,
     jit_convert,
     jit_float,
     jit_integer,
     jit_matrix,
     jit_matrix_move,
+    jit_mbarrier,
     jit_memory,
     jit_move,
     jit_reductions,

@@ -63,7 +63,8 @@ def _cut(kernel: Kernel, graph: ControlFlow) -> list[int]:
     for first, last in zip(graph.block_start, graph.block_end, strict=True):
         starts.append(first)
         for index in range(first, last - 1):
-            if is_block_barrier(kernel.instructions[index]) or index + 1 - starts[-1] == MAX_SEGMENT:
+            instruction = kernel.instructions[index]
+            if is_block_barrier(instruction) or waits(instruction) or index + 1 - starts[-1] == MAX_SEGMENT:
                 starts.append(index + 1)
     return starts
 
@@ -71,6 +72,11 @@ def _cut(kernel: Kernel, graph: ControlFlow) -> list[int]:
 def is_block_barrier(instruction: Instruction) -> bool:
     """bar and barrier of the block, arriving included."""
     return instruction.base in ("bar", "barrier") and not {"warp", "cluster"} & set(instruction.modifiers)
+
+
+def waits(instruction: Instruction) -> bool:
+    """mbarrier.test_wait and try_wait: a warp with lanes that must wait ends its turn there."""
+    return instruction.base == "mbarrier" and instruction.modifiers[0] in ("test_wait", "try_wait")
 
 
 def branch_targets(kernel: Kernel, instruction: Instruction) -> tuple[int, ...]:
@@ -137,6 +143,8 @@ def _spinning(kernel: Kernel, bounds: tuple[int, ...], successors: tuple[tuple[i
         size[c] = size.get(c, 0) + 1 + (s in successors[s])
         for instruction in kernel.instructions[bounds[s] : bounds[s + 1]]:
             known = form(instruction.opcode)
+            if waits(instruction):
+                turns[c] = SPIN_ATOMIC
             if known.space in ("constant", "param") or known.access not in ("load", "atomic"):
                 continue
             limit = SPIN_ATOMIC if known.access == "atomic" else SPIN_READ

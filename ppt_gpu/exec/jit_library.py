@@ -64,6 +64,7 @@ def helper_address(key: tuple[Any, ...]) -> int:
 
 def _load_writers() -> None:
     from ppt_gpu.exec import (  # noqa: F401
+        jit_async,
         jit_atomics,
         jit_bits,
         jit_convert_library,
@@ -71,6 +72,7 @@ def _load_writers() -> None:
         jit_formats,
         jit_lanes,
         jit_math,
+        jit_mbarrier,
         jit_matrix_code,
         jit_matrix_move,
         jit_rounded,

@@ -207,6 +207,7 @@ def _turn(code: int, address: int, row: np.ndarray, state: np.ndarray, turns: np
     row[_NUMBER] = state[S_NUMBER]
     row[_FUEL] = state[S_TURN]
     row[_GUARDED_SUM] = 0
+    before = row[_COUNT]
     result = _call(code, address)
     turn = turns[state[S_SEGMENTS]]
     turn[TURN_WARP] = warp
@@ -220,7 +221,7 @@ def _turn(code: int, address: int, row: np.ndarray, state: np.ndarray, turns: np
     state[S_RECORD] = row[_RECORD]
     state[S_PATTERN] = row[_PATTERN]
     state[S_NUMBER] = row[_NUMBER]
-    state[S_BUDGET] -= state[S_TURN] - row[_FUEL]
+    state[S_BUDGET] -= row[_COUNT] - before
     state[S_FLAGS] |= row[_FLAGS]
     return result
 

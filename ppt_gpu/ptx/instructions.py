@@ -17,7 +17,7 @@ from ppt_gpu.ptx.table import FIRST, NO_DESTINATION, NONE, SCALAR_TYPES, TABLE, 
 _TYPE_LIKE = re.compile(r"[busf]\d{1,4}$")
 _CARRY_IN = frozenset(("addc", "subc", "madc"))
 #: base opcodes whose accesses a functional run records
-_TRACED = frozenset(("ld", "ldu", "st", "atom", "red", "ldmatrix", "stmatrix", "wmma"))
+_TRACED = frozenset(("ld", "ldu", "st", "atom", "red", "ldmatrix", "stmatrix", "wmma", "cp"))
 _VECTOR = {"v2": 2, "v4": 4, "v8": 8}
 
 
@@ -114,6 +114,8 @@ def is_memory(instruction: Instruction) -> bool:
 def is_traced(instruction: Instruction) -> bool:
     """Does a functional run record an address for it (see `ppt_gpu.exec.trace.Trace.access_start`)?"""
     found = form(instruction.opcode)
+    if found.base == "cp" and "bulk" in found.modifiers:
+        return False
     return found.base in _TRACED and found.access is not None and found.space not in ("constant", "param")
 
 

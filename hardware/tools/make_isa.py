@@ -59,17 +59,20 @@ def expansions(rows: list[dict[str, str]], known: dict[str, Row]) -> dict[str, l
     """PTX opcode -> operations, for every form that is not just its own single operation."""
     forms = {row["ptx_opcode"]: row["sass_opcodes"].split() for row in rows}
     chosen: dict[str, list[str]] = {}
+    by_shape = "tensor.mma.f16.m16n8k16" in known
     for form, sass in forms.items():
         opcode, _, variant = form.partition(" ")
         base = opcode.partition(".")[0]
+        if base in ("mma", "wmma") and by_shape:
+            continue
         special = variant and not (variant == "imm" and base in IMMEDIATE)
         if special or "+" in form or base in MEMORY or base in ("mov", "cvta", "bra", "@p") or opcode not in forms:
             continue
         if base in IMMEDIATE and not variant and f"{opcode} imm" in forms:
             continue
         chosen[opcode] = sass
-    for opcode, form in MATRIX.items():
-        if form in forms:
+    for opcode, form in MATRIX.items():  # later ones have the timing of each shape (timings_volta)
+        if form in forms and not by_shape:
             chosen[opcode] = forms[form]
     result = {opcode: [] for opcode in FREE}
     for opcode, sass in sorted(chosen.items()):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from rows import SHARES, Row, Stalls, memory_rows, twins
 
 
@@ -117,17 +119,68 @@ def _tensor(arch: str) -> list[Row]:
         rows = [Row("tensor.hmma884", "tensor", 8, 2, source), Row("tensor.hmma884f16", "tensor", 8, 4, source)]
         mma = 8
     else:
-        single = 1 if arch not in ("sm_86", "sm_89") else 2  # GeForce: f16 accumulation is twice as fast (TUNER4090)
-        rows = [
-            Row("tensor.hmma16816", "tensor", latency, cycles(16, 8, 16), source),
-            Row("tensor.hmma16816f16", "tensor", latency // single, cycles(16, 8, 16, single), source),
-            Row("tensor.hmma1688", "tensor", max(latency * 2 // 3, 14), cycles(16, 8, 8), source),
-            Row("tensor.hmma1688f16", "tensor", max(latency * 2 // 3 // single, 12), cycles(16, 8, 8, single), source),
-            Row("tensor.imma16832", "tensor", latency, cycles(16, 8, 32, 2), source + "; int8 twice the rate, assumed"),
-            Row("tensor.imma8816", "tensor", max(latency // 2, 12), cycles(8, 8, 16, 2), source + "; int8, assumed"),
-            Row("tensor.dmma884", "tensor", 24, 16 if arch == "sm_80" else 8, "assumed: 32 FMA/clk/SM fp64 doubled"),
-        ]
+        rows = []
         mma = cycles(16, 8, 16)
     first = Row("tensor", "tensor", latency, mma, source + "; taken for 16x8x16")
-    return [first, *rows, Row("tensor.ldmatrix", "lsu", 33, None, "assumed: a shared load"),
-            Row("tensor.stmatrix", "lsu", 33, None, "assumed: a shared store")]  # fmt: skip
+    return [first, *rows, *_products(arch), *_warpgroups(arch)]
+
+
+#: class of an mma -> its rate over f16 with 32-bit sums, and why; other capabilities' after the class
+_RATES = {
+    "f16": (1.0, ""),
+    "f16acc": (1.0, ""),
+    "f16acc.sm_86": (2.0, "; sums in f16 twice the rate (TUNER4090)"),
+    "f16acc.sm_89": (2.0, "; sums in f16 twice the rate (TUNER4090)"),
+    "tf32": (0.5, "; tf32 half the rate (ABDEL: HMMA.1684 4 cycles)"),
+    "s8": (2.0, "; int8 twice the rate (ABDEL: IMMA.16816 4 cycles)"),
+    "s8.sm_100": (0.25, "; 142 TOPS measured on B300 (B300CAT), copied"),
+    "s4": (4.0, "; int4 four times the rate (ABDEL: 1248 TOPS)"),
+    "b1": (16.0, "; one-bit 16 times the rate, spec of A100 (4992 TOPS)"),
+    "f8": (2.0, "; fp8 twice the rate, spec"),
+    "f8.sm_100": (0.5, "; e4m3 emulated, 276 TFLOPS measured on B300 (B300CAT)"),
+}
+#: f64 FMA a cycle and scheduler of DMMA
+_DOUBLE = {"sm_80": (16, "DMMA.884 16 cycles (ABDEL)"), "sm_90": (32, "spec: 67 TFLOPS, 128 FMA/clk/SM"),
+           "sm_100": (16, "assumed: half of sm_90, 40 TFLOPS spec")}  # fmt: skip
+
+
+def _products(arch: str) -> list[Row]:
+    """mma.sync and wmma.mma of every shape: the products over the rate, and the latency of 16x8x16 f16 around it."""
+    from ppt_gpu.exec.matrix_form import MMA_SHAPES, WMMA_SHAPES
+
+    if arch == "sm_70":
+        return []  # m8n8k4 and the wmma forms expand to steps
+    rate, latency, source = _TENSOR[arch]
+    base = 16 * 8 * 16 / rate
+    rows = []
+    types = {
+        "f16": "f16",
+        "f16acc": "f16",
+        "tf32": "tf32",
+        "f64": "f64",
+        "s8": "s8",
+        "s4": "s4",
+        "b1": "b1",
+        "f8": "e4m3",
+    }
+    for kind, element in types.items():
+        factor, why = _RATES.get(f"{kind}.{arch}", _RATES.get(kind, (0.0, "")))
+        pace, text = rate * factor, source + why
+        if kind == "f64":
+            pace, text = _DOUBLE.get(arch, (0.5, "assumed: the fp64 pipe of 2 lanes a scheduler and SM quarter"))
+        shapes = dict.fromkeys((*MMA_SHAPES[element], *WMMA_SHAPES.get(element, ())))
+        for shape in shapes:
+            m, n, k = (int(size) for size in re.findall(r"\d+", shape))
+            busy = max(1, round(m * n * k * (4 if shape == "m8n8k4" and element == "f16" else 1) / pace))
+            late = latency if busy == base else latency + busy - base if busy > base else max(latency * 2 // 3, 14)
+            rows.append(Row(f"tensor.mma.{kind}.{shape}", "tensor", round(late), busy, text))
+    return rows
+
+
+def _warpgroups(arch: str) -> list[Row]:
+    """wgmma.mma_async m64nNkK: a warp's 16 rows take N/2 cycles of its tensor core in every type, K being 32 bytes."""
+    if arch != "sm_90":
+        return []
+    source = "m64n64k16 32, n128 64, n256 128 measured (B200PAPER): N/2"
+    widths = [*range(8, 33, 8), *range(64, 257, 32)]
+    return [Row(f"tensor.wgmma.n{n}", "tensor", n // 2, n // 2, source) for n in widths]

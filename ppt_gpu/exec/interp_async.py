@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from ppt_gpu.errors import PptError
 from ppt_gpu.exec.async_form import arrival, lane_copy
-from ppt_gpu.exec.interp_arith import Execute
 from ppt_gpu.exec.interp_access import access_of, address_lanes
+from ppt_gpu.exec.interp_arith import Execute
 from ppt_gpu.exec.interp_span import span
 from ppt_gpu.exec.interp_warp import LANES, Warp, unsupported
 from ppt_gpu.exec.mbarrier_word import COUNT, PARITY, fresh, updated
@@ -26,9 +26,7 @@ def copy(warp: Warp, ins: Instruction) -> None:
     if "mbarrier" in words:
         _arrive(warp, ins)
     elif "bulk" in words:
-        from ppt_gpu.exec.interp_bulk import bulk
-
-        bulk(warp, ins)
+        raise unsupported(ins, "bulk copies")
     else:
         _lane_copy(warp, ins)
 
@@ -78,7 +76,9 @@ def mbarrier(warp: Warp, ins: Instruction) -> None:
 
 def _wait(warp: Warp, ins: Instruction) -> None:
     flag, place, phase = ins.operands[:3]
-    asked = warp.read(phase, 32) & np.uint64(1) if "parity" in ins.modifiers else warp.read(phase, 64) >> np.uint64(PARITY)
+    asked = (
+        warp.read(phase, 32) & np.uint64(1) if "parity" in ins.modifiers else warp.read(phase, 64) >> np.uint64(PARITY)
+    )
     ready = np.zeros(LANES, np.uint64)
     for lane, word in _words(warp, place):
         ready[lane] = int(word[0]) >> PARITY != int(asked[lane])

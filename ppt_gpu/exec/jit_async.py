@@ -26,9 +26,7 @@ def emit_copy(e: Emitter, i: Instruction) -> None:
 
         emit_arrival(e, i)
     elif "bulk" in words:
-        from ppt_gpu.exec.jit_bulk import emit_bulk
-
-        emit_bulk(e, i)
+        raise Unsupported("bulk copies")
     else:
         _lane_copy(e, i)
 

@@ -72,9 +72,9 @@ def _load_writers() -> None:
         jit_formats,
         jit_lanes,
         jit_math,
-        jit_mbarrier,
         jit_matrix_code,
         jit_matrix_move,
+        jit_mbarrier,
         jit_rounded,
         jit_spaces,
     )

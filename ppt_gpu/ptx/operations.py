@@ -6,6 +6,8 @@ expansion comes first (`ppt_gpu.tasklist.expand`).
 
 from __future__ import annotations
 
+import re
+
 from ppt_gpu.ptx.table import ASSUMED, SCALAR_TYPES, Row
 
 _FLOAT_CLASS = {
@@ -18,6 +20,7 @@ _FLOAT_CLASS = {
     "bf16": "fp16",
     "bf16x2": "fp16",
 }
+_SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
 _SPACES = ("global", "shared", "local", "const", "param")
 #: source and result types of the packed narrow floats that only conversions know (8, 6 and 4 bits)
 _NARROW_FLOATS = ("e4m3", "e5m2", "e2m3", "e3m2", "e2m1", "ue8m0", "s2f6")
@@ -89,14 +92,44 @@ def _copy(modifiers: tuple[str, ...]) -> str:
     return "store.global" if spaces[0] == "global" else f"load.{spaces[-1]}"
 
 
+#: multiplicand type -> class of the tensor cores' rates
+_RATES = {
+    "f16": "f16", "bf16": "f16", "tf32": "tf32", "f64": "f64", "s8": "s8", "u8": "s8", "s4": "s4", "u4": "s4",
+    "b1": "b1",
+}  # fmt: skip
+
+
+def _product(base: str, modifiers: tuple[str, ...]) -> str:
+    """ "tensor.mma.f16.m16n8k16": rate class and shape; a sparse A is half as deep. "tensor.wgmma.n128": see ISA.
+
+    Sums in f16 are a class of their own, "f16acc".
+    """
+    shape = next((found for found in map(_SHAPE.fullmatch, modifiers) if found), None)
+    if shape is None:
+        return "tensor." + base
+    m, n, k = (int(size) for size in shape.groups())
+    if base == "wgmma":
+        return f"tensor.wgmma.n{n if n <= 32 else -(-n // 32) * 32}"
+    types = [modifier for modifier in modifiers if modifier in _RATES or modifier in ("f32", "s32")]
+    narrow = any(m_.startswith(_NARROW_FLOATS) for m_ in modifiers)
+    kind = "f8" if narrow else next((_RATES[t] for t in types[1:3] if t in _RATES), "f16")
+    if types[:1] == ["f64"]:
+        kind = "f64"
+    if kind == "f16" and types[:1] == ["f16"]:
+        kind = "f16acc"
+    if any(modifier == "sp" or modifier.startswith("sp::") for modifier in modifiers):
+        k //= 2
+    return f"tensor.mma.{kind}.m{m}n{n}k{k}"
+
+
 def _matrix(base: str, modifiers: tuple[str, ...]) -> str:
     form = modifiers[0] if modifiers else ""
+    if base == "mma":
+        return _product(base, modifiers)
     if base == "wmma":
-        if form in ("load", "store"):
-            return f"{form}.{space_of(modifiers)}"
-        return "tensor.wmma"
+        return f"{form}.{space_of(modifiers)}" if form in ("load", "store") else _product(base, modifiers)
     if base == "wgmma":
-        return "tensor.wgmma" if form == "mma_async" else "fence.async"
+        return _product(base, modifiers) if form == "mma_async" else "fence.async"
     if form in ("mma", "ld", "st", "cp", "shift"):
         return "tensor.tcgen05" if form == "mma" else f"tensor.tcgen05{form}"
     return "fence.async"

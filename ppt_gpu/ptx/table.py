@@ -118,7 +118,7 @@ _GROUPS: tuple[tuple[str, Row], ...] = (
     ("sust", Row(2, 2, NONE, "fixed", "store.texture")),
     ("sured", Row(2, 2, NONE, "fixed", "atomic.texture")),
     # matrix
-    ("mma", Row(4, 11, FIRST, "fixed", "tensor.mma")),
+    ("mma", Row(4, 11, FIRST, "wmma")),
     ("wmma", Row(2, 4, FIRST, "wmma")),
     ("wgmma", Row(0, 10, UPDATE, "wgmma")),
     ("tcgen05", Row(0, 10, FIRST, "tcgen05")),

@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from ppt_gpu.exec.trace import Trace
 from ppt_gpu.ptx.instructions import access_bytes, access_kind, is_barrier, is_traced, memory_space, operation
-from ppt_gpu.ptx.module import Instruction, Kernel
+from ppt_gpu.ptx.module import Imm, Instruction, Kernel
 from ppt_gpu.sm.lower_access import Variants
 from ppt_gpu.sm.lower_match import match_accesses
 from ppt_gpu.sm.lower_ops import OpTable, build_ops, in_space
 from ppt_gpu.sm.lower_shapes import GLOBAL, LOCAL, SHARED
 from ppt_gpu.sm.program import KIND_COMPUTE
-from ppt_gpu.sm.scoreboard import StaticCode
+from ppt_gpu.sm.scoreboard import GROUP_COMMIT, GROUP_COPY, GROUP_WAIT, GROUP_WAIT_ALL, StaticCode
 from ppt_gpu.spec.gpu import MEMORY_ACCESSES, MEMORY_SPACES, Gpu
 from ppt_gpu.tasklist.expand import machine_operations
 
@@ -106,7 +106,27 @@ def _static(kernel: Kernel, ops: OpTable) -> StaticCode:
         op_fixed=ops.fixed,
         op_value=ops.value,
         op_fence=ops.fence,
+        groups=_groups(kernel),
     )
+
+
+def _groups(kernel: Kernel) -> NDArray[np.int32] | None:
+    """[I] what each instruction does with groups of cp.async; bulk copies have groups of their own, not followed."""
+    found = np.zeros(len(kernel.instructions), np.int32)
+    for pc, instruction in enumerate(kernel.instructions):
+        words = instruction.modifiers
+        if instruction.base != "cp" or "bulk" in words or "mbarrier" in words:
+            continue
+        if "commit_group" in words:
+            found[pc] = GROUP_COMMIT
+        elif "wait_all" in words:
+            found[pc] = GROUP_WAIT_ALL
+        elif "wait_group" in words:
+            operand = instruction.operands[0]
+            found[pc] = GROUP_WAIT + (int(operand.value) if isinstance(operand, Imm) else 0)
+        else:
+            found[pc] = GROUP_COPY
+    return found if found.any() else None
 
 
 def _variants(instructions: tuple[Instruction, ...]) -> tuple[Variants, NDArray[np.int32]]:

@@ -9,7 +9,15 @@ from itertools import pairwise
 import numpy as np
 
 from ppt_gpu.sm.banks import BankRule
-from ppt_gpu.sm.scoreboard import Schedule, StaticCode
+from ppt_gpu.sm.scoreboard import (
+    GROUP_COMMIT,
+    GROUP_COPY,
+    GROUP_NONE,
+    GROUP_WAIT,
+    GROUP_WAIT_ALL,
+    Schedule,
+    StaticCode,
+)
 
 Lanes = Sequence[tuple[int, int]]  # (lane, address) of the active lanes
 
@@ -113,11 +121,20 @@ def dependencies(code: StaticCode, path: Sequence[int]) -> list[tuple[int, set[i
     """(operation, producers that it waits for) of every entry of one path: all of them, not only binding ones."""
     entries: list[tuple[int, set[int]]] = []
     values: dict[int, set[int]] = {}
+    groups: list[set[int]] = [set()]  # of asynchronous copies, the last one still open
     for pc in path:
         sources: set[int] = set()
         for r in code.reads[code.read_start[pc] : code.read_start[pc + 1]]:
             sources |= values.get(int(r), set())
         chain = range(int(code.chain_start[pc]), int(code.chain_start[pc + 1]))
+        kind = GROUP_NONE if code.groups is None else int(code.groups[pc])
+        if kind == GROUP_COMMIT:
+            groups.append(set())
+        elif kind == GROUP_WAIT_ALL and chain:
+            sources |= set().union(*groups)
+            groups.append(set())
+        elif kind >= GROUP_WAIT and chain:
+            sources |= set().union(*groups[: max(0, len(groups) - 1 - (kind - GROUP_WAIT))])
         value: set[int] = set() if chain else sources
         for j, op in enumerate(chain):
             waits = set(sources) if j == 0 else set()
@@ -129,6 +146,8 @@ def dependencies(code: StaticCode, path: Sequence[int]) -> list[tuple[int, set[i
             entries.append((op, waits))
             if code.op_value[op]:
                 value = {len(entries) - 1}
+        if kind == GROUP_COPY:
+            groups[-1] |= value
         for w in code.writes[code.write_start[pc] : code.write_start[pc + 1]]:
             values[int(w)] = value | (values.get(int(w), set()) if code.guarded[pc] else set())
     return entries

@@ -13,6 +13,7 @@ slot, from its issue to its first consumer. What is modelled, and what is not:
   wrote too counts as the later one's.
 * A producer of fixed latency whose first consumer stands so far behind that the entries between take at least
   that long to issue gets no slot (exact: at most `width` entries of a warp issue in a cycle).
+* An asynchronous copy yields no register: the wait for its group (cp.async.wait_group, wait_all) waits for it.
 * When all slots are taken, the producer waits for the one issued longest ago and takes over its slot (conservative).
 """
 
@@ -27,6 +28,8 @@ from ppt_gpu.compiled import entry, inlined
 
 SLOTS = 64
 _NEVER = 1 << 62
+#: what an instruction does with groups of asynchronous copies; GROUP_WAIT + n: wait for all but the n latest groups
+GROUP_NONE, GROUP_COPY, GROUP_COMMIT, GROUP_WAIT_ALL, GROUP_WAIT = range(5)
 _NONE, _ONE, _ALL = np.uint64(0), np.uint64(1), np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
@@ -44,6 +47,7 @@ class StaticCode:
     op_fixed: NDArray[np.int32]  # [O] cycles from issue to completion; -1: varies
     op_value: NDArray[np.bool_]  # [O] yields a value that somebody may wait for
     op_fence: NDArray[np.bool_]  # [O] the next entry waits for it
+    groups: NDArray[np.int32] | None = None  # [I] GROUP_*; None: no instruction has to do with groups
 
 
 @dataclass(frozen=True)
@@ -66,8 +70,11 @@ def schedule(
     entries = int(first[-1])
     op, wait = np.empty(entries, np.int32), np.zeros(entries, np.uint64)
     slot, consumer = np.full(entries, -1, np.int8), np.empty(entries, np.int64)
+    groups = np.zeros(len(length), np.int32) if code.groups is None else code.groups
+    longest = int(np.diff(path_start).max(initial=0)) if code.groups is not None else 0
     _schedule(
-        path_start, path_pc, first, code.read_start, code.reads, code.write_start, code.writes, code.guarded,
+        path_start, path_pc, first, groups, np.empty(longest, np.int64), np.empty(longest + 1, np.int64),
+        code.read_start, code.reads, code.write_start, code.writes, code.guarded,
         code.chain_start, code.op_fixed, code.op_value, code.op_fence, width, np.empty(code.registers, np.int64),
         np.empty(slots, np.int64), op, consumer, wait, slot,
     )  # fmt: skip
@@ -75,10 +82,38 @@ def schedule(
 
 
 @inlined
+def _group_waits(
+    begin: int, end: int, path_pc: np.ndarray, first: np.ndarray, groups: np.ndarray, group_of: np.ndarray,
+    waits: np.ndarray,
+) -> None:  # fmt: skip
+    """Forwards over one path: the group of each copy, and the first entry that waits for each group (_NEVER: none)."""
+    group = 0
+    waited = 0
+    waits[0] = _NEVER
+    for k in range(begin, end):
+        kind = groups[path_pc[k]]
+        if kind == GROUP_COPY:
+            group_of[k - begin] = group
+        elif kind == GROUP_COMMIT:
+            group += 1
+            waits[group] = _NEVER
+        elif kind >= GROUP_WAIT_ALL and first[k + 1] > first[k]:
+            covered = group - (kind - GROUP_WAIT)
+            if kind == GROUP_WAIT_ALL:  # copies that no group has yet, too: those after it are of the next
+                covered = group + 1
+                group += 1
+                waits[group] = _NEVER
+            while waited < covered:
+                waits[waited] = first[k]
+                waited += 1
+
+
+@inlined
 def _consumers(
     begin: int, end: int, path_pc: np.ndarray, first: np.ndarray, read_start: np.ndarray, reads: np.ndarray,
     write_start: np.ndarray, writes: np.ndarray, guarded: np.ndarray, chain_start: np.ndarray,
     op_value: np.ndarray, op_fence: np.ndarray, reader: np.ndarray, entry_op: np.ndarray, consumer: np.ndarray,
+    groups: np.ndarray, group_of: np.ndarray, waits: np.ndarray,
 ) -> None:  # fmt: skip
     """Backwards over one path: each entry's operation and its first consumer (_NEVER: none).
 
@@ -94,6 +129,8 @@ def _consumers(
                 needed = reader[writes[i]]
             if not guarded[pc]:
                 reader[writes[i]] = _NEVER
+        if groups[pc] == GROUP_COPY and waits[group_of[k - begin]] < needed:
+            needed = waits[group_of[k - begin]]
         entry, length = first[k], first[k + 1] - first[k]
         last_value = -1
         for j in range(length):
@@ -149,16 +186,20 @@ def _allocate(
 
 @entry
 def _schedule(
-    path_start: np.ndarray, path_pc: np.ndarray, first: np.ndarray, read_start: np.ndarray, reads: np.ndarray,
+    path_start: np.ndarray, path_pc: np.ndarray, first: np.ndarray, groups: np.ndarray, group_of: np.ndarray,
+    waits: np.ndarray, read_start: np.ndarray, reads: np.ndarray,
     write_start: np.ndarray, writes: np.ndarray, guarded: np.ndarray, chain_start: np.ndarray, op_fixed: np.ndarray,
     op_value: np.ndarray, op_fence: np.ndarray, width: int, reader: np.ndarray, owner: np.ndarray,
     entry_op: np.ndarray, consumer: np.ndarray, wait: np.ndarray, slot: np.ndarray,
 ) -> None:  # fmt: skip
-    """Fill entry_op, wait, slot of every path. reader [R], owner [slots], consumer [E]: work space."""
+    """Fill entry_op, wait, slot of every path. reader [R], owner [slots], consumer [E],
+    group_of and waits [longest path, + 1]: work space."""
     for p in range(len(path_start) - 1):
         begin, end = path_start[p], path_start[p + 1]
+        if len(group_of) > 0:
+            _group_waits(begin, end, path_pc, first, groups, group_of, waits)
         _consumers(
             begin, end, path_pc, first, read_start, reads, write_start, writes, guarded, chain_start, op_value,
-            op_fence, reader, entry_op, consumer,
+            op_fence, reader, entry_op, consumer, groups, group_of, waits,
         )  # fmt: skip
         _allocate(first[begin], first[end], entry_op, consumer, op_fixed, width, wait, slot, owner)

@@ -142,7 +142,12 @@ def codes(draw: st.DrawFn) -> StaticCode:
         op_fixed=np.array([draw(st.integers(0, 12)) if s in "fF" else -1 for s in sorts], np.int32),
         op_value=np.array([s != "n" for s in sorts], np.bool_),
         op_fence=np.array([s == "F" for s in sorts], np.bool_),
+        groups=np.array([draw(GROUPS) for _ in range(count)], np.int32) if draw(st.booleans()) else None,
     )
+
+
+#: nothing, copies, commits, waits for all, for all groups, for all but one or two
+GROUPS = st.sampled_from([0, 0, 1, 1, 2, 3, 4, 5, 6])
 
 
 @st.composite

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ppt_gpu.exec.fill import NUMPY_TYPES
 from ppt_gpu.exec.memory import DeviceMemory
 from ppt_gpu.exec.workload_reader import bind_workload, load_workload
 from ppt_gpu.ptx import load_module
@@ -30,7 +31,8 @@ def stencil(before):
 
 
 def product(before):
-    a, b = (before[name].astype("f8").reshape(48, 48) for name in "ab")
+    size = int(len(before["a"]) ** 0.5)
+    a, b = (before[name].astype("f8").reshape(size, size) for name in "ab")
     return {"c": (a @ b).ravel()}
 
 
@@ -44,6 +46,7 @@ SMALL = {
     "vecadd": Small(dict.fromkeys("abc", 1000), ((4, 1, 1),), ((1000,),), lambda x: {"c": x["a"] + x["b"]}),
     "saxpy": Small(dict.fromkeys("xy", 1000), ((2, 1, 1),), ((1000,),), lambda v: {"y": 2 * v["x"] + v["y"]}),
     "sgemm": Small(dict.fromkeys("abc", 48 * 48), ((3, 3, 1),), ((48,),), product),
+    "hgemm": Small(dict.fromkeys("abc", 64 * 64), ((1, 1, 1),), ((64,),), product),
     "stencil7": _STENCIL,
     "stencil7_shared": _STENCIL,
     "reduction": Small(
@@ -74,9 +77,10 @@ def run_small(name, run):
     """Run all launches of the small sample with `run`. Returns (buffers before, buffers after, traces)."""
     workload, module = small_workload(name)
     memory = DeviceMemory.build(module, workload.buffers, workload.symbols)
-    before = {b.name: memory.view(b.name, "f4").copy() for b in workload.buffers}
+    types = {b.name: NUMPY_TYPES[b.type] for b in workload.buffers}
+    before = {name: memory.view(name, kind).copy() for name, kind in types.items()}
     traces = []
     for launch in workload.launches:
         kernel = module.kernels[launch.kernel]
         traces.append(run(kernel, module, launch, memory, list(range(launch.blocks))))
-    return before, {b.name: memory.view(b.name, "f4") for b in workload.buffers}, traces
+    return before, {name: memory.view(name, kind) for name, kind in types.items()}, traces

@@ -39,28 +39,52 @@ def compare(operator: str, a: Bits, b: Bits, kind: str) -> Mask:
     return _ORDERED[operator](a, b)
 
 
-def set_predicate(warp: Warp, ins: Instruction) -> None:
-    """setp and set: compare, combine with a predicate, write the predicate (and its complement) or a number."""
-    types, kind = types_of(ins.modifiers), type_of(ins)
-    a, b = (warp.read_typed(operand, kind) for operand in ins.operands[1:3])
-    if kind in fp.PACKED:
-        raise unsupported(ins, "the interpreter has no packed comparisons")
+def _compared(warp: Warp, ins: Instruction) -> list[Mask]:
+    """The comparison of setp or set, combined with its predicate; of packed types that of each half, lower first.
+
+    A second destination of setp takes the opposite, combined too: it is the second mask of the other types.
+    """
+    kind = ins.modifiers[-1]
+    part = fp.PACKED.get(kind, kind)
+    a, b = (warp.read_typed(o, kind) if kind == part else warp.read(o, 32) for o in ins.operands[1:3])
+    pairs = [(a, b)]
+    if kind != part:
+        half = np.uint64(0xFFFF)
+        pairs = [(a & half, b & half), (a >> np.uint64(16), b >> np.uint64(16))]
     if "ftz" in ins.modifiers:
-        a, b = fp.flush(a, kind), fp.flush(b, kind)
-    found = compare(ins.modifiers[0], a, b, kind)
-    other = ~found
-    if len(ins.operands) == 4:
-        predicate = warp.read(ins.operands[3], 1) == 1
-        combine = _COMBINE[ins.modifiers[1]]
-        found, other = combine(found, predicate), combine(other, predicate)
-    if ins.base == "set":
-        one = {"f32": 0x3F800000, "f16": 0x3C00, "bf16": 0x3F80}.get(types[0], 0xFFFFFFFF)
-        warp.write(ins.operands[0], np.where(found, np.uint64(one), np.uint64(0)))
-        return
+        pairs = [(fp.flush(x, part), fp.flush(y, part)) for x, y in pairs]
+    found = [compare(ins.modifiers[0], x, y, part) for x, y in pairs]
+    if kind == part:
+        found.append(~found[0])
+    if len(ins.operands) < 4:
+        return found
+    predicate = warp.read(ins.operands[3], 1) == 1
+    return [_COMBINE[ins.modifiers[1]](mask, predicate) for mask in found]
+
+
+def set_predicate(warp: Warp, ins: Instruction) -> None:
+    """setp: one predicate, or two."""
+    first, second = _compared(warp, ins)
     destination = ins.operands[0]
-    warp.write(destination, found.astype(np.uint64))
+    warp.write(destination, first.astype(np.uint64))
     if isinstance(destination, Pair):
-        warp.write(destination.second, other.astype(np.uint64))
+        warp.write(destination.second, second.astype(np.uint64))
+
+
+#: what set writes for "true", by destination type; integers: all ones
+_TRUE = {"f16": 0x3C00, "bf16": 0x3F80, "f32": 0x3F800000, "f16x2": 0x3C00, "bf16x2": 0x3F80}
+
+
+def set_number(warp: Warp, ins: Instruction) -> None:
+    """set: 1.0 or 0.0, all ones or 0; of packed types in each half."""
+    target = types_of(ins.modifiers)[0]
+    first, second = _compared(warp, ins)
+    if ins.modifiers[-1] in fp.PACKED:
+        low, high = (mask.astype(np.uint64) * np.uint64(_TRUE.get(target, 0xFFFF)) for mask in (first, second))
+        warp.write(ins.operands[0], high << np.uint64(16) | low)
+    else:
+        one = _TRUE.get(target, (1 << width_of(target)) - 1)
+        warp.write(ins.operands[0], first.astype(np.uint64) * np.uint64(one))
 
 
 def select(warp: Warp, ins: Instruction) -> None:
@@ -95,11 +119,19 @@ def logic(warp: Warp, ins: Instruction) -> None:
 
 
 def logic3(warp: Warp, ins: Instruction) -> None:
-    """lop3, without its predicate form."""
-    if len(ins.operands) != 5 or not isinstance(ins.operands[4], Imm):
-        raise unsupported(ins, "the interpreter knows lop3 with three operands and a table")
+    """lop3; with .and or .or also a predicate, (d != 0) combined with the last operand."""
+    table, destination = ins.operands[4], ins.operands[0]
+    if not isinstance(table, Imm):
+        raise unsupported(ins, "the table is not a literal")
     a, b, c = (warp.read(operand, 32) for operand in ins.operands[1:4])
-    warp.write(ins.operands[0], integer.logic3(a, b, c, int(ins.operands[4].value)))
+    result = integer.logic3(a, b, c, int(table.value))
+    if isinstance(destination, Pair):
+        predicate = warp.read(ins.operands[5], 1) == 1
+        found = _COMBINE[ins.modifiers[0]](result != 0, predicate)
+        warp.write(destination, result)
+        warp.write(destination.second, found.astype(np.uint64))
+    else:
+        warp.write(destination, result)
 
 
 def shift(warp: Warp, ins: Instruction) -> None:
@@ -170,7 +202,8 @@ def nth(warp: Warp, ins: Instruction) -> None:
 
 
 LOGIC: dict[str, Execute] = {
-    **dict.fromkeys(("setp", "set"), set_predicate),
+    "setp": set_predicate,
+    "set": set_number,
     **dict.fromkeys(("and", "or", "xor", "not", "cnot"), logic),
     **dict.fromkeys(("shl", "shr"), shift),
     **dict.fromkeys(("popc", "clz", "brev"), count),

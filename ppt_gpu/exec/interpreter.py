@@ -32,6 +32,7 @@ from ppt_gpu.exec.interp_matrix import MATRIX
 from ppt_gpu.exec.interp_matrix_move import MATRIX_MOVE
 from ppt_gpu.exec.interp_memory import MEMORY
 from ppt_gpu.exec.interp_trace import Recorder, build_trace
+from ppt_gpu.exec.interp_video import VIDEO
 from ppt_gpu.exec.interp_warp import LANES, Block, Launched, Mask, Warp, unsupported
 from ppt_gpu.exec.layout import layout
 from ppt_gpu.exec.memory import DeviceMemory
@@ -44,7 +45,8 @@ from ppt_gpu.ptx.table import ASSUMED
 #: Instructions without an effect on values.
 _NOTHING = ("membar", "fence", "nanosleep", "pmevent", "prefetch", "prefetchu", "griddepcontrol")
 EXECUTE: dict[str, Execute] = {
-    **ARITHMETIC, **LOGIC, **CONVERT, **MEMORY, **ATOMICS, **ADDRESS, **COLLECTIVE, **ASYNC, **MATRIX, **MATRIX_MOVE,
+    **ARITHMETIC, **LOGIC, **CONVERT, **MEMORY, **ATOMICS, **ADDRESS, **COLLECTIVE, **ASYNC,
+    **MATRIX, **MATRIX_MOVE, **VIDEO,
 }  # fmt: skip
 EXECUTE[ASSUMED] = pretend
 EXECUTE.update(dict.fromkeys(_NOTHING, lambda warp, ins: None))

@@ -7,6 +7,7 @@ Kernels themselves are compiled without optimisation: nearly all of their time i
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
@@ -57,7 +58,7 @@ def helper_address(key: tuple[Any, ...]) -> int:
     """Compile the helper `key` if it is new. Returns its address."""
     _load_writers()
     family, *parameters = key
-    name = "h_" + "_".join(str(part) for part in key)
+    name = "h_" + re.sub(r"\W+", "_", "_".join(str(part) for part in key))
     text = _WRITERS[family](*parameters)
     return _compiler().add(text.module(name), name)
 
@@ -77,6 +78,7 @@ def _load_writers() -> None:
         jit_mbarrier,
         jit_rounded,
         jit_spaces,
+        jit_video,
     )
 
 

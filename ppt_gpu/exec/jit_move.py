@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from ppt_gpu.exec.jit_emit import Emitter, Unsupported, emits
-from ppt_gpu.exec.jit_float_values import flush
+from ppt_gpu.exec.jit_float import read_bits, write_bits
+from ppt_gpu.exec.jit_float_library import half, join
+from ppt_gpu.exec.jit_float_values import PARTS, VALUE, WIDTH, flush, flush_bits, values_of
 from ppt_gpu.exec.jit_text import BITS, ELEMENT, const, vec
-from ppt_gpu.exec.jit_types import Opcode, is_float, is_signed, parts
+from ppt_gpu.exec.jit_types import Opcode, is_signed, parts
 from ppt_gpu.ptx.module import Instruction, Operand, Pair, Vec
 
 _INTEGER_COMPARE = {"eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge",
@@ -51,56 +53,71 @@ def _pack(e: Emitter, source: Vec, kind: str) -> str:
     return e.cast(total, f"i{whole}", ELEMENT[kind])
 
 
-def compare(e: Emitter, p: Opcode, a: Operand, b: Operand) -> str:
-    """The <32 x i1> of a comparison such as .lt.s32 or .geu.f32."""
-    kind = p.kind
-    element = ELEMENT[kind]
+def compare(e: Emitter, p: Opcode, kind: str, a: Operand, b: Operand) -> list[str]:
+    """The <32 x i1> of a comparison such as .lt.s32 or .geu.f32; two of a packed type, the lower half first."""
+    if kind in PARTS:
+        whole = [read_bits(e, operand, kind) for operand in (a, b)]
+        pairs = [[half(e, kind, bits, upper) for bits in whole] for upper in (False, True)]
+        return [_compare_floats(e, p, PARTS[kind], *pair) for pair in pairs]
+    if kind in VALUE:
+        return [_compare_floats(e, p, kind, read_bits(e, a, kind), read_bits(e, b, kind))]
     left, right = e.read(a, kind), e.read(b, kind)
-    if is_float(kind):
-        if p.has("ftz") and kind == "f32":
-            left, right = flush(e, left), flush(e, right)
-        name = next(m for m in _FLOAT_COMPARE if m in p.modifiers)
-        return e.op(f"fcmp {_FLOAT_COMPARE[name]} {vec(element)} {left}, {right}")
-    if kind in ("bf16", "f16x2", "bf16x2"):
-        raise Unsupported(f"comparison of .{kind}")
-    name = next(m for m in _INTEGER_COMPARE if m in p.modifiers)
-    predicate = _INTEGER_COMPARE[name]
+    predicate = _INTEGER_COMPARE[next(m for m in p.order if m in _INTEGER_COMPARE)]
     if predicate in ("lt", "le", "gt", "ge"):
         predicate = ("s" if is_signed(kind) else "u") + predicate
-    return e.op(f"icmp {predicate} {vec(element)} {left}, {right}")
+    return [e.op(f"icmp {predicate} {vec(ELEMENT[kind])} {left}, {right}")]
+
+
+def _compare_floats(e: Emitter, p: Opcode, kind: str, left: str, right: str) -> str:
+    if p.has("ftz") and kind in ("f32", "f16"):
+        left, right = flush_bits(e, kind, left), flush_bits(e, kind, right)
+    name = next(m for m in p.order if m in _FLOAT_COMPARE)
+    x, y = values_of(e, kind, left), values_of(e, kind, right)
+    return e.op(f"fcmp {_FLOAT_COMPARE[name]} {vec(VALUE[kind])} {x}, {y}")
 
 
 def _combine(e: Emitter, p: Opcode, flags: str, operands: tuple[Operand, ...]) -> str:
     """flags and/or/xor c, where the instruction has a third source."""
     if len(operands) < 4:
         return flags
-    operation = next(m for m in ("and", "or", "xor") if m in p.modifiers)
+    operation = next(m for m in p.order if m in ("and", "or", "xor"))
     return e.binary(operation, "i1", flags, e.read(operands[3], "pred"))
 
 
 @emits("setp")
 def emit_set_predicate(e: Emitter, i: Instruction) -> None:
+    """p|q is the comparison and its opposite; of packed types the lower and the upper half."""
     p = parts(i)
-    flags = compare(e, p, i.operands[1], i.operands[2])
+    flags = compare(e, p, p.order[-1], i.operands[1], i.operands[2])
     destination = i.operands[0]
     if isinstance(destination, Pair):
-        opposite = e.binary("xor", "i1", flags, const("i1", 1))
-        first, second = _combine(e, p, flags, i.operands), _combine(e, p, opposite, i.operands)
+        other = flags[1] if len(flags) > 1 else e.binary("xor", "i1", flags[0], const("i1", 1))
+        first, second = _combine(e, p, flags[0], i.operands), _combine(e, p, other, i.operands)
         e.write(destination.first, "pred", first)
         e.write(destination.second, "pred", second)
     else:
-        e.write(destination, "pred", _combine(e, p, flags, i.operands))
+        e.write(destination, "pred", _combine(e, p, flags[0], i.operands))
+
+
+#: what set writes for "true", by destination type; integers: all ones
+_TRUE = {"f16": 0x3C00, "bf16": 0x3F80, "f32": 0x3F800000}
 
 
 @emits("set")
 def emit_set(e: Emitter, i: Instruction) -> None:
-    """All ones or 0; 1.0 or 0.0 for a float destination."""
+    """All ones or 0; 1.0 or 0.0 for a float destination; of packed types in each half."""
     p = parts(i)
-    target = p.types[0]
-    flags = _combine(e, p, compare(e, p, i.operands[1], i.operands[2]), i.operands)
-    element = ELEMENT[target]
-    yes = const(element, 1.0) if is_float(target) else const(element, -1)
-    e.write(i.operands[0], target, e.select(flags, element, yes, "zeroinitializer"))
+    source = p.order[-1]
+    target = next(m for m in p.order if m in ELEMENT)
+    flags = [_combine(e, p, f, i.operands) for f in compare(e, p, source, i.operands[1], i.operands[2])]
+    part = PARTS.get(target, target)
+    width = WIDTH.get(part, 16 if len(flags) > 1 else BITS[ELEMENT[part]])
+    element = f"i{width}"
+    found = [e.select(f, element, const(element, _TRUE.get(part, -1)), "zeroinitializer") for f in flags]
+    if len(found) > 1:
+        e.write(i.operands[0], "b32", join(e, source, *found))
+    else:
+        write_bits(e, i.operands[0], part, found[0]) if part in WIDTH else e.write(i.operands[0], part, found[0])
 
 
 @emits("selp")

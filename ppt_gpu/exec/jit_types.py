@@ -15,6 +15,7 @@ INTEGER_ROUNDINGS = ("rni", "rzi", "rmi", "rpi")
 
 @dataclass(frozen=True)
 class Opcode:
+    order: tuple[str, ...]  # the modifiers as written
     types: tuple[str, ...]
     modifiers: frozenset[str]
     rounding: str  # "rn" when none is given
@@ -35,6 +36,7 @@ class Opcode:
 def opcode_of(text: str) -> Opcode:
     parts = text.split(".")[1:]
     return Opcode(
+        order=tuple(parts),
         types=tuple(p for p in parts if p in ELEMENT),
         modifiers=frozenset(parts),
         rounding=next((p for p in parts if p in ROUNDINGS), "rn"),
@@ -48,7 +50,3 @@ def parts(instruction: Instruction) -> Opcode:
 
 def is_signed(kind: str) -> bool:
     return kind[0] == "s"
-
-
-def is_float(kind: str) -> bool:
-    return kind in ("f16", "f32", "f64")

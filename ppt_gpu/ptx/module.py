@@ -100,7 +100,14 @@ class Part:
     selector: str
 
 
-Operand = Reg | Imm | Special | Sym | Mem | Vec | Pair | Sink | Neg | Target | Part
+@dataclass(frozen=True, slots=True)
+class Minus:
+    """-%r1, -%r1.h0: a negated operand of vmad."""
+
+    operand: Reg | Part
+
+
+Operand = Reg | Imm | Special | Sym | Mem | Vec | Pair | Sink | Neg | Target | Part | Minus
 
 
 @dataclass(frozen=True, slots=True)

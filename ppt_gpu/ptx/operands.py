@@ -9,7 +9,7 @@ from functools import lru_cache
 from ppt_gpu.errors import did_you_mean
 from ppt_gpu.ptx.drafts import MemDraft
 from ppt_gpu.ptx.lexer import NAME, number
-from ppt_gpu.ptx.module import Imm, Mem, Neg, Operand, Pair, Part, Reg, Sink, Special, Sym, Vec
+from ppt_gpu.ptx.module import Imm, Mem, Minus, Neg, Operand, Pair, Part, Reg, Sink, Special, Sym, Vec
 from ppt_gpu.ptx.names import Entry, register_entry
 from ppt_gpu.ptx.scope import Scope
 from ppt_gpu.ptx.specials import SPECIALS
@@ -91,6 +91,11 @@ class OperandReader:
             return self._negated(text, scope)
         if "|" in text:
             return self._pair(text, scope)
+        if first == "-" and text[1:].lstrip()[:1] == "%":
+            inner, ids = scope.entries[text[1:].lstrip()]
+            if not isinstance(inner, Reg | Part):
+                raise BadOperand(f"'{_short(text)}' is no operand", text)
+            return Minus(inner), ids
         if first.isdigit() or first in "-+.":
             return _literal(text)
         if "," in text:

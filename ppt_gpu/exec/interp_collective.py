@@ -10,9 +10,10 @@ from functools import reduce
 
 import numpy as np
 
+from ppt_gpu.exec import interp_float as fp
 from ppt_gpu.exec.interp_arith import Execute, is_signed, type_of
 from ppt_gpu.exec.interp_integer import as_int
-from ppt_gpu.exec.interp_warp import LANES, Bits, Mask, Warp, unsupported, width_of
+from ppt_gpu.exec.interp_warp import LANES, Bits, Mask, Warp, width_of
 from ppt_gpu.ptx.module import Instruction, Pair
 
 
@@ -96,16 +97,25 @@ _REDUCE: dict[str, Callable[[int, int], int]] = {
 
 
 def reduction(warp: Warp, ins: Instruction) -> None:
-    """redux: one integer from all members."""
+    """redux: one value from all members."""
     kind = type_of(ins)
-    if kind == "f32":
-        raise unsupported(ins, "the interpreter reduces integers only")
     members = _members(warp, ins)
-    values: Bits = warp.read(ins.operands[1], 32)
+    values: Bits = warp.read_typed(ins.operands[1], kind)
     operation = next(m for m in ins.modifiers if m in _REDUCE)
+    if kind == "f32":
+        if members.any():
+            warp.write(ins.operands[0], _reduced_floats(values[members], operation == "max", ins.modifiers))
+        return
     items = [as_int(int(value), 32, is_signed(kind)) for value in values[members]]
     total = reduce(_REDUCE[operation], items) if items else 0
     warp.write(ins.operands[0], np.full(LANES, total & 0xFFFFFFFF, np.uint64))
+
+
+def _reduced_floats(values: Bits, largest: bool, flags: tuple[str, ...]) -> Bits:
+    total = values[:1]
+    for value in values:
+        total = fp.extremum([total, np.array([value])], "f32", largest, flags)
+    return np.repeat(total, LANES)
 
 
 def elect(warp: Warp, ins: Instruction) -> None:

@@ -1,4 +1,9 @@
-"""Special registers in the interpreter."""
+"""Special registers in the interpreter.
+
+Clocks and timers count the warp's executed instructions: time does not exist in a functional run. One SM runs all
+blocks. A block is its own cluster. No shared memory is reserved, no performance counter counts, and the registers that
+the driver sets (%envreg, %current_graph_exec) are 0.
+"""
 
 from __future__ import annotations
 
@@ -13,20 +18,19 @@ _AXES = "xyzw"
 
 
 def special_register(warp: Warp, name: str) -> Bits:
-    """The value of special register `name` ("tid.x") in each lane. PptError for one that has no value here.
-
-    Clocks count the warp's executed instructions: time does not exist in a functional run.
-    """
+    """The value of special register `name` ("tid.x") in each lane. PptError for one that has no value here."""
     head, _, axis = name.partition(".")
     if head == "tid":
         return _thread_id(warp, _AXES.index(axis or "x"))
     if head in _BLOCK_VECTORS:
-        extents = (*_BLOCK_VECTORS[head](warp), 0 if head == "ctaid" else 1)
+        extents = (*_BLOCK_VECTORS[head](warp), 1 if head in ("ntid", "nctaid", "nclusterid", "cluster_nctaid") else 0)
         return np.full(LANES, extents[_AXES.index(axis or "x")], np.uint64)
     if head == "laneid":
         return np.arange(LANES, dtype=np.uint64)
     if head.startswith("lanemask_"):
         return _lane_mask(head.removeprefix("lanemask_"))
+    if head in ZEROS:
+        return np.zeros(LANES, np.uint64)
     if head in _SCALARS:
         return np.full(LANES, _SCALARS[head](warp) & 0xFFFF_FFFF_FFFF_FFFF, np.uint64)
     raise PptError(f"the special register %{name} has no value in a functional run")
@@ -56,7 +60,20 @@ _BLOCK_VECTORS: dict[str, Callable[[Warp], tuple[int, int, int]]] = {
     "ntid": lambda warp: warp.launched.block,
     "ctaid": lambda warp: warp.block.ctaid,
     "nctaid": lambda warp: warp.launched.grid,
+    "clusterid": lambda warp: warp.block.ctaid,
+    "nclusterid": lambda warp: warp.launched.grid,
+    "cluster_ctaid": lambda warp: (0, 0, 0),
+    "cluster_nctaid": lambda warp: (1, 1, 1),
 }
+
+#: registers that read as 0
+ZEROS: tuple[str, ...] = (
+    *(f"envreg{i}" for i in range(32)),
+    *(f"pm{i}" for i in range(8)),
+    *(f"pm{i}_64" for i in range(8)),
+    *(f"reserved_smem_offset_{name}" for name in ("begin", "end", "cap", "0", "1")),
+    "current_graph_exec",
+)
 
 _SCALARS: dict[str, Callable[[Warp], int]] = {
     "warpid": lambda warp: warp.number,
@@ -74,5 +91,6 @@ _SCALARS: dict[str, Callable[[Warp], int]] = {
     "globaltimer_lo": lambda warp: warp.executed & 0xFFFFFFFF,
     "globaltimer_hi": lambda warp: warp.executed >> 32,
     "dynamic_smem_size": lambda warp: warp.launched.dynamic_shared,
+    "aggr_smem_size": lambda warp: warp.launched.layout.shared_bytes,
     "total_smem_size": lambda warp: warp.launched.layout.shared_bytes,
 }

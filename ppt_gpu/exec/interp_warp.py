@@ -136,10 +136,10 @@ class Warp:
 
     def write_where(self, operand: Operand, bits: Bits, lanes: Mask) -> None:
         """Put `bits` into a destination register in `lanes`."""
-        if isinstance(operand, Sink):
-            return
         if isinstance(operand, Pair):
             operand = operand.first
+        if isinstance(operand, Sink):
+            return
         assert isinstance(operand, Reg), operand
         mask = np.uint64((1 << self.register_width(operand)) - 1)
         self.registers[operand.id][lanes] = (bits & mask)[lanes]

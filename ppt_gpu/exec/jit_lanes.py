@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ppt_gpu.exec.jit_context import Flag, Slot
+from ppt_gpu.exec.jit_float_values import extremum
 from ppt_gpu.exec.jit_library import Helper, writes
 from ppt_gpu.exec.jit_text import const, lanes, vec
 
@@ -13,10 +14,11 @@ V = vec("i32")
 def write_shuffle(mode: str) -> Helper:
     """shfl.MODE.b32 (PTX ISA, "shfl.sync"): `%b` lane offset or index, `%c` clamp and segment mask.
 
-    Lane j's source must stay inside its segment, else the lane keeps its own value and `in range` is false. Stores
-    the values at %out, and returns the flags of lanes whose source was in range.
+    Lane j's source must stay inside its segment, else the lane keeps its own value and `in range` is false. A source
+    outside of %exec, which the manual leaves undefined, gives the lane's own value too. Stores the values at %out, and
+    returns the flags of lanes whose source was in range.
     """
-    f = Helper("i32", f"{V} %a", f"{V} %b", f"{V} %c", "ptr %out")
+    f = Helper("i32", f"{V} %a", f"{V} %b", f"{V} %c", "i32 %exec", "ptr %out")
     f.label("entry")
     lane = lanes("i32", 1)
     b = f.v32("and", "%b", const("i32", 31))
@@ -37,10 +39,11 @@ def write_shuffle(mode: str) -> Helper:
     else:
         source = f.v32("or", own, f.v32("and", b, outside))
         valid = f.v32("icmp sle", source, top)
-    index = f.op(f"select {vec('i1')} {valid}, {V} {source}, {V} {lane}")
+    source = f.v32("and", source, const("i32", 31))
+    runs = f.convert("trunc", "i32", f.v32("lshr", f.splat("i32", "%exec"), source), "i1")
+    index = f.select(f.binary("and", "i1", valid, runs), "i32", source, lane)
     f.do(f"%rows = alloca {V}, align 128")
     f.do(f"store {V} %a, ptr %rows, align 128")
-    index = f.v32("and", index, const("i32", 31))
     pointers = f.op(f"getelementptr i32, ptr %rows, {V} {index}")
     value = f.call(
         V, "llvm.masked.gather.v32i32.v32p0",
@@ -85,6 +88,21 @@ def write_reduce(operation: str, signed: bool) -> Helper:
     name = operation if operation in ("add", "or", "xor", "and") else ("s" if signed else "u") + operation
     kept = f.op(f"select {vec('i1')} {f.mask_flags('%mask')}, {V} %a, {V} {const('i32', neutral)}")
     f.do(f"ret i32 {f.call('i32', f'llvm.vector.reduce.{name}.v32i32', (V, kept))}")
+    return f
+
+
+@writes("reduce_float")
+def write_reduce_float(operation: str, flags: str) -> Helper:
+    """redux.min or .max of f32: the bits of the result in every lane. Lanes outside of %mask repeat its first one."""
+    f = Helper(V, "i32 %mask", f"{V} %a")
+    f.label("entry")
+    lane = f.i32("and", f.call("i32", "llvm.cttz.i32", ("i32", "%mask"), ("i1", "false")), 31)
+    value = f.select(f.mask_flags("%mask"), "i32", "%a", f.splat("i32", f.extract("i32", "%a", lane)))
+    for distance in (16, 8, 4, 2, 1):
+        order = ", ".join(f"i32 {k ^ distance}" for k in range(32))
+        other = f.op(f"shufflevector {V} {value}, {V} poison, <32 x i32> <{order}>")
+        value = extremum(f, operation, "f32", flags.split("_"), [value, other])
+    f.do(f"ret {V} {value}")
     return f
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ppt_gpu.exec.jit_emit import Emitter, Unsupported, emits
+from ppt_gpu.exec.jit_emit import Emitter, emits
 from ppt_gpu.exec.jit_float import read_bits, write_bits
 from ppt_gpu.exec.jit_float_library import half, join
 from ppt_gpu.exec.jit_float_values import PARTS, VALUE, WIDTH, flush, flush_bits, values_of

@@ -1,9 +1,10 @@
-"""Special registers."""
+"""Special registers in compiled code; `interp_special` says what each reads as."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from ppt_gpu.exec.interp_special import ZEROS
 from ppt_gpu.exec.jit_context import Slot
 from ppt_gpu.exec.jit_emit import SPECIAL_READERS, Emitter
 from ppt_gpu.exec.jit_text import const, lanes, vec
@@ -61,17 +62,22 @@ def _register_all() -> None:
         SPECIAL_READERS[f"ntid.{name}"] = _uniform(Slot(Slot.NTID_X + axis))
         SPECIAL_READERS[f"ctaid.{name}"] = _uniform(Slot(Slot.CTAID_X + axis))
         SPECIAL_READERS[f"nctaid.{name}"] = _uniform(Slot(Slot.NCTAID_X + axis))
+        SPECIAL_READERS[f"clusterid.{name}"] = SPECIAL_READERS[f"ctaid.{name}"]
+        SPECIAL_READERS[f"nclusterid.{name}"] = SPECIAL_READERS[f"nctaid.{name}"]
     zero = _constant("zeroinitializer")
     one = _constant(const("i32", 1))
-    for name in ("tid.w", "ctaid.w", "smid", "gridid", "cluster_ctarank", "is_explicit_cluster"):
+    first = [f"cluster_ctaid.{axis}" for axis in "xyzw"] + ["tid.w", "ctaid.w", "clusterid.w"]
+    for name in (*first, "smid", "gridid", "cluster_ctarank", "is_explicit_cluster", *ZEROS):
         SPECIAL_READERS[name] = zero
-    for name in ("ntid.w", "nctaid.w", "nsmid", "cluster_nctarank"):
+    sizes = [f"cluster_nctaid.{axis}" for axis in "xyzw"] + ["ntid.w", "nctaid.w", "nclusterid.w"]
+    for name in (*sizes, "nsmid", "cluster_nctarank"):
         SPECIAL_READERS[name] = one
     SPECIAL_READERS["laneid"] = _constant(lanes("i32", 1))
     SPECIAL_READERS["warpid"] = _uniform(Slot.WARP)
     SPECIAL_READERS["nwarpid"] = _uniform(Slot.WARPS)
     SPECIAL_READERS["dynamic_smem_size"] = _uniform(Slot.DYNAMIC_SHARED)
     SPECIAL_READERS["total_smem_size"] = _uniform(Slot.SHARED_BYTES)
+    SPECIAL_READERS["aggr_smem_size"] = _uniform(Slot.SHARED_BYTES)
     SPECIAL_READERS["lanemask_eq"] = _lane_mask(lambda lane: 1 << lane)
     SPECIAL_READERS["lanemask_lt"] = _lane_mask(lambda lane: (1 << lane) - 1)
     SPECIAL_READERS["lanemask_le"] = _lane_mask(lambda lane: (2 << lane) - 1)
@@ -83,6 +89,8 @@ def _register_all() -> None:
         SPECIAL_READERS[name] = _clock
     for name in ("clock_hi", "globaltimer_hi"):
         SPECIAL_READERS[name] = _clock_high
+    for name in [name for name in SPECIAL_READERS if name.endswith(".x")]:
+        SPECIAL_READERS[name.removesuffix(".x")] = SPECIAL_READERS[name]  # PTX 1.x: the vector reads as its x
 
 
 _register_all()

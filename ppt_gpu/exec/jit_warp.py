@@ -29,7 +29,8 @@ def emit_shuffle(e: Emitter, i: Instruction) -> None:
     if p.has("sync"):
         _members(e, i.operands[4])
     a, b, c = (e.read(o, "b32") for o in i.operands[1:4])
-    flags = e.helper(("shuffle", mode), "i32", (V, a), (V, b), (V, c), ("ptr", "%scratch"))
+    arguments = ((V, a), (V, b), (V, c), ("i32", e.exec), ("ptr", "%scratch"))
+    flags = e.helper(("shuffle", mode), "i32", *arguments)
     value = e.op(f"load {V}, ptr %scratch, align 8")
     destination = i.operands[0]
     if isinstance(destination, Pair):
@@ -100,9 +101,15 @@ def emit_match(e: Emitter, i: Instruction) -> None:
 def emit_reduce(e: Emitter, i: Instruction) -> None:
     p = parts(i)
     operation = next((m for m in ("add", "min", "max", "and", "or", "xor") if p.has(m)), "")
-    if p.kind == "f32" or not operation:
+    if not operation:
         raise Unsupported("this reduction")
     members = e.i32("and", _members(e, i.operands[2]), e.exec)
+    if p.kind == "f32":
+        flags = "_".join(name for name in ("abs", "NaN") if p.has(name))
+        bits = e.cast(e.read(i.operands[1], "f32"), "float", "i32")
+        found = e.helper(("reduce_float", operation, flags), V, ("i32", members), (V, bits))
+        e.write(i.operands[0], "f32", e.cast(found, "i32", "float"))
+        return
     value = e.read(i.operands[1], p.kind)
     total = e.helper(("reduce", operation, is_signed(p.kind)), "i32", ("i32", members), (V, value))
     e.write(i.operands[0], p.kind, e.splat("i32", total))

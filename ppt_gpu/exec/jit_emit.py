@@ -170,7 +170,7 @@ class Emitter(Text):
         own = self.elements[register]
         if not own:
             raise Unsupported(f"registers of type .{self.kernel.registers[register].type}")
-        for other in (own, "float", "double", "half", "i16", "i32", "i64"):
+        for other in (integer_of(own), "float", "double", "half"):
             if (register, other) in self.values:
                 value = self.cast(self.values[register, other], other, element)
                 break

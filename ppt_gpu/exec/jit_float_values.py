@@ -61,17 +61,14 @@ def is_nan(t: Text, element: str, value: str) -> str:
 
 
 def canonical(t: Text, kind: str, value: str) -> str:
-    """f32 or f64 values with every NaN replaced by the canonical one."""
+    """f32 or f64 values with every NaN replaced by the canonical one.
+
+    As integers: to LLVM all NaNs are the same float, so that it may take the replacement away.
+    """
     element = VALUE[kind]
-    return t.select(is_nan(t, element, value), element, nan_value(kind), value)
-
-
-def nan_value(kind: str) -> str:
-    """The canonical NaN as a constant of the type's values."""
-    bits = CANONICAL_NAN[kind]
-    if kind != "f64":  # LLVM writes the f32 0x7FFFFFFF as a double with the same leading bits
-        bits = 0x7FFFFFFFE0000000
-    return f"splat ({VALUE[kind]} 0x{bits:016X})"
+    bits = t.cast(value, element, raw(kind))
+    chosen = t.select(is_nan(t, element, value), raw(kind), const(raw(kind), CANONICAL_NAN[kind]), bits)
+    return t.cast(chosen, raw(kind), element)
 
 
 def saturate(t: Text, element: str, value: str) -> str:

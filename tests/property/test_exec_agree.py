@@ -11,11 +11,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from examples import examples
 from hypothesis import strategies as st
 from random_arithmetic import arithmetic_rows
 from random_ptx import BLOCKS, POOLS, PREDICATES, ROW, ROW_PLACES, TABLE, THREADS, kernel_text, kernels
 
+from examples import examples
 from ppt_gpu.exec.interpreter import interpret
 from ppt_gpu.exec.memory import DeviceMemory
 from ppt_gpu.exec.run import run

@@ -214,8 +214,8 @@ def test_guarded_access_without_lanes_is_recorded():
         ("ld.shared.u32 %r2, [0];", "outside the 0 shared bytes"),
         ("trap;", "trapped in block 0"),
         ("setp.lt.u32 %p1, %r1, 3; @%p1 trap;", "trapped in block 0"),
-        ("tanh.approx.f32 %f1, %f1; prmt.b32 %r1, %r1, %r1, 0; mov.u32 %r1, %smid; mov.u32 %r1, %envreg3;",
-         "has no value in a functional run"),
+        ("tanh.approx.f32 %f1, %f1; mov.u32 %r1, %envreg3; fma.rn.oob.f16x2 %r1, %r1, %r1, %r1;", "is not documented"),
+        ("cvt.rs.f16x2.f32 %r1, %f1, %f1, %r1;", "stochastic rounding"),
     ],
 )  # fmt: skip
 def test_errors_name_the_line(body, message):

@@ -218,7 +218,10 @@ def _workload(arguments: argparse.Namespace) -> Any:
 
 
 def _predict(arguments: argparse.Namespace) -> str:
+    from contextlib import nullcontext
+
     from ppt_gpu.exec.budget import Budget
+    from ppt_gpu.exec.npy_file import inputs_may_be_absent
     from ppt_gpu.pipeline import predict
 
     limits = {
@@ -226,8 +229,10 @@ def _predict(arguments: argparse.Namespace) -> str:
         "memory": arguments.max_memory,
         "trace": arguments.max_trace,
     }
+    with inputs_may_be_absent() if arguments.trace_in else nullcontext():
+        workload = _workload(arguments)
     result = predict(
-        _workload(arguments),
+        workload,
         arguments.gpu,
         overrides=arguments.set,
         level=arguments.level,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Unpack
@@ -15,6 +16,7 @@ from ppt_gpu.analytic.bounds import bounds, largest_bound
 from ppt_gpu.errors import PptError
 from ppt_gpu.exec.budget import Budget
 from ppt_gpu.exec.initial_memory import device_memory
+from ppt_gpu.exec.npy_file import inputs_may_be_absent
 from ppt_gpu.exec.recorded import RecordedTraces, save_traces
 from ppt_gpu.exec.run import run
 from ppt_gpu.exec.store import Store
@@ -83,7 +85,8 @@ def predict(
     if isinstance(gpu, Gpu) and overrides:
         raise PptError("overrides need the GPU's name or file, not a Gpu")
     target = gpu if isinstance(gpu, Gpu) else load_gpu(str(gpu), overrides)
-    opened, arrays = _opened(workload, target.compute_capability, call)
+    with inputs_may_be_absent() if trace_in else nullcontext():
+        opened, arrays = _opened(workload, target.compute_capability, call)
     traces = None
     if not opened.tasklist_path:
         if trace_in and contents:

@@ -80,7 +80,7 @@ def _with_file(buffer: Buffer, name: str, folder: Path | None) -> Buffer:
     if not name:
         raise PptError("no file is named after npy:", hint="npy:FILE.npy")
     path = Path(name) if folder is None else folder / name
-    count = npy_elements(path)
+    count = npy_elements(path, buffer.count)
     if buffer.count and count != buffer.count:
         raise PptError(f"{path} has {count} elements, not {buffer.count}", hint="an empty count takes the file's")
     if not count:

@@ -2,18 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
 from ppt_gpu.errors import PptError
 
+_absent = ContextVar("absent", default=False)
 
-def npy_elements(path: str | Path) -> int:
-    """Elements in .npy file `path`. PptError when it is missing, no .npy file, or holds no numbers."""
+
+@contextmanager
+def inputs_may_be_absent() -> Iterator[None]:
+    """Inside, files of inputs whose number of elements is stated need not exist: traces from a file replace them."""
+    token = _absent.set(True)
+    try:
+        yield
+    finally:
+        _absent.reset(token)
+
+
+def npy_elements(path: str | Path, stated: int = 0) -> int:
+    """Elements in .npy file `path`; `stated` are those that the workload says, 0 for none.
+
+    PptError when it is missing, no .npy file, or holds no numbers.
+    """
     import numpy as np
 
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     except FileNotFoundError:
+        if stated and _absent.get():
+            return stated
         raise PptError(f"the file {path} does not exist") from None
     except (OSError, ValueError, EOFError):
         raise PptError(f"{path} is not a readable .npy file", hint="made with numpy.save") from None

@@ -23,7 +23,7 @@ RECORDED_SPACES = MEMORY_SPACES.index("local") + 1  # global, shared and local a
 def check_trace(trace: Trace, record: Record) -> None:
     """Raise Damaged with the first thing that is wrong. Sizes and starts of paths and accesses are sound already."""
     _blocks(trace.blocks, record)
-    accesses, instructions = len(trace.access_base), record.instructions
+    accesses = len(trace.access_base)
     lengths = np.diff(trace.path_start)[trace.warp_path]
     _require(len(trace.warp_threads) == trace.warps, "thread counts do not match the warps")
     _within(trace.warp_threads, 0, None, "a negative number of threads")
@@ -32,7 +32,6 @@ def check_trace(trace: Trace, record: Record) -> None:
         _require(len(part) == accesses, "accesses without pattern or space")
     _within(trace.access_space, 0, RECORDED_SPACES, "an access to a space that is not recorded")
     _patterns(trace.access_base, trace.access_pattern, trace.pattern_offset, trace.pattern_mask)
-    _require(len(trace.pc_threads) == instructions, "thread counts do not match the instructions")
     threads = trace.pc_threads[None] if trace.block_threads is None else trace.block_threads
     _within(threads, 0, None, "a negative number of threads")
     _require(bool((trace.pc_threads <= 32 * trace.pc_executed).all()), "more than 32 threads a warp")

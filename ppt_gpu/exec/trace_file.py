@@ -320,6 +320,8 @@ def _trace(reader: _RecordReader, record: Record, arrays: dict[str, NDArray[Any]
     per_block = -(-record.threads // 32)
     if "block_threads" in arrays:
         _shape(arrays, "block_threads", record.instructions)
+    if len(arrays["pc_threads"]) != record.instructions:  # before arrays are made that long
+        raise Damaged(f"{len(arrays['pc_threads'])} thread counts, the kernel has {record.instructions} instructions")
     if len(warp_path) != per_block * len(blocks):
         raise Damaged(f"{len(warp_path)} warps, expected {per_block} in each of {len(blocks)} blocks")
     if len(path_start) < 1 or path_start[0] != 0 or path_start[-1] != len(path_pc) or (np.diff(path_start) < 0).any():

@@ -1,0 +1,107 @@
+"""A trace put together from single blocks is, array for array, the trace of a run of these blocks."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from jit_kernels import Case, file_case, integer, pointer, text_case
+from small_samples import small_workload
+
+from ppt_gpu.exec.global_accesses import global_accesses, join_global
+from ppt_gpu.exec.steering import steered_by_memory
+from ppt_gpu.exec.trace_parts import join_blocks
+from ppt_gpu.exec.workload import Buffer
+
+GUARDED = """
+.visible .entry k(.param .u64 out, .param .u32 n)
+{
+  .reg .pred %p<3>; .reg .b32 %r<9>; .reg .b64 %d<4>;
+  ld.param.u64 %d1, [out]; ld.param.u32 %r1, [n];
+  mov.u32 %r2, %ctaid.x; mov.u32 %r3, %tid.x; mov.u32 %r4, 0;
+  rem.u32 %r5, %r2, 3;
+$L:
+  add.u32 %r4, %r4, 1;
+  setp.lt.u32 %p1, %r3, %r2;
+  @%p1 add.u32 %r6, %r6, %r3;
+  setp.le.u32 %p2, %r4, %r5;
+  @%p2 bra $L;
+  mad.lo.u32 %r7, %r2, 64, %r3;
+  setp.ge.u32 %p1, %r7, %r1;
+  @%p1 ret;
+  mul.wide.u32 %d2, %r7, 4; add.u64 %d3, %d1, %d2;
+  st.global.u32 [%d3], %r6;
+  @%p2 st.global.u32 [%d3], %r4;
+  ret;
+}
+"""
+
+
+def small_case(name):
+    """The first launch of a shipped sample, small."""
+    workload, module = small_workload(name)
+    launch = workload.launches[0]
+    case = Case.__new__(Case)
+    case.module, case.kernel, case.launch = module, module.kernels[launch.kernel], launch
+    case.buffers, case.symbols, case.fill = workload.buffers, workload.symbols, {}
+    return case
+
+
+def cases():
+    yield (
+        "guarded",
+        text_case(GUARDED, (9,), (64,), [pointer("out"), integer(64 * 9 - 7)], [Buffer("out", "u32", 64 * 9)]),
+    )
+    for name in ("sgemm", "stencil7", "stencil7_shared", "reduction", "transpose_tiled", "vecadd"):
+        yield name, small_case(name)
+
+
+@pytest.mark.parametrize("name, case", list(cases()), ids=[name for name, _ in cases()])
+def test_join_is_run(name, case):
+    assert not steered_by_memory(case.kernel)
+    rng = np.random.default_rng(7)
+    count = min(case.launch.blocks, 40)
+    blocks = [int(b) for b in rng.permutation(case.launch.blocks)[:count]]
+    parts = np.array_split(np.array(sorted(blocks)), 3)
+    place = {}
+    for part in parts:
+        _, trace = case.run(blocks=part.tolist())
+        place |= {block: (trace, at) for at, block in enumerate(part.tolist())}
+    for wanted in (blocks, blocks[: count // 2], sorted(blocks), blocks[:1]):
+        _, expected = case.run(blocks=wanted)
+        found = join_blocks([place[block] for block in wanted])
+        for field in dataclasses.fields(expected):
+            left, right = getattr(found, field.name), getattr(expected, field.name)
+            if isinstance(right, np.ndarray):
+                assert left.dtype == right.dtype and np.array_equal(left, right), field.name
+            else:
+                assert left == right, field.name
+        globals_of = {id(trace): global_accesses(case.kernel, trace) for trace, _ in place.values()}
+        joined = join_global([(globals_of[id(place[b][0])], place[b][1]) for b in wanted])
+        direct = global_accesses(case.kernel, expected)
+        for field in dataclasses.fields(direct):
+            assert np.array_equal(getattr(joined, field.name), getattr(direct, field.name)), field.name
+
+
+def test_globals_are_the_global_accesses():
+    """Against the trace read in plain Python."""
+    case = small_case("stencil7_shared")
+    _, trace = case.run(blocks=[1, 0])
+    found = global_accesses(case.kernel, trace)
+    expected = []
+    traced = [i.index for i in case.kernel.instructions if i.base in ("ld", "st") and ".param" not in i.opcode]
+    for w in range(trace.warps):
+        path = trace.path_pc[trace.path_start[trace.warp_path[w]] : trace.path_start[trace.warp_path[w] + 1]]
+        pcs = [pc for pc in path.tolist() if pc in traced]
+        for k, pc in zip(range(trace.access_start[w], trace.access_start[w + 1]), pcs, strict=True):
+            if trace.access_space[k] == 0:
+                expected.append((int(trace.warp_block[w]), pc, int(trace.access_base[k])))
+    owner = np.repeat(np.arange(2), np.diff(found.start))
+    assert list(zip(owner.tolist(), found.pc.tolist(), found.base.tolist(), strict=True)) == expected
+
+
+def test_histogram_of_loaded_values_is_steered():
+    case = file_case(
+        "mixed.ptx", "histogram", (1,), (32,), [pointer("a"), pointer("b"), integer(32)],
+        [Buffer("a", "u32", 32), Buffer("b", "u32", 64)],
+    )  # fmt: skip
+    assert steered_by_memory(case.kernel)

@@ -1,0 +1,236 @@
+"""Predictions with traces from the cache, from a file, and without: the same document; what is asked for runs once."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ppt_gpu
+from ppt_gpu.cli import main
+from ppt_gpu.errors import PptError
+from ppt_gpu.exec import kept, traces
+from ppt_gpu.exec.store import Store
+from ppt_gpu.report.json import document
+
+ROOT = Path(__file__).parents[2]
+GATHER = """.version 8.0
+.target sm_70
+.address_size 64
+.visible .entry gather(.param .u64 index, .param .u64 x, .param .u64 y)
+{
+  .reg .b32 %r<6>; .reg .b64 %d<9>;
+  ld.param.u64 %d1, [index]; ld.param.u64 %d2, [x]; ld.param.u64 %d3, [y];
+  mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mov.u32 %r3, %tid.x; mad.lo.u32 %r4, %r1, %r2, %r3;
+  mul.wide.u32 %d4, %r4, 4; add.u64 %d5, %d1, %d4; ld.global.u32 %r5, [%d5];
+  mul.wide.u32 %d6, %r5, 4; add.u64 %d7, %d2, %d6; ld.global.u32 %r5, [%d7];
+  add.u64 %d8, %d3, %d4; st.global.u32 [%d8], %r5;
+  ret;
+}
+"""
+
+
+@pytest.fixture(autouse=True)
+def empty(tmp_path, monkeypatch):
+    """An empty cache on disk and in memory."""
+    monkeypatch.setenv("PPT_GPU_CACHE", str(tmp_path / "cache"))
+    kept.forget()
+    yield
+    kept.forget()
+
+
+@pytest.fixture
+def runs(monkeypatch):
+    """Counts the blocks that are run functionally."""
+    found = []
+
+    def counted(kernel, module, launch, memory, blocks, **options):
+        found.append(len(list(blocks)))
+        return real(kernel, module, launch, memory, blocks, **options)
+
+    real = traces.run
+    monkeypatch.setattr(traces, "run", counted)
+    return found
+
+
+def plain(result):
+    found = document(result)
+    for holder in (found, *found["launches"]):
+        holder["metrics"] = [item for item in holder["metrics"] if item["tag"] != "sim.wall"]
+    return json.dumps(found)
+
+
+@pytest.fixture
+def gather(tmp_path):
+    """A workload whose addresses come from an .npy file."""
+    np.save(tmp_path / "index.npy", np.random.default_rng(1).permutation(8192).astype(np.uint32))
+    (tmp_path / "gather.ptx").write_text(GATHER)
+    (tmp_path / "gather.toml").write_text(
+        'ptx = "gather.ptx"\ngrid = 64\nblock = 128\narguments = ["index", "x", "y"]\n[buffers]\n'
+        'index = "u32[8192]=npy:index.npy"\nx = "f32[8192]=random"\ny = "f32[8192]"\n'
+    )
+    return tmp_path / "gather.toml"
+
+
+@pytest.mark.parametrize("name", ["vecadd", "reduction", "stencil7_shared"])
+def test_the_same_with_and_without(name, runs):
+    expected = {gpu: plain(ppt_gpu.predict(name, gpu, cache=False)) for gpu in ("k40", "v100")}
+    for _ in range(2):  # from nothing, from memory
+        assert {gpu: plain(ppt_gpu.predict(name, gpu)) for gpu in ("k40", "v100")} == expected
+    kept.forget()
+    runs.clear()
+    assert {gpu: plain(ppt_gpu.predict(name, gpu)) for gpu in ("k40", "v100")} == expected  # from disk
+    assert runs == []
+
+
+def test_a_sweep_runs_each_block_once(runs):
+    workload = ppt_gpu.open_workload("transpose_tiled")
+    for count in (4, 7, 12):
+        for policy in ("lrr", "gto"):
+            ppt_gpu.predict(workload, "k40", overrides=[f"sm.count={count}"], policy=policy)
+    assert sum(runs) <= workload.launches[0].blocks
+
+
+def test_clocks_caches_and_policies_need_no_run(runs, gather):
+    ppt_gpu.predict(gather, "k40")
+    runs.clear()
+    for options in ({"overrides": ["sm.clock=500 MHz"]}, {"overrides": ["l2.size=512 KiB"]}, {"policy": "two_level"}):
+        ppt_gpu.predict(gather, "k40", **options)
+    assert runs == []
+
+
+def test_other_data_is_another_trace(runs, gather):
+    """Where memory steers the kernel, its content is part of the key."""
+    first = plain(ppt_gpu.predict(gather, "k40"))
+    np.save(gather.parent / "index.npy", np.zeros(8192, np.uint32))
+    runs.clear()
+    changed = plain(ppt_gpu.predict(gather, "k40"))
+    assert runs and changed != first
+    assert changed == plain(ppt_gpu.predict(gather, "k40", cache=False))
+
+
+def test_contents_are_part_of_the_key(gather):
+    one = {"index": np.arange(8192, dtype=np.uint32)}
+    two = {"index": np.random.default_rng(2).integers(0, 8192, 8192).astype(np.uint32)}
+    found = [plain(ppt_gpu.predict(gather, "k40", contents=contents)) for contents in (one, two, one)]
+    assert found[0] == found[2] != found[1]
+    assert found[1] == plain(ppt_gpu.predict(gather, "k40", contents=two, cache=False))
+
+
+def test_faults_are_faults_again(gather):
+    bad = {"index": np.full(8192, 1 << 24, np.uint32)}
+    texts = []
+    for _ in range(2):
+        with pytest.raises(PptError, match="out of bounds") as caught:
+            ppt_gpu.predict(gather, "k40", contents=bad)
+        texts.append(str(caught.value))
+    assert texts[0] == texts[1]
+
+
+def test_without_a_writable_folder(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("PPT_GPU_CACHE", str(tmp_path / "file"))
+    assert plain(ppt_gpu.predict("vecadd", "k40")) == plain(ppt_gpu.predict("vecadd", "k40", cache=False))
+
+
+def test_two_processes_at_once(tmp_path):
+    """Both fill the same empty cache; both say the same as one that keeps nothing."""
+    command = [sys.executable, "-m", "ppt_gpu", "predict", "transpose_tiled", "--gpu", "k40"]
+    environment = {**os.environ, "PPT_GPU_CACHE": str(tmp_path / "shared")}
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) for _ in "ab"]
+    outputs = [process.communicate() for process in both]
+    alone = subprocess.run([*command, "--no-cache"], capture_output=True, env=environment, check=True)
+    lines = [[line for line in text.splitlines() if b"wall" not in line] for text in
+             (outputs[0][0], outputs[1][0], alone.stdout)]  # fmt: skip
+    assert [error for _, error in outputs] == [b"", b""]
+    assert lines[0] == lines[1] == lines[2]
+    assert Store(tmp_path / "shared" / "traces").entries()
+
+
+def test_a_trace_file_replaces_inputs_and_runs(tmp_path, gather, runs):
+    file = tmp_path / "gather.trace"
+    expected = plain(ppt_gpu.predict(gather, "k40", trace_out=file))
+    (gather.parent / "index.npy").unlink()
+    kept.forget()
+    runs.clear()
+    assert plain(ppt_gpu.predict(gather, "k40", trace_in=file)) == expected
+    assert runs == []
+    assert {record.kernel for record in ppt_gpu.load_trace(file)} == {"gather"}
+
+
+def test_a_trace_file_of_several_launches(tmp_path):
+    file = tmp_path / "r.trace"
+    expected = plain(ppt_gpu.predict("reduction", "v100", trace_out=file))
+    assert plain(ppt_gpu.predict("reduction", "v100", trace_in=file, cache=False)) == expected
+    assert {record.launch for record in ppt_gpu.load_trace(file)} == {0, 1}
+
+
+def command_fails(arguments, capsys):
+    assert main([str(argument) for argument in arguments]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and err.startswith("error: ") and "Traceback" not in err
+    return err
+
+
+def test_a_trace_of_another_kernel_is_refused(tmp_path, capsys):
+    file = tmp_path / "v.trace"
+    ppt_gpu.predict("vecadd", "k40", trace_out=file)
+    err = command_fails(["predict", "saxpy", "--gpu", "k40", "--trace-in", file], capsys)
+    assert f"{file}: launch 0 in the file is another: kernel 'vecadd', the workload's is 'saxpy'" in err
+
+
+def test_blocks_that_the_file_lacks_are_named(tmp_path, capsys, gather):
+    file = tmp_path / "g.trace"
+    ppt_gpu.predict(gather, "k40", overrides=["sm.count=3"], trace_out=file)
+    err = command_fails(["predict", gather, "--gpu", "k40", "--set", "sm.count=5", "--trace-in", file], capsys)
+    assert "the file holds no trace of block" in err
+
+
+def test_bad_trace_files_on_the_command_line(tmp_path, capsys):
+    file = tmp_path / "v.trace"
+    ppt_gpu.predict("vecadd", "k40", trace_out=file)
+    data = file.read_bytes()
+    for bad, text in (
+        (b"", "not a trace file"),
+        (data[:100], "cut short"),
+        (data[:-1], "cut short"),
+        (b"x" + data, ""),
+    ):
+        file.write_bytes(bad)
+        assert text in command_fails(["predict", "vecadd", "--gpu", "k40", "--trace-in", file], capsys)
+        assert str(file) in command_fails(["check", file], capsys)
+    missing = tmp_path / "none.trace"
+    assert "cannot read" in command_fails(["predict", "vecadd", "--gpu", "k40", "--trace-in", missing], capsys)
+    folder = tmp_path / "no" / "x.trace"
+    assert "cannot write" in command_fails(["predict", "vecadd", "--gpu", "k40", "--trace-out", folder], capsys)
+    assert "task list" in command_fails(
+        ["predict", ROOT / "tasklists" / "triad.tl", "--gpu", "k40", "--trace-out", file], capsys
+    )
+
+
+def test_check_summarises_a_trace_file(tmp_path, capsys):
+    file = tmp_path / "any-name"
+    ppt_gpu.predict("vecadd", "k40", trace_out=file)
+    assert main(["check", str(file)]) == 0
+    out = capsys.readouterr().out
+    assert "trace file" in out and "kernel 'vecadd', grid 16384x1x1" in out and "warp instructions" in out
+
+
+def test_cache_command(capsys):
+    ppt_gpu.predict("vecadd", "k40")
+    assert main(["cache", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["traces"]["files"] > 0 and found["folder"] == os.environ["PPT_GPU_CACHE"]
+    assert main(["cache", "--clear"]) == 0
+    assert "removed" in capsys.readouterr().out
+    assert Store().entries() == []
+
+
+def test_trace_budget_is_named(capsys):
+    err = command_fails(["predict", "sgemm", "--gpu", "k40", "--max-trace", "64 KiB", "--no-cache"], capsys)
+    assert "trace budget" in err and "--max-trace" in err
+    err = command_fails(["predict", "sgemm", "--gpu", "k40", "--max-memory", "1 MiB"], capsys)
+    assert "--max-memory" in err

@@ -52,6 +52,10 @@ class Access:
         assert place is not None
         return place
 
+    def lanes(self) -> list[int]:
+        """The lanes that take part, the lowest first."""
+        return [lane for lane, place in enumerate(self.places) if place is not None]
+
     def space(self, lane: int) -> str:
         """The state space of the lane's address."""
         return self._place(lane).space
@@ -91,6 +95,12 @@ def record(warp: Warp, ins: Instruction, access: Access) -> None:
         group[:] = False
     found = first.space if first is not None and first.space != "param" else "global"
     warp.recorder.access(found if group.any() or space == "generic" else _own(space), traced, group)
+
+
+def record_places(warp: Warp, places: list[Place | None]) -> None:
+    """Note an access to global memory."""
+    traced = np.array([place.traced if place is not None else 0 for place in places], np.uint64)
+    warp.recorder.access("global", traced, np.array([place is not None for place in places]))
 
 
 def _own(space: str) -> str:

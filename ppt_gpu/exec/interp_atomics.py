@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from ppt_gpu.exec import interp_float as fp
-from ppt_gpu.exec.interp_access import access_of, record
+from ppt_gpu.exec.interp_access import Access, access_of, record
 from ppt_gpu.exec.interp_arith import Execute, is_signed, type_of
 from ppt_gpu.exec.interp_integer import as_int
-from ppt_gpu.exec.interp_memory import read_elements, write_elements
+from ppt_gpu.exec.interp_memory import Elements, read_elements, write_elements
 from ppt_gpu.exec.interp_warp import LANES, Warp, unsupported, width_of
 from ppt_gpu.ptx.instructions import vector_length
-from ppt_gpu.ptx.module import Instruction
+from ppt_gpu.ptx.module import Instruction, Operand
 
 
 def _exchange(old: int, operands: list[int], bits: int) -> int:
@@ -54,22 +54,28 @@ def atomic(warp: Warp, ins: Instruction) -> None:
     access = access_of(warp, ins, ins.operands[int(returns)], count * size)
     access.only_in(("global", "shared"))
     record(warp, ins, access)
-    sources = [
-        read_elements(warp, operand, kind) for operand in ins.operands[int(returns) + 1 :][: 1 + (operation == "cas")]
-    ]
-    before = [[0] * LANES for _ in range(count)]
-    for lane in np.flatnonzero(warp.active).tolist():
+    before = apply(warp, ins, access, kind, count, ins.operands[int(returns) + 1 :])
+    if returns:
+        write_elements(warp, ins.operands[0], kind, before)
+
+
+def apply(warp: Warp, ins: Instruction, access: Access, kind: str, count: int, operands: Sequence[Operand]) -> Elements:
+    """Do the operation of the instruction on the places of an access. Returns the old elements."""
+    operation = next(m for m in ins.modifiers if m in _BITWISE or m in ("add", "min", "max"))
+    size = width_of(kind) // 8
+    sources = [read_elements(warp, operand, kind) for operand in operands[: 1 + (operation == "cas")]]
+    before: Elements = [[0] * LANES for _ in range(count)]
+    for lane in access.lanes():
         data = access.load(lane)
         after = b""
         for i in range(count):
             old = before[i][lane] = int.from_bytes(data[i * size : (i + 1) * size], "little")
-            operands = [source[i][lane] for source in sources]
+            values = [source[i][lane] for source in sources]
             flush = (operation, kind) == ("add", "f32") and access.space(lane) == "global"
-            new = (_flushed_sum if flush else _updated)(operation, kind, old, operands)
+            new = (_flushed_sum if flush else _updated)(operation, kind, old, values)
             after += (new & ((1 << 8 * size) - 1)).to_bytes(size, "little")
         access.store(lane, after)
-    if returns:
-        write_elements(warp, ins.operands[0], kind, before)
+    return before
 
 
 def _flushed_sum(operation: str, kind: str, old: int, operands: list[int]) -> int:

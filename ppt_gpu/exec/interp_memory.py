@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ppt_gpu.errors import PptError
-from ppt_gpu.exec.interp_access import access_of, record
+from ppt_gpu.exec.interp_access import Access, access_of, record
 from ppt_gpu.exec.interp_arith import Execute, is_signed, type_of
 from ppt_gpu.exec.interp_warp import LANES, Warp, signed, unsupported, width_of
 from ppt_gpu.ptx.instructions import vector_length
@@ -44,12 +44,18 @@ def load(warp: Warp, ins: Instruction) -> None:
     size = width_of(kind) // 8
     access = access_of(warp, ins, ins.operands[1], count * size)
     record(warp, ins, access)
+    fill_elements(warp, ins.operands[0], kind, count, access)
+
+
+def fill_elements(warp: Warp, destination: Operand, kind: str, count: int, access: Access) -> None:
+    """Load `count` elements into a destination; lanes without a place get zeros."""
+    size = width_of(kind) // 8
     elements: Elements = [[0] * LANES for _ in range(count)]
-    for lane in np.flatnonzero(warp.active).tolist():
+    for lane in access.lanes():
         data = access.load(lane)
         for i in range(count):
             elements[i][lane] = int.from_bytes(data[i * size : (i + 1) * size], "little")
-    write_elements(warp, ins.operands[0], kind, elements)
+    write_elements(warp, destination, kind, elements)
 
 
 def store(warp: Warp, ins: Instruction) -> None:
@@ -61,9 +67,14 @@ def store(warp: Warp, ins: Instruction) -> None:
     access = access_of(warp, ins, ins.operands[0], count * size)
     access.only_in(("global", "shared", "local"))
     record(warp, ins, access)
-    elements = read_elements(warp, ins.operands[1], kind)
-    for lane in np.flatnonzero(warp.active).tolist():
-        access.store(lane, b"".join(row[lane].to_bytes(size, "little") for row in elements))
+    keep_elements(warp, ins.operands[1], kind, access)
+
+
+def keep_elements(warp: Warp, source: Operand, kind: str, access: Access) -> None:
+    """Store the elements of a source operand; where lanes write the same bytes the highest lane wins."""
+    elements = read_elements(warp, source, kind)
+    for lane in access.lanes():
+        access.store(lane, b"".join(row[lane].to_bytes(width_of(kind) // 8, "little") for row in elements))
 
 
 def multimem(warp: Warp, ins: Instruction) -> None:

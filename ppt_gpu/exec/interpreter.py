@@ -31,6 +31,7 @@ from ppt_gpu.exec.interp_logic import LOGIC
 from ppt_gpu.exec.interp_matrix import MATRIX
 from ppt_gpu.exec.interp_matrix_move import MATRIX_MOVE
 from ppt_gpu.exec.interp_memory import MEMORY
+from ppt_gpu.exec.interp_texture import TEXTURES
 from ppt_gpu.exec.interp_trace import Recorder, build_trace
 from ppt_gpu.exec.interp_video import VIDEO
 from ppt_gpu.exec.interp_warp import LANES, Block, Launched, Mask, Warp, unsupported
@@ -45,7 +46,7 @@ from ppt_gpu.ptx.table import ASSUMED
 #: Instructions without an effect on values.
 _NOTHING = ("membar", "fence", "nanosleep", "pmevent", "prefetch", "prefetchu", "griddepcontrol")
 EXECUTE: dict[str, Execute] = {
-    **ARITHMETIC, **LOGIC, **CONVERT, **MEMORY, **ATOMICS, **ADDRESS, **COLLECTIVE, **ASYNC,
+    **ARITHMETIC, **LOGIC, **CONVERT, **MEMORY, **ATOMICS, **ADDRESS, **TEXTURES, **COLLECTIVE, **ASYNC,
     **MATRIX, **MATRIX_MOVE, **VIDEO,
 }  # fmt: skip
 EXECUTE[ASSUMED] = pretend

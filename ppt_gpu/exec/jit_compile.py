@@ -21,6 +21,7 @@ from ppt_gpu.exec import (  # noqa: F401  (each registers its emitters)
     jit_move,
     jit_reductions,
     jit_special,
+    jit_texture,
     jit_video,
     jit_warp,
 )

@@ -81,6 +81,9 @@ class Slot(IntEnum):
     CLUSTER_STRIDE = 98  # B from the shared memory of one block of the cluster to the next
     CLUSTER_BLOCKS = 99  # blocks of the cluster
     CLUSTER_RANK = 100  # of this block
+    TEXTURES = 101  # pointer to the texture table
+    TEXTURE_COUNT = 102
+    ARENA = 103  # pointer to the first byte of device memory
 
 
 SLOTS = 128  # slots a row; 1 KiB
@@ -104,6 +107,8 @@ class Fault(IntEnum):
     TRAP = 4
     PARTIAL = 20  # an instruction of the whole warp, executed by some of its lanes
     SPACE = 10  # a store to parameters, an atomic on parameters or local memory
+    TEXTURE = 11  # a handle that is no texture or surface
+    SURFACE = 12  # outside of a surface, with .trap
     TARGET = 6  # brx.idx with an index outside of its list
 
 

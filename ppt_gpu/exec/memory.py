@@ -26,6 +26,7 @@ from numpy.typing import DTypeLike, NDArray
 from ppt_gpu.errors import BudgetError, PptError, did_you_mean
 from ppt_gpu.exec.budget import Budget
 from ppt_gpu.exec.fill import buffer_bytes, fill
+from ppt_gpu.exec.texture import Texture, TextureTable
 from ppt_gpu.exec.trace import Range
 from ppt_gpu.exec.workload import Buffer
 from ppt_gpu.ptx.module import Module, Variable
@@ -39,6 +40,7 @@ WINDOW_BYTES = 0x1_0000_0000  # size of each window
 GLOBAL_BASE = 0x7000_0000_0000
 ALIGNMENT = 512  # B
 _LARGEST = np.iinfo(np.int64).max
+_OPAQUE = ("texref", "samplerref", "surfref")  # types of handles, which have no memory
 GUARD = 512  # B that belong to nobody after every object
 
 
@@ -58,6 +60,7 @@ class DeviceMemory:
     spaces: tuple[str, ...]  # [R] "global" or "const"
     copied: tuple[bool, ...]  # [R] the host copied it just before the launch
     warnings: tuple[str, ...] = ()
+    textures: TextureTable = field(default_factory=TextureTable)
     index: Mapping[str, int] = field(default_factory=dict)  # name -> position in the arrays above
 
     @classmethod
@@ -69,6 +72,7 @@ class DeviceMemory:
         *,
         directory: str | Path = ".",
         budget: Budget | None = None,
+        textures: Sequence[Texture] = (),
     ) -> DeviceMemory:
         """Place the module's variables and `buffers`, and fill them.
 
@@ -104,14 +108,20 @@ class DeviceMemory:
         for symbol in symbols:
             memory._set_symbol(symbol, module, Path(directory))
         object.__setattr__(memory, "warnings", tuple(warnings))
+        opaque = [v.name for v in module.variables.values() if v.type in _OPAQUE]
+        object.__setattr__(memory, "textures", TextureTable(textures, memory._extent, opaque))
         return memory
 
     def address_of(self, name: str) -> int:
-        """The virtual address of buffer or module variable `name`. PptError if there is none."""
+        """The virtual address of buffer or variable `name`, the handle of a texture. PptError if there is none."""
+        if name in self.textures.handles:
+            return self.textures.handles[name]
         return int(self.starts[self._position(name)])
 
     def size_of(self, name: str) -> int:
-        """The size of `name` in bytes. PptError if there is none."""
+        """The size of `name` in bytes, 0 for a texture. PptError if there is none."""
+        if name in self.textures.handles:
+            return 0
         i = self._position(name)
         return int(self.ends[i] - self.starts[i])
 
@@ -167,6 +177,10 @@ class DeviceMemory:
         start, end = int(self.starts[i]), int(self.ends[i])
         return f"'{self.names[i]}' ({self.types[i]}, {end - start} bytes at {start:#x})"
 
+    def _extent(self, name: str) -> tuple[int, int]:
+        """Address and bytes of a buffer."""
+        return self.address_of(name), self.size_of(name)
+
     def _position(self, name: str) -> int:
         if name not in self.index:
             raise PptError(f"no buffer or variable '{name}'", hint=did_you_mean(name, self.names))
@@ -216,7 +230,7 @@ class _Object:
 def _by_space(module: Module) -> list[Variable]:
     """The module's variables that live in device memory, constants first."""
     variables = list(module.variables.values())
-    return [v for space in ("const", "global") for v in variables if v.space == space]
+    return [v for space in ("const", "global") for v in variables if v.space == space and v.type not in _OPAQUE]
 
 
 def _unique(objects: Sequence[_Object]) -> None:

@@ -142,6 +142,9 @@ class _Run:
             Slot.CONST_END: self.memory.const_end,
             Slot.CLUSTER_SHARED: self.shared.ctypes.data,
             Slot.CLUSTER_BLOCKS: 1,
+            Slot.TEXTURES: self.memory.textures.rows.ctypes.data,
+            Slot.TEXTURE_COUNT: self.memory.textures.count,
+            Slot.ARENA: self.memory.data.ctypes.data,
         }
         for axis in range(3):
             values[Slot(Slot.NTID_X + axis)] = self.launch.block[axis]
@@ -242,6 +245,12 @@ class _Run:
         elif code == Fault.SPACE:
             text = f"'{instruction.opcode}' does not work there, {where}: {place}"
             hint = "parameters are read only, and atomics work in global and shared memory"
+        elif code == Fault.TEXTURE:
+            text = f"'{instruction.opcode}' has a handle that is no texture or surface, {where}"
+            hint = "give it as an argument such as texture(data, width=64), or name it in [textures] of the workload"
+        elif code == Fault.SURFACE:
+            text = f"'{instruction.opcode}' is outside of its surface, {where}"
+            hint = "x counts bytes; .clamp and .zero allow what .trap does not"
         elif code == Fault.TRAP:
             text = f"'{instruction.opcode}' was reached, {where}"
             hint = "an assertion of the kernel failed, or its author took this place to be unreachable"

@@ -279,3 +279,11 @@ def test_bad_addresses_are_named(body, compiled, interpreted):
             case.run(engine=engine)
         assert text in str(caught.value)
         assert caught.value.line is not None
+
+
+def test_bits_loaded_or_moved_into_a_float_register_are_floats():
+    body = (
+        "ld.global.b32 %f1, [%d3]; mov.b32 %r2, 0x40000000; mov.b32 %f2, %r2; add.f32 %f3, %f2, %f2; mov.b32 %f4, %f1;"
+    )
+    out, _ = words(kernel(body + "sub.f32 %f5, %f4, %f1; add.f32 %f5, %f5, %f3; st.global.f32 [%d3], %f5;"))
+    assert out[:32].view("f4").tolist() == [4.0] * 32

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from ppt_gpu.errors import InputErrors, PptError
 from ppt_gpu.exec.argument_text import parse_argument
 from ppt_gpu.exec.scalars import check_scalar, encode_scalar, is_float, scalar_type
+from ppt_gpu.exec.texture import Texture
+from ppt_gpu.exec.texture_text import is_texture, parse_texture
 from ppt_gpu.exec.workload import Argument, Buffer, Dim3, Launch, Workload
 from ppt_gpu.ptx.module import TYPE_BYTES, Kernel, Module, Param
 
@@ -40,14 +42,21 @@ def workload_from_arguments(
     errors: list[PptError] = []
     arguments: list[Argument] = []
     buffers: list[Buffer] = []
+    textures: list[Texture] = []
     for index, text in enumerate(args):
         try:
-            argument, buffer = parse_argument(text, index)
+            if is_texture(text):
+                texture, buffer = parse_texture(text, f"arg{index}")
+                argument = Argument("u64", buffer=texture.name)
+                textures.append(texture)
+            else:
+                argument, buffer = parse_argument(text, index)
         except PptError as error:
             errors.append(PptError(f"argument {index + 1} ({text}): {error.message}", hint=error.hint))
             continue
         if argument.buffer and buffer is None:
             hint = "a buffer is f32[1048576]=random, a scalar is i32=1024"
+            hint = hint if not is_texture(text) else "the first item is a buffer such as f32[4096]=random"
             errors.append(PptError(f"argument {index + 1} ({text}) has no type", hint=hint))
         arguments.append(argument)
         buffers += [buffer] if buffer else []
@@ -55,7 +64,8 @@ def workload_from_arguments(
     errors += shape_errors(launch)
     if errors:
         raise InputErrors(errors)
-    return Workload(Path(ptx_path).stem, str(ptx_path), str(ptx_path), (launch,), tuple(buffers))
+    path = str(ptx_path)
+    return Workload(Path(path).stem, path, path, (launch,), tuple(buffers), textures=tuple(textures))
 
 
 def dim3(values: Sequence[int]) -> Dim3:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.errors import PptError
+from ppt_gpu.exec.texture import Texture
 from ppt_gpu.exec.workload import Buffer, Launch
 from ppt_gpu.paths import PACKAGE
 from ppt_gpu.ptx.module import Module
@@ -63,11 +64,12 @@ def memory_digest(
     symbols: Iterable[Buffer],
     contents: Mapping[str, NDArray[Any]],
     directory: Path,
+    textures: Iterable[Texture] = (),
 ) -> str:
     """Of what the first launch finds in memory. PptError when a .npy file that fills a buffer cannot be read."""
     described = [[(asdict(b), _file_digest(b, directory)) for b in group] for group in (buffers, symbols)]
     arrays = [(name, sha256(np.ravel(values, order="K").tobytes()).hexdigest()) for name, values in contents.items()]
-    return digest(module, *described, sorted(arrays))
+    return digest(module, *described, sorted(arrays), [asdict(texture) for texture in textures])
 
 
 def _file_digest(buffer: Buffer, directory: Path) -> str:

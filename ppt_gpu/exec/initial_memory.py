@@ -21,7 +21,9 @@ def device_memory(
 ) -> DeviceMemory:
     """Buffers as the workload describes them, or as `contents` gives them by name. PptError when sizes differ."""
     folder = Path(workload.path).parent
-    memory = DeviceMemory.build(module, workload.buffers, workload.symbols, directory=folder, budget=budget)
+    memory = DeviceMemory.build(
+        module, workload.buffers, workload.symbols, directory=folder, budget=budget, textures=workload.textures
+    )
     for name, values in contents.items():
         flat = np.ravel(values, order="K")  # as it lies in memory
         room = memory.bytes_of(name)

@@ -9,11 +9,12 @@ BUFFER is the name of one, `name+bytes`, or the text form of a new one. docs/tex
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ppt_gpu.errors import PptError, did_you_mean
+from ppt_gpu.exec.argument_text import parse_buffer
 from ppt_gpu.exec.texture import ADDRESS_MODES, CHANNELS, FILTERS, FORMATS, Texture
 from ppt_gpu.exec.workload import Buffer
 
@@ -31,12 +32,10 @@ def is_texture(text: str) -> bool:
     return _TEXTURE.fullmatch(text) is not None
 
 
-def parse_texture(
-    text: str, name: str, buffer_of: Callable[[str, str, Path | None], Buffer], folder: Path | None = None
-) -> tuple[Texture, Buffer | None]:
-    """A texture from its text form, and the buffer that it defines, if it does, named NAME_texels.
+def parse_texture(text: str, name: str, folder: Path | None = None) -> tuple[Texture, Buffer | None]:
+    """A texture from its text form, and the buffer that it defines, if it does, named `name`_texels.
 
-    `buffer_of` reads a buffer (`argument_text.parse_buffer`). PptError when a key or value is wrong.
+    File names are relative to `folder`. PptError when a key or value is wrong.
     """
     match = _TEXTURE.fullmatch(text)
     if match is None:
@@ -47,7 +46,7 @@ def parse_texture(
     own: Buffer | None = None
     named = _NAME.fullmatch(items[0])
     if named is None:
-        own = buffer_of(items[0].strip(), f"{name}_texels", folder)
+        own = parse_buffer(items[0].strip(), f"{name}_texels", folder)
     keys = (*_EXTENTS, "format", *(_SAMPLING if kind == "texture" else ()))
     values: dict[str, Any] = {}
     for item in items[1:]:
@@ -61,6 +60,14 @@ def parse_texture(
         raise PptError(f"the width of the {kind} is missing", hint="in texels, such as width=64")
     buffer, offset = (named[1], int(named[2] or 0)) if named else (f"{name}_texels", 0)
     return Texture(name, buffer, offset=offset, **values), own
+
+
+def renamed(texture: Texture, own: Buffer | None, name: str) -> tuple[Texture, Buffer | None]:
+    """The same with another name."""
+    if own is None:
+        return replace(texture, name=name), None
+    own = replace(own, name=f"{name}_texels")
+    return replace(texture, name=name, buffer=own.name), own
 
 
 def _split(text: str) -> list[str]:

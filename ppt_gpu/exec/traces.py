@@ -52,7 +52,7 @@ class Traces:
 
     def _initial_digest(self, contents: Mapping[str, NDArray[Any]]) -> str:
         w = self.workload
-        return memory_digest(self.text, w.buffers, w.symbols, contents, Path(w.path).parent)
+        return memory_digest(self.text, w.buffers, w.symbols, contents, Path(w.path).parent, w.textures)
 
     def launch(self, number: int) -> LaunchTraces:
         """Those of launch `number`. Ask for launches in order, and `advance` each before the next."""

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ppt_gpu.exec.texture import Texture
 
 Dim3 = tuple[int, int, int]
 
@@ -79,6 +83,7 @@ class Workload:
     buffers: tuple[Buffer, ...] = ()
     copies: tuple[Copy, ...] = ()
     symbols: tuple[Buffer, ...] = ()  # content of module variables, by name
+    textures: tuple[Texture, ...] = ()  # used as arguments by their names, or bound to the module's .texref variables
     tasklist_path: str = ""
     line: dict[str, int] = field(default_factory=dict)  # dotted key -> line, for messages
     ptx_text: str = ""  # the module itself, where a front end made it

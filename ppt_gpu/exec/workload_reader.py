@@ -10,6 +10,8 @@ from typing import Any
 from ppt_gpu.errors import InputErrors, PptError, did_you_mean, nearest
 from ppt_gpu.exec.argument_text import parse_argument
 from ppt_gpu.exec.arguments import MAX_THREADS
+from ppt_gpu.exec.texture import Texture, check_texture
+from ppt_gpu.exec.texture_text import is_texture, parse_texture, renamed
 from ppt_gpu.exec.workload import Argument, Buffer, Copy, Launch, Workload
 from ppt_gpu.exec.workload_bind import bind_workload
 from ppt_gpu.exec.workload_schema import LAUNCH_KEYS, workload_schema
@@ -67,9 +69,14 @@ class _Reader:
         self.checked, self.path = checked, path
         self.values = checked.values
         self.buffers = self._named("buffers")
-        table = checked.document.data.get("buffers")
-        self.defined = tuple(table) if isinstance(table, dict) else ()  # names, also of buffers that are wrong
+        tables = [checked.document.data.get(key) for key in ("buffers", "textures")]
+        #: names, also of buffers that are wrong
+        self.defined = tuple(name for table in tables if isinstance(table, dict) for name in table)
         self.used: set[str] = set()
+        self.textures: dict[str, Texture] = {}
+        for name, read in (self.values.get("textures") or {}).items():
+            if read is not None:
+                self._texture(name, read, ("textures", name))
         self.arguments: dict[Place, tuple[Argument, ...]] = {}
 
     def workload(self) -> Workload:
@@ -88,6 +95,7 @@ class _Reader:
             buffers=tuple(self.buffers.values()),
             copies=copies,
             symbols=tuple(self._named("symbols").values()),
+            textures=tuple(self.textures.values()),
             tasklist_path=files["tasklist"],
             line={dotted(place): places[place].line for place in places if place},
             warnings=tuple(f"{self.path}:{self._line('buffers', n)}: no launch uses the buffer '{n}'" for n in unused),
@@ -115,7 +123,7 @@ class _Reader:
         if "ptx" not in data and "tasklist" not in data:
             self.checked.problem((), "missing key ptx (or tasklist)", 'such as ptx = "kernel.ptx"')
         if "tasklist" in data:
-            for key in ("arguments", "buffers", "symbols", "kernel"):
+            for key in ("arguments", "buffers", "symbols", "textures", "kernel"):
                 if key in data:
                     self.checked.problem((key,), f"{key}: a task list takes none")
 
@@ -219,20 +227,40 @@ class _Reader:
             self.checked.problem(place, f"{dotted(place)}: an argument is a string, not {shown(item)}", hint)
             return None
         try:
+            if is_texture(item):
+                read = parse_texture(item, "", self.path.parent)
+                return Argument("u64", buffer=self._texture(_argument_name(place), read, place))
             argument, buffer = parse_argument(item, 0, self.path.parent)
         except PptError as error:
             self.checked.problem(place, f"{dotted(place)}: {error.message}", error.hint)
             return None
         if buffer is not None:
-            name = "argument_" + "_".join(str(part) for part in place if part != "arguments")
+            name = _argument_name(place)
             argument = replace(argument, buffer=name)
             self.buffers[name] = replace(buffer, name=name)
         for pointer in (argument, *argument.fields):
             self._use(pointer, place)
         return argument
 
+    def _texture(self, name: str, read: tuple[Texture, Buffer | None], place: Place) -> str:
+        """Note a texture and the buffer that it defines. Returns its name."""
+        texture, own = renamed(*read, name)
+        if name in self.buffers:
+            self.checked.problem(place, f"{dotted(place)}: a buffer is called '{name}', too", "rename one of them")
+        if own is not None:
+            self.buffers[own.name] = own
+        self._use(Argument("u64", buffer=texture.buffer), place)
+        buffer = self.buffers.get(texture.buffer)
+        if buffer is not None:
+            try:
+                check_texture(texture, buffer.count * TYPE_BYTES[buffer.type])
+            except PptError as error:
+                self.checked.problem(place, f"{dotted(place)}: {error.message}", error.hint)
+        self.textures[name] = texture
+        return name
+
     def _use(self, pointer: Argument, place: Place) -> None:
-        if not pointer.buffer:
+        if not pointer.buffer or pointer.buffer in self.textures:
             return
         self.used.add(pointer.buffer)
         buffer = self.buffers.get(pointer.buffer)
@@ -243,3 +271,8 @@ class _Reader:
         elif pointer.offset >= buffer.count * TYPE_BYTES[buffer.type]:
             message = f"{dotted(place)}: byte {pointer.offset} is outside the buffer '{pointer.buffer}'"
             self.checked.problem(place, message, f"it has {buffer.count * TYPE_BYTES[buffer.type]} bytes")
+
+
+def _argument_name(place: Place) -> str:
+    """The name of what an argument defines."""
+    return "argument_" + "_".join(str(part) for part in place if part != "arguments")

@@ -9,6 +9,8 @@ from typing import Any
 from ppt_gpu.errors import PptError
 from ppt_gpu.exec.argument_text import parse_buffer
 from ppt_gpu.exec.arguments import MAX_BLOCK, MAX_DYNAMIC_SHARED, MAX_GRID, MAX_REGISTERS
+from ppt_gpu.exec.texture import Texture
+from ppt_gpu.exec.texture_text import parse_texture
 from ppt_gpu.exec.workload import Buffer, Dim3
 from ppt_gpu.spec.toml_reader import (
     Field,
@@ -64,6 +66,23 @@ class BufferLeaf(Leaf):
 
 
 @dataclass(frozen=True, kw_only=True)
+class TextureLeaf(Leaf):
+    """A texture or surface in its text form, still without a name, and the buffer that it defines, if it does."""
+
+    folder: Path
+
+    def read(self, value: Any) -> tuple[Texture, Buffer | None]:
+        """The texture, named "", and its own buffer. Raises Mismatch."""
+        if not isinstance(value, str):
+            what = f"{kind_of(value)} {shown(value)}"
+            raise Mismatch(f'expected a texture such as "texture(data, width=64)", not {what}')
+        try:
+            return parse_texture(value, "", self.folder)
+        except PptError as error:
+            raise Mismatch(error.message, error.hint) from None
+
+
+@dataclass(frozen=True, kw_only=True)
 class ArgumentLeaf(Leaf):
     """An argument as written; the reader parses it, so that each has its own errors and place."""
 
@@ -98,6 +117,7 @@ def workload_schema(folder: Path) -> Table:
             "launch": TableList(item=Table(fields=launch), default=None),
             "buffers": Keyed(item=BufferLeaf(folder=folder), default={}),
             "symbols": Keyed(item=BufferLeaf(folder=folder), default={}),
+            "textures": Keyed(item=TextureLeaf(folder=folder), default={}),
             "copy_in": ListOf(item=Text(), default=()),
             "copy_out": ListOf(item=Text(), default=()),
             "pinned": Flag(default=True),

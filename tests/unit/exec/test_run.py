@@ -45,9 +45,9 @@ FAULTS = [
     (".local .align 4 .b8 l[16]; mov.u64 %d4, l; st.local.u32 [%d4+16], %r1;", {},
      ["address 0x10 of local memory, which has 16 bytes a thread"]),
     ("setp.gt.u32 %p1, %r1, 40; @%p1 trap;", {}, ["'trap' was reached, block (0, 0, 0), thread (41, 0, 0)"]),
-    ("setp.gt.u32 %p1, %r1, 40; @%p1 tex.1d.v4.f32.s32 {%f1,%f2,%f3,%f4}, [t, {%r1}];",
+    ("setp.gt.u32 %p1, %r1, 40; @%p1 tex.2dms.v4.f32.s32 {%f1,%f2,%f3,%f4}, [t, {%r1, %r1, %r1, %r1}];",
      {"before": ".global .texref t;"},
-     ["is not executed yet: 'tex', block (0, 0, 0), thread (41, 0, 0)", "hint: "]),
+     ["is not executed yet: multi-sample textures, block (0, 0, 0), thread (41, 0, 0)", "hint: "]),
 ]  # fmt: skip
 
 

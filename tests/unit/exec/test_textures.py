@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from jit_kernels import Case, check_against_interpreter, pointer
+from jit_kernels import DATA, Case, check_against_interpreter, integer, pointer
 
 from ppt_gpu.errors import PptError
 from ppt_gpu.exec.interpreter import interpret
@@ -10,7 +10,7 @@ from ppt_gpu.exec.memory import DeviceMemory
 from ppt_gpu.exec.run import run
 from ppt_gpu.exec.texture import Texture
 from ppt_gpu.exec.workload import Buffer
-from ppt_gpu.ptx import parse_module
+from ppt_gpu.ptx import load_module, parse_module
 
 HEAD = (
     ".version 8.0\n.target sm_80\n.address_size 64\n.global .texref bound;\n"
@@ -289,3 +289,61 @@ def test_a_texture_must_fit_its_buffer():
         DeviceMemory.build(
             parse_module(HEAD + STORE, "x.ptx"), [Buffer("b", "f32", 40)], textures=[Texture("t", "b", 7, 6)]
         )
+
+
+# kernels of tests/data/exec/textures.cu -----------------------------------------------------------------------------
+
+
+class FileCase(Case):
+    textures: tuple[Texture, ...] = ()
+
+    def memory(self):
+        memory = DeviceMemory.build(self.module, self.buffers, textures=self.textures)
+        for name, values in self.fill.items():
+            memory.view(name, values.dtype)[:] = values
+        return memory
+
+
+def file_kernel(name, grid, block, arguments, buffers, texture, **options):
+    case = FileCase(load_module(DATA / "textures.ptx"), name, grid, block, arguments, buffers, **options)
+    case.textures = (texture,)
+    return case
+
+
+def test_kernel_that_blurs_a_texture():
+    image = np.random.default_rng(1).normal(size=(4, 64)).astype("f4")
+    buffers = [Buffer("pixels", "f32", 256), Buffer("out", "f32", 256)]
+    arguments = [pointer("image"), pointer("out"), integer(64)]
+    case = file_kernel(
+        "blur", (2, 4), (32,), arguments, buffers, Texture("image", "pixels", 64, 4), fill={"pixels": image.ravel()}
+    )
+    memory, trace = check_against_interpreter(case)
+    padded = np.pad(image, ((0, 0), (1, 1)), mode="edge")
+    expected = ((np.float32(0) + padded[:, :-2]) + padded[:, 1:-1]) + padded[:, 2:]
+    assert memory.view("out", "f4").tolist() == expected.ravel().tolist()
+    assert len(trace.access_base) == 8 * 4
+
+
+def test_kernel_that_looks_up_a_table():
+    table = np.arange(40, dtype="f4")
+    index = np.array([k * 7 % 12 for k in range(64)], "i4")
+    buffers = [Buffer("table", "f32", 40), Buffer("index", "s32", 64), Buffer("out", "f32", 256)]
+    arguments = [pointer("t"), pointer("index"), pointer("out"), integer(60)]
+    texture = Texture("t", "table", 10, channels=4)
+    case = file_kernel("lookup", (2,), (32,), arguments, buffers, texture, fill={"table": table, "index": index})
+    memory, _ = check_against_interpreter(case)
+    rows = np.vstack([table.reshape(10, 4), np.zeros((2, 4), "f4")])[index]  # 0 behind the table
+    rows[60:] = 0
+    assert memory.view("out", "f4").tolist() == rows.ravel().tolist()
+
+
+def test_kernel_that_changes_a_surface():
+    picture = np.random.default_rng(2).integers(0, 256, (3, 40, 4), dtype="u1")
+    texture = Texture("s", "picture", 40, 3, format="u8", channels=4)
+    buffers = [Buffer("picture", "u8", picture.size)]
+    case = file_kernel(
+        "invert", (2, 3), (32,), [pointer("s"), integer(40)], buffers, texture, fill={"picture": picture.ravel()}
+    )
+    memory, _ = check_against_interpreter(case)
+    picture[..., :3] = 255 - picture[..., :3]
+    assert memory.view("picture", "u1").tolist() == picture.ravel().tolist()

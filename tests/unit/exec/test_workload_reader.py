@@ -147,12 +147,13 @@ def test_command_line_of_the_documentation():
 def test_tables_of_the_documentation():
     """Every form that the tables show is read."""
     from ppt_gpu.exec.argument_text import parse_argument, with_init
+    from ppt_gpu.exec.texture_text import is_texture, parse_texture
 
     text = (ROOT / "docs/workload.md").read_text()
     forms = re.search(r"## Arguments(.*?)## ", text, re.S)
     rows = [row.split("|")[1] for row in forms[1].splitlines() if row.startswith("| `")]
     for form in (f for row in rows for f in re.findall(r"`([^`]+)`", row)):
-        parse_argument(form, 0)
+        (parse_texture if is_texture(form) else parse_argument)(form, "x" if is_texture(form) else 0)
     contents = re.search(r"\| content \|(.*?)```", text, re.S)
     rows = [row.split("|")[1] for row in contents[1].splitlines() if "`" in row and "npy" not in row]
     found = [f for row in rows for f in re.findall(r"`([^`]+)`", row)]

@@ -17,7 +17,8 @@ from ppt_gpu.ptx.table import FIRST, NO_DESTINATION, NONE, SCALAR_TYPES, TABLE, 
 _TYPE_LIKE = re.compile(r"[busf]\d{1,4}$")
 _CARRY_IN = frozenset(("addc", "subc", "madc"))
 #: base opcodes whose accesses a functional run records
-_TRACED = frozenset("""ld ldu st atom red ldmatrix stmatrix wmma cp multimem tex tld4 suld sust sured""".split())  # noqa: SIM905
+_RECORDED = "ld ldu st atom red ldmatrix stmatrix wmma cp multimem tex tld4 suld sust sured"
+_TRACED = frozenset(_RECORDED.split())
 _VECTOR = {"v2": 2, "v4": 4, "v8": 8}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +11,6 @@ from ppt_gpu.compiled import entry
 from ppt_gpu.errors import PptError
 from ppt_gpu.exec.digest import number_patterns
 from ppt_gpu.exec.trace import Trace
-from ppt_gpu.exec.trace_parts import join_patterns
 from ppt_gpu.ptx.instructions import is_traced
 from ppt_gpu.ptx.module import Kernel
 from ppt_gpu.spec.gpu import MEMORY_SPACES
@@ -47,7 +45,8 @@ def global_accesses(kernel: Kernel, trace: Trace) -> GlobalAccesses:
     _instructions(trace.warp_path, trace.access_start, trace.access_space, memory_start, memory_pc, GLOBAL, pc)
     block_of = np.repeat(trace.warp_block, counts)[found]
     start = np.searchsorted(block_of, np.arange(len(trace.blocks) + 1))
-    pattern, kept = renumber(trace.access_pattern[found], len(trace.pattern_mask))
+    pattern, first = trace.access_pattern[found], np.zeros(len(trace.pattern_mask), np.int32)
+    kept = first[: number_patterns(pattern, len(first), first)]
     return GlobalAccesses(
         trace.blocks, start, pc, trace.access_base[found], pattern, trace.pattern_offset[kept], trace.pattern_mask[kept]
     )
@@ -66,31 +65,3 @@ def _instructions(
             if space[k] == wanted:
                 pc[at] = memory_pc[first + k]
                 at += 1
-
-
-def renumber(pattern: NDArray[np.int32], count: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """(patterns numbered by first appearance, the old number of each). `count`: old numbers."""
-    new, first = pattern.copy(), np.zeros(count, np.int32)
-    used = number_patterns(new, count, first)
-    return new, first[:used]
-
-
-def join_global(pieces: Sequence[tuple[GlobalAccesses, int]]) -> GlobalAccesses:
-    """The accesses of single blocks (source, position in it), in this order, as if one run had yielded them."""
-    sources = {id(source): source for source, _ in pieces}
-    offset, mask, numbers = join_patterns([(s.pattern_offset, s.pattern_mask) for s in sources.values()])
-    number_of = dict(zip(sources, numbers, strict=True))
-    slices = [(source, slice(int(source.start[at]), int(source.start[at + 1]))) for source, at in pieces]
-    pattern = np.concatenate(
-        [np.zeros(0, np.int32), *(number_of[id(source)][source.pattern[part]] for source, part in slices)]
-    )
-    pattern, kept = renumber(pattern, len(mask))
-    return GlobalAccesses(
-        blocks=np.array([source.blocks[at] for source, at in pieces], np.int64),
-        start=np.cumsum([0, *(part.stop - part.start for _, part in slices)], dtype=np.int64),
-        pc=np.concatenate([np.zeros(0, np.int32), *(source.pc[part] for source, part in slices)]),
-        base=np.concatenate([np.zeros(0, np.uint64), *(source.base[part] for source, part in slices)]),
-        pattern=pattern,
-        pattern_offset=offset[kept],
-        pattern_mask=mask[kept],
-    )

@@ -9,12 +9,12 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
-from ppt_gpu.exec.global_accesses import GlobalAccesses, global_accesses, join_global
+from ppt_gpu.exec.global_accesses import GlobalAccesses, global_accesses
 from ppt_gpu.exec.identity import digest
 from ppt_gpu.exec.store import Store
 from ppt_gpu.exec.trace import Trace
 from ppt_gpu.exec.trace_file import Content, Record
-from ppt_gpu.exec.trace_parts import join_blocks
+from ppt_gpu.exec.trace_parts import join_blocks, join_global
 from ppt_gpu.ptx.module import Kernel
 
 LIMIT = 1 << 30  # B of arrays that stay in memory between predictions

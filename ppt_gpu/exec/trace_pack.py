@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ppt_gpu.compiled import entry
+
 LEVEL = 1  # of zlib: the differences repeat, more effort finds little more
 RATIO = 1040  # zlib never packs more bytes into one (its limit is 1032)
 WIDTHS = ("i1", "i2", "i4", "i8")
@@ -31,7 +33,7 @@ class Rows:
     """The order in which `rows` stores the accesses of W warps."""
 
     order: NDArray[np.int64]  # [W] warps by path, then number
-    length: NDArray[np.int64]  # [W] accesses of each, in that order
+    start: NDArray[np.int64]  # [W+1] first access of each warp
     fresh: NDArray[np.bool_]  # [W] the warp's path is not the path of the one before, in that order
 
     @staticmethod
@@ -42,14 +44,16 @@ class Rows:
         path, length = warp_path[order], length[order]
         fresh = np.ones(len(order), np.bool_)
         fresh[1:] = (path[1:] != path[:-1]) | (length[1:] != length[:-1])
-        return Rows(order, length, fresh)
+        return Rows(order, np.ascontiguousarray(access_start, np.int64), fresh)
 
 
 def pack(values: NDArray[Any], coding: str, rows: Rows | None = None) -> tuple[str, bytes]:
-    """(type of the stored integers, their packed bytes)."""
+    """(type of the stored integers, their packed bytes). ValueError when `rows` are not those of the values."""
     wide = values.astype(np.uint64).view(np.int64) if values.dtype.kind == "u" else values.astype(np.int64)
     wide = wide.ravel()
     if coding == "rows" and rows is not None:
+        if rows.start[0] != 0 or rows.start[-1] != len(wide) or (np.diff(rows.start) < 0).any():
+            raise ValueError("the rows are not those of the values")
         wide = _differences_by_row(wide, rows)
     elif coding == "delta":
         wide = np.diff(wide, prepend=np.int64(0))
@@ -85,55 +89,45 @@ def unpack(data: bytes, width: str, count: int, coding: str, dtype: Any, rows: R
     return wide.view(np.uint64) if kind == np.uint64 else wide.astype(kind)
 
 
-def _spans(rows: Rows) -> tuple[NDArray[np.int64], list[tuple[int, int]]]:
-    """(start of each warp in stored order, [first, last + 1] warps of each run of warps that took one path)."""
-    start = np.zeros(len(rows.order) + 1, np.int64)
-    np.cumsum(rows.length, out=start[1:])
-    first = np.flatnonzero(rows.fresh)
-    last = np.append(first[1:], len(rows.order))
-    several = (last - first > 1) & (rows.length[first] > 0)
-    return start, list(zip(first[several].tolist(), last[several].tolist(), strict=True))
-
-
 def _differences_by_row(values: NDArray[np.int64], rows: Rows) -> NDArray[np.int64]:
-    start, runs = _spans(rows)
-    stored = values[_gather(rows)]
-    found = np.diff(stored, prepend=np.int64(0))
-    for first, end in runs:
-        length = int(rows.length[first])
-        matrix = stored[start[first] : start[end]].reshape(end - first, length)
-        found[start[first + 1] : start[end]] = np.diff(matrix, axis=0).ravel()
-        if end < len(rows.order):  # what follows goes on from the run's first row
-            _restart(found, stored, int(start[end]), int(start[first + 1]) - 1)
+    found = np.empty(len(values), np.int64)
+    _subtract(values, rows.order, rows.start, rows.fresh, found)
     return found
 
 
-def _restart(found: NDArray[np.int64], stored: NDArray[np.int64], at: int, before: int) -> None:
-    if at < len(stored):
-        found[at] = stored[at] - (stored[before] if before >= 0 else 0)
-
-
 def _sums_by_row(found: NDArray[np.int64], rows: Rows) -> NDArray[np.int64]:
-    start, runs = _spans(rows)
-    chained = found.copy()
-    for first, end in runs:
-        chained[start[first + 1] : start[end]] = 0
-    stored = np.cumsum(chained)
-    for first, end in runs:
-        length = int(rows.length[first])
-        matrix = found[start[first] : start[end]].reshape(end - first, length).copy()
-        matrix[0] = stored[start[first] : start[first + 1]]
-        stored[start[first] : start[end]] = np.cumsum(matrix, axis=0).ravel()
-    values = np.empty_like(stored)
-    values[_gather(rows)] = stored
+    values = np.empty(len(found), np.int64)
+    _add(found, rows.order, rows.start, rows.fresh, values)
     return values
 
 
-def _gather(rows: Rows) -> NDArray[np.int64]:
-    """For each place in stored order the access that stands there."""
-    start = np.zeros(len(rows.order) + 1, np.int64)
-    lengths = np.zeros(len(rows.order), np.int64)
-    lengths[rows.order] = rows.length
-    np.cumsum(lengths, out=start[1:])
-    stored = np.cumsum(rows.length) - rows.length
-    return np.repeat(start[:-1][rows.order] - stored, rows.length) + np.arange(int(rows.length.sum()))
+@entry
+def _subtract(values: np.ndarray, order: np.ndarray, start: np.ndarray, fresh: np.ndarray, found: np.ndarray) -> None:
+    """Rows in stored order: a fresh one goes on from the last fresh one, another subtracts the row before."""
+    at = last = before = 0
+    for w in range(len(order)):
+        first = start[order[w]]
+        for k in range(first, start[order[w] + 1]):
+            if fresh[w]:
+                found[at] = values[k] - last
+                last = values[k]
+            else:
+                found[at] = values[k] - values[before + k - first]
+            at += 1
+        before = first
+
+
+@entry
+def _add(found: np.ndarray, order: np.ndarray, start: np.ndarray, fresh: np.ndarray, values: np.ndarray) -> None:
+    """The inverse of `_subtract`."""
+    at = last = before = 0
+    for w in range(len(order)):
+        first = start[order[w]]
+        for k in range(first, start[order[w] + 1]):
+            if fresh[w]:
+                last += found[at]
+                values[k] = last
+            else:
+                values[k] = values[before + k - first] + found[at]
+            at += 1
+        before = first

@@ -6,11 +6,13 @@ That is right where the trace of a block depends on nothing that other blocks le
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.exec.digest import new_patterns, number_patterns, read_patterns
+from ppt_gpu.exec.global_accesses import GlobalAccesses
 from ppt_gpu.exec.trace import Trace, counts_by_block
 
 Piece = tuple[Trace, int]  # a trace with `block_threads`, and the position of one of its blocks
@@ -24,30 +26,29 @@ def join_blocks(pieces: Sequence[Piece]) -> Trace:
     first = pieces[0][0]
     if all(trace is first for trace, _ in pieces) and [at for _, at in pieces] == list(range(len(first.blocks))):
         return first
-    sources = {id(trace): trace for trace, _ in pieces}
-    offset, mask, numbers = join_patterns([(t.pattern_offset, t.pattern_mask) for t in sources.values()])
-    number_of = dict(zip(sources, numbers, strict=True))
+    sources, which = _distinct([trace for trace, _ in pieces])
+    offset, mask, numbers = join_patterns([(t.pattern_offset, t.pattern_mask) for t in sources])
     per_block = len(first.warp_path) // len(first.blocks)
-    warps = [(trace, slice(at * per_block, (at + 1) * per_block)) for trace, at in pieces]
-    spans = [(t, slice(int(t.access_start[w.start]), int(t.access_start[w.stop]))) for t, w in warps]
-    pattern = np.concatenate([number_of[id(t)][t.access_pattern[span]] for t, span in spans])
-    kept = np.zeros(len(mask), np.int32)
-    kept = kept[: number_patterns(pattern, len(mask), kept)]
-    path_start, path_pc, warp_path = _join_paths(warps)
-    counts = np.concatenate([np.diff(t.access_start[w.start : w.stop + 1]) for t, w in warps])
+    block = _before([len(t.blocks) for t in sources])[which] + np.array([at for _, at in pieces], np.int64)
+    warp = spans(block * per_block, np.full(len(block), per_block))
+    lengths = _joined([np.diff(t.access_start) for t in sources])
+    access = spans((np.cumsum(lengths) - lengths)[warp], lengths[warp])
+    pattern = _joined([n[t.access_pattern] for t, n in zip(sources, numbers, strict=True)])[access]
+    pattern, kept = renumber(pattern, len(mask))
+    path_start, path_pc, warp_path = _join_paths(sources, warp)
     instructions = len(first.pc_executed)
-    threads = np.array([t.block_threads[at] for t, at in pieces if t.block_threads is not None], np.int64)
+    threads = _joined([t.block_threads for t in sources if t.block_threads is not None])[block]
     return Trace(
-        blocks=np.array([trace.blocks[at] for trace, at in pieces], np.int64),
+        blocks=_joined([t.blocks for t in sources])[block],
         path_start=path_start,
         path_pc=path_pc,
         warp_path=warp_path,
         warp_block=np.repeat(np.arange(len(pieces), dtype=np.int32), per_block),
-        warp_threads=np.concatenate([t.warp_threads[w] for t, w in warps]),
-        access_start=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
-        access_base=np.concatenate([t.access_base[span] for t, span in spans]),
+        warp_threads=_joined([t.warp_threads for t in sources])[warp],
+        access_start=np.concatenate(([0], np.cumsum(lengths[warp]))).astype(np.int64),
+        access_base=_joined([t.access_base for t in sources])[access],
         access_pattern=pattern,
-        access_space=np.concatenate([t.access_space[span] for t, span in spans]),
+        access_space=_joined([t.access_space for t in sources])[access],
         pattern_offset=offset[kept],
         pattern_mask=mask[kept],
         pc_executed=executions(path_start, path_pc, warp_path, instructions),
@@ -56,6 +57,56 @@ def join_blocks(pieces: Sequence[Piece]) -> Trace:
         warnings=first.warnings,
         block_threads=threads if counts_by_block(len(pieces), instructions) else None,
     )
+
+
+def join_global(pieces: Sequence[tuple[GlobalAccesses, int]]) -> GlobalAccesses:
+    """The accesses of single blocks (source, position in it), in this order, as if one run had yielded them."""
+    sources, which = _distinct([source for source, _ in pieces])
+    offset, mask, numbers = join_patterns([(s.pattern_offset, s.pattern_mask) for s in sources])
+    block = _before([len(s.blocks) for s in sources])[which] + np.array([at for _, at in pieces], np.int64)
+    lengths = _joined([np.diff(s.start) for s in sources])
+    access = spans((np.cumsum(lengths) - lengths)[block], lengths[block])
+    pattern = _joined([n[s.pattern] for s, n in zip(sources, numbers, strict=True)])[access]
+    pattern, kept = renumber(pattern, len(mask))
+    return GlobalAccesses(
+        blocks=_joined([s.blocks for s in sources])[block],
+        start=np.concatenate(([0], np.cumsum(lengths[block]))).astype(np.int64),
+        pc=_joined([s.pc for s in sources])[access],
+        base=_joined([s.base for s in sources])[access],
+        pattern=pattern,
+        pattern_offset=offset[kept],
+        pattern_mask=mask[kept],
+    )
+
+
+def _distinct(sources: Sequence[Any]) -> tuple[list[Any], NDArray[np.int64]]:
+    """(each source once, for each given one its place among them)."""
+    place: dict[int, int] = {}
+    which = np.array([place.setdefault(id(source), len(place)) for source in sources], np.int64)
+    return list({id(source): source for source in sources}.values()), which
+
+
+def _joined(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """One after another; a single one is not copied."""
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+
+
+def _before(sizes: Sequence[int]) -> NDArray[np.int64]:
+    """How many elements stand before each part."""
+    return np.cumsum([0, *sizes[:-1]], dtype=np.int64)
+
+
+def spans(start: NDArray[np.int64], length: NDArray[np.int64]) -> NDArray[np.int64]:
+    """start[0], start[0] + 1, ... for length[0] places, then the same from start[1], and so on."""
+    end = np.cumsum(length)
+    return np.repeat(start - end + length, length) + np.arange(int(end[-1]) if len(end) else 0)
+
+
+def renumber(pattern: NDArray[np.int32], count: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """(patterns numbered by first appearance, the old number of each). `count`: old numbers."""
+    new, first = pattern.copy(), np.zeros(count, np.int32)
+    used = number_patterns(new, count, first)
+    return new, first[:used]
 
 
 def executions(
@@ -83,22 +134,20 @@ def join_patterns(
 
 
 def _join_paths(
-    warps: Sequence[tuple[Trace, slice]],
+    sources: Sequence[Trace], warp: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
-    """(path_start, path_pc, warp_path) of these warps, with every path once, numbered by first appearance."""
-    number: dict[bytes, int] = {}  # content of a path -> its number
-    known: dict[tuple[int, int], int] = {}  # (trace, its path) -> number
-    paths: list[NDArray[np.int32]] = []
-    warp_path: list[int] = []
-    for trace, part in warps:
-        for old in trace.warp_path[part].tolist():
-            new = known.get((id(trace), old))
-            if new is None:
-                path = trace.path_pc[trace.path_start[old] : trace.path_start[old + 1]]
-                new = number.setdefault(path.tobytes(), len(paths))
-                if new == len(paths):
-                    paths.append(path)
-                known[id(trace), old] = new
-            warp_path.append(new)
-    starts = np.cumsum([0, *map(len, paths)], dtype=np.int64)
-    return starts, np.concatenate([np.zeros(0, np.int32), *paths]), np.array(warp_path, np.int32)
+    """(path_start, path_pc, warp_path) of these warps of all sources, every path once, by first appearance."""
+    lengths = _joined([np.diff(t.path_start) for t in sources])
+    start = np.cumsum(lengths) - lengths
+    path_pc = _joined([t.path_pc for t in sources])
+    first = np.arange(len(lengths), dtype=np.int32)  # of equal paths the first
+    if len(sources) > 1:
+        known: dict[bytes, int] = {}
+        for path in range(len(lengths)):
+            content = path_pc[start[path] : start[path] + lengths[path]].tobytes()
+            first[path] = known.setdefault(content, path)
+    before = _before([len(t.path_start) - 1 for t in sources])
+    old = _joined([t.warp_path + b for t, b in zip(sources, before, strict=True)])
+    warp_path, kept = renumber(first[old[warp]].astype(np.int32), len(lengths))
+    path_start = np.concatenate(([0], np.cumsum(lengths[kept]))).astype(np.int64)
+    return path_start, path_pc[spans(start[kept], lengths[kept])], warp_path

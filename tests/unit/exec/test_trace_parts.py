@@ -7,9 +7,9 @@ import pytest
 from jit_kernels import Case, file_case, integer, pointer, text_case
 from small_samples import small_workload
 
-from ppt_gpu.exec.global_accesses import global_accesses, join_global
+from ppt_gpu.exec.global_accesses import global_accesses
 from ppt_gpu.exec.steering import steered_by_memory
-from ppt_gpu.exec.trace_parts import join_blocks
+from ppt_gpu.exec.trace_parts import join_blocks, join_global
 from ppt_gpu.exec.workload import Buffer
 
 GUARDED = """

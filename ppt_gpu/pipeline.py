@@ -28,6 +28,7 @@ from ppt_gpu.frontends.arch import DEFAULT_CAPABILITY
 from ppt_gpu.frontends.call import CallOptions, is_kernel, open_call
 from ppt_gpu.frontends.prepare import prepare
 from ppt_gpu.inputs import check, open_workload
+from ppt_gpu.ptx.link import link
 from ppt_gpu.report.build import build_launch, build_result
 from ppt_gpu.report.result import LaunchResult, Result
 from ppt_gpu.scale.grid import plan
@@ -228,7 +229,7 @@ def translate(workload: Workload | str | Path, *, blocks: int = 8, assume: Seque
     prepared = prepare(opened, assume=assume)
     module, opened = prepared.module, prepared.workload
     launch = opened.launches[0]
-    kernel = module.kernels[launch.kernel]
+    kernel = link(module.kernels[launch.kernel], module)
     memory = device_memory(module, opened, {}, Budget())
     trace = run(kernel, module, launch, memory, sample_blocks(launch.grid, blocks))
     return write_tasklist(translate_trace(kernel, module, trace, launch))

@@ -15,6 +15,7 @@ from ppt_gpu.exec.run import run
 from ppt_gpu.exec.workload_bind import bind_workload
 from ppt_gpu.exec.workload_reader import load_workload
 from ppt_gpu.ptx import load_module
+from ppt_gpu.ptx.link import link
 
 #: (sample, most blocks that run): big enough that one run takes tens of milliseconds
 SAMPLES = (
@@ -51,7 +52,7 @@ def _bench_sample(name: str, most: int, runs: int) -> list[dict[str, Any]]:
     for label, traced in (("with trace", True), ("without trace", False)):
         seconds = _median(lambda t=traced: run(kernel, module, launch, memory, blocks, trace=t), runs)
         figures.append(_figure(f"exec {name}, {label}", count / seconds / 1e6, "M thread instructions/s", inputs))
-    compiling = _median(lambda: compile_kernel(kernel, True), runs)
+    compiling = _median(lambda: compile_kernel(link(kernel, module), True), runs)
     per_instruction = compiling * 1e3 / len(kernel.instructions)
     size = {"kernel": kernel.name, "instructions": len(kernel.instructions)}
     figures.append(_figure(f"exec {name}, compile time", per_instruction, "ms/instruction", size))

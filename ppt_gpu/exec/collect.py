@@ -64,23 +64,25 @@ class Collector:
             state[cursor] = buffer.ctypes.data
             rows[:, end] = buffer.ctypes.data + buffer.nbytes
         state[State.NUMBER] = state[State.SEGMENTS] = 0
-        self.numbers = (state, rows)
         sites[:, SITE_MASK] = 0  # listed patterns end with their buffer
 
-    def take(self, turns: NDArray[np.int64], ended: int) -> None:
-        """Take over the buffers. `turns` are the turns since last time; the first `ended` blocks have ended."""
+    def take(self, turns: NDArray[np.int64], ended: int, listed: int) -> None:
+        """Take over the buffers: `turns` are the turns since last time, `listed` counts the patterns listed since.
+
+        The first `ended` blocks have ended. Blocks from there on may have taken turns; they all wait until a later
+        call without turns says that they have ended.
+        """
         turns = turns.copy()
         turns[:, TURN_PATH : TURN_PATH_END + 1] -= self.path_buffer.ctypes.data
         turns[:, TURN_PATH : TURN_PATH_END + 1] >>= _PATH_SHIFT
         turns[:, TURN_RECORD : TURN_RECORD_END + 1] -= self.record_buffer.ctypes.data
         turns[:, TURN_RECORD : TURN_RECORD_END + 1] >>= _RECORD_SHIFT
-        self._accesses(turns, ended)
+        self._accesses(turns, ended, self._listed(listed))
         self.paths.take(self.path_buffer, turns, ended * self.warps)
         size = self.paths.nbytes + self.waiting.nbytes + 13 * self.base.used + 264 * int(self.patterns.used[0])
         self._check_budget(size)
 
-    def _accesses(self, turns: NDArray[np.int64], ended: int) -> None:
-        listed = self._listed(int(self.numbers[0][State.NUMBER]))
+    def _accesses(self, turns: NDArray[np.int64], ended: int, listed: NDArray[np.int32]) -> None:
         warp = turns[:, TURN_WARP]
         cut = int(np.searchsorted(warp // self.warps, ended))  # turns from here on are of the running block
         resumed = 0
@@ -153,6 +155,7 @@ class Collector:
         marks: NDArray[np.int64],
         memory: DeviceMemory,
         warnings: tuple[str, ...],
+        printed: str,
     ) -> Trace:
         """The finished trace. `guarded` [n] are the thread counts of guarded instructions, `marks` [blocks or 0, n] the
         same counts at the end of every block, where threads are counted by block."""
@@ -180,5 +183,6 @@ class Collector:
             pc_threads=threads.sum(axis=0),
             ranges=memory.ranges(),
             warnings=warnings,
+            printed=printed,
             block_threads=threads if self.by_block else None,
         )

@@ -11,7 +11,7 @@ from ppt_gpu.errors import PptError
 from ppt_gpu.exec.interp_warp import LANES, Bits, Block, Warp
 from ppt_gpu.exec.layout import local_address
 from ppt_gpu.exec.memory import CLUSTER_SHIFT, LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, WINDOW_BYTES
-from ppt_gpu.ptx.module import Instruction, Mem, Operand, Reg
+from ppt_gpu.ptx.module import Instruction, Mem, Operand, Reg, Sym
 from ppt_gpu.ptx.operations import space_of
 from ppt_gpu.spec.gpu import MEMORY_SPACES
 
@@ -74,6 +74,8 @@ def access_of(warp: Warp, ins: Instruction, operand: Operand, size: int, space: 
     """
     cluster = not space and "shared::cluster" in ins.modifiers
     space = space or space_of(ins.modifiers)
+    if space == "param" and _is_framed(warp, operand):
+        space = "frame"  # a parameter or result of a function: in its threads' stacks, never recorded
     address = address_lanes(warp, operand)
     places: list[Place | None] = [None] * LANES
     for lane in np.flatnonzero(warp.active).tolist():
@@ -81,6 +83,10 @@ def access_of(warp: Warp, ins: Instruction, operand: Operand, size: int, space: 
         _check(warp, place, lane, size)
         places[lane] = place
     return Access(places, size)
+
+
+def _is_framed(warp: Warp, operand: Operand) -> bool:
+    return isinstance(operand, Mem) and isinstance(operand.base, Sym) and operand.base.name in warp.kernel.offsets
 
 
 def record(warp: Warp, ins: Instruction, access: Access) -> None:
@@ -132,6 +138,8 @@ def _place(warp: Warp, space: str, address: int, lane: int, size: int, cluster: 
     address &= 0xFFFF_FFFF  # offsets of 32 bits
     if space == "shared":
         return _shared(warp, address, cluster)
+    if space == "frame":
+        return Place(space, address, warp.local(lane), address, address, 3)
     if space == "param":
         return Place(space, address, np.frombuffer(launched.params, np.uint8), address, address, 2)
     block = warp.block

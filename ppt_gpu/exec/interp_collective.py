@@ -14,12 +14,15 @@ from ppt_gpu.exec import interp_float as fp
 from ppt_gpu.exec.interp_arith import Execute, is_signed, type_of
 from ppt_gpu.exec.interp_integer import as_int
 from ppt_gpu.exec.interp_warp import LANES, Bits, Mask, Warp, width_of
-from ppt_gpu.ptx.module import Instruction, Pair
+from ppt_gpu.exec.jit_context import Flag
+from ppt_gpu.ptx.module import Instruction, Operand, Pair
 
 
 def shuffle(warp: Warp, ins: Instruction) -> None:
     """shfl: pseudo code of the PTX ISA; c holds the clamp in bits 0-4 and the segment mask in bits 8-12."""
     a, b, c = (warp.read(operand, 32) for operand in ins.operands[1:4])
+    if "sync" in ins.modifiers:
+        _named(warp, ins, ins.operands[4])
     mode = next(m for m in ins.modifiers if m in ("up", "down", "bfly", "idx"))
     values, inside = a.copy(), np.zeros(LANES, bool)
     for lane in range(LANES):
@@ -50,8 +53,18 @@ def _members(warp: Warp, ins: Instruction) -> Mask:
     """Lanes that execute the instruction and that its member mask, the last operand of .sync forms, names."""
     if "sync" not in ins.modifiers:
         return warp.active
-    named = warp.read(ins.operands[-1], 32)[np.flatnonzero(warp.active)[0]] if warp.active.any() else np.uint64(0)
-    return warp.active & ((named >> np.arange(LANES, dtype=np.uint64)) & np.uint64(1) == 1)
+    return warp.active & _named(warp, ins, ins.operands[-1])
+
+
+def _named(warp: Warp, ins: Instruction, mask: Operand) -> Mask:
+    """The lanes of a member mask; noted when one of them is elsewhere."""
+    if not warp.active.any():
+        return np.zeros(LANES, bool)
+    value = warp.read(mask, 32)[np.flatnonzero(warp.active)[0]]
+    named = (value >> np.arange(LANES, dtype=np.uint64)) & np.uint64(1) == 1
+    if (named & warp.live & ~warp.active).any():
+        warp.note(ins, Flag.DIVERGENT_SYNC)
+    return named
 
 
 def vote(warp: Warp, ins: Instruction) -> None:

@@ -62,10 +62,10 @@ def store(warp: Warp, ins: Instruction) -> None:
     """st: where lanes write the same bytes the highest lane wins."""
     count, kind = vector_length(ins), type_of(ins)
     size = width_of(kind) // 8
-    if space_of(ins.modifiers) in ("param", "constant"):
+    if space_of(ins.modifiers) == "constant":
         raise PptError(f"the {space_of(ins.modifiers)} space cannot be written")
     access = access_of(warp, ins, ins.operands[0], count * size)
-    access.only_in(("global", "shared", "local"))
+    access.only_in(("global", "shared", "local", "frame"))
     record(warp, ins, access)
     keep_elements(warp, ins.operands[1], kind, access)
 

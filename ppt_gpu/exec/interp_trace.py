@@ -57,6 +57,7 @@ def build_trace(
     warps_per_block: int,
     ranges: tuple[Range, ...],
     warnings: tuple[str, ...],
+    printed: str = "",
 ) -> Trace:
     """The trace of all warps, in order of block and warp. Paths and patterns are numbered by first appearance."""
     paths: dict[tuple[int, ...], int] = {}
@@ -84,5 +85,6 @@ def build_trace(
         pc_threads=threads.sum(axis=0),
         ranges=ranges,
         warnings=warnings,
+        printed=printed,
         block_threads=threads if counts_by_block(len(blocks), instructions) else None,
     )

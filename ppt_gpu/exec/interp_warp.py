@@ -8,11 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.errors import PptError
+from ppt_gpu.exec.host_calls import Printed
 from ppt_gpu.exec.interp_trace import Recorder
 from ppt_gpu.exec.layout import Layout
-from ppt_gpu.exec.memory import DeviceMemory
-from ppt_gpu.exec.workload import Dim3
-from ppt_gpu.ptx.module import TYPE_BYTES, Imm, Instruction, Kernel, Module, Neg, Operand, Pair, Reg, Sink, Special, Sym
+from ppt_gpu.exec.memory import DeviceMemory, function_address
+from ppt_gpu.exec.workload import Dim3, Launch
+from ppt_gpu.ptx.linked import LinkedKernel, is_framed
+from ppt_gpu.ptx.module import TYPE_BYTES, Imm, Instruction, Module, Neg, Operand, Pair, Reg, Sink, Special, Sym
 
 LANES = 32
 Bits = NDArray[np.uint64]  # [32] zero-extended register contents
@@ -24,13 +26,25 @@ class Launched:
     """What all blocks of a launch share."""
 
     module: Module
-    kernel: Kernel
+    kernel: LinkedKernel
     memory: DeviceMemory
     layout: Layout
     params: bytes
-    grid: Dim3
-    block: Dim3
-    dynamic_shared: int
+    launch: Launch
+    notes: dict[int, int] = field(default_factory=dict)  # instruction -> Flag bits, for warnings
+    printed: Printed = field(default_factory=Printed)
+
+    @property
+    def grid(self) -> Dim3:
+        return self.launch.grid
+
+    @property
+    def block(self) -> Dim3:
+        return self.launch.block
+
+    @property
+    def dynamic_shared(self) -> int:
+        return self.launch.dynamic_shared
 
 
 @dataclass
@@ -65,6 +79,7 @@ class Warp:
     upper: dict[int, list[int]] = field(default_factory=dict)  # upper halves of 128-bit registers
     active: Mask = field(init=False)
     joined: Mask = field(init=False)  # lanes of the current path, before the guard
+    frame: int = 0  # offset of the running function's stack frame in local memory
     executed: int = 0  # warp instructions so far: what %clock reads
     gives_way: bool = False  # some of its lanes wait for an mbarrier: the turn ends
 
@@ -78,13 +93,22 @@ class Warp:
         return self.block.launched
 
     @property
-    def kernel(self) -> Kernel:
+    def kernel(self) -> LinkedKernel:
         return self.block.launched.kernel
 
     @property
     def threads(self) -> NDArray[np.int64]:
         """Linear thread ids in the block."""
         return self.number * LANES + np.arange(LANES)
+
+    def local(self, lane: int) -> NDArray[np.uint8]:
+        """The local memory of a lane's thread; lanes beyond the block see that of the last one."""
+        return self.block.local[min(int(self.threads[lane]), len(self.block.local) - 1)]
+
+    def note(self, instruction: Instruction, flag: int) -> None:
+        """Remember `flag` for an instruction, for a warning."""
+        notes = self.launched.notes
+        notes[instruction.index] = notes.get(instruction.index, 0) | flag
 
     def read(self, operand: Operand, width: int) -> Bits:
         """The operand's lowest `width` bits, zero-extended."""
@@ -151,13 +175,17 @@ class Warp:
     def address_of(self, symbol: Sym) -> int:
         """The address of a symbol in its own state space. PptError for one without an address here."""
         layout = self.launched.layout
-        for space in (layout.shared, layout.local):
-            if symbol.name in space:
-                return space[symbol.name] + symbol.offset
+        if symbol.name in layout.local:
+            return layout.local[symbol.name] + symbol.offset + (self.frame if is_framed(symbol.name) else 0)
+        if symbol.name in layout.shared:
+            return layout.shared[symbol.name] + symbol.offset
         for param in self.kernel.params:
             if param.name == symbol.name:
                 return param.offset + symbol.offset
-        return self.launched.memory.address_of(symbol.name) + symbol.offset
+        launched = self.launched
+        if symbol.name in launched.memory.index or symbol.name not in launched.module.functions:
+            return launched.memory.address_of(symbol.name) + symbol.offset
+        return function_address(launched.module, symbol.name) + symbol.offset
 
 
 def immediate_bits(operand: Imm, width: int) -> int:

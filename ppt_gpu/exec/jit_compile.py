@@ -25,19 +25,24 @@ from ppt_gpu.exec import (  # noqa: F401  (each registers its emitters)
     jit_video,
     jit_warp,
 )
+from ppt_gpu.exec.host_calls import not_callable
 from ppt_gpu.exec.jit_access import PATTERN_BYTES, RECORD_BYTES
+from ppt_gpu.exec.jit_barrier import Barriers
+from ppt_gpu.exec.jit_call import Calls
 from ppt_gpu.exec.jit_context import Fault, Slot
 from ppt_gpu.exec.jit_control import Control, write_dispatch
 from ppt_gpu.exec.jit_emit import EMITTERS, Emitter, Unsupported, emits
-from ppt_gpu.exec.jit_flow import Flow, flow_of, is_block_barrier
+from ppt_gpu.exec.jit_flow import Flow, flow_of, is_interruption
 from ppt_gpu.exec.jit_library import Compiler
 from ppt_gpu.exec.jit_text import BITS, ELEMENT, const
-from ppt_gpu.ptx.instructions import is_branch, is_traced
+from ppt_gpu.ptx.instructions import is_branch, is_call, is_traced
+from ppt_gpu.ptx.linked import LinkedKernel
 from ppt_gpu.ptx.module import Instruction, Kernel, Reg
 from ppt_gpu.ptx.table import ASSUMED
 
 PATH_RECORD = 8  # B: segment and mask
 FRAME_ALIGN = 64  # B
+WAIT_FUEL = 1 << 40  # fuel that a turn of a loop takes that only waits: all of it
 #: cursor, end and bytes an access of the buffers that accesses fill
 _ACCESS_BUFFERS = (
     (Slot.RECORD, Slot.RECORD_END, RECORD_BYTES),
@@ -50,7 +55,7 @@ class Engine:
     """Compiled code of one kernel and what the runtime must know about it."""
 
     address: int  # of the function
-    kernel: Kernel
+    kernel: LinkedKernel
     flow: Flow
     traced: bool
     frame_bytes: int  # a warp's registers
@@ -63,7 +68,7 @@ class Engine:
     ir: str = field(repr=False)
 
 
-def compile_kernel(kernel: Kernel, traced: bool, compiler: Compiler | None = None) -> Engine:
+def compile_kernel(kernel: LinkedKernel, traced: bool, compiler: Compiler | None = None) -> Engine:
     """Compile `kernel`; with `traced`, code that records its path and addresses.
 
     Instructions that are not executed yet become faults when a thread reaches them.
@@ -125,10 +130,12 @@ def _write_segment(e: Emitter, control: Control, flow: Flow, segment: int, unsup
     code = e.kernel.instructions[flow.start[segment] : flow.start[segment + 1]]
     last = code[-1]
     e.begin_segment(str(segment))
-    _prologue(e, segment, code)
+    _prologue(e, flow, segment, code)
     for position, instruction in enumerate(code):
         e.begin_instruction(instruction, position)
-        if not (instruction is last and _ends_segment(instruction)):
+        if instruction is last and is_call(instruction):
+            _check_call(e, instruction, unsupported)
+        elif not (instruction is last and _ends_segment(instruction)):
             _instruction(e, instruction, unsupported)
     e.end_segment(flow.live_out[segment])
     if e.touched_memory:
@@ -136,10 +143,16 @@ def _write_segment(e: Emitter, control: Control, flow: Flow, segment: int, unsup
     if is_branch(last):
         (control.indexed if last.base == "brx" else control.branch)(segment, last)
     elif last.base in ("ret", "exit"):
-        control.exit(segment)
-    elif is_block_barrier(last):
-        control.barrier(segment, last)
-        control.after_barrier(segment, last)
+        control.exit(segment, last)
+    elif is_interruption(last) and last.index not in unsupported:
+        if is_call(last):
+            calls = Calls(control)
+            calls.call(segment, last)
+            calls.after(segment, last)
+        else:
+            barriers = Barriers(control)
+            barriers.barrier(segment, last)
+            barriers.after(segment, last)
         return True
     else:
         control.edge(segment + 1)
@@ -147,10 +160,18 @@ def _write_segment(e: Emitter, control: Control, flow: Flow, segment: int, unsup
 
 
 def _ends_segment(instruction: Instruction) -> bool:
-    return is_branch(instruction) or instruction.base in ("ret", "exit") or is_block_barrier(instruction)
+    return is_branch(instruction) or instruction.base in ("ret", "exit") or is_interruption(instruction)
 
 
-def _prologue(e: Emitter, segment: int, code: tuple[Instruction, ...]) -> None:
+def _check_call(e: Emitter, instruction: Instruction, unsupported: dict[int, str]) -> None:
+    """A call of something that cannot be called becomes a fault."""
+    reason = not_callable(e.kernel, instruction)
+    if reason:
+        unsupported[instruction.index] = reason
+        e.fault(Fault.UNSUPPORTED, e.exec)
+
+
+def _prologue(e: Emitter, flow: Flow, segment: int, code: tuple[Instruction, ...]) -> None:
     """Give way when out of fuel or trace buffer; else count the segment and record it."""
     e.label(f"s{segment}")
     e.set_field("%w", Slot.RESUME, str(segment))
@@ -168,7 +189,10 @@ def _prologue(e: Emitter, segment: int, code: tuple[Instruction, ...]) -> None:
     e.branch(stop, "pause", f"b{segment}")
     e.label(f"b{segment}")
     e.do(f"%m{segment} = load i32, ptr {e.op(f'getelementptr i64, ptr %w, i64 {int(Slot.MASK)}')}, align 8")
-    e.set_field("%w", Slot.FUEL, e.i64("sub", fuel, len(code)))
+    waiting = flow.waiting
+    e.set_field("%w", Slot.FUEL, e.i64("sub", fuel, WAIT_FUEL if waiting.heads[segment] else len(code)))
+    if waiting.behind[segment]:
+        e.set_field("%w", Slot.WAITS, "0")
     count = e.field("%w", Slot.COUNT)
     e.do(f"%count{segment} = add i64 {count}, 0")
     e.set_field("%w", Slot.COUNT, e.i64("add", count, len(code)))
@@ -208,10 +232,3 @@ def emit_assumed(e: Emitter, i: Instruction) -> None:
 @emits("trap", "brkpt")
 def emit_trap(e: Emitter, i: Instruction) -> None:
     e.fault(Fault.TRAP, e.exec)
-
-
-@emits("bar", "barrier")
-def emit_warp_barrier(e: Emitter, i: Instruction) -> None:
-    """bar.warp.sync: the lanes already run together. Barriers of the block end segments and are written there."""
-    if "warp" not in i.modifiers:
-        raise Unsupported("this barrier")

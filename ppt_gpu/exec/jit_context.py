@@ -17,7 +17,7 @@ class Slot(IntEnum):
     LIVE = 2  # lanes that have not exited
     RPC = 3  # resume point where the executing lanes join their stack entry, -1 for none
     DEPTH = 4  # entries on the divergence stack
-    STACK = 5  # pointer to the stack: three 32-bit words an entry (resume point, mask, rpc), padded to four
+    STACK = 5  # pointer to the stack: four 32-bit words an entry (resume point, mask, rpc, frame offset)
     FRAME = 6  # pointer to the registers
     FUEL = 7  # instructions left in this turn; below 0: give the others a turn
     COUNT = 8  # warp instructions executed since the block began: what %clock reads
@@ -46,11 +46,11 @@ class Slot(IntEnum):
     FAULT_PC = 28
     FAULT_LANE = 29
     FAULT_ADDRESS = 30
-    FLAGS = 31  # Warning bits
+    NOTES = 31  # pointer to a word an instruction: Flag bits
     # barrier at which the warp waits
     BARRIER = 32  # number
     BARRIER_WARPS = 33  # warps that it takes, 0 for all of the block
-    BARRIER_KIND = 34  # 0 wait, 1 arrive only
+    BARRIER_KIND = 34  # 0 wait, 1 arrive only, BARRIER_OF_WARP
     BARRIER_VALUE = 35  # of barrier.red: this warp's contribution (popc, or lanes true)
     BARRIER_THREADS = 36  # lanes that contributed
     BARRIER_RESULT = 37  # sum of the contributions of the warps that met
@@ -70,10 +70,16 @@ class Slot(IntEnum):
     WARPS = 50  # warps of the block
     STATUS = 51  # kept by the scheduler
     DYNAMIC_SHARED = 52
+    SPIN = 53  # turns in a row that ended out of fuel while divergent
     PATTERN = 54  # next free byte of the pattern buffer
     PATTERN_END = 55
     NUMBER = 56  # of the next listed pattern
-    SPIN = 53  # turns in a row that ended out of fuel while divergent
+    # control
+    FRAME_OFFSET = 57  # of the running function's frame in the threads' local memory
+    STACK_ROOM = 58  # entries that the divergence stack has room for
+    ARRIVED = 59  # lanes that wait, apart from others of their warp, at a barrier
+    WAITS = 60  # turns in a row that ended in a loop that only waits
+    HOST_CALL = 61  # instruction of the call that the host has to do
 
     # addresses of several spaces
     CONST_END = 96  # end of the `.const` variables, which lie first in the arena
@@ -97,6 +103,12 @@ class Exit(IntEnum):
     FULL = 2  # a trace buffer has no room for the next basic block
     TURN = 3  # out of fuel
     FAULT = 4
+    HOST = 5  # the host has to do a call
+    SYNC = 6  # some lanes wait at a barrier for others of their warp
+
+
+#: Slot.BARRIER_KIND of lanes that wait for others of their warp only
+BARRIER_OF_WARP = 2
 
 
 class Fault(IntEnum):
@@ -109,11 +121,12 @@ class Fault(IntEnum):
     SPACE = 10  # a store to parameters, an atomic on parameters or local memory
     TEXTURE = 11  # a handle that is no texture or surface
     SURFACE = 12  # outside of a surface, with .trap
-    TARGET = 6  # brx.idx with an index outside of its list
+    TARGET = 6  # brx.idx with an index outside of its list, a call of an address that is no function
+    STACK = 7  # recursion or alloca beyond the stack
 
 
 class Flag(IntEnum):
-    """Bits of Slot.FLAGS: things that work here but not on every GPU."""
+    """Bits of the notes of an instruction: things that work here but not on every GPU."""
 
     DIVERGENT_BARRIER = 1
     DIVERGENT_SYNC = 2  # shfl/vote/... .sync names live lanes that do not take part

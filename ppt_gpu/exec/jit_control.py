@@ -1,4 +1,4 @@
-"""The ends of segments: branches and their divergence, exits, barriers.
+"""The ends of segments: branches and their divergence, exits.
 
 A warp executes with one mask. Where its lanes part, an entry for the join (the branch's immediate post-dominator)
 and one for the later path go on a stack, and the earlier path runs on. Reaching the join pops the stack.
@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ppt_gpu.exec.jit_context import Exit, Fault, Flag, Slot
-from ppt_gpu.exec.jit_emit import Emitter, Unsupported
+from ppt_gpu.exec.jit_context import Exit, Fault, Slot
+from ppt_gpu.exec.jit_emit import Emitter
 from ppt_gpu.exec.jit_flow import Flow, branch_targets
 from ppt_gpu.exec.jit_text import const
-from ppt_gpu.ptx.module import Imm, Instruction, Operand
+from ppt_gpu.ptx.module import Instruction
 
 
 class Control:
@@ -39,10 +39,11 @@ class Control:
         live = e.field("%w", Slot.LIVE, "i32")
         e.set_field("%w", Slot.LIVE, e.i32("and", live, e.i32("xor", mask, -1)), "i32")
 
-    def exit(self, segment: int) -> None:
-        """ret or exit; with a guard some lanes go on."""
+    def exit(self, segment: int, instruction: Instruction) -> None:
+        """ret or exit; with a guard some lanes go on. Behind ret of a function its caller is next on the stack."""
         e = self.e
-        self.leave(e.exec)
+        if instruction.base == "exit" or instruction.index < e.kernel.own_end:
+            self.leave(e.exec)
         if not e.guard_flags:
             e.jump("pop")
             return
@@ -72,24 +73,24 @@ class Control:
             e.label(whole)
             self.edge(place)
             e.label(mixed)
-        join = self._push_join(segment)
+        join = self.push_join(segment)
         (first, first_mask), (second, second_mask) = sorted((one, other))
         if str(second) == join:
             pass  # those lanes wait at the join
         elif str(first) == join:
             first, first_mask = second, second_mask
         else:
-            self._push(second, second_mask, join)
+            self.push(second, second_mask, join)
         e.set_field("%w", Slot.MASK, first_mask, "i32")
         if self.flow.join[segment] >= 0:
             e.jump(f"s{first}")
         else:
             self.edge(first)
 
-    def _push(self, point: int, mask: str, rpc: str) -> None:
+    def push(self, point: int, mask: str, rpc: str) -> None:
         self.e.helper(("push",), "void", ("ptr", "%w"), ("i32", str(point)), ("i32", mask), ("i32", rpc))
 
-    def _push_join(self, segment: int) -> str:
+    def push_join(self, segment: int) -> str:
         """Make sure that the lanes meet again at the branch's join. Returns the rpc of the parting paths."""
         e, join = self.e, self.flow.join[segment]
         rpc = e.field("%w", Slot.RPC, "i32")
@@ -98,7 +99,7 @@ class Control:
         push, pushed = e.fresh("push"), e.fresh("pushed")
         e.branch(e.i32("icmp eq", rpc, join), pushed, push)
         e.label(push)
-        self._push(join, e.active, rpc)
+        self.push(join, e.active, rpc)
         e.set_field("%w", Slot.RPC, str(join), "i32")
         e.jump(pushed)
         e.label(pushed)
@@ -129,14 +130,14 @@ class Control:
             e.label(whole)
             self.edge(target)
             e.label(mixed)
-        join = self._push_join(segment)
+        join = self.push_join(segment)
         for target in sorted(ways, reverse=True):
             if str(target) == join:
                 continue
             some, none = e.fresh("some"), e.fresh("none")
             e.branch(e.i32("icmp eq", ways[target], 0), none, some)
             e.label(some)
-            self._push(target, ways[target], join)
+            self.push(target, ways[target], join)
             e.jump(none)
             e.label(none)
         e.jump("pop")  # the lowest, pushed last
@@ -146,76 +147,6 @@ class Control:
         fine = e.fresh("fine")
         e.branch(e.i64("icmp eq", e.field("%w", Slot.FAULT), 0), fine, "faulted")
         e.label(fine)
-
-    # barriers -----------------------------------------------------------------------------------------------------
-
-    def barrier(self, segment: int, instruction: Instruction) -> None:
-        """Leave compiled code; the scheduler resumes the warp when the others have come."""
-        e = self.e
-        operands = list(instruction.operands)
-        reducing = "red" in instruction.modifiers
-        if reducing:
-            operands.pop(0)
-            self._contribute(operands.pop())
-        if e.guard_flags:
-            wait, skip = e.fresh("wait"), e.fresh("skip")
-            e.branch(e.i32("icmp eq", e.exec, 0), skip, wait)
-            e.label(skip)
-            self.edge(segment + 1)
-            e.label(wait)
-        number = self._scalar(operands[0]) if operands else "0"
-        threads = self._scalar(operands[1]) if len(operands) > 1 else "0"
-        e.set_field("%w", Slot.BARRIER, e.widen(number))
-        e.set_field("%w", Slot.BARRIER_WARPS, e.widen(e.i32("lshr", e.i32("add", threads, 31), 5)))
-        e.set_field("%w", Slot.BARRIER_KIND, "1" if "arrive" in instruction.modifiers else "0")
-        self._note_divergence()
-        e.set_field("%w", Slot.RESUME, str(self.flow.segments + segment))
-        e.do(f"ret i32 {int(Exit.BARRIER)}")
-
-    def _note_divergence(self) -> None:
-        e = self.e
-        live = e.field("%w", Slot.LIVE, "i32")
-        apart = e.i32("icmp ne", e.i32("and", live, e.i32("xor", e.exec, -1)), 0)
-        bit = e.i64("mul", e.op(f"zext i1 {apart} to i64"), int(Flag.DIVERGENT_BARRIER))
-        e.set_field("%w", Slot.FLAGS, e.i64("or", e.field("%w", Slot.FLAGS), bit))
-
-    def _scalar(self, operand: Operand) -> str:
-        """A barrier operand, which all lanes share."""
-        e = self.e
-        if isinstance(operand, Imm):
-            return str(int(operand.value))
-        lane = e.call("i32", "llvm.cttz.i32", ("i32", e.exec), ("i1", "false"))
-        return e.extract("i32", e.read(operand, "b32"), e.i32("and", lane, 31))
-
-    def _contribute(self, predicate: Operand) -> None:
-        e = self.e
-        yes = e.i32("and", e.exec, e.mask_bits(e.read(predicate, "pred")))
-        for slot, mask in ((Slot.BARRIER_VALUE, yes), (Slot.BARRIER_THREADS, e.exec)):
-            e.set_field("%w", slot, e.widen(e.call("i32", "llvm.ctpop.i32", ("i32", mask))))
-
-    def after_barrier(self, segment: int, instruction: Instruction) -> None:
-        """The place where a warp resumes after the barrier that ends `segment`; barrier.red has its result here."""
-        e = self.e
-        e.label(f"s{self.flow.segments + segment}")
-        if "red" in instruction.modifiers:
-            self._result(segment, instruction)
-        self.edge(segment + 1)
-
-    def _result(self, segment: int, instruction: Instruction) -> None:
-        e = self.e
-        e.begin_segment(f"a{segment}")
-        e.do(f"%ma{segment} = load i32, ptr {e.op(f'getelementptr i64, ptr %w, i64 {int(Slot.MASK)}')}, align 8")
-        e.guard_flags = ""
-        total = e.field("%w", Slot.BARRIER_RESULT)
-        threads = e.field("%w", Slot.BARRIER_RESULT_THREADS)
-        if "popc" in instruction.modifiers:
-            e.write(instruction.operands[0], "b32", e.splat("i32", e.op(f"trunc i64 {total} to i32")))
-        elif "and" in instruction.modifiers or "or" in instruction.modifiers:
-            flag = e.i64("icmp eq", total, threads) if "and" in instruction.modifiers else e.i64("icmp ne", total, 0)
-            e.write(instruction.operands[0], "pred", e.splat("i1", flag))
-        else:
-            raise Unsupported("this barrier reduction")
-        e.end_segment(self.flow.live_out[segment])
 
 
 def write_dispatch(e: Emitter, points: Sequence[int]) -> None:
@@ -227,12 +158,13 @@ def write_dispatch(e: Emitter, points: Sequence[int]) -> None:
     top = e.i64("sub", depth, 1)
     e.set_field("%w", Slot.DEPTH, top)
     at = e.op(f"getelementptr [4 x i32], ptr {e.field('%w', Slot.STACK, 'ptr')}, i64 {top}")
-    point, mask, rpc = (e.op(f"load i32, ptr {e.offset_pointer(at, 4 * k)}") for k in range(3))
+    point, mask, rpc, frame = (e.op(f"load i32, ptr {e.offset_pointer(at, 4 * k)}") for k in range(4))
     alive = e.i32("and", mask, e.field("%w", Slot.LIVE, "i32"))
     e.branch(e.i32("icmp eq", alive, 0), "pop", "popped")
     e.label("popped")
     e.set_field("%w", Slot.MASK, alive, "i32")
     e.set_field("%w", Slot.RPC, rpc, "i32")
+    e.set_field("%w", Slot.FRAME_OFFSET, e.widen(frame))
     e.jump("dispatch")
     e.label("dispatch")
     e.do(f"%point = phi i32 [ %resume, %entry ], [ {point}, %popped ]")

@@ -11,9 +11,10 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 
 from ppt_gpu.exec.jit_access import SITE_WORDS
-from ppt_gpu.exec.jit_context import Fault, Slot
+from ppt_gpu.exec.jit_context import Fault, Flag, Slot
 from ppt_gpu.exec.jit_text import BITS, ELEMENT, Text, bits_scalar, const, float_bits, vec
-from ppt_gpu.ptx.module import Imm, Instruction, Kernel, Neg, Operand, Reg, Sink, Special, Sym
+from ppt_gpu.ptx.linked import LinkedKernel, is_framed
+from ppt_gpu.ptx.module import Imm, Instruction, Neg, Operand, Reg, Sink, Special, Sym
 
 
 class Unsupported(Exception):
@@ -45,7 +46,7 @@ def integer_of(element: str) -> str:
 class Emitter(Text):
     """State while the code of one segment is written. Vectors have 32 lanes; `exec` are the lanes that take part."""
 
-    def __init__(self, kernel: Kernel, frame: Mapping[int, int], symbols: dict[str, int], traced: bool) -> None:
+    def __init__(self, kernel: LinkedKernel, frame: Mapping[int, int], symbols: dict[str, int], traced: bool) -> None:
         super().__init__()
         self.kernel = kernel
         self.frame = frame  # register id -> byte offset in the frame
@@ -56,6 +57,7 @@ class Emitter(Text):
         self.guarded: list[int] = []  # counter -> instruction index
         self.instruction: Instruction = kernel.instructions[0]
         self.position = 0  # of the instruction in its segment
+        self.params = {p.name: p for p in kernel.params}
         self.wide_bytes = 0  # room for the registers of matrix instructions
 
     @cached_property
@@ -72,6 +74,13 @@ class Emitter(Text):
         self.cached: dict[str, str] = {}  # values that do not change within the segment
         self.touched_memory = False
         self.guard_counts: list[str] = []
+
+    def begin_continuation(self, segment: int, point: int) -> None:
+        """What a warp still does behind the barrier or call that ended `segment`, when it comes back to `point`."""
+        self.label(f"s{point}")
+        self.begin_segment(f"a{segment}")
+        self.do(f"%ma{segment} = load i32, ptr {self.op(f'getelementptr i64, ptr %w, i64 {int(Slot.MASK)}')}, align 8")
+        self.guard_flags = ""
 
     def begin_instruction(self, instruction: Instruction, position: int) -> None:
         self.instruction = instruction
@@ -209,10 +218,19 @@ class Emitter(Text):
         raise Unsupported(f"an operand of kind {type(operand).__name__}")
 
     def symbol(self, name: str) -> str:
-        """The address of a variable as an i64."""
+        """The address of a variable, parameter or function in its own space, as an i64."""
+        if name in self.kernel.offsets:
+            at = self.kernel.offsets[name]
+            return self.i64("add", self.stack_pointer(), at) if is_framed(name) else str(at)
+        if name in self.params:
+            return str(self.params[name].offset)
         slot = self.symbols.setdefault(name, len(self.symbols))
         table = self.once("symbols", lambda: self.field("%w", Slot.SYMBOLS, "ptr"))
         return self.field(table, slot)
+
+    def stack_pointer(self) -> str:
+        """The offset of the function's frame in the threads' local memory, as an i64."""
+        return self.once("frame", lambda: self.field("%w", Slot.FRAME_OFFSET))
 
     def special(self, name: str, element: str) -> str:
         reader = SPECIAL_READERS.get(name)
@@ -273,6 +291,13 @@ class Emitter(Text):
         self.touched_memory = True
         pc = str(self.instruction.index)
         self.helper(("stop",), "void", ("ptr", "%w"), ("i32", mask), ("i64", str(int(code))), ("i64", pc))
+
+    def note(self, flag: Flag, condition: str) -> None:
+        """Remember `flag` for the instruction, for a warning, when the i1 holds."""
+        notes = self.once("notes", lambda: self.field("%w", Slot.NOTES, "ptr"))
+        at = self.op(f"getelementptr i64, ptr {notes}, i64 {self.instruction.index}")
+        bit = self.i64("mul", self.op(f"zext i1 {condition} to i64"), int(flag))
+        self.do(f"store i64 {self.i64('or', self.op(f'load i64, ptr {at}'), bit)}, ptr {at}")
 
 
 def immediate(operand: Imm, element: str) -> str:

@@ -1,19 +1,22 @@
 """A kernel cut into segments, the units that compiled code runs and records whole, and what lives across them.
 
-A segment is a basic block, or a part of one: a barrier ends a segment, and so does reaching MAX_SEGMENT instructions,
-because compile time grows faster than a segment's length. A last, empty segment stands for the end of the kernel.
+A segment is a basic block, or a part of one: a call or a barrier ends a segment, and so does reaching MAX_SEGMENT
+instructions, because compile time grows faster than a segment's length. A last, empty segment stands for the end of
+the kernel. A call is followed by the segment behind it; the functions' segments stand behind the kernel's.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from ppt_gpu.exec.waiting import Waiting, waiting_loops, waits
 from ppt_gpu.ptx.cfg import ControlFlow, control_flow
-from ppt_gpu.ptx.instructions import form, is_branch, is_exit
+from ppt_gpu.ptx.instructions import is_branch, is_call, is_exit
+from ppt_gpu.ptx.linked import LinkedKernel
 from ppt_gpu.ptx.module import Instruction, Kernel, Target
 
 MAX_SEGMENT = 128  # instructions
-SPIN_ATOMIC, SPIN_READ = 1, 64  # turns in a loop with atomics, or one that only reads memory
 
 
 @dataclass(frozen=True)
@@ -24,20 +27,30 @@ class Flow:
     """
 
     start: tuple[int, ...]  # [S+1]
-    successors: tuple[tuple[int, ...], ...]  # [S]; none for leaving the kernel
+    successors: tuple[tuple[int, ...], ...]  # [S]; none for leaving the kernel or function
     join: tuple[int, ...]  # [S] segment where the branch at its end reconverges, -1: at the exit, or no branch
+    live_in: tuple[int, ...]  # [S] bit set of registers that may be read before they are written
     live_out: tuple[int, ...]  # [S] bit set of registers that someone may read later
     crossing: int  # bit set of registers that live across segments: those need a place in memory
     entry: int  # bit set of registers that may be read before they are written
-    spins: tuple[int, ...]  # [S] turns after which the lanes of a divergent warp are taken to wait for others; 0: never
+    waiting: Waiting
     segment_of: dict[int, int]  # first instruction of a segment -> segment
 
     @property
     def segments(self) -> int:
         return len(self.start) - 1
 
+    def segment_of_last(self, index: int) -> int:
+        """The segment that the instruction `index` ends."""
+        return self.segment_of[index + 1] - 1
 
-def flow_of(kernel: Kernel) -> Flow:
+    def entry_registers(self, entry: int) -> Iterable[int]:
+        """Registers that a function may read before it writes them; `entry` is its first instruction."""
+        live = self.live_in[self.segment_of[entry]]
+        return (register for register in range(live.bit_length()) if live >> register & 1)
+
+
+def flow_of(kernel: LinkedKernel) -> Flow:
     """Cut a kernel into segments and find which registers live across them."""
     graph = control_flow(kernel)
     starts = _cut(kernel, graph)
@@ -46,16 +59,13 @@ def flow_of(kernel: Kernel) -> Flow:
     segment_of = {start: s for s, start in enumerate(starts)}
     bounds = (*starts, end)
     successors = tuple(_successors(kernel, bounds[s], bounds[s + 1], segment_of) for s in range(len(starts)))
-    join = []
-    for s in range(len(starts)):
-        target = graph.reconvergence.get(bounds[s + 1] - 1, -1) if bounds[s] < bounds[s + 1] else -1
-        join.append(segment_of[target] if target >= 0 else -1)
+    join = tuple(_join(kernel, graph, bounds[s], bounds[s + 1], segment_of) for s in range(len(starts)))
     live_in, live_out = _liveness(kernel, bounds, successors)
     crossing = 0
-    for live in live_out:
+    for live in (*live_out, *(live_in[segment_of[entry]] for entry in kernel.entries if entry in segment_of)):
         crossing |= live
-    spins = _spinning(kernel, bounds, successors)
-    return Flow(bounds, successors, tuple(join), live_out, crossing | live_in[0], live_in[0], spins, segment_of)
+    waiting = waiting_loops(kernel, bounds, successors, live_in)
+    return Flow(bounds, successors, join, live_in, live_out, crossing, live_in[0], waiting, segment_of)
 
 
 def _cut(kernel: Kernel, graph: ControlFlow) -> list[int]:
@@ -64,7 +74,7 @@ def _cut(kernel: Kernel, graph: ControlFlow) -> list[int]:
         starts.append(first)
         for index in range(first, last - 1):
             instruction = kernel.instructions[index]
-            if is_block_barrier(instruction) or waits(instruction) or index + 1 - starts[-1] == MAX_SEGMENT:
+            if is_interruption(instruction) or waits(instruction) or index + 1 - starts[-1] == MAX_SEGMENT:
                 starts.append(index + 1)
     return starts
 
@@ -74,9 +84,13 @@ def is_block_barrier(instruction: Instruction) -> bool:
     return instruction.base in ("bar", "barrier") and not {"warp", "cluster"} & set(instruction.modifiers)
 
 
-def waits(instruction: Instruction) -> bool:
-    """mbarrier.test_wait and try_wait: a warp with lanes that must wait ends its turn there."""
-    return instruction.base == "mbarrier" and instruction.modifiers[0] in ("test_wait", "try_wait")
+def is_warp_barrier(instruction: Instruction) -> bool:
+    return instruction.base in ("bar", "barrier") and "warp" in instruction.modifiers
+
+
+def is_interruption(instruction: Instruction) -> bool:
+    """Does the warp come back behind it from outside of the segment?"""
+    return is_call(instruction) or is_block_barrier(instruction) or is_warp_barrier(instruction)
 
 
 def branch_targets(kernel: Kernel, instruction: Instruction) -> tuple[int, ...]:
@@ -85,6 +99,16 @@ def branch_targets(kernel: Kernel, instruction: Instruction) -> tuple[int, ...]:
         if isinstance(operand, Target):
             return (operand.index,) if operand.index >= 0 else kernel.branch_tables[operand.name]
     return ()
+
+
+def _join(kernel: Kernel, graph: ControlFlow, first: int, end: int, segment_of: dict[int, int]) -> int:
+    if first == end:
+        return -1
+    last = kernel.instructions[end - 1]
+    if is_call(last) and last.guard is not None:
+        return segment_of[end]
+    target = graph.reconvergence.get(end - 1, -1)
+    return segment_of[target] if target >= 0 else -1
 
 
 def _successors(kernel: Kernel, first: int, end: int, segment_of: dict[int, int]) -> tuple[int, ...]:
@@ -99,7 +123,7 @@ def _successors(kernel: Kernel, first: int, end: int, segment_of: dict[int, int]
     return tuple(sorted(found))
 
 
-def _bits(registers: tuple[int, ...]) -> int:
+def _bits(registers: Iterable[int]) -> int:
     result = 0
     for register in registers:
         result |= 1 << register
@@ -107,11 +131,16 @@ def _bits(registers: tuple[int, ...]) -> int:
 
 
 def _liveness(
-    kernel: Kernel, bounds: tuple[int, ...], successors: tuple[tuple[int, ...], ...]
+    kernel: LinkedKernel, bounds: tuple[int, ...], successors: tuple[tuple[int, ...], ...]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """(live in, live out) of each segment as bit sets; a guarded write keeps the old value alive."""
     count = len(successors)
-    used, defined = [0] * count, [0] * count
+    used, defined, at_exit = [0] * count, [0] * count, [0] * count
+    for function in kernel.functions.values():
+        results = _bits(r.register for r in function.returns if r.register >= 0)
+        for s in range(count) if results else ():
+            if function.entry <= bounds[s] < function.end and not successors[s]:
+                at_exit[s] = results
     for s in range(count):
         for instruction in kernel.instructions[bounds[s] : bounds[s + 1]]:
             used[s] |= _bits(instruction.reads) & ~defined[s]
@@ -120,67 +149,24 @@ def _liveness(
                 defined[s] |= written
             else:
                 used[s] |= written & ~defined[s]
+    predecessors: list[list[int]] = [[] for _ in range(count)]
+    for s, following in enumerate(successors):
+        for t in following:
+            predecessors[t].append(s)
     live_in, live_out = [0] * count, [0] * count
-    changed = True
-    while changed:
-        changed = False
-        for s in reversed(range(count)):
-            out = 0
-            for t in successors[s]:
-                out |= live_in[t]
-            into = used[s] | (out & ~defined[s])
-            if into != live_in[s] or out != live_out[s]:
-                live_in[s], live_out[s], changed = into, out, True
+    waiting, queued = list(range(count)), [True] * count
+    while waiting:
+        s = waiting.pop()
+        queued[s] = False
+        out = at_exit[s]
+        for t in successors[s]:
+            out |= live_in[t]
+        into = used[s] | (out & ~defined[s])
+        live_out[s] = out
+        if into != live_in[s]:
+            live_in[s] = into
+            for p in predecessors[s]:
+                if not queued[p]:
+                    queued[p] = True
+                    waiting.append(p)
     return tuple(live_in), tuple(live_out)
-
-
-def _spinning(kernel: Kernel, bounds: tuple[int, ...], successors: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
-    """For segments in a loop (strongly connected component) that reads shared or global memory: Flow.spins."""
-    component = _components(successors)
-    size: dict[int, int] = {}
-    turns: dict[int, int] = {}
-    for s, c in enumerate(component):
-        size[c] = size.get(c, 0) + 1 + (s in successors[s])
-        for instruction in kernel.instructions[bounds[s] : bounds[s + 1]]:
-            known = form(instruction.opcode)
-            if waits(instruction):
-                turns[c] = SPIN_ATOMIC
-            if known.space in ("constant", "param") or known.access not in ("load", "atomic"):
-                continue
-            limit = SPIN_ATOMIC if known.access == "atomic" else SPIN_READ
-            turns[c] = min(turns.get(c, limit), limit)
-    return tuple(turns.get(c, 0) if size[c] > 1 else 0 for c in component)
-
-
-def _components(successors: tuple[tuple[int, ...], ...]) -> list[int]:
-    """A number for each node's strongly connected component (Tarjan 1972, without recursion)."""
-    count = len(successors)
-    number, low, component = [-1] * count, [0] * count, [-1] * count
-    clock = 0
-    path: list[int] = []
-    for root in range(count):
-        if number[root] >= 0:
-            continue
-        number[root] = low[root] = clock
-        clock += 1
-        path.append(root)
-        work = [(root, iter(successors[root]))]
-        while work:
-            node, following = work[-1]
-            for t in following:
-                if number[t] < 0:
-                    number[t] = low[t] = clock
-                    clock += 1
-                    path.append(t)
-                    work.append((t, iter(successors[t])))
-                    break
-                if component[t] < 0:
-                    low[node] = min(low[node], number[t])
-            else:
-                work.pop()
-                if work:
-                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
-                if low[node] == number[node]:
-                    while component[node] < 0:
-                        component[path.pop()] = node
-    return component

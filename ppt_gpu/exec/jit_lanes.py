@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ppt_gpu.exec.jit_context import Flag, Slot
+from ppt_gpu.exec.jit_context import Fault, Flag, Slot
 from ppt_gpu.exec.jit_float_values import extremum
 from ppt_gpu.exec.jit_library import Helper, writes
 from ppt_gpu.exec.jit_text import const, lanes, vec
@@ -108,12 +108,20 @@ def write_reduce_float(operation: str, flags: str) -> Helper:
 
 @writes("push")
 def write_push() -> Helper:
-    """Push an entry (resume point, mask, rpc) on the divergence stack."""
+    """Push an entry (resume point, mask, rpc, the function's frame) on the divergence stack."""
     f = Helper("void", "ptr %w", "i32 %point", "i32 %mask", "i32 %rpc")
     f.label("entry")
     depth = f.field("%w", Slot.DEPTH)
+    f.branch(f.i64("icmp ult", depth, f.field("%w", Slot.STACK_ROOM)), "room", "full")
+    f.label("full")
+    lane, pc = f.call("i32", "llvm.cttz.i32", ("i32", "%mask"), ("i1", "false")), f.field("%w", Slot.FAULT_PC)
+    code = str(int(Fault.STACK))
+    f.helper(("fault",), "void", ("ptr", "%w"), ("i64", code), ("i64", pc), ("i32", lane), ("i64", "0"))
+    f.do("ret void")
+    f.label("room")
     at = f.op(f"getelementptr [4 x i32], ptr {f.field('%w', Slot.STACK, 'ptr')}, i64 {depth}")
-    for word, value in enumerate(("%point", "%mask", "%rpc")):
+    frame = f.op(f"trunc i64 {f.field('%w', Slot.FRAME_OFFSET)} to i32")
+    for word, value in enumerate(("%point", "%mask", "%rpc", frame)):
         f.do(f"store i32 {value}, ptr {f.offset_pointer(at, 4 * word)}")
     f.set_field("%w", Slot.DEPTH, f.i64("add", depth, 1))
     f.do("ret void")
@@ -138,13 +146,15 @@ def write_stop() -> Helper:
 @writes("together")
 def write_together() -> Helper:
     """Note when a .sync instruction names live lanes (%members) that do not take part."""
-    f = Helper("void", "ptr %w", "i32 %members", "i32 %exec")
+    f = Helper("void", "ptr %w", "i32 %members", "i32 %exec", "i64 %pc")
     f.label("entry")
     live = f.op(f"trunc i64 {f.field('%w', Slot.LIVE)} to i32")
     absent = f.i32("and", f.i32("and", live, "%members"), f.i32("xor", "%exec", -1))
-    f.branch(f.i32("icmp eq", absent, 0), "end", "note")
+    together = f.op(f"or i1 {f.i32('icmp eq', absent, 0)}, {f.i32('icmp eq', '%exec', 0)}")
+    f.branch(together, "end", "note")
     f.label("note")
-    f.set_field("%w", Slot.FLAGS, f.i64("or", f.field("%w", Slot.FLAGS), int(Flag.DIVERGENT_SYNC)))
+    at = f.op(f"getelementptr i64, ptr {f.field('%w', Slot.NOTES, 'ptr')}, i64 %pc")
+    f.do(f"store i64 {f.i64('or', f.op(f'load i64, ptr {at}'), int(Flag.DIVERGENT_SYNC))}, ptr {at}")
     f.jump("end")
     f.label("end")
     f.do("ret void")

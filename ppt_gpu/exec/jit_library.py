@@ -71,6 +71,7 @@ def _load_writers() -> None:
         jit_convert_library,
         jit_float_library,
         jit_formats,
+        jit_frame,
         jit_lanes,
         jit_math,
         jit_matrix_code,

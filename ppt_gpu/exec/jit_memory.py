@@ -5,6 +5,7 @@ from __future__ import annotations
 from ppt_gpu.exec.jit_access import address_element
 from ppt_gpu.exec.jit_context import Slot
 from ppt_gpu.exec.jit_emit import Emitter, Unsupported, emits
+from ppt_gpu.exec.jit_frame import parameter_place, parameter_rows, store_parameter
 from ppt_gpu.exec.jit_text import BITS, ELEMENT, const, vec
 from ppt_gpu.exec.jit_types import parts
 from ppt_gpu.ptx.instructions import form, vector_length
@@ -103,18 +104,28 @@ def get_rows(e: Emitter, element: str, count: int, pointer: str = "%scratch") ->
 def emit_load(e: Emitter, i: Instruction) -> None:
     kind, space, count = parts(i).kind, space_of(e, i), vector_length(i)
     operand = i.operands[1]
-    if space == "param" and isinstance(operand, Mem) and isinstance(operand.base, Sym):
+    place = _place(e, operand, kind, space, count)
+    if place is not None:
+        rows = parameter_rows(e, place, data_of(kind)[0], data_of(kind)[1] * count)
+    elif space == "param" and isinstance(operand, Mem) and isinstance(operand.base, Sym):
         rows = _parameter(e, operand, kind, count)
     else:
         rows = _load(e, operand, kind, space, count)
     write_all(e, i.operands[0], kind, from_rows(e, rows, kind))
 
 
+def _place(e: Emitter, operand: Operand, kind: str, space: str, count: int) -> str | None:
+    """The place in local memory of a function's parameter or result, None for other accesses."""
+    if space != "param" or not isinstance(operand, Mem):
+        return None
+    return parameter_place(e, operand, BITS[ELEMENT[kind]] // 8 * count)
+
+
 def _parameter(e: Emitter, operand: Mem, kind: str, count: int) -> list[str]:
     """A kernel parameter at a fixed place: one scalar load for all lanes."""
     param = next((p for p in e.kernel.params if isinstance(operand.base, Sym) and p.name == operand.base.name), None)
     if param is None or not isinstance(operand.base, Sym):
-        raise Unsupported("parameters of calls")
+        raise Unsupported("this parameter")
     element, each = data_of(kind)
     count *= each
     size = BITS[element] // 8
@@ -140,10 +151,14 @@ def _load(e: Emitter, operand: Operand, kind: str, space: str, count: int) -> li
 
 @emits("st")
 def emit_store(e: Emitter, i: Instruction) -> None:
-    space = space_of(e, i)
+    space, kind, count = space_of(e, i), parts(i).kind, vector_length(i)
+    place = _place(e, i.operands[0], kind, space, count)
+    if place is not None:
+        store_parameter(e, place, data_of(kind)[0], read_rows(e, i.operands[1], kind, count))
+        return
     if space in ("param", "const"):
         raise Unsupported(f"stores to {space}")
-    _store(e, i.operands[0], i.operands[1], parts(i).kind, space, vector_length(i))
+    _store(e, i.operands[0], i.operands[1], kind, space, count)
 
 
 def _store(e: Emitter, where: Operand, source: Operand, kind: str, space: str, count: int) -> None:

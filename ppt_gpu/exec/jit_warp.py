@@ -18,7 +18,7 @@ def _members(e: Emitter, operand: Operand) -> str:
     else:
         lane = e.call("i32", "llvm.cttz.i32", ("i32", e.exec), ("i1", "false"))
         members = e.extract("i32", e.read(operand, "b32"), e.i32("and", lane, 31))
-    e.helper(("together",), "void", ("ptr", "%w"), ("i32", members), ("i32", e.exec))
+    e.helper(("together",), "void", ("ptr", "%w"), ("i32", members), ("i32", e.exec), ("i64", str(e.instruction.index)))
     return members
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ppt_gpu.exec.budget import Budget
 from ppt_gpu.exec.memory import LOCAL_WINDOW
-from ppt_gpu.ptx.module import Kernel, Mem, Module, Operand, Pair, Sym, Variable, Vec
+from ppt_gpu.ptx.call_graph import body_symbols
+from ppt_gpu.ptx.link import link
+from ppt_gpu.ptx.module import Kernel, Module, Variable
 
 
 @dataclass(frozen=True)
@@ -16,28 +19,29 @@ class Layout:
     shared: Mapping[str, int]
     shared_bytes: int  # static and dynamic
     static_shared: int  # B declared with a size
-    local: Mapping[str, int]
-    local_bytes: int  # per thread
+    local: Mapping[str, int]  # those of a function from the start of its frame
+    local_bytes: int  # per thread: the kernel's frame and the stack of its calls
 
 
-def layout(module: Module, kernel: Kernel, dynamic_shared: int = 0) -> Layout:
-    """Place the variables that `kernel` declares, and the module's shared and local variables that it names.
+def layout(module: Module, kernel: Kernel, dynamic_shared: int = 0, stack: int = Budget.stack) -> Layout:
+    """Place the variables of `kernel` and its functions, and the module's shared and local variables that they name.
 
     Variables without a size (`.extern .shared`) all start at the end of the sized ones, as CUDA does, and hold
-    `dynamic_shared` bytes. Order: the module's variables, then the kernel's, as declared.
+    `dynamic_shared` bytes. Order: the module's variables, then the kernel's, then the functions', as declared. `stack`
+    are the bytes a thread gets for calls of which no bound is known: recursive ones, and those of kernels with alloca.
     """
-    bodies = [kernel, *module.functions.values()] if _calls(kernel) else [kernel]
-    named = {name for body in bodies for name in _symbols(body)}
+    linked = link(kernel, module)
+    named = set(body_symbols(linked))
     variables = [v for v in module.variables.values() if v.name in named]
-    variables += [v for body in bodies for v in body.variables]
+    variables += linked.variables
     shared, static = _place([v for v in variables if v.space == "shared" and v.bytes])
     dynamic = [v for v in variables if v.space == "shared" and not v.bytes]
     align = max((max(v.align, 16) for v in dynamic), default=16)
     start = _up(static, align)
     shared.update({v.name: start for v in dynamic})
-    local, local_bytes = _place([v for v in variables if v.space == "local"])
+    calls = linked.stack_bytes if linked.stack_bytes >= 0 else max(stack, 0)
     end = start + dynamic_shared if dynamic or dynamic_shared else static
-    return Layout(shared, end, static, local, _up(local_bytes, 16))
+    return Layout(shared, end, static, linked.offsets, _up(linked.frame_bytes + calls, 16))
 
 
 def local_address(warp: int, local_bytes: int, offset: int, lane: int, size: int) -> int:
@@ -61,26 +65,3 @@ def _place(variables: Sequence[Variable]) -> tuple[dict[str, int], int]:
 
 def _up(value: int, step: int) -> int:
     return -(-value // step) * step
-
-
-def _calls(kernel: Kernel) -> bool:
-    return any(i.base == "call" for i in kernel.instructions)
-
-
-def _symbols(kernel: Kernel) -> Iterable[str]:
-    for instruction in kernel.instructions:
-        for operand in instruction.operands:
-            yield from _symbols_of(operand)
-
-
-def _symbols_of(operand: Operand) -> Iterable[str]:
-    if isinstance(operand, Sym):
-        yield operand.name
-    elif isinstance(operand, Mem) and operand.base is not None:
-        yield from _symbols_of(operand.base)
-    elif isinstance(operand, Vec):
-        for item in operand.items:
-            yield from _symbols_of(item)
-    elif isinstance(operand, Pair):
-        yield from _symbols_of(operand.first)
-        yield from _symbols_of(operand.second)

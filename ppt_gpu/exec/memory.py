@@ -7,6 +7,7 @@ Address map (64-bit virtual addresses)::
     (rank + 1) << 24 | offset the shared byte of block `rank` of the cluster (mapa); rank + 1 = 0: of the own block
     LOCAL_WINDOW + offset     the same local byte of the executing thread as a generic address
     PARAM_WINDOW + offset     a byte of the kernel's parameters as a generic address (cvta.param)
+    FUNCTION_BASE + 16 n      the address of the module's n-th function, which only calls can use
     GLOBAL_BASE ...           `.const` variables, `.global` variables, then buffers: const and global addresses
                               are generic addresses already
 
@@ -38,6 +39,9 @@ PARAM_WINDOW = 0x0300_0000_0000
 CLUSTER_SHIFT = 24  # bits of a shared address below the rank of a block of the cluster
 WINDOW_BYTES = 0x1_0000_0000  # size of each window
 GLOBAL_BASE = 0x7000_0000_0000
+FUNCTION_BASE = 0x0400_0000_0000
+FUNCTION_STEP = 16
+HEAP = "heap of malloc"  # the object that kernels allocate from, where the module declares malloc
 ALIGNMENT = 512  # B
 _LARGEST = np.iinfo(np.int64).max
 _OPAQUE = ("texref", "samplerref", "surfref")  # types of handles, which have no memory
@@ -81,6 +85,8 @@ class DeviceMemory:
         does not fit, a name used twice or a bad .npy file, and BudgetError when `budget.memory` is exceeded.
         """
         placed = [_Object.of_variable(v) for v in _by_space(module)] + [_Object.of_buffer(b) for b in buffers]
+        if any(name in module.functions and not module.functions[name].has_body for name in ("malloc", "free")):
+            placed.append(_Object(HEAP, "b8", "global", (budget or Budget()).heap // 16 * 16, ALIGNMENT, False))
         _unique(placed)
         limit = (budget or Budget()).memory
         size = _place(placed)
@@ -102,7 +108,7 @@ class DeviceMemory:
             index={o.name: i for i, o in enumerate(placed)},
         )
         for variable in _by_space(module):
-            memory._initialise(variable, warnings)
+            memory._initialise(variable, module, warnings)
         for buffer in buffers:
             fill(memory.bytes_of(buffer.name), buffer, Path(directory))
         for symbol in symbols:
@@ -186,7 +192,7 @@ class DeviceMemory:
             raise PptError(f"no buffer or variable '{name}'", hint=did_you_mean(name, self.names))
         return self.index[name]
 
-    def _initialise(self, variable: Variable, warnings: list[str]) -> None:
+    def _initialise(self, variable: Variable, module: Module, warnings: list[str]) -> None:
         raw = self.bytes_of(variable.name)
         if variable.init:
             content = np.frombuffer(variable.init, np.uint8)[: len(raw)]
@@ -194,6 +200,9 @@ class DeviceMemory:
         for offset, symbol, addend in variable.init_symbols:
             if symbol in self.index:
                 address = self.address_of(symbol) + addend
+                raw[offset : offset + 8] = np.frombuffer(address.to_bytes(8, "little"), np.uint8)
+            elif symbol in module.functions:
+                address = function_address(module, symbol) + addend
                 raw[offset : offset + 8] = np.frombuffer(address.to_bytes(8, "little"), np.uint8)
             else:
                 warnings.append(f"'{variable.name}' holds the address of '{symbol}', which is not in memory: 0")
@@ -206,6 +215,11 @@ class DeviceMemory:
         if size > len(raw):
             raise PptError(f"the content of '{symbol.name}' has {size} bytes, the variable only {len(raw)}")
         fill(raw[:size], symbol, directory)
+
+
+def function_address(module: Module, name: str) -> int:
+    """What a pointer to a function of the module holds. KeyError if there is none."""
+    return FUNCTION_BASE + FUNCTION_STEP * (1 + list(module.functions).index(name))
 
 
 @dataclass

@@ -1,7 +1,8 @@
 """Runs blocks one after another: their warps take turns between barriers. The compiled loop around compiled warps.
 
 A block's warps run in order, each until it meets a barrier, exits, or has used up its turn. When every warp had its
-turn, barriers that all expected warps have reached are released.
+turn, barriers that all expected warps have reached are released. A warp whose lanes wait for each other, a block whose
+warps all wait for something outside of it, and calls that the host has to do are left to the caller.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from ppt_gpu.compiled import entry, inlined
+from ppt_gpu.exec.divergence import Path, give_way
 from ppt_gpu.exec.jit_context import Exit, Slot
 from ppt_gpu.exec.memory import LOCAL_WINDOW
 
@@ -32,9 +34,10 @@ class State(IntEnum):
     LOCAL_BYTES = 7  # per thread
     TURN = 8  # warp instructions in a turn
     THREADS = 9  # per block
-    FLAGS = 10
+    SAME_TURN = 10  # the warp goes on with the fuel that it has
     PATTERN = 11  # next free byte of the pattern buffer (host address)
     NUMBER = 12  # of the next listed pattern
+    MOVED = 13  # a warp did something else than wait since the caller cleared this word
     FIRST_BARRIER = 16  # arrivals without waiting at barriers 0 to 15
 
 
@@ -46,15 +49,18 @@ class Reason(IntEnum):
     FAULT = 2  # of warp State.WARP
     BUDGET = 3
     DEADLOCK = 4  # every warp waits at a barrier that the others never reach
-    GIVE_WAY = 5  # the warp before State.WARP spins; `run_blocks` sees to it and goes on
+    GIVE_WAY = 5  # the executing lanes of the warp before State.WARP wait for others of their warp
+    SYNC = 6  # so do those of this one, at a barrier
+    HOST = 7  # the warp State.WARP calls the host
+    STUCK = 8  # every warp of the block waits for something that no warp of the block will do
 
 
 # plain integers for compiled code, where enumerations take long to compile
-_FINISHED, _FULL, _FAULT, _BUDGET, _DEADLOCK, _GIVE_WAY = (int(reason) for reason in Reason)
-_EXIT_FAULT, _EXIT_FULL, _EXIT_TURN, _EXIT_DONE = (int(e) for e in (Exit.FAULT, Exit.FULL, Exit.TURN, Exit.DONE))
+_FINISHED, _FULL, _FAULT, _BUDGET, _DEADLOCK, _GIVE_WAY, _SYNC, _HOST, _STUCK = (int(reason) for reason in Reason)
+_EXIT_DONE, _EXIT_BARRIER, _EXIT_FULL, _EXIT_TURN, _EXIT_FAULT, _EXIT_HOST, _EXIT_SYNC = (int(e) for e in Exit)
 (
-    S_POSITION, S_STARTED, S_WARP, S_SEGMENTS, S_BUDGET, S_PATH, S_RECORD, S_LOCAL_BYTES, S_TURN, S_THREADS, S_FLAGS,
-    S_PATTERN, S_NUMBER, S_FIRST_BARRIER,
+    S_POSITION, S_STARTED, S_WARP, S_SEGMENTS, S_BUDGET, S_PATH, S_RECORD, S_LOCAL_BYTES, S_TURN, S_THREADS,
+    S_SAME_TURN, S_PATTERN, S_NUMBER, S_MOVED, S_FIRST_BARRIER,
 ) = (int(word) for word in State)  # fmt: skip
 _RESUME, _MASK, _LIVE, _RPC, _DEPTH, _COUNT, _SPIN, _STATUS = (
     int(Slot[name]) for name in ("RESUME", "MASK", "LIVE", "RPC", "DEPTH", "COUNT", "SPIN", "STATUS")
@@ -62,14 +68,18 @@ _RESUME, _MASK, _LIVE, _RPC, _DEPTH, _COUNT, _SPIN, _STATUS = (
 _CTAID_X, _CTAID_Y, _CTAID_Z, _LOCAL_TRACE = (
     int(Slot[name]) for name in ("CTAID_X", "CTAID_Y", "CTAID_Z", "LOCAL_TRACE")
 )
-_PATH, _RECORD, _PATTERN, _NUMBER, _FUEL, _GUARDED_SUM, _FLAGS = (
-    int(Slot[name]) for name in ("PATH", "RECORD", "PATTERN", "NUMBER", "FUEL", "GUARDED_SUM", "FLAGS")
+_PATH, _RECORD, _PATTERN, _NUMBER, _FUEL, _GUARDED_SUM, _FAULTED = (
+    int(Slot[name]) for name in ("PATH", "RECORD", "PATTERN", "NUMBER", "FUEL", "GUARDED_SUM", "FAULT")
 )
+_FRAME_OFFSET, _ARRIVED, _WAITS = int(Slot.FRAME_OFFSET), int(Slot.ARRIVED), int(Slot.WAITS)
 _BARRIER, _BARRIER_KIND, _BARRIER_WARPS, _BARRIER_VALUE, _BARRIER_THREADS = (
     int(Slot[name]) for name in ("BARRIER", "BARRIER_KIND", "BARRIER_WARPS", "BARRIER_VALUE", "BARRIER_THREADS")
 )
 _BARRIER_RESULT, _BARRIER_RESULT_THREADS = int(Slot.BARRIER_RESULT), int(Slot.BARRIER_RESULT_THREADS)
 READY, WAITING, ENDED = 0, 1, 2
+#: turns in a row in loops that only wait, after which nothing in the warp can end them: all lanes together, or parted
+#: (every pending path then had its turn)
+WAITS_TOGETHER, WAITS_PARTED = 2, 140
 #: columns of a recorded turn: warp (position in blocks x warps + warp), path and access bytes, guarded threads
 TURN_WARP, TURN_PATH, TURN_PATH_END, TURN_RECORD, TURN_RECORD_END, TURN_GUARDED = range(6)
 FULL_MASK = 0xFFFFFFFF
@@ -100,22 +110,17 @@ def run_blocks(
     local: NDArray[np.uint8],
     frames: NDArray[np.uint8],  # [warps, bytes]
     cleared: NDArray[np.int64],  # [n, 2] (offset, bytes) of registers to clear
-    stacks: NDArray[np.int32],  # [warps, depth, 4]
-    spins: NDArray[np.int64],  # [2 S] by resume point
+    spins: NDArray[np.int64],  # [2 S, 2] by resume point: turns until lanes give way, in a loop that only waits
     guarded: NDArray[np.int64],  # [n] thread counts of guarded instructions, which the warps raise
     marks: NDArray[np.int64],  # [B or 0, n] these counts at the end of each block
 ) -> int:
     """Run until the blocks are finished or something needs attention. Returns a Reason; call again to go on."""
-    reason = _GIVE_WAY
-    while reason == _GIVE_WAY:
-        reason = _run(
-            code, rows.ctypes.data, rows, blocks, grid, state, turns, shared, local, frames, cleared, spins, guarded,
-            marks,
-        )  # fmt: skip
-        if reason == _GIVE_WAY:
-            spinning = int(state[S_WARP]) - 1
-            _give_way(rows[spinning], stacks[spinning])
-    return reason
+    address = rows.ctypes.data
+    return int(
+        _run(
+            code, address, rows, blocks, grid, state, turns, shared, local, frames, cleared, spins, guarded, marks,
+        )
+    )  # fmt: skip
 
 
 @entry
@@ -124,7 +129,7 @@ def _run(
     turns: np.ndarray, shared: np.ndarray, local: np.ndarray, frames: np.ndarray, cleared: np.ndarray,
     spins: np.ndarray, guarded: np.ndarray, marks: np.ndarray,
 ) -> int:  # fmt: skip
-    """As `run_blocks`, also until a warp has to give way. address: of `rows`."""
+    """As `run_blocks`. address: of `rows`."""
     warps, slots = rows.shape
     while state[S_POSITION] < len(blocks):
         if state[S_STARTED] == 0:
@@ -137,15 +142,11 @@ def _run(
                 if state[S_SEGMENTS] == len(turns):
                     return _FULL
                 result = _turn(code, address + 8 * slots * w, rows[w], state, turns, state[S_POSITION] * warps + w)
-                if result == _EXIT_FAULT:
-                    return _FAULT
-                if state[S_BUDGET] < 0:
-                    return _BUDGET
-                if result == _EXIT_FULL:
-                    return _FULL
-                if _spins_too_long(rows[w], result, state, spins):
+                reason = _after_turn(rows[w], result, state, spins)
+                if reason in (_GIVE_WAY, _SYNC):
                     state[S_WARP] = w + 1
-                    return _GIVE_WAY
+                if reason >= 0:
+                    return reason
             w += 1
         state[S_WARP] = 0
         left = _release(rows, state)
@@ -157,6 +158,8 @@ def _run(
                     marks[state[S_POSITION], k] = guarded[k]
             state[S_POSITION] += 1
             state[S_STARTED] = 0
+        elif _all_wait(rows):
+            return _STUCK
     return _FINISHED
 
 
@@ -187,6 +190,11 @@ def _start_block(rows: np.ndarray, block: int, grid: np.ndarray, state: np.ndarr
         row[_DEPTH] = 0
         row[_COUNT] = 0
         row[_SPIN] = 0
+        row[_WAITS] = 0
+        row[_ARRIVED] = 0
+        row[_FRAME_OFFSET] = 0
+        row[_BARRIER_VALUE] = 0
+        row[_BARRIER_THREADS] = 0
         row[_STATUS] = READY
         row[_CTAID_X] = block % grid[0]
         row[_CTAID_Y] = block // grid[0] % grid[1]
@@ -205,7 +213,8 @@ def _turn(code: int, address: int, row: np.ndarray, state: np.ndarray, turns: np
     row[_RECORD] = state[S_RECORD]
     row[_PATTERN] = state[S_PATTERN]
     row[_NUMBER] = state[S_NUMBER]
-    row[_FUEL] = state[S_TURN]
+    if state[S_SAME_TURN] == 0:
+        row[_FUEL] = state[S_TURN]
     row[_GUARDED_SUM] = 0
     before = row[_COUNT]
     result = _call(code, address)
@@ -222,26 +231,64 @@ def _turn(code: int, address: int, row: np.ndarray, state: np.ndarray, turns: np
     state[S_PATTERN] = row[_PATTERN]
     state[S_NUMBER] = row[_NUMBER]
     state[S_BUDGET] -= row[_COUNT] - before
-    state[S_FLAGS] |= row[_FLAGS]
     return result
 
 
 @inlined
-def _spins_too_long(row: np.ndarray, result: int, state: np.ndarray, spins: np.ndarray) -> bool:
-    """What the end of a turn means for the warp. Returns whether its executing lanes should give way."""
+def _after_turn(row: np.ndarray, result: int, state: np.ndarray, spins: np.ndarray) -> int:
+    """What the end of a turn means for the warp. Returns a Reason that needs attention, or -1."""
+    state[S_SAME_TURN] = 0
+    if result == _EXIT_FAULT or row[_FAULTED] != 0:
+        return _FAULT
+    if state[S_BUDGET] < 0:
+        return _BUDGET
+    if result == _EXIT_FULL:
+        state[S_SAME_TURN] = 1
+        return _FULL
+    if result == _EXIT_HOST:
+        state[S_SAME_TURN] = 1
+        state[S_MOVED] = 1
+        return _HOST
     if result == _EXIT_TURN:
-        limit = spins[row[_RESUME]]
+        limit = spins[row[_RESUME], 0]
         row[_SPIN] += 1
-        return limit > 0 and row[_DEPTH] > 0 and row[_SPIN] >= limit
+        row[_WAITS] = row[_WAITS] + 1 if spins[row[_RESUME], 1] != 0 else 0
+        if row[_WAITS] < WAITS_TOGETHER:
+            state[S_MOVED] = 1
+        if limit > 0 and row[_DEPTH] > 0 and row[_SPIN] >= limit:
+            return _GIVE_WAY
+        return -1
     row[_SPIN] = 0
+    row[_WAITS] = 0
+    state[S_MOVED] = 1
+    if result == _EXIT_SYNC:
+        return _SYNC
     if result == _EXIT_DONE:
         row[_STATUS] = ENDED
-    elif row[_BARRIER_KIND] == 1:
+    else:
+        _arrive(row, state)
+    return -1
+
+
+@inlined
+def _arrive(row: np.ndarray, state: np.ndarray) -> None:
+    """The warp has come to its barrier."""
+    if row[_BARRIER_KIND] == 1:
         state[S_FIRST_BARRIER + (row[_BARRIER] & 15)] += 1
         row[_STATUS] = READY
     else:
         row[_STATUS] = WAITING
-    return False
+
+
+@inlined
+def _all_wait(rows: np.ndarray) -> bool:
+    """Does every warp that may run only wait? Then nothing in the block ends that."""
+    for w in range(len(rows)):
+        if rows[w, _STATUS] == READY:
+            needed = WAITS_TOGETHER if rows[w, _DEPTH] == 0 else WAITS_PARTED
+            if rows[w, _WAITS] < needed:
+                return False
+    return True
 
 
 @inlined
@@ -279,46 +326,31 @@ def _release(rows: np.ndarray, state: np.ndarray) -> int:
                 rows[v, _STATUS] = READY
                 rows[v, _BARRIER_RESULT] = total
                 rows[v, _BARRIER_RESULT_THREADS] = threads
+                rows[v, _BARRIER_VALUE] = 0
+                rows[v, _BARRIER_THREADS] = 0
                 ready += 1
     return ready if ready > 0 or waiting == 0 else -1
 
 
-def _give_way(row: NDArray[np.int64], stack: NDArray[np.int32]) -> None:
-    """The executing lanes wait for other lanes of their warp: let those run, though they have not joined.
+def let_others_run(row: NDArray[np.int64], stack: NDArray[np.int32], *, at_barrier: bool) -> bool:
+    """The executing lanes wait for others of their warp: another path runs. Returns whether there is one.
 
-    Lanes that already stand at the join go on from there, and the waiting ones join them later, at the next outer
-    join. Where no lane stands there, the next of the pending paths runs. `stack` rows: resume point, mask, join.
+    Without one, lanes that wait at a barrier are taken to be all that come. `stack` [depth, 4]: the warp's entries.
     """
-    while row[Slot.DEPTH] > 0:
-        depth = int(row[Slot.DEPTH])
-        rpc = _signed(int(row[Slot.RPC]))
-        mask = int(row[Slot.MASK]) & FULL_MASK
-        join = depth - 1
-        pending = mask
-        while join >= 0 and stack[join, 2] == rpc and stack[join, 0] != rpc:
-            pending |= int(stack[join, 1]) & FULL_MASK
-            join -= 1
-        arrived = 0
-        if join >= 0 and stack[join, 0] == rpc:
-            arrived = int(stack[join, 1]) & int(row[Slot.LIVE]) & ~pending & FULL_MASK
-        waiting = [int(row[Slot.RESUME]), _signed(mask)]
-        if arrived:
-            outer = int(stack[join, 2])
-            stack[join : depth - 1] = stack[join + 1 : depth].copy()  # the join's entry goes
-            stack[join : depth - 1, 2] = outer  # the paths before it meet at the outer join
-            stack[depth - 1, :3] = [*waiting, outer]
-            row[Slot.RESUME], row[Slot.MASK], row[Slot.RPC] = rpc, arrived, outer & FULL_MASK
-            return
-        if depth - 1 > join:  # another path to the same join: take the next, put this one last
-            point, next_mask = (int(word) for word in stack[depth - 1, :2])
-            stack[join + 2 : depth] = stack[join + 1 : depth - 1].copy()
-            stack[join + 1, :3] = [*waiting, rpc]
-            row[Slot.RESUME], row[Slot.MASK] = point, next_mask & FULL_MASK
-            return
-        if join < 0:
-            return
-        row[Slot.RPC] = int(stack[join, 2]) & FULL_MASK  # nobody else comes to this join
-        row[Slot.DEPTH] = join
+    blocked = int(row[Slot.ARRIVED]) & FULL_MASK
+    running = Path(int(row[Slot.RESUME]), int(row[Slot.MASK]) & FULL_MASK, int(row[Slot.RPC]), 0)
+    running.join, running.frame = _signed(running.join), int(row[Slot.FRAME_OFFSET])
+    entries = [Path(p, m & FULL_MASK, j, f) for p, m, j, f in stack[: int(row[Slot.DEPTH])].tolist()]
+    chosen = give_way(running, entries, int(row[Slot.LIVE]), blocked, split=not at_barrier)
+    if chosen is None:
+        row[Slot.ARRIVED] = blocked & ~running.lanes
+        return False
+    row[Slot.DEPTH] = len(entries)
+    for at, path in enumerate(entries):
+        stack[at] = path.point, _signed(path.lanes), path.join, path.frame
+    row[Slot.RESUME], row[Slot.MASK] = chosen.point, chosen.lanes
+    row[Slot.RPC], row[Slot.FRAME_OFFSET] = chosen.join & FULL_MASK, chosen.frame
+    return True
 
 
 def _signed(word: int) -> int:

@@ -59,7 +59,8 @@ class Trace:
     pc_executed: NDArray[np.int64]  # [I] warp executions of each static instruction, all warps
     pc_threads: NDArray[np.int64]  # [I] thread executions
     ranges: tuple[Range, ...]  # global buffers
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()  # each with its PTX line, where it has one
+    printed: str = ""  # by printf, in the order of execution
     # [B, I] pc_threads by block, so that a trace can be taken apart; None where that is too large (`counts_by_block`)
     block_threads: NDArray[np.int64] | None = None
 

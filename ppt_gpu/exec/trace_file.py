@@ -103,6 +103,7 @@ def write_traces(records: Sequence[Record]) -> bytes:
         if isinstance(record.content, Trace):
             entry["ranges"] = [[r.name, r.start, r.bytes, r.copied] for r in record.content.ranges]
             entry["warnings"] = list(record.content.warnings)
+            entry["printed"] = record.content.printed
         entries.append(entry)
     header = json.dumps({"records": entries}, separators=(",", ":"), ensure_ascii=True).encode()
     return b"".join((PREFIX.pack(MAGIC, VERSION, len(header), zlib.crc32(header)), header, *parts))
@@ -306,6 +307,9 @@ class _RecordReader:
             raise self._bad("warnings")
         return tuple(texts)
 
+    def printed(self) -> str:
+        return str(self._value("printed", str))
+
 
 def _shape(arrays: dict[str, NDArray[Any]], name: str, columns: int) -> None:
     if arrays[name].size % columns:
@@ -336,4 +340,5 @@ def _trace(reader: _RecordReader, record: Record, arrays: dict[str, NDArray[Any]
         pc_executed=executions(path_start, path_pc, warp_path, record.instructions),
         ranges=reader.ranges(),
         warnings=reader.warnings(),
+        printed=reader.printed(),
     )

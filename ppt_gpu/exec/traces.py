@@ -25,6 +25,7 @@ from ppt_gpu.exec.store import Store
 from ppt_gpu.exec.trace import Trace
 from ppt_gpu.exec.trace_file import Content, Record
 from ppt_gpu.exec.workload import Workload
+from ppt_gpu.ptx.link import link
 from ppt_gpu.ptx.module import Module
 
 #: A grid is traced whole at its first run when that takes at most so much, so that no other GPU needs a run of its own
@@ -74,7 +75,7 @@ class LaunchTraces:
         self.traces, self.number = traces, number
         self.module, self.budget, self.store = traces.module, traces.budget, traces.store
         self.launch = traces.workload.launches[number]
-        self.kernel = traces.module.kernels[self.launch.kernel]
+        self.kernel = link(traces.module.kernels[self.launch.kernel], traces.module)
         self.identity = launch_digest(traces.text, self.launch, traces.workload.buffers)
         self.separable = not steered_by_memory(self.kernel)
         # What steers nothing need not be the same, and later launches need not wait for what earlier ones leave.

@@ -49,7 +49,7 @@ def control_flow(kernel: Kernel) -> ControlFlow:
     for block, end in enumerate(ends):
         if is_branch(instructions[end - 1]):
             reconvergence[end - 1] = starts[ipdom[block]] if ipdom[block] < blocks else -1
-    back = back_edges(successors)
+    back = back_edges(successors, [block_at[entry] for entry in kernel.entries if entry in block_at])
     return ControlFlow(
         block_start=tuple(starts),
         block_end=tuple(ends),
@@ -72,7 +72,7 @@ def _targets(kernel: Kernel, instruction: Instruction) -> tuple[int, ...]:
 
 def _leaders(kernel: Kernel) -> list[int]:
     count = len(kernel.instructions)
-    leaders = {0}
+    leaders = set(kernel.entries)
     for instruction in kernel.instructions:
         if is_branch(instruction):
             leaders.update(_targets(kernel, instruction))
@@ -179,16 +179,21 @@ def _post_order(edges: Sequence[Sequence[int]], root: int) -> list[int]:
     return order
 
 
-def back_edges(successors: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
-    """Edges of a depth-first walk from block 0 that lead to a block still being walked, sorted."""
+def back_edges(successors: Sequence[Sequence[int]], roots: Sequence[int] = (0,)) -> list[tuple[int, int]]:
+    """Edges of depth-first walks from the roots that lead to a block still being walked, sorted."""
     blocks = len(successors)
-    if not blocks:
-        return []
     found: list[tuple[int, int]] = []
     state = [0] * (blocks + 1)  # 0 new, 1 on the walk, 2 done
     state[blocks] = 2
-    state[0] = 1
-    stack = [(0, iter(successors[0]))]
+    for root in roots:
+        if state[root] == 0:
+            _walk(successors, root, state, found)
+    return sorted(found)
+
+
+def _walk(successors: Sequence[Sequence[int]], root: int, state: list[int], found: list[tuple[int, int]]) -> None:
+    state[root] = 1
+    stack = [(root, iter(successors[root]))]
     while stack:
         block, following = stack[-1]
         for successor in following:
@@ -201,4 +206,3 @@ def back_edges(successors: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
         else:
             state[block] = 2
             stack.pop()
-    return sorted(found)

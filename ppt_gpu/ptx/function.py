@@ -69,8 +69,9 @@ def read_function(source: Source, symbols: Symbols, is_entry: bool, position: in
         raise source.error(f"'{head.name}' is already defined on line {before.line}", head.start)
     if before is None:  # known from here on, so that a function can call itself
         table[head.name] = Kernel(
-            head.name, head.params, (), (), (), {}, is_entry=is_entry, returns=head.returns, has_body=False
-        )
+            head.name, head.params, (), (), (), {}, is_entry=is_entry, returns=head.returns,
+            line=source.line_of(head.start), has_body=False,
+        )  # fmt: skip
     body = Body(source, names, scope, reader)
     end = body.read(head.end + 1) if has_body else head.end + 1
     scope.close()

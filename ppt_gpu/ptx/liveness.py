@@ -8,8 +8,11 @@ it is close for kernels that need many registers and low for those that need few
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+
 from ppt_gpu.ptx.cfg import ControlFlow, control_flow
 from ppt_gpu.ptx.instructions import form, is_call
+from ppt_gpu.ptx.linked import LinkedKernel
 from ppt_gpu.ptx.module import TYPE_BYTES, Imm, Instruction, Kernel, Sym
 
 #: registers are allocated to a warp in units of 256, 8 a thread (compute capability 3.5 and later)
@@ -101,12 +104,59 @@ def live_out(kernel: Kernel, flow: ControlFlow) -> list[int]:
     return out
 
 
-def most_live(kernel: Kernel) -> int:
-    """The largest number of 32-bit registers live at once."""
+def live_across(kernel: Kernel, indices: Collection[int]) -> dict[int, set[int]]:
+    """The registers that live across each of the instructions: needed behind it, and not written by it."""
     flow = control_flow(kernel)
-    weights = register_weights(kernel)
+    wanted, found = set(indices), {}
+    for block, live in enumerate(live_out(kernel, flow)):
+        inside = range(flow.block_start[block], flow.block_end[block])
+        if wanted.isdisjoint(inside):
+            continue
+        for index in reversed(inside):
+            instruction = kernel.instructions[index]
+            written = sum(1 << register for register in set(instruction.writes))
+            if index in wanted:
+                across = live & ~written
+                found[index] = {r for r in range(across.bit_length()) if across >> r & 1}
+            if instruction.guard is None:
+                live &= ~written
+            for register in instruction.reads:
+                live |= 1 << register
+    return {index: found[index] for index in indices if index in found}
+
+
+def most_live(kernel: Kernel) -> int:
+    """The largest number of 32-bit registers live at once; with linked functions, over every chain of calls."""
+    if isinstance(kernel, LinkedKernel) and kernel.calls:
+        return _most_live_linked(kernel)
+    return _most_live(kernel, control_flow(kernel), range(len(kernel.instructions)), register_weights(kernel), {})
+
+
+def _most_live_linked(kernel: LinkedKernel) -> int:
+    """A caller's live registers stay beside what its callees need; a recursive call keeps its own on the stack."""
+    flow, weights = control_flow(kernel), register_weights(kernel)
+    needs: dict[str, int] = {}
+
+    def need(name: str | None, first: int, end: int, chain: tuple[str | None, ...]) -> int:
+        deeper = {}
+        for index, call in kernel.calls.items():
+            if first <= index < end:
+                callees = [kernel.functions[c] for c in call.callees if c not in chain]
+                for f in callees:
+                    if f.name not in needs:
+                        needs[f.name] = need(f.name, f.entry, f.end, (*chain, f.name)) if f.has_body else 0
+                deeper[index] = max((needs[f.name] for f in callees), default=0)
+        return _most_live(kernel, flow, range(first, end), weights, deeper)
+
+    return need(None, 0, kernel.own_end, (None,))
+
+
+def _most_live(kernel: Kernel, flow: ControlFlow, inside: range, weights: list[int], deeper: Mapping[int, int]) -> int:
+    """The most 32-bit registers live at once in the instructions `inside`; `deeper`: what calls need beside them."""
     most = 0
     for block, live in enumerate(live_out(kernel, flow)):
+        if flow.block_start[block] not in inside:
+            continue
         alive = {r for r in range(live.bit_length()) if live >> r & 1}
         count = sum(weights[register] for register in alive)
         most = max(most, count)
@@ -119,6 +169,7 @@ def most_live(kernel: Kernel) -> int:
                     if register in alive:
                         alive.discard(register)
                         count -= weights[register]
+            most = max(most, count + deeper.get(index, 0))
             for register in instruction.reads:
                 if register not in alive:
                     alive.add(register)
@@ -131,7 +182,7 @@ def estimate_registers(kernel: Kernel) -> int:
     """Registers per thread, a multiple of 8 unless the kernel's .maxnreg or the limit of 255 is lower."""
     limit = kernel.directives.get("maxnreg", (0,))[0] or MOST_REGISTERS
     needed = most_live(kernel) + EXTRA_REGISTERS
-    if any(is_call(instruction) for instruction in kernel.instructions):
+    if any(is_call(instruction) for instruction in kernel.instructions):  # whatever is called, if it is not linked
         needed = max(needed, CALL_REGISTERS)
     rounded = -(-needed // ALLOCATION_UNIT) * ALLOCATION_UNIT
     return min(rounded, limit, MOST_REGISTERS)

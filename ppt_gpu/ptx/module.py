@@ -211,6 +211,11 @@ class Kernel:
     prototypes: Mapping[str, Prototype] = field(default_factory=dict)  # .callprototype
     has_body: bool = True  # False: only declared here (.extern, vprintf)
 
+    @property
+    def entries(self) -> tuple[int, ...]:
+        """The instructions at which control comes in from outside."""
+        return (0,)
+
 
 @dataclass(frozen=True)
 class Module:

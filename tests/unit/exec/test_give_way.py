@@ -3,28 +3,64 @@
 import numpy as np
 import pytest
 
+from ppt_gpu.exec.divergence import Path, give_way
 from ppt_gpu.exec.jit_context import Slot
-from ppt_gpu.exec.schedule import FULL_MASK, _give_way
+from ppt_gpu.exec.schedule import FULL_MASK, let_others_run
 
 JOIN, OTHER, SPIN, NOWHERE = 7, 3, 2, -1
 
 
-@pytest.mark.parametrize(
-    ("live", "runs", "stack"),
-    [
-        # nobody stands at the join: the other path runs, the waiting one is put last
-        (0b011, (OTHER, 0b010, JOIN), [[JOIN, 0b111, NOWHERE], [SPIN, 0b001, JOIN]]),
-        # lane 2 stands there: it goes on, the others meet at the outer join
-        (0b111, (JOIN, 0b100, NOWHERE & FULL_MASK), [[OTHER, 0b010, NOWHERE], [SPIN, 0b001, NOWHERE]]),
-    ],
-)
-def test_the_next_path(live: int, runs: tuple[int, int, int], stack: list[list[int]]) -> None:
+def spinning():
+    return Path(SPIN, 0b001, JOIN, 16)
+
+
+def test_a_pending_path_runs_before_lanes_at_the_join():
+    stack = [Path(JOIN, 0b111, NOWHERE, 16), Path(OTHER, 0b010, JOIN, 16)]
+    assert give_way(spinning(), stack, 0b111, 0, split=True) == Path(OTHER, 0b010, JOIN, 16)
+    assert stack == [Path(JOIN, 0b111, NOWHERE, 16), spinning()]
+
+
+def test_lanes_at_the_join_go_on_alone_and_the_others_still_meet_there():
+    stack = [Path(JOIN, 0b111, NOWHERE, 0)]
+    assert give_way(spinning(), stack, 0b101, 0, split=True) == Path(JOIN, 0b100, NOWHERE, 0)
+    assert stack == [Path(JOIN, 0b001, NOWHERE, 0), spinning()]
+
+
+@pytest.mark.parametrize(("live", "blocked", "split"), [(0b111, 0, False), (0b001, 0, True), (0b111, 0b110, True)])
+def test_nobody_else_can_run(live, blocked, split):
+    stack = [Path(JOIN, 0b111, NOWHERE, 0)]
+    assert give_way(spinning(), stack, live, blocked, split=split) is None
+    assert stack == [Path(JOIN, 0b111, NOWHERE, 0)]
+
+
+def test_every_pending_path_gets_its_turn():
+    stack = [Path(JOIN, 0b1111, NOWHERE, 0), *(Path(10 + k, 1 << k, JOIN, 0) for k in (3, 2, 1))]
+    running, seen = spinning(), []
+    for _ in range(8):
+        running = give_way(running, stack, 0b1111, 0, split=True)
+        seen.append(running.point)
+    assert seen == [11, 12, 13, SPIN] * 2
+    assert stack[0] == Path(JOIN, 0b1111, NOWHERE, 0)
+
+
+def test_the_row_of_compiled_code_changes_likewise():
     row = np.zeros(max(Slot) + 1, np.int64)
-    row[Slot.RESUME], row[Slot.MASK], row[Slot.RPC], row[Slot.LIVE], row[Slot.DEPTH] = SPIN, 0b001, JOIN, live, 2
+    row[Slot.RESUME], row[Slot.MASK], row[Slot.RPC], row[Slot.LIVE], row[Slot.DEPTH] = SPIN, 0b001, JOIN, 0b111, 2
+    row[Slot.FRAME_OFFSET] = 32
     found = np.zeros((4, 4), np.int32)
-    found[:2, :3] = [[JOIN, 0b111, NOWHERE], [OTHER, 0b010, JOIN]]
-    found[2, :3] = 99  # left over above the stack
-    _give_way(row, found)
-    assert (row[Slot.RESUME], row[Slot.MASK], row[Slot.RPC]) == runs
-    assert found[:2, :3].tolist() == stack
+    found[:2] = [[JOIN, 0b111, NOWHERE, 0], [OTHER, 0b010, JOIN, 16]]
+    found[2] = 99  # left over above the stack
+    assert let_others_run(row, found, at_barrier=False)
+    assert (row[Slot.RESUME], row[Slot.MASK], row[Slot.RPC], row[Slot.FRAME_OFFSET]) == (OTHER, 0b010, JOIN, 16)
+    assert found[:2].tolist() == [[JOIN, 0b111, NOWHERE, 0], [SPIN, 0b001, JOIN, 32]]
     assert row[Slot.DEPTH] == 2
+
+
+def test_lanes_at_a_barrier_count_as_all_when_nobody_else_can_come():
+    row = np.zeros(max(Slot) + 1, np.int64)
+    row[Slot.RESUME], row[Slot.MASK], row[Slot.RPC], row[Slot.LIVE], row[Slot.DEPTH] = SPIN, 0b001, JOIN, FULL_MASK, 1
+    row[Slot.ARRIVED] = 0b001
+    found = np.array([[JOIN, -1, NOWHERE, 0]], np.int32)
+    assert not let_others_run(row, found, at_barrier=True)
+    assert row[Slot.ARRIVED] == 0
+    assert (row[Slot.RESUME], row[Slot.MASK]) == (SPIN, 0b001)

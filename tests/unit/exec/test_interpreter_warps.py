@@ -5,7 +5,7 @@ import pytest
 from ptx_lanes import lanes
 
 from ppt_gpu.errors import BudgetError, InputErrors, PptError
-from ppt_gpu.exec import interpreter
+from ppt_gpu.exec import interp_runner
 from ppt_gpu.exec.budget import Budget
 from ppt_gpu.exec.interpreter import interpret
 from ppt_gpu.exec.memory import DeviceMemory
@@ -251,7 +251,7 @@ def test_missing_argument():
 
 def test_spinning_on_another_warp_ends(monkeypatch):
     """A warp that waits for a flag gives the others a turn."""
-    monkeypatch.setattr(interpreter, "TURN", 500)
+    monkeypatch.setattr(interp_runner, "TURN", 500)
     out, _, _ = run(
         "setp.lt.u32 %p1, %r1, 32; @!%p1 bra set; wait: ld.volatile.global.u32 %r2, [%rd1]; setp.eq.u32 %p2, %r2, 0;"
         "@%p2 bra wait; bra.uni end; set: st.global.u32 [%rd1], 1; end:",

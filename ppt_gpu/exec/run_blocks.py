@@ -1,0 +1,230 @@
+"""Runs the blocks of a launch in compiled code, and sees to what the scheduler leaves: host calls, waiting, errors."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppt_gpu.errors import BudgetError, PptError
+from ppt_gpu.exec import faults
+from ppt_gpu.exec.assumed import assumed_warnings
+from ppt_gpu.exec.budget import Budget
+from ppt_gpu.exec.collect import Collector
+from ppt_gpu.exec.host_calls import Caller, Printed, call_host
+from ppt_gpu.exec.jit_context import BARRIER_OF_WARP, Flag, Slot
+from ppt_gpu.exec.notes import warnings_of
+from ppt_gpu.exec.resident import Resident, Tables
+from ppt_gpu.exec.schedule import READY, WAITING, Reason, State, let_others_run, run_blocks
+from ppt_gpu.exec.trace import Trace
+from ppt_gpu.units import format_bytes
+
+TURNS = 1 << 14  # turns noted before the trace buffers are taken over
+MOST_RESIDENT = 4 << 30  # B of blocks in flight
+#: words of the scheduler's state that go from block to block
+_CURSORS = [State.SEGMENTS, State.BUDGET, State.PATH, State.RECORD, State.PATTERN, State.NUMBER]
+
+
+class BlockRun:
+    """One run of some blocks of a launch."""
+
+    def __init__(self, tables: Tables, path: str, blocks: NDArray[np.int64], budget: Budget) -> None:
+        self.tables, self.path, self.blocks, self.budget = tables, path, blocks, budget
+        self.collector = Collector(tables.engine, tables.warps, len(blocks), budget)
+        tables.marks = np.zeros((len(blocks) if self.collector.by_block else 0, len(tables.guarded)), np.int64)
+        self.turns = np.zeros((TURNS, 6), np.int64)
+        self.printed = Printed()
+        self.resident = Resident(tables)  # whose turn it is
+        self.resident.state[State.BUDGET] = budget.instructions
+        self.ended: int | None = None  # blocks that had ended when others began to take turns
+
+    def go(self) -> Trace:
+        state = self.resident.state
+        self._empty()
+        while self._run(self.resident, len(self.blocks)) == Reason.STUCK:
+            self._take_turns()
+            state = self.resident.state
+        self._take(int(state[State.POSITION]))
+        return self._trace()
+
+    def _run(self, resident: Resident, end: int) -> Reason:
+        """Run `resident` up to block position `end`. Returns FINISHED or STUCK; raises PptError."""
+        tables, state = self.tables, resident.state
+        while True:
+            reason = Reason(
+                run_blocks(
+                    tables.engine.address, resident.rows, self.blocks[:end], tables.grid, state, self.turns,
+                    resident.shared, resident.local, resident.frames, tables.cleared, tables.spins, tables.guarded,
+                    tables.marks,
+                )
+            )  # fmt: skip
+            if reason in (Reason.FINISHED, Reason.STUCK):
+                return reason
+            if reason == Reason.FULL:
+                self._take(int(state[State.POSITION]) if self.ended is None else self.ended)
+                self._empty()
+            elif reason == Reason.HOST:
+                self._call_host(resident)
+            elif reason in (Reason.GIVE_WAY, Reason.SYNC):
+                self._give_way(resident, reason)
+            else:
+                raise self._error(reason, resident)
+
+    # blocks that wait for others -----------------------------------------------------------------------------------
+
+    def _take_turns(self) -> None:
+        """The block at hand waits for others: it and those behind it take turns until none of them waits any more."""
+        first = int(self.resident.state[State.POSITION])
+        self.ended = first
+        guarded = _Counts(self.tables, first)
+        flying, following, more = [self.resident], first + 1, 1
+        while flying:
+            moved = False
+            for resident in list(flying):
+                self._switch(resident)
+                resident.state[State.MOVED] = 0
+                position = int(resident.state[State.POSITION])
+                reason = self._run(resident, position + 1)
+                guarded.add(position)
+                if reason == Reason.FINISHED:
+                    flying.remove(resident)
+                    moved = True
+                moved = moved or bool(resident.state[State.MOVED])
+            if moved:
+                continue
+            last = min(following + more, len(self.blocks))
+            if following == last:
+                raise self._stuck(flying[0])
+            self._check_room(flying[0], len(flying) + last - following)
+            flying += [self._begin(position) for position in range(following, last)]
+            following, more = last, 2 * more
+        self.resident.state[State.POSITION] = following
+        self.resident.state[State.STARTED] = 0
+        guarded.mark(following)
+        self._take(first)
+        self._empty()
+        self.ended = None
+        self._take(following)
+
+    def _begin(self, position: int) -> Resident:
+        resident = Resident(self.tables)
+        resident.state[State.POSITION] = position
+        resident.rows[:, [Slot.PATH_END, Slot.RECORD_END, Slot.PATTERN_END]] = self.resident.rows[
+            0, [Slot.PATH_END, Slot.RECORD_END, Slot.PATTERN_END]
+        ]
+        return resident
+
+    def _switch(self, resident: Resident) -> None:
+        """`resident` goes on with the trace buffers and the budget."""
+        resident.state[_CURSORS] = self.resident.state[_CURSORS]
+        self.resident = resident
+
+    def _check_room(self, resident: Resident, count: int) -> None:
+        if count * resident.nbytes > MOST_RESIDENT:
+            raise BudgetError(
+                f"{count} blocks of kernel '{self.tables.engine.kernel.name}' wait for each other: together they need "
+                f"{format_bytes(count * resident.nbytes)}, of {format_bytes(MOST_RESIDENT)}",
+                path=self.path,
+                hint="a GPU does not hold so many blocks at once either: launch fewer",
+            )
+
+    def _stuck(self, resident: Resident) -> PptError:
+        row = next(row for row in resident.rows if row[Slot.STATUS] == READY)
+        block = int(self.blocks[resident.state[State.POSITION]])
+        engine = self.tables.engine
+        line = faults.line_of(engine, int(row[Slot.RESUME]))
+        return faults.stuck_error(engine.kernel.name, self.path, self.tables.launch, block, line, len(self.blocks))
+
+    # what one warp needs -------------------------------------------------------------------------------------------
+
+    def _give_way(self, resident: Resident, reason: Reason) -> None:
+        """Lanes of the warp that ran last wait for others of their warp."""
+        warp = int(resident.state[State.WARP]) - 1
+        row = resident.rows[warp]
+        if let_others_run(row, resident.stacks[warp], at_barrier=reason == Reason.SYNC) or reason == Reason.GIVE_WAY:
+            return
+        if row[Slot.BARRIER_KIND] == BARRIER_OF_WARP:
+            flow = self.tables.engine.flow
+            self.tables.notes[flow.start[int(row[Slot.RESUME]) - flow.segments + 1] - 1] |= Flag.DIVERGENT_SYNC
+        elif row[Slot.BARRIER_KIND] == 1:
+            resident.state[State.FIRST_BARRIER + (int(row[Slot.BARRIER]) & 15)] += 1
+        else:
+            row[Slot.STATUS] = WAITING
+
+    def _call_host(self, resident: Resident) -> None:
+        kernel, launch = self.tables.engine.kernel, self.tables.launch
+        warp = int(resident.state[State.WARP])
+        row = resident.rows[warp]
+        call = kernel.instructions[int(row[Slot.HOST_CALL])]
+        site = kernel.calls[call.index]
+        block = int(self.blocks[resident.state[State.POSITION]])
+        mask = int(row[Slot.MASK])
+        caller = Caller(
+            self.tables.memory,
+            resident.shared,
+            lambda lane: resident.lane_memory(warp, lane),
+            int(row[Slot.FRAME_OFFSET]) + site.frame_bytes,
+            [lane for lane in range(32) if mask >> lane & 1],
+            lambda lane: faults.thread_text(launch, block, 32 * warp + lane),
+        )
+        try:
+            call_host(kernel, kernel.functions[site.callees[0]], caller, self.printed)
+        except PptError as error:
+            where, column = call.line, call.column
+            raise PptError(error.message, path=self.path, line=where, column=column, hint=error.hint) from None
+
+    def _error(self, reason: Reason, resident: Resident) -> PptError:
+        block = int(self.blocks[resident.state[State.POSITION]])
+        warp = int(resident.state[State.WARP])
+        if reason == Reason.FAULT:
+            return faults.fault_error(self.tables, self.path, block, resident, warp)
+        if reason == Reason.BUDGET:
+            return faults.budget_error(self.tables, self.path, block, warp, resident, self.budget.instructions)
+        return faults.deadlock_error(self.tables, self.path, block, resident)
+
+    # trace ---------------------------------------------------------------------------------------------------------
+
+    def _take(self, ended: int) -> None:
+        """Take over the trace buffers; the first `ended` blocks have ended."""
+        if self.tables.engine.traced:
+            state = self.resident.state
+            self.collector.take(self.turns[: state[State.SEGMENTS]], ended, int(state[State.NUMBER]))
+
+    def _empty(self) -> None:
+        self.collector.reset(self.resident.state, self.resident.rows, self.tables.sites)
+
+    def _trace(self) -> Trace:
+        tables = self.tables
+        noted = np.flatnonzero(tables.notes)
+        notes = zip(noted.tolist(), tables.notes[noted].tolist(), strict=True)
+        kernel = tables.engine.kernel
+        noted_texts = warnings_of(kernel, self.path, notes)
+        warnings = (*tables.memory.warnings, *assumed_warnings(kernel, tables.module), *noted_texts)
+        if self.printed.lost:
+            warnings += (f"the text of {self.printed.lost} printf calls was not kept: there was too much",)
+        n = len(tables.engine.guarded)
+        guarded, marks = tables.guarded[:n], tables.marks[:, :n]
+        return self.collector.trace(self.blocks, guarded, marks, tables.memory, warnings, self.printed.text)
+
+
+class _Counts:
+    """Thread counts of guarded instructions of blocks that take turns, as if they had run one after another."""
+
+    def __init__(self, tables: Tables, first: int) -> None:
+        self.tables, self.first = tables, first
+        self.before = tables.marks[first - 1].copy() if first and len(tables.marks) else np.zeros_like(tables.guarded)
+        self.start = self.before.copy()
+        self.blocks: dict[int, NDArray[np.int64]] = {}
+        self.add(first)
+
+    def add(self, position: int) -> None:
+        """What was counted since last time belongs to the block at `position`."""
+        new = self.tables.guarded - self.before
+        self.blocks[position] = self.blocks.get(position, 0) + new
+        self.before = self.tables.guarded.copy()
+
+    def mark(self, end: int) -> None:
+        """The counts at the end of each block up to position `end`."""
+        total = self.start
+        for position in range(self.first, end if len(self.tables.marks) else 0):
+            total = total + self.blocks.get(position, 0)
+            self.tables.marks[position] = total

@@ -1,0 +1,143 @@
+"""Loops in which threads wait for others: found in the code, so that a warp gives way before it spins for long.
+
+A loop that only waits reads memory, changes nothing and carries no register from one turn to the next: while nobody
+else writes, its next turn is like the last. Other loops that read memory may wait, too, but do something beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ppt_gpu.ptx.instructions import form
+from ppt_gpu.ptx.module import Imm, Instruction, Kernel, Special
+
+SPIN_ATOMIC, SPIN_READ = 1, 64  # turns in a loop with atomics, or one that only reads memory
+#: atomics that leave memory alone when they are repeated
+_IDEMPOTENT = frozenset(("cas", "exch", "and", "or", "min", "max"))
+#: what else keeps a loop from only waiting
+_ACTIONS = frozenset(
+    ("st", "red", "call", "bar", "barrier", "cp", "mma", "wmma", "wgmma", "tcgen05", "stmatrix", "sust", "sured",
+     "multimem", "trap", "brkpt", "alloca", "stackrestore", "setmaxnreg", "griddepcontrol")
+)  # fmt: skip
+_CLOCKS = ("clock", "clock_hi", "clock64", "globaltimer", "globaltimer_lo", "globaltimer_hi")
+_TESTS = frozenset(("test_wait", "try_wait"))
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """By segment."""
+
+    spins: tuple[int, ...]  # turns after which the lanes of a divergent warp are taken to wait for others; 0: never
+    only: tuple[bool, ...]  # part of a loop that only waits
+    heads: tuple[bool, ...]  # such a loop begins its next turn here
+    behind: tuple[bool, ...]  # control comes here from such a loop
+
+
+def waiting_loops(
+    kernel: Kernel, bounds: Sequence[int], successors: Sequence[Sequence[int]], live_in: Sequence[int]
+) -> Waiting:
+    """Find the loops of the segments that begin at `bounds`; `live_in` are bit sets of registers."""
+    component = _components(successors)
+    members: dict[int, list[int]] = {}
+    for s, c in enumerate(component):
+        members.setdefault(c, []).append(s)
+    loops = [m for m in members.values() if len(m) > 1 or m[0] in successors[m[0]]]
+    spins, only = [0] * len(successors), [False] * len(successors)
+    for loop in loops:
+        code = [i for s in loop for i in kernel.instructions[bounds[s] : bounds[s + 1]]]
+        limit = min((t for t in map(_turns, code) if t), default=0)
+        waits = limit > 0 and _only_waits(code, loop, component, successors, live_in)
+        for s in loop:
+            spins[s], only[s] = (1 if waits else limit), waits
+    heads, behind = [False] * len(successors), [False] * len(successors)
+    for s, following in enumerate(successors):
+        for t in following:
+            if only[s] and component[s] != component[t]:
+                behind[t] = not only[t] or behind[t]
+            elif only[s] and t <= s:
+                heads[t] = True
+    return Waiting(tuple(spins), tuple(only), tuple(heads), tuple(behind))
+
+
+def waits(instruction: Instruction) -> bool:
+    """mbarrier.test_wait and try_wait: a warp with lanes that must wait ends its turn there."""
+    return instruction.base == "mbarrier" and bool(_TESTS & set(instruction.modifiers[:1]))
+
+
+def _turns(instruction: Instruction) -> int:
+    """SPIN_ATOMIC or SPIN_READ for an instruction that may see what another thread wrote, else 0."""
+    known = form(instruction.opcode)
+    if known.base == "mbarrier":
+        return SPIN_ATOMIC if waits(instruction) else 0
+    if known.space in ("constant", "param") or known.access not in ("load", "atomic"):
+        return 0
+    return SPIN_ATOMIC if known.access == "atomic" else SPIN_READ
+
+
+def _only_waits(
+    code: list[Instruction],
+    loop: list[int],
+    component: Sequence[int],
+    successors: Sequence[Sequence[int]],
+    live_in: Sequence[int],
+) -> bool:
+    if any(map(_acts, code)):
+        return False
+    if any(instruction.base == "nanosleep" for instruction in code):  # says itself that it waits
+        return True
+    written = 0
+    for instruction in code:
+        for register in instruction.writes:
+            written |= 1 << register
+    own = component[loop[0]]
+    heads = {t for s in loop for t in successors[s] if component[t] == own and t <= s}
+    return not any(live_in[head] & written for head in heads)
+
+
+def _acts(instruction: Instruction) -> bool:
+    """Does it change memory, or does it see the time?"""
+    base, modifiers = instruction.base, instruction.modifiers
+    if base in _ACTIONS:
+        return "warp" not in modifiers or base not in ("bar", "barrier")
+    if base == "mbarrier":
+        return not waits(instruction)
+    if base == "atom":
+        added = instruction.operands[2:3]
+        nothing = "add" in modifiers and bool(added) and isinstance(added[0], Imm) and added[0].value == 0
+        return not (_IDEMPOTENT & set(modifiers) or nothing)
+    return any(isinstance(o, Special) and o.name in _CLOCKS for o in instruction.operands)
+
+
+def _components(successors: Sequence[Sequence[int]]) -> list[int]:
+    """A number for each node's strongly connected component (Tarjan 1972, without recursion)."""
+    count = len(successors)
+    number, low, component = [-1] * count, [0] * count, [-1] * count
+    clock = 0
+    path: list[int] = []
+    for root in range(count):
+        if number[root] >= 0:
+            continue
+        number[root] = low[root] = clock
+        clock += 1
+        path.append(root)
+        work: list[tuple[int, Iterator[int]]] = [(root, iter(successors[root]))]
+        while work:
+            node, following = work[-1]
+            for t in following:
+                if number[t] < 0:
+                    number[t] = low[t] = clock
+                    clock += 1
+                    path.append(t)
+                    work.append((t, iter(successors[t])))
+                    break
+                if component[t] < 0:
+                    low[node] = min(low[node], number[t])
+            else:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
+                if low[node] == number[node]:
+                    while component[node] < 0:
+                        component[path.pop()] = node
+    return component

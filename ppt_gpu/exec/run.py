@@ -19,6 +19,7 @@ from ppt_gpu.exec.budget import Budget
 from ppt_gpu.exec.layout import layout
 from ppt_gpu.exec.memory import DeviceMemory
 from ppt_gpu.exec.resident import Tables
+from ppt_gpu.exec.shared_reads import with_shared_warnings
 from ppt_gpu.exec.trace import Trace
 from ppt_gpu.exec.workload import Launch
 from ppt_gpu.ptx.link import link
@@ -54,7 +55,8 @@ def run(
     engine = _engine(_Key(module, kernel), trace)
     places = layout(module, engine.kernel, launch.dynamic_shared, limits.stack)
     tables = Tables(engine, module, launch, memory, parameters, places)
-    return BlockRun(tables, module.path, ids, limits).go()
+    recorded = BlockRun(tables, module.path, ids, limits).go()
+    return with_shared_warnings(recorded, engine.kernel, module.path, places.shared_bytes) if trace else recorded
 
 
 def _block_ids(blocks: Sequence[int], launch: Launch, module: Module, kernel: Kernel) -> NDArray[np.int64]:

@@ -1,0 +1,133 @@
+"""Reads of shared memory that no thread of the block ever wrote: a pass over a recorded trace.
+
+What such a read gives is undefined on a GPU (here it is 0). The pass is made so that it never warns wrongly: an
+access counts only where none of its bytes was written at any time of the block, earlier or later, and kernels that
+write shared memory in ways that a trace does not record, or from other blocks of a cluster, are left alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppt_gpu.compiled import entry
+from ppt_gpu.exec.memory import CLUSTER_SHIFT
+from ppt_gpu.exec.trace import Trace
+from ppt_gpu.ptx.instructions import access_bytes, is_traced, memory_space
+from ppt_gpu.ptx.module import Instruction, Kernel
+from ppt_gpu.spec.gpu import MEMORY_SPACES
+
+SHARED = MEMORY_SPACES.index("shared")
+#: roles of an instruction; the last reads and writes, the others do one of both
+NOTHING, READS, WRITES, UPDATES = range(4)
+#: base opcodes that may write shared memory without a record of where
+UNRECORDED = ("cp", "mbarrier", "stmatrix", "wmma", "wgmma", "tcgen05", "multimem")
+MOST_BLOCKS = 16  # that are looked at, spread over those of the trace
+_SEEN = 1 << 12  # entries of the cache of accesses looked at
+_MIX = 0x9E3779B97F4A7C15 - (1 << 64)
+
+
+def with_shared_warnings(trace: Trace, kernel: Kernel, path: str, shared_bytes: int) -> Trace:
+    """`trace` with a warning for each instruction that reads what nobody wrote, with its place in the PTX."""
+    texts = []
+    for index, _, byte in unwritten_reads(kernel, trace, shared_bytes):
+        instruction = kernel.instructions[index]
+        texts.append(
+            f"{path}:{instruction.line}: '{instruction.opcode}' reads shared memory that no thread of its block ever "
+            f"wrote (byte {byte}): its value is undefined"
+        )
+    return replace(trace, warnings=(*trace.warnings, *texts)) if texts else trace
+
+
+def unwritten_reads(kernel: Kernel, trace: Trace, shared_bytes: int) -> list[tuple[int, int, int]]:
+    """(instruction, block, byte) of the first such read of each instruction."""
+    roles = np.array([_role(instruction) for instruction in kernel.instructions], np.int8)
+    if not np.isin(roles, (READS, UPDATES)).any() or any(_unrecorded(i) for i in kernel.instructions):
+        return []
+    in_shared = trace.access_space == SHARED
+    if not in_shared.any() or int(trace.access_base[in_shared].max()) >> CLUSTER_SHIFT:
+        return []
+    traced = np.array([is_traced(instruction) for instruction in kernel.instructions], np.bool_)
+    chosen = np.flatnonzero(traced[trace.path_pc])
+    memory_pc = trace.path_pc[chosen].astype(np.int32)
+    memory_start = np.searchsorted(chosen, trace.path_start)
+    sizes = np.array([access_bytes(instruction) for instruction in kernel.instructions], np.int64)
+    written = np.zeros(shared_bytes, np.uint8)
+    seen = np.zeros((_SEEN, 2), np.int64)
+    found = np.full((len(kernel.instructions), 2), -1, np.int64)
+    positions = np.unique(np.linspace(0, len(trace.blocks) - 1, min(MOST_BLOCKS, len(trace.blocks))).astype(np.int64))
+    for position in positions.tolist():
+        first, end = np.searchsorted(trace.warp_block, [position, position + 1])
+        written[:] = 0
+        for looking in (False, True):
+            seen[:] = -1
+            _look(
+                first, end, trace.warp_path, trace.access_start, trace.access_space, trace.access_base.view(np.int64),
+                trace.access_pattern, trace.pattern_offset, trace.pattern_mask, memory_start, memory_pc, roles, sizes,
+                looking, int(trace.blocks[position]), written, seen, found,
+            )  # fmt: skip
+    return [(index, int(block), int(byte)) for index, (block, byte) in enumerate(found.tolist()) if byte >= 0]
+
+
+def _role(instruction: Instruction) -> int:
+    """What an instruction does to shared memory, if its addresses lie there."""
+    if memory_space(instruction) not in ("shared", "generic"):
+        return NOTHING
+    if instruction.base in ("ld", "ldu"):
+        return READS
+    if instruction.base == "st":
+        return WRITES
+    if instruction.base in ("atom", "red"):
+        return WRITES if "exch" in instruction.modifiers else UPDATES
+    return NOTHING
+
+
+def _unrecorded(instruction: Instruction) -> bool:
+    return instruction.base in UNRECORDED or "async" in instruction.modifiers
+
+
+@entry
+def _look(
+    first: int, end: int, warp_path: NDArray[np.int32], access_start: NDArray[np.int64], space: NDArray[np.uint8],
+    base: NDArray[np.int64], pattern: NDArray[np.int32], offset: NDArray[np.int64], mask: NDArray[np.uint32],
+    memory_start: NDArray[np.int64], memory_pc: NDArray[np.int32], roles: NDArray[np.int8], sizes: NDArray[np.int64],
+    looking: bool, block: int, written: NDArray[np.uint8], seen: NDArray[np.int64], found: NDArray[np.int64],
+) -> None:  # fmt: skip
+    """Warps `first` to `end`: mark what they write (1: stored, 2: updated), or look for reads of what is not marked."""
+    for w in range(first, end):
+        shift = memory_start[warp_path[w]] - access_start[w]
+        for k in range(access_start[w], access_start[w + 1]):
+            if space[k] != SHARED:
+                continue
+            pc = memory_pc[shift + k]
+            role = roles[pc]
+            if role == NOTHING or (role == READS and not looking) or (role == WRITES and looking):
+                continue
+            if looking and found[pc, 1] >= 0:
+                continue
+            key = pattern[k] * 256 + sizes[pc] * 4 + role
+            slot = ((base[k] ^ (key * _MIX)) * _MIX) >> 52 & (_SEEN - 1)
+            if seen[slot, 0] == base[k] and seen[slot, 1] == key:
+                continue
+            seen[slot, 0] = base[k]
+            seen[slot, 1] = key
+            p = pattern[k]
+            for lane in range(32):
+                if mask[p] >> lane & 1 == 0:
+                    continue
+                start = base[k] + offset[p, lane]
+                if not looking:
+                    for byte in range(start, start + sizes[pc]):
+                        written[byte] |= 1 if role == WRITES else 2
+                    continue
+                known = 3 if role == READS else 1
+                defined = False
+                for byte in range(start, start + sizes[pc]):
+                    if written[byte] & known:
+                        defined = True
+                if not defined:
+                    found[pc, 0] = block
+                    found[pc, 1] = start
+                    break

@@ -97,7 +97,7 @@ def mma(warp: Warp, ins: Instruction) -> None:
     if not warp.active.any():
         return
     metadata = warp.read(rest[0], 32) if product.sparse else None
-    _whole_warp(warp, ins)
+    need_whole_warp(warp, ins)
     dense = _dense(warp, product, a, b, c, metadata)
     write_fragment(warp, items_of(d), product.fragment_c(product.d), dense)
 
@@ -134,7 +134,8 @@ def _dense(warp: Warp, product: Product, a: Operand, b: Operand, c: Operand, met
     return np.concatenate([multiply(product, x, y, z, columns) for x, y, z in parts])
 
 
-def _whole_warp(warp: Warp, ins: Instruction) -> None:
+def need_whole_warp(warp: Warp, ins: Instruction) -> None:
+    """PptError when only some of the lanes execute the instruction."""
     if not warp.active.all():
         raise PptError(f"'{ins.opcode}' needs all 32 lanes of the warp, {int(warp.active.sum())} execute it")
 

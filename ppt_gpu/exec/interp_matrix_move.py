@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.errors import PptError
 from ppt_gpu.exec.interp_access import access_of, record
 from ppt_gpu.exec.interp_arith import Execute
+from ppt_gpu.exec.interp_matrix import need_whole_warp
 from ppt_gpu.exec.interp_memory import items_of
 from ppt_gpu.exec.interp_span import resolved, span
 from ppt_gpu.exec.interp_warp import LANES, Warp, unsupported
@@ -23,8 +23,8 @@ Raw = NDArray[np.uint8]
 
 def _whole(warp: Warp, ins: Instruction) -> bool:
     """Whether the warp executes the instruction. PptError when only some of its lanes do."""
-    if warp.active.any() and not warp.active.all():
-        raise PptError(f"'{ins.opcode}' needs all 32 lanes of the warp, {int(warp.active.sum())} execute it")
+    if warp.active.any():
+        need_whole_warp(warp, ins)
     return bool(warp.active.all())
 
 

@@ -35,6 +35,7 @@ from ppt_gpu.exec.interp_texture import TEXTURES
 from ppt_gpu.exec.interp_trace import Recorder, build_trace
 from ppt_gpu.exec.interp_video import VIDEO
 from ppt_gpu.exec.interp_warp import LANES, Block, Launched, Warp, unsupported
+from ppt_gpu.exec.interp_wgmma import WGMMA
 from ppt_gpu.exec.jit_flow import Flow, flow_of
 from ppt_gpu.exec.layout import layout
 from ppt_gpu.exec.memory import DeviceMemory
@@ -49,7 +50,7 @@ from ppt_gpu.ptx.table import ASSUMED
 _NOTHING = ("membar", "fence", "nanosleep", "pmevent", "prefetch", "prefetchu", "griddepcontrol")
 EXECUTE: dict[str, Execute] = {
     **ARITHMETIC, **LOGIC, **CONVERT, **MEMORY, **ATOMICS, **ADDRESS, **TEXTURES, **COLLECTIVE, **ASYNC,
-    **MATRIX, **MATRIX_MOVE, **VIDEO, **CALLS,
+    **MATRIX, **MATRIX_MOVE, **VIDEO, **CALLS, **WGMMA,
 }  # fmt: skip
 EXECUTE[ASSUMED] = pretend
 EXECUTE.update(dict.fromkeys(_NOTHING, lambda warp, ins: None))

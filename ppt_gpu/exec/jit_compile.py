@@ -24,6 +24,7 @@ from ppt_gpu.exec import (  # noqa: F401  (each registers its emitters)
     jit_texture,
     jit_video,
     jit_warp,
+    jit_wgmma,
 )
 from ppt_gpu.exec.host_calls import not_callable
 from ppt_gpu.exec.jit_access import PATTERN_BYTES, RECORD_BYTES

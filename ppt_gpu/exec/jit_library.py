@@ -80,6 +80,7 @@ def _load_writers() -> None:
         jit_rounded,
         jit_spaces,
         jit_video,
+        jit_wgmma,
     )
 
 

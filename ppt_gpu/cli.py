@@ -127,7 +127,7 @@ def _parser() -> argparse.ArgumentParser:
     explain.add_argument("metric", nargs="?", help="a tag, such as kernel.time; none lists them all")
 
     validate = command("validate", _validate, "Predict a set of reference cases and print the errors.")
-    validate.add_argument("set", nargs="?", default="gpgpusim", help="the set (default: gpgpusim)")
+    validate.add_argument("set", nargs="?", default="gpgpusim", help="the set: gpgpusim (default) or coverage")
     validate.add_argument("--case", action="append", default=[], metavar="TEXT", help="only cases whose name has TEXT")
     return parser
 

@@ -262,10 +262,11 @@ def test_property(warp: Warp, ins: Instruction) -> None:
     bits = warp.read_typed(ins.operands[1], kind)
     value = fp.widen(bits, kind)
     magnitude = bits & np.uint64((1 << (width_of(kind) - 1)) - 1)
-    normal = np.isfinite(value) & (magnitude >= np.uint64(fp.FLOATS[kind][1]))
+    zero = magnitude == 0  # zeros count as normal (PTX ISA, testp)
+    normal = np.isfinite(value) & (magnitude >= np.uint64(fp.FLOATS[kind][1])) | zero
     tests = {
         "finite": np.isfinite(value), "infinite": np.isinf(value), "number": ~np.isnan(value),
-        "notanumber": np.isnan(value), "normal": normal, "subnormal": np.isfinite(value) & ~normal & (magnitude != 0),
+        "notanumber": np.isnan(value), "normal": normal, "subnormal": np.isfinite(value) & ~normal,
     }  # fmt: skip
     warp.write(ins.operands[0], tests[ins.modifiers[0]].astype(np.uint64))
 

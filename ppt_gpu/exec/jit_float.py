@@ -133,7 +133,8 @@ def emit_test(e: Emitter, i: Instruction) -> None:
             return
     above = e.op(f"icmp uge {vec(element)} {value}, {const(element, lowest)}")
     below = e.op(f"icmp ult {vec(element)} {value}, {const(element, infinity)}")
-    e.write(i.operands[0], "pred", e.binary("and", "i1", above, below))
+    zero = e.op(f"icmp eq {vec(element)} {value}, zeroinitializer")  # zeros count as normal (PTX ISA, testp)
+    e.write(i.operands[0], "pred", e.binary("or", "i1", zero, e.binary("and", "i1", above, below)))
 
 
 def is_float_kind(p: Opcode) -> bool:

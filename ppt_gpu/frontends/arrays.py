@@ -91,7 +91,20 @@ def _argument(param: Param | None, value: Any, number: int, arrays: Arrays) -> A
     if isinstance(value, bytes | np.void):
         content = value if isinstance(value, bytes) else value.tobytes()
         return Argument("struct", fields=tuple(Argument("u8", byte) for byte in content))
+    if isinstance(value, tuple):
+        return Argument("struct", fields=tuple(_member(item, f"{name}_{i}", arrays) for i, item in enumerate(value)))
     return scalar(param, value, name)
+
+
+def _member(value: Any, name: str, arrays: Arrays) -> Argument:
+    """A member of a struct: its own type says how many bytes it takes."""
+    if isinstance(value, np.ndarray):
+        return arrays.pointer(value, name)
+    if not isinstance(value, np.generic):
+        kind = type(value).__name__
+        hint = "such as (np.float32(1.5), np.int16(2), array)"
+        raise PptError(f"{name}: a {kind} has no size; members of a struct are arrays and NumPy scalars", hint=hint)
+    return scalar(None, value, name)
 
 
 def scalar(param: Param | None, value: Any, name: str) -> Argument:

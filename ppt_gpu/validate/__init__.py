@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ppt_gpu.errors import PptError, did_you_mean
 
-SETS = ("gpgpusim",)
+SETS = ("gpgpusim", "coverage")
 
 
 def validate(name: str, cases: Sequence[str] = (), *, as_json: bool = False) -> str:
@@ -16,6 +16,8 @@ def validate(name: str, cases: Sequence[str] = (), *, as_json: bool = False) -> 
     """
     if name not in SETS:
         raise PptError(f"unknown validation set '{name}'", hint=did_you_mean(name, SETS))
+    if name == "coverage":
+        return _coverage(cases, as_json)
     from ppt_gpu.validate import gpgpusim
     from ppt_gpu.validate.rows import to_json, to_text
 
@@ -23,3 +25,15 @@ def validate(name: str, cases: Sequence[str] = (), *, as_json: bool = False) -> 
     if not rows:
         raise PptError(f"no case of '{name}' has {' or '.join(cases)} in its name")
     return to_json(name, rows) if as_json else to_text(name, rows)
+
+
+def _coverage(texts: Sequence[str], as_json: bool) -> str:
+    """The table of opcodes executed and timed, from running every kernel of the corpus."""
+    from ppt_gpu.validate.coverage import cases, table
+    from ppt_gpu.validate.coverage.run import outcome
+
+    chosen = cases(texts)
+    if not chosen:
+        raise PptError(f"no case of 'coverage' has {' or '.join(texts)} in its name")
+    outcomes = [outcome(case) for case in chosen]
+    return table.to_json(outcomes) if as_json else table.to_text(outcomes)

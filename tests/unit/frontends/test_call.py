@@ -84,6 +84,14 @@ def test_structs_are_bytes_or_structured_scalars() -> None:
         assert out[0] == value
 
 
+def test_a_struct_with_a_pointer_is_a_tuple() -> None:
+    out, data = np.zeros(2, np.uint64), np.zeros(4, np.float32)
+    ppt_gpu.launch(STRUCT, grid=1, block=1, args=[out, (np.int16(-2), np.float32(1.5), data)])
+    assert out[0] == 0x3FC00000_0000FFFE and out[1] % 512 == 0 and out[1] > 0
+    with pytest.raises(PptError, match="a float has no size"):
+        ppt_gpu.launch(STRUCT, grid=1, block=1, args=[out, (1.5, data)])
+
+
 def test_python_numbers_take_the_types_of_their_parameters() -> None:
     out = np.zeros(2, np.int64)
     for a, b in ((-3, 10), (2**31 - 1, -(2**62)), (True, 0)):

@@ -13,11 +13,13 @@ from ppt_gpu.errors import BudgetError, PptError
 
 if TYPE_CHECKING:
     from ppt_gpu.exec.recorded import load_trace
+    from ppt_gpu.frontends.texture_argument import ArrayTexture
     from ppt_gpu.pipeline import launch, open_workload, predict, translate
     from ppt_gpu.spec import list_gpus, load_gpu
 
 __version__ = "0.1.0"
 __all__ = [
+    "ArrayTexture",
     "BudgetError",
     "PptError",
     "launch",
@@ -40,6 +42,10 @@ def __getattr__(name: str) -> Any:
         from ppt_gpu.exec.recorded import load_trace
 
         return load_trace
+    if name == "ArrayTexture":
+        from ppt_gpu.frontends.texture_argument import ArrayTexture
+
+        return ArrayTexture
     if name in ("load_gpu", "list_gpus"):
         from ppt_gpu import spec
 

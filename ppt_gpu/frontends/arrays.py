@@ -12,7 +12,10 @@ from numpy.typing import NDArray
 from ppt_gpu.errors import PptError
 from ppt_gpu.exec.argument_text import parse_argument
 from ppt_gpu.exec.scalars import is_float
+from ppt_gpu.exec.texture import Texture
+from ppt_gpu.exec.texture_text import is_texture, parse_texture
 from ppt_gpu.exec.workload import Argument, Buffer
+from ppt_gpu.frontends.texture_argument import ArrayTexture, texture_over
 from ppt_gpu.ptx.module import TYPE_BYTES, Param
 
 #: numpy type -> PTX element type; any other one is bytes
@@ -28,6 +31,7 @@ class Arrays:
 
     buffers: list[Buffer] = field(default_factory=list)
     contents: dict[str, NDArray] = field(default_factory=dict)  # buffer name -> the user's array
+    textures: list[Texture] = field(default_factory=list)
     _names: dict[tuple[int, int], str] = field(default_factory=dict)  # (address, bytes) -> buffer name
 
     def pointer(self, array: NDArray, name: str) -> Argument:
@@ -50,6 +54,12 @@ class Arrays:
         """The address of a new buffer of `size` zero bytes."""
         self.buffers.append(Buffer(self._unused(name), "u8", size))
         return Argument("u64", buffer=self.buffers[-1].name)
+
+    def texture(self, given: ArrayTexture, name: str) -> Argument:
+        """The handle of the texture that `given` describes, over the buffer that holds its array."""
+        over = self.pointer(given.array, f"{name}_texels")
+        self.textures.append(texture_over(given, name, over.buffer))
+        return Argument("u64", buffer=name)
 
     def add(self, buffer: Buffer) -> None:
         self.buffers.append(buffer)
@@ -83,6 +93,14 @@ def _argument(param: Param | None, value: Any, number: int, arrays: Arrays) -> A
         return value
     if isinstance(value, np.ndarray):
         return arrays.pointer(value, name)
+    if isinstance(value, ArrayTexture):
+        return arrays.texture(value, name)
+    if isinstance(value, str) and is_texture(value):
+        texture, buffer = parse_texture(value, name)
+        arrays.textures.append(texture)
+        if buffer is not None:
+            arrays.add(buffer)
+        return Argument("u64", buffer=name)
     if isinstance(value, str):
         argument, buffer = parse_argument(value, number)
         if buffer is not None:

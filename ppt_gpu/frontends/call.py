@@ -114,7 +114,8 @@ def _call(
     kernel = module.kernels[chosen_kernel(workload, module, made.kernel)]
     arguments = arguments_for(kernel.params, made.values, arrays)
     launch = replace(launch, kernel=kernel.name, arguments=arguments)
-    return Call(replace(workload, launches=(launch,), buffers=tuple(arrays.buffers)), arrays.contents)
+    described = replace(workload, launches=(launch,), buffers=tuple(arrays.buffers), textures=tuple(arrays.textures))
+    return Call(described, arrays.contents)
 
 
 def _launch(made: KernelSource, options: CallOptions) -> Launch:

@@ -14,8 +14,8 @@ CASES = cases()
 #: cases with an instruction that is not executed yet, which the table says too
 REFUSED = {
     "arithmetic/double_functions", "control/calls", "control/recursion", "control/function_pointers",
-    "control/virtual_functions", "control/prints", "hopper/cluster_sums", "hopper/bulk_copy", "memory/texture_lines",
-    "ptx_only/stack_memory", "ptx_only/surface_lines", "triton_matmul_hopper/matmul_hopper",
+    "control/virtual_functions", "control/prints", "hopper/cluster_sums", "hopper/bulk_copy",
+    "ptx_only/stack_memory", "triton_matmul_hopper/matmul_hopper",
 }  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ppt_gpu.frontends.texture_argument import ArrayTexture
 from ppt_gpu.validate.coverage.case import Data, case, rng
 
 
@@ -98,4 +99,17 @@ def hints() -> Data:
 @case("memory", 2, 64)
 def texture_lines() -> Data:
     line = rng(11).random(64, dtype=np.float32)
-    return Data([line, np.zeros(128, np.float32)], {1: line[np.arange(128) * 5 % 64]})
+    return Data([ArrayTexture(line), np.zeros(128, np.float32)], {1: line[np.arange(128) * 5 % 64]})
+
+
+@case("memory", (2, 2), (16, 8), tolerance=1e-6)
+def texture_planes() -> Data:
+    plane = rng(12).integers(0, 256, (12, 20, 4), dtype=np.uint8)
+    volume = rng(13).integers(-100, 100, (4, 6, 8), dtype=np.int16)
+    y, x = np.mgrid[:16, :32]
+    texels = plane[y % 12, x % 20].astype(np.float64) / 255  # 0.5 is the middle of the first texel
+    inside = volume[np.minimum(y % 5, 3), np.minimum(y, 5), np.minimum(x, 7)]
+    args = [ArrayTexture(plane, channels=4, address="wrap", normalized=True, unorm=True), ArrayTexture(volume)]
+    expected = texels[..., 0] + 2 * texels[..., 1] + 4 * texels[..., 2] + 8 * texels[..., 3]
+    out = [np.zeros((16, 32), np.float32), np.zeros((16, 32), np.int32)]
+    return Data([*args, *out], {2: expected.astype(np.float32), 3: inside})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ppt_gpu.frontends.texture_argument import ArrayTexture
 from ppt_gpu.validate.coverage.arithmetic import N, wrapped
 from ppt_gpu.validate.coverage.case import Data, case, rng
 
@@ -120,4 +121,5 @@ def stack_memory() -> Data:
 @case("ptx_only", 1, 64)
 def surface_lines() -> Data:
     x = rng(8).integers(0, 100, 64, dtype=np.int32)
-    return Data([x, np.zeros(64, np.int32)], {1: 2 * x})
+    to = np.zeros(64, np.int32)
+    return Data([ArrayTexture(x), ArrayTexture(to)], {1: 2 * x})

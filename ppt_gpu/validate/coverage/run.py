@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ppt_gpu.errors import PptError
 from ppt_gpu.exec.budget import Budget
@@ -17,6 +18,7 @@ from ppt_gpu.exec.memory import DeviceMemory
 from ppt_gpu.exec.run import run
 from ppt_gpu.frontends.call import Call, open_call
 from ppt_gpu.frontends.prepare import prepare
+from ppt_gpu.frontends.texture_argument import ArrayTexture
 from ppt_gpu.pipeline import device_memory, predict
 from ppt_gpu.ptx.mangling import matching
 from ppt_gpu.ptx.module import Module
@@ -107,18 +109,19 @@ def execute(case: Case) -> tuple[str, frozenset[str]]:
 def differences(case: Case, data: Data, call: Call, memory: DeviceMemory) -> str:
     """How the results differ from what is expected; "" when they do not."""
     for key, expected in data.expected.items():
-        name = key if isinstance(key, str) else name_of(call, data.args, key)
-        got = memory.bytes_of(name)[: expected.nbytes if isinstance(key, str) else None]
-        dtype = expected.dtype if isinstance(key, str) else data.args[key].dtype
+        given = expected if isinstance(key, str) else array_of(data.args[key])
+        name = key if isinstance(key, str) else next(n for n, array in call.contents.items() if array is given)
+        got = memory.bytes_of(name)[: given.nbytes]
+        dtype = given.dtype
         wrong = case.differs(got.view(dtype), np.asarray(expected))
         if wrong:
             return f"{name}: {wrong}"
     return ""
 
 
-def name_of(call: Call, args: Sequence[object], position: int) -> str:
-    """The buffer of the array that is argument `position`."""
-    return next(name for name, array in call.contents.items() if array is args[position])
+def array_of(argument: Any) -> NDArray:
+    """The array of an argument that holds results: itself, or what a surface lies over."""
+    return np.asarray(argument.array if isinstance(argument, ArrayTexture) else argument)
 
 
 def opcodes_of(module: Module, case: Case) -> Counter[str]:

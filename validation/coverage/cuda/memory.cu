@@ -125,3 +125,11 @@ extern "C" __global__ void hints(const float *a, const int4 *b, float *out, int4
 extern "C" __global__ void texture_lines(cudaTextureObject_t line, float *out) {
     out[THREAD] = tex1Dfetch<float>(line, (THREAD * 5) % 64);
 }
+
+// Normalised coordinates that wrap, bytes read as 0..1, from a plane; clamped integers from a volume.
+extern "C" __global__ void texture_planes(cudaTextureObject_t plane, cudaTextureObject_t volume, float *out, int *whole) {
+    int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+    float4 texel = tex2D<float4>(plane, (x + 0.5f) / 20.0f, (y + 0.5f) / 12.0f);
+    out[y * 32 + x] = texel.x + 2 * texel.y + 4 * texel.z + 8 * texel.w;
+    whole[y * 32 + x] = tex3D<int>(volume, x + 0.5f, y + 0.5f, y % 5 + 0.5f);
+}

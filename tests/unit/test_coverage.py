@@ -12,11 +12,7 @@ from ppt_gpu.validate.coverage.table import rows, to_text
 
 CASES = cases()
 #: cases with an instruction that is not executed yet, which the table says too
-REFUSED = {
-    "arithmetic/double_functions", "control/calls", "control/recursion", "control/function_pointers",
-    "control/virtual_functions", "control/prints", "hopper/cluster_sums", "hopper/bulk_copy",
-    "ptx_only/stack_memory", "triton_matmul_hopper/matmul_hopper",
-}  # fmt: skip
+REFUSED = {"hopper/cluster_sums", "hopper/bulk_copy", "triton_matmul_hopper/matmul_hopper"}
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

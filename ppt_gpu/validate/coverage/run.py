@@ -20,6 +20,7 @@ from ppt_gpu.frontends.call import Call, open_call
 from ppt_gpu.frontends.prepare import prepare
 from ppt_gpu.frontends.texture_argument import ArrayTexture
 from ppt_gpu.pipeline import device_memory, predict
+from ppt_gpu.ptx.link import link
 from ppt_gpu.ptx.mangling import matching
 from ppt_gpu.ptx.module import Module
 from ppt_gpu.ptx.parser import load_module
@@ -36,7 +37,7 @@ class Outcome:
     """What became of a case. An opcode is whole here, with its modifiers."""
 
     case: Case
-    opcodes: Counter[str]  # of the kernel and, if it calls, of the functions of its module
+    opcodes: Counter[str]  # of the kernel and the functions that it calls
     executed: frozenset[str]  # of these, what some warp ran, the results being right
     execution: str  # "", or why it did not run, or how its results differ
     timing: str  # "", or why it was not predicted
@@ -101,8 +102,9 @@ def execute(case: Case) -> tuple[str, frozenset[str]]:
     memory = device_memory(prepared.module, prepared.workload, contents, BUDGET)
     launch = prepared.workload.launches[0]
     kernel = prepared.module.kernels[launch.kernel]
+    linked = link(kernel, prepared.module)
     trace = run(kernel, prepared.module, launch, memory, range(launch.blocks), budget=BUDGET)
-    executed = {i.opcode for i, times in zip(kernel.instructions, trace.pc_executed, strict=True) if times}
+    executed = {i.opcode for i, times in zip(linked.instructions, trace.pc_executed, strict=True) if times}
     return differences(case, data, call, memory), frozenset(executed)
 
 
@@ -125,9 +127,6 @@ def array_of(argument: Any) -> NDArray:
 
 
 def opcodes_of(module: Module, case: Case) -> Counter[str]:
-    """How often each opcode stands in the kernel, and in the module's functions when it calls any."""
+    """How often each opcode stands in the kernel and the functions that it calls."""
     (name,) = matching(case.kernel, module.kernels)
-    bodies = [module.kernels[name]]
-    if any(i.base == "call" for i in bodies[0].instructions):
-        bodies += module.functions.values()
-    return Counter(instruction.opcode for body in bodies for instruction in body.instructions)
+    return Counter(instruction.opcode for instruction in link(module.kernels[name], module).instructions)

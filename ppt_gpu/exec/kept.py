@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from itertools import repeat
 from typing import Any
 
 from ppt_gpu.exec.global_accesses import GlobalAccesses, global_accesses
@@ -68,8 +69,7 @@ class Kept:
         name = entry_name(type(record.content), record.content.blocks.tolist())
         self.records[name] = record
         if record.separable and isinstance(record.content, Trace):
-            for position, block in enumerate(record.content.blocks.tolist()):
-                self._traces.setdefault(block, (record.content, position))
+            self._traces = _places(record.content) | self._traces
         elif record.separable and isinstance(record.content, GlobalAccesses):
             self._add_globals(record.content)
         if new and self.store is not None:
@@ -81,8 +81,7 @@ class Kept:
         return sum(content_bytes(record.content) for record in self.records.values())
 
     def _add_globals(self, found: GlobalAccesses) -> None:
-        for position, block in enumerate(found.blocks.tolist()):
-            self._globals.setdefault(block, (found, position))
+        self._globals = _places(found) | self._globals
 
     def _missing(self, blocks: Sequence[int], known: dict[int, Any]) -> list[int]:
         missing = [block for block in blocks if block not in known]
@@ -92,6 +91,12 @@ class Kept:
                 self.add(record, new=False)
             missing = [block for block in blocks if block not in known]
         return missing
+
+
+def _places(content: Any) -> dict[int, Any]:
+    """block -> (content, position of the block in it); of a block that ran twice the first."""
+    blocks = content.blocks.tolist()[::-1]
+    return dict(zip(blocks, zip(repeat(content), range(len(blocks) - 1, -1, -1)), strict=False))
 
 
 def entry_name(kind: type[Content], blocks: Sequence[int]) -> str:

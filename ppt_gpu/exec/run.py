@@ -91,3 +91,8 @@ def _engine(key: _Key, traced: bool) -> Engine:
     from ppt_gpu.exec.jit_compile import compile_kernel
 
     return compile_kernel(link(key.kernel, key.module), traced)
+
+
+def forget_engines() -> None:
+    """Let go of all compiled kernels: the next run compiles again."""
+    _engine.cache_clear()

@@ -69,7 +69,7 @@ class Kept:
         name = entry_name(type(record.content), record.content.blocks.tolist())
         self.records[name] = record
         if record.separable and isinstance(record.content, Trace):
-            self._traces = _places(record.content) | self._traces
+            _add_places(self._traces, record.content)
         elif record.separable and isinstance(record.content, GlobalAccesses):
             self._add_globals(record.content)
         if new and self.store is not None:
@@ -81,7 +81,7 @@ class Kept:
         return sum(content_bytes(record.content) for record in self.records.values())
 
     def _add_globals(self, found: GlobalAccesses) -> None:
-        self._globals = _places(found) | self._globals
+        _add_places(self._globals, found)
 
     def _missing(self, blocks: Sequence[int], known: dict[int, Any]) -> list[int]:
         missing = [block for block in blocks if block not in known]
@@ -93,10 +93,11 @@ class Kept:
         return missing
 
 
-def _places(content: Any) -> dict[int, Any]:
-    """block -> (content, position of the block in it); of a block that ran twice the first."""
-    blocks = content.blocks.tolist()[::-1]
-    return dict(zip(blocks, zip(repeat(content), range(len(blocks) - 1, -1, -1)), strict=False))
+def _add_places(known: dict[int, Any], content: Any) -> None:
+    """Add block -> (content, position of the block in it) for blocks that are not known."""
+    blocks = content.blocks.tolist()[::-1]  # of a block that ran twice the first counts
+    places = dict(zip(blocks, zip(repeat(content), range(len(blocks) - 1, -1, -1)), strict=False))
+    known.update(places | known)
 
 
 def entry_name(kind: type[Content], blocks: Sequence[int]) -> str:

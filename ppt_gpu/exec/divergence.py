@@ -20,34 +20,37 @@ class Path:
     frame: int  # offset of the function's frame
 
 
-def give_way(running: Path, stack: list[Path], live: int, blocked: int, *, split: bool) -> Path | None:
+def give_way(
+    running: Path, stack: list[Path], live: int, blocked: int, *, split: bool, eager: bool = False
+) -> Path | None:
     """The path that runs instead of `running`, which goes to the stack; None when there is none.
 
-    `stack` changes. `live` are the lanes that have not exited, `blocked` those that wait at a barrier. With `split`
-    lanes that stand at a join, or have returned from a call, may go on without those that they wait for, which
-    follow later. Every pending path comes to its turn: one that gives way goes as deep as its join allows.
+    `stack` changes. `live` are the lanes that have not exited, `blocked` those that wait at a barrier. The path that
+    has waited longest runs next. With `split` lanes that stand at a join, or have returned from a call, may go on
+    without those that they wait for, which follow later: where no path is pending, or with `eager` in their turn.
     """
-    above = running.lanes & live
-    for k in range(len(stack) - 1, -1, -1):
-        entry = stack[k]
+    above = [0] * len(stack)
+    lanes = running.lanes & live
+    for k in reversed(range(len(stack))):
+        above[k] = lanes
+        lanes |= stack[k].lanes & live
+    joined = -1
+    for k, entry in enumerate(stack):  # the lowest has waited longest
         lanes = entry.lanes & live
-        free = lanes & ~above
-        if free and not free & blocked and (split or free == lanes):
-            if free == lanes:
-                del stack[k]
-                chosen = entry
-            else:
-                stack[k] = Path(entry.point, lanes & above, entry.join, entry.frame)
-                chosen = Path(entry.point, free, entry.join, entry.frame)
-            _put_last(running, stack)
-            return chosen
-        above |= lanes
-    return None
-
-
-def _put_last(path: Path, stack: list[Path]) -> None:
-    """Right above the entry where its lanes are awaited."""
-    place = len(stack)
-    while place and not stack[place - 1].lanes & path.lanes:
-        place -= 1
-    stack.insert(place, path)
+        free = lanes & ~above[k]
+        if not free or free & blocked:
+            continue
+        if free == lanes:
+            del stack[k]
+            stack.append(running)
+            return entry
+        if split and joined < 0:
+            joined = k
+            if eager:
+                break
+    if joined < 0:
+        return None
+    entry = stack[joined]
+    stack[joined] = Path(entry.point, entry.lanes & above[joined], entry.join, entry.frame)
+    stack.append(running)
+    return Path(entry.point, entry.lanes & live & ~above[joined], entry.join, entry.frame)

@@ -21,7 +21,7 @@ from ppt_gpu.exec.interp_warp import LANES, Mask, Warp, unsupported
 from ppt_gpu.exec.jit_context import Flag
 from ppt_gpu.exec.jit_flow import Flow, is_warp_barrier
 from ppt_gpu.exec.resident import TURN
-from ppt_gpu.exec.schedule import WAITS_PARTED, WAITS_TOGETHER
+from ppt_gpu.exec.schedule import PATIENCE, WAITS_PARTED, WAITS_TOGETHER
 from ppt_gpu.ptx.module import Instruction, Reg, Target
 
 EXIT = -1  # reconvergence at the kernel's end
@@ -85,7 +85,8 @@ class Runner:
 
     def _give_way(self, *, split: bool) -> bool:
         assert self.running is not None
-        chosen = give_way(self.running, self.stack, self.live, self.arrived, split=split)
+        eager = self.spin > 2 * len(self.stack) + PATIENCE
+        chosen = give_way(self.running, self.stack, self.live, self.arrived, split=split, eager=eager)
         if chosen is not None:
             self.running = chosen
         return chosen is not None

@@ -2,7 +2,8 @@
 
 Clocks and timers count the warp's executed instructions: time does not exist in a functional run. One SM runs all
 blocks. A block is its own cluster. No shared memory is reserved, no performance counter counts, and the registers that
-the driver sets (%envreg, %current_graph_exec) are 0.
+the driver sets (%envreg, %current_graph_exec) are 0, but for the two that point to the workspace of a grid_group: the
+high half in %envreg1, the low half in %envreg2 (cooperative groups of CUDA 13).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 
 from ppt_gpu.errors import PptError
 from ppt_gpu.exec.interp_warp import LANES, Bits, Warp
+from ppt_gpu.exec.memory import GRID_WORKSPACE
 
 _AXES = "xyzw"
 
@@ -68,7 +70,7 @@ _BLOCK_VECTORS: dict[str, Callable[[Warp], tuple[int, int, int]]] = {
 
 #: registers that read as 0
 ZEROS: tuple[str, ...] = (
-    *(f"envreg{i}" for i in range(32)),
+    *(f"envreg{i}" for i in range(32) if i not in (1, 2)),
     *(f"pm{i}" for i in range(8)),
     *(f"pm{i}_64" for i in range(8)),
     *(f"reserved_smem_offset_{name}" for name in ("begin", "end", "cap", "0", "1")),
@@ -76,6 +78,8 @@ ZEROS: tuple[str, ...] = (
 )
 
 _SCALARS: dict[str, Callable[[Warp], int]] = {
+    "envreg1": lambda warp: warp.launched.memory.address_of(GRID_WORKSPACE) >> 32,
+    "envreg2": lambda warp: warp.launched.memory.address_of(GRID_WORKSPACE) & 0xFFFF_FFFF,
     "warpid": lambda warp: warp.number,
     "nwarpid": _warps,
     "smid": lambda warp: 0,

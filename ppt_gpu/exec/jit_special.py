@@ -8,6 +8,7 @@ from ppt_gpu.exec.interp_special import ZEROS
 from ppt_gpu.exec.jit_context import Slot
 from ppt_gpu.exec.jit_emit import SPECIAL_READERS, Emitter
 from ppt_gpu.exec.jit_text import const, lanes, vec
+from ppt_gpu.exec.memory import GRID_WORKSPACE
 
 Reader = Callable[[Emitter], tuple[str, str]]
 
@@ -56,6 +57,16 @@ def _clock_high(e: Emitter) -> tuple[str, str]:
     return "i32", e.splat("i32", e.op(f"trunc i64 {e.i64('lshr', _count(e), 32)} to i32"))
 
 
+def _workspace(shift: int) -> Reader:
+    """Half of the address of the workspace of a grid_group."""
+
+    def read(e: Emitter) -> tuple[str, str]:
+        half = e.i64("lshr", e.symbol(GRID_WORKSPACE), shift)
+        return "i32", e.splat("i32", e.op(f"trunc i64 {half} to i32"))
+
+    return read
+
+
 def _register_all() -> None:
     for axis, name in enumerate("xyz"):
         SPECIAL_READERS[f"tid.{name}"] = _thread(axis)
@@ -72,6 +83,7 @@ def _register_all() -> None:
     sizes = [f"cluster_nctaid.{axis}" for axis in "xyzw"] + ["ntid.w", "nctaid.w", "nclusterid.w"]
     for name in (*sizes, "nsmid", "cluster_nctarank"):
         SPECIAL_READERS[name] = one
+    SPECIAL_READERS["envreg1"], SPECIAL_READERS["envreg2"] = _workspace(32), _workspace(0)
     SPECIAL_READERS["laneid"] = _constant(lanes("i32", 1))
     SPECIAL_READERS["warpid"] = _uniform(Slot.WARP)
     SPECIAL_READERS["nwarpid"] = _uniform(Slot.WARPS)

@@ -42,6 +42,9 @@ GLOBAL_BASE = 0x7000_0000_0000
 FUNCTION_BASE = 0x0400_0000_0000
 FUNCTION_STEP = 16
 HEAP = "heap of malloc"  # the object that kernels allocate from, where the module declares malloc
+#: the object with the barrier of cooperative groups' grid_group, where the module reads %envreg, which point to it
+GRID_WORKSPACE = "workspace of grid_group"
+GRID_WORKSPACE_BYTES = 256
 ALIGNMENT = 512  # B
 _LARGEST = np.iinfo(np.int64).max
 _OPAQUE = ("texref", "samplerref", "surfref")  # types of handles, which have no memory
@@ -87,6 +90,8 @@ class DeviceMemory:
         placed = [_Object.of_variable(v) for v in _by_space(module)] + [_Object.of_buffer(b) for b in buffers]
         if any(name in module.functions and not module.functions[name].has_body for name in ("malloc", "free")):
             placed.append(_Object(HEAP, "b8", "global", (budget or Budget()).heap // 16 * 16, ALIGNMENT, False))
+        if any("%envreg" in line for line in module.lines):
+            placed.append(_Object(GRID_WORKSPACE, "b8", "global", GRID_WORKSPACE_BYTES, ALIGNMENT, False))
         _unique(placed)
         limit = (budget or Budget()).memory
         size = _place(placed)

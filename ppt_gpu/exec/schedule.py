@@ -79,9 +79,11 @@ _BARRIER_RESULT, _BARRIER_RESULT_THREADS = int(Slot.BARRIER_RESULT), int(Slot.BA
 READY, WAITING, ENDED = 0, 1, 2
 #: turns in a row in loops that only wait, after which nothing in the warp can end them: all lanes together, or parted
 #: (every pending path then had its turn)
-WAITS_TOGETHER, WAITS_PARTED = 2, 140
+WAITS_TOGETHER, WAITS_PARTED = 2, 400
 #: columns of a recorded turn: warp (position in blocks x warps + warp), path and access bytes, guarded threads
 TURN_WARP, TURN_PATH, TURN_PATH_END, TURN_RECORD, TURN_RECORD_END, TURN_GUARDED = range(6)
+#: turns without effect after which lanes at a join need not wait longer than pending paths
+PATIENCE = 64
 FULL_MASK = 0xFFFFFFFF
 
 
@@ -341,7 +343,8 @@ def let_others_run(row: NDArray[np.int64], stack: NDArray[np.int32], *, at_barri
     running = Path(int(row[Slot.RESUME]), int(row[Slot.MASK]) & FULL_MASK, int(row[Slot.RPC]), 0)
     running.join, running.frame = _signed(running.join), int(row[Slot.FRAME_OFFSET])
     entries = [Path(p, m & FULL_MASK, j, f) for p, m, j, f in stack[: int(row[Slot.DEPTH])].tolist()]
-    chosen = give_way(running, entries, int(row[Slot.LIVE]), blocked, split=not at_barrier)
+    eager = int(row[Slot.SPIN]) > 2 * len(entries) + PATIENCE
+    chosen = give_way(running, entries, int(row[Slot.LIVE]), blocked, split=not at_barrier, eager=eager)
     if chosen is None:
         row[Slot.ARRIVED] = blocked & ~running.lanes
         return False

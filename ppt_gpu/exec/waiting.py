@@ -38,26 +38,44 @@ def waiting_loops(
     kernel: Kernel, bounds: Sequence[int], successors: Sequence[Sequence[int]], live_in: Sequence[int]
 ) -> Waiting:
     """Find the loops of the segments that begin at `bounds`; `live_in` are bit sets of registers."""
-    component = _components(successors)
-    members: dict[int, list[int]] = {}
-    for s, c in enumerate(component):
-        members.setdefault(c, []).append(s)
-    loops = [m for m in members.values() if len(m) > 1 or m[0] in successors[m[0]]]
-    spins, only = [0] * len(successors), [False] * len(successors)
-    for loop in loops:
-        code = [i for s in loop for i in kernel.instructions[bounds[s] : bounds[s + 1]]]
+    spins, waiting_loop = [0] * len(successors), [-1] * len(successors)
+    todo = _loops(range(len(successors)), successors)
+    outermost = len(todo)
+    for number, loop in enumerate(todo):
+        code = [i for s in sorted(loop) for i in kernel.instructions[bounds[s] : bounds[s + 1]]]
         limit = min((t for t in map(_turns, code) if t), default=0)
-        waits = limit > 0 and _only_waits(code, loop, component, successors, live_in)
+        waits = limit > 0 and _only_waits(code, loop, successors, live_in)
         for s in loop:
-            spins[s], only[s] = (1 if waits else limit), waits
+            if number < outermost:
+                spins[s] = limit
+            if waits:
+                spins[s], waiting_loop[s] = 1, number
+        if limit and not waits:  # perhaps a loop in it
+            head = min(
+                (t for s in range(len(successors)) if s not in loop for t in successors[s] if t in loop), default=-1
+            )
+            todo += _loops(sorted(loop - {head if head >= 0 else min(loop)}), successors)
     heads, behind = [False] * len(successors), [False] * len(successors)
     for s, following in enumerate(successors):
         for t in following:
-            if only[s] and component[s] != component[t]:
-                behind[t] = not only[t] or behind[t]
-            elif only[s] and t <= s:
+            if waiting_loop[s] < 0:
+                continue
+            if waiting_loop[s] != waiting_loop[t]:
+                behind[t] = True
+            elif t <= s:
                 heads[t] = True
-    return Waiting(tuple(spins), tuple(only), tuple(heads), tuple(behind))
+    return Waiting(tuple(spins), tuple(number >= 0 for number in waiting_loop), tuple(heads), tuple(behind))
+
+
+def _loops(nodes: Sequence[int], successors: Sequence[Sequence[int]]) -> list[frozenset[int]]:
+    """The strongly connected parts of the graph of `nodes` that have an edge, in the order of their first nodes."""
+    place = {s: k for k, s in enumerate(nodes)}
+    inside = [[place[t] for t in successors[s] if t in place] for s in nodes]
+    members: dict[int, list[int]] = {}
+    for k, c in enumerate(_components(inside)):
+        members.setdefault(c, []).append(k)
+    loops = [m for m in members.values() if len(m) > 1 or m[0] in inside[m[0]]]
+    return [frozenset(nodes[k] for k in m) for m in sorted(loops)]
 
 
 def waits(instruction: Instruction) -> bool:
@@ -76,11 +94,7 @@ def _turns(instruction: Instruction) -> int:
 
 
 def _only_waits(
-    code: list[Instruction],
-    loop: list[int],
-    component: Sequence[int],
-    successors: Sequence[Sequence[int]],
-    live_in: Sequence[int],
+    code: list[Instruction], loop: frozenset[int], successors: Sequence[Sequence[int]], live_in: Sequence[int]
 ) -> bool:
     if any(map(_acts, code)):
         return False
@@ -90,8 +104,7 @@ def _only_waits(
     for instruction in code:
         for register in instruction.writes:
             written |= 1 << register
-    own = component[loop[0]]
-    heads = {t for s in loop for t in successors[s] if component[t] == own and t <= s}
+    heads = {t for s in loop for t in successors[s] if t in loop and t <= s}
     return not any(live_in[head] & written for head in heads)
 
 

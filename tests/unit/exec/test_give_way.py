@@ -33,13 +33,19 @@ def test_nobody_else_can_run(live, blocked, split):
     assert stack == [Path(JOIN, 0b111, NOWHERE, 0)]
 
 
+def test_lanes_at_a_join_are_not_forgotten_for_pending_paths():
+    stack = [Path(JOIN, 0b111, NOWHERE, 0), Path(OTHER, 0b010, JOIN, 0)]
+    assert give_way(spinning(), stack, 0b111, 0, split=True, eager=True) == Path(JOIN, 0b100, NOWHERE, 0)
+    assert stack == [Path(JOIN, 0b011, NOWHERE, 0), Path(OTHER, 0b010, JOIN, 0), spinning()]
+
+
 def test_every_pending_path_gets_its_turn():
     stack = [Path(JOIN, 0b1111, NOWHERE, 0), *(Path(10 + k, 1 << k, JOIN, 0) for k in (3, 2, 1))]
     running, seen = spinning(), []
     for _ in range(8):
         running = give_way(running, stack, 0b1111, 0, split=True)
         seen.append(running.point)
-    assert seen == [11, 12, 13, SPIN] * 2
+    assert seen == [13, 12, 11, SPIN] * 2
     assert stack[0] == Path(JOIN, 0b1111, NOWHERE, 0)
 
 

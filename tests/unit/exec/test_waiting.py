@@ -1,0 +1,112 @@
+"""Threads that wait for each other in a warp, in a block and across blocks: both engines agree, and nobody hangs."""
+
+import numpy as np
+import pytest
+from jit_kernels import check_against_interpreter, file_case, integer, pointer
+
+from ppt_gpu.errors import PptError
+from ppt_gpu.exec.interpreter import interpret
+from ppt_gpu.exec.run import run
+from ppt_gpu.exec.workload import Buffer
+
+ENGINES = pytest.mark.parametrize("engine", [run, interpret])
+
+
+def case(kernel, grid, block, arguments, buffers, **options):
+    return file_case("waiting.ptx", kernel, (grid,), (block,), arguments, buffers, **options)
+
+
+def short(trace, most):
+    """Waiting leaves little in the trace."""
+    return trace.warp_instructions < most
+
+
+def test_a_lock_that_every_thread_takes():
+    found = case("spin_lock", 3, 64, [pointer("sum")], [Buffer("sum", "s32", 1)])
+    memory, trace = check_against_interpreter(found)
+    assert memory.view("sum", "i4").tolist() == [3 * 64 * 65 // 2]
+    assert short(trace, 20_000)
+
+
+def test_a_lock_with_tickets():
+    memory, trace = check_against_interpreter(case("ticket_lock", 2, 64, [pointer("o")], [Buffer("o", "s32", 128)]))
+    assert sorted(memory.view("o", "i4")) == list(range(128))
+    assert short(trace, 100_000)
+
+
+def test_one_half_of_a_warp_waits_for_the_other():
+    found = case("halves", 1, 32, [pointer("f"), pointer("o")], [Buffer("f", "s32", 1), Buffer("o", "s32", 32)])
+    memory, trace = check_against_interpreter(found)
+    assert memory.view("o", "i4").tolist() == [7] * 16 + [5] * 16
+    assert short(trace, 200)
+
+
+def test_two_warps_hand_over_in_turn():
+    found = case("ping_pong", 1, 64, [pointer("o"), integer(50)], [Buffer("o", "s32", 1)])
+    memory, trace = check_against_interpreter(found)
+    assert memory.view("o", "i4").tolist() == [150]
+    assert short(trace, 10_000)
+
+
+CHAIN = [Buffer("done", "s32", 20), Buffer("out", "s32", 20 * 64)]
+
+
+@pytest.mark.parametrize(("backwards", "order"), [(0, range(20)), (1, range(20)), (0, [7, 3, 0, 1, 2, 6, 4, 5])])
+def test_blocks_that_wait_for_others(backwards, order):
+    found = case("chain", 20, 64, [pointer("done"), pointer("out"), integer(backwards)], CHAIN)
+    memory, trace = check_against_interpreter(found, blocks=list(order))
+    values = memory.view("out", "i4").reshape(20, 64)
+    for block in range(20):
+        want = 0 if block not in order else 100 + (19 - block if backwards else block)
+        assert (values[block] == want).all()
+    assert trace.block_threads is not None
+    lone = case("chain", 20, 64, [pointer("done"), pointer("out"), integer(backwards)], CHAIN)
+    alone = lone.run(blocks=[19 if backwards else 0])[1]
+    position = list(order).index(19 if backwards else 0)
+    assert np.array_equal(trace.block_threads[position], alone.block_threads[0])  # counted for the right block
+
+
+@ENGINES
+def test_a_block_whose_partner_does_not_run(engine):
+    found = case("chain", 20, 64, [pointer("done"), pointer("out"), integer(0)], CHAIN)
+    with pytest.raises(PptError, match=r"block \(5, 0, 0\) of kernel 'chain' waits for ever: .* none of the 4 bl") as e:
+        found.run(engine=engine, blocks=[5, 6, 7, 0])
+    assert "ld.volatile.global" in "".join(found.module.lines[e.value.line - 1 : e.value.line + 3])
+
+
+def test_all_blocks_meet():
+    n = 200
+    a = np.arange(n, dtype="i4")
+    buffers = [Buffer("a", "s32", n), Buffer("b", "s32", n)]
+    found = case("grid_wide", 4, 64, [pointer("a"), pointer("b"), integer(n)], buffers, fill={"a": a})
+    memory, _ = check_against_interpreter(found)
+    for _ in range(3):
+        a = a + np.roll(a, -1)
+    assert np.array_equal(memory.view("a", "i4"), a)
+
+
+def test_a_barrier_in_each_arm_of_a_branch():
+    memory, trace = check_against_interpreter(case("both_arms", 1, 64, [pointer("o")], [Buffer("o", "s32", 64)]))
+    t = np.arange(64)
+    assert np.array_equal(memory.view("o", "i4"), np.where(t % 2, 10 * (t ^ 1), t ^ 1))
+    texts = [w for w in trace.warnings if "a barrier in divergent code" in w]
+    assert len(texts) == 2 and all("waiting.ptx:" in w and "'barrier.sync'" in w for w in texts)
+
+
+def test_a_warp_barrier_in_each_arm_of_a_branch():
+    memory, trace = check_against_interpreter(case("warp_arms", 1, 64, [pointer("o")], [Buffer("o", "s32", 64)]))
+    t = np.arange(64)
+    values = np.select([t % 4 == 1, t % 4 == 0], [t, 100 + t], 1000 * t)
+    assert np.array_equal(memory.view("o", "i4"), values[t ^ 1])
+    assert trace.warnings == ()
+
+
+def test_named_barriers():
+    memory, _ = check_against_interpreter(case("named", 1, 192, [pointer("o")], [Buffer("o", "s32", 256)]))
+    want = [100 * r + t for r in range(4) for t in range(64)]
+    assert memory.view("o", "i4").tolist() == want
+
+
+def test_reductions_at_barriers():
+    memory, _ = check_against_interpreter(case("counted", 1, 100, [pointer("o")], [Buffer("o", "s32", 100)]))
+    assert memory.view("o", "i4").tolist() == [34 * 100 + 1] * 100

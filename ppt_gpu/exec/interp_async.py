@@ -5,20 +5,22 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.errors import PptError
 from ppt_gpu.exec.async_form import arrival, lane_copy
 from ppt_gpu.exec.interp_access import access_of, address_lanes
 from ppt_gpu.exec.interp_arith import Execute
-from ppt_gpu.exec.interp_span import span
+from ppt_gpu.exec.interp_bulk import bulk
+from ppt_gpu.exec.interp_span import shared_bytes, span
 from ppt_gpu.exec.interp_warp import LANES, Warp, unsupported
 from ppt_gpu.exec.mbarrier_word import COUNT, PARITY, fresh, updated
-from ppt_gpu.exec.memory import CLUSTER_SHIFT
 from ppt_gpu.ptx.module import Instruction, Operand
 
 
 def copy(warp: Warp, ins: Instruction) -> None:
     """cp.async in all its forms."""
     words = ins.modifiers
+    if words[:1] == ("reduce",):
+        bulk(warp, ins)
+        return
     if words[:1] != ("async",):
         raise unsupported(ins)
     if "commit_group" in words or "wait_group" in words or "wait_all" in words:
@@ -26,7 +28,7 @@ def copy(warp: Warp, ins: Instruction) -> None:
     if "mbarrier" in words:
         _arrive(warp, ins)
     elif "bulk" in words:
-        raise unsupported(ins, "bulk copies")
+        bulk(warp, ins)
     else:
         _lane_copy(warp, ins)
 
@@ -113,21 +115,8 @@ def _words(warp: Warp, place: Operand) -> list[tuple[int, NDArray[np.uint64]]]:
     return found
 
 
-def shared_bytes(warp: Warp, address: int, size: int, align: int) -> NDArray[np.uint8]:
-    """A view of aligned bytes of the block's shared memory, or of another block's of the cluster."""
-    address &= 0xFFFF_FFFF
-    tag, offset = address >> CLUSTER_SHIFT, address & ((1 << CLUSTER_SHIFT) - 1)
-    if tag > len(warp.block.cluster):
-        raise PptError(f"address {address:#x} is in no block of the cluster, which has {len(warp.block.cluster)}")
-    shared = warp.block.cluster[tag - 1].shared if tag else warp.block.shared
-    if offset % align or offset + size > len(shared):
-        problem = f"not aligned to {align}" if offset % align else f"outside the {len(shared)} shared bytes"
-        raise PptError(f"{size} bytes at {address:#x} of shared memory are {problem}")
-    return shared[offset : offset + size]
-
-
 def nothing(warp: Warp, ins: Instruction) -> None:
     """setmaxnreg: registers move between warps, no value changes."""
 
 
-ASYNC: dict[str, Execute] = {"cp": copy, "mbarrier": mbarrier, "setmaxnreg": nothing}
+ASYNC: dict[str, Execute] = {"cp": copy, "mbarrier": mbarrier, "setmaxnreg": nothing, "tensormap": bulk}

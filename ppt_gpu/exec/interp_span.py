@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ppt_gpu.errors import PptError
 from ppt_gpu.exec.interp_warp import Warp
-from ppt_gpu.exec.memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BYTES
+from ppt_gpu.exec.memory import CLUSTER_SHIFT, LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BYTES
 
 
 def resolved(space: str, address: int) -> tuple[str, int]:
@@ -33,3 +33,16 @@ def span(warp: Warp, space: str, address: int, size: int) -> NDArray[np.uint8]:
     if inside < 0 or address + size > int(memory.ends[inside]):
         raise PptError(f"{size} bytes at {address:#x}, {memory.nearest_buffer(address)}")
     return memory.data[address - memory.base :][:size]
+
+
+def shared_bytes(warp: Warp, address: int, size: int, align: int) -> NDArray[np.uint8]:
+    """A view of aligned bytes of the block's shared memory, or of another block's of the cluster."""
+    address &= 0xFFFF_FFFF
+    tag, offset = address >> CLUSTER_SHIFT, address & ((1 << CLUSTER_SHIFT) - 1)
+    if tag > len(warp.block.cluster):
+        raise PptError(f"address {address:#x} is in no block of the cluster, which has {len(warp.block.cluster)}")
+    shared = warp.block.cluster[tag - 1].shared if tag else warp.block.shared
+    if offset % align or offset + size > len(shared):
+        problem = f"not aligned to {align}" if offset % align else f"outside the {len(shared)} shared bytes"
+        raise PptError(f"{size} bytes at {address:#x} of shared memory are {problem}")
+    return shared[offset : offset + size]

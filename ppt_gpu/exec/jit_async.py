@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ppt_gpu.exec.async_form import LaneCopy, lane_copy
+from ppt_gpu.exec.jit_bulk import emit_bulk
 from ppt_gpu.exec.jit_emit import Emitter, Unsupported, emits
 from ppt_gpu.exec.jit_library import Helper, writes
 from ppt_gpu.exec.jit_loops import LoopHelper
@@ -17,6 +18,9 @@ V, W = vec("i32"), vec("i64")
 def emit_copy(e: Emitter, i: Instruction) -> None:
     """cp.async in all its forms."""
     words = i.modifiers
+    if words[:1] == ("reduce",):
+        emit_bulk(e, i)
+        return
     if words[:1] != ("async",):
         raise Unsupported("this copy")
     if "commit_group" in words or "wait_group" in words or "wait_all" in words:
@@ -26,7 +30,7 @@ def emit_copy(e: Emitter, i: Instruction) -> None:
 
         emit_arrival(e, i)
     elif "bulk" in words:
-        raise Unsupported("bulk copies")
+        emit_bulk(e, i)
     else:
         _lane_copy(e, i)
 

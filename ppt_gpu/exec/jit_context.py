@@ -117,6 +117,7 @@ class Fault(IntEnum):
     ALIGNMENT = 2
     UNSUPPORTED = 3  # an instruction that is not executed yet
     TRAP = 4
+    OPERANDS = 21  # a bulk copy or tensor map with operands that it cannot work with
     PARTIAL = 20  # an instruction of the whole warp, executed by some of its lanes
     SPACE = 10  # a store to parameters, an atomic on parameters or local memory
     TEXTURE = 11  # a handle that is no texture or surface

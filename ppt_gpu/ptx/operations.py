@@ -76,7 +76,7 @@ def _special_function(modifiers: tuple[str, ...], name: str) -> str:
 
 def _copy(modifiers: tuple[str, ...]) -> str:
     """cp.async and its bulk forms: a load when global memory is the source, a store when it is the destination."""
-    if modifiers[:1] != ("async",):
+    if modifiers[:1] not in (("async",), ("reduce",)):
         raise ValueError("expected cp.async")
     if "commit_group" in modifiers or "wait_group" in modifiers or "wait_all" in modifiers:
         return "fence.async"

@@ -37,7 +37,7 @@ def ptx(kernel, capability, m, n, k):
     names = {"a": "*fp16", "b": "*fp16", "c": "*fp32", "n": "i32", "M": "constexpr", "N": "constexpr", "K": "constexpr"}
     divisible = {(i,): [["tt.divisibility", 16]] for i in range(4)}
     source = ASTSource(fn=kernel, signature=names, constexprs={(4,): m, (5,): n, (6,): k}, attrs=divisible)
-    options = {"num_warps": 4, "num_stages": 3, "ptx_version": 84}
+    options = {"num_warps": 4, "num_stages": 3, "ptx_version": 86}
     return triton.compile(source, target=GPUTarget("cuda", capability, 32), options=options).asm["ptx"]
 
 

@@ -1,0 +1,146 @@
+"""Bulk copies, reductions and tensor maps, lane by lane: the one implementation that both engines call.
+
+Copies are made where they are issued: their data is there early, and the barrier that they signal is told at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppt_gpu.exec.bulk_form import BulkForm
+from ppt_gpu.exec.float_formats import decode, encode
+from ppt_gpu.exec.mbarrier_word import updated
+from ppt_gpu.exec.memory import CLUSTER_SHIFT
+from ppt_gpu.exec.tensormap import BYTES, ELEMENTS, TensorMap, replaced, unpack
+from ppt_gpu.exec.wgmma_form import swizzled
+
+Raw = NDArray[np.uint8]
+#: swizzle code of a tensor map -> mode of a matrix descriptor
+_MODES = {0: 0, 1: 3, 2: 2, 3: 1}
+_NUMPY = {"u8": "u1", "u16": "u2", "s32": "i4", "u32": "u4", "b32": "u4", "u64": "u8", "s64": "i8", "b64": "u8",
+          "f16": "f2", "f32": "f4", "f64": "f8", "bf16": "u2"}  # fmt: skip
+
+
+class Memory(Protocol):
+    """What a bulk instruction sees of the memory. Addresses in shared memory may name a block of the cluster."""
+
+    def view(self, space: str, address: int, size: int, align: int = 16) -> Raw:
+        """A writable view of `size` bytes. PptError or BulkFault when they are not all there.
+
+        Spaces: "shared", "global", and "map": a tensor map in global memory or in the parameters, by generic address.
+        """
+
+    def blocks(self) -> int:
+        """Blocks of the cluster."""
+
+
+def perform(form: BulkForm, values: Mapping[str, int], memory: Memory) -> None:
+    """Execute the instruction for one lane. ValueError with the reason for operands that it cannot work with."""
+    if form.action == "nothing":
+        return
+    if form.action == "replace":
+        raw = memory.view(form.to_space, values["to"], BYTES, 64)
+        replaced(raw, form.field, values["field"], values["value"])
+    elif form.action == "copy map":
+        memory.view("global", values["to"], BYTES, 64)[:] = memory.view("shared", values["from"], BYTES, 64)
+    elif form.action == "copy":
+        size = values["size"] & 0xFFFFFFFF
+        if size % 16:
+            raise ValueError(f"{size} bytes are no multiple of 16")
+        data = memory.view(form.from_space, values["from"], size).copy()
+        for target in _targets(form, values, memory, "to"):
+            _put(form, memory.view(form.to_space, target, size), data, form.kind)
+        _signal(form, values, memory, size)
+    else:
+        tensor = unpack(memory.view("map", values["map"], BYTES, 64).tobytes())
+        corner = tuple(_signed(values[f"x{axis}"]) for axis in range(tensor.rank))
+        if form.action == "tensor load":
+            _load(form, values, memory, tensor, corner)
+        else:
+            _store(form, values, memory, tensor, corner)
+
+
+def _signed(value: int) -> int:
+    return ((value & 0xFFFFFFFF) ^ (1 << 31)) - (1 << 31)
+
+
+def _targets(form: BulkForm, values: Mapping[str, int], memory: Memory, role: str) -> list[int]:
+    """The address, or the same offset in every block that a multicast names."""
+    address = values[role]
+    if not form.multicast:
+        return [address]
+    offset = address & ((1 << CLUSTER_SHIFT) - 1)
+    named = [block for block in range(16) if values["blocks"] >> block & 1]
+    return [(block + 1) << CLUSTER_SHIFT | offset for block in named]
+
+
+def _signal(form: BulkForm, values: Mapping[str, int], memory: Memory, size: int) -> None:
+    """Tell the mbarrier that the bytes have come."""
+    if form.signals:
+        for target in _targets(form, values, memory, "barrier"):
+            word = memory.view("shared", target, 8, 8).view(np.uint64)
+            word[0] = updated(int(word[0]), expected_bytes=-size)
+
+
+def _load(form: BulkForm, values: Mapping[str, int], memory: Memory, tensor: TensorMap, corner: tuple[int, ...]) -> None:
+    """A box of the tensor into shared memory."""
+    address, inside, offset = tensor.places(corner)
+    size = tensor.element_bytes
+    box = np.full(len(address), tensor.outside, np.uint64).astype(f"u{size}").view(np.uint8).reshape(-1, size)
+    if inside.any():
+        low, high = int(address[inside].min()), int(address[inside].max()) + size
+        source = memory.view("global", low, high - low, 1)
+        box[inside] = source[(address[inside] - low)[:, None] + np.arange(size)]
+    for target in _targets(form, values, memory, "to"):
+        raw = memory.view("shared", target, tensor.box_bytes, 128)
+        raw[_swizzle(tensor, target, offset)[:, None] + np.arange(size)] = box
+    _signal(form, values, memory, tensor.box_bytes)
+
+
+def _store(form: BulkForm, values: Mapping[str, int], memory: Memory, tensor: TensorMap, corner: tuple[int, ...]) -> None:
+    """A box from shared memory into the tensor; what lies outside is left out."""
+    address, inside, offset = tensor.places(corner)
+    size = tensor.element_bytes
+    raw = memory.view("shared", values["from"], tensor.box_bytes, 128)
+    box = raw[_swizzle(tensor, values["from"], offset)[:, None] + np.arange(size)]
+    if not inside.any():
+        return
+    low, high = int(address[inside].min()), int(address[inside].max()) + size
+    target = memory.view("global", low, high - low, 1)
+    places = (address[inside] - low)[:, None] + np.arange(size)
+    old = np.ascontiguousarray(target[places])
+    _put(form, old.reshape(-1), np.ascontiguousarray(box[inside]).reshape(-1), ELEMENTS[tensor.element])
+    target[places] = old
+
+
+def _swizzle(tensor: TensorMap, target: int, offset: NDArray[np.int64]) -> NDArray[np.int64]:
+    start = target & ((1 << CLUSTER_SHIFT) - 1)
+    return swizzled(start + offset, _MODES[tensor.swizzle], 0) - start
+
+
+def _put(form: BulkForm, old: Raw, new: Raw, kind: str) -> None:
+    """Replace the bytes, or combine them element by element."""
+    if not form.reduction:
+        old[:] = new
+        return
+    element = form.kind or kind
+    a, b = old.view(_NUMPY[element]), new.view(_NUMPY[element])
+    with np.errstate(all="ignore"):
+        if element == "bf16":
+            x, y = (decode(part.astype(np.uint64), "bf16") for part in (a, b))
+            a[:] = encode(_combined(form.reduction, x, y), "bf16").astype(np.uint16)
+        else:
+            a[:] = _combined(form.reduction, a, b)
+
+
+def _combined(reduction: str, a: NDArray, b: NDArray) -> NDArray:
+    if reduction == "inc":
+        return np.where(a >= b, 0, a + 1).astype(a.dtype)
+    if reduction == "dec":
+        return np.where((a == 0) | (a > b), b, a - 1).astype(a.dtype)
+    operations = {"add": np.add, "min": np.fmin, "max": np.fmax, "and": np.bitwise_and, "or": np.bitwise_or}
+    return operations.get(reduction, np.bitwise_xor)(a, b)

@@ -1,0 +1,82 @@
+"""What a bulk instruction does, read from opcode and operands: cp.async.bulk, cp.reduce.async.bulk, tensormap.
+
+Both engines read the operands of each lane, in the order of `BulkForm.operands`, and let `bulk_copy.perform` do it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ppt_gpu.ptx.module import Imm, Instruction, Mem, Operand, Vec
+from ppt_gpu.ptx.table import SCALAR_TYPES
+
+REDUCTIONS = ("add", "min", "max", "inc", "dec", "and", "or", "xor")
+
+
+@dataclass(frozen=True)
+class BulkForm:
+    """`operands`: (role, operand); addresses are generic where `generic` names the role, else of their space.
+
+    Roles: "to", "from", "map", "x0" to "x4", "size", "barrier", "blocks", "field", "value".
+    """
+
+    action: str  # "copy", "tensor load", "tensor store", "replace", "copy map", "nothing"
+    operands: tuple[tuple[str, Operand], ...]
+    to_space: str = "shared"
+    from_space: str = "global"
+    signals: bool = False  # an mbarrier is told the bytes
+    multicast: bool = False
+    reduction: str = ""
+    kind: str = ""  # element type of a reduction
+    field: str = ""  # of tensormap.replace
+
+
+def bulk_form(i: Instruction) -> BulkForm:
+    """The form of a bulk instruction. ValueError for one that is not executed."""
+    words = i.modifiers
+    if i.base == "tensormap":
+        return _map_form(i)
+    if any(word.startswith(("im2col", "tile::gather4", "tile::scatter4")) for word in words):
+        raise ValueError("only boxes are copied, not im2col, gather4 or scatter4")
+    if "prefetch" in words:
+        return BulkForm("nothing", ())
+    if "cp_mask" in words:
+        raise ValueError("copies with a byte mask")
+    operands = list(i.operands)
+    if any(word.startswith("L2::cache_hint") for word in words):
+        operands.pop()
+    blocks = [("blocks", operands.pop())] if "multicast::cluster" in words else []
+    signals = any(word.startswith("mbarrier::complete_tx") for word in words)
+    spaces = [word.partition("::")[0] for word in words if word.partition("::")[0] in ("shared", "global")]
+    to_space, from_space = spaces[0], spaces[-1]
+    more = {
+        "to_space": to_space, "from_space": from_space, "signals": signals, "multicast": bool(blocks),
+        "reduction": next((w for w in words if w in REDUCTIONS), "") if "reduce" in words else "",
+        "kind": next((w for w in words if w in SCALAR_TYPES), ""),
+    }  # fmt: skip
+    if "tensor" not in words:
+        found = [("to", operands[0]), ("from", operands[1]), ("size", operands[2])]
+        found += [("barrier", operands[3])] if signals else []
+        return BulkForm("copy", (*found, *blocks), **more)  # type: ignore[arg-type]
+    loads = to_space == "shared"
+    map_at, near = (1, 0) if loads else (0, 1)
+    place = operands[map_at]
+    if not isinstance(place, Mem):
+        raise ValueError("a tensor map and coordinates are expected")
+    found = [("map", Mem(place.base, place.offset)), ("to" if loads else "from", operands[near])]
+    flat = [item for index in place.indices for item in (index.items if isinstance(index, Vec) else (index,))]
+    found += [(f"x{axis}", index) for axis, index in enumerate(flat)]
+    found += [("barrier", operands[2])] if signals else []
+    return BulkForm("tensor load" if loads else "tensor store", (*found, *blocks), **more)  # type: ignore[arg-type]
+
+
+def _map_form(i: Instruction) -> BulkForm:
+    words = i.modifiers
+    if words[0] == "cp_fenceproxy":
+        return BulkForm("copy map", (("to", i.operands[0]), ("from", i.operands[1])), "global", "shared")
+    if words[:2] != ("replace", "tile"):
+        raise ValueError("this form of it")
+    space = "shared" if any(word.startswith("shared") for word in words) else "global"
+    ordinal: Operand = i.operands[1] if len(i.operands) > 2 else Imm(0)
+    operands = (("to", i.operands[0]), ("field", ordinal), ("value", i.operands[-1]))
+    return BulkForm("replace", operands, to_space=space, field=words[2])

@@ -1,0 +1,139 @@
+"""Bulk copies and tensor maps in compiled code: the operands of all lanes, then a call of `bulk_copy` in Python.
+
+An instruction moves kilobytes, so the call costs little. Faults end in the warp's row, as those of compiled accesses.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppt_gpu.exec.bulk_copy import perform
+from ppt_gpu.exec.bulk_form import BulkForm, bulk_form
+from ppt_gpu.exec.jit_context import SLOTS, Fault, Slot
+from ppt_gpu.exec.jit_emit import Emitter, Unsupported, emits
+from ppt_gpu.exec.jit_memory import address
+from ppt_gpu.exec.jit_text import vec
+from ppt_gpu.exec.memory import CLUSTER_SHIFT, PARAM_WINDOW, SHARED_WINDOW, WINDOW_BYTES
+from ppt_gpu.ptx.module import Instruction, Mem
+
+#: forms of the instructions compiled so far; compiled code names them by number
+_FORMS: list[BulkForm] = []
+
+
+class BulkFault(Exception):
+    """An access that cannot be."""
+
+    def __init__(self, code: Fault, address: int) -> None:
+        super().__init__(code, address)
+        self.code, self.address = code, address
+
+
+def emit_bulk(e: Emitter, i: Instruction) -> None:
+    try:
+        form = bulk_form(i)
+    except ValueError as reason:
+        raise Unsupported(str(reason)) from None
+    if form.action == "nothing":
+        return
+    number = len(_FORMS)
+    _FORMS.append(form)
+    rows = e.wide(256 * len(form.operands))
+    for k, (_, operand) in enumerate(form.operands):
+        value = address(e, operand, "generic") if isinstance(operand, Mem) else e.read(operand, "b64")
+        e.do(f"store {vec('i64')} {value}, ptr {e.offset_pointer(rows, 256 * k)}, align 8")
+    e.touched_memory = True
+    parts = f"ptr %w, i64 {number}, i32 {e.exec}, ptr {rows}, i64 {i.index}"
+    e.do(f"call void inttoptr (i64 {_entry()} to ptr)({parts})")
+
+
+@emits("tensormap")
+def emit_map(e: Emitter, i: Instruction) -> None:
+    """tensormap.replace and cp_fenceproxy."""
+    emit_bulk(e, i)
+
+
+class _Memory:
+    """The memory behind a warp's row."""
+
+    def __init__(self, row: NDArray[np.int64]) -> None:
+        self.row = row
+
+    def blocks(self) -> int:
+        return int(self.row[Slot.CLUSTER_BLOCKS])
+
+    def view(self, space: str, address: int, size: int, align: int = 16) -> NDArray[np.uint8]:
+        row = self.row
+        if space == "shared":
+            address &= 0xFFFF_FFFF
+            tag, offset = address >> CLUSTER_SHIFT, address & ((1 << CLUSTER_SHIFT) - 1)
+            if tag > self.blocks() or offset + size > int(row[Slot.SHARED_BYTES]):
+                raise BulkFault(Fault.BOUNDS, SHARED_WINDOW + address)
+            if offset % align:
+                raise BulkFault(Fault.ALIGNMENT, SHARED_WINDOW + address)
+            base = int(row[Slot.SHARED])
+            if tag:
+                base = int(row[Slot.CLUSTER_SHARED]) + (tag - 1) * int(row[Slot.CLUSTER_STRIDE])
+            return _bytes(base + offset, size)
+        if address % align:
+            raise BulkFault(Fault.ALIGNMENT, address)
+        if space == "map" and PARAM_WINDOW <= address < PARAM_WINDOW + WINDOW_BYTES:
+            offset = address - PARAM_WINDOW
+            if offset + size > int(row[Slot.PARAM_BYTES]):
+                raise BulkFault(Fault.BOUNDS, address)
+            return _bytes(int(row[Slot.PARAM]) + offset, size)
+        ranges = _words(int(row[Slot.RANGES]), 2 * int(row[Slot.RANGE_COUNT])).reshape(-1, 2)
+        inside = int(np.searchsorted(ranges[:, 0], address, side="right")) - 1
+        if inside < 0 or address + size > int(ranges[inside, 1]):
+            raise BulkFault(Fault.BOUNDS, address)
+        return _bytes(int(row[Slot.HOST]) + address, size)
+
+
+def _bytes(address: int, size: int) -> NDArray[np.uint8]:
+    if not size:
+        return np.zeros(0, np.uint8)
+    return np.ctypeslib.as_array(ctypes.cast(address, ctypes.POINTER(ctypes.c_uint8)), (size,))
+
+
+def _words(address: int, count: int) -> NDArray[np.int64]:
+    return np.ctypeslib.as_array(ctypes.cast(address, ctypes.POINTER(ctypes.c_int64)), (count,))
+
+
+def _call(row_address: int, number: int, mask: int, rows_address: int, pc: int) -> None:
+    """Called by compiled code for all lanes of `mask`."""
+    form, row = _FORMS[number], _words(row_address, SLOTS)
+    values = _words(rows_address, 32 * len(form.operands)).view(np.uint64).reshape(-1, 32)
+    for lane in range(32):
+        if not mask >> lane & 1:
+            continue
+        try:
+            given = {role: int(values[k, lane]) for k, (role, _) in enumerate(form.operands)}
+            perform(form, given, _Memory(row))
+        except BulkFault as fault:
+            _fault(row, fault.code, pc, lane, fault.address)
+            return
+        except ValueError:
+            _fault(row, Fault.OPERANDS, pc, lane, 0)
+            return
+
+
+def _fault(row: NDArray[np.int64], code: Fault, pc: int, lane: int, address: int) -> None:
+    if row[Slot.FAULT] == 0:
+        address -= (address >> 63) << 64
+        row[Slot.FAULT], row[Slot.FAULT_PC], row[Slot.FAULT_LANE], row[Slot.FAULT_ADDRESS] = code, pc, lane, address
+
+
+_TYPE = ctypes.CFUNCTYPE(
+    None, ctypes.c_uint64, ctypes.c_int64, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int64
+)  # fmt: skip
+_callback = _TYPE(_call)  # kept alive as long as compiled code may call it
+
+
+@lru_cache(maxsize=1)
+def _entry() -> int:
+    address = ctypes.cast(_callback, ctypes.c_void_p).value
+    assert address is not None
+    return address

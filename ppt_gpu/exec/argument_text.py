@@ -6,6 +6,7 @@
              TYPE[COUNT]:copied    the host copied it just before the launch (any INIT may follow)
     struct   struct(f32=1.5, i32=2, ...)   a parameter passed by value; members at their natural alignment
     name     data   data+4096      a buffer defined elsewhere, plus bytes
+    tensor   tensormap(data, dims=1024x512, box=64x64, type=f16, ...)   see `ppt_gpu.exec.tensormap_text`
 
 COUNT may be a product ("1024*1024"), and empty with npy: the file's own count.
 """
@@ -120,6 +121,11 @@ def parse_argument(text: str, index: int, folder: Path | None = None) -> tuple[A
     if _BUFFER.fullmatch(text):
         buffer = parse_buffer(text, f"arg{index}", folder)
         return Argument("u64", buffer=buffer.name), buffer
+    if text.lstrip().startswith("tensormap"):
+        from ppt_gpu.exec.tensormap_text import is_tensormap, parse_tensormap
+
+        if is_tensormap(text):
+            return parse_tensormap(text), None
     if match := _STRUCT.fullmatch(text):
         return Argument("struct", fields=tuple(_field(part.strip()) for part in match["fields"].split(","))), None
     return _field(text), None

@@ -34,9 +34,6 @@ class Memory(Protocol):
         Spaces: "shared", "global", and "map": a tensor map in global memory or in the parameters, by generic address.
         """
 
-    def blocks(self) -> int:
-        """Blocks of the cluster."""
-
 
 def perform(form: BulkForm, values: Mapping[str, int], memory: Memory) -> None:
     """Execute the instruction for one lane. ValueError with the reason for operands that it cannot work with."""
@@ -86,7 +83,9 @@ def _signal(form: BulkForm, values: Mapping[str, int], memory: Memory, size: int
             word[0] = updated(int(word[0]), expected_bytes=-size)
 
 
-def _load(form: BulkForm, values: Mapping[str, int], memory: Memory, tensor: TensorMap, corner: tuple[int, ...]) -> None:
+def _load(
+    form: BulkForm, values: Mapping[str, int], memory: Memory, tensor: TensorMap, corner: tuple[int, ...]
+) -> None:
     """A box of the tensor into shared memory."""
     address, inside, offset = tensor.places(corner)
     size = tensor.element_bytes
@@ -101,7 +100,9 @@ def _load(form: BulkForm, values: Mapping[str, int], memory: Memory, tensor: Ten
     _signal(form, values, memory, tensor.box_bytes)
 
 
-def _store(form: BulkForm, values: Mapping[str, int], memory: Memory, tensor: TensorMap, corner: tuple[int, ...]) -> None:
+def _store(
+    form: BulkForm, values: Mapping[str, int], memory: Memory, tensor: TensorMap, corner: tuple[int, ...]
+) -> None:
     """A box from shared memory into the tensor; what lies outside is left out."""
     address, inside, offset = tensor.places(corner)
     size = tensor.element_bytes

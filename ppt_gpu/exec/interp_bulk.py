@@ -33,9 +33,6 @@ class _Memory:
             return found
         return span(self.warp, "global", address, size)
 
-    def blocks(self) -> int:
-        return len(self.warp.block.cluster)
-
 
 def bulk(warp: Warp, ins: Instruction) -> None:
     """cp.async.bulk, cp.reduce.async.bulk, tensormap: the lanes one after another."""

@@ -62,15 +62,12 @@ class _Memory:
     def __init__(self, row: NDArray[np.int64]) -> None:
         self.row = row
 
-    def blocks(self) -> int:
-        return int(self.row[Slot.CLUSTER_BLOCKS])
-
     def view(self, space: str, address: int, size: int, align: int = 16) -> NDArray[np.uint8]:
         row = self.row
         if space == "shared":
             address &= 0xFFFF_FFFF
             tag, offset = address >> CLUSTER_SHIFT, address & ((1 << CLUSTER_SHIFT) - 1)
-            if tag > self.blocks() or offset + size > int(row[Slot.SHARED_BYTES]):
+            if tag > int(row[Slot.CLUSTER_BLOCKS]) or offset + size > int(row[Slot.SHARED_BYTES]):
                 raise BulkFault(Fault.BOUNDS, SHARED_WINDOW + address)
             if offset % align:
                 raise BulkFault(Fault.ALIGNMENT, SHARED_WINDOW + address)

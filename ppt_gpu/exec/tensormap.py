@@ -12,7 +12,7 @@ The codes of element, interleave, swizzle and fill are those of tensormap.replac
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,22 +63,10 @@ class TensorMap:
         """The bits of elements outside of the tensor."""
         return _NAN.get(ELEMENTS[self.element], 0) if self.fill else 0
 
-    def pack(self) -> bytes:
-        """The 128 bytes."""
-
-        def five(values: tuple[int, ...], count: int = 5) -> tuple[int, ...]:
-            return (*values, *[0] * (count - len(values)))
-
-        return struct.pack(
-            _FORMAT, self.address, self.rank - 1, self.element, self.interleave, self.swizzle, self.fill,
-            *five(self.extents), *five(self.box), *five(self.steps), *five(self.strides, 4),
-        )  # fmt: skip
-
     def places(self, corner: tuple[int, ...]) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.int64]]:
-        """(global address, is inside the tensor, offset in shared memory) of every element of a box.
+        """(global address, is inside the tensor, offset in shared memory before swizzling) of each element of a box.
 
-        corner: coordinates of its first element. The offsets are swizzled as if the box lay at 0; a box must lie where
-        the pattern of its swizzle begins.
+        corner: coordinates of its first element, innermost first.
         """
         grid = np.indices(self.shape[::-1]).reshape(self.rank, -1)[::-1]
         steps = np.maximum(np.array(self.steps), 1)[:, None]
@@ -127,7 +115,3 @@ def replaced(raw: NDArray[np.uint8], field: str, ordinal: int, value: int) -> No
     size = struct.calcsize(code)
     data = struct.pack(code, value & ((1 << 8 * size) - 1))
     raw[offset + ordinal * size :][:size] = np.frombuffer(data, np.uint8)
-
-
-def with_address(tensor: TensorMap, address: int) -> TensorMap:
-    return replace(tensor, address=address)

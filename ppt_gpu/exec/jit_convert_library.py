@@ -19,7 +19,7 @@ from ppt_gpu.exec.jit_float_values import (
     saturate,
     values_of,
 )
-from ppt_gpu.exec.jit_formats import decode, encode
+from ppt_gpu.exec.jit_formats import decode, encode, narrow
 from ppt_gpu.exec.jit_library import Helper, writes
 from ppt_gpu.exec.jit_rounded import rounded
 from ppt_gpu.exec.jit_text import Text, const, vec
@@ -55,10 +55,24 @@ def _between_floats(
         bits = flush_bits(t, source, bits)
     if source == target and not integral and not set(flags) & {"sat", "relu"}:
         return bits
+    if target != "f64" and source != "f64" and not integral and not set(flags) & {"sat", "satfinite"}:
+        quick = _quick(t, values_of(t, source, bits), target, rounding, flags)
+        if quick:
+            return quick
     value = in_double(t, source, values_of(t, source, bits))
     if integral:
         value = t.intrinsic(_INTEGRAL[integral], "double", value)
     return to_float(t, value, target, rounding, flags)
+
+
+def _quick(t: Text, value: str, target: str, rounding: str, flags: Sequence[str]) -> str:
+    """The bits of f32 values in `target` where few operations give them, else ""."""
+    if "relu" in flags:
+        value = rectify(t, "float", value)
+    if target == "f32":
+        bits = t.cast(canonical(t, "f32", value), "float", "i32")
+        return flush_bits(t, "f32", bits) if "ftz" in flags else bits
+    return narrow(t, target, value) if target in ("f16", "bf16") and rounding == "rn" else ""
 
 
 def to_float(t: Text, value: str, target: str, rounding: str, flags: Sequence[str]) -> str:
@@ -131,8 +145,10 @@ def write_convert_packed(target: str, source: str, rounding: str, flags: str, so
             bits = _resize(f, bits, 2 * size, FORMATS[source].width)
         if source == "e2m1":
             bits = f.binary("and", "i8", bits, const("i8", 15))
-        value = f.convert("fpext", "float", decode(f, source, bits), "double")
-        found = _resize(f, to_float(f, value, target, rounding, words), FORMATS[target].width, width)
+        value = decode(f, source, bits)
+        found = "" if "satfinite" in words else _quick(f, value, target, rounding, words)
+        found = found or to_float(f, f.convert("fpext", "float", value, "double"), target, rounding, words)
+        found = _resize(f, found, FORMATS[target].width, width)
         size = storage(target, 1)
         total = (
             f.binary("or", element, total, f.binary("shl", element, found, const(element, size))) if place else found

@@ -1,7 +1,7 @@
 """Helper functions for floating-point instructions, one a form: bits of the operands in, bits of the result out.
 
-f32 and f64 are the host's own operations. f16 and bf16 are computed in f64, where products and sums are exact up to a
-known error, rounded to odd and then once to their own format, which is one rounding in effect (`jit_formats`).
+f32 and f64 are the host's own operations. f16 and bf16 are computed in a wider format and rounded to their own, which
+is one rounding in effect.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ppt_gpu.exec.jit_float_values import (
     sum_and_error,
     values_of,
 )
-from ppt_gpu.exec.jit_formats import encode, to_odd
+from ppt_gpu.exec.jit_formats import encode, narrow, to_odd
 from ppt_gpu.exec.jit_library import Helper, writes
 from ppt_gpu.exec.jit_math import FUNCTIONS
 from ppt_gpu.exec.jit_rounded import rounded
@@ -82,7 +82,7 @@ def operate(
     if base in FUNCTIONS:
         return _function(t, base, kind, flags, values[0])
     if kind in ("f16", "bf16"):
-        return _round_half(t, kind, flags, _half(t, base, values))
+        return _round_half(t, kind, flags, *_half(t, base, kind, values))
     if base in ("rcp", "div"):
         return _quotient(t, base, kind, rounding, flags, values)
     return finish(t, kind, flags, _wide(t, base, kind, rounding, values))
@@ -116,27 +116,31 @@ def _wide(t: Text, base: str, kind: str, rounding: str, values: Sequence[str]) -
     return t.binary(name, element, values[0], values[1])
 
 
-def _half(t: Text, base: str, values: Sequence[str]) -> str:
-    """add, sub, mul, fma of f16 or bf16 as doubles that round like the exact result."""
-    wide = [t.convert("fpext", "float", v, "double") for v in values]
-    if base == "mul":
-        return t.binary("fmul", "double", wide[0], wide[1])
-    if base == "sub":
-        wide[1] = t.op(f"fneg {vec('double')} {wide[1]}")
-    elif base in ("fma", "mad"):
-        wide = [t.binary("fmul", "double", wide[0], wide[1]), wide[2]]
-    elif base != "add":
+def _half(t: Text, base: str, kind: str, values: Sequence[str]) -> tuple[str, str]:
+    """(add, sub, mul, fma of f16 or bf16 as values that round like the exact result, their element).
+
+    In f32, except for the fma of bf16, whose products f32 cannot hold. An f16 product has 22 bits and fits; the other
+    f32 results carry more than twice the bits of the type and two, so that a second rounding does no harm (Figueroa,
+    "When is double rounding innocuous?", SIGNUM Newsletter 30(3), 1995).
+    """
+    element = "float"
+    if kind == "bf16" and base in ("fma", "mad"):
+        element, values = "double", [t.convert("fpext", "float", v, "double") for v in values]
+    if base in ("add", "sub", "mul"):
+        return t.binary(f"f{base}", element, values[0], values[1]), element
+    if base not in ("fma", "mad"):
         raise Unsupported(f"{base} of half precision")
-    return to_odd(t, *sum_and_error(t, wide[0], wide[1]))
+    product = t.binary("fmul", element, values[0], values[1])
+    return to_odd(t, *sum_and_error(t, product, values[2], element), element), element
 
 
-def _round_half(t: Text, kind: str, flags: Sequence[str], value: str) -> str:
-    """Doubles to the bits of f16 or bf16."""
+def _round_half(t: Text, kind: str, flags: Sequence[str], value: str, element: str) -> str:
+    """Values to the bits of f16 or bf16."""
     if "sat" in flags:
-        value = saturate(t, "double", value)
+        value = saturate(t, element, value)
     if "relu" in flags:
-        value = rectify(t, "double", value)
-    bits = encode(t, value, kind)
+        value = rectify(t, element, value)
+    bits = narrow(t, kind, value) if element == "float" else encode(t, value, kind)
     return flush_bits(t, kind, bits) if "ftz" in flags else bits
 
 
@@ -148,7 +152,7 @@ def _function(t: Text, base: str, kind: str, flags: Sequence[str], value: str) -
         return _upper_half(t, FUNCTIONS[base](t, t.cast(bits, "i64", "double")))
     result = FUNCTIONS[base](t, wide)
     if kind in ("f16", "bf16"):
-        return _round_half(t, kind, flags, result)
+        return _round_half(t, kind, flags, result, "double")
     if kind == "f32":
         result = t.convert("fptrunc", "double", result, "float")
     return finish(t, kind, flags, result)

@@ -85,12 +85,12 @@ def rectify(t: Text, element: str, value: str) -> str:
     return t.select(keep, element, value, "zeroinitializer")
 
 
-def sum_and_error(t: Text, a: str, b: str) -> tuple[str, str]:
-    """(a + b rounded, its exact error) of doubles: Knuth's two-sum. The error is NaN where the sum is not finite."""
-    total = t.binary("fadd", "double", a, b)
-    part = t.binary("fsub", "double", total, a)
-    lost = t.binary("fsub", "double", a, t.binary("fsub", "double", total, part))
-    return total, t.binary("fadd", "double", lost, t.binary("fsub", "double", b, part))
+def sum_and_error(t: Text, a: str, b: str, element: str = "double") -> tuple[str, str]:
+    """(a + b rounded, its exact error): Knuth's two-sum. The error is NaN where the sum is not finite."""
+    total = t.binary("fadd", element, a, b)
+    part = t.binary("fsub", element, total, a)
+    lost = t.binary("fsub", element, a, t.binary("fsub", element, total, part))
+    return total, t.binary("fadd", element, lost, t.binary("fsub", element, b, part))
 
 
 def extremum(t: Text, base: str, kind: str, flags: Sequence[str], operands: Sequence[str]) -> str:

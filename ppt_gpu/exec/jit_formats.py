@@ -9,7 +9,7 @@ import math
 
 from ppt_gpu.exec.float_formats import FORMATS, Format
 from ppt_gpu.exec.jit_library import Helper, writes
-from ppt_gpu.exec.jit_text import Text, const, vec
+from ppt_gpu.exec.jit_text import BITS, Text, const, vec
 
 D, W = vec("double"), vec("i64")
 _INFINITE = 0x7FF << 52
@@ -54,19 +54,32 @@ def _decode_small(t: Text, f: Format, raw: str) -> str:
     return t.cast(t.v32("or", found, sign), "i32", "float")
 
 
-def to_odd(t: Text, value: str, error: str) -> str:
-    """A double that rounds like the exact value; `error` has the sign of (exact - value), or is 0 (or NaN)."""
-    bits = t.cast(value, "double", "i64")
-    even = t.v64("icmp eq", t.v64("and", bits, const("i64", 1)), "zeroinitializer")
-    wrong = t.op(f"fcmp one {D} {error}, zeroinitializer")
-    outward = t.binary(
-        "xor", "i1",
-        t.op(f"fcmp olt {D} {error}, zeroinitializer"), t.op(f"fcmp ogt {D} {value}, zeroinitializer"),
-    )  # fmt: skip
-    step = t.select(outward, "i64", const("i64", 1), const("i64", -1))
-    finite = t.op(f"fcmp one {D} {t.intrinsic('fabs', 'double', value)}, {const('double', math.inf)}")
+def to_odd(t: Text, value: str, error: str, element: str = "double") -> str:
+    """A value that rounds like the exact one; `error` has the sign of (exact - value), or is 0 (or NaN)."""
+    raw = f"i{BITS[element]}"
+    bits = t.cast(value, element, raw)
+    even = t.binary("icmp eq", raw, t.binary("and", raw, bits, const(raw, 1)), "zeroinitializer")
+    wrong = t.binary("fcmp one", element, error, "zeroinitializer")
+    below, positive = (
+        t.binary("fcmp " + p, element, v, "zeroinitializer") for p, v in (("olt", error), ("ogt", value))
+    )
+    step = t.select(t.binary("xor", "i1", below, positive), raw, const(raw, 1), const(raw, -1))
+    finite = t.binary("fcmp one", element, t.intrinsic("fabs", element, value), const(element, math.inf))
     move = t.binary("and", "i1", t.binary("and", "i1", even, wrong), finite)
-    return t.cast(t.v64("add", bits, t.select(move, "i64", step, "zeroinitializer")), "i64", "double")
+    return t.cast(t.binary("add", raw, bits, t.select(move, raw, step, "zeroinitializer")), raw, element)
+
+
+def narrow(t: Text, name: str, value: str) -> str:
+    """<32 x i16> bits of f32 values rounded to nearest even to f16 or bf16: `encode`, but quick."""
+    nan = t.op(f"fcmp uno {vec('float')} {value}, {value}")
+    if name == "f16":
+        bits = t.cast(t.convert("fptrunc", "float", value, "half"), "half", "i16")
+    else:
+        raw = t.cast(value, "float", "i32")
+        odd = t.v32("and", t.v32("lshr", raw, const("i32", 16)), const("i32", 1))
+        up = t.v32("add", t.v32("add", raw, const("i32", 0x7FFF)), odd)
+        bits = t.convert("trunc", "i32", t.v32("lshr", up, const("i32", 16)), "i16")
+    return t.select(nan, "i16", const("i16", 0x7FFF), bits)
 
 
 def encode(t: Text, value: str, name: str, mode: str = "rn", saturate: bool = False) -> str:

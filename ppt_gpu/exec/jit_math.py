@@ -63,7 +63,8 @@ def _sine(t: Text, x: str, quarter: int) -> str:
     value = t.select(minus_sign, "double", t.op(f"fneg {D} {value}"), value)
     limited = clamp(t, value, -1.0, 1.0)
     if quarter == 0:  # keeps -0
-        limited = t.select(compare(t, "oeq", x, "zeroinitializer"), "double", x, limited)
+        small = compare(t, "olt", t.intrinsic("fabs", "double", x), const("double", 2.0**-30))
+        limited = t.select(small, "double", x, limited)
     infinite = compare(t, "oeq", t.intrinsic("fabs", "double", x), const("double", math.inf))
     bad = t.binary("or", "i1", infinite, compare(t, "uno", x, x))
     return t.select(bad, "double", const("double", math.nan), limited)
@@ -99,9 +100,8 @@ def tangent(t: Text, x: str) -> str:
     value = t.binary("fdiv", "double", t.binary("fsub", "double", power, one), t.binary("fadd", "double", power, one))
     cube = t.binary("fmul", "double", x, t.binary("fmul", "double", x, x))
     near = fma(t, cube, const("double", -1 / 3), x)
-    near = t.select(compare(t, "oeq", x, "zeroinitializer"), "double", x, near)
     small = compare(t, "olt", t.intrinsic("fabs", "double", x), const("double", 1e-3))
-    value = t.select(small, "double", near, value)
+    value = t.intrinsic("copysign", "double", t.select(small, "double", near, value), x)  # keeps -0
     return t.select(compare(t, "uno", x, x), "double", x, value)
 
 

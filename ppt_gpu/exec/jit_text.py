@@ -5,6 +5,7 @@ Text is what LLVM parses anyway; building it directly costs a tenth of an object
 
 from __future__ import annotations
 
+import math
 import struct
 from functools import lru_cache
 from typing import Any
@@ -37,9 +38,18 @@ def vec(element: str) -> str:
     return f"<{LANES} x {element}>"
 
 
-@lru_cache(maxsize=4096)
 def scalar(element: str, value: int | float) -> str:
     """An LLVM constant. Floats are exact: the double that holds the value, in hexadecimal."""
+    return _scalar(element, value, _is_minus_zero(value))
+
+
+def _is_minus_zero(value: int | float) -> bool:
+    """-0.0, which a cache takes for 0.0."""
+    return value == 0 and math.copysign(1.0, value) < 0
+
+
+@lru_cache(maxsize=4096)
+def _scalar(element: str, value: int | float, _minus_zero: bool) -> str:
     if element == "half":
         return f"0xH{struct.unpack('<H', struct.pack('<e', value))[0]:04X}"
     if element in ("float", "double"):
@@ -65,9 +75,13 @@ def bits_scalar(element: str, bits: int) -> str:
     return scalar("float", float_from_bits(bits, 32))
 
 
-@lru_cache(maxsize=4096)
 def const(element: str, value: int | float) -> str:
     """A constant vector with `value` in every lane."""
+    return _const(element, value, _is_minus_zero(value))
+
+
+@lru_cache(maxsize=4096)
+def _const(element: str, value: int | float, _minus_zero: bool) -> str:
     item = f"{element} {scalar(element, value)}"
     return f"<{', '.join([item] * LANES)}>" if not _has_splat() else f"splat ({item})"
 

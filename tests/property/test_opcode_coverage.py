@@ -21,6 +21,7 @@ TESTS = Path(__file__).parents[1]
 
 #: base opcode -> lines of a program that both engines run to the same memory and trace, with whole warps
 PROGRAMS = {
+    "alloca": "alloca.u64 %a, 16; cvta.local.u64 %b, %a; st.b32 [%b], %r1; ld.b32 %r0, [%b];",
     "applypriority": "applypriority.global.L2::evict_normal [%at], 128;",
     "bar": "bar.sync 0;",
     "barrier": "barrier.sync.aligned 1;",
@@ -54,6 +55,10 @@ PROGRAMS = {
     "ret": "@%p0 ret;",
     "setmaxnreg": "setmaxnreg.inc.sync.aligned.u32 96;",
     "sin": "mov.f32 %f0, 0f80000000; sin.approx.f32 %f0, %f0;",
+    **dict.fromkeys(
+        ("stacksave", "stackrestore"),
+        "stacksave.u64 %a; alloca.u64 %b, 32; st.local.b32 [%b+4], %r1; ld.local.b32 %r0, [%b+4]; stackrestore.u64 %a;",
+    ),
     "stmatrix": "mov.u32 %i, scratch; stmatrix.sync.aligned.m8n8.x1.shared.b16 [%i], {%r1}; ld.shared.b32 %r0, [%i];",
     "tanh": "mov.f32 %f0, 0f42C80000; tanh.approx.f32 %f0, %f0;",
     "wmma": "mov.b32 %i, 0x3C003C00; wmma.mma.sync.aligned.row.col.m16n16k16.f16.f16 {%r0, %r1, %r2, %r3},"
@@ -65,8 +70,9 @@ FAULTS = {"trap": "trap;", "brkpt": "brkpt;"}
 
 #: base opcode -> test that runs it in both engines, for what needs more than a kernel
 ELSEWHERE = {
-    **dict.fromkeys(("tex", "tld4", "txq", "suld", "sust", "sured", "istypep"), "unit/exec/test_textures.py"),
-    "suq": "unit/exec/test_textures.py",
+    **dict.fromkeys(("tex", "tld4", "txq", "suq", "suld", "sust", "sured", "istypep"), "unit/exec/test_textures.py"),
+    "call": "unit/exec/test_calls.py",
+    "wgmma": "unit/exec/test_wgmma.py",
     "multimem": "unit/exec/test_memory_forms.py",
 }
 
@@ -100,7 +106,7 @@ def test_program(base):
 @pytest.mark.parametrize("base", FAULTS)
 @pytest.mark.parametrize("engine", [interpret, run], ids=["interpreter", "compiled"])
 def test_fault(base, engine):
-    with pytest.raises(PptError, match="trap"):
+    with pytest.raises(PptError, match="trap|brkpt"):
         execute(engine, kernel_text([FAULTS[base]]), inputs(1))
 
 

@@ -246,7 +246,7 @@ def test_surfaces():
         "mov.u32 %r8, 0; sured.b.add.2d.u32.clamp [%d1, {%r8, %r8}], %r1; add.s32 %r9, %r2, 8; mov.u32 %r11, 5;"
         " mov.u32 %r12, 6;"
         "suld.b.2d.v2.b32.zero {%r11, %r12}, [%d1, {%r9, %r3}]; mov.b32 %f10, %r6; mov.b32 %f11, %r11;"
-        " mov.b32 %f12, %r12;"
+        " mov.b32 %f12, %r12; suq.width.b32 %r4, [%d1]; mov.b32 %f13, %r4;"
     ).replace("%r9, %r2, 8", "%r9, %r2, 0; and.b32 %r9, %r9, -8; add.s32 %r9, %r9, 8")
     texels = np.arange(128, dtype="u4").reshape(4, 32) * 1000
     out, trace, memory = fetch(body, texture, texels, rows)
@@ -256,6 +256,7 @@ def test_surfaces():
     after[0, 0] += 496
     assert memory.view("texels", "u4").tolist() == after.ravel().tolist()
     assert out[:, 0].view("u4").tolist() == [texels[k % 4, k] for k in range(32)]
+    assert (out[:, 3].view("u4") == 32).all()
     for k in range(32):
         x = (4 * k & -8) // 4 + 2
         expected = after[k % 4, x : x + 2].tolist() if x < 32 else [0, 0]

@@ -58,6 +58,11 @@ def _warps(warp: Warp) -> int:
     return -(-x * y * z // LANES)
 
 
+def _clock(warp: Warp) -> int:
+    """Instructions before the one that reads the clock."""
+    return warp.executed - 1
+
+
 _BLOCK_VECTORS: dict[str, Callable[[Warp], tuple[int, int, int]]] = {
     "ntid": lambda warp: warp.launched.block,
     "ctaid": lambda warp: warp.block.ctaid,
@@ -88,12 +93,12 @@ _SCALARS: dict[str, Callable[[Warp], int]] = {
     "cluster_ctarank": lambda warp: 0,
     "cluster_nctarank": lambda warp: 1,
     "is_explicit_cluster": lambda warp: 0,
-    "clock": lambda warp: warp.executed & 0xFFFFFFFF,
-    "clock_hi": lambda warp: warp.executed >> 32,
-    "clock64": lambda warp: warp.executed,
-    "globaltimer": lambda warp: warp.executed,
-    "globaltimer_lo": lambda warp: warp.executed & 0xFFFFFFFF,
-    "globaltimer_hi": lambda warp: warp.executed >> 32,
+    "clock": lambda warp: _clock(warp) & 0xFFFFFFFF,
+    "clock_hi": lambda warp: _clock(warp) >> 32,
+    "clock64": lambda warp: _clock(warp),
+    "globaltimer": lambda warp: _clock(warp),
+    "globaltimer_lo": lambda warp: _clock(warp) & 0xFFFFFFFF,
+    "globaltimer_hi": lambda warp: _clock(warp) >> 32,
     "dynamic_smem_size": lambda warp: warp.launched.dynamic_shared,
     "aggr_smem_size": lambda warp: warp.launched.layout.shared_bytes,
     "total_smem_size": lambda warp: warp.launched.layout.shared_bytes,

@@ -80,7 +80,7 @@ class Warp:
     active: Mask = field(init=False)
     joined: Mask = field(init=False)  # lanes of the current path, before the guard
     frame: int = 0  # offset of the running function's stack frame in local memory
-    executed: int = 0  # warp instructions so far: what %clock reads
+    executed: int = 0  # warp instructions so far, the current one included
     gives_way: bool = False  # some of its lanes wait for an mbarrier: the turn ends
 
     def __post_init__(self) -> None:

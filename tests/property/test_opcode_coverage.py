@@ -106,7 +106,7 @@ def test_program(base):
 @pytest.mark.parametrize("base", FAULTS)
 @pytest.mark.parametrize("engine", [interpret, run], ids=["interpreter", "compiled"])
 def test_fault(base, engine):
-    with pytest.raises(PptError, match="trap|brkpt"):
+    with pytest.raises(PptError, match=r"trap|brkpt"):
         execute(engine, kernel_text([FAULTS[base]]), inputs(1))
 
 

@@ -19,6 +19,8 @@ from ppt_gpu.exec.initial_memory import device_memory
 from ppt_gpu.exec.npy_file import inputs_may_be_absent
 from ppt_gpu.exec.recorded import RecordedTraces, save_traces
 from ppt_gpu.exec.run import run
+from ppt_gpu.exec.sequence import Sequence as LaunchSequence
+from ppt_gpu.exec.sequence import plan_sequence
 from ppt_gpu.exec.store import Store
 from ppt_gpu.exec.traces import Traces
 from ppt_gpu.exec.translate import translate as translate_trace
@@ -88,23 +90,22 @@ def predict(
     target = gpu if isinstance(gpu, Gpu) else load_gpu(str(gpu), overrides)
     with inputs_may_be_absent() if trace_in else nullcontext():
         opened, arrays = _opened(workload, target.compute_capability, call)
-    traces = None
+    traces, sequence = None, plan_sequence(opened, None)
     if not opened.tasklist_path:
         if trace_in and contents:
             raise PptError("contents are not used with traces from a file", path=trace_in)
         contents = {**arrays, **(contents or {})}
-        traces = workload_traces(opened, target, contents, budget or Budget(), assume, cache, trace_in)
+        traces, sequence = workload_traces(opened, target, contents, budget or Budget(), assume, cache, trace_in)
     elif trace_in or trace_out:
         raise PptError("a task list has no traces", path=opened.tasklist_path, hint="predict it without trace files")
-    launches = [predict_launch(sm, target, level, blocks) for sm in simulated_sms(opened, traces, target, policy)]
+    simulated = simulated_sms(opened, traces, sequence, target, policy)
+    launches = predict_sequence(sequence, simulated, target, level, blocks)
 
     warnings = [*opened.warnings, *(text for launch in launches for text in launch.warnings)]
     if strict and warnings:
         raise PptError("; ".join(warnings), hint="--strict makes warnings errors")
-    times = [
-        LaunchTime(launch.kernel, float(launch.value("kernel.cycles")) / target.sm.clock, sm.repeat)
-        for launch, sm in zip(launches, opened.launches, strict=True)
-    ]
+    seconds = [float(launch.value("kernel.cycles")) / target.sm.clock for launch in launches]
+    times = [LaunchTime(launches[s.number].kernel, seconds[s.number], s.count) for s in sequence.steps]
     application = application_time(times, opened.copies, target.host)
     if traces is not None and trace_out:
         save_traces(trace_out, traces.records())
@@ -153,6 +154,24 @@ def launch(
             np.ravel(array, order="K")[:] = memory.view(name, array.dtype)
 
 
+def predict_sequence(
+    sequence: LaunchSequence, simulated: Iterator[SimulatedSm], gpu: Gpu, level: str, blocks: str | int
+) -> list[LaunchResult]:
+    """The launches, each predicted at its first run; then run for what it leaves in memory, where a later one asks."""
+    found: list[LaunchResult] = []
+    sms: list[SimulatedSm] = []
+    for step in sequence.steps:
+        if step.number == len(found):
+            sms.append(next(simulated))
+            found.append(predict_launch(sms[-1], gpu, level, blocks))
+        sm = sms[step.number]
+        if step.advance and isinstance(sm, TraceSm):
+            warning = sm.advance(step.count)
+            known = found[step.number].warnings
+            found[step.number] = replace(found[step.number], warnings=tuple(dict.fromkeys((*known, *warning))))
+    return found
+
+
 def predict_launch(sm: SimulatedSm, gpu: Gpu, level: str, blocks: str | int = "sample") -> LaunchResult:
     """One launch: simulate enough of its blocks on one SM, scale to the grid, hold it against its bounds."""
     survey = sm.survey(blocks)
@@ -181,19 +200,18 @@ def predict_launch(sm: SimulatedSm, gpu: Gpu, level: str, blocks: str | int = "s
     return build_launch(sm, gpu, prediction.raised_to(highest.cycles, highest.resource), floors)
 
 
-def simulated_sms(workload: Workload, traces: Traces | None, gpu: Gpu, policy: str | None) -> Iterator[SimulatedSm]:
-    """One simulated SM a launch, in order; after each the memory is what its whole grid leaves."""
+def simulated_sms(
+    workload: Workload, traces: Traces | None, sequence: LaunchSequence, gpu: Gpu, policy: str | None
+) -> Iterator[SimulatedSm]:
+    """One simulated SM for each launch of the sequence. Of PTX, it finds what memory holds when it is asked for."""
     if traces is None:
         flat = flatten(read_tasklist(workload.tasklist_path))
-        for launch in workload.launches:
-            yield TaskListSm(flat, launch, gpu, policy)
+        yield from (TaskListSm(flat, launch, gpu, policy) for launch in sequence.launches)
         return
-    for number in range(len(workload.launches)):
+    for number in range(len(sequence.launches)):
         sm = TraceSm(traces.launch(number), gpu, policy)
         sm.source_notes = traces.notes
         yield sm
-        if number + 1 < len(workload.launches):
-            sm.advance()
 
 
 def workload_traces(
@@ -204,16 +222,17 @@ def workload_traces(
     assume: Sequence[str],
     cache: bool,
     trace_in: str | Path | None,
-) -> Traces:
-    """Where the traces of the launches come from: a file, the cache, or running the kernels."""
+) -> tuple[Traces, LaunchSequence]:
+    """Where the traces of the launches come from: a file, the cache, or running the kernels; and their order."""
     prepared = prepare(workload, gpu.compute_capability, assume)
-    module, bound = prepared.module, prepared.workload
+    module, sequence = prepared.module, plan_sequence(prepared.workload, prepared.module)
+    bound = replace(prepared.workload, launches=sequence.launches)
     if trace_in:
         traces: Traces = RecordedTraces(module, bound, trace_in, budget)
     else:
         traces = Traces(module, bound, contents, budget, Store() if cache else None)
     traces.notes = prepared.notes
-    return traces
+    return traces, sequence
 
 
 def translate(workload: Workload | str | Path, *, blocks: int = 8, assume: Sequence[str] = ()) -> str:

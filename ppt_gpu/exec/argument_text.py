@@ -1,6 +1,7 @@
 """The text forms of arguments and buffers, the same on the command line and in a workload's TOML.
 
     scalar   i32=1024   f32=2.5   u64=0x10
+             i32=round  i32=64-2*round   an integer that changes from round to round of a loop: round is 0, 1, 2, ...
     buffer   TYPE[COUNT]           zeros
              TYPE[COUNT]=INIT      zeros, iota, random, random:SEED, random(LOW,HIGH):SEED, const:VALUE, npy:FILE
              TYPE[COUNT]:copied    the host copied it just before the launch (any INIT may follow)
@@ -26,6 +27,7 @@ INIT_FORMS = ("zeros", "iota", "random", "const", "npy")
 
 _BUFFER = re.compile(r"\s*(?P<type>\w+)\s*\[(?P<count>[^\]]*)\](?P<option>\s*:\s*\w+)?\s*(?:=(?P<init>.*))?", re.S)
 _SCALAR = re.compile(r"\s*(?P<type>\w+)\s*=(?P<value>.*)", re.S)
+_ROUND = re.compile(r"\s*(?:(?P<start>\w+)\s*(?P<sign>[-+])\s*)?(?:(?P<factor>\w+)\s*\*\s*)?round\s*")
 _NAME = re.compile(r"\s*(?P<name>[A-Za-z_]\w*)\s*(?:\+\s*(?P<offset>\w+))?\s*")
 _STRUCT = re.compile(r"\s*struct\s*\((?P<fields>.*)\)\s*", re.S)
 _RANDOM = re.compile(r"random\s*(?:\((?P<low>[^,()]+),(?P<high>[^,()]+)\))?\s*(?::\s*(?P<seed>\d+))?")
@@ -134,8 +136,18 @@ def parse_argument(text: str, index: int, folder: Path | None = None) -> tuple[A
 def _field(text: str) -> Argument:
     if match := _SCALAR.fullmatch(text):
         element = scalar_type(match["type"])
+        if counted := _ROUND.fullmatch(match["value"]):
+            return _by_round(element, counted)
         return Argument(element, parse_scalar(element, match["value"]))
     if match := _NAME.fullmatch(text):
         offset = parse_scalar("s64", match["offset"]) if match["offset"] else 0
         return Argument("u64", buffer=match["name"], offset=int(offset))
     raise PptError(f"'{text}' is not an argument", hint=_FORMS)
+
+
+def _by_round(element: str, match: re.Match[str]) -> Argument:
+    if is_float(element):
+        raise PptError(f"round is an integer, and {element} is not an integer type", hint="such as i32=round")
+    start, factor = (int(parse_scalar("s64", text)) for text in (match["start"] or "0", match["factor"] or "1"))
+    check_scalar(element, start)
+    return Argument(element, start, step=-factor if match["sign"] == "-" else factor)

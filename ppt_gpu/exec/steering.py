@@ -16,9 +16,9 @@ from ppt_gpu.ptx.instructions import access_kind, is_branch, memory_space
 from ppt_gpu.ptx.module import Instruction, Kernel, Mem, Operand, Pair, Reg, Special, Vec
 
 #: reads and writes of memory that the slice understands; every other way to memory is taken to steer
-_PLAIN = frozenset(("ld", "ldu", "st", "atom", "red", "ldmatrix", "stmatrix"))
+PLAIN = frozenset(("ld", "ldu", "st", "atom", "red", "ldmatrix", "stmatrix"))
 #: instructions whose effect is outside of registers and of the memory spaces that loads and stores name
-_OPAQUE = frozenset(
+OPAQUE = frozenset(
     (
         *("call", "cp", "mbarrier", "wgmma", "tcgen05", "tensormap", "multimem", "alloca", "stackrestore"),
         *("tex", "tld4", "suld", "sust", "sured", "txq", "suq", "istypep", "griddepcontrol", "clusterlaunchcontrol"),
@@ -53,7 +53,7 @@ class _Slice:
 
     def steered(self) -> bool:
         for instruction in self.code:
-            self._need(_deciding(instruction))
+            self._need(deciding(instruction))
             if _deciding_specials(instruction):
                 return True
         while self.todo:
@@ -69,15 +69,15 @@ class _Slice:
 
     def _explain(self, writer: Instruction) -> bool:
         """Add what a needed result is computed from. Returns False when that may be global memory."""
-        if writer.base in _OPAQUE or any(_is_situation(operand) for operand in _flat(writer.operands)):
+        if writer.base in OPAQUE or any(_is_situation(operand) for operand in flat(writer.operands)):
             return False
         space = memory_space(writer)
         if space in ("param", "constant"):
             return True  # addresses are needed anyway, the content is the launch's
         self._need(writer.reads)
         if space is None:
-            return writer.base not in _PLAIN
-        return writer.base in _PLAIN and space in _SCRATCH and self._need_scratch()
+            return writer.base not in PLAIN
+        return writer.base in PLAIN and space in _SCRATCH and self._need_scratch()
 
     def _need_scratch(self) -> bool:
         """Add everything that is written into shared and local memory. Returns False when that cannot be told."""
@@ -85,25 +85,25 @@ class _Slice:
             return True
         self.scratch = True
         for instruction in self.code:
-            if instruction.base in _OPAQUE and instruction.base not in ("tex", "tld4", "txq", "suq", "istypep"):
+            if instruction.base in OPAQUE and instruction.base not in ("tex", "tld4", "txq", "suq", "istypep"):
                 return False
             if access_kind(instruction) in ("store", "atomic") and memory_space(instruction) in (*_SCRATCH, "generic"):
-                if instruction.base not in _PLAIN:
+                if instruction.base not in PLAIN:
                     return False
                 self._need(instruction.reads)
         return True
 
 
-def _deciding(instruction: Instruction) -> set[int]:
+def deciding(instruction: Instruction) -> set[int]:
     """Registers that decide where control goes, which lanes act, or which addresses are accessed."""
     found = {instruction.guard.reg} if instruction.guard is not None else set()
-    if is_branch(instruction) or instruction.base in _MEETING or instruction.base in _OPAQUE:
+    if is_branch(instruction) or instruction.base in _MEETING or instruction.base in OPAQUE:
         found |= set(instruction.reads)
-    for operand in _flat(instruction.operands):
+    for operand in flat(instruction.operands):
         if isinstance(operand, Mem) and isinstance(operand.base, Reg):
             found.add(operand.base.id)
         if isinstance(operand, Mem):
-            found |= {index.id for index in _flat(operand.indices) if isinstance(index, Reg)}
+            found |= {index.id for index in flat(operand.indices) if isinstance(index, Reg)}
     if instruction.base in _MASKED and instruction.operands and isinstance(instruction.operands[-1], Reg):
         found.add(instruction.operands[-1].id)
     return found
@@ -119,11 +119,11 @@ def _is_situation(operand: Operand) -> bool:
     return isinstance(operand, Special) and operand.name.startswith(_SITUATION)
 
 
-def _flat(operands: Iterable[Operand]) -> Iterable[Operand]:
+def flat(operands: Iterable[Operand]) -> Iterable[Operand]:
     for operand in operands:
         if isinstance(operand, Vec):
-            yield from _flat(operand.items)
+            yield from flat(operand.items)
         elif isinstance(operand, Pair):
-            yield from _flat((operand.first, operand.second))
+            yield from flat((operand.first, operand.second))
         else:
             yield operand

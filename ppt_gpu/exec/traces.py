@@ -134,6 +134,10 @@ class LaunchTraces:
             traces.state.memory  # noqa: B018
             self.store.mark(group, name)
 
+    def release(self) -> None:
+        """Let go of the memory that runs were made in."""
+        self._scratch = None
+
     def _change(self, memory: DeviceMemory, blocks: Sequence[int]) -> None:
         run(self.kernel, self.module, self.launch, memory, blocks, trace=False, budget=self.budget)
 

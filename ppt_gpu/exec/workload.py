@@ -38,6 +38,7 @@ class Argument:
     buffer: str = ""
     offset: int = 0
     fields: tuple[Argument, ...] = ()
+    step: int = 0  # in round r of a loop the scalar is value + r * step
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,20 @@ class Launch:
 
 
 @dataclass(frozen=True)
+class Loop:
+    """Launches `first` to `end` - 1 of a workload run as a group, `repeat` rounds of it.
+
+    After every round the buffers called `swap` change places: each name stands for the buffer of the next, the last
+    for that of the first.
+    """
+
+    first: int
+    end: int
+    repeat: int
+    swap: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Copy:
     """A host copy before ("in") or after ("out") the launches."""
 
@@ -82,6 +97,8 @@ class Workload:
     launches: tuple[Launch, ...]
     buffers: tuple[Buffer, ...] = ()
     copies: tuple[Copy, ...] = ()
+    loops: tuple[Loop, ...] = ()  # by first launch; they do not overlap
+    places: tuple[str, ...] = ()  # of each launch in the file, "launch[0]" or "loop[0].launch[1]"; (): "launch[N]"
     symbols: tuple[Buffer, ...] = ()  # content of module variables, by name
     textures: tuple[Texture, ...] = ()  # used as arguments by their names, or bound to the module's .texref variables
     tasklist_path: str = ""

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from ppt_gpu.errors import InputErrors, PptError, did_you_mean
 from ppt_gpu.exec.arguments import argument_errors
+from ppt_gpu.exec.scalars import check_scalar
 from ppt_gpu.exec.workload import Buffer, Workload
 from ppt_gpu.ptx.mangling import matching, source_name
 from ppt_gpu.ptx.module import TYPE_BYTES, Module
@@ -20,19 +21,40 @@ def bind_workload(workload: Workload, module: Module) -> Workload:
     errors: list[PptError] = []
     launches = []
     for number, launch in enumerate(workload.launches):
-        keys = [f"launch[{number}].{{}}", "{}"]
+        keys = [f"{place(workload, number)}.{{}}", "{}"]
         try:
             name = chosen_kernel(workload, module, launch.kernel)
         except PptError as wrong:
             errors.append(_at(workload, wrong, [k.format("kernel") for k in keys] + ["ptx"]))
             continue
         launches.append(replace(launch, kernel=name))
+        errors += [_at(workload, e, [k.format("arguments") for k in keys]) for e in _round_errors(workload, number)]
         for key, error in argument_errors(launch, module.kernels[name]):
             errors.append(_at(workload, error, [k.format(part) for part in (key, "arguments") for k in keys]))
     errors += [e for symbol in workload.symbols if (e := _symbol_error(workload, module, symbol)) is not None]
     if errors:
         raise InputErrors(errors)
     return replace(workload, launches=tuple(launches))
+
+
+def _round_errors(workload: Workload, number: int) -> list[PptError]:
+    """Scalars that change from round to round, where there are no rounds, or which leave their type's range."""
+    rounds = next((loop.repeat for loop in workload.loops if loop.first <= number < loop.end), 0)
+    errors = []
+    for argument in (one for whole in workload.launches[number].arguments for one in (whole, *whole.fields)):
+        if argument.step and not rounds:
+            errors.append(PptError("round: this launch is in no loop", hint="[[loop]] and [[loop.launch]] make one"))
+        elif argument.step:
+            try:
+                check_scalar(argument.type, int(argument.value) + argument.step * (rounds - 1))
+            except PptError as error:
+                errors.append(PptError(f"in the last of {rounds} rounds: {error.message}", hint=error.hint))
+    return errors
+
+
+def place(workload: Workload, number: int) -> str:
+    """Where launch `number` stands in the workload's file."""
+    return workload.places[number] if number < len(workload.places) else f"launch[{number}]"
 
 
 def chosen_kernel(workload: Workload, module: Module, name: str) -> str:

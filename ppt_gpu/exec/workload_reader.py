@@ -12,7 +12,7 @@ from ppt_gpu.exec.argument_text import parse_argument
 from ppt_gpu.exec.arguments import MAX_THREADS
 from ppt_gpu.exec.texture import Texture, check_texture
 from ppt_gpu.exec.texture_text import is_texture, parse_texture, renamed
-from ppt_gpu.exec.workload import Argument, Buffer, Copy, Launch, Workload
+from ppt_gpu.exec.workload import Argument, Buffer, Copy, Launch, Loop, Workload
 from ppt_gpu.exec.workload_bind import bind_workload
 from ppt_gpu.exec.workload_schema import LAUNCH_KEYS, workload_schema
 from ppt_gpu.paths import data_dir
@@ -84,14 +84,16 @@ class _Reader:
         files = {key: self._file(key) for key in ("ptx", "tasklist")}
         self._one_source()
         copies = self._copies("copy_in", "in") + self._copies("copy_out", "out")
-        launches = self._launches()
+        launches, loops = self._launches()
         unused = [name for name in self.buffers if name not in self.used]
         places = self.checked.document.places
         return Workload(
             name=self.values.get("name") or self.path.stem,
             path=str(self.path),
             ptx_path=files["ptx"],
-            launches=launches,
+            launches=tuple(launch for _, launch in launches),
+            loops=loops,
+            places=tuple(dotted(place) for place, _ in launches) if launches[0][0] else (),
             buffers=tuple(self.buffers.values()),
             copies=copies,
             symbols=tuple(self._named("symbols").values()),
@@ -155,18 +157,55 @@ class _Reader:
             self.checked.problem(place, f"{dotted(place)}: {item} is nothing to copy")
         return size
 
-    def _launches(self) -> tuple[Launch, ...]:
-        tables = self.values.get("launch")
-        if tables is None:
-            return (self._launch((), {key: self.values.get(key) for key in LAUNCH_KEYS}),)
+    def _launches(self) -> tuple[list[tuple[Place, Launch]], tuple[Loop, ...]]:
+        """Launches with their places, in the order of [[launch]] and [[loop]] in the file, and the loops."""
+        groups: list[Place] = [(key, number) for key in ("launch", "loop") for number in self._numbers(key)]
+        if not groups:
+            return [((), self._launch((), {key: self.values.get(key) for key in LAUNCH_KEYS}))], ()
+        launches: list[tuple[Place, Launch]] = []
+        loops = []
+        for place in sorted(groups, key=lambda group: self._line(*group)):
+            first = len(launches)
+            inside = [place]
+            if place[0] == "loop":
+                inside = [(*place, "launch", number) for number in self._numbers("launch", place)]
+            launches += [(one, self._merged(one)) for one in inside]
+            if place[0] == "loop":
+                loops.append(self._loop(place, first, len(launches)))
+        return launches, tuple(loops)
+
+    def _numbers(self, key: str, place: Place = ()) -> range:
+        """The numbers of the tables [[key]] at `place`; a list without any is a mistake, as is a loop of nothing."""
+        tables = self.checked.get(*place, key)
+        if tables is None and not place:
+            return range(0)
         if not tables:
-            self.checked.problem(("launch",), "launch: expected at least one table ([[launch]])")
-        launches = []
-        for number, table in enumerate(tables):
-            own = self.checked.document.data["launch"][number]
-            merged = {key: table[key] if key in own else self.values.get(key) for key in LAUNCH_KEYS}
-            launches.append(self._launch(("launch", number), merged))
-        return tuple(launches)
+            name = ".".join(part for part in (*place, key) if isinstance(part, str))
+            self.checked.problem((*place, key), f"{dotted((*place, key))}: expected at least one table ([[{name}]])")
+        return range(len(tables or ()))
+
+    def _merged(self, place: Place) -> Launch:
+        """The launch at `place`, with what all launches have in common."""
+        own: Any = self.checked.document.data
+        for part in place:
+            own = own[part]
+        table = self.checked.get(*place)
+        return self._launch(place, {key: table[key] if key in own else self.values.get(key) for key in LAUNCH_KEYS})
+
+    def _loop(self, place: Place, first: int, end: int) -> Loop:
+        table = self.checked.get(*place)
+        names = table.get("swap") or ()
+        known = [self.buffers[name] for name in names if name in self.buffers]
+        at = (*place, "swap")
+        for number, name in enumerate(names):
+            if name not in self.defined or name in self.textures:
+                hint = did_you_mean(name, self.buffers) or "buffers are defined in the table [buffers]"
+                self.checked.problem((*at, number), f"{dotted((*at, number))}: no buffer '{name}'", hint)
+        if names and (len(names) < 2 or len(set(names)) < len(names)):
+            self.checked.problem(at, f"{dotted(at)}: expected at least two different buffers", 'such as ["old", "new"]')
+        if len({(buffer.type, buffer.count) for buffer in known}) > 1:
+            self.checked.problem(at, f"{dotted(at)}: buffers that change places have the same type and count")
+        return Loop(first, end, table.get("repeat") or 1, tuple(names))
 
     def _launch(self, place: Place, table: dict[str, Any]) -> Launch:
         self._block_of_tasklist(place, table)

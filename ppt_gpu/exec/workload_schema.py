@@ -30,6 +30,9 @@ from ppt_gpu.spec.toml_schema import kind_of, shown
 #: Keys of a launch. At the top of the file they serve every [[launch]] that does not give its own.
 LAUNCH_KEYS = ("kernel", "grid", "block", "arguments", "dynamic_shared", "registers", "repeat")
 
+#: rounds of a loop, each of which is looked at
+MAX_ROUNDS = 100_000
+
 
 @dataclass(frozen=True, kw_only=True)
 class Extents(Leaf):
@@ -105,6 +108,16 @@ def _launch_fields() -> dict[str, Field]:
     }
 
 
+def _loop_fields(launch: dict[str, Field]) -> Table:
+    return Table(
+        fields={
+            "repeat": Number(integer=True, minimum=1, maximum=MAX_ROUNDS),
+            "swap": ListOf(item=Text(), default=()),
+            "launch": TableList(item=Table(fields=launch), default=None),
+        }
+    )
+
+
 def workload_schema(folder: Path) -> Table:
     """The schema of a workload file in `folder`, where its .npy files are looked for."""
     launch = _launch_fields()
@@ -115,6 +128,7 @@ def workload_schema(folder: Path) -> Table:
             "tasklist": Text(default=None),
             **launch,
             "launch": TableList(item=Table(fields=launch), default=None),
+            "loop": TableList(item=_loop_fields(launch), default=None),
             "buffers": Keyed(item=BufferLeaf(folder=folder), default={}),
             "symbols": Keyed(item=BufferLeaf(folder=folder), default={}),
             "textures": Keyed(item=TextureLeaf(folder=folder), default={}),

@@ -281,6 +281,11 @@ def _assumptions(sm: SimulatedSm, gpu: Gpu, prediction: KernelPrediction) -> tup
     if prediction.error:
         lines.append(f"estimated error of the extrapolation alone: {prediction.error:.1%}")
     lines += sm.notes
+    if sm.launch.repeat > 1:
+        lines.append(
+            f"one prediction stands for all {sm.launch.repeat:,} runs: at most they are given other buffers of "
+            "the same type and size"
+        )
     if sm.registers_estimated:
         lines.append("registers per thread were estimated from liveness; --registers ptxas gives the exact number")
     lines += sm.source_notes

@@ -127,17 +127,21 @@ class TraceSm(SimulatedSm):
         """The trace of these blocks, each run on what the launch finds and what the blocks before it left."""
         return self.traces.run(blocks)
 
-    def advance(self) -> None:
-        """Leave in memory what the whole grid leaves, for the next launch; its buffers are now the warmest.
+    def advance(self, runs: int = 1) -> tuple[str, ...]:
+        """Leave in memory what `runs` runs of the whole grid leave, for later launches. Returns warnings.
 
-        A grid beyond ADVANCE_BUDGET runs only the simulated blocks, which the report of the launch says.
+        A grid beyond ADVANCE_BUDGET runs only the simulated blocks.
         """
         assert self.trace is not None
+        self.traces.release()
         blocks: Sequence[int] = range(self.launch.blocks)
+        warnings: tuple[str, ...] = ()
         if self.trace.thread_instructions / len(self.trace.blocks) * len(blocks) > ADVANCE_BUDGET:
             blocks = [int(block) for block in self.trace.blocks]
-            self.warnings.append("the grid is too large to run whole: later launches see the simulated blocks' results")
-        self.traces.advance(blocks)
+            warnings = ("the grid is too large to run whole: later launches see the simulated blocks' results",)
+        for _ in range(runs):
+            self.traces.advance(blocks)
+        return warnings
 
 
 class TaskListSm(SimulatedSm):

@@ -40,6 +40,13 @@ def transposed(before):
     return {"out": before["in"].reshape(64, 64).T.ravel()}
 
 
+def swept(before):
+    old = before["old"].reshape(48, 48)
+    fresh = old.copy()
+    fresh[1:-1, 1:-1] = (old[1:-1, :-2] + old[1:-1, 2:] + old[:-2, 1:-1] + old[2:, 1:-1]) / 4
+    return {"fresh": fresh.ravel()}
+
+
 _STENCIL = Small({"in": 6144, "out": 6144}, ((2, 2, 1),), ((64, 16, 6),), stencil)
 _TRANSPOSE = Small({"in": 4096, "out": 4096}, ((2, 2, 1),), ((64,),), transposed)
 SMALL = {
@@ -49,6 +56,7 @@ SMALL = {
     "hgemm": Small(dict.fromkeys("abc", 64 * 64), ((1, 1, 1),), ((64,),), product),
     "stencil7": _STENCIL,
     "stencil7_shared": _STENCIL,
+    "jacobi": Small(dict.fromkeys(("old", "fresh"), 48 * 48), ((1, 12, 1),), ((48,),), swept),
     "reduction": Small(
         {"data": 5000, "partial": 4, "sum": 1},
         ((4, 1, 1), (1, 1, 1)),

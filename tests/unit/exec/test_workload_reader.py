@@ -125,7 +125,7 @@ def test_every_sample_is_sound(name):
 
 
 def test_there_are_snippets():
-    assert len(SNIPPETS) == 3
+    assert len(SNIPPETS) == 5
 
 
 @pytest.mark.parametrize("snippet", SNIPPETS)

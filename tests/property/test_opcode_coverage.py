@@ -73,6 +73,7 @@ ELSEWHERE = {
     **dict.fromkeys(("tex", "tld4", "txq", "suq", "suld", "sust", "sured", "istypep"), "unit/exec/test_textures.py"),
     "call": "unit/exec/test_calls.py",
     "wgmma": "unit/exec/test_wgmma.py",
+    "tensormap": "data/matrix/triton_tma.ptx",
     "multimem": "unit/exec/test_memory_forms.py",
 }
 
@@ -80,7 +81,6 @@ ELSEWHERE = {
 NOT_EXECUTED = {
     "clusterlaunchcontrol": "cancelling launches of a cluster needs a grid that is still being launched",
     "tcgen05": "tensor memory: parsed and timed only",
-    "tensormap": "tensor maps are built by the driver",
 }
 
 
@@ -120,7 +120,6 @@ REFUSED = {
     "clusterlaunchcontrol": "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 "
                             "[scratch], [scratch];",
     "tcgen05": "tcgen05.wait::ld.sync.aligned;",
-    "tensormap": "tensormap.replace.tile.rank.global.b1024.b32 [%at], 1;",
 }  # fmt: skip
 
 

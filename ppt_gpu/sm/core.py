@@ -47,7 +47,6 @@ from ppt_gpu.sm.core_replay import ANSWERED, LOGGING, MODE, note, recall
 from ppt_gpu.sm.core_skip import (
     ANCHOR,
     ENDED,
-    FULL_UNTIL,
     IDLE,
     ISSUED,
     LOOK_AT,
@@ -124,7 +123,8 @@ def make_loop(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> Any:
         layout: Any, snap: Any, track: Any, log: Any,
         warps: Any, keys: Any, slots: Any, scheds: Any, blocks: Any, gates: Any, units: Any, queued: Any, wheel: Any,
         occupied: Any, op_stall: Any, doubled: Any, block_start: Any, block_end: Any,
-        schedulers: int, policy: int, width: int, per_block: int, active_set: int, block_launch: int, max_cycles: int,
+        schedulers: int, policy: int, width: int, memory_gate: int, per_block: int, active_set: int, block_launch: int,
+        max_cycles: int,
     ) -> tuple[int, int]:  # fmt: skip
         _ = SOURCES
         K = int64(SCHEDULERS if SCHEDULERS > 0 else schedulers)
@@ -132,10 +132,9 @@ def make_loop(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> Any:
         WIDTH = int64(FIXED_WIDTH if SCHEDULERS > 0 else width)
         GREEDY_POLICY = POLICY in (GTO, GTO_LAUNCH)
         total, next_block, ended, idle = len(block_start), track[NEXT_BLOCK], track[ENDED], track[IDLE]
-        now, next_launch, full_until = track[NOW], track[NEXT_LAUNCH], track[FULL_UNTIL]
+        now, next_launch = track[NOW], track[NEXT_LAUNCH]
         slot_shift, me = layout[SLOT_SHIFT], track[ISSUED] & OFFSET
         anchor, target, look_at = track[ANCHOR] & OFFSET, track[TARGET], track[LOOK_AT]
-        memory_port = ((queued[0] >> GATE_SHIFT) // K) & 63 if len(queued) else int64(63)
         while ended < total:
             if now >= max_cycles:
                 return OVER_BUDGET, idle
@@ -144,7 +143,7 @@ def make_loop(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> Any:
             if warps[anchor + POS] >= target or now >= look_at:
                 if now >= look_at or looks_the_same(K, warps, scheds, snap, layout, track, now):
                     track[NOW], track[NEXT_BLOCK], track[ENDED], track[IDLE] = now, next_block, ended, idle
-                    track[NEXT_LAUNCH], track[FULL_UNTIL], track[ISSUED] = next_launch, full_until, me
+                    track[NEXT_LAUNCH], track[ISSUED] = next_launch, me
                     return PAUSED, idle
                 target = track[TARGET]
 
@@ -188,23 +187,22 @@ def make_loop(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> Any:
                 ready = scheds[sched + READY_MASK]
                 if ready == 0:
                     continue
-                if full_until > now and ready == gates[((memory_port * K + this) << GATE_SHIFT) + NEED]:
-                    following = min(following, full_until)  # a short cut: all of them wait for the load/store queue
+                full = gates[memory_gate + UNTIL]  # warps that wait for the memory port stay in OPEN
+                waiting = gates[memory_gate + (this << GATE_SHIFT) + NEED] if full > now else int64(0)
+                if ready == waiting:
+                    following = min(following, full)
                     continue
                 if GREEDY_POLICY and WIDTH == 1 and scheds[sched + BUSY] > now:
                     following = min(following, scheds[sched + BUSY])
                     continue
-                mask = scheds[sched + OPEN]
                 if scheds[sched + NEXT_OPEN] <= now:
-                    mask = look_again(K, scheds, gates, this, now)
-                if mask == 0:
-                    following = min(following, scheds[sched + NEXT_OPEN])
-                    continue
+                    look_again(K, scheds, gates, this, now)
+                mask = scheds[sched + OPEN] & ~waiting
                 if POLICY == TWO_LEVEL:
                     mask &= scheds[sched + ACTIVE]
-                    if mask == 0:
-                        following = min(following, scheds[sched + NEXT_OPEN])
-                        continue
+                if mask == 0:
+                    following = min(following, scheds[sched + NEXT_OPEN], full if waiting else NEVER)
+                    continue
                 if GREEDY_POLICY:
                     bit = greedy_or_least(mask, scheds[sched + GREEDY], keys, this)
                 else:
@@ -243,7 +241,6 @@ def make_loop(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> Any:
                         if track[MODE] == LOGGING:
                             note(track, log, at, me, access, kind, op_table[operation * OP_ROW + USES_L1], done, place)
                         if place > at:  # the queue is full until then, for every port that leads to it
-                            full_until = place
                             for other in queued:
                                 block(K, scheds, gates, other, (other >> GATE_SHIFT) % K, at, place)
                     cause = op_table[operation * OP_ROW + WAIT_CLASS]
@@ -321,10 +318,12 @@ def make_loop(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> Any:
                     scheds[sched + BUSY] = at + 1
                 else:
                     scheds[sched + LAST] = bit
-                if scheds[sched + OPEN] != 0 or POLICY == TWO_LEVEL:
-                    following = min(following, at + 1)
-                else:
-                    following = min(following, max(at + 1, scheds[sched + NEXT_OPEN]))
+                full = gates[memory_gate + UNTIL]
+                waiting = gates[memory_gate + (this << GATE_SHIFT) + NEED] if full > at + 1 else int64(0)
+                soon = min(scheds[sched + NEXT_OPEN], full if waiting else NEVER)
+                if POLICY == TWO_LEVEL or scheds[sched + OPEN] & ~waiting != 0:
+                    soon = at + 1
+                following = min(following, max(at + 1, soon))
 
             # --- the next cycle in which anything can happen -------------------------------------------------------
             # (Mostly the next one. That is a branch of its own because the processor can predict it, and so need not
@@ -370,7 +369,7 @@ def run_core(
             state.layout, skipping.snap, skipping.track, skipping.log,
             state.warps, state.keys, state.slots, state.scheds, state.blocks, state.gates, state.units, state.queued,
             state.wheel, state.occupied, state.op_stall, state.doubled, state.block_start, state.block_end,
-            machine.schedulers, machine.policy, machine.width, per_block,
+            machine.schedulers, machine.policy, machine.width, state.memory_gate, per_block,
             machine.active_set, machine.block_launch, max_cycles,
         )  # fmt: skip
         if status != PAUSED:

@@ -11,6 +11,7 @@ from ppt_gpu.sm.core_machine import NEVER
 from ppt_gpu.sm.core_state import (
     BASE,
     BLOCKED,
+    CLOSES,
     CYCLES,
     FIRST_UNIT,
     GATE,
@@ -54,6 +55,7 @@ def wake(K: int, wheel: Any, scheds: Any, warps: Any, gates: Any, row: int, now:
                 until = gates[main + UNTIL]
                 gates[gate + NEED] |= int64(1) << bit
                 warps[me + BASE] = gates[main + CYCLES] - max(0, until - now)
+                until &= gates[gate + CLOSES]
                 opened ^= (int64(1) << bit) if until > now else int64(0)
                 soon = min(soon, until if until > now else int64(NEVER))
             scheds[sched + OPEN] |= opened
@@ -71,7 +73,9 @@ def blocked_so_far(gates: Any, gate: int, now: int) -> int:
 def block(K: int, scheds: Any, gates: Any, gate: int, k: int, now: int, until: int) -> None:
     """Nothing may pass `gate` from here to cycle `until`. Blocked cycles count from the next on."""
     main = gates[gate + MAIN] & OFFSET
-    if gates[gate + SHARED]:
+    if gates[gate + CLOSES] == 0:
+        pass
+    elif gates[gate + SHARED]:
         for other in range(K):
             _shut(scheds, gates, other, main + (other << GATE_SHIFT), until)
     else:

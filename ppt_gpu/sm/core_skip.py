@@ -44,8 +44,8 @@ from ppt_gpu.sm.program import Program
 # anchor at FROM, which looks the same every LAG entries; STRIDE, a multiple of that, lies between two comparisons.
 ANCHOR, TARGET, LOOK_AT, COPIED_AT, FROM, LAG, STRIDE = range(4, 11)
 # the loop's variables while it pauses; ISSUED: offset of the warp that issued last
-NOW, NEXT_BLOCK, ENDED, IDLE, NEXT_LAUNCH, FULL_UNTIL, ISSUED = range(11, 18)
-TRACK_WORDS = 18
+NOW, NEXT_BLOCK, ENDED, IDLE, NEXT_LAUNCH, ISSUED = range(11, 17)
+TRACK_WORDS = 17
 FIRST_GAP, LAST_GAP = 256, 1 << 20  # cycles until the first copy; between two copies at most
 #: copies become rarer until about so many warp instructions are between two of them
 OFTEN_ENOUGH = 1 << 17
@@ -164,8 +164,6 @@ class Skipping:
                 self.machine.schedulers, self.machine.policy, state.core, self.snap, state.layout, state.wheel,
                 state.occupied, state.scheds, rounds, before, now,
             )  # fmt: skip
-        if track[FULL_UNTIL] > now:
-            track[FULL_UNTIL] += skipped
         self.skipped += skipped
         self.gap = FIRST_GAP if skipped >= WORTH else min(2 * self.gap, LAST_GAP)
         track[NOW], track[TARGET], track[LOOK_AT] = now + skipped, NEVER, now + skipped + self.gap

@@ -29,8 +29,9 @@ SCHED_SHIFT = 4
 # `gates`, the port of a scheduler: offset (port * K + k) << GATE_SHIFT. NEED: its ready warps that need it;
 # MARK: its bit in masks. A port of the SM has its times in the record of scheduler 0, where MAIN of all leads.
 # UNTIL: blocked until this cycle; CYCLES: cycles it has been blocked, up to UNTIL; HEAD, FIRST_UNIT: its ring of units;
-# TWIN: offset of a twin, -1 none.
-UNTIL, CYCLES, NEED, MAIN, MARK, UNITS, TWIN, HEAD, SHARED, RING, FIRST_UNIT = range(11)
+# TWIN: offset of a twin, -1 none. CLOSES: 0 for the memory port, which all schedulers share and which is blocked too
+# often to take its warps out of OPEN and back each time (the loop looks at its UNTIL instead); -1 for all others.
+UNTIL, CYCLES, NEED, MAIN, MARK, UNITS, TWIN, HEAD, SHARED, RING, FIRST_UNIT, CLOSES = range(12)
 GATE_SHIFT = 4
 # `blocks`, one record a block slot
 BLOCK, LIVE, ARRIVED, LAUNCH_AT, BLOCK_RESULTS, WARPS = range(6)
@@ -73,7 +74,7 @@ class State:
         k = machine.schedulers
         rows = max(1, -(-per_block * resident // k))  # warp slots of a scheduler
         operations = max(1, len(program.op_name))
-        gates, units, self.queued = _gates(machine, packed)
+        gates, units, self.queued, self.memory_gate = _gates(machine, packed)
         sizes = [
             (k * rows) << WARP_SHIFT, (k * rows) << packed.slot_shift, k * 64, k << SCHED_SHIFT, gates.size, units,
             resident << BLOCK_SHIFT, operations << STALL_SHIFT, operations,
@@ -109,10 +110,14 @@ class State:
         return stall
 
 
-def _gates(machine: Machine, packed: Packed) -> tuple[np.ndarray, int, np.ndarray]:
-    """(gates, words for the times at which units become free, offsets of the main records of the queued ports)."""
-    count, ports = machine.schedulers, max(1, len(packed.ports))
-    gates = np.zeros((ports, count, 1 << GATE_SHIFT), np.int64)
+def _gates(machine: Machine, packed: Packed) -> tuple[np.ndarray, int, np.ndarray, int]:
+    """(gates, words for the times at which units become free, main records of the queued ports, the memory port).
+
+    The memory port is the only queued one, if its pipe stands in the SM; else one that nobody needs.
+    """
+    count, ports = machine.schedulers, len(packed.ports)
+    gates = np.zeros((ports + 1, count, 1 << GATE_SHIFT), np.int64)
+    gates[:, :, CLOSES] = -1
     width = max(machine.pipe_units)
     queued = []
     for index, port in enumerate(packed.ports):
@@ -127,4 +132,8 @@ def _gates(machine: Machine, packed: Packed) -> tuple[np.ndarray, int, np.ndarra
             gate[FIRST_UNIT] = (owner * count + home) * width
             if port.queued and home == k:
                 queued.append((index * count + k) << GATE_SHIFT)
-    return gates.ravel(), count * ports * width, np.array(queued, np.int64)
+    memory = (ports * count) << GATE_SHIFT
+    if len(queued) == 1 and gates.reshape(-1, 1 << GATE_SHIFT)[queued[0] >> GATE_SHIFT, SHARED]:
+        memory = queued[0]
+        gates[(memory >> GATE_SHIFT) // count, :, CLOSES] = 0
+    return gates.ravel(), count * max(1, ports) * width, np.array(queued, np.int64), memory

@@ -25,10 +25,12 @@ from ppt_gpu.sm.core_machine import GTO, GTO_LAUNCH, LRR, NEVER, TWO_LEVEL, Mach
 from ppt_gpu.sm.core_memory import CYCLES_AT, CYCLES_MASK, FIRST_MASK, MemoryArrays
 from ppt_gpu.sm.core_pack import (
     AHEAD_AT,
+    BRANCH,
     INTERVAL,
     KIND_AT,
     LAST_AT,
     LATENCY,
+    NOT_SELECTED,
     OP_AT,
     OP_MASK,
     OP_ROW,
@@ -36,6 +38,7 @@ from ppt_gpu.sm.core_pack import (
     PORT_MASK,
     POSITION,
     SLOT_AT,
+    THROTTLE_AT,
     USES_L1,
     WAIT_CLASS,
     Packed,
@@ -68,10 +71,8 @@ from ppt_gpu.sm.core_state import (
     BLOCK_RESULTS,
     BLOCK_SHIFT,
     BLOCK_SLOT,
-    BRANCH,
     BUSY,
     CYCLES,
-    DRAIN,
     EXIT_AT,
     GATE,
     GATE_SHIFT,
@@ -85,7 +86,6 @@ from ppt_gpu.sm.core_state import (
     NEAR,
     NEED,
     NEXT_OPEN,
-    NOT_SELECTED,
     OFFSET,
     OPEN,
     PARKED,
@@ -97,7 +97,6 @@ from ppt_gpu.sm.core_state import (
     SCHED_SHIFT,
     SLOT_SHIFT,
     STALL_SHIFT,
-    THROTTLE,
     UNITS,
     UNTIL,
     WAITING,
@@ -107,6 +106,7 @@ from ppt_gpu.sm.core_state import (
 )
 from ppt_gpu.sm.core_wheel import bring_near, dependence, next_wake, plan_wake, wakes_at
 from ppt_gpu.sm.program import KIND_BARRIER, KIND_BRANCH, KIND_LOAD, KIND_SHARED, Program, op_issues
+from ppt_gpu.sm.result import STALL_REASONS
 
 #: warp instructions
 SPECIALISE_FROM, SKIP_FROM = 4_000_000, 500_000
@@ -174,7 +174,7 @@ def make_loop(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> Any:
                 bring_near(K, wheel, occupied, scheds, warps, now)
             if wakes_at(occupied, now):
                 occupied[NEAR] &= ~(int64(1) << row)
-                wake(K, wheel, scheds, warps, gates, row, now)
+                wake(K, POLICY, wheel, scheds, warps, gates, row, now)
             if POLICY == TWO_LEVEL:
                 refill_active(K, scheds, warps, gates, code, op_stall, active_set, now)
 
@@ -207,7 +207,7 @@ def make_loop(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> Any:
                     bit = greedy_or_least(mask, scheds[sched + GREEDY], keys, this)
                 else:
                     bit = next_in_turn(mask, scheds[sched + LAST])
-                slot_row = (bit * K + this) << slot_shift
+                slot_row = ((bit * K + this) << slot_shift) & OFFSET
                 me = (bit * K + this) << WARP_SHIFT
                 position = warps[me + POS] & POSITION
                 word = code[position]
@@ -218,7 +218,7 @@ def make_loop(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> Any:
                 waited = now - warps[me + READY]
                 throttled = gates[(gates[gate + MAIN] & OFFSET) + CYCLES] - warps[me + BASE]
                 op_stall[(operation << STALL_SHIFT) + NOT_SELECTED] += waited - throttled
-                op_stall[(operation << STALL_SHIFT) + (THROTTLE[kind] & REASON_MASK)] += throttled
+                op_stall[(operation << STALL_SHIFT) + ((word >> THROTTLE_AT) & REASON_MASK)] += throttled
 
                 # issue this entry, and those that follow it in the same cycle or ahead of time
                 at, issued, greedy = now, 1, bit
@@ -381,7 +381,7 @@ def run_core(
         return Raw.failed(status if status != DONE else OVER_BUDGET, program)
     op_stall = state.charged(program)
     warp_cycles = op_stall.sum(axis=0)
-    warp_cycles[DRAIN] += idle
+    warp_cycles[STALL_REASONS.index("drain")] += idle
     return Raw(
         status=DONE,
         cycles=max(last, memory.idle()),

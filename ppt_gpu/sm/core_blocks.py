@@ -8,19 +8,17 @@ from numba import njit
 
 from ppt_gpu.sm.core_bits import int64
 from ppt_gpu.sm.core_machine import GTO_LAUNCH, NEVER
-from ppt_gpu.sm.core_pack import OP_AT, PORT_AT, PORT_MASK
+from ppt_gpu.sm.core_pack import BARRIER, DRAIN, OP_AT, OP_MASK, PORT_AT, PORT_MASK
 from ppt_gpu.sm.core_state import (
     ACCESS,
     ALIVE,
     ARRIVED,
     ARRIVED_AT,
-    BARRIER,
     BARRIER_LATENCY,
     BLOCK,
     BLOCK_RESULTS,
     BLOCK_SHIFT,
     BLOCK_SLOT,
-    DRAIN,
     EXIT_AT,
     GATE,
     GATE_SHIFT,
@@ -55,7 +53,7 @@ def release_barrier(
             position = warps[me + POS]
             word = code[position]
             low = now + warps[me + BARRIER_LATENCY]
-            op_stall[((word >> OP_AT) << STALL_SHIFT) + BARRIER] += low - warps[me + ARRIVED_AT] - 1
+            op_stall[(((word >> OP_AT) & OP_MASK) << STALL_SHIFT) + BARRIER] += low - warps[me + ARRIVED_AT] - 1
             until = dependence(slots, place << slot_shift, word, waits, position)
             plan_wake(K, POLICY, wheel, occupied, scheds, warps, op_stall, k, bit, word, until, low, int64(1), now)
 

@@ -40,7 +40,7 @@ from ppt_gpu.sm.core_memory import (
     PLACE,
     VALID,
     VICTIM,
-    WARM,
+    WARM_AT,
 )
 from ppt_gpu.sm.core_tags import claim, line_place, renew, request, whole
 from ppt_gpu.sm.program import FORCED_DRAM
@@ -84,9 +84,9 @@ def _l2_missing(mem: Any, place: int, forced: int, sectors: int) -> int:
             missing &= ~mem[node + VALID]
             if mem[P_L2_FIFO] == 0:
                 renew(mem, mem[place + L2_SET] & PLACE, node)
-        warm = mem[place + WARM]
+        warm = mem[place + L2_SET] >> WARM_AT
         if warm:
-            mem[place + WARM] = warm & ~sectors
+            mem[place + L2_SET] &= ~(sectors << WARM_AT)
             missing &= ~warm
     mem[C_L2_HIT] += popcount(sectors & ~missing)
     return missing

@@ -169,8 +169,9 @@ def set_index(program: Program, sets: int, hashed: bool) -> NDArray[np.int32]:
     if sets == 0:
         return np.zeros(len(program.line_address), np.int32)
     number = program.line_address.astype(np.uint64) // np.uint64(program.line_bytes)
-    if hashed:
-        number = (number * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)
+    if hashed:  # 32 bits remain, which are divided much faster than 64
+        short = ((number * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)).astype(np.uint32)
+        return (short % np.uint32(sets)).astype(np.int32)
     return (number % np.uint64(sets)).astype(np.int32)
 
 

@@ -48,9 +48,10 @@ NODE_WORDS = 8
 # a set
 VICTIM, NEWEST = range(2)
 SET_WORDS = 2
-# a line: its nodes, its sets, sectors that are warm
-L1_NODE, L2_NODE, L1_SET, L2_SET, WARM = range(5)
-LINE_WORDS = 5
+# a line: its nodes, its sets; with the set of the L2, from bit WARM_AT, the sectors that are warm. Records do not cross
+# the lines of the host's caches.
+L1_NODE, L2_NODE, L1_SET, L2_SET = range(4)
+LINE_WORDS, WARM_AT = 4, 48
 # the word of an access: FIRST_MASK, then cycles, then updates; the word of a transaction: sector mask, then the line
 FIRST_MASK, CYCLES_AT, CYCLES_MASK, UPDATES_AT = (1 << 36) - 1, 36, (1 << 20) - 1, 56
 SECTORS = 8
@@ -66,7 +67,8 @@ class MemoryArrays:
         l2, l2_sets = _empty_cache(machine.l2_sets, machine.l2_ways)
         sizes = [TABLES, machine.mshrs, machine.queue, l1.size, l2.size, l1_sets.size, l2_sets.size]
         _, mshrs, queue, l1_at, l2_at, l1_sets_at, l2_sets_at, lines_at = np.cumsum([0, *sizes]).tolist()
-        self.mem = np.empty(lines_at + len(program.line_address) * LINE_WORDS, np.int64)
+        self.mem = np.empty(lines_at + (len(program.line_address) + 1) * LINE_WORDS, np.int64)
+        lines_at += -(self.mem.ctypes.data // self.mem.itemsize + lines_at) % LINE_WORDS
         self.mem[:l1_at] = 0
         self.mem[: len(_PARAMETERS)] = [int(getattr(machine, name)) for name in _PARAMETERS]
         self.mem[[MSHRS, QUEUE, LINES]] = mshrs, queue, lines_at
@@ -114,8 +116,7 @@ def _fill_lines(lines: Any, warm: Any, l1_set: Any, l2_set: Any, l1_sets_at: int
         lines[at + L1_NODE] = 0
         lines[at + L2_NODE] = 0
         lines[at + L1_SET] = l1_sets_at + l1_set[line] * SET_WORDS
-        lines[at + L2_SET] = l2_sets_at + l2_set[line] * SET_WORDS
-        lines[at + WARM] = 0xFF if warm[line] else 0
+        lines[at + L2_SET] = l2_sets_at + l2_set[line] * SET_WORDS + ((0xFF << WARM_AT) if warm[line] else 0)
 
 
 @compiled

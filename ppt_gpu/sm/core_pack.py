@@ -25,13 +25,17 @@ from ppt_gpu.sm.program import (
 )
 
 # The word of an entry, from bit 0: the first two slots it waits for, "waits for more", the slot it announces, kind,
-# "last of its path", "may issue ahead of time", port, operation. Slot 0 is always complete, 1 is never read; those of
-# the program follow.
+# "last of its path", "may issue ahead of time", port, operation, the column of `op_stall` for a wait for the port.
+# Slot 0 is always complete, 1 is never read; those of the program follow.
 NO_WAIT, NO_SLOT, FIRST_SLOT = 0, 1, 2
-W1_AT, MORE_AT, SLOT_AT, KIND_AT, LAST_AT, AHEAD_AT, PORT_AT, OP_AT = 7, 14, 15, 22, 25, 26, 27, 33
-PORT_MASK, OP_MASK = 63, (1 << 29) - 1
+W1_AT, MORE_AT, SLOT_AT, KIND_AT, LAST_AT, AHEAD_AT, PORT_AT, OP_AT, THROTTLE_AT = 7, 14, 15, 22, 25, 26, 27, 33, 59
+PORT_MASK, OP_MASK = 63, (1 << 26) - 1
 MAX_PORTS = 64
 POSITION = (1 << 40) - 1  # of entries and memory entries
+# columns of `op_stall` in the loop: first WAIT_*, one unused, then these
+NOT_SELECTED, MATH, LG, MIO, BARRIER, BRANCH, DISPATCH, DRAIN = range(4, 12)
+#: by kind: why a ready warp without a port waits
+THROTTLE = np.array([MATH, MATH, MATH, LG, LG, LG, MIO, MIO], np.int64)
 # words of an operation's record
 LATENCY, INTERVAL, WAIT_CLASS, USES_L1 = range(4)
 OP_ROW = 4
@@ -67,6 +71,7 @@ class Packed:
         columns = [latency, program.op_ii, producer_class(program), uses_l1(program, machine)]
         self.op_table = np.stack(columns, axis=1).astype(np.int64).ravel()
         op_word = (kind << KIND_AT) | (op_port << PORT_AT) | (np.arange(len(kind)) << OP_AT)
+        op_word |= THROTTLE[kind] << THROTTLE_AT
         op_word |= (free & alone).astype(np.int64) << AHEAD_AT
         last = np.zeros(len(program.entry_op), np.bool_)
         last[program.path_start[1:][np.diff(program.path_start) > 0] - 1] = True

@@ -7,13 +7,12 @@ from typing import Any
 from numba import njit
 
 from ppt_gpu.sm.core_bits import LANES, NO_KEY, ctz, int64, least_of, popcount
-from ppt_gpu.sm.core_pack import KIND_AT, OP_AT
+from ppt_gpu.sm.core_pack import DISPATCH, OP_AT, OP_MASK, THROTTLE_AT
 from ppt_gpu.sm.core_ports import blocked_so_far
 from ppt_gpu.sm.core_state import (
     ACTIVE,
     ALIVE,
     BASE,
-    DISPATCH,
     GATE,
     OFFSET,
     PARKED,
@@ -21,9 +20,9 @@ from ppt_gpu.sm.core_state import (
     PROMOTED,
     READY,
     READY_MASK,
+    REASON_MASK,
     SCHED_SHIFT,
     STALL_SHIFT,
-    THROTTLE,
     WARP_SHIFT,
 )
 
@@ -76,8 +75,8 @@ def _charge_outside(warps: Any, gates: Any, code: Any, op_stall: Any, me: int, n
     word = code[warps[me + POS]]
     blocked = blocked_so_far(gates, warps[me + GATE] & OFFSET, now)
     throttled = blocked - warps[me + BASE]
-    stall = (word >> OP_AT) << STALL_SHIFT
-    op_stall[stall + THROTTLE[(word >> KIND_AT) & 7]] += throttled
+    stall = ((word >> OP_AT) & OP_MASK) << STALL_SHIFT
+    op_stall[stall + ((word >> THROTTLE_AT) & REASON_MASK)] += throttled
     op_stall[stall + DISPATCH] += now - warps[me + READY] - throttled
     warps[me + READY] = now
     warps[me + BASE] = blocked

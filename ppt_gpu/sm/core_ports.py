@@ -7,7 +7,7 @@ from typing import Any
 from numba import njit
 
 from ppt_gpu.sm.core_bits import ctz, int64
-from ppt_gpu.sm.core_machine import NEVER
+from ppt_gpu.sm.core_machine import NEVER, TWO_LEVEL
 from ppt_gpu.sm.core_state import (
     BASE,
     BLOCKED,
@@ -36,7 +36,7 @@ from ppt_gpu.sm.core_state import (
 
 
 @njit(forceinline=True, _nrt=False)
-def wake(K: int, wheel: Any, scheds: Any, warps: Any, gates: Any, row: int, now: int) -> None:
+def wake(K: int, POLICY: int, wheel: Any, scheds: Any, warps: Any, gates: Any, row: int, now: int) -> None:
     """The warps of a wheel row are ready: note how long their port has been blocked up to here."""
     for k in range(K):
         woken = wheel[row * K + k]
@@ -44,7 +44,8 @@ def wake(K: int, wheel: Any, scheds: Any, warps: Any, gates: Any, row: int, now:
             sched = k << SCHED_SHIFT
             wheel[row * K + k] = 0
             scheds[sched + READY_MASK] |= woken
-            scheds[sched + PARKED] &= ~woken
+            if POLICY == TWO_LEVEL:
+                scheds[sched + PARKED] &= ~woken
             opened, soon = woken, scheds[sched + NEXT_OPEN]
             while woken:
                 bit = ctz(woken)
@@ -73,13 +74,10 @@ def blocked_so_far(gates: Any, gate: int, now: int) -> int:
 def block(K: int, scheds: Any, gates: Any, gate: int, k: int, now: int, until: int) -> None:
     """Nothing may pass `gate` from here to cycle `until`. Blocked cycles count from the next on."""
     main = gates[gate + MAIN] & OFFSET
-    if gates[gate + CLOSES] == 0:
-        pass
-    elif gates[gate + SHARED]:
-        for other in range(K):
-            _shut(scheds, gates, other, main + (other << GATE_SHIFT), until)
-    else:
-        _shut(scheds, gates, k, gate, until)
+    if gates[gate + CLOSES] != 0:
+        first, last = (int64(0), K) if gates[gate + SHARED] else (k, k + 1)
+        for other in range(first, last):
+            _shut(scheds, gates, other, main + ((other - first) << GATE_SHIFT), until)
     before = gates[main + UNTIL]
     gates[main + CYCLES] += max(0, until - max(now + 1, before))
     gates[main + UNTIL] = max(before, until)
@@ -122,10 +120,10 @@ def take_unit(K: int, scheds: Any, gates: Any, units: Any, gate: int, k: int, no
         free = now + interval
     else:
         free = take_one_of(gates, units, gate, count, now + interval)
-    if free > now:
-        block(K, scheds, gates, gate, k, now, free)
-        if gates[gate + TWIN] >= 0:
-            block(K, scheds, gates, gates[gate + TWIN], k, now, free)
+    closed = gate if free > now else int64(-1)
+    while closed >= 0:
+        block(K, scheds, gates, closed, k, now, free)
+        closed = gates[gate + TWIN] if closed == gate else int64(-1)
 
 
 @njit(forceinline=True, _nrt=False)

@@ -49,15 +49,11 @@ WHEEL_SHIFT = 6
 WHEEL = 1 << WHEEL_SHIFT
 NEAR, LATER, FAR_AWAY = range(3)
 
-_REASON = {name: index for index, name in enumerate(STALL_REASONS)}
-SELECTED, NOT_SELECTED, BARRIER, BRANCH, DISPATCH, DRAIN = (
-    _REASON[name] for name in ("selected", "not_selected", "barrier", "branch_resolving", "dispatch_stall", "drain")
-)
-_MATH, _LG, _MIO = (_REASON[name] for name in ("math_pipe_throttle", "lg_throttle", "mio_throttle"))
-#: by kind: why a ready warp without a port waits
-THROTTLE = np.array([_MATH, _MATH, _MATH, _LG, _LG, _LG, _MIO, _MIO], np.int64)
-#: by WAIT_*
-DEPENDENCE = np.array([_REASON[name] for name in ("wait", "short_scoreboard", "long_scoreboard", "wait")], np.int64)
+#: the columns of `op_stall` as reasons: WAIT_FIXED, WAIT_SHORT, WAIT_LONG, unused, then core_pack.NOT_SELECTED to DRAIN
+_COLUMNS = (
+    "wait", "short_scoreboard", "long_scoreboard", "wait", "not_selected", "math_pipe_throttle", "lg_throttle",
+    "mio_throttle", "barrier", "branch_resolving", "dispatch_stall", "drain",
+)  # fmt: skip
 
 
 # `core`: all tables that change, one after another; `layout` says where each begins, and a few sizes
@@ -105,8 +101,11 @@ class State:
 
     def charged(self, program: Program) -> np.ndarray:
         """op_stall [O, reasons] after a run; every entry that was not a second one was selected for a cycle."""
-        stall = self.op_stall.reshape(-1, 1 << STALL_SHIFT)[: len(program.op_name), : len(STALL_REASONS)].copy()
-        stall[:, SELECTED] = op_issues(program) - self.doubled[: len(stall)]
+        stall = np.zeros((len(program.op_name), len(STALL_REASONS)), np.int64)
+        table = self.op_stall.reshape(-1, 1 << STALL_SHIFT)[: len(stall)]
+        for column, reason in enumerate(_COLUMNS):
+            stall[:, STALL_REASONS.index(reason)] += table[:, column]
+        stall[:, STALL_REASONS.index("selected")] = op_issues(program) - self.doubled[: len(stall)]
         return stall
 
 

@@ -10,7 +10,6 @@ from ppt_gpu.sm.core_bits import ctz, int64
 from ppt_gpu.sm.core_machine import NEVER, TWO_LEVEL, WAIT_LONG
 from ppt_gpu.sm.core_pack import FIRST_SLOT, MORE_AT, OP_AT, OP_MASK, PORT_AT, PORT_MASK, W1_AT
 from ppt_gpu.sm.core_state import (
-    DEPENDENCE,
     FAR,
     FAR_AWAY,
     GATE,
@@ -19,7 +18,6 @@ from ppt_gpu.sm.core_state import (
     NEAR,
     PARKED,
     READY,
-    REASON_MASK,
     SCHED_SHIFT,
     STALL_SHIFT,
     WARP_SHIFT,
@@ -116,7 +114,7 @@ def plan_wake(
     me = (bit * K + k) << WARP_SHIFT
     ready, cause = until >> 2, until & 3
     dependent = max(0, ready - low)
-    op_stall[(((word >> OP_AT) & OP_MASK) << STALL_SHIFT) + (DEPENDENCE[cause] & REASON_MASK)] += dependent
+    op_stall[(((word >> OP_AT) & OP_MASK) << STALL_SHIFT) + cause] += dependent
     low += dependent
     if POLICY == TWO_LEVEL and (parked != 0 or (ready == low and cause == WAIT_LONG)):
         scheds[(k << SCHED_SHIFT) + PARKED] |= int64(1) << bit

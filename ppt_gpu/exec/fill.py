@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.errors import PptError, did_you_mean
+from ppt_gpu.exec.scalars import integer_range
 from ppt_gpu.exec.workload import Buffer
 
 #: PTX element type -> numpy type of the same bytes. bf16 has no numpy type: its upper half of an f32 is kept as u16.
@@ -113,4 +114,23 @@ def _load(buffer: Buffer, path: Path) -> NDArray:
         raise PptError(f"buffer '{buffer.name}': {path} has {values.size} elements, expected {buffer.count}")
     if values.dtype.kind not in "iufb":
         raise PptError(f"buffer '{buffer.name}': {path} holds {values.dtype}, expected numbers")
+    _check_fit(buffer, path, values.ravel())
     return values.ravel()
+
+
+def _check_fit(buffer: Buffer, path: Path, values: NDArray) -> None:
+    """PptError with the first value of a file that an integer buffer cannot hold: indices must not change unseen."""
+    if buffer.type == "bf16" or np.dtype(NUMPY_TYPES[buffer.type]).kind == "f":
+        return
+    low, high = integer_range(buffer.type)
+    if values.dtype.kind == "f":  # high + 1 is a float, high may be none
+        wrong = ~((values >= low) & (values < float(high + 1)) & (values == np.trunc(values)))
+    else:
+        whole = values.astype(np.uint8) if values.dtype.kind == "b" else values
+        wrong = ~((whole >= low) & (whole <= high))
+    if wrong.any():
+        at = int(wrong.argmax())
+        raise PptError(
+            f"buffer '{buffer.name}': element {at} of {path} is {values[at]}, which {buffer.type} cannot hold",
+            hint=f"{buffer.type} holds integers from {low} to {high}: save the array in the type that the kernel reads",
+        )

@@ -30,7 +30,7 @@ def render(result: Result, *, width: int = 110, color: bool = False) -> str:
 def report(result: Result) -> Group:
     """All sections as rich renderables."""
     parts: list[RenderableType] = [_headline(result)]
-    if len(result.launches) > 1 or result.copies:
+    if len(result.launches) > 1 or result.copies or _times(result.main):
         parts += [_title("Application"), _application(result)]
     for number, launch in enumerate(result.launches, 1):
         if len(result.launches) > 1:
@@ -128,9 +128,14 @@ def _facts(launch: LaunchResult) -> Table:
             "arithmetic",
             f"{format_rate(_number(launch, 'roofline.achieved'), 'FLOP/s')} of "
             f"{format_rate(_number(launch, 'roofline.attainable'), 'FLOP/s')} attainable "
-            f"(roofline at {_number(launch, 'roofline.intensity'):.3g} FLOP/B)",
+            f"(roofline at {_intensity(launch)})",
         )
     return table
+
+
+def _intensity(launch: LaunchResult) -> str:
+    value = launch.value("roofline.intensity")
+    return value if isinstance(value, str) else f"{value:.3g} FLOP/B"
 
 
 def _blocks(launch: LaunchResult) -> str:

@@ -14,6 +14,14 @@ ROOT = Path(__file__).parents[2]
 BAD = {
     "unknown command": (["predct", "sgemm"], "did you mean 'predict'?"),
     "unknown option": (["predict", "sgemm", "--gpu", "k40", "--levle", "steady"], "--levle"),
+    "blocks to look at": (
+        ["predict", "sgemm", "--gpu", "k40", "--blocks", "some"],
+        "expected sample, all or a positive",
+    ),
+    "no blocks to look at": (
+        ["predict", "sgemm", "--gpu", "k40", "--blocks", "0"],
+        "expected sample, all or a positive",
+    ),
     "unknown level": (["predict", "sgemm", "--gpu", "k40", "--level", "stedy"], "did you mean 'steady'?"),
     "no gpu": (["predict", "sgemm"], "--gpu"),
     "unknown gpu": (["predict", "sgemm", "--gpu", "k04"], "did you mean 'k40'?"),

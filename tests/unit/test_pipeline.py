@@ -109,3 +109,40 @@ def test_strict_makes_warnings_errors(tmp_path: Path) -> None:
     path.write_text(text + 'spare = "f32[16]"\n')
     with pytest.raises(PptError, match="spare"):
         ppt_gpu.predict(path, "k40", strict=True)
+
+
+def triangular(**options: object) -> Result:
+    """Block b does b + 1 units of work."""
+    path = ROOT / "tests" / "data" / "scale" / "irregular.ptx"
+    arguments = ["f32[25600]", "i32=0"]
+    workload = ppt_gpu.open_workload(path, kernel="triangular", grid=(200,), block=(128,), args=arguments)
+    return ppt_gpu.predict(workload, "k40", **options)  # type: ignore[arg-type]
+
+
+def test_the_report_says_what_was_looked_at_and_how_different_it_was() -> None:
+    result = triangular(blocks=40)
+    launch = result.main
+    assert launch.value("blocks.surveyed") == 40 and launch.value("grid.blocks") == 200
+    assert float(launch.value("blocks.variation")) == pytest.approx(0.56, abs=0.03)
+    assert 0 < float(launch.value("blocks.sampling_error")) < 0.05
+    shares = [float(share.rstrip("%")) for share in str(launch.value("blocks.shares")).split(", ")]
+    assert len(shares) == launch.value("blocks.kinds") and sum(shares) == pytest.approx(100, abs=0.1)
+    text = " ".join(render(result).split())
+    assert "40 of 200 looked at" in text and "standard error" in text and "kinds of blocks" in text
+    assert "blocks differ: a mix of" in text
+
+
+def test_every_block_looked_at_gives_exact_counts() -> None:
+    launch = triangular(blocks="all").main
+    assert launch.value("blocks.surveyed") == 200 and launch.value("blocks.sampling_error") == 0
+    lanes = 200 * 32 * float(launch.value("blocks.warp_instructions"))
+    assert 0.99 * lanes < float(launch.value("kernel.thread_instructions")) <= lanes  # a guard leaves some out
+    sampled = triangular(blocks=40).main
+    assert sampled.value("kernel.cycles") == pytest.approx(float(launch.value("kernel.cycles")), rel=0.08)
+
+
+def test_a_level_that_takes_blocks_for_alike_warns_where_they_differ() -> None:
+    assert any("blocks differ" in text for text in triangular(level="workload").main.warnings)
+    assert not vecadd(600, level="workload").main.warnings
+    with pytest.raises(PptError, match="blocks differ"):
+        triangular(level="workload", strict=True)

@@ -5,6 +5,7 @@ import pytest
 
 from ppt_gpu.errors import BudgetError, PptError
 from ppt_gpu.exec.budget import Budget
+from ppt_gpu.exec.fill import NUMPY_TYPES, buffer_bytes, fill
 from ppt_gpu.exec.memory import GLOBAL_BASE, DeviceMemory
 from ppt_gpu.exec.workload import Buffer
 from ppt_gpu.ptx.module import Module, Variable
@@ -94,3 +95,31 @@ def test_bad_buffers_are_named(buffer, text, tmp_path):
 def test_two_objects_of_one_name():
     with pytest.raises(PptError, match="called 'a'"):
         DeviceMemory.build(module(), [Buffer("a", "f32", 4), Buffer("a", "f32", 4)])
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "text"),
+    [
+        (np.array([1.0, 2.5]), "s32", "element 1 of .* is 2.5, which s32 cannot hold"),
+        (np.array([1.0, np.nan]), "u8", "element 1 of .* is nan"),
+        (np.array([3, -1]), "u32", "element 1 of .* is -1, which u32 cannot hold"),
+        (np.array([1 << 40]), "b32", "element 0"),
+        (np.array([2.0**64]), "u64", "element 0"),
+    ],
+)
+def test_indices_from_a_file_are_not_changed(values, kind, text, tmp_path):
+    np.save(tmp_path / "x.npy", values)
+    buffer = Buffer("n", kind, len(values), "npy:x.npy")
+    with pytest.raises(PptError, match=text):
+        fill(np.zeros(buffer_bytes(buffer), np.uint8), buffer, tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["u8", "s32", "b64", "u64", "f32", "bf16", "f64"])
+@pytest.mark.parametrize("values", [np.array([[1.0, 0.0], [7.0, 2.0]]), np.array([[True, False]]), np.uint8([3, 250])])
+def test_values_that_fit_are_converted(values, kind, tmp_path):
+    np.save(tmp_path / "x.npy", np.asfortranarray(values))
+    buffer = Buffer("n", kind, values.size, "npy:x.npy")
+    raw = np.zeros(buffer_bytes(buffer), np.uint8)
+    fill(raw, buffer, tmp_path)
+    if kind != "bf16":
+        assert raw.view(NUMPY_TYPES[kind]).tolist() == values.ravel().astype(NUMPY_TYPES[kind]).tolist()

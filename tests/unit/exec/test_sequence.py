@@ -229,3 +229,12 @@ def test_bad_rounds(value: str, loop: bool, text: str, tmp_path: Path) -> None:
     head = SEARCH if loop else SEARCH.replace("[[loop]]\nrepeat = 12\n[[loop.launch]]", "[[launch]]")
     with pytest.raises(PptError, match=text):
         planned(tmp_path, head.replace("i32=round", value))
+
+
+def test_a_grid_too_large_to_run_for_its_data_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph(tmp_path)
+    monkeypatch.setattr("ppt_gpu.scale.simulated_sm.ADVANCE_BUDGET", 1000)
+    (tmp_path / "w.toml").write_text(f'ptx = "{PTX}"\nblock = 128\nregisters = 24\n{SEARCH}')
+    result = ppt_gpu.predict(str(tmp_path / "w.toml"), "k40", cache=False)
+    assert any("too large to run whole" in text for text in result.launches[0].warnings)
+    assert not result.launches[-1].warnings  # nothing runs after it

@@ -19,6 +19,7 @@ from ppt_gpu.exec import (  # noqa: F401  (each registers its emitters)
     jit_mbarrier,
     jit_memory,
     jit_move,
+    jit_permute,
     jit_reductions,
     jit_special,
     jit_texture,

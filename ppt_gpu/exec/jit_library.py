@@ -67,7 +67,6 @@ def _load_writers() -> None:
     from ppt_gpu.exec import (  # noqa: F401
         jit_async,
         jit_atomics,
-        jit_bits,
         jit_convert_library,
         jit_float_library,
         jit_formats,
@@ -77,6 +76,7 @@ def _load_writers() -> None:
         jit_matrix_code,
         jit_matrix_move,
         jit_mbarrier,
+        jit_permute,
         jit_rounded,
         jit_spaces,
         jit_video,

@@ -1,7 +1,7 @@
 """The approximate functions: both engines against NumPy in f64 and the errors that the PTX ISA allows.
 
 Both compute in f64 to about 1e-13 and round once: half a unit in the last place, and the neighbour only where the
-exact value is that close to the middle of two. `test_measured_error` is the source of the figure in the README.
+exact value is that close to the middle of two. `test_measured_error` is the source of the figure in docs/arithmetic.md.
 """
 
 import numpy as np

@@ -160,6 +160,7 @@ def _add_workload(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kernel", metavar="NAME", help="kernel of a file with several, as in C++ or as in PTX")
     parser.add_argument("--grid", metavar="X[,Y[,Z]]", help="blocks in the grid (.ptx, .cu and .tl files)")
     parser.add_argument("--block", metavar="X[,Y[,Z]]", help="threads in a block (.ptx and .cu files)")
+    parser.add_argument("--cluster", metavar="X[,Y[,Z]]", help="blocks in a cluster (.ptx and .cu files)")
     parser.add_argument(
         "--arg",
         action="append",
@@ -210,6 +211,7 @@ def _workload(arguments: argparse.Namespace) -> Any:
         kernel=arguments.kernel,
         grid=arguments.grid,
         block=arguments.block,
+        cluster=arguments.cluster,
         args=arguments.arg,
         dynamic_shared=arguments.dynamic_shared,
         registers=arguments.registers,

@@ -29,10 +29,11 @@ def open_workload(
     dynamic_shared: int = 0,
     registers: int | str | None = None,
     compiler_options: Sequence[str] = (),
+    cluster: str | Sequence[int] | None = None,
 ) -> Workload:
     """The workload that `source` names: a shipped sample ("sgemm"), or a .toml, .ptx, .cu or .tl file.
 
-    A .ptx or .cu needs `grid`, `block` ("64,64" or (64, 64)) and `args` (forms of ppt_gpu.exec.argument_text); a .tl
+    A .ptx or .cu needs `grid`, `block` ("64,64" or (64, 64)), may have `cluster`, and `args` (forms of ppt_gpu.exec.argument_text); a .tl
     takes `grid`; the others take none of these. `registers` is a number, "ptxas" or "estimate"; a word is for any
     source but a task list. `compiler_options` are for a .cu, named here or in a workload file.
     Raises PptError or InputErrors with everything that is wrong.
@@ -43,6 +44,7 @@ def open_workload(
         "--kernel": kernel,
         "--grid": grid,
         "--block": block,
+        "--cluster": cluster,
         "--arg": args,
         "--dynamic-shared": dynamic_shared,
         "--registers": registers if path.suffix == ".tl" else number,
@@ -53,6 +55,12 @@ def open_workload(
         if path.suffix == ".ptx" and compiler_options:
             raise PptError("--nvcc-option: a .ptx file is compiled already", path=path)
         workload = _from_kernel(path, kernel, grid, block, args, dynamic_shared, number)
+        if cluster:
+            from ppt_gpu.exec.arguments import dim3
+
+            (launch,) = workload.launches
+            shape = dim3(extents("--cluster", cluster))
+            workload = replace(workload, launches=(replace(launch, cluster=shape),))
         return _with_options(workload, word, compiler_options)
     if path.suffix == ".tl":
         surplus = [name for name in given if name != "--grid"]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ppt_gpu.errors import InputErrors, PptError
 from ppt_gpu.exec.argument_text import parse_argument
+from ppt_gpu.exec.cluster import cluster_errors
 from ppt_gpu.exec.scalars import check_scalar, encode_scalar, is_float, scalar_type
 from ppt_gpu.exec.texture import Texture
 from ppt_gpu.exec.texture_text import is_texture, parse_texture
@@ -113,6 +114,7 @@ def argument_errors(launch: Launch, kernel: Kernel) -> list[tuple[str, PptError]
         if error is not None:
             message = f"argument {number + 1} ({_argument_text(argument)}) of kernel '{kernel.name}': {error.message}"
             errors.append((f"arguments[{number}]", PptError(message, hint=error.hint)))
+    errors += [("cluster", error) for error in cluster_errors(kernel, launch)]
     return errors + [("block", error) for error in _block_errors(launch, kernel)]
 
 

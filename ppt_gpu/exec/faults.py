@@ -75,6 +75,12 @@ def stuck_error(kernel: str, path: str, launch: Launch, block: int, line: int | 
     )
 
 
+def cluster_error(kernel: str, path: str, launch: Launch, block: int, line: int | None) -> PptError:
+    """A warp waits at the barrier of its cluster, where some threads never arrive."""
+    message = f"block {block_text(launch, block)} of kernel '{kernel}' waits for ever at the barrier of its cluster"
+    return PptError(message, path=path, line=line, hint="every thread of every block of the cluster has to arrive")
+
+
 def fault_error(tables: Tables, path: str, block: int, resident: Resident, warp: int) -> PptError:
     """What compiled code noted in the warp's row."""
     row, engine = resident.rows[warp], tables.engine

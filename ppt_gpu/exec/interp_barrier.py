@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ppt_gpu.errors import PptError
-from ppt_gpu.exec.interp_warp import LANES, Mask, Warp, unsupported
+from ppt_gpu.exec.interp_warp import LANES, Mask, Warp
+from ppt_gpu.exec.jit_context import BARRIER_OF_CLUSTER
 from ppt_gpu.ptx.module import Instruction
 
 
@@ -26,8 +27,6 @@ class Arrival:
 
     def add(self, warp: Warp, ins: Instruction) -> None:
         """`warp` executes a barrier of the block with its active lanes."""
-        if "cluster" in ins.modifiers:
-            raise unsupported(ins, "the interpreter runs no clusters of blocks")
         reduces = "red" in ins.modifiers
         operands = list(ins.operands[1:] if reduces else ins.operands)
         predicate = operands.pop() if reduces else None
@@ -64,6 +63,8 @@ class Barriers:
             if warp not in self.waiting:
                 continue
             number = self.waiting[warp].number
+            if number == BARRIER_OF_CLUSTER:
+                continue
             here = {w: a for w, a in self.waiting.items() if a.number == number}
             if len(here) + self.arrived[number] < (self.waiting[warp].expected or len(live)):
                 continue
@@ -75,6 +76,14 @@ class Barriers:
                 for ins, lanes in arrival.results:
                     value = np.full(LANES, _reduced(ins, holds, threads), np.uint64)
                     other.write_where(ins.operands[0], value, lanes)
+
+    def at_cluster(self) -> bool:
+        """Does a warp wait for other blocks of the cluster?"""
+        return any(arrival.number == BARRIER_OF_CLUSTER for arrival in self.waiting.values())
+
+    def open_cluster(self) -> None:
+        """Let the warps go on that wait for other blocks of the cluster."""
+        self.waiting = {w: a for w, a in self.waiting.items() if a.number != BARRIER_OF_CLUSTER}
 
 
 def _reduced(ins: Instruction, holds: int, threads: int) -> int:

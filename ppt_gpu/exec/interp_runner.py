@@ -17,8 +17,8 @@ from ppt_gpu.errors import BudgetError, PptError
 from ppt_gpu.exec.divergence import Path, give_way
 from ppt_gpu.exec.interp_barrier import Arrival
 from ppt_gpu.exec.interp_call import Record, call_outside, enter, functions_of, leave
-from ppt_gpu.exec.interp_warp import LANES, Mask, Warp, unsupported
-from ppt_gpu.exec.jit_context import Flag
+from ppt_gpu.exec.interp_warp import LANES, Mask, Warp
+from ppt_gpu.exec.jit_context import BARRIER_OF_CLUSTER, Flag
 from ppt_gpu.exec.jit_flow import Flow, is_warp_barrier
 from ppt_gpu.exec.resident import TURN
 from ppt_gpu.exec.schedule import PATIENCE, WAITS_PARTED, WAITS_TOGETHER
@@ -48,6 +48,7 @@ class Runner:
         self.calls: list[list[Record]] = [[] for _ in range(LANES)]
         self.arrived = 0  # lanes that wait at a barrier apart from others
         self.arrival = Arrival()
+        self.cluster_arrived = 0  # lanes that have arrived at the cluster's barrier in this phase
         self.spin = self.waits = 0
         self.moved = False  # did something else than wait in its last turn
 
@@ -233,9 +234,15 @@ class Runner:
             self.arrived = here if members & ~here else here & ~members
             self.arrival.of_warp = True
             return End.SYNC if members & ~here else None
+        if "cluster" in ins.modifiers and "arrive" in ins.modifiers:
+            self.cluster_arrived |= bits(warp.active)
+            return None
         if "cluster" in ins.modifiers:
-            raise unsupported(ins, "the interpreter runs no clusters of blocks")
-        self.arrival.add(warp, ins)
+            if not self.cluster_arrived & bits(warp.active):
+                return None
+            self.arrival.number, self.arrival.waits = BARRIER_OF_CLUSTER, True
+        else:
+            self.arrival.add(warp, ins)
         if self.live & ~bits(warp.active):
             warp.note(ins, Flag.DIVERGENT_BARRIER)
         self.arrived = here if self.live & ~here else 0

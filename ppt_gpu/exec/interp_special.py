@@ -13,8 +13,10 @@ from collections.abc import Callable
 import numpy as np
 
 from ppt_gpu.errors import PptError
+from ppt_gpu.exec.cluster import cluster_of, is_explicit, place_in_cluster
 from ppt_gpu.exec.interp_warp import LANES, Bits, Warp
 from ppt_gpu.exec.memory import GRID_WORKSPACE
+from ppt_gpu.exec.workload import Dim3
 
 _AXES = "xyzw"
 
@@ -63,14 +65,24 @@ def _clock(warp: Warp) -> int:
     return warp.executed - 1
 
 
+def _cluster(warp: Warp) -> Dim3:
+    return cluster_of(warp.kernel, warp.launched.launch)
+
+
+def _in_clusters(warp: Warp, blocks: Dim3) -> Dim3:
+    """Blocks along each axis, counted in clusters."""
+    x, y, z = (n // c for n, c in zip(blocks, _cluster(warp), strict=True))
+    return x, y, z
+
+
 _BLOCK_VECTORS: dict[str, Callable[[Warp], tuple[int, int, int]]] = {
     "ntid": lambda warp: warp.launched.block,
     "ctaid": lambda warp: warp.block.ctaid,
     "nctaid": lambda warp: warp.launched.grid,
-    "clusterid": lambda warp: warp.block.ctaid,
-    "nclusterid": lambda warp: warp.launched.grid,
-    "cluster_ctaid": lambda warp: (0, 0, 0),
-    "cluster_nctaid": lambda warp: (1, 1, 1),
+    "clusterid": lambda warp: _in_clusters(warp, warp.block.ctaid),
+    "nclusterid": lambda warp: _in_clusters(warp, warp.launched.grid),
+    "cluster_ctaid": lambda warp: place_in_cluster(warp.block.rank, _cluster(warp)),
+    "cluster_nctaid": lambda warp: _cluster(warp),
 }
 
 #: registers that read as 0
@@ -90,9 +102,9 @@ _SCALARS: dict[str, Callable[[Warp], int]] = {
     "smid": lambda warp: 0,
     "nsmid": lambda warp: 1,
     "gridid": lambda warp: 0,
-    "cluster_ctarank": lambda warp: 0,
-    "cluster_nctarank": lambda warp: 1,
-    "is_explicit_cluster": lambda warp: 0,
+    "cluster_ctarank": lambda warp: warp.block.rank,
+    "cluster_nctarank": lambda warp: len(warp.block.cluster),
+    "is_explicit_cluster": lambda warp: int(is_explicit(warp.kernel, warp.launched.launch)),
     "clock": lambda warp: _clock(warp) & 0xFFFFFFFF,
     "clock_hi": lambda warp: _clock(warp) >> 32,
     "clock64": lambda warp: _clock(warp),

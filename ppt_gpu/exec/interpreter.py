@@ -17,7 +17,8 @@ from ppt_gpu.errors import PptError
 from ppt_gpu.exec.arguments import pack_arguments
 from ppt_gpu.exec.assumed import assumed_warnings, pretend
 from ppt_gpu.exec.budget import Budget
-from ppt_gpu.exec.faults import stuck_error
+from ppt_gpu.exec.cluster import blocks_of, cluster_of, whole_clusters
+from ppt_gpu.exec.faults import cluster_error, stuck_error
 from ppt_gpu.exec.interp_address import ADDRESS
 from ppt_gpu.exec.interp_arith import ARITHMETIC, Execute
 from ppt_gpu.exec.interp_async import ASYNC
@@ -41,6 +42,7 @@ from ppt_gpu.exec.layout import layout
 from ppt_gpu.exec.memory import DeviceMemory
 from ppt_gpu.exec.notes import warnings_of
 from ppt_gpu.exec.trace import Trace
+from ppt_gpu.exec.trace_parts import only_blocks
 from ppt_gpu.exec.workload import Launch
 from ppt_gpu.ptx.link import link
 from ppt_gpu.ptx.module import Instruction, Kernel, Module
@@ -81,15 +83,22 @@ def interpret(
     launched = Launched(module, linked, memory, places, params, launch)
     left = [limits.instructions]
     flow = flow_of(linked)
-    flying = [_Flying(launched, int(linear), flow, left) for linear in blocks]
+    cluster = cluster_of(kernel, launch)
+    together = whole_clusters(blocks, launch.grid, cluster)
+    flying = [_Flying(launched, linear, flow, left) for linear in together]
+    size = blocks_of(cluster)
     with np.errstate(all="ignore"):
-        _run_all(flying, launched)
+        if size == 1:
+            _run_all(flying, launched)
+        for first in range(0, len(flying), size) if size > 1 else ():
+            _run_cluster(flying[first : first + size], launched, len(together))
     recorders: list[Recorder] = [runner.warp.recorder for block in flying for runner in block.runners]
     warps = -(-launch.threads_per_block // LANES)
     count = len(linked.instructions)
     noted = warnings_of(linked, module.path, launched.notes.items())
     warnings = (*memory.warnings, *assumed_warnings(linked, module), *noted)
-    return build_trace(list(blocks), recorders, count, warps, memory.ranges(), warnings, launched.printed.text)
+    whole = build_trace(together, recorders, count, warps, memory.ranges(), warnings, launched.printed.text)
+    return only_blocks(whole, list(blocks))
 
 
 def _execute(warp: Warp, ins: Instruction) -> None:
@@ -109,7 +118,7 @@ class _Flying:
             np.zeros(launched.layout.shared_bytes, np.uint8),
             np.zeros((threads, launched.layout.local_bytes), np.uint8),
         )
-        self.linear = linear
+        self.linear, self.block = linear, block
         self.runners = []
         for number in range(-(-threads // LANES)):
             live = number * LANES + np.arange(LANES) < threads
@@ -130,6 +139,10 @@ class _Flying:
             left = [r for r in self.runners if not r.done]
             self.barriers.open([r.warp for r in left])
             ready = [r for r in left if r.warp not in self.barriers.waiting]
+            if left and not ready and self.barriers.at_cluster():
+                if not open_barrier([self]):
+                    return False
+                continue
             if left and not ready:
                 raise self._deadlock()
             if ready and all(r.stuck for r in ready):
@@ -149,9 +162,45 @@ class _Flying:
 
     def line(self) -> int:
         """Where the first warp that can run stands."""
-        runner = next(r for r in self.runners if not r.done and r.warp not in self.barriers.waiting)
+        free = [r for r in self.runners if not r.done and r.warp not in self.barriers.waiting]
+        runner = next(iter(free or [r for r in self.runners if not r.done]))
         assert runner.running is not None
         return runner.warp.kernel.instructions[runner.running.point].line
+
+
+def open_barrier(blocks: list[_Flying]) -> bool:
+    """Open the barrier of a cluster if every live lane of its blocks has arrived. Returns whether it did."""
+    if len(blocks) != len(blocks[0].block.cluster):
+        return False
+    runners = [runner for block in blocks for runner in block.runners]
+    if not any(r.cluster_arrived for r in runners) or any(r.live & ~r.cluster_arrived for r in runners):
+        return False
+    for runner in runners:
+        runner.cluster_arrived = 0
+    for block in blocks:
+        block.barriers.open_cluster()
+    return True
+
+
+def _run_cluster(blocks: list[_Flying], launched: Launched, count: int) -> None:
+    """The blocks of one cluster take turns until all have ended."""
+    together = [member.block for member in blocks]
+    for rank, member in enumerate(together):
+        member.rank, member.cluster = rank, together
+    flying = list(blocks)
+    while flying:
+        moved = False
+        for block in list(flying):
+            block.moved = False
+            if block.run():
+                flying.remove(block)
+                moved = True
+            moved = moved or block.moved
+        if flying and not open_barrier(blocks) and not moved:
+            first, name, path = flying[0], launched.kernel.name, launched.module.path
+            if first.barriers.at_cluster():
+                raise cluster_error(name, path, launched.launch, first.linear, first.line())
+            raise stuck_error(name, path, launched.launch, first.linear, first.line(), count)
 
 
 def _run_all(blocks: list[_Flying], launched: Launched) -> None:

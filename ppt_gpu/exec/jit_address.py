@@ -111,3 +111,12 @@ def emit_hint(e: Emitter, i: Instruction) -> None:
         raise Unsupported(f"another size than {TOUCHED_BYTES}")
     place = (vec("i64"), address(e, i.operands[0], "generic"))
     e.helper(("touch",), "void", ("ptr", "%w"), ("ptr", e.site()), ("i32", e.exec), place)
+
+
+@emits("barrier")
+def emit_cluster_arrival(e: Emitter, i: Instruction) -> None:
+    """barrier.cluster.arrive; all other barriers end a segment and are written there."""
+    if not {"cluster", "arrive"} <= set(i.modifiers):
+        raise Unsupported("this barrier")
+    arrived = e.i64("or", e.field("%w", Slot.CLUSTER_ARRIVED), e.widen(e.exec))
+    e.set_field("%w", Slot.CLUSTER_ARRIVED, arrived)

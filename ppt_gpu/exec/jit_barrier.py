@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ppt_gpu.exec.jit_context import BARRIER_OF_WARP, Exit, Flag, Slot
+from ppt_gpu.exec.jit_context import BARRIER_OF_CLUSTER, BARRIER_OF_WARP, Exit, Flag, Slot
 from ppt_gpu.exec.jit_emit import Unsupported
-from ppt_gpu.exec.jit_flow import is_warp_barrier
+from ppt_gpu.exec.jit_flow import is_cluster_wait, is_warp_barrier
 from ppt_gpu.ptx.module import Imm, Instruction, Operand
 
 if TYPE_CHECKING:
@@ -36,6 +36,8 @@ class Barriers:
             e.label(wait)
         if is_warp_barrier(instruction):
             self._of_warp(segment, instruction)
+        elif is_cluster_wait(instruction):
+            self._of_cluster(segment)
         else:
             self._of_block(segment, instruction)
 
@@ -71,6 +73,24 @@ class Barriers:
         e.set_field("%w", Slot.BARRIER, e.widen(number))
         e.set_field("%w", Slot.BARRIER_WARPS, e.widen(e.i32("lshr", e.i32("add", threads, 31), 5)))
         e.set_field("%w", Slot.BARRIER_KIND, "1" if "arrive" in instruction.modifiers else "0")
+        self._meet(segment)
+
+    def _of_cluster(self, segment: int) -> None:
+        """barrier.cluster.wait: go on when the phase in which the lanes arrived is over."""
+        e = self.e
+        open_, over = e.fresh("open"), e.fresh("over")
+        pending = e.i32("and", e.field("%w", Slot.CLUSTER_ARRIVED, "i32"), e.exec)
+        e.branch(e.i32("icmp eq", pending, 0), over, open_)
+        e.label(over)
+        self.control.edge(segment + 1)
+        e.label(open_)
+        e.set_field("%w", Slot.BARRIER, str(BARRIER_OF_CLUSTER))
+        e.set_field("%w", Slot.BARRIER_KIND, "0")
+        self._meet(segment)
+
+    def _meet(self, segment: int) -> None:
+        """The warp leaves when all its lanes have come; before, those that came give way."""
+        e = self.e
         live = e.field("%w", Slot.LIVE, "i32")
         apart = e.i32("icmp ne", e.i32("and", live, e.i32("xor", e.exec, -1)), 0)
         e.note(Flag.DIVERGENT_BARRIER, apart)

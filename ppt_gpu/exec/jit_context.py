@@ -89,6 +89,14 @@ class Slot(IntEnum):
     CLUSTER_RANK = 100  # of this block
     TEXTURES = 101  # pointer to the texture table
     TEXTURE_COUNT = 102
+    CLUSTER_ARRIVED = 104  # lanes that have arrived at the cluster's barrier in this phase
+    CLUSTER_X = 105  # blocks of a cluster along each axis
+    CLUSTER_Y = 106
+    CLUSTER_Z = 107
+    CLUSTER_CTAID_X = 108  # of the block in its cluster
+    CLUSTER_CTAID_Y = 109
+    CLUSTER_CTAID_Z = 110
+    CLUSTER_EXPLICIT = 111  # 1: the launch or the kernel says so
     ARENA = 103  # pointer to the first byte of device memory
 
 
@@ -107,6 +115,8 @@ class Exit(IntEnum):
     SYNC = 6  # some lanes wait at a barrier for others of their warp
 
 
+#: Slot.BARRIER of warps that wait for the other blocks of their cluster
+BARRIER_OF_CLUSTER = 16
 #: Slot.BARRIER_KIND of lanes that wait for others of their warp only
 BARRIER_OF_WARP = 2
 

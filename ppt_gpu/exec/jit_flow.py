@@ -88,9 +88,16 @@ def is_warp_barrier(instruction: Instruction) -> bool:
     return instruction.base in ("bar", "barrier") and "warp" in instruction.modifiers
 
 
+def is_cluster_wait(instruction: Instruction) -> bool:
+    """barrier.cluster.wait"""
+    return instruction.base == "barrier" and {"cluster", "wait"} <= set(instruction.modifiers)
+
+
 def is_interruption(instruction: Instruction) -> bool:
     """Does the warp come back behind it from outside of the segment?"""
-    return is_call(instruction) or is_block_barrier(instruction) or is_warp_barrier(instruction)
+    return is_call(instruction) or any(
+        kind(instruction) for kind in (is_block_barrier, is_warp_barrier, is_cluster_wait)
+    )
 
 
 def branch_targets(kernel: Kernel, instruction: Instruction) -> tuple[int, ...]:

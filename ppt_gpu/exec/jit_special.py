@@ -67,23 +67,41 @@ def _workspace(shift: int) -> Reader:
     return read
 
 
+def _flag(slot: Slot) -> Reader:
+    """A predicate that all lanes share."""
+    return lambda e: ("i1", e.splat("i1", e.op(f"trunc i64 {e.field('%w', slot)} to i1")))
+
+
+def _clusters(blocks: Slot, axis: int) -> Reader:
+    """Blocks along an axis, counted in clusters."""
+
+    def read(e: Emitter) -> tuple[str, str]:
+        number = e.i64("udiv", e.field("%w", blocks), e.field("%w", Slot(Slot.CLUSTER_X + axis)))
+        return "i32", e.splat("i32", e.op(f"trunc i64 {number} to i32"))
+
+    return read
+
+
 def _register_all() -> None:
     for axis, name in enumerate("xyz"):
         SPECIAL_READERS[f"tid.{name}"] = _thread(axis)
         SPECIAL_READERS[f"ntid.{name}"] = _uniform(Slot(Slot.NTID_X + axis))
         SPECIAL_READERS[f"ctaid.{name}"] = _uniform(Slot(Slot.CTAID_X + axis))
         SPECIAL_READERS[f"nctaid.{name}"] = _uniform(Slot(Slot.NCTAID_X + axis))
-        SPECIAL_READERS[f"clusterid.{name}"] = SPECIAL_READERS[f"ctaid.{name}"]
-        SPECIAL_READERS[f"nclusterid.{name}"] = SPECIAL_READERS[f"nctaid.{name}"]
+        SPECIAL_READERS[f"cluster_nctaid.{name}"] = _uniform(Slot(Slot.CLUSTER_X + axis))
+        SPECIAL_READERS[f"cluster_ctaid.{name}"] = _uniform(Slot(Slot.CLUSTER_CTAID_X + axis))
+        SPECIAL_READERS[f"clusterid.{name}"] = _clusters(Slot(Slot.CTAID_X + axis), axis)
+        SPECIAL_READERS[f"nclusterid.{name}"] = _clusters(Slot(Slot.NCTAID_X + axis), axis)
     zero = _constant("zeroinitializer")
     one = _constant(const("i32", 1))
-    first = [f"cluster_ctaid.{axis}" for axis in "xyzw"] + ["tid.w", "ctaid.w", "clusterid.w"]
-    for name in (*first, "smid", "gridid", "cluster_ctarank", "is_explicit_cluster", *ZEROS):
+    for name in ("tid.w", "ctaid.w", "clusterid.w", "cluster_ctaid.w", "smid", "gridid", *ZEROS):
         SPECIAL_READERS[name] = zero
-    sizes = [f"cluster_nctaid.{axis}" for axis in "xyzw"] + ["ntid.w", "nctaid.w", "nclusterid.w"]
-    for name in (*sizes, "nsmid", "cluster_nctarank"):
+    for name in ("ntid.w", "nctaid.w", "nclusterid.w", "cluster_nctaid.w", "nsmid"):
         SPECIAL_READERS[name] = one
     SPECIAL_READERS["envreg1"], SPECIAL_READERS["envreg2"] = _workspace(32), _workspace(0)
+    SPECIAL_READERS["cluster_ctarank"] = _uniform(Slot.CLUSTER_RANK)
+    SPECIAL_READERS["cluster_nctarank"] = _uniform(Slot.CLUSTER_BLOCKS)
+    SPECIAL_READERS["is_explicit_cluster"] = _flag(Slot.CLUSTER_EXPLICIT)
     SPECIAL_READERS["laneid"] = _constant(lanes("i32", 1))
     SPECIAL_READERS["warpid"] = _uniform(Slot.WARP)
     SPECIAL_READERS["nwarpid"] = _uniform(Slot.WARPS)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ppt_gpu.exec.cluster import blocks_of, cluster_of, is_explicit
 from ppt_gpu.exec.jit_context import SLOTS, Slot
 from ppt_gpu.exec.layout import Layout
 from ppt_gpu.exec.memory import DeviceMemory, function_address
@@ -32,6 +33,7 @@ class Tables:
         self.engine, self.module, self.launch = engine, module, launch
         self.memory, self.layout = memory, places
         self.warps = -(-launch.threads_per_block // 32)
+        self.cluster = cluster_of(engine.kernel, launch)
         self.parameters = np.frombuffer(parameters + bytes(16), np.uint8).copy()
         self.ranges = np.stack([memory.starts, memory.ends], axis=1).astype(np.int64).ravel()
         self.sites = _sites(engine)
@@ -62,7 +64,8 @@ class Tables:
             Slot.WARPS: self.warps,
             Slot.DYNAMIC_SHARED: self.launch.dynamic_shared,
             Slot.CONST_END: self.memory.const_end,
-            Slot.CLUSTER_BLOCKS: 1,
+            Slot.CLUSTER_BLOCKS: blocks_of(self.cluster),
+            Slot.CLUSTER_EXPLICIT: int(is_explicit(self.engine.kernel, self.launch)),
             Slot.TEXTURES: self.memory.textures.rows.ctypes.data,
             Slot.TEXTURE_COUNT: self.memory.textures.count,
             Slot.ARENA: self.memory.data.ctypes.data,
@@ -70,6 +73,7 @@ class Tables:
         for axis in range(3):
             found[Slot(Slot.NTID_X + axis)] = self.launch.block[axis]
             found[Slot(Slot.NCTAID_X + axis)] = self.launch.grid[axis]
+            found[Slot(Slot.CLUSTER_X + axis)] = self.cluster[axis]
         return found
 
 
@@ -79,12 +83,17 @@ class Resident:
     Blocks that run one after another share one.
     """
 
-    def __init__(self, tables: Tables) -> None:
+    def __init__(self, tables: Tables, shared: NDArray[np.uint8] | None = None, rank: int = 0) -> None:
+        """`shared` [blocks of the cluster, bytes]: the shared memory of a cluster, in which the block has `rank`."""
         from ppt_gpu.exec.schedule import State
 
         warps, engine, places = tables.warps, tables.engine, tables.layout
         self.tables = tables
-        self.shared = np.zeros(max(places.shared_bytes, 1), np.uint8)
+        self.cluster = np.zeros((1, max(places.shared_bytes, 1)), np.uint8) if shared is None else shared
+        self.rank = rank
+        self.shared = self.cluster[rank]
+        #: what to clear when a block begins: not what other blocks of its cluster may have written before
+        self.cleared = self.shared if len(self.cluster) == 1 else self.shared[:0]
         self.local = np.zeros(max(warps * 32 * places.local_bytes, 1), np.uint8)
         self.frames = _aligned(warps, engine.frame_bytes)
         calls = places.local_bytes // LEAST_FRAME if engine.kernel.calls else 0
@@ -104,7 +113,13 @@ class Resident:
         tables, rows = self.tables, self.rows
         for slot, value in tables.values().items():
             rows[:, slot] = value
-        rows[:, Slot.SHARED] = rows[:, Slot.CLUSTER_SHARED] = self.shared.ctypes.data
+        rows[:, Slot.SHARED] = self.shared.ctypes.data
+        rows[:, Slot.CLUSTER_SHARED] = self.cluster.ctypes.data
+        rows[:, Slot.CLUSTER_STRIDE] = self.cluster.shape[1]
+        rows[:, Slot.CLUSTER_RANK] = self.rank
+        x, y, _ = tables.cluster
+        place = (self.rank % x, self.rank // x % y, self.rank // (x * y))
+        rows[:, [Slot.CLUSTER_CTAID_X, Slot.CLUSTER_CTAID_Y, Slot.CLUSTER_CTAID_Z]] = place
         rows[:, Slot.STACK_ROOM] = self.stacks.shape[1]
         for w in range(tables.warps):
             rows[w, Slot.WARP] = w

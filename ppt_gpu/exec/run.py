@@ -16,11 +16,13 @@ from numpy.typing import NDArray
 from ppt_gpu.errors import PptError
 from ppt_gpu.exec.arguments import pack_arguments
 from ppt_gpu.exec.budget import Budget
+from ppt_gpu.exec.cluster import whole_clusters
 from ppt_gpu.exec.layout import layout
 from ppt_gpu.exec.memory import DeviceMemory
 from ppt_gpu.exec.resident import Tables
 from ppt_gpu.exec.shared_reads import with_shared_warnings
 from ppt_gpu.exec.trace import Trace
+from ppt_gpu.exec.trace_parts import only_blocks
 from ppt_gpu.exec.workload import Launch
 from ppt_gpu.ptx.link import link
 from ppt_gpu.ptx.module import Kernel, Module
@@ -55,7 +57,10 @@ def run(
     engine = _engine(_Key(module, kernel), trace)
     places = layout(module, engine.kernel, launch.dynamic_shared, limits.stack)
     tables = Tables(engine, module, launch, memory, parameters, places)
-    recorded = BlockRun(tables, module.path, ids, limits).go()
+    together = np.array(whole_clusters(ids.tolist(), launch.grid, tables.cluster), np.int64)
+    recorded = BlockRun(tables, module.path, together, limits).go()
+    if trace:
+        recorded = only_blocks(recorded, ids.tolist())
     return with_shared_warnings(recorded, engine.kernel, module.path, places.shared_bytes) if trace else recorded
 
 

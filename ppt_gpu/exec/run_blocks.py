@@ -9,12 +9,13 @@ from ppt_gpu.errors import BudgetError, PptError
 from ppt_gpu.exec import faults
 from ppt_gpu.exec.assumed import assumed_warnings
 from ppt_gpu.exec.budget import Budget
+from ppt_gpu.exec.cluster import blocks_of
 from ppt_gpu.exec.collect import Collector
 from ppt_gpu.exec.host_calls import Caller, Printed, call_host
 from ppt_gpu.exec.jit_context import BARRIER_OF_WARP, Flag, Slot
 from ppt_gpu.exec.notes import warnings_of
 from ppt_gpu.exec.resident import Resident, Tables
-from ppt_gpu.exec.schedule import READY, WAITING, Reason, State, let_others_run, run_blocks
+from ppt_gpu.exec.schedule import HELD, READY, WAITING, Reason, State, let_others_run, run_blocks
 from ppt_gpu.exec.trace import Trace
 from ppt_gpu.units import format_bytes
 
@@ -38,13 +39,47 @@ class BlockRun:
         self.ended: int | None = None  # blocks that had ended when others began to take turns
 
     def go(self) -> Trace:
-        state = self.resident.state
         self._empty()
-        while self._run(self.resident, len(self.blocks)) == Reason.STUCK:
-            self._take_turns()
-            state = self.resident.state
-        self._take(int(state[State.POSITION]))
+        size = blocks_of(self.tables.cluster)
+        if size > 1:
+            for first in range(0, len(self.blocks), size):
+                self._run_cluster(first, size)
+        else:
+            while self._run(self.resident, len(self.blocks)) != Reason.FINISHED:
+                self._take_turns()
+        self._take(int(self.resident.state[State.POSITION]))
         return self._trace()
+
+    def _run_cluster(self, first: int, size: int) -> None:
+        """The blocks of one cluster take turns until all have ended."""
+        self.ended = first
+        shared = np.zeros((size, self.resident.cluster.shape[1]), np.uint8)
+        residents = [self._begin(first + rank, shared, rank) for rank in range(size)]
+        flying, guarded = list(residents), _Counts(self.tables, first)
+        while flying:
+            moved = False
+            for resident in list(flying):
+                self._switch(resident)
+                resident.state[State.MOVED] = 0
+                position = int(resident.state[State.POSITION])
+                if self._run(resident, position + 1) == Reason.FINISHED:
+                    flying.remove(resident)
+                    moved = True
+                guarded.add(position)
+                moved = moved or bool(resident.state[State.MOVED])
+            if flying and not open_barrier(residents) and not moved:
+                raise self._stuck(flying[0])
+        self._end_together(first, first + size, guarded)
+
+    def _end_together(self, first: int, end: int, guarded: _Counts) -> None:
+        """The blocks from position `first` to `end`, which took turns, have all ended."""
+        self.resident.state[State.POSITION] = end
+        self.resident.state[State.STARTED] = 0
+        guarded.mark(end)
+        self._take(first)
+        self._empty()
+        self.ended = None
+        self._take(end)
 
     def _run(self, resident: Resident, end: int) -> Reason:
         """Run `resident` up to block position `end`. Returns FINISHED or STUCK; raises PptError."""
@@ -53,11 +88,13 @@ class BlockRun:
             reason = Reason(
                 run_blocks(
                     tables.engine.address, resident.rows, self.blocks[:end], tables.grid, state, self.turns,
-                    resident.shared, resident.local, resident.frames, tables.cleared, tables.spins, tables.guarded,
+                    resident.cleared, resident.local, resident.frames, tables.cleared, tables.spins, tables.guarded,
                     tables.marks,
                 )
             )  # fmt: skip
-            if reason in (Reason.FINISHED, Reason.STUCK):
+            if reason == Reason.CLUSTER and len(resident.cluster) == 1 and open_barrier([resident]):
+                continue
+            if reason in (Reason.FINISHED, Reason.STUCK, Reason.CLUSTER):
                 return reason
             if reason == Reason.FULL:
                 self._take(int(state[State.POSITION]) if self.ended is None else self.ended)
@@ -97,16 +134,10 @@ class BlockRun:
             self._check_room(flying[0], len(flying) + last - following)
             flying += [self._begin(position) for position in range(following, last)]
             following, more = last, 2 * more
-        self.resident.state[State.POSITION] = following
-        self.resident.state[State.STARTED] = 0
-        guarded.mark(following)
-        self._take(first)
-        self._empty()
-        self.ended = None
-        self._take(following)
+        self._end_together(first, following, guarded)
 
-    def _begin(self, position: int) -> Resident:
-        resident = Resident(self.tables)
+    def _begin(self, position: int, shared: NDArray[np.uint8] | None = None, rank: int = 0) -> Resident:
+        resident = Resident(self.tables, shared, rank)
         resident.state[State.POSITION] = position
         resident.rows[:, [Slot.PATH_END, Slot.RECORD_END, Slot.PATTERN_END]] = self.resident.rows[
             0, [Slot.PATH_END, Slot.RECORD_END, Slot.PATTERN_END]
@@ -128,10 +159,12 @@ class BlockRun:
             )
 
     def _stuck(self, resident: Resident) -> PptError:
-        row = next(row for row in resident.rows if row[Slot.STATUS] == READY)
+        row = next(row for row in resident.rows if row[Slot.STATUS] in (READY, HELD))
         block = int(self.blocks[resident.state[State.POSITION]])
         engine = self.tables.engine
         line = faults.line_of(engine, int(row[Slot.RESUME]))
+        if row[Slot.STATUS] == HELD:
+            return faults.cluster_error(engine.kernel.name, self.path, self.tables.launch, block, line)
         return faults.stuck_error(engine.kernel.name, self.path, self.tables.launch, block, line, len(self.blocks))
 
     # what one warp needs -------------------------------------------------------------------------------------------
@@ -204,6 +237,19 @@ class BlockRun:
         n = len(tables.engine.guarded)
         guarded, marks = tables.guarded[:n], tables.marks[:, :n]
         return self.collector.trace(self.blocks, guarded, marks, tables.memory, warnings, self.printed.text)
+
+
+def open_barrier(residents: list[Resident]) -> bool:
+    """Open the barrier of a cluster if every live lane of its blocks has arrived. Returns whether it did."""
+    rows = [resident.rows for resident in residents]
+    live = np.concatenate([r[:, Slot.LIVE] for r in rows]) & 0xFFFFFFFF
+    arrived = np.concatenate([r[:, Slot.CLUSTER_ARRIVED] for r in rows])
+    if not arrived.any() or (live & ~arrived).any():
+        return False
+    for r in rows:
+        r[:, Slot.CLUSTER_ARRIVED] = 0
+        r[r[:, Slot.STATUS] == HELD, Slot.STATUS] = READY
+    return True
 
 
 class _Counts:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ppt_gpu.compiled import entry, inlined
 from ppt_gpu.exec.divergence import Path, give_way
-from ppt_gpu.exec.jit_context import Exit, Slot
+from ppt_gpu.exec.jit_context import BARRIER_OF_CLUSTER, Exit, Slot
 from ppt_gpu.exec.memory import LOCAL_WINDOW
 
 
@@ -53,10 +53,13 @@ class Reason(IntEnum):
     SYNC = 6  # so do those of this one, at a barrier
     HOST = 7  # the warp State.WARP calls the host
     STUCK = 8  # every warp of the block waits for something that no warp of the block will do
+    CLUSTER = 9  # so they do, some at the barrier of their cluster
 
 
 # plain integers for compiled code, where enumerations take long to compile
-_FINISHED, _FULL, _FAULT, _BUDGET, _DEADLOCK, _GIVE_WAY, _SYNC, _HOST, _STUCK = (int(reason) for reason in Reason)
+_FINISHED, _FULL, _FAULT, _BUDGET, _DEADLOCK, _GIVE_WAY, _SYNC, _HOST, _STUCK, _CLUSTER = (
+    int(reason) for reason in Reason
+)
 _EXIT_DONE, _EXIT_BARRIER, _EXIT_FULL, _EXIT_TURN, _EXIT_FAULT, _EXIT_HOST, _EXIT_SYNC = (int(e) for e in Exit)
 (
     S_POSITION, S_STARTED, S_WARP, S_SEGMENTS, S_BUDGET, S_PATH, S_RECORD, S_LOCAL_BYTES, S_TURN, S_THREADS,
@@ -71,12 +74,13 @@ _CTAID_X, _CTAID_Y, _CTAID_Z, _LOCAL_TRACE = (
 _PATH, _RECORD, _PATTERN, _NUMBER, _FUEL, _GUARDED_SUM, _FAULTED = (
     int(Slot[name]) for name in ("PATH", "RECORD", "PATTERN", "NUMBER", "FUEL", "GUARDED_SUM", "FAULT")
 )
+_CLUSTER_ARRIVED = int(Slot.CLUSTER_ARRIVED)
 _FRAME_OFFSET, _ARRIVED, _WAITS = int(Slot.FRAME_OFFSET), int(Slot.ARRIVED), int(Slot.WAITS)
 _BARRIER, _BARRIER_KIND, _BARRIER_WARPS, _BARRIER_VALUE, _BARRIER_THREADS = (
     int(Slot[name]) for name in ("BARRIER", "BARRIER_KIND", "BARRIER_WARPS", "BARRIER_VALUE", "BARRIER_THREADS")
 )
 _BARRIER_RESULT, _BARRIER_RESULT_THREADS = int(Slot.BARRIER_RESULT), int(Slot.BARRIER_RESULT_THREADS)
-READY, WAITING, ENDED = 0, 1, 2
+READY, WAITING, ENDED, HELD = 0, 1, 2, 3  # HELD: at the barrier of the cluster
 #: turns in a row in loops that only wait, after which nothing in the warp can end them: all lanes together, or parted
 #: (every pending path then had its turn)
 WAITS_TOGETHER, WAITS_PARTED = 2, 400
@@ -152,6 +156,8 @@ def _run(
             w += 1
         state[S_WARP] = 0
         left = _release(rows, state)
+        if left == -2:
+            return _CLUSTER
         if left < 0:
             return _DEADLOCK
         if left == 0:
@@ -197,6 +203,7 @@ def _start_block(rows: np.ndarray, block: int, grid: np.ndarray, state: np.ndarr
         row[_FRAME_OFFSET] = 0
         row[_BARRIER_VALUE] = 0
         row[_BARRIER_THREADS] = 0
+        row[_CLUSTER_ARRIVED] = 0
         row[_STATUS] = READY
         row[_CTAID_X] = block % grid[0]
         row[_CTAID_Y] = block // grid[0] % grid[1]
@@ -279,7 +286,7 @@ def _arrive(row: np.ndarray, state: np.ndarray) -> None:
         state[S_FIRST_BARRIER + (row[_BARRIER] & 15)] += 1
         row[_STATUS] = READY
     else:
-        row[_STATUS] = WAITING
+        row[_STATUS] = HELD if row[_BARRIER] == BARRIER_OF_CLUSTER else WAITING
 
 
 @inlined
@@ -297,15 +304,18 @@ def _all_wait(rows: np.ndarray) -> bool:
 def _release(rows: np.ndarray, state: np.ndarray) -> int:
     """Open every barrier that all its warps have reached.
 
-    Returns how many warps can run; if none can, 0 when all have ended, -1 when some wait.
+    Returns how many warps can run; if none can, 0 when all have ended, -1 when some wait, -2 when some of them do so
+    for other blocks of the cluster.
     """
-    ready = waiting = 0
+    ready = waiting = held = 0
     for w in range(len(rows)):
         if rows[w, _STATUS] == READY:
             ready += 1
         elif rows[w, _STATUS] == WAITING:
             waiting += 1
-    alive = ready + waiting
+        elif rows[w, _STATUS] == HELD:
+            held += 1
+    alive = ready + waiting + held
     for w in range(len(rows)):
         if rows[w, _STATUS] != WAITING:
             continue
@@ -331,6 +341,8 @@ def _release(rows: np.ndarray, state: np.ndarray) -> int:
                 rows[v, _BARRIER_VALUE] = 0
                 rows[v, _BARRIER_THREADS] = 0
                 ready += 1
+    if held > 0 and ready == 0:
+        return -2
     return ready if ready > 0 or waiting == 0 else -1
 
 

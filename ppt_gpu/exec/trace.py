@@ -6,7 +6,10 @@ instructions in the same order share one path, and accesses whose 32 lanes lie a
 Order of divergent paths: a warp whose lanes branch to different places runs the place that comes first in the text
 first; each path runs until it reaches the immediate post-dominator of the branch, where the lanes join again.
 A shared access is recorded at its offset in the block's shared memory, a local one at the interleaved address of
-`ppt_gpu.exec.layout.local_address`, a global one at its virtual address.
+`ppt_gpu.exec.layout.local_address`, a global one at its virtual address. An access to the shared memory of another
+block of the cluster has that block's rank + 1 in bits 24 to 31, and is timed like one to the block's own. Where the
+lanes of one access lie in several spaces, or blocks, only those in the same as the lowest active lane are recorded;
+those in the parameters of the kernel never are.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ppt_gpu.errors import PptError
 from ppt_gpu.exec.digest import new_patterns, number_patterns, read_patterns
 from ppt_gpu.exec.global_accesses import GlobalAccesses
 from ppt_gpu.exec.trace import Trace, counts_by_block
@@ -57,6 +58,16 @@ def join_blocks(pieces: Sequence[Piece]) -> Trace:
         warnings=first.warnings,
         block_threads=threads if counts_by_block(len(pieces), instructions) else None,
     )
+
+
+def only_blocks(trace: Trace, blocks: Sequence[int]) -> Trace:
+    """The trace of some of its blocks, in this order. PptError when it cannot be taken apart."""
+    if trace.blocks.tolist() == list(blocks):
+        return trace
+    if trace.block_threads is None:
+        raise PptError("too many blocks to take single ones out of their clusters", hint="run whole clusters in order")
+    position = {block: at for at, block in enumerate(trace.blocks.tolist())}
+    return join_blocks([(trace, position[block]) for block in blocks])
 
 
 def join_global(pieces: Sequence[tuple[GlobalAccesses, int]]) -> GlobalAccesses:

@@ -53,6 +53,7 @@ class Launch:
     register_source: str = ""  # the program that `registers` and `static_shared` come from: "ptxas 13.0 -arch sm_80"
     static_shared: int | None = None  # B a block, from that program; None: from the PTX
     repeat: int = 1
+    cluster: Dim3 | None = None  # blocks of a cluster along each axis; None: as the kernel's .reqnctapercluster says
 
     @property
     def blocks(self) -> int:

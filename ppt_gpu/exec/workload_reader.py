@@ -226,6 +226,7 @@ class _Reader:
             dynamic_shared=table.get("dynamic_shared") or 0,
             registers=table.get("registers"),
             repeat=table.get("repeat") or 1,
+            cluster=table.get("cluster"),
         )
 
     def _block_of_tasklist(self, place: Place, table: dict[str, Any]) -> None:

@@ -28,7 +28,7 @@ from ppt_gpu.spec.toml_reader import (
 from ppt_gpu.spec.toml_schema import kind_of, shown
 
 #: Keys of a launch. At the top of the file they serve every [[launch]] that does not give its own.
-LAUNCH_KEYS = ("kernel", "grid", "block", "arguments", "dynamic_shared", "registers", "repeat")
+LAUNCH_KEYS = ("kernel", "grid", "block", "cluster", "arguments", "dynamic_shared", "registers", "repeat")
 
 #: rounds of a loop, each of which is looked at
 MAX_ROUNDS = 100_000
@@ -99,6 +99,7 @@ def _launch_fields() -> dict[str, Field]:
         "kernel": Text(default=None),
         "grid": Extents(limits=MAX_GRID, default=None),
         "block": Extents(limits=MAX_BLOCK, default=None),
+        "cluster": Extents(limits=(16, 16, 16), default=None),
         "arguments": ListOf(item=ArgumentLeaf(), default=None),
         "dynamic_shared": Quantity(
             dimension="bytes", plain=True, integer=True, minimum=0, maximum=MAX_DYNAMIC_SHARED, default=None

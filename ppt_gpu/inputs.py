@@ -33,9 +33,10 @@ def open_workload(
 ) -> Workload:
     """The workload that `source` names: a shipped sample ("sgemm"), or a .toml, .ptx, .cu or .tl file.
 
-    A .ptx or .cu needs `grid`, `block` ("64,64" or (64, 64)), may have `cluster`, and `args` (forms of ppt_gpu.exec.argument_text); a .tl
-    takes `grid`; the others take none of these. `registers` is a number, "ptxas" or "estimate"; a word is for any
-    source but a task list. `compiler_options` are for a .cu, named here or in a workload file.
+    A .ptx or .cu needs `grid`, `block` ("64,64" or (64, 64)), may have `cluster`, and `args` (forms of
+    ppt_gpu.exec.argument_text); a .tl takes `grid`; the others take none of these. `registers` is a number, "ptxas"
+    or "estimate"; a word is for any source but a task list. `compiler_options` are for a .cu, named here or in a
+    workload file.
     Raises PptError or InputErrors with everything that is wrong.
     """
     path = Path(source)

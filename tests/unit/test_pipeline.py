@@ -16,6 +16,8 @@ from ppt_gpu.scale.steady import WAVES
 ROOT = Path(__file__).parents[2]
 SAMPLES = sorted(path.stem for path in (ROOT / "tasklists").glob("*.toml"))
 GPUS = ("k40", "v100", "gtx480", "rtx3070", "gtx280")
+#: blocks that need more than the GPU has
+NOT_HELD = {("hgemm", "gtx480"): "registers per thread exceed", ("hgemm", "gtx280"): "shared memory per block exceed"}
 PROMISED = (
     "kernel.time",
     "kernel.cycles",
@@ -49,6 +51,10 @@ def without_wall(result: Result) -> object:
 @pytest.mark.parametrize("gpu", GPUS)
 @pytest.mark.parametrize("sample", SAMPLES)
 def test_every_sample_on_every_kind_of_gpu(sample: str, gpu: str) -> None:
+    if (sample, gpu) in NOT_HELD:
+        with pytest.raises(PptError, match=NOT_HELD[sample, gpu]):
+            ppt_gpu.predict(sample, gpu)
+        return
     result = ppt_gpu.predict(sample, gpu)
     assert result.time > 0
     for launch in result.launches:

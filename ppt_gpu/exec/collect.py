@@ -50,7 +50,7 @@ class Collector:
         self.access_count = np.zeros(warps * blocks, np.int64)
         self.waiting = Growing(np.int64)  # records of a block that has not ended, two words each
         self.waiting_parts: list[NDArray[np.int64]] = []  # [n, 3] warp, first record, end
-        self.patterns = digest.new_patterns(1024)
+        self.patterns = digest.new_patterns(1 << 14)
         self.by_block = engine.traced and counts_by_block(blocks, len(engine.kernel.instructions))
         self.paths = Paths(engine, warps * blocks, warps if self.by_block else 0)
 

@@ -26,7 +26,7 @@ class Patterns(NamedTuple):
 
     offset: NDArray[np.int64]  # [capacity, 32]
     mask: NDArray[np.int64]  # [capacity]
-    table: NDArray[np.int32]  # [2^k] pattern + 1, 0 for free; at least twice the capacity
+    table: NDArray[np.int64]  # [2^k] pattern + 1 and above it 31 bits of its hash, 0 for free; twice the capacity
     used: NDArray[np.int64]  # [1]
     cache_key: NDArray[np.int64]  # [CACHE] headers of records without addresses
     cache_value: NDArray[np.int32]  # [CACHE] their patterns
@@ -38,7 +38,7 @@ def new_patterns(capacity: int) -> Patterns:
     return Patterns(
         np.zeros((capacity, 32), np.int64),
         np.zeros(capacity, np.int64),
-        np.zeros(size, np.int32),
+        np.zeros(size, np.int64),
         np.zeros(1, np.int64),
         np.full(CACHE, -1, np.int64),
         np.zeros(CACHE, np.int32),
@@ -47,13 +47,24 @@ def new_patterns(capacity: int) -> Patterns:
 
 
 def grow_patterns(old: Patterns) -> Patterns:
-    """The same patterns with twice the room."""
-    new = new_patterns(2 * len(old.mask))
+    """The same patterns with four times the room."""
+    new = new_patterns(4 * len(old.mask))
     used = int(old.used[0])
-    known = np.concatenate((old.mask[:used, None], old.offset[:used]), axis=1)
-    read_patterns(known, 0, new.offset, new.mask, new.table, new.used, np.zeros(used, np.int32))
+    new.offset[:used], new.mask[:used], new.used[0] = old.offset[:used], old.mask[:used], used
+    _spread(old.table, new.table)
     new.cache_key[:], new.cache_value[:] = old.cache_key, old.cache_value
     return new
+
+
+@entry
+def _spread(old: np.ndarray, new: np.ndarray) -> None:
+    """Put the entries of one table into a larger one."""
+    for word in old:
+        if word != 0:
+            at = (word >> 32) & (len(new) - 1)
+            while new[at] != 0:
+                at = (at + 1) & (len(new) - 1)
+            new[at] = word
 
 
 @inlined
@@ -69,11 +80,12 @@ def _find(
         b = (b ^ wanted[k + 1]) * MIX
         a ^= a >> 29
         b ^= b >> 31
-    at = (((a ^ (b * MIX)) & 0x7FFFFFFFFFFFFFFF) >> 7) & (len(table) - 1)
+    tag = ((a ^ (b * MIX)) >> 29) & 0x7FFFFFFF
+    at = tag & (len(table) - 1)
     found = -1
     while table[at] != 0 and found < 0:
-        found = table[at] - 1
-        same = mask[found] == wanted[0]
+        found = (table[at] & 0xFFFFFFFF) - 1
+        same = table[at] >> 32 == tag and mask[found] == wanted[0]
         for k in range(32):
             if not same:
                 break
@@ -86,7 +98,7 @@ def _find(
         for k in range(32):
             offset[found, k] = wanted[k + 1]
         mask[found] = wanted[0]
-        table[at] = found + 1
+        table[at] = tag << 32 | (found + 1)
         used[0] = found + 1
     return found
 

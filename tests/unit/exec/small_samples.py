@@ -47,6 +47,35 @@ def swept(before):
     return {"fresh": fresh.ravel()}
 
 
+def spmv(v):
+    rows = np.arange(101)
+    start = rows * 12 + np.where(rows == 100, 0, (rows * 2654435761 & 0xFFFFFFFF) >> 29)
+    products = v["value"].astype("f8") * v["x"][v["column"]]
+    y = [products[a:b].sum() for a, b in zip(start, start[1:], strict=False)]
+    return {"start": start, "y": np.array(y)}
+
+
+def histogram(v):
+    return {"bins": np.bincount(v["data"].view("u1"), minlength=256)}
+
+
+def mandelbrot(v):
+    """As the kernel in its order of operations; a fused multiply-add is a product in f64, then rounded."""
+    width, height, most = 40, 24, 50
+    f4 = np.float32
+    column, row = np.meshgrid(np.arange(width, dtype="f4"), np.arange(height, dtype="f4"))
+    a, b = column * f4(3) / f4(width) + f4(-2), row * f4(2.4) / f4(height) + f4(-1.2)
+    x = y = xx = yy = np.zeros_like(a)
+    steps, going = np.zeros(a.shape, "i4"), np.ones(a.shape, bool)
+    for _ in range(most):
+        new = a + (xx - yy)
+        y = ((x + x).astype("f8") * y + b).astype("f4")
+        x, xx, yy = new, new * new, y * y
+        steps += going
+        going &= xx + yy <= 4
+    return {"steps": steps.ravel()}
+
+
 _STENCIL = Small({"in": 6144, "out": 6144}, ((2, 2, 1),), ((64, 16, 6),), stencil)
 _TRANSPOSE = Small({"in": 4096, "out": 4096}, ((2, 2, 1),), ((64,),), transposed)
 SMALL = {
@@ -65,6 +94,14 @@ SMALL = {
     ),
     "transpose_naive": _TRANSPOSE,
     "transpose_tiled": _TRANSPOSE,
+    "spmv": Small(
+        {"start": 101, "column": 1300, "value": 1300, "x": 65536, "y": 100},
+        ((1, 1, 1), (1, 1, 1)),
+        ((100,), (100,)),
+        spmv,
+    ),
+    "histogram": Small({"data": 1000, "bins": 256}, ((2, 1, 1),), ((1000,),), histogram),
+    "mandelbrot": Small({"steps": 960}, ((3, 3, 1),), ((40, 24, 50),), mandelbrot),
 }
 
 

@@ -59,6 +59,7 @@ def build_launch(
         warnings=tuple(dict.fromkeys(sm.warnings)),
         analysis=analysis(sm, gpu, prediction),
         extra={
+            "printed": sm.trace.printed if isinstance(sm, TraceSm) and sm.trace is not None else "",
             "grid": list(sm.launch.grid),
             "block": list(sm.launch.block),
             "repeat": sm.launch.repeat,

@@ -109,6 +109,9 @@ class TraceSm(SimulatedSm):
         trace = self.run_blocks(blocks)
         self.trace = trace
         self.warnings += trace.warnings
+        if trace.printed:
+            count = len(trace.printed.splitlines())
+            self.notes.append(f"the simulated blocks printed {count} line{'s' * (count > 1)}")
         others = self.neighbours(blocks, trace.thread_instructions / len(blocks))
         return lower_trace(
             self.kernel,

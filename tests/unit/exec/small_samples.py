@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -51,7 +52,7 @@ def spmv(v):
     rows = np.arange(101)
     start = rows * 12 + np.where(rows == 100, 0, (rows * 2654435761 & 0xFFFFFFFF) >> 29)
     products = v["value"].astype("f8") * v["x"][v["column"]]
-    y = [products[a:b].sum() for a, b in zip(start, start[1:], strict=False)]
+    y = [products[a:b].sum() for a, b in pairwise(start)]
     return {"start": start, "y": np.array(y)}
 
 
@@ -67,12 +68,13 @@ def mandelbrot(v):
     a, b = column * f4(3) / f4(width) + f4(-2), row * f4(2.4) / f4(height) + f4(-1.2)
     x = y = xx = yy = np.zeros_like(a)
     steps, going = np.zeros(a.shape, "i4"), np.ones(a.shape, bool)
-    for _ in range(most):
-        new = a + (xx - yy)
-        y = ((x + x).astype("f8") * y + b).astype("f4")
-        x, xx, yy = new, new * new, y * y
-        steps += going
-        going &= xx + yy <= 4
+    with np.errstate(all="ignore"):  # points that have left go on to infinity
+        for _ in range(most):
+            new = a + (xx - yy)
+            y = ((x + x).astype("f8") * y + b).astype("f4")
+            x, xx, yy = new, new * new, y * y
+            steps += going
+            going &= xx + yy <= 4
     return {"steps": steps.ravel()}
 
 

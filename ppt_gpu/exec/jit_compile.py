@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ppt_gpu.errors import PptError
 from ppt_gpu.exec import (  # noqa: F401  (each registers its emitters)
     jit_address,
     jit_async,
@@ -116,7 +117,7 @@ def _write_function(e: Emitter, flow: Flow) -> dict[int, str]:
     e.jump("dispatch")
     points = list(range(flow.segments))
     for segment in range(flow.segments - 1):
-        if _write_segment(e, control, flow, segment, unsupported):
+        if _checked_segment(e, control, flow, segment, unsupported):
             points.append(flow.segments + segment)
     e.label(f"s{control.end}")
     control.leave(e.field("%w", Slot.MASK, "i32"))
@@ -125,6 +126,17 @@ def _write_function(e: Emitter, flow: Flow) -> dict[int, str]:
     if e.wide_bytes:
         e.lines.insert(1, f"  %wide = alloca [{e.wide_bytes} x i8], align 64")
     return unsupported
+
+
+def _checked_segment(e: Emitter, control: Control, flow: Flow, segment: int, unsupported: dict[int, str]) -> bool:
+    """`_write_segment`. PptError when its last instruction, which directs the warp, has operands of no use to it."""
+    try:
+        return _write_segment(e, control, flow, segment, unsupported)
+    except (Unsupported, KeyError, IndexError, StopIteration, ValueError) as error:
+        last = e.kernel.instructions[flow.start[segment + 1] - 1]
+        reason = str(error) if isinstance(error, Unsupported) else "this form of it"
+        text = f"'{last.opcode}' is not executed yet: {reason}"
+        raise PptError(text, line=last.line, column=last.column) from None
 
 
 def _write_segment(e: Emitter, control: Control, flow: Flow, segment: int, unsupported: dict[int, str]) -> bool:

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.errors import PptError
+from ppt_gpu.errors import BudgetError, PptError
 from ppt_gpu.exec.arguments import pack_arguments
 from ppt_gpu.exec.budget import Budget
 from ppt_gpu.exec.cluster import whole_clusters
-from ppt_gpu.exec.layout import layout
+from ppt_gpu.exec.layout import Layout, layout
 from ppt_gpu.exec.memory import DeviceMemory
 from ppt_gpu.exec.resident import Tables
 from ppt_gpu.exec.shared_reads import with_shared_warnings
@@ -26,6 +26,7 @@ from ppt_gpu.exec.trace_parts import only_blocks
 from ppt_gpu.exec.workload import Launch
 from ppt_gpu.ptx.link import link
 from ppt_gpu.ptx.module import Kernel, Module
+from ppt_gpu.units import format_bytes
 
 if TYPE_CHECKING:
     from ppt_gpu.exec.jit_compile import Engine
@@ -56,6 +57,7 @@ def run(
     parameters = pack_arguments(module, kernel, launch, memory)
     engine = _engine(_Key(module, kernel), trace)
     places = layout(module, engine.kernel, launch.dynamic_shared, limits.stack)
+    _check_block_memory(kernel, module, launch, memory, places, limits)
     tables = Tables(engine, module, launch, memory, parameters, places)
     together = np.array(whole_clusters(ids.tolist(), launch.grid, tables.cluster), np.int64)
     recorded = BlockRun(tables, module.path, together, limits).go()
@@ -74,6 +76,23 @@ def _block_ids(blocks: Sequence[int], launch: Launch, module: Module, kernel: Ke
             line=kernel.line or None,
         )
     return ids
+
+
+def _check_block_memory(
+    kernel: Kernel, module: Module, launch: Launch, memory: DeviceMemory, places: Layout, budget: Budget
+) -> None:
+    """BudgetError when a block's shared and local memory exceed what the buffers leave of the memory budget."""
+    threads = -(-launch.threads_per_block // 32) * 32
+    if len(memory.data) + places.shared_bytes + threads * places.local_bytes <= budget.memory:
+        return
+    raise BudgetError(
+        f"a block of kernel '{kernel.name}' has {format_bytes(places.shared_bytes)} of shared memory and "
+        f"{format_bytes(places.local_bytes)} of local memory a thread: with the buffers more than the memory budget of "
+        f"{format_bytes(budget.memory)}",
+        path=module.path,
+        line=kernel.line or None,
+        hint="smaller arrays, or a larger budget: --max-memory SIZE, or Budget(memory=BYTES)",
+    )
 
 
 class _Key:
@@ -95,7 +114,11 @@ class _Key:
 def _engine(key: _Key, traced: bool) -> Engine:
     from ppt_gpu.exec.jit_compile import compile_kernel
 
-    return compile_kernel(link(key.kernel, key.module), traced)
+    try:
+        return compile_kernel(link(key.kernel, key.module), traced)
+    except PptError as error:
+        error.path = error.path or key.module.path
+        raise
 
 
 def forget_engines() -> None:

@@ -13,6 +13,7 @@ from ppt_gpu.errors import PptError
 from ppt_gpu.exec.assumed import assumed_warnings
 from ppt_gpu.exec.block_features import BlockFeatures, features_of, run_features
 from ppt_gpu.exec.budget import Budget
+from ppt_gpu.exec.cluster import blocks_of, cluster_of
 from ppt_gpu.exec.global_accesses import GlobalAccesses, global_accesses
 from ppt_gpu.exec.identity import digest, launch_digest, memory_digest, module_digest, program_digest
 from ppt_gpu.exec.initial_memory import device_memory
@@ -77,7 +78,8 @@ class LaunchTraces:
         self.launch = traces.workload.launches[number]
         self.kernel = link(traces.module.kernels[self.launch.kernel], traces.module)
         self.identity = launch_digest(traces.text, self.launch, traces.workload.buffers)
-        self.separable = not steered_by_memory(self.kernel)
+        alone = blocks_of(cluster_of(self.kernel, self.launch)) == 1
+        self.separable = alone and not steered_by_memory(self.kernel)
         # What steers nothing need not be the same, and later launches need not wait for what earlier ones leave.
         self.found = traces.initial if self.separable else traces.state.digest
         self.kept = self._kept()

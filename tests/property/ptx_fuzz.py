@@ -49,9 +49,9 @@ def modules() -> list[str]:
 
 
 def mutate(text: str, rng: random.Random) -> str:
-    """One to three changes of characters, tokens or lines."""
+    """One to three changes of characters, tokens or lines; most leave a text that can be run."""
     for _ in range(rng.randint(1, 3)):
-        text = rng.choice((_characters, _tokens, _tokens, _lines))(text, rng)
+        text = rng.choice((_alike, _alike, _alike, _alike, _alike, _lines, _tokens, _characters))(text, rng)
     return text
 
 
@@ -78,6 +78,31 @@ def _tokens(text: str, rng: random.Random) -> str:
         if numbers:
             tokens[rng.choice(numbers)] = str(rng.choice((0, 1, 3, 31, 33, 255, 2**31, 2**32 - 1, 2**63, 10**25)))
     return "".join(tokens)
+
+
+def _alike(text: str, rng: random.Random) -> str:
+    """One token becomes another of its kind: a register of the same type, an opcode, a number, a label."""
+    tokens = TOKEN.findall(text)
+    first = rng.randrange(len(tokens) // 5, len(tokens))
+    kind = _kind(tokens[first])
+    while not kind:
+        first = rng.randrange(len(tokens) // 5, len(tokens))
+        kind = _kind(tokens[first])
+    others = [token for token in tokens if _kind(token) == kind]
+    if kind == "number" and rng.random() < 0.5:
+        others = ["0", "1", "3", "4", "31", "32", "255", "65536", "4294967295", "-1", "9223372036854775807"]
+    tokens[first] = rng.choice(others)
+    return "".join(tokens)
+
+
+def _kind(token: str) -> str:
+    if token.startswith("%"):
+        return "".join(c for c in token if not c.isdigit())
+    if token.isdecimal():
+        return "number"
+    if token.startswith("$"):
+        return "label"
+    return "opcode" if token[:1].isalpha() and "." in token else ""
 
 
 def _lines(text: str, rng: random.Random) -> str:

@@ -7,8 +7,10 @@ from jit_kernels import check_against_interpreter, file_case, integer, pointer, 
 from ppt_gpu.errors import BudgetError, PptError
 from ppt_gpu.exec.budget import Budget
 from ppt_gpu.exec.interpreter import interpret
+from ppt_gpu.exec.memory import DeviceMemory
 from ppt_gpu.exec.run import run
-from ppt_gpu.exec.workload import Argument, Buffer
+from ppt_gpu.exec.workload import Argument, Buffer, Launch
+from ppt_gpu.ptx import parse_module
 
 HEAD = ".reg .pred %p<9>; .reg .b32 %r<20>; .reg .b64 %d<9>; .reg .f32 %f<9>;\n"
 ADDRESS = HEAD + "ld.param.u64 %d1, [p];\nmov.u32 %r1, %tid.x;\nmul.wide.u32 %d2, %r1, 4;\nadd.s64 %d3, %d1, %d2;\n"
@@ -231,3 +233,22 @@ M:  bar.sync 0; add.u32 %r4, %r4, 1; setp.lt.u32 %p1, %r4, 97; @%p1 bra L;"""
                   "pattern_offset", "pattern_mask", "pc_executed", "pc_threads"):  # fmt: skip
         assert np.array_equal(getattr(whole, field), getattr(cut, field)), field
     assert np.array_equal(cut.access_base, plain.access_base)
+
+
+def test_local_memory_beyond_the_budget_is_refused_before_it_is_taken():
+    text = """
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k() { .local .align 8 .b8 big[4294967296]; .reg .b64 %d<2>; mov.u64 %d1, big; ret; }
+"""
+    module = parse_module(text, "big.ptx")
+    memory = DeviceMemory.build(module, [])
+    with pytest.raises(BudgetError, match=r"4 GiB of local memory a thread(.|\n)*--max-memory"):
+        run(module.kernels["k"], module, Launch("k", (1, 1, 1), (32, 1, 1), ()), memory, [0])
+
+
+def test_a_barrier_with_an_operand_of_no_use_is_an_error_with_its_place():
+    case = text_case(".visible .entry k() { .reg .b32 %r<2>;\n bar.sync [%r1]; ret; }", (1,), (32,), [], [])
+    with pytest.raises(PptError, match=r"test.ptx:5:2: 'bar.sync' is not executed yet"):
+        case.run()

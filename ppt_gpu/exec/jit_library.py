@@ -7,15 +7,16 @@ Kernels themselves are compiled without optimisation: nearly all of their time i
 from __future__ import annotations
 
 import contextlib
-import re
+import itertools
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 from ppt_gpu.exec.jit_text import Text
 
 #: family -> writer of the function `name` for the remaining parts of a key
 _WRITERS: dict[str, Callable[..., Helper]] = {}
+_NUMBERS = itertools.count()
 
 
 class Helper(Text):
@@ -53,12 +54,12 @@ def call_helper(text: Text, key: tuple[Any, ...], result: str, *arguments: tuple
     return text.op(call)
 
 
-@lru_cache(maxsize=4096)
+@cache  # the compiler keeps them all anyway
 def helper_address(key: tuple[Any, ...]) -> int:
     """Compile the helper `key` if it is new. Returns its address."""
     _load_writers()
     family, *parameters = key
-    name = "h_" + re.sub(r"\W+", "_", "_".join(str(part) for part in key))
+    name = f"h{next(_NUMBERS)}_{family}"  # two helpers of one name would be one to the linker
     text = _WRITERS[family](*parameters)
     return _compiler().add(text.module(name), name)
 

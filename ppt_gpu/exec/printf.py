@@ -57,7 +57,7 @@ def _one(match: re.Match[str], arguments: _Arguments, string: Callable[[int], st
     if kind in "di":
         body = _integer(arguments.next(size, signed=True), "d", flags, precision)
     elif kind in "uoxX":
-        body = _integer(arguments.next(size), "d" if kind == "u" else kind, flags, precision)
+        body = _integer(arguments.next(size), kind, flags, precision)
     elif kind in "fFeEgGaA":
         value = struct.unpack("<d", arguments.next(8).to_bytes(8, "little"))[0]
         body = _real(value, kind, flags, precision)
@@ -80,7 +80,7 @@ def _number(text: str | None, arguments: _Arguments) -> int | None:
 
 
 def _integer(value: int, kind: str, flags: str, precision: int | None) -> str:
-    digits = format(abs(value), kind)
+    digits = format(abs(value), "d" if kind == "u" else kind)
     if precision is not None:
         digits = "" if precision == 0 and value == 0 else digits.rjust(precision, "0")
     if "#" in flags and value:
@@ -98,6 +98,8 @@ def _real(value: float, kind: str, flags: str, precision: int | None) -> str:
         text = "nan" if value != value else "inf"
     elif kind in "aA":
         text = _hexadecimal(abs(value), precision)
+        if "#" in flags and "." not in text:
+            text = text.replace("p", ".p")
     else:
         alternate = "#" if "#" in flags else ""
         text = format(abs(value), f"{alternate}.{6 if precision is None else precision}{kind.lower()}")
@@ -126,7 +128,7 @@ def _padded(body: str, width: int, flags: str, kind: str, precision: int | None)
     if "-" in flags:
         return body.ljust(width)
     numeric = kind in "fFeEgGaA" or (kind in "diuoxX" and precision is None)
-    if "0" in flags and numeric and body[-1:].isalnum() and body.lower().lstrip("+- ") not in ("nan", "inf"):
+    if "0" in flags and numeric and body.lower().lstrip("+- ") not in ("nan", "inf"):
         head = body[:1] if body[:1] in "+- " else ""
         rest = body[len(head) :]
         if rest[:2].lower() == "0x":

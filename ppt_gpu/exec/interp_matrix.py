@@ -18,7 +18,7 @@ from ppt_gpu.exec import interp_float as fp
 from ppt_gpu.exec.interp_arith import Execute
 from ppt_gpu.exec.interp_memory import items_of
 from ppt_gpu.exec.interp_warp import LANES, Bits, Warp, unsupported
-from ppt_gpu.exec.matrix_form import Product, product_of
+from ppt_gpu.exec.matrix_form import TENSOR_MEMORY, Product, product_of
 from ppt_gpu.exec.matrix_layout import Fragment, sparse_bits
 from ppt_gpu.exec.matrix_numbers import numbers
 from ppt_gpu.ptx.module import Imm, Instruction, Operand
@@ -140,4 +140,9 @@ def need_whole_warp(warp: Warp, ins: Instruction) -> None:
         raise PptError(f"'{ins.opcode}' needs all 32 lanes of the warp, {int(warp.active.sum())} execute it")
 
 
-MATRIX: dict[str, Execute] = {"mma": mma, "wmma": wmma}
+def tensor_memory(warp: Warp, ins: Instruction) -> None:
+    """tcgen05 is refused."""
+    raise unsupported(ins, TENSOR_MEMORY)
+
+
+MATRIX: dict[str, Execute] = {"mma": mma, "wmma": wmma, "tcgen05": tensor_memory}

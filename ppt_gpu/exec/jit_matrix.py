@@ -9,7 +9,7 @@ from ppt_gpu.exec.jit_emit import Emitter, Unsupported, emits
 from ppt_gpu.exec.jit_matrix_code import key_of, row_bytes
 from ppt_gpu.exec.jit_memory import items_of
 from ppt_gpu.exec.jit_text import vec
-from ppt_gpu.exec.matrix_form import Product, product_of
+from ppt_gpu.exec.matrix_form import TENSOR_MEMORY, Product, product_of
 from ppt_gpu.exec.matrix_layout import Fragment
 from ppt_gpu.ptx.module import Imm, Instruction, Operand
 
@@ -42,6 +42,12 @@ def emit_wmma(e: Emitter, i: Instruction) -> None:
         emit_store(e, i)
     else:
         emit_mma(e, i)
+
+
+@emits("tcgen05")
+def emit_tensor_memory(e: Emitter, i: Instruction) -> None:
+    """Refused where a thread reaches it; parsed and timed as tensor work."""
+    raise Unsupported(TENSOR_MEMORY)
 
 
 def form_of(i: Instruction) -> Product:

@@ -19,6 +19,8 @@ ELEMENT_BITS: dict[str, int] = {
     "e4m3": 8, "e5m2": 8, "e3m2": 8, "e2m3": 8, "e2m1": 8,
 }  # fmt: skip
 NARROW_FLOATS = ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1")
+#: why tcgen05 is not executed
+TENSOR_MEMORY = "it needs tensor memory and its allocation, which are not modelled"
 _SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
 #: multiplicand type -> shapes of mma.sync and of wmma.mma
 _HALVES = ("m16n8k8", "m16n8k16")

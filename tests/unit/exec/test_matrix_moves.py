@@ -4,9 +4,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from jit_kernels import Case, check_against_interpreter, integer, pointer
+from jit_kernels import Case, check_against_interpreter, integer, pointer, text_case
 
+from ppt_gpu.errors import PptError
 from ppt_gpu.exec.fill import bf16_bits
+from ppt_gpu.exec.interpreter import interpret
+from ppt_gpu.exec.run import run
 from ppt_gpu.exec.workload import Buffer
 from ppt_gpu.ptx import load_module
 
@@ -98,3 +101,33 @@ def test_transposes():
     assert np.array_equal(out, np.stack([values[0].T, values[1].T, values[2], values[3].T]))
     rows = [m for m in trace.pattern_mask[trace.access_pattern] if m in (0xFF, 0xFFFF)]
     assert len(rows) == 6  # the lanes that give addresses, and no others
+
+
+@pytest.mark.parametrize("matrices", [1, 2])
+def test_byte_matrices(matrices):
+    """ldmatrix.m16n16.trans.b8: register r of lane 4 g + t holds rows 4 t .. 4 t + 3 of column g + 8 r."""
+    values = np.random.default_rng(7).integers(0, 256, (matrices, 16, 16)).astype("u1")
+    registers = ", ".join(f"%d{r}" for r in range(2 * matrices))
+    moves = "".join(f"st.global.b32 [%q+{128 * r}], %d{r};" for r in range(2 * matrices))
+    body = f"""
+    .visible .entry k(.param .u64 in, .param .u64 out) {{
+    .shared .align 16 .b8 s[512]; .reg .b32 %r<9>; .reg .b32 %d<4>; .reg .b64 %p, %q, %x;
+    mov.u32 %r0, %tid.x; ld.param.u64 %p, [in]; ld.param.u64 %q, [out]; mul.wide.u32 %x, %r0, 16; add.s64 %p, %p, %x;
+    ld.global.v4.b32 {{%r1, %r2, %r3, %r4}}, [%p]; shl.b32 %r5, %r0, 4; mov.u32 %r6, s; add.u32 %r5, %r5, %r6;
+    st.shared.v4.b32 [%r5], {{%r1, %r2, %r3, %r4}}; bar.warp.sync -1;
+    ldmatrix.sync.aligned.m16n16.x{matrices}.trans.shared.b8 {{{registers}}}, [%r5];
+    mul.wide.u32 %x, %r0, 4; add.s64 %q, %q, %x; {moves} ret; }}"""
+    buffers = [Buffer("in", "u8", 512), Buffer("out", "u8", 512)]
+    fill = {"in": np.resize(values.ravel(), 512)}
+    case = text_case(body, (1,), (32,), [pointer("in"), pointer("out")], buffers, fill=fill)
+    memory, _ = check_against_interpreter(case)
+    out = memory.view("out", "u1")[: 256 * matrices].reshape(matrices, 2, 8, 4, 4)  # matrix, register, g, t, part
+    assert np.array_equal(out.reshape(matrices, 16, 16), values.transpose(0, 2, 1))
+
+
+def test_tensor_memory_is_refused():
+    body = ".visible .entry k() { .reg .b32 %r; mov.u32 %r, 0; tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r, 64; }"
+    case = text_case(body, (1,), (32,), [], [])
+    for engine in (run, interpret):
+        with pytest.raises(PptError, match="tensor memory"):
+            case.run(engine=engine)

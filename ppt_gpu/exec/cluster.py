@@ -9,6 +9,7 @@ from ppt_gpu.exec.workload import Dim3, Launch
 from ppt_gpu.ptx.module import Kernel
 
 MOST_BLOCKS = 16  # of a cluster; more than 8 are not portable between GPUs (CUDA C++ Programming Guide)
+IDLE_ROUNDS = 2  # of turns of a cluster's blocks in which nothing moved, after which nothing ends their waiting
 
 
 def cluster_of(kernel: Kernel, launch: Launch) -> Dim3:

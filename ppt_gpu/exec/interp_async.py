@@ -106,6 +106,12 @@ def _arrive(warp: Warp, ins: Instruction) -> None:
         warp.write(found.destination, states)
 
 
+def complete_bytes(warp: Warp, place: Operand, size: int) -> None:
+    """Each active lane's transfer of `size` bytes is done."""
+    for _, word in _words(warp, place):
+        word[0] = updated(int(word[0]), expected_bytes=-size)
+
+
 def _words(warp: Warp, place: Operand) -> list[tuple[int, NDArray[np.uint64]]]:
     """(lane, the object as a writable view) of the active lanes."""
     found = []

@@ -10,7 +10,7 @@ from ppt_gpu.exec import interp_float as fp
 from ppt_gpu.exec.interp_access import Access, access_of, record
 from ppt_gpu.exec.interp_arith import Execute, is_signed, type_of
 from ppt_gpu.exec.interp_integer import as_int
-from ppt_gpu.exec.interp_memory import Elements, read_elements, write_elements
+from ppt_gpu.exec.interp_memory import Elements, complete_async, read_elements, write_elements
 from ppt_gpu.exec.interp_warp import LANES, Warp, unsupported, width_of
 from ppt_gpu.ptx.instructions import vector_length
 from ppt_gpu.ptx.module import Instruction, Operand
@@ -49,12 +49,13 @@ def atomic(warp: Warp, ins: Instruction) -> None:
     size = width_of(kind) // 8
     returns = ins.base == "atom"
     operation = next((m for m in ins.modifiers if m in _BITWISE or m in ("add", "min", "max")), "")
-    if not operation or "async" in ins.modifiers or (kind == "b128" and operation not in ("exch", "cas")):
+    if not operation or (kind == "b128" and operation not in ("exch", "cas")):
         raise unsupported(ins)
     access = access_of(warp, ins, ins.operands[int(returns)], count * size)
     access.only_in(("global", "shared"))
     record(warp, ins, access)
     before = apply(warp, ins, access, kind, count, ins.operands[int(returns) + 1 :])
+    complete_async(warp, ins, size)
     if returns:
         write_elements(warp, ins.operands[0], kind, before)
 

@@ -68,6 +68,15 @@ def store(warp: Warp, ins: Instruction) -> None:
     access.only_in(("global", "shared", "local", "frame"))
     record(warp, ins, access)
     keep_elements(warp, ins.operands[1], kind, access)
+    complete_async(warp, ins, count * size)
+
+
+def complete_async(warp: Warp, ins: Instruction, size: int) -> None:
+    """st.async, red.async: the transfer of `size` bytes a lane is done, which its mbarrier counts."""
+    from ppt_gpu.exec.interp_async import complete_bytes
+
+    if "async" in ins.modifiers:
+        complete_bytes(warp, ins.operands[2], size)
 
 
 def keep_elements(warp: Warp, source: Operand, kind: str, access: Access) -> None:

@@ -17,7 +17,7 @@ from ppt_gpu.errors import PptError
 from ppt_gpu.exec.arguments import pack_arguments
 from ppt_gpu.exec.assumed import assumed_warnings, pretend
 from ppt_gpu.exec.budget import Budget
-from ppt_gpu.exec.cluster import blocks_of, cluster_of, whole_clusters
+from ppt_gpu.exec.cluster import IDLE_ROUNDS, blocks_of, cluster_of, whole_clusters
 from ppt_gpu.exec.faults import cluster_error, stuck_error
 from ppt_gpu.exec.interp_address import ADDRESS
 from ppt_gpu.exec.interp_arith import ARITHMETIC, Execute
@@ -187,7 +187,7 @@ def _run_cluster(blocks: list[_Flying], launched: Launched, count: int) -> None:
     together = [member.block for member in blocks]
     for rank, member in enumerate(together):
         member.rank, member.cluster = rank, together
-    flying = list(blocks)
+    flying, idle = list(blocks), 0
     while flying:
         moved = False
         for block in list(flying):
@@ -196,7 +196,8 @@ def _run_cluster(blocks: list[_Flying], launched: Launched, count: int) -> None:
                 flying.remove(block)
                 moved = True
             moved = moved or block.moved
-        if flying and not open_barrier(blocks) and not moved:
+        idle = 0 if open_barrier(blocks) or moved else idle + 1
+        if idle == IDLE_ROUNDS:
             first, name, path = flying[0], launched.kernel.name, launched.module.path
             if first.barriers.at_cluster():
                 raise cluster_error(name, path, launched.launch, first.linear, first.line())

@@ -51,6 +51,12 @@ def emit_arrival(e: Emitter, i: Instruction) -> None:
         e.write(found.destination, "b64", states)
 
 
+def complete_bytes(e: Emitter, i: Instruction, place: Operand, size: int) -> None:
+    """Each lane's transfer of `size` bytes is done: st.async, red.async."""
+    none = "zeroinitializer"
+    _update(e, place, i, none, none, const("i32", -size))
+
+
 def _wait(e: Emitter, i: Instruction) -> None:
     """Is the phase complete? A warp with lanes that wait gives its turn away."""
     flag, place, phase = i.operands[:3]

@@ -159,6 +159,11 @@ def emit_store(e: Emitter, i: Instruction) -> None:
     if space in ("param", "const"):
         raise Unsupported(f"stores to {space}")
     _store(e, i.operands[0], i.operands[1], kind, space, count)
+    if "async" in i.modifiers:
+        from ppt_gpu.exec.jit_mbarrier import complete_bytes
+
+        element, each = data_of(kind)
+        complete_bytes(e, i, i.operands[2], BITS[element] // 8 * each * count)
 
 
 def _store(e: Emitter, where: Operand, source: Operand, kind: str, space: str, count: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ppt_gpu.exec.jit_access import address_element
 from ppt_gpu.exec.jit_emit import Emitter, Unsupported, emits
+from ppt_gpu.exec.jit_mbarrier import complete_bytes
 from ppt_gpu.exec.jit_memory import address, data_of, from_rows, get_rows, put_rows, read_rows, space_of, write_all
 from ppt_gpu.exec.jit_text import BITS, ELEMENT, vec
 from ppt_gpu.exec.jit_types import parts
@@ -19,7 +20,7 @@ def emit_reduction(e: Emitter, i: Instruction) -> None:
     """Lanes one after another, the lowest first."""
     kind, space, count = parts(i).kind, space_of(e, i), vector_length(i)
     operation = next((m for m in i.modifiers if m in OPERATIONS), "")
-    if not operation or "async" in i.modifiers or (kind == "b128" and operation not in ("exch", "cas")):
+    if not operation or (kind == "b128" and operation not in ("exch", "cas")):
         raise Unsupported("this atomic operation")
     operands = list(i.operands)
     destination = operands.pop(0) if i.base == "atom" else Sink()
@@ -42,5 +43,7 @@ def emit_reduction(e: Emitter, i: Instruction) -> None:
         after = e.op(f"getelementptr {vec(element)}, ptr %scratch, i64 {len(rows)}")
         e.helper(key, "void", *arguments, ("ptr", "%scratch"), ("ptr", after))
         old = get_rows(e, element, width, after)
+    if "async" in i.modifiers:
+        complete_bytes(e, i, operands[2], BITS[element] // 8)
     if not isinstance(destination, Sink):
         write_all(e, destination, kind, from_rows(e, old, kind))

@@ -9,7 +9,7 @@ from ppt_gpu.errors import BudgetError, PptError
 from ppt_gpu.exec import faults
 from ppt_gpu.exec.assumed import assumed_warnings
 from ppt_gpu.exec.budget import Budget
-from ppt_gpu.exec.cluster import blocks_of
+from ppt_gpu.exec.cluster import IDLE_ROUNDS, blocks_of
 from ppt_gpu.exec.collect import Collector
 from ppt_gpu.exec.host_calls import Caller, Printed, call_host
 from ppt_gpu.exec.jit_context import BARRIER_OF_WARP, Flag, Slot
@@ -56,6 +56,7 @@ class BlockRun:
         shared = np.zeros((size, self.resident.cluster.shape[1]), np.uint8)
         residents = [self._begin(first + rank, shared, rank) for rank in range(size)]
         flying, guarded = list(residents), _Counts(self.tables, first)
+        idle = 0  # rounds in a row in which nothing moved; a loop that waits takes one to see what has changed
         while flying:
             moved = False
             for resident in list(flying):
@@ -67,7 +68,8 @@ class BlockRun:
                     moved = True
                 guarded.add(position)
                 moved = moved or bool(resident.state[State.MOVED])
-            if flying and not open_barrier(residents) and not moved:
+            idle = 0 if open_barrier(residents) or moved else idle + 1
+            if idle == IDLE_ROUNDS:
                 raise self._stuck(flying[0])
         self._end_together(first, first + size, guarded)
 

@@ -127,6 +127,28 @@ def test_warps_and_blocks_arrive_at_different_times():
     assert memory.view("a", "u4")[0] == 2 * 3 * 40
 
 
+@pytest.mark.parametrize(
+    "send",
+    ["st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r12], %r11, [%r15];",
+     "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%r12], %r11, [%r15];"],
+)  # fmt: skip
+def test_asynchronous_stores_complete_at_the_barrier_of_the_other_block(send):
+    """Every thread sends a word to the next block, whose threads wait at an mbarrier for all the bytes."""
+    body = (
+        "mov.u32 %r14, s; add.u32 %r14, %r14, 248; setp.eq.u32 %p1, %r1, 0;"
+        " @%p1 mbarrier.init.shared.b64 [%r14], 1; st.shared.u32 [%r7], 0;"
+        f"@%p1 mbarrier.arrive.expect_tx.shared.b64 _, [%r14], 160; {SYNC} {RING}"
+        f"mapa.shared::cluster.u32 %r12, %r7, %r10; mapa.shared::cluster.u32 %r15, %r14, %r10; {send}"
+        "wait: mbarrier.try_wait.parity.shared.b64 %p2, [%r14], 0; @!%p2 bra wait;"
+        f"ld.shared.u32 %r20, [%r7]; st.global.u32 [%d3], %r20; {SYNC}"
+    )
+    case = kernel(body)
+    memory, _ = check_against_interpreter(case)
+    out = memory.view("a", "u4").reshape(8, 40)
+    for block in range(8):
+        assert out[block].tolist() == [(block % 4 - 1) % 4 * 100 + t for t in range(40)]
+
+
 ERRORS = [
     ("mapa.shared::cluster.u32 %r12, %r4, 4; ld.shared::cluster.u32 %r13, [%r12];", ""),
     ("mapa.shared::cluster.u32 %r12, %r4, 1; st.shared::cluster.u32 [%r12+256], %r1;", "256"),

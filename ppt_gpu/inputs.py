@@ -62,21 +62,21 @@ def open_workload(
             (launch,) = workload.launches
             shape = dim3(extents("--cluster", cluster))
             workload = replace(workload, launches=(replace(launch, cluster=shape),))
-        return _with_options(workload, word, compiler_options)
+        return _with_options(workload, word, compiler_options, source)
     if path.suffix == ".tl":
         surplus = [name for name in given if name != "--grid"]
         if surplus:
             raise PptError(f"{', '.join(surplus)}: a task list brings its own", path=path)
         return _from_tasklist(path, grid)
-    if given:
-        message = f"{', '.join(given)}: only for .ptx, .cu and .tl files; a workload file says these itself"
-        raise PptError(message, path=path)
     if path.suffix not in ("", ".toml") and not path.is_file():
         hint = did_you_mean(path.suffix, SUFFIXES) or "a workload is a sample's name, or a .toml, .ptx, .cu or .tl file"
         raise PptError(f"no such file, and '{path.suffix}' is no workload", path=path, hint=hint)
+    if given:
+        message = f"{', '.join(given)}: only for .ptx, .cu and .tl files; a workload file says these itself"
+        raise PptError(message, path=path)
     from ppt_gpu.exec.workload_reader import load_workload
 
-    return _with_options(load_workload(source), word, compiler_options)
+    return _with_options(load_workload(source), word, compiler_options, source)
 
 
 def _registers(value: int | str | None) -> tuple[int | None, str]:
@@ -90,13 +90,15 @@ def _registers(value: int | str | None) -> tuple[int | None, str]:
     return None, value
 
 
-def _with_options(workload: Workload, registers_from: str, compiler_options: Sequence[str]) -> Workload:
+def _with_options(
+    workload: Workload, registers_from: str, compiler_options: Sequence[str], source: str | Path
+) -> Workload:
     """`workload` with what the command line says for any source; registers asked from a program replace numbers."""
     if registers_from:
         launches = (replace(launch, registers=None, registers_from=registers_from) for launch in workload.launches)
         workload = replace(workload, launches=tuple(launches))
     if compiler_options and Path(workload.ptx_path).suffix not in CUDA:
-        raise PptError("--nvcc-option: this workload has no .cu file", path=workload.path)
+        raise PptError("--nvcc-option: this workload has no .cu file", path=source)
     return replace(workload, compiler_options=(*workload.compiler_options, *compiler_options))
 
 

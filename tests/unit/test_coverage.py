@@ -1,13 +1,20 @@
 """Every kernel of the corpus leaves what its reference says; what is not executed yet says why."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
 from ppt_gpu.errors import PptError
+from ppt_gpu.exec.initial_memory import device_memory
+from ppt_gpu.exec.interpreter import interpret
+from ppt_gpu.exec.memory import DeviceMemory
+from ppt_gpu.exec.run import run
+from ppt_gpu.frontends.prepare import prepare
 from ppt_gpu.validate import validate
 from ppt_gpu.validate.coverage import cases
 from ppt_gpu.validate.coverage.case import Case, corpus
-from ppt_gpu.validate.coverage.run import Outcome, execute
+from ppt_gpu.validate.coverage.run import BUDGET, Outcome, called, execute
 from ppt_gpu.validate.coverage.table import rows, to_text
 
 CASES = cases()
@@ -78,3 +85,22 @@ def test_the_command_takes_cases_and_json() -> None:
     assert vote["executed"] == vote["parsed"] == vote["timed"]
     with pytest.raises(PptError, match="no case of 'coverage'"):
         validate("coverage", ["nothing of the kind"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_the_interpreter_leaves_the_same_memory(case: Case) -> None:
+    if case.name in REFUSED:
+        pytest.skip("not executed yet")
+    compiled, plain = (_memory_after(case, engine) for engine in (run, interpret))
+    assert (compiled.data == plain.data).all()
+
+
+def _memory_after(case: Case, engine: Callable[..., object]) -> DeviceMemory:
+    data = case.make()
+    call = called(case, data)
+    prepared = prepare(call.workload)
+    memory = device_memory(prepared.module, prepared.workload, {**call.contents, **data.variables}, BUDGET)
+    launch = prepared.workload.launches[0]
+    engine(prepared.module.kernels[launch.kernel], prepared.module, launch, memory, range(launch.blocks))
+    return memory

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from ppt_gpu.exec.scalars import check_scalar, encode_scalar, is_float, scalar_t
 from ppt_gpu.exec.texture import Texture
 from ppt_gpu.exec.texture_text import is_texture, parse_texture
 from ppt_gpu.exec.workload import Argument, Buffer, Dim3, Launch, Workload
+from ppt_gpu.ptx.mangling import source_name
 from ppt_gpu.ptx.module import TYPE_BYTES, Kernel, Module, Param
 
 if TYPE_CHECKING:
@@ -101,7 +103,7 @@ def argument_errors(launch: Launch, kernel: Kernel) -> list[tuple[str, PptError]
 
     Each error comes with the key of a workload that it is about: "arguments[3]", "arguments" or "block".
     """
-    given, wanted = launch.arguments, kernel.params
+    given, wanted = launch.arguments, [_shown(param, kernel) for param in kernel.params]
     errors: list[tuple[str, PptError]] = []
     if len(given) < len(wanted):
         missing = ", ".join(f"{p.name} ({_type_text(p)})" for p in wanted[len(given) :])
@@ -112,7 +114,7 @@ def argument_errors(launch: Launch, kernel: Kernel) -> list[tuple[str, PptError]
     for number, (argument, param) in enumerate(zip(given, wanted, strict=False)):
         error = _mismatch(argument, param)
         if error is not None:
-            message = f"argument {number + 1} ({_argument_text(argument)}) of kernel '{kernel.name}': {error.message}"
+            message = f"argument {number + 1} ({_argument_text(argument)}) of kernel '{source_name(kernel.name)}': {error.message}"
             errors.append((f"arguments[{number}]", PptError(message, hint=error.hint)))
     errors += [("cluster", error) for error in cluster_errors(kernel, launch)]
     return errors + [("block", error) for error in _block_errors(launch, kernel)]
@@ -172,9 +174,15 @@ def _struct_bytes(argument: Argument) -> int:
     return len(_pack_struct(argument, lambda name: 0))
 
 
+def _shown(param: Param, kernel: Kernel) -> Param:
+    """`param` as messages name it: without the mangled name of its kernel before it."""
+    mangled = kernel.name.startswith("_Z")
+    return replace(param, name=param.name.removeprefix(f"{kernel.name}_")) if mangled else param
+
+
 def _count(given: Sequence[Argument], wanted: Sequence[Param], kernel: Kernel) -> str:
     have = f"{len(given)} argument{'s' * (len(given) != 1)}"
-    return f"kernel '{kernel.name}' has {len(wanted)} parameter{'s' * (len(wanted) != 1)}, {have} given"
+    return f"kernel '{source_name(kernel.name)}' has {len(wanted)} parameter{'s' * (len(wanted) != 1)}, {have} given"
 
 
 def _is_struct(param: Param) -> bool:
@@ -228,10 +236,14 @@ def _block_errors(launch: Launch, kernel: Kernel) -> list[PptError]:
     errors = []
     required, most = kernel.directives.get("reqntid"), kernel.directives.get("maxntid")
     if required and dim3(required) != launch.block:
-        message = f"kernel '{kernel.name}' requires the block {_extents(required)}, not {_extents(launch.block)}"
+        message = (
+            f"kernel '{source_name(kernel.name)}' requires the block {_extents(required)}, not {_extents(launch.block)}"
+        )
         errors.append(PptError(message, hint="its .reqntid says so"))
     if most and launch.threads_per_block > dim3(most)[0] * dim3(most)[1] * dim3(most)[2]:
-        message = f"kernel '{kernel.name}' allows blocks up to {_extents(most)}, not {_extents(launch.block)}"
+        message = (
+            f"kernel '{source_name(kernel.name)}' allows blocks up to {_extents(most)}, not {_extents(launch.block)}"
+        )
         errors.append(PptError(message, hint="its .maxntid says so"))
     return errors
 

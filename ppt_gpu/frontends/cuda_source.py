@@ -58,6 +58,9 @@ def compile_cuda(source: Path, capability: tuple[int, int], options: Sequence[st
         key = content_key(compiler.title, arch, *options, text)
         ptx = kept(key, ".ptx", lambda: compiler.run(source, arch, options))
         path = label(key, ".ptx", f"<PTX of {source}>")
+    if ".entry" not in ptx:
+        hint = "a template needs an explicit instantiation, such as: template __global__ void f<float>(float *);"
+        raise PptError("no __global__ function is compiled here", path=source, hint=hint)
     notes = [f"{source.name} was compiled by {compiler.title}" + (f" {' '.join(options)}" if options else "")]
     differs = None if names_arch(options) else archs.note(compiler.title, arch, capability)
     return Ptx(ptx, path, (*notes, *([differs] if differs else [])))

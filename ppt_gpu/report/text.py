@@ -11,6 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from ppt_gpu.ptx.mangling import source_name
 from ppt_gpu.report.result import LaunchResult, Result
 from ppt_gpu.units import format_bytes, format_count, format_frequency, format_rate, format_time
 
@@ -34,7 +35,7 @@ def report(result: Result) -> Group:
         parts += [_title("Application"), _application(result)]
     for number, launch in enumerate(result.launches, 1):
         if len(result.launches) > 1:
-            parts.append(_title(f"Launch {number}: {launch.kernel}"))
+            parts.append(_title(f"Launch {number}: {source_name(launch.kernel)}"))
         parts += _launch(launch)
     return Group(*parts)
 
@@ -69,7 +70,9 @@ def _headline(result: Result) -> Group:
 
 def _application(result: Result) -> Padding:
     table = _table(("step", "left"), ("time", "right"), ("share", "right"))
-    launches = [(f"launch {launch.kernel}{_times(launch)}", _kernel_time(launch)) for launch in result.launches]
+    launches = [
+        (f"launch {source_name(launch.kernel)}{_times(launch)}", _kernel_time(launch)) for launch in result.launches
+    ]
     inward = [copy for copy in result.copies if not copy[0].startswith("copy out")]
     outward = [copy for copy in result.copies if copy[0].startswith("copy out")]
     overhead = result.time - sum(time for _, time in [*launches, *result.copies])
@@ -108,7 +111,7 @@ def _facts(launch: LaunchResult) -> Table:
     clock = _number(launch, "gpu.clock")
     overhead = _number(launch, "kernel.launch_overhead")
     cycles = _number(launch, "kernel.cycles")
-    table.add_row("kernel", f"{launch.kernel}  grid {_dim(extra['grid'])}  block {_dim(extra['block'])}")
+    table.add_row("kernel", f"{source_name(launch.kernel)}  grid {_dim(extra['grid'])}  block {_dim(extra['block'])}")
     table.add_row(
         "time",
         f"{format_time(_number(launch, 'kernel.time'))} = {format_count(cycles)} cycles at "

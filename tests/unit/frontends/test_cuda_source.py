@@ -170,3 +170,22 @@ def test_the_kernel_is_found_by_its_name_in_the_source(nvcc: Path, tmp_path: Pat
     with pytest.raises(ppt_gpu.PptError, match="has no kernel 'sxapy'") as caught:
         prepare(open_workload(path, kernel="sxapy", grid="1", block="32", args=args), (8, 0))
     assert "la::saxpy<float, 4>" in str(caught.value)
+
+
+def test_messages_use_the_names_of_the_source(nvcc: Path, tmp_path: Path) -> None:
+    from ppt_gpu.frontends.prepare import prepare
+
+    (nvcc / "made.ptx").write_text(SAMPLE.read_text().replace("saxpy", "_ZN2la5saxpyEifPKfPf"))
+    workload = open_workload(source(tmp_path), grid="1", block="32", args=["i32=4", "f32=2", "f32[4]"])
+    with pytest.raises(PptError) as caught:
+        prepare(workload, (8, 0))
+    expected = "kernel 'la::saxpy' has 4 parameters, 3 arguments given; missing: param_3 (u64)"
+    assert expected in str(caught.value)
+
+
+def test_a_file_without_kernels_is_named(nvcc: Path, tmp_path: Path) -> None:
+    (nvcc / "made.ptx").write_text(".version 7.0\n.target sm_70\n.address_size 64\n")
+    path = source(tmp_path)
+    with pytest.raises(PptError, match="no __global__ function") as caught:
+        compile_cuda(path, (8, 0))
+    assert str(caught.value).startswith(f"{path}: ") and "instantiation" in str(caught.value)

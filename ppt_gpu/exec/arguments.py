@@ -114,8 +114,8 @@ def argument_errors(launch: Launch, kernel: Kernel) -> list[tuple[str, PptError]
     for number, (argument, param) in enumerate(zip(given, wanted, strict=False)):
         error = _mismatch(argument, param)
         if error is not None:
-            message = f"argument {number + 1} ({_argument_text(argument)}) of kernel '{source_name(kernel.name)}': {error.message}"
-            errors.append((f"arguments[{number}]", PptError(message, hint=error.hint)))
+            which = f"argument {number + 1} ({_argument_text(argument)}) of kernel '{source_name(kernel.name)}'"
+            errors.append((f"arguments[{number}]", PptError(f"{which}: {error.message}", hint=error.hint)))
     errors += [("cluster", error) for error in cluster_errors(kernel, launch)]
     return errors + [("block", error) for error in _block_errors(launch, kernel)]
 
@@ -234,16 +234,13 @@ def _example(param: Param) -> str:
 
 def _block_errors(launch: Launch, kernel: Kernel) -> list[PptError]:
     errors = []
+    name = source_name(kernel.name)
     required, most = kernel.directives.get("reqntid"), kernel.directives.get("maxntid")
     if required and dim3(required) != launch.block:
-        message = (
-            f"kernel '{source_name(kernel.name)}' requires the block {_extents(required)}, not {_extents(launch.block)}"
-        )
+        message = f"kernel '{name}' requires the block {_extents(required)}, not {_extents(launch.block)}"
         errors.append(PptError(message, hint="its .reqntid says so"))
     if most and launch.threads_per_block > dim3(most)[0] * dim3(most)[1] * dim3(most)[2]:
-        message = (
-            f"kernel '{source_name(kernel.name)}' allows blocks up to {_extents(most)}, not {_extents(launch.block)}"
-        )
+        message = f"kernel '{name}' allows blocks up to {_extents(most)}, not {_extents(launch.block)}"
         errors.append(PptError(message, hint="its .maxntid says so"))
     return errors
 

@@ -19,7 +19,7 @@ from ppt_gpu.validate.coverage.table import rows, to_text
 
 CASES = cases()
 #: cases with an instruction that is not executed yet, which the table says too
-REFUSED = {"hopper/cluster_sums", "hopper/bulk_copy", "triton_matmul_hopper/matmul_hopper"}
+REFUSED = {"hopper/cluster_sums"}
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

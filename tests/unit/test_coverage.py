@@ -18,18 +18,11 @@ from ppt_gpu.validate.coverage.run import BUDGET, Outcome, called, execute
 from ppt_gpu.validate.coverage.table import rows, to_text
 
 CASES = cases()
-#: cases with an instruction that is not executed yet, which the table says too
-REFUSED = {"hopper/cluster_sums"}
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_results_are_those_of_the_reference(case: Case) -> None:
-    try:
-        wrong, _ = execute(case)
-    except PptError as error:
-        if case.name in REFUSED and "is not executed yet" in error.message:
-            pytest.xfail(error.message)
-        raise
+    wrong, _ = execute(case)
     assert not wrong
 
 
@@ -90,8 +83,6 @@ def test_the_command_takes_cases_and_json() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_the_interpreter_leaves_the_same_memory(case: Case) -> None:
-    if case.name in REFUSED:
-        pytest.skip("not executed yet")
     compiled, plain = (_memory_after(case, engine) for engine in (run, interpret))
     assert (compiled.data == plain.data).all()
 

@@ -12,6 +12,7 @@ extern "C" __global__ void __cluster_dims__(4, 1, 1) cluster_sums(const int *in,
     cluster.sync();
     int sum = 0;
     for (unsigned rank = 0; rank < cluster.num_blocks(); rank++) sum += cluster.map_shared_rank(part, rank)[threadIdx.x];
+    cluster.sync();
     if (cluster.block_rank() == 0 && threadIdx.x < 4) atomicAdd(cluster.map_shared_rank(part, threadIdx.x), 1000);
     cluster.sync();
     out[THREAD] = sum + part[threadIdx.x];

@@ -43,4 +43,4 @@ def test_the_cases_are_what_they_say() -> None:
     assert len(texts) >= 15
     made = [[mutate(text, random.Random(seed)) for text in texts] for seed in (1, 2, 1)]
     assert made[0] == made[2] != made[1]
-    assert sum(one != text for one, text in zip(made[0], texts, strict=True)) >= len(texts) - 2
+    assert sum(one != text for one, text in zip(made[0], texts, strict=True)) >= 0.8 * len(texts)

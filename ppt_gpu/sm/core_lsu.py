@@ -33,6 +33,7 @@ from ppt_gpu.sm.core_memory import (
     MSHRS,
     NOW,
     OUTWARD,
+    P_ACK,
     P_ATOMIC,
     P_ICNT,
     P_L1_ALLOCATE,
@@ -40,15 +41,21 @@ from ppt_gpu.sm.core_memory import (
     P_L1_GROUP,
     P_L1_LATENCY,
     P_L1_WRITE,
+    P_L2_LATENCY,
     P_MERGES,
+    P_MISS,
     P_MSHRS,
     P_PERFECT,
     P_QUEUE,
+    P_REQUEST,
+    P_REQUESTS,
     P_SHARED,
     P_TX,
     PLACE,
     QUEUE,
     QUEUE_HEAD,
+    REQUEST,
+    RETURN,
     SECTORS,
     UPDATES_AT,
     VALID,
@@ -56,6 +63,35 @@ from ppt_gpu.sm.core_memory import (
 )
 from ppt_gpu.sm.core_tags import claim, drop, line_place, renew, request, whole
 from ppt_gpu.sm.program import FORCED_L1, KIND_ATOMIC, KIND_LOAD
+
+
+@njit(_nrt=False)
+def _leave_sm(mem: Any, time: int, sectors: int) -> int:
+    """Send the requests of a transaction, in order with all others. Returns the wait of the last one.
+
+    mem[NOW]: when the load/store unit went on, which waits for a place in the queue of requests.
+    """
+    cost = mem[P_REQUEST]
+    if cost == 0:
+        return int64(0)
+    free = mem[REQUEST]
+    time = max(time, free - mem[P_REQUESTS] * cost)
+    mem[NOW] = time
+    count = (popcount(sectors) + mem[P_L1_GROUP] - 1) // mem[P_L1_GROUP]
+    free = max(free, time) + count * cost
+    mem[REQUEST] = free
+    return free - cost - time
+
+
+@njit(_nrt=False)
+def _return(mem: Any, time: int, count: int) -> int:
+    """Wait of the last of `count` sectors for the write-back port."""
+    cost = mem[P_REQUEST]
+    if cost == 0:
+        return int64(0)
+    free = max(mem[RETURN], time) + count * cost
+    mem[RETURN] = free
+    return free - cost - time
 
 
 @njit(_nrt=False)
@@ -67,6 +103,9 @@ def _miss(mem: Any, time: int, line: int, sectors: int, wait: int, atomic: int) 
     ring, size, head = mem[MSHRS] & PLACE, mem[P_MSHRS], mem[MSHR_HEAD] & PLACE
     time = max(time, mem[ring + head] * ONE)
     mem[NOW] = time
+    wait = max(wait, _leave_sm(mem, time, sectors))
+    time = mem[NOW]
+    wait = max(wait, _return(mem, time, (popcount(sectors) + mem[P_L1_GROUP] - 1) // mem[P_L1_GROUP]))
     done = l2_read(mem, time, line, sectors, wait, atomic)
     place = head
     for _ in range(size - 1):
@@ -92,7 +131,9 @@ def _load(mem: Any, time: int, line: int, sectors: int, cached: int) -> int:
             return done
     if line < 0 or cached == 0:
         if mem[P_PERFECT] != 0:
-            return done
+            wait = _leave_sm(mem, time, sectors)
+            wait = max(wait, _return(mem, mem[NOW], popcount(sectors)))
+            return whole(mem[NOW] + wait) + mem[P_L1_LATENCY] + mem[P_MISS]
         return _miss(mem, time, line, sectors, int64(0), int64(0))
     place = line_place(mem, line) & PLACE
     group = mem[P_L1_GROUP]
@@ -118,12 +159,18 @@ def _load(mem: Any, time: int, line: int, sectors: int, cached: int) -> int:
             done = whole(time) + mem[P_L1_LATENCY]
         else:
             mem[node + MERGED] += 1
-            done = max(done, mem[node + FILL])
+            pending = (popcount(have & mem[node + FILLING]) + group - 1) // group
+            done = max(done, mem[node + FILL], whole(time + _return(mem, time, pending)) + mem[P_L1_LATENCY])
     if missing:
         if node == 0:
             node = _l1_allocate(mem, time, place) & PLACE
         if mem[P_PERFECT] != 0:
             mem[node + VALID] |= missing
+            wait = _leave_sm(mem, time, missing)
+            wait = max(wait, _return(mem, mem[NOW], (popcount(missing) + group - 1) // group))
+            arrived = whole(mem[NOW] + wait) + mem[P_L1_LATENCY] + mem[P_MISS]
+            request(mem, node, mem[NOW] >> FRACTION, arrived, missing)
+            done = max(done, arrived)
         else:
             arrived = _miss(mem, time, line, missing, int64(0), int64(0))
             now = mem[NOW] >> FRACTION
@@ -171,9 +218,15 @@ def _store(mem: Any, time: int, line: int, sectors: int, cached: int) -> int:
                 if mem[P_L1_WRITE] == WRITE_BACK:
                     mem[node + DIRTY] |= sectors
                     send = False
-    if not send:
+    if line == FORCED_L1 and mem[P_L1_WRITE] == WRITE_BACK:
         return int64(0)
-    return l2_write(mem, time, place, line, sectors)
+    if not send and mem[P_PERFECT] == 0:
+        return int64(0)
+    mem[NOW] = time
+    wait = _leave_sm(mem, time, sectors)
+    if not send:
+        return mem[NOW] + wait
+    return max(mem[NOW] + wait, l2_write(mem, mem[NOW], place, line, sectors))
 
 
 @njit(_nrt=False)
@@ -236,7 +289,9 @@ def issue_global(kind: int, cached: int, cycle: int, word: int, last: int, tx: A
             done = max(done, _atomic(mem, time, line, sectors, cached, wait))
             time = mem[NOW]
         else:
+            mem[NOW] = time
             posted = max(posted, _store(mem, time, line, sectors, cached))
+            time = mem[NOW]
     # most likely the next transactions of this warp: far from those of the others in memory
     prefetch(mem, (mem[LINES] & PLACE) + ((tx[last] >> SECTORS) & PLACE) * LINE_WORDS)
     prefetch(tx, last + 8)
@@ -246,4 +301,10 @@ def issue_global(kind: int, cached: int, cycle: int, word: int, last: int, tx: A
         rest = max(rest, mem[P_TX])
     mem[LSU] = time + max(rest, 0)
     place = _leave_queue(mem, whole(max(mem[LSU], posted)))
-    return (done if kind in (KIND_LOAD, KIND_ATOMIC) else cycle), place
+    if kind != KIND_LOAD and kind != KIND_ATOMIC:
+        done = cycle
+        if mem[P_ACK] != 0 and posted > 0:
+            done = whole(posted) + (
+                mem[P_L1_LATENCY] + mem[P_MISS] if mem[P_PERFECT] != 0 else mem[P_L2_LATENCY]
+            )
+    return done, place

@@ -87,6 +87,10 @@ class Machine:
     dirty: int  # 1/65536: share of the sectors, found in ways never used by this SM, that are written back
     perfect: bool
     sector_bytes: int
+    request_cost: int  # per request of an L1 to what is below it
+    request_queue: int
+    miss_extra: int
+    store_ack: bool  # a block ends only when its stores have been acknowledged
 
 
 def machine_of(
@@ -145,6 +149,10 @@ def machine_of(
         dirty=round(l2_dirty * ONE),
         perfect=gpu.perfect_memory,
         sector_bytes=sector,
+        request_cost=0 if gpu.memory.requests_per_cycle == 0 else _cost(1, gpu.memory.requests_per_cycle),
+        request_queue=gpu.memory.request_queue,
+        miss_extra=gpu.memory.miss_extra,
+        store_ack=gpu.memory.store_ack,
     )
 
 

@@ -150,6 +150,10 @@ class MemoryPipe:
     constant_latency: int  # cycles, constant-cache hit
     constant_hit_rate: float = 1.0
     atomics_per_cycle: float = 1.0  # same-address atomic operations a cycle at the L2
+    requests_per_cycle: float = 0.0  # requests (L1 sectors) that leave the SM, and answers that enter it; 0: no limit
+    request_queue: int = 16  # requests that may wait to leave before the load/store unit stops
+    miss_extra: int = 0
+    store_ack: bool = False  # a block ends only when its stores have been acknowledged
 
 
 @dataclass(frozen=True)

@@ -98,6 +98,10 @@ _MEMORY: dict[str, Leaf] = {
     "constant_latency": _cycles(1),
     "constant_hit_rate": _ratio(default=1.0),
     "atomics_per_cycle": Number(above=0, default=1.0),
+    "requests_per_cycle": Number(minimum=0, maximum=64, default=0.0),
+    "request_queue": _count(1, 4096, default=16),
+    "miss_extra": _cycles(0, default=0),
+    "store_ack": Flag(default=False),
 }
 
 _HOST: dict[str, Leaf] = {

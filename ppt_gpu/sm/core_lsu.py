@@ -48,14 +48,14 @@ from ppt_gpu.sm.core_memory import (
     P_PERFECT,
     P_QUEUE,
     P_REQUEST,
-    P_REQUESTS,
+    P_REQUEST_QUEUE,
     P_SHARED,
     P_TX,
     PLACE,
     QUEUE,
     QUEUE_HEAD,
-    REQUEST,
-    RETURN,
+    REQUESTS,
+    RETURNS,
     SECTORS,
     UPDATES_AT,
     VALID,
@@ -65,33 +65,46 @@ from ppt_gpu.sm.core_tags import claim, drop, line_place, renew, request, whole
 from ppt_gpu.sm.program import FORCED_L1, KIND_ATOMIC, KIND_LOAD
 
 
-@njit(_nrt=False)
-def _leave_sm(mem: Any, time: int, sectors: int) -> int:
-    """Send the requests of a transaction, in order with all others. Returns the wait of the last one.
+@njit(forceinline=True, _nrt=False)
+def _l1_sectors(mem: Any, sectors: int) -> int:
+    return (popcount(sectors) + mem[P_L1_GROUP] - 1) // mem[P_L1_GROUP]
 
-    mem[NOW]: when the load/store unit went on, which waits for a place in the queue of requests.
-    """
+
+@njit(_nrt=False)
+def _leave(mem: Any, time: int, sectors: int) -> int:
+    """Send the requests of a transaction, in order with all others: wait of the last one. mem[NOW]: as `_miss`."""
     cost = mem[P_REQUEST]
-    if cost == 0:
-        return int64(0)
-    free = mem[REQUEST]
-    time = max(time, free - mem[P_REQUESTS] * cost)
     mem[NOW] = time
-    count = (popcount(sectors) + mem[P_L1_GROUP] - 1) // mem[P_L1_GROUP]
-    free = max(free, time) + count * cost
-    mem[REQUEST] = free
-    return free - cost - time
+    if cost == 0:
+        return int64(0)
+    time = max(time, mem[REQUESTS] - mem[P_REQUEST_QUEUE] * cost)
+    mem[NOW] = time
+    mem[REQUESTS] = max(mem[REQUESTS], time) + _l1_sectors(mem, sectors) * cost
+    return max(mem[REQUESTS] - cost - time, 0)
 
 
 @njit(_nrt=False)
-def _return(mem: Any, time: int, count: int) -> int:
-    """Wait of the last of `count` sectors for the write-back port."""
+def _return(mem: Any, time: int, sectors: int) -> int:
+    """Wait of the last sector for the port through which data come back to the warps."""
     cost = mem[P_REQUEST]
     if cost == 0:
         return int64(0)
-    free = max(mem[RETURN], time) + count * cost
-    mem[RETURN] = free
-    return free - cost - time
+    mem[RETURNS] = max(mem[RETURNS], time) + _l1_sectors(mem, sectors) * cost
+    return max(mem[RETURNS] - cost - time, 0)
+
+
+@njit(forceinline=True, _nrt=False)
+def _round_trip(mem: Any) -> int:
+    """Cycles from a request that finds everything idle to its answer from the L2."""
+    return mem[P_L1_LATENCY] + mem[P_MISS] if mem[P_PERFECT] != 0 else mem[P_L2_LATENCY]
+
+
+@njit(_nrt=False)
+def _perfect_miss(mem: Any, time: int, sectors: int, wait: int) -> int:
+    """As `_miss`, where everything below the L1 is perfect."""
+    wait = max(wait, _leave(mem, time, sectors))
+    wait = max(wait, _return(mem, mem[NOW], sectors))
+    return whole(mem[NOW] + wait) + _round_trip(mem)
 
 
 @njit(_nrt=False)
@@ -102,10 +115,9 @@ def _miss(mem: Any, time: int, line: int, sectors: int, wait: int, atomic: int) 
     """
     ring, size, head = mem[MSHRS] & PLACE, mem[P_MSHRS], mem[MSHR_HEAD] & PLACE
     time = max(time, mem[ring + head] * ONE)
-    mem[NOW] = time
-    wait = max(wait, _leave_sm(mem, time, sectors))
+    wait = max(wait, _leave(mem, time, sectors))
     time = mem[NOW]
-    wait = max(wait, _return(mem, time, (popcount(sectors) + mem[P_L1_GROUP] - 1) // mem[P_L1_GROUP]))
+    wait = max(wait, _return(mem, time, sectors))
     done = l2_read(mem, time, line, sectors, wait, atomic)
     place = head
     for _ in range(size - 1):
@@ -131,9 +143,7 @@ def _load(mem: Any, time: int, line: int, sectors: int, cached: int) -> int:
             return done
     if line < 0 or cached == 0:
         if mem[P_PERFECT] != 0:
-            wait = _leave_sm(mem, time, sectors)
-            wait = max(wait, _return(mem, mem[NOW], popcount(sectors)))
-            return whole(mem[NOW] + wait) + mem[P_L1_LATENCY] + mem[P_MISS]
+            return _perfect_miss(mem, time, sectors, int64(0))
         return _miss(mem, time, line, sectors, int64(0), int64(0))
     place = line_place(mem, line) & PLACE
     group = mem[P_L1_GROUP]
@@ -159,26 +169,21 @@ def _load(mem: Any, time: int, line: int, sectors: int, cached: int) -> int:
             done = whole(time) + mem[P_L1_LATENCY]
         else:
             mem[node + MERGED] += 1
-            pending = (popcount(have & mem[node + FILLING]) + group - 1) // group
-            done = max(done, mem[node + FILL], whole(time + _return(mem, time, pending)) + mem[P_L1_LATENCY])
+            wait = _return(mem, time, have & mem[node + FILLING])
+            done = max(mem[node + FILL], whole(time + wait) + mem[P_L1_LATENCY])
     if missing:
         if node == 0:
             node = _l1_allocate(mem, time, place) & PLACE
         if mem[P_PERFECT] != 0:
-            mem[node + VALID] |= missing
-            wait = _leave_sm(mem, time, missing)
-            wait = max(wait, _return(mem, mem[NOW], (popcount(missing) + group - 1) // group))
-            arrived = whole(mem[NOW] + wait) + mem[P_L1_LATENCY] + mem[P_MISS]
-            request(mem, node, mem[NOW] >> FRACTION, arrived, missing)
-            done = max(done, arrived)
+            arrived = _perfect_miss(mem, time, missing, int64(0))
         else:
             arrived = _miss(mem, time, line, missing, int64(0), int64(0))
-            now = mem[NOW] >> FRACTION
-            if mem[node + FILL] <= now:
-                mem[node + MERGED] = 0
-            mem[node + MERGED] += 1
-            request(mem, node, now, arrived, missing)
-            done = max(done, arrived)
+        now = mem[NOW] >> FRACTION
+        if mem[node + FILL] <= now:
+            mem[node + MERGED] = 0
+        mem[node + MERGED] += 1
+        request(mem, node, now, arrived, missing)
+        done = max(done, arrived)
     return done
 
 
@@ -196,11 +201,10 @@ def _l1_allocate(mem: Any, time: int, place: int) -> int:
 
 @njit(_nrt=False)
 def _store(mem: Any, time: int, line: int, sectors: int, cached: int) -> int:
-    """Server time at which the store is accepted below."""
+    """Server time at which the store is accepted below, 0 when it stays in the L1. mem[NOW]: as `_load`."""
+    mem[NOW] = time
     place = line_place(mem, line) & PLACE
-    send = mem[P_PERFECT] == 0
-    if line == FORCED_L1 and mem[P_L1_WRITE] == WRITE_BACK:
-        send = False
+    kept = line == FORCED_L1 and mem[P_L1_WRITE] == WRITE_BACK
     if place != 0 and cached != 0:
         node = mem[place + L1_NODE] & PLACE
         if mem[P_L1_WRITE] == WRITE_EVICT:
@@ -217,16 +221,14 @@ def _store(mem: Any, time: int, line: int, sectors: int, cached: int) -> int:
                 mem[node + VALID] |= sectors
                 if mem[P_L1_WRITE] == WRITE_BACK:
                     mem[node + DIRTY] |= sectors
-                    send = False
-    if line == FORCED_L1 and mem[P_L1_WRITE] == WRITE_BACK:
+                    kept = True
+    if kept:
         return int64(0)
-    if not send and mem[P_PERFECT] == 0:
-        return int64(0)
-    mem[NOW] = time
-    wait = _leave_sm(mem, time, sectors)
-    if not send:
-        return mem[NOW] + wait
-    return max(mem[NOW] + wait, l2_write(mem, mem[NOW], place, line, sectors))
+    wait = _leave(mem, time, sectors)
+    accepted = mem[NOW] + wait
+    if mem[P_PERFECT] == 0:
+        accepted = max(accepted, l2_write(mem, mem[NOW], place, line, sectors))
+    return accepted
 
 
 @njit(_nrt=False)
@@ -240,7 +242,7 @@ def _atomic(mem: Any, time: int, line: int, sectors: int, cached: int, wait: int
             mem[place + L1_NODE] = 0
             drop(mem, mem[place + L1_SET] & PLACE, node)
     if mem[P_PERFECT] != 0:
-        return whole(time + wait) + mem[P_L1_LATENCY]
+        return _perfect_miss(mem, time, sectors, wait)
     mem[OUTWARD] = max(mem[OUTWARD], time) + popcount(sectors) * mem[P_ICNT]
     return _miss(mem, time, line, sectors, wait, int64(1))
 
@@ -289,7 +291,6 @@ def issue_global(kind: int, cached: int, cycle: int, word: int, last: int, tx: A
             done = max(done, _atomic(mem, time, line, sectors, cached, wait))
             time = mem[NOW]
         else:
-            mem[NOW] = time
             posted = max(posted, _store(mem, time, line, sectors, cached))
             time = mem[NOW]
     # most likely the next transactions of this warp: far from those of the others in memory
@@ -302,9 +303,5 @@ def issue_global(kind: int, cached: int, cycle: int, word: int, last: int, tx: A
     mem[LSU] = time + max(rest, 0)
     place = _leave_queue(mem, whole(max(mem[LSU], posted)))
     if kind != KIND_LOAD and kind != KIND_ATOMIC:
-        done = cycle
-        if mem[P_ACK] != 0 and posted > 0:
-            done = whole(posted) + (
-                mem[P_L1_LATENCY] + mem[P_MISS] if mem[P_PERFECT] != 0 else mem[P_L2_LATENCY]
-            )
+        done = whole(posted) + _round_trip(mem) if mem[P_ACK] != 0 and posted > 0 else cycle
     return done, place

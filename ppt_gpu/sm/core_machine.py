@@ -87,9 +87,9 @@ class Machine:
     dirty: int  # 1/65536: share of the sectors, found in ways never used by this SM, that are written back
     perfect: bool
     sector_bytes: int
-    request_cost: int  # per request of an L1 to what is below it
+    request_cost: int  # per request that leaves the SM, and per answer that enters it; 0: no limit
     request_queue: int
-    miss_extra: int
+    miss_latency: int  # of a miss under perfect memory, on top of l1_latency
     store_ack: bool  # a block ends only when its stores have been acknowledged
 
 
@@ -151,7 +151,7 @@ def machine_of(
         sector_bytes=sector,
         request_cost=0 if gpu.memory.requests_per_cycle == 0 else _cost(1, gpu.memory.requests_per_cycle),
         request_queue=gpu.memory.request_queue,
-        miss_extra=gpu.memory.miss_extra,
+        miss_latency=gpu.memory.miss_latency,
         store_ack=gpu.memory.store_ack,
     )
 

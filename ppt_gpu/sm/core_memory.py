@@ -22,17 +22,17 @@ from ppt_gpu.sm.program import Program
 _PARAMETERS = (
     "tx_cost", "shared_latency", "atomic_cost", "l1_fifo", "l1_write", "l1_allocate", "l1_latency", "l1_group", "mshrs",
     "merges", "l2_fifo", "l2_back", "l2_allocate", "l2_latency", "l2_cost", "icnt_cost", "dram_cost", "dram_latency",
-    "dirty", "perfect", "sector_bytes", "queue", "request_cost", "request_queue", "store_ack", "miss_extra",
+    "dirty", "perfect", "sector_bytes", "queue", "request_cost", "request_queue", "store_ack", "miss_latency",
 )  # fmt: skip
 (
     P_TX, P_SHARED, P_ATOMIC, P_L1_FIFO, P_L1_WRITE, P_L1_ALLOCATE, P_L1_LATENCY, P_L1_GROUP, P_MSHRS,
     P_MERGES, P_L2_FIFO, P_L2_BACK, P_L2_ALLOCATE, P_L2_LATENCY, P_L2, P_ICNT, P_DRAM, P_DRAM_LATENCY,
-    P_DIRTY, P_PERFECT, P_BYTES, P_QUEUE, P_REQUEST, P_REQUESTS, P_ACK, P_MISS,
+    P_DIRTY, P_PERFECT, P_BYTES, P_QUEUE, P_REQUEST, P_REQUEST_QUEUE, P_ACK, P_MISS,
 ) = range(len(_PARAMETERS))  # fmt: skip
 # servers (time from which each is free), heads of the rings, carried fraction; where the tables begin
 (
-    LSU, L2_SERVER, INWARD, OUTWARD, DRAM, ATOMIC, REQUEST, RETURN, DIRTY_REST, MSHR_HEAD, QUEUE_HEAD, LAST_RELEASE, NOW,
-    MSHRS, QUEUE, LINES,
+    LSU, L2_SERVER, INWARD, OUTWARD, DRAM, ATOMIC, REQUESTS, RETURNS, DIRTY_REST, MSHR_HEAD, QUEUE_HEAD, LAST_RELEASE,
+    NOW, MSHRS, QUEUE, LINES,
 ) = range(len(_PARAMETERS), len(_PARAMETERS) + 16)  # fmt: skip
 C = len(_PARAMETERS) + 16  # counters
 C_L1, C_L1_HIT, C_L2, C_L2_HIT = C + cm.L1_ACCESSES, C + cm.L1_HITS, C + cm.L2_ACCESSES, C + cm.L2_HITS
@@ -95,7 +95,7 @@ class MemoryArrays:
 
     def idle(self) -> int:
         """The cycle from which no server is busy."""
-        return -(-int(self.mem[[LSU, L2_SERVER, INWARD, OUTWARD, DRAM, ATOMIC, REQUEST, RETURN]].max()) >> FRACTION)
+        return -(-int(self.mem[[LSU, L2_SERVER, INWARD, OUTWARD, DRAM, ATOMIC, REQUESTS, RETURNS]].max()) >> FRACTION)
 
 
 def _empty_cache(sets: int, ways: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

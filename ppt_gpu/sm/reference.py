@@ -55,7 +55,7 @@ class Warp:
     branch_until: int = 0
     barrier_until: int = 0  # NEVER while the block has not arrived
     barrier_latency: int = 0
-    results: int = 0  # cycle at which everything but its stores has completed
+    results: int = 0  # cycle at which everything has completed
     last_op: int = -1
 
     @property
@@ -247,10 +247,8 @@ class Sm:
         warp.barrier_latency = 0
         done = cycle + latency
         if kind in QUEUED:
-            done, awaited = self.memory.issue(cycle, op, warp.access)
+            done = self.memory.issue(cycle, op, warp.access)
             warp.access += 1
-            if not awaited:
-                done = cycle
         elif kind == KIND_CONSTANT:
             done = cycle + self.m.constant_latency
         elif kind == KIND_BRANCH:

@@ -94,6 +94,7 @@ class Memory:
         self.warm = dict.fromkeys(np.flatnonzero(program.line_warm).tolist(), 0xFF)
         self.mshr_release = [0] * machine.mshrs  # cycles
         self.lsu = self.l2_server = self.inward = self.outward = self.dram = self.atomic = 0
+        self.requests = self.returns = 0
         self.dirty_rest = 0
         self.releases: list[int] = []  # cycles at which places of the load/store queue become free
         self.counters = [0] * len(COUNTERS)
@@ -103,12 +104,16 @@ class Memory:
 
     def idle(self) -> int:
         """The cycle from which no server is busy."""
-        return whole(max(self.lsu, self.l2_server, self.inward, self.outward, self.dram, self.atomic))
+        return whole(
+            max(
+                self.lsu, self.l2_server, self.inward, self.outward, self.dram, self.atomic, self.requests, self.returns
+            )
+        )
 
     # --- the load/store unit ---------------------------------------------------------------------------------
 
-    def issue(self, cycle: int, op: int, access: int) -> tuple[int, bool]:
-        """A memory operation issued in `cycle`: (cycle at which its result is there, whether anybody waits)."""
+    def issue(self, cycle: int, op: int, access: int) -> int:
+        """A memory operation issued in `cycle`: cycle at which its result is there."""
         kind = int(self.program.op_kind[op])
         cycles = int(self.program.access_cycles[access])
         start = max(cycle * ONE, self.lsu)
@@ -117,7 +122,7 @@ class Memory:
             self.counters[SHARED_ACCESSES] += 1
             self.lsu = start + cycles * ONE
             self._release(whole(self.lsu))
-            return whole(start) + max(cycles - 1, 0) + self.m.shared_latency, True
+            return whole(start) + max(cycles - 1, 0) + self.m.shared_latency
         first, last = (int(x) for x in self.program.access_start[access : access + 2])
         cached = bool(self.op_l1[op])
         time, done, posted = start, whole(start) + self.m.l1_latency, 0
@@ -133,12 +138,19 @@ class Memory:
                 time, arrived = self._atomic(time, line, sectors, cached, conflict)
                 done = max(done, arrived)
             else:
-                posted = max(posted, self._store(time, line, sectors, cached))
+                time, accepted = self._store(time, line, sectors, cached)
+                posted = max(posted, accepted)
         count = last - first
         rest = cycles * ONE - max(count - 1, 0) * self.m.tx_cost
         self.lsu = time + max(rest, self.m.tx_cost if count else 0)
         self._release(whole(max(self.lsu, posted)))
-        return (done, True) if kind in (KIND_LOAD, KIND_ATOMIC) else (0, False)
+        if kind in (KIND_LOAD, KIND_ATOMIC):
+            return done
+        return cycle if posted == 0 or not self.m.store_ack else whole(posted) + self._round_trip()
+
+    def _round_trip(self) -> int:
+        """Cycles from a request that finds everything idle to its answer from the L2."""
+        return self.m.l1_latency + self.m.miss_latency if self.m.perfect else self.m.l2_latency
 
     def _release(self, cycle: int) -> None:
         """Places of the queue become free in order."""
@@ -152,6 +164,28 @@ class Memory:
         self.atomic = max(self.atomic, time) + updates * self.m.atomic_cost
         return wait + (updates - 1) * self.m.atomic_cost
 
+    # --- in and out of the SM ----------------------------------------------------------------------------------
+
+    def _leave(self, time: int, sectors: int) -> tuple[int, int]:
+        """Send the requests of a transaction: (when the load/store unit can go on, wait of the last request)."""
+        cost = self.m.request_cost
+        if cost == 0:
+            return time, 0
+        time = max(time, self.requests - self.m.request_queue * cost)
+        self.requests = max(self.requests, time) + self._l1_sectors(sectors) * cost
+        return time, max(self.requests - cost - time, 0)
+
+    def _return(self, time: int, sectors: int) -> int:
+        """Wait of the last sector for the port through which data come back to the warps."""
+        cost = self.m.request_cost
+        if cost == 0:
+            return 0
+        self.returns = max(self.returns, time) + self._l1_sectors(sectors) * cost
+        return max(self.returns - cost - time, 0)
+
+    def _l1_sectors(self, sectors: int) -> int:
+        return -(-sectors.bit_count() // self.m.l1_group)
+
     # --- L1 --------------------------------------------------------------------------------------------------
 
     def _load(self, time: int, line: int, sectors: int, cached: bool) -> tuple[int, int]:
@@ -159,12 +193,11 @@ class Memory:
         m = self.m
         if line < 0:
             self.counters[L1_ACCESSES] += sectors.bit_count()
-            if line == FORCED_L1 or m.perfect:
-                self.counters[L1_HITS] += sectors.bit_count() if line == FORCED_L1 else 0
+            if line == FORCED_L1:
+                self.counters[L1_HITS] += sectors.bit_count()
                 return time, whole(time) + m.l1_latency
-            return self._miss(time, line, sectors)
-        if not cached:
-            return (time, whole(time) + m.l1_latency) if m.perfect else self._miss(time, line, sectors)
+        if line < 0 or not cached:
+            return self._perfect_miss(time, sectors) if m.perfect else self._miss(time, line, sectors)
         sectors = self._whole_l1_sectors(sectors)
         entry = self.l1.find(self.l1_set[line], line)
         missing = sectors & ~(entry.valid if entry else 0)
@@ -176,7 +209,8 @@ class Memory:
                 time = max(time, entry.fill * ONE)
             else:
                 entry.merged += 1
-                done = entry.fill
+                wait = self._return(time, sectors & entry.filling & ~missing)
+                done = max(entry.fill, whole(time + wait) + m.l1_latency)
         done = max(done, whole(time) + m.l1_latency)
         if not missing:
             return time, done
@@ -184,10 +218,7 @@ class Memory:
             entry, victim = self.l1.allocate(self.l1_set[line], line)
             if victim and victim.dirty and not m.perfect:
                 self._l2_write(time, victim.line, victim.dirty)
-        if m.perfect:
-            entry.valid |= missing
-            return time, done
-        time, arrived = self._miss(time, line, missing)
+        time, arrived = self._perfect_miss(time, missing) if m.perfect else self._miss(time, line, missing)
         if entry.fill <= time >> FRACTION:
             entry.merged = 0
         entry.merged += 1
@@ -201,19 +232,26 @@ class Memory:
             result |= mask if sectors & mask else 0
         return result
 
+    def _perfect_miss(self, time: int, sectors: int) -> tuple[int, int]:
+        time, wait = self._leave(time, sectors)
+        wait = max(wait, self._return(time, sectors))
+        return time, whole(time + wait) + self._round_trip()
+
     def _miss(self, time: int, line: int, sectors: int, wait: int = 0, atomic: bool = False) -> tuple[int, int]:
         """Take the MSHR that is free first, hold it until the data is there."""
         earliest = min(range(self.m.mshrs), key=self.mshr_release.__getitem__)
         time = max(time, self.mshr_release[earliest] * ONE)
+        time, leaving = self._leave(time, sectors)
+        wait = max(wait, leaving, self._return(time, sectors))
         done = self._l2_read(time, line, sectors, wait, atomic)
         self.mshr_release[earliest] = done
         return time, done
 
-    def _store(self, time: int, line: int, sectors: int, cached: bool) -> int:
-        """Server time at which the store is accepted below."""
+    def _store(self, time: int, line: int, sectors: int, cached: bool) -> tuple[int, int]:
+        """(When it left the load/store unit, server time at which it is accepted below, 0 when it stays in the L1)."""
         m = self.m
         if line == FORCED_L1 and m.l1_write == WRITE_BACK:
-            return 0
+            return time, 0
         if line >= 0 and cached:
             if m.l1_write == WRITE_EVICT:
                 self.l1.drop(self.l1_set[line], line)
@@ -227,14 +265,17 @@ class Memory:
                     entry.valid |= sectors
                     if m.l1_write == WRITE_BACK:
                         entry.dirty |= sectors
-                        return 0
-        return 0 if m.perfect else self._l2_write(time, line, sectors)
+                        return time, 0
+        time, wait = self._leave(time, sectors)
+        return time, max(time + wait, 0 if m.perfect else self._l2_write(time, line, sectors))
 
     def _atomic(self, time: int, line: int, sectors: int, cached: bool, wait: int) -> tuple[int, int]:
         if line >= 0 and cached:
             self.l1.drop(self.l1_set[line], line)
         if self.m.perfect:
-            return time, whole(time + wait) + self.m.l1_latency
+            time, leaving = self._leave(time, sectors)
+            wait = max(wait, leaving, self._return(time, sectors))
+            return time, whole(time + wait) + self._round_trip()
         self.outward = max(self.outward, time) + sectors.bit_count() * self.m.icnt_cost
         return self._miss(time, line, sectors, wait, True)
 

@@ -152,7 +152,7 @@ class MemoryPipe:
     atomics_per_cycle: float = 1.0  # same-address atomic operations a cycle at the L2
     requests_per_cycle: float = 0.0  # requests (L1 sectors) that leave the SM, and answers that enter it; 0: no limit
     request_queue: int = 16  # requests that may wait to leave before the load/store unit stops
-    miss_extra: int = 0
+    miss_latency: int = 0  # cycles that a miss adds to l1.latency when memory is perfect
     store_ack: bool = False  # a block ends only when its stores have been acknowledged
 
 

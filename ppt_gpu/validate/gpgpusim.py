@@ -169,18 +169,23 @@ def _alulat() -> Program:
     return p
 
 
-def _pchase(iterations: int) -> Program:
-    p = Program("pchase")
-    out = p.allocated("out", 4, "u32")
+def _pchase(iterations: int) -> list[Program]:
+    """A program of its own for each chain: it is copied just before its launch, and freed after it."""
+    parts = []
     shapes = ((4096, 128, 1), (16384, 128, 1), (262144, 512, 1), (1 << 22, 4096, 1), (1 << 22, 4096, 0))
     for number, (size, stride, warm) in enumerate(shapes):
         count, step = size // 4, stride // 4
+        p = Program("pchase")
+        out = p.allocated("out", 4, "u32")
         chain = p.copied(f"p{number}", ((np.arange(count) + step) % count).astype(np.uint32), "u32")
         laps = count // step if warm else 0
         scalars = (("u32", iterations), ("u32", laps))
         p.launch("_Z13pchase_globalPKjPjii", (1, 1, 1), (1, 1, 1), chain, out, *scalars)
+        parts.append(p)
+    p = Program("pchase")
+    out = p.allocated("out", 4, "u32")
     p.launch("_Z13pchase_sharedPji", (1, 1, 1), (1, 1, 1), out, ("u32", iterations))
-    return p
+    return [*parts, p]
 
 
 def _reduction(n: int) -> Program:
@@ -196,7 +201,7 @@ def _reduction(n: int) -> Program:
 
 
 #: bench name up to the first size suffix -> the program of its arguments
-PROGRAMS: dict[str, Callable[..., Program]] = {
+PROGRAMS: dict[str, Callable[..., Program | list[Program]]] = {
     "vecadd": _vecadd,
     "saxpy": _saxpy,
     "sgemm16": _sgemm,
@@ -214,10 +219,11 @@ PROGRAMS: dict[str, Callable[..., Program]] = {
 }
 
 
-def program(bench: str, arguments: str) -> Program:
-    """The program of a reference row: `bench` may carry a size suffix ("sgemm16_256")."""
+def programs(bench: str, arguments: str) -> list[Program]:
+    """The parts of a reference row's program, which share no data. `bench` may carry a size suffix ("sgemm16_256")."""
     key = max((name for name in PROGRAMS if bench.startswith(name)), key=len)
-    return PROGRAMS[key](*(int(word) for word in arguments.split()))
+    made = PROGRAMS[key](*(int(word) for word in arguments.split()))
+    return made if isinstance(made, list) else [made]
 
 
 def rows(cases: Sequence[str] = ()) -> list[Row]:
@@ -252,23 +258,24 @@ def _predict(config: str, mode: str, bench: str, arguments: str, members: Sequen
     """One run of the program; one row a launch."""
     from ppt_gpu.pipeline import predict
 
-    source = program(bench, arguments)
     by_launch = {int(member["launch"]): member for member in members}
-    launches = tuple(
-        replace(launch, registers=int(by_launch[number]["regs"])) if number in by_launch else launch
-        for number, launch in enumerate(source.launches, 1)
-    )
     cold = mode == "default+coldL2"
-    buffers = tuple(replace(b, copied=b.copied and not cold) for b in source.buffers)
-    path = _folder() / PTX[config] / f"{source.module}.ptx"
-    workload = Workload(bench, str(path), str(path), launches, buffers)
-    result = predict(workload, GPUS[config], overrides=MODES[mode], contents=source.contents)
     found = []
-    for number, launch in enumerate(result.launches, 1):
-        if number in by_launch:
-            cycles = float(launch.value("kernel.cycles"))
-            overhead = float(launch.value("kernel.launch_overhead")) * float(launch.value("gpu.clock"))
-            member = by_launch[number]
-            reference = float(member["gpu_sim_cycle"])
-            found.append(Row(_case(member), GPUS[config], mode, launch.level, reference, cycles + overhead, "cycles"))
+    number = 0  # of the launch, from 1
+    for part in programs(bench, arguments):
+        numbers = range(number + 1, number + 1 + len(part.launches))
+        launches = tuple(
+            replace(launch, registers=int(by_launch[n]["regs"])) if n in by_launch else launch
+            for n, launch in zip(numbers, part.launches, strict=True)
+        )
+        buffers = tuple(replace(b, copied=b.copied and not cold) for b in part.buffers)
+        path = _folder() / PTX[config] / f"{part.module}.ptx"
+        workload = Workload(bench, str(path), str(path), launches, buffers)
+        result = predict(workload, GPUS[config], overrides=MODES[mode], contents=part.contents)
+        for number, launch in zip(numbers, result.launches, strict=True):
+            if number in by_launch:
+                cycles = float(launch.value("kernel.cycles"))
+                overhead = float(launch.value("kernel.launch_overhead")) * float(launch.value("gpu.clock"))
+                case, reference = _case(by_launch[number]), float(by_launch[number]["gpu_sim_cycle"])
+                found.append(Row(case, GPUS[config], mode, launch.level, reference, cycles + overhead, "cycles"))
     return found

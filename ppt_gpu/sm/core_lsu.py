@@ -201,7 +201,7 @@ def _l1_allocate(mem: Any, time: int, place: int) -> int:
 
 @njit(_nrt=False)
 def _store(mem: Any, time: int, line: int, sectors: int, cached: int) -> int:
-    """Server time at which the store is accepted below, 0 when it stays in the L1. mem[NOW]: as `_load`."""
+    """Server time at which the store is accepted below, -1 when it stays in the L1. mem[NOW]: as `_load`."""
     mem[NOW] = time
     place = line_place(mem, line) & PLACE
     kept = line == FORCED_L1 and mem[P_L1_WRITE] == WRITE_BACK
@@ -223,7 +223,7 @@ def _store(mem: Any, time: int, line: int, sectors: int, cached: int) -> int:
                     mem[node + DIRTY] |= sectors
                     kept = True
     if kept:
-        return int64(0)
+        return int64(-1)
     wait = _leave(mem, time, sectors)
     accepted = mem[NOW] + wait
     if mem[P_PERFECT] == 0:
@@ -276,7 +276,7 @@ def issue_global(kind: int, cached: int, cycle: int, word: int, last: int, tx: A
     first, cycles, updates = word & FIRST_MASK, (word >> CYCLES_AT) & CYCLES_MASK, word >> UPDATES_AT
     start = max(cycle * ONE, mem[LSU])
     time, done = start, whole(start) + mem[P_L1_LATENCY]
-    posted, wait = int64(0), int64(0)
+    posted, wait = int64(-1), int64(0)
     if kind == KIND_ATOMIC and last > first:
         wait = max(0, mem[ATOMIC] - start) + (updates - 1) * mem[P_ATOMIC]
         mem[ATOMIC] = max(mem[ATOMIC], start) + updates * mem[P_ATOMIC]
@@ -303,5 +303,5 @@ def issue_global(kind: int, cached: int, cycle: int, word: int, last: int, tx: A
     mem[LSU] = time + max(rest, 0)
     place = _leave_queue(mem, whole(max(mem[LSU], posted)))
     if kind != KIND_LOAD and kind != KIND_ATOMIC:
-        done = whole(posted) + _round_trip(mem) if mem[P_ACK] != 0 and posted > 0 else cycle
+        done = whole(posted) + _round_trip(mem) if mem[P_ACK] != 0 and posted >= 0 else cycle
     return done, place

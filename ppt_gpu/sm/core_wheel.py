@@ -33,7 +33,7 @@ def schedule(K: int, wheel: Any, occupied: Any, scheds: Any, k: int, bit: int, r
         row = ready & (WHEEL - 1)
         wheel[row * K + k] |= int64(1) << bit
         occupied[NEAR] |= int64(1) << row
-    elif ready - now < WHEEL * (WHEEL - 1):
+    elif (ready >> WHEEL_SHIFT) - (now >> WHEEL_SHIFT) < WHEEL:  # else it may come too late, see bring_near
         row = (ready >> WHEEL_SHIFT) & (WHEEL - 1)
         wheel[(WHEEL + row) * K + k] |= int64(1) << bit
         occupied[LATER] |= int64(1) << row

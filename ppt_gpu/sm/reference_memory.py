@@ -125,7 +125,7 @@ class Memory:
             return whole(start) + max(cycles - 1, 0) + self.m.shared_latency
         first, last = (int(x) for x in self.program.access_start[access : access + 2])
         cached = bool(self.op_l1[op])
-        time, done, posted = start, whole(start) + self.m.l1_latency, 0
+        time, done, posted = start, whole(start) + self.m.l1_latency, -1
         conflict = self._same_address(start, access) if kind == KIND_ATOMIC and last > first else 0
         for index in range(first, last):
             line, sectors = int(self.program.tx_line[index]), int(self.program.tx_sectors[index])
@@ -146,7 +146,7 @@ class Memory:
         self._release(whole(max(self.lsu, posted)))
         if kind in (KIND_LOAD, KIND_ATOMIC):
             return done
-        return cycle if posted == 0 or not self.m.store_ack else whole(posted) + self._round_trip()
+        return cycle if posted < 0 or not self.m.store_ack else whole(posted) + self._round_trip()
 
     def _round_trip(self) -> int:
         """Cycles from a request that finds everything idle to its answer from the L2."""
@@ -248,10 +248,10 @@ class Memory:
         return time, done
 
     def _store(self, time: int, line: int, sectors: int, cached: bool) -> tuple[int, int]:
-        """(When it left the load/store unit, server time at which it is accepted below, 0 when it stays in the L1)."""
+        """(When it left the load/store unit, server time at which it is accepted below, -1 when it stays in the L1)."""
         m = self.m
         if line == FORCED_L1 and m.l1_write == WRITE_BACK:
-            return time, 0
+            return time, -1
         if line >= 0 and cached:
             if m.l1_write == WRITE_EVICT:
                 self.l1.drop(self.l1_set[line], line)
@@ -265,7 +265,7 @@ class Memory:
                     entry.valid |= sectors
                     if m.l1_write == WRITE_BACK:
                         entry.dirty |= sectors
-                        return time, 0
+                        return time, -1
         time, wait = self._leave(time, sectors)
         return time, max(time + wait, 0 if m.perfect else self._l2_write(time, line, sectors))
 

@@ -154,6 +154,46 @@ def test_perfect_memory_returns_misses_after_the_l1_latency() -> None:
     assert result.cycles == 30 + 1 and result.l2_accesses == 0  # the store holds the load/store unit for a cycle
 
 
+@pytest.mark.parametrize("latency", [63, 64, 65, 4031, 4032, 4050, 4095, 4096, 4097, 8191, 8192])
+@pytest.mark.parametrize("lead", [0, 1, 30, 63])
+def test_waits_of_any_length_end_on_time(latency: int, lead: int) -> None:
+    gpu = tiny(dram__latency=latency, l2__latency=1)
+    body: tuple[Entry, ...] = (*((("int32", (), -1),) * lead), ("load.global", (), 0), ("fp32", (0,), -1))
+    assert run(gpu, body).cycles == lead + latency + LATENCY["fp32"]
+
+
+def test_a_perfect_miss_takes_longer_than_a_hit() -> None:
+    body: tuple[Entry, ...] = (("load.global", (), 0), ("fp32", (0,), -1))
+    perfect = (dataclasses.replace(tiny(memory__miss_latency=extra), perfect_memory=True) for extra in (0, 4))
+    fast, slow = (run(gpu, body).cycles for gpu in perfect)
+    assert slow == fast + 4
+
+
+def test_requests_leave_the_sm_one_after_another() -> None:
+    body: tuple[Entry, ...] = (("load.global", (), 0), ("fp32", (0,), -1))
+    free = run(tiny(l1__sector=32), body).cycles
+    assert run(tiny(l1__sector=32, memory__requests_per_cycle=0.5), body).cycles == free + 3 * 2  # four sectors
+    assert run(tiny(l1__sector=128, memory__requests_per_cycle=0.5), body).cycles == free  # one request
+
+
+def test_data_of_pending_sectors_come_back_through_the_same_port() -> None:
+    body: tuple[Entry, ...] = (*((("load.global", (), 0),) * 8), ("fp32", (0,), -1))
+    one_line = {"l1__sector": 32, "l1__mshr_merges": 99, "memory__queue": 99}
+    program = loop_program(tiny(**one_line), body, 1, 1, 1)
+    program = dataclasses.replace(program, tx_line=np.zeros_like(program.tx_line))
+    free, slow = (both(program, tiny(**one_line, memory__requests_per_cycle=rate)).cycles for rate in (0.0, 0.05))
+    assert slow >= free + 20 * 31 - 400  # 32 sectors, 20 cycles each; the first ones come while the miss is waited for
+
+
+@pytest.mark.parametrize(("perfect", "cycles"), [(False, 200), (True, 34)])
+def test_a_block_ends_when_its_stores_are_acknowledged(perfect: bool, cycles: int) -> None:
+    body: tuple[Entry, ...] = (("store.global", (), -1),)
+    gpu = dataclasses.replace(tiny(memory__miss_latency=4), perfect_memory=perfect)
+    acknowledged = dataclasses.replace(gpu, memory=dataclasses.replace(gpu.memory, store_ack=True))
+    assert run(gpu, body).block_end[0] == 1
+    assert cycles <= run(acknowledged, body).block_end[0] <= cycles + 2
+
+
 def test_full_queue_throttles() -> None:
     body: tuple[Entry, ...] = (("load.shared", (), -1),) * 6
     result = run(tiny(memory__queue=1), body, access_cycles=np.full(6, 10, np.int32))

@@ -67,5 +67,6 @@ def _simulator(
     rows += [plain(f"shuffle.{each}", pipes["int"]) for each in ("vote", "match", "redux")]
     rows.append(timed("tensor", "tensor" if config == "QV100" else "sfu", *tensor, "tensor"))
     refetch = f"{branch}: next instruction after a branch is fetched again ({fit}; 16 iterations)"
-    rows += [Row("branch", "branch", branch, 1, refetch), plain("barrier", "branch"), plain("fence", "branch")]
+    barrier = Row("barrier", "branch", 1, 1, "simulator: a warp issues again in the cycle after the last one arrives")
+    rows += [Row("branch", "branch", branch, 1, refetch), barrier, plain("fence", "branch")]
     return rows + memory_rows()

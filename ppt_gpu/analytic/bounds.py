@@ -100,7 +100,7 @@ def _pipes(program: Program, result: SmResult, gpu: Gpu, scale: Scale) -> list[R
 
 
 def _units(pipe: Pipe, schedulers: int) -> int:
-    return pipe.units * (schedulers if pipe.scope == "scheduler" else 1)
+    return pipe.places * (schedulers if pipe.scope == "scheduler" else 1)
 
 
 def _issue(result: SmResult, gpu: Gpu, scale: Scale) -> ResourceBound:

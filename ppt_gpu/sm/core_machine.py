@@ -117,7 +117,7 @@ def machine_of(
         width=gpu.sm.issue_width,
         policy=POLICIES.index(name),
         active_set=max(1, gpu.sm.active_warps),
-        pipe_units=tuple(gpu.pipes[name].units for name in pipe_order(gpu)),
+        pipe_units=tuple(gpu.pipes[name].places for name in pipe_order(gpu)),
         pipe_shared=tuple(gpu.pipes[name].scope == "sm" for name in pipe_order(gpu)),
         block_launch=gpu.host.block_launch,
         queue=gpu.memory.queue,

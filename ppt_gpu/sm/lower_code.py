@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ppt_gpu.exec.trace import Trace
 from ppt_gpu.ptx.instructions import access_bytes, access_kind, is_barrier, is_traced, memory_space, operation
-from ppt_gpu.ptx.module import Imm, Instruction, Kernel
+from ppt_gpu.ptx.module import Imm, Instruction, Kernel, Mem, Neg, Operand, Part, Reg, Vec
 from ppt_gpu.sm.lower_access import Variants
 from ppt_gpu.sm.lower_match import match_accesses
 from ppt_gpu.sm.lower_ops import OpTable, build_ops, in_space
@@ -49,7 +49,7 @@ def lower_code(kernel: Kernel, trace: Trace, gpu: Gpu) -> Code:
         chains.append(_placed(names, int(space[pc])))
         if operation(instruction) == "barrier" and not is_barrier(instruction):
             kinds[pc] = KIND_COMPUTE
-    ops = build_ops(chains, gpu, kinds=kinds)
+    ops = build_ops(chains, gpu, sources=[_sources(instruction) for instruction in instructions], kinds=kinds)
     variants, variant_of = _variants(instructions)
     return Code(
         ops=ops,
@@ -59,6 +59,20 @@ def lower_code(kernel: Kernel, trace: Trace, gpu: Gpu) -> Code:
         variants=variants,
         variant_of=variant_of,
     )
+
+
+def _sources(instruction: Instruction) -> int:
+    """Register operands that the instruction reads; one that it names twice counts twice, its guard does not."""
+    written = 1 if instruction.writes else 0
+    return sum(_registers(operand) for operand in instruction.operands[written:])
+
+
+def _registers(operand: Operand | None) -> int:
+    if isinstance(operand, Vec):
+        return sum(_registers(item) for item in operand.items)
+    if isinstance(operand, Mem):
+        return _registers(operand.base)
+    return 1 if isinstance(operand, Reg | Neg | Part) else 0
 
 
 def _resolved_spaces(

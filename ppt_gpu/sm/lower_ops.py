@@ -85,12 +85,14 @@ def build_ops(
     chains: Sequence[Sequence[str]],
     gpu: Gpu,
     *,
+    sources: Sequence[int],
     kinds: dict[int, int] | None = None,
     numbers: Sequence[int] | None = None,
     unit: str = "instruction",
 ) -> OpTable:
     """The table for the operation names of each instruction.
 
+    sources: register operands that each instruction reads.
     kinds: KIND_* of whole instructions, by position, where it is not that of the operation's class.
     numbers: what `pc` says instead of the position; unit: what messages call it.
 
@@ -104,7 +106,8 @@ def build_ops(
             op, task_class = _timing(name, gpu, pipes, f"{unit} {pc}")
             kind = (kinds or {}).get(place, kind_of(task_class))
             latency = _latency(op, kind, gpu)
-            rows.append((name, pipes[op.pipe], latency, op.ii, kind, pc, TASK_CLASSES.index(task_class)))
+            ii = gpu.pipes[op.pipe].occupancy(op.ii, sources[place])
+            rows.append((name, pipes[op.pipe], latency, ii, kind, pc, TASK_CLASSES.index(task_class)))
     columns = list(zip(*rows, strict=True)) if rows else [()] * 7
     return OpTable(
         start=np.cumsum([0, *(len(chain) for chain in chains)], dtype=np.int32),

@@ -52,7 +52,13 @@ def lower_tasklist(
     """
     ids = np.arange(blocks) * active_sms if isinstance(blocks, int) else np.asarray(blocks, np.int64)
     warps = warps_per_block * len(ids)
-    ops = build_ops([(task.op,) for task in flat.tasks], gpu, numbers=[t.number for t in flat.tasks], unit="task")
+    ops = build_ops(
+        [(task.op,) for task in flat.tasks],
+        gpu,
+        sources=[len(t.deps) for t in flat.tasks],
+        numbers=[t.number for t in flat.tasks],
+        unit="task",
+    )
     kept = ops.recorded[flat.access_task]  # constant accesses have no memory entry
     task = flat.access_task[kept]
     if warps * len(task) > max_accesses:

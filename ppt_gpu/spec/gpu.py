@@ -27,6 +27,19 @@ class Pipe:
     scope: str  # "scheduler" or "sm"
     units: int  # independent units in one scope; each accepts a warp instruction every `ii` cycles
     ii: int  # initiation interval of a full-rate warp instruction, cycles
+    collectors: int = 0  # operand collector units before the `units`, in the same scope; 0: they never limit
+
+    @property
+    def places(self) -> int:
+        """What a warp instruction occupies: a collector unit, or where there are none an execution unit."""
+        return self.collectors or self.units
+
+    def occupancy(self, ii: int, sources: int) -> int:
+        """Cycles for which an instruction that starts every `ii` cycles, with so many register operands, occupies it.
+
+        A collector unit reads one operand a cycle from the register file, and hands over in the cycle after the last.
+        """
+        return max(ii * self.collectors // self.units, 1 + sources) if self.collectors else ii
 
 
 @dataclass(frozen=True)

@@ -117,6 +117,7 @@ _PIPE = Table(
         "lanes": _count(1, 65536),
         "scope": Text(choices=("scheduler", "sm")),
         "units": _count(1, 64, **_NONE),
+        "collectors": _count(0, 64, default=0),
         "ii": _cycles(1, **_NONE),
     }
 )

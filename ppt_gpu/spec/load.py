@@ -150,7 +150,7 @@ def _pipes(checked: Checked) -> dict[str, Pipe]:
             continue
         own = max(1, lanes // schedulers) if scope == "scheduler" else lanes
         units = values["units"] or max(1, own // 32)
-        pipes[name] = Pipe(name, lanes, scope, units, values["ii"] or -(-32 * units // own))
+        pipes[name] = Pipe(name, lanes, scope, units, values["ii"] or -(-32 * units // own), values["collectors"])
     return pipes
 
 

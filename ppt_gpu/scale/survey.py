@@ -18,6 +18,8 @@ from ppt_gpu.scale.strata import landmarks, standard_error, stratified, variatio
 ALIKE = 0.05
 #: relative standard error of the mean work at which a survey of differing blocks ends
 TOLERANCE = 0.01
+#: share of a grid's blocks that may do less than the others, such as the last one, without making it irregular
+RARE = 0.02
 #: thread instructions of the first look; a grid of fewer runs whole
 FIRST_LOOK = 30_000_000
 #: thread instructions of the whole survey of an irregular kernel
@@ -40,8 +42,18 @@ class Survey:
 
     @property
     def irregular(self) -> bool:
-        """The blocks differ too much for any of them to stand for all."""
-        return max(self.variation, self.sector_variation) > ALIKE
+        """The blocks differ too much for any of them to stand for all. A few that do less hold nobody up."""
+        return max(self.variation, self.sector_variation) > ALIKE and not self._few_do_less
+
+    @property
+    def _few_do_less(self) -> bool:
+        less = np.zeros(len(self.strata), np.bool_)
+        for amount in (self.features.warp_instructions, self.features.sectors):
+            relative = amount[self.strata] / max(float(np.median(amount[self.strata])), 1.0)
+            if relative.max() > 1 + ALIKE:
+                return False
+            less |= relative < 1 - ALIKE
+        return float(less.mean()) <= RARE
 
     @property
     def whole(self) -> bool:

@@ -47,6 +47,15 @@ def test_regular_blocks_are_looked_at_once() -> None:
     assert len(found.features) < 40 and found.error == 0
 
 
+def test_a_last_block_that_does_less_makes_no_grid_irregular() -> None:
+    """Of 100 blocks, one with a warp of two; of 20 it would be one in twenty."""
+    for blocks, irregular in ((100, False), (20, True)):
+        count = 64 * blocks - 33
+        field = np.zeros(count, np.float32)
+        found = launch_sm(GPU, "plain", (blocks,), (64,), [field, field, count]).survey("all")
+        assert found.sector_variation > 0.04 and found.irregular is irregular
+
+
 def test_the_sample_grows_until_the_mean_is_known() -> None:
     sm = triangular(GPU, 2400)
     found = sm.survey()

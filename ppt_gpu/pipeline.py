@@ -77,7 +77,8 @@ def predict(
     number: ppt_gpu.scale.survey), `policy` the warp scheduler's ("lrr", "gto", "gto_launch", "two_level"; default: the
     GPU's). `contents` gives buffers by name as NumPy arrays. With `strict` a warning is an error.
     `budget` ends runaway kernels. `assume`: "OPCODE=CLASS" for PTX instructions that are timed as a class and not
-    executed, which the result then says. With `cache` the traces of earlier predictions are used again; `trace_out`
+    executed, which the result then says. With `cache` the traces and block timings of earlier predictions are used
+    again; `trace_out`
     writes the traces to a file, `trace_in` takes them from one (docs/trace.md).
 
     Raises PptError for bad input, BudgetError when the budget is used up.
@@ -98,7 +99,8 @@ def predict(
         traces, sequence = workload_traces(opened, target, contents, budget or Budget(), assume, cache, trace_in)
     elif trace_in or trace_out:
         raise PptError("a task list has no traces", path=opened.tasklist_path, hint="predict it without trace files")
-    simulated = simulated_sms(opened, traces, sequence, target, policy)
+    # A trace file holds what the simulation asked for, so that nothing may be skipped.
+    simulated = simulated_sms(opened, traces, sequence, target, policy, keep=not trace_out)
     launches = predict_sequence(sequence, simulated, target, level, blocks)
 
     warnings = [*opened.warnings, *(text for launch in launches for text in launch.warnings)]
@@ -188,7 +190,7 @@ def predict_launch(sm: SimulatedSm, gpu: Gpu, level: str, blocks: str | int = "s
         prediction = relieve_tail(steady, gpu)
     prediction = replace(prediction, survey=survey)
     floors = bounds(
-        sm.program,
+        sm.work,
         prediction.result,
         gpu,
         resident=sm.spread.resident,
@@ -201,7 +203,12 @@ def predict_launch(sm: SimulatedSm, gpu: Gpu, level: str, blocks: str | int = "s
 
 
 def simulated_sms(
-    workload: Workload, traces: Traces | None, sequence: LaunchSequence, gpu: Gpu, policy: str | None
+    workload: Workload,
+    traces: Traces | None,
+    sequence: LaunchSequence,
+    gpu: Gpu,
+    policy: str | None,
+    keep: bool,
 ) -> Iterator[SimulatedSm]:
     """One simulated SM for each launch of the sequence. Of PTX, it finds what memory holds when it is asked for."""
     if traces is None:
@@ -209,7 +216,7 @@ def simulated_sms(
         yield from (TaskListSm(flat, launch, gpu, policy) for launch in sequence.launches)
         return
     for number in range(len(sequence.launches)):
-        sm = TraceSm(traces.launch(number), gpu, policy)
+        sm = TraceSm(traces.launch(number), gpu, policy, keep)
         sm.source_notes = traces.notes
         yield sm
 

@@ -11,11 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ppt_gpu.analytic.least_latency import entry_ops, least_latencies, next_entry_holds
+from ppt_gpu.analytic.work import Work
 from ppt_gpu.sm.lower_ops import pipe_order
-from ppt_gpu.sm.program import KIND_ATOMIC, Program
 from ppt_gpu.sm.result import SmResult
 from ppt_gpu.spec.gpu import Gpu, Pipe
 
@@ -45,7 +43,7 @@ class Scale:
 
 
 def bounds(
-    program: Program,
+    work: Work,
     result: SmResult,
     gpu: Gpu,
     *,
@@ -56,18 +54,18 @@ def bounds(
 ) -> list[ResourceBound]:
     """Every bound, largest first; resources without work are left out.
 
-    `program` and `result`: the simulated blocks of one SM with `resident` slots on a chip with `active_sms` busy SMs.
+    `work` and `result`: of the simulated blocks of one SM with `resident` slots on a chip with `active_sms` busy SMs.
     `sm_blocks`, `grid_blocks`: blocks of the busiest SM and of the launch; None: just the simulated ones.
     """
-    simulated = len(program.block_warp) - 1
+    simulated = work.blocks
     own = simulated if sm_blocks is None else sm_blocks
     scale = Scale(simulated, resident, own, simulated * active_sms if grid_blocks is None else grid_blocks)
     found = [
-        *_pipes(program, result, gpu, scale),
+        *_pipes(work, result, gpu, scale),
         _issue(result, gpu, scale),
-        *_load_store(program, result, gpu, scale),
-        *_memory(program, result, gpu, scale, active_sms),
-        _critical_path(program, gpu, scale),
+        *_load_store(work, result, gpu, scale),
+        *_memory(work, result, gpu, scale, active_sms),
+        _critical_path(work, gpu, scale),
     ]
     return sorted((bound for bound in found if bound.cycles > 0), key=lambda bound: (-bound.cycles, bound.resource))
 
@@ -77,13 +75,13 @@ def largest_bound(found: list[ResourceBound]) -> ResourceBound:
     return max(found, key=lambda bound: bound.cycles, default=ResourceBound("nothing", 0.0, "", ""))
 
 
-def _pipes(program: Program, result: SmResult, gpu: Gpu, scale: Scale) -> list[ResourceBound]:
-    busy = result.op_issued * program.op_ii
+def _pipes(work: Work, result: SmResult, gpu: Gpu, scale: Scale) -> list[ResourceBound]:
+    busy = result.op_issued * work.op_ii
     # The last operation of a unit may outlive its own result.
-    overhang = np.maximum(program.op_ii - program.op_latency, 0)
+    overhang = np.maximum(work.op_ii - work.op_latency, 0)
     found = []
     for index, name in enumerate(pipe_order(gpu)):
-        used = (program.op_pipe == index) & (result.op_issued > 0)
+        used = (work.op_pipe == index) & (result.op_issued > 0)
         if not used.any():
             continue
         total = float(busy[used].sum()) * scale.sm
@@ -114,11 +112,10 @@ def _issue(result: SmResult, gpu: Gpu, scale: Scale) -> ResourceBound:
     )
 
 
-def _load_store(program: Program, result: SmResult, gpu: Gpu, scale: Scale) -> list[ResourceBound]:
+def _load_store(work: Work, result: SmResult, gpu: Gpu, scale: Scale) -> list[ResourceBound]:
     per_cycle = gpu.memory.transactions_per_cycle
-    transactions = np.diff(program.access_start)
-    cycles = float(np.maximum(program.access_cycles, transactions / per_cycle).sum()) * scale.sm
-    count = float(transactions.sum()) * scale.sm
+    cycles = work.load_store_cycles * scale.sm
+    count = float(work.transactions) * scale.sm
     passes = result.shared_passes * scale.sm
     found = [
         ResourceBound(
@@ -132,7 +129,7 @@ def _load_store(program: Program, result: SmResult, gpu: Gpu, scale: Scale) -> l
         ),
         ResourceBound("shared memory", passes, "bank passes / (1 per cycle)", f"{passes:.6g} passes / 1 per cycle"),
     ]
-    updates = float(_atomic_updates(program).sum()) * scale.sm
+    updates = float(work.atomic_updates) * scale.sm
     if updates:
         rate = gpu.memory.atomics_per_cycle
         found.append(
@@ -146,16 +143,8 @@ def _load_store(program: Program, result: SmResult, gpu: Gpu, scale: Scale) -> l
     return found
 
 
-def _atomic_updates(program: Program) -> NDArray[np.int64]:
-    """[atomic entries with transactions] serialised updates of each."""
-    chosen = (program.op_kind[entry_ops(program)] == KIND_ATOMIC) & (np.diff(program.access_start) > 0)
-    if len(program.access_atomic):
-        return program.access_atomic[chosen].astype(np.int64)
-    return np.ones(int(chosen.sum()), np.int64)
-
-
-def _memory(program: Program, result: SmResult, gpu: Gpu, scale: Scale, active_sms: int) -> list[ResourceBound]:
-    cold = _cold_excess(program, scale) if scale.sm_blocks > scale.simulated else 0.0
+def _memory(work: Work, result: SmResult, gpu: Gpu, scale: Scale, active_sms: int) -> list[ResourceBound]:
+    cold = work.cold_bytes if scale.sm_blocks > scale.simulated else 0.0
     l2_read = _extrapolated(result.l2_read_bytes, cold, scale)
     dram_read = _extrapolated(result.dram_read_bytes, cold, scale)
     l2_write, dram_write = result.l2_write_bytes * scale.sm, result.dram_write_bytes * scale.sm
@@ -180,38 +169,8 @@ def _extrapolated(count: int, cold: float, scale: Scale) -> float:
     return count + (scale.sm_blocks - scale.simulated) * steady
 
 
-def _cold_excess(program: Program, scale: Scale) -> float:
-    """Bytes of lines that the first half of the blocks touched first beyond what the second half did.
-
-    Streaming blocks touch new lines all the time: 0. A table that all blocks read is new only once.
-    """
-    lines = program.tx_line
-    known = np.flatnonzero(lines >= 0)
-    if not len(known):
-        return 0.0
-    first = np.zeros(len(program.line_address), np.int64)
-    first[lines[known[::-1]]] = known[::-1]  # written backwards: the first touch stays
-    # Transactions of a block are contiguous: block -> warp -> access -> transaction.
-    edges = program.access_start[program.warp_access[program.block_warp]]
-    fresh = np.histogram(first[np.unique(lines[known])], bins=_increasing(edges))[0] * program.line_bytes
-    half = scale.simulated // 2
-    early, late = float(fresh[:half].sum()), float(fresh[scale.simulated - half :].sum())
-    return max(early - late, 0.0)
-
-
-def _increasing(edges: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Histogram edges between integers; blocks without transactions keep an empty bin."""
-    return edges.astype(np.float64) - 0.5
-
-
-def _critical_path(program: Program, gpu: Gpu, scale: Scale) -> ResourceBound:
-    from ppt_gpu.analytic.warp_chain import warp_spans
-
-    spans = warp_spans(program, least_latencies(program, gpu), next_entry_holds(program), gpu.sm.issue_width)
-    filled = np.diff(program.block_warp) > 0
-    starts = program.block_warp[:-1][filled]
-    chains = np.maximum.reduceat(spans[program.warp_path], starts) if len(starts) else np.zeros(1, np.int64)
-    mean, longest = float(chains.sum()) / scale.simulated, float(chains.max())
+def _critical_path(work: Work, gpu: Gpu, scale: Scale) -> ResourceBound:
+    mean, longest = work.mean_chain, work.longest_chain
     # R slots run N blocks one after another, each but the first of a slot after a launch.
     launch = gpu.host.block_launch
     turns = scale.sm_blocks / scale.resident

@@ -38,8 +38,14 @@ def program_digest() -> str:
     """Of the sources that turn PTX and a workload into traces, and the versions of the libraries that they use."""
     import llvmlite
 
-    found = sha256(f"{np.__version__} {llvmlite.__version__}".encode())
-    for folder in ("ptx", "exec"):
+    return digest(np.__version__, llvmlite.__version__, sources_digest("ptx", "exec"))
+
+
+@lru_cache(maxsize=8)
+def sources_digest(*folders: str) -> str:
+    """Of the sources in these folders of the package."""
+    found = sha256()
+    for folder in folders:
         for path in sorted((PACKAGE / folder).glob("*.py")):
             found.update(path.name.encode() + path.read_bytes())
     return found.hexdigest()

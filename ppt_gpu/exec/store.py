@@ -1,8 +1,9 @@
-"""Traces kept on disk between predictions (GATSim's pre-characterisation), in the user's cache folder.
+"""Traces and block timing kept on disk between predictions (GATSim's pre-characterisation), in the user's cache folder.
 
-Each entry is a trace file of its own (`ppt_gpu.exec.trace_file`). Entries are written under another name and renamed,
-so that processes that share the folder see whole files only; the entries used longest ago go when the folder is full.
-Nothing here fails a prediction: a folder that cannot be written keeps nothing, an entry that cannot be read is dropped.
+Each trace is a trace file of its own (`ppt_gpu.exec.trace_file`), other entries are bytes of whoever keeps them. They
+are written under another name and renamed, so that processes that share the folder see whole files only; the entries
+used longest ago go when the folder is full. Nothing here fails a prediction: a folder that cannot be written keeps
+nothing, an entry that cannot be read is dropped.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ from __future__ import annotations
 import logging
 import os
 import shutil
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 from ppt_gpu.errors import PptError
 from ppt_gpu.exec.trace_file import Record, read_traces, write_traces
@@ -21,8 +23,12 @@ from ppt_gpu.units import parse_quantity
 
 FOLDER = "traces"  # in the cache folder
 SUFFIX = ".trace"
+ENTRIES = (SUFFIX, ".timing")  # files that count: marks are empty, and unfinished files have other names
 LIMIT = 2 << 30  # B of all entries
 KEPT = 0.9  # share of the limit that stays when entries must go
+LOOK_AGAIN = 100  # entries that a process writes until it sees what others did
+
+T = TypeVar("T")
 
 _log = logging.getLogger("ppt_gpu.store")
 
@@ -37,12 +43,31 @@ class Store:
 
     def get(self, group: str, name: str) -> Record | None:
         """The entry, or None. One that is damaged is removed, which the log says."""
-        return self._read(self._path(group, name))
+        return self.read(group, name + SUFFIX, _decode)
+
+    def read(self, group: str, file: str, decode: Callable[[bytes, str], T]) -> T | None:
+        """What `decode` (bytes, path) makes of an entry, or None; where it raises ValueError or PptError, as `get`."""
+        path = self._folder(group) / file
+        try:
+            data = path.read_bytes()
+        except OSError:
+            return None
+        try:
+            found = decode(data, str(path))
+        except (PptError, ValueError) as error:
+            _log.warning("warning: dropped a damaged entry of the trace cache: %s", str(error).splitlines()[0])
+            _remove(path)
+            return None
+        try:
+            os.utime(path)
+        except OSError as error:
+            _log.debug("cannot note the use of %s: %s", path, error)
+        return found
 
     def group(self, group: str, known: Container[str] = ()) -> Iterator[tuple[str, Record]]:
         """All entries of a group with their names, in the order of names, except those in `known`."""
         try:
-            names = sorted(path.stem for path in self._path(group, "").parent.iterdir() if path.suffix == SUFFIX)
+            names = sorted(path.stem for path in self._folder(group).iterdir() if path.suffix == SUFFIX)
         except OSError:
             return
         for name in names:
@@ -52,16 +77,19 @@ class Store:
 
     def put(self, group: str, name: str, record: Record) -> None:
         """Keep an entry. Does nothing where the folder cannot be written."""
-        path = self._path(group, name)
+        self.write(group, name + SUFFIX, write_traces([record]))
+
+    def write(self, group: str, file: str, data: bytes) -> None:
+        """Keep the bytes of an entry, as `put`."""
+        path = self._folder(group) / file
+        if len(data) > self.limit:
+            return
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            data = write_traces([record])
-            if len(data) > self.limit:
-                return
             replace_file(path, data)
-            self._trim()
+            self._trim(len(data))
         except OSError as error:
-            _log.debug("cannot keep a trace in %s: %s", path, error)
+            _log.debug("cannot keep %s: %s", path, error)
 
     def has_mark(self, group: str, name: str) -> bool:
         """Was this fact noted by `mark`?"""
@@ -79,7 +107,9 @@ class Store:
     def entries(self) -> list[tuple[Path, int, float]]:
         """(path, bytes, time of last use) of every entry, the one used longest ago first."""
         found = []
-        for path in self.folder.glob(f"*/*/*{SUFFIX}"):
+        for path in self.folder.glob("*/*/*.*"):
+            if path.suffix not in ENTRIES:
+                continue
             try:
                 status = path.stat()
             except OSError:
@@ -98,28 +128,20 @@ class Store:
         return len(entries), sum(size for _, size, _ in entries)
 
     def _path(self, group: str, name: str) -> Path:
-        return self.folder / group[:2] / group / f"{name}{SUFFIX}"
+        return self._folder(group) / f"{name}{SUFFIX}"
 
-    def _read(self, path: Path) -> Record | None:
-        try:
-            data = path.read_bytes()
-        except OSError:
-            return None
-        try:
-            (record,) = read_traces(data, str(path))
-        except (PptError, ValueError) as error:
-            _log.warning("warning: dropped a damaged entry of the trace cache: %s", str(error).splitlines()[0])
-            _remove(path)
-            return None
-        try:
-            os.utime(path)
-        except OSError as error:
-            _log.debug("cannot note the use of %s: %s", path, error)
-        return record
+    def _folder(self, group: str) -> Path:
+        return self.folder / group[:2] / group
 
-    def _trim(self) -> None:
+    def _trim(self, added: int) -> None:
+        """Make room, if there may be too little: what the folder held at the last look and what was added since."""
+        held, writes = _looks.get(self.folder, (self.limit, 0))
+        _looks[self.folder] = (held + added, writes + 1)
+        if held + added <= self.limit and writes < LOOK_AGAIN:
+            return
         entries = self.entries()
         total = sum(size for _, size, _ in entries)
+        _looks[self.folder] = (total, 0)
         if total <= self.limit:
             return
         for path, size, _ in entries:
@@ -127,6 +149,16 @@ class Store:
             total -= size
             if total <= KEPT * self.limit:
                 break
+        _looks[self.folder] = (total, 0)
+
+
+#: folder -> (bytes of its entries, as far as this process knows, and writes since it looked)
+_looks: dict[Path, tuple[int, int]] = {}
+
+
+def _decode(data: bytes, path: str) -> Record:
+    (record,) = read_traces(data, path)
+    return record
 
 
 def _limit_wanted() -> int:

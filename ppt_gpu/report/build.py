@@ -59,7 +59,7 @@ def build_launch(
         warnings=tuple(dict.fromkeys(sm.warnings)),
         analysis=analysis(sm, gpu, prediction),
         extra={
-            "printed": sm.trace.printed if isinstance(sm, TraceSm) and sm.trace is not None else "",
+            "printed": sm.feed.printed,
             "grid": list(sm.launch.grid),
             "block": list(sm.launch.block),
             "repeat": sm.launch.repeat,
@@ -108,7 +108,7 @@ def _time_metrics(gpu: Gpu, prediction: KernelPrediction) -> list[Metric]:
 
 def _work_metrics(sm: SimulatedSm, prediction: KernelPrediction) -> list[Metric]:
     result, scale = prediction.result, prediction.plan.chip_factor
-    threads, survey = sm.program.thread_instructions * scale, prediction.survey
+    threads, survey = sm.work.thread_instructions * scale, prediction.survey
     if survey is not None and (survey.whole or survey.irregular):
         threads = survey.thread_instructions * survey.grid_blocks
     return [
@@ -171,11 +171,11 @@ def _memory_metrics(prediction: KernelPrediction, gpu: Gpu) -> list[Metric]:
 def flops(sm: SimulatedSm) -> dict[str, int]:
     """Floating-point operations of the simulated blocks, by class ("fp32", "fp64")."""
     found = {"fp32": 0, "fp64": 0}
-    if isinstance(sm, TraceSm) and sm.trace is not None:
-        counts = sm.trace.pc_threads
+    if isinstance(sm, TraceSm):
+        counts = sm.feed.pc_threads
         names = [operation(instruction) for instruction in sm.kernel.instructions]
     elif isinstance(sm, TaskListSm):
-        runs = np.bincount(sm.flat.path, minlength=len(sm.flat.tasks)) * len(sm.program.warp_path)
+        runs = np.bincount(sm.flat.path, minlength=len(sm.flat.tasks)) * sm.work.warps
         counts = runs * np.array([task.active for task in sm.flat.tasks], np.int64)
         names = [task.op for task in sm.flat.tasks]
     else:
@@ -213,7 +213,7 @@ def analysis(sm: SimulatedSm, gpu: Gpu, prediction: KernelPrediction) -> tuple[s
     kind = max(work, key=lambda name: work[name])
     dram = (result.dram_read_bytes + result.dram_write_bytes) * scale
     traffic = {
-        "L1": result.l1_accesses * sm.program.sector_bytes * scale,
+        "L1": result.l1_accesses * sm.work.sector_bytes * scale,
         "L2": (result.l2_read_bytes + result.l2_write_bytes) * scale,
         "DRAM": dram,
     }
@@ -241,7 +241,7 @@ def hot_lines(sm: SimulatedSm, result: SmResult) -> tuple[HotLine, ...]:
     """The source lines where warps spend most cycles, most first."""
     cycles: dict[int, np.ndarray] = {}
     issued: dict[int, int] = {}
-    for op, pc in enumerate(sm.program.op_pc):
+    for op, pc in enumerate(sm.work.op_pc):
         line = _line(sm, int(pc))
         cycles[line] = cycles.get(line, np.zeros(len(STALL_REASONS), np.int64)) + result.op_stall[op]
         issued[line] = issued.get(line, 0) + int(result.op_issued[op])
@@ -281,7 +281,7 @@ def _assumptions(sm: SimulatedSm, gpu: Gpu, prediction: KernelPrediction) -> tup
     ]
     if prediction.error:
         lines.append(f"estimated error of the extrapolation alone: {prediction.error:.1%}")
-    lines += sm.notes
+    lines += sm.feed.notes
     if sm.launch.repeat > 1:
         lines.append(
             f"one prediction stands for all {sm.launch.repeat:,} runs: at most they are given other buffers of "

@@ -6,7 +6,7 @@ import json
 import shutil
 
 from ppt_gpu.errors import PptError
-from ppt_gpu.exec.store import Store
+from ppt_gpu.exec.store import ENTRIES, Store
 from ppt_gpu.paths import cache_dir
 from ppt_gpu.units import format_bytes
 
@@ -14,7 +14,8 @@ from ppt_gpu.units import format_bytes
 def cache_report(clear: bool = False, as_json: bool = False) -> str:
     """What is there, or with `clear` what was removed. PptError when it cannot be removed."""
     folder, store = cache_dir(), Store()
-    kinds = {"traces": [size for _, size, _ in store.entries()], "compiled": _compiled_sizes()}
+    traces, timings = ([size for path, size, _ in store.entries() if path.suffix == suffix] for suffix in ENTRIES)
+    kinds = {"traces": traces, "timings": timings, "compiled": _compiled_sizes()}
     if clear:
         store.clear()
         try:
@@ -29,8 +30,8 @@ def cache_report(clear: bool = False, as_json: bool = False) -> str:
     verb = "removed" if clear else "kept"
     lines = [
         f"folder: {folder}  (PPT_GPU_CACHE)",
-        f"traces of kernels {verb}: {len(kinds['traces'])}, {format_bytes(sum(kinds['traces']))} of at most "
-        f"{format_bytes(store.limit)}  (PPT_GPU_CACHE_LIMIT)",
+        f"traces of kernels {verb}: {len(traces)}, block timings: {len(timings)}, {format_bytes(sum(traces + timings))} "
+        f"of at most {format_bytes(store.limit)}  (PPT_GPU_CACHE_LIMIT)",
         f"compiled PTX {verb}: {len(kinds['compiled'])}, {format_bytes(sum(kinds['compiled']))}",
     ]
     return "\n".join(lines) + "\n"

@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.exec.block_features import BlockFeatures, features_of
+from ppt_gpu.exec.block_features import BlockFeatures
 from ppt_gpu.scale.dispatch import Dispatch, dispatch
 from ppt_gpu.scale.grid import GridSpread, SmPlan, plan
 from ppt_gpu.scale.mix import mixed_blocks
@@ -33,11 +33,10 @@ DISPATCHED = 1 << 18
 
 
 def irregular_prediction(sm: TraceSm, survey: Survey, gpu: Gpu) -> KernelPrediction:
-    """Cycles of a launch whose blocks differ. Simulates on `sm`, and leaves there the program of the mix."""
+    """Cycles of a launch whose blocks differ. Simulates on `sm`, and leaves there the work of the mix."""
     blocks = mixed_blocks(sm.spread, survey, AFFORDABLE)
     result = sm(blocks)
-    assert sm.trace is not None
-    done = features_of(sm.trace)
+    done = sm.feed.features
     speed = speeds(copy(sm).slots(_typical(done, sm.spread.resident)), sm.spread.resident)
     length = lengths(result, speed)
     whole = dispatch_grid(survey, done, length, sm.spread, speed)

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cached_property
 
 import numpy as np
 
+from ppt_gpu.analytic.work import Work, work_of
 from ppt_gpu.errors import PptError
+from ppt_gpu.exec.block_features import features_of
 from ppt_gpu.exec.layout import layout
 from ppt_gpu.exec.trace import Trace
 from ppt_gpu.exec.traces import LaunchTraces
 from ppt_gpu.exec.workload import Launch
 from ppt_gpu.ptx.liveness import estimate_registers
+from ppt_gpu.scale.block_timing import BlockTiming, Feed
 from ppt_gpu.scale.footprint import dirty_share
 from ppt_gpu.scale.grid import GridSpread, neighbour_blocks, spread_grid
 from ppt_gpu.scale.occupancy import Occupancy, occupancy
 from ppt_gpu.scale.survey import Survey, survey_grid, uniform_survey
+from ppt_gpu.scale.timing_store import TimingStore, timing_name
 from ppt_gpu.sm.lower import lower_tasklist, lower_trace
 from ppt_gpu.sm.program import Program
 from ppt_gpu.sm.result import SmResult
@@ -36,7 +40,8 @@ ADVANCE_BUDGET = 4_000_000_000
 class SimulatedSm:
     """What both kinds share: the block's needs, how many fit, how the grid spreads, and the last simulation."""
 
-    program: Program  # of the last call
+    work: Work  # of the last simulation, as is `feed`
+    feed: Feed
 
     def __init__(self, launch: Launch, gpu: Gpu, policy: str | None, registers: int, shared: int) -> None:
         self.launch, self.gpu, self.policy = launch, gpu, policy
@@ -45,29 +50,30 @@ class SimulatedSm:
         self.source_notes: tuple[str, ...] = ()  # how the kernel came to be, for the report
         self.occupancy: Occupancy = occupancy(gpu, launch.threads_per_block, registers, shared)
         self.spread: GridSpread = spread_grid(launch.blocks, self.occupancy.blocks_per_sm, gpu.sm.count)
-        self.warnings: list[str] = []
-        self.notes: list[str] = []  # how the simulation was fed, for the report
+        self.warnings: list[str] = []  # those of the last simulation, and more
+        self.timings: TimingStore | None = None  # where simulations are kept
 
-    def lower(self, blocks: list[int]) -> Program:
+    def lower(self, blocks: list[int]) -> tuple[Program, Feed]:
+        """The blocks as one SM runs them, one after another."""
         raise NotImplementedError
 
     def survey(self, wanted: str | int = "sample") -> Survey:
         """What some blocks, chosen as `survey_grid` says, tell of the grid."""
         raise NotImplementedError
 
-    def neighbours(self, blocks: list[int], instructions_per_block: float) -> list[tuple[int, int]]:
-        """(block, offset of its SM) of blocks that other SMs run at the same time, as far as the budget goes.
+    def neighbours(
+        self, blocks: list[int], instructions_per_block: float
+    ) -> tuple[list[tuple[int, int]], tuple[str, ...]]:
+        """(block, offset of its SM) of blocks that other SMs run meanwhile, as far as the budget goes, and notes.
 
         instructions_per_block: thread instructions.
         """
         if self.spread.active_sms < 2 or self.gpu.perfect_memory:
-            return []
+            return [], ()
         affordable = int(SHARING_BUDGET / max(instructions_per_block * len(blocks), 1.0))
         samples = max(1, min(SHARING_SAMPLES, affordable, self.spread.active_sms - 1))
         others = neighbour_blocks(self.spread, blocks, samples)
-        if others:
-            self.notes.append(f"sharing of lines between SMs was learnt from {samples} other SMs")
-        return others
+        return others, (f"sharing of lines between SMs was learnt from {samples} other SMs",) if others else ()
 
     def __call__(self, blocks: list[int]) -> SmResult:
         """Simulate `blocks` on one SM, in this order, with the resident blocks of the launch."""
@@ -75,26 +81,61 @@ class SimulatedSm:
 
     def slots(self, blocks: list[int]) -> Callable[[int], SmResult]:
         """The simulation of `blocks` on one SM, in this order, as a function of how many it holds at once."""
-        self.warnings, self.notes = [], []
-        self.program = self.lower(blocks)
-        return partial(self._simulate, self.program, len(blocks))
+        lowered = _Lowered(self, blocks)
 
-    def _simulate(self, program: Program, blocks: int, resident: int) -> SmResult:
-        return simulate(
+        def simulated(resident: int) -> SmResult:
+            timing = self._timing(lowered, resident)
+            self.work, self.feed, self.warnings = timing.work, timing.feed, list(timing.feed.warnings)
+            return timing.result
+
+        return simulated
+
+    def _timing(self, lowered: _Lowered, resident: int) -> BlockTiming:
+        """Kept, or simulated and kept."""
+        if self.timings is None:
+            return lowered.simulate(resident)
+        policy, l1_bytes = self.policy or self.gpu.sm.policy, self.occupancy.l1_bytes
+        name = timing_name(self.gpu, policy, l1_bytes, self.spread, lowered.blocks, resident)
+        timing = self.timings.get(name)
+        if timing is None:
+            timing = lowered.simulate(resident)
+            self.timings.put(name, timing)
+        return timing
+
+
+class _Lowered:
+    """Blocks of `sm`, lowered when something is to be simulated."""
+
+    def __init__(self, sm: SimulatedSm, blocks: list[int]) -> None:
+        self.sm, self.blocks = sm, blocks
+
+    @cached_property
+    def program(self) -> tuple[Program, Feed]:
+        return self.sm.lower(self.blocks)
+
+    @cached_property
+    def work(self) -> Work:
+        return work_of(self.program[0], self.sm.gpu)
+
+    def simulate(self, resident: int) -> BlockTiming:
+        sm, (program, feed) = self.sm, self.program
+        result = simulate(
             program,
-            self.gpu,
+            sm.gpu,
             resident_blocks=resident,
-            active_sms=self.spread.active_sms,
-            policy=self.policy,
-            l2_dirty=dirty_share(program, self.gpu, self.launch.blocks / blocks),
-            l1_bytes=self.occupancy.l1_bytes,
+            active_sms=sm.spread.active_sms,
+            policy=sm.policy,
+            l2_dirty=dirty_share(program, sm.gpu, sm.launch.blocks / len(self.blocks)),
+            l1_bytes=sm.occupancy.l1_bytes,
         )
+        return BlockTiming(result, self.work, feed)
 
 
 class TraceSm(SimulatedSm):
     """A PTX kernel, executed functionally: `traces` are those of the launch."""
 
-    def __init__(self, traces: LaunchTraces, gpu: Gpu, policy: str | None) -> None:
+    def __init__(self, traces: LaunchTraces, gpu: Gpu, policy: str | None, keep: bool = True) -> None:
+        """With `keep`, simulations are kept where the traces are, and taken from there."""
         self.traces, self.module, self.kernel = traces, traces.module, traces.kernel
         module, launch = traces.module, traces.launch
         registers = launch.registers or estimate_registers(self.kernel)
@@ -103,17 +144,16 @@ class TraceSm(SimulatedSm):
             static = layout(module, self.kernel).static_shared
         super().__init__(launch, gpu, policy, registers, static + launch.dynamic_shared)
         self.registers_estimated = launch.registers is None
-        self.trace: Trace | None = None  # of the last call
+        if keep and traces.store is not None:
+            self.timings = TimingStore(traces.store, traces.kept.group)
 
-    def lower(self, blocks: list[int]) -> Program:
+    def lower(self, blocks: list[int]) -> tuple[Program, Feed]:
         trace = self.run_blocks(blocks)
-        self.trace = trace
-        self.warnings += trace.warnings
+        others, notes = self.neighbours(blocks, trace.thread_instructions / len(blocks))
         if trace.printed:
             count = len(trace.printed.splitlines())
-            self.notes.append(f"the simulated blocks printed {count} line{'s' * (count > 1)}")
-        others = self.neighbours(blocks, trace.thread_instructions / len(blocks))
-        return lower_trace(
+            notes = (f"the simulated blocks printed {count} line{'s' * (count > 1)}", *notes)
+        program = lower_trace(
             self.kernel,
             trace,
             self.gpu,
@@ -122,6 +162,7 @@ class TraceSm(SimulatedSm):
             neighbours=self.traces.touched([block for block, _ in others]) if others else None,
             neighbour_sm=np.array([offset for _, offset in others], np.int64),
         )
+        return program, Feed(trace.warnings, notes, trace.printed, trace.pc_threads, features_of(trace))
 
     def survey(self, wanted: str | int = "sample") -> Survey:
         return survey_grid(self.traces.features, self.launch, wanted)
@@ -135,12 +176,12 @@ class TraceSm(SimulatedSm):
 
         A grid beyond ADVANCE_BUDGET runs only the simulated blocks.
         """
-        assert self.trace is not None
         self.traces.release()
         blocks: Sequence[int] = range(self.launch.blocks)
         warnings: tuple[str, ...] = ()
-        if self.trace.thread_instructions / len(self.trace.blocks) * len(blocks) > ADVANCE_BUDGET:
-            blocks = [int(block) for block in self.trace.blocks]
+        simulated = self.feed.features
+        if int(simulated.thread_instructions.sum()) / len(simulated) * len(blocks) > ADVANCE_BUDGET:
+            blocks = simulated.blocks.tolist()
             warnings = ("the grid is too large to run whole: later launches see the simulated blocks' results",)
         for _ in range(runs):
             self.traces.advance(blocks)
@@ -165,13 +206,14 @@ class TaskListSm(SimulatedSm):
         """All blocks are the same."""
         return uniform_survey(self.launch.blocks, self.occupancy.warps_per_block, len(self.flat.path))
 
-    def lower(self, blocks: list[int]) -> Program:
+    def lower(self, blocks: list[int]) -> tuple[Program, Feed]:
+        warnings = []
         for own, stated, name in zip(self.launch.grid[: self.axes], self.flat.tasklist.grid, "xyz", strict=False):
             if own == 1 < stated:
-                self.warnings.append(f"one block along {name}, where the task list has steps and {stated} blocks")
+                warnings.append(f"one block along {name}, where the task list has steps and {stated} blocks")
         threads = float(len(self.flat.path) * self.occupancy.warps_per_block * self.gpu.sm.warp_size)
-        others = self.neighbours(blocks, threads) if self.flat.has_global_addresses else []
-        return lower_tasklist(
+        others, notes = self.neighbours(blocks, threads) if self.flat.has_global_addresses else ([], ())
+        program = lower_tasklist(
             self.flat,
             self.gpu,
             warps_per_block=self.occupancy.warps_per_block,
@@ -181,3 +223,4 @@ class TaskListSm(SimulatedSm):
             neighbours=[block for block, _ in others],
             neighbour_sm=[offset for _, offset in others],
         )
+        return program, Feed(tuple(warnings), notes)

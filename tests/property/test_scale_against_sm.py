@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from ppt_gpu.analytic.bounds import bounds, largest_bound
+from ppt_gpu.analytic.work import work_of
 from ppt_gpu.scale.occupancy import Occupancy
 from ppt_gpu.scale.steady import steady_prediction
 from ppt_gpu.sm.lower_ops import build_ops
@@ -72,8 +73,16 @@ def test_extrapolated_cycles_are_those_of_the_whole_run(name: str, kernel: str, 
     found = steady_prediction(run, blocks, holding, gpu)
     whole = run(list(range(blocks)))
     assert found.cycles == pytest.approx(whole.cycles, rel=0.05)
-    simulated = program(gpu, kernel, list(found.plan.blocks))
+    work = work_of(program(gpu, kernel, list(found.plan.blocks)), gpu)
     floor = largest_bound(
-        bounds(simulated, found.result, gpu, resident=RESIDENT, active_sms=1, sm_blocks=blocks, grid_blocks=blocks)
+        bounds(
+            work,
+            found.result,
+            gpu,
+            resident=RESIDENT,
+            active_sms=1,
+            sm_blocks=blocks,
+            grid_blocks=blocks,
+        )
     )
     assert found.cycles >= floor.cycles * 0.98, floor

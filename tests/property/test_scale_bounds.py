@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from numpy.random import Generator
 
 from ppt_gpu.analytic.bounds import bounds
+from ppt_gpu.analytic.work import work_of
 from ppt_gpu.sm.lower_ops import build_ops
 from ppt_gpu.sm.program import (
     FORCED_DRAM,
@@ -101,7 +102,7 @@ def test_no_simulation_beats_a_bound(
     program = random_program(gpu, np.random.default_rng(seed), blocks, warps, length)
     sms = 1 + seed % gpu.sm.count
     result = simulate(program, gpu, resident_blocks=resident, active_sms=sms, policy=policy)
-    for bound in bounds(program, result, gpu, resident=resident, active_sms=sms):
+    for bound in bounds(work_of(program, gpu), result, gpu, resident=resident, active_sms=sms):
         assert bound.cycles <= result.cycles * (1 + ROUNDING), bound
 
 

@@ -223,7 +223,11 @@ def test_cache_command(capsys):
     ppt_gpu.predict("vecadd", "k40")
     assert main(["cache", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["traces"]["files"] > 0 and found["folder"] == os.environ["PPT_GPU_CACHE"]
+    assert (
+        found["traces"]["files"] > 0
+        and found["timings"]["files"] > 0
+        and found["folder"] == os.environ["PPT_GPU_CACHE"]
+    )
     assert main(["cache", "--clear"]) == 0
     assert "removed" in capsys.readouterr().out
     assert Store().entries() == []

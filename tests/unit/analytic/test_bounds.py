@@ -10,6 +10,7 @@ import pytest
 from ppt_gpu.analytic.bounds import ResourceBound, bounds, largest_bound
 from ppt_gpu.analytic.least_latency import least_latencies
 from ppt_gpu.analytic.warp_chain import warp_spans, warp_spans_reference
+from ppt_gpu.analytic.work import work_of
 from ppt_gpu.sm.program import FORCED_L1, KIND_COMPUTE, KIND_LOAD, KIND_SHARED, KIND_STORE, Program
 from ppt_gpu.sm.result import STALL_REASONS, SmResult
 from ppt_gpu.spec.gpu import (
@@ -108,7 +109,7 @@ def named(found: list[ResourceBound]) -> dict[str, float]:
 def test_compute_bounds() -> None:
     """100 dependent FMAs: 4 warps a block, 2 blocks, 2 schedulers with one unit of interval 2 each."""
     made = program([FMA] * 100, 4, 2, waits=[0] + [1] * 99, slots=[0] * 100)
-    found = named(bounds(made, result(made), GPU, resident=2, active_sms=10))
+    found = named(bounds(work_of(made, GPU), result(made), GPU, resident=2, active_sms=10))
     assert found == {
         "critical path": 100 * 4,
         "fp32 pipe": 800 * 2 / 2,
@@ -118,7 +119,7 @@ def test_compute_bounds() -> None:
 
 def test_bounds_of_the_launch_scale_with_the_blocks() -> None:
     made = program([FMA] * 100, 4, 2, waits=[0] + [1] * 99, slots=[0] * 100)
-    found = bounds(made, result(made), GPU, resident=2, active_sms=10, sm_blocks=20, grid_blocks=195)
+    found = bounds(work_of(made, GPU), result(made), GPU, resident=2, active_sms=10, sm_blocks=20, grid_blocks=195)
     assert named(found) == {"critical path": 400 * 10, "fp32 pipe": 8000, "issue slots": 4000}
     assert largest_bound(found).resource == "fp32 pipe"
     assert largest_bound(found).terms == "16000 cycles / 2 units"
@@ -130,7 +131,7 @@ def test_memory_bounds() -> None:
     traffic = result(
         made, l2_read_bytes=4096, l2_write_bytes=2048, dram_read_bytes=4096, dram_write_bytes=1024, shared_passes=64
     )
-    found = named(bounds(made, traffic, GPU, resident=2, active_sms=10))
+    found = named(bounds(work_of(made, GPU), traffic, GPU, resident=2, active_sms=10))
     assert found["load/store unit"] == 8 * (4 + 4 + 8)
     assert found["L1 look-ups"] == 64
     assert found["shared memory"] == 64
@@ -145,20 +146,20 @@ def test_a_table_is_fetched_once_a_stream_again_and_again() -> None:
     table = program([LOAD], 1, 4, waits=[0], slots=[0], line=0)
     streaming = program([LOAD], 1, 4, waits=[0], slots=[0])
     given = {"resident": 1, "active_sms": 10, "sm_blocks": 400, "grid_blocks": 4000}
-    once = named(bounds(table, result(table, dram_read_bytes=128), GPU, **given))
+    once = named(bounds(work_of(table, GPU), result(table, dram_read_bytes=128), GPU, **given))
     assert once["DRAM bandwidth"] == 10 * 128 / 160
-    always = named(bounds(streaming, result(streaming, dram_read_bytes=4 * 128), GPU, **given))
+    always = named(bounds(work_of(streaming, GPU), result(streaming, dram_read_bytes=4 * 128), GPU, **given))
     assert always["DRAM bandwidth"] == 10 * 400 * 128 / 160
 
 
 def test_a_pipe_slower_than_its_latency_does_not_count_its_last_turn() -> None:
     made = program([FMA], 1, 1, waits=[0], slots=[0])
     slow = replace(made, op_ii=np.array([16, 2, 2, 2], np.int32))
-    found = named(bounds(slow, result(slow), GPU, resident=1, active_sms=1))
+    found = named(bounds(work_of(slow, GPU), result(slow), GPU, resident=1, active_sms=1))
     assert "fp32 pipe" not in found  # one warp: done after its latency, while the unit is still busy
     many = program([FMA] * 64, 4, 1, waits=[0] * 64, slots=[-1] * 64)
     many = replace(many, op_ii=np.array([16, 2, 2, 2], np.int32))
-    found = named(bounds(many, result(many), GPU, resident=1, active_sms=1))
+    found = named(bounds(work_of(many, GPU), result(many), GPU, resident=1, active_sms=1))
     assert found["fp32 pipe"] == 256 * 16 / 2 - 12
 
 
@@ -207,7 +208,7 @@ def test_blocks_of_different_length_wait_for_the_longest() -> None:
         entry_slot=np.zeros(110, np.int8),
         warp_path=np.array([0, 1, 1, 1], np.int32),
     )
-    found = bounds(both, result(made), GPU, resident=4, active_sms=1)
+    found = bounds(work_of(both, GPU), result(made), GPU, resident=4, active_sms=1)
     assert named(found)["critical path"] == 400
-    serial = bounds(both, result(made), GPU, resident=1, active_sms=1)
+    serial = bounds(work_of(both, GPU), result(made), GPU, resident=1, active_sms=1)
     assert named(serial)["critical path"] == 400 + 3 * 40

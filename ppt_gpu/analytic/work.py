@@ -1,0 +1,98 @@
+"""What simulated blocks ask of one SM: the few numbers of a Program that bounds and reports are made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppt_gpu.analytic.least_latency import entry_ops, least_latencies, next_entry_holds
+from ppt_gpu.sm.program import KIND_ATOMIC, Program
+from ppt_gpu.spec.gpu import Gpu
+
+
+@dataclass(frozen=True)
+class Work:
+    """Of B blocks and O static operations."""
+
+    blocks: int
+    warps: int
+    op_pipe: NDArray[np.int64]  # [O] pipe index
+    op_latency: NDArray[np.int64]  # [O] cycles
+    op_ii: NDArray[np.int64]  # [O] cycles
+    op_pc: NDArray[np.int64]  # [O] source instruction
+    load_store_cycles: float  # of all memory entries in the load/store unit
+    transactions: int
+    atomic_updates: int  # one after another, of the same address
+    cold_bytes: float  # of lines that the first half of the blocks touched first beyond what the second half did
+    mean_chain: float  # cycles of the longest chain of a block's warps, mean over blocks
+    longest_chain: int
+    thread_instructions: int
+    sector_bytes: int
+
+
+def work_of(program: Program, gpu: Gpu) -> Work:
+    """The work of all blocks of `program`, lowered for `gpu`."""
+    transactions = np.diff(program.access_start)
+    in_unit = np.maximum(program.access_cycles, transactions / gpu.memory.transactions_per_cycle)
+    chains = _block_chains(program, gpu)
+    blocks = len(program.block_warp) - 1
+    return Work(
+        blocks=blocks,
+        warps=len(program.warp_path),
+        op_pipe=program.op_pipe.astype(np.int64),
+        op_latency=program.op_latency.astype(np.int64),
+        op_ii=program.op_ii.astype(np.int64),
+        op_pc=program.op_pc.astype(np.int64),
+        load_store_cycles=float(in_unit.sum()),
+        transactions=int(transactions.sum()),
+        atomic_updates=int(_atomic_updates(program).sum()),
+        cold_bytes=_cold_excess(program, blocks),
+        mean_chain=float(chains.sum()) / max(blocks, 1),
+        longest_chain=int(chains.max()),
+        thread_instructions=int(program.thread_instructions),
+        sector_bytes=program.sector_bytes,
+    )
+
+
+def _atomic_updates(program: Program) -> NDArray[np.int64]:
+    """[atomic entries with transactions] serialised updates of each."""
+    chosen = (program.op_kind[entry_ops(program)] == KIND_ATOMIC) & (np.diff(program.access_start) > 0)
+    if len(program.access_atomic):
+        return program.access_atomic[chosen].astype(np.int64)
+    return np.ones(int(chosen.sum()), np.int64)
+
+
+def _cold_excess(program: Program, blocks: int) -> float:
+    """Bytes of lines that the first half of the blocks touched first beyond what the second half did.
+
+    Streaming blocks touch new lines all the time: 0. A table that all blocks read is new only once.
+    """
+    lines = program.tx_line
+    known = np.flatnonzero(lines >= 0)
+    if not len(known):
+        return 0.0
+    touched = lines[known]
+    first = np.full(len(program.line_address), -1, np.int64)
+    first[touched[::-1]] = known[::-1]  # written backwards: the first touch stays
+    # Transactions of a block are contiguous: block -> warp -> access -> transaction.
+    edges = program.access_start[program.warp_access[program.block_warp]]
+    fresh = np.histogram(first[first >= 0], bins=_increasing(edges))[0] * program.line_bytes
+    half = blocks // 2
+    early, late = float(fresh[:half].sum()), float(fresh[blocks - half :].sum())
+    return max(early - late, 0.0)
+
+
+def _increasing(edges: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Histogram edges between integers; blocks without transactions keep an empty bin."""
+    return edges.astype(np.float64) - 0.5
+
+
+def _block_chains(program: Program, gpu: Gpu) -> NDArray[np.int64]:
+    """[blocks with warps] cycles of the longest chain of each block's warps; [0] when there are none."""
+    from ppt_gpu.analytic.warp_chain import warp_spans
+
+    spans = warp_spans(program, least_latencies(program, gpu), next_entry_holds(program), gpu.sm.issue_width)
+    starts = program.block_warp[:-1][np.diff(program.block_warp) > 0]
+    return np.maximum.reduceat(spans[program.warp_path], starts) if len(starts) else np.zeros(1, np.int64)

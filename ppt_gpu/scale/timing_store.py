@@ -1,0 +1,54 @@
+"""Block timing kept between predictions: what simulating some blocks on one SM yielded, beside their traces.
+
+Two simulations have the same name when the same blocks run on the SM and on those around it, and the SM is the same to
+everything that lowering and simulation read; they are in one group when their launches find the same (the group of the
+traces, see `ppt_gpu.exec.traces`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from ppt_gpu.exec.identity import digest, sources_digest
+from ppt_gpu.exec.store import Store
+from ppt_gpu.scale.block_timing import BlockTiming, read_timing, write_timing
+from ppt_gpu.scale.grid import GridSpread
+from ppt_gpu.sm.seen import seen_by_sm
+from ppt_gpu.spec.gpu import Gpu
+
+SUFFIX = ".timing"
+#: packages whose sources make a BlockTiming out of a trace
+_SOURCES = ("spec", "tasklist", "sm", "analytic", "scale")
+
+
+class TimingStore:
+    """The timings of one launch. `group`: the digest of all that its traces depend on."""
+
+    def __init__(self, store: Store, group: str) -> None:
+        self.store, self.group = store, group
+
+    def get(self, name: str) -> BlockTiming | None:
+        """The timing of this name, if it is kept."""
+        return self.store.read(self.group, name + SUFFIX, read_timing)
+
+    def put(self, name: str, timing: BlockTiming) -> None:
+        """Keep it, where the folder can be written."""
+        self.store.write(self.group, name + SUFFIX, write_timing(timing))
+
+
+def timing_name(
+    gpu: Gpu, policy: str | None, l1_bytes: int | None, spread: GridSpread, blocks: Sequence[int], resident: int
+) -> str:
+    """The name of the simulation of `blocks` in `resident` slots; equal names in one group, equal results.
+
+    `spread` decides what the other SMs run meanwhile; a grid of a block an SM does not know how many SMs stay empty.
+    """
+    around = (spread.grid_blocks, spread.active_sms, spread.sms if spread.grid_blocks > spread.sms else 0)
+    sm = (_gpu_digest(seen_by_sm(gpu)), policy, l1_bytes, resident, around)
+    return digest(sources_digest(*_SOURCES), sm, tuple(blocks))[:32]
+
+
+@lru_cache(maxsize=64)
+def _gpu_digest(seen: object) -> str:
+    return digest(seen)

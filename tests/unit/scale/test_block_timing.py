@@ -1,0 +1,260 @@
+"""Block timing that is kept: repeated, or stale where anything changed that the SM sees; and its file."""
+
+import json
+import logging
+import struct
+from dataclasses import fields, is_dataclass, replace
+
+import numpy as np
+import pytest
+
+import ppt_gpu
+from ppt_gpu.analytic.work import work_of
+from ppt_gpu.exec import kept, traces
+from ppt_gpu.exec.budget import Budget
+from ppt_gpu.exec.traces import Traces
+from ppt_gpu.frontends.prepare import prepare
+from ppt_gpu.report.json import document
+from ppt_gpu.scale import simulated_sm
+from ppt_gpu.scale.block_timing import MAGIC, read_timing, write_timing
+from ppt_gpu.scale.grid import spread_grid
+from ppt_gpu.scale.simulated_sm import TraceSm
+from ppt_gpu.scale.timing_store import timing_name
+from ppt_gpu.sm.lower import lower_trace
+from ppt_gpu.sm.seen import UNSEEN, seen_by_sm
+from ppt_gpu.sm.simulate import simulate
+from ppt_gpu.spec import load_gpu
+
+K40 = load_gpu("k40")
+
+
+@pytest.fixture(autouse=True)
+def empty(tmp_path, monkeypatch):
+    """An empty cache on disk and in memory."""
+    monkeypatch.setenv("PPT_GPU_CACHE", str(tmp_path / "cache"))
+    kept.forget()
+    yield
+    kept.forget()
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """Names of the stages that run."""
+    found = []
+
+    def counted(name, real):
+        def call(*arguments, **options):
+            found.append(name)
+            return real(*arguments, **options)
+
+        return call
+
+    for module, name in ((traces, "run"), (simulated_sm, "lower_trace"), (simulated_sm, "simulate")):
+        monkeypatch.setattr(module, name, counted(name, getattr(module, name)))
+    return found
+
+
+def plain(result):
+    found = document(result)
+    for holder in (found, *found["launches"]):
+        holder["metrics"] = [item for item in holder["metrics"] if item["tag"] != "sim.wall"]
+    return json.dumps(found)
+
+
+def launch_of(name):
+    prepared = prepare(ppt_gpu.open_workload(name), K40.compute_capability)
+    return Traces(prepared.module, prepared.workload, {}, Budget()).launch(0)
+
+
+def small_vecadd():
+    """Of 8 blocks."""
+    workload = ppt_gpu.open_workload("vecadd")
+    return replace(workload, launches=(replace(workload.launches[0], grid=(8, 1, 1)),))
+
+
+def timing_of(name="reduction"):
+    sm = TraceSm(launch_of(name), K40, None)
+    return simulated_sm._Lowered(sm, [0, 15]).simulate(2)
+
+
+@pytest.mark.parametrize("name", ["reduction", "jacobi", "spmv", "histogram"])
+@pytest.mark.parametrize("level", ["steady", "workload"])
+def test_a_repeated_prediction_runs_nothing(name, level, calls):
+    expected = plain(ppt_gpu.predict(name, K40, level=level, cache=False))
+    for _ in range(2):
+        assert plain(ppt_gpu.predict(name, K40, level=level)) == expected
+        kept.forget()
+        calls.clear()
+    assert plain(ppt_gpu.predict(name, K40, level=level)) == expected
+    assert calls == []
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"name": "other", "title": "Other"},
+        {"host": replace(K40.host, launch_overhead=1e-3, link_bandwidth=1e9, copy_latency=1e-4)},
+        {"sm": replace(K40.sm, clock=2 * K40.sm.clock), "dram": replace(K40.dram, bandwidth=2 * K40.dram.bandwidth)},
+        {"sm": replace(K40.sm, registers=2 * K40.sm.registers), "dram": replace(K40.dram, size=1 << 40)},
+    ],
+    ids=["names", "host", "clock", "sizes"],
+)
+def test_what_the_sm_does_not_see_simulates_nothing(changes, calls):
+    gpu = replace(K40, **changes)
+    expected = plain(ppt_gpu.predict("vecadd", gpu, cache=False))
+    ppt_gpu.predict("vecadd", K40)
+    calls.clear()
+    assert plain(ppt_gpu.predict("vecadd", gpu)) == expected
+    assert calls == []
+
+
+def test_empty_sms_are_not_seen(calls):
+    """A grid of 8 blocks does not know whether 8 or 30 SMs were there to take them."""
+    workload = small_vecadd()
+    wide = replace(K40, sm=replace(K40.sm, count=30))
+    expected = plain(ppt_gpu.predict(workload, wide, cache=False))
+    ppt_gpu.predict(workload, K40)
+    calls.clear()
+    assert plain(ppt_gpu.predict(workload, wide)) == expected
+    assert calls == []
+
+
+def test_without_cache_and_for_trace_files_everything_is_simulated(tmp_path, calls):
+    expected = plain(ppt_gpu.predict("vecadd", K40))
+    calls.clear()
+    assert plain(ppt_gpu.predict("vecadd", K40, trace_out=tmp_path / "a.trace")) == expected
+    assert "simulate" in calls and "lower_trace" in calls
+    calls.clear()
+    assert plain(ppt_gpu.predict("vecadd", K40, trace_in=tmp_path / "a.trace")) == expected
+    assert "simulate" in calls
+
+
+def leaves(value, path=()):
+    """(path, value) of every field of a GPU that is no dataclass itself; entries of mappings count as fields."""
+    for field in fields(value):
+        held = getattr(value, field.name)
+        if is_dataclass(held):
+            yield from leaves(held, (*path, field.name))
+        elif field.name in ("pipes", "ops"):
+            key = next(iter(held))
+            for inner, found in leaves(held[key]):
+                yield (*path, field.name, key, *inner), found
+        else:
+            yield (*path, field.name), held
+
+
+def changed(value, path, new):
+    """`value` with another value at `path`."""
+    name, *rest = path
+    if isinstance(value, dict) or hasattr(value, "keys"):
+        return {**value, name: changed(value[name], rest, new) if rest else new}
+    return replace(value, **{name: changed(getattr(value, name), rest, new) if rest else new})
+
+
+def another(value):
+    """A value of the same type that is not this one."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int | float):
+        return value + 1
+    if isinstance(value, str):
+        return value + "x"
+    return (*value, (1, 2)) if isinstance(value, tuple) else {**value, "another": ("fp32.add",)}
+
+
+def is_unseen(path):
+    owner = K40
+    for name in path[:-1]:
+        owner = owner[name] if hasattr(owner, "keys") else getattr(owner, name)
+    return path[-1] in UNSEEN.get(type(owner).__name__, ())
+
+
+LEAVES = dict(leaves(K40))
+
+
+@pytest.mark.parametrize("path", [p for p in LEAVES if not is_unseen(p)], ids=".".join)
+def test_every_field_that_is_seen_changes_the_name(path):
+    gpu = changed(K40, path, another(LEAVES[path]))
+    spread = spread_grid(100, 4, K40.sm.count)
+    assert seen_by_sm(gpu) != seen_by_sm(K40)
+    names = {timing_name(target, "gto", 16384, spread, [0, 15], 2) for target in (gpu, K40)}
+    assert len(names) == 2
+
+
+def test_arguments_change_the_name():
+    wide, narrow = spread_grid(100, 4, 15), spread_grid(100, 4, 14)
+    usual = (K40, "gto", 16384, wide, [0, 15], 2)
+    for at, other in ((1, "lrr"), (2, 32768), (3, narrow), (4, [15, 0]), (5, 1)):
+        assert timing_name(*usual[:at], other, *usual[at + 1 :]) != timing_name(*usual)
+
+
+class Unreadable:
+    """A value that nothing can be done with."""
+
+    def _refuse(self, *_):
+        raise AssertionError("a field that the SM does not see was read")
+
+    __eq__ = __lt__ = __le__ = __gt__ = __ge__ = __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = _refuse
+    __rmul__ = __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = __mod__ = __neg__ = _refuse
+    __int__ = __float__ = __index__ = __bool__ = __str__ = __repr__ = __iter__ = __len__ = __getitem__ = _refuse
+    __hash__ = None
+
+
+#: read through dram_bytes_per_cycle, which the name holds; and the number of SMs, in a check of the active ones
+_READ_OTHERWISE = {("sm", "clock"), ("dram", "bandwidth"), ("sm", "count")}
+
+
+@pytest.mark.parametrize("name", ["reduction", "transpose_tiled", "histogram"])
+def test_fields_that_are_not_seen_are_never_read(name):
+    """So no result depends on them: lowering, simulation and work are the same with values nothing can be done with."""
+    hidden = [path for path in LEAVES if is_unseen(path) and path not in _READ_OTHERWISE]
+    assert {path[-1] for path in hidden} >= {"name", "registers", "launch_overhead", "carveouts", "max_blocks"}
+    gpu = changed(K40, ("sm", "count"), 1 << 20)
+    for path in hidden:
+        gpu = changed(gpu, path, Unreadable())
+    launch = launch_of(name)
+    trace, around = launch.run([0, 15]), launch.touched([1, 2, 16, 17])
+    found = []
+    for target in (K40, gpu):
+        lowered = lower_trace(launch.kernel, trace, target, launch=launch.launch, active_sms=15, neighbours=around)
+        result = simulate(lowered, target, resident_blocks=2, active_sms=15, l2_dirty=0.5, l1_bytes=16384)
+        found.append((work_of(lowered, target), replace(result, wall=0.0)))
+    assert same(found[0][0], found[1][0]) and same(found[0][1], found[1][1])
+
+
+def same(one, other):
+    """Equal, field by field, with the same types."""
+    if is_dataclass(one):
+        return all(same(getattr(one, field.name), getattr(other, field.name)) for field in fields(one))
+    if isinstance(one, np.ndarray):
+        return one.dtype == other.dtype and np.array_equal(one, other)
+    return type(one) is type(other) and one == other
+
+
+def test_the_file_loses_nothing():
+    timing = timing_of()
+    data = write_timing(timing)
+    found = read_timing(data, "x")
+    assert same(replace(timing, result=replace(timing.result, wall=0.0)), found)
+    assert write_timing(found) == data
+    assert len(found.feed.features) == 2 and found.work.blocks == 2 and found.result.cycles > 0
+
+
+@pytest.mark.parametrize("damage", ["cut", "flip", "empty", "text", "other"])
+def test_a_damaged_entry_is_dropped_with_one_line(tmp_path, caplog, damage, calls):
+    expected = plain(ppt_gpu.predict(small_vecadd(), K40))
+    (path,) = tmp_path.rglob("*.timing")
+    data = bytearray(path.read_bytes())
+    whole = bytes(data)
+    data[len(data) // 2] ^= 1
+    other = struct.pack("<8sI", MAGIC, 0)  # the checksum of nothing: right, but no document
+    path.write_bytes(
+        {"cut": whole[: len(whole) // 2], "flip": data, "empty": b"", "text": b"hello", "other": other}[damage]
+    )
+    calls.clear()
+    with caplog.at_level(logging.WARNING):
+        assert plain(ppt_gpu.predict(small_vecadd(), K40)) == expected
+    assert calls == ["lower_trace", "simulate"]
+    assert len(caplog.records) == 1
+    assert "\n" not in caplog.text.strip() and str(path) in caplog.text
+    assert path.read_bytes() == whole

@@ -1,0 +1,27 @@
+"""The experiment behind the L2 bandwidth of GPGPU-Sim's QV100."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+TOOLS = Path(__file__).parents[3] / "hardware" / "tools"
+
+
+@pytest.fixture
+def crossbar(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.syspath_prepend(str(TOOLS))
+    import crossbar
+
+    yield crossbar
+    sys.modules.pop("crossbar")
+
+
+def test_first_in_first_out_holds_up_about_half_of_the_slices(crossbar) -> None:
+    assert 26 < crossbar.throughput(8, 8, 64) < 36
+
+
+def test_one_sector_each_takes_one_round_trip(crossbar) -> None:
+    """64 SMs, a slice each: nobody waits."""
+    assert crossbar.cycles_of(np.arange(64).reshape(64, 1), 64) == crossbar.DELAY + 1

@@ -1,133 +1,171 @@
-"""How much faster a prediction is with the traces that one on another GPU left: `python -m ppt_gpu.bench store`.
+"""How much faster a prediction is with what an earlier one left: `python -m ppt_gpu.bench store`.
 
-CPU time; the compiled loops are warm, compiled kernels are not. The second prediction reads the traces from disk, as
-another process does; the third finds them in memory, as the next point of a sweep does.
+CPU time; the compiled loops are warm, compiled kernels are not. Each second prediction finds on disk what the first one
+left, as another process does: on a GPU with as many SMs, on one with other blocks on each SM, and on the same again.
+The point of a sweep finds the traces in memory and differs in what the SM sees.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import wraps
+from pathlib import Path
 from typing import Any
 
 from ppt_gpu.exec import kept
 from ppt_gpu.exec.kept import content_bytes
 from ppt_gpu.exec.run import forget_engines
-from ppt_gpu.exec.store import Store
+from ppt_gpu.exec.store import SUFFIX, Store
 from ppt_gpu.exec.trace import Trace
 from ppt_gpu.exec.traces import LaunchTraces, Traces
+from ppt_gpu.exec.workload_reader import sample_names
 from ppt_gpu.pipeline import predict
+from ppt_gpu.scale import simulated_sm
 
-SAMPLES = ("sgemm", "stencil7", "vecadd", "transpose_tiled", "reduction")
 FIRST = "k40"
-#: another GPU with as many SMs, and one with other blocks on each SM
-OTHERS = ("k6000", "v100")
-#: what belongs to the functional part: everything that yields traces
-_FUNCTIONAL = (
-    (Traces, ("__init__", "launch")),
-    (LaunchTraces, ("run", "touched", "features", "advance")),
-)
+SECONDS = {"as many SMs": "k6000", "other blocks": "v100", "again": FIRST}
+SWEEP = ("l2.latency=300",)
+#: part of a prediction -> the functions that it is made of; time in one that another calls counts for the inner one
+PARTS: dict[str, tuple[tuple[Any, tuple[str, ...]], ...]] = {
+    "running": ((Traces, ("__init__", "launch")), (LaunchTraces, ("run", "touched", "features", "advance"))),
+    "reading": ((Store, ("read",)),),
+    "writing": ((Store, ("write",)),),
+    "lowering": ((simulated_sm, ("lower_trace", "work_of")),),
+    "simulating": ((simulated_sm, ("simulate",)),),
+}
+#: all that yields traces
+FUNCTIONAL = ("running", "reading", "writing")
 
 
-@dataclass
 class _Watch:
-    """CPU seconds inside some functions, calls between them counted once."""
+    """CPU seconds by part; what is in none of them is the rest."""
 
-    seconds: float = 0.0
-    depth: int = 0
-    replaced: list[tuple[Any, str, Any]] = field(default_factory=list)
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = defaultdict(float)
+        self._stack = ["rest"]
+        self._since = time.process_time()
 
-    def timed(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def _turn(self) -> None:
+        now = time.process_time()
+        self.seconds[self._stack[-1]] += now - self._since
+        self._since = now
+
+    def timed(self, part: str, function: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(function)
         def call(*arguments: Any, **options: Any) -> Any:
-            began, self.depth = time.process_time(), self.depth + 1
+            self._turn()
+            self._stack.append(part)
             try:
                 return function(*arguments, **options)
             finally:
-                self.depth -= 1
-                if self.depth == 0:
-                    self.seconds += time.process_time() - began
+                self._turn()
+                self._stack.pop()
 
         return call
+
+    def stop(self) -> dict[str, float]:
+        self._turn()
+        return dict(self.seconds)
 
 
 @contextmanager
 def _watched() -> Iterator[_Watch]:
     watch = _Watch()
-    for owner, names in _FUNCTIONAL:
-        for name in names:
-            watch.replaced.append((owner, name, getattr(owner, name)))
-            setattr(owner, name, watch.timed(getattr(owner, name)))
+    replaced = []
+    for part, functions in PARTS.items():
+        for owner, names in functions:
+            for name in names:
+                replaced.append((owner, name, getattr(owner, name)))
+                setattr(owner, name, watch.timed(part, getattr(owner, name)))
     try:
         yield watch
     finally:
-        for owner, name, function in watch.replaced:
+        for owner, name, function in replaced:
             setattr(owner, name, function)
 
 
-def _measure(name: str, gpu: str) -> tuple[float, float]:
-    """CPU seconds of a prediction, whole and in its functional part."""
+def _measure(name: str, gpu: str, overrides: Sequence[str] = ()) -> dict[str, float]:
+    """CPU seconds of a prediction by part, whole and functional."""
     forget_engines()
     with _watched() as watch:
-        began = time.process_time()
-        predict(name, gpu)
-        return time.process_time() - began, watch.seconds
+        predict(name, gpu, overrides=overrides)
+        parts = watch.stop()
+    functional = sum(parts.get(part, 0.0) for part in FUNCTIONAL)
+    return {"whole": sum(parts.values()), "functional": functional, **parts}
 
 
-def bench_store(runs: int = 5) -> list[dict[str, Any]]:
-    """Figures {name, value, unit}: of each sample the first prediction and later ones, and what the traces take."""
+def bench_store(runs: int = 3, names: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """Figures {name, value, unit}: of each sample (default: all) the first prediction, later ones, and its traces."""
     figures = []
-    for name in SAMPLES:
-        for gpu in (FIRST, *OTHERS):
+    for name in names or sample_names():
+        for gpu in dict.fromkeys((FIRST, *SECONDS.values())):
             predict(name, gpu, cache=False)  # compiles the loops
         figures += _bench_sample(name, runs)
     return figures
 
 
 def _bench_sample(name: str, runs: int) -> list[dict[str, Any]]:
-    times: dict[str, list[tuple[float, float]]] = {}
+    times: dict[str, list[dict[str, float]]] = defaultdict(list)
     sizes: list[dict[str, Any]] = []
-    before = os.environ.get("PPT_GPU_CACHE")
-    try:
-        for _ in range(runs):
-            with tempfile.TemporaryDirectory() as folder:
-                os.environ["PPT_GPU_CACHE"] = folder
-                kept.forget()
-                times.setdefault(f"first, {FIRST}", []).append(_measure(name, FIRST))
+    for _ in range(runs):
+        with tempfile.TemporaryDirectory() as folder:
+            used, left = Path(folder) / "used", Path(folder) / "left"
+            with _cache(used):
+                times[f"first, {FIRST}"].append(_measure(name, FIRST))
                 sizes = _sizes(name)
-                for gpu in OTHERS:
-                    kept.forget()
-                    times.setdefault(f"second, {gpu}, from disk", []).append(_measure(name, gpu))
-                    times.setdefault(f"third, {gpu}, from memory", []).append(_measure(name, gpu))
+                shutil.copytree(used, left)
+                times[f"sweep, {FIRST} with {SWEEP[0]}, from memory"].append(_measure(name, FIRST, SWEEP))
+            for label, gpu in SECONDS.items():
+                with _cache(Path(shutil.copytree(left, Path(folder) / label))):
+                    times[f"second, {gpu} ({label})"].append(_measure(name, gpu))
+    return [*_figures(name, times), *sizes]
+
+
+@contextmanager
+def _cache(folder: Path) -> Iterator[None]:
+    """Predictions keep what they find in `folder`; nothing is in memory."""
+    before = os.environ.get("PPT_GPU_CACHE")
+    os.environ["PPT_GPU_CACHE"] = str(folder)
+    kept.forget()
+    try:
+        yield
     finally:
         kept.forget()
         os.environ.pop("PPT_GPU_CACHE")
         if before is not None:
             os.environ["PPT_GPU_CACHE"] = before
+
+
+def _figures(name: str, times: dict[str, list[dict[str, float]]]) -> list[dict[str, Any]]:
+    parts = ("whole", "functional", *PARTS, "rest")
+    middle = {
+        label: {part: statistics.median(run.get(part, 0.0) for run in found) for part in parts}
+        for label, found in times.items()
+    }
+    first = next(iter(middle.values()))
     figures = []
-    first = [statistics.median(column) for column in zip(*times[f"first, {FIRST}"], strict=True)]
-    for label, pairs in times.items():
-        whole, part = (statistics.median(column) for column in zip(*pairs, strict=True))
-        figures.append(_figure(f"store {name}: {label}", whole, "s CPU"))
-        figures.append(_figure(f"store {name}: {label}, functional part", part, "s CPU"))
-        if not label.startswith("first"):
-            figures.append(_figure(f"store {name}: {label}, whole faster by", first[0] / whole, "times"))
-            figures.append(_figure(f"store {name}: {label}, functional faster by", first[1] / max(part, 1e-6), "times"))
-    return figures + sizes
+    for label, seconds in middle.items():
+        figures += [_figure(f"store {name}: {label}, {part}", seconds[part], "s CPU") for part in parts]
+        if seconds is not first:
+            for part in ("whole", "functional"):
+                ratio = first[part] / max(seconds[part], 1e-6)
+                figures.append(_figure(f"store {name}: {label}, {part} faster by", ratio, "times"))
+    return figures
 
 
 def _sizes(name: str) -> list[dict[str, Any]]:
-    """Bytes a warp instruction of all whole traces that the first prediction kept, in memory and on disk."""
+    """Bytes a warp instruction of all whole traces that predictions kept, in memory and on disk."""
     store = Store()
     traces = disk = memory = 0
     for path, size, _ in store.entries():
-        record = store.get(path.parent.name, path.stem)
+        record = store.get(path.parent.name, path.stem) if path.suffix == SUFFIX else None
         if record is not None and isinstance(record.content, Trace):
             traces += record.content.warp_instructions
             disk += size

@@ -58,6 +58,8 @@ def work_of(program: Program, gpu: Gpu) -> Work:
 
 def _atomic_updates(program: Program) -> NDArray[np.int64]:
     """[atomic entries with transactions] serialised updates of each."""
+    if KIND_ATOMIC not in program.op_kind:
+        return np.zeros(0, np.int64)
     chosen = (program.op_kind[entry_ops(program)] == KIND_ATOMIC) & (np.diff(program.access_start) > 0)
     if len(program.access_atomic):
         return program.access_atomic[chosen].astype(np.int64)

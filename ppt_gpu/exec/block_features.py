@@ -15,7 +15,7 @@ from ppt_gpu.spec.gpu import MEMORY_SPACES
 CHUNK = 1 << 22
 FIRST_CHUNK = 32  # blocks
 _SECTOR_SHIFT = 5  # 32 B
-_THROUGH_L1 = [MEMORY_SPACES.index(space) for space in ("global", "local")]
+_THROUGH_L1 = np.array([space in ("global", "local") for space in MEMORY_SPACES])
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def features_of(trace: Trace) -> BlockFeatures:
     """
     blocks = len(trace.blocks)
     instructions = np.diff(trace.path_start)[trace.warp_path].reshape(blocks, -1)
-    counted = np.isin(trace.access_space, _THROUGH_L1) * _pattern_sectors(trace)[trace.access_pattern]
+    counted = _pattern_sectors(trace)[trace.access_pattern] * _THROUGH_L1[trace.access_space]
     before = np.concatenate(([0], np.cumsum(counted)))
     sectors = (before[trace.access_start[1:]] - before[trace.access_start[:-1]]).reshape(blocks, -1)
     return BlockFeatures(

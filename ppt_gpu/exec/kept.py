@@ -55,9 +55,9 @@ class Kept:
 
     def join_globals(self, kernel: Kernel, blocks: Sequence[int]) -> GlobalAccesses:
         """The global accesses of blocks none of which is missing."""
-        for block in blocks:
-            if block not in self._globals:
-                self._add_globals(global_accesses(kernel, self._traces[block][0]))
+        new = [block for block in dict.fromkeys(blocks) if block not in self._globals]
+        if new:
+            self._add_globals(global_accesses(kernel, self.join(new)))
         return join_global([self._globals[block] for block in blocks])
 
     def any_trace(self) -> Trace | None:

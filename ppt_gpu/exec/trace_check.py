@@ -81,6 +81,8 @@ def _patterns(
     limit = 1 << ADDRESS_BITS
     _within(offset, -limit, limit, "a lane outside of the address space")
     _within(base, 0, limit, "an access outside of the address space")
+    if not base.size or (int(base.min()) + int(offset.min()) >= 0 and int(base.max()) + int(offset.max()) < limit):
+        return  # not even the widest pattern could leave it
     at = base.astype(np.int64)
     _within(at + offset.min(axis=1)[pattern], 0, limit, "a lane outside of the address space")
     _within(at + offset.max(axis=1)[pattern], 0, limit, "a lane outside of the address space")

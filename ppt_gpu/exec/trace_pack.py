@@ -76,17 +76,19 @@ def unpack(data: bytes, width: str, count: int, coding: str, dtype: Any, rows: R
         raise Damaged(f"zlib: {error}") from None
     if len(raw) != size or not engine.eof or engine.unused_data:
         raise Damaged(f"expected {count} values")
-    wide = np.frombuffer(raw, f"<{width}").astype(np.int64)
-    if coding == "rows" and rows is not None:
-        wide = _sums_by_row(wide, rows)
-    elif coding == "delta":
-        wide = np.cumsum(wide)
+    narrow = np.frombuffer(raw, f"<{width}")
+    if coding == "delta":
+        wide = np.cumsum(narrow, dtype=np.int64)
+    else:
+        wide = narrow.astype(np.int64)
+        if coding == "rows" and rows is not None:
+            wide = _sums_by_row(wide, rows)
     kind = np.dtype(dtype)
-    if kind != np.uint64:
+    if kind not in (np.uint64, np.int64):
         info = np.iinfo(kind)
         if len(wide) and not (info.min <= int(wide.min()) and int(wide.max()) <= info.max):
             raise Damaged(f"a value that is no {kind}")
-    return wide.view(np.uint64) if kind == np.uint64 else wide.astype(kind)
+    return wide.view(np.uint64) if kind == np.uint64 else wide.astype(kind, copy=False)
 
 
 def _differences_by_row(values: NDArray[np.int64], rows: Rows) -> NDArray[np.int64]:

@@ -5,7 +5,7 @@ That is right where the trace of a block depends on nothing that other blocks le
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,14 +27,15 @@ def join_blocks(pieces: Sequence[Piece]) -> Trace:
     first = pieces[0][0]
     if all(trace is first for trace, _ in pieces) and [at for _, at in pieces] == list(range(len(first.blocks))):
         return first
+    pieces = _compact(pieces, join_blocks)
     sources, which = _distinct([trace for trace, _ in pieces])
     offset, mask, numbers = join_patterns([(t.pattern_offset, t.pattern_mask) for t in sources])
     per_block = len(first.warp_path) // len(first.blocks)
     block = _before([len(t.blocks) for t in sources])[which] + np.array([at for _, at in pieces], np.int64)
     warp = spans(block * per_block, np.full(len(block), per_block))
-    lengths = _joined([np.diff(t.access_start) for t in sources])
-    access = spans((np.cumsum(lengths) - lengths)[warp], lengths[warp])
-    pattern = _joined([n[t.access_pattern] for t, n in zip(sources, numbers, strict=True)])[access]
+    starts, lengths = _starts([t.access_start for t in sources], warp)
+    access = spans(starts, lengths)
+    pattern = _joined([_renamed(t.access_pattern, n) for t, n in zip(sources, numbers, strict=True)])[access]
     pattern, kept = renumber(pattern, len(mask))
     path_start, path_pc, warp_path = _join_paths(sources, warp)
     instructions = len(first.pc_executed)
@@ -46,7 +47,7 @@ def join_blocks(pieces: Sequence[Piece]) -> Trace:
         warp_path=warp_path,
         warp_block=np.repeat(np.arange(len(pieces), dtype=np.int32), per_block),
         warp_threads=_joined([t.warp_threads for t in sources])[warp],
-        access_start=np.concatenate(([0], np.cumsum(lengths[warp]))).astype(np.int64),
+        access_start=np.concatenate(([0], np.cumsum(lengths))).astype(np.int64),
         access_base=_joined([t.access_base for t in sources])[access],
         access_pattern=pattern,
         access_space=_joined([t.access_space for t in sources])[access],
@@ -72,22 +73,50 @@ def only_blocks(trace: Trace, blocks: Sequence[int]) -> Trace:
 
 def join_global(pieces: Sequence[tuple[GlobalAccesses, int]]) -> GlobalAccesses:
     """The accesses of single blocks (source, position in it), in this order, as if one run had yielded them."""
+    pieces = _compact(pieces, join_global)
     sources, which = _distinct([source for source, _ in pieces])
     offset, mask, numbers = join_patterns([(s.pattern_offset, s.pattern_mask) for s in sources])
     block = _before([len(s.blocks) for s in sources])[which] + np.array([at for _, at in pieces], np.int64)
-    lengths = _joined([np.diff(s.start) for s in sources])
-    access = spans((np.cumsum(lengths) - lengths)[block], lengths[block])
-    pattern = _joined([n[s.pattern] for s, n in zip(sources, numbers, strict=True)])[access]
+    starts, lengths = _starts([s.start for s in sources], block)
+    access = spans(starts, lengths)
+    pattern = _joined([_renamed(s.pattern, n) for s, n in zip(sources, numbers, strict=True)])[access]
     pattern, kept = renumber(pattern, len(mask))
     return GlobalAccesses(
         blocks=_joined([s.blocks for s in sources])[block],
-        start=np.concatenate(([0], np.cumsum(lengths[block]))).astype(np.int64),
+        start=np.concatenate(([0], np.cumsum(lengths))).astype(np.int64),
         pc=_joined([s.pc for s in sources])[access],
         base=_joined([s.base for s in sources])[access],
         pattern=pattern,
         pattern_offset=offset[kept],
         pattern_mask=mask[kept],
     )
+
+
+def _compact(pieces: Sequence[tuple[Any, int]], join: Callable[[Any], Any]) -> Sequence[tuple[Any, int]]:
+    """The same blocks; of several sources only what is asked for, so that no large one is copied for a few blocks."""
+    positions: dict[int, list[tuple[Any, int]]] = {}
+    for source, at in pieces:
+        positions.setdefault(id(source), []).append((source, at))
+    if len(positions) == 1:
+        return pieces
+    small = {key: iter(_numbered(join(part), len(part))) for key, part in positions.items()}
+    return [next(small[id(source)]) for source, _ in pieces]
+
+
+def _numbered(source: Any, count: int) -> list[tuple[Any, int]]:
+    return [(source, at) for at in range(count)]
+
+
+def _starts(starts: Sequence[NDArray[np.int64]], index: NDArray[np.int64]) -> tuple[NDArray, NDArray]:
+    """(where each of these warps or blocks begins in the joined accesses, how many it has)."""
+    before = _before([int(start[-1]) for start in starts])
+    first = _joined([start[:-1] + b if b else start[:-1] for start, b in zip(starts, before, strict=True)])
+    end = _joined([start[1:] + b if b else start[1:] for start, b in zip(starts, before, strict=True)])
+    return first[index], end[index] - first[index]
+
+
+def _renamed(pattern: NDArray[np.int32], numbers: NDArray[np.int32] | None) -> NDArray[np.int32]:
+    return pattern if numbers is None else numbers[pattern]
 
 
 def _distinct(sources: Sequence[Any]) -> tuple[list[Any], NDArray[np.int64]]:
@@ -131,17 +160,20 @@ def executions(
 
 def join_patterns(
     tables: Sequence[tuple[NDArray[np.int64], NDArray[np.uint32]]],
-) -> tuple[NDArray[np.int64], NDArray[np.uint32], list[NDArray[np.int32]]]:
-    """One table of (offsets, masks) without repetitions, and for each given table the numbers of its patterns in it."""
+) -> tuple[NDArray[np.int64], NDArray[np.uint32], list[NDArray[np.int32] | None]]:
+    """One table of (offsets, masks) without repetitions, and for each given table the numbers of its patterns in it.
+
+    None: they keep their numbers.
+    """
     if len(tables) == 1:
-        return (*tables[0], [np.arange(len(tables[0][1]), dtype=np.int32)])
+        return (*tables[0], [None])
     sizes = [len(mask) for _, mask in tables]
     listed = np.concatenate([np.concatenate((m.astype(np.int64)[:, None], o), axis=1) for o, m in tables])
     found = np.zeros(len(listed), np.int32)
     p = new_patterns(max(len(listed), 1))
     read_patterns(listed, 0, p.offset, p.mask, p.table, p.used, found)
     used = int(p.used[0])
-    return p.offset[:used], p.mask[:used].astype(np.uint32), np.split(found, np.cumsum(sizes)[:-1])
+    return p.offset[:used], p.mask[:used].astype(np.uint32), list(np.split(found, np.cumsum(sizes)[:-1]))
 
 
 def _join_paths(
@@ -158,7 +190,7 @@ def _join_paths(
             content = path_pc[start[path] : start[path] + lengths[path]].tobytes()
             first[path] = known.setdefault(content, path)
     before = _before([len(t.path_start) - 1 for t in sources])
-    old = _joined([t.warp_path + b for t, b in zip(sources, before, strict=True)])
+    old = _joined([t.warp_path + b if b else t.warp_path for t, b in zip(sources, before, strict=True)])
     warp_path, kept = renumber(first[old[warp]].astype(np.int32), len(lengths))
     path_start = np.concatenate(([0], np.cumsum(lengths[kept]))).astype(np.int64)
     return path_start, path_pc[spans(start[kept], lengths[kept])], warp_path

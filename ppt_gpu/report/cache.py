@@ -30,8 +30,8 @@ def cache_report(clear: bool = False, as_json: bool = False) -> str:
     verb = "removed" if clear else "kept"
     lines = [
         f"folder: {folder}  (PPT_GPU_CACHE)",
-        f"traces of kernels {verb}: {len(traces)}, block timings: {len(timings)}, {format_bytes(sum(traces + timings))} "
-        f"of at most {format_bytes(store.limit)}  (PPT_GPU_CACHE_LIMIT)",
+        f"traces of kernels {verb}: {len(traces)}, block timings: {len(timings)}, "
+        f"{format_bytes(sum(traces + timings))} of at most {format_bytes(store.limit)}  (PPT_GPU_CACHE_LIMIT)",
         f"compiled PTX {verb}: {len(kinds['compiled'])}, {format_bytes(sum(kinds['compiled']))}",
     ]
     return "\n".join(lines) + "\n"

@@ -83,6 +83,9 @@ def _transactions(code: Code, trace: Trace, shape: Geometry, entries: Entries) -
     if len(trace.access_base) == 0:
         space = pattern = np.zeros(len(recorded), np.int32)
         base = np.zeros(len(recorded), np.int64)
+    elif np.array_equal(entries.access, np.arange(len(trace.access_base))):  # each once: nothing to gather
+        space = trace.access_space.astype(np.int32)
+        pattern, base = trace.access_pattern, trace.access_base.astype(np.int64)
     else:
         space = trace.access_space[entries.access].astype(np.int32)
         pattern = trace.access_pattern[entries.access]

@@ -46,8 +46,8 @@ def unwritten_reads(kernel: Kernel, trace: Trace, shared_bytes: int) -> list[tup
     roles = np.array([_role(instruction) for instruction in kernel.instructions], np.int8)
     if not np.isin(roles, (READS, UPDATES)).any() or any(_unrecorded(i) for i in kernel.instructions):
         return []
-    in_shared = trace.access_space == SHARED
-    if not in_shared.any() or int(trace.access_base[in_shared].max()) >> CLUSTER_SHIFT:
+    bases = trace.access_base.view(np.int64)
+    if _only_own(trace.access_space, bases) != 1:
         return []
     traced = np.array([is_traced(instruction) for instruction in kernel.instructions], np.bool_)
     chosen = np.flatnonzero(traced[trace.path_pc])
@@ -63,11 +63,13 @@ def unwritten_reads(kernel: Kernel, trace: Trace, shared_bytes: int) -> list[tup
         written[:] = 0
         for looking in (False, True):
             seen[:] = -1
-            _look(
-                first, end, trace.warp_path, trace.access_start, trace.access_space, trace.access_base.view(np.int64),
-                trace.access_pattern, trace.pattern_offset, trace.pattern_mask, memory_start, memory_pc, roles, sizes,
+            left = _look(
+                first, end, trace.warp_path, trace.access_start, trace.access_space, bases, trace.access_pattern,
+                trace.pattern_offset, trace.pattern_mask, memory_start, memory_pc, roles, sizes,
                 looking, int(trace.blocks[position]), written, seen, found,
             )  # fmt: skip
+            if not left:
+                break
     return [(index, int(block), int(byte)) for index, (block, byte) in enumerate(found.tolist()) if byte >= 0]
 
 
@@ -89,13 +91,33 @@ def _unrecorded(instruction: Instruction) -> bool:
 
 
 @entry
+def _only_own(space: NDArray[np.uint8], base: NDArray[np.int64]) -> int:
+    """1: accesses to shared memory are all of the block's own; 0: there is none; 2: some are of other blocks."""
+    there = 0
+    bits = 0
+    for k in range(len(space)):
+        own = 1 if space[k] == SHARED else 0
+        there |= own
+        bits |= base[k] * own
+    if bits >> CLUSTER_SHIFT != 0:
+        return 2
+    return there
+
+
+@entry
 def _look(
     first: int, end: int, warp_path: NDArray[np.int32], access_start: NDArray[np.int64], space: NDArray[np.uint8],
     base: NDArray[np.int64], pattern: NDArray[np.int32], offset: NDArray[np.int64], mask: NDArray[np.uint32],
     memory_start: NDArray[np.int64], memory_pc: NDArray[np.int32], roles: NDArray[np.int8], sizes: NDArray[np.int64],
     looking: bool, block: int, written: NDArray[np.uint8], seen: NDArray[np.int64], found: NDArray[np.int64],
-) -> None:  # fmt: skip
-    """Warps `first` to `end`: mark what they write (1: stored, 2: updated), or look for reads of what is not marked."""
+) -> int:  # fmt: skip
+    """Warps `first` to `end`: mark what they write (1: stored, 2: updated), or look for reads of what is not marked.
+
+    Returns the number of bytes that are not marked as stored; marking ends when there is none: all reads are then right.
+    """
+    left = 0
+    for byte in range(len(written)):
+        left += 1 - (written[byte] & 1)
     for w in range(first, end):
         shift = memory_start[warp_path[w]] - access_start[w]
         for k in range(access_start[w], access_start[w + 1]):
@@ -120,6 +142,8 @@ def _look(
                 start = base[k] + offset[p, lane]
                 if not looking:
                     for byte in range(start, start + sizes[pc]):
+                        if role == WRITES:
+                            left -= 1 - (written[byte] & 1)
                         written[byte] |= 1 if role == WRITES else 2
                     continue
                 known = 3 if role == READS else 1
@@ -131,3 +155,6 @@ def _look(
                     found[pc, 0] = block
                     found[pc, 1] = start
                     break
+            if left == 0:
+                return 0
+    return left

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.exec import digest
+from ppt_gpu.exec import digest_paths
 from ppt_gpu.exec.growing import Growing
 from ppt_gpu.exec.jit_compile import Engine
 from ppt_gpu.exec.schedule import TURN_PATH, TURN_PATH_END, TURN_WARP
@@ -38,16 +38,16 @@ class Paths:
         return self.pending.nbytes + self.known.nbytes
 
     def take(self, buffer: NDArray[np.uint32], turns: NDArray[np.int64], ended: int) -> None:
-        """Take over the path records of `turns`; warps below `ended` have ended."""
-        lengths = turns[:, TURN_PATH_END] - turns[:, TURN_PATH]
+        """Take over the path records of `turns` (`turn_columns`); warps below `ended` have ended."""
+        lengths = turns[TURN_PATH_END] - turns[TURN_PATH]
         first = self.pending.used
         self.pending.room(int(lengths.sum()))
-        self.pending.used = digest.read_paths(
+        self.pending.used = digest_paths.read_paths(
             buffer, turns, self.plain, self.pending.data, first,
             self.segment_count, self.segment_threads, self.row_warps, self.warp_threads,
         )  # fmt: skip
         ends = first + np.cumsum(lengths)
-        for array, values in zip(self.parts, (turns[:, TURN_WARP], ends - lengths, ends), strict=True):
+        for array, values in zip(self.parts, (turns[TURN_WARP], ends - lengths, ends), strict=True):
             array.append(values)
         self._end(ended)
 
@@ -58,9 +58,9 @@ class Paths:
         if not whole:
             return
         cut = int(end[whole - 1])
-        order = np.argsort(warp[:whole], kind="stable")
+        order = digest_paths.warp_order(warp[:whole])
         self._room(1 + int(np.count_nonzero(np.diff(warp[order]))), cut)
-        self.count = digest.cons_paths(
+        self.count = digest_paths.cons_paths(
             self.pending.data, order, warp, start, end,
             self.known.data, self.start, self.hash, self.table, self.count, self.warp_path,
         )  # fmt: skip
@@ -98,7 +98,7 @@ class Paths:
     def expand(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """(start of each path, instructions of all paths)."""
         ends = self._ends()
-        pcs = digest.expand_paths(self.known.content, np.array(self.engine.flow.start, np.int64))
+        pcs = digest_paths.expand_paths(self.known.content, np.array(self.engine.flow.start, np.int64))
         return ends[self.start[: self.count + 1]], pcs
 
     def counts(self, guarded: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -1,7 +1,8 @@
-"""Turns the raw trace buffers of compiled code into the flat arrays of a `Trace`.
+"""Turns the raw access records of compiled code into the flat arrays of a `Trace`.
 
-Path records are (segment, mask) pairs, access records as described in `ppt_gpu.exec.jit_access`. Patterns and paths are
-stored once each (hash-consed): open addressing with linear probing. Both are numbered in order of first appearance.
+Records are described in `ppt_gpu.exec.jit_access`. Patterns are stored once each (hash-consed): open addressing with
+linear probing. They are looked up in the order of the trace, so that they are numbered by first appearance in it. The
+records of a block that has not ended are held back, with a table of their own of the patterns that they refer to.
 """
 
 from __future__ import annotations
@@ -13,47 +14,59 @@ from numpy.typing import NDArray
 
 from ppt_gpu.compiled import entry, inlined
 from ppt_gpu.exec.jit_access import RECORD_LISTED, RECORD_ROW
-from ppt_gpu.exec.schedule import TURN_GUARDED, TURN_PATH, TURN_PATH_END, TURN_WARP
 
-RECORD_FOUND = RECORD_LISTED + 1  # header of a record that waits for its block's end: the pattern in bits 0-31
+RECORD_HELD = RECORD_LISTED + 1  # header of a record that is held back: number of the held pattern in bits 0-31
 CACHE_BITS = 12
 CACHE = 1 << CACHE_BITS  # entries of the header cache
 MIX = 0x9E3779B97F4A7C15 - (1 << 64)  # odd, from the golden ratio; as a signed 64-bit number
+#: odd multipliers of the 32 distances: their sum of products is the hash (multilinear, the high bits count)
+FACTORS = np.random.default_rng(32).integers(-(1 << 62), 1 << 62, 32) * 2 + 1
 
 
 class Patterns(NamedTuple):
     """Patterns found so far, and how to find them again. `used` counts them."""
 
-    offset: NDArray[np.int64]  # [capacity, 32]
+    offset: NDArray[np.int64]  # [capacity, 32], not touched behind `used`
     mask: NDArray[np.int64]  # [capacity]
-    table: NDArray[np.int64]  # [2^k] pattern + 1 and above it 31 bits of its hash, 0 for free; twice the capacity
+    table: NDArray[np.int64]  # [2^k] pattern + 1 and above it 31 bits of its hash, 0 for free; at most half full
     used: NDArray[np.int64]  # [1]
     cache_key: NDArray[np.int64]  # [CACHE] headers of records without addresses
     cache_value: NDArray[np.int32]  # [CACHE] their patterns
-    scratch: NDArray[np.int64]  # [1, 33] a pattern to look up, as it would be listed
+    scratch: NDArray[np.int64]  # [1, 32] a pattern to look up, as it would be listed
 
 
-def new_patterns(capacity: int) -> Patterns:
-    size = 1 << (2 * capacity - 1).bit_length()
+def new_patterns(capacity: int, table: int = 0) -> Patterns:
+    """Room for `capacity` patterns, in a table for `table` (0: as many) until it has to grow."""
     return Patterns(
-        np.zeros((capacity, 32), np.int64),
-        np.zeros(capacity, np.int64),
-        np.zeros(size, np.int64),
+        np.empty((capacity, 32), np.int64),
+        np.empty(capacity, np.int64),
+        np.zeros(1 << (2 * (table or capacity) - 1).bit_length(), np.int64),
         np.zeros(1, np.int64),
         np.full(CACHE, -1, np.int64),
-        np.zeros(CACHE, np.int32),
-        np.zeros((1, 33), np.int64),
+        np.empty(CACHE, np.int32),
+        np.empty((1, 32), np.int64),
     )
 
 
 def grow_patterns(old: Patterns) -> Patterns:
-    """The same patterns with four times the room."""
-    new = new_patterns(4 * len(old.mask))
+    """The same patterns with four times the room, in the table or, where that is not what is short, for patterns."""
     used = int(old.used[0])
-    new.offset[:used], new.mask[:used], new.used[0] = old.offset[:used], old.mask[:used], used
-    _spread(old.table, new.table)
-    new.cache_key[:], new.cache_value[:] = old.cache_key, old.cache_value
-    return new
+    offset, mask, table = old.offset, old.mask, old.table
+    if 2 * used >= len(table):
+        table = np.zeros(4 * len(table), np.int64)
+        _spread(old.table, table)
+    if used == len(mask):
+        offset, mask = np.empty((4 * used, 32), np.int64), np.empty(4 * used, np.int64)
+        offset[:used], mask[:used] = old.offset, old.mask
+    return old._replace(offset=offset, mask=mask, table=table)
+
+
+def clear_patterns(patterns: Patterns) -> None:
+    """Forget all patterns; the room stays."""
+    if patterns.used[0]:
+        patterns.table[:] = 0
+        patterns.used[0] = 0
+        patterns.cache_key[:] = -1
 
 
 @entry
@@ -69,35 +82,30 @@ def _spread(old: np.ndarray, new: np.ndarray) -> None:
 
 @inlined
 def _find(
-    offset: np.ndarray, mask: np.ndarray, table: np.ndarray, used: np.ndarray, listed: np.ndarray, row: int
+    offset: np.ndarray, mask: np.ndarray, table: np.ndarray, used: np.ndarray, listed: np.ndarray, row: int, lanes: int
 ) -> int:
-    """The number of the pattern listed[row], which is added if it is new; -1 when there is no room."""
-    wanted = listed[row]
-    a = wanted[0]
-    b = 0
-    for k in range(1, 33, 2):
-        a = (a ^ wanted[k]) * MIX
-        b = (b ^ wanted[k + 1]) * MIX
-        a ^= a >> 29
-        b ^= b >> 31
-    tag = ((a ^ (b * MIX)) >> 29) & 0x7FFFFFFF
+    """The number of the pattern listed[row] of these lanes, which is added if it is new; -1 when there is no room."""
+    code = lanes * MIX
+    for k in range(listed.shape[1]):
+        code += listed[row, k] * FACTORS[k]
+    tag = ((code ^ code >> 32) * MIX >> 32) & 0x7FFFFFFF
     at = tag & (len(table) - 1)
     found = -1
     while table[at] != 0 and found < 0:
-        found = (table[at] & 0xFFFFFFFF) - 1
-        same = table[at] >> 32 == tag and mask[found] == wanted[0]
-        for k in range(32):
-            if not same:
-                break
-            same = offset[found, k] == wanted[k + 1]
-        if not same:
-            found = -1
+        if table[at] >> 32 == tag:
+            found = (table[at] & 0xFFFFFFFF) - 1
+            other = mask[found] ^ lanes
+            for k in range(listed.shape[1]):
+                other |= offset[found, k] ^ listed[row, k]
+            if other != 0:
+                found = -1
+        if found < 0:
             at = (at + 1) & (len(table) - 1)
-    if found < 0 and used[0] < len(mask):
+    if found < 0 and used[0] < len(mask) and 2 * used[0] < len(table):
         found = used[0]
-        for k in range(32):
-            offset[found, k] = wanted[k + 1]
-        mask[found] = wanted[0]
+        for k in range(listed.shape[1]):
+            offset[found, k] = listed[row, k]
+        mask[found] = lanes
         table[at] = tag << 32 | (found + 1)
         used[0] = found + 1
     return found
@@ -105,17 +113,18 @@ def _find(
 
 @entry
 def read_patterns(
-    listed: NDArray[np.int64],  # [n, 33] mask and distances
+    listed: NDArray[np.int64],  # [n, 32] distances
+    lanes: NDArray[np.int64],  # [n] masks
     first: int,
     offset: NDArray[np.int64],
     mask: NDArray[np.int64],
-    table: NDArray[np.int32],
+    table: NDArray[np.int64],
     used: NDArray[np.int64],
     found: NDArray[np.int32],  # [n] their numbers
 ) -> int:
     """Look up listed patterns from `first` on. Returns how many are done; stops early when there is no room."""
     while first < len(listed):
-        p = _find(offset, mask, table, used, listed, first)
+        p = _find(offset, mask, table, used, listed, first, lanes[first])
         if p < 0:
             break
         found[first] = p
@@ -125,19 +134,24 @@ def read_patterns(
 
 @entry
 def read_parts(
-    words: NDArray[np.int64],
-    parts: NDArray[np.int64],  # [n, 3] warp, first record, end
-    order: NDArray[np.int64],
+    words: NDArray[np.int64],  # [n, 2] records
+    warps: NDArray[np.int64],  # warp of each part
+    starts: NDArray[np.int64],  # its first record
+    ends: NDArray[np.int64],  # where its records end
+    order: NDArray[np.int64],  # of the parts
     part: int,  # place in `order` to begin at
     record: int,  # record to begin at, -1: the first of that part
-    listed: NDArray[np.int32],
+    listed: NDArray[np.int64],  # [n, 32] patterns that the records refer to
+    lanes: NDArray[np.int64],  # [n] their masks, where the records are held ones
+    numbers: NDArray[np.int32],  # [n] their numbers once they are looked up, -1 before
+    counts: NDArray[np.int64],  # accesses of each warp, which grow
     base: NDArray[np.uint64],
     pattern: NDArray[np.int32],
     space: NDArray[np.uint8],
     at: int,
     offset: NDArray[np.int64],
     mask: NDArray[np.int64],
-    table: NDArray[np.int32],
+    table: NDArray[np.int64],
     used: NDArray[np.int64],
     cache_key: NDArray[np.int64],
     cache_value: NDArray[np.int32],
@@ -145,28 +159,38 @@ def read_parts(
 ) -> tuple[int, int, int]:
     """Decode parts in order. Returns (place in `order`, record, free place) reached, to go on with more room."""
     while part < len(order):
-        k = parts[order[part], 1] if record < 0 else record
-        end = parts[order[part], 2]
+        own = order[part]
+        k = record
+        end = ends[own]
+        if record < 0:
+            k = starts[own]
+            counts[warps[own]] += end - k
         while k < end:
-            header = words[k, 0]
+            header = words[np.uint64(k), 0]
             kind = header >> 40 & 255
-            if kind == RECORD_LISTED:
-                found = listed[header >> 48 & 0xFFFF]
-            elif kind == RECORD_FOUND:
-                found = header & 0x7FFFFFFF
+            if kind >= RECORD_LISTED:
+                row = header >> 48 & 0xFFFF if kind == RECORD_LISTED else header & 0xFFFFFFFF
+                found = numbers[row]
+                if found < 0:
+                    active = header & 0xFFFFFFFF if kind == RECORD_LISTED else lanes[row]
+                    found = _find(offset, mask, table, used, listed, row, active)
+                    if found < 0:
+                        return part, k, at
+                    numbers[row] = found
             else:
                 slot = (header * MIX) >> (64 - CACHE_BITS) & (CACHE - 1)
-                if cache_key[slot] != header:
+                if cache_key[np.uint64(slot)] != header:
                     _regular(kind, header & 0xFFFFFFFF, header >> 48 & 0xFFFF, scratch)
-                    p = _find(offset, mask, table, used, scratch, 0)
+                    p = _find(offset, mask, table, used, scratch, 0, header & 0xFFFFFFFF)
                     if p < 0:
                         return part, k, at
                     cache_key[slot] = header
                     cache_value[slot] = p
-                found = cache_value[slot]
-            base[at] = words[k, 1]
-            pattern[at] = found
-            space[at] = header >> 32 & 255
+                found = cache_value[np.uint64(slot)]
+            place = np.uint64(at)  # unsigned: an index that is not looked at for being negative
+            base[place] = words[np.uint64(k), 1]
+            pattern[place] = found
+            space[place] = header >> 32 & 255
             at += 1
             k += 1
         part += 1
@@ -177,7 +201,6 @@ def read_parts(
 @inlined
 def _regular(kind: int, lanes: int, shift: int, listed: np.ndarray) -> None:
     """Write the pattern of a record without addresses to listed[0]: nobody, all at one place, or side by side."""
-    listed[0, 0] = lanes
     first = -1
     for k in range(32):
         distance = 0
@@ -185,17 +208,33 @@ def _regular(kind: int, lanes: int, shift: int, listed: np.ndarray) -> None:
             if first < 0:
                 first = k
             distance = (k - first) << shift
-        listed[0, k + 1] = distance
+        listed[0, k] = distance
 
 
-def resolve(words: NDArray[np.int64], listed: NDArray[np.int32]) -> NDArray[np.int64]:
-    """The same records, those with listed patterns as RECORD_FOUND."""
-    new = words.copy()
-    chosen = np.flatnonzero(new[:, 0] >> 40 & 255 == RECORD_LISTED)
-    header = new[chosen, 0]
-    found = listed[header >> 48 & 0xFFFF].astype(np.int64)
-    new[chosen, 0] = header & (255 << 32) | RECORD_FOUND << 40 | found
-    return new
+@entry
+def hold_records(
+    words: NDArray[np.int64],  # [n, 2] become held records
+    k: int,
+    listed: NDArray[np.int64],
+    numbers: NDArray[np.int32],  # [listed] numbers of held patterns once they are looked up, -1 before
+    offset: NDArray[np.int64],
+    mask: NDArray[np.int64],
+    table: NDArray[np.int64],
+    used: NDArray[np.int64],
+) -> int:
+    """Let the records from `k` on refer to held patterns. Returns how many are done; stops when there is no room."""
+    while k < len(words):
+        header = words[k, 0]
+        if header >> 40 & 255 == RECORD_LISTED:
+            row = header >> 48 & 0xFFFF
+            if numbers[row] < 0:
+                p = _find(offset, mask, table, used, listed, row, header & 0xFFFFFFFF)
+                if p < 0:
+                    break
+                numbers[row] = p
+            words[k, 0] = header & (255 << 32) | RECORD_HELD << 40 | numbers[row]
+        k += 1
+    return k
 
 
 def number_patterns(pattern: NDArray[np.int32], count: int, first: NDArray[np.int32]) -> int:
@@ -216,108 +255,6 @@ def _renumber(pattern: np.ndarray, new: np.ndarray, first: np.ndarray) -> int:
     return used
 
 
-@entry
-def read_paths(
-    pairs: NDArray[np.uint32],  # [n, 2] the path buffer: segment, mask
-    turns: NDArray[np.int64],  # [t, 6] with offsets in records instead of addresses
-    plain: NDArray[np.int64],  # [S] instructions without guard
-    path: NDArray[np.int32],
-    at: int,
-    segment_count: NDArray[np.int64],
-    segment_threads: NDArray[np.int64],  # [rows, S]
-    row_warps: int,  # warps that count in one row
-    warp_threads: NDArray[np.int64],
-) -> int:
-    """Append the segments of all turns to `path` and count executions. Returns the next free place."""
-    for t in range(len(turns)):
-        threads = turns[t, TURN_GUARDED]
-        row = turns[t, TURN_WARP] // row_warps
-        for k in range(turns[t, TURN_PATH], turns[t, TURN_PATH_END]):
-            s = pairs[k, 0]
-            lanes = _population(pairs[k, 1])
-            path[at] = s
-            at += 1
-            segment_count[s] += 1
-            segment_threads[row, s] += lanes
-            threads += lanes * plain[s]
-        warp_threads[turns[t, TURN_WARP]] += threads
-    return at
-
-
-@inlined
-def _population(mask: int) -> int:
-    m = np.int64(mask)
-    m = m - (m >> 1 & 0x55555555)
-    m = (m & 0x33333333) + (m >> 2 & 0x33333333)
-    m = (m + (m >> 4)) & 0x0F0F0F0F
-    return int((m * 0x01010101 & 0xFFFFFFFF) >> 24)
-
-
-@entry
-def cons_paths(
-    path: NDArray[np.int32],
-    order: NDArray[np.int64],  # parts of whole warps, by warp, then time
-    part_warp: NDArray[np.int64],
-    part_start: NDArray[np.int64],
-    part_end: NDArray[np.int64],
-    known: NDArray[np.int32],  # segments of the paths found so far, with room for all of `path` behind
-    known_start: NDArray[np.int64],  # [paths + 1 ...]
-    known_hash: NDArray[np.int64],
-    table: NDArray[np.int32],  # path + 1, 0 free
-    paths: int,
-    warp_path: NDArray[np.int32],
-) -> int:
-    """Give each warp the number of its path, adding paths that are new. Returns the number of paths."""
-    k = 0
-    while k < len(order):
-        warp = part_warp[order[k]]
-        begin = at = known_start[paths]
-        code = 1
-        while k < len(order) and part_warp[order[k]] == warp:
-            for j in range(part_start[order[k]], part_end[order[k]]):
-                known[at] = path[j]
-                code = (code ^ path[j]) * MIX
-                code ^= code >> 32
-                at += 1
-            k += 1
-        slot = _find_path(known, known_start, known_hash, table, begin, at, code)
-        if table[slot] == 0:
-            known_hash[paths] = code
-            paths += 1
-            table[slot] = paths
-            known_start[paths] = at
-        warp_path[warp] = table[slot] - 1
-    return paths
-
-
-@inlined
-def _find_path(
-    known: np.ndarray, known_start: np.ndarray, known_hash: np.ndarray, table: np.ndarray, begin: int, end: int,
-    code: int,
-) -> int:  # fmt: skip
-    """The place in the table of the path equal to known[begin:end], or the free one where it belongs."""
-    slot = (code >> 3) & (len(table) - 1)
-    while table[slot] != 0:
-        p = table[slot] - 1
-        away = begin - known_start[p]
-        same = known_hash[p] == code and known_start[p + 1] + away == end
-        j = begin
-        while same and j < end:
-            same = known[j - away] == known[j]
-            j += 1
-        if same:
-            break
-        slot = (slot + 1) & (len(table) - 1)
-    return slot
-
-
-def expand_paths(segments: NDArray[np.int32], segment_start: NDArray[np.int64]) -> NDArray[np.int32]:
-    """The instruction indices of the segments one after another."""
-    length = np.diff(segment_start)[segments]
-    first = segment_start[segments] - (np.cumsum(length) - length)
-    return (np.repeat(first, length) + np.arange(length.sum())).astype(np.int32)
-
-
 def plain_accesses(words: NDArray[np.int64], listed: NDArray[np.int64]) -> list[tuple[int, int, tuple[int, ...], int]]:
     """(base, space, offsets, mask) of each access record [n, 2]: the plain reference of `read_parts`."""
     found = []
@@ -326,7 +263,7 @@ def plain_accesses(words: NDArray[np.int64], listed: NDArray[np.int64]) -> list[
         active = [lane for lane in range(32) if mask >> lane & 1]
         offsets = [0] * 32
         if kind == RECORD_LISTED:
-            offsets = listed[detail, 1:].tolist()
+            offsets = listed[detail].tolist()
         elif kind == RECORD_ROW:
             for lane in active:
                 offsets[lane] = (lane - active[0]) << detail

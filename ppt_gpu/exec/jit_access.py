@@ -6,8 +6,8 @@ offsets, host address of the start; then the instruction's index for faults; and
 
 Record of an access: two 8-byte words, a header and the address of the lowest active lane. Header: mask in bits 0-31,
 space in 32-39, RECORD_* in 40-47, and in 48-63 log2 of the stride (RECORD_ROW) or the number of a listed pattern
-(RECORD_LISTED). A listed pattern: 33 words in a buffer of its own, the mask and the 32 distances from the lowest
-active lane, 0 in inactive lanes. A site lists its pattern only when it is another than last time.
+(RECORD_LISTED). A listed pattern: 32 words in a buffer of its own, the distances from the lowest active lane, 0 in
+inactive lanes; its mask is that of the record. A site lists its pattern only when it is another than last time.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ppt_gpu.exec.jit_text import vec
 from ppt_gpu.exec.memory import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW
 
 RECORD_NONE, RECORD_SAME, RECORD_ROW, RECORD_LISTED = range(4)
-RECORD_BYTES, PATTERN_BYTES = 16, 33 * 8
+RECORD_BYTES, PATTERN_BYTES = 16, 32 * 8
 #: space -> index into ppt_gpu.spec.gpu.MEMORY_SPACES
 SPACE_INDEX = {"global": 0, "generic": 0, "generic-cluster": 0, "shared": 1, "cluster": 1, "local": 2, "const": 3}
 #: words of a site: start, count, host address, instruction, number of its listed pattern, mask, two free, 32 distances
@@ -125,10 +125,9 @@ class Access(Helper):
         self.set_field("%site", SITE_NUMBER, number)
         self.set_field("%w", Slot.NUMBER, self.i64("add", number, 1))
         cursor = self.field("%w", Slot.PATTERN, "ptr")
-        self.do(f"store i64 {self.widen('%mask')}, ptr {cursor}, align 8")
         if element == "i32":
             away = self.op(f"sext {vec('i32')} {away} to {vec('i64')}")
-        self.do(f"store {vec('i64')} {away}, ptr {self.offset_pointer(cursor, 8)}, align 8")
+        self.do(f"store {vec('i64')} {away}, ptr {cursor}, align 8")
         self.set_field("%w", Slot.PATTERN, self.offset_pointer(cursor, PATTERN_BYTES), "ptr")
 
     def fault(self, code: str, lane: str, address: str) -> None:

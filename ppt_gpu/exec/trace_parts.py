@@ -168,10 +168,10 @@ def join_patterns(
     if len(tables) == 1:
         return (*tables[0], [None])
     sizes = [len(mask) for _, mask in tables]
-    listed = np.concatenate([np.concatenate((m.astype(np.int64)[:, None], o), axis=1) for o, m in tables])
+    listed, masks = (np.concatenate(parts) for parts in zip(*tables, strict=True))
     found = np.zeros(len(listed), np.int32)
     p = new_patterns(max(len(listed), 1))
-    read_patterns(listed, 0, p.offset, p.mask, p.table, p.used, found)
+    read_patterns(listed, masks.astype(np.int64), 0, p.offset, p.mask, p.table, p.used, found)
     used = int(p.used[0])
     return p.offset[:used], p.mask[:used].astype(np.uint32), list(np.split(found, np.cumsum(sizes)[:-1]))
 

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ppt_gpu.exec import digest
+from ppt_gpu.exec import digest, digest_paths
 from ppt_gpu.exec.jit_access import RECORD_LISTED, RECORD_NONE, RECORD_ROW, RECORD_SAME
 
 masks = st.integers(1, 2**32 - 1)
@@ -17,7 +17,7 @@ def buffers(draw):
     """(access records, listed patterns) as compiled code writes them."""
     listed, words = [], []
     for mask, away in draw(st.lists(st.tuples(masks, distances), max_size=6)):
-        listed.append([mask, *(d if mask >> lane & 1 else 0 for lane, d in enumerate(away))])
+        listed.append((mask, [d if mask >> lane & 1 else 0 for lane, d in enumerate(away)]))
     kinds = [RECORD_NONE, RECORD_SAME, RECORD_ROW] + ([RECORD_LISTED] if listed else [])
     for _ in range(draw(st.integers(0, 30))):
         kind = draw(st.sampled_from(kinds))
@@ -31,41 +31,68 @@ def buffers(draw):
             mask = listed[detail][0]
         header = mask | draw(st.integers(0, 2)) << 32 | kind << 40 | detail << 48
         words.append([header, draw(addresses)])
-    return np.array(words, np.int64).reshape(-1, 2), np.array(listed, np.int64).reshape(-1, 33)
+    return np.array(words, np.int64).reshape(-1, 2), np.array([away for _, away in listed], np.int64).reshape(-1, 32)
+
+
+def _held(words, listed):
+    """(the records as held ones, the patterns that they refer to)."""
+    held, done, words = digest.new_patterns(1), 0, words.copy()
+    numbers = np.full(max(len(listed), 1), -1, np.int32)
+    while done < len(words):
+        done = digest.hold_records(words, done, listed, numbers, held.offset, held.mask, held.table, held.used)
+        if done < len(words):
+            held = digest.grow_patterns(held)
+    return words, held
+
+
+def _decoded(words, listed, lanes, patterns):
+    """(base, space, offsets, mask) of each record, the number of each pattern, and the patterns after it."""
+    base, pattern, space = (np.zeros(len(words), kind) for kind in (np.uint64, np.int32, np.uint8))
+    warp, start, end, order = np.array([1]), np.array([0]), np.array([len(words)]), np.array([0])
+    counts = np.zeros(2, np.int64)
+    numbers = np.full(max(len(listed), 1), -1, np.int32)
+    part, record, done = 0, -1, 0
+    while part < 1:
+        part, record, done = digest.read_parts(
+            words, warp, start, end, order, part, record, listed, lanes, numbers, counts,
+            base, pattern, space, done, *patterns,
+        )  # fmt: skip
+        if part < 1:
+            patterns = digest.grow_patterns(patterns)
+    assert counts.tolist() == [0, len(words)]
+    found = [
+        (int(base[k]), int(space[k]), tuple(patterns.offset[pattern[k]].tolist()), int(patterns.mask[pattern[k]]))
+        for k in range(len(words))
+    ]
+    return found, pattern.tolist(), patterns
 
 
 @settings(max_examples=80, deadline=None)
 @given(buffers(), st.integers(1, 4))
 def test_decoding_agrees_with_the_plain_reference(case, capacity):
+    """Records as they were made, and records that were held back."""
     words, listed = case
-    patterns = digest.new_patterns(capacity)  # small, so that it has to grow
-    numbers = np.zeros(max(len(listed), 1), np.int32)
-    at = 0
-    while at < len(listed):
-        at = digest.read_patterns(listed, at, patterns.offset, patterns.mask, patterns.table, patterns.used, numbers)
-        if at < len(listed):
-            patterns = digest.grow_patterns(patterns)
-    base, pattern, space = (np.zeros(len(words), kind) for kind in (np.uint64, np.int32, np.uint8))
-    parts, order = np.array([[0, 0, len(words)]]), np.array([0])
-    part, record, done = 0, -1, 0
-    while part < 1:
-        part, record, done = digest.read_parts(
-            words, parts, order, part, record, numbers, base, pattern, space, done, *patterns
-        )
-        if part < 1:
-            patterns = digest.grow_patterns(patterns)
-    found = [
-        (int(base[k]), int(space[k]), tuple(patterns.offset[pattern[k]].tolist()), int(patterns.mask[pattern[k]]))
-        for k in range(len(words))
-    ]
-    assert found == digest.plain_accesses(words, listed)
-    used = int(patterns.used[0])
-    keys = {(*patterns.offset[p].tolist(), int(patterns.mask[p])) for p in range(used)}
-    assert len(keys) == used  # each once
-    again = digest.resolve(words, numbers)
-    for k in range(len(words)):
-        if words[k, 0] >> 40 & 255 == RECORD_LISTED:
-            assert again[k, 0] & 0xFFFFFFFF == pattern[k] and again[k, 0] >> 32 & 255 == space[k]
+    plain = digest.plain_accesses(words, listed)
+    later, held = _held(words, listed)
+    kept = held.mask[: held.used[0]]
+    for found, pattern, patterns in (
+        _decoded(words, listed, np.zeros(1, np.int64), digest.new_patterns(capacity)),  # small: it has to grow
+        _decoded(later, held.offset[: len(kept)], kept, digest.new_patterns(capacity)),
+    ):
+        assert found == plain
+        used = int(patterns.used[0])
+        keys = {(*patterns.offset[p].tolist(), int(patterns.mask[p])) for p in range(used)}
+        assert len(keys) == used  # each once
+        assert list(dict.fromkeys(pattern)) == list(range(used))  # numbered by first appearance
+
+
+def test_patterns_that_are_forgotten_are_found_anew():
+    patterns = digest.new_patterns(2)
+    listed, lanes, found = np.arange(64).reshape(2, 32), np.array([7, 7]), np.zeros(2, np.int32)
+    for rows in (listed, listed[::-1].copy()):
+        digest.clear_patterns(patterns)
+        assert digest.read_patterns(rows, lanes, 0, *patterns[:4], found) == 2
+        assert found.tolist() == [0, 1] and (patterns.offset[:2] == rows).all()
 
 
 @settings(max_examples=50, deadline=None)
@@ -80,8 +107,8 @@ def test_paths_are_stored_once(warps):
     starts = ends - np.array([len(part) for _, _, part in parts], np.int64)
     known, start, code = np.zeros(len(path) + 64, np.int32), np.zeros(20, np.int64), np.zeros(20, np.int64)
     table, warp_path = np.zeros(64, np.int32), np.full(len(warps), -1, np.int32)
-    count = digest.cons_paths(
-        path, np.argsort(warp, kind="stable"), warp, starts, ends, known, start, code, table, 0, warp_path
+    count = digest_paths.cons_paths(
+        path, digest_paths.warp_order(warp), warp, starts, ends, known, start, code, table, 0, warp_path
     )
     whole = [tuple(s for part in turns for s in part) for turns in warps]
     ran = [w for w, turns in enumerate(warps) if turns]
@@ -94,7 +121,7 @@ def test_paths_are_stored_once(warps):
 
 def test_population_count():
     for value in (0, 1, 0x80000000, 0xFFFFFFFF, 0xA5A5A5A5, 0x00010001):
-        assert digest._population(value) == value.bit_count()
+        assert digest_paths._population(value) == value.bit_count()
 
 
 def test_patterns_are_numbered_by_first_appearance():

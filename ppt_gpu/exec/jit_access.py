@@ -211,8 +211,12 @@ class Access(Helper):
     def lane_offset(self, lane: str, index: int) -> str:
         return self.i64("add", self.widen(lane), 32 * index)
 
+    def reserve(self, name: str, kind: str) -> None:
+        """Room for a value of type `kind` at the pointer `name`; in the entry, where that costs nothing."""
+        self.lines.insert(1, f"  {name} = alloca {kind}, align 64")
+
     def before_lanes(self) -> None:
-        self.do(f"%lanes = alloca [{self.length} x {vec(self.element)}], align 64")
+        self.reserve("%lanes", f"[{self.length} x {vec(self.element)}]")
         self.do(f"store [{self.length} x {vec(self.element)}] zeroinitializer, ptr %lanes, align 64")
 
     def after_lanes(self) -> None:

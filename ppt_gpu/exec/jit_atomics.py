@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ppt_gpu.exec.jit_access import SPLIT_SPACES, Access, address_element
+from ppt_gpu.exec.jit_access import SITE_COUNT, SITE_HOST, SITE_START, SPLIT_SPACES, Access, address_element
 from ppt_gpu.exec.jit_atomic_values import updated
-from ppt_gpu.exec.jit_context import Fault, Slot
+from ppt_gpu.exec.jit_context import Fault
 from ppt_gpu.exec.jit_library import writes
 from ppt_gpu.exec.jit_ranges import find, host_pointer, site_check
-from ppt_gpu.exec.jit_spaces import FIXED
+from ppt_gpu.exec.jit_spaces import FIXED, all_inside, fault_of_lanes, fixed_check
 from ppt_gpu.exec.jit_split import Part, split
 from ppt_gpu.exec.jit_text import BITS, ELEMENT, vec
 
@@ -24,17 +24,22 @@ class Atomic(Access):
         self.whole = kind == "b128"
         element = "i64" if self.whole else f"i{BITS[ELEMENT[kind]]}"
         rows = 2 if self.whole else count
+        self.operands = ("%b", "%c")[: 1 + (operation == "cas")] if rows == 1 else ()  # vectors
+        self.in_memory = False  # they lie in memory, at names with _lanes
         if rows > 1:
             super().__init__("void", space, element, rows, traced, "ptr %data", "ptr %old")
             self.out = "%old"
         else:
-            values = [f"{vec(element)} %{name}" for name in ("b", "c")[: 1 + (operation == "cas")]]
+            values = [f"{vec(element)} {name}" for name in self.operands]
             super().__init__(vec(element), space, element, 1, traced, *values)
 
     def operand(self, number: int, index: int, lane: str) -> str:
         """Element `index` of operand b (0) or c (1) in a lane."""
+        if self.length == 1 and self.in_memory:
+            place = self.op(f"getelementptr {self.element}, ptr {self.operands[number]}_lanes, i32 {lane}")
+            return self.op(f"load {self.element}, ptr {place}")
         if self.length == 1:
-            return self.extract(self.element, ("%b", "%c")[number], lane)
+            return self.extract(self.element, self.operands[number], lane)
         place = self.i64("add", self.widen(lane), 32 * (number * self.length + index))
         return self.op(f"load {self.element}, ptr {self.op(f'getelementptr {self.element}, ptr %data, i64 {place}')}")
 
@@ -49,21 +54,78 @@ def write_atomic(operation: str, kind: str, space: str, count: int, traced: bool
     f.start_all()
     f.record_addresses(f.address, f.a0, "%a")
     f.before_lanes()
-    f.jump("begin")
-    f.label("begin")
-    f.jump("loop")
-    f.label("loop")
-    f.do("%left = phi i32 [ %mask, %begin ], [ %rest, %operate ]")
-    lane = f.first_lane("%left")
-    f.do(f"%rest = and i32 %left, {f.i32('sub', '%left', 1)}")
-    address = f.extract(f.address, "%a", lane)
-    _check(f, address, lane)
+    (_global if space == "global" else _shared)(f)
+    return f
+
+
+def _shared(f: Atomic) -> None:
+    pointer_slot, size_slot = FIXED["shared"]
+    count = fixed_check(f, f.field("%w", size_slot))
+    f.branch(all_inside(f, "%a", count), "inside", "bad")
+    f.label("inside")
+    _each_inside(f, f.field("%w", pointer_slot, "ptr"), "%a")
+    fault_of_lanes(f, count)
+
+
+def _global(f: Atomic) -> None:
+    """All lanes in the buffer that this instruction hit last, else each where its own address lies."""
+    f.branch(site_check(f, f.a0, f.size), "checked", "search")
+    f.label("search")
+    f.branch(find(f, f.a0, f.first, f.size), "checked", "failed")
+    f.label("failed")
+    f.empty()
+    f.label("checked")
+    start, count, host = f.field("%site", SITE_START), f.field("%site", SITE_COUNT), f.field("%site", SITE_HOST, "ptr")
+    offsets = f.v64("sub", "%a", f.splat("i64", start))
+    f.branch(all_inside(f, offsets, count), "inside", "by_lane")
+    f.label("inside")
+    _each_inside(f, host, offsets)
+    f.label("by_lane")
+    lane = _begin_loop(f, "%left", "%rest", "loop", "operate")
+    address = f.extract("i64", "%a", lane)
+    f.branch(site_check(f, address, f.size), "operate", "search2")
+    f.label("search2")
+    f.branch(find(f, address, lane, f.size), "operate", "failed2")
+    f.label("failed2")
+    f.empty()
     f.label("operate")
-    _operate(f, _pointer(f, address), lane)
+    _operate(f, host_pointer(f, address), lane)
     f.branch(f.i32("icmp eq", "%rest", 0), "finished", "loop")
     f.label("finished")
     f.after_lanes()
-    return f
+
+
+def _each_inside(f: Atomic, base: str, offsets: str) -> None:
+    """Operate on lanes whose places, so many bytes behind the pointer `base`, are all valid, and return.
+
+    Vectors that are read lane by lane lie in memory: LLVM would store them anew for every lane.
+    """
+    f.reserve("%places", vec(f.address))
+    f.do(f"store {vec(f.address)} {offsets}, ptr %places, align 64")
+    for name in f.operands:
+        f.reserve(f"{name}_lanes", vec(f.element))
+        f.do(f"store {vec(f.element)} {name}, ptr {name}_lanes, align 64")
+    lane = _begin_loop(f, "%left_inside", "%rest_inside", "each", "each")
+    offset = f.op(f"load {f.address}, ptr {f.op(f'getelementptr {f.address}, ptr %places, i32 {lane}')}")
+    f.in_memory = True
+    _operate(f, f.offset_pointer(base, f.wide(offset)), lane)
+    f.in_memory = False
+    f.branch(f.i32("icmp eq", "%rest_inside", 0), "finished_inside", "each")
+    f.label("finished_inside")
+    f.after_lanes()
+
+
+def _begin_loop(f: Atomic, left: str, rest: str, head: str, latch: str) -> str:
+    """Begin the loop `head` over the active lanes, lowest first, which goes on from `latch`. Returns the lane."""
+    before = f"before_{head}"
+    f.jump(before)
+    f.label(before)
+    f.jump(head)
+    f.label(head)
+    f.do(f"{left} = phi i32 [ %mask, %{before} ], [ {rest}, %{latch} ]")
+    lane = f.first_lane(left)
+    f.do(f"{rest} = and i32 {left}, {f.i32('sub', left, 1)}")
+    return lane
 
 
 def _parts(f: Atomic, count: int) -> Part:
@@ -74,38 +136,12 @@ def _parts(f: Atomic, count: int) -> Part:
             return f.refuse(Fault.SPACE, mask)
         arguments = [("ptr", "%w"), ("ptr", "%site"), ("i32", mask), (vec(address_element(space)), addresses)]
         if f.length == 1:
-            arguments += [(vec(f.element), f"%{name}") for name in ("b", "c")[: 1 + (f.operation == "cas")]]
+            arguments += [(vec(f.element), name) for name in f.operands]
         else:
             arguments += [("ptr", "%data"), ("ptr", out)]
         return f.helper(("atomic", f.operation, f.kind, space, count, f.part_traced), f.result, *arguments)
 
     return part
-
-
-def _check(f: Atomic, address: str, lane: str) -> None:
-    """Go on at %operate when the lane's address is valid, else fault and return."""
-    if f.space == "global":
-        f.branch(site_check(f, address, f.size), "operate", "search")
-        f.label("search")
-        f.branch(find(f, address, lane, f.size), "operate", "failed")
-        f.label("failed")
-        f.empty()
-        return
-    size = f.field("%w", FIXED[f.space][1])
-    end = f.i64("add", f.wide(address), f.size)
-    inside = f.i64("icmp ule", end, size)
-    odd = f.i32("and", address, f.size - 1)
-    f.branch(f.op(f"and i1 {inside}, {f.i32('icmp eq', odd, 0)}"), "operate", "bad")
-    f.label("bad")
-    code = f.op(f"select i1 {inside}, i64 {int(Fault.ALIGNMENT)}, i64 {int(Fault.BOUNDS)}")
-    f.fault(code, lane, f.wide(address))
-    f.empty()
-
-
-def _pointer(f: Atomic, address: str) -> str:
-    if f.space == "global":
-        return host_pointer(f, address)
-    return f.offset_pointer(f.field("%w", Slot.SHARED, "ptr"), f.wide(address))
 
 
 def _operate(f: Atomic, pointer: str, lane: str) -> None:

@@ -122,7 +122,7 @@ def _sited(f: Access) -> None:
     offset = f.i64("sub", f.a0, start)
     _same_or_row(f, f.i64("add", host, offset), offset, count)
     offsets = f.v64("sub", "%a", f.splat("i64", start))
-    f.branch(_inside(f, offsets, count), "scattered", "by_lane")
+    f.branch(all_inside(f, offsets, count), "scattered", "by_lane")
     f.label("scattered")
     f.record_addresses("i64", f.a0, "%a")
     f.move_scattered(f.pointers(host, offsets))
@@ -187,7 +187,7 @@ def _same_or_row(f: Access, host: str, offset: str, count: str) -> None:
     f.label("other")
 
 
-def _inside(f: Access, offsets: str, count: str) -> str:
+def all_inside(f: Access, offsets: str, count: str) -> str:
     """i1: is every active offset aligned and below `count` (an i64)?
 
     Rotating the offset right by log2(size) moves the low bits, which must be 0, to the top: one comparison for both.
@@ -207,18 +207,18 @@ def _fixed(f: Access) -> None:
     """Shared and param: one object from offset 0."""
     pointer_slot, size_slot = FIXED[f.space]
     f.start_all()
-    count = _fixed_check(f, f.field("%w", size_slot))
+    count = fixed_check(f, f.field("%w", size_slot))
     base = f.field("%w", pointer_slot)
     offset = f.wide(f.a0)
     _same_or_row(f, f.i64("add", base, offset), offset, count)
-    f.branch(_inside(f, "%a", count), "scattered", "bad")
+    f.branch(all_inside(f, "%a", count), "scattered", "bad")
     f.label("scattered")
     f.record_addresses("i32", f.a0, "%a")
     f.move_scattered(f.pointers(base, "%a"))
-    _fault_of_lanes(f, count)
+    fault_of_lanes(f, count)
 
 
-def _fixed_check(f: Access, size: str) -> str:
+def fixed_check(f: Access, size: str) -> str:
     """Go on at %checked when the first lane is in range, else at %bad. Returns the number of valid offsets."""
     valid = f.i64("sub", size, f.size - 1)
     room = f.i64("icmp sgt", valid, 0)
@@ -230,7 +230,7 @@ def _fixed_check(f: Access, size: str) -> str:
     return "%count"
 
 
-def _fault_of_lanes(f: Access, count: str) -> None:
+def fault_of_lanes(f: Access, count: str) -> None:
     """At %bad: report the lowest active lane that is out of range or misaligned."""
     f.label("bad")
     outside = f.op(f"trunc i64 {count} to i32")
@@ -251,8 +251,8 @@ def _local(f: Access) -> None:
     """Local: each lane has its own object; host memory holds a thread's bytes together."""
     f.start_all()
     size = f.field("%w", Slot.LOCAL_BYTES)
-    count = _fixed_check(f, size)
-    f.branch(_inside(f, "%a", count), "inside", "bad")
+    count = fixed_check(f, size)
+    f.branch(all_inside(f, "%a", count), "inside", "bad")
     f.label("inside")
     base, trace = f.field("%w", Slot.LOCAL), f.field("%w", Slot.LOCAL_TRACE)
     private = f.v64("mul", f.splat("i64", size), lanes("i64", 1))
@@ -273,4 +273,4 @@ def _local(f: Access) -> None:
     f.jump("move")
     f.label("move")
     f.move_scattered(pointers)
-    _fault_of_lanes(f, count)
+    fault_of_lanes(f, count)

@@ -113,7 +113,7 @@ def _look(
 ) -> int:  # fmt: skip
     """Warps `first` to `end`: mark what they write (1: stored, 2: updated), or look for reads of what is not marked.
 
-    Returns the number of bytes that are not marked as stored; marking ends when there is none: all reads are then right.
+    Returns the number of bytes that are not marked as stored; marking ends when there is none.
     """
     left = 0
     for byte in range(len(written)):

@@ -31,7 +31,7 @@ def layout(module: Module, kernel: Kernel, dynamic_shared: int = 0, stack: int =
     are the bytes a thread gets for calls of which no bound is known: recursive ones, and those of kernels with alloca.
     """
     linked = link(kernel, module)
-    named = set(body_symbols(linked))
+    named = set(body_symbols(linked)) if module.variables else set()
     variables = [v for v in module.variables.values() if v.name in named]
     variables += linked.variables
     shared, static = _place([v for v in variables if v.space == "shared" and v.bytes])

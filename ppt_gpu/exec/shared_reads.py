@@ -53,6 +53,11 @@ def unwritten_reads(kernel: Kernel, trace: Trace, shared_bytes: int) -> list[tup
     chosen = np.flatnonzero(traced[trace.path_pc])
     memory_pc = trace.path_pc[chosen].astype(np.int32)
     memory_start = np.searchsorted(chosen, trace.path_start)
+    path_roles = roles[memory_pc]
+    passes = []  # (looking, places in `memory_pc` to look at, where those of each path begin)
+    for looking, wanted in ((False, (WRITES, UPDATES)), (True, (READS, UPDATES))):
+        places = np.flatnonzero(np.isin(path_roles, wanted))
+        passes.append((looking, places, np.searchsorted(places, memory_start)))
     sizes = np.array([access_bytes(instruction) for instruction in kernel.instructions], np.int64)
     written = np.zeros(shared_bytes, np.uint8)
     seen = np.zeros((_SEEN, 2), np.int64)
@@ -61,11 +66,11 @@ def unwritten_reads(kernel: Kernel, trace: Trace, shared_bytes: int) -> list[tup
     for position in positions.tolist():
         first, end = np.searchsorted(trace.warp_block, [position, position + 1])
         written[:] = 0
-        for looking in (False, True):
+        for looking, places, place_start in passes:
             seen[:] = -1
             left = _look(
                 first, end, trace.warp_path, trace.access_start, trace.access_space, bases, trace.access_pattern,
-                trace.pattern_offset, trace.pattern_mask, memory_start, memory_pc, roles, sizes,
+                trace.pattern_offset, trace.pattern_mask, memory_start, memory_pc, places, place_start, roles, sizes,
                 looking, int(trace.blocks[position]), written, seen, found,
             )  # fmt: skip
             if not left:
@@ -108,7 +113,8 @@ def _only_own(space: NDArray[np.uint8], base: NDArray[np.int64]) -> int:
 def _look(
     first: int, end: int, warp_path: NDArray[np.int32], access_start: NDArray[np.int64], space: NDArray[np.uint8],
     base: NDArray[np.int64], pattern: NDArray[np.int32], offset: NDArray[np.int64], mask: NDArray[np.uint32],
-    memory_start: NDArray[np.int64], memory_pc: NDArray[np.int32], roles: NDArray[np.int8], sizes: NDArray[np.int64],
+    memory_start: NDArray[np.int64], memory_pc: NDArray[np.int32], places: NDArray[np.int64],
+    place_start: NDArray[np.int64], roles: NDArray[np.int8], sizes: NDArray[np.int64],
     looking: bool, block: int, written: NDArray[np.uint8], seen: NDArray[np.int64], found: NDArray[np.int64],
 ) -> int:  # fmt: skip
     """Warps `first` to `end`: mark what they write (1: stored, 2: updated), or look for reads of what is not marked.
@@ -119,14 +125,13 @@ def _look(
     for byte in range(len(written)):
         left += 1 - (written[byte] & 1)
     for w in range(first, end):
-        shift = memory_start[warp_path[w]] - access_start[w]
-        for k in range(access_start[w], access_start[w + 1]):
+        shift = access_start[w] - memory_start[warp_path[w]]
+        for j in range(place_start[warp_path[w]], place_start[warp_path[w] + 1]):
+            k = places[j] + shift
             if space[k] != SHARED:
                 continue
-            pc = memory_pc[shift + k]
+            pc = memory_pc[places[j]]
             role = roles[pc]
-            if role == NOTHING or (role == READS and not looking) or (role == WRITES and looking):
-                continue
             if looking and found[pc, 1] >= 0:
                 continue
             key = pattern[k] * 256 + sizes[pc] * 4 + role

@@ -42,6 +42,15 @@ FAULTS = [
      ["thread (32, 0, 0): address 0x80 of shared memory, which has 128 bytes"]),
     ("mov.u32 %r3, s; atom.shared.add.u32 %r2, [%r3+122], 1;", {"before": ".shared .align 4 .b8 s[128];"},
      ["is misaligned, block (0, 0, 0), thread (0, 0, 0): address 0x7a"]),
+    ("mov.u32 %r3, s; mad.lo.u32 %r3, %r1, 16, %r3; atom.shared.add.u32 %r2, [%r3], 1;",
+     {"before": ".shared .align 4 .b8 s[128];"},
+     ["accesses out of bounds", "thread (8, 0, 0): address 0x80 of shared memory, which has 128 bytes"]),
+    ("mov.u32 %r3, s; mad.lo.u32 %r3, %r1, 7, %r3; red.shared.add.u32 [%r3], 1;",
+     {"before": ".shared .align 4 .b8 s[512];"},
+     ["is misaligned", "thread (1, 0, 0): address 0x7"]),
+    ("atom.shared.add.u32 %r2, [4], 1;", {}, ["accesses out of bounds", "thread (0, 0, 0): address 0x4"]),
+    ("mul.wide.u32 %d4, %r1, 16; add.s64 %d4, %d1, %d4; red.global.add.u32 [%d4], 1;", {},
+     ["accesses out of bounds", "thread (16, 0, 0)", "0 bytes after the end of 'a'"]),
     ("mov.u64 %d4, s; cvta.shared.u64 %d5, %d4; ld.u32 %r2, [%d5+128];", {"before": ".shared .align 4 .b8 s[128];"},
      ["'ld.u32' reads out of bounds", "address 0x80 of shared memory"]),
     (".local .align 4 .b8 l[16]; mov.u64 %d4, l; st.local.u32 [%d4+16], %r1;", {},
@@ -91,6 +100,19 @@ def test_lanes_of_one_access_in_different_buffers():
     memory, _ = check_against_interpreter(text_case(text, (1,), (32,), [pointer("a"), pointer("b")], buffers))
     assert memory.view("a", "u4").tolist() == [1] * 7 + [0] * 25
     assert memory.view("b", "u4").tolist() == [5] * 7 + [6] * 25
+
+
+def test_lanes_of_one_atomic_in_different_buffers():
+    text = (
+        ".visible .entry k(.param .u64 p, .param .u64 q)\n{\n" + ADDRESS
+        + "ld.param.u64 %d4, [q]; and.b32 %r2, %r1, 1; setp.eq.u32 %p1, %r2, 0; selp.b64 %d5, %d1, %d4, %p1;\n"
+        "atom.global.add.u32 %r3, [%d5], %r1; add.s64 %d5, %d1, %d2; st.global.u32 [%d5+4], %r3; ret;\n}"
+    )  # fmt: skip
+    buffers = [Buffer("a", "u32", 33), Buffer("gap", "u32", 999), Buffer("b", "u32", 1, "const:5")]
+    memory, _ = check_against_interpreter(text_case(text, (1,), (32,), [pointer("a"), pointer("b")], buffers))
+    before = [[k * (k - 1), 5 + k * k] for k in range(16)]  # sums of the even, and of the odd numbers below
+    assert memory.view("a", "u4").tolist() == [240, *(value for pair in before for value in pair)]
+    assert memory.view("b", "u4").tolist() == [5 + 256]
 
 
 def test_stores_to_one_address_the_highest_lane_wins():

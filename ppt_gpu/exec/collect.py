@@ -30,6 +30,7 @@ from ppt_gpu.units import format_bytes
 
 PATHS = 1 << 17  # path records of 8 B in the buffer
 RECORDS = 1 << 17  # access records of 16 B: few enough to be read back from the caches
+_PATH_SHIFT, _RECORD_SHIFT = PATH_RECORD.bit_length() - 1, RECORD_BYTES.bit_length() - 1
 ACCESSES = 1 << 22  # room for decoded accesses at first; untouched room costs nothing
 LISTED = 1 << 13  # listed patterns of 256 B; a record has 16 bits for their number
 PATTERNS = 1 << 20  # room for patterns at first; untouched room costs nothing here either
@@ -75,7 +76,7 @@ class Collector:
         call without turns says that they have ended.
         """
         columns = turn_columns(
-            turns, self.path_buffer.ctypes.data, PATH_RECORD, self.record_buffer.ctypes.data, RECORD_BYTES
+            turns, self.path_buffer.ctypes.data, _PATH_SHIFT, self.record_buffer.ctypes.data, _RECORD_SHIFT
         )
         self._accesses(columns, ended, listed)
         self.paths.take(self.path_buffer, columns, ended * self.warps)

@@ -10,29 +10,37 @@ from numpy.typing import NDArray
 
 from ppt_gpu.compiled import entry, inlined
 from ppt_gpu.exec.digest import MIX
-from ppt_gpu.exec.schedule import TURN_GUARDED, TURN_PATH, TURN_PATH_END, TURN_RECORD, TURN_RECORD_END, TURN_WARP
+from ppt_gpu.exec.schedule import (
+    FULL_MASK,
+    TURN_GUARDED,
+    TURN_PATH,
+    TURN_PATH_END,
+    TURN_RECORD,
+    TURN_RECORD_END,
+    TURN_WARP,
+)
 
 
 def turn_columns(
-    turns: NDArray[np.int64], path: int, path_bytes: int, record: int, record_bytes: int
+    turns: NDArray[np.int64], path: int, path_shift: int, record: int, record_shift: int
 ) -> NDArray[np.int64]:
-    """[6, t] the columns of turns [t, 6], with offsets in records from the buffers at these host addresses."""
+    """[6, t] the columns of turns [t, 6], with places in the buffers at these host addresses, in records of 2^shift B."""
     columns = np.empty(turns.shape[::-1], np.int64)
-    _turn_columns(turns, path, path_bytes, record, record_bytes, columns)
+    _turn_columns(turns, path, path_shift, record, record_shift, columns)
     return columns
 
 
 @entry
 def _turn_columns(
-    turns: np.ndarray, path: int, path_bytes: int, record: int, record_bytes: int, columns: np.ndarray
+    turns: np.ndarray, path: int, path_shift: int, record: int, record_shift: int, columns: np.ndarray
 ) -> None:
     for t in range(len(turns)):
         columns[TURN_WARP, t] = turns[t, TURN_WARP]
         columns[TURN_GUARDED, t] = turns[t, TURN_GUARDED]
-        columns[TURN_PATH, t] = (turns[t, TURN_PATH] - path) // path_bytes
-        columns[TURN_PATH_END, t] = (turns[t, TURN_PATH_END] - path) // path_bytes
-        columns[TURN_RECORD, t] = (turns[t, TURN_RECORD] - record) // record_bytes
-        columns[TURN_RECORD_END, t] = (turns[t, TURN_RECORD_END] - record) // record_bytes
+        columns[TURN_PATH, t] = (turns[t, TURN_PATH] - path) >> path_shift
+        columns[TURN_PATH_END, t] = (turns[t, TURN_PATH_END] - path) >> path_shift
+        columns[TURN_RECORD, t] = (turns[t, TURN_RECORD] - record) >> record_shift
+        columns[TURN_RECORD_END, t] = (turns[t, TURN_RECORD_END] - record) >> record_shift
 
 
 def warp_order(warp: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -75,7 +83,7 @@ def read_paths(
         row = warp // row_warps
         for k in range(turns[TURN_PATH, t], turns[TURN_PATH_END, t]):
             s = pairs[k, 0]
-            lanes = _population(pairs[k, 1])
+            lanes = 32 if pairs[k, 1] == FULL_MASK else _population(pairs[k, 1])
             path[at] = s
             at += 1
             segment_count[s] += 1

@@ -24,7 +24,7 @@ from ppt_gpu.exec.schedule import (
 def turn_columns(
     turns: NDArray[np.int64], path: int, path_shift: int, record: int, record_shift: int
 ) -> NDArray[np.int64]:
-    """[6, t] the columns of turns [t, 6], with places in the buffers at these host addresses, in records of 2^shift B."""
+    """[6, t] the columns of turns [t, 6], with places in the buffers at these host addresses, records of 2^shift B."""
     columns = np.empty(turns.shape[::-1], np.int64)
     _turn_columns(turns, path, path_shift, record, record_shift, columns)
     return columns

@@ -275,8 +275,8 @@ def _text(sm: SimulatedSm, line: int) -> str:
 
 def _assumptions(sm: SimulatedSm, gpu: Gpu, prediction: KernelPrediction) -> tuple[str, ...]:
     lines = [
-        f"level {prediction.plan.level}: one SM simulated event by event, {prediction.simulated_blocks} blocks of "
-        f"{sm.launch.blocks}, {prediction.result.issued:,} warp instructions",
+        f"level {prediction.plan.level}: one SM simulated event by event, {prediction.simulated_blocks} of "
+        f"{sm.launch.blocks} blocks, {prediction.result.issued:,} warp instructions",
         *prediction.assumptions,
     ]
     if prediction.error:

@@ -46,7 +46,8 @@ def extrapolate_steady(result: SmResult, plan: SmPlan, tolerance: float = TOLERA
     resident = plan.resident
     if plan.exact:
         wave = result.cycles * resident / blocks
-        text = f"all {blocks} blocks of the busiest SM were simulated"
+        all_of_them = f"all {blocks} blocks of the busiest SM were simulated"
+        text = all_of_them if blocks > 1 else "no SM has more than one block"
         return KernelPrediction(float(result.cycles), plan, result, (text, *spread_assumptions(plan)), wave)
     durations = wave_durations(result, resident)
     if len(durations) < 2:

@@ -43,13 +43,17 @@ def with_shared_warnings(trace: Trace, kernel: Kernel, path: str, shared_bytes: 
 
 def unwritten_reads(kernel: Kernel, trace: Trace, shared_bytes: int) -> list[tuple[int, int, int]]:
     """(instruction, block, byte) of the first such read of each instruction."""
-    roles = np.array([_role(instruction) for instruction in kernel.instructions], np.int8)
-    if not np.isin(roles, (READS, UPDATES)).any() or any(_unrecorded(i) for i in kernel.instructions):
+    opcodes = {i.opcode: i for i in kernel.instructions}  # what is asked here of an instruction, its opcode says
+    if any(_unrecorded(i) for i in opcodes.values()):
+        return []
+    facts = {opcode: (_role(i), is_traced(i), access_bytes(i)) for opcode, i in opcodes.items()}
+    if not any(role in (READS, UPDATES) for role, _, _ in facts.values()):
         return []
     bases = trace.access_base.view(np.int64)
     if _only_own(trace.access_space, bases) != 1:
         return []
-    traced = np.array([is_traced(instruction) for instruction in kernel.instructions], np.bool_)
+    table = np.array([facts[i.opcode] for i in kernel.instructions], np.int64)
+    roles, traced, sizes = table[:, 0].astype(np.int8), table[:, 1] != 0, table[:, 2].copy()
     chosen = np.flatnonzero(traced[trace.path_pc])
     memory_pc = trace.path_pc[chosen].astype(np.int32)
     memory_start = np.searchsorted(chosen, trace.path_start)
@@ -58,7 +62,6 @@ def unwritten_reads(kernel: Kernel, trace: Trace, shared_bytes: int) -> list[tup
     for looking, wanted in ((False, (WRITES, UPDATES)), (True, (READS, UPDATES))):
         places = np.flatnonzero(np.isin(path_roles, wanted))
         passes.append((looking, places, np.searchsorted(places, memory_start)))
-    sizes = np.array([access_bytes(instruction) for instruction in kernel.instructions], np.int64)
     written = np.zeros(shared_bytes, np.uint8)
     seen = np.zeros((_SEEN, 2), np.int64)
     found = np.full((len(kernel.instructions), 2), -1, np.int64)

@@ -18,14 +18,16 @@ from typing import Any
 
 import numpy as np
 
-from ppt_gpu.sm.core_bits import compiled, fingerprint, int64
+from ppt_gpu.sm.core_bits import compiled, fingerprint, int64, prefetch
 from ppt_gpu.sm.core_blocks import finish_block, launch_block, release_barrier
 from ppt_gpu.sm.core_lsu import issue_global, issue_shared
 from ppt_gpu.sm.core_machine import GTO, GTO_LAUNCH, LRR, NEVER, TWO_LEVEL, Machine
 from ppt_gpu.sm.core_memory import CYCLES_AT, CYCLES_MASK, FIRST_MASK, MemoryArrays
 from ppt_gpu.sm.core_pack import (
     AHEAD_AT,
+    ANNOUNCE,
     BRANCH,
+    FREE_PORT,
     INTERVAL,
     KIND_AT,
     LAST_AT,
@@ -40,10 +42,9 @@ from ppt_gpu.sm.core_pack import (
     SLOT_AT,
     THROTTLE_AT,
     USES_L1,
-    WAIT_CLASS,
     Packed,
 )
-from ppt_gpu.sm.core_policy import greedy_or_least, next_in_turn, refill_active
+from ppt_gpu.sm.core_policy import after, greedy_or_least, next_in_turn, refill_active
 from ppt_gpu.sm.core_ports import block, look_again, take_unit, wake
 from ppt_gpu.sm.core_raw import DEADLOCK, DONE, OVER_BUDGET, PAUSED, Raw
 from ppt_gpu.sm.core_replay import ANSWERED, LOGGING, MODE, note, recall
@@ -73,6 +74,7 @@ from ppt_gpu.sm.core_state import (
     BLOCK_SLOT,
     BUSY,
     CYCLES,
+    ENTERS,
     EXIT_AT,
     GATE,
     GATE_SHIFT,
@@ -97,11 +99,11 @@ from ppt_gpu.sm.core_state import (
     SCHED_SHIFT,
     SLOT_SHIFT,
     STALL_SHIFT,
-    UNITS,
     UNTIL,
     WAITING,
     WARP_SHIFT,
     WHEEL,
+    WORD,
     State,
 )
 from ppt_gpu.sm.core_wheel import bring_near, dependence, next_wake, plan_wake, wakes_at
@@ -155,8 +157,8 @@ def make_loop(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> Any:
                     if due and next_block < total:
                         block_start[next_block] = now
                         launch_block(
-                            K, POLICY, wheel, occupied, scheds, warps, keys, slots, slot_shift, blocks, code,
-                            path_start, warp_path, warp_access, block_warp, next_block, index, per_block, now,
+                            K, POLICY, wheel, occupied, scheds, warps, keys, slots, slot_shift, blocks, op_table,
+                            code, path_start, warp_path, warp_access, block_warp, next_block, index, per_block, now,
                         )  # fmt: skip
                         next_block += 1
                         if blocks[(index << BLOCK_SHIFT) + LIVE] == 0:  # no warp has an entry
@@ -181,17 +183,19 @@ def make_loop(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> Any:
             # --- schedulers --------------------------------------------------------------------------------------
             following = int64(NEVER)  # the next cycle in which a ready warp may issue
             k = int64(np.uint64(now) % np.uint64(K))
+            full = gates[memory_gate + UNTIL]  # warps that wait for the memory port stay in OPEN
             for _turn in range(K):
                 this, k = k & 63, (k + 1 if k + 1 < K else 0)
                 sched = this << SCHED_SHIFT
                 ready = scheds[sched + READY_MASK]
                 if ready == 0:
                     continue
-                full = gates[memory_gate + UNTIL]  # warps that wait for the memory port stay in OPEN
-                waiting = gates[memory_gate + (this << GATE_SHIFT) + NEED] if full > now else int64(0)
-                if ready == waiting:
-                    following = min(following, full)
-                    continue
+                waiting = int64(0)
+                if full > now:
+                    waiting = gates[memory_gate + (this << GATE_SHIFT) + NEED]
+                    if ready == waiting:
+                        following = min(following, full)
+                        continue
                 if GREEDY_POLICY and WIDTH == 1 and scheds[sched + BUSY] > now:
                     following = min(following, scheds[sched + BUSY])
                     continue
@@ -209,25 +213,30 @@ def make_loop(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> Any:
                     bit = next_in_turn(mask, scheds[sched + LAST])
                 slot_row = ((bit * K + this) << slot_shift) & OFFSET
                 me = (bit * K + this) << WARP_SHIFT
-                position = warps[me + POS] & POSITION
-                word = code[position]
-                operation, gate, kind = (word >> OP_AT) & OP_MASK, warps[me + GATE] & OFFSET, (word >> KIND_AT) & 7
-                scheds[sched + READY_MASK] &= ~(int64(1) << bit)
+                position, word = warps[me + POS] & POSITION, warps[me + WORD]
+                operation, port, kind = (word >> OP_AT) & OP_MASK, (word >> PORT_AT) & PORT_MASK, (word >> KIND_AT) & 7
+                gate = warps[me + GATE] & OFFSET
+                scheds[sched + READY_MASK] = ready & ~(int64(1) << bit)
                 scheds[sched + OPEN] &= ~(int64(1) << bit)
-                gates[gate + NEED] &= ~(int64(1) << bit)
                 waited = now - warps[me + READY]
-                throttled = gates[(gates[gate + MAIN] & OFFSET) + CYCLES] - warps[me + BASE]
-                op_stall[(operation << STALL_SHIFT) + NOT_SELECTED] += waited - throttled
-                op_stall[(operation << STALL_SHIFT) + ((word >> THROTTLE_AT) & REASON_MASK)] += throttled
+                if port != FREE_PORT:
+                    gates[gate + NEED] &= ~(int64(1) << bit)
+                    throttled = gates[(gates[gate + MAIN] & OFFSET) + CYCLES] - warps[me + BASE]
+                    op_stall[(operation << STALL_SHIFT) + ((word >> THROTTLE_AT) & REASON_MASK)] += throttled
+                    waited -= throttled
+                op_stall[(operation << STALL_SHIFT) + NOT_SELECTED] += waited
 
                 # issue this entry, and those that follow it in the same cycle or ahead of time
-                at, issued, greedy = now, 1, bit
+                at, issued, greedy, enters = now, 1, bit, warps[me + ENTERS]
                 while True:
-                    if gates[gate + UNITS] != 0:
+                    simple = (word >> AHEAD_AT) & 1 != 0
+                    if port != FREE_PORT:
                         take_unit(K, scheds, gates, units, gate, this, at, op_table[operation * OP_ROW + INTERVAL])
-                    done = at + op_table[operation * OP_ROW + LATENCY]
-                    if kind >= KIND_LOAD and kind <= KIND_SHARED:
+                    entered = (at << 2) + enters
+                    done = entered >> 2
+                    if not simple and kind >= KIND_LOAD and kind <= KIND_SHARED:
                         access = warps[me + ACCESS] & POSITION
+                        prefetch(accesses, access + 8)
                         warps[me + ACCESS] = access + 1
                         if track[MODE] == ANSWERED:
                             done, place = recall(track, log)
@@ -240,14 +249,14 @@ def make_loop(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> Any:
                             )  # fmt: skip
                         if track[MODE] == LOGGING:
                             note(track, log, at, me, access, kind, op_table[operation * OP_ROW + USES_L1], done, place)
+                        entered = (done << 2) | (enters & 3)
                         if place > at:  # the queue is full until then, for every port that leads to it
                             for other in queued:
                                 block(K, scheds, gates, other, (other >> GATE_SHIFT) % K, at, place)
-                    cause = op_table[operation * OP_ROW + WAIT_CLASS]
-                    slots[slot_row + ((word >> SLOT_AT) & 127)] = (done << 2) | cause
+                    slots[slot_row + ((word >> SLOT_AT) & 127)] = entered
                     warps[me + RESULTS] = max(warps[me + RESULTS], done)
 
-                    if (word >> LAST_AT) & 1:
+                    if not simple and (word >> LAST_AT) & 1:
                         greedy = int64(-1)
                         index = warps[me + BLOCK_SLOT] & OFFSET
                         mine = index << BLOCK_SHIFT
@@ -265,13 +274,13 @@ def make_loop(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> Any:
                                 next_launch = min(next_launch, blocks[mine + LAUNCH_AT])
                         elif blocks[mine + ARRIVED] == blocks[mine + LIVE]:
                             release_barrier(
-                                K, POLICY, wheel, occupied, scheds, warps, slots, slot_shift, blocks, op_stall, code,
-                                waits, index, per_block, at,
+                                K, POLICY, wheel, occupied, scheds, warps, slots, slot_shift, blocks, op_stall,
+                                op_table, code, waits, index, per_block, at,
                             )  # fmt: skip
                         break
 
                     position += 1
-                    if kind == KIND_BARRIER:
+                    if not simple and kind == KIND_BARRIER:
                         index = warps[me + BLOCK_SLOT] & OFFSET
                         mine = index << BLOCK_SHIFT
                         warps[me + POS] = position
@@ -282,8 +291,8 @@ def make_loop(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> Any:
                         blocks[mine + ARRIVED] += 1
                         if blocks[mine + ARRIVED] == blocks[mine + LIVE]:
                             release_barrier(
-                                K, POLICY, wheel, occupied, scheds, warps, slots, slot_shift, blocks, op_stall, code,
-                                waits, index, per_block, at,
+                                K, POLICY, wheel, occupied, scheds, warps, slots, slot_shift, blocks, op_stall,
+                                op_table, code, waits, index, per_block, at,
                             )  # fmt: skip
                         break
 
@@ -291,14 +300,17 @@ def make_loop(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> Any:
                     until = dependence(slots, slot_row, word, waits, position)
                     branch = done if kind == KIND_BRANCH else int64(0)
                     operation, kind = (word >> OP_AT) & OP_MASK, (word >> KIND_AT) & 7
-                    gate = (((word >> PORT_AT) & PORT_MASK) * K + this) << GATE_SHIFT
+                    port = (word >> PORT_AT) & PORT_MASK
+                    gate = (port * K + this) << GATE_SHIFT
                     free_of = max(until >> 2, branch)
                     if issued < WIDTH and free_of <= at and gates[(gates[gate + MAIN] & OFFSET) + UNTIL] <= at:
                         issued += 1
                         doubled[operation] += 1
+                        enters = op_table[operation * OP_ROW + ANNOUNCE]
                         continue
                     if WIDTH == 1 and GREEDY_POLICY and (word >> AHEAD_AT) & 1 and free_of <= at + 1:
                         at += 1
+                        enters = op_table[operation * OP_ROW + ANNOUNCE]
                         continue
                     low = at + 1
                     if branch > low:
@@ -306,8 +318,8 @@ def make_loop(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> Any:
                         low = branch
                     warps[me + POS] = position
                     plan_wake(
-                        K, POLICY, wheel, occupied, scheds, warps, op_stall, this, bit, word, until, low, int64(0),
-                        now,
+                        K, POLICY, wheel, occupied, scheds, warps, op_stall, op_table, this, bit, word, until, low,
+                        int64(0), now,
                     )  # fmt: skip
                     break
 
@@ -317,10 +329,12 @@ def make_loop(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> Any:
                     scheds[sched + GREEDY] = greedy
                     scheds[sched + BUSY] = at + 1
                 else:
-                    scheds[sched + LAST] = bit
+                    scheds[sched + LAST] = after(bit)
+                soon, waiting = scheds[sched + NEXT_OPEN], int64(0)
                 full = gates[memory_gate + UNTIL]
-                waiting = gates[memory_gate + (this << GATE_SHIFT) + NEED] if full > at + 1 else int64(0)
-                soon = min(scheds[sched + NEXT_OPEN], full if waiting else NEVER)
+                if full > at + 1:
+                    waiting = gates[memory_gate + (this << GATE_SHIFT) + NEED]
+                    soon = min(soon, full if waiting else NEVER)
                 if POLICY == TWO_LEVEL or scheds[sched + OPEN] & ~waiting != 0:
                     soon = at + 1
                 following = min(following, max(at + 1, soon))

@@ -46,7 +46,7 @@ from ppt_gpu.sm.core_state import (
     WAITING,
     WARP_SHIFT,
 )
-from ppt_gpu.sm.core_wheel import schedule
+from ppt_gpu.sm.core_wheel import is_bound, schedule
 
 
 @cache
@@ -124,4 +124,4 @@ def _wind(K: int, core: Any, layout: Any, wheel: Any, occupied: Any, scheds: Any
         k, bit, at = place % K, place // K, layout[AT_WARPS] + (place << WARP_SHIFT)
         waiting = scheds[(k << SCHED_SHIFT) + ALIVE] & ~scheds[(k << SCHED_SHIFT) + READY_MASK]
         if (waiting >> bit) & 1 and core[at + WAITING] == 0:
-            schedule(K, wheel, occupied, scheds, k, bit, core[at + READY], now)
+            schedule(K, wheel, occupied, scheds, k, bit, is_bound(K, core[at + GATE]), core[at + READY], now)

@@ -8,7 +8,7 @@ from numba import njit
 
 from ppt_gpu.sm.core_bits import int64
 from ppt_gpu.sm.core_machine import GTO_LAUNCH, NEVER
-from ppt_gpu.sm.core_pack import BARRIER, DRAIN, OP_AT, OP_MASK, PORT_AT, PORT_MASK
+from ppt_gpu.sm.core_pack import ANNOUNCE, BARRIER, DRAIN, OP_AT, OP_MASK, OP_ROW, PORT_AT, PORT_MASK
 from ppt_gpu.sm.core_state import (
     ACCESS,
     ALIVE,
@@ -19,6 +19,7 @@ from ppt_gpu.sm.core_state import (
     BLOCK_RESULTS,
     BLOCK_SHIFT,
     BLOCK_SLOT,
+    ENTERS,
     EXIT_AT,
     GATE,
     GATE_SHIFT,
@@ -34,14 +35,15 @@ from ppt_gpu.sm.core_state import (
     WAITING,
     WARP_SHIFT,
     WARPS,
+    WORD,
 )
-from ppt_gpu.sm.core_wheel import dependence, plan_wake, schedule
+from ppt_gpu.sm.core_wheel import dependence, is_bound, plan_wake, schedule
 
 
 @njit(_nrt=False)
 def release_barrier(
     K: int, POLICY: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, slots: Any, slot_shift: int, blocks: Any,
-    op_stall: Any, code: Any, waits: Any, index: int, per_block: int, now: int,
+    op_stall: Any, op_table: Any, code: Any, waits: Any, index: int, per_block: int, now: int,
 ) -> None:  # fmt: skip
     """All live warps of block slot `index` have arrived: let them go."""
     this = index << BLOCK_SHIFT
@@ -55,7 +57,10 @@ def release_barrier(
             low = now + warps[me + BARRIER_LATENCY]
             op_stall[(((word >> OP_AT) & OP_MASK) << STALL_SHIFT) + BARRIER] += low - warps[me + ARRIVED_AT] - 1
             until = dependence(slots, place << slot_shift, word, waits, position)
-            plan_wake(K, POLICY, wheel, occupied, scheds, warps, op_stall, k, bit, word, until, low, int64(1), now)
+            plan_wake(
+                K, POLICY, wheel, occupied, scheds, warps, op_stall, op_table, k, bit, word, until, low, int64(1),
+                now,
+            )  # fmt: skip
 
 
 @njit(_nrt=False)
@@ -83,8 +88,8 @@ def finish_block(
 @njit(_nrt=False)
 def launch_block(
     K: int, POLICY: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, keys: Any, slots: Any, slot_shift: int,
-    blocks: Any, code: Any, path_start: Any, warp_path: Any, warp_access: Any, block_warp: Any, number: int,
-    index: int, per_block: int, now: int,
+    blocks: Any, op_table: Any, code: Any, path_start: Any, warp_path: Any, warp_access: Any, block_warp: Any,
+    number: int, index: int, per_block: int, now: int,
 ) -> None:  # fmt: skip
     """Put block `number` into block slot `index`; its warps are ready at once."""
     this, first, last = index << BLOCK_SHIFT, block_warp[number], block_warp[number + 1]
@@ -112,6 +117,8 @@ def launch_block(
         if begin == end:
             blocks[this + LIVE] -= 1
             continue
+        warps[me + WORD] = code[begin]
+        warps[me + ENTERS] = op_table[((code[begin] >> OP_AT) & OP_MASK) * OP_ROW + ANNOUNCE]
         warps[me + GATE] = (((code[begin] >> PORT_AT) & PORT_MASK) * K + k) << GATE_SHIFT
         scheds[(k << SCHED_SHIFT) + ALIVE] |= int64(1) << bit
-        schedule(K, wheel, occupied, scheds, k, bit, now, now)
+        schedule(K, wheel, occupied, scheds, k, bit, is_bound(K, warps[me + GATE]), now, now)

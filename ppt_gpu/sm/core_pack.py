@@ -1,7 +1,8 @@
 """A program and a machine as the compiled loop wants them: one word an entry, ports instead of pipes.
 
 A port is what an entry needs to issue: a pipe and, for queued kinds (load, store, atomic, shared), a place in the
-load/store queue too. A pipe used by both sorts of operations has two ports, twins that share its units.
+load/store queue too. A pipe used by both sorts of operations has two ports, twins that share its units. All pipes that
+are never busy at the start of a cycle are one port, FREE_PORT: whoever needs it need not look, nor be counted.
 """
 
 from __future__ import annotations
@@ -30,20 +31,20 @@ from ppt_gpu.sm.program import (
 NO_WAIT, NO_SLOT, FIRST_SLOT = 0, 1, 2
 W1_AT, MORE_AT, SLOT_AT, KIND_AT, LAST_AT, AHEAD_AT, PORT_AT, OP_AT, THROTTLE_AT = 7, 14, 15, 22, 25, 26, 27, 33, 59
 PORT_MASK, OP_MASK = 63, (1 << 26) - 1
-MAX_PORTS = 64
+MAX_PORTS, FREE_PORT = 64, 0
 POSITION = (1 << 40) - 1  # of entries and memory entries
 # columns of `op_stall` in the loop: first WAIT_*, one unused, then these
 NOT_SELECTED, MATH, LG, MIO, BARRIER, BRANCH, DISPATCH, DRAIN = range(4, 12)
 #: by kind: why a ready warp without a port waits
 THROTTLE = np.array([MATH, MATH, MATH, LG, LG, LG, MIO, MIO], np.int64)
-# words of an operation's record
-LATENCY, INTERVAL, WAIT_CLASS, USES_L1 = range(4)
+# words of an operation's record; ANNOUNCE: latency * 4 + WAIT_*, as in the scoreboard slots
+ANNOUNCE, INTERVAL, LATENCY, USES_L1 = range(4)
 OP_ROW = 4
 
 
 @dataclass(frozen=True)
 class Port:
-    """`units` 0: never busy at the start of a cycle, so nobody needs to look. `twin`: another port, -1: none."""
+    """`units` 0: never busy. `twin`: another port, -1: none."""
 
     units: int
     shared: bool  # the pipe stands in the SM
@@ -59,16 +60,19 @@ class Packed:
         kind = program.op_kind.astype(np.int64)
         queued = np.isin(kind, (KIND_LOAD, KIND_STORE, KIND_ATOMIC, KIND_SHARED))
         needs = list(zip(program.op_pipe.tolist(), queued.tolist(), strict=True))
-        pairs = sorted(set(needs))
-        if len(pairs) > MAX_PORTS:
-            raise PptError(f"{len(pairs)} kinds of execution units in one kernel; at most {MAX_PORTS} are simulated")
-        number = {pair: index for index, pair in enumerate(pairs)}
-        self.ports = [_port(pair, number, program, machine) for pair in pairs]
-        op_port = np.array([number[pair] for pair in needs], np.int64)
-        free = np.array([port.units == 0 for port in self.ports], np.bool_)[op_port]
+        pairs = [pair for pair in sorted(set(needs)) if not _never_busy(pair, program, machine)]
+        if len(pairs) >= MAX_PORTS:
+            raise PptError(
+                f"{len(pairs)} kinds of execution units in one kernel; at most {MAX_PORTS - 1} are simulated"
+            )
+        number = {pair: index for index, pair in enumerate(pairs, FREE_PORT + 1)}
+        self.ports = [Port(0, False, -1, False, False), *(_port(pair, number, program, machine) for pair in pairs)]
+        op_port = np.array([number.get(pair, FREE_PORT) for pair in needs], np.int64)
+        free = op_port == FREE_PORT
         alone = np.isin(kind, (KIND_COMPUTE, KIND_CONSTANT))
         latency = np.where(kind == KIND_CONSTANT, machine.constant_latency, program.op_latency)
-        columns = [latency, program.op_ii, producer_class(program), uses_l1(program, machine)]
+        announce = latency.astype(np.int64) * 4 + producer_class(program)
+        columns = [announce, program.op_ii, latency, uses_l1(program, machine)]
         self.op_table = np.stack(columns, axis=1).astype(np.int64).ravel()
         op_word = (kind << KIND_AT) | (op_port << PORT_AT) | (np.arange(len(kind)) << OP_AT)
         op_word |= THROTTLE[kind] << THROTTLE_AT
@@ -83,15 +87,19 @@ class Packed:
         pack_entries(self.code, program.entry_op, program.entry_wait, program.entry_slot, op_word, last)
 
 
+def _never_busy(pair: tuple[int, bool], program: Program, machine: Machine) -> bool:
+    """As many units as entries that could come in one cycle, each free again in the next."""
+    pipe, queued = pair
+    most = machine.width * (machine.schedulers if machine.pipe_shared[pipe] else 1)
+    return not queued and int(program.op_ii[program.op_pipe == pipe].max()) <= 1 and machine.pipe_units[pipe] >= most
+
+
 def _port(pair: tuple[int, bool], number: dict[tuple[int, bool], int], program: Program, machine: Machine) -> Port:
     pipe, queued = pair
     shared, units = machine.pipe_shared[pipe], machine.pipe_units[pipe]
     intervals = program.op_ii[program.op_pipe == pipe]
-    # as many units as entries that could come in one cycle, each free again in the next
-    most = machine.width * (machine.schedulers if shared else 1)
-    free = not queued and int(intervals.max()) <= 1 and units >= most
     ring = int(intervals.min()) == int(intervals.max())
-    return Port(0 if free else units, shared, number.get((pipe, not queued), -1), queued, ring)
+    return Port(units, shared, number.get((pipe, not queued), -1), queued, ring)
 
 
 @compiled

@@ -25,13 +25,20 @@ from ppt_gpu.sm.core_state import (
     STALL_SHIFT,
     WARP_SHIFT,
 )
+from ppt_gpu.sm.core_wheel import is_bound
 
 
 @njit(forceinline=True, _nrt=False)
-def next_in_turn(mask: int, last: int) -> int:
-    """The first set bit after `last`, cyclically. `mask` is not 0."""
-    later = mask if last < 0 else mask & ((int64(-1) << last) << 1)
+def next_in_turn(mask: int, places: int) -> int:
+    """The first set bit, first of all at `places` (see after). `mask` is not 0."""
+    later = mask & places
     return ctz(later) if later else ctz(mask)
+
+
+@njit(forceinline=True, _nrt=False)
+def after(bit: int) -> int:
+    """The places whose turn comes after that of `bit`, before it starts again: as a mask."""
+    return (int64(-1) << bit) << 1
 
 
 @njit(forceinline=True, _nrt=False)
@@ -63,18 +70,19 @@ def refill_active(K: int, scheds: Any, warps: Any, gates: Any, code: Any, op_sta
             bit = next_in_turn(left, scheds[sched + PROMOTED])
             left &= ~(int64(1) << bit)
             active |= int64(1) << bit
-            scheds[sched + PROMOTED] = bit
+            scheds[sched + PROMOTED] = after(bit)
             if (scheds[sched + READY_MASK] >> bit) & 1:
-                _charge_outside(warps, gates, code, op_stall, (bit * K + k) << WARP_SHIFT, now)
+                _charge_outside(K, warps, gates, code, op_stall, (bit * K + k) << WARP_SHIFT, now)
         scheds[sched + ACTIVE] = active
 
 
 @njit(_nrt=False)
-def _charge_outside(warps: Any, gates: Any, code: Any, op_stall: Any, me: int, now: int) -> None:
+def _charge_outside(K: int, warps: Any, gates: Any, code: Any, op_stall: Any, me: int, now: int) -> None:
     """The warp was ready outside the active set until now; it goes on as if it became ready now."""
     word = code[warps[me + POS]]
-    blocked = blocked_so_far(gates, warps[me + GATE] & OFFSET, now)
-    throttled = blocked - warps[me + BASE]
+    base = warps[me + BASE]
+    blocked = blocked_so_far(gates, warps[me + GATE] & OFFSET, now) if is_bound(K, warps[me + GATE]) else base
+    throttled = blocked - base
     stall = ((word >> OP_AT) & OP_MASK) << STALL_SHIFT
     op_stall[stall + ((word >> THROTTLE_AT) & REASON_MASK)] += throttled
     op_stall[stall + DISPATCH] += now - warps[me + READY] - throttled

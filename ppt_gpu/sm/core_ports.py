@@ -37,19 +37,25 @@ from ppt_gpu.sm.core_state import (
 
 @njit(forceinline=True, _nrt=False)
 def wake(K: int, POLICY: int, wheel: Any, scheds: Any, warps: Any, gates: Any, row: int, now: int) -> None:
-    """The warps of a wheel row are ready: note how long their port has been blocked up to here."""
+    """The warps of a wheel row are ready: note how long their port, unless it is free, has been blocked up to here."""
+    first = row * 2 * K
     for k in range(K):
-        woken = wheel[row * K + k]
+        bounded = wheel[first + K + k]
+        woken = wheel[first + k] | bounded
         if woken:
             sched = k << SCHED_SHIFT
-            wheel[row * K + k] = 0
+            wheel[first + k] = 0
             scheds[sched + READY_MASK] |= woken
             if POLICY == TWO_LEVEL:
                 scheds[sched + PARKED] &= ~woken
+            if bounded == 0:
+                scheds[sched + OPEN] |= woken
+                continue
+            wheel[first + K + k] = 0
             opened, soon = woken, scheds[sched + NEXT_OPEN]
-            while woken:
-                bit = ctz(woken)
-                woken &= woken - 1
+            while bounded:
+                bit = ctz(bounded)
+                bounded &= bounded - 1
                 me = (bit * K + k) << WARP_SHIFT
                 gate = warps[me + GATE] & OFFSET
                 main = gates[gate + MAIN] & OFFSET
@@ -75,12 +81,19 @@ def block(K: int, scheds: Any, gates: Any, gate: int, k: int, now: int, until: i
     """Nothing may pass `gate` from here to cycle `until`. Blocked cycles count from the next on."""
     main = gates[gate + MAIN] & OFFSET
     if gates[gate + CLOSES] != 0:
-        first, last = (int64(0), K) if gates[gate + SHARED] else (k, k + 1)
-        for other in range(first, last):
-            _shut(scheds, gates, other, main + ((other - first) << GATE_SHIFT), until)
+        if gates[gate + SHARED] != 0:
+            _shut_all(K, scheds, gates, main, until)
+        else:
+            _shut(scheds, gates, k, main, until)
     before = gates[main + UNTIL]
     gates[main + CYCLES] += max(0, until - max(now + 1, before))
     gates[main + UNTIL] = max(before, until)
+
+
+@njit(_nrt=False)
+def _shut_all(K: int, scheds: Any, gates: Any, main: int, until: int) -> None:
+    for k in range(K):
+        _shut(scheds, gates, k, main + (k << GATE_SHIFT), until)
 
 
 @njit(forceinline=True, _nrt=False)
@@ -98,6 +111,13 @@ def look_again(K: int, scheds: Any, gates: Any, k: int, now: int) -> int:
     sched, soon = k << SCHED_SHIFT, int64(NEVER)
     left, mask = scheds[sched + BLOCKED], scheds[sched + READY_MASK]
     blocked = left
+    if left & (left - 1) == 0:  # one port, mostly, and mostly that is why we look: a branch that can be foreseen
+        gate = ((ctz(left) if left else 0) * K + k) << GATE_SHIFT
+        if gates[(gates[gate + MAIN] & OFFSET) + UNTIL] <= now:
+            scheds[sched + BLOCKED] = 0
+            scheds[sched + OPEN] = mask
+            scheds[sched + NEXT_OPEN] = NEVER
+            return mask
     while left:  # conditional values, no branches: which ports are open is as good as random
         gate = (ctz(left) * K + k) << GATE_SHIFT
         until = gates[(gates[gate + MAIN] & OFFSET) + UNTIL]
@@ -120,10 +140,16 @@ def take_unit(K: int, scheds: Any, gates: Any, units: Any, gate: int, k: int, no
         free = now + interval
     else:
         free = take_one_of(gates, units, gate, count, now + interval)
-    closed = gate if free > now else int64(-1)
-    while closed >= 0:
-        block(K, scheds, gates, closed, k, now, free)
-        closed = gates[gate + TWIN] if closed == gate else int64(-1)
+    if free > now:
+        block(K, scheds, gates, gate, k, now, free)
+        twin = gates[gate + TWIN]
+        if twin >= 0:
+            _block_twin(K, scheds, gates, twin, k, now, free)
+
+
+@njit(_nrt=False)
+def _block_twin(K: int, scheds: Any, gates: Any, gate: int, k: int, now: int, until: int) -> None:
+    block(K, scheds, gates, gate & OFFSET, k, now, until)
 
 
 @njit(forceinline=True, _nrt=False)

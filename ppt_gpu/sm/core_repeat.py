@@ -59,6 +59,7 @@ from ppt_gpu.sm.core_state import (
     WAITING,
     WARP_SHIFT,
 )
+from ppt_gpu.sm.core_wheel import is_bound
 
 #: entries of a warp that are compared at most
 FAR_ENOUGH = 1 << 14
@@ -103,7 +104,7 @@ def _rounds_left(
                     return int64(0)
                 newest_at_rest = max(newest_at_rest, core[key])
                 continue
-            if lag < 0 or not _same_warp(core, snap, layout, place, (ready >> bit) & 1, before, now):
+            if lag < 0 or not _same_warp(K, core, snap, layout, place, (ready >> bit) & 1, before, now):
                 return int64(0)
             if POLICY == GTO and core[key] - snap[key] != (now - before) << KEY_SHIFT:
                 return int64(0)
@@ -163,7 +164,7 @@ def _at_rest(core: Any, snap: Any, at: int, ready: int) -> bool:
 
 
 @njit(_nrt=False)
-def _same_warp(core: Any, snap: Any, layout: Any, place: int, ready: int, before: int, now: int) -> bool:
+def _same_warp(K: int, core: Any, snap: Any, layout: Any, place: int, ready: int, before: int, now: int) -> bool:
     at, passed = layout[AT_WARPS] + (place << WARP_SHIFT), now - before
     same = core[at + GATE] == snap[at + GATE] and core[at + WAITING] == snap[at + WAITING]
     if core[at + WAITING]:
@@ -171,7 +172,7 @@ def _same_warp(core: Any, snap: Any, layout: Any, place: int, ready: int, before
         same = same and core[at + BARRIER_LATENCY] == snap[at + BARRIER_LATENCY]
     else:
         same = same and core[at + READY] - snap[at + READY] == passed
-    if ready:
+    if ready != 0 and is_bound(K, core[at + GATE]) != 0:
         cycles = layout[AT_GATES] + (core[layout[AT_GATES] + (core[at + GATE] & OFFSET) + MAIN] & OFFSET) + CYCLES
         same = same and core[cycles] - core[at + BASE] == snap[cycles] - snap[at + BASE]
     if not same or _later(core[at + RESULTS], now) != _later(snap[at + RESULTS], before):

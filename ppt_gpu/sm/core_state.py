@@ -17,13 +17,16 @@ from ppt_gpu.sm.core_pack import Packed
 from ppt_gpu.sm.program import Program, op_issues
 from ppt_gpu.sm.result import STALL_REASONS
 
-# `warps`: offset w << WARP_SHIFT
+# `warps`: offset w << WARP_SHIFT. WORD: that of the next entry, at POS; ENTERS: ANNOUNCE of its operation.
+# (To look them up when it issues would be to wait for one table after another.)
 (
-    POS, READY, BASE, RESULTS, ACCESS, GATE, BLOCK_SLOT, WAITING, ARRIVED_AT, BARRIER_LATENCY, LAST_OP, EXIT_AT,
-) = range(12)  # fmt: skip
+    POS, READY, BASE, RESULTS, ACCESS, GATE, BLOCK_SLOT, WAITING, ARRIVED_AT, BARRIER_LATENCY, LAST_OP, EXIT_AT, WORD,
+    ENTERS,
+) = range(14)  # fmt: skip
 WARP_SHIFT = 4
 # `scheds`: offset k << SCHED_SHIFT. Masks of warps: READY_MASK, only a port may be missing; OPEN, nor is that.
-# Before cycle NEXT_OPEN no port opens that a ready warp needs. BLOCKED: mask of ports.
+# Before cycle NEXT_OPEN no port opens that a ready warp needs. BLOCKED: mask of ports. LAST, PROMOTED: mask of the
+# warps that come after the one that issued last, or joined the active set last.
 READY_MASK, OPEN, NEXT_OPEN, BLOCKED, LAST, GREEDY, BUSY, ACTIVE, PROMOTED, PARKED, ALIVE, FAR = range(12)
 SCHED_SHIFT = 4
 # `gates`, the port of a scheduler: offset (port * K + k) << GATE_SHIFT. NEED: its ready warps that need it;
@@ -43,8 +46,9 @@ OFFSET = (1 << 24) - 1  # of `gates`
 REASON_MASK = 15
 
 KEY_SHIFT = 6  # a key: cycle of the last issue, or number in the program, above the warp's bit
-# The timing wheels: 64 rows for the next 64 cycles, and 64 for the turns of that one that follow; a row is a mask of
-# warps for each scheduler. `occupied`: a bit for each row of the near and of the later wheel; anybody beyond both?
+# The timing wheels: 64 rows for the next 64 cycles, and 64 for the turns of that one that follow; a row has
+# a mask of warps for each scheduler, of those whose port is FREE_PORT, then one for each of the others. `occupied`: a
+# bit for each row of the near and of the later wheel; anybody beyond both?
 WHEEL_SHIFT = 6
 WHEEL = 1 << WHEEL_SHIFT
 NEAR, LATER, FAR_AWAY = range(3)
@@ -93,7 +97,7 @@ class State:
         scheds.reshape(k, -1)[:, NEXT_OPEN] = NEVER
         self.scheds = scheds
         self.gates[:] = gates
-        self.wheel = np.zeros(2 * WHEEL * k, np.int64)
+        self.wheel = np.zeros(2 * WHEEL * 2 * k, np.int64)
         self.occupied = np.zeros(3, np.int64)
         blocks = len(program.block_warp) - 1
         self.block_start = np.zeros(blocks, np.int64)

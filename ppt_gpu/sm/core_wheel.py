@@ -8,8 +8,20 @@ from numba import njit
 
 from ppt_gpu.sm.core_bits import ctz, int64
 from ppt_gpu.sm.core_machine import NEVER, TWO_LEVEL, WAIT_LONG
-from ppt_gpu.sm.core_pack import FIRST_SLOT, MORE_AT, OP_AT, OP_MASK, PORT_AT, PORT_MASK, W1_AT
+from ppt_gpu.sm.core_pack import (
+    ANNOUNCE,
+    FIRST_SLOT,
+    FREE_PORT,
+    MORE_AT,
+    OP_AT,
+    OP_MASK,
+    OP_ROW,
+    PORT_AT,
+    PORT_MASK,
+    W1_AT,
+)
 from ppt_gpu.sm.core_state import (
+    ENTERS,
     FAR,
     FAR_AWAY,
     GATE,
@@ -23,23 +35,32 @@ from ppt_gpu.sm.core_state import (
     WARP_SHIFT,
     WHEEL,
     WHEEL_SHIFT,
+    WORD,
 )
 
 
 @njit(forceinline=True, _nrt=False)
-def schedule(K: int, wheel: Any, occupied: Any, scheds: Any, k: int, bit: int, ready: int, now: int) -> None:
-    """Wake the warp in cycle `ready`, now or later."""
+def schedule(
+    K: int, wheel: Any, occupied: Any, scheds: Any, k: int, bit: int, bound: int, ready: int, now: int
+) -> None:
+    """Wake the warp in cycle `ready`, now or later. `bound`: 0 if its port is the free one, else 1."""
     if ready - now < WHEEL:
         row = ready & (WHEEL - 1)
-        wheel[row * K + k] |= int64(1) << bit
+        wheel[(row * 2 + bound) * K + k] |= int64(1) << bit
         occupied[NEAR] |= int64(1) << row
     elif (ready >> WHEEL_SHIFT) - (now >> WHEEL_SHIFT) < WHEEL:  # else it may come too late, see bring_near
         row = (ready >> WHEEL_SHIFT) & (WHEEL - 1)
-        wheel[(WHEEL + row) * K + k] |= int64(1) << bit
+        wheel[((WHEEL + row) * 2 + bound) * K + k] |= int64(1) << bit
         occupied[LATER] |= int64(1) << row
     else:
         scheds[(k << SCHED_SHIFT) + FAR] |= int64(1) << bit
         occupied[FAR_AWAY] = 1
+
+
+@njit(forceinline=True, _nrt=False)
+def is_bound(K: int, gate: int) -> int:
+    """0: nobody ever waits for this gate, that of FREE_PORT; 1: the others."""
+    return int64(gate >= int64(FREE_PORT + 1) * K << GATE_SHIFT)
 
 
 @njit(_nrt=False)
@@ -49,8 +70,10 @@ def bring_near(K: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, now: 
     if (occupied[LATER] >> row) & 1:
         occupied[LATER] &= ~(int64(1) << row)
         for k in range(K):
-            left = wheel[(WHEEL + row) * K + k]
-            wheel[(WHEEL + row) * K + k] = 0
+            free, bound = (WHEEL + row) * 2 * K + k, ((WHEEL + row) * 2 + 1) * K + k
+            left = wheel[free] | wheel[bound]
+            wheel[free] = 0
+            wheel[bound] = 0
             _schedule_all(K, wheel, occupied, scheds, warps, k, left, now)
     if row == 0 and occupied[FAR_AWAY]:
         occupied[FAR_AWAY] = 0
@@ -65,7 +88,8 @@ def _schedule_all(K: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, k:
     while left:
         bit = ctz(left)
         left &= left - 1
-        schedule(K, wheel, occupied, scheds, k, bit, warps[((bit * K + k) << WARP_SHIFT) + READY], now)
+        me = (bit * K + k) << WARP_SHIFT
+        schedule(K, wheel, occupied, scheds, k, bit, is_bound(K, warps[me + GATE]), warps[me + READY], now)
 
 
 @njit(forceinline=True, _nrt=False)
@@ -107,17 +131,20 @@ def dependence(slots: Any, base: int, word: int, waits: Any, position: int) -> i
 
 @njit(forceinline=True, _nrt=False)
 def plan_wake(
-    K: int, POLICY: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, op_stall: Any, k: int, bit: int, word: int,
-    until: int, low: int, parked: int, now: int,
+    K: int, POLICY: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, op_stall: Any, op_table: Any, k: int,
+    bit: int, word: int, until: int, low: int, parked: int, now: int,
 ) -> None:  # fmt: skip
     """The warp's next entry is `word`, its slots complete with `until`, nothing else holds it from cycle `low` on."""
     me = (bit * K + k) << WARP_SHIFT
     ready, cause = until >> 2, until & 3
-    dependent = max(0, ready - low)
-    op_stall[(((word >> OP_AT) & OP_MASK) << STALL_SHIFT) + cause] += dependent
-    low += dependent
+    start = max(ready, low)
+    op_stall[(((word >> OP_AT) & OP_MASK) << STALL_SHIFT) + cause] += start - low
+    low = start
     if POLICY == TWO_LEVEL and (parked != 0 or (ready == low and cause == WAIT_LONG)):
         scheds[(k << SCHED_SHIFT) + PARKED] |= int64(1) << bit
     warps[me + READY] = low
-    warps[me + GATE] = (((word >> PORT_AT) & PORT_MASK) * K + k) << GATE_SHIFT
-    schedule(K, wheel, occupied, scheds, k, bit, low, now)
+    warps[me + WORD] = word
+    warps[me + ENTERS] = op_table[((word >> OP_AT) & OP_MASK) * OP_ROW + ANNOUNCE]
+    port = (word >> PORT_AT) & PORT_MASK
+    warps[me + GATE] = (port * K + k) << GATE_SHIFT
+    schedule(K, wheel, occupied, scheds, k, bit, int64(port != FREE_PORT), low, now)

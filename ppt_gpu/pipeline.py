@@ -37,9 +37,10 @@ from ppt_gpu.scale.grid import plan
 from ppt_gpu.scale.host import LaunchTime, application_time
 from ppt_gpu.scale.irregular import irregular_prediction
 from ppt_gpu.scale.ppt_workload import workload_prediction
-from ppt_gpu.scale.simulated_sm import SimulatedSm, TaskListSm, TraceSm
+from ppt_gpu.scale.simulated_sm import SimulatedSm, TraceSm
 from ppt_gpu.scale.steady import affordable_waves, steady_prediction
 from ppt_gpu.scale.tail import relieve_tail
+from ppt_gpu.scale.tasklist_sm import TaskListSm
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.gpu import Gpu
 from ppt_gpu.tasklist.flat import flatten

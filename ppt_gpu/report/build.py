@@ -17,7 +17,8 @@ from ppt_gpu.report.metrics import metric
 from ppt_gpu.report.result import Bound, HotLine, LaunchResult, Metric, Result
 from ppt_gpu.scale.host import ApplicationTime
 from ppt_gpu.scale.prediction import KernelPrediction
-from ppt_gpu.scale.simulated_sm import SimulatedSm, TaskListSm, TraceSm
+from ppt_gpu.scale.simulated_sm import SimulatedSm, TraceSm
+from ppt_gpu.scale.tasklist_sm import TaskListSm
 from ppt_gpu.sm.result import STALL_REASONS, SmResult
 from ppt_gpu.spec.gpu import Gpu
 from ppt_gpu.units import format_bytes, format_rate, format_time

@@ -8,7 +8,6 @@ from functools import cached_property
 import numpy as np
 
 from ppt_gpu.analytic.work import Work, work_of
-from ppt_gpu.errors import PptError
 from ppt_gpu.exec.block_features import features_of
 from ppt_gpu.exec.layout import layout
 from ppt_gpu.exec.trace import Trace
@@ -19,15 +18,13 @@ from ppt_gpu.scale.block_timing import BlockTiming, Feed
 from ppt_gpu.scale.footprint import dirty_share
 from ppt_gpu.scale.grid import GridSpread, neighbour_blocks, spread_grid
 from ppt_gpu.scale.occupancy import Occupancy, occupancy
-from ppt_gpu.scale.survey import Survey, survey_grid, uniform_survey
+from ppt_gpu.scale.survey import Survey, survey_grid
 from ppt_gpu.scale.timing_store import TimingStore, timing_name
-from ppt_gpu.sm.lower import lower_tasklist, lower_trace
+from ppt_gpu.sm.lower import lower_trace
 from ppt_gpu.sm.program import Program
 from ppt_gpu.sm.result import SmResult
 from ppt_gpu.sm.simulate import simulate
 from ppt_gpu.spec.gpu import Gpu
-from ppt_gpu.tasklist.flat import FlatTaskList
-from ppt_gpu.tasklist.model import grid_axes
 
 #: thread instructions spent on learning which lines other SMs share; long blocks are sampled on fewer SMs
 SHARING_BUDGET = 300_000_000
@@ -186,41 +183,3 @@ class TraceSm(SimulatedSm):
         for _ in range(runs):
             self.traces.advance(blocks)
         return warnings
-
-
-class TaskListSm(SimulatedSm):
-    """A task list: every warp runs the same tasks on addresses, or hit rates, that the list gives."""
-
-    def __init__(self, flat: FlatTaskList, launch: Launch, gpu: Gpu, policy: str | None) -> None:
-        tasklist = flat.tasklist
-        if launch.threads_per_block != tasklist.block_size:
-            raise PptError(
-                f"the launch has blocks of {launch.threads_per_block} threads, the task list {tasklist.block_size}",
-                path=tasklist.path or None,
-            )
-        super().__init__(launch, gpu, policy, tasklist.registers, tasklist.shared + launch.dynamic_shared)
-        self.flat = flat
-        self.axes = grid_axes(tasklist.body)
-
-    def survey(self, wanted: str | int = "sample") -> Survey:
-        """All blocks are the same."""
-        return uniform_survey(self.launch.blocks, self.occupancy.warps_per_block, len(self.flat.path))
-
-    def lower(self, blocks: list[int]) -> tuple[Program, Feed]:
-        warnings = []
-        for own, stated, name in zip(self.launch.grid[: self.axes], self.flat.tasklist.grid, "xyz", strict=False):
-            if own == 1 < stated:
-                warnings.append(f"one block along {name}, where the task list has steps and {stated} blocks")
-        threads = float(len(self.flat.path) * self.occupancy.warps_per_block * self.gpu.sm.warp_size)
-        others, notes = self.neighbours(blocks, threads) if self.flat.has_global_addresses else ([], ())
-        program = lower_tasklist(
-            self.flat,
-            self.gpu,
-            warps_per_block=self.occupancy.warps_per_block,
-            blocks=blocks,
-            active_sms=self.spread.active_sms,
-            grid=self.launch.grid,
-            neighbours=[block for block, _ in others],
-            neighbour_sm=[offset for _, offset in others],
-        )
-        return program, Feed(tuple(warnings), notes)

@@ -1,0 +1,52 @@
+"""A task list on one SM: call it with block ids and it lowers the list for them and simulates the SM."""
+
+from __future__ import annotations
+
+from ppt_gpu.errors import PptError
+from ppt_gpu.exec.workload import Launch
+from ppt_gpu.scale.block_timing import Feed
+from ppt_gpu.scale.simulated_sm import SimulatedSm
+from ppt_gpu.scale.survey import Survey, uniform_survey
+from ppt_gpu.sm.lower import lower_tasklist
+from ppt_gpu.sm.program import Program
+from ppt_gpu.spec.gpu import Gpu
+from ppt_gpu.tasklist.flat import FlatTaskList
+from ppt_gpu.tasklist.model import grid_axes
+
+
+class TaskListSm(SimulatedSm):
+    """A task list: every warp runs the same tasks on addresses, or hit rates, that the list gives."""
+
+    def __init__(self, flat: FlatTaskList, launch: Launch, gpu: Gpu, policy: str | None) -> None:
+        tasklist = flat.tasklist
+        if launch.threads_per_block != tasklist.block_size:
+            raise PptError(
+                f"the launch has blocks of {launch.threads_per_block} threads, the task list {tasklist.block_size}",
+                path=tasklist.path or None,
+            )
+        super().__init__(launch, gpu, policy, tasklist.registers, tasklist.shared + launch.dynamic_shared)
+        self.flat = flat
+        self.axes = grid_axes(tasklist.body)
+
+    def survey(self, wanted: str | int = "sample") -> Survey:
+        """All blocks are the same."""
+        return uniform_survey(self.launch.blocks, self.occupancy.warps_per_block, len(self.flat.path))
+
+    def lower(self, blocks: list[int]) -> tuple[Program, Feed]:
+        warnings = []
+        for own, stated, name in zip(self.launch.grid[: self.axes], self.flat.tasklist.grid, "xyz", strict=False):
+            if own == 1 < stated:
+                warnings.append(f"one block along {name}, where the task list has steps and {stated} blocks")
+        threads = float(len(self.flat.path) * self.occupancy.warps_per_block * self.gpu.sm.warp_size)
+        others, notes = self.neighbours(blocks, threads) if self.flat.has_global_addresses else ([], ())
+        program = lower_tasklist(
+            self.flat,
+            self.gpu,
+            warps_per_block=self.occupancy.warps_per_block,
+            blocks=blocks,
+            active_sms=self.spread.active_sms,
+            grid=self.launch.grid,
+            neighbours=[block for block, _ in others],
+            neighbour_sm=[offset for _, offset in others],
+        )
+        return program, Feed(tuple(warnings), notes)

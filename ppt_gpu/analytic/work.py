@@ -27,7 +27,7 @@ class Work:
     atomic_updates: int  # one after another, of the same address
     cold_bytes: float  # of lines that the first half of the blocks touched first beyond what the second half did
     mean_chain: float  # cycles of the longest chain of a block's warps, mean over blocks
-    longest_chain: int
+    longest_chain: float
     thread_instructions: int
     sector_bytes: int
 
@@ -50,7 +50,7 @@ def work_of(program: Program, gpu: Gpu) -> Work:
         atomic_updates=int(_atomic_updates(program).sum()),
         cold_bytes=_cold_excess(program, blocks),
         mean_chain=float(chains.sum()) / max(blocks, 1),
-        longest_chain=int(chains.max()),
+        longest_chain=float(chains.max()),
         thread_instructions=int(program.thread_instructions),
         sector_bytes=program.sector_bytes,
     )

@@ -105,5 +105,4 @@ def _touched(
     sms, dense = np.unique(sm_of_block, return_inverse=True)
     sm_of_access = np.repeat(dense, np.diff(neighbours.start))
     sm = np.repeat(sm_of_access, np.diff(found.start)).astype(np.int32)
-    order = np.argsort(sm, kind="stable")
-    return Touched(found.address[order], found.sectors[order], sm[order], len(sms))
+    return Touched(found.address, found.sectors, sm, len(sms))

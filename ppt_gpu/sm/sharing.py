@@ -40,7 +40,7 @@ def copied_lines(address: NDArray[np.uint64], ranges: Sequence[Range], capacity:
 
 @dataclass(frozen=True)
 class Touched:
-    """T transactions of the sampled SMs, in the order of SMs."""
+    """T transactions of the sampled SMs; those of one SM in its order."""
 
     address: NDArray[np.uint64]  # [T] of the line
     sectors: NDArray[np.uint8]  # [T]
@@ -68,7 +68,11 @@ def sharers(
     numbers.add(address)
     last, left = np.full(len(address), -1, np.int32), np.zeros(len(address), np.uint8)
     touched = np.zeros(len(address), np.float64)
-    _touched(numbers.look_up(others.address), others.sectors, others.sm, used, _BITS, last, left, touched)
+    line = numbers.look_up(others.address)
+    known = np.flatnonzero(line >= 0)  # few, where blocks share little: less to sort
+    short = np.uint16 if others.sampled <= 1 << 16 else np.uint32  # short numbers are sorted by counting
+    order = known[np.argsort(others.sm[known].astype(short), kind="stable")]
+    _touched(line[order], others.sectors[order], others.sm[order], used, _BITS, last, left, touched)
     return 1.0 + (active_sms - 1) * touched / others.sampled
 
 
@@ -77,14 +81,12 @@ def _touched(
     line: np.ndarray, sectors: np.ndarray, sm: np.ndarray, used: np.ndarray, bits: np.ndarray, last: np.ndarray,
     left: np.ndarray, total: np.ndarray,
 ) -> None:  # fmt: skip
-    """[L] total: how many of the sampled SMs touch the sectors used of each line.
+    """[L] total: how many of the sampled SMs touch the sectors used of each line. Transactions SM by SM.
 
     last [L]: the SM that touched the line last, left [L]: sectors used that this SM has not touched yet.
     """
     for t in range(len(line)):
         number = line[t]
-        if number < 0:
-            continue
         if last[number] != sm[t]:
             last[number] = sm[t]
             left[number] = used[number]

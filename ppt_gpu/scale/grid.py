@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ppt_gpu.errors import PptError, did_you_mean
+from ppt_gpu.exec.workload import Dim3
 from ppt_gpu.scale.occupancy import Occupancy
 from ppt_gpu.spec.gpu import Gpu
 
@@ -133,30 +135,46 @@ def plan(
     )
 
 
-def neighbour_blocks(spread: GridSpread, blocks: Sequence[int], samples: int = 8) -> list[tuple[int, int]]:
-    """(block, offset) of blocks that run on other SMs at the same time as `blocks` of one SM, by block.
+class Neighbour(NamedTuple):
+    """A block that runs on another SM at the same time."""
 
-    offset: how many SMs further, 1 ... active SMs - 1. From up to `samples` other SMs: the adjacent one, the rest
-    evenly spaced over the chip. They serve to estimate how much of what this SM fetches another SM has fetched into
-    the L2 already.
+    block: int
+    offset: int  # how many SMs further, 1 ... active SMs - 1
+    stands_for: float  # how many of the other SMs its SM stands for
+
+
+def neighbour_blocks(spread: GridSpread, blocks: Sequence[int], grid: Dim3, samples: int = 8) -> list[Neighbour]:
+    """Blocks that run on other SMs at the same time as `blocks` of one SM, by block.
+
+    From up to `samples` other SMs: those that run the neighbours of `blocks` along the axes of the grid, which share
+    most with them and stand for themselves; and others, evenly spaced over the chip, which stand for all the rest. They
+    serve to estimate how much of what this SM fetches another SM has fetched into the L2 already.
     """
-    offsets = _spaced(list(range(1, spread.active_sms)), samples)
+    near = _adjacent(spread.active_sms, grid)[: max(samples // 2, 1)]
+    rest = [offset for offset in range(1, spread.active_sms) if offset not in near]
+    far = _spaced(rest, samples - len(near))
+    stands_for = dict.fromkeys(near, 1.0) | dict.fromkeys(far, len(rest) / max(len(far), 1))
+    if near and not far:
+        stands_for = dict.fromkeys(near, (spread.active_sms - 1) / len(near))
     found = {
-        (block - block % spread.sms + (block % spread.sms + offset) % spread.active_sms, offset)
-        for offset in offsets
+        Neighbour(block - block % spread.sms + (block % spread.sms + offset) % spread.active_sms, offset, weight)
+        for offset, weight in stands_for.items()
         for block in blocks
     }
-    return sorted(pair for pair in found if pair[0] < spread.grid_blocks)
+    return sorted(neighbour for neighbour in found if neighbour.block < spread.grid_blocks)
+
+
+def _adjacent(active_sms: int, grid: Dim3) -> list[int]:
+    """Offsets of the SMs that run the next and the previous block along x, y, z."""
+    steps = [step for step, extent in zip((1, grid[0], grid[0] * grid[1]), grid, strict=True) if extent > 1]
+    offsets = dict.fromkeys(sign * step % active_sms for step in steps for sign in (1, -1))
+    return [offset for offset in offsets if offset]
 
 
 def _spaced(others: list[int], samples: int) -> list[int]:
-    if len(others) <= samples:
-        return others
-    chosen = dict.fromkeys(others[:1])
-    step = len(others) / samples
-    for index in range(samples):
-        chosen.setdefault(others[int((index + 0.5) * step)])
-    return sorted(list(chosen)[:samples])
+    """`samples` of `others`, from the middles of equal parts."""
+    count = min(len(others), samples)
+    return [others[int((index + 0.5) * len(others) / count)] for index in range(count)]
 
 
 def _middle(full: int, waves: int, resident: int) -> list[int]:

@@ -16,7 +16,7 @@ from ppt_gpu.exec.workload import Launch
 from ppt_gpu.ptx.liveness import estimate_registers
 from ppt_gpu.scale.block_timing import BlockTiming, Feed
 from ppt_gpu.scale.footprint import dirty_share
-from ppt_gpu.scale.grid import GridSpread, neighbour_blocks, spread_grid
+from ppt_gpu.scale.grid import GridSpread, Neighbour, neighbour_blocks, spread_grid
 from ppt_gpu.scale.occupancy import Occupancy, occupancy
 from ppt_gpu.scale.survey import Survey, survey_grid
 from ppt_gpu.scale.timing_store import TimingStore, timing_name
@@ -58,10 +58,8 @@ class SimulatedSm:
         """What some blocks, chosen as `survey_grid` says, tell of the grid."""
         raise NotImplementedError
 
-    def neighbours(
-        self, blocks: list[int], instructions_per_block: float
-    ) -> tuple[list[tuple[int, int]], tuple[str, ...]]:
-        """(block, offset of its SM) of blocks that other SMs run meanwhile, as far as the budget goes, and notes.
+    def neighbours(self, blocks: list[int], instructions_per_block: float) -> tuple[list[Neighbour], tuple[str, ...]]:
+        """Blocks that other SMs run meanwhile, as far as the budget goes, and notes.
 
         instructions_per_block: thread instructions.
         """
@@ -69,7 +67,7 @@ class SimulatedSm:
             return [], ()
         affordable = int(SHARING_BUDGET / max(instructions_per_block * len(blocks), 1.0))
         samples = max(1, min(SHARING_SAMPLES, affordable, self.spread.active_sms - 1))
-        others = neighbour_blocks(self.spread, blocks, samples)
+        others = neighbour_blocks(self.spread, blocks, self.launch.grid, samples)
         return others, (f"sharing of lines between SMs was learnt from {samples} other SMs",) if others else ()
 
     def __call__(self, blocks: list[int]) -> SmResult:
@@ -156,8 +154,9 @@ class TraceSm(SimulatedSm):
             self.gpu,
             launch=self.launch,
             active_sms=self.spread.active_sms,
-            neighbours=self.traces.touched([block for block, _ in others]) if others else None,
-            neighbour_sm=np.array([offset for _, offset in others], np.int64),
+            neighbours=self.traces.touched([other.block for other in others]) if others else None,
+            neighbour_sm=np.array([other.offset for other in others], np.int64),
+            neighbour_stands_for=np.array([other.stands_for for other in others]),
         )
         return program, Feed(trace.warnings, notes, trace.printed, trace.pc_threads, features_of(trace))
 

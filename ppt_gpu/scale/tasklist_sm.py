@@ -46,7 +46,8 @@ class TaskListSm(SimulatedSm):
             blocks=blocks,
             active_sms=self.spread.active_sms,
             grid=self.launch.grid,
-            neighbours=[block for block, _ in others],
-            neighbour_sm=[offset for _, offset in others],
+            neighbours=[other.block for other in others],
+            neighbour_sm=[other.offset for other in others],
+            neighbour_stands_for=[other.stands_for for other in others],
         )
         return program, Feed(tuple(warnings), notes)

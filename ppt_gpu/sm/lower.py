@@ -39,11 +39,13 @@ def lower_trace(
     active_sms: int,
     neighbours: GlobalAccesses | None = None,
     neighbour_sm: NDArray[np.int64] | None = None,
+    neighbour_stands_for: NDArray[np.float64] | None = None,
 ) -> Program:
     """The Program of the trace's blocks on one SM of `gpu`.
 
     active_sms: SMs that run blocks at the same time. neighbours: what the blocks that a sample of the other SMs run
-    meanwhile access; neighbour_sm [blocks of neighbours]: on which SM, by default the block number modulo active_sms.
+    meanwhile access; neighbour_sm [blocks of neighbours]: on which SM, by default the block number modulo active_sms;
+    neighbour_stands_for [blocks of neighbours]: for how many SMs that SM stands, by default the same for all.
     Local memory: every warp has a frame of its own, so later blocks do not find those of earlier ones in the caches.
 
     Raises PptError when the trace does not belong to the kernel or launch, or the ISA lacks an operation.
@@ -60,7 +62,7 @@ def lower_trace(
     copied = copied_lines(address, trace.ranges, gpu.l2.size, shape.line)
     users = np.ones(len(address))
     if neighbours is not None and active_sms > 1:
-        others = _touched(code, neighbours, neighbour_sm, shape, active_sms)
+        others = _touched(code, neighbours, neighbour_sm, neighbour_stands_for, shape, active_sms)
         users = sharers(address, sectors_used(line, found.sectors, len(address)), others, active_sms)
     return assemble(
         code.ops,
@@ -95,14 +97,20 @@ def _transactions(code: Code, trace: Trace, shape: Geometry, entries: Entries) -
 
 
 def _touched(
-    code: Code, neighbours: GlobalAccesses, neighbour_sm: NDArray[np.int64] | None, shape: Geometry, active_sms: int
+    code: Code,
+    neighbours: GlobalAccesses,
+    neighbour_sm: NDArray[np.int64] | None,
+    stands_for: NDArray[np.float64] | None,
+    shape: Geometry,
+    active_sms: int,
 ) -> Touched:
     """What the sampled SMs touch. Every warp of the grid has local memory of its own, so none of that is shared."""
     variant = np.where(code.memory_operations > 0, code.variant_of[:, GLOBAL], -1)[neighbours.pc].astype(np.int32)
     base, patterns = neighbours.base.astype(np.int64), (neighbours.pattern_offset, neighbours.pattern_mask)
     found = lower_accesses(shape, code.variants, variant, neighbours.pattern, base, *patterns)
     sm_of_block = neighbours.blocks % active_sms if neighbour_sm is None else np.asarray(neighbour_sm)
-    sms, dense = np.unique(sm_of_block, return_inverse=True)
+    sms, first, dense = np.unique(sm_of_block, return_index=True, return_inverse=True)
+    weight = np.full(len(sms), (active_sms - 1) / len(sms)) if stands_for is None else stands_for[first]
     sm_of_access = np.repeat(dense, np.diff(neighbours.start))
     sm = np.repeat(sm_of_access, np.diff(found.start)).astype(np.int32)
-    return Touched(found.address, found.sectors, sm, len(sms))
+    return Touched(found.address, found.sectors, sm, weight)

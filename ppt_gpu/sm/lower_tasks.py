@@ -36,13 +36,15 @@ def lower_tasklist(
     grid: Sequence[int] = (),
     neighbours: Sequence[int] = (),
     neighbour_sm: Sequence[int] = (),
+    neighbour_stands_for: Sequence[float] = (),
     max_accesses: int = MAX_ACCESSES,
 ) -> Program:
     """The Program of the blocks of a task list that one SM of `gpu` runs.
 
     blocks: their ids in launch order, or how many; then SM 0 runs block 0, active_sms, 2*active_sms, ...
     grid: its extents, x first; by default those that the list states.
-    neighbours: ids of the blocks that a sample of the other SMs run meanwhile, and neighbour_sm the SM of each: what
+    neighbours: ids of the blocks that a sample of the other SMs run meanwhile, neighbour_sm the SM of each, and
+    neighbour_stands_for for how many SMs that stands: what
     they fetch too is shared.
     A transaction of a task with a given count moves an equal share of the access's bytes, in whole sectors; whether
     it hits follows the given rates by error diffusion over the executions of the task, warp after warp, or the
@@ -74,7 +76,7 @@ def lower_tasklist(
     copied = copied_lines(address, _ranges(flat), gpu.l2.size, shape.line)
     users = np.ones(len(address))
     if len(neighbours) and active_sms > 1:
-        others = _touched(flat, shape, warps_per_block, grid, neighbours, neighbour_sm)
+        others = _touched(flat, shape, warps_per_block, grid, neighbours, neighbour_sm, neighbour_stands_for)
         users = sharers(address, sectors_used(address_line, found.sectors, len(address)), others, active_sms)
     line, found = forced_transactions(flat, gpu, shape, np.tile(task, warps), found, address_line, active_sms)
     return assemble(
@@ -131,9 +133,10 @@ def _touched(
     grid: Sequence[int],
     blocks: Sequence[int],
     sm_of_block: Sequence[int],
+    stands_for: Sequence[float],
 ) -> Touched:
     """What the sampled SMs touch of global memory: shared and local memory belong to a block or warp alone."""
-    sms, dense = np.unique(np.asarray(sm_of_block), return_inverse=True)
+    _, first, dense = np.unique(np.asarray(sm_of_block), return_index=True, return_inverse=True)
     order = np.argsort(dense, kind="stable")
     ids = np.asarray(blocks, np.int64)[order]
     kept = flat.space[flat.access_task] == GLOBAL
@@ -141,7 +144,7 @@ def _touched(
     found = _strides(flat, shape, task, _bases(flat, task, kept, warps_per_block, ids, grid))
     sm_of_access = np.repeat(dense[order], warps_per_block * len(task))
     sm = np.repeat(sm_of_access, np.diff(found.start)).astype(np.int32)
-    return Touched(found.address, found.sectors, sm, len(sms))
+    return Touched(found.address, found.sectors, sm, np.asarray(stands_for, np.float64)[first])
 
 
 def _strides(

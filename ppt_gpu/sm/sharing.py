@@ -2,8 +2,8 @@
 
 * A host copy writes through the L2; the bytes copied last stay, as many as fit.
 * A line that k SMs of the wave use is fetched from DRAM by one of them and found in the L2 by the k-1 others. k is
-  estimated from a sample of other SMs: k = 1 + (S-1) * (sampled SMs that touch the line) / (sampled SMs). Of such
-  lines this SM finds a share of 1 - 1/k warm, chosen by a hash of the address.
+  estimated from a sample of other SMs: 1 + the sum over those that touch the line of the SMs that each stands for. Of
+  such lines this SM finds a share of 1 - 1/k warm, chosen by a hash of the address.
 * A line used by k SMs is stored once, so the slice of the L2 that one of S SMs sees holds more than 1/S of it:
   lines / sum(1/k) times as much (`Program.l2_share_factor`).
 """
@@ -44,8 +44,8 @@ class Touched:
 
     address: NDArray[np.uint64]  # [T] of the line
     sectors: NDArray[np.uint8]  # [T]
-    sm: NDArray[np.int32]  # [T] 0 .. sampled-1
-    sampled: int
+    sm: NDArray[np.int32]  # [T] index of a sampled SM
+    stands_for: NDArray[np.float64]  # [sampled SMs] how many of the other SMs each stands for
 
 
 def sectors_used(line: NDArray[np.int32], sectors: NDArray[np.uint8], lines: int) -> NDArray[np.uint8]:
@@ -62,7 +62,7 @@ def sharers(
 
     used [L]: this SM's sectors. Another SM that touches only a part of them counts as that part.
     """
-    if others.sampled == 0 or len(address) == 0:
+    if len(others.stands_for) == 0 or len(address) == 0:
         return np.ones(len(address))
     numbers = Numbers(len(address))
     numbers.add(address)
@@ -70,18 +70,19 @@ def sharers(
     touched = np.zeros(len(address), np.float64)
     line = numbers.look_up(others.address)
     known = np.flatnonzero(line >= 0)  # few, where blocks share little: less to sort
-    short = np.uint16 if others.sampled <= 1 << 16 else np.uint32  # short numbers are sorted by counting
+    short = np.uint16 if len(others.stands_for) <= 1 << 16 else np.uint32  # short numbers are sorted by counting
     order = known[np.argsort(others.sm[known].astype(short), kind="stable")]
-    _touched(line[order], others.sectors[order], others.sm[order], used, _BITS, last, left, touched)
-    return 1.0 + (active_sms - 1) * touched / others.sampled
+    sectors, sm = others.sectors[order], others.sm[order]
+    _touched(line[order], sectors, sm, others.stands_for, used, _BITS, last, left, touched)
+    return np.minimum(1.0 + touched, float(active_sms))
 
 
 @entry
 def _touched(
-    line: np.ndarray, sectors: np.ndarray, sm: np.ndarray, used: np.ndarray, bits: np.ndarray, last: np.ndarray,
-    left: np.ndarray, total: np.ndarray,
+    line: np.ndarray, sectors: np.ndarray, sm: np.ndarray, stands_for: np.ndarray, used: np.ndarray, bits: np.ndarray,
+    last: np.ndarray, left: np.ndarray, total: np.ndarray,
 ) -> None:  # fmt: skip
-    """[L] total: how many of the sampled SMs touch the sectors used of each line. Transactions SM by SM.
+    """[L] total: how many of the other SMs touch the sectors used of each line. Transactions SM by SM.
 
     last [L]: the SM that touched the line last, left [L]: sectors used that this SM has not touched yet.
     """
@@ -92,7 +93,7 @@ def _touched(
             left[number] = used[number]
         new = left[number] & sectors[t]
         left[number] ^= new
-        total[number] += bits[new] / bits[used[number]]
+        total[number] += stands_for[sm[t]] * bits[new] / bits[used[number]]
 
 
 def fetched_by_others(address: NDArray[np.uint64], users: NDArray[np.float64]) -> NDArray[np.bool_]:

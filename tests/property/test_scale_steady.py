@@ -95,9 +95,9 @@ def test_plans_are_consistent(grid: int, per_sm: int, sms: int, level: str, wave
     if not made.exact:
         extrapolated = len(own) - len(made.blocks)
         assert level == "workload" or extrapolated % spread.resident == 0
-    near = neighbour_blocks(spread, made.blocks[: made.resident])
+    near = neighbour_blocks(spread, made.blocks[: made.resident], (grid, 1, 1))
     assert len(near) <= 8 * made.resident
-    assert all(0 <= block < grid and block % sms == offset > 0 for block, offset in near)
+    assert all(0 <= other.block < grid and other.block % sms == other.offset > 0 for other in near)
 
 
 @given(st.integers(3, 20), st.integers(1, 8), st.integers(1, 4000))

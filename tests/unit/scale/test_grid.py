@@ -52,18 +52,35 @@ def test_workload_plan_is_the_first_wave(chip, holding) -> None:
 
 
 def test_neighbours_run_beside_the_blocks() -> None:
-    spread = spread_grid(15 * 100, 2, 15)
-    found = neighbour_blocks(spread, (0, 15), 4)
-    assert {block % 15 for block, _ in found} >= {1} and 0 not in {block % 15 for block, _ in found}
-    assert len(found) == 4 * 2 and {block // 15 for block, _ in found} == {0, 1}
-    assert all(offset == block % 15 for block, offset in found)
-    assert neighbour_blocks(spread_grid(1, 2, 15), (0,)) == []
-    assert [block for block, _ in neighbour_blocks(spread_grid(16, 2, 15), (0, 15), 99)] == list(range(1, 15))
+    found = neighbour_blocks(spread_grid(15 * 100, 2, 15), (0, 15), (1500, 1, 1), 4)
+    assert len(found) == 4 * 2 and {other.block // 15 for other in found} == {0, 1}
+    assert all(other.offset == other.block % 15 for other in found)
+    assert neighbour_blocks(spread_grid(1, 2, 15), (0,), (1, 1, 1)) == []
+    all_others = neighbour_blocks(spread_grid(16, 2, 15), (0, 15), (16, 1, 1), 99)
+    assert [other.block for other in all_others] == list(range(1, 15))
+    assert {other.stands_for for other in all_others} == {1.0}
+
+
+def test_neighbours_along_the_grid_stand_for_themselves_and_the_others_for_the_rest() -> None:
+    found = neighbour_blocks(spread_grid(80 * 40, 1, 80), (800,), (4, 20, 40), 8)
+    weight = {other.offset: other.stands_for for other in found}
+    assert {offset for offset, stands_for in weight.items() if stands_for == 1} == {
+        1,
+        79,
+        4,
+        76,
+    }  # x, y
+    assert len(weight) == 8 and sum(weight.values()) == pytest.approx(79)
+
+
+def test_one_neighbour_stands_for_all() -> None:
+    (other,) = neighbour_blocks(spread_grid(80, 1, 80), (0,), (80, 1, 1), 1)
+    assert (other.block, other.stands_for) == (1, 79)
 
 
 def test_neighbours_of_blocks_of_several_sms_are_counted_by_distance() -> None:
-    found = neighbour_blocks(spread_grid(40, 2, 4), (5, 10), 99)  # SM 1 and SM 2
-    assert found == [(4, 3), (6, 1), (7, 2), (8, 2), (9, 3), (11, 1)]
+    found = neighbour_blocks(spread_grid(40, 2, 4), (5, 10), (40, 1, 1), 99)  # SM 1 and SM 2
+    assert [other[:2] for other in found] == [(4, 3), (6, 1), (7, 2), (8, 2), (9, 3), (11, 1)]
 
 
 def test_bad_plans_are_named(chip, holding) -> None:

@@ -82,7 +82,9 @@ def test_lines_of_other_sms_are_shared() -> None:
     )  # fmt: skip
     alone = lower(tasks, blocks=[0])
     assert not alone.line_warm.any() and alone.l2_share_factor == 1.0
-    program = lower(tasks, blocks=[0], neighbours=[3, 1, 2], neighbour_sm=[3, 1, 2])
+    program = lower(
+        tasks, blocks=[0], neighbours=[3, 1, 2], neighbour_sm=[3, 1, 2], neighbour_stands_for=[1.0, 1.0, 1.0]
+    )
     assert np.array_equal(alone.line_address, program.line_address)
     users = np.ones(len(program.line_address))
     for name, sharing in (("b", 4), ("c", 2)):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from lower_fixtures import UNIT, code, make_gpu, make_launch, make_trace
@@ -42,12 +44,14 @@ def test_users_of_a_line() -> None:
         np.array([row[0] for row in rows], np.uint64),
         np.array([row[1] for row in rows], np.uint8),
         np.array([row[2] for row in rows], np.int32),
-        2,
+        np.array([4.0, 4.0]),
     )
     used = np.array([0b1111, 0b1111, 0b1111, 0b0011], np.uint8)
     users = sharers(LINES[:4], used, others, 9)
     assert users.tolist() == [9.0, 5.0, 1.0, 5.0]
     assert share_factor(users) == pytest.approx(4 / (1 / 9 + 1 / 5 + 1 + 1 / 5))
+    near_and_far = replace(others, stands_for=np.array([1.0, 9.0]))
+    assert sharers(LINES[:4], used, near_and_far, 9).tolist() == [9.0, 2.0, 1.0, 2.0]
 
 
 def test_sectors_used() -> None:

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import strategies as st
 from random_arithmetic import arithmetic_rows
 from random_ptx import BLOCKS, POOLS, PREDICATES, ROW, ROW_PLACES, TABLE, THREADS, kernel_text, kernels
+from some_examples import examples
 
-from examples import examples
 from ppt_gpu.exec.interpreter import interpret
 from ppt_gpu.exec.memory import DeviceMemory
 from ppt_gpu.exec.run import run

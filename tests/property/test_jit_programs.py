@@ -7,8 +7,8 @@ backwards while a counter lasts: structured code is the rare case, so reconverge
 import dataclasses
 
 import numpy as np
-from examples import examples
 from hypothesis import strategies as st
+from some_examples import examples
 
 from ppt_gpu.exec.interpreter import interpret
 from ppt_gpu.exec.memory import DeviceMemory

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from examples import examples
 from hypothesis import strategies as st
+from some_examples import examples
 
 from ppt_gpu.spec.gpu import COMPUTE_CLASSES, MEMORY_CLASSES
 from ppt_gpu.tasklist.flat import addresses, flatten, producers

@@ -9,8 +9,8 @@ import zlib
 import numpy as np
 import pytest
 from hypothesis import strategies as st
+from some_examples import examples
 
-from examples import examples
 from ppt_gpu.errors import BudgetError, PptError
 from ppt_gpu.exec.global_accesses import GlobalAccesses, global_accesses
 from ppt_gpu.exec.memory import DeviceMemory

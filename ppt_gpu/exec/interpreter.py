@@ -182,6 +182,18 @@ def open_barrier(blocks: list[_Flying]) -> bool:
     return True
 
 
+def _round(flying: list[_Flying]) -> bool:
+    """A turn for each block; those that end leave the list. Returns whether any of them got on."""
+    moved = False
+    for block in list(flying):
+        block.moved = False
+        if block.run():
+            flying.remove(block)
+            moved = True
+        moved = moved or block.moved
+    return moved
+
+
 def _run_cluster(blocks: list[_Flying], launched: Launched, count: int) -> None:
     """The blocks of one cluster take turns until all have ended."""
     together = [member.block for member in blocks]
@@ -189,13 +201,7 @@ def _run_cluster(blocks: list[_Flying], launched: Launched, count: int) -> None:
         member.rank, member.cluster = rank, together
     flying, idle = list(blocks), 0
     while flying:
-        moved = False
-        for block in list(flying):
-            block.moved = False
-            if block.run():
-                flying.remove(block)
-                moved = True
-            moved = moved or block.moved
+        moved = _round(flying)
         idle = 0 if open_barrier(blocks) or moved else idle + 1
         if idle == IDLE_ROUNDS:
             first, name, path = flying[0], launched.kernel.name, launched.module.path
@@ -211,14 +217,7 @@ def _run_all(blocks: list[_Flying], launched: Launched) -> None:
         flying, more = [blocks[position]], 1
         position += 1
         while flying:
-            moved = False
-            for block in list(flying):
-                block.moved = False
-                if block.run():
-                    flying.remove(block)
-                    moved = True
-                moved = moved or block.moved
-            if moved:
+            if _round(flying):
                 continue
             if position == len(blocks):
                 first, name = flying[0], launched.kernel.name

@@ -7,7 +7,7 @@ from ppt_gpu.exec.jit_atomic_values import updated
 from ppt_gpu.exec.jit_context import Fault
 from ppt_gpu.exec.jit_library import writes
 from ppt_gpu.exec.jit_ranges import find, host_pointer, site_check
-from ppt_gpu.exec.jit_spaces import FIXED, all_inside, fault_of_lanes, fixed_check
+from ppt_gpu.exec.jit_spaces import FIXED, all_inside, fault_of_lanes, fixed_check, to_buffer
 from ppt_gpu.exec.jit_split import Part, split
 from ppt_gpu.exec.jit_text import BITS, ELEMENT, vec
 
@@ -69,12 +69,7 @@ def _shared(f: Atomic) -> None:
 
 def _global(f: Atomic) -> None:
     """All lanes in the buffer that this instruction hit last, else each where its own address lies."""
-    f.branch(site_check(f, f.a0, f.size), "checked", "search")
-    f.label("search")
-    f.branch(find(f, f.a0, f.first, f.size), "checked", "failed")
-    f.label("failed")
-    f.empty()
-    f.label("checked")
+    to_buffer(f)
     start, count, host = f.field("%site", SITE_START), f.field("%site", SITE_COUNT), f.field("%site", SITE_HOST, "ptr")
     offsets = f.v64("sub", "%a", f.splat("i64", start))
     f.branch(all_inside(f, offsets, count), "inside", "by_lane")

@@ -109,15 +109,20 @@ def _parts(f: Access, kind: str) -> Part:
     return part
 
 
-def _sited(f: Access) -> None:
-    """Global and const: the buffer that this instruction hit last, else a search."""
-    f.start_all()
+def to_buffer(f: Access) -> None:
+    """Go on where the site holds the buffer of the first lane's address; nothing is done where there is none."""
     f.branch(site_check(f, f.a0, f.size), "checked", "search")
     f.label("search")
     f.branch(find(f, f.a0, f.first, f.size), "checked", "failed")
     f.label("failed")
     f.empty()
     f.label("checked")
+
+
+def _sited(f: Access) -> None:
+    """Global and const: the buffer that this instruction hit last, else a search."""
+    f.start_all()
+    to_buffer(f)
     start, count, host = f.field("%site", SITE_START), f.field("%site", SITE_COUNT), f.field("%site", SITE_HOST)
     offset = f.i64("sub", f.a0, start)
     _same_or_row(f, f.i64("add", host, offset), offset, count)

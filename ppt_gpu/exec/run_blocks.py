@@ -58,20 +58,26 @@ class BlockRun:
         flying, guarded = list(residents), _Counts(self.tables, first)
         idle = 0  # rounds in a row in which nothing moved; a loop that waits takes one to see what has changed
         while flying:
-            moved = False
-            for resident in list(flying):
-                self._switch(resident)
-                resident.state[State.MOVED] = 0
-                position = int(resident.state[State.POSITION])
-                if self._run(resident, position + 1) == Reason.FINISHED:
-                    flying.remove(resident)
-                    moved = True
-                guarded.add(position)
-                moved = moved or bool(resident.state[State.MOVED])
+            moved = self._round(flying, guarded)
             idle = 0 if open_barrier(residents) or moved else idle + 1
             if idle == IDLE_ROUNDS:
                 raise self._stuck(flying[0])
         self._end_together(first, first + size, guarded)
+
+    def _round(self, flying: list[Resident], guarded: _Counts) -> bool:
+        """A turn for each block; those that end leave the list. Returns whether any of them got on."""
+        moved = False
+        for resident in list(flying):
+            self._switch(resident)
+            resident.state[State.MOVED] = 0
+            position = int(resident.state[State.POSITION])
+            reason = self._run(resident, position + 1)
+            guarded.add(position)
+            if reason == Reason.FINISHED:
+                flying.remove(resident)
+                moved = True
+            moved = moved or bool(resident.state[State.MOVED])
+        return moved
 
     def _end_together(self, first: int, end: int, guarded: _Counts) -> None:
         """The blocks from position `first` to `end`, which took turns, have all ended."""
@@ -117,18 +123,7 @@ class BlockRun:
         guarded = _Counts(self.tables, first)
         flying, following, more = [self.resident], first + 1, 1
         while flying:
-            moved = False
-            for resident in list(flying):
-                self._switch(resident)
-                resident.state[State.MOVED] = 0
-                position = int(resident.state[State.POSITION])
-                reason = self._run(resident, position + 1)
-                guarded.add(position)
-                if reason == Reason.FINISHED:
-                    flying.remove(resident)
-                    moved = True
-                moved = moved or bool(resident.state[State.MOVED])
-            if moved:
+            if self._round(flying, guarded):
                 continue
             last = min(following + more, len(self.blocks))
             if following == last:

@@ -21,6 +21,15 @@ CLAMP, WRAP, BORDER, MIRROR = range(4)
 
 
 @inlined
+def _row(handle: Any, textures: Any) -> Any:
+    """Where the words of the texture that `handle` means begin in the table, -1 for no texture."""
+    number = (handle - TEXTURE_WINDOW) // HANDLE_STEP
+    if number < 0 or number >= textures or handle % HANDLE_STEP != 0:
+        return np.int64(-1)
+    return number * WORDS
+
+
+@inlined
 def _index(i: Any, extent: Any, mode: Any) -> Any:
     """The texel that index `i` means, -1 for none."""
     if mode == WRAP:
@@ -97,11 +106,10 @@ def _fetch(
     for lane in range(32):
         if not mask >> lane & 1:
             continue
-        number = (handles[lane] - TEXTURE_WINDOW) // HANDLE_STEP
-        if number < 0 or number >= textures or handles[lane] % HANDLE_STEP != 0:
+        row = _row(handles[lane], textures)
+        if row < 0:
             found |= np.int64(1) << (32 + lane)
             continue
-        row = number * WORDS
         layer = np.int64(given[lane]) if arrayed else np.int64(0)
         first = 1 if arrayed else 0
         normalized = table[row + 13] != 0
@@ -223,11 +231,10 @@ def _place(
     for lane in range(32):
         if not mask >> lane & 1:
             continue
-        number = (handles[lane] - TEXTURE_WINDOW) // HANDLE_STEP
-        if number < 0 or number >= textures or handles[lane] % HANDLE_STEP != 0:
+        row = _row(handles[lane], textures)
+        if row < 0:
             found |= np.int64(1) << (32 + lane)
             continue
-        row = number * WORDS
         layer = np.int64(given[lane]) if arrayed else np.int64(0)
         place, inside = table[row], True
         for axis in range(axes + arrayed):
@@ -263,11 +270,11 @@ def _query(table: Any, textures: Any, handles: Any, mask: Any, word: Any, out: A
     for lane in range(32):
         if not mask >> lane & 1:
             continue
-        number = (handles[lane] - TEXTURE_WINDOW) // HANDLE_STEP
-        if number < 0 or number >= textures or handles[lane] % HANDLE_STEP != 0:
+        row = _row(handles[lane], textures)
+        if row < 0:
             bad |= np.int64(1) << (32 + lane)
         else:
-            out[lane] = table[number * WORDS + word] if word >= 0 else 1
+            out[lane] = table[row + word] if word >= 0 else 1
     return bad
 
 

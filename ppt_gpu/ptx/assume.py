@@ -1,7 +1,7 @@
 """Instructions that a user wants timed as a class of work without being executed: `--assume tcgen05.mma=tensor`.
 
-The parser gives such an instruction the opcode "assumed.CLASS", whatever its text says, so that every later stage
-sees what it is; its registers still carry the dependencies.
+The parser gives such an instruction the opcode "?assumed.CLASS", which no text can have, so that every later stage sees
+what it is; its registers still carry the dependencies.
 """
 
 from __future__ import annotations

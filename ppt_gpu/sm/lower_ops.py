@@ -106,7 +106,7 @@ def build_ops(
             op, task_class = _timing(name, gpu, pipes, f"{unit} {pc}")
             kind = (kinds or {}).get(place, kind_of(task_class))
             latency = _latency(op, kind, gpu)
-            ii = gpu.pipes[op.pipe].occupancy(op.ii, sources[place])
+            ii = gpu.pipes[op.pipe].interval(op.ii, sources[place])
             rows.append((name, pipes[op.pipe], latency, ii, kind, pc, TASK_CLASSES.index(task_class)))
     columns = list(zip(*rows, strict=True)) if rows else [()] * 7
     return OpTable(

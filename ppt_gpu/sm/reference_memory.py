@@ -104,11 +104,8 @@ class Memory:
 
     def idle(self) -> int:
         """The cycle from which no server is busy."""
-        return whole(
-            max(
-                self.lsu, self.l2_server, self.inward, self.outward, self.dram, self.atomic, self.requests, self.returns
-            )
-        )
+        below = (self.l2_server, self.inward, self.outward, self.dram, self.atomic)
+        return whole(max(self.lsu, self.requests, self.returns, *below))
 
     # --- the load/store unit ---------------------------------------------------------------------------------
 
@@ -232,9 +229,10 @@ class Memory:
             result |= mask if sectors & mask else 0
         return result
 
-    def _perfect_miss(self, time: int, sectors: int) -> tuple[int, int]:
-        time, wait = self._leave(time, sectors)
-        wait = max(wait, self._return(time, sectors))
+    def _perfect_miss(self, time: int, sectors: int, wait: int = 0) -> tuple[int, int]:
+        """As `_miss`, where everything below the L1 is perfect."""
+        time, leaving = self._leave(time, sectors)
+        wait = max(wait, leaving, self._return(time, sectors))
         return time, whole(time + wait) + self._round_trip()
 
     def _miss(self, time: int, line: int, sectors: int, wait: int = 0, atomic: bool = False) -> tuple[int, int]:
@@ -273,9 +271,7 @@ class Memory:
         if line >= 0 and cached:
             self.l1.drop(self.l1_set[line], line)
         if self.m.perfect:
-            time, leaving = self._leave(time, sectors)
-            wait = max(wait, leaving, self._return(time, sectors))
-            return time, whole(time + wait) + self._round_trip()
+            return self._perfect_miss(time, sectors, wait)
         self.outward = max(self.outward, time) + sectors.bit_count() * self.m.icnt_cost
         return self._miss(time, line, sectors, wait, True)
 

@@ -34,7 +34,7 @@ class Pipe:
         """What a warp instruction occupies: a collector unit, or where there are none an execution unit."""
         return self.collectors or self.units
 
-    def occupancy(self, ii: int, sources: int) -> int:
+    def interval(self, ii: int, sources: int) -> int:
         """Cycles for which an instruction that starts every `ii` cycles, with so many register operands, occupies it.
 
         A collector unit reads one operand a cycle from the register file, and hands over in the cycle after the last.

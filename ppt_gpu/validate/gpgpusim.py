@@ -261,9 +261,9 @@ def _predict(config: str, mode: str, bench: str, arguments: str, members: Sequen
     by_launch = {int(member["launch"]): member for member in members}
     cold = mode == "default+coldL2"
     found = []
-    number = 0  # of the launch, from 1
+    numbers = range(1, 1)  # of the part's launches in the whole program, from 1
     for part in programs(bench, arguments):
-        numbers = range(number + 1, number + 1 + len(part.launches))
+        numbers = range(numbers.stop, numbers.stop + len(part.launches))
         launches = tuple(
             replace(launch, registers=int(by_launch[n]["regs"])) if n in by_launch else launch
             for n, launch in zip(numbers, part.launches, strict=True)

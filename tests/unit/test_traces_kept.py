@@ -8,14 +8,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from plain_document import plain
 
 import ppt_gpu
 from ppt_gpu.cli import main
 from ppt_gpu.errors import PptError
 from ppt_gpu.exec import kept, traces
 from ppt_gpu.exec.store import Store
-from ppt_gpu.report.json import document
 
+pytestmark = pytest.mark.usefixtures("empty_cache")
 ROOT = Path(__file__).parents[2]
 GATHER = """.version 8.0
 .target sm_70
@@ -33,15 +34,6 @@ GATHER = """.version 8.0
 """
 
 
-@pytest.fixture(autouse=True)
-def empty(tmp_path, monkeypatch):
-    """An empty cache on disk and in memory."""
-    monkeypatch.setenv("PPT_GPU_CACHE", str(tmp_path / "cache"))
-    kept.forget()
-    yield
-    kept.forget()
-
-
 @pytest.fixture
 def runs(monkeypatch):
     """Counts the blocks that are run functionally."""
@@ -54,13 +46,6 @@ def runs(monkeypatch):
     real = traces.run
     monkeypatch.setattr(traces, "run", counted)
     return found
-
-
-def plain(result):
-    found = document(result)
-    for holder in (found, *found["launches"]):
-        holder["metrics"] = [item for item in holder["metrics"] if item["tag"] != "sim.wall"]
-    return json.dumps(found)
 
 
 @pytest.fixture

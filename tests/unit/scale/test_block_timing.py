@@ -1,12 +1,12 @@
 """Block timing that is kept: repeated, or stale where anything changed that the SM sees; and its file."""
 
-import json
 import logging
 import struct
 from dataclasses import fields, is_dataclass, replace
 
 import numpy as np
 import pytest
+from plain_document import plain
 
 import ppt_gpu
 from ppt_gpu.analytic.work import work_of
@@ -14,7 +14,6 @@ from ppt_gpu.exec import kept, traces
 from ppt_gpu.exec.budget import Budget
 from ppt_gpu.exec.traces import Traces
 from ppt_gpu.frontends.prepare import prepare
-from ppt_gpu.report.json import document
 from ppt_gpu.scale import simulated_sm
 from ppt_gpu.scale.block_timing import MAGIC, read_timing, write_timing
 from ppt_gpu.scale.grid import spread_grid
@@ -25,16 +24,8 @@ from ppt_gpu.sm.seen import UNSEEN, seen_by_sm
 from ppt_gpu.sm.simulate import simulate
 from ppt_gpu.spec import load_gpu
 
+pytestmark = pytest.mark.usefixtures("empty_cache")
 K40 = load_gpu("k40")
-
-
-@pytest.fixture(autouse=True)
-def empty(tmp_path, monkeypatch):
-    """An empty cache on disk and in memory."""
-    monkeypatch.setenv("PPT_GPU_CACHE", str(tmp_path / "cache"))
-    kept.forget()
-    yield
-    kept.forget()
 
 
 @pytest.fixture
@@ -52,13 +43,6 @@ def calls(monkeypatch):
     for module, name in ((traces, "run"), (simulated_sm, "lower_trace"), (simulated_sm, "simulate")):
         monkeypatch.setattr(module, name, counted(name, getattr(module, name)))
     return found
-
-
-def plain(result):
-    found = document(result)
-    for holder in (found, *found["launches"]):
-        holder["metrics"] = [item for item in holder["metrics"] if item["tag"] != "sim.wall"]
-    return json.dumps(found)
 
 
 def launch_of(name):

@@ -1,0 +1,113 @@
+"""Arguments that several commands share, and how a command is added to the program."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from ppt_gpu.errors import PptError
+
+
+class AddCommand(Protocol):
+    """Adds a command of the given name, run by a function that returns what is printed, with one line of help."""
+
+    def __call__(self, name: str, run: Callable[[argparse.Namespace], str], text: str) -> argparse.ArgumentParser: ...
+
+
+def blocks(text: str) -> str | int:
+    if text in ("sample", "all"):
+        return text
+    if not text.isdecimal() or int(text) < 1:
+        raise PptError(f"--blocks {text}: expected sample, all or a positive number")
+    return int(text)
+
+
+def count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise PptError(f"'{text}' is not a positive number")
+    return int(text)
+
+
+def size(text: str) -> int:
+    from ppt_gpu.units import parse_quantity
+
+    try:
+        return int(parse_quantity(text, "bytes"))
+    except ValueError as error:
+        raise PptError(str(error)) from None
+
+
+def add_workload(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("workload", help="a sample's name, or a .toml, .ptx, .cu or .tl file")
+    parser.add_argument("--kernel", metavar="NAME", help="kernel of a file with several, as in C++ or as in PTX")
+    parser.add_argument("--grid", metavar="X[,Y[,Z]]", help="blocks in the grid (.ptx, .cu and .tl files)")
+    parser.add_argument("--block", metavar="X[,Y[,Z]]", help="threads in a block (.ptx and .cu files)")
+    parser.add_argument("--cluster", metavar="X[,Y[,Z]]", help="blocks in a cluster (.ptx and .cu files)")
+    parser.add_argument(
+        "--arg",
+        action="append",
+        default=[],
+        metavar="TYPE[COUNT]=INIT",
+        help="kernel argument, in order: 'f32[1048576]=random', 'f32[64]=npy:x.npy', i32=1024",
+    )
+    parser.add_argument(
+        "--dynamic-shared", type=int, default=0, metavar="BYTES", help="dynamic shared memory of a block"
+    )
+    parser.add_argument(
+        "--assume",
+        action="append",
+        default=[],
+        metavar="OPCODE=CLASS",
+        help="time a PTX instruction as fp32, tensor, ... without executing it",
+    )
+    parser.add_argument(
+        "--registers",
+        metavar="N|ptxas|estimate",
+        help="registers per thread (default: the workload's; of a .cu from ptxas if there is one; else an estimate)",
+    )
+    parser.add_argument(
+        "--nvcc-option",
+        action="append",
+        default=[],
+        metavar="OPTION",
+        help="option for the compiler of a .cu file, such as --nvcc-option=-DTILE=32",
+    )
+
+
+def add_gpu(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--gpu", required=True, help="a shipped GPU's name or a TOML file")
+    add_set(parser)
+
+
+def add_set(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="change one number, such as sm.count=30"
+    )
+
+
+def open_from(arguments: argparse.Namespace) -> Any:
+    from ppt_gpu.inputs import open_workload
+
+    return open_workload(
+        arguments.workload,
+        kernel=arguments.kernel,
+        grid=arguments.grid,
+        block=arguments.block,
+        cluster=arguments.cluster,
+        args=arguments.arg,
+        dynamic_shared=arguments.dynamic_shared,
+        registers=arguments.registers,
+        compiler_options=arguments.nvcc_option,
+    )
+
+
+def terminal() -> dict[str, Any]:
+    """Colours and the terminal's width when a person looks, a fixed plain page when a program does."""
+    if not sys.stdout.isatty() or os.environ.get("NO_COLOR"):
+        return {"width": 120, "color": False}
+    import shutil
+
+    return {"width": max(60, min(160, shutil.get_terminal_size().columns)), "color": True}

@@ -1,0 +1,77 @@
+"""predict: the run time of a workload on a GPU."""
+
+from __future__ import annotations
+
+import argparse
+
+from ppt_gpu.commands.arguments import AddCommand, add_gpu, add_workload, blocks, count, open_from, size, terminal
+
+
+def add(command: AddCommand) -> None:
+    predict = command("predict", run, "Predict the run time of a kernel and say what limits it.")
+    add_workload(predict)
+    add_gpu(predict)
+    predict.add_argument("--level", choices=("steady", "workload"), default="steady", help="fidelity (default: steady)")
+    predict.add_argument(
+        "--blocks",
+        type=blocks,
+        default="sample",
+        metavar="sample|all|N",
+        help="blocks run to see whether they differ (default: sample, more of them while they do)",
+    )
+    predict.add_argument("--policy", choices=("lrr", "gto", "gto_launch", "two_level"), help="warp scheduler policy")
+    predict.add_argument(
+        "--max-instructions",
+        type=count,
+        metavar="N",
+        help="budget of warp instructions of a functional run (default: 1000000000)",
+    )
+    predict.add_argument(
+        "--max-memory", type=size, metavar="SIZE", help="budget of device memory, such as '8 GiB' (the default)"
+    )
+    predict.add_argument(
+        "--max-trace", type=size, metavar="SIZE", help="budget of the trace of a run, such as '4 GiB' (the default)"
+    )
+    predict.add_argument("--strict", action="store_true", help="a warning is an error")
+    predict.add_argument("--no-cache", action="store_true", help="run the kernels again, and keep no traces")
+    predict.add_argument("--trace-out", metavar="FILE", help="write the traces to a file (docs/trace.md)")
+    predict.add_argument(
+        "--trace-in", metavar="FILE", help="take the traces from a file instead of running the kernels"
+    )
+
+
+def run(arguments: argparse.Namespace) -> str:
+    from contextlib import nullcontext
+
+    from ppt_gpu.exec.budget import Budget
+    from ppt_gpu.exec.npy_file import inputs_may_be_absent
+    from ppt_gpu.pipeline import predict
+
+    limits = {
+        "instructions": arguments.max_instructions,
+        "memory": arguments.max_memory,
+        "trace": arguments.max_trace,
+    }
+    with inputs_may_be_absent() if arguments.trace_in else nullcontext():
+        workload = open_from(arguments)
+    result = predict(
+        workload,
+        arguments.gpu,
+        overrides=arguments.set,
+        level=arguments.level,
+        blocks=arguments.blocks,
+        policy=arguments.policy,
+        strict=arguments.strict,
+        assume=arguments.assume,
+        budget=Budget(**{name: limit for name, limit in limits.items() if limit is not None}),
+        cache=not arguments.no_cache,
+        trace_in=arguments.trace_in,
+        trace_out=arguments.trace_out,
+    )
+    if arguments.json:
+        from ppt_gpu.report.json import to_json
+
+        return to_json(result) + "\n"
+    from ppt_gpu.report.text import render
+
+    return render(result, **terminal())

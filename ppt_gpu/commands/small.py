@@ -1,0 +1,83 @@
+"""The small commands: translate, gpus, check, cache, explain, validate."""
+
+from __future__ import annotations
+
+import argparse
+
+from ppt_gpu.commands.arguments import AddCommand, add_set, add_workload, open_from
+from ppt_gpu.errors import PptError
+
+
+def add(command: AddCommand) -> None:
+    translate = command("translate", _translate, "Run a kernel functionally and write it as an editable task list.")
+    add_workload(translate)
+    translate.add_argument("-o", "--output", metavar="FILE", help="write here instead of standard output")
+
+    gpus = command("gpus", _gpus, "List the shipped GPUs, or every number of one with its source.")
+    gpus.add_argument("name", nargs="?", help="a GPU's name or TOML file")
+    add_set(gpus)
+
+    check = command("check", _check, "Read a PTX, GPU, workload, task-list or trace file and report every error in it.")
+    check.add_argument("file")
+
+    cache = command("cache", _cache, "Show what is kept between predictions, and where; or remove it.")
+    cache.add_argument("--clear", action="store_true", help="remove it all")
+
+    explain = command("explain", _explain, "Say what a metric means and where it comes from.")
+    explain.add_argument("metric", nargs="?", help="a tag, such as kernel.time; none lists them all")
+
+    validate = command("validate", _validate, "Predict a set of reference cases and print the errors.")
+    validate.add_argument("set", nargs="?", default="gpgpusim", help="the set: gpgpusim (default) or coverage")
+    validate.add_argument("--case", action="append", default=[], metavar="TEXT", help="only cases whose name has TEXT")
+
+
+def _translate(arguments: argparse.Namespace) -> str:
+    from ppt_gpu.pipeline import translate
+
+    text = translate(open_from(arguments), assume=arguments.assume)
+    if arguments.json:
+        import json
+
+        return json.dumps({"schema": 1, "tasklist": text}, indent=2) + "\n"
+    return text
+
+
+def _gpus(arguments: argparse.Namespace) -> str:
+    from ppt_gpu.report import gpus
+
+    if arguments.name is None:
+        if arguments.set:
+            raise PptError("--set needs the name of a GPU", hint="ppt-gpu gpus k40 --set sm.count=30")
+        return gpus.listing(as_json=arguments.json)
+    from ppt_gpu.spec import load_gpu
+
+    return gpus.sheet(load_gpu(arguments.name, arguments.set), as_json=arguments.json)
+
+
+def _check(arguments: argparse.Namespace) -> str:
+    from ppt_gpu.inputs import check
+
+    lines = check(arguments.file)
+    if arguments.json:
+        import json
+
+        return json.dumps({"schema": 1, "file": arguments.file, "ok": True, "found": lines}, indent=2) + "\n"
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _cache(arguments: argparse.Namespace) -> str:
+    from ppt_gpu.report.cache import cache_report
+
+    return cache_report(clear=arguments.clear, as_json=arguments.json)
+
+
+def _explain(arguments: argparse.Namespace) -> str:
+    from ppt_gpu.report.explain import explain
+
+    return explain(arguments.metric, as_json=arguments.json)
+
+
+def _validate(arguments: argparse.Namespace) -> str:
+    from ppt_gpu.validate import validate
+
+    return validate(arguments.set, arguments.case, as_json=arguments.json)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
+from goldens import goldens
 
 from ppt_gpu.sm.coalesce import distinct_lines, transactions
 
-HERE = Path(__file__).resolve().parent
-GOLDENS = json.loads((HERE / "data" / "gat_coalesce.json").read_text())
-FULL = HERE.parents[1].parent / "shared" / "models" / "goldens.json"
+GOLDENS = goldens("gat.coalesce.*")
 
 
 @pytest.mark.parametrize("golden", GOLDENS, ids=[golden["id"] for golden in GOLDENS])
@@ -24,11 +20,3 @@ def test_distinct_lines(golden: dict) -> None:
     for rule in ("line", "sector"):
         found = transactions(rule, offsets, 0xFFFFFFFF, 0, size, inputs["line"], 32, rule == "line")
         assert len(found) == expected
-
-
-def test_the_copy_is_the_original() -> None:
-    if not FULL.exists():
-        pytest.skip("the shared reference data do not lie beside the repository")
-    records = json.loads(FULL.read_text())
-    records = records if isinstance(records, list) else records["goldens"]
-    assert [r for r in records if r["id"].startswith("gat.coalesce.")] == GOLDENS

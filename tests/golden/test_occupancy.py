@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import csv
-import json
 from pathlib import Path
 
 import pytest
+from goldens import goldens
 
 from ppt_gpu.errors import PptError
 from ppt_gpu.scale.occupancy import UNLIMITED, OccupancyLimits, theoretical_occupancy
@@ -31,11 +31,7 @@ DEVICES = {
     "12.0": (48, 24, 100),
 }
 MASK = {"warps": 1, "registers": 2, "shared": 4, "blocks": 8}
-GOLDENS = [
-    golden
-    for golden in json.loads((DATA / "scale_goldens.json").read_text())["goldens"]
-    if golden["model"] == "occupancy"
-]
+GOLDENS = goldens("occ.*")
 
 
 def limits_of(cc: str) -> OccupancyLimits:

@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import numpy as np
-import pytest
+from goldens import golden
 
 from ppt_gpu.paths import data_dir
 from ppt_gpu.tasklist.flat import flatten, producers
 from ppt_gpu.tasklist.graph import measures
 from ppt_gpu.tasklist.text import read_tasklist
 
-GOLDENS = Path(__file__).resolve().parents[3] / "shared" / "models" / "goldens.json"
 NAMES = {"load.global": "GLOB_MEM_ACCESS", "store.global": "GLOB_MEM_ACCESS", "fp32.add": "fALU"}
 
 
 def test_figure_5() -> None:
-    if not GOLDENS.is_file():
-        pytest.skip("shared/models/goldens.json is not beside this checkout")
-    goldens = {golden["id"]: golden for golden in json.loads(GOLDENS.read_text())["goldens"]}
     flat = flatten(read_tasklist(data_dir("tasklists") / "fig5.tl"))
     start, producer = producers(flat)
     found = [[NAMES[task.op], *producer[start[i] : start[i + 1]].tolist()] for i, task in enumerate(flat.tasks)]
-    assert found == goldens["ppt.fig5"]["expected"]["tasklist"]
+    assert found == golden("ppt.fig5")["expected"]["tasklist"]
 
 
 def test_the_two_halves_of_figure_5_are_independent() -> None:

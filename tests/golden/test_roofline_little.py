@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
+from goldens import golden
 
 from ppt_gpu.analytic.little import little, sustained_throughput
 from ppt_gpu.analytic.roofline import hierarchical_roofline, peak_flops, roofline
 from ppt_gpu.errors import PptError
 from ppt_gpu.spec import load_gpu
-
-FILE = Path(__file__).resolve().parents[3] / "shared" / "models" / "goldens.json"
-
-
-def golden(name: str) -> dict[str, Any]:
-    if not FILE.is_file():
-        pytest.skip("shared/models/goldens.json is not beside this checkout")
-    return next(entry for entry in json.loads(FILE.read_text())["goldens"] if entry["id"] == name)
 
 
 def test_little() -> None:

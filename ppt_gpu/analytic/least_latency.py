@@ -11,13 +11,11 @@ from ppt_gpu.sm.program import (
     KIND_BARRIER,
     KIND_BRANCH,
     KIND_LOAD,
-    KIND_SHARED,
     KIND_STORE,
+    RECORDED,
     Program,
 )
 from ppt_gpu.spec.gpu import TASK_CLASSES, Gpu
-
-_RECORDED = (KIND_LOAD, KIND_STORE, KIND_ATOMIC, KIND_SHARED)
 
 
 def least_latencies(program: Program, gpu: Gpu) -> NDArray[np.int64]:
@@ -54,7 +52,7 @@ def _may_stay_in_sm(program: Program, gpu: Gpu) -> NDArray[np.bool_]:
 
 def entry_ops(program: Program) -> NDArray[np.int64]:
     """[M] the operation of every memory entry."""
-    chosen = np.flatnonzero(np.isin(program.op_kind, _RECORDED)[program.entry_op])
+    chosen = np.flatnonzero(np.isin(program.op_kind, RECORDED)[program.entry_op])
     ops = program.entry_op[chosen].astype(np.int64)
     place = np.searchsorted(chosen, program.path_start)
     parts = [ops[place[path] : place[path + 1]] for path in program.warp_path]

@@ -66,6 +66,8 @@ class Program:
 
 
 KIND_COMPUTE, KIND_BRANCH, KIND_BARRIER, KIND_LOAD, KIND_STORE, KIND_ATOMIC, KIND_SHARED, KIND_CONSTANT = range(8)
+#: operations that have a memory entry each time they are executed
+RECORDED = (KIND_LOAD, KIND_STORE, KIND_ATOMIC, KIND_SHARED)
 
 
 def op_issues(program: Program) -> NDArray[np.int64]:

@@ -1,0 +1,19 @@
+"""The list of the analytical models, in the order in which they are shown."""
+
+from __future__ import annotations
+
+from ppt_gpu.analytic.model import Model
+from ppt_gpu.errors import PptError, did_you_mean
+
+
+def models() -> tuple[Model, ...]:
+    """Every model; the one list that the commands, the study and the tests read."""
+    return ()
+
+
+def find_model(name: str) -> Model:
+    """The model of that name. PptError with the nearest name when there is none."""
+    known = {model.name: model for model in models()}
+    if name not in known:
+        raise PptError(f"unknown model '{name}'", hint=did_you_mean(name, known))
+    return known[name]

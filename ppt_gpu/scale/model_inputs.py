@@ -1,0 +1,28 @@
+"""From a simulated launch to what the analytical models read: the same blocks, trace, occupancy and GPU."""
+
+from __future__ import annotations
+
+from ppt_gpu.analytic.model_inputs import ModelInputs
+from ppt_gpu.scale.grid import SmPlan
+from ppt_gpu.scale.simulated_sm import SimulatedSm, TraceSm
+
+
+def model_inputs(sm: SimulatedSm, plan: SmPlan) -> ModelInputs:
+    """The blocks of `plan`, lowered as `sm` simulates them. Raises PptError as a simulation does."""
+    blocks = list(plan.blocks)
+    program, _ = sm.lower(blocks)
+    return ModelInputs(
+        gpu=sm.gpu,
+        launch=sm.launch,
+        program=program,
+        blocks=tuple(blocks),
+        resident_blocks=plan.resident,
+        active_sms=plan.active_sms,
+        sm_blocks=plan.sm_blocks,
+        grid_blocks=plan.grid_blocks,
+        registers=sm.registers,
+        shared_bytes=sm.shared,
+        l1_bytes=sm.occupancy.l1_bytes,
+        kernel=sm.kernel if isinstance(sm, TraceSm) else None,
+        trace=sm.run_blocks(blocks) if isinstance(sm, TraceSm) else None,
+    )

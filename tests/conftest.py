@@ -1,7 +1,19 @@
-"""For all tests: caches in a folder of their own, so that no test sees what the user's predictions kept."""
+"""For all tests: caches in a folder of their own, so that no test sees what the user's predictions kept.
+
+What tests report as `record_property("worst anomaly", text)` is printed at the end, whichever process found it.
+"""
 
 import os
 import tempfile
 
+import pytest
+
 _FOLDER = tempfile.TemporaryDirectory(prefix="ppt_gpu-tests-")
 os.environ["PPT_GPU_CACHE"] = _FOLDER.name
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    reports = [*terminalreporter.getreports("passed"), *terminalreporter.getreports("failed")]
+    found = [value for report in reports for name, value in report.user_properties if name == "worst anomaly"]
+    for text in sorted(found, reverse=True):
+        terminalreporter.write_line(f"worst anomaly {text}")

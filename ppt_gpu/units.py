@@ -1,4 +1,4 @@
-"""Quantities with units: read them ("288 GB/s", "48 KiB"), print them. Base units: s, B, Hz, B/s, cycle, FLOP/s."""
+"""Quantities with units: read ("288 GB/s", "48 KiB") and printed. Base: s, B, Hz, B/s, cycle, FLOP/s, W, mm²."""
 
 from __future__ import annotations
 
@@ -19,6 +19,13 @@ UNITS: dict[str, tuple[str, float]] = {
     "cycles": ("cycles", 1.0),
     "B/cycle": ("bytes/cycle", 1.0),
     "%": ("ratio", 0.01),
+    "mm2": ("area", 1.0),
+    "mm²": ("area", 1.0),
+    "cm2": ("area", 100.0),
+    "cm²": ("area", 100.0),
+    "mW": ("power", 1e-3),
+    "W": ("power", 1.0),
+    "kW": ("power", 1e3),
 }
 for _prefix, _factor in _PREFIXES.items():
     UNITS[f"{_prefix}B"] = ("bytes", _factor)
@@ -36,6 +43,8 @@ EXAMPLES = {
     "bytes/cycle": "128 B/cycle",
     "frequency": "745 MHz",
     "ratio": "85 %",
+    "area": "111 mm2",
+    "power": "125 W",
 }
 
 _QUANTITY = re.compile(r"\s*([-+]?\d[\d_]*(?:\.\d+)?(?:[eE][-+]?\d+)?)\s*(\S+)\s*")

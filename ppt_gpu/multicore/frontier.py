@@ -1,0 +1,54 @@
+"""Area and power of a core by its score: the Pareto frontiers of ISCA'11, or those of measured points."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppt_gpu.errors import PptError
+from ppt_gpu.multicore.values import Values
+
+
+@dataclass(frozen=True)
+class Frontier:
+    """Polynomials in the score (SPECmark), coefficients from the constant upwards, good from `low` to `high`.
+
+    area: mm², power: W, both of one core with its L1 caches, at 45 nm.
+    """
+
+    area_terms: tuple[float, ...]
+    power_terms: tuple[float, ...]
+    low: float
+    high: float
+
+    def area(self, score: Values) -> NDArray[np.float64]:
+        """mm² at `score`."""
+        return np.asarray(np.polynomial.polynomial.polyval(np.asarray(score, dtype=float), self.area_terms))
+
+    def power(self, score: Values) -> NDArray[np.float64]:
+        """W at `score`."""
+        return np.asarray(np.polynomial.polynomial.polyval(np.asarray(score, dtype=float), self.power_terms))
+
+    def scores(self, points: int) -> NDArray[np.float64]:
+        """`points` scores from the lowest to the highest, evenly spaced. Raises PptError below two points."""
+        if points < 2:
+            raise PptError(f"a frontier of {points} points", hint="at least 2")
+        return np.linspace(self.low, self.high, points)
+
+
+def pareto(performance: Sequence[float], cost: Sequence[float]) -> list[int]:
+    """Indices of the points that no other beats: none is at least as fast for less, or faster for as much.
+
+    In order of performance. Of equal points the first stays.
+    """
+    order = sorted(range(len(performance)), key=lambda i: (-performance[i], cost[i], i))
+    found: list[int] = []
+    cheapest = float("inf")
+    for index in order:
+        if cost[index] < cheapest:
+            found.append(index)
+            cheapest = cost[index]
+    return found[::-1]

@@ -1,4 +1,4 @@
-"""Miss rates as power laws of the cache size (Jacob et al.; parameters: Blem, table B.1), and caches that threads share.
+"""Miss rates as power laws of the cache size (Jacob et al.; parameters: Blem, table B.1), and caches shared by threads.
 
 m(S) = (S/beta + 1)^(1 - alpha). T threads that share a cache have S/T bytes each.
 """

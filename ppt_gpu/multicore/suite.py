@@ -1,4 +1,4 @@
-"""A suite of benchmarks for the upper-bound model: six numbers each, as arrays over the benchmarks (Blem, table B.1)."""
+"""A suite of benchmarks for the upper-bound model: six numbers each, as arrays over them (Blem, table B.1)."""
 
 from __future__ import annotations
 

@@ -8,7 +8,14 @@ from ppt_gpu.errors import PptError, nearest
 from ppt_gpu.paths import data_dir
 from ppt_gpu.spec.toml_reader import Document, dotted, read_toml
 
-_WHAT = {"gpus": "GPU", "isa": "ISA", "scaling": "device scaling", "studies": "study", "suites": "benchmark suite"}
+_WHAT = {
+    "gpus": "GPU",
+    "isa": "ISA",
+    "cores": "core",
+    "scaling": "device scaling",
+    "studies": "study",
+    "suites": "benchmark suite",
+}
 #: Keys that describe one file and are not inherited.
 _OWN = ("base", "title", "notes", "name")
 

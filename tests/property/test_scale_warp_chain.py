@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ppt_gpu.analytic.warp_chain import warp_spans, warp_spans_reference
+from ppt_gpu.analytic.warp_chain import issue_delays, warp_spans, warp_times_reference
 
 ENTRY = st.tuples(
     st.integers(0, 3), st.sets(st.integers(0, 63), max_size=3), st.integers(-1, 63)
@@ -27,4 +28,11 @@ def test_compiled_and_plain_agree(paths: list[list[tuple[int, set[int], int]]], 
     )
     latency = np.array([1, 4, 18, 200])
     hold = np.array([0, 7, 0, 1])
-    assert warp_spans(program, latency, hold, width).tolist() == warp_spans_reference(program, latency, hold, width)
+    plain = warp_times_reference(program, latency, hold, width)
+    assert warp_spans(program, latency, hold, width).tolist() == [span for _, span in plain]
+    delays, spans = issue_delays(program, latency, hold)
+    expected = []
+    for issued, span in warp_times_reference(program, latency, hold, 1):
+        expected += [after - before for before, after in pairwise([*issued, span])] if issued else []
+    assert delays.tolist() == expected
+    assert spans.tolist() == [span for _, span in warp_times_reference(program, latency, hold, 1)]

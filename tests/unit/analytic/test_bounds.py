@@ -9,7 +9,7 @@ import pytest
 
 from ppt_gpu.analytic.bounds import ResourceBound, bounds, largest_bound
 from ppt_gpu.analytic.least_latency import least_latencies
-from ppt_gpu.analytic.warp_chain import warp_spans, warp_spans_reference
+from ppt_gpu.analytic.warp_chain import warp_spans, warp_times_reference
 from ppt_gpu.analytic.work import work_of
 from ppt_gpu.sm.program import FORCED_L1, KIND_COMPUTE, KIND_LOAD, KIND_SHARED, KIND_STORE, Program
 from ppt_gpu.sm.result import STALL_REASONS, SmResult
@@ -188,8 +188,12 @@ def test_dual_issue_shortens_the_chain() -> None:
     made = program([FMA] * 10, 1, 1, waits=[0] * 10, slots=[-1] * 10)
     least = np.array([4, 30, 0, 20])
     free = np.zeros(4, np.int64)
-    assert warp_spans(made, least, free, 1).tolist() == warp_spans_reference(made, least, free, 1) == [9 + 4]
-    assert warp_spans(made, least, free, 2).tolist() == warp_spans_reference(made, least, free, 2) == [4 + 4]
+
+    def spans(width: int) -> list[int]:
+        return [span for _, span in warp_times_reference(made, least, free, width)]
+
+    assert warp_spans(made, least, free, 1).tolist() == spans(1) == [9 + 4]
+    assert warp_spans(made, least, free, 2).tolist() == spans(2) == [4 + 4]
 
 
 def test_a_branch_holds_the_next_entry_back() -> None:

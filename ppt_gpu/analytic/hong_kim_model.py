@@ -1,0 +1,40 @@
+"""Hong and Kim's MWP-CWP model as one of the analytical models: from a launch to its estimate."""
+
+from __future__ import annotations
+
+from ppt_gpu.analytic.hong_kim import HongKim, hong_kim
+from ppt_gpu.analytic.hong_kim_counts import hong_kim_inputs
+from ppt_gpu.analytic.model import Estimate, Model, Options, answer
+from ppt_gpu.analytic.model_inputs import ModelInputs
+
+_LIMITERS = {
+    "no memory": "computation: no access leaves the SM",
+    "eq22": "too few warps: MWP and CWP are N",
+    "eq23": "memory: CWP is at least MWP",
+    "eq24": "computation: MWP is above CWP",
+}
+
+
+class HongKimModel(Model):
+    """Equations 2 to 31, with coalescing detected from the addresses."""
+
+    name = "hong-kim"
+    title = "Hong and Kim's MWP-CWP model"
+    source = "Hong and Kim, ISCA 2009, Eq 2 to 31 and appendix"
+
+    def estimate(self, inputs: ModelInputs, options: Options) -> Estimate:
+        given, notes = hong_kim_inputs(inputs)
+        found = hong_kim(given, literal=options.literal)
+        return answer(self, inputs, found.cycles, limiter_of(found), list(found.steps), notes=notes)
+
+
+def limiter_of(found: HongKim) -> str:
+    """What the case that applied says, and for memory which of the three limits MWP."""
+    text = _LIMITERS[found.case]
+    if found.case != "eq23":
+        return text
+    limits = {
+        found["MWP_peak_BW"]: "DRAM bandwidth",
+        found["MWP_Without_BW"]: "departure delay" if found["MWP_Without_BW"] < found["N"] else "warps",
+    }
+    return f"{text}, which {limits[min(limits)]} limits"

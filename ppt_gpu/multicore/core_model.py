@@ -30,20 +30,22 @@ class SCoreSet:
 class CoreModel:
     """Performance of the cores of `study` running `suite`. Arrays have the benchmarks first, then [heavy, light]."""
 
-    def __init__(self, study: Study, suite: Suite) -> None:
+    def __init__(self, study: Study, suite: Suite, reference: Study | None = None) -> None:
+        """`reference`: the study under which S-cores are calibrated and the baseline runs, in a sweep of `study`."""
         self.study = study
         self.suite = suite
+        self.reference = reference or study
 
     def column(self, values: Array, axes: int) -> Array:
         """A value a benchmark, with `axes` axes of length one behind."""
         return values.reshape(-1, *(1,) * axes)
 
     def s_cores(self, score: Array) -> SCoreSet:
-        """The cores at `score`, calibrated by algorithm 3.1 at 45 nm, each alone with the whole L2.
+        """The cores at `score`, calibrated by algorithm 3.1 at 45 nm, each alone with the reference's whole L2.
 
         Raises PptError, with benchmark and value, where CPI_exe would not be positive.
         """
-        study, suite = self.study, self.suite
+        study, suite = self.reference, self.suite
         curve, cores = study.frontier, study.s_core
         clock = clock_at(score, (curve.low, curve.high), (cores.slowest, cores.fastest))
         m1, m2 = suite.l1_misses(cores.l1), suite.l2_misses(study.memory.l2)
@@ -83,8 +85,9 @@ class CoreModel:
         return found if raises_clock else found * node.clock
 
     def sharers(self, threads: Values) -> Array:
-        """How many share a cache that `threads` threads use."""
-        return np.asarray(threads, dtype=float) if self.study.sharing == "even" else np.asarray(1.0)
+        """How many share a cache that `threads` threads use, with the axes [heavy, light]."""
+        sharing = np.atleast_2d(np.asarray(threads, dtype=float))
+        return sharing if self.study.sharing == "even" else np.ones_like(sharing)
 
     def l2_size(self, age: int) -> float:
         """Bytes of the L2 at the node that comes `age` nodes after the first."""
@@ -103,15 +106,15 @@ class CoreModel:
         `clock` broadcasts to [heavy, light], `cpi` to [benchmark, heavy, light].
         """
         cores = self.study.s_core
-        m1 = self.suite.l1_misses(cores.l1, self.sharers(np.full((1, 1), float(threads))))
-        m2 = self.suite.l2_misses(self.l2_size(age), np.atleast_2d(self.sharers(running)))
+        m1 = self.suite.l1_misses(cores.l1, self.sharers(threads))
+        m2 = self.suite.l2_misses(self.l2_size(age), self.sharers(running))
         return self.rate(node, cores.l1_latency, clock, cpi, threads, m1, m2), self.bound(m1, m2)
 
     def m_rate(self, node: Node, age: int, threads: int, running: Values) -> tuple[Array, Array]:
         """(P_C, P_B) of the M-core: one lane with one thread if `threads` is 1, else all lanes with `threads` each."""
         core = self.study.m_core
         lanes = core.lanes if threads > 1 else 1
-        m1 = self.suite.l1_misses(core.l1, self.sharers(np.full((1, 1), float(threads * lanes))))
-        m2 = self.suite.l2_misses(self.l2_size(age), np.atleast_2d(self.sharers(running)))
+        m1 = self.suite.l1_misses(core.l1, self.sharers(threads * lanes))
+        m2 = self.suite.l2_misses(self.l2_size(age), self.sharers(running))
         one = self.rate(node, core.l1_latency, np.full((1, 1), core.clock), core.cpi, threads, m1, m2)
         return lanes * one, self.bound(m1, m2)

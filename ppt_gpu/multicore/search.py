@@ -46,15 +46,21 @@ def search(
     *,
     organisations: Sequence[str] = ORGANISATIONS,
     topologies: Sequence[str] = TOPOLOGIES,
+    nodes: Sequence[str] = (),
+    reference: Study | None = None,
 ) -> list[Chips]:
     """The fastest chips of every node, organisation and topology, in this order. Deterministic: first of equals.
 
+    `nodes` are the names of the wanted ones, none means all. `reference` is the study of the baseline and of
+    algorithm 3.1 where `study` is a change of it (`sweeps`).
     Raises PptError where no chip at all fits the budget of a node, and where algorithm 3.1 has no positive CPI_exe.
     """
-    model = CoreModel(study, suite)
-    base = baseline(model, scaling.nodes[0])
+    model = CoreModel(study, suite, reference)
+    base = baseline(CoreModel(model.reference, suite), scaling.nodes[0])
     found = []
     for age, node in enumerate(scaling.nodes):
+        if nodes and node.name not in nodes:
+            continue
         chips = [_best(model, base, node, age, each, topology) for each in organisations for topology in topologies]
         if all(np.isnan(chip.speedup).all() for chip in chips):
             raise _too_small(study, node)

@@ -85,7 +85,7 @@ def _pipes(work: Work, result: SmResult, gpu: Gpu, scale: Scale) -> list[Resourc
         if not used.any():
             continue
         total = float(busy[used].sum()) * scale.sm
-        units = _units(gpu.pipes[name], gpu.sm.schedulers)
+        units = pipe_units(gpu.pipes[name], gpu.sm.schedulers)
         found.append(
             ResourceBound(
                 f"{name} pipe",
@@ -97,7 +97,8 @@ def _pipes(work: Work, result: SmResult, gpu: Gpu, scale: Scale) -> list[Resourc
     return found
 
 
-def _units(pipe: Pipe, schedulers: int) -> int:
+def pipe_units(pipe: Pipe, schedulers: int) -> int:
+    """Places of a pipe in the whole SM."""
     return pipe.places * (schedulers if pipe.scope == "scheduler" else 1)
 
 

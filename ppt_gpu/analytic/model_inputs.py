@@ -9,16 +9,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ppt_gpu.analytic.bounds import pipe_units
 from ppt_gpu.compiled import entry as compiled_entry
 from ppt_gpu.exec.trace import Trace
 from ppt_gpu.exec.workload import Launch
 from ppt_gpu.ptx.linked import LinkedKernel
+from ppt_gpu.sm.lower_ops import pipe_order
 from ppt_gpu.sm.program import RECORDED, Program, op_issues
 from ppt_gpu.spec.gpu import TASK_CLASSES, Gpu
+
+if TYPE_CHECKING:
+    from ppt_gpu.analytic.cache_outcomes import CacheOutcomes
+    from ppt_gpu.analytic.operation_latency import OperationLatency
 
 _ONE = np.uint64(1)
 
@@ -27,7 +34,7 @@ class DoesNotApply(Exception):
     """Raised by a model that has no answer for these inputs; the text is the reason, for the user."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ModelInputs:
     """One launch on one GPU. E entries of all paths, W warps and M memory entries of the simulated blocks."""
 
@@ -42,6 +49,7 @@ class ModelInputs:
     registers: int  # per thread
     shared_bytes: int  # per block, static and dynamic
     l1_bytes: int  # of the L1 beside that shared memory
+    l2_dirty: float = 0.0  # share of L2 allocations that push out a written line (ppt_gpu.scale.footprint)
     kernel: LinkedKernel | None = None  # None: a task list
     trace: Trace | None = None  # of `blocks`; None: a task list
 
@@ -96,6 +104,15 @@ class ModelInputs:
         """[O] warp instructions of every static operation, all simulated warps."""
         return op_issues(self.program)
 
+    def pipe_cycles(self, chosen: NDArray[np.bool_] | None = None) -> float:
+        """Cycles in which the busiest pipe of the SM starts all simulated instructions, or those of operations [O]."""
+        work = self.op_issues * self.program.op_ii * (1 if chosen is None else chosen)
+        by_pipe = np.bincount(self.program.op_pipe, weights=work, minlength=len(self.gpu.pipes))
+        pipes = (self.gpu.pipes[name] for name in pipe_order(self.gpu))
+        return max(
+            cycles / pipe_units(pipe, self.gpu.sm.schedulers) for cycles, pipe in zip(by_pipe, pipes, strict=True)
+        )
+
     @cached_property
     def class_counts(self) -> dict[str, float]:
         """Warp instructions of one warp, mean, by task class (ppt_gpu.spec.gpu.TASK_CLASSES), without those of none."""
@@ -110,6 +127,20 @@ class ModelInputs:
         In warp w its memory entry (`access_start`, `access_cycles`) is `program.warp_access[w]` plus that.
         """
         return _ordinals(self.program)
+
+    @cached_property
+    def caches(self) -> CacheOutcomes:
+        """Which level of L1, L2 and DRAM answers each memory operation, from a functional simulation."""
+        from ppt_gpu.analytic.cache_outcomes import cache_outcomes
+
+        return cache_outcomes(self)
+
+    @cached_property
+    def latencies(self) -> OperationLatency:
+        """Mean latency of every operation, and what it asks of MSHRs, L2 and DRAM."""
+        from ppt_gpu.analytic.operation_latency import operation_latency
+
+        return operation_latency(self, self.caches)
 
     @cached_property
     def producers(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -8,7 +8,20 @@ from ppt_gpu.errors import PptError, did_you_mean
 
 def models() -> tuple[Model, ...]:
     """Every model; the one list that the commands, the study and the tests read."""
-    return ()
+    from ppt_gpu.analytic.gcom import Gcom
+    from ppt_gpu.analytic.gpumech import GpuMech, GpuMechMdm, MarkovChain, Mt, MtMshr, NaiveInterval
+    from ppt_gpu.analytic.volkov import Volkov
+
+    return (
+        GpuMech(),
+        GpuMechMdm(),
+        MtMshr(),
+        Mt(),
+        NaiveInterval(),
+        MarkovChain(),
+        Gcom(),
+        Volkov(),
+    )
 
 
 def find_model(name: str) -> Model:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ppt_gpu.analytic.model_inputs import ModelInputs
+from ppt_gpu.scale.footprint import dirty_share
 from ppt_gpu.scale.grid import SmPlan
 from ppt_gpu.scale.simulated_sm import SimulatedSm, TraceSm
 
@@ -23,6 +24,7 @@ def model_inputs(sm: SimulatedSm, plan: SmPlan) -> ModelInputs:
         registers=sm.registers,
         shared_bytes=sm.shared,
         l1_bytes=sm.occupancy.l1_bytes,
+        l2_dirty=dirty_share(program, sm.gpu, sm.launch.blocks / len(blocks)),
         kernel=sm.kernel if isinstance(sm, TraceSm) else None,
         trace=sm.run_blocks(blocks) if isinstance(sm, TraceSm) else None,
     )

@@ -1,0 +1,89 @@
+"""What an execution of each machine operation costs on average: latency, and what it asks of MSHRs and DRAM.
+
+The latency of a memory operation is its average memory access time (AMAT): latencies of the levels, weighted by how
+often each was the slowest to answer (paper 000, section V-B). Latencies count from issue to the issue of a dependent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppt_gpu.analytic.cache_outcomes import DRAM, L1, L2, LEVELS, CacheOutcomes
+from ppt_gpu.analytic.model_inputs import ModelInputs
+from ppt_gpu.sm.program import KIND_ATOMIC, KIND_CONSTANT, KIND_LOAD, KIND_SHARED, KIND_STORE
+from ppt_gpu.spec.gpu import Gpu
+
+
+@dataclass(frozen=True)
+class OperationLatency:
+    """Of O static operations; everything by execution, mean over all simulated warps."""
+
+    latency: NDArray[np.float64]  # [O] cycles
+    share: NDArray[np.float64]  # [O, 4] of LEVELS, how often each answers; loads and atomics only, else 0
+    fetched_lines: NDArray[np.float64]  # [O] requests that hold an MSHR
+    l2_read: NDArray[np.float64]  # [O] sectors that the L2 is asked for
+    l2_write: NDArray[np.float64]  # [O] sectors that are sent to it
+    dram_read: NDArray[np.float64]  # [O] sectors that come from DRAM
+    dram_write: NDArray[np.float64]  # [O] sectors that DRAM will have to write
+    miss_latency: float  # cycles of a load or atomic that the L1 does not answer, mean; 0: there is none
+
+    @property
+    def may_miss(self) -> NDArray[np.float64]:
+        """[O] probability that an execution waits for L2 or DRAM."""
+        found: NDArray[np.float64] = self.share[:, L2] + self.share[:, DRAM]
+        return found
+
+
+def amat(latencies: NDArray[np.float64], shares: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Average memory access time: latencies [levels] weighted with shares [..., levels]."""
+    found: NDArray[np.float64] = shares @ latencies
+    return found
+
+
+def level_latencies(gpu: Gpu) -> NDArray[np.float64]:
+    """[LEVELS] cycles until data of each level can be used."""
+    below = float(gpu.l1.latency + gpu.memory.miss_latency)
+    if gpu.perfect_memory:
+        return np.array([gpu.l1.latency, gpu.l1.latency, below, below], np.float64)
+    return np.array([gpu.l1.latency, gpu.l1.latency, gpu.l2.latency, gpu.dram.latency], np.float64)
+
+
+def operation_latency(inputs: ModelInputs, outcomes: CacheOutcomes) -> OperationLatency:
+    """From what the caches answered to the cost of every operation."""
+    program, gpu, ops = inputs.program, inputs.gpu, outcomes.entry_op
+    count = len(program.op_name)
+    executed = np.maximum(np.bincount(ops, minlength=count), 1)
+
+    def mean(values: NDArray[np.generic]) -> NDArray[np.float64]:
+        found: NDArray[np.float64] = np.bincount(ops, weights=values.astype(np.float64), minlength=count) / executed
+        return found
+
+    kind = program.op_kind
+    answers = np.isin(kind, (KIND_LOAD, KIND_ATOMIC))
+    level = np.where(answers[ops] & (outcomes.level == 0), L1, outcomes.level)  # no lane active: as a hit
+    share = np.stack([mean(level == index) for index in range(len(LEVELS))], axis=1)
+    share[~answers] = 0.0
+    levels = level_latencies(gpu)
+    latency = program.op_latency.astype(np.float64)
+    latency[answers] = amat(levels, share)[answers]
+    if len(program.access_atomic):
+        again = (mean(program.access_atomic) - 1.0) / gpu.memory.atomics_per_cycle
+        latency[kind == KIND_ATOMIC] += np.maximum(again, 0.0)[kind == KIND_ATOMIC]
+    shared = kind == KIND_SHARED
+    latency[shared] = gpu.shared.latency + np.maximum(mean(program.access_cycles) - 1.0, 0.0)[shared]
+    latency[kind == KIND_CONSTANT] = gpu.memory.constant_latency
+    latency[kind == KIND_STORE] = 0.0
+    missed = np.bincount(outcomes.level, minlength=len(LEVELS))[L2:].astype(np.float64)
+    return OperationLatency(
+        latency=latency,
+        share=share,
+        fetched_lines=mean(outcomes.fetched_lines),
+        l2_read=np.where(answers, mean(outcomes.l2_sectors), 0.0),
+        l2_write=np.where(answers, 0.0, mean(outcomes.l2_sectors)),
+        dram_read=mean(outcomes.dram_read),
+        dram_write=mean(outcomes.written) * outcomes.write_back,
+        miss_latency=float(missed @ levels[L2:] / missed.sum()) if missed.sum() else 0.0,
+    )

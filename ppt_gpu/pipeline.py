@@ -33,6 +33,7 @@ from ppt_gpu.inputs import check, open_workload
 from ppt_gpu.ptx.link import link
 from ppt_gpu.report.build import build_launch, build_result
 from ppt_gpu.report.result import LaunchResult, Result
+from ppt_gpu.scale.code_history import CodeHistory
 from ppt_gpu.scale.grid import plan
 from ppt_gpu.scale.host import LaunchTime, application_time
 from ppt_gpu.scale.irregular import irregular_prediction
@@ -163,9 +164,13 @@ def predict_sequence(
     """The launches, each predicted at its first run; then run for what it leaves in memory, where a later one asks."""
     found: list[LaunchResult] = []
     sms: list[SimulatedSm] = []
+    code = CodeHistory(gpu.sm.count)
     for step in sequence.steps:
+        one = sequence.launches[step.number]
+        finds = code.launch(one.kernel, one.blocks)
         if step.number == len(found):
             sms.append(next(simulated))
+            sms[-1].code_at, sms[-1].constants_at = finds
             found.append(predict_launch(sms[-1], gpu, level, blocks))
         sm = sms[step.number]
         if step.advance and isinstance(sm, TraceSm):

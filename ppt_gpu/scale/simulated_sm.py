@@ -20,6 +20,7 @@ from ppt_gpu.scale.grid import GridSpread, Neighbour, neighbour_blocks, spread_g
 from ppt_gpu.scale.occupancy import Occupancy, occupancy
 from ppt_gpu.scale.survey import Survey, survey_grid
 from ppt_gpu.scale.timing_store import TimingStore, timing_name
+from ppt_gpu.sm.core_machine import CODE_COLD
 from ppt_gpu.sm.lower import lower_trace
 from ppt_gpu.sm.program import Program
 from ppt_gpu.sm.result import SmResult
@@ -49,6 +50,7 @@ class SimulatedSm:
         self.spread: GridSpread = spread_grid(launch.blocks, self.occupancy.blocks_per_sm, gpu.sm.count)
         self.warnings: list[str] = []  # those of the last simulation, and more
         self.timings: TimingStore | None = None  # where simulations are kept
+        self.code_at = self.constants_at = CODE_COLD  # where the launch finds its instructions and its constants
 
     def lower(self, blocks: list[int]) -> tuple[Program, Feed]:
         """The blocks as one SM runs them, one after another."""
@@ -90,7 +92,8 @@ class SimulatedSm:
         if self.timings is None:
             return lowered.simulate(resident)
         policy, l1_bytes = self.policy or self.gpu.sm.policy, self.occupancy.l1_bytes
-        name = timing_name(self.gpu, policy, l1_bytes, self.spread, lowered.blocks, resident)
+        finds = (self.code_at, self.constants_at)
+        name = timing_name(self.gpu, policy, l1_bytes, self.spread, lowered.blocks, resident, finds)
         timing = self.timings.get(name)
         if timing is None:
             timing = lowered.simulate(resident)
@@ -122,6 +125,8 @@ class _Lowered:
             policy=sm.policy,
             l2_dirty=dirty_share(program, sm.gpu, sm.launch.blocks / len(self.blocks)),
             l1_bytes=sm.occupancy.l1_bytes,
+            code_at=sm.code_at,
+            constants_at=sm.constants_at,
         )
         return BlockTiming(result, self.work, feed)
 

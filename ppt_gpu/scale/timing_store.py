@@ -38,14 +38,22 @@ class TimingStore:
 
 
 def timing_name(
-    gpu: Gpu, policy: str | None, l1_bytes: int | None, spread: GridSpread, blocks: Sequence[int], resident: int
+    gpu: Gpu,
+    policy: str | None,
+    l1_bytes: int | None,
+    spread: GridSpread,
+    blocks: Sequence[int],
+    resident: int,
+    finds: tuple[int, ...] = (),
 ) -> str:
     """The name of the simulation of `blocks` in `resident` slots; equal names in one group, equal results.
+
+    `finds`: where it finds its instructions and constants.
 
     `spread` decides what the other SMs run meanwhile; a grid of a block an SM does not know how many SMs stay empty.
     """
     around = (spread.grid_blocks, spread.active_sms, spread.sms if spread.grid_blocks > spread.sms else 0)
-    sm = (_gpu_digest(seen_by_sm(gpu)), policy, l1_bytes, resident, around)
+    sm = (_gpu_digest(seen_by_sm(gpu)), policy, l1_bytes, resident, around, finds)
     return digest(sources_digest(*_SOURCES), sm, tuple(blocks))[:32]
 
 

@@ -20,9 +20,10 @@ import numpy as np
 
 from ppt_gpu.sm.core_bits import compiled, fingerprint, int64, prefetch
 from ppt_gpu.sm.core_blocks import finish_block, launch_block, release_barrier
+from ppt_gpu.sm.core_code import constant, fetch
 from ppt_gpu.sm.core_lsu import issue_global, issue_shared
 from ppt_gpu.sm.core_machine import GTO, GTO_LAUNCH, LRR, NEVER, TWO_LEVEL, Machine
-from ppt_gpu.sm.core_memory import CYCLES_AT, CYCLES_MASK, FIRST_MASK, MemoryArrays
+from ppt_gpu.sm.core_memory import CYCLES_AT, CYCLES_MASK, FIRST_MASK, P_CONSTANT_MISS, MemoryArrays
 from ppt_gpu.sm.core_pack import (
     AHEAD_AT,
     ANNOUNCE,
@@ -32,6 +33,8 @@ from ppt_gpu.sm.core_pack import (
     KIND_AT,
     LAST_AT,
     LATENCY,
+    LINE_AT,
+    NO_INSTRUCTION,
     NOT_SELECTED,
     OP_AT,
     OP_MASK,
@@ -76,6 +79,7 @@ from ppt_gpu.sm.core_state import (
     CYCLES,
     ENTERS,
     EXIT_AT,
+    FETCHED,
     GATE,
     GATE_SHIFT,
     GREEDY,
@@ -107,7 +111,7 @@ from ppt_gpu.sm.core_state import (
     State,
 )
 from ppt_gpu.sm.core_wheel import bring_near, dependence, next_wake, plan_wake, wakes_at
-from ppt_gpu.sm.program import KIND_BARRIER, KIND_BRANCH, KIND_LOAD, KIND_SHARED, Program, op_issues
+from ppt_gpu.sm.program import KIND_BARRIER, KIND_BRANCH, KIND_CONSTANT, KIND_LOAD, KIND_SHARED, Program, op_issues
 from ppt_gpu.sm.result import STALL_REASONS
 
 #: warp instructions
@@ -158,7 +162,8 @@ def make_loop(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> Any:
                         block_start[next_block] = now
                         launch_block(
                             K, POLICY, wheel, occupied, scheds, warps, keys, slots, slot_shift, blocks, op_table,
-                            code, path_start, warp_path, warp_access, block_warp, next_block, index, per_block, now,
+                            code, path_start, warp_path, warp_access, block_warp, mem, op_stall, next_block, index,
+                            per_block, now,
                         )  # fmt: skip
                         next_block += 1
                         if blocks[(index << BLOCK_SHIFT) + LIVE] == 0:  # no warp has an entry
@@ -253,6 +258,9 @@ def make_loop(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> Any:
                         if place > at:  # the queue is full until then, for every port that leads to it
                             for other in queued:
                                 block(K, scheds, gates, other, (other >> GATE_SHIFT) % K, at, place)
+                    elif not simple and kind == KIND_CONSTANT and mem[P_CONSTANT_MISS] != 0:
+                        done = constant(mem, at, done)
+                        entered = (done << 2) | (enters & 3)
                     slots[slot_row + ((word >> SLOT_AT) & 127)] = entered
                     warps[me + RESULTS] = max(warps[me + RESULTS], done)
 
@@ -287,6 +295,9 @@ def make_loop(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> Any:
                         warps[me + WAITING] = 1
                         warps[me + ARRIVED_AT] = at
                         warps[me + BARRIER_LATENCY] = max(1, op_table[operation * OP_ROW + LATENCY])
+                        if (code[position] >> LINE_AT) & 1:
+                            there = fetch(mem, (code[position] >> OP_AT) & OP_MASK, at + 1)
+                            warps[me + FETCHED] = there if there > at + 1 else int64(0)
                         scheds[sched + PARKED] |= int64(1) << bit
                         blocks[mine + ARRIVED] += 1
                         if blocks[mine + ARRIVED] == blocks[mine + LIVE]:
@@ -302,7 +313,10 @@ def make_loop(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> Any:
                     operation, kind = (word >> OP_AT) & OP_MASK, (word >> KIND_AT) & 7
                     port = (word >> PORT_AT) & PORT_MASK
                     gate = (port * K + this) << GATE_SHIFT
-                    free_of = max(until >> 2, branch)
+                    there = int64(0)
+                    if (word >> LINE_AT) & 1:
+                        there = fetch(mem, operation, max(at + 1, branch))
+                    free_of = max(until >> 2, branch, there)
                     if issued < WIDTH and free_of <= at and gates[(gates[gate + MAIN] & OFFSET) + UNTIL] <= at:
                         issued += 1
                         doubled[operation] += 1
@@ -316,6 +330,9 @@ def make_loop(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> Any:
                     if branch > low:
                         op_stall[(operation << STALL_SHIFT) + BRANCH] += branch - low
                         low = branch
+                    if there > low:
+                        op_stall[(operation << STALL_SHIFT) + NO_INSTRUCTION] += there - low
+                        low = there
                     warps[me + POS] = position
                     plan_wake(
                         K, POLICY, wheel, occupied, scheds, warps, op_stall, op_table, this, bit, word, until, low,

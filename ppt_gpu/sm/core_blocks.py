@@ -7,8 +7,9 @@ from typing import Any
 from numba import njit
 
 from ppt_gpu.sm.core_bits import int64
+from ppt_gpu.sm.core_code import fetch
 from ppt_gpu.sm.core_machine import GTO_LAUNCH, NEVER
-from ppt_gpu.sm.core_pack import ANNOUNCE, BARRIER, DRAIN, OP_AT, OP_MASK, OP_ROW, PORT_AT, PORT_MASK
+from ppt_gpu.sm.core_pack import ANNOUNCE, BARRIER, DRAIN, NO_INSTRUCTION, OP_AT, OP_MASK, OP_ROW, PORT_AT, PORT_MASK
 from ppt_gpu.sm.core_state import (
     ACCESS,
     ALIVE,
@@ -21,6 +22,7 @@ from ppt_gpu.sm.core_state import (
     BLOCK_SLOT,
     ENTERS,
     EXIT_AT,
+    FETCHED,
     GATE,
     GATE_SHIFT,
     KEY_SHIFT,
@@ -55,7 +57,12 @@ def release_barrier(
             position = warps[me + POS]
             word = code[position]
             low = now + warps[me + BARRIER_LATENCY]
-            op_stall[(((word >> OP_AT) & OP_MASK) << STALL_SHIFT) + BARRIER] += low - warps[me + ARRIVED_AT] - 1
+            stalls = ((word >> OP_AT) & OP_MASK) << STALL_SHIFT
+            op_stall[stalls + BARRIER] += low - warps[me + ARRIVED_AT] - 1
+            if warps[me + FETCHED] > low:
+                op_stall[stalls + NO_INSTRUCTION] += warps[me + FETCHED] - low
+                low = warps[me + FETCHED]
+            warps[me + FETCHED] = 0
             until = dependence(slots, place << slot_shift, word, waits, position)
             plan_wake(
                 K, POLICY, wheel, occupied, scheds, warps, op_stall, op_table, k, bit, word, until, low, int64(1),
@@ -89,9 +96,9 @@ def finish_block(
 def launch_block(
     K: int, POLICY: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, keys: Any, slots: Any, slot_shift: int,
     blocks: Any, op_table: Any, code: Any, path_start: Any, warp_path: Any, warp_access: Any, block_warp: Any,
-    number: int, index: int, per_block: int, now: int,
+    mem: Any, op_stall: Any, number: int, index: int, per_block: int, now: int,
 ) -> None:  # fmt: skip
-    """Put block `number` into block slot `index`; its warps are ready at once."""
+    """Put block `number` into block slot `index`; its warps are ready when their first instruction is there."""
     this, first, last = index << BLOCK_SHIFT, block_warp[number], block_warp[number + 1]
     blocks[this + BLOCK] = number
     blocks[this + LIVE] = last - first
@@ -112,13 +119,18 @@ def launch_block(
         warps[me + ACCESS] = warp_access[warp]
         warps[me + BLOCK_SLOT] = index
         warps[me + WAITING] = 0
+        warps[me + FETCHED] = 0
         warps[me + LAST_OP] = -1
         warps[me + EXIT_AT] = now - 1
         if begin == end:
             blocks[this + LIVE] -= 1
             continue
+        operation = (code[begin] >> OP_AT) & OP_MASK
+        there = fetch(mem, operation, now)
+        op_stall[(operation << STALL_SHIFT) + NO_INSTRUCTION] += there - now
+        warps[me + READY] = there
         warps[me + WORD] = code[begin]
-        warps[me + ENTERS] = op_table[((code[begin] >> OP_AT) & OP_MASK) * OP_ROW + ANNOUNCE]
+        warps[me + ENTERS] = op_table[operation * OP_ROW + ANNOUNCE]
         warps[me + GATE] = (((code[begin] >> PORT_AT) & PORT_MASK) * K + k) << GATE_SHIFT
         scheds[(k << SCHED_SHIFT) + ALIVE] |= int64(1) << bit
-        schedule(K, wheel, occupied, scheds, k, bit, is_bound(K, warps[me + GATE]), now, now)
+        schedule(K, wheel, occupied, scheds, k, bit, is_bound(K, warps[me + GATE]), there, now)

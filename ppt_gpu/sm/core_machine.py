@@ -19,6 +19,9 @@ FRACTION = 16  # bits behind the binary point in server times
 ONE = 1 << FRACTION  # a cycle
 NEVER = 1 << 60
 
+#: where a launch finds the code of its kernel: nowhere, in the L2, in the SM
+CODE_COLD, CODE_IN_L2, CODE_IN_SM = range(3)
+
 POLICIES = ("lrr", "gto", "gto_launch", "two_level")
 LRR, GTO, GTO_LAUNCH, TWO_LEVEL = range(4)
 WRITES = ("write-through", "write-evict", "write-back")
@@ -91,10 +94,25 @@ class Machine:
     request_queue: int
     miss_latency: int  # of a miss under perfect memory, on top of l1_latency
     store_ack: bool  # a block ends only when its stores have been acknowledged
+    code_sets: int  # of the instruction cache; 0: instructions are always there
+    code_ways: int
+    code_line: int  # B
+    code_bytes: int  # B of an instruction
+    code_at: int  # CODE_*, at the start
+    code_l2: int  # cycles that an instruction line takes from the L2, and from DRAM
+    code_dram: int
+    constant_miss: int  # cycles that the first constant read takes; 0: as all others
 
 
 def machine_of(
-    program: Program, gpu: Gpu, active_sms: int, policy: str | None, l2_dirty: float, l1_bytes: int | None
+    program: Program,
+    gpu: Gpu,
+    active_sms: int,
+    policy: str | None,
+    l2_dirty: float,
+    l1_bytes: int | None,
+    code_at: int = CODE_COLD,
+    constants_at: int = CODE_COLD,
 ) -> Machine:
     """`gpu` as seen by one of `active_sms` SMs. PptError when a value makes no sense."""
     line, sector = program.line_bytes, program.sector_bytes
@@ -112,6 +130,9 @@ def machine_of(
     l2_slice = int(gpu.l2.size * min(program.l2_share_factor, active_sms) / active_sms)
     l2_sets, l2_ways = _geometry(max(l2_slice, line), gpu.l2.ways, line)
     dram = gpu.dram_bytes_per_cycle * gpu.dram.efficiency / active_sms
+    code_sets, code_ways = _geometry(0 if gpu.perfect_memory else gpu.code.size, gpu.code.ways, gpu.code.line)
+    from_l2, from_dram = (max(cache.latency - gpu.l1.latency, 1) for cache in (gpu.l2, gpu.dram))
+    constant_miss = {CODE_COLD: from_dram, CODE_IN_L2: from_l2, CODE_IN_SM: 0}[constants_at]
     return Machine(
         schedulers=gpu.sm.schedulers,
         width=gpu.sm.issue_width,
@@ -153,6 +174,14 @@ def machine_of(
         request_queue=gpu.memory.request_queue,
         miss_latency=gpu.memory.miss_latency,
         store_ack=gpu.memory.store_ack,
+        code_sets=code_sets,
+        code_ways=code_ways,
+        code_line=gpu.code.line,
+        code_bytes=gpu.code.instruction,
+        code_at=code_at,
+        code_l2=from_l2,
+        code_dram=from_dram,
+        constant_miss=constant_miss if gpu.memory.constant_cold and not gpu.perfect_memory else 0,
     )
 
 
@@ -181,6 +210,13 @@ def set_index(program: Program, sets: int, hashed: bool) -> NDArray[np.int32]:
         short = ((number * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)).astype(np.uint32)
         return (short % np.uint32(sets)).astype(np.int32)
     return (number % np.uint64(sets)).astype(np.int32)
+
+
+def instruction_lines(program: Program, machine: Machine) -> NDArray[np.int64]:
+    """The line of the code in which each operation [O] stands; all 0 without an instruction cache."""
+    if machine.code_sets == 0:
+        return np.zeros(len(program.op_pc), np.int64)
+    return program.op_pc.astype(np.int64) * machine.code_bytes // machine.code_line
 
 
 def producer_class(program: Program) -> NDArray[np.int64]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ppt_gpu.sm import core_machine as cm
 from ppt_gpu.sm.core_bits import compiled, int64
-from ppt_gpu.sm.core_machine import FRACTION, Machine, set_index
+from ppt_gpu.sm.core_machine import CODE_COLD, CODE_IN_SM, FRACTION, Machine, instruction_lines, set_index
 from ppt_gpu.sm.program import Program
 
 # parameters
@@ -23,18 +23,21 @@ _PARAMETERS = (
     "tx_cost", "shared_latency", "atomic_cost", "l1_fifo", "l1_write", "l1_allocate", "l1_latency", "l1_group", "mshrs",
     "merges", "l2_fifo", "l2_back", "l2_allocate", "l2_latency", "l2_cost", "icnt_cost", "dram_cost", "dram_latency",
     "dirty", "perfect", "sector_bytes", "queue", "request_cost", "request_queue", "store_ack", "miss_latency",
+    "code_sets", "code_ways", "code_l2", "code_dram", "constant_miss",
 )  # fmt: skip
 (
     P_TX, P_SHARED, P_ATOMIC, P_L1_FIFO, P_L1_WRITE, P_L1_ALLOCATE, P_L1_LATENCY, P_L1_GROUP, P_MSHRS,
     P_MERGES, P_L2_FIFO, P_L2_BACK, P_L2_ALLOCATE, P_L2_LATENCY, P_L2, P_ICNT, P_DRAM, P_DRAM_LATENCY,
     P_DIRTY, P_PERFECT, P_BYTES, P_QUEUE, P_REQUEST, P_REQUEST_QUEUE, P_ACK, P_MISS,
+    P_CODE_SETS, P_CODE_WAYS, P_CODE_L2, P_CODE_DRAM, P_CONSTANT_MISS,
 ) = range(len(_PARAMETERS))  # fmt: skip
-# servers (time from which each is free), heads of the rings, carried fraction; where the tables begin
+# servers (time from which each is free), heads of the rings, carried fraction; the last fill of the instruction cache,
+# the cycle from which constants are there (0: nobody has asked); where the tables begin
 (
     LSU, L2_SERVER, INWARD, OUTWARD, DRAM, ATOMIC, REQUESTS, RETURNS, DIRTY_REST, MSHR_HEAD, QUEUE_HEAD, LAST_RELEASE,
-    NOW, MSHRS, QUEUE, LINES,
-) = range(len(_PARAMETERS), len(_PARAMETERS) + 16)  # fmt: skip
-C = len(_PARAMETERS) + 16  # counters
+    NOW, CODE_FILL, CONSTANTS, MSHRS, QUEUE, CODE, CODE_KNOWN, CODE_LINE, LINES,
+) = range(len(_PARAMETERS), len(_PARAMETERS) + 21)  # fmt: skip
+C = len(_PARAMETERS) + 21  # counters
 C_L1, C_L1_HIT, C_L2, C_L2_HIT = C + cm.L1_ACCESSES, C + cm.L1_HITS, C + cm.L2_ACCESSES, C + cm.L2_HITS
 C_DRAM_READ, C_DRAM_WRITE = C + cm.DRAM_READ, C + cm.DRAM_WRITE
 C_L2_READ, C_L2_WRITE = C + cm.L2_READ, C + cm.L2_WRITE
@@ -65,13 +68,20 @@ class MemoryArrays:
     def __init__(self, program: Program, machine: Machine) -> None:
         l1, l1_sets = _empty_cache(machine.l1_sets, machine.l1_ways)
         l2, l2_sets = _empty_cache(machine.l2_sets, machine.l2_ways)
-        sizes = [TABLES, machine.mshrs, machine.queue, l1.size, l2.size, l1_sets.size, l2_sets.size]
-        _, mshrs, queue, l1_at, l2_at, l1_sets_at, l2_sets_at, lines_at = np.cumsum([0, *sizes]).tolist()
+        code, known, code_line = code_tables(program, machine)
+        sizes = [
+            TABLES, machine.mshrs, machine.queue, code.size, known.size, code_line.size, l1.size, l2.size,
+            l1_sets.size, l2_sets.size,
+        ]  # fmt: skip
+        places: list[int] = np.cumsum([0, *sizes]).tolist()
+        _, mshrs, queue, code_at, known_at, code_line_at, l1_at, l2_at, l1_sets_at, l2_sets_at, lines_at = places
         self.mem = np.empty(lines_at + (len(program.line_address) + 1) * LINE_WORDS, np.int64)
         lines_at += -(self.mem.ctypes.data // self.mem.itemsize + lines_at) % LINE_WORDS
-        self.mem[:l1_at] = 0
+        self.mem[:code_at] = 0
+        self.mem[code_at:l1_at] = np.concatenate((code, known, code_line))
         self.mem[: len(_PARAMETERS)] = [int(getattr(machine, name)) for name in _PARAMETERS]
         self.mem[[MSHRS, QUEUE, LINES]] = mshrs, queue, lines_at
+        self.mem[[CODE, CODE_KNOWN, CODE_LINE]] = code_at, known_at, code_line_at
         for nodes, sets, place, sets_at in ((l1, l1_sets, l1_at, l1_sets_at), (l2, l2_sets, l2_at, l2_sets_at)):
             links = nodes[:, (PREV, NEXT)]
             nodes[:, (PREV, NEXT)] = np.where(links >= 0, links * NODE_WORDS + place, 0)
@@ -96,6 +106,22 @@ class MemoryArrays:
     def idle(self) -> int:
         """The cycle from which no server is busy."""
         return -(-int(self.mem[[LSU, L2_SERVER, INWARD, OUTWARD, DRAM, ATOMIC, REQUESTS, RETURNS]].max()) >> FRACTION)
+
+
+def code_tables(program: Program, machine: Machine) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """The instruction cache: (the sets, each from the least recent way: line + 1, cycle at which it is there), whether
+    each line has been fetched, and the line of each operation."""
+    of_operation = instruction_lines(program, machine)
+    lines = int(of_operation.max(initial=0)) + 1
+    sets, ways = max(machine.code_sets, 1), max(machine.code_ways, 1)
+    held = np.zeros((sets, ways, 2), np.int64)
+    used = np.unique(of_operation)
+    if machine.code_at == CODE_IN_SM and machine.code_sets:
+        for number in range(sets):
+            last = used[used % sets == number][-ways:]
+            held[number, ways - len(last) :, 0] = last + 1
+    known = np.full(lines, machine.code_at != CODE_COLD, np.int64)
+    return held.ravel(), known, of_operation
 
 
 def _empty_cache(sets: int, ways: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ppt_gpu.errors import PptError
 from ppt_gpu.sm.core_bits import compiled, ctz, int64
-from ppt_gpu.sm.core_machine import Machine, producer_class, uses_l1
+from ppt_gpu.sm.core_machine import Machine, instruction_lines, producer_class, uses_l1
 from ppt_gpu.sm.program import (
     KIND_ATOMIC,
     KIND_COMPUTE,
@@ -26,14 +27,17 @@ from ppt_gpu.sm.program import (
 )
 
 # The word of an entry, from bit 0: the first two slots it waits for, "waits for more", the slot it announces, kind,
-# "last of its path", "may issue ahead of time", port, operation, the column of `op_stall` for a wait for the port.
+# "last of its path", "may issue ahead of time", port, operation, "begins an instruction line", the column of `op_stall`
+# for a wait for the port.
 # Slot 0 is always complete, 1 is never read; those of the program follow.
 NO_WAIT, NO_SLOT, FIRST_SLOT = 0, 1, 2
-W1_AT, MORE_AT, SLOT_AT, KIND_AT, LAST_AT, AHEAD_AT, PORT_AT, OP_AT, THROTTLE_AT = 7, 14, 15, 22, 25, 26, 27, 33, 59
-PORT_MASK, OP_MASK = 63, (1 << 26) - 1
+W1_AT, MORE_AT, SLOT_AT, KIND_AT, LAST_AT, AHEAD_AT, PORT_AT, OP_AT = 7, 14, 15, 22, 25, 26, 27, 33
+LINE_AT, THROTTLE_AT = 58, 59
+PORT_MASK, OP_MASK = 63, (1 << 25) - 1
 MAX_PORTS, FREE_PORT = 64, 0
 POSITION = (1 << 40) - 1  # of entries and memory entries
-# columns of `op_stall` in the loop: first WAIT_*, one unused, then these
+# columns of `op_stall` in the loop: first WAIT_*, then these
+NO_INSTRUCTION = 3
 NOT_SELECTED, MATH, LG, MIO, BARRIER, BRANCH, DISPATCH, DRAIN = range(4, 12)
 #: by kind: why a ready warp without a port waits
 THROTTLE = np.array([MATH, MATH, MATH, LG, LG, LG, MIO, MIO], np.int64)
@@ -69,7 +73,7 @@ class Packed:
         self.ports = [Port(0, False, -1, False, False), *(_port(pair, number, program, machine) for pair in pairs)]
         op_port = np.array([number.get(pair, FREE_PORT) for pair in needs], np.int64)
         free = op_port == FREE_PORT
-        alone = np.isin(kind, (KIND_COMPUTE, KIND_CONSTANT))
+        alone = np.isin(kind, (KIND_COMPUTE, KIND_CONSTANT) if machine.constant_miss == 0 else (KIND_COMPUTE,))
         latency = np.where(kind == KIND_CONSTANT, machine.constant_latency, program.op_latency)
         announce = latency.astype(np.int64) * 4 + producer_class(program)
         columns = [announce, program.op_ii, latency, uses_l1(program, machine)]
@@ -85,6 +89,19 @@ class Packed:
         self.slot_shift = (max(slots, waits) - 1).bit_length()
         self.code = np.empty(len(program.entry_op), np.int64)
         pack_entries(self.code, program.entry_op, program.entry_wait, program.entry_slot, op_word, last)
+        if machine.code_sets:
+            self._mark_lines(program, instruction_lines(program, machine)[program.entry_op])
+
+    def _mark_lines(self, program: Program, line: NDArray[np.int64]) -> None:
+        """Entries [E] that begin an instruction line; none may issue ahead of time if the next one does.
+
+        (What looks up a line must come in the order of time.)
+        """
+        begins = np.ones(len(line), np.bool_)
+        begins[1:] = line[1:] != line[:-1]
+        begins[program.path_start[:-1][np.diff(program.path_start) > 0]] = True
+        self.code |= begins.astype(np.int64) << LINE_AT
+        self.code[:-1] &= ~(begins[1:].astype(np.int64) << AHEAD_AT)
 
 
 def _never_busy(pair: tuple[int, bool], program: Program, machine: Machine) -> bool:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ppt_gpu.sm.core_advance import make_advance
 from ppt_gpu.sm.core_machine import NEVER, Machine
-from ppt_gpu.sm.core_memory import PLACE, MemoryArrays
+from ppt_gpu.sm.core_memory import CODE_FILL, CONSTANTS, PLACE, MemoryArrays
 from ppt_gpu.sm.core_pack import Packed
 from ppt_gpu.sm.core_repeat import make_rounds_left
 from ppt_gpu.sm.core_replay import ANSWERED, FREELY, LOGGED, LOGGING, MODE, RECORD_SHIFT, RECORDS, make_replay
@@ -136,6 +136,8 @@ class Skipping:
         track, state, machine = self.track, self.state, self.machine
         before, now = int(track[COPIED_AT]), int(track[NOW])
         if track[NEXT_LAUNCH] != NEVER or lag % track[LAG] != 0:
+            return 0
+        if max(self.memory.mem[CODE_FILL], self.memory.mem[CONSTANTS]) > before:  # the instruction cache changes
             return 0
         rounds = make_rounds_left()(
             machine.schedulers, machine.policy, state.core, self.snap, state.layout, self.run, self.code, self.waits,

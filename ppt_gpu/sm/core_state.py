@@ -18,11 +18,12 @@ from ppt_gpu.sm.program import Program, op_issues
 from ppt_gpu.sm.result import STALL_REASONS
 
 # `warps`: offset w << WARP_SHIFT. WORD: that of the next entry, at POS; ENTERS: ANNOUNCE of its operation.
-# (To look them up when it issues would be to wait for one table after another.)
+# (To look them up when it issues would be to wait for one table after another.) FETCHED: of a warp that WAITING says is
+# at a barrier, the cycle at which its next entry is there, 0: in the next one.
 (
     POS, READY, BASE, RESULTS, ACCESS, GATE, BLOCK_SLOT, WAITING, ARRIVED_AT, BARRIER_LATENCY, LAST_OP, EXIT_AT, WORD,
-    ENTERS,
-) = range(14)  # fmt: skip
+    ENTERS, FETCHED,
+) = range(15)  # fmt: skip
 WARP_SHIFT = 4
 # `scheds`: offset k << SCHED_SHIFT. Masks of warps: READY_MASK, only a port may be missing; OPEN, nor is that.
 # Before cycle NEXT_OPEN no port opens that a ready warp needs. BLOCKED: mask of ports. LAST, PROMOTED: mask of the
@@ -53,10 +54,10 @@ WHEEL_SHIFT = 6
 WHEEL = 1 << WHEEL_SHIFT
 NEAR, LATER, FAR_AWAY = range(3)
 
-#: the columns of `op_stall` as reasons: WAIT_FIXED, WAIT_SHORT, WAIT_LONG, unused, then core_pack.NOT_SELECTED to DRAIN
+#: the columns of `op_stall` as reasons: WAIT_FIXED, WAIT_SHORT, WAIT_LONG, then core_pack.NO_INSTRUCTION to DRAIN
 _COLUMNS = (
-    "wait", "short_scoreboard", "long_scoreboard", "wait", "not_selected", "math_pipe_throttle", "lg_throttle",
-    "mio_throttle", "barrier", "branch_resolving", "dispatch_stall", "drain",
+    "wait", "short_scoreboard", "long_scoreboard", "no_instruction", "not_selected", "math_pipe_throttle",
+    "lg_throttle", "mio_throttle", "barrier", "branch_resolving", "dispatch_stall", "drain",
 )  # fmt: skip
 
 

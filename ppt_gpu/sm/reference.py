@@ -33,6 +33,7 @@ from ppt_gpu.sm.program import (
     KIND_STORE,
     Program,
 )  # fmt: skip
+from ppt_gpu.sm.reference_code import Code
 from ppt_gpu.sm.reference_memory import Memory
 from ppt_gpu.sm.result import STALL_REASONS
 
@@ -55,6 +56,7 @@ class Warp:
     branch_until: int = 0
     barrier_until: int = 0  # NEVER while the block has not arrived
     barrier_latency: int = 0
+    fetched: int = 0  # cycle at which its next entry is there
     results: int = 0  # cycle at which everything has completed
     last_op: int = -1
 
@@ -70,6 +72,7 @@ class Sm:
         self.p, self.m = program, machine
         self.wait_class = producer_class(program)
         self.memory = Memory(program, machine)
+        self.code = Code(program, machine, self.memory)
         blocks = len(program.block_warp) - 1
         self.per_block = int(np.diff(program.block_warp).max(initial=0))
         self.slots: list[Warp | None] = [None] * (self.per_block * resident)
@@ -102,7 +105,7 @@ class Sm:
         return max(((warp.slot_time[s], warp.slot_class[s]) for s in waits), default=(0, 0))
 
     def ready_at(self, warp: Warp) -> int:
-        return max(warp.branch_until, warp.barrier_until, self.dependences(warp)[0])
+        return max(warp.branch_until, warp.barrier_until, warp.fetched, self.dependences(warp)[0])
 
     def unit_free(self, op: int, scheduler: int, cycle: int) -> bool:
         """A unit of its pipe is free and, for memory, a place in the queue."""
@@ -149,6 +152,8 @@ class Sm:
             begin, end = (int(x) for x in self.p.path_start[self.p.warp_path[number] :][:2])
             warp = Warp(number, block, begin, end, int(self.p.warp_access[number]), cycle)
             self.slots[index * self.per_block + number - first] = warp
+            if begin < end:
+                warp.fetched = self.code.fetch(cycle, self.next_op(warp))
 
     def order(self, scheduler: int) -> Iterator[int]:
         """Warp slots of a scheduler in the order of its preference."""
@@ -217,6 +222,8 @@ class Sm:
             return op, REASON["barrier"]
         if warp.branch_until > cycle:
             return op, REASON["branch_resolving"]
+        if warp.fetched > cycle:
+            return op, REASON["no_instruction"]
         if until > cycle:
             name = {WAIT_LONG: "long_scoreboard", WAIT_SHORT: "short_scoreboard"}.get(kind, "wait")
             return op, REASON[name]
@@ -250,7 +257,7 @@ class Sm:
             done = self.memory.issue(cycle, op, warp.access)
             warp.access += 1
         elif kind == KIND_CONSTANT:
-            done = cycle + self.m.constant_latency
+            done = self.code.constant(cycle)
         elif kind == KIND_BRANCH:
             warp.branch_until = done
         elif kind == KIND_BARRIER and not warp.exited:
@@ -259,6 +266,8 @@ class Sm:
         if slot >= 0:
             warp.slot_time[slot], warp.slot_class[slot] = done, int(self.wait_class[op])
         warp.results = max(warp.results, done, cycle + 1)
+        if not warp.exited:
+            warp.fetched = self.code.go_on(max(cycle + 1, warp.branch_until), op, self.next_op(warp))
         if warp.exited or warp.barrier_until == NEVER:
             self._release_barrier(warp.block, cycle)
 

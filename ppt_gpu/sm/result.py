@@ -19,7 +19,8 @@ STALL_REASONS = (
     "mio_throttle",  # load/store pipe busy (shared, constant)
     "barrier",  # waits for the other warps of the block
     "branch_resolving",  # waits for a branch
-    "dispatch_stall",  # front end: block launch, instruction fetch
+    "no_instruction",  # waits for its next instruction line
+    "dispatch_stall",  # front end: block launch
     "drain",  # all instructions issued, stores or results outstanding
 )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ppt_gpu.errors import BudgetError, PptError
-from ppt_gpu.sm.core_machine import COUNTERS, Machine, machine_of
+from ppt_gpu.sm.core_machine import CODE_COLD, COUNTERS, Machine, machine_of
 from ppt_gpu.sm.core_raw import DONE, OVER_BUDGET, Raw
 from ppt_gpu.sm.program import KIND_ATOMIC, KIND_LOAD, KIND_SHARED, KIND_STORE, Program, op_issues
 from ppt_gpu.sm.result import SmResult
@@ -26,17 +26,20 @@ def simulate(
     l2_dirty: float = 0.0,
     max_cycles: int = MAX_CYCLES,
     l1_bytes: int | None = None,
+    code_at: int = CODE_COLD,
+    constants_at: int = CODE_COLD,
     reference: bool = False,
     skip: bool | None = None,
 ) -> SmResult:
     """One SM runs all blocks of `program` in order, at most `resident_blocks` at a time. See sm/README.md.
 
     `active_sms` SMs share L2 and DRAM. `policy`: instead of gpu.sm.policy. `l2_dirty`: share of the sectors replaced
-    in so far unused ways of the L2 that cost a write-back. `l1_bytes`: instead of gpu.l1.size, B. `reference`: use
-    the plain Python loop. `skip`: whether what only repeats is simulated once, by default in long runs; the result is
-    the same. PptError when program and GPU do not fit together, BudgetError after `max_cycles` cycles.
+    in so far unused ways of the L2 that cost a write-back. `l1_bytes`: instead of gpu.l1.size, B. `code_at`,
+    `constants_at`: CODE_*, where the launch finds its instructions and its constants. `reference`: use the plain
+    Python loop. `skip`: whether what only repeats is simulated once, by default in long runs; the result is the same.
+    PptError when program and GPU do not fit together, BudgetError after `max_cycles` cycles.
     """
-    machine = machine_of(program, gpu, active_sms, policy, l2_dirty, l1_bytes)
+    machine = machine_of(program, gpu, active_sms, policy, l2_dirty, l1_bytes, code_at, constants_at)
     check(program, machine, resident_blocks)
     if reference:
         from ppt_gpu.sm.reference import run_reference

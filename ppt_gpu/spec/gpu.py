@@ -166,7 +166,18 @@ class MemoryPipe:
     requests_per_cycle: float = 0.0  # requests (L1 sectors) that leave the SM, and answers that enter it; 0: no limit
     request_queue: int = 16  # requests that may wait to leave before the load/store unit stops
     miss_latency: int = 0  # cycles that a miss adds to l1.latency when memory is perfect
+    constant_cold: bool = False  # the first constant read of an SM comes from below the constant cache
     store_ack: bool = False  # a block ends only when its stores have been acknowledged
+
+
+@dataclass(frozen=True)
+class CodeCache:
+    """The instruction cache of an SM. TOML table [code]."""
+
+    size: int = 0  # B; 0: instructions are always there
+    line: int = 128  # B
+    ways: int = 4
+    instruction: int = 8  # B of a PTX instruction
 
 
 @dataclass(frozen=True)
@@ -208,6 +219,7 @@ class Gpu:
     interconnect: Interconnect
     memory: MemoryPipe
     host: Host
+    code: CodeCache = field(default_factory=CodeCache)
     perfect_memory: bool = False  # every L1 miss returns at once (a mode of validation)
     notes: str = ""
     title: str = ""  # "Tesla K40"

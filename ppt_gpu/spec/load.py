@@ -15,6 +15,7 @@ from ppt_gpu.errors import InputErrors, PptError
 from ppt_gpu.spec.files import find, read_with_base, shipped
 from ppt_gpu.spec.gpu import (
     Cache,
+    CodeCache,
     Dram,
     Gpu,
     Host,
@@ -111,6 +112,7 @@ def _gpu(path: Path, values: dict[str, Any], pipes: dict[str, Pipe], isa: Isa, s
         interconnect=Interconnect(**values["interconnect"]),
         memory=MemoryPipe(**values["memory"]),
         host=Host(**values["host"]),
+        code=CodeCache(**values["code"]),
         perfect_memory=values["perfect_memory"],
         notes=values["notes"],
         sources=sources,

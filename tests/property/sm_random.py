@@ -20,7 +20,7 @@ from ppt_gpu.sm.program import (
     Program,
 )
 from ppt_gpu.spec import load_gpu
-from ppt_gpu.spec.gpu import TASK_CLASSES, Gpu, Pipe
+from ppt_gpu.spec.gpu import TASK_CLASSES, CodeCache, Gpu, Pipe
 
 CLASSES = {
     KIND_COMPUTE: ("fp32", "int32", "sfu", "shuffle", "fence"),
@@ -98,7 +98,9 @@ def gpus(draw: st.DrawFn) -> Gpu:
             request_queue=draw(st.sampled_from((1, 4, 16))),
             miss_latency=draw(st.sampled_from((0, 4))),
             store_ack=draw(st.booleans()),
+            constant_cold=draw(st.booleans()),
         ),
+        code=draw(st.sampled_from((CodeCache(), CodeCache(16, 8, 1), CodeCache(64, 16, 2), CodeCache(1024, 32, 4)))),
         host=replace(base.host, block_launch=draw(st.sampled_from((0, 1, 20, 100)))),
         perfect_memory=draw(st.integers(0, 9)) == 0,
     )

@@ -10,6 +10,7 @@ import pytest
 
 from ppt_gpu.errors import BudgetError, PptError
 from ppt_gpu.sm.bench_programs import Entry, loop_program
+from ppt_gpu.sm.core_machine import CODE_IN_L2, CODE_IN_SM
 from ppt_gpu.sm.program import FORCED_DRAM, FORCED_L1, FORCED_L2, Program
 from ppt_gpu.sm.result import STALL_REASONS, SmResult
 from ppt_gpu.sm.simulate import simulate
@@ -50,7 +51,8 @@ def tiny(**changes: Any) -> Gpu:
 
 def run(gpu: Gpu, body: tuple[Entry, ...], warps: int = 1, blocks: int = 1, resident: int = 1, **more: Any) -> SmResult:
     """Both loops on one pass through `body`; they must agree."""
-    options = {key: more.pop(key) for key in ("active_sms", "l2_dirty", "max_cycles", "policy") if key in more}
+    names = ("active_sms", "l2_dirty", "max_cycles", "policy", "code_at")
+    options = {key: more.pop(key) for key in names if key in more}
     program = dataclasses.replace(loop_program(gpu, body, 1, blocks, warps, reuse=True), **more)
     return both(program, gpu, resident, **options)
 
@@ -100,6 +102,50 @@ def test_branch_holds_back_the_next_entry() -> None:
     result = run(tiny(), (("branch", (), -1), ("fp32", (), -1)))
     assert result.cycles == 9 + 6
     assert reasons(result)["branch_resolving"] == 8
+
+
+FOUR_LINES = (("fp32", (), -1), ("int32", (), -1), ("sfu", (), -1), ("fp32", (), -1))
+
+
+def code(lines: int) -> Gpu:
+    """An instruction cache of one set, in which every operation has a line of its own."""
+    return tiny(code__size=8 * lines, code__line=8, code__ways=lines)
+
+
+def test_a_warp_waits_for_each_line_of_its_code() -> None:
+    result = run(code(4), FOUR_LINES)
+    # three lines from DRAM, 400 - 30 each, the second and third a cycle after the issue; the last entry has the first
+    assert reasons(result) == {"selected": 4, "no_instruction": 3 * 370, "drain": 18}
+    assert result.cycles == 370 + 371 + 371 + 20
+
+
+def test_code_that_a_launch_finds_is_not_fetched_from_dram() -> None:
+    assert reasons(run(code(4), FOUR_LINES, code_at=CODE_IN_L2))["no_instruction"] == 3 * 170
+    assert "no_instruction" not in reasons(run(code(4), FOUR_LINES, code_at=CODE_IN_SM))
+
+
+def test_code_larger_than_the_cache_comes_from_the_l2_again() -> None:
+    result = run(code(2), FOUR_LINES)  # the least recent of two lines, the first, made room for the third
+    assert reasons(result)["no_instruction"] == 3 * 370 + 170
+
+
+def test_warps_share_a_line_that_is_on_its_way() -> None:
+    result = run(code(4), (("fp32", (), -1),), warps=3)
+    assert reasons(result)["no_instruction"] == 3 * 370
+    assert result.cycles == 370 + 2 + 6
+
+
+def test_a_line_comes_while_warps_wait_at_a_barrier() -> None:
+    result = run(code(4), (("barrier", (), -1), ("fp32", (), -1)), warps=2)
+    # arrivals in cycles 370 and 371; the first one's look-up brings the line from 371 on
+    assert result.cycles == 371 + 370 + 1 + 6
+    assert reasons(result)["barrier"] == 5 + 4
+
+
+def test_the_first_constant_comes_from_dram() -> None:
+    body = (("load.constant", (), 0), ("load.constant", (), 1), ("fp32", (0, 1), -1))
+    assert run(tiny(), body).cycles == 1 + 12 + 6
+    assert run(tiny(memory__constant_cold=True), body).cycles == 370 + 6
 
 
 def test_barrier_waits_for_the_last_warp() -> None:

@@ -1,0 +1,56 @@
+"""Instruction fetch and the first constant read in the plain reference. See README.md, "Instructions"."""
+
+from __future__ import annotations
+
+from ppt_gpu.sm.core_machine import CODE_COLD, CODE_IN_SM, ONE, Machine, instruction_lines
+from ppt_gpu.sm.program import Program
+from ppt_gpu.sm.reference_memory import Memory, whole
+
+
+class Code:
+    """The instruction cache of the SM, and whether it has read a constant yet."""
+
+    def __init__(self, program: Program, machine: Machine, memory: Memory) -> None:
+        self.m, self.memory = machine, memory
+        self.line = instruction_lines(program, machine)
+        self.sets: list[dict[int, int]] = [{} for _ in range(machine.code_sets)]  # line: fill; least recent first
+        lines = sorted(set(self.line.tolist())) if machine.code_sets else []
+        self.in_l2 = set() if machine.code_at == CODE_COLD else set(lines)
+        self.constants_from = -1  # cycle from which constants are in the SM; -1: nobody has asked
+        if machine.code_at == CODE_IN_SM:
+            for line in lines:
+                self._place(line, 0)
+
+    def go_on(self, time: int, op: int, following: int) -> int:
+        """Cycle at which `following`, which comes after `op`, is there; from `time` on where its line is another."""
+        return 0 if self.line[op] == self.line[following] else self.fetch(time, following)
+
+    def fetch(self, time: int, op: int) -> int:
+        """Cycle from `time` on at which the line of `op` is there."""
+        if self.m.code_sets == 0:
+            return time
+        line = int(self.line[op])
+        held = self.sets[line % self.m.code_sets]
+        if line in held:
+            return max(time, self._place(line, held.pop(line)))
+        memory, server = self.memory, time * ONE
+        wait = max(0, memory.l2_server - server, memory.inward - server)
+        latency = self.m.code_l2
+        if line not in self.in_l2:
+            wait = max(wait, memory.dram - server)
+            latency = self.m.code_dram
+        self.in_l2.add(line)
+        return self._place(line, whole(server + wait) + latency)
+
+    def _place(self, line: int, fill: int) -> int:
+        held = self.sets[line % self.m.code_sets]
+        if len(held) == self.m.code_ways:
+            del held[next(iter(held))]
+        held[line] = fill
+        return fill
+
+    def constant(self, cycle: int) -> int:
+        """Cycle at which a constant that is read in `cycle` is there."""
+        if self.constants_from < 0:
+            self.constants_from = cycle + self.m.constant_miss
+        return max(cycle + self.m.constant_latency, self.constants_from)

@@ -123,12 +123,29 @@ class Collective(NamedTuple):
 class Machine(Protocol):
     """A cluster of like nodes. Everything here must be quick for 10,000s of nodes: build graphs when first needed."""
 
-    name: str
-    nodes: int
-    gpus_per_node: int
-    switches: int  # whose ports messages queue for (0 where only the nodes' ports are contended)
-    lookahead: int  # ps: no message between nodes takes less; nor between a node and a switch or two switches, if any
-    uniform: bool  # every pair of different nodes is equally far, and shares nothing with any other pair
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def nodes(self) -> int: ...
+
+    @property
+    def gpus_per_node(self) -> int: ...
+
+    @property
+    def switches(self) -> int:
+        """Switches whose ports messages queue for (0 where only the nodes' ports are contended)."""
+        ...
+
+    @property
+    def lookahead(self) -> int:
+        """ps: no message between nodes takes less; nor between a node and a switch or two switches, if any."""
+        ...
+
+    @property
+    def uniform(self) -> bool:
+        """Every pair of different nodes is equally far, and shares nothing with any other pair."""
+        ...
 
     def gpu(self, gpu: int) -> str:
         """The name or file of GPU number `gpu` of every node, for `load_gpu`."""
@@ -151,6 +168,10 @@ class Machine(Protocol):
 
     def transfer(self, source: Place, target: Place, nbytes: int) -> Transfer:
         """What a message costs; also between GPUs of one node, and from a place to itself."""
+        ...
+
+    def link_rate(self, link: int) -> float:
+        """B/s of a link of a transfer's `links`."""
         ...
 
     def copy(self, gpu: int, source: str, target: str, nbytes: int) -> Copy:

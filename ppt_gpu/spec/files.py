@@ -15,6 +15,11 @@ _WHAT = {
     "scaling": "device scaling",
     "studies": "study",
     "suites": "benchmark suite",
+    "machines": "machine",
+    "hosts": "host",
+    "networks": "network",
+    "mpi": "MPI library",
+    "nccl": "NCCL version",
 }
 #: Keys that describe one file and are not inherited.
 _OWN = ("base", "title", "notes", "name")

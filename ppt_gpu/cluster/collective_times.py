@@ -1,0 +1,130 @@
+"""Closed forms of collectives: rounds of messages one after another, each as long as its longest message.
+
+Exact for members that are all equally far from each other, whose number is a power of two where the algorithm halves
+or doubles, and which divides the vector; else an estimate from the farthest members and the largest parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+from ppt_gpu.cluster.collective_trees import powers
+from ppt_gpu.cluster.collectives import KINDS, algorithms
+from ppt_gpu.cluster.machine import GPU, Place, Transfer
+from ppt_gpu.errors import PptError, did_you_mean
+
+FAR, INSIDE = "far", "inside"
+
+
+class Round(NamedTuple):
+    """So many rounds of messages of `nbytes`, between any members or within the nodes, each then reducing."""
+
+    times: int
+    nbytes: int
+    reduced: int = 0
+    where: str = FAR
+
+
+class Priced(Protocol):
+    """What of a machine the closed forms need."""
+
+    def transfer(self, source: Place, target: Place, nbytes: int) -> Transfer: ...
+
+    def reduce(self, gpu: int, memory: str, nbytes: int) -> int: ...
+
+
+def check_kind(kind: str) -> None:
+    """Raises PptError for a collective that there is not."""
+    if kind not in KINDS:
+        raise PptError(f"unknown collective '{kind}'", hint=did_you_mean(kind, KINDS))
+
+
+def duration(machine: Priced, kind: str, algorithm: str, nbytes: int, nodes: int, gpus_per_node: int) -> int:
+    """Picoseconds of a collective of GPU memory when nothing else is in the way.
+
+    Raises PptError for a kind or an algorithm that there is not.
+    """
+    check_kind(kind)
+    known = algorithms(kind)
+    if algorithm not in known:
+        raise PptError(f"there is no algorithm '{algorithm}' for {kind}", hint=did_you_mean(algorithm, known))
+    size = nodes * gpus_per_node
+    if size == 1:
+        return 0
+    if algorithm == "hierarchical":
+        rounds = _hierarchical(kind, nbytes, nodes, gpus_per_node)
+    elif algorithm == "linear":
+        return _linear(machine, nbytes, nodes, gpus_per_node)
+    else:
+        rounds = _FLAT[kind, algorithm](size, nbytes)
+    total = 0
+    for each in rounds:
+        if each.times:
+            inside = each.where == INSIDE
+            longest = _longest(machine, each.nbytes, 1 if inside else nodes, gpus_per_node)
+            total += each.times * (longest.duration + (machine.reduce(0, GPU, each.reduced) if each.reduced else 0))
+    return total
+
+
+def _longest(machine: Priced, nbytes: int, nodes: int, gpus_per_node: int) -> Transfer:
+    """The slower of a message to another GPU of the node and one to the farthest node."""
+    here = Place(0, 0, GPU)
+    found = []
+    if gpus_per_node > 1:
+        found.append(machine.transfer(here, Place(0, gpus_per_node - 1, GPU), nbytes))
+    if nodes > 1:
+        found += [machine.transfer(here, Place(node, 0, GPU), nbytes) for node in {1, nodes // 2, nodes - 1}]
+    return max(found, key=lambda transfer: transfer.duration)
+
+
+def _linear(machine: Priced, nbytes: int, nodes: int, gpus_per_node: int) -> int:
+    """Every part is sent at once: messages follow each other at the pace of the host or of the slowest port."""
+    size = nodes * gpus_per_node
+    one = _longest(machine, -(-nbytes // size), nodes, gpus_per_node)
+    held = max((time for _, time in (*one.source_ports, *one.target_ports)), default=0)
+    return one.duration + (size - 2) * max(one.send_overhead, one.receive_overhead, held)
+
+
+def _hierarchical(kind: str, nbytes: int, nodes: int, gpus_per_node: int) -> list[Round]:
+    steps, part = gpus_per_node - 1, -(-nbytes // gpus_per_node)
+    levels = [len(powers(count)) for count in (nodes, gpus_per_node)]
+    if kind == "broadcast":
+        return [Round(levels[0], nbytes), Round(levels[1], nbytes, where=INSIDE)]
+    if kind == "barrier":
+        return [Round(2 * levels[1], 0, where=INSIDE), Round(levels[0], 0)]
+    between = -(-part // nodes)
+    return [
+        Round(steps, part, part, INSIDE),
+        Round(nodes - 1, between, between),
+        Round(nodes - 1, between),
+        Round(steps, part, where=INSIDE),
+    ]
+
+
+def _ring(size: int, nbytes: int, *, reduced: bool) -> Round:
+    part = -(-nbytes // size)
+    return Round(size - 1, part, part if reduced else 0)
+
+
+def _halves(size: int, nbytes: int, *, reduced: bool) -> list[Round]:
+    return [Round(1, nbytes * bit // size, nbytes * bit // size if reduced else 0) for bit in powers(size)]
+
+
+_FLAT: dict[tuple[str, str], Callable[[int, int], list[Round]]] = {
+    ("all_reduce", "ring"): lambda p, n: [_ring(p, n, reduced=True), _ring(p, n, reduced=False)],
+    ("all_reduce", "tree"): lambda p, n: [Round(len(powers(p)), n, n), Round(len(powers(p)), n)],
+    ("all_reduce", "recursive_doubling"): lambda p, n: [Round(len(powers(p)), n, n)],
+    ("all_reduce", "halving_doubling"): lambda p, n: _halves(p, n, reduced=True) + _halves(p, n, reduced=False),
+    ("all_gather", "ring"): lambda p, n: [_ring(p, n, reduced=False)],
+    ("all_gather", "recursive_doubling"): lambda p, n: _halves(p, n, reduced=False),
+    ("reduce_scatter", "ring"): lambda p, n: [_ring(p, n, reduced=True)],
+    ("reduce_scatter", "halving_doubling"): lambda p, n: _halves(p, n, reduced=True),
+    ("broadcast", "tree"): lambda p, n: [Round(len(powers(p)), n)],
+    ("broadcast", "ring"): lambda p, n: [*_halves(p, n, reduced=False), _ring(p, n, reduced=False)],
+    ("all_to_all", "ring"): lambda p, n: [_ring(p, n, reduced=False)],
+    ("all_to_all", "recursive_doubling"): lambda p, n: [Round(len(powers(p)), -(-n // 2))],
+    ("barrier", "recursive_doubling"): lambda p, n: [Round(len(powers(p)), 0)],
+    ("barrier", "tree"): lambda p, n: [Round(2 * len(powers(p)), 0)],
+    ("barrier", "ring"): lambda p, n: [Round(2 * p - 1, 0)],
+}

@@ -1,0 +1,181 @@
+"""A machine for the simulation, from its files: the answers to what `ppt_gpu.cluster.machine.Machine` asks."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from ppt_gpu.cluster.costs import Costs
+from ppt_gpu.cluster.machine import GPU, Collective, Copy, Machine, Place, Transfer, picoseconds
+from ppt_gpu.cluster.network import Network
+from ppt_gpu.cluster.node_ports import NodePorts
+from ppt_gpu.errors import PptError, did_you_mean
+from ppt_gpu.spec.cluster import MachineSpec
+from ppt_gpu.spec.gpu import Gpu
+from ppt_gpu.spec.libraries import PATHS
+
+
+def load_machine(name: str | Path, nodes: int | None = None, overrides: Sequence[str] = ()) -> ClusterMachine:
+    """The machine `name` (a shipped one or a .toml file) with so many nodes, or as many as its file says.
+
+    `overrides`: texts such as "network.bandwidth=50 GB/s". Raises PptError and InputErrors for bad files and values,
+    for a network that cannot hold the nodes, and for one without any latency.
+    """
+    from ppt_gpu.spec.load_cluster import load_machine_spec
+
+    spec = load_machine_spec(name, overrides)
+    if nodes is not None:
+        spec = replace(spec, nodes=nodes)
+    machine = ClusterMachine(spec)
+    machine.check()
+    return machine
+
+
+@dataclass(frozen=True)
+class ClusterMachine:
+    """A cluster of like nodes; see `ppt_gpu.cluster.machine.Machine` for what each answer means."""
+
+    spec: MachineSpec
+
+    @property
+    def name(self) -> str:
+        return self.spec.name
+
+    @property
+    def nodes(self) -> int:
+        return self.spec.nodes
+
+    @property
+    def gpus_per_node(self) -> int:
+        return self.spec.gpus_per_node
+
+    @cached_property
+    def node_ports(self) -> NodePorts:
+        return NodePorts(self.spec)
+
+    @cached_property
+    def network(self) -> Network:
+        return Network(self.spec.network, self.nodes, self.node_ports.nics, self.node_ports.nics_each)
+
+    @cached_property
+    def costs(self) -> Costs:
+        return Costs(self.spec, self.node_ports, self.network, self._memory_rate)
+
+    def check(self) -> None:
+        """Raises PptError for a network that cannot hold the nodes or has no latency."""
+        if self.nodes > 1:
+            assert self.network.lookahead
+
+    @property
+    def switches(self) -> int:
+        return self.network.switches if self.nodes > 1 else 0
+
+    @property
+    def lookahead(self) -> int:
+        return self.network.lookahead
+
+    @property
+    def uniform(self) -> bool:
+        return self.network.uniform
+
+    def gpu(self, gpu: int) -> str:
+        return self.spec.slot(gpu).model
+
+    def ports(self) -> Sequence[str]:
+        return self.node_ports.names
+
+    def launch_overhead(self, gpu: int) -> int:
+        return picoseconds(_gpu(self.gpu(gpu)).host.launch_overhead)
+
+    def distance(self, source: int, target: int) -> Hashable:
+        if self.spec.network.contention != "ports":
+            return source, target
+        return self.network.topology.between(source, target)
+
+    def transfer(self, source: Place, target: Place, nbytes: int) -> Transfer:
+        return self.costs.transfer(source, target, nbytes)
+
+    def link_rate(self, link: int) -> float:
+        """B/s of a link of the network (contention "fair")."""
+        return self.network.link_rate(link)
+
+    def copy(self, gpu: int, source: str, target: str, nbytes: int) -> Copy:
+        pcie, ports = self.spec.pcie, self.node_ports
+        if source == target:
+            rate = self._memory_rate(gpu) if source == GPU else self.spec.host.memory_bandwidth
+            return Copy(picoseconds(2 * nbytes / rate))
+        rate = pcie.to_gpu if target == GPU else pcie.to_host
+        port = ports.pcie_down(gpu) if target == GPU else ports.pcie_up(gpu)
+        return Copy(picoseconds(pcie.latency + nbytes / rate), ((port, picoseconds(nbytes / rate)),))
+
+    def reduce(self, gpu: int, memory: str, nbytes: int) -> int:
+        """Two reads and a write of each byte, at the rate of the memory (of a rank's share of its host's memory)."""
+        rate = self._memory_rate(gpu) if memory == GPU else self.spec.host.memory_bandwidth / self.gpus_per_node
+        return picoseconds(3 * nbytes / rate)
+
+    def _memory_rate(self, gpu: int) -> float:
+        dram = _gpu(self.gpu(gpu)).dram
+        return dram.bandwidth * dram.efficiency
+
+    def collective(self, kind: str, nbytes: int, nodes: int, gpus_per_node: int, algorithm: str) -> Collective:
+        from ppt_gpu.cluster import collective_times, nccl
+
+        if algorithm == "nccl":
+            collective_times.check_kind(kind)
+            seconds, name = nccl.seconds(self.spec, kind, nbytes, nodes, gpus_per_node)
+            floor = self.lookahead if nodes > 1 else 0
+            return Collective(max(floor, picoseconds(seconds)), name)
+        duration = collective_times.duration(self, kind, algorithm, nbytes, nodes, gpus_per_node)
+        return Collective(duration, algorithm)
+
+    def parameters(self) -> Sequence[str]:
+        """Every number of the files that is a time, a rate or a share and not zero; times of MPI paths as one."""
+        found = []
+        for part in ("network", "nic", "nvlink", "pcie", "host", "collectives"):
+            for item in dataclasses.fields(getattr(self.spec, part)):
+                value = getattr(getattr(self.spec, part), item.name)
+                if isinstance(value, float) and 0 < value < float("inf"):
+                    found.append(f"{part}.{item.name}")
+        return [*found, *(f"mpi.{path}.{key}" for path in PATHS for key in ("overhead", "latency", "gap"))]
+
+    def scaled(self, parameter: str, factor: float) -> ClusterMachine:
+        """This machine with one of `parameters` multiplied; shares never above 1. PptError for any other name."""
+        if parameter not in self.parameters():
+            raise PptError(f"unknown parameter '{parameter}'", hint=did_you_mean(parameter, self.parameters()))
+        part, _, key = parameter.partition(".")
+        old = getattr(self.spec, part)
+        if part == "mpi":
+            path, _, key = key.partition(".")
+            new = replace(old, **{path: _scaled_path(getattr(old, path), key, factor)})
+        else:
+            value = getattr(old, key) * factor
+            new = replace(old, **{key: min(1.0, value) if key.endswith("efficiency") else value})
+        return ClusterMachine(replace(self.spec, **{part: new}))
+
+    def resized(self, nodes: int) -> ClusterMachine:
+        machine = ClusterMachine(replace(self.spec, nodes=nodes))
+        machine.check()
+        return machine
+
+
+def _scaled_path(path: Any, key: str, factor: float) -> Any:
+    tiers = tuple(replace(tier, **{key: getattr(tier, key) * factor}) for tier in path.tiers)
+    if key == "overhead":
+        tiers = tuple(replace(tier, receive_overhead=tier.receive_overhead * factor) for tier in tiers)
+    latency = path.latency * factor if key == "latency" else path.latency
+    return replace(path, tiers=tiers, latency=latency)
+
+
+@functools.cache
+def _gpu(name: str) -> Gpu:
+    from ppt_gpu.spec import load_gpu
+
+    return load_gpu(name)
+
+
+_CHECKED: type[Machine] = ClusterMachine  # the protocol holds

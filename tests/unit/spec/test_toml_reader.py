@@ -92,7 +92,7 @@ def test_every_value_of_the_shipped_files_has_its_place(path: Path) -> None:
             assert place.text == value
         if where and isinstance(where[-1], str) and not isinstance(value, dict):
             written = lines[place.line - 1][place.column - 1 :]
-            assert written.startswith((where[-1], f'"{where[-1]}"', f"[[{where[-1]}]]")), dotted(where)
+            assert written.startswith((where[-1], f'"{where[-1]}"', f"[[{dotted(where)}]]")), dotted(where)
 
 
 def test_syntax_error_has_line_and_column() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ppt_gpu.errors import PptError, did_you_mean
 
-SETS = ("gpgpusim", "coverage")
+SETS = ("gpgpusim", "coverage", "caches")
 
 
 def validate(name: str, cases: Sequence[str] = (), *, as_json: bool = False) -> str:
@@ -18,6 +18,8 @@ def validate(name: str, cases: Sequence[str] = (), *, as_json: bool = False) -> 
         raise PptError(f"unknown validation set '{name}'", hint=did_you_mean(name, SETS))
     if name == "coverage":
         return _coverage(cases, as_json)
+    if name == "caches":
+        return _caches(cases, as_json)
     from ppt_gpu.validate import gpgpusim
     from ppt_gpu.validate.rows import to_json, to_text
 
@@ -37,3 +39,13 @@ def _coverage(texts: Sequence[str], as_json: bool) -> str:
         raise PptError(f"no case of 'coverage' has {' or '.join(texts)} in its name")
     outcomes = [outcome(case) for case in chosen]
     return table.to_json(outcomes) if as_json else table.to_text(outcomes)
+
+
+def _caches(texts: Sequence[str], as_json: bool) -> str:
+    """Hit rates of the cache models beside those of the simulation."""
+    from ppt_gpu.validate import cache_models
+
+    found = list(cache_models.rows(texts))
+    if not found:
+        raise PptError(f"no case of 'caches' has {' or '.join(texts)} in its name")
+    return cache_models.to_json(found) if as_json else cache_models.to_text(found)

@@ -46,6 +46,10 @@ class InputErrors(PptError):
         return "\n".join(str(error) for error in self.errors)
 
 
+class WaitingError(PptError):
+    """A block waits for what other blocks do, and none of those that run does it."""
+
+
 class BudgetError(PptError):
     """A budget (instructions, memory, time) ended the run. The message names the budget and how to raise it."""
 

@@ -7,6 +7,7 @@ above it; it runs when it is on top. Both engines keep their stacks in this form
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -21,13 +22,21 @@ class Path:
 
 
 def give_way(
-    running: Path, stack: list[Path], live: int, blocked: int, *, split: bool, eager: bool = False
+    running: Path,
+    stack: list[Path],
+    live: int,
+    blocked: int,
+    *,
+    split: bool,
+    eager: bool = False,
+    meet: Sequence[bool] = (),
 ) -> Path | None:
     """The path that runs instead of `running`, which goes to the stack; None when there is none.
 
     `stack` changes. `live` are the lanes that have not exited, `blocked` those that wait at a barrier. The path that
     has waited longest runs next. With `split` lanes that stand at a join, or have returned from a call, may go on
-    without those that they wait for, which follow later: where no path is pending, or with `eager` in their turn.
+    without those that they wait for, which follow later: where no path is pending, or with `eager` in their turn. Not
+    so where the next that they do is to meet the block's other warps (`meet`, by entry), which takes the whole warp.
     """
     above = [0] * len(stack)
     lanes = running.lanes & live
@@ -44,7 +53,7 @@ def give_way(
             del stack[k]
             stack.append(running)
             return entry
-        if split and joined < 0:
+        if split and joined < 0 and not (meet and meet[k]):
             joined = k
             if eager:
                 break

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ppt_gpu.errors import BudgetError, PptError
+from ppt_gpu.errors import BudgetError, PptError, WaitingError
 from ppt_gpu.exec.jit_context import Fault, Slot
 from ppt_gpu.exec.memory import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, WINDOW_BYTES
 from ppt_gpu.exec.resident import Resident, Tables
@@ -62,10 +62,10 @@ def deadlock_error(tables: Tables, path: str, block: int, resident: Resident) ->
     )
 
 
-def stuck_error(kernel: str, path: str, launch: Launch, block: int, line: int | None, blocks: int) -> PptError:
+def stuck_error(kernel: str, path: str, launch: Launch, block: int, line: int | None, blocks: int) -> WaitingError:
     """Every warp of the block waits for a value in memory, and nothing that runs will write it."""
     others = f"none of the {blocks} blocks that run writes" if blocks > 1 else "only another block could write"
-    return PptError(
+    return WaitingError(
         f"block {block_text(launch, block)} of kernel '{kernel}' waits for ever: it reads memory again and again for "
         f"a value that {others}",
         path=path,

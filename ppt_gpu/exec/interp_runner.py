@@ -63,11 +63,15 @@ class Runner:
 
     def turn(self) -> bool:
         """Run until the warp waits, ends, or its turn is over. Returns whether it has arrived at a barrier."""
+        before = self._place()
+        record = self.warp.recorder.mark() if before[0] else None
         end = self._run()
         self.moved = True
         if end == End.TURN:
             assert self.running is not None
             segment = self.flow.segment_of[self.running.point]
+            if record is not None and before == self._place():
+                self.warp.recorder.undo(record)
             self.spin += 1
             self.waits = self.waits + 1 if self.flow.waiting.only[segment] else 0
             self.moved = self.waits < WAITS_TOGETHER
@@ -84,10 +88,23 @@ class Runner:
             self.warp.note(self.warp.kernel.instructions[self.running.point - 1], Flag.DIVERGENT_SYNC)
         return not self.arrival.of_warp
 
+    def _place(self) -> tuple[bool, int, int, int]:
+        """(in a loop that only waits, point, lanes, paths that wait their turn)"""
+        path = self._settled()
+        if path is None:
+            return False, 0, 0, 0
+        segment = self.flow.segment_of.get(path.point)
+        waits = segment is not None and self.flow.waiting.only[segment]
+        return waits, path.point, path.lanes, len(self.stack)
+
     def _give_way(self, *, split: bool) -> bool:
         assert self.running is not None
         eager = self.spin > 2 * len(self.stack) + PATIENCE
-        chosen = give_way(self.running, self.stack, self.live, self.arrived, split=split, eager=eager)
+        segments, meets = self.flow.segment_of, self.flow.waiting.meets
+        meet = [entry.point in segments and meets[segments[entry.point]] for entry in self.stack]
+        chosen = give_way(self.running, self.stack, self.live, self.arrived, split=split, eager=eager, meet=meet)
+        if chosen is None and split and self.waits >= WAITS_TOGETHER:
+            self.waits = WAITS_PARTED
         if chosen is not None:
             self.running = chosen
         return chosen is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +38,15 @@ class Recorder:
         self.threads += threads
         self.executed[index] += 1
         self.pc_threads[index] += threads
+
+    def mark(self) -> tuple[Any, ...]:
+        """What is recorded so far, for `undo`."""
+        return len(self.path), self.threads, len(self.bases), self.executed.copy(), self.pc_threads.copy()
+
+    def undo(self, mark: tuple[Any, ...]) -> None:
+        """Forget what was recorded since then."""
+        length, self.threads, accesses, self.executed, self.pc_threads = mark
+        del self.path[length:], self.bases[accesses:], self.patterns[accesses:], self.spaces[accesses:]
 
     def access(self, space: str, addresses: NDArray[np.uint64], active: NDArray[np.bool_]) -> None:
         """The lanes in `active` accessed `addresses`; without any, base, offsets and mask are 0."""

@@ -39,6 +39,7 @@ class Tables:
         self.sites = _sites(engine)
         self.symbols = np.array([_symbol(s, places, memory, module) for s in engine.symbols] or [0], np.int64)
         self.guarded = np.zeros(max(len(engine.guarded), 1), np.int64)
+        self.guarded_before = np.zeros_like(self.guarded)
         self.marks = np.zeros((0, len(self.guarded)), np.int64)  # [blocks or 0, n] `guarded` at the end of each block
         self.notes = np.zeros(max(len(engine.kernel.instructions), 1), np.int64)
         self.tid = _thread_ids(launch, self.warps)

@@ -97,7 +97,7 @@ class BlockRun:
                 run_blocks(
                     tables.engine.address, resident.rows, self.blocks[:end], tables.grid, state, self.turns,
                     resident.cleared, resident.local, resident.frames, tables.cleared, tables.spins, tables.guarded,
-                    tables.marks,
+                    tables.guarded_before, tables.marks,
                 )
             )  # fmt: skip
             if reason == Reason.CLUSTER and len(resident.cluster) == 1 and open_barrier([resident]):
@@ -170,7 +170,8 @@ class BlockRun:
         """Lanes of the warp that ran last wait for others of their warp."""
         warp = int(resident.state[State.WARP]) - 1
         row = resident.rows[warp]
-        if let_others_run(row, resident.stacks[warp], at_barrier=reason == Reason.SYNC) or reason == Reason.GIVE_WAY:
+        stack, meets = resident.stacks[warp], self.tables.engine.flow.waiting.meets
+        if let_others_run(row, stack, meets, at_barrier=reason == Reason.SYNC) or reason == Reason.GIVE_WAY:
             return
         if row[Slot.BARRIER_KIND] == BARRIER_OF_WARP:
             flow = self.tables.engine.flow

@@ -1,12 +1,15 @@
 """Runs blocks one after another: their warps take turns between barriers. The compiled loop around compiled warps.
 
 A block's warps run in order, each until it meets a barrier, exits, or has used up its turn. When every warp had its
-turn, barriers that all expected warps have reached are released. A warp whose lanes wait for each other, a block whose
-warps all wait for something outside of it, and calls that the host has to do are left to the caller.
+turn, barriers that all expected warps have reached are released. Turns in which a loop that only waits came round are
+not recorded: how many there are says nothing but in which order the warps had their turns. A warp whose lanes wait for
+each other, a block whose warps all wait for something outside of it, and calls that the host has to do are left to the
+caller.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import IntEnum
 from typing import Any
 
@@ -65,6 +68,7 @@ _EXIT_DONE, _EXIT_BARRIER, _EXIT_FULL, _EXIT_TURN, _EXIT_FAULT, _EXIT_HOST, _EXI
     S_POSITION, S_STARTED, S_WARP, S_SEGMENTS, S_BUDGET, S_PATH, S_RECORD, S_LOCAL_BYTES, S_TURN, S_THREADS,
     S_SAME_TURN, S_PATTERN, S_NUMBER, S_MOVED, S_FIRST_BARRIER,
 ) = (int(word) for word in State)  # fmt: skip
+_PATH_END, _RECORD_END, _PATTERN_END = (int(Slot[name]) for name in ("PATH_END", "RECORD_END", "PATTERN_END"))
 _RESUME, _MASK, _LIVE, _RPC, _DEPTH, _COUNT, _SPIN, _STATUS = (
     int(Slot[name]) for name in ("RESUME", "MASK", "LIVE", "RPC", "DEPTH", "COUNT", "SPIN", "STATUS")
 )
@@ -86,6 +90,8 @@ READY, WAITING, ENDED, HELD = 0, 1, 2, 3  # HELD: at the barrier of the cluster
 WAITS_TOGETHER, WAITS_PARTED = 2, 400
 #: columns of a recorded turn: warp (position in blocks x warps + warp), path and access bytes, guarded threads
 TURN_WARP, TURN_PATH, TURN_PATH_END, TURN_RECORD, TURN_RECORD_END, TURN_GUARDED = range(6)
+#: bytes that must be free in the buffers of paths, accesses and patterns for a turn that may not be recorded
+WAIT_ROOM = 1 << 16
 #: turns without effect after which lanes at a join need not wait longer than pending paths
 PATIENCE = 64
 FULL_MASK = 0xFFFFFFFF
@@ -118,13 +124,15 @@ def run_blocks(
     cleared: NDArray[np.int64],  # [n, 2] (offset, bytes) of registers to clear
     spins: NDArray[np.int64],  # [2 S, 2] by resume point: turns until lanes give way, in a loop that only waits
     guarded: NDArray[np.int64],  # [n] thread counts of guarded instructions, which the warps raise
+    before: NDArray[np.int64],  # [n] room for these counts before a turn
     marks: NDArray[np.int64],  # [B or 0, n] these counts at the end of each block
 ) -> int:
     """Run until the blocks are finished or something needs attention. Returns a Reason; call again to go on."""
     address = rows.ctypes.data
     return int(
         _run(
-            code, address, rows, blocks, grid, state, turns, shared, local, frames, cleared, spins, guarded, marks,
+            code, address, rows, blocks, grid, state, turns, shared, local, frames, cleared, spins, guarded, before,
+            marks,
         )
     )  # fmt: skip
 
@@ -133,7 +141,7 @@ def run_blocks(
 def _run(
     code: int, address: int, rows: np.ndarray, blocks: np.ndarray, grid: np.ndarray, state: np.ndarray,
     turns: np.ndarray, shared: np.ndarray, local: np.ndarray, frames: np.ndarray, cleared: np.ndarray,
-    spins: np.ndarray, guarded: np.ndarray, marks: np.ndarray,
+    spins: np.ndarray, guarded: np.ndarray, before: np.ndarray, marks: np.ndarray,
 ) -> int:  # fmt: skip
     """As `run_blocks`. address: of `rows`."""
     warps, slots = rows.shape
@@ -145,9 +153,17 @@ def _run(
         while w < warps:
             if rows[w, _STATUS] == READY:
                 state[S_WARP] = w
-                if state[S_SEGMENTS] == len(turns):
+                waits = spins[rows[w, _RESUME], 1] != 0 and state[S_SAME_TURN] == 0
+                if state[S_SEGMENTS] == len(turns) or (waits and _tight(rows[w], state)):
                     return _FULL
+                if waits:
+                    _copy(guarded, before)
+                point, mask, depth = rows[w, _RESUME], rows[w, _MASK], rows[w, _DEPTH]
                 result = _turn(code, address + 8 * slots * w, rows[w], state, turns, state[S_POSITION] * warps + w)
+                same = point == rows[w, _RESUME] and mask == rows[w, _MASK] and depth == rows[w, _DEPTH]
+                if waits and same and result == _EXIT_TURN:
+                    _forget_turn(state, turns)
+                    _copy(before, guarded)
                 reason = _after_turn(rows[w], result, state, spins)
                 if reason in (_GIVE_WAY, _SYNC):
                     state[S_WARP] = w + 1
@@ -241,6 +257,28 @@ def _turn(code: int, address: int, row: np.ndarray, state: np.ndarray, turns: np
     state[S_NUMBER] = row[_NUMBER]
     state[S_BUDGET] -= row[_COUNT] - before
     return result
+
+
+@inlined
+def _copy(source: np.ndarray, target: np.ndarray) -> None:
+    for k in range(len(source)):
+        target[k] = source[k]
+
+
+@inlined
+def _tight(row: np.ndarray, state: np.ndarray) -> bool:
+    """May a buffer become full within one time round a loop that waits?"""
+    left = min(row[_PATH_END] - state[S_PATH], row[_RECORD_END] - state[S_RECORD], row[_PATTERN_END] - state[S_PATTERN])
+    return left < WAIT_ROOM
+
+
+@inlined
+def _forget_turn(state: np.ndarray, turns: np.ndarray) -> None:
+    """The last turn was not: its patterns stay, as places know that they are listed."""
+    state[S_SEGMENTS] -= 1
+    turn = turns[state[S_SEGMENTS]]
+    state[S_PATH] = turn[TURN_PATH]
+    state[S_RECORD] = turn[TURN_RECORD]
 
 
 @inlined
@@ -346,17 +384,24 @@ def _release(rows: np.ndarray, state: np.ndarray) -> int:
     return ready if ready > 0 or waiting == 0 else -1
 
 
-def let_others_run(row: NDArray[np.int64], stack: NDArray[np.int32], *, at_barrier: bool) -> bool:
+def let_others_run(
+    row: NDArray[np.int64], stack: NDArray[np.int32], meets: Sequence[bool], *, at_barrier: bool
+) -> bool:
     """The executing lanes wait for others of their warp: another path runs. Returns whether there is one.
 
-    Without one, lanes that wait at a barrier are taken to be all that come. `stack` [depth, 4]: the warp's entries.
+    Without one, lanes that wait at a barrier are taken to be all that come, and lanes that only wait to wait for other
+    warps. `stack` [depth, 4]: the warp's entries; `meets`: of `ppt_gpu.exec.waiting.Waiting`.
     """
     blocked = int(row[Slot.ARRIVED]) & FULL_MASK
     running = Path(int(row[Slot.RESUME]), int(row[Slot.MASK]) & FULL_MASK, int(row[Slot.RPC]), 0)
     running.join, running.frame = _signed(running.join), int(row[Slot.FRAME_OFFSET])
     entries = [Path(p, m & FULL_MASK, j, f) for p, m, j, f in stack[: int(row[Slot.DEPTH])].tolist()]
     eager = int(row[Slot.SPIN]) > 2 * len(entries) + PATIENCE
-    chosen = give_way(running, entries, int(row[Slot.LIVE]), blocked, split=not at_barrier, eager=eager)
+    entries_meet = [entry.point < len(meets) and meets[entry.point] for entry in entries]
+    live = int(row[Slot.LIVE])
+    chosen = give_way(running, entries, live, blocked, split=not at_barrier, eager=eager, meet=entries_meet)
+    if chosen is None and not at_barrier and row[Slot.WAITS] >= WAITS_TOGETHER:
+        row[Slot.WAITS] = WAITS_PARTED
     if chosen is None:
         row[Slot.ARRIVED] = blocked & ~running.lanes
         return False

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
+from dataclasses import replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
 
-from ppt_gpu.errors import PptError
+from ppt_gpu.errors import PptError, WaitingError
 from ppt_gpu.exec.assumed import assumed_warnings
 from ppt_gpu.exec.block_features import BlockFeatures, features_of, run_features
 from ppt_gpu.exec.budget import Budget
@@ -25,6 +26,7 @@ from ppt_gpu.exec.steering import steered_by_memory
 from ppt_gpu.exec.store import Store
 from ppt_gpu.exec.trace import Trace
 from ppt_gpu.exec.trace_file import Content, Record
+from ppt_gpu.exec.trace_parts import only_blocks
 from ppt_gpu.exec.workload import Workload
 from ppt_gpu.ptx.link import link
 from ppt_gpu.ptx.module import Module
@@ -32,6 +34,12 @@ from ppt_gpu.ptx.module import Module
 #: A grid is traced whole at its first run when that takes at most so much, so that no other GPU needs a run of its own
 WHOLE_ACCESSES = 2_000_000
 WHOLE_INSTRUCTIONS = 200_000_000  # of threads
+
+#: what a prediction says of kernels such as those with a barrier over the grid
+WAITING = (
+    "the whole grid was run to learn what each does; the SM runs its blocks as if the others had always been there in "
+    "time, and a GPU that cannot hold all of them at once may never end"
+)
 
 
 class Traces:
@@ -84,6 +92,7 @@ class LaunchTraces:
         self.found = traces.initial if self.separable else traces.state.digest
         self.kept = self._kept()
         traces.kept[number] = self.kept
+        self.together = False  # blocks wait for others: no part of the grid runs alone
         self._scratch: DeviceMemory | None = None
 
     def _kept(self) -> Kept:
@@ -144,9 +153,30 @@ class LaunchTraces:
         run(self.kernel, self.module, self.launch, memory, blocks, trace=False, budget=self.budget)
 
     def _execute(self, blocks: Sequence[int]) -> Trace:
+        if not self.together:
+            try:
+                return self._execute_alone(blocks)
+            except WaitingError:
+                if len(set(blocks)) == self.launch.blocks:
+                    raise
+                self.together = True
+        return only_blocks(self._whole_run, blocks)
+
+    def _execute_alone(self, blocks: Sequence[int]) -> Trace:
         memory = self._scratch if self.separable and self._scratch is not None else self.traces.state.copy()
         self._scratch = memory
         return run(self.kernel, self.module, self.launch, memory, blocks, budget=self.budget)
+
+    @cached_property
+    def _whole_run(self) -> Trace:
+        """The trace of the whole grid, whose blocks wait for one another."""
+        grid = range(self.launch.blocks)
+        known: Trace | None = self.kept.whole(Trace, grid)
+        if known is None:
+            trace = self._execute_alone(grid)
+            waiting = f"blocks of kernel '{self.kernel.name}' wait for others: {WAITING}"
+            known = self._keep(replace(trace, warnings=(*trace.warnings, waiting)), separable=False)
+        return known
 
     def _joined(self, blocks: Sequence[int]) -> Trace | None:
         """The trace put together from blocks, those that are missing run now; None where that cannot be."""

@@ -32,6 +32,7 @@ class Waiting:
     only: tuple[bool, ...]  # part of a loop that only waits
     heads: tuple[bool, ...]  # such a loop begins its next turn here
     behind: tuple[bool, ...]  # control comes here from such a loop
+    meets: tuple[bool, ...]  # whoever goes on here comes to a barrier of the block, and does nothing before it
 
 
 def waiting_loops(
@@ -64,7 +65,19 @@ def waiting_loops(
                 behind[t] = True
             elif t <= s:
                 heads[t] = True
-    return Waiting(tuple(spins), tuple(number >= 0 for number in waiting_loop), tuple(heads), tuple(behind))
+    meets = [_meets(kernel, bounds, s) for s in range(len(successors))]
+    return Waiting(
+        tuple(spins), tuple(number >= 0 for number in waiting_loop), tuple(heads), tuple(behind), tuple(meets)
+    )
+
+
+def _meets(kernel: Kernel, bounds: Sequence[int], segment: int) -> bool:
+    """Does the segment do nothing but end at a barrier where all warps of the block wait?"""
+    code = kernel.instructions[bounds[segment] : bounds[segment + 1]]
+    if not code or code[-1].base not in ("bar", "barrier") or code[-1].guard is not None:
+        return False
+    apart = {"warp", "cluster", "arrive"} & set(code[-1].modifiers)
+    return not apart and not any(_acts(i) or _turns(i) for i in code[:-1])
 
 
 def _loops(nodes: Sequence[int], successors: Sequence[Sequence[int]]) -> list[frozenset[int]]:

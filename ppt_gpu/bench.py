@@ -66,6 +66,25 @@ def _store() -> list[Figure]:
     return bench_store()
 
 
+def _chips(runs: int = 5) -> list[Figure]:
+    """The search for the fastest chip: all PARSEC benchmarks, nodes, organisations and topologies."""
+    from ppt_gpu.multicore.device_scaling import load_scaling
+    from ppt_gpu.multicore.projection import project
+    from ppt_gpu.multicore.study import load_study
+    from ppt_gpu.multicore.suite import load_suite
+
+    study, suite, scaling = load_study(), load_suite("parsec"), load_scaling("itrs")
+    times = []
+    for _ in range(runs):
+        start = time.process_time()
+        found = project(study, suite, scaling)
+        times.append(time.process_time() - start)
+    kinds = len({(chip.organisation, chip.topology) for chip in found.chips})
+    name = f"search of {len(suite.names)} benchmarks, {len(scaling.nodes)} nodes, {kinds} organisations"
+    pairs = f"{study.points} x {study.points} cores"
+    return [{"name": f"{name}, {pairs}", "value": statistics.median(times), "unit": "s CPU"}]
+
+
 def _command(arguments: list[str], environment: dict[str, str]) -> tuple[float, float]:
     """CPU and wall time of one `python -m ppt_gpu` process, s."""
     wall = time.perf_counter()
@@ -103,6 +122,7 @@ PARTS: dict[str, Callable[[], list[Figure]]] = {
     "lower": _lower,
     "sm": _sm,
     "predict": _predict,
+    "chips": _chips,
     "store": _store,
     "process": _process,
 }

@@ -27,7 +27,9 @@ def add(command: AddCommand) -> None:
     explain.add_argument("metric", nargs="?", help="a tag, such as kernel.time; none lists them all")
 
     validate = command("validate", _validate, "Predict a set of reference cases and print the errors.")
-    validate.add_argument("set", nargs="?", default="gpgpusim", help="the set: gpgpusim (default), coverage or caches")
+    validate.add_argument(
+        "set", nargs="?", default="gpgpusim", help="the set: gpgpusim (default), coverage or darksilicon"
+    )
     validate.add_argument("--case", action="append", default=[], metavar="TEXT", help="only cases whose name has TEXT")
 
 

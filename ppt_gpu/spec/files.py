@@ -12,6 +12,7 @@ _WHAT = {
     "gpus": "GPU",
     "isa": "ISA",
     "cores": "core",
+    "chips": "set of cores",
     "scaling": "device scaling",
     "studies": "study",
     "suites": "benchmark suite",

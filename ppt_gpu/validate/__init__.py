@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ppt_gpu.errors import PptError, did_you_mean
 
-SETS = ("gpgpusim", "coverage", "caches")
+SETS = ("gpgpusim", "coverage", "darksilicon")
 
 
 def validate(name: str, cases: Sequence[str] = (), *, as_json: bool = False) -> str:
@@ -18,8 +18,8 @@ def validate(name: str, cases: Sequence[str] = (), *, as_json: bool = False) -> 
         raise PptError(f"unknown validation set '{name}'", hint=did_you_mean(name, SETS))
     if name == "coverage":
         return _coverage(cases, as_json)
-    if name == "caches":
-        return _caches(cases, as_json)
+    if name == "darksilicon":
+        return _dark_silicon(cases, as_json)
     from ppt_gpu.validate import gpgpusim
     from ppt_gpu.validate.rows import to_json, to_text
 
@@ -41,11 +41,13 @@ def _coverage(texts: Sequence[str], as_json: bool) -> str:
     return table.to_json(outcomes) if as_json else table.to_text(outcomes)
 
 
-def _caches(texts: Sequence[str], as_json: bool) -> str:
-    """Hit rates of the cache models beside those of the simulation."""
-    from ppt_gpu.validate import cache_models
+def _dark_silicon(texts: Sequence[str], as_json: bool) -> str:
+    """Blem's statements beside ours; the sensitivities too unless only some statements are wanted."""
+    from ppt_gpu.validate.dark_silicon import COLUMNS, COMPARISONS, sensitivities
+    from ppt_gpu.validate.statements import to_json, to_text, with_text
 
-    found = list(cache_models.rows(texts))
-    if not found:
-        raise PptError(f"no case of 'caches' has {' or '.join(texts)} in its name")
-    return cache_models.to_json(found) if as_json else cache_models.to_text(found)
+    groups = with_text([group() for group in COMPARISONS], texts)
+    if not groups:
+        raise PptError(f"no statement of 'darksilicon' has {' or '.join(texts)} in its text")
+    moved = [] if texts else sensitivities()
+    return to_json("darksilicon", groups, COLUMNS, moved) if as_json else to_text(groups, COLUMNS, moved)

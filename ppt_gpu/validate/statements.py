@@ -1,0 +1,118 @@
+"""What a paper states in words beside what this program finds: statements, and how they move with what was assumed."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A number that a document prints, and ours under the shipped assumptions."""
+
+    case: str
+    where: str
+    printed: float
+    ours: float
+    unit: str  # "x" (times), "%", "cores", ""
+
+    @property
+    def error(self) -> float:
+        """Signed relative error; of shares the difference in points of a hundred."""
+        if self.unit == "%":
+            return (self.ours - self.printed) / 100.0
+        return self.ours / self.printed - 1.0
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """One change of an assumption that the documents leave open, and what becomes of the figures in `columns`."""
+
+    change: str
+    figures: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A titled group of statements."""
+
+    title: str
+    statements: tuple[Statement, ...]
+
+
+def with_text(groups: Sequence[Comparison], texts: Sequence[str]) -> list[Comparison]:
+    """The statements whose case has one of `texts`, all for none; groups without one are left out."""
+    chosen = [
+        Comparison(
+            group.title, tuple(row for row in group.statements if not texts or any(t in row.case for t in texts))
+        )
+        for group in groups
+    ]
+    return [group for group in chosen if group.statements]
+
+
+def shown(value: float, unit: str) -> str:
+    """2.5 -> '2.50x'; shares in percent; whole numbers as such."""
+    if math.isnan(value):
+        return "-"
+    if unit == "%":
+        return f"{value:.0f} %"
+    if unit == "x":
+        return f"{value:.2f}x"
+    return f"{value:.0f}" + (f" {unit}" if unit else "")
+
+
+def to_text(comparisons: Sequence[Comparison], columns: Sequence[str], sensitivities: Sequence[Sensitivity]) -> str:
+    """Tables of the statements, then the sensitivities; `columns` names their figures."""
+    rows = [row for group in comparisons for row in group.statements]
+    width, where = max(len(row.case) for row in rows), max(len(row.where) for row in rows)
+    lines: list[str] = []
+    for group in comparisons:
+        lines += [group.title, f"  {'':{width}}  {'where':{where}}  {'printed':>9} {'ours':>9} {'off by':>8}"]
+        for row in group.statements:
+            off = f"{row.error:+.0%}" if row.unit != "%" else f"{100 * row.error:+.0f} pt"
+            lines.append(
+                f"  {row.case:{width}}  {row.where:{where}}  {shown(row.printed, row.unit):>9} "
+                f"{shown(row.ours, row.unit):>9} {off:>8}"
+            )
+        lines.append("")
+    if sensitivities:
+        first = max(len(each.change) for each in sensitivities)
+        lines += ["How the figures move with what the documents leave open", ""]
+        lines.append(f"  {'':{first}}  " + " ".join(f"{name:>10}" for name in columns))
+        for each in sensitivities:
+            lines.append(f"  {each.change:{first}}  " + " ".join(f"{value:>10.2f}" for value in each.figures))
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def to_json(
+    name: str, comparisons: Sequence[Comparison], columns: Sequence[str], sensitivities: Sequence[Sensitivity]
+) -> str:
+    """The same as one JSON document with `rows` and `summary` as every validation has them."""
+    rows = [
+        {
+            **asdict(row),
+            "case": row.case,
+            "gpu": "",
+            "mode": group.title,
+            "level": "analytic",
+            "reference": row.printed,
+            "predicted": row.ours,
+            "error": row.error,
+        }
+        for group in comparisons
+        for row in group.statements
+    ]
+    summary = [
+        {
+            "mode": group.title,
+            "cases": len(group.statements),
+            "mean": sum(abs(row.error) for row in group.statements) / len(group.statements),
+        }
+        for group in comparisons
+    ]
+    moved = [{"change": each.change, **dict(zip(columns, each.figures, strict=True))} for each in sensitivities]
+    document = {"schema": 1, "set": name, "rows": rows, "summary": summary, "sensitivity": moved}
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"

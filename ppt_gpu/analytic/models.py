@@ -8,6 +8,7 @@ from ppt_gpu.errors import PptError, did_you_mean
 
 def models() -> tuple[Model, ...]:
     """Every model; the one list that the commands, the study and the tests read."""
+    from ppt_gpu.analytic.gatsim import Gatsim
     from ppt_gpu.analytic.gcom import Gcom
     from ppt_gpu.analytic.gpumech import GpuMech, GpuMechMdm, MarkovChain, Mt, MtMshr, NaiveInterval
     from ppt_gpu.analytic.volkov import Volkov
@@ -20,6 +21,7 @@ def models() -> tuple[Model, ...]:
         NaiveInterval(),
         MarkovChain(),
         Gcom(),
+        Gatsim(),
         Volkov(),
     )
 

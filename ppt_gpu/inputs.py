@@ -164,7 +164,7 @@ def extents(option: str, value: str | Sequence[int]) -> tuple[int, ...]:
 
 
 def check(path: str | Path) -> list[str]:
-    """Read a .ptx, .cu, .tl, .toml (workload, else GPU) or trace file strictly. Returns what was found, a line each.
+    """Read a .ptx, .cu, .tl, .toml (workload, file of a cluster, else GPU) or trace file strictly. Returns what was found, a line each.
 
     Raises PptError or InputErrors with everything that is wrong with it.
     """
@@ -243,6 +243,10 @@ def _check_toml(path: Path) -> list[str]:
             workload = prepare(workload).workload
         return [f"{path}: workload '{workload.name}', {len(workload.launches)} launches", *workload.warnings]
     from ppt_gpu.spec import load_gpu
+    from ppt_gpu.spec.cluster_check import check_file, kind
 
+    what = kind(path)
+    if what:
+        return check_file(path, what)
     gpu = load_gpu(str(path))
     return [f"{path}: GPU '{gpu.name}', {gpu.sm.count} SMs, {len(gpu.sources)} numbers"]

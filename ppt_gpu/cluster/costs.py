@@ -23,6 +23,7 @@ class Way:
     """A message's way as it is put together: seconds; `rate` of its slowest part."""
 
     latency: float = 0.0
+    beyond: float = 0.0  # latency of the hops that follow
     before: float = 0.0  # copies before the head can leave
     rate: float = float("inf")
     source: Held = field(default_factory=list)
@@ -52,10 +53,11 @@ class Costs:
         else:
             way = self._within_node(source, target, nbytes, tier)
         moving = nbytes / way.rate
-        control = picoseconds(way.latency + library.latency)
+        control = picoseconds(way.latency + way.beyond + library.latency)
         return Transfer(
             nbytes=nbytes,
-            latency=control + picoseconds(tier.latency + way.before + self._staged(source, nbytes, tier, up=True)),
+            latency=picoseconds(way.latency + library.latency)
+            + picoseconds(tier.latency + way.before + self._staged(source, nbytes, tier, up=True)),
             tail=picoseconds((0.0 if way.by_cpu else moving) + self._staged(target, nbytes, tier, up=False)),
             send_overhead=picoseconds(tier.overhead + (moving if way.by_cpu else 0.0)),
             receive_overhead=picoseconds(tier.receive_overhead),
@@ -105,6 +107,7 @@ class Costs:
             way.latency = 2 * net.nic_latency
             return way
         way.latency = self.network.latency_to_first(source.node, target.node)
+        way.beyond = self.network.latency(self.network.topology.between(source.node, target.node)) - way.latency
         plane = ports.nic(source.gpu)
         way.hops = self.network.hops(source.node, target.node, plane, nbytes, ports.nics_each)
         way.links = self.network.links(source.node, target.node, plane)
@@ -140,7 +143,7 @@ class Costs:
             return Way(pcie.latency, rate=rate, source=[up], target=[down])
         # through host memory: the second copy begins when the first has ended
         first = pcie.latency + nbytes / pcie.to_host
-        return Way(pcie.latency, first, rate=min(pcie.to_gpu, tier.bandwidth), source=[up], target=[down])
+        return Way(pcie.latency, before=first, rate=min(pcie.to_gpu, tier.bandwidth), source=[up], target=[down])
 
 
 def _whole(held: Held) -> tuple[tuple[int, int], ...]:

@@ -69,7 +69,7 @@ class ClusterMachine:
     def check(self) -> None:
         """Raises PptError for a network that cannot hold the nodes or has no latency."""
         if self.nodes > 1:
-            assert self.network.lookahead
+            assert self.network.topology.nodes == self.nodes and self.network.lookahead > 0
 
     @property
     def switches(self) -> int:

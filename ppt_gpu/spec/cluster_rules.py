@@ -6,6 +6,7 @@ from collections import defaultdict
 from itertools import pairwise
 
 from ppt_gpu.spec.toml_reader import Checked
+from ppt_gpu.units import format_bytes
 
 
 def check_network(checked: Checked) -> None:
@@ -85,10 +86,10 @@ def check_mpi(checked: Checked) -> None:
             continue
         limits = sorted(tier["up_to"] for tier in tiers)
         if limits[-1] != float("inf"):
-            checked.problem((path, "tiers"), f"{path}.tiers: none is for messages above {limits[-1]:g} B")
+            checked.problem((path, "tiers"), f"{path}.tiers: none is for messages above {format_bytes(limits[-1])}")
         twice = [low for low, high in pairwise(limits) if low == high]
         if twice:
-            size = "without up_to" if twice[0] == float("inf") else f"up to {twice[0]:g} B"
+            size = "without up_to" if twice[0] == float("inf") else f"up to {format_bytes(twice[0])}"
             checked.problem((path, "tiers"), f"{path}.tiers: two are {size}")
 
 

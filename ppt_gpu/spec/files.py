@@ -8,7 +8,8 @@ from ppt_gpu.errors import PptError, nearest
 from ppt_gpu.paths import data_dir
 from ppt_gpu.spec.toml_reader import Document, dotted, read_toml
 
-_WHAT = {
+#: folder in hardware/ -> what a file of it describes
+WHAT = {
     "gpus": "GPU",
     "isa": "ISA",
     "cores": "core",
@@ -44,7 +45,7 @@ def find(kind: str, name: str, *, near: Path | None = None, titles: dict[str, st
     if name.endswith(".toml") or "/" in name:
         path = (near or Path()) / Path(name).expanduser()
         if not path.is_file():
-            raise PptError(f"there is no file {name}", hint=f"a shipped {_WHAT[kind]} is named without .toml")
+            raise PptError(f"there is no file {name}", hint=f"a shipped {WHAT[kind]} is named without .toml")
         return path
     files = shipped(kind)
     known = {loose(stem): path for stem, path in files.items()}
@@ -54,7 +55,7 @@ def find(kind: str, name: str, *, near: Path | None = None, titles: dict[str, st
         return known[loose(name)]
     close = nearest(loose(name), known)
     hint = f"did you mean '{known[close].stem}'?" if close else f"known: {', '.join(files)}"
-    raise PptError(f"unknown {_WHAT[kind]} '{name}'", hint=hint)
+    raise PptError(f"unknown {WHAT[kind]} '{name}'", hint=hint)
 
 
 def read_with_base(path: Path, kind: str, seen: tuple[Path, ...] = ()) -> Document:

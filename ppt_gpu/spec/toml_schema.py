@@ -173,6 +173,7 @@ class ListOf(Leaf):
         most = len(value) if self.max_items is None else self.max_items
         if not self.min_items <= len(value) <= most:
             bounds = f"{self.min_items} to {self.max_items}" if self.max_items is not None else f">= {self.min_items}"
+            bounds = str(self.min_items) if self.min_items == self.max_items else bounds
             raise Mismatch(f"expected {bounds} items, not {len(value)}")
         return tuple(self.item.read(each) for each in value)
 

@@ -164,7 +164,7 @@ def extents(option: str, value: str | Sequence[int]) -> tuple[int, ...]:
 
 
 def check(path: str | Path) -> list[str]:
-    """Read a .ptx, .cu, .tl, .toml (workload, file of a cluster, else GPU) or trace file strictly. Returns what was found, a line each.
+    """Read any input file strictly, by its suffix and its keys. Returns what was found, a line each.
 
     Raises PptError or InputErrors with everything that is wrong with it.
     """

@@ -17,7 +17,7 @@ def add(command: AddCommand) -> None:
     gpus.add_argument("name", nargs="?", help="a GPU's name or TOML file")
     add_set(gpus)
 
-    check = command("check", _check, "Read a PTX, GPU, machine, workload, task-list or trace file and report every error in it.")
+    check = command("check", _check, "Read any input file and report every error in it.")
     check.add_argument("file")
 
     cache = command("cache", _cache, "Show what is kept between predictions, and where; or remove it.")

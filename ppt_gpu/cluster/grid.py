@@ -1,0 +1,118 @@
+"""Ranks as a grid: nodes form a grid, and each node's GPUs a small one within it, so that neighbours are near.
+
+Whoever takes neighbours from a grid, instead of computing ranks, does the same on every node: such applications can be
+simulated by one node's ranks (`ppt_gpu.cluster.symmetry`).
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from ppt_gpu.errors import PptError
+
+if TYPE_CHECKING:
+    from ppt_gpu.cluster.rank import Rank
+
+Index = tuple[int, ...]
+
+
+class Grid:
+    """The grid as one rank sees it. Axis 0 is the one along which ranks lie farthest apart."""
+
+    __slots__ = ("axes", "nodes", "periodic", "rank", "tile")
+
+    def __init__(self, rank: Rank, axes: int, periodic: bool) -> None:
+        if axes < 1:
+            raise PptError(f"a grid of {axes} axes: expected at least 1")
+        self.rank = rank
+        self.axes = axes
+        self.periodic = periodic
+        self.nodes = split(rank.world.size // rank.world.gpus_per_node, axes)
+        self.tile = split(rank.world.gpus_per_node, axes)
+        symmetry = rank.world.symmetry
+        if symmetry is not None:
+            if not periodic:
+                symmetry.broken("its grid is not periodic")
+            symmetry.use(self.nodes)
+
+    @property
+    def shape(self) -> Index:
+        """Ranks along each axis."""
+        return tuple(node * tile for node, tile in zip(self.nodes, self.tile, strict=True))
+
+    @property
+    def position(self) -> Index:
+        """Where this rank lies on each axis. An application that asks is simulated rank by rank."""
+        symmetry = self.rank.world.symmetry
+        if symmetry is not None:
+            symmetry.broken("the application reads its position in the grid")
+        return self._position()
+
+    def neighbour(self, axis: int, step: int) -> Any:
+        """The rank so many steps along an axis; None beyond the end of a grid that is not periodic."""
+        if not 0 <= axis < self.axes:
+            raise PptError(f"axis {axis} of a grid with {self.axes}", hint="axes count from 0")
+        at, size = self._position()[axis] + step, self.shape[axis]
+        if not (self.periodic or 0 <= at < size):
+            return None
+        position = list(self._position())
+        position[axis] = at % size
+        return self.rank.world.as_peer(self._rank(tuple(position)))
+
+    def neighbours(self, axis: int) -> tuple[Any, Any]:
+        """The ranks before and behind this one along an axis."""
+        return self.neighbour(axis, -1), self.neighbour(axis, 1)
+
+    def at(self, *position: int) -> int:
+        """The rank at a position."""
+        if self.rank.world.symmetry is not None:
+            self.rank.world.symmetry.broken("the application asks who is at a position of the grid")
+        if len(position) != self.axes or not all(0 <= at < size for at, size in zip(position, self.shape, strict=True)):
+            raise PptError(f"position {position} in a grid of {self.shape}")
+        return self._rank(position)
+
+    def _position(self) -> Index:
+        node, gpu = index_at(self.rank.node, self.nodes), index_at(self.rank.gpu, self.tile)
+        return tuple(n * tile + g for n, tile, g in zip(node, self.tile, gpu, strict=True))
+
+    def _rank(self, position: Index) -> int:
+        node = number_at(tuple(at // tile for at, tile in zip(position, self.tile, strict=True)), self.nodes)
+        gpu = number_at(tuple(at % tile for at, tile in zip(position, self.tile, strict=True)), self.tile)
+        return node * self.rank.world.gpus_per_node + gpu
+
+
+def index_at(number: int, shape: Index) -> Index:
+    """The index of element `number` in row-major order."""
+    found = []
+    for size in reversed(shape):
+        number, at = divmod(number, size)
+        found.append(at)
+    return tuple(reversed(found))
+
+
+def number_at(index: Index, shape: Index) -> int:
+    """The number of the element at `index` in row-major order."""
+    number = 0
+    for at, size in zip(index, shape, strict=True):
+        number = number * size + at
+    return number
+
+
+@lru_cache(maxsize=256)
+def split(count: int, axes: int) -> Index:
+    """`count` as a product of `axes` factors as equal as they can be, the largest first."""
+    best: Index = (count,) + (1,) * (axes - 1)
+    if axes == 1:
+        return best
+    for first in range(1, count + 1):
+        if count % first:
+            continue
+        if first**axes > count and max(best) <= first:
+            break
+        found = tuple(sorted((first, *split(count // first, axes - 1)), reverse=True))
+        if (max(found), -min(found)) < (max(best), -min(best)):
+            best = found
+    assert prod(best) == count
+    return best

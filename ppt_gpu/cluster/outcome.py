@@ -1,0 +1,119 @@
+"""What a simulation yields: the time, each rank's end, split and marks, the digest, and what it took."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ppt_gpu.cluster.deadlock import Blocked, blocked_ranks, check_ended, unreceived
+from ppt_gpu.cluster.digest import log_digest, run_digest
+from ppt_gpu.cluster.history import Split, split_of
+from ppt_gpu.cluster.request import Segment
+from ppt_gpu.cluster.world import World
+
+Step = tuple[int, str, str, int, int]  # rank, kind, label, start, end
+
+
+@dataclass(frozen=True)
+class RankEnd:
+    """One rank at the end; times in ps."""
+
+    number: int
+    end: int
+    marks: tuple[int, ...]
+    split: Split | None
+    digest: bytes
+
+
+@dataclass(frozen=True)
+class Part:
+    """One process's ranks at the end."""
+
+    ranks: list[RankEnd]
+    blocked: list[Blocked]
+    left: list[str]
+    events: int
+    messages: int
+    path: tuple[Step, ...]
+    kernels: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The run; times in ps. `ranks` are those simulated: all, or those of node 0 that stand for every node's."""
+
+    time: int
+    size: int
+    processes: int
+    ranks: tuple[RankEnd, ...]
+    stands_for: int  # how many nodes each simulated node stands for
+    note: str  # how the ranks were simulated
+    sha256: str  # "" without a digest
+    events: int
+    messages: int
+    path: tuple[Step, ...]  # the critical path, first to last; empty without a history
+    kernels: dict[str, int]  # name -> ps of one launch
+
+    @property
+    def iteration(self) -> float | None:
+        """ps from mark to mark, the mean over the iterations of the rank that marks last; None with under 2 marks."""
+        marks = max((rank.marks for rank in self.ranks), key=lambda found: (len(found) > 1, found[-1:]), default=())
+        return (marks[-1] - marks[0]) / (len(marks) - 1) if len(marks) > 1 else None
+
+
+def part_of(world: World) -> Part:
+    """What a process has to report."""
+    settings = world.settings
+    ranks = []
+    for rank in world.own:
+        split = split_of(rank.intervals, rank.ended) if rank.intervals is not None and rank.ended >= 0 else None
+        digest = log_digest(rank.log) if rank.log is not None else b""
+        ranks.append(RankEnd(rank.number, rank.ended, tuple(rank.marks), split, digest))
+    last = max(world.own, key=lambda rank: (rank.ended, -rank.number), default=None)
+    path = _steps(last.cause) if settings.history and last is not None else ()
+    kernels = {name: duration for duration, name in world.kernel_durations.values()}
+    return Part(
+        ranks,
+        blocked_ranks(world.own),
+        unreceived(world.own),
+        world.queue.events,
+        world.transport.sent,
+        path,
+        kernels,
+    )
+
+
+def combine(parts: Sequence[Part], size: int, stands_for: int, note: str) -> Outcome:
+    """The run from its parts. PptError when ranks are blocked or messages left over."""
+    check_ended(
+        sorted(blocked for part in parts for blocked in part.blocked),
+        [text for part in parts for text in part.left],
+        size,
+    )
+    ranks = sorted((rank for part in parts for rank in part.ranks), key=lambda rank: rank.number)
+    return Outcome(
+        time=max(rank.end for rank in ranks),
+        size=size,
+        processes=len(parts),
+        ranks=tuple(ranks),
+        stands_for=stands_for,
+        note=note,
+        sha256=run_digest(_every(ranks, stands_for)) if ranks[0].digest else "",
+        events=sum(part.events for part in parts),
+        messages=sum(part.messages for part in parts),
+        path=parts[0].path if len(parts) == 1 else (),
+        kernels={name: time for part in parts for name, time in part.kernels.items()},
+    )
+
+
+def _every(ranks: Sequence[RankEnd], stands_for: int) -> Iterable[bytes]:
+    """The digests of all ranks, in order: node 0's stand for those of every node."""
+    return [rank.digest for rank in ranks] * stands_for
+
+
+def _steps(cause: Segment | None) -> tuple[Step, ...]:
+    found = []
+    while cause is not None:
+        found.append(cause[1:])
+        cause = cause.previous
+    return tuple(reversed(found))

@@ -1,0 +1,183 @@
+"""Simulates an application on a machine: one node's ranks for all where they are alike, else windows, in processes.
+
+All nodes advance together in windows as long as the lookahead, the least time between two nodes: what happens on a node
+within a window cannot reach another before the window's end, so that processes exchange messages once a window
+(Chandy, Misra: Distributed simulation, IEEE TSE 1979; Nicol: The cost of conservative synchronization, JACM 1993).
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Protocol
+
+from ppt_gpu.cluster.machine import Machine
+from ppt_gpu.cluster.meeting import News
+from ppt_gpu.cluster.outcome import Outcome, Part, combine, part_of
+from ppt_gpu.cluster.queue import NEVER, Queue, SimpyQueue, WindowQueue
+from ppt_gpu.cluster.symmetry import Asymmetric, Symmetry
+from ppt_gpu.cluster.transport import Wire
+from ppt_gpu.cluster.world import Placement, Program, Settings, World
+from ppt_gpu.errors import PptError
+
+HISTORY_RANKS = 4096  # ranks whose histories are kept when all are simulated
+
+
+class Processes(Protocol):
+    """The other processes of the run."""
+
+    rank: int
+    size: int
+
+    def exchange(
+        self, out: list[list[Wire]], news: list[News], next_time: int
+    ) -> tuple[list[Wire], list[News], int]: ...
+
+    def gather(self, part: Part) -> list[Part]: ...
+
+    def share(self, value: Outcome | str) -> Outcome | str: ...
+
+
+def simulate(
+    machine: Machine,
+    program: Program,
+    settings: Settings | None = None,
+    *,
+    collapse: bool = True,
+    queue: str = "windows",
+    partitions: int = 1,
+    scheme: str = "block",
+    processes: Processes | None = None,
+) -> Outcome:
+    """Simulate `program` on all GPUs of `machine`, one rank each.
+
+    With `collapse` one node's ranks stand for all if they can. `queue`: "windows", or "simpy" for the plain reference.
+    `partitions`: in so many parts that exchange as processes do, in this process; or `processes`: in these. Nodes go to
+    parts by `scheme`, "block" or "round_robin". The result is the same for all of them.
+
+    Raises PptError for errors of the application, deadlocks, and messages that nobody receives.
+    """
+    settings = settings or Settings()
+    note = "every rank simulated"
+    if collapse:
+        first = processes is None or processes.rank == 0
+        found = _collapsed(machine, program, settings) if first else ""
+        if processes is not None:
+            found = processes.share(found)
+        if isinstance(found, Outcome):
+            return found
+        note += f": {found}" if found else ""
+    if settings.history and machine.nodes * machine.gpus_per_node > HISTORY_RANKS:
+        settings = replace(settings, history=False)
+        note += f"; no histories of more than {HISTORY_RANKS} ranks"
+    if processes is not None and processes.size > 1:
+        partitions = processes.size
+    _check(machine, queue, partitions, scheme)
+    placement = Placement(partitions, scheme)
+    with _lean_collection():
+        if processes is not None and processes.size > 1:
+            world = World(machine, program, _queue(queue, machine), settings, placement, processes.rank)
+            _run_process(world, processes)
+            parts = processes.gather(part_of(world))
+        else:
+            worlds = [
+                World(machine, program, _queue(queue, machine), settings, placement, process)
+                for process in range(partitions)
+            ]
+            _run_partitions(worlds)
+            parts = [part_of(world) for world in worlds]
+    return combine(parts, machine.nodes * machine.gpus_per_node, 1, note)
+
+
+def _check(machine: Machine, queue: str, partitions: int, scheme: str) -> None:
+    if queue not in ("windows", "simpy") or scheme not in ("block", "round_robin"):
+        raise ValueError(f"unknown queue '{queue}' or scheme '{scheme}'")
+    if machine.nodes > 1 and machine.lookahead <= 0:
+        raise PptError(
+            f"machine '{machine.name}': a message between nodes takes no time", hint="give links a latency above 0"
+        )
+    if partitions > machine.nodes:
+        raise PptError(
+            f"{partitions} processes for {machine.nodes} nodes",
+            hint="a node is in one process: start fewer",
+        )
+
+
+def _queue(name: str, machine: Machine) -> Queue:
+    return SimpyQueue() if name == "simpy" else WindowQueue(_width(machine))
+
+
+def _width(machine: Machine) -> int:
+    """A window in ps; of a single node, which nothing bounds, as if its network had 1 us."""
+    return machine.lookahead if machine.nodes > 1 else 10**6
+
+
+def _collapsed(machine: Machine, program: Program, settings: Settings) -> Outcome | str:
+    """The run by one node's ranks, or why not."""
+    if machine.nodes == 1:
+        return ""
+    if not machine.uniform:
+        return "not all pairs of nodes are equally far"
+    if settings.jitter:
+        return "kernel times are random"
+    symmetry = Symmetry(machine.gpus_per_node)
+    try:
+        with _lean_collection():
+            world = World(machine, program, _queue("windows", machine), settings, symmetry=symmetry)
+            _run_partitions([world])
+    except Asymmetric as why:
+        return str(why)
+    except PptError:
+        return ""  # found again, with the numbers of all ranks
+    if world.transport.offered or part_of(world).blocked:
+        return ""
+    note = f"the {machine.gpus_per_node} ranks of one node stand for all {machine.nodes} nodes, which are alike"
+    return combine([part_of(world)], machine.nodes * machine.gpus_per_node, machine.nodes, note)
+
+
+def _run_partitions(worlds: list[World]) -> None:
+    """Run all parts, here."""
+    for world in worlds:
+        world.resume()
+    if len(worlds) == 1:
+        worlds[0].window(NEVER)
+        return
+    width = _width(worlds[0].machine)
+    times = [world.window(0) for world in worlds]
+    while True:
+        sent = [world.outgoing() for world in worlds]
+        news = [entry for _, entries in sent for entry in entries]
+        for number, world in enumerate(worlds):
+            times.append(world.incoming([wire for out, _ in sent for wire in out[number]], news))
+        first = min(times)
+        if first >= NEVER:
+            return
+        end = (first // width + 1) * width
+        times = [world.window(end) for world in worlds]
+
+
+def _run_process(world: World, processes: Processes) -> None:
+    """Run this process's part."""
+    width = _width(world.machine)
+    world.resume()
+    next_time = world.window(0)
+    while True:
+        wires, news, first = processes.exchange(*world.outgoing(), next_time)
+        first = min(first, world.incoming(wires, news))
+        if first >= NEVER:
+            return
+        next_time = world.window((first // width + 1) * width)
+
+
+@contextmanager
+def _lean_collection() -> Iterator[None]:
+    """Without cyclic garbage collection: a run makes no cycles, and looking for them takes longer than the run."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()

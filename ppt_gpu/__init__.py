@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ppt_gpu.errors import BudgetError, PptError
 
 if TYPE_CHECKING:
+    from ppt_gpu.comparison import compare
     from ppt_gpu.exec.recorded import load_trace
     from ppt_gpu.frontends.texture_argument import ArrayTexture
     from ppt_gpu.pipeline import launch, open_workload, predict, translate
@@ -22,6 +23,7 @@ __all__ = [
     "ArrayTexture",
     "BudgetError",
     "PptError",
+    "compare",
     "launch",
     "list_gpus",
     "load_gpu",
@@ -38,6 +40,10 @@ def __getattr__(name: str) -> Any:
         from ppt_gpu import pipeline
 
         return getattr(pipeline, name)
+    if name == "compare":
+        from ppt_gpu.comparison import compare
+
+        return compare
     if name == "load_trace":
         from ppt_gpu.exec.recorded import load_trace
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from ppt_gpu.commands import cluster, darksilicon, machines, predict, small
+from ppt_gpu.commands import cluster, compare, darksilicon, machines, predict, small
 from ppt_gpu.errors import PptError, did_you_mean
 
 EXAMPLES = """\
@@ -18,6 +18,7 @@ examples:
   ppt-gpu predict my.cu --gpu a100 --grid 4096 --block 256 --arg 'f32[1048576]=random' --arg i32=1048576
   ppt-gpu predict my.ptx --gpu my_gpu.toml --grid 64,64 --block 16,16 --arg 'f32[1048576]=random' --arg i32=1024
   ppt-gpu predict sgemm --gpu k40 --set sm.count=30 --json
+  ppt-gpu compare sgemm --gpu k40 --explain gpumech
   ppt-gpu gpus k40
 """
 
@@ -79,7 +80,7 @@ def _parser() -> argparse.ArgumentParser:
         added.add_argument("--json", action="store_true", help="one JSON document on standard output")
         return added
 
-    for commands_of in (predict, cluster, darksilicon, machines, small):
+    for commands_of in (predict, compare, cluster, darksilicon, machines, small):
         commands_of.add(command)
     return parser
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -38,6 +38,7 @@ from ppt_gpu.scale.grid import plan
 from ppt_gpu.scale.host import LaunchTime, application_time
 from ppt_gpu.scale.irregular import irregular_prediction
 from ppt_gpu.scale.ppt_workload import workload_prediction
+from ppt_gpu.scale.prediction import KernelPrediction
 from ppt_gpu.scale.simulated_sm import SimulatedSm, TraceSm
 from ppt_gpu.scale.steady import affordable_waves, steady_prediction
 from ppt_gpu.scale.tail import relieve_tail
@@ -88,11 +89,9 @@ def predict(
     began = time.perf_counter()
     if level not in LEVELS:
         raise PptError(f"unknown level '{level}'", hint=f"expected {' or '.join(LEVELS)}")
-    if isinstance(gpu, Gpu) and overrides:
-        raise PptError("overrides need the GPU's name or file, not a Gpu")
-    target = gpu if isinstance(gpu, Gpu) else load_gpu(str(gpu), overrides)
+    target = open_gpu(gpu, overrides)
     with inputs_may_be_absent() if trace_in else nullcontext():
-        opened, arrays = _opened(workload, target.compute_capability, call)
+        opened, arrays = open_any(workload, target.compute_capability, call)
     traces, sequence = None, plan_sequence(opened, None)
     if not opened.tasklist_path:
         if trace_in and contents:
@@ -116,8 +115,17 @@ def predict(
     return build_result(opened, target, level, launches, application, time.perf_counter() - began)
 
 
-def _opened(workload: object, capability: tuple[int, int], call: CallOptions) -> tuple[Workload, Mapping[str, NDArray]]:
-    """The workload that `workload` is or names, and its arrays."""
+def open_gpu(gpu: Gpu | str | Path, overrides: Sequence[str] = ()) -> Gpu:
+    """The GPU that `gpu` is or names, with "sm.count=30" and the like changed. Raises PptError for bad input."""
+    if isinstance(gpu, Gpu) and overrides:
+        raise PptError("overrides need the GPU's name or file, not a Gpu")
+    return gpu if isinstance(gpu, Gpu) else load_gpu(str(gpu), overrides)
+
+
+def open_any(
+    workload: object, capability: tuple[int, int], call: CallOptions
+) -> tuple[Workload, Mapping[str, NDArray]]:
+    """The workload that `workload` is or names, and its arrays. Raises PptError for bad input."""
     if isinstance(workload, Workload):
         if call:
             raise PptError(f"{', '.join(call)}: a Workload says these itself")
@@ -143,7 +151,7 @@ def launch(
     """
     target = load_gpu(str(gpu)) if isinstance(gpu, str | Path) else gpu
     capability = DEFAULT_CAPABILITY if target is None else target.compute_capability
-    opened, arrays = _opened(source, capability, call)
+    opened, arrays = open_any(source, capability, call)
     if opened.tasklist_path or len(opened.launches) != 1:
         raise PptError(
             "launch() runs one launch of a kernel", hint="such as launch(kernel, grid=1, block=32, args=[x])"
@@ -158,8 +166,17 @@ def launch(
             np.ravel(array, order="K")[:] = memory.view(name, array.dtype)
 
 
+#: what may look at a launch while memory is as it finds it
+Seen = Callable[[SimulatedSm, KernelPrediction, LaunchResult], None]
+
+
 def predict_sequence(
-    sequence: LaunchSequence, simulated: Iterator[SimulatedSm], gpu: Gpu, level: str, blocks: str | int
+    sequence: LaunchSequence,
+    simulated: Iterator[SimulatedSm],
+    gpu: Gpu,
+    level: str,
+    blocks: str | int,
+    seen: Seen | None = None,
 ) -> list[LaunchResult]:
     """The launches, each predicted at its first run; then run for what it leaves in memory, where a later one asks."""
     found: list[LaunchResult] = []
@@ -171,7 +188,10 @@ def predict_sequence(
         if step.number == len(found):
             sms.append(next(simulated))
             sms[-1].code_at, sms[-1].constants_at = finds
-            found.append(predict_launch(sms[-1], gpu, level, blocks))
+            prediction, result = predict_launch(sms[-1], gpu, level, blocks)
+            found.append(result)
+            if seen is not None:
+                seen(sms[-1], prediction, result)
         sm = sms[step.number]
         if step.advance and isinstance(sm, TraceSm):
             warning = sm.advance(step.count)
@@ -180,7 +200,9 @@ def predict_sequence(
     return found
 
 
-def predict_launch(sm: SimulatedSm, gpu: Gpu, level: str, blocks: str | int = "sample") -> LaunchResult:
+def predict_launch(
+    sm: SimulatedSm, gpu: Gpu, level: str, blocks: str | int = "sample"
+) -> tuple[KernelPrediction, LaunchResult]:
     """One launch: simulate enough of its blocks on one SM, scale to the grid, hold it against its bounds."""
     survey = sm.survey(blocks)
     if level == "workload":
@@ -205,7 +227,8 @@ def predict_launch(sm: SimulatedSm, gpu: Gpu, level: str, blocks: str | int = "s
         grid_blocks=prediction.plan.grid_blocks,
     )
     highest = largest_bound(floors)
-    return build_launch(sm, gpu, prediction.raised_to(highest.cycles, highest.resource), floors)
+    raised = prediction.raised_to(highest.cycles, highest.resource)
+    return raised, build_launch(sm, gpu, raised, floors)
 
 
 def simulated_sms(

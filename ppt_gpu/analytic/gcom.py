@@ -79,10 +79,8 @@ class Gcom(Model):
         other = float(found.data_stall @ (1.0 - memory))
         com_data = steps.given("comData", other, "sum of max(stall - issued / rate, 0), on arithmetic", unit="cycles")
         mem_data = steps.given("memData", float(found.data_stall @ memory), "the same, on memory", unit="cycles")
-        share = inputs.resident_warps / len(inputs.program.warp_path)
-        pipe = steps.given(
-            "pipe", inputs.pipe_cycles() * share, "cycles of the busiest pipe for all warps", unit="cycles"
-        )
+        work = inputs.pipe_cycles() / inputs.instructions * core.instructions
+        pipe = steps.given("pipe", work, "cycles of the busiest pipe for all warps", unit="cycles")
         struct = max(pipe - found.cycles, 0.0)
         com_struct = steps("comStruct", "max({pipe} - ({base} + {comData} + {memData}), 0)", struct, unit="cycles")
         queues = float((delays.mshr + delays.queue).sum())

@@ -11,6 +11,7 @@ def models() -> tuple[Model, ...]:
     from ppt_gpu.analytic.gatsim import Gatsim
     from ppt_gpu.analytic.gcom import Gcom
     from ppt_gpu.analytic.gpumech import GpuMech, GpuMechMdm, MarkovChain, Mt, MtMshr, NaiveInterval
+    from ppt_gpu.analytic.roofline_model import RooflineModel
     from ppt_gpu.analytic.volkov import Volkov
 
     return (
@@ -23,6 +24,7 @@ def models() -> tuple[Model, ...]:
         Gcom(),
         Gatsim(),
         Volkov(),
+        RooflineModel(),
     )
 
 

@@ -20,11 +20,17 @@ BAR = 20
 
 def render(result: Result, *, width: int = 110, color: bool = False) -> str:
     """The report as text, `width` columns wide, with ANSI colours if `color`."""
+    return shown(report(result), width=width, color=color)
+
+
+def shown(*parts: RenderableType, width: int, color: bool) -> str:
+    """Renderables as text, one below the other, `width` columns wide, with ANSI colours if `color`."""
     stream = StringIO()
     console = Console(
         file=stream, width=width, force_terminal=color, no_color=not color, highlight=False, legacy_windows=False
     )
-    console.print(report(result))
+    for part in parts:
+        console.print(part, markup=False)
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
 
 
@@ -48,11 +54,12 @@ def _indent(item: RenderableType) -> Padding:
     return Padding(item, (0, 0, 0, 2))
 
 
-def _table(*columns: tuple[str, str], header: bool = True) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), show_header=header, header_style="dim", pad_edge=False)
+def table(*columns: tuple[str, str], header: bool = True) -> Table:
+    """A table without lines: columns as (name, justification)."""
+    made = Table(box=None, padding=(0, 2, 0, 0), show_header=header, header_style="dim", pad_edge=False)
     for name, justify in columns:
-        table.add_column(name, justify=justify, overflow="fold")  # type: ignore[arg-type]
-    return table
+        made.add_column(name, justify=justify, overflow="fold")  # type: ignore[arg-type]
+    return made
 
 
 def _number(launch: LaunchResult, tag: str) -> float:
@@ -69,7 +76,7 @@ def _headline(result: Result) -> Group:
 
 
 def _application(result: Result) -> Padding:
-    table = _table(("step", "left"), ("time", "right"), ("share", "right"))
+    rows = table(("step", "left"), ("time", "right"), ("share", "right"))
     launches = [
         (f"launch {source_name(launch.kernel)}{_times(launch)}", _kernel_time(launch)) for launch in result.launches
     ]
@@ -78,8 +85,8 @@ def _application(result: Result) -> Padding:
     overhead = result.time - sum(time for _, time in [*launches, *result.copies])
     steps = [*inward, *launches, ("launch overhead that nothing hides", max(overhead, 0.0)), *outward]
     for name, time in steps:
-        table.add_row(name, format_time(time), f"{time / result.time:.1%}" if result.time else "")
-    return _indent(table)
+        rows.add_row(name, format_time(time), f"{time / result.time:.1%}" if result.time else "")
+    return _indent(rows)
 
 
 def _kernel_time(launch: LaunchResult) -> float:
@@ -106,34 +113,34 @@ def _launch(launch: LaunchResult) -> list[RenderableType]:
 
 
 def _facts(launch: LaunchResult) -> Table:
-    table = _table(("", "left"), ("", "left"), header=False)
+    rows = table(("", "left"), ("", "left"), header=False)
     extra = launch.extra
     clock = _number(launch, "gpu.clock")
     overhead = _number(launch, "kernel.launch_overhead")
     cycles = _number(launch, "kernel.cycles")
-    table.add_row("kernel", f"{source_name(launch.kernel)}  grid {_dim(extra['grid'])}  block {_dim(extra['block'])}")
-    table.add_row(
+    rows.add_row("kernel", f"{source_name(launch.kernel)}  grid {_dim(extra['grid'])}  block {_dim(extra['block'])}")
+    rows.add_row(
         "time",
         f"{format_time(_number(launch, 'kernel.time'))} = {format_count(cycles)} cycles at "
         f"{format_frequency(clock)} + {format_time(overhead)} launch overhead",
     )
-    table.add_row(
+    rows.add_row(
         "work",
         f"{format_count(_number(launch, 'kernel.thread_instructions'))} thread instructions, "
         f"{format_count(_number(launch, 'kernel.warp_instructions'))} warp instructions, "
         f"{_number(launch, 'sm.ipc'):.3g} per cycle and SM",
     )
     if any(item.tag == "blocks.surveyed" for item in launch.metrics):
-        table.add_row("blocks", _blocks(launch))
+        rows.add_row("blocks", _blocks(launch))
     flops = _number(launch, "roofline.flops")
     if flops:
-        table.add_row(
+        rows.add_row(
             "arithmetic",
             f"{format_rate(_number(launch, 'roofline.achieved'), 'FLOP/s')} of "
             f"{format_rate(_number(launch, 'roofline.attainable'), 'FLOP/s')} attainable "
             f"(roofline at {_intensity(launch)})",
         )
-    return table
+    return rows
 
 
 def _intensity(launch: LaunchResult) -> str:
@@ -168,27 +175,27 @@ def _bar(share: float) -> str:
 
 def _bounds(launch: LaunchResult) -> Table:
     cycles = _number(launch, "kernel.cycles")
-    table = _table(("resource", "left"), ("used", "right"), ("", "left"), ("at least", "right"), ("because", "left"))
+    rows = table(("resource", "left"), ("used", "right"), ("", "left"), ("at least", "right"), ("because", "left"))
     for bound in sorted(launch.bounds, key=lambda bound: -bound.cycles):
         share = bound.cycles / cycles if cycles else 0.0
         if share < 0.005:
             continue
-        table.add_row(bound.resource, f"{share:.0%}", _bar(share), f"{format_count(bound.cycles)} cycles", bound.terms)
-    return table
+        rows.add_row(bound.resource, f"{share:.0%}", _bar(share), f"{format_count(bound.cycles)} cycles", bound.terms)
+    return rows
 
 
 def _stalls(launch: LaunchResult) -> Table:
-    table = _table(("reason", "left"), ("share", "right"), ("", "left"))
+    rows = table(("reason", "left"), ("share", "right"), ("", "left"))
     for reason, share in sorted(launch.stalls, key=lambda item: -item[1]):
         if share >= 0.001:
-            table.add_row(reason, f"{share:.1%}", _bar(share))
-    return table
+            rows.add_row(reason, f"{share:.1%}", _bar(share))
+    return rows
 
 
 def _occupancy(launch: LaunchResult) -> Table:
-    table = _table(("", "left"), header=False)
+    rows = table(("", "left"), header=False)
     extra = launch.extra
-    table.add_row(
+    rows.add_row(
         f"{launch.value('occupancy.blocks_per_sm')} blocks = {launch.value('occupancy.warps_per_sm')} warps per SM "
         f"({_number(launch, 'occupancy.fraction'):.0%}), limited by {launch.value('occupancy.limiter')}; "
         f"{launch.value('kernel.registers')} registers per thread"
@@ -196,12 +203,12 @@ def _occupancy(launch: LaunchResult) -> Table:
         f"{format_bytes(_number(launch, 'kernel.shared'))} shared memory per block"
     )
     if extra.get("next_step"):
-        table.add_row(f"next step: {extra['next_step']}")
-    table.add_row(
+        rows.add_row(f"next step: {extra['next_step']}")
+    rows.add_row(
         f"{format_count(_number(launch, 'grid.blocks'))} blocks on {launch.value('grid.active_sms')} SMs, "
         f"at most {extra['blocks_per_sm_max']} on one"
     )
-    return table
+    return rows
 
 
 def _register_source(extra: Mapping[str, Any]) -> str:
@@ -211,21 +218,21 @@ def _register_source(extra: Mapping[str, Any]) -> str:
 
 
 def _memory(launch: LaunchResult) -> Table:
-    table = _table(("level", "left"), ("traffic", "right"), ("throughput", "right"), ("hit rate", "right"))
+    rows = table(("level", "left"), ("traffic", "right"), ("throughput", "right"), ("hit rate", "right"))
     seconds = _number(launch, "kernel.cycles") / _number(launch, "gpu.clock")
 
     def row(name: str, count: float, hits: str) -> None:
-        table.add_row(name, format_bytes(count), format_rate(count / seconds) if seconds else "", hits)
+        rows.add_row(name, format_bytes(count), format_rate(count / seconds) if seconds else "", hits)
 
     l1 = launch.value("memory.l1_hit_rate")
-    table.add_row("L1", "", "", _rate(l1))
+    rows.add_row("L1", "", "", _rate(l1))
     row("L2", _number(launch, "memory.l2_bytes"), _rate(launch.value("memory.l2_hit_rate")))
     row("DRAM read", _number(launch, "memory.dram_read_bytes"), "")
     row("DRAM write", _number(launch, "memory.dram_write_bytes"), "")
     passes = launch.value("shared.passes_per_access")
     if passes != "none":
-        table.add_row("shared", f"{float(passes):.3g} passes per access", "", "")
-    return table
+        rows.add_row("shared", f"{float(passes):.3g} passes per access", "", "")
+    return rows
 
 
 def _rate(value: float | int | str) -> str:
@@ -233,16 +240,16 @@ def _rate(value: float | int | str) -> str:
 
 
 def _hot(launch: LaunchResult) -> Table:
-    table = _table(
+    rows = table(
         ("line", "right"), ("warp cycles", "right"), ("issued", "right"), ("mostly", "left"), ("source", "left")
     )
     total = sum(line.warp_cycles for line in launch.hot) or 1
     whole = int(launch.extra.get("warp_cycles", total)) or 1
     for line in launch.hot:
-        table.add_row(
+        rows.add_row(
             str(line.line), f"{line.warp_cycles / whole:.1%}", format_count(line.issued), line.reason, line.text.strip()
         )
-    return table
+    return rows
 
 
 def _assumptions(launch: LaunchResult) -> Table:
@@ -251,8 +258,8 @@ def _assumptions(launch: LaunchResult) -> Table:
 
 def _lines(lines: Sequence[str]) -> Table:
     """A list whose long lines hang under their own beginning."""
-    table = _table(("", "left"), ("", "left"), header=False)
-    table.padding = (0, 1, 0, 0)
+    rows = table(("", "left"), ("", "left"), header=False)
+    rows.padding = (0, 1, 0, 0)
     for line in lines:
-        table.add_row("-", line)
-    return table
+        rows.add_row("-", line)
+    return rows

@@ -42,6 +42,11 @@ def size(text: str) -> int:
 
 def add_workload(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("workload", help="a sample's name, or a .toml, .ptx, .cu or .tl file")
+    add_workload_options(parser)
+
+
+def add_workload_options(parser: argparse.ArgumentParser) -> None:
+    """What `open_from` reads beside the workload itself."""
     parser.add_argument("--kernel", metavar="NAME", help="kernel of a file with several, as in C++ or as in PTX")
     parser.add_argument("--grid", metavar="X[,Y[,Z]]", help="blocks in the grid (.ptx, .cu and .tl files)")
     parser.add_argument("--block", metavar="X[,Y[,Z]]", help="threads in a block (.ptx and .cu files)")

@@ -148,15 +148,28 @@ def _check_rules(checked: Checked) -> None:
     for name in CLASSES:
         if name not in operations and checked.get("op") is not None:
             checked.problem(("op",), f"missing operation [op.{name}]: {CLASSES[name]}")
-    for name, values in operations.items():
-        for uop in (values or {}).get("uops") or ():
-            if ports is not None and uop[-1] >= ports:
-                checked.problem(("op", name, "uops"), f"op.{name}.uops: port {uop[-1]} of a core with {ports} ports")
+    if ports is not None:
+        _check_ports(checked, operations, ports)
     narrow, wide = checked.get("core", "instruction_width"), checked.get("core", "issue_width")
     if narrow and wide and wide < narrow:
         paths = [("core", "issue_width"), ("core", "instruction_width")]
         checked.contradiction(paths, f"the issue width of {wide} micro-ops is below the {narrow} instructions decoded")
     _check_caches(checked)
+
+
+def _check_ports(checked: Checked, operations: Mapping[str, Any], ports: int) -> None:
+    """Every port that an operation names is there. One error a place: `ports` may contradict many operations."""
+    told = set()
+    for name, values in operations.items():
+        highest = max((uop[-1] for uop in (values or {}).get("uops") or ()), default=0)
+        if highest < ports:
+            continue
+        paths = [("op", name, "uops"), ("core", "ports")]
+        places = [checked.place(path) for path in paths]
+        at = min(places, key=lambda place: place.file != checked.document.file)
+        if at not in told:
+            told.add(at)
+            checked.contradiction(paths, f"op.{name}.uops: port {highest} of a core with {ports} ports")
 
 
 def _check_caches(checked: Checked) -> None:

@@ -9,6 +9,10 @@ from dataclasses import dataclass, field, fields
 from ppt_gpu.errors import PptError, did_you_mean
 from ppt_gpu.multicore.operations import CLASSES, LOADS, STORES
 
+#: ILP out of order, and in a window of 2, where neither is known: what Blem assumes (section 5.2.1), and half of all
+#: neighbours dependent
+USUAL_ILP, USUAL_ILP_W2 = 6.2, 1.5
+
 
 @dataclass(frozen=True)
 class SInputs:

@@ -1,0 +1,159 @@
+"""port: the run time of a program on the other side, a GPU kernel on CPU cores or a CPU program on a GPU."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from ppt_gpu.commands.arguments import AddCommand, add_set, add_workload_options, blocks, count, size
+from ppt_gpu.errors import PptError
+
+#: registers a thread of a program that no compiler has seen for the GPU; few enough not to limit occupancy
+REGISTERS = 16
+
+
+def add(command: AddCommand) -> None:
+    port = command(
+        "port", run, "Predict a GPU kernel on CPU cores, or a CPU program on a GPU, and say with what error."
+    )
+    source = port.add_mutually_exclusive_group(required=True)
+    source.add_argument("--from-gpu", dest="workload", metavar="WORKLOAD", help="a sample, .toml, .ptx or .cu file")
+    source.add_argument("--from-cpu", metavar="FILE", help="counters: a CSV file, or the output of perf stat")
+    source.add_argument("--from-ir", metavar="FILE", help="an intermediate representation, as -o writes it")
+    port.add_argument("--to", required=True, metavar="NAME", help="a CPU core or GPU: shipped name or TOML file")
+    add_set(port)
+    add_workload_options(port)
+    port.add_argument("--launch", type=count, metavar="N", help="only the N-th launch of a workload with several")
+    port.add_argument(
+        "--blocks", type=blocks, default=16, metavar="all|N", help="blocks of the grid that are run (default: 16)"
+    )
+    port.add_argument(
+        "--counter",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a counter that the file lacks, or another value",
+    )
+    port.add_argument("--cores", type=count, default=1, metavar="N", help="CPU cores (default: 1)")
+    port.add_argument(
+        "--parallel", type=share, metavar="SHARE", help="share that can be parallel (default: of the source)"
+    )
+    port.add_argument("--threads", type=count, metavar="N", help="threads of a block on the GPU (default: the fastest)")
+    port.add_argument("--own-ilp", action="store_true", help="ILP of the kernel instead of the dissertation's 6.2")
+    port.add_argument("--on-chip", type=size, metavar="SIZE", help="on-chip memory added to the footprint (Eq 5.1)")
+    port.add_argument("--literal", action="store_true", help="the dissertation's equations and rules as printed")
+    port.add_argument("--explain", action="store_true", help="every equation with its numbers")
+    port.add_argument("--sensitivity", action="store_true", help="how the time moves with each input")
+    port.add_argument("-o", "--output-ir", metavar="FILE", help="write the intermediate representation")
+
+
+def share(text: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = -1.0
+    if not 0 <= found <= 1:
+        raise PptError(f"'{text}' is no share: expected 0 to 1")
+    return found
+
+
+def run(arguments: argparse.Namespace) -> str:
+    from ppt_gpu.multicore.ir_text import write_ir
+    from ppt_gpu.multicore.target import load_target
+    from ppt_gpu.report.port import render, to_json
+
+    target = load_target(arguments.to, arguments.set)
+    ported = _ported(arguments, target)
+    if arguments.output_ir:
+        from ppt_gpu.files import write_whole
+
+        made = [each.ir for each, _ in ported]
+        if len(made) > 1:
+            raise PptError(
+                f"-o writes one representation, the workload has {len(made)} launches", hint="add --launch 1"
+            )
+        if made[0] is None:
+            raise PptError("counters go to a CPU core without a representation", hint="-o needs --to with a GPU")
+        write_whole(arguments.output_ir, write_ir(made[0]).encode())
+    show = to_json if arguments.json else render
+    return show(ported, explain=arguments.explain, sensitivity=arguments.sensitivity)
+
+
+def _ported(arguments: argparse.Namespace, target: Any) -> list[Any]:
+    """(prediction, how often) of each launch."""
+    from ppt_gpu.multicore import port
+    from ppt_gpu.multicore.core import SCore
+
+    settings = port.Settings(
+        literal=arguments.literal,
+        cores=arguments.cores,
+        own_ilp=arguments.own_ilp,
+        on_chip=arguments.on_chip,
+        parallel=arguments.parallel,
+        block=arguments.threads,
+    )
+    on_cpu = isinstance(target, SCore)
+    _check_options(arguments, on_cpu)
+    if arguments.from_cpu:
+        from pathlib import Path
+
+        from ppt_gpu.multicore.counter_files import read_counters
+
+        counters = read_counters(arguments.from_cpu, arguments.counter)
+        name = Path(arguments.from_cpu).stem
+        if on_cpu:
+            return [(port.counters_to_core(counters, target, name, settings), 1)]
+        return [(port.counters_to_gpu(counters, target, name, resident(arguments, target, None), settings), 1)]
+    found = []
+    for ir, launch, runs in _representations(arguments):
+        if on_cpu:
+            found.append((port.to_core(ir, target, settings), runs))
+        else:
+            found.append((port.to_gpu(ir, target, resident(arguments, target, launch), settings), runs))
+    return found
+
+
+def _check_options(arguments: argparse.Namespace, on_cpu: bool) -> None:
+    """Options that would do nothing are mistakes."""
+    wrong = {
+        "--counter": arguments.counter and not arguments.from_cpu,
+        "--launch": arguments.launch and not arguments.workload,
+        "--kernel": arguments.kernel and not arguments.workload,
+        "--cores": arguments.cores != 1 and not on_cpu,
+        "--own-ilp": arguments.own_ilp and not on_cpu,
+        "--on-chip": arguments.on_chip and (not on_cpu or arguments.from_cpu),
+        "--threads": arguments.threads and on_cpu,
+    }
+    given = [name for name, bad in wrong.items() if bad]
+    if given:
+        raise PptError(f"{', '.join(given)}: does nothing here", hint="see: ppt-gpu port --help")
+
+
+def _representations(arguments: argparse.Namespace) -> list[Any]:
+    """(representation, its launch or None, how often it runs)."""
+    if arguments.from_ir:
+        from ppt_gpu.multicore.ir_text import read_ir
+
+        return [(read_ir(arguments.from_ir), None, 1)]
+    from ppt_gpu.commands.arguments import open_from
+    from ppt_gpu.commands.port_traces import representations
+
+    return representations(open_from(arguments), arguments.launch, arguments.blocks, arguments.assume)
+
+
+def resident(arguments: argparse.Namespace, gpu: Any, launch: Any) -> Any:
+    """Blocks of so many threads that an SM holds; `launch`: (registers, B of shared memory), None: neither known."""
+    from ppt_gpu.scale.occupancy_rules import OccupancyLimits, theoretical_occupancy
+
+    registers = int(arguments.registers) if (arguments.registers or "").isdecimal() else REGISTERS
+    shared = 0
+    if launch is not None:
+        registers, shared = launch
+    limits = OccupancyLimits.of(gpu)
+
+    def held(threads: int) -> int:
+        if threads > limits.max_threads_per_block:
+            return 0
+        return theoretical_occupancy(limits, threads, registers, shared).blocks_per_sm
+
+    return held

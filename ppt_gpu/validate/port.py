@@ -94,7 +94,7 @@ def s_time(row: Mapping[str, float], side: str, core: str, assumed: Assumed) -> 
 
 
 def m_inputs(row: Mapping[str, float], side: str, assumed: Assumed) -> MInputs:
-    """The inputs of a benchmark on an M-core, of a warp; with `keep_warps` translated totals are spread over native warps."""
+    """The inputs of a warp on an M-core; with `keep_warps` translated totals are spread over the native warps."""
     share = row["warps_t"] / row["warps_n"] if side == "t" and assumed.keep_warps else 1.0
     warps = row["warps_n"] if assumed.keep_warps else row[f"warps_{side}"]
     insts, sfu, mem = (row[f"{kind}_{side}"] * share for kind in ("insts", "sfu", "mem"))
@@ -117,7 +117,9 @@ def m_time(row: Mapping[str, float], side: str, assumed: Assumed) -> float:
     which = "n" if assumed.keep_warps else side
     per_block = max(1, round(row[f"warps_{which}"] / row[f"blocks_{which}"]))
     inputs = m_inputs(row, side, assumed)
-    return m_core.predict(inputs, load_gpu("fx580"), 32 * per_block, max(1, RESIDENT // per_block), literal=assumed.literal).time
+    return m_core.predict(
+        inputs, load_gpu("fx580"), 32 * per_block, max(1, RESIDENT // per_block), literal=assumed.literal
+    ).time
 
 
 def s_to_m(assumed: Assumed) -> dict[str, float]:
@@ -151,7 +153,9 @@ def translations() -> Comparison:
         Statement("pre-Fermi from Sandybridge: input error, most", "Fig 5.2", 671, 100 * np.abs(to_m).max(), "%"),
         Statement("pre-Fermi from Sandybridge: input error, mean", "Fig 5.2", 122, 100 * np.abs(to_m).mean(), "%"),
         Statement("Sandybridge from pre-Fermi: lowest (printed with model error)", "5.4.2", -71, 100 * to_s.min(), "%"),
-        Statement("Sandybridge from pre-Fermi: highest (printed with model error)", "5.4.2", 476, 100 * to_s.max(), "%"),
+        Statement(
+            "Sandybridge from pre-Fermi: highest (printed with model error)", "5.4.2", 476, 100 * to_s.max(), "%"
+        ),
     )
     return Comparison("Translated inputs against native ones in the same model (Tables 5.3 and 5.4)", rows)
 

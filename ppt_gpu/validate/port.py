@@ -1,6 +1,6 @@
 """Blem's statements on S-core models and translation (chapters 4 and 5) beside ours, from the inputs that she prints.
 
-Measured times stand in figures only, so that errors against hardware cannot be found again. What can: how far translated
+Measured times stand in figures only, so errors against hardware cannot be found again. What can: how far translated
 inputs move a prediction from native ones (Tables 5.3 and 5.4), and how the cores stand to each other.
 """
 

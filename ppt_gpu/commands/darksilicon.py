@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from ppt_gpu.commands import known_chips
 from ppt_gpu.commands.arguments import AddCommand, add_set
+from ppt_gpu.errors import PptError
 
 if TYPE_CHECKING:
     from ppt_gpu.multicore.study import Study
@@ -26,6 +28,20 @@ def add(command: AddCommand) -> None:
     dark.add_argument("--organisation", action="append", default=[], help="only cpu or gpu chips")
     dark.add_argument(
         "--topology", action="append", default=[], help="only symmetric, asymmetric, dynamic or composed chips"
+    )
+    dark.add_argument(
+        "--figure",
+        default="3.4",
+        help="which of Blem's figures: 3.4 (default), 3.5 (both sweeps), 4.16 (known cores that fit), or kernels on "
+        "known cores by the upper-bound (4.17) and the custom models (4.18), inputs off at random (5.6)",
+    )
+    dark.add_argument("--cores", default="blem", metavar="NAME|FILE", help="known cores of 4.16 to 5.6 (default: blem)")
+    dark.add_argument(
+        "--kernel",
+        action="append",
+        default=[],
+        metavar="WORKLOAD",
+        help="a kernel of 4.17 to 5.6, as for predict; may be repeated (default: eight samples)",
     )
     sweep = command(
         "upperbound", run_sweeps, "Sweep one assumption of the projection: area, power, L2, bandwidth, SMT."
@@ -48,6 +64,59 @@ def _add_inputs(parser: argparse.ArgumentParser) -> None:
     add_set(parser)
 
 
+def _check_figure(arguments: argparse.Namespace) -> None:
+    """The figure is one of those there are, and no option is given that it has no use for."""
+    figures = ("3.4", "3.5", *known_chips.FIGURES)
+    if arguments.figure not in figures:
+        raise PptError(f"unknown figure '{arguments.figure}'", hint=f"expected one of: {', '.join(figures)}")
+    known = arguments.figure in known_chips.FIGURES
+    sweeps = arguments.figure == "3.5"
+    useless = {
+        "--kernel": arguments.kernel and (not known or arguments.figure == "4.16"),
+        "--cores": arguments.cores != "blem" and not known,
+        "--suite": arguments.suite != "parsec" and known,
+        "--benchmark": arguments.benchmark and known,
+        "--study": arguments.study != "isca11" and known,
+        "--set": arguments.set and known,
+        "--node": arguments.node and (known or sweeps),
+        "--organisation": arguments.organisation and (known or sweeps),
+        "--topology": arguments.topology and (known or sweeps),
+    }
+    given = [name for name, bad in useless.items() if bad]
+    if given:
+        raise PptError(f"{', '.join(given)}: figure {arguments.figure} has no use for it")
+
+
+def _check_plot(arguments: argparse.Namespace) -> None:
+    if arguments.plot:
+        from ppt_gpu.report.figures import check_target
+
+        check_target(arguments.plot)
+
+
+def _both_sweeps(arguments: argparse.Namespace, study: Study, suite: Suite) -> str:
+    """Figure 3.5: L2 share of symmetric CPU chips and bandwidth of symmetric GPU chips, at the first node."""
+    from ppt_gpu.multicore.device_scaling import load_scaling
+    from ppt_gpu.multicore.sweeps import run_sweep
+    from ppt_gpu.report.dark_silicon import sweep_text, sweeps_document
+
+    names = arguments.scaling or ("itrs",)
+    if len(names) > 1:
+        raise PptError(f"figure 3.5 shows one scaling, not {len(names)}")
+    table = load_scaling(names[0])
+    first = table.nodes[0].name
+    swept = [
+        run_sweep(name, study, suite, table, first, organisation, "symmetric")
+        for name, organisation in (("l2-share", "cpu"), ("bandwidth", "gpu"))
+    ]
+    if arguments.plot:
+        from ppt_gpu.report.dark_silicon_figures import sweeps
+        from ppt_gpu.report.figures import save
+
+        save(sweeps(swept), arguments.plot)
+    return sweeps_document(swept) if arguments.json else "\n".join(sweep_text(each) for each in swept)
+
+
 def _inputs(arguments: argparse.Namespace) -> tuple[Study, Suite]:
     from dataclasses import replace
 
@@ -55,10 +124,7 @@ def _inputs(arguments: argparse.Namespace) -> tuple[Study, Suite]:
     from ppt_gpu.multicore.study import load_study
     from ppt_gpu.multicore.suite import load_suite
 
-    if arguments.plot:
-        from ppt_gpu.report.figures import check_target
-
-        check_target(arguments.plot)
+    _check_plot(arguments)
     study = load_study(arguments.study, arguments.set)
     if arguments.budget:
         study = replace(study, budget=parse_budget(arguments.budget, study.budget))
@@ -72,7 +138,14 @@ def run(arguments: argparse.Namespace) -> str:
     from ppt_gpu.multicore.topology import ORGANISATIONS, TOPOLOGIES, organisation_named, topology_named
     from ppt_gpu.report.dark_silicon import projection_document, projection_text
 
+    _check_figure(arguments)
+    if arguments.figure in known_chips.FIGURES:
+        _check_plot(arguments)
+        names = arguments.scaling or ("conservative", "itrs")
+        return known_chips.run(arguments, [load_scaling(name) for name in names])
     study, suite = _inputs(arguments)
+    if arguments.figure == "3.5":
+        return _both_sweeps(arguments, study, suite)
     organisations = [organisation_named(name) for name in arguments.organisation] or ORGANISATIONS
     topologies = [topology_named(name) for name in arguments.topology] or TOPOLOGIES
     tables = [load_scaling(name) for name in arguments.scaling or ("conservative", "itrs")]
@@ -99,7 +172,7 @@ def run_sweeps(arguments: argparse.Namespace) -> str:
     from ppt_gpu.multicore.device_scaling import load_scaling
     from ppt_gpu.multicore.sweeps import run_sweep
     from ppt_gpu.multicore.topology import organisation_named, topology_named
-    from ppt_gpu.report.dark_silicon import sweep_document, sweep_text
+    from ppt_gpu.report.dark_silicon import sweep_text, sweeps_document
 
     study, suite = _inputs(arguments)
     swept = run_sweep(
@@ -117,4 +190,4 @@ def run_sweeps(arguments: argparse.Namespace) -> str:
         from ppt_gpu.report.figures import save
 
         save(sweeps([swept]), arguments.plot)
-    return sweep_document(swept) if arguments.json else sweep_text(swept)
+    return sweeps_document([swept]) if arguments.json else sweep_text(swept)

@@ -136,7 +136,7 @@ def _representations(arguments: argparse.Namespace) -> list[Any]:
 
         return [(read_ir(arguments.from_ir), None, 1)]
     from ppt_gpu.commands.arguments import open_from
-    from ppt_gpu.commands.port_traces import representations
+    from ppt_gpu.representations import representations
 
     return representations(open_from(arguments), arguments.launch, arguments.blocks, arguments.assume)
 

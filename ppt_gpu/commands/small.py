@@ -28,7 +28,7 @@ def add(command: AddCommand) -> None:
 
     validate = command("validate", _validate, "Predict a set of reference cases and print the errors.")
     validate.add_argument(
-        "set", nargs="?", default="gpgpusim", help="the set: gpgpusim (default), coverage, darksilicon or port"
+        "set", nargs="?", default="gpgpusim", help="the set: gpgpusim (default), coverage or darksilicon"
     )
     validate.add_argument("--case", action="append", default=[], metavar="TEXT", help="only cases whose name has TEXT")
 

@@ -56,20 +56,26 @@ class KnownProjection:
 
 
 def project_known(
-    known: KnownCores, kernels: Sequence[str], scaling: DeviceScaling, model: str, time: ChipTime
+    known: KnownCores,
+    kernels: Sequence[str],
+    scaling: DeviceScaling,
+    model: str,
+    time: ChipTime,
+    base: ChipTime | None = None,
 ) -> KnownProjection:
     """The fastest chip of S-cores and of M-cores for each kernel, by `time`; of equal ones the first core.
 
-    `model` says what predicts the time. Raises PptError where no core of a kind fits the budget of a node.
+    `model` says what predicts the time; `base` does for the baseline chip, if not `time`. Raises PptError where no core
+    of a kind fits the budget of a node.
     """
-    base = time(known.baseline, scaling.nodes[0], known.baseline_cores)
+    before = (base or time)(known.baseline, scaling.nodes[0], known.baseline_cores)
     found = []
     for kind in (kind for kind in KINDS if known.of(kind)):
         rooms = fits(known, scaling, kind)
         for node in scaling.nodes:
             here = [fit for fit in rooms if fit.node == node.name]
             times = [time(fit.core, node, fit.count) if fit.count else np.full(len(kernels), np.inf) for fit in here]
-            speedup = base / np.array(times)
+            speedup = before / np.array(times)
             best = speedup.argmax(axis=0)
             chosen = [here[index] for index in best]
             found.append(

@@ -149,10 +149,13 @@ def sweep_text(swept: Swept) -> str:
     return "\n".join(lines) + "\n"
 
 
-def sweep_document(swept: Swept) -> str:
-    """A sweep as one JSON document."""
-    document = {
-        "schema": 1,
+def sweeps_document(swept: Sequence[Swept]) -> str:
+    """Sweeps as one JSON document."""
+    return json.dumps({"schema": 1, "sweeps": [_sweep(each) for each in swept]}, indent=2) + "\n"
+
+
+def _sweep(swept: Swept) -> dict[str, Any]:
+    return {
         "sweep": swept.sweep.name,
         "unit": swept.sweep.unit,
         "node": swept.node,
@@ -170,4 +173,3 @@ def sweep_document(swept: Swept) -> str:
             for row, name in enumerate(swept.names)
         ],
     }
-    return json.dumps(document, indent=2) + "\n"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ppt_gpu.errors import PptError, did_you_mean
 
-SETS = ("gpgpusim", "coverage", "darksilicon", "port")
+SETS = ("gpgpusim", "coverage", "darksilicon")
 
 
 def validate(name: str, cases: Sequence[str] = (), *, as_json: bool = False) -> str:
@@ -18,8 +18,8 @@ def validate(name: str, cases: Sequence[str] = (), *, as_json: bool = False) -> 
         raise PptError(f"unknown validation set '{name}'", hint=did_you_mean(name, SETS))
     if name == "coverage":
         return _coverage(cases, as_json)
-    if name in ("darksilicon", "port"):
-        return _statements(name, cases, as_json)
+    if name == "darksilicon":
+        return _dark_silicon(cases, as_json)
     from ppt_gpu.validate import gpgpusim
     from ppt_gpu.validate.rows import to_json, to_text
 
@@ -41,14 +41,13 @@ def _coverage(texts: Sequence[str], as_json: bool) -> str:
     return table.to_json(outcomes) if as_json else table.to_text(outcomes)
 
 
-def _statements(name: str, texts: Sequence[str], as_json: bool) -> str:
+def _dark_silicon(texts: Sequence[str], as_json: bool) -> str:
     """Blem's statements beside ours; the sensitivities too unless only some statements are wanted."""
-    from ppt_gpu.validate import dark_silicon, port
+    from ppt_gpu.validate.dark_silicon import COLUMNS, comparisons, sensitivities
     from ppt_gpu.validate.statements import to_json, to_text, with_text
 
-    source = dark_silicon if name == "darksilicon" else port
-    groups = with_text([group() for group in source.COMPARISONS], texts)
+    groups = with_text(comparisons(), texts)
     if not groups:
-        raise PptError(f"no statement of '{name}' has {' or '.join(texts)} in its text")
-    moved = [] if texts else source.sensitivities()
-    return to_json(name, groups, source.COLUMNS, moved) if as_json else to_text(groups, source.COLUMNS, moved)
+        raise PptError(f"no statement of 'darksilicon' has {' or '.join(texts)} in its text")
+    moved = [] if texts else sensitivities()
+    return to_json("darksilicon", groups, COLUMNS, moved) if as_json else to_text(groups, COLUMNS, moved)

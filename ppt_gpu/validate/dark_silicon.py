@@ -1,8 +1,8 @@
-"""Blem's statements on dark silicon (chapter 3, PARSEC) and ours, and how ours move with what she leaves open."""
+"""Blem's statements on dark silicon (chapters 3 to 5) and ours, and how ours move with what she leaves open."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from ppt_gpu.multicore.search import Chips
 from ppt_gpu.multicore.study import Study, load_study
 from ppt_gpu.multicore.suite import load_suite
 from ppt_gpu.multicore.sweeps import Swept, run_sweep
+from ppt_gpu.programs import KERNELS, programs_of, project_figure
 from ppt_gpu.validate.statements import Comparison, Sensitivity, Statement
 
 TABLES = ("conservative", "itrs")
@@ -126,6 +127,38 @@ def core_counts() -> Comparison:
     return Comparison("Figure 4.16, cores that fit", tuple(rows))
 
 
+#: figure -> per kind of core: section, speedups at 8 nm (conservative, ITRS), cores, dark shares in percent
+PRINTED = {
+    "4.17": (("s", "4.5.2", (5.2, 20.4), (37, 39), (81, 72)), ("m", "4.5.2", (10.3, 24.0), (19, 42), (72, 52))),
+    "4.18": (("s", "4.5.3", (6.0, 20.0), None, None), ("m", "4.5.3", (2.5, 3.0), None, None)),
+    "5.6": (("s", "5.5", (3.2, 22.0), None, None), ("m", "5.5", (2.4, 6.3), None, None)),
+}
+
+
+def kernels() -> list[Comparison]:
+    """Figures 4.17, 4.18 and 5.6: our kernels of the same kinds in the place of Blem's, which are not published."""
+    programs, known = programs_of(KERNELS), load_known_cores("blem")
+    tables = [load_scaling(name) for name in TABLES]
+    found = []
+    for figure, printed in PRINTED.items():
+        rows: list[Statement] = []
+        projections = project_figure(figure, known, tables, programs)
+        for kind, where, speedup, cores, dark in printed:
+            for place, short in enumerate(("conservative", "ITRS")):
+                chips = projections[place].at("8nm", kind)
+                label = f"{kind.upper()}-cores at 8 nm, {short}"
+                rows.append(Statement(f"{figure}: speedup of {label}", where, speedup[place], chips.geomean, "x"))
+                if cores:
+                    count = float(np.mean(chips.count))
+                    rows.append(Statement(f"{figure}: number of {label}", where, cores[place], count, "cores"))
+                if dark:
+                    share = 100 * float(np.mean(chips.dark))
+                    rows.append(Statement(f"{figure}: dark share, {label}", where, dark[place], share, "%"))
+        title = f"Figure {figure}, {projections[0].model}, {', '.join(KERNELS)}"
+        found.append(Comparison(title, tuple(rows)))
+    return found
+
+
 def sensitivities() -> list[Sensitivity]:
     """One row for each of CHANGES, with the figures of COLUMNS."""
     rows = []
@@ -139,4 +172,6 @@ def sensitivities() -> list[Sensitivity]:
     return rows
 
 
-COMPARISONS: tuple[Callable[[], Comparison], ...] = (speedups, sweeps, core_counts)
+def comparisons() -> list[Comparison]:
+    """All groups of statements."""
+    return [speedups(), sweeps(), core_counts(), *kernels()]

@@ -93,7 +93,7 @@ def test_json_and_text_say_the_same(capsys: pytest.CaptureFixture[str]) -> None:
     text = output(capsys, *command)
     assert f"  8nm    {last['speedup']:8.2f} {last['cores']:6.1f}" in text
     assert output(capsys, *command) == text
-    swept = json.loads(output(capsys, "upperbound", "smt", "1", "2", "--json"))
+    swept = json.loads(output(capsys, "upperbound", "smt", "1", "2", "--json"))["sweeps"][0]
     assert (swept["values"], len(swept["rows"])) == ([1.0, 2.0], 12)
 
 

@@ -1,0 +1,45 @@
+"""darksilicon --figure 4.16, 4.17, 4.18 or 5.6: symmetric chips of cores that exist, for kernels of one's own."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ppt_gpu.multicore.device_scaling import DeviceScaling
+
+FIGURES = ("4.16", "4.17", "4.18", "5.6")
+
+
+def run(arguments: argparse.Namespace, tables: list[DeviceScaling]) -> str:
+    """The text or JSON of a figure; draws it too when wanted."""
+    from dataclasses import replace
+
+    from ppt_gpu.multicore.chip import parse_budget
+    from ppt_gpu.multicore.known_cores import load_known_cores
+
+    known = load_known_cores(arguments.cores)
+    if arguments.budget:
+        known = replace(known, budget=parse_budget(arguments.budget, known.budget))
+    if arguments.figure == "4.16":
+        from ppt_gpu.report.known_cores import counts_document, counts_text
+        from ppt_gpu.report.known_cores_figures import core_counts
+
+        text = (counts_document if arguments.json else counts_text)(known, tables)
+        _draw(arguments, lambda: core_counts(known, tables))
+        return text
+    from ppt_gpu.programs import KERNELS, programs_of, project_figure
+    from ppt_gpu.report.known_cores import known_document, known_text
+    from ppt_gpu.report.known_cores_figures import projections
+
+    found = project_figure(arguments.figure, known, tables, programs_of(arguments.kernel or KERNELS))
+    _draw(arguments, lambda: projections(found))
+    return (known_document if arguments.json else known_text)(found)
+
+
+def _draw(arguments: argparse.Namespace, figure: object) -> None:
+    if arguments.plot:
+        from ppt_gpu.report.figures import save
+
+        assert callable(figure)
+        save(figure(), arguments.plot)

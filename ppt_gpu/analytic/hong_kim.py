@@ -46,6 +46,27 @@ class HongKim:
 def hong_kim(given: HongKimInputs, *, literal: bool = False, mwp_digits: int | None = None) -> HongKim:
     """The model, Eq 2 to 31. `mwp_digits` rounds MWP as Table 2 of the paper does. Raises PptError for bad inputs."""
     steps = Steps()
+    case, _ = _evaluate(given, steps, literal, mwp_digits)
+    return HongKim(tuple(steps.all), case)
+
+
+def hong_kim_cycles(given: HongKimInputs, *, literal: bool = False) -> float:
+    """`hong_kim(...).cycles` alone, without writing the equations down: for fits."""
+    return _evaluate(given, NoSteps(), literal, None)[1]
+
+
+class NoSteps(Steps):
+    """Calculates and records nothing."""
+
+    def __call__(self, symbol: str, equation: str, value: float, *, number: str = "", unit: str = "") -> float:
+        return value
+
+    def given(self, symbol: str, value: float, meaning: str = "", *, unit: str = "") -> float:
+        return value
+
+
+def _evaluate(given: HongKimInputs, steps: Steps, literal: bool, mwp_digits: int | None) -> tuple[str, float]:
+    """The case that applies, and the cycles."""
     record_inputs(steps, given)
     n = _warps(steps, given)
     comp = _computation(steps, given)
@@ -68,7 +89,7 @@ def hong_kim(given: HongKimInputs, *, literal: bool = False, mwp_digits: int | N
         app = _execution(steps, _Terms(memory, n, mwp, comp, rep), given.mem_insts, case)
         sync = _synchronisation(steps, given, memory.departure, mwp, rep)
     _totals(steps, given, app, sync)
-    return HongKim(tuple(steps.all), case)
+    return case, app + sync
 
 
 def _warps(steps: Steps, given: HongKimInputs) -> int:

@@ -3,7 +3,8 @@
 Both judge an access data[Index] by how Index, counted in elements, depends on the thread index tx: by its increment,
 and by its values at the first thread of every half warp. Algorithm 1 is for compute capabilities below 1.3, Algorithm 2
 for 1.3 and later. The paper does not say how the transactions of half warps count for a warp; here a warp makes those
-of two half warps, and its access is coalesced when each of them makes one.
+of two half warps, and its access is coalesced when each of them makes one. Algorithm 2 as printed knows no end for
+large strides; 16 threads make 16 transactions at most, which only `literal` goes beyond.
 """
 
 from __future__ import annotations
@@ -45,17 +46,20 @@ def algorithm_1(size: int, increment: Fraction, aligned: bool) -> bool:
     return size in (4, 8, 16) and increment == 1 and aligned
 
 
-def algorithm_2(size: int, increment: Fraction, aligned: bool) -> Transactions:
+def algorithm_2(size: int, increment: Fraction, aligned: bool, *, literal: bool = False) -> Transactions:
     """Transactions of a half warp; arguments as in `algorithm_1`.
 
     Threads that all access one element (increment 0) make one transaction, of which the formula has none.
     """
     segment = {1: 32, 2: 64}.get(size, 128)
     count = (0 if aligned else 1) + -(-abs(increment) * HALF_WARP * size // segment)
-    return Transactions(max(int(count), 1), segment)
+    largest = max(HALF_WARP, HALF_WARP * size // segment)
+    return Transactions(max(int(count if literal else min(count, largest)), 1), segment)
 
 
-def judge(address: Affine, size: int, block: Dim3, capability: tuple[int, int]) -> Judgement | None:
+def judge(
+    address: Affine, size: int, block: Dim3, capability: tuple[int, int], *, literal: bool = False
+) -> Judgement | None:
     """The algorithm of the compute capability, applied to an access of `size` bytes a thread at `address`.
 
     None where the half warps of a block are not rows of threads along x, so that no one increment describes them.
@@ -67,7 +71,7 @@ def judge(address: Affine, size: int, block: Dim3, capability: tuple[int, int]) 
     if capability < (1, 3):
         coalesced = algorithm_1(size, increment, aligned)
         return Judgement(coalesced, 1 if coalesced else UNCOALESCED)
-    count = algorithm_2(size, increment, aligned).count
+    count = algorithm_2(size, increment, aligned, literal=literal).count
     return Judgement(count == 1, 1 if count == 1 else 2 * count)
 
 

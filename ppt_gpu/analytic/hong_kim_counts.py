@@ -41,7 +41,7 @@ class Coalescing:
         return max(self.transactions / self.uncoalesced, 1.0) if self.uncoalesced else 1.0
 
 
-def coalescing(inputs: ModelInputs) -> Coalescing:
+def coalescing(inputs: ModelInputs, *, literal: bool = False) -> Coalescing:
     """How the launch's accesses coalesce on its GPU. DoesNotApply for a task list."""
     kernel, trace, gpu = inputs.need_kernel(), inputs.need_trace(), inputs.gpu
     addresses = affine_addresses(kernel, inputs.launch)
@@ -53,7 +53,7 @@ def coalescing(inputs: ModelInputs) -> Coalescing:
         if access.local:  # lanes are interleaved
             verdict = Judgement(True, 1)
         elif address is not None:
-            verdict = judge(address, access.bytes, inputs.launch.block, gpu.compute_capability)
+            verdict = judge(address, access.bytes, inputs.launch.block, gpu.compute_capability, literal=literal)
         static, counted = static + (verdict is not None), counted + (verdict is None)
         share, count = _from_trace(trace, access, rule_of(gpu)) if verdict is None else _from_address(verdict)
         coalesced += share * access.executed
@@ -85,7 +85,7 @@ def _from_trace(trace: Trace, access: OffChip, rule: str) -> tuple[float, float]
     return float(good.mean()), float(rest.mean()) if len(rest) else 1.0
 
 
-def hong_kim_inputs(inputs: ModelInputs) -> tuple[HongKimInputs, tuple[str, ...]]:
+def hong_kim_inputs(inputs: ModelInputs, *, literal: bool = False) -> tuple[HongKimInputs, tuple[str, ...]]:
     """Table 1 for a launch on a GPU, and notes on what was assumed. DoesNotApply where it cannot be filled."""
     kernel, trace, gpu = inputs.need_kernel(), inputs.need_trace(), inputs.gpu
     warps = trace.warps
@@ -93,7 +93,7 @@ def hong_kim_inputs(inputs: ModelInputs) -> tuple[HongKimInputs, tuple[str, ...]
     total = float(executed.sum())
     if not total:
         raise DoesNotApply("no warp executes an instruction")
-    found = coalescing(inputs)
+    found = coalescing(inputs, literal=literal)
     memory_executed = (found.coalesced + found.uncoalesced) / warps
     issue = issue_cycles(inputs)
     factors = np.array([m_factor(item, gpu, issue) for item in kernel.instructions])

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from ppt_gpu.analytic.floors import Raised, raised
 from ppt_gpu.analytic.hong_kim import HongKim, hong_kim
 from ppt_gpu.analytic.hong_kim_counts import hong_kim_inputs
 from ppt_gpu.analytic.model import Estimate, Model, Options, answer
 from ppt_gpu.analytic.model_inputs import ModelInputs
+from ppt_gpu.analytic.steps import Steps
 
 _LIMITERS = {
     "no memory": "computation: no access leaves the SM",
@@ -23,9 +25,12 @@ class HongKimModel(Model):
     source = "Hong and Kim, ISCA 2009, Eq 2 to 31 and appendix"
 
     def estimate(self, inputs: ModelInputs, options: Options) -> Estimate:
-        given, notes = hong_kim_inputs(inputs)
+        given, notes = hong_kim_inputs(inputs, literal=options.literal)
         found = hong_kim(given, literal=options.literal)
-        return answer(self, inputs, found.cycles, limiter_of(found), list(found.steps), notes=notes)
+        last = Steps()
+        final = Raised(found.cycles, 0.0, ()) if options.literal else raised(inputs, found.cycles, last)
+        steps = [*found.steps, *last.all]
+        return answer(self, inputs, final.cycles, limiter_of(found), steps, notes=(*notes, *final.notes))
 
 
 def limiter_of(found: HongKim) -> str:

@@ -3,7 +3,9 @@
 E. Blem: Analytic performance models of multicores (2013), section 4.2.2 and Table 4.2, whose names the inputs keep. It
 is GPUPerf (`ppt_gpu.analytic.gpuperf`) with these modules added: instructions are those of the machine with a latency
 for each type; instructions of the special function units count among all instructions and as overhead; an SM that
-issues several instructions in a cycle has so many times the parallelism (W; the table calls it window size).
+issues several instructions in a cycle has so many times the parallelism (W; the table calls it window size). Blem has a
+module of her own for barriers, which the text does not give: they count once a block here, as in a public program of
+GPUPerf's equations.
 """
 
 from __future__ import annotations
@@ -84,8 +86,11 @@ class MCore:
         return threads / self.seconds if self.seconds else 0.0
 
 
-def m_core(software: MCoreSoftware, hardware: MCoreHardware, *, sync_count: str = "warp") -> MCore:
-    """The M-core model. Raises PptError for bad inputs, and for a type of instruction without a latency."""
+def m_core(software: MCoreSoftware, hardware: MCoreHardware, *, sync_count: str = "block") -> MCore:
+    """The M-core model; `sync_count` as in `gpuperf`.
+
+    Raises PptError for bad inputs, and for a type of instruction without a latency.
+    """
     model = gpuperf(gpuperf_inputs(software, hardware), sync_count=sync_count)
     return MCore(model, software, hardware)
 

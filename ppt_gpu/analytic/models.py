@@ -11,6 +11,9 @@ def models() -> tuple[Model, ...]:
     from ppt_gpu.analytic.gatsim import Gatsim
     from ppt_gpu.analytic.gcom import Gcom
     from ppt_gpu.analytic.gpumech import GpuMech, GpuMechMdm, MarkovChain, Mt, MtMshr, NaiveInterval
+    from ppt_gpu.analytic.gpuperf_model import GpuPerfModel
+    from ppt_gpu.analytic.hong_kim_model import HongKimModel
+    from ppt_gpu.analytic.mcore_model import MCoreModel
     from ppt_gpu.analytic.roofline_model import RooflineModel
     from ppt_gpu.analytic.volkov import Volkov
 
@@ -23,6 +26,9 @@ def models() -> tuple[Model, ...]:
         MarkovChain(),
         Gcom(),
         Gatsim(),
+        HongKimModel(),
+        GpuPerfModel(),
+        MCoreModel(),
         Volkov(),
         RooflineModel(),
     )

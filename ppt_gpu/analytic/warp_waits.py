@@ -89,22 +89,3 @@ def _count(
         if open_requests:
             request_groups += 1
         found[path, 0], found[path, 1], found[path, 2] = groups, requests, request_groups
-
-
-def warp_waits_reference(path: list[tuple[list[int], bool]]) -> tuple[int, int, int]:
-    """`_count` of one path, plainly: each entry's producers and whether it is an off-chip request."""
-    groups: list[list[int]] = []
-    requests: list[list[int]] = []
-    since = 0  # the entry that last waited for memory
-    for e, (producers, off_chip) in enumerate(path):
-        if not groups or set(producers) & set(groups[-1]):
-            groups.append([])
-        groups[-1].append(e)
-        if any(p >= since and path[p][1] for p in producers):
-            since = e
-            requests.append([])
-        if off_chip:
-            if not requests:
-                requests.append([])
-            requests[-1].append(e)
-    return len(groups), sum(map(len, requests)), sum(1 for group in requests if group)

@@ -48,7 +48,7 @@ def work_of(program: Program, gpu: Gpu) -> Work:
         load_store_cycles=float(in_unit.sum()),
         transactions=int(transactions.sum()),
         atomic_updates=int(_atomic_updates(program).sum()),
-        cold_bytes=_cold_excess(program, blocks),
+        cold_bytes=cold_excess(program, blocks),
         mean_chain=float(chains.sum()) / max(blocks, 1),
         longest_chain=float(chains.max()),
         thread_instructions=int(program.thread_instructions),
@@ -66,7 +66,7 @@ def _atomic_updates(program: Program) -> NDArray[np.int64]:
     return np.ones(int(chosen.sum()), np.int64)
 
 
-def _cold_excess(program: Program, blocks: int) -> float:
+def cold_excess(program: Program, blocks: int) -> float:
     """Bytes of lines that the first half of the blocks touched first beyond what the second half did.
 
     Streaming blocks touch new lines all the time: 0. A table that all blocks read is new only once.

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from ppt_gpu.cluster.rank import Rank
 
 SHOWN = 8  # lines of a message
+UNRECEIVED = "never received"
 
 
 class Blocked(NamedTuple):
@@ -43,9 +44,7 @@ def unreceived(ranks: Iterable[Rank]) -> list[str]:
                 what = tag_text(entry.tag)
                 if isinstance(entry, Message):
                     size = entry.transfer.nbytes
-                    found.append(
-                        f"rank {entry.source} sent {size} bytes to rank {rank.number} ({what}), never received"
-                    )
+                    found.append(f"rank {entry.source} sent {size} bytes to rank {rank.number} ({what}), {UNRECEIVED}")
                 else:
                     found.append(
                         f"rank {rank.number} receives from rank {entry.source} ({what}), which sent no such message"
@@ -57,9 +56,10 @@ def check_ended(blocked: Sequence[Blocked], left: Sequence[str], size: int) -> N
     """PptError if ranks are blocked, or messages left over."""
     if blocked:
         chain = _chain(blocked)
+        sent = [line for line in left if line.endswith(UNRECEIVED)][: max(0, SHOWN - len(chain))]
         raise PptError(
             f"deadlock: {len(blocked)} of {size} ranks wait for ever\n"
-            + "\n".join(f"  {line}" for line in (*chain, *left[: max(0, SHOWN - len(chain))]))
+            + "\n".join(f"  {line}" for line in (*chain, *sent))
         )
     if left:
         more = f"\n  and {len(left) - SHOWN} more" if len(left) > SHOWN else ""

@@ -191,7 +191,9 @@ def _in_application(error: Exception, rank: Rank) -> PptError:
         return error
     own = rank.source()
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == own]
-    path, line = (own, lines[-1]) if lines else (None, None)
+    frame = getattr(rank.body, "gi_frame", None)
+    line = lines[-1] if lines else frame.f_lineno if frame is not None else None
+    path = own if line is not None else None
     message = error.message if isinstance(error, PptError) else f"{type(error).__name__}: {error}"
     hint = error.hint if isinstance(error, PptError) else None
     return PptError(f"rank {rank.number}: {message}", path=path, line=line, hint=hint)

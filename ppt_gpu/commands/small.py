@@ -6,6 +6,7 @@ import argparse
 
 from ppt_gpu.commands.arguments import AddCommand, add_set, add_workload, open_from
 from ppt_gpu.errors import PptError
+from ppt_gpu.validate import SETS
 
 
 def add(command: AddCommand) -> None:
@@ -27,9 +28,7 @@ def add(command: AddCommand) -> None:
     explain.add_argument("metric", nargs="?", help="a tag, such as kernel.time; none lists them all")
 
     validate = command("validate", _validate, "Predict a set of reference cases and print the errors.")
-    validate.add_argument(
-        "set", nargs="?", default="gpgpusim", help="the set: gpgpusim (default), coverage or darksilicon"
-    )
+    validate.add_argument("set", nargs="?", default="gpgpusim", help=f"the set: {', '.join(SETS)} (default: gpgpusim)")
     validate.add_argument("--case", action="append", default=[], metavar="TEXT", help="only cases whose name has TEXT")
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from importlib import import_module
 
 from ppt_gpu.errors import PptError, did_you_mean
-
-SETS = ("gpgpusim", "coverage", "darksilicon")
 
 
 def validate(name: str, cases: Sequence[str] = (), *, as_json: bool = False) -> str:
@@ -16,38 +15,50 @@ def validate(name: str, cases: Sequence[str] = (), *, as_json: bool = False) -> 
     """
     if name not in SETS:
         raise PptError(f"unknown validation set '{name}'", hint=did_you_mean(name, SETS))
-    if name == "coverage":
-        return _coverage(cases, as_json)
-    if name == "darksilicon":
-        return _dark_silicon(cases, as_json)
-    from ppt_gpu.validate import gpgpusim
+    found = SETS[name](name, cases, as_json)
+    if found is None:
+        raise PptError(f"no case of '{name}' has {' or '.join(cases)} in its name")
+    return found
+
+
+def _rows(name: str, texts: Sequence[str], as_json: bool) -> str | None:
+    """Times, one a row; the module of the set's name makes them."""
     from ppt_gpu.validate.rows import to_json, to_text
 
-    rows = gpgpusim.rows(cases)
+    rows = import_module(f"ppt_gpu.validate.{name}").rows(texts)
     if not rows:
-        raise PptError(f"no case of '{name}' has {' or '.join(cases)} in its name")
+        return None
     return to_json(name, rows) if as_json else to_text(name, rows)
 
 
-def _coverage(texts: Sequence[str], as_json: bool) -> str:
+def _coverage(name: str, texts: Sequence[str], as_json: bool) -> str | None:
     """The table of opcodes executed and timed, from running every kernel of the corpus."""
     from ppt_gpu.validate.coverage import cases, table
     from ppt_gpu.validate.coverage.run import outcome
 
-    chosen = cases(texts)
-    if not chosen:
-        raise PptError(f"no case of 'coverage' has {' or '.join(texts)} in its name")
-    outcomes = [outcome(case) for case in chosen]
+    outcomes = [outcome(case) for case in cases(texts)]
+    if not outcomes:
+        return None
     return table.to_json(outcomes) if as_json else table.to_text(outcomes)
 
 
-def _dark_silicon(texts: Sequence[str], as_json: bool) -> str:
+def _statements(name: str, texts: Sequence[str], as_json: bool) -> str | None:
     """Blem's statements beside ours; the sensitivities too unless only some statements are wanted."""
-    from ppt_gpu.validate.dark_silicon import COLUMNS, comparisons, sensitivities
+    from ppt_gpu.validate import dark_silicon, port
     from ppt_gpu.validate.statements import to_json, to_text, with_text
 
-    groups = with_text(comparisons(), texts)
+    source = dark_silicon if name == "darksilicon" else port
+    groups = with_text(source.comparisons(), texts)
     if not groups:
-        raise PptError(f"no statement of 'darksilicon' has {' or '.join(texts)} in its text")
-    moved = [] if texts else sensitivities()
-    return to_json("darksilicon", groups, COLUMNS, moved) if as_json else to_text(groups, COLUMNS, moved)
+        return None
+    moved = [] if texts else source.sensitivities()
+    return to_json(name, groups, source.COLUMNS, moved) if as_json else to_text(groups, source.COLUMNS, moved)
+
+
+#: set -> what predicts and reports its cases: (name, texts, as JSON?) -> the report, None when no case has such a text
+SETS: dict[str, Callable[[str, Sequence[str], bool], str | None]] = {
+    "gpgpusim": _rows,
+    "coverage": _coverage,
+    "darksilicon": _statements,
+    "port": _statements,
+}

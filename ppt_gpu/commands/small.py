@@ -57,8 +57,9 @@ def _gpus(arguments: argparse.Namespace) -> str:
 
 def _check(arguments: argparse.Namespace) -> str:
     from ppt_gpu.inputs import check
+    from ppt_gpu.multicore.check import check_file
 
-    lines = check(arguments.file)
+    lines = check_file(arguments.file) or check(arguments.file)
     if arguments.json:
         import json
 

@@ -18,7 +18,7 @@ from ppt_gpu.spec.toml_reader import read_toml
 def load_target(name: str, overrides: Sequence[str] = ()) -> SCore | Gpu:
     """The core or GPU `name`, with `overrides` such as "core.clock=3 GHz". Raises PptError for an unknown name."""
     if name.endswith(".toml") or "/" in name:
-        return load_core(name, overrides) if _is_core(find("cores", name)) else load_gpu(name, overrides)
+        return load_core(name, overrides) if is_core(find("cores", name)) else load_gpu(name, overrides)
     cores = list_cores()
     gpus = {each.name: each.title for each in list_gpus()}
     if loose(name) in {loose(each) for each in cores}:
@@ -30,12 +30,13 @@ def load_target(name: str, overrides: Sequence[str] = ()) -> SCore | Gpu:
     raise PptError(f"unknown core or GPU '{name}'", hint=hint)
 
 
-def _is_core(path: Path) -> bool:
-    """Whether the file describes a core: it has a [core], or its base has."""
-    document = read_toml(path)
-    base = document.data.get("base")
-    if "core" in document.data or not isinstance(base, str):
-        return "core" in document.data
-    return loose(base) in {loose(each) for each in list_cores()} or (
-        base.endswith(".toml") and _is_core(find("cores", base, near=path.parent))
-    )
+def is_core(path: Path, seen: tuple[Path, ...] = ()) -> bool:
+    """Whether the file describes a core: it has a [core], or its base has. A broken chain of bases is none."""
+    data = read_toml(path).data
+    base = data.get("base")
+    if "core" in data or not isinstance(base, str):
+        return isinstance(data.get("core"), dict)
+    if not base.endswith(".toml"):
+        return loose(base) in {loose(each) for each in list_cores()}
+    below = path.parent / base
+    return below.is_file() and below not in seen and is_core(below, (*seen, below))

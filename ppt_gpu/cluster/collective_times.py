@@ -6,7 +6,9 @@ or doubles, and which divides the vector; else an estimate from the farthest mem
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
+from itertools import product
 from typing import NamedTuple, Protocol
 
 from ppt_gpu.cluster.collective_trees import powers
@@ -40,8 +42,10 @@ def check_kind(kind: str) -> None:
         raise PptError(f"unknown collective '{kind}'", hint=did_you_mean(kind, KINDS))
 
 
-def duration(machine: Priced, kind: str, algorithm: str, nbytes: int, nodes: int, gpus_per_node: int) -> int:
-    """Picoseconds of a collective of GPU memory when nothing else is in the way.
+def duration(
+    machine: Priced, kind: str, algorithm: str, nbytes: int, nodes: int, gpus_per_node: int, memory: str = GPU
+) -> int:
+    """Picoseconds of a collective when nothing else is in the way.
 
     Raises PptError for a kind or an algorithm that there is not.
     """
@@ -55,35 +59,47 @@ def duration(machine: Priced, kind: str, algorithm: str, nbytes: int, nodes: int
     if algorithm == "hierarchical":
         rounds = _hierarchical(kind, nbytes, nodes, gpus_per_node)
     elif algorithm == "linear":
-        return _linear(machine, nbytes, nodes, gpus_per_node)
+        return _linear(machine, nbytes, nodes, gpus_per_node, memory)
     else:
         rounds = _FLAT[kind, algorithm](size, nbytes)
     total = 0
     for each in rounds:
         if each.times:
             inside = each.where == INSIDE
-            longest = _longest(machine, each.nbytes, 1 if inside else nodes, gpus_per_node)
-            total += each.times * (longest.duration + (machine.reduce(0, GPU, each.reduced) if each.reduced else 0))
+            longest = _longest(machine, each.nbytes, 1 if inside else nodes, gpus_per_node, memory)
+            total += each.times * (longest.duration + (machine.reduce(0, memory, each.reduced) if each.reduced else 0))
     return total
 
 
-def _longest(machine: Priced, nbytes: int, nodes: int, gpus_per_node: int) -> Transfer:
+def _longest(machine: Priced, nbytes: int, nodes: int, gpus_per_node: int, memory: str) -> Transfer:
     """The slower of a message to another GPU of the node and one to the farthest node."""
-    here = Place(0, 0, GPU)
+    here = Place(0, 0, memory)
     found = []
     if gpus_per_node > 1:
-        found.append(machine.transfer(here, Place(0, gpus_per_node - 1, GPU), nbytes))
+        found.append(machine.transfer(here, Place(0, gpus_per_node - 1, memory), nbytes))
     if nodes > 1:
-        found += [machine.transfer(here, Place(node, 0, GPU), nbytes) for node in {1, nodes // 2, nodes - 1}]
+        found += [machine.transfer(here, Place(node, 0, memory), nbytes) for node in {1, nodes // 2, nodes - 1}]
     return max(found, key=lambda transfer: transfer.duration)
 
 
-def _linear(machine: Priced, nbytes: int, nodes: int, gpus_per_node: int) -> int:
-    """Every part is sent at once: messages follow each other at the pace of the host or of the slowest port."""
-    size = nodes * gpus_per_node
-    one = _longest(machine, -(-nbytes // size), nodes, gpus_per_node)
-    held = max((time for _, time in (*one.source_ports, *one.target_ports)), default=0)
-    return one.duration + (size - 2) * max(one.send_overhead, one.receive_overhead, held)
+def _linear(machine: Priced, nbytes: int, nodes: int, gpus_per_node: int, memory: str) -> int:
+    """Every part is sent at once: messages follow each other at the pace of the busiest host or port of a node."""
+    part = -(-nbytes // (nodes * gpus_per_node))
+    ports: Counter[int] = Counter()
+    hosts: Counter[int] = Counter()
+    rest = 0
+    for gpu, peer in product(range(gpus_per_node), repeat=2):
+        here = Place(0, gpu, memory)
+        ways = [(1, Place(0, peer, memory))] if peer != gpu else []
+        ways += [(nodes - 1, Place(nodes - 1, peer, memory))] if nodes > 1 else []
+        for times, there in ways:
+            out, back = machine.transfer(here, there, part), machine.transfer(there, here, part)
+            for port, held in (*out.source_ports, *back.target_ports):
+                ports[port] += times * held
+            both = out.send_overhead + back.receive_overhead
+            hosts[gpu] += times * both
+            rest = max(rest, out.duration - max((both, *(held for _, held in out.source_ports))))
+    return rest + max((*ports.values(), *hosts.values()))
 
 
 def _hierarchical(kind: str, nbytes: int, nodes: int, gpus_per_node: int) -> list[Round]:

@@ -71,10 +71,10 @@ def ring_broadcast(size: int, index: int, nbytes: int) -> Iterator[Step]:
 
 def ring_barrier(size: int, index: int, nbytes: int) -> Iterator[Step]:
     """A token goes round twice: all have come, all may go."""
-    for lap in range(2):
+    for lap in range(2 if size > 1 else 0):
         if index > 0 or lap > 0:
             yield Step((), (Exchange((index - 1) % size, 0),))
-        if size > 1 and not (lap == 1 and index == size - 1):
+        if not (lap == 1 and index == size - 1):
             yield Step((Exchange((index + 1) % size, 0),), ())
 
 

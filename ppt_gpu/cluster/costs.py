@@ -88,20 +88,23 @@ class Costs:
 
     def _through_nics(self, source: Place, target: Place, nbytes: int, library: MpiPath, tier: Tier) -> Way:
         net, ports, pcie = self.spec.network, self.ports, self.spec.pcie
+        from_gpu, to_gpu = source.memory == GPU, target.memory == GPU
         nic_rate = net.bandwidth * net.efficiency * ports.nics_each
         way = Way(rate=min(nic_rate, tier.bandwidth))
-        held = max(net.message_gap, tier.gap) + nbytes / way.rate
-        way.source.append((ports.nic_out(source.gpu), held))
-        way.target.append((ports.nic_in(target.gpu), held))
+        sides = ((way.source, ports.nic_out(source.gpu), from_gpu), (way.target, ports.nic_in(target.gpu), to_gpu))
+        for held, port, gpu in sides:
+            # what the library adds to a message of a GPU keeps the GPU's own link busy, not the NIC that others use
+            own = nbytes / nic_rate if gpu else tier.gap + nbytes / way.rate
+            held.append((port, max(net.message_gap, own)))
         if library.both_ways != float("inf"):
             bus = nbytes / (library.both_ways * ports.nics_each)
             way.source.append((ports.nic_bus(source.gpu), bus))
             way.target.append((ports.nic_bus(target.gpu), bus))
-        if source.memory == GPU:
-            way.source.append((ports.pcie_up(source.gpu), nbytes / pcie.to_host))
+        if from_gpu:
+            way.source.append((ports.pcie_up(source.gpu), tier.gap + nbytes / min(pcie.to_host, tier.bandwidth)))
             way.rate = way.rate if self._stages(source, tier) else min(way.rate, pcie.to_host)
-        if target.memory == GPU:
-            way.target.append((ports.pcie_down(target.gpu), nbytes / pcie.to_gpu))
+        if to_gpu:
+            way.target.append((ports.pcie_down(target.gpu), tier.gap + nbytes / min(pcie.to_gpu, tier.bandwidth)))
             way.rate = way.rate if self._stages(target, tier) else min(way.rate, pcie.to_gpu)
         if source.node == target.node:
             way.latency = 2 * net.nic_latency

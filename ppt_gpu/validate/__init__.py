@@ -55,10 +55,22 @@ def _statements(name: str, texts: Sequence[str], as_json: bool) -> str | None:
     return to_json(name, groups, source.COLUMNS, moved) if as_json else to_text(groups, source.COLUMNS, moved)
 
 
+def _cluster(name: str, texts: Sequence[str], as_json: bool) -> str | None:
+    """Collectives and messages on clusters, with geometric mean errors by group and machine."""
+    from ppt_gpu.validate import cluster
+    from ppt_gpu.validate.cluster_table import to_json, to_text
+
+    rows = cluster.rows(texts)
+    if not rows:
+        return None
+    return to_json(rows, cluster.LIMITS) if as_json else to_text(rows, cluster.LIMITS)
+
+
 #: set -> what predicts and reports its cases: (name, texts, as JSON?) -> the report, None when no case has such a text
 SETS: dict[str, Callable[[str, Sequence[str], bool], str | None]] = {
     "gpgpusim": _rows,
     "coverage": _coverage,
     "darksilicon": _statements,
     "port": _statements,
+    "cluster": _cluster,
 }

@@ -1,0 +1,104 @@
+"""The set `cluster`: collectives and messages measured on clusters, against the machines that stand for them.
+
+NCCL's all-reduce, Alps' osu_bw and osu_alltoall, and systems that nothing was fitted to. Parameters are a machine's,
+never a row's. osu_bw sends windows of 64 messages, each answered by 4 bytes; osu_alltoall copies a rank's own part too.
+"""
+
+from __future__ import annotations
+
+import csv
+import functools
+from collections.abc import Callable, Iterator, Sequence
+
+from ppt_gpu.cluster.collective_times import duration
+from ppt_gpu.cluster.load import ClusterMachine, load_machine
+from ppt_gpu.cluster.machine import PS_PER_S, Place
+from ppt_gpu.paths import data_dir
+from ppt_gpu.units import format_bytes
+from ppt_gpu.validate.rows import Row
+
+LARGE = "NCCL, over 64 MiB"
+MIDDLE = "NCCL, 1 KiB to 64 MiB"
+SMALL = "NCCL, below 1 KiB"
+OSU = "OSU"
+OTHERS = "kept aside"
+#: group -> the largest geometric mean error that is aimed for
+LIMITS = {LARGE: 0.15, MIDDLE: 0.30, OSU: 0.15}
+
+WINDOW, ANSWER = 64, 4  # of osu_bw
+
+
+def rows(cases: Sequence[str] = ()) -> list[Row]:
+    """Every row whose case name has one of the texts: `gpu` is the machine, `mode` the group."""
+    made = (*_nccl(), *_osu(), *_others())
+    return [row for row in made if not cases or any(text in f"{row.gpu} {row.case}" for text in cases)]
+
+
+@functools.cache
+def _machine(name: str, nodes: int, overrides: tuple[str, ...] = ()) -> ClusterMachine:
+    return load_machine(name, nodes, overrides)
+
+
+def _read(name: str) -> list[dict[str, str]]:
+    with (data_dir("validation") / "cluster" / name).open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def _nccl() -> Iterator[Row]:
+    for line in _read("nccl_allreduce.csv"):
+        nodes, gpus, nbytes = int(line["nodes"]), int(line["gpus"]), int(line["bytes"])
+        found = _machine(line["machine"], nodes).collective("all_reduce", nbytes, nodes, gpus // nodes, "nccl")
+        group = LARGE if nbytes > 64 << 20 else MIDDLE if nbytes >= 1024 else SMALL
+        case = f"all_reduce {format_bytes(nbytes)} on {nodes}x{gpus // nodes}, {found.algorithm}"
+        yield Row(case, line["machine"], group, "", float(line["time_us"]), found.duration / 1e6, "us")
+
+
+def _osu() -> Iterator[Row]:
+    tests: dict[str, Callable[[ClusterMachine, str, str, int], float]] = {"osu_bw": _osu_bw, "osu_alltoall": _alltoall}
+    for line in _read("osu_alps.csv"):
+        nbytes = int(line["bytes"])
+        machine = _machine(line["machine"], 2)
+        predicted = tests[line["test"]](machine, line["memory"], line["where"], nbytes)
+        place = "" if line["test"] == "osu_alltoall" else f" {line['where']}"
+        case = f"{line['test']} {line['memory']}{place} {format_bytes(nbytes)}"
+        yield Row(case, line["machine"], OSU, "", float(line["value"]), predicted, line["unit"])
+
+
+def _osu_bw(machine: ClusterMachine, memory: str, where: str, nbytes: int) -> float:
+    """MB/s: messages follow each other at the pace of the slowest host or port."""
+    here = Place(0, 0, memory)
+    there = Place(0, 1, memory) if where == "node" else Place(1, 0, memory)
+    one, answer = machine.transfer(here, there, nbytes), machine.transfer(there, here, ANSWER)
+    held = [time for _, time in (*one.source_ports, *one.target_ports)]
+    pace = max(one.send_overhead, one.receive_overhead, *held)
+    window = (WINDOW - 1) * pace + one.duration + answer.duration
+    return WINDOW * nbytes / (window / PS_PER_S) / 1e6
+
+
+def _alltoall(machine: ClusterMachine, memory: str, where: str, nbytes: int) -> float:
+    """Microseconds of `nbytes` from every rank to every rank, 4 ranks on each of 2 nodes."""
+    ranks = machine.nodes * machine.gpus_per_node
+    here = Place(0, 0, memory)
+    others = duration(
+        machine, "all_to_all", "linear", ranks * nbytes, machine.nodes, machine.gpus_per_node, memory=memory
+    )
+    return (others + machine.transfer(here, here, nbytes).duration) / 1e6
+
+
+#: bus bandwidth over algorithm bandwidth, as nccl-tests defines them
+_BUS: dict[str, Callable[[int], float]] = {
+    "all_reduce": lambda n: 2 * (n - 1) / n,
+    "all_gather": lambda n: (n - 1) / n,
+    "reduce_scatter": lambda n: (n - 1) / n,
+    "broadcast": lambda n: 1.0,
+}
+
+
+def _others() -> Iterator[Row]:
+    for line in _read("other_systems.csv"):
+        nodes, gpus, nbytes = int(line["nodes"]), int(line["gpus"]), int(line["bytes"])
+        machine = _machine(line["machine"], nodes, (line["set"],) if line["set"] else ())
+        found = machine.collective(line["test"], nbytes, nodes, gpus // nodes, "nccl")
+        predicted = nbytes / (found.duration / PS_PER_S) * _BUS[line["test"]](gpus) / 1e9
+        case = f"{line['test']} {format_bytes(nbytes)} on {nodes}x{gpus // nodes}, {found.algorithm}"
+        yield Row(case, line["machine"], OTHERS, "", float(line["busbw_GBps"]), predicted, "GB/s")

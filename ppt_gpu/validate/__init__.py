@@ -69,6 +69,7 @@ def _cluster(name: str, texts: Sequence[str], as_json: bool) -> str | None:
 #: set -> what predicts and reports its cases: (name, texts, as JSON?) -> the report, None when no case has such a text
 SETS: dict[str, Callable[[str, Sequence[str], bool], str | None]] = {
     "gpgpusim": _rows,
+    "measured": _rows,
     "coverage": _coverage,
     "darksilicon": _statements,
     "port": _statements,

@@ -1,0 +1,178 @@
+"""The set `measured`: times that others measured on real GPUs (validation/measured), each held against our prediction.
+
+One set of parameters per GPU: the shipped hardware file, with what the measurement states of its own conditions.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ppt_gpu.exec.workload import Dim3
+from ppt_gpu.paths import data_dir
+from ppt_gpu.validate.rows import Row
+
+
+@dataclass(frozen=True)
+class Case:
+    """One measured launch. `time` in us; `launched`: the time includes the launch overhead."""
+
+    name: str
+    set: str
+    gpu: str
+    overrides: tuple[str, ...]
+    module: str
+    kernel: str
+    grid: Dim3
+    block: Dim3
+    args: tuple[str, ...]
+    registers: int | None
+    time: float
+    launched: bool
+
+
+# --- stream_vs_occupancy.csv ----------------------------------------------------------------------------------------
+
+#: GPU of the file -> ours, and the clock that the same boards ran at in the latency curves of the same source
+STREAM_GPUS = {"v100": ("v100", "1380 MHz"), "a100_80": ("a100_80gb", "1410 MHz"), "a40": ("a40", "1740 MHz")}
+#: kernel of the file -> ours, and the streams of 8 N bytes that its GB/s counts
+STREAMS = {
+    "init": ("init", 1),
+    "read": ("read", 1),
+    "scale": ("scale", 2),
+    "triad": ("triad", 3),
+    "3pt": ("stencil3", 2),
+    "5pt": ("stencil5", 2),
+}
+STREAM_ELEMENTS = (1 << 27) + 2
+
+
+def _streams() -> Iterator[Case]:
+    n = STREAM_ELEMENTS
+    for row in _table("stream_vs_occupancy"):
+        gpu, clock = STREAM_GPUS[row["gpu"]]
+        kernel, streams = STREAMS[row["kernel"]]
+        size = int(row["block_size"])
+        yield Case(
+            name=f"{row['kernel']} {size} threads",
+            set="stream",
+            gpu=gpu,
+            overrides=(f"sm.clock={clock}", "sm.max_blocks=2"),  # a shared array keeps a third one out
+            module="stream",
+            kernel=kernel,
+            grid=(n // size + 1, 1, 1),
+            block=(size, 1, 1),
+            args=(*(f"f64[{n}]",) * 3, "f64=3", f"i64={n}"),
+            registers=None,
+            time=streams * 8 * n / float(row["GBps"]) / 1e3,
+            launched=True,
+        )
+
+
+# --- kepler_microapps.csv -------------------------------------------------------------------------------------------
+
+#: the K40c's clock is not stated: the base clock is assumed, as for all compute boards of that time
+KEPLERS = {"Tesla K40c": "k40", "Tesla-K40": "k40", "Tesla-K20": "k20"}
+LEAST_TIME = 20.0  # us: shorter ones are mostly launch
+
+
+def _keplers() -> Iterator[Case]:
+    for row in _table("kepler_microapps"):
+        n = int(row["problem"])
+        count = n if row["kernel"] == "vectorAdd" else n * n
+        if float(row["time_us"]) > LEAST_TIME:
+            arguments = (*(f"f32[{count}]",) * 3, f"i32={n}")
+            yield _from_row(row, "kepler", KEPLERS[row["gpu"]], "kepler", row["kernel"], arguments, launched=False)
+
+
+# --- sgemm_ladder.csv -----------------------------------------------------------------------------------------------
+
+LADDER_GPUS = {"A100 80GB PCIe": "a100_pcie_80gb", "RTX A6000": "rtxa6000"}
+#: kernel of the file -> ours; those that the source does not describe are left out
+LADDER = {
+    "naive": "column_from_x",
+    "tiled16": "tiled16",
+    "microtile2x2": "micro2x2",
+    "microtile4x1": "micro4x1",
+    "1: Naive": "row_from_x",
+    "2: GMEM Coalescing": "coalesced",
+    "3: SMEM Caching": "shared32",
+    "4: 1D Blocktiling": "tiling1d",
+    "5: 2D Blocktiling": "tiling2d",
+    "6: Vectorized Mem Access": "vectorised",
+}
+
+
+def _ladder() -> Iterator[Case]:
+    for row in _table("sgemm_ladder"):
+        if row["kernel"] in LADDER:
+            n = int(row["problem"].rpartition("=")[2])
+            matrices = (f"f32[{n * n}]",) * 3
+            args = (f"i32={n}", "f32=1", *matrices[:2], "f32=0", matrices[2])
+            gpu, kernel = LADDER_GPUS[row["gpu"]], LADDER[row["kernel"]]
+            yield _from_row(row, "sgemm", gpu, "sgemm", kernel, args, launched=True)
+
+
+def _from_row(
+    row: dict[str, str], kind: str, gpu: str, module: str, kernel: str, args: tuple[str, ...], *, launched: bool
+) -> Case:
+    x, y, z = (int(row[f"grid_{axis}"]) for axis in "xyz")
+    u, v, w = (int(row[f"block_{axis}"]) for axis in "xyz")
+    return Case(
+        name=f"{row['kernel']} {row['problem']}",
+        set=kind,
+        gpu=gpu,
+        overrides=(),
+        module=module,
+        kernel=kernel,
+        grid=(x, y, z),
+        block=(u, v, w),
+        args=args,
+        registers=int(row["regs"]) if row["regs"] else None,
+        time=float(row["time_us"]),
+        launched=launched,
+    )
+
+
+SETS: dict[str, Callable[[], Iterator[Case]]] = {"stream": _streams, "kepler": _keplers, "sgemm": _ladder}
+
+
+def cases(texts: Sequence[str] = ()) -> list[Case]:
+    """All cases whose "SET GPU NAME" contains one of `texts`."""
+    found = [case for make in SETS.values() for case in make()]
+    return [case for case in found if not texts or any(text in _title(case) for text in texts)]
+
+
+def rows(texts: Sequence[str] = ()) -> list[Row]:
+    """Predict the cases that `cases` chooses."""
+    return [_predict(case) for case in cases(texts)]
+
+
+def _title(case: Case) -> str:
+    return f"{case.set} {case.gpu} {case.name}"
+
+
+def _predict(case: Case) -> Row:
+    from ppt_gpu.inputs import open_workload
+    from ppt_gpu.pipeline import predict
+
+    path = _folder() / "kernels" / f"{case.module}.ptx"
+    workload = open_workload(
+        path, kernel=case.kernel, grid=case.grid, block=case.block, args=case.args, registers=case.registers
+    )
+    launch = predict(workload, case.gpu, overrides=case.overrides).launches[0]
+    seconds = float(launch.value("kernel.cycles")) / float(launch.value("gpu.clock"))
+    if case.launched:
+        seconds += float(launch.value("kernel.launch_overhead"))
+    return Row(case.name, case.gpu, case.set, launch.level, case.time, seconds * 1e6, "us")
+
+
+def _table(name: str) -> Iterator[dict[str, str]]:
+    with (_folder() / f"{name}.csv").open(newline="") as file:
+        yield from csv.DictReader(file)
+
+
+def _folder() -> Path:
+    return data_dir("validation") / "measured"

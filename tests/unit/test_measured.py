@@ -1,0 +1,89 @@
+"""The set `measured`: its kernels compute what they should, and its cases fit them."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import ppt_gpu
+from ppt_gpu.inputs import open_workload
+from ppt_gpu.paths import data_dir
+from ppt_gpu.validate import measured
+
+KERNELS = data_dir("validation") / "measured" / "kernels"
+RNG = np.random.default_rng(7)
+
+
+def sgemm(kernel, grid, block):
+    n = 128
+    a, b = (RNG.standard_normal((n, n)).astype("f4") for _ in range(2))
+    c = RNG.standard_normal((n, n)).astype("f4")
+    expected = 1.5 * (a @ b) + 0.5 * c
+    arguments = [np.int32(n), np.float32(1.5), a, b, np.float32(0.5), c]
+    ppt_gpu.launch(KERNELS / "sgemm.ptx", kernel=kernel, grid=grid, block=block, args=arguments)
+    np.testing.assert_allclose(c, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "grid", "block"),
+    [
+        ("row_from_x", (4, 4), (32, 32)),
+        ("column_from_x", (8, 8), (16, 16)),
+        ("coalesced", (4, 4), (1024,)),
+        ("shared32", (4, 4), (1024,)),
+        ("tiled16", (8, 8), (16, 16)),
+        ("micro2x2", (4, 4), (16, 16)),
+        ("micro4x1", (8, 2), (16, 16)),
+        ("tiling1d", (2, 2), (512,)),
+        ("tiling2d", (1, 1), (256,)),
+        ("vectorised", (1, 1), (256,)),
+    ],
+)
+def test_matrix_products(kernel, grid, block):
+    sgemm(kernel, grid, block)
+
+
+@pytest.mark.parametrize("kernel", sorted({row["kernel"] for row in measured._table("kepler_microapps")}))
+def test_kepler_kernels(kernel):
+    n = 64
+    a, b, c = RNG.random((n, n), "f4"), RNG.random((n, n), "f4"), np.zeros((n, n), "f4")
+    count, shape = (
+        (n, {"grid": (4, 4), "block": (16, 16)}) if kernel != "vectorAdd" else (n * n, {"grid": 16, "block": 256})
+    )
+    ppt_gpu.launch(KERNELS / "kepler.ptx", kernel=kernel, args=[a, b, c, np.int32(count)], **shape)
+    np.testing.assert_allclose(c, a @ b if kernel.startswith("matMul") else a + b, rtol=1e-5)
+
+
+def test_streams():
+    n, k = 1000, 3.0
+    b, c = RNG.random(n), RNG.random(n)
+    inner = {
+        "init": np.full(n, k),
+        "read": np.zeros(n),
+        "scale": b * k,
+        "triad": b * k + c,
+        "stencil3": k * b[:-2] + 0.5 * b[1:-1] + k * b[2:],
+        "stencil5": k * b[:-4] + 0.25 * b[1:-3] + 0.5 * b[2:-2] + 0.25 * b[3:-1] + k * b[4:],
+    }
+    assert set(inner) == {kernel for kernel, _ in measured.STREAMS.values()}
+    for kernel, values in inner.items():
+        a, edge = np.zeros(n), (n - len(values)) // 2
+        arguments = [a, b, c, np.float64(k), np.int64(n)]
+        ppt_gpu.launch(KERNELS / "stream.ptx", kernel=kernel, grid=n // 64 + 1, block=64, args=arguments)
+        np.testing.assert_allclose(a[edge : n - edge], values, rtol=1e-14)
+        assert not a[:edge].any()
+
+
+def test_every_row_is_a_case_of_its_kernel():
+    cases = measured.cases()
+    assert Counter(case.set for case in cases) == {"stream": 528, "kepler": 257, "sgemm": 26}
+    for case in cases[::37]:
+        path = KERNELS / f"{case.module}.ptx"
+        workload = open_workload(path, kernel=case.kernel, grid=case.grid, block=case.block, args=case.args)
+        assert workload.launches[0].threads_per_block == np.prod(case.block)
+
+
+def test_a_prediction():
+    (row,) = measured.rows(["kepler k20 matrix_sum_coalesced 1280"])
+    assert (row.gpu, row.mode, row.unit) == ("k20", "kepler", "us")
+    assert abs(row.error) < 0.5  # of an element a thread, read twice and written once

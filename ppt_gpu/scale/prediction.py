@@ -4,21 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from ppt_gpu.analytic.ppt_extrapolation import PptTerms
 from ppt_gpu.scale.grid import SmPlan
 from ppt_gpu.scale.survey import Survey
 from ppt_gpu.sm.result import SmResult
-
-
-@dataclass(frozen=True)
-class PptTerms:
-    """The terms of the PPT overlap rule, in cycles (ppt_gpu.scale.ppt_workload)."""
-
-    workload: float  # C: until the last block of the simulated workload ended
-    block_average: float  # E: mean end of its blocks
-    overlap: float  # 1 - E / C
-    mean_workload: float  # of all workloads
-    workloads: int
-    cycles: float  # all workloads with the trailing stores, without launch overhead
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,16 @@ def _coverage(name: str, texts: Sequence[str], as_json: bool) -> str | None:
     return table.to_json(outcomes) if as_json else table.to_text(outcomes)
 
 
+def _caches(name: str, texts: Sequence[str], as_json: bool) -> str | None:
+    """Hit rates of the cache models beside those of the simulation."""
+    from ppt_gpu.validate.cache_models import rows, to_json, to_text
+
+    found = list(rows(texts))
+    if not found:
+        return None
+    return to_json(found) if as_json else to_text(found)
+
+
 def _statements(name: str, texts: Sequence[str], as_json: bool) -> str | None:
     """Blem's statements beside ours; the sensitivities too unless only some statements are wanted."""
     from ppt_gpu.validate import dark_silicon, port
@@ -71,6 +81,7 @@ SETS: dict[str, Callable[[str, Sequence[str], bool], str | None]] = {
     "gpgpusim": _rows,
     "measured": _rows,
     "coverage": _coverage,
+    "caches": _caches,
     "darksilicon": _statements,
     "port": _statements,
     "cluster": _cluster,

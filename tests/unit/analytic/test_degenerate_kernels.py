@@ -6,8 +6,8 @@ import math
 
 import pytest
 from model_kernels import bare_kernel_text, inputs_of, kernel_text
-from ppt_gpu.analytic.cache_models import cache_models
 
+from ppt_gpu.analytic.cache_models import cache_models
 from ppt_gpu.analytic.model import Model, Options
 from ppt_gpu.analytic.model_inputs import ModelInputs
 from ppt_gpu.analytic.models import models

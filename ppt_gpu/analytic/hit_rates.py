@@ -1,0 +1,102 @@
+"""Hit rates of L1 and L2 from probabilities that a line is still there: what models of reuse distance say of a launch.
+
+Counted as the simulator counts: the L1 in its sectors that loads look up, the L2 in sectors of what the L1 does not
+answer, of stores and of atomics. A sector that nobody asked for before is not in the cache, whatever the line's
+distance; in the L2 it is where the host or another SM brought it (warm).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppt_gpu.analytic.access_stream import AccessStream
+from ppt_gpu.compiled import entry
+from ppt_gpu.sm.core_machine import WRITE_EVICT
+from ppt_gpu.sm.program import FORCED_L1, FORCED_L2, KIND_ATOMIC, KIND_LOAD, KIND_STORE
+
+_ONES = np.array([number.bit_count() for number in range(256)], np.int64)
+
+
+@dataclass(frozen=True)
+class HitRates:
+    """Shares between 0 and 1; None: nothing looks into that cache, or the model does not know it."""
+
+    model: str
+    l1: float | None
+    l2: float | None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Touched:
+    """[T] sectors of the program, of each transaction: asked for, and those of them that were asked for before."""
+
+    asked: NDArray[np.int64]
+    in_l1: NDArray[np.int64]  # since a store or atomic dropped the line
+    in_l2: NDArray[np.int64]
+    warm: NDArray[np.int64]  # not by this SM, but in the L2 before
+
+
+def touched(stream: AccessStream) -> Touched:
+    """What each transaction could find in caches without end."""
+    found = np.zeros((3, len(stream.line)), np.int64)
+    machine = stream.machine
+    _touch(
+        stream.line, stream.sectors, stream.kind, stream.cached, machine.l1_write == WRITE_EVICT, machine.l1_allocate,
+        _ONES, np.zeros((len(stream.warm), 2), np.int64), np.where(stream.warm, 0xFF, 0), found,
+    )  # fmt: skip
+    return Touched(_ONES[stream.sectors], *found)
+
+
+def hit_rates(
+    model: str,
+    stream: AccessStream,
+    before: Touched,
+    l1_stays: NDArray[np.float64],
+    l2_stays: NDArray[np.float64] | None,
+    notes: tuple[str, ...] = (),
+) -> HitRates:
+    """l1_stays, l2_stays [T]: the probability that the line is still there since its last use; None: unknown."""
+    load = stream.kind == KIND_LOAD
+    forced = stream.line < 0
+    looks = load & (stream.cached | forced)
+    hits = np.where(stream.cached & load, before.in_l1 * l1_stays, 0.0)
+    hits[load & (stream.line == FORCED_L1)] = before.asked[load & (stream.line == FORCED_L1)]
+    l1 = _share(float(hits.sum()), float(before.asked[looks].sum()))
+    if l2_stays is None:
+        return HitRates(model, l1, None, notes)
+    below = before.asked - hits
+    again = np.maximum(before.in_l2 - np.where(load, hits, 0.0), 0.0)
+    found = np.minimum(again * l2_stays + before.warm, below)
+    found[forced] = np.where(stream.line[forced] == FORCED_L2, below[forced], 0.0)
+    return HitRates(model, l1, _share(float(found.sum()), float(below.sum())), notes)
+
+
+def _share(part: float, whole: float) -> float | None:
+    return part / whole if whole else None
+
+
+@entry
+def _touch(
+    line: np.ndarray, sectors: np.ndarray, kind: np.ndarray, cached: np.ndarray, evict: bool, allocate: bool,
+    ones: np.ndarray, seen: np.ndarray, warm: np.ndarray, found: np.ndarray,
+) -> None:  # fmt: skip
+    """seen [L, 2]: sectors of each line that the L1, and that the L2 has been asked for. found [3, T]."""
+    for t in range(len(line)):
+        if line[t] < 0:
+            continue
+        at, mask = line[t], sectors[t]
+        if cached[t]:
+            if kind[t] == KIND_LOAD:
+                found[0, t] = ones[mask & seen[at, 0]]
+                seen[at, 0] |= mask
+            elif kind[t] == KIND_ATOMIC or evict:
+                seen[at, 0] = 0
+            elif kind[t] == KIND_STORE and allocate:
+                seen[at, 0] |= mask
+        found[1, t] = ones[mask & seen[at, 1]]
+        found[2, t] = ones[mask & warm[at] & ~seen[at, 1]]
+        seen[at, 1] |= mask

@@ -1,0 +1,130 @@
+"""The set `caches`: hit rates of the cache models and of the simulation, for every launch of every sample."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+
+from ppt_gpu.analytic.cache_models import cache_models
+from ppt_gpu.analytic.hit_rates import HitRates
+from ppt_gpu.errors import PptError
+from ppt_gpu.exec.budget import Budget
+from ppt_gpu.exec.workload_reader import sample_names
+from ppt_gpu.inputs import open_workload
+from ppt_gpu.pipeline import simulated_sms, workload_traces
+from ppt_gpu.scale.grid import plan
+from ppt_gpu.scale.model_inputs import model_inputs
+from ppt_gpu.scale.simulated_sm import SimulatedSm, TraceSm
+from ppt_gpu.sm.result import SmResult
+from ppt_gpu.spec import load_gpu
+from ppt_gpu.spec.gpu import Gpu
+
+#: a Fermi, whose L1 Nugteren's model describes; the machine of GPUMech's Table I; a sectored L1
+GPUS = ("gtx480", "gpumech_table1", "v100")
+
+
+@dataclass(frozen=True)
+class CacheRow:
+    """One launch on one GPU: what was simulated, and what each model says of the same blocks."""
+
+    case: str
+    gpu: str
+    simulated: HitRates
+    models: tuple[HitRates, ...]
+
+
+def rows(cases: Sequence[str] = ()) -> Iterator[CacheRow]:
+    """Every launch of the samples whose name contains one of `cases` (all when empty), if it fits on the GPU."""
+    for gpu in (load_gpu(name, ()) for name in GPUS):
+        for name in sample_names():
+            if cases and not any(text in name for text in cases):
+                continue
+            try:
+                found = list(launches(name, gpu))
+            except PptError:  # a block does not fit on that GPU
+                continue
+            for sm, result, models in found:
+                case = f"{name}/{sm.launch.kernel}" if len(found) > 1 else name
+                yield CacheRow(case, gpu.name, simulated_rates(result), models)
+
+
+def launches(name: str, gpu: Gpu) -> Iterator[tuple[SimulatedSm, SmResult, tuple[HitRates, ...]]]:
+    """Each launch of a sample with its simulation and its models, on what the launches before it left."""
+    workload = open_workload(name)
+    traces, sequence = workload_traces(workload, gpu, {}, Budget(), (), True, None)
+    pending = simulated_sms(workload, traces, sequence, gpu, None, True)
+    sms: list[SimulatedSm] = []
+    for step in sequence.steps:
+        if step.number == len(sms):
+            sm = next(pending)
+            sms.append(sm)
+            chosen = plan(sm.launch.blocks, sm.occupancy, gpu)
+            yield sm, sm(list(chosen.blocks)), cache_models(model_inputs(sm, chosen))
+        sm = sms[step.number]
+        if step.advance and isinstance(sm, TraceSm):
+            sm.advance(step.count)
+
+
+def simulated_rates(result: SmResult) -> HitRates:
+    """Those of a simulation."""
+    l1 = result.l1_hits / result.l1_accesses if result.l1_accesses else None
+    return HitRates("simulation", l1, result.l2_hits / result.l2_accesses if result.l2_accesses else None)
+
+
+def differences(found: Sequence[CacheRow]) -> dict[str, dict[str, float]]:
+    """model -> "l1", "l2": mean difference from the simulation without sign, over the rows where both are known."""
+    names = [model.model for model in found[0].models]
+    return {
+        name: {
+            level: statistics.mean(gaps)
+            for level in ("l1", "l2")
+            if (gaps := [gap for row in found if (gap := _gap(row, place, level)) is not None])
+        }
+        for place, name in enumerate(names)
+    }
+
+
+def _gap(row: CacheRow, place: int, level: str) -> float | None:
+    truth, model = getattr(row.simulated, level), getattr(row.models[place], level)
+    return None if truth is None or model is None else abs(model - truth)
+
+
+def to_json(found: Sequence[CacheRow]) -> str:
+    document = {
+        "schema": 1,
+        "set": "caches",
+        "rows": [asdict(row) for row in found],
+        "differences": {gpu: differences([row for row in found if row.gpu == gpu]) for gpu in _gpus(found)},
+    }
+    return json.dumps(document, indent=2) + "\n"
+
+
+def to_text(found: Sequence[CacheRow]) -> str:
+    names = ["simulation", *(model.model for model in found[0].models)]
+    width = max(len(row.case) for row in found)
+    head = "".join(f"{name:>24}" for name in names)
+    lines = [f"{'case':{width}}  {'gpu':16}{head}", f"{'':{width}}  {'':16}" + f"{'L1':>15}{'L2':>9}" * len(names)]
+    for row in found:
+        cells = "".join(f"{_percent(r.l1):>15}{_percent(r.l2):>9}" for r in (row.simulated, *row.models))
+        lines.append(f"{row.case:{width}}  {row.gpu:16}{cells}")
+    lines += ["", "mean difference of the hit rate from the simulation, in points", ""]
+    lines.append(f"{'gpu':16}" + "".join(f"{name:>24}" for name in names[1:]))
+    for gpu in _gpus(found):
+        gaps = differences([row for row in found if row.gpu == gpu])
+        cells = "".join(f"{_points(gaps[name].get('l1')):>15}{_points(gaps[name].get('l2')):>9}" for name in names[1:])
+        lines.append(f"{gpu:16}{cells}")
+    return "\n".join(lines) + "\n"
+
+
+def _gpus(found: Sequence[CacheRow]) -> list[str]:
+    return list(dict.fromkeys(row.gpu for row in found))
+
+
+def _percent(rate: float | None) -> str:
+    return "-" if rate is None else f"{rate:.1%}"
+
+
+def _points(gap: float | None) -> str:
+    return "-" if gap is None else f"{100 * gap:.1f}"

@@ -85,6 +85,12 @@ def _chips(runs: int = 5) -> list[Figure]:
     return [{"name": f"{name}, {pairs}", "value": statistics.median(times), "unit": "s CPU"}]
 
 
+def _cluster() -> list[Figure]:
+    from ppt_gpu.cluster.bench import bench_cluster
+
+    return bench_cluster()
+
+
 def _command(arguments: list[str], environment: dict[str, str]) -> tuple[float, float]:
     """CPU and wall time of one `python -m ppt_gpu` process, s."""
     wall = time.perf_counter()
@@ -124,6 +130,7 @@ PARTS: dict[str, Callable[[], list[Figure]]] = {
     "predict": _predict,
     "chips": _chips,
     "store": _store,
+    "cluster": _cluster,
     "process": _process,
 }
 

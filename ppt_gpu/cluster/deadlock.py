@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from ppt_gpu.cluster.matching import Message, tag_text
+from ppt_gpu.cluster.matching import Message, tag_text, waiting
 from ppt_gpu.errors import PptError
 
 if TYPE_CHECKING:
@@ -39,16 +39,14 @@ def unreceived(ranks: Iterable[Rank]) -> list[str]:
     """Messages that were sent and never received, and receives that never got one, in words."""
     found = []
     for rank in ranks:
-        for queue in rank.queues.values():
-            for entry in queue:
-                what = tag_text(entry.tag)
-                if isinstance(entry, Message):
-                    size = entry.transfer.nbytes
-                    found.append(f"rank {entry.source} sent {size} bytes to rank {rank.number} ({what}), {UNRECEIVED}")
-                else:
-                    found.append(
-                        f"rank {rank.number} receives from rank {entry.source} ({what}), which sent no such message"
-                    )
+        for entry in waiting(rank.queues):
+            what = tag_text(entry.tag)
+            if isinstance(entry, Message):
+                size = entry.transfer.nbytes
+                found.append(f"rank {entry.source} sent {size} bytes to rank {rank.number} ({what}), {UNRECEIVED}")
+            else:
+                source = entry.source
+                found.append(f"rank {rank.number} receives from rank {source} ({what}), which sent no such message")
     return found
 
 

@@ -21,21 +21,23 @@ Index = tuple[int, ...]
 class Grid:
     """The grid as one rank sees it. Axis 0 is the one along which ranks lie farthest apart."""
 
-    __slots__ = ("axes", "nodes", "periodic", "rank", "tile")
+    __slots__ = ("axes", "gpu", "node", "nodes", "periodic", "rank", "tile")
 
     def __init__(self, rank: Rank, axes: int, periodic: bool) -> None:
         if axes < 1:
             raise PptError(f"a grid of {axes} axes: expected at least 1")
+        world = rank.world
         self.rank = rank
         self.axes = axes
         self.periodic = periodic
-        self.nodes = split(rank.world.size // rank.world.gpus_per_node, axes)
-        self.tile = split(rank.world.gpus_per_node, axes)
-        symmetry = rank.world.symmetry
-        if symmetry is not None:
+        self.nodes = split(world.machine.nodes, axes)
+        self.tile = split(world.gpus_per_node, axes)
+        self.node = index_at(rank.node, self.nodes)
+        self.gpu = index_at(rank.gpu, self.tile)
+        if world.symmetry is not None:
             if not periodic:
-                symmetry.broken("its grid is not periodic")
-            symmetry.use(self.nodes)
+                world.symmetry.broken("its grid is not periodic")
+            world.symmetry.use(self.nodes)
 
     @property
     def shape(self) -> Index:
@@ -48,18 +50,23 @@ class Grid:
         symmetry = self.rank.world.symmetry
         if symmetry is not None:
             symmetry.broken("the application reads its position in the grid")
-        return self._position()
+        return tuple(n * tile + g for n, tile, g in zip(self.node, self.tile, self.gpu, strict=True))
 
     def neighbour(self, axis: int, step: int) -> Any:
         """The rank so many steps along an axis; None beyond the end of a grid that is not periodic."""
         if not 0 <= axis < self.axes:
             raise PptError(f"axis {axis} of a grid with {self.axes}", hint="axes count from 0")
-        at, size = self._position()[axis] + step, self.shape[axis]
-        if not (self.periodic or 0 <= at < size):
+        # A step within the node's tile, and as many nodes further as it leads beyond it.
+        further, gpu = divmod(self.gpu[axis] + step, self.tile[axis])
+        node = self.node[axis] + further
+        if not (self.periodic or 0 <= node < self.nodes[axis]):
             return None
-        position = list(self._position())
-        position[axis] = at % size
-        return self.rank.world.as_peer(self._rank(tuple(position)))
+        node %= self.nodes[axis]
+        rank = self.rank
+        number = rank.number + (gpu - self.gpu[axis]) * strides(self.tile)[axis]
+        if further:
+            number += (node - self.node[axis]) * strides(self.nodes)[axis] * rank.world.gpus_per_node
+        return rank.world.as_peer(number)
 
     def neighbours(self, axis: int) -> tuple[Any, Any]:
         """The ranks before and behind this one along an axis."""
@@ -72,10 +79,6 @@ class Grid:
         if len(position) != self.axes or not all(0 <= at < size for at, size in zip(position, self.shape, strict=True)):
             raise PptError(f"position {position} in a grid of {self.shape}")
         return self._rank(position)
-
-    def _position(self) -> Index:
-        node, gpu = index_at(self.rank.node, self.nodes), index_at(self.rank.gpu, self.tile)
-        return tuple(n * tile + g for n, tile, g in zip(node, self.tile, gpu, strict=True))
 
     def _rank(self, position: Index) -> int:
         node = number_at(tuple(at // tile for at, tile in zip(position, self.tile, strict=True)), self.nodes)
@@ -90,6 +93,12 @@ def index_at(number: int, shape: Index) -> Index:
         number, at = divmod(number, size)
         found.append(at)
     return tuple(reversed(found))
+
+
+@lru_cache(maxsize=256)
+def strides(shape: Index) -> Index:
+    """How much further the number is for a step along each axis, in row-major order."""
+    return tuple(prod(shape[axis + 1 :]) for axis in range(len(shape)))
 
 
 def number_at(index: Index, shape: Index) -> int:

@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Hashable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ppt_gpu.cluster.machine import Transfer
-from ppt_gpu.cluster.request import Request, Segment
+from ppt_gpu.cluster.request import PENDING, Request, Segment
 from ppt_gpu.errors import PptError
 
 if TYPE_CHECKING:
     from ppt_gpu.cluster.rank import Rank
 
 
-class Message:
-    """A message on its way. `source` is the sender as the receiver names it; `tag` that of a collective is a tuple."""
+class Message(Request):
+    """A message on its way, and the sender's request. `source` is the sender as the receiver names it; the `tag` of a
+    collective's message is a tuple.
+    """
 
     __slots__ = (
         "arrived",
-        "cause",
         "departed",
         "identity",
         "memory",
         "order",
         "receive",
-        "send",
         "sender",
         "source",
         "tag",
@@ -43,6 +42,9 @@ class Message:
         transfer: Transfer,
         order: int,
     ) -> None:
+        self.done = PENDING
+        self.cause = None
+        self.waiters = None
         self.sender = sender  # None in other processes
         self.source = source
         self.target = target
@@ -53,20 +55,7 @@ class Message:
         self.identity = 0  # of a rendezvous between processes
         self.departed = 0  # when its data left the sender, ps
         self.arrived = 0  # when it is there, or its request is, ps
-        self.cause: Segment | None = None
-        self.send: Request | None = None  # of a sender that still waits
         self.receive: Receive | None = None  # of a rendezvous, once matched
-
-
-class Send(Request):
-    """A send whose buffer is not free yet."""
-
-    __slots__ = ("tag", "target")
-
-    def __init__(self, target: int, tag: Hashable) -> None:
-        super().__init__()
-        self.target = target
-        self.tag = tag
 
     def waits_for(self) -> tuple[str, Sequence[int]]:
         return f"rank {self.target} to receive its message ({tag_text(self.tag)})", (self.target,)
@@ -78,7 +67,9 @@ class Receive(Request):
     __slots__ = ("nbytes", "posted", "source", "tag")
 
     def __init__(self, source: int, tag: Hashable, nbytes: int, posted: int, cause: Segment | None) -> None:
-        super().__init__(cause=cause)
+        self.done = PENDING
+        self.cause = cause
+        self.waiters = None
         self.source = source
         self.tag = tag
         self.nbytes = nbytes
@@ -88,8 +79,8 @@ class Receive(Request):
         return f"a message from rank {self.source} ({tag_text(self.tag)}, {self.nbytes} bytes)", (self.source,)
 
 
-#: (sender, tag) -> messages without a receive, or receives without a message: never both, and never empty
-Queues = dict[tuple[int, Hashable], deque["Message | Receive"]]
+#: (sender, tag) -> messages without a receive, or receives without a message: never both; one by itself, more in a list
+Queues = dict[tuple[int, Hashable], Any]
 
 
 def tag_text(tag: Hashable) -> str:
@@ -99,47 +90,48 @@ def tag_text(tag: Hashable) -> str:
 
 def take_receive(rank: Rank, message: Message) -> Receive | None:
     """The receive that this message is for, or None: then the message is kept until one is posted."""
-    key = (message.source, message.tag)
-    queue = rank.queues.get(key)
-    if queue is None or isinstance(queue[0], Message):
-        _keep(rank.queues, key, queue, message)
-        return None
-    found = queue.popleft()
-    if not queue:
-        del rank.queues[key]
-    assert isinstance(found, Receive)
-    _check_fits(rank, found, message)
+    found: Receive | None = _take(rank.queues, (message.source, message.tag), message, Message)
+    if found is not None and message.transfer.nbytes > found.nbytes:
+        raise _too_long(rank, found, message)
     return found
 
 
 def take_message(rank: Rank, receive: Receive) -> Message | None:
     """The message that this receive takes, or None: then the receive is kept until one arrives."""
-    key = (receive.source, receive.tag)
-    queue = rank.queues.get(key)
-    if queue is None or isinstance(queue[0], Receive):
-        _keep(rank.queues, key, queue, receive)
-        return None
-    found = queue.popleft()
-    if not queue:
-        del rank.queues[key]
-    assert isinstance(found, Message)
-    _check_fits(rank, receive, found)
+    found: Message | None = _take(rank.queues, (receive.source, receive.tag), receive, Receive)
+    if found is not None and found.transfer.nbytes > receive.nbytes:
+        raise _too_long(rank, receive, found)
     return found
 
 
-def _keep(
-    queues: Queues, key: tuple[int, Hashable], queue: deque[Message | Receive] | None, kept: Message | Receive
-) -> None:
-    if queue is None:
-        queues[key] = deque((kept,))
+def _take(queues: Queues, key: tuple[int, Hashable], new: Message | Receive, kind: type) -> Any:
+    """The first that waits for `new`; or None, and `new`, which is of class `kind`, is kept."""
+    found = queues.get(key)
+    if found is None:
+        queues[key] = new
+    elif type(found) is kind:
+        queues[key] = [found, new]
+    elif type(found) is not list:
+        del queues[key]
+        return found
+    elif type(found[0]) is kind:
+        found.append(new)
     else:
-        queue.append(kept)
+        if len(found) == 2:
+            queues[key] = found[1]
+        return found.pop(0)
+    return None
 
 
-def _check_fits(rank: Rank, receive: Receive, message: Message) -> None:
-    if message.transfer.nbytes > receive.nbytes:
-        raise PptError(
-            f"rank {rank.number} receives up to {receive.nbytes} bytes from rank {receive.source} "
-            f"({tag_text(receive.tag)}), but the message has {message.transfer.nbytes}",
-            hint="the sizes of a send and its receive must agree",
-        )
+def waiting(queues: Queues) -> Iterator[Message | Receive]:
+    """All that waits, in order."""
+    for entry in queues.values():
+        yield from entry if type(entry) is list else (entry,)
+
+
+def _too_long(rank: Rank, receive: Receive, message: Message) -> PptError:
+    return PptError(
+        f"rank {rank.number} receives up to {receive.nbytes} bytes from rank {receive.source} "
+        f"({tag_text(receive.tag)}), but the message has {message.transfer.nbytes}",
+        hint="the sizes of a send and its receive must agree",
+    )

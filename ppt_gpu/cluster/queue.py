@@ -13,6 +13,7 @@ from typing import Any, Protocol
 Act = Callable[[int, Any], None]
 Entry = tuple[int, int, Act, Any]
 
+SEQUENCE_SHIFT = 48  # of the order of an event: the sequence of its source stands above the source
 NEVER = 1 << 62  # ps, later than any event
 
 

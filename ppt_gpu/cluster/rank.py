@@ -26,6 +26,7 @@ from ppt_gpu.cluster.digest import END
 from ppt_gpu.cluster.kernel import Kernel
 from ppt_gpu.cluster.machine import GPU, HOST, PS_PER_S, picoseconds
 from ppt_gpu.cluster.operations import CopyRun, KernelRun
+from ppt_gpu.cluster.queue import SEQUENCE_SHIFT
 from ppt_gpu.cluster.request import Request, Segment, when_done
 from ppt_gpu.cluster.task import Task
 from ppt_gpu.errors import PptError
@@ -36,7 +37,8 @@ if TYPE_CHECKING:
     from ppt_gpu.cluster.matching import Queues
     from ppt_gpu.cluster.world import World
 
-SEQUENCE_SHIFT, GPU_SHIFT = 48, 32  # of the order of an event: sequence, GPU, node
+MEMORIES = (GPU, HOST)
+GPU_SHIFT = 32  # of the order of an event: sequence, GPU, node
 
 
 class Rank(Task):
@@ -169,13 +171,15 @@ class Rank(Task):
         """Send `nbytes` to a rank. Done when the buffer may be used again. With `after` it starts when those are done,
         without the host waiting.
         """
-        _check_memory(memory)
-        return self.world.transport.send(self, self.world.peer(target), _size(nbytes), _tag(tag), memory, tuple(after))
+        if memory not in MEMORIES or type(nbytes) is not int or nbytes < 0 or tag < 0:
+            nbytes = _checked(memory, nbytes, tag)
+        return self.world.transport.send(self, self.world.peer(target), nbytes, tag, memory, after)
 
     def irecv(self, source: Any, nbytes: int, tag: int = 0, *, memory: str = GPU) -> Request:
         """Receive up to `nbytes` from a rank; messages of one sender and tag are received in the order sent."""
-        _check_memory(memory)
-        return self.world.transport.receive(self, self.world.peer(source), _size(nbytes), _tag(tag))
+        if memory not in MEMORIES or type(nbytes) is not int or nbytes < 0 or tag < 0:
+            nbytes = _checked(memory, nbytes, tag)
+        return self.world.transport.receive(self, self.world.peer(source), nbytes, tag)
 
     # Collectives
 
@@ -277,7 +281,7 @@ class Rank(Task):
 
 
 def _check_memory(memory: str) -> None:
-    if memory not in (GPU, HOST):
+    if memory not in MEMORIES:
         raise PptError(f"unknown memory '{memory}'", hint=f"expected '{GPU}' or '{HOST}'")
 
 
@@ -291,7 +295,9 @@ def _size(nbytes: int) -> int:
     return found
 
 
-def _tag(tag: int) -> int:
+def _checked(memory: str, nbytes: int, tag: int) -> int:
+    """The size as an int; PptError for what a message cannot be."""
+    _check_memory(memory)
     if tag < 0:
         raise PptError(f"tag {tag}: expected 0 or more")
-    return tag
+    return _size(nbytes)

@@ -43,12 +43,14 @@ class Task(Waiter):
             if wanted is None:
                 continue
             if isinstance(wanted, Request):
-                done = wanted.done
-                if 0 <= done <= self.now:
-                    continue
                 wanted = (wanted,)
             self.latest = self.now
-            if not self.wait(_requests(wanted)):
+            try:
+                done = self.wait(wanted)
+            except (AttributeError, TypeError):
+                _check(wanted)
+                raise
+            if not done:
                 self.waiting = wanted
                 return
             self.now = self.latest
@@ -59,10 +61,10 @@ class Task(Waiter):
         self.body = None
 
 
-def _requests(wanted: Any) -> Any:
+def _check(wanted: Any) -> None:
+    """PptError if this is not what can be waited for."""
     if not isinstance(wanted, list | tuple):
         raise PptError(f"the application yields a {type(wanted).__name__}", hint="yield a request or a list of them")
     for request in wanted:
         if not isinstance(request, Request):
             raise PptError(f"the application yields a {type(request).__name__}", hint="yield requests")
-    return wanted

@@ -6,14 +6,15 @@ waits for the target ports; its end follows `tail` behind. See `ppt_gpu.cluster.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ppt_gpu.cluster.digest import ANSWER, ARRIVE, DEPART, RECEIVE, REQUEST
 from ppt_gpu.cluster.machine import GPU, Place, Transfer
-from ppt_gpu.cluster.matching import Message, Receive, Send, take_message, take_receive
+from ppt_gpu.cluster.matching import Message, Receive, take_message, take_receive
 from ppt_gpu.cluster.operations import take_ports
+from ppt_gpu.cluster.queue import SEQUENCE_SHIFT
 from ppt_gpu.cluster.request import Request, Segment, when_done
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 #: what a process tells another about a message: data arrives, at a switch, a request arrives, its answer arrives
 DATA, HOP, ASK, REPLY = range(4)
+PAIRS_KEPT = 1 << 20  # pairs of nodes whose distance is kept
 Wire = tuple[Any, ...]  # kind, time, order, source, target, tag, bytes, memory, identity, departed, hop
 
 
@@ -35,6 +37,8 @@ class Transport:
         self.ranks = world.ranks
         self.gpus_per_node = world.gpus_per_node
         self.uniform = world.machine.uniform
+        self.distances: dict[int, Hashable] = {}  # source and target node -> their distance
+        self.symmetry = world.symmetry
         self.costs: dict[tuple[Any, ...], Transfer] = {}
         self.switch_ports: dict[tuple[int, int], list[int]] = {}  # (switch, port) -> [free from]
         self.offered: dict[int, Message] = {}  # rendezvous whose answer comes from another process
@@ -43,14 +47,23 @@ class Transport:
 
     def cost(self, source: int, target: int, nbytes: int, memory: str) -> Transfer:
         """What a message between two ranks costs."""
-        from_node, from_gpu = divmod(source, self.gpus_per_node)
-        to_node, to_gpu = divmod(target, self.gpus_per_node)
-        distance = from_node != to_node if self.uniform else self.world.machine.distance(from_node, to_node)
-        key = (from_gpu, to_gpu, distance, nbytes, memory)
+        per_node = self.gpus_per_node
+        from_node, to_node = source // per_node, target // per_node
+        distance = from_node != to_node if self.uniform else self._distance(from_node, to_node)
+        key = (source - from_node * per_node, target - to_node * per_node, distance, nbytes, memory)
         found = self.costs.get(key)
         if found is None:
-            places = Place(from_node, from_gpu, memory), Place(to_node, to_gpu, memory)
+            places = Place(from_node, key[0], memory), Place(to_node, key[1], memory)
             found = self.costs[key] = self.world.machine.transfer(*places, nbytes)
+        return found
+
+    def _distance(self, source: int, target: int) -> Hashable:
+        pair = source << 32 | target
+        found = self.distances.get(pair)
+        if found is None:
+            found = self.world.machine.distance(source, target)
+            if len(self.distances) < PAIRS_KEPT:
+                self.distances[pair] = found
         return found
 
     # At the sender
@@ -62,25 +75,26 @@ class Transport:
         nbytes: int,
         tag: Hashable,
         memory: str = GPU,
-        after: tuple[Request, ...] = (),
+        after: Iterable[Request] = (),
     ) -> Request:
         """Send from the rank of `task`, whose host is busy for the overhead."""
         rank = task.rank
         source = rank.number
         transfer = self.cost(source, target, nbytes, memory)
-        task.now += transfer.send_overhead
-        symmetry = self.world.symmetry
-        if symmetry is not None:
-            source, target = symmetry.image(source, target)
-        message = Message(rank, source, target, tag, memory, transfer, rank.order())
+        task.now = now = task.now + transfer.send_overhead
+        if self.symmetry is not None:
+            source, target = self.symmetry.image(source, target)
+        rank.sequence += 1
+        order = rank.sequence << SEQUENCE_SHIFT | rank.tail
+        message = Message(rank, source, target, tag, memory, transfer, order)
         self.sent += 1
-        if not after and not transfer.rendezvous:
-            message.cause = task.cause
-            self.push(task.now, message.order, self.depart, message)
-            return Request(task.now, task.cause)
-        request = message.send = Send(target, tag)
-        when_done(after, task.now, task.cause, partial(self._ready, message))
-        return request
+        if after or transfer.rendezvous:
+            when_done(after, now, task.cause, partial(self._ready, message))
+            return message
+        message.cause = task.cause
+        message.done = now
+        self.push(now, order, self.depart, message)
+        return message
 
     def _ready(self, message: Message, time: int, cause: Segment | None) -> None:
         """What is sent is there: offer it, or send it."""
@@ -109,15 +123,18 @@ class Transport:
         if rank.intervals is not None:
             rank.intervals.communication.extend((start, start + transfer.latency + transfer.tail))
         message.departed = start
-        message.order = rank.order()
+        rank.sequence += 1
+        message.order = order = rank.sequence << SEQUENCE_SHIFT | rank.tail
+        head = start + transfer.latency
         if transfer.hops:
-            self._to_switch(0, start + transfer.latency, message)
+            self._to_switch(0, head, message)
+        elif self.ranks[message.target] is not None:
+            self.push(head, order, self.arrive, message)
         else:
-            self._to_target(DATA, self.arrive, start + transfer.latency, message)
-        if message.send is not None:
+            self._to_target(DATA, self.arrive, head, message)
+        if message.done < 0:
             left = start + max((busy for _, busy in transfer.source_ports), default=0) if transfer.rendezvous else time
-            message.send.complete(left, message.cause)
-            message.send = None
+            message.complete(left, message.cause)
 
     # On the way
 

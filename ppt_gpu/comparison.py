@@ -67,6 +67,22 @@ def compare(
     return Comparison(opened.name, target.name, own, literal, tuple(found))
 
 
+def inputs_of(workload: object, gpu: Gpu | str | Path, contents: Mapping[str, NDArray] | None = None) -> ModelInputs:
+    """What the models read of the longest launch of `workload` on `gpu`. Raises PptError for bad input."""
+    target = open_gpu(gpu)
+    opened, arrays = open_any(workload, target.compute_capability, {})
+    traces, sequence = workload_traces(opened, target, {**arrays, **(contents or {})}, Budget(), (), True, None)
+    found: list[tuple[float, ModelInputs]] = []
+
+    def seen(sm: SimulatedSm, prediction: KernelPrediction, result: LaunchResult) -> None:
+        found.append((prediction.cycles, model_inputs(sm, prediction.plan)))
+
+    predict_sequence(
+        sequence, simulated_sms(opened, traces, sequence, target, None, True), target, "steady", "sample", seen
+    )
+    return max(found, key=lambda item: item[0])[1]
+
+
 def _compared(
     sm: SimulatedSm,
     prediction: KernelPrediction,

@@ -76,11 +76,21 @@ def _cluster(name: str, texts: Sequence[str], as_json: bool) -> str | None:
     return to_json(rows, cluster.LIMITS) if as_json else to_text(rows, cluster.LIMITS)
 
 
+def _models(name: str, texts: Sequence[str], as_json: bool) -> str | None:
+    """The analytical models beside the simulation, on GPUMech's machine."""
+    from ppt_gpu.validate.model_study import accuracy
+    from ppt_gpu.validate.model_text import accuracy_json, accuracy_text
+
+    rows = accuracy(texts)
+    return accuracy_json(rows) if as_json else accuracy_text(rows)
+
+
 #: set -> what predicts and reports its cases: (name, texts, as JSON?) -> the report, None when no case has such a text
 SETS: dict[str, Callable[[str, Sequence[str], bool], str | None]] = {
     "gpgpusim": _rows,
     "measured": _rows,
     "coverage": _coverage,
+    "models": _models,
     "caches": _caches,
     "darksilicon": _statements,
     "port": _statements,

@@ -1,0 +1,56 @@
+"""study: how far the analytical models are from the simulation, and how that moves with the machine."""
+
+from __future__ import annotations
+
+import argparse
+
+from ppt_gpu.commands.arguments import AddCommand
+from ppt_gpu.errors import PptError
+
+PARTS = ("accuracy", "warps", "mshrs", "bandwidth", "stacks", "speed")
+
+
+def add(command: AddCommand) -> None:
+    study = command("study", run, "Hold the analytical models against the simulation on GPUMech's machine.")
+    study.add_argument(
+        "part",
+        nargs="?",
+        default="accuracy",
+        choices=PARTS,
+        help="accuracy (default) by model and policy; warps, mshrs or bandwidth: mean errors over a sweep; stacks: CPI "
+        "stacks beside the simulation; speed: the interval model's CPU time beside the simulation's",
+    )
+    study.add_argument("--case", action="append", default=[], metavar="TEXT", help="only launches whose name has TEXT")
+    study.add_argument("--plot", metavar="FILE", help="draw it: .png, .svg or .pdf")
+
+
+def run(arguments: argparse.Namespace) -> str:
+    from ppt_gpu.report.figures import check_target
+    from ppt_gpu.validate import model_study, model_text
+
+    part, texts, plot = arguments.part, arguments.case, arguments.plot
+    if plot:
+        if part == "speed":
+            raise PptError("speed has no figure", hint="without --plot")
+        check_target(plot)
+    if part == "speed":
+        from ppt_gpu.validate.model_speed import speeds
+
+        measured = speeds(texts)
+        return model_text.speed_json(measured) if arguments.json else model_text.speed_text(measured)
+    from ppt_gpu.validate import model_figures as figures
+
+    if part == "accuracy":
+        rows = model_study.accuracy(texts)
+        if plot:
+            figures.draw_accuracy(rows, plot)
+        return model_text.accuracy_json(rows) if arguments.json else model_text.accuracy_text(rows)
+    if part == "stacks":
+        stacks = model_study.stacks(texts)
+        if plot:
+            figures.draw_stacks(stacks, plot)
+        return model_text.stacks_json(stacks) if arguments.json else model_text.stacks_text(stacks)
+    swept = model_study.sweep(part, texts)
+    if plot:
+        figures.draw_sweep(part, swept, plot)
+    return model_text.sweep_json(part, swept) if arguments.json else model_text.sweep_text(part, swept)

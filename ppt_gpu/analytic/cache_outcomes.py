@@ -55,12 +55,12 @@ def cache_outcomes(inputs: ModelInputs) -> CacheOutcomes:
 
 def simulate_caches(program: Program, machine: Machine, ops: NDArray[np.int64], resident: int) -> CacheOutcomes:
     """ops [M]: the operation of each memory entry; resident: blocks that the SM holds at once."""
-    kind = program.op_kind[ops]
-    asks = np.isin(kind, (KIND_LOAD, KIND_STORE, KIND_ATOMIC))
+    asks = np.isin(program.op_kind, (KIND_LOAD, KIND_STORE, KIND_ATOMIC))
+    kind = np.where(asks, program.op_kind, -1).astype(np.int64)
     fetched, below, read, written = np.zeros((4, len(ops)), np.int32)
     level, totals = np.zeros(len(ops), np.uint8), np.zeros(3, np.int64)
     walk(
-        program, machine, np.where(asks, kind, -1).astype(np.int8), uses_l1(program, machine)[ops], resident,
+        program, machine, ops, kind, uses_l1(program, machine), resident,
         set_index(program, machine.l1_sets, machine.l1_hash), set_index(program, machine.l2_sets, True),
         level, fetched, below, read, written, totals,
     )  # fmt: skip

@@ -24,6 +24,7 @@ _ONES = np.array([number.bit_count() for number in range(256)], np.int64)
 def walk(
     program: Program,
     machine: Machine,
+    ops: np.ndarray,
     kind: np.ndarray,
     cached: np.ndarray,
     resident: int,
@@ -38,7 +39,8 @@ def walk(
 ) -> None:
     """Fill level, fetched, l2_sectors, dram_read, written [M] and totals [3]: L1 sectors, L1 hits, DRAM writes.
 
-    kind [M]: KIND_LOAD, KIND_STORE, KIND_ATOMIC; -1: not looked at. cached [M]: looks into the L1.
+    ops [M]: the operation of each memory entry. kind [O]: KIND_LOAD, KIND_STORE, KIND_ATOMIC; -1: not looked at.
+    cached [O]: looks into the L1.
     """
     m = machine
     numbers = (
@@ -52,7 +54,7 @@ def walk(
     ]
     _walk(
         np.array(numbers, np.int64), program.block_warp, program.warp_access, program.access_start, program.tx_line,
-        program.tx_sectors, kind, cached, l1_set, l2_set, *caches, np.zeros(m.l2_sets * m.l2_ways, np.int64),
+        program.tx_sectors, ops, kind, cached, l1_set, l2_set, *caches, np.zeros(m.l2_sets * m.l2_ways, np.int64),
         _warm(program), _ONES, program.warp_access[:-1].copy(), np.full(resident, -1, np.int64),
         np.zeros(2, np.int64), level, fetched, l2_sectors, dram_read, written, totals,
     )  # fmt: skip
@@ -181,12 +183,12 @@ def _in_l2(
 @entry
 def _walk(
     numbers: np.ndarray, block_warp: np.ndarray, warp_access: np.ndarray, access_start: np.ndarray,
-    tx_line: np.ndarray, tx_sectors: np.ndarray, kind: np.ndarray, cached: np.ndarray, l1_set: np.ndarray,
-    l2_set: np.ndarray, l1_tag: np.ndarray, l1_valid: np.ndarray, l1_dirty: np.ndarray, l1_stamp: np.ndarray,
-    l2_tag: np.ndarray, l2_valid: np.ndarray, l2_dirty: np.ndarray, l2_stamp: np.ndarray, l2_fresh: np.ndarray,
-    warm: np.ndarray, ones: np.ndarray, place: np.ndarray, slot_block: np.ndarray, pushed: np.ndarray,
-    level: np.ndarray, fetched: np.ndarray, l2_sectors: np.ndarray, dram_read: np.ndarray, written: np.ndarray,
-    totals: np.ndarray,
+    tx_line: np.ndarray, tx_sectors: np.ndarray, ops: np.ndarray, kind: np.ndarray, cached: np.ndarray,
+    l1_set: np.ndarray, l2_set: np.ndarray, l1_tag: np.ndarray, l1_valid: np.ndarray, l1_dirty: np.ndarray,
+    l1_stamp: np.ndarray, l2_tag: np.ndarray, l2_valid: np.ndarray, l2_dirty: np.ndarray, l2_stamp: np.ndarray,
+    l2_fresh: np.ndarray, warm: np.ndarray, ones: np.ndarray, place: np.ndarray, slot_block: np.ndarray,
+    pushed: np.ndarray, level: np.ndarray, fetched: np.ndarray, l2_sectors: np.ndarray, dram_read: np.ndarray,
+    written: np.ndarray, totals: np.ndarray,
 ) -> None:  # fmt: skip
     """place [W]: the next memory entry of each warp; slot_block [resident]: the block in each slot, -1: none."""
     blocks, following, running = len(block_warp) - 1, 0, True
@@ -200,18 +202,19 @@ def _walk(
             if block < 0:
                 continue
             for warp in range(block_warp[block], block_warp[block + 1]):
-                while place[warp] < warp_access[warp + 1] and kind[place[warp]] < 0:
-                    place[warp] += 1
-                access = place[warp]
-                if access == warp_access[warp + 1]:
+                access, end = place[warp], warp_access[warp + 1]
+                while access < end and kind[ops[access]] < 0:
+                    access += 1
+                place[warp] = access + 1
+                if access >= end:
                     continue
-                place[warp] += 1
                 left = True
+                asked, in_l1 = kind[ops[access]], cached[ops[access]]
                 for t in range(access_start[access], access_start[access + 1]):
-                    line, asked = np.int64(tx_line[t]), np.int64(kind[access])
+                    line = np.int64(tx_line[t])
                     numbers[CLOCK] += 1
                     need = _below_l1(
-                        numbers, asked, cached[access], line, np.int64(tx_sectors[t]), l1_set,
+                        numbers, asked, in_l1, line, np.int64(tx_sectors[t]), l1_set,
                         l1_tag, l1_valid, l1_dirty, l1_stamp, ones, totals, pushed,
                     )  # fmt: skip
                     answer = _L1

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.analytic.cache_outcomes import DRAM, L1, L2, LEVELS, CacheOutcomes
+from ppt_gpu.analytic.cache_outcomes import DRAM, L1, L2, LEVELS, NONE, CacheOutcomes
 from ppt_gpu.analytic.model_inputs import ModelInputs
-from ppt_gpu.sm.program import KIND_ATOMIC, KIND_CONSTANT, KIND_LOAD, KIND_SHARED, KIND_STORE
+from ppt_gpu.compiled import entry as compiled_entry
+from ppt_gpu.sm.program import KIND_ATOMIC, KIND_CONSTANT, KIND_LOAD, KIND_SHARED, KIND_STORE, Program
 from ppt_gpu.spec.gpu import Gpu
 
 
@@ -53,37 +54,62 @@ def level_latencies(gpu: Gpu) -> NDArray[np.float64]:
 
 def operation_latency(inputs: ModelInputs, outcomes: CacheOutcomes) -> OperationLatency:
     """From what the caches answered to the cost of every operation."""
-    program, gpu, ops = inputs.program, inputs.gpu, outcomes.entry_op
-    count = len(program.op_name)
-    executed = np.maximum(np.bincount(ops, minlength=count), 1)
-
-    def mean(values: NDArray[np.generic]) -> NDArray[np.float64]:
-        found: NDArray[np.float64] = np.bincount(ops, weights=values.astype(np.float64), minlength=count) / executed
-        return found
-
+    program, gpu = inputs.program, inputs.gpu
     kind = program.op_kind
     answers = np.isin(kind, (KIND_LOAD, KIND_ATOMIC))
-    level = np.where(answers[ops] & (outcomes.level == 0), L1, outcomes.level)  # no lane active: as a hit
-    share = np.stack([mean(level == index) for index in range(len(LEVELS))], axis=1)
-    share[~answers] = 0.0
+    sums = sums_by_operation(program, outcomes)
+    mean = sums[:, 1:] / np.maximum(sums[:, :1], 1.0)
+    share = np.where(answers[:, None], mean[:, :4], 0.0)
+    share[:, L1] += share[:, NONE]  # no lane was active: as a hit
+    share[:, NONE] = 0.0
+    fetched, below, read, written, passes, updates = mean[:, 4:].T
     levels = level_latencies(gpu)
     latency = program.op_latency.astype(np.float64)
     latency[answers] = amat(levels, share)[answers]
     if len(program.access_atomic):
-        again = (mean(program.access_atomic) - 1.0) / gpu.memory.atomics_per_cycle
+        again = (updates - 1.0) / gpu.memory.atomics_per_cycle
         latency[kind == KIND_ATOMIC] += np.maximum(again, 0.0)[kind == KIND_ATOMIC]
     shared = kind == KIND_SHARED
-    latency[shared] = gpu.shared.latency + np.maximum(mean(program.access_cycles) - 1.0, 0.0)[shared]
+    latency[shared] = gpu.shared.latency + np.maximum(passes - 1.0, 0.0)[shared]
     latency[kind == KIND_CONSTANT] = gpu.memory.constant_latency
     latency[kind == KIND_STORE] = 0.0
-    missed = np.bincount(outcomes.level, minlength=len(LEVELS))[L2:].astype(np.float64)
+    missed = sums[:, 1 + L2 : 1 + len(LEVELS)].sum(axis=0)
     return OperationLatency(
         latency=latency,
         share=share,
-        fetched_lines=mean(outcomes.fetched_lines),
-        l2_read=np.where(answers, mean(outcomes.l2_sectors), 0.0),
-        l2_write=np.where(answers, 0.0, mean(outcomes.l2_sectors)),
-        dram_read=mean(outcomes.dram_read),
-        dram_write=mean(outcomes.written) * outcomes.write_back,
+        fetched_lines=fetched,
+        l2_read=np.where(answers, below, 0.0),
+        l2_write=np.where(answers, 0.0, below),
+        dram_read=read,
+        dram_write=written * outcomes.write_back,
         miss_latency=float(missed @ levels[L2:] / missed.sum()) if missed.sum() else 0.0,
     )
+
+
+def sums_by_operation(program: Program, outcomes: CacheOutcomes) -> NDArray[np.float64]:
+    """[O, 11] over the memory entries of each operation: how many there are, how many of each of LEVELS, fetched lines,
+    L2 sectors, sectors read from DRAM, sectors written, cycles in the load/store unit, updates of the same address."""
+    sums = np.zeros((len(program.op_name), 11))
+    _sum(
+        outcomes.entry_op, outcomes.level, outcomes.fetched_lines, outcomes.l2_sectors, outcomes.dram_read,
+        outcomes.written, program.access_cycles, program.access_atomic, sums,
+    )  # fmt: skip
+    return sums
+
+
+@compiled_entry
+def _sum(
+    ops: np.ndarray, level: np.ndarray, fetched: np.ndarray, below: np.ndarray, read: np.ndarray, written: np.ndarray,
+    passes: np.ndarray, updates: np.ndarray, sums: np.ndarray,
+) -> None:  # fmt: skip
+    for access in range(len(ops)):
+        op = ops[access]
+        sums[op, 0] += 1.0
+        sums[op, 1 + level[access]] += 1.0
+        sums[op, 5] += fetched[access]
+        sums[op, 6] += below[access]
+        sums[op, 7] += read[access]
+        sums[op, 8] += written[access]
+        sums[op, 9] += passes[access]
+        if len(updates) > 0:
+            sums[op, 10] += updates[access]

@@ -44,7 +44,10 @@ SWEEPS = {
     # Registers and shared memory must not be what limits the warps.
     "warps": Sweep(
         "warps per SM (Fig. 13)", "warps", (8, 16, 24, 32, 40, 48),
-        ("sm.max_warps={}", "sm.max_threads_per_block=256", "sm.registers=131072", "shared.size=64 KiB", "shared.per_block=48 KiB"),
+        (
+            "sm.max_warps={}", "sm.max_threads_per_block=256", "sm.registers=131072", "shared.size=64 KiB",
+            "shared.per_block=48 KiB",
+        ),
     ),
     "mshrs": Sweep("MSHRs per SM (Fig. 14)", "entries", (16, 32, 64, 128, 256), ("l1.mshrs={}",)),
     "bandwidth": Sweep("DRAM bandwidth (Fig. 15)", "GB/s", (64, 128, 192, 256), ("dram.bandwidth={} GB/s",)),

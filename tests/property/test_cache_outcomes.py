@@ -9,6 +9,7 @@ from sm_random import gpus, programs
 
 from ppt_gpu.analytic.cache_outcomes import CacheOutcomes, simulate_caches
 from ppt_gpu.analytic.least_latency import entry_ops
+from ppt_gpu.analytic.operation_latency import sums_by_operation
 from ppt_gpu.sm.core_machine import (
     DRAM_READ,
     DRAM_WRITE,
@@ -93,6 +94,12 @@ def test_as_the_plain_memory(program: Program, gpu: Gpu, resident: int, active: 
             assert np.array_equal(np.minimum(got, 1), np.minimum(expected, 1))
         else:
             assert got.tolist() == expected, name
+    operations = len(program.op_name)
+    columns = [np.ones(len(ops)), *(found.level == level for level in range(4)), found.fetched_lines, found.l2_sectors]
+    columns += [found.dram_read, found.written, program.access_cycles]
+    sums = sums_by_operation(program, found)
+    for column, values in enumerate(columns):
+        assert np.array_equal(sums[:, column], np.bincount(ops, weights=values, minlength=operations))
     stores = program.op_kind[ops] == KIND_STORE
     assert not found.fetched_lines[stores].any()
     assert found.dram_write_sectors <= int(found.written.sum()) or dirty

@@ -6,8 +6,9 @@ places in tables that fit the L1, the L2 or neither), branch divergence, and ari
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +32,8 @@ REFERENCE = {
     "divergent": (THREADS // 2,),
     "ilp_fma": (512, 64),
 }
+#: strided copies: loads of 2, 8 and 32 elements apart, and stores of 2 and 32; by launch of the program
+STRIDED = {"copy_2": 1, "copy_8": 3, "copy_32": 5, "scatter_2": 6, "scatter_32": 8}
 #: elements apart, loads, multiply-adds for each load
 MIXED = ((1, 4, 0), (1, 4, 8), (1, 4, 64), (2, 4, 8), (4, 4, 8), (8, 4, 8), (16, 4, 8), (32, 4, 0), (32, 4, 64))
 #: elements of the table: 16 KiB, 512 KiB, 16 MiB; multiply-adds for each load
@@ -48,14 +51,28 @@ class Case:
 
 def model_cases(texts: Sequence[str] = ()) -> list[Case]:
     """All cases whose name contains one of `texts`, all when empty."""
-    found = [Case(name, name) for name in SAMPLES]
-    for name, size in REFERENCE.items():
-        made = PROGRAMS[name](*size)
-        assert isinstance(made, Program)
-        found.append(_case(name, made, "gpgpusim/ptx70"))
-    found += _strides()
-    found += [_case(name, program, "models") for name, program in _own().items()]
-    return [case for case in found if not texts or any(text in case.name for text in texts)]
+    return [make() for name, make in _cases().items() if not texts or any(text in name for text in texts)]
+
+
+def case_names() -> list[str]:
+    """Of all cases, in order."""
+    return list(_cases())
+
+
+def _cases() -> dict[str, Callable[[], Case]]:
+    """How each case is made, by name."""
+    found: dict[str, Callable[[], Case]] = {name: partial(Case, name, name) for name in SAMPLES}
+    found |= {name: partial(_reference, name, name, size) for name, size in REFERENCE.items()}
+    found |= {name: partial(_reference, name, "strided", (THREADS,), number) for name, number in STRIDED.items()}
+    own = {name: (kernel, size, numbers) for name, kernel, size, numbers in _own()}
+    return found | {name: partial(_program, name, *parts) for name, parts in own.items()}
+
+
+def _reference(name: str, bench: str, size: tuple[int, ...], launch: int = 0) -> Case:
+    """One launch of a reference program."""
+    made = PROGRAMS[bench](*size)
+    assert isinstance(made, Program)
+    return _case(name, replace(made, launches=[made.launches[launch]]), "gpgpusim/ptx70")
 
 
 def _case(name: str, program: Program, folder: str) -> Case:
@@ -64,41 +81,28 @@ def _case(name: str, program: Program, folder: str) -> Case:
     return Case(name, workload, program.contents)
 
 
-def _strides() -> list[Case]:
-    """Strided copies: scattered loads of 2, 8 and 32, and stores of 2 and 32 elements apart."""
-    program = PROGRAMS["strided"](THREADS)
-    assert isinstance(program, Program)
-    picked = {"copy_2": 1, "copy_8": 3, "copy_32": 5, "scatter_2": 6, "scatter_32": 8}
-    found = []
-    for name, number in picked.items():
-        one = Program(program.module, program.buffers, program.contents, [program.launches[number]])
-        found.append(_case(name, one, "gpgpusim/ptx70"))
-    return found
-
-
-def _own() -> dict[str, Program]:
-    found = {}
+def _own() -> Iterator[tuple[str, str, int, tuple[int, ...]]]:
+    """Name, kernel, elements of the table and integer arguments of the cases of validation/models/kernels.cu."""
     for stride, loads, flops in MIXED:
-        scalars = ((1 << 22) - 1, stride, loads, flops)
-        found[f"mixed_{stride}_{flops}"] = _program("mixed", 1 << 22, THREADS, scalars)
+        yield f"mixed_{stride}_{flops}", "mixed", 1 << 22, ((1 << 22) - 1, stride, loads, flops)
     for size, flops in GATHER:
-        found[f"gather_{size * 4 >> 10}K_{flops}"] = _program("gather", size, THREADS, (size - 1, 8, flops))
+        yield f"gather_{size * 4 >> 10}K_{flops}", "gather", size, (size - 1, 8, flops)
     for ways in (2, 8, 32):
-        found[f"branches_{ways}"] = _program("branches", THREADS, THREADS, (ways, 32))
+        yield f"branches_{ways}", "branches", THREADS, (ways, 32)
     for shift, by in ((0, "thread"), (5, "warp")):
-        found[f"trips_by_{by}"] = _program("trips", 1 << 20, THREADS, ((1 << 20) - 1, shift, 16))
+        yield f"trips_by_{by}", "trips", 1 << 20, ((1 << 20) - 1, shift, 16)
     for kernel in ("invert_mapping", "scatter_rows"):
-        found[kernel] = _program(kernel, THREADS * 16, THREADS * 16, (THREADS, 16))
-    found["special"] = _program("special", THREADS, THREADS, (32,))
+        yield kernel, kernel, THREADS * 16, (THREADS, 16)
+    yield "special", "special", THREADS, (32,)
     for stride in (1, 8):
-        found[f"banks_{stride}"] = _program("banks", 1 << 17, THREADS, (stride, 64))
-    found["chase_64K"] = _program("chase", 1 << 14, THREADS, ((1 << 14) - 1, 16))
-    found["phases"] = _program("phases", 1 << 20, THREADS, ((1 << 20) - 1, 8, 16))
-    return found
+        yield f"banks_{stride}", "banks", 1 << 17, (stride, 64)
+    yield "chase_64K", "chase", 1 << 14, ((1 << 14) - 1, 16)
+    yield "phases", "phases", 1 << 20, ((1 << 20) - 1, 8, 16)
 
 
-def _program(kernel: str, inputs: int, outputs: int, scalars: tuple[int, ...]) -> Program:
+def _program(name: str, kernel: str, inputs: int, scalars: tuple[int, ...]) -> Case:
     """512 blocks of 256 threads: a table, the results, and integers."""
+    outputs = max(inputs, THREADS) if kernel in ("invert_mapping", "scatter_rows") else THREADS
     program = Program("kernels")
     if kernel == "chase":
         program.copied("in", ((np.arange(inputs) * 1103 + 12345) % inputs).astype(np.int32), "s32")
@@ -108,4 +112,4 @@ def _program(kernel: str, inputs: int, outputs: int, scalars: tuple[int, ...]) -
         program.allocated("out", outputs)
     numbers = tuple(("u32", float(number)) for number in scalars)
     program.launch(kernel, (BLOCKS, 1, 1), (BLOCK, 1, 1), "in", "out", *numbers)
-    return program
+    return _case(name, program, "models")

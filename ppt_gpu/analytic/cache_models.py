@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,34 +19,59 @@ from ppt_gpu.sm.program import KIND_LOAD
 
 def cache_models(inputs: ModelInputs, *, literal: bool = False) -> tuple[HitRates, ...]:
     """What each model says of the simulated blocks. literal: SDCM as released, with its absolute value."""
-    stream = access_stream(inputs)
-    before = touched(stream)
-    machine = stream.machine
-    in_l1 = stream.cached & ((stream.kind == KIND_LOAD) | machine.l1_allocate)
-    in_l2 = stream.line >= 0
-    l1_lines, l2_lines = machine.l1_sets * machine.l1_ways, machine.l2_sets * machine.l2_ways
-    l1_depth, l2_depth = _depths(stream, in_l1), _depths(stream, in_l2)
-    l1_sets = set_index(inputs.program, machine.l1_sets, machine.l1_hash)
-    l2_sets = set_index(inputs.program, machine.l2_sets, True)
-    probability = released_hit_probability if literal else hit_probability
+    found = _Launch(inputs)
     return (
-        hit_rates("reuse distance", stream, before, _below(l1_depth, l1_lines), _below(l2_depth, l2_lines)),
-        hit_rates(
-            "reuse distance in sets",
-            stream,
-            before,
-            _below(_depths(stream, in_l1, l1_sets), machine.l1_ways),
-            _below(_depths(stream, in_l2, l2_sets), machine.l2_ways),
-        ),
-        hit_rates(
-            "SDCM",
-            stream,
-            before,
-            probability(l1_depth, machine.l1_ways, l1_lines) if l1_lines else np.zeros(len(stream.line)),
-            probability(l2_depth, machine.l2_ways, l2_lines),
-        ),
-        _nugteren(inputs, stream, before),
+        found.whole(),
+        found.in_sets(),
+        found.sdcm(literal),
+        _nugteren(inputs, found.stream, found.before),
+        _functional(inputs),
     )
+
+
+def sdcm_rates(inputs: ModelInputs) -> HitRates:
+    """What SDCM alone says."""
+    return _Launch(inputs).sdcm()
+
+
+class _Launch:
+    """The accesses of a launch and their reuse distances in L1 and L2."""
+
+    def __init__(self, inputs: ModelInputs) -> None:
+        self.program, self.stream = inputs.program, access_stream(inputs)
+        self.machine, self.before = self.stream.machine, touched(self.stream)
+        load = self.stream.kind == KIND_LOAD
+        self.in_l1 = self.stream.cached & (load | self.machine.l1_allocate)
+        self.in_l2 = self.stream.line >= 0
+        self.l1_lines = self.machine.l1_sets * self.machine.l1_ways
+        self.l2_lines = self.machine.l2_sets * self.machine.l2_ways
+
+    @cached_property
+    def depths(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """[T] in the L1 and in the L2, each as one set."""
+        return _depths(self.stream, self.in_l1), _depths(self.stream, self.in_l2)
+
+    def whole(self) -> HitRates:
+        """Fully associative caches: a line stays for fewer distinct lines than they hold."""
+        l1, l2 = self.depths
+        return self._rates("reuse distance", _below(l1, self.l1_lines), _below(l2, self.l2_lines))
+
+    def in_sets(self) -> HitRates:
+        """The sets of the simulated caches."""
+        m = self.machine
+        l1 = _depths(self.stream, self.in_l1, set_index(self.program, m.l1_sets, m.l1_hash))
+        l2 = _depths(self.stream, self.in_l2, set_index(self.program, m.l2_sets, True))
+        return self._rates("reuse distance in sets", _below(l1, m.l1_ways), _below(l2, m.l2_ways))
+
+    def sdcm(self, literal: bool = False) -> HitRates:
+        """Sets at random."""
+        (l1, l2), m = self.depths, self.machine
+        probability = released_hit_probability if literal else hit_probability
+        in_l1 = probability(l1, m.l1_ways, self.l1_lines) if self.l1_lines else np.zeros(len(l1))
+        return self._rates("SDCM", in_l1, probability(l2, m.l2_ways, self.l2_lines))
+
+    def _rates(self, name: str, l1_stays: NDArray[np.float64], l2_stays: NDArray[np.float64]) -> HitRates:
+        return hit_rates(name, self.stream, self.before, l1_stays, l2_stays)
 
 
 def _depths(
@@ -71,3 +98,9 @@ def _nugteren(inputs: ModelInputs, stream: AccessStream, before: Touched) -> Hit
     text = ", ".join(f"{cause} {count}" for cause, count in found.by_cause().items())
     note = f"{found.misses} of {found.accesses} lines missed: {text}"
     return hit_rates("Nugteren", stream, before, hit[stream.place].astype(np.float64), None, (note,))
+
+
+def _functional(inputs: ModelInputs) -> HitRates:
+    """The functional simulation that GPUMech and others read (`cache_outcomes`). It does not tell stores that hit."""
+    found = inputs.caches
+    return HitRates("functional", found.l1_hits / found.l1_sectors if found.l1_sectors else None, None)

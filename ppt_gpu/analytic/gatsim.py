@@ -8,7 +8,7 @@ functional cache simulation finds it. Bandwidth and MSHRs are not modelled.
 
 from __future__ import annotations
 
-from ppt_gpu.analytic.cache_outcomes import cache_outcomes
+from ppt_gpu.analytic.floors import Raised, raised
 from ppt_gpu.analytic.gatsim_loop import gatsim_time
 from ppt_gpu.analytic.gatsim_prepare import characterised, gatsim_machine, gatsim_work
 from ppt_gpu.analytic.gatsim_work import ACCESS, BARRIER, MEMORY, REGULAR, SFU, GatsimTime
@@ -49,14 +49,15 @@ class Gatsim(Model):
         steps.given("simulated", len(inputs.blocks), "blocks", unit="blocks")
         steps.given("N_s", inputs.sm_blocks, "blocks of the busiest SM", unit="blocks")
         cycles = steps("T", "{T_s} x {N_s} / {simulated}", total * inputs.sm_blocks / len(inputs.blocks), unit="cycles")
-        stack = _stack(found, busy)
+        least = raised(inputs, cycles, steps)
+        stack = (*_stack(found, busy), *_raise(least, inputs))
         limiter = max(stack, key=lambda part: part[1])[0] if found.issued else "nothing"
-        notes = _notes(inputs)
-        return answer(self, inputs, cycles, limiter, steps.all, stack=stack, notes=notes)
+        notes = (*_notes(inputs), *least.notes)
+        return answer(self, inputs, least.cycles, limiter, steps.all, stack=stack, notes=notes)
 
     def _miss_latency(self, inputs: ModelInputs, steps: Steps) -> float:
         gpu = inputs.gpu
-        outcomes = cache_outcomes(inputs)
+        outcomes = inputs.caches
         loads = inputs.program.op_kind[outcomes.entry_op] != KIND_STORE
         asked = int(outcomes.l2_sectors[loads].sum())
         share = float(outcomes.dram_read[loads].sum()) / asked if asked else 1.0
@@ -73,6 +74,11 @@ def _stack(found: GatsimTime, busy: float) -> tuple[tuple[str, float], ...]:
         return ()
     parts = [("issue", busy), *((cause, found.idle[kind]) for kind, cause in CAUSES.items())]
     return tuple((name, float(cycles) / found.issued) for name, cycles in parts if cycles or name == "issue")
+
+
+def _raise(least: Raised, inputs: ModelInputs) -> tuple[tuple[str, float], ...]:
+    """What the floors added to the CPI."""
+    return (("DRAM bandwidth", least.by / inputs.sm_instructions),) if least.by else ()
 
 
 def _notes(inputs: ModelInputs) -> tuple[str, ...]:

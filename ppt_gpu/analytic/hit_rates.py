@@ -16,6 +16,7 @@ from ppt_gpu.analytic.access_stream import AccessStream
 from ppt_gpu.compiled import entry
 from ppt_gpu.sm.core_machine import WRITE_EVICT
 from ppt_gpu.sm.program import FORCED_L1, FORCED_L2, KIND_ATOMIC, KIND_LOAD, KIND_STORE
+from ppt_gpu.sm.result import SmResult
 
 _ONES = np.array([number.bit_count() for number in range(256)], np.int64)
 
@@ -73,6 +74,12 @@ def hit_rates(
     found = np.minimum(again * l2_stays + before.warm, below)
     found[forced] = np.where(stream.line[forced] == FORCED_L2, below[forced], 0.0)
     return HitRates(model, l1, _share(float(found.sum()), float(below.sum())), notes)
+
+
+def simulated_rates(result: SmResult) -> HitRates:
+    """Those of a simulation."""
+    l1, l2 = (result.l1_hits, result.l1_accesses), (result.l2_hits, result.l2_accesses)
+    return HitRates("simulation", _share(*l1), _share(*l2))
 
 
 def _share(part: float, whole: float) -> float | None:

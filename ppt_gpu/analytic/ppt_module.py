@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ppt_gpu.analytic.cache_models import cache_models
+from ppt_gpu.analytic.cache_models import sdcm_rates
+from ppt_gpu.analytic.floors import raised
 from ppt_gpu.analytic.least_latency import entry_ops, next_entry_holds
 from ppt_gpu.analytic.model import Estimate, Model, Options, answer
 from ppt_gpu.analytic.model_inputs import ModelInputs
@@ -53,6 +54,10 @@ class PptModule(Model):
         steps.given("max_block", blocks, "blocks of a workload, on one SM", unit="blocks")
         steps.given("issued", run.issued, "tasks of the workload")
         cycles = self.grid(run, inputs, blocks, steps, options.literal)
+        if not options.literal:
+            least = raised(inputs, cycles, steps)
+            cycles = least.cycles
+            notes += least.notes
         return answer(self, inputs, cycles, _limiter(tasks, inputs.gpu, run), steps.all, notes=tuple(notes))
 
     def memory(self, inputs: ModelInputs, steps: Steps, notes: list[str]) -> tuple[LoadedMemory, int]:
@@ -196,7 +201,7 @@ def launch_traffic(inputs: ModelInputs) -> Traffic:
 
 def _sdcm(inputs: ModelInputs) -> tuple[float, float]:
     """Hit rates of L1 and L2; 0 where nothing looks into them."""
-    found = next(rates for rates in cache_models(inputs) if rates.model == "SDCM")
+    found = sdcm_rates(inputs)
     return found.l1 or 0.0, found.l2 or 0.0
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 
 from ppt_gpu.analytic.cache_models import cache_models
-from ppt_gpu.analytic.hit_rates import HitRates
+from ppt_gpu.analytic.hit_rates import HitRates, simulated_rates
 from ppt_gpu.errors import PptError
 from ppt_gpu.exec.budget import Budget
 from ppt_gpu.exec.workload_reader import sample_names
@@ -65,12 +65,6 @@ def launches(name: str, gpu: Gpu) -> Iterator[tuple[SimulatedSm, SmResult, tuple
         sm = sms[step.number]
         if step.advance and isinstance(sm, TraceSm):
             sm.advance(step.count)
-
-
-def simulated_rates(result: SmResult) -> HitRates:
-    """Those of a simulation."""
-    l1 = result.l1_hits / result.l1_accesses if result.l1_accesses else None
-    return HitRates("simulation", l1, result.l2_hits / result.l2_accesses if result.l2_accesses else None)
 
 
 def differences(found: Sequence[CacheRow]) -> dict[str, dict[str, float]]:

@@ -10,18 +10,18 @@ import pytest
 from model_kernels import bare_kernel_text, inputs_of, kernel_text, sample_inputs, sample_sm
 
 from ppt_gpu.analytic.cache_models import cache_models
-from ppt_gpu.analytic.hit_rates import HitRates
+from ppt_gpu.analytic.hit_rates import HitRates, simulated_rates
 from ppt_gpu.analytic.model_inputs import ModelInputs
 from ppt_gpu.analytic.nugteren import LATENCY, latency_noise, launch_misses, miss_classes
 from ppt_gpu.analytic.nugteren_loop import WarpLines
 from ppt_gpu.errors import PptError
 from ppt_gpu.sm.program import FORCED_DRAM, FORCED_L1, FORCED_L2
 from ppt_gpu.validate import validate
-from ppt_gpu.validate.cache_models import CacheRow, differences, simulated_rates
+from ppt_gpu.validate.cache_models import CacheRow, differences
 
 ADDRESS = ("mul.wide.u32 %rd3, %r1, 4;", "add.s64 %rd4, %rd2, %rd3;")
 TWICE = (*ADDRESS, "ld.global.f32 %f1, [%rd4];", "ld.global.f32 %f2, [%rd4];", "st.global.f32 [%rd1], %f2;", "ret;")
-MODELS = ["reuse distance", "reuse distance in sets", "SDCM", "Nugteren"]
+MODELS = ["reuse distance", "reuse distance in sets", "SDCM", "Nugteren", "functional"]
 
 
 def by_name(inputs: ModelInputs, **options: bool) -> dict[str, HitRates]:

@@ -70,7 +70,8 @@ def test_2021_counts_its_first_workload() -> None:
     inputs = sample_inputs("vecadd", "k40")
     rounds = -(-round(inputs.sm_blocks) // inputs.resident_blocks)
     corrected, literal = (PptGpu2021().analyze(inputs, Options(literal=literal)) for literal in (False, True))
-    assert corrected.cycles == corrected.value("C") * rounds
+    assert corrected.value("T") == corrected.value("C") * rounds <= corrected.cycles
+    assert any("raised" in note for note in corrected.notes)  # by the DRAM's bandwidth, which AMAT does not see
     assert literal.cycles == literal.value("C") * (rounds - 1)
     assert any("channels" in note for note in corrected.notes)
 

@@ -49,7 +49,7 @@ def load_application(source: str | Path, parameters: Sequence[str] = ()) -> Appl
         return Application(path.stem, graph.program, {}, graph.description, path.parent)
     function = _function(path)
     values = _parameters(function, parameters, path)
-    text = inspect.getdoc(inspect.getmodule(function)) or inspect.getdoc(function) or ""
+    text = function.__globals__.get("__doc__") or inspect.getdoc(function) or ""
     return Application(path.stem, partial(function, **values), values, text.split("\n\n")[0], path.parent)
 
 

@@ -9,6 +9,8 @@ from typing import Unpack
 
 from numpy.typing import NDArray
 
+from ppt_gpu.analytic.cache_models import cache_models
+from ppt_gpu.analytic.hit_rates import simulated_rates
 from ppt_gpu.analytic.model import MODEL_POLICIES, Estimate, Model, Options
 from ppt_gpu.analytic.model_inputs import ModelInputs
 from ppt_gpu.analytic.models import find_model, models
@@ -33,6 +35,7 @@ def compare(
     policy: str | None = None,
     literal: bool = False,
     only: Sequence[str] = (),
+    caches: bool = False,
     blocks: str | int = "sample",
     contents: Mapping[str, NDArray] | None = None,
     budget: Budget | None = None,
@@ -42,8 +45,9 @@ def compare(
 ) -> Comparison:
     """Simulate every launch of `workload` on `gpu`, and ask every analytical model, or those named in `only`.
 
-    The models read the blocks that were simulated. `literal`: equations as printed where their authors erred. The
-    other options are those of `ppt_gpu.predict`. Times are without launch overhead. Raises PptError for bad input.
+    The models read the blocks that were simulated. `literal`: equations as printed where their authors erred. `caches`:
+    hit rates too, of the simulation and of the cache models. The other options are those of `ppt_gpu.predict`. Times
+    are without launch overhead. Raises PptError for bad input.
     """
     asked = [find_model(name) for name in only] or list(models())
     target = open_gpu(gpu, overrides)
@@ -59,7 +63,7 @@ def compare(
 
     def seen(sm: SimulatedSm, prediction: KernelPrediction, result: LaunchResult) -> None:
         spent = time.process_time() - began[0]
-        found.append(_compared(sm, prediction, result, asked, options, spent))
+        found.append(_compared(sm, prediction, result, asked, options, spent, caches))
         began[0] = time.process_time()
 
     simulated = simulated_sms(opened, traces, sequence, target, policy, keep=True)
@@ -90,6 +94,7 @@ def _compared(
     asked: Sequence[Model],
     options: Options,
     spent: float,
+    caches: bool,
 ) -> LaunchComparison:
     """`spent`: CPU seconds that the prediction took."""
     began = time.process_time()
@@ -103,7 +108,8 @@ def _compared(
     rows += [_row(model, *_timed(model, inputs, options), time_s) for model in asked]
     grid, block = sm.launch.grid, sm.launch.block
     kept = not prediction.result.wall
-    return LaunchComparison(sm.launch.kernel, grid, block, tuple(rows), shared, kept, floor_cycles(inputs))
+    rates = (simulated_rates(prediction.result), *cache_models(inputs, literal=options.literal)) if caches else ()
+    return LaunchComparison(sm.launch.kernel, grid, block, tuple(rows), shared, kept, floor_cycles(inputs), rates)
 
 
 def floor_cycles(inputs: ModelInputs) -> float:

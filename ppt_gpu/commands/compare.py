@@ -18,6 +18,7 @@ def add(command: AddCommand) -> None:
     )
     compare.add_argument("--model", action="append", default=[], metavar="NAME", help="only this model; repeatable")
     compare.add_argument("--explain", metavar="MODEL", help="show this model equation by equation")
+    compare.add_argument("--caches", action="store_true", help="hit rates too: of the simulation and of cache models")
     compare.add_argument(
         "--blocks", type=blocks, default="sample", metavar="sample|all|N", help="blocks run to see whether they differ"
     )
@@ -43,6 +44,7 @@ def run(arguments: argparse.Namespace) -> str:
         policy=arguments.policy,
         literal=arguments.literal,
         only=arguments.model,
+        caches=arguments.caches,
         blocks=arguments.blocks,
         assume=arguments.assume,
         cache=not arguments.no_cache,

@@ -6,6 +6,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from ppt_gpu.analytic.hit_rates import HitRates
 from ppt_gpu.analytic.model import Estimate
 from ppt_gpu.analytic.models import find_model
 from ppt_gpu.ptx.mangling import source_name
@@ -43,6 +44,7 @@ class LaunchComparison:
     shared_wall_s: float  # of work that all models share: dependencies, functional simulation of the caches
     kept: bool  # the simulation was taken from the store
     floor_cycles: float  # nothing is faster: issue slots and bandwidths (roofline)
+    hit_rates: tuple[HitRates, ...] = ()  # of the caches where asked for, the simulation first
 
     @property
     def below_floor(self) -> tuple[str, ...]:
@@ -90,6 +92,7 @@ def launch_document(launch: LaunchComparison, explain: str | None) -> dict[str, 
         "shared_wall_s": launch.shared_wall_s,
         "floor_cycles": launch.floor_cycles,
         "models": [row_document(row, row.name == explain) for row in launch.rows],
+        **({"hit_rates": [asdict(rates) for rates in launch.hit_rates]} if launch.hit_rates else {}),
     }
 
 
@@ -117,6 +120,8 @@ def render(found: Comparison, *, explain: str | None = None, width: int = 120, c
         form = ", equations as printed" if found.literal else ""
         parts.append(f"{name}: {source_name(launch.kernel)}, grid {grid}, block {block}, policy {found.policy}{form}")
         parts += [_table(launch), *_notes(launch)]
+        if launch.hit_rates:
+            parts += ["", _hit_rates(launch)]
         if explain:
             parts += ["", *_explained(launch.row(explain))]
         parts.append("")
@@ -135,6 +140,14 @@ def _table(launch: LaunchComparison) -> Any:
             row.name, format_time(row.time_s), format_count(row.cycles), f"{row.cpi:.3g}", difference,
             f"{row.wall_s * 1e3:.1f} ms", row.limiter,
         )  # fmt: skip
+    return found
+
+
+def _hit_rates(launch: LaunchComparison) -> Any:
+    found = table(("hit rates", "left"), ("L1", "right"), ("L2", "right"), ("", "left"))
+    for rates in launch.hit_rates:
+        shares = ("" if rate is None else f"{rate:.1%}" for rate in (rates.l1, rates.l2))
+        found.add_row(rates.model, *shares, "; ".join(rates.notes))
     return found
 
 

@@ -80,3 +80,14 @@ def test_bad_command_lines(arguments: list[str], expected: str, capsys: pytest.C
     assert main(["compare", "vecadd", "--gpu", "k40", *arguments]) == 2
     out, err = capsys.readouterr()
     assert out == "" and err.startswith("error: ") and expected in err
+
+
+def test_hit_rates(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["compare", "stencil7", "--gpu", "gtx480", "--model", "gatsim", "--caches"]
+    assert main(command) == 0
+    text = capsys.readouterr().out
+    assert main([*command, "--json"]) == 0
+    rates = {row["model"]: row for row in json.loads(capsys.readouterr().out)["hit_rates"]}
+    assert next(iter(rates)) == "simulation" and {"SDCM", "Nugteren", "reuse distance in sets"} < set(rates)
+    assert f"{rates['simulation']['l1']:.1%}" in text and "lines missed: compulsory" in text
+    assert rates["reuse distance in sets"]["l1"] == pytest.approx(rates["simulation"]["l1"], abs=0.05)

@@ -18,11 +18,12 @@ from ppt_gpu.multicore import m_core, s_core
 from ppt_gpu.multicore.core_file import load_core
 from ppt_gpu.multicore.device_scaling import Node
 from ppt_gpu.multicore.ir import Ir
-from ppt_gpu.multicore.ir_to_m import m_inputs_of_ir
+from ppt_gpu.multicore.ir_to_m import WARP, m_inputs_of_ir, transactions_of_access
 from ppt_gpu.multicore.ir_to_s import s_inputs_of_ir
 from ppt_gpu.multicore.known_cores import KnownCore, KnownCores
 from ppt_gpu.multicore.known_upper_bound import Kernels
 from ppt_gpu.multicore.m_inputs import MInputs
+from ppt_gpu.multicore.operations import MEMORY
 from ppt_gpu.multicore.s_inputs import SInputs
 from ppt_gpu.spec import Gpu, load_gpu
 
@@ -57,11 +58,27 @@ def kernels_of(programs: tuple[Program, ...]) -> Kernels:
     def instructions(ir: Ir) -> float:
         return sum(amount.threads for amount in ir.operations.values())
 
+    def leaving(ir: Ir) -> float:
+        return ir.count(*MEMORY).threads
+
+    def bytes_moved(ir: Ir, gpu: Gpu) -> float:
+        transactions, size = transactions_of_access(ir, gpu)
+        return leaving(ir) * transactions * size / WARP
+
+    accesses = np.array([total(lambda ir: ir.accesses.threads, program) for program in programs])
+    global_ones = np.array([total(leaving, program) for program in programs])
+
+    def moved(gpu: Gpu) -> NDArray[np.float64]:
+        found = np.array([total(lambda ir: bytes_moved(ir, gpu), program) for program in programs])
+        return np.asarray(found / np.maximum(global_ones, 1.0))
+
     return Kernels(
         tuple(program.name for program in programs),
         np.array([total(instructions, program) for program in programs]),
-        np.array([total(lambda ir: ir.accesses.threads, program) for program in programs]),
+        accesses,
         np.array([max(part.ir.footprint for part in program.parts) for program in programs]),
+        global_ones / np.maximum(accesses, 1.0),
+        moved,
     )
 
 

@@ -2,11 +2,13 @@
 
 S-cores: clocks of their files, CPI_exe by algorithm 3.1 from their SPECmarks, the best core having the study's CPI.
 M-cores: lanes, clock and threads of the GPU's file, and the study's CPI a lane. Both: miss rates by capacity, one miss
-for every line of the footprint that a cache does not hold, and equations 3.1 to 3.4.
+for every line of the footprint that a cache does not hold, and equations 3.1 to 3.4. GPUs before compute capability 2.0
+have no cache: every access of global memory leaves the chip, in the transactions of its warp.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,6 +36,8 @@ class Kernels:
     instructions: Array
     accesses: Array  # loads and stores
     footprint: Array  # distinct bytes
+    off_chip: Array  # share of the accesses that leave an SM without caches
+    moved: Callable[[Gpu], Array]  # B that such an access moves by the rules of a GPU, mean
 
     @property
     def loads(self) -> Array:
@@ -73,7 +77,7 @@ class UpperBoundTime:
         memory = self.study.memory
         return access_time(m1, m2, first, memory.l2_latency, memory.latency * clock / self.study.s_core.fastest)
 
-    def _bound(self, line: float, m1: Array, m2: Array) -> Array:
+    def _bound(self, line: float | Array, m1: Array, m2: Array) -> Array:
         return bandwidth_bound(self.known.bandwidth, line, self.kernels.loads, m1, m2)
 
     def _misses(self, core: SCore) -> tuple[Array, Array]:
@@ -107,10 +111,14 @@ class UpperBoundTime:
 
     def _m(self, gpu: Gpu, node: Node, threads: float) -> tuple[Array, Array]:
         """(P_C, P_B) of an SM, all lanes with `threads` each, or of one lane with one thread."""
-        core, line = self.study.m_core, self.study.memory.line
-        m1 = self.kernels.misses(0.0, line)
-        last = self.kernels.misses(float(gpu.l2.size), line)
-        m2 = np.divide(last, m1, out=np.zeros_like(m1), where=m1 > 0)
+        core = self.study.m_core
+        line: float | Array = self.study.memory.line
+        if gpu.compute_capability >= (2, 0):
+            m1 = self.kernels.misses(0.0, self.study.memory.line)
+            last = self.kernels.misses(float(gpu.l2.size), self.study.memory.line)
+            m2 = np.divide(last, m1, out=np.zeros_like(m1), where=m1 > 0)
+        else:
+            m1, m2, line = self.kernels.off_chip, np.ones_like(self.kernels.off_chip), self.kernels.moved(gpu)
         clock = gpu.sm.clock * node.clock
         waiting = self._wait(core.l1_latency, m1, m2, clock)
         one = core_performance(clock, core.cpi, threads, self.kernels.loads, waiting).performance

@@ -149,7 +149,7 @@ def kernels() -> list[Comparison]:
                 label = f"{kind.upper()}-cores at 8 nm, {short}"
                 rows.append(Statement(f"{figure}: speedup of {label}", where, speedup[place], chips.geomean, "x"))
                 if cores:
-                    count = float(np.mean(chips.count))
+                    count = float(np.median(chips.count))
                     rows.append(Statement(f"{figure}: number of {label}", where, cores[place], count, "cores"))
                 if dark:
                     share = 100 * float(np.mean(chips.dark))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from goldens import golden, goldens
 
 from ppt_gpu.multicore.amdahl import HillMarty, best_size, speedup
 from ppt_gpu.multicore.chip import Budget, cores_within
@@ -27,14 +26,6 @@ from ppt_gpu.multicore.upper_bound import (
     latency_limit,
 )
 from ppt_gpu.validate.rows import Row, summaries
-
-FILE = Path(__file__).resolve().parents[3] / "shared" / "models" / "goldens.json"
-
-
-def golden(name: str) -> dict[str, Any]:
-    if not FILE.is_file():
-        pytest.skip("shared/models/goldens.json is not beside this checkout")
-    return next(entry for entry in json.loads(FILE.read_text())["goldens"] if entry["id"] == name)
 
 
 def close(case: dict[str, Any], expected: Any) -> Any:
@@ -62,9 +53,8 @@ def core(given: dict[str, float]) -> CorePerformance:
     return core_performance(given["nu"], given["cpi"], given["T"], given["rls"], t)
 
 
-@pytest.mark.parametrize("name", ["bl.upper.cpu", "bl.upper.gpu_saturated"])
-def test_upper_bound(name: str) -> None:
-    case = golden(name)
+@pytest.mark.parametrize("case", [golden("bl.upper.cpu"), golden("bl.upper.gpu_saturated")], ids=["cpu", "gpu"])
+def test_upper_bound(case: dict[str, Any]) -> None:
     given, expected = case["inputs"], case["expected"]
     found = core(given)
     assert found.access_time == close(case, expected["t"])
@@ -164,9 +154,13 @@ def test_frontier() -> None:
     assert list(curve.power(scores)) == close(case, case["expected"]["P"])
 
 
-@pytest.mark.parametrize(("name", "table"), [("ds.sym.q36.itrs", "itrs"), ("ds.sym.q36.cons", "conservative")])
-def test_symmetric_chips_of_one_core(name: str, table: str) -> None:
-    case, curve = golden(name), load_study().frontier
+@pytest.mark.parametrize(
+    ("case", "table"),
+    [(golden("ds.sym.q36.itrs"), "itrs"), (golden("ds.sym.q36.cons"), "conservative")],
+    ids=["itrs", "conservative"],
+)
+def test_symmetric_chips_of_one_core(case: dict[str, Any], table: str) -> None:
+    curve = load_study().frontier
     given = case["inputs"]
     for node in load_scaling(table).nodes:
         expected = case["expected"][node.name.removesuffix("nm")]
@@ -215,9 +209,8 @@ def test_hill_and_marty_point() -> None:
     assert found.dynamic == close(case, expected["dyn"])
 
 
-@pytest.mark.parametrize("threads", [64, 256, 1024, 2048, 4096, 16384, 65536])
-def test_guz(threads: int) -> None:
-    case = golden(f"guz.n{threads}")
+@pytest.mark.parametrize("case", goldens("guz.n*"), ids=lambda case: case["id"])
+def test_guz(case: dict[str, Any]) -> None:
     given, expected = case["inputs"], case["expected"]
     machine = Machine(
         given["NPE"], given["f"], given["cpi"], given["rm"], given["S_KB"] * 1024, given["alpha"],

@@ -86,7 +86,8 @@ def test_the_fastest_known_core_is_chosen() -> None:
 def test_upper_bound_of_known_cores_follows_their_scores() -> None:
     """Nothing but arithmetic: one core is to another as their SPECmarks, 99 % of it in parallel."""
     known = load_known_cores("blem")
-    kernels = Kernels(("sum",), np.array([1e9]), np.array([1e-3]), np.array([1.0]))
+    nothing = np.array([0.0])
+    kernels = Kernels(("sum",), np.array([1e9]), np.array([1e-3]), np.array([1.0]), nothing, lambda gpu: nothing)
     time, node = UpperBoundTime(known, kernels, load_study()), load_scaling("itrs").nodes[0]
     by_name = {core.name: core for core in known.cores}
     slow, fast = (float(time(by_name[name], node, 1)[0]) for name in ("S2", "S4"))

@@ -22,6 +22,7 @@ from ppt_gpu.multicore.known_projection import project_known
 from ppt_gpu.multicore.m_inputs import MInputs
 from ppt_gpu.multicore.s_inputs import SInputs
 from ppt_gpu.programs import resident
+from ppt_gpu.spec import load_gpu
 
 ALL = {"fp_fma": Amount(32e6, 1e6), "load": Amount(64e6, 2e6), "store": Amount(32e6, 1e6), "branch": Amount(32e6, 1e6)}
 SAXPY = Ir(
@@ -105,6 +106,10 @@ def test_kernels_for_the_upper_bound() -> None:
     assert list(kernels.footprint) == [256e6, 256e6]
     assert kernels.misses(0.0, 64.0)[0] == pytest.approx(256e6 / 64 / 96e6)
     assert kernels.misses(1e9, 64.0)[0] == 0
+    assert list(kernels.off_chip) == [1.0, 1.0]
+    assert list(kernels.moved(load_gpu("fx580"))) == [4.0, 4.0]  # coalesced: 4 B a thread
+    spread = Program("spread", (Part(replace(SAXPY, strides={"irregular": 1.0}), 16, 0, 1),))
+    assert kernels_of((spread,)).moved(load_gpu("fx580"))[0] == 32.0  # a transaction of 32 B for every thread
 
 
 def test_inputs_off_at_random_move_the_mean_little() -> None:

@@ -50,4 +50,4 @@ def raised(inputs: ModelInputs, cycles: float, steps: Steps) -> Raised:
     steps.given("DRAM_floor", dram, "bytes of the launch / DRAM bandwidth", unit="cycles")
     steps("cycles", "max({model}, {issue_floor}, {DRAM_floor})", least, unit="cycles")
     name = "issue slots" if issue >= dram else "DRAM bandwidth"
-    return Raised(least, least - cycles, (f"raised from {cycles:.6g} cycles to what the {name} allow",))
+    return Raised(least, least - cycles, (f"raised from {cycles:.6g} cycles to the floor of {name}",))

@@ -19,8 +19,8 @@ from ppt_gpu.errors import PptError
 
 #: least and largest value looked at, cycles
 RANGES = {"mem_ld": (20.0, 5000.0), "dep_uncoal": (0.1, 500.0), "dep_coal": (0.1, 500.0)}
-_FIRST_POINTS, _POINTS = 13, 5  # along each axis of the first grid, and of the others
-_GRIDS = 40
+_FIRST_POINTS, _POINTS = 11, 3  # along each axis of the first grid, and of the others
+_GRIDS = 60
 _SHRINK = 0.6  # of a grid to the next
 #: relative change of the model's error below which a parameter counts as not determined
 _SAME = 1e-3
@@ -50,9 +50,9 @@ class MemoryFit:
     ranges: dict[str, tuple[float, float]]  # of each parameter, the others fixed, where the error is the same
 
     def determined(self, name: str) -> bool:
-        """Do the measurements say what this parameter is, within 5 % each way?"""
+        """Do the measurements say what this parameter is, within 25 % each way?"""
         low, high = self.ranges[name]
-        return low > 0.95 * getattr(self, name) and high < 1.05 * getattr(self, name)
+        return low > getattr(self, name) / 1.25 and high < getattr(self, name) * 1.25
 
 
 def fit_memory(measurements: Sequence[Measurement]) -> MemoryFit:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ppt_gpu.multicore.device_scaling import load_scaling
 from ppt_gpu.multicore.known_cores import fits, load_known_cores
+from ppt_gpu.multicore.known_projection import KnownProjection
 from ppt_gpu.multicore.projection import Projection, geomean, project
 from ppt_gpu.multicore.search import Chips
 from ppt_gpu.multicore.study import Study, load_study
@@ -154,9 +155,32 @@ def kernels() -> list[Comparison]:
                 if dark:
                     share = 100 * float(np.mean(chips.dark))
                     rows.append(Statement(f"{figure}: dark share, {label}", where, dark[place], share, "%"))
+        rows += _in_words(figure, projections)
         title = f"Figure {figure}, {projections[0].model}, {', '.join(KERNELS)}"
         found.append(Comparison(title, tuple(rows)))
     return found
+
+
+def _in_words(figure: str, projections: Sequence[KnownProjection]) -> list[Statement]:
+    """What the text says of the chosen cores at 8 nm beside the speedups."""
+    rows: list[Statement] = []
+    last = [(projection.at("8nm", "s"), projection.at("8nm", "m")) for projection in projections]
+    if figure == "4.17":
+        for (s, m), short, faster in zip(last, ("conservative", "ITRS"), (8, 5), strict=True):
+            share = 100 * float(np.mean(m.speedup > s.speedup))
+            rows.append(Statement(f"4.17: kernels faster on M-cores, {short}", "4.5.2", 100 * faster / 9, share, "%"))
+        small = [core in ("S1", "S2") for s, _ in last for core in s.cores]
+        rows.append(Statement("4.17: kernels that choose S1 or S2", "4.5.2", 0, 100 * float(np.mean(small)), "%"))
+    if figure == "5.6":
+        counts = [geomean(chips.count) for pair in last for chips in pair]
+        dark = [100 * float(np.mean(chips.dark)) for pair in last for chips in pair]
+        rows += [
+            Statement("5.6: fewest cores of a kind and scaling", "5.5", 35, min(counts), "cores"),
+            Statement("5.6: most cores of a kind and scaling", "5.5", 119, max(counts), "cores"),
+            Statement("5.6: least dark share", "5.5", 19, min(dark), "%"),
+            Statement("5.6: largest dark share", "5.5", 81, max(dark), "%"),
+        ]
+    return rows
 
 
 def sensitivities() -> list[Sensitivity]:

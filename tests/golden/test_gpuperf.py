@@ -6,8 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from goldens import golden
-from model_goldens import holds
+from goldens import golden, holds
 
 from ppt_gpu.analytic.gpuperf import gpuperf
 from ppt_gpu.analytic.gpuperf_benefit import potential_benefits

@@ -9,8 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from goldens import golden, goldens
-from model_goldens import holds
+from goldens import golden, goldens, holds
 
 from ppt_gpu.analytic.hong_kim import HongKim, hong_kim
 from ppt_gpu.analytic.hong_kim_cases import few_warps, many_memory_warps, much_computation, timeline

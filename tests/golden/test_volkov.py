@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from model_goldens import GOLDENS, gated, holds
+from goldens import RECORDS, holds
 
 from ppt_gpu.analytic.volkov import NEVER, LatencyHiding, cusp, guide_warps
 from ppt_gpu.errors import PptError
 
 
 def test_figure_4_7() -> None:
-    case = GOLDENS["vk.fig47"]["inputs"]
+    case = RECORDS["vk.fig47"]["inputs"]
     hiding = LatencyHiding(case["alpha"], case["alu_lat"], case["mem_lat"], case["alu_thru"], NEVER, NEVER)
     rate = min(hiding.limits.values())
     found = {
@@ -23,7 +23,7 @@ def test_figure_4_7() -> None:
 
 
 def test_maxwell() -> None:
-    case = GOLDENS["vk.maxwell"]["inputs"]
+    case = RECORDS["vk.maxwell"]["inputs"]
     hiding = LatencyHiding(0.0, case["alu_lat"], case["mem_lat"], case["alu_thru"], case["mem_thru"], NEVER)
     alpha, warps = cusp(hiding)
     arithmetic = case["alu_lat"] * case["alu_thru"]
@@ -34,18 +34,14 @@ def test_maxwell() -> None:
 
 
 def test_the_minimum() -> None:
-    case = GOLDENS["vk.model"]["inputs"]
+    case = RECORDS["vk.model"]["inputs"]
     names = ("alpha", "alu_lat", "mem_lat", "alu_thru", "mem_thru", "issue_thru")
     holds("vk.model", {"mem_throughput": LatencyHiding(*(case[name] for name in names)).throughput(case["n"])})
 
 
 def test_the_rule_of_the_guide() -> None:
-    case = GOLDENS["vk.cudaguide"]["inputs"]
+    case = RECORDS["vk.cudaguide"]["inputs"]
     guide, refined = guide_warps(case["mem_lat"], case["cpi"], case["alpha"])
     holds("vk.cudaguide", {"guide": guide, "refined": refined})
     with pytest.raises(PptError, match="arithmetic"):
         guide_warps(600, 4, 0)
-
-
-def test_every_golden_is_asked() -> None:
-    assert gated("vk.") == ["vk.fig47", "vk.maxwell", "vk.model", "vk.cudaguide"]

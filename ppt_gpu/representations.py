@@ -12,11 +12,14 @@ from ppt_gpu.exec.sequence import plan_sequence
 from ppt_gpu.exec.store import Store
 from ppt_gpu.exec.traces import LaunchTraces, Traces
 from ppt_gpu.exec.translate_blocks import sample_blocks
-from ppt_gpu.exec.workload import Workload
+from ppt_gpu.exec.workload import Launch, Workload
 from ppt_gpu.frontends.prepare import prepare
 from ppt_gpu.multicore.ir import Ir
 from ppt_gpu.multicore.ir_from_trace import ir_of_trace
 from ppt_gpu.ptx.liveness import estimate_registers
+
+#: blocks run where the user names no number
+SAMPLE = 16
 
 #: (registers of a thread, bytes of shared memory of a block)
 Needs = tuple[int, int]
@@ -27,8 +30,8 @@ def representations(
 ) -> list[tuple[Ir, Needs, int]]:
     """(representation, what a block needs, how often it runs) of every launch, or of launch `only`, counted from 1.
 
-    `blocks`: how many of the grid's are run, "all", or "sample" for as many as translations use. Raises PptError for a
-    task list, which has no PTX, and for a launch that is not there.
+    `blocks`: how many of the grid's are run, "all", or "sample" for SAMPLE of them. Raises PptError for a task list,
+    which has no PTX, and for a launch that is not there.
     """
     if workload.tasklist_path:
         raise PptError("a task list says nothing of data and registers", path=workload.tasklist_path)
@@ -52,11 +55,16 @@ def representations(
 
 def _representation(traces: LaunchTraces, blocks: str | int) -> tuple[Ir, Needs]:
     launch, kernel, module = traces.launch, traces.kernel, traces.module
-    chosen = (
-        range(launch.blocks)
-        if blocks == "all"
-        else sample_blocks(launch.grid, 16 if blocks == "sample" else int(blocks))
-    )
-    ir = ir_of_trace(kernel, module, traces.run(list(chosen)), launch)
+    ir = ir_of_trace(kernel, module, traces.run(chosen_blocks(launch, blocks)), launch)
     shared = layout(module, kernel, launch.dynamic_shared).shared_bytes
     return ir, (launch.registers or estimate_registers(kernel), shared)
+
+
+def chosen_blocks(launch: Launch, blocks: str | int) -> list[int]:
+    """The blocks to run: half of them neighbours, which show how addresses go on, half spread evenly over the grid."""
+    count = SAMPLE if blocks == "sample" else launch.blocks if blocks == "all" else int(blocks)
+    if count >= launch.blocks:
+        return list(range(launch.blocks))
+    near = sample_blocks(launch.grid, max(1, count // 2))
+    rest = count - len(near)
+    return sorted({*near, *(launch.blocks * (2 * at + 1) // (2 * rest) for at in range(rest))})

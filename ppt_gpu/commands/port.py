@@ -24,9 +24,7 @@ def add(command: AddCommand) -> None:
     add_set(port)
     add_workload_options(port)
     port.add_argument("--launch", type=count, metavar="N", help="only the N-th launch of a workload with several")
-    port.add_argument(
-        "--blocks", type=blocks, default=16, metavar="all|N", help="blocks of the grid that are run (default: 16)"
-    )
+    port.add_argument("--blocks", type=blocks, metavar="all|N", help="blocks of the grid that are run (default: 16)")
     port.add_argument(
         "--counter",
         action="append",
@@ -115,12 +113,23 @@ def _ported(arguments: argparse.Namespace, target: Any) -> list[Any]:
 
 def _check_options(arguments: argparse.Namespace, on_cpu: bool) -> None:
     """Options that would do nothing are mistakes."""
+    no_kernel = not arguments.workload
     wrong = {
         "--counter": arguments.counter and not arguments.from_cpu,
-        "--launch": arguments.launch and not arguments.workload,
-        "--kernel": arguments.kernel and not arguments.workload,
+        "--launch": arguments.launch and no_kernel,
+        "--blocks": arguments.blocks and no_kernel,
+        "--kernel": arguments.kernel and no_kernel,
+        "--grid": arguments.grid and no_kernel,
+        "--block": arguments.block and no_kernel,
+        "--cluster": arguments.cluster and no_kernel,
+        "--arg": arguments.arg and no_kernel,
+        "--dynamic-shared": arguments.dynamic_shared and no_kernel,
+        "--assume": arguments.assume and no_kernel,
+        "--nvcc-option": arguments.nvcc_option and no_kernel,
+        "--registers": arguments.registers and no_kernel and on_cpu,
         "--cores": arguments.cores != 1 and not on_cpu,
-        "--own-ilp": arguments.own_ilp and not on_cpu,
+        "--parallel": arguments.parallel is not None and not on_cpu,
+        "--own-ilp": arguments.own_ilp and (not on_cpu or arguments.from_cpu),
         "--on-chip": arguments.on_chip and (not on_cpu or arguments.from_cpu),
         "--threads": arguments.threads and on_cpu,
     }
@@ -138,7 +147,7 @@ def _representations(arguments: argparse.Namespace) -> list[Any]:
     from ppt_gpu.commands.arguments import open_from
     from ppt_gpu.representations import representations
 
-    return representations(open_from(arguments), arguments.launch, arguments.blocks, arguments.assume)
+    return representations(open_from(arguments), arguments.launch, arguments.blocks or "sample", arguments.assume)
 
 
 def resident(arguments: argparse.Namespace, gpu: Any, launch: Any) -> Any:

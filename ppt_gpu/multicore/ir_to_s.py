@@ -34,7 +34,7 @@ def s_inputs_of_ir(ir: Ir, core: SCore, *, own_ilp: bool = False, on_chip: float
     own_ilp: out of order, the ILP of the representation in the core's window instead of the mean. on_chip: C_on-chip of
     Eq 5.1 in B instead of the scratch memory of one group.
     """
-    notes = list(ir.notes)
+    notes = [*ir.notes, *_masked(ir, core)]
     side_by_side = ir.strides.get("1", 0.0)
     uniform = ir.strides.get("0", 0.0)
     counts: dict[str, float] = {}
@@ -67,6 +67,17 @@ def s_inputs_of_ir(ir: Ir, core: SCore, *, own_ilp: bool = False, on_chip: float
         simd_memory=_simd_share(ir, core, counts),
         notes=tuple(notes),
     )
+
+
+def _masked(ir: Ir, core: SCore) -> list[str]:
+    """How many lanes are masked off, and what that can cost at most, where it is many."""
+    whole, lanes = ir.count(*ir.operations), core.lanes("fp_add")
+    idle = 1 - whole.active / ir.width
+    if idle < 0.05 or lanes == 1 or ir.width == 1:
+        return []
+    most = min(whole.threads, whole.groups * max(1.0, ir.width / lanes)) / chunks(whole, lanes)
+    text = f"{idle:.0%} of the lanes are masked off"
+    return [f"{text}; where the others do not lie side by side, up to {most:.2g} times the work"]
 
 
 def footprint_on_cpu(ir: Ir, on_chip: float | None = None) -> float:

@@ -83,6 +83,7 @@ def _separator(text: str) -> str | None:
     """The separator of perf stat -x, None where no line has its form."""
     for line in text.splitlines():
         found = re.match(r"(?:[\d.]+|<not counted>|<not supported>)([,;:|\t])(?:[A-Za-z%]*)\1[A-Za-z_]", line)
+        found = found or re.match(r"\s*(?:[\d.]+|CPU\d+|S\d+[-\w]*)([,;|\t])[\d.]+\1.*\1[A-Za-z]", line)
         if found:
             return found[1]
     return None
@@ -117,6 +118,9 @@ def _separated(text: str, separator: str, counters: Counters) -> list[tuple[int,
             message = f"'{line.strip()}' has {len(cells)} fields, perf stat -x writes at least 5: cut off?"
             counters.errors.append(PptError(message, path=counters.path, line=number))
             continue
+        if not re.match("[A-Za-z]", cells[2]):
+            message = f"'{cells[2]}' is no event: output by interval, CPU or core (-I, -A, --per-core) is not read"
+            raise PptError(message, path=counters.path, line=number, hint="run perf stat without these options")
         rows += _row(number, cells[0], cells[2], counters)
     return rows
 

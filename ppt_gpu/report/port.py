@@ -22,13 +22,13 @@ def render(ported: Sequence[Counted], *, explain: bool = False, sensitivity: boo
     """The terminal report."""
     lines: list[str] = []
     for each, count in ported:
-        lines += _one(each, count, len(ported) > 1)
+        lines += _one(each, count)
         if sensitivity:
             lines += _sensitivity_lines(sensitivities(each))
         if explain:
             lines += ["", *(f"  {step.line()}" for step in each.result.steps)]
         lines.append("")
-    if len(ported) > 1:
+    if sum(count for _, count in ported) > 1:
         lines += [f"all launches on {ported[0][0].target}: {format_time(total_time(ported))}", ""]
     return "\n".join(lines[:-1]) + "\n"
 
@@ -38,9 +38,9 @@ def total_time(ported: Sequence[Counted]) -> float:
     return sum(each.time * count for each, count in ported)
 
 
-def _one(ported: Ported, count: int, several: bool) -> list[str]:
+def _one(ported: Ported, count: int) -> list[str]:
     result = ported.result
-    times = f", {count} times" if several and count != 1 else ""
+    times = f", one of {count} runs" if count != 1 else ""
     lines = [f"{ported.program} on {ported.target}{times}"]
     if ported.ir is not None:
         lines.append(f"  from        {ported.ir.origin}")

@@ -138,6 +138,16 @@ def test_bad_perf(tmp_path: Path, text: str, line: int, message: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "line", ["     1.000123,2600000,,instructions:u,1008213,83.33,,", "CPU0,2600000,,instructions,1008213,100.00,,"]
+)
+def test_perf_by_interval_or_cpu_is_refused(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "perf.csv"
+    path.write_text(line + "\n")
+    with pytest.raises(PptError, match=r"output by interval, CPU or core \(-I, -A, --per-core\) is not read"):
+        read_counters(path)
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("instructions,100\nfootprint,1 MB\n", "do not say 'outer_iterations'"),

@@ -1,0 +1,124 @@
+"""The command `cluster` from outside, and kernel times that are predicted once."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ppt_gpu.cli import main
+from ppt_gpu.cluster.kernel import Kernel
+from ppt_gpu.cluster_kernels import PredictedKernels
+from ppt_gpu.errors import PptError
+
+APPLICATION = '''"""Neighbours, a kernel and an all-reduce.
+
+More."""
+
+
+def app(rank, nbytes=4096, seconds=50e-6, iterations=4):
+    before, behind = rank.grid(1).neighbours(0)
+    for _ in range(iterations):
+        yield rank.launch(seconds)
+        yield [rank.irecv(before, nbytes), rank.isend(behind, nbytes)]
+        yield rank.all_reduce(nbytes)
+        rank.mark()
+'''
+
+
+@pytest.fixture
+def application(tmp_path: Path) -> str:
+    (tmp_path / "ring.py").write_text(APPLICATION)
+    return str(tmp_path / "ring.py")
+
+
+def simulated(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    assert main(["cluster", *arguments, "--json"]) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_json(application: str, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = (application, "--machine", "dgx_h100", "--nodes", "4", "--digest", "-p", "iterations=3")
+    found = simulated(capsys, *arguments)
+    assert (found["schema"], found["ranks"], found["nodes"], found["machine"]) == (1, 32, 4, "dgx_h100")
+    assert found["parameters"] == {"nbytes": 4096, "seconds": 50e-6, "iterations": 3}
+    assert 3 * 50e-6 < found["time_s"] < 1e-3
+    assert found["iteration_s"] * 3 == pytest.approx(found["time_s"], rel=0.2)
+    assert len(found["sha256"]) == 64
+    for how in (("--full",), ("--full", "--queue", "simpy"), ("--full", "--partitions", "3")):
+        other = simulated(capsys, *arguments, *how)
+        assert (other["sha256"], other["time_s"]) == (found["sha256"], found["time_s"])
+    jittered = [simulated(capsys, *arguments, "--jitter", "5%", "--partitions", parts)["sha256"] for parts in "124"]
+    assert len(set(jittered)) == 1
+    assert jittered[0] != found["sha256"]
+
+
+def test_text(application: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cluster", application, "--machine", "dgx_a100", "--nodes", "1,2,4", "--scaling", "weak"]) == 0
+    out = capsys.readouterr().out
+    for text in (
+        "ring on dgx_a100, 4 nodes, 32 ranks",
+        "an iteration",
+        "Time of a rank",
+        "Critical path",
+        "Weak scaling",
+    ):
+        assert text in out
+
+
+def test_sensitivity_names_what_does_not_matter(application: str, capsys: pytest.CaptureFixture[str]) -> None:
+    found = simulated(capsys, application, "--machine", "k40_node", "--nodes", "4", "--sensitivity")
+    effects = {effect["parameter"]: effect["ratio"] for effect in found["sensitivity"]}
+    assert 1.02 < effects["kernel times"] < 1.1
+    assert any(ratio == 1 for ratio in effects.values())
+
+
+def test_values_for_each_size(application: str, capsys: pytest.CaptureFixture[str]) -> None:
+    machine = ("--machine", "dgx_h100", "--nodes", "1,2,4", "--scaling", "strong")
+    found = simulated(capsys, application, *machine, "-p", "seconds=4e-3,2e-3,1e-3")
+    sizes = found["scaling"]
+    assert [size["nodes"] for size in sizes] == [1, 2, 4]
+    assert 3.5 < sizes[2]["speedup"] < 4
+    assert sizes[2]["efficiency"] == pytest.approx(sizes[2]["speedup"] / 4)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["jacobi3d", "--machine", "dgx_h10"], "dgx_h100"),
+        (["jacobi4d", "--machine", "dgx_h100"], "did you mean 'jacobi3d'?"),
+        (["jacobi3d", "--machine", "dgx_h100", "--nodes", "0"], "'0' is not a positive number"),
+        (["jacobi3d", "--machine", "dgx_h100", "--jitter", "2"], "expected a share between 0 and 1"),
+        (["jacobi3d", "--machine", "dgx_h100", "--nodes", "1,2", "-p", "n=1,2,3"], "3 values for 2 node counts"),
+        (["jacobi3d", "--machine", "dgx_h100", "--set", "network.latancy=1 us"], "network.latancy"),
+    ],
+)
+def test_bad_command_lines(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cluster", *arguments]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert message in err
+    assert err.startswith("error: ")
+
+
+def test_kernels_are_predicted_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PPT_GPU_CACHE", str(tmp_path))
+    kernel = Kernel("saxpy", (64,), (256,), ("i32=65536", "f32=2.0", "f32[65536]", "f32[65536]"), registers=12)
+    first = PredictedKernels(tmp_path)
+    seconds = first(kernel, "k40")
+    again = PredictedKernels(tmp_path)
+    assert again(kernel, "k40") == seconds
+    assert (first.predicted, again.predicted) == (1, 0)
+    assert again(Kernel(**{**vars(kernel), "times": 3}), "k40") == 3 * seconds
+    assert again(kernel, "k6000") != seconds
+    assert again.predicted == 1
+
+
+def test_kernels_that_cannot_be_predicted(tmp_path: Path) -> None:
+    with pytest.raises(PptError, match="need a grid"):
+        PredictedKernels(tmp_path)(Kernel("saxpy", block=(64,)), "k40")
+    with pytest.raises(PptError, match="saxpi"):
+        PredictedKernels(tmp_path)(Kernel("saxpi"), "k40")

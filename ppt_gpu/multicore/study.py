@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from ppt_gpu.errors import PptError
 from ppt_gpu.multicore.chip import ROUNDINGS, Budget
-from ppt_gpu.multicore.frontier import Frontier
-from ppt_gpu.spec.files import find
+from ppt_gpu.multicore.frontier import Frontier, MeasuredFrontier, measured_frontier
+from ppt_gpu.spec.files import find, read_with_base
 from ppt_gpu.spec.gpu import Source
 from ppt_gpu.spec.toml_reader import (
     Checked,
@@ -20,7 +20,6 @@ from ppt_gpu.spec.toml_reader import (
     Text,
     check,
     parse_override,
-    read_toml,
 )
 
 #: what a gain in clock does: the core's clock rises and memory is further away in cycles, or all gets faster
@@ -35,12 +34,13 @@ _CYCLES = Quantity(dimension="cycles", plain=True, above=0)
 _CLOCK = Quantity(dimension="frequency", above=0)
 _BYTES = Quantity(dimension="bytes", plain=True, above=0)
 _TERMS = ListOf(item=Number(), min_items=1)
+_MEASURED = ListOf(item=ListOf(item=_POSITIVE, min_items=3, max_items=3), min_items=2, default=())
 _CORE: dict[str, Leaf] = {"cpi": _POSITIVE, "l1": _BYTES, "l1_latency": _CYCLES, "threads": _COUNT}
 _TABLES: dict[str, dict[str, Leaf]] = {
     "budget": {"area": Quantity(dimension="area", above=0), "power": Quantity(dimension="power", above=0)},
     "frontier": {
         "area": _TERMS, "power": _TERMS, "lowest": _POSITIVE, "highest": _POSITIVE,
-        "points": Number(minimum=2, maximum=2000, integer=True),
+        "points": Number(minimum=2, maximum=2000, integer=True), "measured": _MEASURED,
     },
     "s_core": {"slowest": _CLOCK, "fastest": _CLOCK, **_CORE},
     "m_core": {"score": _POSITIVE, "lanes": _COUNT, "clock": _CLOCK, **_CORE},
@@ -55,7 +55,8 @@ _TABLES: dict[str, dict[str, Leaf]] = {
         "sharing": Text(choices=SHARINGS), "rounding": Text(choices=ROUNDINGS),
     },
 }  # fmt: skip
-SCHEMA = Table(fields={"title": Text(), **{name: Table(fields=fields) for name, fields in _TABLES.items()}})
+_PARTS = {name: Table(fields=fields) for name, fields in _TABLES.items()}
+SCHEMA = Table(fields={"title": Text(), "base": Text(default=""), **_PARTS})
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ class Study:
 
     title: str
     budget: Budget
-    frontier: Frontier
+    frontier: Frontier | MeasuredFrontier
     points: int
     s_core: SCores
     m_core: MCore
@@ -121,7 +122,7 @@ def load_study(name: str = "isca11", overrides: Sequence[str] = ()) -> Study:
 
     Raises PptError or InputErrors with everything that is wrong.
     """
-    document = read_toml(find("studies", name))
+    document = read_with_base(find("studies", name), "studies")
     errors: list[PptError] = []
     for text in overrides:
         try:
@@ -130,14 +131,16 @@ def load_study(name: str = "isca11", overrides: Sequence[str] = ()) -> Study:
             errors.append(error)
     checked = check(document, SCHEMA)
     checked.errors += errors
-    _check_rules(checked)
+    frontier = _frontier(checked)
+    _check_rules(checked, frontier)
     values = checked.finish()
-    curve, method = values["frontier"], values["method"]
+    assert frontier is not None  # else checked had an error
+    method = values["method"]
     return Study(
         values["title"],
         Budget(**values["budget"]),
-        Frontier(curve["area"], curve["power"], curve["lowest"], curve["highest"]),
-        curve["points"],
+        frontier,
+        values["frontier"]["points"],
         SCores(**values["s_core"]),
         MCore(**values["m_core"]),
         Memory(**values["memory"]),
@@ -152,17 +155,33 @@ def load_study(name: str = "isca11", overrides: Sequence[str] = ()) -> Study:
     )
 
 
-def _check_rules(checked: Checked) -> None:
-    low, high = checked.get("frontier", "lowest"), checked.get("frontier", "highest")
-    if low is not None and high is not None:
-        if low >= high:
-            paths = [("frontier", "lowest"), ("frontier", "highest")]
-            checked.contradiction(paths, f"the frontier goes from score {low:g} to {high:g}")
+def _frontier(checked: Checked) -> Frontier | MeasuredFrontier | None:
+    """The curves: through measured cores where there are some, else polynomials. None after an error."""
+    curve = checked.get("frontier")
+    if not curve or any(value is None for value in curve.values()):
+        return None
+    if curve["measured"]:
+        try:
+            return measured_frontier(curve["measured"])
+        except PptError as error:
+            checked.problem(("frontier", "measured"), f"frontier.measured: {error.message}", error.hint)
+            return None
+    low, high = curve["lowest"], curve["highest"]
+    if low >= high:
+        paths = [("frontier", "lowest"), ("frontier", "highest")]
+        checked.contradiction(paths, f"the frontier goes from score {low:g} to {high:g}")
+        return None
+    return Frontier(curve["area"], curve["power"], low, high)
+
+
+def _check_rules(checked: Checked, frontier: Frontier | MeasuredFrontier | None) -> None:
+    if frontier is not None:
+        low, high = frontier.low, frontier.high
         for path in (("m_core", "score"), ("baseline", "score")):
             score = checked.get(*path)
             if score is not None and not low <= score <= high:
                 message = f"{'.'.join(path)}: {score:g} is not on the frontier, which goes from {low:g} to {high:g}"
-                checked.contradiction([path, ("frontier", "lowest"), ("frontier", "highest")], message)
+                checked.contradiction([path, ("frontier",)], message)
     slow, fast = checked.get("s_core", "slowest"), checked.get("s_core", "fastest")
     if slow is not None and fast is not None and slow > fast:
         paths = [("s_core", "slowest"), ("s_core", "fastest")]

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from ppt_gpu.errors import InputErrors, PptError
 from ppt_gpu.multicore.chip import Budget, cores_within, parse_budget
 from ppt_gpu.multicore.device_scaling import load_scaling
-from ppt_gpu.multicore.frontier import pareto
+from ppt_gpu.multicore.frontier import measured_frontier, pareto
+from ppt_gpu.multicore.study import load_study
 from ppt_gpu.multicore.topology import TOPOLOGIES
 
 WHOLE = Budget(100.0, 50.0)
@@ -105,3 +106,44 @@ def test_csv_without_nodes_or_columns(tmp_path: Path) -> None:
         load_scaling(str(tmp_path / "bad.csv"))
     with pytest.raises(PptError, match="cannot read"):
         load_scaling(str(tmp_path / "absent.csv"))
+
+
+def test_a_measured_frontier_runs_through_the_cores_that_nothing_beats() -> None:
+    cores = [(1.0, 5.0, 1.0), (10.0, 9.0, 8.0), (8.0, 9.5, 3.0), (20.0, 15.0, 30.0)]
+    found = measured_frontier(cores)
+    assert found.area_points == ((1.0, 10.0, 20.0), (5.0, 9.0, 15.0))
+    assert found.power_points == ((1.0, 8.0, 10.0, 20.0), (1.0, 3.0, 8.0, 30.0))
+    assert (found.low, found.high) == (1.0, 20.0)
+    assert float(found.area(15.0)) == pytest.approx(12.0)
+    assert list(found.scores(3)) == [1.0, 10.5, 20.0]
+    with pytest.raises(PptError, match="the frontier of area has one core: score 3 beats all others"):
+        measured_frontier([(1.0, 5.0, 1.0), (3.0, 4.0, 2.0)])
+
+
+def test_a_study_of_measured_cores_lies_over_another(tmp_path: Path) -> None:
+    shipped, extended = load_study(), load_study("extended")
+    assert extended.memory == shipped.memory
+    assert (extended.frontier.low, extended.frontier.high) == (1.19, 47.1)
+    assert float(extended.frontier.area(36.5)) == 28.7
+    assert extended.sources["frontier.measured"].source.startswith("BLEM table 2.4a")
+    (tmp_path / "mine.toml").write_text('base = "isca11"\ntitle = "mine"\n[memory]\nl2 = "16 MiB"\n')
+    assert load_study(str(tmp_path / "mine.toml")).memory.l2 == 2.0**24
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[frontier]\nmeasured = [[1, 2, 3]]", "expected >= 2 items, not 1"),
+        ("[frontier]\nmeasured = [[1, 2, 3], [2, 3]]", "expected 3 items, not 2"),
+        ("[frontier]\nmeasured = [[1, 2, 3], [2, 3, -4]]", "-4 is out of range"),
+        ("[frontier]\nmeasured = [[6, 9, 9], [40, 5, 5]]", "frontier.measured: the frontier of area has one core"),
+        ("[frontier]\nmeasured = [[7, 5, 5], [40, 9, 9]]", "m_core.score: 6 is not on the frontier"),
+        ("[frontier]\nlowest = 40", "the frontier goes from score 40 to 36.5"),
+        ('[s_core]\nslowest = "4 GHz"', "the slowest core has 4e+09 Hz"),
+    ],
+)
+def test_broken_studies(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "bad.toml").write_text(f'base = "isca11"\ntitle = "bad"\n{text}\n')
+    with pytest.raises(InputErrors) as caught:
+        load_study(str(tmp_path / "bad.toml"))
+    assert message in str(caught.value)

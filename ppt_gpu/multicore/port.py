@@ -11,6 +11,7 @@ from ppt_gpu.multicore import m_core, s_core
 from ppt_gpu.multicore.accuracy import Accuracy, of_core, of_gpu
 from ppt_gpu.multicore.core import SCore
 from ppt_gpu.multicore.counters import Counters
+from ppt_gpu.multicore.generic import generic
 from ppt_gpu.multicore.ir import Ir
 from ppt_gpu.multicore.ir_from_counters import ir_of_counters
 from ppt_gpu.multicore.ir_to_m import WARP, WARPS_PER_BLOCK, m_inputs_of_ir, search_block
@@ -49,6 +50,7 @@ class Ported:
     measured: float | None  # s, where the counters say
     tried: Mapping[int, float]  # threads of a block -> s, where a search was made
     again: Callable[[Any], float]  # the time for other inputs, s
+    generic: float | None = None  # s on one core by the published interval model; None: a GPU
 
     @property
     def time(self) -> float:
@@ -78,7 +80,8 @@ def _on_core(
     def again(changed: SInputs) -> float:
         return s_core.predict(changed, core, options).time
 
-    return Ported(core.name, inputs.name, ir, inputs, result, accuracy, measured, {}, again)
+    plain = generic(inputs, core).cycles / core.clock
+    return Ported(core.name, inputs.name, ir, inputs, result, accuracy, measured, {}, again, plain)
 
 
 def to_gpu(ir: Ir, gpu: Gpu, resident: Resident, settings: Settings, measured: float | None = None) -> Ported:

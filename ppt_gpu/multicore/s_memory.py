@@ -59,11 +59,15 @@ def memory_time(inputs: SInputs, core: SCore, steps: Steps) -> dict[str, float]:
     return parts
 
 
+def misses_together(inputs: SInputs, core: SCore, misses: float) -> float:
+    """Misses that one window holds where they lie evenly over the run: 1 to as many as the core keeps in flight."""
+    return min(max(1.0, core.window * misses / inputs.operations), core.outstanding_misses)
+
+
 def _isolated(inputs: SInputs, core: SCore, misses: float, steps: Steps) -> float:
     """Misses of the last cache that no other one hides: measured, or those of one window counted once.
 
-    Misses that lie evenly over the run share a window of W operations W x misses / operations at a time, and at most as
-    many as the core keeps in flight (Eyerman's m*(W)).
+    The latter are Eyerman's m*(W), for misses that lie evenly over the run.
     """
     steps.given("N_m", misses, "misses of the last cache")
     if inputs.N_mL3_o is not None:
@@ -72,6 +76,6 @@ def _isolated(inputs: SInputs, core: SCore, misses: float, steps: Steps) -> floa
     steps.given("W", core.window, "window")
     steps.given("N", inputs.operations, "operations")
     steps.given("in flight", core.outstanding_misses, "at most")
-    together = min(max(1.0, core.window * misses / inputs.operations), core.outstanding_misses)
+    together = misses_together(inputs, core, misses)
     steps("MLP", "min(max(1, {W} x {N_m} / {N}), {in flight})", together)
     return steps("N_isolated", "{N_m} / {MLP}", misses / together)

@@ -52,10 +52,14 @@ def _one(ported: Ported, count: int) -> list[str]:
         total = sum(result.parts.values()) or 1.0
         shown = ", ".join(f"{name} {part / total:.0%}" for name, part in shares if part / total >= 0.005)
         lines.append(f"  parts       {shown}")
+    if ported.generic is not None:
+        lines.append(
+            f"  generic     {format_time(ported.generic)} on one core, by the interval model without chapter 4's modules"
+        )
     if ported.measured:
         lines.append(f"  measured    {format_time(ported.measured)} {_against(ported)}")
     lines += _accuracy_lines(ported.accuracy, ported.time)
-    lines += [f"  {'assumed' if not at else '':12}{note}" for at, note in enumerate(result.notes)]
+    lines += [f"  {'notes' if not at else '':12}{note}" for at, note in enumerate(result.notes)]
     return lines
 
 
@@ -126,6 +130,8 @@ def _document(ported: Ported, count: int, explain: bool, sensitivity: bool) -> d
         found |= {"active_sms": result.active_sms, "tried": dict(ported.tried)}
     else:
         found["parts"] = dict(result.parts)
+    if ported.generic is not None:
+        found["generic_s"] = ported.generic
     if ported.measured:
         found["measured_s"] = ported.measured
     if ported.ir is not None:

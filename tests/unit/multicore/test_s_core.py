@@ -6,6 +6,7 @@ import pytest
 
 from ppt_gpu.errors import PptError
 from ppt_gpu.multicore.core_file import list_cores, load_core
+from ppt_gpu.multicore.generic import generic
 from ppt_gpu.multicore.s_core import Options, predict
 from ppt_gpu.multicore.s_inputs import SInputs
 
@@ -56,6 +57,20 @@ def test_cores_share_the_parallel_part() -> None:
     assert four.cycles == pytest.approx(one.cycles * (0.1 + 0.9 / 4))
     with pytest.raises(PptError, match="5 cores of 'sandybridge'; the chip has 4"):
         predict(RUN, core, Options(cores=5))
+
+
+def test_the_generic_prediction() -> None:
+    """By hand: out of order, instructions at 4 a cycle, 1000 mispredictions, L2 misses of one window together."""
+    core = load_core("sandybridge")
+    together = max(1.0, core.window * RUN.N_mL2 / RUN.operations)
+    events = RUN.N_mbr + RUN.N_mL2 / together
+    expected = RUN.operations / 4 + 3 / 8 * events + RUN.N_mbr * 21 + RUN.N_mL2 / together * core.memory_cycles
+    assert generic(RUN, core).cycles == pytest.approx(expected)
+    atom = load_core("atom")
+    long = 4e5 * (5 - 1 - 0.25) * 2
+    misses = (3e4 - 1e4) * (15 - 0.25) + 1e4 * (atom.memory_cycles - 0.25)
+    expected = RUN.operations / 2 + long + misses + 1e3 * (17 + 0.25) + 0.6 * RUN.operations / 4
+    assert generic(RUN, atom).cycles == pytest.approx(expected)
 
 
 def test_an_accelerator_takes_operations_over() -> None:

@@ -36,7 +36,7 @@ class AccessStream:
 def access_stream(inputs: ModelInputs) -> AccessStream:
     """The global and local transactions of the simulated blocks."""
     program = inputs.program
-    machine = machine_of(program, inputs.gpu, inputs.active_sms, None, 0.0, inputs.l1_bytes)
+    machine = caches_of(inputs)
     order = interleaved(program, inputs.resident_blocks)
     count = np.diff(program.access_start)[order]
     first = np.repeat(program.access_start[:-1][order] - np.concatenate(([0], np.cumsum(count)[:-1])), count)
@@ -54,6 +54,11 @@ def access_stream(inputs: ModelInputs) -> AccessStream:
         cached=cached,
         warm=program.line_warm != 0,
     )
+
+
+def caches_of(inputs: ModelInputs) -> Machine:
+    """The L1 of one SM and its slice of the L2, as the simulation has them."""
+    return machine_of(inputs.program, inputs.gpu, inputs.active_sms, None, inputs.l2_dirty, inputs.l1_bytes)
 
 
 def interleaved(program: Program, resident: int) -> NDArray[np.int64]:

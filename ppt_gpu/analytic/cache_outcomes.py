@@ -13,10 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ppt_gpu.analytic.access_stream import caches_of
 from ppt_gpu.analytic.cache_walk import walk
 from ppt_gpu.analytic.least_latency import entry_ops
 from ppt_gpu.analytic.model_inputs import ModelInputs
-from ppt_gpu.sm.core_machine import Machine, machine_of, set_index, uses_l1
+from ppt_gpu.sm.core_machine import Machine, set_index, uses_l1
 from ppt_gpu.sm.program import KIND_ATOMIC, KIND_LOAD, KIND_STORE, Program
 
 #: who answers: nobody is asked (a store, an access without lanes), or the farthest of the levels asked
@@ -48,7 +49,7 @@ class CacheOutcomes:
 def cache_outcomes(inputs: ModelInputs) -> CacheOutcomes:
     """Run the memory operations of the simulated blocks through the caches of one SM."""
     program = inputs.program
-    machine = machine_of(program, inputs.gpu, inputs.active_sms, None, inputs.l2_dirty, inputs.l1_bytes)
+    machine = caches_of(inputs)
     ops = entry_ops(program)
     return simulate_caches(program, machine, ops, inputs.resident_blocks)
 

@@ -12,6 +12,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from ppt_gpu.analytic.access_stream import caches_of
 from ppt_gpu.analytic.gatsim_work import (
     ACCESS,
     BARRIER,
@@ -119,9 +120,7 @@ def gatsim_work(inputs: ModelInputs, delays: NDArray[np.int64]) -> GatsimWork:
 
 def gatsim_machine(inputs: ModelInputs, policy: str, miss: float) -> GatsimMachine:
     """The SM. miss: cycles of a line that the L1 does not hold."""
-    gpu = inputs.gpu
-    lines = inputs.l1_bytes // inputs.program.line_bytes
-    ways = max(min(gpu.l1.ways, lines), 1)
+    gpu, caches = inputs.gpu, caches_of(inputs)
     sfu = gpu.pipes[gpu.isa.op("sfu").pipe]
     return GatsimMachine(
         schedulers=gpu.sm.schedulers,
@@ -131,7 +130,7 @@ def gatsim_machine(inputs: ModelInputs, policy: str, miss: float) -> GatsimMachi
         policy=policy,
         hit=gpu.l1.latency,
         miss=max(round(miss), 1),
-        l1=TagStore(lines // ways, ways),
+        l1=TagStore(caches.l1_sets, max(caches.l1_ways, 1)),
     )
 
 

@@ -1,8 +1,8 @@
 """Hit rates of L1 and L2 from probabilities that a line is still there: what models of reuse distance say of a launch.
 
 Counted as the simulator counts: the L1 in its sectors that loads look up, the L2 in sectors of what the L1 does not
-answer, of stores and of atomics. A sector that nobody asked for before is not in the cache, whatever the line's
-distance; in the L2 it is where the host or another SM brought it (warm).
+answer, of stores (but for those that a write-back L1 keeps) and of atomics. A sector that nobody asked for before is
+not in the cache, whatever the line's distance; in the L2 it is where the host or another SM brought it (warm).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ppt_gpu.analytic.access_stream import AccessStream
 from ppt_gpu.compiled import entry
-from ppt_gpu.sm.core_machine import WRITE_EVICT
+from ppt_gpu.sm.core_machine import WRITE_BACK, WRITE_EVICT
 from ppt_gpu.sm.program import FORCED_L1, FORCED_L2, KIND_ATOMIC, KIND_LOAD, KIND_STORE
 from ppt_gpu.sm.result import SmResult
 
@@ -69,7 +69,9 @@ def hit_rates(
     l1 = _share(float(hits.sum()), float(before.asked[looks].sum()))
     if l2_stays is None:
         return HitRates(model, l1, None, notes)
-    below = before.asked - hits
+    machine = stream.machine
+    kept = stream.cached & (stream.kind == KIND_STORE) & (machine.l1_write == WRITE_BACK) & machine.l1_allocate
+    below = np.where(kept, 0.0, before.asked - hits)
     again = np.maximum(before.in_l2 - np.where(load, hits, 0.0), 0.0)
     found = np.minimum(again * l2_stays + before.warm, below)
     found[forced] = np.where(stream.line[forced] == FORCED_L2, below[forced], 0.0)

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ppt_gpu.analytic.access_stream import caches_of
 from ppt_gpu.analytic.cache_sets import set_of
 from ppt_gpu.analytic.least_latency import entry_ops
 from ppt_gpu.analytic.model_inputs import DoesNotApply, ModelInputs
 from ppt_gpu.analytic.nugteren_loop import UNLIMITED, FakeCache, WarpLines, fake_time_distances
-from ppt_gpu.sm.core_machine import Machine, machine_of, uses_l1
+from ppt_gpu.sm.core_machine import Machine, uses_l1
 from ppt_gpu.sm.program import KIND_LOAD, Program
 
 #: of the released configuration: mean and deviation of the memory's latency in fake time
@@ -75,7 +76,7 @@ def miss_classes(
 def launch_misses(inputs: ModelInputs) -> tuple[MissClasses, NDArray[np.bool_]]:
     """The misses of the L1 of one SM, and which transactions of the program hit. DoesNotApply when no load looks in."""
     program, gpu = inputs.program, inputs.gpu
-    machine = machine_of(program, gpu, inputs.active_sms, None, 0.0, inputs.l1_bytes)
+    machine = caches_of(inputs)
     lines, chosen, used = _loaded(program, machine)
     mapping = "fermi" if gpu.compute_capability[0] == 2 else "xor" if machine.l1_hash else "modulo"
     number = (program.line_address[used] // np.uint64(program.line_bytes)).astype(np.int64)

@@ -53,9 +53,7 @@ def _one(ported: Ported, count: int) -> list[str]:
         shown = ", ".join(f"{name} {part / total:.0%}" for name, part in shares if part / total >= 0.005)
         lines.append(f"  parts       {shown}")
     if ported.generic is not None:
-        lines.append(
-            f"  generic     {format_time(ported.generic)} on one core, by the interval model without chapter 4's modules"
-        )
+        lines.append(f"  generic     {format_time(ported.generic)} on one core, by the interval model alone")
     if ported.measured:
         lines.append(f"  measured    {format_time(ported.measured)} {_against(ported)}")
     lines += _accuracy_lines(ported.accuracy, ported.time)

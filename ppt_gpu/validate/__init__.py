@@ -91,6 +91,7 @@ SETS: dict[str, Callable[[str, Sequence[str], bool], str | None]] = {
     "measured": _rows,
     "coverage": _coverage,
     "models": _models,
+    "mwp": _rows,
     "caches": _caches,
     "darksilicon": _statements,
     "port": _statements,

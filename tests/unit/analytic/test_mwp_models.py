@@ -17,9 +17,11 @@ from ppt_gpu.analytic.gpuperf_model import GpuPerfModel
 from ppt_gpu.analytic.hong_kim import hong_kim
 from ppt_gpu.analytic.hong_kim_counts import hong_kim_inputs
 from ppt_gpu.analytic.hong_kim_model import HongKimModel
+from ppt_gpu.analytic.mcore_coalescing import transactions_per_warp
 from ppt_gpu.analytic.mcore_model import MCoreModel, m_core_hardware
 from ppt_gpu.analytic.model import Estimate, Model, Options
 from ppt_gpu.analytic.model_inputs import DoesNotApply, ModelInputs
+from ppt_gpu.cli import main
 from ppt_gpu.exec.budget import Budget
 from ppt_gpu.pipeline import open_workload, simulated_sms, workload_traces
 from ppt_gpu.scale.grid import plan
@@ -229,6 +231,34 @@ def test_addresses_that_are_not_affine_are_counted_in_the_trace(tmp_path: Path) 
     assert any("0 memory instructions by their address, 1 counted" in note for note in notes)
     later, _ = hong_kim_inputs(kernel(tmp_path, body, gpu="gtx280"))
     assert (later.coal_mem_insts, later.uncoal_mem_insts) == (1, 0)
+
+
+PATTERNS = {
+    "in order": ("mov.u32 %r3, %r2;", (2, 2, 1)),
+    "permuted": ("xor.b32 %r3, %r2, 5;", (32, 2, 1)),
+    "every other word": ("shl.b32 %r3, %r2, 1;", (32, 2, 2)),
+    "one word each 128 B": ("shl.b32 %r3, %r2, 5;", (32, 32, 32)),
+    "all one word": ("and.b32 %r3, %r2, 0;", (32, 2, 1)),
+}
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+def test_transactions_by_compute_capability(tmp_path: Path, name: str) -> None:
+    """Blem's section 4.2.2: below 1.2, 1.2 and 1.3, 2.0 and later."""
+    index, expected = PATTERNS[name]
+    body = f"{index} mul.wide.u32 %rd4, %r3, 4; add.s64 %rd5, %rd1, %rd4; ld.global.f32 %f1, [%rd5];"
+    found = [transactions_per_warp(kernel(tmp_path, body, gpu=gpu, grid=1)) for gpu in ("fx5600", "gtx280", "k40")]
+    assert tuple(found) == expected
+
+
+def test_compare_explains_equation_by_equation(capsys: pytest.CaptureFixture[str]) -> None:
+    for name, first, last in (
+        ("hong-kim", "(20) N =", "(25) CPI_with_synch ="),
+        ("gpuperf", "(5) ITILP_max", "(1) T_exec ="),
+    ):
+        assert main(["compare", "vecadd", "--gpu", "fx5600", "--model", name, "--explain", name]) == 0
+        text = capsys.readouterr().out
+        assert first in text and last in text
 
 
 def test_a_task_list_lacks_addresses_for_one_model_only(vecadd: ModelInputs) -> None:

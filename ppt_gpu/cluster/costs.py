@@ -89,22 +89,27 @@ class Costs:
     def _through_nics(self, source: Place, target: Place, nbytes: int, library: MpiPath, tier: Tier) -> Way:
         net, ports, pcie = self.spec.network, self.ports, self.spec.pcie
         from_gpu, to_gpu = source.memory == GPU, target.memory == GPU
+        shared = net.contention == "fair" and source.node != target.node
         nic_rate = net.bandwidth * net.efficiency * ports.nics_each
         way = Way(rate=min(nic_rate, tier.bandwidth))
         sides = ((way.source, ports.nic_out(source.gpu), from_gpu), (way.target, ports.nic_in(target.gpu), to_gpu))
         for held, port, gpu in sides:
             # what the library adds to a message of a GPU keeps the GPU's own link busy, not the NIC that others use
-            own = nbytes / nic_rate if gpu else tier.gap + nbytes / way.rate
-            held.append((port, max(net.message_gap, own)))
+            # where messages share the links, they share the NIC's and the GPU's own, too
+            own = 0.0 if gpu else tier.gap
+            moving = 0.0 if shared else nbytes / (nic_rate if gpu else way.rate)
+            held.append((port, max(net.message_gap, own + moving)))
         if library.both_ways != float("inf"):
             bus = nbytes / (library.both_ways * ports.nics_each)
             way.source.append((ports.nic_bus(source.gpu), bus))
             way.target.append((ports.nic_bus(target.gpu), bus))
         if from_gpu:
-            way.source.append((ports.pcie_up(source.gpu), tier.gap + nbytes / min(pcie.to_host, tier.bandwidth)))
+            moving = 0.0 if shared else nbytes / min(pcie.to_host, tier.bandwidth)
+            way.source.append((ports.pcie_up(source.gpu), tier.gap + moving))
             way.rate = way.rate if self._stages(source, tier) else min(way.rate, pcie.to_host)
         if to_gpu:
-            way.target.append((ports.pcie_down(target.gpu), tier.gap + nbytes / min(pcie.to_gpu, tier.bandwidth)))
+            moving = 0.0 if shared else nbytes / min(pcie.to_gpu, tier.bandwidth)
+            way.target.append((ports.pcie_down(target.gpu), tier.gap + moving))
             way.rate = way.rate if self._stages(target, tier) else min(way.rate, pcie.to_gpu)
         if source.node == target.node:
             way.latency = 2 * net.nic_latency
@@ -114,6 +119,10 @@ class Costs:
         plane = ports.nic(source.gpu)
         way.hops = self.network.hops(source.node, target.node, plane, nbytes, ports.nics_each)
         way.links = self.network.links(source.node, target.node, plane)
+        if shared and from_gpu:
+            way.links += (ports.link(source.node, ports.pcie_up(source.gpu)),)
+        if shared and to_gpu:
+            way.links += (ports.link(target.node, ports.pcie_down(target.gpu)),)
         return way
 
     def _within_node(self, source: Place, target: Place, nbytes: int, tier: Tier) -> Way:

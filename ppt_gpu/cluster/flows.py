@@ -5,7 +5,7 @@ All flows of the run are known to one process: what one node begins changes the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from ppt_gpu.cluster.fair import max_min
@@ -29,10 +29,10 @@ class Flows:
     def __init__(self, link_rate: Callable[[int], float]) -> None:
         """`link_rate`: B/s of a link."""
         self.link_rate = link_rate
-        self.flows: dict[Hashable, Flow] = {}
+        self.flows: dict[int, Flow] = {}
         self.rates: dict[int, float] = {}
 
-    def change(self, time: int, begun: dict[Hashable, tuple[tuple[int, ...], int]]) -> list[Hashable]:
+    def change(self, time: int, begun: dict[int, tuple[tuple[int, ...], int]]) -> list[int]:
         """Flows that have ended by `time` go, `begun` ones (links, bytes) come, all others get new rates.
 
         Returns those that ended, in the order in which they began.
@@ -50,7 +50,7 @@ class Flows:
                     self.rates[link] = self.link_rate(link)
         shares = max_min([flow.links for flow in self.flows.values()], self.rates)
         for flow, rate in zip(self.flows.values(), shares, strict=True):
-            if rate != flow.rate:
+            if rate != flow.rate:  # else its end stays, unrounded once more
                 flow.rate = rate
                 flow.end = time + round(flow.left / rate * PS_PER_S)
         return ended

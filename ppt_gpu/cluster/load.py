@@ -83,6 +83,10 @@ class ClusterMachine:
     def uniform(self) -> bool:
         return self.network.uniform
 
+    @property
+    def fair(self) -> bool:
+        return self.spec.network.contention == "fair"
+
     def gpu(self, gpu: int) -> str:
         return self.spec.slot(gpu).model
 
@@ -101,8 +105,11 @@ class ClusterMachine:
         return self.costs.transfer(source, target, nbytes)
 
     def link_rate(self, link: int) -> float:
-        """B/s of a link of the network (contention "fair")."""
-        return self.network.link_rate(link)
+        """B/s of a link that flows share (contention "fair"): one of the network, or a GPU's to its host."""
+        if link >= 0:
+            return self.network.link_rate(link)
+        up = self.node_ports.names[self.node_ports.of_link(link)].endswith("up")
+        return self.spec.pcie.to_host if up else self.spec.pcie.to_gpu
 
     def copy(self, gpu: int, source: str, target: str, nbytes: int) -> Copy:
         pcie, ports = self.spec.pcie, self.node_ports

@@ -147,6 +147,11 @@ class Machine(Protocol):
         """Every pair of different nodes is equally far, and shares nothing with any other pair."""
         ...
 
+    @property
+    def fair(self) -> bool:
+        """Messages share the links of the network max-min fair: one process must simulate all nodes."""
+        ...
+
     def gpu(self, gpu: int) -> str:
         """The name or file of GPU number `gpu` of every node, for `load_gpu`."""
         ...

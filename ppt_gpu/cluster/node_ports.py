@@ -54,6 +54,14 @@ class NodePorts:
     def pcie_down(self, gpu: int) -> int:
         return self._pcie + 2 * gpu + 1
 
+    def link(self, node: int, port: int) -> int:
+        """A port as a link that flows share: below zero, the network's are not."""
+        return ~(node * len(self.names) + port)
+
+    def of_link(self, link: int) -> int:
+        """The port of a `link`."""
+        return ~link % len(self.names)
+
     def nvlink(self, source: int, target: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The ports at the source and at the target of a direct transfer, which must be possible."""
         if self.switched:

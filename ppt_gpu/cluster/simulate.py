@@ -98,6 +98,11 @@ def _check(machine: Machine, queue: str, partitions: int, scheme: str) -> None:
         raise PptError(
             f"machine '{machine.name}': a message between nodes takes no time", hint="give links a latency above 0"
         )
+    if partitions > 1 and machine.fair:
+        raise PptError(
+            f"machine '{machine.name}': links that are shared fairly need one process, not {partitions}",
+            hint="or queue for them: --set network.contention=links",
+        )
     if partitions > machine.nodes:
         raise PptError(
             f"{partitions} processes for {machine.nodes} nodes",

@@ -18,6 +18,7 @@ from ppt_gpu.cluster.rank import Rank
 from ppt_gpu.cluster.symmetry import Peer, Symmetry
 from ppt_gpu.cluster.task import Body, Task
 from ppt_gpu.cluster.transport import Transport, Wire
+from ppt_gpu.cluster.transport_fair import FairTransport
 from ppt_gpu.errors import PptError
 
 Program = Callable[[Rank], Body]
@@ -81,7 +82,7 @@ class World:
         self.own: list[Rank] = []
         self.ranks: list[Rank | None] = [None] * (len(nodes) * self.gpus_per_node)
         self.collectives = Collectives(self)
-        self.transport = Transport(self)
+        self.transport = FairTransport(self) if machine.fair else Transport(self)
         for node in here:
             for number in range(node * self.gpus_per_node, (node + 1) * self.gpus_per_node):
                 self._add(number, program)

@@ -68,11 +68,14 @@ def _osu_bw(machine: ClusterMachine, memory: str, where: str, nbytes: int) -> fl
     """MB/s: messages follow each other at the pace of the slowest host or port."""
     here = Place(0, 0, memory)
     there = Place(0, 1, memory) if where == "node" else Place(1, 0, memory)
+    return WINDOW * nbytes / (window_time(machine, here, there, nbytes) / PS_PER_S) / 1e6
+
+
+def window_time(machine: ClusterMachine, here: Place, there: Place, nbytes: int) -> int:
+    """Picoseconds of a window of messages and its answer."""
     one, answer = machine.transfer(here, there, nbytes), machine.transfer(there, here, ANSWER)
-    held = [time for _, time in (*one.source_ports, *one.target_ports)]
-    pace = max(one.send_overhead, one.receive_overhead, *held)
-    window = (WINDOW - 1) * pace + one.duration + answer.duration
-    return WINDOW * nbytes / (window / PS_PER_S) / 1e6
+    pace = max(one.send_overhead, *(time for _, time in (*one.source_ports, *one.target_ports)))
+    return (WINDOW - 1) * pace + one.duration + answer.duration
 
 
 def _alltoall(machine: ClusterMachine, memory: str, where: str, nbytes: int) -> float:

@@ -27,6 +27,7 @@ class PlainMachine:
     hops: int = 0  # switches that a message between nodes crosses
     switches: int = 0
     uniform: bool = True
+    fair: bool = False
 
     @property
     def lookahead(self) -> int:

@@ -19,7 +19,7 @@ def run(rates: dict[int, float], begun: list[tuple[int, tuple[int, ...], int]]) 
         times = [each for each in times if each > time]
         new = {n: (links, nbytes) for n, (start, links, nbytes) in enumerate(begun) if begins and start == time}
         for number in flows.change(time, new):
-            ends[int(number)] = time  # type: ignore[call-overload]
+            ends[number] = time
     return ends
 
 

@@ -34,7 +34,7 @@ def compare(
     overrides: Sequence[str] = (),
     policy: str | None = None,
     literal: bool = False,
-    only: Sequence[str] = (),
+    only: Sequence[str | Model] = (),
     caches: bool = False,
     blocks: str | int = "sample",
     contents: Mapping[str, NDArray] | None = None,
@@ -43,13 +43,13 @@ def compare(
     cache: bool = True,
     **call: Unpack[CallOptions],
 ) -> Comparison:
-    """Simulate every launch of `workload` on `gpu`, and ask every analytical model, or those named in `only`.
+    """Simulate every launch of `workload` on `gpu`, and ask every analytical model, or only those in `only`.
 
     The models read the blocks that were simulated. `literal`: equations as printed where their authors erred. `caches`:
     hit rates too, of the simulation and of the cache models. The other options are those of `ppt_gpu.predict`. Times
     are without launch overhead. Raises PptError for bad input.
     """
-    asked = [find_model(name) for name in only] or list(models())
+    asked = [found if isinstance(found, Model) else find_model(found) for found in only] or list(models())
     target = open_gpu(gpu, overrides)
     opened, arrays = open_any(workload, target.compute_capability, call)
     traces, sequence = None, plan_sequence(opened, None)

@@ -182,6 +182,8 @@ class IntervalModel(Model):
     def __init__(self, method: str = "clustering", drain: bool = False) -> None:
         """method: how the representative warp is chosen (ppt_gpu.analytic.representative.METHODS)."""
         self.method, self.drain = method, drain
+        if method != "clustering":
+            self.name = f"{type(self).name}_{method}"
 
     def core(self, inputs: ModelInputs, options: Options, steps: Steps) -> Core:
         """The representative warp, recorded."""

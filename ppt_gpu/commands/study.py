@@ -7,7 +7,8 @@ import argparse
 from ppt_gpu.commands.arguments import AddCommand
 from ppt_gpu.errors import PptError
 
-PARTS = ("accuracy", "warps", "mshrs", "bandwidth", "stacks", "speed")
+PARTS = ("accuracy", "representative", "warps", "mshrs", "bandwidth", "stacks", "speed")
+WITHOUT_FIGURE = ("representative", "speed")
 
 
 def add(command: AddCommand) -> None:
@@ -17,8 +18,9 @@ def add(command: AddCommand) -> None:
         nargs="?",
         default="accuracy",
         choices=PARTS,
-        help="accuracy (default) by model and policy; warps, mshrs or bandwidth: mean errors over a sweep; stacks: CPI "
-        "stacks beside the simulation; speed: the interval model's CPU time beside the simulation's",
+        help="accuracy (default) by model and policy; representative: ways to choose the representative warp; warps, "
+        "mshrs or bandwidth: mean errors over a sweep; stacks: CPI stacks beside the simulation; speed: the interval "
+        "model's CPU time beside the simulation's",
     )
     study.add_argument("--case", action="append", default=[], metavar="TEXT", help="only launches whose name has TEXT")
     study.add_argument("--plot", metavar="FILE", help="draw it: .png, .svg or .pdf")
@@ -30,14 +32,17 @@ def run(arguments: argparse.Namespace) -> str:
 
     part, texts, plot = arguments.part, arguments.case, arguments.plot
     if plot:
-        if part == "speed":
-            raise PptError("speed has no figure", hint="without --plot")
+        if part in WITHOUT_FIGURE:
+            raise PptError(f"{part} has no figure", hint="without --plot")
         check_target(plot)
     if part == "speed":
         from ppt_gpu.validate.model_speed import speeds
 
         measured = speeds(texts)
         return model_text.speed_json(measured) if arguments.json else model_text.speed_text(measured)
+    if part == "representative":
+        ways = model_study.representatives(texts)
+        return model_text.representatives_json(ways) if arguments.json else model_text.representatives_text(ways)
     from ppt_gpu.validate import model_figures as figures
 
     if part == "accuracy":

@@ -11,7 +11,12 @@ from ppt_gpu.scale.simulated_sm import SimulatedSm, TraceSm
 def model_inputs(sm: SimulatedSm, plan: SmPlan) -> ModelInputs:
     """The blocks of `plan`, lowered as `sm` simulates them. Raises PptError as a simulation does."""
     blocks = list(plan.blocks)
-    program, _ = sm.lower(blocks)
+    trace, kernel = None, None
+    if isinstance(sm, TraceSm):
+        trace, kernel = sm.run_blocks(blocks), sm.kernel
+        program, _ = sm.lower_run(trace, blocks)
+    else:
+        program, _ = sm.lower(blocks)
     return ModelInputs(
         gpu=sm.gpu,
         launch=sm.launch,
@@ -25,6 +30,6 @@ def model_inputs(sm: SimulatedSm, plan: SmPlan) -> ModelInputs:
         shared_bytes=sm.shared,
         l1_bytes=sm.occupancy.l1_bytes,
         l2_dirty=dirty_share(program, sm.gpu, sm.launch.blocks / len(blocks)),
-        kernel=sm.kernel if isinstance(sm, TraceSm) else None,
-        trace=sm.run_blocks(blocks) if isinstance(sm, TraceSm) else None,
+        kernel=kernel,
+        trace=trace,
     )

@@ -148,7 +148,10 @@ class TraceSm(SimulatedSm):
             self.timings = TimingStore(traces.store, traces.kept.group)
 
     def lower(self, blocks: list[int]) -> tuple[Program, Feed]:
-        trace = self.run_blocks(blocks)
+        return self.lower_run(self.run_blocks(blocks), blocks)
+
+    def lower_run(self, trace: Trace, blocks: list[int]) -> tuple[Program, Feed]:
+        """`lower`, with the trace that `run_blocks` gave for these blocks."""
         others, notes = self.neighbours(blocks, trace.thread_instructions / len(blocks))
         if trace.printed:
             count = len(trace.printed.splitlines())

@@ -10,6 +10,9 @@ import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from ppt_gpu.analytic.gpumech import GpuMech
+from ppt_gpu.analytic.model import Model
+from ppt_gpu.analytic.representative import METHODS
 from ppt_gpu.comparison import compare
 from ppt_gpu.errors import PptError
 from ppt_gpu.report.compare import SIMULATION, LaunchComparison
@@ -72,7 +75,7 @@ class Outcome:
 
 
 def outcomes(
-    cases: Sequence[Case], policy: str, overrides: Sequence[str] = (), only: Sequence[str] = ()
+    cases: Sequence[Case], policy: str, overrides: Sequence[str] = (), only: Sequence[str | Model] = ()
 ) -> list[Outcome]:
     """Every case on the machine, `overrides` changed, with all models or those in `only`."""
     found = []
@@ -120,6 +123,17 @@ def accuracies(rows: Sequence[Row]) -> list[Accuracy]:
         numbers = (statistics.mean(errors), statistics.median(errors), max(errors), below)
         found.append(Accuracy(model, policy, len(errors), *numbers))
     return found
+
+
+def representatives(texts: Sequence[str] = ()) -> list[Row]:
+    """GPUMech with each way to choose the representative warp, where warps differ (Fig. 7); round robin."""
+    ways = [GpuMech(method) for method in METHODS]
+    rows: list[Row] = []
+    for outcome in outcomes(chosen_cases(texts), "lrr", (), ways):
+        found = list(outcome.rows())
+        if len({row.predicted for row in found}) > 1:
+            rows += found
+    return rows
 
 
 def sweep(name: str, texts: Sequence[str] = ()) -> dict[int, list[Accuracy]]:

@@ -73,6 +73,26 @@ def _cases(rows: Sequence[Row], policy: str) -> str:
     return "\n".join(lines)
 
 
+def representatives_text(rows: Sequence[Row]) -> str:
+    """Signed errors of GPUMech by the way to choose the representative warp, and their means."""
+    modes = list(dict.fromkeys(row.mode for row in rows))
+    if not modes:
+        return "In none of the launches do the ways to choose the representative warp differ.\n"
+    lines = ["GPUMech's error by the way to choose the representative warp, where it matters (Fig. 7), round robin", ""]
+    width = max(len(row.case) for row in rows)
+    lines.append(f"{'case':{width}} " + " ".join(f"{mode.split()[1]:>12}" for mode in modes))
+    for case in dict.fromkeys(row.case for row in rows):
+        errors = {row.mode: row.error for row in rows if row.case == case}
+        lines.append(f"{case:{width}} " + " ".join(f"{errors[mode]:+12.1%}" for mode in modes))
+    means = {item.model: item.mean for item in accuracies(rows)}
+    lines.append(f"{'mean |error|':{width}} " + " ".join(f"{means[mode.split()[1]]:12.1%}" for mode in modes))
+    return "\n".join(lines) + "\n"
+
+
+def representatives_json(rows: Sequence[Row]) -> str:
+    return document("representative", rows=[asdict(row) | {"error": row.error} for row in rows])
+
+
 def sweep_text(name: str, found: dict[int, list[Accuracy]]) -> str:
     """Mean errors by model and value."""
     chosen = SWEEPS[name]

@@ -55,6 +55,15 @@ def test_text_and_json_of_every_part(part: str, capsys: pytest.CaptureFixture[st
     assert json.loads(capsys.readouterr().out)["schema"] == 1
 
 
+def test_ways_to_choose_the_warp(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["study", "representative", "--json", "--case", "trips_by_warp"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert [row["mode"] for row in rows] == ["lrr gpumech", "lrr gpumech_max", "lrr gpumech_min"]
+    assert len({row["predicted"] for row in rows}) > 1
+    assert main(["study", "representative", *FAST[:2]]) == 0
+    assert "In none of the launches" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("part", ["accuracy", "bandwidth", "stacks"])
 def test_figures(part: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("matplotlib")

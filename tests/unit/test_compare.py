@@ -91,3 +91,8 @@ def test_hit_rates(capsys: pytest.CaptureFixture[str]) -> None:
     assert next(iter(rates)) == "simulation" and {"SDCM", "Nugteren", "reuse distance in sets"} < set(rates)
     assert f"{rates['simulation']['l1']:.1%}" in text and "lines missed: compulsory" in text
     assert rates["reuse distance in sets"]["l1"] == pytest.approx(rates["simulation"]["l1"], abs=0.05)
+
+
+def test_the_page_names_every_model() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "models.md").read_text()
+    assert [model.name for model in models() if f"`{model.name}`" not in page] == []

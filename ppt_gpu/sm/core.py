@@ -23,17 +23,17 @@ from ppt_gpu.sm.core_blocks import finish_block, launch_block, release_barrier
 from ppt_gpu.sm.core_code import constant, fetch
 from ppt_gpu.sm.core_lsu import issue_global, issue_shared
 from ppt_gpu.sm.core_machine import GTO, GTO_LAUNCH, LRR, NEVER, TWO_LEVEL, Machine
-from ppt_gpu.sm.core_memory import CYCLES_AT, CYCLES_MASK, FIRST_MASK, P_CONSTANT_MISS, MemoryArrays
+from ppt_gpu.sm.core_memory import CYCLES_AT, CYCLES_MASK, FIRST_MASK, P_CONSTANT_MISS, P_CONSTANT_QUEUED, MemoryArrays
 from ppt_gpu.sm.core_pack import (
     AHEAD_AT,
     ANNOUNCE,
     BRANCH,
+    FETCH_AT,
     FREE_PORT,
     INTERVAL,
     KIND_AT,
     LAST_AT,
     LATENCY,
-    LINE_AT,
     NO_INSTRUCTION,
     NOT_SELECTED,
     OP_AT,
@@ -258,9 +258,12 @@ def make_loop(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> Any:
                         if place > at:  # the queue is full until then, for every port that leads to it
                             for other in queued:
                                 block(K, scheds, gates, other, (other >> GATE_SHIFT) % K, at, place)
-                    elif not simple and kind == KIND_CONSTANT and mem[P_CONSTANT_MISS] != 0:
-                        done = constant(mem, at, done)
+                    elif not simple and kind == KIND_CONSTANT and mem[P_CONSTANT_MISS] + mem[P_CONSTANT_QUEUED] != 0:
+                        done, place = constant(mem, at)
                         entered = (done << 2) | (enters & 3)
+                        if place > at:
+                            for other in queued:
+                                block(K, scheds, gates, other, (other >> GATE_SHIFT) % K, at, place)
                     slots[slot_row + ((word >> SLOT_AT) & 127)] = entered
                     warps[me + RESULTS] = max(warps[me + RESULTS], done)
 
@@ -295,7 +298,7 @@ def make_loop(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> Any:
                         warps[me + WAITING] = 1
                         warps[me + ARRIVED_AT] = at
                         warps[me + BARRIER_LATENCY] = max(1, op_table[operation * OP_ROW + LATENCY])
-                        if (code[position] >> LINE_AT) & 1:
+                        if (code[position] >> FETCH_AT) & 1:
                             there = fetch(mem, (code[position] >> OP_AT) & OP_MASK, at + 1)
                             warps[me + FETCHED] = there if there > at + 1 else int64(0)
                         scheds[sched + PARKED] |= int64(1) << bit
@@ -314,8 +317,8 @@ def make_loop(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> Any:
                     port = (word >> PORT_AT) & PORT_MASK
                     gate = (port * K + this) << GATE_SHIFT
                     there = int64(0)
-                    if (word >> LINE_AT) & 1:
-                        there = fetch(mem, operation, max(at + 1, branch))
+                    if (word >> FETCH_AT) & 1:
+                        there = fetch(mem, operation, at + 1)
                     free_of = max(until >> 2, branch, there)
                     if issued < WIDTH and free_of <= at and gates[(gates[gate + MAIN] & OFFSET) + UNTIL] <= at:
                         issued += 1

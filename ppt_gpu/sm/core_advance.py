@@ -27,6 +27,7 @@ from ppt_gpu.sm.core_state import (
     CYCLES,
     FAR,
     FAR_AWAY,
+    FETCHED,
     GATE,
     GATE_SHIFT,
     KEY_SHIFT,
@@ -107,6 +108,7 @@ def _advance_warp(core: Any, snap: Any, layout: Any, place: int, rounds: int, ti
         core[at + word] += rounds * (core[at + word] - snap[at + word])
     for word in (READY, RESULTS, ARRIVED_AT):
         core[at + word] += time
+    core[at + FETCHED] = _moved(core[at + FETCHED], time, now)
     for slot in range(place << layout[SLOT_SHIFT], (place + 1) << layout[SLOT_SHIFT]):
         if core[layout[AT_SLOTS] + slot] >> 2 > now:
             core[layout[AT_SLOTS] + slot] += time << 2

@@ -9,7 +9,18 @@ from numba import njit
 from ppt_gpu.sm.core_bits import int64
 from ppt_gpu.sm.core_code import fetch
 from ppt_gpu.sm.core_machine import GTO_LAUNCH, NEVER
-from ppt_gpu.sm.core_pack import ANNOUNCE, BARRIER, DRAIN, NO_INSTRUCTION, OP_AT, OP_MASK, OP_ROW, PORT_AT, PORT_MASK
+from ppt_gpu.sm.core_pack import (
+    ANNOUNCE,
+    BARRIER,
+    DRAIN,
+    FETCH_AT,
+    NO_INSTRUCTION,
+    OP_AT,
+    OP_MASK,
+    OP_ROW,
+    PORT_AT,
+    PORT_MASK,
+)
 from ppt_gpu.sm.core_state import (
     ACCESS,
     ALIVE,
@@ -126,7 +137,7 @@ def launch_block(
             blocks[this + LIVE] -= 1
             continue
         operation = (code[begin] >> OP_AT) & OP_MASK
-        there = fetch(mem, operation, now)
+        there = fetch(mem, operation, now) if (code[begin] >> FETCH_AT) & 1 else now
         op_stall[(operation << STALL_SHIFT) + NO_INSTRUCTION] += there - now
         warps[me + READY] = there
         warps[me + WORD] = code[begin]

@@ -6,21 +6,28 @@ from typing import Any
 
 from numba import njit
 
+from ppt_gpu.sm.core_bits import int64
+from ppt_gpu.sm.core_lsu import leave_queue
 from ppt_gpu.sm.core_machine import ONE
 from ppt_gpu.sm.core_memory import (
     CODE,
     CODE_FILL,
+    CODE_FREE,
     CODE_KNOWN,
     CODE_LINE,
     CONSTANTS,
     DRAM,
     INWARD,
     L2_SERVER,
+    LSU,
     P_CODE_DRAM,
+    P_CODE_FETCH,
     P_CODE_L2,
     P_CODE_SETS,
     P_CODE_WAYS,
+    P_CONSTANT_LATENCY,
     P_CONSTANT_MISS,
+    P_CONSTANT_QUEUED,
     PLACE,
 )
 from ppt_gpu.sm.core_tags import whole
@@ -28,7 +35,10 @@ from ppt_gpu.sm.core_tags import whole
 
 @njit(_nrt=False)
 def fetch(mem: Any, operation: int, time: int) -> int:
-    """Cycle from `time` on at which the instruction line of `operation` is there."""
+    """Cycle from `time` on at which an entry of `operation`, which has to be fetched, is there."""
+    if mem[P_CODE_FETCH] != 0:
+        time = max(time, mem[CODE_FREE])
+        mem[CODE_FREE] = time + 1
     sets, ways = mem[P_CODE_SETS], mem[P_CODE_WAYS]
     if sets == 0:
         return time
@@ -59,8 +69,15 @@ def fetch(mem: Any, operation: int, time: int) -> int:
 
 
 @njit(_nrt=False)
-def constant(mem: Any, cycle: int, done: int) -> int:
-    """Cycle at which a constant is there that is read in `cycle` and, in the constant cache, takes until `done`."""
+def constant(mem: Any, cycle: int) -> tuple[int, int]:
+    """A constant read issued in `cycle`: (cycle of its result, cycle from which the queue has a place)."""
+    start, place = cycle, int64(0)
+    if mem[P_CONSTANT_QUEUED] != 0:
+        begin = max(cycle * ONE, mem[LSU])
+        mem[LSU] = begin + ONE
+        place = leave_queue(mem, whole(mem[LSU]))
+        start = whole(begin)
+        mem[CODE_FILL] = max(mem[CODE_FILL], cycle + 1)
     if mem[CONSTANTS] == 0:
-        mem[CONSTANTS] = cycle + mem[P_CONSTANT_MISS]
-    return max(done, mem[CONSTANTS])
+        mem[CONSTANTS] = start + mem[P_CONSTANT_MISS]
+    return max(start + mem[P_CONSTANT_LATENCY], mem[CONSTANTS]), place

@@ -248,7 +248,7 @@ def _atomic(mem: Any, time: int, line: int, sectors: int, cached: int, wait: int
 
 
 @njit(forceinline=True, _nrt=False)
-def _leave_queue(mem: Any, cycle: int) -> int:
+def leave_queue(mem: Any, cycle: int) -> int:
     """Note when this operation's queue place becomes free; returns the cycle from which the queue has a place."""
     cycle = max(cycle, mem[LAST_RELEASE])
     mem[LAST_RELEASE] = cycle
@@ -266,7 +266,7 @@ def issue_shared(mem: Any, cycle: int, passes: int) -> tuple[int, int]:
     mem[C_PASSES] += passes
     mem[C_SHARED] += 1
     mem[LSU] = start + passes * ONE
-    place = _leave_queue(mem, whole(mem[LSU]))
+    place = leave_queue(mem, whole(mem[LSU]))
     return whole(start) + max(passes - 1, 0) + mem[P_SHARED], place
 
 
@@ -301,7 +301,7 @@ def issue_global(kind: int, cached: int, cycle: int, word: int, last: int, tx: A
     if count > 0:
         rest = max(rest, mem[P_TX])
     mem[LSU] = time + max(rest, 0)
-    place = _leave_queue(mem, whole(max(mem[LSU], posted)))
+    place = leave_queue(mem, whole(max(mem[LSU], posted)))
     if kind != KIND_LOAD and kind != KIND_ATOMIC:
         done = whole(posted) + _round_trip(mem) if mem[P_ACK] != 0 and posted >= 0 else cycle
     return done, place

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ppt_gpu.errors import PptError, did_you_mean
 from ppt_gpu.sm.lower_ops import pipe_order
-from ppt_gpu.sm.program import KIND_ATOMIC, KIND_CONSTANT, KIND_LOAD, KIND_SHARED, Program
+from ppt_gpu.sm.program import KIND_ATOMIC, KIND_CONSTANT, KIND_LOAD, KIND_SHARED, KIND_STORE, Program
 from ppt_gpu.spec.gpu import TASK_CLASSES, Gpu
 
 FRACTION = 16  # bits behind the binary point in server times
@@ -98,9 +98,11 @@ class Machine:
     code_ways: int
     code_line: int  # B
     code_bytes: int  # B of an instruction
+    code_fetch: int  # instructions that a fetch brings, one fetch a cycle; 0: no limit
     code_at: int  # CODE_*, at the start
     code_l2: int  # cycles that an instruction line takes from the L2, and from DRAM
     code_dram: int
+    constant_queued: bool  # constant reads pass the load/store unit
     constant_miss: int  # cycles that the first constant read takes; 0: as all others
 
 
@@ -178,9 +180,11 @@ def machine_of(
         code_ways=code_ways,
         code_line=gpu.code.line,
         code_bytes=gpu.code.instruction,
+        code_fetch=-(-gpu.code.fetch // gpu.code.instruction),
         code_at=code_at,
         code_l2=from_l2,
         code_dram=from_dram,
+        constant_queued=gpu.memory.constant_queued,
         constant_miss=constant_miss if gpu.memory.constant_cold and not gpu.perfect_memory else 0,
     )
 
@@ -201,11 +205,17 @@ def _geometry(size: int, ways: int, line: int) -> tuple[int, int]:
     return max(1, lines // ways), ways
 
 
-def set_index(program: Program, sets: int, hashed: bool) -> NDArray[np.int32]:
-    """Set of every line [L]. The slice of the L2 is always hashed: its sets are a sample of the chip's."""
+def set_index(program: Program, sets: int, hashed: bool, sampled: bool = False) -> NDArray[np.int32]:
+    """Set of every line [L]. Hashed sets that are a power of two: the line's number folded by xor, which, as those of
+    GPUs do, spreads neighbours evenly. `sampled`, the slice of the L2: random, its sets are a sample of the chip's."""
     if sets == 0:
         return np.zeros(len(program.line_address), np.int32)
     number = program.line_address.astype(np.uint64) // np.uint64(program.line_bytes)
+    if hashed and not sampled and sets & (sets - 1) == 0:
+        bits, folded = max(sets.bit_length() - 1, 1), number.copy()
+        for shift in range(bits, 64, bits):
+            folded ^= number >> np.uint64(shift)
+        return (folded & np.uint64(sets - 1)).astype(np.int32)
     if hashed:  # 32 bits remain, which are divided much faster than 64
         short = ((number * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)).astype(np.uint32)
         return (short % np.uint32(sets)).astype(np.int32)
@@ -217,6 +227,30 @@ def instruction_lines(program: Program, machine: Machine) -> NDArray[np.int64]:
     if machine.code_sets == 0:
         return np.zeros(len(program.op_pc), np.int64)
     return program.op_pc.astype(np.int64) * machine.code_bytes // machine.code_line
+
+
+def fetched_entries(program: Program, machine: Machine) -> NDArray[np.bool_]:
+    """Entries [E] that their warp has to fetch: the first, each that begins a line or follows one that is not the one
+    before it in the code, and, where a fetch brings so many instructions only, each that comes after so many."""
+    count = len(program.entry_op)
+    if count == 0 or (machine.code_sets == 0 and machine.code_fetch == 0):
+        return np.zeros(count, np.bool_)
+    pc, line = program.op_pc[program.entry_op].astype(np.int64), instruction_lines(program, machine)[program.entry_op]
+    begins, step = np.ones(count, np.bool_), np.diff(pc)
+    begins[1:] = line[1:] != line[:-1]
+    if machine.code_fetch:
+        begins[1:] |= (step != 0) & (step != 1)
+    begins[program.path_start[:-1][np.diff(program.path_start) > 0]] = True
+    if machine.code_fetch:
+        since = pc - pc[np.maximum.accumulate(np.where(begins, np.arange(count), 0))]
+        begins[1:] |= (step != 0) & (since[1:] % machine.code_fetch == 0)
+    return begins
+
+
+def queued_kinds(machine: Machine) -> tuple[int, ...]:
+    """Kinds of operations that pass the load/store queue."""
+    always = (KIND_LOAD, KIND_STORE, KIND_ATOMIC, KIND_SHARED)
+    return (*always, KIND_CONSTANT) if machine.constant_queued else always
 
 
 def producer_class(program: Program) -> NDArray[np.int64]:

@@ -23,26 +23,29 @@ _PARAMETERS = (
     "tx_cost", "shared_latency", "atomic_cost", "l1_fifo", "l1_write", "l1_allocate", "l1_latency", "l1_group", "mshrs",
     "merges", "l2_fifo", "l2_back", "l2_allocate", "l2_latency", "l2_cost", "icnt_cost", "dram_cost", "dram_latency",
     "dirty", "perfect", "sector_bytes", "queue", "request_cost", "request_queue", "store_ack", "miss_latency",
-    "code_sets", "code_ways", "code_l2", "code_dram", "constant_miss",
+    "code_fetch", "code_sets", "code_ways", "code_l2", "code_dram", "constant_latency",
+    "constant_queued", "constant_miss",
 )  # fmt: skip
 (
     P_TX, P_SHARED, P_ATOMIC, P_L1_FIFO, P_L1_WRITE, P_L1_ALLOCATE, P_L1_LATENCY, P_L1_GROUP, P_MSHRS,
     P_MERGES, P_L2_FIFO, P_L2_BACK, P_L2_ALLOCATE, P_L2_LATENCY, P_L2, P_ICNT, P_DRAM, P_DRAM_LATENCY,
     P_DIRTY, P_PERFECT, P_BYTES, P_QUEUE, P_REQUEST, P_REQUEST_QUEUE, P_ACK, P_MISS,
-    P_CODE_SETS, P_CODE_WAYS, P_CODE_L2, P_CODE_DRAM, P_CONSTANT_MISS,
+    P_CODE_FETCH, P_CODE_SETS, P_CODE_WAYS, P_CODE_L2, P_CODE_DRAM, P_CONSTANT_LATENCY,
+    P_CONSTANT_QUEUED, P_CONSTANT_MISS,
 ) = range(len(_PARAMETERS))  # fmt: skip
-# servers (time from which each is free), heads of the rings, carried fraction; the last fill of the instruction cache,
-# the cycle from which constants are there (0: nobody has asked); where the tables begin
+# servers (time from which each is free), heads of the rings, carried fraction; the last cycle in which the instruction
+# cache was filled or a constant issued that is queued; the cycle of the next fetch; the cycle from which constants are
+# there (0: nobody has asked); where the tables begin
 (
     LSU, L2_SERVER, INWARD, OUTWARD, DRAM, ATOMIC, REQUESTS, RETURNS, DIRTY_REST, MSHR_HEAD, QUEUE_HEAD, LAST_RELEASE,
-    NOW, CODE_FILL, CONSTANTS, MSHRS, QUEUE, CODE, CODE_KNOWN, CODE_LINE, LINES,
-) = range(len(_PARAMETERS), len(_PARAMETERS) + 21)  # fmt: skip
-C = len(_PARAMETERS) + 21  # counters
+    NOW, CODE_FILL, CODE_FREE, CONSTANTS, MSHRS, QUEUE, CODE, CODE_KNOWN, CODE_LINE, LINES,
+) = range(len(_PARAMETERS), len(_PARAMETERS) + 22)  # fmt: skip
+C = len(_PARAMETERS) + 22  # counters
 C_L1, C_L1_HIT, C_L2, C_L2_HIT = C + cm.L1_ACCESSES, C + cm.L1_HITS, C + cm.L2_ACCESSES, C + cm.L2_HITS
 C_DRAM_READ, C_DRAM_WRITE = C + cm.DRAM_READ, C + cm.DRAM_WRITE
 C_L2_READ, C_L2_WRITE = C + cm.L2_READ, C + cm.L2_WRITE
 C_PASSES, C_SHARED = C + cm.SHARED_PASSES, C + cm.SHARED_ACCESSES
-TABLES = 64
+TABLES = 80
 # a node. HOLDS: place of its line; MERGED: requests that the pending fill serves; FRESH, of an L2 node: stands in a way
 # that was never used before
 HOLDS, PREV, NEXT, VALID, DIRTY, FILL, FILLING, MERGED = range(8)
@@ -89,7 +92,7 @@ class MemoryArrays:
             self.mem[sets_at : sets_at + sets.size] = sets.ravel() * NODE_WORDS + place
         _fill_lines(
             self.mem[lines_at:], program.line_warm, set_index(program, machine.l1_sets, machine.l1_hash),
-            set_index(program, machine.l2_sets, True), l1_sets_at, l2_sets_at,
+            set_index(program, machine.l2_sets, True, sampled=True), l1_sets_at, l2_sets_at,
         )  # fmt: skip
         #: [M+1] first transaction, cycles in the load/store pipe, updates of the same address
         self.access = np.empty(len(program.access_start), np.int64)

@@ -11,28 +11,23 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ppt_gpu.errors import PptError
 from ppt_gpu.sm.core_bits import compiled, ctz, int64
-from ppt_gpu.sm.core_machine import Machine, instruction_lines, producer_class, uses_l1
+from ppt_gpu.sm.core_machine import Machine, fetched_entries, producer_class, queued_kinds, uses_l1
 from ppt_gpu.sm.program import (
-    KIND_ATOMIC,
     KIND_COMPUTE,
     KIND_CONSTANT,
-    KIND_LOAD,
-    KIND_SHARED,
-    KIND_STORE,
     Program,
 )
 
 # The word of an entry, from bit 0: the first two slots it waits for, "waits for more", the slot it announces, kind,
-# "last of its path", "may issue ahead of time", port, operation, "begins an instruction line", the column of `op_stall`
+# "last of its path", "may issue ahead of time", port, operation, "is fetched", the column of `op_stall`
 # for a wait for the port.
 # Slot 0 is always complete, 1 is never read; those of the program follow.
 NO_WAIT, NO_SLOT, FIRST_SLOT = 0, 1, 2
 W1_AT, MORE_AT, SLOT_AT, KIND_AT, LAST_AT, AHEAD_AT, PORT_AT, OP_AT = 7, 14, 15, 22, 25, 26, 27, 33
-LINE_AT, THROTTLE_AT = 58, 59
+FETCH_AT, THROTTLE_AT = 58, 59
 PORT_MASK, OP_MASK = 63, (1 << 25) - 1
 MAX_PORTS, FREE_PORT = 64, 0
 POSITION = (1 << 40) - 1  # of entries and memory entries
@@ -62,7 +57,7 @@ class Packed:
 
     def __init__(self, program: Program, machine: Machine) -> None:
         kind = program.op_kind.astype(np.int64)
-        queued = np.isin(kind, (KIND_LOAD, KIND_STORE, KIND_ATOMIC, KIND_SHARED))
+        queued = np.isin(kind, queued_kinds(machine))
         needs = list(zip(program.op_pipe.tolist(), queued.tolist(), strict=True))
         pairs = [pair for pair in sorted(set(needs)) if not _never_busy(pair, program, machine)]
         if len(pairs) >= MAX_PORTS:
@@ -73,7 +68,9 @@ class Packed:
         self.ports = [Port(0, False, -1, False, False), *(_port(pair, number, program, machine) for pair in pairs)]
         op_port = np.array([number.get(pair, FREE_PORT) for pair in needs], np.int64)
         free = op_port == FREE_PORT
-        alone = np.isin(kind, (KIND_COMPUTE, KIND_CONSTANT) if machine.constant_miss == 0 else (KIND_COMPUTE,))
+        alone = kind == KIND_COMPUTE
+        if not (machine.constant_miss or machine.constant_queued):
+            alone |= kind == KIND_CONSTANT
         latency = np.where(kind == KIND_CONSTANT, machine.constant_latency, program.op_latency)
         announce = latency.astype(np.int64) * 4 + producer_class(program)
         columns = [announce, program.op_ii, latency, uses_l1(program, machine)]
@@ -89,19 +86,9 @@ class Packed:
         self.slot_shift = (max(slots, waits) - 1).bit_length()
         self.code = np.empty(len(program.entry_op), np.int64)
         pack_entries(self.code, program.entry_op, program.entry_wait, program.entry_slot, op_word, last)
-        if machine.code_sets:
-            self._mark_lines(program, instruction_lines(program, machine)[program.entry_op])
-
-    def _mark_lines(self, program: Program, line: NDArray[np.int64]) -> None:
-        """Entries [E] that begin an instruction line; none may issue ahead of time if the next one does.
-
-        (What looks up a line must come in the order of time.)
-        """
-        begins = np.ones(len(line), np.bool_)
-        begins[1:] = line[1:] != line[:-1]
-        begins[program.path_start[:-1][np.diff(program.path_start) > 0]] = True
-        self.code |= begins.astype(np.int64) << LINE_AT
-        self.code[:-1] &= ~(begins[1:].astype(np.int64) << AHEAD_AT)
+        fetched = fetched_entries(program, machine).astype(np.int64)
+        self.code |= fetched << FETCH_AT
+        self.code[:-1] &= ~(fetched[1:] << AHEAD_AT)  # fetches must come in the order of time
 
 
 def _never_busy(pair: tuple[int, bool], program: Program, machine: Machine) -> bool:

@@ -35,6 +35,7 @@ from ppt_gpu.sm.core_state import (
     BLOCKED,
     BUSY,
     CYCLES,
+    FETCHED,
     GATE,
     GATE_SHIFT,
     GREEDY,
@@ -169,6 +170,7 @@ def _same_warp(K: int, core: Any, snap: Any, layout: Any, place: int, ready: int
     same = core[at + GATE] == snap[at + GATE] and core[at + WAITING] == snap[at + WAITING]
     if core[at + WAITING]:
         same = same and core[at + ARRIVED_AT] - snap[at + ARRIVED_AT] == passed
+        same = same and _later(core[at + FETCHED], now) == _later(snap[at + FETCHED], before)
         same = same and core[at + BARRIER_LATENCY] == snap[at + BARRIER_LATENCY]
     else:
         same = same and core[at + READY] - snap[at + READY] == passed

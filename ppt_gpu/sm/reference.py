@@ -21,6 +21,7 @@ from ppt_gpu.sm.core_machine import (
     WAIT_SHORT,
     Machine,
     producer_class,
+    queued_kinds,
 )  # fmt: skip
 from ppt_gpu.sm.core_raw import OVER_BUDGET, Raw
 from ppt_gpu.sm.program import (
@@ -38,7 +39,7 @@ from ppt_gpu.sm.reference_memory import Memory
 from ppt_gpu.sm.result import STALL_REASONS
 
 REASON = {name: index for index, name in enumerate(STALL_REASONS)}
-QUEUED = (KIND_LOAD, KIND_STORE, KIND_ATOMIC, KIND_SHARED)  # kinds that pass the load/store queue
+ACCESSING = (KIND_LOAD, KIND_STORE, KIND_ATOMIC, KIND_SHARED)  # kinds with a memory entry
 
 
 @dataclass
@@ -71,6 +72,7 @@ class Sm:
     def __init__(self, program: Program, machine: Machine, resident: int) -> None:
         self.p, self.m = program, machine
         self.wait_class = producer_class(program)
+        self.queued = queued_kinds(machine)
         self.memory = Memory(program, machine)
         self.code = Code(program, machine, self.memory)
         blocks = len(program.block_warp) - 1
@@ -109,7 +111,7 @@ class Sm:
 
     def unit_free(self, op: int, scheduler: int, cycle: int) -> bool:
         """A unit of its pipe is free and, for memory, a place in the queue."""
-        if int(self.p.op_kind[op]) in QUEUED and self.memory.queue_full(cycle):
+        if int(self.p.op_kind[op]) in self.queued and self.memory.queue_full(cycle):
             return False
         return min(self.free[int(self.p.op_pipe[op]), scheduler]) <= cycle
 
@@ -153,7 +155,7 @@ class Sm:
             warp = Warp(number, block, begin, end, int(self.p.warp_access[number]), cycle)
             self.slots[index * self.per_block + number - first] = warp
             if begin < end:
-                warp.fetched = self.code.fetch(cycle, self.next_op(warp))
+                warp.fetched = self.code.fetch(cycle, warp.entry)
 
     def order(self, scheduler: int) -> Iterator[int]:
         """Warp slots of a scheduler in the order of its preference."""
@@ -253,11 +255,11 @@ class Sm:
         warp.last_op = op
         warp.barrier_latency = 0
         done = cycle + latency
-        if kind in QUEUED:
+        if kind in ACCESSING:
             done = self.memory.issue(cycle, op, warp.access)
             warp.access += 1
         elif kind == KIND_CONSTANT:
-            done = self.code.constant(cycle)
+            done = self.code.constant(self.memory.constant(cycle) if self.m.constant_queued else cycle)
         elif kind == KIND_BRANCH:
             warp.branch_until = done
         elif kind == KIND_BARRIER and not warp.exited:
@@ -267,7 +269,7 @@ class Sm:
             warp.slot_time[slot], warp.slot_class[slot] = done, int(self.wait_class[op])
         warp.results = max(warp.results, done, cycle + 1)
         if not warp.exited:
-            warp.fetched = self.code.go_on(max(cycle + 1, warp.branch_until), op, self.next_op(warp))
+            warp.fetched = self.code.fetch(cycle + 1, warp.entry) if self.code.entries[warp.entry] else 0
         if warp.exited or warp.barrier_until == NEVER:
             self._release_barrier(warp.block, cycle)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ppt_gpu.sm.core_machine import CODE_COLD, CODE_IN_SM, ONE, Machine, instruction_lines
+from ppt_gpu.sm.core_machine import CODE_COLD, CODE_IN_SM, ONE, Machine, fetched_entries, instruction_lines
 from ppt_gpu.sm.program import Program
 from ppt_gpu.sm.reference_memory import Memory, whole
 
@@ -11,7 +11,9 @@ class Code:
     """The instruction cache of the SM, and whether it has read a constant yet."""
 
     def __init__(self, program: Program, machine: Machine, memory: Memory) -> None:
-        self.m, self.memory = machine, memory
+        self.program, self.m, self.memory = program, machine, memory
+        self.entries = fetched_entries(program, machine)
+        self.free = 0  # cycle from which the next fetch can be made
         self.line = instruction_lines(program, machine)
         self.sets: list[dict[int, int]] = [{} for _ in range(machine.code_sets)]  # line: fill; least recent first
         lines = sorted(set(self.line.tolist())) if machine.code_sets else []
@@ -21,15 +23,16 @@ class Code:
             for line in lines:
                 self._place(line, 0)
 
-    def go_on(self, time: int, op: int, following: int) -> int:
-        """Cycle at which `following`, which comes after `op`, is there; from `time` on where its line is another."""
-        return 0 if self.line[op] == self.line[following] else self.fetch(time, following)
-
-    def fetch(self, time: int, op: int) -> int:
-        """Cycle from `time` on at which the line of `op` is there."""
+    def fetch(self, time: int, entry: int) -> int:
+        """Cycle from `time` on at which the entry is there."""
+        if not self.entries[entry]:
+            return time
+        if self.m.code_fetch:
+            time = max(time, self.free)
+            self.free = time + 1
         if self.m.code_sets == 0:
             return time
-        line = int(self.line[op])
+        line = int(self.line[self.program.entry_op[entry]])
         held = self.sets[line % self.m.code_sets]
         if line in held:
             return max(time, self._place(line, held.pop(line)))

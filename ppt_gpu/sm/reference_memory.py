@@ -89,7 +89,7 @@ class Memory:
         self.l1 = Tags(machine.l1_sets, machine.l1_ways, machine.l1_fifo)
         self.l2 = Tags(machine.l2_sets, machine.l2_ways, machine.l2_fifo)
         self.l1_set = set_index(program, machine.l1_sets, machine.l1_hash)
-        self.l2_set = set_index(program, machine.l2_sets, True)
+        self.l2_set = set_index(program, machine.l2_sets, True, sampled=True)
         self.op_l1 = uses_l1(program, machine)
         self.warm = dict.fromkeys(np.flatnonzero(program.line_warm).tolist(), 0xFF)
         self.mshr_release = [0] * machine.mshrs  # cycles
@@ -144,6 +144,13 @@ class Memory:
         if kind in (KIND_LOAD, KIND_ATOMIC):
             return done
         return cycle if posted < 0 or not self.m.store_ack else whole(posted) + self._round_trip()
+
+    def constant(self, cycle: int) -> int:
+        """A constant read that passes the load/store unit: the cycle in which it does."""
+        start = max(cycle * ONE, self.lsu)
+        self.lsu = start + ONE
+        self._release(whole(self.lsu))
+        return whole(start)
 
     def _round_trip(self) -> int:
         """Cycles from a request that finds everything idle to its answer from the L2."""

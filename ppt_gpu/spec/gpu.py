@@ -166,18 +166,20 @@ class MemoryPipe:
     requests_per_cycle: float = 0.0  # requests (L1 sectors) that leave the SM, and answers that enter it; 0: no limit
     request_queue: int = 16  # requests that may wait to leave before the load/store unit stops
     miss_latency: int = 0  # cycles that a miss adds to l1.latency when memory is perfect
+    constant_queued: bool = False  # constant reads pass the load/store unit, one cycle each
     constant_cold: bool = False  # the first constant read of an SM comes from below the constant cache
     store_ack: bool = False  # a block ends only when its stores have been acknowledged
 
 
 @dataclass(frozen=True)
 class CodeCache:
-    """The instruction cache of an SM. TOML table [code]."""
+    """Instruction fetch of an SM. TOML table [code]."""
 
-    size: int = 0  # B; 0: instructions are always there
+    size: int = 0  # B of the instruction cache; 0: nothing misses
     line: int = 128  # B
     ways: int = 4
     instruction: int = 8  # B of a PTX instruction
+    fetch: int = 0  # B that the SM fetches in a cycle, for one warp; 0: no limit
 
 
 @dataclass(frozen=True)

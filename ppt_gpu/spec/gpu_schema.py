@@ -101,15 +101,17 @@ _MEMORY: dict[str, Leaf] = {
     "requests_per_cycle": Number(minimum=0, maximum=64, default=0.0),
     "request_queue": _count(1, 4096, default=16),
     "miss_latency": _cycles(0, default=0),
+    "constant_queued": Flag(default=False),
     "constant_cold": Flag(default=False),
     "store_ack": Flag(default=False),
 }
 
 _CODE: dict[str, Leaf] = {
-    "size": _bytes(),
+    "size": _bytes(default=0),
     "line": _bytes(8, default=128),
     "ways": _count(1, default=4),
     "instruction": _bytes(1, default=8),
+    "fetch": _bytes(default=0),
 }
 
 _HOST: dict[str, Leaf] = {

@@ -32,6 +32,13 @@ CLASSES = {
     KIND_SHARED: ("load.shared", "store.shared"),
     KIND_CONSTANT: ("load.constant",),
 }
+CODE = (
+    CodeCache(),
+    CodeCache(size=16, line=8, ways=1),
+    CodeCache(size=64, line=16, ways=2, fetch=8),
+    CodeCache(size=1024, line=32, ways=4, fetch=16),
+    CodeCache(fetch=24),
+)
 QUEUED = (KIND_LOAD, KIND_STORE, KIND_ATOMIC, KIND_SHARED)
 
 
@@ -99,8 +106,9 @@ def gpus(draw: st.DrawFn) -> Gpu:
             miss_latency=draw(st.sampled_from((0, 4))),
             store_ack=draw(st.booleans()),
             constant_cold=draw(st.booleans()),
+            constant_queued=draw(st.booleans()),
         ),
-        code=draw(st.sampled_from((CodeCache(), CodeCache(16, 8, 1), CodeCache(64, 16, 2), CodeCache(1024, 32, 4)))),
+        code=draw(st.sampled_from(CODE)),
         host=replace(base.host, block_launch=draw(st.sampled_from((0, 1, 20, 100)))),
         perfect_memory=draw(st.integers(0, 9)) == 0,
     )

@@ -148,6 +148,21 @@ def test_the_first_constant_comes_from_dram() -> None:
     assert run(tiny(memory__constant_cold=True), body).cycles == 370 + 6
 
 
+def test_a_fetch_a_cycle_brings_two_instructions_of_one_warp() -> None:
+    gpu = tiny(code__fetch=16, sm__schedulers=4)
+    result = run(gpu, (("fp32", (), -1), ("int32", (), -1), ("sfu", (), -1)), warps=4)
+    # fetches in cycles 0 to 3; each warp issues its second entry a cycle later, and fetches the third in the next: the
+    # first warp asks in cycle 2, when two others have yet to get their first pair
+    assert reasons(result)["no_instruction"] == (0 + 1 + 2 + 3) + 4 * 2
+    assert result.cycles == 7 + 20
+
+
+def test_constants_that_are_queued_pass_the_load_store_unit_one_by_one() -> None:
+    gpu = tiny(memory__constant_queued=True, sm__schedulers=4)
+    result = run(gpu, (("load.constant", (), 0), ("fp32", (0,), -1)), warps=4)
+    assert result.cycles == 3 + 12 + 6
+
+
 def test_barrier_waits_for_the_last_warp() -> None:
     result = run(tiny(), (("barrier", (), -1), ("fp32", (), -1)), warps=4)
     # arrivals in cycles 0 to 3, released at 3 + 5, issues in 8 to 11

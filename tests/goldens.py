@@ -17,6 +17,8 @@ import pytest
 
 TESTS = Path(__file__).resolve().parent
 FILE = TESTS / "golden" / "data" / "goldens.json"
+#: where the records come from, where that lies beside the checkout
+ORIGINAL = TESTS.parent.parent / "shared" / "models" / "goldens.json"
 #: functions of tests whose first argument says which records they check
 ASKING = ("golden", "goldens", "gated", "holds", "given")
 #: kinds that a test must check; "memory" (recalled, not read again) and "claim" (results of papers) are context

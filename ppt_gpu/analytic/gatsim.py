@@ -21,6 +21,18 @@ from ppt_gpu.sm.program import KIND_STORE
 CAUSES = {REGULAR: "dependence", BARRIER: "barrier", SFU: "SFU", MEMORY: "load/store unit", ACCESS: "memory"}
 
 
+#: what each says of a kernel that it is the largest of
+LIMITERS = {
+    "issue": "instruction issue",
+    "dependence": "the latency of arithmetic",
+    "barrier": "barriers",
+    "SFU": "SFUs",
+    "load/store unit": "load/store units",
+    "memory": "the latency of memory",
+    "DRAM bandwidth": "DRAM bandwidth",
+}
+
+
 class Gatsim(Model):
     """Algorithm 1 with concurrent blocks, several schedulers and an L1 of tags."""
 
@@ -51,7 +63,7 @@ class Gatsim(Model):
         cycles = steps("T", "{T_s} x {N_s} / {simulated}", total * inputs.sm_blocks / len(inputs.blocks), unit="cycles")
         least = raised(inputs, cycles, steps)
         stack = (*_stack(found, busy), *_raise(least, inputs))
-        limiter = max(stack, key=lambda part: part[1])[0] if found.issued else "nothing"
+        limiter = LIMITERS[max(stack, key=lambda part: part[1])[0]] if found.issued else "nothing"
         notes = (*_notes(inputs), *least.notes)
         return answer(self, inputs, least.cycles, limiter, steps.all, stack=stack, notes=notes)
 

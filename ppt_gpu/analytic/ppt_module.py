@@ -215,4 +215,4 @@ def _limiter(tasks: PptTasks, gpu: Gpu, run: PptRun) -> str:
     cycles = float(run.last)
     if run.issued / (gpu.sm.schedulers * gpu.sm.issue_width) > cycles / 2:
         return "instruction issue"
-    return "waiting for global memory" if np.isin(tasks.kind, (LOAD, STORE)).any() else "waiting for results"
+    return "global memory" if np.isin(tasks.kind, (LOAD, STORE)).any() else "the latency of arithmetic"

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from goldens import FILE, GATED, RECORDS, TESTS, checked_by, golden, goldens
-
-ORIGINAL = TESTS.parent.parent / "shared" / "models" / "goldens.json"
+from goldens import FILE, GATED, ORIGINAL, RECORDS, checked_by, golden, goldens
 
 
 def test_every_gated_golden_is_checked_somewhere() -> None:

@@ -22,6 +22,7 @@ MIDDLE = "NCCL, 1 KiB to 64 MiB"
 SMALL = "NCCL, below 1 KiB"
 OSU = "OSU"
 OTHERS = "kept aside"
+SINGLE = "single messages"
 #: group -> the largest geometric mean error that is aimed for
 LIMITS = {LARGE: 0.15, MIDDLE: 0.30, OSU: 0.15}
 
@@ -30,7 +31,7 @@ WINDOW, ANSWER = 64, 4  # of osu_bw
 
 def rows(cases: Sequence[str] = ()) -> list[Row]:
     """Every row whose case name has one of the texts: `gpu` is the machine, `mode` the group."""
-    made = (*_nccl(), *_osu(), *_others())
+    made = (*_nccl(), *_osu(), *_messages(), *_others())
     return [row for row in made if not cases or any(text in f"{row.gpu} {row.case}" for text in cases)]
 
 
@@ -86,6 +87,19 @@ def _alltoall(machine: ClusterMachine, memory: str, where: str, nbytes: int) -> 
         machine, "all_to_all", "linear", ranks * nbytes, machine.nodes, machine.gpus_per_node, memory=memory
     )
     return (others + machine.transfer(here, here, nbytes).duration) / 1e6
+
+
+def _messages() -> Iterator[Row]:
+    """Half of a ping-pong between two nodes, as time or as bytes over it."""
+    for line in _read("messages.csv"):
+        nbytes = int(line["bytes"])
+        machine = _machine(line["machine"], 2, (line["set"],) if line["set"] else ())
+        one = machine.transfer(Place(0, 0, line["memory"]), Place(1, 0, line["memory"]), nbytes)
+        seconds = one.duration / PS_PER_S
+        predicted = seconds * 1e6 if line["unit"] == "us" else nbytes / seconds / 1e9
+        staged = ", staged" if line["set"] else ""
+        case = f"message of {format_bytes(nbytes)}, {line['memory']}{staged}"
+        yield Row(case, line["machine"], SINGLE, "", float(line["value"]), predicted, line["unit"])
 
 
 #: bus bandwidth over algorithm bandwidth, as nccl-tests defines them

@@ -143,7 +143,9 @@ def _representations(arguments: argparse.Namespace) -> list[Any]:
     if arguments.from_ir:
         from ppt_gpu.multicore.ir_text import read_ir
 
-        return [(read_ir(arguments.from_ir), None, 1)]
+        ir = read_ir(arguments.from_ir)
+        registers = int(arguments.registers) if (arguments.registers or "").isdecimal() else REGISTERS
+        return [(ir, (registers, int(ir.scratch)), 1)]
     from ppt_gpu.commands.arguments import open_from
     from ppt_gpu.representations import representations
 

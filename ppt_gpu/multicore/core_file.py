@@ -53,11 +53,11 @@ def _whole(minimum: int, maximum: int) -> Number:
 
 
 def _bytes(minimum: int = 1) -> Quantity:
-    return Quantity(dimension="bytes", plain=True, integer=True, minimum=minimum)
+    return Quantity(dimension="bytes", plain=True, integer=True, minimum=minimum, maximum=2**50)
 
 
 def _cycles(**more: Any) -> Quantity:
-    return Quantity(dimension="cycles", plain=True, minimum=0, **more)
+    return Quantity(dimension="cycles", plain=True, minimum=0, maximum=1e6, **more)
 
 
 def _known_class(name: str) -> tuple[str, str | None] | None:
@@ -91,8 +91,8 @@ SCHEMA = Table(
         "memory": Table(
             fields={
                 "line": _bytes(4),
-                "latency": Quantity(dimension="time", above=0),
-                "bandwidth": Quantity(dimension="bytes/s", above=0),
+                "latency": Quantity(dimension="time", above=0, maximum=1.0),
+                "bandwidth": Quantity(dimension="bytes/s", minimum=1.0, maximum=1e18),
             }
         ),
         "tlb": Table(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ppt_gpu.errors import InputErrors, PptError, did_you_mean
-from ppt_gpu.multicore.operations import CLASSES
+from ppt_gpu.multicore.operations import CLASSES, LARGEST
 from ppt_gpu.units import UNITS, parse_quantity
 
 
@@ -154,8 +154,8 @@ def _read(name: str, kind: Kind, text: str) -> tuple[float, bool]:
 
 
 def _in_range(name: str, kind: Kind, number: float, text: str, percent: bool) -> None:
-    if not kind.least <= number < float("inf"):
-        raise ValueError(f"{text} is out of range; expected at least {kind.least:g}")
+    if not kind.least <= number <= LARGEST:
+        raise ValueError(f"{text} is out of range; expected {kind.least:g} to {LARGEST:g}")
     if (kind.dimension == "share" or percent) and number > 1:
         raise ValueError(f"{text} is more than 1; '{name}' is a share")
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ppt_gpu.errors import PptError, did_you_mean
-from ppt_gpu.multicore.operations import CLASSES, LOADS, STORES
+from ppt_gpu.multicore.operations import CLASSES, LARGEST, LOADS, STORES
 
 _DISTANCE = re.compile(r"\d+|irregular")
 _SLACK = 1e-6
@@ -70,8 +70,8 @@ class Ir:
         ):
             for name in names:
                 value = getattr(self, name)
-                if not (math.isfinite(value) and value >= 0):
-                    raise IrError((section, name), f"{name} is {value:g}; expected a number of 0 or more")
+                if not 0 <= value <= LARGEST:
+                    raise IrError((section, name), f"{name} is {value:g}; expected a number of 0 to {LARGEST:g}")
         if not self.threads > 0 or self.width < 1 or self.group_threads < 0:
             raise IrError(
                 ("work",), f"{self.threads:g} threads in groups of {self.width}; expected at least one of each"
@@ -92,8 +92,9 @@ class Ir:
             at, threads, groups = ("operations", name), amount.threads, amount.groups
             if name not in CLASSES:
                 raise IrError(at, f"unknown operation '{name}'", did_you_mean(name, CLASSES))
-            if not (math.isfinite(threads + groups) and min(threads, groups) >= 0):
-                raise IrError(at, f"{name}: {threads:g} by threads, {groups:g} by groups; expected 0 or more")
+            if not (0 <= threads <= LARGEST and 0 <= groups <= LARGEST):
+                message = f"{name}: {threads:g} by threads, {groups:g} by groups; expected 0 to {LARGEST:g}"
+                raise IrError(at, message)
             if threads > groups * self.width * (1 + _SLACK):
                 raise IrError(at, f"{name}: {groups:g} groups of {self.width} cannot make {threads:g} executions")
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 from ppt_gpu.errors import PptError
+from ppt_gpu.multicore.operations import LARGEST
 
 
 @dataclass(frozen=True)
@@ -31,10 +31,11 @@ class MInputs:
     def __post_init__(self) -> None:
         for each in fields(self):
             value = getattr(self, each.name)
-            if isinstance(value, int | float) and not (math.isfinite(value) and value >= 0):
-                raise PptError(f"{each.name} is {value:g}; expected a number of 0 or more")
-        if not self.warps > 0 or not self.N_I > 0:
-            raise PptError(f"{self.warps:g} warps of {self.N_I:g} operations; expected more than 0 of both")
+            if isinstance(value, int | float) and not 0 <= value <= LARGEST:
+                raise PptError(f"{each.name} is {value:g}; expected a number of 0 to {LARGEST:g}")
+        if not self.warps >= 1 or not 1 <= self.N_I * self.warps <= LARGEST:
+            text = f"{self.warps:g} warps of {self.N_I:g} operations"
+            raise PptError(f"{text}; expected 1 to {LARGEST:g} operations in all, in at least one warp")
         for part, whole in (("N_off_chip", "N_mem"), ("N_SFU", "N_I"), ("N_mem", "N_I")):
             if getattr(self, part) > getattr(self, whole) * (1 + 1e-9):
                 text = f"{part} is {getattr(self, part):g}, more than the {getattr(self, whole):g} of {whole}"

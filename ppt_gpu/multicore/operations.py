@@ -42,6 +42,9 @@ CLASSES: Mapping[str, str] = {
     "sync": "a meeting of the threads of a group; ends an inner loop on a CPU, where it costs nothing",
 }
 
+#: counts, bytes and threads of a program beyond this are mistakes
+LARGEST = 1e18
+
 MEMORY = ("load", "store", "atomic")
 LOADS = ("load", "atomic", "local_load")
 STORES = ("store", "atomic", "local_store")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 
 from ppt_gpu.errors import PptError, did_you_mean
-from ppt_gpu.multicore.operations import CLASSES, LOADS, STORES
+from ppt_gpu.multicore.operations import CLASSES, LARGEST, LOADS, STORES
 
 #: ILP out of order, and in a window of 2, where neither is known: what Blem assumes (section 5.2.1), and half of all
 #: neighbours dependent
@@ -43,19 +42,21 @@ class SInputs:
                 raise PptError(f"unknown operation '{name}'", hint=did_you_mean(name, CLASSES))
         for each in fields(self):
             value = getattr(self, each.name)
-            if isinstance(value, int | float) and not (math.isfinite(value) and value >= 0):
-                raise PptError(f"{each.name} is {value:g}; expected a number of 0 or more")
+            if isinstance(value, int | float) and not 0 <= value <= LARGEST:
+                raise PptError(f"{each.name} is {value:g}; expected a number of 0 to {LARGEST:g}")
         for name, count in self.n_i.items():
-            if not (math.isfinite(count) and count >= 0):
-                raise PptError(f"n_i of {name} is {count:g}; expected a number of 0 or more")
+            if not 0 <= count <= LARGEST:
+                raise PptError(f"n_i of {name} is {count:g}; expected a number of 0 to {LARGEST:g}")
         for name in ("f_inf", "simd_memory"):
             if getattr(self, name) > 1:
                 raise PptError(f"{name} is {getattr(self, name):g}; a share is at most 1")
         self._consistent()
 
     def _consistent(self) -> None:
-        if not self.operations > 0:
+        if not self.operations >= 1:
             raise PptError("n_i counts no operations")
+        if self.N_M is not None and self.N_M < 1:
+            raise PptError(f"N_M is {self.N_M:g}; a run has at least one micro-op")
         if self.ILP < 1 or not 1 <= self.ILP_w2 <= 2:
             raise PptError(f"ILP is {self.ILP:g}, with a window of 2 {self.ILP_w2:g}; expected at least 1, and 1 to 2")
         overlapped, last = self.N_mL3_o, max(self.N_mL3, self.N_mL2)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
+import sys
 import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from ppt_gpu.cluster.world import Program
@@ -69,17 +70,17 @@ def _path(source: str | Path) -> Path:
 
 
 def _function(path: Path) -> Any:
-    spec = importlib.util.spec_from_file_location(f"ppt_gpu_application_{path.stem}", path.resolve())
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
+    module = ModuleType(f"ppt_gpu_application_{path.stem}")
+    sys.modules[module.__name__] = module
     try:
-        spec.loader.exec_module(module)
+        # Compiled here, not imported: no __pycache__ beside the user's file, and errors name it as the user did.
+        exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), module.__dict__)
     except SyntaxError as error:
         raise PptError(str(error.msg), path=path, line=error.lineno, column=error.offset) from None
     except PptError:
         raise
     except Exception as error:
-        lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == str(path.resolve())]
+        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
         line = lines[-1] if lines else None
         raise PptError(f"{type(error).__name__}: {error}", path=path, line=line) from None
     function = getattr(module, FUNCTION, None)

@@ -65,7 +65,7 @@ def _approx(expected: Any, relative: float | None, margin: float | None) -> Any:
 
 
 def checked_by() -> dict[str, list[str]]:
-    """id -> the tests that ask for it: "tests/golden/test_gatsim.py::test_figure_3", a file alone for its constants."""
+    """id -> the tests that ask for it: "tests/golden/test_gpumech.py::test_mshr", a file alone for its constants."""
     found: dict[str, list[str]] = {name: [] for name in RECORDS}
     for path in sorted(TESTS.rglob("test_*.py")):
         text = path.read_text()

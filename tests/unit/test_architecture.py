@@ -15,3 +15,9 @@ def test_every_module_has_its_line() -> None:
     }
     assert len(listed) == len(set(listed))
     assert set(listed) == files
+
+
+def test_test_files_have_names_of_their_own() -> None:
+    """pytest imports them by their names alone."""
+    names = [path.name for path in (ROOT / "tests").rglob("*.py") if path.name != "conftest.py"]
+    assert sorted(name for name in set(names) if names.count(name) > 1) == []

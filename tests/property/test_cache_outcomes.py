@@ -80,7 +80,7 @@ def plainly(program: Program, machine: Machine, ops: np.ndarray, resident: int) 
     }
 
 
-@settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=150)
+@settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=80)
 @given(programs, gpus(), st.integers(1, 4), st.integers(1, 3), st.sampled_from((0.0, 0.4)))
 def test_as_the_plain_memory(program: Program, gpu: Gpu, resident: int, active: int, dirty: float) -> None:
     machine = machine_of(program, gpu, active, None, dirty, None)

@@ -11,7 +11,7 @@ from ppt_gpu.multicore.known_cores import KnownCores
 from ppt_gpu.multicore.known_custom import CustomTime, Part, Program, kernels_of
 from ppt_gpu.multicore.known_projection import KnownProjection, project_known
 from ppt_gpu.multicore.known_upper_bound import UpperBoundTime
-from ppt_gpu.multicore.study import load_study
+from ppt_gpu.multicore.study import Study, load_study
 from ppt_gpu.representations import representations
 from ppt_gpu.scale.occupancy_rules import OccupancyLimits, theoretical_occupancy
 from ppt_gpu.spec import Gpu
@@ -23,12 +23,16 @@ ERROR = 0.2
 
 
 def project_figure(
-    figure: str, known: KnownCores, tables: Sequence[DeviceScaling], programs: tuple[Program, ...]
+    figure: str,
+    known: KnownCores,
+    tables: Sequence[DeviceScaling],
+    programs: tuple[Program, ...],
+    study: Study | None = None,
 ) -> list[KnownProjection]:
-    """The projection that a figure shows, for each scaling."""
+    """The projection that a figure shows, for each scaling; `study`: assumptions of 4.17, if not the shipped ones."""
     names = [program.name for program in programs]
     if figure == "4.17":
-        time = UpperBoundTime(known, kernels_of(programs), load_study())
+        time = UpperBoundTime(known, kernels_of(programs), study or load_study())
         return [project_known(known, names, table, "upper-bound model", time) for table in tables]
     exact = CustomTime(known, programs, resident)
     if figure == "4.18":

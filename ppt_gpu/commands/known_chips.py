@@ -28,11 +28,13 @@ def run(arguments: argparse.Namespace, tables: list[DeviceScaling]) -> str:
         text = (counts_document if arguments.json else counts_text)(known, tables)
         _draw(arguments, lambda: core_counts(known, tables))
         return text
+    from ppt_gpu.multicore.study import load_study
     from ppt_gpu.programs import KERNELS, programs_of, project_figure
     from ppt_gpu.report.known_cores import known_document, known_text
     from ppt_gpu.report.known_cores_figures import projections
 
-    found = project_figure(arguments.figure, known, tables, programs_of(arguments.kernel or KERNELS))
+    study = load_study(arguments.study, arguments.set)
+    found = project_figure(arguments.figure, known, tables, programs_of(arguments.kernel or KERNELS), study)
     _draw(arguments, lambda: projections(found))
     return (known_document if arguments.json else known_text)(found)
 

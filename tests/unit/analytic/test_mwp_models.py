@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from model_kernels import sample_inputs
 
 from ppt_gpu.analytic.floors import dram_floor, issue_floor
 from ppt_gpu.analytic.gpuperf import gpuperf
@@ -22,10 +23,6 @@ from ppt_gpu.analytic.mcore_model import MCoreModel, m_core_hardware
 from ppt_gpu.analytic.model import Estimate, Model, Options
 from ppt_gpu.analytic.model_inputs import DoesNotApply, ModelInputs
 from ppt_gpu.cli import main
-from ppt_gpu.exec.budget import Budget
-from ppt_gpu.pipeline import open_workload, simulated_sms, workload_traces
-from ppt_gpu.scale.grid import plan
-from ppt_gpu.scale.model_inputs import model_inputs
 from ppt_gpu.spec import load_gpu
 
 MODELS: tuple[Model, ...] = (HongKimModel(), GpuPerfModel(), MCoreModel())
@@ -51,13 +48,6 @@ KERNEL = """
 """
 
 
-def inputs_of(name: str | Path, gpu_name: str) -> ModelInputs:
-    gpu, workload = load_gpu(gpu_name, ()), open_workload(name)
-    traces, sequence = workload_traces(workload, gpu, {}, Budget(), (), False, None)
-    sm = next(simulated_sms(workload, traces, sequence, gpu, None, True))
-    return model_inputs(sm, plan(sm.launch.blocks, sm.occupancy, gpu))
-
-
 def kernel(
     tmp_path: Path, body: str, *, gpu: str = "fx5600", block: int = 128, grid: int = 32, text: str = KERNEL
 ) -> ModelInputs:
@@ -66,7 +56,7 @@ def kernel(
         f'ptx = "k.ptx"\ngrid = [{grid}]\nblock = [{block}]\nregisters = 16\narguments = ["data", "i32=0"]\n'
         '[buffers]\ndata = "f32[65536]"\n'
     )
-    return inputs_of(tmp_path / "k.toml", gpu)
+    return sample_inputs(str(tmp_path / "k.toml"), gpu)
 
 
 FMA = "fma.rn.f32 %f{0}, %f{0}, %f{0}, %f{0};"
@@ -114,12 +104,12 @@ def test_degenerate_kernels_get_a_finite_number(tmp_path: Path, name: str, gpu: 
 
 @pytest.fixture(scope="module")
 def vecadd() -> ModelInputs:
-    return inputs_of("vecadd", "fx5600")
+    return sample_inputs("vecadd", "fx5600")
 
 
 @pytest.fixture(scope="module")
 def transposed() -> ModelInputs:
-    return inputs_of("transpose_naive", "gtx280")
+    return sample_inputs("transpose_naive", "gtx280")
 
 
 def test_one_warp_takes_its_memory_and_its_computation(tmp_path: Path) -> None:

@@ -11,9 +11,9 @@ from __future__ import annotations
 from ppt_gpu.analytic.floors import Raised, raised
 from ppt_gpu.analytic.gatsim_loop import gatsim_time
 from ppt_gpu.analytic.gatsim_prepare import characterised, gatsim_machine, gatsim_work
-from ppt_gpu.analytic.gatsim_work import ACCESS, BARRIER, MEMORY, REGULAR, SFU, GatsimTime
+from ppt_gpu.analytic.gatsim_work import ACCESS, BARRIER, MEMORY, POLICIES, REGULAR, SFU, GatsimTime
 from ppt_gpu.analytic.model import Estimate, Model, Options, answer
-from ppt_gpu.analytic.model_inputs import ModelInputs
+from ppt_gpu.analytic.model_inputs import DoesNotApply, ModelInputs
 from ppt_gpu.analytic.steps import Steps
 from ppt_gpu.sm.program import KIND_STORE
 
@@ -41,6 +41,8 @@ class Gatsim(Model):
     source = "Punniyamurthy, Boroujerdian, Gerstlauer: GATSim, Algorithm 1 and sections II-C to II-E"
 
     def estimate(self, inputs: ModelInputs, options: Options) -> Estimate:
+        if options.policy not in POLICIES:
+            raise DoesNotApply(f"it schedules warps by {', '.join(POLICIES)}, not by {options.policy}")
         steps = Steps()
         miss = self._miss_latency(inputs, steps)
         machine = gatsim_machine(inputs, options.policy, miss)

@@ -84,6 +84,20 @@ def test_distances_within_sets_are_close_to_the_simulation() -> None:
         assert found.l2 == pytest.approx(truth.l2, abs=0.03)
 
 
+@pytest.mark.parametrize("name", ["sgemm", "jacobi", "stencil7"])
+def test_larger_caches_do_not_miss_more(name: str) -> None:
+    """Of least recently used lines, whose sets are all of them or taken at random."""
+    inputs = sample_inputs(name, "gpumech_table1")
+    found = [by_name(replace(inputs, l1_bytes=size)) for size in (2048, 8192, 32768, 131072)]
+    for model in ("reuse distance", "SDCM"):
+        rates = [rates[model].l1 or 0.0 for rates in found]
+        assert rates == sorted(rates)
+    slices = [replace(inputs.gpu, l2=replace(inputs.gpu.l2, size=size << 10)) for size in (96, 384, 1536)]
+    for model in ("reuse distance", "SDCM"):
+        rates = [by_name(replace(inputs, gpu=gpu))[model].l2 or 0.0 for gpu in slices]
+        assert rates == sorted(rates)
+
+
 def test_causes_of_misses() -> None:
     """A warp reads lines 0 to 3 twice, two ways of two sets: lines 0, 2 and 1, 3 share one. All fit."""
     lines = np.array([0, 1, 2, 3] * 2)

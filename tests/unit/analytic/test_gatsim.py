@@ -67,3 +67,8 @@ def test_what_the_paper_does_not_model_is_said() -> None:
     assert any("constants" in note for note in Gatsim().analyze(inputs_of(text)).notes)  # the parameter
     bare = inputs_of(bare_kernel_text("ret;"))
     assert any("task list" in note for note in Gatsim().analyze(replace(bare, kernel=None, trace=None)).notes)
+
+
+def test_a_scheduler_that_it_does_not_know() -> None:
+    found = Gatsim().analyze(inputs_of(bare_kernel_text("ret;")), Options("two_level"))
+    assert found.reason == "it schedules warps by lrr, gto, gto_launch, not by two_level"

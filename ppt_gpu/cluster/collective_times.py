@@ -83,7 +83,10 @@ def _longest(machine: Priced, nbytes: int, nodes: int, gpus_per_node: int, memor
 
 
 def _linear(machine: Priced, nbytes: int, nodes: int, gpus_per_node: int, memory: str) -> int:
-    """Every part is sent at once: messages follow each other at the pace of the busiest host or port of a node."""
+    """Every part is sent at once: messages follow each other at the pace of the busiest host or port of a node.
+
+    A lower estimate: messages that wait for a busy target also keep their sender's ports.
+    """
     part = -(-nbytes // (nodes * gpus_per_node))
     ports: Counter[int] = Counter()
     hosts: Counter[int] = Counter()
@@ -96,9 +99,8 @@ def _linear(machine: Priced, nbytes: int, nodes: int, gpus_per_node: int, memory
             out, back = machine.transfer(here, there, part), machine.transfer(there, here, part)
             for port, held in (*out.source_ports, *back.target_ports):
                 ports[port] += times * held
-            both = out.send_overhead + back.receive_overhead
-            hosts[gpu] += times * both
-            rest = max(rest, out.duration - max((both, *(held for _, held in out.source_ports))))
+            hosts[gpu] += times * out.send_overhead
+            rest = max(rest, out.duration - max((out.send_overhead, *(held for _, held in out.source_ports))))
     return rest + max((*ports.values(), *hosts.values()))
 
 

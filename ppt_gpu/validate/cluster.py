@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import csv
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 
-from ppt_gpu.cluster.collective_times import duration
 from ppt_gpu.cluster.load import ClusterMachine, load_machine
 from ppt_gpu.cluster.machine import PS_PER_S, Place
+from ppt_gpu.cluster.rank import Rank
+from ppt_gpu.cluster.request import Request
+from ppt_gpu.cluster.simulate import simulate
 from ppt_gpu.paths import data_dir
 from ppt_gpu.units import format_bytes
 from ppt_gpu.validate.rows import Row
@@ -80,13 +82,15 @@ def window_time(machine: ClusterMachine, here: Place, there: Place, nbytes: int)
 
 
 def _alltoall(machine: ClusterMachine, memory: str, where: str, nbytes: int) -> float:
-    """Microseconds of `nbytes` from every rank to every rank, 4 ranks on each of 2 nodes."""
-    ranks = machine.nodes * machine.gpus_per_node
-    here = Place(0, 0, memory)
-    others = duration(
-        machine, "all_to_all", "linear", ranks * nbytes, machine.nodes, machine.gpus_per_node, memory=memory
-    )
-    return (others + machine.transfer(here, here, nbytes).duration) / 1e6
+    """Microseconds of `nbytes` from every rank to every rank, 4 ranks on each of 2 nodes, all at once."""
+
+    def app(rank: Rank) -> Generator[list[Request], None, None]:
+        away = range(1, rank.size)
+        receives = [rank.irecv((rank.index - step) % rank.size, nbytes, memory=memory) for step in away]
+        yield receives + [rank.isend((rank.index + step) % rank.size, nbytes, memory=memory) for step in away]
+
+    own = machine.transfer(Place(0, 0, memory), Place(0, 0, memory), nbytes)
+    return (simulate(machine, app, collapse=False).time + own.duration) / 1e6
 
 
 def _messages() -> Iterator[Row]:

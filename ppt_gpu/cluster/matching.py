@@ -90,7 +90,15 @@ def tag_text(tag: Hashable) -> str:
 
 def take_receive(rank: Rank, message: Message) -> Receive | None:
     """The receive that this message is for, or None: then the message is kept until one is posted."""
-    found: Receive | None = _take(rank.queues, (message.source, message.tag), message, Message)
+    queues, key = rank.queues, (message.source, message.tag)
+    found = queues.get(key)
+    if found is None:
+        queues[key] = message
+        return None
+    if type(found) is Receive:
+        del queues[key]
+    else:
+        found = _take(queues, key, found, message)
     if found is not None and message.transfer.nbytes > found.nbytes:
         raise _too_long(rank, found, message)
     return found
@@ -98,22 +106,25 @@ def take_receive(rank: Rank, message: Message) -> Receive | None:
 
 def take_message(rank: Rank, receive: Receive) -> Message | None:
     """The message that this receive takes, or None: then the receive is kept until one arrives."""
-    found: Message | None = _take(rank.queues, (receive.source, receive.tag), receive, Receive)
+    queues, key = rank.queues, (receive.source, receive.tag)
+    found = queues.get(key)
+    if found is None:
+        queues[key] = receive
+        return None
+    if type(found) is Message:
+        del queues[key]
+    else:
+        found = _take(queues, key, found, receive)
     if found is not None and found.transfer.nbytes > receive.nbytes:
         raise _too_long(rank, receive, found)
     return found
 
 
-def _take(queues: Queues, key: tuple[int, Hashable], new: Message | Receive, kind: type) -> Any:
-    """The first that waits for `new`; or None, and `new`, which is of class `kind`, is kept."""
-    found = queues.get(key)
-    if found is None:
-        queues[key] = new
-    elif type(found) is kind:
+def _take(queues: Queues, key: tuple[int, Hashable], found: Any, new: Message | Receive) -> Any:
+    """The first of several that wait for `new`; or None, and `new` is kept behind others like it."""
+    kind = type(new)
+    if type(found) is kind:
         queues[key] = [found, new]
-    elif type(found) is not list:
-        del queues[key]
-        return found
     elif type(found[0]) is kind:
         found.append(new)
     else:

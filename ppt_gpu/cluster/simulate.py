@@ -8,7 +8,7 @@ within a window cannot reach another before the window's end, so that processes 
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Protocol
@@ -76,7 +76,7 @@ def simulate(
         partitions = processes.size
     _check(machine, queue, partitions, scheme)
     placement = Placement(partitions, scheme)
-    with _lean_collection():
+    with lean_collection():
         if processes is not None and processes.size > 1:
             world = World(machine, program, _queue(queue, machine), settings, placement, processes.rank)
             _run_process(world, processes)
@@ -88,6 +88,8 @@ def simulate(
             ]
             _run_partitions(worlds)
             parts = [part_of(world) for world in worlds]
+    if settings.history and len(parts) > 1:
+        note += "; a critical path needs one process"
     return combine(parts, machine.nodes * machine.gpus_per_node, 1, note)
 
 
@@ -129,7 +131,7 @@ def _collapsed(machine: Machine, program: Program, settings: Settings) -> Outcom
         return "kernel times are random"
     symmetry = Symmetry(machine.gpus_per_node)
     try:
-        with _lean_collection():
+        with lean_collection():
             world = World(machine, program, _queue("windows", machine), settings, symmetry=symmetry)
             _run_partitions([world])
     except Asymmetric as why:
@@ -142,42 +144,58 @@ def _collapsed(machine: Machine, program: Program, settings: Settings) -> Outcom
     return combine([part_of(world)], machine.nodes * machine.gpus_per_node, machine.nodes, note)
 
 
-def _run_partitions(worlds: list[World]) -> None:
-    """Run all parts, here."""
-    for world in worlds:
-        world.resume()
-    if len(worlds) == 1:
-        worlds[0].window(NEVER)
-        return
-    width = _width(worlds[0].machine)
-    times = [world.window(0) for world in worlds]
-    while True:
-        sent = [world.outgoing() for world in worlds]
-        news = [entry for _, entries in sent for entry in entries]
-        for number, world in enumerate(worlds):
-            times.append(world.incoming([wire for out, _ in sent for wire in out[number]], news))
-        first = min(times)
-        if first >= NEVER:
-            return
-        end = (first // width + 1) * width
-        times = [world.window(end) for world in worlds]
+Told = tuple[list[list[Wire]], list[News], int]  # what a part tells each other, all others, and when it goes on
+Heard = tuple[list[Wire], list[News], int]  # what others told it, what all told, and when the first of all goes on
 
 
-def _run_process(world: World, processes: Processes) -> None:
-    """Run this process's part."""
+def carry(world: World) -> Generator[Told, Heard, None]:
+    """Run one part of several: yields what it tells after each window, is sent what it hears. All end together."""
     width = _width(world.machine)
     world.resume()
     next_time = world.window(0)
     while True:
-        wires, news, first = processes.exchange(*world.outgoing(), next_time)
+        wires, news, first = yield (*world.outgoing(), next_time)
         first = min(first, world.incoming(wires, news))
         if first >= NEVER:
             return
         next_time = world.window((first // width + 1) * width)
 
 
+def exchanged(told: Sequence[Told]) -> list[Heard]:
+    """What each part hears of what all told."""
+    news = [entry for _, entries, _ in told for entry in entries]
+    first = min(time for _, _, time in told)
+    return [([wire for out, _, _ in told for wire in out[number]], news, first) for number in range(len(told))]
+
+
+def _run_partitions(worlds: list[World]) -> None:
+    """Run all parts, here."""
+    if len(worlds) == 1:
+        worlds[0].resume()
+        worlds[0].window(NEVER)
+        return
+    parts = [carry(world) for world in worlds]
+    told = [next(part) for part in parts]
+    try:
+        while True:
+            told = [part.send(heard) for part, heard in zip(parts, exchanged(told), strict=True)]
+    except StopIteration:
+        return
+
+
+def _run_process(world: World, processes: Processes) -> None:
+    """Run this process's part."""
+    part = carry(world)
+    told = next(part)
+    try:
+        while True:
+            told = part.send(processes.exchange(*told))
+    except StopIteration:
+        return
+
+
 @contextmanager
-def _lean_collection() -> Iterator[None]:
+def lean_collection() -> Iterator[None]:
     """Without cyclic garbage collection: a run makes no cycles, and looking for them takes longer than the run."""
     was = gc.isenabled()
     gc.disable()

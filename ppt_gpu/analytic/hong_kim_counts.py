@@ -18,7 +18,7 @@ from ppt_gpu.analytic.hong_kim_inputs import HongKimInputs
 from ppt_gpu.analytic.hong_kim_latency import m_factor
 from ppt_gpu.analytic.hong_kim_tables import memory_parameters
 from ppt_gpu.analytic.model_inputs import DoesNotApply, ModelInputs
-from ppt_gpu.analytic.static_accesses import OffChip, off_chip_accesses, rule_of, transactions_of
+from ppt_gpu.analytic.static_accesses import OffChip, off_chip_accesses, transactions_of
 from ppt_gpu.analytic.warp_waits import warp_waits
 from ppt_gpu.exec.trace import Trace
 from ppt_gpu.ptx.instructions import is_barrier
@@ -44,6 +44,8 @@ class Coalescing:
 def coalescing(inputs: ModelInputs, *, literal: bool = False) -> Coalescing:
     """How the launch's accesses coalesce on its GPU. DoesNotApply for a task list."""
     kernel, trace, gpu = inputs.need_kernel(), inputs.need_trace(), inputs.gpu
+    # As the algorithms: in order below compute capability 1.3, as few segments as need be from there on.
+    rule = "half_warp_1.0" if gpu.compute_capability < (1, 3) else "half_warp_1.2"
     addresses = affine_addresses(kernel, inputs.launch)
     coalesced = uncoalesced = transactions = moved = 0.0
     static = counted = 0
@@ -55,7 +57,7 @@ def coalescing(inputs: ModelInputs, *, literal: bool = False) -> Coalescing:
         elif address is not None:
             verdict = judge(address, access.bytes, inputs.launch.block, gpu.compute_capability, literal=literal)
         static, counted = static + (verdict is not None), counted + (verdict is None)
-        share, count = _from_trace(trace, access, rule_of(gpu)) if verdict is None else _from_address(verdict)
+        share, count = _from_trace(trace, access, rule) if verdict is None else _from_address(verdict)
         coalesced += share * access.executed
         uncoalesced += (1 - share) * access.executed
         transactions += (1 - share) * access.executed * count
@@ -70,16 +72,13 @@ def _from_address(verdict: Judgement) -> tuple[float, float]:
 def _from_trace(trace: Trace, access: OffChip, rule: str) -> tuple[float, float]:
     """(share of the accesses that are coalesced, mean transactions of the others).
 
-    As in the static algorithms, one transaction for each half warp with an active lane is coalesced; up to compute
-    capability 1.1 two where 16 lanes of 16 B need 256 B; from 2.0 on one for the warp.
+    As in the static algorithms, one transaction for each half warp with an active lane is coalesced; where they must
+    be in order two, if 16 lanes of 16 B need 256 B.
     """
     found = transactions_of(trace, access, rule)
     mask = trace.pattern_mask[trace.access_pattern[access.access]].astype(np.int64)
     halves = ((mask & 0xFFFF) != 0).astype(np.int64) + ((mask >> 16) != 0)
-    if rule == "half_warp_1.0":
-        least = halves * (2 if access.bytes == 16 else 1)
-    else:
-        least = halves if rule == "half_warp_1.2" else np.ones(len(mask), np.int64)
+    least = halves * (2 if access.bytes == 16 and rule == "half_warp_1.0" else 1)
     good = found <= least
     rest = found[~good]
     return float(good.mean()), float(rest.mean()) if len(rest) else 1.0

@@ -223,6 +223,23 @@ def test_addresses_that_are_not_affine_are_counted_in_the_trace(tmp_path: Path) 
     assert (later.coal_mem_insts, later.uncoal_mem_insts) == (1, 0)
 
 
+@pytest.mark.parametrize("gpu", ["fx5600", "gtx280", "k40"])
+@pytest.mark.parametrize("width", ["b32", "b64", "v2.b64"])
+@pytest.mark.parametrize("stride", [1, 2, 32])
+def test_addresses_and_the_trace_say_the_same(tmp_path: Path, gpu: str, width: str, stride: int) -> None:
+    """Lanes in a row, or some elements apart: once affine, once hidden behind a sum with a loaded 0."""
+    size = {"b32": 4, "b64": 8, "v2.b64": 16}[width]
+    target = {"b32": "%f1", "b64": "%rd6", "v2.b64": "{%rd6, %rd7}"}[width].replace("%f1", "%r9")
+    body = f"mul.wide.u32 %rd4, %r2, {size * stride}; add.s64 %rd5, %rd1, %rd4; ld.global.{width} {target}, [%rd5];"
+    hidden = f"ld.shared.b32 %r8, [zero]; add.u32 %r2, %r2, %r8; {body}"
+    text = KERNEL.replace("ld.param.u64 %rd1", ".shared .b32 zero[1]; ld.param.u64 %rd1")
+    found = [hong_kim_inputs(kernel(tmp_path, each, gpu=gpu, text=text)) for each in (body, hidden)]
+    assert ["1 memory instructions by their address" in "".join(notes) for _, notes in found] == [True, False]
+    (affine, _), (counted, _) = found
+    assert (counted.coal_mem_insts, counted.uncoal_mem_insts) == (affine.coal_mem_insts, affine.uncoal_mem_insts)
+    assert counted.uncoal_per_mw == pytest.approx(affine.uncoal_per_mw)
+
+
 PATTERNS = {
     "in order": ("mov.u32 %r3, %r2;", (2, 2, 1)),
     "permuted": ("xor.b32 %r3, %r2, 5;", (32, 2, 1)),

@@ -8,7 +8,6 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from ppt_gpu.cluster.costs import Costs
 from ppt_gpu.cluster.machine import GPU, Collective, Copy, Machine, Place, Transfer, picoseconds
@@ -17,7 +16,7 @@ from ppt_gpu.cluster.node_ports import NodePorts
 from ppt_gpu.errors import PptError, did_you_mean
 from ppt_gpu.spec.cluster import MachineSpec
 from ppt_gpu.spec.gpu import Gpu
-from ppt_gpu.spec.libraries import PATHS
+from ppt_gpu.spec.libraries import PATHS, MpiPath
 
 
 def load_machine(name: str | Path, nodes: int | None = None, overrides: Sequence[str] = ()) -> ClusterMachine:
@@ -148,7 +147,7 @@ class ClusterMachine:
                 value = getattr(getattr(self.spec, part), item.name)
                 if isinstance(value, float) and 0 < value < float("inf"):
                     found.append(f"{part}.{item.name}")
-        return [*found, *(f"mpi.{path}.{key}" for path in PATHS for key in ("overhead", "latency", "gap"))]
+        return found + [f"mpi.{path}.{key}" for path in PATHS for key in _used(getattr(self.spec.mpi, path))]
 
     def scaled(self, parameter: str, factor: float) -> ClusterMachine:
         """This machine with one of `parameters` multiplied; shares never above 1. PptError for any other name."""
@@ -170,7 +169,13 @@ class ClusterMachine:
         return machine
 
 
-def _scaled_path(path: Any, key: str, factor: float) -> Any:
+def _used(path: MpiPath) -> list[str]:
+    """The times of a path that are not zero throughout."""
+    found = [key for key in ("overhead", "latency", "gap") if any(getattr(tier, key) for tier in path.tiers)]
+    return found + (["latency"] if path.latency and "latency" not in found else [])
+
+
+def _scaled_path(path: MpiPath, key: str, factor: float) -> MpiPath:
     tiers = tuple(replace(tier, **{key: getattr(tier, key) * factor}) for tier in path.tiers)
     if key == "overhead":
         tiers = tuple(replace(tier, receive_overhead=tier.receive_overhead * factor) for tier in tiers)

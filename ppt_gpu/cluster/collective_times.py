@@ -67,19 +67,27 @@ def duration(
         if each.times:
             inside = each.where == INSIDE
             longest = _longest(machine, each.nbytes, 1 if inside else nodes, gpus_per_node, memory)
-            total += each.times * (longest.duration + (machine.reduce(0, memory, each.reduced) if each.reduced else 0))
+            total += each.times * (longest + (machine.reduce(0, memory, each.reduced) if each.reduced else 0))
     return total
 
 
-def _longest(machine: Priced, nbytes: int, nodes: int, gpus_per_node: int, memory: str) -> Transfer:
-    """The slower of a message to another GPU of the node and one to the farthest node."""
+def _longest(machine: Priced, nbytes: int, nodes: int, gpus_per_node: int, memory: str) -> int:
+    """The time of a message to another GPU of the node or to the farthest node, whichever is longer."""
     here = Place(0, 0, memory)
     found = []
     if gpus_per_node > 1:
         found.append(machine.transfer(here, Place(0, gpus_per_node - 1, memory), nbytes))
     if nodes > 1:
         found += [machine.transfer(here, Place(node, 0, memory), nbytes) for node in {1, nodes // 2, nodes - 1}]
-    return max(found, key=lambda transfer: transfer.duration)
+    return max(map(_ended, found))
+
+
+def _ended(transfer: Transfer) -> int:
+    """When both ends are done: a rendezvous sender waits until its ports are free."""
+    if not transfer.rendezvous:
+        return transfer.duration
+    held = max((time for _, time in transfer.source_ports), default=0)
+    return max(transfer.duration, transfer.send_overhead + 2 * transfer.control_latency + held)
 
 
 def _linear(machine: Priced, nbytes: int, nodes: int, gpus_per_node: int, memory: str) -> int:

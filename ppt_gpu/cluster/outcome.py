@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ppt_gpu.cluster.deadlock import Blocked, blocked_ranks, check_ended, unreceived
 from ppt_gpu.cluster.digest import log_digest, run_digest
-from ppt_gpu.cluster.history import Split, split_of
+from ppt_gpu.cluster.history import Intervals, Split, split_of
 from ppt_gpu.cluster.request import Segment
 from ppt_gpu.cluster.world import World
 
@@ -23,6 +23,7 @@ class RankEnd:
     marks: tuple[int, ...]
     split: Split | None
     digest: bytes
+    intervals: Intervals | None = None  # of ranks whose timeline is wanted
 
 
 @dataclass(frozen=True)
@@ -65,13 +66,18 @@ def part_of(world: World) -> Part:
     """What a process has to report."""
     settings = world.settings
     ranks = []
+    wanted = {number % len(world.ranks) for number in settings.timeline}  # one node may stand for all
     for rank in world.own:
         split = split_of(rank.intervals, rank.ended) if rank.intervals is not None and rank.ended >= 0 else None
         digest = log_digest(rank.log) if rank.log is not None else b""
-        ranks.append(RankEnd(rank.number, rank.ended, tuple(rank.marks), split, digest))
+        intervals = rank.intervals if rank.number in wanted else None
+        ranks.append(RankEnd(rank.number, rank.ended, tuple(rank.marks), split, digest, intervals))
     last = max(world.own, key=lambda rank: (rank.ended, -rank.number), default=None)
     path = _steps(last.cause) if settings.history and last is not None else ()
-    kernels = {name: duration for duration, name in world.kernel_durations.values()}
+    kernels = {}
+    gpus = {world.machine.gpu(gpu) for gpu in range(world.gpus_per_node)}
+    for (_, gpu), (duration, name) in world.kernel_durations.items():
+        kernels[f"{name} on {world.machine.gpu(gpu)}" if len(gpus) > 1 else name] = duration
     return Part(
         ranks,
         blocked_ranks(world.own),

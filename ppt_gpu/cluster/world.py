@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import traceback
 from array import array
 from collections.abc import Callable, Sequence
@@ -26,10 +27,14 @@ Program = Callable[[Rank], Body]
 
 @dataclass(frozen=True)
 class Settings:
-    """What is the same in all processes. `jitter`: kernels take up to this share longer, at random from `seed`."""
+    """What is the same in all processes. `jitter`: kernels take up to this share longer, at random from `seed`.
+
+    `history`: keep where each rank's time goes, and the critical path; `timeline`: ranks whose intervals are wanted.
+    """
 
     digest: bool = False
     history: bool = False
+    timeline: tuple[int, ...] = ()
     jitter: float = 0.0
     seed: int = 1
     kernel_times: KernelTimes = field(default=no_kernel_times)
@@ -133,9 +138,11 @@ class World:
             if type(rank) is not Peer:
                 self.symmetry.broken("the application names ranks by numbers")
             return rank.number
-        if not isinstance(rank, int) or not 0 <= rank < self.size:
+        if type(rank) is int and 0 <= rank < self.size:
+            return rank
+        if not hasattr(rank, "__index__") or not 0 <= operator.index(rank) < self.size:
             raise PptError(f"no rank {rank!r}", hint=f"there are ranks 0 to {self.size - 1}")
-        return rank
+        return operator.index(rank)
 
     def as_peer(self, number: int) -> Any:
         """How an application is told of another rank."""

@@ -40,11 +40,20 @@ def add(command: AddCommand) -> None:
     cluster.add_argument(
         "--partitions", type=count, default=1, metavar="N", help="simulate in N parts, as N processes would"
     )
+    cluster.add_argument("--timeline", metavar="FILE", help="write the timeline of some ranks, for a trace viewer")
+    cluster.add_argument("--ranks", type=ranks, default=(0,), metavar="R[,R...]", help="which ranks (default: 0)")
+    cluster.add_argument("--plot", metavar="FILE", help="draw the scaling: .png, .svg or .pdf")
     cluster.add_argument("--no-cache", action="store_true", help="predict kernels again, and keep nothing")
 
 
 def counts(text: str) -> list[int]:
     return [count(part) for part in text.split(",")]
+
+
+def ranks(text: str) -> tuple[int, ...]:
+    if not all(part.isdecimal() for part in text.split(",")):
+        raise PptError(f"--ranks {text}: expected numbers with commas between them, such as 0,1,8")
+    return tuple(int(part) for part in text.split(","))
 
 
 def share(text: str) -> float:
@@ -86,6 +95,7 @@ def _simulate(arguments: argparse.Namespace, mpi: Any) -> str:
             processes=mpi,
         )
 
+    _check_plot(arguments)
     base = load_machine(arguments.machine, None, arguments.set)
     nodes = arguments.nodes or [base.nodes]
     outcomes = []
@@ -104,7 +114,32 @@ def _simulate(arguments: argparse.Namespace, mpi: Any) -> str:
         scaling(outcomes, arguments.scaling == "strong") if len(nodes) > 1 else (),
         arguments.scaling == "strong",
     )
+    if mpi is None or mpi.rank == 0:
+        _write_files(arguments, reported)
     return to_json(reported) if arguments.json else render(reported)
+
+
+def _check_plot(arguments: argparse.Namespace) -> None:
+    if arguments.plot:
+        from ppt_gpu.report.figures import check_target
+
+        check_target(arguments.plot)
+        if len(arguments.nodes or ()) < 2:
+            raise PptError(f"--plot {arguments.plot}: scaling needs several node counts", hint="such as --nodes 1,2,4")
+
+
+def _write_files(arguments: argparse.Namespace, reported: Any) -> None:
+    if arguments.timeline:
+        from ppt_gpu.files import write_whole
+        from ppt_gpu.report.cluster_timeline import timeline
+
+        write_whole(arguments.timeline, timeline(reported.outcome, arguments.ranks).encode())
+    if arguments.plot:
+        from ppt_gpu.report.cluster_figures import scaling_figure
+        from ppt_gpu.report.figures import save
+
+        title = f"{reported.application} on {reported.machine}"
+        save(scaling_figure(title, reported.sizes, reported.strong), arguments.plot)
 
 
 def _application(arguments: argparse.Namespace, number: int, of: int) -> tuple[Any, Any]:
@@ -117,6 +152,7 @@ def _application(arguments: argparse.Namespace, number: int, of: int) -> tuple[A
     return application, Settings(
         digest=arguments.digest,
         history=True,
+        timeline=arguments.ranks if arguments.timeline else (),
         jitter=arguments.jitter,
         seed=arguments.seed,
         kernel_times=PredictedKernels(application.directory, cache=not arguments.no_cache),

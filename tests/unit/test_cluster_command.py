@@ -85,6 +85,32 @@ def test_values_for_each_size(application: str, capsys: pytest.CaptureFixture[st
     assert sizes[2]["efficiency"] == pytest.approx(sizes[2]["speedup"] / 4)
 
 
+def test_timeline_of_chosen_ranks(application: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """A node's ranks stand for all; both ways of simulating give the same timeline."""
+    documents = []
+    for how in ((), ("--full",)):
+        file = tmp_path / "timeline.json"
+        machine = ("--machine", "dgx_h100", "--nodes", "3", "--set", "network=single_switch")
+        simulated(capsys, application, *machine, "--timeline", str(file), "--ranks", "1,17", *how)
+        events = json.loads(file.read_text())["traceEvents"]
+        documents.append([event for event in events if event["pid"] >= 0])
+    first, second = documents
+    assert first == second
+    kernels = [event for event in first if event.get("tid") == 0 and event["ph"] == "X"]
+    assert [event["dur"] for event in kernels if event["pid"] == 17] == [50] * 4
+    assert main(["cluster", application, *machine, "--timeline", str(file), "--ranks", "24"]) == 2
+    assert "no rank 24" in capsys.readouterr().err
+
+
+def test_plot_of_scaling(application: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    file = tmp_path / "scaling.svg"
+    simulated(capsys, application, "--machine", "dgx_h100", "--nodes", "1,2,4", "--plot", str(file))
+    assert "<svg" in file.read_text()
+    assert main(["cluster", application, "--machine", "dgx_h100", "--plot", str(file)]) == 2
+    assert "several node counts" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

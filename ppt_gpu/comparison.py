@@ -10,6 +10,7 @@ from typing import Unpack
 from numpy.typing import NDArray
 
 from ppt_gpu.analytic.cache_models import cache_models
+from ppt_gpu.analytic.floors import issue_floor
 from ppt_gpu.analytic.hit_rates import simulated_rates
 from ppt_gpu.analytic.model import MODEL_POLICIES, Estimate, Model, Options
 from ppt_gpu.analytic.model_inputs import ModelInputs
@@ -115,7 +116,7 @@ def _compared(
 def floor_cycles(inputs: ModelInputs) -> float:
     """Cycles that the launch takes at least: its instructions in all issue slots, its traffic at full bandwidth."""
     roof = RooflineModel().analyze(inputs)
-    return max(roof.cycles, inputs.sm_instructions / inputs.issue_rate)
+    return max(roof.cycles, issue_floor(inputs))
 
 
 def _timed(model: Model, inputs: ModelInputs, options: Options) -> tuple[Estimate, float]:

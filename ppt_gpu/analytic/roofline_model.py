@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ppt_gpu.analytic.floors import dram_floor
 from ppt_gpu.analytic.model import Estimate, Model, Options, answer
 from ppt_gpu.analytic.model_inputs import DoesNotApply, ModelInputs
 from ppt_gpu.analytic.steps import Steps
@@ -30,10 +31,11 @@ class RooflineModel(Model):
             times["compute"] = steps.given("T(compute)", cycles, "its busiest pipe at the peak rate", unit="cycles")
         sector, chip = program.sector_bytes, inputs.grid_blocks / len(inputs.blocks)
         asked = int(caches.l1_sectors) + int(caches.l2_sectors[caches.fetched_lines == 0].sum())
-        traffic = {
+        traffic: dict[str, tuple[float, float]] = {
             "L1": (asked, gpu.l1.bandwidth * inputs.active_sms),
             "L2": (int(caches.l2_sectors.sum()), gpu.l2.bandwidth),
-            "DRAM": (int(caches.dram_read.sum()) + caches.dram_write_sectors, gpu.dram_bytes_per_cycle),
+            # What many blocks share is read once: not the simulated blocks' bytes times the blocks.
+            "DRAM": (dram_floor(inputs) * gpu.dram_bytes_per_cycle / sector / chip, gpu.dram_bytes_per_cycle),
         }
         for level, (sectors, rate) in traffic.items():
             if sectors and rate:

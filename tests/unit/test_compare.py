@@ -41,6 +41,17 @@ def test_every_model_is_there_the_simulation_first(document: dict) -> None:
             assert sum(part["cpi"] for part in row["stack"]) == pytest.approx(row["cpi"], rel=1e-12)
 
 
+def test_models_below_the_floor_are_named() -> None:
+    """SPEC section 14 (e): what leaves out a resource may promise too much, which the table says."""
+    launch = ppt_gpu.compare("vecadd", "gpumech_table1").main
+    assert "mt" in launch.below_floor and "roofline" not in launch.below_floor
+    assert launch.row("simulation").cycles >= launch.floor_cycles
+    for row in launch.rows:
+        assert row.cycles is None or (row.cycles >= launch.floor_cycles * (1 - 1e-9)) == (
+            row.name not in launch.below_floor
+        )
+
+
 def test_explain_gives_the_steps_of_one_model(document: dict) -> None:
     with_steps = [row["name"] for row in document["models"] if "steps" in row]
     assert with_steps == ["gpumech"]

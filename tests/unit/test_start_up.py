@@ -8,7 +8,9 @@ import pytest
 HEAVY = ("numba", "llvmlite", "networkx", "rich", "numpy", "simpy")
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["gpus"], ["explain"], ["predict", "--help"], ["port", "--help"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["gpus"], ["explain"], ["predict", "--help"], ["port", "--help"]], ids=" ".join
+)
 def test_light_commands_import_nothing_heavy(arguments: list[str]) -> None:
     program = (
         "import sys\n"

@@ -35,12 +35,12 @@ def load_machine_spec(name: str | Path, overrides: Sequence[str] = ()) -> Machin
         document = document.merged(override)
     checked = check(document, MACHINE)
     checked.errors += errors
-    slots = _slots(checked, path.parent)
+    slots = _slots(checked)
     check_machine(checked)
     sources = dict(checked.sources)
     made = {}
     for key, part in PARTS.items():
-        found = _part(checked, key, of_parts[key], path.parent)
+        found = _part(checked, key, of_parts[key])
         if found:
             stem, values, more = found
             sources |= {f"{key}.{at}": replace(source, path=f"{key}.{at}") for at, source in more.items()}
@@ -70,15 +70,21 @@ def _sorted_overrides(texts: Sequence[str]) -> tuple[list[Document], dict[str, l
     return own, parts, errors
 
 
+def _near(checked: Checked, *at: str | int) -> Path:
+    """The folder that a path in a value is relative to: that of its file, of the command line the current one."""
+    place = checked.place(at)
+    return Path(place.file).parent if place.line else Path()
+
+
 def _part(
-    checked: Checked, key: str, overrides: Sequence[Document], near: Path
+    checked: Checked, key: str, overrides: Sequence[Document]
 ) -> tuple[str, dict[str, Any], dict[str, Source]] | None:
     """Name, values and sources of the file that the machine's `key` names; its errors join the machine's."""
     name = checked.get(key)
     if name is None:
         return None
     try:
-        path = find(PARTS[key].folder, name, near=near)
+        path = find(PARTS[key].folder, name, near=_near(checked, key))
         found = check_part(key, path, overrides)
     except PptError as error:
         if error.path:
@@ -90,7 +96,7 @@ def _part(
     return path.stem, found.values, found.sources
 
 
-def _slots(checked: Checked, near: Path) -> tuple[GpuSlots, ...]:
+def _slots(checked: Checked) -> tuple[GpuSlots, ...]:
     """The GPUs of a node; errors for those that no file describes."""
     slots = []
     for number, values in enumerate(checked.get("gpus") or ()):
@@ -98,7 +104,7 @@ def _slots(checked: Checked, near: Path) -> tuple[GpuSlots, ...]:
         if model is None or count is None:
             continue
         try:
-            path = find("gpus", model, near=near)
+            path = find("gpus", model, near=_near(checked, "gpus", number, "model"))
             capability = str(read_with_base(path, "gpus").data.get("compute_capability", ""))
         except PptError as error:
             checked.problem(("gpus", number, "model"), f"gpus[{number}].model: {error.message}", error.hint)

@@ -56,3 +56,22 @@ def test_overrides_reach_the_files_that_a_machine_names() -> None:
 def test_a_network_too_small_for_the_nodes() -> None:
     with pytest.raises(PptError, match="network 'ring_of_four' joins 8 nodes, not 9"):
         load_machine("dgx_h100", 9, ["network=ring_of_four"])
+
+
+def test_paths_are_relative_to_the_file_or_the_command_line_that_gives_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file's to its own folder, also when another file inherits it; an override's to the current folder."""
+    (tmp_path / "far").mkdir()
+    (tmp_path / "far" / "mine.toml").write_text('base = "single_switch"\nbandwidth = "1 GB/s"\n')
+    (tmp_path / "far" / "gpu.toml").write_text('base = "k40"\n')
+    text = 'base = "k40_node"\nnetwork = "mine.toml"\ngpus = [{ model = "gpu.toml", count = 3 }]\n'
+    (tmp_path / "far" / "machine.toml").write_text(text)
+    (tmp_path / "near.toml").write_text('base = "far/machine.toml"\n')
+    (tmp_path / "own.toml").write_text('base = "single_switch"\nbandwidth = "2 GB/s"\n')
+    monkeypatch.chdir(tmp_path)
+    found = load_machine("near.toml")
+    assert (found.spec.network.bandwidth, found.gpus_per_node) == (1e9, 3)
+    assert Path(found.gpu(0)).resolve() == tmp_path / "far" / "gpu.toml"
+    assert load_machine("near.toml", overrides=["network=own.toml"]).spec.network.bandwidth == 2e9
+    assert load_machine("dgx_h100", overrides=["network=far/mine.toml"]).spec.network.bandwidth == 1e9

@@ -53,7 +53,7 @@ def m_inputs_of_ir(ir: Ir, gpu: Gpu) -> MInputs:
     if sync:
         counts["sync"] = counts.get("sync", 0.0) + sync
     accesses = sum(counts.get(name, 0.0) for name in MEMORY)
-    off_chip = off_chip_footprint(ir.footprint - ir.scratch, on_chip_capacity(gpu) if not ir.scratch else 0.0)
+    off_chip = footprint_off_chip(ir, gpu)
     leaving = min(off_chip_accesses(off_chip, warps), accesses)
     moved, size = transactions_of_access(ir, gpu)
     return MInputs(
@@ -70,6 +70,13 @@ def m_inputs_of_ir(ir: Ir, gpu: Gpu) -> MInputs:
         name=ir.name,
         notes=ir.notes,
     )
+
+
+def footprint_off_chip(ir: Ir, gpu: Gpu) -> float:
+    """F_off-chip, B: of a GPU's run what it touched beside its shared memory, of a CPU's what Eq 5.2 leaves."""
+    if ir.group_threads:
+        return ir.footprint - ir.scratch
+    return off_chip_footprint(ir.footprint, on_chip_capacity(gpu))
 
 
 def transactions_of_access(ir: Ir, gpu: Gpu) -> tuple[float, float]:

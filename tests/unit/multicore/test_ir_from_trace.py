@@ -8,11 +8,13 @@ from ppt_gpu.exec.workload import Launch
 from ppt_gpu.inputs import open_workload
 from ppt_gpu.multicore.core_file import load_core
 from ppt_gpu.multicore.ir import Ir
+from ppt_gpu.multicore.ir_to_m import footprint_off_chip, m_inputs_of_ir
 from ppt_gpu.multicore.ir_to_s import s_inputs_of_ir
 from ppt_gpu.multicore.operations import CLASSES, of_machine_operation
 from ppt_gpu.ptx.instructions import operation
 from ppt_gpu.ptx.parser import load_module
 from ppt_gpu.representations import chosen_blocks, representations
+from ppt_gpu.spec import load_gpu
 
 HEAD = ".version 7.0\n.target sm_70\n.address_size 64\n"
 #: y[t] = x[2 t] * x[0] after a barrier; the upper half of each warp loads nothing else
@@ -86,6 +88,17 @@ def test_on_a_cpu(found: Ir) -> None:
     assert inputs.n_i["store"] == pytest.approx(128 / 4 * regular + 128 * (1 - regular))
     assert inputs.n_i["branch"] == 512 / 4 + 512 / 4
     assert inputs.N_mL1 == inputs.N_mL2 == inputs.N_mL3 == 0
+
+
+def test_on_another_gpu(found: Ir) -> None:
+    """What the run touched of global memory leaves the chip; shared memory stays. A warp is a warp."""
+    gpu = load_gpu("gtx660ti")
+    inputs = m_inputs_of_ir(found, gpu)
+    assert footprint_off_chip(found, gpu) == 2 * 64 * 4 + 16 * 4
+    assert (inputs.warps, inputs.N_sync, inputs.N_mem, inputs.N_SFU) == (16, 1, 3, 0)
+    assert inputs.N_off_chip == pytest.approx((2 * 64 * 4 + 16 * 4) / (128 * 16))
+    moved = found.strides["0"] * 1 + found.strides["1"] * 1 + found.strides["2"] * 2
+    assert inputs.avg_trans_warp == pytest.approx(moved)
 
 
 def test_a_sample_counts_for_the_grid(tmp_path: Path) -> None:

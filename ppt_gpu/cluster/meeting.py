@@ -1,6 +1,6 @@
-"""Collectives: as a whole, ending so long after the last member came, or played message by message.
+"""Collectives as a whole: they end so long after the last member came, as the machine's model of the library says.
 
-A collective as a whole is a meeting: every process counts its own members, and what the others counted reaches it with
+Each is a meeting: every process counts its own members, and what the others counted reaches it with
 the exchange behind a window. That is in time: between nodes a collective takes at least the lookahead.
 """
 
@@ -11,10 +11,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ppt_gpu.cluster.digest import COLLECTIVE
-from ppt_gpu.cluster.machine import Collective, Schedule
+from ppt_gpu.cluster.machine import Collective
+from ppt_gpu.cluster.played import Players
 from ppt_gpu.cluster.queue import NEVER
-from ppt_gpu.cluster.request import Request, Segment, when_done
-from ppt_gpu.cluster.task import Body, Task
+from ppt_gpu.cluster.request import Request, Segment
 from ppt_gpu.errors import PptError, did_you_mean
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class Collectives:
         self.open: dict[tuple[Hashable, int], Meeting] = {}
         self.changed: list[Meeting] = []  # where own members came since the last exchange
         self.costs: dict[tuple[Any, ...], Collective] = {}
-        self.schedules: dict[tuple[str, str, int], Schedule] = {}
+        self.players = Players(world)
         self.whole: Sequence[int] = range(world.size)
         self.entered = 0
 
@@ -107,7 +107,7 @@ class Collectives:
         rank.meetings[key] = number + 1
         self.entered += 1
         if algorithm != WHOLE:
-            return self._play(rank, kind, nbytes, key, members, number, algorithm, memory, after)
+            return self.players.start(rank, (kind, nbytes, algorithm), (key, number), members, memory, after)
         meeting = self._meeting(key, members, number, (kind, nbytes, algorithm), rank.number)
         member = Member(rank, meeting)
         meeting.members.setdefault(rank.node, []).append(member)
@@ -197,7 +197,7 @@ class Collectives:
         """The collective ends for the members on a node."""
         meeting, node = subject
         start = meeting.latest
-        for member in meeting.members[node]:
+        for member in meeting.members.pop(node):  # so that no cycle is left behind
             rank = member.rank
             cause = meeting.cause
             if rank.log is not None:
@@ -234,89 +234,6 @@ class Collectives:
         if key == 0:
             return self.whole
         return range(*key[1:]) if key[0] == "range" else key
-
-    # Message by message
-
-    def _play(
-        self,
-        rank: Rank,
-        kind: str,
-        nbytes: int,
-        key: Hashable,
-        group: Sequence[int],
-        number: int,
-        algorithm: str,
-        memory: str,
-        after: tuple[Request, ...],
-    ) -> Request:
-        if self.world.symmetry is not None:
-            self.world.symmetry.broken(f"the application has a collective by '{algorithm}', message by message")
-        schedule = self._schedule(kind, algorithm)
-        played = Played(self.world, rank, kind)
-        played.body = played.steps(schedule(len(group), group.index(rank.number), nbytes), group, (key, number), memory)
-        when_done(after, rank.now, rank.cause, played.begin)
-        return played.request
-
-    def _schedule(self, kind: str, algorithm: str) -> Schedule:
-        from ppt_gpu.cluster.collectives import schedule
-
-        key = (kind, algorithm, self.world.gpus_per_node)
-        found = self.schedules.get(key)
-        if found is None:
-            found = self.schedules[key] = schedule(kind, algorithm, gpus_per_node=self.world.gpus_per_node)
-        return found
-
-
-class PlayedRequest(Request):
-    """Done when this member's part of a played collective is."""
-
-    __slots__ = ("kind", "task")
-
-    def __init__(self, kind: str, task: Played) -> None:
-        super().__init__()
-        self.kind = kind
-        self.task = task
-
-    def waits_for(self) -> tuple[str, Sequence[int]]:
-        wanted = [request.waits_for() for request in self.task.waiting or () if request.done < 0]
-        ranks = dict.fromkeys(rank for _, several in wanted for rank in several)
-        return f"its part of {self.kind}", tuple(ranks)
-
-
-class Played(Task):
-    """A member's part of a collective, step by step."""
-
-    __slots__ = ("request",)
-
-    def __init__(self, world: World, rank: Rank, kind: str) -> None:
-        super().__init__(world, rank.now, rank.cause)
-        self.rank = rank
-        self.request = PlayedRequest(kind, self)
-
-    def begin(self, time: int, cause: Segment | None) -> None:
-        """The member is ready."""
-        self.now = self.latest = time
-        self.cause = cause
-        self.world.runnable.append(self)
-
-    def steps(self, steps: Any, group: Sequence[int], tag: Hashable, memory: str) -> Body:
-        """The steps as messages of this rank."""
-        transport, rank = self.world.transport, self.rank
-        for step in steps:
-            requests: list[Request] = [
-                transport.receive(self, group[peer], nbytes, tag) for peer, nbytes in step.receives
-            ]
-            requests += [transport.send(self, group[peer], nbytes, tag, memory) for peer, nbytes in step.sends]
-            yield requests
-            if step.reduce_bytes:
-                self.now += self.world.machine.reduce(rank.gpu, memory, step.reduce_bytes)
-
-    def finished(self) -> None:
-        super().finished()
-        rank = self.rank
-        if rank.log is not None:
-            rank.log.extend((COLLECTIVE, self.now, self.now))
-        self.request.complete(self.now, self.cause)
 
 
 def _call_text(call: tuple[Any, ...]) -> str:

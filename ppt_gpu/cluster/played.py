@@ -1,0 +1,105 @@
+"""Collectives played message by message, by one task for each member beside its program."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from ppt_gpu.cluster.digest import COLLECTIVE
+from ppt_gpu.cluster.machine import Schedule, Step
+from ppt_gpu.cluster.request import Request, Segment, when_done
+from ppt_gpu.cluster.task import Body, Task
+
+if TYPE_CHECKING:
+    from ppt_gpu.cluster.rank import Rank
+    from ppt_gpu.cluster.world import World
+
+
+class Players:
+    """Starts them for one process's ranks."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.schedules: dict[tuple[str, str], Schedule] = {}
+
+    def start(
+        self,
+        rank: Rank,
+        call: tuple[str, int, str],
+        name: tuple[Hashable, int],
+        group: Sequence[int],
+        memory: str,
+        after: tuple[Request, ...],
+    ) -> Request:
+        """A member's call (kind, bytes, algorithm) of the collective of this name. PptError for unknown algorithms."""
+        kind, nbytes, algorithm = call
+        if self.world.symmetry is not None:
+            self.world.symmetry.broken(f"the application has a collective by '{algorithm}', message by message")
+        played = Played(self.world, rank, kind)
+        steps = self._schedule(kind, algorithm)(len(group), group.index(rank.number), nbytes)
+        played.body = played.play(steps, group, name, memory)
+        when_done(after, rank.now, rank.cause, played.begin)
+        return played.request
+
+    def _schedule(self, kind: str, algorithm: str) -> Schedule:
+        from ppt_gpu.cluster.collectives import schedule
+
+        found = self.schedules.get((kind, algorithm))
+        if found is None:
+            found = schedule(kind, algorithm, gpus_per_node=self.world.gpus_per_node)
+            self.schedules[kind, algorithm] = found
+        return found
+
+
+class PlayedRequest(Request):
+    """Done when this member's part of a played collective is."""
+
+    __slots__ = ("kind", "task")
+
+    def __init__(self, kind: str, task: Played) -> None:
+        super().__init__()
+        self.kind = kind
+        self.task: Played | None = task
+
+    def waits_for(self) -> tuple[str, Sequence[int]]:
+        waiting = self.task.waiting if self.task is not None else None
+        wanted = [request.waits_for() for request in waiting or () if request.done < 0]
+        ranks = dict.fromkeys(rank for _, several in wanted for rank in several)
+        return f"its part of {self.kind}", tuple(ranks)
+
+
+class Played(Task):
+    """A member's part of a collective, step by step."""
+
+    __slots__ = ("request",)
+
+    def __init__(self, world: World, rank: Rank, kind: str) -> None:
+        super().__init__(world, rank.now, rank.cause)
+        self.rank = rank
+        self.request = PlayedRequest(kind, self)
+
+    def begin(self, time: int, cause: Segment | None) -> None:
+        """The member is ready."""
+        self.now = self.latest = time
+        self.cause = cause
+        self.world.runnable.append(self)
+
+    def play(self, steps: Iterable[Step], group: Sequence[int], tag: Hashable, memory: str) -> Body:
+        """The steps as messages of this rank."""
+        transport, rank = self.world.transport, self.rank
+        for step in steps:
+            requests: list[Request] = [
+                transport.receive(self, group[peer], nbytes, tag) for peer, nbytes in step.receives
+            ]
+            requests += [transport.send(self, group[peer], nbytes, tag, memory) for peer, nbytes in step.sends]
+            yield requests
+            if step.reduce_bytes:
+                self.now += self.world.machine.reduce(rank.gpu, memory, step.reduce_bytes)
+
+    def finished(self) -> None:
+        super().finished()
+        rank = self.rank
+        if rank.log is not None:
+            rank.log.extend((COLLECTIVE, self.now, self.now))
+        self.request.task = None  # no cycle is left behind
+        self.request.complete(self.now, self.cause)

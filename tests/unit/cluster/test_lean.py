@@ -1,0 +1,42 @@
+"""A run leaves no cycles behind: it works without the garbage collector, and keeps nothing of what is done."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+import pytest
+from plain_machine import PlainMachine
+from runs import APPLICATIONS
+
+from ppt_gpu.cluster.queue import WindowQueue
+from ppt_gpu.cluster.simulate import lean_collection
+from ppt_gpu.cluster.world import Settings, World
+
+MACHINE = PlainMachine(nodes=4, gpus_per_node=2)
+
+
+def world_after(app: Any, turns: int) -> World:
+    def several(rank: Any) -> Any:
+        for _ in range(turns):
+            yield from app(rank)
+
+    world = World(MACHINE, several, WindowQueue(MACHINE.lookahead), Settings())
+    world.resume()
+    world.window(1 << 60)
+    return world
+
+
+@pytest.mark.parametrize("name", APPLICATIONS)
+def test_no_cycles(name: str) -> None:
+    counts = []
+    for turns in (1, 6):
+        gc.collect()
+        with lean_collection():
+            world = world_after(APPLICATIONS[name], turns)
+            counts.append(gc.collect())
+            assert all(rank.ended >= 0 for rank in world.own)
+            assert not any(rank.queues for rank in world.own)
+            assert not world.collectives.open
+            del world
+    assert counts[1] <= counts[0] + 5

@@ -97,7 +97,7 @@ def test_the_ramp_is_the_filling_of_the_pipeline() -> None:
 
     assert extra(8) == pytest.approx(0, abs=1e-9)
     assert extra(int(fit.fill_size)) == pytest.approx(fit.fill / 2, rel=1e-6)
-    assert extra(1 << 34) == pytest.approx(fit.fill, rel=2e-3)
+    assert extra(1 << 34) == pytest.approx(fit.fill, rel=5e-3)
 
 
 def test_pairwise_links_serve_fewer_gpus_less() -> None:

@@ -227,7 +227,8 @@ class IntervalModel(Model):
         """CPI of the two queues."""
         delays = mdm_contention(inputs, core) if self.mdm else contention(inputs, core, literal)
         _record(delays, inputs, core, steps)
-        by, divisor = ("{I}", core.profile.instructions) if literal else ("({W} {I})", core.instructions)
+        one = literal and not self.mdm  # MDM states its delays for all warps
+        by, divisor = ("{I}", core.profile.instructions) if one else ("({W} {I})", core.instructions)
         mshr = steps("D_mshr", "sum of MSHR_delay", float(delays.mshr.sum()), number="(20)", unit="cycles")
         cpi_mshr = steps("CPI_mshr", f"{{D_mshr}} / {by}", mshr / divisor, number="(17)")
         if not (self.bandwidth or self.mdm):

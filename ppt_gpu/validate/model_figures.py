@@ -8,6 +8,8 @@ from ppt_gpu.report.figures import COLOURS, STYLE, pyplot, save
 from ppt_gpu.validate.model_study import SWEEPS, TABLE_II, Accuracy, Stack
 from ppt_gpu.validate.rows import Row
 
+BLACK = "#000000"
+
 
 def draw_accuracy(rows: Sequence[Row], path: str) -> None:
     """Error of each case by model, one panel a policy; cases in order of GPUMech's error."""
@@ -51,16 +53,17 @@ def draw_stacks(found: Sequence[Stack], path: str) -> None:
     """Bars of the CPI stack, a line of the simulated CPI; one panel a kernel."""
     plt = pyplot()
     cases = list(dict.fromkeys(one.case for one in found))
+    bars = [colour for colour in COLOURS if colour != BLACK]  # the simulation is black
     with plt.rc_context(STYLE):
         figure, axes = plt.subplots(1, len(cases), figsize=(3 * len(cases), 3), squeeze=False)
         for axis, case in zip(axes[0], cases, strict=True):
             members = [one for one in found if one.case == case]
             bottom = [0.0] * len(members)
-            for index, colour in zip(range(len(members[0].parts)), COLOURS, strict=False):
+            for index, colour in zip(range(len(members[0].parts)), bars, strict=False):
                 heights = [one.parts[index][1] for one in members]
                 axis.bar(range(len(members)), heights, bottom=bottom, color=colour, label=members[0].parts[index][0])
                 bottom = [low + height for low, height in zip(bottom, heights, strict=True)]
-            axis.plot(range(len(members)), [one.simulated for one in members], "k.-", label="simulation")
+            axis.plot(range(len(members)), [one.simulated for one in members], ".-", color=BLACK, label="simulation")
             axis.set_xticks(range(len(members)), [str(one.warps) for one in members])
             axis.set_title(case, fontsize=9)
             axis.set_xlabel("warps per SM")

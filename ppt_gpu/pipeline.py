@@ -37,6 +37,7 @@ from ppt_gpu.scale.code_history import CodeHistory
 from ppt_gpu.scale.grid import plan
 from ppt_gpu.scale.host import LaunchTime, application_time
 from ppt_gpu.scale.irregular import irregular_prediction
+from ppt_gpu.scale.l2_history import L2History
 from ppt_gpu.scale.ppt_workload import workload_prediction
 from ppt_gpu.scale.prediction import KernelPrediction
 from ppt_gpu.scale.simulated_sm import SimulatedSm, TraceSm
@@ -181,18 +182,21 @@ def predict_sequence(
     """The launches, each predicted at its first run; then run for what it leaves in memory, where a later one asks."""
     found: list[LaunchResult] = []
     sms: list[SimulatedSm] = []
-    code = CodeHistory(gpu.sm.count)
+    code, l2 = CodeHistory(gpu.sm.count), L2History(gpu)
     for step in sequence.steps:
         one = sequence.launches[step.number]
         finds = code.launch(one.kernel, one.blocks)
         if step.number == len(found):
             sms.append(next(simulated))
             sms[-1].code_at, sms[-1].constants_at = finds
+            sms[-1].l2_lines = l2.lines
             prediction, result = predict_launch(sms[-1], gpu, level, blocks)
             found.append(result)
             if seen is not None:
                 seen(sms[-1], prediction, result)
         sm = sms[step.number]
+        if len(found) < len(sequence.launches) and isinstance(sm, TraceSm) and not gpu.perfect_memory:
+            l2.launched(sm)
         if step.advance and isinstance(sm, TraceSm):
             warning = sm.advance(step.count)
             known = found[step.number].warnings

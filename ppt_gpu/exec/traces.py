@@ -34,6 +34,8 @@ from ppt_gpu.ptx.module import Module
 #: A grid is traced whole at its first run when that takes at most so much, so that no other GPU needs a run of its own
 WHOLE_ACCESSES = 2_000_000
 WHOLE_INSTRUCTIONS = 200_000_000  # of threads
+#: and its global accesses are looked at whole, for what it leaves in the L2, up to so many sectors
+WHOLE_SECTORS = 4_000_000
 
 #: what a prediction says of kernels such as those with a barrier over the grid
 WAITING = (
@@ -120,6 +122,21 @@ class LaunchTraces:
         if known is None:
             known = self._keep(global_accesses(self.kernel, self._execute(blocks)), separable=False)
         return known
+
+    def whole_grid(self, features: BlockFeatures) -> GlobalAccesses | None:
+        """The global accesses of all blocks, where by the `features` of some they are cheap to have; else None."""
+        scale = self.launch.blocks / max(len(features), 1)
+        cheap = (
+            int(features.sectors.sum()) * scale <= WHOLE_SECTORS
+            and int(features.thread_instructions.sum()) * scale <= WHOLE_INSTRUCTIONS
+            and int(features.warp_instructions.sum()) * scale <= self.budget.instructions
+        )
+        if not (self.separable and cheap):
+            return None
+        try:
+            return self.touched(range(self.launch.blocks))
+        except PptError:  # a block that the prediction does not need is at fault, or is not in a recorded trace
+            return None
 
     def features(self, blocks: Sequence[int]) -> BlockFeatures:
         """What each of these blocks does. Traces are kept where they are small: the simulation may ask for them."""

@@ -6,9 +6,11 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ppt_gpu.analytic.work import Work, work_of
 from ppt_gpu.exec.block_features import features_of
+from ppt_gpu.exec.identity import digest
 from ppt_gpu.exec.layout import layout
 from ppt_gpu.exec.trace import Trace
 from ppt_gpu.exec.traces import LaunchTraces
@@ -50,6 +52,7 @@ class SimulatedSm:
         self.spread: GridSpread = spread_grid(launch.blocks, self.occupancy.blocks_per_sm, gpu.sm.count)
         self.warnings: list[str] = []  # those of the last simulation, and more
         self.timings: TimingStore | None = None  # where simulations are kept
+        self.l2_lines: NDArray[np.uint64] | None = None  # that earlier launches left in the L2
         self.code_at = self.constants_at = CODE_COLD  # where the launch finds its instructions and its constants
 
     def lower(self, blocks: list[int]) -> tuple[Program, Feed]:
@@ -92,7 +95,8 @@ class SimulatedSm:
         if self.timings is None:
             return lowered.simulate(resident)
         policy, l1_bytes = self.policy or self.gpu.sm.policy, self.occupancy.l1_bytes
-        finds = (self.code_at, self.constants_at)
+        left = "" if self.l2_lines is None else digest(self.l2_lines.tobytes())
+        finds = (self.code_at, self.constants_at, left)
         name = timing_name(self.gpu, policy, l1_bytes, self.spread, lowered.blocks, resident, finds)
         timing = self.timings.get(name)
         if timing is None:
@@ -165,6 +169,7 @@ class TraceSm(SimulatedSm):
             neighbours=self.traces.touched([other.block for other in others]) if others else None,
             neighbour_sm=np.array([other.offset for other in others], np.int64),
             neighbour_stands_for=np.array([other.stands_for for other in others]),
+            left=self.l2_lines,
         )
         return program, Feed(trace.warnings, notes, trace.printed, trace.pc_threads, features_of(trace))
 

@@ -44,11 +44,11 @@ def timing_name(
     spread: GridSpread,
     blocks: Sequence[int],
     resident: int,
-    finds: tuple[int, ...] = (),
+    finds: tuple[int | str, ...] = (),
 ) -> str:
     """The name of the simulation of `blocks` in `resident` slots; equal names in one group, equal results.
 
-    `finds`: where it finds its instructions and constants.
+    `finds`: where it finds its instructions and constants, and what in the L2.
 
     `spread` decides what the other SMs run meanwhile; a grid of a block an SM does not know how many SMs stay empty.
     """

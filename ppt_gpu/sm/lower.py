@@ -40,12 +40,14 @@ def lower_trace(
     neighbours: GlobalAccesses | None = None,
     neighbour_sm: NDArray[np.int64] | None = None,
     neighbour_stands_for: NDArray[np.float64] | None = None,
+    left: NDArray[np.uint64] | None = None,
 ) -> Program:
     """The Program of the trace's blocks on one SM of `gpu`.
 
     active_sms: SMs that run blocks at the same time. neighbours: what the blocks that a sample of the other SMs run
     meanwhile access; neighbour_sm [blocks of neighbours]: on which SM, by default the block number modulo active_sms;
     neighbour_stands_for [blocks of neighbours]: for how many SMs that SM stands, by default the same for all.
+    left: addresses of the lines that earlier launches left in the L2; None: host copies came just before this launch.
     Local memory: every warp has a frame of its own, so later blocks do not find those of earlier ones in the caches.
 
     Raises PptError when the trace does not belong to the kernel or launch, or the ISA lacks an operation.
@@ -59,7 +61,10 @@ def lower_trace(
     entries = match_accesses(trace, code.traced, code.memory_operations)
     found = _transactions(code, trace, shape, entries)
     line, address = dense_ids(found.address)
-    copied = copied_lines(address, trace.ranges, gpu.l2.size, shape.line)
+    if left is None:
+        copied = copied_lines(address, trace.ranges, gpu.l2.size, shape.line)
+    else:
+        copied = np.isin(address, left)
     users = np.ones(len(address))
     if neighbours is not None and active_sms > 1:
         others = _touched(code, neighbours, neighbour_sm, neighbour_stands_for, shape, active_sms)
@@ -96,6 +101,17 @@ def _transactions(code: Code, trace: Trace, shape: Geometry, entries: Entries) -
     return lower_accesses(shape, code.variants, variant, pattern, base, trace.pattern_offset, trace.pattern_mask)
 
 
+def touched_lines(kernel: Kernel, trace: Trace, gpu: Gpu, accesses: GlobalAccesses) -> NDArray[np.uint64]:
+    """Line addresses of the transactions of `accesses`, in their order. trace: of some blocks of the launch."""
+    return _global_transactions(lower_code(kernel, trace, gpu), accesses, geometry(gpu)).address
+
+
+def _global_transactions(code: Code, accesses: GlobalAccesses, shape: Geometry) -> Accesses:
+    variant = np.where(code.memory_operations > 0, code.variant_of[:, GLOBAL], -1)[accesses.pc].astype(np.int32)
+    base, patterns = accesses.base.astype(np.int64), (accesses.pattern_offset, accesses.pattern_mask)
+    return lower_accesses(shape, code.variants, variant, accesses.pattern, base, *patterns)
+
+
 def _touched(
     code: Code,
     neighbours: GlobalAccesses,
@@ -105,9 +121,7 @@ def _touched(
     active_sms: int,
 ) -> Touched:
     """What the sampled SMs touch. Every warp of the grid has local memory of its own, so none of that is shared."""
-    variant = np.where(code.memory_operations > 0, code.variant_of[:, GLOBAL], -1)[neighbours.pc].astype(np.int32)
-    base, patterns = neighbours.base.astype(np.int64), (neighbours.pattern_offset, neighbours.pattern_mask)
-    found = lower_accesses(shape, code.variants, variant, neighbours.pattern, base, *patterns)
+    found = _global_transactions(code, neighbours, shape)
     sm_of_block = neighbours.blocks % active_sms if neighbour_sm is None else np.asarray(neighbour_sm)
     sms, first, dense = np.unique(sm_of_block, return_index=True, return_inverse=True)
     weight = np.full(len(sms), (active_sms - 1) / len(sms)) if stands_for is None else stands_for[first]

@@ -14,7 +14,8 @@ def models() -> tuple[Model, ...]:
     from ppt_gpu.analytic.gpuperf_model import GpuPerfModel
     from ppt_gpu.analytic.hong_kim_model import HongKimModel
     from ppt_gpu.analytic.mcore_model import MCoreModel
-    from ppt_gpu.analytic.ppt_module import PptGpu2019, PptGpu2021, PptModule
+    from ppt_gpu.analytic.ppt_module import PptModule
+    from ppt_gpu.analytic.ppt_successors import PptGpu2019, PptGpu2021
     from ppt_gpu.analytic.roofline_model import RooflineModel
     from ppt_gpu.analytic.volkov import Volkov
 

@@ -12,7 +12,8 @@ from ppt_gpu.analytic.model import Options
 from ppt_gpu.analytic.models import find_model
 from ppt_gpu.analytic.ppt_loop import ppt_run
 from ppt_gpu.analytic.ppt_memory import LoadedMemory
-from ppt_gpu.analytic.ppt_module import PptGpu2019, PptGpu2021, PptModule, launch_traffic, ppt_sm, workload_tasks
+from ppt_gpu.analytic.ppt_module import PptModule, ppt_sm, workload_tasks
+from ppt_gpu.analytic.ppt_successors import PptGpu2019, PptGpu2021, launch_traffic
 from ppt_gpu.spec import load_gpu
 
 LOADS = ("ld.global.f32 %f1, [%rd2];", "ld.global.f32 %f2, [%rd2+4096];", "add.f32 %f3, %f1, %f2;", "ret;")

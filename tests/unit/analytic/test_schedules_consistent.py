@@ -13,7 +13,8 @@ from ppt_gpu.analytic.model import Options
 from ppt_gpu.analytic.model_inputs import ModelInputs
 from ppt_gpu.analytic.ppt_loop import ppt_run
 from ppt_gpu.analytic.ppt_memory import LoadedMemory
-from ppt_gpu.analytic.ppt_module import PptGpu2019, PptGpu2021, PptModule, ppt_sm, workload_tasks
+from ppt_gpu.analytic.ppt_module import PptModule, ppt_sm, workload_tasks
+from ppt_gpu.analytic.ppt_successors import PptGpu2019, PptGpu2021
 
 ONE = "mov.f32 %f1, 0f3F800000;"
 CHAIN = (ONE, *["fma.rn.f32 %f1, %f1, %f1, %f1;"] * 12, "ret;")

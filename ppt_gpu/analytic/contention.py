@@ -2,7 +2,7 @@
 
 An interval's requests of all warps of a core come together. MSHRs serve them in batches of a miss latency each; DRAM is
 an M/D/1 queue, capped at half of what can be before a request. For a utilisation of 1 and more the cap is used: the
-printed minimum would be negative (SPEC section 15).
+printed minimum would be negative (docs/models.md).
 """
 
 from __future__ import annotations

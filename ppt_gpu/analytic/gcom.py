@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.analytic.gpumech import core_of, mdm_contention
+from ppt_gpu.analytic.gpumech_core import core_of, mdm_contention
 from ppt_gpu.analytic.interval import Profile
 from ppt_gpu.analytic.model import Estimate, Model, Options, answer
 from ppt_gpu.analytic.model_inputs import DoesNotApply, ModelInputs

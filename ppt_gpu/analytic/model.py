@@ -22,7 +22,7 @@ class Options:
     """How a model is to calculate. What only one model knows is set when that model is made."""
 
     policy: str = "lrr"  # "lrr" (round robin) or "gto"
-    literal: bool = False  # the equations as printed, where SPEC section 15 or the model's page names an erratum
+    literal: bool = False  # the equations as printed, where docs/models.md names an erratum
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Many warps on one scheduler, without contention: GPUMech's multithreading model (paper 000, section IV-A, Eqs. 7-16).
 
 The representative warp's own cycles, and what the instructions of the other warps add that do not hide its stalls.
-Eqs. 7, 15 and 16 are misprinted: 7 is instructions by cycles, 15 and 16 have max and min exchanged (SPEC section 15).
+Eqs. 7, 15 and 16 are misprinted: 7 is instructions by cycles, 15 and 16 have max and min exchanged (docs/models.md).
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from goldens import RECORDS, gated, holds
 
 from ppt_gpu.analytic.contention import bandwidth_delay, mshr_delay
 from ppt_gpu.analytic.gcom import sub_core
-from ppt_gpu.analytic.gpumech import cpi_stack, warp_stack
+from ppt_gpu.analytic.gpumech_core import cpi_stack, warp_stack
 from ppt_gpu.analytic.interval import Profile, intervals_reference
 from ppt_gpu.analytic.markov import markov_ipc
 from ppt_gpu.analytic.mdm import mdm_delay

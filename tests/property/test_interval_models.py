@@ -120,7 +120,7 @@ def test_markov_chain_is_a_throughput(threads: int, suspend: float, suspended: f
 @settings(deadline=None)
 @given(st.floats(0, 2000), st.integers(1, 64), st.floats(0, 1000), st.floats(0.1, 4))
 def test_queues_are_monotonous(requests: float, mshrs: int, latency: float, service: float) -> None:
-    """SPEC section 14 (c), (d): no delay with enough of everything, never less with less of it."""
+    """No delay with enough of everything, never less with less of it."""
     n, one = np.array([requests]), np.array([1.0])
     delay = mshr_delay(n, mshrs, latency, one).delay[0]
     assert 0.0 <= mshr_delay(n, mshrs + 1, latency, one).delay[0] <= delay + 1e-6

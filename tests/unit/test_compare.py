@@ -42,7 +42,7 @@ def test_every_model_is_there_the_simulation_first(document: dict) -> None:
 
 
 def test_models_below_the_floor_are_named() -> None:
-    """SPEC section 14 (e): what leaves out a resource may promise too much, which the table says."""
+    """What leaves out a resource may promise too much, which the table says."""
     launch = ppt_gpu.compare("vecadd", "gpumech_table1").main
     assert "mt" in launch.below_floor and "roofline" not in launch.below_floor
     assert launch.row("simulation").cycles >= launch.floor_cycles

@@ -1,4 +1,4 @@
-"""What all models must agree on (SPEC section 14), and kernels that tempt them to divide by zero."""
+"""What all models must agree on, and kernels that tempt them to divide by zero."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from ppt_gpu.analytic.gcom import sub_core
-from ppt_gpu.analytic.gpumech import GpuMech, profiles_of
+from ppt_gpu.analytic.gpumech import GpuMech
+from ppt_gpu.analytic.gpumech_core import profiles_of
 from ppt_gpu.analytic.interval import Profile
 from ppt_gpu.analytic.model import Estimate, Options
 from ppt_gpu.analytic.model_inputs import ModelInputs

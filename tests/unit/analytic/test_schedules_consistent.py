@@ -8,7 +8,7 @@ from model_kernels import bare_kernel_text, inputs_of, simulated
 from ppt_gpu.analytic.gatsim import Gatsim
 from ppt_gpu.analytic.gatsim_loop import gatsim_time
 from ppt_gpu.analytic.gatsim_prepare import characterised, gatsim_machine, gatsim_work, path_delays
-from ppt_gpu.analytic.gpumech import profiles_of
+from ppt_gpu.analytic.gpumech_core import profiles_of
 from ppt_gpu.analytic.model import Options
 from ppt_gpu.analytic.model_inputs import ModelInputs
 from ppt_gpu.analytic.ppt_loop import ppt_run

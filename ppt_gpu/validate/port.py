@@ -9,11 +9,13 @@ from __future__ import annotations
 import csv
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from ppt_gpu.multicore import m_core
+from ppt_gpu.multicore.core import SCore
 from ppt_gpu.multicore.core_file import load_core
 from ppt_gpu.multicore.ir_to_m import blocks_of
 from ppt_gpu.multicore.ir_to_s import MISPREDICTED
@@ -22,6 +24,7 @@ from ppt_gpu.multicore.s_core import Options, predict
 from ppt_gpu.multicore.s_inputs import USUAL_ILP, SInputs
 from ppt_gpu.paths import data_dir
 from ppt_gpu.spec import load_gpu
+from ppt_gpu.spec.gpu import Gpu
 from ppt_gpu.validate.statements import Comparison, Sensitivity, Statement
 
 COLUMNS = ("S->M mean", "S->M max", "M->S mean", "SNB/Atom", "Atom best")
@@ -65,6 +68,17 @@ def table(name: str) -> dict[str, dict[str, float]]:
     return {row["benchmark"]: {key: float(value) for key, value in row.items() if key != "benchmark"} for row in rows}
 
 
+@cache
+def _core(name: str) -> SCore:
+    return load_core(name)
+
+
+@cache
+def _gpu() -> Gpu:
+    """The pre-Fermi GPU of chapters 4 and 5."""
+    return load_gpu("fx580")
+
+
 def s_inputs(name: str, row: Mapping[str, float], side: str, assumed: Assumed) -> SInputs:
     """The inputs of a benchmark on an S-core, `side` "n" or "t"; branches follow from their mispredicted share."""
     total = row[f"instructions_{side}"]
@@ -90,7 +104,7 @@ def s_inputs(name: str, row: Mapping[str, float], side: str, assumed: Assumed) -
 
 def s_time(row: Mapping[str, float], side: str, core: str, assumed: Assumed) -> float:
     """Seconds of a row of Table 5.4 on a core. Where the core has no L3, the misses of the table's L2 go to memory."""
-    return predict(s_inputs("", row, side, assumed), load_core(core), Options(literal=assumed.literal)).time
+    return predict(s_inputs("", row, side, assumed), _core(core), Options(literal=assumed.literal)).time
 
 
 def m_inputs(row: Mapping[str, float], side: str, assumed: Assumed) -> MInputs:
@@ -117,9 +131,7 @@ def m_time(row: Mapping[str, float], side: str, assumed: Assumed) -> float:
     which = "n" if assumed.keep_warps else side
     per_block = max(1, round(row[f"warps_{which}"] / row[f"blocks_{which}"]))
     inputs = m_inputs(row, side, assumed)
-    return m_core.predict(
-        inputs, load_gpu("fx580"), 32 * per_block, max(1, RESIDENT // per_block), literal=assumed.literal
-    ).time
+    return m_core.predict(inputs, _gpu(), 32 * per_block, max(1, RESIDENT // per_block), literal=assumed.literal).time
 
 
 def s_to_m(assumed: Assumed) -> dict[str, float]:
@@ -172,7 +184,7 @@ def cores() -> Comparison:
             s_time(row, "n", name, Assumed()) / s_time(row, "n", "sandybridge", Assumed())
             for row in table("m_to_s").values()
         ]
-        title = f"Sandybridge over {load_core(name).title.partition(' (')[0]}, mean; printed: SPECmark"
+        title = f"Sandybridge over {_core(name).title.partition(' (')[0]}, mean; printed: SPECmark"
         rows.append(Statement(title, "Table 2.4a", 47.1 / score, geomean(native), "x"))
     return Comparison("Native inputs of Sandybridge (Table 5.4) in the models of all cores", tuple(rows))
 

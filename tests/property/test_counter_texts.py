@@ -38,7 +38,7 @@ CORES = [load_core(name) for name in ("atom", "sandybridge")]
 GPU = load_gpu("gtx660ti")
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=150)
 @given(TEXT)
 def test_any_text(text: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -58,7 +58,7 @@ VALUES = {
 }
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=100)
 @given(st.fixed_dictionaries({}, optional=VALUES))
 def test_any_numbers(values: dict[str, float]) -> None:
     with tempfile.TemporaryDirectory() as folder:

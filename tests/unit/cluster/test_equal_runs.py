@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import pytest
 from plain_machine import PlainMachine
 from runs import APPLICATIONS
 
+from ppt_gpu.cluster.load import load_machine
 from ppt_gpu.cluster.outcome import Outcome
 from ppt_gpu.cluster.simulate import simulate
 from ppt_gpu.cluster.world import Settings
@@ -63,3 +65,19 @@ def test_a_history_changes_nothing() -> None:
     settings = Settings(digest=True, history=True)
     found = simulate(MACHINES["ties"], APPLICATIONS["streams"], settings, collapse=False)
     assert found.sha256 == reference("streams", "ties", 0.0).sha256
+
+
+@pytest.mark.parametrize(
+    ("name", "overrides"),
+    [
+        ("dgx_h100", ()),
+        ("mixed_node", ()),
+        ("k40_node", ("network=torus_3d", "network.contention=links")),
+    ],
+)
+def test_shipped_machines(name: str, overrides: tuple[str, ...]) -> None:
+    machine = load_machine(name, 3, overrides)
+    settings = Settings(digest=True, jitter=0.05)
+    runs: list[dict[str, Any]] = [{}, {"queue": "simpy"}, {"partitions": 3}]
+    found = {simulate(machine, APPLICATIONS["large_halo"], settings, collapse=False, **how).sha256 for how in runs}
+    assert len(found) == 1

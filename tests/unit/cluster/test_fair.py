@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ppt_gpu.cluster.fair import max_min, plain_max_min
@@ -13,6 +13,7 @@ FLOWS = st.lists(st.lists(LINKS, max_size=4, unique=True), max_size=12)
 CAPACITY = st.lists(st.integers(1, 100), min_size=8, max_size=8)
 
 
+@settings(deadline=None)
 @given(FLOWS, CAPACITY)
 def test_agrees_with_the_definition(flows: list[list[int]], capacity: list[int]) -> None:
     quick = max_min(flows, dict(enumerate(map(float, capacity))))
@@ -21,6 +22,7 @@ def test_agrees_with_the_definition(flows: list[list[int]], capacity: list[int])
         assert rate == (float("inf") if exact is None else pytest.approx(float(exact), rel=1e-9))
 
 
+@settings(deadline=None)
 @given(FLOWS, CAPACITY)
 def test_every_flow_has_a_full_link_on_which_nobody_has_more(flows: list[list[int]], capacity: list[int]) -> None:
     rates = max_min(flows, dict(enumerate(map(float, capacity))))

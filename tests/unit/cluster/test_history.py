@@ -6,7 +6,7 @@ from array import array
 from typing import Any
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_machine import US, PlainMachine
 
@@ -19,6 +19,7 @@ from ppt_gpu.cluster.world import Settings
 PAIRS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 20)), max_size=8)
 
 
+@settings(deadline=None)
 @given(PAIRS, PAIRS, PAIRS, st.integers(1, 80))
 def test_split_is_that_of_every_moment(compute: Any, communication: Any, copies: Any, end: int) -> None:
     intervals = Intervals()

@@ -5,13 +5,14 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ppt_gpu.cluster.machine import Transfer
 from ppt_gpu.cluster.matching import Message, Receive, take_message, take_receive, waiting
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 2), st.integers(0, 1)), max_size=40))
 def test_first_to_first(steps: list[tuple[bool, int, int]]) -> None:
     rank: Any = SimpleNamespace(queues={}, number=9)

@@ -1,6 +1,6 @@
 """Flows that share links: worked by hand, and never faster than the links allow."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ppt_gpu.cluster.flows import Flows
@@ -46,6 +46,7 @@ def test_nothing_to_send_ends_at_once() -> None:
     assert run({0: 100.0}, [(7, (0,), 0), (7, (0,), 100)]) == [7, 7 + SECOND]
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.tuples(

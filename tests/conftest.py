@@ -7,6 +7,11 @@ import os
 import tempfile
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# A slow or busy machine is no error.
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 _FOLDER = tempfile.TemporaryDirectory(prefix="ppt_gpu-tests-")
 os.environ["PPT_GPU_CACHE"] = _FOLDER.name

@@ -12,6 +12,7 @@ from ppt_gpu.analytic.work import Work, work_of
 from ppt_gpu.exec.block_features import features_of
 from ppt_gpu.exec.identity import digest
 from ppt_gpu.exec.layout import layout
+from ppt_gpu.exec.machine_order import machine_order, reordered
 from ppt_gpu.exec.trace import Trace
 from ppt_gpu.exec.traces import LaunchTraces
 from ppt_gpu.exec.workload import Launch
@@ -177,8 +178,16 @@ class TraceSm(SimulatedSm):
         return survey_grid(self.traces.features, self.launch, wanted)
 
     def run_blocks(self, blocks: Sequence[int]) -> Trace:
-        """The trace of these blocks, each run on what the launch finds and what the blocks before it left."""
-        return self.traces.run(blocks)
+        """The trace of these blocks, each run on what the launch finds and what the blocks before it left.
+
+        Where the GPU runs compiled machine code, the instructions stand in its order.
+        """
+        trace = self.traces.run(blocks)
+        return trace if self._order is None else reordered(trace, self.kernel, self._order)
+
+    @cached_property
+    def _order(self) -> NDArray[np.int32] | None:
+        return machine_order(self.kernel, self.registers) if self.gpu.isa.scheduled else None
 
     def advance(self, runs: int = 1) -> tuple[str, ...]:
         """Leave in memory what `runs` runs of the whole grid leave, for later launches. Returns warnings.

@@ -61,6 +61,7 @@ class Isa:
     ops: Mapping[str, Op]
     #: PTX opcode ("div.rn.f32") or its leading part ("div.rn", "cvta") -> machine operation names; () is free.
     expand: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    scheduled: bool = False  # run basic blocks in the order that a compiler of machine code gives them, not in PTX's
 
     def op(self, name: str) -> Op:
         """The timing of `name`, or of its longest listed prefix ("int32.mul" -> "int32"). KeyError if none."""

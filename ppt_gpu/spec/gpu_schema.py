@@ -183,6 +183,7 @@ ISA = Table(
         "base": Text(default=""),
         "name": Text(default=""),
         "notes": Text(default=""),
+        "scheduled": Flag(default=False),
         "op": Keyed(item=_op(required=True), key=_op_name),
         "expand": Keyed(item=_EXPANSION, default={}),
     }

@@ -38,6 +38,7 @@ class IsaFile:
     entries: dict[str, OpEntry]
     expand: dict[str, tuple[str, ...]]
     sources: dict[str, Source]
+    scheduled: bool
 
 
 def load_isa(name: str | Path) -> Isa:
@@ -46,7 +47,8 @@ def load_isa(name: str | Path) -> Isa:
     A Gpu's `isa` has the initiation intervals of its pipes filled in instead. Raises PptError, InputErrors.
     """
     isa = read_isa(find("isa", str(name)))
-    return Isa(isa.name, {key: entry.on(1) for key, entry in isa.entries.items()}, isa.expand)
+    ops = {key: entry.on(1) for key, entry in isa.entries.items()}
+    return Isa(isa.name, ops, isa.expand, isa.scheduled)
 
 
 def read_isa(path: Path) -> IsaFile:
@@ -68,7 +70,8 @@ def _read(path: Path, _modified: int) -> IsaFile:
     expand |= {opcode: () for opcode, items in (values["expand"] or {}).items() if items is not None and not items}
     checked.finish()
     entries = {name: _entry(name, op) for name, op in ops.items()}
-    return IsaFile(values["name"] or path.stem, entries, expand, _sources(checked, entries))
+    name = values["name"] or path.stem
+    return IsaFile(name, entries, expand, _sources(checked, entries), bool(values["scheduled"]))
 
 
 def _entry(name: str, op: dict[str, Any]) -> OpEntry:

@@ -143,7 +143,7 @@ class _Block:
             if kind is None:
                 continue
             space, writes = memory_space(instruction), kind != "load"
-            if not writes and (space in ("param", "constant", "const") or "nc" in instruction.modifiers):
+            if not writes and (space in ("param", "constant") or "nc" in instruction.modifiers):
                 continue
             for other, theirs, wrote in touched:
                 if (writes or wrote) and (space == theirs or "generic" in (space, theirs)):

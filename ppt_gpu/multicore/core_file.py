@@ -9,10 +9,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from ppt_gpu.errors import PptError, did_you_mean
+from ppt_gpu.errors import did_you_mean
 from ppt_gpu.multicore.core import CacheLevel, CoreOperation, SCore
 from ppt_gpu.multicore.operations import CLASSES
-from ppt_gpu.spec.files import find, read_with_base, shipped
+from ppt_gpu.spec.files import check_with_base, find, shipped
 from ppt_gpu.spec.toml_reader import (
     Checked,
     Flag,
@@ -23,8 +23,6 @@ from ppt_gpu.spec.toml_reader import (
     Quantity,
     Table,
     Text,
-    check,
-    parse_override,
     shown,
 )
 
@@ -130,15 +128,7 @@ def load_core(name: str | Path, overrides: Sequence[str] = ()) -> SCore:
     `overrides` are texts such as "core.clock=3 GHz". Raises PptError for an unknown name, InputErrors with every error.
     """
     path = find("cores", str(name))
-    document = read_with_base(path, "cores")
-    errors: list[PptError] = []
-    for text in overrides:
-        try:
-            document = document.merged(parse_override(text))
-        except PptError as error:
-            errors.append(error)
-    checked = check(document, SCHEMA)
-    checked.errors += errors
+    checked = check_with_base(path, "cores", SCHEMA, overrides)
     _check_rules(checked)
     return _core(path, checked.finish(), checked)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ppt_gpu.errors import PptError
 from ppt_gpu.multicore.chip import ROUNDINGS, Budget
 from ppt_gpu.multicore.frontier import Frontier, MeasuredFrontier, measured_frontier
-from ppt_gpu.spec.files import find, read_with_base
+from ppt_gpu.spec.files import check_with_base, find
 from ppt_gpu.spec.gpu import Source
 from ppt_gpu.spec.toml_reader import (
     Checked,
@@ -18,8 +18,6 @@ from ppt_gpu.spec.toml_reader import (
     Quantity,
     Table,
     Text,
-    check,
-    parse_override,
 )
 
 #: what a gain in clock does: the core's clock rises and memory is further away in cycles, or all gets faster
@@ -122,15 +120,7 @@ def load_study(name: str = "isca11", overrides: Sequence[str] = ()) -> Study:
 
     Raises PptError or InputErrors with everything that is wrong.
     """
-    document = read_with_base(find("studies", name), "studies")
-    errors: list[PptError] = []
-    for text in overrides:
-        try:
-            document = document.merged(parse_override(text))
-        except PptError as error:
-            errors.append(error)
-    checked = check(document, SCHEMA)
-    checked.errors += errors
+    checked = check_with_base(find("studies", name), "studies", SCHEMA, overrides)
     frontier = _frontier(checked)
     _check_rules(checked, frontier)
     values = checked.finish()

@@ -1,12 +1,13 @@
-"""Finding the shipped hardware files by name, and laying a file over its base."""
+"""Finding the shipped hardware files by name, and laying a file over its base and overrides over that."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from ppt_gpu.errors import PptError, nearest
 from ppt_gpu.paths import data_dir
-from ppt_gpu.spec.toml_reader import Document, dotted, read_toml
+from ppt_gpu.spec.toml_reader import Checked, Document, Table, check, dotted, parse_override, read_toml
 
 #: folder in hardware/ -> what a file of it describes
 WHAT = {
@@ -86,3 +87,20 @@ def read_with_base(path: Path, kind: str, seen: tuple[Path, ...] = ()) -> Docume
         for each in [at for at in below.places if dotted(at[:1]) == key]:
             del below.places[each]
     return below.merged(document)
+
+
+def check_with_base(path: Path, kind: str, schema: Table, overrides: Sequence[str] = ()) -> Checked:
+    """The document of `read_with_base` under `overrides` such as "sm.count=30", in their order, held against `schema`.
+
+    Raises as `read_with_base`; errors of overrides and values are in the result, for its `finish`.
+    """
+    document = read_with_base(path, kind)
+    errors: list[PptError] = []
+    for text in overrides:
+        try:
+            document = document.merged(parse_override(text))
+        except PptError as error:
+            errors.append(error)
+    checked = check(document, schema)
+    checked.errors += errors
+    return checked

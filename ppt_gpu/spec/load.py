@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ppt_gpu.errors import InputErrors, PptError
-from ppt_gpu.spec.files import find, read_with_base, shipped
+from ppt_gpu.spec.files import check_with_base, find, shipped
 from ppt_gpu.spec.gpu import (
     Cache,
     CodeCache,
@@ -31,7 +31,7 @@ from ppt_gpu.spec.gpu import (
 from ppt_gpu.spec.gpu_rules import check_rules
 from ppt_gpu.spec.gpu_schema import GPU
 from ppt_gpu.spec.isa import IsaFile, OpEntry, read_isa
-from ppt_gpu.spec.toml_reader import Checked, check, dotted, parse_override, read_toml
+from ppt_gpu.spec.toml_reader import Checked, dotted, read_toml
 
 
 @dataclass(frozen=True)
@@ -77,15 +77,7 @@ def load_gpu(name: str | Path, overrides: Sequence[str] = ()) -> Gpu:
     """
     titles = {entry.title: entry.name for entry in list_gpus()}
     path = find("gpus", str(name), titles=titles)
-    document = read_with_base(path, "gpus")
-    errors: list[PptError] = []
-    for text in overrides:
-        try:
-            document = document.merged(parse_override(text))
-        except PptError as error:
-            errors.append(error)
-    checked = check(document, GPU)
-    checked.errors += errors
+    checked = check_with_base(path, "gpus", GPU, overrides)
     isa = _isa(checked, path)
     pipes = _pipes(checked)
     ops = _ops(checked, isa, pipes)

@@ -7,20 +7,22 @@ import pytest
 
 from ppt_gpu.cli import main
 
-HERE = Path(__file__).parent / "run"
-CASES = sorted(path.stem for path in HERE.glob("*.args"))
+FOLDERS = {name: Path(__file__).parent / name for name in ("run", "port")}
+CASES = [(name, path.stem) for name, folder in FOLDERS.items() for path in sorted(folder.glob("*.args"))]
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_text(name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(HERE)
-    before = sorted(HERE.iterdir())
-    code = main(shlex.split((HERE / f"{name}.args").read_text()))
+@pytest.mark.parametrize(("folder", "name"), CASES)
+def test_text(folder: str, name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    here = FOLDERS[folder]
+    monkeypatch.chdir(here)
+    before = sorted(here.iterdir())
+    code = main(shlex.split((here / f"{name}.args").read_text()))
     out, err = capsys.readouterr()
     assert (code, out) == (2, "")
-    assert err == (HERE / f"{name}.txt").read_text()
-    assert sorted(HERE.iterdir()) == before, "a failed command must write nothing"
+    assert err == (here / f"{name}.txt").read_text()
+    assert sorted(here.iterdir()) == before, "a failed command must write nothing"
 
 
-def test_there_are_cases() -> None:
-    assert len(CASES) >= 12
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_there_are_cases(folder: str) -> None:
+    assert sum(where == folder for where, _ in CASES) >= 12

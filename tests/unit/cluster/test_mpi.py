@@ -47,7 +47,7 @@ def under_mpi(processes: int, folder: Path, fault: str, *more: str) -> subproces
 
 @needs_mpi
 def test_any_number_of_processes(tmp_path: Path) -> None:
-    cases = [(1, "block"), (2, "block"), (4, "round_robin")]
+    cases = [(1, "block"), (2, "block"), (3, "round_robin"), (4, "round_robin")]
     done = [under_mpi(processes, tmp_path, "", "--placement", scheme) for processes, scheme in cases]
     assert [run.returncode for run in done] == [0] * len(cases), [run.stderr for run in done]
     assert len({json.loads(run.stdout)["sha256"] for run in done}) == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,4 +31,4 @@ def device_memory(
         if flat.nbytes != len(room):
             raise PptError(f"contents of '{name}' have {flat.nbytes} bytes, the buffer has {len(room)}")
         room[:] = flat.view(np.uint8)
-    return memory
+    return replace(memory, blank=memory.blank - set(contents))

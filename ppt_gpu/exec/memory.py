@@ -18,7 +18,7 @@ to nobody, so that running off an object's end never hits the next one unnoticed
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -69,6 +69,8 @@ class DeviceMemory:
     warnings: tuple[str, ...] = ()
     textures: TextureTable = field(default_factory=TextureTable)
     index: Mapping[str, int] = field(default_factory=dict)  # name -> position in the arrays above
+    #: buffers that were never written: zeros that take no room on the host until somebody touches their pages
+    blank: frozenset[str] = frozenset()
 
     @classmethod
     def build(
@@ -111,11 +113,13 @@ class DeviceMemory:
             spaces=tuple(o.space for o in placed),
             copied=tuple(o.copied for o in placed),
             index={o.name: i for i, o in enumerate(placed)},
+            blank=frozenset(b.name for b in buffers if b.init == "zeros"),
         )
         for variable in _by_space(module):
             memory._initialise(variable, module, warnings)
         for buffer in buffers:
-            fill(memory.bytes_of(buffer.name), buffer, Path(directory))
+            if buffer.init != "zeros":
+                fill(memory.bytes_of(buffer.name), buffer, Path(directory))
         for symbol in symbols:
             memory._set_symbol(symbol, module, Path(directory))
         object.__setattr__(memory, "warnings", tuple(warnings))
@@ -147,6 +151,14 @@ class DeviceMemory:
         if len(raw) % np.dtype(dtype).itemsize:
             raise PptError(f"'{name}' has {len(raw)} bytes, not a whole number of {np.dtype(dtype)} elements")
         return raw.view(dtype)
+
+    def copy(self) -> DeviceMemory:
+        """The same content in an arena of its own; blank buffers stay so."""
+        data = np.zeros(len(self.data), np.uint8)
+        for name, start, end in zip(self.names, self.starts - self.base, self.ends - self.base, strict=True):
+            if name not in self.blank:
+                data[start:end] = self.data[start:end]
+        return replace(self, data=data)
 
     @property
     def const_end(self) -> int:

@@ -23,13 +23,13 @@ class MemoryState:
         if self._memory is None:
             self._memory = self._build()
         while self._due:
+            self._memory = replace(self._memory, blank=frozenset())
             self._due.pop(0)(self._memory)
         return self._memory
 
     def copy(self) -> DeviceMemory:
         """A copy to run in."""
-        memory = self.memory
-        return replace(memory, data=memory.data.copy())
+        return self.memory.copy()
 
     def change(self, how: Callable[[DeviceMemory], None], digest: str) -> None:
         """The content becomes what `how` makes of it, named `digest`; `how` is called when the content is needed."""

@@ -228,25 +228,32 @@ def programs(bench: str, arguments: str) -> list[Program]:
 
 def rows(cases: Sequence[str] = ()) -> list[Row]:
     """Predict every launch of the two configurations (all modes) whose case name contains one of `cases`."""
-    reference = [row for row in _reference() if row["config"] in GPUS]
+    reference = [row for row in reference_rows() if row["config"] in GPUS]
     groups: dict[tuple[str, str, str, str], list[dict[str, str]]] = {}
     for row in reference:
         groups.setdefault((row["config"], row["mem"], row["bench"], row["args"]), []).append(row)
     found: list[Row] = []
-    for (config, mode, bench, arguments), members in groups.items():
-        if not cases or any(text in _case(member) for text in cases for member in members):
-            found += _predict(config, mode, bench, arguments, members)
+    for members in groups.values():
+        if not cases or any(text in case_name(member) for text in cases for member in members):
+            found += predict_program(members)
     chosen = [row for row in found if not cases or any(text in row.case for text in cases)]
     return sorted(chosen, key=lambda row: (row.gpu, row.mode))
 
 
-def _case(row: dict[str, str]) -> str:
+def case_name(row: dict[str, str]) -> str:
+    """A launch's name: "pchase(256)#3"."""
     size = row["args"].replace(" ", ",")
     return f"{row['bench']}({size})#{row['launch']}"
 
 
-def _reference() -> Iterator[dict[str, str]]:
-    with (_folder() / "launches.csv").open(newline="") as file:
+def reference_path() -> Path:
+    """The file of the reference's launches."""
+    return _folder() / "launches.csv"
+
+
+def reference_rows() -> Iterator[dict[str, str]]:
+    """The reference's launches."""
+    with reference_path().open(newline="") as file:
         yield from csv.DictReader(file)
 
 
@@ -254,10 +261,11 @@ def _folder() -> Path:
     return data_dir("validation") / "gpgpusim"
 
 
-def _predict(config: str, mode: str, bench: str, arguments: str, members: Sequence[dict[str, str]]) -> list[Row]:
-    """One run of the program; one row a launch."""
+def predict_program(members: Sequence[dict[str, str]], overrides: Sequence[str] = ()) -> list[Row]:
+    """One run of the program with the launches `members`; one row a launch. `overrides`: "l1.latency=25" and so on."""
     from ppt_gpu.pipeline import predict
 
+    config, mode, bench, arguments = (members[0][name] for name in ("config", "mem", "bench", "args"))
     by_launch = {int(member["launch"]): member for member in members}
     cold = mode == "default+coldL2"
     found = []
@@ -271,11 +279,11 @@ def _predict(config: str, mode: str, bench: str, arguments: str, members: Sequen
         buffers = tuple(replace(b, copied=b.copied and not cold) for b in part.buffers)
         path = _folder() / PTX[config] / f"{part.module}.ptx"
         workload = Workload(bench, str(path), str(path), launches, buffers)
-        result = predict(workload, GPUS[config], overrides=MODES[mode], contents=part.contents)
+        result = predict(workload, GPUS[config], overrides=[*MODES[mode], *overrides], contents=part.contents)
         for number, launch in zip(numbers, result.launches, strict=True):
             if number in by_launch:
                 cycles = float(launch.value("kernel.cycles"))
                 overhead = float(launch.value("kernel.launch_overhead")) * float(launch.value("gpu.clock"))
-                case, reference = _case(by_launch[number]), float(by_launch[number]["gpu_sim_cycle"])
+                case, reference = case_name(by_launch[number]), float(by_launch[number]["gpu_sim_cycle"])
                 found.append(Row(case, GPUS[config], mode, launch.level, reference, cycles + overhead, "cycles"))
     return found

@@ -32,7 +32,7 @@ def rows(texts: Sequence[str] = ()) -> list[Row]:
 
 def _of_sample(name: str, gpu: Gpu) -> list[Row]:
     """Nothing for a sample that the GPU cannot hold."""
-    workload = _fitting(open_workload(name), gpu)
+    workload = fitting(open_workload(name), gpu)
     try:
         found = compare(workload, gpu, only=MODELS)
     except PptError as error:
@@ -49,7 +49,8 @@ def _of_sample(name: str, gpu: Gpu) -> list[Row]:
     return made
 
 
-def _fitting(workload: Workload, gpu: Gpu) -> Workload:
+def fitting(workload: Workload, gpu: Gpu) -> Workload:
+    """The workload with no more registers a thread than let a block fit an SM, as a compiler for it would have it."""
     return replace(workload, launches=tuple(_with_registers(launch, gpu) for launch in workload.launches))
 
 

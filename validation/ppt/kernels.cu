@@ -8,7 +8,7 @@ extern "C" {
 // of 16 x 4 threads makes 64 x 16 elements of C, a thread 16 of one row; A comes from memory, B from shared memory.
 __global__ void sgemm(const float *a, const float *b, float *c, int n)
 {
-    __shared__ float tile[16][17];
+    __shared__ __align__(16) float tile[16][20];  // rows of whole 128-bit words, few banks in common
     int row = blockIdx.x * 64 + threadIdx.y * 16 + threadIdx.x;
     int column = blockIdx.y * 16;
     a += row;

@@ -6,9 +6,12 @@ import pytest
 from ppt_gpu.errors import BudgetError, PptError
 from ppt_gpu.exec.budget import Budget
 from ppt_gpu.exec.fill import NUMPY_TYPES, buffer_bytes, fill
+from ppt_gpu.exec.initial_memory import device_memory
 from ppt_gpu.exec.memory import GLOBAL_BASE, DeviceMemory
-from ppt_gpu.exec.workload import Buffer
+from ppt_gpu.exec.memory_state import MemoryState
+from ppt_gpu.exec.workload import Buffer, Workload
 from ppt_gpu.ptx.module import Module, Variable
+from ppt_gpu.ptx.parser import parse_module
 
 
 def module(*variables: Variable) -> Module:
@@ -123,3 +126,23 @@ def test_values_that_fit_are_converted(values, kind, tmp_path):
     fill(raw, buffer, tmp_path)
     if kind != "bf16":
         assert raw.view(NUMPY_TYPES[kind]).tolist() == values.ravel().astype(NUMPY_TYPES[kind]).tolist()
+
+
+def test_buffers_of_zeros_stay_blank_in_copies_until_they_are_written():
+    state = MemoryState(
+        lambda: DeviceMemory.build(module(), [Buffer("z", "f32", 4), Buffer("i", "s32", 4, "iota")]), ""
+    )
+    assert state.memory.blank == {"z"}
+    copy = state.copy()
+    assert copy.view("i", "i4").tolist() == [0, 1, 2, 3] and not copy.view("z", "f4").any()
+    copy.view("i", "i4")[:] = 7
+    assert state.memory.view("i", "i4").tolist() == [0, 1, 2, 3]
+    state.change(lambda memory: memory.view("z", "f4").fill(2.5), "changed")
+    assert state.copy().view("z", "f4").tolist() == [2.5] * 4
+
+
+def test_given_contents_are_not_blank():
+    kernel = parse_module(".version 7.0\n.target sm_70\n.address_size 64\n.entry k() { ret; }", "k.ptx")
+    work = Workload("w", "", "k.ptx", (), buffers=(Buffer("z", "f32", 2),))
+    memory = device_memory(kernel, work, {"z": np.array([1, 2], "f4")}, Budget())
+    assert memory.copy().view("z", "f4").tolist() == [1, 2]

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ppt_gpu.errors import PptError, did_you_mean
 from ppt_gpu.exec.workload import Dim3, Launch, Workload
+
+if TYPE_CHECKING:
+    from ppt_gpu.ptx.module import Module
 
 CUDA = (".cu", ".cuh")
 SUFFIXES = (".toml", ".ptx", ".tl", *CUDA)
@@ -77,6 +81,24 @@ def open_workload(
     from ppt_gpu.exec.workload_reader import load_workload
 
     return _with_options(load_workload(source), word, compiler_options, source)
+
+
+def open_module(source: str | Path, capability: tuple[int, int]) -> Module:
+    """The PTX module of a .ptx or .cu file, or of a workload; no launch is needed. A .cu is compiled for `capability`.
+
+    Raises PptError or InputErrors.
+    """
+    from ppt_gpu.frontends.prepare import read_module
+
+    path = Path(source)
+    if path.suffix in (".ptx", *CUDA):
+        _must_exist(path)
+        workload = Workload(path.stem, str(path), str(path), ())
+    else:
+        workload = open_workload(source)
+        if workload.tasklist_path:
+            raise PptError("a task list has no PTX", path=workload.tasklist_path)
+    return read_module(workload, capability).module
 
 
 def _registers(value: int | str | None) -> tuple[int | None, str]:

@@ -15,13 +15,13 @@ from itertools import groupby
 from pathlib import Path
 
 from rows import Row, Stalls
-from sass_map import operation
 from timings_older import before_volta
 from timings_simulator import gtx480, qv100
 from timings_volta import volta
 
 from ppt_gpu.ptx.operations import operation_of
 from ppt_gpu.ptx.table import TABLE
+from ppt_gpu.sass.operations import operation
 
 #: capability -> (capability whose expansions are used, why)
 EXPANSIONS = {
@@ -53,6 +53,12 @@ MATRIX = {
 MEMORY = {"ld", "ldu", "st", "atom", "red", "cp", "prefetch", "membar", "fence", "bar", "barrier", "mbarrier", "setp",
           "set", "selp", "slct", "vote", "match", "elect", "isspacep", "testp", "griddepcontrol", "shfl", "ldmatrix",
           "stmatrix", "redux", "activemask", "nanosleep", "tcgen05", "wgmma", "createpolicy", "multimem"}  # fmt: skip
+#: first parts of machine instructions that are left out of expansions: scheduling hints, uniform-datapath constants and
+#: the constant loads of a kernel's parameters, which cost no issue slot worth modelling
+LEFT_OUT = (
+    "NOP", "DEPBAR", "BMOV", "WARPSYNC", "LDC", "LDCU", "ULDC", "UMOV", "UIADD3", "UI2F", "UISETP", "USHF", "UFFMA",
+    "S2UR", "R2UR", "ERRBAR", "CGAERRBAR", "CCTL", "LDGDEPBAR", "NANOSLEEP",
+)  # fmt: skip
 
 
 def expansions(rows: list[dict[str, str]], known: dict[str, Row]) -> dict[str, list[str]]:
@@ -88,13 +94,15 @@ def expansions(rows: list[dict[str, str]], known: dict[str, Row]) -> dict[str, l
 def converted(opcode: str, sass: list[str], known: dict[str, Row]) -> list[str] | None:
     """The operations of a list of machine instructions; None when one of them is unknown."""
     result = []
-    for each in sass:
+    for each in (printed.strip("<>") for printed in sass):
+        if each.partition(".")[0] in LEFT_OUT:
+            continue
         name = operation(each)
-        if name is None or (name and not resolves(name, known)):
+        accesses = name is not None and name.startswith(("load.", "store.", "atomic."))  # timed by the memory system
+        if name is None or accesses or not resolves(name, known):
             print(f"left out {opcode}: {each}", file=sys.stderr)
             return None
-        if name:
-            result.append(name)
+        result.append(name)
     for place, name in enumerate(result[:-1]):  # a select or carry reads the predicate sooner than a guard does
         if name in ("int32.setp", "fp32.setp") and f"{name}.alu" in known and result[place + 1] != "branch":
             result[place] = f"{name}.alu"

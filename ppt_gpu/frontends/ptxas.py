@@ -58,14 +58,20 @@ def resources(tool: Tool, module: Module, arch: str) -> dict[str, Resources]:
 
 def _assemble(tool: Tool, text: str, arch: str, path: str) -> str:
     with tempfile.TemporaryDirectory() as folder:
-        source = Path(folder) / "kernel.ptx"
-        source.write_bytes(text.encode("utf-8", "surrogateescape"))
-        done = run_tool([tool.path, "-v", f"-arch=sm_{arch}", str(source), "-o", str(Path(folder) / "kernel.cubin")])
+        _, said = assemble(tool, text, arch, path, folder)
+    return json.dumps({name: asdict(found) for name, found in read_report(said).items()}) + "\n"
+
+
+def assemble(tool: Tool, text: str, arch: str, path: str, folder: str) -> tuple[Path, str]:
+    """The cubin of PTX `text`, in `folder`, and what ptxas said. PptError, naming `path`, when it refuses the PTX."""
+    source, cubin = Path(folder) / "kernel.ptx", Path(folder) / "kernel.cubin"
+    source.write_bytes(text.encode("utf-8", "surrogateescape"))
+    done = run_tool([tool.path, "-v", f"-arch=sm_{arch}", str(source), "-o", str(cubin)])
     said = done.stderr + done.stdout
     if done.returncode:
         lines = "\n".join(f"    {line.replace(str(source), path)}" for line in said.splitlines()[:8] if line.strip())
         raise PptError(f"{tool.title} -arch sm_{arch} refuses this PTX:\n{lines}", path=path)
-    return json.dumps({name: asdict(found) for name, found in read_report(said).items()}) + "\n"
+    return cubin, said
 
 
 def read_report(text: str) -> dict[str, Resources]:

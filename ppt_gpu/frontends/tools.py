@@ -1,4 +1,4 @@
-"""The compilers on this machine: nvcc and ptxas, where they are, which version, which GPUs they know."""
+"""The compilers on this machine: nvcc, ptxas and nvdisasm, where they are, which version, which GPUs they know."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from ppt_gpu.errors import PptError
 WHEEL_TOOLS = {
     "nvcc": ("nvidia/*/bin/nvcc",),
     "ptxas": ("nvidia/*/bin/ptxas", "triton/backends/nvidia/bin/ptxas", "triton/backends/nvidia/bin/ptxas-*"),
+    "nvdisasm": ("nvidia/*/bin/nvdisasm", "triton/backends/nvidia/bin/nvdisasm"),
 }
 #: a compiler that takes longer has lost its way, s
 TIMEOUT = 600

@@ -122,6 +122,17 @@ def _ppt(name: str, wanted: Wanted) -> str | None:
     return to_json(found) if wanted.as_json else to_text(found)
 
 
+def _isa(name: str, wanted: Wanted) -> str | None:
+    """Our machine instructions of every shipped kernel beside those of its machine code."""
+    from ppt_gpu.validate.isa import comparisons
+    from ppt_gpu.validate.isa_table import set_text, to_json
+
+    found = comparisons(wanted.texts)
+    if not found:
+        return None
+    return to_json(name, found) if wanted.as_json else set_text(name, found)
+
+
 #: set -> what predicts and reports its cases: (name, what is wanted) -> the report, None when no case has such a text
 SETS: dict[str, Callable[[str, Wanted], str | None]] = {
     "gpgpusim": _rows,
@@ -134,6 +145,7 @@ SETS: dict[str, Callable[[str, Wanted], str | None]] = {
     "port": _statements,
     "cluster": _cluster,
     "ppt": _ppt,
+    "isa": _isa,
 }
 #: sets with a figure, and sets that take files of the capture kit
 DRAWN = ("ppt",)

@@ -1,0 +1,76 @@
+"""PTX to machine code and its disassembly, where ptxas and nvdisasm are on the machine."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from ppt_gpu.errors import PptError
+from ppt_gpu.frontends.compiled_text import content_key, kept
+from ppt_gpu.frontends.ptxas import NO_PTXAS, assemble, find_ptxas
+from ppt_gpu.frontends.tools import Tool, find, run_tool
+from ppt_gpu.ptx.module import Module
+from ppt_gpu.sass.disassembly import Disassembly, read_disassembly
+
+NO_NVDISASM = "put nvdisasm of a CUDA toolkit on PATH, or: pip install nvidia-cuda-nvdisasm (Triton brings one too)"
+_SIZE = re.compile(r"^\s*\.address_size\s+\d+.*$", re.M)
+
+
+@dataclass(frozen=True)
+class Disassembler:
+    """What makes disassembly out of PTX."""
+
+    ptxas: Tool
+    nvdisasm: Tool
+
+    @property
+    def title(self) -> str:
+        return f"{self.ptxas.title}, {self.nvdisasm.title}"
+
+
+def disassembler(arch: str) -> Disassembler:
+    """The tools of this machine that know `arch` ("80"). PptError that says which is missing and how to get it."""
+    assemblers, viewers = find_ptxas(), find("nvdisasm")
+    if not assemblers or not viewers:
+        missing = [name for name, found in (("ptxas", assemblers), ("nvdisasm", viewers)) if not found]
+        hints = {"ptxas": NO_PTXAS, "nvdisasm": NO_NVDISASM}
+        hint = "; ".join(hints[name] for name in missing)
+        raise PptError(f"no {' and no '.join(missing)} on this machine: machine code cannot be looked at", hint=hint)
+    able = [tool for tool in assemblers if arch in tool.archs]
+    if not able:
+        known = ", ".join(f"sm_{each}" for each in assemblers[0].archs)
+        raise PptError(f"{assemblers[0].title} does not make code for sm_{arch}", hint=f"it knows {known}")
+    return Disassembler(able[0], viewers[0])
+
+
+def disassemble(tools: Disassembler, module: Module, arch: str, *, unroll: bool = True) -> Disassembly:
+    """The disassembly of `module` compiled for sm_`arch`, with encodings.
+
+    unroll: let ptxas unroll loops; else every loop gets the PTX pragma "nounroll".
+    Raises PptError when ptxas refuses the PTX or nvdisasm its output.
+    """
+    text = "\n".join(module.lines)
+    if not unroll:
+        text = _SIZE.sub(lambda found: f'{found[0]}\n.pragma "nounroll";', text, count=1)
+    key = content_key("disassembly", tools.title, arch, text)
+    made = kept(key, ".sass", lambda: _disassemble(tools, text, arch, module.path))
+    return read_disassembly(made, module.path)
+
+
+def _disassemble(tools: Disassembler, text: str, arch: str, path: str) -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        cubin, _ = assemble(tools.ptxas, text, arch, path, folder)
+        return view(tools.nvdisasm, cubin, path)
+
+
+def view(nvdisasm: Tool, cubin: Path, path: str | Path) -> str:
+    """What nvdisasm prints of `cubin`; `path` is named in the message when it refuses."""
+    done = run_tool([nvdisasm.path, "-c", "-hex", str(cubin)])
+    if done.returncode:
+        said = (done.stderr or done.stdout).strip().splitlines()[:3]
+        raise PptError(
+            f"{nvdisasm.title} cannot read this: {'; '.join(said)}".replace(str(cubin), str(path)), path=path
+        )
+    return done.stdout

@@ -1,0 +1,119 @@
+"""Disassembly of machine code: the text of `nvdisasm -c` and `cuobjdump -sass`, with or without encodings.
+
+Both print an instruction as its address in a comment, an optional guard, the opcode, operands and a semicolon, and with
+`-hex` (cuobjdump always) the encoding in comments of 16 hexadecimal digits each. nvdisasm prints labels; cuobjdump
+prints addresses in their place.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ppt_gpu.errors import PptError
+
+_ADDRESS = re.compile(r"\s*/\*([0-9a-f]{4,})\*/\s*(.*)")
+_BODY = re.compile(
+    r"(?:\{\s*)?(?:@(!?U?P[T0-9]+)\s+)?([A-Z][A-Z0-9_]*(?:\.[A-Za-z0-9_]+)*)\s*([^;]*?)\s*;?\s*\}?\s*(?:/\*|$)"
+)
+_CODE = re.compile(r"/\* 0x([0-9a-f]{16}) \*/")
+_LABEL = re.compile(r"([^\s:]+):\s*$")
+_TARGET = re.compile(r"\.target\s+(sm_\w+)|code for (sm_\w+)|EF_CUDA_SM(\d+)")
+_FUNCTION = re.compile(r"\s*Function\s*:\s*(\S+)|\s*\.section\s+\.text\.([^\s,]+)\s*,")
+_ENTRY = re.compile(r"\.other\s+(\S+?)\s*,.*STO_CUDA_ENTRY")
+_SYMBOL = re.compile(r"`\(([^)]+)\)|\b(0x[0-9a-f]+)\s*$")
+
+
+@dataclass(frozen=True)
+class SassInstruction:
+    """One machine instruction."""
+
+    address: int  # B from the start of the function's code
+    guard: str  # "P0", "!P0", "UP1"; "" when it has none
+    opcode: str  # "IMAD.WIDE.U32"
+    operands: str  # as printed
+    line: int  # of the text
+    encoding: tuple[int, ...] = ()  # the 64-bit words printed beside it
+
+    @property
+    def head(self) -> str:
+        """The first part of the opcode."""
+        return self.opcode.partition(".")[0]
+
+    @property
+    def target(self) -> str:
+        """The label or address that it names ("" when none): of branches, calls and convergence points."""
+        found = _SYMBOL.search(self.operands)
+        return (found[1] or found[2]) if found else ""
+
+
+@dataclass(frozen=True)
+class SassFunction:
+    """The code of one function, subroutines of the compiler's own behind it included."""
+
+    name: str
+    instructions: tuple[SassInstruction, ...]
+    labels: Mapping[str, int]  # -> position of an instruction
+    entry: bool = True  # a kernel, as far as the text says
+
+
+@dataclass(frozen=True)
+class Disassembly:
+    target: str  # "sm_80"
+    functions: Mapping[str, SassFunction]
+    path: str = ""
+
+
+@dataclass
+class _Draft:
+    name: str
+    instructions: list[SassInstruction] = field(default_factory=list)
+    labels: dict[str, int] = field(default_factory=dict)
+
+    def done(self, entry: bool) -> SassFunction:
+        places = {f"0x{each.address:x}": place for place, each in enumerate(self.instructions)}
+        return SassFunction(self.name, tuple(self.instructions), places | self.labels, entry)
+
+
+def read_disassembly(text: str, path: str | Path = "<text>") -> Disassembly:
+    """The functions in `text`. Raises PptError, with the line, when it is not what a disassembler prints."""
+    target, drafts, entries = "", {}, set()
+    draft: _Draft | None = None
+    for number, line in enumerate(text.splitlines(), 1):
+        if (found := _TARGET.search(line)) and not target:
+            target = found[1] or found[2] or f"sm_{found[3]}"
+        if found := _FUNCTION.match(line):
+            draft = _Draft(found[1] or found[2])
+            drafts[draft.name] = draft
+        elif found := _ENTRY.search(line):
+            entries.add(found[1])
+        elif draft is None:
+            continue
+        elif found := _LABEL.match(line):
+            draft.labels[found[1]] = len(draft.instructions)
+        elif found := _ADDRESS.match(line):
+            draft.instructions.append(_instruction(int(found[1], 16), found[2], number, path))
+        elif (code := _CODE.search(line)) and draft.instructions:
+            last = draft.instructions[-1]
+            draft.instructions[-1] = SassInstruction(
+                last.address, last.guard, last.opcode, last.operands, last.line, (*last.encoding, int(code[1], 16))
+            )
+    if not any(draft.instructions for draft in drafts.values()):
+        hint = "expected what nvdisasm -c -hex or cuobjdump -sass print"
+        raise PptError("no machine instruction in this text", path=path, hint=hint)
+    if not target:
+        raise PptError("the disassembly does not say for which architecture it is", path=path)
+    functions = {
+        name: draft.done(not entries or name in entries) for name, draft in drafts.items() if draft.instructions
+    }
+    return Disassembly(target, functions, str(path))
+
+
+def _instruction(address: int, text: str, line: int, path: str | Path) -> SassInstruction:
+    found = _BODY.match(text)
+    if not found:
+        raise PptError(f"no machine instruction: '{text.strip()[:60]}'", path=path, line=line)
+    codes = tuple(int(code, 16) for code in _CODE.findall(text))
+    return SassInstruction(address, found[1] or "", found[2], found[3], line, codes)

@@ -1,0 +1,129 @@
+"""Our machine expansion of PTX held against real machine code: instructions by pipe and by operation.
+
+Counts are static: each instruction of a kernel once, in all its blocks (`ppt_gpu.sass.counts` says what counts of a
+disassembly). `check-isa` compares one module, compiled on the spot; the set `isa` compares every shipped kernel with
+the committed counts.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from ppt_gpu.errors import PptError
+from ppt_gpu.frontends.arch import number, of_capability
+from ppt_gpu.frontends.disassemble import disassembler
+from ppt_gpu.frontends.ptxas import ptxas_arch
+from ppt_gpu.paths import data_dir
+from ppt_gpu.ptx.link import link
+from ppt_gpu.ptx.mangling import source_name
+from ppt_gpu.ptx.module import Kernel, Module
+from ppt_gpu.ptx.parser import load_module
+from ppt_gpu.sass.operations import known_operation
+from ppt_gpu.spec.gpu import Gpu, Isa
+from ppt_gpu.spec.isa import load_isa
+from ppt_gpu.tasklist.expand import machine_operations
+from ppt_gpu.validate.isa_counts import Counted, count_module, read_counts, text_digest
+from ppt_gpu.validate.rows import Row
+
+#: letters of a kernel's name in a table
+LONGEST = 44
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One kernel: how often each operation is in our expansion and in the machine code."""
+
+    kernel: str
+    arch: str  # "80"
+    group: str
+    isa: Isa
+    ours: Counter[str]
+    theirs: Counter[str]
+    unrolled: int  # machine instructions when ptxas may unroll loops
+    tools: str
+
+    @property
+    def row(self) -> Row:
+        counts = (float(self.theirs.total()), float(self.ours.total()))
+        return Row(self.kernel, f"sm_{self.arch}", self.group, "static", *counts, "instructions")
+
+
+def expanded(kernel: Kernel, isa: Isa) -> Counter[str]:
+    """How often each machine operation is in `kernel`, linked with its functions, on a GPU of this ISA."""
+    return Counter(name for each in kernel.instructions for name in machine_operations(each, isa))
+
+
+def by_pipe(counts: Counter[str], isa: Isa) -> Counter[str]:
+    """The same instructions by the pipe that they run on."""
+    total: Counter[str] = Counter()
+    for name, count in counts.items():
+        total[isa.op(name).pipe] += count
+    return total
+
+
+def kind(name: str) -> str:
+    """The operation without what no disassembly tells: "fp32.fma", "load.global", "tensor", "sfu.rcp"."""
+    parts = name.split(".")
+    if parts[0] in ("tensor", "shuffle", "fence", "barrier"):
+        return parts[0]
+    if parts[-1] == "alu":
+        parts = parts[:-1]
+    return ".".join(parts[:2])
+
+
+def check_module(module: Module, gpu: Gpu, kernels: Sequence[str] = ()) -> list[Comparison]:
+    """Every kernel of `module`, or those named, compiled for `gpu` now.
+
+    Raises PptError when a tool is missing, does not know the GPU, or refuses the PTX, or a kernel is not there.
+    """
+    own = of_capability(gpu.compute_capability)
+    tools = disassembler(own)
+    arch = ptxas_arch(tools.ptxas, module, gpu.compute_capability)
+    if number(arch) != int(own):
+        raise PptError(f"this PTX is for {module.target}, not for sm_{own} of {gpu.name}", path=module.path)
+    found = count_module(tools, module, arch)
+    rows = []
+    for name in kernels or found:
+        opcodes, unrolled = found[name]
+        theirs = _operations(opcodes)
+        ours = expanded(link(module.kernels[name], module), gpu.isa)
+        rows.append(Comparison(name, own, "", gpu.isa, ours, theirs, unrolled, tools.title))
+    return rows
+
+
+def _operations(opcodes: Counter[str]) -> Counter[str]:
+    total: Counter[str] = Counter()
+    for opcode, count in opcodes.items():
+        total[known_operation(opcode)] += count
+    return total
+
+
+def comparisons(texts: Sequence[str] = ()) -> list[Comparison]:
+    """Every committed kernel whose "file kernel sm_80" contains one of `texts` (all when empty)."""
+    return [
+        _comparison(row)
+        for row in read_counts()
+        if not texts or any(text in f"{row.file} {row.kernel} sm_{row.arch}" for text in texts)
+    ]
+
+
+def _comparison(row: Counted) -> Comparison:
+    module, digest = _module(row.file)
+    if digest != row.sha256:
+        hint = "python -m ppt_gpu.validate.isa_counts makes the counts again"
+        raise PptError("this file is not the one whose machine code was counted", path=module.path, hint=hint)
+    isa = load_isa(f"sm_{row.arch}")
+    ours = expanded(link(module.kernels[row.kernel], module), isa)
+    name = f"{Path(row.file).stem}:{source_name(row.kernel)}"[:LONGEST]
+    return Comparison(name, row.arch, row.group, isa, ours, _operations(row.opcodes), row.unrolled, row.tools)
+
+
+@lru_cache(maxsize=4)
+def _module(file: str) -> tuple[Module, str]:
+    top, _, rest = file.partition("/")
+    path = data_dir(top) / rest
+    return load_module(path), text_digest(path.read_bytes())

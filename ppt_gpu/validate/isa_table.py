@@ -1,0 +1,103 @@
+"""The comparison of expansions with machine code as text and JSON."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from ppt_gpu.validate.isa import Comparison, by_pipe, kind
+from ppt_gpu.validate.rows import summaries, to_text
+
+COUNTED = (
+    "Counted: each instruction once, in all blocks. Of the machine code, without NOPs, padding, the branch to itself",
+    "at the end, the subroutines for rare operands (slowpath) and the blocks that call them; other subroutines of the",
+    "compiler at each call. Compiled with the pragma nounroll, so that loops are those of the PTX.",
+)
+
+
+def _share(ours: int, theirs: int) -> str:
+    return f"{ours / theirs - 1:+8.1%}" if theirs else f"{'':8}" if ours == theirs else f"{'new':>8}"
+
+
+def _lines(comparison: Comparison) -> list[str]:
+    c = comparison
+    lines = [f"{c.kernel} on sm_{c.arch} ({c.tools})"]
+    if c.unrolled != c.theirs.total():
+        lines.append(f"where ptxas may unroll loops: {c.unrolled} instructions instead of {c.theirs.total()}")
+    lines += ["", f"{'pipe, operation':24} {'ours':>7} {'machine':>8} {'error':>8}"]
+    ours, theirs = by_pipe(c.ours, c.isa), by_pipe(c.theirs, c.isa)
+    for pipe in sorted({*ours, *theirs}):
+        lines.append(f"{pipe:24} {ours[pipe]:7} {theirs[pipe]:8} {_share(ours[pipe], theirs[pipe])}")
+        mine, real = (_kinds(each, c, pipe) for each in (c.ours, c.theirs))
+        for name in sorted({*mine, *real}):
+            lines.append(f"  {name:22} {mine[name]:7} {real[name]:8} {_share(mine[name], real[name])}")
+    total = (c.ours.total(), c.theirs.total())
+    return [*lines, f"{'all':24} {total[0]:7} {total[1]:8} {_share(*total)}", ""]
+
+
+def _kinds(counts: Counter[str], comparison: Comparison, pipe: str) -> Counter[str]:
+    total: Counter[str] = Counter()
+    for name, count in counts.items():
+        if comparison.isa.op(name).pipe == pipe:
+            total[kind(name)] += count
+    return total
+
+
+def kernels_text(found: Sequence[Comparison]) -> str:
+    """One table for each kernel, by pipe and operation."""
+    return "\n".join([*(line for each in found for line in _lines(each)), *COUNTED, ""])
+
+
+def set_text(name: str, found: Sequence[Comparison]) -> str:
+    """A line for each kernel and architecture, their errors, and the sums by pipe."""
+    lines = [to_text(name, [each.row for each in found])]
+    archs = list(dict.fromkeys(each.arch for each in found))
+    for label, split in (("pipe", False), ("operation", True)):
+        lines.append(f"{label:16}" + "".join(f" {'ours':>7} {'sm_' + arch:>7} {'error':>8}" for arch in archs))
+        sums = {arch: _sums(found, arch, split) for arch in archs}
+        names = {each for ours, theirs in sums.values() for each in (*ours, *theirs)}
+        for each in sorted(names):
+            cells = [(sums[arch][0][each], sums[arch][1][each]) for arch in archs]
+            lines.append(f"{each:16}" + "".join(f" {a:7} {b:7} {_share(a, b)}" for a, b in cells))
+        lines.append("")
+    unrolled = sum(each.unrolled != each.theirs.total() for each in found)
+    lines.append(f"ptxas unrolls loops of {unrolled} of {len(found)} when it may; here it may not.")
+    return "\n".join([*lines, *COUNTED, ""])
+
+
+def _sums(found: Sequence[Comparison], arch: str, split: bool) -> tuple[Counter[str], Counter[str]]:
+    ours: Counter[str] = Counter()
+    theirs: Counter[str] = Counter()
+    for each in found:
+        if each.arch == arch:
+            for total, counts in ((ours, each.ours), (theirs, each.theirs)):
+                total.update(_by_kind(counts) if split else by_pipe(counts, each.isa))
+    return ours, theirs
+
+
+def _by_kind(counts: Counter[str]) -> Counter[str]:
+    total: Counter[str] = Counter()
+    for name, count in counts.items():
+        total[kind(name)] += count
+    return total
+
+
+def to_json(name: str, found: Sequence[Comparison]) -> str:
+    """All comparisons as data, by pipe and by operation."""
+    rows = [
+        {
+            "kernel": each.kernel,
+            "arch": f"sm_{each.arch}",
+            "group": each.group,
+            "tools": each.tools,
+            "instructions": {"ours": each.ours.total(), "machine": each.theirs.total(), "unrolled": each.unrolled},
+            "error": each.row.error,
+            "pipes": {"ours": by_pipe(each.ours, each.isa), "machine": by_pipe(each.theirs, each.isa)},
+            "operations": {"ours": _by_kind(each.ours), "machine": _by_kind(each.theirs)},
+        }
+        for each in found
+    ]
+    summary = [asdict(each) for each in summaries([each.row for each in found])]
+    return json.dumps({"schema": 1, "set": name, "rows": rows, "summary": summary}, indent=2, sort_keys=True) + "\n"

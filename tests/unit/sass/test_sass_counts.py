@@ -1,0 +1,39 @@
+from collections import Counter
+
+from ppt_gpu.sass.counts import counted
+from ppt_gpu.sass.disassembly import read_disassembly
+
+
+def test_slow_paths_padding_and_the_last_branch_do_not_count(nvdisasm: str) -> None:
+    """By hand: MOV at 0, the loop without 40 to 60, 64-bit division at both its calls, EXIT."""
+    found = counted(read_disassembly(nvdisasm).functions["halve"])
+    assert found == Counter(
+        {"MOV": 1, "MUFU.RCP": 1, "FCHK": 1, "BRA": 2, "CALL.REL.NOINC": 2, "EXIT": 1, "IMAD.WIDE.U32": 2,
+         "RET.REL.NODEC": 2}
+    )  # fmt: skip
+
+
+def test_code_behind_the_exit_does_not_count(cuobjdump: str) -> None:
+    found = counted(read_disassembly(cuobjdump).functions["copy"])
+    assert found == Counter(("SHFL.IDX", "LDG.E.SYS", "BRA", "EXIT"))
+
+
+def test_functions_of_the_program_count_once_wherever_they_stand() -> None:
+    text = """\t.target\tsm_80
+\t.section\t.text.main,
+.text.main:
+        /*0000*/    CALL.REL.NOINC `(main$mine) ;
+        /*0010*/    CALL.REL.NOINC `(main$mine) ;
+        /*0020*/    CALL.ABS.NOINC `(other) ;
+        /*0030*/    EXIT ;
+main$mine:
+        /*0040*/    FADD R0, R0, R0 ;
+        /*0050*/    RET.REL.NODEC R4 `(main) ;
+\t.section\t.text.other,
+        /*0000*/    FMUL R0, R0, R0 ;
+        /*0010*/    RET.ABS.NODEC R20 0x0 ;
+"""
+    functions = dict(read_disassembly(text).functions)
+    found = counted(functions.pop("main"), functions)
+    assert found["FADD"] == found["FMUL"] == 1
+    assert found.total() == 8

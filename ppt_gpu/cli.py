@@ -9,7 +9,20 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from ppt_gpu.commands import check_isa, cluster, compare, darksilicon, fit, machines, port, predict, small, study
+from ppt_gpu.commands import (
+    check_isa,
+    cluster,
+    compare,
+    darksilicon,
+    fit,
+    machines,
+    port,
+    predict,
+    small,
+    study,
+    sweep,
+    what_if,
+)
 from ppt_gpu.errors import PptError, did_you_mean
 
 EXAMPLES = """\
@@ -80,7 +93,20 @@ def _parser() -> argparse.ArgumentParser:
         added.add_argument("--json", action="store_true", help="one JSON document on standard output")
         return added
 
-    for commands_of in (predict, compare, fit, cluster, darksilicon, machines, port, study, check_isa, small):
+    for commands_of in (
+        predict,
+        compare,
+        sweep,
+        what_if,
+        fit,
+        cluster,
+        darksilicon,
+        machines,
+        port,
+        study,
+        check_isa,
+        small,
+    ):
         commands_of.add(command)
     return parser
 

@@ -1,4 +1,4 @@
-"""The outputs pasted in README.md: `python tests/golden/readme_blocks.py` runs their commands and pastes anew.
+"""The outputs pasted in README.md and docs: `python tests/golden/readme_blocks.py` runs their commands, pastes anew.
 
 A block is an HTML comment with the command, then a fenced text block. `validate` shows the summary only.
 """
@@ -11,6 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
+PAGES = (README, ROOT / "docs" / "exploration.md")
 BLOCK = re.compile(r"<!-- (?P<command>[^>]+) -->\n```text\n(?P<text>.*?)```", re.S)
 
 
@@ -32,16 +33,17 @@ def output(command: str) -> str:
     return text[text.index("\n\n") + 2 :] if words[0] == "validate" else text
 
 
-def blocks() -> dict[str, str]:
-    """command -> text, as the README has them."""
-    return {match["command"]: match["text"] for match in BLOCK.finditer(README.read_text())}
+def blocks(page: Path = README) -> dict[str, str]:
+    """command -> text, as the page has them."""
+    return {match["command"]: match["text"] for match in BLOCK.finditer(page.read_text())}
 
 
 def main() -> None:
     def fresh(match: re.Match[str]) -> str:
         return f"<!-- {match['command']} -->\n```text\n{output(match['command'])}```"
 
-    README.write_text(BLOCK.sub(fresh, README.read_text()))
+    for page in PAGES:
+        page.write_text(BLOCK.sub(fresh, page.read_text()))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,56 @@
+"""what-if: which single change of the GPU helps most."""
+
+from __future__ import annotations
+
+import argparse
+
+from ppt_gpu.commands.arguments import AddCommand, add_gpu, add_workload, open_from, terminal
+from ppt_gpu.commands.study_arguments import add_run, run_of
+from ppt_gpu.errors import PptError
+
+
+def add(command: AddCommand) -> None:
+    what_if = command("what-if", run, "Say which single change of the GPU helps a kernel most.")
+    add_workload(what_if)
+    add_gpu(what_if)
+    what_if.add_argument(
+        "--parameter", action="append", default=[], metavar="KEY", help="only this parameter; repeatable"
+    )
+    what_if.add_argument("--factor", type=float, default=2.0, help="how much better each becomes (default: 2)")
+    what_if.add_argument("--step", type=float, default=0.1, help="share up and down for elasticities (default: 0.1)")
+    add_run(what_if)
+
+
+def run(arguments: argparse.Namespace) -> str:
+    from ppt_gpu.explore.hardware_keys import shown_value
+    from ppt_gpu.explore.what_if import what_if
+    from ppt_gpu.report.what_if import Line, render, to_json
+
+    if not 1 < arguments.factor <= 100:
+        raise PptError(f"--factor {arguments.factor:g}: expected more than 1 and at most 100")
+    if not 0.001 <= arguments.step <= 1:
+        raise PptError(f"--step {arguments.step:g}: expected 0.001 to 1")
+    found = what_if(
+        open_from(arguments),
+        arguments.gpu,
+        arguments.set,
+        run_of(arguments),
+        only=arguments.parameter,
+        factor=arguments.factor,
+        step=arguments.step,
+    )
+    lines = [
+        Line(
+            effect.change.key,
+            shown_value(effect.change.key, effect.change.before),
+            shown_value(effect.change.key, effect.change.after),
+            (effect.change.before, effect.change.after),
+            effect.time,
+            effect.speedup,
+            effect.elasticity,
+        )
+        for effect in found.effects
+    ]
+    if arguments.json:
+        return to_json(found.workload, found.gpu, found.time, lines, found.fixed)
+    return render(found.workload, found.gpu, found.time, lines, found.fixed, **terminal())

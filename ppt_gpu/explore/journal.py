@@ -1,0 +1,107 @@
+"""The journal of a study: each finished row appended at once, with a checksum, so that a killed study goes on.
+
+A line is sixteen hexadecimal digits of SHA-256 and a JSON document. The first names the study: what was asked and by
+which version of the program. A line that was cut short is dropped, and its row computed again. While one process
+writes the journal, no other can.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from hashlib import sha256
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO
+
+from ppt_gpu.errors import PptError
+
+VERSION = 1
+SUFFIX = ".journal"
+
+
+class Journal:
+    """Rows by number, in a file that grows with each of them."""
+
+    def __init__(self, path: Path, study: str) -> None:
+        """Open or begin the journal of `study`, a digest. PptError where it is of another one, in use, or cannot be."""
+        self.path = path
+        self.rows: dict[int, Any] = {}
+        try:
+            self._file: BinaryIO = open(path, "ab+", buffering=0)  # noqa: SIM115
+        except OSError as error:
+            raise PptError(f"cannot write: {error.strerror}", path=path) from None
+        try:
+            self._lock()
+            self._read(study)
+        except BaseException:
+            self._file.close()
+            raise
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+    def add(self, number: int, row: Any) -> None:
+        """Note a finished row: it is on the disk when this returns."""
+        self.rows[number] = row
+        self._append({"row": number, "found": row})
+
+    def remove(self) -> None:
+        """The study is finished and its result is written."""
+        self.path.unlink(missing_ok=True)
+
+    def _append(self, document: dict[str, Any]) -> None:
+        try:
+            self._file.write(_line(document))
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise PptError(f"cannot write: {error.strerror}", path=self.path) from None
+
+    def _lock(self) -> None:
+        try:
+            import fcntl
+        except ImportError:  # no such locks on this system
+            return
+        try:
+            fcntl.flock(self._file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise PptError("another run is writing this journal", path=self.path) from None
+
+    def _read(self, study: str) -> None:
+        self._file.seek(0)
+        data = self._file.read()
+        lines = data.split(b"\n")
+        whole = len(data) - len(lines[-1])
+        if lines[-1]:  # cut short: later lines must not stand behind it
+            os.ftruncate(self._file.fileno(), whole)
+        documents = [document for line in lines[:-1] if (document := _document(line)) is not None]
+        if not documents:
+            os.ftruncate(self._file.fileno(), 0)
+            self._append({"journal": VERSION, "study": study})
+            return
+        if documents[0] != {"journal": VERSION, "study": study}:
+            raise PptError(
+                "the journal is of another run: other inputs, or another version of this program",
+                path=self.path,
+                hint="remove it, or write the result to another file",
+            )
+        self.rows = {document["row"]: document["found"] for document in documents[1:]}
+
+
+def _line(document: dict[str, Any]) -> bytes:
+    text = json.dumps(document, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    return sha256(text).hexdigest()[:16].encode() + b" " + text + b"\n"
+
+
+def _document(line: bytes) -> dict[str, Any] | None:
+    """The document of a line; None for one that is damaged."""
+    checksum, _, text = line.partition(b" ")
+    if sha256(text).hexdigest()[:16].encode() != checksum:
+        return None
+    found: dict[str, Any] = json.loads(text.decode("utf-8", "surrogatepass"))
+    return found

@@ -1,0 +1,178 @@
+"""The configurations of a study: every combination of the values of some parameters, less those that a condition drops.
+
+A parameter is a key of the GPU ("sm.count") or of the workload ("block", "arguments[3]"); some follow from others by
+an expression. Configurations are numbered in the order of the grid: the values of the last parameter change first.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ppt_gpu.errors import PptError
+from ppt_gpu.exec.workload import Workload
+from ppt_gpu.explore.expression import Expression, Value, check_names, parse_expression, text_value
+from ppt_gpu.explore.hardware_keys import check_value, leaf_of, numbers_of, text_of
+from ppt_gpu.explore.launch_keys import check_launch_key, is_launch_key, launch_values
+from ppt_gpu.explore.values import parse_values
+from ppt_gpu.inputs import extents
+from ppt_gpu.spec.gpu import Gpu
+
+MOST = 1_000_000  # configurations
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A key and the values that it takes, as text."""
+
+    key: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Point:
+    """One configuration: its place in the grid, and the text of each parameter, those that follow last."""
+
+    number: int
+    values: Mapping[str, str]
+
+    def overrides(self) -> tuple[str, ...]:
+        """The values of the GPU, as `ppt_gpu.predict` takes them."""
+        return tuple(f"{key}={text}" for key, text in self.values.items() if not is_launch_key(key))
+
+    def launch(self) -> dict[str, str]:
+        """The values of the workload."""
+        return {key: text for key, text in self.values.items() if is_launch_key(key)}
+
+
+@dataclass(frozen=True)
+class Space:
+    """Parameters, what follows from them (key, expression), conditions; and the values of everything else."""
+
+    parameters: tuple[Parameter, ...]
+    follow: tuple[tuple[str, Expression], ...]
+    conditions: tuple[Expression, ...]
+    base: Mapping[str, Value]
+
+    @property
+    def size(self) -> int:
+        """Combinations, before conditions."""
+        return math.prod(len(parameter.values) for parameter in self.parameters)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """All keys that configurations give values, in order."""
+        return (*(parameter.key for parameter in self.parameters), *(key for key, _ in self.follow))
+
+    def point(self, number: int) -> Point:
+        """The configuration of this number. PptError where an expression has no value."""
+        values: dict[str, str] = {}
+        rest = number
+        for parameter in reversed(self.parameters):
+            rest, place = divmod(rest, len(parameter.values))
+            values[parameter.key] = parameter.values[place]
+        values = {parameter.key: values[parameter.key] for parameter in self.parameters}
+        for key, expression in self.follow:
+            value = expression(self.lookup(values))
+            values[key] = _launch_text(value) if is_launch_key(key) else text_of(key, value)
+        return Point(number, values)
+
+    def points(self, sample: int | None = None, seed: int = 0) -> Iterator[Point]:
+        """Those that every condition admits, in order; of more than `sample` so many, chosen by `seed`."""
+        numbers: Sequence[int] = range(self.size)
+        if sample is not None and sample < self.size:
+            numbers = sorted(random.Random(seed).sample(range(self.size), sample))
+        for number in numbers:
+            point = self.point(number)
+            if self.admits(point):
+                yield point
+
+    def admits(self, point: Point) -> bool:
+        """Do all conditions hold?"""
+        value_of = self.lookup(point.values)
+        return all(condition(value_of) for condition in self.conditions)
+
+    def lookup(self, values: Mapping[str, str]) -> _Lookup:
+        """What names in expressions stand for, in the configuration of these values."""
+        return _Lookup(values, self.base)
+
+
+@dataclass(frozen=True)
+class _Lookup:
+    values: Mapping[str, str]
+    base: Mapping[str, Value]
+
+    def __call__(self, name: str) -> Value:
+        shape, dot, axis = name.partition(".")
+        if shape in ("block", "grid") and shape in self.values:
+            sizes = (*extents(shape, self.values[shape]), 1, 1)[:3]
+            return sizes["xyz".index(axis)] if dot else math.prod(sizes)
+        if name in self.values:
+            return text_value(self.values[name])
+        if shape in ("block", "grid") and not dot:
+            return math.prod(int(self(f"{shape}.{each}")) for each in "xyz")
+        return self.base[name]
+
+
+def make_space(
+    settings: Sequence[str], follow: Sequence[str], where: Sequence[str], gpu: Gpu, workload: Workload
+) -> Space:
+    """From "KEY=VALUES" texts, "KEY=EXPRESSION" texts and conditions, around a GPU and a workload.
+
+    Raises PptError for unknown keys and names, values that do not fit, and grids that are too large.
+    """
+    parameters = tuple(_parameter(text, workload) for text in settings)
+    following = tuple(_follow(text, workload) for text in follow)
+    conditions = tuple(parse_expression(text, "--where") for text in where)
+    keys = [parameter.key for parameter in parameters]
+    base = {**numbers_of(gpu), **launch_values(workload)}
+    for key, expression in following:
+        check_names([expression], [*base, *keys])
+        keys.append(key)
+    doubled = next((key for number, key in enumerate(keys) if key in keys[:number]), None)
+    if doubled is not None:
+        raise PptError(f"the parameter '{doubled}' is given twice", hint="write its values as one list: KEY=1,2,4:8:1")
+    check_names(conditions, [*base, *keys])
+    space = Space(parameters, following, conditions, base)
+    if space.size > MOST:
+        raise PptError(f"{space.size:,} configurations are too many", hint=f"at most {MOST:,}; give fewer values")
+    return space
+
+
+def _parameter(text: str, workload: Workload) -> Parameter:
+    key, label = _key(text, "--set", workload)
+    values = parse_values(text.partition("=")[2], label)
+    if not is_launch_key(key):
+        for value in values:
+            check_value(key, value, f"{label}: {value}")
+    return Parameter(key, values)
+
+
+def _follow(text: str, workload: Workload) -> tuple[str, Expression]:
+    key, _ = _key(text, "--let", workload)
+    return key, parse_expression(text.partition("=")[2], "--let")
+
+
+def _key(text: str, option: str, workload: Workload) -> tuple[str, str]:
+    """(key, label for messages) of KEY=..., a key that is there."""
+    key, equals, rest = text.partition("=")
+    key = key.strip()
+    if not key or not equals or not rest.strip():
+        hint = (
+            "such as --set sm.count=8:64:8"
+            if option == "--set"
+            else "such as --let 'grid.x=ceil(arguments[3]/block.x)'"
+        )
+        raise PptError(f"{option} {text}: expected KEY=...", hint=hint)
+    label = f"{option} {key}"
+    if is_launch_key(key):
+        check_launch_key(workload, key, label)
+    else:
+        leaf_of(key, label)
+    return key, label
+
+
+def _launch_text(value: Value) -> str:
+    return str(int(value)) if isinstance(value, float) and value == int(value) else str(value)

@@ -1,0 +1,31 @@
+"""docs/exploration.md: its commands run, and it shows what they print."""
+
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from readme_blocks import ROOT, blocks, output
+
+from ppt_gpu.cli import main
+
+PAGE = ROOT / "docs" / "exploration.md"
+COMMANDS = [line[2:] for line in PAGE.read_text().splitlines() if line.startswith("$ ppt-gpu ")]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands_run(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(shlex.split(command)[1:]) == 0
+    assert capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", blocks(PAGE))
+def test_pasted_output_is_current(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    assert blocks(PAGE)[command] == output(command)

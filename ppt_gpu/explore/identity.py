@@ -16,7 +16,7 @@ from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.load import fingerprint
 
 #: packages whose sources make a result out of inputs
-_SOURCES = ("spec", "ptx", "tasklist", "exec", "sm", "analytic", "scale", "frontends", "report", "explore")
+_SOURCES = ("spec", "ptx", "tasklist", "exec", "sm", "analytic", "scale", "sass", "frontends", "report", "explore")
 
 
 def study_identity(workload: Workload, gpu: str, space: Space, fixed: Iterable[str], *more: Any) -> str:

@@ -27,3 +27,14 @@ def write_whole(path: str | Path, data: bytes) -> None:
         replace_file(Path(path), data)
     except OSError as error:
         raise PptError(f"cannot write: {error.strerror}", path=path) from error
+
+
+def check_place(path: str | Path) -> None:
+    """PptError where `path` cannot be written as a file, said before the work whose result goes there."""
+    target = Path(path)
+    if target.is_dir():
+        raise PptError("cannot write: this is a folder", path=path)
+    if not target.parent.is_dir():
+        raise PptError(f"cannot write: there is no folder '{target.parent}'", path=path)
+    if not os.access(target.parent, os.W_OK | os.X_OK):
+        raise PptError(f"cannot write: nothing may be written in '{target.parent}'", path=path)

@@ -40,10 +40,12 @@ from ppt_gpu.scale.irregular import irregular_prediction
 from ppt_gpu.scale.l2_history import L2History
 from ppt_gpu.scale.ppt_workload import workload_prediction
 from ppt_gpu.scale.prediction import KernelPrediction
+from ppt_gpu.scale.record import record_prediction
 from ppt_gpu.scale.simulated_sm import SimulatedSm, TraceSm
 from ppt_gpu.scale.steady import affordable_waves, steady_prediction
 from ppt_gpu.scale.tail import relieve_tail
 from ppt_gpu.scale.tasklist_sm import TaskListSm
+from ppt_gpu.sm.recording import Recording, Window
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.gpu import Gpu
 from ppt_gpu.tasklist.flat import flatten
@@ -69,6 +71,7 @@ def predict(
     cache: bool = True,
     trace_in: str | Path | None = None,
     trace_out: str | Path | None = None,
+    window: Window | None = None,
     **call: Unpack[CallOptions],
 ) -> Result:
     """Predict the run time of every launch of `workload` on `gpu`, and of the whole.
@@ -82,8 +85,8 @@ def predict(
     GPU's). `contents` gives buffers by name as NumPy arrays. With `strict` a warning is an error.
     `budget` ends runaway kernels. `assume`: "OPCODE=CLASS" for PTX instructions that are timed as a class and not
     executed, which the result then says. With `cache` the traces and block timings of earlier predictions are used
-    again; `trace_out`
-    writes the traces to a file, `trace_in` takes them from one (docs/trace.md).
+    again; `trace_out` writes the traces to a file, `trace_in` takes them from one (docs/trace.md). `window`: cycles
+    of the simulated SM to record, for timelines (docs/reports.md).
 
     Raises PptError for bad input, BudgetError when the budget is used up.
     """
@@ -103,7 +106,15 @@ def predict(
         raise PptError("a task list has no traces", path=opened.tasklist_path, hint="predict it without trace files")
     # A trace file holds what the simulation asked for, so that nothing may be skipped.
     simulated = simulated_sms(opened, traces, sequence, target, policy, keep=not trace_out)
-    launches = predict_sequence(sequence, simulated, target, level, blocks)
+    recordings: list[Recording] = []
+
+    def seen(sm: SimulatedSm, prediction: KernelPrediction, result: LaunchResult) -> None:
+        if window is not None:
+            recordings.append(record_prediction(sm, prediction, window))
+
+    launches = predict_sequence(sequence, simulated, target, level, blocks, seen)
+    if recordings:
+        launches = [replace(one, recording=held) for one, held in zip(launches, recordings, strict=True)]
 
     warnings = [*opened.warnings, *(text for launch in launches for text in launch.warnings)]
     if strict and warnings:
@@ -113,7 +124,8 @@ def predict(
     application = application_time(times, opened.copies, target.host)
     if traces is not None and trace_out:
         save_traces(trace_out, traces.records())
-    return build_result(opened, target, level, launches, application, time.perf_counter() - began)
+    order = [step.number for step in sequence.steps]
+    return build_result(opened, target, level, launches, order, application, time.perf_counter() - began)
 
 
 def open_gpu(gpu: Gpu | str | Path, overrides: Sequence[str] = ()) -> Gpu:

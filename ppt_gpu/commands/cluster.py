@@ -40,7 +40,7 @@ def add(command: AddCommand) -> None:
     cluster.add_argument(
         "--partitions", type=count, default=1, metavar="N", help="simulate in N parts, as N processes would"
     )
-    cluster.add_argument("--timeline", metavar="FILE", help="write the timeline of some ranks, for a trace viewer")
+    cluster.add_argument("--timeline", metavar="FILE", help="write the timeline of some ranks (.json, .json.gz)")
     cluster.add_argument("--ranks", type=ranks, default=(0,), metavar="R[,R...]", help="which ranks (default: 0)")
     cluster.add_argument("--plot", metavar="FILE", help="draw the scaling: .png, .svg or .pdf")
     cluster.add_argument("--no-cache", action="store_true", help="predict kernels again, and keep nothing")
@@ -95,7 +95,7 @@ def _simulate(arguments: argparse.Namespace, mpi: Any) -> str:
             processes=mpi,
         )
 
-    _check_plot(arguments)
+    _check_files(arguments)
     base = load_machine(arguments.machine, None, arguments.set)
     nodes = arguments.nodes or [base.nodes]
     outcomes = []
@@ -119,7 +119,11 @@ def _simulate(arguments: argparse.Namespace, mpi: Any) -> str:
     return to_json(reported) if arguments.json else render(reported)
 
 
-def _check_plot(arguments: argparse.Namespace) -> None:
+def _check_files(arguments: argparse.Namespace) -> None:
+    if arguments.timeline:
+        from ppt_gpu.report import trace_events
+
+        trace_events.check_target(arguments.timeline)
     if arguments.plot:
         from ppt_gpu.report.figures import check_target
 
@@ -130,10 +134,10 @@ def _check_plot(arguments: argparse.Namespace) -> None:
 
 def _write_files(arguments: argparse.Namespace, reported: Any) -> None:
     if arguments.timeline:
-        from ppt_gpu.files import write_whole
+        from ppt_gpu.report import trace_events
         from ppt_gpu.report.cluster_timeline import timeline
 
-        write_whole(arguments.timeline, timeline(reported.outcome, arguments.ranks).encode())
+        trace_events.write(arguments.timeline, timeline(reported.outcome, arguments.ranks))
     if arguments.plot:
         from ppt_gpu.report.cluster_figures import scaling_figure
         from ppt_gpu.report.figures import save

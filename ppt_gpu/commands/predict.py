@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ppt_gpu.commands.arguments import AddCommand, add_gpu, add_workload, blocks, count, open_from, size, terminal
+from ppt_gpu.commands.predict_outputs import add_outputs, check_outputs, window_of, write_outputs
 
 
 def add(command: AddCommand) -> None:
@@ -38,6 +39,7 @@ def add(command: AddCommand) -> None:
     predict.add_argument(
         "--trace-in", metavar="FILE", help="take the traces from a file instead of running the kernels"
     )
+    add_outputs(predict)
 
 
 def run(arguments: argparse.Namespace) -> str:
@@ -47,6 +49,7 @@ def run(arguments: argparse.Namespace) -> str:
     from ppt_gpu.exec.npy_file import inputs_may_be_absent
     from ppt_gpu.pipeline import predict
 
+    check_outputs(arguments)
     limits = {
         "instructions": arguments.max_instructions,
         "memory": arguments.max_memory,
@@ -67,7 +70,9 @@ def run(arguments: argparse.Namespace) -> str:
         cache=not arguments.no_cache,
         trace_in=arguments.trace_in,
         trace_out=arguments.trace_out,
+        window=window_of(arguments),
     )
+    write_outputs(arguments, result)
     if arguments.json:
         from ppt_gpu.report.json import to_json
 

@@ -5,28 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from ppt_gpu.analytic.bounds import ResourceBound
 from ppt_gpu.analytic.little import little
-from ppt_gpu.analytic.roofline import hierarchical_roofline, peak_flops, roofline
+from ppt_gpu.analytic.roofline import hierarchical_roofline, roofline
 from ppt_gpu.exec.workload import Workload
-from ppt_gpu.ptx.instructions import operation
+from ppt_gpu.report.build_detail import detail_of
+from ppt_gpu.report.detail import Roofs, SourceLine
 from ppt_gpu.report.limiter import limiter
 from ppt_gpu.report.metrics import metric
-from ppt_gpu.report.result import Bound, HotLine, LaunchResult, Metric, Result
+from ppt_gpu.report.result import Bound, HotLine, LaunchResult, Metric, Result, Span
 from ppt_gpu.scale.host import ApplicationTime
 from ppt_gpu.scale.prediction import KernelPrediction
-from ppt_gpu.scale.simulated_sm import SimulatedSm, TraceSm
+from ppt_gpu.scale.simulated_sm import SimulatedSm
 from ppt_gpu.scale.tasklist_sm import TaskListSm
 from ppt_gpu.sm.result import STALL_REASONS, SmResult
 from ppt_gpu.spec.gpu import Gpu
 from ppt_gpu.units import format_bytes, format_rate, format_time
 
 HOT_LINES = 8
-
-#: floating-point operations of one lane, by the last part of the operation's name
-FLOPS = {"add": 1, "mul": 1, "fma": 2, "div": 1}
 
 
 def build_launch(
@@ -36,6 +32,7 @@ def build_launch(
     bounds = tuple(Bound(f.resource, f.cycles, f.equation, f.terms) for f in floors)
     stalls = stall_shares(prediction.result)
     limit = limiter(bounds, stalls, prediction.cycles)
+    detail = detail_of(sm, gpu, prediction)
     metrics = [
         *_time_metrics(gpu, prediction),
         *_work_metrics(sm, prediction),
@@ -43,7 +40,7 @@ def build_launch(
         metric("limiter", limit),
         *_occupancy_metrics(sm),
         *_memory_metrics(prediction, gpu),
-        *_roofline_metrics(sm, gpu, prediction),
+        *_roofline_metrics(detail.roofs),
         metric("sim.blocks", prediction.simulated_blocks),
         metric("sim.extrapolation", prediction.factor),
         metric("sim.warp_instructions", prediction.result.issued),
@@ -55,10 +52,10 @@ def build_launch(
         metrics=tuple(metrics),
         bounds=bounds,
         stalls=stalls,
-        hot=hot_lines(sm, prediction.result),
+        hot=hot_lines(detail.source),
         assumptions=_assumptions(sm, gpu, prediction),
         warnings=tuple(dict.fromkeys(sm.warnings)),
-        analysis=analysis(sm, gpu, prediction),
+        analysis=analysis(detail.roofs, gpu),
         extra={
             "printed": sm.feed.printed,
             "grid": list(sm.launch.grid),
@@ -71,6 +68,7 @@ def build_launch(
             "warp_cycles": int(prediction.result.warp_cycles.sum()),
             "extrapolation_error": prediction.error,
         },
+        detail=detail,
     )
 
 
@@ -79,12 +77,17 @@ def build_result(
     gpu: Gpu,
     level: str,
     launches: Sequence[LaunchResult],
+    order: Sequence[int],
     application: ApplicationTime,
     wall: float,
 ) -> Result:
-    """The whole. `wall` is the host's time for the prediction, s."""
+    """The whole. `order`: which launch each step is; `wall`: the host's time for the prediction, s."""
     timed = tuple(replace(launch, metrics=_with_wall(launch.metrics, wall)) for launch in launches)
-    return Result(workload.name, gpu.name, level, application.total, timed, application.copy_times)
+    before = sum(copy.direction == "in" for copy in workload.copies)
+    after = len(application.spans) - before - len(order)
+    numbers = [*[-1] * before, *order, *[-1] * after]
+    spans = tuple(Span(s.name, s.start, s.end, n) for s, n in zip(application.spans, numbers, strict=True))
+    return Result(workload.name, gpu.name, level, application.total, timed, application.copy_times, spans)
 
 
 def _with_wall(metrics: Sequence[Metric], wall: float) -> tuple[Metric, ...]:
@@ -169,68 +172,29 @@ def _memory_metrics(prediction: KernelPrediction, gpu: Gpu) -> list[Metric]:
     ]
 
 
-def flops(sm: SimulatedSm) -> dict[str, int]:
-    """Floating-point operations of the simulated blocks, by class ("fp32", "fp64")."""
-    found = {"fp32": 0, "fp64": 0}
-    if isinstance(sm, TraceSm):
-        counts = sm.feed.pc_threads
-        names = [operation(instruction) for instruction in sm.kernel.instructions]
-    elif isinstance(sm, TaskListSm):
-        runs = np.bincount(sm.flat.path, minlength=len(sm.flat.tasks)) * sm.work.warps
-        counts = runs * np.array([task.active for task in sm.flat.tasks], np.int64)
-        names = [task.op for task in sm.flat.tasks]
-    else:
-        return found
-    for name, count in zip(names, counts, strict=True):
-        kind, _, variant = name.partition(".")
-        if kind in found:
-            found[kind] += FLOPS.get(variant, 0) * int(count)
-    return found
-
-
-def _roofline_metrics(sm: SimulatedSm, gpu: Gpu, prediction: KernelPrediction) -> list[Metric]:
-    scale = prediction.plan.chip_factor
-    work = flops(sm)
-    kind = max(work, key=lambda name: work[name])
-    total = sum(work.values()) * scale
-    result = prediction.result
-    traffic = (result.dram_read_bytes + result.dram_write_bytes) * scale
-    seconds = prediction.cycles / gpu.sm.clock
-    peak = peak_flops(gpu, kind)
-    intensity = total / traffic if traffic else float("inf")
-    attainable = roofline(peak, gpu.dram.bandwidth, intensity).attainable if traffic else peak
+def _roofline_metrics(roofs: Roofs) -> list[Metric]:
+    dram = roofs.level("DRAM").bytes
+    intensity = roofs.flops / dram if dram else float("inf")
+    attainable = roofline(roofs.peak, roofs.level("DRAM").bandwidth, intensity).attainable if dram else roofs.peak
     return [
-        metric("roofline.flops", round(total)),
-        metric("roofline.intensity", intensity if traffic else "no DRAM traffic"),
+        metric("roofline.flops", round(roofs.flops)),
+        metric("roofline.intensity", intensity if dram else "no DRAM traffic"),
         metric("roofline.attainable", attainable),
-        metric("roofline.achieved", total / seconds if seconds else 0.0),
+        metric("roofline.achieved", roofs.achieved),
     ]
 
 
-def analysis(sm: SimulatedSm, gpu: Gpu, prediction: KernelPrediction) -> tuple[str, ...]:
+def analysis(roofs: Roofs, gpu: Gpu) -> tuple[str, ...]:
     """The hierarchical roofline of the kernel, and Little's law for DRAM: what it needs and what it has in flight."""
-    result, scale, clock = prediction.result, prediction.plan.chip_factor, gpu.sm.clock
-    work = flops(sm)
-    kind = max(work, key=lambda name: work[name])
-    dram = (result.dram_read_bytes + result.dram_write_bytes) * scale
-    traffic = {
-        "L1": result.l1_accesses * sm.work.sector_bytes * scale,
-        "L2": (result.l2_read_bytes + result.l2_write_bytes) * scale,
-        "DRAM": dram,
-    }
-    bandwidth = {
-        "L1": gpu.l1.bandwidth * clock * sm.spread.active_sms,
-        "L2": gpu.l2.bandwidth * clock,
-        "DRAM": gpu.dram.bandwidth,
-    }
-    used = {level: moved for level, moved in traffic.items() if moved > 0 and bandwidth[level] > 0}
+    used = roofs.used
     lines: list[str] = []
-    if sum(work.values()) and used:
-        total = sum(work.values()) * scale
-        lines += hierarchical_roofline(peak_flops(gpu, kind), {k: bandwidth[k] for k in used}, total, used).lines()
-    latency = gpu.dram.latency / clock
+    if roofs.flops and used:
+        bandwidth = {level.name: level.bandwidth for level in used}
+        traffic = {level.name: level.bytes for level in used}
+        lines += hierarchical_roofline(roofs.peak, bandwidth, roofs.flops, traffic).lines()
+    latency = gpu.dram.latency / gpu.sm.clock
     need = little(latency, gpu.dram.bandwidth).concurrency
-    have = little(latency, dram * clock / prediction.cycles if prediction.cycles else 0.0).concurrency
+    have = little(latency, roofs.level("DRAM").bytes / roofs.seconds if roofs.seconds else 0.0).concurrency
     lines.append(
         f"Little's law: {format_bytes(need)} in flight = {format_time(latency)} x {format_rate(gpu.dram.bandwidth)} "
         f"would fill the DRAM; the kernel keeps {format_bytes(have)} ({have / need:.0%}) in flight"
@@ -238,40 +202,13 @@ def analysis(sm: SimulatedSm, gpu: Gpu, prediction: KernelPrediction) -> tuple[s
     return tuple(lines)
 
 
-def hot_lines(sm: SimulatedSm, result: SmResult) -> tuple[HotLine, ...]:
+def hot_lines(source: Sequence[SourceLine]) -> tuple[HotLine, ...]:
     """The source lines where warps spend most cycles, most first."""
-    cycles: dict[int, np.ndarray] = {}
-    issued: dict[int, int] = {}
-    for op, pc in enumerate(sm.work.op_pc):
-        line = _line(sm, int(pc))
-        cycles[line] = cycles.get(line, np.zeros(len(STALL_REASONS), np.int64)) + result.op_stall[op]
-        issued[line] = issued.get(line, 0) + int(result.op_issued[op])
-    order = sorted((line for line in cycles if issued[line]), key=lambda line: (-int(cycles[line].sum()), line))
+    order = sorted((line for line in source if line.issued), key=lambda line: (-line.warp_cycles, line.line))
     return tuple(
-        HotLine(
-            line,
-            _text(sm, line),
-            issued[line],
-            int(cycles[line].sum()),
-            STALL_REASONS[int(cycles[line].argmax())],
-        )
+        HotLine(line.line, " ".join(line.text.split()), line.issued, line.warp_cycles, line.reason)
         for line in order[:HOT_LINES]
     )
-
-
-def _line(sm: SimulatedSm, pc: int) -> int:
-    """The PTX line of an instruction; of a task list, the task's number."""
-    if isinstance(sm, TraceSm):
-        return sm.kernel.instructions[pc].line
-    return pc
-
-
-def _text(sm: SimulatedSm, line: int) -> str:
-    if isinstance(sm, TraceSm) and 0 < line <= len(sm.module.lines):
-        return " ".join(sm.module.lines[line - 1].split())
-    if isinstance(sm, TaskListSm):
-        return next((task.op for task in sm.flat.tasks if task.number == line), "")
-    return ""
 
 
 def _assumptions(sm: SimulatedSm, gpu: Gpu, prediction: KernelPrediction) -> tuple[str, ...]:

@@ -3,17 +3,46 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
+from ppt_gpu.report.detail import Detail
 from ppt_gpu.report.result import LaunchResult, Result
+from ppt_gpu.sm.result import STALL_REASONS
 
 
 def launch_document(launch: LaunchResult) -> dict[str, Any]:
     """A launch as plain data. Times in s, shares as ratios."""
-    document = asdict(launch)
+    document = asdict(replace(launch, detail=None, recording=None))
+    del document["detail"], document["recording"]
     document["stalls"] = [{"reason": reason, "share": share} for reason, share in launch.stalls]
-    return document
+    return document | (detail_document(launch.detail) if launch.detail else {})
+
+
+def detail_document(detail: Detail) -> dict[str, Any]:
+    """`lines`: the executed ones, with warp cycles by reason and unit cycles by pipe; `pipes`, `roofs`, `traffic`.
+
+    Counts of lines and pipes are of the `sm_cycles` that were simulated.
+    """
+    names = [pipe.name for pipe in detail.pipes]
+    lines = [
+        {
+            "line": line.line,
+            "text": line.text.strip(),
+            "issued": line.issued,
+            "stalls": {reason: n for reason, n in zip(STALL_REASONS, line.stalls, strict=True) if n},
+            "pipes": {name: n for name, n in zip(names, line.pipes, strict=True) if n},
+        }
+        for line in detail.source
+        if line.issued
+    ]
+    return {
+        "sm_cycles": detail.sm_cycles,
+        "pipes": [asdict(pipe) for pipe in detail.pipes],
+        "lines": lines,
+        "roofs": asdict(detail.roofs),
+        "traffic": asdict(detail.traffic),
+    }
 
 
 def document(result: Result) -> dict[str, Any]:
@@ -28,6 +57,7 @@ def document(result: Result) -> dict[str, Any]:
         "time_s": result.time,
         "metrics": [asdict(item) for item in main.metrics],
         "launches": [launch_document(launch) for launch in result.launches],
+        "spans": [asdict(span) for span in result.spans],
         "copies": [{"name": name, "time_s": time} for name, time in result.copies],
     }
 

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # the registry of metrics must not load NumPy
+    from ppt_gpu.report.detail import Detail
+    from ppt_gpu.sm.recording import Recording
 
 SCHEMA = 1
 
@@ -53,6 +57,8 @@ class LaunchResult:
     warnings: tuple[str, ...] = ()
     analysis: tuple[str, ...] = ()  # closed-form models: each equation, its numbers, its result
     extra: dict[str, Any] = field(default_factory=dict)
+    detail: Detail | None = None  # what pictures are drawn from
+    recording: Recording | None = field(default=None, compare=False)  # a window of the simulation, where asked for
 
     def value(self, tag: str) -> float | int | str:
         """The value of metric `tag`. KeyError when this result has none."""
@@ -60,6 +66,16 @@ class LaunchResult:
             if metric.tag == tag:
                 return metric.value
         raise KeyError(tag)
+
+
+@dataclass(frozen=True)
+class Span:
+    """A part of the application's time, s. `launch`: its place in `Result.launches`; -1 for a copy."""
+
+    name: str
+    start: float
+    end: float
+    launch: int = -1
 
 
 @dataclass(frozen=True)
@@ -72,6 +88,7 @@ class Result:
     time: float  # s, launches with overheads, repeats and host copies
     launches: tuple[LaunchResult, ...]
     copies: tuple[tuple[str, float], ...] = ()  # name, s
+    spans: tuple[Span, ...] = ()  # copies and launches in time order
     schema: int = SCHEMA
 
     @property

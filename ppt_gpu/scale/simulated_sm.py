@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from typing import TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +37,17 @@ SHARING_BUDGET = 300_000_000
 SHARING_SAMPLES = 8
 #: a grid of at most so many thread instructions is run whole, so that the next launch finds its results
 ADVANCE_BUDGET = 4_000_000_000
+
+
+class Conditions(TypedDict):
+    """Arguments that `simulate` and `machine_of` share."""
+
+    active_sms: int
+    policy: str | None
+    l2_dirty: float
+    l1_bytes: int
+    code_at: int
+    constants_at: int
 
 
 class SimulatedSm:
@@ -91,6 +103,17 @@ class SimulatedSm:
 
         return simulated
 
+    def conditions(self, program: Program, blocks: int) -> Conditions:
+        """Under what the simulation of `program`, `blocks` blocks of the launch, runs beside GPU and slots."""
+        return {
+            "active_sms": self.spread.active_sms,
+            "policy": self.policy,
+            "l2_dirty": dirty_share(program, self.gpu, self.launch.blocks / blocks),
+            "l1_bytes": self.occupancy.l1_bytes,
+            "code_at": self.code_at,
+            "constants_at": self.constants_at,
+        }
+
     def _timing(self, lowered: _Lowered, resident: int) -> BlockTiming:
         """Kept, or simulated and kept."""
         if self.timings is None:
@@ -122,17 +145,7 @@ class _Lowered:
 
     def simulate(self, resident: int) -> BlockTiming:
         sm, (program, feed) = self.sm, self.program
-        result = simulate(
-            program,
-            sm.gpu,
-            resident_blocks=resident,
-            active_sms=sm.spread.active_sms,
-            policy=sm.policy,
-            l2_dirty=dirty_share(program, sm.gpu, sm.launch.blocks / len(self.blocks)),
-            l1_bytes=sm.occupancy.l1_bytes,
-            code_at=sm.code_at,
-            constants_at=sm.constants_at,
-        )
+        result = simulate(program, sm.gpu, resident_blocks=resident, **sm.conditions(program, len(self.blocks)))
         return BlockTiming(result, self.work, feed)
 
 

@@ -6,9 +6,10 @@ The compiled core must give the same cycles, stalls and counters on every progra
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from typing import Protocol
 
 import numpy as np
 
@@ -66,11 +67,21 @@ class Warp:
         return self.entry == self.end
 
 
+class Observer(Protocol):
+    """Somebody who watches a run; what it does changes nothing."""
+
+    def issued(self, cycle: int, scheduler: int, unit: int, warp: Warp, op: int, done: int) -> None:
+        """`warp` issued `op` on that unit of its pipe; the result is there at cycle `done`."""
+
+    def accounted(self, cycle: int, sm: Sm, reasons: Mapping[int, tuple[int, int]]) -> None:
+        """The cycle is over: what each resident warp slot is charged with, (operation, reason)."""
+
+
 class Sm:
     """State of the SM between two cycles."""
 
-    def __init__(self, program: Program, machine: Machine, resident: int) -> None:
-        self.p, self.m = program, machine
+    def __init__(self, program: Program, machine: Machine, resident: int, observer: Observer | None = None) -> None:
+        self.p, self.m, self.observer = program, machine, observer
         self.wait_class = producer_class(program)
         self.queued = queued_kinds(machine)
         self.memory = Memory(program, machine)
@@ -126,6 +137,11 @@ class Sm:
         ready = self.ready_at(warp)
         until, kind = self.dependences(warp)
         return ready > cycle and (warp.barrier_latency > 0 or (until == ready and kind == WAIT_LONG))
+
+    @property
+    def finished(self) -> bool:
+        """All blocks have come and gone."""
+        return self.next_block == len(self.block_start) and all(block < 0 for block in self.slot_block)
 
     # --- one cycle -------------------------------------------------------------------------------------------
 
@@ -211,6 +227,8 @@ class Sm:
                 self.no_op_drain += 1
             else:
                 self.op_stall[op, why] += 1
+        if self.observer is not None:
+            self.observer.accounted(cycle, self, reasons)
 
     def reason(self, slot: int, cycle: int) -> tuple[int, int]:
         """(operation, reason) of a warp that does not issue in this cycle, from the state at its start."""
@@ -250,7 +268,8 @@ class Sm:
         p, op, slot = self.p, self.next_op(warp), int(self.p.entry_slot[warp.entry])
         kind, latency = int(p.op_kind[op]), int(p.op_latency[op])
         units = self.free[int(p.op_pipe[op]), scheduler]
-        units[units.index(min(units))] = cycle + int(p.op_ii[op])
+        unit = units.index(min(units))
+        units[unit] = cycle + int(p.op_ii[op])
         warp.entry += 1
         warp.last_op = op
         warp.barrier_latency = 0
@@ -272,6 +291,8 @@ class Sm:
             warp.fetched = self.code.fetch(cycle + 1, warp.entry) if self.code.entries[warp.entry] else 0
         if warp.exited or warp.barrier_until == NEVER:
             self._release_barrier(warp.block, cycle)
+        if self.observer is not None:
+            self.observer.issued(cycle, scheduler, unit, warp, op, done)
 
     def _release_barrier(self, block: int, cycle: int) -> None:
         """Let the waiting warps of a block go when no live warp of it is missing."""
@@ -301,7 +322,7 @@ def run_reference(program: Program, machine: Machine, resident: int, max_cycles:
     cycle = 0
     while True:
         sm.begin(cycle)
-        if sm.next_block == len(sm.block_start) and all(block < 0 for block in sm.slot_block):
+        if sm.finished:
             break
         if cycle >= max_cycles:
             return Raw.failed(OVER_BUDGET, program)

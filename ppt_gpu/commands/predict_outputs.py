@@ -1,0 +1,62 @@
+"""What predict writes beside its report: files, and sections that are shown when asked for."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from ppt_gpu.errors import PptError
+
+if TYPE_CHECKING:
+    from ppt_gpu.report.result import Result
+    from ppt_gpu.sm.recording import Window
+
+
+def add_outputs(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--timeline",
+        metavar="FILE",
+        help="write what one SM does, cycle by cycle, for a trace viewer (.json, .json.gz)",
+    )
+    parser.add_argument(
+        "--window",
+        metavar="FIRST:CYCLES",
+        help="cycles of the simulated SM that timelines show (default: 0:2000)",
+    )
+
+
+def check_outputs(arguments: argparse.Namespace) -> None:
+    """PptError for what cannot be written, before anything is predicted."""
+    if arguments.timeline:
+        from ppt_gpu.report import trace_events
+
+        trace_events.check_target(arguments.timeline)
+    if arguments.window and not _records(arguments):
+        raise PptError(f"--window {arguments.window}: nothing shows a timeline", hint="such as --timeline sm.json.gz")
+
+
+def window_of(arguments: argparse.Namespace) -> Window | None:
+    """The window to record, None where nothing shows it. PptError for a bad one."""
+    if not _records(arguments):
+        return None
+    from ppt_gpu.sm.recording import Window
+
+    if not arguments.window:
+        return Window()
+    first, colon, cycles = arguments.window.partition(":")
+    if not (colon and first.isdecimal() and cycles.isdecimal()):
+        raise PptError(f"--window {arguments.window}: expected FIRST:CYCLES", hint="such as 10000:2000")
+    return Window(int(first), int(cycles))
+
+
+def _records(arguments: argparse.Namespace) -> bool:
+    return bool(arguments.timeline)
+
+
+def write_outputs(arguments: argparse.Namespace, result: Result) -> None:
+    """Write the files that were asked for. PptError where one cannot be written."""
+    if arguments.timeline:
+        from ppt_gpu.report import trace_events
+        from ppt_gpu.report.timeline import about, timeline
+
+        trace_events.write(arguments.timeline, timeline(result), about(result))

@@ -1,0 +1,126 @@
+"""From a finished simulation to the details of a launch: counts by source line, use of pipes, roofs and traffic."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppt_gpu.analytic.bounds import pipe_units
+from ppt_gpu.analytic.roofline import peak_flops
+from ppt_gpu.ptx.instructions import operation
+from ppt_gpu.report.detail import Detail, Level, PipeUse, Roofs, SourceLine, Traffic
+from ppt_gpu.scale.occupancy_rules import OccupancyLimits
+from ppt_gpu.scale.prediction import KernelPrediction
+from ppt_gpu.scale.simulated_sm import SimulatedSm, TraceSm
+from ppt_gpu.scale.tasklist_sm import TaskListSm
+from ppt_gpu.sm.lower_ops import pipe_order
+from ppt_gpu.sm.result import STALL_REASONS, SmResult
+from ppt_gpu.spec.gpu import Gpu
+
+#: floating-point operations of one lane, by the last part of the operation's name
+FLOPS = {"add": 1, "mul": 1, "fma": 2, "div": 1}
+#: lines between two executed ones that are shown; more of them are another function's, or nobody's
+GAP = 40
+
+
+def detail_of(sm: SimulatedSm, gpu: Gpu, prediction: KernelPrediction) -> Detail:
+    """The details of a launch, from the simulated blocks."""
+    result = prediction.result
+    lines = _operation_lines(sm)
+    units = {name: pipe_units(gpu.pipes[name], gpu.sm.schedulers) for name in pipe_order(gpu)}
+    pipes = tuple(
+        PipeUse(name, units[name], int(busy)) for name, busy in zip(units, result.pipe_busy.tolist(), strict=True)
+    )
+    return Detail(
+        source=_source(sm, result, lines, len(pipes)),
+        pipes=pipes,
+        roofs=_roofs(sm, gpu, prediction),
+        traffic=_traffic(sm, prediction),
+        sm_cycles=result.cycles,
+        convergence=prediction.convergence,
+        exact=prediction.exact,
+        limits=OccupancyLimits.of(gpu),
+        operation_lines=lines,
+    )
+
+
+def _operation_lines(sm: SimulatedSm) -> tuple[int, ...]:
+    """The PTX line of every instruction; of a task list, whose instructions are its tasks, their numbers."""
+    if isinstance(sm, TraceSm):
+        return tuple(instruction.line for instruction in sm.kernel.instructions)
+    return tuple(range(int(sm.work.op_pc.max(initial=-1)) + 1))
+
+
+def _source(sm: SimulatedSm, result: SmResult, lines: tuple[int, ...], pipes: int) -> tuple[SourceLine, ...]:
+    """Every executed line, and of a file the lines between them."""
+    at = np.array(lines, np.int64)[sm.work.op_pc]  # [O]
+    found, place = np.unique(at, return_inverse=True)
+    issued = np.bincount(place, weights=result.op_issued, minlength=len(found)).astype(np.int64)
+    stalls = np.zeros((len(found), len(STALL_REASONS)), np.int64)
+    np.add.at(stalls, place, result.op_stall)
+    busy = np.zeros((len(found), pipes), np.int64)
+    np.add.at(busy, (place, sm.work.op_pipe), result.op_issued * sm.work.op_ii)
+    counts = {
+        int(line): (int(issued[i]), tuple(stalls[i].tolist()), tuple(busy[i].tolist()))
+        for i, line in enumerate(found)
+        if issued[i]
+    }
+    shown: list[SourceLine] = []
+    for line in sorted(counts):
+        if shown and isinstance(sm, TraceSm) and line - shown[-1].line <= GAP:
+            shown += [SourceLine(between, _text(sm, between)) for between in range(shown[-1].line + 1, line)]
+        shown.append(SourceLine(line, _text(sm, line), *counts[line]))
+    return tuple(shown)
+
+
+def _text(sm: SimulatedSm, line: int) -> str:
+    if isinstance(sm, TraceSm) and 0 < line <= len(sm.module.lines):
+        return sm.module.lines[line - 1].rstrip()
+    if isinstance(sm, TaskListSm):
+        return next((task.op for task in sm.flat.tasks if task.number == line), "")
+    return ""
+
+
+def _flops(sm: SimulatedSm) -> dict[str, int]:
+    """Floating-point operations of the simulated blocks, by class ("fp32", "fp64")."""
+    found = {"fp32": 0, "fp64": 0}
+    counts: NDArray[np.int64]
+    if isinstance(sm, TraceSm):
+        counts = sm.feed.pc_threads
+        names = [operation(instruction) for instruction in sm.kernel.instructions]
+    elif isinstance(sm, TaskListSm):
+        runs = np.bincount(sm.flat.path, minlength=len(sm.flat.tasks)) * sm.work.warps
+        counts = runs * np.array([task.active for task in sm.flat.tasks], np.int64)
+        names = [task.op for task in sm.flat.tasks]
+    else:
+        return found
+    for name, count in zip(names, counts, strict=True):
+        kind, _, variant = name.partition(".")
+        if kind in found:
+            found[kind] += FLOPS.get(variant, 0) * int(count)
+    return found
+
+
+def _roofs(sm: SimulatedSm, gpu: Gpu, prediction: KernelPrediction) -> Roofs:
+    result, scale, clock = prediction.result, prediction.plan.chip_factor, gpu.sm.clock
+    work = _flops(sm)
+    kind = max(work, key=lambda name: work[name])
+    levels = (
+        Level("L1", gpu.l1.bandwidth * clock * sm.spread.active_sms, result.l1_accesses * sm.work.sector_bytes * scale),
+        Level("L2", gpu.l2.bandwidth * clock, (result.l2_read_bytes + result.l2_write_bytes) * scale),
+        Level("DRAM", gpu.dram.bandwidth, (result.dram_read_bytes + result.dram_write_bytes) * scale),
+    )
+    return Roofs(kind, peak_flops(gpu, kind), sum(work.values()) * scale, prediction.cycles / clock, levels)
+
+
+def _traffic(sm: SimulatedSm, prediction: KernelPrediction) -> Traffic:
+    result, scale = prediction.result, prediction.plan.chip_factor
+    return Traffic(
+        l1=result.l1_accesses * sm.work.sector_bytes * scale,
+        l2_read=result.l2_read_bytes * scale,
+        l2_write=result.l2_write_bytes * scale,
+        dram_read=result.dram_read_bytes * scale,
+        dram_write=result.dram_write_bytes * scale,
+        shared_accesses=result.shared_accesses * scale,
+        shared_passes=result.shared_passes * scale,
+    )

@@ -1,0 +1,21 @@
+"""A recorded window of the very simulation that a prediction rests on: the same blocks, slots, caches and servers."""
+
+from __future__ import annotations
+
+from ppt_gpu.scale.prediction import KernelPrediction
+from ppt_gpu.scale.simulated_sm import SimulatedSm
+from ppt_gpu.sm.core_machine import machine_of
+from ppt_gpu.sm.recording import Recording, Window, record
+from ppt_gpu.sm.simulate import check
+
+
+def record_prediction(sm: SimulatedSm, prediction: KernelPrediction, window: Window) -> Recording:
+    """The window, simulated once more cycle by cycle: a second or so for 2,000 cycles.
+
+    Memory must still be as the launch finds it. PptError where the simulation ends before the window.
+    """
+    blocks = prediction.plan.blocks
+    program, _ = sm.lower(list(blocks))
+    machine = machine_of(program, sm.gpu, **sm.conditions(program, len(blocks)))
+    check(program, machine, sm.spread.resident)
+    return record(program, machine, sm.spread.resident, window, tuple(blocks))

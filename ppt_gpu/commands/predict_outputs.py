@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 
 def add_outputs(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--html", metavar="FILE", help="write the report as one page for a browser (.html)")
     parser.add_argument(
         "--timeline",
         metavar="FILE",
@@ -27,6 +28,10 @@ def add_outputs(parser: argparse.ArgumentParser) -> None:
 
 def check_outputs(arguments: argparse.Namespace) -> None:
     """PptError for what cannot be written, before anything is predicted."""
+    if arguments.html:
+        from ppt_gpu.report.html import page
+
+        page.check_target(arguments.html)
     if arguments.timeline:
         from ppt_gpu.report import trace_events
 
@@ -50,11 +55,16 @@ def window_of(arguments: argparse.Namespace) -> Window | None:
 
 
 def _records(arguments: argparse.Namespace) -> bool:
-    return bool(arguments.timeline)
+    return bool(arguments.timeline or arguments.html)
 
 
 def write_outputs(arguments: argparse.Namespace, result: Result) -> None:
     """Write the files that were asked for. PptError where one cannot be written."""
+    if arguments.html:
+        from ppt_gpu.files import write_whole
+        from ppt_gpu.report.html.page import to_html
+
+        write_whole(arguments.html, to_html(result).encode())
     if arguments.timeline:
         from ppt_gpu.report import trace_events
         from ppt_gpu.report.timeline import about, timeline

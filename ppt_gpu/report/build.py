@@ -60,6 +60,7 @@ def build_launch(
             "printed": sm.feed.printed,
             "grid": list(sm.launch.grid),
             "block": list(sm.launch.block),
+            "threads": sm.launch.threads_per_block,
             "repeat": sm.launch.repeat,
             "registers_estimated": sm.registers_estimated,
             "register_source": sm.launch.register_source,

@@ -110,9 +110,15 @@ def open_from(arguments: argparse.Namespace) -> Any:
 
 
 def terminal() -> dict[str, Any]:
-    """Colours and the terminal's width when a person looks, a fixed plain page when a program does."""
-    if not sys.stdout.isatty() or os.environ.get("NO_COLOR"):
-        return {"width": 120, "color": False}
+    """Colours and the terminal's width when a person looks, a plain page when a program does: 120, or COLUMNS, wide."""
     import shutil
 
-    return {"width": max(60, min(160, shutil.get_terminal_size().columns)), "color": True}
+    person = sys.stdout.isatty()
+    width = shutil.get_terminal_size((120, 24)).columns if person else _columns(120)
+    return {"width": max(60, min(160, width)), "color": person and not os.environ.get("NO_COLOR")}
+
+
+def _columns(usual: int) -> int:
+    """COLUMNS, where somebody has set it to a number."""
+    found = os.environ.get("COLUMNS", "")
+    return int(found) if found.isdecimal() and found.isascii() else usual

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ppt_gpu.commands.arguments import AddCommand, add_gpu, add_workload, blocks, count, open_from, size, terminal
-from ppt_gpu.commands.predict_outputs import add_outputs, check_outputs, window_of, write_outputs
+from ppt_gpu.commands.predict_outputs import add_outputs, check_outputs, sections_of, window_of, write_outputs
 
 
 def add(command: AddCommand) -> None:
@@ -79,4 +79,4 @@ def run(arguments: argparse.Namespace) -> str:
         return to_json(result) + "\n"
     from ppt_gpu.report.text import render
 
-    return render(result, **terminal())
+    return render(result, **terminal(), more=sections_of(arguments))

@@ -9,6 +9,7 @@ from ppt_gpu.errors import PptError
 
 if TYPE_CHECKING:
     from ppt_gpu.report.result import Result
+    from ppt_gpu.report.sections import Section
     from ppt_gpu.sm.recording import Window
 
 
@@ -18,6 +19,11 @@ def add_outputs(parser: argparse.ArgumentParser) -> None:
         "--timeline",
         metavar="FILE",
         help="write what one SM does, cycle by cycle, for a trace viewer (.json, .json.gz)",
+    )
+    parser.add_argument("--warps", action="store_true", help="show what warps do over time, a letter a stall reason")
+    parser.add_argument("--pressure", action="store_true", help="show how each line occupies the execution pipes")
+    parser.add_argument(
+        "--explain", action="append", default=[], metavar="METRIC", help="say how this number comes about; repeatable"
     )
     parser.add_argument(
         "--window",
@@ -36,6 +42,9 @@ def check_outputs(arguments: argparse.Namespace) -> None:
         from ppt_gpu.report import trace_events
 
         trace_events.check_target(arguments.timeline)
+    if arguments.json and (arguments.warps or arguments.pressure or arguments.explain):
+        raise PptError("--json has no sections", hint="it holds all metrics, and lines and pipes of every launch")
+    sections_of(arguments)
     if arguments.window and not _records(arguments):
         raise PptError(f"--window {arguments.window}: nothing shows a timeline", hint="such as --timeline sm.json.gz")
 
@@ -55,7 +64,18 @@ def window_of(arguments: argparse.Namespace) -> Window | None:
 
 
 def _records(arguments: argparse.Namespace) -> bool:
-    return bool(arguments.timeline or arguments.html)
+    return bool(arguments.timeline or arguments.html or arguments.warps)
+
+
+def sections_of(arguments: argparse.Namespace) -> list[Section]:
+    """The sections that were asked for. PptError for an unknown metric."""
+    if not (arguments.warps or arguments.pressure or arguments.explain):
+        return []
+    from ppt_gpu.report import sections
+
+    chosen = [sections.pressure] if arguments.pressure else []
+    chosen += [sections.warps] if arguments.warps else []
+    return [*chosen, *(sections.explained(tag) for tag in arguments.explain)]
 
 
 def write_outputs(arguments: argparse.Namespace, result: Result) -> None:

@@ -10,7 +10,7 @@ from ppt_gpu.analytic.hit_rates import HitRates
 from ppt_gpu.analytic.model import Estimate
 from ppt_gpu.analytic.models import find_model
 from ppt_gpu.ptx.mangling import source_name
-from ppt_gpu.report.text import shown, table
+from ppt_gpu.report.tables import shown, table
 from ppt_gpu.units import format_count, format_time
 
 SCHEMA = 1

@@ -1,28 +1,84 @@
-"""`explain`: what a metric or a stall reason means, from the registry."""
+"""`explain`: what a metric, a stall reason or an analytical model is, and where it comes from."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from collections.abc import Mapping
 
-from ppt_gpu.report.metrics import REGISTRY, definition
+from ppt_gpu.errors import PptError, did_you_mean
+from ppt_gpu.report.metrics import REGISTRY
+from ppt_gpu.report.stall_reasons import MEANINGS
+
+MODELS = "models"  # the word that lists them
 
 
-def explain(tag: str | None, *, as_json: bool = False) -> str:
-    """The definition of `tag`, or of every metric. Raises PptError with the nearest tag when it is unknown."""
-    chosen = list(REGISTRY.values()) if tag is None else [definition(tag)]
+def explain(name: str | None, *, as_json: bool = False) -> str:
+    """What `name` is; of None, every metric and stall reason; of "models", every model.
+
+    Raises PptError with the nearest name when it is unknown.
+    """
+    if name is None:
+        chosen = {"metrics": list(REGISTRY), "stall_reasons": list(MEANINGS)}
+    elif name in REGISTRY:
+        chosen = {"metrics": [name]}
+    elif name in MEANINGS:
+        chosen = {"stall_reasons": [name]}
+    else:
+        chosen = {"models": _models(name)}
+    entries = {kind: [_entry(kind, item) for item in items] for kind, items in chosen.items()}
     if as_json:
-        metrics = [
-            {"tag": d.tag, "name": d.name, "unit": d.unit, "definition": d.text, "source": d.source} for d in chosen
-        ]
-        return json.dumps({"schema": 1, "metrics": metrics}, indent=2, ensure_ascii=False) + "\n"
-    if tag is None:
-        width = max(len(d.tag) for d in chosen)
-        return "".join(f"{d.tag:{width}}  {d.name}{f' [{d.unit}]' if d.unit else ''}\n" for d in chosen)
-    fields = asdict(chosen[0])
-    return (
-        f"{fields['tag']}: {fields['name']}\n"
-        f"  unit        {fields['unit'] or 'none'}\n"
-        f"  definition  {fields['text']}\n"
-        f"  source      {fields['source']}\n"
-    )
+        return json.dumps({"schema": 1, **entries}, indent=2, ensure_ascii=False) + "\n"
+    if name is None or name == MODELS:
+        return _listing(entries)
+    (entry,) = next(iter(entries.values()))
+    (_, called), *rest = ((label, text or "none") for label, text in entry.items() if label != "name")
+    title = f"{called}: {entry['name']}" if "name" in entry else called
+    width = max(len(label) for label, _ in rest)
+    return "\n".join([title, *(f"  {label:{width}}  {text}" for label, text in rest)]) + "\n"
+
+
+def _models(name: str) -> list[str]:
+    """The models of that name. PptError when nothing has it."""
+    from ppt_gpu.analytic.models import models
+
+    known = [model.name for model in models()]
+    if name == MODELS:
+        return known
+    if name not in known:
+        hint = did_you_mean(name, [*REGISTRY, *MEANINGS, *known])
+        raise PptError(f"unknown metric '{name}'", hint=hint or "`explain` lists them all")
+    return [name]
+
+
+def _entry(kind: str, name: str) -> dict[str, str]:
+    if kind == "metrics":
+        known = REGISTRY[name]
+        return {"tag": name, "name": known.name, "unit": known.unit, "definition": known.text, "source": known.source}
+    if kind == "stall_reasons":
+        did, helps = MEANINGS[name]
+        return {"reason": name, "the warp": did, "what helps": helps}
+    from ppt_gpu.analytic.models import find_model
+
+    model = find_model(name)
+    with_numbers = f"ppt-gpu compare WORKLOAD --gpu GPU --explain {name}"
+    return {"model": name, "name": model.title, "source": model.source, "with numbers": with_numbers}
+
+
+def _listing(entries: Mapping[str, list[dict[str, str]]]) -> str:
+    lines: list[str] = []
+    for kind, items in entries.items():
+        names = [next(iter(item.values())) for item in items]
+        width = max(len(name) for name in names)
+        lines += [f"{name:{width}}  {_said(kind, item)}" for name, item in zip(names, items, strict=True)]
+        if kind != MODELS:
+            lines.append("")
+    if MODELS not in entries:
+        lines.append("`explain models` lists the analytical models.")
+    return "\n".join(lines) + "\n"
+
+
+def _said(kind: str, item: Mapping[str, str]) -> str:
+    """A line about it."""
+    if kind == "stall_reasons":
+        return f"the warp {item['the warp']}"
+    return item["name"] + (f" [{item['unit']}]" if item.get("unit") else "")

@@ -39,3 +39,8 @@ def meaning(reason: str) -> str:
     """What a warp charged with `reason` did, and what would help."""
     did, helps = MEANINGS[reason]
     return f"{did}; what helps: {helps}" if helps else did
+
+
+#: reason -> its letter where there is room for one
+LETTERS = dict(zip(MEANINGS, ("#", ".", "w", "p", "L", "s", "q", "m", "B", "b", "i", "d", "-"), strict=True))
+NOBODY = " "  # no warp in the slot

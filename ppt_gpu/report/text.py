@@ -3,46 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from io import StringIO
 from typing import Any
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from ppt_gpu.ptx.mangling import source_name
 from ppt_gpu.report.result import LaunchResult, Result
+from ppt_gpu.report.sections import Section
+from ppt_gpu.report.tables import BAR, SHORT_BAR, Bar, shown, table, whole
 from ppt_gpu.units import format_bytes, format_count, format_frequency, format_rate, format_time
 
-BAR = 20
+#: widths below which tables abbreviate, and leave out what another column says, too
+MEDIUM, NARROW = 100, 76
 
 
-def render(result: Result, *, width: int = 110, color: bool = False) -> str:
-    """The report as text, `width` columns wide, with ANSI colours if `color`."""
-    return shown(report(result), width=width, color=color)
+def render(result: Result, *, width: int = 110, color: bool = False, more: Sequence[Section] = ()) -> str:
+    """The report as text, `width` columns wide, with ANSI colours if `color`, and with `more` sections."""
+    return shown(report(result, width, more), width=width, color=color)
 
 
-def shown(*parts: RenderableType, width: int, color: bool) -> str:
-    """Renderables as text, one below the other, `width` columns wide, with ANSI colours if `color`."""
-    stream = StringIO()
-    console = Console(
-        file=stream, width=width, force_terminal=color, no_color=not color, highlight=False, legacy_windows=False
-    )
-    for part in parts:
-        console.print(part, markup=False)
-    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
-
-
-def report(result: Result) -> Group:
-    """All sections as rich renderables."""
+def report(result: Result, width: int = 110, more: Sequence[Section] = ()) -> Group:
+    """All sections as rich renderables, for so many columns."""
     parts: list[RenderableType] = [_headline(result)]
     if len(result.launches) > 1 or result.copies or _times(result.main):
         parts += [_title("Application"), _application(result)]
     for number, launch in enumerate(result.launches, 1):
         if len(result.launches) > 1:
             parts.append(_title(f"Launch {number}: {source_name(launch.kernel)}"))
-        parts += _launch(launch)
+        parts += _launch(launch, width, more)
     return Group(*parts)
 
 
@@ -52,14 +43,6 @@ def _title(text: str) -> Text:
 
 def _indent(item: RenderableType) -> Padding:
     return Padding(item, (0, 0, 0, 2))
-
-
-def table(*columns: tuple[str, str], header: bool = True) -> Table:
-    """A table without lines: columns as (name, justification)."""
-    made = Table(box=None, padding=(0, 2, 0, 0), show_header=header, header_style="dim", pad_edge=False)
-    for name, justify in columns:
-        made.add_column(name, justify=justify, overflow="fold")  # type: ignore[arg-type]
-    return made
 
 
 def _number(launch: LaunchResult, tag: str) -> float:
@@ -99,15 +82,19 @@ def _times(launch: LaunchResult) -> str:
     return f", {repeat} times" if repeat > 1 else ""
 
 
-def _launch(launch: LaunchResult) -> list[RenderableType]:
+def _launch(launch: LaunchResult, width: int, more: Sequence[Section]) -> list[RenderableType]:
     parts: list[RenderableType] = [_indent(_facts(launch))]
-    parts += [_title("Bounds and speed of light"), _indent(_bounds(launch))]
+    parts += [_title("Bounds and speed of light"), _indent(_bounds(launch, width))]
     parts += [_title("Roofline and Little's law"), _indent(_lines(launch.analysis))]
     parts += [_title("Warp cycles by reason"), _indent(_stalls(launch))]
     parts += [_title("Occupancy"), _indent(_occupancy(launch))]
     parts += [_title("Memory"), _indent(_memory(launch))]
     if launch.hot:
-        parts += [_title("Hot lines"), _indent(_hot(launch))]
+        parts += [_title("Hot lines"), _indent(_hot(launch, width))]
+    for section in more:
+        found = section(launch, width)
+        if found is not None:
+            parts += [_title(found[0]), _indent(found[1])]
     parts += [_title("How this number was made"), _indent(_assumptions(launch))]
     return parts
 
@@ -168,19 +155,19 @@ def _dim(value: list[int] | tuple[int, ...]) -> str:
     return "x".join(str(size) for size in value)
 
 
-def _bar(share: float) -> str:
-    filled = round(max(0.0, min(share, 1.0)) * BAR)
-    return "█" * filled + "·" * (BAR - filled)
-
-
-def _bounds(launch: LaunchResult) -> Table:
+def _bounds(launch: LaunchResult, width: int) -> Table:
     cycles = _number(launch, "kernel.cycles")
-    rows = table(("resource", "left"), ("used", "right"), ("", "left"), ("at least", "right"), ("because", "left"))
+    bars = () if width < NARROW else (("", "left"),)
+    unit = " cycles" if width >= MEDIUM else ""
+    least = "at least" if unit or not bars else "cycles at least"
+    rows = table(("resource", "left"), ("used", "right"), *bars, (least, "right"), ("because", "left"))
+    whole(rows, "resource", "used", least)
     for bound in sorted(launch.bounds, key=lambda bound: -bound.cycles):
         share = bound.cycles / cycles if cycles else 0.0
         if share < 0.005:
             continue
-        rows.add_row(bound.resource, f"{share:.0%}", _bar(share), f"{format_count(bound.cycles)} cycles", bound.terms)
+        bar = (Bar(share, BAR if unit else SHORT_BAR),) if bars else ()
+        rows.add_row(bound.resource, f"{share:.0%}", *bar, format_count(bound.cycles) + unit, bound.terms)
     return rows
 
 
@@ -188,7 +175,7 @@ def _stalls(launch: LaunchResult) -> Table:
     rows = table(("reason", "left"), ("share", "right"), ("", "left"))
     for reason, share in sorted(launch.stalls, key=lambda item: -item[1]):
         if share >= 0.001:
-            rows.add_row(reason, f"{share:.1%}", _bar(share))
+            rows.add_row(reason, f"{share:.1%}", Bar(share))
     return rows
 
 
@@ -239,16 +226,16 @@ def _rate(value: float | int | str) -> str:
     return value if isinstance(value, str) else f"{value:.1%}"
 
 
-def _hot(launch: LaunchResult) -> Table:
-    rows = table(
-        ("line", "right"), ("warp cycles", "right"), ("issued", "right"), ("mostly", "left"), ("source", "left")
-    )
+def _hot(launch: LaunchResult, width: int) -> Table:
+    issues = () if width < NARROW else (("issued", "right"),)
+    rows = table(("line", "right"), ("warp cycles", "right"), *issues, ("mostly", "left"), ("source", "left"))
+    whole(rows, "line", "warp cycles", "issued", "mostly")
     total = sum(line.warp_cycles for line in launch.hot) or 1
-    whole = int(launch.extra.get("warp_cycles", total)) or 1
+    cycles = int(launch.extra.get("warp_cycles", total)) or 1
     for line in launch.hot:
-        rows.add_row(
-            str(line.line), f"{line.warp_cycles / whole:.1%}", format_count(line.issued), line.reason, line.text.strip()
-        )
+        issued = (format_count(line.issued),) if issues else ()
+        share = f"{line.warp_cycles / cycles:.1%}"
+        rows.add_row(str(line.line), share, *issued, line.reason, line.text.strip())
     return rows
 
 

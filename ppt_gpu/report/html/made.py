@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ppt_gpu.report.detail import Detail
-from ppt_gpu.report.html.numbers import metric_text, value_of, value_text
 from ppt_gpu.report.html.tags import Markup, join, table, tag
+from ppt_gpu.report.numbers import metric_text, value_of, value_text
 from ppt_gpu.report.result import LaunchResult
 from ppt_gpu.units import format_count
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from ppt_gpu.report.detail import Detail
-from ppt_gpu.report.html.numbers import metric_text, value_of
 from ppt_gpu.report.html.svg import Frame, picture, steps
 from ppt_gpu.report.html.tags import Markup, join, tag
+from ppt_gpu.report.numbers import metric_text, value_of
 from ppt_gpu.report.result import LaunchResult
 from ppt_gpu.scale.occupancy_rules import OccupancyLimits, theoretical_occupancy
 from ppt_gpu.units import format_bytes

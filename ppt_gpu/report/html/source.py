@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ppt_gpu.report.detail import Detail, SourceLine
-from ppt_gpu.report.html.numbers import percent
 from ppt_gpu.report.html.stalls import rectangle
 from ppt_gpu.report.html.tags import Markup, bar, join, scroller, table, tag
+from ppt_gpu.report.numbers import percent
 from ppt_gpu.report.pressure import pressures
 from ppt_gpu.report.result import LaunchResult
 from ppt_gpu.sm.result import STALL_REASONS

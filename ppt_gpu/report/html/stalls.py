@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ppt_gpu.report.html.numbers import value_of
 from ppt_gpu.report.html.palette import stall
 from ppt_gpu.report.html.svg import Frame, picture
 from ppt_gpu.report.html.tags import Markup, join, table, tag
+from ppt_gpu.report.numbers import value_of
 from ppt_gpu.report.result import LaunchResult
 from ppt_gpu.report.stall_reasons import meaning
 

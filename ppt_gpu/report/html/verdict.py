@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ppt_gpu.ptx.mangling import source_name
-from ppt_gpu.report.html.numbers import metric_text, percent, value_of
 from ppt_gpu.report.html.tags import Markup, bar, join, table, tag
+from ppt_gpu.report.numbers import metric_text, percent, value_of
 from ppt_gpu.report.result import LaunchResult, Result
 from ppt_gpu.units import format_count, format_frequency, format_rate, format_time
 

@@ -1,4 +1,4 @@
-"""Numbers as the page shows them."""
+"""Numbers as reports show them."""
 
 from __future__ import annotations
 

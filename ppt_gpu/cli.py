@@ -14,6 +14,7 @@ from ppt_gpu.commands import (
     cluster,
     compare,
     darksilicon,
+    design,
     fit,
     machines,
     port,
@@ -21,6 +22,7 @@ from ppt_gpu.commands import (
     small,
     study,
     sweep,
+    tune,
     what_if,
 )
 from ppt_gpu.errors import PptError, did_you_mean
@@ -98,6 +100,8 @@ def _parser() -> argparse.ArgumentParser:
         compare,
         sweep,
         what_if,
+        tune,
+        design,
         fit,
         cluster,
         darksilicon,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tempfile
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -48,25 +49,29 @@ def ptxas_arch(tool: Tool, module: Module, capability: tuple[int, int]) -> str:
     return max(chosen, target, key=archs.number)
 
 
-def resources(tool: Tool, module: Module, arch: str) -> dict[str, Resources]:
-    """What each kernel of `module` takes when assembled for `arch` ("80"). PptError when ptxas refuses it."""
+def resources(tool: Tool, module: Module, arch: str, most: int | None = None) -> dict[str, Resources]:
+    """What each kernel of `module` takes when assembled for `arch` ("80"), with at most `most` registers a thread.
+
+    PptError when ptxas refuses it.
+    """
     text = "\n".join(module.lines)
-    key = content_key(tool.title, arch, text)
-    found = json.loads(kept(key, ".json", lambda: _assemble(tool, text, arch, module.path)))
+    options = [] if most is None else [f"-maxrregcount={most}"]
+    key = content_key(tool.title, arch, *options, text)
+    found = json.loads(kept(key, ".json", lambda: _assemble(tool, text, arch, module.path, options)))
     return {name: Resources(**values) for name, values in found.items()}
 
 
-def _assemble(tool: Tool, text: str, arch: str, path: str) -> str:
+def _assemble(tool: Tool, text: str, arch: str, path: str, options: Sequence[str]) -> str:
     with tempfile.TemporaryDirectory() as folder:
-        _, said = assemble(tool, text, arch, path, folder)
+        _, said = assemble(tool, text, arch, path, folder, options)
     return json.dumps({name: asdict(found) for name, found in read_report(said).items()}) + "\n"
 
 
-def assemble(tool: Tool, text: str, arch: str, path: str, folder: str) -> tuple[Path, str]:
+def assemble(tool: Tool, text: str, arch: str, path: str, folder: str, options: Sequence[str] = ()) -> tuple[Path, str]:
     """The cubin of PTX `text`, in `folder`, and what ptxas said. PptError, naming `path`, when it refuses the PTX."""
     source, cubin = Path(folder) / "kernel.ptx", Path(folder) / "kernel.cubin"
     source.write_bytes(text.encode("utf-8", "surrogateescape"))
-    done = run_tool([tool.path, "-v", f"-arch=sm_{arch}", str(source), "-o", str(cubin)])
+    done = run_tool([tool.path, "-v", f"-arch=sm_{arch}", *options, str(source), "-o", str(cubin)])
     said = done.stderr + done.stdout
     if done.returncode:
         lines = "\n".join(f"    {line.replace(str(source), path)}" for line in said.splitlines()[:8] if line.strip())

@@ -36,13 +36,27 @@ def with_registers(
     return replace(workload, launches=launches), tuple(dict.fromkeys(notes))
 
 
-def _assembled(module: Module, capability: tuple[int, int]) -> tuple[dict[str, Resources], str, str]:
+def with_at_most(launch: Launch, module: Module, capability: tuple[int, int], most: int) -> tuple[Launch, Resources]:
+    """`launch` as ptxas makes it with at most `most` registers a thread, and what it says of that.
+
+    Raises PptError where there is no ptxas, or it refuses.
+    """
+    found, title, arch = _assembled(module, capability, most)
+    kernel = found[launch.kernel]
+    source = f"{title} -arch sm_{arch} -maxrregcount={most}"
+    made = replace(launch, registers=kernel.registers, register_source=source, static_shared=kernel.shared)
+    return made, kernel
+
+
+def _assembled(
+    module: Module, capability: tuple[int, int], most: int | None = None
+) -> tuple[dict[str, Resources], str, str]:
     """(resources of each kernel, title of the ptxas, architecture), from the first ptxas that takes the PTX."""
     refused = PptError("no ptxas found on this machine, which registers are to come from", hint=NO_PTXAS)
     for tool in find_ptxas():
         arch = ptxas_arch(tool, module, capability)
         try:
-            return resources(tool, module, arch), tool.title, arch
+            return resources(tool, module, arch, most), tool.title, arch
         except PptError as error:
             refused = error
     raise refused

@@ -5,6 +5,7 @@ A block is an HTML comment with the command, then a fenced text block. `validate
 
 import io
 import re
+import shlex
 import sys
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -17,7 +18,7 @@ BLOCK = re.compile(r"<!-- (?P<command>[^>]+) -->\n```text\n(?P<text>.*?)```", re
 
 def output(command: str) -> str:
     """What the command prints, run in this process from the top of the checkout."""
-    words = command.split()
+    words = shlex.split(command)
     stream = io.StringIO()
     with redirect_stdout(stream):
         if words[0] == "bench":

@@ -1,0 +1,98 @@
+"""design: the cheapest hypothetical GPU on which a workload takes at most a given time."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ppt_gpu.commands.arguments import AddCommand, add_workload, terminal
+from ppt_gpu.commands.study_arguments import add_choices, add_run, read_study, run_of
+from ppt_gpu.errors import PptError
+
+if TYPE_CHECKING:
+    from ppt_gpu.explore.design import Designed
+    from ppt_gpu.report.design import Line
+
+
+def add(command: AddCommand) -> None:
+    design = command("design", run, "Find the cheapest hypothetical GPU that reaches a target time.")
+    add_workload(design)
+    add_choices(design, "a parameter of the GPU and its values, such as sm.count=8:64:8; one value is fixed")
+    design.add_argument("--target", required=True, metavar="TIME", help="at most so long, such as '5 ms'")
+    design.add_argument(
+        "--cost",
+        required=True,
+        metavar="EXPRESSION",
+        help="what a GPU costs: \"12*sm.count + dram.bandwidth/'1 GB/s'*0.1\"",
+    )
+    design.add_argument("--all", action="store_true", help="simulate every configuration, for the whole Pareto front")
+    design.add_argument("-o", "--gpu-file", metavar="FILE", help="write the GPU as a .toml file")
+    design.add_argument("--plot", metavar="FILE", help="draw time over cost (implies --all): .png, .svg or .pdf")
+    add_run(design)
+
+
+def run(arguments: argparse.Namespace) -> str:
+    from ppt_gpu.explore.design import design, gpu_file
+    from ppt_gpu.explore.expression import parse_expression
+    from ppt_gpu.explore.launch_keys import is_launch_key
+    from ppt_gpu.files import write_whole
+    from ppt_gpu.report.design import front_figure, render, to_json
+    from ppt_gpu.report.figures import check_target, save
+    from ppt_gpu.units import format_time
+
+    target, file = _time(arguments.target), arguments.gpu_file
+    if arguments.plot:
+        check_target(arguments.plot)
+    if file and Path(file).suffix != ".toml":
+        raise PptError(f"-o {file}: a GPU is a .toml file", hint=f"-o {Path(file).stem}.toml")
+    cost = parse_expression(arguments.cost, "--cost")
+    study = read_study(arguments)
+    launch = next((key for key in study.space.keys if is_launch_key(key)), None)
+    if launch is not None:
+        raise PptError(
+            f"--set {launch}: design changes the GPU, not the kernel", hint="ppt-gpu tune changes the kernel"
+        )
+    if not study.space.keys:
+        raise PptError("design needs parameters to choose", hint="such as --set sm.count=8:64:8")
+    everything = bool(arguments.all or arguments.plot)
+    found = design(study.workload, arguments.gpu, study.space, cost, target, run_of(arguments), everything=everything)
+    name = study.workload.name
+    text = gpu_file(arguments.gpu, Path(file or ".").parent, found.best, f"{name} in {format_time(target)}")
+    lines = _lines(found)
+    if file:
+        write_whole(file, text.encode())
+    if arguments.plot:
+        save(front_figure(f"{name} on GPUs based on {arguments.gpu}", target, lines), arguments.plot)
+    if arguments.json:
+        return to_json(name, arguments.gpu, target, lines, found.total, text)
+    return render(name, arguments.gpu, target, lines, found.total, text, **terminal())
+
+
+def _time(text: str) -> float:
+    from ppt_gpu.units import parse_quantity
+
+    try:
+        seconds = parse_quantity(text, "time")
+    except ValueError as error:
+        raise PptError(f"--target {text}: {error}") from None
+    if seconds <= 0:
+        raise PptError(f"--target {text}: expected a time above zero")
+    return seconds
+
+
+def _lines(found: Designed) -> list[Line]:
+    from ppt_gpu.report.design import Line
+
+    front = found.front()
+    return [
+        Line(
+            option.point.values,
+            option.cost,
+            option.time,
+            option.found.error if option.found else "",
+            option in front,
+            option is found.best,
+        )
+        for option in found.simulated
+    ]

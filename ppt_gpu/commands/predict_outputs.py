@@ -20,6 +20,7 @@ def add_outputs(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="write what one SM does, cycle by cycle, for a trace viewer (.json, .json.gz)",
     )
+    parser.add_argument("--plot", metavar="FILE", help="draw roofline and CPI stacks: .png, .svg or .pdf")
     parser.add_argument("--warps", action="store_true", help="show what warps do over time, a letter a stall reason")
     parser.add_argument("--pressure", action="store_true", help="show how each line occupies the execution pipes")
     parser.add_argument(
@@ -38,6 +39,10 @@ def check_outputs(arguments: argparse.Namespace) -> None:
         from ppt_gpu.report.html import page
 
         page.check_target(arguments.html)
+    if arguments.plot:
+        from ppt_gpu.report import figures
+
+        figures.check_target(arguments.plot)
     if arguments.timeline:
         from ppt_gpu.report import trace_events
 
@@ -85,6 +90,11 @@ def write_outputs(arguments: argparse.Namespace, result: Result) -> None:
         from ppt_gpu.report.html.page import to_html
 
         write_whole(arguments.html, to_html(result).encode())
+    if arguments.plot:
+        from ppt_gpu.report import figures
+        from ppt_gpu.report.prediction_figures import prediction_figure
+
+        figures.save(prediction_figure(result), arguments.plot)
     if arguments.timeline:
         from ppt_gpu.report import trace_events
         from ppt_gpu.report.timeline import about, timeline

@@ -23,6 +23,11 @@ class Metric:
     definition: str
     source: str
 
+    @property
+    def number_or_text(self) -> float | int | str | None:
+        """The value; None where a number is missing and `value` says why."""
+        return None if self.unit and isinstance(self.value, str) else self.value
+
 
 @dataclass(frozen=True)
 class Bound:
@@ -95,3 +100,27 @@ class Result:
     def main(self) -> LaunchResult:
         """The launch that takes longest, the first of equals."""
         return max(self.launches, key=lambda launch: float(launch.value("kernel.time")))
+
+    def rows(self) -> list[dict[str, float | int | str | None]]:
+        """A row a launch, a column a metric: what pandas.DataFrame and polars.DataFrame take.
+
+        A number that a launch does not have, such as the hit rate of a cache that it does not use, is None.
+        """
+        return [
+            {
+                "workload": self.workload,
+                "gpu": self.gpu,
+                "level": self.level,
+                "launch": number,
+                "kernel": launch.kernel,
+                "repeat": int(launch.extra.get("repeat", 1)),
+                **{item.tag: item.number_or_text for item in launch.metrics},
+            }
+            for number, launch in enumerate(self.launches)
+        ]
+
+    def _repr_html_(self) -> str:
+        """What notebooks show."""
+        from ppt_gpu.report.html.notebook import summary
+
+        return summary(self)

@@ -19,7 +19,7 @@ from ppt_gpu.analytic.roofline_model import RooflineModel
 from ppt_gpu.exec.budget import Budget
 from ppt_gpu.exec.sequence import plan_sequence
 from ppt_gpu.frontends.call import CallOptions
-from ppt_gpu.pipeline import open_any, open_gpu, predict_sequence, simulated_sms, workload_traces
+from ppt_gpu.pipeline import open_any, open_gpu, predict_sequence, runs_on, simulated_sms, workload_traces
 from ppt_gpu.report.compare import SIMULATION, Comparison, LaunchComparison, Row
 from ppt_gpu.report.result import LaunchResult
 from ppt_gpu.scale.model_inputs import model_inputs
@@ -55,7 +55,7 @@ def compare(
     opened, arrays = open_any(workload, target.compute_capability, call)
     traces, sequence = None, plan_sequence(opened, None)
     if not opened.tasklist_path:
-        found_contents = {**arrays, **(contents or {})}
+        found_contents, target = {**arrays, **(contents or {})}, runs_on(opened, target)
         traces, sequence = workload_traces(opened, target, found_contents, budget or Budget(), assume, cache, None)
     own = policy or target.sm.policy
     options = Options(MODEL_POLICIES.get(own, own), literal)

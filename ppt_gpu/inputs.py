@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 CUDA = (".cu", ".cuh")
 SUFFIXES = (".toml", ".ptx", ".tl", *CUDA)
+#: endings of machine-code traces and of lists of them
+MACHINE = (".traceg", ".traceg.xz", ".traceg.gz", ".g")
 #: what may stand for a number of registers
 REGISTER_SOURCES = ("ptxas", "estimate")
 
@@ -35,7 +38,8 @@ def open_workload(
     compiler_options: Sequence[str] = (),
     cluster: str | Sequence[int] | None = None,
 ) -> Workload:
-    """The workload that `source` names: a shipped sample ("sgemm"), or a .toml, .ptx, .cu or .tl file.
+    """The workload that `source` names: a shipped sample ("sgemm"), or a .toml, .ptx, .cu or .tl file, or a
+    trace of machine code (.traceg) or a list of such traces (kernelslist.g).
 
     A .ptx or .cu needs `grid`, `block` ("64,64" or (64, 64)), may have `cluster`, and `args` (forms of
     ppt_gpu.exec.argument_text); a .tl takes `grid`; the others take none of these. `registers` is a number, "ptxas"
@@ -67,13 +71,21 @@ def open_workload(
             shape = dim3(extents("--cluster", cluster))
             workload = replace(workload, launches=(replace(launch, cluster=shape),))
         return _with_options(workload, word, compiler_options, source)
+    if path.name.endswith(MACHINE):
+        if given or word:
+            raise PptError(f"{', '.join(given) or '--registers'}: a trace brings its own", path=path)
+        from ppt_gpu.sass.kernelslist import open_run
+
+        _must_exist(path)
+        return open_run(path)
     if path.suffix == ".tl":
         surplus = [name for name in given if name != "--grid"]
         if surplus:
             raise PptError(f"{', '.join(surplus)}: a task list brings its own", path=path)
         return _from_tasklist(path, grid)
     if path.suffix not in ("", ".toml") and not path.is_file():
-        hint = did_you_mean(path.suffix, SUFFIXES) or "a workload is a sample's name, or a .toml, .ptx, .cu or .tl file"
+        kinds = "a workload is a sample's name, or a .toml, .ptx, .cu, .tl, .traceg or .g file"
+        hint = did_you_mean(path.suffix, (*SUFFIXES, ".traceg")) or kinds
         raise PptError(f"no such file, and '{path.suffix}' is no workload", path=path, hint=hint)
     if given:
         message = f"{', '.join(given)}: only for .ptx, .cu and .tl files; a workload file says these itself"
@@ -196,9 +208,14 @@ def check(path: str | Path) -> list[str]:
     if path.suffix == TRACE or (path.suffix not in readers and _is_trace(path)):
         _must_exist(path)
         return _check_trace(path)
+    if path.name.endswith(MACHINE):
+        _must_exist(path)
+        return _check_machine(path)
     if path.suffix not in readers:
         raise PptError(
-            f"cannot check a '{path.suffix}' file", path=path, hint="expected .ptx, .cu, .tl, .toml or .trace"
+            f"cannot check a '{path.suffix}' file",
+            path=path,
+            hint="expected .ptx, .cu, .tl, .toml, .trace, .traceg or .g",
         )
     _must_exist(path)
     return readers[path.suffix](path)
@@ -223,6 +240,22 @@ def _check_trace(path: Path) -> list[str]:
         f"{path}: trace file, {len(records)} records, {format_bytes(path.stat().st_size)}",
         *(f"  {line}" for line in describe(records)),
     ]
+
+
+def _check_machine(path: Path) -> list[str]:
+    from ppt_gpu.sass.kernelslist import read_run
+    from ppt_gpu.sass.trace_body import read_machine_trace
+
+    run = read_run(path)
+    lines = [f"{path}: traces of {len(run.launches)} launches, {len(run.copies)} host copies"]
+    for traced in run.launches:
+        found, head = read_machine_trace(traced.header.path, traced.ranges), traced.header
+        lines.append(
+            f"  {head.kernel}: sm_{head.arch}, {len(found.trace.blocks)} of {prod(head.grid)} blocks of "
+            f"{prod(head.block)} threads, {len(found.module.lines)} instructions, "
+            f"{found.trace.warp_instructions} executed by warps, {len(found.trace.access_base)} accesses"
+        )
+    return lines
 
 
 def _check_kernels(path: Path) -> list[str]:

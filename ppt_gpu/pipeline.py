@@ -33,6 +33,7 @@ from ppt_gpu.inputs import check, open_workload
 from ppt_gpu.ptx.link import link
 from ppt_gpu.report.build import build_launch, build_result
 from ppt_gpu.report.result import LaunchResult, Result
+from ppt_gpu.sass.machine_traces import MachineTraces, gpu_of_run
 from ppt_gpu.scale.code_history import CodeHistory
 from ppt_gpu.scale.grid import plan
 from ppt_gpu.scale.host import LaunchTime, application_time
@@ -49,6 +50,7 @@ from ppt_gpu.sm.recording import Recording, Window
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.gpu import Gpu
 from ppt_gpu.tasklist.flat import flatten
+from ppt_gpu.tasklist.model import TaskList
 from ppt_gpu.tasklist.text import read_tasklist, write_tasklist
 
 __all__ = ["check", "launch", "open_workload", "predict", "translate"]
@@ -97,13 +99,15 @@ def predict(
     with inputs_may_be_absent() if trace_in else nullcontext():
         opened, arrays = open_any(workload, target.compute_capability, call)
     traces, sequence = None, plan_sequence(opened, None)
+    if (trace_in or trace_out) and (opened.tasklist_path or opened.machine_path):
+        message = "a task list has no traces" if opened.tasklist_path else "this is a trace already"
+        raise PptError(message, path=opened.path, hint="predict it without trace files")
     if not opened.tasklist_path:
         if trace_in and contents:
             raise PptError("contents are not used with traces from a file", path=trace_in)
         contents = {**arrays, **(contents or {})}
+        target = runs_on(opened, target)
         traces, sequence = workload_traces(opened, target, contents, budget or Budget(), assume, cache, trace_in)
-    elif trace_in or trace_out:
-        raise PptError("a task list has no traces", path=opened.tasklist_path, hint="predict it without trace files")
     # A trace file holds what the simulation asked for, so that nothing may be skipped.
     simulated = simulated_sms(opened, traces, sequence, target, policy, keep=not trace_out)
     recordings: list[Recording] = []
@@ -133,6 +137,11 @@ def open_gpu(gpu: Gpu | str | Path, overrides: Sequence[str] = ()) -> Gpu:
     if isinstance(gpu, Gpu) and overrides:
         raise PptError("overrides need the GPU's name or file, not a Gpu")
     return gpu if isinstance(gpu, Gpu) else load_gpu(str(gpu), overrides)
+
+
+def runs_on(workload: Workload, gpu: Gpu) -> Gpu:
+    """`gpu` as it runs the workload: machine code as it is. PptError for machine code of another GPU."""
+    return gpu_of_run(workload, gpu) if workload.machine_path else gpu
 
 
 def open_any(
@@ -276,6 +285,11 @@ def workload_traces(
     trace_in: str | Path | None,
 ) -> tuple[Traces, LaunchSequence]:
     """Where the traces of the launches come from: a file, the cache, or running the kernels; and their order."""
+    if workload.machine_path:
+        if contents or assume:
+            raise PptError("a trace of machine code takes no data and no assumptions", path=workload.machine_path)
+        machine = MachineTraces(workload, budget)
+        return machine, machine.sequence()
     prepared = prepare(workload, gpu.compute_capability, assume)
     module, sequence = prepared.module, plan_sequence(prepared.workload, prepared.module)
     bound = replace(prepared.workload, launches=sequence.launches)
@@ -297,6 +311,8 @@ def translate(workload: Workload | str | Path, *, blocks: int = 8, assume: Seque
     opened = workload if isinstance(workload, Workload) else open_workload(workload)
     if opened.tasklist_path:
         raise PptError("this is a task list already", path=opened.tasklist_path)
+    if opened.machine_path:
+        return write_tasklist(_translated_machine_code(opened, blocks))
     prepared = prepare(opened, assume=assume)
     module, opened = prepared.module, prepared.workload
     launch = opened.launches[0]
@@ -304,3 +320,12 @@ def translate(workload: Workload | str | Path, *, blocks: int = 8, assume: Seque
     memory = device_memory(module, opened, {}, Budget())
     trace = run(kernel, module, launch, memory, sample_blocks(launch.grid, blocks))
     return write_tasklist(translate_trace(kernel, module, trace, launch))
+
+
+def _translated_machine_code(workload: Workload, blocks: int) -> TaskList:
+    """The first launch of a traced run, from those of the blocks wanted that are in the trace."""
+    first = MachineTraces(workload, Budget()).launch(0)
+    wanted = set(sample_blocks(first.launch.grid, blocks))
+    present = [block for block in first.whole.blocks.tolist() if block in wanted]
+    trace = first.run(present or first.whole.blocks.tolist()[:blocks])
+    return translate_trace(first.kernel, first.module, trace, first.launch)

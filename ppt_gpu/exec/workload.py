@@ -90,7 +90,7 @@ class Copy:
 
 @dataclass(frozen=True)
 class Workload:
-    """Launches that share buffers, run in order. Their module is a PTX or CUDA file, or a text, or a task list."""
+    """Launches that share buffers, run in order. Their module is PTX or CUDA, a task list, or a machine-code trace."""
 
     name: str
     path: str  # where it was read from, for messages
@@ -103,6 +103,7 @@ class Workload:
     symbols: tuple[Buffer, ...] = ()  # content of module variables, by name
     textures: tuple[Texture, ...] = ()  # used as arguments by their names, or bound to the module's .texref variables
     tasklist_path: str = ""
+    machine_path: str = ""  # a trace of machine code, or a list of them (ppt_gpu.sass.kernelslist)
     line: dict[str, int] = field(default_factory=dict)  # dotted key -> line, for messages
     ptx_text: str = ""  # the module itself, where a front end made it
     compiler_options: tuple[str, ...] = ()  # for a .cu file

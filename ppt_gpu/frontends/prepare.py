@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ppt_gpu.errors import PptError
 from ppt_gpu.exec.workload import Workload
 from ppt_gpu.exec.workload_bind import bind_workload
 from ppt_gpu.frontends.arch import DEFAULT_CAPABILITY
@@ -44,6 +45,9 @@ def read_module(
     workload: Workload, capability: tuple[int, int] = DEFAULT_CAPABILITY, assume: Sequence[str] = ()
 ) -> Prepared:
     """The module of `workload`, which is not bound to it: parsed, or compiled for `capability` first."""
+    if workload.machine_path:
+        hint = "predict, compare and translate take traces of machine code"
+        raise PptError("a trace of machine code has no PTX", path=workload.machine_path, hint=hint)
     if workload.ptx_text:
         return Prepared(workload, parse_module(workload.ptx_text, workload.ptx_path, assume), workload.notes)
     if Path(workload.ptx_path).suffix not in SUFFIXES:

@@ -13,6 +13,8 @@ FIRST, UPDATE, NONE = "first", "update", "none"  # written, read and written, no
 
 #: base opcode of instructions that are timed as a class only (`ppt_gpu.ptx.assume`); no text can have it
 ASSUMED = "?assumed"
+#: base opcode of machine instructions without addresses (`ppt_gpu.sass.machine`); no text can have it
+SASS = "?sass"
 
 
 class Row(NamedTuple):
@@ -125,7 +127,7 @@ _GROUPS: tuple[tuple[str, Row], ...] = (
     ("ldmatrix", Row(2, 2, FIRST, "fixed", "load.shared.matrix")),
     ("stmatrix", Row(2, 2, NONE, "fixed", "store.shared.matrix")),
     ("movmatrix", Row(2, 2, FIRST, "fixed", "tensor.movmatrix")),
-    (ASSUMED, Row(0, 256, FIRST, ASSUMED)),
+    (f"{ASSUMED} {SASS}", Row(0, 256, FIRST, ASSUMED)),
 )
 
 TABLE: dict[str, Row] = {base: row for bases, row in _GROUPS for base in bases.split()}

@@ -6,6 +6,7 @@ part of an opcode decides, but for the few that `operation` looks at more closel
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 from ppt_gpu.errors import PptError, did_you_mean
@@ -48,7 +49,8 @@ _GROUPS = {
     "fp16.minmax": "HMNMX2",
     "fp16.setp": "HSETP2 HSET2",
     "fp16.cvt": "F2FP",
-    "branch": "BRA BRX BRXU CALL CAL JCAL RET BRK BREAK JMP JMX JMXU EXIT CONT KILL BPT RTT",
+    "branch": "BRA BRX BRXU CALL CAL JCAL RET BRK BREAK JMP JMX JMXU CONT KILL BPT RTT",
+    "branch.ret": "EXIT",
     "branch.sync": "BSSY BSYNC SSY SYNC PBK PCNT PRET WARPSYNC BMOV YIELD NANOSLEEP NOP DEPBAR LDGDEPBAR PREEXIT "
     "ENDCOLLECTIVE WARPGROUP WARPGROUPSET PMTRIG ACQBULK ACQSHMINIT SETCTAID CSMTEST VOTE_VTG",
     "shuffle.shfl": "SHFL",
@@ -59,7 +61,7 @@ _GROUPS = {
     "barrier.cluster": "UCGABAR_ARV UCGABAR_WAIT",
     "fence": "MEMBAR FENCE",
     "fence.async": "ERRBAR CGAERRBAR CCTL CCTLL CCTLT UTMACCTL UTMAPF UTMACMDFLUSH SYNCS ARRIVES UBLKPF",
-    "tensor.wgmma": "HGMMA IGMMA QGMMA BGMMA",
+    "tensor.wgmma": "IGMMA QGMMA BGMMA",
     "tensor.tcgen05": "UTCHMMA UTCIMMA UTCQMMA UTCOMMA",
     "load.generic": "LD",
     "load.global": "LDG LDGSTS TEX TLD TLD4 TEXS TLDS TLD4S TMML TXA TXD TXQ SULD SUQUERY UBLKCP UTMALDG LDGMC",
@@ -78,6 +80,11 @@ _BY_OPCODE = {opcode: name for name, opcodes in _GROUPS.items() for opcode in op
 _MUFU = {"RCP": "rcp", "RCP64H": "rcp", "RSQ": "rsqrt", "RSQ64H": "rsqrt", "SQRT": "sqrt", "SIN": "sin", "COS": "cos",
          "EX2": "ex2", "LG2": "lg2", "TANH": "tanh"}  # fmt: skip
 _PRODUCTS = ("HMMA", "IMMA", "DMMA", "QMMA", "BMMA")
+#: shapes as opcodes of matrix products write them, where they are not of the form 16x8x16
+_SHAPES = {"884": (8, 8, 4), "1684": (16, 8, 4), "1688": (16, 8, 8), "16816": (16, 8, 16), "16832": (16, 8, 32),
+           "16864": (16, 8, 64), "8816": (8, 8, 16), "8832": (8, 8, 32), "88128": (8, 8, 128), "168128": (16, 8, 128),
+           "168256": (16, 8, 256)}  # fmt: skip
+_LONG = re.compile(r"\d+x\d+x\d+")
 
 
 @lru_cache(maxsize=4096)
@@ -94,10 +101,29 @@ def operation(opcode: str) -> str | None:
         return "fp64.cvt"
     if head == "HADD2" and "F32" in rest:
         return "fp16.cvt"
-    if head in _PRODUCTS:
-        shape = next((part for part in rest if part.isdigit()), "")
-        return f"tensor.{head.lower()}{shape}" + ("f16" if rest[-1] == "F16" and head == "HMMA" else "")
+    if head in _PRODUCTS or head == "HGMMA":
+        return _product(head, rest)
     return _BY_OPCODE.get(head)
+
+
+def _product(head: str, rest: list[str]) -> str:
+    """Rate class and shape, as the operations of PTX products are called (`ppt_gpu.ptx.operations`)."""
+    if head == "HMMA" and "884" in rest:  # one step of four, or of two with sums in f16
+        return "tensor.hmma884" + ("f16" if "F16" in rest[1:2] else "")
+    written = next((part for part in rest if part in _SHAPES or _LONG.fullmatch(part)), "")
+    if not written:
+        return "tensor"
+    m, n, k = _SHAPES.get(written) or tuple(int(size) for size in written.split("x"))
+    if head == "HGMMA":
+        return f"tensor.wgmma.n{n}"
+    kind = {"IMMA": "s8", "DMMA": "f64", "QMMA": "f8", "BMMA": "b1"}.get(head, "f16")
+    if head == "IMMA" and {"S4", "U4"} & set(rest):
+        kind = "s4"
+    if head == "HMMA" and "TF32" in rest:
+        kind = "tf32"
+    elif head == "HMMA" and "F16" in rest:
+        kind = "f16acc"
+    return f"tensor.mma.{kind}.m{m}n{n}k{k}"
 
 
 def known_operation(opcode: str) -> str:

@@ -1,0 +1,3 @@
+MemcpyHtoD,0x7f1000000000,4096
+ncclAllReduce
+other_gpu.traceg

@@ -34,7 +34,7 @@ BAD = {
     "wrong unit": (["predict", "sgemm", "--gpu", "k40", "--set", "dram.bandwidth=3 GHz"], "bytes/s"),
     "unknown metric": (["explain", "kernel.tim"], "did you mean 'kernel.time'?"),
     "unknown set": (["validate", "gpgpusm"], "did you mean 'gpgpusim'?"),
-    "cannot check": (["check", "README.md"], ".ptx, .cu, .tl, .toml or .trace"),
+    "cannot check": (["check", "README.md"], ".ptx, .cu, .tl, .toml, .trace, .traceg or .g"),
 }
 
 

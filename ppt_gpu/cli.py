@@ -6,26 +6,12 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, NoReturn
 
-from ppt_gpu.commands import (
-    check_isa,
-    cluster,
-    compare,
-    darksilicon,
-    design,
-    fit,
-    machines,
-    port,
-    predict,
-    small,
-    study,
-    sweep,
-    tune,
-    what_if,
-)
+from ppt_gpu import interrupt
 from ppt_gpu.errors import PptError, did_you_mean
+from ppt_gpu.files import write_whole
+from ppt_gpu.interrupt import prompt_interrupts
 
 EXAMPLES = """\
 examples:
@@ -54,9 +40,10 @@ class _Parser(argparse.ArgumentParser):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command. Returns the exit code: 0, or 2 after printing one clear error on standard error."""
     try:
-        arguments = _parser().parse_args(argv)
-        output = arguments.run(arguments)
-        _write(output, getattr(arguments, "output", None))
+        with prompt_interrupts():
+            arguments = _parser().parse_args(argv)
+            output = arguments.run(arguments)
+            _write(output, getattr(arguments, "output", None))
     except PptError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -64,20 +51,33 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return 130
+        print(interrupt.TEXT, file=sys.stderr)
+        return interrupt.CODE
     return 0
 
 
 def _write(text: str, path: str | None) -> None:
     if path is None:
-        sys.stdout.write(text)
+        sys.stdout.write(printable(text, sys.stdout.encoding or "utf-8"))
         sys.stdout.flush()
-        return
+    else:
+        write_whole(path, text.encode("utf-8", "surrogateescape"))
+
+
+#: what stands for characters that a terminal cannot show
+PLAIN = str.maketrans(
+    {"█": "#", "·": ".", "µ": "u", "²": "2", "×": "x", "…": "...", "–": "-", "—": "-", "→": "->", "≤": "<=", "≥": ">="}
+)
+
+
+def printable(text: str, encoding: str) -> str:
+    """`text` as far as `encoding` has its characters; others as plain ones, or '?'."""
     try:
-        Path(path).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise PptError(f"cannot write: {error.strerror}", path=path) from error
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        plain = text.translate(PLAIN)
+        return plain.encode(encoding, "replace").decode(encoding)
+    return text
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -94,6 +94,24 @@ def _parser() -> argparse.ArgumentParser:
         added.set_defaults(run=run)
         added.add_argument("--json", action="store_true", help="one JSON document on standard output")
         return added
+
+    # Here, so that Ctrl-C is answered with one line while they are imported, too.
+    from ppt_gpu.commands import (
+        check_isa,
+        cluster,
+        compare,
+        darksilicon,
+        design,
+        fit,
+        machines,
+        port,
+        predict,
+        small,
+        study,
+        sweep,
+        tune,
+        what_if,
+    )
 
     for commands_of in (
         predict,

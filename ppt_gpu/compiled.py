@@ -13,6 +13,8 @@ from typing import Any
 from numba import njit
 
 _OPTIONS = {"_nrt": False, "no_cfunc_wrapper": True}
+#: of functions that Python calls: meanwhile other threads run, such as the one that answers Ctrl-C
+_ENTRY = _OPTIONS | {"nogil": True}
 
 
 def entry(function: Callable[..., Any]) -> Any:
@@ -21,9 +23,9 @@ def entry(function: Callable[..., Any]) -> Any:
     numba's cache notices changes of the function's own file only: what it inlines belongs into that file.
     """
     try:
-        return njit(cache=True, **_OPTIONS)(function)
+        return njit(cache=True, **_ENTRY)(function)
     except (RuntimeError, OSError):
-        return njit(**_OPTIONS)(function)
+        return njit(**_ENTRY)(function)
 
 
 def inlined(function: Callable[..., Any]) -> Any:

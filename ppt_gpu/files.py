@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from itertools import count
 from pathlib import Path
 
@@ -19,6 +20,18 @@ def replace_file(path: Path, data: bytes) -> None:
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def remove_folder(path: Path) -> None:
+    """Remove a folder and all in it, at once for those who use it meanwhile. PptError when that fails."""
+    gone = path.with_name(f".{path.name}.{os.getpid()}-{next(_number)}")
+    try:
+        os.replace(path, gone)
+        shutil.rmtree(gone)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise PptError(f"cannot remove: {error.strerror}", path=path) from None
 
 
 def write_whole(path: str | Path, data: bytes) -> None:

@@ -1,6 +1,8 @@
 """Where the shipped data lives (inside the package once installed, at the top of a checkout before), and caches."""
 
 import os
+import sys
+import tempfile
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent
@@ -13,9 +15,23 @@ def data_dir(name: str) -> Path:
 
 
 def cache_dir() -> Path:
-    """The folder for what can be made again: PPT_GPU_CACHE, else ppt_gpu in XDG_CACHE_HOME or ~/.cache."""
+    """The folder for what can be made again: PPT_GPU_CACHE, else ppt_gpu in the user's folder for caches.
+
+    That is XDG_CACHE_HOME (where absolute, as its standard says) or ~/.cache; ~/Library/Caches on macOS, LOCALAPPDATA
+    on Windows. A user without a home has a folder of the system's temporary files.
+    """
     own = os.environ.get("PPT_GPU_CACHE")
-    if own:
-        return Path(own)
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "ppt_gpu"
+    return Path(own) if own else _user_caches() / "ppt_gpu"
+
+
+def _user_caches() -> Path:
+    if sys.platform == "win32" and os.environ.get("LOCALAPPDATA"):
+        return Path(os.environ["LOCALAPPDATA"])
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    if os.path.isabs(base):
+        return Path(base)
+    try:
+        home = Path.home()
+    except RuntimeError:  # no HOME, and the system does not know the user, as in some containers
+        return Path(tempfile.gettempdir()) / f"caches-{os.getuid()}"
+    return home / ("Library/Caches" if sys.platform == "darwin" else ".cache")

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from ppt_gpu import interrupt
 from ppt_gpu.cluster.meeting import News
 from ppt_gpu.cluster.outcome import Outcome, Part
 from ppt_gpu.cluster.transport import Wire
@@ -72,7 +73,7 @@ def processes() -> Mpi | None:
 
 @contextmanager
 def one_ends_all(mpi: Mpi | None) -> Iterator[None]:
-    """An error inside is printed and ends all processes at once, with exit code 2 if it is a PptError, else 1."""
+    """An error inside is printed and ends all processes: exit code 2 for a PptError, 130 for Ctrl-C, else 1."""
     if mpi is None:
         yield
         return
@@ -81,11 +82,15 @@ def one_ends_all(mpi: Mpi | None) -> Iterator[None]:
     except BaseException as error:
         if mpi.rank:
             time.sleep(FIRST_SPEAKS)
-        expected = isinstance(error, PptError)
-        if expected:
+        code = 1
+        if isinstance(error, PptError):
             print(f"error: {error}", file=sys.stderr)
+            code = 2
+        elif isinstance(error, KeyboardInterrupt):
+            print(interrupt.TEXT, file=sys.stderr)
+            code = interrupt.CODE
         else:
             sys.excepthook(type(error), error, error.__traceback__)
         sys.stderr.flush()
-        mpi.communicator.Abort(2 if expected else 1)
+        mpi.communicator.Abort(code)
         raise

@@ -22,7 +22,8 @@ def add(command: AddCommand) -> None:
     check.add_argument("file")
 
     cache = command("cache", _cache, "Show what is kept between predictions, and where; or remove it.")
-    cache.add_argument("--clear", action="store_true", help="remove it all")
+    cache.add_argument("action", nargs="?", choices=("info", "clear"), default="info", help="show (default) or remove")
+    cache.add_argument("--clear", action="store_true", help="the same as clear")
 
     explain = command("explain", _explain, "Say what a metric means and where it comes from.")
     explain.add_argument("metric", nargs="?", help="a tag, such as kernel.time; none lists them all")
@@ -71,7 +72,7 @@ def _check(arguments: argparse.Namespace) -> str:
 def _cache(arguments: argparse.Namespace) -> str:
     from ppt_gpu.report.cache import cache_report
 
-    return cache_report(clear=arguments.clear, as_json=arguments.json)
+    return cache_report(clear=arguments.clear or arguments.action == "clear", as_json=arguments.json)
 
 
 def _explain(arguments: argparse.Namespace) -> str:

@@ -10,22 +10,23 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
+import time
 from collections.abc import Callable, Container, Iterator
 from pathlib import Path
 from typing import TypeVar
 
 from ppt_gpu.errors import PptError
 from ppt_gpu.exec.trace_file import Record, read_traces, write_traces
-from ppt_gpu.files import replace_file
+from ppt_gpu.files import remove_folder, replace_file
 from ppt_gpu.paths import cache_dir
 from ppt_gpu.units import parse_quantity
 
 FOLDER = "traces"  # in the cache folder
 SUFFIX = ".trace"
-ENTRIES = (SUFFIX, ".timing")  # files that count: marks are empty, and unfinished files have other names
+ENTRIES = (SUFFIX, ".timing", ".time")  # files that count: marks are empty, unfinished files have other names
 LIMIT = 2 << 30  # B of all entries
 KEPT = 0.9  # share of the limit that stays when entries must go
+UNFINISHED = 3600  # s after which nobody will finish writing a file
 LOOK_AGAIN = 100  # entries that a process writes until it sees what others did
 
 T = TypeVar("T")
@@ -120,11 +121,7 @@ class Store:
     def clear(self) -> tuple[int, int]:
         """Remove everything. Returns how many entries there were, and their bytes. PptError when that fails."""
         entries = self.entries()
-        try:
-            if self.folder.is_dir():
-                shutil.rmtree(self.folder)
-        except OSError as error:
-            raise PptError(f"cannot remove: {error.strerror}", path=self.folder) from None
+        remove_folder(self.folder)
         return len(entries), sum(size for _, size, _ in entries)
 
     def _path(self, group: str, name: str) -> Path:
@@ -139,6 +136,7 @@ class Store:
         _looks[self.folder] = (held + added, writes + 1)
         if held + added <= self.limit and writes < LOOK_AGAIN:
             return
+        self._drop_unfinished()
         entries = self.entries()
         total = sum(size for _, size, _ in entries)
         _looks[self.folder] = (total, 0)
@@ -150,6 +148,16 @@ class Store:
             if total <= KEPT * self.limit:
                 break
         _looks[self.folder] = (total, 0)
+
+    def _drop_unfinished(self) -> None:
+        """Remove what writers left that were killed."""
+        now = time.time()
+        for path in self.folder.glob("*/*/.*"):
+            try:
+                if now - path.stat().st_mtime > UNFINISHED:
+                    _remove(path)
+            except OSError:
+                continue  # its writer finished it
 
 
 #: folder -> (bytes of its entries, as far as this process knows, and writes since it looked)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import shutil
 
-from ppt_gpu.errors import PptError
 from ppt_gpu.exec.store import ENTRIES, Store
+from ppt_gpu.files import remove_folder
 from ppt_gpu.paths import cache_dir
 from ppt_gpu.units import format_bytes
 
@@ -14,15 +13,12 @@ from ppt_gpu.units import format_bytes
 def cache_report(clear: bool = False, as_json: bool = False) -> str:
     """What is there, or with `clear` what was removed. PptError when it cannot be removed."""
     folder, store = cache_dir(), Store()
-    traces, timings = ([size for path, size, _ in store.entries() if path.suffix == suffix] for suffix in ENTRIES)
-    kinds = {"traces": traces, "timings": timings, "compiled": _compiled_sizes()}
+    entries = store.entries()
+    traces, timings, times = ([size for path, size, _ in entries if path.suffix == suffix] for suffix in ENTRIES)
+    kinds = {"traces": traces, "timings": timings, "times": times, "compiled": _compiled_sizes()}
     if clear:
         store.clear()
-        try:
-            if (folder / "compiled").is_dir():
-                shutil.rmtree(folder / "compiled")
-        except OSError as error:
-            raise PptError(f"cannot remove: {error.strerror}", path=folder / "compiled") from None
+        remove_folder(folder / "compiled")
     if as_json:
         found = {kind: {"files": len(sizes), "bytes": sum(sizes)} for kind, sizes in kinds.items()}
         document = {"schema": 1, "folder": str(folder), "limit_bytes": store.limit, "cleared": clear, **found}
@@ -30,8 +26,8 @@ def cache_report(clear: bool = False, as_json: bool = False) -> str:
     verb = "removed" if clear else "kept"
     lines = [
         f"folder: {folder}  (PPT_GPU_CACHE)",
-        f"traces of kernels {verb}: {len(traces)}, block timings: {len(timings)}, "
-        f"{format_bytes(sum(traces + timings))} of at most {format_bytes(store.limit)}  (PPT_GPU_CACHE_LIMIT)",
+        f"traces of kernels {verb}: {len(traces)}, block timings: {len(timings)}, times: {len(times)}, "
+        f"{format_bytes(sum(traces + timings + times))} of at most {format_bytes(store.limit)}  (PPT_GPU_CACHE_LIMIT)",
         f"compiled PTX {verb}: {len(kinds['compiled'])}, {format_bytes(sum(kinds['compiled']))}",
     ]
     return "\n".join(lines) + "\n"

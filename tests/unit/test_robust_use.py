@@ -1,0 +1,185 @@
+"""Use on machines as they are: Ctrl-C, folders of users, line ends, spaces in paths, locales, read-only installs."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from ppt_gpu import paths
+from ppt_gpu.cli import main, printable
+from ppt_gpu.interrupt import prompt_interrupts
+
+ROOT = Path(__file__).parents[2]
+
+SPINNING = """
+from ppt_gpu.compiled import entry
+from ppt_gpu.interrupt import prompt_interrupts
+def spin(rounds):
+    found = 0
+    for i in range(rounds):
+        for j in range(1000000000):
+            found ^= i * j + (found >> 3)
+    return found
+spin = entry(spin)
+spin(0)
+with prompt_interrupts():
+    print("ready", flush=True)
+    spin(1000)
+"""
+
+
+def test_ctrl_c_ends_compiled_code(tmp_path: Path) -> None:
+    """A loop that would last for minutes."""
+    (tmp_path / "program.py").write_text(SPINNING)
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    process = subprocess.Popen(
+        [sys.executable, str(tmp_path / "program.py")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
+    )
+    assert process.stdout is not None and process.stdout.readline() == b"ready\n"
+    time.sleep(0.2)  # so that the loop has begun
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=60)
+    assert (process.returncode, error) == (130, b"interrupted\n")
+
+
+def test_ctrl_c_of_a_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupted(arguments: object) -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("ppt_gpu.report.explain.explain", lambda *_, **__: interrupted(None))
+    assert main(["explain"]) == 130
+    assert capsys.readouterr() == ("", "interrupted\n")
+
+
+def test_signals_are_as_before() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    old = signal.set_wakeup_fd(-1)
+    signal.set_wakeup_fd(old)
+    with prompt_interrupts():
+        assert signal.set_wakeup_fd(-1) != old
+    assert signal.set_wakeup_fd(old) == old and signal.getsignal(signal.SIGINT) is before
+
+
+def test_in_other_threads_nothing_is_changed() -> None:
+    found: list[int] = []
+
+    def run() -> None:
+        with prompt_interrupts():
+            found.append(main(["explain", "limiter"]))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    assert found == [0]
+
+
+@pytest.mark.parametrize(
+    ("system", "environment", "expected"),
+    [
+        ("linux", {"PPT_GPU_CACHE": "/x/own"}, "/x/own"),
+        ("linux", {"XDG_CACHE_HOME": "/x/xdg"}, "/x/xdg/ppt_gpu"),
+        ("linux", {"XDG_CACHE_HOME": "relative", "HOME": "/x"}, "/x/.cache/ppt_gpu"),
+        ("linux", {"HOME": "/x"}, "/x/.cache/ppt_gpu"),
+        ("darwin", {"HOME": "/x"}, "/x/Library/Caches/ppt_gpu"),
+        ("win32", {"LOCALAPPDATA": "/x/local"}, "/x/local/ppt_gpu"),
+    ],
+)
+def test_the_users_folder(
+    system: str, environment: dict[str, str], expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("PPT_GPU_CACHE", "XDG_CACHE_HOME", "LOCALAPPDATA"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys, "platform", system)
+    assert str(paths.cache_dir()) == expected
+
+
+def test_a_user_without_a_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PPT_GPU_CACHE")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+
+    def nowhere() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", staticmethod(nowhere))
+    assert paths.cache_dir().name == "ppt_gpu" and paths.cache_dir().is_absolute()
+
+
+def test_windows_line_ends_and_paths_with_spaces(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The same prediction from files with CR LF, in a folder with a space and letters of other languages."""
+    folder = tmp_path / "my kérnels"
+    folder.mkdir()
+
+    def written(name: str, text: str) -> str:
+        (folder / name).write_bytes(text.replace("\n", "\r\n").encode())
+        return str(folder / name)
+
+    written("vecadd.ptx", (ROOT / "tasklists" / "vecadd.ptx").read_text())
+    workload = written("add it.toml", (ROOT / "tasklists" / "vecadd.toml").read_text())
+    gpu = written("my gpu.toml", 'base = "k40"\n[sm]\ncount = 15\n')
+    tasklist = written("fig 5.tl", (ROOT / "tasklists" / "fig5.tl").read_text())
+    for path in (workload, gpu, tasklist, str(folder / "vecadd.ptx")):
+        assert main(["check", path]) == 0, capsys.readouterr().err
+
+    def numbers(*arguments: str) -> list[str]:
+        assert main(["predict", *arguments]) == 0
+        return [line for line in capsys.readouterr().out.splitlines() if line.startswith(("  time", "  work"))]
+
+    capsys.readouterr()
+    assert numbers(workload, "--gpu", gpu) == numbers("vecadd", "--gpu", "k40")
+    tasks = [str(ROOT / "tasklists" / "fig5.tl"), "--gpu", "k40", "--grid", "64"]
+    assert numbers(tasklist, "--gpu", gpu, "--grid", "64") == numbers(*tasks)
+    out = str(folder / "a sweep.csv")
+    assert main(["sweep", workload, "--gpu", gpu, "--set", "sm.count=4,8", "-o", out]) == 0
+    assert Path(out).read_bytes().count(b"\n") == 3
+
+
+@pytest.mark.parametrize("language", ["C", "POSIX", "de_DE.ISO-8859-1"])
+def test_any_locale(language: str) -> None:
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("LC_", "LANG", "PYTHONIO"))}
+    environment |= {"LC_ALL": language, "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "ppt_gpu", "predict", str(ROOT / "tasklists" / "fig5.tl")]
+    command += ["--gpu", "k40", "--grid", "64"]
+    done = subprocess.run(command, capture_output=True, env=environment, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"limited by" in done.stdout
+
+
+def test_what_a_terminal_cannot_show() -> None:
+    assert printable("██·· 2 µs", "utf-8") == "██·· 2 µs"
+    assert printable("██·· 2 µs × 3 é", "ascii") == "##.. 2 us x 3 ?"
+
+
+@pytest.mark.parametrize("action", [["clear"], ["--clear"]])
+def test_cache_info_and_clear(
+    action: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PPT_GPU_CACHE", str(tmp_path / "a cache"))
+    sweep = ["sweep", str(ROOT / "tasklists" / "vecadd.toml"), "--gpu", "k40", "--set", "sm.count=15"]
+    assert main([*sweep, "--level", "workload"]) == 0
+    capsys.readouterr()
+    texts = []
+    for arguments in ([], ["info"], action, ["info"]):
+        assert main(["cache", *arguments]) == 0
+        texts.append(capsys.readouterr().out)
+    assert texts[0] == texts[1] and "traces of kernels kept: 0" not in texts[0]
+    assert texts[2] == texts[0].replace("kept", "removed")
+    assert "traces of kernels kept: 0, block timings: 0, times: 0" in texts[3]
+    assert [path.name for path in (tmp_path / "a cache").iterdir()] == []
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() != 0, reason="needs to become another user")
+def test_an_install_that_one_cannot_write_to() -> None:
+    """As a user who may write nowhere: no home, no cache, no folder beside the package. It compiles anew, and works."""
+    environment = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "ppt_gpu", "predict", "vecadd", "--gpu", "k40"]
+    done = subprocess.run(command, capture_output=True, env=environment, cwd="/", user=65534, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"vecadd on k40: " in done.stdout

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from ppt_gpu import interrupt
+from ppt_gpu import interrupt, progress
 from ppt_gpu.errors import PptError, did_you_mean
 from ppt_gpu.files import write_whole
 from ppt_gpu.interrupt import prompt_interrupts
@@ -42,7 +42,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         with prompt_interrupts():
             arguments = _parser().parse_args(argv)
-            output = arguments.run(arguments)
+            with progress.shown(arguments.command):
+                output = arguments.run(arguments)
             _write(output, getattr(arguments, "output", None))
     except PptError as error:
         print(f"error: {error}", file=sys.stderr)

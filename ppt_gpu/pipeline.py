@@ -30,6 +30,7 @@ from ppt_gpu.frontends.arch import DEFAULT_CAPABILITY
 from ppt_gpu.frontends.call import CallOptions, is_kernel, open_call
 from ppt_gpu.frontends.prepare import prepare
 from ppt_gpu.inputs import check, open_workload
+from ppt_gpu.progress import parts
 from ppt_gpu.ptx.link import link
 from ppt_gpu.report.build import build_launch, build_result
 from ppt_gpu.report.result import LaunchResult, Result
@@ -56,6 +57,8 @@ from ppt_gpu.tasklist.text import read_tasklist, write_tasklist
 __all__ = ["check", "launch", "open_workload", "predict", "translate"]
 
 LEVELS = ("steady", "workload")
+#: of so many launches every one is recorded where a window is asked for; of more, those longer than all before them
+FEW = 4
 
 
 def predict(
@@ -110,15 +113,17 @@ def predict(
         traces, sequence = workload_traces(opened, target, contents, budget or Budget(), assume, cache, trace_in)
     # A trace file holds what the simulation asked for, so that nothing may be skipped.
     simulated = simulated_sms(opened, traces, sequence, target, policy, keep=not trace_out)
-    recordings: list[Recording] = []
+    recordings: dict[int, Recording] = {}
+    cycles: list[float] = []
 
     def seen(sm: SimulatedSm, prediction: KernelPrediction, result: LaunchResult) -> None:
-        if window is not None:
-            recordings.append(record_prediction(sm, prediction, window))
+        longest = prediction.cycles > max(cycles, default=0.0)
+        if window is not None and (longest or len(sequence.launches) <= FEW):
+            recordings[len(cycles)] = record_prediction(sm, prediction, window)
+        cycles.append(prediction.cycles)
 
     launches = predict_sequence(sequence, simulated, target, level, blocks, seen)
-    if recordings:
-        launches = [replace(one, recording=held) for one, held in zip(launches, recordings, strict=True)]
+    launches = [replace(one, recording=recordings.get(number)) for number, one in enumerate(launches)]
 
     warnings = [*opened.warnings, *(text for launch in launches for text in launch.warnings)]
     if strict and warnings:
@@ -204,7 +209,7 @@ def predict_sequence(
     found: list[LaunchResult] = []
     sms: list[SimulatedSm] = []
     code, l2 = CodeHistory(gpu.sm.count), L2History(gpu)
-    for step in sequence.steps:
+    for step in parts(sequence.steps, "launches"):
         one = sequence.launches[step.number]
         finds = code.launch(one.kernel, one.blocks)
         if step.number == len(found):

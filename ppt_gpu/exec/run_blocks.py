@@ -17,6 +17,7 @@ from ppt_gpu.exec.notes import warnings_of
 from ppt_gpu.exec.resident import Resident, Tables
 from ppt_gpu.exec.schedule import HELD, READY, WAITING, Reason, State, let_others_run, run_blocks
 from ppt_gpu.exec.trace import Trace
+from ppt_gpu.progress import Progress
 from ppt_gpu.units import format_bytes
 
 TURNS = 1 << 14  # turns noted before the trace buffers are taken over
@@ -39,6 +40,10 @@ class BlockRun:
         self.ended: int | None = None  # blocks that had ended when others began to take turns
 
     def go(self) -> Trace:
+        with Progress("blocks run", len(self.blocks)) as self.progress:
+            return self._go()
+
+    def _go(self) -> Trace:
         self._empty()
         size = blocks_of(self.tables.cluster)
         if size > 1:
@@ -216,6 +221,7 @@ class BlockRun:
 
     def _take(self, ended: int) -> None:
         """Take over the trace buffers; the first `ended` blocks have ended."""
+        self.progress.to(ended)
         if self.tables.engine.traced:
             state = self.resident.state
             self.collector.take(self.turns[: state[State.SEGMENTS]], ended, int(state[State.NUMBER]))

@@ -17,6 +17,7 @@ from ppt_gpu.exec.machine_order import machine_order, reordered
 from ppt_gpu.exec.trace import Trace
 from ppt_gpu.exec.traces import LaunchTraces
 from ppt_gpu.exec.workload import Launch
+from ppt_gpu.progress import Progress
 from ppt_gpu.ptx.liveness import estimate_registers
 from ppt_gpu.scale.block_timing import BlockTiming, Feed
 from ppt_gpu.scale.footprint import dirty_share
@@ -145,7 +146,8 @@ class _Lowered:
 
     def simulate(self, resident: int) -> BlockTiming:
         sm, (program, feed) = self.sm, self.program
-        result = simulate(program, sm.gpu, resident_blocks=resident, **sm.conditions(program, len(self.blocks)))
+        with Progress(f"simulating {len(self.blocks):,} blocks on one SM"):
+            result = simulate(program, sm.gpu, resident_blocks=resident, **sm.conditions(program, len(self.blocks)))
         return BlockTiming(result, self.work, feed)
 
 

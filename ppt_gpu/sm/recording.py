@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.errors import PptError
+from ppt_gpu.progress import Progress
 from ppt_gpu.sm.core_machine import COUNTERS, ONE, Machine
 from ppt_gpu.sm.program import RECORDED, Program
 from ppt_gpu.sm.reference import Sm, Warp
@@ -118,12 +119,14 @@ def record(
     recorder = _Recorder(window.first)
     sm = Sm(program, machine, resident, recorder)
     cycle = 0
-    while cycle < window.first + window.cycles:
-        sm.begin(cycle)
-        if sm.finished:
-            break
-        sm.step(cycle)
-        cycle += 1
+    with Progress("cycles recorded", window.first + window.cycles) as progress:
+        while cycle < window.first + window.cycles:
+            sm.begin(cycle)
+            if sm.finished:
+                break
+            sm.step(cycle)
+            cycle += 1
+            progress.to(cycle)
     if cycle <= window.first:
         raise PptError(
             f"there is no cycle {window.first}", hint=f"the simulated blocks have ended after {cycle} cycles"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from importlib import import_module
 
 from ppt_gpu.errors import PptError, did_you_mean
+from ppt_gpu.progress import parts
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ def _coverage(name: str, wanted: Wanted) -> str | None:
     from ppt_gpu.validate.coverage import cases, table
     from ppt_gpu.validate.coverage.run import outcome
 
-    outcomes = [outcome(case) for case in cases(wanted.texts)]
+    outcomes = [outcome(case) for case in parts(cases(wanted.texts), "cases")]
     if not outcomes:
         return None
     return table.to_json(outcomes) if wanted.as_json else table.to_text(outcomes)

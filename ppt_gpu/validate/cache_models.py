@@ -14,6 +14,7 @@ from ppt_gpu.exec.budget import Budget
 from ppt_gpu.exec.workload_reader import sample_names
 from ppt_gpu.inputs import open_workload
 from ppt_gpu.pipeline import simulated_sms, workload_traces
+from ppt_gpu.progress import parts
 from ppt_gpu.scale.grid import plan
 from ppt_gpu.scale.model_inputs import model_inputs
 from ppt_gpu.scale.simulated_sm import SimulatedSm, TraceSm
@@ -38,7 +39,7 @@ class CacheRow:
 def rows(cases: Sequence[str] = ()) -> Iterator[CacheRow]:
     """Every launch of the samples whose name contains one of `cases` (all when empty), if it fits on the GPU."""
     for gpu in (load_gpu(name, ()) for name in GPUS):
-        for name in sample_names():
+        for name in parts(sample_names(), f"samples on {gpu.name}"):
             if cases and not any(text in name for text in cases):
                 continue
             try:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ppt_gpu.exec.workload import Argument, Buffer, Dim3, Launch, Workload
 from ppt_gpu.paths import data_dir
+from ppt_gpu.progress import parts
 from ppt_gpu.validate.rows import Row
 
 GPUS = {"SM7_QV100": "gpgpusim_qv100", "SM2_GTX480": "gpgpusim_gtx480"}
@@ -233,7 +234,7 @@ def rows(cases: Sequence[str] = ()) -> list[Row]:
     for row in reference:
         groups.setdefault((row["config"], row["mem"], row["bench"], row["args"]), []).append(row)
     found: list[Row] = []
-    for members in groups.values():
+    for members in parts(list(groups.values()), "programs"):
         if not cases or any(text in case_name(member) for text in cases for member in members):
             found += predict_program(members)
     chosen = [row for row in found if not cases or any(text in row.case for text in cases)]

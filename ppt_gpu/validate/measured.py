@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ppt_gpu.exec.workload import Dim3
 from ppt_gpu.paths import data_dir
+from ppt_gpu.progress import parts
 from ppt_gpu.validate.rows import Row
 
 
@@ -147,7 +148,7 @@ def cases(texts: Sequence[str] = ()) -> list[Case]:
 
 def rows(texts: Sequence[str] = ()) -> list[Row]:
     """Predict the cases that `cases` chooses."""
-    return [_predict(case) for case in cases(texts)]
+    return [_predict(case) for case in parts(cases(texts), "cases")]
 
 
 def _title(case: Case) -> str:

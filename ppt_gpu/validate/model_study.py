@@ -15,6 +15,7 @@ from ppt_gpu.analytic.model import Model
 from ppt_gpu.analytic.representative import METHODS
 from ppt_gpu.comparison import compare
 from ppt_gpu.errors import PptError
+from ppt_gpu.progress import parts
 from ppt_gpu.report.compare import SIMULATION, LaunchComparison
 from ppt_gpu.validate.model_cases import Case, model_cases
 from ppt_gpu.validate.rows import Row
@@ -79,7 +80,7 @@ def outcomes(
 ) -> list[Outcome]:
     """Every case on the machine, `overrides` changed, with all models or those in `only`."""
     found = []
-    for case in cases:
+    for case in parts(cases, f"cases, {policy}"):
         contents = case.contents or None
         made = compare(case.workload, MACHINE, overrides=overrides, policy=policy, only=only, contents=contents)
         found.append(Outcome(case.name, policy, made.main))

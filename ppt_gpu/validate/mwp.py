@@ -15,6 +15,7 @@ from ppt_gpu.errors import PptError
 from ppt_gpu.exec.workload import Launch, Workload
 from ppt_gpu.inputs import open_workload
 from ppt_gpu.paths import data_dir
+from ppt_gpu.progress import parts
 from ppt_gpu.scale.occupancy import occupancy
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.gpu import Gpu
@@ -27,7 +28,8 @@ def rows(texts: Sequence[str] = ()) -> list[Row]:
     """A row for every launch, GPU and model; only samples whose name contains one of `texts` (all when empty)."""
     names = sorted(path.stem for path in data_dir("tasklists").glob("*.toml"))
     chosen = [name for name in names if not texts or any(text in name for text in texts)]
-    return [row for gpu in MACHINES for name in chosen for row in _of_sample(name, load_gpu(gpu, ()))]
+    asked = [(gpu, name) for gpu in MACHINES for name in chosen]
+    return [row for gpu, name in parts(asked, "samples") for row in _of_sample(name, load_gpu(gpu, ()))]
 
 
 def _of_sample(name: str, gpu: Gpu) -> list[Row]:

@@ -16,6 +16,7 @@ from ppt_gpu.exec.budget import Budget
 from ppt_gpu.exec.workload import Copy, Dim3, Workload
 from ppt_gpu.inputs import open_workload
 from ppt_gpu.paths import data_dir
+from ppt_gpu.progress import parts
 from ppt_gpu.report.compare import SIMULATION
 from ppt_gpu.scale.host import LaunchTime, application_time
 from ppt_gpu.spec import load_gpu
@@ -117,7 +118,8 @@ class Case:
 
 def cases(texts: Sequence[str] = ()) -> list[Case]:
     """Predict all cases whose "APPLICATION gpu size" contains one of `texts` (all when empty)."""
-    return [_case(application, size, gpu, texts) for application, size, gpu in _chosen(texts)]
+    chosen = list(_chosen(texts))
+    return [_case(application, size, gpu, texts) for application, size, gpu in parts(chosen, "cases")]
 
 
 def _chosen(texts: Sequence[str]) -> Iterator[tuple[Application, int, str]]:

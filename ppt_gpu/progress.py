@@ -1,0 +1,122 @@
+"""Progress on standard error: what is being done, how far it is and how long it will take, where a person looks.
+
+The command line turns it on, when standard error is a terminal; nobody else sees anything. Work only counts what it has
+finished; a thread writes the line, so that compiled loops cost nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import TracebackType
+from typing import TypeVar
+
+SILENT = 1.0  # s: what takes less says nothing
+AGAIN = 0.5  # s between two changes of the line
+
+T = TypeVar("T")
+
+
+class Progress:
+    """`with Progress("rows", 100) as progress: progress.done()` after each part; without a number, just what it is."""
+
+    def __init__(self, what: str, total: int = 0, finished: int = 0) -> None:
+        """`finished` parts were done earlier, and took no time."""
+        self.what, self.total, self.finished, self.earlier = what, total, finished, finished
+        self.began = time.monotonic()
+
+    def __enter__(self) -> Progress:
+        _open.append(self)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _open.remove(self)
+
+    def done(self, parts: int = 1) -> None:
+        """So many more parts are finished."""
+        self.finished += parts
+
+    def to(self, finished: int) -> None:
+        """So many parts are finished now."""
+        self.finished = finished
+
+    def text(self, now: float) -> str:
+        """ "12 of 100 rows, 1:05 left", by the time of what was finished here."""
+        if not self.total:
+            return self.what
+        here = self.finished - self.earlier
+        left = f", {clock((now - self.began) / here * (self.total - self.finished))} left" if here else ""
+        return f"{self.finished:,} of {self.total:,} {self.what}{left}"
+
+
+_open: list[Progress] = []  # the outermost first
+
+
+def parts(items: Sequence[T], what: str) -> Iterator[T]:
+    """The items one after another, as the parts of a Progress."""
+    with Progress(what, len(items)) as progress:
+        for item in items:
+            yield item
+            progress.done()
+
+
+def clock(seconds: float) -> str:
+    """65 -> "1:05"."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def line(what: str, seconds: float, now: float, width: int) -> str:
+    """What is shown of a command that has run for so long: all that is open, the outermost first."""
+    texts = [progress.text(now) for progress in list(_open) if progress.total != 1]
+    return " | ".join([f"{what} {clock(seconds)}", *texts])[: width - 1]
+
+
+@contextmanager
+def shown(what: str) -> Iterator[None]:
+    """Show the progress of the command `what` while it runs, if standard error is a terminal."""
+    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+        yield
+        return
+    writer = _Writer(what)
+    writer.thread.start()
+    try:
+        yield
+    finally:
+        writer.stop()
+
+
+class _Writer:
+    """The thread that writes the line, and takes it away in the end."""
+
+    def __init__(self, what: str) -> None:
+        self.what, self.began, self.width = what, time.monotonic(), 0
+        self.ended = threading.Event()
+        self.thread = threading.Thread(target=self._run, name="progress", daemon=True)
+
+    def _run(self) -> None:
+        wait = SILENT
+        while not self.ended.wait(wait):
+            now = time.monotonic()
+            self.write(line(self.what, now - self.began, now, shutil.get_terminal_size().columns))
+            wait = AGAIN
+
+    def write(self, text: str) -> None:
+        sys.stderr.write("\r" + text.ljust(self.width))
+        sys.stderr.flush()
+        self.width = len(text)
+
+    def stop(self) -> None:
+        self.ended.set()
+        self.thread.join()
+        if self.width:
+            sys.stderr.write("\r" + " " * self.width + "\r")
+            sys.stderr.flush()

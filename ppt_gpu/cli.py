@@ -98,6 +98,7 @@ def _parser() -> argparse.ArgumentParser:
 
     # Here, so that Ctrl-C is answered with one line while they are imported, too.
     from ppt_gpu.commands import (
+        calibrate,
         check_isa,
         cluster,
         compare,
@@ -122,6 +123,7 @@ def _parser() -> argparse.ArgumentParser:
         tune,
         design,
         fit,
+        calibrate,
         cluster,
         darksilicon,
         machines,

@@ -3,7 +3,8 @@
     scalar   i32=1024   f32=2.5   u64=0x10
              i32=round  i32=64-2*round   an integer that changes from round to round of a loop: round is 0, 1, 2, ...
     buffer   TYPE[COUNT]           zeros
-             TYPE[COUNT]=INIT      zeros, iota, random, random:SEED, random(LOW,HIGH):SEED, const:VALUE, npy:FILE
+             TYPE[COUNT]=INIT      zeros, iota, random, random:SEED, random(LOW,HIGH):SEED, const:VALUE, npy:FILE,
+                           ring:STRIDE (element i is i + STRIDE modulo COUNT: what a pointer chase follows)
              TYPE[COUNT]:copied    the host copied it just before the launch (any INIT may follow)
     struct   struct(f32=1.5, i32=2, ...)   a parameter passed by value; members at their natural alignment
     name     data   data+4096      a buffer defined elsewhere, plus bytes
@@ -23,7 +24,7 @@ from ppt_gpu.exec.npy_file import npy_elements
 from ppt_gpu.exec.scalars import check_scalar, is_float, parse_scalar, scalar_type
 from ppt_gpu.exec.workload import Argument, Buffer
 
-INIT_FORMS = ("zeros", "iota", "random", "const", "npy")
+INIT_FORMS = ("zeros", "iota", "random", "const", "ring", "npy")
 
 _BUFFER = re.compile(r"\s*(?P<type>\w+)\s*\[(?P<count>[^\]]*)\](?P<option>\s*:\s*\w+)?\s*(?:=(?P<init>.*))?", re.S)
 _SCALAR = re.compile(r"\s*(?P<type>\w+)\s*=(?P<value>.*)", re.S)
@@ -72,11 +73,23 @@ def with_init(buffer: Buffer, text: str, folder: Path | None = None) -> Buffer:
     if form == "const":
         value = parse_scalar(buffer.type, text.partition(":")[2])
         return replace(buffer, init=f"const:{value!r}")
+    if form == "ring":
+        return _with_ring(buffer, text)
     if form == "npy":
         return _with_file(buffer, text.partition(":")[2].strip(), folder)
     if text != form:
         raise PptError(f"'{form}' takes no value, found '{text}'")
     return replace(buffer, init=form)
+
+
+def _with_ring(buffer: Buffer, text: str) -> Buffer:
+    stride = text.partition(":")[2].strip()
+    if is_float(buffer.type):
+        raise PptError(f"a ring of {buffer.type}: its elements are indices", hint=f"such as u32[{buffer.count}]=ring:32")
+    if not stride.isdecimal() or not 1 <= int(stride) <= buffer.count:
+        raise PptError(f"'{text}' is no ring", hint=f"ring:STRIDE, from 1 to {buffer.count}")
+    check_scalar(buffer.type, buffer.count - 1)
+    return replace(buffer, init=f"ring:{int(stride)}")
 
 
 def _with_file(buffer: Buffer, name: str, folder: Path | None) -> Buffer:

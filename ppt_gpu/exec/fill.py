@@ -17,7 +17,7 @@ NUMPY_TYPES: dict[str, str] = {
     "b8": "u1", "u8": "u1", "s8": "i1", "b16": "u2", "u16": "u2", "s16": "i2", "f16": "f2", "bf16": "u2",
     "b32": "u4", "u32": "u4", "s32": "i4", "f32": "f4", "b64": "u8", "u64": "u8", "s64": "i8", "f64": "f8",
 }  # fmt: skip
-INITS = ("zeros", "iota", "random", "npy:FILE", "const:VALUE")
+INITS = ("zeros", "iota", "random", "npy:FILE", "const:VALUE", "ring:STRIDE")
 
 
 def buffer_bytes(buffer: Buffer) -> int:
@@ -47,6 +47,8 @@ def fill(raw: NDArray[np.uint8], buffer: Buffer, directory: Path) -> None:
         _store(raw, buffer, _random(buffer))
     elif kind == "const":
         _store(raw, buffer, np.full(buffer.count, _number(buffer, detail)))
+    elif kind == "ring":
+        _store(raw, buffer, (np.arange(buffer.count) + int(detail)) % buffer.count)
     elif kind == "npy":
         _store(raw, buffer, _load(buffer, directory / detail))
     else:

@@ -13,9 +13,10 @@ Dim3 = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Buffer:
-    """A device buffer. `init`: "zeros", "iota", "random" (uniform; ints over the range), "npy:FILE", or "const:VALUE".
+    """A device buffer. `init`: "zeros", "iota", "random" (uniform; ints over the range), "npy:FILE", "const:VALUE",
+    or "ring:STRIDE".
 
-    "iota" is 0, 1, 2, ... "random" floats are uniform in [low, high), integers in low..high inclusive.
+    "iota" is 0, 1, 2, ... "ring:STRIDE" is (i + STRIDE) modulo the count. "random" floats are uniform in [low, high), integers in low..high inclusive.
     """
 
     name: str

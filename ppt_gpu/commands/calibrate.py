@@ -1,0 +1,67 @@
+"""calibrate: numbers of a hardware file from micro-benchmarks: of the simulated GPUs, or of one that was measured."""
+
+from __future__ import annotations
+
+import argparse
+
+from ppt_gpu.commands.arguments import AddCommand
+from ppt_gpu.errors import PptError
+
+
+def add(command: AddCommand) -> None:
+    calibrate = command("calibrate", _calibrate, "Find the numbers of a hardware file from micro-benchmarks.")
+    calibrate.add_argument("gpu", nargs="?", help="a GPU of the reference simulator: its calibrated numbers again")
+    calibrate.add_argument(
+        "--with", dest="launches", metavar="FILE", help="its launches (default: validation/gpgpusim/launches.csv)"
+    )
+    calibrate.add_argument("--capture", metavar="FILE", help="a measured GPU: the CSV of the capture kit")
+    calibrate.add_argument("--base", metavar="GPU", help="for --capture: the GPU or file whose other numbers are kept")
+    calibrate.add_argument(
+        "-o", dest="hardware", metavar="FILE", help="for --capture: write the hardware file (.toml) here"
+    )
+
+
+def _calibrate(arguments: argparse.Namespace) -> str:
+    if arguments.capture:
+        for name, value in (("a GPU of the reference simulator", arguments.gpu), ("--with", arguments.launches)):
+            if value:
+                raise PptError(f"--capture and {name} exclude each other", hint="--capture FILE --base GPU -o FILE")
+        return _captured(arguments)
+    if arguments.base or arguments.hardware:
+        raise PptError(f"{'--base' if arguments.base else '-o'} is for --capture", hint="--capture FILE --base GPU")
+    return _simulator(arguments)
+
+
+def _simulator(arguments: argparse.Namespace) -> str:
+    from ppt_gpu.calibrate.report import to_json, to_text
+    from ppt_gpu.calibrate.simulator import RESTS, calibrate, configuration_of
+
+    if not arguments.gpu:
+        raise PptError("calibrate what?", hint=f"one of {', '.join(RESTS)}, or --capture FILE --base GPU -o FILE")
+    name = configuration_of(arguments.gpu)
+    if name is None:
+        message = f"'{arguments.gpu}' is no GPU of the reference simulator"
+        raise PptError(message, hint=f"one of {', '.join(RESTS)}; a measured GPU: --capture FILE --base GPU")
+    found = calibrate(name, arguments.launches)
+    if arguments.json:
+        return to_json(name, found)
+    return to_text(f"{name}: each number with which the launches that it rests on take as long as measured", found)
+
+
+def _captured(arguments: argparse.Namespace) -> str:
+    from ppt_gpu.calibrate.capture import calibrate_capture
+    from ppt_gpu.calibrate.report import to_json, to_text
+    from ppt_gpu.validate.capture import read_capture
+
+    if not arguments.base:
+        raise PptError("--capture needs --base", hint="the GPU or file whose other numbers are kept, such as h100")
+    capture = read_capture(arguments.capture)
+    found = calibrate_capture(capture, arguments.base)
+    if arguments.hardware:
+        from ppt_gpu.calibrate.hardware_file import write_hardware
+
+        write_hardware(arguments.hardware, arguments.base, capture, found)
+    if arguments.json:
+        return to_json(capture.facts["gpu"], found)
+    written = f"; written to {arguments.hardware}" if arguments.hardware else ""
+    return to_text(f"{capture.facts['gpu']} over {arguments.base}, from {arguments.capture}{written}", found)

@@ -13,7 +13,8 @@ from ppt_gpu.calibrate.solve import calibrated
 from ppt_gpu.errors import PptError
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.gpu import Gpu
-from ppt_gpu.validate.capture import HOST, Capture, Time, kernel_time
+from ppt_gpu.validate.capture import Capture, Time, at_row
+from ppt_gpu.validate.capture_runs import HOST, kernel_time
 
 #: host copies smaller than this show their latency, larger ones than the other their bandwidth
 _SMALL, _LARGE = 1 << 16, 1 << 24
@@ -27,7 +28,9 @@ def calibrate_capture(capture: Capture, base: str | Path, groups: Sequence[str] 
     gpu = load_gpu(base)
     if gpu.compute_capability != capture.capability:
         major, minor = gpu.compute_capability
-        message = f"a capture of compute capability {capture.facts['compute_capability']}, {gpu.name} has {major}.{minor}"
+        message = (
+            f"a capture of compute capability {capture.facts['compute_capability']}, {gpu.name} has {major}.{minor}"
+        )
         raise PptError(message, path=capture.path, hint="--base: a GPU of the same capability, or a file over one")
     found = list(_facts(capture, gpu))
     if not groups or HOST in groups:
@@ -78,16 +81,23 @@ def _host(capture: Capture, gpu: Gpu) -> Iterator[Calibrated]:
     for time in by_kernel.get("launch", []):
         before = 1e6 * gpu.host.launch_overhead
         yield Calibrated("host.launch_overhead", time.median, "us", before, time.low, time.high, 0.0, ("host launch",))
-    rates = (("pinned", "link_bandwidth", gpu.host.link_bandwidth), ("pageable", "pageable_bandwidth", gpu.host.pageable_bandwidth))
+    rates = (
+        ("pinned", "link_bandwidth", gpu.host.link_bandwidth),
+        ("pageable", "pageable_bandwidth", gpu.host.pageable_bandwidth),
+    )
     for memory, field, before in rates:
-        names = [f"copy_{direction}_{memory}" for direction in ("in", "out") if f"copy_{direction}_{memory}" in by_kernel]
+        names = [
+            f"copy_{direction}_{memory}" for direction in ("in", "out") if f"copy_{direction}_{memory}" in by_kernel
+        ]
         found = [rate for name in names if (rate := _bandwidth(by_kernel[name])) is not None]
         if found:
             value = fmean(found)  # the file has one number for both directions
             residual = fmean(abs(rate / value - 1.0) for rate in found)
             rows = tuple(f"host {name}" for name in names)
             yield Calibrated(f"host.{field}", value, "GB/s", before / 1e9, min(found), max(found), residual, rows)
-    yield from _copy_latency([time for name, times in by_kernel.items() if name.endswith("_pinned") for time in times], gpu)
+    yield from _copy_latency(
+        [time for name, times in by_kernel.items() if name.endswith("_pinned") for time in times], gpu
+    )
 
 
 def _bytes(time: Time) -> int:
@@ -135,11 +145,7 @@ def _found(capture: Capture, base: str | Path, one: Rests, overrides: Sequence[s
         unit = f" {one.unit}" if one.unit else ""
         values = [f"{path}={value:.10g}{unit}" for path in (one.number.path, *one.also)]
         gpu = load_gpu(base, [*overrides, *values])
-        mhz = gpu.sm.clock / 1e6
-        return [
-            mhz * (kernel_time(long.run, gpu, long.registers) - kernel_time(short.run, gpu, short.registers))
-            for short, long in pairs
-        ]
+        return [_cycles(capture, long, gpu) - _cycles(capture, short, gpu) for short, long in pairs]
 
     before = value_of(load_gpu(base), one.number.path)
     names = [f"{one.group} {long.run.name}" for _, long in pairs]
@@ -149,14 +155,25 @@ def _found(capture: Capture, base: str | Path, one: Rests, overrides: Sequence[s
         yield Calibrated(**{**vars(found), "path": path, "before": value_of(load_gpu(base), path)})
 
 
+def _cycles(capture: Capture, time: Time, gpu: Gpu) -> float:
+    with at_row(capture, time):
+        return kernel_time(time.run, gpu, time.registers) * gpu.sm.clock / 1e6
+
+
 def _pairs(capture: Capture, group: str, kernel: str) -> Iterator[tuple[Time, Time]]:
     """(shorter, longer) runs of a kernel that differ in its last scalar; of several, those like the first."""
     own = [time for time in capture.of(group) if time.run.kernel == kernel]
     if own:
         like = [time for time in own if _but_the_length(time) == _but_the_length(own[0])]
-        shortest, longest = min(like, key=lambda time: time.median), max(like, key=lambda time: time.median)
+        shortest, longest = min(like, key=_length), max(like, key=_length)
         if longest is not shortest:
             yield shortest, longest
+
+
+def _length(time: Time) -> float:
+    """The last scalar: steps, rounds, passes or words."""
+    scalars = [text.partition("=")[2] for text in time.run.args if "[" not in text]
+    return float(scalars[-1]) if scalars else 0.0
 
 
 def _but_the_length(time: Time) -> tuple[object, ...]:

@@ -17,8 +17,6 @@ from ppt_gpu.validate.capture import Capture
 def write_hardware(path: str | Path, base: str | Path, capture: Capture, found: Sequence[Calibrated]) -> None:
     """Write a file that `load_gpu` reads. PptError when it cannot be written; then nothing is."""
     target = Path(path)
-    if target.suffix != ".toml":
-        raise PptError(f"-o {path}: a hardware file ends in .toml")
     text = hardware_text(_base_from(base, target), capture, found)
     try:
         with tempfile.NamedTemporaryFile("w", dir=target.parent, suffix=".toml", encoding="utf-8") as draft:
@@ -47,7 +45,9 @@ def hardware_text(base: str, capture: Capture, found: Sequence[Calibrated]) -> s
     for one in found:
         if one.determined:
             table, _, key = one.path.rpartition(".")
-            tables.setdefault(table, []).append(f"{key} = {{ value = {_value(one)}, source = {_quoted(_source(one, made))} }}")
+            tables.setdefault(table, []).append(
+                f"{key} = {{ value = {_value(one)}, source = {_quoted(_source(one, made))} }}"
+            )
     for table, entries in tables.items():
         lines += ["", f"[{table}]", *entries]
     return "\n".join(lines) + "\n"

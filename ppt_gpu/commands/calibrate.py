@@ -55,6 +55,8 @@ def _captured(arguments: argparse.Namespace) -> str:
 
     if not arguments.base:
         raise PptError("--capture needs --base", hint="the GPU or file whose other numbers are kept, such as h100")
+    if arguments.hardware and not arguments.hardware.endswith(".toml"):
+        raise PptError(f"-o {arguments.hardware}: a hardware file ends in .toml")
     capture = read_capture(arguments.capture)
     found = calibrate_capture(capture, arguments.base)
     if arguments.hardware:

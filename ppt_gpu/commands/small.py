@@ -31,6 +31,9 @@ def add(command: AddCommand) -> None:
     validate = command("validate", _validate, "Predict a set of reference cases and print the errors.")
     validate.add_argument("set", nargs="?", default="gpgpusim", help=f"the set: {', '.join(SETS)} (default: gpgpusim)")
     validate.add_argument("--case", action="append", default=[], metavar="TEXT", help="only cases whose name has TEXT")
+    validate.add_argument(
+        "--capture", action="append", default=[], metavar="FILE", help="measured: only this file of the capture kit"
+    )
     validate.add_argument("--plot", default="", metavar="FILE", help="draw the set's figure: .png, .svg or .pdf")
 
 
@@ -84,4 +87,6 @@ def _explain(arguments: argparse.Namespace) -> str:
 def _validate(arguments: argparse.Namespace) -> str:
     from ppt_gpu.validate import validate
 
-    return validate(arguments.set, arguments.case, as_json=arguments.json, plot=arguments.plot)
+    return validate(
+        arguments.set, arguments.case, as_json=arguments.json, plot=arguments.plot, captures=arguments.capture
+    )

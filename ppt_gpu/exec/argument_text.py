@@ -85,7 +85,7 @@ def with_init(buffer: Buffer, text: str, folder: Path | None = None) -> Buffer:
 def _with_ring(buffer: Buffer, text: str) -> Buffer:
     stride = text.partition(":")[2].strip()
     if is_float(buffer.type):
-        raise PptError(f"a ring of {buffer.type}: its elements are indices", hint=f"such as u32[{buffer.count}]=ring:32")
+        raise PptError(f"a ring of {buffer.type}: elements are indices", hint=f"such as u32[{buffer.count}]=ring:32")
     if not stride.isdecimal() or not 1 <= int(stride) <= buffer.count:
         raise PptError(f"'{text}' is no ring", hint=f"ring:STRIDE, from 1 to {buffer.count}")
     check_scalar(buffer.type, buffer.count - 1)

@@ -16,7 +16,8 @@ class Buffer:
     """A device buffer. `init`: "zeros", "iota", "random" (uniform; ints over the range), "npy:FILE", "const:VALUE",
     or "ring:STRIDE".
 
-    "iota" is 0, 1, 2, ... "ring:STRIDE" is (i + STRIDE) modulo the count. "random" floats are uniform in [low, high), integers in low..high inclusive.
+    "iota" is 0, 1, 2, ... "ring:STRIDE" is (i + STRIDE) modulo the count, what a pointer chase follows. "random" floats
+    are uniform in [low, high), integers in low..high inclusive.
     """
 
     name: str

@@ -54,6 +54,18 @@ def _rows(name: str, wanted: Wanted) -> str | None:
     return to_json(name, rows) if wanted.as_json else to_text(name, rows)
 
 
+def _measured(name: str, wanted: Wanted) -> str | None:
+    """Times measured on real GPUs: by others, and by the capture kit. Given captures alone where there are any."""
+    from ppt_gpu.validate import captured, measured
+    from ppt_gpu.validate.rows import to_json, to_text
+
+    found = [] if wanted.captures else measured.rows(wanted.texts)
+    found += captured.rows(wanted.texts, wanted.captures)
+    if not found:
+        return None
+    return to_json(name, found) if wanted.as_json else to_text(name, found)
+
+
 def _coverage(name: str, wanted: Wanted) -> str | None:
     """The table of opcodes executed and timed, from running every kernel of the corpus."""
     from ppt_gpu.validate.coverage import cases, table
@@ -137,7 +149,7 @@ def _isa(name: str, wanted: Wanted) -> str | None:
 #: set -> what predicts and reports its cases: (name, what is wanted) -> the report, None when no case has such a text
 SETS: dict[str, Callable[[str, Wanted], str | None]] = {
     "gpgpusim": _rows,
-    "measured": _rows,
+    "measured": _measured,
     "coverage": _coverage,
     "models": _models,
     "mwp": _rows,
@@ -150,4 +162,4 @@ SETS: dict[str, Callable[[str, Wanted], str | None]] = {
 }
 #: sets with a figure, and sets that take files of the capture kit
 DRAWN = ("ppt",)
-CAPTURED: tuple[str, ...] = ()
+CAPTURED = ("measured",)

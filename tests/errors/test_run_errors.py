@@ -7,7 +7,7 @@ import pytest
 
 from ppt_gpu.cli import main
 
-FOLDERS = {name: Path(__file__).parent / name for name in ("run", "port", "sass")}
+FOLDERS = {name: Path(__file__).parent / name for name in ("run", "port", "sass", "calibrate")}
 CASES = [(name, path.stem) for name, folder in FOLDERS.items() for path in sorted(folder.glob("*.args"))]
 
 

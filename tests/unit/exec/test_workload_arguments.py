@@ -1,12 +1,15 @@
 """Argument texts, checks against a kernel, and the packed parameter block."""
 
 import struct
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from ppt_gpu.errors import InputErrors, PptError
 from ppt_gpu.exec.argument_text import parse_argument, parse_buffer
 from ppt_gpu.exec.arguments import check_arguments, pack_parameters, workload_from_arguments
+from ppt_gpu.exec.fill import fill
 from ppt_gpu.exec.scalars import encode_scalar
 from ppt_gpu.exec.workload import Argument, Buffer, Launch
 from ppt_gpu.ptx.module import Kernel, Param
@@ -171,3 +174,21 @@ def test_encodings(kind, value, expected):
 def test_encoding_overflow():
     with pytest.raises(PptError, match="too large for f32"):
         encode_scalar("f32", 1e60)
+
+
+def test_a_ring_of_indices():
+    argument, buffer = parse_argument("u32[10]=ring:3", 0)
+    assert buffer.init == "ring:3" and argument.buffer == buffer.name
+    raw = np.zeros(40, np.uint8)
+    fill(raw, buffer, Path())
+    assert raw.view("u4").tolist() == [3, 4, 5, 6, 7, 8, 9, 0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("f32[10]=ring:3", "elements are indices"), ("u32[10]=ring:11", "is no ring"), ("u32[10]=ring", "is no ring"),
+     ("u8[1000]=ring:1", "999")],
+)  # fmt: skip
+def test_no_ring(text, message):
+    with pytest.raises(PptError, match=message):
+        parse_argument(text, 0)

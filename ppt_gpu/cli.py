@@ -111,6 +111,7 @@ def _parser() -> argparse.ArgumentParser:
         small,
         study,
         sweep,
+        translate,
         tune,
         what_if,
     )
@@ -130,6 +131,7 @@ def _parser() -> argparse.ArgumentParser:
         port,
         study,
         check_isa,
+        translate,
         small,
     ):
         commands_of.add(command)

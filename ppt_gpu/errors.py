@@ -50,6 +50,10 @@ class WaitingError(PptError):
     """A block waits for what other blocks do, and none of those that run does it."""
 
 
+class LackError(PptError):
+    """The kernel needs hardware that the GPU does not have."""
+
+
 class BudgetError(PptError):
     """A budget (instructions, memory, time) ended the run. The message names the budget and how to raise it."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +17,8 @@ CUDA = (".cu", ".cuh")
 SUFFIXES = (".toml", ".ptx", ".tl", *CUDA)
 #: endings of machine-code traces and of lists of them
 MACHINE = (".traceg", ".traceg.xz", ".traceg.gz", ".g")
+#: endings of machine code that nothing runs: disassembly and cubins
+CODE = (".sass", ".cubin")
 #: what may stand for a number of registers
 REGISTER_SOURCES = ("ptxas", "estimate")
 
@@ -48,7 +49,7 @@ def open_workload(
     Raises PptError or InputErrors with everything that is wrong.
     """
     path = Path(source)
-    number, word = _registers(registers)
+    number, word = registers_option(registers)
     options = {
         "--kernel": kernel,
         "--grid": grid,
@@ -71,12 +72,15 @@ def open_workload(
             shape = dim3(extents("--cluster", cluster))
             workload = replace(workload, launches=(replace(launch, cluster=shape),))
         return _with_options(workload, word, compiler_options, source)
+    if path.name.endswith(CODE):
+        hint = "translate it to a task list, predict a trace of it (.traceg), or predict its PTX"
+        raise PptError("machine code is not run: it has no prediction of its own", path=path, hint=hint)
     if path.name.endswith(MACHINE):
         if given or word:
             raise PptError(f"{', '.join(given) or '--registers'}: a trace brings its own", path=path)
         from ppt_gpu.sass.kernelslist import open_run
 
-        _must_exist(path)
+        must_exist(path)
         return open_run(path)
     if path.suffix == ".tl":
         surplus = [name for name in given if name != "--grid"]
@@ -104,7 +108,7 @@ def open_module(source: str | Path, capability: tuple[int, int]) -> Module:
 
     path = Path(source)
     if path.suffix in (".ptx", *CUDA):
-        _must_exist(path)
+        must_exist(path)
         workload = Workload(path.stem, str(path), str(path), ())
     else:
         workload = open_workload(source)
@@ -113,7 +117,7 @@ def open_module(source: str | Path, capability: tuple[int, int]) -> Module:
     return read_module(workload, capability).module
 
 
-def _registers(value: int | str | None) -> tuple[int | None, str]:
+def registers_option(value: int | str | None) -> tuple[int | None, str]:
     """(number or None, "ptxas" or "estimate" or "") of what --registers may say."""
     if value is None or isinstance(value, int):
         return value, ""
@@ -151,7 +155,7 @@ def _from_kernel(
             f"a {path.suffix} file needs {' and '.join(missing)}", path=path, hint="such as --grid 64,64 --block 16,16"
         )
     blocks, threads = extents("--grid", grid or ()), extents("--block", block or ())
-    _must_exist(path)
+    must_exist(path)
     from ppt_gpu.exec.arguments import workload_from_arguments
 
     return workload_from_arguments(path, kernel or "", blocks, threads, args, dynamic_shared, registers)
@@ -159,7 +163,7 @@ def _from_kernel(
 
 def _from_tasklist(path: Path, grid: str | Sequence[int] | None) -> Workload:
     blocks = extents("--grid", grid or ())
-    _must_exist(path)
+    must_exist(path)
     from ppt_gpu.exec.arguments import dim3
     from ppt_gpu.tasklist.model import grid_axes
     from ppt_gpu.tasklist.text import read_tasklist
@@ -176,7 +180,8 @@ def _from_tasklist(path: Path, grid: str | Sequence[int] | None) -> Workload:
     return Workload(path.stem, str(path), "", (launch,), tasklist_path=str(path))
 
 
-def _must_exist(path: Path) -> None:
+def must_exist(path: Path) -> None:
+    """PptError, with the nearest name, when there is no such file."""
     if path.is_file():
         return
     others = [other.name for other in path.parent.glob(f"*{path.suffix}")] if path.parent.is_dir() else []
@@ -206,18 +211,25 @@ def check(path: str | Path) -> list[str]:
     readers: dict[str, Callable[[Path], list[str]]] = {".tl": _check_tasklist, ".toml": _check_toml}
     readers |= dict.fromkeys((".ptx", *CUDA), _check_kernels)
     if path.suffix == TRACE or (path.suffix not in readers and _is_trace(path)):
-        _must_exist(path)
+        must_exist(path)
         return _check_trace(path)
     if path.name.endswith(MACHINE):
-        _must_exist(path)
-        return _check_machine(path)
+        must_exist(path)
+        from ppt_gpu.frontends.machine_code import check_run
+
+        return check_run(path)
+    if path.name.endswith(CODE):
+        from ppt_gpu.frontends.machine_code import check_code
+
+        must_exist(path)
+        return check_code(path)
     if path.suffix not in readers:
         raise PptError(
             f"cannot check a '{path.suffix}' file",
             path=path,
             hint="expected .ptx, .cu, .tl, .toml, .trace, .traceg or .g",
         )
-    _must_exist(path)
+    must_exist(path)
     return readers[path.suffix](path)
 
 
@@ -240,22 +252,6 @@ def _check_trace(path: Path) -> list[str]:
         f"{path}: trace file, {len(records)} records, {format_bytes(path.stat().st_size)}",
         *(f"  {line}" for line in describe(records)),
     ]
-
-
-def _check_machine(path: Path) -> list[str]:
-    from ppt_gpu.sass.kernelslist import read_run
-    from ppt_gpu.sass.trace_body import read_machine_trace
-
-    run = read_run(path)
-    lines = [f"{path}: traces of {len(run.launches)} launches, {len(run.copies)} host copies"]
-    for traced in run.launches:
-        found, head = read_machine_trace(traced.header.path, traced.ranges), traced.header
-        lines.append(
-            f"  {head.kernel}: sm_{head.arch}, {len(found.trace.blocks)} of {prod(head.grid)} blocks of "
-            f"{prod(head.block)} threads, {len(found.module.lines)} instructions, "
-            f"{found.trace.warp_instructions} executed by warps, {len(found.trace.access_base)} accesses"
-        )
-    return lines
 
 
 def _check_kernels(path: Path) -> list[str]:

@@ -31,6 +31,7 @@ from ppt_gpu.frontends.call import CallOptions, is_kernel, open_call
 from ppt_gpu.frontends.prepare import prepare
 from ppt_gpu.inputs import check, open_workload
 from ppt_gpu.progress import parts
+from ppt_gpu.ptx.features import require
 from ppt_gpu.ptx.link import link
 from ppt_gpu.report.build import build_launch, build_result
 from ppt_gpu.report.result import LaunchResult, Result
@@ -298,6 +299,8 @@ def workload_traces(
     prepared = prepare(workload, gpu.compute_capability, assume)
     module, sequence = prepared.module, plan_sequence(prepared.workload, prepared.module)
     bound = replace(prepared.workload, launches=sequence.launches)
+    for kernel in dict.fromkeys(launch.kernel for launch in sequence.launches):
+        require(link(module.kernels[kernel], module).instructions, module, gpu.compute_capability, gpu.name)
     if trace_in:
         traces: Traces = RecordedTraces(module, bound, trace_in, budget)
     else:

@@ -1,19 +1,15 @@
-"""The small commands: translate, gpus, check, cache, explain, validate."""
+"""The small commands: gpus, check, cache, explain, validate."""
 
 from __future__ import annotations
 
 import argparse
 
-from ppt_gpu.commands.arguments import AddCommand, add_set, add_workload, open_from
+from ppt_gpu.commands.arguments import AddCommand, add_set
 from ppt_gpu.errors import PptError
 from ppt_gpu.validate import SETS
 
 
 def add(command: AddCommand) -> None:
-    translate = command("translate", _translate, "Run a kernel functionally and write it as an editable task list.")
-    add_workload(translate)
-    translate.add_argument("-o", "--output", metavar="FILE", help="write here instead of standard output")
-
     gpus = command("gpus", _gpus, "List the shipped GPUs, or every number of one with its source.")
     gpus.add_argument("name", nargs="?", help="a GPU's name or TOML file")
     add_set(gpus)
@@ -35,17 +31,6 @@ def add(command: AddCommand) -> None:
         "--capture", action="append", default=[], metavar="FILE", help="measured: only this file of the capture kit"
     )
     validate.add_argument("--plot", default="", metavar="FILE", help="draw the set's figure: .png, .svg or .pdf")
-
-
-def _translate(arguments: argparse.Namespace) -> str:
-    from ppt_gpu.pipeline import translate
-
-    text = translate(open_from(arguments), assume=arguments.assume)
-    if arguments.json:
-        import json
-
-        return json.dumps({"schema": 1, "tasklist": text}, indent=2) + "\n"
-    return text
 
 
 def _gpus(arguments: argparse.Namespace) -> str:

@@ -15,6 +15,8 @@ from ppt_gpu.ptx.module import Module
 from ppt_gpu.sass.disassembly import Disassembly, read_disassembly
 
 NO_NVDISASM = "put nvdisasm of a CUDA toolkit on PATH, or: pip install nvidia-cuda-nvdisasm (Triton brings one too)"
+#: the first bytes of a cubin
+ELF = b"\x7fELF"
 _SIZE = re.compile(r"^\s*\.address_size\s+\d+.*$", re.M)
 
 
@@ -63,6 +65,23 @@ def _disassemble(tools: Disassembler, text: str, arch: str, path: str) -> str:
     with tempfile.TemporaryDirectory() as folder:
         cubin, _ = assemble(tools.ptxas, text, arch, path, folder)
         return view(tools.nvdisasm, cubin, path)
+
+
+def open_code(path: Path) -> Disassembly:
+    """The code in a disassembly (.sass) or a cubin, which takes nvdisasm. PptError when it is neither."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise PptError(f"cannot read the code: {error.strerror}", path=path) from None
+    if not data.startswith(ELF):
+        try:
+            return read_disassembly(data.decode("utf-8"), path)
+        except UnicodeDecodeError:
+            raise PptError("neither a cubin nor the text of a disassembly", path=path) from None
+    tools = find("nvdisasm")
+    if not tools:
+        raise PptError("no nvdisasm on this machine: a cubin cannot be read", path=path, hint=NO_NVDISASM)
+    return read_disassembly(view(tools[0], path, path), path)
 
 
 def view(nvdisasm: Tool, cubin: Path, path: str | Path) -> str:

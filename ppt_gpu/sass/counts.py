@@ -29,6 +29,20 @@ def counted(function: SassFunction, others: dict[str, SassFunction] | None = Non
     return _Walk(function, others or {}).run()
 
 
+def fast_places(function: SassFunction) -> set[int]:
+    """Positions of the instructions that can run without a slow path, those of subroutines too."""
+    walk = _Walk(function, {})
+    found: set[int] = set()
+    waiting, seen = [0], {0}
+    while waiting:
+        called: list[str] = []
+        found.update(walk.reached(waiting.pop(), called))
+        new = {function.labels[name] for name in called if name in function.labels} - seen
+        seen |= new
+        waiting += new
+    return found
+
+
 class _Walk:
     def __init__(self, function: SassFunction, others: dict[str, SassFunction]) -> None:
         self.function, self.others = function, others
@@ -48,7 +62,7 @@ class _Walk:
     def run(self) -> Counter[str]:
         total: Counter[str] = Counter()
         called: list[str] = []
-        for place in self._reached(0, called):
+        for place in self.reached(0, called):
             total[self.code[place].opcode] += 1
         seen: set[str] = set()
         while called:
@@ -58,14 +72,14 @@ class _Walk:
                 continue
             seen.add(name)
             if name in self.function.labels:
-                for place in self._reached(self.function.labels[name], called if not own else []):
+                for place in self.reached(self.function.labels[name], called if not own else []):
                     total[self.code[place].opcode] += 1
             elif name in self.others:
                 total += counted(self.others[name], {k: v for k, v in self.others.items() if k not in seen})
         del total["NOP"]
         return total
 
-    def _reached(self, first: int, called: list[str]) -> list[int]:
+    def reached(self, first: int, called: list[str]) -> list[int]:
         """Places that count, from `first` on; the names of subroutines called there are added to `called`."""
         found: set[int] = set()
         waiting = [first]

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ppt_gpu.errors import PptError
+from ppt_gpu.sass.control import Control, of_encoding, of_group
+from ppt_gpu.sass.machine import ARCHS
 
+MAXWELL, VOLTA = 50, 70  # the first architectures with control codes of 21 bits, and with them in every instruction
 _ADDRESS = re.compile(r"\s*/\*([0-9a-f]{4,})\*/\s*(.*)")
 _BODY = re.compile(
     r"(?:\{\s*)?(?:@(!?U?P[T0-9]+)\s+)?([A-Z][A-Z0-9_]*(?:\.[A-Za-z0-9_]+)*)\s*([^;]*?)\s*;?\s*\}?\s*(?:/\*|$)"
@@ -36,6 +39,7 @@ class SassInstruction:
     operands: str  # as printed
     line: int  # of the text
     encoding: tuple[int, ...] = ()  # the 64-bit words printed beside it
+    control: Control | None = None  # where the encoding is printed, Maxwell and later
 
     @property
     def head(self) -> str:
@@ -71,6 +75,23 @@ class _Draft:
     name: str
     instructions: list[SassInstruction] = field(default_factory=list)
     labels: dict[str, int] = field(default_factory=dict)
+    group: tuple[int, int] | None = None  # a control word of three instructions, and how many have followed it
+
+    def add(self, instruction: SassInstruction) -> None:
+        if self.group is not None:
+            word, used = self.group
+            instruction = replace(instruction, control=of_group(word, used))
+            self.group = (word, used + 1) if used < 2 else None
+        self.instructions.append(instruction)
+
+    def code(self, word: int, arch: int) -> None:
+        """A word on a line of its own: the second half of an instruction, or a control word before Volta."""
+        if arch < VOLTA:
+            self.group = (word, 0) if arch >= MAXWELL else None
+        elif self.instructions:
+            last = self.instructions[-1]
+            words = (*last.encoding, word)
+            self.instructions[-1] = replace(last, encoding=words, control=of_encoding(words))
 
     def done(self, entry: bool) -> SassFunction:
         places = {f"0x{each.address:x}": place for place, each in enumerate(self.instructions)}
@@ -94,21 +115,25 @@ def read_disassembly(text: str, path: str | Path = "<text>") -> Disassembly:
         elif found := _LABEL.match(line):
             draft.labels[found[1]] = len(draft.instructions)
         elif found := _ADDRESS.match(line):
-            draft.instructions.append(_instruction(int(found[1], 16), found[2], number, path))
-        elif (code := _CODE.search(line)) and draft.instructions:
-            last = draft.instructions[-1]
-            draft.instructions[-1] = SassInstruction(
-                last.address, last.guard, last.opcode, last.operands, last.line, (*last.encoding, int(code[1], 16))
-            )
+            draft.add(_instruction(int(found[1], 16), found[2], number, path))
+        elif code := _CODE.search(line):
+            draft.code(int(code[1], 16), _number(target))
     if not any(draft.instructions for draft in drafts.values()):
         hint = "expected what nvdisasm -c -hex or cuobjdump -sass print"
         raise PptError("no machine instruction in this text", path=path, hint=hint)
     if not target:
         raise PptError("the disassembly does not say for which architecture it is", path=path)
+    if _number(target) not in ARCHS:
+        raise PptError(f"machine code of an unknown architecture, {target}", path=path, hint="such as sm_70 or sm_80")
     functions = {
         name: draft.done(not entries or name in entries) for name, draft in drafts.items() if draft.instructions
     }
     return Disassembly(target, functions, str(path))
+
+
+def _number(target: str) -> int:
+    """80 of "sm_80", "sm_90a"."""
+    return int(target.removeprefix("sm_").rstrip("af") or 0)
 
 
 def _instruction(address: int, text: str, line: int, path: str | Path) -> SassInstruction:

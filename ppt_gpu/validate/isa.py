@@ -15,13 +15,14 @@ from pathlib import Path
 
 from ppt_gpu.errors import PptError
 from ppt_gpu.frontends.arch import number, of_capability
-from ppt_gpu.frontends.disassemble import disassembler
+from ppt_gpu.frontends.disassemble import Disassembler, disassemble, disassembler
 from ppt_gpu.frontends.ptxas import ptxas_arch
 from ppt_gpu.paths import data_dir
 from ppt_gpu.ptx.link import link
 from ppt_gpu.ptx.mangling import source_name
 from ppt_gpu.ptx.module import Kernel, Module
 from ppt_gpu.ptx.parser import load_module
+from ppt_gpu.sass.latencies import Distance, distances
 from ppt_gpu.sass.operations import known_operation
 from ppt_gpu.spec.gpu import Gpu, Isa
 from ppt_gpu.spec.isa import load_isa
@@ -81,10 +82,7 @@ def check_module(module: Module, gpu: Gpu, kernels: Sequence[str] = ()) -> list[
     Raises PptError when a tool is missing, does not know the GPU, or refuses the PTX, or a kernel is not there.
     """
     own = of_capability(gpu.compute_capability)
-    tools = disassembler(own)
-    arch = ptxas_arch(tools.ptxas, module, gpu.compute_capability)
-    if number(arch) != int(own):
-        raise PptError(f"this PTX is for {module.target}, not for sm_{own} of {gpu.name}", path=module.path)
+    tools, arch = _tools(module, gpu)
     found = count_module(tools, module, arch)
     rows = []
     for name in kernels or found:
@@ -93,6 +91,22 @@ def check_module(module: Module, gpu: Gpu, kernels: Sequence[str] = ()) -> list[
         ours = expanded(link(module.kernels[name], module), gpu.isa)
         rows.append(Comparison(name, own, "", gpu.isa, ours, theirs, unrolled, tools.title))
     return rows
+
+
+def check_latencies(module: Module, gpu: Gpu) -> list[Distance]:
+    """Latencies that the stall counts of `module`, compiled for `gpu`, show. Raises as `check_module`."""
+    tools, arch = _tools(module, gpu)
+    return distances(list(disassemble(tools, module, arch).functions.values()), gpu.isa)
+
+
+def _tools(module: Module, gpu: Gpu) -> tuple[Disassembler, str]:
+    """What compiles `module` for `gpu`, and the architecture to compile for."""
+    own = of_capability(gpu.compute_capability)
+    tools = disassembler(own)
+    arch = ptxas_arch(tools.ptxas, module, gpu.compute_capability)
+    if number(arch) != int(own):
+        raise PptError(f"this PTX is for {module.target}, not for sm_{own} of {gpu.name}", path=module.path)
+    return tools, arch
 
 
 def _operations(opcodes: Counter[str]) -> Counter[str]:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 
+from ppt_gpu.sass.latencies import Distance
 from ppt_gpu.validate.isa import Comparison, by_pipe, kind
 from ppt_gpu.validate.rows import summaries, to_text
 
@@ -14,6 +15,11 @@ COUNTED = (
     "Counted: each instruction once, in all blocks. Of the machine code, without NOPs, padding, the branch to itself",
     "at the end, the subroutines for rare operands (slowpath) and the blocks that call them; other subroutines of the",
     "compiler at each call. Compiled with the pragma nounroll, so that loops are those of the PTX.",
+)
+
+LATENCIES = (
+    "Results of fixed latency only, within basic blocks. Where readers are never close, the code leaves more than the",
+    "latency; half of a 64-bit result may be there before the whole.",
 )
 
 
@@ -50,6 +56,17 @@ def kernels_text(found: Sequence[Comparison]) -> str:
     return "\n".join([*(line for each in found for line in _lines(each)), *COUNTED, ""])
 
 
+def latencies_text(found: Sequence[Distance]) -> str:
+    """Latencies beside what stall counts leave; "less" where the code shows a shorter one."""
+    lines = ["Cycles from a result to its nearest reader, by the stall counts of the machine code", ""]
+    lines.append(f"{'operation':24} {'ours':>6} {'code':>6}  {'reader':16} {'pairs':>6}")
+    for each in found:
+        less = "  less" if each.least < each.latency else ""
+        row = f"{each.operation:24} {each.latency:6} {each.least:6}  {each.reader:16} {each.count:6}{less}"
+        lines.append(row)
+    return "\n".join([*lines, "", *LATENCIES, ""])
+
+
 def set_text(name: str, found: Sequence[Comparison]) -> str:
     """A line for each kernel and architecture, their errors, and the sums by pipe."""
     lines = [to_text(name, [each.row for each in found])]
@@ -84,8 +101,8 @@ def _by_kind(counts: Counter[str]) -> Counter[str]:
     return total
 
 
-def to_json(name: str, found: Sequence[Comparison]) -> str:
-    """All comparisons as data, by pipe and by operation."""
+def to_json(name: str, found: Sequence[Comparison], latencies: Sequence[Distance] = ()) -> str:
+    """All comparisons as data, by pipe and by operation, and latencies if there are any."""
     rows = [
         {
             "kernel": each.kernel,
@@ -100,4 +117,6 @@ def to_json(name: str, found: Sequence[Comparison]) -> str:
         for each in found
     ]
     summary = [asdict(each) for each in summaries([each.row for each in found])]
-    return json.dumps({"schema": 1, "set": name, "rows": rows, "summary": summary}, indent=2, sort_keys=True) + "\n"
+    document = {"schema": 1, "set": name, "rows": rows, "summary": summary}
+    document |= {"latencies": [asdict(each) for each in latencies]} if latencies else {}
+    return json.dumps(document, indent=2, sort_keys=True) + "\n"

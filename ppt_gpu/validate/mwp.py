@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from ppt_gpu.analytic.hong_kim_tables import MACHINES
 from ppt_gpu.comparison import compare
-from ppt_gpu.errors import PptError
+from ppt_gpu.errors import LackError, PptError
 from ppt_gpu.exec.workload import Launch, Workload
 from ppt_gpu.inputs import open_workload
 from ppt_gpu.paths import data_dir
@@ -37,6 +37,8 @@ def _of_sample(name: str, gpu: Gpu) -> list[Row]:
     workload = fitting(open_workload(name), gpu)
     try:
         found = compare(workload, gpu, only=MODELS)
+    except LackError:
+        return []
     except PptError as error:
         if "exceed the limit" not in error.message:
             raise

@@ -1,17 +1,21 @@
 import pytest
+from disassembly_texts import CUOBJDUMP, NVDISASM
 
 from ppt_gpu.errors import PptError
+from ppt_gpu.sass.control import Control
 from ppt_gpu.sass.disassembly import SassInstruction, read_disassembly
 
 
-def test_nvdisasm_gives_functions_labels_and_encodings(nvdisasm: str) -> None:
-    found = read_disassembly(nvdisasm)
+def test_nvdisasm_gives_functions_labels_and_encodings() -> None:
+    found = read_disassembly(NVDISASM)
     assert found.target == "sm_80"
     assert list(found.functions) == ["halve"]
     code = found.functions["halve"]
     assert code.entry
     assert len(code.instructions) == 18
-    first = SassInstruction(0, "", "MOV", "R1, c[0x0][0x28]", 8, (0x00000A0000017A02, 0x000FE40000000F00))
+    first = SassInstruction(
+        0, "", "MOV", "R1, c[0x0][0x28]", 8, (0x00000A0000017A02, 0x000FE40000000F00), Control(2, False, -1, -1, ())
+    )
     assert code.instructions[0] == first
     assert code.instructions[3].guard == "!P0"
     assert code.instructions[3].target == ".L_x_2"
@@ -19,8 +23,8 @@ def test_nvdisasm_gives_functions_labels_and_encodings(nvdisasm: str) -> None:
     assert code.labels[code.instructions[5].target] == 11
 
 
-def test_cuobjdump_gives_addresses_for_labels(cuobjdump: str) -> None:
-    found = read_disassembly(cuobjdump)
+def test_cuobjdump_gives_addresses_for_labels() -> None:
+    found = read_disassembly(CUOBJDUMP)
     assert found.target == "sm_70"
     code = found.functions["copy"]
     branch = code.instructions[2]

@@ -1,20 +1,22 @@
 from collections import Counter
 
+from disassembly_texts import CUOBJDUMP, NVDISASM
+
 from ppt_gpu.sass.counts import counted
 from ppt_gpu.sass.disassembly import read_disassembly
 
 
-def test_slow_paths_padding_and_the_last_branch_do_not_count(nvdisasm: str) -> None:
+def test_slow_paths_padding_and_the_last_branch_do_not_count() -> None:
     """By hand: MOV at 0, the loop without 40 to 60, 64-bit division at both its calls, EXIT."""
-    found = counted(read_disassembly(nvdisasm).functions["halve"])
+    found = counted(read_disassembly(NVDISASM).functions["halve"])
     assert found == Counter(
         {"MOV": 1, "MUFU.RCP": 1, "FCHK": 1, "BRA": 2, "CALL.REL.NOINC": 2, "EXIT": 1, "IMAD.WIDE.U32": 2,
          "RET.REL.NODEC": 2}
     )  # fmt: skip
 
 
-def test_code_behind_the_exit_does_not_count(cuobjdump: str) -> None:
-    found = counted(read_disassembly(cuobjdump).functions["copy"])
+def test_code_behind_the_exit_does_not_count() -> None:
+    found = counted(read_disassembly(CUOBJDUMP).functions["copy"])
     assert found == Counter(("SHFL.IDX", "LDG.E.SYS", "BRA", "EXIT"))
 
 

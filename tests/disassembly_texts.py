@@ -1,7 +1,5 @@
 """Disassembly as the tools print it."""
 
-import pytest
-
 #: a kernel with a loop, a division with a slow path, a 64-bit division, and padding, as nvdisasm -c -hex prints it
 NVDISASM = """\
 \t.target\tsm_80
@@ -54,13 +52,3 @@ CUOBJDUMP = """\
         /*0040*/                   BRA 0x40;                                     /* 0xfffffff000007947 */
                                                                                  /* 0x000fc0000383ffff */
 """
-
-
-@pytest.fixture
-def nvdisasm() -> str:
-    return NVDISASM
-
-
-@pytest.fixture
-def cuobjdump() -> str:
-    return CUOBJDUMP

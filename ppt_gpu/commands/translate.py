@@ -1,0 +1,85 @@
+"""translate: a kernel as an editable task list, from running it, from a trace of its machine code, or from its code."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from math import prod
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ppt_gpu.commands.arguments import AddCommand, add_workload, open_from
+from ppt_gpu.errors import PptError
+
+if TYPE_CHECKING:
+    from ppt_gpu.sass.static_list import Shape
+
+
+def add(command: AddCommand) -> None:
+    translate = command("translate", run, "Write a kernel as an editable task list, from a run of it or from its code.")
+    add_workload(translate)
+    translate.add_argument(
+        "--trip",
+        action="append",
+        default=[],
+        metavar="LABEL=N",
+        help="how often a loop of machine code runs (.sass and .cubin files)",
+    )
+    translate.add_argument("-o", "--output", metavar="FILE", help="write here instead of standard output")
+
+
+def run(arguments: argparse.Namespace) -> str:
+    from ppt_gpu.inputs import CODE
+    from ppt_gpu.pipeline import translate
+
+    if arguments.workload.endswith(CODE):
+        text = _of_code(arguments)
+    elif arguments.trip:
+        raise PptError("--trip is for machine code, .sass and .cubin files")
+    else:
+        text = translate(open_from(arguments), assume=arguments.assume)
+    return json.dumps({"schema": 1, "tasklist": text}, indent=2) + "\n" if arguments.json else text
+
+
+def _of_code(arguments: argparse.Namespace) -> str:
+    """One way through disassembled code."""
+    from ppt_gpu.frontends.disassemble import open_code
+    from ppt_gpu.inputs import must_exist
+    from ppt_gpu.sass.static_list import chosen_function, static_list
+    from ppt_gpu.tasklist.text import write_tasklist
+
+    path = Path(arguments.workload)
+    given = {"--arg": arguments.arg, "--assume": arguments.assume, "--nvcc-option": arguments.nvcc_option,
+             "--cluster": arguments.cluster}  # fmt: skip
+    useless = [name for name, value in given.items() if value]
+    if useless:
+        raise PptError(f"{', '.join(useless)}: machine code is not run", path=path)
+    if arguments.block is None:
+        raise PptError("machine code does not say how large its blocks are", path=path, hint="such as --block 256")
+    must_exist(path)
+    code = open_code(path)
+    found = chosen_function(code, arguments.kernel or "")
+    return write_tasklist(static_list(code, found, _trips(arguments.trip), _shape(arguments)))
+
+
+def _shape(arguments: argparse.Namespace) -> Shape:
+    from ppt_gpu.inputs import extents, registers_option
+    from ppt_gpu.sass.static_list import Shape
+
+    registers, word = registers_option(arguments.registers)
+    if word:
+        raise PptError(f"--registers {word}: give a number, or nothing: the code names its registers")
+    block, grid = extents("--block", arguments.block), extents("--grid", arguments.grid or ())
+    return Shape(prod(block), grid, registers, arguments.dynamic_shared)
+
+
+def _trips(texts: Sequence[str]) -> dict[str, int]:
+    """ "LABEL=N" texts as label -> N."""
+    found: dict[str, int] = {}
+    for text in texts:
+        label, _, count = text.partition("=")
+        if not label or not count.isdecimal() or int(count) < 1:
+            raise PptError(f"--trip {text}: expected a label and a positive number", hint="such as --trip .L_x_2=64")
+        found[label] = int(count)
+    return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from ppt_gpu.commands.arguments import AddCommand
+from ppt_gpu.commands.arguments import AddCommand, terminal
 from ppt_gpu.errors import PptError
 
 
@@ -22,7 +22,7 @@ def _machines(arguments: argparse.Namespace) -> str:
     if arguments.name is None:
         if arguments.set:
             raise PptError("--set needs the name of a machine", hint="ppt-gpu machines dgx_h100 --set nic.count=4")
-        return machines.listing(as_json=arguments.json)
+        return machines.listing(as_json=arguments.json, width=terminal()["width"])
     from ppt_gpu.spec.load_cluster import load_machine_spec
 
     return machines.sheet(load_machine_spec(arguments.name, arguments.set), as_json=arguments.json)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from ppt_gpu.commands.arguments import AddCommand, add_set
+from ppt_gpu.commands.arguments import AddCommand, add_set, terminal
 from ppt_gpu.errors import PptError
 from ppt_gpu.validate import SETS
 
@@ -22,7 +22,9 @@ def add(command: AddCommand) -> None:
     cache.add_argument("--clear", action="store_true", help="the same as clear")
 
     explain = command("explain", _explain, "Say what a metric means and where it comes from.")
-    explain.add_argument("metric", nargs="?", help="a tag, such as kernel.time; none lists them all")
+    explain.add_argument(
+        "metric", nargs="?", help="a tag, such as kernel.time, a stall reason or a model; none lists them"
+    )
 
     validate = command("validate", _validate, "Predict a set of reference cases and print the errors.")
     validate.add_argument("set", nargs="?", default="gpgpusim", help=f"the set: {', '.join(SETS)} (default: gpgpusim)")
@@ -66,7 +68,7 @@ def _cache(arguments: argparse.Namespace) -> str:
 def _explain(arguments: argparse.Namespace) -> str:
     from ppt_gpu.report.explain import explain
 
-    return explain(arguments.metric, as_json=arguments.json)
+    return explain(arguments.metric, as_json=arguments.json, width=terminal()["width"])
 
 
 def _validate(arguments: argparse.Namespace) -> str:

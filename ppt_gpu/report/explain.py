@@ -6,14 +6,15 @@ import json
 from collections.abc import Mapping
 
 from ppt_gpu.errors import PptError, did_you_mean
+from ppt_gpu.report.listing import listing
 from ppt_gpu.report.metrics import REGISTRY
 from ppt_gpu.report.stall_reasons import MEANINGS
 
 MODELS = "models"  # the word that lists them
 
 
-def explain(name: str | None, *, as_json: bool = False) -> str:
-    """What `name` is; of None, every metric and stall reason; of "models", every model.
+def explain(name: str | None, *, as_json: bool = False, width: int = 120) -> str:
+    """What `name` is; of None, every metric and stall reason; of "models", every model. `width`: columns.
 
     Raises PptError with the nearest name when it is unknown.
     """
@@ -29,12 +30,14 @@ def explain(name: str | None, *, as_json: bool = False) -> str:
     if as_json:
         return json.dumps({"schema": 1, **entries}, indent=2, ensure_ascii=False) + "\n"
     if name is None or name == MODELS:
-        return _listing(entries)
+        text = "\n".join(
+            listing(((next(iter(e.values())), _said(e)) for e in items), width) for items in entries.values()
+        )
+        return text if name else text + "\n`explain models` lists the analytical models.\n"
     (entry,) = next(iter(entries.values()))
     (_, called), *rest = ((label, text or "none") for label, text in entry.items() if label != "name")
     title = f"{called}: {entry['name']}" if "name" in entry else called
-    width = max(len(label) for label, _ in rest)
-    return "\n".join([title, *(f"  {label:{width}}  {text}" for label, text in rest)]) + "\n"
+    return f"{title}\n{listing(((f'  {label}', text) for label, text in rest), width)}"
 
 
 def _models(name: str) -> list[str]:
@@ -64,21 +67,8 @@ def _entry(kind: str, name: str) -> dict[str, str]:
     return {"model": name, "name": model.title, "source": model.source, "with numbers": with_numbers}
 
 
-def _listing(entries: Mapping[str, list[dict[str, str]]]) -> str:
-    lines: list[str] = []
-    for kind, items in entries.items():
-        names = [next(iter(item.values())) for item in items]
-        width = max(len(name) for name in names)
-        lines += [f"{name:{width}}  {_said(kind, item)}" for name, item in zip(names, items, strict=True)]
-        if kind != MODELS:
-            lines.append("")
-    if MODELS not in entries:
-        lines.append("`explain models` lists the analytical models.")
-    return "\n".join(lines) + "\n"
-
-
-def _said(kind: str, item: Mapping[str, str]) -> str:
+def _said(entry: Mapping[str, str]) -> str:
     """A line about it."""
-    if kind == "stall_reasons":
-        return f"the warp {item['the warp']}"
-    return item["name"] + (f" [{item['unit']}]" if item.get("unit") else "")
+    if "the warp" in entry:
+        return f"the warp {entry['the warp']}"
+    return entry["name"] + (f" [{entry['unit']}]" if entry.get("unit") else "")

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import json
 
+from ppt_gpu.report.listing import listing as two_columns
 from ppt_gpu.spec.cluster import MachineSpec
 from ppt_gpu.units import format_rate
 
 
-def listing(*, as_json: bool = False) -> str:
-    """One line a machine: name, title."""
+def listing(*, as_json: bool = False, width: int = 120) -> str:
+    """Name and title of each machine, for so many columns."""
     from ppt_gpu.spec.load_cluster import list_machines
 
     entries = list_machines()
     if as_json:
         rows = [{"name": name, "title": title} for name, title in entries]
         return json.dumps({"schema": 1, "machines": rows}, indent=2, ensure_ascii=False) + "\n"
-    width = max(len(name) for name, _ in entries)
-    return "".join(f"{name:{width}}  {title}\n" for name, title in entries)
+    return two_columns(entries, width)
 
 
 def sheet(spec: MachineSpec, *, as_json: bool = False) -> str:

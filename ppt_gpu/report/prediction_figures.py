@@ -60,7 +60,7 @@ def draw_roofline(axis: Any, launches: Mapping[str, LaunchResult]) -> None:
     drawn = {name: roofs for name, roofs in drawn.items() if roofs.used}
     axis.set(xlabel="arithmetic intensity in FLOP/B", ylabel="FLOP/s")
     if not drawn:
-        axis.text(0.5, 0.5, "no floating-point operations", ha="center", va="center", transform=axis.transAxes)
+        axis.text(0.5, 0.5, "no fp32 or fp64 operations", ha="center", va="center", transform=axis.transAxes)
         axis.set_xticks([])
         axis.set_yticks([])
         return

@@ -9,6 +9,7 @@ import pytest
 from ppt_gpu.cli import main
 from ppt_gpu.pipeline import predict
 from ppt_gpu.report import sections
+from ppt_gpu.report.listing import listing
 from ppt_gpu.report.pressure import pressures
 from ppt_gpu.report.result import Result
 from ppt_gpu.report.stall_reasons import LETTERS, MEANINGS
@@ -140,3 +141,12 @@ def test_explain_knows_reasons_and_models(capsys: pytest.CaptureFixture[str]) ->
     assert [entry["reason"] for entry in document["stall_reasons"]] == list(MEANINGS)
     assert main(["explain", "long_scorebord"]) == 2
     assert "did you mean 'long_scoreboard'?" in capsys.readouterr().err
+
+
+def test_listings_are_wrapped(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert listing([("a", "one two"), ("long", "")], 20) == "a     one two\nlong\n"
+    assert listing([("a", "one two three four five six seven")], 24) == "a  one two three four\n   five six seven\n"
+    monkeypatch.setenv("COLUMNS", "60")
+    for command in (["explain"], ["explain", "limiter"], ["explain", "models"], ["machines"]):
+        assert main(command) == 0
+        assert max(len(line) for line in capsys.readouterr().out.splitlines()) <= 60

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import lzma
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -89,3 +91,56 @@ def trace(blocks: Blocks, version: int = 5, form: int | None = None, **values: o
             parts.append(f"\nwarp = {number}\ninsts = {len(warp)}\n{lines}")
         parts.append("\n#END_TB\n")
     return "".join(parts)
+
+
+def saxpy(blocks: int = 8, rounds: int = 2) -> Blocks:
+    """tests/data/sass/saxpy_sm80.sass as it runs on `rounds` elements a thread, blocks of 256 threads."""
+    x, y, step = 0x7F1000000000, 0x7F1000100000, blocks * 256 * 4
+    found = {}
+    for block in range(blocks):
+        found[(block, 0, 0)] = [
+            _saxpy([4 * (256 * block + 32 * warp + lane) for lane in range(32)], x, y, step, rounds)
+            for warp in range(8)
+        ]
+    return found
+
+
+def _saxpy(places: list[int], x: int, y: int, step: int, rounds: int) -> list[Line]:
+    lines = [
+        Line(0x00, "MOV", (1,)),
+        Line(0x10, "S2R", (0,)),
+        Line(0x20, "S2R", (3,)),
+        Line(0x30, "IMAD", (0,), (0, 3)),
+        Line(0x40, "ISETP.GE.AND", (), (0,)),
+        Line(0x50, "EXIT", mask=0),
+        Line(0x60, "ULDC.64"),
+    ]
+    for turn in range(rounds):
+        at = [place + turn * step for place in places]
+        lines += [
+            Line(0x70, "HFMA2.MMA", (5,), (255, 255)),
+            Line(0x80, "IMAD.WIDE", (2,), (0, 5)),
+            Line(0x90, "IMAD.WIDE", (4,), (0, 5)),
+            Line(0xA0, "LDG.E", (2,), (2,), addresses=tuple(x + a for a in at)),
+            Line(0xB0, "LDG.E", (7,), (4,), addresses=tuple(y + a for a in at)),
+            Line(0xC0, "MOV", (9,)),
+            Line(0xD0, "IMAD", (0,), (9, 0)),
+            Line(0xE0, "ISETP.GE.AND", (), (0,)),
+            Line(0xF0, "FFMA", (7,), (2, 7)),
+            Line(0x100, "STG.E", (), (4, 7), addresses=tuple(y + a for a in at)),
+            Line(0x110, "BRA", mask=0xFFFFFFFF if turn + 1 < rounds else 0),
+        ]
+    return [*lines, Line(0x120, "EXIT")]
+
+
+def example() -> dict[str, bytes]:
+    """The files of examples/sass: name -> content. `python tests/traceg_writer.py` writes them."""
+    text = trace(saxpy(), grid=(8, 1, 1), block=(256, 1, 1), kernel_name="saxpy", nregs=12, binary_version=80)
+    listed = "MemcpyHtoD,0x00007f1000000000,16384\nMemcpyHtoD,0x00007f1000100000,16384\nkernel-1.traceg\n"
+    code = (Path(__file__).parent / "data" / "sass" / "saxpy_sm80.sass").read_bytes()
+    return {"kernel-1.traceg.xz": lzma.compress(text.encode()), "kernelslist.g": listed.encode(), "saxpy.sass": code}
+
+
+if __name__ == "__main__":
+    for name, content in example().items():
+        (Path(__file__).parents[1] / "examples" / "sass" / name).write_bytes(content)

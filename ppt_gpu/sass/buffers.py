@@ -10,7 +10,6 @@ from ppt_gpu.sass.accesses import GLOBAL
 
 #: B without an access that tell two buffers apart: cudaMalloc aligns to 256 B, and large buffers to pages of 2 MiB
 APART = 1 << 16
-_REACH = 16  # B that a lane moves at most
 
 
 def with_accessed(
@@ -20,13 +19,18 @@ def with_accessed(
     space: NDArray[np.uint8],
     offsets: NDArray[np.int64],
     masks: NDArray[np.uint32],
+    sizes: NDArray[np.int64],
 ) -> tuple[Range, ...]:
-    """`ranges` by address, and a buffer for each further stretch of global memory that the accesses touch."""
+    """`ranges` by address, and a buffer for each further stretch of global memory that the accesses touch.
+
+    sizes: bytes that a lane of each access moves.
+    """
     chosen = (space == GLOBAL) & (masks[pattern] != 0) if len(masks) else np.zeros(0, np.bool_)
     first = (
         base[chosen].astype(np.int64) + offsets.min(axis=1)[pattern[chosen]] if len(masks) else np.zeros(0, np.int64)
     )
     last = base[chosen].astype(np.int64) + offsets.max(axis=1)[pattern[chosen]] if len(masks) else first
+    last = last + sizes[chosen]
     found = sorted(ranges, key=lambda area: area.start)
     for area in found:
         outside = (first < area.start) | (first >= area.start + area.bytes)
@@ -37,5 +41,5 @@ def with_accessed(
     for number, part in enumerate(np.split(np.arange(len(first)), cuts)):
         if len(part):
             start = int(first[part[0]]) // 256 * 256
-            found.append(Range(f"memory{number}", start, int(last[part[-1]]) + _REACH - start, False))
+            found.append(Range(f"memory{number}", start, int(last[part[-1]]) - start, False))
     return tuple(found)

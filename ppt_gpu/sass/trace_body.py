@@ -186,6 +186,7 @@ class _Body:
         base, pattern, space, offsets, masks = self.accesses.arrays()
         index = np.concatenate((np.zeros(0, np.int64), *(np.arange(warp.first, warp.end) for warp in rows)))
         pattern, kept = renumber(pattern[index], len(masks))
+        sizes = np.array(self.accesses.size, np.int64)[index]
         threads = np.zeros((len(self.blocks), count), np.int64)
         for row, block in enumerate(sorted(self.blocks)):
             threads[row, : len(self.threads[block])] = self.threads[block]
@@ -205,6 +206,6 @@ class _Body:
             pattern_mask=masks[kept],
             pc_executed=executions(path_start, path_pc, path, count),
             pc_threads=threads.sum(axis=0),
-            ranges=with_accessed(ranges, base[index], pattern, space[index], offsets[kept], masks[kept]),
+            ranges=with_accessed(ranges, base[index], pattern, space[index], offsets[kept], masks[kept], sizes),
             block_threads=threads,
         )

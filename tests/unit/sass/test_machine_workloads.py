@@ -2,18 +2,23 @@
 
 import gzip
 import json
+import lzma
 from pathlib import Path
 
 import pytest
-from traceg_writer import Blocks, Line, trace
+from traceg_writer import Blocks, Line, example, trace
 
 from ppt_gpu.cli import main
 from ppt_gpu.errors import PptError
 from ppt_gpu.inputs import check, open_workload
 from ppt_gpu.pipeline import predict, translate
+from ppt_gpu.sass.disassembly import read_disassembly
 from ppt_gpu.sass.kernelslist import read_run
 from ppt_gpu.sass.machine import machine_gpu
+from ppt_gpu.sass.static_list import Shape, static_list
 from ppt_gpu.spec import load_gpu
+from ppt_gpu.tasklist.model import walk
+from ppt_gpu.tasklist.text import parse_tasklist
 
 HEAP = 0x7F1000000000
 OUT = HEAP + (1 << 24)
@@ -128,3 +133,22 @@ def test_a_block_that_is_not_in_the_trace_is_an_error(tmp_path: Path) -> None:
     path.write_text(trace({(0, 0, 0): [[Line(0, "EXIT")]]}, grid=(4, 1, 1)))
     with pytest.raises(PptError, match=r"has 1 of 4 blocks; block \d is needed"):
         predict(path, "v100", cache=False)
+
+
+def test_the_example_is_what_the_writer_writes_and_its_trace_and_its_code_are_the_same_list() -> None:
+    """The list of the trace has addresses, that of the code predicates; operations, order and loops are the same."""
+    folder = Path(__file__).parents[3] / "examples" / "sass"
+    files = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert files.keys() == example().keys()
+    assert {name: files[name] for name in ("kernelslist.g", "saxpy.sass")} == {
+        name: content for name, content in example().items() if not name.endswith(".xz")
+    }
+    assert lzma.decompress(files["kernel-1.traceg.xz"]) == lzma.decompress(example()["kernel-1.traceg.xz"])
+    of_trace = parse_tasklist(translate(folder / "kernel-1.traceg.xz"))
+    code = read_disassembly((folder / "saxpy.sass").read_text())
+    of_code = static_list(code, code.functions["saxpy"], {".L_x_0": 2}, Shape(256))
+    flat = [[(task.op, len(loops)) for task, loops in walk(each.body)] for each in (of_trace, of_code)]
+    assert flat[0] == flat[1]
+    for one, other in zip(walk(of_trace.body), walk(of_code.body), strict=True):
+        assert set(one[0].deps) <= set(other[0].deps)
+    assert [buffer.bytes for buffer in of_trace.buffers] == [16384, 16384]

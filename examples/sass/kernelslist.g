@@ -1,0 +1,3 @@
+MemcpyHtoD,0x00007f1000000000,16384
+MemcpyHtoD,0x00007f1000100000,16384
+kernel-1.traceg

@@ -1,4 +1,4 @@
-"""How the compiled loops are compiled: the two decorators that keep the first run on a machine short.
+"""How the compiled loops are compiled: the decorators that keep the first run on a machine short.
 
 Compiling costs much more than running, so compiled functions allocate nothing (their callers pass the arrays to
 fill), are specialised for one set of types each, and do without NumPy calls, slices and `min`/`max`, each of which
@@ -31,3 +31,18 @@ def entry(function: Callable[..., Any]) -> Any:
 def inlined(function: Callable[..., Any]) -> Any:
     """Copy a function into its compiled callers before types are inferred: cheap where it is called once."""
     return njit(inline="always", **_OPTIONS)(function)
+
+
+#: of functions that only compiled code calls: nothing that Python would need to call them is made. (The passes that
+#: no_rewrites leaves out look for expressions of whole arrays.)
+_HELPER = {"_nrt": False, "no_cfunc_wrapper": True, "no_cpython_wrapper": True, "no_rewrites": True}
+
+
+def called(function: Callable[..., Any]) -> Any:
+    """Compile a function of its own for compiled callers: once for each set of types, whoever calls it."""
+    return njit(**_HELPER)(function)
+
+
+def merged(function: Callable[..., Any]) -> Any:
+    """As `called`, and LLVM copies it into each caller: as fast as `inlined`, and types are inferred once."""
+    return njit(forceinline=True, **_HELPER)(function)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.compiled import entry, inlined
+from ppt_gpu.compiled import entry, inlined, merged
 from ppt_gpu.exec.jit_access import RECORD_LISTED, RECORD_ROW
 
 RECORD_HELD = RECORD_LISTED + 1  # header of a record that is held back: number of the held pattern in bits 0-31
@@ -80,7 +80,7 @@ def _spread(old: np.ndarray, new: np.ndarray) -> None:
             new[at] = word
 
 
-@inlined
+@merged
 def _find(
     offset: np.ndarray, mask: np.ndarray, table: np.ndarray, used: np.ndarray, listed: np.ndarray, row: int, lanes: int
 ) -> int:

@@ -25,22 +25,15 @@ def turn_columns(
     turns: NDArray[np.int64], path: int, path_shift: int, record: int, record_shift: int
 ) -> NDArray[np.int64]:
     """[6, t] the columns of turns [t, 6], with places in the buffers at these host addresses, records of 2^shift B."""
-    columns = np.empty(turns.shape[::-1], np.int64)
-    _turn_columns(turns, path, path_shift, record, record_shift, columns)
+    columns = np.ascontiguousarray(turns.T)
+    for rows, begin, shift in (
+        ((TURN_PATH, TURN_PATH_END), path, path_shift),
+        ((TURN_RECORD, TURN_RECORD_END), record, record_shift),
+    ):
+        for row in rows:
+            columns[row] -= begin
+            columns[row] >>= shift
     return columns
-
-
-@entry
-def _turn_columns(
-    turns: np.ndarray, path: int, path_shift: int, record: int, record_shift: int, columns: np.ndarray
-) -> None:
-    for t in range(len(turns)):
-        columns[TURN_WARP, t] = turns[t, TURN_WARP]
-        columns[TURN_GUARDED, t] = turns[t, TURN_GUARDED]
-        columns[TURN_PATH, t] = (turns[t, TURN_PATH] - path) >> path_shift
-        columns[TURN_PATH_END, t] = (turns[t, TURN_PATH_END] - path) >> path_shift
-        columns[TURN_RECORD, t] = (turns[t, TURN_RECORD] - record) >> record_shift
-        columns[TURN_RECORD_END, t] = (turns[t, TURN_RECORD_END] - record) >> record_shift
 
 
 def warp_order(warp: NDArray[np.int64]) -> NDArray[np.int64]:

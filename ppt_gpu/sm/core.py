@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ppt_gpu.sm.core_bits import compiled, fingerprint, int64, prefetch
+from ppt_gpu.sm.core_bits import compiled, fingerprint, int64, pointer, prefetch
 from ppt_gpu.sm.core_blocks import finish_block, launch_block, release_barrier
 from ppt_gpu.sm.core_code import constant, fetch
 from ppt_gpu.sm.core_lsu import issue_global, issue_shared
@@ -133,11 +133,19 @@ def make_loop(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> Any:
         max_cycles: int,
     ) -> tuple[int, int]:  # fmt: skip
         _ = SOURCES
+        total, block_slots = len(block_start), len(blocks) >> BLOCK_SHIFT
+        code, waits, op_table, path_start = pointer(code), pointer(waits), pointer(op_table), pointer(path_start)
+        warp_path, warp_access, block_warp = pointer(warp_path), pointer(warp_access), pointer(block_warp)
+        accesses, tx, mem, layout, snap = pointer(accesses), pointer(tx), pointer(mem), pointer(layout), pointer(snap)
+        track, log, warps, keys, slots = pointer(track), pointer(log), pointer(warps), pointer(keys), pointer(slots)
+        scheds, blocks, gates, units = pointer(scheds), pointer(blocks), pointer(gates), pointer(units)
+        wheel, occupied, op_stall, doubled = pointer(wheel), pointer(occupied), pointer(op_stall), pointer(doubled)
+        block_start, block_end = pointer(block_start), pointer(block_end)
         K = int64(SCHEDULERS if SCHEDULERS > 0 else schedulers)
         POLICY = int64(FIXED_POLICY if SCHEDULERS > 0 else policy)
         WIDTH = int64(FIXED_WIDTH if SCHEDULERS > 0 else width)
         GREEDY_POLICY = POLICY in (GTO, GTO_LAUNCH)
-        total, next_block, ended, idle = len(block_start), track[NEXT_BLOCK], track[ENDED], track[IDLE]
+        next_block, ended, idle = track[NEXT_BLOCK], track[ENDED], track[IDLE]
         now, next_launch = track[NOW], track[NEXT_LAUNCH]
         slot_shift, me = layout[SLOT_SHIFT], track[ISSUED] & OFFSET
         anchor, target, look_at = track[ANCHOR] & OFFSET, track[TARGET], track[LOOK_AT]
@@ -156,7 +164,7 @@ def make_loop(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> Any:
             # --- blocks that are due ---------------------------------------------------------------------------
             if now == next_launch:
                 next_launch = int64(NEVER)
-                for index in range(len(blocks) >> BLOCK_SHIFT):
+                for index in range(block_slots):
                     due = blocks[(index << BLOCK_SHIFT) + LAUNCH_AT] == now
                     if due and next_block < total:
                         block_start[next_block] = now

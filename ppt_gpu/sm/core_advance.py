@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from numba import njit
-
+from ppt_gpu.compiled import called, merged
 from ppt_gpu.sm.core_bits import compiled, fingerprint, int64
 from ppt_gpu.sm.core_machine import GTO, NEVER
 from ppt_gpu.sm.core_state import (
@@ -65,7 +64,7 @@ def make_advance() -> Any:
     return compiled(advance)
 
 
-@njit(_nrt=False)
+@called
 def _advance(
     K: int, POLICY: int, core: Any, snap: Any, layout: Any, wheel: Any, occupied: Any, scheds: Any, rounds: int,
     before: int, now: int,
@@ -93,13 +92,13 @@ def _advance(
     _wind(K, core, layout, wheel, occupied, scheds, now + time)
 
 
-@njit(forceinline=True, _nrt=False)
+@merged
 def _moved(value: int, time: int, now: int) -> int:
     """A time to come, `time` later; one that has passed stays."""
     return value + time if now < value < NEVER else value
 
 
-@njit(_nrt=False)
+@called
 def _advance_warp(core: Any, snap: Any, layout: Any, place: int, rounds: int, time: int, now: int) -> None:
     at = layout[AT_WARPS] + (place << WARP_SHIFT)
     cycles = layout[AT_GATES] + (core[layout[AT_GATES] + (core[at + GATE] & OFFSET) + MAIN] & OFFSET) + CYCLES
@@ -114,7 +113,7 @@ def _advance_warp(core: Any, snap: Any, layout: Any, place: int, rounds: int, ti
             core[layout[AT_SLOTS] + slot] += time << 2
 
 
-@njit(_nrt=False)
+@called
 def _wind(K: int, core: Any, layout: Any, wheel: Any, occupied: Any, scheds: Any, now: int) -> None:
     """The timing wheel as of cycle `now`: all warps that wait for a time."""
     for row in range(len(wheel)):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
-
+from ppt_gpu.compiled import called
 from ppt_gpu.sm.core_bits import int64
 from ppt_gpu.sm.core_code import fetch
 from ppt_gpu.sm.core_machine import GTO_LAUNCH, NEVER
@@ -53,7 +52,7 @@ from ppt_gpu.sm.core_state import (
 from ppt_gpu.sm.core_wheel import dependence, is_bound, plan_wake, schedule
 
 
-@njit(_nrt=False)
+@called
 def release_barrier(
     K: int, POLICY: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, slots: Any, slot_shift: int, blocks: Any,
     op_stall: Any, op_table: Any, code: Any, waits: Any, index: int, per_block: int, now: int,
@@ -81,7 +80,7 @@ def release_barrier(
             )  # fmt: skip
 
 
-@njit(_nrt=False)
+@called
 def finish_block(
     K: int, warps: Any, blocks: Any, op_stall: Any, block_start: Any, block_end: Any, index: int, per_block: int,
     delay: int,
@@ -103,7 +102,7 @@ def finish_block(
     return idle
 
 
-@njit(_nrt=False)
+@called
 def launch_block(
     K: int, POLICY: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, keys: Any, slots: Any, slot_shift: int,
     blocks: Any, op_table: Any, code: Any, path_start: Any, warp_path: Any, warp_access: Any, block_warp: Any,

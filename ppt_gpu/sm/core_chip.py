@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
-
+from ppt_gpu.compiled import called, merged
 from ppt_gpu.sm.core_bits import int64, popcount
 from ppt_gpu.sm.core_machine import FRACTION, ONE
 from ppt_gpu.sm.core_memory import (
@@ -46,13 +45,13 @@ from ppt_gpu.sm.core_tags import claim, line_place, renew, request, whole
 from ppt_gpu.sm.program import FORCED_DRAM
 
 
-@njit(forceinline=True, _nrt=False)
+@merged
 def _dram_write(mem: Any, time: int, count: int) -> None:
     mem[C_DRAM_WRITE] += count * mem[P_BYTES]
     mem[DRAM] = max(mem[DRAM], time) + count * mem[P_DRAM]
 
 
-@njit(_nrt=False)
+@called
 def _l2_keep(mem: Any, time: int, place: int, sectors: int) -> int:
     """The node of a line, allocated if need be, before `sectors` become valid. Replaced dirty sectors go to DRAM."""
     node = mem[place + L2_NODE] & PLACE
@@ -72,7 +71,7 @@ def _l2_keep(mem: Any, time: int, place: int, sectors: int) -> int:
     return node
 
 
-@njit(_nrt=False)
+@called
 def _l2_missing(mem: Any, place: int, forced: int, sectors: int) -> int:
     """Sectors that the L2 lacks; the line becomes the newest of its set."""
     if place == 0:
@@ -92,7 +91,7 @@ def _l2_missing(mem: Any, place: int, forced: int, sectors: int) -> int:
     return missing
 
 
-@njit(_nrt=False)
+@called
 def l2_read(mem: Any, time: int, line: int, sectors: int, wait: int, atomic: int) -> int:
     """Cycle at which the data of a load or atomic is back at the SM."""
     place, count = line_place(mem, line), popcount(sectors)
@@ -124,7 +123,7 @@ def l2_read(mem: Any, time: int, line: int, sectors: int, wait: int, atomic: int
     return done
 
 
-@njit(_nrt=False)
+@called
 def l2_write(mem: Any, time: int, place: int, forced: int, sectors: int) -> int:
     """Server time at which L2 (and DRAM, a latency's worth of writes ahead) has accepted the sectors."""
     count = popcount(sectors)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
-
+from ppt_gpu.compiled import called
 from ppt_gpu.sm.core_bits import int64
 from ppt_gpu.sm.core_lsu import leave_queue
 from ppt_gpu.sm.core_machine import ONE
@@ -33,7 +32,7 @@ from ppt_gpu.sm.core_memory import (
 from ppt_gpu.sm.core_tags import whole
 
 
-@njit(_nrt=False)
+@called
 def fetch(mem: Any, operation: int, time: int) -> int:
     """Cycle from `time` on at which an entry of `operation`, which has to be fetched, is there."""
     if mem[P_CODE_FETCH] != 0:
@@ -68,7 +67,7 @@ def fetch(mem: Any, operation: int, time: int) -> int:
     return max(time, fill)
 
 
-@njit(_nrt=False)
+@called
 def constant(mem: Any, cycle: int) -> tuple[int, int]:
     """A constant read issued in `cycle`: (cycle of its result, cycle from which the queue has a place)."""
     start, place = cycle, int64(0)

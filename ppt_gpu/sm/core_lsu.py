@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
-
+from ppt_gpu.compiled import called, merged
 from ppt_gpu.sm.core_bits import int64, popcount, prefetch
 from ppt_gpu.sm.core_chip import l2_read, l2_write
 from ppt_gpu.sm.core_machine import FRACTION, ONE, WRITE_BACK, WRITE_EVICT
@@ -65,12 +64,12 @@ from ppt_gpu.sm.core_tags import claim, drop, line_place, renew, request, whole
 from ppt_gpu.sm.program import FORCED_L1, KIND_ATOMIC, KIND_LOAD
 
 
-@njit(forceinline=True, _nrt=False)
+@merged
 def _l1_sectors(mem: Any, sectors: int) -> int:
     return (popcount(sectors) + mem[P_L1_GROUP] - 1) // mem[P_L1_GROUP]
 
 
-@njit(_nrt=False)
+@called
 def _leave(mem: Any, time: int, sectors: int) -> int:
     """Send the requests of a transaction, in order with all others: wait of the last one. mem[NOW]: as `_miss`."""
     cost = mem[P_REQUEST]
@@ -83,7 +82,7 @@ def _leave(mem: Any, time: int, sectors: int) -> int:
     return max(mem[REQUESTS] - cost - time, 0)
 
 
-@njit(_nrt=False)
+@called
 def _return(mem: Any, time: int, sectors: int) -> int:
     """Wait of the last sector for the port through which data come back to the warps."""
     cost = mem[P_REQUEST]
@@ -93,13 +92,13 @@ def _return(mem: Any, time: int, sectors: int) -> int:
     return max(mem[RETURNS] - cost - time, 0)
 
 
-@njit(forceinline=True, _nrt=False)
+@merged
 def _round_trip(mem: Any) -> int:
     """Cycles from a request that finds everything idle to its answer from the L2."""
     return mem[P_L1_LATENCY] + mem[P_MISS] if mem[P_PERFECT] != 0 else mem[P_L2_LATENCY]
 
 
-@njit(_nrt=False)
+@called
 def _perfect_miss(mem: Any, time: int, sectors: int, wait: int) -> int:
     """As `_miss`, where everything below the L1 is perfect."""
     wait = max(wait, _leave(mem, time, sectors))
@@ -107,7 +106,7 @@ def _perfect_miss(mem: Any, time: int, sectors: int, wait: int) -> int:
     return whole(mem[NOW] + wait) + _round_trip(mem)
 
 
-@njit(_nrt=False)
+@called
 def _miss(mem: Any, time: int, line: int, sectors: int, wait: int, atomic: int) -> int:
     """Take the MSHR that is free first and hold it until the data is there. mem[NOW]: when the unit went on.
 
@@ -131,7 +130,7 @@ def _miss(mem: Any, time: int, line: int, sectors: int, wait: int, atomic: int) 
     return done
 
 
-@njit(_nrt=False)
+@called
 def _load(mem: Any, time: int, line: int, sectors: int, cached: int) -> int:
     """Cycle of arrival of one transaction. mem[NOW]: when it left the load/store unit."""
     mem[NOW] = time
@@ -187,7 +186,7 @@ def _load(mem: Any, time: int, line: int, sectors: int, cached: int) -> int:
     return done
 
 
-@njit(_nrt=False)
+@called
 def _l1_allocate(mem: Any, time: int, place: int) -> int:
     """An L1 node for a line; dirty sectors of the line it replaces go to the L2."""
     at = mem[place + L1_SET] & PLACE
@@ -199,7 +198,7 @@ def _l1_allocate(mem: Any, time: int, place: int) -> int:
     return node
 
 
-@njit(_nrt=False)
+@called
 def _store(mem: Any, time: int, line: int, sectors: int, cached: int) -> int:
     """Server time at which the store is accepted below, -1 when it stays in the L1. mem[NOW]: as `_load`."""
     mem[NOW] = time
@@ -231,7 +230,7 @@ def _store(mem: Any, time: int, line: int, sectors: int, cached: int) -> int:
     return accepted
 
 
-@njit(_nrt=False)
+@called
 def _atomic(mem: Any, time: int, line: int, sectors: int, cached: int, wait: int) -> int:
     """Cycle of arrival of one transaction of an atomic. mem[NOW]: when it left the load/store unit."""
     mem[NOW] = time
@@ -247,7 +246,7 @@ def _atomic(mem: Any, time: int, line: int, sectors: int, cached: int, wait: int
     return _miss(mem, time, line, sectors, wait, int64(1))
 
 
-@njit(forceinline=True, _nrt=False)
+@merged
 def leave_queue(mem: Any, cycle: int) -> int:
     """Note when this operation's queue place becomes free; returns the cycle from which the queue has a place."""
     cycle = max(cycle, mem[LAST_RELEASE])
@@ -259,7 +258,7 @@ def leave_queue(mem: Any, cycle: int) -> int:
     return mem[queue + head]
 
 
-@njit(forceinline=True, _nrt=False)
+@merged
 def issue_shared(mem: Any, cycle: int, passes: int) -> tuple[int, int]:
     """A shared-memory operation issued in `cycle`: (cycle of its result, cycle from which the queue has a place)."""
     start = max(cycle * ONE, mem[LSU])
@@ -270,7 +269,7 @@ def issue_shared(mem: Any, cycle: int, passes: int) -> tuple[int, int]:
     return whole(start) + max(passes - 1, 0) + mem[P_SHARED], place
 
 
-@njit(_nrt=False)
+@called
 def issue_global(kind: int, cached: int, cycle: int, word: int, last: int, tx: Any, mem: Any) -> tuple[int, int]:
     """A load, store or atomic issued in `cycle`: (cycle of its result, cycle from which the queue has a place)."""
     first, cycles, updates = word & FIRST_MASK, (word >> CYCLES_AT) & CYCLES_MASK, word >> UPDATES_AT

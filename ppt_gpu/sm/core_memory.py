@@ -8,13 +8,10 @@ one makes each call dearer, and compiling too.) What happens in it: core_lsu, co
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.sm import core_machine as cm
-from ppt_gpu.sm.core_bits import compiled, int64
 from ppt_gpu.sm.core_machine import CODE_COLD, CODE_IN_SM, FRACTION, Machine, instruction_lines, set_index
 from ppt_gpu.sm.program import Program
 
@@ -90,18 +87,22 @@ class MemoryArrays:
             nodes[:, (PREV, NEXT)] = np.where(links >= 0, links * NODE_WORDS + place, 0)
             self.mem[place : place + nodes.size] = nodes.ravel()
             self.mem[sets_at : sets_at + sets.size] = sets.ravel() * NODE_WORDS + place
-        _fill_lines(
-            self.mem[lines_at:], program.line_warm, set_index(program, machine.l1_sets, machine.l1_hash),
-            set_index(program, machine.l2_sets, True, sampled=True), l1_sets_at, l2_sets_at,
-        )  # fmt: skip
+        lines = self.mem[lines_at : lines_at + len(program.line_warm) * LINE_WORDS].reshape(-1, LINE_WORDS)
+        lines[:, (L1_NODE, L2_NODE)] = 0
+        np.multiply(set_index(program, machine.l1_sets, machine.l1_hash), SET_WORDS, out=lines[:, L1_SET])
+        np.multiply(set_index(program, machine.l2_sets, True, sampled=True), SET_WORDS, out=lines[:, L2_SET])
+        lines[:, L1_SET] += l1_sets_at
+        lines[:, L2_SET] += l2_sets_at + np.where(program.line_warm != 0, 0xFF << WARM_AT, 0)
         #: [M+1] first transaction, cycles in the load/store pipe, updates of the same address
-        self.access = np.empty(len(program.access_start), np.int64)
+        self.access = program.access_start.astype(np.int64)
+        self.access[:-1] |= program.access_cycles.astype(np.int64) << CYCLES_AT
+        updates = program.access_atomic.astype(np.int64) if len(program.access_atomic) else np.int64(1)
+        self.access[:-1] |= updates << UPDATES_AT
         #: [T + 1] line and sector mask; one more, for the look ahead
-        self.tx = np.empty(len(program.tx_line) + 1, np.int64)
-        _pack_accesses(
-            self.access, self.tx, program.access_start, program.access_cycles, program.access_atomic,
-            program.tx_line, program.tx_sectors,
-        )  # fmt: skip
+        self.tx = np.zeros(len(program.tx_line) + 1, np.int64)
+        self.tx[:-1] = program.tx_line
+        self.tx <<= SECTORS
+        self.tx[:-1] |= program.tx_sectors
 
     def counters(self) -> NDArray[np.int64]:
         return self.mem[C : C + len(cm.COUNTERS)].copy()
@@ -136,24 +137,3 @@ def _empty_cache(sets: int, ways: int) -> tuple[NDArray[np.int64], NDArray[np.in
     nodes[:, NEXT] = np.where((numbers + 1) % ways == 0, -1, numbers + 1)
     first = np.arange(max(1, sets)) * ways
     return nodes, np.stack([first, first + ways - 1], axis=1)
-
-
-@compiled
-def _fill_lines(lines: Any, warm: Any, l1_set: Any, l2_set: Any, l1_sets_at: int, l2_sets_at: int) -> None:
-    for line in range(len(warm)):
-        at = line * LINE_WORDS
-        lines[at + L1_NODE] = 0
-        lines[at + L2_NODE] = 0
-        lines[at + L1_SET] = l1_sets_at + l1_set[line] * SET_WORDS
-        lines[at + L2_SET] = l2_sets_at + l2_set[line] * SET_WORDS + ((0xFF << WARM_AT) if warm[line] else 0)
-
-
-@compiled
-def _pack_accesses(access: Any, tx: Any, start: Any, cycles: Any, updates: Any, tx_line: Any, tx_sectors: Any) -> None:
-    for index in range(len(cycles)):
-        same = updates[index] if len(updates) else 1
-        access[index] = start[index] | (int64(cycles[index]) << CYCLES_AT) | (int64(same) << UPDATES_AT)
-    access[-1] = start[-1]
-    for index in range(len(tx_line)):
-        tx[index] = (int64(tx_line[index]) << SECTORS) | int64(tx_sectors[index])
-    tx[-1] = 0

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
-
+from ppt_gpu.compiled import called, merged
 from ppt_gpu.sm.core_bits import LANES, NO_KEY, ctz, int64, least_of, popcount
 from ppt_gpu.sm.core_pack import DISPATCH, OP_AT, OP_MASK, THROTTLE_AT
 from ppt_gpu.sm.core_ports import blocked_so_far
@@ -28,20 +27,20 @@ from ppt_gpu.sm.core_state import (
 from ppt_gpu.sm.core_wheel import is_bound
 
 
-@njit(forceinline=True, _nrt=False)
+@merged
 def next_in_turn(mask: int, places: int) -> int:
     """The first set bit, first of all at `places` (see after). `mask` is not 0."""
     later = mask & places
     return ctz(later) if later else ctz(mask)
 
 
-@njit(forceinline=True, _nrt=False)
+@merged
 def after(bit: int) -> int:
     """The places whose turn comes after that of `bit`, before it starts again: as a mask."""
     return (int64(-1) << bit) << 1
 
 
-@njit(forceinline=True, _nrt=False)
+@merged
 def greedy_or_least(mask: int, greedy: int, keys: Any, k: int) -> int:
     """The greedy warp if it is in `mask`, else the one with the least key; `mask` is not 0."""
     if greedy >= 0 and (mask >> greedy) & 1:
@@ -58,7 +57,7 @@ def greedy_or_least(mask: int, greedy: int, keys: Any, k: int) -> int:
     return least & 63
 
 
-@njit(_nrt=False)
+@called
 def refill_active(K: int, scheds: Any, warps: Any, gates: Any, code: Any, op_stall: Any, size: int, now: int) -> None:
     """two_level, at the start of a cycle: dismiss finished and parked warps, let others join in turn."""
     for k in range(K):
@@ -76,7 +75,7 @@ def refill_active(K: int, scheds: Any, warps: Any, gates: Any, code: Any, op_sta
         scheds[sched + ACTIVE] = active
 
 
-@njit(_nrt=False)
+@called
 def _charge_outside(K: int, warps: Any, gates: Any, code: Any, op_stall: Any, me: int, now: int) -> None:
     """The warp was ready outside the active set until now; it goes on as if it became ready now."""
     word = code[warps[me + POS]]

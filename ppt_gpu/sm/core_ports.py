@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
-
+from ppt_gpu.compiled import called, merged
 from ppt_gpu.sm.core_bits import ctz, int64
 from ppt_gpu.sm.core_machine import NEVER, TWO_LEVEL
 from ppt_gpu.sm.core_state import (
@@ -35,7 +34,7 @@ from ppt_gpu.sm.core_state import (
 )
 
 
-@njit(forceinline=True, _nrt=False)
+@merged
 def wake(K: int, POLICY: int, wheel: Any, scheds: Any, warps: Any, gates: Any, row: int, now: int) -> None:
     """The warps of a wheel row are ready: note how long their port, unless it is free, has been blocked up to here."""
     first = row * 2 * K
@@ -69,14 +68,14 @@ def wake(K: int, POLICY: int, wheel: Any, scheds: Any, warps: Any, gates: Any, r
             scheds[sched + NEXT_OPEN] = soon
 
 
-@njit(forceinline=True, _nrt=False)
+@merged
 def blocked_so_far(gates: Any, gate: int, now: int) -> int:
     """Cycles before `now`, whose issues are still to come, in which the gate has been blocked."""
     main = gates[gate + MAIN] & OFFSET
     return gates[main + CYCLES] - max(0, gates[main + UNTIL] - now)
 
 
-@njit(forceinline=True, _nrt=False)
+@merged
 def block(K: int, scheds: Any, gates: Any, gate: int, k: int, now: int, until: int) -> None:
     """Nothing may pass `gate` from here to cycle `until`. Blocked cycles count from the next on."""
     main = gates[gate + MAIN] & OFFSET
@@ -90,13 +89,13 @@ def block(K: int, scheds: Any, gates: Any, gate: int, k: int, now: int, until: i
     gates[main + UNTIL] = max(before, until)
 
 
-@njit(_nrt=False)
+@called
 def _shut_all(K: int, scheds: Any, gates: Any, main: int, until: int) -> None:
     for k in range(K):
         _shut(scheds, gates, k, main + (k << GATE_SHIFT), until)
 
 
-@njit(forceinline=True, _nrt=False)
+@merged
 def _shut(scheds: Any, gates: Any, k: int, gate: int, until: int) -> None:
     """Take the warps of scheduler k that need `gate` out of OPEN, until NEXT_OPEN at least."""
     sched, need = k << SCHED_SHIFT, gates[gate + NEED]
@@ -105,7 +104,7 @@ def _shut(scheds: Any, gates: Any, k: int, gate: int, until: int) -> None:
     scheds[sched + NEXT_OPEN] = min(scheds[sched + NEXT_OPEN], until if need else NEVER)
 
 
-@njit(forceinline=True, _nrt=False)
+@merged
 def look_again(K: int, scheds: Any, gates: Any, k: int, now: int) -> int:
     """At NEXT_OPEN: OPEN of scheduler k from its ready warps and what blocks them."""
     sched, soon = k << SCHED_SHIFT, int64(NEVER)
@@ -132,7 +131,7 @@ def look_again(K: int, scheds: Any, gates: Any, k: int, now: int) -> int:
     return mask
 
 
-@njit(forceinline=True, _nrt=False)
+@merged
 def take_unit(K: int, scheds: Any, gates: Any, units: Any, gate: int, k: int, now: int, interval: int) -> None:
     """Hold a unit of the gate's pipe for `interval` cycles; block the gate, and its twin, when it was the last free."""
     count = gates[gate + UNITS]
@@ -147,12 +146,12 @@ def take_unit(K: int, scheds: Any, gates: Any, units: Any, gate: int, k: int, no
             _block_twin(K, scheds, gates, twin, k, now, free)
 
 
-@njit(_nrt=False)
+@called
 def _block_twin(K: int, scheds: Any, gates: Any, gate: int, k: int, now: int, until: int) -> None:
     block(K, scheds, gates, gate & OFFSET, k, now, until)
 
 
-@njit(forceinline=True, _nrt=False)
+@merged
 def take_one_of(gates: Any, units: Any, gate: int, count: int, until: int) -> int:
     """Take the unit that is free first until `until`; returns when one is free then."""
     first = gates[gate + FIRST_UNIT]

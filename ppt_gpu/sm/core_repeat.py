@@ -11,8 +11,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from numba import njit
-
+from ppt_gpu.compiled import called, merged
 from ppt_gpu.sm.core_bits import compiled, fingerprint, int64
 from ppt_gpu.sm.core_machine import GTO, NEVER
 from ppt_gpu.sm.core_pack import MORE_AT
@@ -82,7 +81,7 @@ def make_rounds_left() -> Any:
     return compiled(rounds_left)
 
 
-@njit(_nrt=False)
+@called
 def _rounds_left(
     K: int, POLICY: int, core: Any, snap: Any, layout: Any, run: Any, code: Any, waits: Any, before: int, now: int
 ) -> int:
@@ -118,13 +117,13 @@ def _rounds_left(
     return rounds if rounds < NEVER else int64(0)
 
 
-@njit(forceinline=True, _nrt=False)
+@merged
 def _later(time: int, now: int) -> int:
     """Cycles until `time`; 0 when it has passed, NEVER stays."""
     return time if time >= NEVER else max(0, time - now)
 
 
-@njit(_nrt=False)
+@called
 def _same_schedulers(K: int, core: Any, snap: Any, layout: Any, before: int, now: int) -> bool:
     if (now - before) % K != 0:
         return False
@@ -142,7 +141,7 @@ def _same_schedulers(K: int, core: Any, snap: Any, layout: Any, before: int, now
     return True
 
 
-@njit(_nrt=False)
+@called
 def _same_ports(core: Any, snap: Any, layout: Any, before: int, now: int) -> bool:
     for at in range(layout[AT_GATES], layout[AT_UNITS], 1 << GATE_SHIFT):
         if core[at + NEED] != snap[at + NEED] or core[at + HEAD] != snap[at + HEAD]:
@@ -155,7 +154,7 @@ def _same_ports(core: Any, snap: Any, layout: Any, before: int, now: int) -> boo
     return same
 
 
-@njit(forceinline=True, _nrt=False)
+@merged
 def _at_rest(core: Any, snap: Any, at: int, ready: int) -> bool:
     """A warp that has not moved: nothing of it has changed, and no time will wake it."""
     same = ready != 0 or core[at + WAITING] != 0
@@ -164,7 +163,7 @@ def _at_rest(core: Any, snap: Any, at: int, ready: int) -> bool:
     return same
 
 
-@njit(_nrt=False)
+@called
 def _same_warp(K: int, core: Any, snap: Any, layout: Any, place: int, ready: int, before: int, now: int) -> bool:
     at, passed = layout[AT_WARPS] + (place << WARP_SHIFT), now - before
     same = core[at + GATE] == snap[at + GATE] and core[at + WAITING] == snap[at + WAITING]
@@ -186,7 +185,7 @@ def _same_warp(K: int, core: Any, snap: Any, layout: Any, place: int, ready: int
     return True
 
 
-@njit(_nrt=False)
+@called
 def repeating(code: Any, waits: Any, run: Any, first: int, lag: int) -> int:
     """How many entries from `first` on are the same as those `lag` further on."""
     if not (run[RUN_LAG] == lag and run[RUN_FROM] <= first <= run[RUN_TO]):

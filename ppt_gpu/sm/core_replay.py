@@ -10,9 +10,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from numba import njit
-
-from ppt_gpu.sm.core_bits import compiled, fingerprint, int64
+from ppt_gpu.compiled import called
+from ppt_gpu.sm.core_bits import compiled, fingerprint, int64, pointer
 from ppt_gpu.sm.core_lsu import issue_global, issue_shared
 from ppt_gpu.sm.core_memory import CYCLES_AT, CYCLES_MASK, FIRST_MASK
 from ppt_gpu.sm.core_state import ACCESS, AT_WARPS
@@ -28,7 +27,7 @@ RECORD_SHIFT = 3
 RECORDS = 1 << 13
 
 
-@njit(_nrt=False)
+@called
 def note(track: Any, log: Any, when: int, me: int, access: int, kind: int, cached: int, done: int, place: int) -> None:
     """Log an operation of warp `me`; give up when there are too many."""
     count = track[LOGGED]
@@ -41,7 +40,7 @@ def note(track: Any, log: Any, when: int, me: int, access: int, kind: int, cache
     track[LOGGED] = count + 1
 
 
-@njit(_nrt=False)
+@called
 def recall(track: Any, log: Any) -> tuple[int, int]:
     """The next answer that replay() has left."""
     at = track[NEXT_ANSWER] << RECORD_SHIFT
@@ -66,11 +65,12 @@ def make_replay() -> Any:
     return compiled(replay)
 
 
-@njit(_nrt=False)
+@called
 def _replay(
     track: Any, log: Any, core: Any, snap: Any, layout: Any, accesses: Any, tx: Any, mem: Any, period: int, rounds: int
 ) -> int:
     """How many of the next `rounds` rounds go like the logged one, which took `period` cycles."""
+    accesses, tx, mem = pointer(accesses), pointer(tx), pointer(mem)
     track[MODE] = FREELY
     for turn in range(1, rounds + 1):
         later = turn * period

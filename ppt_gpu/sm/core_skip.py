@@ -15,9 +15,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from ppt_gpu.compiled import called
 from ppt_gpu.sm.core_advance import make_advance
 from ppt_gpu.sm.core_machine import NEVER, Machine
 from ppt_gpu.sm.core_memory import CODE_FILL, CODE_FREE, CONSTANTS, PLACE, MemoryArrays
@@ -177,7 +177,7 @@ class Skipping:
         track[NOW], track[TARGET], track[LOOK_AT] = now + skipped, NEVER, now + skipped + self.gap
 
 
-@njit(_nrt=False)
+@called
 def looks_the_same(K: int, warps: Any, scheds: Any, snap: Any, layout: Any, track: Any, now: int) -> bool:
     """At TARGET: whether it is worth to pause; if not, the next TARGET is set."""
     at, passed = warps[(track[ANCHOR] & PLACE) + POS], now - track[COPIED_AT]

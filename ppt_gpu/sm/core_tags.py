@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
-
+from ppt_gpu.compiled import called, merged
 from ppt_gpu.sm.core_bits import int64
 from ppt_gpu.sm.core_machine import FRACTION, ONE
 from ppt_gpu.sm.core_memory import (
@@ -25,13 +24,13 @@ from ppt_gpu.sm.core_memory import (
 )
 
 
-@njit(forceinline=True, _nrt=False)
+@merged
 def line_place(mem: Any, line: int) -> int:
     """Place of the record of line number `line`; 0 for a FORCED_* one."""
     return mem[LINES] + line * LINE_WORDS if line >= 0 else int64(0)
 
 
-@njit(forceinline=True, _nrt=False)
+@merged
 def unlink(mem: Any, at: int, node: int) -> None:
     before, after = mem[node + PREV] & PLACE, mem[node + NEXT] & PLACE
     if before:
@@ -44,7 +43,7 @@ def unlink(mem: Any, at: int, node: int) -> None:
         mem[at + NEWEST] = before
 
 
-@njit(forceinline=True, _nrt=False)
+@merged
 def renew(mem: Any, at: int, node: int) -> None:
     """Make `node` the newest of the set at `at`."""
     if mem[at + NEWEST] != node:
@@ -56,7 +55,7 @@ def renew(mem: Any, at: int, node: int) -> None:
         mem[at + NEWEST] = node
 
 
-@njit(_nrt=False)
+@called
 def drop(mem: Any, at: int, node: int) -> None:
     """Empty `node` and make it the next victim of its set."""
     mem[node + HOLDS] = 0
@@ -69,7 +68,7 @@ def drop(mem: Any, at: int, node: int) -> None:
         mem[at + VICTIM] = node
 
 
-@njit(forceinline=True, _nrt=False)
+@merged
 def claim(mem: Any, which: int, at: int, node: int, place: int) -> None:
     """Give `node`, the victim of its set, to the line at `place`, as its L1_NODE or L2_NODE (`which`)."""
     old = mem[node + HOLDS] & PLACE
@@ -85,7 +84,7 @@ def claim(mem: Any, which: int, at: int, node: int, place: int) -> None:
     renew(mem, at, node)
 
 
-@njit(forceinline=True, _nrt=False)
+@merged
 def request(mem: Any, node: int, now: int, done: int, sectors: int) -> None:
     """`sectors` are on their way and arrive at `done`."""
     if mem[node + FILL] > now:
@@ -96,7 +95,7 @@ def request(mem: Any, node: int, now: int, done: int, sectors: int) -> None:
     mem[node + VALID] |= sectors
 
 
-@njit(forceinline=True, _nrt=False)
+@merged
 def whole(time: int) -> int:
     """Server time to the next whole cycle."""
     return (time + (ONE - 1)) >> FRACTION

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
-
+from ppt_gpu.compiled import called, merged
 from ppt_gpu.sm.core_bits import ctz, int64
 from ppt_gpu.sm.core_machine import NEVER, TWO_LEVEL, WAIT_LONG
 from ppt_gpu.sm.core_pack import (
@@ -39,7 +38,7 @@ from ppt_gpu.sm.core_state import (
 )
 
 
-@njit(forceinline=True, _nrt=False)
+@merged
 def schedule(
     K: int, wheel: Any, occupied: Any, scheds: Any, k: int, bit: int, bound: int, ready: int, now: int
 ) -> None:
@@ -57,13 +56,13 @@ def schedule(
         occupied[FAR_AWAY] = 1
 
 
-@njit(forceinline=True, _nrt=False)
+@merged
 def is_bound(K: int, gate: int) -> int:
     """0: nobody ever waits for this gate, that of FREE_PORT; 1: the others."""
     return int64(gate >= int64(FREE_PORT + 1) * K << GATE_SHIFT)
 
 
-@njit(_nrt=False)
+@called
 def bring_near(K: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, now: int) -> None:
     """When the near wheel has turned: what wakes in its next turn; when the later one has, who is far away."""
     row = (now >> WHEEL_SHIFT) & (WHEEL - 1)
@@ -83,7 +82,7 @@ def bring_near(K: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, now: 
             _schedule_all(K, wheel, occupied, scheds, warps, k, left, now)
 
 
-@njit(_nrt=False)
+@called
 def _schedule_all(K: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, k: int, left: int, now: int) -> None:
     while left:
         bit = ctz(left)
@@ -92,13 +91,13 @@ def _schedule_all(K: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, k:
         schedule(K, wheel, occupied, scheds, k, bit, is_bound(K, warps[me + GATE]), warps[me + READY], now)
 
 
-@njit(forceinline=True, _nrt=False)
+@merged
 def wakes_at(occupied: Any, cycle: int) -> bool:
     """Somebody in the near wheel wakes in `cycle`."""
     return (occupied[NEAR] >> (cycle & (WHEEL - 1))) & 1 != 0
 
 
-@njit(forceinline=True, _nrt=False)
+@merged
 def next_wake(occupied: Any, now: int) -> int:
     """The next cycle after `now` with a warp in the near wheel, or in which others must be brought near."""
     near, later = turned(occupied[NEAR], now + 1), turned(occupied[LATER], (now >> WHEEL_SHIFT) + 1)
@@ -110,14 +109,14 @@ def next_wake(occupied: Any, now: int) -> int:
     return found
 
 
-@njit(forceinline=True, _nrt=False)
+@merged
 def turned(mask: int, places: int) -> int:
     """`mask` rotated to the right, so that bit `places` mod 64 becomes bit 0."""
     right = places & 63
     return ((mask >> right) & ((int64(2) << (63 - right)) - 1)) | ((mask << 1) << (63 - right))
 
 
-@njit(forceinline=True, _nrt=False)
+@merged
 def dependence(slots: Any, base: int, word: int, waits: Any, position: int) -> int:
     """Completion * 4 + WAIT_* of the slot that the entry waits for longest, 0 for none; its row is at `base`."""
     until = max(slots[base + (word & 127)], slots[base + ((word >> W1_AT) & 127)])
@@ -129,7 +128,7 @@ def dependence(slots: Any, base: int, word: int, waits: Any, position: int) -> i
     return until
 
 
-@njit(forceinline=True, _nrt=False)
+@merged
 def plan_wake(
     K: int, POLICY: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, op_stall: Any, op_table: Any, k: int,
     bit: int, word: int, until: int, low: int, parked: int, now: int,

@@ -9,11 +9,11 @@ import pytest
 from numba import njit
 
 from ppt_gpu.sm import core_bits
-from ppt_gpu.sm.core_bits import NO_KEY, compiled, ctz, fingerprint, least_of, popcount
+from ppt_gpu.sm.core_bits import NO_KEY, compiled, ctz, fingerprint, least_of, pointer, popcount
 
 ctz_of = njit(lambda value: ctz(value))
 popcount_of = njit(lambda value: popcount(value))
-least = njit(lambda keys, offset, mask: least_of(keys, offset, mask))
+least = njit(lambda keys, offset, mask: least_of(pointer(keys), offset, mask))
 
 
 def test_scans() -> None:

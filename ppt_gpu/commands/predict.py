@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 from ppt_gpu.commands.arguments import AddCommand, add_gpu, add_workload, blocks, count, open_from, size, terminal
 from ppt_gpu.commands.predict_outputs import add_outputs, check_outputs, sections_of, window_of, write_outputs
+from ppt_gpu.errors import PptError
+
+if TYPE_CHECKING:
+    from ppt_gpu.explore.case import Options
 
 
 def add(command: AddCommand) -> None:
@@ -39,6 +44,7 @@ def add(command: AddCommand) -> None:
     predict.add_argument(
         "--trace-in", metavar="FILE", help="take the traces from a file instead of running the kernels"
     )
+    predict.add_argument("--advise", action="store_true", help="simulate changes of the kernel and say which help")
     add_outputs(predict)
 
 
@@ -50,6 +56,8 @@ def run(arguments: argparse.Namespace) -> str:
     from ppt_gpu.pipeline import predict
 
     check_outputs(arguments)
+    if arguments.advise and (arguments.trace_in or arguments.no_cache):
+        raise PptError("--advise runs other forms of the kernel", hint="without --trace-in and --no-cache")
     limits = {
         "instructions": arguments.max_instructions,
         "memory": arguments.max_memory,
@@ -72,6 +80,10 @@ def run(arguments: argparse.Namespace) -> str:
         trace_out=arguments.trace_out,
         window=window_of(arguments),
     )
+    if arguments.advise:
+        from ppt_gpu.explore.advice import advised
+
+        result = advised(result, workload, arguments.gpu, arguments.set, options_of(arguments))
     write_outputs(arguments, result)
     if arguments.json:
         from ppt_gpu.report.json import to_json
@@ -80,3 +92,10 @@ def run(arguments: argparse.Namespace) -> str:
     from ppt_gpu.report.text import render
 
     return render(result, **terminal(), more=sections_of(arguments))
+
+
+def options_of(arguments: argparse.Namespace) -> Options:
+    """How further predictions of the workload are made."""
+    from ppt_gpu.explore.case import Options
+
+    return Options(arguments.level, arguments.blocks, arguments.policy, tuple(arguments.assume))

@@ -45,8 +45,8 @@ def variant_workload(base: Workload, file: str) -> Workload:
     path = Path(file)
     if path.suffix not in (".ptx", *CUDA):
         return open_workload(file)
-    if base.tasklist_path:
-        raise PptError(f"--variant {file}: a task list has no other kernel file")
+    if base.tasklist_path or base.machine_path:
+        raise PptError(f"--variant {file}: '{base.name}' has no kernel file, which another could replace")
     if not path.is_file():
         raise PptError("no such file", path=file)
     # Registers that were given are those of the first file.

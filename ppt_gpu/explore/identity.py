@@ -35,6 +35,9 @@ def workload_identity(workload: Workload) -> str:
     names = [workload.ptx_path if not workload.ptx_text else "", workload.tasklist_path]
     folder = Path(workload.path).parent
     fills = [b.init.partition(":")[2] for b in (*workload.buffers, *workload.symbols) if b.init.startswith("npy:")]
+    if workload.machine_path:
+        traces = Path(workload.machine_path).parent
+        names += [str(path) for path in sorted(traces.iterdir()) if path.is_file()]
     files = [Path(name) for name in names if name] + [folder / name for name in fills]
     described = {key: value for key, value in asdict(workload).items() if key != "line"}
     return digest(described, [_content(path) for path in files])

@@ -36,6 +36,8 @@ def check_launch_key(workload: Workload, key: str, label: str) -> None:
     """PptError that begins with `label` when this workload has no such parameter, or one that cannot vary."""
     if len(workload.launches) != 1 or workload.loops:
         raise PptError(f"{label}: '{workload.name}' has several launches", hint="a parameter of one launch can vary")
+    if workload.machine_path:
+        raise PptError(f"{label}: a trace of machine code brings its own", hint="parameters of the GPU can vary")
     if workload.tasklist_path and not key.startswith("grid"):
         raise PptError(f"{label}: a task list brings its own", hint="its grid can vary")
     launch = workload.launches[0]

@@ -59,8 +59,10 @@ class Results:
 
 def left_behind(workload: Workload, capability: tuple[int, int]) -> dict[str, NDArray[np.uint8]] | str:
     """The bytes of each buffer after all launches; or why that is not known."""
-    if workload.tasklist_path or workload.loops:
-        return "a task list has no data" if workload.tasklist_path else "launches in loops are not run for this"
+    if workload.tasklist_path or workload.machine_path:
+        return "there are no data to compute with"
+    if workload.loops:
+        return "launches in loops are not run for this"
     budget = Budget(instructions=LONGEST)
     try:
         prepared = prepare(workload, capability)

@@ -119,11 +119,16 @@ def _made(name: str, kernel: Workload, values: Mapping[str, str], gpu: Gpu) -> C
 def _with_registers(found: Sequence[Form], workload: Workload, gpu: Gpu) -> list[Candidate]:
     """The fastest form so far with fewer registers."""
     best = min((form for form in found if not form.found.error), key=lambda form: form.time).candidate
-    if best.workload.tasklist_path or len(best.workload.launches) != 1 or best.workload.loops:
+    if not has_one_kernel(best.workload):
         return []
     values = register_values(best.workload, gpu)
     made = [_made(best.variant, best.workload, {REGISTERS: value}, gpu) for value in values]
     return [replace(one, values={**best.values, REGISTERS: one.values[REGISTERS]}) for one in made]
+
+
+def has_one_kernel(workload: Workload) -> bool:
+    """Is it one launch of a kernel whose code is there?"""
+    return len(workload.launches) == 1 and not (workload.loops or workload.tasklist_path or workload.machine_path)
 
 
 def _predicted(candidates: Sequence[Candidate], gpu: str, overrides: Sequence[str], run: Run) -> list[Form]:

@@ -59,6 +59,7 @@ def document(result: Result) -> dict[str, Any]:
         "launches": [launch_document(launch) for launch in result.launches],
         "spans": [asdict(span) for span in result.spans],
         "copies": [{"name": name, "time_s": time} for name, time in result.copies],
+        **({} if result.advice is None else {"advice": [asdict(suggestion) for suggestion in result.advice]}),
     }
 
 

@@ -84,6 +84,16 @@ class Span:
 
 
 @dataclass(frozen=True)
+class Suggestion:
+    """A change of the kernel or its launch, and what simulating it gave."""
+
+    text: str
+    time: float  # s, of the launch with it
+    gain: float  # time without it / time with it
+    remark: str = ""  # what it takes for granted
+
+
+@dataclass(frozen=True)
 class Result:
     """A whole workload on one GPU."""
 
@@ -94,6 +104,7 @@ class Result:
     launches: tuple[LaunchResult, ...]
     copies: tuple[tuple[str, float], ...] = ()  # name, s
     spans: tuple[Span, ...] = ()  # copies and launches in time order
+    advice: tuple[Suggestion, ...] | None = None  # where asked for; (): nothing that was simulated helps
     schema: int = SCHEMA
 
     @property

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ppt_gpu.ptx.mangling import source_name
-from ppt_gpu.report.result import LaunchResult, Result
+from ppt_gpu.report.result import LaunchResult, Result, Suggestion
 from ppt_gpu.report.sections import Section
 from ppt_gpu.report.tables import BAR, SHORT_BAR, Bar, shown, table, whole
 from ppt_gpu.units import format_bytes, format_count, format_frequency, format_rate, format_time
@@ -34,7 +34,16 @@ def report(result: Result, width: int = 110, more: Sequence[Section] = ()) -> Gr
         if len(result.launches) > 1:
             parts.append(_title(f"Launch {number}: {source_name(launch.kernel)}"))
         parts += _launch(launch, width, more)
+    if result.advice is not None:
+        parts += [_title("Advice, each line simulated"), _indent(_advice(result.advice))]
     return Group(*parts)
+
+
+def _advice(suggestions: Sequence[Suggestion]) -> RenderableType:
+    rows = table(("gain", "right"), ("time", "right"), ("by", "left"))
+    for one in suggestions:
+        rows.add_row(f"{one.gain:.2f}x", format_time(one.time), f"{one.text}{f' ({one.remark})' if one.remark else ''}")
+    return rows if suggestions else Text("nothing that was simulated helps by 2 % or more")
 
 
 def _title(text: str) -> Text:

@@ -18,6 +18,7 @@ PROCESSES, PREDICTIONS, KILLS = 8, 1000, 8
 
 PREDICT = """
 import json, random, sys
+import ppt_gpu
 from ppt_gpu.exec import kept
 from pathlib import Path
 root, seed, count = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
@@ -47,7 +48,8 @@ def lines_of(text: str) -> list[tuple[str, float, str]]:
 @pytest.mark.slow
 def test_a_thousand_predictions_share_a_cache(tmp_path: Path) -> None:
     cache = tmp_path / "cache"
-    out, _ = started(cache / "none", 0, 200, keep=False).communicate()
+    out, errors = started(cache / "none", 0, 200, keep=False).communicate()
+    assert errors == ""
     expected = {key: (seconds, limiter) for key, seconds, limiter in lines_of(out)}
     assert len(expected) == 16
     chance, made, kills, seed = random.Random(1), 0, 0, 1

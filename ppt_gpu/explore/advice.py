@@ -11,10 +11,10 @@ from ppt_gpu.exec.workload import Workload
 from ppt_gpu.explore.candidates import REGISTERS, Candidate, block_values, candidate, register_values
 from ppt_gpu.explore.case import Case, Options, predict_case
 from ppt_gpu.explore.other_accesses import GLOBAL, IdealLaunch, Spread, spreads
-from ppt_gpu.explore.progress import Progress
 from ppt_gpu.explore.same_results import Results
 from ppt_gpu.explore.tune import has_one_kernel
 from ppt_gpu.pipeline import predict_launch, workload_traces
+from ppt_gpu.progress import Progress
 from ppt_gpu.report.result import Result, Suggestion
 from ppt_gpu.scale.occupancy_rules import OccupancyLimits, theoretical_occupancy
 from ppt_gpu.scale.simulated_sm import TraceSm

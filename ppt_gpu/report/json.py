@@ -59,7 +59,16 @@ def document(result: Result) -> dict[str, Any]:
         "launches": [launch_document(launch) for launch in result.launches],
         "spans": [asdict(span) for span in result.spans],
         "copies": [{"name": name, "time_s": time} for name, time in result.copies],
-        **({} if result.advice is None else {"advice": [asdict(suggestion) for suggestion in result.advice]}),
+        **(
+            {}
+            if result.advice is None
+            else {
+                "advice": [
+                    {"text": one.text, "time_s": one.time, "gain": one.gain, "remark": one.remark}
+                    for one in result.advice
+                ]
+            }
+        ),
     }
 
 

@@ -47,13 +47,11 @@ MEMORY = (
     Rests(Number("l1.latency", 1, 600), "l1_latency", ("chase",)),
     Rests(Number("l2.latency", 1, 2000), "l2_latency", ("chase",)),
     Rests(Number("dram.latency", 1, 4000), "dram_latency", ("chase",)),
-    Rests(Number("memory.transactions_per_cycle", 0.25, 16, whole=False, step=0.02), "l1_scatter", ("scatter_l1",)),
-    Rests(
-        Number("interconnect.bandwidth", 4, 512, whole=False, step=0.5), "sm_bandwidth", ("read_l2",), unit="B/cycle"
-    ),
-    Rests(Number("l2.bandwidth", 32, 32768, whole=False, step=16), "l2_bandwidth", ("read_l2",), unit="B/cycle"),
-    Rests(Number("dram.efficiency", 0.05, 1, whole=False, step=0.004), "dram_bandwidth", ("stream_read",)),
-    Rests(Number("memory.atomics_per_cycle", 0.01, 64, whole=False, step=0.01), "atomics", ("atomics",)),
+    Rests(Number("memory.transactions_per_cycle", 0.25, 16, step=0.25), "l1_scatter", ("scatter_l1",)),
+    Rests(Number("interconnect.bandwidth", 4, 512, step=0.5), "sm_bandwidth", ("read_l2",), unit="B/cycle"),
+    Rests(Number("l2.bandwidth", 32, 32768, step=16), "l2_bandwidth", ("read_l2",), unit="B/cycle"),
+    Rests(Number("dram.efficiency", 0.05, 1, step=0.004), "dram_bandwidth", ("stream_read",)),
+    Rests(Number("memory.atomics_per_cycle", 0.01, 64, step=0.01), "atomics", ("atomics",)),
     Rests(Number("op.barrier.latency", 1, 400), "barriers", ("barriers",)),
 )
 

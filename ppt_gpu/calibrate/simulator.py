@@ -45,9 +45,9 @@ CHAINS = (
     Rests(Number("l2.latency", 1, 1000), "default", ("pchase(256)#3",)),
     Rests(Number("dram.latency", 1, 2000), "default+coldL2", ("pchase(64)#3", "pchase(64)#4")),
 )
-_PORT = Number("memory.requests_per_cycle", 0.25, 8, whole=False, step=0.02)
-_L2 = Number("l2.bandwidth", 32, 4096, whole=False, step=8)
-_DRAM = Number("dram.efficiency", 0.1, 1, whole=False, step=0.01)
+_PORT = Number("memory.requests_per_cycle", 0.25, 8, step=0.02)
+_L2 = Number("l2.bandwidth", 32, 4096, step=8)
+_DRAM = Number("dram.efficiency", 0.1, 1, step=0.01)
 #: what limits streams is not the same on both
 RESTS: dict[str, tuple[Rests, ...]] = {
     "gpgpusim_qv100": (

@@ -7,9 +7,8 @@ plain secants leave the range where the time stops depending on the number).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from statistics import fmean
 
 from ppt_gpu.calibrate.report import Calibrated
@@ -25,8 +24,7 @@ class Number:
     path: str  # as --set takes it: "l1.latency", 'op."fp32.fma".latency'
     least: float
     most: float
-    whole: bool = True  # only whole numbers
-    step: float = 1.0  # how close to come
+    step: float = 1.0  # only multiples of this: finer than what launches can tell apart would be a pretence
 
 
 @dataclass(frozen=True)
@@ -53,23 +51,48 @@ def solve(
     """
     may_be_off = spread or [0.0] * len(measured)
 
-    @cache
+    known: dict[float, tuple[float, ...]] = {}
+
     def errors(value: float) -> tuple[float, ...]:
-        found = predicted(value)
-        return tuple(ours / theirs - 1.0 for ours, theirs in zip(found, measured, strict=True))
+        if value not in known:
+            found = predicted(value)
+            known[value] = tuple(ours / theirs - 1.0 for ours, theirs in zip(found, measured, strict=True))
+        return known[value]
 
     def total(value: float) -> float:
         return fmean(errors(value))
 
-    bracket = _bracket(number, start, total)
-    if bracket is None:
-        ends = number.least, number.most
-        if abs(total(ends[0]) - total(ends[1])) < _FLAT:
-            return Solved(start, *ends, _residual(errors(start)), False)
-        best = min(ends, key=lambda end: abs(total(end)))
-        return Solved(best, best, best, _residual(errors(best)), True)
-    value = _closer(number, *bracket, total)
-    return Solved(value, *_span(number, value, errors, may_be_off), _residual(errors(value)), True)
+    value = _along_a_line(number, start, total)
+    if value is None:
+        bracket = _bracket(number, start, total)
+        if bracket is None:
+            return _at_an_end(number, start, total, lambda value: _residual(errors(value)))
+        value = _closer(number, *bracket, total)
+    return Solved(value, *_span(number, value, known, may_be_off), _residual(errors(value)), True)
+
+
+def _along_a_line(number: Number, start: float, total: Callable[[float], float]) -> float | None:
+    """Latencies add up to the time, so that two values tell the third. None where that is not right to half a step."""
+    first = _rounded(number, start)
+    second = _rounded(number, first + max(number.step, abs(first) / 8))
+    if second == first:
+        return None
+    slope = (total(second) - total(first)) / (second - first)
+    if not slope:
+        return None
+    value = _rounded(number, first - total(first) / slope)
+    return value if abs(total(value)) <= abs(slope) * number.step / 2 else None
+
+
+def _at_an_end(
+    number: Number, start: float, total: Callable[[float], float], residual: Callable[[float], float]
+) -> Solved:
+    """No value is right: the number is not determined, or the nearest value is the end of its range."""
+    ends = number.least, number.most
+    if abs(total(ends[0]) - total(ends[1])) < _FLAT:
+        return Solved(start, *ends, residual(_rounded(number, start)), False)
+    best = min(ends, key=lambda end: abs(total(end)))
+    return Solved(best, best, best, residual(best), True)
 
 
 def calibrated(
@@ -92,8 +115,7 @@ def _residual(errors: Sequence[float]) -> float:
 
 
 def _rounded(number: Number, value: float) -> float:
-    value = min(max(value, number.least), number.most)
-    return float(round(value)) if number.whole else value
+    return min(max(round(value / number.step) * number.step, number.least), number.most)
 
 
 def _bracket(number: Number, start: float, total: Callable[[float], float]) -> tuple[float, float] | None:
@@ -117,7 +139,7 @@ def _closer(number: Number, a: float, b: float, total: Callable[[float], float])
     """Between two values with errors of different signs, the one whose error is zero, to within a step."""
     at_a, at_b = total(a), total(b)
     kept = 0
-    while abs(b - a) > number.step and at_a and at_b:
+    while abs(b - a) > 1.5 * number.step and at_a and at_b:
         middle = _rounded(number, (a * at_b - b * at_a) / (at_b - at_a))
         if min(abs(middle - a), abs(middle - b)) < number.step / 2:
             middle = _rounded(number, (a + b) / 2)
@@ -130,13 +152,16 @@ def _closer(number: Number, a: float, b: float, total: Callable[[float], float])
 
 
 def _span(
-    number: Number, value: float, errors: Callable[[float], Sequence[float]], spread: Sequence[float]
+    number: Number, value: float, known: Mapping[float, Sequence[float]], spread: Sequence[float]
 ) -> tuple[float, float]:
-    """The values that single launches ask for, the errors taken as straight lines near `value`."""
-    beside = value + number.step if value + number.step <= number.most else value - number.step
+    """The values that single launches ask for, the errors taken as straight lines near `value`.
+
+    `known`: errors by value. The nearest other one gives the slope.
+    """
+    beside = min((other for other in known if other != value), key=lambda other: abs(other - value), default=value)
     asked = [value]
-    for here, there, off in zip(errors(value), errors(beside), spread, strict=True):
-        slope = (there - here) / (beside - value)
+    for here, there, off in zip(known[value], known[beside], spread, strict=True):
+        slope = (there - here) / (beside - value) if beside != value else 0.0
         if abs(slope * (number.most - number.least)) > _FLAT:
             ends = (value - (here + sign * off) / slope for sign in (-1, 1))
             asked += [min(max(end, number.least), number.most) for end in ends]

@@ -35,7 +35,7 @@ class Run:
     kernel: str
     grid: Dim3
     block: Dim3
-    cold: bool  # the L2 was flushed before the launch; else the launch before was the same
+    cold: bool  # the L2 was overwritten before the launch; else the launch before was the same
     args: tuple[str, ...]  # in the command line's form; "launches=2000" and "bytes=4096" of the host
 
     @property
@@ -121,7 +121,7 @@ def ptx_of(module: str) -> Path:
 
 @cache
 def workload_of(run: Run, registers: int) -> Workload:
-    """The launch as a workload: alone where the L2 is cold, else after the same one. PptError for bad arguments."""
+    """The launch as a workload. A warm L2 has of the buffers what fits, as after a copy. PptError for bad arguments."""
 
     workload = open_workload(
         ptx_of(run.module),
@@ -131,12 +131,14 @@ def workload_of(run: Run, registers: int) -> Workload:
         args=run.args,
         registers=registers or None,
     )
-    return workload if run.cold else replace(workload, launches=workload.launches * 2)
+    if run.cold:
+        return workload
+    return replace(workload, buffers=tuple(replace(buffer, copied=True) for buffer in workload.buffers))
 
 
 def kernel_time(run: Run, gpu: Gpu, registers: int = 0) -> float:
     """Predicted us of the kernel of a run, without launch overhead. PptError for what the GPU cannot run."""
-    launch = predict(workload_of(run, registers), gpu).launches[-1]
+    launch = predict(workload_of(run, registers), gpu).launches[0]
     return 1e6 * float(launch.value("kernel.cycles")) / gpu.sm.clock
 
 

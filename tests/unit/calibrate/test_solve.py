@@ -22,7 +22,7 @@ def test_a_latency_comes_back_in_few_steps() -> None:
 
 
 def test_a_bandwidth_comes_back_within_its_step() -> None:
-    rate = Number("l2.bandwidth", 32, 32768, whole=False, step=16)
+    rate = Number("l2.bandwidth", 32, 32768, step=16)
     found = solve(rate, 4000, [1e6 / 2345.0], lambda value: [1e6 / value])
     assert abs(found.value - 2345) < 16 and found.residual < 0.01
 

@@ -82,6 +82,7 @@ from ppt_gpu.sm.core_state import (
     FETCHED,
     GATE,
     GATE_SHIFT,
+    GIVEN,
     GREEDY,
     KEY_SHIFT,
     LAST,
@@ -95,6 +96,7 @@ from ppt_gpu.sm.core_state import (
     OFFSET,
     OPEN,
     PARKED,
+    PENDING,
     POS,
     READY,
     READY_MASK,
@@ -118,10 +120,23 @@ from ppt_gpu.sm.result import STALL_REASONS
 SPECIALISE_FROM, SKIP_FROM = 4_000_000, 500_000
 
 
+issue_later: Any = None  # of chip_lsu, which only the loops of whole chips need; a global, so that they can be cached
+
+
+def _import_later() -> None:
+    global issue_later  # noqa: PLW0603
+    from ppt_gpu.sm.chip_lsu import issue_later
+
 @cache
-def make_loop(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> Any:
-    """The loop for a number of schedulers, a policy and an issue width that the compiler folds; 0, 0, 0: for all."""
-    SOURCES = fingerprint()
+def make_loop(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int, LATER: bool = False) -> Any:
+    """The loop for a number of schedulers, a policy and an issue width that the compiler folds; 0, 0, 0: for all.
+
+    LATER: that of an SM of a whole chip (chip_loop): what is below the L1 answers after the window, and blocks are
+    dispatched to the chip. The compiler leaves its branches out of the others.
+    """
+    SOURCES = fingerprint(names="c*.py") if LATER else fingerprint()
+    if LATER:
+        _import_later()
 
     def loop(
         code: Any, waits: Any, op_table: Any, path_start: Any, warp_path: Any, warp_access: Any,
@@ -166,6 +181,8 @@ def make_loop(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> Any:
                 next_launch = int64(NEVER)
                 for index in range(block_slots):
                     due = blocks[(index << BLOCK_SHIFT) + LAUNCH_AT] == now
+                    if LATER:
+                        next_block = blocks[(index << BLOCK_SHIFT) + GIVEN]
                     if due and next_block < total:
                         block_start[next_block] = now
                         launch_block(
@@ -179,8 +196,11 @@ def make_loop(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> Any:
                                 K, warps, blocks, op_stall, block_start, block_end, index, per_block, block_launch
                             )
                             ended += 1
+                        if LATER:
+                            blocks[(index << BLOCK_SHIFT) + GIVEN] = -1
+                            look_at = min(look_at, blocks[(index << BLOCK_SHIFT) + LAUNCH_AT])
                     next_launch = min(next_launch, blocks[(index << BLOCK_SHIFT) + LAUNCH_AT])
-                if next_block == total:
+                if next_block == total and not LATER:
                     next_launch = int64(NEVER)
 
             # --- warps whose next entry waits for nothing any more -----------------------------------------------
@@ -247,7 +267,16 @@ def make_loop(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> Any:
                         take_unit(K, scheds, gates, units, gate, this, at, op_table[operation * OP_ROW + INTERVAL])
                     entered = (at << 2) + enters
                     done = entered >> 2
-                    if not simple and kind >= KIND_LOAD and kind <= KIND_SHARED:
+                    if LATER and not simple and kind >= KIND_LOAD and (kind <= KIND_SHARED or mem[P_CONSTANT_QUEUED] != 0):
+                        done, place = issue_later(
+                            mem, tx, accesses, warps, blocks, kind, op_table[operation * OP_ROW + USES_L1], at, me,
+                            slot_row + ((word >> SLOT_AT) & 127), enters & 3,
+                        )  # fmt: skip
+                        entered = (done << 2) | (enters & 3)
+                        if place > at:
+                            for other in queued:
+                                block(K, scheds, gates, other, (other >> GATE_SHIFT) % K, at, place)
+                    elif not LATER and not simple and kind >= KIND_LOAD and kind <= KIND_SHARED:
                         access = warps[me + ACCESS] & POSITION
                         prefetch(accesses, access + 8)
                         warps[me + ACCESS] = access + 1
@@ -273,7 +302,8 @@ def make_loop(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> Any:
                             for other in queued:
                                 block(K, scheds, gates, other, (other >> GATE_SHIFT) % K, at, place)
                     slots[slot_row + ((word >> SLOT_AT) & 127)] = entered
-                    warps[me + RESULTS] = max(warps[me + RESULTS], done)
+                    if not LATER or done < NEVER:
+                        warps[me + RESULTS] = max(warps[me + RESULTS], done)
 
                     if not simple and (word >> LAST_AT) & 1:
                         greedy = int64(-1)
@@ -284,12 +314,14 @@ def make_loop(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> Any:
                         scheds[sched + ALIVE] &= ~(int64(1) << bit)
                         blocks[mine + LIVE] -= 1
                         blocks[mine + BLOCK_RESULTS] = max(blocks[mine + BLOCK_RESULTS], warps[me + RESULTS], at + 1)
-                        if blocks[mine + LIVE] == 0:
+                        if blocks[mine + LIVE] == 0 and not (LATER and blocks[mine + PENDING] != 0):
                             idle += finish_block(
                                 K, warps, blocks, op_stall, block_start, block_end, index, per_block, block_launch
                             )
                             ended += 1
-                            if next_block < total:
+                            if LATER:
+                                look_at = min(look_at, blocks[mine + LAUNCH_AT])
+                            elif next_block < total:
                                 next_launch = min(next_launch, blocks[mine + LAUNCH_AT])
                         elif blocks[mine + ARRIVED] == blocks[mine + LIVE]:
                             release_barrier(
@@ -374,6 +406,8 @@ def make_loop(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> Any:
                 now += 1
                 continue
             following = min(following, next_launch, next_wake(occupied, now))
+            if LATER:
+                following = min(following, look_at)
             if following == NEVER and ended < total:
                 return DEADLOCK, idle
             now = following

@@ -94,12 +94,12 @@ def compiled(function: Callable[..., Any], **options: Any) -> Any:
 
 
 @cache
-def fingerprint(folder: Path = Path(__file__).parent) -> int:
-    """A number that changes with the text of any file of the compiled loop.
+def fingerprint(folder: Path = Path(__file__).parent, names: str = "core*.py") -> int:
+    """A number that changes with the text of any file of a compiled loop: of those whose name matches `names`.
 
     numba's cache looks only at the file of the function it stores; a number in its closure makes it notice the others.
     """
     value = 0
-    for path in sorted(folder.glob("core*.py")):
+    for path in sorted(folder.glob(names)):
         value = crc32(path.read_bytes(), value)
     return value

@@ -19,11 +19,12 @@ from ppt_gpu.sm.result import STALL_REASONS
 
 # `warps`: offset w << WARP_SHIFT. WORD: that of the next entry, at POS; ENTERS: ANNOUNCE of its operation.
 # (To look them up when it issues would be to wait for one table after another.) FETCHED: of a warp that WAITING says is
-# at a barrier, the cycle at which its next entry is there, 0: in the next one.
+# at a barrier, the cycle at which its next entry is there, 0: in the next one. HELD: cycle * 4 + WAIT_*, since when it
+# waits for its slots, and for what.
 (
     POS, READY, BASE, RESULTS, ACCESS, GATE, BLOCK_SLOT, WAITING, ARRIVED_AT, BARRIER_LATENCY, LAST_OP, EXIT_AT, WORD,
-    ENTERS, FETCHED,
-) = range(15)  # fmt: skip
+    ENTERS, FETCHED, HELD,
+) = range(16)  # fmt: skip
 WARP_SHIFT = 4
 # `scheds`: offset k << SCHED_SHIFT. Masks of warps: READY_MASK, only a port may be missing; OPEN, nor is that.
 # Before cycle NEXT_OPEN no port opens that a ready warp needs. BLOCKED: mask of ports. LAST, PROMOTED: mask of the
@@ -37,8 +38,9 @@ SCHED_SHIFT = 4
 # often to take its warps out of OPEN and back each time (the loop looks at its UNTIL instead); -1 for all others.
 UNTIL, CYCLES, NEED, MAIN, MARK, UNITS, TWIN, HEAD, SHARED, RING, FIRST_UNIT, CLOSES = range(12)
 GATE_SHIFT = 4
-# `blocks`, one record a block slot
-BLOCK, LIVE, ARRIVED, LAUNCH_AT, BLOCK_RESULTS, WARPS = range(6)
+# `blocks`, one record a block slot. Of a whole chip only: PENDING, operations whose results are not known yet, and GIVEN,
+# the block to launch at LAUNCH_AT (-1: not decided).
+BLOCK, LIVE, ARRIVED, LAUNCH_AT, BLOCK_RESULTS, WARPS, PENDING, GIVEN = range(8)
 BLOCK_SHIFT = 3
 STALL_SHIFT = 4  # `op_stall`: offset operation << STALL_SHIFT
 # Numbers read from a table are masked before they index another: the compiler then sees that they are not negative, and

@@ -25,6 +25,7 @@ from ppt_gpu.sm.core_state import (
     FAR_AWAY,
     GATE,
     GATE_SHIFT,
+    HELD,
     LATER,
     NEAR,
     PARKED,
@@ -136,6 +137,7 @@ def plan_wake(
     """The warp's next entry is `word`, its slots complete with `until`, nothing else holds it from cycle `low` on."""
     me = (bit * K + k) << WARP_SHIFT
     ready, cause = until >> 2, until & 3
+    warps[me + HELD] = low << 2 | cause
     start = max(ready, low)
     op_stall[(((word >> OP_AT) & OP_MASK) << STALL_SHIFT) + cause] += start - low
     low = start

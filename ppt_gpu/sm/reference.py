@@ -147,6 +147,14 @@ class Sm:
 
     def begin(self, cycle: int) -> None:
         """Blocks that ended leave, due blocks start."""
+        self.leave(cycle)
+        for index, block in enumerate(self.slot_block):
+            if block < 0 and self.launch_at[index] <= cycle and self.next_block < len(self.block_start):
+                self.launch(index, self.next_block, cycle)
+                self.next_block += 1
+
+    def leave(self, cycle: int) -> None:
+        """Blocks that ended leave."""
         for index, block in enumerate(self.slot_block):
             if block >= 0 and cycle > self.block_start[block]:
                 first = index * self.per_block
@@ -156,13 +164,9 @@ class Sm:
                     self.slots[first : first + self.per_block] = [None] * self.per_block
                     self.slot_block[index] = -1
                     self.launch_at[index] = cycle + self.m.block_launch
-        for index, block in enumerate(self.slot_block):
-            if block < 0 and self.launch_at[index] <= cycle and self.next_block < len(self.block_start):
-                self._launch(index, cycle)
 
-    def _launch(self, index: int, cycle: int) -> None:
-        block = self.next_block
-        self.next_block += 1
+    def launch(self, index: int, block: int, cycle: int) -> None:
+        """Put a block into a slot."""
         self.slot_block[index] = block
         self.block_start[block] = cycle
         first, last = (int(x) for x in self.p.block_warp[block : block + 2])
@@ -278,7 +282,7 @@ class Sm:
             done = self.memory.issue(cycle, op, warp.access)
             warp.access += 1
         elif kind == KIND_CONSTANT:
-            done = self.code.constant(self.memory.constant(cycle) if self.m.constant_queued else cycle)
+            done = self.constant(cycle)
         elif kind == KIND_BRANCH:
             warp.branch_until = done
         elif kind == KIND_BARRIER and not warp.exited:
@@ -293,6 +297,10 @@ class Sm:
             self._release_barrier(warp.block, cycle)
         if self.observer is not None:
             self.observer.issued(cycle, scheduler, unit, warp, op, done)
+
+    def constant(self, cycle: int) -> int:
+        """Cycle at which a constant that is read in `cycle` is there."""
+        return self.code.constant(self.memory.constant(cycle) if self.m.constant_queued else cycle)
 
     def _release_barrier(self, block: int, cycle: int) -> None:
         """Let the waiting warps of a block go when no live warp of it is missing."""

@@ -134,6 +134,10 @@ class Cache:
     index: str  # "linear" or "hash"
     caches_global: bool = True  # [l1]: do global loads use it
     unified: int = 0  # [l1] B shared with shared memory: size = unified - carve-out; 0 = separate
+    # level grid only:
+    slices: int = 1  # [l2] parts by address, each with its share of size and bandwidth
+    interleave: int = 256  # [l2] B of neighbouring addresses in one slice
+    slice_index: str = "linear"  # [l2] "linear": chunks go to the slices in turn; "hash": numbers folded by xor
 
 
 @dataclass(frozen=True)
@@ -145,6 +149,7 @@ class Dram:
     efficiency: float  # share of the peak that streaming reads reach
     latency: int  # cycles, load-to-use of an unloaded L2 miss
     row_miss_penalty: float = 0.0  # cycles
+    channels: int = 1  # level grid: each has its share of the bandwidth, and the L2 slices next to one another
 
 
 @dataclass(frozen=True)

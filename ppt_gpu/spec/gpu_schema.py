@@ -83,12 +83,19 @@ _CACHE: dict[str, Leaf] = {
     "index": Text(choices=("linear", "hash")),
 }
 
+_SLICES: dict[str, Leaf] = {
+    "slices": _count(1, 1024, default=1),
+    "interleave": _bytes(32, default=256),
+    "slice_index": Text(choices=("linear", "hash"), default="linear"),
+}
+
 _DRAM: dict[str, Leaf] = {
     "size": _bytes(1),
     "bandwidth": _rate(),
     "efficiency": _ratio(),
     "latency": _cycles(1),
     "row_miss_penalty": Quantity(dimension="cycles", plain=True, minimum=0, default=0.0),
+    "channels": _count(1, 256, default=1),
 }
 
 _MEMORY: dict[str, Leaf] = {
@@ -166,7 +173,7 @@ GPU = Table(
         "op": Keyed(item=_op(required=False), key=_op_name, default={}),
         "shared": Table(fields=_SHARED),
         "l1": Table(fields=_CACHE | {"caches_global": Flag(default=True), "unified": _bytes(default=0)}),
-        "l2": Table(fields=_CACHE),
+        "l2": Table(fields=_CACHE | _SLICES),
         "dram": Table(fields=_DRAM),
         "interconnect": Table(fields={"bandwidth": _per_cycle()}),
         "memory": Table(fields=_MEMORY),

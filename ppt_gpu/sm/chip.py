@@ -1,0 +1,127 @@
+"""A whole chip: all blocks of a launch on all its SMs, which share the L2 and DRAM. See README.md, "The whole chip"."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppt_gpu.sm.chip_loop import CHIP_WORDS, END, LIMIT, NEXT, STATUS, WINDOW, close_round, make_advance_sms
+from ppt_gpu.sm.chip_machine import Chip
+from ppt_gpu.sm.chip_memory import LINK_IN, LINK_OUT, Below, SmMemory
+from ppt_gpu.sm.core import _pays
+from ppt_gpu.sm.core_machine import COUNTERS, FRACTION, NEVER
+from ppt_gpu.sm.core_memory import ATOMIC, LSU, REQUESTS, RETURNS, C
+from ppt_gpu.sm.core_pack import Packed
+from ppt_gpu.sm.core_raw import DONE, OVER_BUDGET, PAUSED, Raw
+from ppt_gpu.sm.core_skip import IDLE, TARGET, TRACK_WORDS
+from ppt_gpu.sm.core_state import AT_BLOCKS, AT_STALL, BLOCK_SHIFT, GIVEN, LAUNCH_AT, State
+from ppt_gpu.sm.program import Program
+from ppt_gpu.sm.result import STALL_REASONS
+
+
+class ChipState:
+    """All arrays of a run; `arrays` are those that processes share."""
+
+    def __init__(self, program: Program, chip: Chip, resident: int, window: int, max_cycles: int) -> None:
+        self.program, self.chip = program, chip
+        self.packed = Packed(program, chip.sm)
+        self.per_block = int(np.diff(program.block_warp).max(initial=0))
+        self.state = state = State(program, chip.sm, self.packed, resident, self.per_block)
+        inside = SmMemory(program, chip, window)
+        self.below = Below(program, chip)
+        self.tx, self.accesses = inside.tx, self.below.memory.access
+        self.blocks_at, self.blocks_end = int(state.layout[AT_BLOCKS]), int(state.layout[AT_STALL])
+        track = np.zeros(TRACK_WORDS, np.int64)
+        track[TARGET] = NEVER
+        self.cores = _for_each(chip.sms, state.core)
+        self.mems = _for_each(chip.sms, inside.mem)
+        self.tracks = _for_each(chip.sms, track)
+        self.wheels = _for_each(chip.sms, state.wheel)
+        self.occupied = _for_each(chip.sms, state.occupied)
+        self.shared = np.zeros(CHIP_WORDS, np.int64)
+        self.shared[[END, WINDOW, LIMIT, STATUS]] = window, window, max_cycles, PAUSED
+        self.count = np.zeros(window + 1, np.int64)
+        self.order = np.zeros(chip.sms * inside.requests, np.int64)
+        self._first_blocks()
+
+    def _first_blocks(self) -> None:
+        """At cycle 0 the blocks go to the SMs in turn, until all slots are full."""
+        slots = self.cores[:, self.blocks_at : self.blocks_end].reshape(self.chip.sms, -1, 1 << BLOCK_SHIFT)
+        count, total = slots.shape[0] * slots.shape[1], len(self.program.block_warp) - 1
+        given = np.arange(count).reshape(slots.shape[1], slots.shape[0]).T
+        slots[:, :, GIVEN] = np.where(given < total, given, -1)
+        slots[:, :, LAUNCH_AT] = np.where(given < total, 0, NEVER)
+        self.shared[NEXT] = min(count, total)
+
+    def advance(self, first: int, last: int, specialise: bool) -> None:
+        """Bring SMs `first` to `last` - 1 as far as they can go."""
+        p, m, s = self.program, self.chip.sm, self.state
+        step = make_advance_sms(m.schedulers, m.policy, m.width) if specialise else make_advance_sms(0, 0, 0)
+        step(
+            first, last, self.shared, self.packed.code, p.entry_wait, self.packed.op_table, p.path_start, p.warp_path,
+            p.warp_access, p.block_warp, self.accesses, self.tx, self.mems, s.layout, _NOTHING, self.tracks, _NOTHING,
+            self.cores, s.queued, self.wheels, self.occupied, s.block_start, s.block_end, m.schedulers, m.policy,
+            m.width, s.memory_gate, self.per_block, m.block_launch,
+        )  # fmt: skip
+
+    def close(self) -> int:
+        """End a round; PAUSED to go on, else DONE or OVER_BUDGET."""
+        below = self.below
+        close_round(
+            self.cores, self.mems, self.tracks, self.shared, self.state.layout, self.blocks_at, self.blocks_end,
+            len(self.state.block_start), self.chip.sm.block_launch, below.memory.mem, below.slices, below.channels,
+            below.slice_of, below.conflict, self.count, self.order,
+        )  # fmt: skip
+        return int(self.shared[STATUS])
+
+    def idle(self) -> int:
+        """The cycle from which no server is busy."""
+        inside = self.mems[:, [LSU, ATOMIC, REQUESTS, RETURNS, LINK_IN, LINK_OUT]].max()
+        return max(-(-int(inside) >> FRACTION), self.below.idle())
+
+    def raw(self, seconds: float) -> Raw:
+        """The result of all SMs together."""
+        last = int(self.state.block_end.max(initial=0))
+        if self.shared[STATUS] != DONE or last > self.shared[LIMIT]:
+            return Raw.failed(OVER_BUDGET, self.program)
+        self.state.core[:] = self.cores.sum(axis=0)
+        op_stall = self.state.charged(self.program)
+        warp_cycles = op_stall.sum(axis=0)
+        warp_cycles[STALL_REASONS.index("drain")] += int(self.tracks[:, IDLE].sum())
+        counters = self.mems[:, C : C + len(COUNTERS)].sum(axis=0) + self.below.memory.counters()
+        return Raw(
+            status=DONE,
+            cycles=max(last, self.idle()),
+            block_start=self.state.block_start,
+            block_end=self.state.block_end,
+            warp_cycles=warp_cycles,
+            op_stall=op_stall,
+            counters=counters,
+            seconds=seconds,
+        )
+
+
+_NOTHING = np.zeros(0, np.int64)
+
+
+def _for_each(sms: int, one: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.tile(one, (sms, 1))
+
+
+def run_chip(
+    program: Program, chip: Chip, resident: int, max_cycles: int, window: int, specialise: bool | None = None
+) -> Raw:
+    """Simulate `program` on all SMs; the same as `chip_reference.run_chip_reference`, fast."""
+    state = ChipState(program, chip, resident, window, max_cycles)
+    fixed = _pays(program, chip.sm) if specialise is None else specialise
+    began = time.process_time()
+    status: Any = PAUSED
+    while status == PAUSED:
+        state.advance(0, chip.sms, fixed)
+        status = state.close()
+    return state.raw(time.process_time() - began)
+
+

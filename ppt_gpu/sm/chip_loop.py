@@ -1,0 +1,237 @@
+"""The compiled loop over the SMs of a chip: windows, blocks dispatched to the SM that frees a slot first, answers.
+
+In a window, no longer than the smallest latency below the SMs, nothing that one SM asks for can be answered, so the SMs
+go through it one after another, or each in a process of its own (chip_processes). A window has rounds: an SM stops
+early when a slot is due that was freed in this window, as which block it gets depends on what the others freed before.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from types import FunctionType
+from typing import Any
+
+from numba import njit
+
+from ppt_gpu.sm import chip_memory as q
+from ppt_gpu.sm import core_memory as c
+from ppt_gpu.sm.chip_below import serve_window
+from ppt_gpu.sm.chip_lsu import operation, serve_queue, settle
+from ppt_gpu.sm.core import make_loop
+from ppt_gpu.sm.core_bits import compiled, fingerprint, int64
+from ppt_gpu.sm.core_blocks import finish_block
+from ppt_gpu.sm.core_machine import NEVER
+from ppt_gpu.sm.core_pack import OP_AT, OP_MASK
+from ppt_gpu.sm.core_ports import block
+from ppt_gpu.sm.core_raw import DONE, OVER_BUDGET, PAUSED
+from ppt_gpu.sm.core_skip import ENDED, IDLE, LOOK_AT, NEXT_LAUNCH, NOW
+from ppt_gpu.sm.core_state import (
+    BLOCK_RESULTS,
+    BLOCK_SHIFT,
+    BLOCK_SLOT,
+    FAR,
+    GATE_SHIFT,
+    GIVEN,
+    HELD,
+    LAUNCH_AT,
+    LIVE,
+    OFFSET,
+    PENDING,
+    POS,
+    READY,
+    RESULTS,
+    SCHED_SHIFT,
+    SLOT_SHIFT,
+    STALL_SHIFT,
+    WARP_SHIFT,
+    WORD,
+)
+from ppt_gpu.sm.core_wheel import dependence, plan_wake
+
+sm_loop: Any = None  # of an SM; each function that make_advance_sms makes has its own
+
+# `chip`: the cycle at which the window began, and ends; its length; the next block; the largest cycle; STATUS
+BEGIN, END, WINDOW, NEXT, LIMIT, STATUS = range(6)
+CHIP_WORDS = 6
+
+
+@njit(_nrt=False)
+def _tell(
+    K: int, POLICY: int, mem: Any, number: int, op: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, slots: Any,
+    slot_shift: int, blocks: Any, op_stall: Any, op_table: Any, code: Any, waits: Any, now: int,
+) -> int:  # fmt: skip
+    """The result of operation `number`, at place `op`, is known: tell its warp. The block slot that may end by that, -1: none."""
+    me, done = mem[op + q.O_ME], mem[op + q.O_DONE]
+    mem[op + q.O_STATE] = 0
+    if slots[mem[op + q.O_SLOT]] >> 2 == NEVER + number:
+        slots[mem[op + q.O_SLOT]] = (done << 2) | mem[op + q.O_CLASS]
+    warps[me + RESULTS] = max(warps[me + RESULTS], done)
+    index = warps[me + BLOCK_SLOT] & OFFSET
+    mine = index << BLOCK_SHIFT
+    blocks[mine + BLOCK_RESULTS] = max(blocks[mine + BLOCK_RESULTS], done)
+    blocks[mine + PENDING] -= 1
+    if warps[me + READY] >= NEVER:
+        place, position, word = me >> WARP_SHIFT, warps[me + POS], warps[me + WORD]
+        until = dependence(slots, place << slot_shift, word, waits, position)
+        if until >> 2 < NEVER:
+            k, bit, held = place % K, place // K, warps[me + HELD]
+            op_stall[(((word >> OP_AT) & OP_MASK) << STALL_SHIFT) + (held & 3)] -= warps[me + READY] - (held >> 2)
+            scheds[(k << SCHED_SHIFT) + FAR] &= ~(int64(1) << bit)
+            plan_wake(
+                K, POLICY, wheel, occupied, scheds, warps, op_stall, op_table, k, bit, word, until, held >> 2,
+                int64(0), now,
+            )  # fmt: skip
+    return index if blocks[mine + LIVE] == 0 and blocks[mine + PENDING] == 0 else int64(-1)
+
+
+@njit(_nrt=False)
+def _open_window(
+    K: int, POLICY: int, mem: Any, tx: Any, wheel: Any, occupied: Any, scheds: Any, warps: Any, slots: Any,
+    slot_shift: int, blocks: Any, gates: Any, queued: Any, op_stall: Any, op_table: Any, code: Any, waits: Any,
+    block_start: Any, block_end: Any, per_block: int, block_launch: int, track: Any, now: int,
+) -> None:  # fmt: skip
+    """What the answers to the last window's requests change, and how far the load/store unit comes in this one."""
+    settle(mem)
+    serve_queue(mem, tx)
+    for number in range(mem[q.OP_SETTLED], mem[q.OP_FIRST]):
+        op = operation(mem, number)
+        if mem[op + q.O_STATE] == q.ANNOUNCED:
+            index = _tell(
+                K, POLICY, mem, number, op, wheel, occupied, scheds, warps, slots, slot_shift, blocks, op_stall,
+                op_table, code, waits, now,
+            )  # fmt: skip
+            if index >= 0:
+                track[IDLE] += finish_block(
+                    K, warps, blocks, op_stall, block_start, block_end, index, per_block, block_launch
+                )
+                track[ENDED] += 1
+    while mem[q.OP_SETTLED] < mem[q.OP_FIRST] and mem[operation(mem, mem[q.OP_SETTLED]) + q.O_STATE] == 0:
+        mem[q.OP_SETTLED] += 1
+    if mem[q.QUEUE_BLOCKED] != 0:
+        place = mem[mem[c.QUEUE] + mem[c.QUEUE_HEAD]]
+        if place >= NEVER:
+            place = mem[q.WINDOW_END]
+        else:
+            mem[q.QUEUE_BLOCKED] = 0
+        if place > now:
+            for other in queued:
+                block(K, scheds, gates, other, (other >> GATE_SHIFT) % K, now - 1, place)
+
+
+@njit(_nrt=False)
+def _dispatch(cores: Any, tracks: Any, chip: Any, blocks_at: int, blocks_end: int, total: int, delay: int) -> None:
+    """Give blocks to slots that are free, the one first that was freed first, then by SM and slot; as far as all SMs
+    have come. Then, when there are no more, to none."""
+    least = tracks[0, NOW]
+    for sm in range(1, len(tracks)):
+        least = min(least, tracks[sm, NOW])
+    while chip[NEXT] < total:
+        earliest, best, which = int64(NEVER), int64(-1), int64(0)
+        for sm in range(len(cores)):
+            for at in range(blocks_at, blocks_end, 1 << BLOCK_SHIFT):
+                due = cores[sm, at + LAUNCH_AT]
+                if cores[sm, at + GIVEN] < 0 and due - delay <= least and due < earliest:
+                    earliest, best, which = due, int64(sm), int64(at)
+        if best < 0:
+            return
+        cores[best, which + GIVEN] = chip[NEXT]
+        chip[NEXT] += 1
+    for sm in range(len(cores)):
+        for at in range(blocks_at, blocks_end, 1 << BLOCK_SHIFT):
+            if cores[sm, at + GIVEN] < 0:
+                cores[sm, at + LAUNCH_AT] = NEVER
+
+
+@njit(_nrt=False)
+def _drained(mems: Any, tracks: Any, total: int) -> bool:
+    """All blocks have ended, and nothing is left in the load/store units."""
+    ended = 0
+    for sm in range(len(mems)):
+        ended += tracks[sm, ENDED]
+        if mems[sm, q.OP_FIRST] != mems[sm, q.OP_LAST] or mems[sm, q.N_REQS] != 0:
+            return False
+    return ended == total
+
+
+@njit(_nrt=False)
+def _ended(tracks: Any) -> int:
+    ended = 0
+    for sm in range(len(tracks)):
+        ended += tracks[sm, ENDED]
+    return ended
+
+
+@compiled
+def close_round(
+    cores: Any, mems: Any, tracks: Any, chip: Any, layout: Any, blocks_at: int, blocks_end: int, total: int,
+    delay: int, below: Any, slices: Any, channels: Any, slice_of: Any, conflict: Any, count: Any, order: Any,
+) -> None:  # fmt: skip
+    """After all SMs went as far as they could: dispatch blocks and, at the end of the window, answer and open the next.
+
+    chip[STATUS]: PAUSED to go on, DONE, or OVER_BUDGET.
+    """
+    _dispatch(cores, tracks, chip, blocks_at, blocks_end, total, delay)
+    for sm in range(len(tracks)):
+        if tracks[sm, NOW] < chip[END]:
+            return
+    serve_window(mems, below, slices, channels, slice_of, conflict, chip[BEGIN], count, order)
+    if _drained(mems, tracks, total):
+        chip[STATUS] = DONE
+    elif chip[END] >= chip[LIMIT] and _ended(tracks) < total:
+        chip[STATUS] = OVER_BUDGET
+    chip[BEGIN] = chip[END]
+    chip[END] = chip[BEGIN] + chip[WINDOW]
+
+
+@cache
+def make_advance_sms(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> Any:
+    """The function that brings some SMs to the end of the window, or to where they need to know a block."""
+    SOURCES = fingerprint(names="c*.py")
+    WHICH = (SCHEDULERS, FIXED_POLICY, FIXED_WIDTH)
+
+    def advance_sms(
+        first: int, last: int, chip: Any,
+        code: Any, waits: Any, op_table: Any, path_start: Any, warp_path: Any, warp_access: Any,
+        block_warp: Any, accesses: Any, tx: Any, mems: Any,
+        layout: Any, snap: Any, tracks: Any, log: Any,
+        cores: Any, queued: Any, wheels: Any, occupied_of: Any, block_start: Any, block_end: Any,
+        schedulers: int, policy: int, width: int, memory_gate: int, per_block: int, block_launch: int,
+    ) -> None:  # fmt: skip
+        _ = SOURCES, WHICH
+        end = chip[END]
+        for sm in range(first, last):
+            mem, track, core, wheel, occupied = mems[sm], tracks[sm], cores[sm], wheels[sm], occupied_of[sm]
+            if track[NOW] >= end:
+                continue
+            warps, slots, keys = core[layout[0] : layout[1]], core[layout[1] : layout[2]], core[layout[2] : layout[3]]
+            scheds, gates, units = core[layout[3] : layout[4]], core[layout[4] : layout[5]], core[layout[5] : layout[6]]
+            blocks, op_stall = core[layout[6] : layout[7]], core[layout[7] : layout[8]]
+            doubled = core[layout[8] : layout[9]]
+            if mem[q.WINDOW_END] != end:
+                mem[q.WINDOW_END] = end
+                _open_window(
+                    schedulers, policy, mem, tx, wheel, occupied, scheds, warps, slots, layout[SLOT_SHIFT], blocks,
+                    gates, queued, op_stall, op_table, code, waits, block_start, block_end, per_block, block_launch,
+                    track, track[NOW],
+                )  # fmt: skip
+            look_at, next_launch = end, int64(NEVER)
+            for at in range(0, len(blocks), 1 << BLOCK_SHIFT):
+                if blocks[at + GIVEN] >= 0:
+                    next_launch = min(next_launch, blocks[at + LAUNCH_AT])
+                else:
+                    look_at = min(look_at, blocks[at + LAUNCH_AT])
+            track[LOOK_AT], track[NEXT_LAUNCH] = look_at, next_launch
+            if track[NOW] >= look_at:
+                continue
+            status, idle = sm_loop(
+                code, waits, op_table, path_start, warp_path, warp_access, block_warp, accesses, tx, mem,
+                layout, snap, track, log, warps, keys, slots, scheds, blocks, gates, units, queued, wheel, occupied,
+                op_stall, doubled, block_start, block_end, schedulers, policy, width, memory_gate, per_block,
+                int64(1), block_launch, int64(NEVER),
+            )  # fmt: skip
+            if status == DONE:
+                track[NOW], track[ENDED], track[IDLE] = end, len(block_start), idle
+
+    # a global, not of this module but of this function: numba keeps nothing on disk that refers to a loop otherwise
+    names = globals() | {"sm_loop": make_loop(*WHICH, True)}
+    return compiled(FunctionType(advance_sms.__code__, names, advance_sms.__name__, None, advance_sms.__closure__))

@@ -1,0 +1,93 @@
+"""A whole chip as integers: its SMs, and below them slices of the L2 and channels of DRAM, chosen by address."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppt_gpu.errors import PptError
+from ppt_gpu.sm.core_machine import CODE_COLD, POLICIES, TWO_LEVEL, Machine, machine_of, set_index
+from ppt_gpu.sm.program import Program
+from ppt_gpu.spec.gpu import Gpu
+
+#: kinds of requests that leave an SM; WRITE_BACK: of a line that the L1 replaced, which nobody waits for
+READ, ATOMIC, STORE, WRITE_BACK = range(4)
+#: window, cycles, where nothing is asked of anything below the SMs
+PERFECT_WINDOW = 1 << 12
+
+
+@dataclass(frozen=True)
+class Chip:
+    """`below` has the service times of one slice and of one channel, and all the sets of the L2."""
+
+    sms: int
+    sm: Machine
+    below: Machine
+    slices: int
+    channels: int
+    slice_of: NDArray[np.int32]  # [L]
+    l2_set: NDArray[np.int32]  # [L]
+    horizon: int  # cycles from a request to its answer, at least: the longest window
+
+    def channel(self, of_slice: int) -> int:
+        """The channel of a slice."""
+        return of_slice * self.channels // self.slices
+
+
+def chip_of(
+    program: Program,
+    gpu: Gpu,
+    *,
+    policy: str | None = None,
+    l1_bytes: int | None = None,
+    code_at: int = CODE_COLD,
+    constants_at: int = CODE_COLD,
+) -> Chip:
+    """`gpu` as level `grid` sees it. PptError when a value makes no sense."""
+    one = machine_of(program, gpu, 1, policy, 0.0, l1_bytes, code_at, constants_at)
+    if one.policy == TWO_LEVEL:
+        raise PptError(
+            "level grid does not simulate the scheduler policy two_level", hint=f"expected {', '.join(POLICIES[:3])}"
+        )
+    slices, channels = gpu.l2.slices, gpu.dram.channels
+    sets = max(1, one.l2_sets // slices)
+    slice_of = slice_of_lines(program, gpu)
+    return Chip(
+        sms=gpu.sm.count,
+        sm=one,
+        below=replace(
+            one, icnt_cost=0, l2_sets=sets * slices, l2_cost=one.l2_cost * slices, dram_cost=one.dram_cost * channels
+        ),
+        slices=slices,
+        channels=channels,
+        slice_of=slice_of,
+        l2_set=(slice_of * sets + set_index(program, sets, True, sampled=True)).astype(np.int32),
+        horizon=PERFECT_WINDOW if one.perfect else max(1, min(one.l2_latency, one.dram_latency)),
+    )
+
+
+def slice_of_lines(program: Program, gpu: Gpu) -> NDArray[np.int32]:
+    """[L] the slice of each line: chunks of `l2.interleave` bytes go to the slices in turn; with `l2.slice_index`
+    "hash", the number of the chunk is first folded by xor with its higher bits, so that no stride stays on one slice."""
+    chunk = program.line_address.astype(np.uint64) // np.uint64(max(gpu.l2.interleave, program.line_bytes))
+    slices = gpu.l2.slices
+    if gpu.l2.slice_index == "hash" and slices > 1:
+        bits = max((slices - 1).bit_length(), 1)
+        folded = chunk.copy()
+        for shift in range(bits, 64, bits):
+            folded ^= chunk >> np.uint64(shift)
+        chunk = folded & np.uint64((1 << bits) - 1)
+    return (chunk % np.uint64(slices)).astype(np.int32)
+
+
+def checked_window(window: int | None, chip: Chip) -> int:
+    """The length of a window, cycles: as long as may be, or `window`. PptError when that is too long."""
+    if window is None:
+        return chip.horizon
+    if not 1 <= window <= chip.horizon:
+        raise PptError(f"a window of {window} cycles", hint=f"1 to {chip.horizon}, the smallest latency below the SMs")
+    return window
+
+

@@ -1,0 +1,126 @@
+"""The tables of a whole chip in the compiled loop: of each SM what is inside it, and one for all below.
+
+An SM's `mem` begins as in `core_memory`, so that what is the same there and here is one function. Its L1 finds lines by
+chains of a small hash table instead of a record for each line of the program, of which every SM would need one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppt_gpu.sm import core_memory as c
+from ppt_gpu.sm.chip_machine import Chip
+from ppt_gpu.sm.core_machine import ONE, Machine, set_index
+from ppt_gpu.sm.program import Program
+
+FIXED = 128  # words before the tables
+# words of an SM. Operations, requests and dependences stand in tables at OPS, REQS, DEPS. Of operations, a ring by
+# number: those before FIRST are served, those from LAST on not yet issued; all before SETTLED have been announced.
+# TAKEN: MSHRs taken in this window. QUEUE_BLOCKED: the queue is full and nobody knows until when. FLOW: ring of stores
+# that have been answered: time from which the answer counts, and the answer; FLOW_LIMIT: the latest that counts.
+# LINK_*: the interconnect. (core_memory.INWARD stays 0: instruction lines do not wait for data.)
+(
+    WINDOW_END, HORIZON, OPS, OP_SETTLED, OP_FIRST, OP_LAST, OP_MASK, REQS, N_REQS, DEPS, N_DEPS, TAKEN, QUEUE_BLOCKED,
+    FLOW, FLOW_FIRST, FLOW_LAST, FLOW_MASK, FLOW_LIMIT, HEADS, HEAD_MASK, L1_SETS, LINK_IN, LINK_OUT,
+) = range(c.TABLES, c.TABLES + 23)  # fmt: skip
+# an operation. PLACE: in the ring of the queue. STATE: UNRESOLVED, it waits for answers of this window, and ANNOUNCED,
+# its warp was told that nobody knows when it is done
+(
+    O_KIND, O_CACHED, O_ME, O_SLOT, O_CLASS, O_ISSUED, O_FIRST, O_NEXT, O_LAST, O_CYCLES, O_UPDATES, O_TIME, O_DONE,
+    O_POSTED, O_PLACE, O_STATE, O_START,
+) = range(17)  # fmt: skip
+OP_SHIFT = 5
+UNRESOLVED, ANNOUNCED = 1, 2
+# a request; server times but for ANSWER (of a read: cycle). WAIT: for what is inside the SM. START, UPDATES: of an
+# atomic's first transaction, when its operation began and how many updates of one address it makes (0: a further
+# one). NODE: of the L1, 0 none; BEFORE: the request for the same node before it in this window, + 1; BASE: its FILL
+# then; FILL: with this answer.
+(
+    R_TIME, R_LINE, R_SECTORS, R_KIND, R_WAIT, R_START, R_UPDATES, R_ANSWER, R_NODE, R_BEFORE, R_BASE, R_FILL,
+) = range(12)  # fmt: skip
+REQ_SHIFT = 4
+# a dependence: the operation at place OF waits for request number ON: its answer, the fill with it, or, of a store that
+# is acknowledged, its acceptance
+D_OF, D_ON, D_FOR = range(3)
+FOR_ANSWER, FOR_FILL, FOR_ACCEPTANCE = range(3)
+DEP_SHIFT = 2
+# a node of an L1: as in core_memory, HOLDS: line + 1; then the last request for it in this window + 1, and the next
+# node of its chain
+ASKED, CHAIN = c.NODE_WORDS, c.NODE_WORDS + 1
+NODE_WORDS = c.NODE_WORDS + 2
+# the word of a transaction: as in core_memory, and, of a line, from SET_AT its set in the L1
+SET_AT = 44
+LINE_MASK = (1 << (SET_AT - c.SECTORS)) - 1
+
+
+class SmMemory:
+    """`mem` of one SM as the launch finds it; the same for all SMs. `tx`: the transactions."""
+
+    def __init__(self, program: Program, chip: Chip, window: int) -> None:
+        m = chip.sm
+        code, known, code_line = c.code_tables(program, m)
+        nodes, sets = c._empty_cache(m.l1_sets, m.l1_ways)
+        heads = 1 << max(len(nodes) - 1, 1).bit_length()
+        in_window = window * ONE // max(m.tx_cost, 1) + 2  # transactions
+        stores = chip.horizon * ONE // max(m.tx_cost, 1) + 2
+        operations, flow = _power_of_two(in_window + 2 * m.queue + 8), _power_of_two(2 * in_window + stores + 8)
+        sizes = [
+            FIXED, m.mshrs, m.queue, code.size, known.size, code_line.size, len(nodes) * NODE_WORDS, sets.size, heads,
+            operations << OP_SHIFT, (2 * in_window + 8) << REQ_SHIFT, (2 * in_window + 8) << DEP_SHIFT, 2 * flow,
+        ]  # fmt: skip
+        at: list[int] = np.cumsum([0, *sizes]).tolist()
+        _, mshrs, queue, code_at, known_at, line_at, nodes_at, sets_at, heads_at, ops, reqs, deps, flow_at, end = at
+        self.mem = np.zeros(end, np.int64)
+        self.mem[: len(c._PARAMETERS)] = [int(getattr(m, name)) for name in c._PARAMETERS]
+        self.mem[[c.MSHRS, c.QUEUE, c.CODE, c.CODE_KNOWN, c.CODE_LINE]] = mshrs, queue, code_at, known_at, line_at
+        self.mem[code_at:nodes_at] = np.concatenate((code, known, code_line))
+        wide = np.zeros((len(nodes), NODE_WORDS), np.int64)
+        links = nodes[:, (c.PREV, c.NEXT)]
+        wide[:, (c.PREV, c.NEXT)] = np.where(links >= 0, links * NODE_WORDS + nodes_at, 0)
+        self.mem[nodes_at:sets_at] = wide.ravel()
+        self.mem[sets_at:heads_at] = sets.ravel() * NODE_WORDS + nodes_at
+        self.mem[[L1_SETS, HEADS, HEAD_MASK]] = sets_at, heads_at, heads - 1
+        self.mem[[OPS, OP_MASK, REQS, DEPS]] = ops, operations - 1, reqs, deps
+        self.mem[[FLOW, FLOW_MASK, HORIZON]] = flow_at, flow - 1, chip.horizon
+        self.tx = _transactions(program, m)
+        self.requests = 2 * in_window + 8
+
+
+def _transactions(program: Program, machine: Machine) -> NDArray[np.int64]:
+    """[T + 1] the words of all transactions; one more, as in core_memory."""
+    line = program.tx_line.astype(np.int64)
+    of_line = set_index(program, machine.l1_sets, machine.l1_hash).astype(np.int64)
+    l1_set = np.where(line >= 0, of_line[np.maximum(line, 0)], 0) if len(of_line) else np.zeros_like(line)
+    words = (line << c.SECTORS) | program.tx_sectors.astype(np.int64) | (l1_set << SET_AT)
+    return np.append(words, 0)
+
+
+def _power_of_two(least: int) -> int:
+    return 1 << (least - 1).bit_length()
+
+
+class Below:
+    """What all SMs share: `memory`, of which core_chip uses the L2, and the times of slices and channels."""
+
+    def __init__(self, program: Program, chip: Chip) -> None:
+        self.memory = c.MemoryArrays(program, chip.below)
+        sets_at = int(self.memory.mem[c.LINES])
+        lines = self.memory.mem[sets_at : sets_at + len(program.line_address) * c.LINE_WORDS]
+        self._place_sets(lines.reshape(-1, c.LINE_WORDS), program, chip)
+        #: [slices + 1, 2] time of the L2 and of same-address updates; then how many requests had no address
+        self.slices = np.zeros((chip.slices + 1, 2), np.int64)
+        self.channels = np.zeros(chip.channels, np.int64)
+        self.slice_of = chip.slice_of.astype(np.int64)
+        self.conflict = np.zeros(chip.sms, np.int64)  # wait of an SM's last atomic for updates of the same address
+
+    def _place_sets(self, lines: NDArray[np.int64], program: Program, chip: Chip) -> None:
+        """The sets of the L2 by slice, instead of those that one SM would see."""
+        one = set_index(program, chip.below.l2_sets, True, sampled=True).astype(np.int64)
+        lines[:, c.L2_SET] += (chip.l2_set.astype(np.int64) - one) * c.SET_WORDS
+
+    def idle(self) -> int:
+        """The cycle from which no server is busy."""
+        return -(-max(int(self.slices[:-1].max(initial=0)), int(self.channels.max(initial=0))) // ONE)
+
+

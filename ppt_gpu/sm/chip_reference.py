@@ -1,0 +1,208 @@
+"""A whole chip in plain Python: all SMs go through one cycle, then what they asked for in it is answered.
+
+That is a window of one cycle. The compiled loop must give the same for any window (tests/property/test_chip.py).
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from ppt_gpu.sm.chip_machine import ATOMIC, READ, Chip
+from ppt_gpu.sm.chip_reference_memory import LaterMemory, Operation, Request
+from ppt_gpu.sm.core_machine import COUNTERS, NEVER, ONE, WAIT_FIXED, WAIT_LONG, WAIT_SHORT
+from ppt_gpu.sm.core_raw import DONE, OVER_BUDGET, Raw
+from ppt_gpu.sm.program import KIND_CONSTANT, Program
+from ppt_gpu.sm.reference import REASON, Sm, Warp
+from ppt_gpu.sm.reference_memory import Memory, whole
+
+
+REASON_OF_WAIT = {
+    WAIT_FIXED: REASON["wait"],
+    WAIT_SHORT: REASON["short_scoreboard"],
+    WAIT_LONG: REASON["long_scoreboard"],
+}
+
+
+class ChipSm(Sm):
+    """An SM that learns the results of some operations later, and which blocks it runs from the chip."""
+
+    memory: LaterMemory
+
+    def __init__(self, program: Program, chip: Chip, resident: int) -> None:
+        super().__init__(program, chip.sm, resident)
+        self.memory = LaterMemory(program, chip, self.code)
+        self.code.memory = self.memory
+        self.given: list[int] = [-1] * resident
+        self.launch_at = [NEVER] * resident
+        self.announced: dict[tuple[int, int], Operation | None] = {}  # who did last, by warp and slot
+        self.waited: dict[int, list[tuple[int, int]]] = {}  # by warp: (operation, reason) of cycles, while it is not
+        self.known: dict[int, int] = {}  # by warp: the latest result that is known, while others are not
+
+    def _issue(self, warp: Warp, scheduler: int, cycle: int) -> None:
+        slot, before = int(self.p.entry_slot[warp.entry]), self.known.get(warp.number, warp.results)
+        warp.results, self.memory.unknown = before, None
+        super()._issue(warp, scheduler, cycle)
+        unknown = self.memory.unknown
+        self.announced[warp.number, slot] = unknown
+        if unknown is not None:
+            unknown.warp, unknown.slot = warp, slot
+            warp.results = max(before, cycle + 1)
+        if unknown is not None or warp.number in self.known:
+            self.known[warp.number] = warp.results
+            warp.results = NEVER
+
+    def constant(self, cycle: int) -> int:
+        if not self.m.constant_queued:
+            return self.code.constant(cycle)
+        return self.memory.put(Operation(KIND_CONSTANT, cycle))
+
+    def reason(self, slot: int, cycle: int) -> tuple[int, int]:
+        """As `Sm.reason`; cycles of waiting for what nobody knows are charged anew when all of it is known."""
+        op, why = super().reason(slot, cycle)
+        warp = self.slots[slot]
+        assert warp is not None
+        if why in REASON_OF_WAIT.values() and self.dependences(warp)[0] >= NEVER:
+            self.waited.setdefault(warp.number, []).append((op, why))
+        return op, why
+
+    def _charge(self, warp: Warp) -> None:
+        if warp.number in self.waited and not warp.exited and self.dependences(warp)[0] < NEVER:
+            for op, why in self.waited.pop(warp.number):
+                self.op_stall[op, why] -= 1
+                self.op_stall[op, REASON_OF_WAIT[self.dependences(warp)[1]]] += 1
+
+    def tell(self, finished: list[Operation]) -> None:
+        """Results have become known."""
+        told = [(operation, operation.warp) for operation in finished if operation.warp is not None]
+        for operation, warp in told:
+            if operation.slot >= 0 and self.announced[warp.number, operation.slot] is operation:
+                warp.slot_time[operation.slot] = operation.done
+            self.known[warp.number] = max(self.known[warp.number], operation.done)
+        for _, warp in told:
+            self._charge(warp)
+            if warp.number in self.known and not any(other.warp is warp for other in self.memory.open):
+                warp.results = self.known.pop(warp.number)
+
+
+class Below:
+    """L2 slices and DRAM channels."""
+
+    def __init__(self, program: Program, chip: Chip) -> None:
+        self.chip = chip
+        self.memory = Memory(program, chip.below)
+        self.memory.l2_set = chip.l2_set
+        self.l2 = [0] * chip.slices
+        self.updates = [0] * chip.slices
+        self.dram = [0] * chip.channels
+        self.conflict = [0] * chip.sms
+        self.without_address = 0
+
+    def serve(self, requests: list[tuple[int, int, int, Request]]) -> None:
+        """Answer requests: (time, SM, order in the SM, request)."""
+        for _, sm, _, request in sorted(requests, key=lambda entry: entry[:3]):
+            self._answer(sm, request)
+
+    def _answer(self, sm: int, request: Request) -> None:
+        memory, line, time = self.memory, request.line, request.time
+        if line >= 0:
+            this = int(self.chip.slice_of[line])
+        else:
+            this = self.without_address % self.chip.slices
+            self.without_address += 1
+        channel = self.chip.channel(this)
+        memory.l2_server, memory.dram = self.l2[this], self.dram[channel]
+        if request.kind in (READ, ATOMIC):
+            wait = request.wait
+            if request.kind == ATOMIC:
+                wait = max(wait, self._conflict(sm, this, request))
+            request.answer = memory._l2_read(time, line, request.sectors, wait, request.kind == ATOMIC)
+        else:
+            request.answer = memory._l2_write(time, line, request.sectors)
+        self.l2[this], self.dram[channel] = memory.l2_server, memory.dram
+
+    def _conflict(self, sm: int, this: int, request: Request) -> int:
+        """Wait for updates of the same address, which the first transaction of an atomic brings."""
+        if request.updates:
+            cost = self.memory.m.atomic_cost
+            self.conflict[sm] = max(0, self.updates[this] - request.start) + (request.updates - 1) * cost
+            self.updates[this] = max(self.updates[this], request.start) + request.updates * cost
+        return self.conflict[sm]
+
+    def idle(self) -> int:
+        return whole(max(*self.l2, *self.dram))
+
+
+class Dispatcher:
+    """Gives blocks to slots, in the order in which they become free; by SM and slot in one cycle."""
+
+    def __init__(self, sms: list[ChipSm], blocks: int) -> None:
+        self.sms, self.blocks, self.next = sms, blocks, 0
+        for slot in range(len(sms[0].given)):
+            for sm in sms:
+                if self.next < blocks:
+                    sm.given[slot], sm.launch_at[slot] = self.next, 0
+                    self.next += 1
+
+    def dispatch(self, cycle: int) -> None:
+        for sm in self.sms:
+            for slot, block in enumerate(sm.slot_block):
+                free = block < 0 and sm.given[slot] < 0 and sm.launch_at[slot] == cycle + sm.m.block_launch
+                if free and self.next < self.blocks:
+                    sm.given[slot] = self.next
+                    self.next += 1
+
+
+def run_chip_reference(program: Program, chip: Chip, resident: int, max_cycles: int) -> Raw:
+    """Simulate `program` on all SMs; cycles, stalls and counters as README.md defines them."""
+    began = time.process_time()
+    sms = [ChipSm(program, chip, resident) for _ in range(chip.sms)]
+    below, blocks = Below(program, chip), len(program.block_warp) - 1
+    dispatcher = Dispatcher(sms, blocks)
+    cycle = ended = 0
+    while True:
+        for sm in sms:
+            sm.tell(sm.memory.serve((cycle + 1) * ONE))
+            sm.leave(cycle)
+        dispatcher.dispatch(cycle)
+        for sm in sms:
+            for slot in range(resident):
+                if sm.given[slot] >= 0 and sm.launch_at[slot] <= cycle:
+                    sm.launch(slot, sm.given[slot], cycle)
+                    sm.given[slot], sm.launch_at[slot] = -1, NEVER
+        running = any(block >= 0 for sm in sms for block in sm.slot_block) or any(
+            block >= 0 for sm in sms for block in sm.given
+        )
+        if not running and not any(sm.memory.queue or sm.memory.asked for sm in sms):
+            break
+        if cycle >= max_cycles and running:
+            return Raw.failed(OVER_BUDGET, program)
+        ended = cycle if running else ended
+        requests = []
+        for number, sm in enumerate(sms):
+            sm.step(cycle)
+            requests += [(r.time, number, order, r) for order, r in enumerate(sm.memory.asked)]
+        below.serve(requests)
+        for sm in sms:
+            sm.memory.settle()
+        cycle += 1
+    return _sum(sms, below, time.process_time() - began)
+
+
+def _sum(sms: list[ChipSm], below: Below, seconds: float) -> Raw:
+    op_stall = np.sum([sm.op_stall for sm in sms], axis=0)
+    warp_cycles = op_stall.sum(axis=0)
+    warp_cycles[REASON["drain"]] += sum(sm.no_op_drain for sm in sms)
+    end = np.max([sm.block_end for sm in sms], axis=0)
+    counters = np.sum([sm.memory.counters for sm in sms], axis=0) + np.array(below.memory.counters)
+    return Raw(
+        status=DONE,
+        cycles=max(int(end.max(initial=0)), below.idle(), *(sm.memory.idle() for sm in sms)),
+        block_start=np.max([sm.block_start for sm in sms], axis=0),
+        block_end=end,
+        warp_cycles=warp_cycles,
+        op_stall=op_stall,
+        counters=counters[: len(COUNTERS)],
+        seconds=seconds,
+    )

@@ -48,6 +48,7 @@ from ppt_gpu.scale.simulated_sm import SimulatedSm, TraceSm
 from ppt_gpu.scale.steady import affordable_waves, steady_prediction
 from ppt_gpu.scale.tail import relieve_tail
 from ppt_gpu.scale.tasklist_sm import TaskListSm
+from ppt_gpu.scale.whole_grid import disagreement, grid_prediction
 from ppt_gpu.sm.recording import Recording, Window
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.gpu import Gpu
@@ -57,7 +58,7 @@ from ppt_gpu.tasklist.text import read_tasklist, write_tasklist
 
 __all__ = ["check", "launch", "open_workload", "predict", "translate"]
 
-LEVELS = ("steady", "workload")
+LEVELS = ("steady", "workload", "grid")
 #: of so many launches every one is recorded where a window is asked for; of more, those longer than all before them
 FEW = 4
 
@@ -78,6 +79,7 @@ def predict(
     trace_in: str | Path | None = None,
     trace_out: str | Path | None = None,
     window: Window | None = None,
+    processes: int = 1,
     **call: Unpack[CallOptions],
 ) -> Result:
     """Predict the run time of every launch of `workload` on `gpu`, and of the whole.
@@ -86,19 +88,19 @@ def predict(
     `block`, `args` (NumPy arrays and numbers) and the other options of `ppt_gpu.frontends.call.CallOptions`.
 
     `workload` and `gpu` may be names, files or objects; `overrides` are "sm.count=30" and the like. `level` is
-    "steady" or "workload", `blocks` how many blocks are looked at to see whether they differ ("sample", "all" or a
-    number: ppt_gpu.scale.survey), `policy` the warp scheduler's ("lrr", "gto", "gto_launch", "two_level"; default: the
-    GPU's). `contents` gives buffers by name as NumPy arrays. With `strict` a warning is an error.
-    `budget` ends runaway kernels. `assume`: "OPCODE=CLASS" for PTX instructions that are timed as a class and not
-    executed, which the result then says. With `cache` the traces and block timings of earlier predictions are used
-    again; `trace_out` writes the traces to a file, `trace_in` takes them from one (docs/trace.md). `window`: cycles
-    of the simulated SM to record, for timelines (docs/reports.md).
+    "steady", "workload" or "grid" (docs/levels.md; the last in `processes` processes), `blocks` how many blocks are
+    looked at to see whether they differ ("sample", "all" or a number: ppt_gpu.scale.survey), `policy` the warp
+    scheduler's ("lrr", "gto", "gto_launch", "two_level"; default: the GPU's). `contents` gives buffers by name as
+    NumPy arrays. With `strict` a warning is an error. `budget` ends runaway kernels. `assume`: "OPCODE=CLASS" for PTX
+    instructions that are timed as a class and not executed, which the result then says. With `cache` the traces and
+    block timings of earlier predictions are used again; `trace_out` writes the traces to a file, `trace_in` takes them
+    from one (docs/trace.md). `window`: cycles of the simulated SM to record, for timelines (docs/reports.md).
 
     Raises PptError for bad input, BudgetError when the budget is used up.
     """
     began = time.perf_counter()
     if level not in LEVELS:
-        raise PptError(f"unknown level '{level}'", hint=f"expected {' or '.join(LEVELS)}")
+        raise PptError(f"unknown level '{level}'", hint=f"expected one of {', '.join(LEVELS)}")
     target = open_gpu(gpu, overrides)
     with inputs_may_be_absent() if trace_in else nullcontext():
         opened, arrays = open_any(workload, target.compute_capability, call)
@@ -123,7 +125,9 @@ def predict(
             recordings[len(cycles)] = record_prediction(sm, prediction, window)
         cycles.append(prediction.cycles)
 
-    launches = predict_sequence(sequence, simulated, target, level, blocks, seen)
+    if window is not None and level == "grid":
+        raise PptError("level grid records no window", hint="a timeline is of one SM: level steady")
+    launches = predict_sequence(sequence, simulated, target, level, blocks, seen, processes)
     launches = [replace(one, recording=recordings.get(number)) for number, one in enumerate(launches)]
 
     warnings = [*opened.warnings, *(text for launch in launches for text in launch.warnings)]
@@ -205,6 +209,7 @@ def predict_sequence(
     level: str,
     blocks: str | int,
     seen: Seen | None = None,
+    processes: int = 1,
 ) -> list[LaunchResult]:
     """The launches, each predicted at its first run; then run for what it leaves in memory, where a later one asks."""
     found: list[LaunchResult] = []
@@ -217,7 +222,7 @@ def predict_sequence(
             sms.append(next(simulated))
             sms[-1].code_at, sms[-1].constants_at = finds
             sms[-1].l2_lines = l2.lines
-            prediction, result = predict_launch(sms[-1], gpu, level, blocks)
+            prediction, result = predict_launch(sms[-1], gpu, level, blocks, processes)
             found.append(result)
             if seen is not None:
                 seen(sms[-1], prediction, result)
@@ -232,11 +237,15 @@ def predict_sequence(
 
 
 def predict_launch(
-    sm: SimulatedSm, gpu: Gpu, level: str, blocks: str | int = "sample"
+    sm: SimulatedSm, gpu: Gpu, level: str, blocks: str | int = "sample", processes: int = 1
 ) -> tuple[KernelPrediction, LaunchResult]:
     """One launch: simulate enough of its blocks on one SM, scale to the grid, hold it against its bounds."""
     survey = sm.survey(blocks)
-    if level == "workload":
+    if level == "grid":
+        other = predict_launch(sm, gpu, "steady", blocks)[0]
+        prediction = grid_prediction(sm, gpu, processes)
+        sm.warnings += disagreement(prediction, other)
+    elif level == "workload":
         chosen = plan(sm.launch.blocks, sm.occupancy, gpu, level)
         prediction = workload_prediction(sm(list(chosen.blocks)), chosen)
         if survey.irregular:

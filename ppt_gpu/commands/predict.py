@@ -17,13 +17,22 @@ def add(command: AddCommand) -> None:
     predict = command("predict", run, "Predict the run time of a kernel and say what limits it.")
     add_workload(predict)
     add_gpu(predict)
-    predict.add_argument("--level", choices=("steady", "workload"), default="steady", help="fidelity (default: steady)")
+    predict.add_argument(
+        "--level", choices=("steady", "workload", "grid"), default="steady", help="fidelity (default: steady)"
+    )
     predict.add_argument(
         "--blocks",
         type=blocks,
         default="sample",
         metavar="sample|all|N",
         help="blocks run to see whether they differ (default: sample, more of them while they do)",
+    )
+    predict.add_argument(
+        "--processes",
+        type=count,
+        default=1,
+        metavar="N",
+        help="processes of level grid (default: 1; the result is the same)",
     )
     predict.add_argument("--policy", choices=("lrr", "gto", "gto_launch", "two_level"), help="warp scheduler policy")
     predict.add_argument(
@@ -70,6 +79,7 @@ def run(arguments: argparse.Namespace) -> str:
         arguments.gpu,
         overrides=arguments.set,
         level=arguments.level,
+        processes=arguments.processes,
         blocks=arguments.blocks,
         policy=arguments.policy,
         strict=arguments.strict,

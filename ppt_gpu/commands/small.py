@@ -32,6 +32,9 @@ def add(command: AddCommand) -> None:
     validate.add_argument(
         "--capture", action="append", default=[], metavar="FILE", help="measured: only this file of the capture kit"
     )
+    validate.add_argument(
+        "--level", choices=("steady", "workload", "grid"), default="steady", help="of set gpgpusim (default: steady)"
+    )
     validate.add_argument("--plot", default="", metavar="FILE", help="draw the set's figure: .png, .svg or .pdf")
 
 
@@ -75,5 +78,10 @@ def _validate(arguments: argparse.Namespace) -> str:
     from ppt_gpu.validate import validate
 
     return validate(
-        arguments.set, arguments.case, as_json=arguments.json, plot=arguments.plot, captures=arguments.capture
+        arguments.set,
+        arguments.case,
+        as_json=arguments.json,
+        plot=arguments.plot,
+        captures=arguments.capture,
+        level=arguments.level,
     )

@@ -123,7 +123,7 @@ def _work_metrics(sm: SimulatedSm, prediction: KernelPrediction) -> list[Metric]
         metric("kernel.shared", sm.shared),
         metric("grid.blocks", sm.launch.blocks),
         metric("grid.active_sms", sm.spread.active_sms),
-        metric("sm.ipc", result.issued / max(result.cycles, 1)),
+        metric("sm.ipc", result.issued / max(result.cycles, 1) / prediction.plan.simulated_sms),
     ]
 
 
@@ -213,8 +213,10 @@ def hot_lines(source: Sequence[SourceLine]) -> tuple[HotLine, ...]:
 
 
 def _assumptions(sm: SimulatedSm, gpu: Gpu, prediction: KernelPrediction) -> tuple[str, ...]:
+    sms = prediction.plan.simulated_sms
+    what = "one SM" if prediction.plan.level != "grid" else f"{sms} SM{'s' * (sms > 1)} that share L2 and DRAM"
     lines = [
-        f"level {prediction.plan.level}: one SM simulated event by event, {prediction.simulated_blocks} of "
+        f"level {prediction.plan.level}: {what} simulated event by event, {prediction.simulated_blocks} of "
         f"{sm.launch.blocks} blocks, {prediction.result.issued:,} warp instructions",
         *prediction.assumptions,
     ]

@@ -36,7 +36,7 @@ def detail_of(sm: SimulatedSm, gpu: Gpu, prediction: KernelPrediction) -> Detail
         pipes=pipes,
         roofs=_roofs(sm, gpu, prediction),
         traffic=_traffic(sm, prediction),
-        sm_cycles=result.cycles,
+        sm_cycles=result.cycles * prediction.plan.simulated_sms,
         convergence=prediction.convergence,
         exact=prediction.exact,
         limits=OccupancyLimits.of(gpu),

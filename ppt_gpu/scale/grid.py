@@ -63,15 +63,20 @@ class SmPlan:
 
     @property
     def sm_blocks(self) -> float:
-        """Blocks like the simulated ones that do the work of the busiest SM; of a mix, at least."""
-        if self.mean_work is None:
+        """Blocks like the simulated ones that do the work of the busiest SM; of a mix, and of all SMs, at least."""
+        if self.mean_work is None and self.simulated_sms == 1:
             return self.total_blocks_of_this_sm
         return self.grid_blocks / self.active_sms
 
     @property
+    def simulated_sms(self) -> int:
+        """SMs whose cycles and counts are summed in the result."""
+        return self.active_sms if self.level == "grid" else 1
+
+    @property
     def factor(self) -> float:
-        """Work of this SM over the simulated work; blocks, when all are alike."""
-        return self.sm_blocks / len(self.blocks)
+        """Work of the simulated SMs over the simulated work; blocks, when all are alike."""
+        return self.sm_blocks * self.simulated_sms / len(self.blocks)
 
     @property
     def chip_factor(self) -> float:
@@ -102,7 +107,7 @@ def plan(
 ) -> SmPlan:
     """Which blocks SM `sm` of `gpu` simulates.
 
-    `workload`: the blocks of its first wave. `grid`: all of them. `steady`: `waves` successive full waves from the
+    `workload`: the blocks of its first wave. `grid`: those of all SMs. `steady`: `waves` successive full waves from the
     middle of the launch, so that each finds in the L2 what its predecessor left, and the true last, partial wave, so
     that the tail of the launch is simulated rather than guessed. PptError for an unknown level or an SM without blocks.
     """
@@ -111,7 +116,7 @@ def plan(
     if waves < 1:
         raise PptError(f"{waves} waves to simulate", hint="at least 1")
     spread = spread_grid(grid_blocks, occupancy.blocks_per_sm, gpu.sm.count)
-    own = spread.sm_blocks(sm)
+    own = list(range(grid_blocks)) if level == "grid" else spread.sm_blocks(sm)
     if not own:
         raise PptError(f"SM {sm} runs no block of a grid of {grid_blocks} on {gpu.sm.count} SMs")
     full, rest = divmod(len(own), spread.resident)

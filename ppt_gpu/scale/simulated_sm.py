@@ -67,6 +67,7 @@ class SimulatedSm:
         self.warnings: list[str] = []  # those of the last simulation, and more
         self.timings: TimingStore | None = None  # where simulations are kept
         self.l2_lines: NDArray[np.uint64] | None = None  # that earlier launches left in the L2
+        self.whole = False  # all SMs are simulated: nothing is learnt from samples of the others
         self.code_at = self.constants_at = CODE_COLD  # where the launch finds its instructions and its constants
 
     def lower(self, blocks: list[int]) -> tuple[Program, Feed]:
@@ -82,7 +83,7 @@ class SimulatedSm:
 
         instructions_per_block: thread instructions.
         """
-        if self.spread.active_sms < 2 or self.gpu.perfect_memory:
+        if self.spread.active_sms < 2 or self.gpu.perfect_memory or self.whole:
             return [], ()
         affordable = int(SHARING_BUDGET / max(instructions_per_block * len(blocks), 1.0))
         samples = max(1, min(SHARING_SAMPLES, affordable, self.spread.active_sms - 1))

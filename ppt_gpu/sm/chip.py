@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ppt_gpu.sm.chip_loop import CHIP_WORDS, END, LIMIT, NEXT, STATUS, WINDOW, close_round, make_advance_sms
 from ppt_gpu.sm.chip_machine import Chip
 from ppt_gpu.sm.chip_memory import LINK_IN, LINK_OUT, Below, SmMemory
-from ppt_gpu.sm.core import _pays
+from ppt_gpu.sm.core import pays
 from ppt_gpu.sm.core_machine import COUNTERS, FRACTION, NEVER
 from ppt_gpu.sm.core_memory import ATOMIC, LSU, REQUESTS, RETURNS, C
 from ppt_gpu.sm.core_pack import Packed
@@ -23,7 +23,7 @@ from ppt_gpu.sm.result import STALL_REASONS
 
 
 class ChipState:
-    """All arrays of a run; `arrays` are those that processes share."""
+    """All arrays of a run."""
 
     def __init__(self, program: Program, chip: Chip, resident: int, window: int, max_cycles: int) -> None:
         self.program, self.chip = program, chip
@@ -55,6 +55,24 @@ class ChipState:
         slots[:, :, GIVEN] = np.where(given < total, given, -1)
         slots[:, :, LAUNCH_AT] = np.where(given < total, 0, NEVER)
         self.shared[NEXT] = min(count, total)
+
+    @property
+    def size(self) -> int:
+        """Bytes of all arrays that change while SMs go on."""
+        return sum(array.nbytes for array in self._changing().values())
+
+    def move_to(self, memory: Any) -> None:
+        """Let these arrays stand in `memory`, a writable buffer of so many bytes."""
+        at = 0
+        for name, array in self._changing().items():
+            moved = np.frombuffer(memory, np.int64, array.size, at).reshape(array.shape)
+            moved[:] = array
+            at += array.nbytes
+            setattr(self.state if name in _OF_BLOCKS else self, name, moved)
+
+    def _changing(self) -> dict[str, NDArray[np.int64]]:
+        names = ("cores", "mems", "tracks", "wheels", "occupied", "shared")
+        return {name: getattr(self, name) for name in names} | {name: getattr(self.state, name) for name in _OF_BLOCKS}
 
     def advance(self, first: int, last: int, specialise: bool) -> None:
         """Bring SMs `first` to `last` - 1 as far as they can go."""
@@ -104,6 +122,7 @@ class ChipState:
         )
 
 
+_OF_BLOCKS = ("block_start", "block_end")
 _NOTHING = np.zeros(0, np.int64)
 
 
@@ -116,12 +135,10 @@ def run_chip(
 ) -> Raw:
     """Simulate `program` on all SMs; the same as `chip_reference.run_chip_reference`, fast."""
     state = ChipState(program, chip, resident, window, max_cycles)
-    fixed = _pays(program, chip.sm) if specialise is None else specialise
+    fixed = pays(program, chip.sm) if specialise is None else specialise
     began = time.process_time()
     status: Any = PAUSED
     while status == PAUSED:
         state.advance(0, chip.sms, fixed)
         status = state.close()
     return state.raw(time.process_time() - began)
-
-

@@ -1,4 +1,4 @@
-"""What all SMs of a chip share, in the compiled loop: requests of a window in order of time, L2 slices, DRAM channels."""
+"""What all SMs of a chip share, in the compiled loop: a window's requests in order, L2 slices, DRAM channels."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numba import njit
 from ppt_gpu.sm import chip_memory as q
 from ppt_gpu.sm import core_memory as c
 from ppt_gpu.sm.chip_machine import ATOMIC, READ
-from ppt_gpu.sm.core_bits import int64
+from ppt_gpu.sm.core_bits import int64, popcount
 from ppt_gpu.sm.core_chip import l2_read, l2_write
 from ppt_gpu.sm.core_machine import FRACTION
 from ppt_gpu.sm.core_tags import line_place
@@ -67,12 +67,10 @@ def _time(mems: Any, word: int) -> int:
 
 
 @njit(_nrt=False)
-def _answer(
-    mem: Any, at: int, sm: int, below: Any, slices: Any, channels: Any, slice_of: Any, conflict: Any
-) -> None:
-    """One request, at the slice of its line, and the DRAM channel of that."""
+def _answer(mem: Any, at: int, sm: int, below: Any, slices: Any, channels: Any, slice_of: Any, conflict: Any) -> None:
+    """One request, on the way to the L2, at the slice of its line, and at the DRAM channel of that."""
     time, line, sectors, kind = mem[at + q.R_TIME], mem[at + q.R_LINE], mem[at + q.R_SECTORS], mem[at + q.R_KIND]
-    number = len(slices) - 1
+    number = len(slices) - 2
     if line >= 0:
         this = slice_of[line]
     else:  # has no address: one slice after another
@@ -81,8 +79,10 @@ def _answer(
     channel = this * len(channels) // number
     below[c.L2_SERVER] = slices[this, 0]
     below[c.DRAM] = channels[channel]
-    if kind == READ or kind == ATOMIC:
-        wait = mem[at + q.R_WAIT]
+    across = max(slices[number, 1] - time, 0)
+    slices[number, 1] = max(slices[number, 1], time) + popcount(sectors) * slices[number + 1, 1]
+    if kind in (READ, ATOMIC):
+        wait = max(mem[at + q.R_WAIT], across)
         if kind == ATOMIC:
             updates, start = mem[at + q.R_UPDATES], mem[at + q.R_START]
             if updates > 0:
@@ -91,6 +91,7 @@ def _answer(
             wait = max(wait, conflict[sm])
         mem[at + q.R_ANSWER] = l2_read(below, time, line, sectors, wait, int64(kind == ATOMIC))
     else:
-        mem[at + q.R_ANSWER] = l2_write(below, time, line_place(below, line), line, sectors)
+        accepted = l2_write(below, time, line_place(below, line), line, sectors)
+        mem[at + q.R_ANSWER] = max(accepted, slices[number, 1])
     slices[this, 0] = below[c.L2_SERVER]
     channels[channel] = below[c.DRAM]

@@ -23,7 +23,7 @@ from ppt_gpu.sm.core_blocks import finish_block
 from ppt_gpu.sm.core_machine import NEVER
 from ppt_gpu.sm.core_pack import OP_AT, OP_MASK
 from ppt_gpu.sm.core_ports import block
-from ppt_gpu.sm.core_raw import DONE, OVER_BUDGET, PAUSED
+from ppt_gpu.sm.core_raw import DONE, OVER_BUDGET
 from ppt_gpu.sm.core_skip import ENDED, IDLE, LOOK_AT, NEXT_LAUNCH, NOW
 from ppt_gpu.sm.core_state import (
     BLOCK_RESULTS,
@@ -60,7 +60,7 @@ def _tell(
     K: int, POLICY: int, mem: Any, number: int, op: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, slots: Any,
     slot_shift: int, blocks: Any, op_stall: Any, op_table: Any, code: Any, waits: Any, now: int,
 ) -> int:  # fmt: skip
-    """The result of operation `number`, at place `op`, is known: tell its warp. The block slot that may end by that, -1: none."""
+    """The result of operation `number`, at place `op`, is known: tell its warp. The block slot that ends so, or -1."""
     me, done = mem[op + q.O_ME], mem[op + q.O_DONE]
     mem[op + q.O_STATE] = 0
     if slots[mem[op + q.O_SLOT]] >> 2 == NEVER + number:

@@ -16,7 +16,7 @@ from ppt_gpu.sm import chip_memory as q
 from ppt_gpu.sm import core_memory as c
 from ppt_gpu.sm.chip_machine import ATOMIC, READ, STORE, WRITE_BACK
 from ppt_gpu.sm.core_bits import int64, popcount
-from ppt_gpu.sm.core_lsu import _l1_sectors, _leave, _perfect_miss, _return, _round_trip
+from ppt_gpu.sm.core_lsu import _leave, _perfect_miss, _return, _round_trip
 from ppt_gpu.sm.core_machine import FRACTION, NEVER, ONE, WRITE_EVICT
 from ppt_gpu.sm.core_machine import WRITE_BACK as L1_WRITE_BACK
 from ppt_gpu.sm.core_pack import POSITION
@@ -98,7 +98,7 @@ def _wait_for(mem: Any, op: int, number: int, reason: int) -> None:
 
 @njit(_nrt=False)
 def _leaves(mem: Any, time: int, mshr: int) -> int:
-    """When a transaction that comes at `time` and needs an MSHR, if `mshr`, leaves the SM; WAITS: not in this window."""
+    """When a transaction that comes at `time`, and needs an MSHR if `mshr`, leaves; WAITS: not in this window."""
     if mshr != 0:
         if mem[q.TAKEN] == mem[c.P_MSHRS]:
             return int64(WAITS)
@@ -349,7 +349,7 @@ def _begin(mem: Any, op: int) -> None:
 def _serve(mem: Any, op: int, tx: Any) -> bool:
     """Serve the operation at the head of the queue as far as the window goes. True: to its end."""
     kind = mem[op + q.O_KIND]
-    if kind == KIND_SHARED or kind == KIND_CONSTANT:
+    if kind in (KIND_SHARED, KIND_CONSTANT):
         _inside(mem, op)
         return True
     if mem[op + q.O_TIME] < 0:
@@ -376,8 +376,10 @@ def _serve(mem: Any, op: int, tx: Any) -> bool:
     posted = mem[op + q.O_POSTED] if kind == KIND_STORE else int64(-1)
     _release(mem, op, whole(max(mem[c.LSU], posted)))
     if kind == KIND_STORE:
-        acknowledged = whole(posted) + _round_trip(mem) if mem[c.P_ACK] != 0 and posted >= 0 else mem[op + q.O_ISSUED]
-        mem[op + q.O_DONE] = max(mem[op + q.O_DONE], acknowledged)
+        sent = mem[c.P_ACK] != 0 and posted >= 0
+        mem[op + q.O_DONE] = max(
+            mem[op + q.O_DONE], whole(posted) + _round_trip(mem) if sent else whole(mem[op + q.O_TIME])
+        )
     return True
 
 
@@ -396,13 +398,20 @@ def serve_queue(mem: Any, tx: Any) -> None:
         mem[q.OP_FIRST] += 1
 
 
+@njit(forceinline=True, _nrt=False)
+def passes_unit(kind: int, mem: Any) -> bool:
+    """Operations of this kind pass the load/store unit."""
+    return kind >= KIND_LOAD and (kind != KIND_CONSTANT or mem[c.P_CONSTANT_QUEUED] != 0)
+
+
 @njit(_nrt=False)
 def issue_later(
     mem: Any, tx: Any, accesses: Any, warps: Any, blocks: Any, kind: int, cached: int, cycle: int, me: int, slot: int,
     reason: int,
 ) -> tuple[int, int]:  # fmt: skip
-    """An operation issued in `cycle`: (cycle of its result, NEVER and more: not known in this window; cycle from which the queue
-    has a place, at most the window's end). `slot`, `reason`: where its warp is told, and WAIT_* of those who wait."""
+    """An operation issued in `cycle`: (cycle of its result, NEVER and more: not known in this window; cycle from
+    which the queue has a place, at most the window's end). `slot`, `reason`: where its warp is told, and WAIT_* of
+    those who wait."""
     op, alone = operation(mem, mem[q.OP_LAST]), mem[q.OP_FIRST] == mem[q.OP_LAST]
     mem[op + q.O_KIND] = kind
     mem[op + q.O_CACHED] = cached
@@ -459,7 +468,7 @@ def settle(mem: Any) -> None:
             mem[to] = mem[at + q.R_TIME] + mem[q.HORIZON] * ONE
             mem[to + 1] = answer
             mem[q.FLOW_LAST] += 1
-        if kind == READ or kind == ATOMIC:
+        if kind in (READ, ATOMIC):
             _give_back(mem, size, known, answer)
             known += 1
             _filled(mem, number, at)
@@ -480,7 +489,7 @@ def settle(mem: Any) -> None:
 
 @njit(_nrt=False)
 def _give_back(mem: Any, size: int, known: int, release: int) -> None:
-    """An MSHR is free from cycle `release` on; `known` others are in the ring, the one that is free first at its head."""
+    """An MSHR is free from cycle `release` on; `known` others are in the ring, the first to be free at its head."""
     ring = mem[c.MSHRS]
     place = (mem[c.MSHR_HEAD] + known) % size
     for _ in range(known):

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.errors import PptError
-from ppt_gpu.sm.core_machine import CODE_COLD, POLICIES, TWO_LEVEL, Machine, machine_of, set_index
+from ppt_gpu.sm.core_machine import CODE_COLD, ONE, POLICIES, TWO_LEVEL, Machine, machine_of, set_index
 from ppt_gpu.sm.program import Program
 from ppt_gpu.spec.gpu import Gpu
 
@@ -27,6 +27,7 @@ class Chip:
     below: Machine
     slices: int
     channels: int
+    across_cost: int  # of a sector, on the way of all SMs together to the L2
     slice_of: NDArray[np.int32]  # [L]
     l2_set: NDArray[np.int32]  # [L]
     horizon: int  # cycles from a request to its answer, at least: the longest window
@@ -58,19 +59,30 @@ def chip_of(
         sms=gpu.sm.count,
         sm=one,
         below=replace(
-            one, icnt_cost=0, l2_sets=sets * slices, l2_cost=one.l2_cost * slices, dram_cost=one.dram_cost * channels
+            one,
+            icnt_cost=0,
+            l2_sets=sets * slices,
+            l2_cost=_slice_cost(program, gpu),
+            dram_cost=one.dram_cost * channels,
         ),
         slices=slices,
         channels=channels,
+        across_cost=one.l2_cost,
         slice_of=slice_of,
         l2_set=(slice_of * sets + set_index(program, sets, True, sampled=True)).astype(np.int32),
         horizon=PERFECT_WINDOW if one.perfect else max(1, min(one.l2_latency, one.dram_latency)),
     )
 
 
+def _slice_cost(program: Program, gpu: Gpu) -> int:
+    """1/65536 cycles of a sector in a slice: by its bandwidth, or else its share of the whole."""
+    rate = gpu.l2.slice_bandwidth or gpu.l2.bandwidth / gpu.l2.slices
+    return round(program.sector_bytes / rate * ONE)
+
+
 def slice_of_lines(program: Program, gpu: Gpu) -> NDArray[np.int32]:
     """[L] the slice of each line: chunks of `l2.interleave` bytes go to the slices in turn; with `l2.slice_index`
-    "hash", the number of the chunk is first folded by xor with its higher bits, so that no stride stays on one slice."""
+    "hash", the number of the chunk is first folded by xor with its higher bits, so that no stride stays on one."""
     chunk = program.line_address.astype(np.uint64) // np.uint64(max(gpu.l2.interleave, program.line_bytes))
     slices = gpu.l2.slices
     if gpu.l2.slice_index == "hash" and slices > 1:
@@ -89,5 +101,3 @@ def checked_window(window: int | None, chip: Chip) -> int:
     if not 1 <= window <= chip.horizon:
         raise PptError(f"a window of {window} cycles", hint=f"1 to {chip.horizon}, the smallest latency below the SMs")
     return window
-
-

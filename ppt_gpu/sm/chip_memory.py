@@ -108,8 +108,10 @@ class Below:
         sets_at = int(self.memory.mem[c.LINES])
         lines = self.memory.mem[sets_at : sets_at + len(program.line_address) * c.LINE_WORDS]
         self._place_sets(lines.reshape(-1, c.LINE_WORDS), program, chip)
-        #: [slices + 1, 2] time of the L2 and of same-address updates; then how many requests had no address
-        self.slices = np.zeros((chip.slices + 1, 2), np.int64)
+        #: [slices + 2, 2] time of the L2 and of same-address updates; then how many requests had no address, and the
+        #: time of the way to the L2; then nothing, and what a sector costs there
+        self.slices = np.zeros((chip.slices + 2, 2), np.int64)
+        self.slices[-1, 1] = chip.across_cost
         self.channels = np.zeros(chip.channels, np.int64)
         self.slice_of = chip.slice_of.astype(np.int64)
         self.conflict = np.zeros(chip.sms, np.int64)  # wait of an SM's last atomic for updates of the same address
@@ -121,6 +123,7 @@ class Below:
 
     def idle(self) -> int:
         """The cycle from which no server is busy."""
-        return -(-max(int(self.slices[:-1].max(initial=0)), int(self.channels.max(initial=0))) // ONE)
-
-
+        return -(
+            -max(int(self.slices[:-2].max(initial=0)), int(self.slices[-2, 1]), int(self.channels.max(initial=0)))
+            // ONE
+        )

@@ -17,7 +17,6 @@ from ppt_gpu.sm.program import KIND_CONSTANT, Program
 from ppt_gpu.sm.reference import REASON, Sm, Warp
 from ppt_gpu.sm.reference_memory import Memory, whole
 
-
 REASON_OF_WAIT = {
     WAIT_FIXED: REASON["wait"],
     WAIT_SHORT: REASON["short_scoreboard"],
@@ -98,6 +97,7 @@ class Below:
         self.dram = [0] * chip.channels
         self.conflict = [0] * chip.sms
         self.without_address = 0
+        self.across = 0  # time of the way of all SMs together to the L2
 
     def serve(self, requests: list[tuple[int, int, int, Request]]) -> None:
         """Answer requests: (time, SM, order in the SM, request)."""
@@ -113,13 +113,15 @@ class Below:
             self.without_address += 1
         channel = self.chip.channel(this)
         memory.l2_server, memory.dram = self.l2[this], self.dram[channel]
+        across = max(self.across - time, 0)
+        self.across = max(self.across, time) + request.sectors.bit_count() * self.chip.across_cost
         if request.kind in (READ, ATOMIC):
-            wait = request.wait
+            wait = max(request.wait, across)
             if request.kind == ATOMIC:
                 wait = max(wait, self._conflict(sm, this, request))
             request.answer = memory._l2_read(time, line, request.sectors, wait, request.kind == ATOMIC)
         else:
-            request.answer = memory._l2_write(time, line, request.sectors)
+            request.answer = max(memory._l2_write(time, line, request.sectors), self.across)
         self.l2[this], self.dram[channel] = memory.l2_server, memory.dram
 
     def _conflict(self, sm: int, this: int, request: Request) -> int:
@@ -131,7 +133,7 @@ class Below:
         return self.conflict[sm]
 
     def idle(self) -> int:
-        return whole(max(*self.l2, *self.dram))
+        return whole(max(*self.l2, *self.dram, self.across, *self.updates))
 
 
 class Dispatcher:

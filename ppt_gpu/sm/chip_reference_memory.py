@@ -165,7 +165,8 @@ class LaterMemory(Memory):
         self.lsu = op.time + max(rest, m.tx_cost if op.count else 0)
         self._release(whole(max(self.lsu, op.posted if op.kind == KIND_STORE else -1)))
         if op.kind == KIND_STORE:
-            op.done = max(op.done, whole(op.posted) + self._round_trip() if m.store_ack and op.posted >= 0 else op.cycle)
+            sent = m.store_ack and op.posted >= 0
+            op.done = max(op.done, whole(op.posted) + self._round_trip() if sent else whole(op.time))
         return True
 
     def _inside(self, op: Operation) -> None:
@@ -222,12 +223,12 @@ class LaterMemory(Memory):
         m = self.m
         if line < 0:
             hit = line == FORCED_L1
-            left = time if hit else self._uncached(op, time, line, sectors, READ)
-            if left is not None:
+            gone = time if hit else self._uncached(op, time, line, sectors, READ)
+            if gone is not None:
                 self.counters[L1_ACCESSES] += sectors.bit_count()
                 self.counters[L1_HITS] += sectors.bit_count() if hit else 0
                 op.done = max(op.done, whole(time) + m.l1_latency) if hit else op.done
-            return left
+            return gone
         if not op.cached:
             return self._uncached(op, time, line, sectors, READ)
         sectors = self._whole_l1_sectors(sectors)
@@ -284,8 +285,7 @@ class LaterMemory(Memory):
         back, looks = m.l1_write == L1_WRITE_BACK, line >= 0 and op.cached
         entry = self._peek(line) if looks else None
         kept = back and (line == FORCED_L1 or (looks and (entry is not None or m.l1_allocate)))
-        left = time if kept or m.perfect else self._leaves(time, False)
-        if left is None:
+        if not (kept or m.perfect) and self._leaves(time, False) is None:
             return None
         if looks and m.l1_write == WRITE_EVICT:
             self.l1.drop(self.l1_set[line], line)

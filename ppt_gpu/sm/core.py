@@ -120,12 +120,15 @@ from ppt_gpu.sm.result import STALL_REASONS
 SPECIALISE_FROM, SKIP_FROM = 4_000_000, 500_000
 
 
-issue_later: Any = None  # of chip_lsu, which only the loops of whole chips need; a global, so that they can be cached
+# of chip_lsu, which only the loops of whole chips need; globals, so that they can be cached
+issue_later: Any = None
+passes_unit: Any = None
 
 
 def _import_later() -> None:
-    global issue_later  # noqa: PLW0603
-    from ppt_gpu.sm.chip_lsu import issue_later
+    global issue_later, passes_unit
+    from ppt_gpu.sm.chip_lsu import issue_later, passes_unit
+
 
 @cache
 def make_loop(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int, LATER: bool = False) -> Any:
@@ -267,7 +270,7 @@ def make_loop(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int, LATER: bool 
                         take_unit(K, scheds, gates, units, gate, this, at, op_table[operation * OP_ROW + INTERVAL])
                     entered = (at << 2) + enters
                     done = entered >> 2
-                    if LATER and not simple and kind >= KIND_LOAD and (kind <= KIND_SHARED or mem[P_CONSTANT_QUEUED] != 0):
+                    if LATER and not simple and passes_unit(kind, mem):
                         done, place = issue_later(
                             mem, tx, accesses, warps, blocks, kind, op_table[operation * OP_ROW + USES_L1], at, me,
                             slot_row + ((word >> SLOT_AT) & 127), enters & 3,
@@ -426,7 +429,7 @@ def run_core(
 ) -> Raw:
     """Simulate `program`; the same as `reference.run_reference`, fast.
 
-    `specialise`: instead of `_pays`. `skip`: whether what only repeats is simulated once, by default in long runs (the
+    `specialise`: instead of `pays`. `skip`: whether what only repeats is simulated once, by default in long runs (the
     result is the same).
     """
     packed, memory = Packed(program, machine), MemoryArrays(program, machine)
@@ -435,7 +438,7 @@ def run_core(
     if skip is None:
         skip = int(op_issues(program).sum()) >= SKIP_FROM
     skipping = Skipping(program, machine, packed, memory, state, skip)
-    fixed = _pays(program, machine) if specialise is None else specialise
+    fixed = pays(program, machine) if specialise is None else specialise
     loop = make_loop(machine.schedulers, machine.policy, machine.width) if fixed else make_loop(0, 0, 0)
     began = time.process_time()
     while True:
@@ -471,7 +474,7 @@ def run_core(
     )
 
 
-def _pays(program: Program, machine: Machine) -> bool:
+def pays(program: Program, machine: Machine) -> bool:
     """A loop of its own, a third faster, for what real GPUs have; not for a run that is over before it is compiled."""
     common = machine.schedulers in (1, 2, 4) and machine.policy in (LRR, GTO) and machine.width in (1, 2)
     return common and int(op_issues(program).sum()) >= SPECIALISE_FROM

@@ -38,8 +38,8 @@ SCHED_SHIFT = 4
 # often to take its warps out of OPEN and back each time (the loop looks at its UNTIL instead); -1 for all others.
 UNTIL, CYCLES, NEED, MAIN, MARK, UNITS, TWIN, HEAD, SHARED, RING, FIRST_UNIT, CLOSES = range(12)
 GATE_SHIFT = 4
-# `blocks`, one record a block slot. Of a whole chip only: PENDING, operations whose results are not known yet, and GIVEN,
-# the block to launch at LAUNCH_AT (-1: not decided).
+# `blocks`, one record a block slot. Of a whole chip only: PENDING, operations whose results are not known yet, and
+# GIVEN, the block to launch at LAUNCH_AT (-1: not decided).
 BLOCK, LIVE, ARRIVED, LAUNCH_AT, BLOCK_RESULTS, WARPS, PENDING, GIVEN = range(8)
 BLOCK_SHIFT = 3
 STALL_SHIFT = 4  # `op_stall`: offset operation << STALL_SHIFT

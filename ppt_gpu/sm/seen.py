@@ -19,7 +19,8 @@ UNSEEN = {
         "register_granularity", "max_registers_per_thread", "warp_granularity",
     ),
     "SharedMemory": ("size", "per_block", "unit", "reserved", "carveouts"),
-    "Dram": ("size", "bandwidth"),
+    "Cache": ("slices", "slice_bandwidth", "interleave", "slice_index"),
+    "Dram": ("size", "bandwidth", "channels"),
     "Host": ("launch_overhead", "link_bandwidth", "pageable_bandwidth", "copy_latency"),
 }  # fmt: skip
 

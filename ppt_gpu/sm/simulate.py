@@ -117,3 +117,45 @@ def name_result(program: Program, machine: Machine, raw: Raw, max_cycles: int) -
         wall=raw.seconds,
         **counters,
     )
+
+
+def simulate_chip(
+    program: Program,
+    gpu: Gpu,
+    *,
+    resident_blocks: int,
+    policy: str | None = None,
+    max_cycles: int = MAX_CYCLES,
+    l1_bytes: int | None = None,
+    code_at: int = CODE_COLD,
+    constants_at: int = CODE_COLD,
+    window: int | None = None,
+    processes: int = 1,
+    reference: bool = False,
+) -> SmResult:
+    """All SMs of `gpu` run the blocks of `program`, of which each holds `resident_blocks`; counts of all SMs together.
+
+    See sm/README.md, "The whole chip". `window`: cycles of a window, by default as long as may be; `processes`: among
+    which the SMs are shared out. Neither changes the result. The rest as for `simulate`. PptError when program and GPU
+    do not fit together or the window is too long, BudgetError after `max_cycles` cycles.
+    """
+    from ppt_gpu.sm.chip_machine import checked_window, chip_of
+
+    chip = chip_of(
+        program, gpu, policy=policy, l1_bytes=l1_bytes, code_at=code_at, constants_at=constants_at
+    )  # fmt: skip
+    check(program, chip.sm, resident_blocks)
+    length = checked_window(window, chip)
+    if reference:
+        from ppt_gpu.sm.chip_reference import run_chip_reference
+
+        raw = run_chip_reference(program, chip, resident_blocks, max_cycles)
+    elif processes > 1:
+        from ppt_gpu.sm.chip_processes import run_in_processes
+
+        raw = run_in_processes(program, chip, resident_blocks, max_cycles, length, processes)
+    else:
+        from ppt_gpu.sm.chip import run_chip
+
+        raw = run_chip(program, chip, resident_blocks, max_cycles, length)
+    return name_result(program, chip.sm, raw, max_cycles)

@@ -136,6 +136,7 @@ class Cache:
     unified: int = 0  # [l1] B shared with shared memory: size = unified - carve-out; 0 = separate
     # level grid only:
     slices: int = 1  # [l2] parts by address, each with its share of size and bandwidth
+    slice_bandwidth: float = 0.0  # [l2] B per SM cycle of a slice; 0: its share of `bandwidth`, that of the way to all
     interleave: int = 256  # [l2] B of neighbouring addresses in one slice
     slice_index: str = "linear"  # [l2] "linear": chunks go to the slices in turn; "hash": numbers folded by xor
 

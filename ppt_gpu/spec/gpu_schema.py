@@ -85,6 +85,7 @@ _CACHE: dict[str, Leaf] = {
 
 _SLICES: dict[str, Leaf] = {
     "slices": _count(1, 1024, default=1),
+    "slice_bandwidth": Quantity(dimension="bytes/cycle", plain=True, minimum=0, default=0.0),
     "interleave": _bytes(32, default=256),
     "slice_index": Text(choices=("linear", "hash"), default="linear"),
 }

@@ -18,14 +18,22 @@ class Wanted:
     as_json: bool = False
     plot: str = ""  # a file to draw to
     captures: Sequence[str] = ()  # CSV files of the capture kit beside those shipped
+    level: str = "steady"
 
 
 def validate(
-    name: str, cases: Sequence[str] = (), *, as_json: bool = False, plot: str = "", captures: Sequence[str] = ()
+    name: str,
+    cases: Sequence[str] = (),
+    *,
+    as_json: bool = False,
+    plot: str = "",
+    captures: Sequence[str] = (),
+    level: str = "steady",
 ) -> str:
     """Predict every case of set `name` whose name contains one of `cases` (all when empty) and report the errors.
 
     `plot`: a file to draw the set's figure to; `captures`: files of the capture kit, for the sets that take them.
+    `level`: of the predictions, for sets that have a choice.
     Raises PptError for an unknown set, an option that the set does not take, or when no case matches.
     """
     if name not in SETS:
@@ -34,11 +42,13 @@ def validate(
         raise PptError(f"--plot: set '{name}' has no figure", hint=f"sets with one: {', '.join(DRAWN)}")
     if captures and name not in CAPTURED:
         raise PptError(f"--capture: set '{name}' takes none", hint=f"sets that do: {', '.join(CAPTURED)}")
+    if level != "steady" and name not in LEVELLED:
+        raise PptError(f"--level: set '{name}' has no choice", hint=f"sets with one: {', '.join(LEVELLED)}")
     if plot:
         from ppt_gpu.report.figures import check_target
 
         check_target(plot)
-    found = SETS[name](name, Wanted(cases, as_json, plot, captures))
+    found = SETS[name](name, Wanted(cases, as_json, plot, captures, level))
     if found is None:
         raise PptError(f"no case of '{name}' has {' or '.join(cases)} in its name")
     return found
@@ -48,7 +58,8 @@ def _rows(name: str, wanted: Wanted) -> str | None:
     """Times, one a row; the module of the set's name makes them."""
     from ppt_gpu.validate.rows import to_json, to_text
 
-    rows = import_module(f"ppt_gpu.validate.{name}").rows(wanted.texts)
+    module = import_module(f"ppt_gpu.validate.{name}")
+    rows = module.rows(wanted.texts, level=wanted.level) if name in LEVELLED else module.rows(wanted.texts)
     if not rows:
         return None
     return to_json(name, rows) if wanted.as_json else to_text(name, rows)
@@ -160,6 +171,7 @@ SETS: dict[str, Callable[[str, Wanted], str | None]] = {
     "ppt": _ppt,
     "isa": _isa,
 }
-#: sets with a figure, and sets that take files of the capture kit
+#: sets with a figure, that take files of the capture kit, and with a choice of the level
 DRAWN = ("ppt",)
 CAPTURED = ("measured",)
+LEVELLED = ("gpgpusim",)

@@ -227,8 +227,8 @@ def programs(bench: str, arguments: str) -> list[Program]:
     return made if isinstance(made, list) else [made]
 
 
-def rows(cases: Sequence[str] = ()) -> list[Row]:
-    """Predict every launch of the two configurations (all modes) whose case name contains one of `cases`."""
+def rows(cases: Sequence[str] = (), level: str = "steady") -> list[Row]:
+    """Predict, at `level`, every launch of the two configurations (all modes) whose case name has one of `cases`."""
     reference = [row for row in reference_rows() if row["config"] in GPUS]
     groups: dict[tuple[str, str, str, str], list[dict[str, str]]] = {}
     for row in reference:
@@ -236,7 +236,7 @@ def rows(cases: Sequence[str] = ()) -> list[Row]:
     found: list[Row] = []
     for members in parts(list(groups.values()), "programs"):
         if not cases or any(text in case_name(member) for text in cases for member in members):
-            found += predict_program(members)
+            found += predict_program(members, level=level)
     chosen = [row for row in found if not cases or any(text in row.case for text in cases)]
     return sorted(chosen, key=lambda row: (row.gpu, row.mode))
 
@@ -262,7 +262,9 @@ def _folder() -> Path:
     return data_dir("validation") / "gpgpusim"
 
 
-def predict_program(members: Sequence[dict[str, str]], overrides: Sequence[str] = ()) -> list[Row]:
+def predict_program(
+    members: Sequence[dict[str, str]], overrides: Sequence[str] = (), level: str = "steady"
+) -> list[Row]:
     """One run of the program with the launches `members`; one row a launch. `overrides`: "l1.latency=25" and so on."""
     from ppt_gpu.pipeline import predict
 
@@ -280,7 +282,9 @@ def predict_program(members: Sequence[dict[str, str]], overrides: Sequence[str] 
         buffers = tuple(replace(b, copied=b.copied and not cold) for b in part.buffers)
         path = _folder() / PTX[config] / f"{part.module}.ptx"
         workload = Workload(bench, str(path), str(path), launches, buffers)
-        result = predict(workload, GPUS[config], overrides=[*MODES[mode], *overrides], contents=part.contents)
+        result = predict(
+            workload, GPUS[config], overrides=[*MODES[mode], *overrides], contents=part.contents, level=level
+        )
         for number, launch in zip(numbers, result.launches, strict=True):
             if number in by_launch:
                 cycles = float(launch.value("kernel.cycles"))

@@ -64,11 +64,11 @@ def to_json(name: str, rows: Sequence[Row]) -> str:
 
 def to_text(name: str, rows: Sequence[Row]) -> str:
     width = max(len(row.case) for row in rows)
-    lines = [f"{'case':{width}}  {'gpu':16} {'mode':15} {'reference':>12} {'predicted':>12} {'error':>8}"]
+    lines = [f"{'case':{width}}  {'gpu':16} {'mode':15} {'level':8} {'reference':>12} {'predicted':>12} {'error':>8}"]
     for row in rows:
         lines.append(
-            f"{row.case:{width}}  {row.gpu:16} {row.mode:15} {row.reference:12,.0f} {row.predicted:12,.0f} "
-            f"{row.error:+8.1%}"
+            f"{row.case:{width}}  {row.gpu:16} {row.mode:15} {row.level:8} {row.reference:12,.0f} "
+            f"{row.predicted:12,.0f} {row.error:+8.1%}"
         )
     lines += ["", f"{name}, errors of {rows[0].unit} predicted against the reference", ""]
     lines.append(f"{'gpu':16} {'mode':15} {'cases':>5} {'mean |e|':>9} {'median':>8} {'worst':>8} {'bias':>8}")

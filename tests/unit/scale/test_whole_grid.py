@@ -1,0 +1,88 @@
+"""Level grid: every block on every SM, beside level steady."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ppt_gpu
+from ppt_gpu.errors import BudgetError, PptError
+from ppt_gpu.exec.budget import Budget
+from ppt_gpu.report.result import Result
+from ppt_gpu.scale.grid import plan
+from ppt_gpu.scale.occupancy import occupancy
+from ppt_gpu.scale.prediction import KernelPrediction
+from ppt_gpu.scale.whole_grid import disagreement
+from ppt_gpu.sm.core_raw import Raw
+from ppt_gpu.spec import load_gpu
+from ppt_gpu.spec.gpu import Gpu
+
+SAMPLES = Path(__file__).parents[3] / "tasklists"
+
+
+@pytest.fixture(scope="module")
+def gpu() -> Gpu:
+    return load_gpu("k40", ["sm.count=3"])
+
+
+def vecadd(gpu: Gpu, blocks: int, level: str, **options: object) -> Result:
+    count = blocks * 256
+    arguments = [f"f32[{count}]=random", f"f32[{count}]=random", f"f32[{count}]", f"i32={count}"]
+    made = ppt_gpu.open_workload(str(SAMPLES / "vecadd.ptx"), grid=(blocks,), block=(256,), args=arguments)
+    return ppt_gpu.predict(made, gpu, level=level, cache=False, **options)  # type: ignore[arg-type]
+
+
+def test_levels_tell_the_same_of_a_regular_kernel(gpu: Gpu) -> None:
+    """24 blocks on three SMs: all resident at once, reads of one another's lines none, one DRAM."""
+    results = {level: vecadd(gpu, 24, level) for level in ("steady", "workload", "grid")}
+    cycles = {level: float(result.launches[0].value("kernel.cycles")) for level, result in results.items()}
+    assert cycles["steady"] == pytest.approx(cycles["grid"], rel=0.1)
+    assert cycles["workload"] == pytest.approx(cycles["grid"], rel=0.1)
+    whole = results["grid"].launches[0]
+    assert whole.warnings == ()
+    assert (whole.value("sim.blocks"), whole.value("sim.extrapolation")) == (24, 1)
+    for tag in ("kernel.warp_instructions", "kernel.thread_instructions", "memory.dram_read_bytes", "limiter"):
+        assert whole.value(tag) == results["steady"].launches[0].value(tag)
+    assert any("3 SMs that share L2 and DRAM" in line for line in whole.assumptions)
+
+
+def test_a_level_that_tells_another_story_is_named(gpu: Gpu) -> None:
+    fit = occupancy(gpu, 256, 16, 0)
+    raw = Raw.failed(0, _no_program())
+    grid, steady = (
+        KernelPrediction(cycles, plan(30, fit, gpu, level), raw, ())  # type: ignore[arg-type]
+        for cycles, level in ((1000.0, "grid"), (1110.0, "steady"))
+    )
+    assert disagreement(grid, steady) == [
+        "levels differ: steady gives 1110 cycles, +11% against the 1000 of level grid"
+    ]
+    assert disagreement(grid, dataclasses.replace(steady, cycles=905.0)) == []
+
+
+def _no_program() -> object:
+    class Nothing:
+        block_warp, op_name = np.zeros(1, np.int64), ()
+
+    return Nothing()
+
+
+def test_the_budget_of_the_functional_run_is_named(gpu: Gpu) -> None:
+    with pytest.raises(BudgetError, match="instruction budget of 100 warp instructions"):
+        vecadd(gpu, 30, "grid", budget=Budget(instructions=100))
+
+
+def test_no_window_of_one_sm(gpu: Gpu) -> None:
+    from ppt_gpu.sm.recording import Window
+
+    with pytest.raises(PptError, match="level grid records no window"):
+        vecadd(gpu, 30, "grid", window=Window(0, 10))
+
+
+def test_the_plan_has_all_blocks_of_all_sms(gpu: Gpu) -> None:
+    chosen = plan(10, occupancy(gpu, 256, 16, 0), gpu, "grid")
+    assert chosen.blocks == tuple(range(10))
+    assert (chosen.exact, chosen.simulated_sms, chosen.factor, chosen.chip_factor) == (True, 3, 1.0, 1.0)
+    assert chosen.sm_blocks == pytest.approx(10 / 3)

@@ -82,8 +82,8 @@ def add_workload_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_gpu(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--gpu", required=True, help="a shipped GPU's name or a TOML file")
+def add_gpu(parser: argparse.ArgumentParser, required: bool = True) -> None:
+    parser.add_argument("--gpu", required=required, help="a shipped GPU's name or a TOML file")
     add_set(parser)
 
 

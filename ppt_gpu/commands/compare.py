@@ -1,4 +1,4 @@
-"""compare: the simulation beside every analytical model, on the same input."""
+"""compare: the simulation beside every analytical model, on the same input; or two saved results."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ import argparse
 from ppt_gpu.commands.arguments import AddCommand, add_gpu, add_workload, blocks, open_from, terminal
 from ppt_gpu.errors import PptError, did_you_mean
 
+SAVED = ".json"
+
 
 def add(command: AddCommand) -> None:
-    compare = command("compare", run, "Hold the simulation of a kernel against every analytical model.")
+    text = "Hold the simulation of a kernel against every analytical model, or two saved results against each other."
+    compare = command("compare", run, text)
     add_workload(compare)
-    add_gpu(compare)
+    compare.add_argument("other", nargs="?", help="with a result of predict --json as WORKLOAD: another one")
+    add_gpu(compare, required=False)
     compare.add_argument("--policy", choices=("lrr", "gto", "gto_launch", "two_level"), help="warp scheduler policy")
     compare.add_argument(
         "--literal", action="store_true", help="equations as printed, where their authors erred (docs/models.md)"
@@ -30,6 +34,10 @@ def run(arguments: argparse.Namespace) -> str:
     from ppt_gpu.comparison import compare
     from ppt_gpu.report.compare import render, to_json
 
+    if arguments.other is not None or arguments.workload.endswith(SAVED):
+        return _saved(arguments)
+    if arguments.gpu is None:
+        raise PptError("--gpu is missing", hint="or two saved results: ppt-gpu compare a.json b.json")
     explain = arguments.explain
     if explain:
         find_model(explain)
@@ -50,3 +58,40 @@ def run(arguments: argparse.Namespace) -> str:
         cache=not arguments.no_cache,
     )
     return to_json(found, explain) if arguments.json else render(found, explain=explain, **terminal())
+
+
+def _saved(arguments: argparse.Namespace) -> str:
+    """Two saved results beside each other."""
+    from ppt_gpu.explore.saved import differences
+    from ppt_gpu.report.differences import Part, Row, render, to_json
+
+    if arguments.other is None:
+        raise PptError(f"{arguments.workload}: a saved result needs another one", hint="ppt-gpu compare a.json b.json")
+    if not (arguments.workload.endswith(SAVED) and arguments.other.endswith(SAVED)):
+        hint = "ppt-gpu compare a.json b.json, or ppt-gpu compare WORKLOAD --gpu GPU"
+        raise PptError(f"{arguments.workload} and {arguments.other}: two files are two saved results", hint=hint)
+    if arguments.gpu or arguments.set or arguments.model or arguments.explain:
+        raise PptError("two saved results are compared as they are", hint="without --gpu, --set, --model and --explain")
+    found = differences(arguments.workload, arguments.other)
+    parts = [
+        Part(
+            launch.kernel,
+            {
+                title: [Row(one.name, one.unit, one.before, one.after, one.ratio) for one in rows if one.seen]
+                for title, rows in (
+                    ("metric", launch.metrics),
+                    ("warp cycles by reason", launch.stalls),
+                    ("bound", launch.bounds),
+                )
+            },
+        )
+        for launch in found.launches
+    ]
+    notes = [
+        f"only in {name}: {', '.join(kernels)}"
+        for name, kernels in zip(found.names, found.alone, strict=True)
+        if kernels
+    ]
+    if arguments.json:
+        return to_json(found.names, found.of, found.times, parts, notes)
+    return render(found.of, found.times, parts, notes, **terminal())

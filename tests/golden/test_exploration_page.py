@@ -20,10 +20,14 @@ def test_commands_run_one_after_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert len(COMMANDS) >= 8
+    assert len(COMMANDS) >= 11
     for command in COMMANDS:
-        assert main(shlex.split(command)[1:]) == 0, command
-        assert capsys.readouterr().out, command
+        words, _, target = command.partition(" > ")
+        assert main(shlex.split(words)[1:]) == 0, command
+        out = capsys.readouterr().out
+        assert out, command
+        if target:
+            Path(target).write_text(out)
 
 
 @pytest.mark.parametrize("command", blocks(PAGE))

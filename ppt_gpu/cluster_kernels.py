@@ -73,8 +73,10 @@ class PredictedKernels:
         return source
 
     def _name(self, workload: Workload, gpu: str) -> str:
-        """A digest of all that the time depends on; "" where that is not known: data from .npy files."""
-        if any(buffer.init.startswith("npy") for buffer in (*workload.buffers, *workload.symbols)):
+        """A digest of all that the time depends on; "" where that is not known: data from .npy files, traces."""
+        if workload.machine_path or any(
+            buffer.init.startswith("npy") for buffer in (*workload.buffers, *workload.symbols)
+        ):
             return ""
         files = [Path(name).read_bytes() for name in (workload.ptx_path, workload.tasklist_path) if name]
         fields = {name: value for name, value in asdict(workload).items() if name != "warnings"}

@@ -41,7 +41,7 @@ def size(text: str) -> int:
 
 
 def add_workload(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("workload", help="a sample's name, or a .toml, .ptx, .cu or .tl file")
+    parser.add_argument("workload", help="a sample's name, or a .toml, .ptx, .cu, .tl, .traceg or .g file")
     add_workload_options(parser)
 
 

@@ -68,7 +68,7 @@ def _disassemble(tools: Disassembler, text: str, arch: str, path: str) -> str:
 
 
 def open_code(path: Path) -> Disassembly:
-    """The code in a disassembly (.sass) or a cubin, which takes nvdisasm. PptError when it is neither."""
+    """The code in a disassembly (.sass) or a cubin, which takes nvdisasm or cuobjdump. PptError when it is neither."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -78,18 +78,18 @@ def open_code(path: Path) -> Disassembly:
             return read_disassembly(data.decode("utf-8"), path)
         except UnicodeDecodeError:
             raise PptError("neither a cubin nor the text of a disassembly", path=path) from None
-    tools = find("nvdisasm")
+    tools = find("nvdisasm") or find("cuobjdump")
     if not tools:
-        raise PptError("no nvdisasm on this machine: a cubin cannot be read", path=path, hint=NO_NVDISASM)
+        raise PptError(
+            "no nvdisasm and no cuobjdump on this machine: a cubin cannot be read", path=path, hint=NO_NVDISASM
+        )
     return read_disassembly(view(tools[0], path, path), path)
 
 
-def view(nvdisasm: Tool, cubin: Path, path: str | Path) -> str:
-    """What nvdisasm prints of `cubin`; `path` is named in the message when it refuses."""
-    done = run_tool([nvdisasm.path, "-c", "-hex", str(cubin)])
+def view(tool: Tool, cubin: Path, path: str | Path) -> str:
+    """What nvdisasm or cuobjdump print of `cubin`; `path` is named in the message when they refuse."""
+    done = run_tool([tool.path, *(("-c", "-hex") if tool.name == "nvdisasm" else ("-sass",)), str(cubin)])
     if done.returncode:
-        said = (done.stderr or done.stdout).strip().splitlines()[:3]
-        raise PptError(
-            f"{nvdisasm.title} cannot read this: {'; '.join(said)}".replace(str(cubin), str(path)), path=path
-        )
+        said = "; ".join((done.stderr or done.stdout).strip().splitlines()[:3]).replace(str(cubin), str(path))
+        raise PptError(f"{tool.title} cannot read this: {said}", path=path)
     return done.stdout

@@ -19,6 +19,7 @@ WHEEL_TOOLS = {
     "nvcc": ("nvidia/*/bin/nvcc",),
     "ptxas": ("nvidia/*/bin/ptxas", "triton/backends/nvidia/bin/ptxas", "triton/backends/nvidia/bin/ptxas-*"),
     "nvdisasm": ("nvidia/*/bin/nvdisasm", "triton/backends/nvidia/bin/nvdisasm"),
+    "cuobjdump": ("nvidia/*/bin/cuobjdump", "triton/backends/nvidia/bin/cuobjdump"),
 }
 #: a compiler that takes longer has lost its way, s
 TIMEOUT = 600

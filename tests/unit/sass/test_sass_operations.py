@@ -30,7 +30,7 @@ def test_opcodes_are_operations(opcode: str, name: str | None) -> None:
 
 
 def test_every_operation_has_a_timing_on_every_architecture() -> None:
-    for isa in ("sm_35", "sm_70", "sm_80", "sm_90", "sm_100"):
+    for isa in ("sm_35", "sm_60", "sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100"):
         timings = load_isa(isa)
         for name in _GROUPS:
             assert timings.op(name).pipe

@@ -8,7 +8,10 @@ from disassembly_texts import NVDISASM
 from ppt_gpu.cli import main
 from ppt_gpu.errors import InputErrors, PptError
 from ppt_gpu.exec.translate_loops import unfold
+from ppt_gpu.frontends import disassemble
+from ppt_gpu.frontends.ptxas import assemble
 from ppt_gpu.frontends.tools import find
+from ppt_gpu.inputs import open_module
 from ppt_gpu.pipeline import predict
 from ppt_gpu.sass.disassembly import Disassembly, read_disassembly
 from ppt_gpu.sass.latencies import distances
@@ -134,6 +137,29 @@ def test_stall_counts_show_the_latencies_of_the_isa() -> None:
     assert "load.global" not in found
     for each in found.values():
         assert each.least >= each.latency
+
+
+@pytest.mark.skipif(not find("ptxas"), reason="needs ptxas")
+@pytest.mark.parametrize("viewer", ["nvdisasm", "cuobjdump"])
+def test_a_cubin_is_read_by_either_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, viewer: str) -> None:
+    tools = find(viewer)
+    if not tools:
+        pytest.skip(f"needs {viewer}")
+    module = open_module("saxpy", (8, 0))
+    cubin, _ = assemble(find("ptxas")[0], "\n".join(module.lines), "80", "saxpy.ptx", str(tmp_path))
+    monkeypatch.setattr(disassemble, "find", lambda name: tools if name == viewer else [])
+    code = disassemble.open_code(cubin)
+    assert code.target == "sm_80"
+    function = chosen_function(code, "saxpy")
+    assert all(each.control for each in function.instructions)
+    assert function.instructions[0].opcode == "MOV"
+    monkeypatch.setattr(disassemble, "find", lambda name: [])
+    with pytest.raises(PptError, match="no nvdisasm and no cuobjdump"):
+        disassemble.open_code(cubin)
+    cubin.write_bytes(cubin.read_bytes()[:600])
+    monkeypatch.setattr(disassemble, "find", lambda name: tools if name == viewer else [])
+    with pytest.raises(PptError, match=r"cannot read this|no machine instruction"):
+        disassemble.open_code(cubin)
 
 
 @pytest.mark.skipif(not (find("ptxas") and find("nvdisasm")), reason="needs ptxas and nvdisasm")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean, median
 
@@ -16,7 +16,7 @@ from ppt_gpu.spec.gpu import Gpu
 from ppt_gpu.validate.capture import Capture, Time, at_row
 from ppt_gpu.validate.capture_runs import HOST, kernel_time
 
-#: host copies smaller than this show their latency, larger ones than the other their bandwidth
+#: host copies up to the first show their latency, from the other on their bandwidth
 _SMALL, _LARGE = 1 << 16, 1 << 24
 
 
@@ -95,9 +95,7 @@ def _host(capture: Capture, gpu: Gpu) -> Iterator[Calibrated]:
             residual = fmean(abs(rate / value - 1.0) for rate in found)
             rows = tuple(f"host {name}" for name in names)
             yield Calibrated(f"host.{field}", value, "GB/s", before / 1e9, min(found), max(found), residual, rows)
-    yield from _copy_latency(
-        [time for name, times in by_kernel.items() if name.endswith("_pinned") for time in times], gpu
-    )
+    yield from _copy_latency(by_kernel, gpu)
 
 
 def _bytes(time: Time) -> int:
@@ -112,15 +110,20 @@ def _bandwidth(times: Sequence[Time]) -> float | None:
     return (_bytes(large[-1]) - _bytes(large[-2])) / (large[-1].median - large[-2].median) / 1e3
 
 
-def _copy_latency(times: Sequence[Time], gpu: Gpu) -> Iterator[Calibrated]:
-    """From the smallest copies, which take hardly any time beside it."""
-    small = [time for time in times if _bytes(time) <= _SMALL]
-    if small:
-        least = min(map(_bytes, small))
-        own = [time.median for time in small if _bytes(time) == least]
-        value, before = fmean(own), 1e6 * gpu.host.copy_latency
-        rows = tuple(dict.fromkeys(f"host {time.run.kernel}" for time in small))
-        yield Calibrated("host.copy_latency", value, "us", before, min(own), max(own), 0.0, rows)
+def _copy_latency(by_kernel: Mapping[str, Sequence[Time]], gpu: Gpu) -> Iterator[Calibrated]:
+    """What of the smallest pinned copies their bytes do not explain."""
+    found: dict[str, float] = {}
+    for kernel, times in by_kernel.items():
+        if kernel.endswith("_pinned"):
+            least = min(times, key=_bytes)
+            rate = _bandwidth(times) or gpu.host.link_bandwidth / 1e9
+            if _bytes(least) <= _SMALL:
+                found[f"host {kernel}"] = max(least.median - _bytes(least) / rate / 1e3, 0.0)
+    if found:
+        value, before = fmean(found.values()), 1e6 * gpu.host.copy_latency
+        yield Calibrated(
+            "host.copy_latency", value, "us", before, min(found.values()), max(found.values()), 0.0, tuple(found)
+        )
 
 
 # --- kernels ---------------------------------------------------------------------------------------------------------

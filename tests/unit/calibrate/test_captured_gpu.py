@@ -32,6 +32,7 @@ CHANGED = {
     "memory.atomics_per_cycle": "2",
     "host.launch_overhead": "3.5 us",
     "host.link_bandwidth": "40 GB/s",
+    "host.copy_latency": "7 us",
     "sm.clock": "1700 MHz",
     "sm.count": "114",
 }
@@ -80,7 +81,7 @@ def calibrated(capture: Capture, folder: Path, capsys: pytest.CaptureFixture[str
     back = {path for path in CHANGED if path in numbers}
     for path in back:
         assert numbers[path]["determined"]
-        if path.endswith(("latency", "ii", "count")):
+        if path.endswith((".latency", ".ii", ".count")):
             assert value_of(written, path) == value_of(true, path), path
         else:
             assert value_of(written, path) == pytest.approx(value_of(true, path), rel=TOLERANCE), path
@@ -92,7 +93,7 @@ def calibrated(capture: Capture, folder: Path, capsys: pytest.CaptureFixture[str
 
 
 def test_a_known_gpu_comes_back(capture: Capture, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    host = {"host.launch_overhead", "host.link_bandwidth", "sm.clock", "sm.count"}
+    host = {"host.launch_overhead", "host.link_bandwidth", "host.copy_latency", "sm.clock", "sm.count"}
     sm = {'op."fp32.fma".latency', 'op."sfu".ii', "shared.latency", "l1.latency", "interconnect.bandwidth"}
     assert calibrated(capture, tmp_path, capsys) == host | sm
 

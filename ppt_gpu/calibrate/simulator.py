@@ -76,13 +76,21 @@ def calibrate(name: str, launches: str | Path | None = None) -> list[Calibrated]
     Each number is found with all others as in the hardware file. Raises PptError or InputErrors for a bad file, and for
     one in which none of the launches that the numbers rest on are.
     """
-    path = reference_path() if launches is None else Path(launches)
+    path = launch_file(launches)
     own = [row for row in read_launches(path) if GPUS.get(row["config"]) == name]
     found = [one for rests in RESTS[name] for one in _found(name, rests, own)]
     if not found:
         hint = f"launches such as {', '.join(RESTS[name][0].cases)} in mode {RESTS[name][0].mode}"
         raise PptError(f"no launch of '{name}' that a calibrated number rests on", path=path, hint=hint)
     return found
+
+
+def launch_file(launches: str | Path | None) -> Path:
+    """The file of launches; the shipped one also by its bare name, where there is no such file."""
+    shipped = reference_path()
+    if launches is None or (str(launches) == shipped.name and not Path(launches).exists()):
+        return shipped
+    return Path(launches)
 
 
 def _found(name: str, rests: Rests, launches: Sequence[dict[str, str]]) -> Iterator[Calibrated]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ppt_gpu.calibrate.simulator import RESTS, calibrate, configuration_of, read_launches
+from ppt_gpu.calibrate.simulator import RESTS, calibrate, configuration_of, launch_file, read_launches
 from ppt_gpu.cli import main
 from ppt_gpu.validate.gpgpusim import GPUS, case_name, reference_path
 
@@ -61,6 +61,13 @@ def test_every_launch_that_a_number_rests_on_is_there() -> None:
         there = {(row["mem"], case_name(row)) for row in rows if GPUS.get(row["config"]) == name}
         for one in rests:
             assert {(one.mode, case) for case in one.cases} <= there, one.number.path
+
+
+def test_the_shipped_file_by_its_bare_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert launch_file("launches.csv") == launch_file(None) == reference_path()
+    launches(tmp_path / "launches.csv", "alulat", "perfect")
+    assert launch_file("launches.csv") == Path("launches.csv")
 
 
 def test_names() -> None:

@@ -1,6 +1,6 @@
 """The timeline of chosen ranks of a cluster simulation, in the trace event format that browsers' viewers read.
 
-One process a rank, with tracks for compute, communication and copies; one for the critical path.
+One process a rank, with compute, communication and copies; one for the critical path.
 """
 
 from __future__ import annotations
@@ -10,11 +10,10 @@ from collections.abc import Iterator, Sequence
 
 from ppt_gpu.cluster.outcome import Outcome
 from ppt_gpu.errors import PptError
-from ppt_gpu.report.trace_events import Event, process_name, span
+from ppt_gpu.report.trace_events import Event, flight, process_name, span
 
 TRACKS = ("compute", "communication", "copies")
-PATH = -1  # the process number of the critical path
-PS_PER_US = 10**6
+PS_PER_NS = NS_PER_US = 1000
 
 
 def timeline(outcome: Outcome, ranks: Sequence[int]) -> list[Event]:
@@ -34,16 +33,29 @@ def _events(outcome: Outcome, ranks: Sequence[int]) -> Iterator[Event]:
         for track, name in enumerate(TRACKS):
             yield from _spans(getattr(rank.intervals, name), number, track, name)
     if outcome.path:
-        yield from process_name(PATH, "critical path")
+        yield from process_name(outcome.size, "critical path")  # after all ranks
     for on, kind, label, start, end in outcome.path:
-        yield _span(f"{kind} {label}, rank {on}", PATH, 0, start, end)
+        yield _span(f"{kind} {label}, rank {on}", outcome.size, 0, start, end)
 
 
 def _spans(pairs: array[int], number: int, track: int, name: str) -> Iterator[Event]:
+    """Compute as spans; messages and copies, of which several may be under way at once, each by itself."""
     times = sorted(zip(pairs[::2], pairs[1::2], strict=True))
-    for start, end in times:
-        yield _span(name, number, track, start, end)
+    for index, (start, end) in enumerate(times):
+        if track == 0:
+            yield _span(name, number, track, start, end)
+        else:
+            yield from flight(name, number, len(TRACKS) * index + track, _us(start), _us(end))
 
 
 def _span(name: str, process: int, track: int, start: int, end: int) -> Event:
-    return span(name, process, track, start / PS_PER_US, (end - start) / PS_PER_US)
+    return span(name, process, track, _us(start), (_ns(end) - _ns(start)) / NS_PER_US)
+
+
+def _ns(time: int) -> int:
+    """ps to whole ns, which viewers count: spans that touch must do so after that."""
+    return round(time / PS_PER_NS)
+
+
+def _us(time: int) -> float:
+    return _ns(time) / NS_PER_US

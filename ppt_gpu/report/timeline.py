@@ -1,6 +1,7 @@
 """The timeline of a prediction: the application, and of each launch a recorded window of the simulated SM.
 
-One cycle of the SM is drawn as 1 us, because viewers round times to whole nanoseconds, which cycles are not.
+One cycle of the SM is drawn as 1 us, and all times are whole cycles, because viewers round to whole nanoseconds: what
+does not overlap must not do so after that.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 from ppt_gpu.ptx.mangling import source_name
 from ppt_gpu.report.detail import Detail
 from ppt_gpu.report.result import LaunchResult, Result
-from ppt_gpu.report.trace_events import Event, counter, process_name, span, track_name
+from ppt_gpu.report.trace_events import Event, counter, flight, process_name, span, track_name
 from ppt_gpu.sm.recording import SAMPLED, SERVERS, Recording
 from ppt_gpu.sm.result import STALL_REASONS
 from ppt_gpu.units import format_frequency
@@ -69,21 +70,22 @@ def window_text(recording: Recording) -> str:
 def _events(result: Result) -> Iterator[Event]:
     clock = float(result.main.value("gpu.clock"))
     yield from process_name(APPLICATION, f"{result.workload} on {result.gpu}: copies and launches", 0)
-    starts: dict[int, float] = {}
+    starts: dict[int, int] = {}
     for part in result.spans:
-        starts.setdefault(part.launch, part.start * clock)
+        first, end = round(part.start * clock), round(part.end * clock)
+        starts.setdefault(part.launch, first)
         track = 0 if part.launch < 0 else 1
         name = part.name if part.launch < 0 else source_name(part.name)
-        yield span(name, APPLICATION, track, part.start * clock, (part.end - part.start) * clock)
+        yield span(name, APPLICATION, track, first, max(end - first, 1))
     yield from track_name(APPLICATION, 0, "copies")
     yield from track_name(APPLICATION, 1, "launches")
     for number, launch in enumerate(result.launches):
         if launch.recording is not None and launch.detail is not None:
             base = PER_LAUNCH * (number + 1)
-            yield from _launch(launch, launch.recording, launch.detail, base, starts.get(number, 0.0))
+            yield from _launch(launch, launch.recording, launch.detail, base, starts.get(number, 0))
 
 
-def _launch(launch: LaunchResult, recording: Recording, detail: Detail, base: int, start: float) -> Iterator[Event]:
+def _launch(launch: LaunchResult, recording: Recording, detail: Detail, base: int, start: int) -> Iterator[Event]:
     """The recorded window, as if the simulated blocks were the first of the launch, which begins at `start`."""
     name = source_name(launch.kernel)
     titles = ("schedulers", "pipes", "warps", "memory")
@@ -95,7 +97,7 @@ def _launch(launch: LaunchResult, recording: Recording, detail: Detail, base: in
     yield from _counters(recording, base + MEMORY, start)
 
 
-def _issues(recording: Recording, detail: Detail, base: int, start: float) -> Iterator[Event]:
+def _issues(recording: Recording, detail: Detail, base: int, start: int) -> Iterator[Event]:
     """Each issue on its scheduler's track and on that of the unit that it occupies."""
     for scheduler in range(recording.schedulers):
         yield from track_name(base + SCHEDULERS, scheduler, f"scheduler {scheduler}")
@@ -115,7 +117,7 @@ def _issues(recording: Recording, detail: Detail, base: int, start: float) -> It
         yield from track_name(base + PIPES, track, units[track])
 
 
-def _warps(recording: Recording, process: int, start: float) -> Iterator[Event]:
+def _warps(recording: Recording, process: int, start: int) -> Iterator[Event]:
     """What each warp was charged with."""
     for slot in np.unique(recording.spans[:, 0]).tolist():
         yield from track_name(process, slot, f"warp slot {slot}")
@@ -125,14 +127,13 @@ def _warps(recording: Recording, process: int, start: float) -> Iterator[Event]:
         yield span(STALL_REASONS[reason], process, slot, start + first, cycles, found)
 
 
-def _in_flight(recording: Recording, process: int, start: float) -> Iterator[Event]:
+def _in_flight(recording: Recording, process: int, start: int) -> Iterator[Event]:
     """Memory operations from issue to result, and how many there are."""
     change: dict[int, int] = {}
     for number, (cycle, _, _, slot, op, done) in enumerate(recording.issues.tolist()):
         if recording.op_memory[op] and done > cycle:
-            common = {"cat": "memory", "id": number, "pid": process, "tid": 0, "name": recording.op_name[op]}
-            yield {**common, "ph": "b", "ts": start + cycle, "args": {"warp slot": slot}}
-            yield {**common, "ph": "e", "ts": start + done}
+            held = {"warp slot": slot}
+            yield from flight(recording.op_name[op], process, number, start + cycle, start + done, held)
             change[cycle] = change.get(cycle, 0) + 1
             change[done] = change.get(done, 0) - 1
     flying = 0
@@ -142,7 +143,7 @@ def _in_flight(recording: Recording, process: int, start: float) -> Iterator[Eve
             yield counter("operations in flight", process, start + cycle, {"operations": flying})
 
 
-def _counters(recording: Recording, process: int, start: float) -> Iterator[Event]:
+def _counters(recording: Recording, process: int, start: int) -> Iterator[Event]:
     """Traffic, averaged, and when the servers of L2 and DRAM had work queued."""
     cycles = recording.end - recording.first
     for name, parts in COUNTERS.items():

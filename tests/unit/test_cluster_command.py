@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from trace_format import read
 
 from ppt_gpu.cli import main
 from ppt_gpu.cluster.kernel import Kernel
@@ -92,12 +93,12 @@ def test_timeline_of_chosen_ranks(application: str, capsys: pytest.CaptureFixtur
         file = tmp_path / "timeline.json"
         machine = ("--machine", "dgx_h100", "--nodes", "3", "--set", "network=single_switch")
         simulated(capsys, application, *machine, "--timeline", str(file), "--ranks", "1,17", *how)
-        events = json.loads(file.read_text())["traceEvents"]
-        documents.append([event for event in events if event["pid"] >= 0])
+        events = read(file)["traceEvents"]
+        documents.append([event for event in events if event["pid"] <= 24])  # ranks, from 1 on; then the critical path
     first, second = documents
     assert first == second
-    kernels = [event for event in first if event.get("tid") == 0 and event["ph"] == "X"]
-    assert [event["dur"] for event in kernels if event["pid"] == 17] == [50] * 4
+    kernels = [event for event in first if event.get("tid") == 1 and event["ph"] == "X"]
+    assert [event["dur"] for event in kernels if event["pid"] == 18] == [50] * 4
     assert main(["cluster", application, *machine, "--timeline", str(file), "--ranks", "24"]) == 2
     assert "no rank 24" in capsys.readouterr().err
 

@@ -54,12 +54,10 @@ def sureness(launch: LaunchResult, detail: Detail) -> list[tuple[str, str]]:
     cycles = value_of(launch, "kernel.cycles")
     if top is not None and cycles:
         found.append(("No run is faster than", f"{format_count(top.cycles)} cycles ({top.resource})"))
-    found.append(
-        (
-            "Not in these errors",
-            "what the model of the GPU leaves out; ppt-gpu validate holds it against measured and simulated times",
-        )
-    )
+    rest = "what the model of the GPU leaves out; ppt-gpu validate holds it against measured and simulated times"
+    found.append(("Not in these errors", rest))
+    if launch.extra.get("expected_error"):
+        found.append(("Expected error", str(launch.extra["expected_error"])))
     return found
 
 

@@ -10,8 +10,8 @@ REQUIRED = {
     "X": {"name", "pid", "tid", "ts", "dur"},
     "M": {"name", "pid", "tid", "args"},
     "C": {"name", "pid", "ts", "args"},
-    "b": {"name", "cat", "id", "pid", "ts"},
-    "e": {"name", "cat", "id", "pid", "ts"},
+    "b": {"name", "cat", "id2", "pid", "ts"},
+    "e": {"name", "cat", "id2", "pid", "ts"},
 }
 METADATA = {"process_name": "name", "process_sort_index": "sort_index",
             "thread_name": "name", "thread_sort_index": "sort_index"}  # fmt: skip
@@ -24,10 +24,11 @@ def read(path: Path) -> dict[str, Any]:
     assert set(document) <= {"traceEvents", "displayTimeUnit", "otherData"}
     assert document["displayTimeUnit"] in ("ms", "ns")
     tracks: dict[tuple[int, int], list[tuple[float, float]]] = defaultdict(list)
-    flying: dict[tuple[str, int, int], list[float]] = defaultdict(list)
+    flying: dict[tuple[str, str, int], list[float]] = defaultdict(list)
     for event in document["traceEvents"]:
         kind = event["ph"]
         assert REQUIRED[kind] <= set(event), event
+        assert event["pid"] > 0 and event.get("tid", 1) > 0, "0 is the idle process or thread of the machine"
         assert isinstance(event["name"], str) and event["name"]
         if kind == "M":
             assert METADATA[event["name"]] in event["args"]
@@ -39,7 +40,9 @@ def read(path: Path) -> dict[str, Any]:
         elif kind == "C":
             assert all(isinstance(value, int | float) for value in event["args"].values())
         elif kind in "be":
-            flying[event["cat"], event["id"], event["pid"]].append(event["ts"] if kind == "b" else -event["ts"])
+            flying[event["cat"], event["id2"]["local"], event["pid"]].append(
+                event["ts"] if kind == "b" else -event["ts"]
+            )
     for spans in tracks.values():
         check_nesting(spans)
     for begun, ended in flying.values():
@@ -58,9 +61,9 @@ def check_nesting(spans: list[tuple[float, float]]) -> None:
 
 
 def names(document: dict[str, Any]) -> dict[int, str]:
-    """Process number -> name."""
-    return {e["pid"]: e["args"]["name"] for e in document["traceEvents"] if e["name"] == "process_name"}
+    """Process number, from 0 on as the writer counts -> name."""
+    return {e["pid"] - 1: e["args"]["name"] for e in document["traceEvents"] if e["name"] == "process_name"}
 
 
 def spans(document: dict[str, Any], process: int) -> list[dict[str, Any]]:
-    return [event for event in document["traceEvents"] if event["ph"] == "X" and event["pid"] == process]
+    return [event for event in document["traceEvents"] if event["ph"] == "X" and event["pid"] == process + 1]

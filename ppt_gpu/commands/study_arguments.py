@@ -41,7 +41,9 @@ def add_choices(parser: argparse.ArgumentParser, text: str) -> None:
 def add_run(parser: argparse.ArgumentParser) -> None:
     """How predictions are made."""
     parser.add_argument("--processes", type=count, default=1, metavar="N", help="predict in N processes (default: 1)")
-    parser.add_argument("--level", choices=("steady", "workload"), default="steady", help="fidelity (default: steady)")
+    parser.add_argument(
+        "--level", choices=("steady", "workload", "grid"), default="steady", help="fidelity (default: steady)"
+    )
     parser.add_argument(
         "--blocks", type=blocks, default="sample", metavar="sample|all|N", help="blocks run to see whether they differ"
     )

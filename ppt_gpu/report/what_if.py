@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from ppt_gpu.report.text import shown, table
 from ppt_gpu.units import format_time
 
+NARROW = 76  # columns of a terminal, below which the table has no times
 SEEN = 0.0005  # a smaller change of the time is none
 
 
@@ -29,11 +30,13 @@ def render(
 ) -> str:
     """What helps most first; what changes nothing in one line."""
     seen = [line for line in lines if abs(line.speedup - 1) >= SEEN or abs(line.elasticity or 0.0) >= SEEN]
-    rows = table(("parameter", "left"), ("from", "right"), ("to", "right"), ("time", "right"), ("speed-up", "right"),
-                 ("elasticity", "right"))  # fmt: skip
+    narrow = width < NARROW
+    columns = ("parameter", "from", "to", *(() if narrow else ("time",)), "speed-up", "elasticity")
+    rows = table(*((name, "right" if name != "parameter" else "left") for name in columns))
     for line in seen:
         slope = "" if line.elasticity is None else f"{line.elasticity + 0.0:.2f}"
-        rows.add_row(line.key, line.before, line.after, format_time(line.time), f"{line.speedup:.2f}x", slope)
+        time_text = () if narrow else (format_time(line.time),)
+        rows.add_row(line.key, line.before, line.after, *time_text, f"{line.speedup:.2f}x", slope)
     parts: list[Any] = [f"{workload} on {gpu}: {format_time(time)}; one change at a time, each simulated", rows]
     without = [line.key for line in lines if line not in seen]
     if without:

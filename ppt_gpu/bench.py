@@ -44,6 +44,12 @@ def _sm() -> list[Figure]:
     return bench_sm()
 
 
+def _grid() -> list[Figure]:
+    from ppt_gpu.sm.bench_chip import bench_chip
+
+    return bench_chip()
+
+
 def _predict(runs: int = 5) -> list[Figure]:
     """End to end, in this process, after one run that warms the compilers."""
     from ppt_gpu.pipeline import predict
@@ -127,6 +133,7 @@ PARTS: dict[str, Callable[[], list[Figure]]] = {
     "exec": _exec,
     "lower": _lower,
     "sm": _sm,
+    "grid": _grid,
     "predict": _predict,
     "chips": _chips,
     "store": _store,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ppt_gpu.sm.chip_below import bring_in
 from ppt_gpu.sm.chip_loop import CHIP_WORDS, END, LIMIT, NEXT, STATUS, WINDOW, close_round, make_advance_sms
 from ppt_gpu.sm.chip_machine import Chip
 from ppt_gpu.sm.chip_memory import LINK_IN, LINK_OUT, Below, SmMemory
@@ -32,6 +33,7 @@ class ChipState:
         self.state = state = State(program, chip.sm, self.packed, resident, self.per_block)
         inside = SmMemory(program, chip, window)
         self.below = Below(program, chip)
+        bring_in(self.below.memory.mem, chip.warm)
         self.tx, self.accesses = inside.tx, self.below.memory.access
         self.blocks_at, self.blocks_end = int(state.layout[AT_BLOCKS]), int(state.layout[AT_STALL])
         track = np.zeros(TRACK_WORDS, np.int64)

@@ -9,12 +9,24 @@ from numba import njit
 from ppt_gpu.sm import chip_memory as q
 from ppt_gpu.sm import core_memory as c
 from ppt_gpu.sm.chip_machine import ATOMIC, READ
-from ppt_gpu.sm.core_bits import int64, popcount
+from ppt_gpu.sm.core_bits import compiled, int64, popcount
 from ppt_gpu.sm.core_chip import l2_read, l2_write
 from ppt_gpu.sm.core_machine import FRACTION
-from ppt_gpu.sm.core_tags import line_place
+from ppt_gpu.sm.core_tags import claim, line_place
 
 SM_AT = 40  # in the list of requests: place in the SM's `mem`, then the SM
+
+
+@compiled
+def bring_in(below: Any, lines: Any) -> None:
+    """Lines that are in the L2 when the launch begins, the one used last at the end: each takes a way of its set."""
+    for line in lines:
+        place = line_place(below, line)
+        at = below[place + c.L2_SET] & c.PLACE
+        below[place + c.L2_SET] = at
+        node = below[at + c.VICTIM]
+        claim(below, c.L2_NODE, at, node, place)
+        below[node + c.VALID] = (1 << c.SECTORS) - 1
 
 
 @njit(_nrt=False)

@@ -30,6 +30,7 @@ class Chip:
     across_cost: int  # of a sector, on the way of all SMs together to the L2
     slice_of: NDArray[np.int32]  # [L]
     l2_set: NDArray[np.int32]  # [L]
+    warm: NDArray[np.int64]  # lines that are in the L2 when the launch begins, by address: the last was used last
     horizon: int  # cycles from a request to its answer, at least: the longest window
 
     def channel(self, of_slice: int) -> int:
@@ -70,8 +71,14 @@ def chip_of(
         across_cost=one.l2_cost,
         slice_of=slice_of,
         l2_set=(slice_of * sets + set_index(program, sets, True, sampled=True)).astype(np.int32),
+        warm=_warm(program),
         horizon=PERFECT_WINDOW if one.perfect else max(1, min(one.l2_latency, one.dram_latency)),
     )
+
+
+def _warm(program: Program) -> NDArray[np.int64]:
+    warm = np.flatnonzero(program.line_warm)
+    return warm[np.argsort(program.line_address[warm], kind="stable")].astype(np.int64)
 
 
 def _slice_cost(program: Program, gpu: Gpu) -> int:

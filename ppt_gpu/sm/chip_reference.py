@@ -92,6 +92,10 @@ class Below:
         self.chip = chip
         self.memory = Memory(program, chip.below)
         self.memory.l2_set = chip.l2_set
+        self.memory.warm = {}
+        for line in chip.warm.tolist():
+            entry, _ = self.memory.l2.allocate(int(chip.l2_set[line]), line)
+            entry.valid = 0xFF
         self.l2 = [0] * chip.slices
         self.updates = [0] * chip.slices
         self.dram = [0] * chip.channels

@@ -76,8 +76,8 @@ def test_compiled_chip_is_the_reference_many(program: Program, gpu: Gpu, residen
 
 
 def one_sm(program: Program, gpu: Gpu) -> tuple[Program, Gpu, Chip]:
-    """A chip of one SM, slice and channel; nobody else brings lines, code and constants are there."""
-    alone = dataclasses.replace(program, l2_share_factor=1.0)
+    """A chip of one SM, slice and channel; nothing is in the L2, code and constants are there."""
+    alone = dataclasses.replace(program, l2_share_factor=1.0, line_warm=np.zeros_like(program.line_warm))
     small = dataclasses.replace(
         gpu,
         sm=dataclasses.replace(gpu.sm, count=1),

@@ -7,6 +7,7 @@ from typing import Any
 
 from ppt_gpu.commands.arguments import AddCommand, add_set, count
 from ppt_gpu.errors import PptError
+from ppt_gpu.progress import parts
 
 
 def add(command: AddCommand) -> None:
@@ -99,7 +100,7 @@ def _simulate(arguments: argparse.Namespace, mpi: Any) -> str:
     base = load_machine(arguments.machine, None, arguments.set)
     nodes = arguments.nodes or [base.nodes]
     outcomes = []
-    for number, size in enumerate(nodes):
+    for number, size in enumerate(parts(nodes, "node counts")):
         application, settings = _application(arguments, number, len(nodes))
         machine = load_machine(arguments.machine, size, arguments.set)
         outcomes.append((size, once(machine, application.program, settings)))

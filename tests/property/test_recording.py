@@ -19,7 +19,7 @@ from ppt_gpu.sm.result import STALL_REASONS
 from ppt_gpu.sm.simulate import simulate
 from ppt_gpu.spec.gpu import Gpu
 
-RELAXED = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=40)
+RELAXED = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=12)
 
 
 def recorded(program: Program, gpu: Gpu, resident: int, window: Window) -> Recording:

@@ -30,9 +30,12 @@ from ppt_gpu.frontends.arch import DEFAULT_CAPABILITY
 from ppt_gpu.frontends.call import CallOptions, is_kernel, open_call
 from ppt_gpu.frontends.prepare import prepare
 from ppt_gpu.inputs import check, open_workload
+from ppt_gpu.machine.code import machine_code
+from ppt_gpu.machine.trace import as_machine_code
 from ppt_gpu.progress import parts
 from ppt_gpu.ptx.features import require
 from ppt_gpu.ptx.link import link
+from ppt_gpu.ptx.liveness import estimate_registers
 from ppt_gpu.report.build import build_launch, build_result
 from ppt_gpu.report.result import LaunchResult, Result
 from ppt_gpu.sass.machine_traces import MachineTraces, gpu_of_run
@@ -52,6 +55,7 @@ from ppt_gpu.scale.whole_grid import disagreement, grid_prediction
 from ppt_gpu.sm.recording import Recording, Window
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.gpu import Gpu
+from ppt_gpu.spec.isa import isa_of
 from ppt_gpu.tasklist.flat import flatten
 from ppt_gpu.tasklist.model import TaskList
 from ppt_gpu.tasklist.text import read_tasklist, write_tasklist
@@ -254,7 +258,7 @@ def predict_launch(
         prediction = irregular_prediction(sm, survey, gpu)
     else:
         waves = affordable_waves(sm.spread.resident, survey.warp_instructions)
-        steady = steady_prediction(sm, sm.launch.blocks, sm.occupancy, gpu, waves)
+        steady = steady_prediction(sm, sm.launch.blocks, sm.occupancy, gpu, waves, sm=sm.place)
         prediction = relieve_tail(steady, gpu)
     prediction = replace(prediction, survey=survey)
     floors = bounds(
@@ -322,6 +326,7 @@ def translate(workload: Workload | str | Path, *, blocks: int = 8, assume: Seque
     """The first launch of `workload` as the text of a task list, from running up to `blocks` of its blocks.
 
     They are neighbours along each axis of the grid, near its middle, so that the steps from block to block are seen.
+    The tasks are those of the machine code for the architecture that the PTX names as its target.
 
     Raises PptError for bad input, or when `workload` is a task list already.
     """
@@ -336,7 +341,10 @@ def translate(workload: Workload | str | Path, *, blocks: int = 8, assume: Seque
     kernel = link(module.kernels[launch.kernel], module)
     memory = device_memory(module, opened, {}, Budget())
     trace = run(kernel, module, launch, memory, sample_blocks(launch.grid, blocks))
-    return write_tasklist(translate_trace(kernel, module, trace, launch))
+    registers = launch.registers or estimate_registers(kernel)
+    machine = machine_code(kernel, registers, isa_of(module.target))
+    launch = replace(launch, registers=registers)  # of the kernel: its machine code has more names for them
+    return write_tasklist(translate_trace(machine.kernel, module, as_machine_code(trace, machine), launch))
 
 
 def _translated_machine_code(workload: Workload, blocks: int) -> TaskList:

@@ -2,8 +2,9 @@
 
     python hardware/tools/make_isa.py ../shared/reference/hardware
 
-The folder holds ptx_to_sass.csv (the machine instructions that ptxas makes of each PTX form) and sass_latency_ii.csv
-(stall counts in the SASS). The TOML files are committed: this script only documents and repeats how they were made.
+The folder holds ptx_to_sass.csv (the machine instructions that ptxas makes of each PTX form), ptx_fusion.csv (those of
+patterns of several forms) and sass_latency_ii.csv (stall counts in the SASS). The TOML files are committed: this script
+only documents and repeats how they were made.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ EXPANSIONS = {
     "sm_61": "sm_61", "sm_70": "sm_70", "sm_75": "sm_75", "sm_80": "sm_80", "sm_86": "sm_86", "sm_89": "sm_89",
     "sm_90": "sm_90", "sm_100": "sm_100",
 }  # fmt: skip
+#: capability without a table of patterns -> the one whose patterns are used
+PATTERNS_OF = {"sm_61": "sm_60"}
 #: free everywhere: parameters are constant-bank operands, ptxas removes register copies, signs are operand modifiers,
 #: and predicate logic is folded into the comparisons (ptx_fusion.csv)
 FREE = ("ld.param", "ld.param::entry", "mov", "cvta", "bar.warp", "neg.f32", "neg.ftz.f32", "neg.f64", "abs.f32",
@@ -49,6 +52,14 @@ MATRIX = {
     "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32": "wmma.mma.m16n16k16.f16 acc f32",
     "wmma.mma.sync.aligned.row.row.m16n16k16.f16.f16": "wmma.mma.m16n16k16.f16 acc f16",
     "wmma.mma.sync.aligned.row.col.m16n16k16.f16.f16": "wmma.mma.m16n16k16.f16 acc f16",
+}
+#: pattern of ptx_fusion.csv -> that of ppt_gpu.machine.fuse, and the machine instructions that its parts are alone
+PATTERNS = {
+    "mul.wide.s32+add.s64": ("mul.wide+add.64", 4),
+    "mul.lo.s32+add.s32": ("mul.32+add.32", 2),
+    "add.s32+add.s32": ("add.32+add.32", 2),
+    "shl.b32+add.s32": ("shl.32+add.32", 2),
+    "and.b32+or.b32": ("logic.32+logic.32", 2),
 }
 MEMORY = {"ld", "ldu", "st", "atom", "red", "cp", "prefetch", "membar", "fence", "bar", "barrier", "mbarrier", "setp",
           "set", "selp", "slct", "vote", "match", "elect", "isspacep", "testp", "griddepcontrol", "shfl", "ldmatrix",
@@ -88,6 +99,24 @@ def expansions(rows: list[dict[str, str]], known: dict[str, Row]) -> dict[str, l
     for sign in ("u", "s"):  # ptxas merges the addition into IMAD.WIDE unless the addend comes late (NOTES section 2)
         if result.get(f"mad.wide.{sign}32", [""])[0] == "int32.madwide":
             result[f"mad.wide.{sign}32"] = ["int32.madwide"]
+    return dict(sorted(result.items()))
+
+
+def fusions(rows: list[dict[str, str]], known: dict[str, Row]) -> dict[str, list[str]]:
+    """Pattern of two PTX instructions -> the operations that both are together."""
+    result = {}
+    for row in rows:
+        pattern = PATTERNS.get(row["pattern"])
+        if pattern is None:
+            continue
+        sass = row["sass_added"].split()
+        if row["sass_removed"] == "MOVx1":  # the harness's own, which ptxas wrote another way
+            sass.remove(next(each for each in sass if "MOV" in each))
+        operations = converted(row["pattern"], sass, known)
+        if operations is not None and len(operations) < pattern[1]:
+            result[pattern[0]] = operations
+    if result.get("add.32+add.32") == ["int32.add"]:  # IADD3 with its carries: two of three sums of 64 bit
+        result["add.64+add.64"] = ["int32.add"] * 2
     return dict(sorted(result.items()))
 
 
@@ -146,10 +175,15 @@ def key(name: str) -> str:
     return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else f'"{name}"'
 
 
-def text(name: str, note: str, rows: list[Row], expand: dict[str, list[str]]) -> str:
-    """The TOML file. Operations are one line each, so that a line is a number with its source."""
+def text(
+    name: str, note: str, rows: list[Row], expand: dict[str, list[str]], fuse: dict[str, list[str]] | None = None
+) -> str:
+    """The TOML file. Operations are one line each, so that a line is a number with its source.
+
+    fuse: where the GPU runs what ptxas makes of PTX, not PTX itself.
+    """
     lines = ["# Made by hardware/tools/make_isa.py; change the tables there."]
-    lines += [f'name = "{name}"', f'notes = "{note}"', "", "[op]"]
+    lines += [f'name = "{name}"', f'notes = "{note}"', *(["scheduled = true"] if fuse is not None else []), "", "[op]"]
     for row in rows:
         ii = "" if row.ii is None else f", ii = {row.ii}"
         source = row.source.replace("\\", "\\\\").replace('"', '\\"')
@@ -157,6 +191,9 @@ def text(name: str, note: str, rows: list[Row], expand: dict[str, list[str]]) ->
     if expand:
         lines += ["", "[expand]"]
         lines += [f"{key(opcode)} = [{compact(operations)}]" for opcode, operations in expand.items()]
+    if fuse:
+        lines += ["", "[fuse]"]
+        lines += [f"{key(pattern)} = [{compact(operations)}]" for pattern, operations in fuse.items()]
     return "\n".join(lines) + "\n"
 
 
@@ -165,6 +202,8 @@ def main(folder: Path, out: Path) -> None:
     stalls = Stalls(folder / "sass_latency_ii.csv")
     with (folder / "ptx_to_sass.csv").open() as file:
         table = list(csv.DictReader(file))
+    with (folder / "ptx_fusion.csv").open() as file:
+        patterns = list(csv.DictReader(file))
     for name, arch in EXPANSIONS.items():
         rows = (volta if int(name[3:]) >= 70 else before_volta)(name, stalls)
         forms = [row for row in table if row["arch"] == arch]
@@ -172,11 +211,13 @@ def main(folder: Path, out: Path) -> None:
         if arch != name:
             note += f" Copied: no table for {name}."
         if name in ("sm_10", "sm_13"):
-            expand = {opcode: [] for opcode in FREE}
+            expand, fuse = {opcode: [] for opcode in FREE}, {}
             note = "No expansion table for cc 1.x: multi-instruction opcodes have measured timings of their own (WONG)."
         else:
-            expand = expansions(forms, {row.name: row for row in rows})
-        (out / f"{name}.toml").write_text(text(name, note, rows, expand))
+            known = {row.name: row for row in rows}
+            expand = expansions(forms, known)
+            fuse = fusions([row for row in patterns if row["arch"] == PATTERNS_OF.get(arch, arch)], known)
+        (out / f"{name}.toml").write_text(text(name, note, rows, expand, fuse))
     note = "GPGPU-Sim runs PTX as it is: no expansion. Facts: reference/gpgpusim/README.md and its launches.csv."
     (out / "gpgpusim_qv100.toml").write_text(text("gpgpusim_qv100", note, qv100(), {}))
     (out / "gpgpusim_gtx480.toml").write_text(text("gpgpusim_gtx480", note, gtx480(), {}))

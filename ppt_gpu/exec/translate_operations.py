@@ -10,7 +10,7 @@ from ppt_gpu.exec.translate_memory import space_of
 from ppt_gpu.ptx.instructions import is_barrier, is_traced, operation
 from ppt_gpu.ptx.module import Kernel
 from ppt_gpu.spec.gpu import Isa
-from ppt_gpu.tasklist.expand import machine_operations
+from ppt_gpu.tasklist.expand import operations_of
 
 OFF = "int32.off"  # a memory instruction that no lane of the warp executes: an issue slot, nothing more
 
@@ -19,7 +19,7 @@ class Operations:
     """The operations of each instruction, with spaces that task lists know."""
 
     def __init__(self, kernel: Kernel, trace: Trace, path: NDArray[np.int32], chosen: int) -> None:
-        self.instructions = kernel.instructions
+        self.kernel, self.instructions = kernel, kernel.instructions
         traced = np.array([is_traced(instruction) for instruction in kernel.instructions], np.bool_)
         accesses = slice(int(trace.access_start[chosen]), int(trace.access_start[chosen + 1]))
         pcs = path[traced[path]]
@@ -32,7 +32,7 @@ class Operations:
         instruction = self.instructions[pc]
         if pc in self.off:
             return (OFF,)
-        names = machine_operations(instruction, isa) if isa else (operation(instruction),)
+        names = operations_of(self.kernel, pc, isa)
         if operation(instruction) == "barrier" and not is_barrier(instruction):
             return tuple("branch.sync" if name == "barrier" else name for name in names)  # of the warp alone
         return tuple(self._placed(name, pc) for name in names)

@@ -54,6 +54,7 @@ class Body:
         self.prototypes: dict[str, Prototype] = {}
         self.branch_tables: dict[str, tuple[int, ...]] = {}
         self._branch_lists: dict[str, tuple[list[str], Scope, int]] = {}
+        self.rolled: set[int] = set()  # instructions before which .pragma "nounroll" stands
         self._label_lines: dict[str, int] = {}
         self._depth = 0
 
@@ -153,6 +154,8 @@ class Body:
             raise self.source.error(f"expected ';' after '.{word}'", self.source.end_of_line(start))
         text = match[1]
         if word == "pragma":
+            if "nounroll" in text:
+                self.rolled.add(len(self.instructions.all))
             return match.end()
         run_on = _RUN_ON.search(text)
         if run_on is not None:

@@ -99,6 +99,7 @@ def _kernel(source: Source, head: _Head, body: Body, is_entry: bool, end: int) -
         branch_tables=body.branch_tables,
         call_tables=body.call_tables,
         prototypes=body.prototypes,
+        rolled=frozenset(body.rolled),
     )
 
 

@@ -68,6 +68,7 @@ def link(kernel: Kernel, module: Module) -> LinkedKernel:
             for p in parts
             for name, table in p.body.branch_tables.items()
         },
+        rolled=frozenset(p.first + at for p in parts for at in p.body.rolled),
         functions={p.body.name: p.function(frames[p.body.name].bytes) for p in parts[1:]},
         calls=calls,
         offsets={name: at for frame in frames.values() for name, at in frame.offsets.items()},

@@ -210,6 +210,9 @@ class Kernel:
     call_tables: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # .calltargets: function names
     prototypes: Mapping[str, Prototype] = field(default_factory=dict)  # .callprototype
     has_body: bool = True  # False: only declared here (.extern, vprintf)
+    #: of machine code (ppt_gpu.machine): operations of instructions that others do, or that do others' work
+    joined: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    rolled: frozenset[int] = frozenset()  # where loops begin that must not be unrolled (.pragma "nounroll")
 
     @property
     def entries(self) -> tuple[int, ...]:

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+
 from ppt_gpu.errors import PptError, did_you_mean
 from ppt_gpu.exec.workload import Dim3
 from ppt_gpu.scale.occupancy import Occupancy
@@ -138,6 +140,17 @@ def plan(
         waves=len(blocks) // spread.resident,
         exact=len(blocks) == len(own),
     )
+
+
+def inner_sm(spread: GridSpread, grid: Dim3) -> int:
+    """Of the SMs that run the most blocks, the first of those whose blocks lie least at the edges of the grid."""
+    busiest = (spread.grid_blocks - 1) % spread.sms + 1
+    blocks = np.arange(spread.grid_blocks)
+    at_edge = np.zeros(len(blocks), np.int64)
+    for place, extent in zip(np.unravel_index(blocks, grid, order="F"), grid, strict=True):
+        if extent > 2:
+            at_edge += (place == 0) | (place == extent - 1)
+    return int(np.bincount(blocks % spread.sms, at_edge, spread.sms)[:busiest].argmin())
 
 
 class Neighbour(NamedTuple):

@@ -13,10 +13,11 @@ from ppt_gpu.analytic.work import Work, work_of
 from ppt_gpu.exec.block_features import features_of
 from ppt_gpu.exec.identity import digest
 from ppt_gpu.exec.layout import layout
-from ppt_gpu.exec.machine_order import machine_order, reordered
 from ppt_gpu.exec.trace import Trace
 from ppt_gpu.exec.traces import LaunchTraces
 from ppt_gpu.exec.workload import Launch
+from ppt_gpu.machine.code import MachineCode, machine_code
+from ppt_gpu.machine.trace import as_machine_code
 from ppt_gpu.progress import Progress
 from ppt_gpu.ptx.liveness import estimate_registers
 from ppt_gpu.scale.block_timing import BlockTiming, Feed
@@ -56,6 +57,7 @@ class SimulatedSm:
 
     work: Work  # of the last simulation, as is `feed`
     feed: Feed
+    place: int = 0  # which SM of the chip: one of those that run the most blocks
 
     def __init__(self, launch: Launch, gpu: Gpu, policy: str | None, registers: int, shared: int) -> None:
         self.launch, self.gpu, self.policy = launch, gpu, policy
@@ -122,7 +124,7 @@ class SimulatedSm:
             return lowered.simulate(resident)
         policy, l1_bytes = self.policy or self.gpu.sm.policy, self.occupancy.l1_bytes
         left = "" if self.l2_lines is None else digest(self.l2_lines.tobytes())
-        finds = (self.code_at, self.constants_at, left)
+        finds = (self.code_at, self.constants_at, left, self.registers)  # for so many registers it was compiled
         name = timing_name(self.gpu, policy, l1_bytes, self.spread, lowered.blocks, resident, finds)
         timing = self.timings.get(name)
         if timing is None:
@@ -172,14 +174,15 @@ class TraceSm(SimulatedSm):
         return self.lower_run(self.run_blocks(blocks), blocks)
 
     def lower_run(self, trace: Trace, blocks: list[int]) -> tuple[Program, Feed]:
-        """`lower`, with the trace that `run_blocks` gave for these blocks."""
+        """`lower`, with the trace that `run_blocks` gave for these blocks: as machine code, where that is what runs."""
         others, notes = self.neighbours(blocks, trace.thread_instructions / len(blocks))
         if trace.printed:
             count = len(trace.printed.splitlines())
             notes = (f"the simulated blocks printed {count} line{'s' * (count > 1)}", *notes)
+        machine = self._machine
         program = lower_trace(
-            self.kernel,
-            trace,
+            self.kernel if machine is None else machine.kernel,
+            trace if machine is None else as_machine_code(trace, machine),
             self.gpu,
             launch=self.launch,
             active_sms=self.spread.active_sms,
@@ -194,16 +197,13 @@ class TraceSm(SimulatedSm):
         return survey_grid(self.traces.features, self.launch, wanted)
 
     def run_blocks(self, blocks: Sequence[int]) -> Trace:
-        """The trace of these blocks, each run on what the launch finds and what the blocks before it left.
-
-        Where the GPU runs compiled machine code, the instructions stand in its order.
-        """
-        trace = self.traces.run(blocks)
-        return trace if self._order is None else reordered(trace, self.kernel, self._order)
+        """The trace of these blocks, each run on what the launch finds and what the blocks before it left."""
+        return self.traces.run(blocks)
 
     @cached_property
-    def _order(self) -> NDArray[np.int32] | None:
-        return machine_order(self.kernel, self.registers) if self.gpu.isa.scheduled else None
+    def _machine(self) -> MachineCode | None:
+        """What the GPU runs, where that is not PTX itself."""
+        return machine_code(self.kernel, self.registers, self.gpu.isa) if self.gpu.isa.scheduled else None
 
     def advance(self, runs: int = 1) -> tuple[str, ...]:
         """Leave in memory what `runs` runs of the whole grid leave, for later launches. Returns warnings.

@@ -93,16 +93,18 @@ def steady_prediction(
     gpu: Gpu,
     waves: Sequence[int] = WAVES,
     tolerance: float = TOLERANCE,
+    sm: int = 0,
 ) -> KernelPrediction:
     """Simulate more and more waves (`waves`, ascending, at least 3) until their mean is known to `tolerance`.
 
     `run_blocks` simulates the given block ids on one SM, with `plan(...).resident` slots. It is called once for each
-    number of waves tried. Returns the first steady prediction, or the one of the most waves.
+    number of waves tried; `sm` is the SM, one of those with the most blocks. Returns the first steady prediction, or
+    the one of the most waves.
     """
     if not waves or min(waves) < 3 or list(waves) != sorted(waves):
         raise PptError(f"waves to simulate: {list(waves)}", hint="ascending numbers, at least 3")
     for count in waves:
-        chosen = plan(grid_blocks, occupancy, gpu, "steady", count)
+        chosen = plan(grid_blocks, occupancy, gpu, "steady", count, sm)
         found = extrapolate_steady(run_blocks(list(chosen.blocks)), chosen, tolerance)
         if chosen.exact or found.convergence <= tolerance:
             break

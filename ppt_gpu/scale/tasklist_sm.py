@@ -5,6 +5,7 @@ from __future__ import annotations
 from ppt_gpu.errors import PptError
 from ppt_gpu.exec.workload import Launch
 from ppt_gpu.scale.block_timing import Feed
+from ppt_gpu.scale.grid import inner_sm
 from ppt_gpu.scale.simulated_sm import SimulatedSm
 from ppt_gpu.scale.survey import Survey, uniform_survey
 from ppt_gpu.sm.lower import lower_tasklist
@@ -27,6 +28,8 @@ class TaskListSm(SimulatedSm):
         super().__init__(launch, gpu, policy, tasklist.registers, tasklist.shared + launch.dynamic_shared)
         self.flat = flat
         self.axes = grid_axes(tasklist.body)
+        if self.axes > 1:  # at an edge the list's warps reach into the next row, which those of the kernel do not
+            self.place = inner_sm(self.spread, launch.grid)
 
     def survey(self, wanted: str | int = "sample") -> Survey:
         """All blocks are the same."""

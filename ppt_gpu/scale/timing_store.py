@@ -19,7 +19,7 @@ from ppt_gpu.spec.gpu import Gpu
 
 SUFFIX = ".timing"
 #: packages whose sources make a BlockTiming out of a trace
-_SOURCES = ("spec", "tasklist", "sm", "analytic", "scale")
+_SOURCES = ("spec", "tasklist", "machine", "sm", "analytic", "scale")
 
 
 class TimingStore:

@@ -6,6 +6,8 @@ to transactions and bank passes) and `sharing` (what the L2 holds before).
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,6 +15,7 @@ from ppt_gpu.errors import PptError
 from ppt_gpu.exec.global_accesses import GlobalAccesses
 from ppt_gpu.exec.trace import Trace
 from ppt_gpu.exec.workload import Launch
+from ppt_gpu.machine.code import MachineKernel
 from ppt_gpu.ptx.module import Kernel
 from ppt_gpu.sm.lower_access import Accesses, Geometry, geometry, lower_accesses
 from ppt_gpu.sm.lower_code import Code, lower_code
@@ -69,8 +72,11 @@ def lower_trace(
     if neighbours is not None and active_sms > 1:
         others = _touched(code, neighbours, neighbour_sm, neighbour_stands_for, shape, active_sms)
         users = sharers(address, sectors_used(line, found.sectors, len(address)), others, active_sms)
+    ops = code.ops
+    if isinstance(kernel, MachineKernel):  # hot spots are told by the lines of the PTX
+        ops = replace(ops, pc=np.array(kernel.origin, np.int32)[ops.pc])
     return assemble(
-        code.ops,
+        ops,
         plan,
         shape,
         found,

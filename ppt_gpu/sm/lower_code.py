@@ -17,7 +17,7 @@ from ppt_gpu.sm.lower_shapes import GLOBAL, LOCAL, SHARED
 from ppt_gpu.sm.program import KIND_COMPUTE
 from ppt_gpu.sm.scoreboard import GROUP_COMMIT, GROUP_COPY, GROUP_WAIT, GROUP_WAIT_ALL, StaticCode
 from ppt_gpu.spec.gpu import MEMORY_ACCESSES, MEMORY_SPACES, Gpu
-from ppt_gpu.tasklist.expand import machine_operations
+from ppt_gpu.tasklist.expand import operations_of
 
 _SPACES = (GLOBAL, SHARED, LOCAL)
 
@@ -45,7 +45,7 @@ def lower_code(kernel: Kernel, trace: Trace, gpu: Gpu) -> Code:
     space = _resolved_spaces(instructions, traced, trace)
     chains, kinds = [], {}
     for pc, instruction in enumerate(instructions):
-        names = tuple(machine_operations(instruction, gpu.isa))
+        names = operations_of(kernel, pc, gpu.isa)
         chains.append(_placed(names, int(space[pc])))
         if operation(instruction) == "barrier" and not is_barrier(instruction):
             kinds[pc] = KIND_COMPUTE

@@ -61,7 +61,9 @@ class Isa:
     ops: Mapping[str, Op]
     #: PTX opcode ("div.rn.f32") or its leading part ("div.rn", "cvta") -> machine operation names; () is free.
     expand: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    scheduled: bool = False  # run basic blocks in the order that a compiler of machine code gives them, not in PTX's
+    scheduled: bool = False  # what runs is machine code that a compiler makes of PTX (ppt_gpu.machine), not PTX itself
+    #: patterns of PTX instructions that become one piece of machine code ("mul.wide+add.64") -> machine operations
+    fuse: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def op(self, name: str) -> Op:
         """The timing of `name`, or of its longest listed prefix ("int32.mul" -> "int32"). KeyError if none."""

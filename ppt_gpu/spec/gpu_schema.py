@@ -194,5 +194,6 @@ ISA = Table(
         "scheduled": Flag(default=False),
         "op": Keyed(item=_op(required=True), key=_op_name),
         "expand": Keyed(item=_EXPANSION, default={}),
+        "fuse": Keyed(item=_EXPANSION, default={}),
     }
 )

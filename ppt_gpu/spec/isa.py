@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ppt_gpu.errors import did_you_mean
-from ppt_gpu.spec.files import find, read_with_base
+from ppt_gpu.spec.files import find, read_with_base, shipped
 from ppt_gpu.spec.gpu import TASK_CLASSES, Isa, Op, Source
 from ppt_gpu.spec.gpu_schema import ISA
 from ppt_gpu.spec.toml_reader import Checked, check, dotted
@@ -37,6 +37,7 @@ class IsaFile:
     name: str
     entries: dict[str, OpEntry]
     expand: dict[str, tuple[str, ...]]
+    fuse: dict[str, tuple[str, ...]]
     sources: dict[str, Source]
     scheduled: bool
 
@@ -48,7 +49,14 @@ def load_isa(name: str | Path) -> Isa:
     """
     isa = read_isa(find("isa", str(name)))
     ops = {key: entry.on(1) for key, entry in isa.entries.items()}
-    return Isa(isa.name, ops, isa.expand, isa.scheduled)
+    return Isa(isa.name, ops, isa.expand, isa.scheduled, isa.fuse)
+
+
+def isa_of(target: str) -> Isa:
+    """The ISA of an architecture ("sm_75", "sm_90a"), or the newest shipped one before it; the oldest before all."""
+    wanted = int(re.sub(r"\D", "", target) or 0)
+    known = sorted(int(name[3:]) for name in shipped("isa") if name.startswith("sm_"))
+    return load_isa(f"sm_{max([capability for capability in known if capability <= wanted] or known[:1])}")
 
 
 def read_isa(path: Path) -> IsaFile:
@@ -64,14 +72,15 @@ def _read(path: Path, _modified: int) -> IsaFile:
     for name in TASK_CLASSES:
         if not _resolves(name, ops):
             checked.problem(("op",), f'[op] has no entry for the task class "{name}"')
-    expand = {
-        opcode: _expansion(checked, opcode, items, ops) for opcode, items in (values["expand"] or {}).items() if items
-    }
+    expand, fuse = (
+        {key: _expansion(checked, table, key, items, ops) for key, items in (values[table] or {}).items() if items}
+        for table in ("expand", "fuse")
+    )
     expand |= {opcode: () for opcode, items in (values["expand"] or {}).items() if items is not None and not items}
     checked.finish()
     entries = {name: _entry(name, op) for name, op in ops.items()}
     name = values["name"] or path.stem
-    return IsaFile(name, entries, expand, _sources(checked, entries), bool(values["scheduled"]))
+    return IsaFile(name, entries, expand, fuse, _sources(checked, entries), bool(values["scheduled"]))
 
 
 def _entry(name: str, op: dict[str, Any]) -> OpEntry:
@@ -84,7 +93,9 @@ def _resolves(name: str, ops: dict[str, Any]) -> bool:
     return bool(name)
 
 
-def _expansion(checked: Checked, opcode: str, items: tuple[str, ...], ops: dict[str, Any]) -> tuple[str, ...]:
+def _expansion(
+    checked: Checked, table: str, opcode: str, items: tuple[str, ...], ops: dict[str, Any]
+) -> tuple[str, ...]:
     result: list[str] = []
     for item in items:
         if not item and len(items) == 1:
@@ -92,11 +103,11 @@ def _expansion(checked: Checked, opcode: str, items: tuple[str, ...], ops: dict[
         match = _ITEM.fullmatch(item.strip())
         if not match:
             checked.problem(
-                ("expand", opcode), f'expand."{opcode}": "{item}" is not of the form "operation" or "operation*3"'
+                (table, opcode), f'{table}."{opcode}": "{item}" is not of the form "operation" or "operation*3"'
             )
         elif not _resolves(match[1], ops):
             hint = did_you_mean(match[1], ops)
-            checked.problem(("expand", opcode), f'expand."{opcode}": unknown operation "{match[1]}"', hint)
+            checked.problem((table, opcode), f'{table}."{opcode}": unknown operation "{match[1]}"', hint)
         else:
             result += [match[1]] * int(match[2] or 1)
     return tuple(result)

@@ -20,7 +20,8 @@ from ppt_gpu.scale.prediction import KernelPrediction
 from ppt_gpu.scale.steady import AFFORDABLE
 from ppt_gpu.spec import load_gpu
 
-GPUS = {"v100": load_gpu("v100", ["sm.count=8"]), "k40": load_gpu("k40", ["sm.count=4"])}
+#: Where more loads of a line are on their way than the L1 merges, what the next one meets is chance: not here.
+GPUS = {"v100": load_gpu("v100", ["sm.count=8", "l1.mshr_merges=64"]), "k40": load_gpu("k40", ["sm.count=4"])}
 
 
 @cache
@@ -71,7 +72,7 @@ def test_sorted_work_ends_late() -> None:
     gpu = load_gpu("v100", ["sm.count=20"])
     forward, backward = (triangular(gpu, 700, backwards) for backwards in (0, 1))
     late, early = (irregular_prediction(sm, sm.survey(), gpu) for sm in (forward, backward))
-    assert late.cycles > 1.05 * early.cycles
+    assert late.cycles > 1.03 * early.cycles
     assert (whole_grid(forward).cycles, whole_grid(backward).cycles) == (
         pytest.approx(late.cycles, rel=0.08),
         pytest.approx(early.cycles, rel=0.08),

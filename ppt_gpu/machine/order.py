@@ -1,4 +1,4 @@
-"""The order in which the compiler of machine code issues the instructions of a basic block.
+"""The order in which the compiler of machine code issues the instructions of a piece of straight-line code.
 
 PTX is not what the hardware runs: ptxas schedules every basic block, above all by moving loads ahead of the arithmetic
 between them, so that they are in flight together. Here that is list scheduling (Gibbons and Muchnick, "Efficient
@@ -6,7 +6,8 @@ Instruction Scheduling for a Pipelined Architecture", 1986): of the instructions
 with the longest way to the end of the block is next, unless the registers are all taken.
 
 What may not change places: readers and writers of a register; accesses to memory that may be the same, one of which
-writes; anything and a barrier, fence, call or exit; the last instruction, where it ends the block.
+writes, unless their addresses are the same register with offsets apart; accesses and a barrier or fence; anything and
+a call, branch or exit.
 
 The compiler does not know what the caches will hold, so it expects nominal latencies (`_EXPECTED`), the same for all
 GPUs.
@@ -15,37 +16,28 @@ GPUs.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from ppt_gpu.exec.trace import Trace
-from ppt_gpu.exec.trace_parts import spans
-from ppt_gpu.ptx.cfg import ControlFlow, control_flow
-from ppt_gpu.ptx.instructions import access_kind, is_branch, is_exit, is_traced, memory_space, operation
-from ppt_gpu.ptx.liveness import EXTRA_REGISTERS, live_out, register_weights
-from ppt_gpu.ptx.module import Instruction, Kernel
-
-#: instructions that stay where they are, and the others on their side of them
-_WALLS = frozenset(
-    (
-        "bar",
-        "barrier",
-        "membar",
-        "fence",
-        "call",
-        "ret",
-        "exit",
-        "trap",
-        "brkpt",
-        "bra",
-        "brx",
-        "nanosleep",
-        "setmaxnreg",
-    )
+from ppt_gpu.machine.values import is_pure
+from ppt_gpu.ptx.instructions import (
+    access_bytes,
+    access_kind,
+    is_branch,
+    is_exit,
+    memory_space,
+    operation,
 )
+from ppt_gpu.ptx.liveness import EXTRA_REGISTERS
+from ppt_gpu.ptx.module import Instruction, Mem, Reg, Sym
+
+#: instructions that nothing passes
+_ENDS = frozenset(("call", "ret", "exit", "trap", "brkpt", "bra", "brx", "setmaxnreg"))
+#: instructions that only arithmetic passes. What asynchronous copies and the like touch is not said by their operands
+_WALLS = frozenset(
+    ("bar", "barrier", "membar", "fence", "nanosleep", "cp", "mbarrier", "wgmma", "tcgen05", "griddepcontrol", "discard",
+     "prefetch")
+)  # fmt: skip
 #: cycles; of operations by the longest prefix of their name, else ARITHMETIC
 _EXPECTED = {
     "load": 32,
@@ -58,26 +50,19 @@ _EXPECTED = {
     "tensor": 18,
 }
 ARITHMETIC = 5
-#: what a block has at most to be ordered: compilers, too, give up on long ones
-LONGEST = 4096
 
 
-def machine_order(kernel: Kernel, registers: int) -> NDArray[np.int32]:
-    """[I] the instruction that stands in each place: a permutation within each basic block.
+def issue_order(
+    code: Sequence[Instruction], weights: Sequence[int], alive: int, registers: int, free: Collection[int] = ()
+) -> list[int]:
+    """The numbers of the instructions of a piece of straight-line code, in the order of issue.
 
-    registers: 32-bit registers that a thread has; values that are alive at once take no more, where an order allows.
+    weights: 32-bit registers that each PTX register takes. alive: bit set of those that are read behind the code.
+    registers: that a thread has; values that are alive at once take no more, where an order allows.
+    free: instructions that others do together with their own work.
     """
-    latency = [expected_latency(instruction) for instruction in kernel.instructions]
-    flow = control_flow(kernel)
-    weights, alive = register_weights(kernel), live_out(kernel, flow)
-    order = np.arange(len(kernel.instructions), dtype=np.int32)
-    for block, (first, end) in enumerate(zip(flow.block_start, flow.block_end, strict=True)):
-        if 2 < end - first <= LONGEST:
-            found = _Block(kernel.instructions[first:end], latency[first:end], weights, alive[block]).schedule(
-                registers
-            )
-            order[first:end] = np.array(found, np.int32) + first
-    return order
+    latency = [0 if number in free else expected_latency(i) for number, i in enumerate(code)]
+    return _Block(code, latency, weights, alive).schedule(registers)
 
 
 def expected_latency(instruction: Instruction) -> int:
@@ -127,28 +112,37 @@ class _Block:
                 writer[register], readers[register] = number, []
 
     def _link_memory(self) -> None:
-        wall = -1
-        since: list[int] = []  # instructions since the last wall
-        touched: list[tuple[int, str, bool]] = []  # accesses since then: number, space, writes
+        end, wall = -1, -1
+        since: list[int] = []  # instructions since the last one that nothing passes
+        ordered: list[int] = []  # those since the last wall that do not pass it
+        touched: list[_Access] = []  # accesses since then
+        version: dict[int, int] = {}
         for number, instruction in enumerate(self.code):
-            if _is_wall(instruction):
-                for other in since or ([wall] if wall >= 0 else []):
+            if _is_end(instruction):
+                for other in since or ([end] if end >= 0 else []):
                     self._after(other, number, 0)
-                wall, since, touched = number, [], []
+                end, wall, since, ordered, touched = number, -1, [], [], []
                 continue
-            if wall >= 0:
-                self._after(wall, number, 0)
+            if end >= 0:
+                self._after(end, number, 0)
             since.append(number)
-            kind = access_kind(instruction)
-            if kind is None:
-                continue
-            space, writes = memory_space(instruction), kind != "load"
-            if not writes and (space in ("param", "constant") or "nc" in instruction.modifiers):
-                continue
-            for other, theirs, wrote in touched:
-                if (writes or wrote) and (space == theirs or "generic" in (space, theirs)):
+            if instruction.base in _WALLS:
+                for other in ordered or ([wall] if wall >= 0 else []):
                     self._after(other, number, 0)
-            touched.append((number, space or "generic", writes or "volatile" in instruction.modifiers))
+                wall, ordered, touched = number, [], []
+                continue
+            if not is_pure(instruction):
+                if wall >= 0:
+                    self._after(wall, number, 0)
+                ordered.append(number)
+                access = _access(number, instruction, version)
+                if access is not None:
+                    for before in touched:
+                        if access.conflicts(before):
+                            self._after(before.number, number, 0)
+                    touched.append(access)
+            for register in instruction.writes:
+                version[register] = version.get(register, 0) + 1
 
     def schedule(self, registers: int) -> list[int]:
         """The numbers in the order of issue."""
@@ -236,60 +230,46 @@ class _Block:
         live |= set(instruction.writes)
 
 
-def _is_wall(instruction: Instruction) -> bool:
-    if instruction.base in _WALLS or is_branch(instruction) or is_exit(instruction):
-        return True
-    # asynchronous copies, mbarriers, warp-wide matrix instructions of memory: what they touch is not said by operands
-    return instruction.base in ("cp", "mbarrier", "wgmma", "tcgen05", "griddepcontrol", "discard", "prefetch")
+def _is_end(instruction: Instruction) -> bool:
+    return instruction.base in _ENDS or is_branch(instruction) or is_exit(instruction)
 
 
-def reordered(trace: Trace, kernel: Kernel, order: NDArray[np.int32]) -> Trace:
-    """`trace` as if the instructions stood in `order`, wherever a warp runs a basic block from its start to its end."""
-    if np.array_equal(order, np.arange(len(order))):
-        return trace
-    traced = np.array([is_traced(instruction) for instruction in kernel.instructions], np.bool_)
-    place = _new_places(trace.path_pc, trace.path_start, control_flow(kernel), order)
-    pcs = trace.path_pc[place]
-    old = np.flatnonzero(traced[trace.path_pc])
-    rank = np.full(len(pcs), -1, np.int64)
-    rank[old] = np.arange(len(old))
-    moved = rank[place]
-    moved = moved[moved >= 0]  # [accesses of all paths] which of them comes now
-    if np.array_equal(moved, np.arange(len(moved))):
-        return replace(trace, path_pc=pcs)
-    start = np.searchsorted(old, trace.path_start)
-    count, first = np.diff(trace.access_start), start[trace.warp_path]
-    index = moved[spans(first, count)] + np.repeat(trace.access_start[:-1] - first, count)
-    return replace(
-        trace,
-        path_pc=pcs,
-        access_base=trace.access_base[index],
-        access_pattern=trace.access_pattern[index],
-        access_space=trace.access_space[index],
-    )
+class _Access(NamedTuple):
+    """What an instruction touches in memory."""
+
+    number: int
+    space: str
+    writes: bool
+    base: object  # the register of its address and how often that has been written; None: not known
+    first: int  # B behind the base
+    size: int
+
+    def conflicts(self, other: _Access) -> bool:
+        """May both touch the same bytes, one of them writing?"""
+        if not (self.writes or other.writes):
+            return False
+        if self.space != other.space and "generic" not in (self.space, other.space):
+            return False
+        if self.base is None or self.base != other.base:
+            return True
+        return self.first < other.first + other.size and other.first < self.first + self.size
 
 
-def _new_places(
-    pcs: NDArray[np.int32], path_start: NDArray[np.int64], flow: ControlFlow, order: NDArray[np.int32]
-) -> NDArray[np.int64]:
-    """[E] the place of the old stream whose instruction comes to each place."""
-    starts = np.array(flow.block_start, np.int64)
-    length = np.diff(np.append(starts, flow.block_end[-1] if flow.block_end else 0))
-    block = np.searchsorted(starts, pcs, side="right") - 1
-    breaks = np.ones(len(pcs) + 1, np.int64)
-    breaks[1:-1] = np.diff(pcs) != 1
-    breaks[path_start] = 1
-    passed = np.cumsum(breaks[:-1])
-    place = np.arange(len(pcs))
-    first = np.flatnonzero(pcs == starts[block])
-    last = first + length[block[first]] - 1
-    whole = last < len(pcs)
-    first, last = first[whole], last[whole]
-    whole = passed[last] == passed[first]
-    first, count = first[whole], length[block[first[whole]]]
-    if len(first):
-        within = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
-        begin = np.repeat(first, count)
-        source = np.repeat(starts[block[first]], count)
-        place[begin + within] = begin + order[source + within] - source
-    return place
+def _access(number: int, instruction: Instruction, version: Mapping[int, int]) -> _Access | None:
+    kind = access_kind(instruction)
+    if kind is None:
+        return None
+    space, writes = memory_space(instruction) or "generic", kind != "load"
+    if not writes and (space in ("param", "constant") or "nc" in instruction.modifiers):
+        return None
+    writes = writes or "volatile" in instruction.modifiers
+    address = next((operand for operand in instruction.operands if isinstance(operand, Mem)), None)
+    size = access_bytes(instruction)
+    if instruction.base not in ("ld", "st") or address is None or not size or (writes and kind == "load"):
+        return _Access(number, space, writes, None, 0, 0)
+    base = address.base
+    if isinstance(base, Reg):
+        return _Access(number, space, writes, (base.id, version.get(base.id, 0)), address.offset, size)
+    if isinstance(base, Sym):
+        return _Access(number, space, writes, base.name, address.offset + base.offset, size)
+    return _Access(number, space, writes, None, 0, 0)

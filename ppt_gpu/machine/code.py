@@ -1,0 +1,125 @@
+"""The machine code of a kernel, as far as its timing goes: regions of straight-line code, simplified and ordered.
+
+PTX is not what a GPU runs: ptxas unrolls loops, folds constants into addresses, joins loads and instructions, and
+orders what is left so that loads are in flight together. The steps are those of this package, one file each.
+The result is a kernel whose first instructions are the PTX ones, as they are, for where control takes other ways; the
+code of the regions stands behind them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppt_gpu.machine.alignment import alignments
+from ppt_gpu.machine.fuse import Operations, fused, parts_everywhere
+from ppt_gpu.machine.order import issue_order
+from ppt_gpu.machine.regions import Region, regions
+from ppt_gpu.machine.straight import NewRegisters, Step, simplified, straight
+from ppt_gpu.machine.vectors import vectorised
+from ppt_gpu.ptx.cfg import ControlFlow, control_flow
+from ppt_gpu.ptx.instructions import operation
+from ppt_gpu.ptx.liveness import live_out
+from ppt_gpu.ptx.module import Instruction, Kernel
+from ppt_gpu.spec.gpu import Isa
+
+#: PTX instructions that are no machine instructions, on any GPU
+_NOTHING = frozenset(("mov", "cvta"))
+
+
+@dataclass(frozen=True)
+class MachineKernel(Kernel):
+    """A kernel with its machine code behind its PTX instructions."""
+
+    origin: tuple[int, ...] = ()  # [J] the PTX instruction of each instruction
+
+
+@dataclass(frozen=True)
+class Template:
+    """What runs instead of `blocks`, when they run one after another."""
+
+    blocks: tuple[int, ...]
+    code: NDArray[np.int32]  # instructions of the machine kernel
+    access: NDArray[np.int64]  # of its recorded instructions: which access of the blocks each makes
+
+
+@dataclass(frozen=True)
+class MachineCode:
+    kernel: MachineKernel
+    flow: ControlFlow  # of the PTX instructions
+    templates: tuple[Template, ...]  # those of more blocks first
+
+
+def machine_code(kernel: Kernel, registers: int, isa: Isa | None = None) -> MachineCode:
+    """The machine code of a (linked) kernel whose threads have `registers` 32-bit registers each.
+
+    isa: whose patterns of several instructions in one are used; None: only what all compilers do.
+    """
+    return _Builder(kernel, registers, {} if isa is None else isa.fuse).build()
+
+
+class _Builder:
+    def __init__(self, kernel: Kernel, registers: int, fuse: Mapping[str, Operations]) -> None:
+        self.kernel, self.registers, self.fuse = kernel, registers, fuse
+        self.flow = control_flow(kernel)
+        self.alive = live_out(kernel, self.flow)
+        self.names = NewRegisters(kernel)
+        self.single = parts_everywhere(kernel, fuse)
+        self.code: list[Instruction] = list(kernel.instructions)
+        self.origin = list(range(len(self.code)))
+        self.operations: dict[int, Operations] = {}
+
+    @cached_property
+    def aligned(self) -> Mapping[int, int]:
+        return alignments(self.kernel)
+
+    def build(self) -> MachineCode:
+        templates = [self._template(region) for region in regions(self.kernel, self.flow, self._size)]
+        made = MachineKernel(
+            **{name: getattr(self.kernel, name) for name in Kernel.__dataclass_fields__},
+            origin=tuple(self.origin),
+        )
+        made = replace(made, instructions=tuple(self.code), registers=tuple(self.names.all), joined=self.operations)
+        return MachineCode(made, self.flow, tuple(template for template in templates if template is not None))
+
+    def _steps(self, blocks: Sequence[int]) -> list[Step]:
+        steps = straight(self.kernel, self.flow, blocks, self.names)
+        steps = simplified(steps, self.alive[blocks[-1]], self.aligned, self.names.all)
+        return vectorised(steps, self.aligned, self.names.all)
+
+    def _size(self, blocks: Sequence[int]) -> int:
+        """Machine instructions that the blocks become, about."""
+        used = len(self.names.all)
+        steps = self._steps(blocks)
+        self.names.forget(used)
+        return sum(s.instruction.base not in _NOTHING and operation(s.instruction) != "load.param" for s in steps)
+
+    def _template(self, region: Region) -> Template | None:
+        """None where the PTX itself is what runs."""
+        steps = self._steps(region.blocks)
+        code = [step.instruction for step in steps]
+        alive = self.alive[region.blocks[-1]]
+        operations = fused(code, alive, self.single, self.fuse)
+        free = {place for place, names in operations.items() if not names}
+        order = issue_order(code, self.names.weights, alive, self.registers, free)
+        ordered = [steps[place] for place in order]
+        if not operations and self._unchanged(region, ordered):
+            return None
+        first = len(self.code)
+        self.operations |= {first + new: operations[old] for new, old in enumerate(order) if old in operations}
+        self.code += [replace(s.instruction, index=first + n) for n, s in enumerate(ordered)]
+        self.origin += [step.origin for step in ordered]
+        return Template(
+            region.blocks,
+            np.arange(first, len(self.code), dtype=np.int32),
+            np.array([step.access for step in ordered if step.access >= 0], np.int64),
+        )
+
+    def _unchanged(self, region: Region, steps: Sequence[Step]) -> bool:
+        first, end = self.flow.block_start[region.blocks[0]], self.flow.block_end[region.blocks[0]]
+        own = self.kernel.instructions[first:end]
+        return len(region.blocks) == 1 and [step.instruction for step in steps] == list(own)

@@ -1,0 +1,133 @@
+"""PTX instructions that one machine instruction does together: what each instruction of a kernel costs.
+
+An instruction that becomes a part of another, because that alone reads its result, is free; the other then is the
+operation that does both. Which patterns a GPU has, and what they become, its ISA says ([fuse], from what ptxas makes
+of them).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ppt_gpu.ptx.instructions import form
+from ppt_gpu.ptx.module import Imm, Instruction, Kernel, Reg
+
+Operations = tuple[str, ...]
+_TYPES = frozenset(("u32", "s32", "b32", "u64", "s64", "b64"))
+#: most sources of a machine instruction
+_SOURCES = 3
+
+
+def kind(instruction: Instruction) -> str:
+    """What the instruction is in patterns: "add.32", "mul.wide", "shl.32", "logic.32"; "" for others."""
+    words = instruction.modifiers
+    size = words[-1][1:] if words and words[-1] in _TYPES else ""
+    if not size or "cc" in words or "sat" in words:
+        return ""
+    base = instruction.base
+    if base in ("add", "sub"):
+        return f"add.{size}"
+    if base == "mul" and "wide" in words:
+        return "mul.wide"
+    if base == "mul" and "lo" in words:
+        return f"mul.{size}"
+    if base == "shl" and isinstance(instruction.operands[2], Imm):
+        return f"shl.{size}"
+    if base in ("and", "or", "xor", "not"):
+        return f"logic.{size}"
+    return ""
+
+
+def fused(
+    code: Sequence[Instruction], alive: int, single: Mapping[int, Instruction], fuse: Mapping[str, Operations]
+) -> dict[int, Operations]:
+    """The operations of those instructions of a piece of straight-line code that are, or have become, part of another.
+
+    alive: registers that are read behind the code. single: of registers with one writer and only readers that it may
+    become a part of, wherever these are, that writer (`parts_everywhere`).
+    """
+    found: dict[int, Operations] = {}
+    taken: set[int] = set()  # instructions that do another one's work already, or whose work another does
+    for number, (writer, readers) in _results(code, alive).items():
+        first = kind(code[writer])
+        if not first or not readers or writer in taken or code[writer].guard is not None:
+            continue
+        patterns = [fuse.get(f"{first}+{kind(code[reader])}") for reader in readers]
+        if number in single or any(p is None for p in patterns) or taken.intersection(readers):
+            continue
+        if any(not _fits(code[writer], code[reader], number) for reader in readers):
+            continue
+        if len(readers) > 1 and first not in ("mul.wide", "shl.32"):
+            continue  # to do it again in each reader pays where that costs nothing
+        found[writer] = ()
+        taken.update((writer, *readers))
+        found |= {reader: pattern for reader, pattern in zip(readers, patterns, strict=True) if pattern is not None}
+    for place, instruction in enumerate(code):
+        parts = [single[register] for register in instruction.reads if register in single]
+        if any(register in single for register in instruction.writes):
+            found[place] = ()
+        elif parts and place not in taken:
+            found[place] = fuse[f"{kind(parts[0])}+{kind(instruction)}"]
+    return found
+
+
+def parts_everywhere(kernel: Kernel, fuse: Mapping[str, Operations]) -> dict[int, Instruction]:
+    """Registers written once, by an instruction that becomes a part of each of its readers, and that instruction.
+
+    A product for addresses that a loop adds again and again is made by each addition anew, which costs it nothing.
+    """
+    writers: dict[int, list[Instruction]] = {}
+    readers: dict[int, list[Instruction]] = {}
+    for instruction in kernel.instructions:
+        for register in instruction.writes:
+            writers.setdefault(register, []).append(instruction)
+        for register in instruction.reads:
+            readers.setdefault(register, []).append(instruction)
+    found: dict[int, Instruction] = {}
+    for register, (writer, *others) in writers.items():
+        if others or kind(writer) != "mul.wide" or writer.guard is not None:
+            continue
+        if any(len(writers.get(source, ())) != 1 for source in writer.reads):
+            continue  # its factors change: it must be made where they are what they were
+        used = readers.get(register, [])
+        fits = all(f"mul.wide+{kind(r)}" in fuse and _fits(writer, r, register) for r in used)
+        if used and fits and not any((set(r.reads) - {register}) & found.keys() for r in used):
+            found[register] = writer
+    return found
+
+
+def _fits(writer: Instruction, reader: Instruction, register: int) -> bool:
+    """Can one instruction read what both read?"""
+    if reader.guard is not None and reader.guard.reg == register:
+        return False
+    if sum(isinstance(o, Reg) and o.id == register for o in reader.operands[1:]) != 1:
+        return False
+    if reader.base == "sub" and kind(writer) in ("mul.wide", "mul.32", "shl.32"):
+        subtracted = reader.operands[2]
+        if isinstance(subtracted, Reg) and subtracted.id == register:
+            return False
+    sources = [o for o in (*writer.operands[1:], *reader.operands[1:]) if not (isinstance(o, Reg) and o.id == register)]
+    literals = sum(isinstance(o, Imm) for o in sources)
+    return len(sources) <= _SOURCES and literals <= 1 and form(writer.opcode).space is None
+
+
+def _results(code: Sequence[Instruction], alive: int) -> dict[int, tuple[int, list[int]]]:
+    """Of each register that is written once, and not read behind the code: its writer and its readers."""
+    writer: dict[int, int] = {}
+    readers: dict[int, list[int]] = {}
+    dropped: set[int] = set()
+    for place, instruction in enumerate(code):
+        for register in instruction.reads:
+            if register in writer:
+                readers[register].append(place)
+            else:
+                dropped.add(register)
+        for register in instruction.writes:
+            if register in writer:
+                dropped.add(register)
+            writer[register], readers[register] = place, []
+    return {
+        register: (place, readers[register])
+        for register, place in writer.items()
+        if register not in dropped and not alive >> register & 1
+    }

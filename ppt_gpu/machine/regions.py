@@ -1,0 +1,143 @@
+"""Which runs of basic blocks become one piece of straight-line machine code: blocks in a row, and loops unrolled.
+
+A region is a sequence of blocks that control, once it has come to the first, passes in this order up to its end. An
+unrolled loop whose number of iterations is not known is such a sequence while enough iterations are left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ppt_gpu.machine.loops import factor, trips
+from ppt_gpu.machine.renaming import is_renamable
+from ppt_gpu.ptx.cfg import ControlFlow
+from ppt_gpu.ptx.instructions import is_branch
+from ppt_gpu.ptx.module import Instruction, Kernel
+
+#: instructions of a region; compilers, too, give up on longer ones
+LONGEST = 4096
+
+
+@dataclass(frozen=True)
+class Region:
+    """`blocks` in the order in which they run; those of an unrolled loop several times."""
+
+    blocks: tuple[int, ...]
+
+
+class _Node:
+    """Blocks that follow one another, on the way to a region."""
+
+    def __init__(self, block: int) -> None:
+        self.blocks = [block]  # each once
+        self.run = [block]  # as they run
+
+
+def regions(kernel: Kernel, flow: ControlFlow, size: Callable[[Sequence[int]], int]) -> list[Region]:
+    """The regions of a kernel, those of more blocks first. Every block is in one or more of them.
+
+    size: machine instructions that a sequence of blocks becomes.
+    """
+    graph = _Graph(kernel, flow, size)
+    graph.merge()
+    while graph.unroll_whole():
+        graph.merge()
+    found: list[Region] = []
+    for node in graph.nodes.values():
+        times = graph.unrolled(node)
+        while times > 1:  # what is left over of them runs two and one at a time
+            found.append(Region(tuple(node.run * times)))
+            times = min(times // 2, 2)
+        found.append(Region(tuple(node.run)))
+        if len(node.run) > 1:
+            found += [Region((block,)) for block in node.blocks]
+    return sorted(found, key=lambda region: -len(region.blocks))
+
+
+class _Graph:
+    """Nodes and the edges between them."""
+
+    def __init__(self, kernel: Kernel, flow: ControlFlow, size: Callable[[Sequence[int]], int]) -> None:
+        self.kernel, self.flow, self.size = kernel, flow, size
+        blocks = range(len(flow.block_start))
+        self.nodes = {block: _Node(block) for block in blocks}  # by their first block
+        self.after = {block: {s for s in flow.successors[block] if s in self.nodes} for block in blocks}
+        self.leaves = {block for block in blocks if len(self.after[block]) < len(flow.successors[block])}
+        self.before: dict[int, set[int]] = {block: set() for block in blocks}
+        for block, following in self.after.items():
+            for other in following:
+                self.before[other].add(block)
+        self.plain = {block for block in blocks if all(map(is_renamable, self._code(block)))}
+        self.within = self._loops_within()
+
+    def _code(self, block: int) -> Sequence[Instruction]:
+        return self.kernel.instructions[self.flow.block_start[block] : self.flow.block_end[block]]
+
+    def _length(self, node: _Node) -> int:
+        return sum(self.flow.block_end[block] - self.flow.block_start[block] for block in node.run)
+
+    def _loops_within(self) -> set[int]:
+        """Blocks that lie in two loops or more: between the head of each, in the text, and a branch back to it."""
+        depth = [0] * len(self.nodes)
+        for head in self.flow.loop_heads:
+            last = max(origin for origin, target in self.flow.back_edges if target == head)
+            for block in range(head, last + 1):
+                depth[block] += 1
+        return {block for block, loops in enumerate(depth) if loops > 1}
+
+    def merge(self) -> None:
+        """Join nodes of which the second only ever follows the first."""
+        for first in list(self.nodes):
+            while first in self.nodes:
+                following = self.after[first]
+                second = next(iter(following)) if len(following) == 1 and first not in self.leaves else first
+                node, other = self.nodes[first], self.nodes[second]
+                alone = second != first and len(self.before[second]) == 1 and second not in self._entries()
+                if not alone or not {*node.blocks, *other.blocks} <= self.plain:
+                    break
+                if self._length(node) + self._length(other) > LONGEST:
+                    break
+                node.blocks += other.blocks
+                node.run += other.run
+                self.after[first] = {first if s == second else s for s in self.after[second]}
+                self.leaves |= {first} if second in self.leaves else set()
+                for far in self.after[second]:
+                    self.before[far] = {first if b == second else b for b in self.before[far]}
+                del self.nodes[second]
+
+    def _entries(self) -> set[int]:
+        return {self.flow.block_of(entry) for entry in self.kernel.entries}
+
+    def unroll_whole(self) -> bool:
+        """Unroll loops all whose iterations are known and few; is there one?"""
+        found = False
+        for first, node in self.nodes.items():
+            if first not in self.after[first] or not self._loops(node):
+                continue
+            count = trips(self.kernel, self.flow, node.run)
+            if count is None or self._length(node) * count > LONGEST:
+                continue
+            if factor(self.size(node.run), count, first in self.within) != count:
+                continue
+            node.run = node.run * count
+            self.after[first].discard(first)
+            self.before[first].discard(first)
+            found = True
+        return found
+
+    def unrolled(self, node: _Node) -> int:
+        """How many iterations of the node become one: 1 where it is no loop."""
+        first = node.blocks[0]
+        if first not in self.after[first] or not self._loops(node):
+            return 1
+        count = trips(self.kernel, self.flow, node.run) if len(node.run) == len(node.blocks) else None
+        times = factor(self.size(node.run), count, first in self.within)
+        return times if times * self._length(node) <= LONGEST else 1
+
+    def _loops(self, node: _Node) -> bool:
+        """May the node be unrolled?"""
+        last = self._code(node.blocks[-1])[-1]
+        start = self.flow.block_start[node.blocks[0]]
+        plain = set(node.blocks) <= self.plain and is_branch(last) and last.guard is not None
+        return plain and start not in self.kernel.rolled

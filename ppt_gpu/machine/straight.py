@@ -1,0 +1,202 @@
+"""The straight-line code of a region: its blocks one after another, each value in a register of its own.
+
+Then what the compiler does before anything else: constants are folded, sums are computed from what is there already,
+addresses become a register and an offset, what is computed twice is computed once, and what nobody needs is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ppt_gpu.machine.renaming import is_renamable, renamed
+from ppt_gpu.machine.values import Value, Values, is_pure
+from ppt_gpu.ptx.cfg import ControlFlow
+from ppt_gpu.ptx.instructions import is_branch, is_memory, is_traced
+from ppt_gpu.ptx.liveness import register_weights
+from ppt_gpu.ptx.module import TYPE_BYTES, Imm, Instruction, Kernel, Mem, Reg, Register
+
+#: an address is a register and an offset of 24 bits with a sign
+OFFSETS = range(-(1 << 23), 1 << 23)
+
+
+@dataclass(slots=True)
+class Step:
+    """One instruction of the region."""
+
+    instruction: Instruction
+    origin: int  # the instruction of the kernel that it comes from
+    access: int  # which of the region's recorded accesses is its; -1: none
+
+
+class NewRegisters:
+    """Registers beside those of the kernel."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.all: list[Register] = list(kernel.registers)
+        self.weights = register_weights(kernel)  # 32-bit registers that each takes
+
+    def like(self, register: int) -> int:
+        """A new register for values of the same type."""
+        self.all.append(replace(self.all[register], name=f"%m{len(self.all)}"))
+        self.weights.append(self.weights[register])
+        return len(self.all) - 1
+
+    def forget(self, count: int) -> None:
+        """All but the first `count` registers."""
+        del self.all[count:], self.weights[count:]
+
+
+def straight(kernel: Kernel, flow: ControlFlow, blocks: Sequence[int], registers: NewRegisters) -> list[Step]:
+    """The code of `blocks`, which run one after another. Branches within are gone.
+
+    The last value of each register is in the register that the kernel has it in; those before have new ones.
+    """
+    steps: list[Step] = []
+    accesses = 0
+    for place, block in enumerate(blocks):
+        for index in range(flow.block_start[block], flow.block_end[block]):
+            instruction = kernel.instructions[index]
+            traced = is_traced(instruction)
+            if not is_branch(instruction) or place == len(blocks) - 1:
+                steps.append(Step(instruction, index, accesses if traced else -1))
+            accesses += traced
+    if all(is_renamable(step.instruction) for step in steps):
+        _rename(steps, registers)
+    return steps
+
+
+def _rename(steps: list[Step], registers: NewRegisters) -> None:
+    last: dict[int, int] = {}  # the step from which on a register has its own name
+    for place, step in enumerate(steps):
+        if step.instruction.guard is None:
+            last.update(dict.fromkeys(step.instruction.writes, place))
+    now: dict[int, int] = {}
+
+    def read(register: int) -> int:
+        return now.get(register, register)
+
+    for place, step in enumerate(steps):
+        written = step.instruction.writes
+        if step.instruction.guard is None:
+            target = {r: r if last[r] == place else registers.like(r) for r in written}
+        else:  # where the guard is false the value before stays
+            target = {r: read(r) for r in written}
+        step.instruction = renamed(step.instruction, read, lambda r, target=target: target.get(r, r))  # type: ignore[misc]
+        now.update(target)
+
+
+def simplified(steps: list[Step], alive: int, aligned: Mapping[int, int], registers: Sequence[Register]) -> list[Step]:
+    """The steps with constants folded and sums shared, without those that nobody needs.
+
+    alive: bit set of registers that are read after the region. aligned: what registers are multiples of at its start.
+    """
+    return _needed(_Sharing(steps, Values(aligned), registers).run(), alive)
+
+
+class _Sharing:
+    """One pass over the steps: what each register holds, and which register holds a sum already."""
+
+    def __init__(self, steps: list[Step], values: Values, registers: Sequence[Register]) -> None:
+        self.steps, self.values, self.registers = steps, values, registers
+        self.version: dict[int, int] = {}  # of a register: how often it has been written
+        self.holder: dict[tuple[object, int], tuple[int, int, int]] = {}  # sum -> register, its constant, version
+
+    def run(self) -> list[Step]:
+        for step in self.steps:
+            if is_memory(step.instruction):
+                step.instruction = self._address(step.instruction)
+            value = self.values.result(step.instruction)
+            if value is not None and value.bits in (32, 64):
+                step.instruction = self._computed(step.instruction, value)
+            self.values.run(step.instruction)
+            for register in step.instruction.writes:
+                self.version[register] = self.version.get(register, 0) + 1
+            if value is not None and value.bits in (32, 64) and value.terms:
+                register = step.instruction.writes[0]
+                if self._held(value) is None:
+                    held = (register, value.constant, self.version[register])
+                    self.holder[value.terms, value.bits] = held
+        return self.steps
+
+    def _held(self, value: Value) -> tuple[int, int] | None:
+        """(register, its distance to the value) of the same sum."""
+        found = self.holder.get((value.terms, value.bits))
+        if found is not None and self.version.get(found[0], 0) == found[2]:
+            return found[0], value.constant - found[1]
+        if len(value.terms) == 1 and value.terms[0][1] == 1:  # a register as the region found it
+            start = self.values.at_start(value.terms[0][0])
+            if start is not None and not self.version.get(start, 0):
+                return start, value.constant
+        return None
+
+    def _address(self, instruction: Instruction) -> Instruction:
+        """With a base register that other addresses have, too."""
+        for place, operand in enumerate(instruction.operands):
+            if not isinstance(operand, Mem) or not isinstance(operand.base, Reg) or operand.indices:
+                continue
+            base = operand.base.id
+            value = self.values.register(base, 8 * TYPE_BYTES[self.registers[base].type])
+            held = self._held(value)
+            if held is None or held[0] == base or held[1] + operand.offset not in OFFSETS:
+                continue
+            changed = list(instruction.operands)
+            changed[place] = Mem(Reg(held[0]), operand.offset + held[1])
+            reads = tuple(held[0] if register == base else register for register in instruction.reads)
+            instruction = replace(instruction, operands=tuple(changed), reads=reads)
+        return instruction
+
+    def _computed(self, instruction: Instruction, value: Value) -> Instruction:
+        """The same result, from a constant or from a register with another constant to add."""
+        target = instruction.operands[0]
+        known = value.known
+        if known is not None and instruction.base != "mov":
+            return replace(instruction, opcode=f"mov.b{value.bits}", operands=(target, Imm(known)), reads=())
+        held = self._held(value) if value.terms else None
+        if held is None or instruction.base in ("mov", "cvta"):
+            return instruction
+        register, distance = held
+        if distance == 0:
+            return replace(
+                instruction, opcode=f"mov.b{value.bits}", operands=(target, Reg(register)), reads=(register,)
+            )
+        operands = (target, Reg(register), Imm(distance))
+        return replace(instruction, opcode=f"add.s{value.bits}", operands=operands, reads=(register,))
+
+
+def _needed(steps: list[Step], alive: int) -> list[Step]:
+    """Without copies, and without what nobody reads."""
+    kept: list[Step] = []
+    wanted = {register for register in range(alive.bit_length()) if alive >> register & 1}
+    for step in reversed(_without_copies(steps)):
+        instruction = step.instruction
+        if is_pure(instruction) and wanted.isdisjoint(instruction.writes):
+            continue
+        if instruction.guard is None:
+            wanted.difference_update(instruction.writes)
+        wanted.update(instruction.reads)
+        kept.append(step)
+    return kept[::-1]
+
+
+def _without_copies(steps: list[Step]) -> list[Step]:
+    """What reads a copy reads the original, as long as that stays what it was."""
+    rewritten: dict[int, int] = {}  # register -> the last step that writes it
+    for place, step in enumerate(steps):
+        rewritten.update(dict.fromkeys(step.instruction.writes, place))
+    copies: dict[int, int] = {}
+
+    def read(register: int) -> int:
+        return copies.get(register, register)
+
+    for place, step in enumerate(steps):
+        instruction = step.instruction
+        if copies and not copies.keys().isdisjoint(instruction.reads) and is_renamable(instruction):
+            instruction = step.instruction = renamed(instruction, read, lambda register: register)
+        for register in instruction.writes:
+            copies.pop(register, None)
+        source = instruction.operands[1] if len(instruction.operands) == 2 else None
+        plain = instruction.base == "mov" and instruction.guard is None and len(instruction.writes) == 1
+        if plain and isinstance(source, Reg) and rewritten.get(source.id, -1) <= place:
+            copies[instruction.writes[0]] = source.id
+    return steps

@@ -35,8 +35,8 @@ from ppt_gpu.ptx.module import Instruction, Mem, Reg, Sym
 _ENDS = frozenset(("call", "ret", "exit", "trap", "brkpt", "bra", "brx", "setmaxnreg"))
 #: instructions that only arithmetic passes. What asynchronous copies and the like touch is not said by their operands
 _WALLS = frozenset(
-    ("bar", "barrier", "membar", "fence", "nanosleep", "cp", "mbarrier", "wgmma", "tcgen05", "griddepcontrol", "discard",
-     "prefetch")
+    ("bar", "barrier", "membar", "fence", "nanosleep", "cp", "mbarrier", "wgmma", "tcgen05", "griddepcontrol",
+     "discard", "prefetch")
 )  # fmt: skip
 #: cycles; of operations by the longest prefix of their name, else ARITHMETIC
 _EXPECTED = {

@@ -9,12 +9,15 @@ from ppt_gpu.scale.simulated_sm import SimulatedSm, TraceSm
 
 
 def model_inputs(sm: SimulatedSm, plan: SmPlan) -> ModelInputs:
-    """The blocks of `plan`, lowered as `sm` simulates them. Raises PptError as a simulation does."""
+    """The blocks of `plan`, lowered: of PTX instruction by instruction, which is what models are of.
+
+    Raises PptError as a simulation does.
+    """
     blocks = list(plan.blocks)
     trace, kernel = None, None
     if isinstance(sm, TraceSm):
         trace, kernel = sm.run_blocks(blocks), sm.kernel
-        program, _ = sm.lower_run(trace, blocks)
+        program, _ = sm.lower_run(trace, blocks, as_ptx=True)
     else:
         program, _ = sm.lower(blocks)
     return ModelInputs(

@@ -173,13 +173,16 @@ class TraceSm(SimulatedSm):
     def lower(self, blocks: list[int]) -> tuple[Program, Feed]:
         return self.lower_run(self.run_blocks(blocks), blocks)
 
-    def lower_run(self, trace: Trace, blocks: list[int]) -> tuple[Program, Feed]:
-        """`lower`, with the trace that `run_blocks` gave for these blocks: as machine code, where that is what runs."""
+    def lower_run(self, trace: Trace, blocks: list[int], *, as_ptx: bool = False) -> tuple[Program, Feed]:
+        """`lower`, with the trace that `run_blocks` gave for these blocks: as machine code, where that is what runs.
+
+        as_ptx: instruction by instruction of the PTX all the same.
+        """
         others, notes = self.neighbours(blocks, trace.thread_instructions / len(blocks))
         if trace.printed:
             count = len(trace.printed.splitlines())
             notes = (f"the simulated blocks printed {count} line{'s' * (count > 1)}", *notes)
-        machine = self._machine
+        machine = None if as_ptx else self._machine
         program = lower_trace(
             self.kernel if machine is None else machine.kernel,
             trace if machine is None else as_machine_code(trace, machine),

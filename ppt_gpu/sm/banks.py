@@ -8,9 +8,10 @@ Rules, from the CUDA C Programming Guide, appendix "Compute Capabilities", "Shar
   4 B words, and two words of a bank in the same aligned 256 B row do not conflict. 16 B words: half warps.
 * 1.x: 16 banks of 4 B, half warps, wider words as several 4 B requests. In each pass one word (here: that of the
   lowest lane left) is broadcast and every other bank serves one lane.
+* 7.0 and later: twice as many lanes are served together when every lane n reads what lane n ^ 1 reads, or every lane
+  n what lane n ^ 2 reads: one value is delivered to both (NVIDIA's answer in the developer forum, topic 77228). So
+  16 B words that all lanes share take two passes.
 * Atomics: no sharing. A bank serves its lanes one after another, those with the same address too.
-
-The merging of half warps that some chips do when lanes of both read the same words is not modelled.
 """
 
 from __future__ import annotations
@@ -33,13 +34,15 @@ class BankRule:
     width: int  # B, distance of successive banks
     row: int  # B that all banks deliver in one pass
     half_warp: bool  # 1.x rules
+    paired: bool = False  # pairs of lanes that read the same are served as one
 
 
 def bank_rule(gpu: Gpu) -> BankRule:
     """The rule of a GPU: [shared] banks and bank_width, and its compute capability."""
     shared = gpu.shared
     deep = max(shared.bank_width, 8) if gpu.compute_capability[0] == 3 else shared.bank_width
-    return BankRule(shared.banks, shared.bank_width, shared.banks * deep, gpu.compute_capability[0] == 1)
+    paired = gpu.compute_capability >= (7, 0) and gpu.isa.scheduled  # silicon, not a simulator of it
+    return BankRule(shared.banks, shared.bank_width, shared.banks * deep, gpu.compute_capability[0] == 1, paired)
 
 
 def bank_passes(
@@ -67,7 +70,9 @@ def passes(
         _half_warps(offsets, masks, pattern, base, size, atomic, rule.width, load, seen, found)
     else:
         lanes = np.clip(WARP * (rule.row // rule.banks) // size, 1, WARP)
-        _phases(offsets, masks, pattern, base, size, atomic, lanes, rule.width, rule.row, load, seen, found)
+        _phases(
+            offsets, masks, pattern, base, size, atomic, lanes, rule.paired, rule.width, rule.row, load, seen, found
+        )
     return found
 
 
@@ -101,14 +106,28 @@ def _phase(
     return most
 
 
+@inlined
+def _in_pairs(offsets: np.ndarray, p: int, mask: int, apart: int) -> bool:
+    """Does every active lane of pattern p read where the lane `apart` from it reads, if that is active?"""
+    for lane in range(WARP):
+        other = lane ^ apart
+        if (mask >> lane) & 1 and (mask >> other) & 1 and offsets[p, lane] != offsets[p, other]:
+            return False
+    return True
+
+
 @entry
 def _phases(
     offsets: np.ndarray, masks: np.ndarray, pattern: np.ndarray, base: np.ndarray, size: np.ndarray,
-    atomic: np.ndarray, lanes: np.ndarray, width: int, row: int, load: np.ndarray, seen: np.ndarray, found: np.ndarray,
+    atomic: np.ndarray, lanes: np.ndarray, paired: bool, width: int, row: int, load: np.ndarray, seen: np.ndarray,
+    found: np.ndarray,
 ) -> None:  # fmt: skip
     """2.x and later: `lanes` lanes of an access are served together."""
     for i in range(len(pattern)):
         p, count = pattern[i], lanes[i]
+        if paired and count < WARP and not atomic[i]:
+            if _in_pairs(offsets, p, masks[p], 1) or _in_pairs(offsets, p, masks[p], 2):
+                count *= 2
         for first in range(0, WARP, count):
             found[i] += _phase(
                 offsets, p, masks[p], base[i], size[i], atomic[i], width, row, first, first + count, load, seen

@@ -87,6 +87,9 @@ def reference_passes(rule: BankRule, lanes: Lanes, size: int, atomic: bool) -> i
         halves = [[a for lane, a in lanes if first <= lane < first + 16] for first in (0, 16)]
         return sum(_half_warp_passes(rule, [a + w for a in half], atomic) for w in words for half in halves)
     per_pass = min(32, 32 * (rule.row // rule.banks) // size)
+    at = dict(lanes)
+    if rule.paired and not atomic and any(all(at.get(n ^ d, a) == a for n, a in lanes) for d in (1, 2)):
+        per_pass = min(32, 2 * per_pass)
     total = 0
     for first in range(0, 32, per_pass):
         load: Counter[int] = Counter()

@@ -20,6 +20,7 @@ MASKS = st.one_of(st.just(0xFFFFFFFF), st.integers(0, 0xFFFFFFFF))
 BANKS = st.sampled_from(
     [
         BankRule(32, 4, 128, False),
+        BankRule(32, 4, 128, False, paired=True),
         BankRule(32, 8, 256, False),
         BankRule(32, 4, 256, False),
         BankRule(16, 4, 64, True),

@@ -54,6 +54,20 @@ def test_wide_words_go_in_halves_and_quarters() -> None:
     assert passes(MODERN, stride(1, 8), size=8, mask=0xFFFF) == 1
 
 
+def test_pairs_of_lanes_that_read_the_same() -> None:
+    """NVIDIA's answer in the developer forum, topic 77228: LDS.128 takes 2 requests instead of 4."""
+    paired = BankRule(32, 4, 128, False, paired=True)
+    same, next_to, one_between = [0] * 32, [lane // 2 * 16 for lane in range(32)], [lane % 2 * 16 for lane in range(32)]
+    for lanes in (same, next_to, one_between):
+        assert passes(paired, lanes, size=16) == 2
+        assert passes(MODERN, lanes, size=16) == 4
+    assert passes(paired, same, size=8) == 1
+    assert passes(paired, [lane // 4 * 4 for lane in range(32)]) == 1
+    assert passes(paired, stride(1, 16), size=16) == 4
+    assert passes(paired, [lane // 16 * 16 for lane in range(32)], size=16) == 2
+    assert passes(paired, [lane // 2 * 512 for lane in range(32)], size=16) == 16
+
+
 def test_kepler_banks_deliver_8_bytes() -> None:
     assert passes(KEPLER_8, stride(1, 8), size=8) == 1
     assert passes(KEPLER_4, stride(1, 8), size=8) == 1

@@ -41,7 +41,7 @@ def bank_rule(gpu: Gpu) -> BankRule:
     """The rule of a GPU: [shared] banks and bank_width, and its compute capability."""
     shared = gpu.shared
     deep = max(shared.bank_width, 8) if gpu.compute_capability[0] == 3 else shared.bank_width
-    paired = gpu.compute_capability >= (7, 0) and gpu.isa.scheduled  # silicon, not a simulator of it
+    paired = shared.paired and gpu.compute_capability >= (7, 0)
     return BankRule(shared.banks, shared.bank_width, shared.banks * deep, gpu.compute_capability[0] == 1, paired)
 
 
@@ -125,9 +125,9 @@ def _phases(
     """2.x and later: `lanes` lanes of an access are served together."""
     for i in range(len(pattern)):
         p, count = pattern[i], lanes[i]
-        if paired and count < WARP and not atomic[i]:
-            if _in_pairs(offsets, p, masks[p], 1) or _in_pairs(offsets, p, masks[p], 2):
-                count *= 2
+        wide = paired and count < WARP and not atomic[i]
+        if wide and (_in_pairs(offsets, p, masks[p], 1) or _in_pairs(offsets, p, masks[p], 2)):
+            count *= 2
         for first in range(0, WARP, count):
             found[i] += _phase(
                 offsets, p, masks[p], base[i], size[i], atomic[i], width, row, first, first + count, load, seen

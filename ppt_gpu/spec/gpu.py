@@ -116,6 +116,7 @@ class SharedMemory:
     bank_width: int  # B
     latency: int  # cycles, load-to-use without conflicts
     carveouts: tuple[int, ...] = ()  # B, selectable shared sizes of a unified L1; () = fixed
+    paired: bool = True  # from 7.0 on: wide words that pairs of lanes share are delivered to both at once
 
 
 @dataclass(frozen=True)

@@ -66,6 +66,7 @@ _SHARED: dict[str, Leaf] = {
     "bank_width": _bytes(1),
     "latency": _cycles(1),
     "carveouts": ListOf(item=_bytes(), default=()),
+    "paired": Flag(default=True),
 }
 
 _CACHE: dict[str, Leaf] = {

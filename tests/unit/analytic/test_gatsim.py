@@ -10,13 +10,18 @@ from model_kernels import bare_kernel_text, inputs_of, kernel_text, sample_input
 from ppt_gpu.analytic.gatsim import Gatsim
 from ppt_gpu.analytic.model import Options
 from ppt_gpu.analytic.models import find_model
+from ppt_gpu.spec import load_gpu
 
 
 @pytest.mark.parametrize("name", ["vecadd", "saxpy", "jacobi", "mandelbrot", "reduction", "transpose_tiled"])
 def test_perfect_memory_as_in_the_paper(name: str) -> None:
-    """The paper's experiment: a GTX 480 with two schedulers and perfect memory, held against a simulation of it."""
-    perfect = ("perfect_memory=true",)
-    inputs, sm = sample_inputs(name, "gtx480", perfect), sample_sm(name, "gtx480", perfect)
+    """The paper's experiment: a GTX 480 with two schedulers and perfect memory, held against a simulation of it.
+
+    Both run the PTX as it is.
+    """
+    gpu = load_gpu("gtx480", ("perfect_memory=true",))
+    gpu = replace(gpu, isa=replace(gpu.isa, scheduled=False))
+    inputs, sm = sample_inputs(name, gpu), sample_sm(name, gpu)
     simulated = sm(list(inputs.blocks)).cycles * inputs.sm_blocks / len(inputs.blocks)
     found = Gatsim().analyze(inputs, Options(policy=inputs.gpu.sm.policy))
     assert found.cycles == pytest.approx(simulated, rel=0.11)

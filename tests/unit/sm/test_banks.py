@@ -29,7 +29,7 @@ def stride(elements: int, size: int = 4) -> list[int]:
 
 
 def test_rules_of_the_generations() -> None:
-    assert BankRule(32, 4, 128, False) == MODERN
+    assert BankRule(32, 4, 128, False, paired=True) == MODERN
     assert BankRule(32, 8, 256, False) == KEPLER_8
     assert BankRule(32, 4, 256, False) == KEPLER_4
     assert BankRule(16, 4, 64, True) == TESLA
@@ -60,7 +60,7 @@ def test_pairs_of_lanes_that_read_the_same() -> None:
     same, next_to, one_between = [0] * 32, [lane // 2 * 16 for lane in range(32)], [lane % 2 * 16 for lane in range(32)]
     for lanes in (same, next_to, one_between):
         assert passes(paired, lanes, size=16) == 2
-        assert passes(MODERN, lanes, size=16) == 4
+        assert passes(BankRule(32, 4, 128, False), lanes, size=16) == 4
     assert passes(paired, same, size=8) == 1
     assert passes(paired, [lane // 4 * 4 for lane in range(32)]) == 1
     assert passes(paired, stride(1, 16), size=16) == 4

@@ -24,6 +24,26 @@ def cache_dir() -> Path:
     return Path(own) if own else _user_caches() / "ppt_gpu"
 
 
+def config_dir() -> Path:
+    """The folder of the user's own files: PPT_GPU_CONFIG, else ppt_gpu in the user's folder for settings.
+
+    That is XDG_CONFIG_HOME (where absolute) or ~/.config; ~/Library/Application Support on macOS, APPDATA on Windows.
+    """
+    own = os.environ.get("PPT_GPU_CONFIG")
+    if own:
+        return Path(own)
+    if sys.platform == "win32" and os.environ.get("APPDATA"):
+        return Path(os.environ["APPDATA"]) / "ppt_gpu"
+    base = os.environ.get("XDG_CONFIG_HOME", "")
+    if os.path.isabs(base):
+        return Path(base) / "ppt_gpu"
+    return (
+        Path(os.path.expanduser("~"))
+        / ("Library/Application Support" if sys.platform == "darwin" else ".config")
+        / "ppt_gpu"
+    )
+
+
 def _user_caches() -> Path:
     if sys.platform == "win32" and os.environ.get("LOCALAPPDATA"):
         return Path(os.environ["LOCALAPPDATA"])

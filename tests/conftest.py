@@ -15,6 +15,7 @@ settings.load_profile("any machine")
 
 _FOLDER = tempfile.TemporaryDirectory(prefix="ppt_gpu-tests-")
 os.environ["PPT_GPU_CACHE"] = _FOLDER.name
+os.environ["PPT_GPU_CONFIG"] = os.path.join(_FOLDER.name, "config")
 os.environ.pop("COLUMNS", None)  # reports are 120 columns wide
 
 

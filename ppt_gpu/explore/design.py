@@ -19,7 +19,6 @@ from ppt_gpu.explore.expression import Expression, Value, check_names, text_valu
 from ppt_gpu.explore.hardware_changes import direction
 from ppt_gpu.explore.space import Point, Space
 from ppt_gpu.explore.sweep import Run, measured
-from ppt_gpu.spec.files import shipped
 from ppt_gpu.units import format_time
 
 MARGIN = 0.02  # tests/property/test_more_hardware_is_not_slower.py
@@ -132,7 +131,7 @@ def _cost(cost: Expression, space: Space, point: Point) -> float:
 
 def gpu_file(gpu: str, folder: Path, option: Option, title: str) -> str:
     """The GPU file of an option, to stand in `folder`: the base that `gpu` names, and what is other than there."""
-    base = gpu if gpu in shipped("gpus") or Path(gpu).suffix != ".toml" else os.path.relpath(gpu, folder)
+    base = os.path.relpath(gpu, folder) if gpu.endswith(".toml") or "/" in gpu else gpu
     lines = [f"base = {_quoted(base)}", f"title = {_quoted(title)}"]
     tables: dict[str, list[str]] = {}
     for key, text in option.point.values.items():

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ppt_gpu.errors import PptError, nearest
-from ppt_gpu.paths import data_dir
+from ppt_gpu.paths import config_dir, data_dir
 from ppt_gpu.spec.toml_reader import Checked, Document, Table, check, dotted, parse_override, read_toml
 
 #: folder in hardware/ -> what a file of it describes
@@ -38,8 +38,13 @@ def shipped(kind: str) -> dict[str, Path]:
     return {path.stem: path for path in sorted((data_dir("hardware") / kind).glob("*.toml"))}
 
 
+def own(kind: str) -> dict[str, Path]:
+    """Names and files of hardware/<kind> in the folder of the user's settings."""
+    return {path.stem: path for path in sorted((config_dir() / "hardware" / kind).glob("*.toml"))}
+
+
 def find(kind: str, name: str, *, near: Path | None = None, titles: dict[str, str] | None = None) -> Path:
-    """The file of `name`: a shipped name (loosely), one of `titles` (title -> name), or a path to a .toml file.
+    """The file of `name`: a shipped or own name (loosely), one of `titles` (title -> name), or a path to a .toml file.
 
     `near` is the folder that a path is relative to. Raises PptError with the nearest names for an unknown one.
     """
@@ -48,7 +53,7 @@ def find(kind: str, name: str, *, near: Path | None = None, titles: dict[str, st
         if not path.is_file():
             raise PptError(f"there is no file {name}", hint=f"a shipped {WHAT[kind]} is named without .toml")
         return path
-    files = shipped(kind)
+    files = own(kind) | shipped(kind)  # nobody's file changes what a shipped name means
     known = {loose(stem): path for stem, path in files.items()}
     for title, stem in (titles or {}).items():
         known.setdefault(loose(title), files[stem])

@@ -86,7 +86,7 @@ def test_the_file_is_the_gpu(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 
 def test_text_and_figure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("matplotlib")
-    assert main([*ASK, "--plot", str(tmp_path / "front.svg"), "--processes", "2"]) == 0
+    assert main([*ASK, "--plot", str(tmp_path / "front.svg")]) == 0
     out = capsys.readouterr().out
     assert out.startswith("vecadd in 300 us: the cheapest GPU based on k40 costs ")
     assert "9 of 9 configurations were simulated" in out and 'base = "k40"' in out

@@ -16,7 +16,8 @@ from numba import njit
 from ppt_gpu.sm import chip_memory as q
 from ppt_gpu.sm import core_memory as c
 from ppt_gpu.sm.chip_below import serve_window
-from ppt_gpu.sm.chip_lsu import operation, serve_queue, settle
+from ppt_gpu.sm.chip_lsu import operation, serve_queue
+from ppt_gpu.sm.chip_requests import settle
 from ppt_gpu.sm.core import make_loop
 from ppt_gpu.sm.core_bits import compiled, fingerprint, int64
 from ppt_gpu.sm.core_blocks import finish_block

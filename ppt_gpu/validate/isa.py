@@ -20,14 +20,14 @@ from ppt_gpu.frontends.ptxas import ptxas_arch
 from ppt_gpu.paths import data_dir
 from ppt_gpu.ptx.link import link
 from ppt_gpu.ptx.mangling import source_name
-from ppt_gpu.ptx.module import Kernel, Module
+from ppt_gpu.ptx.module import Module
 from ppt_gpu.ptx.parser import load_module
 from ppt_gpu.sass.latencies import Distance, distances
 from ppt_gpu.sass.operations import known_operation
 from ppt_gpu.spec.gpu import Gpu, Isa
 from ppt_gpu.spec.isa import load_isa
-from ppt_gpu.tasklist.expand import machine_operations
 from ppt_gpu.validate.isa_counts import Counted, count_module, read_counts, text_digest
+from ppt_gpu.validate.isa_expanded import expanded
 from ppt_gpu.validate.rows import Row
 
 #: letters of a kernel's name in a table
@@ -45,17 +45,20 @@ class Comparison:
     ours: Counter[str]
     theirs: Counter[str]
     unrolled: int  # machine instructions when ptxas may unroll loops
+    ours_unrolled: int  # ours when we may
     tools: str
 
     @property
     def row(self) -> Row:
+        """Loops as in the PTX."""
         counts = (float(self.theirs.total()), float(self.ours.total()))
         return Row(self.kernel, f"sm_{self.arch}", self.group, "static", *counts, "instructions")
 
-
-def expanded(kernel: Kernel, isa: Isa) -> Counter[str]:
-    """How often each machine operation is in `kernel`, linked with its functions, on a GPU of this ISA."""
-    return Counter(name for each in kernel.instructions for name in machine_operations(each, isa))
+    @property
+    def unrolled_row(self) -> Row:
+        """Loops as ptxas and we unroll them."""
+        counts = (float(self.unrolled), float(self.ours_unrolled))
+        return Row(self.kernel, f"sm_{self.arch}", self.group, "static", *counts, "instructions")
 
 
 def by_pipe(counts: Counter[str], isa: Isa) -> Counter[str]:
@@ -88,8 +91,9 @@ def check_module(module: Module, gpu: Gpu, kernels: Sequence[str] = ()) -> list[
     for name in kernels or found:
         opcodes, unrolled = found[name]
         theirs = _operations(opcodes)
-        ours = expanded(link(module.kernels[name], module), gpu.isa)
-        rows.append(Comparison(name, own, "", gpu.isa, ours, theirs, unrolled, tools.title))
+        kernel = link(module.kernels[name], module)
+        ours, more = expanded(kernel, gpu.isa), expanded(kernel, gpu.isa, unroll=True).total()
+        rows.append(Comparison(name, own, "", gpu.isa, ours, theirs, unrolled, more, tools.title))
     return rows
 
 
@@ -131,9 +135,10 @@ def _comparison(row: Counted) -> Comparison:
         hint = "python -m ppt_gpu.validate.isa_counts makes the counts again"
         raise PptError("this file is not the one whose machine code was counted", path=module.path, hint=hint)
     isa = load_isa(f"sm_{row.arch}")
-    ours = expanded(link(module.kernels[row.kernel], module), isa)
+    kernel = link(module.kernels[row.kernel], module)
+    ours, more = expanded(kernel, isa), expanded(kernel, isa, unroll=True).total()
     name = f"{Path(row.file).stem}:{source_name(row.kernel)}"[:LONGEST]
-    return Comparison(name, row.arch, row.group, isa, ours, _operations(row.opcodes), row.unrolled, row.tools)
+    return Comparison(name, row.arch, row.group, isa, ours, _operations(row.opcodes), row.unrolled, more, row.tools)
 
 
 @lru_cache(maxsize=4)

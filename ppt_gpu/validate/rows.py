@@ -71,7 +71,12 @@ def to_text(name: str, rows: Sequence[Row]) -> str:
             f"{row.predicted:12,.0f} {row.error:+8.1%}"
         )
     lines += ["", f"{name}, errors of {rows[0].unit} predicted against the reference", ""]
-    lines.append(f"{'gpu':16} {'mode':15} {'cases':>5} {'mean |e|':>9} {'median':>8} {'worst':>8} {'bias':>8}")
+    return "\n".join([*lines, *summary_lines(rows)]) + "\n"
+
+
+def summary_lines(rows: Sequence[Row]) -> list[str]:
+    """The summaries as a table, with its head."""
+    lines = [f"{'gpu':16} {'mode':15} {'cases':>5} {'mean |e|':>9} {'median':>8} {'worst':>8} {'bias':>8}"]
     for s in summaries(rows):
         lines.append(f"{s.gpu:16} {s.mode:15} {s.cases:5} {s.mean:9.1%} {s.median:8.1%} {s.worst:8.1%} {s.bias:+8.1%}")
-    return "\n".join(lines) + "\n"
+    return lines

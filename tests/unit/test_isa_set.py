@@ -12,10 +12,12 @@ from ppt_gpu.frontends.disassemble import disassembler
 from ppt_gpu.frontends.tools import find
 from ppt_gpu.inputs import open_module
 from ppt_gpu.paths import data_dir
+from ppt_gpu.ptx.link import link
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.validate import isa
 from ppt_gpu.validate.isa import check_module, comparisons, kind
 from ppt_gpu.validate.isa_counts import files, read_counts, text_digest
+from ppt_gpu.validate.isa_expanded import expanded
 
 TOOLS = bool(find("ptxas") and find("nvdisasm"))
 
@@ -31,9 +33,9 @@ def test_the_counts_are_those_of_the_shipped_files() -> None:
     assert len(digests) - len(seen) <= 1  # triton_matmul_hopper: ptxas 13.0 refuses it everywhere
 
 
-def test_every_kernel_is_compared() -> None:
-    found = comparisons()
-    assert len(found) == len(read_counts())
+def test_every_sample_is_compared() -> None:
+    found = comparisons(["tasklists/"])
+    assert len(found) == sum(row.group == "samples" for row in read_counts())
     assert {each.arch for each in found} == {"75", "80", "90"}
     for each in found:
         assert each.ours.total() > 0
@@ -100,3 +102,23 @@ def test_check_isa_agrees_with_the_committed_counts(capsys: pytest.CaptureFixtur
 def test_check_isa_of_a_task_list_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check-isa", str(data_dir("tasklists") / "fig5.tl"), "--gpu", "a100"]) == 2
     assert capsys.readouterr().err.startswith("error: ")
+
+
+def test_each_block_is_expanded_once_unless_loops_are_unrolled() -> None:
+    """sgemm of the samples: its 16 shared loads of each matrix stand once, or four times and the rest of a division."""
+    module = open_module("sgemm", (8, 0))
+    kernel = link(module.kernels["sgemm"], module)
+    isa_ = load_gpu("a100").isa
+    once, unrolled = expanded(kernel, isa_), expanded(kernel, isa_, unroll=True)
+    assert once["fp32.fma"] == 16
+    assert once["barrier"] == 2
+    assert once["store.global"] == unrolled["store.global"] == 1
+    assert unrolled["fp32.fma"] > 2 * once["fp32.fma"]
+    assert once["load.shared"] <= 32
+
+
+def test_an_isa_that_runs_ptx_as_it_is_has_its_instructions() -> None:
+    module = open_module("saxpy", (7, 0))
+    kernel = link(module.kernels["saxpy"], module)
+    plain = load_gpu("gpgpusim_qv100").isa
+    assert expanded(kernel, plain).total() == len(kernel.instructions)

@@ -181,7 +181,7 @@ def read_parts(
                 slot = (header * MIX) >> (64 - CACHE_BITS) & (CACHE - 1)
                 if cache_key[np.uint64(slot)] != header:
                     _regular(kind, header & 0xFFFFFFFF, header >> 48 & 0xFFFF, scratch)
-                    p = _find(offset, mask, table, used, scratch, 0, header & 0xFFFFFFFF)
+                    p = _find(offset, mask, table, used, scratch, np.int64(0), header & 0xFFFFFFFF)
                     if p < 0:
                         return part, k, at
                     cache_key[slot] = header

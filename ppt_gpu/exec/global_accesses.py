@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.compiled import entry
 from ppt_gpu.errors import PptError
 from ppt_gpu.exec.digest import number_patterns
 from ppt_gpu.exec.trace import Trace
@@ -41,8 +40,7 @@ def global_accesses(kernel: Kernel, trace: Trace) -> GlobalAccesses:
     if not np.array_equal(counts, np.diff(memory_start)[trace.warp_path]):
         raise PptError("the accesses of the trace do not match its paths")
     found = np.flatnonzero(trace.access_space == GLOBAL)
-    pc = np.empty(len(found), np.int32)
-    _instructions(trace.warp_path, trace.access_start, trace.access_space, memory_start, memory_pc, GLOBAL, pc)
+    pc = memory_pc[found + np.repeat(memory_start[trace.warp_path] - trace.access_start[:-1], counts)[found]]
     block_of = np.repeat(trace.warp_block, counts)[found]
     start = np.searchsorted(block_of, np.arange(len(trace.blocks) + 1))
     pattern, first = trace.access_pattern[found], np.zeros(len(trace.pattern_mask), np.int32)
@@ -50,18 +48,3 @@ def global_accesses(kernel: Kernel, trace: Trace) -> GlobalAccesses:
     return GlobalAccesses(
         trace.blocks, start, pc, trace.access_base[found], pattern, trace.pattern_offset[kept], trace.pattern_mask[kept]
     )
-
-
-@entry
-def _instructions(
-    warp_path: np.ndarray, access_start: np.ndarray, space: np.ndarray, memory_start: np.ndarray,
-    memory_pc: np.ndarray, wanted: int, pc: np.ndarray,
-) -> None:  # fmt: skip
-    """The instruction of every access in the wanted space."""
-    at = 0
-    for w in range(len(warp_path)):
-        first = memory_start[warp_path[w]] - access_start[w]
-        for k in range(access_start[w], access_start[w + 1]):
-            if space[k] == wanted:
-                pc[at] = memory_pc[first + k]
-                at += 1

@@ -98,18 +98,12 @@ def _unrecorded(instruction: Instruction) -> bool:
     return instruction.base in UNRECORDED or "async" in instruction.modifiers
 
 
-@entry
 def _only_own(space: NDArray[np.uint8], base: NDArray[np.int64]) -> int:
     """1: accesses to shared memory are all of the block's own; 0: there is none; 2: some are of other blocks."""
-    there = 0
-    bits = 0
-    for k in range(len(space)):
-        own = 1 if space[k] == SHARED else 0
-        there |= own
-        bits |= base[k] * own
-    if bits >> CLUSTER_SHIFT != 0:
+    there = base[space == SHARED]
+    if np.bitwise_or.reduce(there) >> CLUSTER_SHIFT != 0:
         return 2
-    return there
+    return int(len(there) > 0)
 
 
 @entry

@@ -131,11 +131,14 @@ def _import_later() -> None:
 
 
 @cache
-def make_loop(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int, LATER: bool = False) -> Any:
+def make_loop(
+    SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int, LATER: bool = False, TWO_LEVELS: bool = True
+) -> Any:
     """The loop for a number of schedulers, a policy and an issue width that the compiler folds; 0, 0, 0: for all.
 
     LATER: that of an SM of a whole chip (chip_loop): what is below the L1 answers after the window, and blocks are
-    dispatched to the chip. The compiler leaves its branches out of the others.
+    dispatched to the chip. TWO_LEVELS: of any policy, else of all but `two_level`. The compiler leaves out what a
+    loop has no use for.
     """
     SOURCES = fingerprint(names="c*.py") if LATER else fingerprint()
     if LATER:
@@ -213,7 +216,7 @@ def make_loop(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int, LATER: bool 
             if wakes_at(occupied, now):
                 occupied[NEAR] &= ~(int64(1) << row)
                 wake(K, POLICY, wheel, scheds, warps, gates, row, now)
-            if POLICY == TWO_LEVEL:
+            if TWO_LEVELS and POLICY == TWO_LEVEL:
                 refill_active(K, scheds, warps, gates, code, op_stall, active_set, now)
 
             # --- schedulers --------------------------------------------------------------------------------------
@@ -439,7 +442,8 @@ def run_core(
         skip = int(op_issues(program).sum()) >= SKIP_FROM
     skipping = Skipping(program, machine, packed, memory, state, skip)
     fixed = pays(program, machine) if specialise is None else specialise
-    loop = make_loop(machine.schedulers, machine.policy, machine.width) if fixed else make_loop(0, 0, 0)
+    constants = (machine.schedulers, machine.policy, machine.width) if fixed else (0, 0, 0)
+    loop = make_loop(*constants, False, machine.policy == TWO_LEVEL)
     began = time.process_time()
     while True:
         status, idle = loop(

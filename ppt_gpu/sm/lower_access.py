@@ -86,9 +86,7 @@ def lower_accesses(
         raise PptError("the trace has too many access patterns", hint="run fewer blocks")
     variant, pattern = np.ascontiguousarray(variant, np.int32), np.ascontiguousarray(pattern, np.int32)
     base = np.ascontiguousarray(base, np.int64)
-    packed = np.empty(len(variant), np.int64)
-    _keys(variant, pattern, base, period, packed)
-    ids, keys = dense_ids(packed.view(np.uint64))
+    ids, keys = dense_ids(_keys(variant, pattern, base, period).view(np.uint64))
     start, line, sectors, cycles, atomic = shapes(
         keys, offsets, masks, variants.space, variants.size, variants.load, variants.atomic, shape.rule, shape.line,
         shape.sector, shape.l1_global, shape.per_cycle, shape.banks,
@@ -113,16 +111,19 @@ def _periods(shape: Geometry, variants: Variants) -> NDArray[np.int64]:
     return period
 
 
-@entry
-def _keys(variant: np.ndarray, pattern: np.ndarray, base: np.ndarray, period: np.ndarray, keys: np.ndarray) -> None:
+def _keys(
+    variant: NDArray[np.int32], pattern: NDArray[np.int32], base: NDArray[np.int64], period: NDArray[np.int64]
+) -> NDArray[np.int64]:
     """The key of every access; all bits set (NOTHING) where nothing was recorded."""
-    for i in range(len(variant)):
-        v = variant[i]
-        if v < 0:
-            keys[i] = -1
-        else:
-            shape = (pattern[i] << VARIANT_BITS) | v
-            keys[i] = (shape << PERIOD_BITS) | (base[i] & (period[v] - 1))
+    if len(period) == 0:
+        return np.full(len(variant), -1, np.int64)
+    keys = pattern.astype(np.int64)
+    keys <<= VARIANT_BITS
+    keys |= variant
+    keys <<= PERIOD_BITS
+    keys |= base & (period[variant] - 1)
+    keys[variant < 0] = -1
+    return keys
 
 
 @entry

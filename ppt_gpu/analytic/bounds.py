@@ -66,6 +66,7 @@ def bounds(
         *_load_store(work, result, gpu, scale),
         *_memory(work, result, gpu, scale, active_sms),
         _critical_path(work, gpu, scale),
+        _block_launches(gpu, scale),
     ]
     return sorted((bound for bound in found if bound.cycles > 0), key=lambda bound: (-bound.cycles, bound.resource))
 
@@ -168,6 +169,16 @@ def _extrapolated(count: int, cold: float, scale: Scale) -> float:
     """Bytes of all blocks of the SM: what `cold` of the simulated ones fetched once is not fetched again."""
     steady = max(count - cold, 0.0) / scale.simulated
     return count + (scale.sm_blocks - scale.simulated) * steady
+
+
+def _block_launches(gpu: Gpu, scale: Scale) -> ResourceBound:
+    rate = gpu.host.blocks_per_cycle
+    return ResourceBound(
+        "block launches",
+        scale.grid_blocks / rate if rate else 0.0,
+        "blocks / (blocks that the chip starts in a cycle)",
+        f"{scale.grid_blocks:.6g} / {rate:g} per cycle",
+    )
 
 
 def _critical_path(work: Work, gpu: Gpu, scale: Scale) -> ResourceBound:

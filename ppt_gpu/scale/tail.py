@@ -33,8 +33,10 @@ def memory_load(result: SmResult, gpu: Gpu, active_sms: int) -> float:
     """Share of the simulated time, 0 to 1, in which this SM's slice of the busier of L2 and DRAM was serving."""
     dram = gpu.dram_bytes_per_cycle * gpu.dram.efficiency / active_sms
     l2 = gpu.l2.bandwidth / active_sms
+    reads, writes = result.dram_read_bytes, result.dram_write_bytes
+    mixed = 2.0 * gpu.dram.turnaround * reads * writes / max(reads + writes, 1)
     busy = max(
-        (result.dram_read_bytes + result.dram_write_bytes) / dram,
+        (reads + writes + mixed) / dram,
         (result.l2_read_bytes + result.l2_write_bytes) / l2,
     )
     return min(busy / max(result.cycles, 1), 1.0)

@@ -8,6 +8,7 @@ from ppt_gpu.compiled import called
 from ppt_gpu.sm.core_bits import int64
 from ppt_gpu.sm.core_code import fetch
 from ppt_gpu.sm.core_machine import GTO_LAUNCH, NEVER
+from ppt_gpu.sm.core_memory import P_WARP_LAUNCH
 from ppt_gpu.sm.core_pack import (
     ANNOUNCE,
     BARRIER,
@@ -136,7 +137,9 @@ def launch_block(
             blocks[this + LIVE] -= 1
             continue
         operation = (code[begin] >> OP_AT) & OP_MASK
-        there = fetch(mem, operation, now) if (code[begin] >> FETCH_AT) & 1 else now
+        there = now + (warp - first) * mem[P_WARP_LAUNCH]
+        if (code[begin] >> FETCH_AT) & 1:
+            there = fetch(mem, operation, there)
         op_stall[(operation << STALL_SHIFT) + NO_INSTRUCTION] += there - now
         warps[me + READY] = there
         warps[me + WORD] = code[begin]

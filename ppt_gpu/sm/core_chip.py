@@ -36,6 +36,7 @@ from ppt_gpu.sm.core_memory import (
     P_L2_BACK,
     P_L2_FIFO,
     P_L2_LATENCY,
+    P_TURN,
     PLACE,
     VALID,
     VICTIM,
@@ -45,10 +46,19 @@ from ppt_gpu.sm.core_tags import claim, line_place, renew, request, whole
 from ppt_gpu.sm.program import FORCED_DRAM
 
 
+@called
+def _dram_busy(mem: Any, time: int, count: int, others: int) -> None:
+    """DRAM serves `count` sectors in one direction; `others`: bytes that it has moved in the other one."""
+    cost = count * mem[P_DRAM]
+    if others != 0 and mem[P_TURN] != 0:
+        cost += count * mem[P_TURN] * others // (mem[C_DRAM_READ] + mem[C_DRAM_WRITE])
+    mem[DRAM] = max(mem[DRAM], time) + cost
+
+
 @merged
 def _dram_write(mem: Any, time: int, count: int) -> None:
+    _dram_busy(mem, time, count, mem[C_DRAM_READ])
     mem[C_DRAM_WRITE] += count * mem[P_BYTES]
-    mem[DRAM] = max(mem[DRAM], time) + count * mem[P_DRAM]
 
 
 @called
@@ -105,10 +115,10 @@ def l2_read(mem: Any, time: int, line: int, sectors: int, wait: int, atomic: int
     latency = mem[P_L2_LATENCY]
     if missing:
         absent = popcount(missing)
-        mem[C_DRAM_READ] += absent * mem[P_BYTES]
-        wait = max(wait, mem[DRAM] - time)
-        mem[DRAM] = max(mem[DRAM], time) + absent * mem[P_DRAM]
         latency = mem[P_DRAM_LATENCY]
+        wait = max(wait, mem[DRAM] - time)
+        _dram_busy(mem, time, absent, mem[C_DRAM_WRITE])
+        mem[C_DRAM_READ] += absent * mem[P_BYTES]
     done = whole(time + wait) + latency
     if place:
         now = time >> FRACTION

@@ -49,6 +49,7 @@ from ppt_gpu.sm.core_memory import (
     P_REQUEST,
     P_REQUEST_QUEUE,
     P_SHARED,
+    P_STORE,
     P_TX,
     PLACE,
     QUEUE,
@@ -302,5 +303,7 @@ def issue_global(kind: int, cached: int, cycle: int, word: int, last: int, tx: A
     mem[LSU] = time + max(rest, 0)
     place = leave_queue(mem, whole(max(mem[LSU], posted)))
     if kind != KIND_LOAD and kind != KIND_ATOMIC:
-        done = whole(posted) + _round_trip(mem) if mem[P_ACK] != 0 and posted >= 0 else cycle
+        done = cycle + mem[P_STORE]
+        if mem[P_ACK] != 0:
+            done = whole(posted) + _round_trip(mem) if posted >= 0 else cycle
     return done, place

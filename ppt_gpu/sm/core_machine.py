@@ -87,6 +87,7 @@ class Machine:
     icnt_cost: int  # per sector
     dram_cost: int  # per sector
     dram_latency: int
+    dram_turn: int  # per sector, if everything else went in the other direction
     dirty: int  # 1/65536: share of the sectors, found in ways never used by this SM, that are written back
     perfect: bool
     sector_bytes: int
@@ -94,6 +95,8 @@ class Machine:
     request_queue: int
     miss_latency: int  # of a miss under perfect memory, on top of l1_latency
     store_ack: bool  # a block ends only when its stores have been acknowledged
+    store_latency: int  # without: cycles from the issue of a store until its warp may end
+    warp_launch: int  # cycles from the start of a warp of a block to that of the next
     code_sets: int  # of the instruction cache; 0: instructions are always there
     code_ways: int
     code_line: int  # B
@@ -169,6 +172,7 @@ def machine_of(
         icnt_cost=_cost(sector, gpu.interconnect.bandwidth),
         dram_cost=_cost(sector, dram),
         dram_latency=gpu.dram.latency,
+        dram_turn=round(gpu.dram.turnaround * _cost(sector, dram)),
         dirty=round(l2_dirty * ONE),
         perfect=gpu.perfect_memory,
         sector_bytes=sector,
@@ -176,6 +180,8 @@ def machine_of(
         request_queue=gpu.memory.request_queue,
         miss_latency=gpu.memory.miss_latency,
         store_ack=gpu.memory.store_ack,
+        store_latency=gpu.memory.store_latency,
+        warp_launch=gpu.host.warp_launch,
         code_sets=code_sets,
         code_ways=code_ways,
         code_line=gpu.code.line,

@@ -175,7 +175,7 @@ class Sm:
             warp = Warp(number, block, begin, end, int(self.p.warp_access[number]), cycle)
             self.slots[index * self.per_block + number - first] = warp
             if begin < end:
-                warp.fetched = self.code.fetch(cycle, warp.entry)
+                warp.fetched = self.code.fetch(cycle + (number - first) * self.m.warp_launch, warp.entry)
 
     def order(self, scheduler: int) -> Iterator[int]:
         """Warp slots of a scheduler in the order of its preference."""

@@ -143,7 +143,9 @@ class Memory:
         self._release(whole(max(self.lsu, posted)))
         if kind in (KIND_LOAD, KIND_ATOMIC):
             return done
-        return cycle if posted < 0 or not self.m.store_ack else whole(posted) + self._round_trip()
+        if not self.m.store_ack:
+            return cycle + self.m.store_latency
+        return cycle if posted < 0 else whole(posted) + self._round_trip()
 
     def constant(self, cycle: int) -> int:
         """A constant read that passes the load/store unit: the cycle in which it does."""
@@ -296,10 +298,10 @@ class Memory:
         latency = m.l2_latency
         if missing:
             absent = missing.bit_count()
-            self.counters[DRAM_READ] += absent * m.sector_bytes
-            wait = max(wait, self.dram - time)
-            self.dram = max(self.dram, time) + absent * m.dram_cost
             latency = m.dram_latency
+            wait = max(wait, self.dram - time)
+            self._dram_busy(time, absent, self.counters[DRAM_WRITE])
+            self.counters[DRAM_READ] += absent * m.sector_bytes
         done = whole(time + wait) + latency
         if line < 0:
             return done
@@ -365,5 +367,11 @@ class Memory:
 
     def _dram_write(self, time: int, count: int) -> None:
         if count:
+            self._dram_busy(time, count, self.counters[DRAM_READ])
             self.counters[DRAM_WRITE] += count * self.m.sector_bytes
-            self.dram = max(self.dram, time) + count * self.m.dram_cost
+
+    def _dram_busy(self, time: int, count: int, others: int) -> None:
+        """DRAM serves `count` sectors in one direction; `others`: bytes that it has moved in the other one."""
+        all_bytes = self.counters[DRAM_READ] + self.counters[DRAM_WRITE]
+        cost = count * self.m.dram_cost + (count * self.m.dram_turn * others // all_bytes if others else 0)
+        self.dram = max(self.dram, time) + cost

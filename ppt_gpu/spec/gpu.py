@@ -154,6 +154,7 @@ class Dram:
     latency: int  # cycles, load-to-use of an unloaded L2 miss
     row_miss_penalty: float = 0.0  # cycles
     channels: int = 1  # level grid: each has its share of the bandwidth, and the L2 slices next to one another
+    turnaround: float = 0.0  # by which share a sector takes longer when all others go in the other direction
 
 
 @dataclass(frozen=True)
@@ -179,6 +180,7 @@ class MemoryPipe:
     constant_queued: bool = False  # constant reads pass the load/store unit, one cycle each
     constant_cold: bool = False  # the first constant read of an SM comes from below the constant cache
     store_ack: bool = False  # a block ends only when its stores have been acknowledged
+    store_latency: int = 0  # cycles from the issue of a store until its warp may end; not with store_ack
 
 
 @dataclass(frozen=True)
@@ -201,6 +203,8 @@ class Host:
     link_bandwidth: float  # B/s pinned, each direction
     pageable_bandwidth: float  # B/s
     copy_latency: float  # s
+    warp_launch: int = 0  # cycles from the start of a warp of a block to that of the next
+    blocks_per_cycle: float = 0.0  # blocks that the whole chip can start in a cycle; 0: no limit
 
 
 @dataclass(frozen=True)

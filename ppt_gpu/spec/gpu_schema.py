@@ -98,6 +98,7 @@ _DRAM: dict[str, Leaf] = {
     "latency": _cycles(1),
     "row_miss_penalty": Quantity(dimension="cycles", plain=True, minimum=0, default=0.0),
     "channels": _count(1, 256, default=1),
+    "turnaround": Number(minimum=0, maximum=10, default=0.0),
 }
 
 _MEMORY: dict[str, Leaf] = {
@@ -113,6 +114,7 @@ _MEMORY: dict[str, Leaf] = {
     "constant_queued": Flag(default=False),
     "constant_cold": Flag(default=False),
     "store_ack": Flag(default=False),
+    "store_latency": _cycles(default=0),
 }
 
 _CODE: dict[str, Leaf] = {
@@ -129,6 +131,8 @@ _HOST: dict[str, Leaf] = {
     "link_bandwidth": _rate(),
     "pageable_bandwidth": _rate(),
     "copy_latency": Quantity(dimension="time", minimum=0),
+    "warp_launch": _cycles(default=0),
+    "blocks_per_cycle": Number(minimum=0, maximum=1024, default=0.0),
 }
 
 _PIPE = Table(

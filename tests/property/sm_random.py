@@ -93,6 +93,7 @@ def gpus(draw: st.DrawFn) -> Gpu:
             base.dram,
             bandwidth=draw(st.sampled_from((20.0, 80.0, 600.0))) * base.sm.clock,
             latency=draw(st.integers(1, 400)),
+            turnaround=draw(st.sampled_from((0.0, 0.2, 3.0))),
         ),
         interconnect=replace(base.interconnect, bandwidth=draw(st.sampled_from((5.0, 32.0, 500.0)))),
         memory=replace(
@@ -105,11 +106,14 @@ def gpus(draw: st.DrawFn) -> Gpu:
             request_queue=draw(st.sampled_from((1, 4, 16))),
             miss_latency=draw(st.sampled_from((0, 4))),
             store_ack=draw(st.booleans()),
+            store_latency=draw(st.sampled_from((0, 30))),
             constant_cold=draw(st.booleans()),
             constant_queued=draw(st.booleans()),
         ),
         code=draw(st.sampled_from(CODE)),
-        host=replace(base.host, block_launch=draw(st.sampled_from((0, 1, 20, 100)))),
+        host=replace(
+            base.host, block_launch=draw(st.sampled_from((0, 1, 20, 100))), warp_launch=draw(st.integers(0, 7))
+        ),
         perfect_memory=draw(st.integers(0, 9)) == 0,
     )
 

@@ -18,7 +18,7 @@ _MEANING = {
     "mio_throttle": "the load/store pipe",
     "barrier": "barriers: warps wait for the slowest of their block",
     "branch_resolving": "branches",
-    "no_instruction": "instruction fetch: code that is not in the instruction cache, or warps of a block that start one by one",
+    "no_instruction": "instruction fetch: code missing in the cache, or warps of a block starting in turn",
     "dispatch_stall": "block launches",
     "not_selected": "issue slots",
     "drain": "the drain of outstanding results",

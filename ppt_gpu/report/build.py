@@ -11,7 +11,8 @@ from ppt_gpu.analytic.roofline import hierarchical_roofline, roofline
 from ppt_gpu.exec.workload import Workload
 from ppt_gpu.report.build_detail import detail_of
 from ppt_gpu.report.detail import Roofs, SourceLine
-from ppt_gpu.report.limiter import limiter
+from ppt_gpu.report.expected_error import expected_error, expected_text
+from ppt_gpu.report.limiter import limiter, limiter_kind
 from ppt_gpu.report.metrics import metric
 from ppt_gpu.report.result import Bound, HotLine, LaunchResult, Metric, Result, Span
 from ppt_gpu.scale.host import ApplicationTime
@@ -32,12 +33,16 @@ def build_launch(
     bounds = tuple(Bound(f.resource, f.cycles, f.equation, f.terms) for f in floors)
     stalls = stall_shares(prediction.result)
     limit = limiter(bounds, stalls, prediction.cycles)
+    kind = limiter_kind(bounds, stalls, prediction.cycles)
+    error = expected_error(gpu, kind)
     detail = detail_of(sm, gpu, prediction)
     metrics = [
         *_time_metrics(gpu, prediction),
         *_work_metrics(sm, prediction),
         *_survey_metrics(sm, prediction),
         metric("limiter", limit),
+        metric("limiter.kind", kind),
+        metric("kernel.expected_error", "no evidence" if error is None else error.median),
         *_occupancy_metrics(sm),
         *_memory_metrics(prediction, gpu),
         *_roofline_metrics(detail.roofs),
@@ -68,6 +73,7 @@ def build_launch(
             "blocks_per_sm_max": sm.spread.max_blocks,
             "warp_cycles": int(prediction.result.warp_cycles.sum()),
             "extrapolation_error": prediction.error,
+            "expected_error": expected_text(error),
         },
         detail=detail,
     )

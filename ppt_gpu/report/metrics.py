@@ -78,6 +78,17 @@ _DEFINITIONS = (
         "bounds and warp cycles by reason",
     ),
     Definition(
+        "limiter.kind", "Kind of limit", "",
+        "The limiter's kind: memory bandwidth or latency, load/store, block launches, synchronisation, arithmetic.",
+        "limiter",
+    ),
+    Definition(
+        "kernel.expected_error", "Expected error", "ratio",
+        "Median error of predictions for launches measured on real GPUs that were limited in the same way, of the same "
+        "generation of GPUs where it has enough of them; or that there is no evidence.",
+        "validation/measured/evidence.json",
+    ),
+    Definition(
         "memory.l1_hit_rate", "L1 hit rate", "ratio", "Sectors found in the L1 / sectors looked up in it.", SIMULATION
     ),
     Definition(

@@ -120,6 +120,7 @@ def _facts(launch: LaunchResult) -> Table:
         f"{format_time(_number(launch, 'kernel.time'))} = {format_count(cycles)} cycles at "
         f"{format_frequency(clock)} + {format_time(overhead)} launch overhead",
     )
+    rows.add_row("expected error", str(extra["expected_error"]))
     rows.add_row(
         "work",
         f"{format_count(_number(launch, 'kernel.thread_instructions'))} thread instructions, "

@@ -61,6 +61,7 @@ class Machine:
     pipe_units: tuple[int, ...]
     pipe_shared: tuple[bool, ...]  # True: units stand in the SM, False: in each scheduler
     block_launch: int
+    ramp: int  # cycles from the first block of a slot to that of the next
     queue: int
     tx_cost: int  # per transaction in the load/store unit
     shared_latency: int
@@ -146,6 +147,7 @@ def machine_of(
         pipe_units=tuple(gpu.pipes[name].places for name in pipe_order(gpu)),
         pipe_shared=tuple(gpu.pipes[name].scope == "sm" for name in pipe_order(gpu)),
         block_launch=gpu.host.block_launch,
+        ramp=round(active_sms / gpu.host.blocks_per_cycle) if gpu.host.blocks_per_cycle else 0,
         queue=gpu.memory.queue,
         tx_cost=_cost(1, gpu.memory.transactions_per_cycle),
         shared_latency=gpu.shared.latency,

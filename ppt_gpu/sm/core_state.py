@@ -99,6 +99,8 @@ class State:
         scheds.reshape(k, -1)[:, (LAST, GREEDY, PROMOTED)] = -1
         scheds.reshape(k, -1)[:, NEXT_OPEN] = NEVER
         self.scheds = scheds
+        slots = self.blocks.reshape(-1, 1 << BLOCK_SHIFT)
+        slots[:, LAUNCH_AT] = np.arange(len(slots)) * machine.ramp
         self.gates[:] = gates
         self.wheel = np.zeros(2 * WHEEL * 2 * k, np.int64)
         self.occupied = np.zeros(3, np.int64)

@@ -90,7 +90,7 @@ class Sm:
         self.per_block = int(np.diff(program.block_warp).max(initial=0))
         self.slots: list[Warp | None] = [None] * (self.per_block * resident)
         self.slot_block = [-1] * resident
-        self.launch_at = [0] * resident
+        self.launch_at = [index * machine.ramp for index in range(resident)]
         self.next_block = 0
         self.block_start = np.zeros(blocks, np.int64)
         self.block_end = np.zeros(blocks, np.int64)

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from ppt_gpu.errors import PptError, did_you_mean
+
+if TYPE_CHECKING:
+    from ppt_gpu.validate.rows import Row
 from ppt_gpu.progress import parts
 
 
@@ -68,12 +72,28 @@ def _rows(name: str, wanted: Wanted) -> str | None:
 def _measured(name: str, wanted: Wanted) -> str | None:
     """Times measured on real GPUs: by others, and by the capture kit. Given captures alone where there are any."""
     from ppt_gpu.validate import captured, measured
-    from ppt_gpu.validate.rows import to_json, to_text
 
     found = [] if wanted.captures else measured.rows(wanted.texts)
-    found += captured.rows(wanted.texts, wanted.captures)
+    return _told(name, wanted, found + captured.rows(wanted.texts, wanted.captures))
+
+
+def _curves(name: str, wanted: Wanted) -> str | None:
+    """Latency, cache bandwidth and small kernels, as measured on real GPUs."""
+    from ppt_gpu.validate.curves import rows
+
+    return _told(name, wanted, rows(wanted.texts))
+
+
+def _told(name: str, wanted: Wanted, found: list[Row]) -> str | None:
+    """Rows as asked for, and drawn where that is asked."""
+    from ppt_gpu.validate.rows import to_json, to_text
+
     if not found:
         return None
+    if wanted.plot:
+        from ppt_gpu.validate.rows_figures import draw
+
+        draw(found, wanted.plot)
     return to_json(name, found) if wanted.as_json else to_text(name, found)
 
 
@@ -161,6 +181,7 @@ def _isa(name: str, wanted: Wanted) -> str | None:
 SETS: dict[str, Callable[[str, Wanted], str | None]] = {
     "gpgpusim": _rows,
     "measured": _measured,
+    "curves": _curves,
     "coverage": _coverage,
     "models": _models,
     "mwp": _rows,
@@ -172,6 +193,6 @@ SETS: dict[str, Callable[[str, Wanted], str | None]] = {
     "isa": _isa,
 }
 #: sets with a figure, that take files of the capture kit, and with a choice of the level
-DRAWN = ("ppt",)
+DRAWN = ("measured", "curves", "ppt")
 CAPTURED = ("measured",)
 LEVELLED = ("gpgpusim",)

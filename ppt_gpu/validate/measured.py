@@ -167,7 +167,8 @@ def _predict(case: Case) -> Row:
     seconds = float(launch.value("kernel.cycles")) / float(launch.value("gpu.clock"))
     if case.launched:
         seconds += float(launch.value("kernel.launch_overhead"))
-    return Row(case.name, case.gpu, case.set, launch.level, case.time, seconds * 1e6, "us")
+    kind = str(launch.value("limiter.kind"))
+    return Row(case.name, case.gpu, case.set, launch.level, case.time, seconds * 1e6, "us", kind)
 
 
 def _table(name: str) -> Iterator[dict[str, str]]:

@@ -1,4 +1,4 @@
-"""Rows of a validation and their summary: signed error of each, mean absolute error by GPU and mode."""
+"""Rows of a validation and their summary: signed error of each; mean absolute error and rank correlation of groups."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import json
 import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+
+import numpy as np
 
 
 @dataclass(frozen=True)
@@ -17,6 +19,7 @@ class Row:
     reference: float
     predicted: float
     unit: str
+    limiter: str = ""  # kind of limit, where the set says it (ppt_gpu.report.limiter)
 
     @property
     def error(self) -> float:
@@ -33,6 +36,7 @@ class Summary:
     median: float
     worst: float
     bias: float  # mean signed error
+    tau: float  # Kendall's tau-b of predictions and references; 1 where there is nothing to order
 
 
 def summaries(rows: Sequence[Row]) -> list[Summary]:
@@ -48,8 +52,25 @@ def _summary(gpu: str, mode: str, rows: Sequence[Row]) -> Summary:
     errors = [row.error for row in rows]
     sizes = [abs(error) for error in errors]
     return Summary(
-        gpu, mode, len(rows), statistics.mean(sizes), statistics.median(sizes), max(sizes), statistics.mean(errors)
+        gpu=gpu,
+        mode=mode,
+        cases=len(rows),
+        mean=statistics.mean(sizes),
+        median=statistics.median(sizes),
+        worst=max(sizes),
+        bias=statistics.mean(errors),
+        tau=kendall_tau([row.reference for row in rows], [row.predicted for row in rows]),
     )
+
+
+def kendall_tau(first: Sequence[float], second: Sequence[float]) -> float:
+    """Kendall's tau-b of two sequences of one length (Kendall 1945): 1 for the same order, -1 for the opposite one.
+
+    Pairs with ties count in neither direction. 1 where all of one sequence are equal.
+    """
+    steps = [np.sign(np.subtract.outer(np.asarray(values), np.asarray(values))) for values in (first, second)]
+    pairs = float(np.sqrt(np.abs(steps[0]).sum() * np.abs(steps[1]).sum()))
+    return float((steps[0] * steps[1]).sum()) / pairs if pairs else 1.0
 
 
 def to_json(name: str, rows: Sequence[Row]) -> str:
@@ -76,7 +97,11 @@ def to_text(name: str, rows: Sequence[Row]) -> str:
 
 def summary_lines(rows: Sequence[Row]) -> list[str]:
     """The summaries as a table, with its head."""
-    lines = [f"{'gpu':16} {'mode':15} {'cases':>5} {'mean |e|':>9} {'median':>8} {'worst':>8} {'bias':>8}"]
+    heads = ("mean |e|", "median", "worst", "bias", "tau")
+    lines = [f"{'gpu':16} {'mode':15} {'cases':>5} " + " ".join(f"{head:>8}" for head in heads)]
     for s in summaries(rows):
-        lines.append(f"{s.gpu:16} {s.mode:15} {s.cases:5} {s.mean:9.1%} {s.median:8.1%} {s.worst:8.1%} {s.bias:+8.1%}")
+        lines.append(
+            f"{s.gpu:16} {s.mode:15} {s.cases:5} "
+            f"{s.mean:8.1%} {s.median:8.1%} {s.worst:8.1%} {s.bias:+8.1%} {s.tau:8.3f}"
+        )
     return lines

@@ -112,7 +112,10 @@ def gpus(draw: st.DrawFn) -> Gpu:
         ),
         code=draw(st.sampled_from(CODE)),
         host=replace(
-            base.host, block_launch=draw(st.sampled_from((0, 1, 20, 100))), warp_launch=draw(st.integers(0, 7))
+            base.host,
+            block_launch=draw(st.sampled_from((0, 1, 20, 100))),
+            warp_launch=draw(st.integers(0, 7)),
+            blocks_per_cycle=draw(st.sampled_from((0.0, 0.1, 1.0))),
         ),
         perfect_memory=draw(st.integers(0, 9)) == 0,
     )

@@ -182,6 +182,8 @@ SETS: dict[str, Callable[[str, Wanted], str | None]] = {
     "gpgpusim": _rows,
     "measured": _measured,
     "curves": _curves,
+DRAWN = ("measured", "curves", "ppt")
+CAPTURED = ("measured",)
     "coverage": _coverage,
     "models": _models,
     "mwp": _rows,
@@ -193,6 +195,7 @@ SETS: dict[str, Callable[[str, Wanted], str | None]] = {
     "isa": _isa,
 }
 #: sets with a figure, that take files of the capture kit, and with a choice of the level
+DRAWN = ("measured", "curves", "ppt")
 DRAWN = ("measured", "curves", "ppt")
 CAPTURED = ("measured",)
 LEVELLED = ("gpgpusim",)

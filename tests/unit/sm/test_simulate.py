@@ -40,6 +40,8 @@ def tiny(**changes: Any) -> Gpu:
         "memory__constant_latency": 12,
         "memory__queue": 8,
         "memory__transactions_per_cycle": 1.0,
+        "memory__requests_per_cycle": 0.0,
+        "dram__turnaround": 0.0,
     } | changes
     isa = dataclasses.replace(gpu.isa, ops=ops)
     gpu = dataclasses.replace(gpu, pipes=pipes, isa=isa)

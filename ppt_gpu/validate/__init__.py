@@ -8,10 +8,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from ppt_gpu.errors import PptError, did_you_mean
+from ppt_gpu.progress import parts
 
 if TYPE_CHECKING:
     from ppt_gpu.validate.rows import Row
-from ppt_gpu.progress import parts
 
 
 @dataclass(frozen=True)
@@ -182,8 +182,6 @@ SETS: dict[str, Callable[[str, Wanted], str | None]] = {
     "gpgpusim": _rows,
     "measured": _measured,
     "curves": _curves,
-DRAWN = ("measured", "curves", "ppt")
-CAPTURED = ("measured",)
     "coverage": _coverage,
     "models": _models,
     "mwp": _rows,
@@ -195,7 +193,6 @@ CAPTURED = ("measured",)
     "isa": _isa,
 }
 #: sets with a figure, that take files of the capture kit, and with a choice of the level
-DRAWN = ("measured", "curves", "ppt")
 DRAWN = ("measured", "curves", "ppt")
 CAPTURED = ("measured",)
 LEVELLED = ("gpgpusim",)

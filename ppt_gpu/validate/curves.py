@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,13 +47,13 @@ CHAINS = (16, 64, 512, 2016, 4333, 38878, 125026)
 
 def _latency() -> Iterator[Case]:
     for file, gpu in LATENCIES.items():
-        points = {int(row[2]): row for row in _numbers(f"gpu-latency.{file}")}
+        points = {round(row[2]): row for row in _numbers(f"gpu-latency.{file}")}
         for size in CHAINS:
             near = min(points, key=lambda found: abs(found - size))
             clock, cycles = points[near][1], points[near][-1]
             yield Case(
                 f"latency {near} KiB", gpu, "latency", cycles, "cycles",
-                lambda gpu=gpu, size=near, clock=clock: chain_latency(gpu, size * 1024, clock),
+                partial(chain_latency, gpu, near * 1024, clock),
             )  # fmt: skip
 
 
@@ -89,7 +90,7 @@ def _bandwidth() -> Iterator[Case]:
             near = min(points, key=lambda found: abs(found - size))
             yield Case(
                 f"bandwidth {near:.0f} KiB", gpu, "bandwidth", points[near], "GB/s",
-                lambda gpu=gpu, size=size, clock=clock: read_bandwidth(gpu, size * 1024, clock),
+                partial(read_bandwidth, gpu, size * 1024, clock),
             )  # fmt: skip
 
 
@@ -121,14 +122,14 @@ ELEMENTS, BLOCKS = (8192, 65536, 262144, 1 << 20, 1 << 23), (32, 128, 512)
 
 def _small() -> Iterator[Case]:
     for file, (gpu, clock, columns) in SMALL.items():
-        points = {int(row[0]): row[-len(columns) :] for row in _numbers(f"gpu-small-kernels.{file}")}
+        points = {round(row[0]): row[-len(columns) :] for row in _numbers(f"gpu-small-kernels.{file}")}
         for wanted in ELEMENTS:
             count = min(points, key=lambda found: abs(found - wanted))
             for threads in BLOCKS:
                 rate = points[count][columns.index(threads)]
                 yield Case(
                     f"small {count} x {threads} threads", gpu, "small", 16 * count / rate / 1e3, "us",
-                    lambda gpu=gpu, n=count, size=threads, clock=clock: small_time(gpu, n, size, clock),
+                    partial(small_time, gpu, count, threads, clock),
                 )  # fmt: skip
 
 

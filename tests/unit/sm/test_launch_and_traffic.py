@@ -31,10 +31,13 @@ def simple(**host: float) -> Gpu:
     )
 
 
-def run(gpu: Gpu, body: tuple[Entry, ...], *, warps: int = 1, blocks: int = 1, slots: int = 1, sms: int = 1) -> SmResult:
+def run(
+    gpu: Gpu, body: tuple[Entry, ...], *, warps: int = 1, blocks: int = 1, slots: int = 1, sms: int = 1
+) -> SmResult:
     program = loop_program(gpu, body, 1, blocks, warps, reuse=True)
     found = [
-        simulate(program, gpu, resident_blocks=slots, active_sms=sms, reference=reference) for reference in (True, False)
+        simulate(program, gpu, resident_blocks=slots, active_sms=sms, reference=reference)
+        for reference in (True, False)
     ]
     assert list(found[0].block_end) == list(found[1].block_end) and (found[0].op_stall == found[1].op_stall).all()
     return found[1]

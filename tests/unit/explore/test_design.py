@@ -18,11 +18,11 @@ from ppt_gpu.spec import load_gpu
 VECADD = ppt_gpu.open_workload("vecadd")
 COST = "5*sm.count + dram.bandwidth/'1 GB/s'"
 GRID = ("sm.count=4:12:4", "dram.bandwidth=144:432:144 GB/s")
-ASK = ["design", "vecadd", "--gpu", "k40", "--target", "300 us", "--cost", COST]
+ASK = ["design", "vecadd", "--gpu", "k40", "--target", "400 us", "--cost", COST]
 ASK += [part for text in GRID for part in ("--set", text)]
 
 
-@pytest.mark.parametrize("target", [500e-6, 300e-6, 200e-6])
+@pytest.mark.parametrize("target", [900e-6, 600e-6, 400e-6])
 def test_the_search_finds_what_looking_at_all_finds(target: float) -> None:
     space = make_space(GRID, (), (), load_gpu("k40"), VECADD)
     cost = parse_expression(COST, "--cost")

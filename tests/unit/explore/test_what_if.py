@@ -12,11 +12,12 @@ from ppt_gpu.explore.sweep import Run
 from ppt_gpu.explore.what_if import what_if
 
 SAXPY = ppt_gpu.open_workload("vecadd")
+WIDE = ("memory.requests_per_cycle=0",)  # so that DRAM alone bounds a stream
 
 
 def test_bandwidth_helps_a_stream() -> None:
     found = what_if(
-        SAXPY, "k40", (), Run(), only=("sm.count", "dram.bandwidth", "pipes.sfu.lanes", "host.launch_overhead")
+        SAXPY, "k40", WIDE, Run(), only=("sm.count", "dram.bandwidth", "pipes.sfu.lanes", "host.launch_overhead")
     )
     assert found.effects[0].change.key == "dram.bandwidth"
     assert 1.5 < found.effects[0].speedup <= 2.05

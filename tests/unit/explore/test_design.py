@@ -88,7 +88,7 @@ def test_text_and_figure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     pytest.importorskip("matplotlib")
     assert main([*ASK, "--plot", str(tmp_path / "front.svg")]) == 0
     out = capsys.readouterr().out
-    assert out.startswith("vecadd in 300 us: the cheapest GPU based on k40 costs ")
+    assert out.startswith("vecadd in 400 us: the cheapest GPU based on k40 costs ")
     assert "9 of 9 configurations were simulated" in out and 'base = "k40"' in out
     assert max(map(len, out.splitlines())) <= 120
     assert (tmp_path / "front.svg").read_bytes().startswith(b"<?xml")

@@ -135,11 +135,13 @@ def test_what_is_tried_without_being_told() -> None:
     assert register_values(SGEMM, K40) == ["48", "40", "32"]  # 5, 6 and 8 blocks of 256 threads
 
 
-def test_text_and_json(capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["tune", "vecadd", "--gpu", "k40", "--set", "block=32,64,2048"]
+def test_text_and_json(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "wide.toml").write_text('base = "k40"\n[memory]\nrequests_per_cycle = 0\n')  # bound by DRAM alone
+    arguments = ["tune", "vecadd", "--gpu", "wide.toml", "--set", "block=32,64,2048"]
     assert main(arguments) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("vecadd on k40: block 64: 1.0") and "same results" in lines[2]
+    assert lines[0].startswith("vecadd on wide.toml: block 64: 1.0") and "same results" in lines[2]
     assert any(line.startswith("cannot run: block 2048: block.x is 2048") for line in lines)
     assert max(map(len, lines)) <= 120
     assert main([*arguments, "--json"]) == 0

@@ -223,8 +223,8 @@ class Gpu:
     """A GPU. `pipes` and `isa` already include every override of the GPU's own file."""
 
     name: str
-    chip: str
-    compute_capability: tuple[int, int]
+    chip: str  # "GK110B"
+    compute_capability: tuple[int, int]  # decides coalescing, occupancy rules and the ISA file
     sm: Sm
     pipes: Mapping[str, Pipe]
     isa: Isa
@@ -237,8 +237,8 @@ class Gpu:
     host: Host
     code: CodeCache = field(default_factory=CodeCache)
     perfect_memory: bool = False  # every L1 miss returns at once (a mode of validation)
-    notes: str = ""
-    title: str = ""  # "Tesla K40"
+    notes: str = ""  # what to know of the file; not inherited
+    title: str = ""  # "Tesla K40"; not inherited
     sources: Mapping[str, Source] = field(default_factory=dict)
 
     @property

@@ -18,7 +18,7 @@ PAGE = Path(ppt_gpu.__file__).parents[1] / "docs" / "cluster.md"
 
 @pytest.mark.parametrize(("language", "suffix", "kernels"), [("python", ".py", 1), ("json", ".json", 1)])
 def test_examples_run(language: str, suffix: str, kernels: int, tmp_path: Path) -> None:
-    (text,) = re.findall(rf"```{language}\n(.*?)```", PAGE.read_text(), re.S)
+    (text,) = re.findall(rf"```{language}[ \w.]*\n(.*?)```", PAGE.read_text(), re.S)
     (tmp_path / f"example{suffix}").write_text(text)
     application = load_application(tmp_path / f"example{suffix}")
     settings = Settings(kernel_times=lambda kernel, gpu: 1e-3)

@@ -17,7 +17,7 @@ NOTEBOOK = ROOT / "docs" / "tour.ipynb"
 
 
 def executed() -> Any:
-    """The notebook with the outputs of today, run from the top of the checkout; nothing of it depends on when or where."""
+    """The notebook with the outputs of today, run from the top of the checkout, the same whenever and wherever."""
     notebook = nbformat.read(NOTEBOOK, as_version=4)
     NotebookClient(notebook, timeout=600, kernel_name="python3", resources={"metadata": {"path": str(ROOT)}}).execute()
     notebook.metadata = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}

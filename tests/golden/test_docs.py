@@ -69,6 +69,9 @@ def run_step(step: Step, where: str, names: dict[str, Any], slow: bool) -> None:
     else:
         assert step.kind == "console", f"{where}: a block of '{step.kind}' is neither shown nor run"
         for words, shown in step.commands:
+            if words[-2:-1] == [">"]:
+                Path(words[-1]).write_text(run_command(words[:-2], 0, where), encoding="utf-8")
+                continue
             printed = iter(run_command(words, int(step.noted("exit") or 0), where).splitlines())
             for line in shown:
                 assert line in printed, f"{where}: {' '.join(words)} does not print (in this order)\n{line}"

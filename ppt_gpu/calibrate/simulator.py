@@ -13,7 +13,8 @@ from ppt_gpu.calibrate.report import Calibrated
 from ppt_gpu.calibrate.solve import Number, calibrated
 from ppt_gpu.errors import InputErrors, PptError, did_you_mean
 from ppt_gpu.spec import load_gpu
-from ppt_gpu.validate.gpgpusim import GPUS, MODES, PROGRAMS, case_name, predict_program, reference_path
+from ppt_gpu.validate.gpgpusim import GPUS, MODES, case_name, predict_program, reference_path
+from ppt_gpu.validate.gpgpusim_programs import PROGRAMS
 
 COLUMNS = ("config", "mem", "bench", "args", "launch", "gpu_sim_cycle", "regs")
 

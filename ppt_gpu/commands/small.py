@@ -35,6 +35,9 @@ def add(command: AddCommand) -> None:
     validate.add_argument(
         "--level", choices=("steady", "workload", "grid"), default="steady", help="of set gpgpusim (default: steady)"
     )
+    validate.add_argument(
+        "--speed", action="store_true", help="gpgpusim: CPU seconds beside the reference's, and equal counts"
+    )
     validate.add_argument("--plot", default="", metavar="FILE", help="draw the set's figure: .png, .svg or .pdf")
 
 
@@ -84,4 +87,5 @@ def _validate(arguments: argparse.Namespace) -> str:
         plot=arguments.plot,
         captures=arguments.capture,
         level=arguments.level,
+        speed=arguments.speed,
     )

@@ -69,6 +69,7 @@ class SimulatedSm:
         self.warnings: list[str] = []  # those of the last simulation, and more
         self.timings: TimingStore | None = None  # where simulations are kept
         self.l2_lines: NDArray[np.uint64] | None = None  # that earlier launches left in the L2
+        self.loop_seconds: list[float] = []  # CPU time in the loop, of each simulation made; copies share it
         self.whole = False  # all SMs are simulated: nothing is learnt from samples of the others
         self.code_at = self.constants_at = CODE_COLD  # where the launch finds its instructions and its constants
 
@@ -151,6 +152,7 @@ class _Lowered:
         sm, (program, feed) = self.sm, self.program
         with Progress(f"simulating {len(self.blocks):,} blocks on one SM"):
             result = simulate(program, sm.gpu, resident_blocks=resident, **sm.conditions(program, len(self.blocks)))
+        sm.loop_seconds.append(result.wall)
         return BlockTiming(result, self.work, feed)
 
 

@@ -41,6 +41,7 @@ def grid_prediction(sm: SimulatedSm, gpu: Gpu, processes: int = 1) -> KernelPred
         constants_at=sm.constants_at,
         processes=processes,
     )
+    sm.loop_seconds.append(result.wall)
     sm.work, sm.feed, sm.warnings = work_of(program, gpu), feed, list(feed.warnings)
     text = f"all {len(chosen.blocks)} blocks were simulated, each on the SM that freed a slot first"
     return KernelPrediction(float(result.cycles), chosen, result, (text,), result.cycles * 1.0)

@@ -23,6 +23,7 @@ class Wanted:
     plot: str = ""  # a file to draw to
     captures: Sequence[str] = ()  # CSV files of the capture kit beside those shipped
     level: str = "steady"
+    speed: bool = False  # CPU seconds too
 
 
 def validate(
@@ -33,11 +34,12 @@ def validate(
     plot: str = "",
     captures: Sequence[str] = (),
     level: str = "steady",
+    speed: bool = False,
 ) -> str:
     """Predict every case of set `name` whose name contains one of `cases` (all when empty) and report the errors.
 
     `plot`: a file to draw the set's figure to; `captures`: files of the capture kit, for the sets that take them.
-    `level`: of the predictions, for sets that have a choice.
+    `level`: of the predictions, for sets that have a choice; `speed`: CPU seconds too, where the reference has them.
     Raises PptError for an unknown set, an option that the set does not take, or when no case matches.
     """
     if name not in SETS:
@@ -48,11 +50,13 @@ def validate(
         raise PptError(f"--capture: set '{name}' takes none", hint=f"sets that do: {', '.join(CAPTURED)}")
     if level != "steady" and name not in LEVELLED:
         raise PptError(f"--level: set '{name}' has no choice", hint=f"sets with one: {', '.join(LEVELLED)}")
+    if speed and name not in TIMED:
+        raise PptError(f"--speed: set '{name}' has no times", hint=f"sets with some: {', '.join(TIMED)}")
     if plot:
         from ppt_gpu.report.figures import check_target
 
         check_target(plot)
-    found = SETS[name](name, Wanted(cases, as_json, plot, captures, level))
+    found = SETS[name](name, Wanted(cases, as_json, plot, captures, level, speed))
     if found is None:
         raise PptError(f"no case of '{name}' has {' or '.join(cases)} in its name")
     return found
@@ -67,6 +71,18 @@ def _rows(name: str, wanted: Wanted) -> str | None:
     if not rows:
         return None
     return to_json(name, rows) if wanted.as_json else to_text(name, rows)
+
+
+def _gpgpusim(name: str, wanted: Wanted) -> str | None:
+    """Cycles of a cycle-accurate simulator, and its CPU seconds where those are wanted."""
+    if not wanted.speed:
+        return _rows(name, wanted)
+    from ppt_gpu.validate.gpgpusim_speed import timed, to_json, to_text
+
+    found = timed(wanted.texts, wanted.level)
+    if not found:
+        return None
+    return to_json(name, found) if wanted.as_json else to_text(name, found)
 
 
 def _measured(name: str, wanted: Wanted) -> str | None:
@@ -179,7 +195,7 @@ def _isa(name: str, wanted: Wanted) -> str | None:
 
 #: set -> what predicts and reports its cases: (name, what is wanted) -> the report, None when no case has such a text
 SETS: dict[str, Callable[[str, Wanted], str | None]] = {
-    "gpgpusim": _rows,
+    "gpgpusim": _gpgpusim,
     "measured": _measured,
     "curves": _curves,
     "coverage": _coverage,
@@ -192,7 +208,8 @@ SETS: dict[str, Callable[[str, Wanted], str | None]] = {
     "ppt": _ppt,
     "isa": _isa,
 }
-#: sets with a figure, that take files of the capture kit, and with a choice of the level
+#: sets with a figure, that take files of the capture kit, with a choice of the level, and whose reference has times
 DRAWN = ("measured", "curves", "ppt")
 CAPTURED = ("measured",)
 LEVELLED = ("gpgpusim",)
+TIMED = ("gpgpusim",)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ppt_gpu.exec.workload import Workload
 from ppt_gpu.paths import data_dir
-from ppt_gpu.validate.gpgpusim import PROGRAMS, Program
+from ppt_gpu.validate.gpgpusim_programs import PROGRAMS, Program
 
 BLOCKS, BLOCK = 512, 256  # of the own kernels: eight times what 16 SMs of 32 warps hold
 THREADS = BLOCKS * BLOCK

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from ppt_gpu.cluster.outcome import Step
+from ppt_gpu.cluster.request import Cause, Elsewhere, Segment
+
+Step = tuple[int, str, str, int, int]  # rank, kind, label, start, end
+Piece = tuple[list[Step], Elsewhere | None]  # a path within one process, last step first, and where it comes from
 
 
 class Share(NamedTuple):
@@ -40,6 +43,24 @@ def shares(path: Sequence[Step], total: int) -> list[Share]:
         counts[gap] = counts.get(gap, 0) + 1
     found = [Share(*name, time, counts[name]) for name, time in times.items()]
     return sorted(found, key=lambda share: (-share.time, share.kind, share.label))
+
+
+def piece_to(cause: Cause) -> Piece:
+    """The path to `cause` as far as this process knows it."""
+    steps = []
+    while isinstance(cause, Segment):
+        steps.append(cause[1:])
+        cause = cause.previous
+    return steps, cause
+
+
+def path_to(end: Cause, piece_at: Callable[[Elsewhere], Piece]) -> tuple[Step, ...]:
+    """The path to `end`, first to last, through all processes: `piece_at` fetches what another one keeps."""
+    steps, before = piece_to(end)
+    while before is not None:
+        more, before = piece_at(before)
+        steps += more
+    return tuple(reversed(steps))
 
 
 def ranks_on(path: Sequence[Step]) -> list[int]:

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ppt_gpu.cluster.machine import Transfer
-from ppt_gpu.cluster.request import PENDING, Request, Segment
+from ppt_gpu.cluster.request import PENDING, Cause, Request
 from ppt_gpu.errors import PptError
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Receive(Request):
 
     __slots__ = ("nbytes", "posted", "source", "tag")
 
-    def __init__(self, source: int, tag: Hashable, nbytes: int, posted: int, cause: Segment | None) -> None:
+    def __init__(self, source: int, tag: Hashable, nbytes: int, posted: int, cause: Cause) -> None:
         self.done = PENDING
         self.cause = cause
         self.waiters = None

@@ -14,7 +14,7 @@ from ppt_gpu.cluster.digest import COLLECTIVE
 from ppt_gpu.cluster.machine import Collective
 from ppt_gpu.cluster.played import Players
 from ppt_gpu.cluster.queue import NEVER
-from ppt_gpu.cluster.request import Request, Segment
+from ppt_gpu.cluster.request import Cause, Elsewhere, Request, Segment
 from ppt_gpu.errors import PptError, did_you_mean
 
 if TYPE_CHECKING:
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 WHOLE = "nccl"  # the algorithm that is timed as a whole
 KINDS = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_to_all", "barrier")
-News = tuple[Hashable, int, tuple[Any, ...], int, int, int]  # group, number, call, members, latest, its rank
+News = tuple[Hashable, int, tuple[Any, ...], int, int, int, Elsewhere | None]
+# group, number, call, members, latest, its rank, its cause
 
 
 class Member(Request):
@@ -71,7 +72,7 @@ class Meeting:
         self.arrived = 0  # members that this and the other processes know of
         self.new = 0  # own members that the others do not know of yet
         self.latest, self.latest_rank = -1, -1
-        self.cause: Segment | None = None
+        self.cause: Cause = None
         self.members: dict[int, list[Member]] = {}  # node -> own members
         self.orders: dict[int, int] = {}  # node -> the first of their orders
 
@@ -141,7 +142,7 @@ class Collectives:
             )
         return meeting
 
-    def _enter(self, member: Member, time: int, cause: Segment | None) -> None:
+    def _enter(self, member: Member, time: int, cause: Cause) -> None:
         """The member is ready at `time`."""
         rank, meeting = member.rank, member.meeting
         member.entered = time
@@ -212,18 +213,19 @@ class Collectives:
 
     def news(self) -> list[News]:
         """What the other processes do not know yet: members that came here. Own members count from now on, too."""
-        found = [(m.key, m.number, m.call, m.new, m.latest, m.latest_rank) for m in self.changed]
+        tell = self.world.told_cause
+        found = [(m.key, m.number, m.call, m.new, m.latest, m.latest_rank, tell(m.cause)) for m in self.changed]
         self.changed = []
         return found
 
     def hear(self, news: Iterable[News]) -> int:
         """What all processes told, this one included: complete meetings end. Returns the first end in ps, or NEVER."""
         first = NEVER
-        for key, number, call, count, latest, latest_rank in news:
+        for key, number, call, count, latest, latest_rank, cause in news:
             group = self._members(key)
             meeting = self._meeting(key, group, number, call, latest_rank)
             if (latest, -latest_rank) > (meeting.latest, -meeting.latest_rank):
-                meeting.latest, meeting.latest_rank, meeting.cause = latest, latest_rank, None
+                meeting.latest, meeting.latest_rank, meeting.cause = latest, latest_rank, cause
             meeting.new = 0
             meeting.arrived += count
             if meeting.arrived == len(group):

@@ -11,13 +11,15 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from ppt_gpu import interrupt
 from ppt_gpu.cluster.meeting import News
-from ppt_gpu.cluster.outcome import Outcome, Part
+from ppt_gpu.cluster.outcome import Part
 from ppt_gpu.cluster.transport import Wire
 from ppt_gpu.errors import PptError
+
+Shared = TypeVar("Shared")
 
 #: what launchers tell each process of the number of them: Open MPI, MPICH and its kin, MVAPICH2
 SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE")
@@ -47,9 +49,9 @@ class Mpi:
         found: list[Part] = self.communicator.allgather(part)
         return found
 
-    def share(self, value: Outcome | str) -> Outcome | str:
-        """What process 0 found, in every process."""
-        found: Outcome | str = self.communicator.bcast(value, root=0)
+    def share(self, value: Shared, source: int = 0) -> Shared:
+        """What process `source` found, in every process."""
+        found: Shared = self.communicator.bcast(value, root=source)
         return found
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ppt_gpu.cluster.digest import COPY, KERNEL
 from ppt_gpu.cluster.machine import Copy
-from ppt_gpu.cluster.request import Request, Segment
+from ppt_gpu.cluster.request import Cause, Request, Segment
 
 if TYPE_CHECKING:
     from ppt_gpu.cluster.rank import Rank
@@ -24,7 +24,7 @@ class KernelRun(Request):
         self.duration = duration
         self.label = label
 
-    def ready(self, time: int, cause: Segment | None) -> None:
+    def ready(self, time: int, cause: Cause) -> None:
         """It may start at `time`: that is an event, for kernels of other streams may be ready before."""
         self.cause = cause
         rank = self.rank
@@ -61,7 +61,7 @@ class CopyRun(Request):
         self.cost = cost
         self.label = label
 
-    def ready(self, time: int, cause: Segment | None) -> None:
+    def ready(self, time: int, cause: Cause) -> None:
         """It may start at `time`, when its ports are free."""
         self.cause = cause
         rank = self.rank

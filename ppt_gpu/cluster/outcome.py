@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from ppt_gpu.cluster.critical_path import Piece, Step, path_to
 from ppt_gpu.cluster.deadlock import Blocked, blocked_ranks, check_ended, unreceived
 from ppt_gpu.cluster.digest import log_digest, run_digest
 from ppt_gpu.cluster.history import Intervals, Split, split_of
-from ppt_gpu.cluster.request import Segment
+from ppt_gpu.cluster.request import Elsewhere
 from ppt_gpu.cluster.world import World
-
-Step = tuple[int, str, str, int, int]  # rank, kind, label, start, end
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,7 @@ class Part:
     left: list[str]
     events: int
     messages: int
-    path: tuple[Step, ...]
+    cause: Elsewhere | None  # of the end of the rank that ends last
     kernels: dict[str, int]
 
 
@@ -73,7 +72,7 @@ def part_of(world: World) -> Part:
         intervals = rank.intervals if rank.number in wanted else None
         ranks.append(RankEnd(rank.number, rank.ended, tuple(rank.marks), split, digest, intervals))
     last = max(world.own, key=lambda rank: (rank.ended, -rank.number), default=None)
-    path = _steps(last.cause) if settings.history and last is not None else ()
+    cause = world.told_cause(last.cause) if settings.history and last is not None else None
     kernels = {}
     gpus = {world.machine.gpu(gpu) for gpu in range(world.gpus_per_node)}
     for (_, gpu), (duration, name) in world.kernel_durations.items():
@@ -84,13 +83,18 @@ def part_of(world: World) -> Part:
         unreceived(world.own),
         world.queue.events,
         world.transport.sent,
-        path,
+        cause,
         kernels,
     )
 
 
-def combine(parts: Sequence[Part], size: int, stands_for: int, note: str) -> Outcome:
-    """The run from its parts. PptError when ranks are blocked or messages left over."""
+def combine(
+    parts: Sequence[Part], piece_at: Callable[[Elsewhere], Piece], size: int, stands_for: int, note: str
+) -> Outcome:
+    """The run from its parts. PptError when ranks are blocked or messages left over.
+
+    `piece_at`: as `ppt_gpu.cluster.critical_path.path_to` asks for.
+    """
     check_ended(
         sorted(blocked for part in parts for blocked in part.blocked),
         [text for part in parts for text in part.left],
@@ -107,19 +111,16 @@ def combine(parts: Sequence[Part], size: int, stands_for: int, note: str) -> Out
         sha256=run_digest(_every(ranks, stands_for)) if ranks[0].digest else "",
         events=sum(part.events for part in parts),
         messages=sum(part.messages for part in parts),
-        path=parts[0].path if len(parts) == 1 else (),
+        path=path_to(max(parts, key=_end).cause, piece_at),
         kernels={name: time for part in parts for name, time in part.kernels.items()},
     )
+
+
+def _end(part: Part) -> tuple[int, int]:
+    """By which the last of all parts is known: when its last rank ends; of several such ranks, the first."""
+    return max(((rank.end, -rank.number) for rank in part.ranks), default=(-1, 0))
 
 
 def _every(ranks: Sequence[RankEnd], stands_for: int) -> Iterable[bytes]:
     """The digests of all ranks, in order: node 0's stand for those of every node."""
     return [rank.digest for rank in ranks] * stands_for
-
-
-def _steps(cause: Segment | None) -> tuple[Step, ...]:
-    found = []
-    while cause is not None:
-        found.append(cause[1:])
-        cause = cause.previous
-    return tuple(reversed(found))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ppt_gpu.cluster.digest import COLLECTIVE
 from ppt_gpu.cluster.machine import Schedule, Step
-from ppt_gpu.cluster.request import Request, Segment, when_done
+from ppt_gpu.cluster.request import Cause, Request, when_done
 from ppt_gpu.cluster.task import Body, Task
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Played(Task):
         self.rank = rank
         self.request = PlayedRequest(kind, self)
 
-    def begin(self, time: int, cause: Segment | None) -> None:
+    def begin(self, time: int, cause: Cause) -> None:
         """The member is ready."""
         self.now = self.latest = time
         self.cause = cause

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ppt_gpu.cluster.digest import END
 from ppt_gpu.cluster.machine import PS_PER_S
 from ppt_gpu.cluster.queue import SEQUENCE_SHIFT
-from ppt_gpu.cluster.request import Request, Segment, when_done
+from ppt_gpu.cluster.request import Cause, Request, Segment, when_done
 from ppt_gpu.cluster.task import Task
 from ppt_gpu.errors import PptError
 
@@ -53,7 +53,7 @@ class RankState(Task):
         self.sequence = 0
         self.tail = self.gpu << GPU_SHIFT | self.node
         self.gpu_free = 0
-        self.gpu_cause: Segment | None = None
+        self.gpu_cause: Cause = None
         self.streams: dict[Hashable, Request] = {}
         self.queues: Queues = {}
         self.meetings: dict[Hashable, int] = {}  # group -> collectives entered
@@ -88,7 +88,7 @@ class RankState(Task):
         super().finished()
         when_done(self.streams.values(), self.now, self.cause, self._end)
 
-    def _end(self, time: int, cause: Segment | None) -> None:
+    def _end(self, time: int, cause: Cause) -> None:
         self.ended = time
         self.cause = cause
         if self.log is not None:

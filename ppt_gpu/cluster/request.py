@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 PENDING = -1
+Elsewhere = tuple[int, int]  # a cause that another process keeps: the process and its number there
 
 
 class Segment(NamedTuple):
     """A stretch of time on the way to some moment, and what came before: a chain back to the start of the run."""
 
-    previous: Segment | None
+    previous: Segment | Elsewhere | None
     rank: int
     kind: str  # "kernel", "copy", "message", "collective", "host"
     label: str
@@ -23,17 +24,20 @@ class Segment(NamedTuple):
     end: int
 
 
+Cause = Segment | Elsewhere | None
+
+
 class Request:
     """Something that ends. `done`: when, in ps, or PENDING; `cause`: what it ended with, where a history is kept."""
 
     __slots__ = ("cause", "done", "waiters")
 
-    def __init__(self, done: int = PENDING, cause: Segment | None = None) -> None:
+    def __init__(self, done: int = PENDING, cause: Cause = None) -> None:
         self.done = done
         self.cause = cause
         self.waiters: list[Waiter] | None = None
 
-    def complete(self, time: int, cause: Segment | None = None) -> None:
+    def complete(self, time: int, cause: Cause = None) -> None:
         """It ends at `time`: everyone who waits gets to know."""
         self.done = time
         self.cause = cause
@@ -53,7 +57,7 @@ class Waiter:
 
     __slots__ = ("cause", "latest", "pending")
 
-    def __init__(self, time: int, cause: Segment | None) -> None:
+    def __init__(self, time: int, cause: Cause) -> None:
         self.pending = 0
         self.latest = time
         self.cause = cause
@@ -73,7 +77,7 @@ class Waiter:
                 self.cause = request.cause
         return not self.pending
 
-    def arrived(self, time: int, cause: Segment | None) -> None:
+    def arrived(self, time: int, cause: Cause) -> None:
         """One of the requests is done at `time`."""
         if time > self.latest:
             self.latest = time
@@ -92,7 +96,7 @@ class Gate(Waiter):
 
     __slots__ = ("start",)
 
-    def __init__(self, time: int, cause: Segment | None, start: Callable[[int, Segment | None], None]) -> None:
+    def __init__(self, time: int, cause: Cause, start: Callable[[int, Cause], None]) -> None:
         super().__init__(time, cause)
         self.start = start
 
@@ -100,9 +104,7 @@ class Gate(Waiter):
         self.start(self.latest, self.cause)
 
 
-def when_done(
-    requests: Iterable[Request], time: int, cause: Segment | None, start: Callable[[int, Segment | None], None]
-) -> None:
+def when_done(requests: Iterable[Request], time: int, cause: Cause, start: Callable[[int, Cause], None]) -> None:
     """Call `start` with the latest of `time` and the requests' ends as soon as it is known, and what made it so."""
     gate = Gate(time, cause, start)
     if gate.wait(requests):

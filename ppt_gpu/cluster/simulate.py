@@ -8,20 +8,24 @@ within a window cannot reach another before the window's end, so that processes 
 from __future__ import annotations
 
 import gc
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Protocol
+from functools import partial
+from typing import Protocol, TypeVar
 
+from ppt_gpu.cluster.critical_path import Piece, piece_to
 from ppt_gpu.cluster.machine import Machine
 from ppt_gpu.cluster.meeting import News
 from ppt_gpu.cluster.outcome import Outcome, Part, combine, part_of
 from ppt_gpu.cluster.queue import NEVER, Queue, SimpyQueue, WindowQueue
+from ppt_gpu.cluster.request import Elsewhere
 from ppt_gpu.cluster.symmetry import Asymmetric, Symmetry
 from ppt_gpu.cluster.transport import Wire
 from ppt_gpu.cluster.world import Placement, Program, Settings, World
 from ppt_gpu.errors import PptError
 
+Shared = TypeVar("Shared")
 HISTORY_RANKS = 4096  # ranks whose histories are kept when all are simulated
 
 
@@ -37,7 +41,7 @@ class Processes(Protocol):
 
     def gather(self, part: Part) -> list[Part]: ...
 
-    def share(self, value: Outcome | str) -> Outcome | str: ...
+    def share(self, value: Shared, source: int = 0) -> Shared: ...
 
 
 def simulate(
@@ -76,11 +80,13 @@ def simulate(
         partitions = processes.size
     _check(machine, queue, partitions, scheme)
     placement = Placement(partitions, scheme)
+    piece_at: Callable[[Elsewhere], Piece]
     with lean_collection():
         if processes is not None and processes.size > 1:
             world = World(machine, program, _queue(queue, machine), settings, placement, processes.rank)
             _run_process(world, processes)
             parts = processes.gather(part_of(world))
+            piece_at = partial(_shared_piece, world, processes)
         else:
             worlds = [
                 World(machine, program, _queue(queue, machine), settings, placement, process)
@@ -88,9 +94,8 @@ def simulate(
             ]
             _run_partitions(worlds)
             parts = [part_of(world) for world in worlds]
-    if settings.history and len(parts) > 1:
-        note += "; a critical path needs one process"
-    return combine(parts, machine.nodes * machine.gpus_per_node, 1, note)
+            piece_at = _pieces(worlds)
+    return combine(parts, piece_at, machine.nodes * machine.gpus_per_node, 1, note)
 
 
 def _check(machine: Machine, queue: str, partitions: int, scheme: str) -> None:
@@ -141,7 +146,7 @@ def _collapsed(machine: Machine, program: Program, settings: Settings) -> Outcom
     if world.transport.offered or part_of(world).blocked:
         return ""
     note = f"the {machine.gpus_per_node} ranks of one node stand for all {machine.nodes} nodes, which are alike"
-    return combine([part_of(world)], machine.nodes * machine.gpus_per_node, machine.nodes, note)
+    return combine([part_of(world)], _pieces([world]), machine.nodes * machine.gpus_per_node, machine.nodes, note)
 
 
 Told = tuple[list[list[Wire]], list[News], int]  # what a part tells each other, all others, and when it goes on
@@ -181,6 +186,17 @@ def _run_partitions(worlds: list[World]) -> None:
             told = [part.send(heard) for part, heard in zip(parts, exchanged(told), strict=True)]
     except StopIteration:
         return
+
+
+def _pieces(worlds: list[World]) -> Callable[[Elsewhere], Piece]:
+    """Fetches what parts in this process keep of the critical path."""
+    return lambda place: piece_to(worlds[place[0]].causes[place[1]])
+
+
+def _shared_piece(world: World, processes: Processes, place: Elsewhere) -> Piece:
+    """The same in processes, which all ask for the same pieces."""
+    own = place[0] == world.process
+    return processes.share(piece_to(world.causes[place[1]]) if own else ([], None), place[0])
 
 
 def _run_process(world: World, processes: Processes) -> None:

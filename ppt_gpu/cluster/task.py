@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
-from ppt_gpu.cluster.request import Request, Segment, Waiter
+from ppt_gpu.cluster.request import Cause, Request, Waiter
 from ppt_gpu.errors import PptError
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ class Task(Waiter):
 
     rank: Rank
 
-    def __init__(self, world: World, time: int, cause: Segment | None) -> None:
+    def __init__(self, world: World, time: int, cause: Cause) -> None:
         super().__init__(time, cause)
         self.world = world
         self.now = time

@@ -15,7 +15,7 @@ from ppt_gpu.cluster.machine import GPU, Place, Transfer
 from ppt_gpu.cluster.matching import Message, Receive, take_message, take_receive
 from ppt_gpu.cluster.operations import take_ports
 from ppt_gpu.cluster.queue import SEQUENCE_SHIFT
-from ppt_gpu.cluster.request import Request, Segment, when_done
+from ppt_gpu.cluster.request import Cause, Request, Segment, when_done
 
 if TYPE_CHECKING:
     from ppt_gpu.cluster.rank import Rank
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 #: what a process tells another about a message: data arrives, at a switch, a request arrives, its answer arrives
 DATA, HOP, ASK, REPLY = range(4)
 PAIRS_KEPT = 1 << 20  # pairs of nodes whose distance is kept
-Wire = tuple[Any, ...]  # kind, time, order, source, target, tag, bytes, memory, identity, departed, hop
+Wire = tuple[Any, ...]  # kind, time, order, source, target, tag, bytes, memory, identity, departed, hop, cause
 
 
 class Transport:
@@ -96,7 +96,7 @@ class Transport:
         self.push(now, order, self.depart, message)
         return message
 
-    def _ready(self, message: Message, time: int, cause: Segment | None) -> None:
+    def _ready(self, message: Message, time: int, cause: Cause) -> None:
         """What is sent is there: offer it, or send it."""
         message.cause = cause
         if message.transfer.rendezvous:
@@ -179,18 +179,20 @@ class Transport:
             message.identity,
             message.departed,
             hop,
+            self.world.told_cause(message.cause),
         )
         self.world.outbox(owner).append(wire)
 
     def hear(self, wire: Wire) -> None:
         """Put what another process told into the queue."""
-        kind, time, order, source, target, tag, nbytes, memory, identity, departed, hop = wire
+        kind, time, order, source, target, tag, nbytes, memory, identity, departed, hop, cause = wire
         if kind == REPLY:
             self.push(time, order, self.answer_arrives, self.offered.pop(identity))
             return
         message = Message(None, source, target, tag, memory, self.cost(source, target, nbytes, memory), order)
         message.identity = identity
         message.departed = departed
+        message.cause = cause
         if kind == HOP:
             self.push(time, order, self.pass_switch, (hop, message))
         else:

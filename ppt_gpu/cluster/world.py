@@ -16,6 +16,7 @@ from ppt_gpu.cluster.machine import Machine, picoseconds
 from ppt_gpu.cluster.meeting import Collectives, News
 from ppt_gpu.cluster.queue import NEVER, Queue
 from ppt_gpu.cluster.rank import Rank
+from ppt_gpu.cluster.request import Cause, Elsewhere, Segment
 from ppt_gpu.cluster.symmetry import Peer, Symmetry
 from ppt_gpu.cluster.task import Body, Task
 from ppt_gpu.cluster.transport import Transport, Wire
@@ -84,6 +85,7 @@ class World:
         here = [node for node in nodes if self.placement.node(node, machine.nodes) == process]
         ports = len(machine.ports())
         self.ports: dict[int, list[int]] = {node: [0] * ports for node in here}
+        self.causes: list[Cause] = []  # what other processes were told of by number
         self.own: list[Rank] = []
         self.ranks: list[Rank | None] = [None] * (len(nodes) * self.gpus_per_node)
         self.collectives = Collectives(self)
@@ -171,6 +173,13 @@ class World:
     def outbox(self, process: int) -> list[Wire]:
         """What goes to a process with the next exchange."""
         return self.out[process]
+
+    def told_cause(self, cause: Cause) -> Elsewhere | None:
+        """How another process is told of a cause: where it is kept."""
+        if isinstance(cause, Segment):
+            self.causes.append(cause)
+            return self.process, len(self.causes) - 1
+        return cause
 
     def outgoing(self) -> tuple[list[list[Wire]], list[News]]:
         """What goes to each process, and what goes to all."""

@@ -54,6 +54,20 @@ def test_partitions_on_simpy() -> None:
     assert run("halo", "ties", 0.2, partitions=3, queue="simpy").sha256 == expected.sha256
 
 
+@pytest.mark.parametrize("app", APPLICATIONS)
+@pytest.mark.parametrize("machine", MACHINES)
+def test_histories_and_critical_paths(app: str, machine: str) -> None:
+    """Where each rank's time goes and the path that ends last, through messages and collectives of other parts."""
+    how: list[dict[str, Any]] = [{"partitions": 2}, {"partitions": 4, "scheme": "round_robin"}]
+    settings = Settings(history=True, jitter=0.1)
+    expected = simulate(MACHINES[machine], APPLICATIONS[app], settings, collapse=False)
+    assert sum(end - start for _, _, _, start, end in expected.path) > 0
+    for parts in how:
+        found = simulate(MACHINES[machine], APPLICATIONS[app], settings, collapse=False, **parts)
+        assert found.path == expected.path
+        assert [rank.split for rank in found.ranks] == [rank.split for rank in expected.ranks]
+
+
 def test_the_digest_sees_a_picosecond() -> None:
     late = simulate(
         PlainMachine(nodes=6, gpus_per_node=2, latency=2_000_001), APPLICATIONS["halo"], Settings(digest=True)

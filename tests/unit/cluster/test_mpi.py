@@ -50,7 +50,8 @@ def test_any_number_of_processes(tmp_path: Path) -> None:
     cases = [(1, "block"), (2, "block"), (3, "round_robin"), (4, "round_robin")]
     done = [under_mpi(processes, tmp_path, "", "--placement", scheme) for processes, scheme in cases]
     assert [run.returncode for run in done] == [0] * len(cases), [run.stderr for run in done]
-    assert len({json.loads(run.stdout)["sha256"] for run in done}) == 1
+    assert len({run.stdout for run in done}) == 1
+    assert {"sha256", "critical_path"} <= set(json.loads(done[0].stdout))
 
 
 @needs_mpi

@@ -30,14 +30,21 @@ def add(command: AddCommand) -> None:
 
 
 def run(arguments: argparse.Namespace) -> str:
-    from ppt_gpu.analytic.models import find_model
-    from ppt_gpu.comparison import compare
-    from ppt_gpu.report.compare import render, to_json
+    from ppt_gpu.sm.precompile import loop_beside
 
     if arguments.other is not None or arguments.workload.endswith(SAVED):
         return _saved(arguments)
     if arguments.gpu is None:
         raise PptError("--gpu is missing", hint="or two saved results: ppt-gpu compare a.json b.json")
+    with loop_beside():
+        return _run(arguments)
+
+
+def _run(arguments: argparse.Namespace) -> str:
+    from ppt_gpu.analytic.models import find_model
+    from ppt_gpu.comparison import compare
+    from ppt_gpu.report.compare import render, to_json
+
     explain = arguments.explain
     if explain:
         find_model(explain)

@@ -58,6 +58,13 @@ def add(command: AddCommand) -> None:
 
 
 def run(arguments: argparse.Namespace) -> str:
+    from ppt_gpu.sm.precompile import loop_beside
+
+    with loop_beside():
+        return _run(arguments)
+
+
+def _run(arguments: argparse.Namespace) -> str:
     from contextlib import nullcontext
 
     from ppt_gpu.exec.budget import Budget

@@ -113,6 +113,7 @@ from ppt_gpu.sm.core_state import (
     State,
 )
 from ppt_gpu.sm.core_wheel import bring_near, dependence, next_wake, plan_wake, wakes_at
+from ppt_gpu.sm.precompile import wait_for
 from ppt_gpu.sm.program import KIND_BARRIER, KIND_BRANCH, KIND_CONSTANT, KIND_LOAD, KIND_SHARED, Program, op_issues
 from ppt_gpu.sm.result import STALL_REASONS
 
@@ -422,6 +423,11 @@ def make_loop(
     return compiled(loop)
 
 
+def common_loop() -> Any:
+    """The loop of every run that is not worth one of its own, unless the policy is `two_level`."""
+    return make_loop(0, 0, 0, False, False)
+
+
 def run_core(
     program: Program,
     machine: Machine,
@@ -444,6 +450,7 @@ def run_core(
     fixed = pays(program, machine) if specialise is None else specialise
     constants = (machine.schedulers, machine.policy, machine.width) if fixed else (0, 0, 0)
     loop = make_loop(*constants, False, machine.policy == TWO_LEVEL)
+    wait_for(loop)
     began = time.process_time()
     while True:
         status, idle = loop(

@@ -114,10 +114,22 @@ def _simulate(arguments: argparse.Namespace, mpi: Any) -> str:
         effects,
         scaling(outcomes, arguments.scaling == "strong") if len(nodes) > 1 else (),
         arguments.scaling == "strong",
+        _notes(arguments),
     )
     if mpi is None or mpi.rank == 0:
         _write_files(arguments, reported)
     return to_json(reported) if arguments.json else render(reported)
+
+
+def _notes(arguments: argparse.Namespace) -> list[str]:
+    """Strong scaling divides one problem; many applications have parameters that are a rank's share of it."""
+    same = not any("," in text for text in arguments.parameter)
+    if arguments.scaling == "weak" or len(arguments.nodes or ()) < 2 or not same:
+        return []
+    return [
+        "all node counts ran with the same parameters; what is a rank's share needs",
+        "a value for each, as in -p n=512,256",
+    ]
 
 
 def _check_files(arguments: argparse.Namespace) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from textwrap import wrap
 from typing import Any
 
 from ppt_gpu.cluster.critical_path import ranks_on, shares
@@ -140,7 +141,7 @@ def _effects(effects: Sequence[Effect]) -> list[str]:
     rows = [(effect.parameter, f"{effect.change:+.3%}") for effect in works]
     lines = _section("Sensitivity: each parameter 10 % greater changes the time by", rows)
     if idle:
-        lines.append(f"  no effect: {', '.join(idle)}")
+        lines += wrap(f"no effect: {', '.join(idle)}", 79, initial_indent="  ", subsequent_indent="    ")
     return lines
 
 

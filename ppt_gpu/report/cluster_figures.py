@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import floor, log10
 from typing import Any
 
 from ppt_gpu.cluster.studies import Size
@@ -27,5 +28,16 @@ def scaling_figure(title: str, sizes: Sequence[Size], strong: bool) -> Any:
         for axis in (left, right):
             axis.set_xticks(nodes, [str(count) for count in nodes])
             axis.minorticks_off()
+        times = [time * 1e3 for time in (*ideal, *(size.time for size in sizes))]
+        ticks = decade_ticks(min(times), max(times))
+        left.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
         figure.tight_layout()
     return figure
+
+
+def decade_ticks(low: float, high: float) -> list[float]:
+    """1, 2 and 5 times powers of ten, from the last below `low` to the first above `high`."""
+    steps = [digit * 10.0**power for power in range(floor(log10(low)), floor(log10(high)) + 2) for digit in (1, 2, 5)]
+    first = max(index for index, step in enumerate(steps) if step <= low)
+    last = min(index for index, step in enumerate(steps) if step >= high)
+    return steps[first : last + 1]

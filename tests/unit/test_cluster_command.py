@@ -10,6 +10,7 @@ import pytest
 from trace_format import read
 
 from ppt_gpu.cli import main
+from ppt_gpu.report.cluster_figures import decade_ticks
 from ppt_gpu.cluster.kernel import Kernel
 from ppt_gpu.cluster_kernels import PredictedKernels
 from ppt_gpu.errors import PptError
@@ -84,6 +85,19 @@ def test_values_for_each_size(application: str, capsys: pytest.CaptureFixture[st
     assert [size["nodes"] for size in sizes] == [1, 2, 4]
     assert 3.5 < sizes[2]["speedup"] < 4
     assert sizes[2]["efficiency"] == pytest.approx(sizes[2]["speedup"] / 4)
+
+
+@pytest.mark.parametrize(("more", "said"), [((), True), (("-p", "seconds=2e-3,1e-3"), False)])
+def test_strong_scaling_says_that_parameters_are_the_same(
+    application: str, capsys: pytest.CaptureFixture[str], more: tuple[str, ...], said: bool
+) -> None:
+    assert main(["cluster", application, "--machine", "dgx_a100", "--nodes", "1,2", "--scaling", "strong", *more]) == 0
+    assert ("all node counts ran with the same parameters" in capsys.readouterr().out) is said
+
+
+def test_ticks_enclose_the_times() -> None:
+    assert decade_ticks(0.057, 0.46) == pytest.approx([0.05, 0.1, 0.2, 0.5])
+    assert decade_ticks(2, 5) == pytest.approx([2, 5])
 
 
 def test_timeline_of_chosen_ranks(application: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -50,12 +50,13 @@ class ChipState:
         self._first_blocks()
 
     def _first_blocks(self) -> None:
-        """At cycle 0 the blocks go to the SMs in turn, until all slots are full."""
+        """The first blocks go to the SMs in turn, until all slots are full."""
         slots = self.cores[:, self.blocks_at : self.blocks_end].reshape(self.chip.sms, -1, 1 << BLOCK_SHIFT)
         count, total = slots.shape[0] * slots.shape[1], len(self.program.block_warp) - 1
         given = np.arange(count).reshape(slots.shape[1], slots.shape[0]).T
         slots[:, :, GIVEN] = np.where(given < total, given, -1)
-        slots[:, :, LAUNCH_AT] = np.where(given < total, 0, NEVER)
+        start = self.chip.first_slots[:, None] + np.arange(slots.shape[1]) * self.chip.ramp
+        slots[:, :, LAUNCH_AT] = np.where(given < total, start, NEVER)
         self.shared[NEXT] = min(count, total)
 
     @property

@@ -31,6 +31,8 @@ class Chip:
     slice_of: NDArray[np.int32]  # [L]
     l2_set: NDArray[np.int32]  # [L]
     warm: NDArray[np.int64]  # lines that are in the L2 when the launch begins, by address: the last was used last
+    first_slots: NDArray[np.int64]  # [sms] cycle at which the first slot of each takes its first block
+    ramp: int  # cycles from the first block of a slot to that of the next
     horizon: int  # cycles from a request to its answer, at least: the longest window
 
     def channel(self, of_slice: int) -> int:
@@ -65,6 +67,7 @@ def chip_of(
             l2_sets=sets * slices,
             l2_cost=_slice_cost(program, gpu),
             dram_cost=one.dram_cost * channels,
+            dram_turn=one.dram_turn * channels,
         ),
         slices=slices,
         channels=channels,
@@ -72,6 +75,8 @@ def chip_of(
         slice_of=slice_of,
         l2_set=(slice_of * sets + set_index(program, sets, True, sampled=True)).astype(np.int32),
         warm=_warm(program),
+        first_slots=_first_slots(gpu),
+        ramp=round(gpu.sm.count / gpu.host.blocks_per_cycle) if gpu.host.blocks_per_cycle else 0,
         horizon=PERFECT_WINDOW if one.perfect else max(1, min(one.l2_latency, one.dram_latency)),
     )
 
@@ -79,6 +84,11 @@ def chip_of(
 def _warm(program: Program) -> NDArray[np.int64]:
     warm = np.flatnonzero(program.line_warm)
     return warm[np.argsort(program.line_address[warm], kind="stable")].astype(np.int64)
+
+
+def _first_slots(gpu: Gpu) -> NDArray[np.int64]:
+    rate = gpu.host.blocks_per_cycle
+    return np.array([int(sm / rate) if rate else 0 for sm in range(gpu.sm.count)], np.int64)
 
 
 def _slice_cost(program: Program, gpu: Gpu) -> int:

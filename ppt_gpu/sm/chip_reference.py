@@ -143,12 +143,12 @@ class Below:
 class Dispatcher:
     """Gives blocks to slots, in the order in which they become free; by SM and slot in one cycle."""
 
-    def __init__(self, sms: list[ChipSm], blocks: int) -> None:
+    def __init__(self, sms: list[ChipSm], blocks: int, chip: Chip) -> None:
         self.sms, self.blocks, self.next = sms, blocks, 0
         for slot in range(len(sms[0].given)):
-            for sm in sms:
+            for sm, begin in zip(sms, chip.first_slots.tolist(), strict=True):
                 if self.next < blocks:
-                    sm.given[slot], sm.launch_at[slot] = self.next, 0
+                    sm.given[slot], sm.launch_at[slot] = self.next, begin + slot * chip.ramp
                     self.next += 1
 
     def dispatch(self, cycle: int) -> None:
@@ -165,7 +165,7 @@ def run_chip_reference(program: Program, chip: Chip, resident: int, max_cycles: 
     began = time.process_time()
     sms = [ChipSm(program, chip, resident) for _ in range(chip.sms)]
     below, blocks = Below(program, chip), len(program.block_warp) - 1
-    dispatcher = Dispatcher(sms, blocks)
+    dispatcher = Dispatcher(sms, blocks, chip)
     cycle = ended = 0
     while True:
         for sm in sms:

@@ -82,8 +82,7 @@ def one_sm(program: Program, gpu: Gpu) -> tuple[Program, Gpu, Chip]:
         gpu,
         sm=dataclasses.replace(gpu.sm, count=1),
         l2=dataclasses.replace(gpu.l2, slices=1),
-        dram=dataclasses.replace(gpu.dram, channels=1, turnaround=0.0),  # not at level grid (docs/levels.md)
-        host=dataclasses.replace(gpu.host, blocks_per_cycle=0.0),
+        dram=dataclasses.replace(gpu.dram, channels=1),
     )
     return alone, small, chip_of(alone, small, code_at=CODE_IN_SM, constants_at=CODE_IN_SM)
 

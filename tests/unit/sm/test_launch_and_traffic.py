@@ -8,7 +8,7 @@ import pytest
 
 from ppt_gpu.sm.bench_programs import Entry, loop_program
 from ppt_gpu.sm.result import SmResult
-from ppt_gpu.sm.simulate import simulate
+from ppt_gpu.sm.simulate import simulate, simulate_chip
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.gpu import Gpu, Op, Pipe
 
@@ -56,6 +56,16 @@ def test_slots_take_their_first_blocks_as_the_chip_starts_them() -> None:
     assert list(result.block_start) == [0, 10, 16, 20] and list(result.block_end) == [6, 16, 22, 26]
 
 
+def test_a_whole_chip_starts_blocks_one_after_another() -> None:
+    gpu = simple(blocks_per_cycle=0.5, block_launch=100)
+    gpu = dataclasses.replace(gpu, sm=dataclasses.replace(gpu.sm, count=3))
+    program = loop_program(gpu, ONE, 1, 8, 1, reuse=True)
+    for reference in (True, False):
+        found = simulate_chip(program, gpu, resident_blocks=2, reference=reference)
+        # six slots, one every other cycle; the first is free again at 6 + 100
+        assert list(found.block_start) == [0, 2, 4, 6, 8, 10, 106, 108]
+
+
 def test_a_store_keeps_its_warp() -> None:
     gpu = simple()
     slow = dataclasses.replace(gpu, memory=dataclasses.replace(gpu.memory, store_latency=90))
@@ -75,3 +85,22 @@ def test_reads_among_writes_take_dram_longer(turnaround: float) -> None:
     moved = found[1].dram_read_bytes + found[1].dram_write_bytes  # at 1 B a cycle, as many of either
     assert found[1].dram_read_bytes == found[1].dram_write_bytes
     assert found[1].cycles == pytest.approx(moved * (1 + turnaround / 2), rel=0.03)
+
+
+@pytest.mark.parametrize("turnaround", [0.0, 0.5])
+def test_reads_among_writes_take_the_channels_of_a_chip_longer(turnaround: float) -> None:
+    gpu = simple()
+    dram = dataclasses.replace(gpu.dram, turnaround=turnaround, bandwidth=gpu.sm.clock, efficiency=1.0, latency=100)
+    gpu = dataclasses.replace(
+        gpu,
+        dram=dataclasses.replace(dram, channels=2),
+        l2=dataclasses.replace(gpu.l2, size=256, slices=2, interleave=128, write="write-through", write_allocate=False),
+        sm=dataclasses.replace(gpu.sm, count=1),
+    )
+    body: tuple[Entry, ...] = (*(("store.global", (), -1),) * 2, *(("load.global", (), 0),) * 2) * 20
+    program = loop_program(gpu, body, 1, 1, 1)
+    found = [simulate_chip(program, gpu, resident_blocks=1, reference=plain) for plain in (True, False)]
+    assert found[0].cycles == found[1].cycles
+    moved = found[1].dram_read_bytes + found[1].dram_write_bytes
+    assert found[1].dram_read_bytes == found[1].dram_write_bytes
+    assert found[1].cycles == pytest.approx(moved * (1 + turnaround / 2), rel=0.05)

@@ -52,6 +52,8 @@ def cluster_errors(kernel: Kernel, launch: Launch) -> list[PptError]:
 
 def whole_clusters(blocks: Sequence[int], grid: Dim3, cluster: Dim3) -> list[int]:
     """The blocks of every cluster that has one of `blocks`, cluster by cluster, by rank."""
+    if blocks_of(cluster) == 1:
+        return list(dict.fromkeys(blocks))
     gx, gy, _ = grid
     cx, cy, cz = cluster
     found: dict[tuple[int, int, int], None] = {}

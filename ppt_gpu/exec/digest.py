@@ -18,6 +18,7 @@ from ppt_gpu.exec.jit_access import RECORD_LISTED, RECORD_ROW
 RECORD_HELD = RECORD_LISTED + 1  # header of a record that is held back: number of the held pattern in bits 0-31
 CACHE_BITS = 12
 CACHE = 1 << CACHE_BITS  # entries of the header cache
+PIECE = 32  # headers compared at a time
 MIX = 0x9E3779B97F4A7C15 - (1 << 64)  # odd, from the golden ratio; as a signed 64-bit number
 #: odd multipliers of the 32 distances: their sum of products is the hash (multilinear, the high bits count)
 FACTORS = np.random.default_rng(32).integers(-(1 << 62), 1 << 62, 32) * 2 + 1
@@ -157,14 +158,36 @@ def read_parts(
     cache_value: NDArray[np.int32],
     scratch: NDArray[np.int64],
 ) -> tuple[int, int, int]:
-    """Decode parts in order. Returns (place in `order`, record, free place) reached, to go on with more room."""
+    """Decode parts in order. Returns (place in `order`, record, free place) reached, to go on with more room.
+
+    Neighbouring warps mostly do the same: where all headers of a part are those of the same part of the warp before,
+    its patterns and spaces are copied.
+    """
+    warp = np.int64(-1)
+    here = like = np.int64(-1)  # places in `order`: first part of the warp, part of the warp before like the next one
+    here_at = like_at = np.int64(0)  # where their accesses begin
     while part < len(order):
         own = order[part]
         k = record
         end = ends[own]
+        if warps[own] != warp:
+            like, like_at, here, here_at, warp = here, here_at, np.int64(part), np.int64(at), warps[own]
         if record < 0:
             k = starts[own]
-            counts[warps[own]] += end - k
+            counts[warp] += end - k
+        else:
+            here = like = np.int64(-1)
+        if like >= 0:
+            other = order[like]
+            length = ends[other] - starts[other]
+            if like == here:  # the warp before had fewer parts
+                like = np.int64(-1)
+            elif end - k == length and _same_headers(words, k, starts[other], length):
+                _copy_part(words, k, length, like_at, base, pattern, space, at)
+                at += length
+                k = end
+            like_at += length
+            like += like >= 0
         while k < end:
             header = words[np.uint64(k), 0]
             kind = header >> 40 & 255
@@ -196,6 +219,32 @@ def read_parts(
         part += 1
         record = -1
     return part, record, at
+
+
+@merged
+def _same_headers(words: np.ndarray, first: int, other: int, length: int) -> bool:
+    """Are the headers of `length` records from `first` on those of the records from `other` on?"""
+    at = 0
+    differ = np.int64(0)
+    while differ == 0 and at < length:  # piece by piece: within one, nothing is decided
+        for k in range(at, min(at + PIECE, length)):
+            differ |= words[np.uint64(first + k), 0] ^ words[np.uint64(other + k), 0]
+        at += PIECE
+    return bool(differ == 0)
+
+
+@merged
+def _copy_part(
+    words: np.ndarray, first: int, length: int, like: int, base: np.ndarray, pattern: np.ndarray, space: np.ndarray,
+    at: int,
+) -> None:  # fmt: skip
+    """Write `length` accesses to `at`: bases from the records at `first`, the rest from the accesses at `like`."""
+    for k in range(length):
+        base[np.uint64(at + k)] = words[np.uint64(first + k), 1]
+    for k in range(length):
+        pattern[np.uint64(at + k)] = pattern[np.uint64(like + k)]
+    for k in range(length):
+        space[np.uint64(at + k)] = space[np.uint64(like + k)]
 
 
 @inlined

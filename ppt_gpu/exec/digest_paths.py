@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.compiled import entry, inlined
+from ppt_gpu.compiled import called, entry, inlined
 from ppt_gpu.exec.digest import MIX
 from ppt_gpu.exec.schedule import (
     FULL_MASK,
@@ -69,21 +69,57 @@ def read_paths(
     row_warps: int,  # warps that count in one row
     warp_threads: NDArray[np.int64],
 ) -> int:
-    """Append the segments of all turns to `path` and count executions. Returns the next free place."""
+    """Append the segments of all turns to `path` and count executions. Returns the next free place.
+
+    Turns one after another are mostly those of neighbouring warps, which do the same: such a turn is copied, and
+    counted with the turn that it repeats.
+    """
+    words = pairs.view(np.int64)
+    first = end = times = of_turn = 0  # the records that the last turns had, how many turns, and the threads of each
+    row = -1
     for t in range(turns.shape[1]):
-        threads = turns[TURN_GUARDED, t]
+        begin, length = turns[TURN_PATH, t], turns[TURN_PATH_END, t] - turns[TURN_PATH, t]
         warp = turns[TURN_WARP, t]
-        row = warp // row_warps
-        for k in range(turns[TURN_PATH, t], turns[TURN_PATH_END, t]):
-            s = pairs[k, 0]
-            lanes = 32 if pairs[k, 1] == FULL_MASK else _population(pairs[k, 1])
-            path[at] = s
-            at += 1
-            segment_count[s] += 1
-            segment_threads[row, s] += lanes
-            threads += lanes * plain[s]
-        warp_threads[warp] += threads
+        own_row = warp // row_warps
+        same = own_row == row and length == end - first
+        if same:
+            other = 0
+            for k in range(length):
+                other |= words[np.uint64(begin + k), 0] ^ words[np.uint64(first + k), 0]
+            same = other == 0
+        if same:
+            for k in range(length):
+                path[np.uint64(at + k)] = path[np.uint64(at + k - length)]
+            times += 1
+        else:
+            _count(pairs, first, end, times, row, segment_count, segment_threads)
+            first, end, times, row = begin, begin + length, 1, own_row
+            of_turn = 0
+            for k in range(length):
+                s = pairs[begin + k, 0]
+                path[at + k] = s
+                of_turn += _lanes(pairs[begin + k, 1]) * plain[s]
+        at += length
+        warp_threads[warp] += of_turn + turns[TURN_GUARDED, t]
+    _count(pairs, first, end, times, row, segment_count, segment_threads)
     return at
+
+
+@called
+def _count(
+    pairs: np.ndarray, first: int, end: int, times: int, row: int, segment_count: np.ndarray,
+    segment_threads: np.ndarray,
+) -> None:  # fmt: skip
+    """Count the records from `first` to `end` so many times."""
+    for k in range(first, end):
+        s = pairs[k, 0]
+        segment_count[s] += times
+        segment_threads[row, s] += times * _lanes(pairs[k, 1])
+
+
+@inlined
+def _lanes(mask: int) -> int:
+    return 32 if mask == FULL_MASK else _population(mask)
 
 
 @inlined
@@ -111,17 +147,24 @@ def cons_paths(
 ) -> int:
     """Give each warp the number of its path, adding paths that are new. Returns the number of paths."""
     k = 0
+    parts = 0  # of the warp before
     while k < len(order):
         warp = part_warp[order[k]]
+        start, before = k, parts
+        while k < len(order) and part_warp[order[k]] == warp:
+            k += 1
+        parts = k - start
+        if parts == before and _same_path(path, order, part_start, part_end, start, parts):
+            warp_path[warp] = warp_path[part_warp[order[start - 1]]]
+            continue
         begin = at = known_start[paths]
         code = 1
-        while k < len(order) and part_warp[order[k]] == warp:
-            for j in range(part_start[order[k]], part_end[order[k]]):
+        for part in range(start, k):
+            for j in range(part_start[order[part]], part_end[order[part]]):
                 known[at] = path[j]
                 code = (code ^ path[j]) * MIX
                 code ^= code >> 32
                 at += 1
-            k += 1
         slot = _find_path(known, known_start, known_hash, table, begin, at, code)
         if table[slot] == 0:
             known_hash[paths] = code
@@ -130,6 +173,26 @@ def cons_paths(
             known_start[paths] = at
         warp_path[warp] = table[slot] - 1
     return paths
+
+
+@inlined
+def _same_path(
+    path: np.ndarray, order: np.ndarray, part_start: np.ndarray, part_end: np.ndarray, start: int, parts: int
+) -> bool:
+    """Are the `parts` parts from place `start` of `order` on equal to those before them?"""
+    k = start
+    same = True
+    while same and k < start + parts:
+        own, other = order[k], order[k - parts]
+        length = part_end[own] - part_start[own]
+        same = part_end[other] - part_start[other] == length
+        if same:
+            differ = 0
+            for j in range(length):
+                differ |= path[np.uint64(part_start[own] + j)] ^ path[np.uint64(part_start[other] + j)]
+            same = differ == 0
+        k += 1
+    return same
 
 
 @inlined

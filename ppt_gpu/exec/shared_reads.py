@@ -50,7 +50,7 @@ def unwritten_reads(kernel: Kernel, trace: Trace, shared_bytes: int) -> list[tup
     if not any(role in (READS, UPDATES) for role, _, _ in facts.values()):
         return []
     bases = trace.access_base.view(np.int64)
-    if _only_own(trace.access_space, bases) != 1:
+    if _shared_bases(trace.access_space, bases) >> CLUSTER_SHIFT != 0:
         return []
     table = np.array([facts[i.opcode] for i in kernel.instructions], np.int64)
     roles, traced, sizes = table[:, 0].astype(np.int8), table[:, 1] != 0, table[:, 2].copy()
@@ -98,12 +98,15 @@ def _unrecorded(instruction: Instruction) -> bool:
     return instruction.base in UNRECORDED or "async" in instruction.modifiers
 
 
-def _only_own(space: NDArray[np.uint8], base: NDArray[np.int64]) -> int:
-    """1: accesses to shared memory are all of the block's own; 0: there is none; 2: some are of other blocks."""
-    there = base[space == SHARED]
-    if np.bitwise_or.reduce(there) >> CLUSTER_SHIFT != 0:
-        return 2
-    return int(len(there) > 0)
+@entry
+def _shared_bases(space: NDArray[np.uint8], base: NDArray[np.int64]) -> int:
+    """The bits that are set in any address of shared memory; -1 when there is none."""
+    bits = there = 0
+    for k in range(len(space)):
+        own = space[k] == SHARED
+        there |= own
+        bits |= base[k] if own else 0
+    return bits if there else -1
 
 
 @entry

@@ -128,3 +128,60 @@ def test_patterns_are_numbered_by_first_appearance():
     pattern, first = np.array([3, 1, 3, 0, 1], np.int32), np.zeros(4, np.int32)
     assert digest.number_patterns(pattern, 4, first) == 3
     assert pattern.tolist() == [0, 1, 0, 2, 1] and first[:3].tolist() == [3, 1, 0]
+
+
+@settings(max_examples=80, deadline=None)
+@given(buffers(), st.lists(st.lists(st.integers(0, 5), max_size=4), min_size=1, max_size=8), st.integers(1, 4))
+def test_warps_that_do_the_same(case, warps, capacity):
+    """Parts whose headers are those of the same part of the warp before have bases of their own."""
+    words, listed = case
+    pieces = np.array_split(words, 6)
+    parts = [(warp, pieces[piece]) for warp, own in enumerate(warps) for piece in own]
+    records = np.concatenate([piece for _, piece in parts] or [words[:0]])
+    records[:, 1] = np.arange(len(records))
+    end = np.cumsum([len(piece) for _, piece in parts], dtype=np.int64)
+    start = end - np.array([len(piece) for _, piece in parts], np.int64)
+    warp, order = np.array([w for w, _ in parts], np.int64), np.arange(len(parts))
+    base, pattern, space = (np.zeros(len(records), kind) for kind in (np.uint64, np.int32, np.uint8))
+    counts, numbers = np.zeros(len(warps), np.int64), np.full(max(len(listed), 1), -1, np.int32)
+    patterns, part, record, done = digest.new_patterns(capacity), 0, -1, 0
+    while part < len(order):
+        part, record, done = digest.read_parts(
+            records, warp, start, end, order, part, record, listed, np.zeros(1, np.int64), numbers, counts,
+            base, pattern, space, done, *patterns,
+        )  # fmt: skip
+        if part < len(order):
+            patterns = digest.grow_patterns(patterns)
+    found = [
+        (int(base[k]), int(space[k]), tuple(patterns.offset[pattern[k]].tolist()), int(patterns.mask[pattern[k]]))
+        for k in range(len(records))
+    ]
+    assert done == len(records) and found == digest.plain_accesses(records, listed)
+    assert counts.tolist() == [sum(len(pieces[piece]) for piece in own) for own in warps]
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3)), max_size=30), st.integers(1, 3))
+def test_turns_that_do_the_same(turns, row_warps):
+    """turns: warp, and which of a few sequences of segments it runs."""
+    full, some = 0xFFFFFFFF, 0b1011
+    sequences = [[], [(0, full), (1, full)], [(0, full), (1, some)], [(2, full)] * 3]
+    pairs = np.array([pair for _, which in turns for pair in sequences[which]], np.uint32).reshape(-1, 2)
+    end = np.cumsum([len(sequences[which]) for _, which in turns], dtype=np.int64)
+    columns = np.zeros((6, len(turns)), np.int64)
+    columns[digest_paths.TURN_WARP] = [warp for warp, _ in turns]
+    columns[digest_paths.TURN_PATH] = end - [len(sequences[which]) for _, which in turns]
+    columns[digest_paths.TURN_PATH_END] = end
+    columns[digest_paths.TURN_GUARDED] = np.arange(len(turns))
+    plain, path = np.array([3, 5, 7]), np.zeros(len(pairs), np.int32)
+    count, threads, warp_threads = np.zeros(3, np.int64), np.zeros((6, 3), np.int64), np.zeros(6, np.int64)
+    done = digest_paths.read_paths(pairs, columns, plain, path, 0, count, threads, row_warps, warp_threads)
+    expected_threads, expected_warp = np.zeros((6, 3), np.int64), np.zeros(6, np.int64)
+    for k, (warp, which) in enumerate(turns):
+        expected_warp[warp] += k
+        for segment, mask in sequences[which]:
+            expected_threads[warp // row_warps, segment] += mask.bit_count()
+            expected_warp[warp] += mask.bit_count() * plain[segment]
+    assert done == len(pairs) and path.tolist() == pairs[:, 0].tolist()
+    assert count.tolist() == [int((pairs[:, 0] == s).sum()) for s in range(3)]
+    assert np.array_equal(threads, expected_threads) and np.array_equal(warp_threads, expected_warp)

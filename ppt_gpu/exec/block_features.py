@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
+from ppt_gpu.exec.box import ROW, are_boxes, rows_of
 from ppt_gpu.exec.trace import Trace
 from ppt_gpu.spec.gpu import MEMORY_SPACES
 
@@ -68,7 +69,12 @@ def _pattern_sectors(trace: Trace) -> NDArray[np.int64]:
     active = (trace.pattern_mask[:, None] >> lanes & 1).astype(bool)
     # Inactive lanes repeat the base address, offset 0, which an active lane has too.
     sector = np.sort(np.where(active, trace.pattern_offset, 0) >> _SECTOR_SHIFT, axis=1)
-    return (1 + np.count_nonzero(np.diff(sector, axis=1), axis=1)) * active.any(axis=1)
+    found = (1 + np.count_nonzero(np.diff(sector, axis=1), axis=1)) * active.any(axis=1)
+    boxes = are_boxes(trace.pattern_offset, trace.pattern_mask)
+    if boxes.any():
+        words = trace.pattern_offset[boxes]
+        found[boxes] = rows_of(words) * -(-words[:, ROW] >> _SECTOR_SHIFT)
+    return found
 
 
 def run_features(run_blocks: Callable[[Sequence[int]], Trace], blocks: Sequence[int]) -> BlockFeatures:

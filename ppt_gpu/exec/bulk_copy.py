@@ -11,6 +11,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ppt_gpu.exec.box import Box
 from ppt_gpu.exec.bulk_form import BulkForm
 from ppt_gpu.exec.float_formats import decode, encode
 from ppt_gpu.exec.mbarrier_word import updated
@@ -35,10 +36,11 @@ class Memory(Protocol):
         """
 
 
-def perform(form: BulkForm, values: Mapping[str, int], memory: Memory) -> None:
-    """Execute the instruction for one lane. ValueError with the reason for operands that it cannot work with."""
-    if form.action == "nothing":
-        return
+def perform(form: BulkForm, values: Mapping[str, int], memory: Memory) -> Box | None:
+    """Execute the instruction for one lane. Returns what it read or wrote of global memory, None for nothing.
+
+    ValueError with the reason for operands that it cannot work with.
+    """
     if form.action == "replace":
         raw = memory.view(form.to_space, values["to"], BYTES, 64)
         replaced(raw, form.field, values["field"], values["value"])
@@ -52,13 +54,17 @@ def perform(form: BulkForm, values: Mapping[str, int], memory: Memory) -> None:
         for target in _targets(form, values, memory, "to"):
             _put(form, memory.view(form.to_space, target, size), data, form.kind)
         _signal(form, values, memory, size)
-    else:
+        far = {form.from_space: values["from"], form.to_space: values["to"]}.get("global")
+        return Box(far, size) if far is not None and size else None
+    elif form.action != "nothing":
         tensor = unpack(memory.view("map", values["map"], BYTES, 64).tobytes())
         corner = tuple(_signed(values[f"x{axis}"]) for axis in range(tensor.rank))
         if form.action == "tensor load":
             _load(form, values, memory, tensor, corner)
         else:
             _store(form, values, memory, tensor, corner)
+        return tensor.box_at(corner)
+    return None
 
 
 def _signed(value: int) -> int:

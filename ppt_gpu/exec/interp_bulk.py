@@ -6,12 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.errors import PptError
+from ppt_gpu.exec.box import together
 from ppt_gpu.exec.bulk_copy import perform
 from ppt_gpu.exec.bulk_form import bulk_form
 from ppt_gpu.exec.interp_access import address_lanes
 from ppt_gpu.exec.interp_span import shared_bytes, span
 from ppt_gpu.exec.interp_warp import Warp, unsupported
 from ppt_gpu.exec.memory import PARAM_WINDOW, WINDOW_BYTES
+from ppt_gpu.ptx.instructions import is_traced
 from ppt_gpu.ptx.module import Instruction, Mem, Operand, Reg
 
 
@@ -42,8 +44,11 @@ def bulk(warp: Warp, ins: Instruction) -> None:
         for role, operand in form.operands:
             place = isinstance(operand, Mem)
             rows[role] = address_lanes(warp, operand) if place else warp.read(operand, _width(warp, operand))
+        boxes = []
         for lane in np.flatnonzero(warp.active).tolist():
-            perform(form, {role: int(row[lane]) for role, row in rows.items()}, _Memory(warp))
+            boxes.append(perform(form, {role: int(row[lane]) for role, row in rows.items()}, _Memory(warp)))
+        if is_traced(ins):
+            warp.recorder.box(together([box for box in boxes if box]))
     except ValueError as reason:
         raise unsupported(ins, str(reason)) from None
 

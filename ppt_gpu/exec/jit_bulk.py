@@ -11,17 +11,20 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from ppt_gpu.exec.box import MASK, Box, together
 from ppt_gpu.exec.bulk_copy import perform
 from ppt_gpu.exec.bulk_form import BulkForm, bulk_form
+from ppt_gpu.exec.jit_access import PATTERN_BYTES, RECORD_BYTES, RECORD_LISTED, RECORD_NONE
 from ppt_gpu.exec.jit_context import SLOTS, Fault, Slot
 from ppt_gpu.exec.jit_emit import Emitter, Unsupported, emits
 from ppt_gpu.exec.jit_memory import address
 from ppt_gpu.exec.jit_text import vec
 from ppt_gpu.exec.memory import CLUSTER_SHIFT, PARAM_WINDOW, SHARED_WINDOW, WINDOW_BYTES
+from ppt_gpu.ptx.instructions import is_traced
 from ppt_gpu.ptx.module import Instruction, Mem
 
-#: forms of the instructions compiled so far; compiled code names them by number
-_FORMS: list[BulkForm] = []
+#: forms of the instructions compiled so far, and whether they are recorded; compiled code names them by number
+_FORMS: list[tuple[BulkForm, bool]] = []
 
 
 class BulkFault(Exception):
@@ -40,7 +43,7 @@ def emit_bulk(e: Emitter, i: Instruction) -> None:
     if form.action == "nothing":
         return
     number = len(_FORMS)
-    _FORMS.append(form)
+    _FORMS.append((form, e.traced and is_traced(i)))
     rows = e.wide(256 * len(form.operands))
     for k, (_, operand) in enumerate(form.operands):
         value = address(e, operand, "generic") if isinstance(operand, Mem) else e.read(operand, "b64")
@@ -101,20 +104,37 @@ def _words(address: int, count: int) -> NDArray[np.int64]:
 
 def _call(row_address: int, number: int, mask: int, rows_address: int, pc: int) -> None:
     """Called by compiled code for all lanes of `mask`."""
-    form, row = _FORMS[number], _words(row_address, SLOTS)
+    (form, recorded), row = _FORMS[number], _words(row_address, SLOTS)
+    boxes: list[Box] = []
     values = _words(rows_address, 32 * len(form.operands)).view(np.uint64).reshape(-1, 32)
     for lane in range(32):
         if not mask >> lane & 1:
             continue
         try:
             given = {role: int(values[k, lane]) for k, (role, _) in enumerate(form.operands)}
-            perform(form, given, _Memory(row))
+            box = perform(form, given, _Memory(row))
+            boxes += [box] if box else []
         except BulkFault as fault:
             _fault(row, fault.code, pc, lane, fault.address)
             return
         except ValueError:
             _fault(row, Fault.OPERANDS, pc, lane, 0)
             return
+
+    if recorded:
+        _record(row, together(boxes))
+
+
+def _record(row: NDArray[np.int64], box: Box | None) -> None:
+    """Append the access of the instruction (`ppt_gpu.exec.jit_access`), which has made room for it."""
+    header, base = RECORD_NONE << 40, 0
+    if box is not None:
+        header, base = MASK | RECORD_LISTED << 40 | int(row[Slot.NUMBER]) << 48, box.start
+        _words(int(row[Slot.PATTERN]), PATTERN_BYTES // 8)[:] = box.words()
+        row[Slot.PATTERN] += PATTERN_BYTES
+        row[Slot.NUMBER] += 1
+    _words(int(row[Slot.RECORD]), RECORD_BYTES // 8)[:] = header, base
+    row[Slot.RECORD] += RECORD_BYTES
 
 
 def _fault(row: NDArray[np.int64], code: Fault, pc: int, lane: int, address: int) -> None:

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ppt_gpu.exec.box import Box, box_of
+
 BYTES = 128
 #: code of .elemtype -> PTX type
 ELEMENTS = ("u8", "u16", "u32", "s32", "u64", "s64", "f16", "f32", "f32", "f64", "bf16", "f32", "f32")
@@ -75,6 +77,20 @@ class TensorMap:
         pitch = np.array([self.element_bytes, *self.strides], np.int64)[:, None]
         offset = np.arange(at.shape[1], dtype=np.int64) * self.element_bytes
         return self.address + (at * pitch).sum(axis=0), inside, offset
+
+    def box_at(self, corner: tuple[int, ...]) -> Box | None:
+        """What a box from `corner` on covers of the tensor in global memory; None when it lies outside."""
+        start, axes = self.address, []
+        pitches = (self.element_bytes, *self.strides)
+        for at, n, step, extent, pitch in zip(corner, self.shape, self.steps, self.extents, pitches, strict=True):
+            apart = max(1, step)
+            first = max(0, -(at // apart))
+            count = min(n, -((at - extent) // apart)) - first
+            if count <= 0:
+                return None
+            start += (at + first * apart) * pitch
+            axes.append((count, apart * pitch))
+        return box_of(start, self.element_bytes, axes)
 
 
 def unpack(raw: bytes) -> TensorMap:

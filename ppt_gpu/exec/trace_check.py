@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.exec.block_features import BlockFeatures
+from ppt_gpu.exec.box import are_boxes, are_sound, span
 from ppt_gpu.exec.global_accesses import GlobalAccesses
 from ppt_gpu.exec.trace import Trace
 from ppt_gpu.exec.trace_pack import Damaged
@@ -75,17 +76,23 @@ def _patterns(
     if not len(mask):
         return
     active = (mask[:, None] >> np.arange(32, dtype=np.uint32) & 1).astype(bool)
+    boxes = are_boxes(offset, mask)
+    active[boxes] = True  # their words are checked below
     _require(not offset[~active].any(), "an inactive lane with an address")
     lowest = active.argmax(axis=1)
     _require(not offset[np.arange(len(mask)), lowest].any(), "a base that is not the lowest lane's address")
     limit = 1 << ADDRESS_BITS
-    _within(offset, -limit, limit, "a lane outside of the address space")
+    low, high = offset.min(axis=1), offset.max(axis=1)
+    if boxes.any():
+        _require(bool(are_sound(offset[boxes]).all()), "a bulk copy of no possible size")
+        low[boxes], high[boxes] = span(offset[boxes])
+    _require(-limit <= int(low.min()) and int(high.max()) < limit, "a lane outside of the address space")
     _within(base, 0, limit, "an access outside of the address space")
-    if not base.size or (int(base.min()) + int(offset.min()) >= 0 and int(base.max()) + int(offset.max()) < limit):
+    if not base.size or (int(base.min()) + int(low.min()) >= 0 and int(base.max()) + int(high.max()) < limit):
         return  # not even the widest pattern could leave it
     at = base.astype(np.int64)
-    _within(at + offset.min(axis=1)[pattern], 0, limit, "a lane outside of the address space")
-    _within(at + offset.max(axis=1)[pattern], 0, limit, "a lane outside of the address space")
+    _within(at + low[pattern], 0, limit, "a lane outside of the address space")
+    _within(at + high[pattern], 0, limit, "a lane outside of the address space")
 
 
 def _within(values: NDArray[Any], least: int, above: int | None, text: str) -> None:

@@ -8,9 +8,10 @@ from operator import mul
 import numpy as np
 from numpy.typing import NDArray
 
+from ppt_gpu.exec.box import ROW, are_boxes, rows_of
 from ppt_gpu.exec.trace import Trace
 from ppt_gpu.spec.gpu import MEMORY_SPACES
-from ppt_gpu.tasklist.check import ACCESS_BYTES, WIDTHS
+from ppt_gpu.tasklist.check import ACCESS_BYTES, MAX_TRANSACTIONS, WIDTHS
 from ppt_gpu.tasklist.model import WARP_SIZE, MemoryShape, Stride, Transactions, continued
 
 SECTOR = 32  # B: the unit in which transactions are counted, whatever the GPU
@@ -60,6 +61,8 @@ def shape_of(accesses: Accesses, trace: Trace, warps: Warps, buffers: dict[str, 
     """The description of a task. `buffers`: name in the task list of each range of the trace."""
     masks = trace.pattern_mask[accesses.pattern]
     on = masks != 0
+    if are_boxes(trace.pattern_offset, trace.pattern_mask)[accesses.pattern].any():
+        return _bulk_copy(trace.pattern_offset[accesses.pattern[on]])
     pattern = int(np.bincount(accesses.pattern[on]).argmax())
     lanes = np.flatnonzero(trace.pattern_mask[pattern] >> np.arange(WARP_SIZE, dtype=np.uint32) & np.uint32(1))
     offsets = trace.pattern_offset[pattern, lanes]
@@ -73,6 +76,15 @@ def shape_of(accesses: Accesses, trace: Trace, warps: Warps, buffers: dict[str, 
         doubt += f" of {SECTOR} B that all go to DRAM; give l1, l2 or reuse"
     active = int(np.bitwise_count(masks[on]).mean().round())
     return Shape(MemoryShape(accesses.bytes, Transactions(count)), max(1, active), doubt)
+
+
+def _bulk_copy(words: NDArray[np.int64]) -> Shape:
+    """A bulk copy, by what its executions with active lanes touch: words [executions, 32] of boxes."""
+    count = round(float((rows_of(words) * -(-words[:, ROW] // SECTOR)).mean()))
+    doubt = f"a bulk copy, given as a number of transactions of {SECTOR} B that all go to DRAM; give l1, l2 or reuse"
+    if count > MAX_TRANSACTIONS:
+        doubt += f"; it has {count} of them, more than a task can have"
+    return Shape(MemoryShape(ACCESS_BYTES[-1], Transactions(min(count, MAX_TRANSACTIONS))), 1, doubt)
 
 
 def _lanes(offsets: NDArray[np.int64]) -> Stride | None:

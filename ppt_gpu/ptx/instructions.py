@@ -115,9 +115,15 @@ def is_memory(instruction: Instruction) -> bool:
 def is_traced(instruction: Instruction) -> bool:
     """Does a functional run record an address for it (see `ppt_gpu.exec.trace.Trace.access_start`)?"""
     found = form(instruction.opcode)
-    if found.base == "cp" and "bulk" in found.modifiers:
+    if found.base == "cp" and found.space != "global":  # from one block's shared memory to another's
         return False
     return found.base in _TRACED and found.access is not None and found.space not in ("constant", "param")
+
+
+def is_bulk(instruction: Instruction) -> bool:
+    """A copy of any number of bytes by one lane (cp.async.bulk, cp.reduce.async.bulk) or a wait for such copies."""
+    found = form(instruction.opcode)
+    return found.base == "cp" and "bulk" in found.modifiers
 
 
 def is_branch(instruction: Instruction) -> bool:
@@ -152,11 +158,13 @@ def access_type(instruction: Instruction) -> str:
 
 
 def access_bytes(instruction: Instruction) -> int:
-    """Bytes that one lane moves to or from memory; 0 when no memory is accessed or the opcode does not say."""
+    """Bytes that one lane moves to or from memory; 0 when no memory is accessed or the instruction does not say."""
     found = form(instruction.opcode)
     if found.access is None:
         return 0
     if found.base == "cp":
+        if is_bulk(instruction):
+            return 0
         sizes = [operand.value for operand in instruction.operands[2:3] if isinstance(operand, Imm)]
         return int(sizes[0]) if sizes else 0
     if found.base in ("ldmatrix", "stmatrix"):
@@ -189,6 +197,7 @@ __all__ = [
     "form",
     "is_barrier",
     "is_branch",
+    "is_bulk",
     "is_call",
     "is_exit",
     "is_memory",

@@ -23,6 +23,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ppt_gpu.compiled import entry, inlined
+from ppt_gpu.exec.box import AXES as BOX_AXES
+from ppt_gpu.exec.box import FIRST_AXIS as BOX_FIRST
+from ppt_gpu.exec.box import ROW as BOX_ROW
+from ppt_gpu.exec.box import are_boxes
 
 HALF_WARP_1_0, HALF_WARP_1_2, LINE, SECTOR = range(4)
 RULES = {"half_warp_1.0": HALF_WARP_1_0, "half_warp_1.2": HALF_WARP_1_2, "line": LINE, "sector": SECTOR}
@@ -72,8 +76,12 @@ def coalesce(
     """(start [U+1], line numbers [T], sector masks [T]) of the transactions of U accesses, by one of RULES.
 
     offsets [N, 32], masks [N]: patterns of lanes; pattern, base, size (B per lane), whole [U]: see `transactions`.
-    line, sector: B, powers of two. Only the loop of the rule asked for is compiled.
+    line, sector: B, powers of two. Only the loop of the rule asked for is compiled. Boxes (`ppt_gpu.exec.box`) touch
+    the same sectors by every rule; rows one after another that lie in one line share its transaction.
     """
+    boxed = are_boxes(offsets, masks)[pattern]
+    if boxed.any():
+        return _with_boxes(rule, offsets, masks, pattern, base, size, whole, line, sector, boxed)
     find, detail = {HALF_WARP_1_0: _half_warps_1_0, HALF_WARP_1_2: _half_warps_1_2}.get(rule, _lines), size
     if rule in (LINE, SECTOR):
         detail = np.full(len(pattern), WARP, np.int64)
@@ -90,6 +98,66 @@ def coalesce(
     if whole.any():
         sectors[np.repeat(whole, np.diff(start))] = (1 << line // sector) - 1
     return start, lines, sectors
+
+
+def _with_boxes(
+    rule: int, offsets: NDArray[np.int64], masks: NDArray[np.int64], pattern: NDArray[np.int64],
+    base: NDArray[np.int64], size: NDArray[np.int64], whole: NDArray[np.bool_], line: int, sector: int,
+    boxed: NDArray[np.bool_],
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8]]:  # fmt: skip
+    """As `coalesce`, where `boxed` [U] says which accesses are boxes."""
+    own, places = ~boxed, np.flatnonzero(boxed)
+    of_lanes = coalesce(rule, offsets, masks, pattern[own], base[own], size[own], whole[own], line, sector)
+    words, origin = np.ascontiguousarray(offsets[pattern[places]]), base[places]
+    shifts = line.bit_length() - 1, sector.bit_length() - 1
+    start, nothing = np.zeros(len(places) + 1, np.int64), (np.zeros(0, np.int64), np.zeros(0, np.uint8))
+    _boxes(words, origin, *shifts, start, *nothing)
+    lines, sectors = np.empty(start[-1], np.int64), np.empty(start[-1], np.uint8)
+    _boxes(words, origin, *shifts, start, lines, sectors)
+    count = np.empty(len(pattern), np.int64)
+    count[own], count[boxed] = np.diff(of_lanes[0]), np.diff(start)
+    of_box = np.repeat(boxed, count)
+    all_lines, all_sectors = np.empty(len(of_box), np.int64), np.empty(len(of_box), np.uint8)
+    all_lines[of_box], all_lines[~of_box] = lines, of_lanes[1]
+    all_sectors[of_box], all_sectors[~of_box] = sectors, of_lanes[2]
+    return np.concatenate(([0], np.cumsum(count))), all_lines, all_sectors
+
+
+@entry
+def _boxes(
+    words: np.ndarray, base: np.ndarray, line: int, sector: int, start: np.ndarray, out_line: np.ndarray,
+    out_mask: np.ndarray,
+) -> None:  # fmt: skip
+    """Transactions of boxes [U, 32]. With no room for them they are counted into `start`. line, sector: logarithms."""
+    filling = len(out_line) > 0
+    n = 0
+    for i in range(len(words)):
+        rows = 1
+        for axis in range(BOX_AXES):
+            if words[i, BOX_FIRST + 2 * axis] > 0:
+                rows *= words[i, BOX_FIRST + 2 * axis]
+        begun = False
+        last = 0
+        for row in range(rows):
+            address, rest = base[i], row
+            for axis in range(BOX_AXES):
+                repeated = words[i, BOX_FIRST + 2 * axis]
+                if repeated > 0:
+                    address += rest % repeated * words[i, BOX_FIRST + 2 * axis + 1]
+                    rest //= repeated
+            for index in range(address >> sector, ((address + words[i, BOX_ROW] - 1) >> sector) + 1):
+                number = index >> (line - sector)
+                bit = 1 << (index - (number << (line - sector)))
+                if not begun or number != last:
+                    if filling:
+                        out_line[n] = number
+                        out_mask[n] = 0
+                    n += 1
+                    begun = True
+                    last = number
+                if filling:
+                    out_mask[n - 1] |= bit
+        start[i + 1] = n
 
 
 @inlined

@@ -8,14 +8,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.exec.trace import Trace
-from ppt_gpu.ptx.instructions import access_bytes, access_kind, is_barrier, is_traced, memory_space, operation
+from ppt_gpu.ptx.instructions import (
+    access_bytes,
+    access_kind,
+    is_barrier,
+    is_bulk,
+    is_call,
+    is_traced,
+    memory_space,
+    operation,
+)
 from ppt_gpu.ptx.module import Imm, Instruction, Kernel, Mem, Neg, Operand, Part, Reg, Vec
 from ppt_gpu.sm.lower_access import Variants
 from ppt_gpu.sm.lower_match import match_accesses
 from ppt_gpu.sm.lower_ops import OpTable, build_ops, in_space
 from ppt_gpu.sm.lower_shapes import GLOBAL, LOCAL, SHARED
 from ppt_gpu.sm.program import KIND_COMPUTE
-from ppt_gpu.sm.scoreboard import GROUP_COMMIT, GROUP_COPY, GROUP_WAIT, GROUP_WAIT_ALL, StaticCode
+from ppt_gpu.sm.scoreboard import (
+    GROUP_COMMIT,
+    GROUP_COPY,
+    GROUP_EXPECT,
+    GROUP_WAIT,
+    GROUP_WAIT_ALL,
+    GROUP_WAIT_OLDEST,
+    StaticCode,
+)
 from ppt_gpu.spec.gpu import MEMORY_ACCESSES, MEMORY_SPACES, Gpu
 from ppt_gpu.tasklist.expand import operations_of
 
@@ -125,10 +142,24 @@ def _static(kernel: Kernel, ops: OpTable) -> StaticCode:
 
 
 def _groups(kernel: Kernel) -> NDArray[np.int32] | None:
-    """[I] what each instruction does with groups of cp.async; bulk copies have groups of their own, not followed."""
+    """[I] what each instruction does with groups of asynchronous copies.
+
+    Stores of bulk copies have groups of their own, for which nobody waits here: stores yield nothing.
+    """
     found = np.zeros(len(kernel.instructions), np.int32)
+    loads = [pc for pc, i in enumerate(kernel.instructions) if is_bulk(i) and access_kind(i) == "load"]
+    found[loads] = GROUP_COPY
+    calls = any(is_call(instruction) for instruction in kernel.instructions)  # then ret may not end the warp
+    ends = ("exit",) if calls else ("exit", "ret")
     for pc, instruction in enumerate(kernel.instructions):
         words = instruction.modifiers
+        if loads and instruction.base == "mbarrier":
+            if "expect_tx" in words:
+                found[pc] = GROUP_EXPECT
+            elif words[0] in ("test_wait", "try_wait"):
+                found[pc] = GROUP_WAIT_OLDEST
+        elif loads and instruction.base in ends:
+            found[pc] = GROUP_WAIT_ALL
         if instruction.base != "cp" or "bulk" in words or "mbarrier" in words:
             continue
         if "commit_group" in words:

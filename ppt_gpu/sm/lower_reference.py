@@ -8,13 +8,16 @@ from itertools import pairwise
 
 import numpy as np
 
+from ppt_gpu.exec.box import Box
 from ppt_gpu.sm.banks import BankRule
 from ppt_gpu.sm.scoreboard import (
     GROUP_COMMIT,
     GROUP_COPY,
+    GROUP_EXPECT,
     GROUP_NONE,
     GROUP_WAIT,
     GROUP_WAIT_ALL,
+    GROUP_WAIT_OLDEST,
     Schedule,
     StaticCode,
 )
@@ -40,6 +43,18 @@ def reference_transactions(
             areas = _areas_1_0(half, size) if rule == "half_warp_1.0" else _areas_1_2(half, size)
             for area in areas:
                 found += _cover([area], line, sector)
+    return found
+
+
+def reference_box(box: Box, line: int, sector: int) -> list[tuple[int, int]]:
+    """(line number, sector mask) of a box, at its address; rows one after another in one line are one transaction."""
+    starts = [box.start]
+    for count, distance in box.axes:
+        starts = [start + k * distance for k in range(count) for start in starts]
+    found: list[tuple[int, int]] = []
+    for number, mask in (each for start in starts for each in _cover([(start, box.row)], line, sector)):
+        before = found.pop() if found and found[-1][0] == number else (number, 0)
+        found.append((number, before[1] | mask))
     return found
 
 
@@ -125,19 +140,28 @@ def dependencies(code: StaticCode, path: Sequence[int]) -> list[tuple[int, set[i
     entries: list[tuple[int, set[int]]] = []
     values: dict[int, set[int]] = {}
     groups: list[set[int]] = [set()]  # of asynchronous copies, the last one still open
+    copies, waited = 0, 0  # in the open group; groups for which somebody waited
     for pc in path:
         sources: set[int] = set()
         for r in code.reads[code.read_start[pc] : code.read_start[pc + 1]]:
             sources |= values.get(int(r), set())
         chain = range(int(code.chain_start[pc]), int(code.chain_start[pc + 1]))
         kind = GROUP_NONE if code.groups is None else int(code.groups[pc])
-        if kind == GROUP_COMMIT:
-            groups.append(set())
+        closes = kind == GROUP_COMMIT or (kind == GROUP_EXPECT and copies)
+        if kind == GROUP_WAIT_OLDEST and chain and (waited < len(groups) - 1 or copies):
+            sources |= groups[waited]
+            waited += 1
+            closes = waited == len(groups)
         elif kind == GROUP_WAIT_ALL and chain:
             sources |= set().union(*groups)
-            groups.append(set())
+            closes, waited = True, len(groups)
         elif kind >= GROUP_WAIT and chain:
-            sources |= set().union(*groups[: max(0, len(groups) - 1 - (kind - GROUP_WAIT))])
+            covered = max(0, len(groups) - 1 - (kind - GROUP_WAIT))
+            sources |= set().union(*groups[:covered])
+            waited = max(waited, covered)
+        if closes:
+            groups.append(set())
+            copies = 0
         value: set[int] = set() if chain else sources
         for j, op in enumerate(chain):
             waits = set(sources) if j == 0 else set()
@@ -151,6 +175,7 @@ def dependencies(code: StaticCode, path: Sequence[int]) -> list[tuple[int, set[i
                 value = {len(entries) - 1}
         if kind == GROUP_COPY:
             groups[-1] |= value
+            copies += 1
         for w in code.writes[code.write_start[pc] : code.write_start[pc + 1]]:
             values[int(w)] = value | (values.get(int(w), set()) if code.guarded[pc] else set())
     return entries

@@ -14,6 +14,9 @@ slot, from its issue to its first consumer. What is modelled, and what is not:
 * A producer of fixed latency whose first consumer stands so far behind that the entries between take at least
   that long to issue gets no slot (exact: at most `width` entries of a warp issue in a cycle).
 * An asynchronous copy yields no register: the wait for its group (cp.async.wait_group, wait_all) waits for it.
+* Bulk loads that an mbarrier counts form groups too: one ends where bytes are expected again, or at a wait. A warp's
+  waits on mbarriers wait for its own groups, the oldest first; with none left they wait for nothing. What other warps
+  copy delays nobody. The warp's exit waits for all of them.
 * When all slots are taken, the producer waits for the one issued longest ago and takes over its slot (conservative).
 """
 
@@ -29,7 +32,9 @@ from ppt_gpu.compiled import entry, inlined
 SLOTS = 64
 _NEVER = 1 << 62
 #: what an instruction does with groups of asynchronous copies; GROUP_WAIT + n: wait for all but the n latest groups
+#: GROUP_EXPECT: an mbarrier expects bytes; GROUP_WAIT_OLDEST: wait for the oldest group that nobody waited for
 GROUP_NONE, GROUP_COPY, GROUP_COMMIT, GROUP_WAIT_ALL, GROUP_WAIT = range(5)
+GROUP_EXPECT, GROUP_WAIT_OLDEST = -1, -2
 _NONE, _ONE, _ALL = np.uint64(0), np.uint64(1), np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
@@ -89,20 +94,31 @@ def _group_waits(
     """Forwards over one path: the group of each copy, and the first entry that waits for each group (_NEVER: none)."""
     group = 0
     waited = 0
+    copies = 0  # in the last group
     waits[0] = _NEVER
     for k in range(begin, end):
         kind = groups[path_pc[k]]
         if kind == GROUP_COPY:
             group_of[k - begin] = group
-        elif kind == GROUP_COMMIT:
+            copies += 1
+        elif kind == GROUP_COMMIT or (kind == GROUP_EXPECT and copies > 0):
             group += 1
             waits[group] = _NEVER
+            copies = 0
+        elif kind == GROUP_WAIT_OLDEST and first[k + 1] > first[k] and (waited < group or copies > 0):
+            if waited == group:
+                group += 1
+                waits[group] = _NEVER
+                copies = 0
+            waits[waited] = first[k]
+            waited += 1
         elif kind >= GROUP_WAIT_ALL and first[k + 1] > first[k]:
             covered = group - (kind - GROUP_WAIT)
             if kind == GROUP_WAIT_ALL:  # copies that no group has yet, too: those after it are of the next
                 covered = group + 1
                 group += 1
                 waits[group] = _NEVER
+                copies = 0
             while waited < covered:
                 waits[waited] = first[k]
                 waited += 1

@@ -40,6 +40,7 @@ def batches(draw: st.DrawFn) -> tuple[Geometry, Variants, np.ndarray, np.ndarray
     lane = st.lists(st.integers(-30, 30), min_size=32, max_size=32)
     offsets = np.array([draw(lane) for _ in range(patterns)], np.int64) * 16
     masks = np.array([draw(st.sampled_from([0, 1, 0xFFFFFFFF, 0xF00FF00F])) for _ in range(patterns)], np.uint32)
+    offsets[(masks[:, None] >> np.arange(32, dtype=np.uint32) & 1) == 0] = 0
     accesses = draw(
         st.lists(
             st.tuples(st.integers(-1, number - 1), st.integers(0, patterns - 1), st.integers(40, 200)), max_size=30

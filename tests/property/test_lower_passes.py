@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ppt_gpu.exec.box import MASK as BOX_MASK
+from ppt_gpu.exec.box import Box
 from ppt_gpu.sm.banks import BankRule, bank_passes
-from ppt_gpu.sm.coalesce import RULES, transactions
+from ppt_gpu.sm.coalesce import RULES, coalesce, transactions
 from ppt_gpu.sm.lower_hash import dense_ids
-from ppt_gpu.sm.lower_reference import dependencies, reference_passes, reference_schedule, reference_transactions
+from ppt_gpu.sm.lower_reference import (
+    dependencies,
+    reference_box,
+    reference_passes,
+    reference_schedule,
+    reference_transactions,
+)
 from ppt_gpu.sm.scoreboard import StaticCode, schedule
 
 SIZES = st.sampled_from([1, 2, 4, 8, 16, 32])
@@ -43,8 +52,39 @@ def lane_offsets(draw: st.DrawFn, size: int) -> np.ndarray:
 def accesses(draw: st.DrawFn) -> tuple[np.ndarray, int, int, int]:
     """(offsets, mask, base, bytes per lane)."""
     size = draw(SIZES)
-    offsets = np.asarray(draw(lane_offsets(size)), np.int64)
-    return offsets, draw(MASKS), draw(st.integers(0, 255)) // size * size, size
+    offsets, mask = np.asarray(draw(lane_offsets(size)), np.int64), draw(MASKS)
+    offsets[[not mask >> lane & 1 for lane in range(32)]] = 0
+    return offsets, mask, draw(st.integers(0, 255)) // size * size, size
+
+
+@st.composite
+def boxes(draw: st.DrawFn) -> Box:
+    axes = draw(st.lists(st.tuples(st.integers(1, 5), st.integers(-300, 300)), max_size=3))
+    return Box(draw(st.integers(0, 2000)), draw(st.integers(1, 300)), tuple(axes))
+
+
+@given(
+    st.lists(st.one_of(boxes(), accesses()), min_size=1, max_size=5),
+    st.sampled_from(sorted(RULES)),
+    st.sampled_from([64, 128, 256]),
+)
+@settings(max_examples=200, deadline=None)
+def test_boxes_among_lanes(found: list, rule: str, line: int) -> None:
+    """Accesses of lanes are what they are alone; a box touches its bytes, row by row."""
+    rows, expected = [], []
+    for each in found:
+        if isinstance(each, Box):
+            rows.append((each.words(), BOX_MASK, each.start, 1))
+            expected.append(reference_box(each, line, 32))
+        else:
+            offsets, mask, base, size = each
+            rows.append((offsets, mask, base, size))
+            expected.append(transactions(rule, offsets, mask, base, size, line, 32, False))
+    offsets, masks, base, size = (np.array(column, np.int64) for column in zip(*rows, strict=True))
+    order, whole = np.arange(len(rows)), np.zeros(len(rows), np.bool_)
+    start, lines, sectors = coalesce(RULES[rule], offsets, masks, order, base, size, whole, line, 32)
+    got = [list(zip(lines[a:b].tolist(), sectors[a:b].tolist(), strict=True)) for a, b in pairwise(start)]
+    assert got == expected
 
 
 def active(offsets: np.ndarray, mask: int, base: int) -> list[tuple[int, int]]:
@@ -147,8 +187,8 @@ def codes(draw: st.DrawFn) -> StaticCode:
     )
 
 
-#: nothing, copies, commits, waits for all, for all groups, for all but one or two
-GROUPS = st.sampled_from([0, 0, 1, 1, 2, 3, 4, 5, 6])
+#: nothing, copies, commits, waits for all, for all groups, for all but one or two; bytes expected, waits for the oldest
+GROUPS = st.sampled_from([0, 0, 1, 1, 2, 3, 4, 5, 6, -1, -2, -2])
 
 
 @st.composite

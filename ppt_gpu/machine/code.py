@@ -29,6 +29,10 @@ from ppt_gpu.spec.gpu import Isa
 
 #: PTX instructions that are no machine instructions, on any GPU
 _NOTHING = frozenset(("mov", "cvta"))
+#: what ptxas 13 takes a loop to be longer by, when it decides on unrolling: a comparison beside the loop's own; an
+#: approximate function that scales denormal operands, under a predicate (3 rsqrt.approx.f32 or ex2 are unrolled four
+#: times and 4 are not, of selects 6 and not 8, of rsqrt.approx.ftz.f32 and sin.approx.f32 more than 8)
+TEST, GUARDED = 4, 14
 
 
 @dataclass(frozen=True)
@@ -59,16 +63,17 @@ def machine_code(kernel: Kernel, registers: int, isa: Isa | None = None) -> Mach
 
     isa: whose patterns of several instructions in one are used; None: only what all compilers do.
     """
-    return _Builder(kernel, registers, {} if isa is None else isa.fuse).build()
+    return _Builder(kernel, registers, isa).build()
 
 
 class _Builder:
-    def __init__(self, kernel: Kernel, registers: int, fuse: Mapping[str, Operations]) -> None:
-        self.kernel, self.registers, self.fuse = kernel, registers, fuse
+    def __init__(self, kernel: Kernel, registers: int, isa: Isa | None) -> None:
+        self.kernel, self.registers, self.isa = kernel, registers, isa
+        self.fuse: Mapping[str, Operations] = {} if isa is None else isa.fuse
         self.flow = control_flow(kernel)
         self.alive = live_out(kernel, self.flow)
         self.names = NewRegisters(kernel)
-        self.single = parts_everywhere(kernel, fuse)
+        self.single = parts_everywhere(kernel, self.fuse)
         self.code: list[Instruction] = list(kernel.instructions)
         self.origin = list(range(len(self.code)))
         self.operations: dict[int, Operations] = {}
@@ -92,11 +97,20 @@ class _Builder:
         return vectorised(steps, self.aligned, self.names.all)
 
     def _size(self, blocks: Sequence[int]) -> int:
-        """Machine instructions that the blocks become, about."""
+        """Machine instructions that the blocks become, about, and what predicates within make ptxas add to them."""
         used = len(self.names.all)
         steps = self._steps(blocks)
         self.names.forget(used)
-        return sum(s.instruction.base not in _NOTHING and operation(s.instruction) != "load.param" for s in steps)
+        counted = [s.instruction for s in steps if s.instruction.base not in _NOTHING]
+        counted = [instruction for instruction in counted if operation(instruction) != "load.param"]
+        tests = sum(instruction.base == "setp" for instruction in counted)
+        guarded = sum(self._tests(instruction) for instruction in counted)
+        return len(counted) + TEST * max(0, tests - 1) + GUARDED * guarded
+
+    def _tests(self, instruction: Instruction) -> bool:
+        """Is it several machine instructions, some of them under a predicate?"""
+        made = None if self.isa is None else self.isa.expansion(instruction.opcode)
+        return made is not None and len(made) > 1 and any("setp" in name for name in made)
 
     def _template(self, region: Region) -> Template | None:
         """None where the PTX itself is what runs."""

@@ -1,7 +1,8 @@
 """Loops as the compiler of machine code unrolls them: how often each runs, and how many iterations become one.
 
 The limits are those of ptxas 13.0, found with generated loops of 1 to 200 multiply-adds and loads, with known and
-unknown numbers of iterations, alone and within another loop.
+unknown numbers of iterations, alone and within another loop. Where the number is not known it must be one that can be
+computed before the loop: a register that grows by a constant is compared with what does not change (`is_counted`).
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from collections.abc import Sequence
 
 from ppt_gpu.machine.values import Value, Values, is_pure
 from ppt_gpu.ptx.cfg import ControlFlow
-from ppt_gpu.ptx.instructions import is_branch
-from ppt_gpu.ptx.module import Instruction, Kernel, Reg
+from ppt_gpu.ptx.instructions import is_barrier, is_branch, operation
+from ppt_gpu.ptx.module import Imm, Instruction, Kernel, Operand, Reg
 
 #: instructions that a loop may become when it is unrolled whole: alone, of a short body, within another loop
 WHOLE, WHOLE_SHORT, WHOLE_WITHIN = 400, 660, 2700
@@ -52,6 +53,63 @@ def trips(kernel: Kernel, flow: ControlFlow, body: Sequence[int]) -> int | None:
         if bool(again) == last.guard.negated:
             return count
     return None
+
+
+def is_counted(kernel: Kernel, flow: ControlFlow, body: Sequence[int]) -> bool:
+    """Can the number of iterations of the blocks `body` be computed before the loop, at little cost?
+
+    So it is where the last branch depends on one comparison of a register that each iteration moves by the same
+    constant with a value that no iteration changes. ptxas unrolls no loop whose step is a register, that halves its
+    counter, or that has a second condition; loads, stores and atomics in the body do not matter to it. With a barrier
+    in the body all threads must run as often, which it sees only where the other value is a parameter or a constant.
+    """
+    code = [instruction for block in body for instruction in kernel.instructions[_span(flow, block)]]
+    guard = code[-1].guard
+    tests = [] if guard is None else [instruction for instruction in code if guard.reg in instruction.writes]
+    if not tests or tests[-1].base != "setp" or len(tests[-1].modifiers) != 2 or tests[-1].guard is not None:
+        return False
+    values, test = Values(), tests[-1]
+    written = {register for instruction in code for register in instruction.writes}
+    compared: list[Value | None] = []
+    for instruction in code:
+        if instruction is test:
+            bits = int(test.modifiers[-1][1:]) if test.modifiers[-1][0] in "usb" else 0
+            compared = [values.operand(operand, bits) if bits else None for operand in test.operands[1:]]
+        values.run(instruction)
+    moved = [value is not None and _is_moved(values, value, written) for value in compared]
+    fixed = [value is not None and _is_fixed(values, value, written) for value in compared]
+    if any(map(is_barrier, code)):
+        same = [_is_same_in_all_threads(kernel, operand) for operand in test.operands[1:]]
+        fixed = [known and alike for known, alike in zip(fixed, same, strict=True)]
+    return len(compared) == 2 and ((moved[0] and fixed[1]) or (moved[1] and fixed[0]))
+
+
+def _is_same_in_all_threads(kernel: Kernel, operand: Operand) -> bool:
+    """Is it a constant or a parameter, as it is?"""
+    if not isinstance(operand, Reg):
+        return isinstance(operand, Imm)
+    writers = [_original(kernel, each) for each in kernel.instructions if operand.id in each.writes]
+    if len(writers) != 1:
+        return False
+    first = writers[0].operands[1] if len(writers[0].operands) > 1 else None
+    return operation(writers[0]) == "load.param" or (writers[0].base == "mov" and isinstance(first, Imm))
+
+
+def _is_moved(values: Values, value: Value, written: set[int]) -> bool:
+    """Is it a register's value at the start of an iteration and a constant, and the register moved by a constant?"""
+    if len(value.terms) != 1 or value.terms[0][1] != 1:
+        return False
+    register = values.at_start(value.terms[0][0])
+    if register is None or register not in written:
+        return False
+    after = values.of[register]
+    return after.terms == value.terms and after.constant != 0
+
+
+def _is_fixed(values: Values, value: Value, written: set[int]) -> bool:
+    """Is it made of registers alone that no iteration writes?"""
+    starts = [values.at_start(unknown) for unknown, _ in value.terms]
+    return all(register is not None and register not in written for register in starts)
 
 
 def factor(size: int, count: int | None, within: bool) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ppt_gpu.machine.loops import factor, trips
+from ppt_gpu.machine.loops import factor, is_counted, trips
 from ppt_gpu.machine.renaming import is_renamable
 from ppt_gpu.ptx.cfg import ControlFlow
 from ppt_gpu.ptx.instructions import is_branch
@@ -132,6 +132,8 @@ class _Graph:
         if first not in self.after[first] or not self._loops(node):
             return 1
         count = trips(self.kernel, self.flow, node.run) if len(node.run) == len(node.blocks) else None
+        if count is None and not is_counted(self.kernel, self.flow, node.run):
+            return 1
         times = factor(self.size(node.run), count, first in self.within)
         return times if times * self._length(node) <= LONGEST else 1
 

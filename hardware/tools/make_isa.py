@@ -61,6 +61,22 @@ PATTERNS = {
     "shl.b32+add.s32": ("shl.32+add.32", 2),
     "and.b32+or.b32": ("logic.32+logic.32", 2),
 }
+#: machine instructions that no PTX names (ppt_gpu.machine.unnamed) -> operations, as ptxas 13.0 adds them, from this
+#: capability on (of GPUs before Volta there is no disassembly here to look at)
+_VOLTA = {
+    "stack": ["int32.mov"],
+    "special": ["int32.special"],
+    "constant": ["int32.mov"],
+    "copy": ["int32.mov"],
+    "reconverge": ["branch.sync"] * 3,
+}  # BMOV, BSSY, BSYNC
+_AMPERE = _VOLTA | {"descriptor": ["int32.uniform"], "reconverge": ["branch.sync"] * 2}
+_HOPPER = _AMPERE | {
+    "stack": ["int32.constant"],
+    "parameter": ["int32.constant"],
+    "shared": ["int32.uniform", "int32.uniform", "int32.uniform"],
+}  # UMOV, S2UR, ULEA
+UNNAMED = {70: _VOLTA, 80: _AMPERE, 90: _HOPPER}
 MEMORY = {"ld", "ldu", "st", "atom", "red", "cp", "prefetch", "membar", "fence", "bar", "barrier", "mbarrier", "setp",
           "set", "selp", "slct", "vote", "match", "elect", "isspacep", "testp", "griddepcontrol", "shfl", "ldmatrix",
           "stmatrix", "redux", "activemask", "nanosleep", "tcgen05", "wgmma", "createpolicy", "multimem"}  # fmt: skip
@@ -176,7 +192,12 @@ def key(name: str) -> str:
 
 
 def text(
-    name: str, note: str, rows: list[Row], expand: dict[str, list[str]], fuse: dict[str, list[str]] | None = None
+    name: str,
+    note: str,
+    rows: list[Row],
+    expand: dict[str, list[str]],
+    fuse: dict[str, list[str]] | None = None,
+    added: dict[str, list[str]] | None = None,
 ) -> str:
     """The TOML file. Operations are one line each, so that a line is a number with its source.
 
@@ -194,7 +215,16 @@ def text(
     if fuse:
         lines += ["", "[fuse]"]
         lines += [f"{key(pattern)} = [{compact(operations)}]" for pattern, operations in fuse.items()]
+    if added:
+        lines += ["", "[unnamed]"]
+        lines += [f"{key(what)} = [{compact(operations)}]" for what, operations in sorted(added.items())]
     return "\n".join(lines) + "\n"
+
+
+def unnamed_of(name: str) -> dict[str, list[str]]:
+    """The machine instructions of "sm_86" that no PTX names."""
+    known = [first for first in UNNAMED if first <= int(name[3:])]
+    return UNNAMED[max(known)] if known else {}
 
 
 def main(folder: Path, out: Path) -> None:
@@ -217,7 +247,7 @@ def main(folder: Path, out: Path) -> None:
             known = {row.name: row for row in rows}
             expand = expansions(forms, known)
             fuse = fusions([row for row in patterns if row["arch"] == PATTERNS_OF.get(arch, arch)], known)
-        (out / f"{name}.toml").write_text(text(name, note, rows, expand, fuse))
+        (out / f"{name}.toml").write_text(text(name, note, rows, expand, fuse, unnamed_of(name)))
     note = "GPGPU-Sim runs PTX as it is: no expansion. Facts: reference/gpgpusim/README.md and its launches.csv."
     (out / "gpgpusim_qv100.toml").write_text(text("gpgpusim_qv100", note, qv100(), {}))
     (out / "gpgpusim_gtx480.toml").write_text(text("gpgpusim_gtx480", note, gtx480(), {}))

@@ -39,6 +39,8 @@ def volta(arch: str, stalls: Stalls) -> list[Row]:
     shfl = "measured 25 on RTX 4070 Ti (ADA4070), 24 on B300 (B300CAT)" + (
         "" if arch in ("sm_89", "sm_100") else ", copied"
     )
+    special = (24, "assumed: S2R goes the way of SHFL (24 measured on B300, B300CAT), no source for it")
+    constant = "measured LDC-style chase in the constant cache on V100 (MT4G: 40), copied"
     rows = [
         ptxas("fp32", "fp32", "FFMA"), ptxas("fp32.add", "fp32", "FADD"), ptxas("fp32.mul", "fp32", "FMUL"),
         ptxas("fp32.fma", "fp32", "FFMA"), ptxas("fp32.minmax", "int32", "FMNMX"), guard("fp32.setp", "FSETP"),
@@ -54,6 +56,8 @@ def volta(arch: str, stalls: Stalls) -> list[Row]:
         ptxas("int32.mulhi", imad, "IMAD.HI", 4, 6), ptxas("int32.madhi", imad, "IMAD.HI", 4, 6),
         ptxas("int32.logic", "int32", "LOP3"), ptxas("int32.shift", "int32", "SHF"), guard("int32.setp", "ISETP"),
         select("int32.setp.alu", "ISETP"), select("fp32.setp.alu", "FSETP"),
+        Row("int32.special", "lsu", special[0], None, special[1]),
+        *([Row("int32.constant", "lsu", 40, None, constant)] if arch in ("sm_90", "sm_100") else []),
         ptxas("int32.selp", "int32", "SEL"), ptxas("int32.mov", "int32", "MOV"), ptxas("int32.misc", "int32", "PRMT"),
         ptxas("int32.minmax", "int32", "VIMNMX" if arch in ("sm_90", "sm_100") else "IMNMX"),
         ptxas("int32.cvt", "int32", "PRMT"),

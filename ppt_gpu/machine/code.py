@@ -16,16 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.machine.alignment import alignments
+from ppt_gpu.machine.arms import Arms
 from ppt_gpu.machine.fuse import Operations, fused, parts_everywhere
 from ppt_gpu.machine.order import issue_order
 from ppt_gpu.machine.regions import Region, regions
 from ppt_gpu.machine.straight import NewRegisters, Step, simplified, straight
+from ppt_gpu.machine.unnamed import unnamed
 from ppt_gpu.machine.vectors import vectorised
 from ppt_gpu.ptx.cfg import ControlFlow, control_flow
 from ppt_gpu.ptx.instructions import operation
 from ppt_gpu.ptx.liveness import live_out
 from ppt_gpu.ptx.module import Instruction, Kernel
 from ppt_gpu.spec.gpu import Isa
+from ppt_gpu.tasklist.expand import machine_operations
 
 #: PTX instructions that are no machine instructions, on any GPU
 _NOTHING = frozenset(("mov", "cvta"))
@@ -77,6 +80,8 @@ class _Builder:
         self.code: list[Instruction] = list(kernel.instructions)
         self.origin = list(range(len(self.code)))
         self.operations: dict[int, Operations] = {}
+        self.arms = Arms(kernel, self.flow)
+        self.unnamed = unnamed(kernel, self.flow, self.alive, self.arms, {} if isa is None else isa.unnamed)
 
     @cached_property
     def aligned(self) -> Mapping[int, int]:
@@ -119,6 +124,8 @@ class _Builder:
         alive = self.alive[region.blocks[-1]]
         operations = fused(code, alive, self.single, self.fuse)
         free = {place for place, names in operations.items() if not names}
+        if self.isa is not None and self.isa.unnamed:
+            self._complete(region, steps, operations, self.isa)
         order = issue_order(code, self.names.weights, alive, self.registers, free)
         ordered = [steps[place] for place in order]
         if not operations and self._unchanged(region, ordered):
@@ -132,6 +139,29 @@ class _Builder:
             np.arange(first, len(self.code), dtype=np.int32),
             np.array([step.access for step in ordered if step.access >= 0], np.int64),
         )
+
+    def _complete(self, region: Region, steps: Sequence[Step], operations: dict[int, Operations], isa: Isa) -> None:
+        """Add to the operations of `steps` those that PTX does not name, and take those of guarded arms' branches out.
+
+        What is in front of an instruction of a loop is there once, however often the loop has been unrolled.
+        """
+        flow = self.flow
+        spans = [range(flow.block_start[block], flow.block_end[block]) for block in dict.fromkeys(region.blocks)]
+        waiting = {index: self.unnamed[index] for span in spans for index in span if index in self.unnamed}
+        for place, step in enumerate(steps):
+            if step.origin in self.arms.guarded:
+                operations[place] = ()
+            first = waiting.pop(step.origin, ())
+            if first:
+                operations[place] = first + self._own(operations, place, step.instruction, isa)
+        if waiting and steps:  # of instructions that are gone
+            first = tuple(name for names in waiting.values() for name in names)
+            operations[0] = first + self._own(operations, 0, steps[0].instruction, isa)
+
+    @staticmethod
+    def _own(operations: Mapping[int, Operations], place: int, instruction: Instruction, isa: Isa) -> Operations:
+        found = operations.get(place)
+        return machine_operations(instruction, isa) if found is None else found
 
     def _unchanged(self, region: Region, steps: Sequence[Step]) -> bool:
         first, end = self.flow.block_start[region.blocks[0]], self.flow.block_end[region.blocks[0]]

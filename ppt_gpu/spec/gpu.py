@@ -64,6 +64,8 @@ class Isa:
     scheduled: bool = False  # what runs is machine code that a compiler makes of PTX (ppt_gpu.machine), not PTX itself
     #: patterns of PTX instructions that become one piece of machine code ("mul.wide+add.64") -> machine operations
     fuse: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    #: machine instructions that no PTX names (ppt_gpu.machine.unnamed: "stack", "special") -> machine operations
+    unnamed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def op(self, name: str) -> Op:
         """The timing of `name`, or of its longest listed prefix ("int32.mul" -> "int32"). KeyError if none."""

@@ -200,5 +200,6 @@ ISA = Table(
         "op": Keyed(item=_op(required=True), key=_op_name),
         "expand": Keyed(item=_EXPANSION, default={}),
         "fuse": Keyed(item=_EXPANSION, default={}),
+        "unnamed": Keyed(item=_EXPANSION, default={}),
     }
 )

@@ -38,6 +38,7 @@ class IsaFile:
     entries: dict[str, OpEntry]
     expand: dict[str, tuple[str, ...]]
     fuse: dict[str, tuple[str, ...]]
+    unnamed: dict[str, tuple[str, ...]]
     sources: dict[str, Source]
     scheduled: bool
 
@@ -49,7 +50,7 @@ def load_isa(name: str | Path) -> Isa:
     """
     isa = read_isa(find("isa", str(name)))
     ops = {key: entry.on(1) for key, entry in isa.entries.items()}
-    return Isa(isa.name, ops, isa.expand, isa.scheduled, isa.fuse)
+    return Isa(isa.name, ops, isa.expand, isa.scheduled, isa.fuse, isa.unnamed)
 
 
 def isa_of(target: str) -> Isa:
@@ -72,15 +73,15 @@ def _read(path: Path, _modified: int) -> IsaFile:
     for name in TASK_CLASSES:
         if not _resolves(name, ops):
             checked.problem(("op",), f'[op] has no entry for the task class "{name}"')
-    expand, fuse = (
+    expand, fuse, unnamed = (
         {key: _expansion(checked, table, key, items, ops) for key, items in (values[table] or {}).items() if items}
-        for table in ("expand", "fuse")
+        for table in ("expand", "fuse", "unnamed")
     )
     expand |= {opcode: () for opcode, items in (values["expand"] or {}).items() if items is not None and not items}
     checked.finish()
     entries = {name: _entry(name, op) for name, op in ops.items()}
     name = values["name"] or path.stem
-    return IsaFile(name, entries, expand, fuse, _sources(checked, entries), bool(values["scheduled"]))
+    return IsaFile(name, entries, expand, fuse, unnamed, _sources(checked, entries), bool(values["scheduled"]))
 
 
 def _entry(name: str, op: dict[str, Any]) -> OpEntry:

@@ -84,7 +84,13 @@ def load_gpu(name: str | Path, overrides: Sequence[str] = ()) -> Gpu:
     check_rules(checked, pipes, ops)
     values = checked.finish()
     assert isa is not None  # else checked had an error
-    return _gpu(path, values, pipes, Isa(isa.name, ops, isa.expand, isa.scheduled, isa.fuse), _sources(checked, isa))
+    return _gpu(
+        path,
+        values,
+        pipes,
+        Isa(isa.name, ops, isa.expand, isa.scheduled, isa.fuse, isa.unnamed),
+        _sources(checked, isa),
+    )
 
 
 def _gpu(path: Path, values: dict[str, Any], pipes: dict[str, Pipe], isa: Isa, sources: dict[str, Source]) -> Gpu:

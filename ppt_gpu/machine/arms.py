@@ -1,0 +1,102 @@
+"""Branches around code that only some lanes run: which become guards, and where lanes that parted meet again.
+
+ptxas has no branch around a short arm: it guards the arm's instructions. Limits and reasons are those of ptxas 13.0,
+found with arms of multiply-adds, loads and stores, under conditions that all threads share and that they do not.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from ppt_gpu.ptx.cfg import ControlFlow
+from ppt_gpu.ptx.instructions import access_kind, is_barrier, is_branch, is_call, is_exit, memory_space, operation
+from ppt_gpu.ptx.module import Instruction, Kernel, Special
+
+#: machine instructions of an arm that becomes guarded: where all lanes go the same way, where they may part
+SHORT, SHORT_DIVERGENT = 6, 8
+#: special registers that differ between the lanes of a warp
+_LANES = ("tid.", "laneid", "lanemask", "clock")
+_FREE = frozenset(("mov", "cvta"))
+
+
+class Arms:
+    """The branches of a kernel."""
+
+    def __init__(self, kernel: Kernel, flow: ControlFlow) -> None:
+        self.kernel, self.flow = kernel, flow
+        self.before: list[list[int]] = [[] for _ in flow.block_start]
+        for block, following in enumerate(flow.successors):
+            for other in following:
+                if other < len(self.before):
+                    self.before[other].append(block)
+        self.branches = [block for block in range(len(flow.block_start)) if self._parts(block)]
+
+    def _code(self, block: int) -> tuple[Instruction, ...]:
+        return self.kernel.instructions[self.flow.block_start[block] : self.flow.block_end[block]]
+
+    def _parts(self, block: int) -> bool:
+        last = self._code(block)[-1]
+        return is_branch(last) and last.guard is not None and len(self.flow.successors[block]) == 2
+
+    @cached_property
+    def differing(self) -> set[int]:
+        """Registers whose values may differ between the lanes of a warp."""
+        found: set[int] = set()
+        size = -1
+        while len(found) != size:
+            size = len(found)
+            for instruction in self.kernel.instructions:
+                if not found.issuperset(instruction.writes) and (
+                    _differs(instruction) or not found.isdisjoint(instruction.reads)
+                ):
+                    found.update(instruction.writes)
+        return found
+
+    @cached_property
+    def guarded(self) -> set[int]:
+        """Branches that are none: the instructions of their arms are guarded. As instruction indices."""
+        found: set[int] = set()
+        for block in self.branches:
+            meeting = self.flow.ipdom[block]
+            arms = [arm for arm in self.flow.successors[block] if arm != meeting]
+            if all(self._is_short(arm, block, meeting) for arm in arms):
+                found.add(self.flow.block_end[block] - 1)
+                ends = [self.flow.block_end[arm] - 1 for arm in arms]
+                found.update(end for end in ends if is_branch(self.kernel.instructions[end]))
+        return found
+
+    def _is_short(self, arm: int, branch: int, meeting: int) -> bool:
+        if arm >= len(self.before) or self.before[arm] != [branch] or self.flow.successors[arm] != (meeting,):
+            return False
+        code = [i for i in self._code(arm) if i.base not in _FREE and operation(i) != "load.param"]
+        code = [i for i in code if not (is_branch(i) and i.guard is None)]
+        if any(i.guard is not None or is_branch(i) or is_exit(i) or is_call(i) or is_barrier(i) for i in code):
+            return False
+        waits = any(access_kind(i) in ("load", "atomic") and memory_space(i) != "shared" for i in code)
+        if waits and branch == 0 and not any(access_kind(i) and memory_space(i) != "param" for i in self._code(0)):
+            return False  # a kernel begins with it: other arms with loads are guarded like all
+        return len(code) <= (SHORT_DIVERGENT if self._may_part(branch) else SHORT)
+
+    def _may_part(self, block: int) -> bool:
+        guard = self._code(block)[-1].guard
+        return guard is not None and guard.reg in self.differing
+
+    @cached_property
+    def meetings(self) -> set[int]:
+        """Blocks where lanes that may have parted meet; not those at which the kernel ends."""
+        found = set()
+        for block in self.branches:
+            meeting = self.flow.ipdom[block]
+            if meeting >= len(self.before) or is_exit(self._code(meeting)[0]):
+                continue
+            if self._may_part(block) and self.flow.block_end[block] - 1 not in self.guarded:
+                found.add(meeting)
+        return found
+
+
+def _differs(instruction: Instruction) -> bool:
+    """Does it give lanes different values, whatever it reads?"""
+    if any(isinstance(o, Special) and o.name.startswith(_LANES) for o in instruction.operands):
+        return True
+    kind = access_kind(instruction)
+    return kind == "atomic" or (kind == "load" and memory_space(instruction) not in ("param", "constant"))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ppt_gpu.cluster.kernel import Kernel
 from ppt_gpu.errors import PptError
-from ppt_gpu.exec.identity import digest, sources_digest
+from ppt_gpu.exec.identity import digest, prediction_digest
 from ppt_gpu.exec.store import Store
 from ppt_gpu.exec.workload import Workload
 from ppt_gpu.inputs import open_workload
@@ -17,8 +17,6 @@ from ppt_gpu.pipeline import predict
 from ppt_gpu.spec import load_gpu
 
 SUFFIX = ".time"
-#: packages whose sources make a time out of a workload
-_SOURCES = ("spec", "ptx", "tasklist", "exec", "sm", "analytic", "scale", "frontends", "report")
 
 
 class PredictedKernels:
@@ -80,7 +78,7 @@ class PredictedKernels:
             return ""
         files = [Path(name).read_bytes() for name in (workload.ptx_path, workload.tasklist_path) if name]
         fields = {name: value for name, value in asdict(workload).items() if name != "warnings"}
-        return digest(sources_digest(*_SOURCES), gpu, files, fields)
+        return digest(prediction_digest(), gpu, files, fields)
 
 
 def _decode(data: bytes, path: str) -> float:

@@ -24,6 +24,11 @@ from ppt_gpu.ptx.module import Module
 
 #: fields of a launch that no functional run looks at
 _TIMING_ONLY = ("registers", "registers_from", "repeat")
+#: folders and files of the package that make times out of traces
+_PREDICTING = (
+    *("spec", "tasklist", "machine", "sm", "analytic", "scale", "sass", "frontends"),
+    *("pipeline.py", "inputs.py", "report/limiter.py"),
+)
 #: fields of a buffer that say where it lies, not what it holds
 _PLACE = ("name", "type", "count", "copied")
 
@@ -42,13 +47,19 @@ def program_digest() -> str:
 
 
 @lru_cache(maxsize=8)
-def sources_digest(*folders: str) -> str:
-    """Of the sources in these folders of the package."""
+def sources_digest(*parts: str) -> str:
+    """Of the sources in these folders of the package, and of these files of it."""
     found = sha256()
-    for folder in folders:
-        for path in sorted((PACKAGE / folder).glob("*.py")):
+    for part in parts:
+        place = PACKAGE / part
+        for path in [place] if place.suffix else sorted(place.glob("*.py")):
             found.update(path.name.encode() + path.read_bytes())
     return found.hexdigest()
+
+
+def prediction_digest(*more: str) -> str:
+    """Of the program as far as it makes times out of a workload and a GPU, and `more` parts as in `sources_digest`."""
+    return digest(program_digest(), sources_digest(*_PREDICTING, *more))
 
 
 def module_digest(module: Module) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ppt_gpu.errors import PptError
-from ppt_gpu.exec.identity import digest, program_digest, sources_digest
+from ppt_gpu.exec.identity import digest, prediction_digest
 from ppt_gpu.exec.workload import Workload
 from ppt_gpu.explore.space import Space
 from ppt_gpu.frontends.includes import included_text
@@ -17,9 +17,6 @@ from ppt_gpu.inputs import CUDA
 from ppt_gpu.sass.kernelslist import read_run
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.load import fingerprint
-
-#: packages whose sources make a result out of inputs
-_SOURCES = ("spec", "ptx", "tasklist", "exec", "sm", "analytic", "scale", "sass", "frontends", "report", "explore")
 
 
 def study_identity(workload: Workload, gpu: str, space: Space, fixed: Iterable[str], *more: Any) -> str:
@@ -29,7 +26,7 @@ def study_identity(workload: Workload, gpu: str, space: Space, fixed: Iterable[s
         [(key, expression.text) for key, expression in space.follow],
         [condition.text for condition in space.conditions],
     )
-    program = (program_digest(), sources_digest(*_SOURCES))
+    program = prediction_digest("report", "explore")
     return digest(program, workload_identity(workload), fingerprint(load_gpu(gpu)), asked, list(fixed), more)
 
 

@@ -42,7 +42,7 @@ def build_launch(
         *_survey_metrics(sm, prediction),
         metric("limiter", limit),
         metric("limiter.kind", kind),
-        metric("kernel.expected_error", "no evidence" if error is None else error.median),
+        metric("kernel.expected_error", "no evidence" if error is None else error.mean),
         *_occupancy_metrics(sm),
         *_memory_metrics(prediction, gpu),
         *_roofline_metrics(detail.roofs),
@@ -73,7 +73,7 @@ def build_launch(
             "blocks_per_sm_max": sm.spread.max_blocks,
             "warp_cycles": int(prediction.result.warp_cycles.sum()),
             "extrapolation_error": prediction.error,
-            "expected_error": expected_text(error),
+            "expected_error": expected_text(error, gpu, prediction.plan.level),
         },
         detail=detail,
     )

@@ -1,4 +1,11 @@
-"""The error to expect of a prediction: how far predictions were from launches measured on real GPUs, like this one."""
+"""The error to expect of a prediction: how far predictions were from launches measured on real GPUs, like this one.
+
+Launches of one kernel resemble each other, so kernels are what is counted: all of a group have the same weight. What
+the error of 90 % of the launches of another kernel is within comes from leaving kernels out: any of K + 1 kernels is
+the worst with probability 1 / (K + 1), so that K kernels bound the errors of at most a share K / (K + 1) of the launches
+(the quantile of Lee, Barber and Willett, "Distribution-free inference with hierarchical data", 2023). Fewer than
+`KERNELS` kernels bound no 90 %, and are not evidence by themselves. Launches are taken to be drawn like those measured.
+"""
 
 from __future__ import annotations
 
@@ -16,19 +23,25 @@ GENERATIONS = (
     ((7, 0), "Volta"), ((7, 5), "Turing"), ((8, 0), "Ampere"), ((8, 9), "Ada"), ((9, 0), "Hopper"),
     ((10, 0), "Blackwell"),
 )  # fmt: skip
-#: fewer launches are no evidence
-ENOUGH = 5
+SHARE = 0.9  # of the launches
+#: as many kernels as bound the error of this share
+KERNELS = 9
+ANY = "any"  # generation or limit: launches of all together
+LEVEL = "steady"  # of the predictions behind the evidence
 
 
 @dataclass(frozen=True)
 class Group:
-    """Measured launches of one generation that were limited in one way, and the errors of their predictions."""
+    """Measured launches on GPUs of one generation, or `ANY`, limited in one way, or `ANY`."""
 
     generation: str
     limiter: str
     launches: int
-    mean: float  # of the absolute relative errors, as all of these
-    median: float
+    kernels: int
+    gpus: tuple[str, ...]
+    generations: tuple[str, ...]  # that there are launches of, from old to new
+    mean: float  # absolute relative error: mean over kernels of the mean over GPUs of the mean over launches
+    p90: float | None  # what the error of 90 % of the launches of another kernel is within; None of too few kernels
     worst: float
 
 
@@ -36,11 +49,12 @@ class Group:
 class Expected:
     """What the evidence says of a prediction."""
 
-    median: float  # of several generations: the mean of their medians, by launches
-    launches: int
-    limiter: str
-    generations: tuple[str, ...]  # that the launches were measured on
-    own: bool  # they are of the GPU's own generation
+    mean: float
+    p90: float
+    pool: Group  # the nearest group of enough kernels
+    near: Group | None  # launches that are more like this one, too few to be evidence by themselves
+    generation: str  # of the GPU
+    limiter: str  # of the launch
 
 
 def generation_of(capability: tuple[int, int]) -> str:
@@ -51,34 +65,81 @@ def generation_of(capability: tuple[int, int]) -> str:
 def expected_error(gpu: Gpu, limiter: str, groups: Sequence[Group] | None = None) -> Expected | None:
     """The evidence for a launch on `gpu` with a kind of limit (`limiter_kind`), or None.
 
-    That of the GPU's generation where it has `ENOUGH` launches, else that of all. `groups`: instead of those shipped.
+    That of the GPU's generation and this limit, else of all generations, else of all limits, whichever has enough
+    kernels first. A nearer group of fewer kernels can only make the expectation worse. `groups`: instead of those
+    shipped.
     """
-    alike = [group for group in (_shipped() if groups is None else groups) if group.limiter == limiter]
-    own = [group for group in alike if group.generation == generation_of(gpu.compute_capability)]
-    for chosen in (own, alike):
-        count = sum(group.launches for group in chosen)
-        if count >= ENOUGH:
-            middle = sum(group.median * group.launches for group in chosen) / count
-            return Expected(middle, count, limiter, tuple(group.generation for group in chosen), chosen is own)
-    return None
+    if not is_real(gpu):
+        return None
+    generation = generation_of(gpu.compute_capability)
+    known = {(group.generation, group.limiter): group for group in (_shipped() if groups is None else groups)}
+    keys = ((generation, limiter), (ANY, limiter), (ANY, ANY))
+    nearest = [known[key] for key in keys if key in known]
+    pool = next((group for group in nearest if group.p90 is not None), None)
+    if pool is None or pool.p90 is None:
+        return None
+    near = nearest[0] if nearest[0] is not pool else None
+    mean, p90 = pool.mean, pool.p90
+    if near is not None and near.mean > mean:
+        mean, p90 = near.mean, max(p90, near.worst)
+    return Expected(mean, p90, pool, near, generation, limiter)
 
 
-def expected_text(found: Expected | None) -> str:
-    """One line for the report."""
+def expected_text(found: Expected | None, gpu: Gpu, level: str = LEVEL) -> str:
+    """One line for the report. `level`: of the prediction."""
+    if not is_real(gpu):
+        against = "; `ppt-gpu validate gpgpusim` holds it against that simulator"
+        return f"no evidence: {gpu.title} is no real GPU{against if gpu.isa.name.startswith('gpgpusim') else ''}"
     if found is None:
         return "no evidence: too few launches like this one were measured on real GPUs"
-    where = ", ".join(found.generations)
-    other = "" if found.own else "; none on this generation"
-    return (
-        f"about {found.median:.0%} (median of {found.launches} measured launches limited by {found.limiter}, "
-        f"on {where}{other})"
+    pool = found.pool
+    text = (
+        f"{found.mean:.0%} ({SHARE:.0%} of launches within {found.p90:.0%}): {_counts(pool)}{_limited(pool.limiter)} "
+        f"on {_span(pool.generations)}{_nearer(found)}"
     )
+    return text if level == LEVEL else f"{text}; of level {LEVEL}"
+
+
+def is_real(gpu: Gpu) -> bool:
+    """Whether the GPU is no configuration of a simulator and no machine of a paper: those have an ISA of their own."""
+    return gpu.isa.name.startswith("sm_")
+
+
+def _nearer(found: Expected) -> str:
+    """What the launches say that are more like this one, or that there are none."""
+    pool, near = found.pool, found.near
+    if near is None:
+        own = pool.generation == found.generation
+        missing = "" if own else f" and {found.limiter}" if pool.limiter == ANY else ""
+        return "" if own else f"; none on {found.generation}{missing}"
+    same = _limited(near.limiter) if pool.limiter == ANY else ""
+    where = f" on {found.generation}" if near.generation == found.generation else ""
+    return f"; {_counts(near)}{same}{where}: {near.mean:.0%}"
+
+
+def _counts(group: Group) -> str:
+    return f"{group.kernels} measured kernel{'s' if group.kernels > 1 else ''}"
+
+
+def _limited(limiter: str) -> str:
+    return "" if limiter == ANY else f" limited by {limiter}"
+
+
+def _span(generations: Sequence[str]) -> str:
+    return generations[0] if len(generations) == 1 else f"{generations[0]} to {generations[-1]}"
 
 
 @cache
 def _shipped() -> tuple[Group, ...]:
     """The groups of validation/measured/evidence.json; none where the file is missing."""
     path = data_dir("validation") / "measured" / "evidence.json"
-    if not path.is_file():
-        return ()
-    return tuple(Group(**group) for group in json.loads(path.read_text())["groups"])
+    return read_groups(path.read_text()) if path.is_file() else ()
+
+
+def read_groups(text: str) -> tuple[Group, ...]:
+    """The groups of an evidence file."""
+    tuples = ("gpus", "generations")
+    return tuple(
+        Group(**{key: tuple(value) if key in tuples else value for key, value in group.items()})
+        for group in json.loads(text)["groups"]
+    )

@@ -84,8 +84,8 @@ _DEFINITIONS = (
     ),
     Definition(
         "kernel.expected_error", "Expected error", "ratio",
-        "Median error of predictions for launches measured on real GPUs that were limited in the same way, of the same "
-        "generation of GPUs where it has enough of them; or that there is no evidence.",
+        "Mean error of predictions for launches measured on real GPUs that were limited in the same way, all kernels "
+        "alike, of the same generation of GPUs where enough kernels were measured; or that there is no evidence.",
         "validation/measured/evidence.json",
     ),
     Definition(

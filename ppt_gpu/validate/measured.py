@@ -7,18 +7,24 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ppt_gpu.exec.workload import Dim3
 from ppt_gpu.paths import data_dir
-from ppt_gpu.progress import parts
 from ppt_gpu.validate.rows import Row
+
+if TYPE_CHECKING:
+    from ppt_gpu.validate.measured_predictions import Predicted
 
 
 @dataclass(frozen=True)
 class Case:
-    """One measured launch. `time` in us; `launched`: the time includes the launch overhead."""
+    """One measured launch. `time` in us; `launched`: the time includes the launch overhead.
+
+    `chosen`: values of hardware files that were chosen with this launch in view (chosen.csv).
+    """
 
     name: str
     set: str
@@ -32,6 +38,16 @@ class Case:
     registers: int | None
     time: float
     launched: bool
+    chosen: str = ""
+
+    @property
+    def path(self) -> Path:
+        """The file of the kernel."""
+        return _folder() / "kernels" / f"{self.module}.ptx"
+
+    @property
+    def title(self) -> str:
+        return f"{self.set} {self.gpu} {self.name}"
 
 
 # --- stream_vs_occupancy.csv ----------------------------------------------------------------------------------------
@@ -143,32 +159,25 @@ SETS: dict[str, Callable[[], Iterator[Case]]] = {"stream": _streams, "kepler": _
 def cases(texts: Sequence[str] = ()) -> list[Case]:
     """All cases whose "SET GPU NAME" contains one of `texts`."""
     found = [case for make in SETS.values() for case in make()]
-    return [case for case in found if not texts or any(text in _title(case) for text in texts)]
+    chosen = {f"{row['set']} {row['gpu']} {row['case']}": row["values"] for row in _table("chosen")}
+    return [
+        replace(case, chosen=chosen.get(case.title, ""))
+        for case in found
+        if not texts or any(text in case.title for text in texts)
+    ]
 
 
-def rows(texts: Sequence[str] = ()) -> list[Row]:
+def rows(texts: Sequence[str] = (), processes: int = 1) -> list[Row]:
     """Predict the cases that `cases` chooses."""
-    return [_predict(case) for case in parts(cases(texts), "cases")]
+    from ppt_gpu.validate.measured_predictions import predictions
+
+    wanted = cases(texts)
+    return [row_of(case, found) for case, found in zip(wanted, predictions(wanted, processes), strict=True)]
 
 
-def _title(case: Case) -> str:
-    return f"{case.set} {case.gpu} {case.name}"
-
-
-def _predict(case: Case) -> Row:
-    from ppt_gpu.inputs import open_workload
-    from ppt_gpu.pipeline import predict
-
-    path = _folder() / "kernels" / f"{case.module}.ptx"
-    workload = open_workload(
-        path, kernel=case.kernel, grid=case.grid, block=case.block, args=case.args, registers=case.registers
-    )
-    launch = predict(workload, case.gpu, overrides=case.overrides).launches[0]
-    seconds = float(launch.value("kernel.cycles")) / float(launch.value("gpu.clock"))
-    if case.launched:
-        seconds += float(launch.value("kernel.launch_overhead"))
-    kind = str(launch.value("limiter.kind"))
-    return Row(case.name, case.gpu, case.set, launch.level, case.time, seconds * 1e6, "us", kind)
+def row_of(case: Case, found: Predicted) -> Row:
+    """A case beside its prediction."""
+    return Row(case.name, case.gpu, case.set, found.level, case.time, found.us, "us", found.limiter)
 
 
 def _table(name: str) -> Iterator[dict[str, str]]:

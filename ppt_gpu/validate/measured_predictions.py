@@ -1,0 +1,94 @@
+"""Predictions of measured launches: kept on disk by everything that they depend on, made in processes where missing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import cache, lru_cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from ppt_gpu.exec.identity import digest, prediction_digest
+from ppt_gpu.exec.kept import forget
+from ppt_gpu.exec.store import Store
+from ppt_gpu.explore.jobs import Job
+from ppt_gpu.explore.workers import compute
+from ppt_gpu.inputs import open_workload
+from ppt_gpu.pipeline import predict
+from ppt_gpu.progress import Progress
+from ppt_gpu.spec import fingerprint, load_gpu
+from ppt_gpu.validate.measured import Case
+
+SUFFIX = ".time"
+_last: list[Any] = []  # what the last prediction of this process shares traces with
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """The time of a launch, without its overhead unless the measurement includes it, and the kind of its limit."""
+
+    us: float
+    level: str
+    limiter: str
+
+
+def predictions(cases: Sequence[Case], processes: int = 1) -> list[Predicted]:
+    """The prediction of every case. Those that the store has are not made again; a killed run goes on where it was.
+
+    Raises whatever `predict` raises for the first case that cannot be predicted.
+    """
+    store = Store()
+    names = [_name(case) for case in cases]
+    found = {number: kept for number, name in enumerate(names) if (kept := _kept(store, name)) is not None}
+    jobs = [Job(number, _same_traces(case), case) for number, case in enumerate(cases) if number not in found]
+    with Progress("launches", len(cases), len(found)) as progress:
+
+        def done(job: Job, result: Predicted) -> None:
+            name = names[job.number]
+            store.write(name, name[:32] + SUFFIX, json.dumps(asdict(result)).encode())
+            found[job.number] = result
+            progress.done()
+
+        compute(jobs, predicted, done, processes)
+    return [found[number] for number in range(len(cases))]
+
+
+def predicted(case: Case) -> Predicted:
+    """The prediction of one case. Traces of other launches leave memory first: no later case asks for them."""
+    if _last != [_same_traces(case)]:
+        forget()
+        _last[:] = [_same_traces(case)]
+    workload = open_workload(
+        case.path, kernel=case.kernel, grid=case.grid, block=case.block, args=case.args, registers=case.registers
+    )
+    launch = predict(workload, case.gpu, overrides=case.overrides).launches[0]
+    seconds = float(launch.value("kernel.cycles")) / float(launch.value("gpu.clock"))
+    if case.launched:
+        seconds += float(launch.value("kernel.launch_overhead"))
+    return Predicted(seconds * 1e6, launch.level, str(launch.value("limiter.kind")))
+
+
+def _same_traces(case: Case) -> tuple[Any, ...]:
+    return case.module, case.kernel, case.grid, case.block, case.args
+
+
+def _kept(store: Store, name: str) -> Predicted | None:
+    return store.read(name, name[:32] + SUFFIX, lambda data, path: Predicted(**json.loads(data)))
+
+
+def _name(case: Case) -> str:
+    """A digest of all that the prediction depends on; not of what was measured."""
+    described = {key: value for key, value in asdict(case).items() if key not in ("name", "set", "time", "chosen")}
+    return digest(prediction_digest(), described, _gpu(case.gpu, case.overrides), _content(case.path))
+
+
+@lru_cache(maxsize=256)
+def _gpu(name: str, overrides: tuple[str, ...]) -> str:
+    return fingerprint(load_gpu(name, overrides))
+
+
+@cache
+def _content(path: Path) -> str:
+    return sha256(path.read_bytes()).hexdigest()

@@ -2,9 +2,10 @@
 
 Launches of one kernel resemble each other, so kernels are what is counted: all of a group have the same weight. What
 the error of 90 % of the launches of another kernel is within comes from leaving kernels out: any of K + 1 kernels is
-the worst with probability 1 / (K + 1), so that K kernels bound the errors of at most a share K / (K + 1) of the launches
-(the quantile of Lee, Barber and Willett, "Distribution-free inference with hierarchical data", 2023). Fewer than
-`KERNELS` kernels bound no 90 %, and are not evidence by themselves. Launches are taken to be drawn like those measured.
+the worst with probability 1 / (K + 1), so that K kernels bound the errors of a share K / (K + 1) of the launches, no
+more (the quantile of Lee, Barber and Willett, "Distribution-free inference with hierarchical data", 2023). Of fewer
+than `KERNELS` kernels the worst launch is told instead, and fewer than `ENOUGH` are no evidence by themselves. Launches
+are taken to be drawn like those that were measured.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from ppt_gpu.paths import data_dir
 from ppt_gpu.spec.gpu import Gpu
@@ -26,6 +28,8 @@ GENERATIONS = (
 SHARE = 0.9  # of the launches
 #: as many kernels as bound the error of this share
 KERNELS = 9
+#: fewer kernels are no evidence by themselves
+ENOUGH = 3
 ANY = "any"  # generation or limit: launches of all together
 LEVEL = "steady"  # of the predictions behind the evidence
 
@@ -50,7 +54,8 @@ class Expected:
     """What the evidence says of a prediction."""
 
     mean: float
-    p90: float
+    bound: float  # what 90 % of the launches are within, or of few kernels the worst launch
+    share: bool  # it is the former
     pool: Group  # the nearest group of enough kernels
     near: Group | None  # launches that are more like this one, too few to be evidence by themselves
     generation: str  # of the GPU
@@ -75,14 +80,14 @@ def expected_error(gpu: Gpu, limiter: str, groups: Sequence[Group] | None = None
     known = {(group.generation, group.limiter): group for group in (_shipped() if groups is None else groups)}
     keys = ((generation, limiter), (ANY, limiter), (ANY, ANY))
     nearest = [known[key] for key in keys if key in known]
-    pool = next((group for group in nearest if group.p90 is not None), None)
-    if pool is None or pool.p90 is None:
+    pool = next((group for group in nearest if group.kernels >= ENOUGH), None)
+    if pool is None:
         return None
     near = nearest[0] if nearest[0] is not pool else None
-    mean, p90 = pool.mean, pool.p90
-    if near is not None and near.mean > mean:
-        mean, p90 = near.mean, max(p90, near.worst)
-    return Expected(mean, p90, pool, near, generation, limiter)
+    bound = pool.worst if pool.p90 is None else pool.p90
+    if near is not None and near.mean > pool.mean:
+        return Expected(near.mean, max(bound, near.worst), False, pool, near, generation, limiter)
+    return Expected(pool.mean, bound, pool.p90 is not None, pool, near, generation, limiter)
 
 
 def expected_text(found: Expected | None, gpu: Gpu, level: str = LEVEL) -> str:
@@ -92,11 +97,8 @@ def expected_text(found: Expected | None, gpu: Gpu, level: str = LEVEL) -> str:
         return f"no evidence: {gpu.title} is no real GPU{against if gpu.isa.name.startswith('gpgpusim') else ''}"
     if found is None:
         return "no evidence: too few launches like this one were measured on real GPUs"
-    pool = found.pool
-    text = (
-        f"{found.mean:.0%} ({SHARE:.0%} of launches within {found.p90:.0%}): {_counts(pool)}{_limited(pool.limiter)} "
-        f"on {_span(pool.generations)}{_nearer(found)}"
-    )
+    bound = f"{SHARE:.0%} of launches within" if found.share else "worst"
+    text = f"{found.mean:.0%} ({bound} {found.bound:.0%}): {_source(found)}"
     return text if level == LEVEL else f"{text}; of level {LEVEL}"
 
 
@@ -105,28 +107,32 @@ def is_real(gpu: Gpu) -> bool:
     return gpu.isa.name.startswith("sm_")
 
 
-def _nearer(found: Expected) -> str:
-    """What the launches say that are more like this one, or that there are none."""
+def _source(found: Expected) -> str:
+    """Which kernels say so, and what is known of those more like this one."""
     pool, near = found.pool, found.near
-    if near is None:
-        own = pool.generation == found.generation
-        missing = "" if own else f" and {found.limiter}" if pool.limiter == ANY else ""
-        return "" if own else f"; none on {found.generation}{missing}"
-    same = _limited(near.limiter) if pool.limiter == ANY else ""
-    where = f" on {found.generation}" if near.generation == found.generation else ""
-    return f"; {_counts(near)}{same}{where}: {near.mean:.0%}"
+    if near is not None and found.mean > pool.mean:
+        return f"{_kernels(near)}, worse than the {pool.mean:.0%} of {_kernels(pool)}"
+    if near is not None:
+        limit = _limited(near.limiter) if pool.limiter == ANY else ""
+        where = f" on {found.generation}" if near.generation != ANY else ""
+        return f"{_kernels(pool)}; {_counted(near)}{limit}{where}: {near.mean:.0%}"
+    if pool.limiter == ANY:
+        return f"{_kernels(pool)}; none{_limited(found.limiter)}"
+    return _kernels(pool) if pool.generation != ANY else f"{_kernels(pool)}; none on {found.generation}"
 
 
-def _counts(group: Group) -> str:
+def _kernels(group: Group) -> str:
+    """ "12 measured kernels limited by memory latency on Volta to Ampere" """
+    first, last = group.generations[0], group.generations[-1]
+    return f"{_counted(group)}{_limited(group.limiter)} on {first if first == last else f'{first} to {last}'}"
+
+
+def _counted(group: Group) -> str:
     return f"{group.kernels} measured kernel{'s' if group.kernels > 1 else ''}"
 
 
 def _limited(limiter: str) -> str:
     return "" if limiter == ANY else f" limited by {limiter}"
-
-
-def _span(generations: Sequence[str]) -> str:
-    return generations[0] if len(generations) == 1 else f"{generations[0]} to {generations[-1]}"
 
 
 @cache
@@ -138,8 +144,7 @@ def _shipped() -> tuple[Group, ...]:
 
 def read_groups(text: str) -> tuple[Group, ...]:
     """The groups of an evidence file."""
-    tuples = ("gpus", "generations")
+    found: list[dict[str, Any]] = json.loads(text)["groups"]
     return tuple(
-        Group(**{key: tuple(value) if key in tuples else value for key, value in group.items()})
-        for group in json.loads(text)["groups"]
+        Group(**(one | {"gpus": tuple(one["gpus"]), "generations": tuple(one["generations"])})) for one in found
     )

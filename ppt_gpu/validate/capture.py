@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from pathlib import Path
 
 from ppt_gpu.errors import InputErrors, PptError, did_you_mean
 from ppt_gpu.validate.capture_runs import HOST, HOST_KERNELS, Run, csv_rows, ptx_of, run_of, workload_of
+from ppt_gpu.validate.cells import positive_number
 
 VERSION = "1"
 COLUMNS = (
@@ -113,7 +113,7 @@ def _time(row: Mapping[str, str], line: int) -> Time:
         ptx_of(row["module"])
     if row["l2"] not in ("cold", "warm") and not host:
         raise PptError(f"l2 is '{row['l2']}'", hint="cold or warm")
-    median, low, high, clock = (_number(row, name) for name in ("median_us", "low_us", "high_us", "clock_mhz"))
+    median, low, high, clock = (positive_number(row, name) for name in ("median_us", "low_us", "high_us", "clock_mhz"))
     if not low <= median <= high:
         raise PptError(f"median_us {median:g} is not between low_us {low:g} and high_us {high:g}")
     registers, batch = row["registers"], row["batch"]
@@ -125,13 +125,3 @@ def _time(row: Mapping[str, str], line: int) -> Time:
     elif len(run.args) != 1 or not re.fullmatch(r"(launches|bytes)=\d+", run.args[0]):
         raise PptError(f"args is '{row['args']}'", hint="launches=2000 or bytes=4096")
     return Time(run, int(registers), median, low, high, int(batch), clock, line)
-
-
-def _number(row: Mapping[str, str], name: str) -> float:
-    try:
-        value = float(row[name])
-    except ValueError:
-        value = math.nan
-    if not (math.isfinite(value) and value > 0):
-        raise PptError(f"{name} is '{row[name]}', expected a positive number")
-    return value

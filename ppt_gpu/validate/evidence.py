@@ -15,7 +15,8 @@ import json
 import statistics
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass, fields
+from functools import cache
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,6 @@ class Launch:
 
     set: str
     gpu: str
-    generation: str
     kernel: str
     case: str
     limiter: str
@@ -46,9 +46,19 @@ class Launch:
     chosen: str = ""  # values that were chosen with this kernel on this GPU in view: no evidence
 
     @property
+    def generation(self) -> str:
+        """Of the GPU."""
+        return _generation(self.gpu)
+
+    @property
     def error(self) -> float:
         """Absolute, relative to the measured time."""
         return abs(self.predicted / self.measured - 1)
+
+
+@cache
+def _generation(gpu: str) -> str:
+    return generation_of(load_gpu(gpu).compute_capability)
 
 
 def launches(found: Sequence[tuple[Case, Row]]) -> list[Launch]:
@@ -60,7 +70,6 @@ def launches(found: Sequence[tuple[Case, Row]]) -> list[Launch]:
         Launch(
             set=case.set,
             gpu=case.gpu,
-            generation=generation_of(load_gpu(case.gpu).compute_capability),
             kernel=f"{case.module}.{case.kernel}",
             case=case.name,
             limiter=row.limiter,
@@ -143,13 +152,14 @@ def document(found: Sequence[tuple[Case, Row]]) -> str:
     head = {
         "schema": 2,
         "made by": "python -m ppt_gpu.validate.evidence",
-        "from": "validation/measured/*.csv (PROVENANCE.md), predicted with the shipped hardware files",
+        "from": "validation/measured/*.csv (PROVENANCE.md), predicted with the shipped hardware files; times in us",
+        "columns of launches": [field.name for field in fields(Launch)],
     }
     lists = {
         "groups": [asdict(group) for group in groups(rows)],
-        "sets": [_rounded(asdict(summary)) for summary in summaries([row for _, row in found])],
+        "sets": [_rounded(asdict(summary)) for summary in summaries(sorted((row for _, row in found), key=_place))],
         "kernels": by_kernel(rows),
-        "launches": [{key: value for key, value in asdict(one).items() if value != ""} for one in rows],
+        "launches": [astuple(one) for one in rows],
     }
     parts = [f"{json.dumps(key)}: {json.dumps(text)}" for key, text in head.items()]
     for key, items in lists.items():  # a line each, so that changes can be read
@@ -159,11 +169,15 @@ def document(found: Sequence[tuple[Case, Row]]) -> str:
 
 def read_launches(text: str) -> list[Launch]:
     """The launches of an evidence file."""
-    return [Launch(**one) for one in json.loads(text)["launches"]]
+    return [Launch(*one) for one in json.loads(text)["launches"]]
 
 
 def path() -> Path:
     return data_dir("validation") / "measured" / "evidence.json"
+
+
+def _place(row: Row) -> tuple[str, str, str]:
+    return row.mode, row.gpu, row.case
 
 
 def _rounded(values: dict[str, Any]) -> dict[str, Any]:

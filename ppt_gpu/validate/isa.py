@@ -8,7 +8,7 @@ the committed counts.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -61,12 +61,17 @@ class Comparison:
         return Row(self.kernel, f"sm_{self.arch}", self.group, "static", *counts, "instructions")
 
 
-def by_pipe(counts: Counter[str], isa: Isa) -> Counter[str]:
-    """The same instructions by the pipe that they run on."""
+def regrouped(counts: Counter[str], group: Callable[[str], str]) -> Counter[str]:
+    """The sums of `counts` over names of one `group`."""
     total: Counter[str] = Counter()
     for name, count in counts.items():
-        total[isa.op(name).pipe] += count
+        total[group(name)] += count
     return total
+
+
+def by_pipe(counts: Counter[str], isa: Isa) -> Counter[str]:
+    """The same instructions by the pipe that they run on."""
+    return regrouped(counts, lambda name: isa.op(name).pipe)
 
 
 def kind(name: str) -> str:
@@ -90,7 +95,7 @@ def check_module(module: Module, gpu: Gpu, kernels: Sequence[str] = ()) -> list[
     rows = []
     for name in kernels or found:
         opcodes, unrolled = found[name]
-        theirs = _operations(opcodes)
+        theirs = regrouped(opcodes, known_operation)
         kernel = link(module.kernels[name], module)
         ours, more = expanded(kernel, gpu.isa), expanded(kernel, gpu.isa, unroll=True).total()
         rows.append(Comparison(name, own, "", gpu.isa, ours, theirs, unrolled, more, tools.title))
@@ -113,13 +118,6 @@ def _tools(module: Module, gpu: Gpu) -> tuple[Disassembler, str]:
     return tools, arch
 
 
-def _operations(opcodes: Counter[str]) -> Counter[str]:
-    total: Counter[str] = Counter()
-    for opcode, count in opcodes.items():
-        total[known_operation(opcode)] += count
-    return total
-
-
 def comparisons(texts: Sequence[str] = ()) -> list[Comparison]:
     """Every committed kernel whose "file kernel sm_80" contains one of `texts` (all when empty)."""
     return [
@@ -138,7 +136,9 @@ def _comparison(row: Counted) -> Comparison:
     kernel = link(module.kernels[row.kernel], module)
     ours, more = expanded(kernel, isa), expanded(kernel, isa, unroll=True).total()
     name = f"{Path(row.file).stem}:{source_name(row.kernel)}"[:LONGEST]
-    return Comparison(name, row.arch, row.group, isa, ours, _operations(row.opcodes), row.unrolled, more, row.tools)
+    return Comparison(
+        name, row.arch, row.group, isa, ours, regrouped(row.opcodes, known_operation), row.unrolled, more, row.tools
+    )
 
 
 @lru_cache(maxsize=4)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from ppt_gpu.sass.latencies import Distance
-from ppt_gpu.validate.isa import Comparison, by_pipe, kind
+from ppt_gpu.validate.isa import Comparison, by_pipe, kind, regrouped
 from ppt_gpu.validate.rows import summaries, summary_lines, to_text
 
 COUNTED = (
@@ -44,11 +44,8 @@ def _lines(comparison: Comparison) -> list[str]:
 
 
 def _kinds(counts: Counter[str], comparison: Comparison, pipe: str) -> Counter[str]:
-    total: Counter[str] = Counter()
-    for name, count in counts.items():
-        if comparison.isa.op(name).pipe == pipe:
-            total[kind(name)] += count
-    return total
+    on_pipe = {name: count for name, count in counts.items() if comparison.isa.op(name).pipe == pipe}
+    return regrouped(Counter(on_pipe), kind)
 
 
 def kernels_text(found: Sequence[Comparison]) -> str:
@@ -97,15 +94,8 @@ def _sums(found: Sequence[Comparison], arch: str, split: bool) -> tuple[Counter[
     for each in found:
         if each.arch == arch:
             for total, counts in ((ours, each.ours), (theirs, each.theirs)):
-                total.update(_by_kind(counts) if split else by_pipe(counts, each.isa))
+                total.update(regrouped(counts, kind) if split else by_pipe(counts, each.isa))
     return ours, theirs
-
-
-def _by_kind(counts: Counter[str]) -> Counter[str]:
-    total: Counter[str] = Counter()
-    for name, count in counts.items():
-        total[kind(name)] += count
-    return total
 
 
 def to_json(name: str, found: Sequence[Comparison], latencies: Sequence[Distance] = ()) -> str:
@@ -124,7 +114,7 @@ def to_json(name: str, found: Sequence[Comparison], latencies: Sequence[Distance
             },
             "error": each.row.error,
             "pipes": {"ours": by_pipe(each.ours, each.isa), "machine": by_pipe(each.theirs, each.isa)},
-            "operations": {"ours": _by_kind(each.ours), "machine": _by_kind(each.theirs)},
+            "operations": {"ours": regrouped(each.ours, kind), "machine": regrouped(each.theirs, kind)},
         }
         for each in found
     ]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import csv
-import math
 from pathlib import Path
 
 from ppt_gpu.analytic.hong_kim_fit import Measurement
 from ppt_gpu.errors import InputErrors, PptError, did_you_mean
 from ppt_gpu.spec.gpu import Gpu
+from ppt_gpu.validate.cells import positive_number
 from ppt_gpu.validate.micro_benchmarks import ITERATIONS, MicroLaunch, micro_inputs
 
 NEEDED = ("kernel", "threads_per_block", "blocks")
@@ -64,7 +64,7 @@ def _measurement(cells: dict[str, str], gpu: Gpu) -> Measurement:
     name = next((name for name in TIMES if cells.get(name)), "")
     if not name:
         raise PptError("no time", hint=f"fill {' or '.join(TIMES)}")
-    time = _number(cells, name)
+    time = positive_number(cells, name)
     return Measurement(launch.kernel, inputs, time * gpu.sm.clock / 1e6 if name == "time_us" else time)
 
 
@@ -73,13 +73,3 @@ def _count(cells: dict[str, str], name: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise PptError(f"{name} is '{text}', expected a positive number")
     return int(text)
-
-
-def _number(cells: dict[str, str], name: str) -> float:
-    try:
-        value = float(cells[name])
-    except ValueError:
-        value = math.nan
-    if not (math.isfinite(value) and value > 0):
-        raise PptError(f"{name} is '{cells[name]}', expected a positive number")
-    return value

@@ -1,24 +1,28 @@
-"""What a prediction says of its own error, and where that comes from."""
+"""What a prediction says of its own error."""
 
 from __future__ import annotations
 
-import json
+from dataclasses import replace
 
 import pytest
 
-from ppt_gpu.report.expected_error import Group, expected_error, expected_text, generation_of
+from ppt_gpu.report.expected_error import ANY, Group, expected_error, expected_text, generation_of
 from ppt_gpu.report.limiter import KINDS, OTHERWISE, limiter, limiter_kind
 from ppt_gpu.report.result import Bound
 from ppt_gpu.sm.result import STALL_REASONS
 from ppt_gpu.spec import load_gpu
-from ppt_gpu.validate.evidence import document, groups
-from ppt_gpu.validate.rows import Row
 
-GROUPS = (
-    Group("Kepler", "memory latency", 10, 0.3, 0.2, 0.5),
-    Group("Volta", "memory latency", 30, 0.1, 0.04, 0.5),
-    Group("Volta", "arithmetic", 3, 0.1, 0.1, 0.1),
-)
+ALL = Group(ANY, ANY, 300, 20, ("k20", "v100"), ("Kepler", "Volta"), 0.12, 0.3, 0.6)
+LATENCY = Group(ANY, "memory latency", 200, 12, ("k20", "v100"), ("Kepler", "Volta"), 0.09, 0.2, 0.5)
+VOLTA = Group("Volta", "memory latency", 90, 9, ("v100",), ("Volta",), 0.04, 0.1, 0.2)
+KEPLER = Group("Kepler", "memory latency", 80, 2, ("k20",), ("Kepler",), 0.05, None, 0.25)
+AMPERE = Group("Ampere", "memory latency", 80, 3, ("a40",), ("Ampere",), 0.06, None, 0.3)
+ARITHMETIC = Group(ANY, "arithmetic", 3, 1, ("v100",), ("Volta",), 0.4, None, 0.5)
+GROUPS = (ALL, LATENCY, VOLTA, KEPLER, AMPERE, ARITHMETIC)
+
+
+def line(gpu: str, kind: str, groups: tuple[Group, ...] = GROUPS, level: str = "steady") -> str:
+    return expected_text(expected_error(load_gpu(gpu), kind, groups), load_gpu(gpu), level)
 
 
 @pytest.mark.parametrize(
@@ -31,20 +35,54 @@ def test_generations(capability: tuple[int, int], name: str) -> None:
 
 
 def test_evidence_of_the_own_generation_comes_first() -> None:
-    text = expected_text(expected_error(load_gpu("v100"), "memory latency", GROUPS))
-    assert text == "about 4% (median of 30 measured launches limited by memory latency, on Volta)"
+    expected = "4% (90% of launches within 10%): 9 measured kernels limited by memory latency on Volta"
+    assert line("v100", "memory latency") == expected
 
 
-def test_without_it_all_generations_count_by_their_launches() -> None:
-    found = expected_error(load_gpu("h100"), "memory latency", GROUPS)
-    assert found is not None and found.median == pytest.approx((10 * 0.2 + 30 * 0.04) / 40)
-    assert expected_text(found).endswith("on Kepler, Volta; none on this generation)")
+def test_few_kernels_tell_their_worst_launch() -> None:
+    assert line("a100", "memory latency") == "6% (worst 30%): 3 measured kernels limited by memory latency on Ampere"
 
 
-@pytest.mark.parametrize("kind", ["arithmetic", "synchronisation"])
-def test_few_launches_are_no_evidence(kind: str) -> None:
-    found = expected_error(load_gpu("v100"), kind, GROUPS)
-    assert found is None and expected_text(found).startswith("no evidence")
+def test_without_it_all_generations_count() -> None:
+    pooled = "9% (90% of launches within 20%): 12 measured kernels limited by memory latency on Kepler to Volta"
+    assert line("h100", "memory latency") == f"{pooled}; none on Hopper"
+    assert line("k40", "memory latency") == f"{pooled}; 2 measured kernels on Kepler: 5%"
+
+
+def test_without_kernels_of_this_limit_all_kernels_count() -> None:
+    pooled = "12% (90% of launches within 30%): 20 measured kernels on Kepler to Volta"
+    assert line("h100", "load/store") == f"{pooled}; none limited by load/store"
+
+
+def test_a_nearer_group_of_few_kernels_only_makes_it_worse() -> None:
+    found = expected_error(load_gpu("v100"), "arithmetic", GROUPS)
+    assert found is not None and (found.mean, found.bound, found.share) == (0.4, 0.5, False)
+    better = replace(ARITHMETIC, mean=0.01, worst=0.02)
+    found = expected_error(load_gpu("v100"), "arithmetic", (ALL, better))
+    assert found is not None and (found.mean, found.bound) == (ALL.mean, ALL.p90)
+
+
+def test_the_line_says_whose_error_it_is() -> None:
+    text = line("v100", "arithmetic")
+    assert text == (
+        "40% (worst 50%): 1 measured kernel limited by arithmetic on Volta, worse than the 12% of "
+        "20 measured kernels on Kepler to Volta"
+    )
+
+
+def test_few_kernels_are_no_evidence() -> None:
+    assert line("v100", "arithmetic", (ARITHMETIC,)).startswith("no evidence")
+    assert line("v100", "arithmetic", ()).startswith("no evidence")
+
+
+def test_other_levels_say_that_the_evidence_is_of_another() -> None:
+    assert line("v100", "memory latency", level="grid") == f"{line('v100', 'memory latency')}; of level steady"
+
+
+def test_measurements_say_nothing_of_a_simulator() -> None:
+    assert "validate gpgpusim" in line("gpgpusim_qv100", "memory latency")
+    assert "no real GPU" in line("gpumech_table1", "memory latency")
+    assert "gpgpusim" not in line("gpumech_table1", "memory latency")
 
 
 def test_every_stall_reason_has_a_kind_and_the_text_names_the_same() -> None:
@@ -62,16 +100,3 @@ def test_a_bound_that_is_nearly_reached_is_the_limit() -> None:
     stalls = (("wait", 1.0),)
     assert limiter_kind(bounds, stalls, 100.0) == "memory bandwidth"
     assert limiter_kind(bounds, stalls, 200.0) == "arithmetic"
-
-
-def test_groups_of_rows() -> None:
-    rows = [
-        Row("a", "k20", "kepler", "steady", 100.0, predicted, "us", limit)
-        for predicted, limit in ((110.0, "arithmetic"), (80.0, "arithmetic"), (130.0, "load/store"))
-    ]
-    assert groups(rows) == [
-        Group("Kepler", "arithmetic", 2, 0.15, 0.15, 0.2),
-        Group("Kepler", "load/store", 1, 0.3, 0.3, 0.3),
-    ]
-    content = json.loads(document(rows))
-    assert content["sets"][0]["cases"] == 3 and len(content["groups"]) == 2

@@ -149,13 +149,13 @@ def by_kernel(found: Sequence[Launch]) -> list[dict[str, Any]]:
 def document(found: Sequence[tuple[Case, Row]]) -> str:
     """The file's text: where it comes from, the groups, the summaries of `validate measured`, and every launch."""
     rows = launches(found)
-    head = {
+    head: dict[str, Any] = {
         "schema": 2,
         "made by": "python -m ppt_gpu.validate.evidence",
         "from": "validation/measured/*.csv (PROVENANCE.md), predicted with the shipped hardware files; times in us",
         "columns of launches": [field.name for field in fields(Launch)],
     }
-    lists = {
+    lists: dict[str, list[Any]] = {
         "groups": [asdict(group) for group in groups(rows)],
         "sets": [_rounded(asdict(summary)) for summary in summaries(sorted((row for _, row in found), key=_place))],
         "kernels": by_kernel(rows),

@@ -10,7 +10,8 @@ import ppt_gpu
 from ppt_gpu.report.expected_error import ANY, KERNELS, Group, expected_error, expected_text, read_groups
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.validate import measured
-from ppt_gpu.validate.evidence import Launch, document, groups, launches, path, read_launches
+from ppt_gpu.validate.evidence import document, path, read_launches
+from ppt_gpu.validate.evidence_groups import Launch, groups, launches
 from ppt_gpu.validate.measured import Case
 from ppt_gpu.validate.measured_predictions import Predicted, predictions
 

@@ -47,4 +47,4 @@ def test_the_figure_is_a_picture_and_always_the_same(tmp_path: Path) -> None:
     for path in paths:
         draw(ROWS, str(path))
     first, second = (path.read_text() for path in paths)
-    assert first == second and "reference, us" in first and "<svg" in first
+    assert first == second and "set, µs" in first and "-20%" in first and "<svg" in first

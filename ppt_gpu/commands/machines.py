@@ -25,4 +25,5 @@ def _machines(arguments: argparse.Namespace) -> str:
         return machines.listing(as_json=arguments.json, width=terminal()["width"])
     from ppt_gpu.spec.load_cluster import load_machine_spec
 
-    return machines.sheet(load_machine_spec(arguments.name, arguments.set), as_json=arguments.json)
+    spec = load_machine_spec(arguments.name, arguments.set)
+    return machines.sheet(spec, as_json=arguments.json, width=terminal()["width"])

@@ -12,6 +12,7 @@ from ppt_gpu.validate import SETS
 def add(command: AddCommand) -> None:
     gpus = command("gpus", _gpus, "List the shipped GPUs, or every number of one with its source.")
     gpus.add_argument("name", nargs="?", help="a GPU's name or TOML file")
+    gpus.add_argument("--isa", action="store_true", help="with the numbers of its instructions")
     add_set(gpus)
 
     check = command("check", _check, "Read any input file and report every error in it.")
@@ -50,7 +51,8 @@ def _gpus(arguments: argparse.Namespace) -> str:
         return gpus.listing(as_json=arguments.json)
     from ppt_gpu.spec import load_gpu
 
-    return gpus.sheet(load_gpu(arguments.name, arguments.set), as_json=arguments.json)
+    gpu = load_gpu(arguments.name, arguments.set)
+    return gpus.sheet(gpu, as_json=arguments.json, isa=arguments.isa, width=terminal()["width"])
 
 
 def _check(arguments: argparse.Namespace) -> str:

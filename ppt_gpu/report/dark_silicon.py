@@ -6,6 +6,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Sequence
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from ppt_gpu.multicore.projection import Best, Projection, geomean
 from ppt_gpu.multicore.search import Chips
 from ppt_gpu.multicore.sweeps import Swept
+from ppt_gpu.report.columns import WIDTH, columns
 
 _SHORT = {"symmetric": "sym", "asymmetric": "asym", "dynamic": "dyn", "composed": "comp"}
 
@@ -27,40 +29,37 @@ def projection_text(projections: Sequence[Projection]) -> str:
         f"{first.scaling.nodes[0].name}, fastest chip of each benchmark",
     ]
     for projection in projections:
-        lines += ["", projection.scaling.title, *_nodes(projection), "", *_last(projection)]
+        lines += ["", *wrap(projection.scaling.title, WIDTH), *_nodes(projection), "", *_last(projection)]
     return "\n".join(lines) + "\n"
 
 
 def _nodes(projection: Projection) -> list[str]:
     shown = _shown_nodes(projection)
-    columns = [(chip.organisation, chip.topology) for chip in projection.at(shown[0])]
-    head = f"  {'node':6} {'speedup':>8} {'cores':>6} {'dark':>5}  "
-    lines = [head + " ".join(f"{_short(*column):>9}" for column in columns) + "  fastest for"]
+    chips = [_short(chip.organisation, chip.topology) for chip in projection.at(shown[0])]
+    best_chips = [("node", "speedup", "cores", "dark", "fastest for so many")]
+    each_chip = [("node", *chips)]
     for node in shown:
         best = projection.best(node)
         wins = Counter(_short(each.organisation, each.topology) for each in best)
-        speedups = " ".join(f"{_number(geomean(chip.speedup)):>9}" for chip in projection.at(node))
         cores, dark = geomean([each.cores for each in best]), float(np.mean([each.dark for each in best]))
-        lines.append(
-            f"  {node:6} {geomean([each.speedup for each in best]):8.2f} {cores:6.1f} {_percent(dark):>5}  {speedups}"
-            f"  {', '.join(f'{name} {count}' for name, count in sorted(wins.items(), key=lambda w: (-w[1], w[0])))}"
-        )
-    return lines
+        fastest = ", ".join(f"{name} {count}" for name, count in sorted(wins.items(), key=lambda w: (-w[1], w[0])))
+        speedup = geomean([each.speedup for each in best])
+        best_chips.append((node, f"{speedup:.2f}", f"{cores:.1f}", _percent(dark), fastest))
+        each_chip.append((node, *(_number(geomean(chip.speedup)) for chip in projection.at(node))))
+    return [*columns(best_chips, last_left=True), "", *columns(each_chip)]
 
 
 def _last(projection: Projection) -> list[str]:
     node = _shown_nodes(projection)[-1]
-    width = max(len(name) for name in projection.suite.names)
-    names = f"{'speedup':>8} {'chip':>10} {'cores':>6} {'dark':>5} {'light':>6} {'heavy':>6}  limit"
-    return [f"  {f'at {node}':{width}} {names}", *(_line(each, width) for each in projection.best(node))]
+    heads = (f"at {node}", "speedup", "chip", "cores", "dark", "light", "heavy", "limit")
+    return columns([heads, *map(_cells, projection.best(node))], last_left=True)
 
 
-def _line(best: Best, width: int) -> str:
+def _cells(best: Best) -> tuple[str, ...]:
     heavy = "" if math.isnan(best.heavy) else f"{best.heavy:.4g}"
-    return (
-        f"  {best.benchmark:{width}} {best.speedup:8.2f} {_short(best.organisation, best.topology):>10} "
-        f"{best.cores:6.1f} {_percent(best.dark):>5} {best.light:6.4g} {heavy:>6}  {best.limit}"
-    )
+    chip = _short(best.organisation, best.topology)
+    numbers = (f"{best.cores:.1f}", _percent(best.dark), f"{best.light:.4g}", heavy)
+    return best.benchmark, f"{best.speedup:.2f}", chip, *numbers, str(best.limit)
 
 
 def _percent(share: float) -> str:
@@ -136,16 +135,14 @@ def _plain(value: float) -> float | None:
 def sweep_text(swept: Swept) -> str:
     """Speedups by benchmark and value."""
     unit = f" in {swept.sweep.unit}" if swept.sweep.unit else ""
-    width = max(len(name) for name in (*swept.names, "geometric mean"))
-    values = " ".join(f"{value:>7g}" for value in swept.values)
     lines = [
         f"{swept.sweep.label}{unit}: speedup of {swept.organisation} {swept.topology} chips at {swept.node}",
         "",
-        f"{'':{width}} {values}",
     ]
     rows = [*zip(swept.names, swept.speedup, strict=True)]
     rows.append(("geometric mean", np.array([geomean(column) for column in swept.speedup.T])))
-    lines += [f"{name:{width}} {' '.join(f'{_number(float(value)):>7}' for value in row)}" for name, row in rows]
+    table = [(name, *(_number(float(value)) for value in row)) for name, row in rows]
+    lines += columns([("", *(f"{value:g}" for value in swept.values)), *table])
     return "\n".join(lines) + "\n"
 
 

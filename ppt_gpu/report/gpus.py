@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+from textwrap import indent
 
+from ppt_gpu.report.listing import listing as listing_of
 from ppt_gpu.spec.gpu import Gpu
 from ppt_gpu.units import format_count, format_frequency, format_rate
+
+WIDEST = (30, 14)  # columns of keys and values
 
 
 def listing(*, as_json: bool = False) -> str:
@@ -21,8 +25,11 @@ def listing(*, as_json: bool = False) -> str:
     return "".join(f"{e.name:{names}}  {e.title:{titles}}  cc {e.compute_capability}\n" for e in entries)
 
 
-def sheet(gpu: Gpu, *, as_json: bool = False) -> str:
-    """Every number of a GPU as written in its file, with its source and line."""
+def sheet(gpu: Gpu, *, as_json: bool = False, isa: bool = False, width: int = 120) -> str:
+    """Every number of a GPU as written in its file, with its source, for so many columns.
+
+    `isa`: with those of its instructions; JSON always has them.
+    """
     if as_json:
         numbers = [{"key": s.path, "value": s.text, "source": s.source} for s in gpu.sources.values()]
         head = {"schema": 1, "name": gpu.name, "compute_capability": ".".join(map(str, gpu.compute_capability))}
@@ -36,7 +43,8 @@ def sheet(gpu: Gpu, *, as_json: bool = False) -> str:
     ]
     if gpu.notes:
         lines[2:2] = [f"  {gpu.notes}"]
-    keys = max(len(key) for key in gpu.sources)
-    values = min(28, max(len(source.text) for source in gpu.sources.values()))
-    lines += [f"  {key:{keys}}  {item.text:{values}}  {item.source}".rstrip() for key, item in gpu.sources.items()]
-    return "\n".join(lines) + "\n"
+    rows = [(key, item.text, item.source) for key, item in gpu.sources.items()]
+    shown = [row for row in rows if isa or not row[0].startswith("op.")]
+    text = "\n".join(lines) + "\n" + indent(listing_of(shown, width - 2, WIDEST), "  ")
+    hidden = len(rows) - len(shown)
+    return text + (f"  and {hidden} numbers of its instructions: --isa\n" if hidden else "")

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from textwrap import indent
 
-from ppt_gpu.report.listing import listing as two_columns
+from ppt_gpu.report.listing import listing as listing_of
 from ppt_gpu.spec.cluster import MachineSpec
 from ppt_gpu.units import format_rate
+
+WIDEST = (30, 20)  # columns of keys and values
 
 
 def listing(*, as_json: bool = False, width: int = 120) -> str:
@@ -17,11 +20,11 @@ def listing(*, as_json: bool = False, width: int = 120) -> str:
     if as_json:
         rows = [{"name": name, "title": title} for name, title in entries]
         return json.dumps({"schema": 1, "machines": rows}, indent=2, ensure_ascii=False) + "\n"
-    return two_columns(entries, width)
+    return listing_of(entries, width)
 
 
-def sheet(spec: MachineSpec, *, as_json: bool = False) -> str:
-    """A machine's parts, then every number as written in its files, with its source."""
+def sheet(spec: MachineSpec, *, as_json: bool = False, width: int = 120) -> str:
+    """A machine's parts, then every number as written in its files, with its source, for so many columns."""
     if as_json:
         numbers = [{"key": s.path, "value": s.text, "source": s.source} for s in spec.sources.values()]
         head = {"schema": 1, "name": spec.name, "title": spec.title, "gpus_per_node": spec.gpus_per_node}
@@ -37,10 +40,8 @@ def sheet(spec: MachineSpec, *, as_json: bool = False) -> str:
         f"  libraries: {spec.mpi.title}; {spec.nccl.title}",
         "",
     ]
-    keys = max(len(key) for key in spec.sources)
-    values = min(28, max(len(source.text) for source in spec.sources.values()))
-    lines += [f"  {key:{keys}}  {item.text:{values}}  {item.source}".rstrip() for key, item in spec.sources.items()]
-    return "\n".join(lines) + "\n"
+    rows = [(key, item.text, item.source) for key, item in spec.sources.items()]
+    return "\n".join(lines) + "\n" + indent(listing_of(rows, width - 2, WIDEST), "  ")
 
 
 def _nvlink(spec: MachineSpec) -> str:

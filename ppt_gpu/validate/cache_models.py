@@ -15,6 +15,7 @@ from ppt_gpu.exec.workload_reader import sample_names
 from ppt_gpu.inputs import open_workload
 from ppt_gpu.pipeline import simulated_sms, workload_traces
 from ppt_gpu.progress import parts
+from ppt_gpu.report.columns import columns
 from ppt_gpu.scale.grid import plan
 from ppt_gpu.scale.model_inputs import model_inputs
 from ppt_gpu.scale.simulated_sm import SimulatedSm, TraceSm
@@ -98,19 +99,22 @@ def to_json(found: Sequence[CacheRow]) -> str:
 
 def to_text(found: Sequence[CacheRow]) -> str:
     names = ["simulation", *(model.model for model in found[0].models)]
-    width = max(len(row.case) for row in found)
-    head = "".join(f"{name:>24}" for name in names)
-    lines = [f"{'case':{width}}  {'gpu':16}{head}", f"{'':{width}}  {'':16}" + f"{'L1':>15}{'L2':>9}" * len(names)]
+    table: list[tuple[str, ...]] = [("case", "gpu", *_heads(names))]
     for row in found:
-        cells = "".join(f"{_percent(r.l1):>15}{_percent(r.l2):>9}" for r in (row.simulated, *row.models))
-        lines.append(f"{row.case:{width}}  {row.gpu:16}{cells}")
+        rates = [rate for of in (row.simulated, *row.models) for rate in (of.l1, of.l2)]
+        table.append((row.case, row.gpu, *map(_percent, rates)))
+    lines = columns(table, left=2, keys=2)
     lines += ["", "mean difference of the hit rate from the simulation, in points", ""]
-    lines.append(f"{'gpu':16}" + "".join(f"{name:>24}" for name in names[1:]))
+    summary: list[tuple[str, ...]] = [("gpu", *_heads(names[1:]))]
     for gpu in _gpus(found):
         gaps = differences([row for row in found if row.gpu == gpu])
-        cells = "".join(f"{_points(gaps[name].get('l1')):>15}{_points(gaps[name].get('l2')):>9}" for name in names[1:])
-        lines.append(f"{gpu:16}{cells}")
+        summary.append((gpu, *(_points(gaps[name].get(level)) for name in names[1:] for level in ("l1", "l2"))))
+    lines += columns(summary)
     return "\n".join(lines) + "\n"
+
+
+def _heads(names: Sequence[str]) -> list[str]:
+    return [f"{name} {level}" for name in names for level in ("L1", "L2")]
 
 
 def _gpus(found: Sequence[CacheRow]) -> list[str]:

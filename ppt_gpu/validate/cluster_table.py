@@ -6,7 +6,9 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import groupby
 
+from ppt_gpu.report.columns import columns
 from ppt_gpu.validate.rows import Row
 
 
@@ -52,19 +54,17 @@ def to_json(rows: Sequence[Row], limits: Mapping[str, float]) -> str:
 
 
 def to_text(rows: Sequence[Row], limits: Mapping[str, float]) -> str:
-    width = max(len(row.case) for row in rows)
-    lines = [f"{'machine':15} {'case':{width}} {'reference':>12} {'predicted':>12} {'':4} {'error':>8}"]
-    for row in rows:
-        lines.append(
-            f"{row.gpu:15} {row.case:{width}} {row.reference:12,.5g} {row.predicted:12,.5g} {row.unit:4} "
-            f"{row.error:+8.1%}"
-        )
-    lines += ["", "cluster, geometric mean errors: exp(mean |ln(predicted / reference)|) - 1", ""]
-    lines.append(f"{'group':22} {'machine':15} {'cases':>5} {'error':>8} {'bias':>8} {'worst':>9} {'limit':>6}")
+    lines: list[str] = []
+    for machine, own in groupby(rows, key=lambda row: row.gpu):
+        table = [(machine, "reference", "predicted", "", "error")]
+        for row in own:
+            table.append((row.case, f"{row.reference:,.5g}", f"{row.predicted:,.5g}", row.unit, f"{row.error:+.1%}"))
+        lines += [*columns(table), ""]
+    lines += ["cluster, geometric mean errors: exp(mean |ln(predicted / reference)|) - 1", ""]
+    summary = [("group", "machine", "cases", "error", "bias", "worst", "limit")]
     for each in groups(rows, limits):
+        errors = (f"{each.error:.1%}", f"{each.bias:+.1%}", f"{each.worst:+.1%}")
         limit = "" if each.limit is None else f"{each.limit:.0%}"
-        lines.append(
-            f"{each.group:22} {each.machine:15} {each.cases:5} {each.error:8.1%} {each.bias:+8.1%} "
-            f"{each.worst:+9.1%} {limit:>6}".rstrip()
-        )
+        summary.append((each.group, each.machine, str(each.cases), *errors, limit))
+    lines += columns(summary, left=2)
     return "\n".join(lines) + "\n"

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from ppt_gpu.report.columns import columns
 from ppt_gpu.validate import rows as case_rows
 from ppt_gpu.validate.model_speed import Speed
 from ppt_gpu.validate.model_study import (
@@ -40,37 +41,32 @@ def accuracy_text(rows: Sequence[Row]) -> str:
     """Signed errors of every case under each policy (Fig. 11, 12), then by model."""
     parts = [_cases(rows, policy) for policy in POLICIES]
     found = accuracies(rows)
-    lines = [
-        f"{'model':16} {'mean':>7} {'paper':>7} {'median':>7} {'< 20 %':>7} {'paper':>7}   "
-        f"{'gto mean':>8} {'paper':>7} {'median':>7} {'< 20 %':>7}"
-    ]
+    table = [("model", *("mean", "paper", "median", "< 20 %", "paper"), *("gto mean", "paper", "median", "< 20 %"))]
     for model in dict.fromkeys(item.model for item in found):
         lrr, gto = (next(x for x in found if (x.model, x.policy) == (model, policy)) for policy in POLICIES)
         stated = PAPER.get(model)
         paper = [f"{value:.1%}" for value in stated] if stated else ["", ""]
         below = f"{PAPER_BELOW[model]:.0%}" if model in PAPER_BELOW else ""
-        lines.append(
-            f"{model:16} {lrr.mean:7.1%} {paper[0]:>7} {lrr.median:7.1%} {lrr.below:7.0%} {below:>7}   "
-            f"{gto.mean:8.1%} {paper[1]:>7} {gto.median:7.1%} {gto.below:7.0%}"
-        )
+        robin = (f"{lrr.mean:.1%}", paper[0], f"{lrr.median:.1%}", f"{lrr.below:.0%}", below)
+        greedy = (f"{gto.mean:.1%}", paper[1], f"{gto.median:.1%}", f"{gto.below:.0%}")
+        table.append((model, *robin, *greedy))
     count = len({row.case for row in rows})
     title = f"Mean error of {count} launches against the simulation on {MACHINE}, round robin, then greedy-then-oldest"
-    return "\n\n".join([*parts, title + "\n\n" + "\n".join(lines)]) + "\n"
+    return "\n\n".join([*parts, title + "\n\n" + "\n".join(columns(table))]) + "\n"
 
 
 def _cases(rows: Sequence[Row], policy: str) -> str:
     """Signed errors of the models of Table II."""
-    width = max(len(row.case) for row in rows)
-    lines = [f"{policy:{width}} {'cycles':>12} " + " ".join(f"{model:>14}" for model in TABLE_II)]
+    table: list[tuple[str, ...]] = [(policy, "cycles", *TABLE_II)]
     by_case: dict[str, dict[str, Row]] = {}
     for row in rows:
         if row.mode.startswith(f"{policy} "):
             by_case.setdefault(row.case, {})[row.mode.split()[1]] = row
     for case, models in by_case.items():
         cycles = next(iter(models.values())).reference
-        errors = (f"{models[name].error:+14.1%}" if name in models else " " * 14 for name in TABLE_II)
-        lines.append(f"{case:{width}} {cycles:12,.0f} " + " ".join(errors))
-    return "\n".join(lines)
+        errors = (f"{models[name].error:+.1%}" if name in models else "" for name in TABLE_II)
+        table.append((case, f"{cycles:,.0f}", *errors))
+    return "\n".join(columns(table))
 
 
 def representatives_text(rows: Sequence[Row]) -> str:
@@ -96,15 +92,11 @@ def representatives_json(rows: Sequence[Row]) -> str:
 def sweep_text(name: str, found: dict[int, list[Accuracy]]) -> str:
     """Mean errors by model and value."""
     chosen = SWEEPS[name]
-    lines = [f"Mean error by {chosen.title}, round robin", "", f"{chosen.unit:>8} {_names()}"]
+    table: list[tuple[str, ...]] = [(chosen.unit, *TABLE_II)]
     for value, items in found.items():
         means = {item.model: item.mean for item in items}
-        lines.append(f"{value:8} " + " ".join(f"{means[model]:14.1%}" for model in TABLE_II))
-    return "\n".join(lines) + "\n"
-
-
-def _names() -> str:
-    return " ".join(f"{model:>14}" for model in TABLE_II)
+        table.append((str(value), *(f"{means[model]:.1%}" for model in TABLE_II)))
+    return "\n".join([f"Mean error by {chosen.title}, round robin", "", *columns(table, left=0)]) + "\n"
 
 
 def sweep_json(name: str, found: dict[int, list[Accuracy]]) -> str:

@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
+from ppt_gpu.report.columns import columns
+
 
 @dataclass(frozen=True)
 class Row:
@@ -84,24 +86,19 @@ def to_json(name: str, rows: Sequence[Row]) -> str:
 
 
 def to_text(name: str, rows: Sequence[Row]) -> str:
-    width = max(len(row.case) for row in rows)
-    lines = [f"{'case':{width}}  {'gpu':16} {'mode':15} {'level':8} {'reference':>12} {'predicted':>12} {'error':>8}"]
+    found = [("case", "gpu", "mode", "level", "reference", "predicted", "error")]
     for row in rows:
-        lines.append(
-            f"{row.case:{width}}  {row.gpu:16} {row.mode:15} {row.level:8} {row.reference:12,.0f} "
-            f"{row.predicted:12,.0f} {row.error:+8.1%}"
-        )
+        numbers = (f"{row.reference:,.0f}", f"{row.predicted:,.0f}", f"{row.error:+.1%}")
+        found.append((row.case, row.gpu, row.mode, row.level, *numbers))
+    lines = columns(found, left=4)
     lines += ["", f"{name}, errors of {rows[0].unit} predicted against the reference", ""]
     return "\n".join([*lines, *summary_lines(rows)]) + "\n"
 
 
 def summary_lines(rows: Sequence[Row]) -> list[str]:
     """The summaries as a table, with its head."""
-    heads = ("mean |e|", "median", "worst", "bias", "tau")
-    lines = [f"{'gpu':16} {'mode':15} {'cases':>5} " + " ".join(f"{head:>8}" for head in heads)]
+    found = [("gpu", "mode", "cases", "mean |e|", "median", "worst", "bias", "tau")]
     for s in summaries(rows):
-        lines.append(
-            f"{s.gpu:16} {s.mode:15} {s.cases:5} "
-            f"{s.mean:8.1%} {s.median:8.1%} {s.worst:8.1%} {s.bias:+8.1%} {s.tau:8.3f}"
-        )
-    return lines
+        errors = (f"{s.mean:.1%}", f"{s.median:.1%}", f"{s.worst:.1%}", f"{s.bias:+.1%}", f"{s.tau:.3f}")
+        found.append((s.gpu, s.mode, str(s.cases), *errors))
+    return columns(found, left=2)

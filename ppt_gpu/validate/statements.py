@@ -6,6 +6,9 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from textwrap import wrap
+
+from ppt_gpu.report.columns import WIDTH, columns
 
 
 @dataclass(frozen=True)
@@ -64,26 +67,24 @@ def shown(value: float, unit: str) -> str:
     return f"{value:.0f}" + (f" {unit}" if unit else "")
 
 
-def to_text(comparisons: Sequence[Comparison], columns: Sequence[str], sensitivities: Sequence[Sensitivity]) -> str:
-    """Tables of the statements, then the sensitivities; `columns` names their figures."""
+def to_text(comparisons: Sequence[Comparison], names: Sequence[str], sensitivities: Sequence[Sensitivity]) -> str:
+    """Tables of the statements, then the sensitivities; `names` are of their figures."""
     rows = [row for group in comparisons for row in group.statements]
-    width, where = max(len(row.case) for row in rows), max(len(row.where) for row in rows)
+    where = max(len(row.where) for row in rows)
     lines: list[str] = []
     for group in comparisons:
-        lines += [group.title, f"  {'':{width}}  {'where':{where}}  {'printed':>9} {'ours':>9} {'off by':>8}"]
+        lines += [*wrap(group.title, WIDTH), f"  {'printed':>9} {'ours':>9} {'off by':>8}  {'where':{where}}"]
         for row in group.statements:
             off = f"{row.error:+.0%}" if row.unit != "%" else f"{100 * row.error:+.0f} pt"
-            lines.append(
-                f"  {row.case:{width}}  {row.where:{where}}  {shown(row.printed, row.unit):>9} "
-                f"{shown(row.ours, row.unit):>9} {off:>8}"
-            )
+            numbers = f"  {shown(row.printed, row.unit):>9} {shown(row.ours, row.unit):>9} {off:>8}"
+            first, *more = wrap(row.case, WIDTH - len(numbers) - where - 4)
+            lines.append(f"{numbers}  {row.where:{where}}  {first}")
+            lines += [" " * (len(numbers) + where + 4) + line for line in more]
         lines.append("")
     if sensitivities:
-        first = max(len(each.change) for each in sensitivities)
         lines += ["How the figures move with what the documents leave open", ""]
-        lines.append(f"  {'':{first}}  " + " ".join(f"{name:>10}" for name in columns))
-        for each in sensitivities:
-            lines.append(f"  {each.change:{first}}  " + " ".join(f"{value:>10.2f}" for value in each.figures))
+        moved = [(each.change, *(f"{value:.2f}" for value in each.figures)) for each in sensitivities]
+        lines += columns([("", *names), *moved])
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 

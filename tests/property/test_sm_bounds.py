@@ -62,12 +62,7 @@ def more_of(gpu: Gpu, resource: str, factor: float) -> Gpu:
     return dataclasses.replace(gpu, **{table: dataclasses.replace(old, **{field: kind(value)})})
 
 
-#: A known failure: with half a sector a cycle to and from the L2, a K40 of a quarter of its L2 bandwidth is 4.2 %
-#: faster than one of half of it (sgemm, a line an access). Likely the queue behind the load/store unit: 0.5 % with 64.
-KEPLER = pytest.param("k40", marks=pytest.mark.xfail(strict=True, reason="a scheduling anomaly of 4.2 %"))
-
-
-@pytest.mark.parametrize("name", [KEPLER, "v100", "gtx480"])
+@pytest.mark.parametrize("name", ["k40", "v100", "gtx480"])
 def test_more_of_a_resource_never_slows_a_realistic_kernel(
     name: str, record_property: Callable[[str, object], None]
 ) -> None:

@@ -1,13 +1,15 @@
 """How blocks of different length fill the chip: each next block goes to the SM that frees a slot first.
 
 A block has a length in cycles at full residency. With n blocks resident its SM serves each of them at speed f(n),
-f(R) = 1 (ppt_gpu.scale.speed): at the end of a launch, or on a chip that is not full, blocks are faster. The compiled
-loop and `dispatch_reference` agree exactly.
+f(R) = 1 (ppt_gpu.scale.speed): at the end of a launch, on a chip that is not full, or while slots wait for their next
+block, which starts some cycles after the one before has ended, blocks are faster. The compiled loop and
+`dispatch_reference` agree exactly.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,29 +32,95 @@ class Dispatch:
         return float(used.mean()) / self.cycles if len(used) else 1.0
 
 
+@dataclass(frozen=True)
+class Starts:
+    """When slots take blocks: slot j its first one at `ramp` * j, each further one `gap` cycles after the one before."""
+
+    gap: float = 0.0
+    ramp: float = 0.0
+
+
+AT_ONCE = Starts()
+
+
 def dispatch(
-    length: NDArray[np.float64], sms: int, resident: int, speed: NDArray[np.float64], start: float = 0.0
+    length: NDArray[np.float64],
+    sms: int,
+    resident: int,
+    speed: NDArray[np.float64],
+    start: float = 0.0,
+    starts: Starts = AT_ONCE,
 ) -> Dispatch:
     """Run blocks of `length` cycles, in this order, on `sms` SMs of `resident` slots; `speed` [resident]: f(1)...f(R).
 
     `start`: cycles that all slots were busy with earlier blocks.
     """
     end, sm = np.zeros(sms), np.zeros(len(length), np.int32)
-    left = np.zeros((sms, resident))
-    held, now, done = np.zeros(sms, np.int64), np.full(sms, float(start)), np.zeros(sms)
-    _dispatch(length.astype(np.float64), speed.astype(np.float64), left, held, now, done, end, sm)
+    chip = (np.zeros((sms, resident)), np.zeros(sms, np.int64), np.zeros((sms, resident)), np.zeros((sms, resident)))
+    now, event = np.full(sms, float(start)), np.zeros(sms)
+    times = (now, event, float(starts.gap), float(starts.ramp))
+    _dispatch(length.astype(np.float64), speed.astype(np.float64), *chip, np.zeros(sms, np.int64), *times, end, sm)
     return Dispatch(float(end.max(initial=start)), end, sm)
 
 
+def turn(length: float, speed: NDArray[np.float64], starts: Starts) -> float:
+    """Cycles from the start of a block to that of the next one in its slot, where all are of `length`.
+
+    Each of R slots holds a block for all of its turn but the gap, whatever the others do; n of them do so with
+    binomial probability and serve n f(n) together: turn = R length / mean of n f(n).
+    """
+    slots = len(speed)
+    held = np.arange(slots + 1)
+    ways = np.array([comb(slots, n) for n in held], np.float64)
+    served = held * np.concatenate(([0.0], speed))
+    shortest, longest = starts.gap, starts.gap + length
+    for _ in range(50):
+        middle = (shortest + longest) / 2.0
+        share = 1.0 - starts.gap / middle
+        together = float(ways * share**held * (1.0 - share) ** (slots - held) @ served)
+        shortest, longest = (middle, longest) if slots * length > together * middle else (shortest, middle)
+    return longest
+
+
 @inlined
-def _next_end(left: np.ndarray, held: np.ndarray, now: np.ndarray, speed: np.ndarray, s: int) -> float:
-    if held[s] == 0:
-        return now[s]
-    least = left[s, 0]
-    for k in range(1, held[s]):
-        if left[s, k] < least:
-            least = left[s, k]
-    return now[s] + least / speed[held[s] - 1]
+def _smallest(values: np.ndarray, s: int, count: int) -> int:
+    """Of the first `count` in row `s`: which is the smallest, the first of those."""
+    least = 0
+    for k in range(1, count):
+        if values[s, k] < values[s, least]:
+            least = k
+    return least
+
+
+@inlined
+def _next_event(
+    left: np.ndarray, held: np.ndarray, due: np.ndarray, coming: np.ndarray, now: np.ndarray, speed: np.ndarray, s: int
+) -> float:
+    """When the next block of SM `s` ends or starts; infinite when it has none."""
+    when = np.inf
+    if held[s] > 0:
+        when = now[s] + left[s, _smallest(left, s, held[s])] / speed[held[s] - 1]
+    if coming[s] > 0:
+        when = min(when, due[s, _smallest(due, s, coming[s])])
+    return when
+
+
+@inlined
+def _start(
+    left: np.ndarray, held: np.ndarray, due: np.ndarray, work: np.ndarray, coming: np.ndarray, now: np.ndarray,
+    speed: np.ndarray, s: int, k: int,
+) -> None:
+    """The k-th coming block of SM `s` starts; those that it holds have been served until then."""
+    time = due[s, k]
+    for n in range(held[s]):
+        left[s, n] = max(left[s, n] - (time - now[s]) * speed[held[s] - 1], 0.0)
+    now[s] = time
+    left[s, held[s]] = work[s, k]
+    held[s] += 1
+    coming[s] -= 1
+    for n in range(k, coming[s]):
+        due[s, n] = due[s, n + 1]
+        work[s, n] = work[s, n + 1]
 
 
 @entry
@@ -61,76 +129,94 @@ def _dispatch(
     speed: np.ndarray,  # [R]
     left: np.ndarray,  # [S, R] cycles at full residency that are left of each resident block, packed
     held: np.ndarray,  # [S] resident blocks
+    due: np.ndarray,  # [S, R] when blocks that were given to the SM start, packed
+    work: np.ndarray,  # [S, R] the lengths of those
+    coming: np.ndarray,  # [S] how many they are
     now: np.ndarray,  # [S] time to which `left` refers
-    done: np.ndarray,  # [S] when the next block of the SM ends
+    event: np.ndarray,  # [S] when the next block of the SM ends or starts
+    gap: float,
+    ramp: float,
     end: np.ndarray,  # [S] out
     sm: np.ndarray,  # [B] out
 ) -> None:
     sms, slots = left.shape
     count = len(length)
     block = 0
-    for _ in range(slots):  # breadth first
+    for slot in range(slots):  # breadth first
         for s in range(sms):
             if block < count:
-                left[s, held[s]] = length[block]
-                held[s] += 1
+                due[s, slot] = now[s] + ramp * slot
+                work[s, slot] = length[block]
+                coming[s] += 1
                 sm[block] = s
                 block += 1
     for s in range(sms):
-        done[s] = _next_end(left, held, now, speed, s)
+        event[s] = _next_event(left, held, due, coming, now, speed, s)
     while True:
-        first = -1
-        for s in range(sms):
-            if held[s] > 0 and (first < 0 or done[s] < done[first]):
-                first = s
-        if first < 0:
+        s = int(np.argmin(event))
+        if event[s] == np.inf:
             return
-        served = left[first, 0]
-        for k in range(1, held[first]):
-            if left[first, k] < served:
-                served = left[first, k]
-        now[first] = done[first]
-        end[first] = done[first]
-        kept = 0
-        for k in range(held[first]):
-            rest = left[first, k] - served
-            if rest > 0.0:
-                left[first, kept] = rest
-                kept += 1
-        while kept < slots and block < count:
-            left[first, kept] = length[block]
-            kept += 1
-            sm[block] = first
-            block += 1
-        held[first] = kept
-        done[first] = _next_end(left, held, now, speed, first)
+        first = _smallest(due, s, coming[s])
+        if coming[s] > 0 and due[s, first] <= event[s]:
+            _start(left, held, due, work, coming, now, speed, s, first)
+        else:
+            served = left[s, _smallest(left, s, held[s])]
+            now[s] = event[s]
+            end[s] = event[s]
+            kept = 0
+            for k in range(held[s]):
+                rest = left[s, k] - served
+                if rest > 0.0:
+                    left[s, kept] = rest
+                    kept += 1
+                elif block < count:
+                    due[s, coming[s]] = event[s] + gap
+                    work[s, coming[s]] = length[block]
+                    coming[s] += 1
+                    sm[block] = s
+                    block += 1
+            held[s] = kept
+        event[s] = _next_event(left, held, due, coming, now, speed, s)
 
 
 def dispatch_reference(
-    length: NDArray[np.float64], sms: int, resident: int, speed: NDArray[np.float64]
+    length: NDArray[np.float64], sms: int, resident: int, speed: NDArray[np.float64], starts: Starts = AT_ONCE
 ) -> tuple[list[float], list[int]]:
     """(end of each SM, SM of each block), in plain Python, of a launch in which every block is dispatched."""
     waiting = list(enumerate(float(value) for value in length))
     sm_of = [0] * len(waiting)
     now, ends = [0.0] * sms, [0.0] * sms
     resident_of: list[list[float]] = [[] for _ in range(sms)]
+    coming_of: list[list[tuple[float, float]]] = [[] for _ in range(sms)]
 
-    def start(s: int) -> None:
+    def give(s: int, time: float) -> None:
         block, cycles = waiting.pop(0)
-        resident_of[s].append(cycles)
+        coming_of[s].append((time, cycles))
         sm_of[block] = s
 
-    for _ in range(resident):
+    for slot in range(resident):
         for s in range(sms):
             if waiting:
-                start(s)
-    while any(resident_of):
-        busy = [s for s in range(sms) if resident_of[s]]
-        ending = {s: now[s] + min(resident_of[s]) / float(speed[len(resident_of[s]) - 1]) for s in busy}
-        first = min(busy, key=lambda s: (ending[s], s))
-        served = min(resident_of[first])
-        now[first] = ends[first] = ending[first]
-        resident_of[first] = [left - served for left in resident_of[first] if left - served > 0]
-        while waiting and len(resident_of[first]) < resident:
-            start(first)
-    return ends, sm_of
+                give(s, starts.ramp * slot)
+    while True:
+        starting = {s: min(time for time, _ in coming_of[s]) for s in range(sms) if coming_of[s]}
+        ending = {
+            s: now[s] + min(resident_of[s]) / float(speed[len(resident_of[s]) - 1]) for s in range(sms) if resident_of[s]
+        }
+        if not starting and not ending:
+            return ends, sm_of
+        events = {s: min(starting.get(s, np.inf), ending.get(s, np.inf)) for s in starting | ending}
+        s = min(events, key=lambda s: (events[s], s))
+        if starting.get(s, np.inf) <= events[s]:
+            first = min(coming_of[s], key=lambda start: start[0])
+            coming_of[s].remove(first)
+            served = (first[0] - now[s]) * float(speed[len(resident_of[s]) - 1]) if resident_of[s] else 0.0
+            resident_of[s] = [max(left - served, 0.0) for left in resident_of[s]] + [first[1]]
+            now[s] = first[0]
+            continue
+        served = min(resident_of[s])
+        now[s] = ends[s] = events[s]
+        ended = sum(left - served <= 0 for left in resident_of[s])
+        resident_of[s] = [left - served for left in resident_of[s] if left - served > 0]
+        for _ in range(min(ended, len(waiting))):
+            give(s, now[s] + starts.gap)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.exec.block_features import BlockFeatures
-from ppt_gpu.scale.dispatch import Dispatch, dispatch
+from ppt_gpu.scale.dispatch import Dispatch, Starts, dispatch, turn
 from ppt_gpu.scale.grid import GridSpread, SmPlan, plan
 from ppt_gpu.scale.mix import mixed_blocks
 from ppt_gpu.scale.prediction import KernelPrediction
@@ -39,7 +39,7 @@ def irregular_prediction(sm: TraceSm, survey: Survey, gpu: Gpu) -> KernelPredict
     done = sm.feed.features
     speed = speeds(copy(sm).slots(_typical(done, sm.spread.resident)), sm.spread.resident)
     length = lengths(result, speed)
-    whole = dispatch_grid(survey, done, length, sm.spread, speed)
+    whole = dispatch_grid(survey, done, length, sm.spread, speed, block_starts(gpu, sm.spread.active_sms))
     relief = memory_load(result, gpu, sm.spread.active_sms) * (1.0 - whole.balance)
     trailing = float(result.cycles - np.max(result.block_end))
     made = plan(sm.launch.blocks, sm.occupancy, gpu, "workload")
@@ -57,7 +57,12 @@ def irregular_prediction(sm: TraceSm, survey: Survey, gpu: Gpu) -> KernelPredict
 
 
 def dispatch_grid(
-    survey: Survey, done: BlockFeatures, length: NDArray[np.float64], spread: GridSpread, speed: NDArray[np.float64]
+    survey: Survey,
+    done: BlockFeatures,
+    length: NDArray[np.float64],
+    spread: GridSpread,
+    speed: NDArray[np.float64],
+    starts: Starts,
 ) -> Dispatch:
     """Dispatch every block of the grid; `done` and `length` (cycles at full residency) are of the simulated blocks.
 
@@ -79,8 +84,14 @@ def dispatch_grid(
     start = max(cold, 0.0)
     if first:
         bulk = surveyed[survey.strata][stand_ins(stratified(first, DISPATCHED), sample)]
-        start += float(bulk.mean()) * first / (spread.sms * spread.resident)
-    return dispatch(cycles, spread.sms, spread.resident, speed, start)
+        start += turn(float(bulk.mean()), speed, starts) * first / (spread.sms * spread.resident)
+    return dispatch(cycles, spread.sms, spread.resident, speed, start, starts)
+
+
+def block_starts(gpu: Gpu, active_sms: int) -> Starts:
+    """When the slots of `active_sms` SMs take blocks, as the SM simulation has it."""
+    rate = gpu.host.blocks_per_cycle
+    return Starts(float(gpu.host.block_launch), active_sms / rate if rate else 0.0)
 
 
 def _rates(

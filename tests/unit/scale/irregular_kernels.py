@@ -13,6 +13,7 @@ from ppt_gpu.exec.traces import Traces
 from ppt_gpu.exec.workload import Argument, Buffer, Launch, Workload
 from ppt_gpu.ptx.parser import load_module
 from ppt_gpu.scale.dispatch import dispatch
+from ppt_gpu.scale.irregular import block_starts
 from ppt_gpu.scale.simulated_sm import TraceSm
 from ppt_gpu.scale.speed import lengths, speeds
 from ppt_gpu.spec.gpu import Gpu
@@ -104,7 +105,7 @@ def whole_grid(sm: TraceSm, rounds: int = 4) -> Whole:
     typical = np.argsort(np.abs(features.warp_instructions - features.warp_instructions.mean()), kind="stable")
     speed = speeds(sm.slots(sorted(typical[: spread.resident].tolist())), spread.resident)
     owner = np.arange(blocks) % spread.sms
-    best = None
+    best, starts = None, block_starts(sm.gpu, spread.active_sms)
     for _ in range(rounds):
         length, cycles = np.zeros(blocks), 0
         for number in np.unique(owner):
@@ -113,7 +114,7 @@ def whole_grid(sm: TraceSm, rounds: int = 4) -> Whole:
             length[own] = lengths(result, speed)
             cycles = max(cycles, result.cycles)
         best = cycles if best is None else min(best, cycles)
-        following = dispatch(length, spread.sms, spread.resident, speed).sm
+        following = dispatch(length, spread.sms, spread.resident, speed, starts=starts).sm
         if np.array_equal(following, owner):
             return Whole(cycles, features)
         owner = following

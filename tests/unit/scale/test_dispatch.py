@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ppt_gpu.scale.dispatch import dispatch, dispatch_reference
+from ppt_gpu.scale.dispatch import Starts, dispatch, dispatch_reference, turn
 from ppt_gpu.scale.speed import lengths, speeds
 
 
@@ -31,6 +31,23 @@ def test_blocks_are_faster_where_fewer_are_resident() -> None:
     assert dispatch(np.array([10.0, 10.0, 6.0]), 1, 2, np.array([2.0, 1.0]), start=100.0).cycles == 113
 
 
+def test_a_slot_waits_for_its_next_block() -> None:
+    """While slot 0 waits from 10 to 15, the other block is twice as fast: it ends at 15 instead of 20."""
+    speed = np.array([2.0, 1.0])
+    assert dispatch(np.array([10.0, 20.0, 6.0]), 1, 2, speed, starts=Starts(gap=5.0)).cycles == 18
+    late = dispatch(np.array([10.0, 10.0]), 1, 2, speed, starts=Starts(ramp=4.0))
+    assert late.cycles == 4 + 2 + 4  # 8 cycles' work alone, 2 of both, then 8 of the second alone
+
+
+@pytest.mark.parametrize("gap", [0.0, 40.0, 400.0])
+def test_the_turn_of_a_slot(gap: float) -> None:
+    """Many blocks alike: as long as their turns."""
+    speed, starts, blocks = np.array([2.5, 2.0, 1.4, 1.0]), Starts(gap=gap), 20_000
+    lengths_of = np.random.default_rng(1).uniform(50, 150, blocks)
+    found = dispatch(lengths_of, 2, 4, speed, starts=starts)
+    assert found.cycles == pytest.approx(blocks / 8 * turn(100.0, speed, starts), rel=0.03)
+
+
 def test_nothing_to_do() -> None:
     found = dispatch(np.zeros(0), 3, 2, np.ones(2), start=7.0)
     assert found.cycles == 7 and found.balance == 1
@@ -40,11 +57,12 @@ def test_nothing_to_do() -> None:
     st.lists(st.floats(0.5, 100.0), min_size=1, max_size=60),
     st.integers(1, 5),
     st.lists(st.floats(1.0, 3.0), min_size=1, max_size=4),
+    st.builds(Starts, st.floats(0.0, 50.0) | st.just(0.0), st.floats(0.0, 20.0) | st.just(0.0)),
 )
-def test_compiled_and_plain_agree(work: list[float], sms: int, speed: list[float]) -> None:
+def test_compiled_and_plain_agree(work: list[float], sms: int, speed: list[float], starts: Starts) -> None:
     falling = np.array(sorted(speed, reverse=True))
-    found = dispatch(np.array(work), sms, len(falling), falling)
-    ends, owners = dispatch_reference(np.array(work), sms, len(falling), falling)
+    found = dispatch(np.array(work), sms, len(falling), falling, starts=starts)
+    ends, owners = dispatch_reference(np.array(work), sms, len(falling), falling, starts)
     assert found.sm_end.tolist() == ends and found.sm.tolist() == owners
     assert found.cycles >= max(sum(work) / (sms * len(falling)), max(work)) / falling[0] * (1 - 1e-12)
 

@@ -20,8 +20,7 @@ from ppt_gpu.scale.prediction import KernelPrediction
 from ppt_gpu.scale.steady import AFFORDABLE
 from ppt_gpu.spec import load_gpu
 
-#: Where more loads of a line are on their way than the L1 merges, what the next one meets is chance: not here.
-GPUS = {"v100": load_gpu("v100", ["sm.count=8", "l1.mshr_merges=64"]), "k40": load_gpu("k40", ["sm.count=4"])}
+GPUS = {"v100": load_gpu("v100", ["sm.count=8"]), "k40": load_gpu("k40", ["sm.count=4"])}
 
 
 @cache
@@ -36,9 +35,7 @@ def outcome(kernel: str, gpu: str) -> tuple[KernelPrediction, KernelPrediction, 
 
 @pytest.mark.parametrize("gpu", GPUS)
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_time_of_the_whole_grid(kernel: str, gpu: str, request: pytest.FixtureRequest) -> None:
-    if (kernel, gpu) == ("boundary", "v100"):  # since blocks take 225 cycles to follow one another
-        request.applymarker(pytest.mark.xfail(strict=True, reason="12 % too fast: a known error of short grids"))
+def test_time_of_the_whole_grid(kernel: str, gpu: str) -> None:
     mixed, _, whole = outcome(kernel, gpu)
     assert mixed.cycles == pytest.approx(whole.cycles, rel=0.08)
 
@@ -74,10 +71,10 @@ def test_sorted_work_ends_late() -> None:
     gpu = load_gpu("v100", ["sm.count=20"])
     forward, backward = (triangular(gpu, 700, backwards) for backwards in (0, 1))
     late, early = (irregular_prediction(sm, sm.survey(), gpu) for sm in (forward, backward))
-    assert late.cycles > 1.03 * early.cycles
+    assert late.cycles > 1.02 * early.cycles
     assert (whole_grid(forward).cycles, whole_grid(backward).cycles) == (
-        pytest.approx(late.cycles, rel=0.08),
-        pytest.approx(early.cycles, rel=0.08),
+        pytest.approx(late.cycles, rel=0.02),
+        pytest.approx(early.cycles, rel=0.02),
     )
 
 

@@ -34,7 +34,7 @@ class Dispatch:
 
 @dataclass(frozen=True)
 class Starts:
-    """When slots take blocks: slot j its first one at `ramp` * j, each further one `gap` cycles after the one before."""
+    """When slots take blocks: slot j its first one at j * `ramp`, the next ones `gap` cycles after its last ended."""
 
     gap: float = 0.0
     ramp: float = 0.0
@@ -107,8 +107,15 @@ def _next_event(
 
 @inlined
 def _start(
-    left: np.ndarray, held: np.ndarray, due: np.ndarray, work: np.ndarray, coming: np.ndarray, now: np.ndarray,
-    speed: np.ndarray, s: int, k: int,
+    left: np.ndarray,
+    held: np.ndarray,
+    due: np.ndarray,
+    work: np.ndarray,
+    coming: np.ndarray,
+    now: np.ndarray,
+    speed: np.ndarray,
+    s: int,
+    k: int,
 ) -> None:
     """The k-th coming block of SM `s` starts; those that it holds have been served until then."""
     time = due[s, k]
@@ -201,7 +208,9 @@ def dispatch_reference(
     while True:
         starting = {s: min(time for time, _ in coming_of[s]) for s in range(sms) if coming_of[s]}
         ending = {
-            s: now[s] + min(resident_of[s]) / float(speed[len(resident_of[s]) - 1]) for s in range(sms) if resident_of[s]
+            s: now[s] + min(resident_of[s]) / float(speed[len(resident_of[s]) - 1])
+            for s in range(sms)
+            if resident_of[s]
         }
         if not starting and not ending:
             return ends, sm_of

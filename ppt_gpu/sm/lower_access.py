@@ -30,6 +30,7 @@ class Geometry:
     banks: BankRule
     per_cycle: float  # transactions
     l1_global: bool  # global loads go through the L1
+    l1_banked: bool = False  # its data lie in the banks of shared memory
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,7 @@ def geometry(gpu: Gpu) -> Geometry:
         banks=bank_rule(gpu),
         per_cycle=gpu.memory.transactions_per_cycle,
         l1_global=gpu.l1.size > 0 and gpu.l1.caches_global,
+        l1_banked=gpu.l1.size > 0 and gpu.l1.caches_global and gpu.l1.banked,
     )
 
 
@@ -89,7 +91,7 @@ def lower_accesses(
     ids, keys = dense_ids(_keys(variant, pattern, base, period).view(np.uint64))
     start, line, sectors, cycles, atomic = shapes(
         keys, offsets, masks, variants.space, variants.size, variants.load, variants.atomic, shape.rule, shape.line,
-        shape.sector, shape.l1_global, shape.per_cycle, shape.banks,
+        shape.sector, shape.l1_global, shape.per_cycle, shape.banks, shape.l1_banked,
     )  # fmt: skip
     access_start = np.zeros(len(ids) + 1, np.int64)
     np.cumsum(np.diff(start)[ids], out=access_start[1:])
@@ -101,7 +103,7 @@ def lower_accesses(
 def _periods(shape: Geometry, variants: Variants) -> NDArray[np.int64]:
     """[V] B after which an access shape repeats: all powers of two that fit a key."""
     period = np.empty(len(variants.size), np.int64)
-    period[:] = max(shape.line, 128)
+    period[:] = max(shape.line, 128, shape.banks.row if shape.l1_banked else 0)
     period[variants.space == SHARED] = shape.banks.row
     for value in np.unique(period):
         if value & (value - 1) or value > 1 << PERIOD_BITS:

@@ -20,8 +20,12 @@ def shapes(
     keys: NDArray[np.uint64], offsets: NDArray[np.int64], masks: NDArray[np.uint32], v_space: NDArray[np.int8],
     v_size: NDArray[np.int32], v_load: NDArray[np.bool_], v_atomic: NDArray[np.bool_], rule: int, line: int,
     sector: int, l1_global: bool, per_cycle: float, banks: BankRule,
+    banked: bool = False,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8], NDArray[np.int32], NDArray[np.int32]]:  # fmt: skip
-    """Of every shape: its transactions (start, line number, sectors), load/store cycles, atomic multiplicity."""
+    """Of every shape: its transactions (start, line number, sectors), load/store cycles, atomic multiplicity.
+
+    banked: loads through the L1 read the banks of shared memory.
+    """
     wide = np.ascontiguousarray(masks, np.int64)
     offsets = np.ascontiguousarray(offsets, np.int64)
     base = (keys & np.uint64((1 << PERIOD_BITS) - 1)).astype(np.int64)
@@ -49,6 +53,12 @@ def shapes(
         count[chosen] = np.diff(begin)
         least = _least_cycles(rule, wide[pattern[chosen]], size)
         cycles[chosen] = np.maximum(least, np.ceil(np.diff(begin) / per_cycle).astype(np.int64))
+        at = v_load[v] & (v_space[v] == GLOBAL)
+        if banked and at.any():
+            read = chosen[at]
+            nothing = np.zeros(len(read), np.bool_)
+            taken = passes(banks, offsets, wide, pattern[read], base[read], size[at], nothing)
+            cycles[read] = np.maximum(cycles[read], taken)
     start = np.zeros(len(keys) + 1, np.int64)
     np.cumsum(count, out=start[1:])
     return start, lines, sectors, cycles, atomic

@@ -138,6 +138,7 @@ class Cache:
     replacement: str  # "lru" or "fifo"
     index: str  # "linear" or "hash"
     caches_global: bool = True  # [l1]: do global loads use it
+    banked: bool = False  # [l1]: its data lie in the banks of shared memory, so lanes that load may conflict
     unified: int = 0  # [l1] B shared with shared memory: size = unified - carve-out; 0 = separate
     # level grid only:
     slices: int = 1  # [l2] parts by address, each with its share of size and bandwidth

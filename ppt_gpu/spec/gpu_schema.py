@@ -178,7 +178,10 @@ GPU = Table(
         "pipes": Keyed(item=_PIPE),
         "op": Keyed(item=_op(required=False), key=_op_name, default={}),
         "shared": Table(fields=_SHARED),
-        "l1": Table(fields=_CACHE | {"caches_global": Flag(default=True), "unified": _bytes(default=0)}),
+        "l1": Table(
+            fields=_CACHE
+            | {"caches_global": Flag(default=True), "banked": Flag(default=False), "unified": _bytes(default=0)}
+        ),
         "l2": Table(fields=_CACHE | _SLICES),
         "dram": Table(fields=_DRAM),
         "interconnect": Table(fields={"bandwidth": _per_cycle()}),

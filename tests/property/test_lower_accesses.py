@@ -23,6 +23,7 @@ def batches(draw: st.DrawFn) -> tuple[Geometry, Variants, np.ndarray, np.ndarray
     shape = Geometry(
         RULES[draw(st.sampled_from(sorted(RULES)))], draw(st.sampled_from([64, 128, 256])), 32,
         draw(st.sampled_from(BANKS)), draw(st.sampled_from([0.5, 1.0, 4.0])), draw(st.booleans()),
+        draw(st.booleans()),
     )  # fmt: skip
     number = draw(st.integers(1, 4))
     rows = [
@@ -79,4 +80,6 @@ def test_accesses_agree_with_the_plain_rules(batch: tuple) -> None:
         whole = rule == "line" and bool(variants.load[v]) and (shape.l1_global or space == LOCAL)
         assert moved == reference_transactions(rule, lanes, size, shape.line, shape.sector, whole)
         requests = {lane * max(4, size) // 128 for lane, _ in lanes} if rule in ("line", "sector") else {0}
-        assert found.cycles[i] == max(1, len(requests), ceil(len(moved) / shape.per_cycle))
+        banked = shape.l1_banked and bool(variants.load[v]) and space == GLOBAL
+        read = reference_passes(shape.banks, lanes, size, False) if banked else 0
+        assert found.cycles[i] == max(1, len(requests), ceil(len(moved) / shape.per_cycle), read)

@@ -23,7 +23,7 @@ NOT_EXPRESSED = ("stencil7_shared", "histogram", "mandelbrot", "jacobi")
 
 #: Short kernels of addresses, which the K40 expands most: a list has one task for mul.wide, one for add.s64. The rows
 #: that ldmatrix reads lie as no stride says, so that a list gives their number only.
-WIDER = {"spmv": 0.25, "hgemm": 0.15}
+WIDER = {"spmv": 0.25, "hgemm": 0.12}
 GPUS = ("k40", "v100")
 NEEDS_MORE = {"hgemm": ("a100",)}  # asynchronous copies
 

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ppt_gpu.scale.dispatch import Starts, dispatch, dispatch_reference, turn
+from ppt_gpu.scale.dispatch import Starts, dispatch, turn
+from ppt_gpu.scale.dispatch_reference import dispatch_reference
 from ppt_gpu.scale.speed import lengths, speeds
 
 

@@ -92,10 +92,15 @@ def _pipes(work: Work, result: SmResult, gpu: Gpu, scale: Scale) -> list[Resourc
                 f"{name} pipe",
                 max(total / units - float(overhang[used].max()), 0.0),
                 "unit cycles (warp instructions x initiation interval) / units",
-                f"{total:.6g} cycles / {units} unit{'s' if units > 1 else ''}",
+                f"{_shown(total)} cycles / {units} unit{'s' if units > 1 else ''}",
             )
         )
     return found
+
+
+def _shown(count: float) -> str:
+    """1234567.8 -> 1,234,568; up to a thousand with six digits."""
+    return f"{count:,.0f}" if count >= 1000 else f"{count:.6g}"
 
 
 def pipe_units(pipe: Pipe, schedulers: int) -> int:
@@ -110,7 +115,7 @@ def _issue(result: SmResult, gpu: Gpu, scale: Scale) -> ResourceBound:
         "issue slots",
         issued / slots,
         "warp instructions / (schedulers x issue width)",
-        f"{issued:.6g} / ({gpu.sm.schedulers} x {gpu.sm.issue_width} per cycle)",
+        f"{_shown(issued)} / ({gpu.sm.schedulers} x {gpu.sm.issue_width} per cycle)",
     )
 
 
@@ -121,15 +126,15 @@ def _load_store(work: Work, result: SmResult, gpu: Gpu, scale: Scale) -> list[Re
     passes = result.shared_passes * scale.sm
     found = [
         ResourceBound(
-            "load/store unit", cycles, "cycles of all memory instructions in the unit", f"{cycles:.6g} cycles"
+            "load/store unit", cycles, "cycles of all memory instructions in the unit", f"{_shown(cycles)} cycles"
         ),
         ResourceBound(
             "L1 look-ups",
             count / per_cycle,
             "transactions / (transactions per cycle)",
-            f"{count:.6g} transactions / {per_cycle:g} per cycle",
+            f"{_shown(count)} transactions / {per_cycle:g} per cycle",
         ),
-        ResourceBound("shared memory", passes, "bank passes / (1 per cycle)", f"{passes:.6g} passes / 1 per cycle"),
+        ResourceBound("shared memory", passes, "bank passes / (1 per cycle)", f"{_shown(passes)} passes / 1 per cycle"),
     ]
     updates = float(work.atomic_updates) * scale.sm
     if updates:
@@ -139,7 +144,7 @@ def _load_store(work: Work, result: SmResult, gpu: Gpu, scale: Scale) -> list[Re
                 "atomic unit",
                 updates / rate,
                 "updates of the same address / (updates per cycle)",
-                f"{updates:.6g} updates / {rate:g} per cycle",
+                f"{_shown(updates)} updates / {rate:g} per cycle",
             )
         )
     return found
@@ -162,7 +167,7 @@ def _memory(work: Work, result: SmResult, gpu: Gpu, scale: Scale, active_sms: in
 
 
 def _bandwidth(resource: str, count: float, rate: float) -> ResourceBound:
-    return ResourceBound(resource, count / rate, "bytes / bandwidth", f"{count:.6g} B / {rate:.6g} B/cycle")
+    return ResourceBound(resource, count / rate, "bytes / bandwidth", f"{_shown(count)} B / {rate:.6g} B/cycle")
 
 
 def _extrapolated(count: int, cold: float, scale: Scale) -> float:
@@ -177,7 +182,7 @@ def _block_launches(gpu: Gpu, scale: Scale) -> ResourceBound:
         "block launches",
         scale.grid_blocks / rate if rate else 0.0,
         "blocks / (blocks that the chip starts in a cycle)",
-        f"{scale.grid_blocks:.6g} / {rate:g} per cycle",
+        f"{_shown(scale.grid_blocks)} / {rate:g} per cycle",
     )
 
 
@@ -188,10 +193,10 @@ def _critical_path(work: Work, gpu: Gpu, scale: Scale) -> ResourceBound:
     turns = scale.sm_blocks / scale.resident
     serial = turns * (mean + launch) - launch
     if longest >= serial:
-        return ResourceBound("critical path", longest, "longest chain of one warp", f"{longest:.6g} cycles")
+        return ResourceBound("critical path", longest, "longest chain of one warp", f"{_shown(longest)} cycles")
     return ResourceBound(
         "critical path",
         serial,
         "blocks / resident blocks x (longest chain of a block's warps, mean over blocks, + block launch) - launch",
-        f"{scale.sm_blocks:.6g} / {scale.resident} x ({mean:.6g} + {launch} cycles) - {launch}",
+        f"{_shown(scale.sm_blocks)} / {scale.resident} x ({_shown(mean)} + {launch} cycles) - {launch}",
     )

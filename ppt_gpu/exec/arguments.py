@@ -107,7 +107,10 @@ def argument_errors(launch: Launch, kernel: Kernel) -> list[tuple[str, PptError]
     errors: list[tuple[str, PptError]] = []
     if len(given) < len(wanted):
         missing = ", ".join(f"{p.name} ({_type_text(p)})" for p in wanted[len(given) :])
-        errors.append(("arguments", PptError(f"{_count(given, wanted, kernel)}; missing: {missing}")))
+        text = f"{_count(given, wanted, kernel)}; missing: {missing}"
+        errors.append(
+            ("arguments", PptError(text, hint="a pointer takes a buffer, f32[1024]=random; a number, i32=1024"))
+        )
     elif len(given) > len(wanted):
         surplus = ", ".join(_argument_text(a) for a in given[len(wanted) :])
         errors.append((f"arguments[{len(wanted)}]", PptError(f"{_count(given, wanted, kernel)}; surplus: {surplus}")))

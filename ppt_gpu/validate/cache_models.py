@@ -99,22 +99,27 @@ def to_json(found: Sequence[CacheRow]) -> str:
 
 def to_text(found: Sequence[CacheRow]) -> str:
     names = ["simulation", *(model.model for model in found[0].models)]
-    table: list[tuple[str, ...]] = [("case", "gpu", *_heads(names))]
-    for row in found:
-        rates = [rate for of in (row.simulated, *row.models) for rate in (of.l1, of.l2)]
-        table.append((row.case, row.gpu, *map(_percent, rates)))
-    lines = columns(table, left=2, keys=2)
-    lines += ["", "mean difference of the hit rate from the simulation, in points", ""]
-    summary: list[tuple[str, ...]] = [("gpu", *_heads(names[1:]))]
-    for gpu in _gpus(found):
-        gaps = differences([row for row in found if row.gpu == gpu])
-        summary.append((gpu, *(_points(gaps[name].get(level)) for name in names[1:] for level in ("l1", "l2"))))
-    lines += columns(summary)
-    return "\n".join(lines) + "\n"
+    lines = []
+    for level in ("l1", "l2"):
+        rates = [(row.case, row.gpu, *_percents(row, level)) for row in found]
+        lines += [
+            f"hit rate of the {level.upper()}",
+            "",
+            *columns([("case", "gpu", *names), *rates], left=2, keys=2),
+            "",
+        ]
+    for level in ("l1", "l2"):
+        lines += [f"mean difference of the {level.upper()}'s hit rate from the simulation, in points", ""]
+        summary: list[tuple[str, ...]] = [("gpu", *names[1:])]
+        for gpu in _gpus(found):
+            gaps = differences([row for row in found if row.gpu == gpu])
+            summary.append((gpu, *(_points(gaps[name].get(level)) for name in names[1:])))
+        lines += [*columns(summary), ""]
+    return "\n".join(lines[:-1]) + "\n"
 
 
-def _heads(names: Sequence[str]) -> list[str]:
-    return [f"{name} {level}" for name in names for level in ("L1", "L2")]
+def _percents(row: CacheRow, level: str) -> list[str]:
+    return [_percent(getattr(rates, level)) for rates in (row.simulated, *row.models)]
 
 
 def _gpus(found: Sequence[CacheRow]) -> list[str]:

@@ -122,7 +122,7 @@ def test_bounds_of_the_launch_scale_with_the_blocks() -> None:
     found = bounds(work_of(made, GPU), result(made), GPU, resident=2, active_sms=10, sm_blocks=20, grid_blocks=195)
     assert named(found) == {"critical path": 400 * 10, "fp32 pipe": 8000, "issue slots": 4000}
     assert largest_bound(found).resource == "fp32 pipe"
-    assert largest_bound(found).terms == "16000 cycles / 2 units"
+    assert largest_bound(found).terms == "16,000 cycles / 2 units"
     assert largest_bound([]).cycles == 0
 
 

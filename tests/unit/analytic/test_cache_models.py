@@ -129,7 +129,7 @@ def test_misses_of_a_sample() -> None:
 
 def test_the_validation_set(capsys: pytest.CaptureFixture[str]) -> None:
     text = validate("caches", ["vecadd"])
-    assert "reuse distance in sets" in text and text.count("vecadd") == 3
+    assert "reuse distance in sets" in text and max(map(len, text.splitlines())) <= 80
     document = json.loads(validate("caches", ["vecadd"], as_json=True))
     assert [row["gpu"] for row in document["rows"]] == ["gtx480", "gpumech_table1", "v100"]
     assert document["rows"][0]["simulated"]["l1"] == 0.0

@@ -23,7 +23,8 @@ from ppt_gpu.units import parse_quantity
 
 FOLDER = "traces"  # in the cache folder
 SUFFIX = ".trace"
-ENTRIES = (SUFFIX, ".timing", ".time")  # files that count: marks are empty, unfinished files have other names
+#: files that count: marks are empty, unfinished files have other names
+ENTRIES = (SUFFIX, ".timing", ".time", ".code")
 LIMIT = 2 << 30  # B of all entries
 KEPT = 0.9  # share of the limit that stays when entries must go
 UNFINISHED = 3600  # s after which nobody will finish writing a file

@@ -17,6 +17,7 @@ from ppt_gpu.exec.trace import Trace
 from ppt_gpu.exec.traces import LaunchTraces
 from ppt_gpu.exec.workload import Launch
 from ppt_gpu.machine.code import MachineCode, machine_code
+from ppt_gpu.machine.kept import kept_machine_code
 from ppt_gpu.machine.trace import as_machine_code
 from ppt_gpu.progress import Progress
 from ppt_gpu.ptx.liveness import estimate_registers
@@ -208,7 +209,12 @@ class TraceSm(SimulatedSm):
     @cached_property
     def _machine(self) -> MachineCode | None:
         """What the GPU runs, where that is not PTX itself."""
-        return machine_code(self.kernel, self.registers, self.gpu.isa) if self.gpu.isa.scheduled else None
+        if not self.gpu.isa.scheduled:
+            return None
+        store = self.traces.store
+        if store is None:
+            return machine_code(self.kernel, self.registers, self.gpu.isa)
+        return kept_machine_code(self.kernel, self.module, self.registers, self.gpu.isa, store)
 
     def advance(self, runs: int = 1) -> tuple[str, ...]:
         """Leave in memory what `runs` runs of the whole grid leave, for later launches. Returns warnings.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ppt_gpu.errors import PptError, nearest
@@ -43,7 +43,7 @@ def own(kind: str) -> dict[str, Path]:
     return {path.stem: path for path in sorted((config_dir() / "hardware" / kind).glob("*.toml"))}
 
 
-def find(kind: str, name: str, *, near: Path | None = None, titles: dict[str, str] | None = None) -> Path:
+def find(kind: str, name: str, *, near: Path | None = None, titles: Callable[[], dict[str, str]] | None = None) -> Path:
     """The file of `name`: a shipped or own name (loosely), one of `titles` (title -> name), or a path to a .toml file.
 
     `near` is the folder that a path is relative to. Raises PptError with the nearest names for an unknown one.
@@ -55,7 +55,9 @@ def find(kind: str, name: str, *, near: Path | None = None, titles: dict[str, st
         return path
     files = own(kind) | shipped(kind)  # nobody's file changes what a shipped name means
     known = {loose(stem): path for stem, path in files.items()}
-    for title, stem in (titles or {}).items():
+    if loose(name) in known:
+        return known[loose(name)]
+    for title, stem in (titles() if titles else {}).items():
         known.setdefault(loose(title), files[stem])
     if loose(name) in known:
         return known[loose(name)]

@@ -75,8 +75,7 @@ def load_gpu(name: str | Path, overrides: Sequence[str] = ()) -> Gpu:
     Raises PptError for an unknown name, a file that cannot be read, a bad base or override, and InputErrors with every
     error of the values.
     """
-    titles = {entry.title: entry.name for entry in list_gpus()}
-    path = find("gpus", str(name), titles=titles)
+    path = find("gpus", str(name), titles=lambda: {entry.title: entry.name for entry in list_gpus()})
     checked = check_with_base(path, "gpus", GPU, overrides)
     isa = _isa(checked, path)
     pipes = _pipes(checked)

@@ -28,7 +28,7 @@ def load_machine_spec(name: str | Path, overrides: Sequence[str] = ()) -> Machin
     `overrides` are texts such as "nic.count=4" or "network.bandwidth=50 GB/s", laid over the files in their order.
     Raises PptError for an unknown name and files that cannot be read, InputErrors with every error of the values.
     """
-    path = find("machines", str(name), titles={title: stem for stem, title in list_machines()})
+    path = find("machines", str(name), titles=lambda: {title: stem for stem, title in list_machines()})
     own, of_parts, errors = _sorted_overrides(overrides)
     document = read_with_base(path, "machines")
     for override in own:

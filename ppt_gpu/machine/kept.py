@@ -1,0 +1,115 @@
+"""Machine code kept between predictions: in memory for the process, and in the store on disk.
+
+What is kept is what making it adds to a kernel: pickled, with a checksum in front. Reading it makes objects of the
+classes of `ppt_gpu.ptx.module` and of nothing else, whatever stands in the file.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+from collections import OrderedDict
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+
+from ppt_gpu.exec.identity import digest, module_digest, sources_digest
+from ppt_gpu.exec.store import Store
+from ppt_gpu.machine.code import MachineCode, MachineKernel, Template, machine_code
+from ppt_gpu.ptx import module as objects
+from ppt_gpu.ptx.cfg import control_flow
+from ppt_gpu.ptx.module import Instruction, Kernel, Module, Register
+from ppt_gpu.spec.gpu import Isa
+
+SUFFIX = ".code"
+MOST = 64  # kernels in memory
+_CHECKSUM = 32  # B
+_recent: OrderedDict[tuple[str, str], MachineCode] = OrderedDict()
+
+
+@dataclass(frozen=True)
+class _Added:
+    """What machine code adds to its kernel."""
+
+    registers: tuple[Register, ...]
+    instructions: tuple[Instruction, ...]
+    origin: tuple[int, ...]
+    joined: dict[int, tuple[str, ...]]
+    templates: tuple[tuple[tuple[int, ...], list[int], list[int]], ...]  # blocks, code, accesses
+
+
+def kept_machine_code(kernel: Kernel, module: Module, registers: int, isa: Isa, store: Store) -> MachineCode:
+    """`machine_code` of a linked kernel of `module`, made once for each number of registers and each ISA's patterns."""
+    group = digest("machine code", module_digest(module), kernel.name)
+    name = digest(sources_digest("ptx", "machine"), registers, sorted(isa.fuse.items()))[:32]
+    found = _recent.get((group, name))
+    if found is None:
+        added = store.read(group, name + SUFFIX, _decode)
+        if added is None:
+            found = machine_code(kernel, registers, isa)
+            store.write(group, name + SUFFIX, _encode(_added(kernel, found)))
+        else:
+            found = _restored(kernel, added)
+    _recent[group, name] = found
+    _recent.move_to_end((group, name))
+    if len(_recent) > MOST:
+        _recent.popitem(last=False)
+    return found
+
+
+def forget() -> None:
+    """Let go of what this process keeps in memory."""
+    _recent.clear()
+
+
+def _added(kernel: Kernel, code: MachineCode) -> _Added:
+    made, own = code.kernel, len(kernel.instructions)
+    return _Added(
+        made.registers[len(kernel.registers) :],
+        made.instructions[own:],
+        made.origin[own:],
+        dict(made.joined),
+        tuple((each.blocks, each.code.tolist(), each.access.tolist()) for each in code.templates),
+    )
+
+
+def _restored(kernel: Kernel, added: _Added) -> MachineCode:
+    fields = {name: getattr(kernel, name) for name in Kernel.__dataclass_fields__}
+    made = MachineKernel(**fields, origin=(*range(len(kernel.instructions)), *added.origin))
+    made = replace(
+        made,
+        instructions=(*kernel.instructions, *added.instructions),
+        registers=(*kernel.registers, *added.registers),
+        joined=added.joined,
+    )
+    templates = tuple(
+        Template(blocks, np.array(code, np.int32), np.array(access, np.int64))
+        for blocks, code, access in added.templates
+    )
+    return MachineCode(made, control_flow(kernel), templates)
+
+
+def _encode(added: _Added) -> bytes:
+    data = pickle.dumps(tuple(vars(added).values()), protocol=5)
+    return sha256(data).digest() + data
+
+
+def _decode(data: bytes, path: str) -> _Added:
+    """ValueError when these are not the bytes that `_encode` made."""
+    content = data[_CHECKSUM:]
+    if sha256(content).digest() != data[:_CHECKSUM]:
+        raise ValueError(f"{path}: the checksum is wrong")
+    try:
+        return _Added(*_Reader(io.BytesIO(content)).load())
+    except (pickle.UnpicklingError, TypeError, AttributeError, EOFError, IndexError, KeyError) as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+class _Reader(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        found = getattr(objects, name, None) if module == objects.__name__ else None
+        if not (isinstance(found, type) and found.__module__ == objects.__name__):
+            raise pickle.UnpicklingError(f"{module}.{name} is no part of machine code")
+        return found

@@ -16,6 +16,7 @@ from ppt_gpu.exec.workload_bind import bind_workload
 from ppt_gpu.exec.workload_reader import load_workload
 from ppt_gpu.ptx import load_module
 from ppt_gpu.ptx.link import link
+from ppt_gpu.ptx.parser import parse_module
 
 #: (sample, most blocks that run): big enough that one run takes tens of milliseconds
 SAMPLES = (
@@ -32,6 +33,20 @@ SAMPLES = (
 )
 #: samples whose last launch is the one to time
 LAST_LAUNCH = ("spmv",)
+#: of the kernel of 3000 instructions
+LONG_PIECES = 250
+LONG_HEAD = """.version 7.0
+.target sm_80
+.address_size 64
+.visible .entry long(.param .u64 data)
+{
+.reg .pred %p<3>; .reg .b32 %r<9>; .reg .f32 %f<9>; .reg .b64 %rd<9>; .shared .align 4 .b8 tile[4096];
+"""
+LONG_PIECE = """ld.param.u64 %rd1, [data]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 4; add.s64 %rd3, %rd1, %rd2;
+ld.global.f32 %f1, [%rd3+AT]; fma.rn.f32 %f2, %f1, %f1, %f2; shl.b32 %r2, %r1, 2; setp.gt.f32 %p1, %f2, 0f3F800000;
+@%p1 bra LABEL; xor.b32 %r3, %r2, 124; st.shared.f32 [%r3], %f2;
+LABEL: st.global.f32 [%rd3+AT], %f2;
+"""
 
 
 def bench_exec(runs: int = 7) -> list[dict[str, Any]]:
@@ -39,7 +54,22 @@ def bench_exec(runs: int = 7) -> list[dict[str, Any]]:
     figures: list[dict[str, Any]] = []
     for name, most in SAMPLES:
         figures += _bench_sample(name, most, runs)
-    return figures
+    return [*figures, *_bench_long_kernel(min(runs, 3))]
+
+
+def long_kernel(pieces: int = LONG_PIECES) -> str:
+    """PTX of one kernel: so many copies of a piece of 12 instructions that loads, computes, branches and stores."""
+    body = "".join(LONG_PIECE.replace("LABEL", f"$L{n}").replace("AT", str(4 * n)) for n in range(pieces))
+    return f"{LONG_HEAD}{body}ret;\n}}\n"
+
+
+def _bench_long_kernel(runs: int) -> list[dict[str, Any]]:
+    """Compile time of a long kernel: from its parsed text to machine code."""
+    module = parse_module(long_kernel(), "long.ptx")
+    kernel = module.kernels["long"]
+    compiling = _median(lambda: compile_kernel(link(kernel, module), True), runs)
+    size = {"kernel": kernel.name, "instructions": len(kernel.instructions)}
+    return [_figure(f"exec kernel of {len(kernel.instructions)} instructions, compile time", compiling, "s CPU", size)]
 
 
 def _bench_sample(name: str, most: int, runs: int) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ import pickle
 from collections import OrderedDict
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,8 @@ from ppt_gpu.spec.gpu import Isa
 SUFFIX = ".code"
 MOST = 64  # kernels in memory
 _CHECKSUM = 32  # B
-_recent: OrderedDict[tuple[str, str], MachineCode] = OrderedDict()
+#: by folder of the store, group and name
+_recent: OrderedDict[tuple[Path, str, str], MachineCode] = OrderedDict()
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,8 @@ def kept_machine_code(kernel: Kernel, module: Module, registers: int, isa: Isa, 
     """`machine_code` of a linked kernel of `module`, made once for each number of registers and each ISA's patterns."""
     group = digest("machine code", module_digest(module), kernel.name)
     name = digest(sources_digest("ptx", "machine"), registers, sorted(isa.fuse.items()))[:32]
-    found = _recent.get((group, name))
+    place = (store.folder, group, name)
+    found = _recent.get(place)
     if found is None:
         added = store.read(group, name + SUFFIX, _decode)
         if added is None:
@@ -52,8 +55,8 @@ def kept_machine_code(kernel: Kernel, module: Module, registers: int, isa: Isa, 
             store.write(group, name + SUFFIX, _encode(_added(kernel, found)))
         else:
             found = _restored(kernel, added)
-    _recent[group, name] = found
-    _recent.move_to_end((group, name))
+    _recent[place] = found
+    _recent.move_to_end(place)
     if len(_recent) > MOST:
         _recent.popitem(last=False)
     return found

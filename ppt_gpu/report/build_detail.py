@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.analytic.bounds import pipe_units
+from ppt_gpu.analytic.flops import CLASSES, flops
 from ppt_gpu.analytic.roofline import peak_flops
 from ppt_gpu.ptx.instructions import operation
 from ppt_gpu.report.detail import Detail, Level, PipeUse, Roofs, SourceLine, Traffic
@@ -18,7 +19,6 @@ from ppt_gpu.sm.result import STALL_REASONS, SmResult
 from ppt_gpu.spec.gpu import Gpu
 
 #: floating-point operations of one lane, by the last part of the operation's name
-FLOPS = {"add": 1, "mul": 1, "fma": 2, "div": 1}
 #: lines between two executed ones that are shown; more of them are another function's, or nobody's
 GAP = 40
 
@@ -81,23 +81,22 @@ def _text(sm: SimulatedSm, line: int) -> str:
     return ""
 
 
-def _flops(sm: SimulatedSm) -> dict[str, int]:
-    """Floating-point operations of the simulated blocks, by class ("fp32", "fp64")."""
-    found = {"fp32": 0, "fp64": 0}
+def _flops(sm: SimulatedSm) -> dict[str, float]:
+    """Floating-point operations of the simulated blocks, by class (ppt_gpu.analytic.flops.CLASSES)."""
+    found = dict.fromkeys(CLASSES, 0.0)
     counts: NDArray[np.int64]
     if isinstance(sm, TraceSm):
         counts = sm.feed.pc_threads
-        names = [operation(instruction) for instruction in sm.kernel.instructions]
+        work = [flops(operation(instruction), instruction.modifiers) for instruction in sm.kernel.instructions]
     elif isinstance(sm, TaskListSm):
         runs = np.bincount(sm.flat.path, minlength=len(sm.flat.tasks)) * sm.work.warps
         counts = runs * np.array([task.active for task in sm.flat.tasks], np.int64)
-        names = [task.op for task in sm.flat.tasks]
+        work = [flops(task.op) for task in sm.flat.tasks]
     else:
         return found
-    for name, count in zip(names, counts, strict=True):
-        kind, _, variant = name.partition(".")
-        if kind in found:
-            found[kind] += FLOPS.get(variant, 0) * int(count)
+    for (kind, each), count in zip(work, counts.tolist(), strict=True):
+        if kind:
+            found[kind] += each * count
     return found
 
 
@@ -110,7 +109,15 @@ def _roofs(sm: SimulatedSm, gpu: Gpu, prediction: KernelPrediction) -> Roofs:
         Level("L2", gpu.l2.bandwidth * clock, (result.l2_read_bytes + result.l2_write_bytes) * scale),
         Level("DRAM", gpu.dram.bandwidth, (result.dram_read_bytes + result.dram_write_bytes) * scale),
     )
-    return Roofs(kind, peak_flops(gpu, kind), sum(work.values()) * scale, prediction.cycles / clock, levels)
+    peak = _tensor_peak(work[kind], result, gpu) if kind == "tensor" else peak_flops(gpu, kind)
+    return Roofs(kind, peak, sum(work.values()) * scale, prediction.cycles / clock, levels)
+
+
+def _tensor_peak(work: float, result: SmResult, gpu: Gpu) -> float:
+    """FLOP/s if all SMs executed these products without a pause; types and shapes decide how fast tensor cores are."""
+    pipe = pipe_order(gpu).index("tensor")
+    busy = float(result.pipe_busy[pipe]) / pipe_units(gpu.pipes["tensor"], gpu.sm.schedulers)
+    return gpu.sm.count * work / busy * gpu.sm.clock if busy else peak_flops(gpu, "tensor")
 
 
 def _traffic(sm: SimulatedSm, prediction: KernelPrediction) -> Traffic:

@@ -58,7 +58,7 @@ class Level:
 class Roofs:
     """The hierarchical roofline of a launch."""
 
-    kind: str  # "fp32" or "fp64": the class with most operations
+    kind: str  # the class with most operations, of ppt_gpu.analytic.flops.CLASSES
     peak: float  # FLOP/s of `kind`
     flops: float  # of all classes, whole launch
     seconds: float  # without launch overhead

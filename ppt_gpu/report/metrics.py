@@ -115,7 +115,7 @@ _DEFINITIONS = (
     ),
     Definition(
         "roofline.flops", "Floating-point operations", "FLOP",
-        "fp32 and fp64 operations of all threads, an fma counts two.",
+        "Of all threads: fp32, fp64, halves and tensor cores; an fma counts two.",
         FUNCTIONAL,
     ),
     Definition(

@@ -18,7 +18,7 @@ def roofline(roofs: Roofs) -> Markup:
     """The picture and its numbers; of a kernel without floating-point operations, what the levels moved."""
     caption = "One mark for each level that the kernel used: circle DRAM, square L2, triangle L1."
     if not (roofs.flops and roofs.used):
-        why = "no fp32 or fp64 operation, and others are not counted here" if not roofs.flops else "no traffic"
+        why = "no floating-point operation" if not roofs.flops else "no traffic"
         return join(tag("p", f"No roofline: the kernel has {why}.", class_="note"), _levels(roofs))
     figure = tag("figure", _picture(roofs), tag("figcaption", caption))
     return tag("div", figure, _levels(roofs), class_="pair")

@@ -38,6 +38,7 @@ def open_workload(
     registers: int | str | None = None,
     compiler_options: Sequence[str] = (),
     cluster: str | Sequence[int] | None = None,
+    seed: int = 0,
 ) -> Workload:
     """The workload that `source` names: a shipped sample ("sgemm"), or a .toml, .ptx, .cu or .tl file, or a
     trace of machine code (.traceg) or a list of such traces (kernelslist.g).
@@ -45,7 +46,7 @@ def open_workload(
     A .ptx or .cu needs `grid`, `block` ("64,64" or (64, 64)), may have `cluster`, and `args` (forms of
     ppt_gpu.exec.argument_text); a .tl takes `grid`; the others take none of these. `registers` is a number, "ptxas"
     or "estimate"; a word is for any source but a task list. `compiler_options` are for a .cu, named here or in a
-    workload file.
+    workload file. `seed` is added to the seeds of all random contents: other data of the same kind.
     Raises PptError or InputErrors with everything that is wrong.
     """
     path = Path(source)
@@ -71,7 +72,7 @@ def open_workload(
             (launch,) = workload.launches
             shape = dim3(extents("--cluster", cluster))
             workload = replace(workload, launches=(replace(launch, cluster=shape),))
-        return _with_options(workload, word, compiler_options, source)
+        return _with_options(workload, word, compiler_options, source, seed)
     if path.name.endswith(CODE):
         hint = "translate it to a task list, predict a trace of it (.traceg), or predict its PTX"
         raise PptError("machine code is not run: it has no prediction of its own", path=path, hint=hint)
@@ -96,7 +97,7 @@ def open_workload(
         raise PptError(message, path=path)
     from ppt_gpu.exec.workload_reader import load_workload
 
-    return _with_options(load_workload(source), word, compiler_options, source)
+    return _with_options(load_workload(source), word, compiler_options, source, seed)
 
 
 def open_module(source: str | Path, capability: tuple[int, int]) -> Module:
@@ -129,9 +130,12 @@ def registers_option(value: int | str | None) -> tuple[int | None, str]:
 
 
 def _with_options(
-    workload: Workload, registers_from: str, compiler_options: Sequence[str], source: str | Path
+    workload: Workload, registers_from: str, compiler_options: Sequence[str], source: str | Path, seed: int
 ) -> Workload:
     """`workload` with what the command line says for any source; registers asked from a program replace numbers."""
+    if seed:
+        buffers = (replace(one, seed=one.seed + seed) if one.init == "random" else one for one in workload.buffers)
+        workload = replace(workload, buffers=tuple(buffers))
     if registers_from:
         launches = (replace(launch, registers=None, registers_from=registers_from) for launch in workload.launches)
         workload = replace(workload, launches=tuple(launches))

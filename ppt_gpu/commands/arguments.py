@@ -74,6 +74,9 @@ def add_workload_options(parser: argparse.ArgumentParser) -> None:
         help="registers per thread (default: the workload's; of a .cu from ptxas if there is one; else an estimate)",
     )
     parser.add_argument(
+        "--seed", type=count, default=0, metavar="N", help="other random contents of buffers (default: as they are)"
+    )
+    parser.add_argument(
         "--nvcc-option",
         action="append",
         default=[],
@@ -106,6 +109,7 @@ def open_from(arguments: argparse.Namespace) -> Any:
         dynamic_shared=arguments.dynamic_shared,
         registers=arguments.registers,
         compiler_options=arguments.nvcc_option,
+        seed=arguments.seed,
     )
 
 

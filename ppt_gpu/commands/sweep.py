@@ -27,8 +27,7 @@ def add(command: AddCommand) -> None:
         help="a column: time, a metric (`explain` lists them), stall.REASON, or 2:TAG of the second launch; repeatable "
         "(default: time, kernel.cycles, limiter)",
     )
-    sweep.add_argument("--sample", type=int, metavar="N", help="only N of the configurations, chosen at random")
-    sweep.add_argument("--seed", type=int, default=0, help="of the choice (default: 0)")
+    sweep.add_argument("--sample", type=int, metavar="N", help="only N of the configurations, at random by --seed")
     sweep.add_argument("-o", "--to", metavar="FILE", help="write .csv or .json; FILE.journal lets the sweep carry on")
     sweep.add_argument("--plot", metavar="FILE", help="draw the first metric: .png, .svg or .pdf")
     add_run(sweep)

@@ -23,10 +23,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ppt_gpu.compiled import entry, inlined
-from ppt_gpu.exec.box import AXES as BOX_AXES
-from ppt_gpu.exec.box import FIRST_AXIS as BOX_FIRST
-from ppt_gpu.exec.box import ROW as BOX_ROW
 from ppt_gpu.exec.box import are_boxes
+from ppt_gpu.sm.coalesce_boxes import box_transactions
 
 HALF_WARP_1_0, HALF_WARP_1_2, LINE, SECTOR = range(4)
 RULES = {"half_warp_1.0": HALF_WARP_1_0, "half_warp_1.2": HALF_WARP_1_2, "line": LINE, "sector": SECTOR}
@@ -108,12 +106,7 @@ def _with_boxes(
     """As `coalesce`, where `boxed` [U] says which accesses are boxes."""
     own, places = ~boxed, np.flatnonzero(boxed)
     of_lanes = coalesce(rule, offsets, masks, pattern[own], base[own], size[own], whole[own], line, sector)
-    words, origin = np.ascontiguousarray(offsets[pattern[places]]), base[places]
-    shifts = line.bit_length() - 1, sector.bit_length() - 1
-    start, nothing = np.zeros(len(places) + 1, np.int64), (np.zeros(0, np.int64), np.zeros(0, np.uint8))
-    _boxes(words, origin, *shifts, start, *nothing)
-    lines, sectors = np.empty(start[-1], np.int64), np.empty(start[-1], np.uint8)
-    _boxes(words, origin, *shifts, start, lines, sectors)
+    start, lines, sectors = box_transactions(offsets[pattern[places]], base[places], line, sector)
     count = np.empty(len(pattern), np.int64)
     count[own], count[boxed] = np.diff(of_lanes[0]), np.diff(start)
     of_box = np.repeat(boxed, count)
@@ -121,43 +114,6 @@ def _with_boxes(
     all_lines[of_box], all_lines[~of_box] = lines, of_lanes[1]
     all_sectors[of_box], all_sectors[~of_box] = sectors, of_lanes[2]
     return np.concatenate(([0], np.cumsum(count))), all_lines, all_sectors
-
-
-@entry
-def _boxes(
-    words: np.ndarray, base: np.ndarray, line: int, sector: int, start: np.ndarray, out_line: np.ndarray,
-    out_mask: np.ndarray,
-) -> None:  # fmt: skip
-    """Transactions of boxes [U, 32]. With no room for them they are counted into `start`. line, sector: logarithms."""
-    filling = len(out_line) > 0
-    n = 0
-    for i in range(len(words)):
-        rows = 1
-        for axis in range(BOX_AXES):
-            if words[i, BOX_FIRST + 2 * axis] > 0:
-                rows *= words[i, BOX_FIRST + 2 * axis]
-        begun = False
-        last = 0
-        for row in range(rows):
-            address, rest = base[i], row
-            for axis in range(BOX_AXES):
-                repeated = words[i, BOX_FIRST + 2 * axis]
-                if repeated > 0:
-                    address += rest % repeated * words[i, BOX_FIRST + 2 * axis + 1]
-                    rest //= repeated
-            for index in range(address >> sector, ((address + words[i, BOX_ROW] - 1) >> sector) + 1):
-                number = index >> (line - sector)
-                bit = 1 << (index - (number << (line - sector)))
-                if not begun or number != last:
-                    if filling:
-                        out_line[n] = number
-                        out_mask[n] = 0
-                    n += 1
-                    begun = True
-                    last = number
-                if filling:
-                    out_mask[n - 1] |= bit
-        start[i + 1] = n
 
 
 @inlined

@@ -218,16 +218,28 @@ def set_index(program: Program, sets: int, hashed: bool, sampled: bool = False) 
     GPUs do, spreads neighbours evenly. `sampled`, the slice of the L2: random, its sets are a sample of the chip's."""
     if sets == 0:
         return np.zeros(len(program.line_address), np.int32)
-    number = program.line_address.astype(np.uint64) // np.uint64(program.line_bytes)
+    number = _line_numbers(program)
     if hashed and not sampled and sets & (sets - 1) == 0:
-        bits, folded = max(sets.bit_length() - 1, 1), number.copy()
-        for shift in range(bits, 64, bits):
-            folded ^= number >> np.uint64(shift)
-        return (folded & np.uint64(sets - 1)).astype(np.int32)
-    if hashed:  # 32 bits remain, which are divided much faster than 64
-        short = ((number * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)).astype(np.uint32)
-        return (short % np.uint32(sets)).astype(np.int32)
-    return (number % np.uint64(sets)).astype(np.int32)
+        shift = max(sets.bit_length() - 1, 1)
+        while shift < 64:  # each turn folds twice as many parts
+            number ^= number >> np.uint64(shift)
+            shift *= 2
+        number &= np.uint64(sets - 1)
+    elif hashed:  # 32 bits remain, which are divided much faster than 64
+        number *= np.uint64(0x9E3779B97F4A7C15)
+        number >>= np.uint64(32)
+        return (number.astype(np.uint32) % np.uint32(sets)).astype(np.int32)
+    else:
+        number %= np.uint64(sets)
+    return number.astype(np.int32)
+
+
+def _line_numbers(program: Program) -> NDArray[np.uint64]:
+    """[L], a new array."""
+    address, size = program.line_address.astype(np.uint64, copy=False), program.line_bytes
+    if size & (size - 1) == 0:
+        return address >> np.uint64(size.bit_length() - 1)
+    return address // np.uint64(size)
 
 
 def instruction_lines(program: Program, machine: Machine) -> NDArray[np.int64]:

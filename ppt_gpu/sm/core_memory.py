@@ -88,7 +88,7 @@ class MemoryArrays:
             self.mem[place : place + nodes.size] = nodes.ravel()
             self.mem[sets_at : sets_at + sets.size] = sets.ravel() * NODE_WORDS + place
         lines = self.mem[lines_at : lines_at + len(program.line_warm) * LINE_WORDS].reshape(-1, LINE_WORDS)
-        lines[:, (L1_NODE, L2_NODE)] = 0
+        lines[:, L1_NODE : L2_NODE + 1] = 0
         np.multiply(set_index(program, machine.l1_sets, machine.l1_hash), SET_WORDS, out=lines[:, L1_SET])
         np.multiply(set_index(program, machine.l2_sets, True, sampled=True), SET_WORDS, out=lines[:, L2_SET])
         lines[:, L1_SET] += l1_sets_at

@@ -43,9 +43,10 @@ class _Added:
 
 
 def kept_machine_code(kernel: Kernel, module: Module, registers: int, isa: Isa, store: Store) -> MachineCode:
-    """`machine_code` of a linked kernel of `module`, made once for each number of registers and each ISA's patterns."""
+    """`machine_code` of a linked kernel of `module`, made once for each number of registers and each ISA."""
     group = digest("machine code", module_digest(module), kernel.name)
-    name = digest(sources_digest("ptx", "machine"), registers, sorted(isa.fuse.items()))[:32]
+    tables = [sorted(table.items()) for table in (isa.expand, isa.fuse, isa.unnamed)]  # all that it reads of an ISA
+    name = digest(sources_digest("ptx", "machine", "tasklist/expand.py"), registers, tables)[:32]
     place = (store.folder, group, name)
     found = _recent.get(place)
     if found is None:

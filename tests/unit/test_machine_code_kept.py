@@ -1,7 +1,7 @@
 """Machine code kept between predictions: the same when it is read again, and nothing else in its files."""
 
 import pickle
-from dataclasses import fields
+from dataclasses import fields, replace
 from hashlib import sha256
 
 import numpy as np
@@ -63,9 +63,28 @@ def test_read_as_it_was_made(tmp_path, monkeypatch, sample):
 def test_what_it_depends_on(tmp_path):
     kernel, module = kernel_of("sgemm")
     store = Store(tmp_path)
-    for registers, isa in ((32, ISA), (40, ISA), (32, load_gpu("gtx280").isa)):
+    for registers, isa in ((32, ISA), (40, ISA), (32, load_gpu("gtx280").isa), (32, ISA)):
         kept.kept_machine_code(kernel, module, registers, isa, store)
-    assert len(entries(store)) == 2 + (load_gpu("gtx280").isa.fuse != ISA.fuse)
+    assert len(entries(store)) == 3
+
+
+@pytest.mark.parametrize("table", ["expand", "fuse", "unnamed"])
+def test_every_table_of_the_isa_counts(tmp_path, table):
+    """What one GPU left must not be taken for another whose code differs in any way."""
+    kernel, module = kernel_of("sgemm")
+    store = Store(tmp_path)
+    assert getattr(ISA, table)
+    for isa in (ISA, replace(ISA, **{table: {}})):
+        assert_same(kept.kept_machine_code(kernel, module, 32, isa, store), machine_code(kernel, 32, isa))
+    assert len(entries(store)) == 2
+
+
+@pytest.mark.parametrize("sample", ["reduction", "vecadd"])
+def test_no_gpu_finds_what_another_left(tmp_path, sample):
+    kernel, module = kernel_of(sample)
+    store = Store(tmp_path)
+    for isa in [load_gpu(name).isa for name in ("v100", "t4", "a100", "h100", "k40")]:
+        assert_same(kept.kept_machine_code(kernel, module, 32, isa, store), machine_code(kernel, 32, isa))
 
 
 class Harm:

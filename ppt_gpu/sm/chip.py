@@ -46,7 +46,8 @@ class ChipState:
         self.shared = np.zeros(CHIP_WORDS, np.int64)
         self.shared[[END, WINDOW, LIMIT, STATUS]] = window, window, max_cycles, PAUSED
         self.count = np.zeros(window + 1, np.int64)
-        self.order = np.zeros(chip.sms * inside.requests, np.int64)
+        self.keys = np.empty(chip.sms * inside.requests, np.int64)
+        self.order = np.empty(chip.sms * inside.requests, np.int64)
         self._first_blocks()
 
     def _first_blocks(self) -> None:
@@ -92,9 +93,9 @@ class ChipState:
         """End a round; PAUSED to go on, else DONE or OVER_BUDGET."""
         below = self.below
         close_round(
-            self.cores, self.mems, self.tracks, self.shared, self.state.layout, self.blocks_at, self.blocks_end,
-            len(self.state.block_start), self.chip.sm.block_launch, below.memory.mem, below.slices, below.channels,
-            below.slice_of, below.conflict, self.count, self.order,
+            self.cores, self.mems.reshape(-1), self.mems.shape[1], self.tracks, self.shared, self.blocks_at,
+            self.blocks_end, len(self.state.block_start), self.chip.sm.block_launch, below.memory.mem, below.slices.reshape(-1),
+            below.channels, below.number, below.conflict, self.count, self.keys, self.order,
         )  # fmt: skip
         return int(self.shared[STATUS])
 

@@ -1,20 +1,25 @@
-"""What all SMs of a chip share, in the compiled loop: a window's requests in order, L2 slices, DRAM channels."""
+"""What all SMs of a chip share, in the compiled loop: a window's requests in order, L2 slices, DRAM channels.
+
+The tables are larger than the host's caches: what a request needs is asked for while those before it are answered.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
-
+from ppt_gpu.compiled import called, merged
 from ppt_gpu.sm import chip_memory as q
 from ppt_gpu.sm import core_memory as c
 from ppt_gpu.sm.chip_machine import ATOMIC, READ
-from ppt_gpu.sm.core_bits import compiled, int64, popcount
+from ppt_gpu.sm.core_bits import compiled, int64, pointer, popcount, prefetch
 from ppt_gpu.sm.core_chip import l2_read, l2_write
 from ppt_gpu.sm.core_machine import FRACTION
 from ppt_gpu.sm.core_tags import claim, line_place
 
-SM_AT = 40  # in the list of requests: place in the SM's `mem`, then the SM
+# a request as a number that orders it: time in the window, SM, its number there
+KEY_SM, KEY_TIME = 20, 32
+#: requests between the steps in which what the next ones need is asked for
+STEP = 6
 
 
 @compiled
@@ -29,81 +34,106 @@ def bring_in(below: Any, lines: Any) -> None:
         below[node + c.VALID] = (1 << c.SECTORS) - 1
 
 
-@njit(_nrt=False)
-def serve_window(mems: Any, below: Any, slices: Any, channels: Any, slice_of: Any, conflict: Any, first: int,
-                 count: Any, order: Any) -> None:  # fmt: skip
+@called
+def serve_window(mems: Any, stride: int, sms: int, below: Any, slices: Any, channels: Any, number: int, conflict: Any,
+                 first: int, window: int, count: Any, keys: Any, order: Any) -> None:  # fmt: skip
     """Answer the requests of all SMs of the window that begins in cycle `first`, by (time, SM, order of the SM).
 
-    count [window + 1], order [requests of all SMs]: room.
+    count [window + 1], keys and order [requests of all SMs]: room. `number`: of slices.
     """
-    total = _sorted(mems, first, count, order)
-    for index in range(total):
-        sm, at = order[index] >> SM_AT, order[index] & ((int64(1) << SM_AT) - 1)
-        _answer(mems[sm], at, sm, below, slices, channels, slice_of, conflict)
+    total = _sorted(mems, stride, sms, first, window, count, keys, order)
+    for index in range(total + 4 * STEP):
+        if index < total:
+            prefetch(mems, _place(mems, stride, order[index]))
+        if index >= STEP and index < total + STEP:
+            prefetch(below, line_place(below, mems[_place(mems, stride, order[index - STEP]) + q.R_LINE]))
+        if index >= 2 * STEP and index < total + 2 * STEP:
+            prefetch(below, _node(below, mems[_place(mems, stride, order[index - 2 * STEP]) + q.R_LINE]))
+        if index >= 3 * STEP and index < total + 3 * STEP:
+            node = _node(below, mems[_place(mems, stride, order[index - 3 * STEP]) + q.R_LINE])
+            prefetch(below, below[node + c.HOLDS] & c.PLACE)
+        if index >= 4 * STEP:
+            key = order[index - 4 * STEP]
+            sm = (key >> KEY_SM) & ((int64(1) << (KEY_TIME - KEY_SM)) - 1)
+            _answer(mems, _place(mems, stride, key), sm, below, slices, channels, number, conflict)
 
 
-@njit(_nrt=False)
-def _sorted(mems: Any, first: int, count: Any, order: Any) -> int:
+@merged
+def _place(mems: Any, stride: int, key: int) -> int:
+    """Of a request, in the tables of all SMs."""
+    sm = (key >> KEY_SM) & ((int64(1) << (KEY_TIME - KEY_SM)) - 1)
+    return sm * stride + mems[q.REQS] + ((key & ((int64(1) << KEY_SM) - 1)) << q.REQ_SHIFT)
+
+
+@merged
+def _node(below: Any, line: int) -> int:
+    """The node that a line has in the L2, or will take if nothing else comes between; 0 for a FORCED_* one."""
+    place = line_place(below, line)
+    if place == 0:
+        return int64(0)
+    node = below[place + c.L2_NODE] & c.PLACE
+    if node == 0:
+        node = below[(below[place + c.L2_SET] & c.PLACE) + c.VICTIM] & c.PLACE
+    return node
+
+
+@called
+def _sorted(mems: Any, stride: int, sms: int, first: int, window: int, count: Any, keys: Any, order: Any) -> int:
     """The requests in `order`; how many. Counted by cycle, then put in order within each, where most are already."""
-    for cycle in range(len(count)):
+    total = int64(0)
+    for cycle in range(window + 1):
         count[cycle] = 0
-    for sm in range(len(mems)):
-        for number in range(mems[sm, q.N_REQS]):
-            at = mems[sm, q.REQS] + (number << q.REQ_SHIFT)
-            count[(mems[sm, at + q.R_TIME] >> FRACTION) - first + 1] += 1
-    for cycle in range(1, len(count)):
+    begin = int64(first) << FRACTION
+    for sm in range(sms):
+        at = sm * stride + mems[q.REQS]
+        for number in range(mems[sm * stride + q.N_REQS]):
+            time = mems[at + (number << q.REQ_SHIFT) + q.R_TIME] - begin
+            keys[total] = (time << KEY_TIME) | (sm << KEY_SM) | number
+            count[(time >> FRACTION) + 1] += 1
+            total += 1
+    for cycle in range(1, window + 1):
         count[cycle] += count[cycle - 1]
-    for sm in range(len(mems)):
-        for number in range(mems[sm, q.N_REQS]):
-            at = mems[sm, q.REQS] + (number << q.REQ_SHIFT)
-            cycle = (mems[sm, at + q.R_TIME] >> FRACTION) - first
-            order[count[cycle]] = (int64(sm) << SM_AT) | at
-            count[cycle] += 1
-    begin = int64(0)
-    for cycle in range(len(count) - 1):
-        end = count[cycle]
-        for index in range(begin + 1, end):
-            this = order[index]
-            time, to = _time(mems, this), index
-            while to > begin and _time(mems, order[to - 1]) > time:
-                order[to] = order[to - 1]
-                to -= 1
-            order[to] = this
-        begin = end
-    return begin
+    for index in range(total):
+        cycle = keys[index] >> (KEY_TIME + FRACTION)
+        order[count[cycle]] = keys[index]
+        count[cycle] += 1
+    for index in range(1, total):
+        this, to = order[index], index
+        while to > 0 and order[to - 1] > this:
+            order[to] = order[to - 1]
+            to -= 1
+        order[to] = this
+    return total
 
 
-@njit(forceinline=True, _nrt=False)
-def _time(mems: Any, word: int) -> int:
-    return mems[word >> SM_AT, (word & ((int64(1) << SM_AT) - 1)) + q.R_TIME]
-
-
-@njit(_nrt=False)
-def _answer(mem: Any, at: int, sm: int, below: Any, slices: Any, channels: Any, slice_of: Any, conflict: Any) -> None:
+@called
+def _answer(
+    mems: Any, at: int, sm: int, below: Any, slices: Any, channels: Any, number: int, conflict: Any
+) -> None:  # fmt: skip
     """One request, on the way to the L2, at the slice of its line, and at the DRAM channel of that."""
-    time, line, sectors, kind = mem[at + q.R_TIME], mem[at + q.R_LINE], mem[at + q.R_SECTORS], mem[at + q.R_KIND]
-    number = len(slices) - 2
+    time, line, sectors, kind = mems[at + q.R_TIME], mems[at + q.R_LINE], mems[at + q.R_SECTORS], mems[at + q.R_KIND]
+    across_at = number * 2 + 1
     if line >= 0:
-        this = slice_of[line]
+        this = below[line_place(below, line) + q.SLICE]
     else:  # has no address: one slice after another
-        this = slices[number, 0] % number
-        slices[number, 0] += 1
-    channel = this * len(channels) // number
-    below[c.L2_SERVER] = slices[this, 0]
+        this = slices[number * 2] % number
+        slices[number * 2] += 1
+    channel = slices[(number + 2 + this) * 2]
+    below[c.L2_SERVER] = slices[this * 2]
     below[c.DRAM] = channels[channel]
-    across = max(slices[number, 1] - time, 0)
-    slices[number, 1] = max(slices[number, 1], time) + popcount(sectors) * slices[number + 1, 1]
+    across = max(slices[across_at] - time, 0)
+    slices[across_at] = max(slices[across_at], time) + popcount(sectors) * slices[across_at + 2]
     if kind in (READ, ATOMIC):
-        wait = max(mem[at + q.R_WAIT], across)
+        wait = max(mems[at + q.R_WAIT], across)
         if kind == ATOMIC:
-            updates, start = mem[at + q.R_UPDATES], mem[at + q.R_START]
+            updates, start, busy = mems[at + q.R_UPDATES], mems[at + q.R_START], this * 2 + 1
             if updates > 0:
-                conflict[sm] = max(0, slices[this, 1] - start) + (updates - 1) * below[c.P_ATOMIC]
-                slices[this, 1] = max(slices[this, 1], start) + updates * below[c.P_ATOMIC]
+                conflict[sm] = max(0, slices[busy] - start) + (updates - 1) * below[c.P_ATOMIC]
+                slices[busy] = max(slices[busy], start) + updates * below[c.P_ATOMIC]
             wait = max(wait, conflict[sm])
-        mem[at + q.R_ANSWER] = l2_read(below, time, line, sectors, wait, int64(kind == ATOMIC))
+        mems[at + q.R_ANSWER] = l2_read(below, time, line, sectors, wait, int64(kind == ATOMIC))
     else:
         accepted = l2_write(below, time, line_place(below, line), line, sectors)
-        mem[at + q.R_ANSWER] = max(accepted, slices[number, 1])
-    slices[this, 0] = below[c.L2_SERVER]
+        mems[at + q.R_ANSWER] = max(accepted, slices[across_at])
+    slices[this * 2] = below[c.L2_SERVER]
     channels[channel] = below[c.DRAM]

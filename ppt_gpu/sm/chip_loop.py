@@ -19,7 +19,7 @@ from ppt_gpu.sm.chip_below import serve_window
 from ppt_gpu.sm.chip_lsu import operation, serve_queue
 from ppt_gpu.sm.chip_requests import settle
 from ppt_gpu.sm.core import make_loop
-from ppt_gpu.sm.core_bits import compiled, fingerprint, int64
+from ppt_gpu.sm.core_bits import compiled, fingerprint, int64, pointer
 from ppt_gpu.sm.core_blocks import finish_block
 from ppt_gpu.sm.core_machine import NEVER
 from ppt_gpu.sm.core_pack import OP_AT, OP_MASK
@@ -144,12 +144,13 @@ def _dispatch(cores: Any, tracks: Any, chip: Any, blocks_at: int, blocks_end: in
 
 
 @njit(_nrt=False)
-def _drained(mems: Any, tracks: Any, total: int) -> bool:
+def _drained(mems: Any, stride: int, tracks: Any, total: int) -> bool:
     """All blocks have ended, and nothing is left in the load/store units."""
     ended = 0
-    for sm in range(len(mems)):
+    for sm in range(len(tracks)):
         ended += tracks[sm, ENDED]
-        if mems[sm, q.OP_FIRST] != mems[sm, q.OP_LAST] or mems[sm, q.N_REQS] != 0:
+        at = sm * stride
+        if mems[at + q.OP_FIRST] != mems[at + q.OP_LAST] or mems[at + q.N_REQS] != 0:
             return False
     return ended == total
 
@@ -164,8 +165,9 @@ def _ended(tracks: Any) -> int:
 
 @compiled
 def close_round(
-    cores: Any, mems: Any, tracks: Any, chip: Any, layout: Any, blocks_at: int, blocks_end: int, total: int,
-    delay: int, below: Any, slices: Any, channels: Any, slice_of: Any, conflict: Any, count: Any, order: Any,
+    cores: Any, mems: Any, stride: int, tracks: Any, chip: Any, blocks_at: int, blocks_end: int, total: int, delay: int,
+    below: Any, slices: Any, channels: Any, slice_number: int, conflict: Any, count: Any, keys: Any,
+    order: Any,
 ) -> None:  # fmt: skip
     """After all SMs went as far as they could: dispatch blocks and, at the end of the window, answer and open the next.
 
@@ -175,8 +177,11 @@ def close_round(
     for sm in range(len(tracks)):
         if tracks[sm, NOW] < chip[END]:
             return
-    serve_window(mems, below, slices, channels, slice_of, conflict, chip[BEGIN], count, order)
-    if _drained(mems, tracks, total):
+    serve_window(
+        pointer(mems), stride, len(tracks), pointer(below), pointer(slices), pointer(channels),
+        slice_number, pointer(conflict), chip[BEGIN], len(count) - 1, pointer(count), pointer(keys), pointer(order),
+    )  # fmt: skip
+    if _drained(mems, stride, tracks, total):
         chip[STATUS] = DONE
     elif chip[END] >= chip[LIMIT] and _ended(tracks) < total:
         chip[STATUS] = OVER_BUDGET

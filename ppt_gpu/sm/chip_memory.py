@@ -45,6 +45,8 @@ REQ_SHIFT = 4
 D_OF, D_ON, D_FOR = range(3)
 FOR_ANSWER, FOR_FILL, FOR_ACCEPTANCE = range(3)
 DEP_SHIFT = 2
+# a line below the SMs: as in core_memory, with its slice instead of what it has in an L1
+SLICE = c.L1_SET
 # a node of an L1: as in core_memory, HOLDS: line + 1; then the last request for it in this window + 1, and the next
 # node of its chain
 ASKED, CHAIN = c.NODE_WORDS, c.NODE_WORDS + 1
@@ -108,22 +110,28 @@ class Below:
         sets_at = int(self.memory.mem[c.LINES])
         lines = self.memory.mem[sets_at : sets_at + len(program.line_address) * c.LINE_WORDS]
         self._place_sets(lines.reshape(-1, c.LINE_WORDS), program, chip)
-        #: [slices + 2, 2] time of the L2 and of same-address updates; then how many requests had no address, and the
-        #: time of the way to the L2; then nothing, and what a sector costs there
-        self.slices = np.zeros((chip.slices + 2, 2), np.int64)
-        self.slices[-1, 1] = chip.across_cost
+        #: [2 * slices + 2, 2] time of the L2 and of same-address updates; then how many requests had no address, and
+        #: the time of the way to the L2; then nothing, and what a sector costs there; then, of each slice, its channel
+        self.slices = np.zeros((2 * chip.slices + 2, 2), np.int64)
+        self.slices[chip.slices + 1, 1] = chip.across_cost
+        self.slices[chip.slices + 2 :, 0] = [chip.channel(number) for number in range(chip.slices)]
         self.channels = np.zeros(chip.channels, np.int64)
-        self.slice_of = chip.slice_of.astype(np.int64)
+        self.number = chip.slices
         self.conflict = np.zeros(chip.sms, np.int64)  # wait of an SM's last atomic for updates of the same address
 
     def _place_sets(self, lines: NDArray[np.int64], program: Program, chip: Chip) -> None:
         """The sets of the L2 by slice, instead of those that one SM would see."""
         one = set_index(program, chip.below.l2_sets, True, sampled=True).astype(np.int64)
         lines[:, c.L2_SET] += (chip.l2_set.astype(np.int64) - one) * c.SET_WORDS
+        lines[:, SLICE] = chip.slice_of
 
     def idle(self) -> int:
         """The cycle from which no server is busy."""
         return -(
-            -max(int(self.slices[:-2].max(initial=0)), int(self.slices[-2, 1]), int(self.channels.max(initial=0)))
+            -max(
+                int(self.slices[: self.number].max(initial=0)),
+                int(self.slices[self.number, 1]),
+                int(self.channels.max(initial=0)),
+            )
             // ONE
         )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ppt_gpu.sm.chip_below import bring_in
 from ppt_gpu.sm.chip_loop import CHIP_WORDS, END, LIMIT, NEXT, STATUS, WINDOW, close_round, make_advance_sms
 from ppt_gpu.sm.chip_machine import Chip
-from ppt_gpu.sm.chip_memory import LINK_IN, LINK_OUT, Below, SmMemory
+from ppt_gpu.sm.chip_memory import ALIGNED, LINK_IN, LINK_OUT, Below, SmMemory
 from ppt_gpu.sm.core import pays
 from ppt_gpu.sm.core_machine import COUNTERS, FRACTION, NEVER
 from ppt_gpu.sm.core_memory import ATOMIC, LSU, REQUESTS, RETURNS, C
@@ -131,7 +131,12 @@ _NOTHING = np.zeros(0, np.int64)
 
 
 def _for_each(sms: int, one: NDArray[np.int64]) -> NDArray[np.int64]:
-    return np.tile(one, (sms, 1))
+    """[sms, words] `one` for each SM, from where a line of the host's caches begins."""
+    room = np.empty(sms * len(one) + ALIGNED, np.int64)
+    first = -(room.ctypes.data // room.itemsize) % ALIGNED
+    found = room[first : first + sms * len(one)].reshape(sms, -1)
+    found[:] = one
+    return found
 
 
 def run_chip(

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
-
+from ppt_gpu.compiled import called, merged
 from ppt_gpu.sm import chip_memory as q
 from ppt_gpu.sm import core_memory as c
 from ppt_gpu.sm.chip_machine import ATOMIC, READ, STORE, WRITE_BACK
@@ -22,50 +21,75 @@ from ppt_gpu.sm.core_tags import drop, renew, request, whole
 from ppt_gpu.sm.program import FORCED_L1
 
 
-@njit(_nrt=False)
+@merged
+def _tag(mem: Any, line: int) -> int:
+    """Where in the table of tags a line begins to be looked for. (Multiplied by 2^64 over the golden ratio.)"""
+    return ((line * int64(-7046029254386353131)) >> 32) & mem[q.TAG_MASK]
+
+
+@called
 def _find(mem: Any, line: int) -> int:
     """The node of a line in the L1, 0: none."""
-    node = mem[mem[q.HEADS] + (line & mem[q.HEAD_MASK])]
-    while node != 0 and mem[node + c.HOLDS] != line + 1:
-        node = mem[node + q.CHAIN]
-    return node
+    tags, place = mem[q.TAGS], _tag(mem, line)
+    word = mem[tags + place]
+    while word != 0 and word >> q.PLACE_BITS != line + 1:
+        place = (place + 1) & mem[q.TAG_MASK]
+        word = mem[tags + place]
+    return word & ((int64(1) << q.PLACE_BITS) - 1)
 
 
-@njit(_nrt=False)
+@called
 def _forget(mem: Any, node: int) -> None:
-    """Take a node's line out of its chain."""
-    at = mem[q.HEADS] + ((mem[node + c.HOLDS] - 1) & mem[q.HEAD_MASK])
-    while mem[at] != node:
-        at = mem[at] + q.CHAIN
-    mem[at] = mem[node + q.CHAIN]
+    """Take a node's line out of the table; others that its place had kept from theirs move up."""
+    tags, mask, line = mem[q.TAGS], mem[q.TAG_MASK], mem[node + c.HOLDS] - 1
+    hole = _tag(mem, line)
+    while mem[tags + hole] >> q.PLACE_BITS != line + 1:
+        hole = (hole + 1) & mask
+    place = (hole + 1) & mask
+    word = mem[tags + place]
+    while word != 0:
+        if (place - _tag(mem, (word >> q.PLACE_BITS) - 1)) & mask >= (place - hole) & mask:
+            mem[tags + hole] = word
+            hole = place
+        place = (place + 1) & mask
+        word = mem[tags + place]
+    mem[tags + hole] = 0
 
 
-@njit(_nrt=False)
+@called
+def _remember(mem: Any, node: int, line: int) -> None:
+    """Put a line that is not there into the table."""
+    tags, place = mem[q.TAGS], _tag(mem, line)
+    while mem[tags + place] != 0:
+        place = (place + 1) & mem[q.TAG_MASK]
+    mem[tags + place] = ((line + 1) << q.PLACE_BITS) | node
+
+
+@called
 def _drop(mem: Any, l1_set: int, node: int) -> None:
     _forget(mem, node)
     drop(mem, l1_set, node)
 
 
-@njit(_nrt=False)
+@called
 def _allocate(mem: Any, time: int, l1_set: int, line: int) -> int:
     """A node for a line; dirty sectors of the line it replaces go to the L2."""
     node = mem[l1_set + c.VICTIM]
     if mem[node + c.HOLDS] != 0:
-        if mem[node + c.DIRTY] != 0 and mem[c.P_PERFECT] == 0:
-            mem[q.LINK_OUT] = max(mem[q.LINK_OUT], time) + popcount(mem[node + c.DIRTY]) * mem[c.P_ICNT]
-            ask(mem, time, mem[node + c.HOLDS] - 1, mem[node + c.DIRTY], WRITE_BACK, int64(0))
+        dirty = mem[node + c.VALID] >> q.DIRTY_AT
+        if dirty != 0 and mem[c.P_PERFECT] == 0:
+            mem[q.LINK_OUT] = max(mem[q.LINK_OUT], time) + popcount(dirty) * mem[c.P_ICNT]
+            ask(mem, time, mem[node + c.HOLDS] - 1, dirty, WRITE_BACK, int64(0))
         _forget(mem, node)
-    for word in range(c.VALID, q.CHAIN):
+    for word in range(c.VALID, q.NODE_WORDS):
         mem[node + word] = 0
     mem[node + c.HOLDS] = line + 1
-    head = mem[q.HEADS] + (line & mem[q.HEAD_MASK])
-    mem[node + q.CHAIN] = mem[head]
-    mem[head] = node
+    _remember(mem, node, line)
     renew(mem, l1_set, node)
     return node
 
 
-@njit(_nrt=False)
+@called
 def _whole_l1_sectors(mem: Any, wanted: int) -> int:
     group, sectors = mem[c.P_L1_GROUP], int64(0)
     for first in range(0, c.SECTORS, group):
@@ -75,7 +99,7 @@ def _whole_l1_sectors(mem: Any, wanted: int) -> int:
     return sectors
 
 
-@njit(_nrt=False)
+@called
 def load(mem: Any, op: int, time: int, word: int) -> int:
     """One transaction: when it left the load/store unit, or WAITS."""
     line, sectors = word >> c.SECTORS, word & ((1 << c.SECTORS) - 1)
@@ -129,7 +153,7 @@ def load(mem: Any, op: int, time: int, word: int) -> int:
     return left
 
 
-@njit(_nrt=False)
+@called
 def _fill(mem: Any, op: int, time: int, line: int, missing: int, node: int) -> None:
     """Ask for the sectors that a node lacks. mem[NOW]: when the load/store unit went on."""
     if mem[c.P_PERFECT] != 0:
@@ -156,7 +180,7 @@ def _fill(mem: Any, op: int, time: int, line: int, missing: int, node: int) -> N
     mem[c.NOW] = time
 
 
-@njit(_nrt=False)
+@called
 def store(mem: Any, op: int, time: int, word: int) -> int:
     """One transaction: when it left the load/store unit, or WAITS."""
     line, sectors = word >> c.SECTORS, word & ((1 << c.SECTORS) - 1)
@@ -183,8 +207,7 @@ def store(mem: Any, op: int, time: int, word: int) -> int:
         elif mem[c.P_L1_ALLOCATE] != 0:
             node = _allocate(mem, time, l1_set, line)
         if node:
-            mem[node + c.VALID] |= sectors
-            mem[node + c.DIRTY] |= sectors if back else 0
+            mem[node + c.VALID] |= sectors | (sectors << q.DIRTY_AT if back else 0)
     if kept:
         return time
     wait = _leave(mem, time, sectors)
@@ -199,7 +222,7 @@ def store(mem: Any, op: int, time: int, word: int) -> int:
     return left
 
 
-@njit(_nrt=False)
+@called
 def _flow(mem: Any, time: int, sectors: int) -> int:
     """Server time at which a store that leaves at `time` is accepted: by the outward link, and not before the L2 has
     accepted those of a horizon ago."""
@@ -213,7 +236,7 @@ def _flow(mem: Any, time: int, sectors: int) -> int:
     return max(mem[q.LINK_OUT], mem[q.FLOW_LIMIT])
 
 
-@njit(_nrt=False)
+@called
 def atomic(mem: Any, op: int, time: int, word: int) -> int:
     """One transaction: when it left the load/store unit, or WAITS."""
     line, sectors = word >> c.SECTORS, word & ((1 << c.SECTORS) - 1)
@@ -233,5 +256,5 @@ def atomic(mem: Any, op: int, time: int, word: int) -> int:
         if mem[op + q.O_NEXT] == mem[op + q.O_FIRST]:
             at = mem[q.REQS] + (number << q.REQ_SHIFT)
             mem[at + q.R_START] = mem[op + q.O_START]
-            mem[at + q.R_UPDATES] = mem[op + q.O_UPDATES]
+            mem[at + q.R_UPDATES] = mem[op + q.O_ACCESS] >> q.UPDATES_AT
     return left

@@ -11,8 +11,7 @@ from functools import cache
 from types import FunctionType
 from typing import Any
 
-from numba import njit
-
+from ppt_gpu.compiled import called
 from ppt_gpu.sm import chip_memory as q
 from ppt_gpu.sm import core_memory as c
 from ppt_gpu.sm.chip_below import serve_window
@@ -56,7 +55,7 @@ BEGIN, END, WINDOW, NEXT, LIMIT, STATUS = range(6)
 CHIP_WORDS = 6
 
 
-@njit(_nrt=False)
+@called
 def _tell(
     K: int, POLICY: int, mem: Any, number: int, op: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, slots: Any,
     slot_shift: int, blocks: Any, op_stall: Any, op_table: Any, code: Any, waits: Any, now: int,
@@ -85,7 +84,7 @@ def _tell(
     return index if blocks[mine + LIVE] == 0 and blocks[mine + PENDING] == 0 else int64(-1)
 
 
-@njit(_nrt=False)
+@called
 def _open_window(
     K: int, POLICY: int, mem: Any, tx: Any, wheel: Any, occupied: Any, scheds: Any, warps: Any, slots: Any,
     slot_shift: int, blocks: Any, gates: Any, queued: Any, op_stall: Any, op_table: Any, code: Any, waits: Any,
@@ -119,7 +118,7 @@ def _open_window(
                 block(K, scheds, gates, other, (other >> GATE_SHIFT) % K, now - 1, place)
 
 
-@njit(_nrt=False)
+@called
 def _dispatch(cores: Any, tracks: Any, chip: Any, blocks_at: int, blocks_end: int, total: int, delay: int) -> None:
     """Give blocks to slots that are free, the one first that was freed first, then by SM and slot; as far as all SMs
     have come. Then, when there are no more, to none."""
@@ -143,7 +142,7 @@ def _dispatch(cores: Any, tracks: Any, chip: Any, blocks_at: int, blocks_end: in
                 cores[sm, at + LAUNCH_AT] = NEVER
 
 
-@njit(_nrt=False)
+@called
 def _drained(mems: Any, stride: int, tracks: Any, total: int) -> bool:
     """All blocks have ended, and nothing is left in the load/store units."""
     ended = 0
@@ -155,7 +154,7 @@ def _drained(mems: Any, stride: int, tracks: Any, total: int) -> bool:
     return ended == total
 
 
-@njit(_nrt=False)
+@called
 def _ended(tracks: Any) -> int:
     ended = 0
     for sm in range(len(tracks)):
@@ -216,9 +215,10 @@ def make_advance_sms(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> An
             if mem[q.WINDOW_END] != end:
                 mem[q.WINDOW_END] = end
                 _open_window(
-                    schedulers, policy, mem, tx, wheel, occupied, scheds, warps, slots, layout[SLOT_SHIFT], blocks,
-                    gates, queued, op_stall, op_table, code, waits, block_start, block_end, per_block, block_launch,
-                    track, track[NOW],
+                    schedulers, policy, pointer(mem), pointer(tx), pointer(wheel), pointer(occupied), pointer(scheds),
+                    pointer(warps), pointer(slots), layout[SLOT_SHIFT], pointer(blocks), pointer(gates), queued,
+                    pointer(op_stall), pointer(op_table), pointer(code), pointer(waits), pointer(block_start),
+                    pointer(block_end), per_block, block_launch, pointer(track), track[NOW],
                 )  # fmt: skip
             look_at, next_launch = end, int64(NEVER)
             for at in range(0, len(blocks), 1 << BLOCK_SHIFT):

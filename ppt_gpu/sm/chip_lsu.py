@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
-
+from ppt_gpu.compiled import called, merged
 from ppt_gpu.sm import chip_memory as q
 from ppt_gpu.sm import core_memory as c
 from ppt_gpu.sm.chip_l1 import atomic, load, store
@@ -22,19 +21,19 @@ from ppt_gpu.sm.core_tags import whole
 from ppt_gpu.sm.program import KIND_ATOMIC, KIND_CONSTANT, KIND_LOAD, KIND_SHARED, KIND_STORE
 
 
-@njit(_nrt=False)
+@called
 def _release(mem: Any, op: int, cycle: int) -> None:
     """Places of the queue become free in order."""
     mem[c.LAST_RELEASE] = max(mem[c.LAST_RELEASE], cycle)
     mem[mem[c.QUEUE] + mem[op + q.O_PLACE]] = mem[c.LAST_RELEASE]
 
 
-@njit(_nrt=False)
+@called
 def _inside(mem: Any, op: int) -> None:
     """An operation of shared memory, or a constant: it waits for nothing but its turn."""
     start = max(mem[op + q.O_ISSUED] * ONE, mem[c.LSU])
     if mem[op + q.O_KIND] == KIND_SHARED:
-        passes = mem[op + q.O_CYCLES]
+        passes = mem[op + q.O_ACCESS] & c.CYCLES_MASK
         mem[c.C_PASSES] += passes
         mem[c.C_SHARED] += 1
         mem[c.LSU] = start + passes * ONE
@@ -47,7 +46,7 @@ def _inside(mem: Any, op: int) -> None:
     _release(mem, op, whole(mem[c.LSU]))
 
 
-@njit(_nrt=False)
+@called
 def _begin(mem: Any, op: int) -> None:
     start = max(mem[op + q.O_ISSUED] * ONE, mem[c.LSU])
     mem[op + q.O_START] = start
@@ -57,12 +56,12 @@ def _begin(mem: Any, op: int) -> None:
     if mem[op + q.O_KIND] == KIND_ATOMIC:
         mem[op + q.O_POSTED] = 0
         if mem[c.P_PERFECT] != 0 and mem[op + q.O_LAST] > mem[op + q.O_FIRST]:  # wait for updates of the same address
-            updates = mem[op + q.O_UPDATES]
+            updates = mem[op + q.O_ACCESS] >> q.UPDATES_AT
             mem[op + q.O_POSTED] = max(0, mem[c.ATOMIC] - start) + (updates - 1) * mem[c.P_ATOMIC]
             mem[c.ATOMIC] = max(mem[c.ATOMIC], start) + updates * mem[c.P_ATOMIC]
 
 
-@njit(_nrt=False)
+@called
 def _serve(mem: Any, op: int, tx: Any) -> bool:
     """Serve the operation at the head of the queue as far as the window goes. True: to its end."""
     kind = mem[op + q.O_KIND]
@@ -86,7 +85,7 @@ def _serve(mem: Any, op: int, tx: Any) -> bool:
         mem[op + q.O_NEXT] += 1
         mem[op + q.O_TIME] = left + (mem[c.P_TX] if mem[op + q.O_NEXT] < mem[op + q.O_LAST] else 0)
     count = mem[op + q.O_LAST] - mem[op + q.O_FIRST]
-    rest = mem[op + q.O_CYCLES] * ONE - max(count - 1, 0) * mem[c.P_TX]
+    rest = (mem[op + q.O_ACCESS] & c.CYCLES_MASK) * ONE - max(count - 1, 0) * mem[c.P_TX]
     if count > 0:
         rest = max(rest, mem[c.P_TX])
     mem[c.LSU] = mem[op + q.O_TIME] + max(rest, 0)
@@ -100,13 +99,13 @@ def _serve(mem: Any, op: int, tx: Any) -> bool:
     return True
 
 
-@njit(forceinline=True, _nrt=False)
+@merged
 def operation(mem: Any, number: int) -> int:
     """The place of an operation."""
     return mem[q.OPS] + ((number & mem[q.OP_MASK]) << q.OP_SHIFT)
 
 
-@njit(_nrt=False)
+@called
 def serve_queue(mem: Any, tx: Any) -> None:
     """Serve operations in order, as far as the window goes."""
     while mem[q.OP_FIRST] < mem[q.OP_LAST]:
@@ -115,13 +114,13 @@ def serve_queue(mem: Any, tx: Any) -> None:
         mem[q.OP_FIRST] += 1
 
 
-@njit(forceinline=True, _nrt=False)
+@merged
 def passes_unit(kind: int, mem: Any) -> bool:
     """Operations of this kind pass the load/store unit."""
     return kind >= KIND_LOAD and (kind != KIND_CONSTANT or mem[c.P_CONSTANT_QUEUED] != 0)
 
 
-@njit(_nrt=False)
+@called
 def issue_later(
     mem: Any, tx: Any, accesses: Any, warps: Any, blocks: Any, kind: int, cached: int, cycle: int, me: int, slot: int,
     reason: int,
@@ -145,8 +144,7 @@ def issue_later(
         mem[op + q.O_FIRST] = word & c.FIRST_MASK
         mem[op + q.O_NEXT] = word & c.FIRST_MASK
         mem[op + q.O_LAST] = accesses[access + 1] & c.FIRST_MASK
-        mem[op + q.O_CYCLES] = (word >> c.CYCLES_AT) & c.CYCLES_MASK
-        mem[op + q.O_UPDATES] = word >> c.UPDATES_AT
+        mem[op + q.O_ACCESS] = word >> c.CYCLES_AT
     queue, head = mem[c.QUEUE], mem[c.QUEUE_HEAD]
     mem[op + q.O_PLACE] = head
     mem[queue + head] = NEVER

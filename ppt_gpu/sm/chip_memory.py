@@ -1,7 +1,8 @@
 """The tables of a whole chip in the compiled loop: of each SM what is inside it, and one for all below.
 
 An SM's `mem` begins as in `core_memory`, so that what is the same there and here is one function. Its L1 finds lines by
-chains of a small hash table instead of a record for each line of the program, of which every SM would need one.
+a small hash table instead of a record for each line of the program, of which every SM would need one. As all SMs are
+gone through in every window, and no cache of the host holds that much, records fill and begin lines of those caches.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from ppt_gpu.sm.core_machine import ONE, Machine, set_index
 from ppt_gpu.sm.program import Program
 
 FIXED = 128  # words before the tables
+ALIGNED = 8  # words of a line of the host's caches
 # words of an SM. Operations, requests and dependences stand in tables at OPS, REQS, DEPS. Of operations, a ring by
 # number: those before FIRST are served, those from LAST on not yet issued; all before SETTLED have been announced.
 # TAKEN: MSHRs taken in this window. QUEUE_BLOCKED: the queue is full and nobody knows until when. FLOW: ring of stores
@@ -22,15 +24,17 @@ FIXED = 128  # words before the tables
 # LINK_*: the interconnect. (core_memory.INWARD stays 0: instruction lines do not wait for data.)
 (
     WINDOW_END, HORIZON, OPS, OP_SETTLED, OP_FIRST, OP_LAST, OP_MASK, REQS, N_REQS, DEPS, N_DEPS, TAKEN, QUEUE_BLOCKED,
-    FLOW, FLOW_FIRST, FLOW_LAST, FLOW_MASK, FLOW_LIMIT, HEADS, HEAD_MASK, L1_SETS, LINK_IN, LINK_OUT,
+    FLOW, FLOW_FIRST, FLOW_LAST, FLOW_MASK, FLOW_LIMIT, TAGS, TAG_MASK, L1_SETS, LINK_IN, LINK_OUT,
 ) = range(c.TABLES, c.TABLES + 23)  # fmt: skip
-# an operation. PLACE: in the ring of the queue. STATE: UNRESOLVED, it waits for answers of this window, and ANNOUNCED,
+# an operation. ACCESS: cycles in the load/store pipe, then, from UPDATES_AT, updates of the same address, as in
+# core_memory above the first transaction. PLACE: in the ring of the queue. STATE: UNRESOLVED, it waits for answers of this window, and ANNOUNCED,
 # its warp was told that nobody knows when it is done
 (
-    O_KIND, O_CACHED, O_ME, O_SLOT, O_CLASS, O_ISSUED, O_FIRST, O_NEXT, O_LAST, O_CYCLES, O_UPDATES, O_TIME, O_DONE,
-    O_POSTED, O_PLACE, O_STATE, O_START,
-) = range(17)  # fmt: skip
-OP_SHIFT = 5
+    O_KIND, O_CACHED, O_ME, O_SLOT, O_CLASS, O_ISSUED, O_FIRST, O_NEXT, O_LAST, O_ACCESS, O_TIME, O_DONE, O_POSTED,
+    O_PLACE, O_STATE, O_START,
+) = range(16)  # fmt: skip
+OP_SHIFT = 4
+UPDATES_AT = c.UPDATES_AT - c.CYCLES_AT
 UNRESOLVED, ANNOUNCED = 1, 2
 # a request; server times but for ANSWER (of a read: cycle). WAIT: for what is inside the SM. START, UPDATES: of an
 # atomic's first transaction, when its operation began and how many updates of one address it makes (0: a further
@@ -47,10 +51,12 @@ FOR_ANSWER, FOR_FILL, FOR_ACCEPTANCE = range(3)
 DEP_SHIFT = 2
 # a line below the SMs: as in core_memory, with its slice instead of what it has in an L1
 SLICE = c.L1_SET
-# a node of an L1: as in core_memory, HOLDS: line + 1; then the last request for it in this window + 1, and the next
-# node of its chain
-ASKED, CHAIN = c.NODE_WORDS, c.NODE_WORDS + 1
-NODE_WORDS = c.NODE_WORDS + 2
+# a node of an L1: as in core_memory, but HOLDS: line + 1; dirty sectors, from bit DIRTY_AT of VALID; and in their
+# place the last request for it in this window + 1
+ASKED, DIRTY_AT = c.DIRTY, c.SECTORS
+NODE_WORDS = c.NODE_WORDS
+# TAGS: where in the hash table a line begins to be looked for; a word has line + 1, above the node's place, or is 0
+PLACE_BITS = 28
 # the word of a transaction: as in core_memory, and, of a line, from SET_AT its set in the L1
 SET_AT = 44
 LINE_MASK = (1 << (SET_AT - c.SECTORS)) - 1
@@ -63,26 +69,29 @@ class SmMemory:
         m = chip.sm
         code, known, code_line = c.code_tables(program, m)
         nodes, sets = c._empty_cache(m.l1_sets, m.l1_ways)
-        heads = 1 << max(len(nodes) - 1, 1).bit_length()
+        tags = _power_of_two(2 * len(nodes))
         in_window = window * ONE // max(m.tx_cost, 1) + 2  # transactions
         stores = chip.horizon * ONE // max(m.tx_cost, 1) + 2
         operations, flow = _power_of_two(in_window + 2 * m.queue + 8), _power_of_two(2 * in_window + stores + 8)
+        others = FIXED + m.mshrs + m.queue + code.size + known.size + code_line.size
         sizes = [
-            FIXED, m.mshrs, m.queue, code.size, known.size, code_line.size, len(nodes) * NODE_WORDS, sets.size, heads,
+            FIXED, m.mshrs, m.queue, code.size, known.size, code_line.size + -others % ALIGNED,
+            len(nodes) * NODE_WORDS, sets.size + -sets.size % ALIGNED, tags,
             operations << OP_SHIFT, (2 * in_window + 8) << REQ_SHIFT, (2 * in_window + 8) << DEP_SHIFT, 2 * flow,
         ]  # fmt: skip
         at: list[int] = np.cumsum([0, *sizes]).tolist()
-        _, mshrs, queue, code_at, known_at, line_at, nodes_at, sets_at, heads_at, ops, reqs, deps, flow_at, end = at
-        self.mem = np.zeros(end, np.int64)
+        _, mshrs, queue, code_at, known_at, line_at, nodes_at, sets_at, tags_at, ops, reqs, deps, flow_at, end = at
+        assert end < 1 << PLACE_BITS
+        self.mem = np.zeros(end + -end % ALIGNED, np.int64)
         self.mem[: len(c._PARAMETERS)] = [int(getattr(m, name)) for name in c._PARAMETERS]
         self.mem[[c.MSHRS, c.QUEUE, c.CODE, c.CODE_KNOWN, c.CODE_LINE]] = mshrs, queue, code_at, known_at, line_at
-        self.mem[code_at:nodes_at] = np.concatenate((code, known, code_line))
+        self.mem[code_at : line_at + code_line.size] = np.concatenate((code, known, code_line))
         wide = np.zeros((len(nodes), NODE_WORDS), np.int64)
         links = nodes[:, (c.PREV, c.NEXT)]
         wide[:, (c.PREV, c.NEXT)] = np.where(links >= 0, links * NODE_WORDS + nodes_at, 0)
         self.mem[nodes_at:sets_at] = wide.ravel()
-        self.mem[sets_at:heads_at] = sets.ravel() * NODE_WORDS + nodes_at
-        self.mem[[L1_SETS, HEADS, HEAD_MASK]] = sets_at, heads_at, heads - 1
+        self.mem[sets_at : sets_at + sets.size] = sets.ravel() * NODE_WORDS + nodes_at
+        self.mem[[L1_SETS, TAGS, TAG_MASK]] = sets_at, tags_at, tags - 1
         self.mem[[OPS, OP_MASK, REQS, DEPS]] = ops, operations - 1, reqs, deps
         self.mem[[FLOW, FLOW_MASK, HORIZON]] = flow_at, flow - 1, chip.horizon
         self.tx = _transactions(program, m)

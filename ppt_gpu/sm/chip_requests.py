@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
-
+from ppt_gpu.compiled import called
 from ppt_gpu.sm import chip_memory as q
 from ppt_gpu.sm import core_memory as c
 from ppt_gpu.sm.chip_machine import ATOMIC, READ, STORE
@@ -20,7 +19,7 @@ from ppt_gpu.sm.core_tags import whole
 WAITS = -1  # a transaction cannot go on in this window
 
 
-@njit(_nrt=False)
+@called
 def ask(mem: Any, time: int, line: int, sectors: int, kind: int, wait: int) -> int:
     """Write a request down; its number."""
     number = mem[q.N_REQS]
@@ -36,7 +35,7 @@ def ask(mem: Any, time: int, line: int, sectors: int, kind: int, wait: int) -> i
     return number
 
 
-@njit(_nrt=False)
+@called
 def wait_for(mem: Any, op: int, number: int, reason: int) -> None:
     at = mem[q.DEPS] + (mem[q.N_DEPS] << q.DEP_SHIFT)
     mem[at + q.D_OF] = op
@@ -46,7 +45,7 @@ def wait_for(mem: Any, op: int, number: int, reason: int) -> None:
     mem[op + q.O_STATE] |= q.UNRESOLVED
 
 
-@njit(_nrt=False)
+@called
 def leaves(mem: Any, time: int, mshr: int) -> int:
     """When a transaction that comes at `time`, and needs an MSHR if `mshr`, leaves; WAITS: not in this window."""
     if mshr != 0:
@@ -58,7 +57,7 @@ def leaves(mem: Any, time: int, mshr: int) -> int:
     return time if time < mem[q.WINDOW_END] * ONE else int64(WAITS)
 
 
-@njit(_nrt=False)
+@called
 def miss(mem: Any, op: int, time: int, line: int, sectors: int, kind: int) -> int:
     """Ask the L2 at `time`, which `leaves` gave. The request's number."""
     head = mem[c.MSHR_HEAD]
@@ -71,7 +70,7 @@ def miss(mem: Any, op: int, time: int, line: int, sectors: int, kind: int) -> in
     return number
 
 
-@njit(_nrt=False)
+@called
 def uncached(mem: Any, op: int, time: int, line: int, sectors: int, kind: int, wait: int) -> int:
     """A load or atomic that the L1 does not look at: when it has left, or WAITS. `wait`: of perfect memory."""
     if mem[c.P_PERFECT] != 0:
@@ -83,7 +82,7 @@ def uncached(mem: Any, op: int, time: int, line: int, sectors: int, kind: int, w
     return time
 
 
-@njit(_nrt=False)
+@called
 def settle(mem: Any) -> None:
     """The answers to the requests of the last window have come: MSHRs, lines and operations learn of them."""
     size = mem[c.P_MSHRS]
@@ -115,7 +114,7 @@ def settle(mem: Any) -> None:
     mem[q.N_DEPS] = 0
 
 
-@njit(_nrt=False)
+@called
 def _give_back(mem: Any, size: int, known: int, release: int) -> None:
     """An MSHR is free from cycle `release` on; `known` others are in the ring, the first to be free at its head."""
     ring = mem[c.MSHRS]
@@ -129,7 +128,7 @@ def _give_back(mem: Any, size: int, known: int, release: int) -> None:
     mem[ring + place] = release
 
 
-@njit(_nrt=False)
+@called
 def _filled(mem: Any, number: int, at: int) -> None:
     """The node for which request `number` was made is filled by then, unless it holds another line now."""
     node = mem[at + q.R_NODE]

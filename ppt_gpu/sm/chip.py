@@ -9,16 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.sm.chip_below import bring_in
-from ppt_gpu.sm.chip_loop import CHIP_WORDS, END, LIMIT, NEXT, STATUS, WINDOW, close_round, make_advance_sms
+from ppt_gpu.sm.chip_loop import make_advance_sms
 from ppt_gpu.sm.chip_machine import Chip
 from ppt_gpu.sm.chip_memory import ALIGNED, LINK_IN, LINK_OUT, Below, SmMemory
+from ppt_gpu.sm.chip_round import CHIP_WORDS, END, LIMIT, NEXT, STATUS, WINDOW, close_round
 from ppt_gpu.sm.core import pays
 from ppt_gpu.sm.core_machine import COUNTERS, FRACTION, NEVER
 from ppt_gpu.sm.core_memory import ATOMIC, LSU, REQUESTS, RETURNS, C
 from ppt_gpu.sm.core_pack import Packed
 from ppt_gpu.sm.core_raw import DONE, OVER_BUDGET, PAUSED, Raw
 from ppt_gpu.sm.core_skip import IDLE, TARGET, TRACK_WORDS
-from ppt_gpu.sm.core_state import AT_BLOCKS, AT_STALL, BLOCK_SHIFT, GIVEN, LAUNCH_AT, State
+from ppt_gpu.sm.core_state import AT_BLOCKS, AT_STALL, BLOCK_SHIFT, GIVEN, LAUNCH_AT, PLACES, State
 from ppt_gpu.sm.program import Program
 from ppt_gpu.sm.result import STALL_REASONS
 
@@ -31,7 +32,7 @@ class ChipState:
         self.packed = Packed(program, chip.sm)
         self.per_block = int(np.diff(program.block_warp).max(initial=0))
         self.state = state = State(program, chip.sm, self.packed, resident, self.per_block)
-        inside = SmMemory(program, chip, window)
+        inside = SmMemory(program, chip, window, int(state.layout[PLACES]))
         self.below = Below(program, chip)
         bring_in(self.below.memory.mem, chip.warm)
         self.tx, self.accesses = inside.tx, self.below.memory.access
@@ -51,14 +52,16 @@ class ChipState:
         self._first_blocks()
 
     def _first_blocks(self) -> None:
-        """The first blocks go to the SMs in turn, until all slots are full."""
+        """The first blocks go to the SMs in turn, until all slots are full; or to the slots as these become free."""
         slots = self.cores[:, self.blocks_at : self.blocks_end].reshape(self.chip.sms, -1, 1 << BLOCK_SHIFT)
         count, total = slots.shape[0] * slots.shape[1], len(self.program.block_warp) - 1
         given = np.arange(count).reshape(slots.shape[1], slots.shape[0]).T
         slots[:, :, GIVEN] = np.where(given < total, given, -1)
-        start = self.chip.first_slots[:, None] + np.arange(slots.shape[1]) * self.chip.ramp
-        slots[:, :, LAUNCH_AT] = np.where(given < total, start, NEVER)
+        slots[:, :, LAUNCH_AT] = np.where(given < total, 0, NEVER)
         self.shared[NEXT] = min(count, total)
+        if self.chip.ramp:
+            slots[:, :, GIVEN], self.shared[NEXT] = -1, 0
+            slots[:, :, LAUNCH_AT] = self.chip.first_slots[:, None] + np.arange(slots.shape[1]) * self.chip.ramp
 
     @property
     def size(self) -> int:
@@ -94,8 +97,8 @@ class ChipState:
         below = self.below
         close_round(
             self.cores, self.mems.reshape(-1), self.mems.shape[1], self.tracks, self.shared, self.blocks_at,
-            self.blocks_end, len(self.state.block_start), self.chip.sm.block_launch, below.memory.mem, below.slices.reshape(-1),
-            below.channels, below.number, below.conflict, self.count, self.keys, self.order,
+            self.blocks_end, len(self.state.block_start), self.chip.sm.block_launch, below.memory.mem,
+            below.slices.reshape(-1), below.channels, below.number, below.conflict, self.count, self.keys, self.order,
         )  # fmt: skip
         return int(self.shared[STATUS])
 
@@ -132,10 +135,11 @@ _NOTHING = np.zeros(0, np.int64)
 
 def _for_each(sms: int, one: NDArray[np.int64]) -> NDArray[np.int64]:
     """[sms, words] `one` for each SM, from where a line of the host's caches begins."""
-    room = np.empty(sms * len(one) + ALIGNED, np.int64)
+    room = np.zeros(sms * len(one) + ALIGNED, np.int64)
     first = -(room.ctypes.data // room.itemsize) % ALIGNED
     found = room[first : first + sms * len(one)].reshape(sms, -1)
-    found[:] = one
+    used = len(one) - int(np.argmax(one[::-1] != 0)) if one.any() else 0  # what is never written takes no memory
+    found[:, :used] = one[:used]
     return found
 
 

@@ -10,14 +10,14 @@ from typing import Any
 from ppt_gpu.compiled import called, merged
 from ppt_gpu.sm import chip_memory as q
 from ppt_gpu.sm import core_memory as c
-from ppt_gpu.sm.chip_machine import ATOMIC, READ
-from ppt_gpu.sm.core_bits import compiled, int64, pointer, popcount, prefetch
+from ppt_gpu.sm.chip_machine import ATOMIC, NUMBER_BITS, READ, SM_BITS
+from ppt_gpu.sm.core_bits import compiled, int64, popcount, prefetch
 from ppt_gpu.sm.core_chip import l2_read, l2_write
 from ppt_gpu.sm.core_machine import FRACTION
 from ppt_gpu.sm.core_tags import claim, line_place
 
 # a request as a number that orders it: time in the window, SM, its number there
-KEY_SM, KEY_TIME = 20, 32
+KEY_SM, KEY_TIME = NUMBER_BITS, NUMBER_BITS + SM_BITS
 #: requests between the steps in which what the next ones need is asked for
 STEP = 6
 

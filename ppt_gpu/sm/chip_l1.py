@@ -22,7 +22,7 @@ from ppt_gpu.sm.program import FORCED_L1
 
 
 @merged
-def _tag(mem: Any, line: int) -> int:
+def tag(mem: Any, line: int) -> int:
     """Where in the table of tags a line begins to be looked for. (Multiplied by 2^64 over the golden ratio.)"""
     return ((line * int64(-7046029254386353131)) >> 32) & mem[q.TAG_MASK]
 
@@ -30,7 +30,7 @@ def _tag(mem: Any, line: int) -> int:
 @called
 def _find(mem: Any, line: int) -> int:
     """The node of a line in the L1, 0: none."""
-    tags, place = mem[q.TAGS], _tag(mem, line)
+    tags, place = mem[q.TAGS], tag(mem, line)
     word = mem[tags + place]
     while word != 0 and word >> q.PLACE_BITS != line + 1:
         place = (place + 1) & mem[q.TAG_MASK]
@@ -42,13 +42,13 @@ def _find(mem: Any, line: int) -> int:
 def _forget(mem: Any, node: int) -> None:
     """Take a node's line out of the table; others that its place had kept from theirs move up."""
     tags, mask, line = mem[q.TAGS], mem[q.TAG_MASK], mem[node + c.HOLDS] - 1
-    hole = _tag(mem, line)
+    hole = tag(mem, line)
     while mem[tags + hole] >> q.PLACE_BITS != line + 1:
         hole = (hole + 1) & mask
     place = (hole + 1) & mask
     word = mem[tags + place]
     while word != 0:
-        if (place - _tag(mem, (word >> q.PLACE_BITS) - 1)) & mask >= (place - hole) & mask:
+        if (place - tag(mem, (word >> q.PLACE_BITS) - 1)) & mask >= (place - hole) & mask:
             mem[tags + hole] = word
             hole = place
         place = (place + 1) & mask
@@ -59,7 +59,7 @@ def _forget(mem: Any, node: int) -> None:
 @called
 def _remember(mem: Any, node: int, line: int) -> None:
     """Put a line that is not there into the table."""
-    tags, place = mem[q.TAGS], _tag(mem, line)
+    tags, place = mem[q.TAGS], tag(mem, line)
     while mem[tags + place] != 0:
         place = (place + 1) & mem[q.TAG_MASK]
     mem[tags + place] = ((line + 1) << q.PLACE_BITS) | node

@@ -1,4 +1,4 @@
-"""The compiled loop over the SMs of a chip: windows, blocks dispatched to the SM that frees a slot first, answers.
+"""The compiled loop over the SMs of a chip: each goes through the window, after what the last one's answers change.
 
 In a window, no longer than the smallest latency below the SMs, nothing that one SM asks for can be answered, so the SMs
 go through it one after another, or each in a process of its own (chip_processes). A window has rounds: an SM stops
@@ -14,18 +14,26 @@ from typing import Any
 from ppt_gpu.compiled import called
 from ppt_gpu.sm import chip_memory as q
 from ppt_gpu.sm import core_memory as c
-from ppt_gpu.sm.chip_below import serve_window
+from ppt_gpu.sm.chip_ahead import (
+    ask_for_accesses,
+    ask_for_answers,
+    ask_for_next_sm,
+    ask_for_tags,
+    ask_for_transactions,
+)
 from ppt_gpu.sm.chip_lsu import operation, serve_queue
 from ppt_gpu.sm.chip_requests import settle
+from ppt_gpu.sm.chip_round import END
 from ppt_gpu.sm.core import make_loop
 from ppt_gpu.sm.core_bits import compiled, fingerprint, int64, pointer
 from ppt_gpu.sm.core_blocks import finish_block
 from ppt_gpu.sm.core_machine import NEVER
 from ppt_gpu.sm.core_pack import OP_AT, OP_MASK
 from ppt_gpu.sm.core_ports import block
-from ppt_gpu.sm.core_raw import DONE, OVER_BUDGET
+from ppt_gpu.sm.core_raw import DONE
 from ppt_gpu.sm.core_skip import ENDED, IDLE, LOOK_AT, NEXT_LAUNCH, NOW
 from ppt_gpu.sm.core_state import (
+    AT_SCHEDS,
     BLOCK_RESULTS,
     BLOCK_SHIFT,
     BLOCK_SLOT,
@@ -37,6 +45,7 @@ from ppt_gpu.sm.core_state import (
     LIVE,
     OFFSET,
     PENDING,
+    PLACES,
     POS,
     READY,
     RESULTS,
@@ -49,10 +58,6 @@ from ppt_gpu.sm.core_state import (
 from ppt_gpu.sm.core_wheel import dependence, plan_wake
 
 sm_loop: Any = None  # of an SM; each function that make_advance_sms makes has its own
-
-# `chip`: the cycle at which the window began, and ends; its length; the next block; the largest cycle; STATUS
-BEGIN, END, WINDOW, NEXT, LIMIT, STATUS = range(6)
-CHIP_WORDS = 6
 
 
 @called
@@ -86,12 +91,16 @@ def _tell(
 
 @called
 def _open_window(
-    K: int, POLICY: int, mem: Any, tx: Any, wheel: Any, occupied: Any, scheds: Any, warps: Any, slots: Any,
-    slot_shift: int, blocks: Any, gates: Any, queued: Any, op_stall: Any, op_table: Any, code: Any, waits: Any,
-    block_start: Any, block_end: Any, per_block: int, block_launch: int, track: Any, now: int,
+    K: int, POLICY: int, mem: Any, tx: Any, total: int, accesses: Any, last: int, places: int, wheel: Any,
+    occupied: Any, scheds: Any, warps: Any, slots: Any, slot_shift: int, blocks: Any, gates: Any, queued: Any,
+    op_stall: Any, op_table: Any, code: Any, waits: Any, block_start: Any, block_end: Any, per_block: int,
+    block_launch: int, track: Any, now: int,
 ) -> None:  # fmt: skip
     """What the answers to the last window's requests change, and how far the load/store unit comes in this one."""
+    ask_for_answers(mem)
+    found = ask_for_accesses(mem, accesses, warps, places, mem[q.WINDOW_END])
     settle(mem)
+    ask_for_transactions(mem, accesses, tx, found, last)
     serve_queue(mem, tx)
     for number in range(mem[q.OP_SETTLED], mem[q.OP_FIRST]):
         op = operation(mem, number)
@@ -116,76 +125,7 @@ def _open_window(
         if place > now:
             for other in queued:
                 block(K, scheds, gates, other, (other >> GATE_SHIFT) % K, now - 1, place)
-
-
-@called
-def _dispatch(cores: Any, tracks: Any, chip: Any, blocks_at: int, blocks_end: int, total: int, delay: int) -> None:
-    """Give blocks to slots that are free, the one first that was freed first, then by SM and slot; as far as all SMs
-    have come. Then, when there are no more, to none."""
-    least = tracks[0, NOW]
-    for sm in range(1, len(tracks)):
-        least = min(least, tracks[sm, NOW])
-    while chip[NEXT] < total:
-        earliest, best, which = int64(NEVER), int64(-1), int64(0)
-        for sm in range(len(cores)):
-            for at in range(blocks_at, blocks_end, 1 << BLOCK_SHIFT):
-                due = cores[sm, at + LAUNCH_AT]
-                if cores[sm, at + GIVEN] < 0 and due - delay <= least and due < earliest:
-                    earliest, best, which = due, int64(sm), int64(at)
-        if best < 0:
-            return
-        cores[best, which + GIVEN] = chip[NEXT]
-        chip[NEXT] += 1
-    for sm in range(len(cores)):
-        for at in range(blocks_at, blocks_end, 1 << BLOCK_SHIFT):
-            if cores[sm, at + GIVEN] < 0:
-                cores[sm, at + LAUNCH_AT] = NEVER
-
-
-@called
-def _drained(mems: Any, stride: int, tracks: Any, total: int) -> bool:
-    """All blocks have ended, and nothing is left in the load/store units."""
-    ended = 0
-    for sm in range(len(tracks)):
-        ended += tracks[sm, ENDED]
-        at = sm * stride
-        if mems[at + q.OP_FIRST] != mems[at + q.OP_LAST] or mems[at + q.N_REQS] != 0:
-            return False
-    return ended == total
-
-
-@called
-def _ended(tracks: Any) -> int:
-    ended = 0
-    for sm in range(len(tracks)):
-        ended += tracks[sm, ENDED]
-    return ended
-
-
-@compiled
-def close_round(
-    cores: Any, mems: Any, stride: int, tracks: Any, chip: Any, blocks_at: int, blocks_end: int, total: int, delay: int,
-    below: Any, slices: Any, channels: Any, slice_number: int, conflict: Any, count: Any, keys: Any,
-    order: Any,
-) -> None:  # fmt: skip
-    """After all SMs went as far as they could: dispatch blocks and, at the end of the window, answer and open the next.
-
-    chip[STATUS]: PAUSED to go on, DONE, or OVER_BUDGET.
-    """
-    _dispatch(cores, tracks, chip, blocks_at, blocks_end, total, delay)
-    for sm in range(len(tracks)):
-        if tracks[sm, NOW] < chip[END]:
-            return
-    serve_window(
-        pointer(mems), stride, len(tracks), pointer(below), pointer(slices), pointer(channels),
-        slice_number, pointer(conflict), chip[BEGIN], len(count) - 1, pointer(count), pointer(keys), pointer(order),
-    )  # fmt: skip
-    if _drained(mems, stride, tracks, total):
-        chip[STATUS] = DONE
-    elif chip[END] >= chip[LIMIT] and _ended(tracks) < total:
-        chip[STATUS] = OVER_BUDGET
-    chip[BEGIN] = chip[END]
-    chip[END] = chip[BEGIN] + chip[WINDOW]
+    ask_for_tags(mem, tx, found, total)
 
 
 @cache
@@ -212,10 +152,16 @@ def make_advance_sms(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> An
             scheds, gates, units = core[layout[3] : layout[4]], core[layout[4] : layout[5]], core[layout[5] : layout[6]]
             blocks, op_stall = core[layout[6] : layout[7]], core[layout[7] : layout[8]]
             doubled = core[layout[8] : layout[9]]
+            if sm + 1 < last:
+                ask_for_next_sm(
+                    pointer(mems[sm + 1]), pointer(cores[sm + 1]), layout[AT_SCHEDS], pointer(tracks[sm + 1]),
+                    pointer(occupied_of[sm + 1]), layout[PLACES],
+                )  # fmt: skip
             if mem[q.WINDOW_END] != end:
                 mem[q.WINDOW_END] = end
                 _open_window(
-                    schedulers, policy, pointer(mem), pointer(tx), pointer(wheel), pointer(occupied), pointer(scheds),
+                    schedulers, policy, pointer(mem), pointer(tx), len(tx), pointer(accesses), len(accesses) - 1,
+                    layout[PLACES], pointer(wheel), pointer(occupied), pointer(scheds),
                     pointer(warps), pointer(slots), layout[SLOT_SHIFT], pointer(blocks), pointer(gates), queued,
                     pointer(op_stall), pointer(op_table), pointer(code), pointer(waits), pointer(block_start),
                     pointer(block_end), per_block, block_launch, pointer(track), track[NOW],

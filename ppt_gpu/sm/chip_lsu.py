@@ -12,7 +12,7 @@ from ppt_gpu.compiled import called, merged
 from ppt_gpu.sm import chip_memory as q
 from ppt_gpu.sm import core_memory as c
 from ppt_gpu.sm.chip_l1 import atomic, load, store
-from ppt_gpu.sm.core_bits import int64
+from ppt_gpu.sm.core_bits import int64, prefetch
 from ppt_gpu.sm.core_lsu import _round_trip
 from ppt_gpu.sm.core_machine import NEVER, ONE
 from ppt_gpu.sm.core_pack import POSITION
@@ -145,6 +145,8 @@ def issue_later(
         mem[op + q.O_NEXT] = word & c.FIRST_MASK
         mem[op + q.O_LAST] = accesses[access + 1] & c.FIRST_MASK
         mem[op + q.O_ACCESS] = word >> c.CYCLES_AT
+        prefetch(accesses, access + 8)
+        prefetch(tx, mem[op + q.O_LAST] + 8)
     queue, head = mem[c.QUEUE], mem[c.QUEUE_HEAD]
     mem[op + q.O_PLACE] = head
     mem[queue + head] = NEVER

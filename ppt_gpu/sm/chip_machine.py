@@ -16,6 +16,9 @@ from ppt_gpu.spec.gpu import Gpu
 READ, ATOMIC, STORE, WRITE_BACK = range(4)
 #: window, cycles, where nothing is asked of anything below the SMs
 PERFECT_WINDOW = 1 << 12
+#: a request of a window has a number of its SM, and both stand in one word with its time, in 1/65536 cycles
+NUMBER_BITS, SM_BITS = 20, 12
+LONGEST_WINDOW = 1 << 14
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,7 @@ def chip_of(
         below=replace(
             one,
             icnt_cost=0,
+            l1_sets=0,
             l2_sets=sets * slices,
             l2_cost=_slice_cost(program, gpu),
             dram_cost=one.dram_cost * channels,
@@ -113,8 +117,10 @@ def slice_of_lines(program: Program, gpu: Gpu) -> NDArray[np.int32]:
 
 def checked_window(window: int | None, chip: Chip) -> int:
     """The length of a window, cycles: as long as may be, or `window`. PptError when that is too long."""
+    numbered = (1 << NUMBER_BITS - 2) * chip.sm.tx_cost // ONE
+    longest = max(1, min(chip.horizon, LONGEST_WINDOW, numbered))
     if window is None:
-        return chip.horizon
-    if not 1 <= window <= chip.horizon:
-        raise PptError(f"a window of {window} cycles", hint=f"1 to {chip.horizon}, the smallest latency below the SMs")
+        return longest
+    if not 1 <= window <= longest:
+        raise PptError(f"a window of {window} cycles", hint=f"1 to {longest}, the smallest latency below the SMs")
     return window

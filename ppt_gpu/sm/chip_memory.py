@@ -21,14 +21,15 @@ ALIGNED = 8  # words of a line of the host's caches
 # number: those before FIRST are served, those from LAST on not yet issued; all before SETTLED have been announced.
 # TAKEN: MSHRs taken in this window. QUEUE_BLOCKED: the queue is full and nobody knows until when. FLOW: ring of stores
 # that have been answered: time from which the answer counts, and the answer; FLOW_LIMIT: the latest that counts.
+# SOON: room for chip_ahead.
 # LINK_*: the interconnect. (core_memory.INWARD stays 0: instruction lines do not wait for data.)
 (
     WINDOW_END, HORIZON, OPS, OP_SETTLED, OP_FIRST, OP_LAST, OP_MASK, REQS, N_REQS, DEPS, N_DEPS, TAKEN, QUEUE_BLOCKED,
-    FLOW, FLOW_FIRST, FLOW_LAST, FLOW_MASK, FLOW_LIMIT, TAGS, TAG_MASK, L1_SETS, LINK_IN, LINK_OUT,
-) = range(c.TABLES, c.TABLES + 23)  # fmt: skip
-# an operation. ACCESS: cycles in the load/store pipe, then, from UPDATES_AT, updates of the same address, as in
-# core_memory above the first transaction. PLACE: in the ring of the queue. STATE: UNRESOLVED, it waits for answers of this window, and ANNOUNCED,
-# its warp was told that nobody knows when it is done
+    FLOW, FLOW_FIRST, FLOW_LAST, FLOW_MASK, FLOW_LIMIT, TAGS, TAG_MASK, L1_SETS, LINK_IN, LINK_OUT, SOON,
+) = range(c.TABLES, c.TABLES + 24)  # fmt: skip
+# an operation. ACCESS: cycles in the load/store pipe, then, from UPDATES_AT, updates of the same address, as the words
+# of core_memory have them above the first transaction. PLACE: in the ring of the queue. STATE: UNRESOLVED, it waits for
+# answers of this window, and ANNOUNCED, its warp was told that nobody knows when it is done
 (
     O_KIND, O_CACHED, O_ME, O_SLOT, O_CLASS, O_ISSUED, O_FIRST, O_NEXT, O_LAST, O_ACCESS, O_TIME, O_DONE, O_POSTED,
     O_PLACE, O_STATE, O_START,
@@ -65,7 +66,7 @@ LINE_MASK = (1 << (SET_AT - c.SECTORS)) - 1
 class SmMemory:
     """`mem` of one SM as the launch finds it; the same for all SMs. `tx`: the transactions."""
 
-    def __init__(self, program: Program, chip: Chip, window: int) -> None:
+    def __init__(self, program: Program, chip: Chip, window: int, slots: int) -> None:
         m = chip.sm
         code, known, code_line = c.code_tables(program, m)
         nodes, sets = c._empty_cache(m.l1_sets, m.l1_ways)
@@ -77,10 +78,12 @@ class SmMemory:
         sizes = [
             FIXED, m.mshrs, m.queue, code.size, known.size, code_line.size + -others % ALIGNED,
             len(nodes) * NODE_WORDS, sets.size + -sets.size % ALIGNED, tags,
-            operations << OP_SHIFT, (2 * in_window + 8) << REQ_SHIFT, (2 * in_window + 8) << DEP_SHIFT, 2 * flow,
+            operations << OP_SHIFT, (2 * in_window + 8) << REQ_SHIFT, (2 * in_window + 8) << DEP_SHIFT, 2 * flow, slots,
         ]  # fmt: skip
         at: list[int] = np.cumsum([0, *sizes]).tolist()
-        _, mshrs, queue, code_at, known_at, line_at, nodes_at, sets_at, tags_at, ops, reqs, deps, flow_at, end = at
+        _, mshrs, queue, code_at, known_at, line_at, nodes_at, sets_at, tags_at, ops, reqs, deps, flow_at, soon, end = (
+            at
+        )
         assert end < 1 << PLACE_BITS
         self.mem = np.zeros(end + -end % ALIGNED, np.int64)
         self.mem[: len(c._PARAMETERS)] = [int(getattr(m, name)) for name in c._PARAMETERS]
@@ -93,18 +96,22 @@ class SmMemory:
         self.mem[sets_at : sets_at + sets.size] = sets.ravel() * NODE_WORDS + nodes_at
         self.mem[[L1_SETS, TAGS, TAG_MASK]] = sets_at, tags_at, tags - 1
         self.mem[[OPS, OP_MASK, REQS, DEPS]] = ops, operations - 1, reqs, deps
-        self.mem[[FLOW, FLOW_MASK, HORIZON]] = flow_at, flow - 1, chip.horizon
+        self.mem[[FLOW, FLOW_MASK, HORIZON, SOON]] = flow_at, flow - 1, chip.horizon, soon
         self.tx = _transactions(program, m)
         self.requests = 2 * in_window + 8
 
 
 def _transactions(program: Program, machine: Machine) -> NDArray[np.int64]:
     """[T + 1] the words of all transactions; one more, as in core_memory."""
-    line = program.tx_line.astype(np.int64)
-    of_line = set_index(program, machine.l1_sets, machine.l1_hash).astype(np.int64)
-    l1_set = np.where(line >= 0, of_line[np.maximum(line, 0)], 0) if len(of_line) else np.zeros_like(line)
-    words = (line << c.SECTORS) | program.tx_sectors.astype(np.int64) | (l1_set << SET_AT)
-    return np.append(words, 0)
+    words = np.zeros(len(program.tx_line) + 1, np.int64)
+    words[:-1] = program.tx_line
+    known = program.tx_line >= 0
+    words <<= c.SECTORS
+    words[:-1] |= program.tx_sectors
+    if machine.l1_sets > 1:
+        l1_set = set_index(program, machine.l1_sets, machine.l1_hash).astype(np.int64) << SET_AT
+        words[:-1] |= np.where(known, l1_set[np.where(known, program.tx_line, 0)], 0)
+    return words
 
 
 def _power_of_two(least: int) -> int:
@@ -115,10 +122,10 @@ class Below:
     """What all SMs share: `memory`, of which core_chip uses the L2, and the times of slices and channels."""
 
     def __init__(self, program: Program, chip: Chip) -> None:
-        self.memory = c.MemoryArrays(program, chip.below)
+        self.memory = c.MemoryArrays(program, chip.below, chip.l2_set)
         sets_at = int(self.memory.mem[c.LINES])
         lines = self.memory.mem[sets_at : sets_at + len(program.line_address) * c.LINE_WORDS]
-        self._place_sets(lines.reshape(-1, c.LINE_WORDS), program, chip)
+        lines.reshape(-1, c.LINE_WORDS)[:, SLICE] = chip.slice_of
         #: [2 * slices + 2, 2] time of the L2 and of same-address updates; then how many requests had no address, and
         #: the time of the way to the L2; then nothing, and what a sector costs there; then, of each slice, its channel
         self.slices = np.zeros((2 * chip.slices + 2, 2), np.int64)
@@ -127,12 +134,6 @@ class Below:
         self.channels = np.zeros(chip.channels, np.int64)
         self.number = chip.slices
         self.conflict = np.zeros(chip.sms, np.int64)  # wait of an SM's last atomic for updates of the same address
-
-    def _place_sets(self, lines: NDArray[np.int64], program: Program, chip: Chip) -> None:
-        """The sets of the L2 by slice, instead of those that one SM would see."""
-        one = set_index(program, chip.below.l2_sets, True, sampled=True).astype(np.int64)
-        lines[:, c.L2_SET] += (chip.l2_set.astype(np.int64) - one) * c.SET_WORDS
-        lines[:, SLICE] = chip.slice_of
 
     def idle(self) -> int:
         """The cycle from which no server is busy."""

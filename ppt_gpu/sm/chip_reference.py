@@ -145,11 +145,19 @@ class Dispatcher:
 
     def __init__(self, sms: list[ChipSm], blocks: int, chip: Chip) -> None:
         self.sms, self.blocks, self.next = sms, blocks, 0
-        for slot in range(len(sms[0].given)):
-            for sm, begin in zip(sms, chip.first_slots.tolist(), strict=True):
-                if self.next < blocks:
-                    sm.given[slot], sm.launch_at[slot] = self.next, begin + slot * chip.ramp
-                    self.next += 1
+        begins = [
+            (begin + slot * chip.ramp, slot, sm)
+            for slot in range(len(sms[0].given))
+            for sm, begin in zip(sms, chip.first_slots.tolist(), strict=True)
+        ]
+        for begin, slot, sm in begins:
+            sm.launch_at[slot] = begin
+        for begin, slot, sm in sorted(
+            begins, key=lambda entry: (entry[0], 0 if chip.ramp == 0 else sms.index(entry[2]))
+        ):
+            if self.next < blocks and begin < max(chip.sm.block_launch, 1):
+                sm.given[slot] = self.next
+                self.next += 1
 
     def dispatch(self, cycle: int) -> None:
         for sm in self.sms:

@@ -65,7 +65,8 @@ PLACE = (1 << 40) - 1
 class MemoryArrays:
     """The state of one run."""
 
-    def __init__(self, program: Program, machine: Machine) -> None:
+    def __init__(self, program: Program, machine: Machine, l2_set: NDArray[np.int32] | None = None) -> None:
+        """`l2_set` [L]: the set of the L2 of each line, where it is not that which one SM sees."""
         l1, l1_sets = _empty_cache(machine.l1_sets, machine.l1_ways)
         l2, l2_sets = _empty_cache(machine.l2_sets, machine.l2_ways)
         code, known, code_line = code_tables(program, machine)
@@ -90,7 +91,8 @@ class MemoryArrays:
         lines = self.mem[lines_at : lines_at + len(program.line_warm) * LINE_WORDS].reshape(-1, LINE_WORDS)
         lines[:, L1_NODE : L2_NODE + 1] = 0
         np.multiply(set_index(program, machine.l1_sets, machine.l1_hash), SET_WORDS, out=lines[:, L1_SET])
-        np.multiply(set_index(program, machine.l2_sets, True, sampled=True), SET_WORDS, out=lines[:, L2_SET])
+        l2_set = set_index(program, machine.l2_sets, True, sampled=True) if l2_set is None else l2_set
+        np.multiply(l2_set, SET_WORDS, out=lines[:, L2_SET])
         lines[:, L1_SET] += l1_sets_at
         lines[:, L2_SET] += l2_sets_at + np.where(program.line_warm != 0, 0xFF << WARM_AT, 0)
         #: [M+1] first transaction, cycles in the load/store pipe, updates of the same address

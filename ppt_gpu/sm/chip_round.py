@@ -1,0 +1,88 @@
+"""The end of a round of a chip's SMs: blocks for free slots and, when the window is over, answers for all requests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ppt_gpu.compiled import called
+from ppt_gpu.sm import chip_memory as q
+from ppt_gpu.sm.chip_below import serve_window
+from ppt_gpu.sm.core_bits import compiled, int64, pointer
+from ppt_gpu.sm.core_machine import NEVER
+from ppt_gpu.sm.core_raw import DONE, OVER_BUDGET
+from ppt_gpu.sm.core_skip import ENDED, NOW
+from ppt_gpu.sm.core_state import BLOCK_SHIFT, GIVEN, LAUNCH_AT
+
+# `chip`: the cycle at which the window began, and ends; its length; the next block; the largest cycle; STATUS
+BEGIN, END, WINDOW, NEXT, LIMIT, STATUS = range(6)
+CHIP_WORDS = 6
+
+
+@called
+def _dispatch(cores: Any, tracks: Any, chip: Any, blocks_at: int, blocks_end: int, total: int, delay: int) -> None:
+    """Give blocks to slots that are free, the one first that was freed first, then by SM and slot; as far as all SMs
+    have come. Then, when there are no more, to none."""
+    least = tracks[0, NOW]
+    for sm in range(1, len(tracks)):
+        least = min(least, tracks[sm, NOW])
+    while chip[NEXT] < total:
+        earliest, best, which = int64(NEVER), int64(-1), int64(0)
+        for sm in range(len(cores)):
+            for at in range(blocks_at, blocks_end, 1 << BLOCK_SHIFT):
+                due = cores[sm, at + LAUNCH_AT]
+                if cores[sm, at + GIVEN] < 0 and due - delay <= least and due < earliest:
+                    earliest, best, which = due, int64(sm), int64(at)
+        if best < 0:
+            return
+        cores[best, which + GIVEN] = chip[NEXT]
+        chip[NEXT] += 1
+    for sm in range(len(cores)):
+        for at in range(blocks_at, blocks_end, 1 << BLOCK_SHIFT):
+            if cores[sm, at + GIVEN] < 0:
+                cores[sm, at + LAUNCH_AT] = NEVER
+
+
+@called
+def _drained(mems: Any, stride: int, tracks: Any, total: int) -> bool:
+    """All blocks have ended, and nothing is left in the load/store units."""
+    ended = 0
+    for sm in range(len(tracks)):
+        ended += tracks[sm, ENDED]
+        at = sm * stride
+        if mems[at + q.OP_FIRST] != mems[at + q.OP_LAST] or mems[at + q.N_REQS] != 0:
+            return False
+    return ended == total
+
+
+@called
+def _ended(tracks: Any) -> int:
+    ended = 0
+    for sm in range(len(tracks)):
+        ended += tracks[sm, ENDED]
+    return ended
+
+
+@compiled
+def close_round(
+    cores: Any, mems: Any, stride: int, tracks: Any, chip: Any, blocks_at: int, blocks_end: int, total: int, delay: int,
+    below: Any, slices: Any, channels: Any, slice_number: int, conflict: Any, count: Any, keys: Any,
+    order: Any,
+) -> None:  # fmt: skip
+    """After all SMs went as far as they could: dispatch blocks and, at the end of the window, answer and open the next.
+
+    chip[STATUS]: PAUSED to go on, DONE, or OVER_BUDGET.
+    """
+    _dispatch(cores, tracks, chip, blocks_at, blocks_end, total, delay)
+    for sm in range(len(tracks)):
+        if tracks[sm, NOW] < chip[END]:
+            return
+    serve_window(
+        pointer(mems), stride, len(tracks), pointer(below), pointer(slices), pointer(channels),
+        slice_number, pointer(conflict), chip[BEGIN], len(count) - 1, pointer(count), pointer(keys), pointer(order),
+    )  # fmt: skip
+    if _drained(mems, stride, tracks, total):
+        chip[STATUS] = DONE
+    elif chip[END] >= chip[LIMIT] and _ended(tracks) < total:
+        chip[STATUS] = OVER_BUDGET
+    chip[BEGIN] = chip[END]
+    chip[END] = chip[BEGIN] + chip[WINDOW]

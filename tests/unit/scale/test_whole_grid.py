@@ -49,6 +49,24 @@ def test_levels_tell_the_same_of_a_regular_kernel(gpu: Gpu) -> None:
     assert any("3 SMs that share L2 and DRAM" in line for line in whole.assumptions)
 
 
+def agree(sample: str, gpu: Gpu) -> None:
+    """Level grid is within 5 % of level steady, which it also predicts, and so has nothing to warn of."""
+    steady, grid = (ppt_gpu.predict(sample, gpu, level=level, cache=False) for level in ("steady", "grid"))
+    for one, other in zip(steady.launches, grid.launches, strict=True):
+        assert one.value("kernel.cycles") == pytest.approx(other.value("kernel.cycles"), rel=0.05)
+        assert not any("levels differ" in text for text in other.warnings)
+
+
+def test_levels_tell_the_same_of_samples(gpu: Gpu) -> None:
+    agree("reduction", gpu)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sample", ["saxpy", "stencil7", "histogram"])
+def test_levels_tell_the_same_of_more_samples(sample: str, gpu: Gpu) -> None:
+    agree(sample, gpu)
+
+
 def test_a_level_that_tells_another_story_is_named(gpu: Gpu) -> None:
     fit = occupancy(gpu, 256, 16, 0)
     raw = Raw.failed(0, _no_program())

@@ -213,8 +213,9 @@ class Emitter(Text):
         if isinstance(operand, Sym):
             address = self.symbol(operand.name)
             total = self.i64("add", address, operand.offset) if operand.offset else address
-            value = total if element == "i64" else self.op(f"trunc i64 {total} to {element}")
-            return self.splat(element, value)
+            if element == integer_of(element) and BITS[element] < 64:
+                return self.splat(element, self.op(f"trunc i64 {total} to {element}"))
+            return self._resize(self.splat("i64", total), "i64", element, False)
         raise Unsupported(f"an operand of kind {type(operand).__name__}")
 
     def symbol(self, name: str) -> str:

@@ -287,3 +287,14 @@ def test_bits_loaded_or_moved_into_a_float_register_are_floats():
     )
     out, _ = words(kernel(body + "sub.f32 %f5, %f4, %f1; add.f32 %f5, %f5, %f3; st.global.f32 [%d3], %f5;"))
     assert out[:32].view("f4").tolist() == [4.0] * 32
+
+
+def test_addresses_of_variables_as_numbers_of_every_type():
+    """An address moved as a float keeps its low bits."""
+    text = """.visible .entry k(.param .u64 out) { .reg .b64 %d<4>; .reg .f64 %g; .reg .f32 %f; .reg .b16 %h;
+    .reg .b32 %r; .shared .align 16 .b8 first[272]; .shared .align 16 .b8 s[16]; ld.param.u64 %d1, [out];
+    mov.u32 %r, first; mov.f64 %g, s; mov.f32 %f, s; mov.u16 %h, s;
+    st.global.f64 [%d1], %g; st.global.f32 [%d1+8], %f; st.global.u16 [%d1+12], %h; ret; }"""
+    case = text_case(text, (1,), (1,), [pointer("out")], [Buffer("out", "u32", 4)])
+    memory, _ = check_against_interpreter(case)
+    assert memory.view("out", "u4").tolist() == [272, 0, 272, 272]

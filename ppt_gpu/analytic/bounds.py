@@ -66,7 +66,7 @@ def bounds(
         *_load_store(work, result, gpu, scale),
         *_memory(work, result, gpu, scale, active_sms),
         _critical_path(work, gpu, scale),
-        _block_launches(gpu, scale),
+        _block_launches(gpu, scale, active_sms),
     ]
     return sorted((bound for bound in found if bound.cycles > 0), key=lambda bound: (-bound.cycles, bound.resource))
 
@@ -176,13 +176,14 @@ def _extrapolated(count: int, cold: float, scale: Scale) -> float:
     return count + (scale.sm_blocks - scale.simulated) * steady
 
 
-def _block_launches(gpu: Gpu, scale: Scale) -> ResourceBound:
-    rate = gpu.host.blocks_per_cycle
+def _block_launches(gpu: Gpu, scale: Scale, active_sms: int) -> ResourceBound:
+    """Of the blocks that the SMs begin with; the simulation does not limit how fast the chip starts later ones."""
+    slots, ramp = min(scale.resident, scale.sm_blocks), gpu.start_ramp(active_sms)
     return ResourceBound(
         "block launches",
-        scale.grid_blocks / rate if rate else 0.0,
-        "blocks / (blocks that the chip starts in a cycle)",
-        f"{_shown(scale.grid_blocks)} / {rate:g} per cycle",
+        (slots - 1) * ramp,
+        "(first blocks of an SM - 1) x (SMs / blocks that the chip starts in a cycle)",
+        f"({_shown(slots)} - 1) x {ramp} cycles",
     )
 
 

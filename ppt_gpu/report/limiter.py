@@ -8,6 +8,8 @@ from ppt_gpu.report.result import Bound
 
 #: a resource used at least this much is called the limiter; below it latency is
 SATURATED = 0.75
+#: issue slots used at least this much may limit warps that are not selected
+SCARCE = 0.5
 
 _MEANING = {
     "wait": "the latency of arithmetic (more independent instructions or warps would hide it)",
@@ -60,5 +62,8 @@ def _limit(bounds: Sequence[Bound], stalls: Sequence[tuple[str, float]], cycles:
     top = max(bounds, key=lambda bound: bound.cycles, default=None)
     if top is not None and cycles > 0 and top.cycles >= SATURATED * cycles:
         return top.resource, top.cycles / cycles, True
-    others = ((reason, share) for reason, share in stalls if reason != "selected")
-    return *max(others, key=lambda item: item[1], default=("", 0.0)), False
+    # A warp that could issue while another one does loses time only if slots are scarce.
+    slots = next((bound.cycles for bound in bounds if bound.resource == "issue slots"), 0.0)
+    scarce = slots >= SCARCE * cycles
+    others = (item for item in stalls if item[0] != "selected")
+    return *max(others, key=lambda item: (scarce or item[0] != "not_selected", item[1]), default=("", 0.0)), False

@@ -80,7 +80,7 @@ def chip_of(
         l2_set=(slice_of * sets + set_index(program, sets, True, sampled=True)).astype(np.int32),
         warm=_warm(program),
         first_slots=_first_slots(gpu),
-        ramp=round(gpu.sm.count / gpu.host.blocks_per_cycle) if gpu.host.blocks_per_cycle else 0,
+        ramp=gpu.start_ramp(gpu.sm.count),
         horizon=PERFECT_WINDOW if one.perfect else max(1, min(one.l2_latency, one.dram_latency)),
     )
 

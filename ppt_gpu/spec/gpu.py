@@ -244,6 +244,10 @@ class Gpu:
     title: str = ""  # "Tesla K40"; not inherited
     sources: Mapping[str, Source] = field(default_factory=dict)
 
+    def start_ramp(self, active_sms: int) -> int:
+        """Cycles from the first block of a slot to that of the SM's next one, while `active_sms` SMs fill up."""
+        return round(active_sms / self.host.blocks_per_cycle) if self.host.blocks_per_cycle else 0
+
     @property
     def dram_bytes_per_cycle(self) -> float:
         """Peak DRAM bandwidth of the chip in bytes per SM cycle."""

@@ -95,6 +95,12 @@ def test_every_stall_reason_has_a_kind_and_the_text_names_the_same() -> None:
         assert reason == "selected" or reason in limiter((), stalls, 100.0)
 
 
+def test_warps_that_are_not_selected_wait_only_for_scarce_slots() -> None:
+    stalls = (("selected", 0.1), ("not_selected", 0.5), ("barrier", 0.4))
+    assert limiter((Bound("issue slots", 20.0, "", ""),), stalls, 100.0).endswith("barrier, 40% of warp cycles")
+    assert limiter((Bound("issue slots", 60.0, "", ""),), stalls, 100.0).endswith("not_selected, 50% of warp cycles")
+
+
 def test_a_bound_that_is_nearly_reached_is_the_limit() -> None:
     bounds = (Bound("DRAM bandwidth", 80.0, "", ""), Bound("issue slots", 20.0, "", ""))
     stalls = (("wait", 1.0),)

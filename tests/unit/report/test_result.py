@@ -56,7 +56,7 @@ def test_pickles_come_back_whole(results: list[Result]) -> None:
 def test_notebooks_show_a_summary(results: list[Result]) -> None:
     spmv, sgemm = results
     page = Page(sgemm._repr_html_())
-    assert "limited by issue slots" in page.text()
+    assert "limited by barriers" in page.text()
     assert "long_scoreboard" in page.text("td")
     assert page.all("script") == page.all("style") == page.references == []
     assert "row_starts" in Page(spmv._repr_html_()).text("td")

@@ -12,7 +12,7 @@ def columns(rows: Sequence[Sequence[str]], *, left: int = 1, keys: int = 1, last
 
     A table of more than 80 columns is cut into bands; each has the first `keys` columns again.
     """
-    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+    widths = _widths(rows)
     lefts = {*range(left), *([len(widths) - 1] if last_left else [])}
     lines: list[str] = []
     for band in _bands(widths, keys):
@@ -23,6 +23,16 @@ def columns(rows: Sequence[Sequence[str]], *, left: int = 1, keys: int = 1, last
             )
             lines.append("  ".join(cells).rstrip())
     return lines
+
+
+def fits(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether the table needs no bands."""
+    widths = _widths(rows)
+    return sum(widths) + 2 * (len(widths) - 1) <= WIDTH
+
+
+def _widths(rows: Sequence[Sequence[str]]) -> list[int]:
+    return [max(map(len, cells)) for cells in zip(*rows, strict=True)]
 
 
 def _bands(widths: Sequence[int], keys: int) -> list[list[int]]:

@@ -6,10 +6,11 @@ import json
 import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import groupby
 
 import numpy as np
 
-from ppt_gpu.report.columns import columns
+from ppt_gpu.report.columns import columns, fits
 
 
 @dataclass(frozen=True)
@@ -86,13 +87,25 @@ def to_json(name: str, rows: Sequence[Row]) -> str:
 
 
 def to_text(name: str, rows: Sequence[Row]) -> str:
-    found = [("case", "gpu", "mode", "level", "reference", "predicted", "error")]
-    for row in rows:
-        numbers = (f"{row.reference:,.0f}", f"{row.predicted:,.0f}", f"{row.error:+.1%}")
-        found.append((row.case, row.gpu, row.mode, row.level, *numbers))
-    lines = columns(found, left=4)
+    lines = _cases(rows)
     lines += ["", f"{name}, errors of {rows[0].unit} predicted against the reference", ""]
     return "\n".join([*lines, *summary_lines(rows)]) + "\n"
+
+
+def _cases(rows: Sequence[Row]) -> list[str]:
+    """A table of all rows; where that is too wide, one for each run of rows of one GPU, mode and level."""
+    numbers = [(f"{row.reference:,.0f}", f"{row.predicted:,.0f}", f"{row.error:+.1%}") for row in rows]
+    places = [(row.gpu, row.mode, row.level) for row in rows]
+    heads = ("reference", "predicted", "error")
+    whole = [("case", "gpu", "mode", "level", *heads)]
+    whole += [(row.case, *place, *found) for row, place, found in zip(rows, places, numbers, strict=True)]
+    if fits(whole):
+        return columns(whole, left=4)
+    lines: list[str] = []
+    for place, members in groupby(range(len(rows)), key=lambda number: places[number]):
+        part = [("case", *heads), *((rows[number].case, *numbers[number]) for number in members)]
+        lines += [", ".join(place), *(f"  {line}" for line in columns(part)), ""]
+    return lines[:-1]
 
 
 def summary_lines(rows: Sequence[Row]) -> list[str]:

@@ -31,7 +31,7 @@ def output(command: str) -> str:
 
             assert main(words) == 0
     text = stream.getvalue()
-    return text[text.index("\n\n") + 2 :] if words[0] == "validate" else text
+    return text[text.index(f"{words[1]}, errors of") :] if words[0] == "validate" else text
 
 
 def blocks(page: Path = README) -> dict[str, str]:

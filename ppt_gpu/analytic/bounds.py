@@ -55,7 +55,8 @@ def bounds(
     """Every bound, largest first; resources without work are left out.
 
     `work` and `result`: of the simulated blocks of one SM with `resident` slots on a chip with `active_sms` busy SMs.
-    `sm_blocks`, `grid_blocks`: blocks of the busiest SM and of the launch; None: just the simulated ones.
+    `sm_blocks`, `grid_blocks`: blocks of the busiest SM and of the launch; None: just the simulated ones, and no bound
+    of block launches.
     """
     simulated = work.blocks
     own = simulated if sm_blocks is None else sm_blocks
@@ -66,7 +67,7 @@ def bounds(
         *_load_store(work, result, gpu, scale),
         *_memory(work, result, gpu, scale, active_sms),
         _critical_path(work, gpu, scale),
-        _block_launches(gpu, scale, active_sms),
+        *([] if grid_blocks is None else [_block_launches(gpu, grid_blocks)]),
     ]
     return sorted((bound for bound in found if bound.cycles > 0), key=lambda bound: (-bound.cycles, bound.resource))
 
@@ -176,14 +177,14 @@ def _extrapolated(count: int, cold: float, scale: Scale) -> float:
     return count + (scale.sm_blocks - scale.simulated) * steady
 
 
-def _block_launches(gpu: Gpu, scale: Scale, active_sms: int) -> ResourceBound:
-    """Of the blocks that the SMs begin with; the simulation does not limit how fast the chip starts later ones."""
-    slots, ramp = min(scale.resident, scale.sm_blocks), gpu.start_ramp(active_sms)
+def _block_launches(gpu: Gpu, grid_blocks: float) -> ResourceBound:
+    """Of the whole launch: an SM alone knows when its first blocks start, but not what the chip is busy with later."""
+    rate = gpu.host.blocks_per_cycle
     return ResourceBound(
         "block launches",
-        (slots - 1) * ramp,
-        "(first blocks of an SM - 1) x (SMs / blocks that the chip starts in a cycle)",
-        f"({_shown(slots)} - 1) x {ramp} cycles",
+        (grid_blocks - 1) / rate if rate else 0.0,
+        "(blocks - 1) / (blocks that the chip starts in a cycle)",
+        f"({_shown(grid_blocks)} - 1) / {rate:g} per cycle",
     )
 
 

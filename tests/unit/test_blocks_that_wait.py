@@ -90,7 +90,8 @@ def test_a_barrier_over_the_grid():
     for result, rounds in ((short, 2), (long, 6)):
         launch = result.launches[0]
         # one warp of a block polls: at most once before the others are there, and once when they are
-        per_warp, polls = 3 + rounds * 10, rounds * 9
+        # a round moves a constant into a register, and three instructions let lanes part and meet again
+        per_warp, polls = 7 + rounds * 14, rounds * 9
         assert 4 * per_warp < launch.value("sim.warp_instructions") <= 4 * per_warp + polls
         assert any("wait for others: the whole grid was run" in text for text in launch.warnings)
         assert not any("divergent" in text for text in launch.warnings)

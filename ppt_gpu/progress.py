@@ -11,7 +11,7 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import TypeVar
@@ -25,9 +25,9 @@ T = TypeVar("T")
 class Progress:
     """`with Progress("rows", 100) as progress: progress.done()` after each part; without a number, just what it is."""
 
-    def __init__(self, what: str, total: int = 0, finished: int = 0) -> None:
-        """`finished` parts were done earlier, and took no time."""
-        self.what, self.total, self.finished, self.earlier = what, total, finished, finished
+    def __init__(self, what: str, total: int = 0, finished: int = 0, counted: Callable[[], int] | None = None) -> None:
+        """`finished` parts were done earlier and took no time. `counted` is asked how many are, if nobody tells."""
+        self.what, self.total, self.finished, self.earlier, self.counted = what, total, finished, finished, counted
         self.began = time.monotonic()
 
     def __enter__(self) -> Progress:
@@ -51,6 +51,8 @@ class Progress:
         """ "12 of 100 rows, 1:05 left", by the time of what was finished here."""
         if not self.total:
             return self.what
+        if self.counted:
+            self.finished = self.counted()
         here = self.finished - self.earlier
         left = f", {clock((now - self.began) / here * (self.total - self.finished))} left" if here else ""
         return f"{self.finished:,} of {self.total:,} {self.what}{left}"

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ppt_gpu.progress import Progress
 from ppt_gpu.sm.chip_below import bring_in
 from ppt_gpu.sm.chip_loop import make_advance_sms
 from ppt_gpu.sm.chip_machine import Chip
@@ -102,6 +103,10 @@ class ChipState:
         )  # fmt: skip
         return int(self.shared[STATUS])
 
+    def progress(self) -> Progress:
+        """Of the blocks that have ended."""
+        return Progress("blocks simulated", len(self.state.block_end), counted=self.state.ended_blocks)
+
     def idle(self) -> int:
         """The cycle from which no server is busy."""
         inside = self.mems[:, [LSU, ATOMIC, REQUESTS, RETURNS, LINK_IN, LINK_OUT]].max()
@@ -151,7 +156,8 @@ def run_chip(
     fixed = pays(program, chip.sm) if specialise is None else specialise
     began = time.process_time()
     status: Any = PAUSED
-    while status == PAUSED:
-        state.advance(0, chip.sms, fixed)
-        status = state.close()
+    with state.progress():
+        while status == PAUSED:
+            state.advance(0, chip.sms, fixed)
+            status = state.close()
     return state.raw(time.process_time() - began)

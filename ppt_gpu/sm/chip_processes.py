@@ -44,7 +44,8 @@ def run_in_processes(program: Program, chip: Chip, resident: int, max_cycles: in
             other.start()
             there.close()
             others.append((other, here))
-        _run(state, parts[0], [pipe for _, pipe in others], fixed)
+        with state.progress():
+            _run(state, parts[0], [pipe for _, pipe in others], fixed)
         return state.raw(time.process_time() - began)
     finally:
         for other, pipe in others:

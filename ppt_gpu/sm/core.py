@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from ppt_gpu.progress import Progress
 from ppt_gpu.sm.core_bits import compiled, fingerprint, int64, pointer, prefetch
 from ppt_gpu.sm.core_blocks import finish_block, launch_block, release_barrier
 from ppt_gpu.sm.core_code import constant, fetch
@@ -452,19 +453,21 @@ def run_core(
     loop = make_loop(*constants, False, machine.policy == TWO_LEVEL)
     wait_for(loop)
     began = time.process_time()
-    while True:
-        status, idle = loop(
-            packed.code, program.entry_wait, packed.op_table, program.path_start, program.warp_path,
-            program.warp_access, program.block_warp, memory.access, memory.tx, memory.mem,
-            state.layout, skipping.snap, skipping.track, skipping.log,
-            state.warps, state.keys, state.slots, state.scheds, state.blocks, state.gates, state.units, state.queued,
-            state.wheel, state.occupied, state.op_stall, state.doubled, state.block_start, state.block_end,
-            machine.schedulers, machine.policy, machine.width, state.memory_gate, per_block,
-            machine.active_set, machine.block_launch, max_cycles,
-        )  # fmt: skip
-        if status != PAUSED:
-            break
-        skipping.look_around(max_cycles)
+    with Progress("blocks simulated", len(state.block_end), counted=state.ended_blocks):
+        while True:
+            status, idle = loop(
+                packed.code, program.entry_wait, packed.op_table, program.path_start, program.warp_path,
+                program.warp_access, program.block_warp, memory.access, memory.tx, memory.mem,
+                state.layout, skipping.snap, skipping.track, skipping.log,
+                state.warps, state.keys, state.slots, state.scheds, state.blocks, state.gates, state.units,
+                state.queued, state.wheel, state.occupied, state.op_stall, state.doubled, state.block_start,
+                state.block_end,
+                machine.schedulers, machine.policy, machine.width, state.memory_gate, per_block,
+                machine.active_set, machine.block_launch, max_cycles,
+            )  # fmt: skip
+            if status != PAUSED:
+                break
+            skipping.look_around(max_cycles)
     seconds = time.process_time() - began
     last = int(state.block_end.max(initial=0))
     if status != DONE or last > max_cycles:

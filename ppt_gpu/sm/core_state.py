@@ -108,6 +108,10 @@ class State:
         self.block_start = np.zeros(blocks, np.int64)
         self.block_end = np.zeros(blocks, np.int64)
 
+    def ended_blocks(self) -> int:
+        """How many blocks have ended so far: also while the loop runs."""
+        return int(np.count_nonzero(self.block_end))
+
     def charged(self, program: Program) -> np.ndarray:
         """op_stall [O, reasons] after a run; every entry that was not a second one was selected for a cycle."""
         stall = np.zeros((len(program.op_name), len(STALL_REASONS)), np.int64)

@@ -51,6 +51,14 @@ def test_time_left_is_by_what_was_finished_here() -> None:
     assert found.text(found.began + 80) == "100 of 100 rows, 0:00 left"
 
 
+def test_what_compiled_code_has_finished_is_asked_for() -> None:
+    ended = [0, 0, 0, 0]
+    found = Progress("blocks simulated", 4, counted=lambda: sum(ended))
+    assert found.text(found.began + 10) == "0 of 4 blocks simulated"
+    ended[2] = 1
+    assert found.text(found.began + 10) == "1 of 4 blocks simulated, 0:30 left"
+
+
 def test_line_tells_all_that_is_open() -> None:
     assert line("predict", 3, 0.0, 80) == "predict 0:03"
     with Progress("launches", 4) as outer, Progress("one", 1), Progress("simulating") as inner:

@@ -12,7 +12,7 @@ from ppt_gpu.sm import chip_memory as q
 from ppt_gpu.sm import core_memory as c
 from ppt_gpu.sm.chip_machine import ATOMIC, READ, STORE
 from ppt_gpu.sm.core_bits import int64, popcount
-from ppt_gpu.sm.core_lsu import _leave, _perfect_miss, _return, _round_trip
+from ppt_gpu.sm.core_lsu import _leave, _perfect_miss, _return, _round_trip, hold_mshr
 from ppt_gpu.sm.core_machine import ONE
 from ppt_gpu.sm.core_tags import whole
 
@@ -96,7 +96,7 @@ def settle(mem: Any) -> None:
             mem[to + 1] = answer
             mem[q.FLOW_LAST] += 1
         if kind in (READ, ATOMIC):
-            _give_back(mem, size, known, answer)
+            hold_mshr(mem, mem[c.MSHRS], size, (mem[c.MSHR_HEAD] + known) % size, known, answer)
             known += 1
             _filled(mem, number, at)
     mem[q.TAKEN] = 0
@@ -112,20 +112,6 @@ def settle(mem: Any) -> None:
         mem[op + q.O_STATE] &= ~int64(q.UNRESOLVED)
     mem[q.N_REQS] = 0
     mem[q.N_DEPS] = 0
-
-
-@called
-def _give_back(mem: Any, size: int, known: int, release: int) -> None:
-    """An MSHR is free from cycle `release` on; `known` others are in the ring, the first to be free at its head."""
-    ring = mem[c.MSHRS]
-    place = (mem[c.MSHR_HEAD] + known) % size
-    for _ in range(known):
-        before = place - 1 if place > 0 else size - 1
-        if mem[ring + before] <= release:
-            break
-        mem[ring + place] = mem[ring + before]
-        place = before
-    mem[ring + place] = release
 
 
 @called

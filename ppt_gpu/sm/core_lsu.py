@@ -107,26 +107,31 @@ def _perfect_miss(mem: Any, time: int, sectors: int, wait: int) -> int:
     return whole(mem[NOW] + wait) + _round_trip(mem)
 
 
-@called
-def _miss(mem: Any, time: int, line: int, sectors: int, wait: int, atomic: int) -> int:
-    """Take the MSHR that is free first and hold it until the data is there. mem[NOW]: when the unit went on.
+@merged
+def hold_mshr(mem: Any, ring: int, size: int, place: int, others: int, release: int) -> None:
+    """An MSHR is free from cycle `release` on: it goes into the ring at `place`, behind `others`, or before later ones.
 
     The MSHRs are a ring in order of release, so a new one usually goes to the end.
     """
+    for _ in range(others):
+        before = place - 1 if place > 0 else size - 1
+        if mem[ring + before] <= release:
+            break
+        mem[ring + place] = mem[ring + before]
+        place = before
+    mem[ring + place] = release
+
+
+@called
+def _miss(mem: Any, time: int, line: int, sectors: int, wait: int, atomic: int) -> int:
+    """Take the MSHR that is free first and hold it until the data is there. mem[NOW]: when the unit went on."""
     ring, size, head = mem[MSHRS] & PLACE, mem[P_MSHRS], mem[MSHR_HEAD] & PLACE
     time = max(time, mem[ring + head] * ONE)
     wait = max(wait, _leave(mem, time, sectors))
     time = mem[NOW]
     wait = max(wait, _return(mem, time, sectors))
     done = l2_read(mem, time, line, sectors, wait, atomic)
-    place = head
-    for _ in range(size - 1):
-        before = place - 1 if place > 0 else size - 1
-        if mem[ring + before] <= done:
-            break
-        mem[ring + place] = mem[ring + before]
-        place = before
-    mem[ring + place] = done
+    hold_mshr(mem, ring, size, head, size - 1, done)
     mem[MSHR_HEAD] = head + 1 if head + 1 < size else 0
     return done
 

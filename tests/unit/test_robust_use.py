@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -82,45 +83,36 @@ def test_in_other_threads_nothing_is_changed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("system", "environment", "expected"),
+    ("folder", "system", "environment", "expected"),
     [
-        ("linux", {"PPT_GPU_CACHE": "/x/own"}, "/x/own"),
-        ("linux", {"XDG_CACHE_HOME": "/x/xdg"}, "/x/xdg/ppt_gpu"),
-        ("linux", {"XDG_CACHE_HOME": "relative", "HOME": "/x"}, "/x/.cache/ppt_gpu"),
-        ("linux", {"HOME": "/x"}, "/x/.cache/ppt_gpu"),
-        ("darwin", {"HOME": "/x"}, "/x/Library/Caches/ppt_gpu"),
-        ("win32", {"LOCALAPPDATA": "/x/local"}, "/x/local/ppt_gpu"),
+        (paths.cache_dir, "linux", {"PPT_GPU_CACHE": "/x/own"}, "/x/own"),
+        (paths.cache_dir, "linux", {"XDG_CACHE_HOME": "/x/xdg"}, "/x/xdg/ppt_gpu"),
+        (paths.cache_dir, "linux", {"XDG_CACHE_HOME": "relative", "HOME": "/x"}, "/x/.cache/ppt_gpu"),
+        (paths.cache_dir, "linux", {"HOME": "/x"}, "/x/.cache/ppt_gpu"),
+        (paths.cache_dir, "darwin", {"HOME": "/x"}, "/x/Library/Caches/ppt_gpu"),
+        (paths.cache_dir, "win32", {"LOCALAPPDATA": "/x/local"}, "/x/local/ppt_gpu"),
+        (paths.config_dir, "linux", {"XDG_CONFIG_HOME": "/x/xdg"}, "/x/xdg/ppt_gpu"),
+        (paths.config_dir, "linux", {"XDG_CONFIG_HOME": "relative", "HOME": "/x"}, "/x/.config/ppt_gpu"),
+        (paths.config_dir, "darwin", {"HOME": "/x"}, "/x/Library/Application Support/ppt_gpu"),
+        (paths.config_dir, "win32", {"APPDATA": "/x/data"}, "/x/data/ppt_gpu"),
     ],
 )
-def test_the_users_folder(
-    system: str, environment: dict[str, str], expected: str, monkeypatch: pytest.MonkeyPatch
+def test_the_users_folders(
+    folder: Callable[[], Path],
+    system: str,
+    environment: dict[str, str],
+    expected: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for name in ("PPT_GPU_CACHE", "XDG_CACHE_HOME", "LOCALAPPDATA"):
+    for kind in ("CACHE", "CONFIG"):
+        monkeypatch.delenv(f"PPT_GPU_{kind}", raising=False)
+        monkeypatch.delenv(f"XDG_{kind}_HOME", raising=False)
+    for name in ("LOCALAPPDATA", "APPDATA"):
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(sys, "platform", system)
-    assert str(paths.cache_dir()) == expected
-
-
-@pytest.mark.parametrize(
-    ("system", "environment", "expected"),
-    [
-        ("linux", {"XDG_CONFIG_HOME": "/x/xdg"}, "/x/xdg/ppt_gpu"),
-        ("linux", {"XDG_CONFIG_HOME": "relative", "HOME": "/x"}, "/x/.config/ppt_gpu"),
-        ("darwin", {"HOME": "/x"}, "/x/Library/Application Support/ppt_gpu"),
-        ("win32", {"APPDATA": "/x/data"}, "/x/data/ppt_gpu"),
-    ],
-)
-def test_the_folder_of_settings(
-    system: str, environment: dict[str, str], expected: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("PPT_GPU_CONFIG", "XDG_CONFIG_HOME", "APPDATA"):
-        monkeypatch.delenv(name, raising=False)
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setattr(sys, "platform", system)
-    assert str(paths.config_dir()) == expected
+    assert str(folder()) == expected
 
 
 def test_own_hardware_by_name(

@@ -21,7 +21,7 @@ from ppt_gpu.cluster.symmetry import Peer, Symmetry
 from ppt_gpu.cluster.task import Body, Task
 from ppt_gpu.cluster.transport import Transport, Wire
 from ppt_gpu.cluster.transport_fair import FairTransport
-from ppt_gpu.errors import PptError
+from ppt_gpu.errors import InputErrors, PptError
 
 Program = Callable[[Rank], Body]
 
@@ -203,9 +203,12 @@ def uniform(seed: int, rank: int, number: int) -> float:
 
 
 def _in_application(error: Exception, rank: Rank) -> PptError:
-    """The error as one of the application, with its file and line."""
+    """The error as one of the application, with its file and line; of several, each."""
     if isinstance(error, PptError) and error.path is not None:
         return error
+    if isinstance(error, InputErrors):
+        each = [one.with_traceback(error.__traceback__) for one in error.errors]
+        return InputErrors([_in_application(one, rank) for one in each])
     own = rank.source()
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == own]
     frame = getattr(rank.body, "gi_frame", None)

@@ -31,6 +31,12 @@ def count(text: str) -> int:
     return int(text)
 
 
+def natural(text: str) -> int:
+    if not text.isdecimal():
+        raise PptError(f"'{text}' is not a whole number of 0 or more")
+    return int(text)
+
+
 def size(text: str) -> int:
     from ppt_gpu.units import parse_quantity
 
@@ -74,7 +80,7 @@ def add_workload_options(parser: argparse.ArgumentParser) -> None:
         help="registers per thread (default: the workload's; of a .cu from ptxas if there is one; else an estimate)",
     )
     parser.add_argument(
-        "--seed", type=count, default=0, metavar="N", help="other random contents of buffers (default: as they are)"
+        "--seed", type=natural, default=0, metavar="N", help="other random contents of buffers (default: as they are)"
     )
     parser.add_argument(
         "--nvcc-option",

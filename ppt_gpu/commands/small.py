@@ -48,6 +48,8 @@ def _gpus(arguments: argparse.Namespace) -> str:
     if arguments.name is None:
         if arguments.set:
             raise PptError("--set needs the name of a GPU", hint="ppt-gpu gpus k40 --set sm.count=30")
+        if arguments.isa:
+            raise PptError("--isa needs the name of a GPU", hint="ppt-gpu gpus k40 --isa")
         return gpus.listing(as_json=arguments.json)
     from ppt_gpu.spec import load_gpu
 

@@ -95,6 +95,12 @@ def test_strong_scaling_says_that_parameters_are_the_same(
     assert ("all node counts ran with the same parameters" in capsys.readouterr().out) is said
 
 
+def test_all_errors_of_a_launch_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cluster", "jacobi3d", "--machine", "dgx_h100", "--nodes", "2", "-p", "n=1"]) == 2
+    error = capsys.readouterr().err
+    assert "jacobi3d.py:" in error and "rank 0: grid.x is 0" in error and "rank 0: grid.y is 0" in error
+
+
 def test_ticks_enclose_the_times() -> None:
     assert decade_ticks(0.057, 0.46) == pytest.approx([0.05, 0.1, 0.2, 0.5])
     assert decade_ticks(2, 5) == pytest.approx([2, 5])

@@ -245,10 +245,9 @@ def predict_launch(
 ) -> tuple[KernelPrediction, LaunchResult]:
     """One launch: simulate enough of its blocks on one SM, scale to the grid, hold it against its bounds."""
     survey = sm.survey(blocks)
+    other = None if level == "steady" else predict_launch(sm, gpu, "steady", blocks)[0]
     if level == "grid":
-        other = predict_launch(sm, gpu, "steady", blocks)[0]
         prediction = grid_prediction(sm, gpu, processes)
-        sm.warnings += disagreement(prediction, other)
     elif level == "workload":
         chosen = plan(sm.launch.blocks, sm.occupancy, gpu, level)
         prediction = workload_prediction(sm(list(chosen.blocks)), chosen)
@@ -272,6 +271,8 @@ def predict_launch(
     )
     highest = largest_bound(floors)
     raised = prediction.raised_to(highest.cycles, highest.resource)
+    if other is not None:
+        sm.warnings += disagreement(raised, other)
     return raised, build_launch(sm, gpu, raised, floors)
 
 

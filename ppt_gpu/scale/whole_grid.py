@@ -57,12 +57,12 @@ def _check_addresses(sm: SimulatedSm, program: Program) -> None:
         )
 
 
-def disagreement(grid: KernelPrediction, other: KernelPrediction) -> list[str]:
-    """A warning where another level tells another story."""
-    difference = other.cycles / max(grid.cycles, 1.0) - 1.0
+def disagreement(asked: KernelPrediction, other: KernelPrediction) -> list[str]:
+    """A warning where another level than the one asked for tells another story."""
+    difference = other.cycles / max(asked.cycles, 1.0) - 1.0
     if abs(difference) <= AGREEMENT:
         return []
     return [
         f"levels differ: {other.plan.level} gives {other.cycles:.0f} cycles, {difference:+.0%} against the "
-        f"{grid.cycles:.0f} of level grid"
+        f"{asked.cycles:.0f} of level {asked.plan.level}"
     ]

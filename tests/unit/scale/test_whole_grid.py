@@ -80,6 +80,17 @@ def test_a_level_that_tells_another_story_is_named(gpu: Gpu) -> None:
     assert disagreement(grid, dataclasses.replace(steady, cycles=905.0)) == []
 
 
+def test_the_overlap_rule_is_held_against_level_steady(gpu: Gpu) -> None:
+    """As many blocks as fit are one workload, and both levels the same; of many more PPT's rule takes another view."""
+    fits, many = (vecadd(gpu, blocks, "workload").launches[0] for blocks in (24, 2400))
+    steady = vecadd(gpu, 2400, "steady").launches[0]
+    assert fits.warnings == ()
+    difference = steady.value("kernel.cycles") / many.value("kernel.cycles") - 1
+    assert abs(difference) > 0.1
+    assert [text for text in many.warnings if text.startswith("levels differ: steady")]
+    assert steady.warnings == ()
+
+
 def _no_program() -> object:
     class Nothing:
         block_warp, op_name = np.zeros(1, np.int64), ()

@@ -1,4 +1,4 @@
-"""The paths of a run's warps: taken from the raw buffer, stored once each, expanded to instructions at the end."""
+"""The paths of a run's warps: taken from the raw buffers, stored once each, expanded to instructions at the end."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from ppt_gpu.exec import digest_paths
 from ppt_gpu.exec.growing import Growing
 from ppt_gpu.exec.jit_compile import Engine
-from ppt_gpu.exec.schedule import TURN_PATH, TURN_PATH_END, TURN_WARP
 
 
 class Paths:
@@ -17,8 +16,6 @@ class Paths:
     def __init__(self, engine: Engine, warps: int, per_block: int = 0) -> None:
         """per_block: warps of a block where threads are counted by block, else 0."""
         self.engine = engine
-        self.pending = Growing(np.int32)  # segments of warps that have not ended
-        self.parts = [Growing(np.int64) for _ in range(3)]  # of `pending`: warp, start, end
         self.known = Growing(np.int32)  # segments of the paths found
         self.count = 0
         self.start, self.hash = np.zeros(1025, np.int64), np.zeros(1024, np.int64)
@@ -35,42 +32,24 @@ class Paths:
 
     @property
     def nbytes(self) -> int:
-        return self.pending.nbytes + self.known.nbytes
+        return self.known.nbytes
 
-    def take(self, buffer: NDArray[np.uint32], turns: NDArray[np.int64], ended: int) -> None:
-        """Take over the path records of `turns` (`turn_columns`); warps below `ended` have ended."""
-        lengths = turns[TURN_PATH_END] - turns[TURN_PATH]
-        first = self.pending.used
-        self.pending.room(int(lengths.sum()))
-        self.pending.used = digest_paths.read_paths(
-            buffer, turns, self.plain, self.pending.data, first,
-            self.segment_count, self.segment_threads, self.row_warps, self.warp_threads,
-        )  # fmt: skip
-        ends = first + np.cumsum(lengths)
-        for array, values in zip(self.parts, (turns[TURN_WARP], ends - lengths, ends), strict=True):
-            array.append(values)
-        self._end(ended)
-
-    def _end(self, ended: int) -> None:
-        """Number the paths of ended warps; keep the others pending."""
-        warp, start, end = (array.content for array in self.parts)
-        whole = int(np.count_nonzero(warp < ended))  # blocks run one after another: these come first
-        if not whole:
-            return
-        cut = int(end[whole - 1])
-        order = digest_paths.warp_order(warp[:whole])
-        self._room(1 + int(np.count_nonzero(np.diff(warp[order]))), cut)
-        self.count = digest_paths.cons_paths(
-            self.pending.data, order, warp, start, end,
-            self.known.data, self.start, self.hash, self.table, self.count, self.warp_path,
+    def take(
+        self,
+        words: NDArray[np.int64],
+        starts: NDArray[np.int64],
+        ends: NDArray[np.int64],
+        guarded: NDArray[np.int64],
+        warp: int,
+    ) -> None:
+        """Take over the path records of the warps from `warp` on, see `digest_paths.read_paths`."""
+        self._room(len(starts), int((ends - starts).sum()))
+        self.count = digest_paths.read_paths(
+            words, starts, ends, guarded, self.plain, warp, self.row_warps,
+            self.segment_count, self.segment_threads, self.warp_threads, self.warp_path,
+            self.known.data, self.start, self.hash, self.table, self.count,
         )  # fmt: skip
         self.known.used = int(self.start[self.count])
-        rest, parts = self.pending.content[cut:].copy(), [a.content[whole:].copy() for a in self.parts]
-        self.pending.used = 0
-        self.pending.append(rest)
-        for array, values, shift in zip(self.parts, parts, (0, cut, cut), strict=True):
-            array.used = 0
-            array.append(values - shift)
 
     def _room(self, warps: int, segments: int) -> None:
         """Make room for one new path a warp."""

@@ -1,8 +1,8 @@
 """Turns the raw access records of compiled code into the flat arrays of a `Trace`.
 
 Records are described in `ppt_gpu.exec.jit_access`. Patterns are stored once each (hash-consed): open addressing with
-linear probing. They are looked up in the order of the trace, so that they are numbered by first appearance in it. The
-records of a block that has not ended are held back, with a table of their own of the patterns that they refer to.
+linear probing. They are looked up in the order of the trace, so that they are numbered by first appearance in it. What
+a block that has not ended recorded is held back, with a table of its own of the patterns that it refers to.
 """
 
 from __future__ import annotations
@@ -134,19 +134,19 @@ def read_patterns(
 
 
 @entry
-def read_parts(
-    words: NDArray[np.int64],  # [n, 2] records
-    warps: NDArray[np.int64],  # warp of each part
-    starts: NDArray[np.int64],  # its first record
-    ends: NDArray[np.int64],  # where its records end
-    order: NDArray[np.int64],  # of the parts
-    part: int,  # place in `order` to begin at
-    record: int,  # record to begin at, -1: the first of that part
-    listed: NDArray[np.int64],  # [n, 32] patterns that the records refer to
-    lanes: NDArray[np.int64],  # [n] their masks, where the records are held ones
+def read_accesses(
+    headers: NDArray[np.int64],  # [n] the buffers of all warps one after another, as are `bases`
+    bases: NDArray[np.int64],
+    starts: NDArray[np.int64],  # [p] first access of each part: of one warp in one block, in the order of the trace
+    ends: NDArray[np.int64],  # [p]
+    part: int,  # to begin at
+    record: int,  # access to begin at, -1: the first of that part
+    listed: NDArray[np.int64],  # [n, 32] listed patterns
     numbers: NDArray[np.int32],  # [n] their numbers once they are looked up, -1 before
-    counts: NDArray[np.int64],  # accesses of each warp, which grow
-    base: NDArray[np.uint64],
+    held: NDArray[np.int64],  # [m, 32] patterns that were held back
+    held_lanes: NDArray[np.int64],  # [m] their masks
+    held_numbers: NDArray[np.int32],  # [m] as `numbers`
+    base: NDArray[np.int64],
     pattern: NDArray[np.int32],
     space: NDArray[np.uint8],
     at: int,
@@ -158,48 +158,41 @@ def read_parts(
     cache_value: NDArray[np.int32],
     scratch: NDArray[np.int64],
 ) -> tuple[int, int, int]:
-    """Decode parts in order. Returns (place in `order`, record, free place) reached, to go on with more room.
+    """Decode parts. Returns (part, access, free place) reached, to go on with more room.
 
-    Neighbouring warps mostly do the same: where all headers of a part are those of the same part of the warp before,
-    its patterns and spaces are copied.
+    Neighbouring warps mostly do the same: where all headers of a part are those of the part before it, its patterns
+    and spaces are copied.
     """
-    warp = np.int64(-1)
-    here = like = np.int64(-1)  # places in `order`: first part of the warp, part of the warp before like the next one
-    here_at = like_at = np.int64(0)  # where their accesses begin
-    while part < len(order):
-        own = order[part]
-        k = record
-        end = ends[own]
-        if warps[own] != warp:
-            like, like_at, here, here_at, warp = here, here_at, np.int64(part), np.int64(at), warps[own]
-        if record < 0:
-            k = starts[own]
-            counts[warp] += end - k
-        else:
-            here = like = np.int64(-1)
-        if like >= 0:
-            other = order[like]
-            length = ends[other] - starts[other]
-            if like == here:  # the warp before had fewer parts
-                like = np.int64(-1)
-            elif end - k == length and _same_headers(words, k, starts[other], length):
-                _copy_part(words, k, length, like_at, base, pattern, space, at)
-                at += length
-                k = end
-            like_at += length
-            like += like >= 0
+    like = like_at = np.int64(0)  # the part before: its first access, and where it was decoded to
+    like_length = np.int64(-1)  # not known yet
+    while part < len(starts):
+        k, end = starts[part], ends[part]
+        length = end - k
+        begin = np.int64(at)
+        if record >= 0:
+            begin -= record - k
+            k = record
+        elif length == like_length and _same_headers(headers, k, like, length):
+            _copy_part(bases, k, length, like_at, base, pattern, space, at)
+            at += length
+            k = end
         while k < end:
-            header = words[np.uint64(k), 0]
+            header = headers[np.uint64(k)]
             kind = header >> 40 & 255
             if kind >= RECORD_LISTED:
-                row = header >> 48 & 0xFFFF if kind == RECORD_LISTED else header & 0xFFFFFFFF
-                found = numbers[row]
+                own = kind == RECORD_LISTED
+                row = header >> 48 & 0xFFFF if own else header & 0xFFFFFFFF
+                found = numbers[row] if own else held_numbers[row]
                 if found < 0:
-                    active = header & 0xFFFFFFFF if kind == RECORD_LISTED else lanes[row]
-                    found = _find(offset, mask, table, used, listed, row, active)
+                    source = listed if own else held
+                    lanes = header & 0xFFFFFFFF if own else held_lanes[row]
+                    found = _find(offset, mask, table, used, source, row, lanes)
                     if found < 0:
                         return part, k, at
-                    numbers[row] = found
+                    if own:
+                        numbers[row] = found
+                    else:
+                        held_numbers[row] = found
             else:
                 slot = (header * MIX) >> (64 - CACHE_BITS) & (CACHE - 1)
                 if cache_key[np.uint64(slot)] != header:
@@ -211,36 +204,37 @@ def read_parts(
                     cache_value[slot] = p
                 found = cache_value[np.uint64(slot)]
             place = np.uint64(at)  # unsigned: an index that is not looked at for being negative
-            base[place] = words[np.uint64(k), 1]
+            base[place] = bases[np.uint64(k)]
             pattern[place] = found
             space[place] = header >> 32 & 255
             at += 1
             k += 1
+        like, like_at, like_length = starts[part], begin, length
         part += 1
         record = -1
     return part, record, at
 
 
 @merged
-def _same_headers(words: np.ndarray, first: int, other: int, length: int) -> bool:
-    """Are the headers of `length` records from `first` on those of the records from `other` on?"""
+def _same_headers(headers: np.ndarray, first: int, other: int, length: int) -> bool:
+    """Are the `length` headers from `first` on those from `other` on?"""
     at = 0
     differ = np.int64(0)
     while differ == 0 and at < length:  # piece by piece: within one, nothing is decided
         for k in range(at, min(at + PIECE, length)):
-            differ |= words[np.uint64(first + k), 0] ^ words[np.uint64(other + k), 0]
+            differ |= headers[np.uint64(first + k)] ^ headers[np.uint64(other + k)]
         at += PIECE
     return bool(differ == 0)
 
 
 @merged
 def _copy_part(
-    words: np.ndarray, first: int, length: int, like: int, base: np.ndarray, pattern: np.ndarray, space: np.ndarray,
+    bases: np.ndarray, first: int, length: int, like: int, base: np.ndarray, pattern: np.ndarray, space: np.ndarray,
     at: int,
 ) -> None:  # fmt: skip
-    """Write `length` accesses to `at`: bases from the records at `first`, the rest from the accesses at `like`."""
+    """Write `length` accesses to `at`: their bases from `first` on, the rest from the accesses at `like`."""
     for k in range(length):
-        base[np.uint64(at + k)] = words[np.uint64(first + k), 1]
+        base[np.uint64(at + k)] = bases[np.uint64(first + k)]
     for k in range(length):
         pattern[np.uint64(at + k)] = pattern[np.uint64(like + k)]
     for k in range(length):
@@ -262,8 +256,9 @@ def _regular(kind: int, lanes: int, shift: int, listed: np.ndarray) -> None:
 
 @entry
 def hold_records(
-    words: NDArray[np.int64],  # [n, 2] become held records
+    headers: NDArray[np.int64],  # become those of held accesses
     k: int,
+    end: int,
     listed: NDArray[np.int64],
     numbers: NDArray[np.int32],  # [listed] numbers of held patterns once they are looked up, -1 before
     offset: NDArray[np.int64],
@@ -271,9 +266,9 @@ def hold_records(
     table: NDArray[np.int64],
     used: NDArray[np.int64],
 ) -> int:
-    """Let the records from `k` on refer to held patterns. Returns how many are done; stops when there is no room."""
-    while k < len(words):
-        header = words[k, 0]
+    """Let the accesses from `k` to `end` refer to held patterns. Returns how far; stops when there is no room."""
+    while k < end:
+        header = headers[k]
         if header >> 40 & 255 == RECORD_LISTED:
             row = header >> 48 & 0xFFFF
             if numbers[row] < 0:
@@ -281,7 +276,7 @@ def hold_records(
                 if p < 0:
                     break
                 numbers[row] = p
-            words[k, 0] = header & (255 << 32) | RECORD_HELD << 40 | numbers[row]
+            headers[k] = header & (255 << 32) | RECORD_HELD << 40 | numbers[row]
         k += 1
     return k
 
@@ -304,10 +299,12 @@ def _renumber(pattern: np.ndarray, new: np.ndarray, first: np.ndarray) -> int:
     return used
 
 
-def plain_accesses(words: NDArray[np.int64], listed: NDArray[np.int64]) -> list[tuple[int, int, tuple[int, ...], int]]:
-    """(base, space, offsets, mask) of each access record [n, 2]: the plain reference of `read_parts`."""
+def plain_accesses(
+    headers: NDArray[np.int64], bases: NDArray[np.int64], listed: NDArray[np.int64]
+) -> list[tuple[int, int, tuple[int, ...], int]]:
+    """(base, space, offsets, mask) of each access: the plain reference of `read_accesses`."""
     found = []
-    for header, base in words.tolist():
+    for header, base in zip(headers.tolist(), bases.tolist(), strict=True):
         mask, space, kind, detail = header & 0xFFFFFFFF, header >> 32 & 255, header >> 40 & 255, header >> 48 & 0xFFFF
         active = [lane for lane in range(32) if mask >> lane & 1]
         offsets = [0] * 32

@@ -4,10 +4,11 @@ Four ways to move the data, fastest first: every lane at one address, lanes side
 lane by lane. A "site" caches for each static access the buffer that it hit last: start, number of valid start
 offsets, host address of the start; then the instruction's index for faults; and the pattern that it recorded last.
 
-Record of an access: two 8-byte words, a header and the address of the lowest active lane. Header: mask in bits 0-31,
-space in 32-39, RECORD_* in 40-47, and in 48-63 log2 of the stride (RECORD_ROW) or the number of a listed pattern
-(RECORD_LISTED). A listed pattern: 32 words in a buffer of its own, the distances from the lowest active lane, 0 in
-inactive lanes; its mask is that of the record. A site lists its pattern only when it is another than last time.
+Record of an access: an 8-byte header and, in a buffer of their own (Slot.BASES further on), the address of the lowest
+active lane, so that headers are compared and addresses copied in bulk. Header: mask in bits 0-31, space in 32-39,
+RECORD_* in 40-47, and in 48-63 log2 of the stride (RECORD_ROW) or the number of a listed pattern (RECORD_LISTED). A
+listed pattern: 32 words in a buffer of its own, the distances from the lowest active lane, 0 in inactive lanes; its
+mask is that of the record. A site lists its pattern only when it is another than last time.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from ppt_gpu.exec.jit_text import vec
 from ppt_gpu.exec.memory import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW
 
 RECORD_NONE, RECORD_SAME, RECORD_ROW, RECORD_LISTED = range(4)
-RECORD_BYTES, PATTERN_BYTES = 16, 32 * 8
+RECORD_BYTES, PATTERN_BYTES = 8, 32 * 8  # of a header, or a base address; of a listed pattern
 #: space -> index into ppt_gpu.spec.gpu.MEMORY_SPACES
 SPACE_INDEX = {"global": 0, "generic": 0, "generic-cluster": 0, "shared": 1, "cluster": 1, "local": 2, "const": 3}
 #: words of a site: start, count, host address, instruction, number of its listed pattern, mask, two free, 32 distances
@@ -90,8 +91,12 @@ class Access(Helper):
         header = self.i64("or", self.i64("or", self.widen(mask), SPACE_INDEX[self.space] << 32), detail)
         cursor = self.field("%w", Slot.RECORD, "ptr")
         self.do(f"store i64 {header}, ptr {cursor}, align 8")
-        self.do(f"store i64 {base}, ptr {self.offset_pointer(cursor, 8)}, align 8")
+        self.do(f"store i64 {base}, ptr {self.base_of(cursor)}, align 8")
         self.set_field("%w", Slot.RECORD, self.offset_pointer(cursor, RECORD_BYTES), "ptr")
+
+    def base_of(self, header: str) -> str:
+        """Where the base address of the access stands whose header is at this pointer."""
+        return self.op(f"getelementptr i8, ptr {header}, i64 {self.field('%w', Slot.BASES)}")
 
     def record_addresses(self, element: str, base: str, addresses: str) -> None:
         """Append an access, and list its distances unless they are those that the site listed last.

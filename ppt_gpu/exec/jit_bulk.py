@@ -133,7 +133,8 @@ def _record(row: NDArray[np.int64], box: Box | None) -> None:
         _words(int(row[Slot.PATTERN]), PATTERN_BYTES // 8)[:] = box.words()
         row[Slot.PATTERN] += PATTERN_BYTES
         row[Slot.NUMBER] += 1
-    _words(int(row[Slot.RECORD]), RECORD_BYTES // 8)[:] = header, base
+    _words(int(row[Slot.RECORD]), 1)[:] = header
+    _words(int(row[Slot.RECORD] + row[Slot.BASES]), 1)[:] = base
     row[Slot.RECORD] += RECORD_BYTES
 
 

@@ -35,11 +35,11 @@ class Slot(IntEnum):
     HOST = 19  # host address of virtual address 0 of the arena
     SYMBOLS = 20  # pointer to the addresses of the symbols that the kernel names
     GUARDED = 21  # pointer to the thread counts of guarded instructions
-    GUARDED_SUM = 22  # threads counted there by this warp in this turn
-    # trace buffers
+    GUARDED_SUM = 22  # threads counted there by this warp since the block began
+    # trace buffers (`ppt_gpu.exec.trace_buffers`): the warp's own, but for that of the patterns
     PATH = 23  # next free byte of the path buffer
     PATH_END = 24
-    RECORD = 25  # next free byte of the access buffer
+    RECORD = 25  # next free header of an access
     RECORD_END = 26
     # faults
     FAULT = 27  # a Fault, 0 for none
@@ -80,6 +80,7 @@ class Slot(IntEnum):
     ARRIVED = 59  # lanes that wait, apart from others of their warp, at a barrier
     WAITS = 60  # turns in a row that ended in a loop that only waits
     HOST_CALL = 61  # instruction of the call that the host has to do
+    BASES = 62  # B from the header of an access to its base address
 
     # addresses of several spaces
     CONST_END = 96  # end of the `.const` variables, which lie first in the arena

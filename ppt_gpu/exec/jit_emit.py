@@ -13,6 +13,7 @@ from functools import cached_property
 from ppt_gpu.exec.jit_access import SITE_WORDS
 from ppt_gpu.exec.jit_context import Fault, Flag, Slot
 from ppt_gpu.exec.jit_text import BITS, ELEMENT, Text, bits_scalar, const, float_bits, vec
+from ppt_gpu.ptx.instructions import names_other_blocks
 from ppt_gpu.ptx.linked import LinkedKernel, is_framed
 from ppt_gpu.ptx.module import Imm, Instruction, Neg, Operand, Reg, Sink, Special, Sym
 
@@ -63,7 +64,7 @@ class Emitter(Text):
     @cached_property
     def clusters(self) -> bool:
         """Can the kernel make addresses of the shared memory of other blocks of its cluster?"""
-        return any(i.base == "mapa" or "shared::cluster" in i.opcode for i in self.kernel.instructions)
+        return any(names_other_blocks(i) for i in self.kernel.instructions)
 
     # segments ---------------------------------------------------------------------------------------------------
 

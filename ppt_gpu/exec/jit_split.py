@@ -17,7 +17,7 @@ from ppt_gpu.exec.memory import CLUSTER_SHIFT, LOCAL_WINDOW, PARAM_WINDOW, SHARE
 #: (space, mask, addresses, pointer for the rows that it returns) -> value; writes the access of one group
 Part = Callable[[str, str, str, str], str]
 
-_CURSORS = (Slot.RECORD, Slot.PATTERN, Slot.NUMBER)
+_CURSORS = (Slot.RECORD, Slot.BASES, Slot.PATTERN, Slot.NUMBER)
 _WINDOW_SHIFT = 40
 _WINDOWED = ("shared", "local", "param")  # the windows, in order from 1
 assert [w >> _WINDOW_SHIFT for w in (SHARED_WINDOW, LOCAL_WINDOW, PARAM_WINDOW)] == [1, 2, 3]
@@ -57,7 +57,7 @@ def _rank_keys(f: Access) -> tuple[str, str]:
 
 def _groups(f: Access, part: Part, keys: str, plain: str) -> None:
     rows = f.out and f.op(f"alloca [{f.length} x {vec(f.element)}], align 64")
-    scratch = f.op(f"alloca [{RECORD_BYTES + PATTERN_BYTES} x i8], align 64") if f.traced else ""
+    scratch = f.op(f"alloca [{2 * RECORD_BYTES + PATTERN_BYTES} x i8], align 64") if f.traced else ""
     if f.out:
         f.do(f"store [{f.length} x {vec(f.element)}] zeroinitializer, ptr {f.out}, align 8")
     f.jump("group")
@@ -94,7 +94,8 @@ def _divert(f: Access, scratch: str) -> Callable[[], None]:
     before = [f.field("%w", slot) for slot in _CURSORS]
     first = f.i32("icmp eq", "%left", "%mask")
     into = f.op(f"ptrtoint ptr {scratch} to i64")
-    for slot, value, other in zip(_CURSORS, before, (into, f.i64("add", into, RECORD_BYTES), before[2]), strict=True):
+    others = (into, str(RECORD_BYTES), f.i64("add", into, 2 * RECORD_BYTES), before[3])
+    for slot, value, other in zip(_CURSORS, before, others, strict=True):
         f.set_field("%w", slot, f.op(f"select i1 {first}, i64 {value}, i64 {other}"))
 
     def restore() -> None:
@@ -152,8 +153,7 @@ def _of_ranks(f: Access, part: Part, key: str, mine: str, rows: str, scratch: st
 def _mark_remote(f: Access, key: str, rank: str, before: str, scratch: str) -> None:
     """Put the rank + 1 of another block into the address of the record just made; after a fault there is none."""
     made = f.i64("icmp ne", f.field("%w", Slot.RECORD), before)
-    record = f.op(f"select i1 {made}, ptr {f.as_pointer(before)}, ptr {scratch}")
-    base = f.offset_pointer(record, 8)
+    base = f.op(f"select i1 {made}, ptr {f.base_of(f.as_pointer(before))}, ptr {scratch}")
     other = f.i64("icmp ne", rank, f.field("%w", Slot.CLUSTER_RANK))
     tag = f.op(f"select i1 {other}, i64 {f.i64('shl', f.wide(key), CLUSTER_SHIFT)}, i64 0")
     f.do(f"store i64 {f.i64('or', f.op(f'load i64, ptr {base}, align 8'), tag)}, ptr {base}, align 8")

@@ -17,13 +17,14 @@ from ppt_gpu.exec.notes import warnings_of
 from ppt_gpu.exec.resident import Resident, Tables
 from ppt_gpu.exec.schedule import HELD, READY, WAITING, Reason, State, let_others_run, run_blocks
 from ppt_gpu.exec.trace import Trace
+from ppt_gpu.exec.trace_buffers import TraceBuffers
 from ppt_gpu.progress import Progress
 from ppt_gpu.units import format_bytes
 
-TURNS = 1 << 14  # turns noted before the trace buffers are taken over
+WARPS = 1 << 14  # of blocks that end before the trace buffers are taken over
 MOST_RESIDENT = 4 << 30  # B of blocks in flight
 #: words of the scheduler's state that go from block to block
-_CURSORS = [State.SEGMENTS, State.BUDGET, State.PATH, State.RECORD, State.PATTERN, State.NUMBER]
+_CURSORS = [State.BUDGET, State.PATTERN, State.NUMBER]
 
 
 class BlockRun:
@@ -33,18 +34,19 @@ class BlockRun:
         self.tables, self.path, self.blocks, self.budget = tables, path, blocks, budget
         self.collector = Collector(tables.engine, tables.warps, len(blocks), budget)
         tables.marks = np.zeros((len(blocks) if self.collector.by_block else 0, len(tables.guarded)), np.int64)
-        self.turns = np.zeros((TURNS, 6), np.int64)
+        self.ends = np.zeros((max(WARPS // tables.warps, 2), tables.warps, 3), np.int64)
         self.printed = Printed()
         self.resident = Resident(tables)  # whose turn it is
         self.resident.state[State.BUDGET] = budget.instructions
-        self.ended: int | None = None  # blocks that had ended when others began to take turns
+        self.buffers = self.collector.buffers(self.resident.rows, many=False)
+        self.apart: dict[int, TraceBuffers] = {}  # by position: of blocks that take turns, until all have ended
 
     def go(self) -> Trace:
         with Progress("blocks run", len(self.blocks)) as self.progress:
             return self._go()
 
     def _go(self) -> Trace:
-        self._empty()
+        self.collector.forget_listed(self.resident.state, self.tables.sites)
         size = blocks_of(self.tables.cluster)
         if size > 1:
             for first in range(0, len(self.blocks), size):
@@ -52,12 +54,11 @@ class BlockRun:
         else:
             while self._run(self.resident, len(self.blocks)) != Reason.FINISHED:
                 self._take_turns()
-        self._take(int(self.resident.state[State.POSITION]))
+        self._take()
         return self._trace()
 
     def _run_cluster(self, first: int, size: int) -> None:
         """The blocks of one cluster take turns until all have ended."""
-        self.ended = first
         shared = np.zeros((size, self.resident.cluster.shape[1]), np.uint8)
         residents = [self._begin(first + rank, shared, rank) for rank in range(size)]
         flying, guarded = list(residents), _Counts(self.tables, first)
@@ -86,13 +87,18 @@ class BlockRun:
 
     def _end_together(self, first: int, end: int, guarded: _Counts) -> None:
         """The blocks from position `first` to `end`, which took turns, have all ended."""
-        self.resident.state[State.POSITION] = end
-        self.resident.state[State.STARTED] = 0
         guarded.mark(end)
-        self._take(first)
-        self._empty()
-        self.ended = None
-        self._take(end)
+        state, collector = self.resident.state, self.collector
+        if self.tables.engine.traced:
+            for position in range(first, end):
+                buffers = self.apart[position]
+                collector.take(buffers, buffers.now()[None], position, int(state[State.NUMBER]))
+            collector.forget_held()
+            collector.forget_listed(state, self.tables.sites)
+        self.apart = {}
+        self.buffers = collector.buffers(self.resident.rows, many=False)
+        state[[State.POSITION, State.STARTED, State.ENDED]] = end, 0, 0
+        self.progress.to(end)
 
     def _run(self, resident: Resident, end: int) -> Reason:
         """Run `resident` up to block position `end`. Returns FINISHED or STUCK; raises PptError."""
@@ -100,7 +106,7 @@ class BlockRun:
         while True:
             reason = Reason(
                 run_blocks(
-                    tables.engine.address, resident.rows, self.blocks[:end], tables.grid, state, self.turns,
+                    tables.engine.address, resident.rows, self.blocks[:end], tables.grid, state, self.ends,
                     resident.cleared, resident.local, resident.frames, tables.cleared, tables.spins, tables.guarded,
                     tables.guarded_before, tables.marks,
                 )
@@ -110,8 +116,7 @@ class BlockRun:
             if reason in (Reason.FINISHED, Reason.STUCK, Reason.CLUSTER):
                 return reason
             if reason == Reason.FULL:
-                self._take(int(state[State.POSITION]) if self.ended is None else self.ended)
-                self._empty()
+                self._make_room()
             elif reason == Reason.HOST:
                 self._call_host(resident)
             elif reason in (Reason.GIVE_WAY, Reason.SYNC):
@@ -123,8 +128,9 @@ class BlockRun:
 
     def _take_turns(self) -> None:
         """The block at hand waits for others: it and those behind it take turns until none of them waits any more."""
+        self._take()
         first = int(self.resident.state[State.POSITION])
-        self.ended = first
+        self.apart[first] = self.buffers
         guarded = _Counts(self.tables, first)
         flying, following, more = [self.resident], first + 1, 1
         while flying:
@@ -141,9 +147,7 @@ class BlockRun:
     def _begin(self, position: int, shared: NDArray[np.uint8] | None = None, rank: int = 0) -> Resident:
         resident = Resident(self.tables, shared, rank)
         resident.state[State.POSITION] = position
-        resident.rows[:, [Slot.PATH_END, Slot.RECORD_END, Slot.PATTERN_END]] = self.resident.rows[
-            0, [Slot.PATH_END, Slot.RECORD_END, Slot.PATTERN_END]
-        ]
+        self.apart[position] = self.collector.buffers(resident.rows, many=True)
         return resident
 
     def _switch(self, resident: Resident) -> None:
@@ -219,15 +223,31 @@ class BlockRun:
 
     # trace ---------------------------------------------------------------------------------------------------------
 
-    def _take(self, ended: int) -> None:
-        """Take over the trace buffers; the first `ended` blocks have ended."""
-        self.progress.to(ended)
-        if self.tables.engine.traced:
-            state = self.resident.state
-            self.collector.take(self.turns[: state[State.SEGMENTS]], ended, int(state[State.NUMBER]))
+    def _make_room(self) -> None:
+        """A trace buffer is full."""
+        state = self.resident.state
+        if not self.apart:
+            self._take()
+            return
+        own = self.apart[int(state[State.POSITION])]
+        own.drop(own.starts)
+        self.collector.hold(list(self.apart.values()), int(state[State.NUMBER]))
+        self.collector.forget_listed(state, self.tables.sites)
 
-    def _empty(self) -> None:
-        self.collector.reset(self.resident.state, self.resident.rows, self.tables.sites)
+    def _take(self) -> None:
+        """Take over what blocks left that ended one after another; that at hand keeps what it recorded."""
+        state, collector, buffers = self.resident.state, self.collector, self.buffers
+        ended, position, listed = (int(state[at]) for at in (State.ENDED, State.POSITION, State.NUMBER))
+        self.progress.to(position)
+        if self.tables.engine.traced:
+            ends = buffers.places(self.ends[:ended])
+            collector.take(buffers, ends, position - ended, listed)
+            if ended:
+                collector.forget_held()
+            buffers.drop(ends[-1] if ended else buffers.starts)
+            collector.hold([buffers], listed)
+            collector.forget_listed(state, self.tables.sites)
+        state[State.ENDED] = 0
 
     def _trace(self) -> Trace:
         tables = self.tables

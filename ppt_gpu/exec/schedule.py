@@ -22,6 +22,7 @@ from ppt_gpu.compiled import entry, inlined
 from ppt_gpu.exec.divergence import Path, give_way
 from ppt_gpu.exec.jit_context import BARRIER_OF_CLUSTER, Exit, Slot
 from ppt_gpu.exec.memory import LOCAL_WINDOW
+from ppt_gpu.exec.trace_buffers import END_GUARDED, END_PATH, END_RECORD
 
 
 class State(IntEnum):
@@ -30,10 +31,8 @@ class State(IntEnum):
     POSITION = 0  # in `blocks`
     STARTED = 1  # the block at POSITION has begun
     WARP = 2  # whose turn it is
-    SEGMENTS = 3  # turns recorded
+    ENDED = 3  # blocks whose ends are noted
     BUDGET = 4  # warp instructions left
-    PATH = 5  # next free byte of the path buffer (host address)
-    RECORD = 6  # next free byte of the access buffer
     LOCAL_BYTES = 7  # per thread
     TURN = 8  # warp instructions in a turn
     THREADS = 9  # per block
@@ -48,7 +47,7 @@ class Reason(IntEnum):
     """Why `run_blocks` returned."""
 
     FINISHED = 0
-    FULL = 1  # a trace buffer is full: take its content, reset the cursors, call again
+    FULL = 1  # a trace buffer is full: take what ended, make room, call again
     FAULT = 2  # of warp State.WARP
     BUDGET = 3
     DEADLOCK = 4  # every warp waits at a barrier that the others never reach
@@ -65,8 +64,8 @@ _FINISHED, _FULL, _FAULT, _BUDGET, _DEADLOCK, _GIVE_WAY, _SYNC, _HOST, _STUCK, _
 )
 _EXIT_DONE, _EXIT_BARRIER, _EXIT_FULL, _EXIT_TURN, _EXIT_FAULT, _EXIT_HOST, _EXIT_SYNC = (int(e) for e in Exit)
 (
-    S_POSITION, S_STARTED, S_WARP, S_SEGMENTS, S_BUDGET, S_PATH, S_RECORD, S_LOCAL_BYTES, S_TURN, S_THREADS,
-    S_SAME_TURN, S_PATTERN, S_NUMBER, S_MOVED, S_FIRST_BARRIER,
+    S_POSITION, S_STARTED, S_WARP, S_ENDED, S_BUDGET, S_LOCAL_BYTES, S_TURN, S_THREADS, S_SAME_TURN, S_PATTERN,
+    S_NUMBER, S_MOVED, S_FIRST_BARRIER,
 ) = (int(word) for word in State)  # fmt: skip
 _PATH_END, _RECORD_END, _PATTERN_END = (int(Slot[name]) for name in ("PATH_END", "RECORD_END", "PATTERN_END"))
 _RESUME, _MASK, _LIVE, _RPC, _DEPTH, _COUNT, _SPIN, _STATUS = (
@@ -88,8 +87,6 @@ READY, WAITING, ENDED, HELD = 0, 1, 2, 3  # HELD: at the barrier of the cluster
 #: turns in a row in loops that only wait, after which nothing in the warp can end them: all lanes together, or parted
 #: (every pending path then had its turn)
 WAITS_TOGETHER, WAITS_PARTED = 2, 400
-#: columns of a recorded turn: warp (position in blocks x warps + warp), path and access bytes, guarded threads
-TURN_WARP, TURN_PATH, TURN_PATH_END, TURN_RECORD, TURN_RECORD_END, TURN_GUARDED = range(6)
 #: bytes that must be free in the buffers of paths, accesses and patterns for a turn that may not be recorded
 WAIT_ROOM = 1 << 16
 #: turns without effect after which lanes at a join need not wait longer than pending paths
@@ -117,7 +114,7 @@ def run_blocks(
     blocks: NDArray[np.int64],  # linear block ids
     grid: NDArray[np.int64],  # [3]
     state: NDArray[np.int64],
-    turns: NDArray[np.int64],  # [capacity, 6]
+    ends: NDArray[np.int64],  # [capacity, warps, 3] where each warp's trace of a block ends (`trace_buffers`)
     shared: NDArray[np.uint8],
     local: NDArray[np.uint8],
     frames: NDArray[np.uint8],  # [warps, bytes]
@@ -131,7 +128,7 @@ def run_blocks(
     address = rows.ctypes.data
     return int(
         _run(
-            code, address, rows, blocks, grid, state, turns, shared, local, frames, cleared, spins, guarded, before,
+            code, address, rows, blocks, grid, state, ends, shared, local, frames, cleared, spins, guarded, before,
             marks,
         )
     )  # fmt: skip
@@ -140,13 +137,15 @@ def run_blocks(
 @entry
 def _run(
     code: int, address: int, rows: np.ndarray, blocks: np.ndarray, grid: np.ndarray, state: np.ndarray,
-    turns: np.ndarray, shared: np.ndarray, local: np.ndarray, frames: np.ndarray, cleared: np.ndarray,
+    ends: np.ndarray, shared: np.ndarray, local: np.ndarray, frames: np.ndarray, cleared: np.ndarray,
     spins: np.ndarray, guarded: np.ndarray, before: np.ndarray, marks: np.ndarray,
 ) -> int:  # fmt: skip
     """As `run_blocks`. address: of `rows`."""
     warps, slots = rows.shape
     while state[S_POSITION] < len(blocks):
         if state[S_STARTED] == 0:
+            if state[S_ENDED] == len(ends) or _scarce(rows, ends, state[S_ENDED]):
+                return _FULL
             _clear(shared, local, frames, cleared)
             _start_block(rows, blocks[state[S_POSITION]], grid, state)
         w = state[S_WARP]
@@ -154,15 +153,17 @@ def _run(
             if rows[w, _STATUS] == READY:
                 state[S_WARP] = w
                 waits = spins[rows[w, _RESUME], 1] != 0 and state[S_SAME_TURN] == 0
-                if state[S_SEGMENTS] == len(turns) or (waits and _tight(rows[w], state)):
+                if waits and _tight(rows[w], state):
                     return _FULL
                 if waits:
                     _copy(guarded, before)
                 point, mask, depth = rows[w, _RESUME], rows[w, _MASK], rows[w, _DEPTH]
-                result = _turn(code, address + 8 * slots * w, rows[w], state, turns, state[S_POSITION] * warps + w)
+                path, record, threads = rows[w, _PATH], rows[w, _RECORD], rows[w, _GUARDED_SUM]
+                result = _turn(code, address + 8 * slots * w, rows[w], state)
                 same = point == rows[w, _RESUME] and mask == rows[w, _MASK] and depth == rows[w, _DEPTH]
                 if waits and same and result == _EXIT_TURN:
-                    _forget_turn(state, turns)
+                    # The turn was not: but its patterns stay, as places know that they are listed.
+                    rows[w, _PATH], rows[w, _RECORD], rows[w, _GUARDED_SUM] = path, record, threads
                     _copy(before, guarded)
                 reason = _after_turn(rows[w], result, state, spins)
                 if reason in (_GIVE_WAY, _SYNC):
@@ -180,6 +181,11 @@ def _run(
             if state[S_POSITION] < len(marks):
                 for k in range(len(guarded)):
                     marks[state[S_POSITION], k] = guarded[k]
+            for v in range(warps):
+                ends[state[S_ENDED], v, END_PATH] = rows[v, _PATH]
+                ends[state[S_ENDED], v, END_RECORD] = rows[v, _RECORD]
+                ends[state[S_ENDED], v, END_GUARDED] = rows[v, _GUARDED_SUM]
+            state[S_ENDED] += 1
             state[S_POSITION] += 1
             state[S_STARTED] = 0
         elif _all_wait(rows):
@@ -220,6 +226,7 @@ def _start_block(rows: np.ndarray, block: int, grid: np.ndarray, state: np.ndarr
         row[_BARRIER_VALUE] = 0
         row[_BARRIER_THREADS] = 0
         row[_CLUSTER_ARRIVED] = 0
+        row[_GUARDED_SUM] = 0
         row[_STATUS] = READY
         row[_CTAID_X] = block % grid[0]
         row[_CTAID_Y] = block // grid[0] % grid[1]
@@ -232,31 +239,29 @@ def _start_block(rows: np.ndarray, block: int, grid: np.ndarray, state: np.ndarr
 
 
 @inlined
-def _turn(code: int, address: int, row: np.ndarray, state: np.ndarray, turns: np.ndarray, warp: int) -> int:
-    """Let one warp run and note where its part of the trace buffers lies."""
-    row[_PATH] = state[S_PATH]
-    row[_RECORD] = state[S_RECORD]
+def _turn(code: int, address: int, row: np.ndarray, state: np.ndarray) -> int:
+    """Let one warp run."""
     row[_PATTERN] = state[S_PATTERN]
     row[_NUMBER] = state[S_NUMBER]
     if state[S_SAME_TURN] == 0:
         row[_FUEL] = state[S_TURN]
-    row[_GUARDED_SUM] = 0
     before = row[_COUNT]
     result = _call(code, address)
-    turn = turns[state[S_SEGMENTS]]
-    turn[TURN_WARP] = warp
-    turn[TURN_PATH] = state[S_PATH]
-    turn[TURN_PATH_END] = row[_PATH]
-    turn[TURN_RECORD] = state[S_RECORD]
-    turn[TURN_RECORD_END] = row[_RECORD]
-    turn[TURN_GUARDED] = row[_GUARDED_SUM]
-    state[S_SEGMENTS] += 1
-    state[S_PATH] = row[_PATH]
-    state[S_RECORD] = row[_RECORD]
     state[S_PATTERN] = row[_PATTERN]
     state[S_NUMBER] = row[_NUMBER]
     state[S_BUDGET] -= row[_COUNT] - before
     return result
+
+
+@inlined
+def _scarce(rows: np.ndarray, ends: np.ndarray, ended: int) -> bool:
+    """Would a block like the last one fill a buffer? What blocks leave is best taken when none is half done."""
+    scarce = False
+    for v in range(len(rows) if ended > 1 else 0):
+        path = ends[ended - 1, v, END_PATH] - ends[ended - 2, v, END_PATH]
+        record = ends[ended - 1, v, END_RECORD] - ends[ended - 2, v, END_RECORD]
+        scarce |= rows[v, _PATH_END] - rows[v, _PATH] < path or rows[v, _RECORD_END] - rows[v, _RECORD] < record
+    return scarce
 
 
 @inlined
@@ -268,17 +273,8 @@ def _copy(source: np.ndarray, target: np.ndarray) -> None:
 @inlined
 def _tight(row: np.ndarray, state: np.ndarray) -> bool:
     """May a buffer become full within one time round a loop that waits?"""
-    left = min(row[_PATH_END] - state[S_PATH], row[_RECORD_END] - state[S_RECORD], row[_PATTERN_END] - state[S_PATTERN])
+    left = min(row[_PATH_END] - row[_PATH], row[_RECORD_END] - row[_RECORD], row[_PATTERN_END] - state[S_PATTERN])
     return left < WAIT_ROOM
-
-
-@inlined
-def _forget_turn(state: np.ndarray, turns: np.ndarray) -> None:
-    """The last turn was not: its patterns stay, as places know that they are listed."""
-    state[S_SEGMENTS] -= 1
-    turn = turns[state[S_SEGMENTS]]
-    state[S_PATH] = turn[TURN_PATH]
-    state[S_RECORD] = turn[TURN_RECORD]
 
 
 @inlined

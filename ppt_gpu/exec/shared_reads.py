@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ppt_gpu.compiled import entry
 from ppt_gpu.exec.memory import CLUSTER_SHIFT
 from ppt_gpu.exec.trace import Trace
-from ppt_gpu.ptx.instructions import access_bytes, is_traced, memory_space
+from ppt_gpu.ptx.instructions import access_bytes, is_traced, memory_space, names_other_blocks
 from ppt_gpu.ptx.module import Instruction, Kernel
 from ppt_gpu.spec.gpu import MEMORY_SPACES
 
@@ -49,8 +49,10 @@ def unwritten_reads(kernel: Kernel, trace: Trace, shared_bytes: int) -> list[tup
     facts = {opcode: (_role(i), is_traced(i), access_bytes(i)) for opcode, i in opcodes.items()}
     if not any(role in (READS, UPDATES) for role, _, _ in facts.values()):
         return []
-    bases = trace.access_base.view(np.int64)
-    if _shared_bases(trace.access_space, bases) >> CLUSTER_SHIFT != 0:
+    shared, bases = trace.access_space == SHARED, trace.access_base.view(np.int64)
+    if not shared.any():
+        return []
+    if any(names_other_blocks(i) for i in opcodes.values()) and (bases[shared] >> CLUSTER_SHIFT).any():
         return []
     table = np.array([facts[i.opcode] for i in kernel.instructions], np.int64)
     roles, traced, sizes = table[:, 0].astype(np.int8), table[:, 1] != 0, table[:, 2].copy()
@@ -96,17 +98,6 @@ def _role(instruction: Instruction) -> int:
 
 def _unrecorded(instruction: Instruction) -> bool:
     return instruction.base in UNRECORDED or "async" in instruction.modifiers
-
-
-@entry
-def _shared_bases(space: NDArray[np.uint8], base: NDArray[np.int64]) -> int:
-    """The bits that are set in any address of shared memory; -1 when there is none."""
-    bits = there = 0
-    for k in range(len(space)):
-        own = space[k] == SHARED
-        there |= own
-        bits |= base[k] if own else 0
-    return bits if there else -1
 
 
 @entry

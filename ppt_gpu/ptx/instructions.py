@@ -120,6 +120,11 @@ def is_traced(instruction: Instruction) -> bool:
     return found.base in _TRACED and found.access is not None and found.space not in ("constant", "param")
 
 
+def names_other_blocks(instruction: Instruction) -> bool:
+    """Does it make, or take, addresses of the shared memory of other blocks of the cluster?"""
+    return instruction.base == "mapa" or "shared::cluster" in instruction.opcode
+
+
 def is_bulk(instruction: Instruction) -> bool:
     """A copy of any number of bytes by one lane (cp.async.bulk, cp.reduce.async.bulk) or a wait for such copies."""
     found = form(instruction.opcode)
@@ -203,6 +208,7 @@ __all__ = [
     "is_memory",
     "is_traced",
     "memory_space",
+    "names_other_blocks",
     "operation",
     "space_of",
     "vector_length",

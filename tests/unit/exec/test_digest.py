@@ -29,56 +29,55 @@ def buffers(draw):
         elif kind == RECORD_LISTED:
             detail = draw(st.integers(0, len(listed) - 1))
             mask = listed[detail][0]
-        header = mask | draw(st.integers(0, 2)) << 32 | kind << 40 | detail << 48
-        words.append([header, draw(addresses)])
-    return np.array(words, np.int64).reshape(-1, 2), np.array([away for _, away in listed], np.int64).reshape(-1, 32)
+        words.append([mask | draw(st.integers(0, 2)) << 32 | kind << 40 | detail << 48, draw(addresses)])
+    headers, bases = np.array(words, np.int64).reshape(-1, 2).T.copy()
+    return headers, bases, np.array([away for _, away in listed], np.int64).reshape(-1, 32)
 
 
-def _held(words, listed):
-    """(the records as held ones, the patterns that they refer to)."""
-    held, done, words = digest.new_patterns(1), 0, words.copy()
+def _held(headers, listed, end):
+    """(the headers, those before `end` as held ones, the patterns that they refer to)."""
+    held, done, headers = digest.new_patterns(1), 0, headers.copy()
     numbers = np.full(max(len(listed), 1), -1, np.int32)
-    while done < len(words):
-        done = digest.hold_records(words, done, listed, numbers, held.offset, held.mask, held.table, held.used)
-        if done < len(words):
+    while done < end:
+        done = digest.hold_records(headers, done, end, listed, numbers, held.offset, held.mask, held.table, held.used)
+        if done < end:
             held = digest.grow_patterns(held)
-    return words, held
+    return headers, held
 
 
-def _decoded(words, listed, lanes, patterns):
-    """(base, space, offsets, mask) of each record, the number of each pattern, and the patterns after it."""
-    base, pattern, space = (np.zeros(len(words), kind) for kind in (np.uint64, np.int32, np.uint8))
-    warp, start, end, order = np.array([1]), np.array([0]), np.array([len(words)]), np.array([0])
-    counts = np.zeros(2, np.int64)
-    numbers = np.full(max(len(listed), 1), -1, np.int32)
+def _decoded(headers, bases, starts, ends, listed, held, patterns):
+    """(base, space, offsets, mask) of each access of the parts, the numbers of the patterns, the patterns after it."""
+    total = int((ends - starts).sum())
+    base, pattern, space = (np.zeros(total, kind) for kind in (np.int64, np.int32, np.uint8))
+    used = int(held.used[0])
+    numbers, held_numbers = (np.full(max(count, 1), -1, np.int32) for count in (len(listed), used))
     part, record, done = 0, -1, 0
-    while part < 1:
-        part, record, done = digest.read_parts(
-            words, warp, start, end, order, part, record, listed, lanes, numbers, counts,
-            base, pattern, space, done, *patterns,
+    while part < len(starts):
+        part, record, done = digest.read_accesses(
+            headers, bases, starts, ends, part, record, listed, numbers, held.offset[:used], held.mask[:used],
+            held_numbers, base, pattern, space, done, *patterns,
         )  # fmt: skip
-        if part < 1:
+        if part < len(starts):
             patterns = digest.grow_patterns(patterns)
-    assert counts.tolist() == [0, len(words)]
+    assert done == total
     found = [
         (int(base[k]), int(space[k]), tuple(patterns.offset[pattern[k]].tolist()), int(patterns.mask[pattern[k]]))
-        for k in range(len(words))
+        for k in range(total)
     ]
     return found, pattern.tolist(), patterns
 
 
 @settings(max_examples=80, deadline=None)
-@given(buffers(), st.integers(1, 4))
-def test_decoding_agrees_with_the_plain_reference(case, capacity):
-    """Records as they were made, and records that were held back."""
-    words, listed = case
-    plain = digest.plain_accesses(words, listed)
-    later, held = _held(words, listed)
-    kept = held.mask[: held.used[0]]
-    for found, pattern, patterns in (
-        _decoded(words, listed, np.zeros(1, np.int64), digest.new_patterns(capacity)),  # small: it has to grow
-        _decoded(later, held.offset[: len(kept)], kept, digest.new_patterns(capacity)),
-    ):
+@given(buffers(), st.integers(1, 4), st.floats(0, 1))
+def test_decoding_agrees_with_the_plain_reference(case, capacity, share):
+    """Records as they were made, and records the first of which were held back."""
+    headers, bases, listed = case
+    plain = digest.plain_accesses(headers, bases, listed)
+    whole = np.array([0]), np.array([len(headers)])
+    for end in (0, int(share * len(headers))):
+        later, held = _held(headers, listed, end)
+        patterns = digest.new_patterns(capacity)  # small: it has to grow
+        found, pattern, patterns = _decoded(later, bases, *whole, listed, held, patterns)
         assert found == plain
         used = int(patterns.used[0])
         keys = {(*patterns.offset[p].tolist(), int(patterns.mask[p])) for p in range(used)}
@@ -95,30 +94,6 @@ def test_patterns_that_are_forgotten_are_found_anew():
         assert found.tolist() == [0, 1] and (patterns.offset[:2] == rows).all()
 
 
-@settings(max_examples=50, deadline=None)
-@given(st.lists(st.lists(st.lists(st.integers(0, 3), max_size=5), max_size=3), min_size=1, max_size=8))
-def test_paths_are_stored_once(warps):
-    """Each warp's segments come in parts, interleaved with those of the other warps."""
-    parts = [(turn, warp, part) for warp, turns in enumerate(warps) for turn, part in enumerate(turns)]
-    parts.sort(key=lambda p: p[0])
-    path = np.array([s for _, _, part in parts for s in part], np.int32)
-    warp = np.array([w for _, w, _ in parts], np.int64)
-    ends = np.cumsum([len(part) for _, _, part in parts], dtype=np.int64)
-    starts = ends - np.array([len(part) for _, _, part in parts], np.int64)
-    known, start, code = np.zeros(len(path) + 64, np.int32), np.zeros(20, np.int64), np.zeros(20, np.int64)
-    table, warp_path = np.zeros(64, np.int32), np.full(len(warps), -1, np.int32)
-    count = digest_paths.cons_paths(
-        path, digest_paths.warp_order(warp), warp, starts, ends, known, start, code, table, 0, warp_path
-    )
-    whole = [tuple(s for part in turns for s in part) for turns in warps]
-    ran = [w for w, turns in enumerate(warps) if turns]
-    assert count == len({whole[w] for w in ran})
-    for w in ran:
-        p = warp_path[w]
-        assert tuple(known[start[p] : start[p + 1]].tolist()) == whole[w]
-    assert list(dict.fromkeys(warp_path[ran].tolist())) == list(range(count))  # numbered by first appearance
-
-
 def test_population_count():
     for value in (0, 1, 0x80000000, 0xFFFFFFFF, 0xA5A5A5A5, 0x00010001):
         assert digest_paths._population(value) == value.bit_count()
@@ -131,57 +106,49 @@ def test_patterns_are_numbered_by_first_appearance():
 
 
 @settings(max_examples=80, deadline=None)
-@given(buffers(), st.lists(st.lists(st.integers(0, 5), max_size=4), min_size=1, max_size=8), st.integers(1, 4))
-def test_warps_that_do_the_same(case, warps, capacity):
-    """Parts whose headers are those of the same part of the warp before have bases of their own."""
-    words, listed = case
-    pieces = np.array_split(words, 6)
-    parts = [(warp, pieces[piece]) for warp, own in enumerate(warps) for piece in own]
-    records = np.concatenate([piece for _, piece in parts] or [words[:0]])
-    records[:, 1] = np.arange(len(records))
-    end = np.cumsum([len(piece) for _, piece in parts], dtype=np.int64)
-    start = end - np.array([len(piece) for _, piece in parts], np.int64)
-    warp, order = np.array([w for w, _ in parts], np.int64), np.arange(len(parts))
-    base, pattern, space = (np.zeros(len(records), kind) for kind in (np.uint64, np.int32, np.uint8))
-    counts, numbers = np.zeros(len(warps), np.int64), np.full(max(len(listed), 1), -1, np.int32)
-    patterns, part, record, done = digest.new_patterns(capacity), 0, -1, 0
-    while part < len(order):
-        part, record, done = digest.read_parts(
-            records, warp, start, end, order, part, record, listed, np.zeros(1, np.int64), numbers, counts,
-            base, pattern, space, done, *patterns,
-        )  # fmt: skip
-        if part < len(order):
-            patterns = digest.grow_patterns(patterns)
-    found = [
-        (int(base[k]), int(space[k]), tuple(patterns.offset[pattern[k]].tolist()), int(patterns.mask[pattern[k]]))
-        for k in range(len(records))
-    ]
-    assert done == len(records) and found == digest.plain_accesses(records, listed)
-    assert counts.tolist() == [sum(len(pieces[piece]) for piece in own) for own in warps]
+@given(buffers(), st.lists(st.integers(0, 5), max_size=8), st.integers(1, 4))
+def test_warps_that_do_the_same(case, parts, capacity):
+    """Parts whose headers are those of the part before have bases of their own."""
+    headers, _, listed = case
+    pieces = np.array_split(headers, 6)
+    records = np.concatenate([pieces[piece] for piece in parts] or [headers[:0]])
+    end = np.cumsum([len(pieces[piece]) for piece in parts], dtype=np.int64)
+    start = end - np.array([len(pieces[piece]) for piece in parts], np.int64)
+    own = np.arange(len(records))
+    patterns, none = digest.new_patterns(capacity), digest.new_patterns(1)
+    found, pattern, patterns = _decoded(records, own, start, end, listed, none, patterns)
+    assert found == digest.plain_accesses(records, own, listed)
+    assert list(dict.fromkeys(pattern)) == list(range(int(patterns.used[0])))
 
 
 @settings(max_examples=80, deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3)), max_size=30), st.integers(1, 3))
-def test_turns_that_do_the_same(turns, row_warps):
-    """turns: warp, and which of a few sequences of segments it runs."""
+@given(st.lists(st.lists(st.integers(0, 3), max_size=2), max_size=20), st.integers(1, 3), st.integers(0, 20))
+def test_paths_are_stored_once_and_counted(warps, row_warps, cut):
+    """warps: which of a few sequences of segments each runs, taken over in two goes; some repeat what others did."""
     full, some = 0xFFFFFFFF, 0b1011
     sequences = [[], [(0, full), (1, full)], [(0, full), (1, some)], [(2, full)] * 3]
-    pairs = np.array([pair for _, which in turns for pair in sequences[which]], np.uint32).reshape(-1, 2)
-    end = np.cumsum([len(sequences[which]) for _, which in turns], dtype=np.int64)
-    columns = np.zeros((6, len(turns)), np.int64)
-    columns[digest_paths.TURN_WARP] = [warp for warp, _ in turns]
-    columns[digest_paths.TURN_PATH] = end - [len(sequences[which]) for _, which in turns]
-    columns[digest_paths.TURN_PATH_END] = end
-    columns[digest_paths.TURN_GUARDED] = np.arange(len(turns))
-    plain, path = np.array([3, 5, 7]), np.zeros(len(pairs), np.int32)
-    count, threads, warp_threads = np.zeros(3, np.int64), np.zeros((6, 3), np.int64), np.zeros(6, np.int64)
-    done = digest_paths.read_paths(pairs, columns, plain, path, 0, count, threads, row_warps, warp_threads)
-    expected_threads, expected_warp = np.zeros((6, 3), np.int64), np.zeros(6, np.int64)
-    for k, (warp, which) in enumerate(turns):
-        expected_warp[warp] += k
-        for segment, mask in sequences[which]:
-            expected_threads[warp // row_warps, segment] += mask.bit_count()
-            expected_warp[warp] += mask.bit_count() * plain[segment]
-    assert done == len(pairs) and path.tolist() == pairs[:, 0].tolist()
-    assert count.tolist() == [int((pairs[:, 0] == s).sum()) for s in range(3)]
+    records = [[record for which in own for record in sequences[which]] for own in warps]
+    words = np.array([pair for own in records for pair in own], np.uint32).reshape(-1, 2).view(np.int64).ravel()
+    end = np.cumsum([len(own) for own in records], dtype=np.int64)
+    start, guarded = end - np.array([len(own) for own in records], np.int64), np.arange(len(warps))
+    plain, rows = np.array([3, 5, 7]), len(warps) // row_warps + 1
+    count, threads, warp_threads = np.zeros(3, np.int64), np.zeros((rows, 3), np.int64), np.zeros(len(warps), np.int64)
+    known, known_start, code = np.zeros(len(words) + 1, np.int32), np.zeros(40, np.int64), np.zeros(40, np.int64)
+    table, warp_path, paths = np.zeros(64, np.int32), np.full(len(warps), -1, np.int32), 0
+    for part in (slice(0, cut), slice(cut, None)):
+        paths = digest_paths.read_paths(
+            words, start[part], end[part], guarded[part], plain, min(part.start, len(warps)), row_warps, count,
+            threads, warp_threads, warp_path, known, known_start, code, table, paths,
+        )  # fmt: skip
+    whole = [tuple(segment for segment, _ in own) for own in records]
+    assert paths == len(set(whole))
+    for w, p in enumerate(warp_path.tolist()):
+        assert tuple(known[known_start[p] : known_start[p + 1]].tolist()) == whole[w]
+    assert list(dict.fromkeys(warp_path.tolist())) == list(range(paths))  # numbered by first appearance
+    expected_threads, expected_warp = np.zeros((rows, 3), np.int64), guarded.copy()
+    for w, own in enumerate(records):
+        for segment, mask in own:
+            expected_threads[w // row_warps, segment] += mask.bit_count()
+            expected_warp[w] += mask.bit_count() * plain[segment]
+    assert count.tolist() == [sum(own.count(s) for own in whole) for s in range(3)]
     assert np.array_equal(threads, expected_threads) and np.array_equal(warp_threads, expected_warp)

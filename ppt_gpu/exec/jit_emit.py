@@ -208,7 +208,8 @@ class Emitter(Text):
         if isinstance(operand, Imm):
             return immediate(operand, element)
         if isinstance(operand, Neg):
-            return self.op(f"xor {vec('i1')} {self.register(operand.reg.id, 'i1')}, {const('i1', 1)}")
+            flags = self.op(f"xor {vec('i1')} {self.register(operand.reg.id, 'i1')}, {const('i1', 1)}")
+            return self._resize(flags, "i1", element, False) if element != "i1" else flags
         if isinstance(operand, Special):
             return self.special(operand.name, element)
         if isinstance(operand, Sym):

@@ -23,3 +23,8 @@ def warnings_of(kernel: Kernel, path: str, notes: Iterable[tuple[int, int]]) -> 
             if bits & flag:
                 found.append(f"{path}:{instruction.line}: {text} ('{instruction.opcode}'{source})")
     return tuple(found)
+
+
+def is_noted(warnings: Iterable[str], flag: Flag) -> bool:
+    """Is one of these texts about `flag`?"""
+    return any(_TEXTS[flag] in text for text in warnings)

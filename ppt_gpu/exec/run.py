@@ -20,7 +20,7 @@ from ppt_gpu.exec.cluster import whole_clusters
 from ppt_gpu.exec.layout import Layout, layout
 from ppt_gpu.exec.memory import DeviceMemory
 from ppt_gpu.exec.resident import Tables
-from ppt_gpu.exec.shared_reads import with_shared_warnings
+from ppt_gpu.exec.shared_warnings import with_shared_warnings
 from ppt_gpu.exec.trace import Trace
 from ppt_gpu.exec.trace_parts import only_blocks
 from ppt_gpu.exec.workload import Launch

@@ -7,58 +7,39 @@ write shared memory in ways that a trace does not record, or from other blocks o
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.compiled import entry
 from ppt_gpu.exec.memory import CLUSTER_SHIFT
+from ppt_gpu.exec.shared_accesses import READS, SHARED, UPDATES, WRITES, PathAccesses, role, some_blocks
 from ppt_gpu.exec.trace import Trace
-from ppt_gpu.ptx.instructions import access_bytes, is_traced, memory_space, names_other_blocks
+from ppt_gpu.ptx.instructions import names_other_blocks
 from ppt_gpu.ptx.module import Instruction, Kernel
-from ppt_gpu.spec.gpu import MEMORY_SPACES
 
-SHARED = MEMORY_SPACES.index("shared")
-#: roles of an instruction; the last reads and writes, the others do one of both
-NOTHING, READS, WRITES, UPDATES = range(4)
 #: base opcodes that may write shared memory without a record of where
 UNRECORDED = ("cp", "mbarrier", "stmatrix", "wmma", "wgmma", "tcgen05", "multimem")
-MOST_BLOCKS = 16  # that are looked at, spread over those of the trace
 _SEEN = 1 << 12  # entries of the cache of accesses looked at
 _MIX = 0x9E3779B97F4A7C15 - (1 << 64)
 
 
-def with_shared_warnings(trace: Trace, kernel: Kernel, path: str, shared_bytes: int) -> Trace:
-    """`trace` with a warning for each instruction that reads what nobody wrote, with its place in the PTX."""
-    texts = []
-    for index, _, byte in unwritten_reads(kernel, trace, shared_bytes):
-        instruction = kernel.instructions[index]
-        texts.append(
-            f"{path}:{instruction.line}: '{instruction.opcode}' reads shared memory that no thread of its block ever "
-            f"wrote (byte {byte}): its value is undefined"
-        )
-    return replace(trace, warnings=(*trace.warnings, *texts)) if texts else trace
-
-
-def unwritten_reads(kernel: Kernel, trace: Trace, shared_bytes: int) -> list[tuple[int, int, int]]:
+def unwritten_reads(
+    kernel: Kernel, trace: Trace, accesses: PathAccesses, shared_bytes: int
+) -> list[tuple[int, int, int]]:
     """(instruction, block, byte) of the first such read of each instruction."""
     opcodes = {i.opcode: i for i in kernel.instructions}  # what is asked here of an instruction, its opcode says
     if any(_unrecorded(i) for i in opcodes.values()):
         return []
-    facts = {opcode: (_role(i), is_traced(i), access_bytes(i)) for opcode, i in opcodes.items()}
-    if not any(role in (READS, UPDATES) for role, _, _ in facts.values()):
+    by_opcode = {opcode: _role(i) for opcode, i in opcodes.items()}
+    if not {READS, UPDATES} & set(by_opcode.values()):
         return []
     shared, bases = trace.access_space == SHARED, trace.access_base.view(np.int64)
     if not shared.any():
         return []
     if any(names_other_blocks(i) for i in opcodes.values()) and (bases[shared] >> CLUSTER_SHIFT).any():
         return []
-    table = np.array([facts[i.opcode] for i in kernel.instructions], np.int64)
-    roles, traced, sizes = table[:, 0].astype(np.int8), table[:, 1] != 0, table[:, 2].copy()
-    chosen = np.flatnonzero(traced[trace.path_pc])
-    memory_pc = trace.path_pc[chosen].astype(np.int32)
-    memory_start = np.searchsorted(chosen, trace.path_start)
+    roles = np.array([by_opcode[i.opcode] for i in kernel.instructions], np.int8)
+    memory_start, memory_pc, sizes = accesses.start, accesses.pc, accesses.size
     path_roles = roles[memory_pc]
     passes = []  # (looking, places in `memory_pc` to look at, where those of each path begin)
     for looking, wanted in ((False, (WRITES, UPDATES)), (True, (READS, UPDATES))):
@@ -67,8 +48,7 @@ def unwritten_reads(kernel: Kernel, trace: Trace, shared_bytes: int) -> list[tup
     written = np.zeros(shared_bytes, np.uint8)
     seen = np.zeros((_SEEN, 2), np.int64)
     found = np.full((len(kernel.instructions), 2), -1, np.int64)
-    positions = np.unique(np.linspace(0, len(trace.blocks) - 1, min(MOST_BLOCKS, len(trace.blocks))).astype(np.int64))
-    for position in positions.tolist():
+    for position in some_blocks(trace):
         first, end = np.searchsorted(trace.warp_block, [position, position + 1])
         written[:] = 0
         for looking, places, place_start in passes:
@@ -84,16 +64,9 @@ def unwritten_reads(kernel: Kernel, trace: Trace, shared_bytes: int) -> list[tup
 
 
 def _role(instruction: Instruction) -> int:
-    """What an instruction does to shared memory, if its addresses lie there."""
-    if memory_space(instruction) not in ("shared", "generic"):
-        return NOTHING
-    if instruction.base in ("ld", "ldu"):
-        return READS
-    if instruction.base == "st":
-        return WRITES
-    if instruction.base in ("atom", "red"):
-        return WRITES if "exch" in instruction.modifiers else UPDATES
-    return NOTHING
+    """An exchange needs nothing that was there before: its result may be thrown away."""
+    found = role(instruction)
+    return WRITES if found == UPDATES and "exch" in instruction.modifiers else found
 
 
 def _unrecorded(instruction: Instruction) -> bool:

@@ -151,6 +151,9 @@ class OperandReader:
         register = scope.register(text[1:].strip())
         if register is None:
             raise self._unknown_name(text[1:].strip(), scope)
+        kind = scope.names.registers[register].type
+        if kind != "pred":
+            raise BadOperand(f"'!' negates predicates, and '{_short(text[1:].strip())}' is a .{kind}", text)
         return Neg(Reg(register)), (register,)
 
     def _pair(self, text: str, scope: Scope) -> Entry:

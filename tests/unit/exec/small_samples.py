@@ -9,7 +9,7 @@ import numpy as np
 from ppt_gpu.exec.fill import NUMPY_TYPES
 from ppt_gpu.exec.memory import DeviceMemory
 from ppt_gpu.exec.workload_reader import bind_workload, load_workload
-from ppt_gpu.ptx import load_module
+from ppt_gpu.ptx import load_module, parse_module
 
 
 @dataclass(frozen=True)
@@ -107,8 +107,8 @@ SMALL = {
 }
 
 
-def small_workload(name):
-    """(workload, module) of sample `name` at its small size."""
+def small_workload(name, text=None):
+    """(workload, module) of sample `name` at its small size; of `text` instead of its PTX where that is given."""
     workload, small = load_workload(name), SMALL[name]
     launches = []
     for launch, grid, integers in zip(workload.launches, small.grids, small.integers, strict=True):
@@ -116,13 +116,13 @@ def small_workload(name):
         arguments = tuple(replace(a, value=next(left)) if a.type == "s32" else a for a in launch.arguments)
         launches.append(replace(launch, grid=grid, arguments=arguments))
     buffers = tuple(replace(buffer, count=small.counts[buffer.name]) for buffer in workload.buffers)
-    module = load_module(workload.ptx_path)
+    module = load_module(workload.ptx_path) if text is None else parse_module(text, str(workload.ptx_path))
     return bind_workload(replace(workload, launches=tuple(launches), buffers=buffers), module), module
 
 
-def run_small(name, run):
+def run_small(name, run, text=None):
     """Run all launches of the small sample with `run`. Returns (buffers before, buffers after, traces)."""
-    workload, module = small_workload(name)
+    workload, module = small_workload(name, text)
     memory = DeviceMemory.build(module, workload.buffers, workload.symbols)
     types = {b.name: NUMPY_TYPES[b.type] for b in workload.buffers}
     before = {name: memory.view(name, kind).copy() for name, kind in types.items()}

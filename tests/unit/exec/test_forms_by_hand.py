@@ -83,6 +83,8 @@ CASES = [
      "b32", [(0x3C00_4000, 0x4000_3C00, 2), (0x4000_3C00, 0x3C00_4000, 1)]),
     ("add.rn.ftz.f32x2 %d, %a, %b;", "b64 b64", "b64",
      [(0x00000001_3F800000, 0x00000001_3F800000, 0x00000000_40000000)]),
+    # a negated predicate as a number, which ptxas would refuse
+    ("setp.gt.u32 %p, %a, 1; add.u32 %d, %b, !%p;", "u32 u32", "u32", [(0, 5, 6), (2, 5, 5)]),
     # conversions
     ("cvt.rn.satfinite.e4m3x2.f32 %d, %a, %b;", "f32 f32", "b16",
      [(1.0, -448.0, 0x38FE), (1e9, 0.0009765625, 0x7E00), (float("nan"), 0.001953125, 0x7F01)]),

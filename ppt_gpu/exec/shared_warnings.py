@@ -1,0 +1,52 @@
+"""Warnings about the use of shared memory that a recorded trace shows: uninitialised reads, and races between warps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ppt_gpu.exec.shared_accesses import PathAccesses
+from ppt_gpu.exec.shared_races import READ_AFTER_WRITE, Race, races
+from ppt_gpu.exec.shared_reads import unwritten_reads
+from ppt_gpu.exec.trace import Trace
+from ppt_gpu.ptx.module import Instruction, Kernel
+
+
+def with_shared_warnings(trace: Trace, kernel: Kernel, path: str, shared_bytes: int) -> Trace:
+    """`trace` with its warnings, each with the places in the PTX: one for each instruction that reads what nobody
+    wrote, and one for each that races with others in one way."""
+    if shared_bytes == 0:
+        return trace
+    accesses = PathAccesses.of(kernel, trace)
+    texts = []
+    for index, _, byte in unwritten_reads(kernel, trace, accesses, shared_bytes):
+        i = kernel.instructions[index]
+        texts.append(
+            f"{path}:{i.line}: '{i.opcode}' reads shared memory that no thread of its block ever "
+            f"wrote (byte {byte}): its value is undefined"
+        )
+    texts += race_texts(races(kernel, trace, accesses, shared_bytes), kernel, path)
+    return replace(trace, warnings=(*trace.warnings, *texts)) if texts else trace
+
+
+def race_texts(found: list[Race], kernel: Kernel, path: str) -> Iterator[str]:
+    """One text for each store and kind of hazard: with the first access that it races with, and how many more do."""
+    groups: dict[tuple[str, int], list[Race]] = {}
+    for race in found:
+        store = race.first if race.kind == READ_AFTER_WRITE else race.second
+        groups.setdefault((race.kind, store), []).append(race)
+    for (kind, _), group in groups.items():
+        race = group[0]
+        first, second = kernel.instructions[race.first], kernel.instructions[race.second]
+        others = f"; {len(group) - 1} more instructions race with it" if len(group) > 2 else ""
+        others = "; one more instruction races with it" if len(group) == 2 else others
+        does, did = ("reads" if kind.startswith("read") else "writes"), ("reads" if kind.endswith("read") else "writes")
+        yield (
+            f"{path}:{second.line}: a race on shared memory ({kind}): {_named(second)} of warp {race.second_warp} "
+            f"{does} byte {race.byte}, which {_named(first)} on line {first.line} of warp {race.first_warp} {did}, "
+            f"with no barrier between them (block {race.block}){others}"
+        )
+
+
+def _named(i: Instruction) -> str:
+    return f"'{i.opcode}' (source line {i.source_line})" if i.source_line else f"'{i.opcode}'"

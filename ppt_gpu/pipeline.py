@@ -139,7 +139,7 @@ def predict(
         raise PptError("; ".join(warnings), hint="--strict makes warnings errors")
     seconds = [float(launch.value("kernel.cycles")) / target.sm.clock for launch in launches]
     times = [LaunchTime(launches[s.number].kernel, seconds[s.number], s.count) for s in sequence.steps]
-    application = application_time(times, opened.copies, target.host)
+    application = application_time(times, opened.copies, target.host, graph=opened.graph)
     if traces is not None and trace_out:
         save_traces(trace_out, traces.records())
     order = [step.number for step in sequence.steps]

@@ -162,7 +162,7 @@ def _memory(work: Work, result: SmResult, gpu: Gpu, scale: Scale, active_sms: in
     return [
         _bandwidth("interconnect, SM inward", l2_read, link),
         _bandwidth("interconnect, SM outward", l2_write, link),
-        _bandwidth("L2 bandwidth", (l2_read + l2_write) * sms, gpu.l2.bandwidth),
+        _bandwidth("L2 bandwidth", (l2_read + l2_write * gpu.l2.partitions) * sms, gpu.l2.bandwidth),
         _bandwidth("DRAM bandwidth", (dram_read + dram_write) * sms, gpu.dram_bytes_per_cycle),
     ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
@@ -136,6 +137,20 @@ class LaunchTraces:
         try:
             return self.touched(range(self.launch.blocks))
         except PptError:  # a block that the prediction does not need is at fault, or is not in a recorded trace
+            return None
+
+    def last_blocks(self, features: BlockFeatures, sectors: int) -> GlobalAccesses | None:
+        """The global accesses of as many of the last blocks as access `sectors` sectors, where they run alone; by the
+        `features` of some."""
+        each = max(len(features), 1)
+        wanted = sectors / max(int(features.sectors.sum()) / each, 1.0)
+        affordable = WHOLE_INSTRUCTIONS / max(int(features.thread_instructions.sum()) / each, 1.0)
+        count = min(math.ceil(wanted), int(affordable), self.launch.blocks)
+        if not self.separable or count < 1:
+            return None
+        try:
+            return self.touched(range(self.launch.blocks - count, self.launch.blocks))
+        except PptError:  # as in `whole_grid`
             return None
 
     def features(self, blocks: Sequence[int]) -> BlockFeatures:

@@ -110,4 +110,5 @@ class Workload:
     ptx_text: str = ""  # the module itself, where a front end made it
     compiler_options: tuple[str, ...] = ()  # for a .cu file
     notes: tuple[str, ...] = ()  # how a front end made it, for the report
+    graph: bool = False  # the launches are those of one CUDA graph, each after the one before; else of a stream
     warnings: tuple[str, ...] = ()  # what was read but looks like a mistake, such as a buffer that no launch uses

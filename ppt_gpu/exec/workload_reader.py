@@ -96,6 +96,7 @@ class _Reader:
             places=tuple(dotted(place) for place, _ in launches) if launches[0][0] else (),
             buffers=tuple(self.buffers.values()),
             copies=copies,
+            graph=bool(self.values.get("graph")),
             symbols=tuple(self._named("symbols").values()),
             textures=tuple(self.textures.values()),
             tasklist_path=files["tasklist"],

@@ -136,5 +136,6 @@ def workload_schema(folder: Path) -> Table:
             "copy_in": ListOf(item=Text(), default=()),
             "copy_out": ListOf(item=Text(), default=()),
             "pinned": Flag(default=True),
+            "graph": Flag(default=False),
         }
     )

@@ -74,6 +74,10 @@ class MachineLaunch(LaunchTraces):
             return None
         return self.touched(range(self.launch.blocks))
 
+    def last_blocks(self, features: BlockFeatures, sectors: int) -> GlobalAccesses | None:
+        """Not of a trace that lacks blocks."""
+        return self.whole_grid(features)
+
     def features(self, blocks: Sequence[int]) -> BlockFeatures:
         return features_of(self.run(blocks))
 

@@ -12,20 +12,24 @@ from ppt_gpu.spec.gpu import Gpu
 
 
 def dirty_share(program: Program, gpu: Gpu, chip_factor: float) -> float:
-    """The share of L2 allocations that push out a written line, once the launch has filled the L2.
+    """The share of the lines new to the simulated SM's part of the L2 that push out a written line.
 
-    `chip_factor` scales the lines of the simulated blocks to the grid. With F bytes touched by the launch, w of its
-    lines written and an L2 of C bytes, (1 - C / F) * w; 0 when the launch fits the L2.
+    `chip_factor` scales the lines of the simulated blocks to the grid. F bytes of the launch are not found in the L2 of
+    C bytes: the first C of them push out what earlier launches left, `l2_dirty` of it written; the rest push out lines
+    of the launch, of which w are written. So (1 - C / F) * w + min(C / F, 1) * l2_dirty of the lines not found.
     """
     lines = len(program.line_address)
     if lines == 0:
         return 0.0
     touched = lines * program.line_bytes * chip_factor / program.l2_share_factor
-    if touched <= gpu.l2.size:
-        return 0.0
-    written = np.zeros(lines, bool)
-    written[_written_lines(program)] = True
-    return float((1.0 - gpu.l2.size / touched) * written.mean())
+    missing = 1.0 - program.l2_found
+    own = max(1.0 - gpu.l2.size / (touched * missing), 0.0) if missing > 0.0 else 0.0
+    pushed_out = (1.0 - own) * program.l2_dirty
+    if own > 0.0:
+        written = np.zeros(lines, bool)
+        written[_written_lines(program)] = True
+        pushed_out += own * float(written.mean())
+    return missing * pushed_out
 
 
 def _written_lines(program: Program) -> NDArray[np.int32]:

@@ -1,9 +1,10 @@
 """From kernel times to the time of an application: launches, repeats and host copies on one stream.
 
 A copy of b bytes takes latency + b / bandwidth, with the bandwidth of pinned or of pageable memory. The host enqueues
-launches asynchronously, one every `launch_overhead`; a kernel starts when it has been enqueued and its predecessor has
-ended. So the overhead of a launch shows before the first kernel and between kernels shorter than it, and hides behind
-longer ones; tiny kernels in a stream repeat every `launch_overhead`, as measured streams do.
+launches asynchronously, one every `launch_overhead`; a kernel starts when it has been enqueued and `launch_gap` after
+its predecessor has ended, however long that ran: the GPU waits until all of it is done and visible before it starts
+the next kernel of a stream. The overhead shows before the first kernel, and between kernels that are shorter than it by
+more than the gap. The kernels of a CUDA graph are enqueued at once, and follow one another after `graph_gap`.
 """
 
 from __future__ import annotations
@@ -52,22 +53,26 @@ def copy_seconds(copy: Copy, host: Host) -> float:
     return host.copy_latency + copy.bytes / bandwidth
 
 
-def application_time(launches: Sequence[LaunchTime], copies: Sequence[Copy], host: Host) -> ApplicationTime:
-    """Copies in, then all launches in order, then copies out; copies are synchronous.
+def application_time(
+    launches: Sequence[LaunchTime], copies: Sequence[Copy], host: Host, *, graph: bool = False
+) -> ApplicationTime:
+    """Copies in, then all launches in order, in a stream or as one `graph`, then copies out; copies are synchronous.
 
     PptError for a negative time or size, a repeat below 1, or an unknown copy direction.
     """
     _check(launches, copies)
     spans: list[Span] = []
     now = _copy_all([copy for copy in copies if copy.direction == "in"], host, spans, 0.0)
-    enqueued = now  # the host is free
+    enqueued = now + host.launch_overhead  # when the host has enqueued the next run
+    between, gap = (0.0, host.graph_gap) if graph else (host.launch_overhead, host.launch_gap)
+    free = now  # when the next kernel may start
     for launch in launches:
-        ready = enqueued + host.launch_overhead
-        start = max(now, ready)
-        enqueued += launch.repeat * host.launch_overhead
-        # The last of n runs ends when all n ran back to back, or one run after it was enqueued.
-        now = max(start + launch.repeat * launch.seconds, enqueued + launch.seconds)
+        start = max(free, enqueued)
+        last = enqueued + (launch.repeat - 1) * between
+        # The last of n runs ends when all n ran one after another, or one run after it was enqueued.
+        now = max(start + launch.repeat * (launch.seconds + gap) - gap, last + launch.seconds)
         spans.append(Span(launch.name, start, now))
+        enqueued, free = last + between, now + gap
     now = _copy_all([copy for copy in copies if copy.direction == "out"], host, spans, now)
     times = tuple((_copy_name(copy), copy_seconds(copy, host)) for copy in copies)
     kernels = sum(launch.seconds * launch.repeat for launch in launches)

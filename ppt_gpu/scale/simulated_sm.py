@@ -7,11 +7,9 @@ from functools import cached_property
 from typing import TypedDict
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ppt_gpu.analytic.work import Work, work_of
 from ppt_gpu.exec.block_features import features_of
-from ppt_gpu.exec.identity import digest
 from ppt_gpu.exec.layout import layout
 from ppt_gpu.exec.trace import Trace
 from ppt_gpu.exec.traces import LaunchTraces
@@ -28,6 +26,7 @@ from ppt_gpu.scale.occupancy import Occupancy, occupancy
 from ppt_gpu.scale.survey import Survey, survey_grid
 from ppt_gpu.scale.timing_store import TimingStore, timing_name
 from ppt_gpu.sm.core_machine import CODE_COLD
+from ppt_gpu.sm.left_lines import LeftLines
 from ppt_gpu.sm.lower import lower_trace
 from ppt_gpu.sm.program import Program
 from ppt_gpu.sm.result import SmResult
@@ -69,7 +68,7 @@ class SimulatedSm:
         self.spread: GridSpread = spread_grid(launch.blocks, self.occupancy.blocks_per_sm, gpu.sm.count)
         self.warnings: list[str] = []  # those of the last simulation, and more
         self.timings: TimingStore | None = None  # where simulations are kept
-        self.l2_lines: NDArray[np.uint64] | None = None  # that earlier launches left in the L2
+        self.l2_lines: LeftLines | None = None  # that earlier launches left in the L2
         self.loop_seconds: list[float] = []  # CPU time in the loop, of each simulation made; copies share it
         self.whole = False  # all SMs are simulated: nothing is learnt from samples of the others
         self.code_at = self.constants_at = CODE_COLD  # where the launch finds its instructions and its constants
@@ -125,7 +124,7 @@ class SimulatedSm:
         if self.timings is None:
             return lowered.simulate(resident)
         policy, l1_bytes = self.policy or self.gpu.sm.policy, self.occupancy.l1_bytes
-        left = "" if self.l2_lines is None else digest(self.l2_lines.tobytes())
+        left = "" if self.l2_lines is None else self.l2_lines.digest
         finds = (self.code_at, self.constants_at, left, self.registers)  # for so many registers it was compiled
         name = timing_name(self.gpu, policy, l1_bytes, self.spread, lowered.blocks, resident, finds)
         timing = self.timings.get(name)
@@ -196,6 +195,7 @@ class TraceSm(SimulatedSm):
             neighbour_sm=np.array([other.offset for other in others], np.int64),
             neighbour_stands_for=np.array([other.stands_for for other in others]),
             left=self.l2_lines,
+            alone=not self.whole,
         )
         return program, Feed(trace.warnings, notes, trace.printed, trace.pc_threads, features_of(trace))
 

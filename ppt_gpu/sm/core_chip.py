@@ -25,6 +25,7 @@ from ppt_gpu.sm.core_memory import (
     L2_NODE,
     L2_SERVER,
     L2_SET,
+    NEXT,
     OUTWARD,
     P_BYTES,
     P_DIRTY,
@@ -34,8 +35,11 @@ from ppt_gpu.sm.core_memory import (
     P_L2,
     P_L2_ALLOCATE,
     P_L2_BACK,
+    P_L2_FAR,
     P_L2_FIFO,
     P_L2_LATENCY,
+    P_L2_NEAR,
+    P_L2_WRITE,
     P_TURN,
     PLACE,
     VALID,
@@ -82,6 +86,16 @@ def _l2_keep(mem: Any, time: int, place: int, sectors: int) -> int:
 
 
 @called
+def _l2_is_far(mem: Any, node: int) -> bool:
+    """Have as many lines of the set been used after this one as the part of the L2 next to the SM has ways?"""
+    for _ in range(mem[P_L2_NEAR]):
+        node = mem[node + NEXT] & PLACE
+        if node == 0:
+            return False
+    return True
+
+
+@called
 def _l2_missing(mem: Any, place: int, forced: int, sectors: int) -> int:
     """Sectors that the L2 lacks; the line becomes the newest of its set."""
     if place == 0:
@@ -111,8 +125,10 @@ def l2_read(mem: Any, time: int, line: int, sectors: int, wait: int, atomic: int
     mem[L2_SERVER] = max(mem[L2_SERVER], time) + count * mem[P_L2]
     mem[INWARD] = max(mem[INWARD], time) + count * mem[P_ICNT]
     present = place != 0 and mem[place + L2_NODE] != 0
-    missing = _l2_missing(mem, place, line, sectors)
     latency = mem[P_L2_LATENCY]
+    if mem[P_L2_FAR] != 0 and present and _l2_is_far(mem, mem[place + L2_NODE] & PLACE):
+        latency += mem[P_L2_FAR]
+    missing = _l2_missing(mem, place, line, sectors)
     if missing:
         absent = popcount(missing)
         latency = mem[P_DRAM_LATENCY]
@@ -140,7 +156,7 @@ def l2_write(mem: Any, time: int, place: int, forced: int, sectors: int) -> int:
     mem[C_L2] += count
     mem[C_L2_WRITE] += count * mem[P_BYTES]
     mem[OUTWARD] = max(mem[OUTWARD], time) + count * mem[P_ICNT]
-    mem[L2_SERVER] = max(mem[L2_SERVER], time) + count * mem[P_L2]
+    mem[L2_SERVER] = max(mem[L2_SERVER], time) + count * mem[P_L2_WRITE]
     before = mem[C_DRAM_WRITE]
     missing = _l2_missing(mem, place, forced, sectors)
     keep = mem[P_L2_BACK] != 0 and (mem[P_L2_ALLOCATE] != 0 or missing == 0)

@@ -84,7 +84,10 @@ class Machine:
     l2_back: bool
     l2_allocate: bool
     l2_latency: int
-    l2_cost: int  # per sector
+    l2_cost: int  # per sector that is read
+    l2_write_cost: int  # per sector that is written
+    l2_near: int  # ways that the part of the L2 next to the SM has
+    l2_far: int  # cycles that a hit in another part takes longer
     icnt_cost: int  # per sector
     dram_cost: int  # per sector
     dram_latency: int
@@ -171,6 +174,9 @@ def machine_of(
         l2_allocate=gpu.l2.write_allocate,
         l2_latency=gpu.l2.latency,
         l2_cost=_cost(sector, gpu.l2.bandwidth / active_sms),
+        l2_write_cost=gpu.l2.partitions * _cost(sector, gpu.l2.bandwidth / active_sms),
+        l2_near=max(1, l2_ways // gpu.l2.partitions),
+        l2_far=gpu.l2.far_latency if gpu.l2.partitions > 1 else 0,
         icnt_cost=_cost(sector, gpu.interconnect.bandwidth),
         dram_cost=_cost(sector, dram),
         dram_latency=gpu.dram.latency,

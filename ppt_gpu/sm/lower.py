@@ -17,6 +17,7 @@ from ppt_gpu.exec.trace import Trace
 from ppt_gpu.exec.workload import Launch
 from ppt_gpu.machine.code import MachineKernel
 from ppt_gpu.ptx.module import Kernel
+from ppt_gpu.sm.left_lines import LeftLines
 from ppt_gpu.sm.lower_access import Accesses, Geometry, geometry, lower_accesses
 from ppt_gpu.sm.lower_code import Code, lower_code
 from ppt_gpu.sm.lower_hash import dense_ids
@@ -43,14 +44,17 @@ def lower_trace(
     neighbours: GlobalAccesses | None = None,
     neighbour_sm: NDArray[np.int64] | None = None,
     neighbour_stands_for: NDArray[np.float64] | None = None,
-    left: NDArray[np.uint64] | None = None,
+    left: LeftLines | None = None,
+    alone: bool = True,
 ) -> Program:
     """The Program of the trace's blocks on one SM of `gpu`.
 
     active_sms: SMs that run blocks at the same time. neighbours: what the blocks that a sample of the other SMs run
     meanwhile access; neighbour_sm [blocks of neighbours]: on which SM, by default the block number modulo active_sms;
     neighbour_stands_for [blocks of neighbours]: for how many SMs that SM stands, by default the same for all.
-    left: addresses of the lines that earlier launches left in the L2; None: host copies came just before this launch.
+    left: the lines that earlier launches left in the L2; None: host copies came just before this launch. With `alone`,
+    they are told from those that the launch pushes out before it comes to them: the SM that is simulated does not see
+    what the others do; without, the blocks are the whole grid, which is simulated on all SMs.
     Local memory: every warp has a frame of its own, so later blocks do not find those of earlier ones in the caches.
 
     Raises PptError when the trace does not belong to the kernel or launch, or the ISA lacks an operation.
@@ -64,14 +68,17 @@ def lower_trace(
     entries = match_accesses(trace, code.traced, code.memory_operations)
     found = _transactions(code, trace, shape, entries)
     line, address = dense_ids(found.address)
-    if left is None:
-        copied = copied_lines(address, trace.ranges, gpu.l2.size, shape.line)
-    else:
-        copied = np.isin(address, left)
     users = np.ones(len(address))
     if neighbours is not None and active_sms > 1:
         others = _touched(code, neighbours, neighbour_sm, neighbour_stands_for, shape, active_sms)
         users = sharers(address, sectors_used(line, found.sectors, len(address)), others, active_sms)
+    if left is None:
+        copied = copied_lines(address, trace.ranges, gpu.l2.size, shape.line)
+    elif alone:
+        block = _first_blocks(line, found, entries, per_block, trace)
+        copied = left.found(address, block * float(np.sum(1.0 / users)) / len(trace.blocks))
+    else:
+        copied = left.places(address) < len(left.address)
     ops = code.ops
     if isinstance(kernel, MachineKernel):  # hot spots are told by the lines of the PTX
         ops = replace(ops, pc=np.array(kernel.origin, np.int32)[ops.pc])
@@ -88,7 +95,19 @@ def lower_trace(
         warp_access=entries.start,
         warps_per_block=per_block,
         thread_instructions=trace.thread_instructions,
+        l2_found=float(copied.mean()) if left is not None and len(copied) else 0.0,
+        l2_dirty=0.0 if left is None else left.dirty,
     )
+
+
+def _first_blocks(
+    line: NDArray[np.int32], found: Accesses, entries: Entries, per_block: int, trace: Trace
+) -> NDArray[np.int64]:
+    """[L] the number, in the grid, of the block that touches each line first; lines are numbered in that order."""
+    first = np.flatnonzero(np.diff(np.maximum.accumulate(line), prepend=-1) > 0)
+    access = np.searchsorted(found.start, first, side="right") - 1
+    warp = np.searchsorted(entries.start, access, side="right") - 1
+    return trace.blocks[warp // per_block].astype(np.int64)
 
 
 def _transactions(code: Code, trace: Trace, shape: Geometry, entries: Entries) -> Accesses:
@@ -107,13 +126,25 @@ def _transactions(code: Code, trace: Trace, shape: Geometry, entries: Entries) -
     return lower_accesses(shape, code.variants, variant, pattern, base, trace.pattern_offset, trace.pattern_mask)
 
 
-def touched_lines(kernel: Kernel, trace: Trace, gpu: Gpu, accesses: GlobalAccesses) -> NDArray[np.uint64]:
-    """Line addresses of the transactions of `accesses`, in their order. trace: of some blocks of the launch."""
-    return _global_transactions(lower_code(kernel, trace, gpu), accesses, geometry(gpu)).address
+def touched_lines(
+    kernel: Kernel, trace: Trace, gpu: Gpu, accesses: GlobalAccesses
+) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
+    """(Line addresses of the transactions of `accesses`, in their order; whether each writes).
+
+    trace: of some blocks of the launch.
+    """
+    code = lower_code(kernel, trace, gpu)
+    found, variant = _global_transactions(code, accesses, geometry(gpu)), _global_variants(code, accesses)
+    writes = ~code.variants.load[variant] | code.variants.atomic[variant]
+    return found.address, np.repeat(writes, np.diff(found.start))
+
+
+def _global_variants(code: Code, accesses: GlobalAccesses) -> NDArray[np.int32]:
+    return np.where(code.memory_operations > 0, code.variant_of[:, GLOBAL], -1)[accesses.pc].astype(np.int32)
 
 
 def _global_transactions(code: Code, accesses: GlobalAccesses, shape: Geometry) -> Accesses:
-    variant = np.where(code.memory_operations > 0, code.variant_of[:, GLOBAL], -1)[accesses.pc].astype(np.int32)
+    variant = _global_variants(code, accesses)
     base, patterns = accesses.base.astype(np.int64), (accesses.pattern_offset, accesses.pattern_mask)
     return lower_accesses(shape, code.variants, variant, accesses.pattern, base, *patterns)
 

@@ -26,8 +26,10 @@ def assemble(
     warp_access: NDArray[np.int64],
     warps_per_block: int,
     thread_instructions: int,
+    l2_found: float = 0.0,
+    l2_dirty: float = 0.0,
 ) -> Program:
-    """line [T]: line ids of the transactions; address, copied, users [L]: of the lines; warp_*: as in Program."""
+    """line [T]: line ids of the transactions; address, copied, users [L]: of the lines; the others as in Program."""
     blocks = len(warp_path) // warps_per_block
     return Program(
         op_name=ops.name,
@@ -56,4 +58,6 @@ def assemble(
         l2_share_factor=share_factor(users),
         line_bytes=shape.line,
         sector_bytes=shape.sector,
+        l2_found=l2_found,
+        l2_dirty=l2_dirty,
     )

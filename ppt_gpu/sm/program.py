@@ -63,6 +63,10 @@ class Program:
     l2_share_factor: float = 1.0
     line_bytes: int = 128  # what one line id stands for
     sector_bytes: int = 32  # what one bit of `tx_sectors` stands for
+    # Where earlier launches are known: the share of the lines that is in the L2 from them when the launch comes to it,
+    # and the share of the L2 that held written lines when the launch began.
+    l2_found: float = 0.0
+    l2_dirty: float = 0.0
 
 
 KIND_COMPUTE, KIND_BRANCH, KIND_BARRIER, KIND_LOAD, KIND_STORE, KIND_ATOMIC, KIND_SHARED, KIND_CONSTANT = range(8)

@@ -294,8 +294,8 @@ class Memory:
         wait = max(wait, self.l2_server - time, self.inward - time)
         self.l2_server = max(self.l2_server, time) + count * m.l2_cost
         self.inward = max(self.inward, time) + count * m.icnt_cost
+        latency = m.l2_latency + (m.l2_far if self._l2_is_far(line) else 0)
         entry, missing = self._l2_look_up(line, sectors)
-        latency = m.l2_latency
         if missing:
             absent = missing.bit_count()
             latency = m.dram_latency
@@ -322,7 +322,7 @@ class Memory:
         self.counters[L2_ACCESSES] += count
         self.counters[L2_WRITE] += count * m.sector_bytes
         self.outward = max(self.outward, time) + count * m.icnt_cost
-        self.l2_server = max(self.l2_server, time) + count * m.l2_cost
+        self.l2_server = max(self.l2_server, time) + count * m.l2_write_cost
         dram = self.dram
         entry, missing = self._l2_look_up(line, sectors)
         keep = m.l2_back and (m.l2_allocate or not missing)
@@ -337,6 +337,13 @@ class Memory:
                 entry.dirty |= sectors
         accepted = max(self.outward, self.l2_server)
         return accepted if self.dram == dram else max(accepted, self.dram - m.dram_latency * ONE)
+
+    def _l2_is_far(self, line: int) -> bool:
+        """Have as many lines of the set been used after this one as the part of the L2 next to the SM has ways?"""
+        if line < 0:
+            return False
+        lines = [entry.line for entry in self.l2.sets[self.l2_set[line]]]
+        return line in lines and len(lines) - 1 - lines.index(line) >= self.m.l2_near
 
     def _l2_look_up(self, line: int, sectors: int) -> tuple[Line | None, int]:
         """The entry and the sectors that it lacks. A sector somebody else brought counts as there, once."""

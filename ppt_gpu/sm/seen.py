@@ -21,7 +21,7 @@ UNSEEN = {
     "SharedMemory": ("size", "per_block", "unit", "reserved", "carveouts"),
     "Cache": ("slices", "slice_bandwidth", "interleave", "slice_index"),
     "Dram": ("size", "bandwidth", "channels"),
-    "Host": ("launch_overhead", "link_bandwidth", "pageable_bandwidth", "copy_latency"),
+    "Host": ("launch_overhead", "launch_gap", "graph_gap", "link_bandwidth", "pageable_bandwidth", "copy_latency"),
 }  # fmt: skip
 
 

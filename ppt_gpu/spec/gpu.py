@@ -140,6 +140,9 @@ class Cache:
     caches_global: bool = True  # [l1]: do global loads use it
     banked: bool = False  # [l1]: its data lie in the banks of shared memory, so lanes that load may conflict
     unified: int = 0  # [l1] B shared with shared memory: size = unified - carve-out; 0 = separate
+    # [l2] parts that keep copies of what their SMs read; a line belongs to one of them, copies are written too
+    partitions: int = 1
+    far_latency: int = 0  # cycles that a hit takes longer when its own part holds it no more
     # level grid only:
     slices: int = 1  # [l2] parts by address, each with its share of size and bandwidth
     slice_bandwidth: float = 0.0  # [l2] B per SM cycle of a slice; 0: its share of `bandwidth`, that of the way to all
@@ -208,6 +211,8 @@ class Host:
     copy_latency: float  # s
     warp_launch: int = 0  # cycles from the start of a warp of a block to that of the next
     blocks_per_cycle: float = 0.0  # blocks that the whole chip can start in a cycle; 0: no limit
+    launch_gap: float = 0.0  # s from the end of a kernel to the start of the next one in its stream
+    graph_gap: float = 0.0  # the same between kernels of a graph that depend on one another
 
 
 @dataclass(frozen=True)

@@ -85,6 +85,8 @@ _CACHE: dict[str, Leaf] = {
 }
 
 _SLICES: dict[str, Leaf] = {
+    "partitions": _count(1, 16, default=1),
+    "far_latency": _cycles(default=0),
     "slices": _count(1, 1024, default=1),
     "slice_bandwidth": Quantity(dimension="bytes/cycle", plain=True, minimum=0, default=0.0),
     "interleave": _bytes(32, default=256),
@@ -133,6 +135,8 @@ _HOST: dict[str, Leaf] = {
     "copy_latency": Quantity(dimension="time", minimum=0),
     "warp_launch": _cycles(default=0),
     "blocks_per_cycle": Number(minimum=0, maximum=1024, default=0.0),
+    "launch_gap": Quantity(dimension="time", minimum=0, default=0.0),
+    "graph_gap": Quantity(dimension="time", minimum=0, default=0.0),
 }
 
 _PIPE = Table(

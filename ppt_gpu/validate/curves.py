@@ -1,28 +1,21 @@
-"""The set `curves`: latency and cache bandwidth by working set, and small kernels, as measured on real GPUs.
+"""The set `curves`: latencies, bandwidths of caches, strides and small kernels, as measured on real GPUs.
 
-Raw files of gpu-benches in validation/measured/curves; the kernels are ours (kernels/curves.cu, stream.cu). A steady
-rate is the difference of a long and a short run, so that what is cold or starts up is in neither.
+Raw files of gpu-benches in validation/measured/curves; the kernels are ours (kernels/curves.cu, stream.cu). Of each curve
+some points are predicted: those nearest to the sizes named here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from ppt_gpu.exec.memory import ALIGNMENT, GLOBAL_BASE
-from ppt_gpu.exec.workload import Workload
 from ppt_gpu.paths import data_dir
+from ppt_gpu.validate.curve_kernels import chain_latency, parts_bandwidth, read_bandwidth, small_time, strided_cycles
 from ppt_gpu.validate.rows import Row
 
-if TYPE_CHECKING:
-    from ppt_gpu.report.result import Result
-
-LINE = 128  # B between the elements of a chain
+Number = TypeVar("Number", int, float)
 
 
 @dataclass(frozen=True)
@@ -40,16 +33,18 @@ class Case:
 # --- gpu-latency: a chain of dependent loads -------------------------------------------------------------------------
 
 #: file -> GPU; the clock stands in the file
-LATENCIES = {"v100": "v100", "a100_80": "a100_80gb"}
+LATENCIES = {"v100": "v100", "a100_80": "a100_80gb", "h100_pcie": "h100_pcie", "l40": "l40"}
 #: KiB: in the L1, in the L2, in its far part where it has one, and beyond it
-CHAINS = (16, 64, 512, 2016, 4333, 38878, 125026)
+CHAINS = (16, 64, 512, 2016, 4333, 29207, 38878, 125026)
+#: of files whose GPU has a larger L2
+MORE_CHAINS = {"l40": (16, 64, 512, 2016, 4333, 38878, 70000, 185030)}
 
 
 def _latency() -> Iterator[Case]:
     for file, gpu in LATENCIES.items():
         points = {round(row[2]): row for row in _numbers(f"gpu-latency.{file}")}
-        for size in CHAINS:
-            near = min(points, key=lambda found: abs(found - size))
+        for size in MORE_CHAINS.get(file, CHAINS):
+            near = _nearest(points, size)
             clock, cycles = points[near][1], points[near][-1]
             yield Case(
                 f"latency {near} KiB", gpu, "latency", cycles, "cycles",
@@ -57,29 +52,20 @@ def _latency() -> Iterator[Case]:
             )  # fmt: skip
 
 
-def chain_latency(gpu: str, size: int, clock: float) -> float:
-    """Cycles a load of one thread that follows a random chain through `size` bytes, `clock` in MHz.
-
-    The chain is run through once, and then as often again.
-    """
-    links = size // LINE
-    order = np.random.default_rng(1).permutation(links) * LINE
-    chain = np.zeros(links * LINE // 8, np.int64)
-    chain[order // 8] = GLOBAL_BASE + ALIGNMENT + np.roll(order, -1)  # where the first buffer stands
-    long, short = (
-        _cycles(_workload("curves", "chase", 1, 1, (f"s64[{chain.size}]", "s64[1]", f"i32={steps}")), gpu, clock, chain)
-        for steps in (2 * links, links)
-    )  # fmt: skip
-    return (long - short) / links
-
-
-# --- gpu-cache: all SMs read the same data ---------------------------------------------------------------------------
+# --- gpu-cache: all SMs read the same data; gpu-l2-cache: they read different parts ----------------------------------
 
 #: file -> (GPU, MHz)
-CACHES = {"v100": ("v100", 1380), "a100_80": ("a100_80gb", 1410), "a40": ("a40", 1740)}
+CACHES = {
+    "v100": ("v100", 1380), "a100_80": ("a100_80gb", 1410), "a40": ("a40", 1740), "h100_pcie": ("h100_pcie", 1755),
+    "l40": ("l40", 2490),
+}  # fmt: skip
 #: KiB: in the L1, in the L2
 SETS = (32, 2048)
-THREADS = 1024
+PARTED = {
+    "a100_80": ("a100_80gb", 1410), "h100_pcie": ("h100_pcie", 1755), "h200": ("h200", 1980), "l40": ("l40", 2490),
+}  # fmt: skip
+#: KiB: in the L2, in DRAM
+PARTS = (4096, 16896, 193024)
 
 
 def _bandwidth() -> Iterator[Case]:
@@ -87,34 +73,54 @@ def _bandwidth() -> Iterator[Case]:
         words = [line.split() for line in _lines(f"gpu-cache.{file}") if "GB/s" in line]
         points = {float(word[0]): float(word[4]) for word in words}
         for size in SETS:
-            near = min(points, key=lambda found: abs(found - size))
+            near = _nearest(points, size)
             yield Case(
                 f"bandwidth {near:.0f} KiB", gpu, "bandwidth", points[near], "GB/s",
                 partial(read_bandwidth, gpu, size * 1024, clock),
             )  # fmt: skip
 
 
-def read_bandwidth(gpu: str, size: int, clock: float) -> float:
-    """GB/s of all SMs, each with a block that reads the same `size` bytes round after round, `clock` in MHz."""
-    from ppt_gpu.spec import load_gpu
-
-    sms = load_gpu(gpu).sm.count
-    rounds = max(2, (64 << 10) // (size >> 10))
-    count = size // 4
-    data = (f"f32[{count}]", f"f32[{THREADS}]", f"i32={count}")
-    long, short = (
-        _cycles(_workload("curves", "sum", sms, THREADS, (*data, f"i32={n}")), gpu, clock) for n in (2 * rounds, rounds)
-    )
-    return sms * size * rounds / ((long - short) / clock) / 1e3
+def _parts() -> Iterator[Case]:
+    for file, (gpu, clock) in PARTED.items():
+        words = [line.split() for line in _lines(f"gpu-l2-cache.{file}") if "GB/s" in line]
+        points = {float(word[2]): float(word[6]) for word in words}
+        for size in PARTS:
+            near = _nearest(points, size)
+            yield Case(
+                f"parts {near:.0f} KiB", gpu, "parts", points[near], "GB/s",
+                partial(parts_bandwidth, gpu, round(near) * 1024, clock),
+            )  # fmt: skip
 
 
-# --- gpu-small-kernels: launches one after another in a stream -------------------------------------------------------
+# --- gpu-strides: loads from the L1 with strides ---------------------------------------------------------------------
 
+STRIDED = {"a100": ("a100", 1410), "a40": ("a40", 1740), "h200": ("h200", 1980)}
+STRIDES = (1, 2, 3, 4, 5, 7, 8, 9, 11, 13, 15, 16, 24, 31, 32, 33)
+
+
+def _strides() -> Iterator[Case]:
+    for file, (gpu, clock) in STRIDED.items():
+        words = [line.split() for line in _lines(f"gpu-strides.{file}") if line.startswith("float stride")]
+        points = {int(word[2]): float(word[4]) for word in words}
+        for stride in STRIDES:
+            if stride in points:
+                yield Case(
+                    f"stride {stride}", gpu, "strides", points[stride], "cycles",
+                    partial(strided_cycles, gpu, stride, clock),
+                )  # fmt: skip
+
+
+# --- gpu-small-kernels: launches one after another, in a stream or in a graph ----------------------------------------
+
+_WIDE = (32, 64, 128, 256, 512, 1024)
 #: file -> (GPU, MHz, threads of a block by column)
 SMALL = {
-    "a100_80": ("a100_80gb", 1410, (4, 8, 16, 32, 64, 128, 256, 512, 1024)),
-    "a40": ("a40", 1740, (32, 64, 128, 256, 512, 1024)),
-    "h200": ("h200", 1980, (32, 64, 128, 256, 512, 1024)),
+    "a100_80": ("a100_80gb", 1410, (4, 8, 16, *_WIDE)),
+    "a40": ("a40", 1740, _WIDE),
+    "h200": ("h200", 1980, _WIDE),
+    "l40": ("l40", 2490, _WIDE),
+    "a100_80_graph": ("a100_80gb", 1410, (4, 8, 16, *_WIDE)),
+    "h200_graph": ("h200", 1980, _WIDE),
 }
 #: elements, and threads of a block
 ELEMENTS, BLOCKS = (8192, 65536, 262144, 1 << 20, 1 << 23), (32, 128, 512)
@@ -123,50 +129,15 @@ ELEMENTS, BLOCKS = (8192, 65536, 262144, 1 << 20, 1 << 23), (32, 128, 512)
 def _small() -> Iterator[Case]:
     for file, (gpu, clock, columns) in SMALL.items():
         points = {round(row[0]): row[-len(columns) :] for row in _numbers(f"gpu-small-kernels.{file}")}
+        kind = "graph" if file.endswith("_graph") else "small"
         for wanted in ELEMENTS:
-            count = min(points, key=lambda found: abs(found - wanted))
+            count = _nearest(points, wanted)
             for threads in BLOCKS:
                 rate = points[count][columns.index(threads)]
                 yield Case(
-                    f"small {count} x {threads} threads", gpu, "small", 16 * count / rate / 1e3, "us",
-                    partial(small_time, gpu, count, threads, clock),
+                    f"{kind} {count} x {threads} threads", gpu, kind, 16 * count / rate / 1e3, "us",
+                    partial(small_time, gpu, count, threads, clock, graph=kind == "graph"),
                 )  # fmt: skip
-
-
-def small_time(gpu: str, count: int, threads: int, clock: float) -> float:
-    """Microseconds of a launch of `scale` for `count` elements that follows another one, `clock` in MHz."""
-    first, second = (
-        _workload(
-            "stream", "scale", -(-count // threads), threads,
-            (f"f64[{count}]", f"f64[{count}]", "f64[1]", f"f64={factor}", f"i64={count}"),
-        )
-        for factor in (3, 5)  # another factor makes it a launch of its own, which finds what the first one left
-    )  # fmt: skip
-    both = replace(first, launches=(*first.launches, *second.launches))
-    before, last = _result(both, gpu, clock).spans[-2:]
-    return (last.end - before.end) * 1e6
-
-
-# --- predictions -----------------------------------------------------------------------------------------------------
-
-
-def _workload(module: str, kernel: str, grid: int, block: int, arguments: Sequence[str]) -> Workload:
-    from ppt_gpu.inputs import open_workload
-
-    path = data_dir("validation") / "measured" / "kernels" / f"{module}.ptx"
-    return open_workload(path, kernel=kernel, grid=(grid, 1, 1), block=(block, 1, 1), args=arguments)
-
-
-def _result(workload: Workload, gpu: str, clock: float, content: NDArray[Any] | None = None) -> Result:
-    """The prediction at `clock` MHz; `content`: of the first buffer."""
-    from ppt_gpu.pipeline import predict
-
-    contents = {} if content is None else {workload.buffers[0].name: content}
-    return predict(workload, gpu, overrides=(f"sm.clock={clock:g} MHz",), contents=contents)
-
-
-def _cycles(workload: Workload, gpu: str, clock: float, content: NDArray[Any] | None = None) -> float:
-    return float(_result(workload, gpu, clock, content).main.value("kernel.cycles"))
 
 
 # --- files -----------------------------------------------------------------------------------------------------------
@@ -184,9 +155,13 @@ def _numbers(name: str) -> Iterator[list[float]]:
             yield [float(word) for word in words]
 
 
+def _nearest(points: Iterable[Number], wanted: float) -> Number:
+    return min(points, key=lambda found: abs(found - wanted))
+
+
 # --- the set ---------------------------------------------------------------------------------------------------------
 
-CURVES = (_latency, _bandwidth, _small)
+CURVES = (_latency, _bandwidth, _parts, _strides, _small)
 
 
 def cases(texts: Sequence[str] = ()) -> list[Case]:

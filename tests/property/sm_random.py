@@ -72,6 +72,8 @@ def gpus(draw: st.DrawFn) -> Gpu:
         ways=draw(small),
         latency=draw(st.integers(1, 300)),
         bandwidth=draw(st.sampled_from((20.0, 80.0, 1000.0))),
+        partitions=draw(st.integers(1, 3)),
+        far_latency=draw(st.sampled_from((0, 7, 200))),
         write=draw(st.sampled_from(("write-back", "write-through"))),
         write_allocate=draw(st.booleans()),
         replacement=draw(st.sampled_from(("lru", "fifo"))),

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from ppt_gpu.errors import PptError
@@ -61,3 +63,32 @@ def test_the_whole_sequence() -> None:
 def test_bad_sequences(launches: list, copies: list, text: str) -> None:
     with pytest.raises(PptError, match=text):
         application_time(launches, copies, HOST)
+
+
+GAPS = replace(HOST, launch_gap=2e-6, graph_gap=0.5e-6)
+
+
+def test_kernels_of_a_stream_leave_a_gap_between_them_however_long_they_are() -> None:
+    found = application_time([LaunchTime("k", 50e-6, 1000)], [], GAPS)
+    assert found.total == pytest.approx(3e-6 + 1000 * 50e-6 + 999 * 2e-6)
+    assert found.overhead == pytest.approx(found.total - 0.05)
+
+
+def test_kernels_that_are_shorter_than_the_overhead_less_the_gap_wait_for_the_host() -> None:
+    for seconds, step in ((0.5e-6, 3e-6), (1.5e-6, 3.5e-6)):
+        found = application_time([LaunchTime("k", seconds, 1000)], [], GAPS)
+        assert found.total == pytest.approx(3e-6 + 999 * step + seconds)
+
+
+def test_kernels_of_a_graph_are_enqueued_at_once() -> None:
+    found = application_time([LaunchTime("a", 1e-6, 10), LaunchTime("b", 2e-6)], [], GAPS, graph=True)
+    assert found.total == pytest.approx(3e-6 + 10 * 1.5e-6 + 2e-6)
+    assert [span.name for span in found.spans] == ["a", "b"]
+
+
+@pytest.mark.parametrize("graph", [False, True])
+def test_repeats_with_gaps_equal_single_launches(graph: bool) -> None:
+    for times in ([2e-6, 9e-6, 0.3e-6], [0.4e-6, 1e-6, 20e-6], [4e-6, 0.5e-6, 0.5e-6]):
+        grouped = application_time([LaunchTime("k", seconds, 7) for seconds in times], [], GAPS, graph=graph)
+        each = [LaunchTime("k", seconds) for seconds in times for _ in range(7)]
+        assert grouped.total == pytest.approx(application_time(each, [], GAPS, graph=graph).total, rel=1e-12)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from ppt_gpu.exec.trace import Range
 from ppt_gpu.exec.workload import Argument, Buffer, Launch, Workload
 from ppt_gpu.pipeline import predict
-from ppt_gpu.scale.l2_history import copied, latest
+from ppt_gpu.scale.l2_history import copied
 from ppt_gpu.spec import load_gpu
 
 LINE = 128
@@ -60,6 +58,20 @@ def test_the_last_copied_bytes_that_fit_stay_the_last_one_first() -> None:
     assert copied(ranges, 1, LINE).tolist() == [2048 + LINE]
 
 
-def test_a_line_stands_where_it_was_used_last() -> None:
-    lines = np.array([5, 3, 5, 1, 3], np.uint64)
-    assert latest(lines).tolist() == [5, 3, 1]
+def test_a_launch_that_pushes_out_what_it_comes_to_later_finds_nothing_of_it(tmp_path) -> None:
+    """480 KiB in a row, again and again: an L2 of 400 KiB keeps the last 400, but none of it until it is used."""
+    found = {kib: hit_rate_of_a_repeated_launch(tmp_path, kib) for kib in (600, 400)}
+    assert found == {600: 1.0, 400: 0.5}  # the store of a line hits after its load
+
+
+def hit_rate_of_a_repeated_launch(tmp_path, kib: int) -> float:
+    """L2 hit rate of the second launch that reads and writes 480 KiB."""
+    (tmp_path / "read.ptx").write_text(READ)
+    path = str(tmp_path / "read.ptx")
+    launches = [
+        Launch("read", (480, 1, 1), (256, 1, 1), (Argument("u64", buffer="a"),), dynamic_shared=256 * number)
+        for number in range(2)
+    ]
+    gpu = load_gpu("k40", [f"l2.size={kib} KiB"])
+    workload = Workload("read", path, path, tuple(launches), (Buffer("a", "u32", 122880),))
+    return predict(workload, gpu, cache=False).launches[1].value("memory.l2_hit_rate")

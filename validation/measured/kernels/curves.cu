@@ -25,4 +25,32 @@ __global__ void sum(const float *data, float *out, int count, int rounds) {
   for (int k = 0; k < 8; ++k) total += sums[k];
   if (total == 1.25f) out[threadIdx.x] = total;  // never true
 }
+
+// as `sum`, once, of part blockIdx.x modulo `parts` of the data, each of `count` elements
+__global__ void sum_parts(const float *data, float *out, int count, int parts) {
+  float sums[8] = {0};
+  const float *at = data + (long)(blockIdx.x % parts) * count + threadIdx.x;
+#pragma unroll 1
+  for (int i = 0; i < count; i += 8192, at += 8192) {
+#pragma unroll
+    for (int k = 0; k < 8; ++k) sums[k] += at[1024 * k];
+  }
+  float total = 0;
+  for (int k = 0; k < 8; ++k) total += sums[k];
+  if (total == 1.25f) out[threadIdx.x] = total;  // never true
+}
+
+// `steps` loads a warp, lanes `stride` floats apart; all warps read the same, which the L1 holds
+__global__ void strided(const float *data, float *out, int stride, int steps) {
+  float sums[8] = {0};
+  const float *at = data + threadIdx.x % 32 * stride;
+#pragma unroll 1
+  for (int i = 0; i < steps; i += 8) {
+#pragma unroll
+    for (int k = 0; k < 8; ++k) sums[k] += at[k * 1024 + (i & 64)];
+  }
+  float total = 0;
+  for (int k = 0; k < 8; ++k) total += sums[k];
+  if (total == 1.25f) out[threadIdx.x] = total;  // never true
+}
 }

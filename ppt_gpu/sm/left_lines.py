@@ -1,0 +1,92 @@
+"""Lines that earlier launches left in the L2, and which of them a launch still finds when it comes to them.
+
+Under LRU a line is gone once as many other lines have been used after it as the L2 holds: those used after it by the
+earlier launches (its place in their order), and those that this launch touched first and that are not among these. How
+many the whole grid has touched when a block starts follows from the block's number; which share of them is not among
+the more recent ones is that of the lines that the simulated blocks before it touched.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppt_gpu.exec.identity import digest
+
+#: moments of a launch at which the lines touched so far are looked at
+MOMENTS = 16
+
+
+@dataclass(frozen=True)
+class LeftLines:
+    """N lines of an L2 with room for `capacity` of them."""
+
+    address: NDArray[np.uint64]  # [N] the one used last first
+    written: NDArray[np.bool_]  # [N] not yet written back
+    capacity: int
+
+    @cached_property
+    def digest(self) -> str:
+        """Equal for equal content."""
+        return digest(self.address.tobytes(), self.written.tobytes(), self.capacity)
+
+    @property
+    def dirty(self) -> float:
+        """The share of the L2 that holds written lines."""
+        return float(np.count_nonzero(self.written)) / max(self.capacity, 1)
+
+    def used(self, address: NDArray[np.uint64], written: NDArray[np.bool_]) -> LeftLines:
+        """What is left after these lines have been used, the last one last."""
+        all_lines = np.concatenate((address[::-1], self.address))
+        all_written = np.concatenate((written[::-1], self.written))
+        _, first, line = np.unique(all_lines, return_index=True, return_inverse=True)
+        dirty = np.zeros(len(first), np.bool_)
+        np.logical_or.at(dirty, line, all_written)
+        order = np.argsort(first, kind="stable")[: self.capacity]
+        return LeftLines(all_lines[first[order]], dirty[order], self.capacity)
+
+    def places(self, address: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """[L] where each line stands, N for one that is not there."""
+        order = np.argsort(self.address, kind="stable")
+        found = np.searchsorted(self.address, address, sorter=order)
+        inside = found < len(order)
+        place = np.full(len(address), len(order), np.int64)
+        place[inside] = order[found[inside]]
+        if len(order):
+            absent = self.address[np.minimum(place, len(order) - 1)] != address
+            place[absent] = len(order)
+        return place
+
+    def found(self, address: NDArray[np.uint64], touched: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """[L] lines that are there when the launch comes to them.
+
+        touched [L]: lines that the whole grid has touched before it comes to each.
+        """
+        place = self.places(address)
+        there = place < len(self.address)
+        moment = _moments(touched)
+        before = np.zeros(0, np.int64)  # places of the lines touched earlier, sorted
+        result = np.zeros(len(address), np.bool_)
+        for number in range(MOMENTS):
+            now = np.flatnonzero(moment == number)
+            if len(now) == 0:
+                continue
+            newer = np.searchsorted(before, place[now], side="right") / max(len(before), 1)
+            distance = place[now] + touched[now] * (1.0 - newer)
+            result[now] = there[now] & (distance < self.capacity)
+            before = np.sort(np.concatenate((before, place[now])))
+        return result
+
+
+def _moments(touched: NDArray[np.float64]) -> NDArray[np.int64]:
+    """[L] which of MOMENTS parts of the launch, of as many lines each; what is touched together is in one part."""
+    order = np.argsort(touched, kind="stable")
+    _, first = np.unique(touched[order], return_index=True)
+    begins = np.zeros(len(touched), np.int64)
+    begins[first] = first
+    moment = np.empty(len(touched), np.int64)
+    moment[order] = np.maximum.accumulate(begins) * MOMENTS // max(len(touched), 1)
+    return moment

@@ -1,0 +1,57 @@
+"""Which lines of earlier launches a launch still finds in the L2, against an LRU list that is gone through."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ppt_gpu.sm.left_lines import LeftLines
+
+CAPACITY = 64
+NOTHING = LeftLines(np.zeros(0, np.uint64), np.zeros(0, np.bool_), CAPACITY)
+
+
+def by_hand(left: LeftLines, order: list[int]) -> list[bool]:
+    """Is each line there when it is used first, under LRU?"""
+    stack, found = left.address.tolist(), []
+    for line in order:
+        found.append(line in stack)
+        stack = [line, *(other for other in stack if other != line)][:CAPACITY]
+    return found
+
+
+def test_lines_stand_where_they_were_used_last_and_stay_written() -> None:
+    before = NOTHING.used(np.array([7, 9], np.uint64), np.array([True, False]))
+    after = before.used(np.array([5, 3, 5, 9], np.uint64), np.array([False, True, False, False]))
+    assert after.address.tolist() == [9, 5, 3, 7]
+    assert after.written.tolist() == [False, False, True, True]
+    assert after.dirty == 2 / CAPACITY
+
+
+@pytest.mark.parametrize("lines", [40, 60, 70, 100])
+@pytest.mark.parametrize("backwards", [False, True])
+def test_what_is_found(lines: int, backwards: bool) -> None:
+    """In the same order again all or nothing; backwards, the part that the L2 holds."""
+    first = np.arange(lines, dtype=np.uint64)
+    left = NOTHING.used(first, np.ones(lines, np.bool_))
+    second = first[::-1].copy() if backwards else first
+    found = left.found(second, np.arange(lines, dtype=np.float64))
+    truth = np.array(by_hand(left, second.tolist()))
+    assert np.count_nonzero(found != truth) <= lines // 16  # what is touched in one moment is taken together
+    assert found.any() or not truth.any()
+
+
+def test_other_data_push_out_what_comes_late() -> None:
+    """Half of what is used is new: of the old lines those are found to which the launch comes in time."""
+    left = NOTHING.used(np.arange(CAPACITY, dtype=np.uint64), np.zeros(CAPACITY, np.bool_))
+    old = np.arange(CAPACITY, dtype=np.uint64)[::-1]
+    second = np.stack([old, old + np.uint64(1000)], axis=1).ravel()
+    found = left.found(second, np.arange(len(second), dtype=np.float64))
+    truth = np.array(by_hand(left, second.tolist()))
+    assert abs(int(found.sum()) - int(truth.sum())) <= len(second) // 16
+    assert 0 < found.sum() < CAPACITY
+
+
+def test_nothing_is_left_and_nothing_is_asked() -> None:
+    assert not NOTHING.found(np.arange(3, dtype=np.uint64), np.zeros(3)).any()
+    assert len(NOTHING.found(np.zeros(0, np.uint64), np.zeros(0))) == 0

@@ -1,7 +1,7 @@
 """The set `curves`: latencies, bandwidths of caches, strides and small kernels, as measured on real GPUs.
 
-Raw files of gpu-benches in validation/measured/curves; the kernels are ours (kernels/curves.cu, stream.cu). Of each curve
-some points are predicted: those nearest to the sizes named here.
+Raw files of gpu-benches in validation/measured/curves; the kernels are ours (kernels/curves.cu, stream.cu). Of each
+curve some points are predicted: those nearest to the sizes named here.
 """
 
 from __future__ import annotations

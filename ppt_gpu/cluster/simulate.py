@@ -12,11 +12,12 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from ppt_gpu.cluster.critical_path import Piece, piece_to
 from ppt_gpu.cluster.machine import Machine
 from ppt_gpu.cluster.meeting import News
+from ppt_gpu.cluster.mpi import Shared
 from ppt_gpu.cluster.outcome import Outcome, Part, combine, part_of
 from ppt_gpu.cluster.queue import NEVER, Queue, SimpyQueue, WindowQueue
 from ppt_gpu.cluster.request import Elsewhere
@@ -25,7 +26,6 @@ from ppt_gpu.cluster.transport import Wire
 from ppt_gpu.cluster.world import Placement, Program, Settings, World
 from ppt_gpu.errors import PptError
 
-Shared = TypeVar("Shared")
 HISTORY_RANKS = 4096  # ranks whose histories are kept when all are simulated
 
 

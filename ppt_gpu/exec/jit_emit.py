@@ -164,12 +164,6 @@ class Emitter(Text):
         """i32: active lanes whose guard holds."""
         return self.guard_exec if self.guard_flags else self.active
 
-    @property
-    def exec_flags(self) -> str:
-        if not self.guard_flags:
-            return self.active_flags
-        return self.mask_flags(self.guard_exec)
-
     # operands ---------------------------------------------------------------------------------------------------
 
     def register(self, register: int, element: str) -> str:

@@ -90,8 +90,7 @@ def dispatch_grid(
 
 def block_starts(gpu: Gpu, active_sms: int) -> Starts:
     """When the slots of `active_sms` SMs take blocks, as the SM simulation has it."""
-    rate = gpu.host.blocks_per_cycle
-    return Starts(float(gpu.host.block_launch), active_sms / rate if rate else 0.0)
+    return Starts(float(gpu.host.block_launch), gpu.start_ramp(active_sms))
 
 
 def _rates(

@@ -81,7 +81,7 @@ def chip_of(
         l2_set=(slice_of * sets + set_index(program, sets, True, sampled=True)).astype(np.int32),
         warm=_warm(program),
         first_slots=_first_slots(gpu),
-        ramp=gpu.start_ramp(gpu.sm.count),
+        ramp=round(gpu.start_ramp(gpu.sm.count)),
         horizon=PERFECT_WINDOW if one.perfect else max(1, min(one.l2_latency, one.dram_latency)),
     )
 

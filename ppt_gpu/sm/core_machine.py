@@ -150,7 +150,7 @@ def machine_of(
         pipe_units=tuple(gpu.pipes[name].places for name in pipe_order(gpu)),
         pipe_shared=tuple(gpu.pipes[name].scope == "sm" for name in pipe_order(gpu)),
         block_launch=gpu.host.block_launch,
-        ramp=gpu.start_ramp(active_sms),
+        ramp=round(gpu.start_ramp(active_sms)),
         queue=gpu.memory.queue,
         tx_cost=_cost(1, gpu.memory.transactions_per_cycle),
         shared_latency=gpu.shared.latency,

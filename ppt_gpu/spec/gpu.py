@@ -158,7 +158,6 @@ class Dram:
     bandwidth: float  # B/s, peak
     efficiency: float  # share of the peak that streaming reads reach
     latency: int  # cycles, load-to-use of an unloaded L2 miss
-    row_miss_penalty: float = 0.0  # cycles
     channels: int = 1  # level grid: each has its share of the bandwidth, and the L2 slices next to one another
     turnaround: float = 0.0  # by which share a sector takes longer when all others go in the other direction
 
@@ -178,7 +177,6 @@ class MemoryPipe:
     queue: int  # memory instructions waiting in the load/store unit
     transactions_per_cycle: float  # L1 tag look-ups (lines or sectors as coalesced) a cycle
     constant_latency: int  # cycles, constant-cache hit
-    constant_hit_rate: float = 1.0
     atomics_per_cycle: float = 1.0  # same-address atomic operations a cycle at the L2
     requests_per_cycle: float = 0.0  # requests (L1 sectors) that leave the SM, and answers that enter it; 0: no limit
     request_queue: int = 16  # requests that may wait to leave before the load/store unit stops
@@ -249,9 +247,9 @@ class Gpu:
     title: str = ""  # "Tesla K40"; not inherited
     sources: Mapping[str, Source] = field(default_factory=dict)
 
-    def start_ramp(self, active_sms: int) -> int:
+    def start_ramp(self, active_sms: int) -> float:
         """Cycles from the first block of a slot to that of the SM's next one, while `active_sms` SMs fill up."""
-        return round(active_sms / self.host.blocks_per_cycle) if self.host.blocks_per_cycle else 0
+        return active_sms / self.host.blocks_per_cycle if self.host.blocks_per_cycle else 0.0
 
     @property
     def dram_bytes_per_cycle(self) -> float:

@@ -98,7 +98,6 @@ _DRAM: dict[str, Leaf] = {
     "bandwidth": _rate(),
     "efficiency": _ratio(),
     "latency": _cycles(1),
-    "row_miss_penalty": Quantity(dimension="cycles", plain=True, minimum=0, default=0.0),
     "channels": _count(1, 256, default=1),
     "turnaround": Number(minimum=0, maximum=10, default=0.0),
 }
@@ -108,7 +107,6 @@ _MEMORY: dict[str, Leaf] = {
     "queue": _count(1),
     "transactions_per_cycle": Number(above=0, maximum=64),
     "constant_latency": _cycles(1),
-    "constant_hit_rate": _ratio(default=1.0),
     "atomics_per_cycle": Number(above=0, default=1.0),
     "requests_per_cycle": Number(minimum=0, maximum=64, default=0.0),
     "request_queue": _count(1, 4096, default=16),

@@ -12,6 +12,7 @@ from ppt_gpu import interrupt, progress
 from ppt_gpu.errors import PptError, did_you_mean
 from ppt_gpu.files import write_whole
 from ppt_gpu.interrupt import prompt_interrupts
+from ppt_gpu.threads import at_most, at_work
 
 EXAMPLES = """\
 examples:
@@ -42,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         with prompt_interrupts():
             arguments = _parser().parse_args(argv)
-            with progress.shown(arguments.command):
+            with progress.shown(arguments.command), at_most(getattr(arguments, "threads", None)):
                 output = arguments.run(arguments)
             _write(output, getattr(arguments, "output", None))
     except PptError as error:
@@ -53,6 +54,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     except KeyboardInterrupt:
         print(interrupt.TEXT, file=sys.stderr)
+        if at_work():  # nobody can stop compiled code, and it must not run on while Python goes
+            sys.stderr.flush()
+            os._exit(interrupt.CODE)
         return interrupt.CODE
     return 0
 

@@ -26,6 +26,7 @@ from ppt_gpu.scale.model_inputs import model_inputs
 from ppt_gpu.scale.prediction import KernelPrediction
 from ppt_gpu.scale.simulated_sm import SimulatedSm
 from ppt_gpu.spec.gpu import Gpu
+from ppt_gpu.threads import at_most
 
 
 def compare(
@@ -68,7 +69,8 @@ def compare(
         began[0] = time.process_time()
 
     simulated = simulated_sms(opened, traces, sequence, target, policy, keep=True)
-    predict_sequence(sequence, simulated, target, "steady", blocks, seen)
+    with at_most(1):  # launches and models are timed one by one
+        predict_sequence(sequence, simulated, target, "steady", blocks, seen)
     return Comparison(opened.name, target.name, own, literal, tuple(found))
 
 

@@ -32,7 +32,7 @@ from ppt_gpu.frontends.prepare import prepare
 from ppt_gpu.inputs import check, open_workload
 from ppt_gpu.machine.code import machine_code
 from ppt_gpu.machine.trace import as_machine_code
-from ppt_gpu.progress import parts
+from ppt_gpu.progress import Progress
 from ppt_gpu.ptx.features import require
 from ppt_gpu.ptx.link import link
 from ppt_gpu.ptx.liveness import estimate_registers
@@ -49,6 +49,7 @@ from ppt_gpu.scale.prediction import KernelPrediction
 from ppt_gpu.scale.record import record_prediction
 from ppt_gpu.scale.simulated_sm import SimulatedSm, TraceSm
 from ppt_gpu.scale.steady import affordable_waves, steady_prediction
+from ppt_gpu.scale.survey import Survey
 from ppt_gpu.scale.tail import relieve_tail
 from ppt_gpu.scale.tasklist_sm import TaskListSm
 from ppt_gpu.scale.whole_grid import disagreement, grid_prediction
@@ -59,12 +60,15 @@ from ppt_gpu.spec.isa import isa_of
 from ppt_gpu.tasklist.flat import flatten
 from ppt_gpu.tasklist.model import TaskList
 from ppt_gpu.tasklist.text import read_tasklist, write_tasklist
+from ppt_gpu.threads import allowed, at_most, ordered
 
 __all__ = ["check", "launch", "open_workload", "predict", "translate"]
 
 LEVELS = ("steady", "workload", "grid")
 #: of so many launches every one is recorded where a window is asked for; of more, those longer than all before them
 FEW = 4
+#: launches that wait to be simulated together, for each thread
+TOGETHER = 4
 
 
 def predict(
@@ -83,7 +87,7 @@ def predict(
     trace_in: str | Path | None = None,
     trace_out: str | Path | None = None,
     window: Window | None = None,
-    processes: int = 1,
+    threads: int | None = None,
     **call: Unpack[CallOptions],
 ) -> Result:
     """Predict the run time of every launch of `workload` on `gpu`, and of the whole.
@@ -92,13 +96,14 @@ def predict(
     `block`, `args` (NumPy arrays and numbers) and the other options of `ppt_gpu.frontends.call.CallOptions`.
 
     `workload` and `gpu` may be names, files or objects; `overrides` are "sm.count=30" and the like. `level` is
-    "steady", "workload" or "grid" (docs/levels.md; the last in `processes` processes), `blocks` how many blocks are
-    looked at to see whether they differ ("sample", "all" or a number: ppt_gpu.scale.survey), `policy` the warp
-    scheduler's ("lrr", "gto", "gto_launch", "two_level"; default: the GPU's). `contents` gives buffers by name as
-    NumPy arrays. With `strict` a warning is an error. `budget` ends runaway kernels. `assume`: "OPCODE=CLASS" for PTX
-    instructions that are timed as a class and not executed, which the result then says. With `cache` the traces and
-    block timings of earlier predictions are used again; `trace_out` writes the traces to a file, `trace_in` takes them
-    from one (docs/trace.md). `window`: cycles of the simulated SM to record, for timelines (docs/reports.md).
+    "steady", "workload" or "grid" (docs/levels.md), `blocks` how many blocks are looked at to see whether they differ
+    ("sample", "all" or a number: ppt_gpu.scale.survey), `policy` the warp scheduler's ("lrr", "gto", "gto_launch",
+    "two_level"; default: the GPU's). `contents` gives buffers by name as NumPy arrays. With `strict` a warning is an
+    error. `budget` ends runaway kernels. `assume`: "OPCODE=CLASS" for PTX instructions that are timed as a class and
+    not executed, which the result then says. With `cache` the traces and block timings of earlier predictions are used
+    again; `trace_out` writes the traces to a file, `trace_in` takes them from one (docs/trace.md). `window`: cycles of
+    the simulated SM to record, for timelines (docs/reports.md).
+    `threads`: at most so many simulate at once, by default PPT_GPU_THREADS or one a processor; the result is the same.
 
     Raises PptError for bad input, BudgetError when the budget is used up.
     """
@@ -131,7 +136,8 @@ def predict(
 
     if window is not None and level == "grid":
         raise PptError("level grid records no window", hint="a timeline is of one SM: level steady")
-    launches = predict_sequence(sequence, simulated, target, level, blocks, seen, processes)
+    with at_most(threads):
+        launches = predict_sequence(sequence, simulated, target, level, blocks, seen)
     launches = [replace(one, recording=recordings.get(number)) for number, one in enumerate(launches)]
 
     warnings = [*opened.warnings, *(text for launch in launches for text in launch.warnings)]
@@ -213,41 +219,63 @@ def predict_sequence(
     level: str,
     blocks: str | int,
     seen: Seen | None = None,
-    processes: int = 1,
 ) -> list[LaunchResult]:
-    """The launches, each predicted at its first run; then run for what it leaves in memory, where a later one asks."""
+    """The launches, each predicted at its first run; then run for what it leaves in memory, where a later one asks.
+
+    All are looked at in order; those between two that change what later ones find are simulated in threads.
+    """
     found: list[LaunchResult] = []
     sms: list[SimulatedSm] = []
+    surveys: list[Survey] = []
     code, l2 = CodeHistory(gpu.sm.count), L2History(gpu)
-    for step in parts(sequence.steps, "launches"):
-        one = sequence.launches[step.number]
-        finds = code.launch(one.kernel, one.blocks)
-        if step.number == len(found):
-            sms.append(next(simulated))
-            sms[-1].code_at, sms[-1].constants_at = finds
-            sms[-1].l2_lines = l2.lines
-            prediction, result = predict_launch(sms[-1], gpu, level, blocks, processes)
+    most = 1 if allowed() == 1 else TOGETHER * allowed()
+
+    def simulate() -> None:
+        def one(number: int) -> tuple[KernelPrediction, LaunchResult]:
+            made = predict_launch(sms[number], gpu, level, surveys[number])
+            progress.done()
+            return made
+
+        first = len(found)
+        for number, (prediction, result) in enumerate(ordered(one, range(first, len(surveys))), first):
             found.append(result)
             if seen is not None:
-                seen(sms[-1], prediction, result)
-        sm = sms[step.number]
-        if len(found) < len(sequence.launches) and isinstance(sm, TraceSm) and not gpu.perfect_memory:
-            l2.launched(sm)
-        if step.advance and isinstance(sm, TraceSm):
-            warning = sm.advance(step.count)
-            known = found[step.number].warnings
-            found[step.number] = replace(found[step.number], warnings=tuple(dict.fromkeys((*known, *warning))))
+                seen(sms[number], prediction, result)
+
+    with Progress("launches", len(sequence.steps)) as progress:
+        for step in sequence.steps:
+            one = sequence.launches[step.number]
+            finds = code.launch(one.kernel, one.blocks)
+            new = step.number == len(sms)
+            try:
+                if new:
+                    sms.append(next(simulated))
+                    sms[-1].code_at, sms[-1].constants_at = finds
+                    sms[-1].l2_lines = l2.lines
+                    surveys.append(sms[-1].survey(blocks))
+                sm = sms[step.number]
+                if len(sms) < len(sequence.launches) and isinstance(sm, TraceSm) and not gpu.perfect_memory:
+                    l2.launched(sm, surveys[step.number].features)
+            except PptError:
+                simulate()  # what an earlier launch raises comes first
+                raise
+            if not new:
+                progress.done()
+            if step.advance or len(surveys) - len(found) >= most:
+                simulate()
+            if step.advance and isinstance(sm, TraceSm):
+                warning = sm.advance(step.count)
+                known = found[step.number].warnings
+                found[step.number] = replace(found[step.number], warnings=tuple(dict.fromkeys((*known, *warning))))
+        simulate()
     return found
 
 
-def predict_launch(
-    sm: SimulatedSm, gpu: Gpu, level: str, blocks: str | int = "sample", processes: int = 1
-) -> tuple[KernelPrediction, LaunchResult]:
+def predict_launch(sm: SimulatedSm, gpu: Gpu, level: str, survey: Survey) -> tuple[KernelPrediction, LaunchResult]:
     """One launch: simulate enough of its blocks on one SM, scale to the grid, hold it against its bounds."""
-    survey = sm.survey(blocks)
-    other = None if level == "steady" else predict_launch(sm, gpu, "steady", blocks)[0]
+    other = None if level == "steady" else predict_launch(sm, gpu, "steady", survey)[0]
     if level == "grid":
-        prediction = grid_prediction(sm, gpu, processes)
+        prediction = grid_prediction(sm, gpu)
     elif level == "workload":
         chosen = plan(sm.launch.blocks, sm.occupancy, gpu, level)
         prediction = workload_prediction(sm(list(chosen.blocks)), chosen)

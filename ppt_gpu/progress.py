@@ -49,13 +49,13 @@ class Progress:
 
     def text(self, now: float) -> str:
         """ "12 of 100 rows, 1:05 left", by the time of what was finished here."""
-        if not self.total:
-            return self.what
+        return _text([self], now)
+
+    def count(self) -> int:
+        """Parts that are finished."""
         if self.counted:
             self.finished = self.counted()
-        here = self.finished - self.earlier
-        left = f", {clock((now - self.began) / here * (self.total - self.finished))} left" if here else ""
-        return f"{self.finished:,} of {self.total:,} {self.what}{left}"
+        return self.finished
 
 
 _open: list[Progress] = []  # the outermost first
@@ -77,9 +77,27 @@ def clock(seconds: float) -> str:
 
 
 def line(what: str, seconds: float, now: float, width: int) -> str:
-    """What is shown of a command that has run for so long: all that is open, the outermost first."""
-    texts = [progress.text(now) for progress in list(_open) if progress.total != 1]
+    """What is shown of a command that has run for so long: all that is open, the outermost first.
+
+    What several threads do of a kind counts as one.
+    """
+    kinds: dict[str, list[Progress]] = {}
+    for progress in list(_open):
+        if progress.total != 1:
+            kinds.setdefault(progress.what, []).append(progress)
+    texts = [_text(alike, now) for alike in kinds.values()]
     return " | ".join([f"{what} {clock(seconds)}", *texts])[: width - 1]
+
+
+def _text(alike: Sequence[Progress], now: float) -> str:
+    """The text of work of a kind that goes on at the same time, by the one that began first."""
+    total, finished = sum(one.total for one in alike), sum(one.count() for one in alike)
+    if not total:
+        return alike[0].what
+    here = finished - sum(one.earlier for one in alike)
+    spent = now - min(one.began for one in alike)
+    left = f", {clock(spent / here * (total - finished))} left" if here > 0 else ""
+    return f"{finished:,} of {total:,} {alike[0].what}{left}"
 
 
 @contextmanager

@@ -96,6 +96,21 @@ def add_gpu(parser: argparse.ArgumentParser, required: bool = True) -> None:
     add_set(parser)
 
 
+def add_threads(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--threads",
+        type=threads,
+        metavar="N",
+        help="simulate in N threads (default: PPT_GPU_THREADS, else one a processor); the result is the same",
+    )
+
+
+def threads(text: str) -> int:
+    from ppt_gpu.threads import checked
+
+    return checked(text, "--threads")
+
+
 def add_set(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", help="change one number, such as sm.count=30"

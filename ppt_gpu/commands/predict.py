@@ -5,7 +5,17 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from ppt_gpu.commands.arguments import AddCommand, add_gpu, add_workload, blocks, count, open_from, size, terminal
+from ppt_gpu.commands.arguments import (
+    AddCommand,
+    add_gpu,
+    add_threads,
+    add_workload,
+    blocks,
+    count,
+    open_from,
+    size,
+    terminal,
+)
 from ppt_gpu.commands.predict_outputs import add_outputs, check_outputs, sections_of, window_of, write_outputs
 from ppt_gpu.errors import PptError
 
@@ -27,13 +37,7 @@ def add(command: AddCommand) -> None:
         metavar="sample|all|N",
         help="blocks run to see whether they differ (default: sample, more of them while they do)",
     )
-    predict.add_argument(
-        "--processes",
-        type=count,
-        default=1,
-        metavar="N",
-        help="processes of level grid (default: 1; the result is the same)",
-    )
+    add_threads(predict)
     predict.add_argument("--policy", choices=("lrr", "gto", "gto_launch", "two_level"), help="warp scheduler policy")
     predict.add_argument(
         "--max-instructions",
@@ -86,7 +90,6 @@ def _run(arguments: argparse.Namespace) -> str:
         arguments.gpu,
         overrides=arguments.set,
         level=arguments.level,
-        processes=arguments.processes,
         blocks=arguments.blocks,
         policy=arguments.policy,
         strict=arguments.strict,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ppt_gpu.commands.arguments import blocks, count, open_from
+from ppt_gpu.commands.arguments import add_threads, blocks, count, open_from
 
 if TYPE_CHECKING:
     from ppt_gpu.exec.workload import Workload
@@ -40,7 +40,10 @@ def add_choices(parser: argparse.ArgumentParser, text: str) -> None:
 
 def add_run(parser: argparse.ArgumentParser) -> None:
     """How predictions are made."""
-    parser.add_argument("--processes", type=count, default=1, metavar="N", help="predict in N processes (default: 1)")
+    parser.add_argument(
+        "--processes", type=count, default=1, metavar="N", help="predict in N processes, which share the threads"
+    )
+    add_threads(parser)
     parser.add_argument(
         "--level", choices=("steady", "workload", "grid"), default="steady", help="fidelity (default: steady)"
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Sequence
 from itertools import repeat
+from threading import Lock, RLock
 from typing import Any
 
 from ppt_gpu.exec.global_accesses import GlobalAccesses, global_accesses
@@ -30,6 +31,7 @@ class Kept:
         self._traces: dict[int, tuple[Trace, int]] = {}  # block -> trace and position, of separable records
         self._globals: dict[int, tuple[GlobalAccesses, int]] = {}
         self._looked = False  # the group was read from the store
+        self.lock = RLock()  # held by who reads or adds: of threads that need the same run, one makes it
 
     def whole(self, kind: type[Content], blocks: Sequence[int]) -> Any:
         """The trace, or the global accesses, of a run of exactly these blocks; None if there is none."""
@@ -78,7 +80,7 @@ class Kept:
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays."""
-        return sum(content_bytes(record.content) for record in self.records.values())
+        return sum(content_bytes(record.content) for record in list(self.records.values()))
 
     def _add_globals(self, found: GlobalAccesses) -> None:
         _add_places(self._globals, found)
@@ -111,19 +113,21 @@ def content_bytes(content: Content) -> int:
 
 
 _recent: OrderedDict[tuple[str, str], Kept] = OrderedDict()
+_recalling = Lock()
 
 
 def recall(group: str, store: Store) -> Kept:
     """What this process and the store know of a launch; the groups used longest ago leave memory when it is full."""
     key = (str(store.folder), group)
-    if key not in _recent:
-        _recent[key] = Kept(group, store)
-    _recent.move_to_end(key)
-    total = sum(kept.nbytes for kept in _recent.values())
-    while total > LIMIT and len(_recent) > 1:
-        _, oldest = _recent.popitem(last=False)
-        total -= oldest.nbytes
-    return _recent[key]
+    with _recalling:
+        if key not in _recent:
+            _recent[key] = Kept(group, store)
+        _recent.move_to_end(key)
+        total = sum(kept.nbytes for kept in _recent.values())
+        while total > LIMIT and len(_recent) > 1:
+            _, oldest = _recent.popitem(last=False)
+            total -= oldest.nbytes
+        return _recent[key]
 
 
 def forget() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from threading import RLock
 
 from ppt_gpu.exec.memory import DeviceMemory
 
@@ -16,16 +17,18 @@ class MemoryState:
         self._build = build
         self._memory: DeviceMemory | None = None
         self._due: list[Callable[[DeviceMemory], None]] = []
+        self._making = RLock()  # launches that are predicted at the same time ask for it
 
     @property
     def memory(self) -> DeviceMemory:
         """The content itself. Whatever `build` and the changes raise."""
-        if self._memory is None:
-            self._memory = self._build()
-        while self._due:
-            self._memory = replace(self._memory, blank=frozenset())
-            self._due.pop(0)(self._memory)
-        return self._memory
+        with self._making:
+            if self._memory is None:
+                self._memory = self._build()
+            while self._due:
+                self._memory = replace(self._memory, blank=frozenset())
+                self._due.pop(0)(self._memory)
+            return self._memory
 
     def copy(self) -> DeviceMemory:
         """A copy to run in."""

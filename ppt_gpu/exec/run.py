@@ -26,6 +26,7 @@ from ppt_gpu.exec.trace_parts import only_blocks
 from ppt_gpu.exec.workload import Launch
 from ppt_gpu.ptx.link import link
 from ppt_gpu.ptx.module import Kernel, Module
+from ppt_gpu.threads import COMPILING
 from ppt_gpu.units import format_bytes
 
 if TYPE_CHECKING:
@@ -55,7 +56,8 @@ def run(
     ids = _block_ids(blocks, launch, module, kernel)
     limits = budget or Budget()
     parameters = pack_arguments(module, kernel, launch, memory)
-    engine = _engine(_Key(module, kernel), trace)
+    with COMPILING:
+        engine = _engine(_Key(module, kernel), trace)
     places = layout(module, engine.kernel, launch.dynamic_shared, limits.stack)
     _check_block_memory(kernel, module, launch, memory, places, limits)
     tables = Tables(engine, module, launch, memory, parameters, places)

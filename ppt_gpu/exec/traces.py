@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property, partial, wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from numpy.typing import NDArray
 
@@ -45,6 +45,10 @@ WAITING = (
 )
 
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
 class Traces:
     """The traces of a workload's launches, in order. `workload` is bound to `module`."""
 
@@ -80,6 +84,17 @@ class Traces:
         ]
 
 
+def _alone(method: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], R]:
+    """One thread at a time for each launch that is known by the same runs: the others find what it ran."""
+
+    @wraps(method)
+    def locked(self: Any, *args: P.args, **kwargs: P.kwargs) -> R:
+        with self.kept.lock:
+            return method(self, *args, **kwargs)
+
+    return locked
+
+
 class LaunchTraces:
     """The traces of one launch. Running leaves what the launch finds in memory as it is; `advance` changes it."""
 
@@ -106,6 +121,7 @@ class LaunchTraces:
     def _group(self, found: str) -> str:
         return digest(program_digest(), self.identity, found, self.budget)
 
+    @_alone
     def run(self, blocks: Sequence[int]) -> Trace:
         """The trace of these blocks, run in this order. Raises as `ppt_gpu.exec.run.run`."""
         known: Trace | None = self.kept.whole(Trace, blocks)
@@ -113,6 +129,7 @@ class LaunchTraces:
             known = self._joined(blocks)
         return known if known is not None else self._keep(self._execute(blocks), separable=False)
 
+    @_alone
     def touched(self, blocks: Sequence[int]) -> GlobalAccesses:
         """The global accesses of these blocks."""
         known: GlobalAccesses | None = self.kept.whole(GlobalAccesses, blocks)
@@ -153,6 +170,7 @@ class LaunchTraces:
         except PptError:  # as in `whole_grid`
             return None
 
+    @_alone
     def features(self, blocks: Sequence[int]) -> BlockFeatures:
         """What each of these blocks does. Traces are kept where they are small: the simulation may ask for them."""
         known: BlockFeatures | None = self.kept.whole(BlockFeatures, blocks)
@@ -164,6 +182,7 @@ class LaunchTraces:
             self._keep(known, separable=False)
         return known
 
+    @_alone
     def advance(self, blocks: Sequence[int]) -> None:
         """Run these blocks for what they leave in memory, which later launches find."""
         traces, state = self.traces, self.traces.state

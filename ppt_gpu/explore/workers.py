@@ -13,13 +13,14 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from queue import Empty, SimpleQueue
-from threading import Thread
+from threading import Lock, Thread
 from typing import Any
 
 from ppt_gpu.cluster.mpi import Mpi
 from ppt_gpu.errors import PptError
 from ppt_gpu.explore.jobs import Job, Jobs
 from ppt_gpu.paths import PACKAGE
+from ppt_gpu.threads import VARIABLE, allowed, at_most, together
 
 POLL = 0.005  # s between looks for messages: waiting must not take a core from those that compute
 TO_WORKER, TO_FIRST = 7, 8  # tags
@@ -29,25 +30,23 @@ Done = Callable[[Job, Any], None]
 
 
 def compute(jobs: Sequence[Job], work: Work, done: Done, processes: int = 1, mpi: Mpi | None = None) -> None:
-    """Call `work` with the content of each job, and `done` in this thread with what it returns, as it comes.
+    """Call `work` with the content of each job, and `done` with what it returns, as it comes, one call at a time.
 
-    `work` is a function of a module. With `mpi` all ranks call this, and rank 0 alone is told what is found. An
-    exception in a worker is raised here.
+    `work` is a function of a module. In one process as many threads work as are allowed, which N processes share. With
+    `mpi` all ranks call this, and rank 0 alone is told what is found. An exception in a worker is raised here.
     """
     if mpi is not None and mpi.rank:
         _serve(mpi, work)
         return
     queue = Jobs(jobs)
     if mpi is None and processes == 1:
-        while (job := queue.take()) is not None:
-            done(job, work(job.content))
-            queue.done(job)
+        _here(queue, work, done, min(allowed(), len(jobs)))
         return
     with ExitStack() as stack:
         stack.callback(queue.stop)
         answers: SimpleQueue[tuple[Job, bool, Any]] = SimpleQueue()
         for _ in range(min(processes, max(len(jobs), 1))):
-            stack.enter_context(_process(queue, work, answers))
+            stack.enter_context(_process(queue, work, answers, max(1, allowed() // processes)))
         ranks = _Ranks(mpi, queue) if mpi is not None else None
         for _ in range(len(jobs)):
             job, good, found = _next(answers, ranks)
@@ -57,6 +56,24 @@ def compute(jobs: Sequence[Job], work: Work, done: Done, processes: int = 1, mpi
             queue.done(job)
         if ranks is not None:
             ranks.end()
+
+
+def _here(queue: Jobs, work: Work, done: Done, threads: int) -> None:
+    """All jobs, in threads of this process."""
+    one = Lock()
+
+    def take_all() -> None:
+        try:
+            while (job := queue.take()) is not None:
+                found = work(job.content)
+                with one:
+                    done(job, found)
+                queue.done(job)
+        except BaseException:
+            queue.stop()
+            raise
+
+    together(take_all, max(1, threads))
 
 
 class WorkerError(Exception):
@@ -74,14 +91,14 @@ def _next(answers: SimpleQueue[tuple[Job, bool, Any]], ranks: _Ranks | None) -> 
 
 
 @contextmanager
-def _process(queue: Jobs, work: Work, answers: SimpleQueue[tuple[Job, bool, Any]]) -> Iterator[None]:
-    """A worker process and the thread that feeds it."""
+def _process(queue: Jobs, work: Work, answers: SimpleQueue[tuple[Job, bool, Any]], threads: int) -> Iterator[None]:
+    """A worker process, of so many threads, and the thread that feeds it."""
     paths = os.pathsep.join(filter(None, (str(PACKAGE.parent), os.environ.get("PYTHONPATH", ""))))
     process = subprocess.Popen(
         [sys.executable, "-m", "ppt_gpu.explore.worker"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        env=os.environ | {"PYTHONPATH": paths},
+        env=os.environ | {"PYTHONPATH": paths, VARIABLE: str(threads)},
         start_new_session=True,  # Ctrl-C is for the process that started it
     )
     Thread(target=_feed, args=(process, queue, work, answers), daemon=True).start()
@@ -155,7 +172,8 @@ def _serve(mpi: Mpi, work: Work) -> None:
         what, content = mpi.communicator.recv(source=0, tag=TO_WORKER)
         if what == "end":
             return
-        answer = (True, work(content))
+        with at_most(1):  # there may be a rank for each processor
+            answer = (True, work(content))
 
 
 def check_processes(processes: int, mpi: Mpi | None) -> None:

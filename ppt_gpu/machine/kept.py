@@ -23,6 +23,7 @@ from ppt_gpu.ptx import module as objects
 from ppt_gpu.ptx.cfg import control_flow
 from ppt_gpu.ptx.module import Instruction, Kernel, Module, Register
 from ppt_gpu.spec.gpu import Isa
+from ppt_gpu.threads import COMPILING
 
 SUFFIX = ".code"
 MOST = 64  # kernels in memory
@@ -47,6 +48,11 @@ def kept_machine_code(kernel: Kernel, module: Module, registers: int, isa: Isa, 
     group = digest("machine code", module_digest(module), kernel.name)
     tables = [sorted(table.items()) for table in (isa.expand, isa.fuse, isa.unnamed)]  # all that it reads of an ISA
     name = digest(sources_digest("ptx", "machine", "tasklist/expand.py"), registers, tables)[:32]
+    with COMPILING:
+        return _found(kernel, registers, isa, store, group, name)
+
+
+def _found(kernel: Kernel, registers: int, isa: Isa, store: Store, group: str, name: str) -> MachineCode:
     place = (store.folder, group, name)
     found = _recent.get(place)
     if found is None:

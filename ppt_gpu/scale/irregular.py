@@ -27,6 +27,7 @@ from ppt_gpu.scale.strata import stand_ins, stratified
 from ppt_gpu.scale.survey import Survey
 from ppt_gpu.scale.tail import memory_load
 from ppt_gpu.spec.gpu import Gpu
+from ppt_gpu.threads import both
 
 #: blocks dispatched one by one at the end of a launch; those before them keep every slot busy
 DISPATCHED = 1 << 18
@@ -34,10 +35,11 @@ DISPATCHED = 1 << 18
 
 def irregular_prediction(sm: TraceSm, survey: Survey, gpu: Gpu) -> KernelPrediction:
     """Cycles of a launch whose blocks differ. Simulates on `sm`, and leaves there the work of the mix."""
-    blocks = mixed_blocks(sm.spread, survey, AFFORDABLE)
-    result = sm(blocks)
-    done = sm.feed.features
-    speed = speeds(copy(sm).slots(_typical(done, sm.spread.resident)), sm.spread.resident)
+    blocks, resident = mixed_blocks(sm.spread, survey, AFFORDABLE), sm.spread.resident
+    mix = sm.slots(blocks)
+    done = mix.feed(resident).features
+    typical = copy(sm).slots(_typical(done, resident))
+    speed, result = both(lambda: speeds(typical, resident), lambda: mix(resident))
     length = lengths(result, speed)
     whole = dispatch_grid(survey, done, length, sm.spread, speed, block_starts(gpu, sm.spread.active_sms))
     relief = memory_load(result, gpu, sm.spread.active_sms) * (1.0 - whole.balance)

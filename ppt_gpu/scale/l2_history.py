@@ -12,11 +12,16 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from ppt_gpu.exec.block_features import BlockFeatures
 from ppt_gpu.exec.trace import Range
 from ppt_gpu.scale.simulated_sm import TraceSm
 from ppt_gpu.sm.left_lines import LeftLines
 from ppt_gpu.sm.lower import touched_lines
 from ppt_gpu.spec.gpu import Gpu
+
+
+#: blocks whose trace says which space generic accesses go to
+SOME = 8
 
 
 class L2History:
@@ -27,16 +32,15 @@ class L2History:
         self.capacity = gpu.l2.size // gpu.l2.line  # lines
         self.lines: LeftLines | None = None
 
-    def launched(self, sm: TraceSm) -> None:
-        """The launch that `sm` simulated has run."""
+    def launched(self, sm: TraceSm, features: BlockFeatures) -> None:
+        """The launch of `sm` has run. `features`: of the blocks that were looked at."""
         before, self.lines = self.lines, None
-        features = sm.feed.features
         accesses = sm.traces.whole_grid(features)
         if accesses is None:
             accesses = sm.traces.last_blocks(features, self.capacity * self.gpu.l2.line // self.gpu.l2.sector)
         if accesses is None:
             return
-        trace = sm.run_blocks(features.blocks.tolist())
+        trace = sm.run_blocks(features.blocks[:: -(-len(features) // SOME)].tolist())
         if before is None:
             brought = copied(trace.ranges, self.capacity, self.gpu.l2.line)
             before = LeftLines(brought, np.zeros(len(brought), np.bool_), self.capacity)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
+from threading import Lock
 from typing import TypedDict
 
 import numpy as np
@@ -97,16 +98,9 @@ class SimulatedSm:
         """Simulate `blocks` on one SM, in this order, with the resident blocks of the launch."""
         return self.slots(blocks)(self.spread.resident)
 
-    def slots(self, blocks: list[int]) -> Callable[[int], SmResult]:
+    def slots(self, blocks: list[int]) -> Slots:
         """The simulation of `blocks` on one SM, in this order, as a function of how many it holds at once."""
-        lowered = _Lowered(self, blocks)
-
-        def simulated(resident: int) -> SmResult:
-            timing = self._timing(lowered, resident)
-            self.work, self.feed, self.warnings = timing.work, timing.feed, list(timing.feed.warnings)
-            return timing.result
-
-        return simulated
+        return Slots(self, blocks)
 
     def conditions(self, program: Program, blocks: int) -> Conditions:
         """Under what the simulation of `program`, `blocks` blocks of the launch, runs beside GPU and slots."""
@@ -119,41 +113,58 @@ class SimulatedSm:
             "constants_at": self.constants_at,
         }
 
-    def _timing(self, lowered: _Lowered, resident: int) -> BlockTiming:
-        """Kept, or simulated and kept."""
-        if self.timings is None:
-            return lowered.simulate(resident)
+    def timing_name(self, blocks: list[int], resident: int) -> str:
+        """The name under which the simulation of `blocks` in so many slots is kept."""
         policy, l1_bytes = self.policy or self.gpu.sm.policy, self.occupancy.l1_bytes
         left = "" if self.l2_lines is None else self.l2_lines.digest
         finds = (self.code_at, self.constants_at, left, self.registers)  # for so many registers it was compiled
-        name = timing_name(self.gpu, policy, l1_bytes, self.spread, lowered.blocks, resident, finds)
-        timing = self.timings.get(name)
-        if timing is None:
-            timing = lowered.simulate(resident)
-            self.timings.put(name, timing)
-        return timing
+        return timing_name(self.gpu, policy, l1_bytes, self.spread, blocks, resident, finds)
 
 
-class _Lowered:
-    """Blocks of `sm`, lowered when something is to be simulated."""
+class Slots:
+    """Blocks on `sm`, lowered when something is to be simulated: `slots(4)` simulates them in 4 slots.
+
+    May be called in several threads at once; `sm` then holds the work of the call that ended last.
+    """
 
     def __init__(self, sm: SimulatedSm, blocks: list[int]) -> None:
         self.sm, self.blocks = sm, blocks
+        self._lowering = Lock()
+
+    def __call__(self, resident: int) -> SmResult:
+        timing = self._kept(resident)
+        if timing is None:
+            timing = self._simulate(resident)
+            if self.sm.timings is not None:
+                self.sm.timings.put(self.sm.timing_name(self.blocks, resident), timing)
+        self.sm.work, self.sm.feed, self.sm.warnings = timing.work, timing.feed, list(timing.feed.warnings)
+        return timing.result
+
+    def feed(self, resident: int) -> Feed:
+        """What the simulation in so many slots is fed with, before it is made."""
+        kept = self._kept(resident)
+        return kept.feed if kept is not None else self._lowered()[1]
+
+    def _kept(self, resident: int) -> BlockTiming | None:
+        if self.sm.timings is None:
+            return None
+        return self.sm.timings.get(self.sm.timing_name(self.blocks, resident))
+
+    def _lowered(self) -> tuple[Program, Feed, Work]:
+        with self._lowering:
+            return self._program
 
     @cached_property
-    def program(self) -> tuple[Program, Feed]:
-        return self.sm.lower(self.blocks)
+    def _program(self) -> tuple[Program, Feed, Work]:
+        program, feed = self.sm.lower(self.blocks)
+        return program, feed, work_of(program, self.sm.gpu)
 
-    @cached_property
-    def work(self) -> Work:
-        return work_of(self.program[0], self.sm.gpu)
-
-    def simulate(self, resident: int) -> BlockTiming:
-        sm, (program, feed) = self.sm, self.program
-        with Progress(f"simulating {len(self.blocks):,} blocks on one SM"):
+    def _simulate(self, resident: int) -> BlockTiming:
+        sm, (program, feed, work) = self.sm, self._lowered()
+        with Progress("simulating one SM"):
             result = simulate(program, sm.gpu, resident_blocks=resident, **sm.conditions(program, len(self.blocks)))
         sm.loop_seconds.append(result.wall)
-        return BlockTiming(result, self.work, feed)
+        return BlockTiming(result, work, feed)
 
 
 class TraceSm(SimulatedSm):

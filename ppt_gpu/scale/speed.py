@@ -14,14 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.sm.result import SmResult
+from ppt_gpu.threads import ordered
 
 
 def speeds(simulate: Callable[[int], SmResult], resident: int) -> NDArray[np.float64]:
-    """[R] f(1) ... f(R), never rising. `simulate(n)` runs the same blocks, about R of them, in n slots."""
+    """[R] f(1) ... f(R), never rising. `simulate(n)` runs the same blocks, about R of them, in n slots; in threads."""
     if resident == 1:
         return np.ones(1)
     counts = sorted({*(1 << k for k in range(resident.bit_length()) if 1 << k < resident), resident})
-    results = [simulate(count) for count in counts]
+    results = ordered(simulate, counts)
     residence = np.array([float(np.mean(result.block_end - result.block_start)) for result in results])
     residence = np.maximum.accumulate(np.maximum(residence, 1.0))
     at = np.arange(1, resident + 1)

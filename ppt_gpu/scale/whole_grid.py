@@ -20,7 +20,7 @@ from ppt_gpu.spec.gpu import Gpu
 AGREEMENT = 0.10
 
 
-def grid_prediction(sm: SimulatedSm, gpu: Gpu, processes: int = 1) -> KernelPrediction:
+def grid_prediction(sm: SimulatedSm, gpu: Gpu) -> KernelPrediction:
     """Cycles of a launch, all of whose blocks are run. Leaves their work on `sm`.
 
     BudgetError, which names the budget, when the functional run of all blocks exceeds it; PptError for a task list that
@@ -39,7 +39,6 @@ def grid_prediction(sm: SimulatedSm, gpu: Gpu, processes: int = 1) -> KernelPred
         l1_bytes=sm.occupancy.l1_bytes,
         code_at=sm.code_at,
         constants_at=sm.constants_at,
-        processes=processes,
     )
     sm.loop_seconds.append(result.wall)
     sm.work, sm.feed, sm.warnings = work_of(program, gpu), feed, list(feed.warnings)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from threading import Barrier
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from ppt_gpu.sm.core_skip import IDLE, TARGET, TRACK_WORDS
 from ppt_gpu.sm.core_state import AT_BLOCKS, AT_STALL, BLOCK_SHIFT, GIVEN, LAUNCH_AT, PLACES, State
 from ppt_gpu.sm.program import Program
 from ppt_gpu.sm.result import STALL_REASONS
+from ppt_gpu.threads import COMPILING, allowed, together
 
 
 class ChipState:
@@ -64,24 +65,6 @@ class ChipState:
             slots[:, :, GIVEN], self.shared[NEXT] = -1, 0
             slots[:, :, LAUNCH_AT] = self.chip.first_slots[:, None] + np.arange(slots.shape[1]) * self.chip.ramp
 
-    @property
-    def size(self) -> int:
-        """Bytes of all arrays that change while SMs go on."""
-        return sum(array.nbytes for array in self._changing().values())
-
-    def move_to(self, memory: Any) -> None:
-        """Let these arrays stand in `memory`, a writable buffer of so many bytes."""
-        at = 0
-        for name, array in self._changing().items():
-            moved = np.frombuffer(memory, np.int64, array.size, at).reshape(array.shape)
-            moved[:] = array
-            at += array.nbytes
-            setattr(self.state if name in _OF_BLOCKS else self, name, moved)
-
-    def _changing(self) -> dict[str, NDArray[np.int64]]:
-        names = ("cores", "mems", "tracks", "wheels", "occupied", "shared")
-        return {name: getattr(self, name) for name in names} | {name: getattr(self.state, name) for name in _OF_BLOCKS}
-
     def advance(self, first: int, last: int, specialise: bool) -> None:
         """Bring SMs `first` to `last` - 1 as far as they can go."""
         p, m, s = self.program, self.chip.sm, self.state
@@ -93,15 +76,14 @@ class ChipState:
             m.width, s.memory_gate, self.per_block, m.block_launch,
         )  # fmt: skip
 
-    def close(self) -> int:
-        """End a round; PAUSED to go on, else DONE or OVER_BUDGET."""
+    def close(self) -> None:
+        """End a round; STATUS is PAUSED then to go on, else DONE or OVER_BUDGET."""
         below = self.below
         close_round(
             self.cores, self.mems.reshape(-1), self.mems.shape[1], self.tracks, self.shared, self.blocks_at,
             self.blocks_end, len(self.state.block_start), self.chip.sm.block_launch, below.memory.mem,
             below.slices.reshape(-1), below.channels, below.number, below.conflict, self.count, self.keys, self.order,
         )  # fmt: skip
-        return int(self.shared[STATUS])
 
     def progress(self) -> Progress:
         """Of the blocks that have ended."""
@@ -134,7 +116,6 @@ class ChipState:
         )
 
 
-_OF_BLOCKS = ("block_start", "block_end")
 _NOTHING = np.zeros(0, np.int64)
 
 
@@ -151,13 +132,29 @@ def _for_each(sms: int, one: NDArray[np.int64]) -> NDArray[np.int64]:
 def run_chip(
     program: Program, chip: Chip, resident: int, max_cycles: int, window: int, specialise: bool | None = None
 ) -> Raw:
-    """Simulate `program` on all SMs; the same as `chip_reference.run_chip_reference`, fast."""
+    """Simulate `program` on all SMs; the same as `chip_reference.run_chip_reference`, fast.
+
+    The SMs are shared out among as many threads as are allowed. They meet after each round, and one of them ends it.
+    """
     state = ChipState(program, chip, resident, window, max_cycles)
     fixed = pays(program, chip.sm) if specialise is None else specialise
+    threads = min(allowed(), chip.sms)
+    shares = iter([(chip.sms * part // threads, chip.sms * (part + 1) // threads) for part in range(threads)])
+    meeting = Barrier(threads, state.close)
+
+    def work() -> None:
+        first, last = next(shares)
+        try:
+            while state.shared[STATUS] == PAUSED:
+                state.advance(first, last, fixed)
+                meeting.wait()
+        except BaseException:
+            meeting.abort()  # nobody waits for this thread
+            raise
+
+    with COMPILING:
+        state.advance(0, 0, fixed)
     began = time.process_time()
-    status: Any = PAUSED
     with state.progress():
-        while status == PAUSED:
-            state.advance(0, chip.sms, fixed)
-            status = state.close()
+        together(work, threads)
     return state.raw(time.process_time() - began)

@@ -1,7 +1,7 @@
 """The compiled loop over the SMs of a chip: each goes through the window, after what the last one's answers change.
 
 In a window, no longer than the smallest latency below the SMs, nothing that one SM asks for can be answered, so the SMs
-go through it one after another, or each in a process of its own (chip_processes). A window has rounds: an SM stops
+go through it one after another, or in threads. A window has rounds: an SM stops
 early when a slot is due that was freed in this window, as which block it gets depends on what the others freed before.
 """
 

@@ -117,6 +117,7 @@ from ppt_gpu.sm.core_wheel import bring_near, dependence, next_wake, plan_wake, 
 from ppt_gpu.sm.precompile import wait_for
 from ppt_gpu.sm.program import KIND_BARRIER, KIND_BRANCH, KIND_CONSTANT, KIND_LOAD, KIND_SHARED, Program, op_issues
 from ppt_gpu.sm.result import STALL_REASONS
+from ppt_gpu.threads import COMPILING
 
 #: warp instructions
 SPECIALISE_FROM, SKIP_FROM = 4_000_000, 500_000
@@ -450,9 +451,10 @@ def run_core(
     skipping = Skipping(program, machine, packed, memory, state, skip)
     fixed = pays(program, machine) if specialise is None else specialise
     constants = (machine.schedulers, machine.policy, machine.width) if fixed else (0, 0, 0)
-    loop = make_loop(*constants, False, machine.policy == TWO_LEVEL)
+    with COMPILING:
+        loop = make_loop(*constants, False, machine.policy == TWO_LEVEL)
     wait_for(loop)
-    began = time.process_time()
+    began = time.thread_time()
     with Progress("blocks simulated", len(state.block_end), counted=state.ended_blocks):
         while True:
             status, idle = loop(
@@ -468,7 +470,7 @@ def run_core(
             if status != PAUSED:
                 break
             skipping.look_around(max_cycles)
-    seconds = time.process_time() - began
+    seconds = time.thread_time() - began
     last = int(state.block_end.max(initial=0))
     if status != DONE or last > max_cycles:
         return Raw.failed(status if status != DONE else OVER_BUDGET, program)

@@ -16,6 +16,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from ppt_gpu.threads import processors
+
 #: s that a prediction waits for the second process; three times what it takes on a slow machine
 PATIENCE = 60.0
 LEFT_ALONE = 3  # exit code of the second process when the first has ended
@@ -32,7 +34,7 @@ def loop_beside() -> Iterator[None]:
     from ppt_gpu.sm.core import common_loop
 
     loop = common_loop()
-    if _beside is None and _processors() > 1 and sys.executable and not _is_kept(loop):
+    if _beside is None and processors() > 1 and sys.executable and not _is_kept(loop):
         process = _start()
         if process is not None:
             _beside = process, loop
@@ -82,10 +84,6 @@ def _end() -> None:
         process, _beside = _beside[0], None
         process.kill()
         process.communicate()
-
-
-def _processors() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _is_kept(loop: Any) -> bool:

@@ -130,14 +130,13 @@ def simulate_chip(
     code_at: int = CODE_COLD,
     constants_at: int = CODE_COLD,
     window: int | None = None,
-    processes: int = 1,
     reference: bool = False,
 ) -> SmResult:
     """All SMs of `gpu` run the blocks of `program`, of which each holds `resident_blocks`; counts of all SMs together.
 
-    See sm/README.md, "The whole chip". `window`: cycles of a window, by default as long as may be; `processes`: among
-    which the SMs are shared out. Neither changes the result. The rest as for `simulate`. PptError when program and GPU
-    do not fit together or the window is too long, BudgetError after `max_cycles` cycles.
+    See sm/README.md, "The whole chip". `window`: cycles of a window, by default as long as may be. It does not
+    change the result, nor does the number of threads. The rest as for `simulate`. PptError when program and GPU do not
+    fit together or the window is too long, BudgetError after `max_cycles` cycles.
     """
     from ppt_gpu.sm.chip_machine import checked_window, chip_of
 
@@ -150,10 +149,6 @@ def simulate_chip(
         from ppt_gpu.sm.chip_reference import run_chip_reference
 
         raw = run_chip_reference(program, chip, resident_blocks, max_cycles)
-    elif processes > 1:
-        from ppt_gpu.sm.chip_processes import run_in_processes
-
-        raw = run_in_processes(program, chip, resident_blocks, max_cycles, length, processes)
     else:
         from ppt_gpu.sm.chip import run_chip
 

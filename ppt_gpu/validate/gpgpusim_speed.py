@@ -15,6 +15,7 @@ from ppt_gpu.ptx.liveness import estimate_registers
 from ppt_gpu.report.result import LaunchResult
 from ppt_gpu.scale.prediction import KernelPrediction
 from ppt_gpu.scale.simulated_sm import SimulatedSm, TraceSm
+from ppt_gpu.threads import at_most
 from ppt_gpu.validate.gpgpusim import GPUS, MODES, Part, chosen, in_order, parts_of, row_of
 from ppt_gpu.validate.rows import Row, summary_lines
 
@@ -106,7 +107,8 @@ def _watched(part: Part, member: dict[str, str], level: str, counting: bool) -> 
     gpu = open_gpu(GPUS[member["config"]], MODES[member["mem"]])
     traces, sequence = workload_traces(part.workload, gpu, part.contents, Budget(), (), False, None)
     sms = simulated_sms(part.workload, traces, sequence, gpu, None, keep=False)
-    predict_sequence(sequence, sms, gpu, level, "sample", watch.seen)
+    with at_most(1):  # launches are timed one by one
+        predict_sequence(sequence, sms, gpu, level, "sample", watch.seen)
     return watch
 
 

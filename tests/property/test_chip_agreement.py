@@ -1,4 +1,4 @@
-"""The compiled loop of a whole chip gives what the plain reference gives, for any window and number of processes."""
+"""The compiled loop of a whole chip gives what the plain reference gives, for any window and number of threads."""
 
 from __future__ import annotations
 

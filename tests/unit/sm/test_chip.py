@@ -1,4 +1,4 @@
-"""A whole chip: dispatch, slices, windows, processes, and what it refuses."""
+"""A whole chip: dispatch, slices, windows, threads, and what it refuses."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from ppt_gpu.sm.result import SmResult
 from ppt_gpu.sm.simulate import simulate_chip
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.gpu import TASK_CLASSES, Gpu
+from ppt_gpu.threads import at_most
 
 
 def chip(*overrides: str) -> Gpu:
@@ -86,15 +87,17 @@ def test_a_stride_that_stays_on_one_slice_takes_longer() -> None:
     assert camping.cycles > 64 * 20 * 128 / (8 / 4)
 
 
-def test_processes_and_windows_change_nothing() -> None:
+def test_threads_and_windows_change_nothing() -> None:
     gpu = chip()
     program = loads(gpu, 13, [9, 3, 14], 384)
     one = run(gpu, program)
-    for options in ({"window": 1}, {"window": 50}, {"processes": 2}, {"processes": 9}):
-        other = run(gpu, program, **options)
+    for threads, options in ((1, {}), (1, {"window": 1}), (1, {"window": 50}), (2, {}), (9, {}), (3, {"window": 7})):
+        with at_most(threads):
+            other = run(gpu, program, **options)
         for field in dataclasses.fields(one):
             if field.name != "wall":
-                assert np.array_equal(getattr(one, field.name), getattr(other, field.name)), (options, field.name)
+                told = (threads, options, field.name)
+                assert np.array_equal(getattr(one, field.name), getattr(other, field.name)), told
 
 
 def test_what_is_refused() -> None:

@@ -35,7 +35,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[subprocess.Popen[b
 
     monkeypatch.setattr(precompile, "_start", start)
     monkeypatch.setattr(precompile, "_is_kept", lambda loop: False)
-    monkeypatch.setattr(precompile, "_processors", lambda: 2)
+    monkeypatch.setattr(precompile, "processors", lambda: 2)
     yield found
     for process in found:
         process.kill()
@@ -50,7 +50,7 @@ def test_no_process_where_the_loop_is_in_the_cache(monkeypatch: pytest.MonkeyPat
 
 
 def test_no_process_on_one_processor(started: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(precompile, "_processors", lambda: 1)
+    monkeypatch.setattr(precompile, "processors", lambda: 1)
     with precompile.loop_beside():
         simulated()
     assert not started

@@ -132,13 +132,18 @@ class Slots:
         self._lowering = Lock()
 
     def __call__(self, resident: int) -> SmResult:
+        timing = self.timing(resident)
+        self.sm.work, self.sm.feed, self.sm.warnings = timing.work, timing.feed, list(timing.feed.warnings)
+        return timing.result
+
+    def timing(self, resident: int) -> BlockTiming:
+        """Kept, or simulated and kept."""
         timing = self._kept(resident)
         if timing is None:
             timing = self._simulate(resident)
             if self.sm.timings is not None:
                 self.sm.timings.put(self.sm.timing_name(self.blocks, resident), timing)
-        self.sm.work, self.sm.feed, self.sm.warnings = timing.work, timing.feed, list(timing.feed.warnings)
-        return timing.result
+        return timing
 
     def feed(self, resident: int) -> Feed:
         """What the simulation in so many slots is fed with, before it is made."""

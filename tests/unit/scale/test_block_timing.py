@@ -58,7 +58,7 @@ def small_vecadd():
 
 def timing_of(name="reduction"):
     sm = TraceSm(launch_of(name), K40, None)
-    return simulated_sm._Lowered(sm, [0, 15]).simulate(2)
+    return sm.slots([0, 15]).timing(2)
 
 
 @pytest.mark.parametrize("name", ["reduction", "jacobi", "spmv", "histogram"])

@@ -149,6 +149,6 @@ def test_every_block_looked_at_gives_exact_counts() -> None:
 
 def test_a_level_that_takes_blocks_for_alike_warns_where_they_differ() -> None:
     assert any("blocks differ" in text for text in triangular(level="workload").main.warnings)
-    assert not vecadd(600, level="workload").main.warnings
+    assert not any("blocks differ" in text for text in vecadd(600, level="workload").main.warnings)
     with pytest.raises(PptError, match="blocks differ"):
         triangular(level="workload", strict=True)

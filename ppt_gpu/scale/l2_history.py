@@ -19,7 +19,6 @@ from ppt_gpu.sm.left_lines import LeftLines
 from ppt_gpu.sm.lower import touched_lines
 from ppt_gpu.spec.gpu import Gpu
 
-
 #: blocks whose trace says which space generic accesses go to
 SOME = 8
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from rows import Row, Stalls
 from timings_older import before_volta
 from timings_simulator import gtx480, qv100
-from timings_volta import volta
+from timings_volta import products_of, volta
 
 from ppt_gpu.ptx.operations import operation_of
 from ppt_gpu.ptx.table import TABLE
@@ -26,12 +26,19 @@ from ppt_gpu.sass.operations import operation
 
 #: capability -> (capability whose expansions are used, why)
 EXPANSIONS = {
-    "sm_10": "sm_35", "sm_13": "sm_35", "sm_20": "sm_35", "sm_30": "sm_35", "sm_35": "sm_35", "sm_60": "sm_60",
-    "sm_61": "sm_61", "sm_70": "sm_70", "sm_75": "sm_75", "sm_80": "sm_80", "sm_86": "sm_86", "sm_89": "sm_89",
-    "sm_90": "sm_90", "sm_100": "sm_100",
+    "sm_10": "sm_35", "sm_13": "sm_35", "sm_20": "sm_35", "sm_30": "sm_35", "sm_35": "sm_35", "sm_52": "sm_50",
+    "sm_60": "sm_60", "sm_61": "sm_61", "sm_70": "sm_70", "sm_75": "sm_75", "sm_80": "sm_80", "sm_86": "sm_86",
+    "sm_89": "sm_89", "sm_90": "sm_90", "sm_100": "sm_100",
 }  # fmt: skip
 #: capability without a table of patterns -> the one whose patterns are used
-PATTERNS_OF = {"sm_61": "sm_60"}
+PATTERNS_OF = {"sm_50": "sm_60", "sm_61": "sm_60"}
+#: ISA of boards whose tensor cores differ from those of the first boards with the capability -> that capability
+BOARDS = {"geforce_75": "sm_75", "pro_86": "sm_86", "pro_89": "sm_89"}
+#: products by a power of two -> the form of ptx_to_sass.csv, or the pattern of ptx_fusion.csv; where a product is
+#: several instructions (XMAD), these are shifts
+SHIFTED = {"mul.wide.shift": "mul.wide.u32 imm4", "mul.32.shift": "mul.lo.u32 imm8"}
+SHIFTED_SUMS = {"mul.wide.shift+add.64": "mul.wide.s32 imm4+add.s64 (index->addr)",
+                "mul.32.shift+add.32": "shl.b32+add.s32"}  # fmt: skip
 #: free everywhere: parameters are constant-bank operands, ptxas removes register copies, signs are operand modifiers,
 #: and predicate logic is folded into the comparisons (ptx_fusion.csv)
 FREE = ("ld.param", "ld.param::entry", "mov", "cvta", "bar.warp", "neg.f32", "neg.ftz.f32", "neg.f64", "abs.f32",
@@ -118,6 +125,15 @@ def expansions(rows: list[dict[str, str]], known: dict[str, Row]) -> dict[str, l
     return dict(sorted(result.items()))
 
 
+def shifted(rows: list[dict[str, str]], forms: list[dict[str, str]], known: dict[str, Row]) -> dict[str, list[str]]:
+    """Products by a power of two, alone and with a sum -> operations."""
+    found = {row["ptx_opcode"]: row["sass_opcodes"].split() for row in forms}
+    sums = {row["pattern"]: row["sass_added"].split() for row in rows}
+    result = {name: converted(name, found[form], known) for name, form in SHIFTED.items()}
+    result |= {name: converted(name, sums[pattern], known) for name, pattern in SHIFTED_SUMS.items()}
+    return {name: operations for name, operations in result.items() if operations is not None}
+
+
 def fusions(rows: list[dict[str, str]], known: dict[str, Row]) -> dict[str, list[str]]:
     """Pattern of two PTX instructions -> the operations that both are together."""
     result = {}
@@ -148,6 +164,9 @@ def converted(opcode: str, sass: list[str], known: dict[str, Row]) -> list[str] 
             print(f"left out {opcode}: {each}", file=sys.stderr)
             return None
         result.append(name)
+    for place, name in enumerate(result[:-2]):  # of the XMAD of a product only the last two wait for others
+        if name == "int32.xmad" == result[place + 1] == result[place + 2]:
+            result[place] = "int32.xmad.part"
     for place, name in enumerate(result[:-1]):  # a select or carry reads the predicate sooner than a guard does
         if name in ("int32.setp", "fp32.setp") and f"{name}.alu" in known and result[place + 1] != "branch":
             result[place] = f"{name}.alu"
@@ -205,10 +224,7 @@ def text(
     """
     lines = ["# Made by hardware/tools/make_isa.py; change the tables there."]
     lines += [f'name = "{name}"', f'notes = "{note}"', *(["scheduled = true"] if fuse is not None else []), "", "[op]"]
-    for row in rows:
-        ii = "" if row.ii is None else f", ii = {row.ii}"
-        source = row.source.replace("\\", "\\\\").replace('"', '\\"')
-        lines.append(f'{key(row.name)} = {{ pipe = "{row.pipe}", latency = {row.latency}{ii}, source = "{source}" }}')
+    lines += [line_of(row) for row in rows]
     if expand:
         lines += ["", "[expand]"]
         lines += [f"{key(opcode)} = [{compact(operations)}]" for opcode, operations in expand.items()]
@@ -219,6 +235,19 @@ def text(
         lines += ["", "[unnamed]"]
         lines += [f"{key(what)} = [{compact(operations)}]" for what, operations in sorted(added.items())]
     return "\n".join(lines) + "\n"
+
+
+def line_of(row: Row) -> str:
+    ii = "" if row.ii is None else f", ii = {row.ii}"
+    source = row.source.replace("\\", "\\\\").replace('"', '\\"')
+    return f'{key(row.name)} = {{ pipe = "{row.pipe}", latency = {row.latency}{ii}, source = "{source}" }}'
+
+
+def board_text(name: str, base: str, known: list[Row]) -> str:
+    """The ISA of a board whose tensor cores differ: a file over that of the capability, with the rows that differ."""
+    rows = [row for row in products_of(name) if row not in known]
+    head = ["# Made by hardware/tools/make_isa.py; change the tables there.", f'base = "{base}"']
+    return "\n".join([*head, "", "[op]", *(line_of(row) for row in rows)]) + "\n"
 
 
 def unnamed_of(name: str) -> dict[str, list[str]]:
@@ -246,8 +275,13 @@ def main(folder: Path, out: Path) -> None:
         else:
             known = {row.name: row for row in rows}
             expand = expansions(forms, known)
-            fuse = fusions([row for row in patterns if row["arch"] == PATTERNS_OF.get(arch, arch)], known)
+            own_patterns = [row for row in patterns if row["arch"] == PATTERNS_OF.get(arch, arch)]
+            fuse = fusions(own_patterns, known)
+            if "int32.xmad" in known:
+                fuse = dict(sorted((fuse | shifted(own_patterns, forms, known)).items()))
         (out / f"{name}.toml").write_text(text(name, note, rows, expand, fuse, unnamed_of(name)))
+        for board in (each for each, capability in BOARDS.items() if capability == name):
+            (out / f"{board}.toml").write_text(board_text(board, name, rows))
     note = "GPGPU-Sim runs PTX as it is: no expansion. Facts: reference/gpgpusim/README.md and its launches.csv."
     (out / "gpgpusim_qv100.toml").write_text(text("gpgpusim_qv100", note, qv100(), {}))
     (out / "gpgpusim_gtx480.toml").write_text(text("gpgpusim_gtx480", note, gtx480(), {}))

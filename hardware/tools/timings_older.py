@@ -10,8 +10,8 @@ _NO_TENSOR = "assumed: no tensor cores; ptxas rejects the instruction on this ca
 def before_volta(arch: str, stalls: Stalls) -> list[Row]:
     """sm_10 to sm_61: integer and single precision share the CUDA cores (pipe fp32)."""
     return {
-        "sm_10": tesla, "sm_13": tesla, "sm_20": fermi, "sm_30": kepler, "sm_35": kepler, "sm_60": pascal,
-        "sm_61": pascal,
+        "sm_10": tesla, "sm_13": tesla, "sm_20": fermi, "sm_30": kepler, "sm_35": kepler, "sm_52": pascal,
+        "sm_60": pascal, "sm_61": pascal,
     }[arch](arch, stalls)  # fmt: skip
 
 
@@ -101,21 +101,27 @@ def kepler(arch: str, _stalls: Stalls) -> list[Row]:
 
 
 def pascal(arch: str, stalls: Stalls) -> list[Row]:
-    """cc 6.x: 6 cycles for the ALU; 32-bit multiply is three XMAD."""
+    """cc 5.2 and 6.x: 6 cycles for the ALU; 32-bit multiply is three XMAD, the first two at once."""
     copied = "" if arch == "sm_60" else ", copied from sm_60"
     ppt = f"measured on P100 (PPT19: 6 cycles; ptxas sm_60 6){copied}"
     setp = stalls.predicate("sm_60", "ISETP") or (13, "ptxas ISETP to guard (PTXAS)")
-    xu = "16 a clock and SM (CPGT3)"
+    xu = "16 a clock and SM (CPGT3)" if arch == "sm_60" else "32 a clock and SM (CPGT3)"
+    double = (8, None, "measured on P100 (PPT19: 8 cycles)")
+    if arch != "sm_60":
+        double = (48, None, "measured on a Maxwell TITAN X (PPT19: 48 cycles)")
+    half = [Row("fp16", "fp64", 32, 32, "documented: 2 halves a clock and SM (CPGT3); the latency of one, assumed")]
     return _common(arch, 6, ppt, [
-        Row("fp64", "fp64", 8, None, f"measured on P100 (PPT19: 8 cycles){copied}"),
-        Row("int32.mul", "fp32", 18, 3, f"derived: three XMAD of 6 cycles; {ppt}"),
-        Row("int32.mad", "fp32", 18, 3, f"derived: three XMAD of 6 cycles; {ppt}"),
+        Row("fp64", "fp64", *double),
+        Row("int32.mul", "fp32", 13, 3, f"derived: three XMAD of 6 cycles, two at once; measured 13 (PPT19){copied}"),
+        Row("int32.mad", "fp32", 13, 3, f"derived: three XMAD of 6 cycles, two at once; measured 13 (PPT19){copied}"),
         Row("int32.xmad", "fp32", 6, None, f"ptxas stall count XMAD sm_60 (PTXAS){copied}"),
+        Row("int32.xmad.part", "fp32", 1, None, "the next XMAD does not wait for it: a product takes 13 (PPT19)"),
         Row("int32.setp", "fp32", setp[0], None, setp[1] + copied),
         Row("fp32.setp", "fp32", setp[0], None, setp[1] + copied),
         Row("int32.popc", "sfu", 13, None, f"measured on P100 (PPT19: popc 13){copied}; {xu}"),
         Row("fp32.cvt", "sfu", 13, None, f"assumed as popc, the same unit{copied}; {xu}"),
         Row("fp64.cvt", "sfu", 13, None, f"assumed as popc, the same unit{copied}; {xu}"),
         Row("sfu", "sfu", 15, None, f"measured on P100 (PPT19: sin, cos 15 cycles){copied}"),
-        Row("shuffle", "lsu", 6, None, f"measured on P100 (PPT19: shfl 6 cycles){copied}"),
+        Row("shuffle", "lsu", 6, 1, f"measured on P100 (PPT19: shfl 6 cycles){copied}; 32 a clock and SM (CPGT3)"),
+        *(half if arch == "sm_61" else []),
     ])  # fmt: skip

@@ -28,6 +28,18 @@ def volta(arch: str, stalls: Stalls) -> list[Row]:
         )
         return Row(name, pipe, found[0], None, found[1])
 
+    def half(name: str, sass: str) -> Row:
+        """Pairs of halves: 64 a clock and SM, twice that on sm_80 and sm_90."""
+        row = ptxas(f"fp16{name}", imad if arch in ("sm_86", "sm_89", "sm_100") else "fp32", sass)
+        rates = {
+            "sm_80": "; 128 a clock and SM (BPG: 256 halves), HFMA2 and HFMA2.MMA in turns",
+            "sm_86": "; 64 a clock and SM, as measured on RTX 4090 (TUNER4090)",
+            "sm_89": "; 64 a clock and SM measured on RTX 4090 (TUNER4090)",
+            "sm_100": "; 64 a clock and SM (BPG), measured on B300 (B300CAT)",
+        }
+        ii = 1 if arch == "sm_80" else None
+        return Row(row.name, row.pipe, row.latency, ii, row.source + rates.get(arch, ""))
+
     xu = "measured on RTX 4070 Ti (ADA4070: MUFU.EX2 17.6, RCP64H 17.5, BREV 17.5), B300 18 (B300CAT)"
 
     def select(name: str, sass: str) -> Row:
@@ -47,8 +59,8 @@ def volta(arch: str, stalls: Stalls) -> list[Row]:
         ptxas("fp32.selp", "int32", "FSEL"), ptxas("fp32.misc", "int32", "FSEL"),
         Row("fp32.cvt", "sfu", 19, None, "measured with POPC and FLO on RTX 4070 Ti (ADA4070: 19), copied"),
         Row("fp32.cvtfast", "int32", 4, None, "I2FP on the ALU, 64/clk/SM (B300CAT); latency of the ALU (PTXAS)"),
-        ptxas("fp16", "fp32", "HFMA2"), ptxas("fp16.add", "fp32", "HADD2"), ptxas("fp16.mul", "fp32", "HMUL2"),
-        ptxas("fp16.fma", "fp32", "HFMA2"), ptxas("fp16.minmax", "int32", "HMNMX2"), guard("fp16.setp", "HSETP2"),
+        *(half(*each) for each in (("", "HFMA2"), (".add", "HADD2"), (".mul", "HMUL2"), (".fma", "HFMA2"))),
+        ptxas("fp16.minmax", "int32", "HMNMX2"), guard("fp16.setp", "HSETP2"),
         Row("fp16.cvt", "int32", 5, None, "measured f32<->f16 round trip 10.5 on RTX 4070 Ti (ADA4070), copied"),
         ptxas("int32", "int32", "IADD3"), ptxas("int32.add", "int32", "IADD3"),
         ptxas("int32.mul", imad, "IMAD"), ptxas("int32.mad", imad, "IMAD"),
@@ -71,7 +83,8 @@ def volta(arch: str, stalls: Stalls) -> list[Row]:
         Row("fence", "lsu", 205, None, "measured membar.gl on RTX 4070 Ti (ADA4070), copied"),
         Row("fence.prefetch", "lsu", 1, None, "assumed: nothing depends on it"),
         Row("fence.async", "lsu", 1, None, "assumed: waits are those of the loads"),
-        Row("shuffle", "lsu", 24, None, shfl), Row("shuffle.vote", "int32", 4, None, "ptxas stall count VOTE (PTXAS)"),
+        Row("shuffle", "lsu", 24, 1, f"{shfl}; 32 a clock and SM (CPGT3, BPG)"),
+        Row("shuffle.vote", "int32", 4, None, "ptxas stall count VOTE (PTXAS)"),
         Row("shuffle.match", "lsu", 375, None, "measured MATCH.ANY on B300 (B300CAT), copied"),
         Row("shuffle.redux", "lsu", 60, None, "measured REDUX.SUM on RTX 4070 Ti (ADA4070), copied"),
     ]  # fmt: skip
@@ -108,8 +121,15 @@ _TENSOR = {
         "HMMA.16816.F32 measured 32 on RTX 4090 (TUNER4090), copied; 256 FMA/clk/SM with f32 accumulation",
     ),
     "sm_89": (64, 32, "HMMA.16816.F32 measured 32, 256 FMA/clk/SM on RTX 4090 (TUNER4090)"),
-    "sm_90": (512, 24, "HMMA.16816 24 (PTXAS sm_90); 2048 FMA/clk/SM (JIAJE)"),
+    "sm_90": (2048 / 6, 24, "HMMA.16816 24, 6 apart (PTXAS sm_90): two thirds of the 2048 FMA/clk/SM of wgmma (JIAJE)"),
     "sm_100": (256, 20, "HMMA.16816 20 (PTXAS), 1003 FMA/clk/SM measured for mma.sync on B300 (B300CAT)"),
+    "geforce_75": (
+        64,
+        30,
+        "recalled: half the rate of sums in f16 on GeForce boards (RTX 2080 Ti 57 TFLOPS)",
+    ),
+    "pro_86": (128, 24, "recalled: the full rate also with sums in f32 (RTX A6000 155 TFLOPS)"),
+    "pro_89": (128, 24, "recalled: the full rate also with sums in f32 (L40S 362 TFLOPS)"),
 }
 
 
@@ -135,9 +155,16 @@ _RATES = {
     "f16acc": (1.0, ""),
     "f16acc.sm_86": (2.0, "; sums in f16 twice the rate (TUNER4090)"),
     "f16acc.sm_89": (2.0, "; sums in f16 twice the rate (TUNER4090)"),
+    "f16acc.geforce_75": (2.0, "; sums in f16 twice the rate"),
     "tf32": (0.5, "; tf32 half the rate (ABDEL: HMMA.1684 4 cycles)"),
     "s8": (2.0, "; int8 twice the rate (ABDEL: IMMA.16816 4 cycles)"),
+    "s8.sm_86": (4.0, "; int8 twice the rate of sums in f16 (recalled: RTX 3080 238 TOPS)"),
+    "s8.sm_89": (4.0, "; int8 twice the rate of sums in f16 (recalled: RTX 4090 661 TOPS)"),
+    "s8.geforce_75": (4.0, "; int8 twice the rate of sums in f16 (recalled: RTX 2080 Ti 228 TOPS)"),
     "s8.sm_100": (0.25, "; 142 TOPS measured on B300 (B300CAT), copied"),
+    "s4.sm_86": (8.0, "; int4 twice the rate of int8"),
+    "s4.sm_89": (8.0, "; int4 twice the rate of int8"),
+    "s4.geforce_75": (8.0, "; int4 twice the rate of int8"),
     "s4": (4.0, "; int4 four times the rate (ABDEL: 1248 TOPS)"),
     "b1": (16.0, "; one-bit 16 times the rate, spec of A100 (4992 TOPS)"),
     "f8": (2.0, "; fp8 twice the rate, spec"),
@@ -146,6 +173,11 @@ _RATES = {
 #: f64 FMA a cycle and scheduler of DMMA
 _DOUBLE = {"sm_80": (16, "DMMA.884 16 cycles (ABDEL)"), "sm_90": (32, "spec: 67 TFLOPS, 128 FMA/clk/SM"),
            "sm_100": (16, "assumed: half of sm_90, 40 TFLOPS spec")}  # fmt: skip
+
+
+def products_of(board: str) -> list[Row]:
+    """The matrix instructions whose rate boards differ in."""
+    return [row for row in _tensor(board) if not re.search(r"\.(f64|b1)\.", row.name)]
 
 
 def _products(arch: str) -> list[Row]:

@@ -38,6 +38,16 @@ def kind(instruction: Instruction) -> str:
     return ""
 
 
+def named(instruction: Instruction, fuse: Mapping[str, Operations]) -> str:
+    """Its kind, or that of products by a power of two ("mul.wide.shift") where the ISA says what shifts become."""
+    found = kind(instruction)
+    if found.startswith("mul.") and f"{found}.shift" in fuse:
+        factors = [o.value for o in instruction.operands[1:] if isinstance(o, Imm) and isinstance(o.value, int)]
+        if any(factor > 0 and factor & (factor - 1) == 0 for factor in factors):
+            return f"{found}.shift"
+    return found
+
+
 def fused(
     code: Sequence[Instruction], alive: int, single: Mapping[int, Instruction], fuse: Mapping[str, Operations]
 ) -> dict[int, Operations]:
@@ -49,7 +59,7 @@ def fused(
     found: dict[int, Operations] = {}
     taken: set[int] = set()  # instructions that do another one's work already, or whose work another does
     for number, (writer, readers) in _results(code, alive).items():
-        first = kind(code[writer])
+        first = named(code[writer], fuse)
         if not first or not readers or writer in taken or code[writer].guard is not None:
             continue
         patterns = [fuse.get(f"{first}+{kind(code[reader])}") for reader in readers]
@@ -68,6 +78,8 @@ def fused(
             found[place] = ()
         elif parts and place not in taken:
             found[place] = fuse[f"{kind(parts[0])}+{kind(instruction)}"]
+        elif place not in taken and instruction.base == "mul" and named(instruction, fuse).endswith(".shift"):
+            found[place] = fuse[named(instruction, fuse)]
     return found
 
 

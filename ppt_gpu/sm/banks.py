@@ -11,6 +11,8 @@ Rules, from the CUDA C Programming Guide, appendix "Compute Capabilities", "Shar
 * 7.0 and later: twice as many lanes are served together when every lane n reads what lane n ^ 1 reads, or every lane
   n what lane n ^ 2 reads: one value is delivered to both (NVIDIA's answer in the developer forum, topic 77228). So
   16 B words that all lanes share take two passes.
+* An L1 that delivers less than a row of the banks in a cycle (Turing: 64 B) takes several cycles for the lanes that
+  are served together, conflicts or not.
 * Atomics: no sharing. A bank serves its lanes one after another, those with the same address too.
 """
 
@@ -35,6 +37,7 @@ class BankRule:
     row: int  # B that all banks deliver in one pass
     half_warp: bool  # 1.x rules
     paired: bool = False  # pairs of lanes that read the same are served as one
+    cycles: int = 1  # that the lanes served together take at least: a path narrower than the banks
 
 
 def bank_rule(gpu: Gpu) -> BankRule:
@@ -42,7 +45,9 @@ def bank_rule(gpu: Gpu) -> BankRule:
     shared = gpu.shared
     deep = max(shared.bank_width, 8) if gpu.compute_capability[0] == 3 else shared.bank_width
     paired = shared.paired and gpu.compute_capability >= (7, 0)
-    return BankRule(shared.banks, shared.bank_width, shared.banks * deep, gpu.compute_capability[0] == 1, paired)
+    row = shared.banks * deep
+    cycles = max(1, round(row / gpu.l1.bandwidth)) if gpu.l1.banked else 1
+    return BankRule(shared.banks, shared.bank_width, row, gpu.compute_capability[0] == 1, paired, cycles)
 
 
 def bank_passes(
@@ -71,8 +76,9 @@ def passes(
     else:
         lanes = np.clip(WARP * (rule.row // rule.banks) // size, 1, WARP)
         _phases(
-            offsets, masks, pattern, base, size, atomic, lanes, rule.paired, rule.width, rule.row, load, seen, found
-        )
+            offsets, masks, pattern, base, size, atomic, lanes, rule.paired, rule.width, rule.row, rule.cycles, load,
+            seen, found,
+        )  # fmt: skip
     return found
 
 
@@ -119,19 +125,20 @@ def _in_pairs(offsets: np.ndarray, p: int, mask: int, apart: int) -> bool:
 @entry
 def _phases(
     offsets: np.ndarray, masks: np.ndarray, pattern: np.ndarray, base: np.ndarray, size: np.ndarray,
-    atomic: np.ndarray, lanes: np.ndarray, paired: bool, width: int, row: int, load: np.ndarray, seen: np.ndarray,
-    found: np.ndarray,
+    atomic: np.ndarray, lanes: np.ndarray, paired: bool, width: int, row: int, cycles: int, load: np.ndarray,
+    seen: np.ndarray, found: np.ndarray,
 ) -> None:  # fmt: skip
-    """2.x and later: `lanes` lanes of an access are served together."""
+    """2.x and later: `lanes` lanes of an access are served together, in `cycles` cycles at least."""
     for i in range(len(pattern)):
         p, count = pattern[i], lanes[i]
         wide = paired and count < WARP and not atomic[i]
         if wide and (_in_pairs(offsets, p, masks[p], 1) or _in_pairs(offsets, p, masks[p], 2)):
             count *= 2
         for first in range(0, WARP, count):
-            found[i] += _phase(
+            most = _phase(
                 offsets, p, masks[p], base[i], size[i], atomic[i], width, row, first, first + count, load, seen
             )
+            found[i] += max(most, cycles) if most else 0
 
 
 @entry

@@ -30,6 +30,7 @@ HALF_WARP_1_0, HALF_WARP_1_2, LINE, SECTOR = range(4)
 RULES = {"half_warp_1.0": HALF_WARP_1_0, "half_warp_1.2": HALF_WARP_1_2, "line": LINE, "sector": SECTOR}
 WARP = 32
 HALF = 16
+PHASE = 128  # B of a warp that are served together
 #: Transactions that one access can make: 32 B of a lane touch at most two lines.
 MAX_TRANSACTIONS = 2 * WARP
 
@@ -41,7 +42,7 @@ def distinct_lines(addresses: ArrayLike, line: int) -> int:
 
 def phase_lanes(size: int) -> int:
     """Lanes that one request serves: 32 for words up to 4 B, 16 for 8 B, 8 for 16 B, 4 for 32 B."""
-    return WARP if size <= 4 else max(1, 4 * WARP // size)
+    return WARP if size <= 4 else max(1, PHASE // size)
 
 
 def active_phases(mask: ArrayLike, lanes: int) -> NDArray[np.int64]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.errors import PptError, did_you_mean
+from ppt_gpu.sm.banks import bank_rule
 from ppt_gpu.sm.lower_ops import pipe_order
 from ppt_gpu.sm.program import KIND_ATOMIC, KIND_CONSTANT, KIND_LOAD, KIND_SHARED, KIND_STORE, Program
 from ppt_gpu.spec.gpu import TASK_CLASSES, Gpu
@@ -153,7 +154,7 @@ def machine_of(
         ramp=round(gpu.start_ramp(active_sms)),
         queue=gpu.memory.queue,
         tx_cost=_cost(1, gpu.memory.transactions_per_cycle),
-        shared_latency=gpu.shared.latency,
+        shared_latency=max(1, gpu.shared.latency - (bank_rule(gpu).cycles - 1)),  # its first pass is in the latency
         constant_latency=gpu.memory.constant_latency,
         atomic_cost=_cost(1, gpu.memory.atomics_per_cycle),
         l1_sets=l1_sets,

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ppt_gpu.compiled import entry
 from ppt_gpu.errors import PptError
 from ppt_gpu.sm.banks import BankRule, bank_rule
-from ppt_gpu.sm.coalesce import RULES
+from ppt_gpu.sm.coalesce import PHASE, RULES
 from ppt_gpu.sm.lower_hash import dense_ids
 from ppt_gpu.sm.lower_shapes import PERIOD_BITS, SHARED, VARIANT_BITS, shapes
 from ppt_gpu.spec.gpu import Gpu
@@ -31,6 +31,7 @@ class Geometry:
     per_cycle: float  # transactions
     l1_global: bool  # global loads go through the L1
     l1_banked: bool = False  # its data lie in the banks of shared memory
+    l1_phase: int = 1  # cycles that it takes for the 128 B that lanes are served with together
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,7 @@ def geometry(gpu: Gpu) -> Geometry:
         per_cycle=gpu.memory.transactions_per_cycle,
         l1_global=gpu.l1.size > 0 and gpu.l1.caches_global,
         l1_banked=gpu.l1.size > 0 and gpu.l1.caches_global and gpu.l1.banked,
+        l1_phase=max(1, round(PHASE / gpu.l1.bandwidth)) if gpu.l1.size > 0 and gpu.l1.caches_global else 1,
     )
 
 
@@ -91,7 +93,7 @@ def lower_accesses(
     ids, keys = dense_ids(_keys(variant, pattern, base, period).view(np.uint64))
     start, line, sectors, cycles, atomic = shapes(
         keys, offsets, masks, variants.space, variants.size, variants.load, variants.atomic, shape.rule, shape.line,
-        shape.sector, shape.l1_global, shape.per_cycle, shape.banks, shape.l1_banked,
+        shape.sector, shape.l1_global, shape.per_cycle, shape.banks, shape.l1_banked, shape.l1_phase,
     )  # fmt: skip
     access_start = np.zeros(len(ids) + 1, np.int64)
     np.cumsum(np.diff(start)[ids], out=access_start[1:])

@@ -20,11 +20,11 @@ def shapes(
     keys: NDArray[np.uint64], offsets: NDArray[np.int64], masks: NDArray[np.uint32], v_space: NDArray[np.int8],
     v_size: NDArray[np.int32], v_load: NDArray[np.bool_], v_atomic: NDArray[np.bool_], rule: int, line: int,
     sector: int, l1_global: bool, per_cycle: float, banks: BankRule,
-    banked: bool = False,
+    banked: bool = False, phase: int = 1,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8], NDArray[np.int32], NDArray[np.int32]]:  # fmt: skip
     """Of every shape: its transactions (start, line number, sectors), load/store cycles, atomic multiplicity.
 
-    banked: loads through the L1 read the banks of shared memory.
+    banked: loads through the L1 read the banks of shared memory. phase: cycles that the L1 takes for 128 B.
     """
     wide = np.ascontiguousarray(masks, np.int64)
     offsets = np.ascontiguousarray(offsets, np.int64)
@@ -53,6 +53,9 @@ def shapes(
         count[chosen] = np.diff(begin)
         least = _least_cycles(rule, wide[pattern[chosen]], size)
         cycles[chosen] = np.maximum(least, np.ceil(np.diff(begin) / per_cycle).astype(np.int64))
+        if phase > 1:
+            through = v_load[v]
+            cycles[chosen[through]] = np.maximum(cycles[chosen[through]], phase * least[through])
         at = v_load[v] & (v_space[v] == GLOBAL)
         if banked and at.any():
             read = chosen[at]

@@ -10,6 +10,7 @@ import pytest
 from lower_fixtures import make_gpu
 
 from ppt_gpu.sm.banks import BankRule, bank_passes, bank_rule
+from ppt_gpu.spec import load_gpu
 
 ALL = 0xFFFFFFFF
 MODERN = bank_rule(make_gpu())
@@ -66,6 +67,18 @@ def test_pairs_of_lanes_that_read_the_same() -> None:
     assert passes(paired, stride(1, 16), size=16) == 4
     assert passes(paired, [lane // 16 * 16 for lane in range(32)], size=16) == 2
     assert passes(paired, [lane // 2 * 512 for lane in range(32)], size=16) == 16
+
+
+def test_a_narrow_path_takes_several_cycles_for_lanes_that_are_served_together() -> None:
+    """Turing: 64 B a clock and SM from an L1 that shares its memory with shared memory (JIA19: 61.8 measured)."""
+    turing = bank_rule(load_gpu("t4"))
+    assert turing.cycles == 2 and bank_rule(load_gpu("v100")).cycles == 1
+    for size in (4, 8, 16):
+        assert passes(turing, stride(1, size), size=size) == 2 * passes(MODERN, stride(1, size), size=size)
+    assert passes(turing, stride(32)) == 32  # a bank delivers one word after another, within what the path takes
+    assert passes(turing, [0] * 32) == 2
+    assert passes(turing, stride(1), mask=0) == 0
+    assert bank_rule(load_gpu("p100")).cycles == 1  # its shared memory is not part of the L1
 
 
 def test_kepler_banks_deliver_8_bytes() -> None:

@@ -16,13 +16,13 @@ MEASURED = (
 )  # fmt: skip
 
 
-def cycles(stride: int, *, load: bool = True, banked: bool = True) -> int:
-    """Of one access of 32 lanes, `stride` words apart."""
-    variants = Variants(np.array([GLOBAL], np.int8), np.array([4], np.int32), np.array([load]), np.array([False]))
-    nothing, offsets = np.zeros(1, np.int32), 4 * stride * np.arange(32, dtype=np.int64)[None, :]
+def cycles(stride: int, *, load: bool = True, banked: bool = True, gpu_name: str = "a100", size: int = 4) -> int:
+    """Of one access of 32 lanes to words of `size` B, `stride` words apart."""
+    variants = Variants(np.array([GLOBAL], np.int8), np.array([size], np.int32), np.array([load]), np.array([False]))
+    nothing, offsets = np.zeros(1, np.int32), size * stride * np.arange(32, dtype=np.int64)[None, :]
     every = np.array([0xFFFFFFFF], np.uint32)
-    start, gpu = np.array([1 << 20], np.int64), load_gpu("a100")
-    gpu = replace(gpu, l1=replace(gpu.l1, banked=banked))
+    start, gpu = np.array([1 << 20], np.int64), load_gpu(gpu_name)
+    gpu = replace(gpu, l1=replace(gpu.l1, banked=banked and gpu.l1.banked))
     return int(lower_accesses(geometry(gpu), variants, nothing, nothing, start, offsets, every).cycles[0])
 
 
@@ -42,3 +42,11 @@ def test_lanes_in_one_bank_take_turns(stride: int) -> None:
 def test_stores_and_an_l1_with_its_own_memory_do_not_conflict() -> None:
     assert cycles(32, load=False) == 8
     assert cycles(32, banked=False) == 8
+
+
+@pytest.mark.parametrize("gpu", ("t4", "p100"))
+def test_an_l1_of_64_bytes_a_cycle(gpu: str) -> None:
+    """The T4's data lie in banks, the P100's in an L1 of its own; what a warp reads leaves both at half the rate."""
+    for size in (4, 8, 16):
+        assert cycles(1, gpu_name=gpu, size=size) == 2 * cycles(1, size=size)
+        assert cycles(1, gpu_name=gpu, size=size, load=False) == cycles(1, size=size, load=False)

@@ -1,0 +1,57 @@
+"""Products by powers of two where a product is several instructions: shifts, alone and as a part of a sum."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from ppt_gpu.ptx import parse_module
+from ppt_gpu.spec.isa import load_isa
+from ppt_gpu.validate.isa_expanded import expanded
+
+HEAD = """.version 8.0
+.target sm_52
+.address_size 64
+.visible .entry k(.param .u64 p, .param .u64 q)
+{
+.reg .b32 %r<12>; .reg .b64 %rd<20>;
+ld.param.u64 %rd1,[p]; ld.param.u64 %rd2,[q]; ld.global.u32 %r1,[%rd1];
+"""
+TAIL = "\nret;\n}\n"
+
+
+def integers(body: str, isa: str) -> list[str]:
+    """Machine operations on integers that a body becomes, in the order of their names."""
+    found = expanded(parse_module(HEAD + body + TAIL, "k.ptx").kernels["k"], load_isa(isa))
+    return sorted(name for name in found.elements() if name.startswith("int32"))
+
+
+@pytest.mark.parametrize("isa", ("sm_52", "sm_60", "sm_61"))
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    (
+        # ptx_fusion.csv: SHR, ISCADD, IADD.X; ptx_to_sass.csv: SHL and SHR, SHL, XMAD
+        ("mul.wide.s32 %rd3,%r1,4; add.s64 %rd4,%rd2,%rd3; st.global.u32 [%rd4],%r1;",
+         ["int32.add"] * 2 + ["int32.shift"]),
+        ("mul.wide.u32 %rd3,%r1,8; st.global.u64 [%rd2],%rd3;", ["int32.shift"] * 2),
+        ("mul.lo.s32 %r2,%r1,16; st.global.u32 [%rd2],%r2;", ["int32.shift"]),
+        ("mul.lo.s32 %r2,%r1,16; add.s32 %r3,%r2,%r1; st.global.u32 [%rd2],%r3;", ["int32.add"]),
+        ("mul.lo.s32 %r2,%r1,12; st.global.u32 [%rd2],%r2;", ["int32.xmad"] * 2 + ["int32.xmad.part"]),
+        ("mul.lo.s32 %r2,%r1,%r1; st.global.u32 [%rd2],%r2;", ["int32.xmad"] * 2 + ["int32.xmad.part"]),
+    ),
+)  # fmt: skip
+def test_on_chips_without_a_multiplier(isa: str, body: str, expected: Sequence[str]) -> None:
+    assert integers(body, isa) == list(expected)
+
+
+def test_two_sums_share_the_shifts() -> None:
+    """To shift again for each would cost as much: 2 shifts and twice IADD, IADD.X."""
+    body = (
+        "mul.wide.s32 %rd3,%r1,4; add.s64 %rd4,%rd2,%rd3; add.s64 %rd5,%rd1,%rd3;"
+        "ld.global.u32 %r2,[%rd5]; st.global.u32 [%rd4],%r2;"
+    )
+    assert integers(body, "sm_61") == ["int32.add"] * 4 + ["int32.shift"] * 2
+
+
+def test_volta_multiplies() -> None:
+    body = "mul.wide.s32 %rd3,%r1,4; add.s64 %rd4,%rd2,%rd3; st.global.u32 [%rd4],%r1;"
+    assert [name for name in integers(body, "sm_70") if "mad" in name] == ["int32.madwide"]

@@ -14,6 +14,7 @@ from ppt_gpu.exec.workload import Workload
 from ppt_gpu.inputs import open_workload
 from ppt_gpu.paths import data_dir
 from ppt_gpu.pipeline import predict
+from ppt_gpu.progress import Progress
 from ppt_gpu.spec import load_gpu
 
 SUFFIX = ".time"
@@ -38,7 +39,8 @@ class PredictedKernels:
         seconds = self.store.read(name, name[:32] + SUFFIX, _decode) if self.store and name else None
         if seconds is None:
             self.predicted += 1
-            result = predict(workload, target, cache=self.store is not None)
+            with Progress(f"predicting {kernel.workload}"):
+                result = predict(workload, target, cache=self.store is not None)
             seconds = sum(
                 float(launch.value("kernel.time")) * int(launch.extra.get("repeat", 1)) for launch in result.launches
             )

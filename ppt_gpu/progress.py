@@ -27,7 +27,9 @@ class Progress:
 
     def __init__(self, what: str, total: int = 0, finished: int = 0, counted: Callable[[], int] | None = None) -> None:
         """`finished` parts were done earlier and took no time. `counted` is asked how many are, if nobody tells."""
-        self.what, self.total, self.finished, self.earlier, self.counted = what, total, finished, finished, counted
+        self.what, self.total, self.counted = what, total, counted
+        self.finished: float = finished
+        self.earlier: float = finished
         self.began = time.monotonic()
 
     def __enter__(self) -> Progress:
@@ -49,13 +51,13 @@ class Progress:
 
     def text(self, now: float) -> str:
         """ "12 of 100 rows, 1:05 left", by the time of what was finished here."""
+        self.look()
         return _text([self], now)
 
-    def count(self) -> int:
-        """Parts that are finished."""
+    def look(self) -> None:
+        """See how far it is; called before it is shown."""
         if self.counted:
             self.finished = self.counted()
-        return self.finished
 
 
 _open: list[Progress] = []  # the outermost first
@@ -83,6 +85,7 @@ def line(what: str, seconds: float, now: float, width: int) -> str:
     """
     kinds: dict[str, list[Progress]] = {}
     for progress in list(_open):
+        progress.look()
         if progress.total != 1:
             kinds.setdefault(progress.what, []).append(progress)
     texts = [_text(alike, now) for alike in kinds.values()]
@@ -91,13 +94,13 @@ def line(what: str, seconds: float, now: float, width: int) -> str:
 
 def _text(alike: Sequence[Progress], now: float) -> str:
     """The text of work of a kind that goes on at the same time, by the one that began first."""
-    total, finished = sum(one.total for one in alike), sum(one.count() for one in alike)
+    total, finished = sum(one.total for one in alike), sum(one.finished for one in alike)
     if not total:
         return alike[0].what
     here = finished - sum(one.earlier for one in alike)
     spent = now - min(one.began for one in alike)
     left = f", {clock(spent / here * (total - finished))} left" if here > 0 else ""
-    return f"{finished:,} of {total:,} {alike[0].what}{left}"
+    return f"{int(finished):,} of {total:,} {alike[0].what}{left}"
 
 
 @contextmanager

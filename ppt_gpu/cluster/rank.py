@@ -23,6 +23,7 @@ from ppt_gpu.cluster.machine import GPU, HOST, PS_PER_S, picoseconds
 from ppt_gpu.cluster.operations import CopyRun, KernelRun
 from ppt_gpu.cluster.rank_state import RankState
 from ppt_gpu.cluster.request import Request
+from ppt_gpu.cluster.run_progress import Told
 from ppt_gpu.errors import PptError
 
 if TYPE_CHECKING:
@@ -189,8 +190,13 @@ class Rank(RankState):
         size = 0 if kind == "barrier" else _size(nbytes)
         return self.world.collectives.start(self, kind, size, group, algorithm, memory, stream, tuple(after))
 
-    def mark(self) -> None:
-        """The end of an iteration: the time between marks is reported."""
+    def mark(self, of: int | None = None) -> None:
+        """The end of an iteration: the time between marks is reported.
+
+        `of`: how many marks this rank makes in all, for the progress of long runs; it changes nothing else.
+        """
+        if of is not None and self.told is None:
+            self.told = Told("iterations", _iterations(of), self.marks.__len__)
         self.marks.append(self.now)
 
     def _enqueue(self, run: KernelRun | CopyRun, stream: Hashable, after: Iterable[Request]) -> None:
@@ -201,6 +207,12 @@ class Rank(RankState):
 def _check_memory(memory: str) -> None:
     if memory not in MEMORIES:
         raise PptError(f"unknown memory '{memory}'", hint=f"expected '{GPU}' or '{HOST}'")
+
+
+def _iterations(of: int) -> int:
+    if not isinstance(of, int) or of < 1:
+        raise PptError(f"mark(of={of!r}): expected how many marks the rank makes", hint="1 or more")
+    return of
 
 
 def _size(nbytes: int) -> int:

@@ -20,6 +20,7 @@ from ppt_gpu.errors import PptError
 if TYPE_CHECKING:
     from ppt_gpu.cluster.history import Intervals
     from ppt_gpu.cluster.matching import Queues
+    from ppt_gpu.cluster.run_progress import Told
     from ppt_gpu.cluster.world import World
 
 GPU_SHIFT = 32  # of the order of an event: sequence, GPU, node
@@ -44,6 +45,7 @@ class RankState(Task):
         "sequence",
         "streams",
         "tail",
+        "told",
     )
 
     def __init__(self, world: World, number: int) -> None:
@@ -59,6 +61,7 @@ class RankState(Task):
         self.meetings: dict[Hashable, int] = {}  # group -> collectives entered
         self.kernels = 0
         self.marks: list[int] = []
+        self.told: Told | None = None  # how much its program has to do
         self.ended = -1
         self.log: array[int] | None = None
         self.intervals: Intervals | None = None

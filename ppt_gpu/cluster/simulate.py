@@ -21,6 +21,7 @@ from ppt_gpu.cluster.mpi import Shared
 from ppt_gpu.cluster.outcome import Outcome, Part, combine, part_of
 from ppt_gpu.cluster.queue import NEVER, Queue, SimpyQueue, WindowQueue
 from ppt_gpu.cluster.request import Elsewhere
+from ppt_gpu.cluster.run_progress import RunProgress
 from ppt_gpu.cluster.symmetry import Asymmetric, Symmetry
 from ppt_gpu.cluster.transport import Wire
 from ppt_gpu.cluster.world import Placement, Program, Settings, World
@@ -84,7 +85,8 @@ def simulate(
     with lean_collection():
         if processes is not None and processes.size > 1:
             world = World(machine, program, _queue(queue, machine), settings, placement, processes.rank)
-            _run_process(world, processes)
+            with RunProgress([world]):
+                _run_process(world, processes)
             parts = processes.gather(part_of(world))
             piece_at = partial(_shared_piece, world, processes)
         else:
@@ -92,7 +94,8 @@ def simulate(
                 World(machine, program, _queue(queue, machine), settings, placement, process)
                 for process in range(partitions)
             ]
-            _run_partitions(worlds)
+            with RunProgress(worlds):
+                _run_partitions(worlds)
             parts = [part_of(world) for world in worlds]
             piece_at = _pieces(worlds)
     return combine(parts, piece_at, machine.nodes * machine.gpus_per_node, 1, note)
@@ -138,7 +141,8 @@ def _collapsed(machine: Machine, program: Program, settings: Settings) -> Outcom
     try:
         with lean_collection():
             world = World(machine, program, _queue("windows", machine), settings, symmetry=symmetry)
-            _run_partitions([world])
+            with RunProgress([world]):
+                _run_partitions([world])
     except Asymmetric as why:
         return str(why)
     except PptError:

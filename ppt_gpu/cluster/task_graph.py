@@ -16,6 +16,7 @@ from ppt_gpu.cluster.kernel import Kernel
 from ppt_gpu.cluster.meeting import KINDS
 from ppt_gpu.cluster.rank import Rank
 from ppt_gpu.cluster.request import Request
+from ppt_gpu.cluster.run_progress import Told
 from ppt_gpu.cluster.task import Body
 from ppt_gpu.errors import InputErrors, PptError, did_you_mean
 from ppt_gpu.units import parse_quantity
@@ -55,6 +56,8 @@ class TaskGraph:
     def program(self, rank: Rank) -> Body:
         """The program of one rank."""
         done: dict[int, Request] = {}
+        own = sum(node.rank is None or node.rank == rank.index for node in self.nodes)
+        rank.told = Told("tasks", own, lambda: sum(request.done >= 0 for request in list(done.values())))
         for node in self.nodes:
             if node.rank is None or node.rank == rank.index:
                 after = [done[number] for number in node.after if number in done]

@@ -26,4 +26,4 @@ def app(rank, n=128, iterations=20):
         rank.launch(dot)
         yield rank.all_reduce(8)
         yield rank.launch(update)
-        rank.mark()
+        rank.mark(of=iterations)

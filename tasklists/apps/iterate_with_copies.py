@@ -19,5 +19,5 @@ def app(rank, n=256, iterations=10, host_time=20e-6):
         rank.compute(host_time)
         receives = [rank.irecv(before, face, 0, memory="host"), rank.irecv(behind, face, 1, memory="host")]
         yield [*receives, rank.isend(behind, face, 0, memory="host"), rank.isend(before, face, 1, memory="host")]
-        rank.mark()
+        rank.mark(of=iterations)
     yield rank.copy("gpu", "host", 4 * n**3)

@@ -29,4 +29,4 @@ def app(rank, n=4096, iterations=10, overlap=True):
         else:
             yield rank.launch(whole, label="sweep")
             yield exchange()
-        rank.mark()
+        rank.mark(of=iterations)

@@ -33,4 +33,4 @@ def app(rank, n=256, iterations=10, overlap=True, norm_every=1):
             yield exchange()
         if norm_every and (iteration + 1) % norm_every == 0:
             yield rank.all_reduce(8)
-        rank.mark()
+        rank.mark(of=iterations)

@@ -24,4 +24,4 @@ def app(rank, n=2048):
     for step in range(columns):
         current, ready = ready, blocks(step + 1) if step + 1 < columns else []
         yield rank.launch(multiply, after=current)
-        rank.mark()
+        rank.mark(of=columns)

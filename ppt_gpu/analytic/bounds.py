@@ -67,7 +67,7 @@ def bounds(
         *_load_store(work, result, gpu, scale),
         *_memory(work, result, gpu, scale, active_sms),
         _critical_path(work, gpu, scale),
-        *([] if grid_blocks is None else [_block_launches(gpu, grid_blocks)]),
+        *([] if grid_blocks is None else [_block_launches(work, gpu, grid_blocks)]),
     ]
     return sorted((bound for bound in found if bound.cycles > 0), key=lambda bound: (-bound.cycles, bound.resource))
 
@@ -177,14 +177,17 @@ def _extrapolated(count: int, cold: float, scale: Scale) -> float:
     return count + (scale.sm_blocks - scale.simulated) * steady
 
 
-def _block_launches(gpu: Gpu, grid_blocks: float) -> ResourceBound:
-    """Of the whole launch: an SM alone knows when its first blocks start, but not what the chip is busy with later."""
+def _block_launches(work: Work, gpu: Gpu, grid_blocks: float) -> ResourceBound:
+    """Of the whole launch: an SM alone knows when its first blocks start, but not what the chip is busy with later.
+
+    The last block to start has its whole chain to run yet.
+    """
     rate = gpu.host.blocks_per_cycle
     return ResourceBound(
         "block launches",
-        (grid_blocks - 1) / rate if rate else 0.0,
-        "(blocks - 1) / (blocks that the chip starts in a cycle)",
-        f"({_shown(grid_blocks)} - 1) / {rate:g} per cycle",
+        (grid_blocks - 1) / rate + work.mean_chain if rate else 0.0,
+        "(blocks - 1) / (blocks that the chip starts in a cycle) + longest chain of a block's warps, mean over blocks",
+        f"({_shown(grid_blocks)} - 1) / {rate:g} per cycle + {_shown(work.mean_chain)} cycles",
     )
 
 

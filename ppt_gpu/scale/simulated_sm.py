@@ -19,7 +19,7 @@ from ppt_gpu.machine.code import MachineCode, machine_code
 from ppt_gpu.machine.kept import kept_machine_code
 from ppt_gpu.machine.trace import as_machine_code
 from ppt_gpu.progress import Progress
-from ppt_gpu.ptx.liveness import estimate_registers
+from ppt_gpu.ptx.liveness import ALLOCATION_UNIT, estimate_registers
 from ppt_gpu.scale.block_timing import BlockTiming, Feed
 from ppt_gpu.scale.footprint import dirty_share
 from ppt_gpu.scale.grid import GridSpread, Neighbour, neighbour_blocks, spread_grid
@@ -58,6 +58,7 @@ class SimulatedSm:
 
     work: Work  # of the last simulation, as is `feed`
     feed: Feed
+    registers_for_order: int = 0  # of a thread, that the compiler of its machine code may fill: more loads in flight
     place: int = 0  # which SM of the chip: one of those that run the most blocks
 
     def __init__(self, launch: Launch, gpu: Gpu, policy: str | None, registers: int, shared: int) -> None:
@@ -117,7 +118,7 @@ class SimulatedSm:
         """The name under which the simulation of `blocks` in so many slots is kept."""
         policy, l1_bytes = self.policy or self.gpu.sm.policy, self.occupancy.l1_bytes
         left = "" if self.l2_lines is None else self.l2_lines.digest
-        finds = (self.code_at, self.constants_at, left, self.registers)  # for so many registers it was compiled
+        finds = (self.code_at, self.constants_at, left, self.registers_for_order)
         return timing_name(self.gpu, policy, l1_bytes, self.spread, blocks, resident, finds)
 
 
@@ -172,6 +173,11 @@ class Slots:
         return BlockTiming(result, work, feed)
 
 
+def free_registers(gpu: Gpu) -> int:
+    """Registers that a thread may have when as many as the SM holds are resident: a compiler need not do with fewer."""
+    return gpu.sm.registers // (gpu.sm.max_warps * gpu.sm.warp_size) // ALLOCATION_UNIT * ALLOCATION_UNIT
+
+
 class TraceSm(SimulatedSm):
     """A PTX kernel, executed functionally: `traces` are those of the launch."""
 
@@ -185,6 +191,7 @@ class TraceSm(SimulatedSm):
             static = layout(module, self.kernel).static_shared
         super().__init__(launch, gpu, policy, registers, static + launch.dynamic_shared)
         self.registers_estimated = launch.registers is None
+        self.registers_for_order = launch.registers or max(registers, free_registers(gpu))
         if keep and traces.store is not None:
             self.timings = TimingStore(traces.store, traces.kept.group)
 
@@ -229,8 +236,8 @@ class TraceSm(SimulatedSm):
             return None
         store = self.traces.store
         if store is None:
-            return machine_code(self.kernel, self.registers, self.gpu.isa)
-        return kept_machine_code(self.kernel, self.module, self.registers, self.gpu.isa, store)
+            return machine_code(self.kernel, self.registers_for_order, self.gpu.isa)
+        return kept_machine_code(self.kernel, self.module, self.registers_for_order, self.gpu.isa, store)
 
     def advance(self, runs: int = 1) -> tuple[str, ...]:
         """Leave in memory what `runs` runs of the whole grid leave, for later launches. Returns warnings.

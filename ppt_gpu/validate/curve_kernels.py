@@ -24,7 +24,7 @@ LINE = 128  # B between the elements of a chain
 THREADS = 1024  # of a block that reads for bandwidth
 PART = 512 << 10  # B that a block reads of data that the L2 or DRAM holds
 STEPS = 4096  # loads of a warp with strides
-STRIDE_THREADS = 256
+STRIDE_THREADS = 1024
 
 
 def chain_latency(gpu: str, size: int, clock: float) -> float:

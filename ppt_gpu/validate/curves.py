@@ -65,7 +65,7 @@ PARTED = {
     "a100_80": ("a100_80gb", 1410), "h100_pcie": ("h100_pcie", 1755), "h200": ("h200", 1980), "l40": ("l40", 2490),
 }  # fmt: skip
 #: KiB: in the L2, in DRAM
-PARTS = (4096, 16896, 193024)
+PARTS = (8704, 23552, 193024)
 
 
 def _bandwidth() -> Iterator[Case]:

@@ -1,6 +1,7 @@
 """Instructions in which the lanes of a warp exchange values: shuffles, votes, matches, reductions.
 
-Lanes that do not execute the instruction contribute nothing; reading from one gives the reader's own value.
+Lanes that do not execute the instruction contribute nothing; reading from one gives the reader's own value. Lanes that
+give different member masks to one .sync instruction, as tiles of cooperative groups do, work apart from each other.
 """
 
 from __future__ import annotations
@@ -49,36 +50,38 @@ def ballot_bits(lanes: Mask) -> int:
     return sum(1 << lane for lane in np.flatnonzero(lanes).tolist())
 
 
-def _members(warp: Warp, ins: Instruction) -> Mask:
-    """Lanes that execute the instruction and that its member mask, the last operand of .sync forms, names."""
+def _groups(warp: Warp, ins: Instruction) -> list[tuple[Mask, Mask]]:
+    """Executing lanes with one member mask (the last operand of .sync forms), and the executing lanes that it names."""
     if "sync" not in ins.modifiers:
-        return warp.active
-    return warp.active & _named(warp, ins, ins.operands[-1])
+        return [(warp.active, warp.active)]
+    return [(lanes, named & warp.active) for lanes, named in _named(warp, ins, ins.operands[-1])]
 
 
-def _named(warp: Warp, ins: Instruction, mask: Operand) -> Mask:
-    """The lanes of a member mask; noted when one of them is elsewhere."""
-    if not warp.active.any():
-        return np.zeros(LANES, bool)
-    value = warp.read(mask, 32)[np.flatnonzero(warp.active)[0]]
-    named = (value >> np.arange(LANES, dtype=np.uint64)) & np.uint64(1) == 1
-    if (named & warp.live & ~warp.active).any():
-        warp.note(ins, Flag.DIVERGENT_SYNC)
-    return named
+def _named(warp: Warp, ins: Instruction, mask: Operand) -> list[tuple[Mask, Mask]]:
+    """Executing lanes with one member mask, and all lanes that it names; noted when one of those is elsewhere."""
+    masks = warp.read(mask, 32)
+    groups = []
+    for value in np.unique(masks[warp.active]):
+        named = (value >> np.arange(LANES, dtype=np.uint64)) & np.uint64(1) == 1
+        if (named & warp.live & ~warp.active).any():
+            warp.note(ins, Flag.DIVERGENT_SYNC)
+        groups.append((warp.active & (masks == value), named))
+    return groups
 
 
 def vote(warp: Warp, ins: Instruction) -> None:
     """vote: all, any, uni, ballot over the members."""
-    members = _members(warp, ins)
-    holds = (warp.read(ins.operands[1], 1) == 1) & members
     mode = next(m for m in ins.modifiers if m in ("all", "any", "uni", "ballot"))
-    results = {
-        "all": bool((holds == members).all()),
-        "any": bool(holds.any()),
-        "uni": bool((holds == members).all() or not holds.any()),
-        "ballot": ballot_bits(holds),
-    }
-    warp.write(ins.operands[0], np.full(LANES, int(results[mode]), np.uint64))
+    predicate = warp.read(ins.operands[1], 1) == 1
+    for lanes, members in _groups(warp, ins):
+        holds = predicate & members
+        results = {
+            "all": bool((holds == members).all()),
+            "any": bool(holds.any()),
+            "uni": bool((holds == members).all() or not holds.any()),
+            "ballot": ballot_bits(holds),
+        }
+        warp.write_where(ins.operands[0], np.full(LANES, int(results[mode]), np.uint64), lanes)
 
 
 def active_mask(warp: Warp, ins: Instruction) -> None:
@@ -88,15 +91,15 @@ def active_mask(warp: Warp, ins: Instruction) -> None:
 
 def match(warp: Warp, ins: Instruction) -> None:
     """match.any: the members with the reader's value; match.all: the members if all have the same, else 0."""
-    members = _members(warp, ins)
     value = warp.read(ins.operands[1], width_of(type_of(ins)))
-    masks = [ballot_bits(members & (value == value[lane])) for lane in range(LANES)]
-    if "all" in ins.modifiers:
-        everyone = ballot_bits(members)
-        masks = [mask if mask == everyone else 0 for mask in masks]
-    warp.write(ins.operands[0], np.array(masks, np.uint64))
-    if isinstance(ins.operands[0], Pair):
-        warp.write(ins.operands[0].second, (np.array(masks) != 0).astype(np.uint64))
+    for lanes, members in _groups(warp, ins):
+        masks = [ballot_bits(members & (value == value[lane])) for lane in range(LANES)]
+        if "all" in ins.modifiers:
+            everyone = ballot_bits(members)
+            masks = [mask if mask == everyone else 0 for mask in masks]
+        warp.write_where(ins.operands[0], np.array(masks, np.uint64), lanes)
+        if isinstance(ins.operands[0], Pair):
+            warp.write_where(ins.operands[0].second, (np.array(masks) != 0).astype(np.uint64), lanes)
 
 
 _REDUCE: dict[str, Callable[[int, int], int]] = {
@@ -112,16 +115,17 @@ _REDUCE: dict[str, Callable[[int, int], int]] = {
 def reduction(warp: Warp, ins: Instruction) -> None:
     """redux: one value from all members."""
     kind = type_of(ins)
-    members = _members(warp, ins)
     values: Bits = warp.read_typed(ins.operands[1], kind)
     operation = next(m for m in ins.modifiers if m in _REDUCE)
-    if kind == "f32":
-        if members.any():
-            warp.write(ins.operands[0], _reduced_floats(values[members], operation == "max", ins.modifiers))
-        return
-    items = [as_int(int(value), 32, is_signed(kind)) for value in values[members]]
-    total = reduce(_REDUCE[operation], items) if items else 0
-    warp.write(ins.operands[0], np.full(LANES, total & 0xFFFFFFFF, np.uint64))
+    for lanes, members in _groups(warp, ins):
+        if kind == "f32":
+            if members.any():
+                found = _reduced_floats(values[members], operation == "max", ins.modifiers)
+                warp.write_where(ins.operands[0], found, lanes)
+            continue
+        items = [as_int(int(value), 32, is_signed(kind)) for value in values[members]]
+        total = reduce(_REDUCE[operation], items) if items else 0
+        warp.write_where(ins.operands[0], np.full(LANES, total & 0xFFFFFFFF, np.uint64), lanes)
 
 
 def _reduced_floats(values: Bits, largest: bool, flags: tuple[str, ...]) -> Bits:
@@ -133,14 +137,14 @@ def _reduced_floats(values: Bits, largest: bool, flags: tuple[str, ...]) -> Bits
 
 def elect(warp: Warp, ins: Instruction) -> None:
     """elect: the lowest member, and whether the reader is it."""
-    members = np.flatnonzero(_members(warp, ins))
-    if not len(members):
-        return
-    leader = int(members[0])
     destination = ins.operands[0]
-    warp.write(destination, np.full(LANES, leader, np.uint64))
-    if isinstance(destination, Pair):
-        warp.write(destination.second, (np.arange(LANES) == leader).astype(np.uint64))
+    for lanes, members in _groups(warp, ins):
+        if not members.any():
+            continue
+        leader = int(np.flatnonzero(members)[0])
+        warp.write_where(destination, np.full(LANES, leader, np.uint64), lanes)
+        if isinstance(destination, Pair):
+            warp.write_where(destination.second, (np.arange(LANES) == leader).astype(np.uint64), lanes)
 
 
 COLLECTIVE: dict[str, Execute] = {

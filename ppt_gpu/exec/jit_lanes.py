@@ -106,6 +106,29 @@ def write_reduce_float(operation: str, flags: str) -> Helper:
     return f
 
 
+@writes("reduce_groups")
+def write_reduce_groups(*key: str | bool) -> Helper:
+    """The reduction `key` in groups: the executing lanes whose %members are the same."""
+    f = Helper(V, "i32 %exec", f"{V} %members", f"{V} %a")
+    f.label("entry")
+    f.branch(f.i32("icmp eq", "%exec", 0), "nobody", "loop")
+    f.label("nobody")
+    f.do(f"ret {V} zeroinitializer")
+    f.label("loop")
+    f.do("%left = phi i32 [ %exec, %entry ], [ %rest, %loop ]")
+    f.do(f"%found = phi {V} [ zeroinitializer, %entry ], [ %more, %loop ]")
+    named = f.extract("i32", "%members", f.first_lane("%left"))
+    group = f.op(f"icmp eq {V} %members, {f.splat('i32', named)}")
+    whole = key[0] == "reduce_float"
+    value = f.helper(key, V if whole else "i32", ("i32", named), (V, "%a"))
+    f.do(f"%more = select {vec('i1')} {group}, {V} {value if whole else f.splat('i32', value)}, {V} %found")
+    f.do(f"%rest = and i32 %left, {f.i32('xor', f.mask_bits(group), -1)}")
+    f.branch(f.i32("icmp eq", "%rest", 0), "end", "loop")
+    f.label("end")
+    f.do(f"ret {V} %more")
+    return f
+
+
 @writes("push")
 def write_push() -> Helper:
     """Push an entry (resume point, mask, rpc, the function's frame) on the divergence stack."""

@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 from ppt_gpu.exec.jit_emit import Emitter, Unsupported, emits
-from ppt_gpu.exec.jit_text import BITS, ELEMENT, vec
+from ppt_gpu.exec.jit_text import BITS, ELEMENT, const, lanes, vec
 from ppt_gpu.exec.jit_types import is_signed, parts
 from ppt_gpu.ptx.module import Imm, Instruction, Operand, Pair
 
 V = vec("i32")
+ONES = const("i1", 1)
+LANE_NUMBERS = lanes("i32", 1)
 
 
-def _members(e: Emitter, operand: Operand) -> str:
-    """The member mask of a .sync instruction as an i32 (that of the lowest executing lane)."""
+def _members(e: Emitter, operand: Operand) -> tuple[str, str]:
+    """Executing lanes that the member mask of a .sync instruction names: as an i32, and as one of each lane.
+
+    The i32 is "" where lanes may give different masks: their groups work apart from each other.
+    """
     if isinstance(operand, Imm):
         value = int(operand.value) & 0xFFFFFFFF
-        members = str(value - (1 << 32) if value >> 31 else value)
+        named = str(value - (1 << 32) if value >> 31 else value)
+        members = e.i32("and", named, e.exec)
+        each = e.splat("i32", members)
     else:
-        lane = e.call("i32", "llvm.cttz.i32", ("i32", e.exec), ("i1", "false"))
-        members = e.extract("i32", e.read(operand, "b32"), e.i32("and", lane, 31))
-    e.helper(("together",), "void", ("ptr", "%w"), ("i32", members), ("i32", e.exec), ("i64", str(e.instruction.index)))
-    return members
+        masks = e.read(operand, "b32")
+        asked = e.select(e.exec_flags, "i32", masks, "zeroinitializer")
+        named = e.call("i32", "llvm.vector.reduce.or.v32i32", (V, asked))
+        members, each = "", e.op(f"and {V} {masks}, {e.splat('i32', e.exec)}")
+    e.helper(("together",), "void", ("ptr", "%w"), ("i32", named), ("i32", e.exec), ("i64", str(e.instruction.index)))
+    return members, each
 
 
 @emits("shfl")
@@ -43,9 +52,11 @@ def emit_shuffle(e: Emitter, i: Instruction) -> None:
 def emit_vote(e: Emitter, i: Instruction) -> None:
     p = parts(i)
     flags = e.mask_bits(e.read(i.operands[1], "pred"))
-    voters = e.exec
-    if p.has("sync"):
-        voters = e.i32("and", voters, _members(e, i.operands[2]))
+    voters, of_each = _members(e, i.operands[2]) if p.has("sync") else (e.exec, "")
+    if not voters:
+        yes_of_each = e.op(f"and {V} {of_each}, {e.splat('i32', flags)}")
+        _write_vote(e, i, yes_of_each, of_each)
+        return
     yes = e.i32("and", flags, voters)
     if p.has("ballot"):
         e.write(i.operands[0], "b32", e.splat("i32", yes))
@@ -60,6 +71,20 @@ def emit_vote(e: Emitter, i: Instruction) -> None:
     e.write(i.operands[0], "pred", e.splat("i1", result))
 
 
+def _write_vote(e: Emitter, i: Instruction, yes: str, voters: str) -> None:
+    """The result of a vote whose lanes have voters of their own."""
+    p = parts(i)
+    if p.has("ballot"):
+        e.write(i.operands[0], "b32", yes)
+        return
+    every = e.op(f"icmp eq {V} {yes}, {voters}")
+    if not p.has("all"):
+        some = e.op(f"icmp ne {V} {yes}, zeroinitializer")
+        none = e.op(f"xor {vec('i1')} {some}, {ONES}")
+        every = some if p.has("any") else e.op(f"or {vec('i1')} {every}, {none}")
+    e.write(i.operands[0], "pred", every)
+
+
 @emits("activemask")
 def emit_active_mask(e: Emitter, i: Instruction) -> None:
     e.write(i.operands[0], "b32", e.splat("i32", e.exec))
@@ -68,28 +93,29 @@ def emit_active_mask(e: Emitter, i: Instruction) -> None:
 @emits("elect")
 def emit_elect(e: Emitter, i: Instruction) -> None:
     """The lowest executing member is elected."""
-    members = e.i32("and", _members(e, i.operands[1]), e.exec)
-    lane = e.i32("and", e.call("i32", "llvm.cttz.i32", ("i32", members), ("i1", "false")), 31)
-    lowest = e.i32("and", members, e.i32("sub", "0", members))
+    _, members = _members(e, i.operands[1])
+    lane = e.call(V, "llvm.cttz.v32i32", (V, members), ("i1", "false"))
+    lane = e.op(f"and {V} {lane}, {const('i32', 31)}")
     destination = i.operands[0]
     if not isinstance(destination, Pair):
         raise Unsupported("elect without a predicate")
-    e.write(destination.first, "b32", e.splat("i32", lane))
-    e.write(destination.second, "pred", e.mask_flags(lowest))
+    e.write(destination.first, "b32", lane)
+    e.write(destination.second, "pred", e.op(f"icmp eq {V} {lane}, {LANE_NUMBERS}"))
 
 
 @emits("match")
 def emit_match(e: Emitter, i: Instruction) -> None:
     p = parts(i)
-    members = e.i32("and", _members(e, i.operands[2]), e.exec)
+    _, members = _members(e, i.operands[2])
     element = ELEMENT[p.kind]
     value = e.read(i.operands[1], p.kind)
-    same = e.helper(("match", BITS[element]), V, ("i32", members), (vec(element), value))
+    same = e.helper(("match", BITS[element]), V, ("i32", e.exec), (vec(element), value))
+    same = e.op(f"and {V} {same}, {members}")
     destination = i.operands[0]
     if p.has("any"):
         e.write(destination, "b32", same)
         return
-    everyone = e.op(f"icmp eq {V} {same}, {e.splat('i32', members)}")
+    everyone = e.op(f"icmp eq {V} {same}, {members}")
     mask = e.select(everyone, "i32", same, "zeroinitializer")
     if isinstance(destination, Pair):
         e.write(destination.second, "pred", everyone)
@@ -103,13 +129,17 @@ def emit_reduce(e: Emitter, i: Instruction) -> None:
     operation = next((m for m in ("add", "min", "max", "and", "or", "xor") if p.has(m)), "")
     if not operation:
         raise Unsupported("this reduction")
-    members = e.i32("and", _members(e, i.operands[2]), e.exec)
-    if p.kind == "f32":
-        flags = "_".join(name for name in ("abs", "NaN") if p.has(name))
-        bits = e.cast(e.read(i.operands[1], "f32"), "float", "i32")
-        found = e.helper(("reduce_float", operation, flags), V, ("i32", members), (V, bits))
-        e.write(i.operands[0], "f32", e.cast(found, "i32", "float"))
-        return
+    members, of_each = _members(e, i.operands[2])
+    floats = p.kind == "f32"
+    form = "_".join(name for name in ("abs", "NaN") if p.has(name)) if floats else is_signed(p.kind)
+    key = ("reduce_float" if floats else "reduce", operation, form)
     value = e.read(i.operands[1], p.kind)
-    total = e.helper(("reduce", operation, is_signed(p.kind)), "i32", ("i32", members), (V, value))
-    e.write(i.operands[0], p.kind, e.splat("i32", total))
+    if floats:
+        value = e.cast(value, "float", "i32")
+    if not members:
+        found = e.helper(("reduce_groups", *key), V, ("i32", e.exec), (V, of_each), (V, value))
+    elif floats:
+        found = e.helper(key, V, ("i32", members), (V, value))
+    else:
+        found = e.splat("i32", e.helper(key, "i32", ("i32", members), (V, value)))
+    e.write(i.operands[0], p.kind, e.cast(found, "i32", "float") if floats else found)

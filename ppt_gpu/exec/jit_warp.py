@@ -24,7 +24,7 @@ def _members(e: Emitter, operand: Operand) -> tuple[str, str]:
         each = e.splat("i32", members)
     else:
         masks = e.read(operand, "b32")
-        asked = e.select(e.exec_flags, "i32", masks, "zeroinitializer")
+        asked = e.select(e.mask_flags(e.exec), "i32", masks, "zeroinitializer")
         named = e.call("i32", "llvm.vector.reduce.or.v32i32", (V, asked))
         members, each = "", e.op(f"and {V} {masks}, {e.splat('i32', e.exec)}")
     e.helper(("together",), "void", ("ptr", "%w"), ("i32", named), ("i32", e.exec), ("i64", str(e.instruction.index)))

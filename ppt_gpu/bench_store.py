@@ -29,7 +29,7 @@ from ppt_gpu.exec.workload_reader import sample_names
 from ppt_gpu.machine import kept as machine_kept
 from ppt_gpu.pipeline import predict
 from ppt_gpu.ptx.features import LackError
-from ppt_gpu.scale import simulated_sm
+from ppt_gpu.scale import program_store, simulated_sm
 
 FIRST = "k40"
 SECONDS = {"as many SMs": "k6000", "other blocks": "v100", "again": FIRST}
@@ -156,6 +156,7 @@ def _cache(folder: Path) -> Iterator[None]:
 def _forget() -> None:
     kept.forget()
     machine_kept.forget()
+    program_store.forget()
 
 
 def _figures(name: str, times: dict[str, list[dict[str, float]]]) -> list[dict[str, Any]]:

@@ -14,9 +14,11 @@ def cache_report(clear: bool = False, as_json: bool = False) -> str:
     """What is there, or with `clear` what was removed. PptError when it cannot be removed."""
     folder, store = cache_dir(), Store()
     entries = store.entries()
-    traces, timings, times, codes = ([size for path, size, _ in entries if path.suffix == each] for each in ENTRIES)
+    sizes = ([size for path, size, _ in entries if path.suffix == each] for each in ENTRIES)
+    traces, timings, times, codes, programs = sizes
     kinds = {
-        "traces": traces, "timings": timings, "times": times, "machine_codes": codes, "compiled": _compiled_sizes()
+        "traces": traces, "timings": timings, "times": times, "machine_codes": codes, "programs": programs,
+        "compiled": _compiled_sizes(),
     }  # fmt: skip
     if clear:
         store.clear()
@@ -29,8 +31,9 @@ def cache_report(clear: bool = False, as_json: bool = False) -> str:
     lines = [
         f"folder: {folder}  (PPT_GPU_CACHE)",
         f"traces of kernels {verb}: {len(traces)}, block timings: {len(timings)}, times: {len(times)}, "
-        f"machine codes: {len(codes)}, {format_bytes(sum(traces + timings + times + codes))} of at most "
-        f"{format_bytes(store.limit)}  (PPT_GPU_CACHE_LIMIT)",
+        f"machine codes: {len(codes)}, lowered blocks: {len(programs)}, "
+        f"{format_bytes(sum(traces + timings + times + codes + programs))} of at most {format_bytes(store.limit)}"
+        "  (PPT_GPU_CACHE_LIMIT)",
         f"compiled PTX {verb}: {len(kinds['compiled'])}, {format_bytes(sum(kinds['compiled']))}",
     ]
     return "\n".join(lines) + "\n"

@@ -24,6 +24,7 @@ from ppt_gpu.scale.block_timing import BlockTiming, Feed
 from ppt_gpu.scale.footprint import dirty_share
 from ppt_gpu.scale.grid import GridSpread, Neighbour, neighbour_blocks, spread_grid
 from ppt_gpu.scale.occupancy import Occupancy, occupancy
+from ppt_gpu.scale.program_store import ProgramStore, program_name
 from ppt_gpu.scale.survey import Survey, survey_grid
 from ppt_gpu.scale.timing_store import TimingStore, timing_name
 from ppt_gpu.sm.core_machine import CODE_COLD
@@ -70,6 +71,7 @@ class SimulatedSm:
         self.spread: GridSpread = spread_grid(launch.blocks, self.occupancy.blocks_per_sm, gpu.sm.count)
         self.warnings: list[str] = []  # those of the last simulation, and more
         self.timings: TimingStore | None = None  # where simulations are kept
+        self.programs: ProgramStore | None = None  # and lowered blocks
         self.l2_lines: LeftLines | None = None  # that earlier launches left in the L2
         self.loop_seconds: list[float] = []  # CPU time in the loop, of each simulation made; copies share it
         self.whole = False  # all SMs are simulated: nothing is learnt from samples of the others
@@ -114,11 +116,15 @@ class SimulatedSm:
             "constants_at": self.constants_at,
         }
 
+    @property
+    def left(self) -> str:
+        """The digest of what earlier launches left in the L2."""
+        return "" if self.l2_lines is None else self.l2_lines.digest
+
     def timing_name(self, blocks: list[int], resident: int) -> str:
         """The name under which the simulation of `blocks` in so many slots is kept."""
         policy, l1_bytes = self.policy or self.gpu.sm.policy, self.occupancy.l1_bytes
-        left = "" if self.l2_lines is None else self.l2_lines.digest
-        finds = (self.code_at, self.constants_at, left, self.registers_for_order)
+        finds = (self.code_at, self.constants_at, self.left, self.registers_for_order)
         return timing_name(self.gpu, policy, l1_bytes, self.spread, blocks, resident, finds)
 
 
@@ -162,8 +168,19 @@ class Slots:
 
     @cached_property
     def _program(self) -> tuple[Program, Feed, Work]:
-        program, feed = self.sm.lower(self.blocks)
+        program, feed = self._kept_program()
         return program, feed, work_of(program, self.sm.gpu)
+
+    def _kept_program(self) -> tuple[Program, Feed]:
+        sm = self.sm
+        if sm.programs is None:
+            return sm.lower(self.blocks)
+        name = program_name(sm.gpu, sm.spread, self.blocks, sm.registers_for_order, sm.left, sm.whole)
+        found = sm.programs.get(name)
+        if found is None:
+            found = sm.lower(self.blocks)
+            sm.programs.put(name, found)
+        return found
 
     def _simulate(self, resident: int) -> BlockTiming:
         sm, (program, feed, work) = self.sm, self._lowered()
@@ -194,6 +211,7 @@ class TraceSm(SimulatedSm):
         self.registers_for_order = launch.registers or max(registers, free_registers(gpu))
         if keep and traces.store is not None:
             self.timings = TimingStore(traces.store, traces.kept.group)
+            self.programs = ProgramStore(traces.store, traces.kept.group)
 
     def lower(self, blocks: list[int]) -> tuple[Program, Feed]:
         return self.lower_run(self.run_blocks(blocks), blocks)

@@ -1,4 +1,4 @@
-"""What of a GPU lowering and the SM simulation see, as plain values: equal views, equal results."""
+"""What of a GPU lowering sees, and lowering and the SM simulation together: equal views, equal results."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+from ppt_gpu.sm.lower_access import geometry
 from ppt_gpu.spec.gpu import Gpu
 
 #: Fields that neither reads, by class: names and sources, what occupancy and the host's times are made of. Blocks,
@@ -28,6 +29,14 @@ UNSEEN = {
 def seen_by_sm(gpu: Gpu) -> tuple[Any, ...]:
     """Nested tuples of plain values. Clock and DRAM bandwidth are seen as one number, bytes a cycle."""
     return gpu.dram_bytes_per_cycle, _plain(gpu)
+
+
+def seen_by_lowering(gpu: Gpu) -> tuple[Any, ...]:
+    """Nested tuples of plain values: all that making a Program of a trace reads of the GPU."""
+    return (
+        _plain(geometry(gpu)), gpu.sm.warp_size, gpu.sm.issue_width, gpu.l2.size, gpu.shared.latency,
+        gpu.memory.constant_latency, gpu.perfect_memory, _plain(gpu.pipes), _plain(gpu.isa),
+    )  # fmt: skip
 
 
 def _plain(value: Any) -> Any:

@@ -212,6 +212,7 @@ def test_cache_command(capsys):
         found["traces"]["files"] > 0
         and found["timings"]["files"] > 0
         and found["machine_codes"]["files"] > 0
+        and found["programs"]["files"] > 0
         and found["folder"] == os.environ["PPT_GPU_CACHE"]
     )
     assert main(["cache", "--clear"]) == 0

@@ -2,18 +2,15 @@
 
 import logging
 import struct
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 
-import numpy as np
 import pytest
 from plain_document import plain
+from timing_cases import K40, Unreadable, another, changed, count_stages, launch_of, leaves, same
 
 import ppt_gpu
 from ppt_gpu.analytic.work import work_of
-from ppt_gpu.exec import kept, traces
-from ppt_gpu.exec.budget import Budget
-from ppt_gpu.exec.traces import Traces
-from ppt_gpu.frontends.prepare import prepare
+from ppt_gpu.exec import kept
 from ppt_gpu.scale import simulated_sm
 from ppt_gpu.scale.block_timing import MAGIC, read_timing, write_timing
 from ppt_gpu.scale.grid import spread_grid
@@ -22,32 +19,13 @@ from ppt_gpu.scale.timing_store import timing_name
 from ppt_gpu.sm.lower import lower_trace
 from ppt_gpu.sm.seen import UNSEEN, seen_by_sm
 from ppt_gpu.sm.simulate import simulate
-from ppt_gpu.spec import load_gpu
 
 pytestmark = pytest.mark.usefixtures("empty_cache")
-K40 = load_gpu("k40")
 
 
 @pytest.fixture
 def calls(monkeypatch):
-    """Names of the stages that run."""
-    found = []
-
-    def counted(name, real):
-        def call(*arguments, **options):
-            found.append(name)
-            return real(*arguments, **options)
-
-        return call
-
-    for module, name in ((traces, "run"), (simulated_sm, "lower_trace"), (simulated_sm, "simulate")):
-        monkeypatch.setattr(module, name, counted(name, getattr(module, name)))
-    return found
-
-
-def launch_of(name):
-    prepared = prepare(ppt_gpu.open_workload(name), K40.compute_capability)
-    return Traces(prepared.module, prepared.workload, {}, Budget()).launch(0)
+    return count_stages(monkeypatch)
 
 
 def small_vecadd():
@@ -113,39 +91,6 @@ def test_without_cache_and_for_trace_files_everything_is_simulated(tmp_path, cal
     assert "simulate" in calls
 
 
-def leaves(value, path=()):
-    """(path, value) of every field of a GPU that is no dataclass itself; entries of mappings count as fields."""
-    for field in fields(value):
-        held = getattr(value, field.name)
-        if is_dataclass(held):
-            yield from leaves(held, (*path, field.name))
-        elif field.name in ("pipes", "ops"):
-            key = next(iter(held))
-            for inner, found in leaves(held[key]):
-                yield (*path, field.name, key, *inner), found
-        else:
-            yield (*path, field.name), held
-
-
-def changed(value, path, new):
-    """`value` with another value at `path`."""
-    name, *rest = path
-    if isinstance(value, dict) or hasattr(value, "keys"):
-        return {**value, name: changed(value[name], rest, new) if rest else new}
-    return replace(value, **{name: changed(getattr(value, name), rest, new) if rest else new})
-
-
-def another(value):
-    """A value of the same type that is not this one."""
-    if isinstance(value, bool):
-        return not value
-    if isinstance(value, int | float):
-        return value + 1
-    if isinstance(value, str):
-        return value + "x"
-    return (*value, (1, 2)) if isinstance(value, tuple) else {**value, "another": ("fp32.add",)}
-
-
 def is_unseen(path):
     owner = K40
     for name in path[:-1]:
@@ -172,18 +117,6 @@ def test_arguments_change_the_name():
         assert timing_name(*usual[:at], other, *usual[at + 1 :]) != timing_name(*usual)
 
 
-class Unreadable:
-    """A value that nothing can be done with."""
-
-    def _refuse(self, *_):
-        raise AssertionError("a field that the SM does not see was read")
-
-    __eq__ = __lt__ = __le__ = __gt__ = __ge__ = __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = _refuse
-    __rmul__ = __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = __mod__ = __neg__ = _refuse
-    __int__ = __float__ = __index__ = __bool__ = __str__ = __repr__ = __iter__ = __len__ = __getitem__ = _refuse
-    __hash__ = None
-
-
 #: read through dram_bytes_per_cycle, which the name holds; and the number of SMs, in a check of the active ones
 _READ_OTHERWISE = {("sm", "clock"), ("dram", "bandwidth"), ("sm", "count")}
 
@@ -204,15 +137,6 @@ def test_fields_that_are_not_seen_are_never_read(name):
         result = simulate(lowered, target, resident_blocks=2, active_sms=15, l2_dirty=0.5, l1_bytes=16384)
         found.append((work_of(lowered, target), replace(result, wall=0.0)))
     assert same(found[0][0], found[1][0]) and same(found[0][1], found[1][1])
-
-
-def same(one, other):
-    """Equal, field by field, with the same types."""
-    if is_dataclass(one):
-        return all(same(getattr(one, field.name), getattr(other, field.name)) for field in fields(one))
-    if isinstance(one, np.ndarray):
-        return one.dtype == other.dtype and np.array_equal(one, other)
-    return type(one) is type(other) and one == other
 
 
 def test_the_file_loses_nothing():
@@ -238,7 +162,7 @@ def test_a_damaged_entry_is_dropped_with_one_line(tmp_path, caplog, damage, call
     calls.clear()
     with caplog.at_level(logging.WARNING):
         assert plain(ppt_gpu.predict(small_vecadd(), K40)) == expected
-    assert calls == ["lower_trace", "simulate"]
+    assert calls == ["simulate"]
     assert len(caplog.records) == 1
     assert "\n" not in caplog.text.strip() and str(path) in caplog.text
     assert path.read_bytes() == whole

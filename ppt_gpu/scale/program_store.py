@@ -1,0 +1,172 @@
+"""Lowered blocks kept between predictions: in memory for the process, and on disk beside their traces.
+
+Lowering reads little of a GPU (`ppt_gpu.sm.seen.seen_by_lowering`), so one program serves many: GPUs of one generation,
+and every point of a sweep that leaves alone what it reads.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import astuple, fields
+from functools import lru_cache
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppt_gpu.exec.block_features import BlockFeatures
+from ppt_gpu.exec.identity import digest, sources_digest
+from ppt_gpu.exec.store import Store
+from ppt_gpu.scale.block_timing import Feed
+from ppt_gpu.scale.grid import GridSpread
+from ppt_gpu.sm.program import Program
+from ppt_gpu.sm.seen import seen_by_lowering
+from ppt_gpu.spec.gpu import Gpu
+
+SUFFIX = ".program"
+MAGIC = b"PPTLOWER"
+_PREFIX = struct.Struct("<8sII")  # magic, CRC-32 of the rest, bytes of the header
+IN_MEMORY = 256 << 20  # B of all programs that stay in memory
+ON_DISK = 64 << 20  # B of one program that is worth a file
+#: packages whose sources make a Program out of a trace
+_SOURCES = ("spec", "tasklist", "machine", "sm", "scale")
+#: fields whose values rise slowly: their differences are kept, which fit few bits
+_RISING = ("access_start", "path_start", "warp_access", "block_warp")
+
+Lowered = tuple[Program, Feed]
+
+
+class ProgramStore:
+    """The lowered blocks of one launch. `group`: the digest of all that its traces depend on."""
+
+    def __init__(self, store: Store, group: str) -> None:
+        self.store, self.group = store, group
+
+    def get(self, name: str) -> Lowered | None:
+        """What is kept under this name."""
+        place = self._place(name)
+        found = _recent.get(place) or self.store.read(self.group, name + SUFFIX, read_lowered)
+        if found is not None:
+            _remember(place, found)
+        return found
+
+    def put(self, name: str, lowered: Lowered) -> None:
+        """Keep it: in memory, and where it is not too large and the folder can be written on disk."""
+        _remember(self._place(name), lowered)
+        if _bytes(lowered) <= ON_DISK:
+            self.store.write(self.group, name + SUFFIX, write_lowered(lowered))
+
+    def _place(self, name: str) -> tuple[Path, str, str]:
+        return self.store.folder, self.group, name
+
+
+def program_name(gpu: Gpu, spread: GridSpread, blocks: Sequence[int], registers: int, left: str, whole: bool) -> str:
+    """The name of `blocks` lowered for a GPU; equal names in one group, equal programs.
+
+    `left`: the digest of what earlier launches left in the L2. `whole`: all SMs are simulated.
+    """
+    return digest(
+        sources_digest(*_SOURCES), _gpu_digest(seen_by_lowering(gpu)), astuple(spread), registers, left, whole,
+        tuple(blocks),
+    )[:32]  # fmt: skip
+
+
+@lru_cache(maxsize=64)
+def _gpu_digest(seen: object) -> str:
+    return digest(seen)
+
+
+#: by folder of the store, group and name
+_recent: OrderedDict[tuple[Path, str, str], Lowered] = OrderedDict()
+_changing = Lock()
+
+
+def _remember(place: tuple[Path, str, str], lowered: Lowered) -> None:
+    """The programs used longest ago leave memory when it is full."""
+    with _changing:
+        _recent[place] = lowered
+        _recent.move_to_end(place)
+        total = sum(map(_bytes, _recent.values()))
+        while total > IN_MEMORY and _recent:
+            total -= _bytes(_recent.popitem(last=False)[1])
+
+
+def forget() -> None:
+    """Let go of what this process keeps in memory."""
+    _recent.clear()
+
+
+def _bytes(lowered: Lowered) -> int:
+    return sum(int(getattr(value, "nbytes", 0)) for value in vars(lowered[0]).values())
+
+
+def write_lowered(lowered: Lowered) -> bytes:
+    """The bytes that `read_lowered` reads; the same for the same program."""
+    arrays: list[list[Any]] = []
+    parts: list[bytes] = []
+    plain = {}
+    for name, value in _values(lowered).items():
+        if not isinstance(value, np.ndarray):
+            plain[name] = value
+            continue
+        stored = np.diff(value, prepend=value.dtype.type(0)) if name in _RISING else value
+        stored = stored.astype(_narrowest(stored), copy=False)
+        arrays.append([name, value.dtype.str, stored.dtype.str, len(value)])
+        parts.append(stored.tobytes())
+    header = json.dumps({"plain": plain, "arrays": arrays}, separators=(",", ":")).encode()
+    checksum = zlib.crc32(header)
+    for part in parts:
+        checksum = zlib.crc32(part, checksum)
+    return b"".join((_PREFIX.pack(MAGIC, checksum, len(header)), header, *parts))
+
+
+def read_lowered(data: bytes, path: str) -> Lowered:
+    """ValueError, which names `path`, when the data are not those of `write_lowered`."""
+    content = memoryview(data)[_PREFIX.size :]
+    if len(data) < _PREFIX.size:
+        raise ValueError(f"{path}: not the bytes that were written")
+    magic, checksum, length = _PREFIX.unpack_from(data)
+    if magic != MAGIC or zlib.crc32(content) != checksum:
+        raise ValueError(f"{path}: not the bytes that were written")
+    try:
+        header = json.loads(bytes(content[:length]))
+        values, at = dict(header["plain"]), length
+        for name, kind, stored, count in header["arrays"]:
+            part = np.frombuffer(content, stored, count, at)
+            at += part.nbytes
+            values[name] = np.cumsum(part, dtype=kind) if name in _RISING else part.astype(kind)
+        return _lowered(values)
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def _narrowest(values: NDArray[Any]) -> np.dtype[Any]:
+    """The smallest type for the values of an array of integers."""
+    if not len(values) or values.dtype.itemsize == 1:
+        return values.dtype
+    low, high = int(values.min()), int(values.max())
+    kinds = (np.uint8, np.uint16, np.uint32) if low >= 0 else (np.int8, np.int16, np.int32)
+    return next((np.dtype(k) for k in kinds if np.iinfo(k).min <= low and high <= np.iinfo(k).max), values.dtype)
+
+
+def _values(lowered: Lowered) -> dict[str, Any]:
+    """Every field by its name, those of the Feed and of its features with their owner in front."""
+    program, feed = lowered
+    found = dict(vars(program))
+    found |= {f"feed.{name}": value for name, value in vars(feed).items() if name != "features"}
+    return found | {f"features.{name}": value for name, value in vars(feed.features).items()}
+
+
+def _lowered(values: dict[str, Any]) -> Lowered:
+    def made(kind: type[Any], owner: str, **more: Any) -> Any:
+        own = {part.name: values[owner + part.name] for part in fields(kind) if part.name not in more}
+        return kind(**{name: tuple(v) if isinstance(v, list) else v for name, v in own.items()}, **more)
+
+    features = made(BlockFeatures, "features.")
+    return made(Program, ""), made(Feed, "feed.", features=features)

@@ -11,7 +11,6 @@ from timing_cases import K40, Unreadable, another, changed, count_stages, launch
 import ppt_gpu
 from ppt_gpu.analytic.work import work_of
 from ppt_gpu.exec import kept
-from ppt_gpu.scale import simulated_sm
 from ppt_gpu.scale.block_timing import MAGIC, read_timing, write_timing
 from ppt_gpu.scale.grid import spread_grid
 from ppt_gpu.scale.simulated_sm import TraceSm

@@ -30,7 +30,7 @@ _MEANING = {
 #: kinds of limits, and what belongs to each: names of bounds and stall reasons
 KINDS = {
     "memory bandwidth": ("DRAM bandwidth", "L2 bandwidth", "interconnect, SM inward", "interconnect, SM outward"),
-    "memory latency": ("long_scoreboard", "lg_throttle", "drain", "critical path"),
+    "memory latency": ("long_scoreboard", "lg_throttle", "drain"),
     "load/store": (
         "load/store unit", "L1 look-ups", "shared memory", "atomic unit", "lsu pipe", "short_scoreboard",
         "mio_throttle",
@@ -59,7 +59,9 @@ def limiter(bounds: Sequence[Bound], stalls: Sequence[tuple[str, float]], cycles
 
 def _limit(bounds: Sequence[Bound], stalls: Sequence[tuple[str, float]], cycles: float) -> tuple[str, float, bool]:
     """(resource or stall reason that limits, its share, whether it is a resource); "" for nothing."""
-    top = max(bounds, key=lambda bound: bound.cycles, default=None)
+    path = next((bound.cycles for bound in bounds if bound.resource == "critical path"), 0.0)
+    busy = [bound for bound in bounds if bound.resource != "critical path" and not _is_path(bound, path)]
+    top = max(busy, key=lambda bound: bound.cycles, default=None)
     if top is not None and cycles > 0 and top.cycles >= SATURATED * cycles:
         return top.resource, top.cycles / cycles, True
     # A warp that could issue while another one does loses time only if slots are scarce.
@@ -67,3 +69,11 @@ def _limit(bounds: Sequence[Bound], stalls: Sequence[tuple[str, float]], cycles:
     scarce = slots >= SCARCE * cycles
     others = (item for item in stalls if item[0] != "selected")
     return *max(others, key=lambda item: (scarce or item[0] != "not_selected", item[1]), default=("", 0.0)), False
+
+
+def _is_path(bound: Bound, path: float) -> bool:
+    """Is a bound little more than the chain of instructions that each warp has to run? What that waits for, stalls say.
+
+    The bound of block launches holds the chain of the last block: with few blocks it is that chain.
+    """
+    return bound.resource == "block launches" and bound.cycles < 2 * path

@@ -106,3 +106,14 @@ def test_a_bound_that_is_nearly_reached_is_the_limit() -> None:
     stalls = (("wait", 1.0),)
     assert limiter_kind(bounds, stalls, 100.0) == "memory bandwidth"
     assert limiter_kind(bounds, stalls, 200.0) == "arithmetic"
+
+
+def test_a_chain_of_instructions_is_named_by_what_it_waits_for() -> None:
+    """Few blocks that run one after another's start, each as long as all: nothing is busy, no launch is late."""
+    stalls = (("selected", 0.2), ("wait", 0.6), ("long_scoreboard", 0.2))
+    path = Bound("critical path", 93.0, "", "")
+    assert limiter_kind((Bound("block launches", 94.0, "", ""), path), stalls, 100.0) == "arithmetic"
+    assert limiter((path,), stalls, 100.0).endswith("wait, 60% of warp cycles")
+    short = Bound("critical path", 20.0, "", "")
+    assert limiter_kind((Bound("block launches", 94.0, "", ""), short), stalls, 100.0) == "block launches"
+    assert limiter_kind((path, Bound("DRAM bandwidth", 80.0, "", "")), stalls, 100.0) == "memory bandwidth"

@@ -100,6 +100,16 @@ def _curves(name: str, wanted: Wanted) -> str | None:
     return _told(name, wanted, rows(wanted.texts))
 
 
+def _micro(name: str, wanted: Wanted) -> str | None:
+    """Bandwidths, latencies and rates as published for many GPUs."""
+    from ppt_gpu.validate.micro import pairs, to_json, to_text
+
+    found = pairs(wanted.texts)
+    if not found:
+        return None
+    return to_json(found) if wanted.as_json else to_text(found)
+
+
 def _told(name: str, wanted: Wanted, found: list[Row]) -> str | None:
     """Rows as asked for, and drawn where that is asked."""
     from ppt_gpu.validate.rows import to_json, to_text
@@ -198,6 +208,7 @@ SETS: dict[str, Callable[[str, Wanted], str | None]] = {
     "gpgpusim": _gpgpusim,
     "measured": _measured,
     "curves": _curves,
+    "micro": _micro,
     "coverage": _coverage,
     "models": _models,
     "mwp": _rows,

@@ -27,6 +27,7 @@ from ppt_gpu.scale.occupancy import Occupancy, occupancy
 from ppt_gpu.scale.program_store import ProgramStore, program_name
 from ppt_gpu.scale.survey import Survey, survey_grid
 from ppt_gpu.scale.timing_store import TimingStore, timing_name
+from ppt_gpu.sm.camping import may_camp
 from ppt_gpu.sm.core_machine import CODE_COLD
 from ppt_gpu.sm.left_lines import LeftLines
 from ppt_gpu.sm.lower import lower_trace
@@ -93,7 +94,8 @@ class SimulatedSm:
         if self.spread.active_sms < 2 or self.gpu.perfect_memory or self.whole:
             return [], ()
         affordable = int(SHARING_BUDGET / max(instructions_per_block * len(blocks), 1.0))
-        samples = max(1, min(SHARING_SAMPLES, affordable, self.spread.active_sms - 1))
+        wanted = self.spread.active_sms if may_camp(self.gpu) else SHARING_SAMPLES
+        samples = max(1, min(wanted, affordable, self.spread.active_sms - 1))
         others = neighbour_blocks(self.spread, blocks, self.launch.grid, samples)
         return others, (f"sharing of lines between SMs was learnt from {samples} other SMs",) if others else ()
 
@@ -237,6 +239,7 @@ class TraceSm(SimulatedSm):
             neighbour_stands_for=np.array([other.stands_for for other in others]),
             left=self.l2_lines,
             alone=not self.whole,
+            resident=self.spread.resident,
         )
         return program, Feed(trace.warnings, notes, trace.printed, trace.pc_threads, features_of(trace))
 

@@ -30,6 +30,7 @@ from ppt_gpu.sm.core_memory import (
     P_BYTES,
     P_DIRTY,
     P_DRAM,
+    P_DRAM_GROUP,
     P_DRAM_LATENCY,
     P_ICNT,
     P_L2,
@@ -52,7 +53,7 @@ from ppt_gpu.sm.program import FORCED_DRAM
 
 @called
 def _dram_busy(mem: Any, time: int, count: int, others: int) -> None:
-    """DRAM serves `count` sectors in one direction; `others`: bytes that it has moved in the other one."""
+    """DRAM serves `count` bursts in one direction; `others`: bytes that it has moved in the other one."""
     cost = count * mem[P_DRAM]
     if others != 0 and mem[P_TURN] != 0:
         cost += count * mem[P_TURN] * others // (mem[C_DRAM_READ] + mem[C_DRAM_WRITE])
@@ -61,8 +62,11 @@ def _dram_busy(mem: Any, time: int, count: int, others: int) -> None:
 
 @merged
 def _dram_write(mem: Any, time: int, count: int) -> None:
-    _dram_busy(mem, time, count, mem[C_DRAM_READ])
-    mem[C_DRAM_WRITE] += count * mem[P_BYTES]
+    """DRAM takes `count` sectors of a line."""
+    group = mem[P_DRAM_GROUP]
+    bursts = (count + group - 1) // group
+    _dram_busy(mem, time, bursts, mem[C_DRAM_READ])
+    mem[C_DRAM_WRITE] += bursts * group * mem[P_BYTES]
 
 
 @called
@@ -79,9 +83,10 @@ def _l2_keep(mem: Any, time: int, place: int, sectors: int) -> int:
         mem[node + FRESH] = fresh
     if mem[P_DIRTY] != 0 and mem[node + FRESH] != 0:
         rest = mem[DIRTY_REST] + popcount(sectors & ~mem[node + VALID]) * mem[P_DIRTY]
-        if rest >> FRACTION:
-            _dram_write(mem, time, rest >> FRACTION)
-        mem[DIRTY_REST] = rest & (ONE - 1)
+        count = (rest >> FRACTION) // mem[P_DRAM_GROUP] * mem[P_DRAM_GROUP]
+        if count != 0:
+            _dram_write(mem, time, count)
+        mem[DIRTY_REST] = rest - (count << FRACTION)
     return node
 
 
@@ -134,7 +139,7 @@ def l2_read(mem: Any, time: int, line: int, sectors: int, wait: int, atomic: int
         latency = mem[P_DRAM_LATENCY]
         wait = max(wait, mem[DRAM] - time)
         _dram_busy(mem, time, absent, mem[C_DRAM_WRITE])
-        mem[C_DRAM_READ] += absent * mem[P_BYTES]
+        mem[C_DRAM_READ] += absent * mem[P_DRAM_GROUP] * mem[P_BYTES]
     done = whole(time + wait) + latency
     if place:
         now = time >> FRACTION

@@ -90,9 +90,10 @@ class Machine:
     l2_near: int  # ways that the part of the L2 next to the SM has
     l2_far: int  # cycles that a hit in another part takes longer
     icnt_cost: int  # per sector
-    dram_cost: int  # per sector
+    dram_cost: int  # per burst, which brings one missing sector or takes `dram_group` dirty ones of a line
+    dram_group: int  # sectors
     dram_latency: int
-    dram_turn: int  # per sector, if everything else went in the other direction
+    dram_turn: int  # per burst, if everything else went in the other direction
     dirty: int  # 1/65536: share of the sectors, found in ways never used by this SM, that are written back
     perfect: bool
     sector_bytes: int
@@ -174,14 +175,15 @@ def machine_of(
         l2_back=gpu.l2.write == "write-back",
         l2_allocate=gpu.l2.write_allocate,
         l2_latency=gpu.l2.latency,
-        l2_cost=_cost(sector, gpu.l2.bandwidth / active_sms),
-        l2_write_cost=gpu.l2.partitions * _cost(sector, gpu.l2.bandwidth / active_sms),
+        l2_cost=_cost(sector * program.l2_camping, gpu.l2.bandwidth / active_sms),
+        l2_write_cost=gpu.l2.partitions * _cost(sector * program.l2_camping, gpu.l2.bandwidth / active_sms),
         l2_near=max(1, l2_ways // gpu.l2.partitions),
         l2_far=gpu.l2.far_latency if gpu.l2.partitions > 1 else 0,
         icnt_cost=_cost(sector, gpu.interconnect.bandwidth),
-        dram_cost=_cost(sector, dram),
+        dram_cost=_cost(max(sector, gpu.dram.burst), dram),
+        dram_group=max(1, gpu.dram.burst // sector),
         dram_latency=gpu.dram.latency,
-        dram_turn=round(gpu.dram.turnaround * _cost(sector, dram)),
+        dram_turn=round(gpu.dram.turnaround * _cost(max(sector, gpu.dram.burst), dram)),
         dirty=round(l2_dirty * ONE),
         perfect=gpu.perfect_memory,
         sector_bytes=sector,

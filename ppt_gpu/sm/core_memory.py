@@ -21,7 +21,7 @@ _PARAMETERS = (
     "merges", "l2_fifo", "l2_back", "l2_allocate", "l2_latency", "l2_cost", "icnt_cost", "dram_cost", "dram_latency",
     "dirty", "perfect", "sector_bytes", "queue", "request_cost", "request_queue", "store_ack", "miss_latency",
     "code_fetch", "code_sets", "code_ways", "code_l2", "code_dram", "constant_latency",
-    "constant_queued", "constant_miss", "dram_turn", "store_latency", "warp_launch",
+    "constant_queued", "constant_miss", "dram_turn", "dram_group", "store_latency", "warp_launch",
     "l2_write_cost", "l2_near", "l2_far",
 )  # fmt: skip
 (
@@ -29,7 +29,7 @@ _PARAMETERS = (
     P_MERGES, P_L2_FIFO, P_L2_BACK, P_L2_ALLOCATE, P_L2_LATENCY, P_L2, P_ICNT, P_DRAM, P_DRAM_LATENCY,
     P_DIRTY, P_PERFECT, P_BYTES, P_QUEUE, P_REQUEST, P_REQUEST_QUEUE, P_ACK, P_MISS,
     P_CODE_FETCH, P_CODE_SETS, P_CODE_WAYS, P_CODE_L2, P_CODE_DRAM, P_CONSTANT_LATENCY,
-    P_CONSTANT_QUEUED, P_CONSTANT_MISS, P_TURN, P_STORE, P_WARP_LAUNCH,
+    P_CONSTANT_QUEUED, P_CONSTANT_MISS, P_TURN, P_DRAM_GROUP, P_STORE, P_WARP_LAUNCH,
     P_L2_WRITE, P_L2_NEAR, P_L2_FAR,
 ) = range(len(_PARAMETERS))  # fmt: skip
 # servers (time from which each is free), heads of the rings, carried fraction; the last cycle in which the instruction

@@ -17,6 +17,7 @@ from ppt_gpu.exec.trace import Trace
 from ppt_gpu.exec.workload import Launch
 from ppt_gpu.machine.code import MachineKernel
 from ppt_gpu.ptx.module import Kernel
+from ppt_gpu.sm.camping import camping, in_order, joined, may_camp
 from ppt_gpu.sm.left_lines import LeftLines
 from ppt_gpu.sm.lower_access import Accesses, Geometry, geometry, lower_accesses
 from ppt_gpu.sm.lower_code import Code, lower_code
@@ -46,6 +47,7 @@ def lower_trace(
     neighbour_stands_for: NDArray[np.float64] | None = None,
     left: LeftLines | None = None,
     alone: bool = True,
+    resident: int = 1,
 ) -> Program:
     """The Program of the trace's blocks on one SM of `gpu`.
 
@@ -55,6 +57,8 @@ def lower_trace(
     left: the lines that earlier launches left in the L2; None: host copies came just before this launch. With `alone`,
     they are told from those that the launch pushes out before it comes to them: the SM that is simulated does not see
     what the others do; without, the blocks are the whole grid, which is simulated on all SMs.
+    resident: blocks that an SM runs at a time; only for slices of the L2 that get uneven shares (`camping`), which are
+    looked for when the neighbours are all other SMs.
     Local memory: every warp has a frame of its own, so later blocks do not find those of earlier ones in the caches.
 
     Raises PptError when the trace does not belong to the kernel or launch, or the ISA lacks an operation.
@@ -68,10 +72,16 @@ def lower_trace(
     entries = match_accesses(trace, code.traced, code.memory_operations)
     found = _transactions(code, trace, shape, entries)
     line, address = dense_ids(found.address)
-    users = np.ones(len(address))
+    users, uneven = np.ones(len(address)), 1.0
     if neighbours is not None and active_sms > 1:
-        others = _touched(code, neighbours, neighbour_sm, neighbour_stands_for, shape, active_sms)
+        asked = _global_transactions(code, neighbours, shape)
+        sm = neighbours.blocks % active_sms if neighbour_sm is None else np.asarray(neighbour_sm, np.int64)
+        others = _touched(asked, neighbours, sm, neighbour_stands_for, active_sms)
         users = sharers(address, sectors_used(line, found.sectors, len(address)), others, active_sms)
+        if may_camp(gpu) and len(others.stands_for) == active_sms - 1:
+            whole = in_order(asked, neighbours.start, sm, per_block, resident)
+            own = in_order(found, entries.start[::per_block], np.zeros_like(trace.blocks), per_block, resident)
+            uneven = camping(joined(whole, own), gpu, shape.sector)
     if left is None:
         copied = copied_lines(address, trace.ranges, gpu.l2.size, shape.line)
     elif alone:
@@ -97,6 +107,7 @@ def lower_trace(
         thread_instructions=trace.thread_instructions,
         l2_found=float(copied.mean()) if left is not None and len(copied) else 0.0,
         l2_dirty=0.0 if left is None else left.dirty,
+        l2_camping=uneven,
     )
 
 
@@ -150,16 +161,13 @@ def _global_transactions(code: Code, accesses: GlobalAccesses, shape: Geometry) 
 
 
 def _touched(
-    code: Code,
+    found: Accesses,
     neighbours: GlobalAccesses,
-    neighbour_sm: NDArray[np.int64] | None,
+    sm_of_block: NDArray[np.int64],
     stands_for: NDArray[np.float64] | None,
-    shape: Geometry,
     active_sms: int,
 ) -> Touched:
     """What the sampled SMs touch. Every warp of the grid has local memory of its own, so none of that is shared."""
-    found = _global_transactions(code, neighbours, shape)
-    sm_of_block = neighbours.blocks % active_sms if neighbour_sm is None else np.asarray(neighbour_sm)
     sms, first, dense = np.unique(sm_of_block, return_index=True, return_inverse=True)
     weight = np.full(len(sms), (active_sms - 1) / len(sms)) if stands_for is None else stands_for[first]
     sm_of_access = np.repeat(dense, np.diff(neighbours.start))

@@ -28,6 +28,7 @@ def assemble(
     thread_instructions: int,
     l2_found: float = 0.0,
     l2_dirty: float = 0.0,
+    l2_camping: float = 1.0,
 ) -> Program:
     """line [T]: line ids of the transactions; address, copied, users [L]: of the lines; the others as in Program."""
     blocks = len(warp_path) // warps_per_block
@@ -56,6 +57,7 @@ def assemble(
         scoreboard_slots=SLOTS,
         access_atomic=found.atomic,
         l2_share_factor=share_factor(users),
+        l2_camping=l2_camping,
         line_bytes=shape.line,
         sector_bytes=shape.sector,
         l2_found=l2_found,

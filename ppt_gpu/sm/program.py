@@ -61,6 +61,7 @@ class Program:
     # The L2 slice of one SM holds `l2_share_factor` times L2 / active SMs: the mean number of SMs that use a line
     # (harmonic, over the lines), because a line that k SMs read is stored once.
     l2_share_factor: float = 1.0
+    l2_camping: float = 1.0  # how many times as long the L2 takes for a sector, because slices get uneven shares
     line_bytes: int = 128  # what one line id stands for
     sector_bytes: int = 32  # what one bit of `tx_sectors` stands for
     # Where earlier launches are known: the share of the lines that is in the L2 from them when the launch comes to it,

@@ -301,7 +301,7 @@ class Memory:
             latency = m.dram_latency
             wait = max(wait, self.dram - time)
             self._dram_busy(time, absent, self.counters[DRAM_WRITE])
-            self.counters[DRAM_READ] += absent * m.sector_bytes
+            self.counters[DRAM_READ] += absent * m.dram_group * m.sector_bytes
         done = whole(time + wait) + latency
         if line < 0:
             return done
@@ -369,16 +369,19 @@ class Memory:
         """In the steady state the way held somebody's sectors, a share of them dirty."""
         if entry.fresh:
             self.dirty_rest += (sectors & ~entry.valid).bit_count() * self.m.dirty
-            self._dram_write(time, self.dirty_rest >> FRACTION)
-            self.dirty_rest &= ONE - 1
+            count = (self.dirty_rest >> FRACTION) // self.m.dram_group * self.m.dram_group
+            self._dram_write(time, count)
+            self.dirty_rest -= count << FRACTION
 
     def _dram_write(self, time: int, count: int) -> None:
+        """DRAM takes `count` sectors of a line."""
         if count:
-            self._dram_busy(time, count, self.counters[DRAM_READ])
-            self.counters[DRAM_WRITE] += count * self.m.sector_bytes
+            bursts = -(-count // self.m.dram_group)
+            self._dram_busy(time, bursts, self.counters[DRAM_READ])
+            self.counters[DRAM_WRITE] += bursts * self.m.dram_group * self.m.sector_bytes
 
     def _dram_busy(self, time: int, count: int, others: int) -> None:
-        """DRAM serves `count` sectors in one direction; `others`: bytes that it has moved in the other one."""
+        """DRAM serves `count` bursts in one direction; `others`: bytes that it has moved in the other one."""
         all_bytes = self.counters[DRAM_READ] + self.counters[DRAM_WRITE]
         cost = count * self.m.dram_cost + (count * self.m.dram_turn * others // all_bytes if others else 0)
         self.dram = max(self.dram, time) + cost

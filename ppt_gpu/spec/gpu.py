@@ -147,6 +147,7 @@ class Cache:
     slices: int = 1  # [l2] parts by address, each with its share of size and bandwidth
     slice_bandwidth: float = 0.0  # [l2] B per SM cycle of a slice; 0: its share of `bandwidth`, that of the way to all
     interleave: int = 256  # [l2] B of neighbouring addresses in one slice
+    waiting: int = 0  # [l2] sectors of all SMs that can wait before the slices; 0: they get even shares at any time
     slice_index: str = "linear"  # [l2] "linear": chunks go to the slices in turn; "hash": numbers folded by xor
 
 
@@ -158,6 +159,7 @@ class Dram:
     bandwidth: float  # B/s, peak
     efficiency: float  # share of the peak that streaming reads reach
     latency: int  # cycles, load-to-use of an unloaded L2 miss
+    burst: int = 0  # B that an access takes at least: a missing sector, or the written ones of a line; 0: a sector
     channels: int = 1  # level grid: each has its share of the bandwidth, and the L2 slices next to one another
     turnaround: float = 0.0  # by which share a sector takes longer when all others go in the other direction
 

@@ -90,6 +90,7 @@ _SLICES: dict[str, Leaf] = {
     "slices": _count(1, 1024, default=1),
     "slice_bandwidth": Quantity(dimension="bytes/cycle", plain=True, minimum=0, default=0.0),
     "interleave": _bytes(32, default=256),
+    "waiting": _count(0, default=0),
     "slice_index": Text(choices=("linear", "hash"), default="linear"),
 }
 
@@ -98,6 +99,7 @@ _DRAM: dict[str, Leaf] = {
     "bandwidth": _rate(),
     "efficiency": _ratio(),
     "latency": _cycles(1),
+    "burst": _bytes(0, default=0),
     "channels": _count(1, 256, default=1),
     "turnaround": Number(minimum=0, maximum=10, default=0.0),
 }

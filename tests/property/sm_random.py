@@ -96,6 +96,7 @@ def gpus(draw: st.DrawFn) -> Gpu:
             bandwidth=draw(st.sampled_from((20.0, 80.0, 600.0))) * base.sm.clock,
             latency=draw(st.integers(1, 400)),
             turnaround=draw(st.sampled_from((0.0, 0.2, 3.0))),
+            burst=draw(st.sampled_from((0, 64, 128))),
         ),
         interconnect=replace(base.interconnect, bandwidth=draw(st.sampled_from((5.0, 32.0, 500.0)))),
         memory=replace(
@@ -207,6 +208,7 @@ def random_program(
         line_warm=(rng.random(lines) < 0.3).astype(np.uint8),
         access_atomic=updates,
         l2_share_factor=float(rng.choice((1.0, 3.0))),
+        l2_camping=float(rng.choice((1.0, 1.3))),
     )
 
 

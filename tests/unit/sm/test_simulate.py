@@ -272,6 +272,27 @@ def test_stores_use_dram_when_the_l2_is_full() -> None:
     assert result.dram_write_bytes == (20 - 8) * 128 and result.dram_read_bytes == 0
 
 
+@pytest.mark.parametrize(("sectors", "bursts"), [(0b0001, 1), (0b1001, 1), (0b0111, 2), (0b1111, 2)])
+def test_dram_moves_whole_bursts(sectors: int, bursts: int) -> None:
+    """Each missing sector is asked for alone; the dirty sectors of a line are written together."""
+    gpu = tiny(dram__burst=64, l2__size=128 * 8, l2__ways=8)
+    stores = loop_program(gpu, (("store.global", (), -1),) * 20, 1, 1, 1)
+    stores = dataclasses.replace(stores, tx_sectors=np.full_like(stores.tx_sectors, sectors))
+    assert both(stores, gpu).dram_write_bytes == (20 - 8) * 64 * bursts
+    loads = loop_program(gpu, (("load.global", (), -1),) * 20, 1, 1, 1)
+    loads = dataclasses.replace(loads, tx_sectors=np.full_like(loads.tx_sectors, sectors))
+    read, as_sectors = both(loads, gpu), both(loads, tiny(l2__size=128 * 8, l2__ways=8))
+    assert read.dram_read_bytes == 2 * as_sectors.dram_read_bytes > 0
+
+
+def test_slices_that_camp_make_the_l2_slower() -> None:
+    gpu = tiny(l2__bandwidth=4.0)
+    program = loop_program(gpu, (("load.global", (), -1),) * 40, 1, 1, 1)
+    program = dataclasses.replace(program, line_warm=np.ones_like(program.line_warm))
+    even, uneven = both(program, gpu), both(dataclasses.replace(program, l2_camping=1.5), gpu)
+    assert uneven.cycles - gpu.l2.latency == pytest.approx(1.5 * (even.cycles - gpu.l2.latency), rel=0.05)
+
+
 def test_dirty_share_of_ways_never_used() -> None:
     gpu = tiny()
     program = loop_program(gpu, (("load.global", (), -1),) * 20, 1, 1, 1)

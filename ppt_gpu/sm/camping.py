@@ -1,0 +1,82 @@
+"""Slices of the L2 that get more than their share of the requests for a time, by address, and what that costs all.
+
+Addresses choose the slice in turn (`l2.slice_index` "linear"), so a stride of many times `l2.interleave` leaves most
+slices idle. Queues even that out over as many requests as can wait before the slices (`l2.waiting`): the requests of
+all SMs are taken in windows of so many sectors, and a window takes as long as the way to all slices together or as its
+busiest slice, whichever is longer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppt_gpu.sm.lower_access import Accesses
+from ppt_gpu.spec.gpu import Gpu
+
+_BITS = np.array([mask.bit_count() for mask in range(256)], np.int64)
+
+
+def may_camp(gpu: Gpu) -> bool:
+    """Whether addresses can make slices of the L2 of `gpu` wait while others are idle."""
+    return gpu.l2.slices > 1 and gpu.l2.slice_index == "linear" and gpu.l2.waiting > 0 and not gpu.perfect_memory
+
+
+@dataclass(frozen=True)
+class Requests:
+    """Of some SMs, T transactions each as they are asked for."""
+
+    address: NDArray[np.uint64]  # [T] of the line
+    sectors: NDArray[np.int64]  # [T] how many
+    sm: NDArray[np.int64]  # [T] rising
+
+
+def in_order(
+    found: Accesses, block_start: NDArray[np.int64], block_sm: NDArray[np.int64], warps: int, resident: int
+) -> Requests:
+    """The transactions of blocks [B] as their SMs ask: `resident` blocks at a time, all warps equally far.
+
+    block_start [B + 1]: into the accesses of `found`, those of a block warp by warp, about as many of each of its
+    `warps`; block_sm [B]: its SM, which runs its blocks in their order.
+    """
+    counts = np.diff(block_start)
+    order = np.argsort(block_sm, kind="stable")
+    sorted_sm = block_sm[order]
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order)) - np.searchsorted(sorted_sm, sorted_sm)
+    place = np.arange(block_start[-1]) - np.repeat(block_start[:-1], counts)
+    depth = place % np.repeat(np.maximum(-(-counts // warps), 1), counts)  # how many accesses of its warp came before
+    sm = np.repeat(block_sm, counts)
+    turn = np.lexsort((depth, np.repeat(rank // resident, counts), sm))
+    size = np.diff(found.start)[turn]
+    first = np.cumsum(size) - size
+    which = np.repeat(found.start[turn] - first, size) + np.arange(size.sum())
+    return Requests(found.address[which], _BITS[found.sectors[which]], np.repeat(sm[turn], size))
+
+
+def joined(some: Requests, others: Requests) -> Requests:
+    """The requests of `some` SMs and of `others`."""
+    sm = others.sm + some.sm.max(initial=-1) + 1
+    return Requests(
+        *map(np.concatenate, ((some.address, others.address), (some.sectors, others.sectors), (some.sm, sm)))
+    )
+
+
+def camping(requests: Requests, gpu: Gpu, sector_bytes: int) -> float:
+    """How many times as long as evenly spread ones the requests of all SMs take at the slices, at least 1."""
+    sms, place = np.unique(requests.sm, return_inverse=True)
+    total = int(requests.sectors.sum())
+    if total == 0:
+        return 1.0
+    before = np.cumsum(requests.sectors) - requests.sectors
+    own = before - before[np.searchsorted(place, np.arange(len(sms)))][place]  # sectors that its SM asked for before
+    window = own * len(sms) // gpu.l2.waiting
+    slices = gpu.l2.slices
+    of_slice = (requests.address // np.uint64(gpu.l2.interleave) % np.uint64(slices)).astype(np.int64)
+    asked = np.bincount(window * slices + of_slice, requests.sectors, (int(window.max()) + 1) * slices)
+    asked = asked.reshape(-1, slices) * sector_bytes
+    way = asked.sum(axis=1) / gpu.l2.bandwidth
+    busiest = asked.max(axis=1) / (gpu.l2.slice_bandwidth or gpu.l2.bandwidth / slices)
+    return float(np.maximum(way, busiest).sum() / way.sum())

@@ -1,0 +1,95 @@
+"""Slices of the L2 that get more than their share of the requests: in which order SMs ask, and how long it takes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from lower_fixtures import UNIT, code, make_gpu, make_launch, make_trace
+
+from ppt_gpu.exec.global_accesses import global_accesses
+from ppt_gpu.sm.camping import Requests, camping, in_order, joined, may_camp
+from ppt_gpu.sm.lower import lower_trace
+from ppt_gpu.sm.lower_access import Accesses
+from ppt_gpu.spec.gpu import Gpu
+
+SMS = 4
+
+
+def chip(**changes: object) -> Gpu:
+    gpu = make_gpu()
+    known = {"slices": 12, "interleave": 256, "slice_index": "linear", "waiting": 768}
+    return replace(gpu, l2=replace(gpu.l2, bandwidth=200.0, slice_bandwidth=32.0, **(known | changes)))
+
+
+def requests(address: np.ndarray) -> Requests:
+    """[SMs, n] one sector each."""
+    sm = np.repeat(np.arange(len(address)), address.shape[1])
+    return Requests(address.ravel().astype(np.uint64), np.ones(address.size, np.int64), sm)
+
+
+def test_addresses_one_after_another_do_not_camp() -> None:
+    address = (np.arange(SMS)[:, None] * 4096 + np.arange(4096)) * 32
+    assert camping(requests(address), chip(), 32) == pytest.approx(1.0, abs=0.02)
+
+
+def test_a_stride_of_the_interleaving_times_the_slices_stays_on_one() -> None:
+    """One slice of 32 B a cycle serves what 200 B a cycle could bring."""
+    address = np.arange(SMS * 512).reshape(SMS, 512) * 256 * 12
+    assert camping(requests(address), chip(), 32) == pytest.approx(200 / 32)
+    assert camping(requests(address // 4), chip(), 32) == pytest.approx(200 / 32 / 4)  # four slices
+
+
+@pytest.mark.parametrize(("run", "expected"), [(8, 1.0), (16_384, 200 / 32)])
+def test_queues_even_out_short_runs_on_one_slice(run: int, expected: float) -> None:
+    """All SMs ask one slice `run` times, then the next."""
+    address = np.tile(np.arange(16_384) // run % 12 * 256, (SMS, 1))
+    assert camping(requests(address), chip(), 32) == pytest.approx(expected, rel=0.01)
+
+
+def test_sms_on_different_slices_do_not_camp() -> None:
+    address = np.tile(np.arange(12)[:, None] * 256, (1, 512))
+    assert camping(requests(address), chip(), 32) == 1.0
+    assert camping(requests(address[:1].repeat(12, axis=0)), chip(), 32) == pytest.approx(200 / 32)
+    assert camping(joined(requests(address[:6]), requests(address[6:])), chip(), 32) == 1.0
+
+
+def test_hashed_and_unknown_slices_do_not_camp() -> None:
+    assert may_camp(chip())
+    for changes in ({"slice_index": "hash"}, {"waiting": 0}, {"slices": 1}):
+        assert not may_camp(chip(**changes))
+    assert not may_camp(replace(chip(), perfect_memory=True))
+
+
+def test_resident_blocks_ask_in_turn_warp_by_warp() -> None:
+    """Blocks 0, 1, 2 of two warps with two accesses each; two are resident. Block 3 runs on another SM."""
+    address = np.arange(16, dtype=np.uint64)
+    found = Accesses(np.arange(17), np.ones(16, np.int32), np.ones(16, np.int32), address, np.full(16, 0b11, np.uint8))
+    asked = in_order(found, np.arange(0, 17, 4), np.array([0, 0, 0, 1]), 2, 2)
+    assert asked.address.tolist() == [0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 9, 11, 12, 14, 13, 15]
+    assert asked.sm.tolist() == [0] * 12 + [1] * 4 and set(asked.sectors.tolist()) == {2}
+
+
+KERNEL = code(("ld.global.f32", [0], [1]))
+
+
+@pytest.mark.parametrize(
+    ("stride", "index", "expected"), [(3072, "linear", 200 / 32), (256, "linear", 1), (3072, "hash", 1)]
+)
+def test_lowering_asks_all_other_sms(stride: int, index: str, expected: float) -> None:
+    gpu = chip(slice_index=index)
+
+    def trace(ids: list[int]) -> object:
+        lines = [([0], [(stride * block, UNIT, 0)]) for block in ids]
+        return make_trace(KERNEL, lines, blocks=ids)  # type: ignore[arg-type]
+
+    def lowered(others: list[int]) -> float:
+        neighbours = global_accesses(KERNEL, trace(others))  # type: ignore[arg-type]
+        program = lower_trace(
+            KERNEL, trace([0, SMS]), gpu, launch=make_launch(32, 64), active_sms=SMS, neighbours=neighbours, resident=2
+        )  # type: ignore[arg-type]  # fmt: skip
+        return program.l2_camping
+
+    assert lowered([1, 2, 3, 5, 6, 7]) == pytest.approx(expected)
+    assert lowered([1, 5]) == 1.0  # too few SMs are known

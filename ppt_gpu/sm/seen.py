@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+from ppt_gpu.sm.camping import may_camp
 from ppt_gpu.sm.lower_access import geometry
 from ppt_gpu.spec.gpu import Gpu
 
@@ -20,7 +21,6 @@ UNSEEN = {
         "register_granularity", "max_registers_per_thread", "warp_granularity",
     ),
     "SharedMemory": ("size", "per_block", "unit", "reserved", "carveouts"),
-    "Cache": ("slices", "slice_bandwidth", "interleave", "slice_index"),
     "Dram": ("size", "bandwidth", "channels"),
     "Host": ("launch_overhead", "launch_gap", "graph_gap", "link_bandwidth", "pageable_bandwidth", "copy_latency"),
 }  # fmt: skip
@@ -36,6 +36,7 @@ def seen_by_lowering(gpu: Gpu) -> tuple[Any, ...]:
     return (
         _plain(geometry(gpu)), gpu.sm.warp_size, gpu.sm.issue_width, gpu.l2.size, gpu.shared.latency,
         gpu.memory.constant_latency, gpu.perfect_memory, _plain(gpu.pipes), _plain(gpu.isa),
+        _plain(gpu.l2) if may_camp(gpu) else None,
     )  # fmt: skip
 
 

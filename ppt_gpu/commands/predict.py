@@ -85,6 +85,10 @@ def _run(arguments: argparse.Namespace) -> str:
     }
     with inputs_may_be_absent() if arguments.trace_in else nullcontext():
         workload = open_from(arguments)
+    if arguments.advise:
+        from ppt_gpu.explore.advice import advised, check_advisable
+
+        check_advisable(workload)
     result = predict(
         workload,
         arguments.gpu,
@@ -101,8 +105,6 @@ def _run(arguments: argparse.Namespace) -> str:
         window=window_of(arguments),
     )
     if arguments.advise:
-        from ppt_gpu.explore.advice import advised
-
         result = advised(result, workload, arguments.gpu, arguments.set, options_of(arguments))
     write_outputs(arguments, result)
     if arguments.json:

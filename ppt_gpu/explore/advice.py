@@ -31,8 +31,7 @@ Trial = tuple[str, str, Callable[[], float]]  # what, what it takes for granted,
 
 def advised(result: Result, workload: Workload, gpu: str, overrides: Sequence[str], options: Options) -> Result:
     """`result` with advice. PptError for a workload that is not one launch of a kernel."""
-    if not has_one_kernel(workload):
-        raise PptError("--advise is for one launch of a kernel", hint=f"'{workload.name}' is something else")
+    check_advisable(workload)
     advisor = _Advisor(workload, gpu, tuple(overrides), options)
     now = float(result.main.value("kernel.time"))
     trials = list(advisor.trials())
@@ -47,6 +46,12 @@ def advised(result: Result, workload: Workload, gpu: str, overrides: Sequence[st
             if now / time >= LEAST:
                 found.append(Suggestion(text, time, now / time, remark))
     return replace(result, advice=tuple(advisor.checked(sorted(found, key=lambda one: (-one.gain, one.text)))))
+
+
+def check_advisable(workload: Workload) -> None:
+    """PptError for a workload that is not one launch of a kernel."""
+    if not has_one_kernel(workload):
+        raise PptError("--advise is for one launch of a kernel", hint=f"'{workload.name}' is something else")
 
 
 class _Advisor:

@@ -31,9 +31,9 @@ def cache_report(clear: bool = False, as_json: bool = False) -> str:
     lines = [
         f"folder: {folder}  (PPT_GPU_CACHE)",
         f"traces of kernels {verb}: {len(traces)}, block timings: {len(timings)}, times: {len(times)}, "
-        f"machine codes: {len(codes)}, lowered blocks: {len(programs)}, "
-        f"{format_bytes(sum(traces + timings + times + codes + programs))} of at most {format_bytes(store.limit)}"
-        "  (PPT_GPU_CACHE_LIMIT)",
+        f"machine codes: {len(codes)}, lowered blocks: {len(programs)}",
+        f"together {format_bytes(sum(traces + timings + times + codes + programs))} of at most "
+        f"{format_bytes(store.limit)}  (PPT_GPU_CACHE_LIMIT)",
         f"compiled PTX {verb}: {len(kinds['compiled'])}, {format_bytes(sum(kinds['compiled']))}",
     ]
     return "\n".join(lines) + "\n"

@@ -21,10 +21,10 @@ TURNS_SHOWN = 12
 #: the parts of a rank's time, what each is
 PARTS = {
     "compute": "kernels or the host compute",
-    "exposed": "messages or collectives are under way and nothing computes",
-    "hidden": "messages or collectives are under way behind compute (part of it)",
+    "exposed": "messages or collectives, and nothing computes",
+    "hidden": "part of compute: messages or collectives behind it",
     "copies": "copies, and neither of these",
-    "idle": "none of these: it waits for others, or its host starts work",
+    "idle": "none of these: waits for others, or host overheads",
 }
 
 

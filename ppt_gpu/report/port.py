@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
+from textwrap import wrap
 from typing import Any
 
 from ppt_gpu.multicore.accuracy import Accuracy
@@ -14,6 +15,7 @@ from ppt_gpu.multicore.sensitivity import STEP, Sensitivity, sensitivities
 from ppt_gpu.units import format_bytes, format_count, format_time
 
 SCHEMA = 1
+WIDTH = 80
 #: a launch's prediction and how often it runs
 Counted = tuple[Ported, int]
 
@@ -89,7 +91,8 @@ def _accuracy_lines(found: Accuracy, time: float) -> list[str]:
         parts.append(f"mean absolute {found.mean_absolute:.0%}")
     where = f" ({found.source})" if found.source else ""
     errors = ", ".join([*parts, *([found.note] if found.note else [])])
-    lines = [f"  error       of speedups in Blem's tests, {found.kind}{where}: {errors}"]
+    said = f"  error       of speedups in Blem's tests, {found.kind}{where}: {errors}"
+    lines = wrap(said, WIDTH, subsequent_indent=" " * 14)
     times = found.times(time)
     if times:
         lines.append(f"              with such errors it takes {format_time(times[0])} to {format_time(times[1])}")

@@ -71,7 +71,7 @@ def draw_roofline(axis: Any, launches: Mapping[str, LaunchResult]) -> None:
             at = roofs.flops / level.bytes
             axis.plot(at, roofs.achieved, MARKERS[level.name], color=colour, label=f"{name}, {level.name}", ms=7)
     _roofs(axis, list(drawn.values()))
-    axis.legend(fontsize=7, loc="lower right")
+    axis.legend(fontsize=7, loc="upper left", bbox_to_anchor=(0.0, 0.93))
 
 
 def _roofs(axis: Any, found: Sequence[Roofs]) -> None:
@@ -102,7 +102,8 @@ def draw_stacks(axis: Any, launches: Mapping[str, LaunchResult]) -> None:
         bottom = [before + height for before, height in zip(bottom, heights, strict=True)]
     axis.set(ylabel="warp cycles per instruction")
     axis.grid(axis="x", visible=False)
-    axis.set_xlim(-0.6, max(len(stacks) - 0.4, 1.4))
+    middle, room = (len(stacks) - 1) / 2, max(len(stacks) / 2 + 0.1, 1.0)
+    axis.set_xlim(middle - room, middle + room)
     if max((len(name) for name in stacks), default=0) * len(stacks) > 40:
         axis.tick_params(axis="x", rotation=25)
     handles, labels = axis.get_legend_handles_labels()

@@ -71,6 +71,11 @@ def test_text(application: str, capsys: pytest.CaptureFixture[str]) -> None:
         assert text in out
 
 
+def test_lines_fit_a_terminal(application: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cluster", application, "--machine", "dgx_h100", "--nodes", "1,2,4", "--sensitivity"]) == 0
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= 80
+
+
 def test_sensitivity_names_what_does_not_matter(application: str, capsys: pytest.CaptureFixture[str]) -> None:
     found = simulated(capsys, application, "--machine", "k40_node", "--nodes", "4", "--sensitivity")
     effects = {effect["parameter"]: effect["ratio"] for effect in found["sensitivity"]}

@@ -200,6 +200,7 @@ def test_cache_info_and_clear(
         texts.append(capsys.readouterr().out)
     assert texts[0] == texts[1] and "traces of kernels kept: 0" not in texts[0]
     assert texts[2] == texts[0].replace("kept", "removed")
+    assert max(map(len, texts[0].splitlines()[1:])) <= 80  # the first says where, however long that is
     assert "traces of kernels kept: 0, block timings: 0, times: 0" in texts[3]
     assert [path.name for path in (tmp_path / "a cache").iterdir()] == []
 

@@ -9,6 +9,7 @@ from ppt_gpu.errors import PptError
 from ppt_gpu.files import check_place
 from ppt_gpu.ptx.mangling import source_name
 from ppt_gpu.report.detail import Detail
+from ppt_gpu.report.html.advice import advice
 from ppt_gpu.report.html.made import made
 from ppt_gpu.report.html.memory import memory
 from ppt_gpu.report.html.occupancy import occupancy
@@ -44,6 +45,9 @@ def to_html(result: Result) -> str:
     if len(result.spans) > 1:
         links.append(("application", "Application"))
     parts = []
+    if result.advice is not None:
+        links.append(("advice", "Advice"))
+        parts.append(_section("h2", "advice", "Advice", advice(result.advice)))
     for number, launch in shown:
         sections = _sections(launch, number, len(shown) > 1)
         links += [(anchor, title) for anchor, title, _ in sections] if len(shown) == 1 else [
@@ -54,15 +58,16 @@ def to_html(result: Result) -> str:
             parts.append(key_figures(launch))
         parts.append(facts(launch))
         level = "h3" if len(shown) > 1 else "h2"
-        parts += [
-            tag("section", tag(level, title, id=anchor), tag("div", content, class_="card"))
-            for anchor, title, content in sections
-        ]
+        parts += [_section(level, anchor, title, content) for anchor, title, content in sections]
     left = len(result.launches) - len(shown)
     if left:
         parts.append(tag("p", f"{left} more launches take less time and are not shown.", class_="note"))
     body = tag("main", tag("div", head(result), id="verdict"), *parts, id="content")
     return _page(result, join(_top(links), body))
+
+
+def _section(level: str, anchor: str, title: str, content: Markup) -> Markup:
+    return tag("section", tag(level, title, id=anchor), tag("div", content, class_="card"))
 
 
 def _shown(result: Result) -> list[tuple[int, LaunchResult]]:

@@ -29,7 +29,7 @@ def stalls(launch: LaunchResult) -> Markup:
     ]
     heads = (("reason", "nowrap"), ("share", "right"), ("cycles", "right"), ("the warp", "wide"))
     caption = f"A resident warp takes {whole:.3g} cycles for an instruction, on average; this is how it spends them."
-    return join(_bar(shares, whole), table(heads, rows, caption=caption))
+    return join(_bar(shares, whole), table(heads, rows, caption=caption, class_="told"))
 
 
 def swatch(reason: str) -> Markup:

@@ -15,7 +15,7 @@ from ppt_gpu.report.html.page import to_html
 from ppt_gpu.report.html.palette import PAIRS, STALLS, THEME, contrast
 from ppt_gpu.report.html.svg import Frame, Scale
 from ppt_gpu.report.html.tags import Markup, join, tag
-from ppt_gpu.report.result import Result
+from ppt_gpu.report.result import Result, Suggestion
 from ppt_gpu.report.stall_reasons import MEANINGS
 from ppt_gpu.scale.occupancy import occupancy
 from ppt_gpu.scale.occupancy_rules import OccupancyLimits
@@ -177,3 +177,12 @@ def test_bad_targets(
     assert main(["predict", "vecadd", "--gpu", "k40", "--html", name]) == 2
     assert expected in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_advice(vecadd: Result) -> None:
+    assert 'id="advice"' not in to_html(vecadd)
+    said = Suggestion("blocks of <64> threads", 1.5e-3, 1.25, "ptxas: 32 registers")
+    page = to_html(replace(vecadd, advice=(said,)))
+    assert 'href="#advice"' in page and "blocks of &lt;64&gt; threads (ptxas: 32 registers)" in page
+    assert "1.25x" in page and "1.5 ms" in page
+    assert "None of the changes that were simulated makes it faster" in to_html(replace(vecadd, advice=()))

@@ -30,8 +30,8 @@ def cache_report(clear: bool = False, as_json: bool = False) -> str:
     verb = "removed" if clear else "kept"
     lines = [
         f"folder: {folder}  (PPT_GPU_CACHE)",
-        f"traces of kernels {verb}: {len(traces)}, block timings: {len(timings)}, times: {len(times)}, "
-        f"machine codes: {len(codes)}, lowered blocks: {len(programs)}",
+        f"traces of kernels {verb}: {len(traces)}, block timings: {len(timings)}, times: {len(times)}",
+        f"machine codes {verb}: {len(codes)}, lowered blocks: {len(programs)}",
         f"together {format_bytes(sum(traces + timings + times + codes + programs))} of at most "
         f"{format_bytes(store.limit)}  (PPT_GPU_CACHE_LIMIT)",
         f"compiled PTX {verb}: {len(kinds['compiled'])}, {format_bytes(sum(kinds['compiled']))}",

@@ -15,6 +15,7 @@ import numpy as np
 from ppt_gpu.errors import PptError
 from ppt_gpu.exec.cluster import cluster_of, is_explicit, place_in_cluster
 from ppt_gpu.exec.interp_warp import LANES, Bits, Warp
+from ppt_gpu.exec.layout import RESERVED_AT
 from ppt_gpu.exec.memory import GRID_WORKSPACE
 from ppt_gpu.exec.workload import Dim3
 
@@ -35,6 +36,9 @@ def special_register(warp: Warp, name: str) -> Bits:
         return _lane_mask(head.removeprefix("lanemask_"))
     if head in ZEROS:
         return np.zeros(LANES, np.uint64)
+    if head.startswith(RESERVED_AT):
+        place = warp.launched.layout.reserved_at(head.removeprefix(RESERVED_AT))
+        return np.full(LANES, place, np.uint64)
     if head in _SCALARS:
         return np.full(LANES, _SCALARS[head](warp) & 0xFFFF_FFFF_FFFF_FFFF, np.uint64)
     raise PptError(f"the special register %{name} has no value in a functional run")
@@ -90,7 +94,6 @@ ZEROS: tuple[str, ...] = (
     *(f"envreg{i}" for i in range(32) if i not in (1, 2)),
     *(f"pm{i}" for i in range(8)),
     *(f"pm{i}_64" for i in range(8)),
-    *(f"reserved_smem_offset_{name}" for name in ("begin", "end", "cap", "0", "1")),
     "current_graph_exec",
 )
 
@@ -112,6 +115,6 @@ _SCALARS: dict[str, Callable[[Warp], int]] = {
     "globaltimer_lo": lambda warp: _clock(warp) & 0xFFFFFFFF,
     "globaltimer_hi": lambda warp: _clock(warp) >> 32,
     "dynamic_smem_size": lambda warp: warp.launched.dynamic_shared,
-    "aggr_smem_size": lambda warp: warp.launched.layout.shared_bytes,
+    "aggr_smem_size": lambda warp: warp.launched.layout.shared_room,
     "total_smem_size": lambda warp: warp.launched.layout.shared_bytes,
 }

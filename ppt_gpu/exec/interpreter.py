@@ -115,7 +115,7 @@ class _Flying:
         block = Block(
             launched,
             linear,
-            np.zeros(launched.layout.shared_bytes, np.uint8),
+            np.zeros(launched.layout.shared_room, np.uint8),
             np.zeros((threads, launched.layout.local_bytes), np.uint8),
         )
         self.linear, self.block = linear, block

@@ -23,7 +23,7 @@ class Slot(IntEnum):
     COUNT = 8  # warp instructions executed since the block began: what %clock reads
     # memory
     SHARED = 9  # pointer
-    SHARED_BYTES = 10
+    SHARED_BYTES = 10  # with what the system reserves
     LOCAL = 11  # pointer to lane 0's local memory
     LOCAL_BYTES = 12  # per thread
     LOCAL_TRACE = 13  # trace address of offset 0, see exec.layout.local_address
@@ -98,6 +98,8 @@ class Slot(IntEnum):
     CLUSTER_CTAID_Y = 109
     CLUSTER_CTAID_Z = 110
     CLUSTER_EXPLICIT = 111  # 1: the launch or the kernel says so
+    USER_SHARED = 112  # B of shared memory but for what the system reserves
+    RESERVED_SHARED = 113  # where that begins
     ARENA = 103  # pointer to the first byte of device memory
 
 

@@ -8,6 +8,7 @@ from ppt_gpu.exec.interp_special import ZEROS
 from ppt_gpu.exec.jit_context import Slot
 from ppt_gpu.exec.jit_emit import SPECIAL_READERS, Emitter
 from ppt_gpu.exec.jit_text import const, lanes, vec
+from ppt_gpu.exec.layout import RESERVED, RESERVED_AT, RESERVED_PLACES
 from ppt_gpu.exec.memory import GRID_WORKSPACE
 
 Reader = Callable[[Emitter], tuple[str, str]]
@@ -55,6 +56,16 @@ def _clock(e: Emitter) -> tuple[str, str]:
 
 def _clock_high(e: Emitter) -> tuple[str, str]:
     return "i32", e.splat("i32", e.op(f"trunc i64 {e.i64('lshr', _count(e), 32)} to i32"))
+
+
+def _reserved(away: int) -> Reader:
+    """A place in the shared memory that the system reserves."""
+
+    def read(e: Emitter) -> tuple[str, str]:
+        place = e.op(f"trunc i64 {e.field('%w', Slot.RESERVED_SHARED)} to i32")
+        return "i32", e.splat("i32", e.i32("add", place, away))
+
+    return read
 
 
 def _workspace(shift: int) -> Reader:
@@ -106,7 +117,10 @@ def _register_all() -> None:
     SPECIAL_READERS["warpid"] = _uniform(Slot.WARP)
     SPECIAL_READERS["nwarpid"] = _uniform(Slot.WARPS)
     SPECIAL_READERS["dynamic_smem_size"] = _uniform(Slot.DYNAMIC_SHARED)
-    SPECIAL_READERS["total_smem_size"] = _uniform(Slot.SHARED_BYTES)
+    SPECIAL_READERS["total_smem_size"] = _uniform(Slot.USER_SHARED)
+    for name, away in RESERVED_PLACES.items():
+        SPECIAL_READERS[RESERVED_AT + name] = _reserved(away)
+    SPECIAL_READERS[RESERVED_AT + "cap"] = _constant(const("i32", RESERVED))
     SPECIAL_READERS["aggr_smem_size"] = _uniform(Slot.SHARED_BYTES)
     SPECIAL_READERS["lanemask_eq"] = _lane_mask(lambda lane: 1 << lane)
     SPECIAL_READERS["lanemask_lt"] = _lane_mask(lambda lane: (1 << lane) - 1)

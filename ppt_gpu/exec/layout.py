@@ -9,7 +9,13 @@ from ppt_gpu.exec.budget import Budget
 from ppt_gpu.exec.memory import LOCAL_WINDOW
 from ppt_gpu.ptx.call_graph import body_symbols
 from ppt_gpu.ptx.link import link
-from ppt_gpu.ptx.module import Kernel, Module, Variable
+from ppt_gpu.ptx.module import Kernel, Module, Special, Variable
+
+#: B of shared memory that the system keeps to itself, which libraries find by %reserved_smem_offset_*
+RESERVED = 1024
+RESERVED_AT = "reserved_smem_offset_"
+#: places in there, B from its beginning; where a GPU has the last two is not published
+RESERVED_PLACES = {"begin": 0, "end": RESERVED, "0": 0, "1": RESERVED // 2}
 
 
 @dataclass(frozen=True)
@@ -18,9 +24,19 @@ class Layout:
 
     shared: Mapping[str, int]
     shared_bytes: int  # static and dynamic
+    reserved: int  # where RESERVED bytes of the system begin, behind those; -1 where the kernel does not ask for them
     static_shared: int  # B declared with a size
     local: Mapping[str, int]  # those of a function from the start of its frame
     local_bytes: int  # per thread: the kernel's frame and the stack of its calls
+
+    @property
+    def shared_room(self) -> int:
+        """All the shared memory that a block may access. A GPU puts what it reserves first, and counts it apart."""
+        return self.shared_bytes if self.reserved < 0 else self.reserved + RESERVED
+
+    def reserved_at(self, name: str) -> int:
+        """What %reserved_smem_offset_NAME reads as."""
+        return RESERVED if name == "cap" else max(self.reserved, 0) + RESERVED_PLACES[name]
 
 
 def layout(module: Module, kernel: Kernel, dynamic_shared: int = 0, stack: int = Budget.stack) -> Layout:
@@ -41,7 +57,13 @@ def layout(module: Module, kernel: Kernel, dynamic_shared: int = 0, stack: int =
     shared.update({v.name: start for v in dynamic})
     calls = linked.stack_bytes if linked.stack_bytes >= 0 else max(stack, 0)
     end = start + dynamic_shared if dynamic or dynamic_shared else static
-    return Layout(shared, end, static, linked.offsets, _up(linked.frame_bytes + calls, 16))
+    reserved = _up(end, 128) if _asks_for_reserved(linked) else -1
+    return Layout(shared, end, reserved, static, linked.offsets, _up(linked.frame_bytes + calls, 16))
+
+
+def _asks_for_reserved(kernel: Kernel) -> bool:
+    operands = (i.operands[1] for i in kernel.instructions if i.base == "mov" and len(i.operands) > 1)
+    return any(isinstance(operand, Special) and operand.name.startswith(RESERVED_AT) for operand in operands)
 
 
 def local_address(warp: int, local_bytes: int, offset: int, lane: int, size: int) -> int:

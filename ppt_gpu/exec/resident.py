@@ -52,7 +52,9 @@ class Tables:
         """Slots that are the same for all warps of all blocks."""
         found = {
             Slot.LOCAL_BYTES: self.layout.local_bytes,
-            Slot.SHARED_BYTES: self.layout.shared_bytes,
+            Slot.SHARED_BYTES: self.layout.shared_room,
+            Slot.USER_SHARED: self.layout.shared_bytes,
+            Slot.RESERVED_SHARED: max(self.layout.reserved, 0),
             Slot.PARAM: self.parameters.ctypes.data,
             Slot.PARAM_BYTES: len(self.parameters) - 16,
             Slot.SITES: self.sites.ctypes.data,
@@ -90,7 +92,7 @@ class Resident:
 
         warps, engine, places = tables.warps, tables.engine, tables.layout
         self.tables = tables
-        self.cluster = np.zeros((1, max(places.shared_bytes, 1)), np.uint8) if shared is None else shared
+        self.cluster = np.zeros((1, max(places.shared_room, 1)), np.uint8) if shared is None else shared
         self.rank = rank
         self.shared = self.cluster[rank]
         #: what to clear when a block begins: not what other blocks of its cluster may have written before

@@ -65,7 +65,7 @@ def run(
     recorded = BlockRun(tables, module.path, together, limits).go()
     if trace:
         recorded = only_blocks(recorded, ids.tolist())
-    return with_shared_warnings(recorded, engine.kernel, module.path, places.shared_bytes) if trace else recorded
+    return with_shared_warnings(recorded, engine.kernel, module.path, places) if trace else recorded
 
 
 def _block_ids(blocks: Sequence[int], launch: Launch, module: Module, kernel: Kernel) -> NDArray[np.int64]:

@@ -24,9 +24,12 @@ _MIX = 0x9E3779B97F4A7C15 - (1 << 64)
 
 
 def unwritten_reads(
-    kernel: Kernel, trace: Trace, accesses: PathAccesses, shared_bytes: int
+    kernel: Kernel, trace: Trace, accesses: PathAccesses, shared_bytes: int, reserved_bytes: int = 0
 ) -> list[tuple[int, int, int]]:
-    """(instruction, block, byte) of the first such read of each instruction."""
+    """(instruction, block, byte) of the first such read of each instruction.
+
+    What lies behind the `shared_bytes` of the kernel, `reserved_bytes` of the system, counts as written.
+    """
     opcodes = {i.opcode: i for i in kernel.instructions}  # what is asked here of an instruction, its opcode says
     if any(_unrecorded(i) for i in opcodes.values()):
         return []
@@ -45,12 +48,12 @@ def unwritten_reads(
     for looking, wanted in ((False, (WRITES, UPDATES)), (True, (READS, UPDATES))):
         places = np.flatnonzero(np.isin(path_roles, wanted))
         passes.append((looking, places, np.searchsorted(places, memory_start)))
-    written = np.zeros(shared_bytes, np.uint8)
+    written = np.zeros(shared_bytes + reserved_bytes, np.uint8)
     seen = np.zeros((_SEEN, 2), np.int64)
     found = np.full((len(kernel.instructions), 2), -1, np.int64)
     for position in some_blocks(trace):
         first, end = np.searchsorted(trace.warp_block, [position, position + 1])
-        written[:] = 0
+        written[:shared_bytes], written[shared_bytes:] = 0, 1
         for looking, places, place_start in passes:
             seen[:] = -1
             left = _look(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from ppt_gpu.exec.layout import Layout
 from ppt_gpu.exec.shared_accesses import PathAccesses
 from ppt_gpu.exec.shared_races import READ_AFTER_WRITE, Race, races
 from ppt_gpu.exec.shared_reads import unwritten_reads
@@ -12,20 +13,21 @@ from ppt_gpu.exec.trace import Trace
 from ppt_gpu.ptx.module import Instruction, Kernel
 
 
-def with_shared_warnings(trace: Trace, kernel: Kernel, path: str, shared_bytes: int) -> Trace:
+def with_shared_warnings(trace: Trace, kernel: Kernel, path: str, places: Layout) -> Trace:
     """`trace` with its warnings, each with the places in the PTX: one for each instruction that reads what nobody
     wrote, and one for each that races with others in one way."""
-    if shared_bytes == 0:
+    user, room = places.shared_bytes, places.shared_room
+    if room == 0:
         return trace
     accesses = PathAccesses.of(kernel, trace)
     texts = []
-    for index, _, byte in unwritten_reads(kernel, trace, accesses, shared_bytes):
+    for index, _, byte in unwritten_reads(kernel, trace, accesses, user, room - user):
         i = kernel.instructions[index]
         texts.append(
             f"{path}:{i.line}: '{i.opcode}' reads shared memory that no thread of its block ever "
             f"wrote (byte {byte}): its value is undefined"
         )
-    texts += race_texts(races(kernel, trace, accesses, shared_bytes), kernel, path)
+    texts += race_texts(races(kernel, trace, accesses, room), kernel, path)
     return replace(trace, warnings=(*trace.warnings, *texts)) if texts else trace
 
 

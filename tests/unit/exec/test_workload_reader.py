@@ -48,6 +48,7 @@ arguments = ["i32=-1024", "f32=2.5", "x+8", "f64[2*3]:copied=iota"]
 copy_in = ["y", "2 KiB"]
 copy_out = ["x"]
 pinned = false
+graph = true
 [buffers]
 x = "f32[]=npy:data.npy"
 y = "u8[1_000]=random(3,9):5"
@@ -58,6 +59,7 @@ table = "s16[8]=const:-2"
     (launch,) = workload.launches
     assert (launch.kernel, launch.grid, launch.block) == ("saxpy", (4, 2, 1), (64, 1, 1))
     assert (launch.dynamic_shared, launch.registers, launch.repeat) == (1024, 20, 3)
+    assert workload.graph
     assert launch.arguments == (
         Argument("s32", -1024),
         Argument("f32", 2.5),
@@ -76,8 +78,8 @@ table = "s16[8]=const:-2"
         Copy(24, "out", False, "x"),
     )
     assert workload.name == "twice"
-    assert workload.line["buffers.y"] == 16
-    assert workload.warnings == (f"{folder / 'x.toml'}:16: no launch uses the buffer 'y'",)
+    assert workload.line["buffers.y"] == 17
+    assert workload.warnings == (f"{folder / 'x.toml'}:17: no launch uses the buffer 'y'",)
 
 
 def test_launches_inherit_from_the_top(folder):

@@ -1,4 +1,4 @@
-"""An L2 of two parts: lines that the part next to the SM holds no more are far, and what is written is written twice."""
+"""An L2 of two parts: lines that the part next to the SM holds no more are far, and writes are made twice."""
 
 from __future__ import annotations
 

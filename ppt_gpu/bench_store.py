@@ -30,6 +30,7 @@ from ppt_gpu.machine import kept as machine_kept
 from ppt_gpu.pipeline import predict
 from ppt_gpu.ptx.features import LackError
 from ppt_gpu.scale import program_store, simulated_sm
+from ppt_gpu.spec.toml_document import forget_documents
 
 FIRST = "k40"
 SECONDS = {"as many SMs": "k6000", "other blocks": "v100", "again": FIRST}
@@ -157,6 +158,7 @@ def _forget() -> None:
     kept.forget()
     machine_kept.forget()
     program_store.forget()
+    forget_documents()
 
 
 def _figures(name: str, times: dict[str, list[dict[str, float]]]) -> list[dict[str, Any]]:

@@ -12,7 +12,6 @@ import zlib
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import astuple, fields
-from functools import lru_cache
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -26,7 +25,7 @@ from ppt_gpu.exec.store import Store
 from ppt_gpu.scale.block_timing import Feed
 from ppt_gpu.scale.grid import GridSpread
 from ppt_gpu.sm.program import Program
-from ppt_gpu.sm.seen import seen_by_lowering
+from ppt_gpu.sm.seen import digest_of, seen_by_lowering
 from ppt_gpu.spec.gpu import Gpu
 
 SUFFIX = ".program"
@@ -72,14 +71,9 @@ def program_name(gpu: Gpu, spread: GridSpread, blocks: Sequence[int], registers:
     `left`: the digest of what earlier launches left in the L2. `whole`: all SMs are simulated.
     """
     return digest(
-        sources_digest(*_SOURCES), _gpu_digest(seen_by_lowering(gpu)), astuple(spread), registers, left, whole,
+        sources_digest(*_SOURCES), digest_of(seen_by_lowering, gpu), astuple(spread), registers, left, whole,
         tuple(blocks),
     )[:32]  # fmt: skip
-
-
-@lru_cache(maxsize=64)
-def _gpu_digest(seen: object) -> str:
-    return digest(seen)
 
 
 #: by folder of the store, group and name

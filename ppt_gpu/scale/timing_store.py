@@ -8,13 +8,12 @@ traces, see `ppt_gpu.exec.traces`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 
 from ppt_gpu.exec.identity import digest, sources_digest
 from ppt_gpu.exec.store import Store
 from ppt_gpu.scale.block_timing import BlockTiming, read_timing, write_timing
 from ppt_gpu.scale.grid import GridSpread
-from ppt_gpu.sm.seen import seen_by_sm
+from ppt_gpu.sm.seen import digest_of, seen_by_sm
 from ppt_gpu.spec.gpu import Gpu
 
 SUFFIX = ".timing"
@@ -53,10 +52,5 @@ def timing_name(
     `spread` decides what the other SMs run meanwhile; a grid of a block an SM does not know how many SMs stay empty.
     """
     around = (spread.grid_blocks, spread.active_sms, spread.sms if spread.grid_blocks > spread.sms else 0)
-    sm = (_gpu_digest(seen_by_sm(gpu)), policy, l1_bytes, resident, around, finds)
+    sm = (digest_of(seen_by_sm, gpu), policy, l1_bytes, resident, around, finds)
     return digest(sources_digest(*_SOURCES), sm, tuple(blocks))[:32]
-
-
-@lru_cache(maxsize=64)
-def _gpu_digest(seen: object) -> str:
-    return digest(seen)

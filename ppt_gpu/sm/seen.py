@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+from ppt_gpu.exec.identity import digest
 from ppt_gpu.sm.camping import may_camp
 from ppt_gpu.sm.lower_access import geometry
 from ppt_gpu.spec.gpu import Gpu
@@ -38,6 +39,19 @@ def seen_by_lowering(gpu: Gpu) -> tuple[Any, ...]:
         gpu.memory.constant_latency, gpu.perfect_memory, _plain(gpu.pipes), _plain(gpu.isa),
         _plain(gpu.l2) if may_camp(gpu) else None,
     )  # fmt: skip
+
+
+def digest_of(view: Callable[[Gpu], tuple[Any, ...]], gpu: Gpu) -> str:
+    """The digest of one of these views; equal digests, equal views."""
+    known, found = _latest.get(view, (None, ""))
+    if known is not gpu:
+        found = digest(view(gpu))
+        _latest[view] = gpu, found
+    return found
+
+
+#: the GPU last asked for, by view: a prediction asks for the same a few times
+_latest: dict[Callable[[Gpu], tuple[Any, ...]], tuple[Gpu, str]] = {}
 
 
 def _plain(value: Any) -> Any:

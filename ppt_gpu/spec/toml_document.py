@@ -6,6 +6,7 @@ import copy
 import re
 import tomllib
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -65,6 +66,12 @@ def read_toml(path: str | FilePath) -> Document:
 
 def parse_toml(text: str, file: str) -> Document:
     """The document in `text`; `file` is used in messages. Raises PptError for a syntax error."""
+    known = _parsed(text, file)  # a study reads the same files for every case
+    return Document(file, copy.deepcopy(known.data), dict(known.places))
+
+
+@lru_cache(maxsize=64)
+def _parsed(text: str, file: str) -> Document:
     text = text.replace("\r\n", "\n")
     try:
         data = tomllib.loads(text)
@@ -78,6 +85,11 @@ def parse_toml(text: str, file: str) -> Document:
         message = f"not valid TOML: {message[:1].lower()}{message[1:]}"
         raise PptError(message, path=file, line=line, column=column) from None
     return Document(file, data, scan(text, file))
+
+
+def forget_documents() -> None:
+    """Let go of the documents that this process keeps in memory."""
+    _parsed.cache_clear()
 
 
 def parse_override(text: str, option: str = "--set") -> Document:

@@ -162,8 +162,11 @@ class Scanner:
 
 
 def _unquoted(written: str) -> str:
-    if written[:1] not in ('"', "'"):
+    quote = written[:1]
+    if quote not in ('"', "'"):
         return written
+    if not written.startswith(3 * quote) and (quote == "'" or "\\" not in written):
+        return written[1:-1]
     return str(tomllib.loads(f"v = {written}")["v"])
 
 

@@ -25,7 +25,7 @@ from ppt_gpu.exec.run import forget_engines
 from ppt_gpu.exec.store import SUFFIX, Store
 from ppt_gpu.exec.trace import Trace
 from ppt_gpu.exec.traces import LaunchTraces, Traces
-from ppt_gpu.exec.workload_reader import sample_names
+from ppt_gpu.exec.workload_reader import load_workload, sample_names
 from ppt_gpu.machine import kept as machine_kept
 from ppt_gpu.pipeline import predict
 from ppt_gpu.ptx.features import LackError
@@ -35,6 +35,14 @@ from ppt_gpu.spec.toml_document import forget_documents
 FIRST = "k40"
 SECONDS = {"as many SMs": "k6000", "other blocks": "v100", "again": FIRST}
 SWEEP = ("l2.latency=300",)
+#: samples whose first prediction is short, as larger problems: what changes in their files
+LARGER: dict[str, tuple[tuple[str, str], ...]] = {
+    "reduction": (("4194304", "67108864"),),
+    "jacobi": (("[16, 256]", "[64, 1024]"), ("i32=1024", "i32=4096"), ("1024*1024", "4096*4096")),
+    "mandelbrot": (
+        ("[64, 96]", "[256, 384]"), ("i32=1024", "i32=4096"), ("i32=768", "i32=3072"), ("1024*768", "4096*3072"),
+    ),
+}  # fmt: skip
 #: part of a prediction -> the functions that it is made of; time in one that another calls counts for the inner one
 PARTS: dict[str, tuple[tuple[Any, tuple[str, ...]], ...]] = {
     "running": ((Traces, ("__init__", "launch")), (LaunchTraces, ("run", "touched", "features", "advance"))),
@@ -107,7 +115,7 @@ def _measure(name: str, gpu: str, overrides: Sequence[str] = ()) -> dict[str, fl
 def bench_store(runs: int = 3, names: Sequence[str] = ()) -> list[dict[str, Any]]:
     """Figures {name, value, unit}: of each sample the first prediction, later ones, and its traces.
 
-    By default of all samples but those that need what one of the GPUs lacks.
+    By default of all samples but those that need what one of the GPUs lacks, and of `LARGER`.
     """
     figures = []
     for name in names or sample_names():
@@ -118,11 +126,25 @@ def bench_store(runs: int = 3, names: Sequence[str] = ()) -> list[dict[str, Any]
             if names:
                 raise
             continue
-        figures += _bench_sample(name, runs)
+        figures += _bench(name, name, runs)
+    with tempfile.TemporaryDirectory() as folder:
+        for name in () if names else LARGER:
+            figures += _bench(f"{name}, larger", str(_larger(name, Path(folder))), runs)
     return figures
 
 
-def _bench_sample(name: str, runs: int) -> list[dict[str, Any]]:
+def _larger(name: str, folder: Path) -> Path:
+    """The file of a sample as a larger problem."""
+    sample = load_workload(name)
+    text = Path(sample.path).read_text(encoding="utf-8")
+    for old, new in ((f'"{name}.ptx"', f"'{Path(sample.ptx_path).resolve()}'"), *LARGER[name]):
+        text = text.replace(old, new)
+    path = folder / f"{name}.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def _bench(label: str, name: str, runs: int) -> list[dict[str, Any]]:
     times: dict[str, list[dict[str, float]]] = defaultdict(list)
     sizes: list[dict[str, Any]] = []
     for _ in range(runs):
@@ -130,13 +152,13 @@ def _bench_sample(name: str, runs: int) -> list[dict[str, Any]]:
             used, left = Path(folder) / "used", Path(folder) / "left"
             with _cache(used):
                 times[f"first, {FIRST}"].append(_measure(name, FIRST))
-                sizes = _sizes(name)
+                sizes = _sizes(label)
                 shutil.copytree(used, left)
                 times[f"sweep, {FIRST} with {SWEEP[0]}, from memory"].append(_measure(name, FIRST, SWEEP))
-            for label, gpu in SECONDS.items():
-                with _cache(Path(shutil.copytree(left, Path(folder) / label))):
-                    times[f"second, {gpu} ({label})"].append(_measure(name, gpu))
-    return [*_figures(name, times), *sizes]
+            for what, gpu in SECONDS.items():
+                with _cache(Path(shutil.copytree(left, Path(folder) / what))):
+                    times[f"second, {gpu} ({what})"].append(_measure(name, gpu))
+    return [*_figures(label, times), *sizes]
 
 
 @contextmanager
@@ -172,10 +194,14 @@ def _figures(name: str, times: dict[str, list[dict[str, float]]]) -> list[dict[s
     for label, seconds in middle.items():
         figures += [_figure(f"store {name}: {label}, {part}", seconds[part], "s CPU") for part in parts]
         if seconds is not first:
-            for part in ("whole", "functional"):
-                ratio = first[part] / max(seconds[part], 1e-6)
+            for part in ("whole", "functional", "all but simulating"):
+                ratio = _seconds(first, part) / max(_seconds(seconds, part), 1e-6)
                 figures.append(_figure(f"store {name}: {label}, {part} faster by", ratio, "times"))
     return figures
+
+
+def _seconds(of: dict[str, float], part: str) -> float:
+    return of["whole"] - of["simulating"] if part == "all but simulating" else of[part]
 
 
 def _sizes(name: str) -> list[dict[str, Any]]:

@@ -61,7 +61,7 @@ def _rate(kernel: str, letter: str, target: Target) -> float:
 
 def _mma_rate(target: Target) -> float:
     """Multiply-adds of matrix instructions 16 x 8 x 16 of f16, with sums in f32, in a cycle and SM."""
-    return _rounds(target, "capture/tensor", "mma_8", 8 * THREADS // 32 * 16 * 8 * 16, ("f32[{threads}]",), 32)
+    return _rounds(target, "capture/tensor", "mma_8", 8 * THREADS // 32 * 16 * 8 * 16, ("f32[{threads}]",))
 
 
 def _rounds(
@@ -87,9 +87,10 @@ def _chain(kernel: str, letter: str, target: Target) -> float:
 
 
 def _barrier(warps: int, target: Target) -> float:
+    """Cycles from a barrier of a block of `warps` warps to the next one."""
     threads = 32 * warps
     short, long = (
-        cycles(target, "capture/micro", "barriers", 1, threads, (f"s32[{threads}]", f"i32={n}")) for n in (64, 192)
+        cycles(target, "micro/kernels", "barriers", 1, threads, (f"s32[{threads}]", f"i32={n}")) for n in (8, 24)
     )
     return (long - short) / 256
 
@@ -112,10 +113,8 @@ def _cold(steps: int, target: Target) -> float:
 
 
 def _shared_chase(target: Target) -> float:
-    """Cycles of a load from shared memory, with the shift that makes its address."""
-    short, long = (
-        cycles(target, "capture/micro", "chase_shared", 1, 32, ("u32[32]", f"i32={n}")) for n in (2048, 4096)
-    )
+    """Cycles of a load from shared memory whose address is the last one's result."""
+    short, long = (cycles(target, "micro/kernels", "shared_chase", 1, 32, ("u32[32]", f"i32={n}")) for n in (64, 192))
     return (long - short) / 2048
 
 
@@ -133,14 +132,14 @@ def _l2(target: Target) -> float:
 
 
 def _dram(kernel: str, arrays: int, target: Target) -> float:
-    """GB/s of a kernel that goes over `arrays` arrays once, 16 B a thread."""
-    count = STREAM_BYTES // 16
-    given = [f"f32[{4 * count}]"] * max(arrays, 2 if kernel == "read" else 1) + ["f32=3"] * (
-        kernel in ("write", "triad")
+    """GB/s of a kernel that goes over `arrays` arrays, 16 B a thread; what stays in the L2 is no part of it."""
+    buffers = [f"f32[{STREAM_BYTES // 2}]"] * max(arrays, 2 if kernel == "read" else 1)
+    given = [*buffers, *["f32=3"] * (kernel in ("write", "triad"))]
+    short, long = (
+        cycles(target, "micro/kernels", kernel, size // 16 // STREAM_THREADS, STREAM_THREADS, given)
+        for size in (STREAM_BYTES, 2 * STREAM_BYTES)
     )
-    took = cycles(target, "micro/kernels", kernel, count // STREAM_THREADS, STREAM_THREADS, given)
-    gpu = target.gpu
-    return arrays * STREAM_BYTES / (took / gpu.sm.clock + gpu.host.launch_overhead) / 1e9
+    return arrays * STREAM_BYTES / ((long - short) / target.gpu.sm.clock) / 1e9
 
 
 def _atomics(stride: int, target: Target) -> float:

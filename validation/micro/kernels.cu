@@ -71,21 +71,33 @@ extern "C" __global__ void shared_128(float *out, int rounds)
     read_shared<float4, 4>(out, rounds);
 }
 
-// Each lane adds to a word of its own, or all to the same one (`mask` 31 or 0).
-extern "C" __global__ void shared_atomics(unsigned *out, int mask, int rounds)
+// Each word is the address of the next one: nothing but loads in the chain. 16 steps a round.
+extern "C" __global__ void shared_chase(unsigned *out, int rounds)
 {
-    __shared__ unsigned counters[32];
-    if (threadIdx.x < 32)
-        counters[threadIdx.x] = 0;
+    __shared__ unsigned next[1024];
+    unsigned place = (unsigned)__cvta_generic_to_shared(next);
+    for (int i = threadIdx.x; i < 1024; i += blockDim.x)
+        next[i] = place + ((i + 1) & 1023) * 4;
     __syncthreads();
 #pragma unroll 1
     for (int i = 0; i < rounds; i++) {
 #pragma unroll
         for (int k = 0; k < 16; k++)
-            atomicAdd(counters + (threadIdx.x & mask), 1u);
+            asm volatile("ld.shared.u32 %0, [%0];" : "+r"(place));
     }
-    __syncthreads();
-    out[blockIdx.x * blockDim.x + threadIdx.x] = counters[threadIdx.x & 31];
+    out[threadIdx.x] = place;
+}
+
+// --- barriers: 16 a round ------------------------------------------------------------------------------------------------
+extern "C" __global__ void barriers(int *out, int rounds)
+{
+#pragma unroll 1
+    for (int i = 0; i < rounds; i++) {
+#pragma unroll
+        for (int k = 0; k < 16; k++)
+            asm volatile("bar.sync 0;" ::: "memory");
+    }
+    out[threadIdx.x] = rounds;
 }
 
 // --- DRAM: 16 B a thread, one element each -------------------------------------------------------------------------------

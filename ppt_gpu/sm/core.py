@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ppt_gpu.progress import Progress
-from ppt_gpu.sm.core_bits import compiled, fingerprint, int64, pointer, prefetch
+from ppt_gpu.sm.core_bits import compiled, ctz, fingerprint, int64, pointer, prefetch
 from ppt_gpu.sm.core_blocks import finish_block, launch_block, release_barrier
 from ppt_gpu.sm.core_code import constant, fetch
 from ppt_gpu.sm.core_lsu import issue_global, issue_shared
@@ -49,7 +49,7 @@ from ppt_gpu.sm.core_pack import (
     Packed,
 )
 from ppt_gpu.sm.core_policy import after, greedy_or_least, next_in_turn, refill_active
-from ppt_gpu.sm.core_ports import block, look_again, take_unit, wake
+from ppt_gpu.sm.core_ports import block, look_again, note_ready, take_unit, wake
 from ppt_gpu.sm.core_raw import DEADLOCK, DONE, OVER_BUDGET, PAUSED, Raw
 from ppt_gpu.sm.core_replay import ANSWERED, LOGGING, MODE, note, recall
 from ppt_gpu.sm.core_skip import (
@@ -101,6 +101,8 @@ from ppt_gpu.sm.core_state import (
     POS,
     READY,
     READY_MASK,
+    READY_MEMORY,
+    READY_OTHERS,
     REASON_MASK,
     RESULTS,
     SCHED_SHIFT,
@@ -218,26 +220,23 @@ def make_loop(
                 bring_near(K, wheel, occupied, scheds, warps, now)
             if wakes_at(occupied, now):
                 occupied[NEAR] &= ~(int64(1) << row)
-                wake(K, POLICY, wheel, scheds, warps, gates, row, now)
+                wake(K, POLICY, wheel, occupied, scheds, warps, gates, memory_gate, row, now)
             if TWO_LEVELS and POLICY == TWO_LEVEL:
                 refill_active(K, scheds, warps, gates, code, op_stall, active_set, now)
 
             # --- schedulers --------------------------------------------------------------------------------------
             following = int64(NEVER)  # the next cycle in which a ready warp may issue
-            k = int64(np.uint64(now) % np.uint64(K))
+            first = int64(np.uint64(now) % np.uint64(K)) if K & (K - 1) else now & (K - 1)
             full = gates[memory_gate + UNTIL]  # warps that wait for the memory port stay in OPEN
-            for _turn in range(K):
-                this, k = k & 63, (k + 1 if k + 1 < K else 0)
+            turns = occupied[READY_OTHERS] | (occupied[READY_MEMORY] if full <= now else int64(0))
+            while turns:
+                later = turns & (int64(-1) << first)
+                this = ctz(later if later else turns)
+                turns &= ~(int64(1) << this)
                 sched = this << SCHED_SHIFT
                 ready = scheds[sched + READY_MASK]
-                if ready == 0:
-                    continue
-                waiting = int64(0)
-                if full > now:
-                    waiting = gates[memory_gate + (this << GATE_SHIFT) + NEED]
-                    if ready == waiting:
-                        following = min(following, full)
-                        continue
+                need = gates[memory_gate + (this << GATE_SHIFT) + NEED]
+                waiting = need if full > now else int64(0)
                 if GREEDY_POLICY and WIDTH == 1 and scheds[sched + BUSY] > now:
                     following = min(following, scheds[sched + BUSY])
                     continue
@@ -247,7 +246,7 @@ def make_loop(
                 if POLICY == TWO_LEVEL:
                     mask &= scheds[sched + ACTIVE]
                 if mask == 0:
-                    following = min(following, scheds[sched + NEXT_OPEN], full if waiting else NEVER)
+                    following = min(following, scheds[sched + NEXT_OPEN])
                     continue
                 if GREEDY_POLICY:
                     bit = greedy_or_least(mask, scheds[sched + GREEDY], keys, this)
@@ -258,8 +257,10 @@ def make_loop(
                 position, word = warps[me + POS] & POSITION, warps[me + WORD]
                 operation, port, kind = (word >> OP_AT) & OP_MASK, (word >> PORT_AT) & PORT_MASK, (word >> KIND_AT) & 7
                 gate = warps[me + GATE] & OFFSET
-                scheds[sched + READY_MASK] = ready & ~(int64(1) << bit)
+                ready &= ~(int64(1) << bit)
+                scheds[sched + READY_MASK] = ready
                 scheds[sched + OPEN] &= ~(int64(1) << bit)
+                note_ready(occupied, this, ready, need & ready)
                 waited = now - warps[me + READY]
                 if port != FREE_PORT:
                     gates[gate + NEED] &= ~(int64(1) << bit)
@@ -399,14 +400,15 @@ def make_loop(
                     scheds[sched + BUSY] = at + 1
                 else:
                     scheds[sched + LAST] = after(bit)
-                soon, waiting = scheds[sched + NEXT_OPEN], int64(0)
                 full = gates[memory_gate + UNTIL]
-                if full > at + 1:
-                    waiting = gates[memory_gate + (this << GATE_SHIFT) + NEED]
-                    soon = min(soon, full if waiting else NEVER)
+                turns &= occupied[READY_OTHERS] if full > now else int64(-1)
+                waiting = need & ready if full > at + 1 else int64(0)
+                soon = scheds[sched + NEXT_OPEN]
                 if POLICY == TWO_LEVEL or scheds[sched + OPEN] & ~waiting != 0:
                     soon = at + 1
                 following = min(following, max(at + 1, soon))
+            if full > now and occupied[READY_MEMORY] != 0:
+                following = min(following, full)
 
             # --- the next cycle in which anything can happen -------------------------------------------------------
             # (Mostly the next one. That is a branch of its own because the processor can predict it, and so need not

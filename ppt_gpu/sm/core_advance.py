@@ -40,6 +40,7 @@ from ppt_gpu.sm.core_state import (
     READY,
     READY_MASK,
     RESULTS,
+    ROWS,
     SCHED_SHIFT,
     SLOT_SHIFT,
     UNTIL,
@@ -119,6 +120,8 @@ def _wind(K: int, core: Any, layout: Any, wheel: Any, occupied: Any, scheds: Any
     for row in range(len(wheel)):
         wheel[row] = 0
     occupied[NEAR] = occupied[LATER] = occupied[FAR_AWAY] = int64(0)
+    for row in range(ROWS, len(occupied)):
+        occupied[row] = 0
     for k in range(K):
         scheds[(k << SCHED_SHIFT) + FAR] = 0
     for place in range(layout[PLACES]):

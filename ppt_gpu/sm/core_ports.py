@@ -24,7 +24,10 @@ from ppt_gpu.sm.core_state import (
     OPEN,
     PARKED,
     READY_MASK,
+    READY_MEMORY,
+    READY_OTHERS,
     RING,
+    ROWS,
     SCHED_SHIFT,
     SHARED,
     TWIN,
@@ -35,37 +38,48 @@ from ppt_gpu.sm.core_state import (
 
 
 @merged
-def wake(K: int, POLICY: int, wheel: Any, scheds: Any, warps: Any, gates: Any, row: int, now: int) -> None:
+def wake(
+    K: int, POLICY: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, gates: Any, memory_gate: int, row: int,
+    now: int,
+) -> None:  # fmt: skip
     """The warps of a wheel row are ready: note how long their port, unless it is free, has been blocked up to here."""
-    first = row * 2 * K
-    for k in range(K):
-        bounded = wheel[first + K + k]
+    first, turns = row * 2 * K, occupied[ROWS + row]
+    occupied[ROWS + row] = 0
+    while turns:
+        k = ctz(turns)
+        turns &= turns - 1
+        bounded, sched = wheel[first + K + k], k << SCHED_SHIFT
         woken = wheel[first + k] | bounded
-        if woken:
-            sched = k << SCHED_SHIFT
-            wheel[first + k] = 0
-            scheds[sched + READY_MASK] |= woken
-            if POLICY == TWO_LEVEL:
-                scheds[sched + PARKED] &= ~woken
-            if bounded == 0:
-                scheds[sched + OPEN] |= woken
-                continue
-            wheel[first + K + k] = 0
-            opened, soon = woken, scheds[sched + NEXT_OPEN]
-            while bounded:
-                bit = ctz(bounded)
-                bounded &= bounded - 1
-                me = (bit * K + k) << WARP_SHIFT
-                gate = warps[me + GATE] & OFFSET
-                main = gates[gate + MAIN] & OFFSET
-                until = gates[main + UNTIL]
-                gates[gate + NEED] |= int64(1) << bit
-                warps[me + BASE] = gates[main + CYCLES] - max(0, until - now)
-                until &= gates[gate + CLOSES]
-                opened ^= (int64(1) << bit) if until > now else int64(0)
-                soon = min(soon, until if until > now else int64(NEVER))
-            scheds[sched + OPEN] |= opened
-            scheds[sched + NEXT_OPEN] = soon
+        wheel[first + k] = 0
+        wheel[first + K + k] = 0
+        if POLICY == TWO_LEVEL:
+            scheds[sched + PARKED] &= ~woken
+        opened, soon = woken, scheds[sched + NEXT_OPEN]
+        while bounded:
+            bit = ctz(bounded)
+            bounded &= bounded - 1
+            me = (bit * K + k) << WARP_SHIFT
+            gate = warps[me + GATE] & OFFSET
+            main = gates[gate + MAIN] & OFFSET
+            until = gates[main + UNTIL]
+            gates[gate + NEED] |= int64(1) << bit
+            warps[me + BASE] = gates[main + CYCLES] - max(0, until - now)
+            until &= gates[gate + CLOSES]
+            opened ^= (int64(1) << bit) if until > now else int64(0)
+            soon = min(soon, until if until > now else int64(NEVER))
+        scheds[sched + OPEN] |= opened
+        scheds[sched + NEXT_OPEN] = soon
+        ready = scheds[sched + READY_MASK] | woken
+        scheds[sched + READY_MASK] = ready
+        note_ready(occupied, k, ready, gates[memory_gate + (k << GATE_SHIFT) + NEED])
+
+
+@merged
+def note_ready(occupied: Any, k: int, ready: int, need: int) -> None:
+    """`ready`: the ready warps of scheduler k; `need`: those of them that need the memory port."""
+    others, memory = occupied[READY_OTHERS] & ~(int64(1) << k), occupied[READY_MEMORY] & ~(int64(1) << k)
+    occupied[READY_OTHERS] = others | (int64(ready != need) << k)
+    occupied[READY_MEMORY] = memory | (int64(need != 0) << k)
 
 
 @merged

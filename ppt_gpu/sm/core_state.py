@@ -51,10 +51,11 @@ REASON_MASK = 15
 KEY_SHIFT = 6  # a key: cycle of the last issue, or number in the program, above the warp's bit
 # The timing wheels: 64 rows for the next 64 cycles, and 64 for the turns of that one that follow; a row has
 # a mask of warps for each scheduler, of those whose port is FREE_PORT, then one for each of the others. `occupied`: a
-# bit for each row of the near and of the later wheel; anybody beyond both?
+# bit for each row of the near and of the later wheel; anybody beyond both? Masks of schedulers: those with a ready warp
+# that does not need the memory port, those with one that does, and from ROWS on, those with a warp in each row.
 WHEEL_SHIFT = 6
 WHEEL = 1 << WHEEL_SHIFT
-NEAR, LATER, FAR_AWAY = range(3)
+NEAR, LATER, FAR_AWAY, READY_OTHERS, READY_MEMORY, ROWS = range(6)
 
 #: the columns of `op_stall` as reasons: WAIT_FIXED, WAIT_SHORT, WAIT_LONG, then core_pack.NO_INSTRUCTION to DRAIN
 _COLUMNS = (
@@ -103,7 +104,7 @@ class State:
         slots[:, LAUNCH_AT] = np.arange(len(slots)) * machine.ramp
         self.gates[:] = gates
         self.wheel = np.zeros(2 * WHEEL * 2 * k, np.int64)
-        self.occupied = np.zeros(3, np.int64)
+        self.occupied = np.zeros(ROWS + 2 * WHEEL, np.int64)
         blocks = len(program.block_warp) - 1
         self.block_start = np.zeros(blocks, np.int64)
         self.block_end = np.zeros(blocks, np.int64)

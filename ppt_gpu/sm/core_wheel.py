@@ -30,6 +30,7 @@ from ppt_gpu.sm.core_state import (
     NEAR,
     PARKED,
     READY,
+    ROWS,
     SCHED_SHIFT,
     STALL_SHIFT,
     WARP_SHIFT,
@@ -48,10 +49,12 @@ def schedule(
         row = ready & (WHEEL - 1)
         wheel[(row * 2 + bound) * K + k] |= int64(1) << bit
         occupied[NEAR] |= int64(1) << row
+        occupied[ROWS + row] |= int64(1) << k
     elif (ready >> WHEEL_SHIFT) - (now >> WHEEL_SHIFT) < WHEEL:  # else it may come too late, see bring_near
         row = (ready >> WHEEL_SHIFT) & (WHEEL - 1)
         wheel[((WHEEL + row) * 2 + bound) * K + k] |= int64(1) << bit
         occupied[LATER] |= int64(1) << row
+        occupied[ROWS + WHEEL + row] |= int64(1) << k
     else:
         scheds[(k << SCHED_SHIFT) + FAR] |= int64(1) << bit
         occupied[FAR_AWAY] = 1
@@ -69,7 +72,11 @@ def bring_near(K: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, now: 
     row = (now >> WHEEL_SHIFT) & (WHEEL - 1)
     if (occupied[LATER] >> row) & 1:
         occupied[LATER] &= ~(int64(1) << row)
-        for k in range(K):
+        turns = occupied[ROWS + WHEEL + row]
+        occupied[ROWS + WHEEL + row] = 0
+        while turns:
+            k = ctz(turns)
+            turns &= turns - 1
             free, bound = (WHEEL + row) * 2 * K + k, ((WHEEL + row) * 2 + 1) * K + k
             left = wheel[free] | wheel[bound]
             wheel[free] = 0

@@ -49,7 +49,7 @@ from ppt_gpu.sm.core_pack import (
     Packed,
 )
 from ppt_gpu.sm.core_policy import after, greedy_or_least, next_in_turn, refill_active
-from ppt_gpu.sm.core_ports import block, look_again, note_ready, take_unit, wake
+from ppt_gpu.sm.core_ports import block, look_again, need_port, take_unit, wake
 from ppt_gpu.sm.core_raw import DEADLOCK, DONE, OVER_BUDGET, PAUSED, Raw
 from ppt_gpu.sm.core_replay import ANSWERED, LOGGING, MODE, note, recall
 from ppt_gpu.sm.core_skip import (
@@ -115,7 +115,7 @@ from ppt_gpu.sm.core_state import (
     WORD,
     State,
 )
-from ppt_gpu.sm.core_wheel import bring_near, dependence, next_wake, plan_wake, wakes_at
+from ppt_gpu.sm.core_wheel import bring_near, dependence, next_wake, plan, schedule, wakes_at
 from ppt_gpu.sm.precompile import wait_for
 from ppt_gpu.sm.program import KIND_BARRIER, KIND_BRANCH, KIND_CONSTANT, KIND_LOAD, KIND_SHARED, Program, op_issues
 from ppt_gpu.sm.result import STALL_REASONS
@@ -258,9 +258,7 @@ def make_loop(
                 operation, port, kind = (word >> OP_AT) & OP_MASK, (word >> PORT_AT) & PORT_MASK, (word >> KIND_AT) & 7
                 gate = warps[me + GATE] & OFFSET
                 ready &= ~(int64(1) << bit)
-                scheds[sched + READY_MASK] = ready
                 scheds[sched + OPEN] &= ~(int64(1) << bit)
-                note_ready(occupied, this, ready, need & ready)
                 waited = now - warps[me + READY]
                 if port != FREE_PORT:
                     gates[gate + NEED] &= ~(int64(1) << bit)
@@ -387,10 +385,21 @@ def make_loop(
                         op_stall[(operation << STALL_SHIFT) + NO_INSTRUCTION] += there - low
                         low = there
                     warps[me + POS] = position
-                    plan_wake(
-                        K, POLICY, wheel, occupied, scheds, warps, op_stall, op_table, this, bit, word, until, low,
-                        int64(0), now,
-                    )  # fmt: skip
+                    low = plan(
+                        K, POLICY, scheds, warps, op_stall, op_table, this, bit, word, until, low, int64(0)
+                    )
+                    if low > now + 1 or POLICY == TWO_LEVEL:
+                        schedule(K, wheel, occupied, scheds, this, bit, int64(port != FREE_PORT), low, now)
+                        break
+                    # in the next cycle: no need to be woken
+                    ready |= int64(1) << bit
+                    closed = int64(0)
+                    if port != FREE_PORT:
+                        closed = need_port(warps, gates, me, gate, bit, low)
+                    if closed > low:
+                        scheds[sched + NEXT_OPEN] = min(scheds[sched + NEXT_OPEN], closed)
+                    else:
+                        scheds[sched + OPEN] |= int64(1) << bit
                     break
 
                 if POLICY == GTO:
@@ -400,9 +409,14 @@ def make_loop(
                     scheds[sched + BUSY] = at + 1
                 else:
                     scheds[sched + LAST] = after(bit)
-                full = gates[memory_gate + UNTIL]
-                turns &= occupied[READY_OTHERS] if full > now else int64(-1)
-                waiting = need & ready if full > at + 1 else int64(0)
+                full, need = gates[memory_gate + UNTIL], gates[memory_gate + (this << GATE_SHIFT) + NEED]
+                scheds[sched + READY_MASK] = ready
+                others = occupied[READY_OTHERS] & ~(int64(1) << this)
+                memory = occupied[READY_MEMORY] & ~(int64(1) << this)
+                occupied[READY_OTHERS] = others | (int64(ready != need) << this)
+                occupied[READY_MEMORY] = memory | (int64(need != 0) << this)
+                turns &= others if full > now else int64(-1)
+                waiting = need if full > at + 1 else int64(0)
                 soon = scheds[sched + NEXT_OPEN]
                 if POLICY == TWO_LEVEL or scheds[sched + OPEN] & ~waiting != 0:
                     soon = at + 1

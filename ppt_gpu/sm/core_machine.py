@@ -19,6 +19,7 @@ from ppt_gpu.spec.gpu import TASK_CLASSES, Gpu
 FRACTION = 16  # bits behind the binary point in server times
 ONE = 1 << FRACTION  # a cycle
 NEVER = 1 << 60
+EVERY_LINE = slice(None)
 
 #: where a launch finds the code of its kernel: nowhere, in the L2, in the SM
 CODE_COLD, CODE_IN_L2, CODE_IN_SM = range(3)
@@ -222,12 +223,14 @@ def _geometry(size: int, ways: int, line: int) -> tuple[int, int]:
     return max(1, lines // ways), ways
 
 
-def set_index(program: Program, sets: int, hashed: bool, sampled: bool = False) -> NDArray[np.int32]:
-    """Set of every line [L]. Hashed sets that are a power of two: the line's number folded by xor, which, as those of
+def set_index(
+    program: Program, sets: int, hashed: bool, sampled: bool = False, lines: slice = EVERY_LINE
+) -> NDArray[np.int32]:
+    """Set of every line [L], or of `lines`. Hashed sets that are a power of two: the line's number folded by xor, which, as those of
     GPUs do, spreads neighbours evenly. `sampled`, the slice of the L2: random, its sets are a sample of the chip's."""
     if sets == 0:
-        return np.zeros(len(program.line_address), np.int32)
-    number = _line_numbers(program)
+        return np.zeros(len(program.line_address[lines]), np.int32)
+    number = _line_numbers(program, lines)
     if hashed and not sampled and sets & (sets - 1) == 0:
         shift = max(sets.bit_length() - 1, 1)
         while shift < 64:  # each turn folds twice as many parts
@@ -243,9 +246,9 @@ def set_index(program: Program, sets: int, hashed: bool, sampled: bool = False) 
     return number.astype(np.int32)
 
 
-def _line_numbers(program: Program) -> NDArray[np.uint64]:
-    """[L], a new array."""
-    address, size = program.line_address.astype(np.uint64, copy=False), program.line_bytes
+def _line_numbers(program: Program, lines: slice) -> NDArray[np.uint64]:
+    """Of `lines`, a new array."""
+    address, size = program.line_address[lines].astype(np.uint64, copy=False), program.line_bytes
     if size & (size - 1) == 0:
         return address >> np.uint64(size.bit_length() - 1)
     return address // np.uint64(size)

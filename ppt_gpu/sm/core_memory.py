@@ -8,6 +8,8 @@ one makes each call dearer, and compiling too.) What happens in it: core_lsu, co
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -60,6 +62,7 @@ LINE_WORDS, WARM_AT = 4, 48
 # the word of an access: FIRST_MASK, then cycles, then updates; the word of a transaction: sector mask, then the line
 FIRST_MASK, CYCLES_AT, CYCLES_MASK, UPDATES_AT = (1 << 36) - 1, 36, (1 << 20) - 1, 56
 SECTORS = 8
+PART = 1 << 14
 #: places are masked when read, which tells the compiler that they are not negative
 PLACE = (1 << 40) - 1
 
@@ -91,22 +94,26 @@ class MemoryArrays:
             self.mem[place : place + nodes.size] = nodes.ravel()
             self.mem[sets_at : sets_at + sets.size] = sets.ravel() * NODE_WORDS + place
         lines = self.mem[lines_at : lines_at + len(program.line_warm) * LINE_WORDS].reshape(-1, LINE_WORDS)
-        lines[:, L1_NODE : L2_NODE + 1] = 0
-        np.multiply(set_index(program, machine.l1_sets, machine.l1_hash), SET_WORDS, out=lines[:, L1_SET])
-        l2_set = set_index(program, machine.l2_sets, True, sampled=True) if l2_set is None else l2_set
-        np.multiply(l2_set, SET_WORDS, out=lines[:, L2_SET])
-        lines[:, L1_SET] += l1_sets_at
-        lines[:, L2_SET] += l2_sets_at + np.where(program.line_warm != 0, 0xFF << WARM_AT, 0)
+        for part in _parts(len(lines)):
+            here = lines[part]
+            here[:, L1_NODE : L2_NODE + 1] = 0
+            np.multiply(set_index(program, machine.l1_sets, machine.l1_hash, lines=part), SET_WORDS, out=here[:, L1_SET])
+            sets = set_index(program, machine.l2_sets, True, True, part) if l2_set is None else l2_set[part]
+            np.multiply(sets, SET_WORDS, out=here[:, L2_SET])
+            here[:, L1_SET] += l1_sets_at
+            here[:, L2_SET] += l2_sets_at
+            here[program.line_warm[part] != 0, L2_SET] |= 0xFF << WARM_AT
         #: [M+1] first transaction, cycles in the load/store pipe, updates of the same address
         self.access = program.access_start.astype(np.int64)
-        self.access[:-1] |= program.access_cycles.astype(np.int64) << CYCLES_AT
-        updates = program.access_atomic.astype(np.int64) if len(program.access_atomic) else np.int64(1)
-        self.access[:-1] |= updates << UPDATES_AT
+        for part in _parts(len(program.access_cycles)):
+            self.access[part] |= program.access_cycles[part].astype(np.int64) << CYCLES_AT
+            updates = program.access_atomic[part].astype(np.int64) if len(program.access_atomic) else np.int64(1)
+            self.access[part] |= updates << UPDATES_AT
         #: [T + 1] line and sector mask; one more, for the look ahead
         self.tx = np.zeros(len(program.tx_line) + 1, np.int64)
-        self.tx[:-1] = program.tx_line
-        self.tx <<= SECTORS
-        self.tx[:-1] |= program.tx_sectors
+        for part in _parts(len(program.tx_line)):
+            np.left_shift(program.tx_line[part], SECTORS, out=self.tx[part], dtype=np.int64)
+            self.tx[part] |= program.tx_sectors[part]
 
     def counters(self) -> NDArray[np.int64]:
         return self.mem[C : C + len(cm.COUNTERS)].copy()
@@ -114,6 +121,12 @@ class MemoryArrays:
     def idle(self) -> int:
         """The cycle from which no server is busy."""
         return -(-int(self.mem[[LSU, L2_SERVER, INWARD, OUTWARD, DRAM, ATOMIC, REQUESTS, RETURNS]].max()) >> FRACTION)
+
+
+def _parts(count: int) -> Iterator[slice]:
+    """`count` records, so many at a time as stay in the host's caches while they are worked on."""
+    for first in range(0, count, PART):
+        yield slice(first, min(first + PART, count))
 
 
 def code_tables(program: Program, machine: Machine) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:

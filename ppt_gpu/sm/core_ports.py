@@ -59,27 +59,28 @@ def wake(
             bit = ctz(bounded)
             bounded &= bounded - 1
             me = (bit * K + k) << WARP_SHIFT
-            gate = warps[me + GATE] & OFFSET
-            main = gates[gate + MAIN] & OFFSET
-            until = gates[main + UNTIL]
-            gates[gate + NEED] |= int64(1) << bit
-            warps[me + BASE] = gates[main + CYCLES] - max(0, until - now)
-            until &= gates[gate + CLOSES]
+            until = need_port(warps, gates, me, warps[me + GATE] & OFFSET, bit, now)
             opened ^= (int64(1) << bit) if until > now else int64(0)
             soon = min(soon, until if until > now else int64(NEVER))
         scheds[sched + OPEN] |= opened
         scheds[sched + NEXT_OPEN] = soon
-        ready = scheds[sched + READY_MASK] | woken
-        scheds[sched + READY_MASK] = ready
-        note_ready(occupied, k, ready, gates[memory_gate + (k << GATE_SHIFT) + NEED])
+        scheds[sched + READY_MASK] |= woken
+        need = gates[memory_gate + (k << GATE_SHIFT) + NEED]
+        occupied[READY_OTHERS] |= int64(woken & ~need != 0) << k
+        occupied[READY_MEMORY] |= int64(need != 0) << k
 
 
 @merged
-def note_ready(occupied: Any, k: int, ready: int, need: int) -> None:
-    """`ready`: the ready warps of scheduler k; `need`: those of them that need the memory port."""
-    others, memory = occupied[READY_OTHERS] & ~(int64(1) << k), occupied[READY_MEMORY] & ~(int64(1) << k)
-    occupied[READY_OTHERS] = others | (int64(ready != need) << k)
-    occupied[READY_MEMORY] = memory | (int64(need != 0) << k)
+def need_port(warps: Any, gates: Any, me: int, gate: int, bit: int, now: int) -> int:
+    """A warp that is ready in cycle `now` needs `gate`: the cycle until which that keeps it out of OPEN.
+
+    What other warps that issue in the cycle before do to the port changes nothing of what is noted here.
+    """
+    main = gates[gate + MAIN] & OFFSET
+    until = gates[main + UNTIL]
+    gates[gate + NEED] |= int64(1) << bit
+    warps[me + BASE] = gates[main + CYCLES] - max(0, until - now)
+    return until & gates[gate + CLOSES]
 
 
 @merged

@@ -141,7 +141,20 @@ def plan_wake(
     K: int, POLICY: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, op_stall: Any, op_table: Any, k: int,
     bit: int, word: int, until: int, low: int, parked: int, now: int,
 ) -> None:  # fmt: skip
-    """The warp's next entry is `word`, its slots complete with `until`, nothing else holds it from cycle `low` on."""
+    """As `plan`, and the warp wakes when it is ready."""
+    ready = plan(K, POLICY, scheds, warps, op_stall, op_table, k, bit, word, until, low, parked)
+    schedule(K, wheel, occupied, scheds, k, bit, int64((word >> PORT_AT) & PORT_MASK != FREE_PORT), ready, now)
+
+
+@merged
+def plan(
+    K: int, POLICY: int, scheds: Any, warps: Any, op_stall: Any, op_table: Any, k: int, bit: int, word: int, until: int,
+    low: int, parked: int,
+) -> int:  # fmt: skip
+    """The warp's next entry is `word`, its slots complete with `until`, nothing else holds it from cycle `low` on.
+
+    Returns the cycle in which it is ready.
+    """
     me = (bit * K + k) << WARP_SHIFT
     ready, cause = until >> 2, until & 3
     warps[me + HELD] = low << 2 | cause
@@ -155,4 +168,4 @@ def plan_wake(
     warps[me + ENTERS] = op_table[((word >> OP_AT) & OP_MASK) * OP_ROW + ANNOUNCE]
     port = (word >> PORT_AT) & PORT_MASK
     warps[me + GATE] = (port * K + k) << GATE_SHIFT
-    schedule(K, wheel, occupied, scheds, k, bit, int64(port != FREE_PORT), low, now)
+    return low

@@ -274,16 +274,13 @@ def make_loop(
                     if port != FREE_PORT:
                         take_unit(K, scheds, gates, units, gate, this, at, op_table[operation * OP_ROW + INTERVAL])
                     entered = (at << 2) + enters
-                    done = entered >> 2
+                    done, place = entered >> 2, int64(0)
                     if LATER and not simple and passes_unit(kind, mem):
                         done, place = issue_later(
                             mem, tx, accesses, warps, blocks, kind, op_table[operation * OP_ROW + USES_L1], at, me,
                             slot_row + ((word >> SLOT_AT) & 127), enters & 3,
                         )  # fmt: skip
                         entered = (done << 2) | (enters & 3)
-                        if place > at:
-                            for other in queued:
-                                block(K, scheds, gates, other, (other >> GATE_SHIFT) % K, at, place)
                     elif not LATER and not simple and kind >= KIND_LOAD and kind <= KIND_SHARED:
                         access = warps[me + ACCESS] & POSITION
                         prefetch(accesses, access + 8)
@@ -300,15 +297,12 @@ def make_loop(
                         if track[MODE] == LOGGING:
                             note(track, log, at, me, access, kind, op_table[operation * OP_ROW + USES_L1], done, place)
                         entered = (done << 2) | (enters & 3)
-                        if place > at:  # the queue is full until then, for every port that leads to it
-                            for other in queued:
-                                block(K, scheds, gates, other, (other >> GATE_SHIFT) % K, at, place)
                     elif not simple and kind == KIND_CONSTANT and mem[P_CONSTANT_MISS] + mem[P_CONSTANT_QUEUED] != 0:
                         done, place = constant(mem, at)
                         entered = (done << 2) | (enters & 3)
-                        if place > at:
-                            for other in queued:
-                                block(K, scheds, gates, other, (other >> GATE_SHIFT) % K, at, place)
+                    if place > at:  # the load/store queue is full until then, for every port that leads to it
+                        for other in queued:
+                            block(K, scheds, gates, other, (other >> GATE_SHIFT) % K, at, place)
                     slots[slot_row + ((word >> SLOT_AT) & 127)] = entered
                     if not LATER or done < NEVER:
                         warps[me + RESULTS] = max(warps[me + RESULTS], done)
@@ -385,9 +379,7 @@ def make_loop(
                         op_stall[(operation << STALL_SHIFT) + NO_INSTRUCTION] += there - low
                         low = there
                     warps[me + POS] = position
-                    low = plan(
-                        K, POLICY, scheds, warps, op_stall, op_table, this, bit, word, until, low, int64(0)
-                    )
+                    low = plan(K, POLICY, scheds, warps, op_stall, op_table, this, bit, word, until, low, int64(0))
                     if low > now + 1 or POLICY == TWO_LEVEL:
                         schedule(K, wheel, occupied, scheds, this, bit, int64(port != FREE_PORT), low, now)
                         break

@@ -120,7 +120,7 @@ def _l2_missing(mem: Any, place: int, forced: int, sectors: int) -> int:
     return missing
 
 
-@called
+@merged
 def l2_read(mem: Any, time: int, line: int, sectors: int, wait: int, atomic: int) -> int:
     """Cycle at which the data of a load or atomic is back at the SM."""
     place, count = line_place(mem, line), popcount(sectors)

@@ -136,7 +136,7 @@ def _miss(mem: Any, time: int, line: int, sectors: int, wait: int, atomic: int) 
     return done
 
 
-@called
+@merged
 def _load(mem: Any, time: int, line: int, sectors: int, cached: int) -> int:
     """Cycle of arrival of one transaction. mem[NOW]: when it left the load/store unit."""
     mem[NOW] = time
@@ -204,7 +204,7 @@ def _l1_allocate(mem: Any, time: int, place: int) -> int:
     return node
 
 
-@called
+@merged
 def _store(mem: Any, time: int, line: int, sectors: int, cached: int) -> int:
     """Server time at which the store is accepted below, -1 when it stays in the L1. mem[NOW]: as `_load`."""
     mem[NOW] = time

@@ -95,13 +95,11 @@ class MemoryArrays:
             self.mem[sets_at : sets_at + sets.size] = sets.ravel() * NODE_WORDS + place
         lines = self.mem[lines_at : lines_at + len(program.line_warm) * LINE_WORDS].reshape(-1, LINE_WORDS)
         for part in _parts(len(lines)):
-            here = lines[part]
+            here, l1_set = lines[part], set_index(program, machine.l1_sets, machine.l1_hash, lines=part)
+            in_l2 = set_index(program, machine.l2_sets, True, True, part) if l2_set is None else l2_set[part]
             here[:, L1_NODE : L2_NODE + 1] = 0
-            np.multiply(set_index(program, machine.l1_sets, machine.l1_hash, lines=part), SET_WORDS, out=here[:, L1_SET])
-            sets = set_index(program, machine.l2_sets, True, True, part) if l2_set is None else l2_set[part]
-            np.multiply(sets, SET_WORDS, out=here[:, L2_SET])
-            here[:, L1_SET] += l1_sets_at
-            here[:, L2_SET] += l2_sets_at
+            here[:, L1_SET] = l1_set * np.int64(SET_WORDS) + l1_sets_at
+            here[:, L2_SET] = in_l2 * np.int64(SET_WORDS) + l2_sets_at
             here[program.line_warm[part] != 0, L2_SET] |= 0xFF << WARM_AT
         #: [M+1] first transaction, cycles in the load/store pipe, updates of the same address
         self.access = program.access_start.astype(np.int64)

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.progress import Progress
-from ppt_gpu.sm.chip_below import bring_in
+from ppt_gpu.sm.chip_below import make_bring_in
 from ppt_gpu.sm.chip_loop import make_advance_sms
 from ppt_gpu.sm.chip_machine import Chip
 from ppt_gpu.sm.chip_memory import ALIGNED, LINK_IN, LINK_OUT, Below, SmMemory
-from ppt_gpu.sm.chip_round import CHIP_WORDS, END, LIMIT, NEXT, STATUS, WINDOW, close_round
+from ppt_gpu.sm.chip_round import CHIP_WORDS, END, LIMIT, NEXT, STATUS, WINDOW, make_close_round
 from ppt_gpu.sm.core import pays
 from ppt_gpu.sm.core_machine import COUNTERS, FRACTION, NEVER
 from ppt_gpu.sm.core_memory import ATOMIC, LSU, REQUESTS, RETURNS, C
@@ -36,7 +36,7 @@ class ChipState:
         self.state = state = State(program, chip.sm, self.packed, resident, self.per_block)
         inside = SmMemory(program, chip, window, int(state.layout[PLACES]))
         self.below = Below(program, chip)
-        bring_in(self.below.memory.mem, chip.warm)
+        make_bring_in()(self.below.memory.mem, chip.warm)
         self.tx, self.accesses = inside.tx, self.below.memory.access
         self.blocks_at, self.blocks_end = int(state.layout[AT_BLOCKS]), int(state.layout[AT_STALL])
         track = np.zeros(TRACK_WORDS, np.int64)
@@ -79,7 +79,7 @@ class ChipState:
     def close(self) -> None:
         """End a round; STATUS is PAUSED then to go on, else DONE or OVER_BUDGET."""
         below = self.below
-        close_round(
+        make_close_round()(
             self.cores, self.mems.reshape(-1), self.mems.shape[1], self.tracks, self.shared, self.blocks_at,
             self.blocks_end, len(self.state.block_start), self.chip.sm.block_launch, below.memory.mem,
             below.slices.reshape(-1), below.channels, below.number, below.conflict, self.count, self.keys, self.order,

@@ -5,13 +5,14 @@ The tables are larger than the host's caches: what a request needs is asked for 
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from ppt_gpu.compiled import called, merged
 from ppt_gpu.sm import chip_memory as q
 from ppt_gpu.sm import core_memory as c
 from ppt_gpu.sm.chip_machine import ATOMIC, NUMBER_BITS, READ, SM_BITS
-from ppt_gpu.sm.core_bits import compiled, int64, popcount, prefetch
+from ppt_gpu.sm.core_bits import compiled, fingerprint, int64, popcount, prefetch
 from ppt_gpu.sm.core_chip import l2_read, l2_write
 from ppt_gpu.sm.core_machine import FRACTION
 from ppt_gpu.sm.core_tags import claim, line_place
@@ -22,8 +23,20 @@ KEY_SM, KEY_TIME = NUMBER_BITS, NUMBER_BITS + SM_BITS
 STEP = 6
 
 
-@compiled
-def bring_in(below: Any, lines: Any) -> None:
+@cache
+def make_bring_in() -> Any:
+    """_bring_in, compiled."""
+    SOURCES = fingerprint(names="c*.py")
+
+    def bring_in(below: Any, lines: Any) -> None:
+        _ = SOURCES
+        _bring_in(below, lines)
+
+    return compiled(bring_in)
+
+
+@called
+def _bring_in(below: Any, lines: Any) -> None:
     """Lines that are in the L2 when the launch begins, the one used last at the end: each takes a way of its set."""
     for line in lines:
         place = line_place(below, line)

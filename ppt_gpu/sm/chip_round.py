@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from ppt_gpu.compiled import called
 from ppt_gpu.sm import chip_memory as q
 from ppt_gpu.sm.chip_below import serve_window
-from ppt_gpu.sm.core_bits import compiled, int64, pointer
+from ppt_gpu.sm.core_bits import compiled, fingerprint, int64, pointer
 from ppt_gpu.sm.core_machine import NEVER
 from ppt_gpu.sm.core_raw import DONE, OVER_BUDGET
 from ppt_gpu.sm.core_skip import ENDED, NOW
@@ -62,8 +63,27 @@ def _ended(tracks: Any) -> int:
     return ended
 
 
-@compiled
-def close_round(
+@cache
+def make_close_round() -> Any:
+    """_close_round, compiled."""
+    SOURCES = fingerprint(names="c*.py")
+
+    def close_round(
+        cores: Any, mems: Any, stride: int, tracks: Any, chip: Any, blocks_at: int, blocks_end: int, total: int,
+        delay: int, below: Any, slices: Any, channels: Any, slice_number: int, conflict: Any, count: Any, keys: Any,
+        order: Any,
+    ) -> None:  # fmt: skip
+        _ = SOURCES
+        _close_round(
+            cores, mems, stride, tracks, chip, blocks_at, blocks_end, total, delay, below, slices, channels,
+            slice_number, conflict, count, keys, order,
+        )  # fmt: skip
+
+    return compiled(close_round)
+
+
+@called
+def _close_round(
     cores: Any, mems: Any, stride: int, tracks: Any, chip: Any, blocks_at: int, blocks_end: int, total: int, delay: int,
     below: Any, slices: Any, channels: Any, slice_number: int, conflict: Any, count: Any, keys: Any,
     order: Any,

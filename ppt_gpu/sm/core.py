@@ -101,7 +101,6 @@ from ppt_gpu.sm.core_state import (
     POS,
     READY,
     READY_MASK,
-    READY_MEMORY,
     READY_OTHERS,
     REASON_MASK,
     RESULTS,
@@ -173,6 +172,7 @@ def make_loop(
         GREEDY_POLICY = POLICY in (GTO, GTO_LAUNCH)
         next_block, ended, idle = track[NEXT_BLOCK], track[ENDED], track[IDLE]
         now, next_launch = track[NOW], track[NEXT_LAUNCH]
+        everyone = (int64(2) << (K - 1)) - 1  # a mask of all schedulers
         slot_shift, me = layout[SLOT_SHIFT], track[ISSUED] & OFFSET
         anchor, target, look_at = track[ANCHOR] & OFFSET, track[TARGET], track[LOOK_AT]
         while ended < total:
@@ -226,23 +226,35 @@ def make_loop(
 
             # --- schedulers --------------------------------------------------------------------------------------
             following = int64(NEVER)  # the next cycle in which a ready warp may issue
-            first = int64(np.uint64(now) % np.uint64(K)) if K & (K - 1) else now & (K - 1)
+            k = int64(np.uint64(now) % np.uint64(K)) if K & (K - 1) else now & (K - 1)
             full = gates[memory_gate + UNTIL]  # warps that wait for the memory port stay in OPEN
-            turns = occupied[READY_OTHERS] | (occupied[READY_MEMORY] if full <= now else int64(0))
-            while turns:
-                later = turns & (int64(-1) << first)
-                this = ctz(later if later else turns)
-                turns &= ~(int64(1) << this)
+            turns = occupied[READY_OTHERS] if full > now else everyone
+            for _turn in range(K):
+                if (
+                    SCHEDULERS > 0
+                ):  # the compiler unrolls: what each scheduler does can be foreseen better than who does
+                    this, k = k & 63, (k + 1 if k + 1 < K else 0)
+                else:
+                    if turns == 0:
+                        break
+                    later = turns & (int64(-1) << k)
+                    this = ctz(later if later else turns)
+                    turns &= ~(int64(1) << this)
                 sched = this << SCHED_SHIFT
                 ready = scheds[sched + READY_MASK]
-                need = gates[memory_gate + (this << GATE_SHIFT) + NEED]
-                waiting = need if full > now else int64(0)
+                if ready == 0:
+                    continue
+                need = int64(0)
+                if full > now:
+                    need = gates[memory_gate + (this << GATE_SHIFT) + NEED]
+                    if ready == need:
+                        continue
                 if GREEDY_POLICY and WIDTH == 1 and scheds[sched + BUSY] > now:
                     following = min(following, scheds[sched + BUSY])
                     continue
                 if scheds[sched + NEXT_OPEN] <= now:
                     look_again(K, scheds, gates, this, now)
-                mask = scheds[sched + OPEN] & ~waiting
+                mask = scheds[sched + OPEN] & ~need
                 if POLICY == TWO_LEVEL:
                     mask &= scheds[sched + ACTIVE]
                 if mask == 0:
@@ -303,6 +315,8 @@ def make_loop(
                     if place > at:  # the load/store queue is full until then, for every port that leads to it
                         for other in queued:
                             block(K, scheds, gates, other, (other >> GATE_SHIFT) % K, at, place)
+                        if gates[memory_gate + UNTIL] > now:
+                            turns &= occupied[READY_OTHERS]
                     slots[slot_row + ((word >> SLOT_AT) & 127)] = entered
                     if not LATER or done < NEVER:
                         warps[me + RESULTS] = max(warps[me + RESULTS], done)
@@ -404,16 +418,13 @@ def make_loop(
                 full, need = gates[memory_gate + UNTIL], gates[memory_gate + (this << GATE_SHIFT) + NEED]
                 scheds[sched + READY_MASK] = ready
                 others = occupied[READY_OTHERS] & ~(int64(1) << this)
-                memory = occupied[READY_MEMORY] & ~(int64(1) << this)
                 occupied[READY_OTHERS] = others | (int64(ready != need) << this)
-                occupied[READY_MEMORY] = memory | (int64(need != 0) << this)
-                turns &= others if full > now else int64(-1)
                 waiting = need if full > at + 1 else int64(0)
                 soon = scheds[sched + NEXT_OPEN]
                 if POLICY == TWO_LEVEL or scheds[sched + OPEN] & ~waiting != 0:
                     soon = at + 1
                 following = min(following, max(at + 1, soon))
-            if full > now and occupied[READY_MEMORY] != 0:
+            if full > now:
                 following = min(following, full)
 
             # --- the next cycle in which anything can happen -------------------------------------------------------

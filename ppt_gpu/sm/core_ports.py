@@ -24,7 +24,6 @@ from ppt_gpu.sm.core_state import (
     OPEN,
     PARKED,
     READY_MASK,
-    READY_MEMORY,
     READY_OTHERS,
     RING,
     ROWS,
@@ -67,7 +66,6 @@ def wake(
         scheds[sched + READY_MASK] |= woken
         need = gates[memory_gate + (k << GATE_SHIFT) + NEED]
         occupied[READY_OTHERS] |= int64(woken & ~need != 0) << k
-        occupied[READY_MEMORY] |= int64(need != 0) << k
 
 
 @merged

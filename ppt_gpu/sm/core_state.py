@@ -52,10 +52,10 @@ KEY_SHIFT = 6  # a key: cycle of the last issue, or number in the program, above
 # The timing wheels: 64 rows for the next 64 cycles, and 64 for the turns of that one that follow; a row has
 # a mask of warps for each scheduler, of those whose port is FREE_PORT, then one for each of the others. `occupied`: a
 # bit for each row of the near and of the later wheel; anybody beyond both? Masks of schedulers: those with a ready warp
-# that does not need the memory port, those with one that does, and from ROWS on, those with a warp in each row.
+# that does not need the memory port, and from ROWS on, those with a warp in each row.
 WHEEL_SHIFT = 6
 WHEEL = 1 << WHEEL_SHIFT
-NEAR, LATER, FAR_AWAY, READY_OTHERS, READY_MEMORY, ROWS = range(6)
+NEAR, LATER, FAR_AWAY, READY_OTHERS, ROWS = range(5)
 
 #: the columns of `op_stall` as reasons: WAIT_FIXED, WAIT_SHORT, WAIT_LONG, then core_pack.NO_INSTRUCTION to DRAIN
 _COLUMNS = (

@@ -260,18 +260,20 @@ def _check_trace(path: Path) -> list[str]:
 
 def _check_kernels(path: Path) -> list[str]:
     from ppt_gpu.frontends.prepare import read_module
-    from ppt_gpu.ptx.liveness import estimate_registers
+    from ppt_gpu.machine.registers import compiled_registers
+    from ppt_gpu.ptx.link import link
     from ppt_gpu.ptx.mangling import source_name
+    from ppt_gpu.spec.isa import isa_of
 
     module = read_module(Workload(path.stem, str(path), str(path), ())).module
-    version = ".".join(str(part) for part in module.version)
+    version, isa = ".".join(str(part) for part in module.version), isa_of(module.target)
     lines = [f"{path}: PTX {version} for {module.target}, {len(module.kernels)} kernels"]
     for kernel in module.kernels.values():
         source = source_name(kernel.name)
         name = kernel.name if source == kernel.name else f"{source} ({kernel.name})"
         lines.append(
             f"  {name}: {len(kernel.instructions)} instructions, {len(kernel.params)} parameters, "
-            f"about {estimate_registers(kernel)} registers"
+            f"about {compiled_registers(link(kernel, module), isa).count} registers"
         )
     return lines
 

@@ -31,11 +31,11 @@ from ppt_gpu.frontends.call import CallOptions, is_kernel, open_call
 from ppt_gpu.frontends.prepare import prepare
 from ppt_gpu.inputs import check, open_workload
 from ppt_gpu.machine.code import machine_code
+from ppt_gpu.machine.registers import Registers, compiled_registers
 from ppt_gpu.machine.trace import as_machine_code
 from ppt_gpu.progress import Progress
 from ppt_gpu.ptx.features import require
 from ppt_gpu.ptx.link import link
-from ppt_gpu.ptx.liveness import estimate_registers
 from ppt_gpu.report.build import build_launch, build_result
 from ppt_gpu.report.result import LaunchResult, Result
 from ppt_gpu.sass.machine_traces import MachineTraces, gpu_of_run
@@ -370,9 +370,10 @@ def translate(workload: Workload | str | Path, *, blocks: int = 8, assume: Seque
     kernel = link(module.kernels[launch.kernel], module)
     memory = device_memory(module, opened, {}, Budget())
     trace = run(kernel, module, launch, memory, sample_blocks(launch.grid, blocks))
-    registers = launch.registers or estimate_registers(kernel)
-    machine = machine_code(kernel, registers, isa_of(module.target))
-    launch = replace(launch, registers=registers)  # of the kernel: its machine code has more names for them
+    isa = isa_of(module.target)
+    needs = Registers.stated(launch.registers) if launch.registers else compiled_registers(kernel, isa)
+    machine = machine_code(kernel, needs.room, isa)
+    launch = replace(launch, registers=needs.count)  # of the kernel: its machine code has more names for them
     return write_tasklist(translate_trace(machine.kernel, module, as_machine_code(trace, machine), launch))
 
 

@@ -14,9 +14,10 @@ from ppt_gpu.exec.traces import LaunchTraces, Traces
 from ppt_gpu.exec.translate_blocks import sample_blocks
 from ppt_gpu.exec.workload import Launch, Workload
 from ppt_gpu.frontends.prepare import prepare
+from ppt_gpu.machine.registers import compiled_registers
 from ppt_gpu.multicore.ir import Ir
 from ppt_gpu.multicore.ir_from_trace import ir_of_trace
-from ppt_gpu.ptx.liveness import estimate_registers
+from ppt_gpu.spec.isa import isa_of
 
 #: blocks run where the user names no number
 SAMPLE = 16
@@ -57,7 +58,7 @@ def _representation(traces: LaunchTraces, blocks: str | int) -> tuple[Ir, Needs]
     launch, kernel, module = traces.launch, traces.kernel, traces.module
     ir = ir_of_trace(kernel, module, traces.run(chosen_blocks(launch, blocks)), launch)
     shared = layout(module, kernel, launch.dynamic_shared).shared_bytes
-    return ir, (launch.registers or estimate_registers(kernel), shared)
+    return ir, (launch.registers or compiled_registers(kernel, isa_of(module.target)).count, shared)
 
 
 def chosen_blocks(launch: Launch, blocks: str | int) -> list[int]:

@@ -223,7 +223,8 @@ def text(
     fuse: where the GPU runs what ptxas makes of PTX, not PTX itself.
     """
     lines = ["# Made by hardware/tools/make_isa.py; change the tables there."]
-    lines += [f'name = "{name}"', f'notes = "{note}"', *(["scheduled = true"] if fuse is not None else []), "", "[op]"]
+    lines += [f'name = "{name}"', f'notes = "{note}"', *(["scheduled = true"] if fuse is not None else [])]
+    lines += [*sm_of(name), "", "[op]"]
     lines += [line_of(row) for row in rows]
     if expand:
         lines += ["", "[expand]"]
@@ -248,6 +249,18 @@ def board_text(name: str, base: str, known: list[Row]) -> str:
     rows = [row for row in products_of(name) if row not in known]
     head = ["# Made by hardware/tools/make_isa.py; change the tables there.", f'base = "{base}"']
     return "\n".join([*head, "", "[op]", *(line_of(row) for row in rows)]) + "\n"
+
+
+def sm_of(name: str) -> list[str]:
+    """What the compiler takes an SM of "sm_86" to hold, where its register counts show it (machine/registers.py)."""
+    threads = {"sm_75": 1024, "sm_86": 1536, "sm_89": 1536}.get(name, 2048)
+    if not name.startswith("sm_") or int(name[3:]) < 30:
+        return []
+    return [
+        "# CUDA C++ Programming Guide, Technical Specifications per Compute Capability",
+        "sm_registers = 65536",
+        f"sm_threads = {threads}",
+    ]
 
 
 def unnamed_of(name: str) -> dict[str, list[str]]:

@@ -13,7 +13,8 @@ from ppt_gpu.frontends.prepare import prepare
 from ppt_gpu.frontends.ptxas import NO_PTXAS
 from ppt_gpu.frontends.registers import with_at_most
 from ppt_gpu.inputs import CUDA, open_workload
-from ppt_gpu.ptx.liveness import estimate_registers
+from ppt_gpu.machine.registers import compiled_registers
+from ppt_gpu.ptx.link import link
 from ppt_gpu.scale.occupancy_rules import OccupancyLimits, theoretical_occupancy
 from ppt_gpu.spec.gpu import Gpu
 
@@ -95,8 +96,8 @@ def register_values(workload: Workload, gpu: Gpu) -> list[str]:
     """Limits of registers with which an SM holds more blocks of the launch: the most for each step."""
     prepared = prepare(workload, gpu.compute_capability)
     launch, limits = prepared.workload.launches[0], OccupancyLimits.of(gpu)
-    kernel = prepared.module.kernels[launch.kernel]
-    registers = launch.registers or estimate_registers(kernel)
+    kernel = link(prepared.module.kernels[launch.kernel], prepared.module)
+    registers = launch.registers or compiled_registers(kernel, gpu.isa).count
 
     def held(number: int) -> int:
         return theoretical_occupancy(limits, launch.threads_per_block, number, 0).blocks_per_sm

@@ -25,7 +25,7 @@ from ppt_gpu.machine.unnamed import unnamed
 from ppt_gpu.machine.vectors import vectorised
 from ppt_gpu.ptx.cfg import ControlFlow, control_flow
 from ppt_gpu.ptx.instructions import operation
-from ppt_gpu.ptx.liveness import live_out
+from ppt_gpu.ptx.liveness import live_out, most_live_in
 from ppt_gpu.ptx.module import Instruction, Kernel
 from ppt_gpu.spec.gpu import Isa
 from ppt_gpu.tasklist.expand import machine_operations
@@ -59,6 +59,7 @@ class MachineCode:
     kernel: MachineKernel
     flow: ControlFlow  # of the PTX instructions
     templates: tuple[Template, ...]  # those of more blocks first
+    live: int  # the most 32-bit registers of a thread that are live at once
 
 
 def machine_code(kernel: Kernel, registers: int, isa: Isa | None = None) -> MachineCode:
@@ -94,7 +95,18 @@ class _Builder:
             origin=tuple(self.origin),
         )
         made = replace(made, instructions=tuple(self.code), registers=tuple(self.names.all), joined=self.operations)
-        return MachineCode(made, self.flow, tuple(template for template in templates if template is not None))
+        kept = tuple(template for template in templates if template is not None)
+        return MachineCode(made, self.flow, kept, self._live(kept))
+
+    def _live(self, templates: Sequence[Template]) -> int:
+        """In the code that runs: templates, and the blocks that no template has."""
+        weights = self.names.weights
+        replaced = {block for template in templates for block in template.blocks}
+        pieces = [([self.code[index] for index in each.code], each.blocks[-1]) for each in templates]
+        for block, (first, end) in enumerate(zip(self.flow.block_start, self.flow.block_end, strict=True)):
+            if block not in replaced:
+                pieces.append((self.code[first:end], block))
+        return max((most_live_in(code, self.alive[last], weights) for code, last in pieces), default=0)
 
     def _steps(self, blocks: Sequence[int]) -> list[Step]:
         steps = straight(self.kernel, self.flow, blocks, self.names)

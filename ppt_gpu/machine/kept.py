@@ -41,6 +41,7 @@ class _Added:
     origin: tuple[int, ...]
     joined: dict[int, tuple[str, ...]]
     templates: tuple[tuple[tuple[int, ...], list[int], list[int]], ...]  # blocks, code, accesses
+    live: int
 
 
 def kept_machine_code(kernel: Kernel, module: Module, registers: int, isa: Isa, store: Store) -> MachineCode:
@@ -82,6 +83,7 @@ def _added(kernel: Kernel, code: MachineCode) -> _Added:
         made.origin[own:],
         dict(made.joined),
         tuple((each.blocks, each.code.tolist(), each.access.tolist()) for each in code.templates),
+        code.live,
     )
 
 
@@ -98,7 +100,7 @@ def _restored(kernel: Kernel, added: _Added) -> MachineCode:
         Template(blocks, np.array(code, np.int32), np.array(access, np.int64))
         for blocks, code, access in added.templates
     )
-    return MachineCode(made, control_flow(kernel), templates)
+    return MachineCode(made, control_flow(kernel), templates, added.live)
 
 
 def _encode(added: _Added) -> bytes:

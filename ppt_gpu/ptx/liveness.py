@@ -8,7 +8,8 @@ it is close for kernels that need many registers and low for those that need few
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 
 from ppt_gpu.ptx.cfg import ControlFlow, control_flow
 from ppt_gpu.ptx.instructions import form, is_call
@@ -155,34 +156,52 @@ def _most_live(kernel: Kernel, flow: ControlFlow, inside: range, weights: list[i
     """The most 32-bit registers live at once in the instructions `inside`; `deeper`: what calls need beside them."""
     most = 0
     for block, live in enumerate(live_out(kernel, flow)):
-        if flow.block_start[block] not in inside:
-            continue
-        alive = {r for r in range(live.bit_length()) if live >> r & 1}
-        count = sum(weights[register] for register in alive)
+        if flow.block_start[block] in inside:
+            code = kernel.instructions[flow.block_start[block] : flow.block_end[block]]
+            most = max(most, most_live_in(code, live, weights, deeper))
+    return most
+
+
+def most_live_in(
+    code: Sequence[Instruction], live: int, weights: Sequence[int], deeper: Mapping[int, int] = MappingProxyType({})
+) -> int:
+    """The most 32-bit registers live at once in straight-line code behind which the bit set `live` is read.
+
+    weights: 32-bit registers of each; deeper: by index of an instruction, what it needs beside those.
+    """
+    alive = {r for r in range(live.bit_length()) if live >> r & 1}
+    most = count = sum(weights[register] for register in alive)
+    for instruction in reversed(code):
+        written = sum(weights[register] for register in instruction.writes if register not in alive)
+        most = max(most, count + written)  # a result nobody reads still needs a place
+        if instruction.guard is None:
+            for register in instruction.writes:
+                if register in alive:
+                    alive.discard(register)
+                    count -= weights[register]
+        most = max(most, count + deeper.get(instruction.index, 0))
+        for register in instruction.reads:
+            if register not in alive:
+                alive.add(register)
+                count += weights[register]
         most = max(most, count)
-        for index in range(flow.block_end[block] - 1, flow.block_start[block] - 1, -1):
-            instruction = kernel.instructions[index]
-            written = sum(weights[register] for register in instruction.writes if register not in alive)
-            most = max(most, count + written)  # a result nobody reads still needs a place
-            if instruction.guard is None:
-                for register in instruction.writes:
-                    if register in alive:
-                        alive.discard(register)
-                        count -= weights[register]
-            most = max(most, count + deeper.get(index, 0))
-            for register in instruction.reads:
-                if register not in alive:
-                    alive.add(register)
-                    count += weights[register]
-            most = max(most, count)
     return most
 
 
 def estimate_registers(kernel: Kernel) -> int:
     """Registers per thread, a multiple of 8 unless the kernel's .maxnreg or the limit of 255 is lower."""
-    limit = kernel.directives.get("maxnreg", (0,))[0] or MOST_REGISTERS
-    needed = most_live(kernel) + EXTRA_REGISTERS
+    return as_allocated(kernel, most_live(kernel))
+
+
+def as_allocated(kernel: Kernel, live: int) -> int:
+    """Registers per thread of a kernel that has so many 32-bit registers live at once."""
+    needed = live + EXTRA_REGISTERS
     if any(is_call(instruction) for instruction in kernel.instructions):  # whatever is called, if it is not linked
         needed = max(needed, CALL_REGISTERS)
     rounded = -(-needed // ALLOCATION_UNIT) * ALLOCATION_UNIT
-    return min(rounded, limit, MOST_REGISTERS)
+    return min(rounded, most_allowed(kernel))
+
+
+def most_allowed(kernel: Kernel) -> int:
+    """Registers per thread that the kernel's .maxnreg allows, or the limit of 255."""
+    return min(kernel.directives.get("maxnreg", (0,))[0] or MOST_REGISTERS, MOST_REGISTERS)

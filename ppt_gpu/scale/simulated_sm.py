@@ -17,9 +17,9 @@ from ppt_gpu.exec.traces import LaunchTraces
 from ppt_gpu.exec.workload import Launch
 from ppt_gpu.machine.code import MachineCode, machine_code
 from ppt_gpu.machine.kept import kept_machine_code
+from ppt_gpu.machine.registers import Registers, compiled_registers
 from ppt_gpu.machine.trace import as_machine_code
 from ppt_gpu.progress import Progress
-from ppt_gpu.ptx.liveness import ALLOCATION_UNIT, estimate_registers
 from ppt_gpu.scale.block_timing import BlockTiming, Feed
 from ppt_gpu.scale.footprint import dirty_share
 from ppt_gpu.scale.grid import GridSpread, Neighbour, neighbour_blocks, spread_grid
@@ -34,7 +34,7 @@ from ppt_gpu.sm.lower import lower_trace
 from ppt_gpu.sm.program import Program
 from ppt_gpu.sm.result import SmResult
 from ppt_gpu.sm.simulate import simulate
-from ppt_gpu.spec.gpu import Gpu
+from ppt_gpu.spec.gpu import Gpu, Isa
 
 #: thread instructions spent on learning which lines other SMs share; long blocks are sampled on fewer SMs
 SHARING_BUDGET = 300_000_000
@@ -60,12 +60,12 @@ class SimulatedSm:
 
     work: Work  # of the last simulation, as is `feed`
     feed: Feed
-    registers_for_order: int = 0  # of a thread, that the compiler of its machine code may fill: more loads in flight
     place: int = 0  # which SM of the chip: one of those that run the most blocks
 
     def __init__(self, launch: Launch, gpu: Gpu, policy: str | None, registers: int, shared: int) -> None:
         self.launch, self.gpu, self.policy = launch, gpu, policy
         self.registers, self.shared = registers, shared
+        self.room = registers  # of a thread, that the compiler of its machine code may fill: more loads in flight
         self.registers_estimated = False
         self.source_notes: tuple[str, ...] = ()  # how the kernel came to be, for the report
         self.occupancy: Occupancy = occupancy(gpu, launch.threads_per_block, registers, shared)
@@ -126,7 +126,7 @@ class SimulatedSm:
     def timing_name(self, blocks: list[int], resident: int) -> str:
         """The name under which the simulation of `blocks` in so many slots is kept."""
         policy, l1_bytes = self.policy or self.gpu.sm.policy, self.occupancy.l1_bytes
-        finds = (self.code_at, self.constants_at, self.left, self.registers_for_order)
+        finds = (self.code_at, self.constants_at, self.left, self.room)
         return timing_name(self.gpu, policy, l1_bytes, self.spread, blocks, resident, finds)
 
 
@@ -177,7 +177,7 @@ class Slots:
         sm = self.sm
         if sm.programs is None:
             return sm.lower(self.blocks)
-        name = program_name(sm.gpu, sm.spread, self.blocks, sm.registers_for_order, sm.left, sm.whole)
+        name = program_name(sm.gpu, sm.spread, self.blocks, sm.room, sm.left, sm.whole)
         found = sm.programs.get(name)
         if found is None:
             found = sm.lower(self.blocks)
@@ -192,11 +192,6 @@ class Slots:
         return BlockTiming(result, work, feed)
 
 
-def free_registers(gpu: Gpu) -> int:
-    """Registers that a thread may have when as many as the SM holds are resident: a compiler need not do with fewer."""
-    return gpu.sm.registers // (gpu.sm.max_warps * gpu.sm.warp_size) // ALLOCATION_UNIT * ALLOCATION_UNIT
-
-
 class TraceSm(SimulatedSm):
     """A PTX kernel, executed functionally: `traces` are those of the launch."""
 
@@ -204,13 +199,17 @@ class TraceSm(SimulatedSm):
         """With `keep`, simulations are kept where the traces are, and taken from there."""
         self.traces, self.module, self.kernel = traces, traces.module, traces.kernel
         module, launch = traces.module, traces.launch
-        registers = launch.registers or estimate_registers(self.kernel)
+        isa = gpu.isa
+        if launch.registers:
+            needs = Registers.stated(launch.registers)
+        else:
+            needs = compiled_registers(self.kernel, isa, lambda room: self._machine_code(isa, room))
         static = launch.static_shared
         if static is None:
             static = layout(module, self.kernel).static_shared
-        super().__init__(launch, gpu, policy, registers, static + launch.dynamic_shared)
-        self.registers_estimated = launch.registers is None
-        self.registers_for_order = launch.registers or max(registers, free_registers(gpu))
+        super().__init__(launch, gpu, policy, needs.count, static + launch.dynamic_shared)
+        self.registers_estimated = not launch.registers
+        self.room = needs.room
         if keep and traces.store is not None:
             self.timings = TimingStore(traces.store, traces.kept.group)
             self.programs = ProgramStore(traces.store, traces.kept.group)
@@ -253,12 +252,13 @@ class TraceSm(SimulatedSm):
     @cached_property
     def _machine(self) -> MachineCode | None:
         """What the GPU runs, where that is not PTX itself."""
-        if not self.gpu.isa.scheduled:
-            return None
+        return self._machine_code(self.gpu.isa, self.room) if self.gpu.isa.scheduled else None
+
+    def _machine_code(self, isa: Isa, registers: int) -> MachineCode:
         store = self.traces.store
         if store is None:
-            return machine_code(self.kernel, self.registers_for_order, self.gpu.isa)
-        return kept_machine_code(self.kernel, self.module, self.registers_for_order, self.gpu.isa, store)
+            return machine_code(self.kernel, registers, isa)
+        return kept_machine_code(self.kernel, self.module, registers, isa, store)
 
     def advance(self, runs: int = 1) -> tuple[str, ...]:
         """Leave in memory what `runs` runs of the whole grid leave, for later launches. Returns warnings.

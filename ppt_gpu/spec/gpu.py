@@ -66,6 +66,9 @@ class Isa:
     fuse: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     #: machine instructions that no PTX names (ppt_gpu.machine.unnamed: "stack", "special") -> machine operations
     unnamed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    #: 32-bit registers and threads of an SM as the compiler takes it (ppt_gpu.machine.registers); 0: not known
+    sm_registers: int = 0
+    sm_threads: int = 0
 
     def op(self, name: str) -> Op:
         """The timing of `name`, or of its longest listed prefix ("int32.mul" -> "int32"). KeyError if none."""

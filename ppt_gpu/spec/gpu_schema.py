@@ -204,6 +204,8 @@ ISA = Table(
         "name": Text(default=""),
         "notes": Text(default=""),
         "scheduled": Flag(default=False),
+        "sm_registers": _count(0, default=0),
+        "sm_threads": _count(0, default=0),
         "op": Keyed(item=_op(required=True), key=_op_name),
         "expand": Keyed(item=_EXPANSION, default={}),
         "fuse": Keyed(item=_EXPANSION, default={}),

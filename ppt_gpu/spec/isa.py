@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -41,6 +42,14 @@ class IsaFile:
     unnamed: dict[str, tuple[str, ...]]
     sources: dict[str, Source]
     scheduled: bool
+    sm_registers: int
+    sm_threads: int
+
+    def with_ops(self, ops: Mapping[str, Op]) -> Isa:
+        """The ISA, with the timing of its operations on the pipes of a GPU."""
+        return Isa(
+            self.name, ops, self.expand, self.scheduled, self.fuse, self.unnamed, self.sm_registers, self.sm_threads
+        )  # fmt: skip
 
 
 def load_isa(name: str | Path) -> Isa:
@@ -50,7 +59,7 @@ def load_isa(name: str | Path) -> Isa:
     """
     isa = read_isa(find("isa", str(name)))
     ops = {key: entry.on(1) for key, entry in isa.entries.items()}
-    return Isa(isa.name, ops, isa.expand, isa.scheduled, isa.fuse, isa.unnamed)
+    return isa.with_ops(ops)
 
 
 def isa_of(target: str) -> Isa:
@@ -81,7 +90,10 @@ def _read(path: Path, _modified: int) -> IsaFile:
     checked.finish()
     entries = {name: _entry(name, op) for name, op in ops.items()}
     name = values["name"] or path.stem
-    return IsaFile(name, entries, expand, fuse, unnamed, _sources(checked, entries), bool(values["scheduled"]))
+    return IsaFile(
+        name, entries, expand, fuse, unnamed, _sources(checked, entries), bool(values["scheduled"]),
+        values["sm_registers"], values["sm_threads"],
+    )  # fmt: skip
 
 
 def _entry(name: str, op: dict[str, Any]) -> OpEntry:

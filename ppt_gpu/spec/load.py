@@ -87,7 +87,7 @@ def load_gpu(name: str | Path, overrides: Sequence[str] = ()) -> Gpu:
         path,
         values,
         pipes,
-        Isa(isa.name, ops, isa.expand, isa.scheduled, isa.fuse, isa.unnamed),
+        isa.with_ops(ops),
         _sources(checked, isa),
     )
 

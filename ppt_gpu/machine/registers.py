@@ -1,0 +1,67 @@
+"""Registers a thread needs where nobody says it: how many ptxas would use.
+
+ptxas schedules as if it had, for each thread, the registers of an SM shared out to as many threads as fit it, so that
+registers never limit the occupancy of a kernel that can do with those: 64 on sm_75 (1,024 threads), 40 on sm_86 and
+sm_89 (1,536), 32 on the others (2,048). It takes them for loads in flight, and exceeds them only where more values are
+live in any order. Told by the registers that ptxas 13.0 gives the kernels of this repository on seven architectures
+(`ppt-gpu validate registers`), and ptxas 11.8 on sm_35 and sm_70.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import prod
+
+from ppt_gpu.machine.code import MachineCode, machine_code
+from ppt_gpu.ptx.linked import LinkedKernel
+from ppt_gpu.ptx.liveness import ALLOCATION_UNIT, as_allocated, estimate_registers, most_allowed
+from ppt_gpu.ptx.module import Kernel
+from ppt_gpu.spec.gpu import Isa
+
+
+def register_room(kernel: Kernel, isa: Isa) -> int:
+    """Registers per thread with which ptxas schedules.
+
+    Where .minnctapersm asks for blocks, those of .maxntid are all that have to fit.
+    """
+    if not isa.sm_registers or not isa.sm_threads:
+        return estimate_registers(kernel)
+    threads = isa.sm_threads
+    block = prod(kernel.directives.get("reqntid") or kernel.directives.get("maxntid") or (0,))
+    if block:
+        blocks = kernel.directives.get("minnctapersm", (0,))[0] or max(1, threads // block)
+        threads = min(threads, blocks * block)
+    room = isa.sm_registers // threads // ALLOCATION_UNIT * ALLOCATION_UNIT
+    return min(max(room, ALLOCATION_UNIT), most_allowed(kernel))
+
+
+@dataclass(frozen=True)
+class Registers:
+    """What the compiler decides of a kernel's registers."""
+
+    count: int  # of a thread, a multiple of 8 as they are allocated
+    room: int  # of a thread, for which the code is ordered
+
+    @classmethod
+    def stated(cls, count: int) -> Registers:
+        """What somebody says of them."""
+        return cls(count, count)
+
+
+def compiled_registers(kernel: Kernel, isa: Isa, make: Callable[[int], MachineCode] | None = None) -> Registers:
+    """What ptxas would decide of a (linked) kernel.
+
+    make: gives its machine code for so many registers, where that is kept; by default it is made here.
+    """
+    least = estimate_registers(kernel)
+    if not isa.scheduled:
+        return Registers(least, least)
+    room = register_room(kernel, isa)
+    code = machine_code(kernel, room, isa) if make is None else make(room)
+    needed = as_allocated(kernel, code.live)
+    if isinstance(kernel, LinkedKernel) and kernel.calls:
+        needed = max(needed, least)
+    if needed <= room:
+        return Registers(needed, room)
+    return Registers(room, room) if least <= room else Registers(needed, needed)

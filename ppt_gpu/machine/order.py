@@ -10,8 +10,7 @@ writes, unless their addresses are the same register with offsets apart; accesse
 a call, branch or exit.
 
 The compiler does not know what the caches will hold, so it expects nominal latencies (`_EXPECTED`), the same for all
-GPUs. That of global memory is long enough for all loads to go first as far as there are registers, as ptxas has them:
-`ppt-gpu validate order` holds the two orders against each other.
+GPUs. That of global memory is long: ptxas lets all loads of a block go first, as far as there are registers.
 """
 
 from __future__ import annotations

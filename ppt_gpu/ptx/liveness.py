@@ -198,8 +198,12 @@ def as_allocated(kernel: Kernel, live: int) -> int:
     needed = live + EXTRA_REGISTERS
     if any(is_call(instruction) for instruction in kernel.instructions):  # whatever is called, if it is not linked
         needed = max(needed, CALL_REGISTERS)
-    rounded = -(-needed // ALLOCATION_UNIT) * ALLOCATION_UNIT
-    return min(rounded, most_allowed(kernel))
+    return min(allocated(needed), most_allowed(kernel))
+
+
+def allocated(registers: int) -> int:
+    """Registers per thread as they are allocated."""
+    return -(-registers // ALLOCATION_UNIT) * ALLOCATION_UNIT
 
 
 def most_allowed(kernel: Kernel) -> int:

@@ -235,7 +235,7 @@ def _assumptions(sm: SimulatedSm, gpu: Gpu, prediction: KernelPrediction) -> tup
             "the same type and size"
         )
     if sm.registers_estimated:
-        lines.append("registers per thread were estimated from liveness; --registers ptxas gives the exact number")
+        lines.append("registers per thread are an estimate of what ptxas would use; --registers ptxas asks it")
     lines += sm.source_notes
     if gpu.perfect_memory:
         lines.append("perfect memory: every L1 miss returns at once")

@@ -47,8 +47,8 @@ _DEFINITIONS = (
     ),
     Definition(
         "kernel.registers", "Registers per thread", "registers",
-        "32-bit registers a thread occupies: given by the workload, else estimated from liveness.",
-        "workload or liveness analysis",
+        "32-bit registers a thread occupies: given by the workload, else an estimate of what ptxas would use.",
+        "workload, or machine/registers.py",
     ),
     Definition("kernel.shared", "Shared memory per block", "B", "Static plus dynamic shared memory.", "PTX, workload"),
     Definition("gpu.clock", "SM clock", "Hz", "The clock that kernel.cycles count.", HARDWARE + " [sm]"),

@@ -17,8 +17,10 @@ from ppt_gpu.errors import PptError
 from ppt_gpu.frontends.arch import number, of_capability
 from ppt_gpu.frontends.disassemble import Disassembler, disassemble, disassembler
 from ppt_gpu.frontends.ptxas import ptxas_arch
+from ppt_gpu.machine.registers import compiled_registers
 from ppt_gpu.paths import data_dir
 from ppt_gpu.ptx.link import link
+from ppt_gpu.ptx.liveness import allocated
 from ppt_gpu.ptx.mangling import source_name
 from ppt_gpu.ptx.module import Module
 from ppt_gpu.ptx.parser import load_module
@@ -46,6 +48,8 @@ class Comparison:
     theirs: Counter[str]
     unrolled: int  # machine instructions when ptxas may unroll loops
     ours_unrolled: int  # ours when we may
+    registers: int  # of a thread, by ptxas
+    ours_registers: int  # as they are allocated
     tools: str
 
     @property
@@ -59,6 +63,20 @@ class Comparison:
         """Loops as ptxas and we unroll them."""
         counts = (float(self.unrolled), float(self.ours_unrolled))
         return Row(self.kernel, f"sm_{self.arch}", self.group, "static", *counts, "instructions")
+
+    @property
+    def register_difference(self) -> int:
+        """Our registers of a thread less ptxas's, as they are allocated."""
+        return self.ours_registers - allocated(self.registers)
+
+    @property
+    def resident_warps(self) -> tuple[int, int]:
+        """Warps that fit an SM of this architecture by registers alone: (ours, ptxas's)."""
+        ours, theirs = (
+            min(self.isa.sm_threads // 32, self.isa.sm_registers // (32 * allocated(each)))
+            for each in (self.ours_registers, self.registers)
+        )
+        return ours, theirs
 
 
 def regrouped(counts: Counter[str], group: Callable[[str], str]) -> Counter[str]:
@@ -94,11 +112,12 @@ def check_module(module: Module, gpu: Gpu, kernels: Sequence[str] = ()) -> list[
     found = count_module(tools, module, arch)
     rows = []
     for name in kernels or found:
-        opcodes, unrolled = found[name]
+        opcodes, unrolled, registers = found[name]
         theirs = regrouped(opcodes, known_operation)
         kernel = link(module.kernels[name], module)
         ours, more = expanded(kernel, gpu.isa), expanded(kernel, gpu.isa, unroll=True).total()
-        rows.append(Comparison(name, own, "", gpu.isa, ours, theirs, unrolled, more, tools.title))
+        estimate = compiled_registers(kernel, gpu.isa).count
+        rows.append(Comparison(name, own, "", gpu.isa, ours, theirs, unrolled, more, registers, estimate, tools.title))
     return rows
 
 
@@ -137,7 +156,17 @@ def _comparison(row: Counted) -> Comparison:
     ours, more = expanded(kernel, isa), expanded(kernel, isa, unroll=True).total()
     name = f"{Path(row.file).stem}:{source_name(row.kernel)}"[:LONGEST]
     return Comparison(
-        name, row.arch, row.group, isa, ours, regrouped(row.opcodes, known_operation), row.unrolled, more, row.tools
+        name,
+        row.arch,
+        row.group,
+        isa,
+        ours,
+        regrouped(row.opcodes, known_operation),
+        row.unrolled,
+        more,
+        row.registers,
+        compiled_registers(kernel, isa).count,
+        row.tools,
     )
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from ppt_gpu.errors import PptError
 from ppt_gpu.files import write_whole
 from ppt_gpu.frontends.disassemble import Disassembler, disassemble, disassembler
+from ppt_gpu.frontends.ptxas import resources
 from ppt_gpu.paths import data_dir
 from ppt_gpu.ptx.module import Module
 from ppt_gpu.ptx.parser import load_module
@@ -32,7 +33,7 @@ GROUPS = {
     ),
     "coverage": ("validation/coverage/ptx",),
 }  # fmt: skip
-COLUMNS = ("group", "file", "sha256", "kernel", "arch", "tools", "instructions", "unrolled", "opcodes")
+COLUMNS = ("group", "file", "sha256", "kernel", "arch", "tools", "instructions", "unrolled", "registers", "opcodes")
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,7 @@ class Counted:
     tools: str  # "ptxas 13.0, nvdisasm 13.5"
     opcodes: Counter[str]  # no loop unrolled by ptxas, so that the code is the PTX's
     unrolled: int  # instructions when ptxas may unroll loops
+    registers: int  # of a thread, then
 
 
 def files() -> Iterator[tuple[str, Path]]:
@@ -58,9 +60,10 @@ def files() -> Iterator[tuple[str, Path]]:
                 yield group, path
 
 
-def count_module(tools: Disassembler, module: Module, arch: str) -> dict[str, tuple[Counter[str], int]]:
-    """Of each kernel of `module`: its opcodes without unrolled loops, and its instructions with them."""
+def count_module(tools: Disassembler, module: Module, arch: str) -> dict[str, tuple[Counter[str], int, int]]:
+    """Of each kernel of `module`: its opcodes without unrolled loops; its instructions and registers with them."""
     plain, unrolled = (disassemble(tools, module, arch, unroll=unroll) for unroll in (False, True))
+    needs = resources(tools.ptxas, module, arch)
     found = {}
     for name in module.kernels:
         codes = []
@@ -68,7 +71,7 @@ def count_module(tools: Disassembler, module: Module, arch: str) -> dict[str, tu
             if name not in made.functions:
                 raise PptError(f"the disassembly has no kernel '{name}'", path=module.path)
             codes.append(counted(made.functions[name], {k: f for k, f in made.functions.items() if k != name}))
-        found[name] = (codes[0], codes[1].total())
+        found[name] = (codes[0], codes[1].total(), needs[name].registers)
     return found
 
 
@@ -84,7 +87,7 @@ def read_counts() -> list[Counted]:
         return [
             Counted(
                 row["group"], row["file"], row["sha256"], row["kernel"], row["arch"], row["tools"],
-                _opcodes(row["opcodes"]), int(row["unrolled"]),
+                _opcodes(row["opcodes"]), int(row["unrolled"]), int(row["registers"]),
             )
             for row in rows
         ]  # fmt: skip
@@ -118,8 +121,8 @@ def make() -> list[Counted]:
             shown = f"{path.parent.relative_to(data_dir(GROUPS[group][0].partition('/')[0]).parent)}/{path.name}"
             digest, tools = text_digest(path.read_bytes()), disassembler(name).title
             rows += [
-                Counted(group, shown, digest, kernel, arch, tools, opcodes, unrolled)
-                for kernel, (opcodes, unrolled) in found.items()
+                Counted(group, shown, digest, kernel, arch, tools, opcodes, unrolled, registers)
+                for kernel, (opcodes, unrolled, registers) in found.items()
             ]
     return rows
 
@@ -129,7 +132,7 @@ def write(rows: list[Counted]) -> None:
     for row in rows:
         opcodes = " ".join(f"{name}:{count}" for name, count in sorted(row.opcodes.items()))
         values = (row.group, row.file, row.sha256, row.kernel, row.arch, f'"{row.tools}"', row.opcodes.total())
-        lines.append(",".join(map(str, (*values, row.unrolled, opcodes))))
+        lines.append(",".join(map(str, (*values, row.unrolled, row.registers, opcodes))))
     write_whole(table(), "\n".join([*lines, ""]).encode())
 
 

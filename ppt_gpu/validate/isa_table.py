@@ -6,10 +6,14 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
+from statistics import fmean
 
 from ppt_gpu.sass.latencies import Distance
 from ppt_gpu.validate.isa import Comparison, by_pipe, kind, regrouped
 from ppt_gpu.validate.rows import summaries, summary_lines, to_text
+
+#: registers of a thread that never limit occupancy
+FEW = 24
 
 COUNTED = (
     "Counted: each instruction once, in all blocks. Of the machine code, without NOPs, padding, the branch to itself",
@@ -32,6 +36,7 @@ def _lines(comparison: Comparison) -> list[str]:
     lines = [f"{c.kernel} on sm_{c.arch} ({c.tools})"]
     if (c.unrolled, c.ours_unrolled) != (c.theirs.total(), c.ours.total()):
         lines.append(f"with loops unrolled: {c.unrolled} instructions by ptxas, {c.ours_unrolled} by us")
+    lines.append(f"registers of a thread: {c.registers} by ptxas, {c.ours_registers} by us, as they are allocated")
     lines += ["", f"{'pipe, operation':24} {'ours':>7} {'machine':>8} {'error':>8}"]
     ours, theirs = by_pipe(c.ours, c.isa), by_pipe(c.theirs, c.isa)
     for pipe in sorted({*ours, *theirs}):
@@ -76,6 +81,7 @@ def set_text(name: str, found: Sequence[Comparison]) -> str:
             cells = [(sums[arch][0][each], sums[arch][1][each]) for arch in archs]
             lines.append(f"{each:16}" + "".join(f" {a:7} {b:7} {_share(a, b)}" for a, b in cells))
         lines.append("")
+    lines += [*_register_lines(found, archs), ""]
     lines += ["with loops unrolled, by ptxas and by us", "", *summary_lines([each.unrolled_row for each in found]), ""]
     theirs, ours = (
         sum(unrolled != rolled for unrolled, rolled in pairs)
@@ -86,6 +92,23 @@ def set_text(name: str, found: Sequence[Comparison]) -> str:
     )
     lines.append(f"ptxas unrolls loops of {theirs} of {len(found)}, we of {ours}. In the other tables nobody does.")
     return "\n".join([*lines, *COUNTED, ""])
+
+
+def _register_lines(found: Sequence[Comparison], archs: Sequence[str]) -> list[str]:
+    """How far our registers of a thread are from ptxas's, where there are enough of them to matter."""
+    lines = [f"{'registers of a thread, loops unrolled':42}" + "".join(f" {'sm_' + arch:>8}" for arch in archs)]
+    rows: dict[str, list[str]] = {
+        "kernels": [], "same occupancy by them": [], f"kernels of more than {FEW}": [],
+        "  mean difference, as allocated": [], "  largest": [],
+    }  # fmt: skip
+    for arch in archs:
+        here = [each for each in found if each.arch == arch]
+        large = [abs(each.register_difference) for each in here if each.registers > FEW]
+        same = sum(ours == theirs for ours, theirs in (each.resident_warps for each in here))
+        mean, most = (f"{fmean(large):.1f}", str(max(large))) if large else ("none", "none")
+        for row, value in zip(rows.values(), (len(here), same, len(large), mean, most), strict=True):
+            row.append(str(value))
+    return lines + [f"{label:42}" + "".join(f" {value:>8}" for value in row) for label, row in rows.items()]
 
 
 def _sums(found: Sequence[Comparison], arch: str, split: bool) -> tuple[Counter[str], Counter[str]]:
@@ -112,6 +135,7 @@ def to_json(name: str, found: Sequence[Comparison], latencies: Sequence[Distance
                 "unrolled": each.unrolled,
                 "ours_unrolled": each.ours_unrolled,
             },
+            "registers": {"ours": each.ours_registers, "machine": each.registers},
             "error": each.row.error,
             "pipes": {"ours": by_pipe(each.ours, each.isa), "machine": by_pipe(each.theirs, each.isa)},
             "operations": {"ours": regrouped(each.ours, kind), "machine": regrouped(each.theirs, kind)},

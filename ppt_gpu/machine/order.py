@@ -10,7 +10,7 @@ writes, unless their addresses are the same register with offsets apart; accesse
 a call, branch or exit.
 
 The compiler does not know what the caches will hold, so it expects nominal latencies (`_EXPECTED`), the same for all
-GPUs. That of global memory is long: ptxas lets all loads of a block go first, as far as there are registers.
+GPUs.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _WALLS = frozenset(
 )  # fmt: skip
 #: cycles; of operations by the longest prefix of their name, else ARITHMETIC
 _EXPECTED = {
-    "load": 128,
+    "load": 32,
     "load.shared": 24,
     "load.constant": 8,
     "load.param": 1,

@@ -58,12 +58,12 @@ def test_loads_in_flight_take_what_there_is() -> None:
     """Forty loads want forty registers; where fewer are left they come in groups."""
     kernel = kernel_of(loads(40))
     assert estimate_registers(kernel) == 8
-    assert compiled_registers(kernel, load_isa("sm_75")) == Registers(48, 64)
+    assert compiled_registers(kernel, load_isa("sm_75")) == Registers(40, 64)
     assert compiled_registers(kernel, load_isa("sm_80")) == Registers(32, 32)
     assert compiled_registers(kernel, load_isa("sm_86")) == Registers(40, 40)
     code = machine_code(kernel, 64, load_isa("sm_75"))
     order = [code.kernel.instructions[index].base for index in code.templates[0].code]
-    assert order.index("add") > max(place for place, base in enumerate(order) if base == "ld") - 1
+    assert order[: order.index("add")].count("ld") > 30
 
 
 def test_values_that_no_order_makes_fewer() -> None:

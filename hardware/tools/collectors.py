@@ -1,132 +1,286 @@
-"""How many shared-memory loads a cycle the collector units of GPGPU-Sim's QV100 hand to the load/store unit.
+"""What the collector units of GPGPU-Sim's QV100 do to kernels that keep the load/store unit busy, cycle by cycle.
 
-`python hardware/tools/collectors.py` prints it for the inner loop of a product in shared memory (two loads, then a
-multiply-add that waits for both), with what could hold the loads up: few collectors, shared with the multiply-adds,
-and slots before them that are served oldest first over all schedulers. It shows that none of them does: what the
-reference takes longer for sgemm32 (validation/RESULTS.md) has another cause.
+`python hardware/tools/collectors.py` runs one SM of the simulator, with all that stands between a warp and its load, on
+the PTX of two kernels under perfect memory, and prints its cycles beside the reference's (validation/gpgpusim), with
+two collector units a scheduler as the simulator has them, and with four.
+
+A load waits in a slot of its scheduler, then in one of its two collector units, then in a slot behind them, from which
+the load/store unit takes the oldest of all schedulers. The units are asked in the same order every time: while loads
+come to the first one without a gap, the load in the second one stays. Its warp is the last to get through the loop,
+alone, at the latency of a load and a multiply-add a step.
 """
 
 from __future__ import annotations
 
+import csv
+from collections import deque
 from dataclasses import dataclass, field
 
-SCHEDULERS = 4
-STEPS = 32  # of the inner loop
-READ = {"load": 1, "fma": 3}  # register operands, one a half cycle
-LOAD_LATENCY, FMA_LATENCY = 25, 5
-NEVER = 1 << 30
+from kernel_paths import FOLDER, Instruction, kernel, looping, reducing
+
+SCHEDULERS, BANKS = 4, 4  # banks of registers, each scheduler's own
+SHARED_STAGES = L1_STAGES = 20
+MISS_QUEUE = 15
+STEPS, PORTS, FETCHES = 2, 8, 4  # a cycle, of the collectors; their input ports; warps that get two instructions
+TIMES = {"add": (4, 2), "mul": (4, 2), "fma": (5, 2), "mad": (5, 2)}  # cycles in the unit, cycles between two
 
 
-@dataclass(frozen=True)
-class Front:
-    """What stands between the four schedulers and the load/store unit."""
-
-    collectors: int = 2  # of a scheduler, for all its instructions
-    oldest_first: bool = True  # an instruction that finds no collector holds up those of other schedulers
-    warps: int = 8  # of a scheduler
+@dataclass
+class Issued:
+    what: Instruction
+    warp: Warp
+    age: int
+    missing: int = 0  # operands that are not read yet
+    sectors: int = 0
 
 
 @dataclass
 class Warp:
-    """A warp in the loop: the next instruction, and when its results are there."""
-
+    number: int
+    path: list[Instruction]
+    block: int
     at: int = 0
-    loads: int = 0  # issued, not yet with the load/store unit
-    loaded: int = 0  # cycle in which the last of them has its data
-    fma: int = 0  # cycle in which the last multiply-add is done
+    fetched: list[int] = field(default_factory=list)  # program counters in the buffer
+    next_pc: int = 0
+    pending: set[str] = field(default_factory=set)  # registers
+    flying: int = 0  # instructions and stores on their way
+    waits: bool = False  # at a barrier
 
-    def next(self) -> str:
-        return ("load", "load", "fma")[self.at % 3] if self.at < 3 * STEPS else "end"
+    @property
+    def over(self) -> bool:
+        return self.at == len(self.path) and not self.pending and self.flying == 0
 
-    def ready(self, cycle: int) -> bool:
-        return self.next() == "load" or (self.loads == 0 and max(self.loaded, self.fma) <= cycle)
-
-
-@dataclass
-class Instruction:
-    age: int
-    kind: str
-    warp: Warp
-    reads: int = 0
-
-    def __post_init__(self) -> None:
-        self.reads = READ[self.kind]
+    def bank(self, register: str) -> int:
+        """Of a register, in the file of all schedulers."""
+        number = int(register.lstrip("%prdf"))
+        return (number + self.number) % BANKS + self.number % SCHEDULERS * BANKS
 
 
-@dataclass
-class Scheduler:
-    """Its warps in turn, one slot for each kind before the collectors, one for loads behind them."""
+class Sm:
+    """`blocks` of equal paths, `resident` at a time; `units`: collector units of a scheduler."""
 
-    warps: list[Warp]
-    last: int = 0
-    before: dict[str, Instruction] = field(default_factory=dict)
-    collecting: list[Instruction] = field(default_factory=list)
-    behind: Instruction | None = None
+    def __init__(self, paths: list[list[Instruction]], blocks: int, resident: int, units: int) -> None:
+        self.paths, self.left, self.units = paths, blocks, units
+        self.warps: list[Warp] = []
+        for _ in range(min(resident, blocks)):
+            self._launch(len(self.warps))
+        units_of_sm = ("fp", "memory", "int")
+        self.before: dict[str, list[Issued | None]] = {unit: [None] * SCHEDULERS for unit in units_of_sm}
+        self.behind: dict[str, list[Issued | None]] = {unit: [None] * SCHEDULERS for unit in units_of_sm}
+        self.collecting: list[Issued | None] = [None] * (SCHEDULERS * units)
+        self.reads = [deque[Issued]() for _ in range(SCHEDULERS * BANKS)]
+        self.written: set[int] = set()  # banks, until the next step of the collectors
+        self.pipes: dict[tuple[str, int], list[tuple[int, Issued]]] = {
+            (unit, scheduler): [] for unit in ("fp", "int") for scheduler in range(SCHEDULERS)
+        }
+        self.unit_free = dict.fromkeys(self.pipes, 0)
+        self.memory: Issued | None = None
+        self.shared: list[Issued | None] = [None] * SHARED_STAGES
+        self.writing: Issued | None = None  # back to the registers, one a cycle
+        self.lookups: list[list[Issued | None]] = [[None] * L1_STAGES for _ in range(4)]  # by bank of the L1
+        self.misses, self.answers, self.filled = deque[Issued](), deque[Issued](), deque[Issued]()
+        self.last, self.fetch_last = [-1] * SCHEDULERS, 0
+        self.fetching: Warp | None = None
+        self.cycle = self.age = 0
 
-    def issue(self, cycle: int, age: int) -> bool:
-        for step in range(1, len(self.warps) + 1):
-            number = (self.last + step) % len(self.warps)
-            warp = self.warps[number]
-            kind = warp.next()
-            if kind == "end" or kind in self.before or not warp.ready(cycle):
-                continue
-            self.before[kind] = Instruction(age, kind, warp)
-            warp.loads += kind == "load"
-            warp.fma = NEVER if kind == "fma" else warp.fma
-            warp.at += 1
-            self.last = number
-            return True
-        return False
+    def _launch(self, first: int) -> None:
+        self.left -= 1
+        self.warps[first : first + len(self.paths)] = [
+            Warp(first + n, path, self.left) for n, path in enumerate(self.paths)
+        ]
 
-    def dispatch(self, cycle: int) -> None:
-        """Hand over the first instruction with all operands whose way is free; the others read one more."""
-        for done in self.collecting:
-            if done.reads <= 0 and (done.kind == "fma" or self.behind is None):
-                self.collecting.remove(done)
-                if done.kind == "load":
-                    self.behind = done
-                else:
-                    done.warp.fma = cycle + FMA_LATENCY
-                break
-        for instruction in self.collecting:
-            instruction.reads -= 1
+    def run(self) -> int:
+        while True:
+            self._arithmetic()
+            self._load_store()
+            for _ in range(STEPS):
+                self._step()
+            for turn in range(SCHEDULERS):
+                self._issue((self.cycle + turn) % SCHEDULERS)
+            for _ in range(FETCHES):
+                self._fetch()
+            self.cycle += 1
+            size = len(self.paths)
+            ended = [n for n in range(0, len(self.warps), size) if all(w.over for w in self.warps[n : n + size])]
+            for first in ended[: self.left]:
+                self._launch(first)
+            if len(ended) == len(self.warps) // size and not any(self.warps[n].at == 0 for n in ended):
+                return self.cycle
 
+    def _write(self, done: Issued) -> bool:
+        """Into its register bank, if nothing else is written there."""
+        if done.what.result[1] != "p":
+            bank = done.warp.bank(done.what.result)
+            if bank in self.written:
+                return False
+            self.written.add(bank)
+        return True
 
-def loads_a_cycle(front: Front) -> float:
-    """Shared-memory loads that the load/store unit takes in a cycle; it could take one."""
-    schedulers = [Scheduler([Warp() for _ in range(front.warps)]) for _ in range(SCHEDULERS)]
-    cycle = age = 0
-    while any(warp.next() != "end" for scheduler in schedulers for warp in scheduler.warps):
-        waiting = [s for s in schedulers if s.behind is not None]
-        if waiting:
-            oldest = min(waiting, key=lambda s: s.behind.age if s.behind else NEVER)
-            assert oldest.behind is not None
-            oldest.behind.warp.loads -= 1
-            oldest.behind.warp.loaded = cycle + LOAD_LATENCY
-            oldest.behind = None
-        for _ in range(2):  # the simulator steps its collectors twice a cycle
-            for scheduler in schedulers:
-                scheduler.dispatch(cycle)
-            for kind in ("fma", "load"):
-                _collect(schedulers, kind, front)
-        for scheduler in schedulers:
-            age += scheduler.issue(cycle, age)
-        cycle += 1
-    return 2 * STEPS * SCHEDULERS * front.warps / cycle
+    def _arithmetic(self) -> None:
+        for (unit, scheduler), pipe in self.pipes.items():
+            while pipe and pipe[0][0] <= self.cycle:
+                done = pipe.pop(0)[1]
+                done.warp.flying -= 1
+                if done.what.result:
+                    self._write(done)
+                    done.warp.pending.discard(done.what.result)
+            waiting = self.behind[unit][scheduler]
+            if waiting is not None and self.unit_free[unit, scheduler] <= self.cycle:
+                latency, interval = TIMES.get(waiting.what.opcode, (1, 1))
+                self.unit_free[unit, scheduler] = self.cycle + interval
+                pipe.append((self.cycle + latency + 2, waiting))
+                pipe.sort(key=lambda entry: entry[0])
+                self.behind[unit][scheduler] = None
 
+    def _load_store(self) -> None:
+        if self.writing is not None and self._write(self.writing):
+            done, self.writing = self.writing, None
+            done.sectors -= 1
+            if done.sectors <= 0:
+                done.warp.pending.discard(done.what.result)
+        if self.writing is None:
+            if self.shared[0] is not None:
+                self.writing, self.shared[0] = self.shared[0], None
+            elif self.filled:
+                self.writing = self.filled.popleft()
+        _advance(self.shared)
+        if self.answers:
+            answer = self.answers.popleft()
+            if answer.what.opcode == "st":
+                answer.warp.flying -= 1
+            else:
+                self.filled.append(answer)
+        if self.misses:
+            self.answers.append(self.misses.popleft())
+        for bank in self.lookups:
+            if bank[0] is not None and len(self.misses) < MISS_QUEUE:
+                self.misses.append(bank[0])
+                bank[0] = None
+            _advance(bank)
+        self._serve()
+        if self.memory is None:
+            waiting = [one for one in self.behind["memory"] if one is not None]
+            if waiting:
+                self.memory = min(waiting, key=lambda one: one.age)
+                self.behind["memory"][self.memory.warp.number % SCHEDULERS] = None
 
-def _collect(schedulers: list[Scheduler], kind: str, front: Front) -> None:
-    """Instructions of a kind enter free collectors, the oldest first."""
-    for scheduler in sorted((s for s in schedulers if kind in s.before), key=lambda s: s.before[kind].age):
-        if len(scheduler.collecting) < front.collectors:
-            scheduler.collecting.append(scheduler.before.pop(kind))
-        elif front.oldest_first:
+    def _serve(self) -> None:
+        """What the load/store unit holds goes on."""
+        one = self.memory
+        if one is None:
             return
+        load = one.what.opcode == "ld"
+        if one.what.space == "global":
+            one.sectors = 4 if load or len(self.paths) == 32 else 1
+            if any(bank[-1] is not None for bank in self.lookups[: one.sectors]):
+                return
+            one.warp.flying += 0 if load else one.sectors
+            for bank in self.lookups[: one.sectors]:
+                bank[-1] = one
+        elif one.what.space == "shared" and load:
+            if self.shared[-1] is not None:
+                return
+            self.shared[-1] = one
+        elif load:
+            one.warp.pending.discard(one.what.result)
+        one.warp.flying -= 1
+        self.memory = None
+
+    def _step(self) -> None:
+        """The collectors: hand over, read, take in."""
+        for number, one in enumerate(self.collecting):
+            if one is not None and one.missing == 0 and self.behind[one.what.unit][number // self.units] is None:
+                self.behind[one.what.unit][number // self.units], self.collecting[number] = one, None
+        for bank, queue in enumerate(self.reads):
+            if queue and bank not in self.written:
+                queue.popleft().missing -= 1
+        for _ in range(PORTS):
+            for unit in self.before:
+                self._collect(unit)
+        self.written.clear()
+
+    def _collect(self, unit: str) -> None:
+        """The oldest of all schedulers goes to a free unit of its scheduler; the others wait for it."""
+        waiting = [one for one in self.before[unit] if one is not None]
+        if not waiting:
+            return
+        one = min(waiting, key=lambda one: one.age)
+        scheduler = one.warp.number % SCHEDULERS
+        for number in range(scheduler * self.units, (scheduler + 1) * self.units):
+            if self.collecting[number] is None:
+                self.collecting[number], self.before[unit][scheduler] = one, None
+                one.missing = len(one.what.sources)
+                for register in one.what.sources:
+                    self.reads[one.warp.bank(register)].append(one)
+                return
+
+    def _issue(self, scheduler: int) -> None:
+        """Loose round robin."""
+        mine = self.warps[scheduler::SCHEDULERS]
+        for step in range(1, len(mine) + 1):
+            place = (self.last[scheduler] + step) % len(mine)
+            warp = mine[place]
+            if warp.waits or not warp.fetched or warp.at == len(warp.path):
+                continue
+            what = warp.path[warp.at]
+            if warp.fetched[0] != what.pc:  # the instructions behind a branch that was taken
+                warp.fetched, warp.next_pc = [], what.pc
+                continue
+            if warp.pending & what.registers or self.before[what.unit][scheduler] is not None:
+                continue
+            self.before[what.unit][scheduler] = Issued(what, warp, self.age)
+            self.age += 1
+            self.last[scheduler] = place
+            warp.fetched.pop(0)
+            warp.at, warp.next_pc, warp.flying = warp.at + 1, what.pc + 1, warp.flying + 1
+            if what.result:
+                warp.pending.add(what.result)
+            if what.opcode == "bar":
+                self._arrive(warp)
+            return
+
+    def _arrive(self, warp: Warp) -> None:
+        warp.waits = True
+        block = [other for other in self.warps if other.block == warp.block and other.at < len(other.path)]
+        if all(other.waits for other in block):
+            for other in block:
+                other.waits = False
+
+    def _fetch(self) -> None:
+        """What was fetched goes to its warp; the next warp in turn whose buffer is empty."""
+        if self.fetching is not None:
+            self.fetching.fetched = [self.fetching.next_pc, self.fetching.next_pc + 1]
+        self.fetching = None
+        for step in range(1, len(self.warps) + 1):
+            number = (self.fetch_last + step) % len(self.warps)
+            warp = self.warps[number]
+            if not warp.fetched and warp.at < len(warp.path):
+                self.fetching, self.fetch_last = warp, number
+                return
+
+
+def _advance(stages: list[Issued | None]) -> None:
+    for stage in range(len(stages) - 1):
+        if stages[stage] is None:
+            stages[stage], stages[stage + 1] = stages[stage + 1], None
 
 
 def main() -> None:
-    for front in (Front(), Front(oldest_first=False), Front(collectors=8), Front(collectors=1), Front(warps=4)):
-        print(f"{loads_a_cycle(front):.2f} loads a cycle  {front}")
+    with (FOLDER / "launches.csv").open(newline="") as file:
+        rows = [row for row in csv.DictReader(file) if (row["config"], row["mem"]) == ("SM7_QV100", "perfect")]
+    known = {(row["bench"], row["launch"]): int(row["gpu_sim_cycle"]) for row in rows}
+    reduction = kernel("reduction", "_Z13reduce_sharedPKfPfi")
+    cases = {("reduction", "1"): ([reducing(reduction, w) for w in range(8)], 4, 8)}
+    cases["reduction_600k", "1"] = (cases["reduction", "1"][0], 15, 8)
+    for bench, side, rounds, blocks in (
+        ("sgemm16", 16, 8, 1), ("sgemm16_192", 16, 12, 2), ("sgemm32", 32, 4, 1), ("sgemm32_256", 32, 8, 1),
+    ):  # fmt: skip
+        code = kernel("sgemm", f"_Z11sgemm_tiledILi{side}EEvPKfS1_Pfi")
+        cases[bench, "1"] = ([looping(code, rounds)] * (side * side // 32), blocks, blocks)
+    print("cycles: the reference; two collector units a scheduler; four")
+    for name, (paths, blocks, resident) in cases.items():
+        found = [Sm(paths, blocks, resident, units).run() for units in (2, 4)]
+        print(f"{name[0]:15} {known[name]:6} {found[0]:6} {found[0] / known[name] - 1:+6.1%} {found[1]:6}")
 
 
 if __name__ == "__main__":

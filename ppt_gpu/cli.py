@@ -31,6 +31,15 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise PptError(message, hint=f"see: {self.prog} --help")
 
+    def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
+        try:
+            return super()._get_value(action, arg_string)
+        except PptError as error:
+            name = action.option_strings[0] if action.option_strings else ""
+            if not name or error.message.startswith(name):
+                raise
+            raise PptError(f"{name}: {error.message}", hint=error.hint) from None
+
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
             names = [str(choice) for choice in action.choices]
@@ -43,18 +52,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         with prompt_interrupts():
             arguments = _parser().parse_args(argv)
-            with progress.shown(arguments.command), at_most(getattr(arguments, "threads", None)):
+            with progress.shown(arguments.command), at_most(getattr(arguments, "working_threads", None)):
                 output = arguments.run(arguments)
             _write(output, getattr(arguments, "output", None))
     except PptError as error:
         print(f"error: {error}", file=sys.stderr)
+        return 2
+    except PermissionError as error:  # a folder that may not be entered, or a file that may not be read
+        print(f"error: {error.filename or 'a file'}: {error.strerror}", file=sys.stderr)
         return 2
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
         print(interrupt.TEXT, file=sys.stderr)
-        if at_work():  # nobody can stop compiled code, and it must not run on while Python goes
+        # Nobody can stop other threads' compiled code, and to take apart what was being worked on can take seconds.
+        if argv is None or at_work():
             sys.stderr.flush()
             os._exit(interrupt.CODE)
         return interrupt.CODE

@@ -45,9 +45,9 @@ def write_whole(path: str | Path, data: bytes) -> None:
 def check_place(path: str | Path) -> None:
     """PptError where `path` cannot be written as a file, said before the work whose result goes there."""
     target = Path(path)
-    if target.is_dir():
+    if os.path.isdir(target):  # not is_dir(), which raises where a folder may not be entered
         raise PptError("cannot write: this is a folder", path=path)
-    if not target.parent.is_dir():
+    if not os.path.isdir(target.parent):
         raise PptError(f"cannot write: there is no folder '{target.parent}'", path=path)
     if not os.access(target.parent, os.W_OK | os.X_OK):
         raise PptError(f"cannot write: nothing may be written in '{target.parent}'", path=path)

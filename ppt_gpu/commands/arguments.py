@@ -65,7 +65,7 @@ def add_workload_options(parser: argparse.ArgumentParser) -> None:
         help="kernel argument, in order: 'f32[1048576]=random', 'f32[64]=npy:x.npy', i32=1024",
     )
     parser.add_argument(
-        "--dynamic-shared", type=int, default=0, metavar="BYTES", help="dynamic shared memory of a block"
+        "--dynamic-shared", type=natural, default=0, metavar="BYTES", help="dynamic shared memory of a block"
     )
     parser.add_argument(
         "--assume",
@@ -99,6 +99,7 @@ def add_gpu(parser: argparse.ArgumentParser, required: bool = True) -> None:
 def add_threads(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--threads",
+        dest="working_threads",
         type=threads,
         metavar="N",
         help="simulate in N threads (default: PPT_GPU_THREADS, else one a processor); the result is the same",

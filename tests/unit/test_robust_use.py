@@ -227,3 +227,25 @@ def test_an_install_that_one_cannot_write_to(tmp_path: Path) -> None:
         assert not list(install.rglob("__pycache__"))
     finally:
         subprocess.run(["chmod", "-R", "u+w", str(install)], check=True)
+
+
+def test_a_folder_that_may_not_be_entered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also where this is root, who may enter all: to ask whether there is such a file raises then."""
+    stat = os.stat
+
+    def refused(path: object, **options: bool) -> os.stat_result:
+        if str(path).startswith(str(tmp_path / "closed")) and str(path) != str(tmp_path / "closed"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return stat(path, **options)  # type: ignore[arg-type]
+
+    (tmp_path / "closed").mkdir()
+    (tmp_path / "closed").chmod(0)
+    monkeypatch.setattr(os, "stat", refused)
+    monkeypatch.setattr(os, "access", lambda path, mode, **options: str(path) != str(tmp_path / "closed"))
+    assert main(["predict", "vecadd", "--gpu", "k40", "--html", str(tmp_path / "closed" / "x.html")]) == 2
+    assert "nothing may be written in" in capsys.readouterr().err
+    assert main(["predict", str(tmp_path / "closed" / "x.toml"), "--gpu", "k40"]) == 2
+    assert capsys.readouterr().err.startswith("error: ")
+    (tmp_path / "closed").chmod(0o700)

@@ -22,7 +22,7 @@ def test_whole_numbers_only(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["predict", "vecadd", "--gpu", "k40", "--seed", "0"]) == 0
     capsys.readouterr()
     assert main(["predict", "vecadd", "--gpu", "k40", "--seed", "-1"]) == 2
-    assert capsys.readouterr().err == "error: '-1' is not a whole number of 0 or more\n"
+    assert capsys.readouterr().err == "error: --seed: '-1' is not a whole number of 0 or more\n"
 
 
 def test_a_kernel_that_depends_on_its_data(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,6 +6,8 @@ turns. Blocks run one after another write one behind the other.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,6 +16,8 @@ from ppt_gpu.exec.jit_context import Slot
 WORD = 8  # B of a path record, a header and a base
 #: words between the buffers of two warps: one line of a cache, so that they do not meet in the same sets
 APART = 8
+#: words of memory that NumPy asks large pages for, with room to begin anywhere
+LARGE = 6 << 17
 #: columns of the places where a warp's trace of a block ends: in its path, in its accesses; and guarded threads
 END_PATH, END_RECORD, END_GUARDED = range(3)
 _CURSORS = [int(slot) for slot in (Slot.PATH, Slot.RECORD, Slot.GUARDED_SUM)]
@@ -28,8 +32,17 @@ class TraceBuffers:
     def __init__(self, rows: NDArray[np.int64], paths: int, records: int, least: int) -> None:
         self.rows, self.least = rows, least
         self.held = np.zeros(len(rows), np.int64)  # accesses of each warp that refer to patterns that are held back
-        self._set(self._empty(paths), self._empty(records), self._empty(records))
+        self._set(*self._first(paths, records))
         self._go_on(np.zeros_like(self.starts))
+
+    def _first(self, paths: int, records: int) -> Iterator[NDArray[np.int64]]:
+        """The three buffers, in one piece of memory: large pages, where it is large, cost little to touch."""
+        words = [max(wanted, 2 * self.least) + APART for wanted in (paths, records, records)]
+        total = len(self.rows) * sum(words)
+        slab, at = np.empty(LARGE if LARGE // 4 < total < LARGE else total, np.int64), 0
+        for each in words:
+            yield slab[at : at + len(self.rows) * each].reshape(len(self.rows), each)
+            at += len(self.rows) * each
 
     def _empty(self, words: int) -> NDArray[np.int64]:
         return np.empty((len(self.rows), max(words, 2 * self.least) + APART), np.int64)

@@ -34,8 +34,8 @@ def test_damaged_kernels_give_an_answer_or_an_error() -> None:
 
 @pytest.mark.slow
 def test_many_damaged_kernels() -> None:
-    """Seeds 1000 to 1099. All have been run; of the 4,700 cases of seeds 1053 to 1099 one found something: `!` before a
-    register that is no predicate, an error now (tests/errors/ptx/negated_not_predicate.ptx)."""
+    """Seeds 1000 to 1099. Of the 4,700 cases of seeds 1053 to 1099 one found something: `!` before a register that is
+    no predicate, an error now (tests/errors/ptx/negated_not_predicate.ptx)."""
     assert run_batches(10_000, 1000) == []
 
 

@@ -15,9 +15,9 @@ def advice(suggestions: Sequence[Suggestion]) -> Markup:
     """The suggestions, the best first."""
     if not suggestions:
         return tag("p", NOTHING)
-    heads = (("by", "wide"), ("gain", "right"), ("time", "right"))
-    rows = [(_by(one), f"{one.gain:.2f}x", format_time(one.time)) for one in suggestions]
-    return table(heads, rows, caption="Each of these changes was simulated.")
+    heads = (("gain", "nowrap"), ("time", "right"), ("by", "wide"))
+    rows = [(f"{one.gain:.2f}x", format_time(one.time), _by(one)) for one in suggestions]
+    return table(heads, rows, caption="Each of these changes was simulated.", class_="told")
 
 
 def _by(one: Suggestion) -> str:

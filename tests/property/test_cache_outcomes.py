@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -83,7 +85,7 @@ def plainly(program: Program, machine: Machine, ops: np.ndarray, resident: int) 
 @settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=80)
 @given(programs, gpus(), st.integers(1, 4), st.integers(1, 3), st.sampled_from((0.0, 0.4)))
 def test_as_the_plain_memory(program: Program, gpu: Gpu, resident: int, active: int, dirty: float) -> None:
-    machine = machine_of(program, gpu, active, None, dirty, None)
+    machine = replace(machine_of(program, gpu, active, None, dirty, None), dram_group=1)  # sectors count, not bursts
     ops = entry_ops(program)
     found: CacheOutcomes = simulate_caches(program, machine, ops, resident)
     for name, expected in plainly(program, machine, ops, resident).items():

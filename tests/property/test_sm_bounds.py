@@ -36,12 +36,13 @@ def test_no_faster_than_pipes_issue_and_bandwidths(program: Program, gpu: Gpu, r
         units = machine.pipe_units[pipe] * (1 if machine.pipe_shared[pipe] else machine.schedulers)
         assert (result.cycles + slack) * units >= busy
     sector = program.sector_bytes
-    dram = (result.dram_read_bytes + result.dram_write_bytes) // sector * machine.dram_cost
-    l2 = (result.l2_read_bytes + result.l2_write_bytes) // sector * machine.l2_cost
+    burst = sector * machine.dram_group
+    dram = (result.dram_read_bytes + result.dram_write_bytes) // burst * machine.dram_cost
+    l2 = result.l2_read_bytes // sector * machine.l2_cost + result.l2_write_bytes // sector * machine.l2_write_cost
     inward = result.l2_read_bytes // sector * machine.icnt_cost
     assert result.cycles << FRACTION >= max(dram, l2, inward)
     assert result.l1_hits <= result.l1_accesses and result.l2_hits <= result.l2_accesses
-    assert result.dram_read_bytes <= result.l2_read_bytes
+    assert result.dram_read_bytes <= result.l2_read_bytes * machine.dram_group
 
 
 @RELAXED

@@ -52,7 +52,7 @@ def test_to_every_core_and_two_gpus(vecadd: Path, capsys: pytest.CaptureFixture[
 def test_the_report(vecadd: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = run(capsys, "--from-ir", str(vecadd), "--to", "Sandybridge", "--explain", "--sensitivity")
     assert out.startswith("vecadd on sandybridge\n")
-    assert "CPU core from a run on a GPU (section 5.4.2): -71% to +476%" in out
+    assert "CPU core from a run on a GPU (section 5.4.2): -71% to +476%" in " ".join(out.split())
     assert "(4.10) l_mu' = l_mu + W_max = " in out
     assert "N_mL3 " in out and "time over the time above" in out
     assert "3% of the branches are taken to be mispredicted" in out

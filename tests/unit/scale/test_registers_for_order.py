@@ -9,7 +9,6 @@ import pytest
 from ppt_gpu.inputs import open_workload
 from ppt_gpu.paths import data_dir
 from ppt_gpu.pipeline import predict
-from ppt_gpu.spec import load_gpu
 
 KERNEL = data_dir("validation") / "measured" / "kernels" / "curves.ptx"
 

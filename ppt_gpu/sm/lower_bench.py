@@ -22,7 +22,7 @@ def bench_lower(entries: int = 4_000_000, accesses: int = 2_000_000) -> list[Met
 
     entries: length of the stream that is scheduled; accesses: warp accesses that are coalesced.
     """
-    code = loop_code()
+    code = _loop_code()
     start = np.array([0, entries], np.int64)
     pcs = np.tile(np.arange(16, dtype=np.int32), entries // 16 + 1)[:entries]
     rates = [_rate("lower.schedule", "scoreboard entries", entries, lambda: schedule(code, start, pcs))]
@@ -55,7 +55,7 @@ def _access_run(
     return lambda: dense_ids(lower_accesses(shape, variants, zero, pattern, bases, offsets, masks).address)
 
 
-def loop_code() -> StaticCode:
+def _loop_code() -> StaticCode:
     """Sixteen instructions, each reading what two earlier ones wrote; every fourth is a load."""
     n = 16
     reads = [r for i in range(n) for r in ((i - 1) % n, (i - 5) % n)]

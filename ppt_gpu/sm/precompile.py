@@ -53,21 +53,13 @@ def wait_for(loop: Any) -> None:
 
 
 def fill_cache() -> None:
-    """The second process: simulate next to nothing, which compiles the loop. Ends when the first one does.
-
-    Before that the scoreboard, which the first process comes to last of what it would compile itself.
-    """
-    import numpy as np
-
+    """The second process: simulate next to nothing, which compiles the loop. Ends when the first one does."""
     from ppt_gpu.sm.bench_programs import DEPENDENT_FMA, loop_program
-    from ppt_gpu.sm.lower_bench import loop_code
-    from ppt_gpu.sm.scoreboard import schedule
     from ppt_gpu.sm.simulate import simulate
     from ppt_gpu.spec import load_gpu
 
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # at once, and without a word
     threading.Thread(target=_end_with_the_first, daemon=True).start()
-    schedule(loop_code(), np.array([0, 16], np.int64), np.arange(16, dtype=np.int32))
     gpu = load_gpu("k40")
     simulate(loop_program(gpu, DEPENDENT_FMA, 1, 1, 1), gpu, resident_blocks=1, active_sms=1)
 

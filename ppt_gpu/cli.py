@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
 from ppt_gpu import interrupt, progress
-from ppt_gpu.errors import PptError, did_you_mean
+from ppt_gpu.errors import PptError, did_you_mean, nearest
 from ppt_gpu.files import write_whole
 from ppt_gpu.interrupt import prompt_interrupts
 from ppt_gpu.threads import at_most, at_work
@@ -31,6 +31,15 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise PptError(message, hint=f"see: {self.prog} --help")
 
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        found, rest = super().parse_known_args(args, namespace)
+        option = next((each.partition("=")[0] for each in rest if each.startswith("-")), None)
+        if option is not None:
+            close = _option_like(option, self._option_string_actions)
+            hint = f"did you mean '{close}'?" if close else f"see: {self.prog} --help"
+            raise PptError(f"unknown option '{option}'", hint=hint)
+        return found, rest
+
     def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
         try:
             return super()._get_value(action, arg_string)
@@ -45,6 +54,13 @@ class _Parser(argparse.ArgumentParser):
             names = [str(choice) for choice in action.choices]
             what = "command" if action.dest == "command" else (action.option_strings or [action.dest])[0]
             raise PptError(f"unknown {what} '{value}'", hint=did_you_mean(str(value), names))
+
+
+def _option_like(option: str, known: Iterable[str]) -> str | None:
+    """The known option of which `option` has some of the words ("--shared": "--dynamic-shared"), else the nearest."""
+    words = set(option.strip("-").split("-"))
+    long = [name for name in known if name.startswith("--")]
+    return next((name for name in long if words <= set(name.split("-"))), None) or nearest(option, long)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

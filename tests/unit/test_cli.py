@@ -34,7 +34,7 @@ BAD = {
     "wrong unit": (["predict", "sgemm", "--gpu", "k40", "--set", "dram.bandwidth=3 GHz"], "bytes/s"),
     "unknown metric": (["explain", "kernel.tim"], "did you mean 'kernel.time'?"),
     "unknown set": (["validate", "gpgpusm"], "did you mean 'gpgpusim'?"),
-    "unknown option": (["predict", "sgemm", "--gpu", "k40", "--jsn"], "did you mean '--json'?"),
+    "misspelt option": (["predict", "sgemm", "--gpu", "k40", "--jsn"], "did you mean '--json'?"),
     "part of an option": (["predict", "x.ptx", "--gpu", "k40", "--shared", "2048"], "did you mean '--dynamic-shared'?"),
     "nothing like an option": (["gpus", "k40", "--zzz"], "see: ppt-gpu gpus --help"),
     "too many words": (["gpus", "k40", "v100"], "unrecognized arguments: v100"),

@@ -10,16 +10,28 @@ from pathlib import Path
 
 import pytest
 
-from ppt_gpu.exec.store import SUFFIX, Store, _decode
+from ppt_gpu.exec import store as traces
+from ppt_gpu.exec.store import Store
+from ppt_gpu.machine import kept as machine_code
+from ppt_gpu.scale import program_store, timing_store
 from ppt_gpu.scale.block_timing import read_timing
 
 ROOT = Path(__file__).parents[2]
 PROCESSES, PREDICTIONS, KILLS = 8, 1000, 8
+#: of each kind of entry; ValueError for one that is damaged
+READERS = {
+    traces.SUFFIX: traces._decode,
+    timing_store.SUFFIX: read_timing,
+    program_store.SUFFIX: program_store.read_lowered,
+    machine_code.SUFFIX: machine_code._decode,
+}
 
 PREDICT = """
 import json, random, sys
 import ppt_gpu
 from ppt_gpu.exec import kept
+from ppt_gpu.machine import kept as machine_code
+from ppt_gpu.scale import program_store
 from pathlib import Path
 root, seed, count = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 chance = random.Random(seed)
@@ -30,7 +42,8 @@ for _ in range(count):
                                      registers=12, args=["f32[4096]=random"] * 3 + ["i32=4096"])
     found = ppt_gpu.predict(workload, "k40", overrides=[f"sm.count={sms}"], policy=policy, cache={cache})
     print(json.dumps([key, found.time, found.main.value("limiter")]), flush=True)
-    kept.forget()  # so that the next reads from disk
+    for each in (kept, machine_code, program_store):
+        each.forget()  # so that the next reads from disk
 """
 
 
@@ -73,8 +86,7 @@ def test_a_thousand_predictions_share_a_cache(tmp_path: Path) -> None:
     entries = Store(cache / "traces").entries()
     assert len(entries) > 20
     for path, _, _ in entries:
-        decode = _decode if path.suffix == SUFFIX else read_timing
-        assert decode(path.read_bytes(), str(path)) is not None
+        assert READERS[path.suffix](path.read_bytes(), str(path)) is not None
 
 
 def test_what_killed_writers_left_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

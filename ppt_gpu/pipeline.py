@@ -31,7 +31,7 @@ from ppt_gpu.frontends.call import CallOptions, is_kernel, open_call
 from ppt_gpu.frontends.prepare import prepare
 from ppt_gpu.inputs import check, open_workload
 from ppt_gpu.machine.code import machine_code
-from ppt_gpu.machine.registers import Registers, compiled_registers
+from ppt_gpu.machine.registers import compiled_registers
 from ppt_gpu.machine.trace import as_machine_code
 from ppt_gpu.progress import Progress
 from ppt_gpu.ptx.features import require
@@ -371,7 +371,7 @@ def translate(workload: Workload | str | Path, *, blocks: int = 8, assume: Seque
     memory = device_memory(module, opened, {}, Budget())
     trace = run(kernel, module, launch, memory, sample_blocks(launch.grid, blocks))
     isa = isa_of(module.target)
-    needs = Registers.stated(launch.registers) if launch.registers else compiled_registers(kernel, isa)
+    needs = compiled_registers(kernel, isa, launch.registers)
     machine = machine_code(kernel, needs.room, isa)
     launch = replace(launch, registers=needs.count)  # of the kernel: its machine code has more names for them
     return write_tasklist(translate_trace(machine.kernel, module, as_machine_code(trace, machine), launch))

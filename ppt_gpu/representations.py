@@ -58,7 +58,7 @@ def _representation(traces: LaunchTraces, blocks: str | int) -> tuple[Ir, Needs]
     launch, kernel, module = traces.launch, traces.kernel, traces.module
     ir = ir_of_trace(kernel, module, traces.run(chosen_blocks(launch, blocks)), launch)
     shared = layout(module, kernel, launch.dynamic_shared).shared_bytes
-    return ir, (launch.registers or compiled_registers(kernel, isa_of(module.target)).count, shared)
+    return ir, (compiled_registers(kernel, isa_of(module.target), launch.registers).count, shared)
 
 
 def chosen_blocks(launch: Launch, blocks: str | int) -> list[int]:

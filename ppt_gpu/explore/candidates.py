@@ -97,7 +97,7 @@ def register_values(workload: Workload, gpu: Gpu) -> list[str]:
     prepared = prepare(workload, gpu.compute_capability)
     launch, limits = prepared.workload.launches[0], OccupancyLimits.of(gpu)
     kernel = link(prepared.module.kernels[launch.kernel], prepared.module)
-    registers = launch.registers or compiled_registers(kernel, gpu.isa).count
+    registers = compiled_registers(kernel, gpu.isa, launch.registers).count
 
     def held(number: int) -> int:
         return theoretical_occupancy(limits, launch.threads_per_block, number, 0).blocks_per_sm

@@ -38,22 +38,21 @@ def register_room(kernel: Kernel, isa: Isa) -> int:
 
 @dataclass(frozen=True)
 class Registers:
-    """What the compiler decides of a kernel's registers."""
+    """What a compiler decides of a kernel's registers."""
 
     count: int  # of a thread, a multiple of 8 as they are allocated
     room: int  # of a thread, for which the code is ordered
 
-    @classmethod
-    def stated(cls, count: int) -> Registers:
-        """What somebody says of them."""
-        return cls(count, count)
 
-
-def compiled_registers(kernel: Kernel, isa: Isa, make: Callable[[int], MachineCode] | None = None) -> Registers:
-    """What ptxas would decide of a (linked) kernel.
+def compiled_registers(
+    kernel: Kernel, isa: Isa, stated: int | None = None, make: Callable[[int], MachineCode] | None = None
+) -> Registers:
+    """What ptxas would decide of a (linked) kernel; where somebody has `stated` the registers of a thread, those.
 
     make: gives its machine code for so many registers, where that is kept; by default it is made here.
     """
+    if stated:
+        return Registers(stated, stated)
     least = estimate_registers(kernel)
     if not isa.scheduled:
         return Registers(least, least)

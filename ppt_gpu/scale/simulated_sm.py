@@ -17,7 +17,7 @@ from ppt_gpu.exec.traces import LaunchTraces
 from ppt_gpu.exec.workload import Launch
 from ppt_gpu.machine.code import MachineCode, machine_code
 from ppt_gpu.machine.kept import kept_machine_code
-from ppt_gpu.machine.registers import Registers, compiled_registers
+from ppt_gpu.machine.registers import compiled_registers
 from ppt_gpu.machine.trace import as_machine_code
 from ppt_gpu.progress import Progress
 from ppt_gpu.scale.block_timing import BlockTiming, Feed
@@ -200,10 +200,7 @@ class TraceSm(SimulatedSm):
         self.traces, self.module, self.kernel = traces, traces.module, traces.kernel
         module, launch = traces.module, traces.launch
         isa = gpu.isa
-        if launch.registers:
-            needs = Registers.stated(launch.registers)
-        else:
-            needs = compiled_registers(self.kernel, isa, lambda room: self._machine_code(isa, room))
+        needs = compiled_registers(self.kernel, isa, launch.registers, lambda room: self._machine_code(isa, room))
         static = launch.static_shared
         if static is None:
             static = layout(module, self.kernel).static_shared

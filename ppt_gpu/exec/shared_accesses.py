@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ppt_gpu.compiled import entry
 from ppt_gpu.exec.trace import Trace
 from ppt_gpu.ptx.instructions import access_bytes, is_traced, memory_space
 from ppt_gpu.ptx.module import Instruction, Kernel
@@ -26,14 +27,16 @@ class PathAccesses:
     place: NDArray[np.int64]  # [M] position in `Trace.path_pc`
     pc: NDArray[np.int32]  # [M] instruction
     size: NDArray[np.int64]  # [I] bytes that a lane moves, by instruction
+    blocks: list[int]  # positions of blocks to look at (`some_blocks`)
 
     @staticmethod
     def of(kernel: Kernel, trace: Trace) -> PathAccesses:
-        facts = {i.opcode: (is_traced(i), access_bytes(i)) for i in kernel.instructions}
+        opcodes = {i.opcode: i for i in kernel.instructions}
+        facts = {opcode: (is_traced(i), access_bytes(i)) for opcode, i in opcodes.items()}
         table = np.array([facts[i.opcode] for i in kernel.instructions], np.int64).reshape(-1, 2)
         place = np.flatnonzero((table[:, 0] != 0)[trace.path_pc])
         pc = trace.path_pc[place].astype(np.int32)
-        return PathAccesses(np.searchsorted(place, trace.path_start), place, pc, table[:, 1].copy())
+        return PathAccesses(np.searchsorted(place, trace.path_start), place, pc, table[:, 1].copy(), some_blocks(trace))
 
 
 def role(instruction: Instruction) -> int:
@@ -48,6 +51,39 @@ def role(instruction: Instruction) -> int:
 
 
 def some_blocks(trace: Trace) -> list[int]:
-    """Positions of blocks to look at: the first, the last, others evenly between them."""
+    """Positions of blocks to look at: the first, the last, others evenly between them; without those that do in shared
+    memory what the one before them does."""
     count = len(trace.blocks)
-    return np.unique(np.linspace(0, count - 1, min(MOST_BLOCKS, count)).astype(np.int64)).tolist()
+    chosen = np.unique(np.linspace(0, count - 1, min(MOST_BLOCKS, count)).astype(np.int64)).tolist()
+    warps = len(trace.warp_path) // max(count, 1)
+    bases = trace.access_base.view(np.int64)
+    kept = chosen[:1]
+    for position in chosen[1:]:
+        if not _alike(
+            kept[-1] * warps, position * warps, warps, trace.warp_path, trace.access_start, trace.access_space, bases,
+            trace.access_pattern,
+        ):  # fmt: skip
+            kept.append(position)
+    return kept
+
+
+@entry
+def _alike(
+    one: int, other: int, warps: int, warp_path: NDArray[np.int32], access_start: NDArray[np.int64],
+    space: NDArray[np.uint8], base: NDArray[np.int64], pattern: NDArray[np.int32],
+) -> bool:  # fmt: skip
+    """Do so many warps from `one` and from `other` on take the same paths, with the same accesses to shared memory?"""
+    for w in range(warps):
+        first, second = access_start[one + w], access_start[other + w]
+        length = access_start[one + w + 1] - first
+        if warp_path[one + w] != warp_path[other + w] or access_start[other + w + 1] - second != length:
+            return False
+        differ = np.int64(0)
+        for k in range(length):
+            a, b = np.uint64(first + k), np.uint64(second + k)
+            here = np.int64(space[a] != space[b])
+            apart = (base[a] ^ base[b]) | np.int64(pattern[a] ^ pattern[b])
+            differ |= here | (apart if space[a] == SHARED else np.int64(0))
+        if differ != 0:
+            return False
+    return True

@@ -72,7 +72,8 @@ def conflicts(
 
     Shared memory is divided into granules of 1 << `shift` bytes. `stamp` tells whether the `kept` accesses of a granule
     are of this stretch: 2 * _KEPT pairs of warp and place in M, first of writes, then of reads. `own` is the last turn
-    of a warp that stored there. `clock` counts stretches and turns. A stretch that is like an earlier one is skipped.
+    of a warp that stored there. `clock` counts stretches and turns. A stretch that is like an earlier one is skipped,
+    and so is one in which nobody writes, or all accesses are atomic or volatile.
     """
     for w in range(first, end):
         at[w - first] = start[warp_path[w]]
@@ -81,7 +82,7 @@ def conflicts(
     while more:
         now += 1
         more = False
-        digest = writes = 0
+        digest = writes = weak = 0
         for w in range(first, end):
             p = warp_path[w]
             away = access_start[w] - start[p]
@@ -91,12 +92,13 @@ def conflicts(
                     digest = (digest ^ base[m + away] ^ (pattern[m + away] * 0x10001 + pc[m]) * _MIX) * _MIX
                     digest ^= digest >> 29
                     writes += roles[pc[m]] != READS
+                    weak += flags[pc[m]] & STRONG == 0
                 m += 1
             digest = (digest + 1) * _MIX
             more |= m < start[p + 1]
             at[w - first] = m
         slot = digest >> 32 & (KNOWN - 1)
-        if writes == 0 or known[slot] == digest:
+        if writes == 0 or weak == 0 or known[slot] == digest:
             continue
         known[slot] = digest
         clock[0] += 1

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from ppt_gpu.exec import shared_race_loops as loops
 from ppt_gpu.exec.jit_context import Flag
 from ppt_gpu.exec.notes import is_noted
-from ppt_gpu.exec.shared_accesses import NOTHING, READS, UPDATES, WRITES, PathAccesses, role, some_blocks
+from ppt_gpu.exec.shared_accesses import NOTHING, READS, UPDATES, WRITES, PathAccesses, role
 from ppt_gpu.exec.shared_values import StoredValues
 from ppt_gpu.exec.trace import Trace
 from ppt_gpu.ptx.instructions import is_barrier, is_traced
@@ -55,7 +55,9 @@ def races(kernel: Kernel, trace: Trace, accesses: PathAccesses, shared_bytes: in
     For a trace without barriers that warps came to in parts: how often those open, a trace does not show.
     """
     warps = len(trace.warp_path) // max(len(trace.blocks), 1)
-    roles = np.array([_role(i, accesses) for i in kernel.instructions], np.int8)
+    by_opcode = {i.opcode: i for i in kernel.instructions}
+    role_of = {opcode: _role(i, accesses) for opcode, i in by_opcode.items()}
+    roles = np.array([role_of[i.opcode] for i in kernel.instructions], np.int8)
     if warps < 2 or shared_bytes == 0 or not np.isin(roles, (WRITES, UPDATES)).any():
         return []
     if is_noted(trace.warnings, Flag.DIVERGENT_BARRIER):
@@ -63,7 +65,7 @@ def races(kernel: Kernel, trace: Trace, accesses: PathAccesses, shared_bytes: in
     search = _Search(kernel, trace, accesses, roles, shared_bytes)
     values = StoredValues(kernel, trace, accesses)
     found: dict[tuple[str, int, int], Race] = {}
-    for position in some_blocks(trace):
+    for position in accesses.blocks:
         for race, first, second in search.of_block(position, warps):
             key = (race.kind, race.first, race.second)
             if key in found:
@@ -82,8 +84,7 @@ class _Search:
     ) -> None:
         self.trace, self.accesses, self.roles = trace, accesses, roles
         warps = len(trace.warp_path) // len(trace.blocks)
-        used = _used_results(kernel)
-        self.flags = np.array([_flags(i, warps, used) for i in kernel.instructions], np.uint8)
+        self.flags = _all_flags(kernel, warps)
         granule = min(_LARGEST_GRANULE, int(accesses.size[roles != NOTHING].min()))
         self.shift = granule.bit_length() - 1
         granules = (shared_bytes >> self.shift) + 1
@@ -125,6 +126,21 @@ class _Search:
 
 def _role(instruction: Instruction, accesses: PathAccesses) -> int:
     return role(instruction) if accesses.size[instruction.index] > 0 else NOTHING
+
+
+def _all_flags(kernel: Kernel, warps: int) -> NDArray[np.uint8]:
+    """[I] What each instruction is to the search: of most, the opcode says it."""
+    used = _used_results(kernel)
+    by_opcode: dict[str, int] = {}
+    found = np.empty(len(kernel.instructions), np.uint8)
+    for k, i in enumerate(kernel.instructions):
+        flags = by_opcode.get(i.opcode)
+        if flags is None:
+            flags = _flags(i, warps, used)
+            if i.base != "atom" and not is_barrier(i):  # of those, operands and results count
+                by_opcode[i.opcode] = flags
+        found[k] = flags
+    return found
 
 
 def _flags(i: Instruction, warps: int, used: frozenset[int]) -> int:

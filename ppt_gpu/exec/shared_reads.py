@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ppt_gpu.compiled import entry
 from ppt_gpu.exec.memory import CLUSTER_SHIFT
-from ppt_gpu.exec.shared_accesses import READS, SHARED, UPDATES, WRITES, PathAccesses, role, some_blocks
+from ppt_gpu.exec.shared_accesses import READS, SHARED, UPDATES, WRITES, PathAccesses, role
 from ppt_gpu.exec.trace import Trace
 from ppt_gpu.ptx.instructions import names_other_blocks
 from ppt_gpu.ptx.module import Instruction, Kernel
@@ -51,7 +51,7 @@ def unwritten_reads(
     written = np.zeros(shared_bytes + reserved_bytes, np.uint8)
     seen = np.zeros((_SEEN, 2), np.int64)
     found = np.full((len(kernel.instructions), 2), -1, np.int64)
-    for position in some_blocks(trace):
+    for position in accesses.blocks:
         first, end = np.searchsorted(trace.warp_block, [position, position + 1])
         written[:shared_bytes], written[shared_bytes:] = 0, 1
         for looking, places, place_start in passes:

@@ -226,6 +226,22 @@ def test_random_accesses():
     assert any_race > 10
 
 
+@pytest.mark.parametrize(("racing", "looked_at"), [(0, [0, 1]), (3, [0, 3, 4]), (6, [0, 6])])
+def test_blocks_like_the_one_before_are_not_looked_at(racing, looked_at):
+    """Of seven blocks one reads elsewhere, where another warp writes: it is found, whichever it is."""
+    body = (
+        f"st.shared.u32 {OWN}, %r1; mov.u32 %r9, %ctaid.x; setp.eq.u32 %p3, %r9, {racing};"
+        "selp.b32 %r10, %r5, %r4, %p3; ld.shared.u32 %r11, [%r10];"
+    )
+    case = kernel(body, grid=(7,))
+    trace = case.run()[1]
+    accesses = PathAccesses.of(case.kernel, trace)
+    assert accesses.blocks == looked_at
+    assert [(race.kind, race.block) for race in races(case.kernel, trace, accesses, 512)] == [
+        ("read after write", racing)
+    ]
+
+
 BARRIER = re.compile(r"\tbar\.sync \t0;")
 TEXTS = {name: Path(load_workload(name).ptx_path).read_text() for name in SMALL}
 #: barriers of each sample without which warps race. The others of the reduction order lanes of one warp; those of

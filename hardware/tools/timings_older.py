@@ -27,7 +27,7 @@ def _common(arch: str, alu: int, source: str, more: list[Row]) -> list[Row]:
         Row("branch", "branch", alu, None, f"assumed: the ALU latency; {source}"),
         Row("branch.sync", "branch", 1, None, "assumed: a convergence hint takes an issue slot only"),
         Row("branch.ret", "branch", 1, None, "assumed: nothing depends on it"),
-        Row("barrier", "lsu", alu, None, f"assumed: the ALU latency; {source}"),
+        _barrier(arch, alu, source),
         Row("fence", "lsu", 200, None, "assumed: of the order of an L2 access"),
         Row("fence.prefetch", "lsu", 1, None, "assumed: nothing depends on it"),
         Row("shuffle.vote", "fp32", alu, None, source),
@@ -35,6 +35,21 @@ def _common(arch: str, alu: int, source: str, more: list[Row]) -> list[Row]:
     replaced = {row.name for row in more}
     rows = [row for row in rows if row.name not in replaced] + more
     return rows + memory_rows() + twins(rows, SHARES)
+
+
+def _barrier(arch: str, alu: int, source: str) -> Row:
+    """At the rate of the programming guide, whose operations are those of threads."""
+    pipe, ii, rate = {
+        "sm_10": ("lsu", None, "8 a clock and SM (CPGT3)"),
+        "sm_13": ("lsu", None, "8 a clock and SM (CPGT3)"),
+        "sm_20": ("lsu", None, "16 a shader clock and SM (CPGT3)"),
+        "sm_30": ("branch", None, "128 a clock and SM (CPGT3)"),
+        "sm_35": ("branch", None, "128 a clock and SM (CPGT3)"),
+        "sm_52": ("branch", 2, "64 a clock and SM (CPGT3)"),
+        "sm_60": ("branch", 2, "32 a clock and SM (CPGT3), two schedulers"),
+        "sm_61": ("branch", 2, "64 a clock and SM (CPGT3)"),
+    }[arch]
+    return Row("barrier", pipe, alu, ii, f"documented: {rate}; latency assumed that of the ALU; {source}")
 
 
 def tesla(arch: str, _stalls: Stalls) -> list[Row]:

@@ -10,7 +10,9 @@ from rows import SHARES, Row, Stalls, memory_rows, twins
 def volta(arch: str, stalls: Stalls) -> list[Row]:
     """sm_70 and later: FMA pipe (fp32), ALU pipe (int32), XU (sfu); IMAD runs on the FMA pipe.
 
-    From sm_86 the FMA pipe has 32 lanes a scheduler of which IMAD uses 16, here a pipe of its own, "imad".
+    From sm_86 the FMA pipe has 32 lanes a scheduler of which IMAD uses 16, here a pipe of its own, "imad". Barriers are
+    counted by the address divergence unit ("adu"); from sm_75 what a warp computes once for all lanes has a datapath of
+    its own ("uniform").
     """
     wide = arch in ("sm_86", "sm_89", "sm_90", "sm_100")
     imad = "imad" if wide else "fp32"
@@ -52,6 +54,8 @@ def volta(arch: str, stalls: Stalls) -> list[Row]:
         "" if arch in ("sm_89", "sm_100") else ", copied"
     )
     special = (24, "assumed: S2R goes the way of SHFL (24 measured on B300, B300CAT), no source for it")
+    uniform = "uniform result to vector consumer 6, to uniform consumer 4 (NAK; ptxas UIADD3 6, PTXAS)"
+    copied = "" if arch == "sm_100" else ", copied"
     constant = "measured LDC-style chase in the constant cache on V100 (MT4G: 40), copied"
     rows = [
         ptxas("fp32", "fp32", "FFMA"), ptxas("fp32.add", "fp32", "FADD"), ptxas("fp32.mul", "fp32", "FMUL"),
@@ -70,6 +74,7 @@ def volta(arch: str, stalls: Stalls) -> list[Row]:
         select("int32.setp.alu", "ISETP"), select("fp32.setp.alu", "FSETP"),
         Row("int32.special", "lsu", special[0], None, special[1]),
         *([Row("int32.constant", "lsu", 40, None, constant)] if arch in ("sm_90", "sm_100") else []),
+        *([] if arch == "sm_70" else [Row("int32.uniform", "uniform", 6, None, uniform)]),
         ptxas("int32.selp", "int32", "SEL"), ptxas("int32.mov", "int32", "MOV"), ptxas("int32.misc", "int32", "PRMT"),
         ptxas("int32.minmax", "int32", "VIMNMX" if arch in ("sm_90", "sm_100") else "IMNMX"),
         ptxas("int32.cvt", "int32", "PRMT"),
@@ -79,7 +84,7 @@ def volta(arch: str, stalls: Stalls) -> list[Row]:
         Row("branch", "branch", 6, None, "ptxas stall count BREAK " + arch + " (PTXAS), copied to BRA"),
         Row("branch.sync", "branch", 1, None, "assumed: a convergence hint takes an issue slot only"),
         Row("branch.ret", "branch", 1, None, "assumed: nothing depends on it"),
-        Row("barrier", "lsu", 24, None, "measured __syncthreads 22 + 2 warps on B300 (B300CAT), one warp, copied"),
+        Row("barrier", "adu", 24, None, f"measured __syncthreads 22 + 2 warps on B300 (B300CAT), one warp{copied}"),
         Row("fence", "lsu", 205, None, "measured membar.gl on RTX 4070 Ti (ADA4070), copied"),
         Row("fence.prefetch", "lsu", 1, None, "assumed: nothing depends on it"),
         Row("fence.async", "lsu", 1, None, "assumed: waits are those of the loads"),

@@ -36,7 +36,7 @@ KINDS = {
         "mio_throttle",
     ),
     "block launches": ("block launches", "no_instruction", "dispatch_stall"),
-    "synchronisation": ("barrier", "branch_resolving", "branch pipe"),
+    "synchronisation": ("barrier", "branch_resolving", "branch pipe", "adu pipe"),
 }  # fmt: skip
 OTHERWISE = "arithmetic"  # pipes, issue slots, wait
 

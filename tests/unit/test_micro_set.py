@@ -29,6 +29,7 @@ def test_every_number_has_a_source_and_every_quantity_a_number() -> None:
 CLOSE = (
     "t4 shared read, 16 B", "t4 L1 read, 16 B", "t4 shuffle rate", "rtx4090 hfma2 rate", "a100 hfma2 rate",
     "gtx1080ti hfma2 rate", "titanx dfma rate", "h100 mma rate", "a40 mma rate", "rtx4090 mma rate", "l40 L1 latency",
+    "b200 barrier, 32 warps",
 )  # fmt: skip
 
 

@@ -131,6 +131,19 @@ def test_single_precision_peak_is_the_data_sheet() -> None:
         assert gpu.pipes["fp32"].lanes * 2 * gpu.sm.count * gpu.sm.clock / 1e12 == pytest.approx(peak, rel=0.01), name
 
 
+def test_barriers_at_the_documented_rate() -> None:
+    """CUDA C Programming Guide: __syncthreads of threads a clock and SM. Fermi's clock is the shader's, ours half."""
+    guide = {"8800gtx": 8, "gtx280": 8, "m2090": 32, "gtx660ti": 128, "k40": 128, "titanx": 64, "gtx980": 64, "p100": 32,
+             "gtx1080ti": 64, "p4": 64, "v100": 16, "t4": 16, "rtx2080ti": 16, "a100": 16, "a40": 16, "rtx3070": 16,
+             "rtx4090": 16, "l40": 16, "h100": 16, "b200": 16}  # fmt: skip
+    for name, threads in guide.items():
+        gpu = load_gpu(name)
+        barrier = gpu.isa.op("barrier")
+        pipe = gpu.pipes[barrier.pipe]
+        pipes = gpu.sm.schedulers if pipe.scope == "scheduler" else 1
+        assert 32 * pipe.units * pipes / barrier.ii == threads, name
+
+
 def test_fingerprint_sees_numbers_only() -> None:
     base = load_gpu("k40")
     assert fingerprint(base) == fingerprint(load_gpu("k40", ["title=Another", "notes=text"]))

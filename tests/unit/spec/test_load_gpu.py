@@ -133,9 +133,9 @@ def test_single_precision_peak_is_the_data_sheet() -> None:
 
 def test_barriers_at_the_documented_rate() -> None:
     """CUDA C Programming Guide: __syncthreads of threads a clock and SM. Fermi's clock is the shader's, ours half."""
-    guide = {"8800gtx": 8, "gtx280": 8, "m2090": 32, "gtx660ti": 128, "k40": 128, "titanx": 64, "gtx980": 64, "p100": 32,
-             "gtx1080ti": 64, "p4": 64, "v100": 16, "t4": 16, "rtx2080ti": 16, "a100": 16, "a40": 16, "rtx3070": 16,
-             "rtx4090": 16, "l40": 16, "h100": 16, "b200": 16}  # fmt: skip
+    guide = {"8800gtx": 8, "gtx280": 8, "m2090": 32, "gtx660ti": 128, "k40": 128, "titanx": 64, "gtx980": 64,
+             "p100": 32, "gtx1080ti": 64, "p4": 64, "v100": 16, "t4": 16, "rtx2080ti": 16, "a100": 16, "a40": 16,
+             "rtx3070": 16, "rtx4090": 16, "l40": 16, "h100": 16, "b200": 16}  # fmt: skip
     for name, threads in guide.items():
         gpu = load_gpu(name)
         barrier = gpu.isa.op("barrier")

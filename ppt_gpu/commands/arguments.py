@@ -62,7 +62,7 @@ def add_workload_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="TYPE[COUNT]=INIT",
-        help="kernel argument, in order: 'f32[1048576]=random', 'f32[64]=npy:x.npy', i32=1024",
+        help="kernel argument, in order: 'f32[1048576]=random', 'f32[64]=npy:x.npy', 1024, f32=2.5",
     )
     parser.add_argument(
         "--dynamic-shared", type=natural, default=0, metavar="BYTES", help="dynamic shared memory of a block"

@@ -1,6 +1,7 @@
 """The text forms of arguments and buffers, the same on the command line and in a workload's TOML.
 
     scalar   i32=1024   f32=2.5   u64=0x10
+             1024  2.5  0x10  a number takes the type of its parameter (not in a struct)
              i32=round  i32=64-2*round   an integer that changes from round to round of a loop: round is 0, 1, 2, ...
     buffer   TYPE[COUNT]           zeros
              TYPE[COUNT]=INIT      zeros, iota, random, random:SEED, random(LOW,HIGH):SEED, const:VALUE, npy:FILE,
@@ -20,6 +21,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ppt_gpu.errors import PptError, did_you_mean
+from ppt_gpu.exec.literals import literal
 from ppt_gpu.exec.npy_file import npy_elements
 from ppt_gpu.exec.scalars import check_scalar, is_float, parse_scalar, scalar_type
 from ppt_gpu.exec.workload import Argument, Buffer
@@ -32,7 +34,7 @@ _ROUND = re.compile(r"\s*(?:(?P<start>\w+)\s*(?P<sign>[-+])\s*)?(?:(?P<factor>\w
 _NAME = re.compile(r"\s*(?P<name>[A-Za-z_]\w*)\s*(?:\+\s*(?P<offset>\w+))?\s*")
 _STRUCT = re.compile(r"\s*struct\s*\((?P<fields>.*)\)\s*", re.S)
 _RANDOM = re.compile(r"random\s*(?:\((?P<low>[^,()]+),(?P<high>[^,()]+)\))?\s*(?::\s*(?P<seed>\d+))?")
-_FORMS = "forms: i32=1024, f32=2.5, f32[1048576]=random, f32[1048576]:copied, struct(f32=1, i32=2)"
+_FORMS = "forms: 1024, i32=1024, f32=2.5, f32[1048576]=random, f32[1048576]:copied, struct(f32=1, i32=2)"
 
 
 def parse_buffer(text: str, name: str, folder: Path | None = None) -> Buffer:
@@ -142,8 +144,10 @@ def parse_argument(text: str, index: int, folder: Path | None = None) -> tuple[A
         if is_tensormap(text):
             return parse_tensormap(text), None
     if match := _STRUCT.fullmatch(text):
-        return Argument("struct", fields=tuple(_field(part.strip()) for part in match["fields"].split(","))), None
-    return _field(text), None
+        members = match["fields"].split(",") if match["fields"].strip() else []
+        return Argument("struct", fields=tuple(_field(part.strip()) for part in members)), None
+    number = literal(text)
+    return _field(text) if number is None else Argument("", number), None
 
 
 def _field(text: str) -> Argument:
@@ -155,6 +159,8 @@ def _field(text: str) -> Argument:
     if match := _NAME.fullmatch(text):
         offset = parse_scalar("s64", match["offset"]) if match["offset"] else 0
         return Argument("u64", buffer=match["name"], offset=int(offset))
+    if literal(text) is not None:
+        raise PptError(f"{text.strip()}: a member of a struct needs a type", hint=f"such as i32={text.strip()}")
     raise PptError(f"'{text}' is not an argument", hint=_FORMS)
 
 

@@ -14,7 +14,7 @@ from ppt_gpu.exec.scalars import check_scalar, encode_scalar, is_float, scalar_t
 from ppt_gpu.exec.texture import Texture
 from ppt_gpu.exec.texture_text import is_texture, parse_texture
 from ppt_gpu.exec.workload import Argument, Buffer, Dim3, Launch, Workload
-from ppt_gpu.ptx.mangling import source_name
+from ppt_gpu.ptx.mangling import short_name
 from ppt_gpu.ptx.module import TYPE_BYTES, Kernel, Module, Param
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def argument_errors(launch: Launch, kernel: Kernel) -> list[tuple[str, PptError]
     for number, (argument, param) in enumerate(zip(given, wanted, strict=False)):
         error = _mismatch(argument, param)
         if error is not None:
-            which = f"argument {number + 1} ({_argument_text(argument)}) of kernel '{source_name(kernel.name)}'"
+            which = f"argument {number + 1} ({_argument_text(argument)}) of kernel '{short_name(kernel.name)}'"
             errors.append((f"arguments[{number}]", PptError(f"{which}: {error.message}", hint=error.hint)))
     errors += [("cluster", error) for error in cluster_errors(kernel, launch)]
     return errors + [("block", error) for error in _block_errors(launch, kernel)]
@@ -138,7 +138,7 @@ def pack_parameters(kernel: Kernel, launch: Launch, address_of: Callable[[str], 
     check_arguments(launch, kernel)
     block = bytearray(max((p.offset + p.bytes for p in kernel.params), default=0))
     for argument, param in zip(launch.arguments, kernel.params, strict=True):
-        if argument.fields:
+        if argument.is_struct:
             raw = _pack_struct(argument, address_of)
         elif argument.buffer:
             raw = (address_of(argument.buffer) + argument.offset).to_bytes(8, "little")
@@ -185,23 +185,20 @@ def _shown(param: Param, kernel: Kernel) -> Param:
 
 def _count(given: Sequence[Argument], wanted: Sequence[Param], kernel: Kernel) -> str:
     have = f"{len(given)} argument{'s' * (len(given) != 1)}"
-    return f"kernel '{source_name(kernel.name)}' has {len(wanted)} parameter{'s' * (len(wanted) != 1)}, {have} given"
-
-
-def _is_struct(param: Param) -> bool:
-    return param.bytes > TYPE_BYTES.get(param.type, 0)
+    return f"kernel '{short_name(kernel.name)}' has {len(wanted)} parameter{'s' * (len(wanted) != 1)}, {have} given"
 
 
 def _type_text(param: Param) -> str:
-    if _is_struct(param):
+    if param.is_struct:
         return f"struct of {param.bytes} bytes"
     return f"{param.type}, pointer" if param.pointer_space else param.type
 
 
 def _argument_text(argument: Argument) -> str:
-    if argument.fields:
+    if argument.is_struct:
         return f"struct of {_struct_bytes(argument)} bytes"
-    return f"buffer {argument.buffer}" if argument.buffer else f"{argument.type}={argument.value}"
+    number = f"{argument.type}={argument.value}" if argument.type else f"{argument.value}"
+    return f"buffer {argument.buffer}" if argument.buffer else number
 
 
 def _param_type(argument: Argument, param: Param) -> str:
@@ -211,9 +208,10 @@ def _param_type(argument: Argument, param: Param) -> str:
 
 def _mismatch(argument: Argument, param: Param) -> PptError | None:
     what = f"the parameter {param.name} is {_type_text(param)}"
-    if argument.fields or _is_struct(param):
-        size = _struct_bytes(argument) if argument.fields else 0
-        fits = _is_struct(param) and param.bytes - param.align < size <= param.bytes
+    if argument.is_struct or param.is_struct:
+        size = _struct_bytes(argument) if argument.is_struct else -param.bytes
+        within = param.bytes - param.align < size <= param.bytes or (size, param.bytes) == (0, 1)  # C++: an empty class
+        fits = within and (param.is_struct or param.type == "b8")
         return None if fits else PptError(what, hint="write struct(f32=1.5, i32=2, ...), members in order")
     if argument.buffer:
         pointer = param.bytes == 8 and not is_float(param.type)
@@ -237,7 +235,7 @@ def _example(param: Param) -> str:
 
 def _block_errors(launch: Launch, kernel: Kernel) -> list[PptError]:
     errors = []
-    name = source_name(kernel.name)
+    name = short_name(kernel.name)
     required, most = kernel.directives.get("reqntid"), kernel.directives.get("maxntid")
     if required and dim3(required) != launch.block:
         message = f"kernel '{name}' requires the block {_extents(required)}, not {_extents(launch.block)}"

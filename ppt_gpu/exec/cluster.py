@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from ppt_gpu.errors import PptError
 from ppt_gpu.exec.workload import Dim3, Launch
+from ppt_gpu.ptx.mangling import short_name
 from ppt_gpu.ptx.module import Kernel
 
 MOST_BLOCKS = 16  # of a cluster; more than 8 are not portable between GPUs (CUDA C++ Programming Guide)
@@ -46,7 +47,7 @@ def cluster_errors(kernel: Kernel, launch: Launch) -> list[PptError]:
     required = kernel.directives.get("reqnctapercluster")
     if required and cluster != (*required, 1, 1)[:3]:
         wish = "x".join(str(n) for n in required)
-        errors.append(PptError(f"kernel '{kernel.name}' requires clusters of {wish} blocks, not {text}"))
+        errors.append(PptError(f"kernel '{short_name(kernel.name)}' requires clusters of {wish} blocks, not {text}"))
     return errors
 
 

@@ -23,6 +23,7 @@ from ppt_gpu.exec.memory import DeviceMemory
 from ppt_gpu.exec.schedule import WAIT_ROOM, State
 from ppt_gpu.exec.trace import Trace, counts_by_block
 from ppt_gpu.exec.trace_buffers import END_GUARDED, END_PATH, END_RECORD, WORD, TraceBuffers
+from ppt_gpu.ptx.mangling import short_name
 from ppt_gpu.units import format_bytes
 
 PATHS = 1 << 17  # path records in the buffers of a block
@@ -128,7 +129,7 @@ class Collector:
     def _check_budget(self, size: int) -> None:
         if size > self.budget.trace:
             raise BudgetError(
-                f"the trace of kernel '{self.engine.kernel.name}' has {format_bytes(size)}, "
+                f"the trace of kernel '{short_name(self.engine.kernel.name)}' has {format_bytes(size)}, "
                 f"the trace budget is {format_bytes(self.budget.trace)}",
                 hint="run fewer blocks, or raise the trace budget: --max-trace SIZE, or Budget(trace=BYTES)",
             )

@@ -10,6 +10,7 @@ from ppt_gpu.exec.memory import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, WINDO
 from ppt_gpu.exec.resident import Resident, Tables
 from ppt_gpu.exec.workload import Launch
 from ppt_gpu.ptx.instructions import access_kind, is_call
+from ppt_gpu.ptx.mangling import short_name
 from ppt_gpu.ptx.module import Instruction
 from ppt_gpu.units import format_count
 
@@ -40,8 +41,8 @@ def line_of(engine: Engine, point: int) -> int | None:
 def budget_error(tables: Tables, path: str, block: int, warp: int, resident: Resident, limit: int) -> BudgetError:
     """The instruction budget is used up."""
     return BudgetError(
-        f"kernel '{tables.engine.kernel.name}' used up its instruction budget of {format_count(limit)} warp "
-        f"instructions in block {block_text(tables.launch, block)}",
+        f"kernel '{short_name(tables.engine.kernel.name)}' used up its instruction budget of {format_count(limit)} "
+        f"warp instructions in block {block_text(tables.launch, block)}",
         path=path,
         line=line_of(tables.engine, int(resident.rows[warp, Slot.RESUME])),
         hint="does a thread wait for another block, which runs later? Otherwise run fewer blocks, or raise "
@@ -55,8 +56,8 @@ def deadlock_error(tables: Tables, path: str, block: int, resident: Resident) ->
 
     waiting = next(row for row in resident.rows if row[Slot.STATUS] == WAITING)
     return PptError(
-        f"block {block_text(tables.launch, block)} of kernel '{tables.engine.kernel.name}' waits for ever: warp "
-        f"{waiting[Slot.WARP]} stands at barrier {waiting[Slot.BARRIER]}, which not all of the expected warps reach",
+        f"block {block_text(tables.launch, block)} of kernel '{short_name(tables.engine.kernel.name)}' waits for ever: "
+        f"warp {waiting[Slot.WARP]} stands at barrier {waiting[Slot.BARRIER]}, which not all of the expected warps reach",
         path=path,
         line=line_of(tables.engine, int(waiting[Slot.RESUME])),
     )
@@ -66,8 +67,8 @@ def stuck_error(kernel: str, path: str, launch: Launch, block: int, line: int | 
     """Every warp of the block waits for a value in memory, and nothing that runs will write it."""
     others = f"none of the {blocks} blocks that run writes" if blocks > 1 else "only another block could write"
     return WaitingError(
-        f"block {block_text(launch, block)} of kernel '{kernel}' waits for ever: it reads memory again and again for "
-        f"a value that {others}",
+        f"block {block_text(launch, block)} of kernel '{short_name(kernel)}' waits for ever: it reads memory again "
+        f"and again for a value that {others}",
         path=path,
         line=line,
         hint="a block that waits for other blocks needs them among those that run: simulate more blocks, or the "
@@ -77,7 +78,8 @@ def stuck_error(kernel: str, path: str, launch: Launch, block: int, line: int | 
 
 def cluster_error(kernel: str, path: str, launch: Launch, block: int, line: int | None) -> PptError:
     """A warp waits at the barrier of its cluster, where some threads never arrive."""
-    message = f"block {block_text(launch, block)} of kernel '{kernel}' waits for ever at the barrier of its cluster"
+    where = f"block {block_text(launch, block)} of kernel '{short_name(kernel)}'"
+    message = f"{where} waits for ever at the barrier of its cluster"
     return PptError(message, path=path, line=line, hint="every thread of every block of the cluster has to arrive")
 
 

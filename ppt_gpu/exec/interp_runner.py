@@ -22,6 +22,7 @@ from ppt_gpu.exec.jit_context import BARRIER_OF_CLUSTER, Flag
 from ppt_gpu.exec.jit_flow import Flow, is_warp_barrier
 from ppt_gpu.exec.resident import TURN
 from ppt_gpu.exec.schedule import PATIENCE, WAITS_PARTED, WAITS_TOGETHER
+from ppt_gpu.ptx.mangling import short_name
 from ppt_gpu.ptx.module import Instruction, Reg, Target
 
 EXIT = -1  # reconvergence at the kernel's end
@@ -156,7 +157,9 @@ class Runner:
         self.budget[0] -= 1
         if self.budget[0] < 0:
             hint = "raise the budget: Budget(instructions=N), or run fewer blocks"
-            raise BudgetError(f"kernel '{warp.kernel.name}' ran out of its budget of instructions", hint=hint)
+            raise BudgetError(
+                f"kernel '{short_name(warp.kernel.name)}' ran out of its budget of instructions", hint=hint
+            )
         try:
             return self._step(ins, path)
         except PptError as error:

@@ -47,6 +47,7 @@ GRID_WORKSPACE = "workspace of grid_group"
 GRID_WORKSPACE_BYTES = 256
 ALIGNMENT = 512  # B
 _LARGEST = np.iinfo(np.int64).max
+NULL_BYTES = 1 << 32  # nothing lies below: such an address is a null pointer plus something
 _OPAQUE = ("texref", "samplerref", "surfref")  # types of handles, which have no memory
 GUARD = 512  # B that belong to nobody after every object
 
@@ -187,6 +188,8 @@ class DeviceMemory:
         """Where `address` is relative to the nearest object, for an error message."""
         if not self.names:
             return "there are no buffers"
+        if address < NULL_BYTES:
+            return "in no memory: a null pointer" + (f" plus {address} bytes" if address else "")
         inside = self.find(address)
         if inside >= 0:
             return f"byte {address - int(self.starts[inside])} of {self._describe(inside)}"

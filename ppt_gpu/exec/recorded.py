@@ -15,6 +15,7 @@ from ppt_gpu.exec.trace_file import Record, read_traces, write_traces
 from ppt_gpu.exec.traces import LaunchTraces, Traces
 from ppt_gpu.exec.workload import Workload
 from ppt_gpu.files import write_whole
+from ppt_gpu.ptx.mangling import short_name
 from ppt_gpu.ptx.module import Module
 
 
@@ -57,7 +58,7 @@ class _RecordedLaunch(LaunchTraces):
         return f"launch {self.number} in the file is another: its PTX text, arguments or buffers are not the workload's"
 
     def _execute(self, blocks: Sequence[int]) -> NoReturn:
-        name = f"launch {self.number} (kernel '{self.kernel.name}')"
+        name = f"launch {self.number} (kernel '{short_name(self.kernel.name)}')"
         if not self.file_records:
             raise PptError(f"the file holds no trace of {name}", path=self.path, hint="record it again")
         raise PptError(
@@ -90,7 +91,8 @@ def describe(records: Sequence[Record]) -> list[str]:
     for record in records:
         content = record.content
         x, y, z = record.grid
-        head = f"launch {record.launch}: kernel '{record.kernel}', grid {x}x{y}x{z}, {len(content.blocks)} blocks of "
+        name = short_name(record.kernel)
+        head = f"launch {record.launch}: kernel '{name}', grid {x}x{y}x{z}, {len(content.blocks)} blocks of "
         if isinstance(content, Trace):
             text = (
                 f"{record.threads} threads, {content.warps} warps, {content.warp_instructions} warp instructions, "

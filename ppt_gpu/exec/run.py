@@ -25,6 +25,7 @@ from ppt_gpu.exec.trace import Trace
 from ppt_gpu.exec.trace_parts import only_blocks
 from ppt_gpu.exec.workload import Launch
 from ppt_gpu.ptx.link import link
+from ppt_gpu.ptx.mangling import short_name
 from ppt_gpu.ptx.module import Kernel, Module
 from ppt_gpu.threads import COMPILING
 from ppt_gpu.units import format_bytes
@@ -73,7 +74,8 @@ def _block_ids(blocks: Sequence[int], launch: Launch, module: Module, kernel: Ke
     outside = ids[(ids < 0) | (ids >= launch.blocks)]
     if len(outside):
         raise PptError(
-            f"block {outside[0]} is outside of the grid of kernel '{kernel.name}', which has {launch.blocks} blocks",
+            f"block {outside[0]} is outside of the grid of kernel '{short_name(kernel.name)}', which has "
+            f"{launch.blocks} blocks",
             path=module.path,
             line=kernel.line or None,
         )
@@ -88,7 +90,7 @@ def _check_block_memory(
     if len(memory.data) + places.shared_bytes + threads * places.local_bytes <= budget.memory:
         return
     raise BudgetError(
-        f"a block of kernel '{kernel.name}' has {format_bytes(places.shared_bytes)} of shared memory and "
+        f"a block of kernel '{short_name(kernel.name)}' has {format_bytes(places.shared_bytes)} of shared memory and "
         f"{format_bytes(places.local_bytes)} of local memory a thread: with the buffers more than the memory budget of "
         f"{format_bytes(budget.memory)}",
         path=module.path,

@@ -19,6 +19,7 @@ from ppt_gpu.exec.schedule import HELD, READY, WAITING, Reason, State, let_other
 from ppt_gpu.exec.trace import Trace
 from ppt_gpu.exec.trace_buffers import TraceBuffers
 from ppt_gpu.progress import Progress
+from ppt_gpu.ptx.mangling import short_name
 from ppt_gpu.units import format_bytes
 
 WARPS = 1 << 14  # of blocks that end before the trace buffers are taken over
@@ -158,8 +159,8 @@ class BlockRun:
     def _check_room(self, resident: Resident, count: int) -> None:
         if count * resident.nbytes > MOST_RESIDENT:
             raise BudgetError(
-                f"{count} blocks of kernel '{self.tables.engine.kernel.name}' wait for each other: together they need "
-                f"{format_bytes(count * resident.nbytes)}, of {format_bytes(MOST_RESIDENT)}",
+                f"{count} blocks of kernel '{short_name(self.tables.engine.kernel.name)}' wait for each other: "
+                f"together they need {format_bytes(count * resident.nbytes)}, of {format_bytes(MOST_RESIDENT)}",
                 path=self.path,
                 hint="a GPU does not hold so many blocks at once either: launch fewer",
             )

@@ -30,6 +30,7 @@ from ppt_gpu.exec.trace_file import Content, Record
 from ppt_gpu.exec.trace_parts import only_blocks
 from ppt_gpu.exec.workload import Workload
 from ppt_gpu.ptx.link import link
+from ppt_gpu.ptx.mangling import short_name
 from ppt_gpu.ptx.module import Module
 
 #: A grid is traced whole at its first run when that takes at most so much, so that no other GPU needs a run of its own
@@ -225,7 +226,7 @@ class LaunchTraces:
         known: Trace | None = self.kept.whole(Trace, grid)
         if known is None:
             trace = self._execute_alone(grid)
-            waiting = f"blocks of kernel '{self.kernel.name}' wait for others: {WAITING}"
+            waiting = f"blocks of kernel '{short_name(self.kernel.name)}' wait for others: {WAITING}"
             known = self._keep(replace(trace, warnings=(*trace.warnings, waiting)), separable=False)
         return known
 

@@ -33,7 +33,8 @@ class Buffer:
 @dataclass(frozen=True)
 class Argument:
     """A kernel argument: a scalar (type, value), a pointer to `buffer` (plus `offset` bytes), or a by-value struct
-    (type "struct") whose `fields` lie at their natural alignment."""
+    (type "struct") whose `fields` lie at their natural alignment. A number without a type has type "" until the
+    workload is bound to its kernel (`ppt_gpu.exec.literals`)."""
 
     type: str
     value: int | float = 0
@@ -41,6 +42,11 @@ class Argument:
     offset: int = 0
     fields: tuple[Argument, ...] = ()
     step: int = 0  # in round r of a loop the scalar is value + r * step
+
+    @property
+    def is_struct(self) -> bool:
+        """Whether it is a by-value struct, maybe an empty one."""
+        return self.type == "struct"
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 from ppt_gpu.errors import InputErrors, PptError, did_you_mean
 from ppt_gpu.exec.arguments import argument_errors
+from ppt_gpu.exec.literals import typed
 from ppt_gpu.exec.scalars import check_scalar
 from ppt_gpu.exec.workload import Buffer, Workload
-from ppt_gpu.ptx.mangling import matching, source_name
+from ppt_gpu.ptx.mangling import matching, short_name
 from ppt_gpu.ptx.module import TYPE_BYTES, Module
 
 
@@ -27,7 +28,8 @@ def bind_workload(workload: Workload, module: Module) -> Workload:
         except PptError as wrong:
             errors.append(_at(workload, wrong, [k.format("kernel") for k in keys] + ["ptx"]))
             continue
-        launches.append(replace(launch, kernel=name))
+        launch = replace(launch, kernel=name, arguments=typed(launch.arguments, module.kernels[name].params))
+        launches.append(launch)
         errors += [_at(workload, e, [k.format("arguments") for k in keys]) for e in _round_errors(workload, number)]
         for key, error in argument_errors(launch, module.kernels[name]):
             errors.append(_at(workload, error, [k.format(part) for part in (key, "arguments") for k in keys]))
@@ -65,7 +67,7 @@ def chosen_kernel(workload: Workload, module: Module, name: str) -> str:
     found = matching(name, module.kernels) if name else list(module.kernels)
     if len(found) == 1:
         return found[0]
-    sources = {kernel: source_name(kernel) for kernel in module.kernels}
+    sources = {kernel: short_name(kernel) for kernel in module.kernels}
     unique = len(set(sources.values())) == len(sources)
     shown = {kernel: source if unique else kernel for kernel, source in sources.items()}
     names = ", ".join(shown.values()) or "none"

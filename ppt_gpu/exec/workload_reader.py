@@ -263,9 +263,13 @@ class _Reader:
         return self.arguments[here]
 
     def _argument(self, place: Place, item: Any) -> Argument | None:
+        if isinstance(item, int | float) and not isinstance(item, bool):
+            return Argument("", item)
         if not isinstance(item, str):
-            hint = f'write "i32={item}"' if isinstance(item, int) else 'a buffer\'s name, or a scalar such as "i32=4"'
-            self.checked.problem(place, f"{dotted(place)}: an argument is a string, not {shown(item)}", hint)
+            hint = 'a buffer\'s name, a number, or a scalar such as "i32=4"'
+            self.checked.problem(
+                place, f"{dotted(place)}: an argument is a string or a number, not {shown(item)}", hint
+            )
             return None
         try:
             if is_texture(item):

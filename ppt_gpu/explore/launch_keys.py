@@ -14,8 +14,9 @@ from pathlib import Path
 from ppt_gpu.errors import InputErrors, PptError, did_you_mean
 from ppt_gpu.exec.argument_text import parse_count
 from ppt_gpu.exec.arguments import shape_errors
+from ppt_gpu.exec.literals import literal
 from ppt_gpu.exec.scalars import parse_scalar
-from ppt_gpu.exec.workload import Dim3, Launch, Workload
+from ppt_gpu.exec.workload import Argument, Dim3, Launch, Workload
 from ppt_gpu.explore.expression import Value
 from ppt_gpu.inputs import CUDA, extents
 
@@ -46,7 +47,7 @@ def check_launch_key(workload: Workload, key: str, label: str) -> None:
         number = int(match[1])
         if number >= len(launch.arguments):
             raise PptError(f"{label}: the launch has {len(launch.arguments)} arguments", hint="they count from 0")
-        if launch.arguments[number].buffer or launch.arguments[number].fields:
+        if launch.arguments[number].buffer or launch.arguments[number].is_struct:
             raise PptError(f"{label}: argument {number} is no scalar", hint="the size of a buffer is buffers.NAME")
     elif family == "buffers":
         known = [buffer.name for buffer in workload.buffers]
@@ -72,7 +73,7 @@ def launch_values(workload: Workload) -> dict[str, Value]:
     for name, shape in (("block", launch.block), ("grid", launch.grid)):
         found |= {f"{name}.{axis}": extent for axis, extent in zip(AXES, shape, strict=True)}
     found |= {"dynamic_shared": launch.dynamic_shared, "registers": launch.registers or 0}
-    found |= {f"arguments[{n}]": a.value for n, a in enumerate(launch.arguments) if not (a.buffer or a.fields)}
+    found |= {f"arguments[{n}]": a.value for n, a in enumerate(launch.arguments) if not (a.buffer or a.is_struct)}
     return found | {f"buffers.{buffer.name}": buffer.count for buffer in workload.buffers}
 
 
@@ -87,7 +88,7 @@ def with_values(workload: Workload, values: Mapping[str, str]) -> Workload:
         family, _, name = key.partition(".")
         if match := _ARGUMENT.fullmatch(key):
             one = arguments[int(match[1])]
-            arguments[int(match[1])] = replace(one, value=parse_scalar(one.type, text))
+            arguments[int(match[1])] = replace(one, value=_number(one, text))
         elif family == "buffers":
             count = parse_count(text)
             buffers = [replace(b, count=count) if b.name == name else b for b in buffers]
@@ -102,6 +103,14 @@ def with_values(workload: Workload, values: Mapping[str, str]) -> Workload:
     if errors:
         raise InputErrors(errors)
     return replace(workload, launches=(launch,), buffers=tuple(buffers), compiler_options=options)
+
+
+def _number(argument: Argument, text: str) -> int | float:
+    """`text` as a value of the argument, which may have no type yet. PptError when it is none."""
+    value = literal(text) if not argument.type else parse_scalar(argument.type, text)
+    if value is None:
+        raise PptError(f"'{text}' is not a number", hint="such as 1024 or 2.5")
+    return value
 
 
 def following_grid(launch: Launch, block: Dim3) -> Dim3:

@@ -164,6 +164,11 @@ class Param:
     line: int = 0
     register: int = -1  # register id of a .reg parameter of a .func
 
+    @property
+    def is_struct(self) -> bool:
+        """Whether it has several elements: a struct passed by value. A single byte may be an empty one."""
+        return self.bytes > TYPE_BYTES.get(self.type, 0)
+
 
 @dataclass(frozen=True, slots=True)
 class Variable:

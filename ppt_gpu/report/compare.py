@@ -9,7 +9,7 @@ from typing import Any
 from ppt_gpu.analytic.hit_rates import HitRates
 from ppt_gpu.analytic.model import Estimate
 from ppt_gpu.analytic.models import find_model
-from ppt_gpu.ptx.mangling import source_name
+from ppt_gpu.ptx.mangling import short_name
 from ppt_gpu.report.tables import shown, table
 from ppt_gpu.units import format_count, format_time
 
@@ -118,7 +118,7 @@ def render(found: Comparison, *, explain: str | None = None, width: int = 120, c
         name = f"{found.workload} on {found.gpu}" + (f", launch {number}" if len(found.launches) > 1 else "")
         grid, block = ("x".join(map(str, size)) for size in (launch.grid, launch.block))
         form = ", equations as printed" if found.literal else ""
-        parts.append(f"{name}: {source_name(launch.kernel)}, grid {grid}, block {block}, policy {found.policy}{form}")
+        parts.append(f"{name}: {short_name(launch.kernel)}, grid {grid}, block {block}, policy {found.policy}{form}")
         parts += [_table(launch), *_notes(launch)]
         if launch.hit_rates:
             parts += ["", _hit_rates(launch)]

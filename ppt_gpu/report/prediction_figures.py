@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ppt_gpu.errors import PptError
-from ppt_gpu.ptx.mangling import source_name
+from ppt_gpu.ptx.mangling import short_name
 from ppt_gpu.report.detail import Roofs
 from ppt_gpu.report.figures import COLOURS, STYLE, pyplot
 from ppt_gpu.report.html.palette import STALLS
@@ -50,7 +50,7 @@ def stacks_figure(launches: Mapping[str, LaunchResult]) -> Any:
 
 def _name(result: Result, number: int) -> str:
     """The kernel, with the launch's number where there are several."""
-    kernel = source_name(result.launches[number].kernel)
+    kernel = short_name(result.launches[number].kernel)
     return kernel if len(result.launches) == 1 else f"{number + 1}: {kernel}"
 
 

@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from ppt_gpu.ptx.mangling import source_name
+from ppt_gpu.ptx.mangling import short_name
 from ppt_gpu.report.result import LaunchResult, Result, Suggestion
 from ppt_gpu.report.sections import Section
 from ppt_gpu.report.tables import BAR, SHORT_BAR, Bar, shown, table, whole
@@ -32,7 +32,7 @@ def report(result: Result, width: int = 110, more: Sequence[Section] = ()) -> Gr
         parts += [_title("Application"), _application(result)]
     for number, launch in enumerate(result.launches, 1):
         if len(result.launches) > 1:
-            parts.append(_title(f"Launch {number}: {source_name(launch.kernel)}"))
+            parts.append(_title(f"Launch {number}: {short_name(launch.kernel)}"))
         parts += _launch(launch, width, more)
     if result.advice is not None:
         parts += [_title("Advice, each line simulated"), _indent(_advice(result.advice))]
@@ -70,7 +70,7 @@ def _headline(result: Result) -> Group:
 def _application(result: Result) -> Padding:
     rows = table(("step", "left"), ("time", "right"), ("share", "right"))
     launches = [
-        (f"launch {source_name(launch.kernel)}{_times(launch)}", _kernel_time(launch)) for launch in result.launches
+        (f"launch {short_name(launch.kernel)}{_times(launch)}", _kernel_time(launch)) for launch in result.launches
     ]
     inward = [copy for copy in result.copies if not copy[0].startswith("copy out")]
     outward = [copy for copy in result.copies if copy[0].startswith("copy out")]
@@ -114,7 +114,7 @@ def _facts(launch: LaunchResult) -> Table:
     clock = _number(launch, "gpu.clock")
     overhead = _number(launch, "kernel.launch_overhead")
     cycles = _number(launch, "kernel.cycles")
-    rows.add_row("kernel", f"{source_name(launch.kernel)}  grid {_dim(extra['grid'])}  block {_dim(extra['block'])}")
+    rows.add_row("kernel", f"{short_name(launch.kernel)}  grid {_dim(extra['grid'])}  block {_dim(extra['block'])}")
     rows.add_row(
         "time",
         f"{format_time(_number(launch, 'kernel.time'))} = {format_count(cycles)} cycles at "

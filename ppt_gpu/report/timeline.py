@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ppt_gpu.ptx.mangling import source_name
+from ppt_gpu.ptx.mangling import short_name
 from ppt_gpu.report.detail import Detail
 from ppt_gpu.report.result import LaunchResult, Result
 from ppt_gpu.report.trace_events import Event, counter, flight, process_name, span, track_name
@@ -75,7 +75,7 @@ def _events(result: Result) -> Iterator[Event]:
         first, end = round(part.start * clock), round(part.end * clock)
         starts.setdefault(part.launch, first)
         track = 0 if part.launch < 0 else 1
-        name = part.name if part.launch < 0 else source_name(part.name)
+        name = part.name if part.launch < 0 else short_name(part.name)
         yield span(name, APPLICATION, track, first, max(end - first, 1))
     yield from track_name(APPLICATION, 0, "copies")
     yield from track_name(APPLICATION, 1, "launches")
@@ -87,7 +87,7 @@ def _events(result: Result) -> Iterator[Event]:
 
 def _launch(launch: LaunchResult, recording: Recording, detail: Detail, base: int, start: int) -> Iterator[Event]:
     """The recorded window, as if the simulated blocks were the first of the launch, which begins at `start`."""
-    name = source_name(launch.kernel)
+    name = short_name(launch.kernel)
     titles = ("schedulers", "pipes", "warps", "memory")
     for part, title in enumerate(titles):
         yield from process_name(base + part, f"{name}: {title} of one SM", base + part)

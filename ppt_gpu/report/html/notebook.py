@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ppt_gpu.ptx.mangling import source_name
+from ppt_gpu.ptx.mangling import short_name
 from ppt_gpu.report.html.tags import Markup, join, number, tag
 from ppt_gpu.report.numbers import metric_text, percent, value_of
 from ppt_gpu.report.result import LaunchResult, Result
@@ -27,7 +27,7 @@ def _launches(result: Result) -> Markup:
     heads = ("kernel", "time", "times", "occupancy", "DRAM", "limited by")
     rows = [
         (
-            source_name(launch.kernel),
+            short_name(launch.kernel),
             metric_text(launch, "kernel.time"),
             format_count(int(launch.extra.get("repeat", 1))),
             percent(value_of(launch, "occupancy.fraction")),

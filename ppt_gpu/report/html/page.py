@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ppt_gpu.errors import PptError
 from ppt_gpu.files import check_place
-from ppt_gpu.ptx.mangling import source_name
+from ppt_gpu.ptx.mangling import short_name
 from ppt_gpu.report.detail import Detail
 from ppt_gpu.report.html.advice import advice
 from ppt_gpu.report.html.made import made
@@ -51,10 +51,10 @@ def to_html(result: Result) -> str:
     for number, launch in shown:
         sections = _sections(launch, number, len(shown) > 1)
         links += [(anchor, title) for anchor, title, _ in sections] if len(shown) == 1 else [
-            (f"launch{number}", source_name(launch.kernel))
+            (f"launch{number}", short_name(launch.kernel))
         ]  # fmt: skip
         if len(shown) > 1:
-            parts.append(tag("h2", f"Launch {number + 1}: {source_name(launch.kernel)}", id=f"launch{number}"))
+            parts.append(tag("h2", f"Launch {number + 1}: {short_name(launch.kernel)}", id=f"launch{number}"))
             parts.append(key_figures(launch))
         parts.append(facts(launch))
         level = "h3" if len(shown) > 1 else "h2"

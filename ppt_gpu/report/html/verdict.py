@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ppt_gpu.ptx.mangling import source_name
+from ppt_gpu.ptx.mangling import short_name
 from ppt_gpu.report.html.tags import Markup, bar, join, table, tag
 from ppt_gpu.report.numbers import metric_text, percent, value_of
 from ppt_gpu.report.result import LaunchResult, Result
@@ -15,7 +15,7 @@ def head(result: Result) -> Markup:
     return join(
         tag("h1", f"{result.workload} on {result.gpu}: {format_time(result.time)}"),
         tag("p", "Limited by ", tag("strong", str(main.value("limiter"))), ".", class_="verdict"),
-        tag("p", f"Of the longest launch, {source_name(main.kernel)}:") if len(result.launches) > 1 else Markup(),
+        tag("p", f"Of the longest launch, {short_name(main.kernel)}:") if len(result.launches) > 1 else Markup(),
         key_figures(main),
         application(result) if len(result.spans) > 1 else Markup(),
     )
@@ -27,7 +27,7 @@ def facts(launch: LaunchResult) -> Markup:
     cycles, clock = value_of(launch, "kernel.cycles"), value_of(launch, "gpu.clock")
     return tag(
         "p",
-        tag("strong", source_name(launch.kernel)),
+        tag("strong", short_name(launch.kernel)),
         f", {grid} blocks of {block} threads: {format_count(cycles)} cycles at {format_frequency(clock)}, "
         f"and {metric_text(launch, 'kernel.launch_overhead')} to launch.",
     )
@@ -59,7 +59,7 @@ def application(result: Result) -> Markup:
     """Copies and launches in the order in which they run."""
     rows = []
     for part in result.spans:
-        name = source_name(part.name) if part.launch >= 0 else part.name
+        name = short_name(part.name) if part.launch >= 0 else part.name
         repeat = int(result.launches[part.launch].extra.get("repeat", 1)) if part.launch >= 0 else 1
         length = part.end - part.start
         share = length / result.time if result.time else 0.0

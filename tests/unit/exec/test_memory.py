@@ -68,7 +68,8 @@ def test_nearest_buffer_tells_side_and_distance():
     assert m.nearest_buffer(a + 5).startswith("byte 5 of 'a'")
     assert m.nearest_buffer(a + 16).startswith("0 bytes after the end of 'a'")
     assert m.nearest_buffer(b - 4).startswith("4 bytes before 'b'")
-    assert m.nearest_buffer(8).endswith(f"before 'a' (f32, 16 bytes at {a:#x})")
+    assert m.nearest_buffer(8) == "in no memory: a null pointer plus 8 bytes"
+    assert m.nearest_buffer(1 << 33).endswith(f"before 'a' (f32, 16 bytes at {a:#x})")
     assert m.find(a + 16) == -1 and m.find(b) == 1
 
 

@@ -57,7 +57,7 @@ def deadlock_error(tables: Tables, path: str, block: int, resident: Resident) ->
     waiting = next(row for row in resident.rows if row[Slot.STATUS] == WAITING)
     return PptError(
         f"block {block_text(tables.launch, block)} of kernel '{short_name(tables.engine.kernel.name)}' waits for ever: "
-        f"warp {waiting[Slot.WARP]} stands at barrier {waiting[Slot.BARRIER]}, which not all of the expected warps reach",
+        f"warp {waiting[Slot.WARP]} stands at barrier {waiting[Slot.BARRIER]}, which not all expected warps reach",
         path=path,
         line=line_of(tables.engine, int(waiting[Slot.RESUME])),
     )

@@ -36,7 +36,8 @@ FAULTS = [
     ("ld.global.v4.u32 {%r2,%r3,%r4,%r5}, [%d3];", {}, ["is misaligned", "thread (1, 0, 0)"]),
     ("shl.b32 %r2, %r1, 2; st.shared.u32 [%r2], %r1;", {"before": ".shared .align 4 .b8 s[128];"},
      ["address 0x0 of shared memory, which has 0 bytes"]),  # nobody names s
-    ("mov.u64 %d4, 0; ld.u32 %r2, [%d4+8];", {}, ["thread (0, 0, 0): address 0x8 is in no memory: a null pointer plus 8 bytes"]),
+    ("mov.u64 %d4, 0; ld.u32 %r2, [%d4+8];", {},
+     ["thread (0, 0, 0): address 0x8 is in no memory: a null pointer plus 8 bytes"]),
     ("mov.u32 %r3, s; mad.lo.u32 %r2, %r1, 4, %r3; st.shared.u32 [%r2], %r1;",
      {"before": ".shared .align 4 .b8 s[128];"},
      ["thread (32, 0, 0): address 0x80 of shared memory, which has 128 bytes"]),

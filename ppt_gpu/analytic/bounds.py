@@ -137,14 +137,14 @@ def _load_store(work: Work, result: SmResult, gpu: Gpu, scale: Scale) -> list[Re
         ),
         ResourceBound("shared memory", passes, "bank passes / (1 per cycle)", f"{_shown(passes)} passes / 1 per cycle"),
     ]
-    updates = float(work.atomic_updates) * scale.sm
+    updates = work.atomic_updates * scale.sm
     if updates:
         rate = gpu.memory.atomics_per_cycle
         found.append(
             ResourceBound(
                 "atomic unit",
                 updates / rate,
-                "updates of the same address / (updates per cycle)",
+                "updates of the same address, by all SMs / (updates per cycle)",
                 f"{_shown(updates)} updates / {rate:g} per cycle",
             )
         )

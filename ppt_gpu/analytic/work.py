@@ -24,7 +24,7 @@ class Work:
     op_pc: NDArray[np.int64]  # [O] source instruction
     load_store_cycles: float  # of all memory entries in the load/store unit
     transactions: int
-    atomic_updates: int  # one after another, of the same address
+    atomic_updates: float  # one after another, of the same address, with those of other SMs that meet them
     cold_bytes: float  # of lines that the first half of the blocks touched first beyond what the second half did
     mean_chain: float  # cycles of the longest chain of a block's warps, mean over blocks
     longest_chain: float
@@ -47,7 +47,7 @@ def work_of(program: Program, gpu: Gpu) -> Work:
         op_pc=program.op_pc.astype(np.int64),
         load_store_cycles=float(in_unit.sum()),
         transactions=int(transactions.sum()),
-        atomic_updates=int(_atomic_updates(program).sum()),
+        atomic_updates=float(_atomic_updates(program).sum()) * program.atomic_share,
         cold_bytes=cold_excess(program, blocks),
         mean_chain=float(chains.sum()) / max(blocks, 1),
         longest_chain=float(chains.max()),

@@ -142,7 +142,7 @@ def _answer(
             updates, start, busy = mems[at + q.R_UPDATES], mems[at + q.R_START], this * 2 + 1
             if updates > 0:
                 conflict[sm] = max(0, slices[busy] - start) + (updates - 1) * below[c.P_ATOMIC]
-                slices[busy] = max(slices[busy], start) + updates * below[c.P_ATOMIC]
+                slices[busy] = max(slices[busy], start) + updates * below[c.P_ATOMIC_BUSY]
             wait = max(wait, conflict[sm])
         mems[at + q.R_ANSWER] = l2_read(below, time, line, sectors, wait, int64(kind == ATOMIC))
     else:

@@ -58,7 +58,7 @@ def _begin(mem: Any, op: int) -> None:
         if mem[c.P_PERFECT] != 0 and mem[op + q.O_LAST] > mem[op + q.O_FIRST]:  # wait for updates of the same address
             updates = mem[op + q.O_ACCESS] >> q.UPDATES_AT
             mem[op + q.O_POSTED] = max(0, mem[c.ATOMIC] - start) + (updates - 1) * mem[c.P_ATOMIC]
-            mem[c.ATOMIC] = max(mem[c.ATOMIC], start) + updates * mem[c.P_ATOMIC]
+            mem[c.ATOMIC] = max(mem[c.ATOMIC], start) + updates * mem[c.P_ATOMIC_BUSY]
 
 
 @called

@@ -67,6 +67,7 @@ def chip_of(
         below=replace(
             one,
             icnt_cost=0,
+            atomic_busy=one.atomic_cost if slices > 1 else one.atomic_busy,  # one for all lines, or one a slice
             l1_sets=0,
             l2_sets=sets * slices,
             l2_cost=_slice_cost(program, gpu),

@@ -131,9 +131,9 @@ class Below:
     def _conflict(self, sm: int, this: int, request: Request) -> int:
         """Wait for updates of the same address, which the first transaction of an atomic brings."""
         if request.updates:
-            cost = self.memory.m.atomic_cost
+            cost, busy = self.memory.m.atomic_cost, self.memory.m.atomic_busy
             self.conflict[sm] = max(0, self.updates[this] - request.start) + (request.updates - 1) * cost
-            self.updates[this] = max(self.updates[this], request.start) + request.updates * cost
+            self.updates[this] = max(self.updates[this], request.start) + request.updates * busy
         return self.conflict[sm]
 
     def idle(self) -> int:

@@ -151,7 +151,7 @@ class LaterMemory(Memory):
             op.done = 0 if op.kind == KIND_STORE else whole(op.start) + m.l1_latency
             if op.kind == KIND_ATOMIC and m.perfect and op.count:
                 op.posted = max(0, self.atomic - op.start) + (op.updates - 1) * m.atomic_cost
-                self.atomic = max(self.atomic, op.start) + op.updates * m.atomic_cost
+                self.atomic = max(self.atomic, op.start) + op.updates * m.atomic_busy
         step = {KIND_LOAD: self._load_later, KIND_ATOMIC: self._atomic_later, KIND_STORE: self._store_later}[op.kind]
         while op.transactions:
             if op.time >= self.limit:

@@ -34,6 +34,7 @@ from ppt_gpu.sm.core_memory import (
     OUTWARD,
     P_ACK,
     P_ATOMIC,
+    P_ATOMIC_BUSY,
     P_ICNT,
     P_L1_ALLOCATE,
     P_L1_FIFO,
@@ -284,7 +285,7 @@ def issue_global(kind: int, cached: int, cycle: int, word: int, last: int, tx: A
     posted, wait = int64(-1), int64(0)
     if kind == KIND_ATOMIC and last > first:
         wait = max(0, mem[ATOMIC] - start) + (updates - 1) * mem[P_ATOMIC]
-        mem[ATOMIC] = max(mem[ATOMIC], start) + updates * mem[P_ATOMIC]
+        mem[ATOMIC] = max(mem[ATOMIC], start) + updates * mem[P_ATOMIC_BUSY]
     for index in range(first, last):
         line, sectors = tx[index] >> SECTORS, tx[index] & ((1 << SECTORS) - 1)
         if index > first:

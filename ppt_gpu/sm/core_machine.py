@@ -69,6 +69,7 @@ class Machine:
     shared_latency: int
     constant_latency: int
     atomic_cost: int  # per update of the same address
+    atomic_busy: int  # for which it keeps the server of all atomics
     l1_sets: int  # 0: no L1
     l1_ways: int
     l1_fifo: bool
@@ -159,6 +160,7 @@ def machine_of(
         shared_latency=max(1, gpu.shared.latency - (bank_rule(gpu).cycles - 1)),  # its first pass is in the latency
         constant_latency=gpu.memory.constant_latency,
         atomic_cost=_cost(1, gpu.memory.atomics_per_cycle),
+        atomic_busy=_cost(program.atomic_share, gpu.memory.atomics_per_cycle),
         l1_sets=l1_sets,
         l1_ways=l1_ways,
         l1_fifo=gpu.l1.replacement == "fifo",

@@ -19,7 +19,8 @@ from ppt_gpu.sm.program import Program
 
 # parameters
 _PARAMETERS = (
-    "tx_cost", "shared_latency", "atomic_cost", "l1_fifo", "l1_write", "l1_allocate", "l1_latency", "l1_group", "mshrs",
+    "tx_cost", "shared_latency", "atomic_cost", "atomic_busy",
+    "l1_fifo", "l1_write", "l1_allocate", "l1_latency", "l1_group", "mshrs",
     "merges", "l2_fifo", "l2_back", "l2_allocate", "l2_latency", "l2_cost", "icnt_cost", "dram_cost", "dram_latency",
     "dirty", "perfect", "sector_bytes", "queue", "request_cost", "request_queue", "store_ack", "miss_latency",
     "code_fetch", "code_sets", "code_ways", "code_l2", "code_dram", "constant_latency",
@@ -27,7 +28,7 @@ _PARAMETERS = (
     "l2_write_cost", "l2_near", "l2_far",
 )  # fmt: skip
 (
-    P_TX, P_SHARED, P_ATOMIC, P_L1_FIFO, P_L1_WRITE, P_L1_ALLOCATE, P_L1_LATENCY, P_L1_GROUP, P_MSHRS,
+    P_TX, P_SHARED, P_ATOMIC, P_ATOMIC_BUSY, P_L1_FIFO, P_L1_WRITE, P_L1_ALLOCATE, P_L1_LATENCY, P_L1_GROUP, P_MSHRS,
     P_MERGES, P_L2_FIFO, P_L2_BACK, P_L2_ALLOCATE, P_L2_LATENCY, P_L2, P_ICNT, P_DRAM, P_DRAM_LATENCY,
     P_DIRTY, P_PERFECT, P_BYTES, P_QUEUE, P_REQUEST, P_REQUEST_QUEUE, P_ACK, P_MISS,
     P_CODE_FETCH, P_CODE_SETS, P_CODE_WAYS, P_CODE_L2, P_CODE_DRAM, P_CONSTANT_LATENCY,

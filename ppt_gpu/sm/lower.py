@@ -28,6 +28,7 @@ from ppt_gpu.sm.lower_program import assemble
 from ppt_gpu.sm.lower_shapes import GLOBAL
 from ppt_gpu.sm.lower_tasks import lower_tasklist
 from ppt_gpu.sm.program import Program
+from ppt_gpu.sm.same_line import Atomics, atomic_share
 from ppt_gpu.sm.scoreboard import SLOTS, schedule
 from ppt_gpu.sm.sharing import Touched, copied_lines, sectors_used, sharers
 from ppt_gpu.spec.gpu import Gpu
@@ -70,14 +71,20 @@ def lower_trace(
     shape = geometry(gpu)
     plan = schedule(code.static, trace.path_start, trace.path_pc, gpu.sm.issue_width, SLOTS)
     entries = match_accesses(trace, code.traced, code.memory_operations)
-    found = _transactions(code, trace, shape, entries)
+    variant, pattern, base = _variants(code, trace, entries)
+    patterns = trace.pattern_offset, trace.pattern_mask
+    found = lower_accesses(shape, code.variants, variant, pattern, base, *patterns)
     line, address = dense_ids(found.address)
     users, uneven = np.ones(len(address)), 1.0
+    atomics = _atomics(code, variant, pattern, base, *patterns)
+    share = atomic_share(atomics, shape.line)
     if neighbours is not None and active_sms > 1:
         asked = _global_transactions(code, neighbours, shape)
         sm = neighbours.blocks % active_sms if neighbour_sm is None else np.asarray(neighbour_sm, np.int64)
         others = _touched(asked, neighbours, sm, neighbour_stands_for, active_sms)
         users = sharers(address, sectors_used(line, found.sectors, len(address)), others, active_sms)
+        if len(atomics.base):
+            share = _share_of_all(code, neighbours, atomics, shape, others.stands_for, sm)
         if may_camp(gpu) and len(others.stands_for) == active_sms - 1:
             whole = in_order(asked, neighbours.start, sm, per_block, resident)
             own = in_order(found, entries.start[::per_block], np.zeros_like(trace.blocks), per_block, resident)
@@ -108,6 +115,7 @@ def lower_trace(
         l2_found=float(copied.mean()) if left is not None and len(copied) else 0.0,
         l2_dirty=0.0 if left is None else left.dirty,
         l2_camping=uneven,
+        atomic_share=share,
     )
 
 
@@ -121,7 +129,10 @@ def _first_blocks(
     return trace.blocks[warp // per_block].astype(np.int64)
 
 
-def _transactions(code: Code, trace: Trace, shape: Geometry, entries: Entries) -> Accesses:
+def _variants(
+    code: Code, trace: Trace, entries: Entries
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
+    """Of each memory entry: what kind of access it is, its pattern, its base address."""
     recorded = entries.access >= 0
     if len(trace.access_base) == 0:
         space = pattern = np.zeros(len(recorded), np.int32)
@@ -133,8 +144,38 @@ def _transactions(code: Code, trace: Trace, shape: Geometry, entries: Entries) -
         space = trace.access_space[entries.access].astype(np.int32)
         pattern = trace.access_pattern[entries.access]
         base = trace.access_base[entries.access].astype(np.int64)
-    variant = np.where(recorded, code.variant_of[entries.pc, space], -1).astype(np.int32)
-    return lower_accesses(shape, code.variants, variant, pattern, base, trace.pattern_offset, trace.pattern_mask)
+    return np.where(recorded, code.variant_of[entries.pc, space], -1).astype(np.int32), pattern, base
+
+
+def _atomics(
+    code: Code,
+    variant: NDArray[np.int32],
+    pattern: NDArray[np.int32],
+    base: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    masks: NDArray[np.uint32],
+) -> Atomics:
+    """Those of the accesses that are atomics of global memory."""
+    meets = np.append(code.variants.atomic & (code.variants.space == GLOBAL), False)  # the last: -1, nothing recorded
+    chosen = np.flatnonzero(meets[variant]) if meets.any() else np.zeros(0, np.int64)
+    return Atomics(pattern[chosen], base[chosen], offsets, masks)
+
+
+def _share_of_all(
+    code: Code,
+    neighbours: GlobalAccesses,
+    own: Atomics,
+    shape: Geometry,
+    stands_for: NDArray[np.float64],
+    sm_of_block: NDArray[np.int64],
+) -> float:
+    """`atomic_share` of this SM among all; stands_for: of the sampled SMs, by their number."""
+    variant = _global_variants(code, neighbours)
+    meets = np.append(code.variants.atomic, False)[variant]
+    base, patterns = neighbours.base.astype(np.int64), (neighbours.pattern_offset, neighbours.pattern_mask)
+    others = _atomics(code, variant, neighbours.pattern, base, *patterns)
+    sm = np.unique(sm_of_block, return_inverse=True)[1]
+    return atomic_share(own, shape.line, others, stands_for[np.repeat(sm, np.diff(neighbours.start))[meets]])
 
 
 def touched_lines(

@@ -29,6 +29,7 @@ def assemble(
     l2_found: float = 0.0,
     l2_dirty: float = 0.0,
     l2_camping: float = 1.0,
+    atomic_share: float = 1.0,
 ) -> Program:
     """line [T]: line ids of the transactions; address, copied, users [L]: of the lines; the others as in Program."""
     blocks = len(warp_path) // warps_per_block
@@ -58,6 +59,7 @@ def assemble(
         access_atomic=found.atomic,
         l2_share_factor=share_factor(users),
         l2_camping=l2_camping,
+        atomic_share=atomic_share,
         line_bytes=shape.line,
         sector_bytes=shape.sector,
         l2_found=l2_found,

@@ -16,6 +16,7 @@ from ppt_gpu.sm.lower_ops import OpTable, build_ops
 from ppt_gpu.sm.lower_program import assemble
 from ppt_gpu.sm.lower_shapes import GLOBAL
 from ppt_gpu.sm.program import Program
+from ppt_gpu.sm.same_line import Atomics, atomic_share
 from ppt_gpu.sm.scoreboard import SLOTS, StaticCode, schedule
 from ppt_gpu.sm.sharing import Touched, copied_lines, sectors_used, sharers
 from ppt_gpu.spec.gpu import Gpu
@@ -71,13 +72,19 @@ def lower_tasklist(
         )
     plan = schedule(_static(flat, ops), np.array([0, len(flat.path)]), flat.path, gpu.sm.issue_width, SLOTS)
     shape = geometry(gpu)
-    found = _strides(flat, shape, task, _bases(flat, task, kept, warps_per_block, ids, grid))
+    bases = _bases(flat, task, kept, warps_per_block, ids, grid)
+    found = _strides(flat, shape, task, bases)
     address_line, address = dense_ids(found.address)
     copied = copied_lines(address, _ranges(flat), gpu.l2.size, shape.line)
     users = np.ones(len(address))
+    atomics = _atomics(flat, task, bases)[0]
+    share = atomic_share(atomics, shape.line)
     if len(neighbours) and active_sms > 1:
-        others = _touched(flat, shape, warps_per_block, grid, neighbours, neighbour_sm, neighbour_stands_for)
+        others, theirs, weight = _touched(
+            flat, shape, warps_per_block, grid, neighbours, neighbour_sm, neighbour_stands_for
+        )
         users = sharers(address, sectors_used(address_line, found.sectors, len(address)), others, active_sms)
+        share = atomic_share(atomics, shape.line, theirs, weight)
     line, found = forced_transactions(flat, gpu, shape, np.tile(task, warps), found, address_line, active_sms)
     return assemble(
         ops,
@@ -92,6 +99,7 @@ def lower_tasklist(
         warp_access=np.arange(warps + 1, dtype=np.int64) * len(task),
         warps_per_block=warps_per_block,
         thread_instructions=warps * int(np.array([t.active for t in flat.tasks], np.int64)[flat.path].sum()),
+        atomic_share=share,
     )
 
 
@@ -134,17 +142,39 @@ def _touched(
     blocks: Sequence[int],
     sm_of_block: Sequence[int],
     stands_for: Sequence[float],
-) -> Touched:
-    """What the sampled SMs touch of global memory: shared and local memory belong to a block or warp alone."""
+) -> tuple[Touched, Atomics, NDArray[np.float64]]:
+    """What the sampled SMs touch of global memory: shared and local memory belong to a block or warp alone.
+
+    And their atomics, with how many SMs the SM of each stands for.
+    """
     _, first, dense = np.unique(np.asarray(sm_of_block), return_index=True, return_inverse=True)
     order = np.argsort(dense, kind="stable")
     ids = np.asarray(blocks, np.int64)[order]
     kept = flat.space[flat.access_task] == GLOBAL
     task = flat.access_task[kept]
-    found = _strides(flat, shape, task, _bases(flat, task, kept, warps_per_block, ids, grid))
+    bases = _bases(flat, task, kept, warps_per_block, ids, grid)
+    found = _strides(flat, shape, task, bases)
     sm_of_access = np.repeat(dense[order], warps_per_block * len(task))
     sm = np.repeat(sm_of_access, np.diff(found.start)).astype(np.int32)
-    return Touched(found.address, found.sectors, sm, np.asarray(stands_for, np.float64)[first])
+    weight = np.asarray(stands_for, np.float64)[first]
+    atomics, which = _atomics(flat, task, bases)
+    return Touched(found.address, found.sectors, sm, weight), atomics, weight[sm_of_access[which]]
+
+
+def _atomics(
+    flat: FlatTaskList, task: NDArray[np.int32], bases: NDArray[np.int64]
+) -> tuple[Atomics, NDArray[np.int64]]:
+    """Atomics of global memory with addresses, and which they are of the accesses."""
+    meets = (flat.space == GLOBAL) & ~_given(flat)
+    meets &= np.array([t.op.startswith("atomic.") for t in flat.tasks], np.bool_)
+    every = np.tile(task, len(bases) // max(1, len(task)))
+    chosen = np.flatnonzero(meets[every])
+    return Atomics(every[chosen], bases[chosen], flat.pattern_offset, flat.pattern_mask), chosen
+
+
+def _given(flat: FlatTaskList) -> NDArray[np.bool_]:
+    """[tasks] those that say how many transactions they make, and not where."""
+    return np.array([bool(t.memory and isinstance(t.memory.pattern, Transactions)) for t in flat.tasks], np.bool_)
 
 
 def _strides(
@@ -161,8 +191,7 @@ def _strides(
         load=np.array([a == "load" for a in access], np.bool_),
         atomic=np.array([a == "atomic" for a in access], np.bool_),
     )
-    given = np.array([bool(t.memory and isinstance(t.memory.pattern, Transactions)) for t in flat.tasks], np.bool_)
-    variant = np.tile(np.where(given[task], -1, task).astype(np.int32), len(bases) // max(1, len(task)))
+    variant = np.tile(np.where(_given(flat)[task], -1, task).astype(np.int32), len(bases) // max(1, len(task)))
     pattern = np.tile(task, len(bases) // max(1, len(task)))
     return lower_accesses(shape, variants, variant, pattern, bases, flat.pattern_offset, flat.pattern_mask)
 

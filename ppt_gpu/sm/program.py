@@ -62,6 +62,8 @@ class Program:
     # (harmonic, over the lines), because a line that k SMs read is stored once.
     l2_share_factor: float = 1.0
     l2_camping: float = 1.0  # how many times as long the L2 takes for a sector, because slices get uneven shares
+    # how many times as long as its updates of one address an atomic keeps the SM's server: as those of others meet it
+    atomic_share: float = 1.0
     line_bytes: int = 128  # what one line id stands for
     sector_bytes: int = 32  # what one bit of `tx_sectors` stands for
     # Where earlier launches are known: the share of the lines that is in the L2 from them when the launch comes to it,

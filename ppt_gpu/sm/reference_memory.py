@@ -167,7 +167,7 @@ class Memory:
         """Wait that updates of one address cause: for earlier operations, and for one another."""
         updates = int(self.program.access_atomic[access]) if len(self.program.access_atomic) else 1
         wait = max(0, self.atomic - time)
-        self.atomic = max(self.atomic, time) + updates * self.m.atomic_cost
+        self.atomic = max(self.atomic, time) + updates * self.m.atomic_busy
         return wait + (updates - 1) * self.m.atomic_cost
 
     # --- in and out of the SM ----------------------------------------------------------------------------------

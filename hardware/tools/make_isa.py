@@ -76,8 +76,15 @@ _VOLTA = {
     "constant": ["int32.mov"],
     "copy": ["int32.mov"],
     "reconverge": ["branch.sync"] * 3,
+    # atomics that one lane does for its warp (ppt_gpu.machine.elected): S2R, VOTE, FLO, ISETP; POPC; shuffles; and what
+    # gives each lane its own result: LOP3, POPC, SHFL, IADD
+    "elect": ["int32.special", "shuffle.vote", "int32.popc", "int32.setp"],
+    "count": ["int32.popc"],
+    "reduce": ["shuffle.shfl", "int32.add"] * 5,
+    "scan": ["shuffle.shfl", "int32.add"] * 5,
+    "spread": ["int32.logic", "int32.popc", "shuffle.shfl", "int32.add"],
 }  # BMOV, BSSY, BSYNC
-_AMPERE = _VOLTA | {"descriptor": ["int32.uniform"], "reconverge": ["branch.sync"] * 2}
+_AMPERE = _VOLTA | {"descriptor": ["int32.uniform"], "reconverge": ["branch.sync"] * 2, "reduce": ["shuffle.redux"]}
 _HOPPER = _AMPERE | {
     "stack": ["int32.constant"],
     "parameter": ["int32.constant"],

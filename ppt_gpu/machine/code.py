@@ -44,6 +44,13 @@ class MachineKernel(Kernel):
 
     origin: tuple[int, ...] = ()  # [J] the PTX instruction of each instruction
 
+    @property
+    def ptx(self) -> Kernel:
+        """The kernel without its machine code."""
+        own = sum(index == origin for index, origin in enumerate(self.origin))
+        fields = {name: getattr(self, name) for name in Kernel.__dataclass_fields__}
+        return Kernel(**fields | {"instructions": self.instructions[:own]})
+
 
 @dataclass(frozen=True)
 class Template:

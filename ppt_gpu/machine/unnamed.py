@@ -11,6 +11,7 @@ Which of them a GPU has, and what they are there, its ISA says ([unnamed]):
 * copy: a register that is written in several places (a variable of a loop, the result of two arms) gets its first
   value by a move, unless that is a value of which this is the last use.
 * shared: the window of a block's shared memory in that of its cluster is computed (sm_90 and later).
+* elect, count, reduce, scan, spread: what makes one lane do an atomic for its warp (ppt_gpu.machine.elected).
 * reconverge: where lanes may part and meet again, one instruction says where before, and one waits there.
 """
 
@@ -20,6 +21,7 @@ from collections.abc import Mapping, Sequence
 
 from ppt_gpu.machine.arms import Arms
 from ppt_gpu.machine.dominators import dominators
+from ppt_gpu.machine.elected import elections, operations
 from ppt_gpu.machine.fuse import Operations, kind
 from ppt_gpu.ptx.cfg import ControlFlow
 from ppt_gpu.ptx.instructions import access_kind, memory_space, operation
@@ -62,6 +64,8 @@ class _Finder:
         for block in range(len(self.flow.block_start)):
             for index in range(self.flow.block_start[block], self.flow.block_end[block]):
                 self._instruction(block, index, shared)
+        for index, election in elections(self.kernel).items():
+            self.found.setdefault(index, []).extend(operations(election, self.made))
         for meeting in arms.meetings:
             self._add(self.flow.block_start[meeting], "reconverge")
         return {index: tuple(names) for index, names in self.found.items()}

@@ -18,9 +18,10 @@ from ppt_gpu.exec.workload import Launch
 from ppt_gpu.machine.code import MachineKernel
 from ppt_gpu.ptx.module import Kernel
 from ppt_gpu.sm.camping import camping, in_order, joined, may_camp
+from ppt_gpu.sm.coalesce import WARP
 from ppt_gpu.sm.left_lines import LeftLines
 from ppt_gpu.sm.lower_access import Accesses, Geometry, geometry, lower_accesses
-from ppt_gpu.sm.lower_code import Code, lower_code
+from ppt_gpu.sm.lower_code import ANY, NOBODY, Code, lower_code
 from ppt_gpu.sm.lower_hash import dense_ids
 from ppt_gpu.sm.lower_match import Entries, match_accesses
 from ppt_gpu.sm.lower_ops import pipe_order
@@ -72,11 +73,11 @@ def lower_trace(
     plan = schedule(code.static, trace.path_start, trace.path_pc, gpu.sm.issue_width, SLOTS)
     entries = match_accesses(trace, code.traced, code.memory_operations)
     variant, pattern, base = _variants(code, trace, entries)
-    patterns = trace.pattern_offset, trace.pattern_mask
-    found = lower_accesses(shape, code.variants, variant, pattern, base, *patterns)
+    pattern, offsets, masks = _by_one_lane(code, entries.pc, pattern, trace.pattern_offset, trace.pattern_mask)
+    found = lower_accesses(shape, code.variants, variant, pattern, base, offsets, masks)
     line, address = dense_ids(found.address)
     users, uneven = np.ones(len(address)), 1.0
-    atomics = _atomics(code, variant, pattern, base, *patterns)
+    atomics = _atomics(code, variant, pattern, base, offsets, masks)
     share = atomic_share(atomics, shape.line)
     if neighbours is not None and active_sms > 1:
         asked = _global_transactions(code, neighbours, shape)
@@ -147,6 +148,22 @@ def _variants(
     return np.where(recorded, code.variant_of[entries.pc, space], -1).astype(np.int32), pattern, base
 
 
+def _by_one_lane(
+    code: Code,
+    pc: NDArray[np.int32],
+    pattern: NDArray[np.int32],
+    offsets: NDArray[np.int64],
+    masks: NDArray[np.uint32],
+) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.uint32]]:
+    """Patterns of accesses (of instructions `pc`), and all patterns; atomics that one lane does have one lane left."""
+    if not code.elected.any():
+        return pattern, offsets, masks
+    mode, mask = code.elected[pc], masks[pattern] if len(masks) else np.zeros(len(pattern), np.uint32)
+    alone = (mode != NOBODY) & (mask != 0) & ((mode == ANY) | (mask == np.uint32(0xFFFFFFFF)))
+    one = np.where(alone, len(masks), pattern).astype(np.int32)
+    return one, np.concatenate((offsets, np.zeros((1, WARP), np.int64))), np.append(masks, np.uint32(1))
+
+
 def _atomics(
     code: Code,
     variant: NDArray[np.int32],
@@ -172,8 +189,7 @@ def _share_of_all(
     """`atomic_share` of this SM among all; stands_for: of the sampled SMs, by their number."""
     variant = _global_variants(code, neighbours)
     meets = np.append(code.variants.atomic, False)[variant]
-    base, patterns = neighbours.base.astype(np.int64), (neighbours.pattern_offset, neighbours.pattern_mask)
-    others = _atomics(code, variant, neighbours.pattern, base, *patterns)
+    others = _atomics(code, variant, *_global_patterns(code, neighbours))
     sm = np.unique(sm_of_block, return_inverse=True)[1]
     return atomic_share(own, shape.line, others, stands_for[np.repeat(sm, np.diff(neighbours.start))[meets]])
 
@@ -197,8 +213,16 @@ def _global_variants(code: Code, accesses: GlobalAccesses) -> NDArray[np.int32]:
 
 def _global_transactions(code: Code, accesses: GlobalAccesses, shape: Geometry) -> Accesses:
     variant = _global_variants(code, accesses)
-    base, patterns = accesses.base.astype(np.int64), (accesses.pattern_offset, accesses.pattern_mask)
-    return lower_accesses(shape, code.variants, variant, accesses.pattern, base, *patterns)
+    return lower_accesses(shape, code.variants, variant, *_global_patterns(code, accesses))
+
+
+def _global_patterns(
+    code: Code, accesses: GlobalAccesses
+) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64], NDArray[np.uint32]]:
+    """Pattern and base address of each access, and offsets and masks of the patterns."""
+    known = accesses.pattern_offset, accesses.pattern_mask
+    pattern, offsets, masks = _by_one_lane(code, accesses.pc, accesses.pattern, *known)
+    return pattern, accesses.base.astype(np.int64), offsets, masks
 
 
 def _touched(

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.exec.trace import Trace
+from ppt_gpu.machine.code import MachineKernel
+from ppt_gpu.machine.elected import elections
 from ppt_gpu.ptx.instructions import (
     access_bytes,
     access_kind,
@@ -37,6 +39,7 @@ from ppt_gpu.spec.gpu import MEMORY_ACCESSES, MEMORY_SPACES, Gpu
 from ppt_gpu.tasklist.expand import operations_of
 
 _SPACES = (GLOBAL, SHARED, LOCAL)
+NOBODY, ANY, ALL = range(3)
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,7 @@ class Code:
     memory_operations: NDArray[np.int32]  # [I] machine operations with a memory entry
     variants: Variants
     variant_of: NDArray[np.int32]  # [I, spaces] variant of an instruction that went to a space; -1: none
+    elected: NDArray[np.int8]  # [I] NOBODY, or when one lane does an atomic for its warp: ANY lanes, ALL of them active
 
 
 def lower_code(kernel: Kernel, trace: Trace, gpu: Gpu) -> Code:
@@ -75,7 +79,18 @@ def lower_code(kernel: Kernel, trace: Trace, gpu: Gpu) -> Code:
         memory_operations=np.bincount(ops.pc[ops.recorded], minlength=len(instructions)).astype(np.int32),
         variants=variants,
         variant_of=variant_of,
+        elected=_elected(kernel, gpu),
     )
+
+
+def _elected(kernel: Kernel, gpu: Gpu) -> NDArray[np.int8]:
+    if not isinstance(kernel, MachineKernel):
+        return np.zeros(len(kernel.instructions), np.int8)
+    found = np.zeros(len(kernel.instructions), np.int8)
+    redux = "shuffle.redux" in gpu.isa.unnamed.get("reduce", ())
+    for index, election in elections(kernel.ptx).items():
+        found[index] = ALL if election.needs_all(redux) else ANY
+    return found[np.array(kernel.origin, np.int64)]
 
 
 def _sources(instruction: Instruction) -> int:

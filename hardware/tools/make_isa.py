@@ -68,6 +68,9 @@ PATTERNS = {
     "shl.b32+add.s32": ("shl.32+add.32", 2),
     "and.b32+or.b32": ("logic.32+logic.32", 2),
 }
+#: address arithmetic that accesses to shared memory do (ppt_gpu.machine.addresses), as ptxas 13.0 has it, from the
+#: first capability on and before the second: Hopper finds the window of a block's shared memory when it runs
+ADDRESSES = {"add.32+shared": (70, 90), "shl.32+shared": (70, 90)}
 #: machine instructions that no PTX names (ppt_gpu.machine.unnamed) -> operations, as ptxas 13.0 adds them, from this
 #: capability on (of GPUs before Volta there is no disassembly here to look at)
 _VOLTA = {
@@ -270,6 +273,11 @@ def sm_of(name: str) -> list[str]:
     ]
 
 
+def addresses_of(name: str) -> dict[str, list[str]]:
+    """What accesses to shared memory of "sm_86" do with their addresses."""
+    return {pattern: [] for pattern, (first, end) in ADDRESSES.items() if first <= int(name[3:]) < end}
+
+
 def unnamed_of(name: str) -> dict[str, list[str]]:
     """The machine instructions of "sm_86" that no PTX names."""
     known = [first for first in UNNAMED if first <= int(name[3:])]
@@ -296,7 +304,7 @@ def main(folder: Path, out: Path) -> None:
             known = {row.name: row for row in rows}
             expand = expansions(forms, known)
             own_patterns = [row for row in patterns if row["arch"] == PATTERNS_OF.get(arch, arch)]
-            fuse = fusions(own_patterns, known)
+            fuse = dict(sorted((fusions(own_patterns, known) | addresses_of(name)).items()))
             if "int32.xmad" in known:
                 fuse = dict(sorted((fuse | shifted(own_patterns, forms, known)).items()))
         (out / f"{name}.toml").write_text(text(name, note, rows, expand, fuse, unnamed_of(name)))

@@ -15,6 +15,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from ppt_gpu.machine.addresses import address_parts
 from ppt_gpu.machine.alignment import alignments
 from ppt_gpu.machine.arms import Arms
 from ppt_gpu.machine.fuse import Operations, fused, parts_everywhere
@@ -85,6 +86,7 @@ class _Builder:
         self.alive = live_out(kernel, self.flow)
         self.names = NewRegisters(kernel)
         self.single = parts_everywhere(kernel, self.fuse)
+        self.address_parts = address_parts(kernel, self.flow, self.fuse)
         self.code: list[Instruction] = list(kernel.instructions)
         self.origin = list(range(len(self.code)))
         self.operations: dict[int, Operations] = {}
@@ -141,7 +143,8 @@ class _Builder:
         steps = self._steps(region.blocks)
         code = [step.instruction for step in steps]
         alive = self.alive[region.blocks[-1]]
-        operations = fused(code, alive, self.single, self.fuse)
+        parts = {place for place, step in enumerate(steps) if step.origin in self.address_parts}
+        operations = fused(code, alive, self.single, self.fuse, parts)
         free = {place for place, names in operations.items() if not names}
         if self.isa is not None and self.isa.unnamed:
             self._complete(region, steps, operations, self.isa)

@@ -7,7 +7,7 @@ of them).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from ppt_gpu.ptx.instructions import form
 from ppt_gpu.ptx.module import Imm, Instruction, Kernel, Reg
@@ -49,15 +49,20 @@ def named(instruction: Instruction, fuse: Mapping[str, Operations]) -> str:
 
 
 def fused(
-    code: Sequence[Instruction], alive: int, single: Mapping[int, Instruction], fuse: Mapping[str, Operations]
+    code: Sequence[Instruction],
+    alive: int,
+    single: Mapping[int, Instruction],
+    fuse: Mapping[str, Operations],
+    free: Collection[int] = (),
 ) -> dict[int, Operations]:
     """The operations of those instructions of a piece of straight-line code that are, or have become, part of another.
 
     alive: registers that are read behind the code. single: of registers with one writer and only readers that it may
-    become a part of, wherever these are, that writer (`parts_everywhere`).
+    become a part of, wherever these are, that writer (`parts_everywhere`). free: places of `code` that are a part of
+    something else anyway.
     """
-    found: dict[int, Operations] = {}
-    taken: set[int] = set()  # instructions that do another one's work already, or whose work another does
+    found: dict[int, Operations] = dict.fromkeys(free, ())
+    taken = set(free)  # instructions that do another one's work already, or whose work another does
     for number, (writer, readers) in _results(code, alive).items():
         first = named(code[writer], fuse)
         if not first or not readers or writer in taken or code[writer].guard is not None:

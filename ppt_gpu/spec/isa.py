@@ -86,7 +86,8 @@ def _read(path: Path, _modified: int) -> IsaFile:
         {key: _expansion(checked, table, key, items, ops) for key, items in (values[table] or {}).items() if items}
         for table in ("expand", "fuse", "unnamed")
     )
-    expand |= {opcode: () for opcode, items in (values["expand"] or {}).items() if items is not None and not items}
+    for table, free in (("expand", expand), ("fuse", fuse)):
+        free |= {key: () for key, items in (values[table] or {}).items() if items is not None and not items}
     checked.finish()
     entries = {name: _entry(name, op) for name, op in ops.items()}
     name = values["name"] or path.stem

@@ -18,7 +18,8 @@ from pathlib import Path
 from rows import Row, Stalls
 from timings_older import before_volta
 from timings_simulator import gtx480, qv100
-from timings_volta import products_of, volta
+from timings_tensor import products_of
+from timings_volta import double_and_products, volta
 
 from ppt_gpu.ptx.operations import operation_of
 from ppt_gpu.ptx.table import TABLE
@@ -28,12 +29,26 @@ from ppt_gpu.sass.operations import operation
 EXPANSIONS = {
     "sm_10": "sm_35", "sm_13": "sm_35", "sm_20": "sm_35", "sm_30": "sm_35", "sm_35": "sm_35", "sm_52": "sm_50",
     "sm_60": "sm_60", "sm_61": "sm_61", "sm_70": "sm_70", "sm_75": "sm_75", "sm_80": "sm_80", "sm_86": "sm_86",
-    "sm_89": "sm_89", "sm_90": "sm_90", "sm_100": "sm_100",
+    "sm_89": "sm_89", "sm_90": "sm_90", "sm_100": "sm_100", "sm_120": "sm_120",
 }  # fmt: skip
 #: capability without a table of patterns -> the one whose patterns are used
 PATTERNS_OF = {"sm_50": "sm_60", "sm_61": "sm_60"}
 #: ISA of boards whose tensor cores differ from those of the first boards with the capability -> that capability
-BOARDS = {"geforce_75": "sm_75", "pro_86": "sm_86", "pro_89": "sm_89"}
+BOARDS = {
+    "geforce_75": "sm_75", "gtx_75": "sm_75", "pro_86": "sm_86", "half_86": "sm_86", "pro_89": "sm_89",
+    "half_89": "sm_89", "pro_120": "sm_120",
+}  # fmt: skip
+#: capability without tables of its own -> the one that it differs from by few rows, and what is known of that
+LIKE = {
+    "sm_37": ("sm_35", "GK210: the SM of GK110 with twice the registers and shared memory."),
+    "sm_50": ("sm_52", "The expansions of sm_52 are those of ptxas 12.3 for sm_50; the SMs differ in shared memory."),
+    "sm_53": ("sm_52", "GM20B: the SM of GM204 with arithmetic on pairs of halves, timed as fp32."),
+    "sm_62": ("sm_61", "GP10B: the SM of GP104, with pairs of halves at the rate of fp32."),
+    "sm_72": ("sm_70", "GV10B: the SM of GV100; its int8 tensor instructions are timed as those of f16."),
+    "sm_87": ("sm_86", "GA10B: the SM of GA10x with the tensor cores of GA100."),
+    "sm_103": ("sm_100", "GB110: the SM of GB100 with fewer fp64 units and slower int8 tensor instructions."),
+    "sm_121": ("sm_120", "GB20B: the SM of GB20x."),
+}
 #: products by a power of two -> the form of ptx_to_sass.csv, or the pattern of ptx_fusion.csv; where a product is
 #: several instructions (XMAD), these are shifts
 SHIFTED = {"mul.wide.shift": "mul.wide.u32 imm4", "mul.32.shift": "mul.lo.u32 imm8"}
@@ -157,7 +172,8 @@ def fusions(rows: list[dict[str, str]], known: dict[str, Row]) -> dict[str, list
         operations = converted(row["pattern"], sass, known)
         if operations is not None and len(operations) < pattern[1]:
             result[pattern[0]] = operations
-    if result.get("add.32+add.32") == ["int32.add"]:  # IADD3 with its carries: two of three sums of 64 bit
+    pairs = known["int32.add64"].latency > known.get("int32.add", known["int32"]).latency  # else IADD.64, of two
+    if result.get("add.32+add.32") == ["int32.add"] and pairs:  # IADD3 with its carries: two of three sums of 64 bit
         result["add.64+add.64"] = ["int32.add"] * 2
     return dict(sorted(result.items()))
 
@@ -254,16 +270,24 @@ def line_of(row: Row) -> str:
     return f'{key(row.name)} = {{ pipe = "{row.pipe}", latency = {row.latency}{ii}, source = "{source}" }}'
 
 
-def board_text(name: str, base: str, known: list[Row]) -> str:
-    """The ISA of a board whose tensor cores differ: a file over that of the capability, with the rows that differ."""
-    rows = [row for row in products_of(name) if row not in known]
+def over(base: str, changed: list[Row], known: list[Row], note: str = "", more: tuple[str, ...] = ()) -> str:
+    """An ISA file over another: the rows of `changed` that differ from `known`, those of the base."""
+    rows = [row for row in changed if row not in known]
     head = ["# Made by hardware/tools/make_isa.py; change the tables there.", f'base = "{base}"']
-    return "\n".join([*head, "", "[op]", *(line_of(row) for row in rows)]) + "\n"
+    head += [*([f'notes = "{note}"'] if note else []), *more]
+    return "\n".join([*head, *(["", "[op]"] if rows else []), *(line_of(row) for row in rows)]) + "\n"
+
+
+def changed_by(name: str) -> list[Row]:
+    """What `LIKE` capabilities have of their own."""
+    if name == "sm_62":
+        return [Row("fp16", "fp32", 6, None, "recalled: pairs at the rate of fp32, 256 halves a clock and SM")]
+    return {"sm_87": products_of, "sm_103": double_and_products}.get(name, lambda _name: [])(name)
 
 
 def sm_of(name: str) -> list[str]:
     """What the compiler takes an SM of "sm_86" to hold, where its register counts show it (machine/registers.py)."""
-    threads = {"sm_75": 1024, "sm_86": 1536, "sm_89": 1536}.get(name, 2048)
+    threads = {"sm_75": 1024, "sm_86": 1536, "sm_89": 1536, "sm_120": 1536}.get(name, 2048)
     if not name.startswith("sm_") or int(name[3:]) < 30:
         return []
     return [
@@ -309,7 +333,10 @@ def main(folder: Path, out: Path) -> None:
                 fuse = dict(sorted((fuse | shifted(own_patterns, forms, known)).items()))
         (out / f"{name}.toml").write_text(text(name, note, rows, expand, fuse, unnamed_of(name)))
         for board in (each for each, capability in BOARDS.items() if capability == name):
-            (out / f"{board}.toml").write_text(board_text(board, name, rows))
+            (out / f"{board}.toml").write_text(over(name, products_of(board), rows))
+        for like in (each for each, (base, _) in LIKE.items() if base == name):
+            more = ("sm_registers = 131072",) if like == "sm_37" else ()
+            (out / f"{like}.toml").write_text(over(name, changed_by(like), rows, LIKE[like][1], more))
     note = "GPGPU-Sim runs PTX as it is: no expansion. Facts: reference/gpgpusim/README.md and its launches.csv."
     (out / "gpgpusim_qv100.toml").write_text(text("gpgpusim_qv100", note, qv100(), {}))
     (out / "gpgpusim_gtx480.toml").write_text(text("gpgpusim_gtx480", note, gtx480(), {}))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import re
+from dataclasses import replace
 
 from rows import SHARES, Row, Stalls, memory_rows, twins
+from timings_tensor import tensor
 
 
 def volta(arch: str, stalls: Stalls) -> list[Row]:
@@ -12,9 +13,11 @@ def volta(arch: str, stalls: Stalls) -> list[Row]:
 
     From sm_86 the FMA pipe has 32 lanes a scheduler of which IMAD uses 16, here a pipe of its own, "imad". Barriers are
     counted by the address divergence unit ("adu"); from sm_75 what a warp computes once for all lanes has a datapath of
-    its own ("uniform").
+    its own ("uniform"). On sm_120 the ALU has 32
+    lanes a scheduler, too, for some operations (`_wide_alu`).
     """
-    wide = arch in ("sm_86", "sm_89", "sm_90", "sm_100")
+    wide = arch in ("sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
+    recent = ("sm_90", "sm_100", "sm_120")
     imad = "imad" if wide else "fp32"
 
     def ptxas(name: str, pipe: str, sass: str, ii: int | None = None, default: int = 4) -> Row:
@@ -32,12 +35,13 @@ def volta(arch: str, stalls: Stalls) -> list[Row]:
 
     def half(name: str, sass: str) -> Row:
         """Pairs of halves: 64 a clock and SM, twice that on sm_80 and sm_90."""
-        row = ptxas(f"fp16{name}", imad if arch in ("sm_86", "sm_89", "sm_100") else "fp32", sass)
+        row = ptxas(f"fp16{name}", imad if arch in ("sm_86", "sm_89", "sm_100", "sm_120") else "fp32", sass)
         rates = {
             "sm_80": "; 128 a clock and SM (BPG: 256 halves), HFMA2 and HFMA2.MMA in turns",
             "sm_86": "; 64 a clock and SM, as measured on RTX 4090 (TUNER4090)",
             "sm_89": "; 64 a clock and SM measured on RTX 4090 (TUNER4090)",
             "sm_100": "; 64 a clock and SM (BPG), measured on B300 (B300CAT)",
+            "sm_120": "; 64 a clock and SM (BPG)",
         }
         ii = 1 if arch == "sm_80" else None
         return Row(row.name, row.pipe, row.latency, ii, row.source + rates.get(arch, ""))
@@ -73,10 +77,10 @@ def volta(arch: str, stalls: Stalls) -> list[Row]:
         ptxas("int32.logic", "int32", "LOP3"), ptxas("int32.shift", "int32", "SHF"), guard("int32.setp", "ISETP"),
         select("int32.setp.alu", "ISETP"), select("fp32.setp.alu", "FSETP"),
         Row("int32.special", "lsu", special[0], None, special[1]),
-        *([Row("int32.constant", "lsu", 40, None, constant)] if arch in ("sm_90", "sm_100") else []),
+        *([Row("int32.constant", "lsu", 40, None, constant)] if arch in recent else []),
         *([] if arch == "sm_70" else [Row("int32.uniform", "uniform", 6, None, uniform)]),
         ptxas("int32.selp", "int32", "SEL"), ptxas("int32.mov", "int32", "MOV"), ptxas("int32.misc", "int32", "PRMT"),
-        ptxas("int32.minmax", "int32", "VIMNMX" if arch in ("sm_90", "sm_100") else "IMNMX"),
+        ptxas("int32.minmax", "int32", "VIMNMX" if arch in recent else "IMNMX"),
         ptxas("int32.cvt", "int32", "PRMT"),
         Row("int32.popc", "sfu", 19, None, "measured on RTX 4070 Ti (ADA4070: 19)" + other),
         Row("int32.div", imad, 80, 40, "assumed: only where [expand] has no entry; about 20 instructions"),
@@ -93,7 +97,47 @@ def volta(arch: str, stalls: Stalls) -> list[Row]:
         Row("shuffle.match", "lsu", 375, None, "measured MATCH.ANY on B300 (B300CAT), copied"),
         Row("shuffle.redux", "lsu", 60, None, "measured REDUX.SUM on RTX 4070 Ti (ADA4070), copied"),
     ]  # fmt: skip
-    return rows + _fp64(arch) + _tensor(arch) + memory_rows() + twins(rows, SHARES)
+    rows += _fp64(arch) + tensor(arch) + memory_rows() + twins(rows, SHARES)
+    return _wide_alu(rows, stalls) if arch == "sm_120" else rows
+
+
+#: operations of sm_120 that the ALU does at half the rate of the others, and why
+_HALF_RATE = {
+    **dict.fromkeys(("int32.logic", "int32.shift"), "64 a clock and SM (BPG; PTXAS: 2 cycles apart)"),
+    **dict.fromkeys(("int32.misc", "int32.cvt", "fp16.minmax"), "2 cycles apart (PTXAS)"),
+    **dict.fromkeys(("fp32.cvtfast", "fp16.cvt"), "64 a clock and SM (BPG: f16 to f32)"),
+}
+#: 64-bit operations that are one instruction on sm_120: the opcode, its latency, why
+_ONE_INSTRUCTION = {
+    "add": ("IADD.64", None, ""),
+    "setp": ("ISETP.U64", 14, "ptxas stall count ISETP.U64 to guard sm_120 (PTXAS)"),
+    "selp": ("SEL.64", None, ""),
+    "mov": ("MOV.64", 5, "assumed as MOV: the sample has no pair of it"),
+    "minmax": ("IMNMX.U64", 5, "assumed as VIMNMX: the sample has none"),
+}
+
+
+def _wide_alu(rows: list[Row], stalls: Stalls) -> list[Row]:
+    """sm_120: 128 integer sums, comparisons and selections a clock and SM, 64 of the rest; 64-bit ALU instructions."""
+    found = {}
+    for name, (sass, latency, source) in _ONE_INSTRUCTION.items():
+        known = stalls.fixed("sm_120", sass)
+        latency, source = (latency, source) if latency else known or (4, "")
+        found[f"int32.{name}64"] = (latency, f"{source}; one {sass}, half the rate of 32 bit (PTXAS: IADD.64 2 apart)")
+    result = []
+    for row in rows:
+        if row.name in found:
+            latency, source = found[row.name]
+            row = Row(row.name, "int32", latency, 2, source)
+        elif row.name in _HALF_RATE:
+            row = replace(row, ii=2, source=f"{row.source}; {_HALF_RATE[row.name]}")
+        result.append(row)
+    return result
+
+
+def double_and_products(arch: str) -> list[Row]:
+    """The rows of fp64 and of matrix instructions alone."""
+    return _fp64(arch) + tensor(arch)
 
 
 def _fp64(arch: str) -> list[Row]:
@@ -105,6 +149,8 @@ def _fp64(arch: str) -> list[Row]:
         "sm_89": (54, "measured on RTX 4090 (TUNER4090: 54.0)"),
         "sm_90": (8, "ptxas stall count DFMA sm_90 (PTXAS)"),
         "sm_100": (8, "ptxas stall count DFMA sm_100 (PTXAS)"),
+        "sm_103": (64, "measured on B300 (B300CAT: 63.9)"),
+        "sm_120": (54, "measured on RTX 4090 (TUNER4090: 54.0), copied"),
     }[arch]
     latency, source = found
     rows = [Row("fp64", "fp64", latency, None, source)]
@@ -113,115 +159,3 @@ def _fp64(arch: str) -> list[Row]:
     rows.append(Row("fp64.selp", "int32", 8, None, "derived: two FSEL"))
     rows.append(Row("fp64.cvt", "sfu", 19, None, "assumed as fp32.cvt"))
     return rows
-
-
-#: FMA a cycle and scheduler of an fp16 mma with 32-bit accumulation, and its latency, by capability
-_TENSOR = {
-    "sm_70": (128, 8, "HMMA.884 step to step 8 (PTXAS sm_70); 512 FMA/clk/SM (JIAJE)"),
-    "sm_75": (128, 14, "assumed; 512 FMA/clk/SM (JIAJE)"),
-    "sm_80": (256, 24, "HMMA.16816 to store 23 (PTXAS sm_80); 1024 FMA/clk/SM (XLA)"),
-    "sm_86": (
-        64,
-        32,
-        "HMMA.16816.F32 measured 32 on RTX 4090 (TUNER4090), copied; 256 FMA/clk/SM with f32 accumulation",
-    ),
-    "sm_89": (64, 32, "HMMA.16816.F32 measured 32, 256 FMA/clk/SM on RTX 4090 (TUNER4090)"),
-    "sm_90": (2048 / 6, 24, "HMMA.16816 24, 6 apart (PTXAS sm_90): two thirds of the 2048 FMA/clk/SM of wgmma (JIAJE)"),
-    "sm_100": (256, 20, "HMMA.16816 20 (PTXAS), 1003 FMA/clk/SM measured for mma.sync on B300 (B300CAT)"),
-    "geforce_75": (
-        64,
-        30,
-        "recalled: half the rate of sums in f16 on GeForce boards (RTX 2080 Ti 57 TFLOPS)",
-    ),
-    "pro_86": (128, 24, "recalled: the full rate also with sums in f32 (RTX A6000 155 TFLOPS)"),
-    "pro_89": (128, 24, "recalled: the full rate also with sums in f32 (L40S 362 TFLOPS)"),
-}
-
-
-def _tensor(arch: str) -> list[Row]:
-    rate, latency, source = _TENSOR[arch]
-
-    def cycles(m: int, n: int, k: int, factor: float = 1) -> int:
-        return max(1, round(m * n * k / rate / factor))
-
-    if arch == "sm_70":  # m8n8k4 is four steps of one eighth of 16x16x4; a step occupies the tensor cores 2 cycles
-        rows = [Row("tensor.hmma884", "tensor", 8, 2, source), Row("tensor.hmma884f16", "tensor", 8, 4, source)]
-        mma = 8
-    else:
-        rows = []
-        mma = cycles(16, 8, 16)
-    first = Row("tensor", "tensor", latency, mma, source + "; taken for 16x8x16")
-    return [first, *rows, *_products(arch), *_warpgroups(arch)]
-
-
-#: class of an mma -> its rate over f16 with 32-bit sums, and why; other capabilities' after the class
-_RATES = {
-    "f16": (1.0, ""),
-    "f16acc": (1.0, ""),
-    "f16acc.sm_86": (2.0, "; sums in f16 twice the rate (TUNER4090)"),
-    "f16acc.sm_89": (2.0, "; sums in f16 twice the rate (TUNER4090)"),
-    "f16acc.geforce_75": (2.0, "; sums in f16 twice the rate"),
-    "tf32": (0.5, "; tf32 half the rate (ABDEL: HMMA.1684 4 cycles)"),
-    "s8": (2.0, "; int8 twice the rate (ABDEL: IMMA.16816 4 cycles)"),
-    "s8.sm_86": (4.0, "; int8 twice the rate of sums in f16 (recalled: RTX 3080 238 TOPS)"),
-    "s8.sm_89": (4.0, "; int8 twice the rate of sums in f16 (recalled: RTX 4090 661 TOPS)"),
-    "s8.geforce_75": (4.0, "; int8 twice the rate of sums in f16 (recalled: RTX 2080 Ti 228 TOPS)"),
-    "s8.sm_100": (0.25, "; 142 TOPS measured on B300 (B300CAT), copied"),
-    "s4.sm_86": (8.0, "; int4 twice the rate of int8"),
-    "s4.sm_89": (8.0, "; int4 twice the rate of int8"),
-    "s4.geforce_75": (8.0, "; int4 twice the rate of int8"),
-    "s4": (4.0, "; int4 four times the rate (ABDEL: 1248 TOPS)"),
-    "b1": (16.0, "; one-bit 16 times the rate, spec of A100 (4992 TOPS)"),
-    "f8": (2.0, "; fp8 twice the rate, spec"),
-    "f8.sm_100": (0.5, "; e4m3 emulated, 276 TFLOPS measured on B300 (B300CAT)"),
-}
-#: f64 FMA a cycle and scheduler of DMMA
-_DOUBLE = {"sm_80": (16, "DMMA.884 16 cycles (ABDEL)"), "sm_90": (32, "spec: 67 TFLOPS, 128 FMA/clk/SM"),
-           "sm_100": (16, "assumed: half of sm_90, 40 TFLOPS spec")}  # fmt: skip
-
-
-def products_of(board: str) -> list[Row]:
-    """The matrix instructions whose rate boards differ in."""
-    return [row for row in _tensor(board) if not re.search(r"\.(f64|b1)\.", row.name)]
-
-
-def _products(arch: str) -> list[Row]:
-    """mma.sync and wmma.mma of every shape: the products over the rate, and the latency of 16x8x16 f16 around it."""
-    from ppt_gpu.exec.matrix_form import MMA_SHAPES, WMMA_SHAPES
-
-    if arch == "sm_70":
-        return []  # m8n8k4 and the wmma forms expand to steps
-    rate, latency, source = _TENSOR[arch]
-    base = 16 * 8 * 16 / rate
-    rows = []
-    types = {
-        "f16": "f16",
-        "f16acc": "f16",
-        "tf32": "tf32",
-        "f64": "f64",
-        "s8": "s8",
-        "s4": "s4",
-        "b1": "b1",
-        "f8": "e4m3",
-    }
-    for kind, element in types.items():
-        factor, why = _RATES.get(f"{kind}.{arch}", _RATES.get(kind, (0.0, "")))
-        pace, text = rate * factor, source + why
-        if kind == "f64":
-            pace, text = _DOUBLE.get(arch, (0.5, "assumed: the fp64 pipe of 2 lanes a scheduler and SM quarter"))
-        shapes = dict.fromkeys((*MMA_SHAPES[element], *WMMA_SHAPES.get(element, ())))
-        for shape in shapes:
-            m, n, k = (int(size) for size in re.findall(r"\d+", shape))
-            busy = max(1, round(m * n * k * (4 if shape == "m8n8k4" and element == "f16" else 1) / pace))
-            late = latency if busy == base else latency + busy - base if busy > base else max(latency * 2 // 3, 14)
-            rows.append(Row(f"tensor.mma.{kind}.{shape}", "tensor", round(late), busy, text))
-    return rows
-
-
-def _warpgroups(arch: str) -> list[Row]:
-    """wgmma.mma_async m64nNkK: a warp's 16 rows take N/2 cycles of its tensor core in every type, K being 32 bytes."""
-    if arch != "sm_90":
-        return []
-    source = "m64n64k16 32, n128 64, n256 128 measured (B200PAPER): N/2"
-    widths = [*range(8, 33, 8), *range(64, 257, 32)]
-    return [Row(f"tensor.wgmma.n{n}", "tensor", n // 2, n // 2, source) for n in widths]

@@ -86,6 +86,9 @@ _SHAPES = {"884": (8, 8, 4), "1684": (16, 8, 4), "1688": (16, 8, 8), "16816": (1
            "16864": (16, 8, 64), "8816": (8, 8, 16), "8832": (8, 8, 32), "88128": (8, 8, 128), "168128": (16, 8, 128),
            "168256": (16, 8, 256)}  # fmt: skip
 _LONG = re.compile(r"\d+x\d+x\d+")
+#: opcodes that work on pairs of registers where they say so (sm_120): elsewhere 64 bit takes two of them
+_WHOLE_64 = frozenset(("IADD", "ISETP", "SEL", "MOV", "IMNMX", "VIMNMX"))
+_WIDE = frozenset(("64", "U64", "S64"))
 
 
 @lru_cache(maxsize=4096)
@@ -100,6 +103,8 @@ def operation(opcode: str) -> str | None:
         return "int32.madhi"
     if head in ("I2F", "F2I", "FRND", "F2F") and "F64" in rest:
         return "fp64.cvt"
+    if head in _WHOLE_64 and not _WIDE.isdisjoint(rest):
+        return f"{_BY_OPCODE[head]}64"
     if head == "HADD2" and "F32" in rest:
         return "fp16.cvt"
     if head in _PRODUCTS or head == "HGMMA":

@@ -1,6 +1,7 @@
 """Loading GPUs: every shipped file, sources, inheritance, overrides, derived pipes and operations."""
 
 import re
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
@@ -13,12 +14,14 @@ from ppt_gpu.spec.gpu import TASK_CLASSES
 NAMES = [entry.name for entry in list_gpus()]
 #: keys that are names or words, not numbers
 NOT_NUMBERS = {"base", "title", "chip", "compute_capability", "isa", "notes", "perfect_memory"}
+#: files that several tests here only look at, read once
+shipped = lru_cache(maxsize=None)(load_gpu)
 ISAS = sorted(path.stem for path in (data_dir("hardware") / "isa").glob("*.toml"))
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_number_has_a_source(name: str) -> None:
-    gpu = load_gpu(name)
+    gpu = shipped(name)
     bare = [path for path, source in gpu.sources.items() if path not in NOT_NUMBERS and not source.source]
     assert bare == []
     assert gpu.sources["sm.clock"].line > 0
@@ -30,14 +33,14 @@ def test_sources_name_a_known_reference(name: str) -> None:
     kinds = (
         r"(?:spec|rule|measured|static|simulator|model|derived|secondary|copied|recalled|assumed|lanl|paper|launches)"
     )
-    for path, source in load_gpu(name).sources.items():
+    for path, source in shipped(name).sources.items():
         for cited in re.findall(rf"{kinds} \(([A-Z0-9]+)[ :)]", source.source):
             assert cited in known, f"{path}: {source.source}"
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_gpu_is_consistent(name: str) -> None:
-    gpu = load_gpu(name)
+    gpu = shipped(name)
     for task in TASK_CLASSES:
         assert gpu.isa.op(task).pipe in gpu.pipes
     for pipe in gpu.pipes.values():
@@ -156,7 +159,7 @@ def test_listing() -> None:
     entries = {entry.name: entry for entry in list_gpus()}
     assert list(entries) == sorted(entries)
     for name, entry in entries.items():
-        gpu = load_gpu(name)
+        gpu = shipped(name)
         assert entry.title == gpu.title
         assert entry.compute_capability == ".".join(map(str, gpu.compute_capability))
 

@@ -93,9 +93,10 @@ def problems_of(limits: OccupancyLimits, threads: int, registers: int, shared: i
 def _too_many_registers(limits: OccupancyLimits, threads: int, registers: int, name: str) -> PptError:
     warps = round_up(ceil_div(threads, limits.warp_size), limits.warp_granularity)
     most = next((r for r in range(registers - 1, 0, -1) if _fits(limits, threads, r, 1)), 0)
+    whole = not limits.registers_per_block
+    has = f"an SM of {name} has {limits.registers}" if whole else f"one of {name} may have {limits.registers_per_block}"
     return PptError(
-        f"a block of {threads} threads with {registers} registers per thread needs the registers of {warps} warps; "
-        f"an SM of {name} has {limits.registers}",
+        f"a block of {threads} threads with {registers} registers per thread needs the registers of {warps} warps; {has}",
         hint=f"at most {most} registers per thread fit with {threads} threads per block",
     )
 

@@ -43,6 +43,7 @@ class OccupancyLimits:
     largest_carveout: bool = False  # the driver's default is the largest (2.x, 3.x), else the smallest that suffices
     wide_register_counts: frozenset[int] = frozenset()  # registers per thread allocated in twice the unit
     warp_size: int = 32
+    registers_per_block: int = 0  # that a block may have; 0: all of the SM
 
     @classmethod
     def of(cls, gpu: Gpu) -> OccupancyLimits:
@@ -68,6 +69,7 @@ class OccupancyLimits:
             largest_carveout=major < 7,
             wide_register_counts=_FERMI_WIDE if major == 2 else frozenset(),
             warp_size=sm.warp_size,
+            registers_per_block=sm.registers_per_block,
         )
 
 
@@ -129,7 +131,7 @@ def warp_and_register_limits(limits: OccupancyLimits, threads: int, warps: int, 
         per_block = per_warp * warps
         if not per_warp:
             by_registers = UNLIMITED
-        elif per_warp * round_up(warps, granularity) > limits.registers:
+        elif per_warp * round_up(warps, granularity) > (limits.registers_per_block or limits.registers):
             by_registers = 0  # the launch check assumes that every sub-partition gets as many warps
         else:
             by_registers = limits.registers // granularity // per_warp * granularity // warps

@@ -105,6 +105,7 @@ class Sm:
     register_granularity: str  # "warp" or "block"
     max_registers_per_thread: int
     warp_granularity: int  # warps are allocated in multiples of this (sub-partitions)
+    registers_per_block: int = 0  # that a block may have; 0: all of the SM
     active_warps: int = 8  # size of the active set of the two_level policy, per scheduler
     warp_size: int = 32
 

@@ -49,6 +49,7 @@ def _sm(checked: Checked) -> None:
         checked.contradiction([most, file], text)
     if size and grain and size % grain:
         checked.contradiction([unit, file], f"sm.register_unit ({grain}) does not divide sm.registers ({size})")
+    _at_most(checked, ("sm", "registers_per_block"), file)
     _at_most(checked, ("sm", "schedulers"), warps)
     _at_most(checked, ("sm", "warp_granularity"), warps)
     if checked.get("sm", "policy") == "two_level":

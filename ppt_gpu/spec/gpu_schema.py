@@ -53,6 +53,7 @@ _SM: dict[str, Leaf] = {
     "register_granularity": Text(choices=("warp", "block")),
     "max_registers_per_thread": _count(1, 1024),
     "warp_granularity": _count(1, 16),
+    "registers_per_block": _count(0, default=0),
     "active_warps": _count(1, 256, default=8),
     "warp_size": _count(32, 32, default=32),
 }

@@ -13,8 +13,7 @@ def volta(arch: str, stalls: Stalls) -> list[Row]:
 
     From sm_86 the FMA pipe has 32 lanes a scheduler of which IMAD uses 16, here a pipe of its own, "imad". Barriers are
     counted by the address divergence unit ("adu"); from sm_75 what a warp computes once for all lanes has a datapath of
-    its own ("uniform"). On sm_120 the ALU has 32
-    lanes a scheduler, too, for some operations (`_wide_alu`).
+    its own ("uniform"). On sm_120 the ALU has 32 lanes a scheduler, too, for some operations (`_wide_alu`).
     """
     wide = arch in ("sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
     recent = ("sm_90", "sm_100", "sm_120")

@@ -96,7 +96,8 @@ def _too_many_registers(limits: OccupancyLimits, threads: int, registers: int, n
     whole = not limits.registers_per_block
     has = f"an SM of {name} has {limits.registers}" if whole else f"one of {name} may have {limits.registers_per_block}"
     return PptError(
-        f"a block of {threads} threads with {registers} registers per thread needs the registers of {warps} warps; {has}",
+        f"a block of {threads} threads with {registers} registers per thread needs the registers of {warps} warps; "
+        f"{has}",
         hint=f"at most {most} registers per thread fit with {threads} threads per block",
     )
 

@@ -103,3 +103,12 @@ def test_all_excesses_are_shown_at_once() -> None:
     with pytest.raises(InputErrors) as caught:
         checked_occupancy(KEPLER, 2048, 300, 50000)
     assert len(caught.value.errors) == 3
+
+
+def test_a_block_may_have_fewer_registers_than_an_sm() -> None:
+    """GK210 has 131,072 registers, a block of it 65,536 (CUDA C++ Programming Guide, cc 3.7)."""
+    gk210 = replace(KEPLER, registers=131072, registers_per_block=65536)
+    assert theoretical_occupancy(gk210, 1024, 64, 0).blocks_per_sm == 2
+    with pytest.raises(PptError, match="one of K80 may have 65536") as caught:
+        checked_occupancy(gk210, 1024, 65, 0, name="K80")
+    assert "at most 64 registers per thread" in str(caught.value)

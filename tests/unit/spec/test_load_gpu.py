@@ -1,7 +1,7 @@
 """Loading GPUs: every shipped file, sources, inheritance, overrides, derived pipes and operations."""
 
 import re
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,7 @@ NAMES = [entry.name for entry in list_gpus()]
 #: keys that are names or words, not numbers
 NOT_NUMBERS = {"base", "title", "chip", "compute_capability", "isa", "notes", "perfect_memory"}
 #: files that several tests here only look at, read once
-shipped = lru_cache(maxsize=None)(load_gpu)
+shipped = cache(load_gpu)
 ISAS = sorted(path.stem for path in (data_dir("hardware") / "isa").glob("*.toml"))
 
 

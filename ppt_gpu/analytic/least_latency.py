@@ -43,10 +43,11 @@ def _may_stay_in_sm(program: Program, gpu: Gpu) -> NDArray[np.bool_]:
     local = np.array([name.endswith(".local") for name in TASK_CLASSES])[program.op_class]
     cached = (local | gpu.l1.caches_global) & (max(gpu.l1.size, gpu.l1.unified) > 0)
     may = cached & (program.op_kind == KIND_LOAD)
-    ops = entry_ops(program)
-    may[ops[np.diff(program.access_start) == 0]] = True
+    empty = np.flatnonzero(program.access_start[1:] == program.access_start[:-1])
     forced = np.flatnonzero(program.tx_line == FORCED_L1)
-    may[ops[np.searchsorted(program.access_start, forced, side="right") - 1]] = True
+    accesses = np.concatenate((empty, np.searchsorted(program.access_start, forced, side="right") - 1))
+    if len(accesses):
+        may[entry_ops(program)[accesses]] = True
     return may
 
 
@@ -55,5 +56,6 @@ def entry_ops(program: Program) -> NDArray[np.int64]:
     chosen = np.flatnonzero(np.isin(program.op_kind, RECORDED)[program.entry_op])
     ops = program.entry_op[chosen].astype(np.int64)
     place = np.searchsorted(chosen, program.path_start)
-    parts = [ops[place[path] : place[path + 1]] for path in program.warp_path]
-    return np.concatenate(parts) if parts else np.zeros(0, np.int64)
+    counts = np.diff(place)[program.warp_path]
+    before = np.cumsum(counts) - counts
+    return ops[np.arange(counts.sum()) + np.repeat(place[program.warp_path] - before, counts)]

@@ -8,10 +8,11 @@ of None means any buffer.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ppt_gpu.exec.steering import OPAQUE, PLAIN, deciding, flat, steered_by_memory
+from ppt_gpu.exec.steering import OPAQUE, PLAIN, SameKernel, deciding, flat, steered_by_memory
 from ppt_gpu.exec.workload import Argument, Launch
 from ppt_gpu.ptx.instructions import access_kind, memory_space
 from ppt_gpu.ptx.module import Instruction, Kernel, Mem, Module, Reg, Sym
@@ -70,25 +71,16 @@ def _resolved(accesses: frozenset[Names], objects: dict[str, Names]) -> Names | 
 
 
 @lru_cache(maxsize=256)
-def _cached(key: _Same) -> _Access | None:
+def _cached(key: SameKernel) -> _Access | None:
     return _Analysis(key.kernel).result()
 
 
-class _Same:
-    """A kernel as a key: the same object."""
-
-    def __init__(self, kernel: Kernel) -> None:
-        self.kernel = kernel
-
-    def __hash__(self) -> int:
-        return id(self.kernel)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.kernel is other.kernel
+def _symbols(i: Instruction) -> Names:
+    return frozenset(operand.name for operand in flat(i.operands) if isinstance(operand, Sym))
 
 
 def _accesses(kernel: Kernel) -> _Access | None:
-    return _cached(_Same(kernel))
+    return _cached(SameKernel(kernel))
 
 
 class _Analysis:
@@ -108,10 +100,14 @@ class _Analysis:
             return None
         if any(access_kind(i) is not None and i.base not in PLAIN for i in self.code):
             return None
+        steps = [(i, None if memory_space(i) else _symbols(i)) for i in self.code]
         while self.grown:
             self.grown = False
-            for instruction in self.code:
-                self._step(instruction)
+            for instruction, names in steps:
+                if names is None:
+                    self._access(instruction)
+                else:
+                    self._flow(names, instruction.reads, (), instruction.writes)
         loads = set().union(*(self.loaded.get(register, set()) for i in self.code for register in deciding(i)))
         return _Access(
             reads=frozenset(self._address(i) for i in self.code if self._goes_global(i) and access_kind(i) != "store"),
@@ -119,27 +115,32 @@ class _Analysis:
             steering=frozenset(self._address(self.code[index]) for index in loads),
         )
 
-    def _step(self, i: Instruction) -> None:
+    def _access(self, i: Instruction) -> None:
         names, content, targets = self._sources(i)
         loads = {i.index} if self._goes_global(i) and access_kind(i) != "store" else set()
+        loads = loads.union(*(self.loaded.get(register, ()) for register in i.reads))
+        self._flow(names, content, loads, targets)
+
+    def _flow(
+        self, names: Names, content: Sequence[int | str], loads: Iterable[int], targets: Iterable[int | str]
+    ) -> None:
+        """What is made of the content of registers, and beside it of these names and loads, goes to `targets`."""
         for target in targets:
             self._grow(self.origin.setdefault(target, set()), names.union(*(self.origin.get(s, ()) for s in content)))
-            found = loads.union(*(self.loaded.get(source, ()) for source in (*content, *i.reads)))
+            found = set(loads).union(*(self.loaded.get(source, ()) for source in content))
             self._grow(self.loaded.setdefault(target, set()), found)
 
-    def _sources(self, i: Instruction) -> tuple[set[str], list[int | str], list[int | str]]:
+    def _sources(self, i: Instruction) -> tuple[Names, list[int | str], list[int | str]]:
         """(names, registers that the result is made of, where it goes). What memory holds comes from no register."""
         space = memory_space(i)
-        if space is None:
-            return {operand.name for operand in flat(i.operands) if isinstance(operand, Sym)}, [*i.reads], [*i.writes]
         if space in ("param", "constant"):
-            return set(self._address(i)), [], [*i.writes]
-        if not self._may_be_scratch(i, space):
-            return set(), [], [*i.writes]
+            return self._address(i), [], [*i.writes]
+        if space is None or not self._may_be_scratch(i, space):
+            return _NOTHING, [], [*i.writes]
         stored: list[int | str] = [] if access_kind(i) == "load" else [_SCRATCH]
-        return set(), [_SCRATCH, *(i.reads if stored else ())], [*i.writes, *stored]
+        return _NOTHING, [_SCRATCH, *(i.reads if stored else ())], [*i.writes, *stored]
 
-    def _grow(self, known: set, more: set) -> None:
+    def _grow(self, known: set, more: Set) -> None:
         if not more <= known:
             known |= more
             self.grown = True

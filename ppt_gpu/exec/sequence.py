@@ -37,13 +37,16 @@ class Sequence:
 def plan_sequence(workload: Workload, module: Module | None) -> Sequence:
     """The sequence of a workload that is bound to `module`; of a task list, without data, None."""
     flows: dict[Any, Flow] = {}
+    known: dict[int, tuple[Launch, Flow]] = {}  # by object, which lives as long as its entry
 
     def flow(launch: Launch) -> Flow:
-        key = (launch.kernel, launch.arguments)
-        if key not in flows:
-            nothing: Names = frozenset()
-            flows[key] = Flow(nothing, nothing, nothing) if module is None else data_flow(module, launch)
-        return flows[key]
+        if id(launch) not in known:
+            key = (launch.kernel, launch.arguments)
+            if key not in flows:
+                nothing: Names = frozenset()
+                flows[key] = Flow(nothing, nothing, nothing) if module is None else data_flow(module, launch)
+            known[id(launch)] = launch, flows[key]
+        return known[id(launch)][1]
 
     order = list(_runs(workload, flow))
     needed = _needed([flow(launch) for launch, _ in order])
@@ -140,16 +143,11 @@ class _Plan:
         self.steps: list[Step] = []
         self.version: dict[str, int] = {}  # how often a buffer may have been written
         self.everything = 0  # how often a launch may have written any buffer
-        self.shapes: dict[int, tuple[Launch, Any]] = {}  # by object, which lives as long as its entry
+        self.shapes: dict[int, tuple[Launch, int]] = {}  # numbers by object, which lives as long as its entry
 
     def add(self, launch: Launch, count: int, flow: Flow, advance: bool) -> None:
         """`count` runs of `launch`."""
-        key = self._key(launch, flow, advance)
-        if key not in self.numbers:
-            self.numbers[key] = len(self.launches)
-            self.launches.append(launch)
-            self.runs.append(0)
-        number = self.numbers[key]
+        number = self._number(launch, flow, advance)
         self.runs[number] += count
         if self.steps and (self.steps[-1].number, self.steps[-1].advance) == (number, advance):
             count += self.steps.pop().count
@@ -158,16 +156,24 @@ class _Plan:
             self.version[name] = self.version.get(name, 0) + 1
         self.everything += flow.writes is None
 
-    def _key(self, launch: Launch, flow: Flow, advance: bool) -> Any:
+    def _number(self, launch: Launch, flow: Flow, advance: bool) -> int:
         if flow.steering == frozenset() and not advance:
             if id(launch) not in self.shapes:
-                self.shapes[id(launch)] = launch, _shape(launch, self.buffers)
+                self.shapes[id(launch)] = launch, self._numbered(_shape(launch, self.buffers), launch)
             return self.shapes[id(launch)][1]
         if flow.steering is None:
             content: Any = (self.everything, tuple(sorted(self.version.items())))
         else:
             content = (self.everything, tuple(self.version.get(name, 0) for name in sorted(flow.steering)))
-        return replace(launch, repeat=1), content if flow.steering != frozenset() else None
+        return self._numbered((replace(launch, repeat=1), content if flow.steering != frozenset() else None), launch)
+
+    def _numbered(self, key: Any, launch: Launch) -> int:
+        """The number of this key; of a new one, for which `launch` stands."""
+        if key not in self.numbers:
+            self.numbers[key] = len(self.launches)
+            self.launches.append(launch)
+            self.runs.append(0)
+        return self.numbers[key]
 
     def sequence(self) -> Sequence:
         launches = (replace(launch, repeat=runs) for launch, runs in zip(self.launches, self.runs, strict=True))

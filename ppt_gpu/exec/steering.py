@@ -10,7 +10,8 @@ memory count as one variable; a value loaded from global memory, or returned by 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from ppt_gpu.ptx.instructions import access_kind, is_branch, memory_space
 from ppt_gpu.ptx.module import Instruction, Kernel, Mem, Operand, Pair, Reg, Special, Vec
@@ -30,14 +31,31 @@ _MASKED = frozenset(("shfl", "vote", "match", "redux"))  # their last operand na
 #: special registers that tell the time or the place, which other blocks could change
 _SITUATION = ("clock", "globaltimer", "smid", "nsmid", "pm", "envreg", "gridid", "warpid", "nwarpid", "cluster")
 _SCRATCH = ("shared", "local")
+_WHOLES = frozenset((Vec, Pair))  # operands that are made of operands
+
+
+class SameKernel:
+    """A kernel as a key: the same object."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+
+    def __hash__(self) -> int:
+        return id(self.kernel)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SameKernel) and self.kernel is other.kernel
 
 
 def steered_by_memory(kernel: Kernel) -> bool:
     """Whether the trace of a block of `kernel` may depend on what is in global memory when it runs."""
-    if any(i.base == "call" or "cluster" in i.opcode for i in kernel.instructions):
-        return True
-    slice_ = _Slice(kernel)
-    return slice_.steered()
+    return _steered(SameKernel(kernel))
+
+
+@lru_cache(maxsize=256)
+def _steered(key: SameKernel) -> bool:
+    code = key.kernel.instructions
+    return any(i.base == "call" or "cluster" in i.opcode for i in code) or _Slice(key.kernel).steered()
 
 
 class _Slice:
@@ -119,11 +137,17 @@ def _is_situation(operand: Operand) -> bool:
     return isinstance(operand, Special) and operand.name.startswith(_SITUATION)
 
 
-def flat(operands: Iterable[Operand]) -> Iterable[Operand]:
+def flat(operands: Sequence[Operand]) -> Sequence[Operand]:
+    """The operands, with the parts of vectors and pairs instead of these."""
+    for operand in operands:
+        if type(operand) in _WHOLES:
+            break
+    else:
+        return operands
+    found: list[Operand] = []
     for operand in operands:
         if isinstance(operand, Vec):
-            yield from flat(operand.items)
-        elif isinstance(operand, Pair):
-            yield from flat((operand.first, operand.second))
+            found += flat(operand.items)
         else:
-            yield operand
+            found += flat((operand.first, operand.second)) if isinstance(operand, Pair) else (operand,)
+    return found

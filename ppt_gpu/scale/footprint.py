@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.sm.program import KIND_ATOMIC, KIND_LOAD, KIND_SHARED, KIND_STORE, Program
+from ppt_gpu.analytic.least_latency import entry_ops
+from ppt_gpu.sm.program import KIND_ATOMIC, KIND_STORE, Program
 from ppt_gpu.spec.gpu import Gpu
 
 
@@ -34,17 +33,7 @@ def dirty_share(program: Program, gpu: Gpu, chip_factor: float) -> float:
 
 def _written_lines(program: Program) -> NDArray[np.int32]:
     """Line ids of all store and atomic transactions that have one."""
-    kind = access_kinds(program)
+    kind = program.op_kind[entry_ops(program)]
     counts = np.diff(program.access_start)
     lines = program.tx_line[np.repeat((kind == KIND_STORE) | (kind == KIND_ATOMIC), counts)]
     return lines[lines >= 0]
-
-
-def access_kinds(program: Program) -> NDArray[np.int8]:
-    """[M] the kind of operation of each memory entry."""
-    kind = program.op_kind[program.entry_op]
-    is_memory = np.isin(kind, (KIND_LOAD, KIND_STORE, KIND_ATOMIC, KIND_SHARED))
-    start = program.path_start
-    of_path = [kind[a:b][is_memory[a:b]] for a, b in pairwise(start)]
-    parts = [of_path[path] for path in program.warp_path]
-    return np.concatenate(parts) if parts else np.zeros(0, np.int8)

@@ -6,31 +6,23 @@ and every point of a sweep that leaves alone what it reads.
 
 from __future__ import annotations
 
-import json
-import struct
-import zlib
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import astuple, fields
+from dataclasses import astuple
 from pathlib import Path
 from threading import Lock
-from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from ppt_gpu.exec.block_features import BlockFeatures
 from ppt_gpu.exec.identity import digest, sources_digest
 from ppt_gpu.exec.store import Store
-from ppt_gpu.scale.block_timing import Feed
+from ppt_gpu.scale.block_timing import Feed, read_feed
 from ppt_gpu.scale.grid import GridSpread
+from ppt_gpu.scale.packed_values import made, named, pack, unpack
 from ppt_gpu.sm.program import Program
 from ppt_gpu.sm.seen import digest_of, seen_by_lowering
 from ppt_gpu.spec.gpu import Gpu
 
 SUFFIX = ".program"
 MAGIC = b"PPTLOWER"
-_PREFIX = struct.Struct("<8sII")  # magic, CRC-32 of the rest, bytes of the header
 IN_MEMORY = 256 << 20  # B of all programs that stay in memory
 ON_DISK = 64 << 20  # B of one program that is worth a file
 #: packages whose sources make a Program out of a trace
@@ -102,65 +94,14 @@ def _bytes(lowered: Lowered) -> int:
 
 def write_lowered(lowered: Lowered) -> bytes:
     """The bytes that `read_lowered` reads; the same for the same program."""
-    arrays: list[list[Any]] = []
-    parts: list[bytes] = []
-    plain = {}
-    for name, value in _values(lowered).items():
-        if not isinstance(value, np.ndarray):
-            plain[name] = value
-            continue
-        stored = np.diff(value, prepend=value.dtype.type(0)) if name in _RISING else value
-        stored = stored.astype(_narrowest(stored), copy=False)
-        arrays.append([name, value.dtype.str, stored.dtype.str, len(value)])
-        parts.append(stored.tobytes())
-    header = json.dumps({"plain": plain, "arrays": arrays}, separators=(",", ":")).encode()
-    checksum = zlib.crc32(header)
-    for part in parts:
-        checksum = zlib.crc32(part, checksum)
-    return b"".join((_PREFIX.pack(MAGIC, checksum, len(header)), header, *parts))
+    program, feed = lowered
+    return pack(MAGIC, named(program) | named(feed, "feed."), _RISING)
 
 
 def read_lowered(data: bytes, path: str) -> Lowered:
     """ValueError, which names `path`, when the data are not those of `write_lowered`."""
-    content = memoryview(data)[_PREFIX.size :]
-    if len(data) < _PREFIX.size:
-        raise ValueError(f"{path}: not the bytes that were written")
-    magic, checksum, length = _PREFIX.unpack_from(data)
-    if magic != MAGIC or zlib.crc32(content) != checksum:
-        raise ValueError(f"{path}: not the bytes that were written")
+    values = unpack(MAGIC, data, path)
     try:
-        header = json.loads(bytes(content[:length]))
-        values, at = dict(header["plain"]), length
-        for name, kind, stored, count in header["arrays"]:
-            part = np.frombuffer(content, stored, count, at)
-            at += part.nbytes
-            values[name] = np.cumsum(part, dtype=kind) if name in _RISING else part.astype(kind)
-        return _lowered(values)
-    except (ValueError, KeyError, TypeError) as error:
+        return made(Program, values), read_feed(values, "feed.")
+    except (KeyError, TypeError) as error:
         raise ValueError(f"{path}: {error}") from None
-
-
-def _narrowest(values: NDArray[Any]) -> np.dtype[Any]:
-    """The smallest type for the values of an array of integers."""
-    if not len(values) or values.dtype.itemsize == 1:
-        return values.dtype
-    low, high = int(values.min()), int(values.max())
-    kinds = (np.uint8, np.uint16, np.uint32) if low >= 0 else (np.int8, np.int16, np.int32)
-    return next((np.dtype(k) for k in kinds if np.iinfo(k).min <= low and high <= np.iinfo(k).max), values.dtype)
-
-
-def _values(lowered: Lowered) -> dict[str, Any]:
-    """Every field by its name, those of the Feed and of its features with their owner in front."""
-    program, feed = lowered
-    found = dict(vars(program))
-    found |= {f"feed.{name}": value for name, value in vars(feed).items() if name != "features"}
-    return found | {f"features.{name}": value for name, value in vars(feed.features).items()}
-
-
-def _lowered(values: dict[str, Any]) -> Lowered:
-    def made(kind: type[Any], owner: str, **more: Any) -> Any:
-        own = {part.name: values[owner + part.name] for part in fields(kind) if part.name not in more}
-        return kind(**{name: tuple(v) if isinstance(v, list) else v for name, v in own.items()}, **more)
-
-    features = made(BlockFeatures, "features.")
-    return made(Program, ""), made(Feed, "feed.", features=features)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,10 +36,16 @@ class Survey:
     grid_blocks: int
     features: BlockFeatures  # [n] of all blocks that were run, by ascending id
     strata: NDArray[np.int64]  # [m] positions in `features` of the blocks that stand for their strata, ascending
-    clusters: Clusters  # of all n blocks
     variation: float  # coefficient of variation of the blocks' warp instructions
     sector_variation: float  # of the sectors that they ask for
     error: float  # relative standard error of the mean warp instructions
+
+    @cached_property
+    def clusters(self) -> Clusters:
+        """Of all n blocks."""
+        weight = np.zeros(len(self.features))
+        weight[self.strata] = self.grid_blocks / len(self.strata)
+        return cluster_blocks(self.features, weight)
 
     @property
     def irregular(self) -> bool:
@@ -125,14 +132,11 @@ def _adaptive(look: Look, launch: Launch) -> Survey:
 
 def _survey(total: int, known: BlockFeatures, chosen: NDArray[np.int64]) -> Survey:
     strata = np.searchsorted(known.blocks, chosen)
-    weight = np.zeros(len(known))
-    weight[strata] = total / len(strata)
     work = known.warp_instructions[strata]
     return Survey(
         grid_blocks=total,
         features=known,
         strata=strata,
-        clusters=cluster_blocks(known, weight),
         variation=variation(work),
         sector_variation=variation(known.sectors[strata]),
         error=standard_error(work, total),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
+from functools import cache
 from typing import Any
 
 from ppt_gpu.exec.identity import digest
@@ -55,9 +56,19 @@ _latest: dict[Callable[[Gpu], tuple[Any, ...]], tuple[Gpu, str]] = {}
 
 
 def _plain(value: Any) -> Any:
-    if is_dataclass(value):
-        unseen = UNSEEN.get(type(value).__name__, ())
-        return tuple(_plain(getattr(value, field.name)) for field in fields(value) if field.name not in unseen)
+    kind: Any = type(value)
+    names = _seen_fields(kind)
+    if names is not None:
+        return tuple([_plain(getattr(value, name)) for name in names])
     if isinstance(value, Mapping):
-        return tuple((key, _plain(held)) for key, held in value.items())
+        return tuple([(key, _plain(held)) for key, held in value.items()])
     return value
+
+
+@cache
+def _seen_fields(kind: type[Any]) -> tuple[str, ...] | None:
+    """The fields of a dataclass that are not UNSEEN; None for any other class."""
+    if not is_dataclass(kind):
+        return None
+    unseen = UNSEEN.get(kind.__name__, ())
+    return tuple(field.name for field in fields(kind) if field.name not in unseen)

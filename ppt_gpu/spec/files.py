@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -26,6 +27,7 @@ WHAT = {
 }
 #: Keys that describe one file and are not inherited.
 _OWN = ("base", "title", "notes", "name")
+_SUFFIX = ".toml"
 
 
 def loose(name: str) -> str:
@@ -35,12 +37,23 @@ def loose(name: str) -> str:
 
 def shipped(kind: str) -> dict[str, Path]:
     """Names and files of hardware/<kind>, sorted by name."""
-    return {path.stem: path for path in sorted((data_dir("hardware") / kind).glob("*.toml"))}
+    return _files(data_dir("hardware") / kind)
 
 
 def own(kind: str) -> dict[str, Path]:
     """Names and files of hardware/<kind> in the folder of the user's settings."""
-    return {path.stem: path for path in sorted((config_dir() / "hardware" / kind).glob("*.toml"))}
+    return _files(config_dir() / "hardware" / kind)
+
+
+def _files(folder: Path) -> dict[str, Path]:
+    return {stem: folder / (stem + _SUFFIX) for stem in _stems(folder)}
+
+
+def _stems(folder: Path) -> list[str]:
+    try:
+        return [name.removesuffix(_SUFFIX) for name in sorted(os.listdir(folder)) if name.endswith(_SUFFIX)]
+    except OSError:
+        return []
 
 
 def find(kind: str, name: str, *, near: Path | None = None, titles: Callable[[], dict[str, str]] | None = None) -> Path:
@@ -53,16 +66,18 @@ def find(kind: str, name: str, *, near: Path | None = None, titles: Callable[[],
         if not path.is_file():
             raise PptError(f"there is no file {name}", hint=f"a shipped {WHAT[kind]} is named without .toml")
         return path
-    files = own(kind) | shipped(kind)  # nobody's file changes what a shipped name means
-    known = {loose(stem): path for stem, path in files.items()}
+    mine, ours = config_dir() / "hardware" / kind, data_dir("hardware") / kind
+    # nobody's file changes what a shipped name means
+    folders = dict.fromkeys(_stems(mine), mine) | dict.fromkeys(_stems(ours), ours)
+    known = {loose(stem): stem for stem in folders}
+    if loose(name) not in known:
+        for title, stem in (titles() if titles else {}).items():
+            known.setdefault(loose(title), stem)
     if loose(name) in known:
-        return known[loose(name)]
-    for title, stem in (titles() if titles else {}).items():
-        known.setdefault(loose(title), files[stem])
-    if loose(name) in known:
-        return known[loose(name)]
+        stem = known[loose(name)]
+        return folders[stem] / (stem + _SUFFIX)
     close = nearest(loose(name), known)
-    hint = f"did you mean '{known[close].stem}'?" if close else f"known: {', '.join(files)}"
+    hint = f"did you mean '{known[close]}'?" if close else f"known: {', '.join(folders)}"
     raise PptError(f"unknown {WHAT[kind]} '{name}'", hint=hint)
 
 

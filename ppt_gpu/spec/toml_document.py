@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import re
 import tomllib
 from dataclasses import dataclass
@@ -30,7 +29,7 @@ class Document:
 
     def merged(self, top: Document) -> Document:
         """This document with `top` laid over it: tables merge key by key, everything else is replaced."""
-        data, places = copy.deepcopy(self.data), dict(self.places)
+        data, places = _copied(self.data), dict(self.places)
         _merge(data, top.data, (), places)
         # a command-line override (no file) leaves the tables around its value where they are
         places.update({path: place for path, place in top.places.items() if top.file or path not in places})
@@ -45,9 +44,16 @@ def _merge(low: dict[str, Any], top: dict[str, Any], path: Path, places: dict[Pa
         if isinstance(old, dict) and isinstance(value, dict) and "value" not in old and "value" not in value:
             _merge(old, value, here, places)
             continue
-        low[key] = copy.deepcopy(value)
+        low[key] = _copied(value)
         for gone in [each for each in places if each[: len(here)] == here]:
             del places[gone]
+
+
+def _copied(value: Any) -> Any:
+    """A copy whose tables and arrays may be changed; what stands in them is not."""
+    if isinstance(value, dict):
+        return {key: _copied(held) for key, held in value.items()}
+    return [_copied(held) for held in value] if isinstance(value, list) else value
 
 
 def read_toml(path: str | FilePath) -> Document:
@@ -67,7 +73,7 @@ def read_toml(path: str | FilePath) -> Document:
 def parse_toml(text: str, file: str) -> Document:
     """The document in `text`; `file` is used in messages. Raises PptError for a syntax error."""
     known = _parsed(text, file)  # a study reads the same files for every case
-    return Document(file, copy.deepcopy(known.data), dict(known.places))
+    return Document(file, _copied(known.data), dict(known.places))
 
 
 @lru_cache(maxsize=64)

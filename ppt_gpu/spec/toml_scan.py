@@ -21,6 +21,10 @@ _SCALAR = re.compile(r"[^,\]}\n#]*")
 _STRING = re.compile(
     r'"""(?:[^\\]|\\.)*?"{3,5}(?!")' r"|'''.*?'{3,5}(?!')" r'|"(?:[^"\\\n]|\\.)*"' r"|'[^'\n]*'", re.DOTALL
 )
+#: what most assignments are: a bare key, and a string on one line without escapes, or a value without spaces
+_PLAIN = re.compile(
+    r'[ \t]*([A-Za-z0-9_-]+)[ \t]*=[ \t]*(?:"([^"\\\n]*)"(?!")|([^\s"\'\[{,\]}#]+)(?=[ \t\r]*(?:[,}\n#]|\Z)))'
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +123,11 @@ class Scanner:
 
     def _assignment(self, table: Path) -> None:
         start = self.at
+        plain = _PLAIN.match(self.text, start)
+        if plain:
+            self.at = plain.end()
+            self.places[(*table, plain[1])] = self._place(start, plain[3] if plain[2] is None else plain[2])
+            return
         path: Path = table
         for part in self.key():
             path = (*path, part)

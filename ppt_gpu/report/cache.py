@@ -15,10 +15,10 @@ def cache_report(clear: bool = False, as_json: bool = False) -> str:
     folder, store = cache_dir(), Store()
     entries = store.entries()
     sizes = ([size for path, size, _ in entries if path.suffix == each] for each in ENTRIES)
-    traces, timings, times, codes, programs = sizes
+    traces, timings, times, codes, programs, lines = sizes
     kinds = {
         "traces": traces, "timings": timings, "times": times, "machine_codes": codes, "programs": programs,
-        "compiled": _compiled_sizes(),
+        "l2_lines": lines, "compiled": _compiled_sizes(),
     }  # fmt: skip
     if clear:
         store.clear()
@@ -28,15 +28,15 @@ def cache_report(clear: bool = False, as_json: bool = False) -> str:
         document = {"schema": 1, "folder": str(folder), "limit_bytes": store.limit, "cleared": clear, **found}
         return json.dumps(document, indent=2) + "\n"
     verb = "removed" if clear else "kept"
-    lines = [
+    texts = [
         f"folder: {folder}  (PPT_GPU_CACHE)",
         f"traces of kernels {verb}: {len(traces)}, block timings: {len(timings)}, times: {len(times)}",
-        f"machine codes {verb}: {len(codes)}, lowered blocks: {len(programs)}",
-        f"together {format_bytes(sum(traces + timings + times + codes + programs))} of at most "
+        f"machine codes {verb}: {len(codes)}, lowered blocks: {len(programs)}, contents of the L2: {len(lines)}",
+        f"together {format_bytes(sum(traces + timings + times + codes + programs + lines))} of at most "
         f"{format_bytes(store.limit)}  (PPT_GPU_CACHE_LIMIT)",
         f"compiled PTX {verb}: {len(kinds['compiled'])}, {format_bytes(sum(kinds['compiled']))}",
     ]
-    return "\n".join(lines) + "\n"
+    return "\n".join(texts) + "\n"
 
 
 def _compiled_sizes() -> list[int]:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ppt_gpu.exec.block_features import BlockFeatures
 from ppt_gpu.exec.trace import Range
+from ppt_gpu.scale.lines_store import LinesStore, lines_name
 from ppt_gpu.scale.simulated_sm import TraceSm
 from ppt_gpu.sm.left_lines import LeftLines
 from ppt_gpu.sm.lower import touched_lines
@@ -34,18 +35,27 @@ class L2History:
     def launched(self, sm: TraceSm, features: BlockFeatures) -> None:
         """The launch of `sm` has run. `features`: of the blocks that were looked at."""
         before, self.lines = self.lines, None
+        kept = None if sm.programs is None else LinesStore(sm.programs.store, sm.programs.group)
+        name = lines_name(self.gpu, before, features.blocks.tolist()) if kept is not None else ""
+        self.lines = kept.get(name) if kept is not None else None
+        if self.lines is None:
+            self.lines = self._left(sm, features, before)
+            if kept is not None and self.lines is not None:
+                kept.put(name, self.lines, self.gpu.l2.line)
+
+    def _left(self, sm: TraceSm, features: BlockFeatures, before: LeftLines | None) -> LeftLines | None:
         accesses = sm.traces.whole_grid(features)
         if accesses is None:
             accesses = sm.traces.last_blocks(features, self.capacity * self.gpu.l2.line // self.gpu.l2.sector)
         if accesses is None:
-            return
+            return None
         trace = sm.run_blocks(features.blocks[:: -(-len(features) // SOME)].tolist())
         if before is None:
             brought = copied(trace.ranges, self.capacity, self.gpu.l2.line)
             before = LeftLines(brought, np.zeros(len(brought), np.bool_), self.capacity)
         size = np.uint64(self.gpu.l2.line)
         address, written = touched_lines(sm.kernel, trace, self.gpu, accesses)
-        self.lines = before.used(address // size * size, written)
+        return before.used(address // size * size, written)
 
 
 def copied(ranges: Sequence[Range], capacity: int, line: int) -> NDArray[np.uint64]:

@@ -13,7 +13,7 @@ import pytest
 from ppt_gpu.exec import store as traces
 from ppt_gpu.exec.store import Store
 from ppt_gpu.machine import kept as machine_code
-from ppt_gpu.scale import program_store, timing_store
+from ppt_gpu.scale import lines_store, program_store, timing_store
 from ppt_gpu.scale.block_timing import read_timing
 
 ROOT = Path(__file__).parents[2]
@@ -24,6 +24,7 @@ READERS = {
     timing_store.SUFFIX: read_timing,
     program_store.SUFFIX: program_store.read_lowered,
     machine_code.SUFFIX: machine_code._decode,
+    lines_store.SUFFIX: lines_store.read_lines,
 }
 
 PREDICT = """

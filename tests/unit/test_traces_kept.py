@@ -205,7 +205,7 @@ def test_check_summarises_a_trace_file(tmp_path, capsys):
 
 
 def test_cache_command(capsys):
-    ppt_gpu.predict("vecadd", "k40")
+    ppt_gpu.predict("reduction", "k40")
     assert main(["cache", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (
@@ -213,6 +213,7 @@ def test_cache_command(capsys):
         and found["timings"]["files"] > 0
         and found["machine_codes"]["files"] > 0
         and found["programs"]["files"] > 0
+        and found["l2_lines"]["files"] > 0
         and found["folder"] == os.environ["PPT_GPU_CACHE"]
     )
     assert main(["cache", "--clear"]) == 0

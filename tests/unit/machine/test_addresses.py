@@ -33,7 +33,7 @@ CASES = (
     ("shl.b32 %r2,%r1,1; add.s32 %r3,%r9,%r2; ld.shared.u32 %r8,[%r3];", 1),  # nor of 2
     ("shl.b32 %r2,%r1,2; add.s32 %r3,%r9,%r2; st.shared.u32 [%r3],%r2; mov.u32 %r8,0;", 1),  # the index is stored, too
     ("shl.b32 %r2,%r1,2; add.s32 %r3,%r1,%r2; ld.shared.u32 %r8,[%r3];", 1),  # no constant: LEA
-    ("shl.b32 %r2,%r1,2; add.s32 %r3,%r9,%r2; atom.shared.add.u32 %r8,[%r3],%r1;", 0),
+    ("shl.b32 %r2,%r1,2; add.s32 %r3,%r9,%r2; atom.shared.exch.b32 %r8,[%r3],%r1;", 0),
     ("shl.b32 %r2,%r1,2; add.s32 %r3,%r9,%r2; add.s32 %r4,%r3,64; ld.shared.u32 %r5,[%r3];"
      "ld.shared.u32 %r6,[%r4]; xor.b32 %r8,%r5,%r6;", 0),
 )  # fmt: skip

@@ -34,6 +34,23 @@ def choose(capability: tuple[int, int], known: Sequence[str]) -> str:
     return str(below[-1] if below else plain[0])
 
 
+def threads_of_sm(capability: int) -> int:
+    """Threads that an SM of compute capability 75 (7.5) holds, from 3.0 on (CUDA C++ Programming Guide)."""
+    return {75: 1024, 86: 1536, 87: 1536, 88: 1536, 89: 1536, 120: 1536, 121: 1536}.get(capability, 2048)
+
+
+def choose_for_registers(capability: tuple[int, int], known: Sequence[str]) -> str:
+    """The architecture to assemble for where registers are asked for: ptxas gives as many as leave an SM full.
+
+    The GPU's own if known; else the nearest with as many threads an SM; else as `choose` says.
+    """
+    own = of_capability(capability)
+    alike = [n for arch in known if arch.isdigit() and threads_of_sm(n := number(arch)) == threads_of_sm(int(own))]
+    if own in known or not alike:
+        return choose(capability, known)
+    return str(min(alike, key=lambda n: (abs(n - int(own)), n)))
+
+
 def note(compiler: str, chosen: str, capability: tuple[int, int]) -> str | None:
     """What to tell when `chosen` is not the GPU's own architecture."""
     own = of_capability(capability)

@@ -41,11 +41,11 @@ def find_ptxas() -> list[Tool]:
 
 
 def ptxas_arch(tool: Tool, module: Module, capability: tuple[int, int]) -> str:
-    """The architecture to assemble for: the GPU's, but what the module's .target needs and the program knows."""
+    """The architecture to assemble for: the GPU's or one like it, but what the module's .target needs."""
     target = module.target.removeprefix("sm_")
     if not target.isdigit():  # "90a": for exactly that GPU
         return target
-    chosen = archs.choose(capability, tool.archs)
+    chosen = archs.choose_for_registers(capability, tool.archs)
     return max(chosen, target, key=archs.number)
 
 

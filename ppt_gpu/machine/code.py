@@ -26,7 +26,7 @@ from ppt_gpu.machine.unnamed import unnamed
 from ppt_gpu.machine.vectors import vectorised
 from ppt_gpu.ptx.cfg import ControlFlow, control_flow
 from ppt_gpu.ptx.instructions import operation
-from ppt_gpu.ptx.liveness import live_out, most_live_in
+from ppt_gpu.ptx.liveness import EXTRA_REGISTERS, live_out, most_live_in
 from ppt_gpu.ptx.module import Instruction, Kernel
 from ppt_gpu.spec.gpu import Isa
 from ppt_gpu.tasklist.expand import machine_operations
@@ -74,8 +74,15 @@ def machine_code(kernel: Kernel, registers: int, isa: Isa | None = None) -> Mach
     """The machine code of a (linked) kernel whose threads have `registers` 32-bit registers each.
 
     isa: whose patterns of several instructions in one are used; None: only what all compilers do.
+
+    Where more values are live in any order than that, ptxas keeps some of them elsewhere or computes them again, which
+    is not followed here: then the code is ordered as if their registers were there, too.
     """
-    return _Builder(kernel, registers, isa).build()
+    made = _Builder(kernel, registers, isa).build()
+    more = made.live + EXTRA_REGISTERS - registers
+    if more <= 0:
+        return made
+    return replace(_Builder(kernel, registers + more, isa).build(), live=made.live)
 
 
 class _Builder:

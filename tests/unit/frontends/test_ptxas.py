@@ -9,6 +9,7 @@ from conftest import NVCC, PTXAS
 
 import ppt_gpu
 from ppt_gpu.errors import PptError
+from ppt_gpu.frontends.arch import choose_for_registers
 from ppt_gpu.frontends.ptxas import Resources, find_ptxas, ptxas_arch, read_report, resources
 from ppt_gpu.paths import data_dir
 from ppt_gpu.ptx.parser import load_module
@@ -106,6 +107,20 @@ def test_architecture(ptxas: Path, target: str, capability: tuple[int, int], arc
     path.write_text(f".version 8.0\n.target sm_{target}\n.address_size 64\n.entry k() {{ ret; }}\n")
     (tool,) = find_ptxas()
     assert ptxas_arch(tool, load_module(path), capability) == arch
+
+
+@pytest.mark.parametrize(
+    ("capability", "arch"),
+    [((7, 0), "80"), ((6, 0), "80"), ((3, 5), "80"), ((7, 5), "75"), ((8, 7), "86"), ((8, 9), "89"), ((12, 1), "120")],
+)
+def test_registers_come_from_an_architecture_with_as_many_threads(capability: tuple[int, int], arch: str) -> None:
+    """Of ptxas 13.0, whose oldest is sm_75: an SM of half as many threads, so twice the registers for each."""
+    assert choose_for_registers(capability, ["75", "80", "86", "89", "90", "90a", "120"]) == arch
+
+
+def test_registers_of_a_ptxas_that_knows_none_like_it() -> None:
+    assert choose_for_registers((8, 6), ["70", "75", "80"]) == "80"
+    assert choose_for_registers((7, 0), ["75"]) == "75"
 
 
 @pytest.mark.parametrize("words", ["0", "-3", "1.5", "ptxsa"])

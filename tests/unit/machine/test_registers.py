@@ -77,3 +77,17 @@ def test_an_isa_that_says_nothing_of_its_compiler() -> None:
     unknown = dataclasses.replace(isa, sm_registers=0, sm_threads=0)
     assert compiled_registers(kernel, unknown) == Registers(8, 8)
     assert compiled_registers(kernel, dataclasses.replace(isa, scheduled=False)) == Registers(8, 8)
+
+
+def test_loads_stay_together_where_more_is_live_than_there_are_registers() -> None:
+    """44 values live in any order, 40 of them while four loads are stored at once: as if there were room for 44."""
+    body = "ld.param.u64 %rd1, [a]; " + " ".join(f"ld.global.f32 %f{n}, [%rd1+{4 * n}];" for n in range(44))
+    body += " bar.sync 0; " + " ".join(f"st.global.f32 [%rd1+{4 * n}], %f{n};" for n in range(40, 44)) + " bar.sync 0; "
+    body += " ".join(f"ld.global.f32 %f{n}, [%rd1+{4 * n}]; st.shared.f32 [{4 * n}], %f{n};" for n in range(90, 94))
+    body += " bar.sync 0; " + " ".join(f"st.global.f32 [%rd1+{4 * n}], %f{n};" for n in range(40))
+    made = machine_code(kernel_of(body), 32)
+    (template,) = made.templates
+    opcodes = [made.kernel.instructions[index].base for index in template.code]
+    behind = [place for place, opcode in enumerate(opcodes) if opcode == "bar"][1]
+    assert opcodes[behind + 1 : behind + 9] == ["ld"] * 4 + ["st"] * 4
+    assert made.live == 44

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from ppt_gpu.machine.addresses import address_parts
 from ppt_gpu.machine.alignment import alignments
 from ppt_gpu.machine.arms import Arms
+from ppt_gpu.machine.balance import balanced, banked
 from ppt_gpu.machine.fuse import Operations, fused, parts_everywhere
 from ppt_gpu.machine.order import issue_order
 from ppt_gpu.machine.regions import Region, regions
@@ -104,6 +105,10 @@ class _Builder:
     def aligned(self) -> Mapping[int, int]:
         return alignments(self.kernel)
 
+    @cached_property
+    def banks(self) -> frozenset[int]:
+        return banked(self.kernel)
+
     def build(self) -> MachineCode:
         templates = [self._template(region) for region in regions(self.kernel, self.flow, self._size)]
         made = MachineKernel(
@@ -153,8 +158,10 @@ class _Builder:
         parts = {place for place, step in enumerate(steps) if step.origin in self.address_parts}
         operations = fused(code, alive, self.single, self.fuse, parts)
         free = {place for place, names in operations.items() if not names}
+        joined = set(operations)
         if self.isa is not None and self.isa.unnamed:
             self._complete(region, steps, operations, self.isa)
+            operations |= balanced(code, operations, joined, self.banks, self.isa)
         order = issue_order(code, self.names.weights, alive, self.registers, free)
         ordered = [steps[place] for place in order]
         if not operations and self._unchanged(region, ordered):

@@ -47,7 +47,8 @@ class _Added:
 def kept_machine_code(kernel: Kernel, module: Module, registers: int, isa: Isa, store: Store) -> MachineCode:
     """`machine_code` of a linked kernel of `module`, made once for each number of registers and each ISA."""
     group = digest("machine code", module_digest(module), kernel.name)
-    tables = [sorted(table.items()) for table in (isa.expand, isa.fuse, isa.unnamed)]  # all that it reads of an ISA
+    pipes = {name: op.pipe for name, op in isa.ops.items()}
+    tables = [sorted(table.items()) for table in (isa.expand, isa.fuse, isa.unnamed, pipes)]  # all it reads of an ISA
     name = digest(sources_digest("ptx", "machine", "tasklist/expand.py"), registers, tables)[:32]
     with COMPILING:
         return _found(kernel, registers, isa, store, group, name)

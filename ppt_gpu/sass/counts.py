@@ -14,7 +14,7 @@ from collections import Counter
 from ppt_gpu.sass.disassembly import SassFunction, SassInstruction
 
 _CALLS = ("CALL", "CAL", "JCAL")
-#: after them nothing follows, unless they are guarded
+#: after them nothing follows, unless they are conditional
 _ENDS = ("BRA", "BRX", "BRXU", "JMP", "JMX", "JMXU", "EXIT", "RET", "KILL", "BRK", "CONT", "SYNC", "RTT")
 #: they name a place where control may go on later
 _AHEAD = ("BSSY", "SSY", "PBK", "PCNT", "PRET")
@@ -105,6 +105,6 @@ class _Walk:
             inner = {name: place for name, place in labels.items() if name.startswith(".L_")}
             listed = [place for name, place in inner.items() if name in last.operands]
             places += listed or inner.values()
-        if last.head not in _ENDS or last.guard:
+        if last.head not in _ENDS or last.conditional:
             places.append(end)
         return places

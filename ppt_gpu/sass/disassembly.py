@@ -26,6 +26,8 @@ _LABEL = re.compile(r"([^\s:]+):\s*$")
 _TARGET = re.compile(r"\.target\s+(sm_\w+)|code for (sm_\w+)|EF_CUDA_SM(\d+)")
 _FUNCTION = re.compile(r"\s*Function\s*:\s*(\S+)|\s*\.section\s+\.text\.([^\s,]+)\s*,")
 _ENTRY = re.compile(r"\.other\s+(\S+?)\s*,.*STO_CUDA_ENTRY")
+#: of BRA.U (a uniform predicate) and BRA.DIV (a uniform register) on Ampere and later
+_CONDITION = re.compile(r"!?U?P\d|~?UR\d")
 _SYMBOL = re.compile(r"`\(([^)]+)\)|\b(0x[0-9a-f]+)\s*$")
 
 
@@ -45,6 +47,11 @@ class SassInstruction:
     def head(self) -> str:
         """The first part of the opcode."""
         return self.opcode.partition(".")[0]
+
+    @property
+    def conditional(self) -> bool:
+        """Whether what follows may run, too, if this is a branch: it has a guard, or a condition as first operand."""
+        return bool(self.guard) or _CONDITION.match(self.operands) is not None
 
     @property
     def target(self) -> str:

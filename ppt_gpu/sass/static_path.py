@@ -81,7 +81,7 @@ class _Walk:
             seen.add(place)
             nodes.append((place, Run(len(self.places), len(self.places))))
             self.places.append(place)
-            if each.head in _RETURNS and not each.guard:
+            if each.head in _RETURNS and not each.conditional:
                 break
             place = self._next(each, place, nodes, seen)
         return tuple(node for _, node in _joined(nodes))
@@ -95,9 +95,9 @@ class _Walk:
         if each.head not in _BRANCHES or target < 0:
             return place + 1
         if target > place:
-            return target if not each.guard or place + 1 not in self.fast else place + 1
+            return target if not each.conditional or place + 1 not in self.fast else place + 1
         self._close(place, target, nodes)
-        return place + 1 if each.guard else self._exit(place, target)
+        return place + 1 if each.conditional else self._exit(place, target)
 
     def _close(self, place: int, target: int, nodes: list[tuple[int, Node]]) -> None:
         """The nodes from `target` on become a loop."""

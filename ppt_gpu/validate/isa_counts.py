@@ -23,7 +23,7 @@ from ppt_gpu.ptx.module import Module
 from ppt_gpu.ptx.parser import load_module
 from ppt_gpu.sass.counts import counted
 
-ARCHS = ("75", "80", "90")
+ARCHS = ("75", "80", "90", "100", "120")
 #: group of kernels -> folders under the data folder of its first part
 GROUPS = {
     "samples": ("tasklists",),

@@ -39,3 +39,21 @@ main$mine:
     found = counted(functions.pop("main"), functions)
     assert found["FADD"] == found["FMUL"] == 1
     assert found.total() == 8
+
+
+def test_a_branch_on_a_uniform_predicate_may_not_be_taken() -> None:
+    """Blackwell writes the condition as an operand of BRA.U, not as a guard; one on UPT is always taken."""
+    text = """\t.target\tsm_100
+\t.section\t.text.main,
+.text.main:
+        /*0000*/    UISETP.GE.AND UP0, UPT, UR6, 0x1, UPT ;
+        /*0010*/    BRA.U !UP0, `(.L_x_0) ;
+        /*0020*/    FADD R0, R0, R0 ;
+.L_x_0:
+        /*0030*/    BRA.U UPT, `(.L_x_1) ;
+        /*0040*/    FMUL R0, R0, R0 ;
+.L_x_1:
+        /*0050*/    EXIT ;
+"""
+    found = counted(read_disassembly(text).functions["main"])
+    assert found == Counter({"BRA.U": 2, "UISETP.GE.AND": 1, "FADD": 1, "EXIT": 1})

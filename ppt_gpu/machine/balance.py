@@ -3,7 +3,8 @@
 From Volta on a move, a left shift by a literal, a sum of two registers and the upper half of a 64-bit sum are an
 instruction of the ALU (MOV, SHF, IADD3) or one of the multiplier (IMAD.MOV, IMAD.SHL, IMAD.IADD, IMAD.X). ptxas 13.0
 chooses so that a basic block has as many instructions for one as for the other, as far as its others allow; `validate
-isa` has both pipes beside ours.
+isa` has both pipes beside ours. On sm_120, whose ALU does moves and sums at twice the rate of shifts and of the
+multiplier, only the shifts move.
 """
 
 from __future__ import annotations
@@ -51,12 +52,14 @@ def balanced(
     alu, multiplier = isa.op(_ADD).pipe, {isa.op(_MULTIPLIER).pipe, isa.op("fp32.fma").pipe}
     if alu in multiplier:
         return {}
+    faster = isa.op(_ADD).ii < isa.op(_SHIFT).ii
     names = [operations[k] if k in operations else machine_operations(one, isa) for k, one in enumerate(code)]
     either = [
         (place, number)
         for place, own in enumerate(names)
         for number in range(len(own))
-        if _is_either(own, number, None if place in joined else code[place], banks)
+        if (own[number] == _SHIFT or not faster)
+        and _is_either(own, number, None if place in joined else code[place], banks)
     ]
     pipes = [isa.op(name).pipe for own in names for name in own]
     surplus = sum(pipe == alu for pipe in pipes) - sum(pipe in multiplier for pipe in pipes)

@@ -60,6 +60,14 @@ def test_shifts_left_only() -> None:
     assert multiplier <= 1
 
 
+def test_an_alu_that_is_fast_at_sums_keeps_them() -> None:
+    """sm_120: no IMAD.IADD nor IMAD.MOV in any of ptxas's code, but IMAD.SHL."""
+    alu, multiplier = pipes(adds(9, "%r2") + "mov.u32 %r8,%r2; xor.b32 %r3,%r3,%r8;", "sm_120")
+    assert alu >= 20 and multiplier <= 1
+    alu, multiplier = pipes(XOR + "".join("shl.b32 %r4,%r3,7; xor.b32 %r3,%r4,%r1;" for _ in range(8)), "sm_120")
+    assert abs(alu - multiplier) <= 1
+
+
 def test_one_pipe_for_both_before_volta() -> None:
     timed = load_isa("sm_61")
     assert timed.op("int32.add").pipe == timed.op("int32.mad").pipe

@@ -4,26 +4,29 @@ Four ways to move the data, fastest first: every lane at one address, lanes side
 lane by lane. A "site" caches for each static access the buffer that it hit last: start, number of valid start
 offsets, host address of the start; then the instruction's index for faults; and the pattern that it recorded last.
 
-Record of an access: an 8-byte header and, in a buffer of their own (Slot.BASES further on), the address of the lowest
-active lane, so that headers are compared and addresses copied in bulk. Header: mask in bits 0-31, space in 32-39,
-RECORD_* in 40-47, and in 48-63 log2 of the stride (RECORD_ROW) or the number of a listed pattern (RECORD_LISTED). A
-listed pattern: 32 words in a buffer of its own, the distances from the lowest active lane, 0 in inactive lanes; its
-mask is that of the record. A site lists its pattern only when it is another than last time.
+Record of an access: a 4-byte header and, in a buffer of their own, the address of the lowest active lane. Header: the
+number of its pattern (`ppt_gpu.exec.pattern_store`), and in the lowest SPACE_BITS the space. A site tells by its key
+whether its pattern is that of last time: mask in bits 0-31, RECORD_* in 32-39 and above log2 of the stride
+(RECORD_ROW). For other distances the site has those of its last access, of 64 (RECORD_LISTED) or 32 bits
+(RECORD_NARROW).
 """
 
 from __future__ import annotations
 
 from ppt_gpu.exec.jit_context import Fault, Slot
 from ppt_gpu.exec.jit_library import Helper
-from ppt_gpu.exec.jit_text import vec
+from ppt_gpu.exec.jit_text import Text, vec
 from ppt_gpu.exec.memory import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW
 
-RECORD_NONE, RECORD_SAME, RECORD_ROW, RECORD_LISTED = range(4)
-RECORD_BYTES, PATTERN_BYTES = 8, 32 * 8  # of a header, or a base address; of a listed pattern
+#: not 0: the key of a site that recorded nothing
+RECORD_NONE, RECORD_SAME, RECORD_ROW, RECORD_LISTED, RECORD_NARROW = range(1, 6)
+RECORD_BYTES, BASE_BYTES = 4, 8  # of a header, of a base address
+SPACE_BITS = 2
 #: space -> index into ppt_gpu.spec.gpu.MEMORY_SPACES
 SPACE_INDEX = {"global": 0, "generic": 0, "generic-cluster": 0, "shared": 1, "cluster": 1, "local": 2, "const": 3}
-#: words of a site: start, count, host address, instruction, number of its listed pattern, mask, two free, 32 distances
-SITE_START, SITE_COUNT, SITE_HOST, SITE_PC, SITE_NUMBER, SITE_MASK = range(6)
+#: words of a site: start, count, host address, instruction, number of its last pattern << SPACE_BITS, its key; from
+#: SITE_OFFSETS on 32 distances
+SITE_START, SITE_COUNT, SITE_HOST, SITE_PC, SITE_PATTERN, SITE_KEY = range(6)
 SITE_OFFSETS, SITE_WORDS = 8, 40
 WINDOWS = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW, "param": PARAM_WINDOW}
 WIDE = ("global", "const", "generic", "generic-cluster")  # with 64-bit addresses; the others are offsets of 32 bits
@@ -33,6 +36,19 @@ SPLIT_SPACES = ("generic", "generic-cluster", "cluster")
 
 def address_element(space: str) -> str:
     return "i64" if space in WIDE else "i32"
+
+
+def append_record(f: Text, header: str, base: str) -> None:
+    """Append the record of an access to the warp's buffers: an i32 and an i64."""
+    cursor = f.field("%w", Slot.RECORD)
+    f.do(f"store i32 {header}, ptr {f.as_pointer(cursor)}, align 4")
+    f.do(f"store i64 {base}, ptr {base_of(f, cursor)}, align 8")
+    f.set_field("%w", Slot.RECORD, f.i64("add", cursor, RECORD_BYTES))
+
+
+def base_of(f: Text, header: str) -> str:
+    """Where the base address of the access stands whose header is at this host address (an i64)."""
+    return f.as_pointer(f.i64("add", f.i64("mul", header, BASE_BYTES // RECORD_BYTES), f.field("%w", Slot.BASES)))
 
 
 class Access(Helper):
@@ -78,28 +94,35 @@ class Access(Helper):
 
     def record(self, kind: int, base: str, shift: int = -1) -> None:
         """Append an access whose distances follow from `kind`."""
-        if self.traced:
-            extra = kind << 40 | (self.shift if shift < 0 else shift) << 48
-            self._append(str(extra), base)
+        if not self.traced:
+            return
+        key = self._key(kind, self.shift if shift < 0 else shift)
+        again = self.i64("icmp eq", self.field("%site", SITE_KEY), key)
+        new, end = self.fresh("new"), self.fresh("known")
+        self.branch(again, end, new)
+        self.label(new)
+        self.helper(("regular_pattern",), "void", ("ptr", "%w"), ("ptr", "%site"), ("i64", key))
+        self.jump(end)
+        self.label(end)
+        self._append(base)
 
     def record_nobody(self) -> None:
         """Append an access without active lanes."""
         if self.traced:
-            self._append(str(RECORD_NONE << 40), "0", "0")
+            space = str(SPACE_INDEX[self.space])
+            self.helper(("record_nobody",), "void", ("ptr", "%w"), ("i32", space))
 
-    def _append(self, detail: str, base: str, mask: str = "%mask") -> None:
-        header = self.i64("or", self.i64("or", self.widen(mask), SPACE_INDEX[self.space] << 32), detail)
-        cursor = self.field("%w", Slot.RECORD, "ptr")
-        self.do(f"store i64 {header}, ptr {cursor}, align 8")
-        self.do(f"store i64 {base}, ptr {self.base_of(cursor)}, align 8")
-        self.set_field("%w", Slot.RECORD, self.offset_pointer(cursor, RECORD_BYTES), "ptr")
+    def _key(self, kind: int, shift: int = 0) -> str:
+        return self.i64("or", self.widen("%mask"), kind << 32 | shift << 40)
 
-    def base_of(self, header: str) -> str:
-        """Where the base address of the access stands whose header is at this pointer."""
-        return self.op(f"getelementptr i8, ptr {header}, i64 {self.field('%w', Slot.BASES)}")
+    def _append(self, base: str) -> None:
+        """Append an access with the pattern of the site."""
+        header = self.field("%site", SITE_PATTERN, "i32")
+        space = SPACE_INDEX[self.space]
+        append_record(self, self.i32("or", header, space) if space else header, base)
 
     def record_addresses(self, element: str, base: str, addresses: str) -> None:
-        """Append an access, and list its distances unless they are those that the site listed last.
+        """Append an access; its pattern is looked up unless it is that of the site's last access.
 
         `base` is the first active lane's address, `addresses` a <32 x element>, both of width `element`.
         """
@@ -108,32 +131,21 @@ class Access(Helper):
         kind = vec(element)
         away = self.op(f"sub {kind} {addresses}, {self.splat(element, base)}")
         away = self.op(f"select {vec('i1')} {self.flags}, {kind} {away}, {kind} zeroinitializer")
-        known = self.offset_pointer("%site", 8 * SITE_OFFSETS)
-        same = self.mask_bits(self.op(f"icmp eq {kind} {away}, {self.op(f'load {kind}, ptr {known}, align 8')}"))
-        mask = self.field("%site", SITE_MASK, "i32")
-        again = self.op(f"and i1 {self.i32('icmp eq', same, -1)}, {self.i32('icmp eq', mask, '%mask')}")
-        new, end = self.fresh("new"), self.fresh("listed")
-        self.branch(again, end, new)
+        key = self._key(RECORD_LISTED if element == "i64" else RECORD_NARROW)
+        last = self.offset_pointer("%site", 8 * SITE_OFFSETS)
+        same = self.mask_bits(self.op(f"icmp eq {kind} {away}, {self.op(f'load {kind}, ptr {last}, align 64')}"))
+        known = self.i64("icmp eq", self.field("%site", SITE_KEY), key)
+        new, end = self.fresh("new"), self.fresh("known")
+        self.branch(self.op(f"and i1 {self.i32('icmp eq', same, -1)}, {known}"), end, new)
         self.label(new)
-        self.do(f"store {kind} {away}, ptr {known}, align 8")
-        self.set_field("%site", SITE_MASK, "%mask", "i32")
-        self._list(element, away)
-        self.jump(end)
-        self.label(end)
-        number = self.i64("shl", self.field("%site", SITE_NUMBER), 48)
-        wide = base if element == "i64" else self.widen(base)
-        self._append(self.i64("or", number, RECORD_LISTED << 40), wide)
-
-    def _list(self, element: str, away: str) -> None:
-        """Append a pattern and give its number to the site."""
-        number = self.field("%w", Slot.NUMBER)
-        self.set_field("%site", SITE_NUMBER, number)
-        self.set_field("%w", Slot.NUMBER, self.i64("add", number, 1))
-        cursor = self.field("%w", Slot.PATTERN, "ptr")
+        self.do(f"store {kind} {away}, ptr {last}, align 64")
         if element == "i32":
             away = self.op(f"sext {vec('i32')} {away} to {vec('i64')}")
-        self.do(f"store {vec('i64')} {away}, ptr {cursor}, align 8")
-        self.set_field("%w", Slot.PATTERN, self.offset_pointer(cursor, PATTERN_BYTES), "ptr")
+        where = (("ptr", "%w"), ("ptr", "%site"), ("i64", key))
+        self.helper(("site_pattern",), "void", *where, (vec("i64"), away))
+        self.jump(end)
+        self.label(end)
+        self._append(base if element == "i64" else self.widen(base))
 
     def fault(self, code: str, lane: str, address: str) -> None:
         """Report a fault at the address (i64) of a lane, as a generic address."""

@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from ppt_gpu.exec.box import MASK, Box, together
 from ppt_gpu.exec.bulk_copy import perform
 from ppt_gpu.exec.bulk_form import BulkForm, bulk_form
-from ppt_gpu.exec.jit_access import PATTERN_BYTES, RECORD_BYTES, RECORD_LISTED, RECORD_NONE
+from ppt_gpu.exec.jit_access import BASE_BYTES, RECORD_BYTES, SPACE_BITS
 from ppt_gpu.exec.jit_context import SLOTS, Fault, Slot
 from ppt_gpu.exec.jit_emit import Emitter, Unsupported, emits
 from ppt_gpu.exec.jit_memory import address
+from ppt_gpu.exec.jit_patterns import listed_pattern
 from ppt_gpu.exec.jit_text import vec
 from ppt_gpu.exec.memory import CLUSTER_SHIFT, PARAM_WINDOW, SHARED_WINDOW, WINDOW_BYTES
 from ppt_gpu.ptx.instructions import is_traced
@@ -127,14 +128,11 @@ def _call(row_address: int, number: int, mask: int, rows_address: int, pc: int) 
 
 def _record(row: NDArray[np.int64], box: Box | None) -> None:
     """Append the access of the instruction (`ppt_gpu.exec.jit_access`), which has made room for it."""
-    header, base = RECORD_NONE << 40, 0
-    if box is not None:
-        header, base = MASK | RECORD_LISTED << 40 | int(row[Slot.NUMBER]) << 48, box.start
-        _words(int(row[Slot.PATTERN]), PATTERN_BYTES // 8)[:] = box.words()
-        row[Slot.PATTERN] += PATTERN_BYTES
-        row[Slot.NUMBER] += 1
-    _words(int(row[Slot.RECORD]), 1)[:] = header
-    _words(int(row[Slot.RECORD] + row[Slot.BASES]), 1)[:] = base
+    distances = np.array(box.words() if box else (0,) * 32, np.int64)
+    number = listed_pattern()(row.ctypes.data, MASK if box else 0, distances.ctypes.data)
+    header = int(row[Slot.RECORD])
+    ctypes.c_uint32.from_address(header).value = number << SPACE_BITS
+    _words(header * (BASE_BYTES // RECORD_BYTES) + int(row[Slot.BASES]), 1)[:] = box.start if box else 0
     row[Slot.RECORD] += RECORD_BYTES
 
 

@@ -29,7 +29,7 @@ from ppt_gpu.exec import (  # noqa: F401  (each registers its emitters)
     jit_wgmma,
 )
 from ppt_gpu.exec.host_calls import not_callable
-from ppt_gpu.exec.jit_access import PATTERN_BYTES, RECORD_BYTES
+from ppt_gpu.exec.jit_access import RECORD_BYTES
 from ppt_gpu.exec.jit_barrier import Barriers
 from ppt_gpu.exec.jit_call import Calls
 from ppt_gpu.exec.jit_context import Fault, Slot
@@ -46,11 +46,6 @@ from ppt_gpu.ptx.table import ASSUMED
 PATH_RECORD = 8  # B: segment and mask
 FRAME_ALIGN = 64  # B
 WAIT_FUEL = 1 << 40  # fuel that a turn of a loop takes that only waits: all of it
-#: cursor, end and bytes an access of the buffers that accesses fill
-_ACCESS_BUFFERS = (
-    (Slot.RECORD, Slot.RECORD_END, RECORD_BYTES),
-    (Slot.PATTERN, Slot.PATTERN_END, PATTERN_BYTES),
-)
 
 
 @dataclass
@@ -197,9 +192,8 @@ def _prologue(e: Emitter, flow: Flow, segment: int, code: tuple[Instruction, ...
         stop = e.op(f"or i1 {stop}, {e.i64('icmp uge', path, e.field('%w', Slot.PATH_END))}")
         accesses = sum(is_traced(i) for i in code)
         if accesses:
-            for cursor, limit, size in _ACCESS_BUFFERS:
-                end = e.i64("add", e.field("%w", cursor), size * accesses)
-                stop = e.op(f"or i1 {stop}, {e.i64('icmp ugt', end, e.field('%w', limit))}")
+            end = e.i64("add", e.field("%w", Slot.RECORD), RECORD_BYTES * accesses)
+            stop = e.op(f"or i1 {stop}, {e.i64('icmp ugt', end, e.field('%w', Slot.RECORD_END))}")
     e.branch(stop, "pause", f"b{segment}")
     e.label(f"b{segment}")
     e.do(f"%m{segment} = load i32, ptr {e.op(f'getelementptr i64, ptr %w, i64 {int(Slot.MASK)}')}, align 8")

@@ -36,9 +36,9 @@ class Slot(IntEnum):
     SYMBOLS = 20  # pointer to the addresses of the symbols that the kernel names
     GUARDED = 21  # pointer to the thread counts of guarded instructions
     GUARDED_SUM = 22  # threads counted there by this warp since the block began
-    # trace buffers (`ppt_gpu.exec.trace_buffers`): the warp's own, but for that of the patterns
+    # trace buffers (`ppt_gpu.exec.trace_buffers`): the warp's own
     PATH = 23  # next free byte of the path buffer
-    PATH_END = 24
+    PATH_END = 24  # 0: the run's patterns need more room
     RECORD = 25  # next free header of an access
     RECORD_END = 26
     # faults
@@ -71,16 +71,14 @@ class Slot(IntEnum):
     STATUS = 51  # kept by the scheduler
     DYNAMIC_SHARED = 52
     SPIN = 53  # turns in a row that ended out of fuel while divergent
-    PATTERN = 54  # next free byte of the pattern buffer
-    PATTERN_END = 55
-    NUMBER = 56  # of the next listed pattern
+    PATTERNS = 54  # pointer to the control block of the run's patterns (`ppt_gpu.exec.pattern_store`)
     # control
     FRAME_OFFSET = 57  # of the running function's frame in the threads' local memory
     STACK_ROOM = 58  # entries that the divergence stack has room for
     ARRIVED = 59  # lanes that wait, apart from others of their warp, at a barrier
     WAITS = 60  # turns in a row that ended in a loop that only waits
     HOST_CALL = 61  # instruction of the call that the host has to do
-    BASES = 62  # B from the header of an access to its base address
+    BASES = 62  # with twice the host address of an access's header: that of its base address
 
     # addresses of several spaces
     CONST_END = 96  # end of the `.const` variables, which lie first in the arena

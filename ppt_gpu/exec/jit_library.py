@@ -77,6 +77,7 @@ def _load_writers() -> None:
         jit_matrix_code,
         jit_matrix_move,
         jit_mbarrier,
+        jit_patterns,
         jit_permute,
         jit_rounded,
         jit_spaces,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ppt_gpu.exec.jit_access import PATTERN_BYTES, RECORD_BYTES, SITE_MASK, Access
+from ppt_gpu.exec.jit_access import BASE_BYTES, Access, base_of
 from ppt_gpu.exec.jit_context import Fault, Slot
 from ppt_gpu.exec.jit_text import const, vec
 from ppt_gpu.exec.memory import CLUSTER_SHIFT, LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW
@@ -17,7 +17,7 @@ from ppt_gpu.exec.memory import CLUSTER_SHIFT, LOCAL_WINDOW, PARAM_WINDOW, SHARE
 #: (space, mask, addresses, pointer for the rows that it returns) -> value; writes the access of one group
 Part = Callable[[str, str, str, str], str]
 
-_CURSORS = (Slot.RECORD, Slot.BASES, Slot.PATTERN, Slot.NUMBER)
+_CURSORS = (Slot.RECORD, Slot.BASES)
 _WINDOW_SHIFT = 40
 _WINDOWED = ("shared", "local", "param")  # the windows, in order from 1
 assert [w >> _WINDOW_SHIFT for w in (SHARED_WINDOW, LOCAL_WINDOW, PARAM_WINDOW)] == [1, 2, 3]
@@ -57,7 +57,7 @@ def _rank_keys(f: Access) -> tuple[str, str]:
 
 def _groups(f: Access, part: Part, keys: str, plain: str) -> None:
     rows = f.out and f.op(f"alloca [{f.length} x {vec(f.element)}], align 64")
-    scratch = f.op(f"alloca [{2 * RECORD_BYTES + PATTERN_BYTES} x i8], align 64") if f.traced else ""
+    scratch = f.op(f"alloca [{2 * BASE_BYTES} x i8], align 64") if f.traced else ""
     if f.out:
         f.do(f"store [{f.length} x {vec(f.element)}] zeroinitializer, ptr {f.out}, align 8")
     f.jump("group")
@@ -94,7 +94,7 @@ def _divert(f: Access, scratch: str) -> Callable[[], None]:
     before = [f.field("%w", slot) for slot in _CURSORS]
     first = f.i32("icmp eq", "%left", "%mask")
     into = f.op(f"ptrtoint ptr {scratch} to i64")
-    others = (into, str(RECORD_BYTES), f.i64("add", into, 2 * RECORD_BYTES), before[3])
+    others = (into, f.i64("sub", str(BASE_BYTES), into))  # the base address stands behind the header, see `base_of`
     for slot, value, other in zip(_CURSORS, before, others, strict=True):
         f.set_field("%w", slot, f.op(f"select i1 {first}, i64 {value}, i64 {other}"))
 
@@ -102,8 +102,6 @@ def _divert(f: Access, scratch: str) -> Callable[[], None]:
         for slot, value in zip(_CURSORS, before, strict=True):
             after = f.field("%w", slot)
             f.set_field("%w", slot, f.op(f"select i1 {first}, i64 {after}, i64 {value}"))
-        listed = f.field("%site", SITE_MASK, "i32")  # what went to scratch is not listed
-        f.set_field("%site", SITE_MASK, f.op(f"select i1 {first}, i32 {listed}, i32 0"), "i32")
 
     return restore
 
@@ -153,7 +151,7 @@ def _of_ranks(f: Access, part: Part, key: str, mine: str, rows: str, scratch: st
 def _mark_remote(f: Access, key: str, rank: str, before: str, scratch: str) -> None:
     """Put the rank + 1 of another block into the address of the record just made; after a fault there is none."""
     made = f.i64("icmp ne", f.field("%w", Slot.RECORD), before)
-    base = f.op(f"select i1 {made}, ptr {f.base_of(f.as_pointer(before))}, ptr {scratch}")
+    base = f.op(f"select i1 {made}, ptr {base_of(f, before)}, ptr {scratch}")
     other = f.i64("icmp ne", rank, f.field("%w", Slot.CLUSTER_RANK))
     tag = f.op(f"select i1 {other}, i64 {f.i64('shl', f.wide(key), CLUSTER_SHIFT)}, i64 0")
     f.do(f"store i64 {f.i64('or', f.op(f'load i64, ptr {base}, align 8'), tag)}, ptr {base}, align 8")

@@ -149,7 +149,7 @@ def _sites(engine: Engine) -> NDArray[np.int64]:
     """Empty range caches."""
     from ppt_gpu.exec.jit_access import SITE_PC, SITE_WORDS
 
-    sites = np.zeros((max(len(engine.sites), 1), SITE_WORDS), np.int64)
+    sites = _aligned(max(len(engine.sites), 1), 8 * SITE_WORDS).view(np.int64)
     sites[: len(engine.sites), SITE_PC] = engine.sites
     return sites
 

@@ -25,7 +25,7 @@ from ppt_gpu.units import format_bytes
 WARPS = 1 << 14  # of blocks that end before the trace buffers are taken over
 MOST_RESIDENT = 4 << 30  # B of blocks in flight
 #: words of the scheduler's state that go from block to block
-_CURSORS = [State.BUDGET, State.PATTERN, State.NUMBER]
+_CURSORS = [State.BUDGET]
 
 
 class BlockRun:
@@ -47,7 +47,6 @@ class BlockRun:
             return self._go()
 
     def _go(self) -> Trace:
-        self.collector.forget_listed(self.resident.state, self.tables.sites)
         size = blocks_of(self.tables.cluster)
         if size > 1:
             for first in range(0, len(self.blocks), size):
@@ -93,9 +92,7 @@ class BlockRun:
         if self.tables.engine.traced:
             for position in range(first, end):
                 buffers = self.apart[position]
-                collector.take(buffers, buffers.now()[None], position, int(state[State.NUMBER]))
-            collector.forget_held()
-            collector.forget_listed(state, self.tables.sites)
+                collector.take(buffers, buffers.now()[None], position)
         self.apart = {}
         self.buffers = collector.buffers(self.resident.rows, many=False)
         state[[State.POSITION, State.STARTED, State.ENDED]] = end, 0, 0
@@ -109,7 +106,7 @@ class BlockRun:
                 run_blocks(
                     tables.engine.address, resident.rows, self.blocks[:end], tables.grid, state, self.ends,
                     resident.cleared, resident.local, resident.frames, tables.cleared, tables.spins, tables.guarded,
-                    tables.guarded_before, tables.marks,
+                    tables.guarded_before, tables.marks, self.collector.patterns.block,
                 )
             )  # fmt: skip
             if reason == Reason.CLUSTER and len(resident.cluster) == 1 and open_barrier([resident]):
@@ -232,22 +229,18 @@ class BlockRun:
             return
         own = self.apart[int(state[State.POSITION])]
         own.drop(own.starts)
-        self.collector.hold(list(self.apart.values()), int(state[State.NUMBER]))
-        self.collector.forget_listed(state, self.tables.sites)
+        self.collector.make_room(list(self.apart.values()))
 
     def _take(self) -> None:
         """Take over what blocks left that ended one after another; that at hand keeps what it recorded."""
         state, collector, buffers = self.resident.state, self.collector, self.buffers
-        ended, position, listed = (int(state[at]) for at in (State.ENDED, State.POSITION, State.NUMBER))
+        ended, position = int(state[State.ENDED]), int(state[State.POSITION])
         self.progress.to(position)
         if self.tables.engine.traced:
             ends = buffers.places(self.ends[:ended])
-            collector.take(buffers, ends, position - ended, listed)
-            if ended:
-                collector.forget_held()
+            collector.take(buffers, ends, position - ended)
             buffers.drop(ends[-1] if ended else buffers.starts)
-            collector.hold([buffers], listed)
-            collector.forget_listed(state, self.tables.sites)
+            collector.make_room([buffers])
         state[State.ENDED] = 0
 
     def _trace(self) -> Trace:

@@ -22,6 +22,7 @@ from ppt_gpu.compiled import entry, inlined
 from ppt_gpu.exec.divergence import Path, give_way
 from ppt_gpu.exec.jit_context import BARRIER_OF_CLUSTER, Exit, Slot
 from ppt_gpu.exec.memory import LOCAL_WINDOW
+from ppt_gpu.exec.pattern_store import PatternWord
 from ppt_gpu.exec.trace_buffers import END_GUARDED, END_PATH, END_RECORD
 
 
@@ -37,8 +38,6 @@ class State(IntEnum):
     TURN = 8  # warp instructions in a turn
     THREADS = 9  # per block
     SAME_TURN = 10  # the warp goes on with the fuel that it has
-    PATTERN = 11  # next free byte of the pattern buffer (host address)
-    NUMBER = 12  # of the next listed pattern
     MOVED = 13  # a warp did something else than wait since the caller cleared this word
     FIRST_BARRIER = 16  # arrivals without waiting at barriers 0 to 15
 
@@ -64,18 +63,19 @@ _FINISHED, _FULL, _FAULT, _BUDGET, _DEADLOCK, _GIVE_WAY, _SYNC, _HOST, _STUCK, _
 )
 _EXIT_DONE, _EXIT_BARRIER, _EXIT_FULL, _EXIT_TURN, _EXIT_FAULT, _EXIT_HOST, _EXIT_SYNC = (int(e) for e in Exit)
 (
-    S_POSITION, S_STARTED, S_WARP, S_ENDED, S_BUDGET, S_LOCAL_BYTES, S_TURN, S_THREADS, S_SAME_TURN, S_PATTERN,
-    S_NUMBER, S_MOVED, S_FIRST_BARRIER,
+    S_POSITION, S_STARTED, S_WARP, S_ENDED, S_BUDGET, S_LOCAL_BYTES, S_TURN, S_THREADS, S_SAME_TURN, S_MOVED,
+    S_FIRST_BARRIER,
 ) = (int(word) for word in State)  # fmt: skip
-_PATH_END, _RECORD_END, _PATTERN_END = (int(Slot[name]) for name in ("PATH_END", "RECORD_END", "PATTERN_END"))
+_PATH_END, _RECORD_END = (int(Slot[name]) for name in ("PATH_END", "RECORD_END"))
+_PATTERNS_USED, _PATTERNS_FULL = int(PatternWord.USED), int(PatternWord.FULL)
 _RESUME, _MASK, _LIVE, _RPC, _DEPTH, _COUNT, _SPIN, _STATUS = (
     int(Slot[name]) for name in ("RESUME", "MASK", "LIVE", "RPC", "DEPTH", "COUNT", "SPIN", "STATUS")
 )
 _CTAID_X, _CTAID_Y, _CTAID_Z, _LOCAL_TRACE = (
     int(Slot[name]) for name in ("CTAID_X", "CTAID_Y", "CTAID_Z", "LOCAL_TRACE")
 )
-_PATH, _RECORD, _PATTERN, _NUMBER, _FUEL, _GUARDED_SUM, _FAULTED = (
-    int(Slot[name]) for name in ("PATH", "RECORD", "PATTERN", "NUMBER", "FUEL", "GUARDED_SUM", "FAULT")
+_PATH, _RECORD, _FUEL, _GUARDED_SUM, _FAULTED = (
+    int(Slot[name]) for name in ("PATH", "RECORD", "FUEL", "GUARDED_SUM", "FAULT")
 )
 _CLUSTER_ARRIVED = int(Slot.CLUSTER_ARRIVED)
 _FRAME_OFFSET, _ARRIVED, _WAITS = int(Slot.FRAME_OFFSET), int(Slot.ARRIVED), int(Slot.WAITS)
@@ -87,8 +87,8 @@ READY, WAITING, ENDED, HELD = 0, 1, 2, 3  # HELD: at the barrier of the cluster
 #: turns in a row in loops that only wait, after which nothing in the warp can end them: all lanes together, or parted
 #: (every pending path then had its turn)
 WAITS_TOGETHER, WAITS_PARTED = 2, 400
-#: bytes that must be free in the buffers of paths, accesses and patterns for a turn that may not be recorded
-WAIT_ROOM = 1 << 16
+#: bytes that must be free in the buffers of paths and accesses for a turn that may not be recorded, and patterns
+WAIT_ROOM, WAIT_PATTERNS = 1 << 16, 1 << 8
 #: turns without effect after which lanes at a join need not wait longer than pending paths
 PATIENCE = 64
 FULL_MASK = 0xFFFFFFFF
@@ -123,13 +123,14 @@ def run_blocks(
     guarded: NDArray[np.int64],  # [n] thread counts of guarded instructions, which the warps raise
     before: NDArray[np.int64],  # [n] room for these counts before a turn
     marks: NDArray[np.int64],  # [B or 0, n] these counts at the end of each block
+    patterns: NDArray[np.int64],  # control block of the patterns (`pattern_store`)
 ) -> int:
     """Run until the blocks are finished or something needs attention. Returns a Reason; call again to go on."""
     address = rows.ctypes.data
     return int(
         _run(
             code, address, rows, blocks, grid, state, ends, shared, local, frames, cleared, spins, guarded, before,
-            marks,
+            marks, patterns,
         )
     )  # fmt: skip
 
@@ -138,7 +139,7 @@ def run_blocks(
 def _run(
     code: int, address: int, rows: np.ndarray, blocks: np.ndarray, grid: np.ndarray, state: np.ndarray,
     ends: np.ndarray, shared: np.ndarray, local: np.ndarray, frames: np.ndarray, cleared: np.ndarray,
-    spins: np.ndarray, guarded: np.ndarray, before: np.ndarray, marks: np.ndarray,
+    spins: np.ndarray, guarded: np.ndarray, before: np.ndarray, marks: np.ndarray, patterns: np.ndarray,
 ) -> int:  # fmt: skip
     """As `run_blocks`. address: of `rows`."""
     warps, slots = rows.shape
@@ -153,7 +154,7 @@ def _run(
             if rows[w, _STATUS] == READY:
                 state[S_WARP] = w
                 waits = spins[rows[w, _RESUME], 1] != 0 and state[S_SAME_TURN] == 0
-                if waits and _tight(rows[w], state):
+                if _tight(rows[w], patterns, waits):
                     return _FULL
                 if waits:
                     _copy(guarded, before)
@@ -162,7 +163,7 @@ def _run(
                 result = _turn(code, address + 8 * slots * w, rows[w], state)
                 same = point == rows[w, _RESUME] and mask == rows[w, _MASK] and depth == rows[w, _DEPTH]
                 if waits and same and result == _EXIT_TURN:
-                    # The turn was not: but its patterns stay, as places know that they are listed.
+                    # The turn was not. Its patterns stay: what no access refers to, the trace does not have.
                     rows[w, _PATH], rows[w, _RECORD], rows[w, _GUARDED_SUM] = path, record, threads
                     _copy(before, guarded)
                 reason = _after_turn(rows[w], result, state, spins)
@@ -241,14 +242,10 @@ def _start_block(rows: np.ndarray, block: int, grid: np.ndarray, state: np.ndarr
 @inlined
 def _turn(code: int, address: int, row: np.ndarray, state: np.ndarray) -> int:
     """Let one warp run."""
-    row[_PATTERN] = state[S_PATTERN]
-    row[_NUMBER] = state[S_NUMBER]
     if state[S_SAME_TURN] == 0:
         row[_FUEL] = state[S_TURN]
     before = row[_COUNT]
     result = _call(code, address)
-    state[S_PATTERN] = row[_PATTERN]
-    state[S_NUMBER] = row[_NUMBER]
     state[S_BUDGET] -= row[_COUNT] - before
     return result
 
@@ -271,10 +268,12 @@ def _copy(source: np.ndarray, target: np.ndarray) -> None:
 
 
 @inlined
-def _tight(row: np.ndarray, state: np.ndarray) -> bool:
-    """May a buffer become full within one time round a loop that waits?"""
-    left = min(row[_PATH_END] - row[_PATH], row[_RECORD_END] - row[_RECORD], row[_PATTERN_END] - state[S_PATTERN])
-    return left < WAIT_ROOM
+def _tight(row: np.ndarray, patterns: np.ndarray, waits: bool) -> bool:
+    """Are the patterns full, or may they or a buffer become so within one time round a loop that waits?"""
+    left = patterns[_PATTERNS_FULL] - patterns[_PATTERNS_USED]
+    if not waits:
+        return left <= 0
+    return left < WAIT_PATTERNS or min(row[_PATH_END] - row[_PATH], row[_RECORD_END] - row[_RECORD]) < WAIT_ROOM
 
 
 @inlined

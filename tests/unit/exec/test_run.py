@@ -5,6 +5,7 @@ import pytest
 from jit_kernels import check_against_interpreter, file_case, integer, pointer, text_case
 
 from ppt_gpu.errors import BudgetError, PptError
+from ppt_gpu.exec import collect, pattern_store
 from ppt_gpu.exec.budget import Budget
 from ppt_gpu.exec.interpreter import interpret
 from ppt_gpu.exec.memory import DeviceMemory
@@ -233,7 +234,7 @@ def test_arguments_are_checked():
             run(case.kernel, case.module, wrong, case.memory(), [0])
 
 
-def test_many_buffers_and_long_runs_across_buffer_ends():
+def test_many_buffers_and_long_runs_across_buffer_ends(monkeypatch):
     """More accesses, patterns and paths than the raw buffers hold, blocks cut in two by full buffers."""
     body = """
     mov.u32 %r4, 0; mov.u32 %r9, %ctaid.x;
@@ -242,16 +243,15 @@ L:  mul.lo.u32 %r5, %r4, %r1; add.u32 %r5, %r5, %r9; and.b32 %r5, %r5, 63; mul.w
     setp.eq.u32 %p2, %r8, 0; @%p2 bra M; ld.global.u32 %r6, [%d3];
 M:  bar.sync 0; add.u32 %r4, %r4, 1; setp.lt.u32 %p1, %r4, 97; @%p1 bra L;"""
     case = kernel(body, grid=(40,), block=(64,))
-    import ppt_gpu.exec.collect as collect
-
     _, whole = check_against_interpreter(case, blocks=range(3))
-    sizes = collect.RECORDS, collect.PATHS, collect.LISTED
-    try:
-        collect.RECORDS, collect.PATHS, collect.LISTED = 300, 500, 150
-        _, cut = case.run(blocks=range(3))
-        _, plain = case.run(blocks=range(3), engine=interpret)
-    finally:
-        collect.RECORDS, collect.PATHS, collect.LISTED = sizes
+    for module, name, size in (
+        (collect, "RECORDS", 300), (collect, "PATHS", 500), (collect, "WAIT_PATTERNS", 8),
+        (pattern_store, "SLACK", 2), (pattern_store, "PATTERNS", 4), (pattern_store, "TABLE", 8),
+    ):  # fmt: skip
+        monkeypatch.setattr(module, name, size)
+    _, cut = case.run(blocks=range(3))
+    _, plain = case.run(blocks=range(3), engine=interpret)
+    assert len(cut.pattern_mask) > 64  # the store had to grow
     for field in ("path_pc", "path_start", "warp_path", "warp_threads", "access_start", "access_base", "access_pattern",
                   "pattern_offset", "pattern_mask", "pc_executed", "pc_threads"):  # fmt: skip
         assert np.array_equal(getattr(whole, field), getattr(cut, field)), field

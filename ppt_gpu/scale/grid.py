@@ -153,6 +153,10 @@ def inner_sm(spread: GridSpread, grid: Dim3) -> int:
     return int(np.bincount(blocks % spread.sms, at_edge, spread.sms)[:busiest].argmin())
 
 
+#: SMs sampled beside the adjacent ones, where as many can be
+FAR_SMS = 4
+
+
 class Neighbour(NamedTuple):
     """A block that runs on another SM at the same time."""
 
@@ -168,7 +172,7 @@ def neighbour_blocks(spread: GridSpread, blocks: Sequence[int], grid: Dim3, samp
     most with them and stand for themselves; and others, evenly spaced over the chip, which stand for all the rest. They
     serve to estimate how much of what this SM fetches another SM has fetched into the L2 already.
     """
-    near = _adjacent(spread.active_sms, grid)[: max(samples // 2, 1)]
+    near = adjacent_sms(spread.active_sms, grid)[: max(samples - FAR_SMS, samples // 2, 1)]
     rest = [offset for offset in range(1, spread.active_sms) if offset not in near]
     far = _spaced(rest, samples - len(near))
     stands_for = dict.fromkeys(near, 1.0) | dict.fromkeys(far, len(rest) / max(len(far), 1))
@@ -182,7 +186,7 @@ def neighbour_blocks(spread: GridSpread, blocks: Sequence[int], grid: Dim3, samp
     return sorted(neighbour for neighbour in found if neighbour.block < spread.grid_blocks)
 
 
-def _adjacent(active_sms: int, grid: Dim3) -> list[int]:
+def adjacent_sms(active_sms: int, grid: Dim3) -> list[int]:
     """Offsets of the SMs that run the next and the previous block along x, y, z."""
     steps = [step for step, extent in zip((1, grid[0], grid[0] * grid[1]), grid, strict=True) if extent > 1]
     offsets = dict.fromkeys(sign * step % active_sms for step in steps for sign in (1, -1))

@@ -22,7 +22,7 @@ from ppt_gpu.machine.trace import as_machine_code
 from ppt_gpu.progress import Progress
 from ppt_gpu.scale.block_timing import BlockTiming, Feed
 from ppt_gpu.scale.footprint import dirty_share
-from ppt_gpu.scale.grid import GridSpread, Neighbour, neighbour_blocks, spread_grid
+from ppt_gpu.scale.grid import FAR_SMS, GridSpread, Neighbour, adjacent_sms, neighbour_blocks, spread_grid
 from ppt_gpu.scale.occupancy import Occupancy, occupancy
 from ppt_gpu.scale.program_store import ProgramStore, program_name
 from ppt_gpu.scale.survey import Survey, survey_grid
@@ -38,7 +38,7 @@ from ppt_gpu.spec.gpu import Gpu, Isa
 
 #: thread instructions spent on learning which lines other SMs share; long blocks are sampled on fewer SMs
 SHARING_BUDGET = 300_000_000
-#: SMs sampled for that when blocks are short
+#: SMs sampled for that when blocks are short; more where blocks have neighbours along three axes
 SHARING_SAMPLES = 8
 #: a grid of at most so many thread instructions is run whole, so that the next launch finds its results
 ADVANCE_BUDGET = 4_000_000_000
@@ -94,7 +94,8 @@ class SimulatedSm:
         if self.spread.active_sms < 2 or self.gpu.perfect_memory or self.whole:
             return [], ()
         affordable = int(SHARING_BUDGET / max(instructions_per_block * len(blocks), 1.0))
-        wanted = self.spread.active_sms if may_camp(self.gpu) else SHARING_SAMPLES
+        adjacent = adjacent_sms(self.spread.active_sms, self.launch.grid)
+        wanted = self.spread.active_sms if may_camp(self.gpu) else max(SHARING_SAMPLES, len(adjacent) + FAR_SMS)
         samples = max(1, min(wanted, affordable, self.spread.active_sms - 1))
         others = neighbour_blocks(self.spread, blocks, self.launch.grid, samples)
         return others, (f"sharing of lines between SMs was learnt from {samples} other SMs",) if others else ()

@@ -61,16 +61,15 @@ def test_neighbours_run_beside_the_blocks() -> None:
     assert {other.stands_for for other in all_others} == {1.0}
 
 
-def test_neighbours_along_the_grid_stand_for_themselves_and_the_others_for_the_rest() -> None:
-    found = neighbour_blocks(spread_grid(80 * 40, 1, 80), (800,), (4, 20, 40), 8)
+@pytest.mark.parametrize(
+    ("samples", "near"), [(8, {1, 79, 4, 76}), (10, {1, 79, 4, 76, 64, 16}), (12, {1, 79, 4, 76, 64, 16}), (2, {1})]
+)
+def test_neighbours_along_the_grid_stand_for_themselves(samples: int, near: set[int]) -> None:
+    """Along x and y, and along z where samples are left for the others, which stand for the rest."""
+    found = neighbour_blocks(spread_grid(80 * 40, 1, 80), (800,), (4, 16, 50), samples)
     weight = {other.offset: other.stands_for for other in found}
-    assert {offset for offset, stands_for in weight.items() if stands_for == 1} == {
-        1,
-        79,
-        4,
-        76,
-    }  # x, y
-    assert len(weight) == 8 and sum(weight.values()) == pytest.approx(79)
+    assert {offset for offset, stands_for in weight.items() if stands_for == 1} == near
+    assert len(weight) == samples and sum(weight.values()) == pytest.approx(79)
 
 
 def test_one_neighbour_stands_for_all() -> None:

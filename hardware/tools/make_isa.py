@@ -81,6 +81,8 @@ PATTERNS = {
     "add.s32+add.s32": ("add.32+add.32", 2),
     "shl.b32+add.s32": ("shl.32+add.32", 2),
     "and.b32+or.b32": ("logic.32+logic.32", 2),
+    "mul.f32+add.f32 (no rnd)": ("mul.f32+add.f32", 2),
+    "mul.f64+add.f64 (no rnd)": ("mul.f64+add.f64", 2),
 }
 #: address arithmetic that accesses to shared memory do (ppt_gpu.machine.addresses), as ptxas 13.0 has it, from the
 #: first capability on and before the second: Hopper finds the window of a block's shared memory when it runs
@@ -174,6 +176,8 @@ def fusions(rows: list[dict[str, str]], known: dict[str, Row]) -> dict[str, list
     pairs = known["int32.add64"].latency > known.get("int32.add", known["int32"]).latency  # else IADD.64, of two
     if result.get("add.32+add.32") == ["int32.add"] and pairs:  # IADD3 with its carries: two of three sums of 64 bit
         result["add.64+add.64"] = ["int32.add"] * 2
+    if "mul.f32+add.f32" in result:
+        result["mul.ftz.f32+add.ftz.f32"] = result["mul.f32+add.f32"]
     return dict(sorted(result.items()))
 
 

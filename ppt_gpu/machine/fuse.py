@@ -14,13 +14,17 @@ from ppt_gpu.ptx.module import Imm, Instruction, Kernel, Reg
 
 Operations = tuple[str, ...]
 _TYPES = frozenset(("u32", "s32", "b32", "u64", "s64", "b64"))
+#: what stands behind the name of a sum or product of floats that may be rounded together with another
+_FLOATS = {("f32",): "f32", ("ftz", "f32"): "ftz.f32", ("f64",): "f64"}
 #: most sources of a machine instruction
 _SOURCES = 3
 
 
 def kind(instruction: Instruction) -> str:
-    """What the instruction is in patterns: "add.32", "mul.wide", "shl.32", "logic.32"; "" for others."""
+    """What the instruction is in patterns: "add.32", "mul.wide", "shl.32", "logic.32", "mul.f32"; "" for others."""
     words = instruction.modifiers
+    if words in _FLOATS and instruction.base in ("add", "sub", "mul"):
+        return f"{'mul' if instruction.base == 'mul' else 'add'}.{_FLOATS[words]}"
     size = words[-1][1:] if words and words[-1] in _TYPES else ""
     if not size or "cc" in words or "sat" in words:
         return ""

@@ -32,6 +32,8 @@ from ppt_gpu.ptx.module import Imm, Instruction, Kernel, Operand, Reg, Special, 
 _SIZES = ("ntid.", "nctaid.", "nclusterid.", "cluster_nctaid.", "gridid", "dynamic_smem_size", "total_smem_size")
 #: PTX instructions that one machine instruction does with ordinary operands
 _PLAIN = frozenset(("add", "sub", "mul", "mad", "fma", "and", "or", "xor", "shl", "shr", "min", "max", "setp", "selp"))
+#: registers that a block clears one by one; of more, ptxas clears pairs (CS2R)
+_SINGLE_ZEROS = 4
 Key = tuple[str, object]
 
 
@@ -62,8 +64,11 @@ class _Finder:
         self._add(0, "stack")
         shared = {variable.name for variable in self.kernel.variables if variable.space == "shared"}
         for block in range(len(self.flow.block_start)):
+            self.zeros: list[int] = []
             for index in range(self.flow.block_start[block], self.flow.block_end[block]):
                 self._instruction(block, index, shared)
+            for index in self.zeros[:: 2 if len(self.zeros) > _SINGLE_ZEROS else 1]:
+                self._add(index, "copy")
         for index, election in elections(self.kernel).items():
             self.found.setdefault(index, []).extend(operations(election, self.made))
         for meeting in arms.meetings:
@@ -107,10 +112,26 @@ class _Finder:
         target, source = instruction.writes[0], instruction.operands[1]
         if len(self.writers[target]) == 1 or isinstance(source, Special) or not self.weights[target]:
             return
-        if isinstance(source, Imm) and not (source.bits or source.value):
-            self._add(index, "copy")  # one instruction clears two registers
+        if self._is_zero(block, index, source):
+            if self.weights[target] == 1:
+                self.zeros.append(index)
+            else:
+                self._add(index, "copy")  # one instruction clears two registers
         elif isinstance(source, Imm) or self._literal(source) is not None or self._read_later(block, index, source):
             self._add(index, "copy", self.weights[target])
+
+    def _is_zero(self, block: int, index: int, source: Operand) -> bool:
+        """Is it the literal, or a register that has been cleared just before?"""
+        if isinstance(source, Imm):
+            return not (source.bits or source.value)
+        if not isinstance(source, Reg):
+            return False
+        before = self.kernel.instructions[self.flow.block_start[block] : index]
+        writer = next((each for each in reversed(before) if source.id in each.writes), None)
+        if writer is None or writer.base != "mov" or writer.guard is not None:
+            return False
+        first = writer.operands[1]
+        return isinstance(first, Imm) and not (first.bits or first.value)
 
     def _read_later(self, block: int, index: int, source: Operand) -> bool:
         if not isinstance(source, Reg):

@@ -55,3 +55,36 @@ def test_two_sums_share_the_shifts() -> None:
 def test_volta_multiplies() -> None:
     body = "mul.wide.s32 %rd3,%r1,4; add.s64 %rd4,%rd2,%rd3; st.global.u32 [%rd4],%r1;"
     assert [name for name in integers(body, "sm_70") if "mad" in name] == ["int32.madwide"]
+
+
+FLOATS = """.version 8.0
+.target sm_52
+.address_size 64
+.visible .entry k(.param .u64 p)
+{
+.reg .f32 %f<9>; .reg .f64 %d<9>; .reg .b64 %rd<2>;
+ld.param.u64 %rd1,[p]; ld.global.f32 %f1,[%rd1]; ld.global.f32 %f2,[%rd1+4]; ld.global.f64 %d1,[%rd1+8];
+"""
+
+
+@pytest.mark.parametrize("isa", ("sm_35", "sm_60", "sm_70", "sm_80", "sm_90"))
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    (
+        ("mul.f32 %f3,%f1,%f2; add.f32 %f4,%f3,%f1; st.global.f32 [%rd1],%f4;", ["fp32.fma"]),
+        ("mul.ftz.f32 %f3,%f1,%f2; sub.ftz.f32 %f4,%f1,%f3; st.global.f32 [%rd1],%f4;", ["fp32.fma"]),
+        ("mul.f64 %d3,%d1,%d1; add.f64 %d4,%d3,%d1; st.global.f64 [%rd1],%d4;", ["fp64.fma"]),
+        # rounded each by itself, because the program says so
+        ("mul.rn.f32 %f3,%f1,%f2; add.rn.f32 %f4,%f3,%f1; st.global.f32 [%rd1],%f4;", ["fp32.add", "fp32.mul"]),
+        # one of them flushes denormals
+        ("mul.ftz.f32 %f3,%f1,%f2; add.f32 %f4,%f3,%f1; st.global.f32 [%rd1],%f4;", ["fp32.add", "fp32.mul"]),
+        # the product is needed by itself, too
+        ("mul.f32 %f3,%f1,%f2; add.f32 %f4,%f3,%f1; st.global.v2.f32 [%rd1],{%f3,%f4};", ["fp32.add", "fp32.mul"]),
+        # the sum of two products: one of them is rounded
+        ("mul.f32 %f3,%f1,%f2; mul.f32 %f5,%f1,%f1; add.f32 %f4,%f3,%f5; st.global.f32 [%rd1],%f4;",
+         ["fp32.fma", "fp32.mul"]),
+    ),
+)  # fmt: skip
+def test_products_and_sums_that_may_be_rounded_together(isa: str, body: str, expected: Sequence[str]) -> None:
+    found = expanded(parse_module(FLOATS + body + TAIL, "k.ptx").kernels["k"], load_isa(isa))
+    assert sorted(name for name in found.elements() if name.startswith("fp")) == list(expected)

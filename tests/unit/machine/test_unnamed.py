@@ -100,6 +100,18 @@ def test_variables_of_loops_begin_with_a_move() -> None:
     assert found(module(text + "st.shared.u32 [%r3],%r5;\n").kernels["k"], "80")["copy"] == 2
 
 
+def test_many_sums_are_cleared_in_pairs() -> None:
+    """ptxas: MOV for each of a few; CS2R for two of 16, whether the PTX clears or copies them."""
+    for count, moves in ((3, 3), (16, 8)):
+        sums = [f"%a{n}" for n in range(count)]
+        text = f".reg .f32 %a<{count}>; mov.u32 %r4,%r3; mov.f32 {sums[0]},0f00000000;\n"
+        text += "".join(f"mov.f32 {name},{sums[0]};" for name in sums[1:])
+        text += "\nL: add.s32 %r4,%r4,1; setp.lt.s32 %p1,%r4,%r1;\n"
+        text += "".join(f"fma.rn.f32 {name},{name},{name},{name};" for name in sums) + "@%p1 bra L;\n"
+        text += "".join(f"st.shared.f32 [sh],{name};" for name in sums)
+        assert found(module(text).kernels["k"], "80")["copy"] == moves
+
+
 def test_lanes_that_part_meet_again() -> None:
     arm = "@%p1 bra N;\n" + "fma.rn.f32 %f1,%f1,%f1,%f1;\n" * 9 + "N: st.shared.f32 [sh],%f1;\n"
     assert found(module("setp.gt.s32 %p1,%r3,%r1;" + arm).kernels["k"], "80")["reconverge"] == 1

@@ -60,6 +60,7 @@ def volta(arch: str, stalls: Stalls) -> list[Row]:
     uniform = "uniform result to vector consumer 6, to uniform consumer 4 (NAK; ptxas UIADD3 6, PTXAS)"
     copied = "" if arch == "sm_100" else ", copied"
     constant = "measured LDC-style chase in the constant cache on V100 (MT4G: 40), copied"
+    mbarrier = "assumed: as shared memory; one ATOMS.ARRIVE (sm_80) or SYNCS (sm_90) in machine code (PTXAS)"
     rows = [
         ptxas("fp32", "fp32", "FFMA"), ptxas("fp32.add", "fp32", "FADD"), ptxas("fp32.mul", "fp32", "FMUL"),
         ptxas("fp32.fma", "fp32", "FFMA"), ptxas("fp32.minmax", "int32", "FMNMX"), guard("fp32.setp", "FSETP"),
@@ -89,6 +90,8 @@ def volta(arch: str, stalls: Stalls) -> list[Row]:
         Row("branch.ret", "branch", 1, None, "assumed: nothing depends on it"),
         Row("barrier", "adu", 24, None, f"measured __syncthreads 22 + 2 warps on B300 (B300CAT), one warp{copied}"),
         Row("fence", "lsu", 205, None, "measured membar.gl on RTX 4070 Ti (ADA4070), copied"),
+        Row("fence.cta", "lsu", 9, None, "measured membar.cta 8.6 on B300 (B300CAT), copied"),
+        *([] if arch in ("sm_70", "sm_75") else [Row("fence.mbarrier", "lsu", 24, None, mbarrier)]),
         Row("fence.prefetch", "lsu", 1, None, "assumed: nothing depends on it"),
         Row("fence.async", "lsu", 1, None, "assumed: waits are those of the loads"),
         Row("shuffle", "lsu", 24, 1, f"{shfl}; 32 a clock and SM (CPGT3, BPG)"),

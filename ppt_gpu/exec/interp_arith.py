@@ -59,10 +59,11 @@ def add(warp: Warp, ins: Instruction) -> None:
         total = signed(a, width) - signed(b, width) if subtract else signed(a, width) + signed(b, width)
         warp.write(ins.operands[0], truncate(np.clip(total, -(1 << 31), (1 << 31) - 1), width))
         return
-    carry_in = _carry(warp, ins) if ins.base in ("addc", "subc") else np.zeros_like(a)
-    sign = -1 if subtract else 1
-    exact = [x + sign * (y + c) for x, y, c in zip(a.tolist(), b.tolist(), carry_in.tolist(), strict=True)]
-    if "cc" in ins.modifiers:  # the flag is the carry, or the borrow of a subtraction
+    if subtract:  # a + ~b + 1, as the adder does it: the flag says that nothing was borrowed, to addc and madc, too
+        b = truncate(~b, width)
+    carry_in = _carry(warp, ins) if ins.base in ("addc", "subc") else np.full_like(a, int(subtract))
+    exact = [x + y + c for x, y, c in zip(a.tolist(), b.tolist(), carry_in.tolist(), strict=True)]
+    if "cc" in ins.modifiers:
         _carry(warp, ins, np.array([(value >> width) & 1 for value in exact], np.uint64))
     warp.write(ins.operands[0], np.array([value & ((1 << width) - 1) for value in exact], np.uint64))
 

@@ -11,7 +11,7 @@ from ppt_gpu.errors import PptError
 from ppt_gpu.exec.host_calls import Printed
 from ppt_gpu.exec.interp_trace import Recorder
 from ppt_gpu.exec.layout import Layout
-from ppt_gpu.exec.memory import DeviceMemory, function_address
+from ppt_gpu.exec.memory import DeviceMemory, function_address, has_function
 from ppt_gpu.exec.workload import Dim3, Launch
 from ppt_gpu.ptx.linked import LinkedKernel, is_framed
 from ppt_gpu.ptx.module import TYPE_BYTES, Imm, Instruction, Module, Neg, Operand, Pair, Reg, Sink, Special, Sym
@@ -183,7 +183,7 @@ class Warp:
             if param.name == symbol.name:
                 return param.offset + symbol.offset
         launched = self.launched
-        if symbol.name in launched.memory.index or symbol.name not in launched.module.functions:
+        if symbol.name in launched.memory.index or not has_function(launched.module, symbol.name):
             return launched.memory.address_of(symbol.name) + symbol.offset
         return function_address(launched.module, symbol.name) + symbol.offset
 

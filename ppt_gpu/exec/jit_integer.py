@@ -28,22 +28,27 @@ def emit_add(e: Emitter, i: Instruction) -> None:
     else:
         result = e.binary(i.base, element, a, b)
         if p.has("cc"):
-            _write_carry(e, _carry_out(e, i.base, element, a, b, ""))
+            nothing_borrowed = e.op(f"icmp uge {vec(element)} {a}, {b}") if i.base == "sub" else ""
+            _write_carry(e, nothing_borrowed or _carry_out(e, element, a, b, ""))
     e.write(i.operands[0], p.kind, result)
 
 
 @emits("addc", "subc")
 def emit_add_carry(e: Emitter, i: Instruction) -> None:
-    """d = a + b + CC, or a - (b + CC)."""
+    """d = a + b + CC, or a + ~b + CC: after a subtraction CC says that nothing was borrowed, as the adder leaves it.
+
+    So addc and madc behind sub.cc add 1 where nothing was borrowed (nvcc's division of __int128 does that).
+    """
     p = parts(i)
     element = ELEMENT[p.kind]
-    operation = i.base[:3]
     a, b = e.read(i.operands[1], p.kind), e.read(i.operands[2], p.kind)
+    if i.base == "subc":
+        b = e.binary("xor", element, b, const(element, -1))
     carry = e.register(_carry_register(e), "i1")
     step = e.convert("zext", "i1", carry, element)
-    result = e.binary(operation, element, e.binary(operation, element, a, b), step)
+    result = e.binary("add", element, e.binary("add", element, a, b), step)
     if p.has("cc"):
-        _write_carry(e, _carry_out(e, operation, element, a, b, carry))
+        _write_carry(e, _carry_out(e, element, a, b, carry))
     e.write(i.operands[0], p.kind, result)
 
 
@@ -61,15 +66,9 @@ def _write_carry(e: Emitter, flags: str) -> None:
     e.write(Reg(register), "pred", flags)
 
 
-def _carry_out(e: Emitter, operation: str, element: str, a: str, b: str, carry: str) -> str:
-    """The carry of a + b + CC, or the borrow of a - b - CC."""
+def _carry_out(e: Emitter, element: str, a: str, b: str, carry: str) -> str:
+    """The carry of a + b + CC."""
     kind = vec(element)
-    if operation == "sub":
-        below = e.op(f"icmp ult {kind} {a}, {b}")
-        if not carry:
-            return below
-        equal = e.op(f"icmp eq {kind} {a}, {b}")
-        return e.binary("or", "i1", below, e.binary("and", "i1", equal, carry))
     total = e.binary("add", element, a, b)
     over = e.op(f"icmp ult {kind} {total}, {a}")
     if not carry:
@@ -135,7 +134,7 @@ def emit_mad(e: Emitter, i: Instruction) -> None:
     else:
         result = e.binary("add", element, value, c)
         if p.has("cc"):
-            _write_carry(e, _carry_out(e, "add", element, value, c, ""))
+            _write_carry(e, _carry_out(e, element, value, c, ""))
     e.write(i.operands[0], kind, result)
 
 
@@ -148,7 +147,7 @@ def emit_mad_carry(e: Emitter, i: Instruction) -> None:
     total = e.binary("add", element, value, c)
     result = e.binary("add", element, total, e.convert("zext", "i1", carry, element))
     if p.has("cc"):
-        _write_carry(e, _carry_out(e, "add", element, value, c, carry))
+        _write_carry(e, _carry_out(e, element, value, c, carry))
     e.write(i.operands[0], kind, result)
 
 

@@ -221,7 +221,7 @@ class DeviceMemory:
             if symbol in self.index:
                 address = self.address_of(symbol) + addend
                 raw[offset : offset + 8] = np.frombuffer(address.to_bytes(8, "little"), np.uint8)
-            elif symbol in module.functions:
+            elif has_function(module, symbol):
                 address = function_address(module, symbol) + addend
                 raw[offset : offset + 8] = np.frombuffer(address.to_bytes(8, "little"), np.uint8)
             else:
@@ -238,8 +238,13 @@ class DeviceMemory:
 
 
 def function_address(module: Module, name: str) -> int:
-    """What a pointer to a function of the module holds. KeyError if there is none."""
-    return FUNCTION_BASE + FUNCTION_STEP * (1 + list(module.functions).index(name))
+    """What a pointer to a function or kernel of the module holds. ValueError if there is none."""
+    return FUNCTION_BASE + FUNCTION_STEP * (1 + [*module.functions, *module.kernels].index(name))
+
+
+def has_function(module: Module, name: str) -> bool:
+    """Whether the module has a function or kernel of this name."""
+    return name in module.functions or name in module.kernels
 
 
 @dataclass

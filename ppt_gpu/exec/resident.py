@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ppt_gpu.exec.cluster import blocks_of, cluster_of, is_explicit
 from ppt_gpu.exec.jit_context import SLOTS, Slot
 from ppt_gpu.exec.layout import Layout
-from ppt_gpu.exec.memory import DeviceMemory, function_address
+from ppt_gpu.exec.memory import DeviceMemory, function_address, has_function
 from ppt_gpu.exec.workload import Launch
 from ppt_gpu.ptx.module import Module
 
@@ -158,7 +158,7 @@ def _symbol(name: str, places: Layout, memory: DeviceMemory, module: Module) -> 
     """The address of a variable in its own space, or of a function."""
     if name in places.shared:
         return places.shared[name]
-    if name in memory.index or name not in module.functions:
+    if name in memory.index or not has_function(module, name):
         return memory.address_of(name)
     return function_address(module, name)
 

@@ -135,6 +135,14 @@ def _matrix(base: str, modifiers: tuple[str, ...]) -> str:
     return "fence.async"
 
 
+def _fence(modifiers: tuple[str, ...]) -> str:
+    """By how far it reaches: the block, or more. That of mbarrier.init is no instruction of any machine code."""
+    if "mbarrier_init" in modifiers:
+        return "fence.async"
+    within = "cta" in modifiers or any(word.startswith("shared::") for word in modifiers)
+    return "fence.cta" if within else "fence"
+
+
 def operation_of(base: str, modifiers: tuple[str, ...], row: Row) -> str:
     """The machine operation of an opcode. Raises ValueError, with the reason, where the modifiers do not say."""
     family, name = row.family, row.name
@@ -152,6 +160,8 @@ def operation_of(base: str, modifiers: tuple[str, ...], row: Row) -> str:
         return _special_function(modifiers, name)
     if family == "barrier":
         return "barrier"
+    if family == "fence":
+        return _fence(modifiers)
     if family == ASSUMED:
         return ".".join(modifiers)
     if family == "copy":

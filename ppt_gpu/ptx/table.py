@@ -89,8 +89,8 @@ _GROUPS: tuple[tuple[str, Row], ...] = (
     ("nanosleep pmevent setmaxnreg", Row(1, 1, NONE, "fixed", "branch.misc")),
     # synchronisation
     ("bar barrier", Row(0, 4, NONE, "barrier")),
-    ("membar", Row(0, 0, NONE, "fixed", "fence")),
-    ("fence", Row(0, 4, NONE, "fixed", "fence")),
+    ("membar", Row(0, 0, NONE, "fence")),
+    ("fence", Row(0, 4, NONE, "fence")),
     ("mbarrier", Row(1, 5, FIRST, "fixed", "fence.mbarrier")),
     ("griddepcontrol", Row(0, 0, NONE, "fixed", "fence.grid")),
     ("clusterlaunchcontrol", Row(1, 3, FIRST, "fixed", "fence.cluster")),

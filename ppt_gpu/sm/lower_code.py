@@ -13,6 +13,7 @@ from ppt_gpu.machine.elected import elections
 from ppt_gpu.ptx.instructions import (
     access_bytes,
     access_kind,
+    form,
     is_barrier,
     is_bulk,
     is_call,
@@ -30,6 +31,7 @@ from ppt_gpu.sm.scoreboard import (
     GROUP_COMMIT,
     GROUP_COPY,
     GROUP_EXPECT,
+    GROUP_USE,
     GROUP_WAIT,
     GROUP_WAIT_ALL,
     GROUP_WAIT_OLDEST,
@@ -163,6 +165,8 @@ def _groups(kernel: Kernel) -> NDArray[np.int32] | None:
     """
     found = np.zeros(len(kernel.instructions), np.int32)
     loads = [pc for pc, i in enumerate(kernel.instructions) if is_bulk(i) and access_kind(i) == "load"]
+    if loads:
+        found[[pc for pc, i in enumerate(kernel.instructions) if _uses_shared(i)]] = GROUP_USE
     found[loads] = GROUP_COPY
     calls = any(is_call(instruction) for instruction in kernel.instructions)  # then ret may not end the warp
     ends = ("exit",) if calls else ("exit", "ret")
@@ -187,6 +191,18 @@ def _groups(kernel: Kernel) -> NDArray[np.int32] | None:
         else:
             found[pc] = GROUP_COPY
     return found if found.any() else None
+
+
+def _uses_shared(instruction: Instruction) -> bool:
+    """May it be why a warp waits for its bulk loads: does it read shared memory, or meet other warps at a barrier?"""
+    what = form(instruction.opcode)
+    if what.base in ("bar", "barrier"):
+        return True
+    if what.base == "mbarrier" or what.base in ("wgmma", "tcgen05"):
+        return any(word in ("mma_async", "mma", "cp") for word in what.modifiers)
+    if is_bulk(instruction):
+        return what.access == "store"
+    return what.access in ("load", "atomic") and what.space in ("shared", "generic")
 
 
 def _variants(instructions: tuple[Instruction, ...]) -> tuple[Variants, NDArray[np.int32]]:

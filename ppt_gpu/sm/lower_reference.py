@@ -15,6 +15,7 @@ from ppt_gpu.sm.scoreboard import (
     GROUP_COPY,
     GROUP_EXPECT,
     GROUP_NONE,
+    GROUP_USE,
     GROUP_WAIT,
     GROUP_WAIT_ALL,
     GROUP_WAIT_OLDEST,
@@ -141,6 +142,8 @@ def dependencies(code: StaticCode, path: Sequence[int]) -> list[tuple[int, set[i
     values: dict[int, set[int]] = {}
     groups: list[set[int]] = [set()]  # of asynchronous copies, the last one still open
     copies, waited = 0, 0  # in the open group; groups for which somebody waited
+    kinds = [] if code.groups is None else [int(code.groups[pc]) for pc in path]
+    uses = GROUP_COPY in kinds and GROUP_USE in kinds[kinds.index(GROUP_COPY) :]
     for pc in path:
         sources: set[int] = set()
         for r in code.reads[code.read_start[pc] : code.read_start[pc + 1]]:
@@ -148,7 +151,7 @@ def dependencies(code: StaticCode, path: Sequence[int]) -> list[tuple[int, set[i
         chain = range(int(code.chain_start[pc]), int(code.chain_start[pc + 1]))
         kind = GROUP_NONE if code.groups is None else int(code.groups[pc])
         closes = kind == GROUP_COMMIT or (kind == GROUP_EXPECT and copies)
-        if kind == GROUP_WAIT_OLDEST and chain and (waited < len(groups) - 1 or copies):
+        if kind == GROUP_WAIT_OLDEST and uses and chain and (waited < len(groups) - 1 or copies):
             sources |= groups[waited]
             waited += 1
             closes = waited == len(groups)

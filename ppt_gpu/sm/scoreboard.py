@@ -16,7 +16,9 @@ slot, from its issue to its first consumer. What is modelled, and what is not:
 * An asynchronous copy yields no register: the wait for its group (cp.async.wait_group, wait_all) waits for it.
 * Bulk loads that an mbarrier counts form groups too: one ends where bytes are expected again, or at a wait. A warp's
   waits on mbarriers wait for its own groups, the oldest first; with none left they wait for nothing. What other warps
-  copy delays nobody. The warp's exit waits for all of them.
+  copy delays nobody. The warp's exit waits for all of them. A warp that does nothing with what it copied (it reads no
+  shared memory behind its first copy, and meets no barrier of the block) copies for others: what it waits for is room,
+  not its own copies, and such waits pass.
 * When all slots are taken, the producer waits for the one issued longest ago and takes over its slot (conservative).
 """
 
@@ -34,7 +36,8 @@ _NEVER = 1 << 62
 #: what an instruction does with groups of asynchronous copies; GROUP_WAIT + n: wait for all but the n latest groups
 #: GROUP_EXPECT: an mbarrier expects bytes; GROUP_WAIT_OLDEST: wait for the oldest group that nobody waited for
 GROUP_NONE, GROUP_COPY, GROUP_COMMIT, GROUP_WAIT_ALL, GROUP_WAIT = range(5)
-GROUP_EXPECT, GROUP_WAIT_OLDEST = -1, -2
+#: GROUP_USE: may be why the warp waits for its copies
+GROUP_EXPECT, GROUP_WAIT_OLDEST, GROUP_USE = -1, -2, -3
 _NONE, _ONE, _ALL = np.uint64(0), np.uint64(1), np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
@@ -87,11 +90,24 @@ def schedule(
 
 
 @inlined
+def _uses_copies(begin: int, end: int, path_pc: np.ndarray, groups: np.ndarray) -> bool:
+    """Whether a copy of this path has a use behind it."""
+    copied = False
+    for k in range(begin, end):
+        kind = groups[path_pc[k]]
+        if copied and kind == GROUP_USE:
+            return True
+        copied = copied or kind == GROUP_COPY
+    return False
+
+
+@inlined
 def _group_waits(
     begin: int, end: int, path_pc: np.ndarray, first: np.ndarray, groups: np.ndarray, group_of: np.ndarray,
     waits: np.ndarray,
 ) -> None:  # fmt: skip
     """Forwards over one path: the group of each copy, and the first entry that waits for each group (_NEVER: none)."""
+    uses = _uses_copies(begin, end, path_pc, groups)
     group = 0
     waited = 0
     copies = 0  # in the last group
@@ -105,7 +121,7 @@ def _group_waits(
             group += 1
             waits[group] = _NEVER
             copies = 0
-        elif kind == GROUP_WAIT_OLDEST and first[k + 1] > first[k] and (waited < group or copies > 0):
+        elif kind == GROUP_WAIT_OLDEST and uses and first[k + 1] > first[k] and (waited < group or copies > 0):
             if waited == group:
                 group += 1
                 waits[group] = _NEVER

@@ -56,7 +56,7 @@ def _integers(rows):
 
 def _carries(rows):
     for pool, bits in (("r", "32"), ("d", "64")):
-        for first, then in (("add.cc", "addc"), ("sub.cc", "subc")):
+        for first, then in (("add.cc", "addc"), ("sub.cc", "subc"), ("sub.cc", "addc"), ("add.cc", "subc")):
             last = f"{then}.{{s}}{bits} {{D}}, {{1}}, {{0}};"
             rows.put(pool, pool * 2, f"{first}.{{s}}{bits} {{D}}, {{0}}, {{1}};" + last, s="s u")
             middle = f"{then}.cc.u{bits} {{D}}, {{1}}, {{1}};"

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,7 +23,14 @@ from ppt_gpu.sm.lower_reference import (
     reference_schedule,
     reference_transactions,
 )
-from ppt_gpu.sm.scoreboard import StaticCode, schedule
+from ppt_gpu.sm.scoreboard import (
+    GROUP_COPY,
+    GROUP_EXPECT,
+    GROUP_USE,
+    GROUP_WAIT_OLDEST,
+    StaticCode,
+    schedule,
+)
 
 SIZES = st.sampled_from([1, 2, 4, 8, 16, 32])
 MASKS = st.one_of(st.just(0xFFFFFFFF), st.integers(0, 0xFFFFFFFF))
@@ -187,8 +195,8 @@ def codes(draw: st.DrawFn) -> StaticCode:
     )
 
 
-#: nothing, copies, commits, waits for all, for all groups, for all but one or two; bytes expected, waits for the oldest
-GROUPS = st.sampled_from([0, 0, 1, 1, 2, 3, 4, 5, 6, -1, -2, -2])
+#: nothing, copies, commits, waits for all, for all groups, for all but one or two; bytes expected, waits for the oldest, uses
+GROUPS = st.sampled_from([0, 0, 1, 1, 2, 3, 4, 5, 6, -1, -2, -2, -3])
 
 
 @st.composite
@@ -270,6 +278,40 @@ def test_slots_lose_no_dependency(program: tuple, width: int, slots: int, random
             assert slotted == exact
         else:
             assert all(a >= b for a, b in zip(slotted, exact, strict=True))
+
+
+COPY, EXPECT, WAIT, USE = range(4)
+
+
+@pytest.mark.parametrize(
+    ("path", "waits"),
+    [
+        ([EXPECT, COPY, EXPECT, COPY, WAIT, USE, WAIT, USE], {4: [1], 6: [3]}),  # each stage when it is needed
+        ([WAIT, EXPECT, COPY, WAIT, EXPECT, COPY, WAIT], {}),  # a warp that copies for others waits for room
+        ([USE, WAIT, EXPECT, COPY, WAIT, EXPECT, COPY], {}),  # what it did before it copied is no use of the copies
+        ([WAIT, EXPECT, COPY, WAIT, USE], {3: [2]}),
+    ],
+)
+def test_waits_for_bulk_copies(path: list[int], waits: dict[int, list[int]]) -> None:
+    kinds = [GROUP_COPY, GROUP_EXPECT, GROUP_WAIT_OLDEST, GROUP_USE]
+    nothing = np.zeros(5, np.int32)
+    code = StaticCode(
+        registers=1,
+        read_start=nothing,
+        reads=nothing[:0],
+        write_start=nothing,
+        writes=nothing[:0],
+        guarded=np.zeros(4, np.bool_),
+        chain_start=np.arange(5, dtype=np.int32),
+        op_fixed=np.array([-1, 1, 1, 1], np.int32),
+        op_value=np.array([True, False, False, False]),
+        op_fence=np.zeros(4, np.bool_),
+        groups=np.array(kinds, np.int32),
+    )
+    found = {entry: sorted(sources) for entry, (_, sources) in enumerate(dependencies(code, path)) if sources}
+    assert found == waits
+    plan = schedule(code, np.array([0, len(path)]), np.array(path, np.int32))
+    assert [entry for entry, mask in enumerate(plan.entry_wait.tolist()) if mask] == list(waits)
 
 
 def test_slot_limit_is_reached() -> None:

@@ -182,6 +182,21 @@ call (b), elsewhere, (a);
 
 
 @ENGINES
+def test_a_kernel_that_launches_another_one(engine):
+    text = """
+.extern .func (.param .b64 r) __cudaCDP2GetParameterBufferV2 (.param .b64 a);
+.visible .entry child() { ret; }
+.visible .entry k() { .reg .b64 %d<3>; mov.u64 %d1, child;
+{ .param .b64 a; .param .b64 b; st.param.b64 [a], %d1;
+call (b), __cudaCDP2GetParameterBufferV2, (a);
+} }
+"""
+    with pytest.raises(PptError, match="dynamic parallelism") as caught:
+        text_case(text, (1,), (32,), [], []).run(engine=engine)
+    assert caught.value.line == 9
+
+
+@ENGINES
 def test_a_pointer_to_no_function(engine):
     text = """
 .func f () { ret; }

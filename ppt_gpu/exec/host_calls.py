@@ -91,7 +91,7 @@ def not_callable(kernel: LinkedKernel, call: Instruction) -> str:
         if not function.has_body and function.name not in HOST_CALLS:
             reason = f"'{function.name}' is declared on line {function.line}, but this module does not define it"
             if function.name.startswith(_DEVICE_RUNTIME):
-                reason += "; kernels that kernels launch (dynamic parallelism) are not executed: give them as launches of a workload"
+                reason += "; kernels launched by kernels (dynamic parallelism) do not run: give them as launches"
             return reason
         arguments = call.operands[2]
         if len(function.params) != len(getattr(arguments, "items", ())):

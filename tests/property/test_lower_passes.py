@@ -195,7 +195,8 @@ def codes(draw: st.DrawFn) -> StaticCode:
     )
 
 
-#: nothing, copies, commits, waits for all, for all groups, for all but one or two; bytes expected, waits for the oldest, uses
+#: nothing, copies, commits, waits for all, for all groups, for all but one or two; bytes expected, waits for the
+#: oldest, uses
 GROUPS = st.sampled_from([0, 0, 1, 1, 2, 3, 4, 5, 6, -1, -2, -2, -3])
 
 

@@ -30,6 +30,8 @@ _NEEDS: dict[str, tuple[Capability, str]] = {
     "barrier.cluster": ((9, 0), "clusters of blocks"),
     "mapa": ((9, 0), "clusters of blocks"),
 }
+#: base opcode -> the capability from which GPUs do not have it any more
+_GONE: dict[str, Capability] = {"wgmma": (10, 0), "tcgen05": (12, 0)}
 #: shapes of mma that later tensor cores brought
 _SHAPES = {
     "m16n8k8": (7, 5), "m8n8k16": (7, 5), "m8n8k32": (7, 5), "m8n8k128": (7, 5), "m16n8k4": (8, 0), "m16n8k16": (8, 0),
@@ -59,9 +61,11 @@ def require(instructions: Iterable[Instruction], module: Module, capability: Cap
     """Raise LackError for the first instruction that GPU `gpu`, of this compute capability, does not have."""
     for each in instructions:
         found = needs(each)
-        if found and found[0] > capability:
+        gone = _GONE.get(each.base) if found else None
+        if found and (found[0] > capability or (gone is not None and gone <= capability)):
             least, what = found
-            hint = f"it takes a GPU of compute capability {least[0]}.{least[1]} or later"
+            until = f", but before {gone[0]}.{gone[1]}" if gone else ""
+            hint = f"it takes a GPU of compute capability {least[0]}.{least[1]} or later{until}"
             own = f"{gpu} (compute capability {capability[0]}.{capability[1]})"
             message = f"'{each.opcode}' needs {what}, which {own} lacks"
             raise LackError(message, path=module.path, line=each.line, column=each.column, hint=hint)

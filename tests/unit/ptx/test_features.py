@@ -31,3 +31,13 @@ def test_needs(instruction: str, least: tuple[int, int] | None) -> None:
         assert caught.value.line == 5
     else:
         require(module.kernels["k"].instructions, module, (1, 0), "old")
+
+
+def test_wgmma_is_of_hopper_alone() -> None:
+    text = ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry k() { wgmma.fence.sync.aligned; ret; }"
+    module = parse_module(text, "k.ptx")
+    require(module.kernels["k"].instructions, module, (9, 0), "h100")
+    for later in ((10, 0), (10, 3), (12, 0)):
+        with pytest.raises(PptError, match="needs tensor cores that warp groups share") as caught:
+            require(module.kernels["k"].instructions, module, later, "this")
+        assert caught.value.hint == "it takes a GPU of compute capability 9.0 or later, but before 10.0"

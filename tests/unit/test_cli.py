@@ -24,7 +24,7 @@ BAD = {
     ),
     "unknown level": (["predict", "sgemm", "--gpu", "k40", "--level", "stedy"], "did you mean 'steady'?"),
     "no gpu": (["predict", "sgemm"], "--gpu"),
-    "unknown gpu": (["predict", "sgemm", "--gpu", "k04"], "did you mean 'k40'?"),
+    "unknown gpu": (["predict", "sgemm", "--gpu", "k41"], "did you mean 'k40'?"),
     "unknown sample": (["predict", "sgem", "--gpu", "k40"], "did you mean 'sgemm'?"),
     "no such file": (["predict", "nothing.ptx", "--gpu", "k40", "--grid", "1", "--block", "32"], "no such file"),
     "ptx without grid": (["predict", "nothing.ptx", "--gpu", "k40"], "--grid and --block"),

@@ -30,6 +30,7 @@ from ppt_gpu.sm.core_pack import (
     ANNOUNCE,
     BRANCH,
     FETCH_AT,
+    FETCHES,
     FREE_PORT,
     INTERVAL,
     KIND_AT,
@@ -354,8 +355,9 @@ def make_loop(
                         warps[me + WAITING] = 1
                         warps[me + ARRIVED_AT] = at
                         warps[me + BARRIER_LATENCY] = max(1, op_table[operation * OP_ROW + LATENCY])
-                        if (code[position] >> FETCH_AT) & 1:
-                            there = fetch(mem, (code[position] >> OP_AT) & OP_MASK, at + 1)
+                        fetches = (code[position] >> FETCH_AT) & FETCHES
+                        if fetches:
+                            there = fetch(mem, (code[position] >> OP_AT) & OP_MASK, at + 1, fetches)
                             warps[me + FETCHED] = there if there > at + 1 else int64(0)
                         scheds[sched + PARKED] |= int64(1) << bit
                         blocks[mine + ARRIVED] += 1
@@ -372,9 +374,9 @@ def make_loop(
                     operation, kind = (word >> OP_AT) & OP_MASK, (word >> KIND_AT) & 7
                     port = (word >> PORT_AT) & PORT_MASK
                     gate = (port * K + this) << GATE_SHIFT
-                    there = int64(0)
-                    if (word >> FETCH_AT) & 1:
-                        there = fetch(mem, operation, at + 1)
+                    there, fetches = int64(0), (word >> FETCH_AT) & FETCHES
+                    if fetches:
+                        there = fetch(mem, operation, at + 1, fetches)
                     free_of = max(until >> 2, branch, there)
                     if issued < WIDTH and free_of <= at and gates[(gates[gate + MAIN] & OFFSET) + UNTIL] <= at:
                         issued += 1

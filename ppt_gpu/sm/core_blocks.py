@@ -14,6 +14,7 @@ from ppt_gpu.sm.core_pack import (
     BARRIER,
     DRAIN,
     FETCH_AT,
+    FETCHES,
     NO_INSTRUCTION,
     OP_AT,
     OP_MASK,
@@ -138,8 +139,8 @@ def launch_block(
             continue
         operation = (code[begin] >> OP_AT) & OP_MASK
         there = now + (warp - first) * mem[P_WARP_LAUNCH]
-        if (code[begin] >> FETCH_AT) & 1:
-            there = fetch(mem, operation, there)
+        if (code[begin] >> FETCH_AT) & FETCHES:
+            there = fetch(mem, operation, there, int64(1))
         op_stall[(operation << STALL_SHIFT) + NO_INSTRUCTION] += there - now
         warps[me + READY] = there
         warps[me + WORD] = code[begin]

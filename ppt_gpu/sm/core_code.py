@@ -7,7 +7,7 @@ from typing import Any
 from ppt_gpu.compiled import called
 from ppt_gpu.sm.core_bits import int64
 from ppt_gpu.sm.core_lsu import leave_queue
-from ppt_gpu.sm.core_machine import ONE
+from ppt_gpu.sm.core_machine import ONE, WRONG_FETCH
 from ppt_gpu.sm.core_memory import (
     CODE,
     CODE_FILL,
@@ -33,11 +33,13 @@ from ppt_gpu.sm.core_tags import whole
 
 
 @called
-def fetch(mem: Any, operation: int, time: int) -> int:
-    """Cycle from `time` on at which an entry of `operation`, which has to be fetched, is there."""
+def fetch(mem: Any, operation: int, time: int, fetches: int) -> int:
+    """Cycle from `time` on at which an entry of `operation`, which so many fetches bring, is there."""
     if mem[P_CODE_FETCH] != 0:
         time = max(time, mem[CODE_FREE])
-        mem[CODE_FREE] = time + 1
+        mem[CODE_FREE] = time + fetches
+        if fetches > 1:
+            time += WRONG_FETCH
     sets, ways = mem[P_CODE_SETS], mem[P_CODE_WAYS]
     if sets == 0:
         return time

@@ -23,6 +23,8 @@ EVERY_LINE = slice(None)
 
 #: where a launch finds the code of its kernel: nowhere, in the L2, in the SM
 CODE_COLD, CODE_IN_L2, CODE_IN_SM = range(3)
+#: cycles from a fetch behind a branch that is taken to the next one of its warp: it has to be seen first
+WRONG_FETCH = 2
 
 POLICIES = ("lrr", "gto", "gto_launch", "two_level")
 LRR, GTO, GTO_LAUNCH, TWO_LEVEL = range(4)
@@ -270,22 +272,32 @@ def instruction_lines(program: Program, machine: Machine) -> NDArray[np.int64]:
     return program.op_pc.astype(np.int64) * machine.code_bytes // machine.code_line
 
 
-def fetched_entries(program: Program, machine: Machine) -> NDArray[np.bool_]:
-    """Entries [E] that their warp has to fetch: the first, each that begins a line or follows one that is not the one
-    before it in the code, and, where a fetch brings so many instructions only, each that comes after so many."""
+def fetches(program: Program, machine: Machine) -> NDArray[np.int64]:
+    """[E] how many fetches bring an entry to its warp.
+
+    One for the first, for each that begins a line or follows one that is not the one before it in the code, and, where
+    a fetch brings so many instructions only, for each that comes after so many. Two where that is so and a jump comes
+    from the last of a fetch: what stands behind a branch is fetched before anybody knows that it is taken.
+    """
     count = len(program.entry_op)
     if count == 0 or (machine.code_sets == 0 and machine.code_fetch == 0):
-        return np.zeros(count, np.bool_)
+        return np.zeros(count, np.int64)
     pc, line = program.op_pc[program.entry_op].astype(np.int64), instruction_lines(program, machine)[program.entry_op]
     begins, step = np.ones(count, np.bool_), np.diff(pc)
+    first = program.path_start[:-1][np.diff(program.path_start) > 0]
     begins[1:] = line[1:] != line[:-1]
-    if machine.code_fetch:
-        begins[1:] |= (step != 0) & (step != 1)
-    begins[program.path_start[:-1][np.diff(program.path_start) > 0]] = True
-    if machine.code_fetch:
-        since = pc - pc[np.maximum.accumulate(np.where(begins, np.arange(count), 0))]
-        begins[1:] |= (step != 0) & (since[1:] % machine.code_fetch == 0)
-    return begins
+    begins[first] = True
+    if machine.code_fetch == 0:
+        return begins.astype(np.int64)
+    jumps = (step != 0) & (step != 1)
+    begins[1:] |= jumps
+    since = pc - pc[np.maximum.accumulate(np.where(begins, np.arange(count), 0))]
+    begins[1:] |= (step != 0) & (since[1:] % machine.code_fetch == 0)
+    last_of_line = (pc[:-1] + 1) * machine.code_bytes % machine.code_line == 0
+    found = begins.astype(np.int64)
+    found[1:] += jumps & (last_of_line | ((since[:-1] + 1) % machine.code_fetch == 0))
+    found[first] = 1
+    return found
 
 
 def queued_kinds(machine: Machine) -> tuple[int, ...]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from ppt_gpu.errors import PptError
 from ppt_gpu.sm.core_bits import compiled, ctz, int64
-from ppt_gpu.sm.core_machine import Machine, fetched_entries, producer_class, queued_kinds, uses_l1
+from ppt_gpu.sm.core_machine import Machine, fetches, producer_class, queued_kinds, uses_l1
 from ppt_gpu.sm.program import (
     KIND_COMPUTE,
     KIND_CONSTANT,
@@ -22,13 +22,13 @@ from ppt_gpu.sm.program import (
 )
 
 # The word of an entry, from bit 0: the first two slots it waits for, "waits for more", the slot it announces, kind,
-# "last of its path", "may issue ahead of time", port, operation, "is fetched", the column of `op_stall`
+# "last of its path", "may issue ahead of time", port, operation, how many fetches bring it, the column of `op_stall`
 # for a wait for the port.
 # Slot 0 is always complete, 1 is never read; those of the program follow.
 NO_WAIT, NO_SLOT, FIRST_SLOT = 0, 1, 2
 W1_AT, MORE_AT, SLOT_AT, KIND_AT, LAST_AT, AHEAD_AT, PORT_AT, OP_AT = 7, 14, 15, 22, 25, 26, 27, 33
-FETCH_AT, THROTTLE_AT = 58, 59
-PORT_MASK, OP_MASK = 63, (1 << 25) - 1
+FETCH_AT, FETCHES, THROTTLE_AT = 57, 3, 59
+PORT_MASK, OP_MASK = 63, (1 << 24) - 1
 MAX_PORTS, FREE_PORT = 64, 0
 POSITION = (1 << 40) - 1  # of entries and memory entries
 # columns of `op_stall` in the loop: first WAIT_*, then these
@@ -86,9 +86,9 @@ class Packed:
         self.slot_shift = (max(slots, waits) - 1).bit_length()
         self.code = np.empty(len(program.entry_op), np.int64)
         pack_entries(self.code, program.entry_op, program.entry_wait, program.entry_slot, op_word, last)
-        fetched = fetched_entries(program, machine).astype(np.int64)
+        fetched = fetches(program, machine)
         self.code |= fetched << FETCH_AT
-        self.code[:-1] &= ~(fetched[1:] << AHEAD_AT)  # fetches must come in the order of time
+        self.code[:-1] &= ~((fetched[1:] != 0).astype(np.int64) << AHEAD_AT)  # fetches must come in the order of time
 
 
 def _never_busy(pair: tuple[int, bool], program: Program, machine: Machine) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ppt_gpu.sm.core_machine import CODE_COLD, CODE_IN_SM, ONE, Machine, fetched_entries, instruction_lines
+from ppt_gpu.sm.core_machine import CODE_COLD, CODE_IN_SM, ONE, WRONG_FETCH, Machine, fetches, instruction_lines
 from ppt_gpu.sm.program import Program
 from ppt_gpu.sm.reference_memory import Memory, whole
 
@@ -12,7 +12,7 @@ class Code:
 
     def __init__(self, program: Program, machine: Machine, memory: Memory) -> None:
         self.program, self.m, self.memory = program, machine, memory
-        self.entries = fetched_entries(program, machine)
+        self.entries = fetches(program, machine)
         self.free = 0  # cycle from which the next fetch can be made
         self.line = instruction_lines(program, machine)
         self.sets: list[dict[int, int]] = [{} for _ in range(machine.code_sets)]  # line: fill; least recent first
@@ -29,7 +29,9 @@ class Code:
             return time
         if self.m.code_fetch:
             time = max(time, self.free)
-            self.free = time + 1
+            self.free = time + int(self.entries[entry])
+            if self.entries[entry] > 1:
+                time += WRONG_FETCH
         if self.m.code_sets == 0:
             return time
         line = int(self.line[self.program.entry_op[entry]])

@@ -32,6 +32,12 @@ def _exec() -> list[Figure]:
     return bench_exec()
 
 
+def _recording() -> list[Figure]:
+    from ppt_gpu.exec.bench_recording import bench_recording
+
+    return bench_recording()
+
+
 def _lower() -> list[Figure]:
     from ppt_gpu.sm.lower_bench import bench_lower
 
@@ -134,6 +140,7 @@ def _process(runs: int = 5) -> list[Figure]:
 PARTS: dict[str, Callable[[], list[Figure]]] = {
     "parse": _parse,
     "exec": _exec,
+    "recording": _recording,
     "lower": _lower,
     "sm": _sm,
     "grid": _grid,

@@ -11,11 +11,9 @@ import os
 import shutil
 import statistics
 import tempfile
-import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +29,7 @@ from ppt_gpu.pipeline import predict
 from ppt_gpu.ptx.features import LackError
 from ppt_gpu.scale import program_store, simulated_sm
 from ppt_gpu.spec.toml_document import forget_documents
+from ppt_gpu.stopwatch import Parts, watched
 
 FIRST = "k40"
 SECONDS = {"as many SMs": "k6000", "other blocks": "v100", "again": FIRST}
@@ -43,8 +42,8 @@ LARGER: dict[str, tuple[tuple[str, str], ...]] = {
         ("[64, 96]", "[256, 384]"), ("i32=1024", "i32=4096"), ("i32=768", "i32=3072"), ("1024*768", "4096*3072"),
     ),
 }  # fmt: skip
-#: part of a prediction -> the functions that it is made of; time in one that another calls counts for the inner one
-PARTS: dict[str, tuple[tuple[Any, tuple[str, ...]], ...]] = {
+#: part of a prediction -> the functions that it is made of
+PARTS: Parts = {
     "running": ((Traces, ("__init__", "launch")), (LaunchTraces, ("run", "touched", "features", "advance"))),
     "reading": ((Store, ("read",)),),
     "writing": ((Store, ("write",)),),
@@ -55,57 +54,10 @@ PARTS: dict[str, tuple[tuple[Any, tuple[str, ...]], ...]] = {
 FUNCTIONAL = ("running", "reading", "writing")
 
 
-class _Watch:
-    """CPU seconds by part; what is in none of them is the rest."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = defaultdict(float)
-        self._stack = ["rest"]
-        self._since = time.process_time()
-
-    def _turn(self) -> None:
-        now = time.process_time()
-        self.seconds[self._stack[-1]] += now - self._since
-        self._since = now
-
-    def timed(self, part: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(function)
-        def call(*arguments: Any, **options: Any) -> Any:
-            self._turn()
-            self._stack.append(part)
-            try:
-                return function(*arguments, **options)
-            finally:
-                self._turn()
-                self._stack.pop()
-
-        return call
-
-    def stop(self) -> dict[str, float]:
-        self._turn()
-        return dict(self.seconds)
-
-
-@contextmanager
-def _watched() -> Iterator[_Watch]:
-    watch = _Watch()
-    replaced = []
-    for part, functions in PARTS.items():
-        for owner, names in functions:
-            for name in names:
-                replaced.append((owner, name, getattr(owner, name)))
-                setattr(owner, name, watch.timed(part, getattr(owner, name)))
-    try:
-        yield watch
-    finally:
-        for owner, name, function in replaced:
-            setattr(owner, name, function)
-
-
 def _measure(name: str, gpu: str, overrides: Sequence[str] = ()) -> dict[str, float]:
     """CPU seconds of a prediction by part, whole and functional."""
     forget_engines()
-    with _watched() as watch:
+    with watched(PARTS) as watch:
         predict(name, gpu, overrides=overrides)
         parts = watch.stop()
     functional = sum(parts.get(part, 0.0) for part in FUNCTIONAL)

@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import statistics
 import time
+from dataclasses import dataclass
 from typing import Any
 
 from ppt_gpu.exec.jit_compile import compile_kernel
 from ppt_gpu.exec.memory import DeviceMemory
 from ppt_gpu.exec.run import run
+from ppt_gpu.exec.trace import Trace
+from ppt_gpu.exec.workload import Launch
 from ppt_gpu.exec.workload_bind import bind_workload
 from ppt_gpu.exec.workload_reader import load_workload
 from ppt_gpu.ptx import load_module
 from ppt_gpu.ptx.link import link
+from ppt_gpu.ptx.module import Kernel, Module
 from ppt_gpu.ptx.parser import parse_module
 
 #: (sample, most blocks that run): big enough that one run takes tens of milliseconds
@@ -69,10 +73,25 @@ def _bench_long_kernel(runs: int) -> list[dict[str, Any]]:
     kernel = module.kernels["long"]
     compiling = _median(lambda: compile_kernel(link(kernel, module), True), runs)
     size = {"kernel": kernel.name, "instructions": len(kernel.instructions)}
-    return [_figure(f"exec kernel of {len(kernel.instructions)} instructions, compile time", compiling, "s CPU", size)]
+    return [figure(f"exec kernel of {len(kernel.instructions)} instructions, compile time", compiling, "s CPU", size)]
 
 
-def _bench_sample(name: str, most: int, runs: int) -> list[dict[str, Any]]:
+@dataclass(frozen=True)
+class Prepared:
+    """A launch of a sample, with memory as it finds it, and the blocks of it that run."""
+
+    module: Module
+    kernel: Kernel
+    launch: Launch
+    memory: DeviceMemory
+    blocks: range
+
+    def run(self, traced: bool) -> Trace:
+        return run(self.kernel, self.module, self.launch, self.memory, self.blocks, trace=traced)
+
+
+def prepare(name: str, most: int) -> Prepared:
+    """The launch of a sample that is timed, at most so many blocks of it."""
     workload = load_workload(name)
     module = load_module(workload.ptx_path)
     workload = bind_workload(workload, module)
@@ -80,19 +99,23 @@ def _bench_sample(name: str, most: int, runs: int) -> list[dict[str, Any]]:
     for before in workload.launches[:-1]:  # what it reads
         run(module.kernels[before.kernel], module, before, memory, range(before.blocks), trace=False)
     launch = workload.launches[-1 if name in LAST_LAUNCH else 0]
-    kernel = module.kernels[launch.kernel]
-    blocks = range(min(launch.blocks, most))
-    count = run(kernel, module, launch, memory, blocks).thread_instructions
-    run(kernel, module, launch, memory, blocks, trace=False)
-    inputs = {"kernel": kernel.name, "blocks": len(blocks), "thread instructions": count}
+    return Prepared(module, module.kernels[launch.kernel], launch, memory, range(min(launch.blocks, most)))
+
+
+def _bench_sample(name: str, most: int, runs: int) -> list[dict[str, Any]]:
+    prepared = prepare(name, most)
+    module, kernel = prepared.module, prepared.kernel
+    count = prepared.run(True).thread_instructions
+    prepared.run(False)
+    inputs = {"kernel": kernel.name, "blocks": len(prepared.blocks), "thread instructions": count}
     figures = []
     for label, traced in (("with trace", True), ("without trace", False)):
-        seconds = _median(lambda t=traced: run(kernel, module, launch, memory, blocks, trace=t), runs)
-        figures.append(_figure(f"exec {name}, {label}", count / seconds / 1e6, "M thread instructions/s", inputs))
+        seconds = _median(lambda t=traced: prepared.run(t), runs)
+        figures.append(figure(f"exec {name}, {label}", count / seconds / 1e6, "M thread instructions/s", inputs))
     compiling = _median(lambda: compile_kernel(link(kernel, module), True), runs)
     per_instruction = compiling * 1e3 / len(kernel.instructions)
     size = {"kernel": kernel.name, "instructions": len(kernel.instructions)}
-    figures.append(_figure(f"exec {name}, compile time", per_instruction, "ms/instruction", size))
+    figures.append(figure(f"exec {name}, compile time", per_instruction, "ms/instruction", size))
     return figures
 
 
@@ -106,10 +129,10 @@ def _median(action: Any, runs: int) -> float:
     return statistics.median(times)
 
 
-def _figure(name: str, value: float, unit: str, inputs: dict[str, Any]) -> dict[str, Any]:
+def figure(name: str, value: float, unit: str, inputs: dict[str, Any]) -> dict[str, Any]:
     return {"name": name, "value": value, "unit": unit, "inputs": inputs}
 
 
 if __name__ == "__main__":
-    for figure in bench_exec():
-        print(f"{figure['name']:40} {figure['value']:10.4g} {figure['unit']}")
+    for found in bench_exec():
+        print(f"{found['name']:40} {found['value']:10.4g} {found['unit']}")

@@ -77,7 +77,8 @@ class Paths:
     def expand(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """(start of each path, instructions of all paths)."""
         ends = self._ends()
-        pcs = digest_paths.expand_paths(self.known.content, np.array(self.engine.flow.start, np.int64))
+        pcs = np.empty(int(ends[-1]), np.int32)
+        digest_paths.expand_paths(self.known.content, np.array(self.engine.flow.start, np.int64), pcs)
         return ends[self.start[: self.count + 1]], pcs
 
     def counts(self, guarded: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

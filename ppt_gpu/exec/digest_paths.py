@@ -127,8 +127,13 @@ def _find_path(
     return slot
 
 
-def expand_paths(segments: NDArray[np.int32], segment_start: NDArray[np.int64]) -> NDArray[np.int32]:
-    """The instruction indices of the segments one after another."""
-    length = np.diff(segment_start)[segments]
-    first = segment_start[segments] - (np.cumsum(length) - length)
-    return (np.repeat(first, length) + np.arange(length.sum())).astype(np.int32)
+@entry
+def expand_paths(segments: NDArray[np.int32], segment_start: NDArray[np.int64], pcs: NDArray[np.int32]) -> int:
+    """Write the instruction indices of the segments one after another. Returns how many."""
+    at = 0
+    for s in segments:
+        first, end = segment_start[np.uint64(s)], segment_start[np.uint64(s) + np.uint64(1)]
+        for k in range(end - first):
+            pcs[np.uint64(at + k)] = first + k
+        at += end - first
+    return at

@@ -19,7 +19,8 @@ from ppt_gpu.exec.jit_flow import MAX_SEGMENT
 #: address in a state space of its own
 SLACK = 32 * MAX_SEGMENT
 PATTERNS = 1 << 20  # room for patterns at first; untouched room costs nothing
-TABLE = 1 << 15  # entries of the table at first
+TABLE = 1 << 16  # entries of the table at first
+TAKEN, OF = 3, 4  # so much of the table may be taken
 MORE = 4  # times as much, when there is too little room
 _LINE = 8  # words: rows begin at the lines of a cache
 
@@ -59,7 +60,7 @@ class PatternStore:
     def make_room(self, more: int) -> None:
         """Grow unless `more` patterns may come before the store is full."""
         while self.block[PatternWord.FULL] - self.used < more:
-            if 2 * len(self._masks) <= len(self._table):
+            if len(self._masks) <= self._most():
                 self._room(MORE * len(self._masks))
             else:
                 self._spread(MORE * len(self._table))
@@ -96,8 +97,12 @@ class PatternStore:
         self.block[PatternWord.TABLE], self.block[PatternWord.ENTRIES] = table.ctypes.data, entries - 1
         self._set_full()
 
+    def _most(self) -> int:
+        """Patterns that the table is for."""
+        return len(self._table) * TAKEN // OF
+
     def _set_full(self) -> None:
-        self.block[PatternWord.FULL] = min(len(self._masks), len(self._table) // 2) - SLACK
+        self.block[PatternWord.FULL] = min(len(self._masks), self._most()) - SLACK
 
 
 @entry

@@ -1,0 +1,80 @@
+"""What recording a trace costs on top of running a kernel, by part: `python -m ppt_gpu.bench recording`.
+
+Runs with and without trace take turns; medians of CPU time, in per cent of a run without trace. The last figures of a
+sample are a bound: while a trace is arrays of all accesses, every recorder has to write their bytes once.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ppt_gpu.exec import run as run_module
+from ppt_gpu.exec import run_blocks
+from ppt_gpu.exec.bench import SAMPLES, Prepared, figure, prepare
+from ppt_gpu.exec.collect import Collector
+from ppt_gpu.exec.collect_paths import Paths
+from ppt_gpu.exec.trace import Trace
+from ppt_gpu.stopwatch import REST, Parts, watched
+
+#: with few patterns and with many, dense in memory accesses, in atomics, in branches
+NAMES = ("sgemm", "stencil7", "spmv", "histogram", "mandelbrot")
+PARTS: Parts = {
+    "compiled code": ((run_blocks, ("run_blocks",)),),
+    "accesses": ((Collector, ("take", "make_room")),),
+    "paths": ((Paths, ("take",)),),
+    "trace put together": ((Collector, ("trace",)),),
+    "warnings about shared memory": ((run_module, ("with_shared_warnings",)),),
+}
+_WHOLE = "whole"
+
+
+def bench_recording(runs: int = 9, names: Sequence[str] = NAMES) -> list[dict[str, Any]]:
+    """Figures {name, value, unit, inputs}: of each sample what a trace costs, by part, and what it costs at least."""
+    return [found for name, most in SAMPLES if name in names for found in _bench(name, prepare(name, most), runs)]
+
+
+def _bench(name: str, prepared: Prepared, runs: int) -> list[dict[str, Any]]:
+    trace = prepared.run(True)  # compiles
+    prepared.run(False)
+    seconds: dict[bool, dict[str, list[float]]] = {False: defaultdict(list), True: defaultdict(list)}
+    writing = []
+    for _ in range(runs):
+        for traced, found in seconds.items():
+            with watched(PARTS) as watch:
+                prepared.run(traced)
+                parts = watch.stop()
+            for part in (*PARTS, REST):
+                found[part].append(parts.get(part, 0.0))
+            found[_WHOLE].append(sum(parts.values()))
+        writing.append(_write(trace))
+    plain, least = statistics.median(seconds[False][_WHOLE]), statistics.median(writing)
+    more = {
+        part: statistics.median(own) - statistics.median(seconds[False][part]) for part, own in seconds[True].items()
+    }
+    size = sum(array.nbytes for array in _arrays(trace))
+    inputs = {"accesses": len(trace.access_base), "patterns": len(trace.pattern_mask), "bytes": size}
+    values = [(", speed of a run without trace", 100 * plain / (plain + more[_WHOLE]), "%")]
+    values += [(f": {part}", 100 * more[part] / plain, "% more") for part in (*PARTS, REST)]
+    values.append((": writing the trace's bytes once", 100 * least / plain, "% more"))
+    values.append((", speed with no more than that", 100 * plain / (plain + least), "%"))
+    return [figure(f"recording {name}{label}", value, unit, inputs) for label, value, unit in values]
+
+
+def _arrays(trace: Trace) -> list[np.ndarray]:
+    found = [getattr(trace, field.name) for field in dataclasses.fields(trace)]
+    return [array for array in found if isinstance(array, np.ndarray)]
+
+
+def _write(trace: Trace) -> float:
+    """CPU seconds of writing as many bytes as a trace's arrays have into memory that is fresh, as theirs was."""
+    start = time.process_time()
+    for array in _arrays(trace):
+        np.empty_like(array).fill(1)
+    return time.process_time() - start

@@ -13,7 +13,7 @@ from ppt_gpu.analytic.model_inputs import DoesNotApply, ModelInputs
 from ppt_gpu.analytic.nugteren import launch_misses
 from ppt_gpu.analytic.reuse_distance import COLD, reuse_distances, reuse_distances_in_sets
 from ppt_gpu.analytic.sdcm import hit_probability, released_hit_probability
-from ppt_gpu.sm.core_machine import set_index
+from ppt_gpu.sm.core_machine import even_sets, set_index
 from ppt_gpu.sm.program import KIND_LOAD
 
 
@@ -60,7 +60,7 @@ class _Launch:
         """The sets of the simulated caches."""
         m = self.machine
         l1 = _depths(self.stream, self.in_l1, set_index(self.program, m.l1_sets, m.l1_hash))
-        l2 = _depths(self.stream, self.in_l2, set_index(self.program, m.l2_sets, True, sampled=True))
+        l2 = _depths(self.stream, self.in_l2, even_sets(self.program, m.l2_sets))
         return self._rates("reuse distance in sets", _below(l1, m.l1_ways), _below(l2, m.l2_ways))
 
     def sdcm(self, literal: bool = False) -> HitRates:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.errors import PptError
-from ppt_gpu.sm.core_machine import CODE_COLD, ONE, POLICIES, TWO_LEVEL, Machine, machine_of, set_index
+from ppt_gpu.sm.core_machine import CODE_COLD, ONE, POLICIES, TWO_LEVEL, Machine, even_sets, machine_of
 from ppt_gpu.sm.program import Program
 from ppt_gpu.spec.gpu import Gpu
 
@@ -79,7 +79,7 @@ def chip_of(
         channels=channels,
         across_cost=one.l2_cost,
         slice_of=slice_of,
-        l2_set=(slice_of * sets + set_index(program, sets, True, sampled=True)).astype(np.int32),
+        l2_set=(slice_of * sets + even_sets(program, sets, slice_of)).astype(np.int32),
         warm=_warm(program),
         first_slots=_first_slots(gpu),
         ramp=round(gpu.start_ramp(gpu.sm.count)),

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.sm import core_machine as cm
-from ppt_gpu.sm.core_machine import CODE_COLD, CODE_IN_SM, FRACTION, Machine, instruction_lines, set_index
+from ppt_gpu.sm.core_machine import CODE_COLD, CODE_IN_SM, FRACTION, Machine, even_sets, instruction_lines, set_index
 from ppt_gpu.sm.program import Program
 
 # parameters
@@ -97,7 +97,7 @@ class MemoryArrays:
         lines = self.mem[lines_at : lines_at + len(program.line_warm) * LINE_WORDS].reshape(-1, LINE_WORDS)
         for part in _parts(len(lines)):
             here, l1_set = lines[part], set_index(program, machine.l1_sets, machine.l1_hash, lines=part)
-            in_l2 = set_index(program, machine.l2_sets, True, True, part) if l2_set is None else l2_set[part]
+            in_l2 = even_sets(program, machine.l2_sets, lines=part) if l2_set is None else l2_set[part]
             here[:, L1_NODE : L2_NODE + 1] = 0
             here[:, L1_SET] = l1_set * np.int64(SET_WORDS) + l1_sets_at
             here[:, L2_SET] = in_l2 * np.int64(SET_WORDS) + l2_sets_at

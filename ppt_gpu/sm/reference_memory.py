@@ -23,6 +23,7 @@ from ppt_gpu.sm.core_machine import (
     WRITE_BACK,
     WRITE_EVICT,
     Machine,
+    even_sets,
     set_index,
     uses_l1,
 )  # fmt: skip
@@ -89,7 +90,7 @@ class Memory:
         self.l1 = Tags(machine.l1_sets, machine.l1_ways, machine.l1_fifo)
         self.l2 = Tags(machine.l2_sets, machine.l2_ways, machine.l2_fifo)
         self.l1_set = set_index(program, machine.l1_sets, machine.l1_hash)
-        self.l2_set = set_index(program, machine.l2_sets, True, sampled=True)
+        self.l2_set = even_sets(program, machine.l2_sets)
         self.op_l1 = uses_l1(program, machine)
         self.warm = dict.fromkeys(np.flatnonzero(program.line_warm).tolist(), 0xFF)
         self.mshr_release = [0] * machine.mshrs  # cycles

@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 
 from ppt_gpu.sm.bench_programs import STREAMING, loop_program
-from ppt_gpu.sm.core_machine import set_index
+from ppt_gpu.sm.core_machine import even_sets, set_index
 from ppt_gpu.spec import load_gpu
 
 ADDRESSES = np.random.default_rng(7).integers(0, 1 << 64, 200, np.uint64)
 
 
-def plain(address: int, line: int, sets: int, hashed: bool, sampled: bool) -> int:
+def plain(address: int, line: int, sets: int, hashed: bool) -> int:
     number = address // line
     if not hashed:
         return number % sets
-    if sampled or sets & (sets - 1):
+    if sets & (sets - 1):
         return ((number * 0x9E3779B97F4A7C15 % (1 << 64)) >> 32) % sets
     bits, folded = max(sets.bit_length() - 1, 1), 0
     while number:
@@ -27,14 +27,27 @@ def plain(address: int, line: int, sets: int, hashed: bool, sampled: bool) -> in
 
 @pytest.mark.parametrize("line", [32, 96, 128])
 @pytest.mark.parametrize("sets", [1, 2, 32, 48, 64, 1024, 4096])
-@pytest.mark.parametrize(("hashed", "sampled"), [(False, False), (True, False), (True, True)])
-def test_set_of_every_line(line: int, sets: int, hashed: bool, sampled: bool) -> None:
+@pytest.mark.parametrize("hashed", [False, True])
+def test_set_of_every_line(line: int, sets: int, hashed: bool) -> None:
     program = loop_program(load_gpu("k40"), STREAMING, 1, 1, 1)
     program = replace(program, line_address=ADDRESSES, line_bytes=line)
-    expected = [plain(address, line, sets, hashed, sampled) for address in ADDRESSES.tolist()]
-    assert set_index(program, sets, hashed, sampled).tolist() == expected
+    expected = [plain(address, line, sets, hashed) for address in ADDRESSES.tolist()]
+    assert set_index(program, sets, hashed).tolist() == expected
+
+
+@pytest.mark.parametrize("slices", [0, 1, 7])
+def test_sets_of_the_l2_are_filled_evenly_in_each_slice(slices: int) -> None:
+    program = replace(loop_program(load_gpu("k40"), STREAMING, 1, 1, 1), line_address=ADDRESSES)
+    slice_of = np.arange(len(ADDRESSES), dtype=np.int32) % max(slices, 1)
+    at = even_sets(program, 6, slice_of if slices else None)
+    for number in range(max(slices, 1)):
+        lines = np.bincount(at[slice_of == number], minlength=6)
+        assert lines.max() - lines.min() <= 1
+    first = np.flatnonzero(slice_of == 0)
+    assert at[first[np.argsort(ADDRESSES[first])]].tolist()[:7] == [0, 1, 2, 3, 4, 5, 0]
 
 
 def test_no_cache() -> None:
     program = loop_program(load_gpu("k40"), STREAMING, 1, 1, 1)
     assert not set_index(program, 0, True).any()
+    assert not even_sets(program, 0).any()

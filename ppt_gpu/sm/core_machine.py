@@ -229,8 +229,11 @@ def _geometry(size: int, ways: int, line: int) -> tuple[int, int]:
 
 
 def set_index(program: Program, sets: int, hashed: bool, lines: slice = EVERY_LINE) -> NDArray[np.int32]:
-    """Set of every line [L] in the L1, or of `lines` only. Hashed sets that are a power of two: the line's number folded
-    by xor, which, as those of GPUs do, spreads neighbours evenly."""
+    """Set of every line [L] in the L1, or of `lines` only.
+
+    Hashed sets that are a power of two: the line's number folded by xor, which, as those of GPUs do, spreads neighbours
+    evenly.
+    """
     if sets == 0:
         return np.zeros(len(program.line_address[lines]), np.int32)
     number = _line_numbers(program, lines)
@@ -258,8 +261,8 @@ def even_sets(
 ) -> NDArray[np.int32]:
     """Set of every line [L], or of `lines` only, in the L2 that one SM sees, or in its slice of the chip's.
 
-    An L2's hash spreads lines over all sets before any gets more (gpu-latency: a random chain misses an L40's 96 MB only
-    from 93 MB on). So do turns in the order in which the program first names the lines, each turn with another set first.
+    An L2's hash spreads lines over all its sets evenly (gpu-latency: a random chain finds all of 93 MB in an L40's 96).
+    So do turns in the order in which the program first names the lines, each turn with another set first.
     """
     count = len(program.line_address)
     if sets == 0:

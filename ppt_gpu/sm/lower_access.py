@@ -31,6 +31,7 @@ class Geometry:
     per_cycle: float  # transactions
     l1_global: bool  # global loads go through the L1
     l1_banked: bool = False  # its data lie in the banks of shared memory
+    l1_tag_sets: int = 0  # look up one line each in a cycle; 0: lines never meet in one
     l1_phase: int = 1  # cycles that it takes for the 128 B that lanes are served with together
 
 
@@ -66,6 +67,7 @@ def geometry(gpu: Gpu) -> Geometry:
         per_cycle=gpu.memory.transactions_per_cycle,
         l1_global=gpu.l1.size > 0 and gpu.l1.caches_global,
         l1_banked=gpu.l1.size > 0 and gpu.l1.caches_global and gpu.l1.banked,
+        l1_tag_sets=gpu.l1.tag_sets if gpu.l1.size > 0 and gpu.l1.caches_global else 0,
         l1_phase=max(1, round(PHASE / gpu.l1.bandwidth)) if gpu.l1.size > 0 and gpu.l1.caches_global else 1,
     )
 
@@ -99,7 +101,10 @@ def lower_accesses(
     np.cumsum(np.diff(start)[ids], out=access_start[1:])
     address, sector = np.empty(access_start[-1], np.int64), np.empty(access_start[-1], np.uint8)
     _expand(ids, start, line, sectors, variant, base, period, shape.line, address, sector)
-    return Accesses(access_start, cycles[ids], atomic[ids], address.view(np.uint64), sector)
+    taken = cycles[ids]
+    if shape.l1_tag_sets:
+        _look_up(access_start, address, shape.line, np.zeros(shape.l1_tag_sets, np.int64), taken)
+    return Accesses(access_start, taken, atomic[ids], address.view(np.uint64), sector)
 
 
 def _periods(shape: Geometry, variants: Variants) -> NDArray[np.int64]:
@@ -142,3 +147,38 @@ def _expand(
             address[at] = (base[i] & -period[variant[i]]) + line_number[t] * line
             mask[at] = sectors[t]
             at += 1
+
+
+@entry
+def _look_up(start: np.ndarray, address: np.ndarray, line: int, load: np.ndarray, cycles: np.ndarray) -> None:
+    """Cycles of accesses whose lines meet in a set of the tags: as many as the set has lines.
+
+    load: room for each set. The sets of NVIDIA's patent US 9,348,762: the number of a line folded by xor, as many bits
+    at a time as a set's number has.
+    """
+    bits = 0
+    while 1 << bits < len(load):
+        bits += 1
+    for i in range(len(cycles)):
+        first, last = start[i], start[i + 1]
+        if last - first <= cycles[i]:
+            continue
+        for k in range(len(load)):
+            load[k] = 0
+        most = cycles[i]
+        for t in range(first, last):
+            earlier = first
+            while address[earlier] != address[t]:
+                earlier += 1
+            if earlier < t:  # lanes that are served one after another may name a line twice, which is looked up once
+                continue
+            number = address[t] // line
+            at = 0
+            while number:
+                at ^= number
+                number >>= bits
+            at &= len(load) - 1
+            load[at] += 1
+            if load[at] > most:
+                most = load[at]
+        cycles[i] = most

@@ -96,6 +96,20 @@ def _areas_1_2(half: Lanes, size: int) -> list[tuple[int, int]]:
     return areas
 
 
+def reference_look_ups(lines: set[int], tag_sets: int) -> int:
+    """The most `lines`, by number, that one of the sets of the tags has; 0 without sets."""
+    if tag_sets == 0:
+        return 0
+    found: Counter[int] = Counter()
+    for line in lines:
+        at, left = 0, line
+        while left:
+            left, part = divmod(left, tag_sets)
+            at ^= part
+        found[at] += 1
+    return max(found.values(), default=0)
+
+
 def reference_passes(rule: BankRule, lanes: Lanes, size: int, atomic: bool) -> int:
     """As `banks.bank_passes`, for absolute addresses."""
     if rule.half_warp:

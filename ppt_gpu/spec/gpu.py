@@ -143,6 +143,7 @@ class Cache:
     index: str  # "linear" or "hash"
     caches_global: bool = True  # [l1]: do global loads use it
     banked: bool = False  # [l1]: its data lie in the banks of shared memory, so lanes that load may conflict
+    tag_sets: int = 0  # [l1] sets of tags, of which each looks up one line a cycle; 0: lines never meet in one
     unified: int = 0  # [l1] B shared with shared memory: size = unified - carve-out; 0 = separate
     # [l2] parts that keep copies of what their SMs read; a line belongs to one of them, copies are written too
     partitions: int = 1

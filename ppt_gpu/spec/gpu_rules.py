@@ -90,6 +90,11 @@ def _cache(checked: Checked, name: str) -> None:
     if line and sector and line % sector:
         text = f"{name}.sector ({sector} B) does not divide {name}.line ({line} B)"
         checked.contradiction([(name, "sector"), (name, "line")], text)
+    tag_sets = checked.get(name, "tag_sets") or 0
+    if tag_sets == 1 or tag_sets & (tag_sets - 1):
+        checked.contradiction(
+            [(name, "tag_sets")], f"{name}.tag_sets is {tag_sets}; expected 0 or a power of two from 2 on"
+        )
     unified = checked.get(name, "unified") or 0
     if size and unified and size > unified:
         text = f"{name}.size ({format_bytes(size)}) is more than {name}.unified ({format_bytes(unified)})"

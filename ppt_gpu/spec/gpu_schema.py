@@ -186,6 +186,7 @@ GPU = Table(
         "l1": Table(
             fields=_CACHE
             | {"caches_global": Flag(default=True), "banked": Flag(default=False), "unified": _bytes(default=0)}
+            | {"tag_sets": _count(0, 64, default=0)}
         ),
         "l2": Table(fields=_CACHE | _SLICES),
         "dram": Table(fields=_DRAM),

@@ -20,7 +20,7 @@ from ppt_gpu.paths import data_dir
 if TYPE_CHECKING:
     from ppt_gpu.report.result import Result
 
-LINE = 128  # B between the elements of a chain
+SPACING = 64  # B between the elements of a chain: two in a line, as in gpu-latency
 THREADS = 1024  # of a block that reads for bandwidth
 PART = 512 << 10  # B that a block reads of data that the L2 or DRAM holds
 STEPS = 4096  # loads of a warp with strides
@@ -32,9 +32,9 @@ def chain_latency(gpu: str, size: int, clock: float) -> float:
 
     The chain is run through once, and then as often again.
     """
-    links = size // LINE
-    order = np.random.default_rng(1).permutation(links) * LINE
-    chain = np.zeros(links * LINE // 8, np.int64)
+    links = size // SPACING
+    order = np.random.default_rng(1).permutation(links) * SPACING
+    chain = np.zeros(links * SPACING // 8, np.int64)
     chain[order // 8] = GLOBAL_BASE + ALIGNMENT + np.roll(order, -1)  # where the first buffer stands
     long, short = (
         _cycles(_workload("curves", "chase", 1, 1, (f"s64[{chain.size}]", "s64[1]", f"i32={steps}")), gpu, clock, chain)
@@ -73,17 +73,21 @@ def parts_bandwidth(gpu: str, size: int, clock: float) -> float:
 
 
 def strided_cycles(gpu: str, stride: int, clock: float) -> float:
-    """Cycles of an SM a load of a warp whose lanes are `stride` floats apart, from the L1."""
-    data = (f"f32[{7 * 1024 + 64 + 31 * stride + 1}]", f"f32[{STRIDE_THREADS}]", f"i32={stride}")
+    """Cycles of an SM a load of a warp whose lanes are `stride` floats apart, from the L1: four warps read different
+    lines, each at eight alignments."""
+    data = (f"f32[{127 * stride + 29}]", f"f32[{STRIDE_THREADS}]", f"i32={stride}")
     long, short = (
-        _cycles(_workload("curves", "strided", 1, STRIDE_THREADS, (*data, f"i32={steps}")), gpu, clock)
+        _cycles(_workload("curves", "strided", 1, STRIDE_THREADS, (*data, f"i32={steps}", "i32=0")), gpu, clock)
         for steps in (2 * STEPS, STEPS)
     )
     return (long - short) / (STEPS * STRIDE_THREADS // 32)
 
 
 def small_time(gpu: str, count: int, threads: int, clock: float, *, graph: bool = False) -> float:
-    """Microseconds of a launch of `scale` for `count` elements that follows another one, in a stream or a `graph`."""
+    """Microseconds of a launch of `scale` that follows another one, in a stream or a `graph`.
+
+    Each scales `count` elements that the one before wrote, into those that it read.
+    """
     first, second = (
         _workload(
             "stream", "scale", -(-count // threads), threads,
@@ -91,7 +95,9 @@ def small_time(gpu: str, count: int, threads: int, clock: float, *, graph: bool 
         )
         for factor in (3, 5)  # another factor makes it a launch of its own, which finds what the first one left
     )  # fmt: skip
-    both = replace(first, launches=(*first.launches, *second.launches), graph=graph)
+    to, source = first.launches[0].arguments[:2]
+    back = tuple(replace(launch, arguments=(source, to, *launch.arguments[2:])) for launch in second.launches)
+    both = replace(first, launches=(*first.launches, *back), graph=graph)
     before, last = _result(both, gpu, clock).spans[-2:]
     return (last.end - before.end) * 1e6
 

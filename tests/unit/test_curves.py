@@ -48,12 +48,13 @@ def test_the_parts_and_the_strides_are_read():
         KERNELS / "curves.ptx", kernel="sum_parts", grid=3, block=1024, args=[data, out, np.int32(8192), np.int32(3)]
     )
     np.testing.assert_allclose(out, 1.25)
-    data, out = np.zeros(8 * 1024 + 64, "f4"), np.zeros(64, "f4")
-    data[3 * 5 :: 1024] = 1.25 / 8  # where the lanes with number 5 read
+    data, out = np.zeros(3 * 127 + 29, "f4"), np.zeros(256, "f4")
+    data[3 * 50 : 3 * 50 + 29 : 4] = 1.25 / 8  # where the threads with number 50 of 128 read
     ppt_gpu.launch(
-        KERNELS / "curves.ptx", kernel="strided", grid=1, block=64, args=[data, out, np.int32(3), np.int32(8)]
-    )
-    assert np.flatnonzero(out).tolist() == [5, 37]
+        KERNELS / "curves.ptx", kernel="strided", grid=1, block=256,
+        args=[data, out, np.int32(3), np.int32(8), np.int32(0)],
+    )  # fmt: skip
+    assert np.flatnonzero(out).tolist() == [50, 178]
 
 
 def test_strides_that_meet_in_a_bank_take_as_many_cycles():

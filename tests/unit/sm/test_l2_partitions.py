@@ -36,8 +36,8 @@ def chain_cycles(kib: int, *overrides: str) -> float:
 def test_a_chain_is_near_in_half_of_the_l2_and_far_beyond_it() -> None:
     l2 = load_gpu("a100").l2
     assert chain_cycles(64) == pytest.approx(l2.latency, rel=0.03)
-    assert chain_cycles(176, "l2.partitions=1") == pytest.approx(l2.latency, rel=0.15)
-    assert chain_cycles(176) == pytest.approx(l2.latency + l2.far_latency, rel=0.15)
+    assert chain_cycles(176, "l2.partitions=1") == pytest.approx(l2.latency, rel=0.03)
+    assert chain_cycles(176) == pytest.approx(l2.latency + l2.far_latency, rel=0.03)
 
 
 def test_what_is_written_takes_the_l2_as_long_as_it_has_parts() -> None:

@@ -38,13 +38,22 @@ def test_set_of_every_line(line: int, sets: int, hashed: bool) -> None:
 @pytest.mark.parametrize("slices", [0, 1, 7])
 def test_sets_of_the_l2_are_filled_evenly_in_each_slice(slices: int) -> None:
     program = replace(loop_program(load_gpu("k40"), STREAMING, 1, 1, 1), line_address=ADDRESSES)
-    slice_of = np.arange(len(ADDRESSES), dtype=np.int32) % max(slices, 1)
+    slice_of = np.random.default_rng(3).integers(0, max(slices, 1), len(ADDRESSES), np.int32)
     at = even_sets(program, 6, slice_of if slices else None)
     for number in range(max(slices, 1)):
-        lines = np.bincount(at[slice_of == number], minlength=6)
-        assert lines.max() - lines.min() <= 1
-    first = np.flatnonzero(slice_of == 0)
-    assert at[first[np.argsort(ADDRESSES[first])]].tolist()[:7] == [0, 1, 2, 3, 4, 5, 0]
+        mine = at[slice_of == number]
+        for first in range(0, len(mine) - 5, 6):
+            assert sorted(mine[first : first + 6].tolist()) == [0, 1, 2, 3, 4, 5]
+        begins = mine[::6].tolist()
+        assert len(set(begins)) > 1  # so that lines a regular distance apart do not all meet in one set
+    parts = [even_sets(program, 6, slice_of if slices else None, slice(k, k + 64)) for k in range(0, 200, 64)]
+    assert np.concatenate(parts).tolist() == at.tolist()
+
+
+def test_a_chain_as_large_as_the_l2_finds_all_of_it() -> None:
+    """Each set has as many lines as ways, also where neither is a power of two."""
+    program = replace(loop_program(load_gpu("k40"), STREAMING, 1, 1, 1), line_address=ADDRESSES)
+    assert np.bincount(even_sets(program, 25), minlength=25).tolist() == [8] * 25
 
 
 def test_no_cache() -> None:

@@ -40,14 +40,16 @@ __global__ void sum_parts(const float *data, float *out, int count, int parts) {
   if (total == 1.25f) out[threadIdx.x] = total;  // never true
 }
 
-// `steps` loads a warp, lanes `stride` floats apart; all warps read the same, which the L1 holds
-__global__ void strided(const float *data, float *out, int stride, int steps) {
+// `steps` loads a warp, a multiple of 8, lanes `stride` floats apart, at eight alignments; four warps read different lines,
+// which the L1 holds; zero = 0 keeps the loads in the loop
+__global__ void strided(const float *data, float *out, int stride, int steps, int zero) {
   float sums[8] = {0};
-  const float *at = data + threadIdx.x % 32 * stride;
+  const float *at = data + threadIdx.x % 128 * stride;
 #pragma unroll 1
   for (int i = 0; i < steps; i += 8) {
+    at += zero;
 #pragma unroll
-    for (int k = 0; k < 8; ++k) sums[k] += at[k * 1024 + (i & 64)];
+    for (int k = 0; k < 8; ++k) sums[k] += at[4 * k];
   }
   float total = 0;
   for (int k = 0; k < 8; ++k) total += sums[k];

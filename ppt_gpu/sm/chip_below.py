@@ -44,7 +44,7 @@ def _bring_in(below: Any, lines: Any) -> None:
         below[place + c.L2_SET] = at
         node = below[at + c.VICTIM]
         claim(below, c.L2_NODE, at, node, place)
-        below[node + c.VALID] = (1 << c.SECTORS) - 1
+        below[node + c.VALID] = (1 << 2 * c.SECTORS) - 1
 
 
 @called

@@ -95,7 +95,7 @@ class Below:
         self.memory.warm = {}
         for line in chip.warm.tolist():
             entry, _ = self.memory.l2.allocate(int(chip.l2_set[line]), line)
-            entry.valid = 0xFF
+            entry.valid = entry.near = 0xFF
         self.l2 = [0] * chip.slices
         self.updates = [0] * chip.slices
         self.dram = [0] * chip.channels

@@ -8,6 +8,7 @@ from ppt_gpu.compiled import called, merged
 from ppt_gpu.sm.core_bits import int64, popcount
 from ppt_gpu.sm.core_machine import FRACTION, ONE
 from ppt_gpu.sm.core_memory import (
+    ALL_SECTORS,
     C_DRAM_READ,
     C_DRAM_WRITE,
     C_L2,
@@ -43,6 +44,7 @@ from ppt_gpu.sm.core_memory import (
     P_L2_WRITE,
     P_TURN,
     PLACE,
+    SECTORS,
     VALID,
     VICTIM,
     WARM_AT,
@@ -100,6 +102,14 @@ def _l2_is_far(mem: Any, node: int) -> bool:
     return True
 
 
+@merged
+def _l2_comes_from_far(mem: Any, node: int, sectors: int) -> bool:
+    """Does the L2 have some of `sectors`, but not the part next to the SM? What was pushed out of that is forgotten."""
+    if _l2_is_far(mem, node):
+        mem[node + VALID] &= ALL_SECTORS
+    return sectors & mem[node + VALID] & ~(mem[node + VALID] >> SECTORS) != 0
+
+
 @called
 def _l2_missing(mem: Any, place: int, forced: int, sectors: int) -> int:
     """Sectors that the L2 lacks; the line becomes the newest of its set."""
@@ -131,7 +141,7 @@ def l2_read(mem: Any, time: int, line: int, sectors: int, wait: int, atomic: int
     mem[INWARD] = max(mem[INWARD], time) + count * mem[P_ICNT]
     present = place != 0 and mem[place + L2_NODE] != 0
     latency = mem[P_L2_LATENCY]
-    if mem[P_L2_FAR] != 0 and present and _l2_is_far(mem, mem[place + L2_NODE] & PLACE):
+    if mem[P_L2_FAR] != 0 and present and _l2_comes_from_far(mem, mem[place + L2_NODE] & PLACE, sectors):
         latency += mem[P_L2_FAR]
     missing = _l2_missing(mem, place, line, sectors)
     if missing:
@@ -148,7 +158,7 @@ def l2_read(mem: Any, time: int, line: int, sectors: int, wait: int, atomic: int
             done = max(done, mem[node + FILL])
         if missing:
             request(mem, node, now, done, missing)
-        mem[node + VALID] |= sectors
+        mem[node + VALID] |= sectors | sectors << SECTORS
         if atomic != 0:
             mem[node + DIRTY] |= sectors
     return done
@@ -163,13 +173,15 @@ def l2_write(mem: Any, time: int, place: int, forced: int, sectors: int) -> int:
     mem[OUTWARD] = max(mem[OUTWARD], time) + count * mem[P_ICNT]
     mem[L2_SERVER] = max(mem[L2_SERVER], time) + count * mem[P_L2_WRITE]
     before = mem[C_DRAM_WRITE]
+    if mem[P_L2_FAR] != 0 and place != 0 and mem[place + L2_NODE] != 0:
+        _l2_comes_from_far(mem, mem[place + L2_NODE] & PLACE, sectors)
     missing = _l2_missing(mem, place, forced, sectors)
     keep = mem[P_L2_BACK] != 0 and (mem[P_L2_ALLOCATE] != 0 or missing == 0)
     if not keep or (place == 0 and missing != 0):
         _dram_write(mem, time, count)
     if place != 0 and (mem[P_L2_ALLOCATE] != 0 or mem[place + L2_NODE] != 0):
         node = _l2_keep(mem, time, place, sectors)
-        mem[node + VALID] |= sectors
+        mem[node + VALID] |= sectors | sectors << SECTORS
         if keep:
             mem[node + DIRTY] |= sectors
     accepted = max(mem[OUTWARD], mem[L2_SERVER])

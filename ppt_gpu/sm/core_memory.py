@@ -48,8 +48,9 @@ C_DRAM_READ, C_DRAM_WRITE = C + cm.DRAM_READ, C + cm.DRAM_WRITE
 C_L2_READ, C_L2_WRITE = C + cm.L2_READ, C + cm.L2_WRITE
 C_PASSES, C_SHARED = C + cm.SHARED_PASSES, C + cm.SHARED_ACCESSES
 TABLES = 80
-# a node. HOLDS: place of its line; MERGED: requests that the pending fill serves; FRESH, of an L2 node: stands in a way
-# that was never used before
+# a node. HOLDS: place of its line; VALID: mask of its sectors, and of an L2 node, from bit SECTORS on, of those in the
+# part next to the SM; MERGED: requests that the pending fill serves; FRESH, of an L2 node: stands in a way that was never
+# used before
 HOLDS, PREV, NEXT, VALID, DIRTY, FILL, FILLING, MERGED = range(8)
 FRESH = MERGED
 NODE_WORDS = 8
@@ -62,7 +63,7 @@ L1_NODE, L2_NODE, L1_SET, L2_SET = range(4)
 LINE_WORDS, WARM_AT = 4, 48
 # the word of an access: FIRST_MASK, then cycles, then updates; the word of a transaction: sector mask, then the line
 FIRST_MASK, CYCLES_AT, CYCLES_MASK, UPDATES_AT = (1 << 36) - 1, 36, (1 << 20) - 1, 56
-SECTORS = 8
+SECTORS, ALL_SECTORS = 8, 0xFF
 PART = 1 << 14
 #: places are masked when read, which tells the compiler that they are not negative
 PLACE = (1 << 40) - 1

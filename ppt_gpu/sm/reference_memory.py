@@ -41,6 +41,7 @@ class Line:
 
     line: int
     valid: int = 0
+    near: int = 0  # sectors that the part of the L2 next to the SM has
     dirty: int = 0
     fill: int = 0
     filling: int = 0
@@ -295,7 +296,7 @@ class Memory:
         wait = max(wait, self.l2_server - time, self.inward - time)
         self.l2_server = max(self.l2_server, time) + count * m.l2_cost
         self.inward = max(self.inward, time) + count * m.icnt_cost
-        latency = m.l2_latency + (m.l2_far if self._l2_is_far(line) else 0)
+        latency = m.l2_latency + (m.l2_far if self._l2_comes_from_far(line, sectors) else 0)
         entry, missing = self._l2_look_up(line, sectors)
         if missing:
             absent = missing.bit_count()
@@ -314,6 +315,7 @@ class Memory:
         if missing:
             entry.request(time >> FRACTION, done, missing)
         entry.valid |= sectors
+        entry.near |= sectors
         entry.dirty |= sectors if atomic else 0
         return done
 
@@ -325,6 +327,7 @@ class Memory:
         self.outward = max(self.outward, time) + count * m.icnt_cost
         self.l2_server = max(self.l2_server, time) + count * m.l2_write_cost
         dram = self.dram
+        self._l2_comes_from_far(line, sectors)
         entry, missing = self._l2_look_up(line, sectors)
         keep = m.l2_back and (m.l2_allocate or not missing)
         if not keep or (line < 0 and missing):
@@ -334,17 +337,20 @@ class Memory:
                 entry = self._l2_allocate(time, line)
             self._l2_fresh(time, entry, sectors)
             entry.valid |= sectors
+            entry.near |= sectors
             if keep:
                 entry.dirty |= sectors
         accepted = max(self.outward, self.l2_server)
         return accepted if self.dram == dram else max(accepted, self.dram - m.dram_latency * ONE)
 
-    def _l2_is_far(self, line: int) -> bool:
-        """Have as many lines of the set been used after this one as the part of the L2 next to the SM has ways?"""
-        if line < 0:
-            return False
-        lines = [entry.line for entry in self.l2.sets[self.l2_set[line]]]
-        return line in lines and len(lines) - 1 - lines.index(line) >= self.m.l2_near
+    def _l2_comes_from_far(self, line: int, sectors: int) -> bool:
+        """Does the L2 have some of the sectors, but not its part next to the SM, where the lines used last are?"""
+        used = [] if line < 0 else self.l2.sets[self.l2_set[line]]
+        for newer, entry in enumerate(reversed(used)):
+            if entry.line == line:
+                entry.near &= -1 if newer < self.m.l2_near else 0
+                return sectors & entry.valid & ~entry.near != 0
+        return False
 
     def _l2_look_up(self, line: int, sectors: int) -> tuple[Line | None, int]:
         """The entry and the sectors that it lacks. A sector somebody else brought counts as there, once."""

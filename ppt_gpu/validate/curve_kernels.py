@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.exec.memory import ALIGNMENT, GLOBAL_BASE
+from ppt_gpu.exec.memory import ALIGNMENT, GLOBAL_BASE, GUARD
 from ppt_gpu.exec.workload import Workload
 from ppt_gpu.paths import data_dir
 
@@ -73,9 +73,13 @@ def parts_bandwidth(gpu: str, size: int, clock: float) -> float:
 
 
 def strided_cycles(gpu: str, stride: int, clock: float) -> float:
-    """Cycles of an SM a load of a warp whose lanes are `stride` floats apart, from the L1: four warps read different
-    lines, each at eight alignments."""
-    data = (f"f32[{127 * stride + 29}]", f"f32[{STRIDE_THREADS}]", f"i32={stride}")
+    """Cycles of an SM a load of a warp whose lanes are `stride` floats apart, from the L1.
+
+    Four warps read different lines, each at eight alignments. The data begin at a multiple of 2 MiB, where cudaMalloc
+    puts what is as large as in gpu-strides: which lines meet in a set of the tags depends on it.
+    """
+    before = (2 << 20) - 2 * GUARD  # B of the buffer in front of them
+    data = (f"f32[{before // 4}]", f"f32[{127 * stride + 29}]", f"i32={stride}")
     long, short = (
         _cycles(_workload("curves", "strided", 1, STRIDE_THREADS, (*data, f"i32={steps}", "i32=0")), gpu, clock)
         for steps in (2 * STEPS, STEPS)

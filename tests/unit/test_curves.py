@@ -52,7 +52,7 @@ def test_the_parts_and_the_strides_are_read():
     data[3 * 50 : 3 * 50 + 29 : 4] = 1.25 / 8  # where the threads with number 50 of 128 read
     ppt_gpu.launch(
         KERNELS / "curves.ptx", kernel="strided", grid=1, block=256,
-        args=[data, out, np.int32(3), np.int32(8), np.int32(0)],
+        args=[out, data, np.int32(3), np.int32(8), np.int32(0)],
     )  # fmt: skip
     assert np.flatnonzero(out).tolist() == [50, 178]
 

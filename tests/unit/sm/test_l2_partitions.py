@@ -12,16 +12,16 @@ from ppt_gpu.pipeline import predict
 from ppt_gpu.spec import load_gpu
 
 KERNELS = data_dir("validation") / "measured" / "kernels"
-LINE = 128
+LINE = 128  # B
 SMALL = ("l2.size=256 KiB", "l1.caches_global=false")
 GLOBAL = GLOBAL_BASE + ALIGNMENT  # where the first buffer stands
 
 
-def chain_cycles(kib: int, *overrides: str) -> float:
-    """Cycles a load of a random chain through `kib` KiB, at its second turn."""
-    links = kib * 1024 // LINE
-    order = np.random.default_rng(2).permutation(links) * LINE
-    chain = np.zeros(links * LINE // 8, np.int64)
+def chain_cycles(kib: int, *overrides: str, spacing: int = LINE) -> float:
+    """Cycles a load of a random chain through `kib` KiB, an element each `spacing` B, at its second turn."""
+    links = kib * 1024 // spacing
+    order = np.random.default_rng(2).permutation(links) * spacing
+    chain = np.zeros(links * spacing // 8, np.int64)
     chain[order // 8] = GLOBAL + np.roll(order, -1)
     found = []
     for steps in (2 * links, links):
@@ -53,3 +53,14 @@ def test_what_is_written_takes_the_l2_as_long_as_it_has_parts() -> None:
         result = predict(workload, "a100", overrides=slow, cache=False)
         cycles.append(float(result.main.value("kernel.cycles")))
     assert cycles[1] / cycles[0] == pytest.approx(1.5, rel=0.1)
+
+
+def test_a_sector_is_near_only_once_it_has_been_read_itself() -> None:
+    """Chains of 64 B visit each line twice, in two sectors: far when the line has left the near part in between."""
+    l2 = load_gpu("a100").l2
+    half, whole = (chain_cycles(kib, spacing=64) for kib in (120, 200))
+    assert half == pytest.approx(l2.latency, rel=0.03)
+    assert whole == pytest.approx(l2.latency + l2.far_latency, rel=0.03)
+    between = chain_cycles(148, spacing=64)
+    share = 2 * (1 - 128 / 148) ** 0.5  # of lines that 128 KiB of others are named after, in one of their two gaps
+    assert between == pytest.approx(l2.latency + share * l2.far_latency, rel=0.08)

@@ -42,7 +42,7 @@ __global__ void sum_parts(const float *data, float *out, int count, int parts) {
 
 // `steps` loads a warp, a multiple of 8, lanes `stride` floats apart, at eight alignments; four warps read different lines,
 // which the L1 holds; zero = 0 keeps the loads in the loop
-__global__ void strided(const float *data, float *out, int stride, int steps, int zero) {
+__global__ void strided(float *out, const float *data, int stride, int steps, int zero) {
   float sums[8] = {0};
   const float *at = data + threadIdx.x % 128 * stride;
 #pragma unroll 1

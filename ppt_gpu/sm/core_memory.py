@@ -49,8 +49,8 @@ C_L2_READ, C_L2_WRITE = C + cm.L2_READ, C + cm.L2_WRITE
 C_PASSES, C_SHARED = C + cm.SHARED_PASSES, C + cm.SHARED_ACCESSES
 TABLES = 80
 # a node. HOLDS: place of its line; VALID: mask of its sectors, and of an L2 node, from bit SECTORS on, of those in the
-# part next to the SM; MERGED: requests that the pending fill serves; FRESH, of an L2 node: stands in a way that was never
-# used before
+# part next to the SM; MERGED: requests that the pending fill serves; FRESH, of an L2 node: stands in a way that was
+# never used before
 HOLDS, PREV, NEXT, VALID, DIRTY, FILL, FILLING, MERGED = range(8)
 FRESH = MERGED
 NODE_WORDS = 8

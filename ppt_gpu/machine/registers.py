@@ -2,9 +2,9 @@
 
 ptxas schedules as if it had, for each thread, the registers of an SM shared out to as many threads as fit it, so that
 registers never limit the occupancy of a kernel that can do with those: 64 on sm_75 (1,024 threads), 40 on sm_86,
-sm_89 and sm_120 (1,536), 32 on the others (2,048). It takes them for loads in flight, and exceeds them only where more values are
-live in any order. Told by the registers that ptxas 13.0 gives the kernels of this repository (`ppt-gpu validate isa`
-holds ours against them), and ptxas 11.8 some of them on sm_35 and sm_70.
+sm_89 and sm_120 (1,536), 32 on the others (2,048). It takes them for loads in flight, and exceeds them only where
+more values are live in any order. Told by the registers that ptxas 13.0 gives the kernels of this repository
+(`ppt-gpu validate isa` holds ours against them), and ptxas 11.8 some of them on sm_35 and sm_70.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from ppt_gpu.units import parse_quantity
 FOLDER = "traces"  # in the cache folder
 SUFFIX = ".trace"
 #: files that count: marks are empty, unfinished files have other names
-ENTRIES = (SUFFIX, ".timing", ".time", ".code", ".program", ".lines")
+ENTRIES = (SUFFIX, ".timing", ".time", ".code", ".program", ".lines", ".run")
 LIMIT = 2 << 30  # B of all entries
 KEPT = 0.9  # share of the limit that stays when entries must go
 UNFINISHED = 3600  # s after which nobody will finish writing a file

@@ -14,11 +14,11 @@ def cache_report(clear: bool = False, as_json: bool = False) -> str:
     """What is there, or with `clear` what was removed. PptError when it cannot be removed."""
     folder, store = cache_dir(), Store()
     entries = store.entries()
-    sizes = ([size for path, size, _ in entries if path.suffix == each] for each in ENTRIES)
-    traces, timings, times, codes, programs, lines = sizes
+    sizes = [[size for path, size, _ in entries if path.suffix == each] for each in ENTRIES]
+    traces, timings, times, codes, programs, lines, runs = sizes
     kinds = {
         "traces": traces, "timings": timings, "times": times, "machine_codes": codes, "programs": programs,
-        "l2_lines": lines, "compiled": _compiled_sizes(),
+        "l2_lines": lines, "runs": runs, "compiled": _compiled_sizes(),
     }  # fmt: skip
     if clear:
         store.clear()
@@ -32,8 +32,9 @@ def cache_report(clear: bool = False, as_json: bool = False) -> str:
         f"folder: {folder}  (PPT_GPU_CACHE)",
         f"traces of kernels {verb}: {len(traces)}, block timings: {len(timings)}, times: {len(times)}",
         f"machine codes {verb}: {len(codes)}, lowered blocks: {len(programs)}, contents of the L2: {len(lines)}",
-        f"together {format_bytes(sum(traces + timings + times + codes + programs + lines))} of at most "
-        f"{format_bytes(store.limit)}  (PPT_GPU_CACHE_LIMIT)",
+        f"recorded runs {verb}: {len(runs)}",
+        f"together {format_bytes(sum(sum(each) for each in sizes))} of at most {format_bytes(store.limit)}  "
+        "(PPT_GPU_CACHE_LIMIT)",
         f"compiled PTX {verb}: {len(kinds['compiled'])}, {format_bytes(sum(kinds['compiled']))}",
     ]
     return "\n".join(texts) + "\n"

@@ -25,6 +25,7 @@ from ppt_gpu.scale.footprint import dirty_share
 from ppt_gpu.scale.grid import FAR_SMS, GridSpread, Neighbour, adjacent_sms, neighbour_blocks, spread_grid
 from ppt_gpu.scale.occupancy import Occupancy, occupancy
 from ppt_gpu.scale.program_store import ProgramStore, program_name
+from ppt_gpu.scale.run_store import RunStore
 from ppt_gpu.scale.survey import Survey, survey_grid
 from ppt_gpu.scale.timing_store import TimingStore, timing_name
 from ppt_gpu.sm.camping import may_camp
@@ -178,17 +179,26 @@ class Slots:
         sm = self.sm
         if sm.programs is None:
             return sm.lower(self.blocks)
-        name = program_name(sm.gpu, sm.spread, self.blocks, sm.room, sm.left, sm.whole)
-        found = sm.programs.get(name)
+        found = sm.programs.get(self._program_name)
         if found is None:
             found = sm.lower(self.blocks)
-            sm.programs.put(name, found)
+            sm.programs.put(self._program_name, found)
         return found
+
+    @cached_property
+    def _program_name(self) -> str:
+        sm = self.sm
+        return program_name(sm.gpu, sm.spread, self.blocks, sm.room, sm.left, sm.whole)
+
+    def _runs(self) -> RunStore | None:
+        kept = self.sm.programs
+        return None if kept is None else RunStore(kept.store, kept.group, self._program_name)
 
     def _simulate(self, resident: int) -> BlockTiming:
         sm, (program, feed, work) = self.sm, self._lowered()
         with Progress("simulating one SM"):
-            result = simulate(program, sm.gpu, resident_blocks=resident, **sm.conditions(program, len(self.blocks)))
+            conditions = sm.conditions(program, len(self.blocks))
+            result = simulate(program, sm.gpu, resident_blocks=resident, runs=self._runs(), **conditions)
         sm.loop_seconds.append(result.wall)
         return BlockTiming(result, work, feed)
 

@@ -52,6 +52,7 @@ from ppt_gpu.sm.core_pack import (
 from ppt_gpu.sm.core_policy import after, greedy_or_least, next_in_turn, refill_active
 from ppt_gpu.sm.core_ports import block, look_again, need_port, take_unit, wake
 from ppt_gpu.sm.core_raw import DEADLOCK, DONE, OVER_BUDGET, PAUSED, Raw
+from ppt_gpu.sm.core_record import CONSTANT_READ, answers_of, record
 from ppt_gpu.sm.core_replay import ANSWERED, LOGGING, MODE, note, recall
 from ppt_gpu.sm.core_skip import (
     ANCHOR,
@@ -307,11 +308,15 @@ def make_loop(
                                 kind, op_table[operation * OP_ROW + USES_L1], at, accesses[access],
                                 accesses[access + 1] & FIRST_MASK, tx, mem,
                             )  # fmt: skip
+                        what = kind * 2 + op_table[operation * OP_ROW + USES_L1]
+                        record(mem, at, what, access, done, place)
                         if track[MODE] == LOGGING:
                             note(track, log, at, me, access, kind, op_table[operation * OP_ROW + USES_L1], done, place)
                         entered = (done << 2) | (enters & 3)
                     elif not simple and kind == KIND_CONSTANT and mem[P_CONSTANT_MISS] + mem[P_CONSTANT_QUEUED] != 0:
                         done, place = constant(mem, at)
+                        if mem[P_CONSTANT_QUEUED] != 0:
+                            record(mem, at, int64(CONSTANT_READ), int64(0), done, place)
                         entered = (done << 2) | (enters & 3)
                     if place > at:  # the load/store queue is full until then, for every port that leads to it
                         for other in queued:
@@ -458,13 +463,14 @@ def run_core(
     max_cycles: int,
     specialise: bool | None = None,
     skip: bool | None = None,
+    records: int = 0,
 ) -> Raw:
     """Simulate `program`; the same as `reference.run_reference`, fast.
 
     `specialise`: instead of `pays`. `skip`: whether what only repeats is simulated once, by default in long runs (the
-    result is the same).
+    result is the same). `records`: so many operations of the memory system, with their answers, are written down.
     """
-    packed, memory = Packed(program, machine), MemoryArrays(program, machine)
+    packed, memory = Packed(program, machine), MemoryArrays(program, machine, records=records)
     per_block = int(np.diff(program.block_warp).max(initial=0))
     state = State(program, machine, packed, resident, per_block)
     if skip is None:
@@ -508,6 +514,7 @@ def run_core(
         counters=memory.counters(),
         seconds=seconds,
         skipped=skipping.skipped,
+        answers=answers_of(memory) if records else None,
     )
 
 

@@ -29,6 +29,7 @@ from ppt_gpu.sm.core_memory import (
     P_CONSTANT_QUEUED,
     PLACE,
 )
+from ppt_gpu.sm.core_record import CODE_LINE_READ, record
 from ppt_gpu.sm.core_tags import whole
 
 
@@ -53,13 +54,8 @@ def fetch(mem: Any, operation: int, time: int, fetches: int) -> int:
     if mem[at] == line + 1:
         fill = mem[at + 1]
     else:
-        server = time * ONE
-        wait, latency = max(0, mem[L2_SERVER] - server, mem[INWARD] - server), mem[P_CODE_L2]
-        known = (mem[CODE_KNOWN] & PLACE) + line
-        if mem[known] == 0:
-            mem[known] = 1
-            wait, latency = max(wait, mem[DRAM] - server), mem[P_CODE_DRAM]
-        fill = whole(server + wait) + latency
+        fill = line_fill(mem, line, time)
+        record(mem, time, int64(CODE_LINE_READ), line, fill, int64(0))
         mem[CODE_FILL] = max(mem[CODE_FILL], fill)
     for way in range(at, last, 2):
         mem[way] = mem[way + 2]
@@ -67,6 +63,18 @@ def fetch(mem: Any, operation: int, time: int, fetches: int) -> int:
     mem[last] = line + 1
     mem[last + 1] = fill
     return max(time, fill)
+
+
+@called
+def line_fill(mem: Any, line: int, time: int) -> int:
+    """Cycle at which a line of the code is there that is asked for at `time`."""
+    server = time * ONE
+    wait, latency = max(0, mem[L2_SERVER] - server, mem[INWARD] - server), mem[P_CODE_L2]
+    known = (mem[CODE_KNOWN] & PLACE) + line
+    if mem[known] == 0:
+        mem[known] = 1
+        wait, latency = max(wait, mem[DRAM] - server), mem[P_CODE_DRAM]
+    return whole(server + wait) + latency
 
 
 @called

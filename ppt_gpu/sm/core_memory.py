@@ -37,12 +37,13 @@ _PARAMETERS = (
 ) = range(len(_PARAMETERS))  # fmt: skip
 # servers (time from which each is free), heads of the rings, carried fraction; the last cycle in which the instruction
 # cache was filled or a constant issued that is queued; the cycle of the next fetch; the cycle from which constants are
-# there (0: nobody has asked); where the tables begin
+# there (0: nobody has asked); where the tables begin; where the next record of core_record goes, and where they end
 (
     LSU, L2_SERVER, INWARD, OUTWARD, DRAM, ATOMIC, REQUESTS, RETURNS, DIRTY_REST, MSHR_HEAD, QUEUE_HEAD, LAST_RELEASE,
     NOW, CODE_FILL, CODE_FREE, CONSTANTS, MSHRS, QUEUE, CODE, CODE_KNOWN, CODE_LINE, LINES,
-) = range(len(_PARAMETERS), len(_PARAMETERS) + 22)  # fmt: skip
-C = len(_PARAMETERS) + 22  # counters
+    RECORD_AT, RECORD_END,
+) = range(len(_PARAMETERS), len(_PARAMETERS) + 24)  # fmt: skip
+C = len(_PARAMETERS) + 24  # counters
 C_L1, C_L1_HIT, C_L2, C_L2_HIT = C + cm.L1_ACCESSES, C + cm.L1_HITS, C + cm.L2_ACCESSES, C + cm.L2_HITS
 C_DRAM_READ, C_DRAM_WRITE = C + cm.DRAM_READ, C + cm.DRAM_WRITE
 C_L2_READ, C_L2_WRITE = C + cm.L2_READ, C + cm.L2_WRITE
@@ -65,6 +66,7 @@ LINE_WORDS, WARM_AT = 4, 48
 FIRST_MASK, CYCLES_AT, CYCLES_MASK, UPDATES_AT = (1 << 36) - 1, 36, (1 << 20) - 1, 56
 SECTORS, ALL_SECTORS = 8, 0xFF
 PART = 1 << 14
+RECORD_WORDS = 5
 #: places are masked when read, which tells the compiler that they are not negative
 PLACE = (1 << 40) - 1
 
@@ -72,8 +74,11 @@ PLACE = (1 << 40) - 1
 class MemoryArrays:
     """The state of one run."""
 
-    def __init__(self, program: Program, machine: Machine, l2_set: NDArray[np.int32] | None = None) -> None:
-        """`l2_set` [L]: the set of the L2 of each line, where it is not that which one SM sees."""
+    def __init__(
+        self, program: Program, machine: Machine, l2_set: NDArray[np.int32] | None = None, records: int = 0
+    ) -> None:
+        """`l2_set` [L]: the set of the L2 of each line, where it is not that which one SM sees. `records`: room for so
+        many operations, which are written down then (core_record)."""
         l1, l1_sets = _empty_cache(machine.l1_sets, machine.l1_ways)
         l2, l2_sets = _empty_cache(machine.l2_sets, machine.l2_ways)
         code, known, code_line = code_tables(program, machine)
@@ -83,13 +88,15 @@ class MemoryArrays:
         ]  # fmt: skip
         places: list[int] = np.cumsum([0, *sizes]).tolist()
         _, mshrs, queue, code_at, known_at, code_line_at, l1_at, l2_at, l1_sets_at, l2_sets_at, lines_at = places
-        self.mem = np.empty(lines_at + (len(program.line_address) + 1) * LINE_WORDS, np.int64)
+        self.records_at = lines_at + (len(program.line_address) + 1) * LINE_WORDS
+        self.mem = np.empty(self.records_at + records * RECORD_WORDS, np.int64)
         lines_at += -(self.mem.ctypes.data // self.mem.itemsize + lines_at) % LINE_WORDS
         self.mem[:code_at] = 0
         self.mem[code_at:l1_at] = np.concatenate((code, known, code_line))
         self.mem[: len(_PARAMETERS)] = [int(getattr(machine, name)) for name in _PARAMETERS]
         self.mem[[MSHRS, QUEUE, LINES]] = mshrs, queue, lines_at
         self.mem[[CODE, CODE_KNOWN, CODE_LINE]] = code_at, known_at, code_line_at
+        self.mem[[RECORD_AT, RECORD_END]] = self.records_at if records else 0, len(self.mem) if records else 0
         for nodes, sets, place, sets_at in ((l1, l1_sets, l1_at, l1_sets_at), (l2, l2_sets, l2_at, l2_sets_at)):
             links = nodes[:, (PREV, NEXT)]
             nodes[:, (PREV, NEXT)] = np.where(links >= 0, links * NODE_WORDS + place, 0)
@@ -117,6 +124,10 @@ class MemoryArrays:
 
     def counters(self) -> NDArray[np.int64]:
         return self.mem[C : C + len(cm.COUNTERS)].copy()
+
+    def forget_records(self) -> None:
+        """Of operations that the loop has not seen there are none: nothing of them is whole."""
+        self.mem[RECORD_AT] = self.mem[RECORD_END]
 
     def idle(self) -> int:
         """The cycle from which no server is busy."""

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.sm.core_machine import COUNTERS
+from ppt_gpu.sm.core_record import Answers
 from ppt_gpu.sm.program import Program
 from ppt_gpu.sm.result import STALL_REASONS
 
@@ -27,6 +28,7 @@ class Raw:
     counters: NDArray[np.int64]  # [COUNTERS]
     seconds: float  # CPU time of the loop
     skipped: int = 0  # cycles that loop skipping passed over
+    answers: Answers | None = None  # of the memory system, where they were asked for and are whole
 
     @classmethod
     def failed(cls, status: int, program: Program) -> Raw:

@@ -161,6 +161,7 @@ class Skipping:
                 self._copy(at, lag, 3 * now - 2 * before)
                 track[MODE], track[LOGGED], track[TARGET] = LOGGING, 0, at + lag
                 return
+            memory.forget_records()
             rounds = make_replay()(
                 track, self.log, state.core, self.snap, state.layout, memory.access, memory.tx, memory.mem,
                 now - before, rounds,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from ppt_gpu.errors import BudgetError, PptError
@@ -10,6 +12,9 @@ from ppt_gpu.sm.core_raw import DONE, OVER_BUDGET, Raw
 from ppt_gpu.sm.program import KIND_ATOMIC, KIND_LOAD, KIND_SHARED, KIND_STORE, Program, op_issues
 from ppt_gpu.sm.result import SmResult
 from ppt_gpu.spec.gpu import Gpu
+
+if TYPE_CHECKING:
+    from ppt_gpu.sm.core_again import RecordedRuns
 
 MAX_CYCLES = 1 << 36
 #: a scheduler keeps its warps in one machine word
@@ -30,6 +35,7 @@ def simulate(
     constants_at: int = CODE_COLD,
     reference: bool = False,
     skip: bool | None = None,
+    runs: RecordedRuns | None = None,
 ) -> SmResult:
     """One SM runs all blocks of `program` in order, at most `resident_blocks` at a time. See sm/README.md.
 
@@ -37,6 +43,7 @@ def simulate(
     in so far unused ways of the L2 that cost a write-back. `l1_bytes`: instead of gpu.l1.size, B. `code_at`,
     `constants_at`: CODE_*, where the launch finds its instructions and its constants. `reference`: use the plain
     Python loop. `skip`: whether what only repeats is simulated once, by default in long runs; the result is the same.
+    `runs`: recorded runs of this program, to use and to add to; the result is the same.
     PptError when program and GPU do not fit together, BudgetError after `max_cycles` cycles.
     """
     machine = machine_of(program, gpu, active_sms, policy, l2_dirty, l1_bytes, code_at, constants_at)
@@ -46,10 +53,31 @@ def simulate(
 
         raw = run_reference(program, machine, resident_blocks, max_cycles)
     else:
-        from ppt_gpu.sm.core import run_core
-
-        raw = run_core(program, machine, resident_blocks, max_cycles, skip=skip)
+        raw = _fast(program, machine, resident_blocks, max_cycles, skip, runs)
     return name_result(program, machine, raw, max_cycles)
+
+
+def _fast(
+    program: Program, machine: Machine, resident: int, max_cycles: int, skip: bool | None, runs: RecordedRuns | None
+) -> Raw:
+    """By the compiled loop, or by its answers to a recorded run."""
+    from ppt_gpu.sm.core import run_core
+    from ppt_gpu.sm.core_again import recorded, run_again, run_name
+    from ppt_gpu.sm.core_record import records_for
+
+    room = records_for(program) if runs is not None else 0
+    if runs is None or not room:
+        return run_core(program, machine, resident, max_cycles, skip=skip)
+    name = run_name(machine, resident)
+    known = runs.get(name)
+    raw = run_again(program, machine, known) if known is not None else None
+    if raw is not None and raw.cycles <= max_cycles:
+        return raw
+    raw = run_core(program, machine, resident, max_cycles, skip=skip, records=room)
+    found = recorded(raw)
+    if found is not None:
+        runs.put(name, found)
+    return raw
 
 
 def check(program: Program, machine: Machine, resident_blocks: int) -> None:

@@ -40,6 +40,13 @@ CODE = (
     CodeCache(fetch=24),
 )
 QUEUED = (KIND_LOAD, KIND_STORE, KIND_ATOMIC, KIND_SHARED)
+UNLIKE = ("wall", "seconds", "skipped", "answers")
+
+
+def differences(one: object, other: object) -> list[str]:
+    """Names of the fields, how they were found apart, in which two results differ."""
+    names = [field.name for field in dataclasses.fields(one) if field.name not in UNLIKE]  # type: ignore[arg-type]
+    return [name for name in names if not np.array_equal(getattr(one, name), getattr(other, name))]
 
 
 @st.composite

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
-from sm_random import gpus, looping_programs, programs
+from sm_random import differences, gpus, looping_programs, programs
 
 from ppt_gpu.sm import core_skip
 from ppt_gpu.sm.core import run_core
@@ -28,15 +28,6 @@ OPTIONS = {
     "active": st.integers(1, 3),
     "dirty": st.sampled_from((0.0, 0.4)),
 }
-
-
-UNLIKE = ("wall", "seconds", "skipped")
-
-
-def differences(one: object, other: object) -> list[str]:
-    """Names of the fields, times apart, in which two results differ."""
-    names = [field.name for field in dataclasses.fields(one) if field.name not in UNLIKE]  # type: ignore[arg-type]
-    return [name for name in names if not np.array_equal(getattr(one, name), getattr(other, name))]
 
 
 def compare(program: Program, gpu: Gpu, resident: int, active: int, dirty: float) -> None:

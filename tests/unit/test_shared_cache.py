@@ -13,7 +13,7 @@ import pytest
 from ppt_gpu.exec import store as traces
 from ppt_gpu.exec.store import Store
 from ppt_gpu.machine import kept as machine_code
-from ppt_gpu.scale import lines_store, program_store, timing_store
+from ppt_gpu.scale import lines_store, program_store, run_store, timing_store
 from ppt_gpu.scale.block_timing import read_timing
 
 ROOT = Path(__file__).parents[2]
@@ -25,6 +25,7 @@ READERS = {
     program_store.SUFFIX: program_store.read_lowered,
     machine_code.SUFFIX: machine_code._decode,
     lines_store.SUFFIX: lines_store.read_lines,
+    run_store.SUFFIX: run_store.read_run,
 }
 
 PREDICT = """

@@ -247,13 +247,7 @@ class Runner:
             return None
         here = self.arrived | path.lanes
         if is_warp_barrier(ins):
-            lane = int(np.flatnonzero(warp.active)[0])
-            members = self.live & int(warp.read(ins.operands[0], 32)[lane])
-            if not members & ~path.lanes:
-                return None
-            self.arrived = here if members & ~here else here & ~members
-            self.arrival.of_warp = True
-            return End.SYNC if members & ~here else None
+            return self._warp_barrier(path, ins)
         if "cluster" in ins.modifiers and "arrive" in ins.modifiers:
             self.cluster_arrived |= bits(warp.active)
             return None
@@ -267,6 +261,24 @@ class Runner:
             warp.note(ins, Flag.DIVERGENT_BARRIER)
         self.arrived = here if self.live & ~here else 0
         return End.SYNC if self.live & ~here else End.BARRIER
+
+    def _warp_barrier(self, path: Path, ins: Instruction) -> End | None:
+        """Each lane waits for the live ones of its mask; lanes that came together go on together."""
+        warp = self.warp
+        masks = warp.read(ins.operands[0], 32)
+        here, opened, lack, complete = self.arrived | path.lanes, 0, 0, 0
+        for lane in np.flatnonzero(warp.active).tolist():
+            if int(masks[lane]) & self.live & ~here:
+                lack |= 1 << lane
+            else:
+                opened |= int(masks[lane])
+                complete |= 1 << lane
+        if not lack:
+            self.arrived &= ~opened
+            return None
+        self.arrived = (self.arrived | path.lanes & ~complete) & ~opened
+        self.arrival.of_warp = True
+        return End.SYNC
 
 
 def bits(lanes: Mask) -> int:

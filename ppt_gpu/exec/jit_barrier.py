@@ -11,10 +11,14 @@ from typing import TYPE_CHECKING
 from ppt_gpu.exec.jit_context import BARRIER_OF_CLUSTER, BARRIER_OF_WARP, Exit, Flag, Slot
 from ppt_gpu.exec.jit_emit import Unsupported
 from ppt_gpu.exec.jit_flow import is_cluster_wait, is_warp_barrier
+from ppt_gpu.exec.jit_text import vec
 from ppt_gpu.ptx.module import Imm, Instruction, Operand
 
 if TYPE_CHECKING:
     from ppt_gpu.exec.jit_control import Control
+
+
+V = vec("i32")
 
 
 class Barriers:
@@ -44,6 +48,9 @@ class Barriers:
     def _of_warp(self, segment: int, instruction: Instruction) -> None:
         """bar.warp.sync: go on when every live lane of the mask has come."""
         e = self.e
+        if not isinstance(instruction.operands[0], Imm):
+            self._of_groups(segment, instruction.operands[0])
+            return
         members = e.i32("and", e.field("%w", Slot.LIVE, "i32"), self._scalar(instruction.operands[0]))
         absent = e.i32("and", members, e.i32("xor", e.active, -1))
         alone, together, last, wait = (e.fresh(stem) for stem in ("alone", "together", "last", "wait"))
@@ -60,6 +67,29 @@ class Barriers:
         e.set_field("%w", Slot.ARRIVED, e.widen(e.i32("and", arrived, e.i32("xor", members, -1))))
         e.jump(together)
         e.label(together)
+        self.control.edge(segment + 1)
+
+    def _of_groups(self, segment: int, mask: Operand) -> None:
+        """Each lane names its own mask. Lanes that came together go on together, when all their masks are there."""
+        e = self.e
+        arrived, live = e.field("%w", Slot.ARRIVED, "i32"), e.field("%w", Slot.LIVE, "i32")
+        own = e.read(mask, "b32")
+        absent = e.i32("and", live, e.i32("xor", e.i32("or", arrived, e.active), -1))
+        missing = e.binary("and", "i32", own, e.splat("i32", absent))
+        lack = e.i32("and", e.exec, e.mask_bits(e.op(f"icmp ne {V} {missing}, zeroinitializer")))
+        complete = e.i32("and", e.exec, e.i32("xor", lack, -1))
+        released = e.select(e.mask_flags(complete), "i32", own, "zeroinitializer")
+        opened = e.call("i32", "llvm.vector.reduce.or.v32i32", (V, released))
+        held = e.i32("and", e.active, e.i32("xor", complete, -1))
+        still = e.i32("and", e.i32("or", arrived, held), e.i32("xor", opened, -1))
+        whole, wait = e.fresh("whole"), e.fresh("wait")
+        e.branch(e.i32("icmp eq", lack, 0), whole, wait)
+        e.label(wait)
+        e.set_field("%w", Slot.ARRIVED, e.widen(still))
+        e.set_field("%w", Slot.BARRIER_KIND, str(BARRIER_OF_WARP))
+        self._leave(segment, Exit.SYNC)
+        e.label(whole)
+        e.set_field("%w", Slot.ARRIVED, e.widen(e.i32("and", arrived, e.i32("xor", opened, -1))))
         self.control.edge(segment + 1)
 
     def _of_block(self, segment: int, instruction: Instruction) -> None:

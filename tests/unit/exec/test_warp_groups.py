@@ -3,10 +3,12 @@ apart from the others, in both engines."""
 
 import numpy as np
 import pytest
+from jit_kernels import text_case
 from ptx_lanes import lanes
 
 from ppt_gpu.exec.interpreter import interpret
 from ppt_gpu.exec.run import run
+from ppt_gpu.exec.workload import Argument, Buffer
 
 ENGINES = pytest.mark.parametrize("engine", [interpret, run], ids=["interpreter", "compiled"])
 SIGNED = np.array([(k * 37 + 11) % 64 - 32 for k in range(32)], "i4")
@@ -78,3 +80,36 @@ def test_groups_apart(engine):
     body = "mov.b32 %d, 0; setp.lt.u32 %p, %i, 8; @%p bra past; redux.sync.add.s32 %d, %a, %b; past:"
     found = lanes(body, ["s32", "u32"], "s32", SIGNED, TILES, run=engine)
     assert found.tolist() == [0] * 8 + of_groups(TILES, lambda g: int(SIGNED[g].sum()))[8:]
+
+
+BARRIER = """
+.visible .entry k(.param .u64 out)
+{
+    .reg .b32 %r<12>; .reg .b64 %d<4>; .reg .pred %p<4>;
+    .shared .align 4 .b8 s[128];
+    mov.u32 %r1, %tid.x; shl.b32 %r2, %r1, 2; mov.u32 %r3, s; add.s32 %r4, %r3, %r2;
+    and.b32 %r5, %r1, 24; shl.b32 %r6, 255, %r5;  // tiles of 8 lanes
+    setp.ge.u32 %p1, %r1, 16; selp.b32 %r6, 0xffff0000, %r6, %p1;  // and one of 16
+    and.b32 %r7, %r1, 8; setp.COMPARE.u32 %p2, %r7, 0;
+    xor.b32 %r8, %r1, 8; selp.b32 %r8, %r8, %r1, %p1; shl.b32 %r8, %r8, 2; add.s32 %r8, %r3, %r8;
+    @%p2 bra OTHER;
+    st.shared.u32 [%r4], %r1; bar.warp.sync %r6; ld.shared.u32 %r9, [%r8]; bra SEEN;
+OTHER:
+    st.shared.u32 [%r4], %r1; bar.warp.sync %r6; ld.shared.u32 %r9, [%r8];
+SEEN:
+    ld.param.u64 %d1, [out]; mul.wide.u32 %d2, %r1, 4; add.s64 %d1, %d1, %d2; st.global.u32 [%d1], %r9;
+    ret;
+}
+"""
+
+
+@ENGINES
+@pytest.mark.parametrize("compare", ["eq", "ne"])
+def test_barriers_of_groups(engine, compare):
+    """Lanes 0 to 7 and 16 to 23 come together; the latter wait for 24 to 31, which come with 8 to 15."""
+    case = text_case(
+        BARRIER.replace("COMPARE", compare), (1,), (32,), [Argument("u64", buffer="o")], [Buffer("o", "u32", 32)]
+    )
+    memory, trace = case.run(engine=engine)
+    assert memory.view("o", "u4").tolist() == [k ^ 8 if k >= 16 else k for k in range(32)]
+    assert trace.pc_executed.min() >= 1

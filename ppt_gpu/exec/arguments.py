@@ -115,7 +115,7 @@ def argument_errors(launch: Launch, kernel: Kernel) -> list[tuple[str, PptError]
         surplus = ", ".join(_argument_text(a) for a in given[len(wanted) :])
         errors.append((f"arguments[{len(wanted)}]", PptError(f"{_count(given, wanted, kernel)}; surplus: {surplus}")))
     for number, (argument, param) in enumerate(zip(given, wanted, strict=False)):
-        error = _mismatch(argument, param)
+        error = _mismatch(argument, param, kernel.pointer_bytes)
         if error is not None:
             which = f"argument {number + 1} ({_argument_text(argument)}) of kernel '{short_name(kernel.name)}'"
             errors.append((f"arguments[{number}]", PptError(f"{which}: {error.message}", hint=error.hint)))
@@ -206,7 +206,7 @@ def _param_type(argument: Argument, param: Param) -> str:
     return scalar_type(argument.type) if param.type[0] == "b" and param.type != "bf16" else param.type
 
 
-def _mismatch(argument: Argument, param: Param) -> PptError | None:
+def _mismatch(argument: Argument, param: Param, pointer_bytes: int) -> PptError | None:
     what = f"the parameter {param.name} is {_type_text(param)}"
     if argument.is_struct or param.is_struct:
         size = _struct_bytes(argument) if argument.is_struct else -param.bytes
@@ -214,7 +214,7 @@ def _mismatch(argument: Argument, param: Param) -> PptError | None:
         fits = within and (param.is_struct or param.type == "b8")
         return None if fits else PptError(what, hint="write struct(f32=1.5, i32=2, ...), members in order")
     if argument.buffer:
-        pointer = param.bytes == 8 and not is_float(param.type)
+        pointer = param.bytes in (8, pointer_bytes) and not is_float(param.type)
         return None if pointer else PptError(f"{what}, not a pointer", hint=f"such as {param.type}=1")
     try:
         check_scalar(scalar_type(argument.type), argument.value)

@@ -9,7 +9,7 @@ from ppt_gpu.exec.jit_memory import address
 from ppt_gpu.exec.jit_ranges import TOUCHED_BYTES
 from ppt_gpu.exec.jit_text import const, vec
 from ppt_gpu.exec.jit_types import parts
-from ppt_gpu.exec.memory import CLUSTER_SHIFT, GLOBAL_BASE
+from ppt_gpu.exec.memory import CLUSTER_SHIFT
 from ppt_gpu.ptx.module import Imm, Instruction
 from ppt_gpu.ptx.operations import space_of
 
@@ -61,8 +61,14 @@ def _in_shared(e: Emitter, value: str, *, cluster: bool) -> str:
 
 
 def _in_const(e: Emitter, value: str) -> str:
-    size = e.i64("sub", e.field("%w", Slot.CONST_END), GLOBAL_BASE)
-    return e.v64("icmp ult", e.v64("sub", value, const("i64", GLOBAL_BASE)), e.splat("i64", size))
+    base = arena_base(e)
+    size = e.i64("sub", e.field("%w", Slot.CONST_END), base)
+    return e.v64("icmp ult", e.v64("sub", value, e.splat("i64", base)), e.splat("i64", size))
+
+
+def arena_base(e: Emitter) -> str:
+    """The address at which device memory begins."""
+    return e.i64("sub", e.field("%w", Slot.ARENA), e.field("%w", Slot.HOST))
 
 
 @emits("mapa")

@@ -13,7 +13,7 @@ from ppt_gpu.exec.jit_reductions import OPERATIONS
 from ppt_gpu.exec.jit_spaces import Store
 from ppt_gpu.exec.jit_text import BITS, ELEMENT, const, vec
 from ppt_gpu.exec.jit_types import parts
-from ppt_gpu.exec.memory import GLOBAL_BASE
+from ppt_gpu.exec.jit_address import arena_base
 from ppt_gpu.exec.texture import TEXTURE_WINDOW
 from ppt_gpu.exec.texture_fetch import compiled_address
 from ppt_gpu.exec.texture_form import (
@@ -86,7 +86,7 @@ def emit_fetch(e: Emitter, i: Instruction) -> None:
     found = _call(
         e, "fetch", place,
         ("i64", str(request.code)), ("ptr", given), ("ptr", given), ("ptr", e.field("%w", Slot.ARENA, "ptr")),
-        ("i64", str(GLOBAL_BASE)), ("ptr", out), ("ptr", out), ("ptr", _at(e, _ADDRESS)),
+        ("i64", arena_base(e)), ("ptr", out), ("ptr", out), ("ptr", _at(e, _ADDRESS)),
     )  # fmt: skip
     if e.traced:
         addresses = e.op(f"load {V64}, ptr {_at(e, _ADDRESS)}, align 8")

@@ -39,6 +39,7 @@ PARAM_WINDOW = 0x0300_0000_0000
 CLUSTER_SHIFT = 24  # bits of a shared address below the rank of a block of the cluster
 WINDOW_BYTES = 0x1_0000_0000  # size of each window
 GLOBAL_BASE = 0x7000_0000_0000
+NARROW_BASE = 0x0100_0000  # instead, in modules whose addresses have 32 bits
 FUNCTION_BASE = 0x0400_0000_0000
 FUNCTION_STEP = 16
 HEAP = "heap of malloc"  # the object that kernels allocate from, where the module declares malloc
@@ -47,7 +48,7 @@ GRID_WORKSPACE = "workspace of grid_group"
 GRID_WORKSPACE_BYTES = 256
 ALIGNMENT = 512  # B
 _LARGEST = np.iinfo(np.int64).max
-NULL_BYTES = 1 << 32  # nothing lies below: such an address is a null pointer plus something
+NULL_BYTES = 1 << 24  # nothing lies below: such an address is a null pointer plus something
 _OPAQUE = ("texref", "samplerref", "surfref")  # types of handles, which have no memory
 GUARD = 512  # B that belong to nobody after every object
 
@@ -97,7 +98,10 @@ class DeviceMemory:
             placed.append(_Object(GRID_WORKSPACE, "b8", "global", GRID_WORKSPACE_BYTES, ALIGNMENT, False))
         _unique(placed)
         limit = (budget or Budget()).memory
-        size = _place(placed)
+        base = GLOBAL_BASE if module.address_size == 64 else NARROW_BASE
+        size = _place(placed, base)
+        if module.address_size == 32:
+            limit = min(limit, (1 << 32) - NARROW_BASE)
         if size > limit:
             raise BudgetError(
                 f"the buffers need {format_bytes(size)} of device memory, the budget is {format_bytes(limit)}",
@@ -105,7 +109,7 @@ class DeviceMemory:
             )
         warnings: list[str] = []
         memory = cls(
-            base=GLOBAL_BASE,
+            base=base,
             data=np.zeros(size, np.uint8),
             names=tuple(o.name for o in placed),
             starts=np.array([o.start for o in placed], np.int64),
@@ -280,11 +284,11 @@ def _unique(objects: Sequence[_Object]) -> None:
         seen.add(o.name)
 
 
-def _place(objects: Sequence[_Object]) -> int:
+def _place(objects: Sequence[_Object], base: int) -> int:
     """Give every object its address, in order. Returns the size of the arena in bytes."""
-    cursor = GLOBAL_BASE + GUARD
+    cursor = base + GUARD
     for o in objects:
         align = max(ALIGNMENT, o.align)
         o.start = -(-cursor // align) * align
         cursor = o.start + o.bytes + GUARD
-    return cursor - GLOBAL_BASE
+    return cursor - base

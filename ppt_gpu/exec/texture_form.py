@@ -55,7 +55,7 @@ def request_of(ins: Instruction) -> Request:
     place = ins.operands[1]
     if not isinstance(place, Mem) or not all(isinstance(i, Reg | Imm | Special) for i in place.indices):
         raise BadForm("samplers apart from textures (.texmode_independent)")
-    if len(place.indices) != given:
+    if len(place.indices) not in (given, 4 if geometry in ("1d", "2d") else given):  # PTX 1.x always gives four
         raise BadForm("samplers apart from textures, or another number of coordinates")
     component = COMPONENTS.index(modifiers[0]) if ins.base == "tld4" and modifiers[0] in COMPONENTS else -1
     count = arrayed + (3 if cube else axes)

@@ -69,6 +69,7 @@ def link(kernel: Kernel, module: Module) -> LinkedKernel:
             for name, table in p.body.branch_tables.items()
         },
         rolled=frozenset(p.first + at for p in parts for at in p.body.rolled),
+        pointer_bytes=kernel.pointer_bytes,
         functions={p.body.name: p.function(frames[p.body.name].bytes) for p in parts[1:]},
         calls=calls,
         offsets={name: at for frame in frames.values() for name, at in frame.offsets.items()},

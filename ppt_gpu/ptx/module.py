@@ -217,6 +217,7 @@ class Kernel:
     has_body: bool = True  # False: only declared here (.extern, vprintf)
     #: of machine code (ppt_gpu.machine): operations of instructions that others do, or that do others' work
     joined: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    pointer_bytes: int = 8  # 4 in a module with addresses of 32 bits
     rolled: frozenset[int] = frozenset()  # where loops begin that must not be unrolled (.pragma "nounroll")
 
     @property

@@ -9,6 +9,7 @@ import gc
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from ppt_gpu.errors import PptError, did_you_mean
@@ -107,6 +108,8 @@ class _ModuleReader:
             raise source.error("no .target in this file", len(source.text), _BEGINNING)
         self._check_symbols()
         kernels = {name: kernel for name, kernel in self.symbols.kernels.items() if kernel.has_body}
+        if self.address_size == 32:
+            kernels = {name: replace(kernel, pointer_bytes=4) for name, kernel in kernels.items()}
         if not kernels:
             hint = "only device functions are here" if self.symbols.functions else "nothing is declared here"
             raise source.error("no kernel (.entry) in this file", len(source.text), hint)

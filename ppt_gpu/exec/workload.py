@@ -46,7 +46,7 @@ class Argument:
     @property
     def is_struct(self) -> bool:
         """Whether it is a by-value struct, maybe an empty one."""
-        return self.type == "struct"
+        return self.type == "struct" or bool(self.fields)
 
 
 @dataclass(frozen=True)

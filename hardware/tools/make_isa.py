@@ -87,6 +87,14 @@ PATTERNS = {
 #: address arithmetic that accesses to shared memory do (ppt_gpu.machine.addresses), as ptxas 13.0 has it, from the
 #: first capability on and before the second: Hopper finds the window of a block's shared memory when it runs
 ADDRESSES = {"add.32+shared": (70, 90), "shl.32+shared": (70, 90)}
+#: pairs of 64-bit instructions from Volta on, as ptxas 13.0 has them: LEA and LEA.HI.X; IADD3 and LEA.HI.X.SX32 or
+#: IADD3.X; IMAD, IMAD.WIDE, IMAD and IADD3
+WIDE = {
+    "shl.64+add.64": ["int32.add"] * 2,
+    "cvt.s64+add.64": ["int32.add"] * 2,
+    "cvt.u64+add.64": ["int32.add"] * 2,
+    "mul.64+add.64": ["int32.mad", "int32.madwide", "int32.mad", "int32.add"],
+}
 #: machine instructions that no PTX names (ppt_gpu.machine.unnamed) -> operations, as ptxas 13.0 adds them, from this
 #: capability on (of GPUs before Volta there is no disassembly here to look at)
 _VOLTA = {
@@ -237,9 +245,22 @@ def changed_by(name: str) -> list[Row]:
     return {"sm_87": products_of, "sm_103": double_and_products}.get(name, lambda _name: [])(name)
 
 
-def addresses_of(name: str) -> dict[str, list[str]]:
-    """What accesses to shared memory of "sm_86" do with their addresses."""
-    return {pattern: [] for pattern, (first, end) in ADDRESSES.items() if first <= int(name[3:]) < end}
+def comparisons(known: dict[str, Row]) -> dict[str, list[str]]:
+    """Comparisons and selections of 64 bit from Volta on: ISETP and ISETP.EX, which reads its predicate; two SEL."""
+    if "int32.setp.alu" not in known:
+        return {}
+    found = {
+        f"setp.{test}.{letter}64": ["int32.setp.alu", "int32.setp"]
+        for letter in "bsu" for test in ("eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs")
+    }  # fmt: skip
+    return found | {f"selp.{letter}64": ["int32.selp"] * 2 for letter in "bsu"}
+
+
+def pairs_of(name: str) -> dict[str, list[str]]:
+    """What accesses to shared memory of "sm_86" do with their addresses, and its sums of 64 bit."""
+    capability = int(name[3:])
+    addresses = {pattern: [] for pattern, (first, end) in ADDRESSES.items() if first <= capability < end}
+    return addresses | (WIDE if capability >= 70 else {})
 
 
 def unnamed_of(name: str) -> dict[str, list[str]]:
@@ -267,8 +288,9 @@ def main(folder: Path, out: Path) -> None:
         else:
             known = {row.name: row for row in rows}
             expand = expansions(forms, known)
+            expand = dict(sorted((expand | comparisons(known)).items()))
             own_patterns = [row for row in patterns if row["arch"] == PATTERNS_OF.get(arch, arch)]
-            fuse = dict(sorted((fusions(own_patterns, known) | addresses_of(name)).items()))
+            fuse = dict(sorted((fusions(own_patterns, known) | pairs_of(name)).items()))
             if "int32.xmad" in known:
                 fuse = dict(sorted((fuse | shifted(own_patterns, forms, known)).items()))
         (out / f"{name}.toml").write_text(text(name, note, rows, expand, fuse, unnamed_of(name)))

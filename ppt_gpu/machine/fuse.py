@@ -16,6 +16,8 @@ Operations = tuple[str, ...]
 _TYPES = frozenset(("u32", "s32", "b32", "u64", "s64", "b64"))
 #: what stands behind the name of a sum or product of floats that may be rounded together with another
 _FLOATS = {("f32",): "f32", ("ftz", "f32"): "ftz.f32", ("f64",): "f64"}
+#: what may be added to, not taken from, something by the instruction that does it
+_POSITIVE = ("mul.wide", "mul.32", "mul.64", "shl.32", "shl.64", "cvt.s64")
 #: most sources of a machine instruction
 _SOURCES = 3
 
@@ -25,6 +27,8 @@ def kind(instruction: Instruction) -> str:
     words = instruction.modifiers
     if words in _FLOATS and instruction.base in ("add", "sub", "mul"):
         return f"{'mul' if instruction.base == 'mul' else 'add'}.{_FLOATS[words]}"
+    if instruction.base == "cvt":
+        return {("s64", "s32"): "cvt.s64", ("u64", "u32"): "cvt.u64"}.get(words, "")
     size = words[-1][1:] if words and words[-1] in _TYPES else ""
     if not size or "cc" in words or "sat" in words:
         return ""
@@ -76,6 +80,8 @@ def fused(
             continue
         if any(not _fits(code[writer], code[reader], number) for reader in readers):
             continue
+        if any(register in single for reader in readers for register in code[reader].reads):
+            continue
         if len(readers) > 1 and first not in ("mul.wide", "shl.32"):
             continue  # to do it again in each reader pays where that costs nothing
         found[writer] = ()
@@ -123,7 +129,7 @@ def _fits(writer: Instruction, reader: Instruction, register: int) -> bool:
         return False
     if sum(isinstance(o, Reg) and o.id == register for o in reader.operands[1:]) != 1:
         return False
-    if reader.base == "sub" and kind(writer) in ("mul.wide", "mul.32", "shl.32"):
+    if reader.base == "sub" and kind(writer) in _POSITIVE:
         subtracted = reader.operands[2]
         if isinstance(subtracted, Reg) and subtracted.id == register:
             return False

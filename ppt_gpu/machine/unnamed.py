@@ -24,7 +24,7 @@ from ppt_gpu.machine.dominators import dominators
 from ppt_gpu.machine.elected import elections, operations
 from ppt_gpu.machine.fuse import Operations, kind
 from ppt_gpu.ptx.cfg import ControlFlow
-from ppt_gpu.ptx.instructions import access_kind, memory_space, operation
+from ppt_gpu.ptx.instructions import access_bytes, access_kind, memory_space, operation
 from ppt_gpu.ptx.liveness import register_weights
 from ppt_gpu.ptx.module import Imm, Instruction, Kernel, Operand, Reg, Special, Sym
 
@@ -32,6 +32,7 @@ from ppt_gpu.ptx.module import Imm, Instruction, Kernel, Operand, Reg, Special, 
 _SIZES = ("ntid.", "nctaid.", "nclusterid.", "cluster_nctaid.", "gridid", "dynamic_smem_size", "total_smem_size")
 #: PTX instructions that one machine instruction does with ordinary operands
 _PLAIN = frozenset(("add", "sub", "mul", "mad", "fma", "and", "or", "xor", "shl", "shr", "min", "max", "setp", "selp"))
+_REGISTER = 4  # B
 #: registers that a block clears one by one; of more, ptxas clears pairs (CS2R)
 _SINGLE_ZEROS = 4
 Key = tuple[str, object]
@@ -106,6 +107,8 @@ class _Finder:
             value = self._literal(instruction.operands[1])
             if value is not None:
                 self._once(block, index, "constant", value)
+                if access_bytes(instruction) == 2 * _REGISTER:
+                    self._once(block, index, "constant", ("upper half", value))
 
     def _copy(self, block: int, index: int, instruction: Instruction) -> None:
         """A move, where the register has other values elsewhere."""

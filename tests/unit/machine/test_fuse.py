@@ -88,3 +88,40 @@ ld.param.u64 %rd1,[p]; ld.global.f32 %f1,[%rd1]; ld.global.f32 %f2,[%rd1+4]; ld.
 def test_products_and_sums_that_may_be_rounded_together(isa: str, body: str, expected: Sequence[str]) -> None:
     found = expanded(parse_module(FLOATS + body + TAIL, "k.ptx").kernels["k"], load_isa(isa))
     assert sorted(name for name in found.elements() if name.startswith("fp")) == list(expected)
+
+
+@pytest.mark.parametrize("isa", ("sm_70", "sm_80", "sm_90", "sm_100"))
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    (
+        # what ptxas 13.0 makes for sm_80 and sm_90: LEA, LEA.HI.X
+        ("shl.b64 %rd6,%rd4,2; add.s64 %rd7,%rd5,%rd6; st.global.u32 [%rd7],%r1;", 2),
+        # both halves shifted, then two sums
+        ("shl.b64 %rd6,%rd4,2; add.s64 %rd7,%rd5,%rd6; add.s64 %rd8,%rd4,%rd6; st.global.u64 [%rd7],%rd8;", 6),
+        # IADD3, LEA.HI.X.SX32 and LEA, LEA.HI.X
+        ("cvt.s64.s32 %rd3,%r1; add.s64 %rd8,%rd3,%rd4; shl.b64 %rd6,%rd8,2; add.s64 %rd7,%rd5,%rd6;"
+         "st.global.u32 [%rd7],%r1;", 4),
+        # a shifted value taken from another is shifted first
+        ("shl.b64 %rd6,%rd4,2; sub.s64 %rd7,%rd5,%rd6; st.global.u32 [%rd7],%r1;", 4),
+        # IMAD, IMAD.WIDE, IMAD, IADD3
+        ("mul.lo.s64 %rd6,%rd4,%rd5; add.s64 %rd7,%rd6,%rd5; st.global.u64 [%rd5],%rd7;", 4),
+        # IMAD.WIDE with the extended value as what is added, MOV for its upper half
+        ("mul.wide.u32 %rd6,%r1,%r2; cvt.u64.u32 %rd7,%r2; add.s64 %rd8,%rd6,%rd7; st.global.u64 [%rd4],%rd8;", 2),
+    ),
+)  # fmt: skip
+def test_addresses_of_64_bit(isa: str, body: str, expected: int) -> None:
+    loads = "ld.global.u64 %rd4,[%rd1+8]; ld.global.u64 %rd5,[%rd1+16]; ld.global.u32 %r2,[%rd1+24];"
+    kept = "st.global.u64 [%rd1+8],%rd4; st.global.u64 [%rd1+16],%rd5;"
+
+    def count(text: str) -> int:
+        found = expanded(parse_module(HEAD + loads + text + kept + TAIL, "k.ptx").kernels["k"], load_isa(isa))
+        return sum(n for name, n in found.items() if name.startswith(("int32", "fp16")))
+
+    assert count(body) - count("st.global.u64 [%rd5],%rd4;") == expected
+
+
+def test_comparisons_of_64_bit_are_two() -> None:
+    body = "setp.lt.s64 %p1,%rd1,%rd2; selp.b64 %rd3,%rd1,%rd2,%p1; st.global.u64 [%rd2],%rd3;"
+    text = HEAD.replace("{\n", "{\n.reg .pred %p<2>;", 1) + body + TAIL
+    found = expanded(parse_module(text, "k.ptx").kernels["k"], load_isa("sm_80"))
+    assert (found["int32.setp.alu"], found["int32.setp"], found["int32.selp"]) == (1, 1, 2)

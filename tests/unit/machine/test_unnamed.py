@@ -100,6 +100,13 @@ def test_variables_of_loops_begin_with_a_move() -> None:
     assert found(module(text + "st.shared.u32 [%r3],%r5;\n").kernels["k"], "80")["copy"] == 2
 
 
+def test_a_parameter_of_64_bit_is_stored_from_two_registers() -> None:
+    kernel = module("st.global.u64 [%rd2],%rd1;").kernels["k"]
+    assert (
+        found(kernel, "75")["constant"] == found(module("st.global.u32 [%rd2],%r1;").kernels["k"], "75")["constant"] + 1
+    )
+
+
 def test_many_sums_are_cleared_in_pairs() -> None:
     """ptxas: MOV for each of a few; CS2R for two of 16, whether the PTX clears or copies them."""
     for count, moves in ((3, 3), (16, 8)):

@@ -16,6 +16,8 @@ Operations = tuple[str, ...]
 _TYPES = frozenset(("u32", "s32", "b32", "u64", "s64", "b64"))
 #: what stands behind the name of a sum or product of floats that may be rounded together with another
 _FLOATS = {("f32",): "f32", ("ftz", "f32"): "ftz.f32", ("f64",): "f64"}
+#: conversions that only extend, by the types behind their name
+_EXTENSIONS: Mapping[tuple[str, ...], str] = {("s64", "s32"): "cvt.s64", ("u64", "u32"): "cvt.u64"}
 #: what may be added to, not taken from, something by the instruction that does it
 _POSITIVE = ("mul.wide", "mul.32", "mul.64", "shl.32", "shl.64", "cvt.s64")
 #: most sources of a machine instruction
@@ -28,7 +30,7 @@ def kind(instruction: Instruction) -> str:
     if words in _FLOATS and instruction.base in ("add", "sub", "mul"):
         return f"{'mul' if instruction.base == 'mul' else 'add'}.{_FLOATS[words]}"
     if instruction.base == "cvt":
-        return {("s64", "s32"): "cvt.s64", ("u64", "u32"): "cvt.u64"}.get(words, "")
+        return _EXTENSIONS.get(words, "")
     size = words[-1][1:] if words and words[-1] in _TYPES else ""
     if not size or "cc" in words or "sat" in words:
         return ""

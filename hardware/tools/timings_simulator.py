@@ -32,7 +32,10 @@ def _simulator(
     pipeline: int, branch: int, pipes: dict[str, str], config: str,
     fp: Five, integer: Five, dp: Five, sfu: tuple[int, int], tensor: tuple[int, int],
 ) -> list[Row]:  # fmt: skip
-    """Rows of a GPGPU-Sim configuration: ADD, MAX, MUL, MAD, DIV of each kind; everything else 1 cycle."""
+    """Rows of a GPGPU-Sim configuration: ADD, MAX, MUL, MAD, DIV of each kind; everything else 1 cycle.
+
+    What has no latency of its own goes to the unit of integers, branches and barriers too.
+    """
     chains = {"QV100": "ffma 10.0, fadd 9.0, imad 10.1, xor + add 15.1, dfma 12.8, sin 104.4",
               "GTX480": "ffma 11.0, fadd 10.0, imad 11.1, xor + add 17.0, dfma 13.8, sin 13.7"}[config]  # fmt: skip
     fit = f"steps of the perfect-memory chains of gpgpusim/launches.csv, without loop overhead: {chains}"
@@ -56,7 +59,7 @@ def _simulator(
         places = {"add": 0, "minmax": 1, "mul": 2, "mad" if kind == "int32" else "fma": 3}
         if kind == "int32":
             places |= {"mulwide": 2, "mulhi": 2, "madwide": 3, "madhi": 3}
-        rows.append(plain(kind, pipes["int"] if kind == "int32" else pipes["fp"]))
+        rows.append(plain(kind, pipes["int"]))
         for name, place in places.items():
             rows += [timed(f"{kind}.{each}", pipe, latency[place], ii[place], key) for each in spell(name)]
         rows += [timed(f"{kind}.{each}", pipes["sfu"], latency[4], ii[4], key) for each in spell("div")]
@@ -67,6 +70,7 @@ def _simulator(
     rows += [plain(f"shuffle.{each}", pipes["int"]) for each in ("vote", "match", "redux")]
     rows.append(timed("tensor", "tensor" if config == "QV100" else "sfu", *tensor, "tensor"))
     refetch = f"{branch}: next instruction after a branch is fetched again ({fit}; 16 iterations)"
-    barrier = Row("barrier", "branch", 1, 1, "simulator: a warp issues again in the cycle after the last one arrives")
-    rows += [Row("branch", "branch", branch, 1, refetch), barrier, plain("fence", "branch")]
+    arrives = "simulator: a warp issues again in the cycle after the last one arrives"
+    rows += [Row("branch", pipes["int"], branch, 1, refetch), Row("barrier", pipes["int"], 1, 1, arrives)]
+    rows.append(plain("fence", "branch"))
     return rows + memory_rows()

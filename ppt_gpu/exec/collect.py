@@ -30,7 +30,7 @@ from ppt_gpu.units import format_bytes
 PATHS = 1 << 17  # path records in the buffers of a block
 RECORDS = 1 << 17  # accesses in them: few enough to be read back from the caches
 FEWEST = 1 << 9  # of both for each warp where many blocks are in flight
-ACCESSES = 1 << 22  # room for decoded accesses at first; untouched room costs nothing
+ACCESSES, MANY_ACCESSES = 1 << 17, 1 << 22  # room for decoded accesses at first, and when that is too little
 FEW = 1 << 12  # patterns that are worth a copy, which lets go of that room
 
 
@@ -41,7 +41,9 @@ class Collector:
         self.engine = engine
         self.warps, self.blocks = warps, blocks  # warps of a block
         self.budget = budget
-        self.base, self.pattern, self.space = (Growing(kind, ACCESSES) for kind in (np.uint64, np.int32, np.uint8))
+        self.base, self.pattern, self.space = (
+            Growing(kind, ACCESSES, MANY_ACCESSES) for kind in (np.uint64, np.int32, np.uint8)
+        )
         self.access_count = np.zeros((blocks, warps), np.int64)
         self.patterns = PatternStore()
         self.number = Growing(np.int32)  # of each pattern its number in the trace, -1 for none yet

@@ -18,8 +18,8 @@ from ppt_gpu.exec.jit_flow import MAX_SEGMENT
 #: patterns that a warp may make between two looks at `FULL`: of every instruction of a segment, were each lane's
 #: address in a state space of its own
 SLACK = 32 * MAX_SEGMENT
-PATTERNS = 1 << 20  # room for patterns at first; untouched room costs nothing
-TABLE = 1 << 16  # entries of the table at first
+PATTERNS, MANY = 1 << 13, 1 << 20  # room for patterns at first, and at least when that is too little
+TABLE = 1 << 14  # entries of the table at first
 TAKEN, OF = 3, 4  # so much of the table may be taken
 MORE = 4  # times as much, when there is too little room
 _LINE = 8  # words: rows begin at the lines of a cache
@@ -61,7 +61,7 @@ class PatternStore:
         """Grow unless `more` patterns may come before the store is full."""
         while self.block[PatternWord.FULL] - self.used < more:
             if len(self._masks) <= self._most():
-                self._room(MORE * len(self._masks))
+                self._room(max(MORE * len(self._masks), MANY))
             else:
                 self._spread(MORE * len(self._table))
 
@@ -82,10 +82,10 @@ class PatternStore:
         begin = -(words.ctypes.data // words.itemsize) % _LINE
         rows, masks = words[begin : begin + 32 * capacity].reshape(-1, 32), np.empty(capacity, np.uint32)
         rows[:used], masks[:used] = self._rows[:used], self._masks[:used]
-        rows[-1, 0], masks[-1] = 1, 0  # no pattern: what was looked up before the first
+        if not used:
+            rows[0, 0], masks[0] = 1, 0  # no pattern: what was looked up before the first
         self._rows, self._masks = rows, masks
         block[PatternWord.ROWS], block[PatternWord.MASKS] = rows.ctypes.data, masks.ctypes.data
-        block[PatternWord.LAST] = block[PatternWord.BEFORE] = capacity - 1
         self._set_full()
 
     def _spread(self, entries: int) -> None:

@@ -55,6 +55,7 @@ class BlockRun:
             while self._run(self.resident, len(self.blocks)) != Reason.FINISHED:
                 self._take_turns()
         self._take()
+        self.buffers.release()
         return self._trace()
 
     def _run_cluster(self, first: int, size: int) -> None:

@@ -19,6 +19,8 @@ PATH_BYTES = 8  # of a path record
 APART = 16
 #: bytes of memory that NumPy asks large pages for, with room to begin anywhere
 LARGE = 6 << 20
+#: so much, of a run that has ended: the next one need not wait for the system to clear it
+_spare: list[NDArray[np.uint8]] = []
 #: columns of the places where a warp's trace of a block ends: in its path, in its accesses; and guarded threads
 END_PATH, END_RECORD, END_GUARDED = range(3)
 _CURSORS = [int(slot) for slot in (Slot.PATH, Slot.RECORD, Slot.GUARDED_SUM)]
@@ -41,7 +43,8 @@ class TraceBuffers:
         bases = PATH_BYTES * wide * warps
         headers = bases + BASE_BYTES * narrow * warps
         total = headers + RECORD_BYTES * narrow * warps
-        slab = np.empty(LARGE if LARGE // 4 < total < LARGE else total, np.uint8)
+        self._slab = _large() if LARGE // 4 < total < LARGE else np.empty(total, np.uint8)
+        slab = self._slab
         parts = (slab[:bases], np.int64), (slab[headers:total], np.uint32), (slab[bases:headers], np.int64)
         return tuple(part.view(kind).reshape(warps, -1) for part, kind in parts)
 
@@ -61,6 +64,11 @@ class TraceBuffers:
         self.rows[:, _CURSORS[:2]] = (self._origin + _BYTES * (self.starts + length))[:, :2]
         room = np.array([self.path.shape[1] - APART, self.header.shape[1] - APART, 0])
         self.rows[:, _ENDS] = (self._origin + _BYTES * (self.starts + room))[:, :2]
+
+    def release(self) -> None:
+        """The buffers are of no use any more: others may have their memory."""
+        if len(self._slab) == LARGE and not _spare:
+            _spare.append(self._slab)
 
     def places(self, ends: NDArray[np.int64]) -> NDArray[np.int64]:
         """Places for host addresses."""
@@ -98,3 +106,11 @@ class TraceBuffers:
             if count:
                 target[w, :count] = flat[at : at + count]
         return target
+
+
+def _large() -> NDArray[np.uint8]:
+    """LARGE bytes, used before if there are any."""
+    try:
+        return _spare.pop()
+    except IndexError:
+        return np.empty(LARGE, np.uint8)

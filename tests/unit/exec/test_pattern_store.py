@@ -20,6 +20,7 @@ def test_patterns_are_found_again_while_the_store_grows(monkeypatch):
     """Numbers are those of a dictionary, for patterns that repeat soon, later and never, and differ in mask only."""
     monkeypatch.setattr(pattern_store, "SLACK", 3)
     monkeypatch.setattr(pattern_store, "PATTERNS", 8)
+    monkeypatch.setattr(pattern_store, "MANY", 16)
     monkeypatch.setattr(pattern_store, "TABLE", 16)
     rng, store, known = np.random.default_rng(5), PatternStore(), {}
     row, grew = warp_of(store), 0

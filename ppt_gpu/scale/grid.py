@@ -169,12 +169,16 @@ def neighbour_blocks(spread: GridSpread, blocks: Sequence[int], grid: Dim3, samp
     """Blocks that run on other SMs at the same time as `blocks` of one SM, by block.
 
     From up to `samples` other SMs: those that run the neighbours of `blocks` along the axes of the grid, which share
-    most with them and stand for themselves; and others, evenly spaced over the chip, which stand for all the rest. They
-    serve to estimate how much of what this SM fetches another SM has fetched into the L2 already.
+    most with them and stand for themselves; and others, evenly spaced over the chip and, where not all are sampled, next
+    to none of the blocks, which stand for all the rest. They serve to estimate how much of what this SM fetches another
+    SM has fetched into the L2 already.
     """
     near = adjacent_sms(spread.active_sms, grid)[: max(samples - FAR_SMS, samples // 2, 1)]
     rest = [offset for offset in range(1, spread.active_sms) if offset not in near]
-    far = _spaced(rest, samples - len(near))
+    around = _around(spread.active_sms, grid)
+    apart = [offset for offset in rest if offset not in around]
+    every = not apart or samples >= spread.active_sms - 1
+    far = _spaced(rest if every else apart, samples - len(near))
     stands_for = dict.fromkeys(near, 1.0) | dict.fromkeys(far, len(rest) / max(len(far), 1))
     if near and not far:
         stands_for = dict.fromkeys(near, (spread.active_sms - 1) / len(near))
@@ -191,6 +195,15 @@ def adjacent_sms(active_sms: int, grid: Dim3) -> list[int]:
     steps = [step for step, extent in zip((1, grid[0], grid[0] * grid[1]), grid, strict=True) if extent > 1]
     offsets = dict.fromkeys(sign * step % active_sms for step in steps for sign in (1, -1))
     return [offset for offset in offsets if offset]
+
+
+def _around(active_sms: int, grid: Dim3) -> set[int]:
+    """Offsets of the SMs that run a block next to a block, also across edges and corners: these are like no others."""
+    offsets = {0}
+    for step, extent in zip((1, grid[0], grid[0] * grid[1]), grid, strict=True):
+        if extent > 1:
+            offsets |= {(offset + sign * step) % active_sms for offset in offsets for sign in (1, -1)}
+    return offsets
 
 
 def _spaced(others: list[int], samples: int) -> list[int]:

@@ -31,7 +31,7 @@ from ppt_gpu.sm.lower_tasks import lower_tasklist
 from ppt_gpu.sm.program import Program
 from ppt_gpu.sm.same_line import Atomics, atomic_share
 from ppt_gpu.sm.scoreboard import SLOTS, schedule
-from ppt_gpu.sm.sharing import Touched, copied_lines, sectors_used, sharers
+from ppt_gpu.sm.sharing import Touched, areas, copied_lines, sectors_used, sharers
 from ppt_gpu.spec.gpu import Gpu
 
 __all__ = ["lower_tasklist", "lower_trace", "pipe_order"]
@@ -83,7 +83,8 @@ def lower_trace(
         asked = _global_transactions(code, neighbours, shape)
         sm = neighbours.blocks % active_sms if neighbour_sm is None else np.asarray(neighbour_sm, np.int64)
         others = _touched(asked, neighbours, sm, neighbour_stands_for, active_sms)
-        users = sharers(address, sectors_used(line, found.sectors, len(address)), others, active_sms)
+        used = sectors_used(line, found.sectors, len(address))
+        users = sharers(address, used, others, active_sms, areas(address, trace.ranges))
         if len(atomics.base):
             share = _share_of_all(code, neighbours, atomics, shape, others.stands_for, sm)
         if may_camp(gpu) and len(others.stands_for) == active_sms - 1:

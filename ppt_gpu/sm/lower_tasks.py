@@ -18,7 +18,7 @@ from ppt_gpu.sm.lower_shapes import GLOBAL
 from ppt_gpu.sm.program import Program
 from ppt_gpu.sm.same_line import Atomics, atomic_share
 from ppt_gpu.sm.scoreboard import SLOTS, StaticCode, schedule
-from ppt_gpu.sm.sharing import Touched, copied_lines, sectors_used, sharers
+from ppt_gpu.sm.sharing import Touched, areas, copied_lines, sectors_used, sharers
 from ppt_gpu.spec.gpu import Gpu
 from ppt_gpu.tasklist.flat import FlatTaskList, block_shifts, buffer_bases
 from ppt_gpu.tasklist.model import Transactions
@@ -83,7 +83,8 @@ def lower_tasklist(
         others, theirs, weight = _touched(
             flat, shape, warps_per_block, grid, neighbours, neighbour_sm, neighbour_stands_for
         )
-        users = sharers(address, sectors_used(address_line, found.sectors, len(address)), others, active_sms)
+        used = sectors_used(address_line, found.sectors, len(address))
+        users = sharers(address, used, others, active_sms, areas(address, _ranges(flat)))
         share = atomic_share(atomics, shape.line, theirs, weight)
     line, found = forced_transactions(flat, gpu, shape, np.tile(task, warps), found, address_line, active_sms)
     return assemble(

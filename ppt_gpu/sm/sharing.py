@@ -4,6 +4,11 @@
 * A line that k SMs of the wave use is fetched from DRAM by one of them and found in the L2 by the k-1 others. k is
   estimated from a sample of other SMs: 1 + the sum over those that touch the line of the SMs that each stands for. Of
   such lines this SM finds a share of 1 - 1/k warm, chosen by a hash of the address.
+* Few of many SMs are sampled, so the share of them that touches a line is known roughly only, and 1 - 1/k of a rough k
+  is too little in the mean. How far the lines of a buffer really differ in that share shows in how much more their
+  samples differ than chance would have it (method of moments); by as much each keeps its own share, and takes the
+  buffer's for the rest. (James and Stein's shrinkage, as an empirical Bayes estimator: Efron and Morris, "Data
+  Analysis Using Stein's Estimator and Its Generalizations", JASA 70, 1975.)
 * A line used by k SMs is stored once, so the slice of the L2 that one of S SMs sees holds more than 1/S of it:
   lines / sum(1/k) times as much (`Program.l2_share_factor`).
 """
@@ -56,33 +61,58 @@ def sectors_used(line: NDArray[np.int32], sectors: NDArray[np.uint8], lines: int
 
 
 def sharers(
-    address: NDArray[np.uint64], used: NDArray[np.uint8], others: Touched, active_sms: int
+    address: NDArray[np.uint64],
+    used: NDArray[np.uint8],
+    others: Touched,
+    active_sms: int,
+    area: NDArray[np.int64] | None = None,
 ) -> NDArray[np.float64]:
     """[L] estimated number of SMs that use each line, from 1 to `active_sms`.
 
-    used [L]: this SM's sectors. Another SM that touches only a part of them counts as that part.
+    used [L]: this SM's sectors. Another SM that touches only a part of them counts as that part. area [L]: the buffer
+    of each line, whose lines are estimated together; None: each line by itself.
     """
     if len(others.stands_for) == 0 or len(address) == 0:
         return np.ones(len(address))
     numbers = Numbers(len(address))
     numbers.add(address)
     last, left = np.full(len(address), -1, np.int32), np.zeros(len(address), np.uint8)
-    touched = np.zeros(len(address), np.float64)
+    touched, sampled = np.zeros(len(address)), np.zeros(len(address))
     line = numbers.look_up(others.address)
     known = np.flatnonzero(line >= 0)  # few, where blocks share little: less to sort
     short = np.uint16 if len(others.stands_for) <= 1 << 16 else np.uint32  # short numbers are sorted by counting
     order = known[np.argsort(others.sm[known].astype(short), kind="stable")]
     sectors, sm = others.sectors[order], others.sm[order]
-    _touched(line[order], sectors, sm, others.stands_for, used, _BITS, last, left, touched)
-    return np.minimum(1.0 + touched, float(active_sms))
+    _touched(line[order], sectors, sm, others.stands_for, used, _BITS, last, left, touched, sampled)
+    many = others.stands_for[others.stands_for > 1.0]
+    if area is not None and len(many) > 1:
+        sampled = settled(sampled / many.sum(), len(many), area) * many.sum()
+    return np.minimum(1.0 + touched + sampled, float(active_sms))
+
+
+def settled(share: NDArray[np.float64], samples: int, area: NDArray[np.int64]) -> NDArray[np.float64]:
+    """[L] what share of the SMs touches each line, where a share of `samples` of them did; area [L]: its buffer."""
+    _, group = np.unique(area, return_inverse=True)
+    lines = np.bincount(group)
+    mean = np.bincount(group, share) / lines
+    by_chance = mean * (1.0 - mean)
+    observed = np.bincount(group, (share - mean[group]) ** 2) / lines
+    real = np.clip((observed - by_chance / samples) / (1.0 - 1.0 / samples), 0.0, by_chance)
+    rest = (by_chance - real) / samples
+    kept = np.divide(real, real + rest, out=np.ones(len(lines)), where=real + rest > 0.0)
+    few = np.maximum(lines - 3, 0) / np.maximum(lines - 1, 1)  # of few lines nobody knows how far they differ
+    taken = ((1.0 - kept) * few)[group]
+    return (1.0 - taken) * share + taken * mean[group]
 
 
 @entry
 def _touched(
     line: np.ndarray, sectors: np.ndarray, sm: np.ndarray, stands_for: np.ndarray, used: np.ndarray, bits: np.ndarray,
-    last: np.ndarray, left: np.ndarray, total: np.ndarray,
+    last: np.ndarray, left: np.ndarray, known: np.ndarray, sampled: np.ndarray,
 ) -> None:  # fmt: skip
-    """[L] total: how many of the other SMs touch the sectors used of each line. Transactions SM by SM.
+    """[L] how many of the other SMs touch the sectors used of each line: of those that stand for themselves, and more.
+
+    Transactions SM by SM.
 
     last [L]: the SM that touched the line last, left [L]: sectors used that this SM has not touched yet.
     """
@@ -93,7 +123,17 @@ def _touched(
             left[number] = used[number]
         new = left[number] & sectors[t]
         left[number] ^= new
-        total[number] += stands_for[sm[t]] * bits[new] / bits[used[number]]
+        part = stands_for[sm[t]] * bits[new] / bits[used[number]]
+        if stands_for[sm[t]] > 1.0:
+            sampled[number] += part
+        else:
+            known[number] += part
+
+
+def areas(address: NDArray[np.uint64], ranges: Sequence[Range]) -> NDArray[np.int64]:
+    """[L] in which of the buffers each line begins, or behind which."""
+    starts = np.sort(np.array([area.start for area in ranges], np.uint64))
+    return np.searchsorted(starts, address, side="right").astype(np.int64)
 
 
 def fetched_by_others(address: NDArray[np.uint64], users: NDArray[np.float64]) -> NDArray[np.bool_]:

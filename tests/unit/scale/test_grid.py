@@ -72,6 +72,14 @@ def test_neighbours_along_the_grid_stand_for_themselves(samples: int, near: set[
     assert len(weight) == samples and sum(weight.values()) == pytest.approx(79)
 
 
+def test_sms_that_stand_for_others_run_no_block_next_to_these() -> None:
+    """Nor one across an edge or a corner, unless all SMs are sampled."""
+    found = {other.offset for other in neighbour_blocks(spread_grid(80 * 40, 1, 80), (800,), (30, 100, 1), 40)}
+    assert found.isdisjoint({29, 31, 49, 51}) and {1, 79, 30, 50} <= found
+    found = {other.offset for other in neighbour_blocks(spread_grid(15 * 40, 1, 15), (300,), (30, 20, 1), 14)}
+    assert found == set(range(1, 15))
+
+
 def test_one_neighbour_stands_for_all() -> None:
     (other,) = neighbour_blocks(spread_grid(80, 1, 80), (0,), (80, 1, 1), 1)
     assert (other.block, other.stands_for) == (1, 79)

@@ -12,7 +12,16 @@ from ppt_gpu.exec.global_accesses import global_accesses
 from ppt_gpu.exec.trace import Range
 from ppt_gpu.sm.lower import lower_trace
 from ppt_gpu.sm.program import Program
-from ppt_gpu.sm.sharing import Touched, copied_lines, fetched_by_others, sectors_used, share_factor, sharers
+from ppt_gpu.sm.sharing import (
+    Touched,
+    areas,
+    copied_lines,
+    fetched_by_others,
+    sectors_used,
+    settled,
+    share_factor,
+    sharers,
+)
 
 LINES = np.arange(64, dtype=np.uint64) * np.uint64(128)
 
@@ -52,6 +61,38 @@ def test_users_of_a_line() -> None:
     assert share_factor(users) == pytest.approx(4 / (1 / 9 + 1 / 5 + 1 + 1 / 5))
     near_and_far = replace(others, stands_for=np.array([1.0, 9.0]))
     assert sharers(LINES[:4], used, near_and_far, 9).tolist() == [9.0, 2.0, 1.0, 2.0]
+
+
+def test_shares_of_lines_that_are_touched_at_random_are_the_same() -> None:
+    """Each of 80 SMs touches a tenth of the lines: of six sampled ones, half of the lines see none."""
+    sample = np.random.default_rng(1).binomial(6, 0.1, 20_000) / 6
+    found = settled(sample, 6, np.zeros(len(sample), np.int64))
+    assert found.mean() == pytest.approx(sample.mean())
+    assert (1 - 1 / (1 + 74 * sample)).mean() < 0.6  # which is what was taken to be warm, line by line
+    assert (1 - 1 / (1 + 74 * found)).mean() == pytest.approx(1 - 1 / 8.4, abs=0.01)
+
+
+def test_lines_of_all_and_of_one_stay_apart() -> None:
+    share = np.repeat([0.0, 1.0], [300, 100])
+    assert settled(share, 6, np.zeros(400, np.int64)).tolist() == share.tolist()
+    mixed = np.concatenate((share, np.random.default_rng(2).binomial(6, 0.1, 5_000) / 6))
+    area = np.repeat([0, 1], [400, 5_000])  # of another buffer they learn nothing
+    assert settled(mixed, 6, area)[:400].tolist() == share.tolist()
+    assert settled(mixed, 6, area)[400:].std() < 0.02
+
+
+def test_lines_that_differ_keep_as_much_of_their_own_share_as_is_no_chance() -> None:
+    random = np.random.default_rng(3)
+    true = random.beta(2, 6, 50_000)
+    sample = random.binomial(6, true) / 6
+    found = settled(sample, 6, np.zeros(len(sample), np.int64))
+    assert ((found - true) ** 2).mean() < 0.6 * ((sample - true) ** 2).mean()
+
+
+def test_areas_are_buffers() -> None:
+    ranges = (Range("b", 1024, 1024, False), Range("a", 0, 1024, False))
+    assert areas(LINES[[0, 7, 8, 15, 16]], ranges).tolist() == [1, 1, 2, 2, 2]
+    assert areas(LINES[:2], ()).tolist() == [0, 0]
 
 
 def test_sectors_used() -> None:

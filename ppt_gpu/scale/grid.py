@@ -169,9 +169,9 @@ def neighbour_blocks(spread: GridSpread, blocks: Sequence[int], grid: Dim3, samp
     """Blocks that run on other SMs at the same time as `blocks` of one SM, by block.
 
     From up to `samples` other SMs: those that run the neighbours of `blocks` along the axes of the grid, which share
-    most with them and stand for themselves; and others, evenly spaced over the chip and, where not all are sampled, next
-    to none of the blocks, which stand for all the rest. They serve to estimate how much of what this SM fetches another
-    SM has fetched into the L2 already.
+    most with them and stand for themselves; and others, evenly spaced over the chip and, where not all are sampled,
+    next to none of the blocks, which stand for all the rest. They serve to estimate how much of what this SM fetches
+    another SM has fetched into the L2 already.
     """
     near = adjacent_sms(spread.active_sms, grid)[: max(samples - FAR_SMS, samples // 2, 1)]
     rest = [offset for offset in range(1, spread.active_sms) if offset not in near]

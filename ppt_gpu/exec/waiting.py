@@ -65,6 +65,9 @@ def waiting_loops(
                 behind[t] = True
             elif t <= s:
                 heads[t] = True
+    for s in range(len(successors)):
+        if behind[s] and waiting_loop[s] < 0:  # whoever comes here has what it waited for
+            spins[s] = 0
     meets = [_meets(kernel, bounds, s) for s in range(len(successors))]
     return Waiting(
         tuple(spins), tuple(number >= 0 for number in waiting_loop), tuple(heads), tuple(behind), tuple(meets)

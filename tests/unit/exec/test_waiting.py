@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from jit_kernels import check_against_interpreter, file_case, integer, pointer
+from jit_kernels import check_against_interpreter, file_case, integer, pointer, text_case
 
 from ppt_gpu.errors import PptError
 from ppt_gpu.exec.interpreter import interpret
@@ -98,6 +98,39 @@ def test_a_warp_barrier_in_each_arm_of_a_branch():
     t = np.arange(64)
     values = np.select([t % 4 == 1, t % 4 == 0], [t, 100 + t], 1000 * t)
     assert np.array_equal(memory.view("o", "i4"), values[t ^ 1])
+    assert trace.warnings == ()
+
+
+LOCKED_QUEUE = """
+.global .u32 head; .global .u32 lock;
+.visible .entry k(.param .u64 out)
+{
+    .reg .b32 %r<9>; .reg .b64 %d<2>; .reg .pred %p<4>; .shared .u32 s;
+    mov.u32 %r1, %tid.x; setp.ne.u32 %p1, %r1, 0; ld.param.u64 %d1, [out];
+NEXT:
+    @%p1 bra TAKEN;
+    atom.global.add.u32 %r2, [head], 1; st.shared.u32 [s], %r2;
+TAKEN:
+    bar.sync 0; ld.shared.u32 %r2, [s]; bar.sync 0;
+    setp.lt.u32 %p2, %r2, 5;
+    @%p2 bra WORK;
+    ret;
+WORK:
+    @%p1 bra NEXT;
+WAIT:
+    atom.global.cas.b32 %r3, [lock], 0, 1; setp.ne.u32 %p3, %r3, 0;
+    @%p3 bra WAIT;
+    ld.global.u32 %r4, [%d1]; add.u32 %r4, %r4, %r2; st.global.u32 [%d1], %r4;
+    membar.gl; atom.global.exch.b32 %r3, [lock], 0;
+    bra NEXT;
+}
+"""
+
+
+def test_a_lock_that_is_free_parts_no_warp():
+    found = text_case(LOCKED_QUEUE, (3,), (64,), [pointer("o")], [Buffer("o", "u32", 1)])
+    memory, trace = check_against_interpreter(found)
+    assert memory.view("o", "u4").tolist() == [10]
     assert trace.warnings == ()
 
 

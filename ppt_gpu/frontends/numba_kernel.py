@@ -8,7 +8,10 @@ records a pointer.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from threading import RLock
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,6 +23,8 @@ from ppt_gpu.frontends.source import KernelSource
 
 #: options of @cuda.jit that change the code and that numba.cuda.compile_ptx takes too
 _OPTIONS = ("debug", "lineinfo", "fastmath", "opt", "launch_bounds", "forceinline")
+
+_COMPILING = RLock()
 
 
 def is_numba_kernel(source: object) -> bool:
@@ -43,9 +48,9 @@ def compile_numba(kernel: Any, values: Sequence[Any], capability: tuple[int, int
         chosen = kernel.targetoptions
         accepted = inspect.signature(cuda.compile_ptx).parameters
         options = {key: chosen[key] for key in _OPTIONS if chosen.get(key) and key in accepted}
-        text, _ = cuda.compile_ptx(
-            function, numba.types.void(*types), cc=(int(arch[:-1]), int(arch[-1])), device=False, **options
-        )
+        gpu = (int(arch[:-1]), int(arch[-1]))
+        with _device_functions_for(gpu):
+            text, _ = cuda.compile_ptx(function, numba.types.void(*types), cc=gpu, device=False, **options)
     except PptError:
         raise
     except Exception as error:  # numba's errors have no common base with those of the libraries below it
@@ -60,6 +65,21 @@ def compile_numba(kernel: Any, values: Sequence[Any], capability: tuple[int, int
     notes = [f"{function.__name__} was compiled by {compiler}"]
     differs = archs.note(compiler, arch, capability)
     return KernelSource(function.__name__, text, flat, notes=(*notes, *([differs] if differs else [])))
+
+
+@contextmanager
+def _device_functions_for(capability: tuple[int, int]) -> Iterator[None]:
+    """Functions that the kernel calls are compiled for this GPU: numba would ask the driver for the one it finds."""
+    from importlib import import_module
+
+    with _COMPILING:
+        dispatcher = import_module("numba.cuda.dispatcher")
+        asked = getattr(dispatcher, "get_current_device", None)
+        dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=capability)  # type: ignore[attr-defined]
+        try:
+            yield
+        finally:
+            dispatcher.get_current_device = asked  # type: ignore[attr-defined]
 
 
 def _check_count(function: Any, values: Sequence[Any]) -> None:

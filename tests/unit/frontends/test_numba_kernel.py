@@ -33,6 +33,30 @@ def test_every_kind_of_argument(everything: object, order: str) -> None:
     assert (out[:5] == matrix[:5, 2] + 0.5 + 3.0 + 4.0 + 40).all() and out[5] == 0
 
 
+def test_functions_that_the_kernel_calls() -> None:
+    @cuda.jit(device=True)
+    def power(x, n):  # type: ignore[no-untyped-def]
+        r = 1
+        for _ in range(n):
+            r *= x
+        return r
+
+    @cuda.jit(device=True, inline="always")
+    def sums(values, i):  # type: ignore[no-untyped-def]
+        return power(values[i], 3) + power(values[i], 2)
+
+    @cuda.jit
+    def kernel(values, out):  # type: ignore[no-untyped-def]
+        i = cuda.grid(1)
+        out[i] = sums(values, i)
+
+    values, out = np.arange(64), np.zeros(64, np.int64)
+    ppt_gpu.launch(kernel, grid=2, block=32, args=[values, out])
+    assert (out == values**3 + values**2).all()
+    result = ppt_gpu.predict(kernel, "h100", grid=2, block=32, args=[values, out])
+    assert result.main.value("kernel.cycles") > 0
+
+
 def test_prediction_names_the_compiler_and_compiles_for_the_gpu(everything: object) -> None:
     args = [5, True, np.float16(0.5), (2, 1.5), 1j, RECORD, np.zeros((6, 4)), np.zeros(6)]
     result = ppt_gpu.predict(everything, "k40", grid=2, block=32, args=args)

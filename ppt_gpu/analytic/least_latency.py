@@ -25,7 +25,7 @@ def least_latencies(program: Program, gpu: Gpu) -> NDArray[np.int64]:
     fetches = (program.op_kind == KIND_LOAD) | (program.op_kind == KIND_ATOMIC)
     least[fetches] = min(gpu.l1.latency, gpu.l2.latency)
     if not gpu.perfect_memory:
-        least[fetches & ~_may_stay_in_sm(program, gpu)] = gpu.l2.latency
+        least[fetches & ~_may_stay_in_sm(program, gpu, fetches)] = gpu.l2.latency
     return least
 
 
@@ -38,16 +38,18 @@ def next_entry_holds(program: Program) -> NDArray[np.int64]:
     return hold
 
 
-def _may_stay_in_sm(program: Program, gpu: Gpu) -> NDArray[np.bool_]:
-    """[O] operations that can complete without the L2: cached loads, and those with an empty or forced-L1 access."""
+def _may_stay_in_sm(program: Program, gpu: Gpu, fetches: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """[O] those of `fetches` that can complete without the L2: cached loads, and those with an empty or forced-L1
+    access."""
     local = np.array([name.endswith(".local") for name in TASK_CLASSES])[program.op_class]
     cached = (local | gpu.l1.caches_global) & (max(gpu.l1.size, gpu.l1.unified) > 0)
     may = cached & (program.op_kind == KIND_LOAD)
-    empty = np.flatnonzero(program.access_start[1:] == program.access_start[:-1])
+    if not (fetches & ~may).any():
+        return may
+    ops, begins = entry_ops(program), program.access_start
+    may[ops[fetches[ops] & (begins[1:] == begins[:-1])]] = True
     forced = np.flatnonzero(program.tx_line == FORCED_L1)
-    accesses = np.concatenate((empty, np.searchsorted(program.access_start, forced, side="right") - 1))
-    if len(accesses):
-        may[entry_ops(program)[accesses]] = True
+    may[ops[np.searchsorted(begins, forced, side="right") - 1]] = True
     return may
 
 

@@ -35,7 +35,8 @@ class Work:
 def work_of(program: Program, gpu: Gpu) -> Work:
     """The work of all blocks of `program`, lowered for `gpu`."""
     transactions = np.diff(program.access_start)
-    in_unit = np.maximum(program.access_cycles, transactions / gpu.memory.transactions_per_cycle)
+    in_unit = transactions / gpu.memory.transactions_per_cycle
+    np.maximum(program.access_cycles, in_unit, out=in_unit)
     chains = _block_chains(program, gpu)
     blocks = len(program.block_warp) - 1
     return Work(

@@ -33,7 +33,9 @@ def dirty_share(program: Program, gpu: Gpu, chip_factor: float) -> float:
 
 def _written_lines(program: Program) -> NDArray[np.int32]:
     """Line ids of all store and atomic transactions that have one."""
-    kind = program.op_kind[entry_ops(program)]
-    counts = np.diff(program.access_start)
-    lines = program.tx_line[np.repeat((kind == KIND_STORE) | (kind == KIND_ATOMIC), counts)]
+    writes = (program.op_kind == KIND_STORE) | (program.op_kind == KIND_ATOMIC)
+    chosen = np.flatnonzero(writes[entry_ops(program)])
+    first = program.access_start[chosen]
+    counts = program.access_start[chosen + 1] - first
+    lines = program.tx_line[np.arange(counts.sum()) + np.repeat(first - (np.cumsum(counts) - counts), counts)]
     return lines[lines >= 0]

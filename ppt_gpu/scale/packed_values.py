@@ -77,7 +77,8 @@ def _narrowest(values: NDArray[Any]) -> np.dtype[Any]:
 def named(value: Any, owner: str = "") -> dict[str, Any]:
     """The fields of a dataclass by name, `owner` in front; those of a dataclass within it with its name in front."""
     found: dict[str, Any] = {}
-    for name, held in vars(value).items():
+    for field in fields(value):
+        name, held = field.name, getattr(value, field.name)
         found |= named(held, f"{owner}{name}.") if is_dataclass(held) else {owner + name: held}
     return found
 

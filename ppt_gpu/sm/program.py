@@ -6,6 +6,7 @@ Lowered from a trace (`ppt_gpu.sm.lower.lower_trace`) or a task list (`lower_tas
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,6 +72,17 @@ class Program:
     l2_found: float = 0.0
     l2_dirty: float = 0.0
 
+    @cached_property
+    def issues(self) -> NDArray[np.int64]:
+        """As `op_issues` says."""
+        warps = np.bincount(self.warp_path, minlength=len(self.path_start) - 1)
+        weight = np.repeat(warps, np.diff(self.path_start))
+        first, last = int(self.path_start[0]), int(self.path_start[-1])
+        counts = np.bincount(self.entry_op[first:last], weights=weight, minlength=len(self.op_name))
+        found = counts.astype(np.int64)
+        found.flags.writeable = False
+        return found
+
 
 KIND_COMPUTE, KIND_BRANCH, KIND_BARRIER, KIND_LOAD, KIND_STORE, KIND_ATOMIC, KIND_SHARED, KIND_CONSTANT = range(8)
 #: operations that have a memory entry each time they are executed
@@ -78,10 +90,5 @@ RECORDED = (KIND_LOAD, KIND_STORE, KIND_ATOMIC, KIND_SHARED)
 
 
 def op_issues(program: Program) -> NDArray[np.int64]:
-    """Issues of every static operation [O]: all entries of all warps issue exactly once."""
-    warps = np.bincount(program.warp_path, minlength=len(program.path_start) - 1)
-    lengths = np.diff(program.path_start)
-    weight = np.repeat(warps, lengths)
-    first, last = int(program.path_start[0]), int(program.path_start[-1])
-    counts = np.bincount(program.entry_op[first:last], weights=weight, minlength=len(program.op_name))
-    return counts.astype(np.int64)
+    """Issues of every static operation [O]: all entries of all warps issue exactly once. Not to be changed."""
+    return program.issues

@@ -243,7 +243,8 @@ class DeviceMemory:
 
 def function_address(module: Module, name: str) -> int:
     """What a pointer to a function or kernel of the module holds. ValueError if there is none."""
-    return FUNCTION_BASE + FUNCTION_STEP * (1 + [*module.functions, *module.kernels].index(name))
+    own = module.functions[name].name if name in module.functions else name  # an alias is the function itself
+    return FUNCTION_BASE + FUNCTION_STEP * (1 + [*module.functions, *module.kernels].index(own))
 
 
 def has_function(module: Module, name: str) -> bool:

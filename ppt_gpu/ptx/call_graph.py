@@ -33,7 +33,8 @@ def reachable(kernel: Kernel, module: Module) -> tuple[dict[str, Kernel], dict[t
     """(functions that `kernel` can reach, in file order; callees of each call by (body, instruction))."""
     found: dict[str, Kernel] = {}
     bodies = {kernel.name: kernel}
-    addressed = {name for v in module.variables.values() for _, name, _ in v.init_symbols if name in module.functions}
+    named = {name for v in module.variables.values() for _, name, _ in v.init_symbols}
+    addressed = {module.functions[name].name for name in named if name in module.functions}
     while True:
         for body in bodies.values():
             addressed.update(_addressed(body, module))
@@ -57,18 +58,18 @@ def _addressed(body: Kernel, module: Module) -> Iterable[str]:
         if instruction.base == "call":
             operands = operands[2:3]
         for operand in operands:
-            yield from (name for name in symbols_of(operand) if name in module.functions)
+            yield from (module.functions[name].name for name in symbols_of(operand) if name in module.functions)
 
 
 def _callees(body: Kernel, call: Instruction, module: Module, addressed: set[str]) -> list[str]:
     callee = call.operands[1]
     if isinstance(callee, Sym):
-        return [callee.name] if callee.name in module.functions else []
+        return [module.functions[callee.name].name] if callee.name in module.functions else []  # not its alias
     target = call.operands[3]
     assert isinstance(target, Target)
     listed = body.call_tables.get(target.name)
     if listed is not None:
-        return [name for name in dict.fromkeys(listed) if name in module.functions]
+        return list(dict.fromkeys(module.functions[name].name for name in listed if name in module.functions))
     wanted = body.prototypes[target.name]
     shape = _shape(wanted.returns), _shape(wanted.params)
     return [

@@ -182,6 +182,24 @@ call (b), elsewhere, (a);
 
 
 @ENGINES
+def test_an_alias_is_the_function(engine):
+    text = """
+.func (.param .b32 r) twice (.param .b32 a) {
+.reg .b32 %r<2>; ld.param.b32 %r1, [a]; add.u32 %r1, %r1, %r1; st.param.b32 [r], %r1; ret; }
+.alias doubled, twice;
+.visible .entry k(.param .u64 o) { .reg .b32 %r<4>; .reg .b64 %d<4>; mov.u32 %r1, 21;
+{ .param .b32 a; .param .b32 b; st.param.b32 [a], %r1; call (b), doubled, (a); ld.param.b32 %r2, [b]; }
+mov.u64 %d1, doubled;
+{ .param .b32 a; .param .b32 b; st.param.b32 [a], %r2;
+P: .callprototype (.param .b32 _) _ (.param .b32 _);
+call (b), %d1, (a), P; ld.param.b32 %r3, [b]; }
+ld.param.u64 %d2, [o]; st.global.v2.u32 [%d2], {%r2, %r3}; ret; }
+"""
+    memory, _ = text_case(text, (1,), (1,), [pointer("o")], [Buffer("o", "u32", 2)]).run(engine=engine)
+    assert memory.view("o", "u4").tolist() == [42, 84]
+
+
+@ENGINES
 def test_a_kernel_that_launches_another_one(engine):
     text = """
 .extern .func (.param .b64 r) __cudaCDP2GetParameterBufferV2 (.param .b64 a);

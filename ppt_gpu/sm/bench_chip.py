@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import statistics
 import time
 from collections.abc import Callable
@@ -17,6 +18,7 @@ BODIES: tuple[tuple[str, tuple[Entry, ...]], ...] = (
     ("sgemm-like", SGEMM),
 )
 CHIP, WARPS, RESIDENT, WAVES = "v100", 8, 8, 2
+FEW = 8  # SMs whose state stays in a processor's own cache
 
 
 def bench_chip(entries: int = 1 << 10, runs: int = 3) -> list[dict[str, Any]]:
@@ -27,7 +29,38 @@ def bench_chip(entries: int = 1 << 10, runs: int = 3) -> list[dict[str, Any]]:
     from ppt_gpu.spec import load_gpu
 
     gpu = load_gpu(CHIP)
-    return [figure for label, body in BODIES for figure in _figures(gpu, label, body, entries, runs)]
+    found = [figure for label, body in BODIES for figure in _figures(gpu, label, body, entries, runs)]
+    return found + _parts(gpu, entries, runs)
+
+
+def _parts(gpu: Gpu, entries: int, runs: int) -> list[dict[str, Any]]:
+    """What the streaming program's time depends on: how many SMs there are to go through, how long a window is."""
+    from ppt_gpu.sm.chip_machine import checked_window, chip_of
+
+    repeat = max(1, entries // len(STREAMING))
+    few, name = _part_of(gpu, FEW), "grid streaming, a request of an SM"
+    programs = {each.sm.count: loop_program(each, STREAMING, repeat, RESIDENT * WAVES * each.sm.count, WARPS)
+                for each in (gpu, few)}  # fmt: skip
+    window = checked_window(None, chip_of(programs[FEW], gpu))
+    figures = []
+    for each, length in ((gpu, window), (gpu, window // 2), (few, window)):
+        program = programs[each.sm.count]
+        taken = _seconds(lambda: simulate_chip(program, each, resident_blocks=RESIDENT, window=length), runs)  # noqa: B023
+        inputs = {"sms": each.sm.count, "window": length, "requests": len(program.tx_line)}
+        label = f"{name}, {each.sm.count} SMs, windows of {length} cycles"
+        figures.append({"name": label, "value": taken / len(program.tx_line) * 1e9, "unit": "ns", "inputs": inputs})
+    return figures
+
+
+def _part_of(gpu: Gpu, sms: int) -> Gpu:
+    """So many SMs of `gpu`, with their share of what all share."""
+    share, replace = sms / gpu.sm.count, dataclasses.replace
+    return replace(
+        gpu,
+        sm=replace(gpu.sm, count=sms),
+        l2=replace(gpu.l2, bandwidth=gpu.l2.bandwidth * share, size=int(gpu.l2.size * share)),
+        dram=replace(gpu.dram, bandwidth=gpu.dram.bandwidth * share),
+    )
 
 
 def _figures(gpu: Gpu, label: str, body: tuple[Entry, ...], entries: int, runs: int) -> list[dict[str, Any]]:

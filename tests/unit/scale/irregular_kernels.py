@@ -16,6 +16,7 @@ from ppt_gpu.scale.dispatch import dispatch
 from ppt_gpu.scale.irregular import block_starts
 from ppt_gpu.scale.simulated_sm import TraceSm
 from ppt_gpu.scale.speed import lengths, speeds
+from ppt_gpu.scale.whole_grid import grid_prediction
 from ppt_gpu.spec.gpu import Gpu
 
 PTX = Path(__file__).parents[2] / "data" / "scale" / "irregular.ptx"
@@ -119,3 +120,12 @@ def whole_grid(sm: TraceSm, rounds: int = 4) -> Whole:
             return Whole(cycles, features)
         owner = following
     return Whole(best if best is not None else 0, features)
+
+
+def whole_chip(sm: TraceSm) -> float:
+    """Cycles of the grid at level grid, where a block goes to the SM that frees a slot first, in one run.
+
+    For blocks whose SMs never settle in `whole_grid`: those of `boundary` are so short that its rounds on 8 SMs of a
+    V100 end anywhere between 8,200 and 8,700 cycles; 7,900 here.
+    """
+    return grid_prediction(sm, sm.gpu).cycles

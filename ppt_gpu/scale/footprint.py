@@ -10,12 +10,14 @@ from ppt_gpu.sm.program import KIND_ATOMIC, KIND_STORE, Program
 from ppt_gpu.spec.gpu import Gpu
 
 
-def dirty_share(program: Program, gpu: Gpu, chip_factor: float) -> float:
+def dirty_share(program: Program, gpu: Gpu, chip_factor: float, active_sms: int) -> float:
     """The share of the lines new to the simulated SM's part of the L2 that push out a written line.
 
     `chip_factor` scales the lines of the simulated blocks to the grid. F bytes of the launch are not found in the L2 of
     C bytes: the first C of them push out what earlier launches left, `l2_dirty` of it written; the rest push out lines
-    of the launch, of which w are written. So (1 - C / F) * w + min(C / F, 1) * l2_dirty of the lines not found.
+    of the launch, of which w are written. So x * w + (1 - x) * l2_dirty of the lines not found, with x = 1 - C / F
+    where the simulated blocks touch less than C. The more of the SM's blocks they are, the more of these lines they push
+    out themselves, in the order of their use: x is no more than the share of blocks that are not simulated.
     """
     lines = len(program.line_address)
     if lines == 0:
@@ -23,6 +25,7 @@ def dirty_share(program: Program, gpu: Gpu, chip_factor: float) -> float:
     touched = lines * program.line_bytes * chip_factor / program.l2_share_factor
     missing = 1.0 - program.l2_found
     own = max(1.0 - gpu.l2.size / (touched * missing), 0.0) if missing > 0.0 else 0.0
+    own = min(own, max(1.0 - active_sms / chip_factor, 0.0))
     pushed_out = (1.0 - own) * program.l2_dirty
     if own > 0.0:
         written = np.zeros(lines, bool)

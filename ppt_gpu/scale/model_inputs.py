@@ -32,7 +32,7 @@ def model_inputs(sm: SimulatedSm, plan: SmPlan) -> ModelInputs:
         registers=sm.registers,
         shared_bytes=sm.shared,
         l1_bytes=sm.occupancy.l1_bytes,
-        l2_dirty=dirty_share(program, sm.gpu, sm.launch.blocks / len(blocks)),
+        l2_dirty=dirty_share(program, sm.gpu, sm.launch.blocks / len(blocks), sm.spread.active_sms),
         kernel=kernel,
         trace=trace,
     )

@@ -114,7 +114,7 @@ class SimulatedSm:
         return {
             "active_sms": self.spread.active_sms,
             "policy": self.policy,
-            "l2_dirty": dirty_share(program, self.gpu, self.launch.blocks / blocks),
+            "l2_dirty": dirty_share(program, self.gpu, self.launch.blocks / blocks, self.spread.active_sms),
             "l1_bytes": self.occupancy.l1_bytes,
             "code_at": self.code_at,
             "constants_at": self.constants_at,

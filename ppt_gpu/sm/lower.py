@@ -31,7 +31,7 @@ from ppt_gpu.sm.lower_tasks import lower_tasklist
 from ppt_gpu.sm.program import Program
 from ppt_gpu.sm.same_line import Atomics, atomic_share
 from ppt_gpu.sm.scoreboard import SLOTS, schedule
-from ppt_gpu.sm.sharing import Touched, areas, copied_lines, sectors_used, sharers
+from ppt_gpu.sm.sharing import Touched, Users, areas, copied_lines, sectors_used, sharers
 from ppt_gpu.spec.gpu import Gpu
 
 __all__ = ["lower_tasklist", "lower_trace", "pipe_order"]
@@ -76,7 +76,7 @@ def lower_trace(
     pattern, offsets, masks = _by_one_lane(code, entries.pc, pattern, trace.pattern_offset, trace.pattern_mask)
     found = lower_accesses(shape, code.variants, variant, pattern, base, offsets, masks)
     line, address = dense_ids(found.address)
-    users, uneven = np.ones(len(address)), 1.0
+    users, uneven = Users.alone(len(address)), 1.0
     atomics = _atomics(code, variant, pattern, base, offsets, masks)
     share = atomic_share(atomics, shape.line)
     if neighbours is not None and active_sms > 1:
@@ -95,7 +95,7 @@ def lower_trace(
         copied = copied_lines(address, trace.ranges, gpu.l2.size, shape.line)
     elif alone:
         block = _first_blocks(line, found, entries, per_block, trace)
-        copied = left.found(address, block * float(np.sum(1.0 / users)) / len(trace.blocks))
+        copied = left.found(address, block * float(np.sum(1.0 / users.line)) / len(trace.blocks))
     else:
         copied = left.places(address) < len(left.address)
     ops = code.ops

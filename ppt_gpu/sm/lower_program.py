@@ -9,7 +9,7 @@ from ppt_gpu.sm.lower_access import Accesses, Geometry
 from ppt_gpu.sm.lower_ops import OpTable
 from ppt_gpu.sm.program import Program
 from ppt_gpu.sm.scoreboard import SLOTS, Schedule
-from ppt_gpu.sm.sharing import fetched_by_others, share_factor
+from ppt_gpu.sm.sharing import Users, fetched_by_others, share_factor
 
 
 def assemble(
@@ -21,7 +21,7 @@ def assemble(
     line: NDArray[np.int32],
     address: NDArray[np.uint64],
     copied: NDArray[np.bool_],
-    users: NDArray[np.float64],
+    users: Users,
     warp_path: NDArray[np.int32],
     warp_access: NDArray[np.int64],
     warps_per_block: int,
@@ -31,7 +31,7 @@ def assemble(
     l2_camping: float = 1.0,
     atomic_share: float = 1.0,
 ) -> Program:
-    """line [T]: line ids of the transactions; address, copied, users [L]: of the lines; the others as in Program."""
+    """line [T]: line ids of the transactions; address, copied [L] and users: of the lines; the others as in Program."""
     blocks = len(warp_path) // warps_per_block
     return Program(
         op_name=ops.name,
@@ -53,11 +53,11 @@ def assemble(
         tx_line=line,
         tx_sectors=found.sectors,
         line_address=address,
-        line_warm=(copied | fetched_by_others(address, users)).astype(np.uint8),
+        line_warm=(copied | fetched_by_others(address, users.sectors)).astype(np.uint8),
         thread_instructions=thread_instructions,
         scoreboard_slots=SLOTS,
         access_atomic=found.atomic,
-        l2_share_factor=share_factor(users),
+        l2_share_factor=share_factor(users.line),
         l2_camping=l2_camping,
         atomic_share=atomic_share,
         line_bytes=shape.line,

@@ -18,7 +18,7 @@ from ppt_gpu.sm.lower_shapes import GLOBAL
 from ppt_gpu.sm.program import Program
 from ppt_gpu.sm.same_line import Atomics, atomic_share
 from ppt_gpu.sm.scoreboard import SLOTS, StaticCode, schedule
-from ppt_gpu.sm.sharing import Touched, areas, copied_lines, sectors_used, sharers
+from ppt_gpu.sm.sharing import Touched, Users, areas, copied_lines, sectors_used, sharers
 from ppt_gpu.spec.gpu import Gpu
 from ppt_gpu.tasklist.flat import FlatTaskList, block_shifts, buffer_bases
 from ppt_gpu.tasklist.model import Transactions
@@ -76,7 +76,7 @@ def lower_tasklist(
     found = _strides(flat, shape, task, bases)
     address_line, address = dense_ids(found.address)
     copied = copied_lines(address, _ranges(flat), gpu.l2.size, shape.line)
-    users = np.ones(len(address))
+    users = Users.alone(len(address))
     atomics = _atomics(flat, task, bases)[0]
     share = atomic_share(atomics, shape.line)
     if len(neighbours) and active_sms > 1:

@@ -9,8 +9,8 @@
   samples differ than chance would have it (method of moments); by as much each keeps its own share, and takes the
   buffer's for the rest. (James and Stein's shrinkage, as an empirical Bayes estimator: Efron and Morris, "Data
   Analysis Using Stein's Estimator and Its Generalizations", JASA 70, 1975.)
-* A line used by k SMs is stored once, so the slice of the L2 that one of S SMs sees holds more than 1/S of it:
-  lines / sum(1/k) times as much (`Program.l2_share_factor`).
+* A line used by k SMs, whatever sectors of it they use, is stored once, so the slice of the L2 that one of S SMs sees
+  holds more than 1/S of it: lines / sum(1/k) times as much (`Program.l2_share_factor`).
 """
 
 from __future__ import annotations
@@ -60,24 +60,37 @@ def sectors_used(line: NDArray[np.int32], sectors: NDArray[np.uint8], lines: int
     return used
 
 
+@dataclass(frozen=True)
+class Users:
+    """How many SMs use each of L lines, this one among them: from 1 to all that are active."""
+
+    sectors: NDArray[np.float64]  # [L] of those that this SM uses; who uses a part of them counts as that part
+    line: NDArray[np.float64]  # [L] whatever sectors
+
+    @classmethod
+    def alone(cls, lines: int) -> Users:
+        """Nobody else."""
+        return cls(np.ones(lines), np.ones(lines))
+
+
 def sharers(
     address: NDArray[np.uint64],
     used: NDArray[np.uint8],
     others: Touched,
     active_sms: int,
     area: NDArray[np.int64] | None = None,
-) -> NDArray[np.float64]:
-    """[L] estimated number of SMs that use each line, from 1 to `active_sms`.
+) -> Users:
+    """The estimated number of SMs that use each line.
 
-    used [L]: this SM's sectors. Another SM that touches only a part of them counts as that part. area [L]: the buffer
-    of each line, whose lines are estimated together; None: each line by itself.
+    used [L]: this SM's sectors. area [L]: the buffer of each line, whose lines are estimated together; None: each line
+    by itself.
     """
     if len(others.stands_for) == 0 or len(address) == 0:
-        return np.ones(len(address))
+        return Users.alone(len(address))
     numbers = Numbers(len(address))
     numbers.add(address)
     last, left = np.full(len(address), -1, np.int32), np.zeros(len(address), np.uint8)
-    touched, sampled = np.zeros(len(address)), np.zeros(len(address))
+    touched, sampled = np.zeros((2, len(address))), np.zeros((2, len(address)))  # of the sectors used, of the line
     line = numbers.look_up(others.address)
     known = np.flatnonzero(line >= 0)  # few, where blocks share little: less to sort
     short = np.uint16 if len(others.stands_for) <= 1 << 16 else np.uint32  # short numbers are sorted by counting
@@ -86,8 +99,8 @@ def sharers(
     _touched(line[order], sectors, sm, others.stands_for, used, _BITS, last, left, touched, sampled)
     many = others.stands_for[others.stands_for > 1.0]
     if area is not None and len(many) > 1:
-        sampled = settled(sampled / many.sum(), len(many), area) * many.sum()
-    return np.minimum(1.0 + touched + sampled, float(active_sms))
+        sampled = np.stack([settled(each / many.sum(), len(many), area) * many.sum() for each in sampled])
+    return Users(*np.minimum(1.0 + touched + sampled, float(active_sms)))
 
 
 def settled(share: NDArray[np.float64], samples: int, area: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -110,24 +123,22 @@ def _touched(
     line: np.ndarray, sectors: np.ndarray, sm: np.ndarray, stands_for: np.ndarray, used: np.ndarray, bits: np.ndarray,
     last: np.ndarray, left: np.ndarray, known: np.ndarray, sampled: np.ndarray,
 ) -> None:  # fmt: skip
-    """[L] how many of the other SMs touch the sectors used of each line: of those that stand for themselves, and more.
-
-    Transactions SM by SM.
+    """[2, L] how many of the other SMs touch the sectors used of each line, and the line: of those that stand for
+    themselves, and more. Transactions SM by SM.
 
     last [L]: the SM that touched the line last, left [L]: sectors used that this SM has not touched yet.
     """
     for t in range(len(line)):
         number = line[t]
+        weight = stands_for[sm[t]]
+        counted = sampled if weight > 1.0 else known
         if last[number] != sm[t]:
             last[number] = sm[t]
             left[number] = used[number]
+            counted[1, number] += weight
         new = left[number] & sectors[t]
         left[number] ^= new
-        part = stands_for[sm[t]] * bits[new] / bits[used[number]]
-        if stands_for[sm[t]] > 1.0:
-            sampled[number] += part
-        else:
-            known[number] += part
+        counted[0, number] += weight * bits[new] / bits[used[number]]
 
 
 def areas(address: NDArray[np.uint64], ranges: Sequence[Range]) -> NDArray[np.int64]:

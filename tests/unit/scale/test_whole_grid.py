@@ -57,6 +57,19 @@ def agree(sample: str, gpu: Gpu) -> None:
         assert not any("levels differ" in text for text in other.warnings)
 
 
+@pytest.mark.parametrize("kib", [384, 576])
+def test_data_that_are_somewhat_larger_than_the_l2_write_back_as_much(kib: int) -> None:
+    """768 KiB of three arrays, all of whose blocks one SM's share of is simulated at level steady too: what pushes out
+    what is seen there, and nothing is to be added for blocks that are not simulated."""
+    gpu = load_gpu("v100", ["sm.count=8", f"l2.size={kib} KiB"])
+    written, cycles = (
+        {level: float(vecadd(gpu, 256, level).launches[0].value(tag)) for level in ("steady", "grid")}
+        for tag in ("memory.dram_write_bytes", "kernel.cycles")
+    )
+    assert written["steady"] == pytest.approx(written["grid"], rel=0.02) and written["grid"] > 60_000
+    assert cycles["steady"] == pytest.approx(cycles["grid"], rel=0.1)
+
+
 def test_levels_tell_the_same_of_samples(gpu: Gpu) -> None:
     agree("reduction", gpu)
 

@@ -57,10 +57,13 @@ def test_users_of_a_line() -> None:
     )
     used = np.array([0b1111, 0b1111, 0b1111, 0b0011], np.uint8)
     users = sharers(LINES[:4], used, others, 9)
-    assert users.tolist() == [9.0, 5.0, 1.0, 5.0]
-    assert share_factor(users) == pytest.approx(4 / (1 / 9 + 1 / 5 + 1 + 1 / 5))
+    assert users.sectors.tolist() == [9.0, 5.0, 1.0, 5.0]
+    assert users.line.tolist() == [9.0, 5.0, 1.0, 9.0]  # both SMs use some of line 3, which is stored once
+    assert share_factor(users.line) == pytest.approx(4 / (1 / 9 + 1 / 5 + 1 + 1 / 9))
     near_and_far = replace(others, stands_for=np.array([1.0, 9.0]))
-    assert sharers(LINES[:4], used, near_and_far, 9).tolist() == [9.0, 2.0, 1.0, 2.0]
+    users = sharers(LINES[:4], used, near_and_far, 9)
+    assert users.sectors.tolist() == [9.0, 2.0, 1.0, 2.0]
+    assert users.line.tolist() == [9.0, 2.0, 1.0, 9.0]
 
 
 def test_shares_of_lines_that_are_touched_at_random_are_the_same() -> None:

@@ -16,8 +16,8 @@ def dirty_share(program: Program, gpu: Gpu, chip_factor: float, active_sms: int)
     `chip_factor` scales the lines of the simulated blocks to the grid. F bytes of the launch are not found in the L2 of
     C bytes: the first C of them push out what earlier launches left, `l2_dirty` of it written; the rest push out lines
     of the launch, of which w are written. So x * w + (1 - x) * l2_dirty of the lines not found, with x = 1 - C / F
-    where the simulated blocks touch less than C. The more of the SM's blocks they are, the more of these lines they push
-    out themselves, in the order of their use: x is no more than the share of blocks that are not simulated.
+    where the simulated blocks touch less than C. The more of the SM's blocks they are, the more of these lines they
+    push out themselves, in the order of their use: x is no more than the share of blocks that are not simulated.
     """
     lines = len(program.line_address)
     if lines == 0:

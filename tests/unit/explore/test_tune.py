@@ -137,11 +137,12 @@ def test_what_is_tried_without_being_told() -> None:
 
 def test_text_and_json(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "wide.toml").write_text('base = "k40"\n[memory]\nrequests_per_cycle = 0\n')  # bound by DRAM alone
-    arguments = ["tune", "vecadd", "--gpu", "wide.toml", "--set", "block=32,64,2048"]
+    few = 'base = "k40"\n[sm]\nmax_warps = 20\nmax_threads_per_block = 512\n'  # two of the given blocks, ten of 64
+    (tmp_path / "few.toml").write_text(few)
+    arguments = ["tune", "vecadd", "--gpu", "few.toml", "--set", "block=32,64,2048"]
     assert main(arguments) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("vecadd on wide.toml: block 64: 1.0") and "same results" in lines[2]
+    assert lines[0].startswith("vecadd on few.toml: block 64: 1.") and "same results" in lines[2]
     assert any(line.startswith("cannot run: block 2048: block.x is 2048") for line in lines)
     assert max(map(len, lines)) <= 120
     assert main([*arguments, "--json"]) == 0
@@ -149,7 +150,7 @@ def test_text_and_json(tmp_path: Path, capsys: pytest.CaptureFixture[str], monke
     assert document["best"] == "block 64" and len(document["forms"]) == 4
     given = next(form for form in document["forms"] if form["name"] == "as given")
     best = next(form for form in document["forms"] if form["name"] == "block 64")
-    assert document["gain"] == given["time_s"] / best["time_s"] > 1.01
+    assert document["gain"] == given["time_s"] / best["time_s"] > 1.2
 
 
 @pytest.mark.parametrize(

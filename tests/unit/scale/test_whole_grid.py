@@ -59,8 +59,8 @@ def agree(sample: str, gpu: Gpu) -> None:
 
 @pytest.mark.parametrize("kib", [384, 576])
 def test_data_that_are_somewhat_larger_than_the_l2_write_back_as_much(kib: int) -> None:
-    """768 KiB of three arrays, all of whose blocks one SM's share of is simulated at level steady too: what pushes out
-    what is seen there, and nothing is to be added for blocks that are not simulated."""
+    """768 KiB in three arrays. Level steady simulates all blocks of an SM here, which push out what they push out:
+    nothing is to be added for blocks that are not simulated."""
     gpu = load_gpu("v100", ["sm.count=8", f"l2.size={kib} KiB"])
     written, cycles = (
         {level: float(vecadd(gpu, 256, level).launches[0].value(tag)) for level in ("steady", "grid")}

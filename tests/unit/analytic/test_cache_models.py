@@ -74,8 +74,8 @@ def test_the_released_absolute_value_hits_far_beyond_the_cache() -> None:
 
 
 def test_distances_within_sets_are_close_to_the_simulation() -> None:
-    """Differences are large for stencils on small caches, where time orders the accesses: from 200 to 600 cycles of DRAM
-    latency stencil7's L1 hits go from 43 to 46 %. So it has an L1 here that holds what it uses again."""
+    """Differences are large for stencils on small caches, where time orders the accesses: from 200 to 600 cycles of
+    DRAM latency stencil7's L1 hits go from 43 to 46 %. So it has an L1 here that holds what it uses again."""
     for name in ("sgemm", "stencil7", "transpose_naive", "saxpy"):
         larger = ("l1.size=128 KiB",) if name == "stencil7" else ()
         sm = sample_sm(name, "gpumech_table1", larger)

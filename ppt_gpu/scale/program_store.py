@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import astuple
+from dataclasses import astuple, fields
 from pathlib import Path
 from threading import Lock
 
@@ -89,7 +89,8 @@ def forget() -> None:
 
 
 def _bytes(lowered: Lowered) -> int:
-    return sum(int(getattr(value, "nbytes", 0)) for value in vars(lowered[0]).values())
+    # its fields, not its __dict__, to which another thread may add what is computed once
+    return sum(int(getattr(getattr(lowered[0], field.name), "nbytes", 0)) for field in fields(Program))
 
 
 def write_lowered(lowered: Lowered) -> bytes:

@@ -16,6 +16,7 @@ from ppt_gpu.scale.grid import spread_grid
 from ppt_gpu.scale.program_store import MAGIC, program_name, read_lowered, write_lowered
 from ppt_gpu.scale.simulated_sm import TraceSm
 from ppt_gpu.sm.lower import lower_trace
+from ppt_gpu.sm.program import op_issues
 from ppt_gpu.sm.seen import seen_by_lowering
 
 pytestmark = pytest.mark.usefixtures("empty_cache")
@@ -142,3 +143,11 @@ def test_memory_holds_the_programs_used_last(monkeypatch):
     assert store.get("a") is not None  # used last
     store.put("c", (program, feed))
     assert [store.get(name) is not None for name in "abc"] == [True, False, True]
+
+
+def test_what_a_program_computes_once_is_not_kept_with_it():
+    """Another thread may compute it while the size of what is kept is counted."""
+    lowered = lowered_of("vecadd")
+    before = program_store._bytes(lowered)
+    assert op_issues(lowered[0]).nbytes > 0
+    assert program_store._bytes(lowered) == before > 0

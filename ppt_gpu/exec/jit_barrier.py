@@ -60,9 +60,7 @@ class Barriers:
         missing = e.i32("and", members, e.i32("xor", arrived, -1))
         e.branch(e.i32("icmp eq", missing, 0), last, wait)
         e.label(wait)
-        e.set_field("%w", Slot.ARRIVED, e.widen(arrived))
-        e.set_field("%w", Slot.BARRIER_KIND, str(BARRIER_OF_WARP))
-        self._leave(segment, Exit.SYNC)
+        self._wait_for_warp(segment, arrived)
         e.label(last)
         e.set_field("%w", Slot.ARRIVED, e.widen(e.i32("and", arrived, e.i32("xor", members, -1))))
         e.jump(together)
@@ -85,12 +83,16 @@ class Barriers:
         whole, wait = e.fresh("whole"), e.fresh("wait")
         e.branch(e.i32("icmp eq", lack, 0), whole, wait)
         e.label(wait)
-        e.set_field("%w", Slot.ARRIVED, e.widen(still))
-        e.set_field("%w", Slot.BARRIER_KIND, str(BARRIER_OF_WARP))
-        self._leave(segment, Exit.SYNC)
+        self._wait_for_warp(segment, still)
         e.label(whole)
         e.set_field("%w", Slot.ARRIVED, e.widen(e.i32("and", arrived, e.i32("xor", opened, -1))))
         self.control.edge(segment + 1)
+
+    def _wait_for_warp(self, segment: int, arrived: str) -> None:
+        """Leave the warp until other lanes come; `arrived` (an i32) are there."""
+        self.e.set_field("%w", Slot.ARRIVED, self.e.widen(arrived))
+        self.e.set_field("%w", Slot.BARRIER_KIND, str(BARRIER_OF_WARP))
+        self._leave(segment, Exit.SYNC)
 
     def _of_block(self, segment: int, instruction: Instruction) -> None:
         e = self.e

@@ -10,8 +10,7 @@ import ctypes
 from collections.abc import Callable
 from functools import lru_cache
 
-import numpy as np
-
+from ppt_gpu.exec.digest import FACTORS, MIX
 from ppt_gpu.exec.jit_access import RECORD_ROW, SITE_KEY, SITE_PATTERN, SPACE_BITS, append_record
 from ppt_gpu.exec.jit_context import Slot
 from ppt_gpu.exec.jit_library import Helper, helper_address, writes
@@ -19,9 +18,6 @@ from ppt_gpu.exec.jit_text import lanes, vec
 from ppt_gpu.exec.pattern_store import PatternWord
 
 _ROW = vec("i64")
-MIX = 0x9E3779B97F4A7C15 - (1 << 64)  # odd, from the golden ratio; as a signed 64-bit number
-#: odd multipliers of the 32 distances: their sum of products is the hash (multilinear, the high bits count)
-FACTORS = np.random.default_rng(32).integers(-(1 << 62), 1 << 62, 32) * 2 + 1
 
 
 @writes("pattern")

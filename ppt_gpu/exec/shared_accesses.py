@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +20,8 @@ SHARED = MEMORY_SPACES.index("shared")
 NOTHING, READS, WRITES, UPDATES = range(4)
 MOST_BLOCKS = 16  # that are looked at, spread over those of the trace
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True)
 class PathAccesses:
@@ -31,12 +35,17 @@ class PathAccesses:
 
     @staticmethod
     def of(kernel: Kernel, trace: Trace) -> PathAccesses:
-        opcodes = {i.opcode: i for i in kernel.instructions}
-        facts = {opcode: (is_traced(i), access_bytes(i)) for opcode, i in opcodes.items()}
-        table = np.array([facts[i.opcode] for i in kernel.instructions], np.int64).reshape(-1, 2)
+        facts = of_opcodes(kernel, lambda i: (is_traced(i), access_bytes(i)))
+        table = np.array(facts, np.int64).reshape(-1, 2)
         place = np.flatnonzero((table[:, 0] != 0)[trace.path_pc])
         pc = trace.path_pc[place].astype(np.int32)
         return PathAccesses(np.searchsorted(place, trace.path_start), place, pc, table[:, 1].copy(), some_blocks(trace))
+
+
+def of_opcodes(kernel: Kernel, fact: Callable[[Instruction], T]) -> list[T]:
+    """[I] What `fact` says of each instruction: it is asked once an opcode, which must be all that it looks at."""
+    found = {opcode: fact(i) for opcode, i in {i.opcode: i for i in kernel.instructions}.items()}
+    return [found[i.opcode] for i in kernel.instructions]
 
 
 def role(instruction: Instruction) -> int:

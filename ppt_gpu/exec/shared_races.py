@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from ppt_gpu.exec import shared_race_loops as loops
 from ppt_gpu.exec.jit_context import Flag
 from ppt_gpu.exec.notes import is_noted
-from ppt_gpu.exec.shared_accesses import NOTHING, READS, UPDATES, WRITES, PathAccesses, role
+from ppt_gpu.exec.shared_accesses import NOTHING, READS, UPDATES, WRITES, PathAccesses, of_opcodes, role
 from ppt_gpu.exec.shared_values import StoredValues
 from ppt_gpu.exec.trace import Trace
 from ppt_gpu.ptx.instructions import is_barrier, is_traced
@@ -55,9 +55,7 @@ def races(kernel: Kernel, trace: Trace, accesses: PathAccesses, shared_bytes: in
     For a trace without barriers that warps came to in parts: how often those open, a trace does not show.
     """
     warps = len(trace.warp_path) // max(len(trace.blocks), 1)
-    by_opcode = {i.opcode: i for i in kernel.instructions}
-    role_of = {opcode: _role(i, accesses) for opcode, i in by_opcode.items()}
-    roles = np.array([role_of[i.opcode] for i in kernel.instructions], np.int8)
+    roles = np.array(of_opcodes(kernel, lambda i: _role(i, accesses)), np.int8)
     if warps < 2 or shared_bytes == 0 or not np.isin(roles, (WRITES, UPDATES)).any():
         return []
     if is_noted(trace.warnings, Flag.DIVERGENT_BARRIER):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +12,7 @@ from ppt_gpu.exec.shared_accesses import PathAccesses
 from ppt_gpu.exec.trace import Trace
 from ppt_gpu.ptx.instructions import access_kind, memory_space
 from ppt_gpu.ptx.module import Imm, Instruction, Kernel, Operand, Reg, Special, Vec
+from ppt_gpu.ptx.uses import writers_of
 
 if TYPE_CHECKING:
     from ppt_gpu.exec.shared_races import Race
@@ -36,7 +38,11 @@ class StoredValues:
     def __init__(self, kernel: Kernel, trace: Trace, accesses: PathAccesses) -> None:
         self.kernel, self.trace, self.accesses = kernel, trace, accesses
         self.origins: dict[int, Origin] = {}
-        self.writers: dict[int, list[Instruction]] = {}
+
+    @cached_property
+    def writers(self) -> dict[int, list[Instruction]]:
+        """Of each register; few launches ask."""
+        return writers_of(self.kernel.instructions)
 
     def differ(self, first_warp: int, race: Race, first: int, second: int) -> bool:
         """Did the stores at `first` and `second` in `PathAccesses.pc` store different values, by all that is known?
@@ -65,10 +71,6 @@ class StoredValues:
 
     def origin(self, store: int) -> Origin:
         if store not in self.origins:
-            if not self.writers:
-                for i in self.kernel.instructions:
-                    for register in i.writes:
-                        self.writers.setdefault(register, []).append(i)
             self.origins[store] = self._origin(self.kernel.instructions[store])
         return self.origins[store]
 

@@ -15,6 +15,7 @@ from functools import lru_cache
 
 from ppt_gpu.ptx.instructions import access_kind, is_branch, memory_space
 from ppt_gpu.ptx.module import Instruction, Kernel, Mem, Operand, Pair, Reg, Special, Vec
+from ppt_gpu.ptx.uses import writers_of
 
 #: reads and writes of memory that the slice understands; every other way to memory is taken to steer
 PLAIN = frozenset(("ld", "ldu", "st", "atom", "red", "ldmatrix", "stmatrix"))
@@ -60,10 +61,7 @@ def _steered(key: SameKernel) -> bool:
 
 class _Slice:
     def __init__(self, kernel: Kernel) -> None:
-        self.writers: dict[int, list[Instruction]] = {}
-        for instruction in kernel.instructions:
-            for register in instruction.writes:
-                self.writers.setdefault(register, []).append(instruction)
+        self.writers = writers_of(kernel.instructions)
         self.code = kernel.instructions
         self.needed: set[int] = set()
         self.todo: list[int] = []

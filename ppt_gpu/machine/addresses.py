@@ -13,6 +13,7 @@ from ppt_gpu.machine.fuse import Operations, kind
 from ppt_gpu.ptx.cfg import ControlFlow
 from ppt_gpu.ptx.instructions import is_memory, memory_space
 from ppt_gpu.ptx.module import Imm, Instruction, Kernel, Mem, Operand, Reg, Sym
+from ppt_gpu.ptx.uses import readers_of, writers_of
 
 #: left shifts that an access scales its address register by
 _SCALES = (2, 3, 4)
@@ -28,13 +29,7 @@ def address_parts(kernel: Kernel, flow: ControlFlow, fuse: Mapping[str, Operatio
 class _Finder:
     def __init__(self, kernel: Kernel, flow: ControlFlow, fuse: Mapping[str, Operations]) -> None:
         self.kernel, self.flow, self.fuse = kernel, flow, fuse
-        self.writers: dict[int, list[int]] = {}
-        self.readers: dict[int, list[int]] = {}
-        for index, instruction in enumerate(kernel.instructions):
-            for register in instruction.writes:
-                self.writers.setdefault(register, []).append(index)
-            for register in set(instruction.reads):
-                self.readers.setdefault(register, []).append(index)
+        self.writers, self.readers = writers_of(kernel.instructions), readers_of(kernel.instructions)
 
     def run(self) -> frozenset[int]:
         sums = {index for index in range(len(self.kernel.instructions)) if self._is_sum(index)}
@@ -53,9 +48,8 @@ class _Finder:
 
     def _is_constant(self, operand: Operand) -> bool:
         if isinstance(operand, Reg):
-            writers = self.writers.get(operand.id, [])
-            writer = self.kernel.instructions[writers[0]] if len(writers) == 1 else None
-            return writer is not None and writer.base == "mov" and isinstance(writer.operands[1], Imm | Sym)
+            written = self.writers.get(operand.id, [])
+            return len(written) == 1 and written[0].base == "mov" and isinstance(written[0].operands[1], Imm | Sym)
         return isinstance(operand, Imm | Sym)
 
     def _is_scale(self, index: int) -> bool:
@@ -70,10 +64,10 @@ class _Finder:
         writes = self.kernel.instructions[index].writes
         if len(writes) != 1 or len(self.writers[writes[0]]) != 1:
             return False
-        readers = self.readers.get(writes[0], [])
-        return bool(readers) and all(
-            (reader in sums or _is_base(self.kernel.instructions[reader], writes[0])) and self._lasts(index, reader)
-            for reader in readers
+        read = self.readers.get(writes[0], [])
+        return bool(read) and all(
+            (reader.index in sums or _is_base(reader, writes[0])) and self._lasts(index, reader.index)
+            for reader in read
         )
 
     def _lasts(self, index: int, reader: int) -> bool:
@@ -82,7 +76,9 @@ class _Finder:
         if not changing:
             return True
         here = self.flow.block_of(index) == self.flow.block_of(reader) and index < reader
-        return here and not any(index < place < reader for register in changing for place in self.writers[register])
+        return here and not any(
+            index < writer.index < reader for register in changing for writer in self.writers[register]
+        )
 
 
 def _is_base(instruction: Instruction, register: int) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from ppt_gpu.machine.values import ALIGNED, Values
 from ppt_gpu.ptx.module import Instruction, Kernel
+from ppt_gpu.ptx.uses import readers_of
 
 #: passes over the kernel; a register that changes after so many is taken to be a multiple of 1
 _PASSES = 8
@@ -17,10 +18,7 @@ def alignments(kernel: Kernel) -> dict[int, int]:
     The greatest solution: all are taken to be 0 at first, then each write may only lower what is known.
     """
     found = {register: ALIGNED for instruction in kernel.instructions for register in instruction.writes}
-    readers: dict[int, list[Instruction]] = {}
-    for instruction in kernel.instructions:
-        for register in instruction.reads if instruction.writes else ():
-            readers.setdefault(register, []).append(instruction)
+    read = readers_of(instruction for instruction in kernel.instructions if instruction.writes)
     todo: Iterable[Instruction] = kernel.instructions
     changed: dict[int, int] = {}
     for _ in range(_PASSES):
@@ -35,5 +33,5 @@ def alignments(kernel: Kernel) -> dict[int, int]:
         changed = {r: found[r] for i in todo for r in i.writes if found[r] != before[r]}
         if not changed:
             return found
-        todo = list({i.index: i for register in changed for i in readers.get(register, ())}.values())
+        todo = list({i.index: i for register in changed for i in read.get(register, ())}.values())
     return {register: 0 if register in changed else alignment for register, alignment in found.items()}

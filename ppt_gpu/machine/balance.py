@@ -14,6 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 from ppt_gpu.machine.fuse import Operations, kind
 from ppt_gpu.ptx.instructions import operation
 from ppt_gpu.ptx.module import Imm, Instruction, Kernel, Reg, Special
+from ppt_gpu.ptx.uses import writers_of
 from ppt_gpu.spec.gpu import Isa
 from ppt_gpu.tasklist.expand import machine_operations
 
@@ -23,11 +24,8 @@ _MOVE, _ADD, _SHIFT, _MULTIPLIER = "int32.mov", "int32.add", "int32.shift", "int
 
 def banked(kernel: Kernel) -> frozenset[int]:
     """Registers that are operands in the constant bank: parameters and sizes of the launch, written once."""
-    writers: dict[int, list[Instruction]] = {}
-    for instruction in kernel.instructions:
-        for register in instruction.writes:
-            writers.setdefault(register, []).append(instruction)
-    return frozenset(r for r, (first, *others) in writers.items() if not others and _is_bank(first))
+    written = writers_of(kernel.instructions)
+    return frozenset(r for r, (first, *others) in written.items() if not others and _is_bank(first))
 
 
 def _is_bank(writer: Instruction) -> bool:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 from ppt_gpu.ptx.instructions import access_kind, memory_space
 from ppt_gpu.ptx.module import Instruction, Kernel, Mem, Operand, Reg, Special
+from ppt_gpu.ptx.uses import writers_of
 
 #: special registers that all lanes of a warp read alike
 _ALIKE = ("ctaid.", "ntid.", "nctaid.", "clusterid.", "nclusterid.", "cluster_", "gridid", "smid", "nsmid")
@@ -78,16 +79,13 @@ def _is_alike(operand: Operand | None, alike: set[int]) -> bool:
 
 def _alike(kernel: Kernel) -> set[int]:
     """Registers that have one value for all lanes that are there: written once, from such values alone."""
-    writers: dict[int, int] = {}
-    for instruction in kernel.instructions:
-        for register in instruction.writes:
-            writers[register] = writers.get(register, 0) + 1
+    written = writers_of(kernel.instructions)
     found: set[int] = set()
     grown = True
     while grown:
         grown = False
         for instruction in kernel.instructions:
-            new = [r for r in instruction.writes if writers[r] == 1 and r not in found]
+            new = [r for r in instruction.writes if len(written[r]) == 1 and r not in found]
             if new and _keeps_alike(instruction, found):
                 found.update(new)
                 grown = True

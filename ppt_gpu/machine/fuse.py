@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from ppt_gpu.ptx.instructions import form
 from ppt_gpu.ptx.module import Imm, Instruction, Kernel, Reg
+from ppt_gpu.ptx.uses import readers_of, writers_of
 
 Operations = tuple[str, ...]
 _TYPES = frozenset(("u32", "s32", "b32", "u64", "s64", "b64"))
@@ -105,20 +106,14 @@ def parts_everywhere(kernel: Kernel, fuse: Mapping[str, Operations]) -> dict[int
 
     A product for addresses that a loop adds again and again is made by each addition anew, which costs it nothing.
     """
-    writers: dict[int, list[Instruction]] = {}
-    readers: dict[int, list[Instruction]] = {}
-    for instruction in kernel.instructions:
-        for register in instruction.writes:
-            writers.setdefault(register, []).append(instruction)
-        for register in instruction.reads:
-            readers.setdefault(register, []).append(instruction)
+    written, read = writers_of(kernel.instructions), readers_of(kernel.instructions)
     found: dict[int, Instruction] = {}
-    for register, (writer, *others) in writers.items():
+    for register, (writer, *others) in written.items():
         if others or kind(writer) != "mul.wide" or writer.guard is not None:
             continue
-        if any(len(writers.get(source, ())) != 1 for source in writer.reads):
+        if any(len(written.get(source, ())) != 1 for source in writer.reads):
             continue  # its factors change: it must be made where they are what they were
-        used = readers.get(register, [])
+        used = read.get(register, [])
         fits = all(f"mul.wide+{kind(r)}" in fuse and _fits(writer, r, register) for r in used)
         if used and fits and not any((set(r.reads) - {register}) & found.keys() for r in used):
             found[register] = writer

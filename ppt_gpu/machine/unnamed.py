@@ -27,6 +27,7 @@ from ppt_gpu.ptx.cfg import ControlFlow
 from ppt_gpu.ptx.instructions import access_bytes, access_kind, memory_space, operation
 from ppt_gpu.ptx.liveness import register_weights
 from ppt_gpu.ptx.module import Imm, Instruction, Kernel, Operand, Reg, Special, Sym
+from ppt_gpu.ptx.uses import writers_of
 
 #: special registers that are constants of the launch
 _SIZES = ("ntid.", "nctaid.", "nclusterid.", "cluster_nctaid.", "gridid", "dynamic_smem_size", "total_smem_size")
@@ -52,10 +53,7 @@ class _Finder:
     def __init__(self, kernel: Kernel, flow: ControlFlow, alive: Sequence[int], made: Mapping[str, Operations]) -> None:
         self.kernel, self.flow, self.alive, self.made = kernel, flow, alive, made
         self.found: dict[int, list[str]] = {}
-        self.writers: dict[int, list[Instruction]] = {}
-        for instruction in kernel.instructions:
-            for register in instruction.writes:
-                self.writers.setdefault(register, []).append(instruction)
+        self.writers = writers_of(kernel.instructions)
         self.read = {register for instruction in kernel.instructions for register in instruction.reads}
         self.weights = register_weights(kernel)
         self.dominators = dominators(flow, {flow.block_of(entry) for entry in kernel.entries} | {0})

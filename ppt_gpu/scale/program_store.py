@@ -25,8 +25,8 @@ SUFFIX = ".program"
 MAGIC = b"PPTLOWER"
 IN_MEMORY = 256 << 20  # B of all programs that stay in memory
 ON_DISK = 64 << 20  # B of one program that is worth a file
-#: packages whose sources make a Program out of a trace
-_SOURCES = ("spec", "tasklist", "machine", "sm", "scale")
+#: packages whose sources make a Program, or lines, out of a trace
+SOURCES = ("spec", "tasklist", "machine", "sm", "scale")
 #: fields whose values rise slowly: their differences are kept, which fit few bits
 _RISING = ("access_start", "path_start", "warp_access", "block_warp")
 
@@ -63,7 +63,7 @@ def program_name(gpu: Gpu, spread: GridSpread, blocks: Sequence[int], registers:
     `left`: the digest of what earlier launches left in the L2. `whole`: all SMs are simulated.
     """
     return digest(
-        sources_digest(*_SOURCES), digest_of(seen_by_lowering, gpu), astuple(spread), registers, left, whole,
+        sources_digest(*SOURCES), digest_of(seen_by_lowering, gpu), astuple(spread), registers, left, whole,
         tuple(blocks),
     )[:32]  # fmt: skip
 

@@ -232,9 +232,8 @@ def make_loop(
             full = gates[memory_gate + UNTIL]  # warps that wait for the memory port stay in OPEN
             turns = occupied[READY_OTHERS] if full > now else everyone
             for _turn in range(K):
-                if (
-                    SCHEDULERS > 0
-                ):  # the compiler unrolls: what each scheduler does can be foreseen better than who does
+                if SCHEDULERS > 0:
+                    # the compiler unrolls: what each scheduler does can be foreseen better than who does
                     this, k = k & 63, (k + 1 if k + 1 < K else 0)
                 else:
                     if turns == 0:

@@ -77,7 +77,7 @@ def lower_trace(
     found = lower_accesses(shape, code.variants, variant, pattern, base, offsets, masks)
     line, address = dense_ids(found.address)
     users, uneven = Users.alone(len(address)), 1.0
-    atomics = _atomics(code, variant, pattern, base, offsets, masks)
+    atomics = _atomics(code, variant, pattern, base, offsets, masks)[0]
     share = atomic_share(atomics, shape.line)
     if neighbours is not None and active_sms > 1:
         asked = _global_transactions(code, neighbours, shape)
@@ -172,11 +172,11 @@ def _atomics(
     base: NDArray[np.int64],
     offsets: NDArray[np.int64],
     masks: NDArray[np.uint32],
-) -> Atomics:
-    """Those of the accesses that are atomics of global memory."""
+) -> tuple[Atomics, NDArray[np.int64]]:
+    """Atomics of global memory, and which they are of the accesses."""
     meets = np.append(code.variants.atomic & (code.variants.space == GLOBAL), False)  # the last: -1, nothing recorded
     chosen = np.flatnonzero(meets[variant]) if meets.any() else np.zeros(0, np.int64)
-    return Atomics(pattern[chosen], base[chosen], offsets, masks)
+    return Atomics(pattern[chosen], base[chosen], offsets, masks), chosen
 
 
 def _share_of_all(
@@ -188,11 +188,9 @@ def _share_of_all(
     sm_of_block: NDArray[np.int64],
 ) -> float:
     """`atomic_share` of this SM among all; stands_for: of the sampled SMs, by their number."""
-    variant = _global_variants(code, neighbours)
-    meets = np.append(code.variants.atomic, False)[variant]
-    others = _atomics(code, variant, *_global_patterns(code, neighbours))
+    others, which = _atomics(code, _global_variants(code, neighbours), *_global_patterns(code, neighbours))
     sm = np.unique(sm_of_block, return_inverse=True)[1]
-    return atomic_share(own, shape.line, others, stands_for[np.repeat(sm, np.diff(neighbours.start))[meets]])
+    return atomic_share(own, shape.line, others, stands_for[np.repeat(sm, np.diff(neighbours.start))[which]])
 
 
 def touched_lines(

@@ -190,10 +190,10 @@ class DeviceMemory:
 
     def nearest_buffer(self, address: int) -> str:
         """Where `address` is relative to the nearest object, for an error message."""
-        if not self.names:
-            return "there are no buffers"
         if address < NULL_BYTES:
             return "in no memory: a null pointer" + (f" plus {address} bytes" if address else "")
+        if not self.names:
+            return "in no memory: there are no buffers"
         inside = self.find(address)
         if inside >= 0:
             return f"byte {address - int(self.starts[inside])} of {self._describe(inside)}"

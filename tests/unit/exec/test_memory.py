@@ -71,6 +71,9 @@ def test_nearest_buffer_tells_side_and_distance():
     assert m.nearest_buffer(8) == "in no memory: a null pointer plus 8 bytes"
     assert m.nearest_buffer(1 << 33).endswith(f"before 'a' (f32, 16 bytes at {a:#x})")
     assert m.find(a + 16) == -1 and m.find(b) == 1
+    nothing = DeviceMemory.build(module(), [])
+    assert nothing.nearest_buffer(0) == "in no memory: a null pointer"
+    assert nothing.nearest_buffer(1 << 33) == "in no memory: there are no buffers"
 
 
 def test_budget_names_itself():

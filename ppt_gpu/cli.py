@@ -67,7 +67,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command. Returns the exit code: 0, or 2 after printing one clear error on standard error."""
     try:
         with prompt_interrupts():
-            arguments = _parser().parse_args(argv)
+            arguments = _parser(_command(sys.argv[1:] if argv is None else argv)).parse_args(argv)
             with progress.shown(arguments.command), at_most(getattr(arguments, "working_threads", None)):
                 output = arguments.run(arguments)
             _write(output, getattr(arguments, "output", None))
@@ -114,7 +114,23 @@ def printable(text: str, encoding: str) -> str:
     return text
 
 
-def _parser() -> argparse.ArgumentParser:
+def _command(words: Sequence[str]) -> str | None:
+    """The command among the words of a command line, where its options follow."""
+    return words[0] if words and not words[0].startswith("-") else None
+
+
+class _NotAsked(argparse.ArgumentParser):
+    """A command that is not the one to be run: its name and its text are known, its options are not needed."""
+
+    def add_argument(self, *arguments: Any, **options: Any) -> Any:
+        return argparse.Action((), "")
+
+    def add_mutually_exclusive_group(self, **options: Any) -> Any:
+        return self
+
+
+def _parser(only: str | None = None) -> argparse.ArgumentParser:
+    """All commands; with their options, or that one alone of which it is known that it will be run."""
     parser = _Parser(
         prog="ppt-gpu",
         description="Predicts how long a GPU kernel takes, without the GPU.",
@@ -122,8 +138,12 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    spare = _NotAsked(add_help=False)
 
     def command(name: str, run: Callable[[argparse.Namespace], str], text: str) -> argparse.ArgumentParser:
+        if only is not None and only != name:
+            commands.add_parser(name, help=text, add_help=False)
+            return spare
         added = commands.add_parser(name, help=text, description=text)
         added.set_defaults(run=run)
         added.add_argument("--json", action="store_true", help="one JSON document on standard output")

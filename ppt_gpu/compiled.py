@@ -3,46 +3,138 @@
 Compiling costs much more than running, so compiled functions allocate nothing (their callers pass the arrays to
 fill), are specialised for one set of types each, and do without NumPy calls, slices and `min`/`max`, each of which
 numba would have to compile too.
+
+To import numba takes longer than most of what a prediction does whose answer is kept: a decorated function is
+`Deferred`, and numba sees it when it is first called.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import update_wrapper
+from threading import RLock
+from types import CodeType, FunctionType
 from typing import Any
 
-from numba import njit
-
 _OPTIONS = {"_nrt": False, "no_cfunc_wrapper": True}
-#: of functions that Python calls: meanwhile other threads run, such as the one that answers Ctrl-C
+#: of functions that Python calls: meanwhile other threads run
 _ENTRY = _OPTIONS | {"nogil": True}
-
-
-def entry(function: Callable[..., Any]) -> Any:
-    """Compile a function that Python calls, cached on disk where a folder for that is writable.
-
-    numba's cache notices changes of the function's own file only: what it inlines belongs into that file.
-    """
-    try:
-        return njit(cache=True, **_ENTRY)(function)
-    except (RuntimeError, OSError):
-        return njit(**_ENTRY)(function)
-
-
-def inlined(function: Callable[..., Any]) -> Any:
-    """Copy a function into its compiled callers before types are inferred: cheap where it is called once."""
-    return njit(inline="always", **_OPTIONS)(function)
-
-
 #: of functions that only compiled code calls: nothing that Python would need to call them is made. (The passes that
 #: no_rewrites leaves out look for expressions of whole arrays.)
 _HELPER = {"_nrt": False, "no_cfunc_wrapper": True, "no_cpython_wrapper": True, "no_rewrites": True}
 
+_MAKING = RLock()
+#: what is done once, just before numba is first needed
+_before: list[Callable[[], None]] = []
+
+
+class Deferred:
+    """A function for compiled code, which `make` hands to numba when it is first called or compiled into another."""
+
+    def __init__(self, function: Callable[..., Any], make: Callable[[Callable[..., Any]], Any]) -> None:
+        update_wrapper(self, function)
+        self.py_func = function
+        self._make = make
+        self._made: Any = None
+
+    def __call__(self, *arguments: Any) -> Any:
+        return (self._made or self.made())(*arguments)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # asked of any object, by pickle, copy or inspect
+            raise AttributeError(name)
+        return getattr(self.made(), name)
+
+    def made(self) -> Any:
+        """What numba made of the function."""
+        with _MAKING:
+            if self._made is None:
+                while _before:
+                    _before.pop()()
+                _replace_deferred(self.py_func)
+                self._made = self._make(self.py_func)
+            return self._made
+
+
+def before_numba(do: Callable[[], None]) -> None:
+    """Have `do` called when a compiled function is first needed; once, and never where none is."""
+    _before.append(do)
+
+
+def forget_before_numba(do: Callable[[], None]) -> None:
+    """Take back `before_numba`."""
+    if do in _before:
+        _before.remove(do)
+
+
+def _replace_deferred(function: Callable[..., Any]) -> None:
+    """Let `function` name what numba made instead of what is deferred, as numba reads its globals and its closure."""
+    if not isinstance(function, FunctionType):
+        return
+    for name in _names(function.__code__):
+        value = function.__globals__.get(name)
+        if isinstance(value, Deferred):
+            function.__globals__[name] = value.made()
+    for cell in function.__closure__ or ():
+        if isinstance(cell.cell_contents, Deferred):
+            cell.cell_contents = cell.cell_contents.made()
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)
+
+
+def entry(function: Callable[..., Any], **options: Any) -> Any:
+    """Compile a function that Python calls, cached on disk where a folder for that is writable.
+
+    Meanwhile other threads run, such as the one that answers Ctrl-C. numba's cache notices changes of the function's
+    own file only: what it inlines belongs into that file, or a number made of the files into its closure.
+    """
+
+    def make(function: Callable[..., Any]) -> Any:
+        from numba import njit
+
+        try:
+            return njit(cache=True, **_ENTRY | options)(function)
+        except (RuntimeError, OSError):
+            return njit(**_ENTRY | options)(function)
+
+    return Deferred(function, make)
+
+
+def inlined(function: Callable[..., Any]) -> Any:
+    """Copy a function into its compiled callers before types are inferred: cheap where it is called once."""
+    return _njit(function, inline="always", **_OPTIONS)
+
 
 def called(function: Callable[..., Any]) -> Any:
     """Compile a function of its own for compiled callers: once for each set of types, whoever calls it."""
-    return njit(**_HELPER)(function)
+    return _njit(function, **_HELPER)
 
 
 def merged(function: Callable[..., Any]) -> Any:
     """As `called`, and LLVM copies it into each caller: as fast as `inlined`, and types are inferred once."""
-    return njit(forceinline=True, **_HELPER)(function)
+    return _njit(function, forceinline=True, **_HELPER)
+
+
+def intrinsic(function: Callable[..., Any]) -> Any:
+    """Instructions for compiled code: as numba.extending.intrinsic."""
+
+    def make(function: Callable[..., Any]) -> Any:
+        from numba.extending import intrinsic
+
+        return intrinsic(function)
+
+    return Deferred(function, make)
+
+
+def _njit(function: Callable[..., Any], **options: Any) -> Any:
+    def make(function: Callable[..., Any]) -> Any:
+        from numba import njit
+
+        return njit(**options)(function)
+
+    return Deferred(function, make)

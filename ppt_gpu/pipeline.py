@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Unpack
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,52 +15,38 @@ from numpy.typing import NDArray
 from ppt_gpu.analytic.bounds import bounds, largest_bound
 from ppt_gpu.errors import PptError
 from ppt_gpu.exec.budget import Budget
-from ppt_gpu.exec.initial_memory import device_memory
 from ppt_gpu.exec.npy_file import inputs_may_be_absent
-from ppt_gpu.exec.recorded import RecordedTraces, save_traces
-from ppt_gpu.exec.run import run
 from ppt_gpu.exec.sequence import Sequence as LaunchSequence
 from ppt_gpu.exec.sequence import plan_sequence
 from ppt_gpu.exec.store import Store
 from ppt_gpu.exec.traces import Traces
-from ppt_gpu.exec.translate import translate as translate_trace
-from ppt_gpu.exec.translate_blocks import sample_blocks
 from ppt_gpu.exec.workload import Workload
 from ppt_gpu.frontends.arch import DEFAULT_CAPABILITY
-from ppt_gpu.frontends.call import CallOptions, is_kernel, open_call
 from ppt_gpu.frontends.prepare import prepare
 from ppt_gpu.inputs import check, open_workload
-from ppt_gpu.machine.code import machine_code
-from ppt_gpu.machine.registers import compiled_registers
-from ppt_gpu.machine.trace import as_machine_code
 from ppt_gpu.progress import Progress
 from ppt_gpu.ptx.features import require
 from ppt_gpu.ptx.link import link
 from ppt_gpu.report.build import build_launch, build_result
 from ppt_gpu.report.result import LaunchResult, Result
-from ppt_gpu.sass.machine_traces import MachineTraces, gpu_of_run
 from ppt_gpu.scale.code_history import CodeHistory
 from ppt_gpu.scale.grid import plan
 from ppt_gpu.scale.host import LaunchTime, application_time
-from ppt_gpu.scale.irregular import irregular_prediction
 from ppt_gpu.scale.l2_history import L2History
-from ppt_gpu.scale.ppt_workload import workload_prediction
 from ppt_gpu.scale.prediction import KernelPrediction
-from ppt_gpu.scale.record import record_prediction
 from ppt_gpu.scale.simulated_sm import SimulatedSm, TraceSm
 from ppt_gpu.scale.steady import affordable_waves, steady_prediction
 from ppt_gpu.scale.survey import Survey
 from ppt_gpu.scale.tail import relieve_tail
-from ppt_gpu.scale.tasklist_sm import TaskListSm
-from ppt_gpu.scale.whole_grid import disagreement, grid_prediction
-from ppt_gpu.sm.recording import Recording, Window
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.gpu import Gpu
-from ppt_gpu.spec.isa import isa_of
-from ppt_gpu.tasklist.flat import flatten
-from ppt_gpu.tasklist.model import TaskList
-from ppt_gpu.tasklist.text import read_tasklist, write_tasklist
 from ppt_gpu.threads import allowed, at_most, ordered
+
+# What only some predictions need is imported there: imports take most of the time of a prediction that is kept.
+if TYPE_CHECKING:
+    from ppt_gpu.frontends.call import CallOptions
+    from ppt_gpu.sm.recording import Recording, Window
+    from ppt_gpu.tasklist.model import TaskList
 
 __all__ = ["check", "launch", "open_workload", "predict", "translate"]
 
@@ -131,6 +117,8 @@ def predict(
     def seen(sm: SimulatedSm, prediction: KernelPrediction, result: LaunchResult) -> None:
         longest = prediction.cycles > max(cycles, default=0.0)
         if window is not None and (longest or len(sequence.launches) <= FEW):
+            from ppt_gpu.scale.record import record_prediction
+
             recordings[len(cycles)] = record_prediction(sm, prediction, window)
         cycles.append(prediction.cycles)
 
@@ -147,6 +135,8 @@ def predict(
     times = [LaunchTime(launches[s.number].kernel, seconds[s.number], s.count) for s in sequence.steps]
     application = application_time(times, opened.copies, target.host, graph=opened.graph)
     if traces is not None and trace_out:
+        from ppt_gpu.exec.recorded import save_traces
+
         save_traces(trace_out, traces.records())
     order = [step.number for step in sequence.steps]
     return build_result(opened, target, level, launches, order, application, time.perf_counter() - began)
@@ -161,7 +151,11 @@ def open_gpu(gpu: Gpu | str | Path, overrides: Sequence[str] = ()) -> Gpu:
 
 def runs_on(workload: Workload, gpu: Gpu) -> Gpu:
     """`gpu` as it runs the workload: machine code as it is. PptError for machine code of another GPU."""
-    return gpu_of_run(workload, gpu) if workload.machine_path else gpu
+    if not workload.machine_path:
+        return gpu
+    from ppt_gpu.sass.machine_traces import gpu_of_run
+
+    return gpu_of_run(workload, gpu)
 
 
 def open_any(
@@ -172,6 +166,8 @@ def open_any(
         if call:
             raise PptError(f"{', '.join(call)}: a Workload says these itself")
         return workload, {}
+    from ppt_gpu.frontends.call import is_kernel, open_call
+
     if not call and isinstance(workload, str | Path) and not is_kernel(workload):
         return open_workload(workload), {}
     made = open_call(workload, capability, call)
@@ -191,6 +187,9 @@ def launch(
     `source` and the options are those of `predict`; `gpu` only chooses the architecture to compile for. Nothing is
     timed. Raises PptError for bad input and for faults of the kernel, BudgetError when the budget is used up.
     """
+    from ppt_gpu.exec.initial_memory import device_memory
+    from ppt_gpu.exec.run import run
+
     target = load_gpu(str(gpu)) if isinstance(gpu, str | Path) else gpu
     capability = DEFAULT_CAPABILITY if target is None else target.compute_capability
     opened, arrays = open_any(source, capability, call)
@@ -275,13 +274,19 @@ def predict_launch(sm: SimulatedSm, gpu: Gpu, level: str, survey: Survey) -> tup
     """One launch: simulate enough of its blocks on one SM, scale to the grid, hold it against its bounds."""
     other = None if level == "steady" else predict_launch(sm, gpu, "steady", survey)[0]
     if level == "grid":
+        from ppt_gpu.scale.whole_grid import grid_prediction
+
         prediction = grid_prediction(sm, gpu)
     elif level == "workload":
+        from ppt_gpu.scale.ppt_workload import workload_prediction
+
         chosen = plan(sm.launch.blocks, sm.occupancy, gpu, level)
         prediction = workload_prediction(sm(list(chosen.blocks)), chosen)
         if survey.irregular:
             sm.warnings.append("blocks differ, which this level does not see: level steady dispatches them all")
     elif survey.irregular and isinstance(sm, TraceSm):
+        from ppt_gpu.scale.irregular import irregular_prediction
+
         prediction = irregular_prediction(sm, survey, gpu)
     else:
         waves = affordable_waves(sm.spread.resident, survey.warp_instructions)
@@ -300,6 +305,8 @@ def predict_launch(sm: SimulatedSm, gpu: Gpu, level: str, survey: Survey) -> tup
     highest = largest_bound(floors)
     raised = prediction.raised_to(highest.cycles, highest.resource)
     if other is not None:
+        from ppt_gpu.scale.whole_grid import disagreement
+
         sm.warnings += disagreement(raised, other)
     return raised, build_launch(sm, gpu, raised, floors)
 
@@ -314,6 +321,10 @@ def simulated_sms(
 ) -> Iterator[SimulatedSm]:
     """One simulated SM for each launch of the sequence. Of PTX, it finds what memory holds when it is asked for."""
     if traces is None:
+        from ppt_gpu.scale.tasklist_sm import TaskListSm
+        from ppt_gpu.tasklist.flat import flatten
+        from ppt_gpu.tasklist.text import read_tasklist
+
         flat = flatten(read_tasklist(workload.tasklist_path))
         yield from (TaskListSm(flat, launch, gpu, policy) for launch in sequence.launches)
         return
@@ -336,6 +347,8 @@ def workload_traces(
     if workload.machine_path:
         if contents or assume:
             raise PptError("a trace of machine code takes no data and no assumptions", path=workload.machine_path)
+        from ppt_gpu.sass.machine_traces import MachineTraces
+
         machine = MachineTraces(workload, budget)
         return machine, machine.sequence()
     prepared = prepare(workload, gpu.compute_capability, assume)
@@ -344,6 +357,8 @@ def workload_traces(
     for kernel in dict.fromkeys(launch.kernel for launch in sequence.launches):
         require(link(module.kernels[kernel], module).instructions, module, gpu.compute_capability, gpu.name)
     if trace_in:
+        from ppt_gpu.exec.recorded import RecordedTraces
+
         traces: Traces = RecordedTraces(module, bound, trace_in, budget)
     else:
         traces = Traces(module, bound, contents, budget, Store() if cache else None)
@@ -359,6 +374,16 @@ def translate(workload: Workload | str | Path, *, blocks: int = 8, assume: Seque
 
     Raises PptError for bad input, or when `workload` is a task list already.
     """
+    from ppt_gpu.exec.initial_memory import device_memory
+    from ppt_gpu.exec.run import run
+    from ppt_gpu.exec.translate import translate as translate_trace
+    from ppt_gpu.exec.translate_blocks import sample_blocks
+    from ppt_gpu.machine.code import machine_code
+    from ppt_gpu.machine.registers import compiled_registers
+    from ppt_gpu.machine.trace import as_machine_code
+    from ppt_gpu.spec.isa import isa_of
+    from ppt_gpu.tasklist.text import write_tasklist
+
     opened = workload if isinstance(workload, Workload) else open_workload(workload)
     if opened.tasklist_path:
         raise PptError("this is a task list already", path=opened.tasklist_path)
@@ -379,6 +404,10 @@ def translate(workload: Workload | str | Path, *, blocks: int = 8, assume: Seque
 
 def _translated_machine_code(workload: Workload, blocks: int) -> TaskList:
     """The first launch of a traced run, from those of the blocks wanted that are in the trace."""
+    from ppt_gpu.exec.translate import translate as translate_trace
+    from ppt_gpu.exec.translate_blocks import sample_blocks
+    from ppt_gpu.sass.machine_traces import MachineTraces
+
     first = MachineTraces(workload, Budget()).launch(0)
     wanted = set(sample_blocks(first.launch.grid, blocks))
     present = [block for block in first.whole.blocks.tolist() if block in wanted]

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from functools import lru_cache
 from hashlib import sha256
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -41,9 +42,13 @@ def digest(*parts: Any) -> str:
 @lru_cache(maxsize=1)
 def program_digest() -> str:
     """Of the sources that turn PTX and a workload into traces, and the versions of the libraries that they use."""
-    import llvmlite
+    return digest(np.__version__, _llvmlite_version(), sources_digest("ptx", "exec"))
 
-    return digest(np.__version__, llvmlite.__version__, sources_digest("ptx", "exec"))
+
+def _llvmlite_version() -> bytes:
+    """What its package says of its version, which is not imported for that."""
+    found = find_spec("llvmlite")
+    return Path(found.origin).with_name("_version.py").read_bytes() if found is not None and found.origin else b""
 
 
 @lru_cache(maxsize=8)

@@ -14,11 +14,9 @@ from enum import IntEnum
 from typing import Any
 
 import numpy as np
-from numba import types
-from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from ppt_gpu.compiled import entry, inlined
+from ppt_gpu.compiled import entry, inlined, intrinsic
 from ppt_gpu.exec.divergence import Path, give_way
 from ppt_gpu.exec.jit_context import BARRIER_OF_CLUSTER, Exit, Slot
 from ppt_gpu.exec.memory import LOCAL_WINDOW
@@ -98,6 +96,7 @@ FULL_MASK = 0xFFFFFFFF
 def _call(typingctx: Any, address: Any, row: Any) -> Any:
     """Call the C function int32 f(void *) at `address`."""
     from llvmlite import ir
+    from numba import types
 
     signature = types.int32(types.int64, types.int64)
 

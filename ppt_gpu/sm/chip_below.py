@@ -8,11 +8,11 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from ppt_gpu.compiled import called, merged
+from ppt_gpu.compiled import called, entry, merged
 from ppt_gpu.sm import chip_memory as q
 from ppt_gpu.sm import core_memory as c
 from ppt_gpu.sm.chip_machine import ATOMIC, NUMBER_BITS, READ, SM_BITS
-from ppt_gpu.sm.core_bits import compiled, fingerprint, int64, popcount, prefetch
+from ppt_gpu.sm.core_bits import fingerprint, int64, popcount, prefetch
 from ppt_gpu.sm.core_chip import l2_read, l2_write
 from ppt_gpu.sm.core_machine import FRACTION
 from ppt_gpu.sm.core_tags import claim, line_place
@@ -32,7 +32,7 @@ def make_bring_in() -> Any:
         _ = SOURCES
         _bring_in(below, lines)
 
-    return compiled(bring_in)
+    return entry(bring_in)
 
 
 @called

@@ -11,7 +11,7 @@ from functools import cache
 from types import FunctionType
 from typing import Any
 
-from ppt_gpu.compiled import called
+from ppt_gpu.compiled import called, entry
 from ppt_gpu.sm import chip_memory as q
 from ppt_gpu.sm import core_memory as c
 from ppt_gpu.sm.chip_ahead import (
@@ -25,7 +25,7 @@ from ppt_gpu.sm.chip_lsu import operation, serve_queue
 from ppt_gpu.sm.chip_requests import settle
 from ppt_gpu.sm.chip_round import END
 from ppt_gpu.sm.core import make_loop
-from ppt_gpu.sm.core_bits import compiled, fingerprint, int64, pointer
+from ppt_gpu.sm.core_bits import fingerprint, int64, pointer
 from ppt_gpu.sm.core_blocks import finish_block
 from ppt_gpu.sm.core_machine import NEVER
 from ppt_gpu.sm.core_pack import OP_AT, OP_MASK
@@ -186,4 +186,4 @@ def make_advance_sms(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> An
 
     # a global, not of this module but of this function: numba keeps nothing on disk that refers to a loop otherwise
     names = globals() | {"sm_loop": make_loop(*WHICH, True)}
-    return compiled(FunctionType(advance_sms.__code__, names, advance_sms.__name__, None, advance_sms.__closure__))
+    return entry(FunctionType(advance_sms.__code__, names, advance_sms.__name__, None, advance_sms.__closure__))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from ppt_gpu.compiled import called
+from ppt_gpu.compiled import called, entry
 from ppt_gpu.sm import chip_memory as q
 from ppt_gpu.sm.chip_below import serve_window
-from ppt_gpu.sm.core_bits import compiled, fingerprint, int64, pointer
+from ppt_gpu.sm.core_bits import fingerprint, int64, pointer
 from ppt_gpu.sm.core_machine import NEVER
 from ppt_gpu.sm.core_raw import DONE, OVER_BUDGET
 from ppt_gpu.sm.core_skip import ENDED, NOW
@@ -79,7 +79,7 @@ def make_close_round() -> Any:
             slice_number, conflict, count, keys, order,
         )  # fmt: skip
 
-    return compiled(close_round)
+    return entry(close_round)
 
 
 @called

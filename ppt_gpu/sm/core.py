@@ -18,8 +18,9 @@ from typing import Any
 
 import numpy as np
 
+from ppt_gpu.compiled import entry
 from ppt_gpu.progress import Progress
-from ppt_gpu.sm.core_bits import compiled, ctz, fingerprint, int64, pointer, prefetch
+from ppt_gpu.sm.core_bits import ctz, fingerprint, int64, pointer, prefetch
 from ppt_gpu.sm.core_blocks import finish_block, launch_block, release_barrier
 from ppt_gpu.sm.core_code import constant, fetch
 from ppt_gpu.sm.core_lsu import issue_global, issue_shared
@@ -447,7 +448,7 @@ def make_loop(
             now = following
         return DONE, idle
 
-    return compiled(loop)
+    return entry(loop)
 
 
 def common_loop() -> Any:

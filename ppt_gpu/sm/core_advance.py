@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from ppt_gpu.compiled import called, merged
-from ppt_gpu.sm.core_bits import compiled, fingerprint, int64
+from ppt_gpu.compiled import called, entry, merged
+from ppt_gpu.sm.core_bits import fingerprint, int64
 from ppt_gpu.sm.core_machine import GTO, NEVER
 from ppt_gpu.sm.core_state import (
     ACCESS,
@@ -62,7 +62,7 @@ def make_advance() -> Any:
         _ = SOURCES
         _advance(K, POLICY, core, snap, layout, wheel, occupied, scheds, rounds, before, now)
 
-    return compiled(advance)
+    return entry(advance)
 
 
 @called

@@ -16,9 +16,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.compiled import called
+from ppt_gpu.compiled import called, entry
 from ppt_gpu.exec.identity import digest
-from ppt_gpu.sm.core_bits import compiled, fingerprint, int64, pointer
+from ppt_gpu.sm.core_bits import fingerprint, int64, pointer
 from ppt_gpu.sm.core_code import constant, line_fill
 from ppt_gpu.sm.core_lsu import issue_global, issue_shared
 from ppt_gpu.sm.core_machine import Machine
@@ -94,7 +94,7 @@ def make_again() -> Any:
         _ = SOURCES
         return _again(when, what, number, done, place, accesses, tx, mem)
 
-    return compiled(again)
+    return entry(again)
 
 
 @called

@@ -1,18 +1,15 @@
-"""Bit scans that numba has no spelling for, and compilation that caches on disk where it can."""
+"""Instructions that numba has no spelling for, and what tells its cache that a file of a compiled loop changed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
 from zlib import crc32
 
 import numpy as np
-from llvmlite import ir
-from numba import njit, types
-from numba.core import cgutils
-from numba.extending import intrinsic
+
+from ppt_gpu.compiled import intrinsic
 
 #: int64 in compiled code. (A literal 0 has a type of its own there, and every helper that sees one is compiled twice.)
 int64: Any = np.int64
@@ -21,6 +18,9 @@ int64: Any = np.int64
 @intrinsic
 def ctz(typing_context: Any, value: Any) -> Any:
     """Index of the lowest set bit of an int64 that is not 0 (undefined for 0)."""
+
+    from llvmlite import ir
+    from numba import types
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
@@ -31,6 +31,8 @@ def ctz(typing_context: Any, value: Any) -> Any:
 @intrinsic
 def popcount(typing_context: Any, value: Any) -> Any:
     """Number of set bits of an int64."""
+
+    from numba import types
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.ctpop(arguments[0])
@@ -43,6 +45,8 @@ def pointer(typing_context: Any, array: Any) -> Any:
     """Where a one-dimensional array begins: indexed as the array is, and a single word where that has seven, which
     makes each call that it is passed to cheaper, and compiling it too."""
 
+    from numba import types
+
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return context.make_array(signature.args[0])(context, builder, value=arguments[0]).data
 
@@ -52,6 +56,10 @@ def pointer(typing_context: Any, array: Any) -> Any:
 @intrinsic
 def prefetch(typing_context: Any, begin: Any, index: Any) -> Any:
     """Ask for begin[index], which will be read and perhaps written soon. Any index does no harm."""
+
+    from llvmlite import ir
+    from numba import types
+    from numba.core import cgutils
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         byte, flag = ir.IntType(8).as_pointer(), ir.IntType(32)
@@ -72,6 +80,10 @@ NO_KEY = (1 << 62) - 1
 def least_of(typing_context: Any, keys: Any, offset: Any, mask: Any) -> Any:
     """Least of keys[offset : offset + 16] at the set bits of `mask`, NO_KEY without any: as vector operations."""
 
+    from llvmlite import ir
+    from numba import types
+    from numba.core import cgutils
+
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         word, vector = ir.IntType(64), ir.VectorType(ir.IntType(64), LANES)
         place = builder.bitcast(builder.gep(arguments[0], [arguments[1]]), vector.as_pointer())
@@ -83,14 +95,6 @@ def least_of(typing_context: Any, keys: Any, offset: Any, mask: Any) -> Any:
         return builder.call(reduce, [builder.select(chosen, found, nothing)])
 
     return types.int64(keys, types.int64, types.int64), generate
-
-
-def compiled(function: Callable[..., Any], **options: Any) -> Any:
-    """njit with the on-disk cache; without where neither package, user cache nor NUMBA_CACHE_DIR is writable."""
-    try:
-        return njit(cache=True, _nrt=False, no_cfunc_wrapper=True, **options)(function)
-    except (RuntimeError, OSError):
-        return njit(_nrt=False, no_cfunc_wrapper=True, **options)(function)
 
 
 @cache

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from ppt_gpu.compiled import entry
 from ppt_gpu.errors import PptError
-from ppt_gpu.sm.core_bits import compiled, ctz, int64
+from ppt_gpu.sm.core_bits import ctz, int64
 from ppt_gpu.sm.core_machine import Machine, fetches, producer_class, queued_kinds, uses_l1
 from ppt_gpu.sm.program import (
     KIND_COMPUTE,
@@ -106,7 +107,7 @@ def _port(pair: tuple[int, bool], number: dict[tuple[int, bool], int], program: 
     return Port(units, shared, number.get((pipe, not queued), -1), queued, ring)
 
 
-@compiled
+@entry
 def pack_entries(code: Any, entry_op: Any, entry_wait: Any, entry_slot: Any, op_word: Any, last: Any) -> None:
     """The word of every entry [E] into `code`."""
     for e in range(len(entry_op)):

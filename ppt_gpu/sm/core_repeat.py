@@ -11,8 +11,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from ppt_gpu.compiled import called, merged
-from ppt_gpu.sm.core_bits import compiled, fingerprint, int64
+from ppt_gpu.compiled import called, entry, merged
+from ppt_gpu.sm.core_bits import fingerprint, int64
 from ppt_gpu.sm.core_machine import GTO, NEVER
 from ppt_gpu.sm.core_pack import MORE_AT
 from ppt_gpu.sm.core_state import (
@@ -78,7 +78,7 @@ def make_rounds_left() -> Any:
         _ = SOURCES
         return _rounds_left(K, POLICY, core, snap, layout, run, code, waits, before, now)
 
-    return compiled(rounds_left)
+    return entry(rounds_left)
 
 
 @called

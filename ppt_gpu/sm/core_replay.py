@@ -10,8 +10,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from ppt_gpu.compiled import called
-from ppt_gpu.sm.core_bits import compiled, fingerprint, int64, pointer
+from ppt_gpu.compiled import called, entry
+from ppt_gpu.sm.core_bits import fingerprint, int64, pointer
 from ppt_gpu.sm.core_lsu import issue_global, issue_shared
 from ppt_gpu.sm.core_memory import CYCLES_AT, CYCLES_MASK, FIRST_MASK
 from ppt_gpu.sm.core_state import ACCESS, AT_WARPS
@@ -62,7 +62,7 @@ def make_replay() -> Any:
         _ = SOURCES
         return _replay(track, log, core, snap, layout, accesses, tx, mem, period, rounds)
 
-    return compiled(replay)
+    return entry(replay)
 
 
 @called

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from ppt_gpu.compiled import before_numba, forget_before_numba
 from ppt_gpu.threads import processors
 
 #: s that a prediction waits for the second process; three times what it takes on a slow machine
@@ -29,7 +30,19 @@ _beside: tuple[subprocess.Popen[bytes], Any] | None = None
 
 @contextmanager
 def loop_beside() -> Iterator[None]:
-    """Inside, the loop of most GPUs is being compiled by another process, where that is not done and pays."""
+    """Inside, the loop of most GPUs is compiled by another process, from when anything compiled is needed.
+
+    Where it is not kept, and that pays.
+    """
+    before_numba(_compile_beside)
+    try:
+        yield
+    finally:
+        forget_before_numba(_compile_beside)
+        _end()
+
+
+def _compile_beside() -> None:
     global _beside
     from ppt_gpu.sm.core import common_loop
 
@@ -38,10 +51,6 @@ def loop_beside() -> Iterator[None]:
         process = _start()
         if process is not None:
             _beside = process, loop
-    try:
-        yield
-    finally:
-        _end()
 
 
 def wait_for(loop: Any) -> None:

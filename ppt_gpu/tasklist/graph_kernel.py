@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from ppt_gpu.compiled import entry
 
 
 def measure_plain(
@@ -54,4 +55,4 @@ def measure_plain(
     return longest, best, deepest, finish, load_sum, busy
 
 
-measure = njit(cache=True)(measure_plain)
+measure = entry(measure_plain, _nrt=True)

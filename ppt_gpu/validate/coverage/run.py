@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 
 from ppt_gpu.errors import PptError
 from ppt_gpu.exec.budget import Budget
+from ppt_gpu.exec.initial_memory import device_memory
 from ppt_gpu.exec.memory import DeviceMemory
 from ppt_gpu.exec.run import run
 from ppt_gpu.frontends.call import Call, open_call
 from ppt_gpu.frontends.prepare import prepare
 from ppt_gpu.frontends.texture_argument import ArrayTexture
-from ppt_gpu.pipeline import device_memory, predict
+from ppt_gpu.pipeline import predict
 from ppt_gpu.ptx.link import link
 from ppt_gpu.ptx.mangling import matching
 from ppt_gpu.ptx.module import Module

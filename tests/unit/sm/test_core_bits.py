@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numba
 import numpy as np
 import pytest
-from numba import njit
 
-from ppt_gpu.sm import core_bits
-from ppt_gpu.sm.core_bits import NO_KEY, compiled, ctz, fingerprint, least_of, pointer, popcount
+from ppt_gpu.compiled import entry
+from ppt_gpu.sm.core_bits import NO_KEY, ctz, fingerprint, least_of, pointer, popcount
 
-ctz_of = njit(lambda value: ctz(value))
-popcount_of = njit(lambda value: popcount(value))
-least = njit(lambda keys, offset, mask: least_of(pointer(keys), offset, mask))
+ctz_of = entry(lambda value: ctz(value))
+popcount_of = entry(lambda value: popcount(value))
+least = entry(lambda keys, offset, mask: least_of(pointer(keys), offset, mask))
 
 
 def test_scans() -> None:
@@ -43,10 +43,12 @@ def test_fingerprint_depends_on_every_file(tmp_path: Path) -> None:
 
 
 def test_compiles_without_a_writable_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    njit = numba.njit
+
     def no_cache(**options: object) -> object:
         if options.get("cache"):
             raise RuntimeError("cannot cache function: no locator available")
         return njit(**options)
 
-    monkeypatch.setattr(core_bits, "njit", no_cache)
-    assert compiled(lambda value: value + 1)(2) == 3
+    monkeypatch.setattr(numba, "njit", no_cache)
+    assert entry(lambda value: value + 1)(2) == 3

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from ppt_gpu.compiled import entry
 from ppt_gpu.sm import precompile
 from ppt_gpu.sm.bench_programs import DEPENDENT_FMA, loop_program
 from ppt_gpu.sm.core import common_loop
@@ -22,6 +23,12 @@ WAITS = "import sys; sys.stdin.buffer.read()"
 def simulated() -> SmResult:
     gpu = load_gpu("k40")
     return simulate(loop_program(gpu, DEPENDENT_FMA, 4, 1, 1), gpu, resident_blocks=1, active_sms=1)
+
+
+def simulated_first() -> SmResult:
+    """As the first thing of a process that needs compiled code."""
+    entry(simulated).made()
+    return simulated()
 
 
 @pytest.fixture
@@ -46,19 +53,27 @@ def test_no_process_where_the_loop_is_in_the_cache(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(precompile, "_start", lambda: pytest.fail("a process was started"))
     simulated()
     with precompile.loop_beside():
-        simulated()
+        simulated_first()
 
 
 def test_no_process_on_one_processor(started: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(precompile, "processors", lambda: 1)
     with precompile.loop_beside():
-        simulated()
+        simulated_first()
+    assert not started
+
+
+def test_no_process_where_nothing_is_compiled(started: list[subprocess.Popen[bytes]]) -> None:
+    with precompile.loop_beside():
+        assert not started
+    simulated_first()
     assert not started
 
 
 def test_a_killed_process_changes_nothing(started: list[subprocess.Popen[bytes]]) -> None:
     wanted = simulated()
     with precompile.loop_beside():
+        entry(simulated).made()
         started[0].kill()
         found = simulated()
     assert len(started) == 1
@@ -70,12 +85,13 @@ def test_a_process_that_hangs_is_not_waited_for_forever(
 ) -> None:
     monkeypatch.setattr(precompile, "PATIENCE", 0.05)
     with precompile.loop_beside():
-        simulated()
+        simulated_first()
         assert started[0].returncode not in (None, 0)
 
 
 def test_an_error_ends_the_process(started: list[subprocess.Popen[bytes]]) -> None:
     with pytest.raises(KeyboardInterrupt), precompile.loop_beside():
+        entry(simulated).made()
         raise KeyboardInterrupt
     assert started[0].returncode not in (None, 0)
     assert precompile._beside is None
@@ -83,6 +99,7 @@ def test_an_error_ends_the_process(started: list[subprocess.Popen[bytes]]) -> No
 
 def test_another_loop_is_not_waited_for(started: list[subprocess.Popen[bytes]]) -> None:
     with precompile.loop_beside():
+        entry(simulated).made()
         precompile.wait_for(None)
         assert started[0].poll() is None
 
@@ -91,7 +108,7 @@ def test_no_more_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(precompile, "_is_kept", lambda loop: False)
     monkeypatch.setattr(sys, "executable", os.devnull)
     with precompile.loop_beside():
-        simulated()
+        simulated_first()
 
 
 def test_the_process_ends_with_the_one_that_started_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ What a block that has not ended recorded stays in its buffers.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from ppt_gpu.errors import BudgetError
 from ppt_gpu.exec import digest
 from ppt_gpu.exec.budget import Budget
 from ppt_gpu.exec.collect_paths import Paths
+from ppt_gpu.exec.digest_groups import expand_groups
 from ppt_gpu.exec.growing import Growing
 from ppt_gpu.exec.jit_access import RECORD_BYTES
 from ppt_gpu.exec.jit_compile import Engine
@@ -27,10 +29,11 @@ from ppt_gpu.exec.trace_buffers import END_GUARDED, END_PATH, END_RECORD, TraceB
 from ppt_gpu.ptx.mangling import short_name
 from ppt_gpu.units import format_bytes
 
-PATHS = 1 << 17  # path records in the buffers of a block
-RECORDS = 1 << 17  # accesses in them: few enough to be read back from the caches
+PATHS = 1 << 15  # path records in the buffers of a block
+RECORDS = 1 << 15  # accesses in them: so few that writing them, and reading them back, finds them in the caches
 FEWEST = 1 << 9  # of both for each warp where many blocks are in flight
 ACCESSES, MANY_ACCESSES = 1 << 17, 1 << 22  # room for decoded accesses at first, and when that is too little
+ACCESS_BYTES = 8 + 4 + 1  # of an access in the trace
 FEW = 1 << 12  # patterns that are worth a copy, which lets go of that room
 
 
@@ -44,7 +47,7 @@ class Collector:
         self.base, self.pattern, self.space = (
             Growing(kind, ACCESSES, MANY_ACCESSES) for kind in (np.uint64, np.int32, np.uint8)
         )
-        self.access_count = np.zeros((blocks, warps), np.int64)
+        self.record_count = np.zeros((blocks, warps), np.int64)
         self.patterns = PatternStore()
         self.number = Growing(np.int32)  # of each pattern its number in the trace, -1 for none yet
         self.made = Growing(np.int32)  # the patterns in the trace
@@ -66,7 +69,7 @@ class Collector:
             return
         starts = np.concatenate([buffers.starts[None], ends[:-1]])
         path, record = ((starts[..., c].ravel(), ends[..., c].ravel()) for c in (END_PATH, END_RECORD))
-        self.access_count[position : position + len(ends)] = (record[1] - record[0]).reshape(-1, self.warps)
+        self.record_count[position : position + len(ends)] = (record[1] - record[0]).reshape(-1, self.warps)
         self._decode(buffers, *record)
         guarded = ends[..., END_GUARDED].ravel()
         self.paths.take(buffers.path.reshape(-1), *path, guarded, position * self.warps)
@@ -74,7 +77,7 @@ class Collector:
     def make_room(self, buffers: Sequence[TraceBuffers]) -> None:
         """Let these blocks, which have not been taken, get on. BudgetError when the trace is too large by now."""
         raw = sum(each.used() for each in buffers)
-        self._check_budget(self.paths.nbytes + raw + 13 * self.base.used + self.patterns.nbytes)
+        self._check_budget(self.paths.nbytes + raw + ACCESS_BYTES * self.base.used + self.patterns.nbytes)
         self.patterns.make_room(2 * WAIT_PATTERNS)
 
     def _decode(self, buffers: TraceBuffers, start: NDArray[np.int64], end: NDArray[np.int64]) -> None:
@@ -92,6 +95,22 @@ class Collector:
         )  # fmt: skip
         for array in (self.base, self.pattern, self.space):
             array.used = at + total
+
+    def _accesses(self, start: NDArray[np.int64], mask: NDArray[np.uint32]) -> tuple[NDArray[Any], ...]:
+        """(bases, patterns, spaces) of all accesses, those of each warp from `start` on. `mask`: of the patterns."""
+        records = tuple(array.content for array in (self.base, self.pattern, self.space))
+        if not self.engine.groups.any:
+            return records
+        found = tuple(np.empty(int(start[-1]), array.dtype) for array in records)
+        nobody = np.flatnonzero(mask == 0)
+        groups = self.engine.groups
+        done = expand_groups(
+            self.paths.warp_path, self.paths.start, self.paths.known.content, groups.start, groups.records,
+            groups.leader, groups.distance, _sums(self.record_count.ravel()), int(nobody[0]) if len(nobody) else -1,
+            records[0].view(np.int64), *records[1:], found[0].view(np.int64), *found[1:],
+        )  # fmt: skip
+        assert done == len(self.paths.warp_path), f"warp {done} has other records than its path makes"
+        return found
 
     def _check_budget(self, size: int) -> None:
         if size > self.budget.trace:
@@ -112,11 +131,14 @@ class Collector:
     ) -> Trace:
         """The finished trace. `guarded` [n] are the thread counts of guarded instructions, `marks` [blocks or 0, n] the
         same counts at the end of every block, where threads are counted by block."""
-        self._check_budget(self.paths.expanded_bytes())
+        accesses = self.paths.accesses()
+        self._check_budget(self.paths.expanded_bytes() + ACCESS_BYTES * int(accesses.sum()) + self.patterns.nbytes)
         path_start, path_pc = self.paths.expand()
         by_block = np.diff(marks, axis=0, prepend=0) if self.by_block else guarded[None]
         executed, threads = self.paths.counts(by_block)
         offset, mask = self.patterns.chosen(self.made.content, self.number.content)
+        access_start = _sums(accesses)
+        base, pattern, space = self._accesses(access_start, mask)
         return Trace(
             blocks=blocks,
             path_start=path_start,
@@ -124,10 +146,10 @@ class Collector:
             warp_path=self.paths.warp_path,
             warp_block=np.repeat(np.arange(self.blocks, dtype=np.int32), self.warps),
             warp_threads=self.paths.warp_threads,
-            access_start=np.concatenate(([0], np.cumsum(self.access_count.ravel()))).astype(np.int64),
-            access_base=self.base.content,
-            access_pattern=self.pattern.content,
-            access_space=self.space.content,
+            access_start=access_start,
+            access_base=base,
+            access_pattern=pattern,
+            access_space=space,
             pattern_offset=offset.copy() if len(offset) < FEW else offset,
             pattern_mask=mask.copy() if len(offset) < FEW else mask,
             pc_executed=executed,
@@ -137,3 +159,8 @@ class Collector:
             printed=printed,
             block_threads=threads if self.by_block else None,
         )
+
+
+def _sums(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """[n+1] where each begins when so many of each lie one behind the other."""
+    return np.concatenate(([0], np.cumsum(counts))).astype(np.int64)

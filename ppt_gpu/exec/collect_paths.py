@@ -74,6 +74,13 @@ class Paths:
         """Size of the instruction stream of all paths."""
         return 4 * int(self._ends()[-1])
 
+    def accesses(self) -> NDArray[np.int64]:
+        """[W] accesses of each warp."""
+        if self.count == 0:
+            return np.zeros(len(self.warp_path), np.int64)
+        ends = np.concatenate(([0], np.cumsum(np.diff(self.engine.groups.start)[self.known.content])))
+        return np.diff(ends[self.start[: self.count + 1]])[self.warp_path]
+
     def expand(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """(start of each path, instructions of all paths)."""
         ends = self._ends()

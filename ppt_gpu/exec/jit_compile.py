@@ -36,6 +36,7 @@ from ppt_gpu.exec.jit_context import Fault, Slot
 from ppt_gpu.exec.jit_control import Control, write_dispatch
 from ppt_gpu.exec.jit_emit import EMITTERS, Emitter, Unsupported, emits
 from ppt_gpu.exec.jit_flow import Flow, flow_of, is_interruption
+from ppt_gpu.exec.jit_groups import Groups
 from ppt_gpu.exec.jit_library import Compiler
 from ppt_gpu.exec.jit_text import BITS, ELEMENT, const
 from ppt_gpu.ptx.instructions import is_branch, is_call, is_traced
@@ -60,6 +61,7 @@ class Engine:
     entry_offsets: tuple[tuple[int, int], ...]  # (offset, bytes) of registers that may be read before written
     sites: tuple[int, ...]  # instruction of each range cache
     guarded: tuple[int, ...]  # instruction of each guard counter
+    groups: Groups  # of accesses of which one is recorded
     symbols: tuple[str, ...]  # names whose addresses the code reads
     unsupported: dict[int, str]  # instruction -> why it is not executed
     compiler: Compiler = field(repr=False)  # owns the machine code
@@ -81,8 +83,8 @@ def compile_kernel(kernel: LinkedKernel, traced: bool, compiler: Compiler | None
     address = compiler.add(text, "warp")
     entry = tuple((frame[r], _slot_bytes(kernel, r)) for r in frame if flow.entry >> r & 1)
     return Engine(
-        address, kernel, flow, traced, size, entry, tuple(e.sites), tuple(e.guarded), tuple(symbols), unsupported,
-        compiler, text,
+        address, kernel, flow, traced, size, entry, tuple(e.sites), tuple(e.guarded), e.groups.done(flow.segments),
+        tuple(symbols), unsupported, compiler, text,
     )  # fmt: skip
 
 
@@ -139,6 +141,7 @@ def _write_segment(e: Emitter, control: Control, flow: Flow, segment: int, unsup
     code = e.kernel.instructions[flow.start[segment] : flow.start[segment + 1]]
     last = code[-1]
     e.begin_segment(str(segment))
+    e.groups.begin_segment()
     _prologue(e, flow, segment, code)
     for position, instruction in enumerate(code):
         e.begin_instruction(instruction, position)
@@ -213,7 +216,7 @@ def _prologue(e: Emitter, flow: Flow, segment: int, code: tuple[Instruction, ...
 
 def _instruction(e: Emitter, instruction: Instruction, unsupported: dict[int, str]) -> None:
     """Write one instruction; what is not executed yet becomes a fault in the lanes that reach it."""
-    emitter = EMITTERS.get(instruction.base)
+    emitter, sites = EMITTERS.get(instruction.base), len(e.sites)
     try:
         if emitter is None:
             raise Unsupported(f"'{instruction.base}'")
@@ -222,6 +225,8 @@ def _instruction(e: Emitter, instruction: Instruction, unsupported: dict[int, st
         reason = str(error) if isinstance(error, Unsupported) else "this form of it"
         unsupported[instruction.index] = reason
         e.fault(Fault.UNSUPPORTED, e.exec)
+        if e.traced and is_traced(instruction) and len(e.sites) == sites:
+            e.helper(("record_nobody",), "void", ("ptr", "%w"), ("i32", "0"))
         for register in instruction.writes:
             kind = e.kernel.registers[register].type
             if kind in ELEMENT:

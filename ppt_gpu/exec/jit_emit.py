@@ -12,8 +12,9 @@ from functools import cached_property
 
 from ppt_gpu.exec.jit_access import SITE_WORDS
 from ppt_gpu.exec.jit_context import Fault, Flag, Slot
+from ppt_gpu.exec.jit_groups import Grouping
 from ppt_gpu.exec.jit_text import BITS, ELEMENT, Text, bits_scalar, const, float_bits, vec
-from ppt_gpu.ptx.instructions import names_other_blocks
+from ppt_gpu.ptx.instructions import is_traced, names_other_blocks
 from ppt_gpu.ptx.linked import LinkedKernel, is_framed
 from ppt_gpu.ptx.module import Imm, Instruction, Neg, Operand, Reg, Sink, Special, Sym
 
@@ -56,6 +57,7 @@ class Emitter(Text):
         self.elements = [ELEMENT.get(r.type, "") for r in kernel.registers]
         self.sites: list[int] = []  # static access -> instruction index
         self.guarded: list[int] = []  # counter -> instruction index
+        self.groups = Grouping()
         self.instruction: Instruction = kernel.instructions[0]
         self.position = 0  # of the instruction in its segment
         self.params = {p.name: p for p in kernel.params}
@@ -86,11 +88,14 @@ class Emitter(Text):
     def begin_instruction(self, instruction: Instruction, position: int) -> None:
         self.instruction = instruction
         self.position = position
-        self.guard_flags = ""
+        self.guard_flags = self.guard_name = ""
+        if self.traced and is_traced(instruction):
+            self.groups.begin_access()
         guard = instruction.guard
         if guard is None:
             return
         flags = self.register(guard.reg, "i1")
+        self.guard_name = f"!{flags}" if guard.negated else flags
         if guard.negated:
             flags = self.op(f"xor {vec('i1')} {flags}, {const('i1', 1)}")
         self.guard_flags = flags

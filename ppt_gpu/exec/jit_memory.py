@@ -6,10 +6,13 @@ from ppt_gpu.exec.jit_access import address_element
 from ppt_gpu.exec.jit_context import Slot
 from ppt_gpu.exec.jit_emit import Emitter, Unsupported, emits
 from ppt_gpu.exec.jit_frame import parameter_place, parameter_rows, store_parameter
-from ppt_gpu.exec.jit_text import BITS, ELEMENT, const, vec
+from ppt_gpu.exec.jit_text import BITS, ELEMENT, LANES, const, vec
 from ppt_gpu.exec.jit_types import parts
 from ppt_gpu.ptx.instructions import form, vector_length
-from ppt_gpu.ptx.module import Instruction, Mem, Operand, Sink, Sym, Vec
+from ppt_gpu.ptx.module import Instruction, Mem, Operand, Reg, Sink, Sym, Vec
+
+#: spaces in which the lanes of an access lie in one object
+GROUPED = ("global", "shared", "local")
 
 
 def space_of(e: Emitter, i: Instruction) -> str:
@@ -35,6 +38,21 @@ def address(e: Emitter, operand: Operand, space: str) -> str:
         return e.read(Sym(base.name, base.offset + offset), kind)
     value = e.read(base, kind)
     return e.binary("add", element, value, const(element, offset)) if offset else value
+
+
+def records(e: Emitter, operand: Operand, space: str, size: int) -> bool:
+    """Does the access of `size` bytes a lane at hand leave a record? Not where it follows another one."""
+    if not e.traced or space not in GROUPED or not isinstance(operand, Mem) or not isinstance(operand.base, Reg):
+        return e.traced
+    own, wanted = e.elements[operand.base.id], address_element(space)
+    if BITS[own] < BITS[wanted]:  # sums in it may wrap where addresses do not
+        return True
+    base = e.register(operand.base.id, own)
+    kind: tuple[str, ...] = (space, e.guard_name)
+    scale = 1
+    if space == "local":  # the lanes' places lie `size` bytes from each other, and in turns (`layout.local_address`)
+        kind, scale = (*kind, str(size)), LANES
+    return not e.groups.follows(kind, base, operand.offset, BITS[wanted], scale)
 
 
 def data_of(kind: str) -> tuple[str, int]:
@@ -142,7 +160,7 @@ def _load(e: Emitter, operand: Operand, kind: str, space: str, count: int) -> li
     count *= each
     where = (vec(address_element(space)), address(e, operand, space))
     arguments = [("ptr", "%w"), ("ptr", e.site()), ("i32", e.exec), where]
-    key = ("access", "load", space, element, count, e.traced)
+    key = ("access", "load", space, element, count, records(e, operand, space, BITS[element] // 8 * count))
     if count == 1:
         return [e.helper(key, vec(element), *arguments)]
     e.helper(key, "void", *arguments, ("ptr", "%scratch"))
@@ -174,7 +192,7 @@ def _store(e: Emitter, where: Operand, source: Operand, kind: str, space: str, c
         data = ("ptr", "%scratch")
         put_rows(e, element, rows)
     place = (vec(address_element(space)), address(e, where, space))
-    key = ("access", "store", space, element, len(rows), e.traced)
+    key = ("access", "store", space, element, len(rows), records(e, where, space, BITS[element] // 8 * len(rows)))
     e.helper(key, "void", ("ptr", "%w"), ("ptr", e.site()), ("i32", e.exec), place, data)
 
 

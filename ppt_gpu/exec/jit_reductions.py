@@ -5,7 +5,17 @@ from __future__ import annotations
 from ppt_gpu.exec.jit_access import address_element
 from ppt_gpu.exec.jit_emit import Emitter, Unsupported, emits
 from ppt_gpu.exec.jit_mbarrier import complete_bytes
-from ppt_gpu.exec.jit_memory import address, data_of, from_rows, get_rows, put_rows, read_rows, space_of, write_all
+from ppt_gpu.exec.jit_memory import (
+    address,
+    data_of,
+    from_rows,
+    get_rows,
+    put_rows,
+    read_rows,
+    records,
+    space_of,
+    write_all,
+)
 from ppt_gpu.exec.jit_text import BITS, ELEMENT, vec
 from ppt_gpu.exec.jit_types import parts
 from ppt_gpu.ptx.instructions import vector_length
@@ -33,7 +43,7 @@ def emit_reduction(e: Emitter, i: Instruction) -> None:
         kind_of = f"b{BITS[ELEMENT[kind]]}"
     else:
         kind_of = kind
-    key = ("atomic", operation, kind_of, space, count, e.traced)
+    key = ("atomic", operation, kind_of, space, count, records(e, operands[0], space, 0))
     where = (vec(address_element(space)), address(e, operands[0], space))
     arguments = [("ptr", "%w"), ("ptr", e.site()), ("i32", e.exec), where]
     if width == 1:

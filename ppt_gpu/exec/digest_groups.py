@@ -1,0 +1,49 @@
+"""All accesses of a trace from those that were recorded: the others lie at known distances.
+
+`ppt_gpu.exec.jit_groups` finds these distances while code is written.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppt_gpu.compiled import entry
+
+
+@entry
+def expand_groups(
+    warp_path: NDArray[np.int32],  # [W]
+    path_start: NDArray[np.int64],  # [P+1]
+    path_segment: NDArray[np.int32],  # segments of the paths
+    start: NDArray[np.int64],  # of `jit_groups.Groups`, as the next three
+    records: NDArray[np.int64],
+    leader: NDArray[np.int64],
+    distance: NDArray[np.int64],
+    recorded: NDArray[np.int64],  # [W+1] where the records of each warp begin
+    nobody: int,  # the pattern without lanes, -1: there is none
+    record_base: NDArray[np.int64],
+    record_pattern: NDArray[np.int32],
+    record_space: NDArray[np.uint8],
+    base: NDArray[np.int64],  # [A] room for all accesses
+    pattern: NDArray[np.int32],
+    space: NDArray[np.uint8],
+) -> int:
+    """Write the accesses of all warps. Returns the number of warps whose records are those that their paths make."""
+    at = np.uint64(0)
+    for w in range(len(warp_path)):
+        r = recorded[w]
+        p = warp_path[w]
+        for k in range(path_start[p], path_start[p + 1]):
+            s = path_segment[np.uint64(k)]
+            for j in range(start[s], start[s + 1]):
+                q = np.uint64(r + leader[np.uint64(j)])
+                found = record_pattern[q]
+                base[at] = record_base[q] + (distance[np.uint64(j)] if found != nobody else 0)
+                pattern[at] = found
+                space[at] = record_space[q]
+                at += np.uint64(1)
+            r += records[s]
+        if r != recorded[w + 1]:
+            return w
+    return len(warp_path)

@@ -1,0 +1,91 @@
+"""Accesses that follow another one of their segment leave no record, and their trace is that of the interpreter."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jit_kernels import check_against_interpreter, integer, pointer, text_case
+
+from ppt_gpu.exec.digest_groups import expand_groups
+from ppt_gpu.exec.jit_compile import compile_kernel
+from ppt_gpu.exec.workload import Buffer
+from ppt_gpu.ptx.link import link
+
+HEAD = """.visible .entry k(.param .u64 x, .param .u32 n) {
+.reg .b64 %x, %a, %b, %t; .reg .b32 %n, %i, %s, %u, %v; .reg .pred %p, %q; .shared .align 16 .b8 tile[4096];
+.local .align 16 .b8 own[64];
+ld.param.u64 %x, [x]; ld.param.u32 %n, [n]; mov.u32 %i, %tid.x; mul.wide.u32 %t, %i, 4; add.s64 %a, %x, %t;
+shl.b32 %s, %i, 2; mov.u32 %u, tile; add.u32 %s, %s, %u; setp.lt.u32 %p, %i, %n; mov.u64 %b, %a;
+"""
+
+
+def check(body, records, n=16, threads=64):
+    """`records`: how many of the accesses of the first segment leave one."""
+    case = text_case(HEAD + body + " ret; }", (2,), (threads,), [pointer("x"), integer(n)], [Buffer("x", "u32", 1024)])
+    case.fill = {"x": np.arange(1024, dtype="u4")}
+    groups = compile_kernel(link(case.kernel, case.module), True).groups
+    assert groups.records[0] == records
+    _, trace = check_against_interpreter(case)
+    assert len(trace.access_base) == trace.warps * len(groups.leader)
+
+
+def test_one_register_with_other_offsets():
+    check("ld.global.u32 %v, [%a+4]; st.global.u32 [%a], %v; ld.global.u32 %v, [%a+256]; st.shared.u32 [%s], %v;"
+          "ld.shared.u32 %v, [%s+64]; ld.global.u16 %v, [%a+258]; atom.global.add.u32 %v, [%a+8], %v;", 2)  # fmt: skip
+
+
+def test_sums_with_constants_and_copies():
+    check("ld.global.u32 %v, [%a]; add.s64 %b, %a, 16; st.global.u32 [%b], %v; sub.s64 %b, %b, 4; red.global.add.u32 "
+          "[%b+4], %v; add.u32 %s, %s, -64; add.u32 %u, %s, 128; st.shared.u32 [%s+64], %v; ld.shared.u32 %v, [%u];"
+          "add.s64 %a, %a, %t; ld.global.u32 %v, [%a];", 3)  # fmt: skip
+
+
+def test_a_register_written_between():
+    check("ld.global.u32 %v, [%a]; and.b64 %a, %a, -64; ld.global.u32 %v, [%a];", 2)
+
+
+def test_guards_set_accesses_apart():
+    """Where a warp has no lane below n, its accesses are those of nobody."""
+    for n in (0, 16, 32, 64):
+        check("ld.global.u32 %v, [%a]; @%p ld.global.u32 %v, [%a+4]; @!%p st.global.u32 [%a+8], %v; @%p st.global.u32 "
+              "[%a+12], %v; @!%p st.global.u32 [%a+16], %v; @%p add.s64 %b, %a, 64; ld.global.u32 %v, [%b];"
+              "setp.gt.u32 %p, %i, %n; @%p ld.global.u32 %v, [%a];", 5, n)  # fmt: skip
+
+
+def test_local_memory_lies_lane_by_lane():
+    """Of accesses as wide as each other, one follows the other; other widths lie at other distances."""
+    check("mov.u32 %u, own; and.b32 %v, %i, 4; add.u32 %u, %u, %v; st.local.u32 [%u], %v; ld.local.u32 %v, [%u+8];"
+          "ld.local.u16 %v, [%u+2]; ld.local.u16 %v, [%u]; st.local.u32 [%u+16], %v;", 2)  # fmt: skip
+
+
+def test_spaces_that_are_not_known_are_recorded():
+    check("ld.u32 %v, [%a]; ld.u32 %v, [%a+4]; ld.shared.u32 %v, [tile]; ld.shared.u32 %v, [tile+4];", 4)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(("", "@%p ", "@!%p ", "@%q ")), st.sampled_from((
+    "ld.global.u32 %v, [%a+OFF];", "st.global.u32 [%b+OFF], %v;", "add.s64 %b, %a, OFF;", "add.s64 %a, %b, -OFF;",
+    "st.shared.u32 [%s+OFF], %v;", "ld.shared.u32 %v, [%u+OFF];", "add.u32 %u, %s, OFF;", "mov.u64 %b, %a;",
+    "setp.lt.u32 %q, %v, OFF;", "red.shared.add.u32 [%u+OFF], %v;", "ld.shared.v2.u32 {%v, %n}, [tile+OFF];",
+)), st.integers(0, 3)), max_size=14), st.integers(0, 70))  # fmt: skip
+def test_any_sequence_has_the_trace_of_the_interpreter(code, n):
+    body = "add.s64 %a, %a, 1024; mov.u64 %b, %a; setp.gt.u32 %q, %i, 40; mov.u32 %v, 1; mov.u32 %u, %s; "
+    body += " ".join(guard + text.replace("OFF", str(8 * off)) for guard, text, off in code)
+    case = text_case(HEAD + body + " ret; }", (1,), (64,), [pointer("x"), integer(n)], [Buffer("x", "u32", 1024)])
+    check_against_interpreter(case)
+
+
+def test_groups_expand_to_all_accesses():
+    """Two segments, with 3 accesses of 2 records and with 1 of 1; the last pattern has no lanes: its base stays."""
+    start, records = np.array([0, 3, 4]), np.array([2, 1])
+    leader, distance = np.array([0, 1, 0, 0]), np.array([0, 0, 8, 0])
+    path_start, segments = np.array([0, 2, 3]), np.array([0, 1, 0], np.int32)
+    bases, patterns = np.array([100, 7, 300, 0, 0]), np.array([0, 1, 0, 2, 1], np.int32)
+    spaces = np.array([0, 1, 2, 0, 1], np.uint8)
+    base, pattern, space = np.zeros(7, np.int64), np.zeros(7, np.int32), np.zeros(7, np.uint8)
+    recorded = np.array([0, 3, 5])
+    given_ = (np.array([0, 1], np.int32), path_start, segments, start, records, leader, distance)
+    out = (base, pattern, space)
+    assert expand_groups(*given_, recorded, 2, bases, patterns, spaces, *out) == 2
+    assert base.tolist() == [100, 7, 108, 300, 0, 0, 0]
+    assert pattern.tolist() == [0, 1, 0, 0, 2, 1, 2] and space.tolist() == [0, 1, 0, 2, 0, 1, 0]
+    assert expand_groups(*given_, np.array([0, 2, 5]), 2, bases, patterns, spaces, *out) == 0

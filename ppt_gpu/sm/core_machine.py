@@ -27,6 +27,11 @@ CODE_COLD, CODE_IN_L2, CODE_IN_SM = range(3)
 #: cycles from a fetch behind a branch that is taken to the next one of its warp: it has to be seen first
 WRONG_FETCH = 2
 
+#: instructions that a fetch brings, where warps have buffers
+FETCHED = 2
+#: cycles from the issue of an instruction that nobody holds up to its start, in a unit and in the load/store unit
+TO_UNIT, TO_MEMORY = 3, 2
+
 POLICIES = ("lrr", "gto", "gto_launch", "two_level")
 LRR, GTO, GTO_LAUNCH, TWO_LEVEL = range(4)
 WRITES = ("write-through", "write-evict", "write-back")
@@ -118,6 +123,10 @@ class Machine:
     code_dram: int
     constant_queued: bool  # constant reads pass the load/store unit
     constant_miss: int  # cycles that the first constant read takes; 0: as all others
+    collectors: int  # units of a scheduler; 0: an instruction goes from its issue to its unit
+    collector_steps: int  # that they make in a cycle
+    collector_order: tuple[int, ...]  # pipes, in the order in which their instructions are taken in
+    fetches: int  # in a cycle, where there are collectors
 
 
 def machine_of(
@@ -209,7 +218,18 @@ def machine_of(
         code_dram=from_dram,
         constant_queued=gpu.memory.constant_queued,
         constant_miss=constant_miss if gpu.memory.constant_cold and not gpu.perfect_memory else 0,
+        collectors=gpu.collectors.units,
+        collector_steps=gpu.collectors.steps,
+        collector_order=_order(gpu),
+        fetches=gpu.collectors.fetches,
     )
+
+
+def _order(gpu: Gpu) -> tuple[int, ...]:
+    """The pipes that the file names, then the others."""
+    names = pipe_order(gpu)
+    first = [names.index(name) for name in gpu.collectors.order]
+    return (*first, *(pipe for pipe in range(len(names)) if pipe not in first))
 
 
 def _cost(amount: float, rate: float) -> int:
@@ -342,6 +362,12 @@ def uses_l1(program: Program, machine: Machine) -> NDArray[np.bool_]:
     """Operations [O] whose global or local accesses look into the L1. Local memory always does."""
     local = np.array([name.endswith(".local") for name in TASK_CLASSES])[program.op_class]
     return (local | machine.l1_global) & (machine.l1_sets > 0)
+
+
+def operand_steps(program: Program) -> NDArray[np.int64]:
+    """[O] steps that a collector unit reads operands: none for loads, whose addresses pass it, and for branches."""
+    none = [name.startswith("load.") or name in ("branch", "barrier", "fence") for name in TASK_CLASSES]
+    return (~np.array(none)[program.op_class]).astype(np.int64)
 
 
 def _of_class(program: Program, names: tuple[str, ...]) -> NDArray[np.bool_]:

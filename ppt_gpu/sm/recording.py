@@ -16,7 +16,7 @@ from ppt_gpu.errors import PptError
 from ppt_gpu.progress import Progress
 from ppt_gpu.sm.core_machine import COUNTERS, ONE, Machine
 from ppt_gpu.sm.program import RECORDED, Program
-from ppt_gpu.sm.reference import Sm, Warp
+from ppt_gpu.sm.reference import Sm, Warp, sm_of
 
 #: cycles that may be simulated one by one for a recording
 MOST_CYCLES = 1_000_000
@@ -117,7 +117,7 @@ def record(
     `blocks`: what to call the program's blocks, their ids in the grid. PptError where they end before it begins.
     """
     recorder = _Recorder(window.first)
-    sm = Sm(program, machine, resident, recorder)
+    sm = sm_of(program, machine, resident, recorder)
     cycle = 0
     with Progress("cycles recorded", window.first + window.cycles) as progress:
         while cycle < window.first + window.cycles:

@@ -159,11 +159,15 @@ class Sm:
             if block >= 0 and cycle > self.block_start[block]:
                 first = index * self.per_block
                 warps = [warp for warp in self.slots[first : first + self.per_block] if warp]
-                if all(warp.exited and warp.results <= cycle for warp in warps):
+                if all(self.complete(warp, cycle) for warp in warps):
                     self.block_end[block] = cycle
                     self.slots[first : first + self.per_block] = [None] * self.per_block
                     self.slot_block[index] = -1
                     self.launch_at[index] = cycle + self.m.block_launch
+
+    def complete(self, warp: Warp, cycle: int) -> bool:
+        """The warp has exited and all its results are there."""
+        return warp.exited and warp.results <= cycle
 
     def launch(self, index: int, block: int, cycle: int) -> None:
         """Put a block into a slot."""
@@ -260,10 +264,10 @@ class Sm:
         scheduler = slot % self.m.schedulers
         warp = self.slots[slot]
         assert warp is not None
-        for _ in range(self.m.width):
-            self._issue(warp, scheduler, cycle)
-            if warp.exited or not self.eligible(slot, cycle):
+        for more in range(self.m.width):
+            if more and (warp.exited or not self.eligible(slot, cycle)):
                 break
+            self._issue(warp, scheduler, cycle)
         self.last[scheduler] = slot
         self.greedy[scheduler] = None if warp.exited else warp
         warp.stamp = cycle
@@ -323,10 +327,19 @@ def throttle(kind: int) -> str:
     return "mio_throttle" if kind in (KIND_SHARED, KIND_CONSTANT) else "math_pipe_throttle"
 
 
+def sm_of(program: Program, machine: Machine, resident: int, observer: Observer | None = None) -> Sm:
+    """The SM of a machine, with collector units where it has some."""
+    if not machine.collectors:
+        return Sm(program, machine, resident, observer)
+    from ppt_gpu.sm.reference_staged import StagedSm
+
+    return StagedSm(program, machine, resident, observer)
+
+
 def run_reference(program: Program, machine: Machine, resident: int, max_cycles: int) -> Raw:
     """Simulate `program`; cycles, stalls and counters as README.md defines them."""
     began = time.process_time()
-    sm = Sm(program, machine, resident)
+    sm = sm_of(program, machine, resident)
     cycle = 0
     while True:
         sm.begin(cycle)

@@ -61,6 +61,10 @@ def _fast(
     program: Program, machine: Machine, resident: int, max_cycles: int, skip: bool | None, runs: RecordedRuns | None
 ) -> Raw:
     """By the compiled loop, or by its answers to a recorded run."""
+    if machine.collectors:
+        from ppt_gpu.sm.staged import run_staged
+
+        return run_staged(program, machine, resident, max_cycles)
     from ppt_gpu.sm.core import run_core
     from ppt_gpu.sm.core_again import recorded, run_again, run_name
     from ppt_gpu.sm.core_record import records_for

@@ -206,6 +206,16 @@ class CodeCache:
 
 
 @dataclass(frozen=True)
+class Collectors:
+    """What an instruction passes between its issue and its unit, where the SM is divided. TOML table [collectors]."""
+
+    units: int = 0  # collector units of a scheduler; 0: an instruction goes from its issue to its unit
+    steps: int = 1  # that they make in a cycle
+    fetches: int = 1  # in a cycle, of two instructions for a warp whose buffer is empty
+    order: tuple[str, ...] = ()  # pipes in the order in which their instructions are taken in; the others follow
+
+
+@dataclass(frozen=True)
 class Host:
     """What the host side adds. TOML table [host]."""
 
@@ -249,6 +259,7 @@ class Gpu:
     memory: MemoryPipe
     host: Host
     code: CodeCache = field(default_factory=CodeCache)
+    collectors: Collectors = field(default_factory=Collectors)
     perfect_memory: bool = False  # every L1 miss returns at once (a mode of validation)
     notes: str = ""  # what to know of the file; not inherited
     title: str = ""  # "Tesla K40"; not inherited

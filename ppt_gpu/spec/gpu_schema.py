@@ -128,6 +128,13 @@ _CODE: dict[str, Leaf] = {
     "fetch": _bytes(default=0),
 }
 
+_COLLECTORS: dict[str, Leaf] = {
+    "units": _count(0, 16, default=0),
+    "steps": _count(1, 8, default=1),
+    "fetches": _count(1, 16, default=1),
+    "order": ListOf(item=Text(), default=()),
+}
+
 _HOST: dict[str, Leaf] = {
     "launch_overhead": Quantity(dimension="time", minimum=0),
     "block_launch": _cycles(),
@@ -193,6 +200,7 @@ GPU = Table(
         "interconnect": Table(fields={"bandwidth": _per_cycle()}),
         "memory": Table(fields=_MEMORY),
         "code": Table(fields=_CODE, default={}),
+        "collectors": Table(fields=_COLLECTORS, default={}),
         "host": Table(fields=_HOST),
     }
 )

@@ -16,6 +16,7 @@ from ppt_gpu.spec.files import check_with_base, find, shipped
 from ppt_gpu.spec.gpu import (
     Cache,
     CodeCache,
+    Collectors,
     Dram,
     Gpu,
     Host,
@@ -110,6 +111,7 @@ def _gpu(path: Path, values: dict[str, Any], pipes: dict[str, Pipe], isa: Isa, s
         memory=MemoryPipe(**values["memory"]),
         host=Host(**values["host"]),
         code=CodeCache(**values["code"]),
+        collectors=Collectors(**values["collectors"]),
         perfect_memory=values["perfect_memory"],
         notes=values["notes"],
         sources=sources,

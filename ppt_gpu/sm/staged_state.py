@@ -1,0 +1,72 @@
+"""The tables of the compiled loop of an SM with collector units: flat arrays of records of a fixed number of words."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ppt_gpu.sm.core_machine import Machine, operand_steps, producer_class, uses_l1
+from ppt_gpu.sm.program import Program
+from ppt_gpu.sm.result import STALL_REASONS
+
+# `warps`: of a warp slot. BLOCK: its block slot + 1, 0: no warp. AT_ACCESS: its next memory entry. BUFFER: instructions
+# in its buffer, STRAY: the wrong ones. HELD: the cycle until which a barrier holds it, HELD_FOR: that barrier's latency.
+# UNTIL: completion * 4 + WAIT_* of what its next entry waits for longest. BORN: the cycle from which it may be fetched.
+(
+    POS, END, AT_ACCESS, BUFFER, STRAY, HELD, HELD_FOR, UNTIL, BORN, STAMP, NUMBER, BLOCK, LAST_OP,
+) = range(13)  # fmt: skip
+WARP_WORDS = 16
+SLOTS = 64  # of the scoreboard of a warp
+# `ops`
+KIND, PIPE, LATENCY, II, CLASS, OPERANDS, USES_L1, PC = range(8)
+OP_WORDS = 8
+# `pipes`: UNITS in each place, SHARED: they stand in the SM; instructions that wait BEFORE and BEHIND the collectors
+SHARED, UNITS, BEFORE, BEHIND = range(4)
+PIPE_WORDS = 4
+# `records`: an instruction between issue and start. READS: steps of the collectors until its operands are there
+WARP, ENTRY, OP, ACCESS, AGE, READS, ISSUED = range(7)
+RECORD_WORDS = 8
+# `blocks`: of a block slot. NUMBER: -1 none; LEFT: warps that have not exited; FLYING: instructions whose completion is
+# not known; RESULTS: cycle from which all known ones are there
+BLOCK_NUMBER, LAUNCH_AT, LEFT, FLYING, RESULTS = range(5)
+BLOCK_WORDS = 8
+# `now`: scalars that functions change
+NEXT_AGE, RECORDS, FETCHED_LAST, FETCHING, MOVED, IDLE, NEXT_BLOCK, ENDED = range(8)
+
+
+class StagedState:
+    """Fresh tables for one run."""
+
+    def __init__(self, program: Program, machine: Machine, resident: int, per_block: int) -> None:
+        k, pipes, places = machine.schedulers, len(machine.pipe_units), max(1, resident * per_block)
+        width, staged = max(machine.pipe_units), k * (2 * pipes + machine.collectors)
+        self.warps = np.zeros(places * WARP_WORDS, np.int64)
+        self.slots = np.zeros(places * SLOTS, np.int64)
+        self.owner = np.full(places * SLOTS, -1, np.int64)
+        ops = np.zeros((len(program.op_name), OP_WORDS), np.int64)
+        columns = (
+            program.op_kind, program.op_pipe, program.op_latency, program.op_ii, producer_class(program),
+            operand_steps(program), uses_l1(program, machine), program.op_pc,
+        )  # fmt: skip
+        for column, values in enumerate(columns):
+            ops[:, column] = values
+        self.ops = ops.ravel()
+        table = np.zeros((pipes, PIPE_WORDS), np.int64)
+        table[:, SHARED], table[:, UNITS] = machine.pipe_shared, machine.pipe_units
+        self.pipes = table.ravel()
+        self.order = np.array(machine.collector_order, np.int64)
+        # of each scheduler: by pipe, what waits before and behind its collectors; what they hold: a record's number + 1
+        self.before, self.behind = np.zeros(k * pipes, np.int64), np.zeros(k * pipes, np.int64)
+        self.collecting = np.zeros(k * machine.collectors, np.int64)
+        self.records = np.zeros(staged * RECORD_WORDS, np.int64)
+        self.free_records = np.arange(staged)
+        self.units = np.zeros(pipes * k * width, np.int64)  # times at which they become free
+        blocks = np.zeros((resident, BLOCK_WORDS), np.int64)
+        blocks[:, BLOCK_NUMBER], blocks[:, LAUNCH_AT] = -1, np.arange(resident) * machine.ramp
+        self.blocks = blocks.ravel()
+        self.last, self.greedy = np.full(k, -1, np.int64), np.full(k, -1, np.int64)
+        self.now = np.zeros(8, np.int64)
+        self.now[[FETCHED_LAST, FETCHING]] = -1
+        self.op_stall = np.zeros(max(1, len(program.op_name)) * len(STALL_REASONS), np.int64)
+        count = len(program.block_warp) - 1
+        self.block_start, self.block_end = np.zeros(count, np.int64), np.zeros(count, np.int64)
+        self.sizes = np.array([k, pipes, machine.collectors, width, places, per_block, resident], np.int64)

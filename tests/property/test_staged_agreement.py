@@ -1,0 +1,65 @@
+"""The compiled loop of an SM with collector units gives what the plain reference does, on random programs and GPUs."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, note, settings
+from hypothesis import strategies as st
+from sm_random import differences, gpus, programs
+
+from ppt_gpu.sm.program import Program
+from ppt_gpu.sm.simulate import simulate
+from ppt_gpu.spec.gpu import CodeCache, Collectors, Gpu
+
+RELAXED = settings(deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@st.composite
+def staged_gpus(draw: st.DrawFn) -> Gpu:
+    """A random GPU with collector units."""
+    gpu = draw(gpus())
+    collectors = Collectors(
+        units=draw(st.integers(1, 4)),
+        steps=draw(st.integers(1, 3)),
+        fetches=draw(st.integers(1, 4)),
+        order=draw(st.sampled_from(((), ("slow", "lsu"), ("math", "control", "slow", "lsu")))),
+    )
+    policy = draw(st.sampled_from(("lrr", "gto", "gto_launch")))
+    sm = dataclasses.replace(gpu.sm, policy=policy)
+    return dataclasses.replace(gpu, sm=sm, code=CodeCache(), collectors=collectors)
+
+
+OPTIONS = {
+    "program": programs,
+    "gpu": staged_gpus(),
+    "resident": st.integers(1, 4),
+    "active": st.integers(1, 3),
+    "dirty": st.sampled_from((0.0, 0.4)),
+}
+
+
+def compare(program: Program, gpu: Gpu, resident: int, active: int, dirty: float) -> None:
+    options = {"resident_blocks": resident, "active_sms": active, "l2_dirty": dirty}
+    plain, fast = simulate(program, gpu, reference=True, **options), simulate(program, gpu, **options)
+    note(f"cycles {plain.cycles} and {fast.cycles}, stalls {plain.warp_cycles} and {fast.warp_cycles}")
+    assert differences(plain, fast) == []
+    lifetimes = (fast.block_end - fast.block_start) * np.diff(program.block_warp)
+    assert fast.warp_cycles.sum() == lifetimes.sum()
+
+
+@settings(RELAXED, max_examples=100)
+@given(**OPTIONS)
+def test_compiled_loop_is_the_reference(program: Program, gpu: Gpu, resident: int, active: int, dirty: float) -> None:
+    compare(program, gpu, resident, active, dirty)
+
+
+@pytest.mark.slow
+@settings(RELAXED, max_examples=3000)
+@given(**OPTIONS)
+def test_compiled_loop_is_the_reference_many(
+    program: Program, gpu: Gpu, resident: int, active: int, dirty: float
+) -> None:
+    compare(program, gpu, resident, active, dirty)

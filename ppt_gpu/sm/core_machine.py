@@ -126,6 +126,7 @@ class Machine:
     collectors: int  # units of a scheduler; 0: an instruction goes from its issue to its unit
     collector_steps: int  # that they make in a cycle
     collector_order: tuple[int, ...]  # pipes, in the order in which their instructions are taken in
+    collector_banks: int  # of registers, of a scheduler
     fetches: int  # in a cycle, where there are collectors
 
 
@@ -158,6 +159,8 @@ def machine_of(
     code_sets, code_ways = _geometry(0 if gpu.perfect_memory else gpu.code.size, gpu.code.ways, gpu.code.line)
     from_l2, from_dram = (max(cache.latency - gpu.l1.latency, 1) for cache in (gpu.l2, gpu.dram))
     constant_miss = {CODE_COLD: from_dram, CODE_IN_L2: from_l2, CODE_IN_SM: 0}[constants_at]
+    if gpu.collectors.units and name == "two_level":
+        raise PptError("policy 'two_level' is not simulated with collector units", hint=f"{gpu.name} has [collectors]")
     return Machine(
         schedulers=gpu.sm.schedulers,
         width=gpu.sm.issue_width,
@@ -221,6 +224,7 @@ def machine_of(
         collectors=gpu.collectors.units,
         collector_steps=gpu.collectors.steps,
         collector_order=_order(gpu),
+        collector_banks=gpu.collectors.banks,
         fetches=gpu.collectors.fetches,
     )
 
@@ -364,10 +368,14 @@ def uses_l1(program: Program, machine: Machine) -> NDArray[np.bool_]:
     return (local | machine.l1_global) & (machine.l1_sets > 0)
 
 
-def operand_steps(program: Program) -> NDArray[np.int64]:
-    """[O] steps that a collector unit reads operands: none for loads, whose addresses pass it, and for branches."""
-    none = [name.startswith("load.") or name in ("branch", "barrier", "fence") for name in TASK_CLASSES]
-    return (~np.array(none)[program.op_class]).astype(np.int64)
+def operands_of(program: Program) -> NDArray[np.int64]:
+    """[O] as Program.op_operands, also of programs that do not say."""
+    return program.op_operands if len(program.op_operands) else np.ones(len(program.op_name), np.int64)
+
+
+def in_banks(operands: int, warp: int, banks: int) -> int:
+    """Program.op_operands of an operation of the warp in slot `warp`: the banks of its registers are others."""
+    return sum((operands >> 4 * bank & 15) << 4 * ((bank + warp) % banks) for bank in range(banks))
 
 
 def _of_class(program: Program, names: tuple[str, ...]) -> NDArray[np.bool_]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,6 +42,7 @@ from ppt_gpu.sm.scoreboard import (
 from ppt_gpu.spec.gpu import MEMORY_ACCESSES, MEMORY_SPACES, Gpu
 from ppt_gpu.tasklist.expand import operations_of
 
+_DIGITS = re.compile(r"\d+")
 _SPACES = (GLOBAL, SHARED, LOCAL)
 NOBODY, ANY, ALL = range(3)
 
@@ -72,7 +75,13 @@ def lower_code(kernel: Kernel, trace: Trace, gpu: Gpu) -> Code:
         chains.append(_placed(names, int(space[pc])))
         if operation(instruction) == "barrier" and not is_barrier(instruction):
             kinds[pc] = KIND_COMPUTE
-    ops = build_ops(chains, gpu, sources=[_sources(instruction) for instruction in instructions], kinds=kinds)
+    ops = build_ops(
+        chains,
+        gpu,
+        sources=[_sources(instruction) for instruction in instructions],
+        operands=[_operands(instruction, kernel, gpu.collectors.banks) for instruction in instructions],
+        kinds=kinds,
+    )
     variants, variant_of = _variants(instructions)
     return Code(
         ops=ops,
@@ -107,6 +116,29 @@ def _registers(operand: Operand | None) -> int:
     if isinstance(operand, Mem):
         return _registers(operand.base)
     return 1 if isinstance(operand, Reg | Neg | Part) else 0
+
+
+def _operands(instruction: Instruction, kernel: Kernel, banks: int) -> int:
+    """Program.op_operands: registers by the number in their name, once each; addresses pass the collectors."""
+    found = 0
+    for register in _read(instruction.operands[1 if instruction.writes else 0 :]):
+        digits = _DIGITS.search(kernel.registers[register].name)
+        bank = int(digits.group()) % banks if digits else 0
+        found += 1 << 4 * bank if found >> 4 * bank & 15 < 15 else 0
+    return found
+
+
+def _read(operands: Sequence[Operand | None]) -> set[int]:
+    """Ids of the registers among operands, and in vectors of them."""
+    found: set[int] = set()
+    for operand in operands:
+        if isinstance(operand, Reg):
+            found.add(operand.id)
+        elif isinstance(operand, Neg | Part):
+            found.add(operand.reg.id)
+        elif isinstance(operand, Vec):
+            found |= _read(operand.items)
+    return found
 
 
 def _resolved_spaces(

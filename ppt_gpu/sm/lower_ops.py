@@ -22,6 +22,8 @@ from ppt_gpu.sm.program import (
 from ppt_gpu.spec.gpu import MEMORY_CLASSES, TASK_CLASSES, Gpu, Op
 from ppt_gpu.tasklist.model import class_of
 
+#: classes whose operations read no register operands but addresses
+NO_OPERANDS = ("load.", "branch", "barrier", "fence")
 _KINDS = {"load": KIND_LOAD, "store": KIND_STORE, "atomic": KIND_ATOMIC}
 
 
@@ -37,6 +39,7 @@ class OpTable:
     kind: NDArray[np.int8]
     pc: NDArray[np.int32]
     task_class: NDArray[np.int32]
+    operands: NDArray[np.int64]  # as Program.op_operands
 
     @property
     def recorded(self) -> NDArray[np.bool_]:
@@ -86,6 +89,7 @@ def build_ops(
     gpu: Gpu,
     *,
     sources: Sequence[int],
+    operands: Sequence[int] | None = None,
     kinds: dict[int, int] | None = None,
     numbers: Sequence[int] | None = None,
     unit: str = "instruction",
@@ -93,13 +97,14 @@ def build_ops(
     """The table for the operation names of each instruction.
 
     sources: register operands that each instruction reads.
+    operands: what Program.op_operands says of each instruction; by default one of its class.
     kinds: KIND_* of whole instructions, by position, where it is not that of the operation's class.
     numbers: what `pc` says instead of the position; unit: what messages call it.
 
     Raises PptError for an operation of no task class, without timing in the ISA, or on a pipe that the GPU lacks.
     """
     pipes = {name: i for i, name in enumerate(pipe_order(gpu))}
-    rows: list[tuple[str, int, int, int, int, int, int]] = []
+    rows: list[tuple[str, int, int, int, int, int, int, int]] = []
     for place, chain in enumerate(chains):
         pc = place if numbers is None else numbers[place]
         for name in chain:
@@ -107,8 +112,9 @@ def build_ops(
             kind = (kinds or {}).get(place, kind_of(task_class))
             latency = _latency(op, kind, gpu)
             ii = gpu.pipes[op.pipe].interval(op.ii, sources[place])
-            rows.append((name, pipes[op.pipe], latency, ii, kind, pc, TASK_CLASSES.index(task_class)))
-    columns = list(zip(*rows, strict=True)) if rows else [()] * 7
+            read = int(not task_class.startswith(NO_OPERANDS)) if operands is None else operands[place]
+            rows.append((name, pipes[op.pipe], latency, ii, kind, pc, TASK_CLASSES.index(task_class), read))
+    columns = list(zip(*rows, strict=True)) if rows else [()] * 8
     return OpTable(
         start=np.cumsum([0, *(len(chain) for chain in chains)], dtype=np.int32),
         name=tuple(str(name) for name in columns[0]),
@@ -118,6 +124,7 @@ def build_ops(
         kind=np.array(columns[4], np.int8),
         pc=np.array(columns[5], np.int32),
         task_class=np.array(columns[6], np.int32),
+        operands=np.array(columns[7], np.int64),
     )
 
 

@@ -41,6 +41,7 @@ def assemble(
         op_kind=ops.kind,
         op_pc=ops.pc,
         op_class=ops.task_class,
+        op_operands=ops.operands,
         path_start=plan.path_start,
         entry_op=plan.entry_op,
         entry_wait=plan.entry_wait,

@@ -59,6 +59,9 @@ class Program:
     # [M] lanes of the warp that update the same address, largest over the addresses: 1 without conflicts. Empty: all 1.
     # For shared memory `access_cycles` already contains this serialisation.
     access_atomic: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
+    # [O] register operands that a collector unit reads, four bits for each bank of the registers of warp 0: how many
+    # distinct ones. Empty: all operations read one of bank 0.
+    op_operands: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     # The L2 slice of one SM holds `l2_share_factor` times L2 / active SMs: the mean number of SMs that use a line
     # (harmonic, over the lines), because a line that k SMs read is stored once.
     l2_share_factor: float = 1.0

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ppt_gpu.sm.core_machine import FETCHED, NEVER, ONE, TO_MEMORY, TO_UNIT, Machine, operand_steps
+from ppt_gpu.sm.core_machine import FETCHED, NEVER, ONE, TO_MEMORY, TO_UNIT, Machine, in_banks, operands_of
 from ppt_gpu.sm.program import KIND_BARRIER, KIND_CONSTANT, Program
 from ppt_gpu.sm.reference import ACCESSING, REASON, Observer, Sm, Warp, throttle
 
@@ -22,8 +22,9 @@ class Staged:
     op: int
     access: int
     age: int
-    reads: int  # steps of the collectors until its operands are there
+    reads: int  # operands that are not read yet, four bits a bank
     issued: int  # cycle
+    taken: int = 0  # in which order collector units took instructions in
 
 
 class StagedSm(Sm):
@@ -35,9 +36,9 @@ class StagedSm(Sm):
         self.before: dict[tuple[int, int], Staged] = {}  # (scheduler, pipe)
         self.behind: dict[tuple[int, int], Staged] = {}
         self.collecting: list[list[Staged | None]] = [[None] * machine.collectors for _ in range(k)]
-        self.operands = operand_steps(program)
+        self.operands = operands_of(program)
         self.pipes = range(pipes)
-        self.age = 0
+        self.age = self.taken = 0
         self.buffered: dict[int, int] = {}  # warp number -> instructions in its buffer
         self.strayed: set[int] = set()  # warps that were fetched what stands behind a branch that they took
         self.owner: dict[tuple[int, int], int] = {}  # (warp number, scoreboard slot) -> entry that announces in it
@@ -110,9 +111,10 @@ class StagedSm(Sm):
                 if one and one.reads == 0 and place not in self.behind:
                     self.behind[place], units[number] = one, None
         for units in self.collecting:
-            for one in units:
-                if one and one.reads:
-                    one.reads -= 1
+            for bank in range(self.m.collector_banks):
+                reading = [one for one in units if one and one.reads >> 4 * bank & 15]
+                if reading:
+                    min(reading, key=lambda one: one.taken).reads -= 1 << 4 * bank
         for _ in range(self.m.schedulers):
             for pipe in self.m.collector_order:
                 waiting = [one for (_, of), one in self.before.items() if of == pipe]
@@ -124,6 +126,8 @@ class StagedSm(Sm):
         units = self.collecting[one.scheduler]
         if None in units:
             units[units.index(None)] = one
+            self.taken += 1
+            one.taken = self.taken
             del self.before[one.scheduler, pipe]
 
     # --- issue -----------------------------------------------------------------------------------------------
@@ -170,7 +174,8 @@ class StagedSm(Sm):
     def _issue(self, warp: Warp, scheduler: int, cycle: int) -> None:
         p, op, entry = self.p, self.next_op(warp), warp.entry
         kind, slot = int(p.op_kind[op]), int(p.entry_slot[entry])
-        one = Staged(warp, scheduler, entry, op, warp.access, self.age, int(self.operands[op]), cycle)
+        reads = in_banks(int(self.operands[op]), self.slots.index(warp), self.m.collector_banks)
+        one = Staged(warp, scheduler, entry, op, warp.access, self.age, reads, cycle)
         self.before[scheduler, int(p.op_pipe[op])] = one
         self.age += 1
         self.flying[warp.number] = self.flying.get(warp.number, 0) + 1

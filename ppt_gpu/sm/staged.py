@@ -112,6 +112,17 @@ def charge(warps: Any, ops: Any, entry_op: Any, op_stall: Any, now: Any, me: int
     return reason
 
 
+@merged
+def in_banks(operands: int, place: int, banks: int) -> int:
+    """As `core_machine.in_banks`."""
+    found, bank = int64(0), place % banks
+    while operands:
+        found |= (operands & 15) << (bank * 4)
+        operands >>= 4
+        bank = bank + 1 if bank + 1 < banks else int64(0)
+    return found
+
+
 @called
 def issue(
     sizes: Any, warps: Any, slots: Any, owner: Any, ops: Any, pipes: Any, before: Any, records: Any, free_records: Any,
@@ -127,7 +138,7 @@ def issue(
     at = number * RECORD_WORDS
     records[at + WARP], records[at + ENTRY], records[at + OP] = place, entry, operation
     records[at + ACCESS], records[at + AGE] = warps[me + AT_ACCESS], now[NEXT_AGE]
-    records[at + READS], records[at + ISSUED] = ops[op + OPERANDS], cycle
+    records[at + READS], records[at + ISSUED] = in_banks(ops[op + OPERANDS], place, sizes[7]), cycle
     now[NEXT_AGE] += 1
     before[scheduler * sizes[1] + pipe] = number + 1
     pipes[pipe * PIPE_WORDS + BEFORE] += 1
@@ -169,12 +180,12 @@ def schedule(
     taken = taken_before(sizes, before, scheduler)
     rows = (places - scheduler + k - 1) // k
     at = (last[scheduler] // k + 1) if last[scheduler] >= 0 else int64(0)
-    chosen, looked, key = int64(-1), int64(0), int64(-1)
+    chosen, looked = int64(-1), int64(0)
     for turn in range(rows):
         if policy == LRR:
             row = at + turn - (rows if at + turn >= rows else 0)
         else:
-            row, key = next_row(k, rows, warps, greedy[scheduler], policy, scheduler, looked)
+            row = next_row(k, rows, warps, greedy[scheduler], policy, scheduler, looked)
             if row < 0:
                 break
             looked |= int64(1) << row
@@ -234,8 +245,8 @@ def goes_on(
 
 
 @called
-def next_row(k: int, rows: int, warps: Any, greedy: int, policy: int, scheduler: int, looked: int) -> tuple[int, int]:
-    """Greedy policies: the row that comes after those that have been looked at, -1: none; and its key."""
+def next_row(k: int, rows: int, warps: Any, greedy: int, policy: int, scheduler: int, looked: int) -> int:
+    """Greedy policies: the row that comes after those that have been looked at, -1: none."""
     best, least = int64(-1), int64(NEVER)
     for row in range(rows):
         me = (row * k + scheduler) * WARP_WORDS
@@ -246,7 +257,7 @@ def next_row(k: int, rows: int, warps: Any, greedy: int, policy: int, scheduler:
             key = int64(-1)
         if key < least:
             best, least = int64(row), key
-    return best, least
+    return best
 
 
 @called
@@ -261,12 +272,12 @@ def fetch(sizes: Any, warps: Any, now: Any, cycle: int) -> None:
     for _ in range(places):
         place = place + 1 if place + 1 < places else int64(0)
         me = place * WARP_WORDS
-        if warps[me + BUFFER] == 0 and warps[me + BLOCK] != 0 and warps[me + POS] < warps[me + END]:
-            if warps[me + BORN] <= cycle:
-                now[FETCHING] = place
-                now[FETCHED_LAST] = place
-                now[MOVED] = 1
-                return
+        wants = warps[me + BUFFER] == 0 and warps[me + BLOCK] != 0 and warps[me + POS] < warps[me + END]
+        if wants and warps[me + BORN] <= cycle:
+            now[FETCHING] = place
+            now[FETCHED_LAST] = place
+            now[MOVED] = 1
+            return
 
 
 @called

@@ -37,6 +37,8 @@ from ppt_gpu.sm.staged_state import (
     RESULTS,
     SHARED,
     SLOTS,
+    TAKEN,
+    TAKEN_IN,
     UNITS,
     UNTIL,
     USES_L1,
@@ -163,24 +165,42 @@ def collect(
     """A step: units whose operands are there hand over, the others read, free ones take in."""
     for number in range(sizes[0] * sizes[2]):
         held = collecting[number]
-        if held == 0:
+        if held == 0 or records[(held - 1) * RECORD_WORDS + READS] != 0:
             continue
-        at = (held - 1) * RECORD_WORDS
-        if records[at + READS] > 0:
-            records[at + READS] -= 1
-            now[MOVED] = 1
-            continue
-        pipe = ops[records[at + OP] * OP_WORDS + PIPE]
+        pipe = ops[records[(held - 1) * RECORD_WORDS + OP] * OP_WORDS + PIPE]
         place = number // sizes[2] * sizes[1] + pipe
         if behind[place] == 0:
             behind[place] = held
             collecting[number] = 0
             pipes[pipe * PIPE_WORDS + BEHIND] += 1
             now[MOVED] = 1
+    for scheduler in range(sizes[0]):
+        read(sizes, collecting, records, now, scheduler)
     for _ in range(sizes[0]):
         for index in range(sizes[1]):
             if pipes[order[index] * PIPE_WORDS + BEFORE] > 0:
                 take_in(sizes, pipes, before, collecting, records, now, order[index])
+
+
+@called
+def read(sizes: Any, collecting: Any, records: Any, now: Any, scheduler: int) -> None:
+    """Each bank of a scheduler's registers is read for the instruction that waits longest for one of it."""
+    wanted, first = int64(0), scheduler * sizes[2]
+    for number in range(first, first + sizes[2]):
+        if collecting[number] != 0:
+            wanted |= records[(collecting[number] - 1) * RECORD_WORDS + READS]
+    bank = int64(0)
+    while wanted:
+        if wanted & 15:
+            best, least = int64(-1), int64(NEVER)
+            for number in range(first, first + sizes[2]):
+                at = (collecting[number] - 1) * RECORD_WORDS
+                if at >= 0 and (records[at + READS] >> bank) & 15 and records[at + TAKEN] < least:
+                    best, least = at, records[at + TAKEN]
+            records[best + READS] -= int64(1) << bank
+            now[MOVED] = 1
+        wanted >>= 4
+        bank += 4
 
 
 @called
@@ -194,6 +214,8 @@ def take_in(sizes: Any, pipes: Any, before: Any, collecting: Any, records: Any, 
     for number in range(best * sizes[2], (best + 1) * sizes[2]):
         if collecting[number] == 0:
             collecting[number] = before[best * sizes[1] + pipe]
+            now[TAKEN_IN] += 1
+            records[(collecting[number] - 1) * RECORD_WORDS + TAKEN] = now[TAKEN_IN]
             before[best * sizes[1] + pipe] = 0
             pipes[pipe * PIPE_WORDS + BEFORE] -= 1
             now[MOVED] = 1

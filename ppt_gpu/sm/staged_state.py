@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ppt_gpu.sm.core_machine import Machine, operand_steps, producer_class, uses_l1
+from ppt_gpu.sm.core_machine import Machine, operands_of, producer_class, uses_l1
 from ppt_gpu.sm.program import Program
 from ppt_gpu.sm.result import STALL_REASONS
 
-# `warps`: of a warp slot. BLOCK: its block slot + 1, 0: no warp. AT_ACCESS: its next memory entry. BUFFER: instructions
-# in its buffer, STRAY: the wrong ones. HELD: the cycle until which a barrier holds it, HELD_FOR: that barrier's latency.
-# UNTIL: completion * 4 + WAIT_* of what its next entry waits for longest. BORN: the cycle from which it may be fetched.
+# `warps`: of a warp slot. BLOCK: its block slot + 1, 0: no warp. AT_ACCESS: its next memory entry. BUFFER: how many
+# instructions its buffer holds, STRAY: the wrong ones. HELD: the cycle until which a barrier holds it, HELD_FOR: that
+# barrier's latency. UNTIL: completion * 4 + WAIT_* of what its next entry waits for longest. BORN: the cycle from which
+# it may be fetched.
 (
     POS, END, AT_ACCESS, BUFFER, STRAY, HELD, HELD_FOR, UNTIL, BORN, STAMP, NUMBER, BLOCK, LAST_OP,
 ) = range(13)  # fmt: skip
@@ -22,15 +24,16 @@ OP_WORDS = 8
 # `pipes`: UNITS in each place, SHARED: they stand in the SM; instructions that wait BEFORE and BEHIND the collectors
 SHARED, UNITS, BEFORE, BEHIND = range(4)
 PIPE_WORDS = 4
-# `records`: an instruction between issue and start. READS: steps of the collectors until its operands are there
-WARP, ENTRY, OP, ACCESS, AGE, READS, ISSUED = range(7)
+# `records`: an instruction between issue and start. READS: operands that are not read yet, four bits a bank; TAKEN: in
+# which order collector units took instructions in
+WARP, ENTRY, OP, ACCESS, AGE, READS, ISSUED, TAKEN = range(8)
 RECORD_WORDS = 8
 # `blocks`: of a block slot. NUMBER: -1 none; LEFT: warps that have not exited; FLYING: instructions whose completion is
 # not known; RESULTS: cycle from which all known ones are there
 BLOCK_NUMBER, LAUNCH_AT, LEFT, FLYING, RESULTS = range(5)
 BLOCK_WORDS = 8
 # `now`: scalars that functions change
-NEXT_AGE, RECORDS, FETCHED_LAST, FETCHING, MOVED, IDLE, NEXT_BLOCK, ENDED = range(8)
+NEXT_AGE, RECORDS, FETCHED_LAST, FETCHING, MOVED, IDLE, NEXT_BLOCK, ENDED, TAKEN_IN = range(9)
 
 
 class StagedState:
@@ -43,9 +46,9 @@ class StagedState:
         self.slots = np.zeros(places * SLOTS, np.int64)
         self.owner = np.full(places * SLOTS, -1, np.int64)
         ops = np.zeros((len(program.op_name), OP_WORDS), np.int64)
-        columns = (
+        columns: tuple[NDArray, ...] = (
             program.op_kind, program.op_pipe, program.op_latency, program.op_ii, producer_class(program),
-            operand_steps(program), uses_l1(program, machine), program.op_pc,
+            operands_of(program), uses_l1(program, machine), program.op_pc,
         )  # fmt: skip
         for column, values in enumerate(columns):
             ops[:, column] = values
@@ -64,9 +67,11 @@ class StagedState:
         blocks[:, BLOCK_NUMBER], blocks[:, LAUNCH_AT] = -1, np.arange(resident) * machine.ramp
         self.blocks = blocks.ravel()
         self.last, self.greedy = np.full(k, -1, np.int64), np.full(k, -1, np.int64)
-        self.now = np.zeros(8, np.int64)
+        self.now = np.zeros(9, np.int64)
         self.now[[FETCHED_LAST, FETCHING]] = -1
         self.op_stall = np.zeros(max(1, len(program.op_name)) * len(STALL_REASONS), np.int64)
         count = len(program.block_warp) - 1
         self.block_start, self.block_end = np.zeros(count, np.int64), np.zeros(count, np.int64)
-        self.sizes = np.array([k, pipes, machine.collectors, width, places, per_block, resident], np.int64)
+        self.sizes = np.array(
+            [k, pipes, machine.collectors, width, places, per_block, resident, machine.collector_banks], np.int64
+        )

@@ -211,6 +211,7 @@ class Collectors:
 
     units: int = 0  # collector units of a scheduler; 0: an instruction goes from its issue to its unit
     steps: int = 1  # that they make in a cycle
+    banks: int = 4  # of the registers of a scheduler, each read once a step
     fetches: int = 1  # in a cycle, of two instructions for a warp whose buffer is empty
     order: tuple[str, ...] = ()  # pipes in the order in which their instructions are taken in; the others follow
 

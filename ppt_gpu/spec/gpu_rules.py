@@ -26,6 +26,7 @@ def check_rules(checked: Checked, pipes: dict[str, Pipe], ops: dict[str, Op]) ->
     _at_most(checked, ("host", "pageable_bandwidth"), ("host", "link_bandwidth"), lambda rate: f"{rate / 1e9:g} GB/s")
     _pipes(checked, pipes)
     _ops(checked, ops)
+    _collectors(checked, pipes)
 
 
 def _at_most(checked: Checked, low: Key, high: Key, show: Callable[[float], str] = str) -> None:
@@ -134,3 +135,18 @@ def _ops(checked: Checked, ops: dict[str, Op]) -> None:
     for pipe, names in missing.items():
         shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
         checked.problem(("pipes",), f'[pipes] lacks "{pipe}", on which the ISA runs {len(names)} operations: {shown}')
+
+
+def _collectors(checked: Checked, pipes: dict[str, Pipe]) -> None:
+    """What is not simulated together with collector units, and pipes that are not there."""
+    if not checked.get("collectors", "units"):
+        return
+    for key, wrong in ((("code", "size"), lambda size: size > 0), (("sm", "policy"), lambda name: name == "two_level")):
+        value = checked.get(*key)
+        if value is not None and wrong(value):
+            text = f"collectors.units is not simulated together with {'.'.join(key)} = {value!r}"
+            checked.contradiction([("collectors", "units"), key], text)
+    for name in checked.get("collectors", "order") or ():
+        if name not in pipes:
+            text = f'collectors.order: there is no pipe "{name}"'
+            checked.problem(("collectors", "order"), text, did_you_mean(name, pipes))

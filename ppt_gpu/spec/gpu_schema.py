@@ -131,6 +131,7 @@ _CODE: dict[str, Leaf] = {
 _COLLECTORS: dict[str, Leaf] = {
     "units": _count(0, 16, default=0),
     "steps": _count(1, 8, default=1),
+    "banks": _count(1, 8, default=4),
     "fetches": _count(1, 16, default=1),
     "order": ListOf(item=Text(), default=()),
 }

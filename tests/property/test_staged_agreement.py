@@ -24,6 +24,7 @@ def staged_gpus(draw: st.DrawFn) -> Gpu:
     collectors = Collectors(
         units=draw(st.integers(1, 4)),
         steps=draw(st.integers(1, 3)),
+        banks=draw(st.sampled_from((1, 3, 4, 8))),
         fetches=draw(st.integers(1, 4)),
         order=draw(st.sampled_from(((), ("slow", "lsu"), ("math", "control", "slow", "lsu")))),
     )
@@ -38,10 +39,20 @@ OPTIONS = {
     "resident": st.integers(1, 4),
     "active": st.integers(1, 3),
     "dirty": st.sampled_from((0.0, 0.4)),
+    "operands": st.integers(0, 1000),
 }
 
 
-def compare(program: Program, gpu: Gpu, resident: int, active: int, dirty: float) -> None:
+def with_operands(program: Program, seed: int, banks: int) -> Program:
+    """The program with register operands in random banks."""
+    rng = np.random.default_rng(seed)
+    counts = rng.integers(0, 3, (len(program.op_name), banks)) * (rng.random((len(program.op_name), 1)) < 0.8)
+    return dataclasses.replace(program, op_operands=(counts << 4 * np.arange(banks)).sum(axis=1))
+
+
+def compare(program: Program, gpu: Gpu, resident: int, active: int, dirty: float, operands: int) -> None:
+    if operands:
+        program = with_operands(program, operands, gpu.collectors.banks)
     options = {"resident_blocks": resident, "active_sms": active, "l2_dirty": dirty}
     plain, fast = simulate(program, gpu, reference=True, **options), simulate(program, gpu, **options)
     note(f"cycles {plain.cycles} and {fast.cycles}, stalls {plain.warp_cycles} and {fast.warp_cycles}")
@@ -50,16 +61,18 @@ def compare(program: Program, gpu: Gpu, resident: int, active: int, dirty: float
     assert fast.warp_cycles.sum() == lifetimes.sum()
 
 
-@settings(RELAXED, max_examples=100)
+@settings(RELAXED, max_examples=60)
 @given(**OPTIONS)
-def test_compiled_loop_is_the_reference(program: Program, gpu: Gpu, resident: int, active: int, dirty: float) -> None:
-    compare(program, gpu, resident, active, dirty)
+def test_compiled_loop_is_the_reference(
+    program: Program, gpu: Gpu, resident: int, active: int, dirty: float, operands: int
+) -> None:
+    compare(program, gpu, resident, active, dirty, operands)
 
 
 @pytest.mark.slow
 @settings(RELAXED, max_examples=3000)
 @given(**OPTIONS)
 def test_compiled_loop_is_the_reference_many(
-    program: Program, gpu: Gpu, resident: int, active: int, dirty: float
+    program: Program, gpu: Gpu, resident: int, active: int, dirty: float, operands: int
 ) -> None:
-    compare(program, gpu, resident, active, dirty)
+    compare(program, gpu, resident, active, dirty, operands)

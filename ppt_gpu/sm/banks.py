@@ -13,7 +13,8 @@ Rules, from the CUDA C Programming Guide, appendix "Compute Capabilities", "Shar
   16 B words that all lanes share take two passes.
 * An L1 that delivers less than a row of the banks in a cycle (Turing: 64 B) takes several cycles for the lanes that
   are served together, conflicts or not.
-* Atomics: no sharing. A bank serves its lanes one after another, those with the same address too.
+* Atomics: no sharing. A bank serves its lanes one after another, those with the same address too; where
+  `shared.atomics_share`, as a simulator has it, they are like loads.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ class BankRule:
     row: int  # B that all banks deliver in one pass
     half_warp: bool  # 1.x rules
     paired: bool = False  # pairs of lanes that read the same are served as one
+    shares_atomics: bool = False  # atomics on the same word are one access, as loads of it are
     cycles: int = 1  # that the lanes served together take at least: a path narrower than the banks
 
 
@@ -47,7 +49,8 @@ def bank_rule(gpu: Gpu) -> BankRule:
     paired = shared.paired and gpu.compute_capability >= (7, 0)
     row = shared.banks * deep
     cycles = max(1, round(row / gpu.l1.bandwidth)) if gpu.l1.banked else 1
-    return BankRule(shared.banks, shared.bank_width, row, gpu.compute_capability[0] == 1, paired, cycles)
+    first = gpu.compute_capability[0] == 1
+    return BankRule(shared.banks, shared.bank_width, row, first, paired, shared.atomics_share, cycles)
 
 
 def bank_passes(
@@ -70,6 +73,8 @@ def passes(
     Only the loop of the generation asked for is compiled.
     """
     found = np.zeros(len(pattern), np.int64)
+    if rule.shares_atomics:
+        atomic = np.zeros_like(atomic)
     load, seen = np.zeros(rule.banks, np.int64), np.zeros(_MAX_WORDS, np.int64)
     if rule.half_warp:
         _half_warps(offsets, masks, pattern, base, size, atomic, rule.width, load, seen, found)

@@ -40,6 +40,7 @@ class OpTable:
     pc: NDArray[np.int32]
     task_class: NDArray[np.int32]
     operands: NDArray[np.int64]  # as Program.op_operands
+    atomics_wait: bool = False  # nothing issues before an atomic is done
 
     @property
     def recorded(self) -> NDArray[np.bool_]:
@@ -59,8 +60,9 @@ class OpTable:
 
     @property
     def fence(self) -> NDArray[np.bool_]:
-        """[O] fences, whose completion the next entry waits for."""
-        return self.task_class == TASK_CLASSES.index("fence")
+        """[O] fences, and atomics where they wait: the next entry waits for their completion."""
+        fence = np.array([c == "fence" or (self.atomics_wait and c.startswith("atomic.")) for c in TASK_CLASSES])
+        return fence[self.task_class]
 
 
 def pipe_order(gpu: Gpu) -> tuple[str, ...]:
@@ -125,6 +127,7 @@ def build_ops(
         pc=np.array(columns[5], np.int32),
         task_class=np.array(columns[6], np.int32),
         operands=np.array(columns[7], np.int64),
+        atomics_wait=gpu.memory.atomics_wait,
     )
 
 

@@ -110,8 +110,20 @@ def reference_look_ups(lines: set[int], tag_sets: int) -> int:
     return max(found.values(), default=0)
 
 
+def reference_bank_cycles(moved: list[tuple[int, int]], per_line: int, banks: int) -> int:
+    """Cycles in which `banks` look up the sectors of transactions (line, mask), the highest first, in order."""
+    sectors = sorted({line * per_line + bit for line, mask in moved for bit in range(per_line) if mask >> bit & 1})
+    cycles: list[set[int]] = [set()]
+    for sector in reversed(sectors):
+        if sector % banks in cycles[-1]:
+            cycles.append(set())
+        cycles[-1].add(sector % banks)
+    return len(cycles)
+
+
 def reference_passes(rule: BankRule, lanes: Lanes, size: int, atomic: bool) -> int:
     """As `banks.bank_passes`, for absolute addresses."""
+    atomic = atomic and not rule.shares_atomics
     if rule.half_warp:
         words = range(0, max(size, rule.width), rule.width)
         halves = [[a for lane, a in lanes if first <= lane < first + 16] for first in (0, 16)]

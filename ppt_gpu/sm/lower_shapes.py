@@ -20,11 +20,12 @@ def shapes(
     keys: NDArray[np.uint64], offsets: NDArray[np.int64], masks: NDArray[np.uint32], v_space: NDArray[np.int8],
     v_size: NDArray[np.int32], v_load: NDArray[np.bool_], v_atomic: NDArray[np.bool_], rule: int, line: int,
     sector: int, l1_global: bool, per_cycle: float, banks: BankRule,
-    banked: bool = False, phase: int = 1,
+    banked: bool = False, phase: int = 1, sector_banks: int = 0,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8], NDArray[np.int32], NDArray[np.int32]]:  # fmt: skip
     """Of every shape: its transactions (start, line number, sectors), load/store cycles, atomic multiplicity.
 
     banked: loads through the L1 read the banks of shared memory. phase: cycles that the L1 takes for 128 B.
+    sector_banks: of the L1, which loads and stores pass; 0: none.
     """
     wide = np.ascontiguousarray(masks, np.int64)
     offsets = np.ascontiguousarray(offsets, np.int64)
@@ -56,6 +57,10 @@ def shapes(
         if phase > 1:
             through = v_load[v]
             cycles[chosen[through]] = np.maximum(cycles[chosen[through]], phase * least[through])
+        if sector_banks:
+            taken = np.diff(begin)
+            _bank_cycles(begin, lines, sectors, (line // sector).bit_length() - 1, sector_banks, v_atomic[v], taken)
+            cycles[chosen] = taken
         at = v_load[v] & (v_space[v] == GLOBAL)
         if banked and at.any():
             read = chosen[at]
@@ -95,3 +100,37 @@ def _multiplicity(
                 if same > most:
                     most = same
         found[place[i]] = most
+
+
+@entry
+def _bank_cycles(
+    start: np.ndarray, lines: np.ndarray, sectors: np.ndarray, shift: int, banks: int, atomic: np.ndarray,
+    found: np.ndarray,
+) -> None:  # fmt: skip
+    """found [U]: cycles in which the banks look up the sectors of each access, the highest address first.
+
+    A sector whose bank has looked up another in this cycle waits for the next one, and all behind it. Atomics, which
+    do not pass the banks, are left out. shift: binary logarithm of the sectors of a line.
+    """
+    for i in range(len(found)):
+        if atomic[i]:
+            continue
+        cycles, used, below = 1, 0, 1 << 60
+        for _ in range(start[i], start[i + 1]):
+            highest = -(1 << 60)
+            mask = 0
+            for at in range(start[i], start[i + 1]):
+                if lines[at] < below and lines[at] > highest:
+                    highest = lines[at]
+                    mask = 0
+                if lines[at] == highest:
+                    mask |= sectors[at]
+            below = highest
+            for bit in range((1 << shift) - 1, -1, -1):
+                if mask >> bit & 1:
+                    bank = 1 << ((highest << shift) + bit) % banks
+                    if used & bank:
+                        cycles += 1
+                        used = 0
+                    used |= bank
+        found[i] = cycles

@@ -122,6 +122,7 @@ class SharedMemory:
     bank_width: int  # B
     latency: int  # cycles, load-to-use without conflicts
     carveouts: tuple[int, ...] = ()  # B, selectable shared sizes of a unified L1; () = fixed
+    atomics_share: bool = False  # atomics on the same word of a bank are one access, as loads of it are
     paired: bool = True  # from 7.0 on: wide words that pairs of lanes share are delivered to both at once
 
 
@@ -144,6 +145,7 @@ class Cache:
     caches_global: bool = True  # [l1]: do global loads use it
     banked: bool = False  # [l1]: its data lie in the banks of shared memory, so lanes that load may conflict
     tag_sets: int = 0  # [l1] sets of tags, of which each looks up one line a cycle; 0: lines never meet in one
+    sector_banks: int = 0  # [l1] banks of sectors, each of which looks up one in a cycle, in order; 0: no such banks
     unified: int = 0  # [l1] B shared with shared memory: size = unified - carve-out; 0 = separate
     # [l2] parts that keep copies of what their SMs read; a line belongs to one of them, copies are written too
     partitions: int = 1
@@ -188,6 +190,7 @@ class MemoryPipe:
     requests_per_cycle: float = 0.0  # requests (L1 sectors) that leave the SM, and answers that enter it; 0: no limit
     request_queue: int = 16  # requests that may wait to leave before the load/store unit stops
     miss_latency: int = 0  # cycles that a miss adds to l1.latency when memory is perfect
+    atomics_wait: bool = False  # a warp does nothing else until its atomics are done, those of shared memory too
     constant_queued: bool = False  # constant reads pass the load/store unit, one cycle each
     constant_cold: bool = False  # the first constant read of an SM comes from below the constant cache
     store_ack: bool = False  # a block ends only when its stores have been acknowledged

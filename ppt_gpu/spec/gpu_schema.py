@@ -67,6 +67,7 @@ _SHARED: dict[str, Leaf] = {
     "bank_width": _bytes(1),
     "latency": _cycles(1),
     "carveouts": ListOf(item=_bytes(), default=()),
+    "atomics_share": Flag(default=False),
     "paired": Flag(default=True),
 }
 
@@ -114,6 +115,7 @@ _MEMORY: dict[str, Leaf] = {
     "requests_per_cycle": Number(minimum=0, maximum=64, default=0.0),
     "request_queue": _count(1, 4096, default=16),
     "miss_latency": _cycles(0, default=0),
+    "atomics_wait": Flag(default=False),
     "constant_queued": Flag(default=False),
     "constant_cold": Flag(default=False),
     "store_ack": Flag(default=False),
@@ -194,7 +196,7 @@ GPU = Table(
         "l1": Table(
             fields=_CACHE
             | {"caches_global": Flag(default=True), "banked": Flag(default=False), "unified": _bytes(default=0)}
-            | {"tag_sets": _count(0, 64, default=0)}
+            | {"tag_sets": _count(0, 64, default=0), "sector_banks": _count(0, 8, default=0)}
         ),
         "l2": Table(fields=_CACHE | _SLICES),
         "dram": Table(fields=_DRAM),

@@ -11,7 +11,12 @@ from hypothesis import strategies as st
 from ppt_gpu.sm.banks import BankRule
 from ppt_gpu.sm.coalesce import RULES
 from ppt_gpu.sm.lower_access import Geometry, Variants, lower_accesses
-from ppt_gpu.sm.lower_reference import reference_look_ups, reference_passes, reference_transactions
+from ppt_gpu.sm.lower_reference import (
+    reference_bank_cycles,
+    reference_look_ups,
+    reference_passes,
+    reference_transactions,
+)
 from ppt_gpu.sm.lower_shapes import GLOBAL, LOCAL, SHARED
 
 BANKS = (BankRule(32, 4, 128, False), BankRule(32, 8, 256, False), BankRule(16, 4, 64, True))
@@ -23,7 +28,7 @@ def batches(draw: st.DrawFn) -> tuple[Geometry, Variants, np.ndarray, np.ndarray
     shape = Geometry(
         RULES[draw(st.sampled_from(sorted(RULES)))], draw(st.sampled_from([64, 128, 256])), 32,
         draw(st.sampled_from(BANKS)), draw(st.sampled_from([0.5, 1.0, 4.0])), draw(st.booleans()),
-        draw(st.booleans()), draw(st.sampled_from([0, 2, 4, 8])),
+        draw(st.booleans()), draw(st.sampled_from([0, 2, 4, 8])), draw(st.sampled_from([0, 0, 2, 4])),
     )  # fmt: skip
     number = draw(st.integers(1, 4))
     rows = [
@@ -83,4 +88,9 @@ def test_accesses_agree_with_the_plain_rules(batch: tuple) -> None:
         banked = shape.l1_banked and bool(variants.load[v]) and space == GLOBAL
         read = reference_passes(shape.banks, lanes, size, False) if banked else 0
         tags = reference_look_ups({line for line, _ in moved}, shape.l1_tag_sets)
-        assert found.cycles[i] == max(1, len(requests), ceil(len(moved) / shape.per_cycle), read, tags)
+        least = max(1, len(requests), ceil(len(moved) / shape.per_cycle))
+        if shape.l1_sector_banks and variants.atomic[v]:
+            least = len(moved)
+        elif shape.l1_sector_banks:
+            least = reference_bank_cycles(moved, shape.line // shape.sector, shape.l1_sector_banks)
+        assert found.cycles[i] == max(least, read, tags)

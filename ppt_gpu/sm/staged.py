@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ppt_gpu.compiled import called, merged
-from ppt_gpu.sm.core_bits import compiled, fingerprint, int64, pointer
+from ppt_gpu.compiled import called, entry, merged
+from ppt_gpu.sm.core_bits import fingerprint, int64, pointer
 from ppt_gpu.sm.core_machine import FETCHED, GTO, LRR, NEVER, Machine
 from ppt_gpu.sm.core_memory import MemoryArrays
 from ppt_gpu.sm.core_raw import DEADLOCK, DONE, OVER_BUDGET, Raw
@@ -70,6 +70,7 @@ from ppt_gpu.sm.staged_state import (
     WARP_WORDS,
     StagedState,
 )
+from ppt_gpu.threads import COMPILING
 
 (
     SELECTED, NOT_SELECTED, WAIT, MATH, LONG, SHORT, LG, MIO, BARRIER, BRANCH, NO_INSTRUCTION, _DISPATCH, DRAIN,
@@ -364,14 +365,15 @@ def make_staged() -> Any:
             if cycle >= NEVER:
                 return DEADLOCK, cycle
 
-    return compiled(loop)
+    return entry(loop)
 
 
 def run_staged(program: Program, machine: Machine, resident: int, max_cycles: int) -> Raw:
     """Simulate `program` on a machine with collector units; the same as `reference.run_reference`, fast."""
     per_block = int(np.diff(program.block_warp).max(initial=0))
     memory, state = MemoryArrays(program, machine), StagedState(program, machine, resident, per_block)
-    loop = make_staged()
+    with COMPILING:
+        loop = make_staged()
     began = time.thread_time()
     status, cycle = loop(
         program.entry_wait, program.entry_op, program.entry_slot, program.path_start, program.warp_path,

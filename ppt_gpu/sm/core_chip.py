@@ -6,7 +6,7 @@ from typing import Any
 
 from ppt_gpu.compiled import called, merged
 from ppt_gpu.sm.core_bits import int64, popcount
-from ppt_gpu.sm.core_machine import FRACTION, ONE
+from ppt_gpu.sm.core_machine import DRAM_QUIET, FRACTION, ONE
 from ppt_gpu.sm.core_memory import (
     ALL_SECTORS,
     C_DRAM_READ,
@@ -28,6 +28,7 @@ from ppt_gpu.sm.core_memory import (
     L2_SET,
     NEXT,
     OUTWARD,
+    P_AHEAD,
     P_BYTES,
     P_DIRTY,
     P_DRAM,
@@ -42,7 +43,9 @@ from ppt_gpu.sm.core_memory import (
     P_L2_LATENCY,
     P_L2_NEAR,
     P_L2_WRITE,
+    P_LOADED,
     P_TURN,
+    P_WORK,
     PLACE,
     SECTORS,
     VALID,
@@ -59,7 +62,20 @@ def _dram_busy(mem: Any, time: int, count: int, others: int) -> None:
     cost = count * mem[P_DRAM]
     if others != 0 and mem[P_TURN] != 0:
         cost += count * mem[P_TURN] * others // (mem[C_DRAM_READ] + mem[C_DRAM_WRITE])
-    mem[DRAM] = max(mem[DRAM], time) + cost
+    mem[DRAM] = max(mem[DRAM], time - mem[P_AHEAD]) + cost
+
+
+@called
+def _dram_loaded(mem: Any, time: int) -> int:
+    """Cycles by which a read is later because of what else DRAM does: with the square of its use, twice as many where
+    half are writes. In 1/1024."""
+    moved = mem[C_DRAM_READ] + mem[C_DRAM_WRITE]
+    if mem[P_LOADED] == 0 or moved == 0:
+        return int64(0)
+    work = moved // (mem[P_BYTES] * mem[P_DRAM_GROUP]) * mem[P_WORK]
+    used = min(work * 1024 // (time + DRAM_QUIET * ONE), 1024)
+    writes = mem[C_DRAM_WRITE] * 1024 // moved
+    return mem[P_LOADED] * ((1 << 20) + 4 * writes * (1024 - writes)) * used * used >> 40
 
 
 @merged
@@ -146,7 +162,7 @@ def l2_read(mem: Any, time: int, line: int, sectors: int, wait: int, atomic: int
     missing = _l2_missing(mem, place, line, sectors)
     if missing:
         absent = popcount(missing)
-        latency = mem[P_DRAM_LATENCY]
+        latency = mem[P_DRAM_LATENCY] + _dram_loaded(mem, time)
         wait = max(wait, mem[DRAM] - time)
         _dram_busy(mem, time, absent, mem[C_DRAM_WRITE])
         mem[C_DRAM_READ] += absent * mem[P_DRAM_GROUP] * mem[P_BYTES]

@@ -24,6 +24,10 @@ _TURN, _TURN_MASK = 0x9E3779B1, 0x7FFFFFFF  # which set begins a turn: any but a
 
 #: where a launch finds the code of its kernel: nowhere, in the L2, in the SM
 CODE_COLD, CODE_IN_L2, CODE_IN_SM = range(3)
+#: cycles of its share of DRAM that an SM can have left over for later: SMs are out of step by about a block
+DRAM_AHEAD = 2000
+#: cycles that are added to the time in which DRAM has worked, so that the first reads of a launch find it idle
+DRAM_QUIET = 1000
 #: cycles from a fetch behind a branch that is taken to the next one of its warp: it has to be seen first
 WRONG_FETCH = 2
 
@@ -104,6 +108,9 @@ class Machine:
     dram_group: int  # sectors
     dram_latency: int
     dram_turn: int  # per burst, if everything else went in the other direction
+    dram_work: int  # per burst, of all of DRAM that an SM or a chip uses
+    dram_loaded: int  # cycles that a read takes longer when reads use all of DRAM
+    dram_ahead: int  # by which an SM may be ahead of its share of DRAM, having used less before
     dirty: int  # 1/65536: share of the sectors, found in ways never used by this SM, that are written back
     perfect: bool
     sector_bytes: int
@@ -202,6 +209,9 @@ def machine_of(
         dram_group=max(1, gpu.dram.burst // sector),
         dram_latency=gpu.dram.latency,
         dram_turn=round(gpu.dram.turnaround * _cost(max(sector, gpu.dram.burst), dram)),
+        dram_work=_cost(max(sector, gpu.dram.burst), dram),
+        dram_loaded=gpu.dram.loaded_latency,
+        dram_ahead=DRAM_AHEAD * ONE if gpu.dram.loaded_latency and active_sms > 1 else 0,
         dirty=round(l2_dirty * ONE),
         perfect=gpu.perfect_memory,
         sector_bytes=sector,

@@ -25,7 +25,7 @@ _PARAMETERS = (
     "dirty", "perfect", "sector_bytes", "queue", "request_cost", "request_queue", "store_ack", "miss_latency",
     "code_fetch", "code_sets", "code_ways", "code_l2", "code_dram", "constant_latency",
     "constant_queued", "constant_miss", "dram_turn", "dram_group", "store_latency", "warp_launch",
-    "l2_write_cost", "l2_near", "l2_far",
+    "l2_write_cost", "l2_near", "l2_far", "dram_work", "dram_loaded", "dram_ahead",
 )  # fmt: skip
 (
     P_TX, P_SHARED, P_ATOMIC, P_ATOMIC_BUSY, P_L1_FIFO, P_L1_WRITE, P_L1_ALLOCATE, P_L1_LATENCY, P_L1_GROUP, P_MSHRS,
@@ -33,7 +33,7 @@ _PARAMETERS = (
     P_DIRTY, P_PERFECT, P_BYTES, P_QUEUE, P_REQUEST, P_REQUEST_QUEUE, P_ACK, P_MISS,
     P_CODE_FETCH, P_CODE_SETS, P_CODE_WAYS, P_CODE_L2, P_CODE_DRAM, P_CONSTANT_LATENCY,
     P_CONSTANT_QUEUED, P_CONSTANT_MISS, P_TURN, P_DRAM_GROUP, P_STORE, P_WARP_LAUNCH,
-    P_L2_WRITE, P_L2_NEAR, P_L2_FAR,
+    P_L2_WRITE, P_L2_NEAR, P_L2_FAR, P_WORK, P_LOADED, P_AHEAD,
 ) = range(len(_PARAMETERS))  # fmt: skip
 # servers (time from which each is free), heads of the rings, carried fraction; the last cycle in which the instruction
 # cache was filled or a constant issued that is queued; the cycle of the next fetch; the cycle from which constants are
@@ -48,7 +48,7 @@ C_L1, C_L1_HIT, C_L2, C_L2_HIT = C + cm.L1_ACCESSES, C + cm.L1_HITS, C + cm.L2_A
 C_DRAM_READ, C_DRAM_WRITE = C + cm.DRAM_READ, C + cm.DRAM_WRITE
 C_L2_READ, C_L2_WRITE = C + cm.L2_READ, C + cm.L2_WRITE
 C_PASSES, C_SHARED = C + cm.SHARED_PASSES, C + cm.SHARED_ACCESSES
-TABLES = 80
+TABLES = 84
 # a node. HOLDS: place of its line; VALID: mask of its sectors, and of an L2 node, from bit SECTORS on, of those in the
 # part next to the SM; MERGED: requests that the pending fill serves; FRESH, of an L2 node: stands in a way that was
 # never used before

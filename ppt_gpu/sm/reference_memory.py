@@ -8,6 +8,7 @@ import numpy as np
 
 from ppt_gpu.sm.core_machine import (
     COUNTERS,
+    DRAM_QUIET,
     DRAM_READ,
     DRAM_WRITE,
     FRACTION,
@@ -300,7 +301,7 @@ class Memory:
         entry, missing = self._l2_look_up(line, sectors)
         if missing:
             absent = missing.bit_count()
-            latency = m.dram_latency
+            latency = m.dram_latency + self._dram_loaded(time)
             wait = max(wait, self.dram - time)
             self._dram_busy(time, absent, self.counters[DRAM_WRITE])
             self.counters[DRAM_READ] += absent * m.dram_group * m.sector_bytes
@@ -391,4 +392,14 @@ class Memory:
         """DRAM serves `count` bursts in one direction; `others`: bytes that it has moved in the other one."""
         all_bytes = self.counters[DRAM_READ] + self.counters[DRAM_WRITE]
         cost = count * self.m.dram_cost + (count * self.m.dram_turn * others // all_bytes if others else 0)
-        self.dram = max(self.dram, time) + cost
+        self.dram = max(self.dram, time - self.m.dram_ahead) + cost
+
+    def _dram_loaded(self, time: int) -> int:
+        """Cycles by which a read is later because of what else DRAM does."""
+        moved, written = self.counters[DRAM_READ] + self.counters[DRAM_WRITE], self.counters[DRAM_WRITE]
+        if not moved:
+            return 0
+        work = moved // (self.m.sector_bytes * self.m.dram_group) * self.m.dram_work
+        used = min(work * 1024 // (time + DRAM_QUIET * ONE), 1024)
+        writes = written * 1024 // moved
+        return self.m.dram_loaded * (1024**2 + 4 * writes * (1024 - writes)) * used**2 >> 40

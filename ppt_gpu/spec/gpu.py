@@ -169,6 +169,7 @@ class Dram:
     burst: int = 0  # B that an access takes at least: a missing sector, or the written ones of a line; 0: a sector
     channels: int = 1  # level grid: each has its share of the bandwidth, and the L2 slices next to one another
     turnaround: float = 0.0  # by which share a sector takes longer when all others go in the other direction
+    loaded_latency: int = 0  # cycles that a read takes longer when reads alone use all of the bandwidth
 
 
 @dataclass(frozen=True)

@@ -112,7 +112,7 @@ def _cache(checked: Checked, name: str) -> None:
 def _pipes(checked: Checked, pipes: dict[str, Pipe]) -> None:
     schedulers = checked.get("sm", "schedulers")
     for pipe in pipes.values():
-        if pipe.scope == "scheduler" and schedulers and pipe.lanes % schedulers:
+        if pipe.scope == "scheduler" and schedulers and pipe.lanes % schedulers and schedulers % pipe.lanes:
             text = f"pipes.{pipe.name}.lanes ({pipe.lanes}) cannot be shared out to sm.schedulers ({schedulers})"
             hint = 'scope = "sm" describes lanes that all schedulers share'
             checked.contradiction([("pipes", pipe.name, "lanes"), ("sm", "schedulers")], text, hint)

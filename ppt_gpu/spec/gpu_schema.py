@@ -104,6 +104,7 @@ _DRAM: dict[str, Leaf] = {
     "burst": _bytes(0, default=0),
     "channels": _count(1, 256, default=1),
     "turnaround": Number(minimum=0, maximum=10, default=0.0),
+    "loaded_latency": _cycles(0, default=0),
 }
 
 _MEMORY: dict[str, Leaf] = {

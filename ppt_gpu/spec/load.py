@@ -149,9 +149,10 @@ def _pipes(checked: Checked) -> dict[str, Pipe]:
         schedulers = checked.get("sm", "schedulers") or 1
         if not lanes or not scope:
             continue
-        own = max(1, lanes // schedulers) if scope == "scheduler" else lanes
-        units = values["units"] or max(1, own // 32)
-        pipes[name] = Pipe(name, lanes, scope, units, values["ii"] or -(-32 * units // own), values["collectors"])
+        sharing = schedulers if scope == "scheduler" else 1
+        units = values["units"] or max(1, lanes // (32 * sharing))
+        ii = values["ii"] or -(-32 * units * sharing // lanes)
+        pipes[name] = Pipe(name, lanes, scope, units, ii, values["collectors"])
     return pipes
 
 

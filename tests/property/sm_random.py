@@ -103,6 +103,7 @@ def gpus(draw: st.DrawFn) -> Gpu:
             bandwidth=draw(st.sampled_from((20.0, 80.0, 600.0))) * base.sm.clock,
             latency=draw(st.integers(1, 400)),
             turnaround=draw(st.sampled_from((0.0, 0.2, 3.0))),
+            loaded_latency=draw(st.sampled_from((0, 90, 700))),
             burst=draw(st.sampled_from((0, 64, 128))),
         ),
         interconnect=replace(base.interconnect, bandwidth=draw(st.sampled_from((5.0, 32.0, 500.0)))),

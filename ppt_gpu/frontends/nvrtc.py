@@ -71,7 +71,7 @@ def compile_nvrtc(nvrtc: Nvrtc, source: Path, arch: str, options: Sequence[str])
         )
         if code:
             log = _text(nvrtc, program, "ProgramLog")
-            raise compile_error(nvrtc.title, source, log or _message(nvrtc, code))
+            raise compile_error(nvrtc.title, source, log or _message(nvrtc, code), arch if own else "")
         return _text(nvrtc, program, "PTX")
     finally:
         nvrtc.library.nvrtcDestroyProgram(ctypes.byref(program))

@@ -23,7 +23,8 @@ _MEANING = {
     "no_instruction": "instruction fetch: code missing in the cache, or warps of a block starting in turn",
     "dispatch_stall": "block launches",
     "not_selected": "issue slots",
-    "drain": "the drain of outstanding results",
+    # A warp that has ended needs nothing. That most of the time is such time says how little the others do.
+    "drain": "short warps: more time goes by after their last instruction than before it (more work per thread helps)",
 }
 
 

@@ -31,7 +31,10 @@ MEANINGS = {
     "branch_resolving": ("waited for its branch to be resolved", "fewer branches: unrolled loops"),
     "no_instruction": ("waited for its next instruction to be fetched", "smaller code"),
     "dispatch_stall": ("was ready, but not in the active set of its scheduler", ""),
-    "drain": ("had issued everything and waited for its last results", "fewer outstanding stores at the end"),
+    "drain": (
+        "had issued everything and waited for its last stores, or for the other warps of its block to end",
+        "more work per thread, and as much in each warp of a block",
+    ),
 }
 
 

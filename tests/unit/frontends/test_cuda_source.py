@@ -11,6 +11,7 @@ import ppt_gpu
 from ppt_gpu.errors import PptError
 from ppt_gpu.exec.workload import Workload
 from ppt_gpu.frontends.cuda_source import compile_cuda
+from ppt_gpu.frontends.nvcc import compile_error
 from ppt_gpu.frontends.nvrtc import find_nvrtc
 from ppt_gpu.inputs import open_workload
 from ppt_gpu.paths import data_dir
@@ -113,8 +114,31 @@ def test_the_compilers_messages_are_one_error(nvcc: Path, tmp_path: Path) -> Non
     path = source(tmp_path, "BROKEN\n")
     with pytest.raises(PptError) as caught:
         compile_cuda(path, (8, 0))
-    assert str(caught.value).startswith(f"{path}:3: nvcc 12.3 cannot compile this:\n")
+    assert str(caught.value).startswith(f"{path}:3: nvcc 12.3 cannot compile this for sm_80:\n")
     assert 'identifier "BROKEN" is undefined' in str(caught.value)
+
+
+def test_an_error_without_the_warnings_before_it() -> None:
+    output = """a.cu(192): warning #177-D: variable "l" was declared but never referenced
+    int i = 0, l = 1;
+               ^
+
+Remark: The warnings can be suppressed with "-diag-suppress <warning-number>"
+
+a.cu(218): error: identifier "__usad4" is undefined
+    o[i] = __usad4(v);
+           ^
+
+1 error detected in the compilation of "a.cu".
+"""
+    error = compile_error("nvcc 13.0", Path("a.cu"), output, "80")
+    assert str(error).splitlines() == [
+        "a.cu:218: nvcc 13.0 cannot compile this for sm_80:",
+        '    a.cu(218): error: identifier "__usad4" is undefined',
+        "        o[i] = __usad4(v);",
+        "               ^",
+        '    1 error detected in the compilation of "a.cu".',
+    ]
 
 
 def test_without_a_compiler_the_error_says_what_to_install(no_compilers: None, tmp_path: Path) -> None:

@@ -19,11 +19,17 @@ from ppt_gpu.errors import PptError
 from ppt_gpu.exec.budget import Budget
 from ppt_gpu.exec.memory import DeviceMemory
 from ppt_gpu.exec.run import forget_engines, run
+from ppt_gpu.exec.tensormap_text import parse_tensormap
 from ppt_gpu.exec.workload import Argument, Buffer, Launch
 from ppt_gpu.ptx.module import Kernel
 from ppt_gpu.ptx.parser import parse_module
 
 ROOT = Path(__file__).parents[2]
+#: samples, and kernels that use each feature: TMA, clusters, tensor cores, aliases, ...
+FOLDERS = ("tests/data/exec", "tests/data/matrix", "tests/data/ptx", "tasklists", "validation/coverage/ptx")
+LONGEST = 12_000  # characters of an entry
+#: for a parameter that may be one: 8,192 words of `data`
+TENSOR_MAP = "tensormap(data, dims=64x64, box=16x8, type=u32)"
 CASE_SECONDS = 60  # on a machine that does other work, too
 BUDGET = Budget(instructions=30_000, memory=1 << 24, trace=1 << 23)
 ADDRESS_SPACE = 6 << 30  # B that the process may map, most of it never touched
@@ -36,14 +42,13 @@ WORDS = (
 
 
 def modules() -> list[str]:
-    """Texts of one kernel each: every entry of the test kernels and samples with the head of its file."""
+    """Texts of one kernel each: every entry of the kernels in FOLDERS with the head of its file."""
     found = []
-    files = [*(ROOT / "tests" / "data" / "exec").glob("*.ptx"), *(ROOT / "tasklists").glob("*.ptx")]
-    for path in sorted(files):
+    for path in (path for folder in FOLDERS for path in sorted((ROOT / folder).glob("*.ptx"))):
         text = path.read_text()
-        starts = [match.start() for match in re.finditer(r"^\.visible \.entry", text, re.M)]
+        starts = [match.start() for match in re.finditer(r"^(?:\.visible |\.weak )?\.entry", text, re.M)]
         for begin, end in zip(starts, [*starts[1:], len(text)], strict=True):
-            if end - begin < 12_000:
+            if end - begin < LONGEST:
                 found.append(text[: starts[0]] + text[begin:end])
     return found
 
@@ -121,16 +126,22 @@ def _lines(text: str, rng: random.Random) -> str:
 
 
 def launch_of(kernel: Kernel, rng: random.Random) -> Launch:
-    """Two blocks; every 8-byte parameter points into one buffer, others are small numbers."""
+    """Two blocks; every 8-byte parameter points into one buffer, structs of 128 bytes are tensor maps of it, others are
+    small numbers."""
     arguments = []
     for param in kernel.params:
         if param.type in ("u64", "b64", "s64") and param.bytes == 8:
             arguments.append(Argument("u64", buffer="data"))
+        elif param.bytes == 128:
+            arguments.append(parse_tensormap(TENSOR_MAP))
         elif param.bytes > 8 or param.type in ("b8",):
-            arguments.append(Argument("struct", fields=(Argument("u32", 1),)))
+            fields = (Argument("u32", 1),) * (param.bytes // 4) + (Argument("u8", 1),) * (param.bytes % 4)
+            arguments.append(Argument("struct", fields=fields))
         else:
             arguments.append(Argument(param.type, rng.choice((1, 40, 64))))
-    return Launch(kernel.name, (2, 1, 1), (rng.choice((32, 40, 64)), 1, 1), tuple(arguments), rng.choice((0, 256)))
+    block = kernel.directives.get("reqntid") or (rng.choice((32, 40, 64, 128)),)
+    x, y, z = (*block, 1, 1)[:3]
+    return Launch(kernel.name, (2, 1, 1), (x, y, z), tuple(arguments), rng.choice((0, 256)))
 
 
 def check(text: str, rng: random.Random) -> None:

@@ -20,7 +20,7 @@ from ppt_gpu.frontends.tools import find  # noqa: E402
 #: CUDA file -> architecture: the oldest that has what it uses
 CUDA = {
     "warp": "80", "atomic": "80", "arithmetic": "80", "memory": "75", "control": "75", "half": "80", "tensor": "80",
-    "hopper": "90", "ptx_only": "86",
+    "hopper": "90", "ptx_only": "86", "library": "90a",
 }  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from ppt_gpu.validate.coverage import (
     control,
     half,
     hopper,
+    library,
     memory,
     numba,
     ptx_only,
@@ -20,7 +21,7 @@ from ppt_gpu.validate.coverage import (
 from ppt_gpu.validate.coverage.case import CASES, Case
 
 #: modules that register their cases when they are imported
-PARTS = (warp, atomic, arithmetic, half, memory, control, ptx_only, tensor, hopper, triton, numba)
+PARTS = (warp, atomic, arithmetic, half, memory, control, ptx_only, tensor, hopper, library, triton, numba)
 
 
 def cases(texts: Sequence[str] = ()) -> list[Case]:

@@ -5,12 +5,13 @@ from jit_kernels import check_against_interpreter, file_case, integer, pointer
 
 from ppt_gpu.exec.tensormap_text import parse_tensormap
 from ppt_gpu.exec.workload import Buffer
+from ppt_gpu.validate.coverage.case import corpus
 
 RANDOM = np.random.Generator(np.random.PCG64(3))
 
 
 def case(kernel, grid, block, arguments, buffers, **options):
-    return file_case("library.ptx", kernel, grid, block, arguments, buffers, **options)
+    return file_case(corpus() / "library.ptx", kernel, grid, block, arguments, buffers, **options)
 
 
 def test_division_of_wide_integers():

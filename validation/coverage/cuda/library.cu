@@ -1,5 +1,4 @@
 // What kernels of libraries do: wide integers, decoupled look-back, queues with locks, multistage and specialised pipelines.
-// nvcc -ptx -arch=sm_90a -std=c++17 library.cu
 #include <cuda.h>
 #include <cuda_fp16.h>
 #include <cstdint>

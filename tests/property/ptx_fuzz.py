@@ -30,6 +30,7 @@ FOLDERS = ("tests/data/exec", "tests/data/matrix", "tests/data/ptx", "tasklists"
 LONGEST = 12_000  # characters of an entry
 #: for a parameter that may be one: 8,192 words of `data`
 TENSOR_MAP = "tensormap(data, dims=64x64, box=16x8, type=u32)"
+MOST_THREADS = 1024  # of a block, as every launch is checked for before it comes to run()
 CASE_SECONDS = 60  # on a machine that does other work, too
 BUDGET = Budget(instructions=30_000, memory=1 << 24, trace=1 << 23)
 ADDRESS_SPACE = 6 << 30  # B that the process may map, most of it never touched
@@ -139,8 +140,9 @@ def launch_of(kernel: Kernel, rng: random.Random) -> Launch:
             arguments.append(Argument("struct", fields=fields))
         else:
             arguments.append(Argument(param.type, rng.choice((1, 40, 64))))
-    block = kernel.directives.get("reqntid") or (rng.choice((32, 40, 64, 128)),)
-    x, y, z = (*block, 1, 1)[:3]
+    x, y, z = (*kernel.directives.get("reqntid", ()), 1, 1, 1)[:3]
+    if not 1 < x * y * z <= MOST_THREADS:
+        x, y, z = rng.choice((32, 40, 64, 128)), 1, 1
     return Launch(kernel.name, (2, 1, 1), (x, y, z), tuple(arguments), rng.choice((0, 256)))
 
 

@@ -1,7 +1,8 @@
 """What recording a trace costs on top of running a kernel, by part: `python -m ppt_gpu.bench recording`.
 
 Runs with and without trace take turns; medians of CPU time, in per cent of a run without trace. The last figures of a
-sample are a bound: while a trace is arrays of all accesses, every recorder has to write their bytes once.
+sample are what making the accesses costs a reader of a trace that holds records (`recorded_trace`), which no run of it
+does, and a bound: a recorder of arrays of all accesses has to write their bytes once.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def _bench(name: str, prepared: Prepared, runs: int) -> list[dict[str, Any]]:
     trace = prepared.run(True)  # compiles
     prepared.run(False)
     seconds: dict[bool, dict[str, list[float]]] = {False: defaultdict(list), True: defaultdict(list)}
-    writing = []
+    writing, making = [], []
     for _ in range(runs):
         for traced, found in seconds.items():
             with watched(PARTS) as watch:
@@ -53,6 +54,7 @@ def _bench(name: str, prepared: Prepared, runs: int) -> list[dict[str, Any]]:
             for part in (*PARTS, REST):
                 found[part].append(parts.get(part, 0.0))
             found[_WHOLE].append(sum(parts.values()))
+        making.append(_make(prepared.run(True)))
         writing.append(_write(trace))
     plain, least = statistics.median(seconds[False][_WHOLE]), statistics.median(writing)
     more = {
@@ -62,6 +64,7 @@ def _bench(name: str, prepared: Prepared, runs: int) -> list[dict[str, Any]]:
     inputs = {"accesses": len(trace.access_base), "patterns": len(trace.pattern_mask), "bytes": size}
     values = [(", speed of a run without trace", 100 * plain / (plain + more[_WHOLE]), "%")]
     values += [(f": {part}", 100 * more[part] / plain, "% more") for part in (*PARTS, REST)]
+    values.append((": making all accesses of its records", 100 * statistics.median(making) / plain, "% more"))
     values.append((": writing the trace's bytes once", 100 * least / plain, "% more"))
     values.append((", speed with no more than that", 100 * plain / (plain + least), "%"))
     return [figure(f"recording {name}{label}", value, unit, inputs) for label, value, unit in values]
@@ -70,6 +73,13 @@ def _bench(name: str, prepared: Prepared, runs: int) -> list[dict[str, Any]]:
 def _arrays(trace: Trace) -> list[np.ndarray]:
     found = [getattr(trace, field.name) for field in dataclasses.fields(trace)]
     return [array for array in found if isinstance(array, np.ndarray)]
+
+
+def _make(trace: Trace) -> float:
+    """CPU seconds of making what a trace makes when somebody looks at it."""
+    start = time.process_time()
+    assert len(trace.access_base) == trace.access_start[-1]
+    return time.process_time() - start
 
 
 def _write(trace: Trace) -> float:

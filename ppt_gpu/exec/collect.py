@@ -15,7 +15,6 @@ from ppt_gpu.errors import BudgetError
 from ppt_gpu.exec import digest
 from ppt_gpu.exec.budget import Budget
 from ppt_gpu.exec.collect_paths import Paths
-from ppt_gpu.exec.digest_groups import expand_groups
 from ppt_gpu.exec.growing import Growing
 from ppt_gpu.exec.jit_access import RECORD_BYTES
 from ppt_gpu.exec.jit_compile import Engine
@@ -23,6 +22,7 @@ from ppt_gpu.exec.jit_context import Slot
 from ppt_gpu.exec.jit_flow import MAX_SEGMENT
 from ppt_gpu.exec.memory import DeviceMemory
 from ppt_gpu.exec.pattern_store import PatternStore
+from ppt_gpu.exec.recorded_trace import RecordedTrace, Records
 from ppt_gpu.exec.schedule import WAIT_PATTERNS, WAIT_ROOM
 from ppt_gpu.exec.trace import Trace, counts_by_block
 from ppt_gpu.exec.trace_buffers import END_GUARDED, END_PATH, END_RECORD, TraceBuffers
@@ -32,7 +32,8 @@ from ppt_gpu.units import format_bytes
 PATHS = 1 << 15  # path records in the buffers of a block
 RECORDS = 1 << 15  # accesses in them: so few that writing them, and reading them back, finds them in the caches
 FEWEST = 1 << 9  # of both for each warp where many blocks are in flight
-ACCESSES, MANY_ACCESSES = 1 << 17, 1 << 22  # room for decoded accesses at first, and when that is too little
+MANY_ACCESSES = 1 << 22  # that room is made for at most where so many are expected
+MARGIN = 1.5  # of room to what is expected: what is not used costs nothing
 ACCESS_BYTES = 8 + 4 + 1  # of an access in the trace
 FEW = 1 << 12  # patterns that are worth a copy, which lets go of that room
 
@@ -44,9 +45,7 @@ class Collector:
         self.engine = engine
         self.warps, self.blocks = warps, blocks  # warps of a block
         self.budget = budget
-        self.base, self.pattern, self.space = (
-            Growing(kind, ACCESSES, MANY_ACCESSES) for kind in (np.uint64, np.int32, np.uint8)
-        )
+        self.base, self.pattern, self.space = (Growing(kind, 0) for kind in (np.uint64, np.int32, np.uint8))
         self.record_count = np.zeros((blocks, warps), np.int64)
         self.patterns = PatternStore()
         self.number = Growing(np.int32)  # of each pattern its number in the trace, -1 for none yet
@@ -70,7 +69,8 @@ class Collector:
         starts = np.concatenate([buffers.starts[None], ends[:-1]])
         path, record = ((starts[..., c].ravel(), ends[..., c].ravel()) for c in (END_PATH, END_RECORD))
         self.record_count[position : position + len(ends)] = (record[1] - record[0]).reshape(-1, self.warps)
-        self._decode(buffers, *record)
+        left = self.blocks - position - len(ends)
+        self._decode(buffers, *record, left / len(ends))
         guarded = ends[..., END_GUARDED].ravel()
         self.paths.take(buffers.path.reshape(-1), *path, guarded, position * self.warps)
 
@@ -80,11 +80,12 @@ class Collector:
         self._check_budget(self.paths.nbytes + raw + ACCESS_BYTES * self.base.used + self.patterns.nbytes)
         self.patterns.make_room(2 * WAIT_PATTERNS)
 
-    def _decode(self, buffers: TraceBuffers, start: NDArray[np.int64], end: NDArray[np.int64]) -> None:
-        """Append the accesses of these parts of the buffers."""
+    def _decode(self, buffers: TraceBuffers, start: NDArray[np.int64], end: NDArray[np.int64], times: float) -> None:
+        """Append the accesses of these parts of the buffers. About `times` as many are to come."""
         total = int((end - start).sum())
+        expected = min(int((1 + times) * total * MARGIN), MANY_ACCESSES)
         for array in (self.base, self.pattern, self.space):
-            array.room(total)
+            array.room(total if array.used + total <= len(array.data) else max(total, expected))
         more = self.patterns.used - self.number.used
         self.number.append(np.full(more, -1, np.int32))
         self.made.room(self.number.used - self.made.used)
@@ -95,22 +96,6 @@ class Collector:
         )  # fmt: skip
         for array in (self.base, self.pattern, self.space):
             array.used = at + total
-
-    def _accesses(self, start: NDArray[np.int64], mask: NDArray[np.uint32]) -> tuple[NDArray[Any], ...]:
-        """(bases, patterns, spaces) of all accesses, those of each warp from `start` on. `mask`: of the patterns."""
-        records = tuple(array.content for array in (self.base, self.pattern, self.space))
-        if not self.engine.groups.any:
-            return records
-        found = tuple(np.empty(int(start[-1]), array.dtype) for array in records)
-        nobody = np.flatnonzero(mask == 0)
-        groups = self.engine.groups
-        done = expand_groups(
-            self.paths.warp_path, self.paths.start, self.paths.known.content, groups.start, groups.records,
-            groups.leader, groups.distance, _sums(self.record_count.ravel()), int(nobody[0]) if len(nobody) else -1,
-            records[0].view(np.int64), *records[1:], found[0].view(np.int64), *found[1:],
-        )  # fmt: skip
-        assert done == len(self.paths.warp_path), f"warp {done} has other records than its path makes"
-        return found
 
     def _check_budget(self, size: int) -> None:
         if size > self.budget.trace:
@@ -138,27 +123,33 @@ class Collector:
         executed, threads = self.paths.counts(by_block)
         offset, mask = self.patterns.chosen(self.made.content, self.number.content)
         access_start = _sums(accesses)
-        base, pattern, space = self._accesses(access_start, mask)
-        return Trace(
-            blocks=blocks,
-            path_start=path_start,
-            path_pc=path_pc,
-            warp_path=self.paths.warp_path,
-            warp_block=np.repeat(np.arange(self.blocks, dtype=np.int32), self.warps),
-            warp_threads=self.paths.warp_threads,
-            access_start=access_start,
-            access_base=base,
-            access_pattern=pattern,
-            access_space=space,
-            pattern_offset=offset.copy() if len(offset) < FEW else offset,
-            pattern_mask=mask.copy() if len(offset) < FEW else mask,
-            pc_executed=executed,
-            pc_threads=threads.sum(axis=0),
-            ranges=memory.ranges(),
-            warnings=warnings,
-            printed=printed,
-            block_threads=threads if self.by_block else None,
-        )
+        fields: dict[str, Any] = {
+            "blocks": blocks,
+            "path_start": path_start,
+            "path_pc": path_pc,
+            "warp_path": self.paths.warp_path,
+            "warp_block": np.repeat(np.arange(self.blocks, dtype=np.int32), self.warps),
+            "warp_threads": self.paths.warp_threads,
+            "access_start": access_start,
+            "pattern_offset": offset.copy() if len(offset) < FEW else offset,
+            "pattern_mask": mask.copy() if len(offset) < FEW else mask,
+            "pc_executed": executed,
+            "pc_threads": threads.sum(axis=0),
+            "ranges": memory.ranges(),
+            "warnings": warnings,
+            "printed": printed,
+            "block_threads": threads if self.by_block else None,
+        }
+        base, pattern, space = (array.content for array in (self.base, self.pattern, self.space))
+        groups = self.engine.groups
+        if not groups.any:
+            return Trace(**fields, access_base=base, access_pattern=pattern, access_space=space)
+        nobody = np.flatnonzero(mask == 0)
+        records = Records(
+            groups, self.paths.start, self.paths.known.content, _sums(self.record_count.ravel()),
+            base, pattern, space, int(nobody[0]) if len(nobody) else -1,
+        )  # fmt: skip
+        return RecordedTrace.of(records, **fields)
 
 
 def _sums(counts: NDArray[np.int64]) -> NDArray[np.int64]:

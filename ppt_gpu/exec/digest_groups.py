@@ -20,7 +20,7 @@ def expand_groups(
     records: NDArray[np.int64],
     leader: NDArray[np.int64],
     distance: NDArray[np.int64],
-    recorded: NDArray[np.int64],  # [W+1] where the records of each warp begin
+    recorded: NDArray[np.int64],  # [W, 2] where the records of each warp begin and end
     nobody: int,  # the pattern without lanes, -1: there is none
     record_base: NDArray[np.int64],
     record_pattern: NDArray[np.int32],
@@ -32,7 +32,7 @@ def expand_groups(
     """Write the accesses of all warps. Returns the number of warps whose records are those that their paths make."""
     at = np.uint64(0)
     for w in range(len(warp_path)):
-        r = recorded[w]
+        r = recorded[w, 0]
         p = warp_path[w]
         for k in range(path_start[p], path_start[p + 1]):
             s = path_segment[np.uint64(k)]
@@ -44,6 +44,6 @@ def expand_groups(
                 space[at] = record_space[q]
                 at += np.uint64(1)
             r += records[s]
-        if r != recorded[w + 1]:
+        if r != recorded[w, 1]:
             return w
     return len(warp_path)

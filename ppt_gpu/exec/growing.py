@@ -9,20 +9,16 @@ from numpy.typing import NDArray
 
 
 class Growing:
-    """`data[:used]` is the content. Fresh room is not touched, so that unused room costs no memory.
+    """`data[:used]` is the content. Fresh room is not touched, so that unused room costs no memory."""
 
-    `later`: capacity at least, once the first does not do: large arrays lie on large pages, which cost little to touch
-    but much where little of them is used.
-    """
-
-    def __init__(self, dtype: Any, capacity: int = 1 << 16, later: int = 0) -> None:
+    def __init__(self, dtype: Any, capacity: int = 1 << 16) -> None:
         self.data: NDArray[Any] = np.empty(capacity, dtype)
-        self.used, self.later = 0, later
+        self.used = 0
 
     def room(self, more: int) -> None:
         """Make sure that `more` elements fit behind the content."""
         if self.used + more > len(self.data):
-            new = np.empty(max(2 * len(self.data), self.used + more, self.later), self.data.dtype)
+            new = np.empty(max(2 * len(self.data), self.used + more), self.data.dtype)
             new[: self.used] = self.data[: self.used]
             self.data = new
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.compiled import entry
+from ppt_gpu.exec.recorded_trace import kept_accesses
 from ppt_gpu.exec.trace import Trace
 from ppt_gpu.ptx.instructions import access_bytes, is_traced, memory_space
 from ppt_gpu.ptx.module import Instruction, Kernel
@@ -65,12 +66,11 @@ def some_blocks(trace: Trace) -> list[int]:
     count = len(trace.blocks)
     chosen = np.unique(np.linspace(0, count - 1, min(MOST_BLOCKS, count)).astype(np.int64)).tolist()
     warps = len(trace.warp_path) // max(count, 1)
-    bases = trace.access_base.view(np.int64)
+    start, bases, pattern, space = kept_accesses(trace)
     kept = chosen[:1]
     for position in chosen[1:]:
         if not _alike(
-            kept[-1] * warps, position * warps, warps, trace.warp_path, trace.access_start, trace.access_space, bases,
-            trace.access_pattern,
+            kept[-1] * warps, position * warps, warps, trace.warp_path, start, space, bases.view(np.int64), pattern,
         ):  # fmt: skip
             kept.append(position)
     return kept

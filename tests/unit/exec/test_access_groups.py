@@ -1,12 +1,18 @@
 """Accesses that follow another one of their segment leave no record, and their trace is that of the interpreter."""
 
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from jit_kernels import check_against_interpreter, integer, pointer, text_case
+from jit_kernels import assert_same_trace, check_against_interpreter, integer, pointer, text_case
 
 from ppt_gpu.exec.digest_groups import expand_groups
 from ppt_gpu.exec.jit_compile import compile_kernel
+from ppt_gpu.exec.recorded_trace import RecordedTrace, kept_accesses
+from ppt_gpu.exec.trace_parts import only_blocks
 from ppt_gpu.exec.workload import Buffer
 from ppt_gpu.ptx.link import link
 
@@ -24,8 +30,42 @@ def check(body, records, n=16, threads=64):
     case.fill = {"x": np.arange(1024, dtype="u4")}
     groups = compile_kernel(link(case.kernel, case.module), True).groups
     assert groups.records[0] == records
+    _, kept = case.run()
+    assert isinstance(kept, RecordedTrace) == (records < len(groups.leader))
+    alone = kept.some([1]) if isinstance(kept, RecordedTrace) else only_blocks(kept, [1])
+    copied = pickle.loads(pickle.dumps(kept))
     _, trace = check_against_interpreter(case)
+    assert_same_trace(copied, trace)
+    _check_block(alone, kept, 1)
     assert len(trace.access_base) == trace.warps * len(groups.leader)
+
+
+def _check_block(alone, trace, position):
+    """`alone` is the trace of the block at this position of `trace`, with the same numbers of patterns."""
+    warps = trace.warps // len(trace.blocks)
+    first, end = trace.access_start[[position * warps, (position + 1) * warps]]
+    assert alone.blocks.tolist() == trace.blocks[[position]].tolist() and alone.warps == warps
+    for name in ("access_base", "access_pattern", "access_space"):
+        assert np.array_equal(getattr(alone, name), getattr(trace, name)[first:end])
+    assert (alone.access_start == trace.access_start[position * warps : (position + 1) * warps + 1] - first).all()
+
+
+def test_looking_once_lets_the_records_go():
+    """Equal to what stands beside it, whoever asks first; names that no trace has are errors as ever."""
+    text = HEAD + "ld.global.u32 %v, [%a]; ld.global.u32 %v, [%a+4]; ret; }"
+    case = text_case(text, (3,), (64,), [pointer("x"), integer(0)], [Buffer("x", "u32", 1024)])
+    _, trace = case.run()
+    assert len(kept_accesses(trace)[1]) == trace.warps
+    few = trace.some([2, 0])
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: trace.access_base, range(8)))
+    assert all(base is found[0] for base in found) and len(found[0]) == 2 * trace.warps
+    assert (found[0][1::2] == found[0][::2] + 4).all()
+    assert len(kept_accesses(trace)[1]) == 2 * trace.warps
+    late = trace.some([2, 0])
+    assert (few.access_base == late.access_base).all() and few.blocks.tolist() == late.blocks.tolist() == [2, 0]
+    with pytest.raises(AttributeError, match="no attribute 'access_bases'"):
+        _ = trace.access_bases
 
 
 def test_one_register_with_other_offsets():
@@ -82,10 +122,10 @@ def test_groups_expand_to_all_accesses():
     bases, patterns = np.array([100, 7, 300, 0, 0]), np.array([0, 1, 0, 2, 1], np.int32)
     spaces = np.array([0, 1, 2, 0, 1], np.uint8)
     base, pattern, space = np.zeros(7, np.int64), np.zeros(7, np.int32), np.zeros(7, np.uint8)
-    recorded = np.array([0, 3, 5])
+    recorded = np.array([[0, 3], [3, 5]])
     given_ = (np.array([0, 1], np.int32), path_start, segments, start, records, leader, distance)
     out = (base, pattern, space)
     assert expand_groups(*given_, recorded, 2, bases, patterns, spaces, *out) == 2
     assert base.tolist() == [100, 7, 108, 300, 0, 0, 0]
     assert pattern.tolist() == [0, 1, 0, 0, 2, 1, 2] and space.tolist() == [0, 1, 0, 2, 0, 1, 0]
-    assert expand_groups(*given_, np.array([0, 2, 5]), 2, bases, patterns, spaces, *out) == 0
+    assert expand_groups(*given_, np.array([[0, 2], [2, 5]]), 2, bases, patterns, spaces, *out) == 0

@@ -15,7 +15,7 @@ from ppt_gpu.exec.global_accesses import GlobalAccesses, global_accesses
 from ppt_gpu.exec.identity import digest
 from ppt_gpu.exec.store import Store
 from ppt_gpu.exec.trace import Trace
-from ppt_gpu.exec.trace_file import Content, Record
+from ppt_gpu.exec.trace_file import Content, Record, class_of
 from ppt_gpu.exec.trace_parts import join_blocks, join_global
 from ppt_gpu.ptx.module import Kernel
 
@@ -68,7 +68,7 @@ class Kept:
 
     def add(self, record: Record, new: bool = True) -> None:
         """Keep a record; with `new` in the store, too."""
-        name = entry_name(type(record.content), record.content.blocks.tolist())
+        name = entry_name(class_of(record.content), record.content.blocks.tolist())
         self.records[name] = record
         if record.separable and isinstance(record.content, Trace):
             _add_places(self._traces, record.content)
@@ -109,7 +109,7 @@ def entry_name(kind: type[Content], blocks: Sequence[int]) -> str:
 
 def content_bytes(content: Content) -> int:
     """Bytes of the arrays of a trace or of global accesses."""
-    return sum(int(getattr(value, "nbytes", 0)) for value in vars(content).values())
+    return sum(int(getattr(value, "nbytes", 0)) for value in list(vars(content).values()))
 
 
 _recent: OrderedDict[tuple[str, str], Kept] = OrderedDict()

@@ -36,6 +36,11 @@ class Records:
     space: NDArray[np.uint8]
     nobody: int  # the pattern without lanes, -1: there is none
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of what was recorded."""
+        return self.base.nbytes + self.pattern.nbytes + self.space.nbytes
+
     def accesses(
         self, warp_path: NDArray[np.int32], start: NDArray[np.int64], count: int
     ) -> tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.uint8]]:

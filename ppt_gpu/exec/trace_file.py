@@ -83,11 +83,16 @@ _SECTIONS = {"trace": TRACE_SECTIONS, "global": GLOBAL_SECTIONS, "features": FEA
 _KINDS = {Trace: "trace", GlobalAccesses: "global", BlockFeatures: "features"}
 
 
+def class_of(content: Content) -> type[Content]:
+    """The class in `Content`: Trace for every kind of trace."""
+    return next(kind for kind in _KINDS if isinstance(content, kind))
+
+
 def write_traces(records: Sequence[Record]) -> bytes:
     """The bytes of a trace file."""
     entries, parts = [], []
     for record in records:
-        kind = _KINDS[type(record.content)]
+        kind = _KINDS[class_of(record.content)]
         sections = []
         for name, (_, coding) in _SECTIONS[kind].items():
             values = getattr(record.content, name)

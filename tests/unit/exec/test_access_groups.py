@@ -11,7 +11,10 @@ from jit_kernels import assert_same_trace, check_against_interpreter, integer, p
 
 from ppt_gpu.exec.digest_groups import expand_groups
 from ppt_gpu.exec.jit_compile import compile_kernel
+from ppt_gpu.exec.kept import Kept
 from ppt_gpu.exec.recorded_trace import RecordedTrace, kept_accesses
+from ppt_gpu.exec.trace import Trace
+from ppt_gpu.exec.trace_file import Record, read_traces, write_traces
 from ppt_gpu.exec.trace_parts import only_blocks
 from ppt_gpu.exec.workload import Buffer
 from ppt_gpu.ptx.link import link
@@ -66,6 +69,21 @@ def test_looking_once_lets_the_records_go():
     assert (few.access_base == late.access_base).all() and few.blocks.tolist() == late.blocks.tolist() == [2, 0]
     with pytest.raises(AttributeError, match="no attribute 'access_bases'"):
         _ = trace.access_bases
+
+
+def test_kept_by_the_name_of_a_trace_and_written_whole():
+    """Records count as bytes that are kept; a trace file has all accesses."""
+    text = HEAD + "ld.global.u32 %v, [%a]; ld.global.u32 %v, [%a+4]; ret; }"
+    case = text_case(text, (2,), (64,), [pointer("x"), integer(0)], [Buffer("x", "u32", 1024)])
+    _, trace = case.run()
+    kept = Kept("group")
+    kept.add(Record(0, "k", (2, 1, 1), 64, len(case.kernel.instructions), "", True, trace))
+    arrays = sum(getattr(value, "nbytes", 0) for name, value in vars(trace).items() if name != "records")
+    assert kept.nbytes == arrays + 13 * trace.warps
+    assert kept.whole(Trace, [0, 1]) is trace
+    (read,) = read_traces(write_traces(list(kept.records.values())), "file")
+    assert kept.nbytes == arrays + 2 * 13 * trace.warps
+    assert_same_trace(read.content, trace)
 
 
 def test_one_register_with_other_offsets():

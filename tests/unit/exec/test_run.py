@@ -247,7 +247,7 @@ M:  bar.sync 0; add.u32 %r4, %r4, 1; setp.lt.u32 %p1, %r4, 97; @%p1 bra L;"""
     for module, name, size in (
         (collect, "RECORDS", 300), (collect, "PATHS", 500), (collect, "WAIT_PATTERNS", 8),
         (pattern_store, "SLACK", 2), (pattern_store, "PATTERNS", 4), (pattern_store, "MANY", 4),
-        (pattern_store, "TABLE", 8), (collect, "ACCESSES", 64), (collect, "MANY_ACCESSES", 80),
+        (pattern_store, "TABLE", 8), (collect, "MANY_ACCESSES", 80),
     ):  # fmt: skip
         monkeypatch.setattr(module, name, size)
     _, cut = case.run(blocks=range(3))

@@ -11,6 +11,7 @@ import numpy as np
 
 from ppt_gpu.analytic.work import Work, work_of
 from ppt_gpu.exec.block_features import features_of
+from ppt_gpu.exec.global_accesses import global_accesses
 from ppt_gpu.exec.layout import layout
 from ppt_gpu.exec.trace import Trace
 from ppt_gpu.exec.traces import LaunchTraces
@@ -247,6 +248,7 @@ class TraceSm(SimulatedSm):
             left=self.l2_lines,
             alone=not self.whole,
             resident=self.spread.resident,
+            own=global_accesses(self.kernel, trace) if others else None,
         )
         return program, Feed(trace.warnings, notes, trace.printed, trace.pc_threads, features_of(trace))
 

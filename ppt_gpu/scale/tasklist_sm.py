@@ -52,5 +52,6 @@ class TaskListSm(SimulatedSm):
             neighbours=[other.block for other in others],
             neighbour_sm=[other.offset for other in others],
             neighbour_stands_for=[other.stands_for for other in others],
+            resident=self.spread.resident,
         )
         return program, Feed(tuple(warnings), notes)

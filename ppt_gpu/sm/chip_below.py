@@ -41,7 +41,6 @@ def _bring_in(below: Any, lines: Any) -> None:
     for line in lines:
         place = line_place(below, line)
         at = below[place + c.L2_SET] & c.PLACE
-        below[place + c.L2_SET] = at
         node = below[at + c.VICTIM]
         claim(below, c.L2_NODE, at, node, place)
         below[node + c.VALID] = (1 << 2 * c.SECTORS) - 1

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ppt_gpu.errors import PptError
 from ppt_gpu.sm.core_machine import CODE_COLD, ONE, POLICIES, TWO_LEVEL, Machine, even_sets, machine_of
-from ppt_gpu.sm.program import Program
+from ppt_gpu.sm.program import WARM, Program
 from ppt_gpu.spec.gpu import Gpu
 
 #: kinds of requests that leave an SM; WRITE_BACK: of a line that the L1 replaced, which nobody waits for
@@ -88,7 +88,7 @@ def chip_of(
 
 
 def _warm(program: Program) -> NDArray[np.int64]:
-    warm = np.flatnonzero(program.line_warm)
+    warm = np.flatnonzero(program.line_warm == WARM)
     return warm[np.argsort(program.line_address[warm], kind="stable")].astype(np.int64)
 
 

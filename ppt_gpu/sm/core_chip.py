@@ -15,6 +15,7 @@ from ppt_gpu.sm.core_memory import (
     C_L2_HIT,
     C_L2_READ,
     C_L2_WRITE,
+    COMING_AT,
     DIRTY,
     DIRTY_REST,
     DRAM,
@@ -128,7 +129,8 @@ def _l2_comes_from_far(mem: Any, node: int, sectors: int) -> bool:
 
 @called
 def _l2_missing(mem: Any, place: int, forced: int, sectors: int) -> int:
-    """Sectors that the L2 lacks; the line becomes the newest of its set."""
+    """Sectors that the L2 lacks and, from bit SECTORS on, that others fetch right now; the line becomes the newest."""
+    coming = int64(0)
     if place == 0:
         missing = sectors if forced == FORCED_DRAM else int64(0)
     else:
@@ -140,10 +142,11 @@ def _l2_missing(mem: Any, place: int, forced: int, sectors: int) -> int:
                 renew(mem, mem[place + L2_SET] & PLACE, node)
         warm = mem[place + L2_SET] >> WARM_AT
         if warm:
-            mem[place + L2_SET] &= ~(sectors << WARM_AT)
+            mem[place + L2_SET] &= ~(sectors << WARM_AT | sectors << COMING_AT)
+            coming = warm >> (COMING_AT - WARM_AT) & missing
             missing &= ~warm
     mem[C_L2_HIT] += popcount(sectors & ~missing)
-    return missing
+    return missing | coming << SECTORS
 
 
 @merged
@@ -159,21 +162,23 @@ def l2_read(mem: Any, time: int, line: int, sectors: int, wait: int, atomic: int
     latency = mem[P_L2_LATENCY]
     if mem[P_L2_FAR] != 0 and present and _l2_comes_from_far(mem, mem[place + L2_NODE] & PLACE, sectors):
         latency += mem[P_L2_FAR]
-    missing = _l2_missing(mem, place, line, sectors)
-    if missing:
-        absent = popcount(missing)
+    found = _l2_missing(mem, place, line, sectors)
+    missing, late = found & ALL_SECTORS, (found | found >> SECTORS) & ALL_SECTORS
+    if late:
         latency = mem[P_DRAM_LATENCY] + _dram_loaded(mem, time)
         wait = max(wait, mem[DRAM] - time)
+    if missing:
+        absent = popcount(missing)
         _dram_busy(mem, time, absent, mem[C_DRAM_WRITE])
         mem[C_DRAM_READ] += absent * mem[P_DRAM_GROUP] * mem[P_BYTES]
     done = whole(time + wait) + latency
     if place:
         now = time >> FRACTION
         node = _l2_keep(mem, time, place, sectors)
-        if present and (sectors & mem[node + FILLING] & ~missing) != 0 and mem[node + FILL] > now:
+        if present and (sectors & mem[node + FILLING] & ~late) != 0 and mem[node + FILL] > now:
             done = max(done, mem[node + FILL])
-        if missing:
-            request(mem, node, now, done, missing)
+        if late:
+            request(mem, node, now, done, late)
         mem[node + VALID] |= sectors | sectors << SECTORS
         if atomic != 0:
             mem[node + DIRTY] |= sectors
@@ -191,7 +196,7 @@ def l2_write(mem: Any, time: int, place: int, forced: int, sectors: int) -> int:
     before = mem[C_DRAM_WRITE]
     if mem[P_L2_FAR] != 0 and place != 0 and mem[place + L2_NODE] != 0:
         _l2_comes_from_far(mem, mem[place + L2_NODE] & PLACE, sectors)
-    missing = _l2_missing(mem, place, forced, sectors)
+    missing = _l2_missing(mem, place, forced, sectors) & ALL_SECTORS
     keep = mem[P_L2_BACK] != 0 and (mem[P_L2_ALLOCATE] != 0 or missing == 0)
     if not keep or (place == 0 and missing != 0):
         _dram_write(mem, time, count)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ppt_gpu.sm import core_machine as cm
 from ppt_gpu.sm.core_machine import CODE_COLD, CODE_IN_SM, FRACTION, Machine, even_sets, instruction_lines, set_index
-from ppt_gpu.sm.program import Program
+from ppt_gpu.sm.program import COLD, COMING, Program
 
 # parameters
 _PARAMETERS = (
@@ -58,10 +58,10 @@ NODE_WORDS = 8
 # a set
 VICTIM, NEWEST = range(2)
 SET_WORDS = 2
-# a line: its nodes, its sets; with the set of the L2, from bit WARM_AT, the sectors that are warm. Records do not cross
-# the lines of the host's caches.
+# a line: its nodes, its sets; with the set of the L2, from bit WARM_AT, the sectors that are warm, and from bit COMING_AT
+# those of them that are on their way. Records do not cross the lines of the host's caches.
 L1_NODE, L2_NODE, L1_SET, L2_SET = range(4)
-LINE_WORDS, WARM_AT = 4, 48
+LINE_WORDS, WARM_AT, COMING_AT = 4, 40, 48
 # the word of an access: FIRST_MASK, then cycles, then updates; the word of a transaction: sector mask, then the line
 FIRST_MASK, CYCLES_AT, CYCLES_MASK, UPDATES_AT = (1 << 36) - 1, 36, (1 << 20) - 1, 56
 SECTORS, ALL_SECTORS = 8, 0xFF
@@ -77,8 +77,8 @@ class MemoryArrays:
     def __init__(
         self, program: Program, machine: Machine, l2_set: NDArray[np.int32] | None = None, records: int = 0
     ) -> None:
-        """`l2_set` [L]: the set of the L2 of each line, where it is not that which one SM sees. `records`: room for so
-        many operations, which are written down then (core_record)."""
+        """`l2_set` [L]: the set of the L2 of each line, where it is not that which one SM sees; then no line is warm.
+        `records`: room for so many operations, which are written down then (core_record)."""
         l1, l1_sets = _empty_cache(machine.l1_sets, machine.l1_ways)
         l2, l2_sets = _empty_cache(machine.l2_sets, machine.l2_ways)
         code, known, code_line = code_tables(program, machine)
@@ -109,7 +109,9 @@ class MemoryArrays:
             here[:, L1_NODE : L2_NODE + 1] = 0
             here[:, L1_SET] = l1_set * np.int64(SET_WORDS) + l1_sets_at
             here[:, L2_SET] = in_l2 * np.int64(SET_WORDS) + l2_sets_at
-            here[program.line_warm[part] != 0, L2_SET] |= 0xFF << WARM_AT
+            if l2_set is None:
+                here[program.line_warm[part] != COLD, L2_SET] |= ALL_SECTORS << WARM_AT
+                here[program.line_warm[part] == COMING, L2_SET] |= ALL_SECTORS << COMING_AT
         #: [M+1] first transaction, cycles in the load/store pipe, updates of the same address
         self.access = program.access_start.astype(np.int64)
         for part in _parts(len(program.access_cycles)):

@@ -12,13 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.errors import PptError
-from ppt_gpu.exec.global_accesses import GlobalAccesses
+from ppt_gpu.exec.global_accesses import GlobalAccesses, global_accesses
 from ppt_gpu.exec.trace import Trace
+from ppt_gpu.exec.trace_parts import spans
 from ppt_gpu.exec.workload import Launch
 from ppt_gpu.machine.code import MachineKernel
 from ppt_gpu.ptx.module import Kernel
 from ppt_gpu.sm.camping import camping, in_order, joined, may_camp
 from ppt_gpu.sm.coalesce import WARP
+from ppt_gpu.sm.in_flight import coming, first_moments
 from ppt_gpu.sm.left_lines import LeftLines
 from ppt_gpu.sm.lower_access import Accesses, Geometry, geometry, lower_accesses
 from ppt_gpu.sm.lower_code import ANY, NOBODY, Code, lower_code
@@ -28,9 +30,10 @@ from ppt_gpu.sm.lower_ops import pipe_order
 from ppt_gpu.sm.lower_program import assemble
 from ppt_gpu.sm.lower_shapes import GLOBAL
 from ppt_gpu.sm.lower_tasks import lower_tasklist
+from ppt_gpu.sm.moments import Course, waits_before
 from ppt_gpu.sm.program import Program
 from ppt_gpu.sm.same_line import Atomics, atomic_share
-from ppt_gpu.sm.scoreboard import SLOTS, schedule
+from ppt_gpu.sm.scoreboard import SLOTS, Schedule, schedule
 from ppt_gpu.sm.sharing import Touched, Users, areas, copied_lines, sectors_used, sharers
 from ppt_gpu.spec.gpu import Gpu
 
@@ -50,6 +53,7 @@ def lower_trace(
     left: LeftLines | None = None,
     alone: bool = True,
     resident: int = 1,
+    own: GlobalAccesses | None = None,
 ) -> Program:
     """The Program of the trace's blocks on one SM of `gpu`.
 
@@ -59,8 +63,9 @@ def lower_trace(
     left: the lines that earlier launches left in the L2; None: host copies came just before this launch. With `alone`,
     they are told from those that the launch pushes out before it comes to them: the SM that is simulated does not see
     what the others do; without, the blocks are the whole grid, which is simulated on all SMs.
-    resident: blocks that an SM runs at a time; only for slices of the L2 that get uneven shares (`camping`), which are
-    looked for when the neighbours are all other SMs.
+    resident: blocks that an SM runs at a time: who comes when to a line that several ask for (`moments`), and slices of
+    the L2 that get uneven shares (`camping`), which are looked for when the neighbours are all other SMs.
+    own: what the trace's blocks access, as `neighbours` has it, where the trace is one of other code.
     Local memory: every warp has a frame of its own, so later blocks do not find those of earlier ones in the caches.
 
     Raises PptError when the trace does not belong to the kernel or launch, or the ISA lacks an operation.
@@ -76,15 +81,21 @@ def lower_trace(
     pattern, offsets, masks = _by_one_lane(code, entries.pc, pattern, trace.pattern_offset, trace.pattern_mask)
     found = lower_accesses(shape, code.variants, variant, pattern, base, offsets, masks)
     line, address = dense_ids(found.address)
-    users, uneven = Users.alone(len(address)), 1.0
+    users, late, uneven = Users.alone(len(address)), None, 1.0
     atomics = _atomics(code, variant, pattern, base, offsets, masks)[0]
     share = atomic_share(atomics, shape.line)
     if neighbours is not None and active_sms > 1:
         asked = _global_transactions(code, neighbours, shape)
         sm = neighbours.blocks % active_sms if neighbour_sm is None else np.asarray(neighbour_sm, np.int64)
-        others = _touched(asked, neighbours, sm, neighbour_stands_for, active_sms)
-        used = sectors_used(line, found.sectors, len(address))
-        users = sharers(address, used, others, active_sms, areas(address, trace.ranges))
+        course = _course(code, plan, entries, variant, trace, active_sms, resident)
+        others = _touched(asked, neighbours, sm, neighbour_stands_for, active_sms, course)
+        used, area = sectors_used(line, found.sectors, len(address)), areas(address, trace.ranges)
+        touches = others.on(address)
+        users = sharers(used, touches, active_sms, area)
+        mine = own or global_accesses(kernel, trace)
+        here = np.zeros(len(mine.blocks), np.int64)
+        first = _touched(_global_transactions(code, mine, shape), mine, here, None, active_sms, course)
+        late = coming(address, users.sectors, first_moments(first.on(address), len(address)), used, touches, area)
         if len(atomics.base):
             share = _share_of_all(code, neighbours, atomics, shape, others.stands_for, sm)
         if may_camp(gpu) and len(others.stands_for) == active_sms - 1:
@@ -110,6 +121,7 @@ def lower_trace(
         address=address,
         copied=copied,
         users=users,
+        late=late,
         warp_path=trace.warp_path.astype(np.int32),
         warp_access=entries.start,
         warps_per_block=per_block,
@@ -230,10 +242,31 @@ def _touched(
     sm_of_block: NDArray[np.int64],
     stands_for: NDArray[np.float64] | None,
     active_sms: int,
+    course: Course,
 ) -> Touched:
     """What the sampled SMs touch. Every warp of the grid has local memory of its own, so none of that is shared."""
     sms, first, dense = np.unique(sm_of_block, return_index=True, return_inverse=True)
     weight = np.full(len(sms), (active_sms - 1) / len(sms)) if stands_for is None else stands_for[first]
     sm_of_access = np.repeat(dense, np.diff(neighbours.start))
     sm = np.repeat(sm_of_access, np.diff(found.start)).astype(np.int32)
-    return Touched(found.address, found.sectors, sm, weight)
+    moment = course.moments(neighbours.blocks // active_sms, neighbours.start)
+    return Touched(found.address, found.sectors, sm, np.repeat(moment, np.diff(found.start)), weight)
+
+
+def _course(
+    code: Code,
+    plan: Schedule,
+    entries: Entries,
+    variant: NDArray[np.int32],
+    trace: Trace,
+    active_sms: int,
+    resident: int,
+) -> Course:
+    """How far the trace's blocks are at their accesses to global memory."""
+    start, depth = waits_before(plan, code.ops)
+    of_path = np.diff(start)[trace.warp_path]
+    every = depth[spans(start[:-1][trace.warp_path], of_path)]
+    chosen = np.append(code.variants.space == GLOBAL, False)[variant]
+    warps = np.add.reduceat(np.append(chosen, False), entries.start[:-1]) * (np.diff(entries.start) > 0)
+    counts = warps.reshape(len(trace.blocks), -1).sum(axis=1)
+    return Course.of(trace.blocks // active_sms, counts, every[chosen], resident)

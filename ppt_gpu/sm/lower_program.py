@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ppt_gpu.sm.lower_access import Accesses, Geometry
 from ppt_gpu.sm.lower_ops import OpTable
-from ppt_gpu.sm.program import Program
+from ppt_gpu.sm.program import COLD, COMING, WARM, Program
 from ppt_gpu.sm.scoreboard import SLOTS, Schedule
 from ppt_gpu.sm.sharing import Users, fetched_by_others, share_factor
 
@@ -22,6 +22,7 @@ def assemble(
     address: NDArray[np.uint64],
     copied: NDArray[np.bool_],
     users: Users,
+    late: NDArray[np.bool_] | None = None,
     warp_path: NDArray[np.int32],
     warp_access: NDArray[np.int64],
     warps_per_block: int,
@@ -31,7 +32,8 @@ def assemble(
     l2_camping: float = 1.0,
     atomic_share: float = 1.0,
 ) -> Program:
-    """line [T]: line ids of the transactions; address, copied [L] and users: of the lines; the others as in Program."""
+    """line [T]: line ids of the transactions; address, copied [L] and users: of the lines; late [L]: what others fetch of
+    them comes when this SM asks for it; the others as in Program."""
     blocks = len(warp_path) // warps_per_block
     return Program(
         op_name=ops.name,
@@ -54,7 +56,7 @@ def assemble(
         tx_line=line,
         tx_sectors=found.sectors,
         line_address=address,
-        line_warm=(copied | fetched_by_others(address, users.sectors)).astype(np.uint8),
+        line_warm=_warm(copied, fetched_by_others(address, users.sectors), late),
         thread_instructions=thread_instructions,
         scoreboard_slots=SLOTS,
         access_atomic=found.atomic,
@@ -66,3 +68,11 @@ def assemble(
         l2_found=l2_found,
         l2_dirty=l2_dirty,
     )
+
+
+def _warm(
+    copied: NDArray[np.bool_], fetched: NDArray[np.bool_], late: NDArray[np.bool_] | None
+) -> NDArray[np.uint8]:
+    """[L] COLD, WARM or COMING; `fetched`: by others."""
+    by_others = np.where(fetched, WARM if late is None else np.where(late, COMING, WARM), COLD)
+    return np.where(copied, WARM, by_others).astype(np.uint8)

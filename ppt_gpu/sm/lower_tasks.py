@@ -9,12 +9,14 @@ from numpy.typing import NDArray
 
 from ppt_gpu.errors import BudgetError
 from ppt_gpu.exec.trace import Range
+from ppt_gpu.sm.in_flight import coming, first_moments
 from ppt_gpu.sm.lower_access import Accesses, Geometry, Variants, geometry, lower_accesses
 from ppt_gpu.sm.lower_forced import forced_transactions
 from ppt_gpu.sm.lower_hash import dense_ids
 from ppt_gpu.sm.lower_ops import OpTable, build_ops
 from ppt_gpu.sm.lower_program import assemble
 from ppt_gpu.sm.lower_shapes import GLOBAL
+from ppt_gpu.sm.moments import Course, waits_before
 from ppt_gpu.sm.program import Program
 from ppt_gpu.sm.same_line import Atomics, atomic_share
 from ppt_gpu.sm.scoreboard import SLOTS, StaticCode, schedule
@@ -39,6 +41,7 @@ def lower_tasklist(
     neighbour_sm: Sequence[int] = (),
     neighbour_stands_for: Sequence[float] = (),
     max_accesses: int = MAX_ACCESSES,
+    resident: int = 1,
 ) -> Program:
     """The Program of the blocks of a task list that one SM of `gpu` runs.
 
@@ -46,7 +49,7 @@ def lower_tasklist(
     grid: its extents, x first; by default those that the list states.
     neighbours: ids of the blocks that a sample of the other SMs run meanwhile, neighbour_sm the SM of each, and
     neighbour_stands_for for how many SMs that stands: what
-    they fetch too is shared.
+    they fetch too is shared. resident: blocks that an SM runs at a time.
     A transaction of a task with a given count moves an equal share of the access's bytes, in whole sectors; whether
     it hits follows the given rates by error diffusion over the executions of the task, warp after warp, or the
     reuse distance: a hit in the L1, or this SM's share of the L2, if that holds more lines.
@@ -76,15 +79,19 @@ def lower_tasklist(
     found = _strides(flat, shape, task, bases)
     address_line, address = dense_ids(found.address)
     copied = copied_lines(address, _ranges(flat), gpu.l2.size, shape.line)
-    users = Users.alone(len(address))
+    users, late = Users.alone(len(address)), None
     atomics = _atomics(flat, task, bases)[0]
     share = atomic_share(atomics, shape.line)
     if len(neighbours) and active_sms > 1:
-        others, theirs, weight = _touched(
-            flat, shape, warps_per_block, grid, neighbours, neighbour_sm, neighbour_stands_for
-        )
-        used = sectors_used(address_line, found.sectors, len(address))
-        users = sharers(address, used, others, active_sms, areas(address, _ranges(flat)))
+        depth = waits_before(plan, ops)[1][flat.space[task] == GLOBAL]
+        course = Course.of(ids // active_sms, np.full(len(ids), warps_per_block * len(depth)), np.tile(depth, warps), resident)
+        places = flat, shape, warps_per_block, grid, active_sms, course
+        others, theirs, weight = _touched(*places, neighbours, neighbour_sm, neighbour_stands_for)
+        used, area = sectors_used(address_line, found.sectors, len(address)), areas(address, _ranges(flat))
+        touches = others.on(address)
+        users = sharers(used, touches, active_sms, area)
+        first = _touched(*places, ids, np.zeros_like(ids), np.ones(len(ids)))[0]
+        late = coming(address, users.sectors, first_moments(first.on(address), len(address)), used, touches, area)
         share = atomic_share(atomics, shape.line, theirs, weight)
     line, found = forced_transactions(flat, gpu, shape, np.tile(task, warps), found, address_line, active_sms)
     return assemble(
@@ -96,6 +103,7 @@ def lower_tasklist(
         address=address,
         copied=copied,
         users=users,
+        late=late,
         warp_path=np.zeros(warps, np.int32),
         warp_access=np.arange(warps + 1, dtype=np.int64) * len(task),
         warps_per_block=warps_per_block,
@@ -140,9 +148,11 @@ def _touched(
     shape: Geometry,
     warps_per_block: int,
     grid: Sequence[int],
-    blocks: Sequence[int],
-    sm_of_block: Sequence[int],
-    stands_for: Sequence[float],
+    active_sms: int,
+    course: Course,
+    blocks: Sequence[int] | NDArray[np.int64],
+    sm_of_block: Sequence[int] | NDArray[np.int64],
+    stands_for: Sequence[float] | NDArray[np.float64],
 ) -> tuple[Touched, Atomics, NDArray[np.float64]]:
     """What the sampled SMs touch of global memory: shared and local memory belong to a block or warp alone.
 
@@ -158,8 +168,10 @@ def _touched(
     sm_of_access = np.repeat(dense[order], warps_per_block * len(task))
     sm = np.repeat(sm_of_access, np.diff(found.start)).astype(np.int32)
     weight = np.asarray(stands_for, np.float64)[first]
+    moment = course.moments(ids // active_sms, np.arange(len(ids) + 1) * (warps_per_block * len(task)))
+    moment = np.repeat(moment, np.diff(found.start))
     atomics, which = _atomics(flat, task, bases)
-    return Touched(found.address, found.sectors, sm, weight), atomics, weight[sm_of_access[which]]
+    return Touched(found.address, found.sectors, sm, moment, weight), atomics, weight[sm_of_access[which]]
 
 
 def _atomics(

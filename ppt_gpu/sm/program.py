@@ -53,7 +53,7 @@ class Program:
     tx_sectors: NDArray[np.uint8]  # [T] sector mask within the line
     # lines
     line_address: NDArray[np.uint64]  # [L]
-    line_warm: NDArray[np.uint8]  # [L] 1: first touch finds it in the L2 (host copy, or fetched by another SM)
+    line_warm: NDArray[np.uint8]  # [L] COLD, WARM or COMING: what the first touch of each sector finds in the L2
     thread_instructions: int = 0
     scoreboard_slots: int = 64
     # [M] lanes of the warp that update the same address, largest over the addresses: 1 without conflicts. Empty: all 1.
@@ -87,6 +87,8 @@ class Program:
         return found
 
 
+#: of a line: this SM fetches it; the host or another SM brought it; another SM is fetching it right now
+COLD, WARM, COMING = range(3)
 KIND_COMPUTE, KIND_BRANCH, KIND_BARRIER, KIND_LOAD, KIND_STORE, KIND_ATOMIC, KIND_SHARED, KIND_CONSTANT = range(8)
 #: operations that have a memory entry each time they are executed
 RECORDED = (KIND_LOAD, KIND_STORE, KIND_ATOMIC, KIND_SHARED)

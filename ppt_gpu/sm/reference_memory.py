@@ -28,7 +28,7 @@ from ppt_gpu.sm.core_machine import (
     set_index,
     uses_l1,
 )  # fmt: skip
-from ppt_gpu.sm.program import FORCED_DRAM, FORCED_L1, KIND_ATOMIC, KIND_LOAD, KIND_SHARED, Program
+from ppt_gpu.sm.program import COLD, COMING, FORCED_DRAM, FORCED_L1, KIND_ATOMIC, KIND_LOAD, KIND_SHARED, Program
 
 
 def whole(time: int) -> int:
@@ -94,7 +94,8 @@ class Memory:
         self.l1_set = set_index(program, machine.l1_sets, machine.l1_hash)
         self.l2_set = even_sets(program, machine.l2_sets)
         self.op_l1 = uses_l1(program, machine)
-        self.warm = dict.fromkeys(np.flatnonzero(program.line_warm).tolist(), 0xFF)
+        self.warm = dict.fromkeys(np.flatnonzero(program.line_warm != COLD).tolist(), 0xFF)
+        self.coming = dict.fromkeys(np.flatnonzero(program.line_warm == COMING).tolist(), 0xFF)
         self.mshr_release = [0] * machine.mshrs  # cycles
         self.lsu = self.l2_server = self.inward = self.outward = self.dram = self.atomic = 0
         self.requests = self.returns = 0
@@ -298,11 +299,13 @@ class Memory:
         self.l2_server = max(self.l2_server, time) + count * m.l2_cost
         self.inward = max(self.inward, time) + count * m.icnt_cost
         latency = m.l2_latency + (m.l2_far if self._l2_comes_from_far(line, sectors) else 0)
-        entry, missing = self._l2_look_up(line, sectors)
-        if missing:
-            absent = missing.bit_count()
+        entry, missing, coming = self._l2_look_up(line, sectors)
+        late = missing | coming
+        if late:
             latency = m.dram_latency + self._dram_loaded(time)
             wait = max(wait, self.dram - time)
+        if missing:
+            absent = missing.bit_count()
             self._dram_busy(time, absent, self.counters[DRAM_WRITE])
             self.counters[DRAM_READ] += absent * m.dram_group * m.sector_bytes
         done = whole(time + wait) + latency
@@ -310,11 +313,11 @@ class Memory:
             return done
         if entry is None:
             entry = self._l2_allocate(time, line)
-        elif sectors & entry.filling & ~missing and entry.fill > time >> FRACTION:
+        elif sectors & entry.filling & ~late and entry.fill > time >> FRACTION:
             done = max(done, entry.fill)
         self._l2_fresh(time, entry, sectors)
-        if missing:
-            entry.request(time >> FRACTION, done, missing)
+        if late:
+            entry.request(time >> FRACTION, done, late)
         entry.valid |= sectors
         entry.near |= sectors
         entry.dirty |= sectors if atomic else 0
@@ -329,7 +332,7 @@ class Memory:
         self.l2_server = max(self.l2_server, time) + count * m.l2_write_cost
         dram = self.dram
         self._l2_comes_from_far(line, sectors)
-        entry, missing = self._l2_look_up(line, sectors)
+        entry, missing, _ = self._l2_look_up(line, sectors)
         keep = m.l2_back and (m.l2_allocate or not missing)
         if not keep or (line < 0 and missing):
             self._dram_write(time, count)
@@ -353,8 +356,11 @@ class Memory:
                 return sectors & entry.valid & ~entry.near != 0
         return False
 
-    def _l2_look_up(self, line: int, sectors: int) -> tuple[Line | None, int]:
-        """The entry and the sectors that it lacks. A sector somebody else brought counts as there, once."""
+    def _l2_look_up(self, line: int, sectors: int) -> tuple[Line | None, int, int]:
+        """The entry, the sectors that it lacks, and those that others fetch right now.
+
+        A sector that somebody else brought or fetches counts as there, once."""
+        coming = 0
         if line < 0:
             missing = sectors if line == FORCED_DRAM else 0
             entry = None
@@ -362,10 +368,12 @@ class Memory:
             entry = self.l2.find(self.l2_set[line], line)
             missing = sectors & ~(entry.valid if entry else 0)
             warm = self.warm.get(line, 0)
+            coming = self.coming.get(line, 0) & missing
             self.warm[line] = warm & ~sectors
+            self.coming[line] = self.coming.get(line, 0) & ~sectors
             missing &= ~warm
         self.counters[L2_HITS] += (sectors & ~missing).bit_count()
-        return entry, missing
+        return entry, missing, coming
 
     def _l2_allocate(self, time: int, line: int) -> Line:
         entry, victim = self.l2.allocate(self.l2_set[line], line)

@@ -3,7 +3,8 @@
 * A host copy writes through the L2; the bytes copied last stay, as many as fit.
 * A line that k SMs of the wave use is fetched from DRAM by one of them and found in the L2 by the k-1 others. k is
   estimated from a sample of other SMs: 1 + the sum over those that touch the line of the SMs that each stands for. Of
-  such lines this SM finds a share of 1 - 1/k warm, chosen by a hash of the address.
+  such lines this SM does not fetch a share of 1 - 1/k, chosen by a hash of the address; `in_flight` says which of them
+  are still on their way.
 * Few of many SMs are sampled, so the share of them that touches a line is known roughly only, and 1 - 1/k of a rough k
   is too little in the mean. How far the lines of a buffer really differ in that share shows in how much more their
   samples differ than chance would have it (method of moments); by as much each keeps its own share, and takes the
@@ -50,7 +51,29 @@ class Touched:
     address: NDArray[np.uint64]  # [T] of the line
     sectors: NDArray[np.uint8]  # [T]
     sm: NDArray[np.int32]  # [T] index of a sampled SM
+    moment: NDArray[np.int64]  # [T] when its SM comes to it (`moments`)
     stands_for: NDArray[np.float64]  # [sampled SMs] how many of the other SMs each stands for
+
+    def on(self, address: NDArray[np.uint64]) -> Touches:
+        """Those of the lines at `address` [L]."""
+        numbers = Numbers(len(address))
+        numbers.add(address)
+        line = numbers.look_up(self.address)
+        known = np.flatnonzero(line >= 0)  # few, where blocks share little: less to sort
+        short = np.uint16 if len(self.stands_for) <= 1 << 16 else np.uint32  # short numbers are sorted by counting
+        order = known[np.argsort(self.sm[known].astype(short), kind="stable")]
+        return Touches(line[order], self.sectors[order], self.sm[order], self.moment[order], self.stands_for)
+
+
+@dataclass(frozen=True)
+class Touches:
+    """As Touched, of known lines, one SM after another."""
+
+    line: NDArray[np.int32]  # [T] line id
+    sectors: NDArray[np.uint8]  # [T]
+    sm: NDArray[np.int32]  # [T]
+    moment: NDArray[np.int64]  # [T]
+    stands_for: NDArray[np.float64]  # [sampled SMs]
 
 
 def sectors_used(line: NDArray[np.int32], sectors: NDArray[np.uint8], lines: int) -> NDArray[np.uint8]:
@@ -74,9 +97,8 @@ class Users:
 
 
 def sharers(
-    address: NDArray[np.uint64],
     used: NDArray[np.uint8],
-    others: Touched,
+    others: Touches,
     active_sms: int,
     area: NDArray[np.int64] | None = None,
 ) -> Users:
@@ -85,18 +107,14 @@ def sharers(
     used [L]: this SM's sectors. area [L]: the buffer of each line, whose lines are estimated together; None: each line
     by itself.
     """
-    if len(others.stands_for) == 0 or len(address) == 0:
-        return Users.alone(len(address))
-    numbers = Numbers(len(address))
-    numbers.add(address)
-    last, left = np.full(len(address), -1, np.int32), np.zeros(len(address), np.uint8)
-    touched, sampled = np.zeros((2, len(address))), np.zeros((2, len(address)))  # of the sectors used, of the line
-    line = numbers.look_up(others.address)
-    known = np.flatnonzero(line >= 0)  # few, where blocks share little: less to sort
-    short = np.uint16 if len(others.stands_for) <= 1 << 16 else np.uint32  # short numbers are sorted by counting
-    order = known[np.argsort(others.sm[known].astype(short), kind="stable")]
-    sectors, sm = others.sectors[order], others.sm[order]
-    _touched(line[order], sectors, sm, others.stands_for, used, _BITS, last, left, touched, sampled)
+    lines = len(used)
+    if len(others.stands_for) == 0 or lines == 0:
+        return Users.alone(lines)
+    last, left = np.full(lines, -1, np.int32), np.zeros(lines, np.uint8)
+    touched, sampled = np.zeros((2, lines)), np.zeros((2, lines))  # of the sectors used, of the line
+    _touched(
+        others.line, others.sectors, others.sm, others.stands_for, used, _BITS, last, left, touched, sampled
+    )
     many = others.stands_for[others.stands_for > 1.0]
     if area is not None and len(many) > 1:
         sampled = np.stack([settled(each / many.sum(), len(many), area) * many.sum() for each in sampled])
@@ -149,8 +167,12 @@ def areas(address: NDArray[np.uint64], ranges: Sequence[Range]) -> NDArray[np.in
 
 def fetched_by_others(address: NDArray[np.uint64], users: NDArray[np.float64]) -> NDArray[np.bool_]:
     """[L] lines that another of their `users` fetched first: a share of 1 - 1/users, by a hash of the address."""
-    fraction = (mix(address) >> np.uint64(11)).astype(np.float64) * 2.0**-53
-    return fraction * users >= 1.0
+    return chance(address) * users >= 1.0
+
+
+def chance(address: NDArray[np.uint64]) -> NDArray[np.float64]:
+    """[L] numbers from 0 to below 1, evenly spread, by a hash of the address."""
+    return (mix(address) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 def share_factor(users: NDArray[np.float64]) -> float:

@@ -213,7 +213,7 @@ def random_program(
         tx_line=np.where(forced, rng.integers(-3, 0, tx), rng.integers(0, lines, tx)).astype(np.int32),
         tx_sectors=rng.integers(1, 16, tx).astype(np.uint8),
         line_address=(rng.permutation(4 * lines)[:lines] * 128).astype(np.uint64),
-        line_warm=(rng.random(lines) < 0.3).astype(np.uint8),
+        line_warm=rng.choice(3, lines, p=(0.5, 0.25, 0.25)).astype(np.uint8),
         access_atomic=updates,
         l2_share_factor=float(rng.choice((1.0, 3.0))),
         l2_camping=float(rng.choice((1.0, 1.3))),

@@ -53,15 +53,16 @@ def test_users_of_a_line() -> None:
         np.array([row[0] for row in rows], np.uint64),
         np.array([row[1] for row in rows], np.uint8),
         np.array([row[2] for row in rows], np.int32),
+        np.zeros(len(rows), np.int64),
         np.array([4.0, 4.0]),
     )
     used = np.array([0b1111, 0b1111, 0b1111, 0b0011], np.uint8)
-    users = sharers(LINES[:4], used, others, 9)
+    users = sharers(used, others.on(LINES[:4]), 9)
     assert users.sectors.tolist() == [9.0, 5.0, 1.0, 5.0]
     assert users.line.tolist() == [9.0, 5.0, 1.0, 9.0]  # both SMs use some of line 3, which is stored once
     assert share_factor(users.line) == pytest.approx(4 / (1 / 9 + 1 / 5 + 1 + 1 / 9))
     near_and_far = replace(others, stands_for=np.array([1.0, 9.0]))
-    users = sharers(LINES[:4], used, near_and_far, 9)
+    users = sharers(used, near_and_far.on(LINES[:4]), 9)
     assert users.sectors.tolist() == [9.0, 2.0, 1.0, 2.0]
     assert users.line.tolist() == [9.0, 2.0, 1.0, 9.0]
 

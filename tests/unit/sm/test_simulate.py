@@ -11,7 +11,7 @@ import pytest
 from ppt_gpu.errors import BudgetError, PptError
 from ppt_gpu.sm.bench_programs import Entry, loop_program
 from ppt_gpu.sm.core_machine import CODE_IN_L2, CODE_IN_SM, fetches, machine_of
-from ppt_gpu.sm.program import FORCED_DRAM, FORCED_L1, FORCED_L2, Program
+from ppt_gpu.sm.program import COLD, COMING, FORCED_DRAM, FORCED_L1, FORCED_L2, Program
 from ppt_gpu.sm.result import STALL_REASONS, SmResult
 from ppt_gpu.sm.simulate import simulate
 from ppt_gpu.spec import load_gpu
@@ -224,6 +224,18 @@ def test_second_load_of_a_line_hits_the_l1_and_one_in_flight_merges() -> None:
 def test_warm_line_is_an_l2_hit_once() -> None:
     result = run(tiny(l1__size=0), (("load.global", (), 0),), line_warm=np.ones(1, np.uint8))
     assert result.cycles == 200 and result.dram_read_bytes == 0 and result.l2_hits == 4
+
+
+def test_line_that_another_sm_is_fetching_takes_as_long_as_from_dram_and_none_of_its_bandwidth() -> None:
+    gpu = tiny(l1__size=0, dram__bandwidth=1.0)
+    body: tuple[Entry, ...] = (("load.global", (), 0),) * 3
+    lines = {"tx_line": np.array([0, 1, 0], np.int32), "line_warm": np.array([COMING, COMING], np.uint8)}
+    late = run(gpu, body, **lines)
+    assert 400 <= late.cycles <= 400 + 8  # the third load waits for what the first one asked for
+    assert (late.dram_read_bytes, late.l2_accesses, late.l2_hits) == (0, 12, 12)
+    fetched = run(gpu, body, **lines | {"line_warm": np.array([COLD, COMING], np.uint8)})
+    assert fetched.dram_read_bytes == 128
+    assert fetched.cycles > 400 + 100  # whoever fetches line 1 waits behind line 0, and so does this SM
 
 
 def test_mshrs_bound_the_loads_in_flight() -> None:

@@ -1,0 +1,96 @@
+"""Lines that several SMs ask for at once: one fetches them, all wait."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from lower_fixtures import UNIT, code, make_gpu, make_launch, make_trace
+
+from ppt_gpu.exec.global_accesses import global_accesses
+from ppt_gpu.sm.in_flight import NEVER, coming, first_moments
+from ppt_gpu.sm.lower import lower_trace
+from ppt_gpu.sm.moments import Course
+from ppt_gpu.sm.program import COLD, COMING, WARM, Program
+from ppt_gpu.sm.sharing import Touched, fetched_by_others
+
+LOAD = "ld.global.f32"
+#: a load, another one beside it, a use of both, a load, its use
+KERNEL = code((LOAD, [0], [1]), (LOAD, [2], [1]), ("add.f32", [3], [0, 2]), (LOAD, [4], [1]), ("add.f32", [3], [3, 4]))
+TABLE = (1 << 20) + 256  # by its hash, it is for others to fetch
+SMS = 8
+
+
+def program(place: int, others_place: int, *, waves: int = 1, others_wave: int = 0, resident: int = 1) -> Program:
+    """Block b reads lines of its own, and as its access number `place` one line that all read, of 8 SMs. The other SMs
+    read it as their number `others_place`, in wave `others_wave`; this one in the last of `waves`."""
+
+    def trace(blocks: list[int], place: int, wave: int) -> object:
+        def warp(block: int) -> tuple[list[int], list]:
+            bases = [(1 << 21) + 128 * (4 * block + number) for number in range(3)]
+            if block // SMS // resident == wave:
+                bases[place] = TABLE
+            return list(range(5)), [(base, UNIT, 0) for base in bases]
+
+        return make_trace(KERNEL, [warp(block) for block in blocks], blocks=blocks)
+
+    turns = [SMS * turn for turn in range(waves * resident)]
+    others = trace([turn + sm for sm in range(1, SMS) for turn in turns], others_place, others_wave)
+    return lower_trace(
+        KERNEL, trace(turns, place, waves - 1), make_gpu(), launch=make_launch(32, 64), active_sms=SMS,  # type: ignore[arg-type]
+        neighbours=global_accesses(KERNEL, others), resident=resident,  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+def table(found: Program) -> int:
+    """What this SM finds of the common line; of its own ones it fetches all."""
+    common = found.line_address == TABLE
+    assert common.sum() == 1 and (found.line_warm[~common] == COLD).all()
+    return int(found.line_warm[common][0])
+
+
+@pytest.mark.parametrize(("place", "others_place"), [(0, 0), (0, 1), (1, 0), (2, 2), (0, 2), (1, 2)])
+def test_lines_asked_for_before_a_wait_are_on_their_way_together(place: int, others_place: int) -> None:
+    """Who is before all others waits for as long as DRAM takes, whoever is said to fetch it."""
+    assert table(program(place, others_place)) == COMING
+
+
+@pytest.mark.parametrize("others_place", [0, 1])
+def test_a_line_that_others_have_waited_for_is_there(others_place: int) -> None:
+    assert table(program(2, others_place)) == WARM
+
+
+def test_a_line_of_an_earlier_wave_is_there() -> None:
+    assert table(program(0, 2, waves=2, others_wave=0)) == WARM
+    assert table(program(2, 0, waves=2, others_wave=1)) == WARM
+    assert table(program(0, 2, waves=2, others_wave=1)) == COMING
+    assert table(program(2, 2, waves=1, resident=2)) == COMING
+
+
+def test_moments_of_blocks_with_other_numbers_of_accesses() -> None:
+    course = Course.of(np.array([1, 0]), np.array([4, 2]), np.array([0, 0, 1, 1, 0, 3]), 1)
+    assert course.moments(np.array([0]), np.array([0, 2])).tolist() == [0, 3]
+    assert course.moments(np.array([1, 2]), np.array([0, 8, 9])).tolist() == [4, 4, 4, 4, 5, 5, 5, 5, 8]
+    assert course.moments(np.array([0, 0]), np.array([0, 0, 1])).tolist() == [0]
+    nothing = Course.of(np.array([0]), np.array([0]), np.zeros(0, np.int32), 1)
+    assert nothing.moments(np.array([0, 1]), np.array([0, 1, 2])).tolist() == [0, 0]
+
+
+def test_users_that_were_not_sampled_are_as_early_as_those_that_were() -> None:
+    """Of the 4 sampled SMs, 16 % each are earlier. No two at the same line: 1 - 6 * 0.16 of the lines see none of 6."""
+    lines = np.arange(20_000, dtype=np.uint64) * np.uint64(128)
+    moments = np.where(np.random.default_rng(1).random((4, len(lines))) < 0.16, 0, 2)
+    sm = np.repeat(np.arange(4, dtype=np.int32), len(lines))
+    others = Touched(np.tile(lines, 4), np.full(len(sm), 15, np.uint8), sm, moments.ravel(), np.full(4, 79 / 4))
+    used, area = np.full(len(lines), 15, np.uint8), np.zeros(len(lines), np.int64)
+
+    def late(first: int, users: float) -> float:
+        of_lines = np.full(len(lines), users)
+        found = coming(lines, of_lines, np.full(len(lines), first), used, others.on(lines), area)
+        return float(found[fetched_by_others(lines, of_lines)].mean())
+
+    assert late(1, 5.0) == pytest.approx(0.84**4, abs=0.01)  # all are sampled
+    assert late(1, 7.0) == pytest.approx(0.84**4 * (1 - 6 * 0.16) / (1 - 4 * 0.16), abs=0.01)
+    assert late(1, 80.0) == 0.0
+    assert late(0, 80.0) == 1.0  # the others come to no line before that
+    found = first_moments(others.on(np.append(lines, np.uint64(1 << 40))), len(lines) + 1)
+    assert found[:-1].tolist() == moments.min(axis=0).tolist() and found[-1] == NEVER

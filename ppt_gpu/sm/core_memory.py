@@ -58,8 +58,8 @@ NODE_WORDS = 8
 # a set
 VICTIM, NEWEST = range(2)
 SET_WORDS = 2
-# a line: its nodes, its sets; with the set of the L2, from bit WARM_AT, the sectors that are warm, and from bit COMING_AT
-# those of them that are on their way. Records do not cross the lines of the host's caches.
+# a line: its nodes, its sets; with the set of the L2, from bit WARM_AT, the sectors that are warm, and from bit
+# COMING_AT those of them that are on their way. Records do not cross the lines of the host's caches.
 L1_NODE, L2_NODE, L1_SET, L2_SET = range(4)
 LINE_WORDS, WARM_AT, COMING_AT = 4, 40, 48
 # the word of an access: FIRST_MASK, then cycles, then updates; the word of a transaction: sector mask, then the line

@@ -100,8 +100,8 @@ def lower_trace(
             share = _share_of_all(code, neighbours, atomics, shape, others.stands_for, sm)
         if may_camp(gpu) and len(others.stands_for) == active_sms - 1:
             whole = in_order(asked, neighbours.start, sm, per_block, resident)
-            own = in_order(found, entries.start[::per_block], np.zeros_like(trace.blocks), per_block, resident)
-            uneven = camping(joined(whole, own), gpu, shape.sector)
+            one = in_order(found, entries.start[::per_block], np.zeros_like(trace.blocks), per_block, resident)
+            uneven = camping(joined(whole, one), gpu, shape.sector)
     if left is None:
         copied = copied_lines(address, trace.ranges, gpu.l2.size, shape.line)
     elif alone:

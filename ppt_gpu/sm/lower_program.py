@@ -32,8 +32,8 @@ def assemble(
     l2_camping: float = 1.0,
     atomic_share: float = 1.0,
 ) -> Program:
-    """line [T]: line ids of the transactions; address, copied [L] and users: of the lines; late [L]: what others fetch of
-    them comes when this SM asks for it; the others as in Program."""
+    """line [T]: line ids of the transactions; address, copied [L] and users: of the lines; late [L]: those that are on
+    their way when this SM asks for them, if others fetch them; the rest as in Program."""
     blocks = len(warp_path) // warps_per_block
     return Program(
         op_name=ops.name,
@@ -70,9 +70,7 @@ def assemble(
     )
 
 
-def _warm(
-    copied: NDArray[np.bool_], fetched: NDArray[np.bool_], late: NDArray[np.bool_] | None
-) -> NDArray[np.uint8]:
+def _warm(copied: NDArray[np.bool_], fetched: NDArray[np.bool_], late: NDArray[np.bool_] | None) -> NDArray[np.uint8]:
     """[L] COLD, WARM or COMING; `fetched`: by others."""
     by_others = np.where(fetched, WARM if late is None else np.where(late, COMING, WARM), COLD)
     return np.where(copied, WARM, by_others).astype(np.uint8)

@@ -84,7 +84,9 @@ def lower_tasklist(
     share = atomic_share(atomics, shape.line)
     if len(neighbours) and active_sms > 1:
         depth = waits_before(plan, ops)[1][flat.space[task] == GLOBAL]
-        course = Course.of(ids // active_sms, np.full(len(ids), warps_per_block * len(depth)), np.tile(depth, warps), resident)
+        course = Course.of(
+            ids // active_sms, np.full(len(ids), warps_per_block * len(depth)), np.tile(depth, warps), resident
+        )
         places = flat, shape, warps_per_block, grid, active_sms, course
         others, theirs, weight = _touched(*places, neighbours, neighbour_sm, neighbour_stands_for)
         used, area = sectors_used(address_line, found.sectors, len(address)), areas(address, _ranges(flat))

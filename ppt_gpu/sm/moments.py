@@ -68,9 +68,7 @@ class Course:
     resident: int  # blocks of a wave
 
     @classmethod
-    def of(
-        cls, turn: NDArray[np.int64], counts: NDArray[np.int64], depth: NDArray[np.int32], resident: int
-    ) -> Course:
+    def of(cls, turn: NDArray[np.int64], counts: NDArray[np.int64], depth: NDArray[np.int32], resident: int) -> Course:
         """From blocks in any order: turn, counts [B] of accesses, depth [sum of counts]."""
         order = np.argsort(turn, kind="stable")
         first = np.cumsum(counts) - counts

@@ -112,9 +112,7 @@ def sharers(
         return Users.alone(lines)
     last, left = np.full(lines, -1, np.int32), np.zeros(lines, np.uint8)
     touched, sampled = np.zeros((2, lines)), np.zeros((2, lines))  # of the sectors used, of the line
-    _touched(
-        others.line, others.sectors, others.sm, others.stands_for, used, _BITS, last, left, touched, sampled
-    )
+    _touched(others.line, others.sectors, others.sm, others.stands_for, used, _BITS, last, left, touched, sampled)
     many = others.stands_for[others.stands_for > 1.0]
     if area is not None and len(many) > 1:
         sampled = np.stack([settled(each / many.sum(), len(many), area) * many.sum() for each in sampled])

@@ -66,7 +66,7 @@ def test_data_that_are_somewhat_larger_than_the_l2_write_back_as_much(kib: int) 
         {level: float(vecadd(gpu, 256, level).launches[0].value(tag)) for level in ("steady", "grid")}
         for tag in ("memory.dram_write_bytes", "kernel.cycles")
     )
-    assert written["steady"] == pytest.approx(written["grid"], rel=0.02) and written["grid"] > 60_000
+    assert written["steady"] == pytest.approx(written["grid"], rel=0.03) and written["grid"] > 60_000
     assert cycles["steady"] == pytest.approx(cycles["grid"], rel=0.1)
 
 

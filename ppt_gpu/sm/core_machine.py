@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ppt_gpu.errors import PptError, did_you_mean
 from ppt_gpu.sm.banks import bank_rule
 from ppt_gpu.sm.lower_ops import pipe_order
-from ppt_gpu.sm.program import KIND_ATOMIC, KIND_CONSTANT, KIND_LOAD, KIND_SHARED, KIND_STORE, Program
+from ppt_gpu.sm.program import KIND_ATOMIC, KIND_CONSTANT, KIND_LOAD, KIND_SHARED, KIND_STORE, RESULT_AT, Program
 from ppt_gpu.spec.gpu import TASK_CLASSES, Gpu
 
 FRACTION = 16  # bits behind the binary point in server times
@@ -384,8 +384,13 @@ def operands_of(program: Program) -> NDArray[np.int64]:
 
 
 def in_banks(operands: int, warp: int, banks: int) -> int:
-    """Program.op_operands of an operation of the warp in slot `warp`: the banks of its registers are others."""
+    """The operands of Program.op_operands for the warp in slot `warp`, which has its registers in other banks."""
     return sum((operands >> 4 * bank & 15) << 4 * ((bank + warp) % banks) for bank in range(banks))
+
+
+def result_bank(operands: int, warp: int, banks: int) -> int:
+    """The bank of the result, -1 without one."""
+    return ((operands >> RESULT_AT) - 1 + warp) % banks if operands >> RESULT_AT else -1
 
 
 def _of_class(program: Program, names: tuple[str, ...]) -> NDArray[np.bool_]:

@@ -28,7 +28,7 @@ from ppt_gpu.sm.lower_access import Variants
 from ppt_gpu.sm.lower_match import match_accesses
 from ppt_gpu.sm.lower_ops import OpTable, build_ops, in_space
 from ppt_gpu.sm.lower_shapes import GLOBAL, LOCAL, SHARED
-from ppt_gpu.sm.program import KIND_COMPUTE
+from ppt_gpu.sm.program import KIND_COMPUTE, RESULT_AT
 from ppt_gpu.sm.scoreboard import (
     GROUP_COMMIT,
     GROUP_COPY,
@@ -120,12 +120,21 @@ def _registers(operand: Operand | None) -> int:
 
 def _operands(instruction: Instruction, kernel: Kernel, banks: int) -> int:
     """Program.op_operands: registers by the number in their name, once each; addresses pass the collectors."""
-    found = 0
-    for register in _read(instruction.operands[1 if instruction.writes else 0 :]):
-        digits = _DIGITS.search(kernel.registers[register].name)
-        bank = int(digits.group()) % banks if digits else 0
+    found = _bank(kernel, instruction.writes[0], banks) + 1 << RESULT_AT if instruction.writes else 0
+    for register in register_operands(instruction):
+        bank = _bank(kernel, register, banks)
         found += 1 << 4 * bank if found >> 4 * bank & 15 < 15 else 0
     return found
+
+
+def _bank(kernel: Kernel, register: int, banks: int) -> int:
+    digits = _DIGITS.search(kernel.registers[register].name)
+    return int(digits.group()) % banks if digits else 0
+
+
+def register_operands(instruction: Instruction) -> set[int]:
+    """Ids of the registers that the instruction reads as operands: not those of addresses, nor its guard."""
+    return _read(instruction.operands[1 if instruction.writes else 0 :])
 
 
 def _read(operands: Sequence[Operand | None]) -> set[int]:

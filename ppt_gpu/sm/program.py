@@ -60,7 +60,7 @@ class Program:
     # For shared memory `access_cycles` already contains this serialisation.
     access_atomic: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
     # [O] register operands that a collector unit reads, four bits for each bank of the registers of warp 0: how many
-    # distinct ones. Empty: all operations read one of bank 0.
+    # distinct ones. From bit RESULT_AT on the bank of the result + 1, 0: none. Empty: all read one of bank 0.
     op_operands: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     # The L2 slice of one SM holds `l2_share_factor` times L2 / active SMs: the mean number of SMs that use a line
     # (harmonic, over the lines), because a line that k SMs read is stored once.
@@ -89,6 +89,8 @@ class Program:
 
 #: of a line: this SM fetches it; the host or another SM brought it; another SM is fetching it right now
 COLD, WARM, COMING = range(3)
+#: in `op_operands`
+RESULT_AT = 32
 KIND_COMPUTE, KIND_BRANCH, KIND_BARRIER, KIND_LOAD, KIND_STORE, KIND_ATOMIC, KIND_SHARED, KIND_CONSTANT = range(8)
 #: operations that have a memory entry each time they are executed
 RECORDED = (KIND_LOAD, KIND_STORE, KIND_ATOMIC, KIND_SHARED)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ppt_gpu.sm.core_machine import FETCHED, NEVER, ONE, TO_MEMORY, TO_UNIT, Machine, in_banks, operands_of
+from ppt_gpu.sm.core_machine import FETCHED, NEVER, ONE, TO_MEMORY, TO_UNIT, Machine, in_banks, operands_of, result_bank
 from ppt_gpu.sm.program import KIND_BARRIER, KIND_CONSTANT, Program
 from ppt_gpu.sm.reference import ACCESSING, REASON, Observer, Sm, Warp, throttle
 
@@ -43,6 +43,7 @@ class StagedSm(Sm):
         self.strayed: set[int] = set()  # warps that were fetched what stands behind a branch that they took
         self.owner: dict[tuple[int, int], int] = {}  # (warp number, scoreboard slot) -> entry that announces in it
         self.flying: dict[int, int] = {}  # warp number -> instructions whose completion is not known yet
+        self.writes: dict[tuple[int, int], set[int]] = {}  # (cycle, scheduler) -> banks that are written then
         self.fetched_last = -1  # warp slot
         self.fetching: Warp | None = None
 
@@ -50,8 +51,8 @@ class StagedSm(Sm):
 
     def step(self, cycle: int) -> None:
         self._start(cycle)
-        for _ in range(self.m.collector_steps):
-            self._collect()
+        for step in range(self.m.collector_steps):
+            self._collect(cycle, step == 0)
         super().step(cycle)
         for _ in range(self.m.fetches):
             self._fetch(cycle)
@@ -96,6 +97,9 @@ class StagedSm(Sm):
             done = cycle - TO_UNIT + int(self.p.op_latency[one.op])
         done = max(done, cycle)
         warp, slot = one.warp, int(self.p.entry_slot[one.entry])
+        bank = result_bank(int(self.operands[one.op]), self.slots.index(warp), self.m.collector_banks)
+        if bank >= 0:
+            self.writes.setdefault((done, one.scheduler), set()).add(bank)
         if slot >= 0 and self.owner[warp.number, slot] == one.entry:
             warp.slot_time[slot] = done
         warp.results = max(warp.results, done, one.issued + 1)
@@ -103,17 +107,18 @@ class StagedSm(Sm):
         if self.observer is not None:
             self.observer.issued(cycle, one.scheduler, unit, warp, one.op, done)
 
-    def _collect(self) -> None:
+    def _collect(self, cycle: int, first: bool) -> None:
         """A step: units whose operands are there hand over, the others read, free ones take in."""
         for scheduler, units in enumerate(self.collecting):
             for number, one in enumerate(units):
                 place = (scheduler, int(self.p.op_pipe[one.op])) if one else (-1, -1)
                 if one and one.reads == 0 and place not in self.behind:
                     self.behind[place], units[number] = one, None
-        for units in self.collecting:
+        for scheduler, units in enumerate(self.collecting):
+            written = self.writes.pop((cycle, scheduler), set()) if first else set()
             for bank in range(self.m.collector_banks):
                 reading = [one for one in units if one and one.reads >> 4 * bank & 15]
-                if reading:
+                if reading and bank not in written:
                     min(reading, key=lambda one: one.taken).reads -= 1 << 4 * bank
         for _ in range(self.m.schedulers):
             for pipe in self.m.collector_order:

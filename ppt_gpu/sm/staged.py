@@ -17,7 +17,7 @@ from ppt_gpu.sm.core_bits import fingerprint, int64, pointer
 from ppt_gpu.sm.core_machine import FETCHED, GTO, LRR, NEVER, Machine
 from ppt_gpu.sm.core_memory import MemoryArrays
 from ppt_gpu.sm.core_raw import DEADLOCK, DONE, OVER_BUDGET, Raw
-from ppt_gpu.sm.program import KIND_BARRIER, RECORDED, Program
+from ppt_gpu.sm.program import KIND_BARRIER, RECORDED, RESULT_AT, Program
 from ppt_gpu.sm.result import STALL_REASONS
 from ppt_gpu.sm.staged_blocks import launch_blocks, leave_blocks, release_barrier
 from ppt_gpu.sm.staged_pipes import collect, next_until, start, start_wakes
@@ -139,7 +139,8 @@ def issue(
     at = number * RECORD_WORDS
     records[at + WARP], records[at + ENTRY], records[at + OP] = place, entry, operation
     records[at + ACCESS], records[at + AGE] = warps[me + AT_ACCESS], now[NEXT_AGE]
-    records[at + READS], records[at + ISSUED] = in_banks(ops[op + OPERANDS], place, sizes[7]), cycle
+    operands = ops[op + OPERANDS] & ((int64(1) << RESULT_AT) - 1)
+    records[at + READS], records[at + ISSUED] = in_banks(operands, place, sizes[7]), cycle
     now[NEXT_AGE] += 1
     before[scheduler * sizes[1] + pipe] = number + 1
     pipes[pipe * PIPE_WORDS + BEFORE] += 1
@@ -323,8 +324,8 @@ def make_staged() -> Any:
         waits: Any, entry_op: Any, entry_slot: Any, path_start: Any, warp_path: Any, warp_access: Any, block_warp: Any,
         accesses: Any, tx: Any, mem: Any,
         warps: Any, slots: Any, owner: Any, ops: Any, pipes: Any, order: Any, before: Any, behind: Any, collecting: Any,
-        records: Any, free_records: Any, units: Any, blocks: Any, last: Any, greedy: Any, now: Any, op_stall: Any,
-        block_start: Any, block_end: Any, sizes: Any,
+        records: Any, free_records: Any, units: Any, blocks: Any, writes: Any, last: Any, greedy: Any, now: Any,
+        op_stall: Any, block_start: Any, block_end: Any, sizes: Any,
         policy: int, width: int, steps: int, fetches: int, block_launch: int, warp_launch: int, max_cycles: int,
     ) -> tuple[int, int]:  # fmt: skip
         _ = SOURCES
@@ -343,11 +344,13 @@ def make_staged() -> Any:
                 return OVER_BUDGET, cycle
             if now[RECORDS] > 0:
                 start(
-                    sizes, warps, slots, owner, ops, pipes, behind, records, free_records, units, blocks, now, waits,
-                    entry_slot, accesses, tx, mem, cycle,
+                    sizes, warps, slots, owner, ops, pipes, behind, records, free_records, units, blocks, writes, now,
+                    waits, entry_slot, accesses, tx, mem, cycle,
                 )  # fmt: skip
-                for _step in range(steps):
-                    collect(sizes, pipes, order, before, behind, collecting, records, ops, now)
+                for step in range(steps):
+                    collect(
+                        sizes, pipes, order, before, behind, collecting, records, ops, writes, now, cycle, step == 0
+                    )  # fmt: skip
             for turn in range(k):
                 schedule(
                     sizes, warps, slots, owner, ops, pipes, before, records, free_records, blocks, now, last, greedy,
@@ -379,8 +382,8 @@ def run_staged(program: Program, machine: Machine, resident: int, max_cycles: in
         program.entry_wait, program.entry_op, program.entry_slot, program.path_start, program.warp_path,
         program.warp_access, program.block_warp, memory.access, memory.tx, memory.mem,
         state.warps, state.slots, state.owner, state.ops, state.pipes, state.order, state.before, state.behind,
-        state.collecting, state.records, state.free_records, state.units, state.blocks, state.last, state.greedy,
-        state.now, state.op_stall, state.block_start, state.block_end, state.sizes,
+        state.collecting, state.records, state.free_records, state.units, state.blocks, state.writes, state.last,
+        state.greedy, state.now, state.op_stall, state.block_start, state.block_end, state.sizes,
         machine.policy, machine.width, machine.collector_steps, machine.fetches, machine.block_launch,
         machine.warp_launch, max_cycles,
     )  # fmt: skip

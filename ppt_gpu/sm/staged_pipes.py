@@ -11,7 +11,7 @@ from ppt_gpu.sm.core_lsu import issue_global, issue_shared
 from ppt_gpu.sm.core_machine import NEVER, TO_MEMORY, TO_UNIT
 from ppt_gpu.sm.core_memory import CYCLES_AT, CYCLES_MASK, FIRST_MASK, LSU
 from ppt_gpu.sm.core_tags import whole
-from ppt_gpu.sm.program import KIND_CONSTANT, KIND_LOAD, KIND_SHARED
+from ppt_gpu.sm.program import KIND_CONSTANT, KIND_LOAD, KIND_SHARED, RESULT_AT
 from ppt_gpu.sm.staged_state import (
     ACCESS,
     AGE,
@@ -28,6 +28,7 @@ from ppt_gpu.sm.staged_state import (
     MOVED,
     OP,
     OP_WORDS,
+    OPERANDS,
     PIPE,
     PIPE_WORDS,
     POS,
@@ -44,6 +45,7 @@ from ppt_gpu.sm.staged_state import (
     USES_L1,
     WARP,
     WARP_WORDS,
+    WRITES,
 )
 
 
@@ -94,7 +96,8 @@ def kind_of(records: Any, ops: Any, held: int) -> int:
 @called
 def start(
     sizes: Any, warps: Any, slots: Any, owner: Any, ops: Any, pipes: Any, behind: Any, records: Any, free_records: Any,
-    units: Any, blocks: Any, now: Any, waits: Any, entry_slot: Any, accesses: Any, tx: Any, mem: Any, cycle: int,
+    units: Any, blocks: Any, writes: Any, now: Any, waits: Any, entry_slot: Any, accesses: Any, tx: Any, mem: Any,
+    cycle: int,
 ) -> None:  # fmt: skip
     """Units take what waits for them."""
     for pipe in range(sizes[1]):
@@ -108,6 +111,12 @@ def start(
             shared, count = pipes[pipe * PIPE_WORDS + SHARED], pipes[pipe * PIPE_WORDS + UNITS]
             units[first_unit(sizes, units, shared, count, pipe, scheduler)] = cycle + ops[op + II]
             done = max(completion(ops, op, records[at + ACCESS], accesses, tx, mem, cycle), cycle)
+            bank = ops[op + OPERANDS] >> RESULT_AT
+            if bank != 0 and done - cycle < WRITES:
+                bank = (bank - 1 + records[at + WARP]) % sizes[7]
+                row = done % WRITES * sizes[0] + scheduler
+                before = writes[row] & 255 if writes[row] >> 8 == done else int64(0)
+                writes[row] = done << 8 | before | int64(1) << bank
             announce(warps, slots, owner, blocks, waits, entry_slot, records, at, done)
             behind[scheduler * sizes[1] + pipe] = 0
             pipes[pipe * PIPE_WORDS + BEHIND] -= 1
@@ -160,8 +169,9 @@ def next_until(warps: Any, slots: Any, waits: Any, place: int) -> None:
 
 @called
 def collect(
-    sizes: Any, pipes: Any, order: Any, before: Any, behind: Any, collecting: Any, records: Any, ops: Any, now: Any
-) -> None:
+    sizes: Any, pipes: Any, order: Any, before: Any, behind: Any, collecting: Any, records: Any, ops: Any, writes: Any,
+    now: Any, cycle: int, first: bool,
+) -> None:  # fmt: skip
     """A step: units whose operands are there hand over, the others read, free ones take in."""
     for number in range(sizes[0] * sizes[2]):
         held = collecting[number]
@@ -175,7 +185,9 @@ def collect(
             pipes[pipe * PIPE_WORDS + BEHIND] += 1
             now[MOVED] = 1
     for scheduler in range(sizes[0]):
-        read(sizes, collecting, records, now, scheduler)
+        row = cycle % WRITES * sizes[0] + scheduler
+        written = writes[row] & 255 if first and writes[row] >> 8 == cycle else int64(0)
+        read(sizes, collecting, records, now, scheduler, written)
     for _ in range(sizes[0]):
         for index in range(sizes[1]):
             if pipes[order[index] * PIPE_WORDS + BEFORE] > 0:
@@ -183,22 +195,23 @@ def collect(
 
 
 @called
-def read(sizes: Any, collecting: Any, records: Any, now: Any, scheduler: int) -> None:
-    """Each bank of a scheduler's registers is read for the instruction that waits longest for one of it."""
+def read(sizes: Any, collecting: Any, records: Any, now: Any, scheduler: int, written: int) -> None:
+    """Each bank of a scheduler's registers that is not written is read for the instruction that waited longest."""
     wanted, first = int64(0), scheduler * sizes[2]
     for number in range(first, first + sizes[2]):
         if collecting[number] != 0:
             wanted |= records[(collecting[number] - 1) * RECORD_WORDS + READS]
     bank = int64(0)
+    if wanted:  # what a write keeps from being read now is read in the next step
+        now[MOVED] = 1
     while wanted:
-        if wanted & 15:
+        if wanted & 15 and (written >> (bank >> 2)) & 1 == 0:
             best, least = int64(-1), int64(NEVER)
             for number in range(first, first + sizes[2]):
                 at = (collecting[number] - 1) * RECORD_WORDS
                 if at >= 0 and (records[at + READS] >> bank) & 15 and records[at + TAKEN] < least:
                     best, least = at, records[at + TAKEN]
             records[best + READS] -= int64(1) << bank
-            now[MOVED] = 1
         wanted >>= 4
         bank += 4
 

@@ -28,6 +28,9 @@ PIPE_WORDS = 4
 # which order collector units took instructions in
 WARP, ENTRY, OP, ACCESS, AGE, READS, ISSUED, TAKEN = range(8)
 RECORD_WORDS = 8
+# `writes`, by cycle mod WRITES and scheduler: cycle << 8 | mask of the banks that are written then. (Results that come
+# later than so many cycles from now hold up nobody.)
+WRITES = 1024
 # `blocks`: of a block slot. NUMBER: -1 none; LEFT: warps that have not exited; FLYING: instructions whose completion is
 # not known; RESULTS: cycle from which all known ones are there
 BLOCK_NUMBER, LAUNCH_AT, LEFT, FLYING, RESULTS = range(5)
@@ -66,6 +69,7 @@ class StagedState:
         blocks = np.zeros((resident, BLOCK_WORDS), np.int64)
         blocks[:, BLOCK_NUMBER], blocks[:, LAUNCH_AT] = -1, np.arange(resident) * machine.ramp
         self.blocks = blocks.ravel()
+        self.writes = np.zeros(WRITES * k, np.int64)
         self.last, self.greedy = np.full(k, -1, np.int64), np.full(k, -1, np.int64)
         self.now = np.zeros(9, np.int64)
         self.now[[FETCHED_LAST, FETCHING]] = -1

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 from sm_random import differences, gpus, programs
 
-from ppt_gpu.sm.program import Program
+from ppt_gpu.sm.program import RESULT_AT, Program
 from ppt_gpu.sm.simulate import simulate
 from ppt_gpu.spec.gpu import CodeCache, Collectors, Gpu
 
@@ -47,7 +47,8 @@ def with_operands(program: Program, seed: int, banks: int) -> Program:
     """The program with register operands in random banks."""
     rng = np.random.default_rng(seed)
     counts = rng.integers(0, 3, (len(program.op_name), banks)) * (rng.random((len(program.op_name), 1)) < 0.8)
-    return dataclasses.replace(program, op_operands=(counts << 4 * np.arange(banks)).sum(axis=1))
+    results = rng.integers(0, banks + 1, len(program.op_name)) << RESULT_AT
+    return dataclasses.replace(program, op_operands=(counts << 4 * np.arange(banks)).sum(axis=1) | results)
 
 
 def compare(program: Program, gpu: Gpu, resident: int, active: int, dirty: float, operands: int) -> None:

@@ -68,9 +68,9 @@ def barrier_note(found: GpuPerf) -> tuple[str, ...]:
     if not found["O_sync"]:
         return ()
     other = gpuperf(found.given, sync_count="block")
-    return (f"Eq 7 counts a barrier once a warp; once a block, the estimate is {other.cycles:.6g} cycles",)
+    return (f"Eq 7 counts a barrier once a warp; once a block, the estimate is {other.cycles:,.0f} cycles",)
 
 
 def _benefit_notes(benefits: Benefits) -> tuple[str, ...]:
     worth = getattr(benefits, benefits.largest)
-    return (f"largest potential benefit: {worth:.6g} cycles, by {_ADVICE[benefits.largest]}",) if worth else ()
+    return (f"largest potential benefit: {worth:,.0f} cycles, by {_ADVICE[benefits.largest]}",) if worth else ()

@@ -155,7 +155,7 @@ def _occupancy_metrics(sm: SimulatedSm) -> list[Metric]:
         metric("occupancy.blocks_per_sm", fit.blocks_per_sm),
         metric("occupancy.warps_per_sm", fit.warps_per_sm),
         metric("occupancy.fraction", fit.fraction),
-        metric("occupancy.limiter", " and ".join(fit.limiters)),
+        metric("occupancy.limiter", _list(fit.limiters)),
     ]
 
 
@@ -240,3 +240,8 @@ def _assumptions(sm: SimulatedSm, gpu: Gpu, prediction: KernelPrediction) -> tup
     if gpu.perfect_memory:
         lines.append("perfect memory: every L1 miss returns at once")
     return tuple(lines)
+
+
+def _list(names: Sequence[str]) -> str:
+    """ "warps, blocks and registers" """
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

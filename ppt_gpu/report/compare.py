@@ -10,7 +10,7 @@ from ppt_gpu.analytic.hit_rates import HitRates
 from ppt_gpu.analytic.model import Estimate
 from ppt_gpu.analytic.models import find_model
 from ppt_gpu.ptx.mangling import short_name
-from ppt_gpu.report.tables import shown, table
+from ppt_gpu.report.tables import shown, table, whole
 from ppt_gpu.units import format_count, format_time
 
 SCHEMA = 1
@@ -131,6 +131,7 @@ def render(found: Comparison, *, explain: str | None = None, width: int = 120, c
 def _table(launch: LaunchComparison) -> Any:
     names = ("model", "time", "cycles", "CPI", "difference", "work", "limited by")
     found = table(*((name, "left" if name in ("model", "limited by") else "right") for name in names))
+    whole(found, *names[:-1])
     for row in launch.rows:
         if row.time_s is None or row.cycles is None or row.cpi is None:
             found.add_row(row.name, "", "", "", "", f"{row.wall_s * 1e3:.1f} ms", f"does not apply: {row.reason}")

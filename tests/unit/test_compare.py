@@ -59,6 +59,16 @@ def test_explain_gives_the_steps_of_one_model(document: dict) -> None:
     assert {"(9)", "(8)", "(7)", "(17)", "(3)"} <= {step["number"] for step in steps}
 
 
+def test_names_and_numbers_are_whole_on_a_narrow_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["compare", "vecadd", "--gpu", "gpumech_table1", "--policy", "gto"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert {line.split()[0] for line in lines[2:] if line[:1].strip()} >= set(NAMES)
+    assert max(map(len, lines)) <= 80
+
+
 def test_text(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", "vecadd", "--gpu", "gpumech_table1", "--explain", "gpumech", "--literal"]) == 0
     out = capsys.readouterr().out

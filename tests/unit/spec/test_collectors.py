@@ -1,4 +1,4 @@
-"""hardware/tools/collectors.py: what collector units do to kernels that keep the load/store unit busy."""
+"""hardware/tools/simulator_sm.py: one SM of the simulator, against launches of the reference and by hand."""
 
 from __future__ import annotations
 
@@ -7,45 +7,49 @@ from pathlib import Path
 
 import pytest
 
+from ppt_gpu.validate.gpgpusim import chosen, parts_of
+
 
 @pytest.fixture
-def collectors(monkeypatch: pytest.MonkeyPatch):
+def tools(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.syspath_prepend(str(Path(__file__).parents[3] / "hardware" / "tools"))
-    import collectors
+    import simulator_kernels
 
-    yield collectors
-    for name in ("collectors", "kernel_paths"):
+    yield simulator_kernels
+    for name in ("simulator_kernels", "simulator_sm"):
         sys.modules.pop(name)
 
 
-def product(collectors, side: int, rounds: int):
-    """The paths of a block's warps in the product with tiles of side x side."""
-    code = collectors.kernel("sgemm", f"_Z11sgemm_tiledILi{side}EEvPKfS1_Pfi")
-    return [collectors.looping(code, rounds)] * (side * side // 32)
+def cycles(tools, case: str, units: int = 2) -> tuple[list[int], list[int]]:
+    """(those of the reference under perfect memory, those found) of the launches of a program."""
+    members = next(m for m in chosen([case]) if (m[0]["config"], m[0]["mem"]) == ("SM7_QV100", "perfect"))
+    part = next(iter(parts_of(members)))
+    return [int(row["gpu_sim_cycle"]) for row in part.rows if row], tools.launches(part.workload, part.contents, units)
 
 
-def test_paths_go_through_their_loop(collectors) -> None:
-    once, twice = (product(collectors, 16, rounds)[0] for rounds in (1, 2))
-    assert sum(one.space == "shared" and one.opcode == "ld" for one in once) == 32
-    body = len(twice) - len(once)
-    assert twice[: len(once) - 8] == once[:-8] and twice[-body - 7 : -7] == once[-body - 7 : -7]
+@pytest.mark.parametrize("case", ["strided(16384)", "vecadd(65536)", "reduction(131072)"])
+def test_launches_take_the_cycles_of_the_reference(tools, case: str) -> None:
+    reference, found = cycles(tools, case)
+    assert found == pytest.approx(reference, rel=0.03)
 
 
-def test_arms_are_skipped_by_warps_without_threads_in_them(collectors) -> None:
-    code = collectors.kernel("reduction", "_Z13reduce_sharedPKfPfi")
-    barriers = [[one.opcode for one in collectors.reducing(code, warp)].count("bar") for warp in range(8)]
-    loads = [[one.opcode for one in collectors.reducing(code, warp)].count("ld") for warp in range(8)]
-    assert barriers == [9] * 8
-    assert [count - loads[7] for count in loads] == [17, 4, 2, 2, 0, 0, 0, 0]
+def instruction(tools, pc: int, unit: str, **more):
+    """One that needs nothing and takes a cycle."""
+    nothing = frozenset[int]()
+    return tools.Instruction(pc, unit, 1, 1, (), -1, nothing, nothing, **more)
 
 
-def test_the_product_of_few_warps_takes_the_cycles_of_the_reference(collectors) -> None:
-    """sgemm16 under perfect memory: 5,024 cycles."""
-    assert collectors.Sm(product(collectors, 16, 8), 1, 1, 2).run() == pytest.approx(5024, rel=0.03)
+def test_an_instruction_behind_a_taken_branch_is_fetched_again(tools) -> None:
+    one, two, far = (tools.Step(instruction(tools, pc, "int")) for pc in (0, 1, 9))
+    straight, jump = (tools.Sm([[[one, last]]], 1, 1 << 17).run() for last in (two, far))
+    assert jump > straight
 
 
-def test_a_load_in_the_second_collector_unit_starves(collectors) -> None:
-    """32 warps keep the load/store unit busy; with two units a scheduler, one warp of each is left behind."""
-    paths = product(collectors, 32, 1)
-    two, four = (collectors.Sm(paths, 1, 1, units).run() for units in (2, 4))
-    assert two > 1.1 * four
+def test_loads_in_the_second_collector_unit_starve(tools) -> None:
+    """Loads of the first unit come without a gap: with more units of a scheduler the last warp is done sooner."""
+    load = instruction(tools, 0, "memory", space="shared", access="load")
+    use = tools.Instruction(1, "int", 1, 1, (1,), -1, frozenset(), frozenset({1}))
+    load = tools.Instruction(**{**load.__dict__, "result": 1, "writes": frozenset({1}), "registers": frozenset({1})})
+    path = [tools.Step(load), tools.Step(use)] * 40
+    two, four = (tools.Sm([[path] * 32], 1, 1 << 17, units).run() for units in (2, 4))
+    assert two > four

@@ -43,7 +43,7 @@ class TraceBuffers:
         bases = PATH_BYTES * wide * warps
         headers = bases + BASE_BYTES * narrow * warps
         total = headers + RECORD_BYTES * narrow * warps
-        self._slab = _large() if LARGE // 16 < total < LARGE else np.empty(total, np.uint8)
+        self._slab = _large() if LARGE // 4 < total < LARGE else np.empty(total, np.uint8)
         slab = self._slab
         parts = (slab[:bases], np.int64), (slab[headers:total], np.uint32), (slab[bases:headers], np.int64)
         return tuple(part.view(kind).reshape(warps, -1) for part, kind in parts)

@@ -218,6 +218,7 @@ SETS: dict[str, Callable[[str, Wanted], str | None]] = {
     "cluster": _cluster,
     "ppt": _ppt,
     "isa": _isa,
+    "levels": _rows,
 }
 #: sets with a figure, that take files of the capture kit, with a choice of the level, and whose reference has times
 DRAWN = ("measured", "curves", "ppt")

@@ -1,0 +1,82 @@
+"""The set `levels`: typical kernels at level steady, held against level grid, which simulates every SM.
+
+No hardware: level grid is ours, too. It shows what one SM does not see of the others. Launches are small, so that level
+grid takes seconds; the shipped samples and kernels of the capture kit, with the arguments of the table below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ppt_gpu.exec.workload import Dim3
+from ppt_gpu.progress import parts
+from ppt_gpu.validate.capture_runs import ptx_of
+from ppt_gpu.validate.rows import Row
+
+GPUS = ("v100", "a100", "k40")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One launch; `what` says more than the kernel's name."""
+
+    module: str
+    kernel: str
+    what: str
+    grid: Dim3
+    block: Dim3
+    args: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        return f"{self.kernel} {self.what}"
+
+
+def _buffers(*counts: int) -> tuple[str, ...]:
+    """Floats: random ones, and as the last buffer one that the kernel fills."""
+    return (*(f"f32[{count}]=random:{number}" for number, count in enumerate(counts[:-1], 1)), f"f32[{counts[-1]}]")
+
+
+def _square(module: str, kernel: str, side: int, per_block: Dim3, covered: tuple[int, int], inputs: int) -> Case:
+    """Of square matrices, `inputs` of them: blocks that cover so many elements along x and y."""
+    grid = (side // covered[0], side // covered[1], 1)
+    return Case(module, kernel, f"{side}", grid, per_block, (*_buffers(*[side * side] * (inputs + 1)), f"i32={side}"))
+
+
+CASES = (
+    _square("sgemm", "sgemm", 256, (16, 16, 1), (16, 16), 2),
+    _square("sgemm", "sgemm", 512, (16, 16, 1), (16, 16), 2),
+    _square("jacobi", "jacobi", 1024, (64, 4, 1), (64, 4), 1),
+    _square("transpose_naive", "transpose_naive", 512, (32, 8, 1), (32, 32), 1),
+    _square("transpose_tiled", "transpose_tiled", 512, (32, 8, 1), (32, 32), 1),
+    Case("vecadd", "vecadd", "512K", (2048, 1, 1), (256, 1, 1), (*_buffers(*[1 << 19] * 3), "i32=524288")),
+    *(
+        Case(kernel, kernel, "128x128x32", (4, 16, 1), (32, 8, 1),
+             (*_buffers(1 << 19, 1 << 19), "i32=128", "i32=128", "i32=32", "f32=-6.0", "f32=1.0"))
+        for kernel in ("stencil7", "stencil7_shared")
+    ),
+    Case("histogram", "histogram", "512K", (160, 1, 1), (256, 1, 1),
+         ("u32[524288]=random(0,4294967295):1", "u32[256]", "i32=524288")),
+    Case("apps", "nbody", "4096", (16, 1, 1), (256, 1, 1), (*_buffers(4 * 4096, 4 * 4096), "i32=4096")),
+    Case("apps", "convolution", "512", (16, 64, 1), (32, 8, 1), (*_buffers(1 << 18, 49, 1 << 18), "i32=512")),
+    Case("apps", "gemv", "1024", (128, 1, 1), (256, 1, 1), (*_buffers(1 << 20, 1024, 1024), "i32=1024", "i32=1024")),
+    Case("apps", "softmax", "512 rows of 1024", (512, 1, 1), (256, 1, 1), (*_buffers(1 << 19, 1 << 19), "i32=1024")),
+)  # fmt: skip
+
+
+def rows(cases: Sequence[str] = ()) -> list[Row]:
+    """Cycles at level grid, as the reference, and at level steady, of the cases whose name has one of `cases`."""
+    found = [case for case in CASES if not cases or any(text in case.name for text in cases)]
+    pairs = [(gpu, case) for gpu in GPUS for case in found]
+    return [_row(gpu, case) for gpu, case in parts(pairs, "cases")]
+
+
+def _row(gpu: str, case: Case) -> Row:
+    from ppt_gpu.pipeline import predict
+
+    source = ptx_of(case.module)
+    call = {"kernel": case.kernel, "grid": case.grid, "block": case.block, "args": case.args}
+    steady, grid = (predict(source, gpu, level=level, **call).launches[0] for level in ("steady", "grid"))  # type: ignore[arg-type]
+    every, one = float(grid.value("kernel.cycles")), float(steady.value("kernel.cycles"))
+    return Row(case.name, gpu, "grid", "steady", every, one, "cycles")

@@ -1,10 +1,11 @@
 """Which instructions of a disassembled kernel count, when its size is held against an expansion of PTX.
 
 Counted is what can run without leaving the fast path: from the kernel's first instruction along branches and calls, but
-not into subroutines for rare operands (those of the compiler with "slowpath" in their name) nor into the blocks that
-call them. Other subroutines of the compiler (64-bit division, ...) count at each call, since an expansion has them in
-line; functions of the program count once. NOPs, and what nothing leads to (the branch to itself behind the last
-EXIT, and padding), do not count.
+not into subroutines for rare operands (those of the compiler with "slowpath" in their name, and "mediumpath", which
+double-precision square roots of subnormal numbers and of none take) nor into the blocks that call them, nor to where a
+warp goes when it comes to a shuffle with lanes apart (BRA.DIV). Other subroutines of the compiler (64-bit division)
+count at each call, since an expansion has them in line; functions of the program count once. NOPs, and what nothing
+leads to (the branch to itself behind the last EXIT, and padding), do not count.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ _AHEAD = ("BSSY", "SSY", "PBK", "PCNT", "PRET")
 _INDIRECT = ("BRX", "BRXU", "JMX", "JMXU")
 #: of the compiler's own, in CUDA 11 to 13
 _COMPILER = "$__cuda_"
-_SLOW = "slowpath"
+_SLOW = ("slowpath", "mediumpath")
+#: taken only by warps whose lanes are apart where the compiler expects them together
+_APART = "BRA.DIV"
 
 
 def counted(function: SassFunction, others: dict[str, SassFunction] | None = None) -> Counter[str]:
@@ -54,7 +57,7 @@ class _Walk:
 
     def _targets(self, each: SassInstruction) -> list[int]:
         """Where control may go on within the function after `each`, but for what comes next and for calls."""
-        if each.head == "RET" or each.head not in (*_ENDS, *_AHEAD):
+        if each.head == "RET" or each.head not in (*_ENDS, *_AHEAD) or each.opcode.startswith(_APART):
             return []
         place = self.function.labels.get(each.target)
         return [] if place is None else [place]
@@ -90,7 +93,7 @@ class _Walk:
             end = next(end for end in self.ends if end > start)
             block = self.code[start:end]
             last = block[-1]
-            if last.head in _CALLS and _COMPILER in last.target and _SLOW in last.target:
+            if last.head in _CALLS and _COMPILER in last.target and any(path in last.target for path in _SLOW):
                 continue
             found.update(range(start, end))
             if last.head in _CALLS:

@@ -27,7 +27,7 @@ _TARGET = re.compile(r"\.target\s+(sm_\w+)|code for (sm_\w+)|EF_CUDA_SM(\d+)")
 _FUNCTION = re.compile(r"\s*Function\s*:\s*(\S+)|\s*\.section\s+\.text\.([^\s,]+)\s*,")
 _ENTRY = re.compile(r"\.other\s+(\S+?)\s*,.*STO_CUDA_ENTRY")
 #: of BRA.U (a uniform predicate) and BRA.DIV (a uniform register) on Ampere and later
-_CONDITION = re.compile(r"!?U?P\d|~?UR\d")
+_CONDITION = re.compile(r"!?U?P\d|~?UR[\dZ]")
 _SYMBOL = re.compile(r"`\(([^)]+)\)|\b(0x[0-9a-f]+)\s*$")
 
 

@@ -32,6 +32,8 @@ GROUPS = {
         "validation/ppt",
     ),
     "coverage": ("validation/coverage/ptx",),
+    "held out: seen": ("validation/held_out/first",),
+    "held out": ("validation/held_out/second",),
 }  # fmt: skip
 COLUMNS = ("group", "file", "sha256", "kernel", "arch", "tools", "instructions", "unrolled", "registers", "opcodes")
 

@@ -17,8 +17,9 @@ FEW = 24
 
 COUNTED = (
     "Counted: each instruction once, in all blocks. Of the machine code, without NOPs, padding, the branch to itself",
-    "at the end, the subroutines for rare operands (slowpath) and the blocks that call them; other subroutines of the",
-    "compiler at each call. Compiled with the pragma nounroll, so that loops are those of the PTX.",
+    "at the end, subroutines for rare operands (slowpath, mediumpath), the blocks that call them, and where warps go",
+    "whose lanes are apart at a shuffle (BRA.DIV); other subroutines of the compiler at each call. Compiled with the",
+    "pragma nounroll, so that loops are those of the PTX.",
 )
 
 LATENCIES = (

@@ -57,3 +57,35 @@ def test_a_branch_on_a_uniform_predicate_may_not_be_taken() -> None:
 """
     found = counted(read_disassembly(text).functions["main"])
     assert found == Counter({"BRA.U": 2, "UISETP.GE.AND": 1, "FADD": 1, "EXIT": 1})
+
+
+def test_where_warps_go_whose_lanes_are_apart_does_not_count() -> None:
+    text = """\t.target\tsm_80
+\t.section\t.text.main,
+.text.main:
+        /*0000*/    BRA.DIV ~URZ, `(.L_x_1) ;
+        /*0010*/    SHFL.DOWN PT, R8, R10, 0x1, 0x1f ;
+.L_x_2:
+        /*0020*/    EXIT ;
+.L_x_1:
+        /*0030*/    WARPSYNC 0xffffffff ;
+        /*0040*/    BRA `(.L_x_2) ;
+"""
+    found = counted(read_disassembly(text).functions["main"])
+    assert found == Counter(("BRA.DIV", "SHFL.DOWN", "EXIT"))
+
+
+def test_square_roots_of_rare_doubles_do_not_count() -> None:
+    text = """\t.target\tsm_80
+\t.section\t.text.main,
+.text.main:
+        /*0000*/    @!P0 BRA `(.L_x_1) ;
+        /*0010*/    CALL.REL.NOINC `($__internal_0_$__cuda_sm20_dsqrt_rn_f64_mediumpath_v1) ;
+.L_x_1:
+        /*0020*/    EXIT ;
+$__internal_0_$__cuda_sm20_dsqrt_rn_f64_mediumpath_v1:
+        /*0030*/    DMUL R2, R2, R2 ;
+        /*0040*/    RET.REL.NODEC R4 `(main) ;
+"""
+    found = counted(read_disassembly(text).functions["main"])
+    assert found == Counter(("BRA", "EXIT"))

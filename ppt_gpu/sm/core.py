@@ -7,7 +7,9 @@ ready warps whose port is open, by masks. Stalls are charged in whole stretches:
 wheel, the rest at issue, of which the port's count of blocked cycles tells throttling from not being selected.
 
 Under the greedy policies nobody can interrupt a warp whose next entry is ready and needs a unit that is always free:
-such entries issue at once, ahead of the other schedulers, whose cycles they cannot touch (AHEAD).
+such entries issue at once, ahead of the other schedulers, whose cycles they cannot touch (AHEAD). So do entries for a
+pipe of their scheduler, up to the cycle before another of its warps may wake, and see the pipe taken: if they have to
+wait for it, then only where no other ready warp can issue meanwhile.
 """
 
 from __future__ import annotations
@@ -97,6 +99,7 @@ from ppt_gpu.sm.core_state import (
     NEAR,
     NEED,
     NEXT_OPEN,
+    NOTICE,
     OFFSET,
     OPEN,
     PARKED,
@@ -112,6 +115,7 @@ from ppt_gpu.sm.core_state import (
     STALL_SHIFT,
     UNTIL,
     WAITING,
+    WAKES,
     WARP_SHIFT,
     WHEEL,
     WORD,
@@ -282,7 +286,7 @@ def make_loop(
                 op_stall[(operation << STALL_SHIFT) + NOT_SELECTED] += waited
 
                 # issue this entry, and those that follow it in the same cycle or ahead of time
-                at, issued, greedy, enters = now, 1, bit, warps[me + ENTERS]
+                at, issued, greedy, enters, undisturbed = now, 1, bit, warps[me + ENTERS], int64(-1)
                 while True:
                     simple = (word >> AHEAD_AT) & 1 != 0
                     if port != FREE_PORT:
@@ -389,9 +393,24 @@ def make_loop(
                         enters = op_table[operation * OP_ROW + ANNOUNCE]
                         continue
                     if WIDTH == 1 and GREEDY_POLICY and (word >> AHEAD_AT) & 1 and free_of <= at + 1:
-                        at += 1
-                        enters = op_table[operation * OP_ROW + ANNOUNCE]
-                        continue
+                        opens = at + 1
+                        if port != FREE_PORT:
+                            if undisturbed < 0:
+                                undisturbed = min(next_wake(scheds[sched + WAKES], occupied, now), next_launch)
+                                undisturbed = min(undisturbed, now + layout[NOTICE], look_at)
+                            opens = max(opens, gates[gate + UNTIL])
+                            closed = gates[gate + NEED]
+                            if gates[memory_gate + UNTIL] >= opens:
+                                closed |= gates[memory_gate + (this << GATE_SHIFT) + NEED]
+                            if opens >= undisturbed or (opens > at + 1 and ready & ~closed != 0):
+                                opens = int64(NEVER)
+                            else:
+                                reason = (word >> THROTTLE_AT) & REASON_MASK
+                                op_stall[(operation << STALL_SHIFT) + reason] += opens - at - 1
+                        if opens < NEVER:
+                            at = opens
+                            enters = op_table[operation * OP_ROW + ANNOUNCE]
+                            continue
                     low = at + 1
                     if branch > low:
                         op_stall[(operation << STALL_SHIFT) + BRANCH] += branch - low
@@ -440,7 +459,7 @@ def make_loop(
             if following <= now + 1 or wakes_at(occupied, now + 1):
                 now += 1
                 continue
-            following = min(following, next_launch, next_wake(occupied, now))
+            following = min(following, next_launch, next_wake(occupied[NEAR], occupied, now))
             if LATER:
                 following = min(following, look_at)
             if following == NEVER and ended < total:

@@ -45,6 +45,7 @@ from ppt_gpu.sm.core_state import (
     SLOT_SHIFT,
     UNTIL,
     WAITING,
+    WAKES,
     WARP_SHIFT,
 )
 from ppt_gpu.sm.core_wheel import is_bound, schedule
@@ -124,6 +125,7 @@ def _wind(K: int, core: Any, layout: Any, wheel: Any, occupied: Any, scheds: Any
         occupied[row] = 0
     for k in range(K):
         scheds[(k << SCHED_SHIFT) + FAR] = 0
+        scheds[(k << SCHED_SHIFT) + WAKES] = 0
     for place in range(layout[PLACES]):
         k, bit, at = place % K, place // K, layout[AT_WARPS] + (place << WARP_SHIFT)
         waiting = scheds[(k << SCHED_SHIFT) + ALIVE] & ~scheds[(k << SCHED_SHIFT) + READY_MASK]

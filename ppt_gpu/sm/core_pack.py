@@ -3,6 +3,9 @@
 A port is what an entry needs to issue: a pipe and, for queued kinds (load, store, atomic, shared), a place in the
 load/store queue too. A pipe used by both sorts of operations has two ports, twins that share its units. All pipes that
 are never busy at the start of a cycle are one port, FREE_PORT: whoever needs it need not look, nor be counted.
+
+What needs neither the load/store unit nor a pipe of the whole SM may issue ahead of time (AHEAD): only warps of its own
+scheduler can tell.
 """
 
 from __future__ import annotations
@@ -68,7 +71,7 @@ class Packed:
         number = {pair: index for index, pair in enumerate(pairs, FREE_PORT + 1)}
         self.ports = [Port(0, False, -1, False, False), *(_port(pair, number, program, machine) for pair in pairs)]
         op_port = np.array([number.get(pair, FREE_PORT) for pair in needs], np.int64)
-        free = op_port == FREE_PORT
+        private = np.array([not (port.shared or port.queued) and port.twin < 0 for port in self.ports])[op_port]
         alone = kind == KIND_COMPUTE
         if not (machine.constant_miss or machine.constant_queued):
             alone |= kind == KIND_CONSTANT
@@ -78,7 +81,7 @@ class Packed:
         self.op_table = np.stack(columns, axis=1).astype(np.int64).ravel()
         op_word = (kind << KIND_AT) | (op_port << PORT_AT) | (np.arange(len(kind)) << OP_AT)
         op_word |= THROTTLE[kind] << THROTTLE_AT
-        op_word |= (free & alone).astype(np.int64) << AHEAD_AT
+        op_word |= (private & alone).astype(np.int64) << AHEAD_AT
         last = np.zeros(len(program.entry_op), np.bool_)
         last[program.path_start[1:][np.diff(program.path_start) > 0] - 1] = True
         slots = int(program.entry_slot.max(initial=0)) + 1 + FIRST_SLOT

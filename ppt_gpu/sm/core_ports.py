@@ -32,6 +32,7 @@ from ppt_gpu.sm.core_state import (
     TWIN,
     UNITS,
     UNTIL,
+    WAKES,
     WARP_SHIFT,
 )
 
@@ -49,6 +50,7 @@ def wake(
         turns &= turns - 1
         bounded, sched = wheel[first + K + k], k << SCHED_SHIFT
         woken = wheel[first + k] | bounded
+        scheds[sched + WAKES] &= ~(int64(1) << row)
         wheel[first + k] = 0
         wheel[first + K + k] = 0
         if POLICY == TWO_LEVEL:

@@ -14,7 +14,7 @@ import numpy as np
 from ppt_gpu.sm.core_bits import int64
 from ppt_gpu.sm.core_machine import NEVER, Machine
 from ppt_gpu.sm.core_pack import Packed
-from ppt_gpu.sm.program import Program, op_issues
+from ppt_gpu.sm.program import KIND_BARRIER, Program, op_issues
 from ppt_gpu.sm.result import STALL_REASONS
 
 # `warps`: offset w << WARP_SHIFT. WORD: that of the next entry, at POS; ENTERS: ANNOUNCE of its operation.
@@ -28,8 +28,9 @@ from ppt_gpu.sm.result import STALL_REASONS
 WARP_SHIFT = 4
 # `scheds`: offset k << SCHED_SHIFT. Masks of warps: READY_MASK, only a port may be missing; OPEN, nor is that.
 # Before cycle NEXT_OPEN no port opens that a ready warp needs. BLOCKED: mask of ports. LAST, PROMOTED: mask of the
-# warps that come after the one that issued last, or joined the active set last.
-READY_MASK, OPEN, NEXT_OPEN, BLOCKED, LAST, GREEDY, BUSY, ACTIVE, PROMOTED, PARKED, ALIVE, FAR = range(12)
+# warps that come after the one that issued last, or joined the active set last. WAKES: mask of the rows of the near
+# wheel in which its warps wake.
+READY_MASK, OPEN, NEXT_OPEN, BLOCKED, LAST, GREEDY, BUSY, ACTIVE, PROMOTED, PARKED, ALIVE, FAR, WAKES = range(13)
 SCHED_SHIFT = 4
 # `gates`, the port of a scheduler: offset (port * K + k) << GATE_SHIFT. NEED: its ready warps that need it;
 # MARK: its bit in masks. A port of the SM has its times in the record of scheduler 0, where MAIN of all leads.
@@ -64,11 +65,12 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-# `core`: all tables that change, one after another; `layout` says where each begins, and a few sizes
+# `core`: all tables that change, one after another; `layout` says where each begins, and a few sizes. NOTICE: what the
+# others do in a cycle makes a warp that waits for no known time ready so many cycles later, at the soonest.
 (
     AT_WARPS, AT_SLOTS, AT_KEYS, AT_SCHEDS, AT_GATES, AT_UNITS, AT_BLOCKS, AT_STALL, AT_DOUBLED, AT_END,
-    PLACES, SLOT_SHIFT,
-) = range(12)  # fmt: skip
+    PLACES, SLOT_SHIFT, NOTICE,
+) = range(13)  # fmt: skip
 
 
 class State:
@@ -85,7 +87,9 @@ class State:
         ]  # fmt: skip
         at = np.concatenate(([0], np.cumsum(sizes)))
         self.core = np.zeros(at[-1], np.int64)
-        self.layout = np.array([*at, k * rows, packed.slot_shift], np.int64)
+        barriers = np.maximum(program.op_latency[program.op_kind == KIND_BARRIER].astype(np.int64), 1)
+        notice = min(int(barriers.min(initial=NEVER)), machine.block_launch + 1)
+        self.layout = np.array([*at, k * rows, packed.slot_shift, notice], np.int64)
         (
             self.warps,
             self.slots,  # completion * 4 + WAIT_*, by warp and scoreboard slot

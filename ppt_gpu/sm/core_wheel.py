@@ -33,6 +33,7 @@ from ppt_gpu.sm.core_state import (
     ROWS,
     SCHED_SHIFT,
     STALL_SHIFT,
+    WAKES,
     WARP_SHIFT,
     WHEEL,
     WHEEL_SHIFT,
@@ -50,6 +51,7 @@ def schedule(
         wheel[(row * 2 + bound) * K + k] |= int64(1) << bit
         occupied[NEAR] |= int64(1) << row
         occupied[ROWS + row] |= int64(1) << k
+        scheds[(k << SCHED_SHIFT) + WAKES] |= int64(1) << row
     elif (ready >> WHEEL_SHIFT) - (now >> WHEEL_SHIFT) < WHEEL:  # else it may come too late, see bring_near
         row = (ready >> WHEEL_SHIFT) & (WHEEL - 1)
         wheel[((WHEEL + row) * 2 + bound) * K + k] |= int64(1) << bit
@@ -106,9 +108,9 @@ def wakes_at(occupied: Any, cycle: int) -> bool:
 
 
 @merged
-def next_wake(occupied: Any, now: int) -> int:
-    """The next cycle after `now` with a warp in the near wheel, or in which others must be brought near."""
-    near, later = turned(occupied[NEAR], now + 1), turned(occupied[LATER], (now >> WHEEL_SHIFT) + 1)
+def next_wake(rows: int, occupied: Any, now: int) -> int:
+    """The next cycle after `now` that `rows` of the near wheel stand for, or in which others must be brought near."""
+    near, later = turned(rows, now + 1), turned(occupied[LATER], (now >> WHEEL_SHIFT) + 1)
     found = now + 1 + ctz(near) if near else NEVER
     if later:
         found = min(found, ((now >> WHEEL_SHIFT) + 1 + ctz(later)) << WHEEL_SHIFT)

@@ -62,7 +62,7 @@ def compare(program: Program, gpu: Gpu, resident: int, active: int, dirty: float
     assert fast.warp_cycles.sum() == lifetimes.sum()
 
 
-@settings(RELAXED, max_examples=60)
+@settings(RELAXED, max_examples=40)
 @given(**OPTIONS)
 def test_compiled_loop_is_the_reference(
     program: Program, gpu: Gpu, resident: int, active: int, dirty: float, operands: int

@@ -155,6 +155,7 @@ def _from_kernel(
 ) -> Workload:
     missing = [name for name, value in (("--grid", grid), ("--block", block)) if value is None]
     if missing:
+        must_exist(path)
         raise PptError(
             f"a {path.suffix} file needs {' and '.join(missing)}", path=path, hint="such as --grid 64,64 --block 16,16"
         )

@@ -11,14 +11,15 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ppt_gpu.errors import PptError
+from ppt_gpu.errors import PptError, did_you_mean
 from ppt_gpu.exec.workload import Workload
 from ppt_gpu.explore.expression import Expression, Value, check_names, parse_expression, text_value
 from ppt_gpu.explore.hardware_keys import check_value, leaf_of, numbers_of, text_of
-from ppt_gpu.explore.launch_keys import check_launch_key, is_launch_key, launch_values
+from ppt_gpu.explore.launch_keys import PLAIN, SHAPES, check_launch_key, is_launch_key, launch_values
 from ppt_gpu.explore.values import parse_values
 from ppt_gpu.inputs import extents
 from ppt_gpu.spec.gpu import Gpu
+from ppt_gpu.spec.gpu_schema import GPU
 
 MOST = 1_000_000  # configurations
 
@@ -169,8 +170,11 @@ def _key(text: str, option: str, workload: Workload) -> tuple[str, str]:
     label = f"{option} {key}"
     if is_launch_key(key):
         check_launch_key(workload, key, label)
-    else:
+    elif "." in key or key in GPU.fields:
         leaf_of(key, label)
+    else:
+        near = did_you_mean(key, (*SHAPES, *PLAIN))
+        raise PptError(f"{label}: unknown key '{key}'", hint=f"{near}; or of the GPU, such as sm.count")
     return key, label
 
 

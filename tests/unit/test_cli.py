@@ -27,7 +27,7 @@ BAD = {
     "unknown gpu": (["predict", "sgemm", "--gpu", "k41"], "did you mean 'k40'?"),
     "unknown sample": (["predict", "sgem", "--gpu", "k40"], "did you mean 'sgemm'?"),
     "no such file": (["predict", "nothing.ptx", "--gpu", "k40", "--grid", "1", "--block", "32"], "no such file"),
-    "ptx without grid": (["predict", "nothing.ptx", "--gpu", "k40"], "--grid and --block"),
+    "ptx without grid": (["predict", str(ROOT / "tasklists" / "saxpy.ptx"), "--gpu", "k40"], "--grid and --block"),
     "grid of a sample": (["predict", "sgemm", "--gpu", "k40", "--grid", "4"], "--grid"),
     "bad grid": (["predict", "x.ptx", "--gpu", "k40", "--grid", "4,0", "--block", "32"], "positive integers"),
     "unknown key": (["predict", "sgemm", "--gpu", "k40", "--set", "sm.cont=3"], "did you mean 'count'?"),

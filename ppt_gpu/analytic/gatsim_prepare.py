@@ -35,13 +35,13 @@ from ppt_gpu.analytic.warp_chain import issue_delays
 from ppt_gpu.sm.lower_code import lower_code
 from ppt_gpu.sm.program import (
     FORCED_L1,
-    KIND_BARRIER,
     KIND_COMPUTE,
     KIND_CONSTANT,
     KIND_LOAD,
     KIND_SHARED,
     RECORDED,
     Program,
+    holds_warps,
 )
 from ppt_gpu.sm.scoreboard import schedule
 from ppt_gpu.spec.gpu import TASK_CLASSES, Gpu
@@ -51,7 +51,7 @@ def instruction_kinds(program: Program) -> NDArray[np.int8]:
     """[O] v_{b,i}: REGULAR, BARRIER, SFU, MEMORY or ACCESS of every static operation."""
     sfu = (program.op_class == TASK_CLASSES.index("sfu")) & (program.op_kind == KIND_COMPUTE)
     kinds = np.full(len(program.op_name), REGULAR, np.int8)
-    kinds[program.op_kind == KIND_BARRIER] = BARRIER
+    kinds[holds_warps(program)] = BARRIER
     kinds[sfu] = SFU
     kinds[program.op_kind == KIND_CONSTANT] = MEMORY
     kinds[np.isin(program.op_kind, RECORDED)] = ACCESS

@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 from ppt_gpu.sm.program import (
     FORCED_L1,
     KIND_ATOMIC,
-    KIND_BARRIER,
     KIND_BRANCH,
     KIND_LOAD,
     KIND_STORE,
     RECORDED,
     Program,
+    holds_warps,
 )
 from ppt_gpu.spec.gpu import TASK_CLASSES, Gpu
 
@@ -32,7 +32,7 @@ def least_latencies(program: Program, gpu: Gpu) -> NDArray[np.int64]:
 def next_entry_holds(program: Program) -> NDArray[np.int64]:
     """[O] cycles from issue to the issue of the warp's next entry: branches resolve, barriers release."""
     hold = np.zeros(len(program.op_name), np.int64)
-    branch, barrier = program.op_kind == KIND_BRANCH, program.op_kind == KIND_BARRIER
+    branch, barrier = program.op_kind == KIND_BRANCH, holds_warps(program)
     hold[branch] = program.op_latency[branch]
     hold[barrier] = np.maximum(program.op_latency[barrier], 1)
     return hold

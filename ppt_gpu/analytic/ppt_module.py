@@ -17,7 +17,7 @@ from ppt_gpu.analytic.ppt_loop import BARRIER, COMPUTE, LOAD, STORE, PptRun, Ppt
 from ppt_gpu.analytic.ppt_memory import LoadedMemory, loaded_memory, pending_latency
 from ppt_gpu.analytic.steps import Steps
 from ppt_gpu.sm.lower_ops import pipe_order
-from ppt_gpu.sm.program import KIND_ATOMIC, KIND_BARRIER, KIND_LOAD, KIND_STORE
+from ppt_gpu.sm.program import KIND_ATOMIC, KIND_LOAD, KIND_STORE, holds_warps
 from ppt_gpu.spec.gpu import Gpu
 
 #: accesses that may be pending where a model does not limit them
@@ -91,7 +91,7 @@ def workload_tasks(inputs: ModelInputs) -> PptTasks:
     blocks = max(min(inputs.resident_blocks, len(program.block_warp) - 1), 1)
     warps = int(program.block_warp[blocks])
     kind = np.full(len(program.op_name), COMPUTE, np.int64)
-    kind[program.op_kind == KIND_BARRIER] = BARRIER
+    kind[holds_warps(program)] = BARRIER
     kind[np.isin(program.op_kind, (KIND_LOAD, KIND_ATOMIC))] = LOAD
     kind[program.op_kind == KIND_STORE] = STORE
     return PptTasks(

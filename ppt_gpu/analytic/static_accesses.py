@@ -55,9 +55,10 @@ def off_chip_accesses(inputs: ModelInputs) -> list[OffChip]:
 
 
 def matched(kernel: Kernel, trace: Trace) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """(instruction, access) of every access of a trace."""
-    traced = np.array([is_memory(item) and is_traced(item) for item in kernel.instructions], np.bool_)
-    entries = match_accesses(trace, traced, traced.astype(np.int32))
+    """(instruction, access) of every access to memory of a trace."""
+    traced = np.array([is_traced(item) for item in kernel.instructions], np.bool_)
+    memory = np.array([is_memory(item) for item in kernel.instructions], np.bool_)
+    entries = match_accesses(trace, traced, (traced & memory).astype(np.int32))
     return entries.pc, entries.access
 
 

@@ -2,7 +2,8 @@
 
 A box is a row of bytes that lie side by side, repeated along up to `AXES` axes. Its pattern has the mask 1: word 0 is
 the base, 0; word 1 the bytes of a row, never 0, which tells it from the pattern of one lane; then the number of
-repetitions and the distance in bytes of each axis, innermost first, 0 behind the last axis.
+repetitions and the distance in bytes of each axis, innermost first, 0 behind the last axis. Where an mbarrier is told,
+two more words say which (its address in shared memory + 1) and how many bytes.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ MASK = 1
 AXES = 6  # five of a tensor, and the lanes of a warp
 ROW, FIRST_AXIS = 1, 2  # words
 WORDS = FIRST_AXIS + 2 * AXES
+SIGNAL, SIGNALLED = WORDS, WORDS + 1
 LARGEST = 1 << 24  # B: what 32 lanes copy at most fits
 
 
@@ -25,6 +27,7 @@ class Box(NamedTuple):
     start: int  # address
     row: int  # B
     axes: tuple[tuple[int, int], ...] = ()  # (repetitions, distance in B), innermost first
+    signal: tuple[int, int] = (-1, 0)  # address of the mbarrier that is told, -1: none; B
 
     @property
     def bytes(self) -> int:
@@ -33,7 +36,9 @@ class Box(NamedTuple):
     def words(self) -> tuple[int, ...]:
         """The 32 words of its pattern."""
         flat = [word for axis in self.axes for word in axis]
-        return (0, self.row, *flat, *(0,) * (32 - FIRST_AXIS - len(flat)))
+        place, size = self.signal
+        told = (place + 1, size if place >= 0 else 0)
+        return (0, self.row, *flat, *(0,) * (WORDS - FIRST_AXIS - len(flat)), *told, *(0,) * (32 - SIGNALLED - 1))
 
 
 def box_of(start: int, row: int, axes: Sequence[tuple[int, int]]) -> Box:
@@ -55,16 +60,17 @@ def together(boxes: Sequence[Box]) -> Box | None:
     """The copies of a warp's lanes as one box; None without any.
 
     Lanes that copy boxes of one form at equal distances are one more axis. Others are taken to copy as many bytes
-    side by side from the lowest address on.
+    side by side from the lowest address on. All are taken to tell the mbarrier of the first.
     """
     if not boxes:
         return None
     first = boxes[0]
+    signal = (first.signal[0], sum(box.signal[1] for box in boxes))
     away = {second.start - box.start for box, second in pairwise(boxes)}
-    alike = all(box[1:] == first[1:] for box in boxes)
+    alike = all(box[1:3] == first[1:3] for box in boxes)
     if len(boxes) == 1 or (alike and len(away) == 1):
-        return box_of(*first[:2], [*first.axes, (len(boxes), away.pop() if away else 0)])
-    return Box(min(box.start for box in boxes), sum(box.bytes for box in boxes))
+        return box_of(*first[:2], [*first.axes, (len(boxes), away.pop() if away else 0)])._replace(signal=signal)
+    return Box(min(box.start for box in boxes), sum(box.bytes for box in boxes), (), signal)
 
 
 def are_boxes(offset: NDArray[np.int64], mask: NDArray) -> NDArray[np.bool_]:
@@ -83,7 +89,9 @@ def are_sound(words: NDArray[np.int64]) -> NDArray[np.bool_]:
     counts, distances = words[:, FIRST_AXIS:WORDS:2], words[:, FIRST_AXIS + 1 : WORDS : 2]
     small = (words[:, ROW] > 0) & (words[:, ROW] <= LARGEST) & ((counts >= 0) & (counts <= LARGEST)).all(axis=1)
     product = np.where(counts > 0, counts, 1).astype(float).prod(axis=1) * words[:, ROW]
-    return small & (product <= LARGEST) & ~words[:, WORDS:].any(axis=1) & (np.abs(distances) < 1 << 40).all(axis=1)
+    told = ((words[:, SIGNAL : SIGNALLED + 1] >= 0) & (words[:, SIGNAL : SIGNALLED + 1] <= 1 << 32)).all(axis=1)
+    rest = words[:, SIGNALLED + 1 :].any(axis=1)
+    return small & told & (product <= LARGEST) & ~rest & (np.abs(distances) < 1 << 40).all(axis=1)
 
 
 def span(words: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

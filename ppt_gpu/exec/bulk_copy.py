@@ -16,6 +16,7 @@ from ppt_gpu.exec.bulk_form import BulkForm
 from ppt_gpu.exec.float_formats import decode, encode
 from ppt_gpu.exec.mbarrier_word import updated
 from ppt_gpu.exec.memory import CLUSTER_SHIFT
+from ppt_gpu.exec.sync_word import PLACE
 from ppt_gpu.exec.tensormap import BYTES, ELEMENTS, TensorMap, replaced, unpack
 from ppt_gpu.exec.wgmma_form import swizzled
 
@@ -53,17 +54,19 @@ def perform(form: BulkForm, values: Mapping[str, int], memory: Memory) -> Box | 
         data = memory.view(form.from_space, values["from"], size).copy()
         for target in _targets(form, values, memory, "to"):
             _put(form, memory.view(form.to_space, target, size), data, form.kind)
-        _signal(form, values, memory, size)
+        told = _signal(form, values, memory, size)
         far = {form.from_space: values["from"], form.to_space: values["to"]}.get("global")
-        return Box(far, size) if far is not None and size else None
+        return Box(far, size, (), told) if far is not None and size else None
     elif form.action != "nothing":
         tensor = unpack(memory.view("map", values["map"], BYTES, 64).tobytes())
         corner = tuple(_signed(values[f"x{axis}"]) for axis in range(tensor.rank))
+        told = (-1, 0)
         if form.action == "tensor load":
-            _load(form, values, memory, tensor, corner)
+            told = _load(form, values, memory, tensor, corner)
         else:
             _store(form, values, memory, tensor, corner)
-        return tensor.box_at(corner)
+        box = tensor.box_at(corner)
+        return box._replace(signal=told) if box else None
     return None
 
 
@@ -81,18 +84,21 @@ def _targets(form: BulkForm, values: Mapping[str, int], memory: Memory, role: st
     return [(block + 1) << CLUSTER_SHIFT | offset for block in named]
 
 
-def _signal(form: BulkForm, values: Mapping[str, int], memory: Memory, size: int) -> None:
-    """Tell the mbarrier that the bytes have come."""
-    if form.signals:
-        for target in _targets(form, values, memory, "barrier"):
-            word = memory.view("shared", target, 8, 8).view(np.uint64)
-            word[0] = updated(int(word[0]), expected_bytes=-size)
+def _signal(form: BulkForm, values: Mapping[str, int], memory: Memory, size: int) -> tuple[int, int]:
+    """Tell the mbarrier that the bytes have come. Returns `Box.signal`; of several blocks', the first."""
+    if not form.signals:
+        return -1, 0
+    targets = _targets(form, values, memory, "barrier")
+    for target in targets:
+        word = memory.view("shared", target, 8, 8).view(np.uint64)
+        word[0] = updated(int(word[0]), expected_bytes=-size)
+    return targets[0] & PLACE, size
 
 
 def _load(
     form: BulkForm, values: Mapping[str, int], memory: Memory, tensor: TensorMap, corner: tuple[int, ...]
-) -> None:
-    """A box of the tensor into shared memory."""
+) -> tuple[int, int]:
+    """A box of the tensor into shared memory. Returns `Box.signal`."""
     address, inside, offset = tensor.places(corner)
     size = tensor.element_bytes
     box = np.full(len(address), tensor.outside, np.uint64).astype(f"u{size}").view(np.uint8).reshape(-1, size)
@@ -103,7 +109,7 @@ def _load(
     for target in _targets(form, values, memory, "to"):
         raw = memory.view("shared", target, tensor.box_bytes, 128)
         raw[_swizzle(tensor, target, offset)[:, None] + np.arange(size)] = box
-    _signal(form, values, memory, tensor.box_bytes)
+    return _signal(form, values, memory, tensor.box_bytes)
 
 
 def _store(

@@ -12,6 +12,8 @@ from ppt_gpu.exec.interp_bulk import bulk
 from ppt_gpu.exec.interp_span import shared_bytes, span
 from ppt_gpu.exec.interp_warp import LANES, Warp, unsupported
 from ppt_gpu.exec.mbarrier_word import COUNT, PARITY, fresh, updated
+from ppt_gpu.exec.sync_word import GIVEN, PLACE, PLACE_BITS
+from ppt_gpu.ptx.instructions import is_traced
 from ppt_gpu.ptx.module import Instruction, Operand
 
 
@@ -68,6 +70,7 @@ def mbarrier(warp: Warp, ins: Instruction) -> None:
         count = warp.read(ins.operands[1], 32) if kind == "init" else np.zeros(LANES, np.uint64)
         for lane, word in _words(warp, ins.operands[0]):
             word[0] = fresh(int(count[lane]))
+        _record(warp, ins, ins.operands[0], count)
     elif kind == "pending_count":
         warp.write(ins.operands[0], warp.read(ins.operands[1], 64) & np.uint64(COUNT))
     elif kind in ("test_wait", "try_wait"):
@@ -86,6 +89,7 @@ def _wait(warp: Warp, ins: Instruction) -> None:
         ready[lane] = int(word[0]) >> PARITY != int(asked[lane])
     warp.write(flag, ready)
     warp.gives_way = bool((warp.active & (ready == 0)).any())
+    _record(warp, ins, place, asked)
 
 
 def _arrive(warp: Warp, ins: Instruction) -> None:
@@ -104,6 +108,14 @@ def _arrive(warp: Warp, ins: Instruction) -> None:
         word[0] = updated(int(old), arrivals, arrivals if found.drops else 0, change)
     if found.destination is not None:
         warp.write(found.destination, states)
+    _record(warp, ins, found.place, count if found.bytes is None else missing)
+
+
+def _record(warp: Warp, ins: Instruction, place: Operand, given: NDArray[np.uint64]) -> None:
+    """What a trace holds of it (`ppt_gpu.exec.sync_word`)."""
+    if is_traced(ins):
+        near = address_lanes(warp, place).astype(np.uint64) & np.uint64(PLACE)
+        warp.recorder.words(near | (given.astype(np.uint64) & np.uint64(GIVEN)) << np.uint64(PLACE_BITS), warp.active)
 
 
 def complete_bytes(warp: Warp, place: Operand, size: int) -> None:

@@ -22,6 +22,8 @@ from ppt_gpu.exec.jit_context import BARRIER_OF_CLUSTER, Flag
 from ppt_gpu.exec.jit_flow import Flow, is_warp_barrier
 from ppt_gpu.exec.resident import TURN
 from ppt_gpu.exec.schedule import PATIENCE, WAITS_PARTED, WAITS_TOGETHER
+from ppt_gpu.exec.sync_word import barrier_operands, word
+from ppt_gpu.ptx.instructions import is_traced
 from ppt_gpu.ptx.mangling import short_name
 from ppt_gpu.ptx.module import Instruction, Reg, Target
 
@@ -71,7 +73,7 @@ class Runner:
         if end == End.TURN:
             assert self.running is not None
             segment = self.flow.segment_of[self.running.point]
-            if record is not None and before == self._place():
+            if record is not None and before == self._place() and self.waits:
                 self.warp.recorder.undo(record)
             self.spin += 1
             self.waits = self.waits + 1 if self.flow.waiting.only[segment] else 0
@@ -243,6 +245,10 @@ class Runner:
 
     def _barrier(self, path: Path, ins: Instruction) -> End | None:
         warp = self.warp
+        if is_traced(ins):
+            lane = int(warp.active.argmax())
+            number, threads = (int(warp.read(o, 32)[lane]) if o else 0 for o in barrier_operands(ins))
+            warp.recorder.words(np.full(LANES, word(number, -(-threads // LANES)), np.uint64), warp.active)
         if not warp.active.any():
             return None
         here = self.arrived | path.lanes

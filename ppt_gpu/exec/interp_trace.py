@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.exec.box import MASK, Box
+from ppt_gpu.exec.sync_word import SYNC_SPACE
 from ppt_gpu.exec.trace import Range, Trace, counts_by_block
 from ppt_gpu.spec.gpu import MEMORY_SPACES
 
@@ -59,6 +60,10 @@ class Recorder:
         self.bases.append(base)
         self.patterns.append((sum(1 << lane for lane in lanes), tuple(offsets)))
         self.spaces.append(MEMORY_SPACES.index(space))
+
+    def words(self, words: NDArray[np.uint64], active: NDArray[np.bool_]) -> None:
+        """The lanes in `active` arrived or waited; `words` as in `ppt_gpu.exec.sync_word`."""
+        self.access(MEMORY_SPACES[SYNC_SPACE], words, active)
 
     def box(self, box: Box | None) -> None:
         """A bulk copy read or wrote a box of global memory, or nothing."""

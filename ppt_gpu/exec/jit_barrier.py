@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING
 from ppt_gpu.exec.jit_context import BARRIER_OF_CLUSTER, BARRIER_OF_WARP, Exit, Flag, Slot
 from ppt_gpu.exec.jit_emit import Unsupported
 from ppt_gpu.exec.jit_flow import is_cluster_wait, is_warp_barrier
+from ppt_gpu.exec.jit_sync import record_words
 from ppt_gpu.exec.jit_text import vec
+from ppt_gpu.exec.sync_word import barrier_operands
+from ppt_gpu.ptx.instructions import is_traced
 from ppt_gpu.ptx.module import Imm, Instruction, Operand
 
 if TYPE_CHECKING:
@@ -32,6 +35,9 @@ class Barriers:
     def barrier(self, segment: int, instruction: Instruction) -> None:
         """The end of a segment. With a guard, lanes whose guard does not hold wait with those that arrive."""
         e = self.e
+        if is_traced(instruction):
+            number, warps = self._operands(instruction)
+            record_words(e, instruction, e.splat("i32", number), e.splat("i32", warps))
         if e.guard_flags:
             wait, skip = e.fresh("wait"), e.fresh("skip")
             e.branch(e.i32("icmp eq", e.exec, 0), skip, wait)
@@ -96,16 +102,18 @@ class Barriers:
 
     def _of_block(self, segment: int, instruction: Instruction) -> None:
         e = self.e
-        operands = list(instruction.operands)
         if "red" in instruction.modifiers:
-            operands.pop(0)
-            self._contribute(operands.pop())
-        number = self._scalar(operands[0]) if operands else "0"
-        threads = self._scalar(operands[1]) if len(operands) > 1 else "0"
+            self._contribute(instruction.operands[-1])
+        number, warps = self._operands(instruction)
         e.set_field("%w", Slot.BARRIER, e.widen(number))
-        e.set_field("%w", Slot.BARRIER_WARPS, e.widen(e.i32("lshr", e.i32("add", threads, 31), 5)))
+        e.set_field("%w", Slot.BARRIER_WARPS, e.widen(warps))
         e.set_field("%w", Slot.BARRIER_KIND, "1" if "arrive" in instruction.modifiers else "0")
         self._meet(segment)
+
+    def _operands(self, instruction: Instruction) -> tuple[str, str]:
+        """The barrier's number, and the warps it expects (0: all), each an i32."""
+        number, threads = (self._scalar(o) if o is not None else "0" for o in barrier_operands(instruction))
+        return number, self.e.i32("lshr", self.e.i32("add", threads, 31), 5)
 
     def _of_cluster(self, segment: int) -> None:
         """barrier.cluster.wait: go on when the phase in which the lanes arrived is over."""

@@ -81,6 +81,7 @@ def _load_writers() -> None:
         jit_permute,
         jit_rounded,
         jit_spaces,
+        jit_sync,
         jit_video,
         jit_wgmma,
     )

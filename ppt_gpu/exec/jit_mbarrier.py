@@ -9,6 +9,7 @@ from ppt_gpu.exec.jit_library import Helper, writes
 from ppt_gpu.exec.jit_loops import LoopHelper
 from ppt_gpu.exec.jit_memory import address
 from ppt_gpu.exec.jit_ranges import SITE_PC
+from ppt_gpu.exec.jit_sync import record_words
 from ppt_gpu.exec.jit_text import const, vec
 from ppt_gpu.exec.mbarrier_word import BYTES, BYTES_BITS, COUNT, COUNT_BITS, EXPECTED, PARITY
 from ppt_gpu.exec.memory import CLUSTER_SHIFT, SHARED_WINDOW
@@ -25,6 +26,7 @@ def emit_mbarrier(e: Emitter, i: Instruction) -> None:
         count = e.v32("and", e.read(i.operands[1], "u32"), const("i32", COUNT))
         wide = e.widen_lanes(count)
         _set(e, i.operands[0], i, e.v64("or", wide, e.v64("shl", wide, const("i64", EXPECTED))))
+        record_words(e, i, _place(e, i.operands[0], i), count)
     elif kind == "inval":
         _set(e, i.operands[0], i, "zeroinitializer")
     elif kind == "pending_count":
@@ -47,6 +49,8 @@ def emit_arrival(e: Emitter, i: Instruction) -> None:
     if found.completes:
         missing = e.v32("sub", "zeroinitializer", missing)
     states = _update(e, found.place, i, count, count if found.drops else "zeroinitializer", missing)
+    given = count if found.bytes is None else e.read(found.bytes, "u32")
+    record_words(e, i, _place(e, found.place, i), given)
     if found.destination is not None:
         e.write(found.destination, "b64", states)
 
@@ -71,6 +75,7 @@ def _wait(e: Emitter, i: Instruction) -> None:
     fuel = e.field("%w", Slot.FUEL)
     idle = e.i32("icmp ne", waits, 0)
     e.set_field("%w", Slot.FUEL, e.op(f"select i1 {idle}, i64 -1, i64 {fuel}"))
+    record_words(e, i, _place(e, place, i), e.convert("trunc", "i64", asked, "i32"))
     e.write(flag, "pred", ready)
 
 

@@ -161,8 +161,9 @@ def _run(
                 path, record, threads = rows[w, _PATH], rows[w, _RECORD], rows[w, _GUARDED_SUM]
                 result = _turn(code, address + 8 * slots * w, rows[w], state)
                 same = point == rows[w, _RESUME] and mask == rows[w, _MASK] and depth == rows[w, _DEPTH]
-                if waits and same and result == _EXIT_TURN:
-                    # The turn was not. Its patterns stay: what no access refers to, the trace does not have.
+                if waits and same and result == _EXIT_TURN and rows[w, _WAITS] != 0:
+                    # Nothing but another round of the loop (WAITS would be 0 behind it): the turn was not. Its
+                    # patterns stay: what no access refers to, the trace does not have.
                     rows[w, _PATH], rows[w, _RECORD], rows[w, _GUARDED_SUM] = path, record, threads
                     _copy(before, guarded)
                 reason = _after_turn(rows[w], result, state, spins)

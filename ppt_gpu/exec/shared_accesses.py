@@ -36,11 +36,14 @@ class PathAccesses:
 
     @staticmethod
     def of(kernel: Kernel, trace: Trace) -> PathAccesses:
-        facts = of_opcodes(kernel, lambda i: (is_traced(i), access_bytes(i)))
-        table = np.array(facts, np.int64).reshape(-1, 2)
-        place = np.flatnonzero((table[:, 0] != 0)[trace.path_pc])
+        size = np.array(of_opcodes(kernel, access_bytes), np.int64)
+        traced = np.array(of_opcodes(kernel, is_traced), np.bool_)
+        for k, i in enumerate(kernel.instructions):
+            if i.base in ("bar", "barrier"):  # of those, operands count
+                traced[k] = is_traced(i)
+        place = np.flatnonzero(traced[trace.path_pc])
         pc = trace.path_pc[place].astype(np.int32)
-        return PathAccesses(np.searchsorted(place, trace.path_start), place, pc, table[:, 1].copy(), some_blocks(trace))
+        return PathAccesses(np.searchsorted(place, trace.path_start), place, pc, size, some_blocks(trace))
 
 
 def of_opcodes(kernel: Kernel, fact: Callable[[Instruction], T]) -> list[T]:

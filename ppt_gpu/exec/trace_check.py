@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 from ppt_gpu.exec.block_features import BlockFeatures
 from ppt_gpu.exec.box import are_boxes, are_sound, span
 from ppt_gpu.exec.global_accesses import GlobalAccesses
+from ppt_gpu.exec.sync_word import SYNC_SPACE
 from ppt_gpu.exec.trace import Trace
 from ppt_gpu.exec.trace_pack import Damaged
-from ppt_gpu.spec.gpu import MEMORY_SPACES
 
 if TYPE_CHECKING:
     from ppt_gpu.exec.trace_file import Record
 
 ADDRESS_BITS = 47  # every address of a run lies below 2^47
-RECORDED_SPACES = MEMORY_SPACES.index("local") + 1  # global, shared and local are recorded
+RECORDED_SPACES = SYNC_SPACE + 1  # global, shared and local are recorded, and words of `sync_word`
 
 
 def check_trace(trace: Trace, record: Record) -> None:

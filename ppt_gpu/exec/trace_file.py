@@ -32,7 +32,7 @@ from ppt_gpu.exec.trace_pack import Damaged, Rows, pack, unpack
 from ppt_gpu.exec.trace_parts import executions
 
 MAGIC = b"PPTTRACE"
-VERSION = 1
+VERSION = 2
 PREFIX = struct.Struct("<8sIII")
 LARGEST_HEADER = 1 << 26  # B
 

@@ -19,6 +19,8 @@ _CARRY_IN = frozenset(("addc", "subc", "madc"))
 #: base opcodes whose accesses a functional run records
 _RECORDED = "ld ldu st atom red ldmatrix stmatrix wmma cp multimem tex tld4 suld sust sured"
 _TRACED = frozenset(_RECORDED.split())
+#: mbarrier instructions that warps arrive with, or wait
+_MEETING = frozenset(["init", "arrive", "arrive_drop", "expect_tx", "complete_tx", "test_wait", "try_wait"])
 _VECTOR = {"v2": 2, "v4": 4, "v8": 8}
 
 
@@ -113,8 +115,17 @@ def is_memory(instruction: Instruction) -> bool:
 
 
 def is_traced(instruction: Instruction) -> bool:
-    """Does a functional run record an address for it (see `ppt_gpu.exec.trace.Trace.access_start`)?"""
+    """Does a functional run record an address for it (see `ppt_gpu.exec.trace.Trace.access_start`)?
+
+    Also of mbarriers, and of barriers that not all threads of the block need come to (`ppt_gpu.exec.sync_word`).
+    """
     found = form(instruction.opcode)
+    if found.base == "mbarrier":
+        return bool(_MEETING & set(found.modifiers[:1]))
+    if found.base in ("bar", "barrier"):
+        return is_named_barrier(instruction)
+    if found.base == "cp" and found.access is None:
+        return "mbarrier" in found.modifiers
     if found.base == "cp" and found.space != "global":  # from one block's shared memory to another's
         return False
     return found.base in _TRACED and found.access is not None and found.space not in ("constant", "param")
@@ -149,6 +160,16 @@ def is_barrier(instruction: Instruction) -> bool:
     """A barrier of the block (not one of the warp, nor of the cluster) at which the warp waits."""
     found = form(instruction.opcode)
     return found.operation == "barrier" and not {"warp", "arrive", "cluster"} & set(found.modifiers)
+
+
+def is_named_barrier(instruction: Instruction) -> bool:
+    """A barrier of the block that has a number, a count of threads, or that the warp only arrives at."""
+    found = form(instruction.opcode)
+    if found.base not in ("bar", "barrier") or {"warp", "cluster"} & set(found.modifiers):
+        return False
+    operands = instruction.operands[1:-1] if "red" in found.modifiers else instruction.operands
+    plain = all(isinstance(operand, Imm) and operand.value == 0 for operand in operands)
+    return "arrive" in found.modifiers or len(operands) > 1 or not plain
 
 
 def vector_length(instruction: Instruction) -> int:
@@ -206,6 +227,7 @@ __all__ = [
     "is_call",
     "is_exit",
     "is_memory",
+    "is_named_barrier",
     "is_traced",
     "memory_space",
     "names_other_blocks",

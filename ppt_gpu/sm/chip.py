@@ -116,7 +116,7 @@ class ChipState:
         )
 
 
-_NOTHING = np.zeros(0, np.int64)
+_NOTHING = np.zeros(8, np.int64)
 
 
 def _for_each(sms: int, one: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -175,10 +175,11 @@ def make_advance_sms(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> An
             track[LOOK_AT], track[NEXT_LAUNCH] = look_at, next_launch
             if track[NOW] >= look_at:
                 continue
+            # `log` is empty: no skipping, and no events
             status, idle = sm_loop(
                 code, waits, op_table, path_start, warp_path, warp_access, block_warp, accesses, tx, mem,
                 layout, snap, track, log, warps, keys, slots, scheds, blocks, gates, units, queued, wheel, occupied,
-                op_stall, doubled, block_start, block_end, schedulers, policy, width, memory_gate, per_block,
+                op_stall, doubled, log, block_start, block_end, schedulers, policy, width, memory_gate, per_block,
                 int64(1), block_launch, int64(NEVER),
             )  # fmt: skip
             if status == DONE:

@@ -130,7 +130,7 @@ def issue_later(
     those who wait."""
     op, alone = operation(mem, mem[q.OP_LAST]), mem[q.OP_FIRST] == mem[q.OP_LAST]
     mem[op + q.O_KIND] = kind
-    mem[op + q.O_CACHED] = cached
+    mem[op + q.O_CACHED] = cached == c.LOOKS_INTO_L1
     mem[op + q.O_ME] = me
     mem[op + q.O_SLOT] = slot
     mem[op + q.O_CLASS] = reason

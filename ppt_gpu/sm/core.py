@@ -23,18 +23,28 @@ import numpy as np
 from ppt_gpu.compiled import entry
 from ppt_gpu.progress import Progress
 from ppt_gpu.sm.core_bits import ctz, fingerprint, int64, pointer, prefetch
-from ppt_gpu.sm.core_blocks import finish_block, launch_block, release_barrier
+from ppt_gpu.sm.core_blocks import count_event, finish_block, launch_block, release_barrier, wait_for_event
 from ppt_gpu.sm.core_code import constant, fetch
 from ppt_gpu.sm.core_lsu import issue_global, issue_shared
 from ppt_gpu.sm.core_machine import GTO, GTO_LAUNCH, LRR, NEVER, TWO_LEVEL, Machine
-from ppt_gpu.sm.core_memory import CYCLES_AT, CYCLES_MASK, FIRST_MASK, P_CONSTANT_MISS, P_CONSTANT_QUEUED, MemoryArrays
+from ppt_gpu.sm.core_memory import (
+    CYCLES_AT,
+    CYCLES_MASK,
+    FIRST_MASK,
+    P_CONSTANT_MISS,
+    P_CONSTANT_QUEUED,
+    WAY_BITS,
+    MemoryArrays,
+)
 from ppt_gpu.sm.core_pack import (
     AHEAD_AT,
     ANNOUNCE,
     BRANCH,
+    EVENT,
     FETCH_AT,
     FETCHES,
     FREE_PORT,
+    HELD_FOR,
     INTERVAL,
     KIND_AT,
     LAST_AT,
@@ -84,6 +94,8 @@ from ppt_gpu.sm.core_state import (
     BUSY,
     CYCLES,
     ENTERS,
+    EVENT_AT,
+    EVENT_OF,
     EXIT_AT,
     FETCHED,
     GATE,
@@ -123,7 +135,18 @@ from ppt_gpu.sm.core_state import (
 )
 from ppt_gpu.sm.core_wheel import bring_near, dependence, next_wake, plan, schedule, wakes_at
 from ppt_gpu.sm.precompile import wait_for
-from ppt_gpu.sm.program import KIND_BARRIER, KIND_BRANCH, KIND_CONSTANT, KIND_LOAD, KIND_SHARED, Program, op_issues
+from ppt_gpu.sm.program import (
+    EVENT_COUNTS,
+    EVENT_LATE,
+    EVENT_WAITS,
+    KIND_BARRIER,
+    KIND_BRANCH,
+    KIND_CONSTANT,
+    KIND_LOAD,
+    KIND_SHARED,
+    Program,
+    op_issues,
+)
 from ppt_gpu.sm.result import STALL_REASONS
 from ppt_gpu.threads import COMPILING
 
@@ -160,7 +183,7 @@ def make_loop(
         block_warp: Any, accesses: Any, tx: Any, mem: Any,
         layout: Any, snap: Any, track: Any, log: Any,
         warps: Any, keys: Any, slots: Any, scheds: Any, blocks: Any, gates: Any, units: Any, queued: Any, wheel: Any,
-        occupied: Any, op_stall: Any, doubled: Any, block_start: Any, block_end: Any,
+        occupied: Any, op_stall: Any, doubled: Any, sync: Any, block_start: Any, block_end: Any,
         schedulers: int, policy: int, width: int, memory_gate: int, per_block: int, active_set: int, block_launch: int,
         max_cycles: int,
     ) -> tuple[int, int]:  # fmt: skip
@@ -172,7 +195,7 @@ def make_loop(
         track, log, warps, keys, slots = pointer(track), pointer(log), pointer(warps), pointer(keys), pointer(slots)
         scheds, blocks, gates, units = pointer(scheds), pointer(blocks), pointer(gates), pointer(units)
         wheel, occupied, op_stall, doubled = pointer(wheel), pointer(occupied), pointer(op_stall), pointer(doubled)
-        block_start, block_end = pointer(block_start), pointer(block_end)
+        sync, block_start, block_end = pointer(sync), pointer(block_start), pointer(block_end)
         K = int64(SCHEDULERS if SCHEDULERS > 0 else schedulers)
         POLICY = int64(FIXED_POLICY if SCHEDULERS > 0 else policy)
         WIDTH = int64(FIXED_WIDTH if SCHEDULERS > 0 else width)
@@ -205,8 +228,8 @@ def make_loop(
                         block_start[next_block] = now
                         launch_block(
                             K, POLICY, wheel, occupied, scheds, warps, keys, slots, slot_shift, blocks, op_table,
-                            code, path_start, warp_path, warp_access, block_warp, mem, op_stall, next_block, index,
-                            per_block, now,
+                            code, path_start, warp_path, warp_access, block_warp, mem, op_stall, sync, next_block,
+                            index, per_block, now,
                         )  # fmt: skip
                         next_block += 1
                         if blocks[(index << BLOCK_SHIFT) + LIVE] == 0:  # no warp has an entry
@@ -312,7 +335,7 @@ def make_loop(
                                 kind, op_table[operation * OP_ROW + USES_L1], at, accesses[access],
                                 accesses[access + 1] & FIRST_MASK, tx, mem,
                             )  # fmt: skip
-                        what = kind * 2 + op_table[operation * OP_ROW + USES_L1]
+                        what = kind << WAY_BITS | op_table[operation * OP_ROW + USES_L1]
                         record(mem, at, what, access, done, place)
                         if track[MODE] == LOGGING:
                             note(track, log, at, me, access, kind, op_table[operation * OP_ROW + USES_L1], done, place)
@@ -327,6 +350,19 @@ def make_loop(
                             block(K, scheds, gates, other, (other >> GATE_SHIFT) % K, at, place)
                         if gates[memory_gate + UNTIL] > now:
                             turns &= occupied[READY_OTHERS]
+                    event, bits = int64(-1), int64(0)
+                    if not LATER and not simple and kind in (KIND_BARRIER, KIND_LOAD):
+                        bits = op_table[operation * OP_ROW + EVENT]
+                        if bits != 0:
+                            cursor = sync[EVENT_AT] + (me >> WARP_SHIFT)
+                            event = sync[sync[EVENT_OF] + sync[cursor]]
+                            sync[cursor] += 1
+                        if bits & EVENT_COUNTS:
+                            count_event(
+                                K, POLICY, wheel, occupied, scheds, warps, slots, slot_shift, blocks, op_stall,
+                                op_table, code, waits, warps[me + BLOCK_SLOT] & OFFSET, per_block, sync, event,
+                                done if bits & EVENT_LATE else at, at,
+                            )  # fmt: skip
                     slots[slot_row + ((word >> SLOT_AT) & 127)] = entered
                     if not LATER or done < NEVER:
                         warps[me + RESULTS] = max(warps[me + RESULTS], done)
@@ -357,7 +393,7 @@ def make_loop(
                         break
 
                     position += 1
-                    if not simple and kind == KIND_BARRIER:
+                    if not simple and kind == KIND_BARRIER and bits & (EVENT_COUNTS | EVENT_WAITS) != EVENT_COUNTS:
                         index = warps[me + BLOCK_SLOT] & OFFSET
                         mine = index << BLOCK_SHIFT
                         warps[me + POS] = position
@@ -369,6 +405,12 @@ def make_loop(
                             there = fetch(mem, (code[position] >> OP_AT) & OP_MASK, at + 1, fetches)
                             warps[me + FETCHED] = there if there > at + 1 else int64(0)
                         scheds[sched + PARKED] |= int64(1) << bit
+                        if bits != 0:
+                            wait_for_event(
+                                K, POLICY, wheel, occupied, scheds, warps, slots, slot_shift, op_stall, op_table,
+                                code, waits, me >> WARP_SHIFT, sync, event, op_table[operation * OP_ROW + HELD_FOR], at,
+                            )  # fmt: skip
+                            break
                         blocks[mine + ARRIVED] += 1
                         if blocks[mine + ARRIVED] == blocks[mine + LIVE]:
                             release_barrier(
@@ -492,7 +534,9 @@ def run_core(
     packed, memory = Packed(program, machine), MemoryArrays(program, machine, records=records)
     per_block = int(np.diff(program.block_warp).max(initial=0))
     state = State(program, machine, packed, resident, per_block)
-    if skip is None:
+    if len(program.event_start):  # phases are not compared, and do not repeat
+        skip = False
+    elif skip is None:
         skip = int(op_issues(program).sum()) >= SKIP_FROM
     skipping = Skipping(program, machine, packed, memory, state, skip)
     fixed = pays(program, machine) if specialise is None else specialise
@@ -508,8 +552,8 @@ def run_core(
                 program.warp_access, program.block_warp, memory.access, memory.tx, memory.mem,
                 state.layout, skipping.snap, skipping.track, skipping.log,
                 state.warps, state.keys, state.slots, state.scheds, state.blocks, state.gates, state.units,
-                state.queued, state.wheel, state.occupied, state.op_stall, state.doubled, state.block_start,
-                state.block_end,
+                state.queued, state.wheel, state.occupied, state.op_stall, state.doubled, state.sync,
+                state.block_start, state.block_end,
                 machine.schedulers, machine.policy, machine.width, state.memory_gate, per_block,
                 machine.active_set, machine.block_launch, max_cycles,
             )  # fmt: skip

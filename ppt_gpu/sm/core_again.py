@@ -22,7 +22,7 @@ from ppt_gpu.sm.core_bits import fingerprint, int64, pointer
 from ppt_gpu.sm.core_code import constant, line_fill
 from ppt_gpu.sm.core_lsu import issue_global, issue_shared
 from ppt_gpu.sm.core_machine import Machine
-from ppt_gpu.sm.core_memory import CYCLES_AT, CYCLES_MASK, FIRST_MASK, MemoryArrays
+from ppt_gpu.sm.core_memory import CYCLES_AT, CYCLES_MASK, FIRST_MASK, WAY_BITS, MemoryArrays
 from ppt_gpu.sm.core_raw import DONE, Raw
 from ppt_gpu.sm.core_record import CODE_LINE_READ, CONSTANT_READ, Answers
 from ppt_gpu.sm.program import KIND_SHARED, Program
@@ -115,6 +115,7 @@ def _answer(when: int, what: int, number: int, accesses: Any, tx: Any, mem: Any)
         return line_fill(mem, number, when), int64(0)
     if what == CONSTANT_READ:
         return constant(mem, when)
-    if what >> 1 == KIND_SHARED:
+    if what >> WAY_BITS == KIND_SHARED:
         return issue_shared(mem, when, (accesses[number] >> CYCLES_AT) & CYCLES_MASK)
-    return issue_global(what >> 1, what & 1, when, accesses[number], accesses[number + 1] & FIRST_MASK, tx, mem)
+    kind, way = what >> WAY_BITS, what & ((1 << WAY_BITS) - 1)
+    return issue_global(kind, way, when, accesses[number], accesses[number + 1] & FIRST_MASK, tx, mem)

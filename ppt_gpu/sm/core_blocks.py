@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ppt_gpu.compiled import called
+from ppt_gpu.compiled import called, merged
 from ppt_gpu.sm.core_bits import int64
 from ppt_gpu.sm.core_code import fetch
 from ppt_gpu.sm.core_machine import GTO_LAUNCH, NEVER
@@ -33,6 +33,10 @@ from ppt_gpu.sm.core_state import (
     BLOCK_SHIFT,
     BLOCK_SLOT,
     ENTERS,
+    EVENT_AT,
+    EVENT_MISSING,
+    EVENT_START,
+    EVENT_TIME,
     EXIT_AT,
     FETCHED,
     GATE,
@@ -43,6 +47,8 @@ from ppt_gpu.sm.core_state import (
     LIVE,
     POS,
     READY,
+    REASON_BITS,
+    REASON_MASK,
     RESULTS,
     SCHED_SHIFT,
     STALL_SHIFT,
@@ -54,6 +60,28 @@ from ppt_gpu.sm.core_state import (
 from ppt_gpu.sm.core_wheel import dependence, is_bound, plan_wake, schedule
 
 
+@merged
+def _go_on(
+    K: int, POLICY: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, slots: Any, slot_shift: int,
+    op_stall: Any, op_table: Any, code: Any, waits: Any, place: int, low: int, column: int, now: int,
+) -> None:  # fmt: skip
+    """The warp at `place` has what it waited for, and goes on in cycle `low`."""
+    k, bit, me = place % K, place // K, place << WARP_SHIFT
+    warps[me + WAITING] = 0
+    position = warps[me + POS]
+    word = code[position]
+    stalls = ((word >> OP_AT) & OP_MASK) << STALL_SHIFT
+    op_stall[stalls + column] += low - warps[me + ARRIVED_AT] - 1
+    if warps[me + FETCHED] > low:
+        op_stall[stalls + NO_INSTRUCTION] += warps[me + FETCHED] - low
+        low = warps[me + FETCHED]
+    warps[me + FETCHED] = 0
+    until = dependence(slots, place << slot_shift, word, waits, position)
+    plan_wake(
+        K, POLICY, wheel, occupied, scheds, warps, op_stall, op_table, k, bit, word, until, low, int64(1), now,
+    )  # fmt: skip
+
+
 @called
 def release_barrier(
     K: int, POLICY: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, slots: Any, slot_shift: int, blocks: Any,
@@ -63,23 +91,52 @@ def release_barrier(
     this = index << BLOCK_SHIFT
     blocks[this + ARRIVED] = 0
     for place in range(index * per_block, index * per_block + blocks[this + WARPS]):
-        k, bit, me = place % K, place // K, place << WARP_SHIFT
-        if warps[me + WAITING]:
-            warps[me + WAITING] = 0
-            position = warps[me + POS]
-            word = code[position]
-            low = now + warps[me + BARRIER_LATENCY]
-            stalls = ((word >> OP_AT) & OP_MASK) << STALL_SHIFT
-            op_stall[stalls + BARRIER] += low - warps[me + ARRIVED_AT] - 1
-            if warps[me + FETCHED] > low:
-                op_stall[stalls + NO_INSTRUCTION] += warps[me + FETCHED] - low
-                low = warps[me + FETCHED]
-            warps[me + FETCHED] = 0
-            until = dependence(slots, place << slot_shift, word, waits, position)
-            plan_wake(
-                K, POLICY, wheel, occupied, scheds, warps, op_stall, op_table, k, bit, word, until, low, int64(1),
-                now,
+        if warps[(place << WARP_SHIFT) + WAITING] == 1:
+            low = now + warps[(place << WARP_SHIFT) + BARRIER_LATENCY]
+            _go_on(
+                K, POLICY, wheel, occupied, scheds, warps, slots, slot_shift, op_stall, op_table, code, waits, place,
+                low, int64(BARRIER), now,
             )  # fmt: skip
+
+
+@called
+def count_event(
+    K: int, POLICY: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, slots: Any, slot_shift: int, blocks: Any,
+    op_stall: Any, op_table: Any, code: Any, waits: Any, index: int, per_block: int, sync: Any, event: int, when: int,
+    now: int,
+) -> None:  # fmt: skip
+    """Who counts for an event of the block in slot `index` is there at cycle `when`. The last one lets the warps go."""
+    if event < 0:
+        return
+    sync[sync[EVENT_TIME] + event] = max(sync[sync[EVENT_TIME] + event], when)
+    sync[sync[EVENT_MISSING] + event] -= 1
+    if sync[sync[EVENT_MISSING] + event] != 0:
+        return
+    for place in range(index * per_block, index * per_block + blocks[(index << BLOCK_SHIFT) + WARPS]):
+        waiting = warps[(place << WARP_SHIFT) + WAITING]
+        if waiting >> REASON_BITS == event + 1:
+            low = sync[sync[EVENT_TIME] + event] + warps[(place << WARP_SHIFT) + BARRIER_LATENCY]
+            _go_on(
+                K, POLICY, wheel, occupied, scheds, warps, slots, slot_shift, op_stall, op_table, code, waits, place,
+                low, waiting & REASON_MASK, now,
+            )  # fmt: skip
+
+
+@called
+def wait_for_event(
+    K: int, POLICY: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, slots: Any, slot_shift: int,
+    op_stall: Any, op_table: Any, code: Any, waits: Any, place: int, sync: Any, event: int, column: int, now: int,
+) -> None:  # fmt: skip
+    """The warp at `place` waits for an event, which may be complete."""
+    me = place << WARP_SHIFT
+    if event >= 0 and sync[sync[EVENT_MISSING] + event] > 0:
+        warps[me + WAITING] = (event + 1) << REASON_BITS | column
+        return
+    over = sync[sync[EVENT_TIME] + event] if event >= 0 else int64(0)
+    _go_on(
+        K, POLICY, wheel, occupied, scheds, warps, slots, slot_shift, op_stall, op_table, code, waits, place,
+        max(now, over) + warps[me + BARRIER_LATENCY], column, now,
+    )  # fmt: skip
 
 
 @called
@@ -108,7 +165,7 @@ def finish_block(
 def launch_block(
     K: int, POLICY: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, keys: Any, slots: Any, slot_shift: int,
     blocks: Any, op_table: Any, code: Any, path_start: Any, warp_path: Any, warp_access: Any, block_warp: Any,
-    mem: Any, op_stall: Any, number: int, index: int, per_block: int, now: int,
+    mem: Any, op_stall: Any, sync: Any, number: int, index: int, per_block: int, now: int,
 ) -> None:  # fmt: skip
     """Put block `number` into block slot `index`; its warps are ready when their first instruction is there."""
     this, first, last = index << BLOCK_SHIFT, block_warp[number], block_warp[number + 1]
@@ -129,6 +186,8 @@ def launch_block(
         keys[(k << 6) | bit] = ((warp if POLICY == GTO_LAUNCH else now) << KEY_SHIFT) | bit
         warps[me + RESULTS] = 0
         warps[me + ACCESS] = warp_access[warp]
+        if sync[EVENT_START] != 0:
+            sync[sync[EVENT_AT] + place] = sync[sync[EVENT_START] + warp]
         warps[me + BLOCK_SLOT] = index
         warps[me + WAITING] = 0
         warps[me + FETCHED] = 0

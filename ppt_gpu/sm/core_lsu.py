@@ -14,6 +14,8 @@ from ppt_gpu.sm.core_memory import (
     C_L1_HIT,
     C_PASSES,
     C_SHARED,
+    COPIER,
+    COPIES,
     CYCLES_AT,
     CYCLES_MASK,
     DIRTY,
@@ -277,9 +279,33 @@ def issue_shared(mem: Any, cycle: int, passes: int) -> tuple[int, int]:
 
 
 @called
+def _copy(cycle: int, first: int, last: int, tx: Any, mem: Any) -> int:
+    """Cycle of the result of a load that the copy engine does, issued in `cycle`."""
+    time = max(cycle * ONE, mem[COPIER])
+    done = whole(time) + mem[P_L1_LATENCY]
+    for index in range(first, last):
+        line, sectors = tx[index] >> SECTORS, tx[index] & ((1 << SECTORS) - 1)
+        if line == FORCED_L1:
+            done = max(done, whole(time) + mem[P_L1_LATENCY])
+        elif mem[P_PERFECT] != 0:
+            done = max(done, _perfect_miss(mem, time, sectors, int64(0)))
+            time = mem[NOW]
+        else:
+            wait = _leave(mem, time, sectors)
+            time = mem[NOW]
+            wait = max(wait, _return(mem, time, sectors))
+            done = max(done, l2_read(mem, time, line, sectors, wait, int64(0)))
+        time += mem[P_TX]
+    mem[COPIER] = time
+    return done
+
+
+@called
 def issue_global(kind: int, cached: int, cycle: int, word: int, last: int, tx: Any, mem: Any) -> tuple[int, int]:
     """A load, store or atomic issued in `cycle`: (cycle of its result, cycle from which the queue has a place)."""
     first, cycles, updates = word & FIRST_MASK, (word >> CYCLES_AT) & CYCLES_MASK, word >> UPDATES_AT
+    if cached == COPIES:
+        return _copy(cycle, first, last, tx, mem), int64(0)
     start = max(cycle * ONE, mem[LSU])
     time, done = start, whole(start) + mem[P_L1_LATENCY]
     posted, wait = int64(-1), int64(0)

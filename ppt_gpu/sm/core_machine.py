@@ -13,7 +13,17 @@ from numpy.typing import NDArray
 from ppt_gpu.errors import PptError, did_you_mean
 from ppt_gpu.sm.banks import bank_rule
 from ppt_gpu.sm.lower_ops import pipe_order
-from ppt_gpu.sm.program import KIND_ATOMIC, KIND_CONSTANT, KIND_LOAD, KIND_SHARED, KIND_STORE, RESULT_AT, Program
+from ppt_gpu.sm.program import (
+    KIND_ATOMIC,
+    KIND_CONSTANT,
+    KIND_LOAD,
+    KIND_SHARED,
+    KIND_STORE,
+    RESULT_AT,
+    Program,
+    copies_of,
+)
+from ppt_gpu.sm.result import STALL_REASONS
 from ppt_gpu.spec.gpu import TASK_CLASSES, Gpu
 
 FRACTION = 16  # bits behind the binary point in server times
@@ -372,10 +382,17 @@ def producer_class(program: Program) -> NDArray[np.int64]:
     return np.where(long, WAIT_LONG, np.where(short, WAIT_SHORT, WAIT_FIXED)).astype(np.int64)
 
 
+def event_reasons(program: Program) -> NDArray[np.int64]:
+    """What a wait of each operation [O] for an event is called, index into STALL_REASONS: that for a named barrier as
+    that for the block's, that for an mbarrier as other waits for a scoreboard of memory."""
+    named = _of_class(program, ("barrier",))
+    return np.where(named, STALL_REASONS.index("barrier"), STALL_REASONS.index("long_scoreboard")).astype(np.int64)
+
+
 def uses_l1(program: Program, machine: Machine) -> NDArray[np.bool_]:
-    """Operations [O] whose global or local accesses look into the L1. Local memory always does."""
+    """Operations [O] whose global or local accesses look into the L1. Local memory does, the copy engine never."""
     local = np.array([name.endswith(".local") for name in TASK_CLASSES])[program.op_class]
-    return (local | machine.l1_global) & (machine.l1_sets > 0)
+    return (local | machine.l1_global) & (machine.l1_sets > 0) & ~copies_of(program)
 
 
 def operands_of(program: Program) -> NDArray[np.int64]:

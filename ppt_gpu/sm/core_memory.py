@@ -41,9 +41,12 @@ _PARAMETERS = (
 (
     LSU, L2_SERVER, INWARD, OUTWARD, DRAM, ATOMIC, REQUESTS, RETURNS, DIRTY_REST, MSHR_HEAD, QUEUE_HEAD, LAST_RELEASE,
     NOW, CODE_FILL, CODE_FREE, CONSTANTS, MSHRS, QUEUE, CODE, CODE_KNOWN, CODE_LINE, LINES,
-    RECORD_AT, RECORD_END,
-) = range(len(_PARAMETERS), len(_PARAMETERS) + 24)  # fmt: skip
-C = len(_PARAMETERS) + 24  # counters
+    RECORD_AT, RECORD_END, COPIER,
+) = range(len(_PARAMETERS), len(_PARAMETERS) + 25)  # fmt: skip
+#: way of a load: it does not look into the L1, it does, or the copy engine does it
+PASSES_L1, LOOKS_INTO_L1, COPIES = range(3)
+WAY_BITS = 2
+C = len(_PARAMETERS) + 25  # counters
 C_L1, C_L1_HIT, C_L2, C_L2_HIT = C + cm.L1_ACCESSES, C + cm.L1_HITS, C + cm.L2_ACCESSES, C + cm.L2_HITS
 C_DRAM_READ, C_DRAM_WRITE = C + cm.DRAM_READ, C + cm.DRAM_WRITE
 C_L2_READ, C_L2_WRITE = C + cm.L2_READ, C + cm.L2_WRITE
@@ -133,7 +136,8 @@ class MemoryArrays:
 
     def idle(self) -> int:
         """The cycle from which no server is busy."""
-        return -(-int(self.mem[[LSU, L2_SERVER, INWARD, OUTWARD, DRAM, ATOMIC, REQUESTS, RETURNS]].max()) >> FRACTION)
+        servers = [LSU, COPIER, L2_SERVER, INWARD, OUTWARD, DRAM, ATOMIC, REQUESTS, RETURNS]
+        return -(-int(self.mem[servers].max()) >> FRACTION)
 
 
 def _parts(count: int) -> Iterator[slice]:

@@ -18,12 +18,18 @@ import numpy as np
 from ppt_gpu.compiled import entry
 from ppt_gpu.errors import PptError
 from ppt_gpu.sm.core_bits import ctz, int64
-from ppt_gpu.sm.core_machine import Machine, fetches, producer_class, queued_kinds, uses_l1
-from ppt_gpu.sm.program import (
-    KIND_COMPUTE,
-    KIND_CONSTANT,
-    Program,
+from ppt_gpu.sm.core_machine import (
+    WAIT_LONG,
+    Machine,
+    event_reasons,
+    fetches,
+    producer_class,
+    queued_kinds,
+    uses_l1,
 )
+from ppt_gpu.sm.core_memory import COPIES
+from ppt_gpu.sm.program import KIND_COMPUTE, KIND_CONSTANT, Program, copies_of, events_of
+from ppt_gpu.sm.result import STALL_REASONS
 
 # The word of an entry, from bit 0: the first two slots it waits for, "waits for more", the slot it announces, kind,
 # "last of its path", "may issue ahead of time", port, operation, how many fetches bring it, the column of `op_stall`
@@ -40,9 +46,11 @@ NO_INSTRUCTION = 3
 NOT_SELECTED, MATH, LG, MIO, BARRIER, BRANCH, DISPATCH, DRAIN = range(4, 12)
 #: by kind: why a ready warp without a port waits
 THROTTLE = np.array([MATH, MATH, MATH, LG, LG, LG, MIO, MIO], np.int64)
-# words of an operation's record; ANNOUNCE: latency * 4 + WAIT_*, as in the scoreboard slots
-ANNOUNCE, INTERVAL, LATENCY, USES_L1 = range(4)
-OP_ROW = 4
+# words of an operation's record; ANNOUNCE: latency * 4 + WAIT_*, as in the scoreboard slots; EVENT: EVENT_* of the
+# program, HELD_FOR: the column of `op_stall` for its waits for events
+# USES_L1: 0 no, 1 yes, COPIES: the copy engine does it
+ANNOUNCE, INTERVAL, LATENCY, USES_L1, EVENT, HELD_FOR = range(6)
+OP_ROW = 8
 
 
 @dataclass(frozen=True)
@@ -77,8 +85,12 @@ class Packed:
             alone |= kind == KIND_CONSTANT
         latency = np.where(kind == KIND_CONSTANT, machine.constant_latency, program.op_latency)
         announce = latency.astype(np.int64) * 4 + producer_class(program)
-        columns = [announce, program.op_ii, latency, uses_l1(program, machine)]
-        self.op_table = np.stack(columns, axis=1).astype(np.int64).ravel()
+        held = np.where(event_reasons(program) == STALL_REASONS.index("barrier"), BARRIER, WAIT_LONG)
+        way = np.where(copies_of(program), COPIES, uses_l1(program, machine))
+        columns = [announce, program.op_ii, latency, way, events_of(program), held]
+        table = np.zeros((len(kind), OP_ROW), np.int64)
+        table[:, : len(columns)] = np.stack(columns, axis=1)
+        self.op_table = table.ravel()
         op_word = (kind << KIND_AT) | (op_port << PORT_AT) | (np.arange(len(kind)) << OP_AT)
         op_word |= THROTTLE[kind] << THROTTLE_AT
         op_word |= (private & alone).astype(np.int64) << AHEAD_AT

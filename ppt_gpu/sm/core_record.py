@@ -15,10 +15,10 @@ from ppt_gpu.compiled import called
 from ppt_gpu.sm.core_memory import RECORD_AT, RECORD_END, RECORD_WORDS, MemoryArrays
 from ppt_gpu.sm.program import Program, op_issues
 
-# a record: when it was asked; what: the kind of operation * 2 + whether it looks into the L1, or CODE_LINE, a line of
+# a record: when it was asked; what: the kind of operation << WAY_BITS | its way, or CODE_LINE, a line of
 # the code that was not in the instruction cache, or CONSTANT_READ; which access or line; the answers
 WHEN, WHAT, NUMBER, DONE, PLACE_FREE = range(RECORD_WORDS)
-CODE_LINE_READ, CONSTANT_READ = 16, 17
+CODE_LINE_READ, CONSTANT_READ = 64, 65
 #: memory operations of a run that is recorded, at most; and one in how many warp instructions
 MOST, RARE = 1 << 15, 32
 #: records beside those of the memory operations

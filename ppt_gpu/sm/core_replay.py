@@ -13,7 +13,7 @@ from typing import Any
 from ppt_gpu.compiled import called, entry
 from ppt_gpu.sm.core_bits import fingerprint, int64, pointer
 from ppt_gpu.sm.core_lsu import issue_global, issue_shared
-from ppt_gpu.sm.core_memory import CYCLES_AT, CYCLES_MASK, FIRST_MASK
+from ppt_gpu.sm.core_memory import CYCLES_AT, CYCLES_MASK, FIRST_MASK, WAY_BITS
 from ppt_gpu.sm.core_state import ACCESS, AT_WARPS
 from ppt_gpu.sm.program import KIND_SHARED
 
@@ -35,7 +35,7 @@ def note(track: Any, log: Any, when: int, me: int, access: int, kind: int, cache
         track[MODE] = FREELY
         return
     at = count << RECORD_SHIFT
-    log[at + WHEN], log[at + WARP], log[at + NUMBER], log[at + WHAT] = when, me, access, kind * 2 + cached
+    log[at + WHEN], log[at + WARP], log[at + NUMBER], log[at + WHAT] = when, me, access, kind << WAY_BITS | cached
     log[at + DONE_AT], log[at + PLACE_AT] = done, place
     track[LOGGED] = count + 1
 
@@ -77,12 +77,18 @@ def _replay(
         for record in range(track[LOGGED]):
             at = record << RECORD_SHIFT
             when, me = log[at + WHEN] + later, layout[AT_WARPS] + log[at + WARP] + ACCESS
-            access, kind = log[at + NUMBER] + turn * (core[me] - snap[me]), log[at + WHAT] >> 1
+            access, kind = log[at + NUMBER] + turn * (core[me] - snap[me]), log[at + WHAT] >> WAY_BITS
             if kind == KIND_SHARED:
                 done, place = issue_shared(mem, when, (accesses[access] >> CYCLES_AT) & CYCLES_MASK)
             else:
                 done, place = issue_global(
-                    kind, log[at + WHAT] & 1, when, accesses[access], accesses[access + 1] & FIRST_MASK, tx, mem
+                    kind,
+                    log[at + WHAT] & ((1 << WAY_BITS) - 1),
+                    when,
+                    accesses[access],
+                    accesses[access + 1] & FIRST_MASK,
+                    tx,
+                    mem,
                 )
             log[at + ANSWER_DONE], log[at + ANSWER_PLACE] = done, place
             same = done - later == log[at + DONE_AT]

@@ -49,6 +49,12 @@ STALL_SHIFT = 4  # `op_stall`: offset operation << STALL_SHIFT
 OFFSET = (1 << 24) - 1  # of `gates`
 REASON_MASK = 15
 
+# WAITING of a warp: 0 no, 1 at the barrier of its block, else event + 1 << REASON_BITS | the column it is charged to.
+REASON_BITS = 4
+# `sync`: where its parts begin; 0 at all of them without events. Of warp slots, how far they are in the program's
+# `event_of`; the program's `event_start` and `event_of`; of events, how many are missing, and the latest so far.
+EVENT_AT, EVENT_START, EVENT_OF, EVENT_MISSING, EVENT_TIME = range(5)
+
 KEY_SHIFT = 6  # a key: cycle of the last issue, or number in the program, above the warp's bit
 # The timing wheels: 64 rows for the next 64 cycles, and 64 for the turns of that one that follow; a row has
 # a mask of warps for each scheduler, of those whose port is FREE_PORT, then one for each of the others. `occupied`: a
@@ -109,6 +115,7 @@ class State:
         self.gates[:] = gates
         self.wheel = np.zeros(2 * WHEEL * 2 * k, np.int64)
         self.occupied = np.zeros(ROWS + 2 * WHEEL, np.int64)
+        self.sync = _sync(program, k * rows)
         blocks = len(program.block_warp) - 1
         self.block_start = np.zeros(blocks, np.int64)
         self.block_end = np.zeros(blocks, np.int64)
@@ -125,6 +132,21 @@ class State:
             stall[:, STALL_REASONS.index(reason)] += table[:, column]
         stall[:, STALL_REASONS.index("selected")] = op_issues(program) - self.doubled[: len(stall)]
         return stall
+
+
+def _sync(program: Program, places: int) -> np.ndarray:
+    events = len(program.event_count)
+    parts: list[np.ndarray] = [
+        np.zeros(places),
+        program.event_start,
+        program.event_of,
+        program.event_count,
+        np.zeros(events),
+    ]
+    if not len(program.event_start):
+        return np.zeros(len(parts), np.int64)
+    begins = len(parts) + np.cumsum([0, *(part.size for part in parts)])[:-1]
+    return np.concatenate([begins, *parts]).astype(np.int64)
 
 
 def _gates(machine: Machine, packed: Packed) -> tuple[np.ndarray, int, np.ndarray, int]:

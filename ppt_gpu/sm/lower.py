@@ -73,7 +73,7 @@ def lower_trace(
     per_block = -(-launch.threads_per_block // gpu.sm.warp_size)
     if trace.warps != per_block * len(trace.blocks):
         raise PptError(f"the trace has {trace.warps} warps, not {per_block} in each of {len(trace.blocks)} blocks")
-    code = lower_code(kernel, trace, gpu)
+    code = lower_code(kernel, trace, gpu, per_block if alone and not gpu.collectors.units else 0)
     shape = geometry(gpu)
     plan = schedule(code.static, trace.path_start, trace.path_pc, gpu.sm.issue_width, SLOTS)
     entries = match_accesses(trace, code.traced, code.memory_operations)
@@ -112,7 +112,7 @@ def lower_trace(
     ops = code.ops
     if isinstance(kernel, MachineKernel):  # hot spots are told by the lines of the PTX
         ops = replace(ops, pc=np.array(kernel.origin, np.int32)[ops.pc])
-    return assemble(
+    program = assemble(
         ops,
         plan,
         shape,
@@ -130,6 +130,13 @@ def lower_trace(
         l2_dirty=0.0 if left is None else left.dirty,
         l2_camping=uneven,
         atomic_share=share,
+    )
+    events = code.events
+    program = replace(program, op_copies=code.op_copies) if len(code.op_copies) else program
+    if events is None:
+        return program
+    return replace(
+        program, op_event=code.op_event, event_start=events.start, event_of=events.of, event_count=events.count
     )
 
 

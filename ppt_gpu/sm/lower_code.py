@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,10 +25,11 @@ from ppt_gpu.ptx.instructions import (
 )
 from ppt_gpu.ptx.module import Imm, Instruction, Kernel, Mem, Neg, Operand, Part, Reg, Vec
 from ppt_gpu.sm.lower_access import Variants
+from ppt_gpu.sm.lower_events import Events, find_events
 from ppt_gpu.sm.lower_match import match_accesses
 from ppt_gpu.sm.lower_ops import OpTable, build_ops, in_space
 from ppt_gpu.sm.lower_shapes import GLOBAL, LOCAL, SHARED
-from ppt_gpu.sm.program import KIND_COMPUTE, RESULT_AT
+from ppt_gpu.sm.program import KIND_BARRIER, KIND_COMPUTE, KIND_LOAD, RESULT_AT
 from ppt_gpu.sm.scoreboard import (
     GROUP_COMMIT,
     GROUP_COPY,
@@ -57,13 +58,17 @@ class Code:
     memory_operations: NDArray[np.int32]  # [I] machine operations with a memory entry
     variants: Variants
     variant_of: NDArray[np.int32]  # [I, spaces] variant of an instruction that went to a space; -1: none
+    events: Events | None
+    op_event: NDArray[np.int8]  # [O] EVENT_*; empty without events
+    op_copies: NDArray[np.bool_]  # [O] loads that the copy engine does; empty: none
     elected: NDArray[np.int8]  # [I] NOBODY, or when one lane does an atomic for its warp: ANY lanes, ALL of them active
 
 
-def lower_code(kernel: Kernel, trace: Trace, gpu: Gpu) -> Code:
+def lower_code(kernel: Kernel, trace: Trace, gpu: Gpu, events_of_warps: int = 0) -> Code:
     """Everything about the kernel's instructions that does not depend on a warp.
 
-    The trace decides which space a generic access goes to: global if any execution of it does.
+    The trace decides which space a generic access goes to: global if any execution of it does. events_of_warps: of
+    blocks of so many warps, find who waits for whom; 0: do not.
     Raises PptError for an operation that the ISA or the GPU lacks.
     """
     instructions = kernel.instructions
@@ -83,15 +88,44 @@ def lower_code(kernel: Kernel, trace: Trace, gpu: Gpu) -> Code:
         kinds=kinds,
     )
     variants, variant_of = _variants(instructions)
+    events, op_event = None, np.zeros(0, np.int8)
+    if events_of_warps:
+        events = find_events(kernel, trace, events_of_warps, np.diff(ops.start), traced)
+    if events is not None:
+        ops, op_event = _with_events(ops, events)
     return Code(
         ops=ops,
-        static=_static(kernel, ops),
+        static=_static(kernel, ops, events is not None),
+        events=events,
+        op_event=op_event,
+        op_copies=_copies(kernel, ops),
         traced=traced,
         memory_operations=np.bincount(ops.pc[ops.recorded], minlength=len(instructions)).astype(np.int32),
         variants=variants,
         variant_of=variant_of,
         elected=_elected(kernel, gpu),
     )
+
+
+def _copies(kernel: Kernel, ops: OpTable) -> NDArray[np.bool_]:
+    bulk = np.array([is_bulk(instruction) for instruction in kernel.instructions], np.bool_)
+    if not bulk.any():
+        return np.zeros(0, np.bool_)
+    return np.repeat(bulk, np.diff(ops.start)) & (ops.kind == KIND_LOAD)
+
+
+def _with_events(ops: OpTable, events: Events) -> tuple[OpTable, NDArray[np.int8]]:
+    """The operations, and EVENT_* of each: of an access its last, of others the last of the instruction."""
+    kind, found = ops.kind.copy(), np.zeros(len(ops.kind), np.int8)
+    for pc in np.flatnonzero(events.bits).tolist():
+        mine = np.arange(ops.start[pc], ops.start[pc + 1])
+        moves = mine[ops.recorded[mine]]
+        if len(moves):
+            found[moves[-1]] = events.bits[pc]
+            continue
+        kind[mine] = np.where(kind[mine] == KIND_BARRIER, KIND_COMPUTE, kind[mine])
+        kind[mine[-1]], found[mine[-1]] = KIND_BARRIER, events.bits[pc]
+    return replace(ops, kind=kind), found
 
 
 def _elected(kernel: Kernel, gpu: Gpu) -> NDArray[np.int8]:
@@ -181,7 +215,7 @@ def _place(name: str, generic: str, moved: bool) -> str:
     return in_space(name, generic) if space == "generic" or (moved and space in ("global", "shared")) else name
 
 
-def _static(kernel: Kernel, ops: OpTable) -> StaticCode:
+def _static(kernel: Kernel, ops: OpTable, events: bool) -> StaticCode:
     reads = [instruction.reads for instruction in kernel.instructions]
     writes = [instruction.writes for instruction in kernel.instructions]
     return StaticCode(
@@ -195,17 +229,19 @@ def _static(kernel: Kernel, ops: OpTable) -> StaticCode:
         op_fixed=ops.fixed,
         op_value=ops.value,
         op_fence=ops.fence,
-        groups=_groups(kernel),
+        groups=_groups(kernel, events),
+        products=_products(kernel),
     )
 
 
-def _groups(kernel: Kernel) -> NDArray[np.int32] | None:
+def _groups(kernel: Kernel, events: bool) -> NDArray[np.int32] | None:
     """[I] what each instruction does with groups of asynchronous copies.
 
-    Stores of bulk copies have groups of their own, for which nobody waits here: stores yield nothing.
+    Stores of bulk copies have groups of their own, for which nobody waits here: stores yield nothing. With events, bulk
+    loads have none: their mbarriers are waited for.
     """
     found = np.zeros(len(kernel.instructions), np.int32)
-    loads = [pc for pc, i in enumerate(kernel.instructions) if is_bulk(i) and access_kind(i) == "load"]
+    loads = [pc for pc, i in enumerate(kernel.instructions) if is_bulk(i) and access_kind(i) == "load" and not events]
     if loads:
         found[[pc for pc, i in enumerate(kernel.instructions) if _uses_shared(i)]] = GROUP_USE
     found[loads] = GROUP_COPY
@@ -231,6 +267,23 @@ def _groups(kernel: Kernel) -> NDArray[np.int32] | None:
             found[pc] = GROUP_WAIT + (int(operand.value) if isinstance(operand, Imm) else 0)
         else:
             found[pc] = GROUP_COPY
+    return found if found.any() else None
+
+
+def _products(kernel: Kernel) -> NDArray[np.int32] | None:
+    """[I] what each instruction does with groups of asynchronous products."""
+    found = np.zeros(len(kernel.instructions), np.int32)
+    for pc, instruction in enumerate(kernel.instructions):
+        if instruction.base != "wgmma":
+            continue
+        form = instruction.modifiers[0]
+        if form == "mma_async":
+            found[pc] = GROUP_COPY
+        elif form == "commit_group":
+            found[pc] = GROUP_COMMIT
+        elif form == "wait_group":
+            operand = instruction.operands[0]
+            found[pc] = GROUP_WAIT + (int(operand.value) if isinstance(operand, Imm) else 0)
     return found if found.any() else None
 
 

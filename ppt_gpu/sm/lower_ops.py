@@ -60,9 +60,9 @@ class OpTable:
 
     @property
     def fence(self) -> NDArray[np.bool_]:
-        """[O] fences, and atomics where they wait: the next entry waits for their completion."""
+        """[O] fences, and atomics where they wait: the next entry waits for their completion. Not what has events."""
         fence = np.array([c == "fence" or (self.atomics_wait and c.startswith("atomic.")) for c in TASK_CLASSES])
-        return fence[self.task_class]
+        return fence[self.task_class] & (self.kind != KIND_BARRIER)
 
 
 def pipe_order(gpu: Gpu) -> tuple[str, ...]:

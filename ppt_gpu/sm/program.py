@@ -62,6 +62,17 @@ class Program:
     # [O] register operands that a collector unit reads, four bits for each bank of the registers of warp 0: how many
     # distinct ones. From bit RESULT_AT on the bank of the result + 1, 0: none. Empty: all read one of bank 0.
     op_operands: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    # Events: phases of mbarriers and of named barriers of one block, complete when all who count have arrived. Empty:
+    # the program has none. Operations [O] with EVENT_* are of KIND_BARRIER or loads.
+    op_event: NDArray[np.int8] = field(default_factory=lambda: np.zeros(0, np.int8))
+    # [O] loads that the copy engine does (bulk copies into shared memory); empty: none
+    op_copies: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
+    event_start: NDArray[np.int64] = field(
+        default_factory=lambda: np.zeros(0, np.int64)
+    )  # [W+1] per warp into the next
+    # [V] the event of each execution of such an operation, in stream order; -1: none
+    event_of: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
+    event_count: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))  # [N] who count
     # The L2 slice of one SM holds `l2_share_factor` times L2 / active SMs: the mean number of SMs that use a line
     # (harmonic, over the lines), because a line that k SMs read is stored once.
     l2_share_factor: float = 1.0
@@ -92,8 +103,27 @@ COLD, WARM, COMING = range(3)
 #: in `op_operands`
 RESULT_AT = 32
 KIND_COMPUTE, KIND_BRANCH, KIND_BARRIER, KIND_LOAD, KIND_STORE, KIND_ATOMIC, KIND_SHARED, KIND_CONSTANT = range(8)
+#: bits of `op_event`: it counts for its event, the warp waits for its event; it counts when its result is there, not
+#: at issue (loads always do)
+EVENT_COUNTS, EVENT_WAITS, EVENT_LATE = 1, 2, 4
 #: operations that have a memory entry each time they are executed
 RECORDED = (KIND_LOAD, KIND_STORE, KIND_ATOMIC, KIND_SHARED)
+
+
+def events_of(program: Program) -> NDArray[np.int64]:
+    """[O] EVENT_* of every operation, 0 for none."""
+    return program.op_event.astype(np.int64) if len(program.op_event) else np.zeros(len(program.op_name), np.int64)
+
+
+def copies_of(program: Program) -> NDArray[np.bool_]:
+    """[O] loads that the copy engine does."""
+    return program.op_copies if len(program.op_copies) else np.zeros(len(program.op_name), np.bool_)
+
+
+def holds_warps(program: Program) -> NDArray[np.bool_]:
+    """[O] operations at which warps wait for others: barriers, and waits for events."""
+    event = events_of(program)
+    return (program.op_kind == KIND_BARRIER) & ((event == 0) | (event & EVENT_WAITS != 0))
 
 
 def op_issues(program: Program) -> NDArray[np.int64]:

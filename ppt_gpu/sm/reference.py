@@ -21,11 +21,15 @@ from ppt_gpu.sm.core_machine import (
     WAIT_LONG,
     WAIT_SHORT,
     Machine,
+    event_reasons,
     producer_class,
     queued_kinds,
 )  # fmt: skip
-from ppt_gpu.sm.core_raw import OVER_BUDGET, Raw
+from ppt_gpu.sm.core_raw import DEADLOCK, OVER_BUDGET, Raw
 from ppt_gpu.sm.program import (
+    EVENT_COUNTS,
+    EVENT_LATE,
+    EVENT_WAITS,
     KIND_ATOMIC,
     KIND_BARRIER,
     KIND_BRANCH,
@@ -34,6 +38,7 @@ from ppt_gpu.sm.program import (
     KIND_SHARED,
     KIND_STORE,
     Program,
+    events_of,
 )  # fmt: skip
 from ppt_gpu.sm.reference_code import Code
 from ppt_gpu.sm.reference_memory import Memory
@@ -58,6 +63,9 @@ class Warp:
     branch_until: int = 0
     barrier_until: int = 0  # NEVER while the block has not arrived
     barrier_latency: int = 0
+    event: int | None = None  # that it waits for, while barrier_until is NEVER; None: the block's barrier
+    event_at: int = 0  # its place in Program.event_of
+    held_by: int = 0  # reason of what barrier_until holds it for
     fetched: int = 0  # cycle at which its next entry is there
     results: int = 0  # cycle at which everything has completed
     last_op: int = -1
@@ -83,6 +91,9 @@ class Sm:
     def __init__(self, program: Program, machine: Machine, resident: int, observer: Observer | None = None) -> None:
         self.p, self.m, self.observer = program, machine, observer
         self.wait_class = producer_class(program)
+        self.event_bits, self.event_reason = events_of(program), event_reasons(program)
+        self.missing = program.event_count.astype(np.int64)
+        self.event_time = np.zeros(len(self.missing), np.int64)
         self.queued = queued_kinds(machine)
         self.memory = Memory(program, machine)
         self.code = Code(program, machine, self.memory)
@@ -143,6 +154,16 @@ class Sm:
         """All blocks have come and gone."""
         return self.next_block == len(self.block_start) and all(block < 0 for block in self.slot_block)
 
+    def stuck(self, cycle: int) -> bool:
+        """Every resident warp that has not exited waits for others, for ever, and no block is to come."""
+        warps = [warp for warp in self.slots if warp]
+        waiting = [warp for warp in warps if not warp.exited]
+        due = self.next_block < len(self.block_start) and any(block < 0 for block in self.slot_block)
+        leaves = any(
+            all(warp.exited for warp in warps if warp.block == block) for block in self.slot_block if block >= 0
+        )
+        return bool(waiting) and not due and not leaves and all(warp.barrier_until == NEVER for warp in waiting)
+
     # --- one cycle -------------------------------------------------------------------------------------------
 
     def begin(self, cycle: int) -> None:
@@ -178,6 +199,8 @@ class Sm:
             begin, end = (int(x) for x in self.p.path_start[self.p.warp_path[number] :][:2])
             warp = Warp(number, block, begin, end, int(self.p.warp_access[number]), cycle)
             self.slots[index * self.per_block + number - first] = warp
+            if len(self.p.event_start):
+                warp.event_at = int(self.p.event_start[number])
             if begin < end:
                 warp.fetched = self.code.fetch(cycle + (number - first) * self.m.warp_launch, warp.entry)
 
@@ -247,7 +270,7 @@ class Sm:
         op = self.next_op(warp)
         until, kind = self.dependences(warp)
         if warp.barrier_until > cycle:
-            return op, REASON["barrier"]
+            return op, warp.held_by
         if warp.branch_until > cycle:
             return op, REASON["branch_resolving"]
         if warp.fetched > cycle:
@@ -289,15 +312,17 @@ class Sm:
             done = self.constant(cycle)
         elif kind == KIND_BRANCH:
             warp.branch_until = done
-        elif kind == KIND_BARRIER and not warp.exited:
+        elif kind == KIND_BARRIER and not warp.exited and not self.event_bits[op]:
             warp.barrier_latency = max(latency, 1)
-            warp.barrier_until = NEVER
+            warp.barrier_until, warp.event, warp.held_by = NEVER, None, REASON["barrier"]
+        if self.event_bits[op]:
+            self._meet(warp, op, cycle, done)
         if slot >= 0:
             warp.slot_time[slot], warp.slot_class[slot] = done, int(self.wait_class[op])
         warp.results = max(warp.results, done, cycle + 1)
         if not warp.exited:
             warp.fetched = self.code.fetch(cycle + 1, warp.entry) if self.code.entries[warp.entry] else 0
-        if warp.exited or warp.barrier_until == NEVER:
+        if warp.exited or (warp.barrier_until == NEVER and warp.event is None):
             self._release_barrier(warp.block, cycle)
         if self.observer is not None:
             self.observer.issued(cycle, scheduler, unit, warp, op, done)
@@ -306,10 +331,30 @@ class Sm:
         """Cycle at which a constant that is read in `cycle` is there."""
         return self.code.constant(self.memory.constant(cycle) if self.m.constant_queued else cycle)
 
+    def _meet(self, warp: Warp, op: int, cycle: int, done: int) -> None:
+        """An operation that counts for an event, or waits for one, or both."""
+        bits, event = int(self.event_bits[op]), int(self.p.event_of[warp.event_at])
+        warp.event_at += 1
+        if bits & EVENT_COUNTS and event >= 0:
+            self.missing[event] -= 1
+            self.event_time[event] = max(self.event_time[event], done if bits & EVENT_LATE else cycle)
+            for other in self.slots:
+                if other and other.event == event and self.missing[event] == 0:
+                    other.event = None
+                    other.barrier_until = int(self.event_time[event]) + other.barrier_latency
+        if bits & EVENT_WAITS and not warp.exited:
+            warp.barrier_latency = max(int(self.p.op_latency[op]), 1)
+            warp.held_by = int(self.event_reason[op])
+            if event >= 0 and self.missing[event] > 0:
+                warp.barrier_until, warp.event = NEVER, event
+            else:
+                over = int(self.event_time[event]) if event >= 0 else 0
+                warp.barrier_until = max(cycle, over) + warp.barrier_latency
+
     def _release_barrier(self, block: int, cycle: int) -> None:
         """Let the waiting warps of a block go when no live warp of it is missing."""
         live = [warp for warp in self.slots if warp and warp.block == block and not warp.exited]
-        if live and all(warp.barrier_until == NEVER for warp in live):
+        if live and all(warp.barrier_until == NEVER and warp.event is None for warp in live):
             for warp in live:
                 warp.barrier_until = cycle + warp.barrier_latency
 
@@ -345,6 +390,8 @@ def run_reference(program: Program, machine: Machine, resident: int, max_cycles:
         sm.begin(cycle)
         if sm.finished:
             break
+        if sm.stuck(cycle):
+            return Raw.failed(DEADLOCK, program)
         if cycle >= max_cycles:
             return Raw.failed(OVER_BUDGET, program)
         sm.step(cycle)

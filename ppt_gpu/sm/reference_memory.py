@@ -28,7 +28,17 @@ from ppt_gpu.sm.core_machine import (
     set_index,
     uses_l1,
 )  # fmt: skip
-from ppt_gpu.sm.program import COLD, COMING, FORCED_DRAM, FORCED_L1, KIND_ATOMIC, KIND_LOAD, KIND_SHARED, Program
+from ppt_gpu.sm.program import (
+    COLD,
+    COMING,
+    FORCED_DRAM,
+    FORCED_L1,
+    KIND_ATOMIC,
+    KIND_LOAD,
+    KIND_SHARED,
+    Program,
+    copies_of,
+)
 
 
 def whole(time: int) -> int:
@@ -93,12 +103,12 @@ class Memory:
         self.l2 = Tags(machine.l2_sets, machine.l2_ways, machine.l2_fifo)
         self.l1_set = set_index(program, machine.l1_sets, machine.l1_hash)
         self.l2_set = even_sets(program, machine.l2_sets)
-        self.op_l1 = uses_l1(program, machine)
+        self.op_l1, self.op_copies = uses_l1(program, machine), copies_of(program)
         self.warm = dict.fromkeys(np.flatnonzero(program.line_warm != COLD).tolist(), 0xFF)
         self.coming = dict.fromkeys(np.flatnonzero(program.line_warm == COMING).tolist(), 0xFF)
         self.mshr_release = [0] * machine.mshrs  # cycles
         self.lsu = self.l2_server = self.inward = self.outward = self.dram = self.atomic = 0
-        self.requests = self.returns = 0
+        self.requests = self.returns = self.copier = 0
         self.dirty_rest = 0
         self.releases: list[int] = []  # cycles at which places of the load/store queue become free
         self.counters = [0] * len(COUNTERS)
@@ -109,7 +119,7 @@ class Memory:
     def idle(self) -> int:
         """The cycle from which no server is busy."""
         below = (self.l2_server, self.inward, self.outward, self.dram, self.atomic)
-        return whole(max(self.lsu, self.requests, self.returns, *below))
+        return whole(max(self.lsu, self.copier, self.requests, self.returns, *below))
 
     # --- the load/store unit ---------------------------------------------------------------------------------
 
@@ -125,6 +135,8 @@ class Memory:
             self._release(whole(self.lsu))
             return whole(start) + max(cycles - 1, 0) + self.m.shared_latency
         first, last = (int(x) for x in self.program.access_start[access : access + 2])
+        if self.op_copies[op]:
+            return self._copy(cycle, first, last)
         cached = bool(self.op_l1[op])
         time, done, posted = start, whole(start) + self.m.l1_latency, -1
         conflict = self._same_address(start, access) if kind == KIND_ATOMIC and last > first else 0
@@ -150,6 +162,25 @@ class Memory:
         if not self.m.store_ack:
             return cycle + self.m.store_latency
         return cycle if posted < 0 else whole(posted) + self._round_trip()
+
+    def _copy(self, cycle: int, first: int, last: int) -> int:
+        """A load that the copy engine does: cycle at which its last sector is there."""
+        time = max(cycle * ONE, self.copier)
+        done = whole(time) + self.m.l1_latency
+        for index in range(first, last):
+            line, sectors = int(self.program.tx_line[index]), int(self.program.tx_sectors[index])
+            if line == FORCED_L1:
+                arrived = whole(time) + self.m.l1_latency
+            elif self.m.perfect:
+                time, arrived = self._perfect_miss(time, sectors)
+            else:
+                time, leaving = self._leave(time, sectors)
+                wait = max(leaving, self._return(time, sectors))
+                arrived = self._l2_read(time, line, sectors, wait, False)
+            done = max(done, arrived)
+            time += self.m.tx_cost
+        self.copier = time
+        return done
 
     def constant(self, cycle: int) -> int:
         """A constant read that passes the load/store unit: the cycle in which it does."""

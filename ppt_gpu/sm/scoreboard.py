@@ -14,11 +14,13 @@ slot, from its issue to its first consumer. What is modelled, and what is not:
 * A producer of fixed latency whose first consumer stands so far behind that the entries between take at least
   that long to issue gets no slot (exact: at most `width` entries of a warp issue in a cycle).
 * An asynchronous copy yields no register: the wait for its group (cp.async.wait_group, wait_all) waits for it.
-* Bulk loads that an mbarrier counts form groups too: one ends where bytes are expected again, or at a wait. A warp's
-  waits on mbarriers wait for its own groups, the oldest first; with none left they wait for nothing. What other warps
-  copy delays nobody. The warp's exit waits for all of them. A warp that does nothing with what it copied (it reads no
-  shared memory behind its first copy, and meets no barrier of the block) copies for others: what it waits for is room,
-  not its own copies, and such waits pass.
+* So does an asynchronous product (wgmma.mma_async) for who waits for its group (wgmma.wait_group), beside those who
+  read its sums.
+* Where it is not known which phase of which mbarrier a copy is for (`lower_events`), bulk loads form groups too: one
+  ends where bytes are expected again, or at a wait. A warp's waits on mbarriers wait for its own groups, the oldest
+  first; with none left they wait for nothing. What other warps copy delays nobody. The warp's exit waits for all of
+  them. A warp that does nothing with what it copied (it reads no shared memory behind its first copy, and meets no
+  barrier of the block) copies for others: what it waits for is room, not its own copies, and such waits pass.
 * When all slots are taken, the producer waits for the one issued longest ago and takes over its slot (conservative).
 """
 
@@ -56,6 +58,8 @@ class StaticCode:
     op_value: NDArray[np.bool_]  # [O] yields a value that somebody may wait for
     op_fence: NDArray[np.bool_]  # [O] the next entry waits for it
     groups: NDArray[np.int32] | None = None  # [I] GROUP_*; None: no instruction has to do with groups
+    # [I] the same of asynchronous products (wgmma), which have groups of their own
+    products: NDArray[np.int32] | None = None
 
 
 @dataclass(frozen=True)
@@ -78,10 +82,13 @@ def schedule(
     entries = int(first[-1])
     op, wait = np.empty(entries, np.int32), np.zeros(entries, np.uint64)
     slot, consumer = np.full(entries, -1, np.int8), np.empty(entries, np.int64)
-    groups = np.zeros(len(length), np.int32) if code.groups is None else code.groups
-    longest = int(np.diff(path_start).max(initial=0)) if code.groups is not None else 0
+    most = int(np.diff(path_start).max(initial=0))
+    none = np.zeros(len(length), np.int32)
+    kinds = [none if given is None else given for given in (code.groups, code.products)]
+    rooms = [most if given is not None else 0 for given in (code.groups, code.products)]
     _schedule(
-        path_start, path_pc, first, groups, np.empty(longest, np.int64), np.empty(longest + 1, np.int64),
+        path_start, path_pc, first, kinds[0], np.empty(rooms[0], np.int64), np.empty(rooms[0] + 1, np.int64),
+        kinds[1], np.empty(rooms[1], np.int64), np.empty(rooms[1] + 1, np.int64),
         code.read_start, code.reads, code.write_start, code.writes, code.guarded,
         code.chain_start, code.op_fixed, code.op_value, code.op_fence, width, np.empty(code.registers, np.int64),
         np.empty(slots, np.int64), op, consumer, wait, slot,
@@ -145,7 +152,8 @@ def _consumers(
     begin: int, end: int, path_pc: np.ndarray, first: np.ndarray, read_start: np.ndarray, reads: np.ndarray,
     write_start: np.ndarray, writes: np.ndarray, guarded: np.ndarray, chain_start: np.ndarray,
     op_value: np.ndarray, op_fence: np.ndarray, reader: np.ndarray, entry_op: np.ndarray, consumer: np.ndarray,
-    groups: np.ndarray, group_of: np.ndarray, waits: np.ndarray,
+    groups: np.ndarray, group_of: np.ndarray, waits: np.ndarray, products: np.ndarray, product_of: np.ndarray,
+    product_waits: np.ndarray,
 ) -> None:  # fmt: skip
     """Backwards over one path: each entry's operation and its first consumer (_NEVER: none).
 
@@ -163,6 +171,8 @@ def _consumers(
                 reader[writes[i]] = _NEVER
         if groups[pc] == GROUP_COPY and waits[group_of[k - begin]] < needed:
             needed = waits[group_of[k - begin]]
+        if products[pc] == GROUP_COPY and product_waits[product_of[k - begin]] < needed:
+            needed = product_waits[product_of[k - begin]]
         entry, length = first[k], first[k + 1] - first[k]
         last_value = -1
         for j in range(length):
@@ -219,19 +229,22 @@ def _allocate(
 @entry
 def _schedule(
     path_start: np.ndarray, path_pc: np.ndarray, first: np.ndarray, groups: np.ndarray, group_of: np.ndarray,
-    waits: np.ndarray, read_start: np.ndarray, reads: np.ndarray,
+    waits: np.ndarray, products: np.ndarray, product_of: np.ndarray, product_waits: np.ndarray,
+    read_start: np.ndarray, reads: np.ndarray,
     write_start: np.ndarray, writes: np.ndarray, guarded: np.ndarray, chain_start: np.ndarray, op_fixed: np.ndarray,
     op_value: np.ndarray, op_fence: np.ndarray, width: int, reader: np.ndarray, owner: np.ndarray,
     entry_op: np.ndarray, consumer: np.ndarray, wait: np.ndarray, slot: np.ndarray,
 ) -> None:  # fmt: skip
     """Fill entry_op, wait, slot of every path. reader [R], owner [slots], consumer [E],
-    group_of and waits [longest path, + 1]: work space."""
+    group_of and waits [longest path, + 1], and those of products: work space."""
     for p in range(len(path_start) - 1):
         begin, end = path_start[p], path_start[p + 1]
         if len(group_of) > 0:
             _group_waits(begin, end, path_pc, first, groups, group_of, waits)
+        if len(product_of) > 0:
+            _group_waits(begin, end, path_pc, first, products, product_of, product_waits)
         _consumers(
             begin, end, path_pc, first, read_start, reads, write_start, writes, guarded, chain_start, op_value,
-            op_fence, reader, entry_op, consumer, groups, group_of, waits,
+            op_fence, reader, entry_op, consumer, groups, group_of, waits, products, product_of, product_waits,
         )  # fmt: skip
         _allocate(first[begin], first[end], entry_op, consumer, op_fixed, width, wait, slot, owner)

@@ -9,7 +9,16 @@ import numpy as np
 from ppt_gpu.errors import BudgetError, PptError
 from ppt_gpu.sm.core_machine import CODE_COLD, COUNTERS, Machine, machine_of
 from ppt_gpu.sm.core_raw import DONE, OVER_BUDGET, Raw
-from ppt_gpu.sm.program import KIND_ATOMIC, KIND_LOAD, KIND_SHARED, KIND_STORE, Program, op_issues
+from ppt_gpu.sm.program import (
+    KIND_ATOMIC,
+    KIND_BARRIER,
+    KIND_LOAD,
+    KIND_SHARED,
+    KIND_STORE,
+    Program,
+    events_of,
+    op_issues,
+)
 from ppt_gpu.sm.result import SmResult
 from ppt_gpu.spec.gpu import Gpu
 
@@ -64,6 +73,8 @@ def _fast(
     if machine.collectors:
         from ppt_gpu.sm.staged import run_staged
 
+        if len(program.event_start):
+            raise PptError("programs with events are simulated without collector units")
         return run_staged(program, machine, resident, max_cycles)
     from ppt_gpu.sm.core import run_core
     from ppt_gpu.sm.core_again import recorded, run_again, run_name
@@ -111,6 +122,7 @@ def check(program: Program, machine: Machine, resident_blocks: int) -> None:
         if len(values) and not (low <= int(values.min()) and int(values.max()) < high):
             raise PptError(f"program: {name} leaves its range [{low}, {high})")
     _check_accesses(program)
+    _check_events(program)
 
 
 def _check_accesses(program: Program) -> None:
@@ -124,6 +136,25 @@ def _check_accesses(program: Program) -> None:
         found = int(program.warp_access[warp + 1] - program.warp_access[warp])
         expected = int(per_path[program.warp_path[warp]])
         raise PptError(f"program: warp {warp} has {found} memory entries, its path has {expected} memory operations")
+
+
+def _check_events(program: Program) -> None:
+    """Every warp has as many entries of `event_of` as its path has operations with events."""
+    if not len(program.event_start):
+        return
+    bits = events_of(program)
+    before = np.concatenate(([0], np.cumsum((bits != 0)[program.entry_op])))
+    per_path = before[program.path_start[1:]] - before[program.path_start[:-1]]
+    if not np.array_equal(np.diff(program.event_start), per_path[program.warp_path]):
+        raise PptError("program: event_start does not match the operations with events")
+    if (bits[~np.isin(program.op_kind, (KIND_BARRIER, KIND_LOAD))] != 0).any():
+        raise PptError("program: only barriers and loads have events")
+    for name, values, low, high in (
+        ("event_start", program.event_start, 0, len(program.event_of) + 1),
+        ("event_of", program.event_of, -1, len(program.event_count)),
+    ):
+        if len(values) and not (low <= int(values.min()) and int(values.max()) < high):
+            raise PptError(f"program: {name} leaves its range [{low}, {high})")
 
 
 def name_result(program: Program, machine: Machine, raw: Raw, max_cycles: int) -> SmResult:
@@ -176,6 +207,8 @@ def simulate_chip(
         program, gpu, policy=policy, l1_bytes=l1_bytes, code_at=code_at, constants_at=constants_at
     )  # fmt: skip
     check(program, chip.sm, resident_blocks)
+    if len(program.event_start):
+        raise PptError("programs with events are simulated on one SM", hint="lower the trace with alone=False")
     length = checked_window(window, chip)
     if reference:
         from ppt_gpu.sm.chip_reference import run_chip_reference

@@ -9,6 +9,9 @@ import numpy as np
 from hypothesis import strategies as st
 
 from ppt_gpu.sm.program import (
+    EVENT_COUNTS,
+    EVENT_LATE,
+    EVENT_WAITS,
     KIND_ATOMIC,
     KIND_BARRIER,
     KIND_BRANCH,
@@ -219,6 +222,73 @@ def random_program(
         l2_camping=float(rng.choice((1.0, 1.3))),
         atomic_share=float(rng.choice((0.1, 1.0, 20.0))),
     )
+
+
+def with_events(program: Program, seed: int) -> Program:
+    """`program` with events at some of its barriers and loads, such that in some order all warps come to their end."""
+    rng = np.random.default_rng(seed)
+    bits = np.zeros(len(program.op_name), np.int8)
+    for op in np.flatnonzero(np.isin(program.op_kind, (KIND_BARRIER, KIND_LOAD))):
+        of_load = EVENT_COUNTS | EVENT_LATE
+        of_barrier = (0, EVENT_COUNTS, of_load, EVENT_WAITS, EVENT_COUNTS | EVENT_WAITS)
+        bits[op] = rng.choice((0, of_load) if program.op_kind[op] == KIND_LOAD else of_barrier)
+    latency = np.where(program.op_kind == KIND_BARRIER, rng.choice((1, 20)), program.op_latency).astype(np.int32)
+    paths = [program.entry_op[a:b].tolist() for a, b in pairwise(program.path_start)]
+    of: list[list[int]] = [[] for _ in program.warp_path]
+    count: list[int] = []
+    for first, last in pairwise(program.block_warp.tolist()):
+        _one_order(rng, [paths[p] for p in program.warp_path[first:last]], bits, program.op_kind, of[first:last], count)
+    return dataclasses.replace(
+        program,
+        op_latency=latency,
+        op_copies=(program.op_kind == KIND_LOAD) & (rng.random(len(bits)) < 0.4),
+        op_event=bits,
+        event_start=np.cumsum([0, *map(len, of)]).astype(np.int64),
+        event_of=np.array([event for row in of for event in row], np.int32),
+        event_count=np.array(count, np.int32),
+    )
+
+
+def _one_order(
+    rng: np.random.Generator, streams: list, bits: np.ndarray, kinds: np.ndarray, of: list[list[int]], count: list[int]
+) -> None:
+    """Let the warps of a block go on in some order, and note the events that they count for or wait for."""
+    place, held = [0] * len(streams), [-1] * len(streams)  # held: -2 at the block's barrier, else by an event
+    closed, open_ = [-1], [len(count), len(count) + 1]
+    count += [0, 0]
+
+    def close(index: int) -> None:
+        closed.append(open_[index])
+        open_[index] = len(count)
+        count.append(0)
+
+    while True:
+        live = [w for w, stream in enumerate(streams) if place[w] < len(stream)]
+        if not live:
+            return
+        for w in live:
+            held[w] = -1 if held[w] in closed else held[w]
+        if all(held[w] == -2 for w in live):
+            for w in live:
+                held[w] = -1
+        free = [w for w in live if held[w] == -1]
+        if not free or rng.random() < 0.1:
+            close(int(rng.integers(0, 2)))
+            continue
+        w = int(rng.choice(free))
+        op = streams[w][place[w]]
+        place[w] += 1
+        last = place[w] == len(streams[w])
+        if bits[op] & EVENT_COUNTS:
+            event = int(rng.choice(open_)) if rng.random() < 0.9 else -1
+            of[w].append(event)
+            if event >= 0:
+                count[event] += 1
+            held[w] = event if bits[op] & EVENT_WAITS and not last else -1
+        elif bits[op]:
+            of[w].append(int(rng.choice(closed)))
+        elif kinds[op] == KIND_BARRIER and not last:
+            held[w] = -2
 
 
 looping_programs = st.builds(

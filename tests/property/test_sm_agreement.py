@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
-from sm_random import differences, gpus, looping_programs, programs
+from sm_random import differences, gpus, looping_programs, programs, with_events
 
 from ppt_gpu.sm import core_skip
 from ppt_gpu.sm.core import run_core
@@ -42,6 +42,12 @@ def compare(program: Program, gpu: Gpu, resident: int, active: int, dirty: float
 @given(**OPTIONS)
 def test_compiled_loop_is_the_reference(program: Program, gpu: Gpu, resident: int, active: int, dirty: float) -> None:
     compare(program, gpu, resident, active, dirty)
+
+
+@settings(RELAXED, max_examples=60)
+@given(**OPTIONS, seed=st.integers(0, 2**32))
+def test_arrivals_and_waits(program: Program, gpu: Gpu, resident: int, active: int, dirty: float, seed: int) -> None:
+    compare(with_events(program, seed), gpu, resident, active, dirty)
 
 
 @pytest.mark.slow

@@ -9,7 +9,8 @@ from jit_kernels import Case, check_against_interpreter, integer, pointer, text_
 
 from ppt_gpu.errors import PptError
 from ppt_gpu.exec.block_features import features_of
-from ppt_gpu.exec.box import MASK, Box
+from ppt_gpu.exec.box import MASK, SIGNAL, SIGNALLED, Box, are_boxes
+from ppt_gpu.exec.sync_word import SYNC_SPACE
 from ppt_gpu.exec.trace_file import Record, read_traces, write_traces
 from ppt_gpu.exec.translate import translate
 from ppt_gpu.exec.workload import Buffer
@@ -76,7 +77,9 @@ def test_waits_wait_for_the_data(traced, monkeypatch):
     """Every round needs the data of its copy: without the waits the rounds pass in a fraction of that time."""
     cycles = simulate(lowered(*traced), GPU, resident_blocks=1, active_sms=1).cycles
     assert cycles > ROUNDS * GPU.dram.latency
-    monkeypatch.setattr("ppt_gpu.sm.lower_code._groups", lambda kernel: None)
+    monkeypatch.setattr("ppt_gpu.sm.lower_code.find_events", lambda *given: None)
+    assert simulate(lowered(*traced), GPU, resident_blocks=1, active_sms=1).cycles > ROUNDS * GPU.dram.latency
+    monkeypatch.setattr("ppt_gpu.sm.lower_code._groups", lambda kernel, events: None)
     loose = simulate(lowered(*traced), GPU, resident_blocks=1, active_sms=1).cycles
     assert loose < cycles - (ROUNDS - 1) * GPU.dram.latency
 
@@ -98,10 +101,15 @@ def test_copies_of_several_lanes():
     _, trace = check_against_interpreter(case)
     start = next(r.start for r in trace.ranges if r.name == "a")
     expected = [Box(start, 64, ((32, 256),)), None, Box(start, 128)]
-    assert trace.access_base.tolist() == [start, 0, start]
-    for box, p in zip(expected, trace.access_pattern, strict=True):
+    of_memory = trace.access_space != SYNC_SPACE
+    assert trace.access_base[of_memory].tolist() == [start, 0, start]
+    for box, p in zip(expected, trace.access_pattern[of_memory], strict=True):
         assert trace.pattern_mask[p] == (MASK if box else 0)
-        assert tuple(trace.pattern_offset[p].tolist()) == (box.words() if box else (0,) * 32)
+        words = trace.pattern_offset[p].copy()
+        told = int(words[SIGNAL]), int(words[SIGNALLED])
+        assert told == ((4096 + 1, box.bytes) if box else (0, 0))  # the mbarrier stands behind the 4 KiB
+        words[[SIGNAL, SIGNALLED]] = 0
+        assert tuple(words.tolist()) == (box.words() if box else (0,) * 32)
     assert [n for n in sectors(lowered(case, trace), KIND_LOAD) if n] == [64, 4]
 
 
@@ -111,7 +119,7 @@ def test_which_copies_are_recorded():
     assert all(access_bytes(i) == 0 for i in bulk)
     text = LANES.replace("global.mbarrier", "shared::cta.mbarrier").replace("%d2]", "%r4]").replace("%d3]", "%r4]")
     case = text_case(text, (1,), (32,), [pointer("a")], [Buffer("a", "u8", 16384)])
-    assert not any(is_traced(i) for i in case.kernel.instructions)
+    assert not any(is_traced(i) for i in case.kernel.instructions if i.base != "mbarrier")
 
 
 def test_trace_files_hold_boxes(traced):
@@ -121,7 +129,7 @@ def test_trace_files_hold_boxes(traced):
     (back,) = read_traces(write_traces([Record(*head, trace)]), "x")
     assert np.array_equal(back.content.pattern_offset, trace.pattern_offset)
     offset = trace.pattern_offset.copy()
-    offset[trace.pattern_mask == MASK, 2] = 1 << 30
+    offset[are_boxes(offset, trace.pattern_mask), 2] = 1 << 30
     with pytest.raises(PptError, match="a bulk copy of no possible size"):
         read_traces(write_traces([Record(*head, replace(trace, pattern_offset=offset))]), "x")
 

@@ -33,6 +33,7 @@ from ppt_gpu.sm.camping import may_camp
 from ppt_gpu.sm.core_machine import CODE_COLD
 from ppt_gpu.sm.left_lines import LeftLines
 from ppt_gpu.sm.lower import lower_trace
+from ppt_gpu.sm.lower_events import meets
 from ppt_gpu.sm.program import Program
 from ppt_gpu.sm.result import SmResult
 from ppt_gpu.sm.simulate import simulate
@@ -44,6 +45,10 @@ SHARING_BUDGET = 300_000_000
 SHARING_SAMPLES = 8
 #: a grid of at most so many thread instructions is run whole, so that the next launch finds its results
 ADVANCE_BUDGET = 4_000_000_000
+_NO_EVENTS = (
+    "warps wait for no mbarrier: only for what they copied themselves (level grid, or a GPU with collector units); "
+    "named barriers are the block's"
+)
 
 
 class Conditions(TypedDict):
@@ -250,7 +255,10 @@ class TraceSm(SimulatedSm):
             resident=self.spread.resident,
             own=global_accesses(self.kernel, trace) if others else None,
         )
-        return program, Feed(trace.warnings, notes, trace.printed, trace.pc_threads, features_of(trace))
+        warnings = (*trace.warnings, program.unheard) if program.unheard else trace.warnings
+        if (self.whole or self.gpu.collectors.units) and meets(self.kernel, trace):
+            notes = (*notes, _NO_EVENTS)
+        return program, Feed(warnings, notes, trace.printed, trace.pc_threads, features_of(trace))
 
     def survey(self, wanted: str | int = "sample") -> Survey:
         return survey_grid(self.traces.features, self.launch, wanted)

@@ -131,6 +131,8 @@ def lower_trace(
         l2_camping=uneven,
         atomic_share=share,
     )
+    if code.unheard:
+        program = replace(program, unheard=code.unheard)
     events = code.events
     program = replace(program, op_copies=code.op_copies) if len(code.op_copies) else program
     if events is None:

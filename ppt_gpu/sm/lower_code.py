@@ -59,6 +59,7 @@ class Code:
     variants: Variants
     variant_of: NDArray[np.int32]  # [I, spaces] variant of an instruction that went to a space; -1: none
     events: Events | None
+    unheard: str  # why warps do not wait at mbarriers although the kernel has some; else empty
     op_event: NDArray[np.int8]  # [O] EVENT_*; empty without events
     op_copies: NDArray[np.bool_]  # [O] loads that the copy engine does; empty: none
     elected: NDArray[np.int8]  # [I] NOBODY, or when one lane does an atomic for its warp: ANY lanes, ALL of them active
@@ -88,15 +89,16 @@ def lower_code(kernel: Kernel, trace: Trace, gpu: Gpu, events_of_warps: int = 0)
         kinds=kinds,
     )
     variants, variant_of = _variants(instructions)
-    events, op_event = None, np.zeros(0, np.int8)
-    if events_of_warps:
-        events = find_events(kernel, trace, events_of_warps, np.diff(ops.start), traced)
+    op_event = np.zeros(0, np.int8)
+    found = find_events(kernel, trace, events_of_warps, np.diff(ops.start), traced) if events_of_warps else None
+    events = found if isinstance(found, Events) else None
     if events is not None:
         ops, op_event = _with_events(ops, events)
     return Code(
         ops=ops,
         static=_static(kernel, ops, events is not None),
         events=events,
+        unheard=found if isinstance(found, str) else "",
         op_event=op_event,
         op_copies=_copies(kernel, ops),
         traced=traced,

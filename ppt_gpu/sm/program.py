@@ -85,6 +85,7 @@ class Program:
     # and the share of the L2 that held written lines when the launch began.
     l2_found: float = 0.0
     l2_dirty: float = 0.0
+    unheard: str = ""  # why warps pass mbarriers and named barriers without waiting for others; empty: they do not
 
     @cached_property
     def issues(self) -> NDArray[np.int64]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ppt_gpu.cli import main
 from ppt_gpu.sm.lower import lower_trace
 from ppt_gpu.sm.program import EVENT_COUNTS, EVENT_WAITS, events_of
 from ppt_gpu.sm.result import STALL_REASONS
@@ -115,6 +117,32 @@ def test_waits_pass_where_phases_do_not_come_out():
     program = program_of(text, 2)[1]
     assert not events_of(program).any()
     assert run(program).cycles > 0
+
+
+def predicted(tmp_path, capsys, text: str, *options: str) -> dict:
+    file = tmp_path / "ring.ptx"
+    file.write_text(text)
+    data = ["--arg", f"f32[{ROUNDS * BYTES // 4}]=random", "--arg", "f32[256]"]
+    size = ["--grid", "1", "--block", "64"]
+    assert main(["predict", str(file), "--gpu", "h100", *size, *data, "--json", "--no-cache", *options]) == 0
+    return json.loads(capsys.readouterr().out)["launches"][0]
+
+
+def test_the_report_says_that_phases_do_not_come_out(tmp_path, capsys):
+    text = ring(2, 1)
+    assert not predicted(tmp_path, capsys, text)["warnings"]
+    stored = text.replace("mbarrier.init.shared.b64 [full+0], 1;", "mov.u64 %d5, 1048577; st.shared.u64 [full], %d5;")
+    (warning,) = predicted(tmp_path, capsys, stored)["warnings"]
+    line = 1 + next(n for n, row in enumerate(stored.splitlines()) if row.startswith("mbarrier.arrive.expect_tx"))
+    assert warning.startswith(f"line {line} (mbarrier.arrive.expect_tx.shared.b64): no mbarrier.init")
+    assert "mbarrier at byte 4096 of shared memory" in warning
+
+
+def test_level_grid_says_that_warps_wait_for_no_mbarrier(tmp_path, capsys):
+    notes = predicted(tmp_path, capsys, ring(2, 1), "--level", "grid")["assumptions"]
+    assert [note for note in notes if note.startswith("warps wait for no mbarrier")]
+    notes = predicted(tmp_path, capsys, ring(2, 1))["assumptions"]
+    assert not [note for note in notes if note.startswith("warps wait for no mbarrier")]
 
 
 def test_all_sms_together_are_simulated_without_events():

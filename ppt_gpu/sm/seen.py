@@ -37,8 +37,8 @@ def seen_by_lowering(gpu: Gpu) -> tuple[Any, ...]:
     """Nested tuples of plain values: all that making a Program of a trace reads of the GPU."""
     return (
         _plain(geometry(gpu)), gpu.sm.warp_size, gpu.sm.issue_width, gpu.l2.size, gpu.shared.latency,
-        gpu.memory.constant_latency, gpu.perfect_memory, _plain(gpu.pipes), _plain(gpu.isa),
-        _plain(gpu.l2) if may_camp(gpu) else None,
+        gpu.memory.constant_latency, gpu.memory.atomics_wait, gpu.perfect_memory, _plain(gpu.pipes), _plain(gpu.isa),
+        _plain(gpu.collectors), _plain(gpu.l2) if may_camp(gpu) else None,
     )  # fmt: skip
 
 

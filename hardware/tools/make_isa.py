@@ -95,6 +95,23 @@ WIDE = {
     "cvt.u64+add.64": ["int32.add"] * 2,
     "mul.64+add.64": ["int32.mad", "int32.madwide", "int32.mad", "int32.add"],
 }
+_INTEGERS = [f"{base}.{kind}" for base in ("min", "max") for kind in ("s32", "u32")]
+#: pairs of instructions as ptxas 13.0 has them, from a capability on and before another one: both halves of a product
+#: are one IMAD.WIDE; two conversions to halves one F2FP; a shift to the right in a sum LEA.HI; logic compared with zero
+#: LOP3 with a predicate; floor or ceiling as an integer F2I.FLOOR; a sum in a minimum or maximum VIADDMNMX, and two of
+#: a kind VIMNMX3 and FMNMX3, which the GPUs of capability 12.x have not
+PAIRS = {
+    "mul.hi+mul.32": (["int32.mulwide"], 70, 999),
+    "cvt.f16+cvt.f16": (["fp16.cvt"], 75, 999),
+    "shr.32+add.32": (["int32.add"], 70, 999),
+    "logic.32+setp.zero": (["int32.setp"], 70, 999),
+    "logic.64+logic.64": (["int32.logic"] * 2, 70, 999),
+    "cvt.whole+cvt.integer": (["fp32.cvt"], 70, 999),
+    "load.constant+operand": ([], 70, 90),
+    **{f"add.32+{each}": (["int32.add"], 90, 120) for each in _INTEGERS},
+    **{f"{each}+{each}": (["int32.minmax"], 90, 120) for each in _INTEGERS},
+    **{f"{each}+{each}": (["fp32.minmax"], 100, 120) for each in ("min.f32", "max.f32")},
+}
 #: machine instructions that no PTX names (ppt_gpu.machine.unnamed) -> operations, as ptxas 13.0 adds them, from this
 #: capability on (of GPUs before Volta there is no disassembly here to look at)
 _VOLTA = {
@@ -110,14 +127,16 @@ _VOLTA = {
     "reduce": ["shuffle.shfl", "int32.add"] * 5,
     "scan": ["shuffle.shfl", "int32.add"] * 5,
     "spread": ["int32.logic", "int32.popc", "shuffle.shfl", "int32.add"],
+    "extend": ["int32.shift"],
 }  # BMOV, BSSY, BSYNC
 _AMPERE = _VOLTA | {"descriptor": ["int32.uniform"], "reconverge": ["branch.sync"] * 2, "reduce": ["shuffle.redux"]}
 _HOPPER = _AMPERE | {
     "stack": ["int32.constant"],
     "parameter": ["int32.constant"],
+    "double": ["int32.uniform"] * 2,  # UMOV, and from sm_120 on UMOV.64
     "shared": ["int32.uniform", "int32.uniform", "int32.uniform"],
 }  # UMOV, S2UR, ULEA
-UNNAMED = {70: _VOLTA, 80: _AMPERE, 90: _HOPPER}
+UNNAMED = {70: _VOLTA, 80: _AMPERE, 90: _HOPPER, 120: _HOPPER | {"double": ["int32.uniform"]}}
 MEMORY = {"ld", "ldu", "st", "atom", "red", "cp", "prefetch", "membar", "fence", "bar", "barrier", "mbarrier", "setp",
           "set", "selp", "slct", "vote", "match", "elect", "isspacep", "testp", "griddepcontrol", "shfl", "ldmatrix",
           "stmatrix", "redux", "activemask", "nanosleep", "tcgen05", "wgmma", "createpolicy", "multimem"}  # fmt: skip
@@ -260,7 +279,10 @@ def pairs_of(name: str) -> dict[str, list[str]]:
     """What accesses to shared memory of "sm_86" do with their addresses, and its sums of 64 bit."""
     capability = int(name[3:])
     addresses = {pattern: [] for pattern, (first, end) in ADDRESSES.items() if first <= capability < end}
-    return addresses | (WIDE if capability >= 70 else {})
+    pairs = {pattern: made for pattern, (made, first, end) in PAIRS.items() if first <= capability < end}
+    if capability >= 90:
+        pairs["load.constant+operand"] = ["int32.uniform"]  # ULDC.64
+    return addresses | pairs | (WIDE if capability >= 70 else {})
 
 
 def unnamed_of(name: str) -> dict[str, list[str]]:

@@ -53,6 +53,28 @@ class Arms:
         return found
 
     @cached_property
+    def without(self) -> set[int]:
+        """Branches that are not there: guarded arms', and those that a block consists of. As instruction indices.
+
+        The branch before such a block goes where it would, if need be under the opposite condition.
+        """
+        return self.guarded | {
+            self.flow.block_start[block] for block in range(len(self.before)) if self._only_passes(block)
+        }
+
+    def _only_passes(self, block: int) -> bool:
+        code = self._code(block)
+        return len(code) == 1 and is_branch(code[0]) and code[0].guard is None and bool(self.before[block])
+
+    def _ends(self, block: int) -> bool:
+        """Does the kernel end where control goes from here?"""
+        seen: set[int] = set()
+        while block not in seen and self._only_passes(block) and len(self.flow.successors[block]) == 1:
+            seen.add(block)
+            block = self.flow.successors[block][0]
+        return block >= len(self.before) or is_exit(self._code(block)[0])
+
+    @cached_property
     def guarded(self) -> set[int]:
         """Branches that are none: the instructions of their arms are guarded. As instruction indices."""
         found: set[int] = set()
@@ -87,7 +109,7 @@ class Arms:
         found = set()
         for block in self.branches:
             meeting = self.flow.ipdom[block]
-            if meeting >= len(self.before) or is_exit(self._code(meeting)[0]):
+            if meeting >= len(self.before) or self._ends(meeting):
                 continue
             if self._may_part(block) and self.flow.block_end[block] - 1 not in self.guarded:
                 found.add(meeting)

@@ -19,7 +19,8 @@ from ppt_gpu.machine.addresses import address_parts
 from ppt_gpu.machine.alignment import alignments
 from ppt_gpu.machine.arms import Arms
 from ppt_gpu.machine.balance import balanced, banked
-from ppt_gpu.machine.fuse import Operations, fused, parts_everywhere
+from ppt_gpu.machine.constants import constant_operands
+from ppt_gpu.machine.fuse import Operations, fused, literals, parts_everywhere
 from ppt_gpu.machine.order import issue_order
 from ppt_gpu.machine.regions import Region, regions
 from ppt_gpu.machine.straight import NewRegisters, Step, simplified, straight
@@ -95,6 +96,7 @@ class _Builder:
         self.names = NewRegisters(kernel)
         self.single = parts_everywhere(kernel, self.fuse)
         self.address_parts = address_parts(kernel, self.flow, self.fuse)
+        self.constants = constant_operands(kernel, self.flow, self.fuse)
         self.code: list[Instruction] = list(kernel.instructions)
         self.origin = list(range(len(self.code)))
         self.operations: dict[int, Operations] = {}
@@ -104,6 +106,10 @@ class _Builder:
     @cached_property
     def aligned(self) -> Mapping[int, int]:
         return alignments(self.kernel)
+
+    @cached_property
+    def literals(self) -> Mapping[int, int]:
+        return literals(self.kernel)
 
     @cached_property
     def banks(self) -> frozenset[int]:
@@ -155,8 +161,9 @@ class _Builder:
         steps = self._steps(region.blocks)
         code = [step.instruction for step in steps]
         alive = self.alive[region.blocks[-1]]
-        parts = {place for place, step in enumerate(steps) if step.origin in self.address_parts}
-        operations = fused(code, alive, self.single, self.fuse, parts)
+        parts: dict[int, Operations] = {n: () for n, step in enumerate(steps) if step.origin in self.address_parts}
+        parts |= {n: self.constants[step.origin] for n, step in enumerate(steps) if step.origin in self.constants}
+        operations = fused(code, alive, self.single, self.fuse, parts, self.literals)
         free = {place for place, names in operations.items() if not names}
         joined = set(operations)
         if self.isa is not None and self.isa.unnamed:
@@ -185,7 +192,7 @@ class _Builder:
         spans = [range(flow.block_start[block], flow.block_end[block]) for block in dict.fromkeys(region.blocks)]
         waiting = {index: self.unnamed[index] for span in spans for index in span if index in self.unnamed}
         for place, step in enumerate(steps):
-            if step.origin in self.arms.guarded:
+            if step.origin in self.arms.without:
                 operations[place] = ()
             first = waiting.pop(step.origin, ())
             if first:

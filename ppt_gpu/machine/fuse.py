@@ -7,20 +7,26 @@ of them).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
+from ppt_gpu.machine.logic import logic_parts
+from ppt_gpu.machine.pairs import Operations, pairs
 from ppt_gpu.ptx.instructions import form
 from ppt_gpu.ptx.module import Imm, Instruction, Kernel, Reg
 from ppt_gpu.ptx.uses import readers_of, writers_of
 
-Operations = tuple[str, ...]
 _TYPES = frozenset(("u32", "s32", "b32", "u64", "s64", "b64"))
 #: what stands behind the name of a sum or product of floats that may be rounded together with another
 _FLOATS = {("f32",): "f32", ("ftz", "f32"): "ftz.f32", ("f64",): "f64"}
-#: conversions that only extend, by the types behind their name
-_EXTENSIONS: Mapping[tuple[str, ...], str] = {("s64", "s32"): "cvt.s64", ("u64", "u32"): "cvt.u64"}
+#: conversions that only extend, or round floats to whole numbers and those to integers, by what is behind their name
+_CONVERSIONS: Mapping[tuple[str, ...], str] = (
+    {("s64", "s32"): "cvt.s64", ("u64", "u32"): "cvt.u64"}
+    | {(rounding, *flush, "f32", "f32"): "cvt.whole" for rounding in ("rmi", "rpi", "rni") for flush in ((), ("ftz",))}
+    | {("rzi", *flush, kind, "f32"): "cvt.integer" for kind in ("s32", "u32") for flush in ((), ("ftz",))}
+)
 #: what may be added to, not taken from, something by the instruction that does it
-_POSITIVE = ("mul.wide", "mul.32", "mul.64", "shl.32", "shl.64", "cvt.s64")
+_POSITIVE = ("mul.wide", "mul.32", "mul.64", "shr.32", "shl.64", "cvt.s64")
 #: most sources of a machine instruction
 _SOURCES = 3
 
@@ -31,7 +37,9 @@ def kind(instruction: Instruction) -> str:
     if words in _FLOATS and instruction.base in ("add", "sub", "mul"):
         return f"{'mul' if instruction.base == 'mul' else 'add'}.{_FLOATS[words]}"
     if instruction.base == "cvt":
-        return _EXTENSIONS.get(words, "")
+        return _CONVERSIONS.get(words, "")
+    if instruction.base in ("min", "max") and len(words) == 1:
+        return f"{instruction.base}.{words[0]}"
     size = words[-1][1:] if words and words[-1] in _TYPES else ""
     if not size or "cc" in words or "sat" in words:
         return ""
@@ -42,8 +50,8 @@ def kind(instruction: Instruction) -> str:
         return "mul.wide"
     if base == "mul" and "lo" in words:
         return f"mul.{size}"
-    if base == "shl" and isinstance(instruction.operands[2], Imm):
-        return f"shl.{size}"
+    if base in ("shl", "shr") and isinstance(instruction.operands[2], Imm):
+        return f"{base}.{size}"
     if base in ("and", "or", "xor", "not"):
         return f"logic.{size}"
     return ""
@@ -64,17 +72,24 @@ def fused(
     alive: int,
     single: Mapping[int, Instruction],
     fuse: Mapping[str, Operations],
-    free: Collection[int] = (),
+    parts: Mapping[int, Operations] = MappingProxyType({}),
+    literals: Mapping[int, int] = MappingProxyType({}),
 ) -> dict[int, Operations]:
     """The operations of those instructions of a piece of straight-line code that are, or have become, part of another.
 
     alive: registers that are read behind the code. single: of registers with one writer and only readers that it may
-    become a part of, wherever these are, that writer (`parts_everywhere`). free: places of `code` that are a part of
-    something else anyway.
+    become a part of, wherever these are, that writer (`parts_everywhere`). parts: places of `code` that are a part of
+    something else anyway, and what they cost. literals: registers that hold the same number wherever they are read.
     """
-    found: dict[int, Operations] = dict.fromkeys(free, ())
-    taken = set(free)  # instructions that do another one's work already, or whose work another does
-    for number, (writer, readers) in _results(code, alive).items():
+    found = dict(parts)
+    taken = set(parts)  # instructions that do another one's work already, or whose work another does
+    results = _results(code, alive)
+    for size in ("32", "64"):
+        if operations := fuse.get(f"logic.{size}+logic.{size}"):
+            absorbed, absorbing = logic_parts(code, results, taken, size)
+            found |= dict.fromkeys(absorbed, ()) | dict.fromkeys(absorbing, operations)
+            taken |= absorbed | absorbing
+    for number, (writer, readers) in results.items():
         first = named(code[writer], fuse)
         if not first or not readers or writer in taken or code[writer].guard is not None:
             continue
@@ -91,14 +106,14 @@ def fused(
         taken.update((writer, *readers))
         found |= {reader: pattern for reader, pattern in zip(readers, patterns, strict=True) if pattern is not None}
     for place, instruction in enumerate(code):
-        parts = [single[register] for register in instruction.reads if register in single]
+        joined = [single[register] for register in instruction.reads if register in single]
         if any(register in single for register in instruction.writes):
             found[place] = ()
-        elif parts and place not in taken:
-            found[place] = fuse[f"{kind(parts[0])}+{kind(instruction)}"]
+        elif joined and place not in taken:
+            found[place] = fuse[f"{kind(joined[0])}+{kind(instruction)}"]
         elif place not in taken and instruction.base == "mul" and named(instruction, fuse).endswith(".shift"):
             found[place] = fuse[named(instruction, fuse)]
-    return found
+    return found | pairs(code, results, found, fuse, literals)
 
 
 def parts_everywhere(kernel: Kernel, fuse: Mapping[str, Operations]) -> dict[int, Instruction]:
@@ -117,6 +132,16 @@ def parts_everywhere(kernel: Kernel, fuse: Mapping[str, Operations]) -> dict[int
         fits = all(f"mul.wide+{kind(r)}" in fuse and _fits(writer, r, register) for r in used)
         if used and fits and not any((set(r.reads) - {register}) & found.keys() for r in used):
             found[register] = writer
+    return found
+
+
+def literals(kernel: Kernel) -> dict[int, int]:
+    """Registers that are written once, with a literal integer, and that."""
+    found: dict[int, int] = {}
+    for register, (writer, *others) in writers_of(kernel.instructions).items():
+        source = writer.operands[1] if writer.base == "mov" and len(writer.operands) > 1 else None
+        if not others and writer.guard is None and isinstance(source, Imm) and isinstance(source.value, int):
+            found[register] = source.value
     return found
 
 

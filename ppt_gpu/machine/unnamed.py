@@ -10,6 +10,8 @@ Which of them a GPU has, and what they are there, its ISA says ([unnamed]):
   second one is moved into a register, which later instructions find there.
 * copy: a register that is written in several places (a variable of a loop, the result of two arms) gets its first
   value by a move, unless that is a value of which this is the last use.
+* extend: an integer that is loaded into 64 bits gets its upper half by a shift, unless one sum does that, too.
+* double: a double-precision literal with lower bits is put into uniform registers (sm_90 and later).
 * shared: the window of a block's shared memory in that of its cluster is computed (sm_90 and later).
 * elect, count, reduce, scan, spread: what makes one lane do an atomic for its warp (ppt_gpu.machine.elected).
 * reconverge: where lanes may part and meet again, one instruction says where before, and one waits there.
@@ -20,20 +22,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ppt_gpu.machine.arms import Arms
+from ppt_gpu.machine.constants import fixed_constant
 from ppt_gpu.machine.dominators import dominators
 from ppt_gpu.machine.elected import elections, operations
 from ppt_gpu.machine.fuse import Operations, kind
 from ppt_gpu.ptx.cfg import ControlFlow
 from ppt_gpu.ptx.instructions import access_bytes, access_kind, memory_space, operation
 from ppt_gpu.ptx.liveness import register_weights
-from ppt_gpu.ptx.module import Imm, Instruction, Kernel, Operand, Reg, Special, Sym
-from ppt_gpu.ptx.uses import writers_of
+from ppt_gpu.ptx.module import TYPE_BYTES, Imm, Instruction, Kernel, Operand, Reg, Special, Sym
+from ppt_gpu.ptx.uses import readers_of, writers_of
 
 #: special registers that are constants of the launch
 _SIZES = ("ntid.", "nctaid.", "nclusterid.", "cluster_nctaid.", "gridid", "dynamic_smem_size", "total_smem_size")
 #: PTX instructions that one machine instruction does with ordinary operands
 _PLAIN = frozenset(("add", "sub", "mul", "mad", "fma", "and", "or", "xor", "shl", "shr", "min", "max", "setp", "selp"))
 _REGISTER = 4  # B
+_LOWER = 0xFFFFFFFF  # bits of a double that no instruction holds as a literal
 #: registers that a block clears one by one; of more, ptxas clears pairs (CS2R)
 _SINGLE_ZEROS = 4
 Key = tuple[str, object]
@@ -53,7 +57,7 @@ class _Finder:
     def __init__(self, kernel: Kernel, flow: ControlFlow, alive: Sequence[int], made: Mapping[str, Operations]) -> None:
         self.kernel, self.flow, self.alive, self.made = kernel, flow, alive, made
         self.found: dict[int, list[str]] = {}
-        self.writers = writers_of(kernel.instructions)
+        self.writers, self.readers = writers_of(kernel.instructions), readers_of(kernel.instructions)
         self.read = {register for instruction in kernel.instructions for register in instruction.reads}
         self.weights = register_weights(kernel)
         self.dominators = dominators(flow, {flow.block_of(entry) for entry in kernel.entries} | {0})
@@ -97,6 +101,8 @@ class _Finder:
             self._once(block, index, "parameter", ("loaded", instruction.operands[1]))
         if access_kind(instruction) is not None and memory_space(instruction) in ("global", "generic"):
             self._once(0, 0, "descriptor", ("descriptor", ""))
+        if self._is_extended(instruction):
+            self._add(index, "extend")
         if instruction.base == "mov" and len(instruction.operands) == 2 and len(instruction.writes) == 1:
             self._copy(block, index, instruction)
         elif instruction.base in _PLAIN:
@@ -107,6 +113,15 @@ class _Finder:
                 self._once(block, index, "constant", value)
                 if access_bytes(instruction) == 2 * _REGISTER:
                     self._once(block, index, "constant", ("upper half", value))
+
+    def _is_extended(self, instruction: Instruction) -> bool:
+        """Is it a load into 64 bits whose sign somebody needs who does not extend it?"""
+        if instruction.base not in ("ld", "ldu") or instruction.modifiers[-1] not in ("s8", "s16", "s32"):
+            return False
+        target = instruction.writes[0]
+        readers = self.readers.get(target, [])
+        alone = len(readers) == 1 and kind(readers[0]) == "add.64"
+        return self.weights[target] * _REGISTER > TYPE_BYTES[instruction.modifiers[-1]] and not alone and bool(readers)
 
     def _copy(self, block: int, index: int, instruction: Instruction) -> None:
         """A move, where the register has other values elsewhere."""
@@ -150,6 +165,10 @@ class _Finder:
         if kind(instruction) == "add.64":
             sources += [factor for source in sources for factor in self._factors(source)]
         keys = sorted({key for source in sources if (key := self._literal(source)) is not None}, key=str)
+        if instruction.modifiers[-1:] == ("f64",):
+            for key in keys:
+                if key[0] == "literal" and isinstance(key[1], int) and key[1] & _LOWER:
+                    self._once(block, index, "double", ("double", key[1]))
         for key in keys[:-1]:  # "literal" before "parameter": what may stay is a constant of more bits
             self._once(block, index, "constant", key)
 
@@ -169,7 +188,7 @@ class _Finder:
         if len(writers) != 1 or writers[0].guard is not None:
             return None
         writer = writers[0]
-        if operation(writer) == "load.param":
+        if operation(writer) == "load.param" or fixed_constant(writer) is not None:
             return None if "parameter" in self.made else ("parameter", writer.operands[1])
         if writer.base not in ("mov", "cvta") or len(writer.operands) != 2:
             return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,27 +13,56 @@ from ppt_gpu.sm.scoreboard import Schedule
 from ppt_gpu.sm.sharing import Touches
 
 
-def reference_waits_before(plan: Schedule, recorded: NDArray[np.bool_], loads: NDArray[np.bool_]) -> list[int]:
-    """As `moments.waits_before`, of all paths; recorded, loads [O]."""
-    found = []
-    for begin, end in zip(plan.path_start[:-1], plan.path_start[1:], strict=True):
-        depth, producers = 0, dict[int, int]()  # of each slot: how deep the load in it stands
-        for i in range(begin, end):
-            for slot in [slot for slot in producers if int(plan.entry_wait[i]) >> slot & 1]:
-                depth = max(depth, producers.pop(slot) + 1)
-            if recorded[plan.entry_op[i]]:
-                found.append(depth)
-            producers.pop(int(plan.entry_slot[i]), None)
-            if plan.entry_slot[i] >= 0 and loads[plan.entry_op[i]]:
-                producers[int(plan.entry_slot[i])] = depth
+@dataclass(frozen=True)
+class PathWaits:
+    """Of one path: as `moments.Waits`."""
+
+    depth: list[int]
+    barriers: list[int]
+    rounds: list[int]
+
+
+def reference_waits_before(
+    plan: Schedule, path: int, recorded: NDArray[np.bool_], loads: NDArray[np.bool_], barrier: NDArray[np.bool_]
+) -> PathWaits:
+    """As `moments.waits_before`; recorded, loads, barrier [O]."""
+    found = PathWaits([], [], [])
+    depth, producers = 0, dict[int, int]()  # of each slot: how deep the load in it stands
+    for i in range(plan.path_start[path], plan.path_start[path + 1]):
+        op = plan.entry_op[i]
+        for slot in [slot for slot in producers if int(plan.entry_wait[i]) >> slot & 1]:
+            depth = max(depth, producers.pop(slot) + 1)
+        if recorded[op]:
+            found.depth.append(depth)
+            found.barriers.append(len(found.rounds))
+        if barrier[op]:
+            found.rounds.append(depth)
+            producers = {slot: deep - depth for slot, deep in producers.items()}
+            depth = 0
+        producers.pop(int(plan.entry_slot[i]), None)
+        if plan.entry_slot[i] >= 0 and loads[op]:
+            producers[int(plan.entry_slot[i])] = depth
     return found
+
+
+def reference_of_block(warps: Sequence[PathWaits]) -> list[int]:
+    """As `moments.Waits.of_warps`, of one block."""
+    most = max(len(warp.rounds) for warp in warps)
+    met = [max(warp.rounds[number] for warp in warps if number < len(warp.rounds)) for number in range(most)]
+    return [sum(met[:place]) + deep for warp in warps for deep, place in zip(warp.depth, warp.barriers, strict=True)]
 
 
 def reference_asked(touches: Touches, used: Sequence[int], first: Sequence[int]) -> Asked:
     """As `in_flight.asked`."""
-    counts = np.zeros((2, len(used)), np.int64)
-    for line in range(len(used)):
+    counts, covered, together = np.zeros((2, len(used)), np.int64), np.zeros(len(used)), np.zeros(len(used))
+    for line, mine in enumerate(used):
+        before = 0
         for sm in range(len(touches.stands_for)):
-            its = (touches.line == line) & (touches.sm == sm) & (touches.sectors & used[line] != 0)
-            counts[:, line] += its.any(), (its & (touches.moment < first[line])).any()
-    return Asked(*counts)
+            its = (touches.line == line) & (touches.sm == sm) & (touches.sectors & mine != 0)
+            earlier = its & (touches.moment < first[line])
+            counts[:, line] += its.any(), earlier.any()
+            before |= int(np.bitwise_or.reduce(touches.sectors[earlier]))
+            now = np.bitwise_or.reduce(touches.sectors[its & (touches.moment == first[line])])
+            together[line] += (int(now) & mine).bit_count() / max(mine.bit_count(), 1)
+        covered[line] = (before & mine).bit_count() / max(mine.bit_count(), 1)
+    return Asked(counts[0], counts[1], covered, together)

@@ -14,13 +14,12 @@ from numpy.typing import NDArray
 from ppt_gpu.errors import PptError
 from ppt_gpu.exec.global_accesses import GlobalAccesses, global_accesses
 from ppt_gpu.exec.trace import Trace
-from ppt_gpu.exec.trace_parts import spans
 from ppt_gpu.exec.workload import Launch
 from ppt_gpu.machine.code import MachineKernel
 from ppt_gpu.ptx.module import Kernel
 from ppt_gpu.sm.camping import camping, in_order, joined, may_camp
 from ppt_gpu.sm.coalesce import WARP
-from ppt_gpu.sm.in_flight import coming, first_moments
+from ppt_gpu.sm.in_flight import by_others, first_moments
 from ppt_gpu.sm.left_lines import LeftLines
 from ppt_gpu.sm.lower_access import Accesses, Geometry, geometry, lower_accesses
 from ppt_gpu.sm.lower_code import ANY, NOBODY, Code, lower_code
@@ -81,13 +80,14 @@ def lower_trace(
     pattern, offsets, masks = _by_one_lane(code, entries.pc, pattern, trace.pattern_offset, trace.pattern_mask)
     found = lower_accesses(shape, code.variants, variant, pattern, base, offsets, masks)
     line, address = dense_ids(found.address)
-    users, late, uneven = Users.alone(len(address)), None, 1.0
+    users, shared, uneven = Users.alone(len(address)), None, 1.0
     atomics = _atomics(code, variant, pattern, base, offsets, masks)[0]
     share = atomic_share(atomics, shape.line)
     if neighbours is not None and active_sms > 1:
         asked = _global_transactions(code, neighbours, shape)
         sm = neighbours.blocks % active_sms if neighbour_sm is None else np.asarray(neighbour_sm, np.int64)
-        course = _course(code, plan, entries, variant, trace, active_sms, resident)
+        pc = _of_ptx(kernel, entries.pc)
+        course = _course(code, plan, entries.start, pc, variant, trace, active_sms, resident)
         others = _touched(asked, neighbours, sm, neighbour_stands_for, active_sms, course)
         used, area = sectors_used(line, found.sectors, len(address)), areas(address, trace.ranges)
         touches = others.on(address)
@@ -95,7 +95,7 @@ def lower_trace(
         mine = own or global_accesses(kernel, trace)
         here = np.zeros(len(mine.blocks), np.int64)
         first = _touched(_global_transactions(code, mine, shape), mine, here, None, active_sms, course)
-        late = coming(address, users.sectors, first_moments(first.on(address), len(address)), used, touches, area)
+        shared = by_others(address, users, first_moments(first.on(address), len(address)), used, touches, area)
         if len(atomics.base):
             share = _share_of_all(code, neighbours, atomics, shape, others.stands_for, sm)
         if may_camp(gpu) and len(others.stands_for) == active_sms - 1:
@@ -109,9 +109,7 @@ def lower_trace(
         copied = left.found(address, block * float(np.sum(1.0 / users.line)) / len(trace.blocks))
     else:
         copied = left.places(address) < len(left.address)
-    ops = code.ops
-    if isinstance(kernel, MachineKernel):  # hot spots are told by the lines of the PTX
-        ops = replace(ops, pc=np.array(kernel.origin, np.int32)[ops.pc])
+    ops = replace(code.ops, pc=_of_ptx(kernel, code.ops.pc))  # hot spots are told by the lines of the PTX
     program = assemble(
         ops,
         plan,
@@ -121,7 +119,7 @@ def lower_trace(
         address=address,
         copied=copied,
         users=users,
-        late=late,
+        shared=shared,
         warp_path=trace.warp_path.astype(np.int32),
         warp_access=entries.start,
         warps_per_block=per_block,
@@ -258,24 +256,29 @@ def _touched(
     weight = np.full(len(sms), (active_sms - 1) / len(sms)) if stands_for is None else stands_for[first]
     sm_of_access = np.repeat(dense, np.diff(neighbours.start))
     sm = np.repeat(sm_of_access, np.diff(found.start)).astype(np.int32)
-    moment = course.moments(neighbours.blocks // active_sms, neighbours.start)
+    moment = course.moments(neighbours.blocks // active_sms, neighbours.start, neighbours.pc)
     return Touched(found.address, found.sectors, sm, np.repeat(moment, np.diff(found.start)), weight)
+
+
+def _of_ptx(kernel: Kernel, pc: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Instructions of the PTX from which those at `pc` were made."""
+    return np.array(kernel.origin, np.int32)[pc] if isinstance(kernel, MachineKernel) else pc
 
 
 def _course(
     code: Code,
     plan: Schedule,
-    entries: Entries,
+    start: NDArray[np.int64],
+    pc: NDArray[np.int32],
     variant: NDArray[np.int32],
     trace: Trace,
     active_sms: int,
     resident: int,
 ) -> Course:
-    """How far the trace's blocks are at their accesses to global memory."""
-    start, depth = waits_before(plan, code.ops)
-    of_path = np.diff(start)[trace.warp_path]
-    every = depth[spans(start[:-1][trace.warp_path], of_path)]
+    """How far the trace's blocks are at their accesses to global memory. start [W+1]: of the memory entries of its
+    warps; pc [entries]: lines of the PTX."""
+    every = waits_before(plan, code.ops).of_warps(trace.warp_path, trace.warps // len(trace.blocks))
     chosen = np.append(code.variants.space == GLOBAL, False)[variant]
-    warps = np.add.reduceat(np.append(chosen, False), entries.start[:-1]) * (np.diff(entries.start) > 0)
+    warps = np.add.reduceat(np.append(chosen, False), start[:-1]) * (np.diff(start) > 0)
     counts = warps.reshape(len(trace.blocks), -1).sum(axis=1)
-    return Course.of(trace.blocks // active_sms, counts, every[chosen], resident)
+    return Course.of(trace.blocks // active_sms, counts, pc[chosen], every[chosen], resident)

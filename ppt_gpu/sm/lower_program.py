@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ppt_gpu.sm.in_flight import ByOthers
 from ppt_gpu.sm.lower_access import Accesses, Geometry
 from ppt_gpu.sm.lower_ops import OpTable
 from ppt_gpu.sm.program import COLD, COMING, WARM, Program
 from ppt_gpu.sm.scoreboard import SLOTS, Schedule
-from ppt_gpu.sm.sharing import Users, fetched_by_others, share_factor
+from ppt_gpu.sm.sharing import Users, share_factor
 
 
 def assemble(
@@ -22,7 +23,7 @@ def assemble(
     address: NDArray[np.uint64],
     copied: NDArray[np.bool_],
     users: Users,
-    late: NDArray[np.bool_] | None = None,
+    shared: ByOthers | None = None,
     warp_path: NDArray[np.int32],
     warp_access: NDArray[np.int64],
     warps_per_block: int,
@@ -32,8 +33,8 @@ def assemble(
     l2_camping: float = 1.0,
     atomic_share: float = 1.0,
 ) -> Program:
-    """line [T]: line ids of the transactions; address, copied [L] and users: of the lines; late [L]: those that are on
-    their way when this SM asks for them, if others fetch them; the rest as in Program."""
+    """line [T]: line ids of the transactions; address, copied [L] and users: of the lines; shared: those that
+    others fetch; the rest as in Program."""
     blocks = len(warp_path) // warps_per_block
     return Program(
         op_name=ops.name,
@@ -56,7 +57,7 @@ def assemble(
         tx_line=line,
         tx_sectors=found.sectors,
         line_address=address,
-        line_warm=_warm(copied, fetched_by_others(address, users.sectors), late),
+        line_warm=_warm(copied, shared),
         thread_instructions=thread_instructions,
         scoreboard_slots=SLOTS,
         access_atomic=found.atomic,
@@ -70,7 +71,11 @@ def assemble(
     )
 
 
-def _warm(copied: NDArray[np.bool_], fetched: NDArray[np.bool_], late: NDArray[np.bool_] | None) -> NDArray[np.uint8]:
-    """[L] COLD, WARM or COMING; `fetched`: by others."""
-    by_others = np.where(fetched, WARM if late is None else np.where(late, COMING, WARM), COLD)
-    return np.where(copied, WARM, by_others).astype(np.uint8)
+def _warm(copied: NDArray[np.bool_], shared: ByOthers | None) -> NDArray[np.uint8]:
+    """[L] COLD, WARM or COMING."""
+    found = np.full(len(copied), COLD, np.uint8)
+    if shared is not None:
+        found[shared.fetched] = WARM
+        found[shared.fetched & shared.coming] = COMING
+    found[copied] = WARM
+    return found

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ppt_gpu.errors import BudgetError
 from ppt_gpu.exec.trace import Range
-from ppt_gpu.sm.in_flight import coming, first_moments
+from ppt_gpu.sm.in_flight import by_others, first_moments
 from ppt_gpu.sm.lower_access import Accesses, Geometry, Variants, geometry, lower_accesses
 from ppt_gpu.sm.lower_forced import forced_transactions
 from ppt_gpu.sm.lower_hash import dense_ids
@@ -79,21 +79,20 @@ def lower_tasklist(
     found = _strides(flat, shape, task, bases)
     address_line, address = dense_ids(found.address)
     copied = copied_lines(address, _ranges(flat), gpu.l2.size, shape.line)
-    users, late = Users.alone(len(address)), None
+    users, shared = Users.alone(len(address)), None
     atomics = _atomics(flat, task, bases)[0]
     share = atomic_share(atomics, shape.line)
     if len(neighbours) and active_sms > 1:
-        depth = waits_before(plan, ops)[1][flat.space[task] == GLOBAL]
-        course = Course.of(
-            ids // active_sms, np.full(len(ids), warps_per_block * len(depth)), np.tile(depth, warps), resident
-        )
+        depth = waits_before(plan, ops).of_warps(np.zeros(1, np.int32), 1)[flat.space[task] == GLOBAL]
+        counts, number = np.full(len(ids), warps_per_block * len(depth)), np.arange(len(depth), dtype=np.int32)
+        course = Course.of(ids // active_sms, counts, np.tile(number, warps), np.tile(depth, warps), resident)
         places = flat, shape, warps_per_block, grid, active_sms, course
         others, theirs, weight = _touched(*places, neighbours, neighbour_sm, neighbour_stands_for)
         used, area = sectors_used(address_line, found.sectors, len(address)), areas(address, _ranges(flat))
         touches = others.on(address)
         users = sharers(used, touches, active_sms, area)
         first = _touched(*places, ids, np.zeros_like(ids), np.ones(len(ids)))[0]
-        late = coming(address, users.sectors, first_moments(first.on(address), len(address)), used, touches, area)
+        shared = by_others(address, users, first_moments(first.on(address), len(address)), used, touches, area)
         share = atomic_share(atomics, shape.line, theirs, weight)
     line, found = forced_transactions(flat, gpu, shape, np.tile(task, warps), found, address_line, active_sms)
     return assemble(
@@ -105,7 +104,7 @@ def lower_tasklist(
         address=address,
         copied=copied,
         users=users,
-        late=late,
+        shared=shared,
         warp_path=np.zeros(warps, np.int32),
         warp_access=np.arange(warps + 1, dtype=np.int64) * len(task),
         warps_per_block=warps_per_block,
@@ -170,7 +169,8 @@ def _touched(
     sm_of_access = np.repeat(dense[order], warps_per_block * len(task))
     sm = np.repeat(sm_of_access, np.diff(found.start)).astype(np.int32)
     weight = np.asarray(stands_for, np.float64)[first]
-    moment = course.moments(ids // active_sms, np.arange(len(ids) + 1) * (warps_per_block * len(task)))
+    number = np.tile(np.arange(len(task), dtype=np.int32), len(ids) * warps_per_block)
+    moment = course.moments(ids // active_sms, np.arange(len(ids) + 1) * (warps_per_block * len(task)), number)
     moment = np.repeat(moment, np.diff(found.start))
     atomics, which = _atomics(flat, task, bases)
     return Touched(found.address, found.sectors, sm, moment, weight), atomics, weight[sm_of_access[which]]

@@ -4,7 +4,7 @@
 * A line that k SMs of the wave use is fetched from DRAM by one of them and found in the L2 by the k-1 others. k is
   estimated from a sample of other SMs: 1 + the sum over those that touch the line of the SMs that each stands for. Of
   such lines this SM does not fetch a share of 1 - 1/k, chosen by a hash of the address; `in_flight` says which of them
-  are still on their way.
+  are still on their way, and who fetches where all users are known.
 * Few of many SMs are sampled, so the share of them that touches a line is known roughly only, and 1 - 1/k of a rough k
   is too little in the mean. How far the lines of a buffer really differ in that share shows in how much more their
   samples differ than chance would have it (method of moments); by as much each keeps its own share, and takes the
@@ -26,7 +26,8 @@ from ppt_gpu.compiled import entry
 from ppt_gpu.exec.trace import Range
 from ppt_gpu.sm.lower_hash import Numbers, mix
 
-_BITS = np.array([mask.bit_count() for mask in range(256)], np.float64)
+#: how many bits each byte has
+BITS = np.array([mask.bit_count() for mask in range(256)], np.float64)
 
 
 def copied_lines(address: NDArray[np.uint64], ranges: Sequence[Range], capacity: int, line: int) -> NDArray[np.bool_]:
@@ -89,11 +90,12 @@ class Users:
 
     sectors: NDArray[np.float64]  # [L] of those that this SM uses; who uses a part of them counts as that part
     line: NDArray[np.float64]  # [L] whatever sectors
+    unknown: NDArray[np.float64]  # [L] of these, the ones that were not sampled one by one
 
     @classmethod
     def alone(cls, lines: int) -> Users:
         """Nobody else."""
-        return cls(np.ones(lines), np.ones(lines))
+        return cls(np.ones(lines), np.ones(lines), np.zeros(lines))
 
 
 def sharers(
@@ -112,11 +114,12 @@ def sharers(
         return Users.alone(lines)
     last, left = np.full(lines, -1, np.int32), np.zeros(lines, np.uint8)
     touched, sampled = np.zeros((2, lines)), np.zeros((2, lines))  # of the sectors used, of the line
-    _touched(others.line, others.sectors, others.sm, others.stands_for, used, _BITS, last, left, touched, sampled)
+    _touched(others.line, others.sectors, others.sm, others.stands_for, used, BITS, last, left, touched, sampled)
     many = others.stands_for[others.stands_for > 1.0]
     if area is not None and len(many) > 1:
         sampled = np.stack([settled(each / many.sum(), len(many), area) * many.sum() for each in sampled])
-    return Users(*np.minimum(1.0 + touched + sampled, float(active_sms)))
+    sectors, line = np.minimum(1.0 + touched + sampled, float(active_sms))
+    return Users(sectors, line, sampled[1])
 
 
 def settled(share: NDArray[np.float64], samples: int, area: NDArray[np.int64]) -> NDArray[np.float64]:

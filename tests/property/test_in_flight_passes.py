@@ -5,17 +5,18 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ppt_gpu.sm.in_flight import asked
-from ppt_gpu.sm.in_flight_reference import reference_asked, reference_waits_before
+from ppt_gpu.sm.in_flight_reference import reference_asked, reference_of_block, reference_waits_before
 from ppt_gpu.sm.moments import waits_before
-from ppt_gpu.sm.program import KIND_ATOMIC, KIND_COMPUTE, KIND_LOAD, KIND_SHARED
+from ppt_gpu.sm.program import KIND_ATOMIC, KIND_BARRIER, KIND_COMPUTE, KIND_LOAD, KIND_SHARED
 from ppt_gpu.sm.scoreboard import Schedule
 from ppt_gpu.sm.sharing import Touches
 
-KINDS = np.array([KIND_COMPUTE, KIND_LOAD, KIND_ATOMIC, KIND_SHARED])
+KINDS = np.array([KIND_COMPUTE, KIND_LOAD, KIND_ATOMIC, KIND_SHARED, KIND_BARRIER])
 
 
 @settings(max_examples=60, deadline=None)
@@ -26,16 +27,22 @@ def test_waits_before(seed: int) -> None:
     count = int(lengths.sum())
     plan = Schedule(
         path_start=np.concatenate(([0], np.cumsum(lengths))),
-        entry_op=rng.integers(0, 4, count).astype(np.int32),
+        entry_op=rng.integers(0, 5, count).astype(np.int32),
         entry_wait=(rng.integers(0, 16, count) * rng.integers(0, 2, count)).astype(np.uint64)
         | (rng.integers(0, 2, count).astype(np.uint64) << np.uint64(63)),
         entry_slot=rng.choice((-1, 0, 1, 2, 3, 63), count).astype(np.int8),
     )
-    ops = SimpleNamespace(kind=KINDS, recorded=KINDS != KIND_COMPUTE)
-    start, depth = waits_before(plan, ops)  # type: ignore[arg-type]
+    ops = SimpleNamespace(kind=KINDS, recorded=(KINDS != KIND_COMPUTE) & (KINDS != KIND_BARRIER))
+    found = waits_before(plan, ops)  # type: ignore[arg-type]
     loads = (KINDS == KIND_LOAD) | (KINDS == KIND_ATOMIC)
-    assert depth.tolist() == reference_waits_before(plan, ops.recorded, loads)
-    assert start.tolist() == [ops.recorded[plan.entry_op[:end]].sum() for end in plan.path_start]
+    plain = [reference_waits_before(plan, path, ops.recorded, loads, KINDS == KIND_BARRIER) for path in range(3)]
+    assert found.depth.tolist() == [deep for path in plain for deep in path.depth]
+    assert found.barriers.tolist() == [number for path in plain for number in path.barriers]
+    assert found.rounds.tolist() == [deep for path in plain for deep in path.rounds]
+    assert found.start.tolist() == [ops.recorded[plan.entry_op[:end]].sum() for end in plan.path_start]
+    paths = rng.integers(0, 3, 6).astype(np.int32)
+    blocks = [reference_of_block([plain[path] for path in paths[first : first + 2]]) for first in range(0, 6, 2)]
+    assert found.of_warps(paths, 2).tolist() == [deep for block in blocks for deep in block]
 
 
 @settings(max_examples=60, deadline=None)
@@ -54,3 +61,5 @@ def test_asked(seed: int) -> None:
     found, plain = asked(touches, used, first), reference_asked(touches, used.tolist(), first.tolist())
     assert found.users.tolist() == plain.users.tolist()
     assert found.earlier.tolist() == plain.earlier.tolist()
+    assert found.covered.tolist() == plain.covered.tolist()
+    assert found.together.tolist() == pytest.approx(plain.together.tolist())

@@ -7,11 +7,11 @@ import pytest
 from lower_fixtures import UNIT, code, make_gpu, make_launch, make_trace
 
 from ppt_gpu.exec.global_accesses import global_accesses
-from ppt_gpu.sm.in_flight import NEVER, coming, first_moments
+from ppt_gpu.sm.in_flight import NEVER, by_others, first_moments
 from ppt_gpu.sm.lower import lower_trace
 from ppt_gpu.sm.moments import Course
 from ppt_gpu.sm.program import COLD, COMING, WARM, Program
-from ppt_gpu.sm.sharing import Touched, fetched_by_others
+from ppt_gpu.sm.sharing import Touched, Users, sharers
 
 LOAD = "ld.global.f32"
 #: a load, another one beside it, a use of both, a load, its use
@@ -48,10 +48,14 @@ def table(found: Program) -> int:
     return int(found.line_warm[common][0])
 
 
-@pytest.mark.parametrize(("place", "others_place"), [(0, 0), (0, 1), (1, 0), (2, 2), (0, 2), (1, 2)])
+@pytest.mark.parametrize(("place", "others_place"), [(0, 0), (0, 1), (1, 0), (2, 2)])
 def test_lines_asked_for_before_a_wait_are_on_their_way_together(place: int, others_place: int) -> None:
-    """Who is before all others waits for as long as DRAM takes, whoever is said to fetch it."""
     assert table(program(place, others_place)) == COMING
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_who_comes_before_all_others_fetches(place: int) -> None:
+    assert table(program(place, 2)) == COLD
 
 
 @pytest.mark.parametrize("others_place", [0, 1])
@@ -62,17 +66,27 @@ def test_a_line_that_others_have_waited_for_is_there(others_place: int) -> None:
 def test_a_line_of_an_earlier_wave_is_there() -> None:
     assert table(program(0, 2, waves=2, others_wave=0)) == WARM
     assert table(program(2, 0, waves=2, others_wave=1)) == WARM
-    assert table(program(0, 2, waves=2, others_wave=1)) == COMING
+    assert table(program(0, 2, waves=2, others_wave=1)) == COLD
     assert table(program(2, 2, waves=1, resident=2)) == COMING
 
 
-def test_moments_of_blocks_with_other_numbers_of_accesses() -> None:
-    course = Course.of(np.array([1, 0]), np.array([4, 2]), np.array([0, 0, 1, 1, 0, 3]), 1)
-    assert course.moments(np.array([0]), np.array([0, 2])).tolist() == [0, 3]
-    assert course.moments(np.array([1, 2]), np.array([0, 8, 9])).tolist() == [4, 4, 4, 4, 5, 5, 5, 5, 8]
-    assert course.moments(np.array([0, 0]), np.array([0, 0, 1])).tolist() == [0]
-    nothing = Course.of(np.array([0]), np.array([0]), np.zeros(0, np.int32), 1)
-    assert nothing.moments(np.array([0, 1]), np.array([0, 1, 2])).tolist() == [0, 0]
+def test_moments_of_blocks_are_those_of_the_same_instructions() -> None:
+    """Two blocks, the one of turn 1 first: it comes to 0 and 2 twice, to 5 never; the one of turn 0 once to 0 and 5."""
+    pc, depth = np.array([0, 2, 2, 0, 0, 5], np.int32), np.array([0, 1, 2, 3, 0, 9], np.int32)
+    course = Course.of(np.array([1, 0]), np.array([4, 2]), pc, depth, 1)
+
+    def moments(turn: int, *pc: int) -> list[int]:
+        return course.moments(np.array([turn]), np.array([0, len(pc)]), np.array(pc, np.int32)).tolist()
+
+    assert moments(0, 0, 5) == [0, 9]
+    assert moments(0, 2, 5, 2) == [1, 9, 2]  # as in the block of the other turn
+    assert moments(1, 2, 0, 2, 0) == [10 + 1, 10 + 0, 10 + 2, 10 + 3]
+    assert moments(1, 0, 0, 0, 0) == [10 + 0, 10 + 0, 10 + 3, 10 + 3]  # the same part of the way
+    assert moments(2, 3, 4, 9) == [20 + 1, 20 + 2, 20 + 9]  # joined with the instruction before
+    both = course.moments(np.array([0, 1]), np.array([0, 1, 2]), np.array([5, 5], np.int32))
+    assert both.tolist() == [9, 10 + 9]
+    nothing = Course.of(np.array([0]), np.array([0]), np.zeros(0, np.int32), np.zeros(0, np.int32), 1)
+    assert nothing.moments(np.array([0, 1]), np.array([0, 1, 2]), np.array([3, 4], np.int32)).tolist() == [0, 1]
 
 
 def test_users_that_were_not_sampled_are_as_early_as_those_that_were() -> None:
@@ -85,8 +99,9 @@ def test_users_that_were_not_sampled_are_as_early_as_those_that_were() -> None:
 
     def late(first: int, users: float) -> float:
         of_lines = np.full(len(lines), users)
-        found = coming(lines, of_lines, np.full(len(lines), first), used, others.on(lines), area)
-        return float(found[fetched_by_others(lines, of_lines)].mean())
+        who = Users(of_lines, of_lines, of_lines - 1.0)
+        found = by_others(lines, who, np.full(len(lines), first), used, others.on(lines), area)
+        return float(found.coming[found.fetched].mean())
 
     assert late(1, 5.0) == pytest.approx(0.84**4, abs=0.01)  # all are sampled
     assert late(1, 7.0) == pytest.approx(0.84**4 * (1 - 6 * 0.16) / (1 - 4 * 0.16), abs=0.01)
@@ -94,3 +109,18 @@ def test_users_that_were_not_sampled_are_as_early_as_those_that_were() -> None:
     assert late(0, 80.0) == 1.0  # the others come to no line before that
     found = first_moments(others.on(np.append(lines, np.uint64(1 << 40))), len(lines) + 1)
     assert found[:-1].tolist() == moments.min(axis=0).tolist() and found[-1] == NEVER
+
+
+def test_of_those_that_come_first_together_each_fetches_a_share() -> None:
+    """All users are known: two others at the same moment as this SM, one of them at half of the line; one later."""
+    lines = np.arange(20_000, dtype=np.uint64) * np.uint64(128)
+    sm = np.repeat(np.arange(3, dtype=np.int32), len(lines))
+    sectors = np.repeat(np.array([15, 3, 15], np.uint8), len(lines))
+    moment = np.repeat([4, 4, 5], len(lines))
+    others = Touched(np.tile(lines, 3), sectors, sm, moment, np.ones(3)).on(lines)
+    used, area = np.full(len(lines), 15, np.uint8), np.zeros(len(lines), np.int64)
+    who = sharers(used, others, 80)
+    for first, fetched, coming in ((3, 0.0, 0.0), (4, 1.5 / 2.5, 1.0), (5, 1.0, 0.0)):
+        found = by_others(lines, who, np.full(len(lines), first), used, others, area)
+        assert found.fetched.mean() == pytest.approx(fetched, abs=0.01)
+        assert (found.coming & found.fetched).sum() == coming * found.fetched.sum()

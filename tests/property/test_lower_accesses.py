@@ -90,7 +90,7 @@ def test_accesses_agree_with_the_plain_rules(batch: tuple) -> None:
         tags = reference_look_ups({line for line, _ in moved}, shape.l1_tag_sets)
         least = max(1, len(requests), ceil(len(moved) / shape.per_cycle))
         if shape.l1_sector_banks and variants.atomic[v]:
-            least = len(moved)
+            least = max(1, len(moved))
         elif shape.l1_sector_banks:
             least = reference_bank_cycles(moved, shape.line // shape.sector, shape.l1_sector_banks)
         assert found.cycles[i] == max(least, read, tags)

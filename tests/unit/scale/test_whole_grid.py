@@ -60,13 +60,14 @@ def agree(sample: str, gpu: Gpu) -> None:
 @pytest.mark.parametrize("kib", [384, 576])
 def test_data_that_are_somewhat_larger_than_the_l2_write_back_as_much(kib: int) -> None:
     """768 KiB in three arrays. Level steady simulates all blocks of an SM here, which push out what they push out:
-    nothing is to be added for blocks that are not simulated."""
-    gpu = load_gpu("v100", ["sm.count=8", f"l2.size={kib} KiB"])
+    nothing is to be added for blocks that are not simulated. (Waits that grow with DRAM's use would put the accesses
+    of the SMs in another order, which moves 3 % of the write-backs.)"""
+    gpu = load_gpu("v100", ["sm.count=8", f"l2.size={kib} KiB", "dram.loaded_latency=0"])
     written, cycles = (
         {level: float(vecadd(gpu, 256, level).launches[0].value(tag)) for level in ("steady", "grid")}
         for tag in ("memory.dram_write_bytes", "kernel.cycles")
     )
-    assert written["steady"] == pytest.approx(written["grid"], rel=0.03) and written["grid"] > 60_000
+    assert written["steady"] == pytest.approx(written["grid"], rel=0.02) and written["grid"] > 60_000
     assert cycles["steady"] == pytest.approx(cycles["grid"], rel=0.1)
 
 

@@ -227,7 +227,7 @@ def test_warm_line_is_an_l2_hit_once() -> None:
 
 
 def test_line_that_another_sm_is_fetching_takes_as_long_as_from_dram_and_none_of_its_bandwidth() -> None:
-    gpu = tiny(l1__size=0, dram__bandwidth=1.0)
+    gpu = tiny(l1__size=0, dram__bandwidth=745e6)  # a byte a cycle
     body: tuple[Entry, ...] = (("load.global", (), 0),) * 3
     lines = {"tx_line": np.array([0, 1, 0], np.int32), "line_warm": np.array([COMING, COMING], np.uint8)}
     late = run(gpu, body, **lines)

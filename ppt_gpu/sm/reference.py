@@ -313,8 +313,7 @@ class Sm:
         elif kind == KIND_BRANCH:
             warp.branch_until = done
         elif kind == KIND_BARRIER and not warp.exited and not self.event_bits[op]:
-            warp.barrier_latency = max(latency, 1)
-            warp.barrier_until, warp.event, warp.held_by = NEVER, None, REASON["barrier"]
+            self.hold(warp, op)
         if self.event_bits[op]:
             self._meet(warp, op, cycle, done)
         if slot >= 0:
@@ -326,6 +325,11 @@ class Sm:
             self._release_barrier(warp.block, cycle)
         if self.observer is not None:
             self.observer.issued(cycle, scheduler, unit, warp, op, done)
+
+    def hold(self, warp: Warp, op: int) -> None:
+        """The warp waits at its block's barrier, the operation that it has just issued."""
+        warp.barrier_latency = max(int(self.p.op_latency[op]), 1)
+        warp.barrier_until, warp.event, warp.held_by = NEVER, None, REASON["barrier"]
 
     def constant(self, cycle: int) -> int:
         """Cycle at which a constant that is read in `cycle` is there."""

@@ -196,7 +196,7 @@ class StagedSm(Sm):
         if not warp.exited and int(p.op_pc[self.next_op(warp)]) - int(p.op_pc[op]) not in (0, 1):
             self.strayed.add(warp.number)
         if kind == KIND_BARRIER and not warp.exited:
-            warp.barrier_latency, warp.barrier_until = max(int(p.op_latency[op]), 1), NEVER
+            self.hold(warp, op)
         if warp.exited or warp.barrier_until == NEVER:
             self._release_barrier(warp.block, cycle)
 

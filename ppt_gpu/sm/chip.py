@@ -22,7 +22,6 @@ from ppt_gpu.sm.core_raw import DONE, OVER_BUDGET, PAUSED, Raw
 from ppt_gpu.sm.core_skip import IDLE, TARGET, TRACK_WORDS
 from ppt_gpu.sm.core_state import AT_BLOCKS, AT_STALL, BLOCK_SHIFT, GIVEN, LAUNCH_AT, PLACES, State
 from ppt_gpu.sm.program import Program
-from ppt_gpu.sm.result import STALL_REASONS
 from ppt_gpu.threads import COMPILING, allowed, together
 
 
@@ -100,17 +99,13 @@ class ChipState:
         if self.shared[STATUS] != DONE or last > self.shared[LIMIT]:
             return Raw.failed(OVER_BUDGET, self.program)
         self.state.core[:] = self.cores.sum(axis=0)
-        op_stall = self.state.charged(self.program)
-        warp_cycles = op_stall.sum(axis=0)
-        warp_cycles[STALL_REASONS.index("drain")] += int(self.tracks[:, IDLE].sum())
         counters = self.mems[:, C : C + len(COUNTERS)].sum(axis=0) + self.below.memory.counters()
-        return Raw(
-            status=DONE,
+        return Raw.done(
             cycles=max(last, self.idle()),
             block_start=self.state.block_start,
             block_end=self.state.block_end,
-            warp_cycles=warp_cycles,
-            op_stall=op_stall,
+            op_stall=self.state.charged(self.program),
+            idle=int(self.tracks[:, IDLE].sum()),
             counters=counters,
             seconds=seconds,
         )

@@ -12,7 +12,7 @@ import numpy as np
 from ppt_gpu.sm.chip_machine import ATOMIC, READ, Chip
 from ppt_gpu.sm.chip_reference_memory import LaterMemory, Operation, Request
 from ppt_gpu.sm.core_machine import COUNTERS, NEVER, ONE, WAIT_FIXED, WAIT_LONG, WAIT_SHORT
-from ppt_gpu.sm.core_raw import DONE, OVER_BUDGET, Raw
+from ppt_gpu.sm.core_raw import OVER_BUDGET, Raw
 from ppt_gpu.sm.program import KIND_CONSTANT, Program
 from ppt_gpu.sm.reference import REASON, Sm, Warp
 from ppt_gpu.sm.reference_memory import Memory, whole
@@ -205,18 +205,14 @@ def run_chip_reference(program: Program, chip: Chip, resident: int, max_cycles: 
 
 
 def _sum(sms: list[ChipSm], below: Below, seconds: float) -> Raw:
-    op_stall = np.sum([sm.op_stall for sm in sms], axis=0)
-    warp_cycles = op_stall.sum(axis=0)
-    warp_cycles[REASON["drain"]] += sum(sm.no_op_drain for sm in sms)
     end = np.max([sm.block_end for sm in sms], axis=0)
     counters = np.sum([sm.memory.counters for sm in sms], axis=0) + np.array(below.memory.counters)
-    return Raw(
-        status=DONE,
+    return Raw.done(
         cycles=max(int(end.max(initial=0)), below.idle(), *(sm.memory.idle() for sm in sms)),
         block_start=np.max([sm.block_start for sm in sms], axis=0),
         block_end=end,
-        warp_cycles=warp_cycles,
-        op_stall=op_stall,
+        op_stall=np.sum([sm.op_stall for sm in sms], axis=0),
+        idle=sum(sm.no_op_drain for sm in sms),
         counters=counters[: len(COUNTERS)],
         seconds=seconds,
     )

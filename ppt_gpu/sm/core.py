@@ -147,7 +147,6 @@ from ppt_gpu.sm.program import (
     Program,
     op_issues,
 )
-from ppt_gpu.sm.result import STALL_REASONS
 from ppt_gpu.threads import COMPILING
 
 #: warp instructions
@@ -564,16 +563,12 @@ def run_core(
     last = int(state.block_end.max(initial=0))
     if status != DONE or last > max_cycles:
         return Raw.failed(status if status != DONE else OVER_BUDGET, program)
-    op_stall = state.charged(program)
-    warp_cycles = op_stall.sum(axis=0)
-    warp_cycles[STALL_REASONS.index("drain")] += idle
-    return Raw(
-        status=DONE,
+    return Raw.done(
         cycles=max(last, memory.idle()),
         block_start=state.block_start,
         block_end=state.block_end,
-        warp_cycles=warp_cycles,
-        op_stall=op_stall,
+        op_stall=state.charged(program),
+        idle=idle,
         counters=memory.counters(),
         seconds=seconds,
         skipped=skipping.skipped,

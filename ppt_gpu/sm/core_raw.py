@@ -31,6 +31,25 @@ class Raw:
     answers: Answers | None = None  # of the memory system, where they were asked for and are whole
 
     @classmethod
+    def done(
+        cls,
+        *,
+        cycles: int,
+        block_start: NDArray[np.int64],
+        block_end: NDArray[np.int64],
+        op_stall: NDArray[np.int64],
+        idle: int,
+        counters: NDArray[np.int64],
+        seconds: float,
+        skipped: int = 0,
+        answers: Answers | None = None,
+    ) -> Raw:
+        """A run that came to its end; idle: cycles of warps without entries, which drain."""
+        warp_cycles = op_stall.sum(axis=0)
+        warp_cycles[STALL_REASONS.index("drain")] += idle
+        return cls(DONE, cycles, block_start, block_end, warp_cycles, op_stall, counters, seconds, skipped, answers)
+
+    @classmethod
     def failed(cls, status: int, program: Program) -> Raw:
         """A run that ended early."""
         blocks, operations, reasons = len(program.block_warp) - 1, len(program.op_name), len(STALL_REASONS)

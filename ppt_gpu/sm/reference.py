@@ -400,15 +400,12 @@ def run_reference(program: Program, machine: Machine, resident: int, max_cycles:
             return Raw.failed(OVER_BUDGET, program)
         sm.step(cycle)
         cycle += 1
-    warp_cycles = sm.op_stall.sum(axis=0)
-    warp_cycles[REASON["drain"]] += sm.no_op_drain
-    return Raw(
-        status=0,
+    return Raw.done(
         cycles=max(cycle, sm.memory.idle()),
         block_start=sm.block_start,
         block_end=sm.block_end,
-        warp_cycles=warp_cycles,
         op_stall=sm.op_stall,
+        idle=sm.no_op_drain,
         counters=np.array(sm.memory.counters, np.int64),
         seconds=time.process_time() - began,
     )

@@ -390,16 +390,12 @@ def run_staged(program: Program, machine: Machine, resident: int, max_cycles: in
     seconds = time.thread_time() - began
     if status != DONE:
         return Raw.failed(status, program)
-    op_stall = state.op_stall.reshape(-1, REASONS)[: len(program.op_name)]
-    warp_cycles = op_stall.sum(axis=0)
-    warp_cycles[DRAIN] += state.now[IDLE]
-    return Raw(
-        status=DONE,
+    return Raw.done(
         cycles=max(int(cycle), memory.idle()),
         block_start=state.block_start,
         block_end=state.block_end,
-        warp_cycles=warp_cycles,
-        op_stall=op_stall,
+        op_stall=state.op_stall.reshape(-1, REASONS)[: len(program.op_name)],
+        idle=int(state.now[IDLE]),
         counters=memory.counters(),
         seconds=seconds,
     )

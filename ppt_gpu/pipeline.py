@@ -35,7 +35,7 @@ from ppt_gpu.scale.host import LaunchTime, application_time
 from ppt_gpu.scale.l2_history import L2History
 from ppt_gpu.scale.prediction import KernelPrediction
 from ppt_gpu.scale.simulated_sm import SimulatedSm, TraceSm
-from ppt_gpu.scale.steady import affordable_waves, steady_prediction
+from ppt_gpu.scale.steady import affordable_waves, in_bunches, steady_prediction
 from ppt_gpu.scale.survey import Survey
 from ppt_gpu.scale.tail import relieve_tail
 from ppt_gpu.spec import load_gpu
@@ -290,7 +290,11 @@ def predict_launch(sm: SimulatedSm, gpu: Gpu, level: str, survey: Survey) -> tup
         prediction = irregular_prediction(sm, survey, gpu)
     else:
         waves = affordable_waves(sm.spread.resident, survey.warp_instructions)
+        sm.give_out()
         steady = steady_prediction(sm, sm.launch.blocks, sm.occupancy, gpu, waves, sm=sm.place)
+        if in_bunches(steady):
+            sm.give_out(bunched=True)
+            steady = steady_prediction(sm, sm.launch.blocks, sm.occupancy, gpu, waves, sm=sm.place, bunched=True)
         prediction = relieve_tail(steady, gpu)
     prediction = replace(prediction, survey=survey)
     floors = bounds(

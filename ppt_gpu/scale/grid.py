@@ -1,15 +1,14 @@
 """How the blocks of a grid spread over the SMs, and which of them one simulated SM runs.
 
-The block scheduler fills the SMs breadth first: block i of the first waves goes to SM i mod S, until each SM holds as
-many as its occupancy allows; afterwards each next block goes to the SM that frees a slot first. When all SMs progress
-alike that is SM i mod S again. SM 0 is therefore the busiest, with ceil(grid / S) blocks.
+The block scheduler fills the SMs breadth first: block i of the first wave goes to SM i mod S, until each SM holds as
+many as its occupancy allows, R; afterwards each next block goes to the SM that frees a slot first. When an SM's blocks
+end one by one, and all SMs progress alike, that is SM i mod S again. When they end together it gets the next R blocks,
+in a row: they share what neighbours share, in its L1. SM 0 is the busiest both ways.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -23,7 +22,10 @@ LEVELS = ("workload", "steady", "grid")
 
 @dataclass(frozen=True)
 class GridSpread:
-    """A grid on a chip, when all SMs progress alike."""
+    """A grid on a chip, when all SMs progress alike.
+
+    Positions of an SM's blocks are numbers from 0 in the order in which they start.
+    """
 
     grid_blocks: int
     sms: int  # SMs of the chip, S
@@ -31,6 +33,7 @@ class GridSpread:
     resident: int  # blocks that the busiest SM holds at once
     max_blocks: int  # blocks of the busiest SM over the whole launch
     mean_blocks: float  # grid / S
+    bunched: bool = False  # the blocks that an SM holds end together: it then gets as many in a row
 
     @property
     def waves(self) -> float:
@@ -39,8 +42,25 @@ class GridSpread:
 
     def sm_blocks(self, sm: int, count: int | None = None) -> list[int]:
         """Ids of the blocks that SM `sm` runs, in launch order; the first `count` of them."""
-        ids = range(sm, self.grid_blocks, self.sms)
-        return list(ids if count is None else ids[:count])
+        if not self.bunched:
+            return list(range(sm, self.grid_blocks, self.sms)[:count])
+        ids = (self.block(sm, position) for position in range(self.max_blocks))
+        return [block for block in ids if block < self.grid_blocks][:count]
+
+    def block(self, sm: int, position: int) -> int:
+        """Id of the block at `position` of SM `sm`; beyond the grid when it has none there."""
+        wave, slot = divmod(position, self.resident)
+        if wave == 0 or not self.bunched:
+            return position * self.sms + sm
+        return (wave * self.sms + sm) * self.resident + slot
+
+    def place(self, block: int) -> tuple[int, int]:
+        """The SM of a block, and its position there: `block` of these is the block."""
+        wave, rest = divmod(block, self.resident * self.sms)
+        if wave == 0 or not self.bunched:
+            return block % self.sms, block // self.sms
+        sm, slot = divmod(rest, self.resident)
+        return sm, wave * self.resident + slot
 
 
 @dataclass(frozen=True)
@@ -86,28 +106,40 @@ class SmPlan:
         return self.grid_blocks / len(self.blocks)
 
 
-def spread_grid(grid_blocks: int, blocks_per_sm: int, sms: int) -> GridSpread:
+def spread_grid(grid_blocks: int, blocks_per_sm: int, sms: int, bunched: bool = False) -> GridSpread:
     """Spread `grid_blocks` blocks over `sms` SMs that hold at most `blocks_per_sm` each.
 
-    Small grids are spread evenly: an SM holds min(occupancy, ceil(grid / S)) blocks. PptError for an empty grid.
+    Small grids are spread evenly: an SM holds min(occupancy, ceil(grid / S)) blocks. `bunched`: those that it holds end
+    together. PptError for an empty grid.
     """
     if grid_blocks < 1:
         raise PptError(f"a grid of {grid_blocks} blocks", hint="a grid has at least 1 block")
     most = -(-grid_blocks // sms)
+    resident = min(blocks_per_sm, most)
+    if bunched:
+        waves, rest = divmod(grid_blocks, resident * sms)
+        most = waves * resident + min(rest, resident) if waves else most
     return GridSpread(
         grid_blocks=grid_blocks,
         sms=sms,
         active_sms=min(grid_blocks, sms),
-        resident=min(blocks_per_sm, most),
+        resident=resident,
         max_blocks=most,
         mean_blocks=grid_blocks / sms,
+        bunched=bunched,
     )
 
 
 def plan(
-    grid_blocks: int, occupancy: Occupancy, gpu: Gpu, level: str = "steady", waves: int = 3, sm: int = 0
+    grid_blocks: int,
+    occupancy: Occupancy,
+    gpu: Gpu,
+    level: str = "steady",
+    waves: int = 3,
+    sm: int = 0,
+    bunched: bool = False,
 ) -> SmPlan:
-    """Which blocks SM `sm` of `gpu` simulates.
+    """Which blocks SM `sm` of `gpu` simulates; `bunched` as in `spread_grid`.
 
     `workload`: the blocks of its first wave. `grid`: those of all SMs. `steady`: `waves` successive full waves from the
     middle of the launch, so that each finds in the L2 what its predecessor left, and the true last, partial wave, so
@@ -117,7 +149,7 @@ def plan(
         raise PptError(f"unknown level '{level}'", hint=did_you_mean(level, LEVELS))
     if waves < 1:
         raise PptError(f"{waves} waves to simulate", hint="at least 1")
-    spread = spread_grid(grid_blocks, occupancy.blocks_per_sm, gpu.sm.count)
+    spread = spread_grid(grid_blocks, occupancy.blocks_per_sm, gpu.sm.count, bunched)
     own = list(range(grid_blocks)) if level == "grid" else spread.sm_blocks(sm)
     if not own:
         raise PptError(f"SM {sm} runs no block of a grid of {grid_blocks} on {gpu.sm.count} SMs")
@@ -144,72 +176,18 @@ def plan(
 
 def inner_sm(spread: GridSpread, grid: Dim3) -> int:
     """Of the SMs that run the most blocks, the first of those whose blocks lie least at the edges of the grid."""
-    busiest = (spread.grid_blocks - 1) % spread.sms + 1
     blocks = np.arange(spread.grid_blocks)
     at_edge = np.zeros(len(blocks), np.int64)
     for place, extent in zip(np.unravel_index(blocks, grid, order="F"), grid, strict=True):
         if extent > 2:
             at_edge += (place == 0) | (place == extent - 1)
-    return int(np.bincount(blocks % spread.sms, at_edge, spread.sms)[:busiest].argmin())
-
-
-#: SMs sampled beside the adjacent ones, where as many can be
-FAR_SMS = 4
-
-
-class Neighbour(NamedTuple):
-    """A block that runs on another SM at the same time."""
-
-    block: int
-    offset: int  # how many SMs further, 1 ... active SMs - 1
-    stands_for: float  # how many of the other SMs its SM stands for
-
-
-def neighbour_blocks(spread: GridSpread, blocks: Sequence[int], grid: Dim3, samples: int = 8) -> list[Neighbour]:
-    """Blocks that run on other SMs at the same time as `blocks` of one SM, by block.
-
-    From up to `samples` other SMs: those that run the neighbours of `blocks` along the axes of the grid, which share
-    most with them and stand for themselves; and others, evenly spaced over the chip and, where not all are sampled,
-    next to none of the blocks, which stand for all the rest. They serve to estimate how much of what this SM fetches
-    another SM has fetched into the L2 already.
-    """
-    near = adjacent_sms(spread.active_sms, grid)[: max(samples - FAR_SMS, samples // 2, 1)]
-    rest = [offset for offset in range(1, spread.active_sms) if offset not in near]
-    around = _around(spread.active_sms, grid)
-    apart = [offset for offset in rest if offset not in around]
-    every = not apart or samples >= spread.active_sms - 1
-    far = _spaced(rest if every else apart, samples - len(near))
-    stands_for = dict.fromkeys(near, 1.0) | dict.fromkeys(far, len(rest) / max(len(far), 1))
-    if near and not far:
-        stands_for = dict.fromkeys(near, (spread.active_sms - 1) / len(near))
-    found = {
-        Neighbour(block - block % spread.sms + (block % spread.sms + offset) % spread.active_sms, offset, weight)
-        for offset, weight in stands_for.items()
-        for block in blocks
-    }
-    return sorted(neighbour for neighbour in found if neighbour.block < spread.grid_blocks)
-
-
-def adjacent_sms(active_sms: int, grid: Dim3) -> list[int]:
-    """Offsets of the SMs that run the next and the previous block along x, y, z."""
-    steps = [step for step, extent in zip((1, grid[0], grid[0] * grid[1]), grid, strict=True) if extent > 1]
-    offsets = dict.fromkeys(sign * step % active_sms for step in steps for sign in (1, -1))
-    return [offset for offset in offsets if offset]
-
-
-def _around(active_sms: int, grid: Dim3) -> set[int]:
-    """Offsets of the SMs that run a block next to a block, also across edges and corners: these are like no others."""
-    offsets = {0}
-    for step, extent in zip((1, grid[0], grid[0] * grid[1]), grid, strict=True):
-        if extent > 1:
-            offsets |= {(offset + sign * step) % active_sms for offset in offsets for sign in (1, -1)}
-    return offsets
-
-
-def _spaced(others: list[int], samples: int) -> list[int]:
-    """`samples` of `others`, from the middles of equal parts."""
-    count = min(len(others), samples)
-    return [others[int((index + 0.5) * len(others) / count)] for index in range(count)]
+    sm = blocks % spread.sms
+    if spread.bunched:
+        first = spread.resident * spread.sms  # blocks
+        sm[first:] = blocks[first:] // spread.resident % spread.sms
+    runs = np.bincount(sm, minlength=spread.sms)
+    edges = np.bincount(sm, at_edge, spread.sms)
+    return int(np.where(runs == runs.max(), edges, np.inf).argmin())
 
 
 def _middle(full: int, waves: int, resident: int) -> list[int]:

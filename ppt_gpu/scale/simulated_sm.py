@@ -23,7 +23,8 @@ from ppt_gpu.machine.trace import as_machine_code
 from ppt_gpu.progress import Progress
 from ppt_gpu.scale.block_timing import BlockTiming, Feed
 from ppt_gpu.scale.footprint import dirty_share
-from ppt_gpu.scale.grid import FAR_SMS, GridSpread, Neighbour, adjacent_sms, neighbour_blocks, spread_grid
+from ppt_gpu.scale.grid import GridSpread, spread_grid
+from ppt_gpu.scale.neighbours import FAR_SMS, Neighbour, adjacent_sms, neighbour_blocks
 from ppt_gpu.scale.occupancy import Occupancy, occupancy
 from ppt_gpu.scale.program_store import ProgramStore, program_name
 from ppt_gpu.scale.run_store import RunStore
@@ -67,6 +68,7 @@ class SimulatedSm:
 
     work: Work  # of the last simulation, as is `feed`
     feed: Feed
+    spread: GridSpread
     place: int = 0  # which SM of the chip: one of those that run the most blocks
 
     def __init__(self, launch: Launch, gpu: Gpu, policy: str | None, registers: int, shared: int) -> None:
@@ -76,7 +78,7 @@ class SimulatedSm:
         self.registers_estimated = False
         self.source_notes: tuple[str, ...] = ()  # how the kernel came to be, for the report
         self.occupancy: Occupancy = occupancy(gpu, launch.threads_per_block, registers, shared)
-        self.spread: GridSpread = spread_grid(launch.blocks, self.occupancy.blocks_per_sm, gpu.sm.count)
+        self.give_out()
         self.warnings: list[str] = []  # those of the last simulation, and more
         self.timings: TimingStore | None = None  # where simulations are kept
         self.programs: ProgramStore | None = None  # and lowered blocks
@@ -84,6 +86,10 @@ class SimulatedSm:
         self.loop_seconds: list[float] = []  # CPU time in the loop, of each simulation made; copies share it
         self.whole = False  # all SMs are simulated: nothing is learnt from samples of the others
         self.code_at = self.constants_at = CODE_COLD  # where the launch finds its instructions and its constants
+
+    def give_out(self, bunched: bool = False) -> None:
+        """Spread the grid over the SMs; `bunched` as in `spread_grid`."""
+        self.spread = spread_grid(self.launch.blocks, self.occupancy.blocks_per_sm, self.gpu.sm.count, bunched)
 
     def lower(self, blocks: list[int]) -> tuple[Program, Feed]:
         """The blocks as one SM runs them, one after another."""
@@ -101,7 +107,7 @@ class SimulatedSm:
         if self.spread.active_sms < 2 or self.gpu.perfect_memory or self.whole:
             return [], ()
         affordable = int(SHARING_BUDGET / max(instructions_per_block * len(blocks), 1.0))
-        adjacent = adjacent_sms(self.spread.active_sms, self.launch.grid)
+        adjacent = adjacent_sms(self.spread, self.launch.grid)
         wanted = self.spread.active_sms if may_camp(self.gpu) else max(SHARING_SAMPLES, len(adjacent) + FAR_SMS)
         samples = max(1, min(wanted, affordable, self.spread.active_sms - 1))
         others = neighbour_blocks(self.spread, blocks, self.launch.grid, samples)

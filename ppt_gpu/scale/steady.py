@@ -94,21 +94,37 @@ def steady_prediction(
     waves: Sequence[int] = WAVES,
     tolerance: float = TOLERANCE,
     sm: int = 0,
+    bunched: bool = False,
 ) -> KernelPrediction:
     """Simulate more and more waves (`waves`, ascending, at least 3) until their mean is known to `tolerance`.
 
     `run_blocks` simulates the given block ids on one SM, with `plan(...).resident` slots. It is called once for each
-    number of waves tried; `sm` is the SM, one of those with the most blocks. Returns the first steady prediction, or
-    the one of the most waves.
+    number of waves tried; `sm` is the SM, one of those with the most blocks, `bunched` as in `spread_grid`. Returns the
+    first steady prediction, or the one of the most waves.
     """
     if not waves or min(waves) < 3 or list(waves) != sorted(waves):
         raise PptError(f"waves to simulate: {list(waves)}", hint="ascending numbers, at least 3")
     for count in waves:
-        chosen = plan(grid_blocks, occupancy, gpu, "steady", count, sm)
+        chosen = plan(grid_blocks, occupancy, gpu, "steady", count, sm, bunched)
         found = extrapolate_steady(run_blocks(list(chosen.blocks)), chosen, tolerance)
         if chosen.exact or found.convergence <= tolerance:
             break
     return found
+
+
+def in_bunches(found: KernelPrediction) -> bool:
+    """Whether the blocks that the simulated SM holds ended together, so that it got the next ones in a row.
+
+    So they did when between the starts of its blocks, from the second wave on, at most one time in R was as long as
+    half an even one, that of SMs whose blocks end one by one.
+    """
+    resident = found.plan.resident
+    starts = np.sort(found.result.block_start)[resident:]
+    if resident < 2 or len(starts) <= resident:
+        return False
+    between = np.diff(starts)
+    even = float(np.mean(starts[resident:] - starts[:-resident])) / resident
+    return int((between >= even / 2.0).sum()) <= -(-len(between) // resident)
 
 
 def affordable_waves(resident: int, instructions_per_block: float) -> tuple[int, ...]:
@@ -134,7 +150,11 @@ def spread_assumptions(plan: SmPlan) -> tuple[str, ...]:
     texts = []
     if spread.active_sms < spread.sms:
         texts.append(f"{spread.active_sms} of {spread.sms} SMs get a block")
-    if spread.grid_blocks % spread.sms and spread.max_blocks > 1:
+    if spread.bunched:
+        texts.append(
+            f"the {spread.resident} blocks that an SM holds end together: it gets the next {spread.resident} in a row"
+        )
+    if spread.max_blocks > max(spread.mean_blocks, 1.0):
         texts.append(
             f"the busiest SM runs {spread.max_blocks} blocks, the mean is {spread.mean_blocks:.1f}: "
             "the launch ends with the busiest"

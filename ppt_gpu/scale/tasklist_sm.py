@@ -25,11 +25,14 @@ class TaskListSm(SimulatedSm):
                 f"the launch has blocks of {launch.threads_per_block} threads, the task list {tasklist.block_size}",
                 path=tasklist.path or None,
             )
-        super().__init__(launch, gpu, policy, tasklist.registers, tasklist.shared + launch.dynamic_shared)
         self.flat = flat
         self.axes = grid_axes(tasklist.body)
+        super().__init__(launch, gpu, policy, tasklist.registers, tasklist.shared + launch.dynamic_shared)
+
+    def give_out(self, bunched: bool = False) -> None:
+        super().give_out(bunched)
         if self.axes > 1:  # at an edge the list's warps reach into the next row, which those of the kernel do not
-            self.place = inner_sm(self.spread, launch.grid)
+            self.place = inner_sm(self.spread, self.launch.grid)
 
     def survey(self, wanted: str | int = "sample") -> Survey:
         """All blocks are the same."""

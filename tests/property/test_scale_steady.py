@@ -9,7 +9,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ppt_gpu.scale.grid import neighbour_blocks, plan, spread_grid
+from ppt_gpu.scale.grid import plan, spread_grid
+from ppt_gpu.scale.neighbours import neighbour_blocks
 from ppt_gpu.scale.occupancy import Occupancy
 from ppt_gpu.scale.steady import extrapolate_steady, steady_prediction
 
@@ -110,3 +111,16 @@ def test_more_blocks_never_take_less_time(waves: int, resident: int, extra: int)
         return extrapolate_steady(slots([700] * len(made.blocks), made.resident, 13), made).cycles
 
     assert predict(extra + 1) >= predict(extra) - 1e-6
+
+
+@given(
+    blocks=st.integers(1, 2000), resident=st.integers(1, 9), sms=st.integers(1, 20), bunched=st.booleans(),
+)  # fmt: skip
+def test_every_block_has_one_place(blocks: int, resident: int, sms: int, bunched: bool) -> None:
+    spread = spread_grid(blocks, resident, sms, bunched)
+    own = [spread.sm_blocks(sm) for sm in range(sms)]
+    assert sorted(block for ids in own for block in ids) == list(range(blocks))
+    assert max(map(len, own)) == len(own[0]) == spread.max_blocks
+    for sm, ids in enumerate(own):
+        assert ids == sorted(ids)
+        assert [spread.place(block) for block in ids] == [(sm, position) for position in range(len(ids))]

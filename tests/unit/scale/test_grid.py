@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from ppt_gpu.errors import PptError
-from ppt_gpu.scale.grid import neighbour_blocks, plan, spread_grid
+from ppt_gpu.scale.grid import plan, spread_grid
+from ppt_gpu.scale.neighbours import neighbour_blocks
 
 
 def test_large_grid_fills_every_sm() -> None:
@@ -27,6 +28,26 @@ def test_every_block_runs_exactly_once() -> None:
     spread = spread_grid(101, 4, 15)
     ids = [block for sm in range(15) for block in spread.sm_blocks(sm)]
     assert sorted(ids) == list(range(101))
+
+
+def test_blocks_that_end_together_are_followed_by_as_many_in_a_row(chip, holding) -> None:
+    spread = spread_grid(15 * 4 * 3 + 10, 4, 15, bunched=True)  # three waves, and ten blocks more
+    assert spread.sm_blocks(0) == [0, 15, 30, 45, 60, 61, 62, 63, 120, 121, 122, 123, 180, 181, 182, 183]
+    assert spread.sm_blocks(2)[-2:] == [188, 189] and len(spread.sm_blocks(3)) == 12
+    assert spread.max_blocks == 16 and spread.mean_blocks == pytest.approx(190 / 15)
+    made = plan(190, holding(4), chip(15), "steady", 9, bunched=True)
+    assert made.exact and made.blocks == tuple(spread.sm_blocks(0))
+
+
+def test_a_first_wave_is_never_in_a_row() -> None:
+    assert spread_grid(45, 4, 15, bunched=True).sm_blocks(1) == [1, 16, 31]
+
+
+def test_neighbours_of_blocks_in_a_row_are_other_rows() -> None:
+    spread = spread_grid(15 * 4 * 4, 4, 15, bunched=True)
+    found = neighbour_blocks(spread, spread.sm_blocks(5)[4:8], (240, 1, 1), 14)
+    assert [other.block for other in found] == [*range(60, 80), *range(84, 120)]
+    assert {other.offset for other in found if other.block in range(84, 88)} == {1}
 
 
 def test_steady_plan_takes_successive_waves_from_the_middle_and_the_true_last_one(chip, holding) -> None:

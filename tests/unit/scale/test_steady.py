@@ -4,7 +4,7 @@ import pytest
 
 from ppt_gpu.errors import PptError
 from ppt_gpu.scale.grid import plan
-from ppt_gpu.scale.steady import extrapolate_steady, steady_prediction, wave_durations
+from ppt_gpu.scale.steady import extrapolate_steady, in_bunches, steady_prediction, wave_durations
 
 
 def lockstep(durations: list[int], resident: int, rest: int, rest_duration: int) -> list[int]:
@@ -81,11 +81,39 @@ def test_driver_stops_at_the_whole_sm(chip, holding, sm_result) -> None:
     assert found.exact and asked[-1] == list(range(0, 105, 15))
 
 
+@pytest.mark.parametrize(
+    ("ends", "together"),
+    [
+        ([100, 101, 102, 103], True),
+        ([100, 112, 124, 136], True),  # an even time between two of them is 25
+        ([100, 125, 150, 175], False),
+        ([100, 101, 150, 151], False),  # two and two
+    ],
+)
+def test_blocks_that_end_together_are_told_from_others(chip, holding, sm_result, ends, together) -> None:
+    """Five waves of 100 cycles."""
+    made = plan(15 * 20, holding(4), chip(15), "steady", 9)
+    every = [100 * wave + end for wave in range(5) for end in ends]
+    found = extrapolate_steady(sm_result([0] * 4 + every[:-4], every), made)
+    assert in_bunches(found) is together
+
+
+def test_one_block_at_a_time_is_no_bunch_nor_is_a_single_wave(chip, holding, sm_result) -> None:
+    ends = [100 * (wave + 1) for wave in range(9)]
+    alone = plan(15 * 9, holding(1), chip(15), "steady", 9)
+    assert not in_bunches(extrapolate_steady(sm_result([0, *ends[:-1]], ends), alone))
+    wave = plan(15 * 4, holding(4), chip(15))
+    assert not in_bunches(extrapolate_steady(sm_result([0] * 4, [9] * 4), wave))
+
+
 def test_fill_of_the_chip_is_said(chip, holding, sm_result) -> None:
     small = extrapolate_steady(sm_result([0], [9]), plan(4, holding(4), chip(15)))
     assert "4 of 15 SMs get a block" in small.assumptions
     uneven = extrapolate_steady(sm_result([0, 0], [9, 9]), plan(16, holding(4), chip(15)))
     assert any("the mean is 1.1" in text for text in uneven.assumptions)
+    rows = plan(15 * 8, holding(4), chip(15), bunched=True)
+    together = extrapolate_steady(sm_result([0] * 8, [9] * 8), rows)
+    assert any("gets the next 4 in a row" in text for text in together.assumptions)
 
 
 def test_a_prediction_below_a_bound_is_raised_to_it(chip, holding, sm_result) -> None:

@@ -20,7 +20,7 @@ from ppt_gpu.exec.trace import Trace
 from ppt_gpu.machine.code import MachineKernel
 from ppt_gpu.ptx.instructions import access_kind, is_barrier, is_bulk, is_named_barrier, is_traced
 from ppt_gpu.ptx.module import Instruction, Kernel
-from ppt_gpu.sm.event_phases import (
+from ppt_gpu.sm.event_objects import (
     ARRIVE,
     ARRIVE_EXPECT,
     AT,
@@ -30,19 +30,22 @@ from ppt_gpu.sm.event_phases import (
     COMPLETE,
     COPIED,
     COPY,
+    COUNT,
     DROP,
     DROP_EXPECT,
+    EVENT,
     EVENTS,
     EXPECT,
     FINE,
     GROUP_SYNC,
     HEAD,
     INIT,
+    MANY_OBJECTS,
+    MANY_PHASES,
     MOST,
     NAMED_ARRIVE,
     NAMED_SYNC,
     NOTHING,
-    NUMBERED,
     OBJECT,
     STUCK,
     TEST,
@@ -51,8 +54,8 @@ from ppt_gpu.sm.event_phases import (
     UNTOLD,
     WHY,
     WORK,
-    resolve,
 )
+from ppt_gpu.sm.event_phases import NUMBERED, resolve
 from ppt_gpu.sm.program import EVENT_COUNTS, EVENT_LATE, EVENT_WAITS
 
 #: EVENT_* of the operation, by role
@@ -125,30 +128,39 @@ def find_events(
         return None
     role = roles(kernel)
     bits = np.where(operations > 0, _BITS[role], 0).astype(np.int8)
-    chosen = np.flatnonzero((role != NOTHING)[trace.path_pc])
-    pc = trace.path_pc[chosen].astype(np.int32)
-    step_start = np.searchsorted(chosen, trace.path_start)
-    before = np.concatenate(([0], np.cumsum(traced[trace.path_pc])))
-    path = np.searchsorted(trace.path_start, chosen, side="right") - 1
-    access = before[chosen] - before[trace.path_start[path]]
-    counted = np.concatenate(([0], np.cumsum(bits[pc] != 0)))
-    number = counted[:-1] - counted[step_start[path]] if len(pc) else counted[:-1]
-    lengths = counted[step_start[1:]] - counted[step_start[:-1]]
-    start = np.concatenate(([0], np.cumsum(lengths[trace.warp_path]))).astype(np.int64)
-    fresh = trace.warps + 2 * int(trace.pc_threads[role == INIT].sum()) + NUMBERED * len(trace.blocks)
+    paths, steps, start = _steps(trace, role, bits, traced)
+    phases = trace.warps + 2 * int(trace.pc_threads[role == INIT].sum()) + NUMBERED * len(trace.blocks)
     of = np.full(start[-1], -1, np.int32)
-    count = np.zeros(int(start[-1]) * 2 + fresh + 64, np.int32)
+    events = np.zeros((int(start[-1]) * 2 + phases + 64, EVENT), np.int32)
     head = np.zeros(HEAD, np.int64)
     resolve(
-        warps, trace.warp_path, step_start, pc, access, number, role, bits, trace.access_start,
-        trace.access_base.view(np.int64), trace.access_pattern, trace.pattern_offset,
-        trace.pattern_mask.astype(np.int64), start, of, count, np.zeros(len(count), np.bool_),
-        np.zeros((MOST, COLUMNS), np.int64), head, np.zeros((WORK, warps), np.int64),
+        paths, steps, trace.access_base.view(np.int64), trace.access_pattern, trace.pattern_offset,
+        trace.pattern_mask.astype(np.int64), np.zeros((MOST, COLUMNS), np.int64), head, events, of,
+        np.zeros((warps, WORK), np.int64),
     )  # fmt: skip
     if head[WHY] != FINE:
         return _why(kernel, role, head)
     of[of == UNTOLD] = -1
-    return Events(bits, start, of, count[: head[EVENTS]].copy())
+    return Events(bits, start, of, events[: head[EVENTS], COUNT].copy())
+
+
+def _steps(
+    trace: Trace, role: NDArray[np.int8], bits: NDArray[np.int8], traced: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """`paths` and `steps` as `event_phases` has them, and Events.start."""
+    chosen = np.flatnonzero((role != NOTHING)[trace.path_pc])
+    pc = trace.path_pc[chosen]
+    first = np.searchsorted(chosen, trace.path_start)
+    before = np.concatenate(([0], np.cumsum(traced[trace.path_pc])))
+    path = np.searchsorted(trace.path_start, chosen, side="right") - 1
+    counts = bits[pc] != 0
+    counted = np.concatenate(([0], np.cumsum(counts)))
+    access, number = before[chosen] - before[trace.path_start[path]], counted[:-1] - counted[first[path]]
+    lengths = counted[first[1:]] - counted[first[:-1]]
+    start = np.concatenate(([0], np.cumsum(lengths[trace.warp_path]))).astype(np.int64)
+    begin, end = first[:-1][trace.warp_path], first[1:][trace.warp_path]
+    paths = np.stack((begin, end, trace.access_start[:-1], start[:-1]), axis=1)
+    return paths.astype(np.int64), np.stack((pc, role[pc], access, number, counts), axis=1).astype(np.int64), start
 
 
 def _why(kernel: Kernel, role: NDArray[np.int8], head: NDArray[np.int64]) -> str:
@@ -163,9 +175,10 @@ def _why(kernel: Kernel, role: NDArray[np.int8], head: NDArray[np.int64]) -> str
         UNKNOWN: f"no mbarrier.init of the block sets up {thing}",
         UNSAID: "the copy was timed only, and tells no mbarrier",
         STUCK: f"a warp would wait for ever for {thing}",
+        MANY_OBJECTS: f"the block has more than {MOST} mbarriers and named barriers",
+        MANY_PHASES: "the lanes of a warp complete phases one after another, too many to follow",
     }
-    reason = texts.get(int(head[WHY]), "the block has too many barriers")
     return (
-        f"line {own.line} ({own.opcode}): {reason}; so the simulation has no warp wait at mbarriers and named "
-        "barriers but for what it copied itself, and times may be too short"
+        f"line {own.line} ({own.opcode}): {texts[int(head[WHY])]}; so the simulation has no warp wait at mbarriers and "
+        "named barriers but for what it copied itself, and times may be too short"
     )

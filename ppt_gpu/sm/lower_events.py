@@ -173,7 +173,7 @@ def _why(kernel: Kernel, role: NDArray[np.int8], head: NDArray[np.int64]) -> str
         thing = "the other warps of its warpgroup"
     texts = {
         UNKNOWN: f"no mbarrier.init of the block sets up {thing}",
-        UNSAID: "the copy was timed only, and tells no mbarrier",
+        UNSAID: "the trace does not say which mbarrier the copy tells",
         STUCK: f"a warp would wait for ever for {thing}",
         MANY_OBJECTS: f"the block has more than {MOST} mbarriers and named barriers",
         MANY_PHASES: "the lanes of a warp complete phases one after another, too many to follow",

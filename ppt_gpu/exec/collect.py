@@ -16,10 +16,10 @@ from ppt_gpu.exec import digest
 from ppt_gpu.exec.budget import Budget
 from ppt_gpu.exec.collect_paths import Paths
 from ppt_gpu.exec.growing import Growing
-from ppt_gpu.exec.jit_access import RECORD_BYTES
 from ppt_gpu.exec.jit_compile import Engine
 from ppt_gpu.exec.jit_context import Slot
 from ppt_gpu.exec.jit_flow import MAX_SEGMENT
+from ppt_gpu.exec.jit_records import RECORD_BYTES
 from ppt_gpu.exec.memory import DeviceMemory
 from ppt_gpu.exec.pattern_store import PatternStore
 from ppt_gpu.exec.recorded_trace import RecordedTrace, Records

@@ -1,6 +1,6 @@
 """Turns the raw access records of compiled code into the flat arrays of a `Trace`.
 
-Records are described in `ppt_gpu.exec.jit_access`. Compiled code numbers patterns in the order in which warps made
+Records are described in `ppt_gpu.exec.jit_records`. Compiled code numbers patterns in the order in which warps made
 them; here they get the numbers of a trace, by first appearance in it. Where that is the same, as in kernels whose
 warps run one after another, records are copied without a look at each.
 """
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.compiled import entry, merged
-from ppt_gpu.exec.jit_access import SPACE_BITS
+from ppt_gpu.exec.jit_records import SPACE_BITS
 
 PIECE = 256  # records that are taken at a time
 MIX = 0x9E3779B97F4A7C15 - (1 << 64)  # odd, from the golden ratio; as a signed 64-bit number

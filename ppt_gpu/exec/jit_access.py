@@ -4,24 +4,21 @@ Four ways to move the data, fastest first: every lane at one address, lanes side
 lane by lane. A "site" caches for each static access the buffer that it hit last: start, number of valid start
 offsets, host address of the start; then the instruction's index for faults; and the pattern that it recorded last.
 
-Record of an access: a 4-byte header and, in a buffer of their own, the address of the lowest active lane. Header: the
-number of its pattern (`ppt_gpu.exec.pattern_store`), and in the lowest SPACE_BITS the space. A site tells by its key
-whether its pattern is that of last time: mask in bits 0-31, RECORD_* in 32-39 and above log2 of the stride
-(RECORD_ROW). For other distances the site has those of its last access, of 64 (RECORD_LISTED) or 32 bits
-(RECORD_NARROW).
+Accesses are recorded (`ppt_gpu.exec.jit_records`). A site tells by its key whether its pattern is that of last time:
+mask in bits 0-31, RECORD_* in 32-39 and above log2 of the stride (RECORD_ROW). For other distances the site has those
+of its last access, of 64 (RECORD_LISTED) or 32 bits (RECORD_NARROW).
 """
 
 from __future__ import annotations
 
-from ppt_gpu.exec.jit_context import Fault, Slot
+from ppt_gpu.exec.jit_context import Fault
 from ppt_gpu.exec.jit_library import Helper
-from ppt_gpu.exec.jit_text import Text, vec
+from ppt_gpu.exec.jit_records import append_record
+from ppt_gpu.exec.jit_text import vec
 from ppt_gpu.exec.memory import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW
 
 #: not 0: the key of a site that recorded nothing
 RECORD_NONE, RECORD_SAME, RECORD_ROW, RECORD_LISTED, RECORD_NARROW = range(1, 6)
-RECORD_BYTES, BASE_BYTES = 4, 8  # of a header, of a base address
-SPACE_BITS = 2
 #: space -> index into ppt_gpu.spec.gpu.MEMORY_SPACES
 SPACE_INDEX = {"global": 0, "generic": 0, "generic-cluster": 0, "shared": 1, "cluster": 1, "local": 2, "const": 3}
 #: words of a site: start, count, host address, instruction, number of its last pattern << SPACE_BITS, its key; from
@@ -36,19 +33,6 @@ SPLIT_SPACES = ("generic", "generic-cluster", "cluster")
 
 def address_element(space: str) -> str:
     return "i64" if space in WIDE else "i32"
-
-
-def append_record(f: Text, header: str, base: str) -> None:
-    """Append the record of an access to the warp's buffers: an i32 and an i64."""
-    cursor = f.field("%w", Slot.RECORD)
-    f.do(f"store i32 {header}, ptr {f.as_pointer(cursor)}, align 4")
-    f.do(f"store i64 {base}, ptr {base_of(f, cursor)}, align 8")
-    f.set_field("%w", Slot.RECORD, f.i64("add", cursor, RECORD_BYTES))
-
-
-def base_of(f: Text, header: str) -> str:
-    """Where the base address of the access stands whose header is at this host address (an i64)."""
-    return f.as_pointer(f.i64("add", f.i64("mul", header, BASE_BYTES // RECORD_BYTES), f.field("%w", Slot.BASES)))
 
 
 class Access(Helper):

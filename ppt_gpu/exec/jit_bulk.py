@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from ppt_gpu.exec.box import MASK, Box, together
 from ppt_gpu.exec.bulk_copy import perform
 from ppt_gpu.exec.bulk_form import BulkForm, bulk_form
-from ppt_gpu.exec.jit_access import BASE_BYTES, RECORD_BYTES, SPACE_BITS
 from ppt_gpu.exec.jit_context import SLOTS, Fault, Slot
 from ppt_gpu.exec.jit_emit import Emitter, Unsupported, emits
 from ppt_gpu.exec.jit_memory import address
 from ppt_gpu.exec.jit_patterns import listed_pattern
+from ppt_gpu.exec.jit_records import BASE_BYTES, RECORD_BYTES, SPACE_BITS
 from ppt_gpu.exec.jit_text import vec
 from ppt_gpu.exec.memory import CLUSTER_SHIFT, PARAM_WINDOW, SHARED_WINDOW, WINDOW_BYTES
 from ppt_gpu.ptx.instructions import is_traced

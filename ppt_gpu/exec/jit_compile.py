@@ -29,7 +29,6 @@ from ppt_gpu.exec import (  # noqa: F401  (each registers its emitters)
     jit_wgmma,
 )
 from ppt_gpu.exec.host_calls import not_callable
-from ppt_gpu.exec.jit_access import RECORD_BYTES
 from ppt_gpu.exec.jit_barrier import Barriers
 from ppt_gpu.exec.jit_call import Calls
 from ppt_gpu.exec.jit_context import Fault, Slot
@@ -38,6 +37,7 @@ from ppt_gpu.exec.jit_emit import EMITTERS, Emitter, Unsupported, emits
 from ppt_gpu.exec.jit_flow import Flow, flow_of, is_interruption
 from ppt_gpu.exec.jit_groups import Groups
 from ppt_gpu.exec.jit_library import Compiler
+from ppt_gpu.exec.jit_records import AHEAD, RECORD_BYTES, fetch
 from ppt_gpu.exec.jit_text import BITS, ELEMENT, const
 from ppt_gpu.ptx.instructions import is_branch, is_call, is_traced
 from ppt_gpu.ptx.linked import LinkedKernel
@@ -211,6 +211,7 @@ def _prologue(e: Emitter, flow: Flow, segment: int, code: tuple[Instruction, ...
         at = e.as_pointer(path)
         e.do(f"store i32 {segment}, ptr {at}, align 8")
         e.do(f"store i32 %m{segment}, ptr {e.offset_pointer(at, 4)}, align 4")
+        fetch(e, at, AHEAD)
         e.set_field("%w", Slot.PATH, e.i64("add", path, PATH_RECORD))
 
 

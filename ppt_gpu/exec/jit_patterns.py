@@ -11,9 +11,10 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from ppt_gpu.exec.digest import FACTORS, MIX
-from ppt_gpu.exec.jit_access import RECORD_ROW, SITE_KEY, SITE_PATTERN, SPACE_BITS, append_record
+from ppt_gpu.exec.jit_access import RECORD_ROW, SITE_KEY, SITE_PATTERN
 from ppt_gpu.exec.jit_context import Slot
 from ppt_gpu.exec.jit_library import Helper, helper_address, writes
+from ppt_gpu.exec.jit_records import SPACE_BITS, append_record
 from ppt_gpu.exec.jit_text import lanes, vec
 from ppt_gpu.exec.pattern_store import PatternWord
 

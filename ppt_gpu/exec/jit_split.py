@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ppt_gpu.exec.jit_access import BASE_BYTES, Access, base_of
+from ppt_gpu.exec.jit_access import Access
 from ppt_gpu.exec.jit_context import Fault, Slot
+from ppt_gpu.exec.jit_records import BASE_BYTES, base_of
 from ppt_gpu.exec.jit_text import const, vec
 from ppt_gpu.exec.memory import CLUSTER_SHIFT, LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW
 

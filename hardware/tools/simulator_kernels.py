@@ -23,7 +23,7 @@ from ppt_gpu.ptx.instructions import access_bytes, access_kind, is_barrier, is_t
 from ppt_gpu.ptx.module import Instruction as Ptx
 from ppt_gpu.ptx.module import Kernel
 from ppt_gpu.scale.simulated_sm import SimulatedSm
-from ppt_gpu.sm.lower_code import register_operands
+from ppt_gpu.sm.lower_operands import register_operands
 
 GPU = "gpgpusim_qv100"
 SMS = 80

@@ -17,7 +17,7 @@ from ppt_gpu.exec.trace import Range
 from ppt_gpu.scale.lines_store import LinesStore, lines_name
 from ppt_gpu.scale.simulated_sm import TraceSm
 from ppt_gpu.sm.left_lines import LeftLines
-from ppt_gpu.sm.lower import touched_lines
+from ppt_gpu.sm.lower_global import touched_lines
 from ppt_gpu.spec.gpu import Gpu
 
 #: blocks whose trace says which space generic accesses go to

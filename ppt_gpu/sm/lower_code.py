@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,35 +13,25 @@ from ppt_gpu.machine.elected import elections
 from ppt_gpu.ptx.instructions import (
     access_bytes,
     access_kind,
-    form,
     is_barrier,
     is_bulk,
-    is_call,
     is_traced,
     memory_space,
     operation,
 )
-from ppt_gpu.ptx.module import Imm, Instruction, Kernel, Mem, Neg, Operand, Part, Reg, Vec
+from ppt_gpu.ptx.module import Instruction, Kernel
 from ppt_gpu.sm.lower_access import Variants
 from ppt_gpu.sm.lower_events import Events, find_events
+from ppt_gpu.sm.lower_groups import copy_groups, product_groups
 from ppt_gpu.sm.lower_match import match_accesses
+from ppt_gpu.sm.lower_operands import operands_in_banks, sources
 from ppt_gpu.sm.lower_ops import OpTable, build_ops, in_space
 from ppt_gpu.sm.lower_shapes import GLOBAL, LOCAL, SHARED
-from ppt_gpu.sm.program import KIND_BARRIER, KIND_COMPUTE, KIND_LOAD, RESULT_AT
-from ppt_gpu.sm.scoreboard import (
-    GROUP_COMMIT,
-    GROUP_COPY,
-    GROUP_EXPECT,
-    GROUP_USE,
-    GROUP_WAIT,
-    GROUP_WAIT_ALL,
-    GROUP_WAIT_OLDEST,
-    StaticCode,
-)
+from ppt_gpu.sm.program import KIND_BARRIER, KIND_COMPUTE, KIND_LOAD
+from ppt_gpu.sm.scoreboard import StaticCode
 from ppt_gpu.spec.gpu import MEMORY_ACCESSES, MEMORY_SPACES, Gpu
 from ppt_gpu.tasklist.expand import operations_of
 
-_DIGITS = re.compile(r"\d+")
 _SPACES = (GLOBAL, SHARED, LOCAL)
 NOBODY, ANY, ALL = range(3)
 
@@ -84,8 +72,8 @@ def lower_code(kernel: Kernel, trace: Trace, gpu: Gpu, events_of_warps: int = 0)
     ops = build_ops(
         chains,
         gpu,
-        sources=[_sources(instruction) for instruction in instructions],
-        operands=[_operands(instruction, kernel, gpu.collectors.banks) for instruction in instructions],
+        sources=[sources(instruction) for instruction in instructions],
+        operands=[operands_in_banks(instruction, kernel, gpu.collectors.banks) for instruction in instructions],
         kinds=kinds,
     )
     variants, variant_of = _variants(instructions)
@@ -140,52 +128,6 @@ def _elected(kernel: Kernel, gpu: Gpu) -> NDArray[np.int8]:
     return found[np.array(kernel.origin, np.int64)]
 
 
-def _sources(instruction: Instruction) -> int:
-    """Register operands that the instruction reads; one that it names twice counts twice, its guard does not."""
-    written = 1 if instruction.writes else 0
-    return sum(_registers(operand) for operand in instruction.operands[written:])
-
-
-def _registers(operand: Operand | None) -> int:
-    if isinstance(operand, Vec):
-        return sum(_registers(item) for item in operand.items)
-    if isinstance(operand, Mem):
-        return _registers(operand.base)
-    return 1 if isinstance(operand, Reg | Neg | Part) else 0
-
-
-def _operands(instruction: Instruction, kernel: Kernel, banks: int) -> int:
-    """Program.op_operands: registers by the number in their name, once each; addresses pass the collectors."""
-    found = _bank(kernel, instruction.writes[0], banks) + 1 << RESULT_AT if instruction.writes else 0
-    for register in register_operands(instruction):
-        bank = _bank(kernel, register, banks)
-        found += 1 << 4 * bank if found >> 4 * bank & 15 < 15 else 0
-    return found
-
-
-def _bank(kernel: Kernel, register: int, banks: int) -> int:
-    digits = _DIGITS.search(kernel.registers[register].name)
-    return int(digits.group()) % banks if digits else 0
-
-
-def register_operands(instruction: Instruction) -> set[int]:
-    """Ids of the registers that the instruction reads as operands: not those of addresses, nor its guard."""
-    return _read(instruction.operands[1 if instruction.writes else 0 :])
-
-
-def _read(operands: Sequence[Operand | None]) -> set[int]:
-    """Ids of the registers among operands, and in vectors of them."""
-    found: set[int] = set()
-    for operand in operands:
-        if isinstance(operand, Reg):
-            found.add(operand.id)
-        elif isinstance(operand, Neg | Part):
-            found.add(operand.reg.id)
-        elif isinstance(operand, Vec):
-            found |= _read(operand.items)
-    return found
-
-
 def _resolved_spaces(
     instructions: tuple[Instruction, ...], traced: NDArray[np.bool_], trace: Trace
 ) -> NDArray[np.int64]:
@@ -231,74 +173,9 @@ def _static(kernel: Kernel, ops: OpTable, events: bool) -> StaticCode:
         op_fixed=ops.fixed,
         op_value=ops.value,
         op_fence=ops.fence,
-        groups=_groups(kernel, events),
-        products=_products(kernel),
+        groups=copy_groups(kernel, events),
+        products=product_groups(kernel),
     )
-
-
-def _groups(kernel: Kernel, events: bool) -> NDArray[np.int32] | None:
-    """[I] what each instruction does with groups of asynchronous copies.
-
-    Stores of bulk copies have groups of their own, for which nobody waits here: stores yield nothing. With events, bulk
-    loads have none: their mbarriers are waited for.
-    """
-    found = np.zeros(len(kernel.instructions), np.int32)
-    loads = [pc for pc, i in enumerate(kernel.instructions) if is_bulk(i) and access_kind(i) == "load" and not events]
-    if loads:
-        found[[pc for pc, i in enumerate(kernel.instructions) if _uses_shared(i)]] = GROUP_USE
-    found[loads] = GROUP_COPY
-    calls = any(is_call(instruction) for instruction in kernel.instructions)  # then ret may not end the warp
-    ends = ("exit",) if calls else ("exit", "ret")
-    for pc, instruction in enumerate(kernel.instructions):
-        words = instruction.modifiers
-        if loads and instruction.base == "mbarrier":
-            if "expect_tx" in words:
-                found[pc] = GROUP_EXPECT
-            elif words[0] in ("test_wait", "try_wait"):
-                found[pc] = GROUP_WAIT_OLDEST
-        elif loads and instruction.base in ends:
-            found[pc] = GROUP_WAIT_ALL
-        if instruction.base != "cp" or "bulk" in words or "mbarrier" in words:
-            continue
-        if "commit_group" in words:
-            found[pc] = GROUP_COMMIT
-        elif "wait_all" in words:
-            found[pc] = GROUP_WAIT_ALL
-        elif "wait_group" in words:
-            operand = instruction.operands[0]
-            found[pc] = GROUP_WAIT + (int(operand.value) if isinstance(operand, Imm) else 0)
-        else:
-            found[pc] = GROUP_COPY
-    return found if found.any() else None
-
-
-def _products(kernel: Kernel) -> NDArray[np.int32] | None:
-    """[I] what each instruction does with groups of asynchronous products."""
-    found = np.zeros(len(kernel.instructions), np.int32)
-    for pc, instruction in enumerate(kernel.instructions):
-        if instruction.base != "wgmma":
-            continue
-        form = instruction.modifiers[0]
-        if form == "mma_async":
-            found[pc] = GROUP_COPY
-        elif form == "commit_group":
-            found[pc] = GROUP_COMMIT
-        elif form == "wait_group":
-            operand = instruction.operands[0]
-            found[pc] = GROUP_WAIT + (int(operand.value) if isinstance(operand, Imm) else 0)
-    return found if found.any() else None
-
-
-def _uses_shared(instruction: Instruction) -> bool:
-    """May it be why a warp waits for its bulk loads: does it read shared memory, or meet other warps at a barrier?"""
-    what = form(instruction.opcode)
-    if what.base in ("bar", "barrier"):
-        return True
-    if what.base == "mbarrier" or what.base in ("wgmma", "tcgen05"):
-        return any(word in ("mma_async", "mma", "cp") for word in what.modifiers)
-    if is_bulk(instruction):
-        return what.access == "store"
-    return what.access in ("load", "atomic") and what.space in ("shared", "generic")
 
 
 def _variants(instructions: tuple[Instruction, ...]) -> tuple[Variants, NDArray[np.int32]]:
@@ -317,3 +194,8 @@ def _variants(instructions: tuple[Instruction, ...]) -> tuple[Variants, NDArray[
         load=np.array([row[2] for row in rows], np.bool_),
         atomic=np.array([row[3] for row in rows], np.bool_),
     ), variant_of
+
+
+def of_ptx(kernel: Kernel, pc: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Instructions of the PTX from which those at `pc` were made."""
+    return np.array(kernel.origin, np.int32)[pc] if isinstance(kernel, MachineKernel) else pc

@@ -79,7 +79,7 @@ def test_waits_wait_for_the_data(traced, monkeypatch):
     assert cycles > ROUNDS * GPU.dram.latency
     monkeypatch.setattr("ppt_gpu.sm.lower_code.find_events", lambda *given: None)
     assert simulate(lowered(*traced), GPU, resident_blocks=1, active_sms=1).cycles > ROUNDS * GPU.dram.latency
-    monkeypatch.setattr("ppt_gpu.sm.lower_code._groups", lambda kernel, events: None)
+    monkeypatch.setattr("ppt_gpu.sm.lower_code.copy_groups", lambda kernel, events: None)
     loose = simulate(lowered(*traced), GPU, resident_blocks=1, active_sms=1).cycles
     assert loose < cycles - (ROUNDS - 1) * GPU.dram.latency
 

@@ -1,0 +1,141 @@
+"""What other SMs do meanwhile, as this SM feels it: lines that they share, atomics at the same line, uneven L2 slices.
+
+Samples of them stand for all; `sharing`, `in_flight`, `same_line` and `camping` say how.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppt_gpu.exec.global_accesses import GlobalAccesses
+from ppt_gpu.exec.trace import Trace
+from ppt_gpu.ptx.module import Kernel
+from ppt_gpu.sm.camping import camping, in_order, joined, may_camp
+from ppt_gpu.sm.in_flight import ByOthers, by_others, first_moments
+from ppt_gpu.sm.lower_access import Accesses, Geometry
+from ppt_gpu.sm.lower_code import Code, of_ptx
+from ppt_gpu.sm.lower_global import atomics_of, global_patterns, global_transactions, global_variants
+from ppt_gpu.sm.lower_match import Entries
+from ppt_gpu.sm.lower_shapes import GLOBAL
+from ppt_gpu.sm.moments import Course, waits_before
+from ppt_gpu.sm.same_line import Atomics, atomic_share
+from ppt_gpu.sm.scoreboard import Schedule
+from ppt_gpu.sm.sharing import Touched, Users, areas, sectors_used, sharers
+from ppt_gpu.spec.gpu import Gpu
+
+
+@dataclass(frozen=True)
+class Own:
+    """What the blocks of this SM do: M memory entries, T transactions, L lines."""
+
+    kernel: Kernel
+    trace: Trace
+    code: Code
+    plan: Schedule
+    entries: Entries
+    variant: NDArray[np.int32]  # [M]
+    found: Accesses
+    line: NDArray[np.int32]  # [T]
+    address: NDArray[np.uint64]  # [L]
+    atomics: Atomics
+    resident: int  # blocks that run at a time
+
+
+@dataclass(frozen=True)
+class Meanwhile:
+    """What that means for this SM."""
+
+    users: Users
+    shared: ByOthers | None  # None: nothing is known of others
+    atomic_share: float  # Program.atomic_share
+    camping: float  # Program.l2_camping
+
+
+def nobody_else(own: Own, shape: Geometry) -> Meanwhile:
+    """No other SM runs blocks, or none is known."""
+    return Meanwhile(Users.alone(len(own.address)), None, atomic_share(own.atomics, shape.line), 1.0)
+
+
+def among_others(
+    own: Own,
+    gpu: Gpu,
+    shape: Geometry,
+    active_sms: int,
+    accesses: GlobalAccesses,
+    neighbours: GlobalAccesses,
+    sm: NDArray[np.int64] | None,
+    stands_for: NDArray[np.float64] | None,
+) -> Meanwhile:
+    """accesses: of this SM's blocks; neighbours, and of its blocks sm and stands_for: as `lower_trace` has them."""
+    sm = neighbours.blocks % active_sms if sm is None else np.asarray(sm, np.int64)
+    course = _course(own, active_sms)
+    asked = global_transactions(own.code, neighbours, shape)
+    others = _touched(asked, neighbours, sm, stands_for, active_sms, course)
+    here = np.zeros(len(accesses.blocks), np.int64)
+    mine = _touched(global_transactions(own.code, accesses, shape), accesses, here, None, active_sms, course)
+    users, shared = _sharing(own, active_sms, mine, others)
+    uneven = 1.0
+    if may_camp(gpu) and len(others.stands_for) == active_sms - 1:
+        per_block = own.trace.warps // len(own.trace.blocks)
+        whole = in_order(asked, neighbours.start, sm, per_block, own.resident)
+        this = np.zeros_like(own.trace.blocks)
+        one = in_order(own.found, own.entries.start[::per_block], this, per_block, own.resident)
+        uneven = camping(joined(whole, one), gpu, shape.sector)
+    return Meanwhile(users, shared, _share_of_all(own, neighbours, shape, others.stands_for, sm), uneven)
+
+
+def _sharing(own: Own, active_sms: int, mine: Touched, others: Touched) -> tuple[Users, ByOthers]:
+    """Who uses the lines of this SM, and which of them others fetch. mine: all that this SM touches."""
+    used, area = sectors_used(own.line, own.found.sectors, len(own.address)), areas(own.address, own.trace.ranges)
+    touches = others.on(own.address)
+    users = sharers(used, touches, active_sms, area)
+    first = first_moments(mine.on(own.address), len(own.address))
+    return users, by_others(own.address, users, first, used, touches, area)
+
+
+def _share_of_all(
+    own: Own,
+    neighbours: GlobalAccesses,
+    shape: Geometry,
+    stands_for: NDArray[np.float64],
+    sm_of_block: NDArray[np.int64],
+) -> float:
+    """`atomic_share` of this SM among all; stands_for: of the sampled SMs, by their number."""
+    if not len(own.atomics.base):
+        return atomic_share(own.atomics, shape.line)
+    variant = global_variants(own.code, neighbours)
+    others, which = atomics_of(own.code, variant, *global_patterns(own.code, neighbours))
+    sm = np.unique(sm_of_block, return_inverse=True)[1]
+    return atomic_share(own.atomics, shape.line, others, stands_for[np.repeat(sm, np.diff(neighbours.start))[which]])
+
+
+def _touched(
+    found: Accesses,
+    accesses: GlobalAccesses,
+    sm_of_block: NDArray[np.int64],
+    stands_for: NDArray[np.float64] | None,
+    active_sms: int,
+    course: Course,
+) -> Touched:
+    """What SMs touch, with their transactions. Every warp has local memory of its own, so none of that is shared."""
+    sms, first, dense = np.unique(sm_of_block, return_index=True, return_inverse=True)
+    weight = np.full(len(sms), (active_sms - 1) / len(sms)) if stands_for is None else stands_for[first]
+    sm_of_access = np.repeat(dense, np.diff(accesses.start))
+    sm = np.repeat(sm_of_access, np.diff(found.start)).astype(np.int32)
+    moment = course.moments(accesses.blocks // active_sms, accesses.start, accesses.pc)
+    return Touched(found.address, found.sectors, sm, np.repeat(moment, np.diff(found.start)), weight)
+
+
+def _course(own: Own, active_sms: int) -> Course:
+    """How far the blocks of this SM are at their accesses to global memory."""
+    trace, start = own.trace, own.entries.start
+    every = waits_before(own.plan, own.code.ops).of_warps(trace.warp_path, trace.warps // len(trace.blocks))
+    chosen = np.append(own.code.variants.space == GLOBAL, False)[own.variant]
+    warps = np.add.reduceat(np.append(chosen, False), start[:-1]) * (np.diff(start) > 0)
+    counts = warps.reshape(len(trace.blocks), -1).sum(axis=1)
+    return Course.of(
+        trace.blocks // active_sms, counts, of_ptx(own.kernel, own.entries.pc[chosen]), every[chosen], own.resident
+    )

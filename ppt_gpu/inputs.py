@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ppt_gpu.errors import PptError, did_you_mean
+from ppt_gpu.errors import PptError, did_you_mean, nearest
 from ppt_gpu.exec.workload import Dim3, Launch, Workload
 
 if TYPE_CHECKING:
@@ -189,9 +189,11 @@ def must_exist(path: Path) -> None:
     """PptError, with the nearest name, when there is no such file."""
     if path.is_file():
         return
-    others = [other.name for other in path.parent.glob(f"*{path.suffix}")] if path.parent.is_dir() else []
-    close = did_you_mean(path.name, others)
-    raise PptError("no such file", path=path, hint=close if close and close.startswith("did") else None)
+    if path.is_dir():
+        raise PptError("is a folder", path=path)
+    beside = path.parent.iterdir() if path.parent.is_dir() else ()
+    close = nearest(path.name, [o.name for o in beside if o.suffix == path.suffix and o.is_file()])
+    raise PptError("no such file", path=path, hint=f"did you mean '{close}'?" if close else None)
 
 
 def extents(option: str, value: str | Sequence[int]) -> tuple[int, ...]:
@@ -229,6 +231,7 @@ def check(path: str | Path) -> list[str]:
         must_exist(path)
         return check_code(path)
     if path.suffix not in readers:
+        must_exist(path)
         raise PptError(
             f"cannot check a '{path.suffix}' file",
             path=path,

@@ -12,7 +12,7 @@ from ppt_gpu.explore.launch_keys import with_values
 from ppt_gpu.frontends.prepare import prepare
 from ppt_gpu.frontends.ptxas import NO_PTXAS
 from ppt_gpu.frontends.registers import with_at_most
-from ppt_gpu.inputs import CUDA, open_workload
+from ppt_gpu.inputs import CUDA, must_exist, open_workload
 from ppt_gpu.machine.registers import compiled_registers
 from ppt_gpu.ptx.link import link
 from ppt_gpu.scale.occupancy_rules import OccupancyLimits, theoretical_occupancy
@@ -48,8 +48,7 @@ def variant_workload(base: Workload, file: str) -> Workload:
         return open_workload(file)
     if base.tasklist_path or base.machine_path:
         raise PptError(f"--variant {file}: '{base.name}' has no kernel file, which another could replace")
-    if not path.is_file():
-        raise PptError("no such file", path=file)
+    must_exist(path)
     # Registers that were given are those of the first file.
     launches = tuple(
         replace(launch, registers=None, register_source="", static_shared=None) for launch in base.launches

@@ -25,12 +25,12 @@ SHAPES = ("block", "grid", *(f"{name}.{axis}" for name in ("block", "grid") for 
 PLAIN = ("registers", "dynamic_shared")
 FORMS = (*SHAPES, *PLAIN, "arguments[0]", "buffers.NAME", "define.NAME")
 _ARGUMENT = re.compile(r"arguments\[(\d+)\]")
-_FAMILIES = ("buffers", "define", "arguments")
+FAMILIES = ("buffers", "define", "arguments")
 
 
 def is_launch_key(key: str) -> bool:
     """Is this a parameter of the workload? Else it is one of the GPU."""
-    return key in SHAPES or key in PLAIN or re.split(r"[.\[]", key)[0] in (*_FAMILIES, "block", "grid")
+    return key in SHAPES or key in PLAIN or re.split(r"[.\[]", key)[0] in (*FAMILIES, "block", "grid")
 
 
 def check_launch_key(workload: Workload, key: str, label: str) -> None:
@@ -62,6 +62,16 @@ def check_launch_key(workload: Workload, key: str, label: str) -> None:
             raise PptError(f"{label}: macros are of CUDA files", hint="this workload has no .cu file")
     elif key not in SHAPES and key not in PLAIN:
         raise PptError(f"{label}: unknown parameter '{key}'", hint=did_you_mean(key, FORMS))
+
+
+def check_launch_value(workload: Workload, key: str, text: str, label: str) -> None:
+    """PptError that begins with `label` when no launch could have this value; others may fit another launch only."""
+    try:
+        with_values(workload, {key: text})
+    except InputErrors:
+        pass
+    except PptError as error:
+        raise PptError(f"{label}: {error.message}", hint=error.hint) from None
 
 
 def launch_values(workload: Workload) -> dict[str, Value]:

@@ -11,11 +11,20 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ppt_gpu.errors import PptError, did_you_mean
+from ppt_gpu.errors import PptError, nearest
 from ppt_gpu.exec.workload import Workload
 from ppt_gpu.explore.expression import Expression, Value, check_names, parse_expression, text_value
 from ppt_gpu.explore.hardware_keys import check_value, leaf_of, numbers_of, text_of
-from ppt_gpu.explore.launch_keys import PLAIN, SHAPES, check_launch_key, is_launch_key, launch_values
+from ppt_gpu.explore.launch_keys import (
+    FAMILIES,
+    FORMS,
+    PLAIN,
+    SHAPES,
+    check_launch_key,
+    check_launch_value,
+    is_launch_key,
+    launch_values,
+)
 from ppt_gpu.explore.values import parse_values
 from ppt_gpu.inputs import extents
 from ppt_gpu.spec.gpu import Gpu
@@ -148,6 +157,9 @@ def _parameter(text: str, workload: Workload) -> Parameter:
     if not is_launch_key(key):
         for value in values:
             check_value(key, value, f"{label}: {value}")
+    else:
+        for value in values:
+            check_launch_value(workload, key, value, label)
     return Parameter(key, values)
 
 
@@ -170,11 +182,12 @@ def _key(text: str, option: str, workload: Workload) -> tuple[str, str]:
     label = f"{option} {key}"
     if is_launch_key(key):
         check_launch_key(workload, key, label)
-    elif "." in key or key in GPU.fields:
+    elif (table := key.partition(".")[0]) in GPU.fields:
         leaf_of(key, label)
     else:
-        near = did_you_mean(key, (*SHAPES, *PLAIN))
-        raise PptError(f"{label}: unknown key '{key}'", hint=f"{near}; or of the GPU, such as sm.count")
+        close = nearest(table, (*SHAPES, *PLAIN, *FAMILIES, *GPU.fields))
+        known = f"of the launch: {', '.join(FORMS)}; or of the GPU, such as sm.count"
+        raise PptError(f"{label}: unknown key '{table}'", hint=f"did you mean '{close}'?" if close else known)
     return key, label
 
 

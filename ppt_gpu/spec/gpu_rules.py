@@ -138,15 +138,21 @@ def _ops(checked: Checked, ops: dict[str, Op]) -> None:
 
 
 def _collectors(checked: Checked, pipes: dict[str, Pipe]) -> None:
-    """What is not simulated together with collector units, and pipes that are not there."""
-    if not checked.get("collectors", "units"):
-        return
-    for key, wrong in ((("code", "size"), lambda size: size > 0), (("sm", "policy"), lambda name: name == "two_level")):
-        value = checked.get(*key)
-        if value is not None and wrong(value):
-            text = f"collectors.units is not simulated together with {'.'.join(key)} = {value!r}"
-            checked.contradiction([("collectors", "units"), key], text)
-    for name in checked.get("collectors", "order") or ():
+    """What is not simulated together with collector units, and an order of pipes that are not there or come twice."""
+    order = checked.get("collectors", "order") or ()
+    for name in dict.fromkeys(order):
         if name not in pipes:
             text = f'collectors.order: there is no pipe "{name}"'
             checked.problem(("collectors", "order"), text, did_you_mean(name, pipes))
+        elif order.count(name) > 1:
+            checked.problem(("collectors", "order"), f'collectors.order names "{name}" {order.count(name)} times')
+    if not checked.get("collectors", "units"):
+        return
+    size, units = checked.get("code", "size"), ("collectors", "units")
+    others: list[tuple[tuple[str, ...], str]] = [(("code", "size"), format_bytes(size))] if size else []
+    if checked.get("sm", "policy") == "two_level":
+        others.append((("sm", "policy"), "'two_level'"))
+    others += [(("pipes", pipe.name, "collectors"), str(pipe.collectors)) for pipe in pipes.values() if pipe.collectors]
+    for key, value in others:
+        text = f"collectors.units is not simulated together with {'.'.join(key)} = {value}"
+        checked.contradiction([units, key], text)

@@ -15,6 +15,7 @@ from ppt_gpu.errors import BudgetError
 from ppt_gpu.exec import digest
 from ppt_gpu.exec.budget import Budget
 from ppt_gpu.exec.collect_paths import Paths
+from ppt_gpu.exec.digest_patterns import Stored
 from ppt_gpu.exec.growing import Growing
 from ppt_gpu.exec.jit_compile import Engine
 from ppt_gpu.exec.jit_context import Slot
@@ -35,7 +36,8 @@ FEWEST = 1 << 9  # of both for each warp where many blocks are in flight
 MANY_ACCESSES = 1 << 22  # that room is made for at most where so many are expected
 MARGIN = 1.5  # of room to what is expected: what is not used costs nothing
 ACCESS_BYTES = 8 + 4 + 1  # of an access in the trace
-FEW = 1 << 12  # patterns that are worth a copy, which lets go of that room
+PATTERN_BYTES = 32 * 8 + 4  # of a pattern
+FEW = 1 << 14  # lines of patterns that are worth a copy, which lets go of that room
 
 
 class Collector:
@@ -45,12 +47,9 @@ class Collector:
         self.engine = engine
         self.warps, self.blocks = warps, blocks  # warps of a block
         self.budget = budget
-        self.base, self.pattern, self.space = (Growing(kind, 0) for kind in (np.uint64, np.int32, np.uint8))
+        self.base, self.header = Growing(np.uint64, 0), Growing(np.uint32, 0)
         self.record_count = np.zeros((blocks, warps), np.int64)
         self.patterns = PatternStore()
-        self.number = Growing(np.int32)  # of each pattern its number in the trace, -1 for none yet
-        self.made = Growing(np.int32)  # the patterns in the trace
-        self.alike = True  # patterns have the same numbers in it
         self.by_block = engine.traced and counts_by_block(blocks, len(engine.kernel.instructions))
         self.paths = Paths(engine, warps * blocks, warps if self.by_block else 0)
 
@@ -70,32 +69,25 @@ class Collector:
         path, record = ((starts[..., c].ravel(), ends[..., c].ravel()) for c in (END_PATH, END_RECORD))
         self.record_count[position : position + len(ends)] = (record[1] - record[0]).reshape(-1, self.warps)
         left = self.blocks - position - len(ends)
-        self._decode(buffers, *record, left / len(ends))
+        self._append(buffers, *record, left / len(ends))
         guarded = ends[..., END_GUARDED].ravel()
         self.paths.take(buffers.path.reshape(-1), *path, guarded, position * self.warps)
 
     def make_room(self, buffers: Sequence[TraceBuffers]) -> None:
         """Let these blocks, which have not been taken, get on. BudgetError when the trace is too large by now."""
         raw = sum(each.used() for each in buffers)
-        self._check_budget(self.paths.nbytes + raw + ACCESS_BYTES * self.base.used + self.patterns.nbytes)
+        self._check_budget(self.paths.nbytes + raw + ACCESS_BYTES * self.base.used + self._pattern_bytes())
         self.patterns.make_room(2 * WAIT_PATTERNS)
 
-    def _decode(self, buffers: TraceBuffers, start: NDArray[np.int64], end: NDArray[np.int64], times: float) -> None:
-        """Append the accesses of these parts of the buffers. About `times` as many are to come."""
+    def _append(self, buffers: TraceBuffers, start: NDArray[np.int64], end: NDArray[np.int64], times: float) -> None:
+        """Append the records of these parts of the buffers. About `times` as many are to come."""
         total = int((end - start).sum())
         expected = min(int((1 + times) * total * MARGIN), MANY_ACCESSES)
-        for array in (self.base, self.pattern, self.space):
+        for array in (self.base, self.header):
             array.room(total if array.used + total <= len(array.data) else max(total, expected))
-        more = self.patterns.used - self.number.used
-        self.number.append(np.full(more, -1, np.int32))
-        self.made.room(self.number.used - self.made.used)
-        at = self.base.used
-        self.made.used, self.alike = digest.read_accesses(
-            buffers.header.reshape(-1), buffers.base.reshape(-1), start, end, self.base.data.view(np.int64),
-            self.pattern.data, self.space.data, at, self.number.data, self.made.data, self.made.used, self.alike,
-        )  # fmt: skip
-        for array in (self.base, self.pattern, self.space):
-            array.used = at + total
+        data, at = (buffers.header.reshape(-1), buffers.base.reshape(-1)), self.base.used
+        digest.take_records(*data, start, end, self.header.data, self.base.data.view(np.int64), at)
+        self.base.used = self.header.used = at + total
 
     def _check_budget(self, size: int) -> None:
         if size > self.budget.trace:
@@ -117,11 +109,10 @@ class Collector:
         """The finished trace. `guarded` [n] are the thread counts of guarded instructions, `marks` [blocks or 0, n] the
         same counts at the end of every block, where threads are counted by block."""
         accesses = self.paths.accesses()
-        self._check_budget(self.paths.expanded_bytes() + ACCESS_BYTES * int(accesses.sum()) + self.patterns.nbytes)
+        self._check_budget(self.paths.expanded_bytes() + ACCESS_BYTES * int(accesses.sum()) + self._pattern_bytes())
         path_start, path_pc = self.paths.expand()
         by_block = np.diff(marks, axis=0, prepend=0) if self.by_block else guarded[None]
         executed, threads = self.paths.counts(by_block)
-        offset, mask = self.patterns.chosen(self.made.content, self.number.content)
         access_start = _sums(accesses)
         fields: dict[str, Any] = {
             "blocks": blocks,
@@ -131,8 +122,6 @@ class Collector:
             "warp_block": np.repeat(np.arange(self.blocks, dtype=np.int32), self.warps),
             "warp_threads": self.paths.warp_threads,
             "access_start": access_start,
-            "pattern_offset": offset.copy() if len(offset) < FEW else offset,
-            "pattern_mask": mask.copy() if len(offset) < FEW else mask,
             "pc_executed": executed,
             "pc_threads": threads.sum(axis=0),
             "ranges": memory.ranges(),
@@ -140,16 +129,18 @@ class Collector:
             "printed": printed,
             "block_threads": threads if self.by_block else None,
         }
-        base, pattern, space = (array.content for array in (self.base, self.pattern, self.space))
-        groups = self.engine.groups
-        if not groups.any:
-            return Trace(**fields, access_base=base, access_pattern=pattern, access_space=space)
-        nobody = np.flatnonzero(mask == 0)
+        rows, masks = self.patterns.rows, self.patterns.masks
+        if len(masks) < FEW:
+            rows, masks = rows.copy(), masks.copy()
         records = Records(
-            groups, self.paths.start, self.paths.known.content, _sums(self.record_count.ravel()),
-            base, pattern, space, int(nobody[0]) if len(nobody) else -1,
+            self.engine.groups, self.paths.start, self.paths.known.content, _sums(self.record_count.ravel()),
+            self.base.content, self.header.content, Stored(rows, masks, self.patterns.count),
         )  # fmt: skip
         return RecordedTrace.of(records, **fields)
+
+    def _pattern_bytes(self) -> int:
+        """Bytes that the patterns have in the trace, at most."""
+        return self.patterns.count * PATTERN_BYTES
 
 
 def _sums(counts: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -1,9 +1,4 @@
-"""Turns the raw access records of compiled code into the flat arrays of a `Trace`.
-
-Records are described in `ppt_gpu.exec.jit_records`. Compiled code numbers patterns in the order in which warps made
-them; here they get the numbers of a trace, by first appearance in it. Where that is the same, as in kernels whose
-warps run one after another, records are copied without a look at each.
-"""
+"""Passes over records of accesses (`ppt_gpu.exec.jit_records`), and over tables of patterns."""
 
 from __future__ import annotations
 
@@ -13,13 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.compiled import entry, merged
-from ppt_gpu.exec.jit_records import SPACE_BITS
 
-PIECE = 256  # records that are taken at a time
 MIX = 0x9E3779B97F4A7C15 - (1 << 64)  # odd, from the golden ratio; as a signed 64-bit number
 #: odd multipliers of the 32 distances: their sum of products is the hash (multilinear, the high bits count)
 FACTORS = np.random.default_rng(32).integers(-(1 << 62), 1 << 62, 32) * 2 + 1
-_SPACE = (1 << SPACE_BITS) - 1
 
 
 class Patterns(NamedTuple):
@@ -94,50 +86,23 @@ def read_patterns(
 
 
 @entry
-def read_accesses(
+def take_records(
     headers: NDArray[np.uint32],  # [n] the buffers of all warps one after another, as are `bases`
     bases: NDArray[np.int64],
-    starts: NDArray[np.int64],  # [p] first access of each part: of one warp in one block, in the order of the trace
+    starts: NDArray[np.int64],  # [p] first record of each part: of one warp in one block, in the order of the trace
     ends: NDArray[np.int64],  # [p]
+    header: NDArray[np.uint32],
     base: NDArray[np.int64],
-    pattern: NDArray[np.int32],
-    space: NDArray[np.uint8],
-    at: int,  # where the first access goes
-    number: NDArray[np.int32],  # [patterns made] the number of each in the trace, -1: it is not in it yet
-    made: NDArray[np.int32],  # [patterns made] those in the trace, by their number in it
-    count: int,  # of them
-    alike: bool,  # their numbers are the same
-) -> tuple[int, bool]:
-    """Decode parts; `number` and `made` grow. Returns (patterns in the trace, whether their numbers are the same)."""
+    at: int,  # where the first record goes
+) -> None:
+    """Copy parts of the buffers one behind the other."""
     for part in range(len(starts)):
-        k, end = starts[part], ends[part]
-        away = at - k
-        while k < end:
-            stop = min(k + PIECE, end)
-            for j in range(k, stop):
-                base[np.uint64(j + away)] = bases[np.uint64(j)]
-            for j in range(k, stop):
-                space[np.uint64(j + away)] = headers[np.uint64(j)] & _SPACE
-            top = np.uint32(0)
-            for j in range(k, stop):
-                top = max(top, headers[np.uint64(j)])
-            if alike and np.int64(top >> SPACE_BITS) < count:
-                for j in range(k, stop):
-                    pattern[np.uint64(j + away)] = headers[np.uint64(j)] >> SPACE_BITS
-            else:
-                for j in range(k, stop):
-                    p = np.int64(headers[np.uint64(j)] >> SPACE_BITS)
-                    found = number[np.uint64(p)]
-                    if found < 0:
-                        found = np.int32(count)
-                        number[np.uint64(p)] = found
-                        made[np.uint64(count)] = p
-                        alike = alike and p == count
-                        count += 1
-                    pattern[np.uint64(j + away)] = found
-            k = stop
-        at = end + away
-    return count, alike
+        away = at - starts[part]
+        for j in range(starts[part], ends[part]):
+            base[np.uint64(j + away)] = bases[np.uint64(j)]
+        for j in range(starts[part], ends[part]):
+            header[np.uint64(j + away)] = headers[np.uint64(j)]
+        at = ends[part] + away
 
 
 def number_patterns(pattern: NDArray[np.int32], count: int, first: NDArray[np.int32]) -> int:
@@ -156,13 +121,3 @@ def _renumber(pattern: np.ndarray, new: np.ndarray, first: np.ndarray) -> int:
             used += 1
         pattern[k] = new[p]
     return used
-
-
-def plain_accesses(
-    headers: NDArray[np.uint32], bases: NDArray[np.int64], number: dict[int, int]
-) -> list[tuple[int, int, int]]:
-    """(base, space, pattern) of each access: the plain reference of `read_accesses`. `number`: of patterns so far."""
-    found = []
-    for header, base in zip(headers.tolist(), bases.tolist(), strict=True):
-        found.append((base, header & _SPACE, number.setdefault(header >> SPACE_BITS, len(number))))
-    return found

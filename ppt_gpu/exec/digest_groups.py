@@ -9,6 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.compiled import entry
+from ppt_gpu.exec.jit_records import SPACE_BITS
+
+_SPACE = (1 << SPACE_BITS) - 1
 
 
 @entry
@@ -21,10 +24,10 @@ def expand_groups(
     leader: NDArray[np.int64],
     distance: NDArray[np.int64],
     recorded: NDArray[np.int64],  # [W, 2] where the records of each warp begin and end
-    nobody: int,  # the pattern without lanes, -1: there is none
     record_base: NDArray[np.int64],
-    record_pattern: NDArray[np.int32],
-    record_space: NDArray[np.uint8],
+    record_header: NDArray[np.uint32],
+    number: NDArray[np.int32],  # of each pattern in the trace, by its number in headers
+    nobody: int,  # the pattern in the trace without lanes, -1: there is none
     base: NDArray[np.int64],  # [A] room for all accesses
     pattern: NDArray[np.int32],
     space: NDArray[np.uint8],
@@ -38,10 +41,10 @@ def expand_groups(
             s = path_segment[np.uint64(k)]
             for j in range(start[s], start[s + 1]):
                 q = np.uint64(r + leader[np.uint64(j)])
-                found = record_pattern[q]
+                found = number[np.uint64(record_header[q] >> SPACE_BITS)]
                 base[at] = record_base[q] + (distance[np.uint64(j)] if found != nobody else 0)
                 pattern[at] = found
-                space[at] = record_space[q]
+                space[at] = record_header[q] & _SPACE
                 at += np.uint64(1)
             r += records[s]
         if r != recorded[w, 1]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from ppt_gpu.exec.jit_context import Fault
 from ppt_gpu.exec.jit_library import Helper
-from ppt_gpu.exec.jit_records import append_record
+from ppt_gpu.exec.jit_records import SPACE_BITS, append_record
 from ppt_gpu.exec.jit_text import vec
 from ppt_gpu.exec.memory import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW
 
@@ -33,6 +33,13 @@ SPLIT_SPACES = ("generic", "generic-cluster", "cluster")
 
 def address_element(space: str) -> str:
     return "i64" if space in WIDE else "i32"
+
+
+def set_site(f: Helper, key: str, mask: str, element: str, away: str) -> None:
+    """Give the site the pattern of these distances and lanes, and its key."""
+    number = f.helper(("pattern", element), "i64", ("ptr", "%w"), ("i32", mask), (vec(element), away))
+    f.set_field("%site", SITE_PATTERN, f.i64("shl", number, SPACE_BITS))
+    f.set_field("%site", SITE_KEY, key)
 
 
 class Access(Helper):
@@ -123,10 +130,7 @@ class Access(Helper):
         self.branch(self.op(f"and i1 {self.i32('icmp eq', same, -1)}, {known}"), end, new)
         self.label(new)
         self.do(f"store {kind} {away}, ptr {last}, align 64")
-        if element == "i32":
-            away = self.op(f"sext {vec('i32')} {away} to {vec('i64')}")
-        where = (("ptr", "%w"), ("ptr", "%site"), ("i64", key))
-        self.helper(("site_pattern",), "void", *where, (vec("i64"), away))
+        set_site(self, key, "%mask", element, away)
         self.jump(end)
         self.label(end)
         self._append(base if element == "i64" else self.widen(base))

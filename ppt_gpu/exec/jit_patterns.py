@@ -1,4 +1,4 @@
-"""Patterns of accesses in compiled code: looked up among those of the run, and added where they are new.
+"""Patterns of accesses in compiled code: looked up among those that came before, and added where they are new.
 
 A site (`ppt_gpu.exec.jit_access`) remembers the pattern of its last access, so that what is here runs only where an
 instruction does something else than last time.
@@ -11,107 +11,92 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from ppt_gpu.exec.digest import FACTORS, MIX
-from ppt_gpu.exec.jit_access import RECORD_ROW, SITE_KEY, SITE_PATTERN
+from ppt_gpu.exec.jit_access import RECORD_ROW, set_site
 from ppt_gpu.exec.jit_context import Slot
 from ppt_gpu.exec.jit_library import Helper, helper_address, writes
-from ppt_gpu.exec.jit_records import SPACE_BITS, append_record
-from ppt_gpu.exec.jit_text import lanes, vec
-from ppt_gpu.exec.pattern_store import PatternWord
+from ppt_gpu.exec.jit_records import AHEAD, SPACE_BITS, append_record, fetch
+from ppt_gpu.exec.jit_text import BITS, lanes, vec
+from ppt_gpu.exec.pattern_store import ENTRIES, LINE, WIDTH_BIT, WORDS, PatternWord
 
-_ROW = vec("i64")
+_HALF = {"i64": "i32", "i32": "i16"}
 
 
 @writes("pattern")
-def write_pattern() -> Helper:
-    """The number of the pattern with these distances and lanes, which is added if it is new."""
-    f = Helper("i64", "ptr %w", "i32 %mask", f"{_ROW} %away")
+def write_pattern(element: str) -> Helper:
+    """The number (an i64) of the pattern with these distances and lanes, which is added if it is not found."""
+    f = Helper("i64", "ptr %w", "i32 %mask", f"{vec(element)} %away")
     f.label("entry")
-    store = f.field("%w", Slot.PATTERNS, "ptr")
-    last, before = f.field(store, PatternWord.LAST), f.field(store, PatternWord.BEFORE)
-    f.branch(_is(f, store, last), "again", "other")
-    f.label("again")
-    f.do(f"ret i64 {last}")
-    f.label("other")
-    f.set_field(store, PatternWord.BEFORE, last)
-    f.branch(_is(f, store, before), "returned", "search")
-    f.label("returned")
-    f.set_field(store, PatternWord.LAST, before)
-    f.do(f"ret i64 {before}")
-    f.label("search")
-    tag, end = _hash(f), f.field(store, PatternWord.ENTRIES)
-    first = f.i64("and", tag, end)
-    f.jump("probe")
-    f.label("probe")
-    f.do(f"%at = phi i64 [ {first}, %search ], [ %next, %another ]")
-    place = _element(f, store, PatternWord.TABLE, "i64", "%at")
-    word = f.op(f"load i64, ptr {place}, align 8")
-    f.branch(f.i64("icmp eq", word, 0), "new", "taken")
-    f.label("taken")
-    f.branch(f.i64("icmp eq", f.i64("lshr", word, 32), tag), "compare", "another")
-    f.label("compare")
-    number = f.i64("sub", f.i64("and", word, 0xFFFFFFFF), 1)
-    f.branch(_is(f, store, number), "found", "another")
-    f.label("found")
-    f.set_field(store, PatternWord.LAST, number)
-    f.do(f"ret i64 {number}")
-    f.label("another")
-    f.do(f"%next = and i64 {f.i64('add', '%at', 1)}, {end}")
-    f.jump("probe")
-    f.label("new")
-    _add(f, store, place, tag)
+    if element in _HALF:
+        half = _HALF[element]
+        narrow = f.op(f"trunc {vec(element)} %away to {vec(half)}")
+        again = f.op(f"sext {vec(half)} {narrow} to {vec(element)}")
+        fits = f.mask_bits(f.op(f"icmp eq {vec(element)} {again}, %away"))
+        f.branch(f.i32("icmp eq", fits, -1), "narrow", "wide")
+        f.label("narrow")
+        f.do(f"ret i64 {f.helper(('pattern', half), 'i64', ('ptr', '%w'), ('i32', '%mask'), (vec(half), narrow))}")
+        f.label("wide")
+    _look_up(f, element)
     return f
 
 
-def _hash(f: Helper) -> str:
-    """31 bits (an i64) of the hash of the pattern in %away and %mask: those of the table (`pattern_store`)."""
-    factors = f"<{', '.join(f'i64 {factor}' for factor in FACTORS.tolist())}>"
-    total = f.call("i64", "llvm.vector.reduce.add.v32i64", (_ROW, f.v64("mul", "%away", factors)))
-    code = f.i64("add", total, f.i64("mul", f.widen("%mask"), MIX))
+def _look_up(f: Helper, element: str) -> None:
+    """Return the number of the pattern in rows of this width."""
+    store = f.field("%w", Slot.PATTERNS, "ptr")
+    word = f.i64("or", f.widen("%mask"), BITS[element] << WIDTH_BIT)
+    tag = _hash(f, element, word)
+    place = _element(f, store, PatternWord.TABLE, 8, f.i64("and", tag, ENTRIES - 1))
+    entry = f.op(f"load i64, ptr {place}, align 8")
+    f.branch(f.i64("icmp eq", f.i64("lshr", entry, 32), tag), "compare", "new")
+    f.label("compare")
+    number = f.i64("and", entry, 0xFFFFFFFF)
+    known = f.op(f"load i64, ptr {_element(f, store, PatternWord.MASKS, 8, number)}, align 8")
+    f.branch(f.i64("icmp eq", known, word), "rows", "new")
+    f.label("rows")
+    row = f.op(f"load {vec(element)}, ptr {_element(f, store, PatternWord.ROWS, LINE, number)}, align 64")
+    same = f.mask_bits(f.op(f"icmp eq {vec(element)} {row}, %away"))
+    f.branch(f.i32("icmp eq", same, -1), "found", "new")
+    f.label("found")
+    f.do(f"ret i64 {number}")
+    f.label("new")
+    _add(f, store, element, word, place, tag)
+
+
+def _hash(f: Helper, element: str, word: str) -> str:
+    """31 bits (an i64) of the hash of the pattern in %away and its word."""
+    count = 32 * BITS[element] // 64
+    kind = f"<{count} x i64>"
+    factors = f"<{', '.join(f'i64 {factor}' for factor in FACTORS[:count].tolist())}>"
+    products = f.op(f"mul {kind} {f.op(f'bitcast {vec(element)} %away to {kind}')}, {factors}")
+    total = f.call("i64", f"llvm.vector.reduce.add.v{count}i64", (kind, products))
+    code = f.i64("add", total, f.i64("mul", word, MIX))
     code = f.i64("mul", f.i64("xor", code, f.i64("lshr", code, 32)), MIX)
     return f.i64("lshr", code, 33)
 
 
-def _element(f: Helper, store: str, word: PatternWord, kind: str, index: str) -> str:
-    """A pointer to an element of one of the store's arrays."""
-    return f.op(f"getelementptr {kind}, ptr {f.field(store, word, 'ptr')}, i64 {index}")
+def _element(f: Helper, store: str, word: PatternWord, size: int, index: str) -> str:
+    """A pointer to an element, of so many bytes, of one of the store's arrays."""
+    return f.op(f"getelementptr [{size} x i8], ptr {f.field(store, word, 'ptr')}, i64 {index}")
 
 
-def _is(f: Helper, store: str, number: str) -> str:
-    """i1: is the pattern with this number the one in %away and %mask?"""
-    known = f.op(f"load {_ROW}, ptr {_element(f, store, PatternWord.ROWS, _ROW, number)}, align 64")
-    lanes_known = f.op(f"load i32, ptr {_element(f, store, PatternWord.MASKS, 'i32', number)}, align 4")
-    same = f.mask_bits(f.op(f"icmp eq {_ROW} {known}, %away"))
-    return f.op(f"and i1 {f.i32('icmp eq', same, -1)}, {f.i32('icmp eq', lanes_known, '%mask')}")
-
-
-def _add(f: Helper, store: str, place: str, tag: str) -> None:
+def _add(f: Helper, store: str, element: str, word: str, place: str, tag: str) -> None:
     """Append the pattern, with its entry at a place of the table, and return its number."""
     used = f.field(store, PatternWord.USED)
-    f.do(f"store {_ROW} %away, ptr {_element(f, store, PatternWord.ROWS, _ROW, used)}, align 64")
-    f.do(f"store i32 %mask, ptr {_element(f, store, PatternWord.MASKS, 'i32', used)}, align 4")
-    more = f.i64("add", used, 1)
-    f.do(f"store i64 {f.i64('or', f.i64('shl', tag, 32), more)}, ptr {place}, align 8")
+    row = _element(f, store, PatternWord.ROWS, LINE, used)
+    f.do(f"store {vec(element)} %away, ptr {row}, align {LINE}")
+    f.do(f"store i64 {word}, ptr {_element(f, store, PatternWord.MASKS, 8, used)}, align 8")
+    f.do(f"store i64 {f.i64('or', f.i64('shl', tag, 32), used)}, ptr {place}, align 8")
+    count = 32 * BITS[element] // 64 // WORDS
+    for line in range(count):
+        fetch(f, row, 2 * AHEAD + LINE * line)
+    f.set_field(store, PatternWord.COUNT, f.i64("add", f.field(store, PatternWord.COUNT), 1))
+    more = f.i64("add", used, count)
     f.set_field(store, PatternWord.USED, more)
-    f.set_field(store, PatternWord.LAST, used)
     f.branch(f.i64("icmp ult", more, f.field(store, PatternWord.FULL)), "done", "full")
     f.label("full")  # the next segment does not begin: its path has no room
     f.set_field("%w", Slot.PATH_END, "0")
     f.jump("done")
     f.label("done")
     f.do(f"ret i64 {used}")
-
-
-@writes("site_pattern")
-def write_site_pattern() -> Helper:
-    """Give the site the pattern of these distances, and its key."""
-    f = Helper("void", "ptr %w", "ptr %site", "i64 %key", f"{vec('i64')} %away")
-    f.label("entry")
-    mask = f.op("trunc i64 %key to i32")
-    number = f.helper(("pattern",), "i64", ("ptr", "%w"), ("i32", mask), (vec("i64"), "%away"))
-    f.set_field("%site", SITE_PATTERN, f.i64("shl", number, SPACE_BITS))
-    f.set_field("%site", SITE_KEY, "%key")
-    f.do("ret void")
-    return f
 
 
 @writes("regular_pattern")
@@ -127,8 +112,7 @@ def write_regular_pattern() -> Helper:
     row = f.mask_bits(f.op(f"icmp eq {vec('i64')} {f.splat('i64', kind)}, {f.splat('i64', str(RECORD_ROW))}"))
     flags = f.mask_flags(f.i32("and", row, mask))
     away = f.op(f"select {vec('i1')} {flags}, {vec('i64')} {apart}, {vec('i64')} zeroinitializer")
-    where = (("ptr", "%w"), ("ptr", "%site"), ("i64", "%key"))
-    f.helper(("site_pattern",), "void", *where, (vec("i64"), away))
+    set_site(f, "%key", mask, "i64", away)
     f.do("ret void")
     return f
 
@@ -138,7 +122,8 @@ def write_record_nobody() -> Helper:
     """Append an access without active lanes; the site keeps its pattern."""
     f = Helper("void", "ptr %w", "i32 %space")
     f.label("entry")
-    number = f.helper(("pattern",), "i64", ("ptr", "%w"), ("i32", "0"), (vec("i64"), "zeroinitializer"))
+    zeros = (vec("i16"), "zeroinitializer")
+    number = f.helper(("pattern", "i16"), "i64", ("ptr", "%w"), ("i32", "0"), zeros)
     narrow = f.op(f"trunc i64 {f.i64('shl', number, SPACE_BITS)} to i32")
     append_record(f, f.i32("or", narrow, "%space"), "0")
     f.do("ret void")
@@ -151,7 +136,7 @@ def write_listed_pattern() -> Helper:
     f = Helper("i64", "ptr %w", "i32 %mask", "ptr %distances")
     f.label("entry")
     away = f.op(f"load {vec('i64')}, ptr %distances, align 8")
-    f.do(f"ret i64 {f.helper(('pattern',), 'i64', ('ptr', '%w'), ('i32', '%mask'), (vec('i64'), away))}")
+    f.do(f"ret i64 {f.helper(('pattern', 'i64'), 'i64', ('ptr', '%w'), ('i32', '%mask'), (vec('i64'), away))}")
     return f
 
 

@@ -36,7 +36,7 @@ def write_record_words() -> Helper:
     base = f.extract("i64", "%words", f.first_lane("%mask"))
     away = f.v64("sub", "%words", f.splat("i64", base))
     away = f.op(f"select {vec('i1')} {f.mask_flags('%mask')}, {W} {away}, {W} zeroinitializer")
-    number = f.helper(("pattern",), "i64", ("ptr", "%w"), ("i32", "%mask"), (W, away))
+    number = f.helper(("pattern", "i64"), "i64", ("ptr", "%w"), ("i32", "%mask"), (W, away))
     header = f.op(f"trunc i64 {f.i64('shl', number, SPACE_BITS)} to i32")
     append_record(f, f.i32("or", header, SYNC_SPACE), base)
     f.do("ret void")

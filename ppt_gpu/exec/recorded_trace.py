@@ -1,7 +1,8 @@
-"""A trace of records: the arrays of its accesses are made when somebody first looks at one of them.
+"""A trace of records: the arrays of accesses and patterns are made when somebody first looks at one of them.
 
-Accesses that follow others of their segment (`ppt_gpu.exec.jit_groups`) leave no records, so that a trace is several
-times as large as what was recorded, and most of the time that it takes to make is the system's, for fresh memory.
+Accesses that follow others of their segment (`ppt_gpu.exec.jit_groups`) leave no records, and distances of lanes are
+recorded in few bits, so that a trace is several times as large as what was recorded; most of the time that it takes to
+make is the system's, for fresh memory.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.exec.digest_groups import expand_groups
+from ppt_gpu.exec.digest_patterns import Stored
 from ppt_gpu.exec.jit_groups import Groups
+from ppt_gpu.exec.jit_records import SPACE_BITS
 from ppt_gpu.exec.trace import Trace
 from ppt_gpu.exec.trace_parts import only_blocks
 
-_MADE = ("access_base", "access_pattern", "access_space")
+_MADE = ("access_base", "access_pattern", "access_space", "pattern_offset", "pattern_mask")
 _MAKING = Lock()
 
 
@@ -31,38 +34,38 @@ class Records:
     path_start: NDArray[np.int64]  # [P+1]
     path_segment: NDArray[np.int32]  # segments of the paths
     start: NDArray[np.int64]  # [W+1]
-    base: NDArray[np.uint64]  # [R], as in a trace, like the next two
-    pattern: NDArray[np.int32]
-    space: NDArray[np.uint8]
-    nobody: int  # the pattern without lanes, -1: there is none
+    base: NDArray[np.uint64]  # [R] as in a trace
+    header: NDArray[np.uint32]  # [R] space and pattern (`ppt_gpu.exec.jit_records`)
+    patterns: Stored
 
     @property
     def nbytes(self) -> int:
         """Bytes of what was recorded."""
-        return self.base.nbytes + self.pattern.nbytes + self.space.nbytes
+        return self.base.nbytes + self.header.nbytes + self.patterns.nbytes
 
-    def accesses(
-        self, warp_path: NDArray[np.int32], start: NDArray[np.int64], count: int
-    ) -> tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.uint8]]:
-        """(bases, patterns, spaces) of the `count` accesses of n warps. warp_path [n]; start [n, 2]: their records."""
-        base, pattern, space = (np.empty(count, array.dtype) for array in (self.base, self.pattern, self.space))
+    def accesses(self, warp_path: NDArray[np.int32], spans: NDArray[np.int64], count: int) -> dict[str, NDArray[Any]]:
+        """The arrays `_MADE` of the `count` accesses of n warps. warp_path [n]; spans [n, 2]: their records."""
+        number, offset, mask = self.patterns.numbered(self.header, spans)
+        nobody = np.flatnonzero(mask == 0)
+        base, pattern, space = np.empty(count, np.uint64), np.empty(count, np.int32), np.empty(count, np.uint8)
         groups = self.groups
         done = expand_groups(
             warp_path, self.path_start, self.path_segment, groups.start, groups.records, groups.leader, groups.distance,
-            start, self.nobody, self.base.view(np.int64), self.pattern, self.space,
+            spans, self.base.view(np.int64), self.header, number, int(nobody[0]) if len(nobody) else -1,
             base.view(np.int64), pattern, space,
         )  # fmt: skip
         assert done == len(warp_path), f"warp {done} has other records than its path makes"
-        return base, pattern, space
+        return dict(zip(_MADE, (base, pattern, space, offset, mask), strict=True))
 
 
-def kept_accesses(trace: Trace) -> tuple[NDArray[Any], ...]:
-    """(start, base, pattern, space) of the records of a trace where it has them, else of its accesses: for comparisons
-    of warps that take the same path, which have the same accesses if their records are the same."""
+def kept_accesses(trace: Trace) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.uint32]]:
+    """(start, base, header) of the records of a trace where it has them, else of its accesses: for comparisons of
+    warps that take the same path, which have the same accesses if their records are the same."""
     records = trace.__dict__.get("records")
     if records is not None:
-        return records.start, records.base, records.pattern, records.space
-    return trace.access_start, trace.access_base, trace.access_pattern, trace.access_space
+        return records.start, records.base, records.header
+    header = trace.access_pattern.astype(np.uint32) << np.uint32(SPACE_BITS) | trace.access_space
+    return trace.access_start, trace.access_base, header
 
 
 class RecordedTrace(Trace):
@@ -83,8 +86,7 @@ class RecordedTrace(Trace):
             records = self.__dict__.pop("records", None)
             if records is not None:
                 spans = np.stack([records.start[:-1], records.start[1:]], axis=1)
-                made = records.accesses(self.warp_path, spans, int(self.access_start[-1]))
-                self.__dict__.update(zip(_MADE, made, strict=True))
+                self.__dict__.update(records.accesses(self.warp_path, spans, int(self.access_start[-1])))
         return self.__dict__[name]
 
     def some(self, positions: Sequence[int]) -> Trace:
@@ -97,8 +99,7 @@ class RecordedTrace(Trace):
         warps = (np.array(positions)[:, None] * per_block + np.arange(per_block)).ravel()
         counts = np.diff(self.access_start)[warps]
         spans = np.stack([records.start[warps], records.start[warps + 1]], axis=1)
-        made = records.accesses(self.warp_path[warps], spans, int(counts.sum()))
-        found.update(zip(_MADE, made, strict=True))
+        found.update(records.accesses(self.warp_path[warps], spans, int(counts.sum())))
         found.update(
             blocks=self.blocks[list(positions)],
             warp_path=self.warp_path[warps],

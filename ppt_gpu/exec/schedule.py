@@ -85,8 +85,9 @@ READY, WAITING, ENDED, HELD = 0, 1, 2, 3  # HELD: at the barrier of the cluster
 #: turns in a row in loops that only wait, after which nothing in the warp can end them: all lanes together, or parted
 #: (every pending path then had its turn)
 WAITS_TOGETHER, WAITS_PARTED = 2, 400
-#: bytes that must be free in the buffers of paths and accesses for a turn that may not be recorded, and patterns
-WAIT_ROOM, WAIT_PATTERNS = 1 << 16, 1 << 8
+#: bytes that must be free in the buffers of paths and accesses for a turn that may not be recorded, and lines of
+#: patterns
+WAIT_ROOM, WAIT_PATTERNS = 1 << 16, 1 << 10
 #: turns without effect after which lanes at a join need not wait longer than pending paths
 PATIENCE = 64
 FULL_MASK = 0xFFFFFFFF

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.compiled import entry
+from ppt_gpu.exec.jit_records import SPACE_BITS
 from ppt_gpu.exec.recorded_trace import kept_accesses
 from ppt_gpu.exec.trace import Trace
 from ppt_gpu.ptx.instructions import access_bytes, is_traced, memory_space
@@ -17,6 +18,7 @@ from ppt_gpu.ptx.module import Instruction, Kernel
 from ppt_gpu.spec.gpu import MEMORY_SPACES
 
 SHARED = MEMORY_SPACES.index("shared")
+_SPACE = (1 << SPACE_BITS) - 1  # bits of a header
 #: what an instruction does to shared memory, if its addresses lie there; atomics read and write
 NOTHING, READS, WRITES, UPDATES = range(4)
 MOST_BLOCKS = 16  # that are looked at, spread over those of the trace
@@ -69,12 +71,10 @@ def some_blocks(trace: Trace) -> list[int]:
     count = len(trace.blocks)
     chosen = np.unique(np.linspace(0, count - 1, min(MOST_BLOCKS, count)).astype(np.int64)).tolist()
     warps = len(trace.warp_path) // max(count, 1)
-    start, bases, pattern, space = kept_accesses(trace)
+    start, bases, header = kept_accesses(trace)
     kept = chosen[:1]
     for position in chosen[1:]:
-        if not _alike(
-            kept[-1] * warps, position * warps, warps, trace.warp_path, start, space, bases.view(np.int64), pattern,
-        ):  # fmt: skip
+        if not _alike(kept[-1] * warps, position * warps, warps, trace.warp_path, start, header, bases.view(np.int64)):
             kept.append(position)
     return kept
 
@@ -82,7 +82,7 @@ def some_blocks(trace: Trace) -> list[int]:
 @entry
 def _alike(
     one: int, other: int, warps: int, warp_path: NDArray[np.int32], access_start: NDArray[np.int64],
-    space: NDArray[np.uint8], base: NDArray[np.int64], pattern: NDArray[np.int32],
+    header: NDArray[np.uint32], base: NDArray[np.int64],
 ) -> bool:  # fmt: skip
     """Do so many warps from `one` and from `other` on take the same paths, with the same accesses to shared memory?"""
     for w in range(warps):
@@ -93,9 +93,9 @@ def _alike(
         differ = np.int64(0)
         for k in range(length):
             a, b = np.uint64(first + k), np.uint64(second + k)
-            here = np.int64(space[a] != space[b])
-            apart = (base[a] ^ base[b]) | np.int64(pattern[a] ^ pattern[b])
-            differ |= here | (apart if space[a] == SHARED else np.int64(0))
+            unlike = np.int64(header[a] ^ header[b])
+            apart = (base[a] ^ base[b]) | unlike
+            differ |= apart if header[a] & _SPACE == SHARED else unlike & _SPACE
         if differ != 0:
             return False
     return True

@@ -13,6 +13,7 @@ from ppt_gpu.exec.digest_groups import expand_groups
 from ppt_gpu.exec.jit_compile import compile_kernel
 from ppt_gpu.exec.kept import Kept
 from ppt_gpu.exec.recorded_trace import RecordedTrace, kept_accesses
+from ppt_gpu.exec.shared_accesses import some_blocks
 from ppt_gpu.exec.trace import Trace
 from ppt_gpu.exec.trace_file import Record, read_traces, write_traces
 from ppt_gpu.exec.trace_parts import only_blocks
@@ -34,23 +35,29 @@ def check(body, records, n=16, threads=64):
     groups = compile_kernel(link(case.kernel, case.module), True).groups
     assert groups.records[0] == records
     _, kept = case.run()
-    assert isinstance(kept, RecordedTrace) == (records < len(groups.leader))
-    alone = kept.some([1]) if isinstance(kept, RecordedTrace) else only_blocks(kept, [1])
+    assert isinstance(kept, RecordedTrace)
+    alone = kept.some([1])
     copied = pickle.loads(pickle.dumps(kept))
     _, trace = check_against_interpreter(case)
     assert_same_trace(copied, trace)
-    _check_block(alone, kept, 1)
+    assert_same_accesses(alone, only_blocks(kept, [1]))
     assert len(trace.access_base) == trace.warps * len(groups.leader)
 
 
-def _check_block(alone, trace, position):
-    """`alone` is the trace of the block at this position of `trace`, with the same numbers of patterns."""
-    warps = trace.warps // len(trace.blocks)
-    first, end = trace.access_start[[position * warps, (position + 1) * warps]]
-    assert alone.blocks.tolist() == trace.blocks[[position]].tolist() and alone.warps == warps
-    for name in ("access_base", "access_pattern", "access_space"):
-        assert np.array_equal(getattr(alone, name), getattr(trace, name)[first:end])
-    assert (alone.access_start == trace.access_start[position * warps : (position + 1) * warps + 1] - first).all()
+def assert_same_accesses(one, other):
+    """Of the same blocks, with the same numbers of patterns."""
+    names = (
+        "blocks",
+        "access_start",
+        "access_base",
+        "access_pattern",
+        "access_space",
+        "pattern_offset",
+        "pattern_mask",
+    )
+    for name in names:
+        assert np.array_equal(getattr(one, name), getattr(other, name)), name
+    assert np.array_equal(one.pattern_mask, other.pattern_mask)
 
 
 def test_looking_once_lets_the_records_go():
@@ -79,11 +86,25 @@ def test_kept_by_the_name_of_a_trace_and_written_whole():
     kept = Kept("group")
     kept.add(Record(0, "k", (2, 1, 1), 64, len(case.kernel.instructions), "", True, trace))
     arrays = sum(getattr(value, "nbytes", 0) for name, value in vars(trace).items() if name != "records")
-    assert kept.nbytes == arrays + 13 * trace.warps
+    patterns = trace.records.patterns
+    assert patterns.nbytes == 64 + 8  # all lanes side by side
+    assert kept.nbytes == arrays + 12 * trace.warps + patterns.nbytes
     assert kept.whole(Trace, [0, 1]) is trace
     (read,) = read_traces(write_traces(list(kept.records.values())), "file")
-    assert kept.nbytes == arrays + 2 * 13 * trace.warps
+    assert kept.nbytes == arrays + 2 * 13 * trace.warps + 32 * 8 + 4
     assert_same_trace(read.content, trace)
+
+
+@pytest.mark.parametrize("access", ["st.shared.u32 [%s], %v;", "st.shared.u16 [%s], %v;", "ld.global.u32 %v, [%a];"])
+@pytest.mark.parametrize("change", ["add.u32 %s, %s, %v;", "mul.lo.u32 %v, %v, %i; add.u32 %s, %s, %v;"])
+def test_blocks_that_do_the_same_in_shared_memory_are_alike(access, change):
+    """Every second pair of blocks stores elsewhere, or at other distances: seen in records as in all accesses."""
+    text = f"{HEAD} mov.u32 %v, %ctaid.x; shl.b32 %v, %v, 2; and.b32 %v, %v, 8; {change} {access} ret; }}"
+    case = text_case(text, (6,), (64,), [pointer("x"), integer(0)], [Buffer("x", "u32", 1024)])
+    _, trace = case.run()
+    expected = [0, 2, 4] if ".shared" in access else [0]
+    assert some_blocks(trace) == expected and "access_base" not in vars(trace)
+    assert len(trace.access_base) and some_blocks(trace) == expected
 
 
 def test_one_register_with_other_offsets():
@@ -133,17 +154,18 @@ def test_any_sequence_has_the_trace_of_the_interpreter(code, n):
 
 
 def test_groups_expand_to_all_accesses():
-    """Two segments, with 3 accesses of 2 records and with 1 of 1; the last pattern has no lanes: its base stays."""
+    """Two segments, with 3 accesses of 2 records and with 1 of 1; the last pattern has no lanes: its base stays.
+    Patterns have the numbers 5, 0 and 3 in headers."""
     start, records = np.array([0, 3, 4]), np.array([2, 1])
     leader, distance = np.array([0, 1, 0, 0]), np.array([0, 0, 8, 0])
     path_start, segments = np.array([0, 2, 3]), np.array([0, 1, 0], np.int32)
-    bases, patterns = np.array([100, 7, 300, 0, 0]), np.array([0, 1, 0, 2, 1], np.int32)
-    spaces = np.array([0, 1, 2, 0, 1], np.uint8)
+    headers = np.array([5 << 2, 0 << 2 | 1, 5 << 2 | 2, 3 << 2, 0 << 2 | 1], np.uint32)
+    records_ = np.array([100, 7, 300, 0, 0]), headers, np.array([1, -1, -1, 2, -1, 0], np.int32), 2
     base, pattern, space = np.zeros(7, np.int64), np.zeros(7, np.int32), np.zeros(7, np.uint8)
     recorded = np.array([[0, 3], [3, 5]])
     given_ = (np.array([0, 1], np.int32), path_start, segments, start, records, leader, distance)
     out = (base, pattern, space)
-    assert expand_groups(*given_, recorded, 2, bases, patterns, spaces, *out) == 2
+    assert expand_groups(*given_, recorded, *records_, *out) == 2
     assert base.tolist() == [100, 7, 108, 300, 0, 0, 0]
     assert pattern.tolist() == [0, 1, 0, 0, 2, 1, 2] and space.tolist() == [0, 1, 0, 2, 0, 1, 0]
-    assert expand_groups(*given_, np.array([[0, 2], [2, 5]]), 2, bases, patterns, spaces, *out) == 0
+    assert expand_groups(*given_, np.array([[0, 2], [2, 5]]), *records_, *out) == 0

@@ -1,4 +1,4 @@
-"""The trace digest: decoding against its plain reference, patterns and paths stored once."""
+"""The trace digest: records taken over, patterns and paths stored once."""
 
 import numpy as np
 from hypothesis import given, settings
@@ -7,41 +7,23 @@ from hypothesis import strategies as st
 from ppt_gpu.exec import digest, digest_paths
 
 
-def decoded(headers, bases, starts, ends, number, made, state):
-    """(base, space, pattern) of each access of the parts; `number`, `made` and `state` (count, alike) go on."""
-    total = int((ends - starts).sum())
-    base, pattern, space = (np.zeros(total, kind) for kind in (np.int64, np.int32, np.uint8))
-    state[:] = digest.read_accesses(headers, bases, starts, ends, base, pattern, space, 0, number, made, *state)
-    return list(zip(base.tolist(), space.tolist(), pattern.tolist(), strict=True))
-
-
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(
-    st.lists(st.tuples(st.integers(0, 9), st.integers(0, 2), st.integers(0, 2**40)), max_size=700),
+    st.integers(0, 700),
     st.lists(st.tuples(st.integers(0, 700), st.integers(0, 300)), max_size=8),
-    st.booleans(),
     st.integers(0, 8),
 )
-def test_decoding_agrees_with_the_plain_reference(accesses, parts, in_order, cut):
-    """Records of few patterns, parts of them in any order, taken in two goes; numbers as made, or in any order."""
-    if in_order:
-        known = {}
-        accesses = [(known.setdefault(p, len(known)), space, base) for p, space, base in accesses]
-        parts = [(0, len(accesses))]
-    headers = np.array([p << 2 | space for p, space, _ in accesses], np.uint32)
-    bases = np.array([base for _, _, base in accesses], np.int64)
-    start = np.array([min(first, len(accesses)) for first, _ in parts], np.int64)
-    end = np.minimum(start + np.array([length for _, length in parts], np.int64), len(accesses))
-    number, made, state, found = np.full(10, -1, np.int32), np.zeros(10, np.int32), [0, True], []
+def test_records_are_taken_part_by_part(count, parts, cut):
+    """Parts in any order, taken in two goes."""
+    headers, bases = np.arange(count, dtype=np.uint32) * 3, np.arange(count) << 36
+    start = np.array([min(first, count) for first, _ in parts], np.int64)
+    end = np.minimum(start + np.array([length for _, length in parts], np.int64), count)
+    expected = np.concatenate([np.arange(a, b) for a, b in zip(start, end, strict=True)] or [np.zeros(0)]).astype(int)
+    header, base, at = np.zeros(len(expected), np.uint32), np.zeros(len(expected), np.int64), 0
     for half in (slice(0, cut), slice(cut, None)):
-        found += decoded(headers, bases, start[half], end[half], number, made, state)
-    records = np.concatenate([np.arange(a, b) for a, b in zip(start, end, strict=True)] or [np.zeros(0)]).astype(int)
-    numbers = {}
-    assert found == digest.plain_accesses(headers[records], bases[records], numbers)
-    count, alike = state
-    assert made[:count].tolist() == list(numbers)
-    assert [number[p] for p in numbers] == list(range(count)) and (number >= 0).sum() == count
-    assert alike == (list(numbers) == list(range(count)))
+        digest.take_records(headers, bases, start[half], end[half], header, base, at)
+        at += int((end[half] - start[half]).sum())
+    assert header.tolist() == headers[expected].tolist() and base.tolist() == bases[expected].tolist()
 
 
 def test_patterns_that_are_joined():

@@ -1,13 +1,13 @@
-"""The patterns of a run: found again by compiled code while their store grows, and put in the order of a trace."""
+"""The patterns of a run: stored by compiled code while their store grows, and put once each in the order of a trace."""
 
 import numpy as np
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from ppt_gpu.exec import pattern_store
+from ppt_gpu.exec.digest_patterns import Stored
 from ppt_gpu.exec.jit_context import SLOTS, Slot
 from ppt_gpu.exec.jit_patterns import listed_pattern
-from ppt_gpu.exec.pattern_store import PatternStore, PatternWord, arrange
+from ppt_gpu.exec.jit_records import SPACE_BITS
+from ppt_gpu.exec.pattern_store import ENTRIES, PatternStore, PatternWord
 
 
 def warp_of(store):
@@ -16,42 +16,71 @@ def warp_of(store):
     return row
 
 
-def test_patterns_are_found_again_while_the_store_grows(monkeypatch):
-    """Numbers are those of a dictionary, for patterns that repeat soon, later and never, and differ in mask only."""
-    monkeypatch.setattr(pattern_store, "SLACK", 3)
-    monkeypatch.setattr(pattern_store, "PATTERNS", 8)
-    monkeypatch.setattr(pattern_store, "MANY", 16)
-    monkeypatch.setattr(pattern_store, "TABLE", 16)
-    rng, store, known = np.random.default_rng(5), PatternStore(), {}
-    row, grew = warp_of(store), 0
-    for _ in range(4000):
-        distances = rng.integers(-3, 3, 32) << int(rng.integers(0, 40)) if rng.random() < 0.3 else np.arange(32)
-        distances = distances * int(rng.integers(0, 9))
-        mask = int(rng.choice([0xFFFFFFFF, 1, 0x80000000, 0x0FF0]))
-        key = mask, tuple(distances.tolist())
-        assert listed_pattern()(row.ctypes.data, mask, distances.ctypes.data) == known.setdefault(key, len(known))
+def random_pattern(rng):
+    """(mask, distances): of 16, 32 or 64 bits, up to their ends, repeated soon or never; some differ in one bit."""
+    bits = int(rng.choice([3, 16, 17, 32, 33, 64]))
+    distances = rng.integers(-(1 << (bits - 1)), (1 << (bits - 1)) - 1, 32, endpoint=True)
+    if rng.random() < 0.7:
+        distances = np.arange(32) * (1 << int(rng.integers(0, 58)))
+        distances[int(rng.integers(32))] += int(rng.integers(0, 2))
+    return int(rng.choice([0xFFFFFFFF, 1, 0x80000000, 0x0FF0, 0])), distances.astype(np.int64)
+
+
+def test_patterns_are_stored_while_the_store_grows_and_numbered_as_a_dictionary_does(monkeypatch):
+    monkeypatch.setattr(pattern_store, "SLACK", 12)
+    monkeypatch.setattr(pattern_store, "LINES", 32)
+    monkeypatch.setattr(pattern_store, "MANY", 64)
+    rng, store, grew = np.random.default_rng(5), PatternStore(), 0
+    row, listed, numbers = warp_of(store), [], []
+    for _ in range(3000):
+        mask, distances = listed[-int(rng.integers(1, 90))] if len(listed) > 90 else random_pattern(rng)
+        if rng.random() < 0.6:
+            mask, distances = random_pattern(rng)
+        listed.append((mask, distances))
+        numbers.append(listed_pattern()(row.ctypes.data, mask, distances.ctypes.data))
+        assert listed_pattern()(row.ctypes.data, mask, distances.ctypes.data) == numbers[-1]
         full = store.used >= store.block[PatternWord.FULL]
         assert full == (row[Slot.PATH_END] == 0)
         if full:
-            store.make_room(5)
+            store.make_room(20)
             row[Slot.PATH_END], grew = 1, grew + 1
-            assert store.block[PatternWord.FULL] - store.used >= 5
-    assert grew > 3 and store.used == len(known)
-    order = np.arange(len(known), dtype=np.int32)
-    rows, masks = store.chosen(order, order)
-    assert [(mask, tuple(own)) for mask, own in zip(masks.tolist(), rows.tolist(), strict=True)] == list(known)
+            assert store.block[PatternWord.FULL] - store.used >= 20
+    assert grew > 3 and store.count == len(set(numbers))
+    order = rng.permutation(len(listed))
+    spans = np.array([[0, 1200], [1800, 3000]])
+    check_numbered(Stored(store.rows, store.masks, store.count), listed, numbers, order, spans)
+    check_numbered(Stored(store.rows, store.masks, store.count), listed, numbers, order, spans[:0])
 
 
-@settings(max_examples=200, deadline=None)
-@given(st.integers(0, 20).flatmap(lambda n: st.tuples(st.permutations(range(n)), st.integers(0, n))))
-def test_patterns_are_arranged_in_place(case):
-    """Any choice of patterns in any order."""
-    order, count = case
-    made, number = np.array(order[:count], np.int32), np.full(len(order), -1, np.int32)
-    number[made] = np.arange(count)
-    rows = np.arange(32 * (len(order) + 1)).reshape(-1, 32)
-    masks = np.arange(len(order) + 1, dtype=np.uint32)
-    expected = rows[made], masks[made]
-    moved = arrange(rows, masks, made.copy(), number)
-    assert np.array_equal(rows[:count], expected[0]) and np.array_equal(masks[:count], expected[1])
-    assert moved == (made != np.arange(count)).sum()
+def check_numbered(stored, listed, numbers, order, spans):
+    """Records of these patterns in any order, and of them those in some spans."""
+    headers = np.array([numbers[k] << SPACE_BITS | k & 3 for k in order], np.uint32)
+    number, offset, mask = stored.numbered(headers, spans)
+    known: dict[tuple, int] = {}
+    for k in [k for first, end in spans for k in order[first:end]]:
+        pattern = (listed[k][0], *listed[k][1].tolist())
+        assert number[numbers[k]] == known.setdefault(pattern, len(known))
+    assert [(m, *row) for m, row in zip(mask.tolist(), offset.tolist(), strict=True)] == list(known)
+
+
+def test_rows_are_as_narrow_as_distances_allow():
+    store = PatternStore()
+    row = warp_of(store)
+    for bits, lines in ((16, 1), (17, 2), (32, 2), (33, 4), (64, 4)):
+        for distance in ((1 << (bits - 1)) - 1, -(1 << (bits - 1))):
+            before, distances = store.used, np.full(32, distance, np.int64)
+            assert listed_pattern()(row.ctypes.data, 7, distances.ctypes.data) == before
+            assert store.used - before == lines
+
+
+def test_what_the_table_forgot_is_stored_again_and_numbered_once():
+    store, count = PatternStore(), 4 * ENTRIES
+    store.make_room(2 * count)
+    row = warp_of(store)
+    distances = np.arange(32)[None] * np.arange(count)[:, None]
+    twice = [listed_pattern()(row.ctypes.data, 1, d.ctypes.data) for d in np.concatenate([distances, distances])]
+    assert count < store.count <= 2 * count and len(set(twice[:count])) == count
+    headers = np.array(twice, np.uint32) << np.uint32(SPACE_BITS)
+    number, offset, _ = Stored(store.rows, store.masks, store.count).numbered(headers, np.array([[0, 2 * count]]))
+    assert np.array_equal(offset, distances)
+    assert number[twice].tolist() == 2 * list(range(count))

@@ -246,8 +246,8 @@ M:  bar.sync 0; add.u32 %r4, %r4, 1; setp.lt.u32 %p1, %r4, 97; @%p1 bra L;"""
     _, whole = check_against_interpreter(case, blocks=range(3))
     for module, name, size in (
         (collect, "RECORDS", 300), (collect, "PATHS", 500), (collect, "WAIT_PATTERNS", 8),
-        (pattern_store, "SLACK", 2), (pattern_store, "PATTERNS", 4), (pattern_store, "MANY", 4),
-        (pattern_store, "TABLE", 8), (collect, "MANY_ACCESSES", 80),
+        (pattern_store, "SLACK", 8), (pattern_store, "LINES", 16), (pattern_store, "MANY", 16),
+        (collect, "MANY_ACCESSES", 80),
     ):  # fmt: skip
         monkeypatch.setattr(module, name, size)
     _, cut = case.run(blocks=range(3))

@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ppt_gpu.compiled import called
-from ppt_gpu.sm.core_machine import NEVER
+from ppt_gpu.sm.core_bits import int64
+from ppt_gpu.sm.core_machine import GTO, NEVER
+from ppt_gpu.sm.core_state import KEY_SHIFT
 from ppt_gpu.sm.staged_state import (
+    ARRIVED,
     AT_ACCESS,
     BLOCK,
     BLOCK_NUMBER,
@@ -17,26 +20,33 @@ from ppt_gpu.sm.staged_state import (
     FLYING,
     HELD,
     HELD_FOR,
+    IDLE,
     LAST_OP,
     LAUNCH_AT,
     LEFT,
     MOVED,
     NEXT_BLOCK,
-    NUMBER,
+    PER_BLOCK,
     POS,
+    RESIDENT,
     RESULTS,
+    ROW,
+    SCHED,
+    SCHEDULERS,
+    SINCE,
     SLOTS,
-    STAMP,
     WARP_WORDS,
 )
+from ppt_gpu.sm.staged_warps import charge_drain, look_at, wake_at
 
 
 @called
 def leave_blocks(
-    sizes: Any, warps: Any, blocks: Any, now: Any, block_start: Any, block_end: Any, delay: int, cycle: int
-) -> None:
+    sizes: Any, warps: Any, blocks: Any, now: Any, op_stall: Any, block_start: Any, block_end: Any, delay: int,
+    cycle: int,
+) -> None:  # fmt: skip
     """Blocks that ended leave."""
-    for index in range(sizes[6]):
+    for index in range(sizes[RESIDENT]):
         this = index * BLOCK_WORDS
         number = blocks[this + BLOCK_NUMBER]
         if number < 0 or blocks[this + LEFT] != 0 or blocks[this + FLYING] != 0 or blocks[this + RESULTS] > cycle:
@@ -47,17 +57,20 @@ def leave_blocks(
             blocks[this + LAUNCH_AT] = cycle + delay
             now[ENDED] += 1
             now[MOVED] = 1
-            for place in range(index * sizes[5], (index + 1) * sizes[5]):
-                warps[place * WARP_WORDS + BLOCK] = 0
+            for place in range(index * sizes[PER_BLOCK], (index + 1) * sizes[PER_BLOCK]):
+                if warps[place * WARP_WORDS + BLOCK] != 0:
+                    now[IDLE] += charge_drain(warps, op_stall, place * WARP_WORDS, cycle)
+                    warps[place * WARP_WORDS + BLOCK] = 0
 
 
 @called
 def launch_blocks(
-    sizes: Any, warps: Any, slots: Any, owner: Any, blocks: Any, now: Any, waits: Any, path_start: Any, warp_path: Any,
-    warp_access: Any, block_warp: Any, block_start: Any, warp_launch: int, total: int, cycle: int,
+    sizes: Any, warps: Any, slots: Any, owner: Any, ops: Any, scheds: Any, keys: Any, gates: Any, wheel: Any,
+    wants: Any, blocks: Any, now: Any, op_stall: Any, entry_op: Any, path_start: Any, warp_path: Any, warp_access: Any,
+    block_warp: Any, block_start: Any, policy: int, warp_launch: int, total: int, cycle: int,
 ) -> None:  # fmt: skip
     """Due blocks start."""
-    for index in range(sizes[6]):
+    for index in range(sizes[RESIDENT]):
         this = index * BLOCK_WORDS
         if blocks[this + BLOCK_NUMBER] >= 0 or blocks[this + LAUNCH_AT] > cycle or now[NEXT_BLOCK] >= total:
             continue
@@ -66,12 +79,12 @@ def launch_blocks(
         now[MOVED] = 1
         first, last = block_warp[number], block_warp[number + 1]
         block_start[number] = cycle
+        for word in range(this, this + BLOCK_WORDS):
+            blocks[word] = 0
         blocks[this + BLOCK_NUMBER] = number
         blocks[this + LEFT] = last - first
-        blocks[this + FLYING] = 0
-        blocks[this + RESULTS] = 0
         for warp in range(first, last):
-            place = index * sizes[5] + warp - first
+            place = index * sizes[PER_BLOCK] + warp - first
             me = place * WARP_WORDS
             for slot in range(place * SLOTS, (place + 1) * SLOTS):
                 slots[slot] = 0
@@ -81,22 +94,40 @@ def launch_blocks(
             warps[me + POS], warps[me + END] = path_start[warp_path[warp]], path_start[warp_path[warp] + 1]
             warps[me + AT_ACCESS] = warp_access[warp]
             warps[me + BORN] = cycle + (warp - first) * warp_launch
-            warps[me + STAMP], warps[me + NUMBER] = cycle, warp
+            warps[me + SCHED], warps[me + ROW] = place % sizes[SCHEDULERS], place // sizes[SCHEDULERS]
             warps[me + BLOCK] = index + 1
             warps[me + LAST_OP] = -1
+            warps[me + SINCE] = cycle
+            key = cycle if policy == GTO else int64(warp)
+            keys[warps[me + SCHED] << 6 | warps[me + ROW]] = key << KEY_SHIFT | warps[me + ROW]
             if warps[me + POS] == warps[me + END]:
                 blocks[this + LEFT] -= 1
+            look_at(sizes, warps, ops, scheds, gates, wheel, wants, now, entry_op, op_stall, place, cycle)
 
 
 @called
-def release_barrier(sizes: Any, warps: Any, blocks: Any, this: int, cycle: int) -> None:
+def next_due(sizes: Any, blocks: Any, now: Any, total: int, cycle: int) -> int:
+    """The next cycle after `cycle` in which a block may leave or enter, of what is known."""
+    due = int64(NEVER)
+    for index in range(sizes[RESIDENT]):
+        this = index * BLOCK_WORDS
+        if blocks[this + BLOCK_NUMBER] < 0:
+            if now[NEXT_BLOCK] < total:
+                due = min(due, max(blocks[this + LAUNCH_AT], cycle + 1))
+        elif blocks[this + LEFT] == 0 and blocks[this + FLYING] == 0:
+            due = min(due, max(blocks[this + RESULTS], cycle + 1))
+    return due
+
+
+@called
+def release_barrier(sizes: Any, warps: Any, blocks: Any, wheel: Any, now: Any, this: int, cycle: int) -> None:
     """Let the waiting warps of a block go when no live warp of it is missing."""
-    first = this // BLOCK_WORDS * sizes[5]
-    for place in range(first, first + sizes[5]):
-        me = place * WARP_WORDS
-        if warps[me + BLOCK] != 0 and warps[me + POS] < warps[me + END] and warps[me + HELD] != NEVER:
-            return
-    for place in range(first, first + sizes[5]):
+    if blocks[this + ARRIVED] != blocks[this + LEFT]:
+        return
+    blocks[this + ARRIVED] = 0
+    first = this // BLOCK_WORDS * sizes[PER_BLOCK]
+    for place in range(first, first + sizes[PER_BLOCK]):
         me = place * WARP_WORDS
         if warps[me + BLOCK] != 0 and warps[me + POS] < warps[me + END]:
             warps[me + HELD] = cycle + warps[me + HELD_FOR]
+            wake_at(sizes, wheel, now, warps[me + SCHED], warps[me + ROW], warps[me + HELD], cycle)

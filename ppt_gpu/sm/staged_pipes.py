@@ -15,34 +15,50 @@ from ppt_gpu.sm.program import KIND_CONSTANT, KIND_LOAD, KIND_SHARED, RESULT_AT
 from ppt_gpu.sm.staged_state import (
     ACCESS,
     AGE,
+    AHEAD,
+    BANKS,
     BEFORE,
     BEHIND,
     BLOCK,
     BLOCK_WORDS,
-    END,
-    ENTRY,
+    BLOCKED,
+    COLLECTORS,
+    COMPLETE,
+    DUE,
     FLYING,
+    FROM,
+    GATE_WORDS,
+    HOLDING,
     II,
     KIND,
     LATENCY,
+    LEFT,
+    MOST_UNITS,
     MOVED,
+    NEED,
     OP,
     OP_WORDS,
+    OPEN,
     OPERANDS,
+    PAST,
     PIPE,
     PIPE_WORDS,
-    POS,
+    PIPES,
     READS,
     RECORD_WORDS,
     RECORDS,
     RESULTS,
+    SCHED_WORDS,
+    SCHEDULERS,
     SHARED,
-    SLOTS,
+    STAGED,
     TAKEN,
     TAKEN_IN,
+    TURN,
     UNITS,
-    UNTIL,
     USES_L1,
+    WAITING_AHEAD,
+    WAITING_PAST,
     WARP,
     WARP_WORDS,
     WRITES,
@@ -52,7 +68,7 @@ from ppt_gpu.sm.staged_state import (
 @merged
 def first_unit(sizes: Any, units: Any, shared: int, count: int, pipe: int, scheduler: int) -> int:
     """Where in `units` the unit stands that is free first."""
-    first = (pipe * sizes[0] + (int64(0) if shared else scheduler)) * sizes[3]
+    first = (pipe * sizes[SCHEDULERS] + (int64(0) if shared else scheduler)) * sizes[MOST_UNITS]
     best = first
     for unit in range(first + 1, first + count):
         if units[unit] < units[best]:
@@ -71,13 +87,13 @@ def free_from(units: Any, mem: Any, kind: int, unit: int) -> int:
 
 @merged
 def next_to_start(
-    sizes: Any, ops: Any, pipes: Any, behind: Any, records: Any, units: Any, mem: Any, pipe: int, cycle: int
+    sizes: Any, ops: Any, pipes: Any, gates: Any, records: Any, units: Any, mem: Any, pipe: int, cycle: int
 ) -> int:
     """The scheduler whose instruction starts next, the oldest that can; where all share the units only the oldest."""
     shared, count = pipes[pipe * PIPE_WORDS + SHARED], pipes[pipe * PIPE_WORDS + UNITS]
     best, least = int64(-1), int64(NEVER)
-    for scheduler in range(sizes[0]):
-        held = behind[scheduler * sizes[1] + pipe]
+    for scheduler in range(sizes[SCHEDULERS]):
+        held = gates[(scheduler * sizes[PIPES] + pipe) * GATE_WORDS + PAST]
         if held != 0:
             age, kind = records[(held - 1) * RECORD_WORDS + AGE], kind_of(records, ops, held)
             unit = first_unit(sizes, units, shared, count, pipe, scheduler)
@@ -93,36 +109,41 @@ def kind_of(records: Any, ops: Any, held: int) -> int:
     return ops[records[(held - 1) * RECORD_WORDS + OP] * OP_WORDS + KIND]
 
 
-@called
-def start(
-    sizes: Any, warps: Any, slots: Any, owner: Any, ops: Any, pipes: Any, behind: Any, records: Any, free_records: Any,
-    units: Any, blocks: Any, writes: Any, now: Any, waits: Any, entry_slot: Any, accesses: Any, tx: Any, mem: Any,
-    cycle: int,
-) -> None:  # fmt: skip
-    """Units take what waits for them."""
-    for pipe in range(sizes[1]):
-        while pipes[pipe * PIPE_WORDS + BEHIND] > 0:
-            scheduler = next_to_start(sizes, ops, pipes, behind, records, units, mem, pipe, cycle)
-            if scheduler < 0:
-                break
-            held = behind[scheduler * sizes[1] + pipe]
-            at = (held - 1) * RECORD_WORDS
-            op = records[at + OP] * OP_WORDS
-            shared, count = pipes[pipe * PIPE_WORDS + SHARED], pipes[pipe * PIPE_WORDS + UNITS]
-            units[first_unit(sizes, units, shared, count, pipe, scheduler)] = cycle + ops[op + II]
-            done = max(completion(ops, op, records[at + ACCESS], accesses, tx, mem, cycle), cycle)
-            bank = ops[op + OPERANDS] >> RESULT_AT
-            if bank != 0 and done - cycle < WRITES:
-                bank = (bank - 1 + records[at + WARP]) % sizes[7]
-                row = done % WRITES * sizes[0] + scheduler
-                before = writes[row] & 255 if writes[row] >> 8 == done else int64(0)
-                writes[row] = done << 8 | before | int64(1) << bank
-            announce(warps, slots, owner, blocks, waits, entry_slot, records, at, done)
-            behind[scheduler * sizes[1] + pipe] = 0
-            pipes[pipe * PIPE_WORDS + BEHIND] -= 1
-            now[RECORDS] -= 1
-            free_records[len(free_records) - 1 - now[RECORDS]] = held - 1
-            now[MOVED] = 1
+@merged
+def take_one(
+    sizes: Any, warps: Any, ops: Any, pipes: Any, gates: Any, records: Any, free_records: Any, units: Any, blocks: Any,
+    writes: Any, now: Any, accesses: Any, tx: Any, mem: Any, pipe: int, cycle: int,
+) -> tuple[int, int]:  # fmt: skip
+    """A unit of the pipe takes what waits for it: (where its record is, when it is done), -1 without any that can."""
+    scheduler = next_to_start(sizes, ops, pipes, gates, records, units, mem, pipe, cycle)
+    if scheduler < 0:
+        return int64(-1), int64(0)
+    gate = (scheduler * sizes[PIPES] + pipe) * GATE_WORDS
+    held = gates[gate + PAST]
+    at = (held - 1) * RECORD_WORDS
+    op = records[at + OP] * OP_WORDS
+    shared, count = pipes[pipe * PIPE_WORDS + SHARED], pipes[pipe * PIPE_WORDS + UNITS]
+    units[first_unit(sizes, units, shared, count, pipe, scheduler)] = cycle + ops[op + II]
+    done = max(completion(ops, op, records[at + ACCESS], accesses, tx, mem, cycle), cycle)
+    bank = ops[op + OPERANDS] >> RESULT_AT
+    if bank != 0 and done - cycle < WRITES:
+        bank = (bank - 1 + records[at + WARP]) % sizes[BANKS]
+        row = (done & (WRITES - 1)) * sizes[SCHEDULERS] + scheduler
+        before = writes[row] & 255 if writes[row] >> 8 == done else int64(0)
+        writes[row] = done << 8 | before | int64(1) << bank
+    this = (warps[records[at + WARP] * WARP_WORDS + BLOCK] - 1) * BLOCK_WORDS
+    blocks[this + FLYING] -= 1
+    blocks[this + RESULTS] = max(blocks[this + RESULTS], done)
+    if blocks[this + FLYING] == 0 and blocks[this + LEFT] == 0:
+        now[DUE] = min(now[DUE], max(blocks[this + RESULTS], cycle + 1))
+    gates[gate + PAST] = 0
+    pipes[pipe * PIPE_WORDS + BEHIND] -= 1
+    if pipes[pipe * PIPE_WORDS + BEHIND] == 0:
+        now[WAITING_PAST] &= ~(int64(1) << pipe)
+    now[RECORDS] -= 1
+    free_records[sizes[STAGED] - 1 - now[RECORDS]] = held - 1
+    now[MOVED] = 1
+    return at, done
 
 
 @called
@@ -140,109 +161,129 @@ def completion(ops: Any, op: int, access: int, accesses: Any, tx: Any, mem: Any,
 
 
 @merged
-def announce(
-    warps: Any, slots: Any, owner: Any, blocks: Any, waits: Any, entry_slot: Any, records: Any, at: int, done: int
-) -> None:
-    """It is known when the instruction of the record at `at` is done."""
-    place, entry = records[at + WARP], records[at + ENTRY]
-    me, slot = place * WARP_WORDS, int64(entry_slot[entry])
-    this = (warps[me + BLOCK] - 1) * BLOCK_WORDS
-    blocks[this + FLYING] -= 1
-    blocks[this + RESULTS] = max(blocks[this + RESULTS], done)
-    if slot >= 0 and owner[place * SLOTS + slot] == entry:
-        slots[place * SLOTS + slot] = done << 2 | (slots[place * SLOTS + slot] & 3)
-        next_until(warps, slots, waits, place)
-
-
-@merged
-def next_until(warps: Any, slots: Any, waits: Any, place: int) -> None:
-    """UNTIL of the warp's next entry."""
-    me = place * WARP_WORDS
-    until = int64(0)
-    if warps[me + POS] < warps[me + END]:
-        left = int64(waits[warps[me + POS]])
-        while left:
-            until = max(until, slots[place * SLOTS + ctz(left)])
-            left &= left - 1
-    warps[me + UNTIL] = until
-
-
-@called
 def collect(
-    sizes: Any, pipes: Any, order: Any, before: Any, behind: Any, collecting: Any, records: Any, ops: Any, writes: Any,
+    sizes: Any, pipes: Any, order: Any, scheds: Any, gates: Any, collecting: Any, records: Any, ops: Any, writes: Any,
     now: Any, cycle: int, first: bool,
 ) -> None:  # fmt: skip
     """A step: units whose operands are there hand over, the others read, free ones take in."""
-    for number in range(sizes[0] * sizes[2]):
-        held = collecting[number]
-        if held == 0 or records[(held - 1) * RECORD_WORDS + READS] != 0:
+    k = sizes[SCHEDULERS]
+    for scheduler in range(k):
+        sched = scheduler * SCHED_WORDS
+        if scheds[sched + HOLDING] == 0:
             continue
-        pipe = ops[records[(held - 1) * RECORD_WORDS + OP] * OP_WORDS + PIPE]
-        place = number // sizes[2] * sizes[1] + pipe
-        if behind[place] == 0:
-            behind[place] = held
-            collecting[number] = 0
-            pipes[pipe * PIPE_WORDS + BEHIND] += 1
-            now[MOVED] = 1
-    for scheduler in range(sizes[0]):
-        row = cycle % WRITES * sizes[0] + scheduler
-        written = writes[row] & 255 if first and writes[row] >> 8 == cycle else int64(0)
-        read(sizes, collecting, records, now, scheduler, written)
-    for _ in range(sizes[0]):
-        for index in range(sizes[1]):
-            if pipes[order[index] * PIPE_WORDS + BEFORE] > 0:
-                take_in(sizes, pipes, before, collecting, records, now, order[index])
+        if scheds[sched + COMPLETE] != 0:
+            hand_over(sizes, pipes, scheds, gates, collecting, records, ops, now, scheduler)
+        if scheds[sched + HOLDING] & ~scheds[sched + COMPLETE] != 0:
+            row = (cycle & (WRITES - 1)) * k + scheduler
+            written = writes[row] & 255 if first and writes[row] >> 8 == cycle else int64(0)
+            read(sizes, scheds, collecting, records, now, scheduler, written)
+    wanted = now[WAITING_AHEAD]
+    for _ in range(k):
+        left = wanted
+        if left == 0:
+            break
+        while left:
+            turn = ctz(left)
+            left &= left - 1
+            if not take_in(sizes, pipes, scheds, gates, collecting, records, now, order[turn], cycle):
+                wanted &= ~(int64(1) << turn)
+        wanted &= now[WAITING_AHEAD]
 
 
 @called
-def read(sizes: Any, collecting: Any, records: Any, now: Any, scheduler: int, written: int) -> None:
+def hand_over(
+    sizes: Any, pipes: Any, scheds: Any, gates: Any, collecting: Any, records: Any, ops: Any, now: Any, scheduler: int
+) -> None:
+    """Units of a scheduler whose operands are there hand over, where the place behind is empty."""
+    sched = scheduler * SCHED_WORDS
+    left = scheds[sched + COMPLETE]
+    while left:
+        bit = left & -left
+        number = scheduler * sizes[COLLECTORS] + ctz(left)
+        left ^= bit
+        held = collecting[number]
+        pipe = ops[records[(held - 1) * RECORD_WORDS + OP] * OP_WORDS + PIPE]
+        gate = (scheduler * sizes[PIPES] + pipe) * GATE_WORDS
+        if gates[gate + PAST] == 0:
+            gates[gate + PAST] = held
+            collecting[number] = 0
+            scheds[sched + COMPLETE] ^= bit
+            scheds[sched + HOLDING] ^= bit
+            pipes[pipe * PIPE_WORDS + BEHIND] += 1
+            now[WAITING_PAST] |= int64(1) << pipe
+            now[MOVED] = 1
+
+
+@called
+def read(sizes: Any, scheds: Any, collecting: Any, records: Any, now: Any, scheduler: int, written: int) -> None:
     """Each bank of a scheduler's registers that is not written is read for the instruction that waited longest."""
-    wanted, first = int64(0), scheduler * sizes[2]
-    for number in range(first, first + sizes[2]):
-        if collecting[number] != 0:
-            wanted |= records[(collecting[number] - 1) * RECORD_WORDS + READS]
+    first, sched = scheduler * sizes[COLLECTORS], scheduler * SCHED_WORDS
+    reading = scheds[sched + HOLDING] & ~scheds[sched + COMPLETE]
+    wanted, left = int64(0), reading
+    while left:
+        wanted |= records[(collecting[first + ctz(left)] - 1) * RECORD_WORDS + READS]
+        left &= left - 1
     bank = int64(0)
-    if wanted:  # what a write keeps from being read now is read in the next step
-        now[MOVED] = 1
+    now[MOVED] = 1  # what a write keeps from being read now is read in the next step
     while wanted:
         if wanted & 15 and (written >> (bank >> 2)) & 1 == 0:
-            best, least = int64(-1), int64(NEVER)
-            for number in range(first, first + sizes[2]):
-                at = (collecting[number] - 1) * RECORD_WORDS
-                if at >= 0 and (records[at + READS] >> bank) & 15 and records[at + TAKEN] < least:
-                    best, least = at, records[at + TAKEN]
+            best, least, unit, left = int64(-1), int64(NEVER), int64(0), reading
+            while left:
+                number = ctz(left)
+                left &= left - 1
+                at = (collecting[first + number] - 1) * RECORD_WORDS
+                if (records[at + READS] >> bank) & 15 and records[at + TAKEN] < least:
+                    best, least, unit = at, records[at + TAKEN], number
             records[best + READS] -= int64(1) << bank
+            if records[best + READS] == 0:
+                scheds[sched + COMPLETE] |= int64(1) << unit
         wanted >>= 4
         bank += 4
 
 
-@called
-def take_in(sizes: Any, pipes: Any, before: Any, collecting: Any, records: Any, now: Any, pipe: int) -> None:
-    """The oldest of all schedulers goes to the first free unit of its own; the others wait for it."""
-    best, least = int64(-1), int64(NEVER)
-    for scheduler in range(sizes[0]):
-        held = before[scheduler * sizes[1] + pipe]
+@merged
+def take_in(
+    sizes: Any, pipes: Any, scheds: Any, gates: Any, collecting: Any, records: Any, now: Any, pipe: int, cycle: int
+) -> bool:
+    """The oldest of all schedulers goes to the first free unit of its own; while it has none the others wait."""
+    best, least = int64(0), int64(NEVER)
+    for scheduler in range(sizes[SCHEDULERS]):
+        held = gates[(scheduler * sizes[PIPES] + pipe) * GATE_WORDS + AHEAD]
         if held != 0 and records[(held - 1) * RECORD_WORDS + AGE] < least:
             best, least = int64(scheduler), records[(held - 1) * RECORD_WORDS + AGE]
-    for number in range(best * sizes[2], (best + 1) * sizes[2]):
-        if collecting[number] == 0:
-            collecting[number] = before[best * sizes[1] + pipe]
-            now[TAKEN_IN] += 1
-            records[(collecting[number] - 1) * RECORD_WORDS + TAKEN] = now[TAKEN_IN]
-            before[best * sizes[1] + pipe] = 0
-            pipes[pipe * PIPE_WORDS + BEFORE] -= 1
-            now[MOVED] = 1
-            return
+    sched, gate = best * SCHED_WORDS, (best * sizes[PIPES] + pipe) * GATE_WORDS
+    free = ~scheds[sched + HOLDING]
+    unit = ctz(free)
+    if unit >= sizes[COLLECTORS]:
+        return False
+    held = gates[gate + AHEAD]
+    collecting[best * sizes[COLLECTORS] + unit] = held
+    scheds[sched + HOLDING] |= int64(1) << unit
+    scheds[sched + COMPLETE] |= int64(records[(held - 1) * RECORD_WORDS + READS] == 0) << unit
+    now[TAKEN_IN] += 1
+    records[(held - 1) * RECORD_WORDS + TAKEN] = now[TAKEN_IN]
+    gates[gate + AHEAD] = 0
+    gates[gate + BLOCKED] += cycle - gates[gate + FROM]
+    scheds[sched + OPEN] |= gates[gate + NEED]
+    pipes[pipe * PIPE_WORDS + BEFORE] -= 1
+    if pipes[pipe * PIPE_WORDS + BEFORE] == 0:
+        now[WAITING_AHEAD] &= ~(int64(1) << pipes[pipe * PIPE_WORDS + TURN])
+    now[MOVED] = 1
+    return True
 
 
 @called
-def start_wakes(sizes: Any, ops: Any, pipes: Any, behind: Any, records: Any, units: Any, mem: Any, cycle: int) -> int:
+def start_wakes(
+    sizes: Any, ops: Any, pipes: Any, gates: Any, records: Any, units: Any, now: Any, mem: Any, cycle: int
+) -> int:
     """Nothing has moved: the next cycle in which a unit is free for what waits for it."""
-    then = int64(NEVER)
-    for pipe in range(sizes[1]):
+    then, left = int64(NEVER), now[WAITING_PAST]
+    while left:
+        pipe = ctz(left)
+        left &= left - 1
         shared, count = pipes[pipe * PIPE_WORDS + SHARED], pipes[pipe * PIPE_WORDS + UNITS]
-        for scheduler in range(sizes[0]):
-            held = behind[scheduler * sizes[1] + pipe]
+        for scheduler in range(sizes[SCHEDULERS]):
+            held = gates[(scheduler * sizes[PIPES] + pipe) * GATE_WORDS + PAST]
             if held != 0:
                 unit = first_unit(sizes, units, shared, count, pipe, scheduler)
                 then = min(then, max(free_from(units, mem, kind_of(records, ops, held), unit), cycle + 1))

@@ -1,0 +1,258 @@
+"""The schedulers and the fetch of an SM with collector units, compiled: who issues, and what that changes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ppt_gpu.compiled import called, merged
+from ppt_gpu.sm.core_bits import ctz, int64
+from ppt_gpu.sm.core_machine import FETCHED, GTO, LRR, NEVER
+from ppt_gpu.sm.core_policy import after, greedy_or_least, next_in_turn
+from ppt_gpu.sm.core_state import KEY_SHIFT
+from ppt_gpu.sm.program import KIND_BARRIER, RECORDED, RESULT_AT
+from ppt_gpu.sm.staged_blocks import release_barrier
+from ppt_gpu.sm.staged_state import (
+    ACCESS,
+    AFTER,
+    AGE,
+    AHEAD,
+    ARRIVED,
+    AT_ACCESS,
+    BANKS,
+    BEFORE,
+    BLOCK,
+    BLOCK_WORDS,
+    BUFFER,
+    CLASS,
+    END,
+    ENTRY,
+    FETCHED_LAST,
+    FETCHING,
+    FLYING,
+    FROM,
+    GATE_WORDS,
+    GREEDY,
+    HELD,
+    HELD_FOR,
+    ISSUED,
+    KIND,
+    LAST_OP,
+    LATENCY,
+    LEFT,
+    MOVED,
+    NEED,
+    NEXT_AGE,
+    OP,
+    OP_WORDS,
+    OPEN,
+    OPERANDS,
+    PC,
+    PIPE,
+    PIPE_WORDS,
+    PIPES,
+    PLACES,
+    POS,
+    READS,
+    RECORD_WORDS,
+    RECORDS,
+    RESULTS,
+    SCHED_WORDS,
+    SCHEDULERS,
+    SLOTS,
+    STAGED,
+    STRAY,
+    STRAYS,
+    TURN,
+    UNTIL,
+    WAITING_AHEAD,
+    WARP,
+    WARP_WORDS,
+    WORDS,
+)
+from ppt_gpu.sm.staged_warps import REASONS, charge_ready, look_at, settle, until_of
+
+
+@merged
+def in_banks(operands: int, place: int, banks: int) -> int:
+    """As `core_machine.in_banks`."""
+    found, bank = int64(0), place % banks
+    while operands:
+        found |= (operands & 15) << (bank * 4)
+        operands >>= 4
+        bank = bank + 1 if bank + 1 < banks else int64(0)
+    return found
+
+
+@called
+def issue(
+    sizes: Any, warps: Any, slots: Any, owner: Any, ops: Any, pipes: Any, scheds: Any, gates: Any, records: Any,
+    free_records: Any, blocks: Any, wheel: Any, now: Any, waits: Any, entry_op: Any, entry_slot: Any, scheduler: int,
+    place: int, cycle: int,
+) -> None:  # fmt: skip
+    """The warp in slot `place` issues its next entry."""
+    me, entry = place * WARP_WORDS, warps[place * WARP_WORDS + POS]
+    operation, slot = int64(entry_op[entry]), int64(entry_slot[entry])
+    op = operation * OP_WORDS
+    kind, pipe = ops[op + KIND], ops[op + PIPE]
+    number = free_records[sizes[STAGED] - 1 - now[RECORDS]]
+    now[RECORDS] += 1
+    at = number * RECORD_WORDS
+    records[at + WARP], records[at + ENTRY], records[at + OP] = place, entry, operation
+    records[at + ACCESS], records[at + AGE] = warps[me + AT_ACCESS], now[NEXT_AGE]
+    operands = ops[op + OPERANDS] & ((int64(1) << RESULT_AT) - 1)
+    records[at + READS], records[at + ISSUED] = in_banks(operands, place, sizes[BANKS]), cycle
+    now[NEXT_AGE] += 1
+    gate = (scheduler * sizes[PIPES] + pipe) * GATE_WORDS
+    gates[gate + AHEAD] = number + 1
+    gates[gate + FROM] = cycle + 1
+    scheds[scheduler * SCHED_WORDS + OPEN] &= ~gates[gate + NEED]
+    pipes[pipe * PIPE_WORDS + BEFORE] += 1
+    now[WAITING_AHEAD] |= int64(1) << pipes[pipe * PIPE_WORDS + TURN]
+    this = (warps[me + BLOCK] - 1) * BLOCK_WORDS
+    blocks[this + FLYING] += 1
+    blocks[this + RESULTS] = max(blocks[this + RESULTS], cycle + 1)
+    warps[me + BUFFER] -= 1
+    warps[me + AT_ACCESS] += int64(kind >= RECORDED[0] and kind <= RECORDED[3])
+    warps[me + POS] = entry + 1
+    warps[me + LAST_OP] = operation
+    warps[me + HELD_FOR] = 0
+    if slot >= 0:
+        slots[place * SLOTS + slot] = int64(NEVER) << 2 | ops[op + CLASS]
+        owner[place * SLOTS + slot] = entry
+    warps[me + UNTIL] = until_of(warps, slots, waits, place)
+    exited = entry + 1 == warps[me + END]
+    if exited:
+        blocks[this + LEFT] -= 1
+    else:
+        jump = ops[int64(entry_op[entry + 1]) * OP_WORDS + PC] - ops[op + PC]
+        if jump != 0 and jump != 1:
+            warps[me + STRAY] = 1
+        if kind == KIND_BARRIER:
+            warps[me + HELD_FOR] = max(ops[op + LATENCY], 1)
+            warps[me + HELD] = NEVER
+            blocks[this + ARRIVED] += 1
+    if exited or kind == KIND_BARRIER:
+        release_barrier(sizes, warps, blocks, wheel, now, this, cycle)
+
+
+@merged
+def schedule(
+    sizes: Any, warps: Any, slots: Any, owner: Any, ops: Any, pipes: Any, scheds: Any, keys: Any, gates: Any,
+    records: Any, free_records: Any, blocks: Any, wheel: Any, wants: Any, now: Any, op_stall: Any, waits: Any,
+    entry_op: Any, entry_slot: Any, policy: int, width: int, scheduler: int, cycle: int,
+) -> None:  # fmt: skip
+    """A scheduler's turn: it looks at its warps in the order of its policy until one issues."""
+    sched, chosen = scheduler * SCHED_WORDS, int64(-1)
+    ready, strays = scheds[sched + OPEN], scheds[sched + STRAYS]
+    if ready | strays == 0:
+        return
+    if ready != 0:
+        if policy == LRR:
+            chosen = next_in_turn(ready, scheds[sched + AFTER])
+        else:
+            chosen = greedy_or_least(ready, scheds[sched + GREEDY], keys, scheduler)
+    if strays != 0:
+        look_at_strays(
+            sizes, warps, ops, scheds, keys, gates, wheel, wants, now, entry_op, op_stall, policy, scheduler, chosen,
+            cycle,
+        )  # fmt: skip
+    if chosen < 0:
+        return
+    now[MOVED] = 1
+    place = chosen * sizes[SCHEDULERS] + scheduler
+    me = place * WARP_WORDS
+    operation = int64(entry_op[warps[me + POS]])
+    op = operation * OP_WORDS
+    gate = (scheduler * sizes[PIPES] + ops[op + PIPE]) * GATE_WORDS
+    charge_ready(warps, gates, op_stall, me, operation * REASONS, ops[op + KIND], gate, cycle)
+    gates[gate + NEED] &= ~(int64(1) << chosen)
+    scheds[sched + OPEN] &= ~(int64(1) << chosen)
+    for more in range(width):
+        if more > 0 and not goes_on(sizes, warps, ops, gates, entry_op, scheduler, me, cycle):
+            break
+        issue(
+            sizes, warps, slots, owner, ops, pipes, scheds, gates, records, free_records, blocks, wheel, now, waits,
+            entry_op, entry_slot, scheduler, place, cycle,
+        )  # fmt: skip
+    scheds[sched + AFTER] = after(chosen)
+    scheds[sched + GREEDY] = chosen if warps[me + POS] < warps[me + END] else int64(-1)
+    if policy == GTO:
+        keys[scheduler << 6 | chosen] = cycle << KEY_SHIFT | chosen
+    look_at(sizes, warps, ops, scheds, gates, wheel, wants, now, entry_op, op_stall, place, cycle + 1)
+
+
+@called
+def look_at_strays(
+    sizes: Any, warps: Any, ops: Any, scheds: Any, keys: Any, gates: Any, wheel: Any, wants: Any, now: Any,
+    entry_op: Any, op_stall: Any, policy: int, scheduler: int, chosen: int, cycle: int,
+) -> None:  # fmt: skip
+    """Warps that are looked at before the chosen one, and whose buffers hold the wrong instructions, lose them."""
+    sched = scheduler * SCHED_WORDS
+    left, greedy, later = scheds[sched + STRAYS], scheds[sched + GREEDY], scheds[sched + AFTER]
+    while left:
+        row = ctz(left)
+        left &= left - 1
+        if chosen >= 0:
+            if policy == LRR:
+                turns = (int64(1) << row) | (int64(1) << chosen)
+                before = next_in_turn(turns, later) == row
+            else:
+                before = row == greedy or (
+                    chosen != greedy and keys[scheduler << 6 | row] < keys[scheduler << 6 | chosen]
+                )
+            if not before:
+                continue
+        place = row * sizes[SCHEDULERS] + scheduler
+        settle(warps, entry_op, op_stall, place * WARP_WORDS, cycle + 1)
+        warps[place * WARP_WORDS + STRAY] = 0
+        warps[place * WARP_WORDS + BUFFER] = 0
+        scheds[sched + STRAYS] &= ~(int64(1) << row)
+        now[MOVED] = 1
+        look_at(sizes, warps, ops, scheds, gates, wheel, wants, now, entry_op, op_stall, place, cycle + 1)
+
+
+@called
+def goes_on(sizes: Any, warps: Any, ops: Any, gates: Any, entry_op: Any, scheduler: int, me: int, cycle: int) -> bool:
+    """Whether a warp that has issued may issue another entry in the same cycle."""
+    if warps[me + POS] == warps[me + END] or warps[me + HELD] > cycle or warps[me + BUFFER] == 0:
+        return False
+    if warps[me + STRAY] != 0:
+        warps[me + STRAY] = 0
+        warps[me + BUFFER] = 0
+        return False
+    pipe = ops[int64(entry_op[warps[me + POS]]) * OP_WORDS + PIPE]
+    return warps[me + UNTIL] >> 2 <= cycle and gates[(scheduler * sizes[PIPES] + pipe) * GATE_WORDS + AHEAD] == 0
+
+
+@merged
+def fetch(
+    sizes: Any, warps: Any, ops: Any, scheds: Any, gates: Any, wheel: Any, wants: Any, now: Any, op_stall: Any,
+    entry_op: Any, cycle: int,
+) -> None:  # fmt: skip
+    """What was fetched goes to its warp; the next warp in turn whose buffer is empty."""
+    place = now[FETCHING]
+    if place >= 0:
+        settle(warps, entry_op, op_stall, place * WARP_WORDS, cycle + 1)
+        warps[place * WARP_WORDS + BUFFER] = FETCHED
+        wants[place >> 6] &= ~(int64(1) << (place & 63))
+        now[FETCHING] = -1
+        now[MOVED] = 1
+        look_at(sizes, warps, ops, scheds, gates, wheel, wants, now, entry_op, op_stall, place, cycle + 1)
+    found = next_wanted(sizes, wants, now[FETCHED_LAST])
+    if found >= 0:
+        now[FETCHING] = found
+        now[FETCHED_LAST] = found
+        now[MOVED] = 1
+
+
+@merged
+def next_wanted(sizes: Any, wants: Any, last: int) -> int:
+    """The next warp slot after `last` in `wants`, in turn; -1: none."""
+    begin = last + 1 if last + 1 < sizes[PLACES] else int64(0)
+    word, mask = begin >> 6, int64(-1) << (begin & 63)
+    for _ in range(sizes[WORDS] + 1):
+        left = wants[word] & mask
+        if left:
+            return word << 6 | ctz(left)
+        word, mask = word + 1 if word + 1 < sizes[WORDS] else int64(0), int64(-1)
+    return int64(-1)

@@ -40,7 +40,7 @@ from ppt_gpu.sm.staged_state import (
     WARP_WORDS,
     StagedState,
 )
-from ppt_gpu.sm.staged_warps import DRAIN, REASONS, look_at, next_wake, settle, until_of, wake
+from ppt_gpu.sm.staged_warps import REASONS, look_at, next_wake, settle, until_of, wake
 from ppt_gpu.threads import COMPILING
 
 

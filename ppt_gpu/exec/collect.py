@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ppt_gpu.errors import BudgetError
 from ppt_gpu.exec import digest
 from ppt_gpu.exec.budget import Budget
-from ppt_gpu.exec.collect_paths import Paths
+from ppt_gpu.exec.collect_paths import Paths, sums
 from ppt_gpu.exec.digest_patterns import Stored
 from ppt_gpu.exec.growing import Growing
 from ppt_gpu.exec.jit_compile import Engine
@@ -113,7 +113,7 @@ class Collector:
         path_start, path_pc = self.paths.expand()
         by_block = np.diff(marks, axis=0, prepend=0) if self.by_block else guarded[None]
         executed, threads = self.paths.counts(by_block)
-        access_start = _sums(accesses)
+        access_start = sums(accesses)
         fields: dict[str, Any] = {
             "blocks": blocks,
             "path_start": path_start,
@@ -133,7 +133,7 @@ class Collector:
         if len(masks) < FEW:
             rows, masks = rows.copy(), masks.copy()
         records = Records(
-            self.engine.groups, self.paths.start, self.paths.known.content, _sums(self.record_count.ravel()),
+            self.engine.groups, self.paths.start, self.paths.known.content, sums(self.record_count.ravel()),
             self.base.content, self.header.content, Stored(rows, masks, self.patterns.count),
         )  # fmt: skip
         return RecordedTrace.of(records, **fields)
@@ -141,8 +141,3 @@ class Collector:
     def _pattern_bytes(self) -> int:
         """Bytes that the patterns have in the trace, at most."""
         return self.patterns.count * PATTERN_BYTES
-
-
-def _sums(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """[n+1] where each begins when so many of each lie one behind the other."""
-    return np.concatenate(([0], np.cumsum(counts))).astype(np.int64)

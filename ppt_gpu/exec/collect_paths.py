@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -65,25 +67,25 @@ class Paths:
                     slot = (slot + 1) & (len(self.table) - 1)
                 self.table[slot] = p + 1
 
+    @cached_property
     def _ends(self) -> NDArray[np.int64]:
-        """[segments of all paths + 1] instructions before each."""
-        lengths = np.diff(np.array(self.engine.flow.start, np.int64))[self.known.content]
-        return np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
+        """[segments of all paths + 1] instructions before each, once all are known."""
+        return sums(np.diff(np.array(self.engine.flow.start, np.int64))[self.known.content])
 
     def expanded_bytes(self) -> int:
-        """Size of the instruction stream of all paths."""
-        return 4 * int(self._ends()[-1])
+        """Size of the instruction stream of all paths, once all are known."""
+        return 4 * int(self._ends[-1])
 
     def accesses(self) -> NDArray[np.int64]:
         """[W] accesses of each warp."""
         if self.count == 0:
             return np.zeros(len(self.warp_path), np.int64)
-        ends = np.concatenate(([0], np.cumsum(np.diff(self.engine.groups.start)[self.known.content])))
+        ends = sums(np.diff(self.engine.groups.start)[self.known.content])
         return np.diff(ends[self.start[: self.count + 1]])[self.warp_path]
 
     def expand(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """(start of each path, instructions of all paths)."""
-        ends = self._ends()
+        ends = self._ends
         pcs = np.empty(int(ends[-1]), np.int32)
         digest_paths.expand_paths(self.known.content, np.array(self.engine.flow.start, np.int64), pcs)
         return ends[self.start[: self.count + 1]], pcs
@@ -97,3 +99,10 @@ class Paths:
         threads = np.repeat(self.segment_threads, lengths, axis=1)
         threads[:, list(self.engine.guarded)] = guarded
         return np.repeat(self.segment_count, lengths), threads
+
+
+def sums(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """[n+1] where each begins when so many of each lie one behind the other."""
+    found = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=found[1:])
+    return found

@@ -44,8 +44,9 @@ def unwritten_reads(
     roles = np.array([by_opcode[i.opcode] for i in kernel.instructions], np.int8)
     memory_start, memory_pc, sizes = accesses.start, accesses.pc, accesses.size
     path_roles = roles[memory_pc]
-    passes = []  # (looking, places in `memory_pc` to look at, where those of each path begin)
-    for looking, wanted in ((False, (WRITES, UPDATES)), (True, (READS, UPDATES))):
+    # (looking, places in `memory_pc` to look at, where those of each path begin); the first will do if all is stored
+    passes = []
+    for looking, wanted in ((False, (WRITES,)), (False, (UPDATES,)), (True, (READS, UPDATES))):
         places = np.flatnonzero(np.isin(path_roles, wanted))
         passes.append((looking, places, np.searchsorted(places, memory_start)))
     written = np.zeros(shared_bytes + reserved_bytes, np.uint8)

@@ -26,6 +26,7 @@ END_PATH, END_RECORD, END_GUARDED = range(3)
 _CURSORS = [int(slot) for slot in (Slot.PATH, Slot.RECORD, Slot.GUARDED_SUM)]
 _ENDS = [int(slot) for slot in (Slot.PATH_END, Slot.RECORD_END)]
 _BYTES = np.array([PATH_BYTES, RECORD_BYTES, 1])  # of a path record, of a header, of what is no address
+_SHIFTS = np.array([int(size).bit_length() - 1 for size in _BYTES])  # powers of two, as dividing takes long
 
 
 class TraceBuffers:
@@ -72,7 +73,7 @@ class TraceBuffers:
 
     def places(self, ends: NDArray[np.int64]) -> NDArray[np.int64]:
         """Places for host addresses."""
-        return (ends - self._origin) // _BYTES
+        return (ends - self._origin) >> _SHIFTS
 
     def now(self) -> NDArray[np.int64]:
         """Where the warps' traces end now."""

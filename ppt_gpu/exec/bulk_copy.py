@@ -52,7 +52,7 @@ def perform(form: BulkForm, values: Mapping[str, int], memory: Memory) -> Box | 
         if size % 16:
             raise ValueError(f"{size} bytes are no multiple of 16")
         data = memory.view(form.from_space, values["from"], size).copy()
-        for target in _targets(form, values, memory, "to"):
+        for target in _targets(form, values, "to"):
             _put(form, memory.view(form.to_space, target, size), data, form.kind)
         told = _signal(form, values, memory, size)
         far = {form.from_space: values["from"], form.to_space: values["to"]}.get("global")
@@ -74,7 +74,7 @@ def _signed(value: int) -> int:
     return ((value & 0xFFFFFFFF) ^ (1 << 31)) - (1 << 31)
 
 
-def _targets(form: BulkForm, values: Mapping[str, int], memory: Memory, role: str) -> list[int]:
+def _targets(form: BulkForm, values: Mapping[str, int], role: str) -> list[int]:
     """The address, or the same offset in every block that a multicast names."""
     address = values[role]
     if not form.multicast:
@@ -88,7 +88,7 @@ def _signal(form: BulkForm, values: Mapping[str, int], memory: Memory, size: int
     """Tell the mbarrier that the bytes have come. Returns `Box.signal`; of several blocks', the first."""
     if not form.signals:
         return -1, 0
-    targets = _targets(form, values, memory, "barrier")
+    targets = _targets(form, values, "barrier")
     for target in targets:
         word = memory.view("shared", target, 8, 8).view(np.uint64)
         word[0] = updated(int(word[0]), expected_bytes=-size)
@@ -106,7 +106,7 @@ def _load(
         low, high = int(address[inside].min()), int(address[inside].max()) + size
         source = memory.view("global", low, high - low, 1)
         box[inside] = source[(address[inside] - low)[:, None] + np.arange(size)]
-    for target in _targets(form, values, memory, "to"):
+    for target in _targets(form, values, "to"):
         raw = memory.view("shared", target, tensor.box_bytes, 128)
         raw[_swizzle(tensor, target, offset)[:, None] + np.arange(size)] = box
     return _signal(form, values, memory, tensor.box_bytes)

@@ -68,7 +68,7 @@ class Engine:
     ir: str = field(repr=False)
 
 
-def compile_kernel(kernel: LinkedKernel, traced: bool, compiler: Compiler | None = None) -> Engine:
+def compile_kernel(kernel: LinkedKernel, traced: bool) -> Engine:
     """Compile `kernel`; with `traced`, code that records its path and addresses.
 
     Instructions that are not executed yet become faults when a thread reaches them.
@@ -79,7 +79,7 @@ def compile_kernel(kernel: LinkedKernel, traced: bool, compiler: Compiler | None
     e = Emitter(kernel, frame, symbols, traced)
     unsupported = _write_function(e, flow)
     text = "\n".join([*dict.fromkeys(e.declarations.values()), "define i32 @warp(ptr %w) {", *e.lines, "}"])
-    compiler = compiler or Compiler(level=0)
+    compiler = Compiler(level=0)
     address = compiler.add(text, "warp")
     entry = tuple((frame[r], _slot_bytes(kernel, r)) for r in frame if flow.entry >> r & 1)
     return Engine(

@@ -19,7 +19,7 @@ def emit_add(e: Emitter, i: Instruction) -> None:
     if is_float_kind(p):
         return emit_float(e, i, p)
     if p.has(*PAIRS):
-        return _on_pairs(e, i, p, lambda a, b: e.binary(i.base, "i16", a, b))
+        return _on_pairs(e, i, lambda a, b: e.binary(i.base, "i16", a, b))
     element = ELEMENT[p.kind]
     a, b = e.read(i.operands[1], p.kind), e.read(i.operands[2], p.kind)
     if p.has("sat"):
@@ -80,9 +80,9 @@ def _carry_out(e: Emitter, element: str, a: str, b: str, carry: str) -> str:
     return e.binary("or", "i1", over, e.binary("and", "i1", full, carry))
 
 
-def _extended(e: Emitter, value: str, kind: str, factor: int = 2) -> tuple[str, str]:
+def _extended(e: Emitter, value: str, kind: str) -> tuple[str, str]:
     """(value extended to twice the bits, that element)."""
-    bits = BITS[ELEMENT[kind]] * factor
+    bits = BITS[ELEMENT[kind]] * 2
     extend = "sext" if is_signed(kind) else "zext"
     return e.convert(extend, ELEMENT[kind], value, f"i{bits}"), f"i{bits}"
 
@@ -201,12 +201,12 @@ def emit_min_max(e: Emitter, i: Instruction) -> None:
         return choose
 
     if p.has(*PAIRS):
-        return _on_pairs(e, i, p, lower("i16"))
+        return _on_pairs(e, i, lower("i16"))
     a, b = e.read(i.operands[1], p.kind), e.read(i.operands[2], p.kind)
     e.write(i.operands[0], p.kind, lower(ELEMENT[p.kind])(a, b))
 
 
-def _on_pairs(e: Emitter, i: Instruction, p: Opcode, operate: Callable[[str, str], str]) -> None:
+def _on_pairs(e: Emitter, i: Instruction, operate: Callable[[str, str], str]) -> None:
     """`operate` on the lower and the upper halves of two 32-bit operands (.u16x2, .s16x2)."""
     a, b = e.read(i.operands[1], "b32"), e.read(i.operands[2], "b32")
     low, high = (

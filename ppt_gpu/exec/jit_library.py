@@ -95,7 +95,7 @@ def _compiler() -> Compiler:
 class Compiler:
     """LLVM for this host's CPU. Level 0: fast to compile; level 2: fast code."""
 
-    def __init__(self, level: int, code_level: int | None = None) -> None:
+    def __init__(self, level: int) -> None:
         from llvmlite import binding
 
         _initialise()
@@ -105,7 +105,7 @@ class Compiler:
         self.machine = target.create_target_machine(
             cpu=binding.get_host_cpu_name(),
             features=binding.get_host_cpu_features().flatten(),
-            opt=level if code_level is None else code_level,
+            opt=level,
             jit=True,
         )
         self.engine = binding.create_mcjit_compiler(binding.parse_assembly(""), self.machine)

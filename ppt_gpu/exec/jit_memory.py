@@ -105,9 +105,9 @@ def read_rows(e: Emitter, operand: Operand, kind: str, count: int) -> list[str]:
     return to_rows(e, [e.read(item, kind) for item in items], kind)
 
 
-def put_rows(e: Emitter, element: str, rows: list[str], first: int = 0) -> None:
+def put_rows(e: Emitter, element: str, rows: list[str]) -> None:
     """Store rows in the scratch memory of the call."""
-    for k, row in enumerate(rows, first):
+    for k, row in enumerate(rows):
         at = e.op(f"getelementptr {vec(element)}, ptr %scratch, i64 {k}")
         e.do(f"store {vec(element)} {row}, ptr {at}, align 8")
 

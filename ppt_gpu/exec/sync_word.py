@@ -7,7 +7,6 @@ test_wait and try_wait the parity that they ask for, of a barrier the warps it e
 
 from __future__ import annotations
 
-from ppt_gpu.ptx.instructions import form
 from ppt_gpu.ptx.module import Instruction, Operand
 from ppt_gpu.spec.gpu import MEMORY_SPACES
 
@@ -20,12 +19,6 @@ SYNC_SPACE = MEMORY_SPACES.index("constant")
 def word(place: int, given: int) -> int:
     """The word of one lane."""
     return place & PLACE | (given & GIVEN) << PLACE_BITS
-
-
-def records_word(instruction: Instruction) -> bool:
-    """Does a functional run record such words for the (traced) instruction?"""
-    found = form(instruction.opcode)
-    return found.base in ("mbarrier", "bar", "barrier") or (found.base == "cp" and found.access is None)
 
 
 def barrier_operands(instruction: Instruction) -> tuple[Operand | None, Operand | None]:

@@ -9,7 +9,7 @@ from ppt_gpu.sm.in_flight import ByOthers
 from ppt_gpu.sm.lower_access import Accesses, Geometry
 from ppt_gpu.sm.lower_ops import OpTable
 from ppt_gpu.sm.program import COLD, COMING, WARM, Program
-from ppt_gpu.sm.scoreboard import SLOTS, Schedule
+from ppt_gpu.sm.scoreboard import Schedule
 from ppt_gpu.sm.sharing import Users, share_factor
 
 
@@ -59,7 +59,6 @@ def assemble(
         line_address=address,
         line_warm=_warm(copied, shared),
         thread_instructions=thread_instructions,
-        scoreboard_slots=SLOTS,
         access_atomic=found.atomic,
         l2_share_factor=share_factor(users.line),
         l2_camping=l2_camping,

@@ -55,7 +55,6 @@ class Program:
     line_address: NDArray[np.uint64]  # [L]
     line_warm: NDArray[np.uint8]  # [L] COLD, WARM or COMING: what the first touch of each sector finds in the L2
     thread_instructions: int = 0
-    scoreboard_slots: int = 64
     # [M] lanes of the warp that update the same address, largest over the addresses: 1 without conflicts. Empty: all 1.
     # For shared memory `access_cycles` already contains this serialisation.
     access_atomic: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))

@@ -45,6 +45,8 @@ WRONG_FETCH = 2
 FETCHED = 2
 #: cycles from the issue of an instruction that nobody holds up to its start, in a unit and in the load/store unit
 TO_UNIT, TO_MEMORY = 3, 2
+#: a result that comes so many cycles after its instruction has started, or later, holds up no reads of its bank
+LATE_RESULT = 1024
 
 POLICIES = ("lrr", "gto", "gto_launch", "two_level")
 LRR, GTO, GTO_LAUNCH, TWO_LEVEL = range(4)

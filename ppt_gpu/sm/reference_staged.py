@@ -7,7 +7,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ppt_gpu.sm.core_machine import FETCHED, NEVER, ONE, TO_MEMORY, TO_UNIT, Machine, in_banks, operands_of, result_bank
+from ppt_gpu.sm.core_machine import (
+    FETCHED,
+    LATE_RESULT,
+    NEVER,
+    ONE,
+    TO_MEMORY,
+    TO_UNIT,
+    Machine,
+    in_banks,
+    operands_of,
+    result_bank,
+)
 from ppt_gpu.sm.program import KIND_BARRIER, KIND_CONSTANT, Program
 from ppt_gpu.sm.reference import ACCESSING, REASON, Observer, Sm, Warp, throttle
 
@@ -98,7 +109,7 @@ class StagedSm(Sm):
         done = max(done, cycle)
         warp, slot = one.warp, int(self.p.entry_slot[one.entry])
         bank = result_bank(int(self.operands[one.op]), self.slots.index(warp), self.m.collector_banks)
-        if bank >= 0:
+        if bank >= 0 and done - cycle < LATE_RESULT:
             self.writes.setdefault((done, one.scheduler), set()).add(bank)
         if slot >= 0 and self.owner[warp.number, slot] == one.entry:
             warp.slot_time[slot] = done

@@ -8,7 +8,7 @@ from ppt_gpu.compiled import called, merged
 from ppt_gpu.sm.core_bits import ctz, int64
 from ppt_gpu.sm.core_code import constant
 from ppt_gpu.sm.core_lsu import issue_global, issue_shared
-from ppt_gpu.sm.core_machine import NEVER, TO_MEMORY, TO_UNIT
+from ppt_gpu.sm.core_machine import LATE_RESULT, NEVER, TO_MEMORY, TO_UNIT
 from ppt_gpu.sm.core_memory import CYCLES_AT, CYCLES_MASK, FIRST_MASK, LSU
 from ppt_gpu.sm.core_tags import whole
 from ppt_gpu.sm.program import KIND_CONSTANT, KIND_LOAD, KIND_SHARED, RESULT_AT
@@ -61,7 +61,6 @@ from ppt_gpu.sm.staged_state import (
     WAITING_PAST,
     WARP,
     WARP_WORDS,
-    WRITES,
 )
 
 
@@ -126,9 +125,9 @@ def take_one(
     units[first_unit(sizes, units, shared, count, pipe, scheduler)] = cycle + ops[op + II]
     done = max(completion(ops, op, records[at + ACCESS], accesses, tx, mem, cycle), cycle)
     bank = ops[op + OPERANDS] >> RESULT_AT
-    if bank != 0 and done - cycle < WRITES:
+    if bank != 0 and done - cycle < LATE_RESULT:
         bank = (bank - 1 + records[at + WARP]) % sizes[BANKS]
-        row = (done & (WRITES - 1)) * sizes[SCHEDULERS] + scheduler
+        row = (done & (LATE_RESULT - 1)) * sizes[SCHEDULERS] + scheduler
         before = writes[row] & 255 if writes[row] >> 8 == done else int64(0)
         writes[row] = done << 8 | before | int64(1) << bank
     this = (warps[records[at + WARP] * WARP_WORDS + BLOCK] - 1) * BLOCK_WORDS
@@ -174,7 +173,7 @@ def collect(
         if scheds[sched + COMPLETE] != 0:
             hand_over(sizes, pipes, scheds, gates, collecting, records, ops, now, scheduler)
         if scheds[sched + HOLDING] & ~scheds[sched + COMPLETE] != 0:
-            row = (cycle & (WRITES - 1)) * k + scheduler
+            row = (cycle & (LATE_RESULT - 1)) * k + scheduler
             written = writes[row] & 255 if first and writes[row] >> 8 == cycle else int64(0)
             read(sizes, scheds, collecting, records, now, scheduler, written)
     wanted = now[WAITING_AHEAD]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.sm.core_machine import Machine, operands_of, producer_class, uses_l1
+from ppt_gpu.sm.core_machine import LATE_RESULT, Machine, operands_of, producer_class, uses_l1
 from ppt_gpu.sm.program import Program
 from ppt_gpu.sm.result import STALL_REASONS
 
@@ -43,9 +43,7 @@ GATE_WORDS = 8
 # which order collector units took instructions in
 WARP, ENTRY, OP, ACCESS, AGE, READS, ISSUED, TAKEN = range(8)
 RECORD_WORDS = 8
-# `writes`, by cycle mod WRITES and scheduler: cycle << 8 | mask of the banks that are written then. (Results that come
-# later than so many cycles from now hold up nobody.)
-WRITES = 1024
+# `writes`, by cycle mod LATE_RESULT and scheduler: cycle << 8 | mask of the banks that are written then
 # `blocks`: of a block slot. NUMBER: -1 none; LEFT: warps that have not exited; ARRIVED: of them at the barrier; FLYING:
 # instructions whose completion is not known; RESULTS: cycle from which all known ones are there
 BLOCK_NUMBER, LAUNCH_AT, LEFT, FLYING, RESULTS, ARRIVED = range(6)
@@ -96,7 +94,7 @@ class StagedState:
         blocks = np.zeros((resident, BLOCK_WORDS), np.int64)
         blocks[:, BLOCK_NUMBER], blocks[:, LAUNCH_AT] = -1, np.arange(resident) * machine.ramp
         self.blocks = blocks.ravel()
-        self.writes = np.zeros(WRITES * k, np.int64)
+        self.writes = np.zeros(LATE_RESULT * k, np.int64)
         self.wheel = np.zeros(WHEEL * k, np.int64)
         self.wants = np.zeros(words, np.int64)
         self.now = np.zeros(13, np.int64)

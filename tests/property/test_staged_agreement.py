@@ -10,8 +10,10 @@ from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 from sm_random import differences, gpus, programs
 
+from ppt_gpu.sm.bench_programs import STREAMING, loop_program
 from ppt_gpu.sm.program import RESULT_AT, Program
 from ppt_gpu.sm.simulate import simulate
+from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.gpu import CodeCache, Collectors, Gpu
 
 RELAXED = settings(deadline=None, suppress_health_check=list(HealthCheck))
@@ -68,6 +70,14 @@ def test_compiled_loop_is_the_reference(
     program: Program, gpu: Gpu, resident: int, active: int, dirty: float, operands: int
 ) -> None:
     compare(program, gpu, resident, active, dirty, operands)
+
+
+def test_results_that_come_late_hold_up_no_reads() -> None:
+    gpu = load_gpu("gpgpusim_qv100")
+    far = dataclasses.replace(gpu, dram=dataclasses.replace(gpu.dram, latency=2000))
+    program = with_operands(loop_program(far, STREAMING, 4, 2, 8), 7, far.collectors.banks)
+    plain, fast = (simulate(program, far, resident_blocks=2, active_sms=1, reference=which) for which in (True, False))
+    assert differences(plain, fast) == []
 
 
 @pytest.mark.slow

@@ -286,8 +286,10 @@ def predict_launch(sm: SimulatedSm, gpu: Gpu, level: str, survey: Survey) -> tup
             sm.warnings.append("blocks differ, which this level does not see: level steady dispatches them all")
     elif survey.irregular and isinstance(sm, TraceSm):
         from ppt_gpu.scale.irregular import irregular_prediction
+        from ppt_gpu.scale.single_wave import single_wave_prediction
 
-        prediction = irregular_prediction(sm, survey, gpu)
+        one_wave = sm.spread.max_blocks <= sm.spread.resident
+        prediction = (single_wave_prediction if one_wave else irregular_prediction)(sm, survey, gpu)
     else:
         waves = affordable_waves(sm.spread.resident, survey.warp_instructions)
         sm.give_out()

@@ -42,6 +42,8 @@ from ppt_gpu.spec.gpu import Gpu, Isa
 
 #: thread instructions spent on learning which lines other SMs share; long blocks are sampled on fewer SMs
 SHARING_BUDGET = 300_000_000
+#: as many that all other SMs are sampled, where the blocks of a single wave differ
+SHARING_THOROUGH = 100_000_000
 #: SMs sampled for that when blocks are short; more where blocks have neighbours along three axes
 SHARING_SAMPLES = 8
 #: a grid of at most so many thread instructions is run whole, so that the next launch finds its results
@@ -85,6 +87,7 @@ class SimulatedSm:
         self.l2_lines: LeftLines | None = None  # that earlier launches left in the L2
         self.loop_seconds: list[float] = []  # CPU time in the loop, of each simulation made; copies share it
         self.whole = False  # all SMs are simulated: nothing is learnt from samples of the others
+        self.one_wave = False  # of blocks that differ, all resident at once
         self.code_at = self.constants_at = CODE_COLD  # where the launch finds its instructions and its constants
 
     def give_out(self, bunched: bool = False) -> None:
@@ -109,6 +112,8 @@ class SimulatedSm:
         affordable = int(SHARING_BUDGET / max(instructions_per_block * len(blocks), 1.0))
         adjacent = adjacent_sms(self.spread, self.launch.grid)
         wanted = self.spread.active_sms if may_camp(self.gpu) else max(SHARING_SAMPLES, len(adjacent) + FAR_SMS)
+        if self.one_wave:
+            wanted = max(wanted, affordable * SHARING_THOROUGH // SHARING_BUDGET)
         samples = max(1, min(wanted, affordable, self.spread.active_sms - 1))
         others = neighbour_blocks(self.spread, blocks, self.launch.grid, samples)
         # blocks that represent a grid of different ones come from several SMs, and stand beside each other here
@@ -142,7 +147,7 @@ class SimulatedSm:
     def timing_name(self, blocks: list[int], resident: int) -> str:
         """The name under which the simulation of `blocks` in so many slots is kept."""
         policy, l1_bytes = self.policy or self.gpu.sm.policy, self.occupancy.l1_bytes
-        finds = (self.code_at, self.constants_at, self.left, self.room)
+        finds = (self.code_at, self.constants_at, self.left, self.room, self.one_wave)
         return timing_name(self.gpu, policy, l1_bytes, self.spread, blocks, resident, finds)
 
 
@@ -202,7 +207,7 @@ class Slots:
     @cached_property
     def _program_name(self) -> str:
         sm = self.sm
-        return program_name(sm.gpu, sm.spread, self.blocks, sm.room, sm.left, sm.whole)
+        return program_name(sm.gpu, sm.spread, self.blocks, sm.room, sm.left, sm.whole, sm.one_wave)
 
     def _runs(self) -> RunStore | None:
         kept = self.sm.programs

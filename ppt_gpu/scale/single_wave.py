@@ -1,0 +1,78 @@
+"""Level "steady" for kernels whose blocks differ and are all resident at once: some SMs, with the blocks that they get.
+
+Which blocks an SM runs is known then, and nothing is extrapolated. The launch ends with the slowest SM: one that has
+the most to do, asks for the most memory, or holds the longest block. These are simulated; the slowest of them counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppt_gpu.scale.grid import GridSpread, SmPlan, plan
+from ppt_gpu.scale.prediction import KernelPrediction
+from ppt_gpu.scale.simulated_sm import SimulatedSm
+from ppt_gpu.scale.steady import spread_assumptions
+from ppt_gpu.scale.strata import stand_ins
+from ppt_gpu.scale.survey import ALIKE, Survey
+from ppt_gpu.scale.tail import memory_load
+from ppt_gpu.spec.gpu import Gpu
+
+#: SMs simulated: warps that are not evenly shared out among the schedulers make others slow than those with most work
+SIMULATED = 6
+
+
+def single_wave_prediction(sm: SimulatedSm, survey: Survey, gpu: Gpu) -> KernelPrediction:
+    """Cycles of a launch of one wave whose blocks differ. Simulates on `sm`, and leaves there the work that counts."""
+    sm.one_wave = True
+    resident, features = sm.spread.resident, survey.features
+    work = _by_sm(survey, features.warp_instructions, sm.spread)
+    sectors = _by_sm(survey, features.sectors, sm.spread)
+    longest = _by_sm(survey, features.longest, sm.spread, np.maximum)
+    telling = [amount for amount in (work, sectors, longest) if amount.min() < (1.0 - ALIKE) * amount.max()]
+    ranked = np.stack([np.lexsort((-work, -amount)) for amount in telling or (work,)], axis=1)
+    plans = [
+        plan(sm.launch.blocks, sm.occupancy, gpu, "steady", sm=number)
+        for number in list(dict.fromkeys(ranked.ravel().tolist()))[:SIMULATED]
+    ]
+    slots = [sm.slots(list(made.blocks)) for made in plans]
+    slowest = int(np.argmax([one.timing(resident).result.cycles for one in slots]))
+    made, result = plans[slowest], slots[slowest](resident)
+    balance = float(work.mean() / max(work[made.sm], work.mean(), 1.0))
+    relief = memory_load(result, gpu, sm.spread.active_sms) * (1.0 - balance)
+    text = f"blocks differ, and all are resident at once: {_listed(plans, made)}"
+    ratio = survey.warp_instructions / float(sm.feed.features.warp_instructions.mean())
+    return KernelPrediction(
+        cycles=result.cycles * (1.0 - relief),
+        plan=replace(made, mean_work=ratio),
+        result=result,
+        error=survey.error,
+        assumptions=(text, *spread_assumptions(made)[:1]),
+    )
+
+
+def _by_sm(
+    survey: Survey, amount: NDArray[np.int64], spread: GridSpread, join: np.ufunc = np.add
+) -> NDArray[np.float64]:
+    """[active SMs] the sum, or what `join` makes, of the `amount` [n] of each SM's blocks.
+
+    For a block that was not looked at stands another.
+    """
+    blocks, standing = survey.features.blocks, survey.strata
+    every = amount[standing][stand_ins(np.arange(survey.grid_blocks), blocks[standing])]
+    every[blocks] = amount
+    total = np.zeros(spread.active_sms)
+    join.at(total, np.arange(survey.grid_blocks) % spread.sms, every)
+    return total
+
+
+def _listed(plans: Sequence[SmPlan], slowest: SmPlan) -> str:
+    """Which SMs were simulated, by number."""
+    *others, last = [str(made.sm) for made in plans]
+    if not others:
+        return f"SM {last}, which has the most to do, was simulated with its blocks"
+    every = f"SMs {', '.join(others)} and {last}, which have the most to do, were simulated, each with its blocks"
+    return f"{every}; SM {slowest.sm} is the slowest"

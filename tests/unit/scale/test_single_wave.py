@@ -1,0 +1,59 @@
+"""A launch of one wave whose blocks differ: held against every SM with its own blocks, and against the whole chip."""
+
+from __future__ import annotations
+
+import pytest
+from irregular_kernels import bfs, boundary, mandelbrot, triangular, whole_chip
+
+from ppt_gpu.scale.simulated_sm import TraceSm
+from ppt_gpu.scale.single_wave import single_wave_prediction
+from ppt_gpu.spec import load_gpu
+
+GPU = load_gpu("v100", ["sm.count=24"])
+LAUNCHES = {
+    "triangular": lambda: triangular(GPU, 90),
+    "triangular backwards": lambda: triangular(GPU, 90, backwards=1),
+    "mandelbrot": lambda: mandelbrot(GPU, 160),
+    "bfs": lambda: bfs(GPU, 100),
+    "boundary": lambda: boundary(GPU, 8, 12),
+}
+
+
+def every_sm(sm: TraceSm) -> list[int]:
+    """Cycles of each SM with its blocks."""
+    sm.one_wave = True
+    return [sm(sm.spread.sm_blocks(number)).cycles for number in range(sm.spread.active_sms)]
+
+
+@pytest.mark.parametrize("name", LAUNCHES)
+def test_the_slowest_sm_counts(name: str) -> None:
+    sm = LAUNCHES[name]()
+    assert sm.spread.max_blocks <= sm.spread.resident and sm.survey().irregular
+    found = single_wave_prediction(sm, sm.survey(), GPU)
+    slowest = max(every_sm(sm))
+    assert found.cycles <= found.result.cycles <= slowest
+    assert found.result.cycles == pytest.approx(slowest, rel=0.03)
+    assert found.plan.blocks == tuple(sm.spread.sm_blocks(found.plan.sm)) and found.exact
+    assert "all are resident at once" in found.assumptions[0]
+
+
+@pytest.mark.parametrize("name", ["triangular", "mandelbrot", "bfs"])
+def test_as_the_whole_chip(name: str) -> None:
+    sm = LAUNCHES[name]()
+    found = single_wave_prediction(sm, sm.survey(), GPU)
+    assert found.cycles == pytest.approx(whole_chip(LAUNCHES[name]()), rel=0.1)
+
+
+def test_counts_stand_for_the_grid() -> None:
+    """The SM that has the most to do has more than its share."""
+    sm = LAUNCHES["triangular"]()
+    found = single_wave_prediction(sm, sm.survey(), GPU)
+    own = int(sm.feed.features.warp_instructions.sum())
+    whole = int(sm.survey("all").features.warp_instructions.sum())
+    assert own * found.plan.chip_factor == pytest.approx(whole)
+
+
+def test_a_sample_of_the_blocks_finds_a_slow_sm() -> None:
+    sm = LAUNCHES["triangular"]()
+    found = single_wave_prediction(sm, sm.survey(30), GPU)
+    assert found.cycles == pytest.approx(max(every_sm(sm)), rel=0.1) and found.error > 0

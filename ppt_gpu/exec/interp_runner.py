@@ -22,8 +22,8 @@ from ppt_gpu.exec.jit_context import BARRIER_OF_CLUSTER, Flag
 from ppt_gpu.exec.jit_flow import Flow, is_warp_barrier
 from ppt_gpu.exec.resident import TURN
 from ppt_gpu.exec.schedule import PATIENCE, WAITS_PARTED, WAITS_TOGETHER
-from ppt_gpu.exec.sync_word import barrier_operands, word
-from ppt_gpu.ptx.instructions import is_traced
+from ppt_gpu.exec.sync_word import word
+from ppt_gpu.ptx.instructions import barrier_operands, is_traced
 from ppt_gpu.ptx.mangling import short_name
 from ppt_gpu.ptx.module import Instruction, Reg, Target
 

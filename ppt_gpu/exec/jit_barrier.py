@@ -13,8 +13,7 @@ from ppt_gpu.exec.jit_emit import Unsupported
 from ppt_gpu.exec.jit_flow import is_cluster_wait, is_warp_barrier
 from ppt_gpu.exec.jit_sync import record_words
 from ppt_gpu.exec.jit_text import vec
-from ppt_gpu.exec.sync_word import barrier_operands
-from ppt_gpu.ptx.instructions import is_traced
+from ppt_gpu.ptx.instructions import barrier_operands, is_traced
 from ppt_gpu.ptx.module import Imm, Instruction, Operand
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ test_wait and try_wait the parity that they ask for, of a barrier the warps it e
 
 from __future__ import annotations
 
-from ppt_gpu.ptx.module import Instruction, Operand
 from ppt_gpu.spec.gpu import MEMORY_SPACES
 
 PLACE_BITS, GIVEN_BITS = 29, 18
@@ -19,10 +18,3 @@ SYNC_SPACE = MEMORY_SPACES.index("constant")
 def word(place: int, given: int) -> int:
     """The word of one lane."""
     return place & PLACE | (given & GIVEN) << PLACE_BITS
-
-
-def barrier_operands(instruction: Instruction) -> tuple[Operand | None, Operand | None]:
-    """(number, threads) of a barrier of the block; None where it does not say."""
-    operands = instruction.operands[1:-1] if "red" in instruction.modifiers else instruction.operands
-    number, threads = (*operands, None, None)[:2]
-    return number, threads

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ppt_gpu.errors import PptError, did_you_mean, nearest
-from ppt_gpu.ptx.module import TYPE_BYTES, Imm, Instruction
+from ppt_gpu.ptx.module import TYPE_BYTES, Imm, Instruction, Operand
 from ppt_gpu.ptx.operations import operation_of, space_of, types_of
 from ppt_gpu.ptx.table import FIRST, NO_DESTINATION, NONE, SCALAR_TYPES, TABLE, UPDATE, WITH_DESTINATION
 
@@ -167,9 +167,16 @@ def is_named_barrier(instruction: Instruction) -> bool:
     found = form(instruction.opcode)
     if found.base not in ("bar", "barrier") or {"warp", "cluster"} & set(found.modifiers):
         return False
-    operands = instruction.operands[1:-1] if "red" in found.modifiers else instruction.operands
-    plain = all(isinstance(operand, Imm) and operand.value == 0 for operand in operands)
-    return "arrive" in found.modifiers or len(operands) > 1 or not plain
+    number, threads = barrier_operands(instruction)
+    plain = number is None or (isinstance(number, Imm) and number.value == 0)
+    return "arrive" in found.modifiers or threads is not None or not plain
+
+
+def barrier_operands(instruction: Instruction) -> tuple[Operand | None, Operand | None]:
+    """(number, threads) of a barrier of the block; None where it does not say."""
+    operands = instruction.operands[1:-1] if "red" in instruction.modifiers else instruction.operands
+    number, threads = (*operands, None, None)[:2]
+    return number, threads
 
 
 def vector_length(instruction: Instruction) -> int:
@@ -220,6 +227,7 @@ __all__ = [
     "access_bytes",
     "access_kind",
     "access_type",
+    "barrier_operands",
     "form",
     "is_barrier",
     "is_branch",

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from event_kernels import BYTES, COPIES, GPU, NAMED, ROUNDS, program_of, ring
 
-from ppt_gpu.sm.program import EVENT_COUNTS, EVENT_WAITS, events_of
+from ppt_gpu.errors import PptError
+from ppt_gpu.sm.program import EVENT_COUNTS, EVENT_WAITS, KIND_COMPUTE, events_of
 from ppt_gpu.sm.result import STALL_REASONS
-from ppt_gpu.sm.simulate import simulate
+from ppt_gpu.sm.simulate import simulate, simulate_chip
+from ppt_gpu.spec.gpu import CodeCache, Collectors
 
 
 def run(program, **options):
@@ -78,3 +83,34 @@ def test_named_barriers_wait_for_who_arrives_and_not_for_its_end(early: bool):
     stalled = run(program).warp_cycles[STALL_REASONS.index("barrier")]
     chain = 400 * GPU.isa.op("fp32.mul").latency
     assert stalled > 0.9 * chain if early else stalled < 0.1 * chain
+
+
+def test_a_program_whose_events_do_not_fit_is_no_program():
+    """Programs may come from elsewhere; the compiled loop trusts what it gets."""
+    good = program_of(ring(2, 1), 2)[1]
+    compute = np.flatnonzero((good.op_kind == KIND_COMPUTE) & (events_of(good) == 0))[0]
+    elsewhere = good.op_event.copy()
+    elsewhere[compute] = EVENT_COUNTS
+    cases = {
+        "event_start does not match": replace(good, event_start=good.event_start[::-1].copy()),
+        "only barriers and loads": replace(good, op_event=elsewhere, **_room_for(good, elsewhere)),
+        "event_of leaves its range": replace(good, event_of=np.full_like(good.event_of, len(good.event_count))),
+    }
+    for text, program in cases.items():
+        with pytest.raises(PptError, match=text):
+            simulate(program, GPU, resident_blocks=1, active_sms=1)
+
+
+def _room_for(program, bits) -> dict:
+    """event_start and event_of of the program if operations had events as `bits` says."""
+    counts = np.array([np.count_nonzero(bits[program.entry_op[a:b]]) for a, b in pairwise(program.path_start)])
+    start = np.concatenate(([0], np.cumsum(counts[program.warp_path])))
+    return {"event_start": start, "event_of": np.full(start[-1], -1, np.int32)}
+
+
+def test_where_programs_with_events_are_not_simulated():
+    good = program_of(ring(2, 1), 2)[1]
+    with pytest.raises(PptError, match="with events are simulated without collector units"):
+        simulate(good, replace(GPU, collectors=Collectors(units=2), code=CodeCache()), resident_blocks=1, active_sms=1)
+    with pytest.raises(PptError, match="with events are simulated on one SM"):
+        simulate_chip(good, GPU, resident_blocks=1)

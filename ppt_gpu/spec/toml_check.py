@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ppt_gpu.errors import InputErrors, PptError, did_you_mean
+from ppt_gpu.errors import InputErrors, PptError, did_you_mean, nearest
 from ppt_gpu.spec.gpu import Source
 from ppt_gpu.spec.toml_document import Document
 from ppt_gpu.spec.toml_scan import Path, Place, dotted
@@ -93,12 +93,18 @@ def _field(checked: Checked, path: Path, kind: Field, value: Any) -> Any:
         bad = kind.key(key) if kind.key else None
         if bad:
             checked.problem((*path, key), bad[0], bad[1])
+        elif isinstance(kind.item, Table) and isinstance(each, dict):
+            close = nearest(key, [other for other in value if other != key])
+            result[key] = _table(checked, (*path, key), kind.item.fields, each, close)
         else:
             result[key] = _field(checked, (*path, key), kind.item, each)
     return result
 
 
-def _table(checked: Checked, path: Path, fields: Mapping[str, Field], data: dict[str, Any]) -> dict[str, Any]:
+def _table(
+    checked: Checked, path: Path, fields: Mapping[str, Field], data: dict[str, Any], close: str | None = None
+) -> dict[str, Any]:
+    """`close`: the table beside it, of those with names of their own, with which it may have been confused."""
     for key in data:
         if key not in fields:
             here = (*path, key)
@@ -112,7 +118,8 @@ def _table(checked: Checked, path: Path, fields: Mapping[str, Field], data: dict
             values[key] = copy.copy(kind.default)
         else:
             what = "key" if isinstance(kind, Leaf) else "table"
-            checked.problem(path, f"missing {what} {dotted((*path, key))}")
+            hint = f"did you mean '{close}'?" if close else None
+            checked.problem(path, f"missing {what} {dotted((*path, key))}", hint)
             values[key] = None
     return values
 

@@ -31,7 +31,7 @@ from ppt_gpu.ptx.mangling import short_name
 from ppt_gpu.units import format_bytes
 
 PATHS = 1 << 17  # path records in the buffers of a block
-RECORDS = 1 << 17  # accesses in them: few enough to be read back from the caches
+RECORDS = 1 << 18  # accesses in them: with more, taking them over would wait for memory; with fewer, it comes too often
 FEWEST = 1 << 9  # of both for each warp where many blocks are in flight
 MANY_ACCESSES = 1 << 22  # that room is made for at most where so many are expected
 MARGIN = 1.5  # of room to what is expected: what is not used costs nothing

@@ -63,7 +63,7 @@ from ppt_gpu.sm.core_pack import (
     Packed,
 )
 from ppt_gpu.sm.core_policy import after, greedy_or_least, next_in_turn, refill_active
-from ppt_gpu.sm.core_ports import block, look_again, need_port, take_unit, wake
+from ppt_gpu.sm.core_ports import block, look_again, need_port, somebody_needs, take_unit, wake
 from ppt_gpu.sm.core_raw import DEADLOCK, DONE, OVER_BUDGET, PAUSED, Raw
 from ppt_gpu.sm.core_record import CONSTANT_READ, answers_of, record
 from ppt_gpu.sm.core_replay import ANSWERED, LOGGING, MODE, note, recall
@@ -92,6 +92,7 @@ from ppt_gpu.sm.core_state import (
     BLOCK_SHIFT,
     BLOCK_SLOT,
     BUSY,
+    CLOSES,
     CYCLES,
     ENTERS,
     EVENT_AT,
@@ -461,10 +462,11 @@ def make_loop(
                         low = there
                     warps[me + POS] = position
                     low = plan(K, POLICY, scheds, warps, op_stall, op_table, this, bit, word, until, low, int64(0))
-                    if low > now + 1 or POLICY == TWO_LEVEL:
+                    later = gates[gate + CLOSES] != 0 or low > gates[memory_gate + UNTIL]
+                    if POLICY == TWO_LEVEL or (low > now + 1 and later):
                         schedule(K, wheel, occupied, scheds, this, bit, int64(port != FREE_PORT), low, now)
                         break
-                    # in the next cycle: no need to be woken
+                    # in the next cycle, or before the memory port opens: no need to be woken
                     ready |= int64(1) << bit
                     closed = int64(0)
                     if port != FREE_PORT:
@@ -491,7 +493,7 @@ def make_loop(
                 if POLICY == TWO_LEVEL or scheds[sched + OPEN] & ~waiting != 0:
                     soon = at + 1
                 following = min(following, max(at + 1, soon))
-            if full > now:
+            if full > now and following > now + 1 and somebody_needs(K, gates, memory_gate):
                 following = min(following, full)
 
             # --- the next cycle in which anything can happen -------------------------------------------------------

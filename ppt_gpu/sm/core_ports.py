@@ -84,6 +84,15 @@ def need_port(warps: Any, gates: Any, me: int, gate: int, bit: int, now: int) ->
 
 
 @merged
+def somebody_needs(K: int, gates: Any, gate: int) -> bool:
+    """A ready warp of any scheduler needs the port whose record for scheduler 0 this is."""
+    need = int64(0)
+    for k in range(K):
+        need |= gates[gate + (k << GATE_SHIFT) + NEED]
+    return need != 0
+
+
+@merged
 def blocked_so_far(gates: Any, gate: int, now: int) -> int:
     """Cycles before `now`, whose issues are still to come, in which the gate has been blocked."""
     main = gates[gate + MAIN] & OFFSET

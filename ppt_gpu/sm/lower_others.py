@@ -23,7 +23,7 @@ from ppt_gpu.sm.lower_shapes import GLOBAL
 from ppt_gpu.sm.moments import Course, waits_before
 from ppt_gpu.sm.same_line import Atomics, atomic_share
 from ppt_gpu.sm.scoreboard import Schedule
-from ppt_gpu.sm.sharing import Touched, Users, areas, sectors_used, sharers
+from ppt_gpu.sm.sharing import Touched, Users, Waves, areas, sectors_used, sharers, while_kept
 from ppt_gpu.spec.gpu import Gpu
 
 
@@ -76,7 +76,8 @@ def among_others(
     others = _touched(asked, neighbours, sm, stands_for, active_sms, course)
     here = np.zeros(len(accesses.blocks), np.int64)
     mine = _touched(global_transactions(own.code, accesses, shape), accesses, here, None, active_sms, course)
-    users, shared = _sharing(own, active_sms, mine, others)
+    waves = Waves(course.waves, course.of_a_wave, active_sms)
+    users, shared = _sharing(own, waves, mine, others, gpu.l2.size / shape.line)
     uneven = 1.0
     if may_camp(gpu) and len(others.stands_for) == active_sms - 1:
         per_block = own.trace.warps // len(own.trace.blocks)
@@ -87,12 +88,12 @@ def among_others(
     return Meanwhile(users, shared, _share_of_all(own, neighbours, shape, others.stands_for, sm), uneven)
 
 
-def _sharing(own: Own, active_sms: int, mine: Touched, others: Touched) -> tuple[Users, ByOthers]:
+def _sharing(own: Own, waves: Waves, mine: Touched, others: Touched, capacity: float) -> tuple[Users, ByOthers]:
     """Who uses the lines of this SM, and which of them others fetch. mine: all that this SM touches."""
     used, area = sectors_used(own.line, own.found.sectors, len(own.address)), areas(own.address, own.trace.ranges)
-    touches = others.on(own.address)
-    users = sharers(used, touches, active_sms, area)
     first = first_moments(mine.on(own.address), len(own.address))
+    touches = while_kept(used, others.on(own.address), first, waves, capacity, area)
+    users = sharers(used, touches, waves.sms, area)
     return users, by_others(own.address, users, first, used, touches, area)
 
 

@@ -20,7 +20,7 @@ from ppt_gpu.sm.moments import Course, waits_before
 from ppt_gpu.sm.program import Program
 from ppt_gpu.sm.same_line import Atomics, atomic_share
 from ppt_gpu.sm.scoreboard import SLOTS, StaticCode, schedule
-from ppt_gpu.sm.sharing import Touched, Users, areas, copied_lines, sectors_used, sharers
+from ppt_gpu.sm.sharing import Touched, Users, Waves, areas, copied_lines, sectors_used, sharers, while_kept
 from ppt_gpu.spec.gpu import Gpu
 from ppt_gpu.tasklist.flat import FlatTaskList, block_shifts, buffer_bases
 from ppt_gpu.tasklist.model import Transactions
@@ -89,10 +89,12 @@ def lower_tasklist(
         places = flat, shape, warps_per_block, grid, active_sms, course
         others, theirs, weight = _touched(*places, neighbours, neighbour_sm, neighbour_stands_for)
         used, area = sectors_used(address_line, found.sectors, len(address)), areas(address, _ranges(flat))
-        touches = others.on(address)
+        mine = _touched(*places, ids, np.zeros_like(ids), np.ones(len(ids)))[0]
+        first = first_moments(mine.on(address), len(address))
+        waves = Waves(course.waves, course.of_a_wave, active_sms)
+        touches = while_kept(used, others.on(address), first, waves, gpu.l2.size / shape.line, area)
         users = sharers(used, touches, active_sms, area)
-        first = _touched(*places, ids, np.zeros_like(ids), np.ones(len(ids)))[0]
-        shared = by_others(address, users, first_moments(first.on(address), len(address)), used, touches, area)
+        shared = by_others(address, users, first, used, touches, area)
         share = atomic_share(atomics, shape.line, theirs, weight)
     line, found = forced_transactions(flat, gpu, shape, np.tile(task, warps), found, address_line, active_sms)
     return assemble(

@@ -146,6 +146,16 @@ class Course:
         place = (np.cumsum(count) - count).reshape(shape)
         return cls(turn[order], count.reshape(shape), place, depth[np.argsort(key, kind="stable")], resident)
 
+    @property
+    def waves(self) -> int:
+        """How many there are."""
+        return len(np.unique(self.turn // self.resident))
+
+    @property
+    def of_a_wave(self) -> int:
+        """Moments from one wave to the next."""
+        return int(self.depth.max(initial=0)) + 1
+
     def moments(self, turn: NDArray[np.int64], start: NDArray[np.int64], pc: NDArray[np.int32]) -> NDArray[np.int64]:
         """[accesses] moments, which rise with time, of blocks by `turn` [N]; start [N+1], pc: of their accesses.
 
@@ -160,7 +170,7 @@ class Course:
             of = known[np.maximum(np.searchsorted(known, pc, side="right") - 1, 0)]
             times, seen, chosen = np.zeros((3, self.count.shape[1]), np.int64)
             _depths(self.turn, self.count, self.place, self.depth, like, start, of, times, seen, chosen, found)
-        return np.repeat(turn // self.resident, np.diff(start)) * (int(self.depth.max(initial=0)) + 1) + found
+        return np.repeat(turn // self.resident, np.diff(start)) * self.of_a_wave + found
 
 
 @entry

@@ -76,6 +76,10 @@ class Touches:
     moment: NDArray[np.int64]  # [T]
     stands_for: NDArray[np.float64]  # [sampled SMs]
 
+    def where(self, chosen: NDArray[np.bool_]) -> Touches:
+        """Those of them for which `chosen` [T] holds."""
+        return Touches(self.line[chosen], self.sectors[chosen], self.sm[chosen], self.moment[chosen], self.stands_for)
+
 
 def sectors_used(line: NDArray[np.int32], sectors: NDArray[np.uint8], lines: int) -> NDArray[np.uint8]:
     """[L] the sectors of each line that transactions (line id, sectors) [T] touch."""
@@ -120,6 +124,37 @@ def sharers(
         sampled = np.stack([settled(each / many.sum(), len(many), area) * many.sum() for each in sampled])
     sectors, line = np.minimum(1.0 + touched + sampled, float(active_sms))
     return Users(sectors, line, sampled[1])
+
+
+@dataclass(frozen=True)
+class Waves:
+    """The waves of blocks that were sampled, of all SMs."""
+
+    count: int
+    moments: int  # from one to the next
+    sms: int
+
+
+def while_kept(
+    used: NDArray[np.uint8],
+    others: Touches,
+    first: NDArray[np.int64],
+    waves: Waves,
+    capacity: float,
+    area: NDArray[np.int64],
+) -> Touches:
+    """Those of `others` that come to a line so soon before or after this SM that the L2 keeps it in between.
+
+    used, first, area [L]: sectors that this SM uses, when it does first, and the buffer of each line. capacity: lines
+    that the L2 holds. In every wave all SMs together fetch as many new ones as this SM, each with the users that it
+    has in the wave; after as many as the capacity a line is gone.
+    """
+    if waves.sms * len(used) <= capacity:
+        return others
+    apart = np.abs(others.moment - first[others.line])
+    users = sharers(used, others.where(apart < waves.moments), waves.sms, area)
+    new = waves.sms * float((1.0 / users.line).sum()) / waves.count
+    return others.where(apart * new <= capacity * waves.moments)
 
 
 def settled(share: NDArray[np.float64], samples: int, area: NDArray[np.int64]) -> NDArray[np.float64]:

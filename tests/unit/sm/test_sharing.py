@@ -14,6 +14,8 @@ from ppt_gpu.sm.lower import lower_trace
 from ppt_gpu.sm.program import Program
 from ppt_gpu.sm.sharing import (
     Touched,
+    Touches,
+    Waves,
     areas,
     copied_lines,
     fetched_by_others,
@@ -21,6 +23,7 @@ from ppt_gpu.sm.sharing import (
     settled,
     share_factor,
     sharers,
+    while_kept,
 )
 
 LINES = np.arange(64, dtype=np.uint64) * np.uint64(128)
@@ -141,3 +144,35 @@ def test_the_sm_of_a_neighbour_can_be_given() -> None:
     """One sampled SM of two touches block 8's own line: k = 1 + 7/2."""
     found = program([0, 8], [8, 2], neighbour_sm=np.array([3, 5]))
     assert found.l2_share_factor == pytest.approx(3 / (1 / 8 + 1 + 1 / 4.5))
+
+
+def kept(capacity: float, moments: list[int]) -> list[int]:
+    """Of two other SMs of four, which touch line k of 8 at `moments[k]`, the lines that count. This SM touches two new
+    lines in each of four waves of 10 moments."""
+    first = np.repeat(np.arange(4) * 10, 2)
+    line = np.tile(np.arange(8, dtype=np.int32), 2)
+    sm = np.repeat(np.array([0, 1], np.int32), 8)
+    others = Touches(line, np.full(16, 15, np.uint8), sm, np.tile(np.array(moments), 2), np.full(2, 1.5))
+    found = while_kept(np.full(8, 15, np.uint8), others, first, Waves(4, 10, 4), capacity, np.zeros(8, np.int64))
+    assert found.line.tolist()[: len(found.line) // 2] == found.line.tolist()[len(found.line) // 2 :]
+    return sorted(set(found.line.tolist()))
+
+
+def test_lines_that_others_touched_long_ago_are_gone() -> None:
+    """Nobody shares in a wave: eight new lines in each, so that 16 last for two waves."""
+    early = [-10, 10, -15, -5, -1, 0, 11, 9]  # 10, 10, 25, 15, 21, 20, 19, 21 moments before
+    assert kept(32, early) == list(range(8))  # all that is touched fits
+    assert kept(16, early) == [0, 1, 3, 5, 6]
+    assert kept(8, early) == [0, 1]
+    assert kept(16, [10, 25, 30, 31, 40, 41, 51, 50]) == [
+        0,
+        2,
+        4,
+        7,
+    ]  # not there yet
+
+
+def test_shared_lines_last_longer() -> None:
+    """Six of the lines are everybody's in the same wave: three and a half new ones in each, so 10 last for 28.6."""
+    assert kept(16, [0, 0, 10, 10, 20, 20, 0, 0]) == list(range(8))
+    assert kept(10, [0, 0, 10, 10, 20, 20, 0, 0]) == list(range(6))

@@ -135,7 +135,7 @@ def test_the_report_says_what_was_looked_at_and_how_different_it_was() -> None:
     assert len(shares) == launch.value("blocks.kinds") and sum(shares) == pytest.approx(100, abs=0.1)
     text = " ".join(render(result).split())
     assert "40 of 200 looked at" in text and "standard error" in text and "kinds of blocks" in text
-    assert "blocks differ: a mix of" in text
+    assert "blocks differ, and all are resident at once: SMs" in text
 
 
 def test_every_block_looked_at_gives_exact_counts() -> None:

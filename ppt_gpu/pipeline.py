@@ -292,7 +292,8 @@ def predict_launch(sm: SimulatedSm, gpu: Gpu, level: str, survey: Survey) -> tup
         prediction = (single_wave_prediction if one_wave else irregular_prediction)(sm, survey, gpu)
     else:
         waves = affordable_waves(sm.spread.resident, survey.warp_instructions)
-        sm.give_out()
+        if sm.spread.bunched:  # as a prediction before this one found
+            sm.give_out()
         steady = steady_prediction(sm, sm.launch.blocks, sm.occupancy, gpu, waves, sm=sm.place)
         if in_bunches(steady):
             sm.give_out(bunched=True)

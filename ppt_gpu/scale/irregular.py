@@ -77,14 +77,15 @@ def dispatch_grid(
     early = slice(0, late.start)
     cold = float((length[early] - rate[kind[early]] * done.warp_instructions[early]).sum()) / spread.resident
     first = max(survey.grid_blocks - DISPATCHED, 0)
-    features, sample = survey.features, survey.features.blocks[survey.strata]
+    features = survey.features
     surveyed = rate[survey.clusters.member] * features.warp_instructions
-    cycles = surveyed[survey.strata][stand_ins(np.arange(first, survey.grid_blocks), sample)]
-    for blocks, found in ((features.blocks, surveyed), (done.blocks[late], length[late])):
-        inside = blocks >= first
-        cycles[blocks[inside] - first] = found[inside]
+    cycles = survey.of_every_block(surveyed, first)
+    simulated = done.blocks[late]
+    inside = simulated >= first
+    cycles[simulated[inside] - first] = length[late][inside]
     start = max(cold, 0.0)
     if first:
+        sample = features.blocks[survey.strata]
         bulk = surveyed[survey.strata][stand_ins(stratified(first, DISPATCHED), sample)]
         start += turn(float(bulk.mean()), speed, starts) * first / (spread.sms * spread.resident)
     return dispatch(cycles, spread.sms, spread.resident, speed, start, starts)

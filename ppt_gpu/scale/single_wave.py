@@ -16,7 +16,6 @@ from ppt_gpu.scale.grid import GridSpread, SmPlan, plan
 from ppt_gpu.scale.prediction import KernelPrediction
 from ppt_gpu.scale.simulated_sm import SimulatedSm
 from ppt_gpu.scale.steady import spread_assumptions
-from ppt_gpu.scale.strata import stand_ins
 from ppt_gpu.scale.survey import ALIKE, Survey
 from ppt_gpu.scale.tail import memory_load
 from ppt_gpu.spec.gpu import Gpu
@@ -57,15 +56,9 @@ def single_wave_prediction(sm: SimulatedSm, survey: Survey, gpu: Gpu) -> KernelP
 def _by_sm(
     survey: Survey, amount: NDArray[np.int64], spread: GridSpread, join: np.ufunc = np.add
 ) -> NDArray[np.float64]:
-    """[active SMs] the sum, or what `join` makes, of the `amount` [n] of each SM's blocks.
-
-    For a block that was not looked at stands another.
-    """
-    blocks, standing = survey.features.blocks, survey.strata
-    every = amount[standing][stand_ins(np.arange(survey.grid_blocks), blocks[standing])]
-    every[blocks] = amount
+    """[active SMs] the sum, or what `join` makes, of the `amount` [n] of each SM's blocks."""
     total = np.zeros(spread.active_sms)
-    join.at(total, np.arange(survey.grid_blocks) % spread.sms, every)
+    join.at(total, np.arange(survey.grid_blocks) % spread.sms, survey.of_every_block(amount))
     return total
 
 

@@ -13,7 +13,7 @@ from ppt_gpu.errors import PptError
 from ppt_gpu.exec.block_features import BlockFeatures, join
 from ppt_gpu.exec.workload import Launch
 from ppt_gpu.scale.clusters import Clusters, cluster_blocks
-from ppt_gpu.scale.strata import landmarks, standard_error, stratified, variation
+from ppt_gpu.scale.strata import landmarks, stand_ins, standard_error, stratified, variation
 
 #: blocks whose warp instructions, or whose memory sectors, vary by more than this are irregular
 ALIKE = 0.05
@@ -76,6 +76,14 @@ class Survey:
     def thread_instructions(self) -> float:
         """Mean thread instructions of a block of the grid."""
         return float(self.features.thread_instructions[self.strata].mean())
+
+    def of_every_block(self, amount: NDArray, first: int = 0) -> NDArray:
+        """The `amount` [n] of blocks `first` to the last of the grid; for one that was not looked at stands another."""
+        blocks = self.features.blocks
+        every = amount[self.strata][stand_ins(np.arange(first, self.grid_blocks), blocks[self.strata])]
+        inside = blocks >= first
+        every[blocks[inside] - first] = amount[inside]
+        return every
 
 
 #: runs blocks and says what each does

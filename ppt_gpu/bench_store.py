@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from ppt_gpu.analytic import work
 from ppt_gpu.exec import kept
 from ppt_gpu.exec.kept import content_bytes
 from ppt_gpu.exec.run import forget_engines
@@ -27,7 +28,9 @@ from ppt_gpu.exec.workload_reader import load_workload, sample_names
 from ppt_gpu.machine import kept as machine_kept
 from ppt_gpu.pipeline import predict
 from ppt_gpu.ptx.features import LackError
-from ppt_gpu.scale import program_store, simulated_sm
+from ppt_gpu.scale import program_store
+from ppt_gpu.sm import lower
+from ppt_gpu.sm import simulate as simulation
 from ppt_gpu.spec.toml_document import forget_documents
 from ppt_gpu.stopwatch import Parts, watched
 
@@ -47,8 +50,8 @@ PARTS: Parts = {
     "running": ((Traces, ("__init__", "launch")), (LaunchTraces, ("run", "touched", "features", "advance"))),
     "reading": ((Store, ("read",)),),
     "writing": ((Store, ("write",)),),
-    "lowering": ((simulated_sm, ("lower_trace", "work_of")),),
-    "simulating": ((simulated_sm, ("simulate",)),),
+    "lowering": ((lower, ("lower_trace",)), (work, ("work_of",))),
+    "simulating": ((simulation, ("simulate",)),),
 }
 #: all that yields traces
 FUNCTIONAL = ("running", "reading", "writing")

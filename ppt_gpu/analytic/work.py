@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.analytic.least_latency import entry_ops, least_latencies, next_entry_holds
 from ppt_gpu.sm.program import KIND_ATOMIC, Program
 from ppt_gpu.spec.gpu import Gpu
 
@@ -59,6 +58,8 @@ def work_of(program: Program, gpu: Gpu) -> Work:
 
 def _atomic_updates(program: Program) -> NDArray[np.int64]:
     """[atomic entries with transactions] serialised updates of each."""
+    from ppt_gpu.analytic.least_latency import entry_ops
+
     if KIND_ATOMIC not in program.op_kind:
         return np.zeros(0, np.int64)
     chosen = (program.op_kind[entry_ops(program)] == KIND_ATOMIC) & (np.diff(program.access_start) > 0)
@@ -94,6 +95,7 @@ def _increasing(edges: NDArray[np.int64]) -> NDArray[np.float64]:
 
 def _block_chains(program: Program, gpu: Gpu) -> NDArray[np.int64]:
     """[blocks with warps] cycles of the longest chain of each block's warps; [0] when there are none."""
+    from ppt_gpu.analytic.least_latency import least_latencies, next_entry_holds
     from ppt_gpu.analytic.warp_chain import warp_spans
 
     spans = warp_spans(program, least_latencies(program, gpu), next_entry_holds(program), gpu.sm.issue_width)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from ppt_gpu.exec.interp_warp import Warp
 from ppt_gpu.ptx.module import Instruction, Kernel, Module, Reg
 from ppt_gpu.ptx.table import ASSUMED
+
+if TYPE_CHECKING:
+    from ppt_gpu.exec.interp_warp import Warp
 
 
 def pretend(warp: Warp, instruction: Instruction) -> None:

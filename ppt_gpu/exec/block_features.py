@@ -40,7 +40,8 @@ class BlockFeatures:
 def join(parts: Sequence[BlockFeatures]) -> BlockFeatures:
     """All blocks of `parts` by ascending id, each once."""
     columns = [np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(BlockFeatures)]
-    _, first = np.unique(columns[0], return_index=True)
+    order = np.argsort(columns[0], kind="stable")  # np.unique would do, and import masked arrays
+    first = order[np.diff(columns[0][order], prepend=-1) != 0]
     return BlockFeatures(*(column[first] for column in columns))
 
 

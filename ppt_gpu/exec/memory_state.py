@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from threading import RLock
+from typing import TYPE_CHECKING
 
-from ppt_gpu.exec.memory import DeviceMemory
+if TYPE_CHECKING:
+    from ppt_gpu.exec.memory import DeviceMemory
 
 
 class MemoryState:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial, wraps
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from numpy.typing import NDArray
 
@@ -18,11 +18,8 @@ from ppt_gpu.exec.budget import Budget
 from ppt_gpu.exec.cluster import blocks_of, cluster_of
 from ppt_gpu.exec.global_accesses import GlobalAccesses, global_accesses
 from ppt_gpu.exec.identity import digest, launch_digest, memory_digest, module_digest, program_digest
-from ppt_gpu.exec.initial_memory import device_memory
 from ppt_gpu.exec.kept import Kept, content_bytes, recall
-from ppt_gpu.exec.memory import DeviceMemory
 from ppt_gpu.exec.memory_state import MemoryState
-from ppt_gpu.exec.run import run
 from ppt_gpu.exec.steering import steered_by_memory
 from ppt_gpu.exec.store import Store
 from ppt_gpu.exec.trace import Trace
@@ -32,6 +29,9 @@ from ppt_gpu.exec.workload import Workload
 from ppt_gpu.ptx.link import link
 from ppt_gpu.ptx.mangling import short_name
 from ppt_gpu.ptx.module import Module
+
+if TYPE_CHECKING:
+    from ppt_gpu.exec.memory import DeviceMemory
 
 #: A grid is traced whole at its first run when that takes at most so much, so that no other GPU needs a run of its own
 WHOLE_ACCESSES = 2_000_000
@@ -64,7 +64,7 @@ class Traces:
         self.module, self.workload, self.budget, self.store = module, workload, budget, store
         self.text = module_digest(module)
         self.initial = "" if store is None else self._initial_digest(contents)
-        self.state = MemoryState(partial(device_memory, module, workload, contents, budget), self.initial)
+        self.state = MemoryState(partial(_device_memory, module, workload, contents, budget), self.initial)
         self.kept: dict[int, Kept] = {}
         self.notes: Any = ()  # how the PTX was made, for the report
 
@@ -83,6 +83,14 @@ class Traces:
             for number, kept in sorted(self.kept.items())
             for record in kept.records.values()
         ]
+
+
+def _device_memory(
+    module: Module, workload: Workload, contents: Mapping[str, NDArray[Any]], budget: Budget
+) -> DeviceMemory:
+    from ppt_gpu.exec.initial_memory import device_memory  # only where something is run
+
+    return device_memory(module, workload, contents, budget)
 
 
 def _alone(method: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], R]:
@@ -202,6 +210,8 @@ class LaunchTraces:
         self._scratch = None
 
     def _change(self, memory: DeviceMemory, blocks: Sequence[int]) -> None:
+        from ppt_gpu.exec.run import run
+
         run(self.kernel, self.module, self.launch, memory, blocks, trace=False, budget=self.budget)
 
     def _execute(self, blocks: Sequence[int]) -> Trace:
@@ -215,6 +225,8 @@ class LaunchTraces:
         return only_blocks(self._whole_run, blocks)
 
     def _execute_alone(self, blocks: Sequence[int]) -> Trace:
+        from ppt_gpu.exec.run import run
+
         memory = self._scratch if self.separable and self._scratch is not None else self.traces.state.copy()
         self._scratch = memory
         return run(self.kernel, self.module, self.launch, memory, blocks, budget=self.budget)

@@ -11,13 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from math import prod
+from typing import TYPE_CHECKING
 
-from ppt_gpu.machine.code import MachineCode, machine_code
 from ppt_gpu.ptx.linked import LinkedKernel
 from ppt_gpu.ptx.liveness import ALLOCATION_UNIT, as_allocated, estimate_registers, most_allowed
 from ppt_gpu.ptx.module import Kernel
 from ppt_gpu.spec.gpu import Isa
+
+if TYPE_CHECKING:
+    from ppt_gpu.machine.code import MachineCode
 
 
 def register_room(kernel: Kernel, isa: Isa) -> int:
@@ -57,7 +61,11 @@ def compiled_registers(
     if not isa.scheduled:
         return Registers(least, least)
     room = register_room(kernel, isa)
-    code = machine_code(kernel, room, isa) if make is None else make(room)
+    if make is None:
+        from ppt_gpu.machine.code import machine_code
+
+        make = partial(machine_code, kernel, isa=isa)
+    code = make(room)
     needed = as_allocated(kernel, code.live)
     if isinstance(kernel, LinkedKernel) and kernel.calls:
         needed = max(needed, least)

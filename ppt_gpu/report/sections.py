@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.console import Group, RenderableType
@@ -16,9 +17,10 @@ from ppt_gpu.report.pressure import pressures
 from ppt_gpu.report.result import LaunchResult
 from ppt_gpu.report.stall_reasons import LETTERS, NOBODY
 from ppt_gpu.report.tables import table, whole
-from ppt_gpu.report.timeline import window_text
-from ppt_gpu.sm.recording import Recording
 from ppt_gpu.sm.result import STALL_REASONS
+
+if TYPE_CHECKING:
+    from ppt_gpu.sm.recording import Recording
 
 #: a section of a launch, for so many columns: its title and content; None where there is nothing to show
 Section = Callable[[LaunchResult, int], tuple[str, RenderableType] | None]
@@ -29,6 +31,8 @@ INDENT = 2
 
 def warps(launch: LaunchResult, width: int) -> tuple[str, RenderableType] | None:
     """A row a warp, a column some cycles: the letter of the reason with most of them."""
+    from ppt_gpu.report.timeline import window_text
+
     recording = launch.recording
     if recording is None:
         return None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ppt_gpu.sm.core_machine import CODE_COLD, CODE_IN_L2, CODE_IN_SM
+from ppt_gpu.sm.program import CODE_COLD, CODE_IN_L2, CODE_IN_SM
 
 
 @dataclass

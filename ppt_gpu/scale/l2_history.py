@@ -17,7 +17,6 @@ from ppt_gpu.exec.trace import Range
 from ppt_gpu.scale.lines_store import LinesStore, lines_name
 from ppt_gpu.scale.simulated_sm import TraceSm
 from ppt_gpu.sm.left_lines import LeftLines
-from ppt_gpu.sm.lower_global import touched_lines
 from ppt_gpu.spec.gpu import Gpu
 
 #: blocks whose trace says which space generic accesses go to
@@ -44,6 +43,8 @@ class L2History:
                 kept.put(name, self.lines, self.gpu.l2.line)
 
     def _left(self, sm: TraceSm, features: BlockFeatures, before: LeftLines | None) -> LeftLines | None:
+        from ppt_gpu.sm.lower_global import touched_lines
+
         accesses = sm.traces.whole_grid(features)
         if accesses is None:
             accesses = sm.traces.last_blocks(features, self.capacity * self.gpu.l2.line // self.gpu.l2.sector)

@@ -5,40 +5,34 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from threading import Lock
-from typing import TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
-from ppt_gpu.analytic.work import Work, work_of
 from ppt_gpu.exec.block_features import features_of
-from ppt_gpu.exec.global_accesses import global_accesses
 from ppt_gpu.exec.layout import layout
-from ppt_gpu.exec.trace import Trace
 from ppt_gpu.exec.traces import LaunchTraces
 from ppt_gpu.exec.workload import Launch
-from ppt_gpu.machine.code import MachineCode, machine_code
-from ppt_gpu.machine.kept import kept_machine_code
 from ppt_gpu.machine.registers import compiled_registers
-from ppt_gpu.machine.trace import as_machine_code
 from ppt_gpu.progress import Progress
 from ppt_gpu.scale.block_timing import BlockTiming, Feed
-from ppt_gpu.scale.footprint import dirty_share
 from ppt_gpu.scale.grid import GridSpread, spread_grid
-from ppt_gpu.scale.neighbours import FAR_SMS, Neighbour, adjacent_sms, neighbour_blocks
 from ppt_gpu.scale.occupancy import Occupancy, occupancy
 from ppt_gpu.scale.program_store import ProgramStore, program_name
-from ppt_gpu.scale.run_store import RunStore
 from ppt_gpu.scale.survey import Survey, survey_grid
 from ppt_gpu.scale.timing_store import TimingStore, timing_name
-from ppt_gpu.sm.camping import may_camp
-from ppt_gpu.sm.core_machine import CODE_COLD
-from ppt_gpu.sm.left_lines import LeftLines
-from ppt_gpu.sm.lower import lower_trace
-from ppt_gpu.sm.lower_events import meets
-from ppt_gpu.sm.program import Program
-from ppt_gpu.sm.result import SmResult
-from ppt_gpu.sm.simulate import simulate
+from ppt_gpu.sm.program import CODE_COLD, Program
 from ppt_gpu.spec.gpu import Gpu, Isa
+
+# What only a simulation that is not kept needs is imported there: imports take most of the time of one that is.
+if TYPE_CHECKING:
+    from ppt_gpu.analytic.work import Work
+    from ppt_gpu.exec.trace import Trace
+    from ppt_gpu.machine.code import MachineCode
+    from ppt_gpu.scale.neighbours import Neighbour
+    from ppt_gpu.scale.run_store import RunStore
+    from ppt_gpu.sm.left_lines import LeftLines
+    from ppt_gpu.sm.result import SmResult
 
 #: thread instructions spent on learning which lines other SMs share; long blocks are sampled on fewer SMs
 SHARING_BUDGET = 300_000_000
@@ -109,6 +103,9 @@ class SimulatedSm:
         """
         if self.spread.active_sms < 2 or self.gpu.perfect_memory or self.whole:
             return [], ()
+        from ppt_gpu.scale.neighbours import FAR_SMS, adjacent_sms, neighbour_blocks
+        from ppt_gpu.sm.camping import may_camp
+
         affordable = int(SHARING_BUDGET / max(instructions_per_block * len(blocks), 1.0))
         adjacent = adjacent_sms(self.spread, self.launch.grid)
         wanted = self.spread.active_sms if may_camp(self.gpu) else max(SHARING_SAMPLES, len(adjacent) + FAR_SMS)
@@ -130,6 +127,8 @@ class SimulatedSm:
 
     def conditions(self, program: Program, blocks: int) -> Conditions:
         """Under what the simulation of `program`, `blocks` blocks of the launch, runs beside GPU and slots."""
+        from ppt_gpu.scale.footprint import dirty_share
+
         return {
             "active_sms": self.spread.active_sms,
             "policy": self.policy,
@@ -191,6 +190,8 @@ class Slots:
 
     @cached_property
     def _program(self) -> tuple[Program, Feed, Work]:
+        from ppt_gpu.analytic.work import work_of
+
         program, feed = self._kept_program()
         return program, feed, work_of(program, self.sm.gpu)
 
@@ -210,10 +211,14 @@ class Slots:
         return program_name(sm.gpu, sm.spread, self.blocks, sm.room, sm.left, sm.whole, sm.one_wave)
 
     def _runs(self) -> RunStore | None:
+        from ppt_gpu.scale.run_store import RunStore
+
         kept = self.sm.programs
         return None if kept is None else RunStore(kept.store, kept.group, self._program_name)
 
     def _simulate(self, resident: int) -> BlockTiming:
+        from ppt_gpu.sm.simulate import simulate
+
         sm, (program, feed, work) = self.sm, self._lowered()
         with Progress("simulating one SM"):
             conditions = sm.conditions(program, len(self.blocks))
@@ -249,6 +254,11 @@ class TraceSm(SimulatedSm):
 
         as_ptx: instruction by instruction of the PTX all the same.
         """
+        from ppt_gpu.exec.global_accesses import global_accesses
+        from ppt_gpu.machine.trace import as_machine_code
+        from ppt_gpu.sm.lower import lower_trace
+        from ppt_gpu.sm.lower_events import meets
+
         others, notes = self.neighbours(blocks, trace.thread_instructions / len(blocks))
         if trace.printed:
             count = len(trace.printed.splitlines())
@@ -286,6 +296,9 @@ class TraceSm(SimulatedSm):
         return self._machine_code(self.gpu.isa, self.room) if self.gpu.isa.scheduled else None
 
     def _machine_code(self, isa: Isa, registers: int) -> MachineCode:
+        from ppt_gpu.machine.code import machine_code
+        from ppt_gpu.machine.kept import kept_machine_code
+
         store = self.traces.store
         if store is None:
             return machine_code(self.kernel, registers, isa)

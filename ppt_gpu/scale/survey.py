@@ -126,9 +126,9 @@ def _adaptive(look: Look, launch: Launch) -> Survey:
         if total * mean <= (FIRST_LOOK if len(known) == 1 else MOST / 8):
             count = total
         chosen = stratified(total, count)
-        new = np.setdiff1d(np.concatenate((chosen, marks)), known.blocks)
-        if len(new):
-            more = look(new.tolist())
+        new = sorted({*chosen.tolist(), *marks.tolist()}.difference(known.blocks.tolist()))
+        if new:
+            more = look(new)
             known = join((known, more))
             used += int(more.thread_instructions.sum())
         found = _survey(total, known, chosen)

@@ -8,7 +8,6 @@ from ppt_gpu.scale.block_timing import Feed
 from ppt_gpu.scale.grid import inner_sm
 from ppt_gpu.scale.simulated_sm import SimulatedSm
 from ppt_gpu.scale.survey import Survey, uniform_survey
-from ppt_gpu.sm.lower import lower_tasklist
 from ppt_gpu.sm.program import Program
 from ppt_gpu.spec.gpu import Gpu
 from ppt_gpu.tasklist.flat import FlatTaskList
@@ -39,6 +38,8 @@ class TaskListSm(SimulatedSm):
         return uniform_survey(self.launch.blocks, self.occupancy.warps_per_block, len(self.flat.path))
 
     def lower(self, blocks: list[int]) -> tuple[Program, Feed]:
+        from ppt_gpu.sm.lower import lower_tasklist
+
         warnings = []
         for own, stated, name in zip(self.launch.grid[: self.axes], self.flat.tasklist.grid, "xyz", strict=False):
             if own == 1 < stated:

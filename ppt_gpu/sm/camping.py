@@ -9,12 +9,15 @@ busiest slice, whichever is longer.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.sm.lower_access import Accesses
 from ppt_gpu.spec.gpu import Gpu
+
+if TYPE_CHECKING:
+    from ppt_gpu.sm.lower_access import Accesses
 
 _BITS = np.array([mask.bit_count() for mask in range(256)], np.int64)
 

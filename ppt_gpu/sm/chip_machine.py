@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.errors import PptError
-from ppt_gpu.sm.core_machine import CODE_COLD, ONE, POLICIES, TWO_LEVEL, Machine, even_sets, machine_of
-from ppt_gpu.sm.program import WARM, Program
+from ppt_gpu.sm.core_machine import ONE, POLICIES, TWO_LEVEL, Machine, even_sets, machine_of
+from ppt_gpu.sm.program import CODE_COLD, WARM, Program
 from ppt_gpu.spec.gpu import Gpu
 
 #: kinds of requests that leave an SM; WRITE_BACK: of a line that the L1 replaced, which nobody waits for

@@ -14,6 +14,9 @@ from ppt_gpu.errors import PptError, did_you_mean
 from ppt_gpu.sm.banks import bank_rule
 from ppt_gpu.sm.lower_ops import pipe_order
 from ppt_gpu.sm.program import (
+    CODE_COLD,
+    CODE_IN_L2,
+    CODE_IN_SM,
     KIND_ATOMIC,
     KIND_CONSTANT,
     KIND_LOAD,
@@ -32,8 +35,6 @@ NEVER = 1 << 60
 EVERY_LINE = slice(None)
 _TURN, _TURN_MASK = 0x9E3779B1, 0x7FFFFFFF  # which set begins a turn: any but a regular order
 
-#: where a launch finds the code of its kernel: nowhere, in the L2, in the SM
-CODE_COLD, CODE_IN_L2, CODE_IN_SM = range(3)
 #: cycles of its share of DRAM that an SM can have left over for later: SMs are out of step by about a block
 DRAM_AHEAD = 2000
 #: cycles that are added to the time in which DRAM has worked, so that the first reads of a launch find it idle

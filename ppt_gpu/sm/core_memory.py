@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.sm import core_machine as cm
-from ppt_gpu.sm.core_machine import CODE_COLD, CODE_IN_SM, FRACTION, Machine, even_sets, instruction_lines, set_index
-from ppt_gpu.sm.program import COLD, COMING, Program
+from ppt_gpu.sm.core_machine import FRACTION, Machine, even_sets, instruction_lines, set_index
+from ppt_gpu.sm.program import CODE_COLD, CODE_IN_SM, COLD, COMING, Program
 
 # parameters
 _PARAMETERS = (

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 #: memory behaviour of a transaction when the caches are not looked up (task lists with given hit rates)
 FORCED_L1, FORCED_L2, FORCED_DRAM = -1, -2, -3
+#: where a launch finds the code of its kernel: nowhere, in the L2, in the SM
+CODE_COLD, CODE_IN_L2, CODE_IN_SM = range(3)
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ppt_gpu.sm.core_machine import CODE_COLD, CODE_IN_SM, ONE, WRONG_FETCH, Machine, fetches, instruction_lines
-from ppt_gpu.sm.program import Program
+from ppt_gpu.sm.core_machine import ONE, WRONG_FETCH, Machine, fetches, instruction_lines
+from ppt_gpu.sm.program import CODE_COLD, CODE_IN_SM, Program
 from ppt_gpu.sm.reference_memory import Memory, whole
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 from ppt_gpu.exec.identity import digest
 from ppt_gpu.sm.camping import may_camp
-from ppt_gpu.sm.lower_access import geometry
 from ppt_gpu.spec.gpu import Gpu
 
 #: Fields that neither reads, by class: names and sources, what occupancy and the host's times are made of. Blocks,
@@ -35,6 +34,8 @@ def seen_by_sm(gpu: Gpu) -> tuple[Any, ...]:
 
 def seen_by_lowering(gpu: Gpu) -> tuple[Any, ...]:
     """Nested tuples of plain values: all that making a Program of a trace reads of the GPU."""
+    from ppt_gpu.sm.lower_access import geometry
+
     return (
         _plain(geometry(gpu)), gpu.sm.warp_size, gpu.sm.issue_width, gpu.l2.size, gpu.shared.latency,
         gpu.memory.constant_latency, gpu.memory.atomics_wait, gpu.perfect_memory, _plain(gpu.pipes), _plain(gpu.isa),

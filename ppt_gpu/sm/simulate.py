@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ppt_gpu.errors import BudgetError, PptError
-from ppt_gpu.sm.core_machine import CODE_COLD, COUNTERS, Machine, machine_of
+from ppt_gpu.sm.core_machine import COUNTERS, Machine, machine_of
 from ppt_gpu.sm.core_raw import DONE, OVER_BUDGET, Raw
 from ppt_gpu.sm.program import (
+    CODE_COLD,
     KIND_ATOMIC,
     KIND_BARRIER,
     KIND_LOAD,

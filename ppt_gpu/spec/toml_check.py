@@ -94,17 +94,17 @@ def _field(checked: Checked, path: Path, kind: Field, value: Any) -> Any:
         if bad:
             checked.problem((*path, key), bad[0], bad[1])
         elif isinstance(kind.item, Table) and isinstance(each, dict):
-            close = nearest(key, [other for other in value if other != key])
-            result[key] = _table(checked, (*path, key), kind.item.fields, each, close)
+            beside = [other for other in value if other != key]
+            result[key] = _table(checked, (*path, key), kind.item.fields, each, beside)
         else:
             result[key] = _field(checked, (*path, key), kind.item, each)
     return result
 
 
 def _table(
-    checked: Checked, path: Path, fields: Mapping[str, Field], data: dict[str, Any], close: str | None = None
+    checked: Checked, path: Path, fields: Mapping[str, Field], data: dict[str, Any], beside: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """`close`: the table beside it, of those with names of their own, with which it may have been confused."""
+    """`beside`: the tables beside it, of those with names of their own, with one of which it may have been confused."""
     for key in data:
         if key not in fields:
             here = (*path, key)
@@ -118,6 +118,7 @@ def _table(
             values[key] = copy.copy(kind.default)
         else:
             what = "key" if isinstance(kind, Leaf) else "table"
+            close = nearest(str(path[-1]), beside) if beside else None
             hint = f"did you mean '{close}'?" if close else None
             checked.problem(path, f"missing {what} {dotted((*path, key))}", hint)
             values[key] = None

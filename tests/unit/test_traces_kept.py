@@ -13,7 +13,7 @@ from plain_document import plain
 import ppt_gpu
 from ppt_gpu.cli import main
 from ppt_gpu.errors import PptError
-from ppt_gpu.exec import kept, traces
+from ppt_gpu.exec import kept, run
 from ppt_gpu.exec.store import Store
 
 pytestmark = pytest.mark.usefixtures("empty_cache")
@@ -43,8 +43,8 @@ def runs(monkeypatch):
         found.append(len(list(blocks)))
         return real(kernel, module, launch, memory, blocks, **options)
 
-    real = traces.run
-    monkeypatch.setattr(traces, "run", counted)
+    real = run.run
+    monkeypatch.setattr(run, "run", counted)
     return found
 
 

@@ -18,7 +18,7 @@ import pytest
 import ppt_gpu
 from ppt_gpu.cli import main
 from ppt_gpu.errors import PptError
-from ppt_gpu.exec import traces
+from ppt_gpu.exec import run
 from ppt_gpu.explore.journal import Journal
 
 ROOT = Path(__file__).parents[3]
@@ -99,13 +99,13 @@ def test_the_same_bytes_under_mpirun(tmp_path: Path, capsys: pytest.CaptureFixtu
 @pytest.mark.usefixtures("empty_cache")
 def test_hardware_needs_one_functional_run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     ran: list[int] = []
-    real = traces.run
+    real = run.run
 
     def counted(kernel, module, launch, memory, blocks, **options):  # type: ignore[no-untyped-def]
         ran.extend(blocks)
         return real(kernel, module, launch, memory, blocks, **options)
 
-    monkeypatch.setattr(traces, "run", counted)
+    monkeypatch.setattr(run, "run", counted)
     swept("--set", "sm.clock=400 MHz:800 MHz:100 MHz", "--set", "l2.size=384 KiB,768 KiB", capsys=capsys)
     assert len(ran) == len(set(ran)) <= 64
 

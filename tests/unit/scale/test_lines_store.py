@@ -11,8 +11,8 @@ from timing_cases import K40, same
 import ppt_gpu
 from ppt_gpu.exec import kept
 from ppt_gpu.exec.store import Store
-from ppt_gpu.scale import l2_history
 from ppt_gpu.scale.lines_store import MAGIC, SUFFIX, lines_name, read_lines, write_lines
+from ppt_gpu.sm import lower_global
 from ppt_gpu.sm.left_lines import LeftLines
 
 pytestmark = pytest.mark.usefixtures("empty_cache")
@@ -25,8 +25,8 @@ LEFT = LeftLines(np.array([7, 3, 1 << 40], np.uint64) * np.uint64(128), np.array
 def made(monkeypatch):
     """One entry each time that lines are found out from accesses."""
     calls = []
-    whole = l2_history.touched_lines
-    monkeypatch.setattr(l2_history, "touched_lines", lambda *given: calls.append(1) or whole(*given))
+    whole = lower_global.touched_lines
+    monkeypatch.setattr(lower_global, "touched_lines", lambda *given: calls.append(1) or whole(*given))
     return calls
 
 

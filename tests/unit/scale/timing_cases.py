@@ -5,11 +5,11 @@ from dataclasses import fields, is_dataclass, replace
 import numpy as np
 
 import ppt_gpu
-from ppt_gpu.exec import traces
+from ppt_gpu.exec import run
 from ppt_gpu.exec.budget import Budget
 from ppt_gpu.exec.traces import Traces
 from ppt_gpu.frontends.prepare import prepare
-from ppt_gpu.scale import simulated_sm
+from ppt_gpu.sm import lower, simulate
 from ppt_gpu.spec import load_gpu
 
 K40 = load_gpu("k40")
@@ -26,7 +26,7 @@ def count_stages(monkeypatch):
 
         return call
 
-    for module, name in ((traces, "run"), (simulated_sm, "lower_trace"), (simulated_sm, "simulate")):
+    for module, name in ((run, "run"), (lower, "lower_trace"), (simulate, "simulate")):
         monkeypatch.setattr(module, name, counted(name, getattr(module, name)))
     return found
 

@@ -10,8 +10,8 @@ import pytest
 
 from ppt_gpu.errors import BudgetError, PptError
 from ppt_gpu.sm.bench_programs import Entry, loop_program
-from ppt_gpu.sm.core_machine import CODE_IN_L2, CODE_IN_SM, fetches, machine_of
-from ppt_gpu.sm.program import COLD, COMING, FORCED_DRAM, FORCED_L1, FORCED_L2, Program
+from ppt_gpu.sm.core_machine import fetches, machine_of
+from ppt_gpu.sm.program import CODE_IN_L2, CODE_IN_SM, COLD, COMING, FORCED_DRAM, FORCED_L1, FORCED_L2, Program
 from ppt_gpu.sm.result import STALL_REASONS, SmResult
 from ppt_gpu.sm.simulate import simulate
 from ppt_gpu.spec import load_gpu

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
-from functools import lru_cache
 
-from ppt_gpu.exec.steering import OPAQUE, PLAIN, SameKernel, deciding, flat, steered_by_memory
+from ppt_gpu.exec.once import once_a_kernel
+from ppt_gpu.exec.steering import OPAQUE, PLAIN, deciding, flat, steered_by_memory
 from ppt_gpu.exec.workload import Argument, Launch
 from ppt_gpu.ptx.instructions import access_kind, memory_space
 from ppt_gpu.ptx.module import Instruction, Kernel, Mem, Module, Reg, Sym
@@ -70,17 +70,13 @@ def _resolved(accesses: frozenset[Names], objects: dict[str, Names]) -> Names | 
     return frozenset(found)
 
 
-@lru_cache(maxsize=256)
-def _cached(key: SameKernel) -> _Access | None:
-    return _Analysis(key.kernel).result()
-
-
 def _symbols(i: Instruction) -> Names:
     return frozenset(operand.name for operand in flat(i.operands) if isinstance(operand, Sym))
 
 
+@once_a_kernel
 def _accesses(kernel: Kernel) -> _Access | None:
-    return _cached(SameKernel(kernel))
+    return _Analysis(kernel).result()
 
 
 class _Analysis:

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from ppt_gpu.compiled import entry
 from ppt_gpu.exec.jit_records import SPACE_BITS
+from ppt_gpu.exec.once import once_a_kernel
 from ppt_gpu.exec.recorded_trace import kept_accesses
 from ppt_gpu.exec.trace import Trace
-from ppt_gpu.ptx.instructions import access_bytes, is_traced, memory_space
+from ppt_gpu.ptx.instructions import access_bytes, is_traced, memory_space, names_other_blocks
 from ppt_gpu.ptx.module import Instruction, Kernel
 from ppt_gpu.spec.gpu import MEMORY_SPACES
 
@@ -38,14 +39,26 @@ class PathAccesses:
 
     @staticmethod
     def of(kernel: Kernel, trace: Trace) -> PathAccesses:
-        size = np.array(of_opcodes(kernel, access_bytes), np.int64)
-        traced = np.array(of_opcodes(kernel, is_traced), np.bool_)
-        for k, i in enumerate(kernel.instructions):
-            if i.base in ("bar", "barrier"):  # of those, operands count
-                traced[k] = is_traced(i)
+        size, traced = _sizes(kernel)
         place = np.flatnonzero(traced[trace.path_pc])
         pc = trace.path_pc[place].astype(np.int32)
         return PathAccesses(np.searchsorted(place, trace.path_start), place, pc, size, some_blocks(trace))
+
+
+@once_a_kernel
+def _sizes(kernel: Kernel) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """[I] Bytes that a lane moves, and whether a trace has the address, by instruction."""
+    traced = np.array(of_opcodes(kernel, is_traced), np.bool_)
+    for k, i in enumerate(kernel.instructions):
+        if i.base in ("bar", "barrier"):  # of those, operands count
+            traced[k] = is_traced(i)
+    return np.array(of_opcodes(kernel, access_bytes), np.int64), traced
+
+
+@once_a_kernel
+def may_name_other_blocks(kernel: Kernel) -> bool:
+    """Does the kernel make, or take, addresses of the shared memory of other blocks of its cluster?"""
+    return any(names_other_blocks(i) for i in kernel.instructions)
 
 
 def of_opcodes(kernel: Kernel, fact: Callable[[Instruction], T]) -> list[T]:
@@ -69,6 +82,8 @@ def some_blocks(trace: Trace) -> list[int]:
     """Positions of blocks to look at: the first, the last, others evenly between them; without those that do in shared
     memory what the one before them does."""
     count = len(trace.blocks)
+    if count == 1:
+        return [0]
     chosen = np.unique(np.linspace(0, count - 1, min(MOST_BLOCKS, count)).astype(np.int64)).tolist()
     warps = len(trace.warp_path) // max(count, 1)
     start, bases, header = kept_accesses(trace)

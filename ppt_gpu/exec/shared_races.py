@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +23,11 @@ from numpy.typing import NDArray
 from ppt_gpu.exec import shared_race_loops as loops
 from ppt_gpu.exec.jit_context import Flag
 from ppt_gpu.exec.notes import is_noted
+from ppt_gpu.exec.once import SameKernel, once_a_kernel
 from ppt_gpu.exec.shared_accesses import NOTHING, READS, UPDATES, WRITES, PathAccesses, of_opcodes, role
 from ppt_gpu.exec.shared_values import StoredValues
 from ppt_gpu.exec.trace import Trace
-from ppt_gpu.ptx.instructions import is_barrier, is_traced
+from ppt_gpu.ptx.instructions import access_bytes, is_barrier, is_traced
 from ppt_gpu.ptx.module import Imm, Instruction, Kernel
 
 STRONG = frozenset(("volatile", "relaxed", "acquire", "release", "mmio"))  # PTX ISA, "Strong operations"
@@ -55,8 +57,8 @@ def races(kernel: Kernel, trace: Trace, accesses: PathAccesses, shared_bytes: in
     For a trace without barriers that warps came to in parts: how often those open, a trace does not show.
     """
     warps = len(trace.warp_path) // max(len(trace.blocks), 1)
-    roles = np.array(of_opcodes(kernel, lambda i: _role(i, accesses)), np.int8)
-    if warps < 2 or shared_bytes == 0 or not np.isin(roles, (WRITES, UPDATES)).any():
+    roles, writing = _roles(kernel)
+    if warps < 2 or shared_bytes == 0 or not writing:
         return []
     if is_noted(trace.warnings, Flag.DIVERGENT_BARRIER):
         return []
@@ -82,7 +84,7 @@ class _Search:
     ) -> None:
         self.trace, self.accesses, self.roles = trace, accesses, roles
         warps = len(trace.warp_path) // len(trace.blocks)
-        self.flags = _all_flags(kernel, warps)
+        self.flags = _all_flags(SameKernel(kernel), warps)
         granule = min(_LARGEST_GRANULE, int(accesses.size[roles != NOTHING].min()))
         self.shift = granule.bit_length() - 1
         granules = (shared_bytes >> self.shift) + 1
@@ -122,12 +124,17 @@ class _Search:
         return WRITE_AFTER_READ if self.roles[first] == READS else WRITE_AFTER_WRITE
 
 
-def _role(instruction: Instruction, accesses: PathAccesses) -> int:
-    return role(instruction) if accesses.size[instruction.index] > 0 else NOTHING
+@once_a_kernel
+def _roles(kernel: Kernel) -> tuple[NDArray[np.int8], bool]:
+    """[I] What each instruction does to shared memory; and whether any of them writes."""
+    found = of_opcodes(kernel, lambda i: role(i) if access_bytes(i) > 0 else NOTHING)
+    return np.array(found, np.int8), WRITES in found or UPDATES in found
 
 
-def _all_flags(kernel: Kernel, warps: int) -> NDArray[np.uint8]:
+@lru_cache(maxsize=256)
+def _all_flags(key: SameKernel, warps: int) -> NDArray[np.uint8]:
     """[I] What each instruction is to the search: of most, the opcode says it."""
+    kernel = key.kernel
     used = _used_results(kernel)
     by_opcode: dict[str, int] = {}
     found = np.empty(len(kernel.instructions), np.uint8)

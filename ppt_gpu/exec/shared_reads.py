@@ -12,13 +12,23 @@ from numpy.typing import NDArray
 
 from ppt_gpu.compiled import entry
 from ppt_gpu.exec.memory import CLUSTER_SHIFT
-from ppt_gpu.exec.shared_accesses import READS, SHARED, UPDATES, WRITES, PathAccesses, role
+from ppt_gpu.exec.once import once_a_kernel
+from ppt_gpu.exec.shared_accesses import (
+    NOTHING,
+    READS,
+    SHARED,
+    UPDATES,
+    WRITES,
+    PathAccesses,
+    may_name_other_blocks,
+    role,
+)
 from ppt_gpu.exec.trace import Trace
-from ppt_gpu.ptx.instructions import names_other_blocks
 from ppt_gpu.ptx.module import Instruction, Kernel
 
 #: base opcodes that may write shared memory without a record of where
 UNRECORDED = ("cp", "mbarrier", "stmatrix", "wmma", "wgmma", "tcgen05", "multimem")
+_KINDS = (NOTHING, READS, WRITES, UPDATES)
 _SEEN = 1 << 12  # entries of the cache of accesses looked at
 _MIX = 0x9E3779B97F4A7C15 - (1 << 64)
 
@@ -30,24 +40,22 @@ def unwritten_reads(
 
     What lies behind the `shared_bytes` of the kernel, `reserved_bytes` of the system, counts as written.
     """
-    opcodes = {i.opcode: i for i in kernel.instructions}  # what is asked here of an instruction, its opcode says
-    if any(_unrecorded(i) for i in opcodes.values()):
-        return []
-    by_opcode = {opcode: _role(i) for opcode, i in opcodes.items()}
-    if not {READS, UPDATES} & set(by_opcode.values()):
+    roles = _roles(kernel)
+    if roles is None:
         return []
     shared, bases = trace.access_space == SHARED, trace.access_base.view(np.int64)
     if not shared.any():
         return []
-    if any(names_other_blocks(i) for i in opcodes.values()) and (bases[shared] >> CLUSTER_SHIFT).any():
+    if may_name_other_blocks(kernel) and (bases[shared] >> CLUSTER_SHIFT).any():
         return []
-    roles = np.array([by_opcode[i.opcode] for i in kernel.instructions], np.int8)
     memory_start, memory_pc, sizes = accesses.start, accesses.pc, accesses.size
     path_roles = roles[memory_pc]
     # (looking, places in `memory_pc` to look at, where those of each path begin); the first will do if all is stored
     passes = []
     for looking, wanted in ((False, (WRITES,)), (False, (UPDATES,)), (True, (READS, UPDATES))):
-        places = np.flatnonzero(np.isin(path_roles, wanted))
+        chosen = np.zeros(len(_KINDS), np.bool_)
+        chosen[list(wanted)] = True
+        places = np.flatnonzero(chosen[path_roles])
         passes.append((looking, places, np.searchsorted(places, memory_start)))
     written = np.zeros(shared_bytes + reserved_bytes, np.uint8)
     seen = np.zeros((_SEEN, 2), np.int64)
@@ -65,6 +73,16 @@ def unwritten_reads(
             if not left:
                 break
     return [(index, int(block), int(byte)) for index, (block, byte) in enumerate(found.tolist()) if byte >= 0]
+
+
+@once_a_kernel
+def _roles(kernel: Kernel) -> NDArray[np.int8] | None:
+    """[I] What each instruction does; None where the kernel reads no shared memory, or may write it unrecorded."""
+    opcodes = {i.opcode: i for i in kernel.instructions}  # what is asked here of an instruction, its opcode says
+    by_opcode = {opcode: _role(i) for opcode, i in opcodes.items()}
+    if any(_unrecorded(i) for i in opcodes.values()) or not {READS, UPDATES} & set(by_opcode.values()):
+        return None
+    return np.array([by_opcode[i.opcode] for i in kernel.instructions], np.int8)
 
 
 def _role(instruction: Instruction) -> int:

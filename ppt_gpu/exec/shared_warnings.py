@@ -7,11 +7,10 @@ from dataclasses import replace
 
 from ppt_gpu.exec.layout import Layout
 from ppt_gpu.exec.recorded_trace import RecordedTrace
-from ppt_gpu.exec.shared_accesses import PathAccesses, some_blocks
+from ppt_gpu.exec.shared_accesses import PathAccesses, may_name_other_blocks, some_blocks
 from ppt_gpu.exec.shared_races import READ_AFTER_WRITE, Race, races
 from ppt_gpu.exec.shared_reads import unwritten_reads
 from ppt_gpu.exec.trace import Trace
-from ppt_gpu.ptx.instructions import names_other_blocks
 from ppt_gpu.ptx.module import Instruction, Kernel
 
 
@@ -36,7 +35,7 @@ def with_shared_warnings(trace: Trace, kernel: Kernel, path: str, places: Layout
 
 def _few_blocks(kernel: Kernel, trace: Trace) -> Trace:
     """A trace of those blocks that are looked at, where that spares making the accesses of all."""
-    if isinstance(trace, RecordedTrace) and not any(names_other_blocks(i) for i in kernel.instructions):
+    if isinstance(trace, RecordedTrace) and not may_name_other_blocks(kernel):
         return trace.some(some_blocks(trace))
     return trace
 

@@ -11,8 +11,8 @@ memory count as one variable; a value loaded from global memory, or returned by 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 
+from ppt_gpu.exec.once import once_a_kernel
 from ppt_gpu.ptx.instructions import access_kind, is_branch, memory_space
 from ppt_gpu.ptx.module import Instruction, Kernel, Mem, Operand, Pair, Reg, Special, Vec
 from ppt_gpu.ptx.uses import writers_of
@@ -35,28 +35,11 @@ _SCRATCH = ("shared", "local")
 _WHOLES = frozenset((Vec, Pair))  # operands that are made of operands
 
 
-class SameKernel:
-    """A kernel as a key: the same object."""
-
-    def __init__(self, kernel: Kernel) -> None:
-        self.kernel = kernel
-
-    def __hash__(self) -> int:
-        return id(self.kernel)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, SameKernel) and self.kernel is other.kernel
-
-
+@once_a_kernel
 def steered_by_memory(kernel: Kernel) -> bool:
     """Whether the trace of a block of `kernel` may depend on what is in global memory when it runs."""
-    return _steered(SameKernel(kernel))
-
-
-@lru_cache(maxsize=256)
-def _steered(key: SameKernel) -> bool:
-    code = key.kernel.instructions
-    return any(i.base == "call" or "cluster" in i.opcode for i in code) or _Slice(key.kernel).steered()
+    code = kernel.instructions
+    return any(i.base == "call" or "cluster" in i.opcode for i in code) or _Slice(kernel).steered()
 
 
 class _Slice:

@@ -62,11 +62,10 @@ class Collector:
         return found
 
     def take(self, buffers: TraceBuffers, ends: NDArray[np.int64], position: int) -> None:
-        """Take over what the blocks from `position` on, which have ended, left: up to these `places` [n, W, 3]."""
+        """Take over what the blocks from `position` on, which have ended, left: up to these host addresses [n, W, 3]."""
         if not len(ends):
             return
-        starts = np.concatenate([buffers.starts[None], ends[:-1]])
-        path, record = ((starts[..., c].ravel(), ends[..., c].ravel()) for c in (END_PATH, END_RECORD))
+        path, record = (buffers.parts(ends, column) for column in (END_PATH, END_RECORD))
         self.record_count[position : position + len(ends)] = (record[1] - record[0]).reshape(-1, self.warps)
         left = self.blocks - position - len(ends)
         self._append(buffers, *record, left / len(ends))

@@ -95,10 +95,10 @@ class Paths:
 
         guarded [blocks or 1, n]: those of guarded instructions.
         """
-        lengths = np.diff(np.array(self.engine.flow.start))
-        threads = np.repeat(self.segment_threads, lengths, axis=1)
+        segment = np.repeat(np.arange(len(self.segment_count)), np.diff(np.array(self.engine.flow.start)))
+        threads = self.segment_threads[:, segment]
         threads[:, list(self.engine.guarded)] = guarded
-        return np.repeat(self.segment_count, lengths), threads
+        return self.segment_count[segment], threads
 
 
 def sums(counts: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -34,61 +34,81 @@ def read_paths(
 ) -> int:
     """Give each warp the number of its path, adding paths that are new, and count. Returns the number of paths.
 
-    Neighbouring warps mostly do the same: such a part is counted with the part that it repeats.
+    Neighbouring warps mostly do the same: such a part is counted with the part that it repeats. In loops of one segment
+    a warp repeats its last record: such runs are counted, and hashed, at once.
     """
-    first = end = times = threads = 0  # the records that the last parts had, how many parts, and the threads of each
+    first = end = times = threads = 0  # the records that the last parts had, how many are not counted, threads of each
     row = -1
     for p in range(len(starts)):
         begin, length = starts[p], ends[p] - starts[p]
         w = warp + p
-        same = times > 0 and length == end - first
+        same = row >= 0 and length == end - first
         if same:
             other = 0
             for k in range(length):
                 other |= words[np.uint64(begin + k)] ^ words[np.uint64(first + k)]
             same = other == 0
-        if not same or w // row_warps != row:
-            _count(words, first, end, times, row, segment_count, segment_threads)
-            row, times = w // row_warps, 0
-        times += 1
+        if times > 0 and (not same or w // row_warps != row):
+            _count(words, first, end, times, row, plain, segment_count, segment_threads)
+            times = 0
+        row = w // row_warps
         if same:
+            times += 1
             warp_path[w] = warp_path[w - 1]
         else:
             first, end = begin, begin + length
-            at = known_start[paths]
-            code = 1
-            threads = 0
-            for k in range(begin, end):
-                s = words[k] & FULL_MASK
-                threads += _lanes(words[k] >> 32) * plain[s]
-                known[at] = s
-                code = (code ^ s) * MIX
-                code ^= code >> 32
-                at += 1
-            slot = _find_path(known, known_start, known_hash, table, known_start[paths], at, code)
+            threads, code = _count(words, first, end, 1, row, plain, segment_count, segment_threads)
+            slot = _find_path(words, first, end, known, known_start, known_hash, table, code)
             if table[slot] == 0:
+                at = known_start[paths]
+                for k in range(length):
+                    known[np.uint64(at + k)] = words[np.uint64(begin + k)] & FULL_MASK
                 known_hash[paths] = code
                 paths += 1
                 table[slot] = paths
-                known_start[paths] = at
+                known_start[paths] = at + length
             warp_path[w] = table[slot] - 1
         warp_threads[w] += threads + guarded[p]
-    _count(words, first, end, times, row, segment_count, segment_threads)
+    if times > 0:
+        _count(words, first, end, times, row, plain, segment_count, segment_threads)
     return paths
 
 
 @called
 def _count(
-    words: np.ndarray, first: int, end: int, times: int, row: int, segment_count: np.ndarray,
+    words: np.ndarray, first: int, end: int, times: int, row: int, plain: np.ndarray, segment_count: np.ndarray,
     segment_threads: np.ndarray,
-) -> None:  # fmt: skip
-    """Count the records from `first` to `end` so many times."""
-    if times == 0:
-        return
-    for k in range(first, end):
-        s = words[k] & FULL_MASK
-        segment_count[s] += times
-        segment_threads[row, s] += times * _lanes(words[k] >> 32)
+) -> tuple[int, int]:  # fmt: skip
+    """Count the records from `first` to `end` so many times. Returns (threads of instructions without a guard, hash).
+
+    The hash is a sum over the records of segment x (what `_mixed` grows by at their place): that of a run of equal
+    segments follows from its ends.
+    """
+    threads = code = before = 0
+    k = first
+    while k < end:
+        word = words[np.uint64(k)]
+        stop = k + 1
+        while stop < end and words[np.uint64(stop)] == word:
+            stop += 1
+        s = word & FULL_MASK
+        lanes = (stop - k) * _lanes(word >> 32)
+        threads += lanes * plain[np.uint64(s)]
+        segment_count[np.uint64(s)] += times * (stop - k)
+        segment_threads[row, np.uint64(s)] += times * lanes
+        after = _mixed(stop - first)
+        code += (s + 1) * (after - before)
+        before = after
+        k = stop
+    code = (code ^ code >> 32) * MIX
+    return threads, code ^ code >> 32
+
+
+@inlined
+def _mixed(place: int) -> int:
+    """A number for a place in a path, from which nothing follows for the next one."""
+    found = place * MIX
+    return (found ^ found >> 29) * MIX
 
 
 @inlined
@@ -108,21 +128,20 @@ def _population(mask: int) -> int:
 
 @inlined
 def _find_path(
-    known: np.ndarray, known_start: np.ndarray, known_hash: np.ndarray, table: np.ndarray, begin: int, end: int,
-    code: int,
+    words: np.ndarray, first: int, end: int, known: np.ndarray, known_start: np.ndarray, known_hash: np.ndarray,
+    table: np.ndarray, code: int,
 ) -> int:  # fmt: skip
-    """The place in the table of the path equal to known[begin:end], or the free one where it belongs."""
+    """The place in the table of the path that the records from `first` to `end` take, or the free one for it."""
     slot = (code >> 3) & (len(table) - 1)
     while table[slot] != 0:
         p = table[slot] - 1
-        away = begin - known_start[p]
-        same = known_hash[p] == code and known_start[p + 1] + away == end
-        j = begin
-        while same and j < end:
-            same = known[j - away] == known[j]
-            j += 1
-        if same:
-            break
+        begin = known_start[p]
+        if known_hash[p] == code and known_start[p + 1] - begin == end - first:
+            other = np.int32(0)
+            for k in range(end - first):
+                other |= known[np.uint64(begin + k)] ^ np.int32(words[np.uint64(first + k)])
+            if other == 0:
+                break
         slot = (slot + 1) & (len(table) - 1)
     return slot
 

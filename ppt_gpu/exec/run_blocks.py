@@ -93,7 +93,7 @@ class BlockRun:
         if self.tables.engine.traced:
             for position in range(first, end):
                 buffers = self.apart[position]
-                collector.take(buffers, buffers.now()[None], position)
+                collector.take(buffers, buffers.cursors()[None], position)
         self.apart = {}
         self.buffers = collector.buffers(self.resident.rows, many=False)
         state[[State.POSITION, State.STARTED, State.ENDED]] = end, 0, 0
@@ -238,9 +238,8 @@ class BlockRun:
         ended, position = int(state[State.ENDED]), int(state[State.POSITION])
         self.progress.to(position)
         if self.tables.engine.traced:
-            ends = buffers.places(self.ends[:ended])
-            collector.take(buffers, ends, position - ended)
-            buffers.drop(ends[-1] if ended else buffers.starts)
+            collector.take(buffers, self.ends[:ended], position - ended)
+            buffers.drop(buffers.places(self.ends[ended - 1]) if ended else buffers.starts)
             collector.make_room([buffers])
         state[State.ENDED] = 0
 

@@ -75,9 +75,19 @@ class TraceBuffers:
         """Places for host addresses."""
         return (ends - self._origin) >> _SHIFTS
 
+    def parts(self, ends: NDArray[np.int64], column: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """(first place, place behind the last) [n * W] in one of the buffers: of blocks run one after another, which
+        ended at these host addresses [n, W, 3]."""
+        behind = (ends[..., column] - self._origin[column]) >> _SHIFTS[column]
+        return np.concatenate([self.starts[None, :, column], behind[:-1]]).ravel(), behind.ravel()
+
     def now(self) -> NDArray[np.int64]:
         """Where the warps' traces end now."""
-        return self.places(self.rows[:, _CURSORS])
+        return self.places(self.cursors())
+
+    def cursors(self) -> NDArray[np.int64]:
+        """[W, 3] the host addresses where the warps' traces end now, and their guarded threads."""
+        return self.rows[:, _CURSORS]
 
     def used(self) -> int:
         """Bytes that the warps have written."""

@@ -99,11 +99,13 @@ def predict(
     target = open_gpu(gpu, overrides)
     with inputs_may_be_absent() if trace_in else nullcontext():
         opened, arrays = open_any(workload, target.compute_capability, call)
-    traces, sequence = None, plan_sequence(opened, None)
+    traces = None
     if (trace_in or trace_out) and (opened.tasklist_path or opened.machine_path):
         message = "a task list has no traces" if opened.tasklist_path else "this is a trace already"
         raise PptError(message, path=opened.path, hint="predict it without trace files")
-    if not opened.tasklist_path:
+    if opened.tasklist_path:
+        sequence = plan_sequence(opened, None)
+    else:
         if trace_in and contents:
             raise PptError("contents are not used with traces from a file", path=trace_in)
         contents = {**arrays, **(contents or {})}

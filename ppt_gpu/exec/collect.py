@@ -62,7 +62,7 @@ class Collector:
         return found
 
     def take(self, buffers: TraceBuffers, ends: NDArray[np.int64], position: int) -> None:
-        """Take over what the blocks from `position` on, which have ended, left: up to these host addresses [n, W, 3]."""
+        """Take over what blocks left that have ended, from `position` on: up to these host addresses [n, W, 3]."""
         if not len(ends):
             return
         path, record = (buffers.parts(ends, column) for column in (END_PATH, END_RECORD))

@@ -109,13 +109,15 @@ def _subtract(values: np.ndarray, order: np.ndarray, start: np.ndarray, fresh: n
     at = last = before = 0
     for w in range(len(order)):
         first = start[order[w]]
-        for k in range(first, start[order[w] + 1]):
-            if fresh[w]:
-                found[at] = values[k] - last
-                last = values[k]
-            else:
-                found[at] = values[k] - values[before + k - first]
-            at += 1
+        length = start[order[w] + 1] - first
+        if fresh[w]:
+            for k in range(length):
+                found[np.uint64(at + k)] = values[np.uint64(first + k)] - last
+                last = values[np.uint64(first + k)]
+        else:
+            for k in range(length):
+                found[np.uint64(at + k)] = values[np.uint64(first + k)] - values[np.uint64(before + k)]
+        at += length
         before = first
 
 
@@ -125,11 +127,13 @@ def _add(found: np.ndarray, order: np.ndarray, start: np.ndarray, fresh: np.ndar
     at = last = before = 0
     for w in range(len(order)):
         first = start[order[w]]
-        for k in range(first, start[order[w] + 1]):
-            if fresh[w]:
-                last += found[at]
-                values[k] = last
-            else:
-                values[k] = values[before + k - first] + found[at]
-            at += 1
+        length = start[order[w] + 1] - first
+        if fresh[w]:
+            for k in range(length):
+                last += found[np.uint64(at + k)]
+                values[np.uint64(first + k)] = last
+        else:
+            for k in range(length):
+                values[np.uint64(first + k)] = values[np.uint64(before + k)] + found[np.uint64(at + k)]
+        at += length
         before = first

@@ -43,8 +43,8 @@ SHARING_SAMPLES = 8
 #: a grid of at most so many thread instructions is run whole, so that the next launch finds its results
 ADVANCE_BUDGET = 4_000_000_000
 _NO_EVENTS = (
-    "warps wait for no mbarrier: only for what they copied themselves (level grid, or a GPU with collector units); "
-    "named barriers are the block's"
+    "warps wait for no mbarrier: only for what they copied themselves (a GPU with collector units); named barriers are "
+    "the block's"
 )
 
 
@@ -279,7 +279,7 @@ class TraceSm(SimulatedSm):
             own=global_accesses(self.kernel, trace) if others else None,
         )
         warnings = (*trace.warnings, program.unheard) if program.unheard else trace.warnings
-        if (self.whole or self.gpu.collectors.units) and meets(self.kernel, trace):
+        if self.gpu.collectors.units and meets(self.kernel, trace):
             notes = (*notes, _NO_EVENTS)
         return program, Feed(warnings, notes, trace.printed, trace.pc_threads, features_of(trace))
 

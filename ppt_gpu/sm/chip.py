@@ -12,13 +12,13 @@ from ppt_gpu.progress import Progress
 from ppt_gpu.sm.chip_below import make_bring_in
 from ppt_gpu.sm.chip_loop import make_advance_sms
 from ppt_gpu.sm.chip_machine import Chip
-from ppt_gpu.sm.chip_memory import ALIGNED, LINK_IN, LINK_OUT, Below, SmMemory
+from ppt_gpu.sm.chip_memory import ALIGNED, LINK_OUT, Below, SmMemory
 from ppt_gpu.sm.chip_round import CHIP_WORDS, END, LIMIT, NEXT, STATUS, WINDOW, make_close_round
 from ppt_gpu.sm.core import pays
 from ppt_gpu.sm.core_machine import COUNTERS, FRACTION, NEVER
-from ppt_gpu.sm.core_memory import ATOMIC, LSU, REQUESTS, RETURNS, C
+from ppt_gpu.sm.core_memory import ATOMIC, COPIER, LSU, REQUESTS, RETURNS, C
 from ppt_gpu.sm.core_pack import Packed
-from ppt_gpu.sm.core_raw import DONE, OVER_BUDGET, PAUSED, Raw
+from ppt_gpu.sm.core_raw import DEADLOCK, DONE, OVER_BUDGET, PAUSED, Raw
 from ppt_gpu.sm.core_skip import IDLE, TARGET, TRACK_WORDS
 from ppt_gpu.sm.core_state import AT_BLOCKS, AT_STALL, BLOCK_SHIFT, GIVEN, LAUNCH_AT, PLACES, State
 from ppt_gpu.sm.program import Program
@@ -33,7 +33,7 @@ class ChipState:
         self.packed = Packed(program, chip.sm)
         self.per_block = int(np.diff(program.block_warp).max(initial=0))
         self.state = state = State(program, chip.sm, self.packed, resident, self.per_block)
-        inside = SmMemory(program, chip, window, int(state.layout[PLACES]))
+        inside = SmMemory(program, chip, window, int(state.layout[PLACES]), resident)
         self.below = Below(program, chip)
         make_bring_in()(self.below.memory.mem, chip.warm)
         self.tx, self.accesses = inside.tx, self.below.memory.access
@@ -71,17 +71,18 @@ class ChipState:
         step(
             first, last, self.shared, self.packed.code, p.entry_wait, self.packed.op_table, p.path_start, p.warp_path,
             p.warp_access, p.block_warp, self.accesses, self.tx, self.mems, s.layout, _NOTHING, self.tracks, _NOTHING,
-            self.cores, s.queued, self.wheels, self.occupied, s.block_start, s.block_end, m.schedulers, m.policy,
-            m.width, s.memory_gate, self.per_block, m.block_launch,
+            self.cores, s.queued, self.wheels, self.occupied, s.block_start, s.block_end, s.sync, m.schedulers,
+            m.policy, m.width, s.memory_gate, self.per_block, m.block_launch,
         )  # fmt: skip
 
     def close(self) -> None:
-        """End a round; STATUS is PAUSED then to go on, else DONE or OVER_BUDGET."""
+        """End a round; STATUS is PAUSED then to go on, else why not."""
         below = self.below
         make_close_round()(
             self.cores, self.mems.reshape(-1), self.mems.shape[1], self.tracks, self.shared, self.blocks_at,
             self.blocks_end, len(self.state.block_start), self.chip.sm.block_launch, below.memory.mem,
-            below.slices.reshape(-1), below.channels, below.number, below.conflict, self.count, self.keys, self.order,
+            below.slices.reshape(-1), below.channels, below.number, below.of_sm.reshape(-1), self.count, self.keys,
+            self.order,
         )  # fmt: skip
 
     def progress(self) -> Progress:
@@ -90,12 +91,14 @@ class ChipState:
 
     def idle(self) -> int:
         """The cycle from which no server is busy."""
-        inside = self.mems[:, [LSU, ATOMIC, REQUESTS, RETURNS, LINK_IN, LINK_OUT]].max()
+        inside = self.mems[:, [LSU, COPIER, ATOMIC, REQUESTS, RETURNS, LINK_OUT]].max()
         return max(-(-int(inside) >> FRACTION), self.below.idle())
 
     def raw(self, seconds: float) -> Raw:
         """The result of all SMs together."""
         last = int(self.state.block_end.max(initial=0))
+        if self.shared[STATUS] == DEADLOCK:
+            return Raw.failed(DEADLOCK, self.program)
         if self.shared[STATUS] != DONE or last > self.shared[LIMIT]:
             return Raw.failed(OVER_BUDGET, self.program)
         self.state.core[:] = self.cores.sum(axis=0)

@@ -11,7 +11,7 @@ from typing import Any
 from ppt_gpu.compiled import called, entry, merged
 from ppt_gpu.sm import chip_memory as q
 from ppt_gpu.sm import core_memory as c
-from ppt_gpu.sm.chip_machine import ATOMIC, NUMBER_BITS, READ, SM_BITS
+from ppt_gpu.sm.chip_machine import ATOMIC, COPY, COPY_BIT, NUMBER_BITS, READ, SM_BITS
 from ppt_gpu.sm.core_bits import fingerprint, int64, popcount, prefetch
 from ppt_gpu.sm.core_chip import l2_read, l2_write
 from ppt_gpu.sm.core_machine import FRACTION
@@ -47,7 +47,7 @@ def _bring_in(below: Any, lines: Any) -> None:
 
 
 @called
-def serve_window(mems: Any, stride: int, sms: int, below: Any, slices: Any, channels: Any, number: int, conflict: Any,
+def serve_window(mems: Any, stride: int, sms: int, below: Any, slices: Any, channels: Any, number: int, of_sm: Any,
                  first: int, window: int, count: Any, keys: Any, order: Any) -> None:  # fmt: skip
     """Answer the requests of all SMs of the window that begins in cycle `first`, by (time, SM, order of the SM).
 
@@ -67,14 +67,14 @@ def serve_window(mems: Any, stride: int, sms: int, below: Any, slices: Any, chan
         if index >= 4 * STEP:
             key = order[index - 4 * STEP]
             sm = (key >> KEY_SM) & ((int64(1) << (KEY_TIME - KEY_SM)) - 1)
-            _answer(mems, _place(mems, stride, key), sm, below, slices, channels, number, conflict)
+            _answer(mems, _place(mems, stride, key), sm, below, slices, channels, number, of_sm)
 
 
 @merged
 def _place(mems: Any, stride: int, key: int) -> int:
     """Of a request, in the tables of all SMs."""
     sm = (key >> KEY_SM) & ((int64(1) << (KEY_TIME - KEY_SM)) - 1)
-    return sm * stride + mems[q.REQS] + ((key & ((int64(1) << KEY_SM) - 1)) << q.REQ_SHIFT)
+    return sm * stride + mems[q.REQS] + ((key & (COPY_BIT - 1)) << q.REQ_SHIFT)
 
 
 @merged
@@ -99,8 +99,9 @@ def _sorted(mems: Any, stride: int, sms: int, first: int, window: int, count: An
     for sm in range(sms):
         at = sm * stride + mems[q.REQS]
         for number in range(mems[sm * stride + q.N_REQS]):
-            time = mems[at + (number << q.REQ_SHIFT) + q.R_TIME] - begin
-            keys[total] = (time << KEY_TIME) | (sm << KEY_SM) | number
+            request = at + (number << q.REQ_SHIFT)
+            time, last = mems[request + q.R_TIME] - begin, int64(mems[request + q.R_KIND] == COPY) * COPY_BIT
+            keys[total] = (time << KEY_TIME) | (sm << KEY_SM) | last | number
             count[(time >> FRACTION) + 1] += 1
             total += 1
     for cycle in range(1, window + 1):
@@ -120,7 +121,7 @@ def _sorted(mems: Any, stride: int, sms: int, first: int, window: int, count: An
 
 @called
 def _answer(
-    mems: Any, at: int, sm: int, below: Any, slices: Any, channels: Any, number: int, conflict: Any
+    mems: Any, at: int, sm: int, below: Any, slices: Any, channels: Any, number: int, of_sm: Any
 ) -> None:  # fmt: skip
     """One request, on the way to the L2, at the slice of its line, and at the DRAM channel of that."""
     time, line, sectors, kind = mems[at + q.R_TIME], mems[at + q.R_LINE], mems[at + q.R_SECTORS], mems[at + q.R_KIND]
@@ -135,14 +136,16 @@ def _answer(
     below[c.DRAM] = channels[channel]
     across = max(slices[across_at] - time, 0)
     slices[across_at] = max(slices[across_at], time) + popcount(sectors) * slices[across_at + 2]
-    if kind in (READ, ATOMIC):
-        wait = max(mems[at + q.R_WAIT], across)
+    if kind in (READ, COPY, ATOMIC):
+        link = sm * 2 + q.LINK
+        wait = max(mems[at + q.R_WAIT], across, of_sm[link] - time)
+        of_sm[link] = max(of_sm[link], time) + popcount(sectors) * slices[across_at + 1]
         if kind == ATOMIC:
             updates, start, busy = mems[at + q.R_UPDATES], mems[at + q.R_START], this * 2 + 1
             if updates > 0:
-                conflict[sm] = max(0, slices[busy] - start) + (updates - 1) * below[c.P_ATOMIC]
+                of_sm[sm * 2] = max(0, slices[busy] - start) + (updates - 1) * below[c.P_ATOMIC]
                 slices[busy] = max(slices[busy], start) + updates * below[c.P_ATOMIC_BUSY]
-            wait = max(wait, conflict[sm])
+            wait = max(wait, of_sm[sm * 2])
         mems[at + q.R_ANSWER] = l2_read(below, time, line, sectors, wait, int64(kind == ATOMIC))
     else:
         accepted = l2_write(below, time, line_place(below, line), line, sectors)

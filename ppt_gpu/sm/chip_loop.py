@@ -26,12 +26,12 @@ from ppt_gpu.sm.chip_requests import settle
 from ppt_gpu.sm.chip_round import END
 from ppt_gpu.sm.core import make_loop
 from ppt_gpu.sm.core_bits import fingerprint, int64, pointer
-from ppt_gpu.sm.core_blocks import finish_block
+from ppt_gpu.sm.core_blocks import count_event, finish_block
 from ppt_gpu.sm.core_machine import NEVER
 from ppt_gpu.sm.core_pack import OP_AT, OP_MASK
 from ppt_gpu.sm.core_ports import block
 from ppt_gpu.sm.core_raw import DONE
-from ppt_gpu.sm.core_skip import ENDED, IDLE, LOOK_AT, NEXT_LAUNCH, NOW
+from ppt_gpu.sm.core_skip import ENDED, IDLE, LOOK_AT, NEXT_LAUNCH, NOTHING_DUE, NOW
 from ppt_gpu.sm.core_state import (
     AT_SCHEDS,
     BLOCK_RESULTS,
@@ -63,13 +63,16 @@ sm_loop: Any = None  # of an SM; each function that make_advance_sms makes has i
 @called
 def _tell(
     K: int, POLICY: int, mem: Any, number: int, op: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, slots: Any,
-    slot_shift: int, blocks: Any, op_stall: Any, op_table: Any, code: Any, waits: Any, now: int,
+    slot_shift: int, blocks: Any, op_stall: Any, op_table: Any, code: Any, waits: Any, sync: Any, per_block: int,
+    now: int,
 ) -> int:  # fmt: skip
-    """The result of operation `number`, at place `op`, is known: tell its warp. The block slot that ends so, or -1."""
+    """The result of operation `number`, at place `op`, is known: tell its warp, and those who wait for its event. The
+    block slot that ends so, or -1."""
     me, done = mem[op + q.O_ME], mem[op + q.O_DONE]
+    slot, reason = mem[op + q.O_TELLS] >> 2, mem[op + q.O_TELLS] & 3
     mem[op + q.O_STATE] = 0
-    if slots[mem[op + q.O_SLOT]] >> 2 == NEVER + number:
-        slots[mem[op + q.O_SLOT]] = (done << 2) | mem[op + q.O_CLASS]
+    if slots[slot] >> 2 == NEVER + number:
+        slots[slot] = (done << 2) | reason
     warps[me + RESULTS] = max(warps[me + RESULTS], done)
     index = warps[me + BLOCK_SLOT] & OFFSET
     mine = index << BLOCK_SHIFT
@@ -86,6 +89,10 @@ def _tell(
                 K, POLICY, wheel, occupied, scheds, warps, op_stall, op_table, k, bit, word, until, held >> 2,
                 int64(0), now,
             )  # fmt: skip
+    count_event(
+        K, POLICY, wheel, occupied, scheds, warps, slots, slot_shift, blocks, op_stall, op_table, code, waits, index,
+        per_block, sync, mem[op + q.O_EVENT], done, now,
+    )  # fmt: skip
     return index if blocks[mine + LIVE] == 0 and blocks[mine + PENDING] == 0 else int64(-1)
 
 
@@ -93,7 +100,7 @@ def _tell(
 def _open_window(
     K: int, POLICY: int, mem: Any, tx: Any, total: int, accesses: Any, last: int, places: int, wheel: Any,
     occupied: Any, scheds: Any, warps: Any, slots: Any, slot_shift: int, blocks: Any, gates: Any, queued: Any,
-    op_stall: Any, op_table: Any, code: Any, waits: Any, block_start: Any, block_end: Any, per_block: int,
+    op_stall: Any, op_table: Any, code: Any, waits: Any, sync: Any, block_start: Any, block_end: Any, per_block: int,
     block_launch: int, track: Any, now: int,
 ) -> None:  # fmt: skip
     """What the answers to the last window's requests change, and how far the load/store unit comes in this one."""
@@ -102,20 +109,23 @@ def _open_window(
     settle(mem)
     ask_for_transactions(mem, accesses, tx, found, last)
     serve_queue(mem, tx)
-    for number in range(mem[q.OP_SETTLED], mem[q.OP_FIRST]):
-        op = operation(mem, number)
-        if mem[op + q.O_STATE] == q.ANNOUNCED:
-            index = _tell(
-                K, POLICY, mem, number, op, wheel, occupied, scheds, warps, slots, slot_shift, blocks, op_stall,
-                op_table, code, waits, now,
-            )  # fmt: skip
-            if index >= 0:
-                track[IDLE] += finish_block(
-                    K, warps, blocks, op_stall, block_start, block_end, index, per_block, block_launch
-                )
-                track[ENDED] += 1
-    while mem[q.OP_SETTLED] < mem[q.OP_FIRST] and mem[operation(mem, mem[q.OP_SETTLED]) + q.O_STATE] == 0:
-        mem[q.OP_SETTLED] += 1
+    for ring in (int64(q.OF_UNIT), int64(q.OF_COPIES)):
+        for number in range(mem[q.OP_SETTLED + ring], mem[q.OP_FIRST + ring]):
+            op = operation(mem, ring, number)
+            if mem[op + q.O_STATE] == q.ANNOUNCED:
+                index = _tell(
+                    K, POLICY, mem, number, op, wheel, occupied, scheds, warps, slots, slot_shift, blocks, op_stall,
+                    op_table, code, waits, sync, per_block, now,
+                )  # fmt: skip
+                if index >= 0:
+                    track[IDLE] += finish_block(
+                        K, warps, blocks, op_stall, block_start, block_end, index, per_block, block_launch
+                    )
+                    track[ENDED] += 1
+        settled = mem[q.OP_SETTLED + ring]
+        while settled < mem[q.OP_FIRST + ring] and mem[operation(mem, ring, settled) + q.O_STATE] == 0:
+            settled += 1
+        mem[q.OP_SETTLED + ring] = settled
     if mem[q.QUEUE_BLOCKED] != 0:
         place = mem[mem[c.QUEUE] + mem[c.QUEUE_HEAD]]
         if place >= NEVER:
@@ -139,7 +149,7 @@ def make_advance_sms(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> An
         code: Any, waits: Any, op_table: Any, path_start: Any, warp_path: Any, warp_access: Any,
         block_warp: Any, accesses: Any, tx: Any, mems: Any,
         layout: Any, snap: Any, tracks: Any, log: Any,
-        cores: Any, queued: Any, wheels: Any, occupied_of: Any, block_start: Any, block_end: Any,
+        cores: Any, queued: Any, wheels: Any, occupied_of: Any, block_start: Any, block_end: Any, sync: Any,
         schedulers: int, policy: int, width: int, memory_gate: int, per_block: int, block_launch: int,
     ) -> None:  # fmt: skip
         _ = SOURCES, WHICH
@@ -163,9 +173,10 @@ def make_advance_sms(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> An
                     schedulers, policy, pointer(mem), pointer(tx), len(tx), pointer(accesses), len(accesses) - 1,
                     layout[PLACES], pointer(wheel), pointer(occupied), pointer(scheds),
                     pointer(warps), pointer(slots), layout[SLOT_SHIFT], pointer(blocks), pointer(gates), queued,
-                    pointer(op_stall), pointer(op_table), pointer(code), pointer(waits), pointer(block_start),
-                    pointer(block_end), per_block, block_launch, pointer(track), track[NOW],
+                    pointer(op_stall), pointer(op_table), pointer(code), pointer(waits), pointer(sync),
+                    pointer(block_start), pointer(block_end), per_block, block_launch, pointer(track), track[NOW],
                 )  # fmt: skip
+            track[NOTHING_DUE] = 0
             look_at, next_launch = end, int64(NEVER)
             for at in range(0, len(blocks), 1 << BLOCK_SHIFT):
                 if blocks[at + GIVEN] >= 0:
@@ -175,11 +186,11 @@ def make_advance_sms(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> An
             track[LOOK_AT], track[NEXT_LAUNCH] = look_at, next_launch
             if track[NOW] >= look_at:
                 continue
-            # `log` is empty: no skipping, and no events
+            # `log` is empty: no skipping
             status, idle = sm_loop(
                 code, waits, op_table, path_start, warp_path, warp_access, block_warp, accesses, tx, mem,
                 layout, snap, track, log, warps, keys, slots, scheds, blocks, gates, units, queued, wheel, occupied,
-                op_stall, doubled, log, block_start, block_end, schedulers, policy, width, memory_gate, per_block,
+                op_stall, doubled, sync, block_start, block_end, schedulers, policy, width, memory_gate, per_block,
                 int64(1), block_launch, int64(NEVER),
             )  # fmt: skip
             if status == DONE:

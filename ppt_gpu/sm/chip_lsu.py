@@ -1,7 +1,8 @@
 """The load/store unit of an SM whose L2 answers after the window. As `chip_reference_memory`, on `mem`.
 
 Operations are served one after another, as in `core_lsu`, but only up to the end of the window: what happens later may
-depend on answers. One that cannot go on waits at the head of the queue, all others behind it.
+depend on answers. One that cannot go on waits at the head of the queue, all others behind it. So are those of the copy
+engine, beside them: what both need, the link into the SM, is in `chip_below`, where requests are in the order of time.
 """
 
 from __future__ import annotations
@@ -12,13 +13,15 @@ from ppt_gpu.compiled import called, merged
 from ppt_gpu.sm import chip_memory as q
 from ppt_gpu.sm import core_memory as c
 from ppt_gpu.sm.chip_l1 import atomic, load, store
+from ppt_gpu.sm.chip_machine import COPY
+from ppt_gpu.sm.chip_requests import ask, wait_for
 from ppt_gpu.sm.core_bits import int64, prefetch
 from ppt_gpu.sm.core_lsu import _round_trip
 from ppt_gpu.sm.core_machine import NEVER, ONE
 from ppt_gpu.sm.core_pack import POSITION
 from ppt_gpu.sm.core_state import ACCESS, BLOCK_SHIFT, BLOCK_SLOT, OFFSET, PENDING
 from ppt_gpu.sm.core_tags import whole
-from ppt_gpu.sm.program import KIND_ATOMIC, KIND_CONSTANT, KIND_LOAD, KIND_SHARED, KIND_STORE
+from ppt_gpu.sm.program import FORCED_L1, KIND_ATOMIC, KIND_CONSTANT, KIND_LOAD, KIND_SHARED, KIND_STORE
 
 
 @called
@@ -99,19 +102,47 @@ def _serve(mem: Any, op: int, tx: Any) -> bool:
     return True
 
 
+@called
+def _serve_copy(mem: Any, op: int, tx: Any) -> bool:
+    """Serve the operation that the copy engine is at as far as the window goes. True: to its end."""
+    if mem[op + q.O_TIME] < 0:
+        mem[op + q.O_TIME] = max(mem[op + q.O_ISSUED] * ONE, mem[c.COPIER])
+        mem[op + q.O_DONE] = whole(mem[op + q.O_TIME]) + mem[c.P_L1_LATENCY]
+    while mem[op + q.O_NEXT] < mem[op + q.O_LAST]:
+        time, word = mem[op + q.O_TIME], tx[mem[op + q.O_NEXT]]
+        line, sectors = word >> c.SECTORS, word & ((1 << c.SECTORS) - 1)
+        if time >= mem[q.WINDOW_END] * ONE:
+            return False
+        if line == FORCED_L1:
+            mem[op + q.O_DONE] = max(mem[op + q.O_DONE], whole(time) + mem[c.P_L1_LATENCY])
+        elif mem[c.P_PERFECT] != 0:
+            mem[op + q.O_DONE] = max(mem[op + q.O_DONE], whole(time) + _round_trip(mem))
+        else:
+            number = ask(mem, time, line & q.LINE_MASK if line >= 0 else line, sectors, int64(COPY), int64(0))
+            wait_for(mem, op, number, int64(q.FOR_ANSWER))
+        mem[op + q.O_NEXT] += 1
+        mem[op + q.O_TIME] = time + mem[c.P_TX]
+    mem[c.COPIER] = mem[op + q.O_TIME]
+    return True
+
+
 @merged
-def operation(mem: Any, number: int) -> int:
-    """The place of an operation."""
-    return mem[q.OPS] + ((number & mem[q.OP_MASK]) << q.OP_SHIFT)
+def operation(mem: Any, ring: int, number: int) -> int:
+    """The place of an operation. `ring`: OF_UNIT or OF_COPIES."""
+    return mem[q.OPS + ring] + ((number & mem[q.OP_MASK + ring]) << q.OP_SHIFT)
 
 
 @called
 def serve_queue(mem: Any, tx: Any) -> None:
-    """Serve operations in order, as far as the window goes."""
+    """Serve operations in order, as far as the window goes: of the load/store unit, and of the copy engine."""
     while mem[q.OP_FIRST] < mem[q.OP_LAST]:
-        if not _serve(mem, operation(mem, mem[q.OP_FIRST]), tx):
+        if not _serve(mem, operation(mem, int64(q.OF_UNIT), mem[q.OP_FIRST]), tx):
             break
         mem[q.OP_FIRST] += 1
+    while mem[q.COPY_FIRST] < mem[q.COPY_LAST]:
+        if not _serve_copy(mem, operation(mem, int64(q.OF_COPIES), mem[q.COPY_FIRST]), tx):
+            break
+        mem[q.COPY_FIRST] += 1
 
 
 @merged
@@ -122,18 +153,18 @@ def passes_unit(kind: int, mem: Any) -> bool:
 
 @called
 def issue_later(
-    mem: Any, tx: Any, accesses: Any, warps: Any, blocks: Any, kind: int, cached: int, cycle: int, me: int, slot: int,
-    reason: int,
+    mem: Any, tx: Any, accesses: Any, warps: Any, blocks: Any, kind: int, way: int, cycle: int, me: int, tells: int,
+    event: int,
 ) -> tuple[int, int]:  # fmt: skip
     """An operation issued in `cycle`: (cycle of its result, NEVER and more: not known in this window; cycle from
-    which the queue has a place, at most the window's end). `slot`, `reason`: where its warp is told, and WAIT_* of
-    those who wait."""
-    op, alone = operation(mem, mem[q.OP_LAST]), mem[q.OP_FIRST] == mem[q.OP_LAST]
+    which the queue has a place, at most the window's end). `tells`, `event`: as O_TELLS and O_EVENT."""
+    ring = int64(q.OF_COPIES if way == c.COPIES else q.OF_UNIT)
+    op, alone = operation(mem, ring, mem[q.OP_LAST + ring]), mem[q.OP_FIRST + ring] == mem[q.OP_LAST + ring]
     mem[op + q.O_KIND] = kind
-    mem[op + q.O_CACHED] = cached == c.LOOKS_INTO_L1
+    mem[op + q.O_CACHED] = way == c.LOOKS_INTO_L1
     mem[op + q.O_ME] = me
-    mem[op + q.O_SLOT] = slot
-    mem[op + q.O_CLASS] = reason
+    mem[op + q.O_TELLS] = tells
+    mem[op + q.O_EVENT] = event
     mem[op + q.O_ISSUED] = cycle
     mem[op + q.O_TIME] = -1
     mem[op + q.O_STATE] = 0
@@ -148,15 +179,18 @@ def issue_later(
         prefetch(accesses, access + 8)
         prefetch(tx, mem[op + q.O_LAST] + 8)
     queue, head = mem[c.QUEUE], mem[c.QUEUE_HEAD]
-    mem[op + q.O_PLACE] = head
-    mem[queue + head] = NEVER
-    head = head + 1 if head + 1 < mem[c.P_QUEUE] else int64(0)
-    mem[c.QUEUE_HEAD] = head
-    served = alone and _serve(mem, op, tx)
+    if way == c.COPIES:
+        served = alone and _serve_copy(mem, op, tx)
+    else:
+        mem[op + q.O_PLACE] = head
+        mem[queue + head] = NEVER
+        head = head + 1 if head + 1 < mem[c.P_QUEUE] else int64(0)
+        mem[c.QUEUE_HEAD] = head
+        served = alone and _serve(mem, op, tx)
     known = served and mem[op + q.O_STATE] == 0
     if not known:
-        mem[q.OP_LAST] += 1
-        mem[q.OP_FIRST] += 1 if served else 0
+        mem[q.OP_LAST + ring] += 1
+        mem[q.OP_FIRST + ring] += 1 if served else 0
     if kind == KIND_STORE and mem[c.P_ACK] == 0:
         done = cycle
     elif known:
@@ -164,7 +198,9 @@ def issue_later(
     else:
         mem[op + q.O_STATE] |= q.ANNOUNCED
         blocks[((warps[me + BLOCK_SLOT] & OFFSET) << BLOCK_SHIFT) + PENDING] += 1
-        done = NEVER + mem[q.OP_LAST] - 1  # a number of its own: a later entry may announce in the same slot
+        done = NEVER + mem[q.OP_LAST + ring] - 1  # a number of its own: a later entry may announce in the same slot
+    if way == c.COPIES:
+        return done, int64(0)
     place = mem[queue + head]
     if place >= NEVER:
         mem[q.QUEUE_BLOCKED] = 1

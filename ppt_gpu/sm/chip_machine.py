@@ -12,12 +12,15 @@ from ppt_gpu.sm.core_machine import ONE, POLICIES, TWO_LEVEL, Machine, even_sets
 from ppt_gpu.sm.program import CODE_COLD, WARM, Program
 from ppt_gpu.spec.gpu import Gpu
 
-#: kinds of requests that leave an SM; WRITE_BACK: of a line that the L1 replaced, which nobody waits for
-READ, ATOMIC, STORE, WRITE_BACK = range(4)
+#: kinds of requests that leave an SM; WRITE_BACK: of a line that the L1 replaced, which nobody waits for; COPY: a read
+#: by the copy engine
+READ, ATOMIC, STORE, WRITE_BACK, COPY = range(5)
 #: window, cycles, where nothing is asked of anything below the SMs
 PERFECT_WINDOW = 1 << 12
-#: a request of a window has a number of its SM, and both stand in one word with its time, in 1/65536 cycles
+#: a request of a window has a number of its SM, its highest bit for those of the copy engine, which come last at the
+#: same time; and both stand in one word with its time, in 1/65536 cycles
 NUMBER_BITS, SM_BITS = 20, 12
+COPY_BIT = 1 << NUMBER_BITS - 1
 LONGEST_WINDOW = 1 << 14
 
 
@@ -119,7 +122,7 @@ def slice_of_lines(program: Program, gpu: Gpu) -> NDArray[np.int32]:
 
 def checked_window(window: int | None, chip: Chip) -> int:
     """The length of a window, cycles: as long as may be, or `window`. PptError when that is too long."""
-    numbered = (1 << NUMBER_BITS - 2) * chip.sm.tx_cost // ONE
+    numbered = (1 << NUMBER_BITS - 4) * chip.sm.tx_cost // ONE
     longest = max(1, min(chip.horizon, LONGEST_WINDOW, numbered))
     if window is None:
         return longest

@@ -13,25 +13,31 @@ from numpy.typing import NDArray
 from ppt_gpu.sm import core_memory as c
 from ppt_gpu.sm.chip_machine import Chip
 from ppt_gpu.sm.core_machine import ONE, Machine, set_index
-from ppt_gpu.sm.program import Program
+from ppt_gpu.sm.program import Program, copies_of
 
 FIXED = 128  # words before the tables
 ALIGNED = 8  # words of a line of the host's caches
 # words of an SM. Operations, requests and dependences stand in tables at OPS, REQS, DEPS. Of operations, a ring by
 # number: those before FIRST are served, those from LAST on not yet issued; all before SETTLED have been announced.
+# Those of the copy engine are in a ring of their own: the same words, OF_COPIES further on.
 # TAKEN: MSHRs taken in this window. QUEUE_BLOCKED: the queue is full and nobody knows until when. FLOW: ring of stores
 # that have been answered: time from which the answer counts, and the answer; FLOW_LIMIT: the latest that counts.
 # SOON: room for chip_ahead.
-# LINK_*: the interconnect. (core_memory.INWARD stays 0: instruction lines do not wait for data.)
+# LINK_OUT: the interconnect outward. (core_memory.INWARD stays 0: instruction lines do not wait for data.)
 (
-    WINDOW_END, HORIZON, OPS, OP_SETTLED, OP_FIRST, OP_LAST, OP_MASK, REQS, N_REQS, DEPS, N_DEPS, TAKEN, QUEUE_BLOCKED,
-    FLOW, FLOW_FIRST, FLOW_LAST, FLOW_MASK, FLOW_LIMIT, TAGS, TAG_MASK, L1_SETS, LINK_IN, LINK_OUT, SOON,
-) = range(c.TABLES, c.TABLES + 24)  # fmt: skip
+    WINDOW_END, HORIZON, OPS, OP_SETTLED, OP_FIRST, OP_LAST, OP_MASK, COPY_OPS, COPY_SETTLED, COPY_FIRST, COPY_LAST,
+    COPY_MASK, REQS, N_REQS, DEPS, N_DEPS, TAKEN, QUEUE_BLOCKED, FLOW, FLOW_FIRST, FLOW_LAST, FLOW_MASK, FLOW_LIMIT,
+    TAGS, TAG_MASK, L1_SETS, LINK_OUT, SOON,
+) = range(c.TABLES, c.TABLES + 28)  # fmt: skip
+OF_UNIT, OF_COPIES = 0, COPY_OPS - OPS
+#: the number of the first copy; above those of all operations of the load/store unit
+FIRST_COPY = 1 << 40
 # an operation. ACCESS: cycles in the load/store pipe, then, from UPDATES_AT, updates of the same address, as the words
 # of core_memory have them above the first transaction. PLACE: in the ring of the queue. STATE: UNRESOLVED, it waits for
-# answers of this window, and ANNOUNCED, its warp was told that nobody knows when it is done
+# answers of this window, and ANNOUNCED, its warp was told that nobody knows when it is done. TELLS: the scoreboard slot
+# in which it is announced * 4 + WAIT_*. EVENT: the event for which it counts when its result is there, -1: none
 (
-    O_KIND, O_CACHED, O_ME, O_SLOT, O_CLASS, O_ISSUED, O_FIRST, O_NEXT, O_LAST, O_ACCESS, O_TIME, O_DONE, O_POSTED,
+    O_KIND, O_CACHED, O_ME, O_TELLS, O_EVENT, O_ISSUED, O_FIRST, O_NEXT, O_LAST, O_ACCESS, O_TIME, O_DONE, O_POSTED,
     O_PLACE, O_STATE, O_START,
 ) = range(16)  # fmt: skip
 OP_SHIFT = 4
@@ -58,6 +64,8 @@ ASKED, DIRTY_AT = c.DIRTY, c.SECTORS
 NODE_WORDS = c.NODE_WORDS
 # TAGS: where in the hash table a line begins to be looked for; a word has line + 1, above the node's place, or is 0
 PLACE_BITS = 28
+# what is below the SMs knows of each
+CONFLICT, LINK = range(2)
 # the word of a transaction: as in core_memory, and, of a line, from SET_AT its set in the L1
 SET_AT = 44
 LINE_MASK = (1 << (SET_AT - c.SECTORS)) - 1
@@ -66,7 +74,7 @@ LINE_MASK = (1 << (SET_AT - c.SECTORS)) - 1
 class SmMemory:
     """`mem` of one SM as the launch finds it; the same for all SMs. `tx`: the transactions."""
 
-    def __init__(self, program: Program, chip: Chip, window: int, slots: int) -> None:
+    def __init__(self, program: Program, chip: Chip, window: int, slots: int, resident: int) -> None:
         m = chip.sm
         code, known, code_line = c.code_tables(program, m)
         nodes, sets = c._empty_cache(m.l1_sets, m.l1_ways)
@@ -74,16 +82,17 @@ class SmMemory:
         in_window = window * ONE // max(m.tx_cost, 1) + 2  # transactions
         stores = chip.horizon * ONE // max(m.tx_cost, 1) + 2
         operations, flow = _power_of_two(in_window + 2 * m.queue + 8), _power_of_two(2 * in_window + stores + 8)
+        copies = _power_of_two(_copies(program, resident) + 1)
+        requests = 3 * in_window + 8  # of the load/store unit two for each transaction: a line that it replaces, too
         others = FIXED + m.mshrs + m.queue + code.size + known.size + code_line.size
         sizes = [
             FIXED, m.mshrs, m.queue, code.size, known.size, code_line.size + -others % ALIGNED,
             len(nodes) * NODE_WORDS, sets.size + -sets.size % ALIGNED, tags,
-            operations << OP_SHIFT, (2 * in_window + 8) << REQ_SHIFT, (2 * in_window + 8) << DEP_SHIFT, 2 * flow, slots,
+            operations << OP_SHIFT, copies << OP_SHIFT, requests << REQ_SHIFT, requests << DEP_SHIFT, 2 * flow, slots,
         ]  # fmt: skip
         at: list[int] = np.cumsum([0, *sizes]).tolist()
-        _, mshrs, queue, code_at, known_at, line_at, nodes_at, sets_at, tags_at, ops, reqs, deps, flow_at, soon, end = (
-            at
-        )
+        _, mshrs, queue, code_at, known_at, line_at, nodes_at, sets_at, tags_at, *at = at
+        ops, copy_ops, reqs, deps, flow_at, soon, end = at
         assert end < 1 << PLACE_BITS
         self.mem = np.zeros(end + -end % ALIGNED, np.int64)
         self.mem[: len(c._PARAMETERS)] = [int(getattr(m, name)) for name in c._PARAMETERS]
@@ -96,9 +105,19 @@ class SmMemory:
         self.mem[sets_at : sets_at + sets.size] = sets.ravel() * NODE_WORDS + nodes_at
         self.mem[[L1_SETS, TAGS, TAG_MASK]] = sets_at, tags_at, tags - 1
         self.mem[[OPS, OP_MASK, REQS, DEPS]] = ops, operations - 1, reqs, deps
+        self.mem[[COPY_OPS, COPY_MASK]] = copy_ops, copies - 1
+        self.mem[[COPY_SETTLED, COPY_FIRST, COPY_LAST]] = FIRST_COPY
         self.mem[[FLOW, FLOW_MASK, HORIZON, SOON]] = flow_at, flow - 1, chip.horizon, soon
         self.tx = _transactions(program, m)
-        self.requests = 2 * in_window + 8
+        self.requests = requests
+
+
+def _copies(program: Program, resident: int) -> int:
+    """Copies that an SM may have under way: all of its blocks, and of some that have just ended."""
+    before = np.concatenate(([0], np.cumsum(copies_of(program)[program.entry_op])))
+    of_path = before[program.path_start[1:]] - before[program.path_start[:-1]]
+    until = np.concatenate(([0], np.cumsum(of_path[program.warp_path])))[program.block_warp]
+    return int(min(until[-1], 4 * resident * np.diff(until).max(initial=0)))
 
 
 def _transactions(program: Program, machine: Machine) -> NDArray[np.int64]:
@@ -127,13 +146,15 @@ class Below:
         lines = self.memory.mem[sets_at : sets_at + len(program.line_address) * c.LINE_WORDS]
         lines.reshape(-1, c.LINE_WORDS)[:, SLICE] = chip.slice_of
         #: [2 * slices + 2, 2] time of the L2 and of same-address updates; then how many requests had no address, and
-        #: the time of the way to the L2; then nothing, and what a sector costs there; then, of each slice, its channel
+        #: the time of the way to the L2; then what a sector costs on the link into an SM, and there; then, of each
+        #: slice, its channel
         self.slices = np.zeros((2 * chip.slices + 2, 2), np.int64)
-        self.slices[chip.slices + 1, 1] = chip.across_cost
+        self.slices[chip.slices + 1] = chip.sm.icnt_cost, chip.across_cost
         self.slices[chip.slices + 2 :, 0] = [chip.channel(number) for number in range(chip.slices)]
         self.channels = np.zeros(chip.channels, np.int64)
         self.number = chip.slices
-        self.conflict = np.zeros(chip.sms, np.int64)  # wait of an SM's last atomic for updates of the same address
+        #: [sms, 2] wait of an SM's last atomic for updates of the same address; time of the link into it
+        self.of_sm = np.zeros((chip.sms, 2), np.int64)
 
     def idle(self) -> int:
         """The cycle from which no server is busy."""
@@ -142,6 +163,7 @@ class Below:
                 int(self.slices[: self.number].max(initial=0)),
                 int(self.slices[self.number, 1]),
                 int(self.channels.max(initial=0)),
+                int(self.of_sm[:, LINK].max(initial=0)),
             )
             // ONE
         )

@@ -9,10 +9,10 @@ import time
 
 import numpy as np
 
-from ppt_gpu.sm.chip_machine import ATOMIC, READ, Chip
+from ppt_gpu.sm.chip_machine import ATOMIC, COPY, READ, Chip
 from ppt_gpu.sm.chip_reference_memory import LaterMemory, Operation, Request
 from ppt_gpu.sm.core_machine import COUNTERS, NEVER, ONE, WAIT_FIXED, WAIT_LONG, WAIT_SHORT
-from ppt_gpu.sm.core_raw import OVER_BUDGET, Raw
+from ppt_gpu.sm.core_raw import DEADLOCK, OVER_BUDGET, Raw
 from ppt_gpu.sm.program import KIND_CONSTANT, Program
 from ppt_gpu.sm.reference import REASON, Sm, Warp
 from ppt_gpu.sm.reference_memory import Memory, whole
@@ -52,6 +52,14 @@ class ChipSm(Sm):
             self.known[warp.number] = warp.results
             warp.results = NEVER
 
+    def _meet(self, warp: Warp, op: int, cycle: int, done: int) -> None:
+        unknown = self.memory.unknown
+        if unknown is None:
+            super()._meet(warp, op, cycle, done)
+            return
+        unknown.event = int(self.p.event_of[warp.event_at])  # for which it counts when its result is known
+        warp.event_at += 1
+
     def constant(self, cycle: int) -> int:
         if not self.m.constant_queued:
             return self.code.constant(cycle)
@@ -62,7 +70,8 @@ class ChipSm(Sm):
         op, why = super().reason(slot, cycle)
         warp = self.slots[slot]
         assert warp is not None
-        if why in REASON_OF_WAIT.values() and self.dependences(warp)[0] >= NEVER:
+        held = warp.barrier_until > cycle  # by what is charged as a wait for a scoreboard, and is none
+        if why in REASON_OF_WAIT.values() and not held and self.dependences(warp)[0] >= NEVER:
             self.waited.setdefault(warp.number, []).append((op, why))
         return op, why
 
@@ -72,6 +81,16 @@ class ChipSm(Sm):
                 self.op_stall[op, why] -= 1
                 self.op_stall[op, REASON_OF_WAIT[self.dependences(warp)[1]]] += 1
 
+    @property
+    def nothing_due(self) -> bool:
+        """No warp can issue, no block end or come, and no result is unknown, unless other SMs change that."""
+        live = [warp for warp in self.slots if warp and not warp.exited]
+        ends = len({warp.block for warp in live}) < sum(block >= 0 for block in self.slot_block)
+        memory = self.memory
+        unknown = memory.open or memory.queue or memory.copies or memory.asked
+        comes = any(block >= 0 for block in self.given)
+        return not (ends or comes or unknown) and all(warp.barrier_until == NEVER for warp in live)
+
     def tell(self, finished: list[Operation]) -> None:
         """Results have become known."""
         told = [(operation, operation.warp) for operation in finished if operation.warp is not None]
@@ -79,6 +98,7 @@ class ChipSm(Sm):
             if operation.slot >= 0 and self.announced[warp.number, operation.slot] is operation:
                 warp.slot_time[operation.slot] = operation.done
             self.known[warp.number] = max(self.known[warp.number], operation.done)
+            self.count(operation.event, operation.done)
         for _, warp in told:
             self._charge(warp)
             if warp.number in self.known and not any(other.warp is warp for other in self.memory.open):
@@ -100,11 +120,12 @@ class Below:
         self.updates = [0] * chip.slices
         self.dram = [0] * chip.channels
         self.conflict = [0] * chip.sms
+        self.link = [0] * chip.sms  # time of the interconnect into each SM
         self.without_address = 0
         self.across = 0  # time of the way of all SMs together to the L2
 
-    def serve(self, requests: list[tuple[int, int, int, Request]]) -> None:
-        """Answer requests: (time, SM, order in the SM, request)."""
+    def serve(self, requests: list[tuple[int, int, tuple[bool, int], Request]]) -> None:
+        """Answer requests: (time, SM, order in the SM, those of its copy engine last, request)."""
         for _, sm, _, request in sorted(requests, key=lambda entry: entry[:3]):
             self._answer(sm, request)
 
@@ -119,8 +140,9 @@ class Below:
         memory.l2_server, memory.dram = self.l2[this], self.dram[channel]
         across = max(self.across - time, 0)
         self.across = max(self.across, time) + request.sectors.bit_count() * self.chip.across_cost
-        if request.kind in (READ, ATOMIC):
-            wait = max(request.wait, across)
+        if request.kind in (READ, COPY, ATOMIC):
+            wait = max(request.wait, across, self.link[sm] - time)
+            self.link[sm] = max(self.link[sm], time) + request.sectors.bit_count() * self.chip.sm.icnt_cost
             if request.kind == ATOMIC:
                 wait = max(wait, self._conflict(sm, this, request))
             request.answer = memory._l2_read(time, line, request.sectors, wait, request.kind == ATOMIC)
@@ -137,7 +159,7 @@ class Below:
         return self.conflict[sm]
 
     def idle(self) -> int:
-        return whole(max(*self.l2, *self.dram, self.across, *self.updates))
+        return whole(max(*self.l2, *self.dram, self.across, *self.updates, *self.link))
 
 
 class Dispatcher:
@@ -158,6 +180,11 @@ class Dispatcher:
             if self.next < blocks and begin < max(chip.sm.block_launch, 1):
                 sm.given[slot] = self.next
                 self.next += 1
+
+    @property
+    def idle(self) -> bool:
+        """All blocks have been given out, or nobody has a slot for the next."""
+        return self.next == self.blocks or all(block >= 0 for sm in self.sms for block in sm.slot_block)
 
     def dispatch(self, cycle: int) -> None:
         for sm in self.sms:
@@ -188,15 +215,17 @@ def run_chip_reference(program: Program, chip: Chip, resident: int, max_cycles: 
         running = any(block >= 0 for sm in sms for block in sm.slot_block) or any(
             block >= 0 for sm in sms for block in sm.given
         )
-        if not running and not any(sm.memory.queue or sm.memory.asked for sm in sms):
+        if not running and not any(sm.memory.queue or sm.memory.copies or sm.memory.asked for sm in sms):
             break
+        if running and dispatcher.idle and all(sm.nothing_due for sm in sms):
+            return Raw.failed(DEADLOCK, program)
         if cycle >= max_cycles and running:
             return Raw.failed(OVER_BUDGET, program)
         ended = cycle if running else ended
         requests = []
         for number, sm in enumerate(sms):
             sm.step(cycle)
-            requests += [(r.time, number, order, r) for order, r in enumerate(sm.memory.asked)]
+            requests += [(r.time, number, (r.kind == COPY, order), r) for order, r in enumerate(sm.memory.asked)]
         below.serve(requests)
         for sm in sms:
             sm.memory.settle()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
-from ppt_gpu.sm.chip_machine import ATOMIC, READ, STORE, WRITE_BACK, Chip
+from ppt_gpu.sm.chip_machine import ATOMIC, COPY, READ, STORE, WRITE_BACK, Chip
 from ppt_gpu.sm.core_machine import (
     FRACTION,
     L1_ACCESSES,
@@ -44,11 +44,12 @@ class Request:
 
 @dataclass
 class Operation:
-    """Of the load/store unit. `arrivals`: requests that it waits for, with what their answers are to it."""
+    """Of the load/store unit, or of the copy engine. `arrivals`: requests whose answers it waits for."""
 
     kind: int
     cycle: int
     cached: bool = False
+    copied: bool = False  # by the copy engine
     transactions: list[tuple[int, int]] = field(default_factory=list)  # line, sectors; those that are left
     count: int = 0
     passes: int = 0  # cycles in the unit
@@ -61,18 +62,20 @@ class Operation:
     served: bool = False
     warp: Warp | None = None
     slot: int = -1
+    event: int = -1  # for which it counts when its result is known
 
 
 class LaterMemory(Memory):
-    """`queue`: operations that are not served to their end; `open`: those whose results are not known."""
+    """`queue`, `copies`: operations that are not served to their end; `open`: those whose results are not known."""
 
     def __init__(self, program: Program, chip: Chip, code: Code) -> None:
         super().__init__(program, chip.sm)
         self.horizon, self.code = chip.horizon, code
         self.queue: deque[Operation] = deque()
+        self.copies: deque[Operation] = deque()
         self.open: list[Operation] = []
         self.asked: list[Request] = []  # in this window
-        self.link_in = self.link_out = 0  # the interconnect; `inward` stays 0, for instruction lines wait for no data
+        self.link_out = 0  # the interconnect outward; `inward` stays 0, for instruction lines wait for no data
         self.flow: deque[tuple[int, int]] = deque()  # stores answered: time from which that counts, the answer
         self.flow_limit = 0
         self.limit = ONE  # end of the window
@@ -88,14 +91,15 @@ class LaterMemory(Memory):
         p = self.program
         first, last = (int(x) for x in p.access_start[access : access + 2])
         transactions = [(int(p.tx_line[t]), int(p.tx_sectors[t])) for t in range(first, last)]
-        operation = Operation(int(p.op_kind[op]), cycle, bool(self.op_l1[op]), transactions, last - first)
+        operation = Operation(int(p.op_kind[op]), cycle, bool(self.op_l1[op]), bool(self.op_copies[op]), transactions)
+        operation.count = last - first
         operation.passes = int(p.access_cycles[access])
         operation.updates = int(p.access_atomic[access]) if len(p.access_atomic) else 1
         return self.put(operation)
 
     def put(self, operation: Operation) -> int:
         """Put an operation into the queue; the cycle of its result, or NEVER."""
-        self.queue.append(operation)
+        (self.copies if operation.copied else self.queue).append(operation)
         self._advance()
         if operation.kind == KIND_STORE and not self.m.store_ack:
             return operation.cycle
@@ -115,7 +119,7 @@ class LaterMemory(Memory):
 
     def settle(self) -> None:
         """The requests of the window have been answered."""
-        for operation in (*self.open, *self.queue):
+        for operation in (*self.open, *self.queue, *self.copies):
             for request in operation.arrivals:
                 until = request.answer
                 if request.kind == STORE:
@@ -132,13 +136,15 @@ class LaterMemory(Memory):
         self.asked = []
 
     def idle(self) -> int:
-        return max(super().idle(), whole(max(self.link_in, self.link_out)))
+        return max(super().idle(), whole(self.link_out))
 
     # --- the load/store unit ---------------------------------------------------------------------------------------
 
     def _advance(self) -> None:
         while self.queue and self._serve(self.queue[0]):
             self.queue.popleft().served = True
+        while self.copies and self._serve_copy(self.copies[0]):
+            self.copies.popleft().served = True
 
     def _serve(self, op: Operation) -> bool:
         """Serve the first operation of the queue as far as the window goes. True: to its end."""
@@ -169,6 +175,27 @@ class LaterMemory(Memory):
             op.done = max(op.done, whole(op.posted) + self._round_trip() if sent else whole(op.time))
         return True
 
+    def _serve_copy(self, op: Operation) -> bool:
+        """Serve what the copy engine is at as far as the window goes. True: to its end."""
+        m = self.m
+        if op.time < 0:
+            op.time = max(op.cycle * ONE, self.copier)
+            op.done = whole(op.time) + m.l1_latency
+        while op.transactions:
+            if op.time >= self.limit:
+                return False
+            line, sectors = op.transactions.pop(0)
+            if line == FORCED_L1:
+                op.done = max(op.done, whole(op.time) + m.l1_latency)
+            elif m.perfect:
+                op.done = max(op.done, whole(op.time) + self._round_trip())
+            else:
+                self.asked.append(Request(op.time, line, sectors, COPY))
+                op.arrivals.append(self.asked[-1])
+            op.time += m.tx_cost
+        self.copier = op.time
+        return True
+
     def _inside(self, op: Operation) -> None:
         if op.kind == KIND_SHARED:
             self.counters[SHARED_PASSES] += op.passes
@@ -195,8 +222,7 @@ class LaterMemory(Memory):
     def _ask(self, op: Operation, time: int, line: int, sectors: int, kind: int) -> Request:
         """A miss leaves at `time`."""
         self.mshr_release.remove(min(self.mshr_release))
-        wait = max(self._leave(time, sectors)[1], self._return(time, sectors), self.link_in - time)
-        self.link_in = max(self.link_in, time) + sectors.bit_count() * self.m.icnt_cost
+        wait = max(self._leave(time, sectors)[1], self._return(time, sectors))
         request = Request(time, line, sectors, kind, wait)
         self.asked.append(request)
         op.arrivals.append(request)

@@ -11,7 +11,7 @@ from ppt_gpu.compiled import called
 from ppt_gpu.sm import chip_memory as q
 from ppt_gpu.sm import core_memory as c
 from ppt_gpu.sm.chip_machine import ATOMIC, READ, STORE
-from ppt_gpu.sm.core_bits import int64, popcount
+from ppt_gpu.sm.core_bits import int64
 from ppt_gpu.sm.core_lsu import _leave, _perfect_miss, _return, _round_trip, hold_mshr
 from ppt_gpu.sm.core_machine import ONE
 from ppt_gpu.sm.core_tags import whole
@@ -63,8 +63,7 @@ def miss(mem: Any, op: int, time: int, line: int, sectors: int, kind: int) -> in
     head = mem[c.MSHR_HEAD]
     mem[c.MSHR_HEAD] = head + 1 if head + 1 < mem[c.P_MSHRS] else 0
     mem[q.TAKEN] += 1
-    wait = max(_leave(mem, time, sectors), _return(mem, time, sectors), mem[q.LINK_IN] - time)
-    mem[q.LINK_IN] = max(mem[q.LINK_IN], time) + popcount(sectors) * mem[c.P_ICNT]
+    wait = max(_leave(mem, time, sectors), _return(mem, time, sectors))
     number = ask(mem, time, line, sectors, kind, wait)
     wait_for(mem, op, number, q.FOR_ANSWER)
     return number

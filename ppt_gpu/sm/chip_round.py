@@ -10,8 +10,8 @@ from ppt_gpu.sm import chip_memory as q
 from ppt_gpu.sm.chip_below import serve_window
 from ppt_gpu.sm.core_bits import fingerprint, int64, pointer
 from ppt_gpu.sm.core_machine import NEVER
-from ppt_gpu.sm.core_raw import DONE, OVER_BUDGET
-from ppt_gpu.sm.core_skip import ENDED, NOW
+from ppt_gpu.sm.core_raw import DEADLOCK, DONE, OVER_BUDGET
+from ppt_gpu.sm.core_skip import ENDED, NOTHING_DUE, NOW
 from ppt_gpu.sm.core_state import BLOCK_SHIFT, GIVEN, LAUNCH_AT
 
 # `chip`: the cycle at which the window began, and ends; its length; the next block; the largest cycle; STATUS
@@ -50,9 +50,24 @@ def _drained(mems: Any, stride: int, tracks: Any, total: int) -> bool:
     for sm in range(len(tracks)):
         ended += tracks[sm, ENDED]
         at = sm * stride
-        if mems[at + q.OP_FIRST] != mems[at + q.OP_LAST] or mems[at + q.N_REQS] != 0:
+        unserved = mems[at + q.OP_LAST] - mems[at + q.OP_FIRST] + mems[at + q.COPY_LAST] - mems[at + q.COPY_FIRST]
+        if unserved + mems[at + q.N_REQS] != 0:
             return False
     return ended == total
+
+
+@called
+def _stuck(cores: Any, mems: Any, stride: int, tracks: Any, blocks_at: int, blocks_end: int) -> bool:
+    """No SM has anything due: no warp, no block, no result that it does not know yet."""
+    for sm in range(len(tracks)):
+        at = sm * stride
+        untold = mems[at + q.OP_LAST] - mems[at + q.OP_SETTLED] + mems[at + q.COPY_LAST] - mems[at + q.COPY_SETTLED]
+        if tracks[sm, NOTHING_DUE] == 0 or untold + mems[at + q.N_REQS] != 0:
+            return False
+        for block in range(blocks_at, blocks_end, 1 << BLOCK_SHIFT):
+            if cores[sm, block + LAUNCH_AT] < NEVER:
+                return False
+    return True
 
 
 @called
@@ -70,13 +85,13 @@ def make_close_round() -> Any:
 
     def close_round(
         cores: Any, mems: Any, stride: int, tracks: Any, chip: Any, blocks_at: int, blocks_end: int, total: int,
-        delay: int, below: Any, slices: Any, channels: Any, slice_number: int, conflict: Any, count: Any, keys: Any,
+        delay: int, below: Any, slices: Any, channels: Any, slice_number: int, of_sm: Any, count: Any, keys: Any,
         order: Any,
     ) -> None:  # fmt: skip
         _ = SOURCES
         _close_round(
             cores, mems, stride, tracks, chip, blocks_at, blocks_end, total, delay, below, slices, channels,
-            slice_number, conflict, count, keys, order,
+            slice_number, of_sm, count, keys, order,
         )  # fmt: skip
 
     return entry(close_round)
@@ -85,12 +100,12 @@ def make_close_round() -> Any:
 @called
 def _close_round(
     cores: Any, mems: Any, stride: int, tracks: Any, chip: Any, blocks_at: int, blocks_end: int, total: int, delay: int,
-    below: Any, slices: Any, channels: Any, slice_number: int, conflict: Any, count: Any, keys: Any,
+    below: Any, slices: Any, channels: Any, slice_number: int, of_sm: Any, count: Any, keys: Any,
     order: Any,
 ) -> None:  # fmt: skip
     """After all SMs went as far as they could: dispatch blocks and, at the end of the window, answer and open the next.
 
-    chip[STATUS]: PAUSED to go on, DONE, or OVER_BUDGET.
+    chip[STATUS]: PAUSED to go on, DONE, DEADLOCK or OVER_BUDGET.
     """
     _dispatch(cores, tracks, chip, blocks_at, blocks_end, total, delay)
     for sm in range(len(tracks)):
@@ -98,10 +113,12 @@ def _close_round(
             return
     serve_window(
         pointer(mems), stride, len(tracks), pointer(below), pointer(slices), pointer(channels),
-        slice_number, pointer(conflict), chip[BEGIN], len(count) - 1, pointer(count), pointer(keys), pointer(order),
+        slice_number, pointer(of_sm), chip[BEGIN], len(count) - 1, pointer(count), pointer(keys), pointer(order),
     )  # fmt: skip
     if _drained(mems, stride, tracks, total):
         chip[STATUS] = DONE
+    elif _stuck(cores, mems, stride, tracks, blocks_at, blocks_end):
+        chip[STATUS] = DEADLOCK
     elif chip[END] >= chip[LIMIT] and _ended(tracks) < total:
         chip[STATUS] = OVER_BUDGET
     chip[BEGIN] = chip[END]

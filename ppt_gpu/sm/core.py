@@ -23,7 +23,7 @@ import numpy as np
 from ppt_gpu.compiled import entry
 from ppt_gpu.progress import Progress
 from ppt_gpu.sm.core_bits import ctz, fingerprint, int64, pointer, prefetch
-from ppt_gpu.sm.core_blocks import count_event, finish_block, launch_block, release_barrier, wait_for_event
+from ppt_gpu.sm.core_blocks import count_event, finish_block, launch_block, next_event, release_barrier, wait_for_event
 from ppt_gpu.sm.core_code import constant, fetch
 from ppt_gpu.sm.core_lsu import issue_global, issue_shared
 from ppt_gpu.sm.core_machine import GTO, GTO_LAUNCH, LRR, NEVER, TWO_LEVEL, Machine
@@ -75,6 +75,7 @@ from ppt_gpu.sm.core_skip import (
     LOOK_AT,
     NEXT_BLOCK,
     NEXT_LAUNCH,
+    NOTHING_DUE,
     NOW,
     TARGET,
     Skipping,
@@ -95,8 +96,6 @@ from ppt_gpu.sm.core_state import (
     CLOSES,
     CYCLES,
     ENTERS,
-    EVENT_AT,
-    EVENT_OF,
     EXIT_AT,
     FETCHED,
     GATE,
@@ -228,8 +227,8 @@ def make_loop(
                         block_start[next_block] = now
                         launch_block(
                             K, POLICY, wheel, occupied, scheds, warps, keys, slots, slot_shift, blocks, op_table,
-                            code, path_start, warp_path, warp_access, block_warp, mem, op_stall, sync, next_block,
-                            index, per_block, now,
+                            code, path_start, warp_path, warp_access, block_warp, mem, op_stall, next_block, index,
+                            per_block, now,
                         )  # fmt: skip
                         next_block += 1
                         if blocks[(index << BLOCK_SHIFT) + LIVE] == 0:  # no warp has an entry
@@ -316,10 +315,15 @@ def make_loop(
                         take_unit(K, scheds, gates, units, gate, this, at, op_table[operation * OP_ROW + INTERVAL])
                     entered = (at << 2) + enters
                     done, place = entered >> 2, int64(0)
+                    event, bits = int64(-1), int64(0)
+                    if not simple and kind in (KIND_BARRIER, KIND_LOAD):
+                        bits = op_table[operation * OP_ROW + EVENT]
+                        if bits != 0:
+                            event = next_event(warps, blocks, block_warp, sync, me >> WARP_SHIFT, per_block)
                     if LATER and not simple and passes_unit(kind, mem):
                         done, place = issue_later(
                             mem, tx, accesses, warps, blocks, kind, op_table[operation * OP_ROW + USES_L1], at, me,
-                            slot_row + ((word >> SLOT_AT) & 127), enters & 3,
+                            ((slot_row + ((word >> SLOT_AT) & 127)) << 2) | (enters & 3), event,
                         )  # fmt: skip
                         entered = (done << 2) | (enters & 3)
                     elif not LATER and not simple and kind >= KIND_LOAD and kind <= KIND_SHARED:
@@ -350,19 +354,12 @@ def make_loop(
                             block(K, scheds, gates, other, (other >> GATE_SHIFT) % K, at, place)
                         if gates[memory_gate + UNTIL] > now:
                             turns &= occupied[READY_OTHERS]
-                    event, bits = int64(-1), int64(0)
-                    if not LATER and not simple and kind in (KIND_BARRIER, KIND_LOAD):
-                        bits = op_table[operation * OP_ROW + EVENT]
-                        if bits != 0:
-                            cursor = sync[EVENT_AT] + (me >> WARP_SHIFT)
-                            event = sync[sync[EVENT_OF] + sync[cursor]]
-                            sync[cursor] += 1
-                        if bits & EVENT_COUNTS:
-                            count_event(
-                                K, POLICY, wheel, occupied, scheds, warps, slots, slot_shift, blocks, op_stall,
-                                op_table, code, waits, warps[me + BLOCK_SLOT] & OFFSET, per_block, sync, event,
-                                done if bits & EVENT_LATE else at, at,
-                            )  # fmt: skip
+                    if bits & EVENT_COUNTS and (not LATER or done < NEVER):  # else it counts when its result is known
+                        count_event(
+                            K, POLICY, wheel, occupied, scheds, warps, slots, slot_shift, blocks, op_stall, op_table,
+                            code, waits, warps[me + BLOCK_SLOT] & OFFSET, per_block, sync, event,
+                            done if bits & EVENT_LATE else at, at,
+                        )  # fmt: skip
                     slots[slot_row + ((word >> SLOT_AT) & 127)] = entered
                     if not LATER or done < NEVER:
                         warps[me + RESULTS] = max(warps[me + RESULTS], done)
@@ -504,6 +501,7 @@ def make_loop(
                 continue
             following = min(following, next_launch, next_wake(occupied[NEAR], occupied, now))
             if LATER:
+                track[NOTHING_DUE] = int64(following == NEVER)
                 following = min(following, look_at)
             if following == NEVER and ended < total:
                 return DEADLOCK, idle

@@ -35,7 +35,7 @@ from ppt_gpu.sm.core_state import (
     ENTERS,
     EVENT_AT,
     EVENT_MISSING,
-    EVENT_START,
+    EVENT_OF,
     EVENT_TIME,
     EXIT_AT,
     FETCHED,
@@ -97,6 +97,17 @@ def release_barrier(
                 K, POLICY, wheel, occupied, scheds, warps, slots, slot_shift, op_stall, op_table, code, waits, place,
                 low, int64(BARRIER), now,
             )  # fmt: skip
+
+
+@called
+def next_event(warps: Any, blocks: Any, block_warp: Any, sync: Any, place: int, per_block: int) -> int:
+    """The event of the operation that the warp at `place` issues, -1: none."""
+    index = warps[(place << WARP_SHIFT) + BLOCK_SLOT]
+    warp = block_warp[blocks[(index << BLOCK_SHIFT) + BLOCK]] + place - index * per_block
+    cursor = sync[EVENT_AT] + warp
+    event = sync[sync[EVENT_OF] + sync[cursor]]
+    sync[cursor] += 1
+    return event
 
 
 @called
@@ -165,7 +176,7 @@ def finish_block(
 def launch_block(
     K: int, POLICY: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, keys: Any, slots: Any, slot_shift: int,
     blocks: Any, op_table: Any, code: Any, path_start: Any, warp_path: Any, warp_access: Any, block_warp: Any,
-    mem: Any, op_stall: Any, sync: Any, number: int, index: int, per_block: int, now: int,
+    mem: Any, op_stall: Any, number: int, index: int, per_block: int, now: int,
 ) -> None:  # fmt: skip
     """Put block `number` into block slot `index`; its warps are ready when their first instruction is there."""
     this, first, last = index << BLOCK_SHIFT, block_warp[number], block_warp[number + 1]
@@ -186,8 +197,6 @@ def launch_block(
         keys[(k << 6) | bit] = ((warp if POLICY == GTO_LAUNCH else now) << KEY_SHIFT) | bit
         warps[me + RESULTS] = 0
         warps[me + ACCESS] = warp_access[warp]
-        if sync[EVENT_START] != 0:
-            sync[sync[EVENT_AT] + place] = sync[sync[EVENT_START] + warp]
         warps[me + BLOCK_SLOT] = index
         warps[me + WAITING] = 0
         warps[me + FETCHED] = 0

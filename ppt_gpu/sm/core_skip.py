@@ -43,9 +43,10 @@ from ppt_gpu.sm.program import Program
 # TARGET, and pauses at LOOK_AT. The copy: of cycle COPIED_AT (NEVER: none yet, TARGET is the moment for one), with the
 # anchor at FROM, which looks the same every LAG entries; STRIDE, a multiple of that, lies between two comparisons.
 ANCHOR, TARGET, LOOK_AT, COPIED_AT, FROM, LAG, STRIDE = range(4, 11)
-# the loop's variables while it pauses; ISSUED: offset of the warp that issued last
-NOW, NEXT_BLOCK, ENDED, IDLE, NEXT_LAUNCH, ISSUED = range(11, 17)
-TRACK_WORDS = 17
+# the loop's variables while it pauses; ISSUED: offset of the warp that issued last. NOTHING_DUE, of a whole chip only:
+# no warp wakes and no block comes unless others let it
+NOW, NEXT_BLOCK, ENDED, IDLE, NEXT_LAUNCH, ISSUED, NOTHING_DUE = range(11, 18)
+TRACK_WORDS = 18
 FIRST_GAP, LAST_GAP = 256, 1 << 20  # cycles until the first copy; between two copies at most
 #: copies become rarer until about so many warp instructions are between two of them
 OFTEN_ENOUGH = 1 << 17

@@ -51,9 +51,10 @@ REASON_MASK = 15
 
 # WAITING of a warp: 0 no, 1 at the barrier of its block, else event + 1 << REASON_BITS | the column it is charged to.
 REASON_BITS = 4
-# `sync`: where its parts begin; 0 at all of them without events. Of warp slots, how far they are in the program's
-# `event_of`; the program's `event_start` and `event_of`; of events, how many are missing, and the latest so far.
-EVENT_AT, EVENT_START, EVENT_OF, EVENT_MISSING, EVENT_TIME = range(5)
+# `sync`: where its parts begin; 0 at all of them without events. Of the program's warps, how far they are in its
+# `event_of`; that; of events, how many are missing, and the latest so far. One for all SMs of a chip: nothing of it is
+# of two blocks.
+EVENT_AT, EVENT_OF, EVENT_MISSING, EVENT_TIME = range(4)
 
 KEY_SHIFT = 6  # a key: cycle of the last issue, or number in the program, above the warp's bit
 # The timing wheels: 64 rows for the next 64 cycles, and 64 for the turns of that one that follow; a row has
@@ -115,7 +116,7 @@ class State:
         self.gates[:] = gates
         self.wheel = np.zeros(2 * WHEEL * 2 * k, np.int64)
         self.occupied = np.zeros(ROWS + 2 * WHEEL, np.int64)
-        self.sync = _sync(program, k * rows)
+        self.sync = _sync(program)
         blocks = len(program.block_warp) - 1
         self.block_start = np.zeros(blocks, np.int64)
         self.block_end = np.zeros(blocks, np.int64)
@@ -134,10 +135,9 @@ class State:
         return stall
 
 
-def _sync(program: Program, places: int) -> np.ndarray:
+def _sync(program: Program) -> np.ndarray:
     events = len(program.event_count)
     parts: list[np.ndarray] = [
-        np.zeros(places),
         program.event_start,
         program.event_of,
         program.event_count,

@@ -67,7 +67,7 @@ def lower_trace(
     per_block = -(-launch.threads_per_block // gpu.sm.warp_size)
     if trace.warps != per_block * len(trace.blocks):
         raise PptError(f"the trace has {trace.warps} warps, not {per_block} in each of {len(trace.blocks)} blocks")
-    code = lower_code(kernel, trace, gpu, per_block if alone and not gpu.collectors.units else 0)
+    code = lower_code(kernel, trace, gpu, 0 if gpu.collectors.units else per_block)
     shape = geometry(gpu)
     plan = schedule(code.static, trace.path_start, trace.path_pc, gpu.sm.issue_width, SLOTS)
     entries = match_accesses(trace, code.traced, code.memory_operations)

@@ -339,13 +339,8 @@ class Sm:
         """An operation that counts for an event, or waits for one, or both."""
         bits, event = int(self.event_bits[op]), int(self.p.event_of[warp.event_at])
         warp.event_at += 1
-        if bits & EVENT_COUNTS and event >= 0:
-            self.missing[event] -= 1
-            self.event_time[event] = max(self.event_time[event], done if bits & EVENT_LATE else cycle)
-            for other in self.slots:
-                if other and other.event == event and self.missing[event] == 0:
-                    other.event = None
-                    other.barrier_until = int(self.event_time[event]) + other.barrier_latency
+        if bits & EVENT_COUNTS:
+            self.count(event, done if bits & EVENT_LATE else cycle)
         if bits & EVENT_WAITS and not warp.exited:
             warp.barrier_latency = max(int(self.p.op_latency[op]), 1)
             warp.held_by = int(self.event_reason[op])
@@ -354,6 +349,17 @@ class Sm:
             else:
                 over = int(self.event_time[event]) if event >= 0 else 0
                 warp.barrier_until = max(cycle, over) + warp.barrier_latency
+
+    def count(self, event: int, when: int) -> None:
+        """Who counts for an event (-1: none) is there at cycle `when`. The last one lets those go who wait for it."""
+        if event < 0:
+            return
+        self.missing[event] -= 1
+        self.event_time[event] = max(self.event_time[event], when)
+        for other in self.slots:
+            if other and other.event == event and self.missing[event] == 0:
+                other.event = None
+                other.barrier_until = int(self.event_time[event]) + other.barrier_latency
 
     def _release_barrier(self, block: int, cycle: int) -> None:
         """Let the waiting warps of a block go when no live warp of it is missing."""

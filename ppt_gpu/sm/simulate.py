@@ -208,8 +208,6 @@ def simulate_chip(
         program, gpu, policy=policy, l1_bytes=l1_bytes, code_at=code_at, constants_at=constants_at
     )  # fmt: skip
     check(program, chip.sm, resident_blocks)
-    if len(program.event_start):
-        raise PptError("programs with events are simulated on one SM", hint="lower the trace with alone=False")
     length = checked_window(window, chip)
     if reference:
         from ppt_gpu.sm.chip_reference import run_chip_reference

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, note, settings
 from hypothesis import strategies as st
-from sm_random import gpus, programs
+from sm_random import gpus, programs, with_events
 
 from ppt_gpu.sm.chip import run_chip
 from ppt_gpu.sm.chip_machine import Chip, chip_of
@@ -75,6 +75,29 @@ def test_compiled_chip_is_the_reference_many(program: Program, gpu: Gpu, residen
     compare(program, gpu, resident, share)
 
 
+@settings(RELAXED, max_examples=80)
+@given(**OPTIONS, seed=st.integers(0, 2**32))
+def test_arrivals_waits_and_copies(program: Program, gpu: Gpu, resident: int, share: float, seed: int) -> None:
+    compare(with_events(program, seed), gpu, resident, share)
+
+
+@settings(RELAXED, max_examples=40)
+@given(**OPTIONS, seed=st.integers(0, 2**32), more=st.integers(1, 2))
+def test_warps_that_wait_for_ever(
+    program: Program, gpu: Gpu, resident: int, share: float, seed: int, more: int
+) -> None:
+    """Events for which more count than there are: both say so, or nobody waits for them."""
+    found = with_events(program, seed)
+    compare(dataclasses.replace(found, event_count=found.event_count + more), gpu, resident, share)
+
+
+@pytest.mark.slow
+@settings(RELAXED, max_examples=3000)
+@given(**OPTIONS, seed=st.integers(0, 2**32))
+def test_arrivals_waits_and_copies_many(program: Program, gpu: Gpu, resident: int, share: float, seed: int) -> None:
+    compare(with_events(program, seed), gpu, resident, share)
+
+
 def one_sm(program: Program, gpu: Gpu) -> tuple[Program, Gpu, Chip]:
     """A chip of one SM, slice and channel; nothing is in the L2, code and constants are there."""
     alone = dataclasses.replace(program, l2_share_factor=1.0, line_warm=np.zeros_like(program.line_warm))
@@ -88,9 +111,15 @@ def one_sm(program: Program, gpu: Gpu) -> tuple[Program, Gpu, Chip]:
 
 
 @settings(RELAXED, max_examples=80)
-@given(program=programs, gpu=chips(), resident=st.integers(1, 3))
-def test_a_chip_of_one_sm_is_the_sm(program: Program, gpu: Gpu, resident: int) -> None:
-    """To the last cycle, unless stores are held up below, of which an SM of a chip learns later."""
+@given(program=programs, gpu=chips(), resident=st.integers(1, 3), seed=st.none() | st.integers(0, 2**32))
+def test_a_chip_of_one_sm_is_the_sm(program: Program, gpu: Gpu, resident: int, seed: int | None) -> None:
+    """To the last cycle, unless stores are held up below, of which an SM of a chip learns later.
+
+    Nothing is copied by the copy engine: one SM serves its requests in the order of issue, a chip in that of time.
+    """
+    if seed is not None:
+        program = with_events(program, seed)
+        program = dataclasses.replace(program, op_copies=np.zeros_like(program.op_copies))
     alone, small, chip = one_sm(program, gpu)
     assume(small.code.size == 0 and small.l1.write != "write-back")
     assume(not (program.op_kind[program.entry_op] == KIND_STORE).any())

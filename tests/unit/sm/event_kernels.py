@@ -68,10 +68,10 @@ def case_of(text: str, warps: int):
     return case, *check_against_interpreter(case)
 
 
-def program_of(text: str, warps: int, alone: bool = True):
+def program_of(text: str, warps: int):
     """(Its memory, its Program, with all it reads in the L2.)"""
     case, memory, trace = case_of(text, warps)
-    found = lower_trace(case.kernel, trace, GPU, launch=case.launch, active_sms=1, alone=alone)
+    found = lower_trace(case.kernel, trace, GPU, launch=case.launch, active_sms=1)
     return memory, replace(found, line_warm=np.ones_like(found.line_warm))
 
 

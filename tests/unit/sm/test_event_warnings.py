@@ -147,12 +147,16 @@ def waits_for_none(launch: dict) -> bool:
     return any(note.startswith("warps wait for no mbarrier") for note in launch["assumptions"])
 
 
-def test_level_grid_says_that_warps_wait_for_no_mbarrier(tmp_path, capsys):
-    assert waits_for_none(predicted(tmp_path, capsys, ring(2, 1), "--level", "grid"))
-    assert not waits_for_none(predicted(tmp_path, capsys, ring(2, 1)))
+def test_at_level_grid_warps_wait_too(tmp_path, capsys):
+    every = predicted(tmp_path, capsys, ring(2, 1), "--level", "grid")
+    assert not waits_for_none(every)
+    cycles = [
+        launch["metrics"]["kernel.cycles"]["value"] for launch in (every, predicted(tmp_path, capsys, ring(2, 1)))
+    ]
+    assert abs(cycles[0] - cycles[1]) < 0.05 * cycles[1]
 
 
-def test_a_gpu_with_collector_units_says_so_too(tmp_path, capsys):
+def test_a_gpu_with_collector_units_says_that_warps_wait_for_no_mbarrier(tmp_path, capsys):
     text = NAMED.replace("EARLY", "").replace("LATE", "").replace("sm_80", "sm_70")
     assert waits_for_none(predicted(tmp_path, capsys, text, gpu="gpgpusim_qv100"))
     assert not waits_for_none(predicted(tmp_path, capsys, text, gpu="v100"))

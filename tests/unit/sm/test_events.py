@@ -10,6 +10,7 @@ import pytest
 from event_kernels import BYTES, COPIES, GPU, NAMED, ROUNDS, program_of, ring
 
 from ppt_gpu.errors import PptError
+from ppt_gpu.sm.core_machine import CODE_IN_SM
 from ppt_gpu.sm.program import EVENT_COUNTS, EVENT_WAITS, KIND_COMPUTE, events_of
 from ppt_gpu.sm.result import STALL_REASONS
 from ppt_gpu.sm.simulate import simulate, simulate_chip
@@ -50,8 +51,31 @@ def test_a_consumer_that_computes_long_enough_decides():
     assert abs(cycles[4] - cycles[2]) < 0.03 * cycles[2]  # a bound: more stages gain nothing
 
 
-def test_all_sms_together_are_simulated_without_events():
-    assert not events_of(program_of(ring(2, 1), 2, alone=False)[1]).any()
+@pytest.mark.parametrize("stages", [1, 2, 4])
+def test_a_chip_waits_as_one_sm_does(stages: int):
+    """On one SM of a chip, the L2 of which has all lines."""
+    program = program_of(ring(stages, 1), 2)[1]
+    one = simulate(program, GPU, resident_blocks=1, active_sms=1, code_at=CODE_IN_SM, constants_at=CODE_IN_SM)
+    options = {"resident_blocks": 1, "code_at": CODE_IN_SM, "constants_at": CODE_IN_SM}
+    every = simulate_chip(program, GPU, **options)
+    plain = simulate_chip(program, GPU, reference=True, **options)
+    assert every.cycles == plain.cycles and np.array_equal(every.op_stall, plain.op_stall)
+    assert every.cycles == one.cycles and np.array_equal(every.op_stall, one.op_stall)
+
+
+def test_the_copies_of_a_ring_are_the_same_for_any_window():
+    program = program_of(ring(4, 1), 2)[1]
+    found = [simulate_chip(program, GPU, resident_blocks=1, window=window) for window in (None, 1, 37)]
+    assert len({result.cycles for result in found}) == 1
+    assert all(np.array_equal(result.op_stall, found[0].op_stall) for result in found)
+
+
+def test_warps_of_a_chip_that_wait_for_ever():
+    program = program_of(ring(2, 1), 2)[1]
+    never = replace(program, event_count=program.event_count + 1)
+    for options in ({}, {"reference": True}):
+        with pytest.raises(PptError, match="the SM is stuck"):
+            simulate_chip(never, GPU, resident_blocks=1, **options)
 
 
 def test_what_arrives_and_what_waits():
@@ -112,5 +136,3 @@ def test_where_programs_with_events_are_not_simulated():
     good = program_of(ring(2, 1), 2)[1]
     with pytest.raises(PptError, match="with events are simulated without collector units"):
         simulate(good, replace(GPU, collectors=Collectors(units=2), code=CodeCache()), resident_blocks=1, active_sms=1)
-    with pytest.raises(PptError, match="with events are simulated on one SM"):
-        simulate_chip(good, GPU, resident_blocks=1)

@@ -192,7 +192,7 @@ def issue_later(
         mem[q.OP_LAST + ring] += 1
         mem[q.OP_FIRST + ring] += 1 if served else 0
     if kind == KIND_STORE and mem[c.P_ACK] == 0:
-        done = cycle
+        done = cycle + mem[c.P_STORE]
     elif known:
         done = mem[op + q.O_DONE]
     else:

@@ -102,7 +102,7 @@ class LaterMemory(Memory):
         (self.copies if operation.copied else self.queue).append(operation)
         self._advance()
         if operation.kind == KIND_STORE and not self.m.store_ack:
-            return operation.cycle
+            return operation.cycle + self.m.store_latency
         if operation.served and not operation.arrivals:
             return operation.done
         self.open.append(operation)

@@ -3,7 +3,8 @@
 A box is a row of bytes that lie side by side, repeated along up to `AXES` axes. Its pattern has the mask 1: word 0 is
 the base, 0; word 1 the bytes of a row, never 0, which tells it from the pattern of one lane; then the number of
 repetitions and the distance in bytes of each axis, innermost first, 0 behind the last axis. Where an mbarrier is told,
-two more words say which (its address in shared memory + 1) and how many bytes.
+two more words say which (its address in shared memory + 1) and how many bytes. A copy that moves nothing of global
+memory, as its box lies outside of the tensor, but tells an mbarrier, has these two words only, and the mask 0.
 """
 
 from __future__ import annotations
@@ -32,6 +33,11 @@ class Box(NamedTuple):
     @property
     def bytes(self) -> int:
         return self.row * int(np.prod([count for count, _ in self.axes], dtype=np.int64))
+
+    @property
+    def mask(self) -> int:
+        """That of its pattern."""
+        return MASK if self.row else 0
 
     def words(self) -> tuple[int, ...]:
         """The 32 words of its pattern."""
@@ -64,8 +70,11 @@ def together(boxes: Sequence[Box]) -> Box | None:
     """
     if not boxes:
         return None
+    signal = (boxes[0].signal[0], sum(box.signal[1] for box in boxes))
+    boxes = [box for box in boxes if box.row]
+    if not boxes:
+        return Box(0, 0, (), signal)
     first = boxes[0]
-    signal = (first.signal[0], sum(box.signal[1] for box in boxes))
     away = {second.start - box.start for box, second in pairwise(boxes)}
     alike = all(box[1:3] == first[1:3] for box in boxes)
     if len(boxes) == 1 or (alike and len(away) == 1):
@@ -76,6 +85,13 @@ def together(boxes: Sequence[Box]) -> Box | None:
 def are_boxes(offset: NDArray[np.int64], mask: NDArray) -> NDArray[np.bool_]:
     """[N] which patterns are boxes."""
     return (mask == MASK) & (offset[:, ROW] != 0)
+
+
+def are_empty_boxes(offset: NDArray[np.int64], mask: NDArray) -> NDArray[np.bool_]:
+    """[N] which patterns are copies that move nothing, but tell an mbarrier."""
+    told = offset[:, SIGNAL : SIGNALLED + 1]
+    others = np.delete(offset, (SIGNAL, SIGNALLED), axis=1).any(axis=1)
+    return (mask == 0) & ~others & ((told > 0) & (told <= 1 << 32)).all(axis=1)
 
 
 def rows_of(words: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -38,7 +38,8 @@ class Memory(Protocol):
 
 
 def perform(form: BulkForm, values: Mapping[str, int], memory: Memory) -> Box | None:
-    """Execute the instruction for one lane. Returns what it read or wrote of global memory, None for nothing.
+    """Execute the instruction for one lane. Returns what it read or wrote of global memory, an empty box where it only
+    tells an mbarrier, None for nothing.
 
     ValueError with the reason for operands that it cannot work with.
     """
@@ -66,7 +67,7 @@ def perform(form: BulkForm, values: Mapping[str, int], memory: Memory) -> Box | 
         else:
             _store(form, values, memory, tensor, corner)
         box = tensor.box_at(corner)
-        return box._replace(signal=told) if box else None
+        return box._replace(signal=told) if box else Box(0, 0, (), told) if told[1] else None
     return None
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.exec.box import MASK, Box
+from ppt_gpu.exec.box import Box
 from ppt_gpu.exec.sync_word import SYNC_SPACE
 from ppt_gpu.exec.trace import Range, Trace, counts_by_block
 from ppt_gpu.spec.gpu import MEMORY_SPACES
@@ -68,7 +68,7 @@ class Recorder:
     def box(self, box: Box | None) -> None:
         """A bulk copy read or wrote a box of global memory, or nothing."""
         self.bases.append(box.start if box else 0)
-        self.patterns.append((MASK, box.words()) if box else (0, (0,) * 32))
+        self.patterns.append((box.mask, box.words()) if box else (0, (0,) * 32))
         self.spaces.append(MEMORY_SPACES.index("global"))
 
 

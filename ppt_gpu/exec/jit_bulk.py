@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.exec.box import MASK, Box, together
+from ppt_gpu.exec.box import Box, together
 from ppt_gpu.exec.bulk_copy import perform
 from ppt_gpu.exec.bulk_form import BulkForm, bulk_form
 from ppt_gpu.exec.jit_context import SLOTS, Fault, Slot
@@ -129,7 +129,7 @@ def _call(row_address: int, number: int, mask: int, rows_address: int, pc: int) 
 def _record(row: NDArray[np.int64], box: Box | None) -> None:
     """Append the access of the instruction (`ppt_gpu.exec.jit_access`), which has made room for it."""
     distances = np.array(box.words() if box else (0,) * 32, np.int64)
-    number = listed_pattern()(row.ctypes.data, MASK if box else 0, distances.ctypes.data)
+    number = listed_pattern()(row.ctypes.data, box.mask if box else 0, distances.ctypes.data)
     header = int(row[Slot.RECORD])
     ctypes.c_uint32.from_address(header).value = number << SPACE_BITS
     _words(header * (BASE_BYTES // RECORD_BYTES) + int(row[Slot.BASES]), 1)[:] = box.start if box else 0

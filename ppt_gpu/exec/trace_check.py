@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.exec.block_features import BlockFeatures
-from ppt_gpu.exec.box import are_boxes, are_sound, span
+from ppt_gpu.exec.box import are_boxes, are_empty_boxes, are_sound, span
 from ppt_gpu.exec.global_accesses import GlobalAccesses
 from ppt_gpu.exec.sync_word import SYNC_SPACE
 from ppt_gpu.exec.trace import Trace
@@ -76,8 +76,8 @@ def _patterns(
     if not len(mask):
         return
     active = (mask[:, None] >> np.arange(32, dtype=np.uint32) & 1).astype(bool)
-    boxes = are_boxes(offset, mask)
-    active[boxes] = True  # their words are checked below
+    boxes, empty = are_boxes(offset, mask), are_empty_boxes(offset, mask)
+    active[boxes | empty] = True  # their words are checked below, or have been
     _require(not offset[~active].any(), "an inactive lane with an address")
     lowest = active.argmax(axis=1)
     _require(not offset[np.arange(len(mask)), lowest].any(), "a base that is not the lowest lane's address")

@@ -85,12 +85,12 @@ def _do(
     access = paths[w, ACCESSES] + step[ACCESS]
     row, word = pattern[access], base[access]
     lanes = mask[row]
-    if lanes == 0:
+    if lanes == 0 and (what != BULK or offset[row, SIGNAL] == 0):
         return WENT
     if what in (NAMED_SYNC, NAMED_ARRIVE):
         return meet(objects, head, events, of, work[w], what, place, counts, word, _left(paths, work))
     if what == BULK:
-        if offset[row, ROW] == 0 or offset[row, SIGNAL] == 0:
+        if (offset[row, ROW] == 0 and lanes != 0) or offset[row, SIGNAL] == 0:
             head[WHY] = UNSAID
             return STAYS
         where, given = (offset[row, SIGNAL] - 1) & OF_BLOCK, offset[row, SIGNALLED]

@@ -8,8 +8,9 @@ import pytest
 from jit_kernels import Case, check_against_interpreter, integer, pointer, text_case
 
 from ppt_gpu.errors import PptError
+from ppt_gpu.exec.argument_text import parse_argument
 from ppt_gpu.exec.block_features import features_of
-from ppt_gpu.exec.box import MASK, SIGNAL, SIGNALLED, Box, are_boxes
+from ppt_gpu.exec.box import MASK, SIGNAL, SIGNALLED, Box, are_boxes, are_empty_boxes, together
 from ppt_gpu.exec.sync_word import SYNC_SPACE
 from ppt_gpu.exec.trace_file import Record, read_traces, write_traces
 from ppt_gpu.exec.translate import translate
@@ -17,7 +18,7 @@ from ppt_gpu.exec.workload import Buffer
 from ppt_gpu.ptx import load_module
 from ppt_gpu.ptx.instructions import access_bytes, is_traced
 from ppt_gpu.sm.lower import lower_trace
-from ppt_gpu.sm.program import KIND_ATOMIC, KIND_LOAD, KIND_STORE
+from ppt_gpu.sm.program import EVENT_COUNTS, EVENT_LATE, KIND_ATOMIC, KIND_LOAD, KIND_STORE, events_of
 from ppt_gpu.sm.simulate import simulate
 from ppt_gpu.spec import load_gpu
 
@@ -132,6 +133,47 @@ def test_trace_files_hold_boxes(traced):
     offset[are_boxes(offset, trace.pattern_mask), 2] = 1 << 30
     with pytest.raises(PptError, match="a bulk copy of no possible size"):
         read_traces(write_traces([Record(*head, replace(trace, pattern_offset=offset))]), "x")
+
+
+def outside():
+    """A box that lies beside its tensor: only zeros come."""
+    tensor = parse_argument("tensormap(in, dims=100x64, box=32x8, type=u16, strides=208)", 0)[0]
+    buffers = [Buffer("in", "u16", 64 * 104), Buffer("seen", "u16", 256)]
+    arguments = [tensor, tensor, pointer("seen"), *(integer(value) for value in (200, 0, 0, 0))]
+    return Case(MODULE, "boxes", (1,), (32,), arguments, buffers)
+
+
+def test_a_copy_that_moves_nothing_tells_its_mbarrier():
+    """PTX ISA: complete_tx counts the bytes of the box, also those that are filled with zeros."""
+    case = outside()
+    _, trace = check_against_interpreter(case)
+    (told,) = trace.pattern_offset[are_empty_boxes(trace.pattern_offset, trace.pattern_mask)]
+    assert told[SIGNALLED] == 512
+    program = lowered(case, trace)
+    assert not program.unheard
+    assert program.event_count.max() == 2  # the arrival, and the copy
+    assert sum(sectors(program, KIND_LOAD)) == 0
+    loads = np.flatnonzero(program.op_copies)
+    assert (events_of(program)[loads] == EVENT_COUNTS | EVENT_LATE).all()
+    assert simulate(program, GPU, resident_blocks=1, active_sms=1).cycles < GPU.dram.latency + 1000
+
+
+def test_trace_files_hold_copies_that_move_nothing():
+    case = outside()
+    _, trace = check_against_interpreter(case)
+    head = (0, case.kernel.name, case.launch.grid, 32, len(case.kernel.instructions), "identity", True)
+    (back,) = read_traces(write_traces([Record(*head, trace)]), "x")
+    assert np.array_equal(back.content.pattern_offset, trace.pattern_offset)
+    offset = trace.pattern_offset.copy()
+    offset[are_empty_boxes(offset, trace.pattern_mask), 3] = 16
+    with pytest.raises(PptError, match="an inactive lane with an address"):
+        read_traces(write_traces([Record(*head, replace(trace, pattern_offset=offset))]), "x")
+
+
+def test_lanes_that_copy_nothing_beside_one_that_does():
+    told = Box(0, 0, (), (64, 512))
+    assert together([told, Box(1024, 256, (), (64, 256))]) == Box(1024, 256, (), (64, 768))
+    assert together([told, told]) == Box(0, 0, (), (64, 1024))
 
 
 def test_task_lists_state_the_traffic():

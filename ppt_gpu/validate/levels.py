@@ -1,20 +1,26 @@
 """The set `levels`: typical kernels at level steady, held against level grid, which simulates every SM.
 
 No hardware: level grid is ours, too. It shows what one SM does not see of the others. Launches are small, so that level
-grid takes seconds; the shipped samples and kernels of the capture kit, with the arguments of the table below.
+grid takes seconds; the shipped samples, kernels of the capture kit, and products whose warps wait for copies
+(validation/levels), with the arguments of the table below.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from ppt_gpu.exec.workload import Dim3
+from ppt_gpu.paths import data_dir
 from ppt_gpu.progress import parts
 from ppt_gpu.validate.capture_runs import ptx_of
 from ppt_gpu.validate.rows import Row
 
 GPUS = ("v100", "a100", "k40")
+#: kernels that only this set has
+FOLDER = data_dir("validation") / "levels"
 
 
 @dataclass(frozen=True)
@@ -27,10 +33,29 @@ class Case:
     grid: Dim3
     block: Dim3
     args: tuple[str, ...]
+    gpus: tuple[str, ...] = GPUS
 
     @property
     def name(self) -> str:
         return f"{self.kernel} {self.what}"
+
+    def cycles(self, gpu: str, level: str) -> float:
+        """Predicted ones."""
+        call = {"kernel": self.kernel, "grid": self.grid, "block": self.block, "args": self.args}
+        return _cycles(ptx_of(self.module), gpu, level, **call)
+
+
+@dataclass(frozen=True)
+class Product:
+    """A workload file of FOLDER."""
+
+    name: str
+    file: str
+    gpus: tuple[str, ...]
+
+    def cycles(self, gpu: str, level: str) -> float:
+        """Predicted ones."""
+        return _cycles(FOLDER / self.file, gpu, level)
 
 
 def _buffers(*counts: int) -> tuple[str, ...]:
@@ -44,7 +69,7 @@ def _square(module: str, kernel: str, side: int, per_block: Dim3, covered: tuple
     return Case(module, kernel, f"{side}", grid, per_block, (*_buffers(*[side * side] * (inputs + 1)), f"i32={side}"))
 
 
-CASES = (
+CASES: tuple[Case | Product, ...] = (
     _square("sgemm", "sgemm", 256, (16, 16, 1), (16, 16), 2),
     _square("sgemm", "sgemm", 512, (16, 16, 1), (16, 16), 2),
     _square("jacobi", "jacobi", 1024, (64, 4, 1), (64, 4), 1),
@@ -62,21 +87,24 @@ CASES = (
     Case("apps", "convolution", "512", (16, 64, 1), (32, 8, 1), (*_buffers(1 << 18, 49, 1 << 18), "i32=512")),
     Case("apps", "gemv", "1024", (128, 1, 1), (256, 1, 1), (*_buffers(1 << 20, 1024, 1024), "i32=1024", "i32=1024")),
     Case("apps", "softmax", "512 rows of 1024", (512, 1, 1), (256, 1, 1), (*_buffers(1 << 19, 1 << 19), "i32=1024")),
+    Product("product cp.async 1024x1024x512", "cp_async.toml", ("a100", "h100")),
+    Product("product bulk 1024x1024x512", "bulk.toml", ("h100",)),
 )  # fmt: skip
 
 
 def rows(cases: Sequence[str] = ()) -> list[Row]:
     """Cycles at level grid, as the reference, and at level steady, of the cases whose name has one of `cases`."""
     found = [case for case in CASES if not cases or any(text in case.name for text in cases)]
-    pairs = [(gpu, case) for gpu in GPUS for case in found]
+    gpus = dict.fromkeys(gpu for case in found for gpu in case.gpus)
+    pairs = [(gpu, case) for gpu in gpus for case in found if gpu in case.gpus]
     return [_row(gpu, case) for gpu, case in parts(pairs, "cases")]
 
 
-def _row(gpu: str, case: Case) -> Row:
+def _row(gpu: str, case: Case | Product) -> Row:
+    return Row(case.name, gpu, "grid", "steady", case.cycles(gpu, "grid"), case.cycles(gpu, "steady"), "cycles")
+
+
+def _cycles(source: Path, gpu: str, level: str, **call: Any) -> float:
     from ppt_gpu.pipeline import predict
 
-    source = ptx_of(case.module)
-    call = {"kernel": case.kernel, "grid": case.grid, "block": case.block, "args": case.args}
-    steady, grid = (predict(source, gpu, level=level, **call).launches[0] for level in ("steady", "grid"))  # type: ignore[arg-type]
-    every, one = float(grid.value("kernel.cycles")), float(steady.value("kernel.cycles"))
-    return Row(case.name, gpu, "grid", "steady", every, one, "cycles")
+    return float(predict(source, gpu, level=level, **call).launches[0].value("kernel.cycles"))

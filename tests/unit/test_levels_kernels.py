@@ -1,0 +1,38 @@
+"""The kernels of validation/levels: what they compute."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ppt_gpu.exec.argument_text import parse_argument
+from ppt_gpu.exec.workload import Buffer
+from ppt_gpu.ptx import load_module
+from ppt_gpu.validate.levels import FOLDER
+
+sys.path.insert(0, str(Path(__file__).parent / "exec"))
+from jit_kernels import Case, check_against_interpreter, integer, pointer
+
+SIDE, DEPTH = 128, 160
+
+
+@pytest.mark.parametrize("file", ["cp_async", "bulk"])
+def test_products(file: str) -> None:
+    """Small integers, whose sums are exact; five rounds of a ring of four stages."""
+    rng = np.random.default_rng(3)
+    a, b = (rng.integers(-4, 5, (SIDE, DEPTH)).astype("f2") for _ in range(2))
+    maps = [
+        parse_argument(f"tensormap({name}, dims={DEPTH}x{SIDE}, box=32x64, type=f16, swizzle=64B)", 0)[0]
+        for name in ("a", "b")
+    ]
+    given = maps if file == "bulk" else [pointer("a"), pointer("b")]
+    arguments = [*given, pointer("c"), integer(SIDE), integer(DEPTH)]
+    buffers = [Buffer("a", "f16", a.size), Buffer("b", "f16", b.size), Buffer("c", "f32", SIDE * SIDE)]
+    grid, threads = (SIDE // 64, SIDE // 64), {"cp_async": 128, "bulk": 160}[file]
+    module = load_module(FOLDER / f"{file}.ptx")
+    case = Case(module, "product", grid, (threads,), arguments, buffers, fill={"a": a.ravel(), "b": b.ravel()})
+    memory, _ = check_against_interpreter(case)
+    assert np.array_equal(memory.view("c", "f4").reshape(SIDE, SIDE), a.astype("f4") @ b.astype("f4").T)

@@ -69,7 +69,8 @@ def with_init(buffer: Buffer, text: str, folder: Path | None = None) -> Buffer:
     """`buffer` with the initial content that `text` names. PptError for an unknown form or a bad value."""
     form = re.split(r"[:(]", text, maxsplit=1)[0].strip()
     if form not in INIT_FORMS:
-        raise PptError(f"unknown initial content '{text}'", hint=did_you_mean(form, INIT_FORMS))
+        file = f"for a file: npy:{text}" if text.endswith(".npy") else None
+        raise PptError(f"unknown initial content '{text}'", hint=file or did_you_mean(form, INIT_FORMS))
     if form == "random":
         return _with_random(buffer, text)
     if form == "const":

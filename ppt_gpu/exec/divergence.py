@@ -30,13 +30,15 @@ def give_way(
     split: bool,
     eager: bool = False,
     meet: Sequence[bool] = (),
+    settled: int | None = None,
 ) -> Path | None:
     """The path that runs instead of `running`, which goes to the stack; None when there is none.
 
     `stack` changes. `live` are the lanes that have not exited, `blocked` those that wait at a barrier. The path that
     has waited longest runs next. With `split` lanes that stand at a join, or have returned from a call, may go on
     without those that they wait for, which follow later: where no path is pending, or with `eager` in their turn. Not
-    so where the next that they do is to meet the block's other warps (`meet`, by entry), which takes the whole warp.
+    so where the next that they do takes the whole warp (`meet`, by entry). Only the lowest `settled` entries are
+    looked at, if given: the others have come to the stack since the running lanes began to wait.
     """
     above = [0] * len(stack)
     lanes = running.lanes & live
@@ -44,7 +46,7 @@ def give_way(
         above[k] = lanes
         lanes |= stack[k].lanes & live
     joined = -1
-    for k, entry in enumerate(stack):  # the lowest has waited longest
+    for k, entry in enumerate(stack[:settled]):  # the lowest has waited longest
         lanes = entry.lanes & live
         free = lanes & ~above[k]
         if not free or free & blocked:

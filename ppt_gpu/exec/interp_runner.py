@@ -53,6 +53,7 @@ class Runner:
         self.arrival = Arrival()
         self.cluster_arrived = 0  # lanes that have arrived at the cluster's barrier in this phase
         self.spin = self.waits = 0
+        self.lowest = 0  # the least entries on the stack since `spin` began
         self.moved = False  # did something else than wait in its last turn
 
     @property
@@ -66,6 +67,8 @@ class Runner:
 
     def turn(self) -> bool:
         """Run until the warp waits, ends, or its turn is over. Returns whether it has arrived at a barrier."""
+        if self.spin == 0:
+            self.lowest = len(self.stack)
         before = self._place()
         record = self.warp.recorder.mark() if before[0] else None
         end = self._run()
@@ -75,8 +78,8 @@ class Runner:
             segment = self.flow.segment_of[self.running.point]
             if record is not None and before == self._place() and self.waits:
                 self.warp.recorder.undo(record)
-            self.spin += 1
             self.waits = self.waits + 1 if self.flow.waiting.only[segment] else 0
+            self.spin = self.spin + 1 if self.lowest or self.waits else 0
             self.moved = self.waits < WAITS_TOGETHER
             limit = self.flow.waiting.spins[segment]
             if limit and self.stack and self.spin >= limit:
@@ -105,11 +108,14 @@ class Runner:
         eager = self.spin > 2 * len(self.stack) + PATIENCE
         segments, meets = self.flow.segment_of, self.flow.waiting.meets
         meet = [entry.point in segments and meets[segments[entry.point]] for entry in self.stack]
-        chosen = give_way(self.running, self.stack, self.live, self.arrived, split=split, eager=eager, meet=meet)
+        settled = self.lowest if split and not self.waits else None
+        chosen = give_way(
+            self.running, self.stack, self.live, self.arrived, split=split, eager=eager, meet=meet, settled=settled
+        )
         if chosen is None and split and self.waits >= WAITS_TOGETHER:
             self.waits = WAITS_PARTED
         if chosen is not None:
-            self.running = chosen
+            self.running, self.lowest = chosen, len(self.stack)
         return chosen is not None
 
     def _run(self) -> End:
@@ -152,6 +158,7 @@ class Runner:
 
     def _pop(self) -> None:
         self.running = self.stack.pop() if self.stack else None
+        self.lowest = min(self.lowest, len(self.stack))
 
     def _placed_step(self, ins: Instruction, path: Path) -> End | None:
         """Execute one instruction; errors get its place."""

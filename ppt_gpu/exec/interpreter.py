@@ -69,6 +69,8 @@ def interpret(
 ) -> Trace:
     """Run `blocks` (linear ids) of a launch one after another; `memory` changes, the trace is returned.
 
+    Also blocks that share work out (`ppt_gpu.exec.claims`), which `ppt_gpu.exec.run.run` lets take turns.
+
     Raises PptError with the PTX line for an instruction that is not supported, an access out of bounds or misaligned,
     a barrier that never opens, a block that waits for what no block does, and BudgetError when `budget.instructions`
     warp instructions were not enough.

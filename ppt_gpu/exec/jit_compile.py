@@ -119,7 +119,7 @@ def _write_function(e: Emitter, flow: Flow) -> dict[int, str]:
     e.label(f"s{control.end}")
     control.leave(e.field("%w", Slot.MASK, "i32"))
     e.jump("pop")
-    write_dispatch(e, points)
+    write_dispatch(e, points, any(flow.waiting.spins))
     if e.wide_bytes:
         e.lines.insert(1, f"  %wide = alloca [{e.wide_bytes} x i8], align 64")
     return unsupported

@@ -149,14 +149,21 @@ class Control:
         e.label(fine)
 
 
-def write_dispatch(e: Emitter, points: Sequence[int]) -> None:
-    """The function's frame: where to resume, how to pop the stack, how to return."""
+def write_dispatch(e: Emitter, points: Sequence[int], may_wait: bool) -> None:
+    """The function's frame: where to resume, how to pop the stack, how to return.
+
+    may_wait: lanes may wait for others of their warp.
+    """
     e.label("pop")
     depth = e.field("%w", Slot.DEPTH)
     e.branch(e.i64("icmp eq", depth, 0), "done", "popping")
     e.label("popping")
     top = e.i64("sub", depth, 1)
     e.set_field("%w", Slot.DEPTH, top)
+    if may_wait:
+        lowest = e.field("%w", Slot.LOWEST)
+        fallen = e.i64("icmp slt", top, lowest)
+        e.set_field("%w", Slot.LOWEST, e.op(f"select i1 {fallen}, i64 {top}, i64 {lowest}"))
     at = e.op(f"getelementptr [4 x i32], ptr {e.field('%w', Slot.STACK, 'ptr')}, i64 {top}")
     point, mask, rpc, frame = (e.op(f"load i32, ptr {e.offset_pointer(at, 4 * k)}") for k in range(4))
     alive = e.i32("and", mask, e.field("%w", Slot.LIVE, "i32"))

@@ -67,6 +67,9 @@ class _RecordedLaunch(LaunchTraces):
             hint="record it on a GPU with as many SMs and blocks on each, or give the inputs and no --trace-in",
         )
 
+    def _affordable(self) -> bool:
+        return False  # nothing can be run: the whole grid was, or was not
+
     def advance(self, blocks: Sequence[int]) -> None:
         """Later launches have traces of their own in the file."""
 

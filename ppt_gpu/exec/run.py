@@ -1,6 +1,7 @@
 """The functional run of a launch: compiled once per kernel, blocks one after another, memory changed in place.
 
-Blocks that wait for each other take turns: when every warp of a block only waits, the next block begins.
+Blocks that wait for each other take turns: when every warp of a block only waits, the next block begins. Blocks that
+come back for more of a work that they share (`ppt_gpu.exec.claims`) take short turns all the time.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from ppt_gpu.errors import BudgetError, PptError
 from ppt_gpu.exec.arguments import pack_arguments
 from ppt_gpu.exec.budget import Budget
+from ppt_gpu.exec.claims import claims_of
 from ppt_gpu.exec.cluster import whole_clusters
 from ppt_gpu.exec.layout import Layout, layout
 from ppt_gpu.exec.memory import DeviceMemory
@@ -63,7 +65,8 @@ def run(
     _check_block_memory(kernel, module, launch, memory, places, limits)
     tables = Tables(engine, module, launch, memory, parameters, places)
     together = np.array(whole_clusters(ids.tolist(), launch.grid, tables.cluster), np.int64)
-    recorded = BlockRun(tables, module.path, together, limits).go()
+    share_out = any(claim.repeated for claim in claims_of(engine.kernel))
+    recorded = BlockRun(tables, module.path, together, limits, share_out).go()
     if trace:
         recorded = only_blocks(recorded, ids.tolist())
     return with_shared_warnings(recorded, engine.kernel, module.path, places) if trace else recorded

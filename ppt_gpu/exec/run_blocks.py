@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import compress
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,6 +26,10 @@ from ppt_gpu.units import format_bytes
 
 WARPS = 1 << 14  # of blocks that end before the trace buffers are taken over
 MOST_RESIDENT = 4 << 30  # B of blocks in flight
+#: blocks that take turns at a work which they share: about as many as the largest GPUs hold
+AT_ONCE = 4096
+#: warp instructions of each warp in such a turn
+SHORTEST_TURN, LONGEST_TURN = 64, 1024
 #: words of the scheduler's state that go from block to block
 _CURSORS = [State.BUDGET]
 
@@ -31,8 +37,12 @@ _CURSORS = [State.BUDGET]
 class BlockRun:
     """One run of some blocks of a launch."""
 
-    def __init__(self, tables: Tables, path: str, blocks: NDArray[np.int64], budget: Budget) -> None:
+    def __init__(
+        self, tables: Tables, path: str, blocks: NDArray[np.int64], budget: Budget, share_out: bool = False
+    ) -> None:
+        """share_out: blocks take short turns, as they come back for more of a work that they share."""
         self.tables, self.path, self.blocks, self.budget = tables, path, blocks, budget
+        self.share_out = share_out and len(blocks) > blocks_of(tables.cluster)
         self.collector = Collector(tables.engine, tables.warps, len(blocks), budget)
         tables.marks = np.zeros((len(blocks) if self.collector.by_block else 0, len(tables.guarded)), np.int64)
         self.ends = np.zeros((max(WARPS // tables.warps, 2), tables.warps, 3), np.int64)
@@ -48,7 +58,9 @@ class BlockRun:
 
     def _go(self) -> Trace:
         size = blocks_of(self.tables.cluster)
-        if size > 1:
+        if self.share_out:
+            self._share_out(size)
+        elif size > 1:
             for first in range(0, len(self.blocks), size):
                 self._run_cluster(first, size)
         else:
@@ -71,12 +83,16 @@ class BlockRun:
                 raise self._stuck(flying[0])
         self._end_together(first, first + size, guarded)
 
-    def _round(self, flying: list[Resident], guarded: _Counts) -> bool:
-        """A turn for each block; those that end leave the list. Returns whether any of them got on."""
+    def _round(self, flying: list[Resident], guarded: _Counts, turn: int = 0) -> bool:
+        """A turn for each block; those that end leave the list. Returns whether any of them got on.
+
+        turn: warp instructions after which it ends, if not 0; else as far as the block comes.
+        """
         moved = False
         for resident in list(flying):
             self._switch(resident)
             resident.state[State.MOVED] = 0
+            resident.state[State.YIELD] = resident.state[State.BUDGET] - turn if turn else 0
             position = int(resident.state[State.POSITION])
             reason = self._run(resident, position + 1)
             guarded.add(position)
@@ -100,7 +116,7 @@ class BlockRun:
         self.progress.to(end)
 
     def _run(self, resident: Resident, end: int) -> Reason:
-        """Run `resident` up to block position `end`. Returns FINISHED or STUCK; raises PptError."""
+        """Run `resident` up to block position `end`. Returns FINISHED, YIELDED, STUCK or CLUSTER; raises PptError."""
         tables, state = self.tables, resident.state
         while True:
             reason = Reason(
@@ -112,7 +128,7 @@ class BlockRun:
             )  # fmt: skip
             if reason == Reason.CLUSTER and len(resident.cluster) == 1 and open_barrier([resident]):
                 continue
-            if reason in (Reason.FINISHED, Reason.STUCK, Reason.CLUSTER):
+            if reason in (Reason.FINISHED, Reason.YIELDED, Reason.STUCK, Reason.CLUSTER):
                 return reason
             if reason == Reason.FULL:
                 self._make_room()
@@ -122,6 +138,47 @@ class BlockRun:
                 self._give_way(resident, reason)
             else:
                 raise self._error(reason, resident)
+
+    # blocks that share work out among themselves -------------------------------------------------------------------
+
+    def _share_out(self, size: int) -> None:
+        """As many blocks as a large GPU holds take turns, short ones at first; the next begin as others end.
+
+        So each gets its part of the work, as blocks do that run at the same time. `size`: blocks of a cluster.
+        """
+        count = len(self.blocks)
+        guarded = _Counts(self.tables, 0)
+        flying: list[list[Resident]] = []  # by cluster: its blocks that have not ended
+        clusters: list[list[Resident]] = []  # all blocks of the same clusters
+        following, idle, most = 0, 0, AT_ONCE
+        while flying or following < count:
+            while following < count and size * len(flying) < most:
+                shared = np.zeros((size, self.resident.cluster.shape[1]), np.uint8) if size > 1 else None
+                clusters.append([self._begin(following + rank, shared, rank) for rank in range(size)])
+                flying.append(list(clusters[-1]))
+                most = min(most, MOST_RESIDENT // max(clusters[-1][0].nbytes, 1))
+                following += size
+            turn = self._turn(following)
+            moved = False
+            for blocks, cluster in zip(flying, clusters, strict=True):
+                moved |= self._round(blocks, guarded, turn)
+                moved |= size > 1 and open_barrier(cluster)
+            going = [bool(blocks) for blocks in flying]
+            flying, clusters = list(compress(flying, going)), list(compress(clusters, going))
+            idle = 0 if moved else idle + 1
+            if idle == IDLE_ROUNDS:
+                if following == count:
+                    raise self._stuck(flying[0][0])
+                most, idle = min(2 * most, count), 0  # what they wait for may be the part of a block behind them
+                self._check_room(flying[0][0], most)
+        self._end_together(0, count, guarded)
+
+    def _turn(self, begun: int) -> int:
+        """Warp instructions of a block's turn when so many blocks have begun: a small part of what each has done."""
+        warps = self.tables.warps
+        done = (self.budget.instructions - int(self.resident.state[State.BUDGET])) // (begun * warps)
+        turn = min(max(done // 16, SHORTEST_TURN), LONGEST_TURN)
+        return turn * warps
 
     # blocks that wait for others -----------------------------------------------------------------------------------
 
@@ -146,6 +203,8 @@ class BlockRun:
     def _begin(self, position: int, shared: NDArray[np.uint8] | None = None, rank: int = 0) -> Resident:
         resident = Resident(self.tables, shared, rank)
         resident.state[State.POSITION] = position
+        if self.share_out:
+            resident.state[State.TURN] = SHORTEST_TURN  # the warps of the block share, too
         self.apart[position] = self.collector.buffers(resident.rows, many=True)
         return resident
 

@@ -36,6 +36,7 @@ class State(IntEnum):
     TURN = 8  # warp instructions in a turn
     THREADS = 9  # per block
     SAME_TURN = 10  # the warp goes on with the fuel that it has
+    YIELD = 11  # the block ends its turn when fewer warp instructions than this are left; 0: it has no turns
     MOVED = 13  # a warp did something else than wait since the caller cleared this word
     FIRST_BARRIER = 16  # arrivals without waiting at barriers 0 to 15
 
@@ -53,21 +54,22 @@ class Reason(IntEnum):
     HOST = 7  # the warp State.WARP calls the host
     STUCK = 8  # every warp of the block waits for something that no warp of the block will do
     CLUSTER = 9  # so they do, some at the barrier of their cluster
+    YIELDED = 10  # the block's turn is over
 
 
 # plain integers for compiled code, where enumerations take long to compile
-_FINISHED, _FULL, _FAULT, _BUDGET, _DEADLOCK, _GIVE_WAY, _SYNC, _HOST, _STUCK, _CLUSTER = (
+_FINISHED, _FULL, _FAULT, _BUDGET, _DEADLOCK, _GIVE_WAY, _SYNC, _HOST, _STUCK, _CLUSTER, _YIELDED = (
     int(reason) for reason in Reason
 )
 _EXIT_DONE, _EXIT_BARRIER, _EXIT_FULL, _EXIT_TURN, _EXIT_FAULT, _EXIT_HOST, _EXIT_SYNC = (int(e) for e in Exit)
 (
-    S_POSITION, S_STARTED, S_WARP, S_ENDED, S_BUDGET, S_LOCAL_BYTES, S_TURN, S_THREADS, S_SAME_TURN, S_MOVED,
+    S_POSITION, S_STARTED, S_WARP, S_ENDED, S_BUDGET, S_LOCAL_BYTES, S_TURN, S_THREADS, S_SAME_TURN, S_YIELD, S_MOVED,
     S_FIRST_BARRIER,
 ) = (int(word) for word in State)  # fmt: skip
 _PATH_END, _RECORD_END = (int(Slot[name]) for name in ("PATH_END", "RECORD_END"))
 _PATTERNS_USED, _PATTERNS_FULL = int(PatternWord.USED), int(PatternWord.FULL)
-_RESUME, _MASK, _LIVE, _RPC, _DEPTH, _COUNT, _SPIN, _STATUS = (
-    int(Slot[name]) for name in ("RESUME", "MASK", "LIVE", "RPC", "DEPTH", "COUNT", "SPIN", "STATUS")
+_RESUME, _MASK, _LIVE, _RPC, _DEPTH, _COUNT, _SPIN, _LOWEST, _STATUS = (
+    int(Slot[name]) for name in ("RESUME", "MASK", "LIVE", "RPC", "DEPTH", "COUNT", "SPIN", "LOWEST", "STATUS")
 )
 _CTAID_X, _CTAID_Y, _CTAID_Z, _LOCAL_TRACE = (
     int(Slot[name]) for name in ("CTAID_X", "CTAID_Y", "CTAID_Z", "LOCAL_TRACE")
@@ -192,6 +194,8 @@ def _run(
             state[S_STARTED] = 0
         elif _all_wait(rows):
             return _STUCK
+        elif state[S_BUDGET] < state[S_YIELD]:
+            return _YIELDED
     return _FINISHED
 
 
@@ -245,6 +249,8 @@ def _turn(code: int, address: int, row: np.ndarray, state: np.ndarray) -> int:
     """Let one warp run."""
     if state[S_SAME_TURN] == 0:
         row[_FUEL] = state[S_TURN]
+        if row[_SPIN] == 0:
+            row[_LOWEST] = row[_DEPTH]
     before = row[_COUNT]
     result = _call(code, address)
     state[S_BUDGET] -= row[_COUNT] - before
@@ -294,8 +300,8 @@ def _after_turn(row: np.ndarray, result: int, state: np.ndarray, spins: np.ndarr
         return _HOST
     if result == _EXIT_TURN:
         limit = spins[row[_RESUME], 0]
-        row[_SPIN] += 1
         row[_WAITS] = row[_WAITS] + 1 if spins[row[_RESUME], 1] != 0 else 0
+        row[_SPIN] = row[_SPIN] + 1 if row[_LOWEST] > 0 or row[_WAITS] > 0 else 0
         if row[_WAITS] < WAITS_TOGETHER:
             state[S_MOVED] = 1
         if limit > 0 and row[_DEPTH] > 0 and row[_SPIN] >= limit:
@@ -395,13 +401,16 @@ def let_others_run(
     eager = int(row[Slot.SPIN]) > 2 * len(entries) + PATIENCE
     entries_meet = [entry.point < len(meets) and meets[entry.point] for entry in entries]
     live = int(row[Slot.LIVE])
-    chosen = give_way(running, entries, live, blocked, split=not at_barrier, eager=eager, meet=entries_meet)
+    settled = None if at_barrier or row[Slot.WAITS] else int(row[Slot.LOWEST])
+    chosen = give_way(
+        running, entries, live, blocked, split=not at_barrier, eager=eager, meet=entries_meet, settled=settled
+    )
     if chosen is None and not at_barrier and row[Slot.WAITS] >= WAITS_TOGETHER:
         row[Slot.WAITS] = WAITS_PARTED
     if chosen is None:
         row[Slot.ARRIVED] = blocked & ~running.lanes
         return False
-    row[Slot.DEPTH] = len(entries)
+    row[Slot.DEPTH] = row[Slot.LOWEST] = len(entries)
     for at, path in enumerate(entries):
         stack[at] = path.point, _signed(path.lanes), path.join, path.frame
     row[Slot.RESUME], row[Slot.MASK] = chosen.point, chosen.lanes

@@ -15,6 +15,7 @@ from ppt_gpu.errors import PptError, WaitingError
 from ppt_gpu.exec.assumed import assumed_warnings
 from ppt_gpu.exec.block_features import BlockFeatures, features_of, run_features
 from ppt_gpu.exec.budget import Budget
+from ppt_gpu.exec.claims import claims_of
 from ppt_gpu.exec.cluster import blocks_of, cluster_of
 from ppt_gpu.exec.global_accesses import GlobalAccesses, global_accesses
 from ppt_gpu.exec.identity import digest, launch_digest, memory_digest, module_digest, program_digest
@@ -38,6 +39,9 @@ WHOLE_ACCESSES = 2_000_000
 WHOLE_INSTRUCTIONS = 200_000_000  # of threads
 #: and its global accesses are looked at whole, for what it leaves in the L2, up to so many sectors
 WHOLE_SECTORS = 4_000_000
+
+#: and so it is where its blocks share work out among themselves, up to so many
+SHARED_INSTRUCTIONS = 4_000_000_000  # of threads
 
 #: what a prediction says of kernels such as those with a barrier over the grid
 WAITING = (
@@ -119,6 +123,7 @@ class LaunchTraces:
         self.found = traces.initial if self.separable else traces.state.digest
         self.kept = self._kept()
         traces.kept[number] = self.kept
+        self.claims = () if self.separable or self.launch.blocks == 1 else claims_of(self.kernel)
         self.together = False  # blocks wait for others: no part of the grid runs alone
         self._scratch: DeviceMemory | None = None
 
@@ -214,8 +219,37 @@ class LaunchTraces:
 
         run(self.kernel, self.module, self.launch, memory, blocks, trace=False, budget=self.budget)
 
+    @property
+    def sharing(self) -> str:
+        """What to say of blocks that share work out among themselves; empty where they do not."""
+        if not self.claims:
+            return ""
+        first = next((claim for claim in self.claims if claim.repeated), self.claims[0]).instruction
+        where = f"({first.opcode}, line {first.line})"
+        if self.runs_whole:
+            return f"blocks share work out among themselves {where}: the whole grid was run to learn what each does"
+        return f"blocks go by what others did before {where}, but the grid is too large to run whole: they ran without"
+
+    @cached_property
+    def runs_whole(self) -> bool:
+        """Do the blocks share work out, and is the whole grid run to learn what is whose?
+
+        Blocks that come back for more would take everything when they run alone, so there it always is.
+        """
+        if not self.claims or any(claim.repeated for claim in self.claims):
+            return bool(self.claims)
+        return self.kept.whole(Trace, range(self.launch.blocks)) is not None or self._affordable()
+
+    def _affordable(self) -> bool:
+        """May the grid be run whole, by what one block does that runs alone?"""
+        one, blocks = features_of(self._execute_alone([self.launch.blocks // 2])), self.launch.blocks
+        return (
+            int(one.thread_instructions[0]) * blocks <= SHARED_INSTRUCTIONS
+            and int(one.warp_instructions[0]) * blocks <= self.budget.instructions
+        )
+
     def _execute(self, blocks: Sequence[int]) -> Trace:
-        if not self.together:
+        if not self.together and not self.runs_whole:
             try:
                 return self._execute_alone(blocks)
             except WaitingError:
@@ -233,13 +267,15 @@ class LaunchTraces:
 
     @cached_property
     def _whole_run(self) -> Trace:
-        """The trace of the whole grid, whose blocks wait for one another."""
+        """The trace of the whole grid, whose blocks wait for one another or share work out."""
         grid = range(self.launch.blocks)
         known: Trace | None = self.kept.whole(Trace, grid)
         if known is None:
-            trace = self._execute_alone(grid)
-            waiting = f"blocks of kernel '{short_name(self.kernel.name)}' wait for others: {WAITING}"
-            known = self._keep(replace(trace, warnings=(*trace.warnings, waiting)), separable=False)
+            known = self._execute_alone(grid)
+            if self.together:
+                waiting = f"blocks of kernel '{short_name(self.kernel.name)}' wait for others: {WAITING}"
+                known = replace(known, warnings=(*known.warnings, waiting))
+            self._keep(known, separable=False)
         return known
 
     def _joined(self, blocks: Sequence[int]) -> Trace | None:

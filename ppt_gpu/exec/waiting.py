@@ -6,11 +6,12 @@ else writes, its next turn is like the last. Other loops that read memory may wa
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ppt_gpu.ptx.instructions import form
-from ppt_gpu.ptx.module import Imm, Instruction, Kernel, Special
+from ppt_gpu.ptx.instructions import form, is_exit
+from ppt_gpu.ptx.module import Imm, Instruction, Kernel, Reg, Special
+from ppt_gpu.ptx.uses import writers_of
 
 SPIN_ATOMIC, SPIN_READ = 1, 64  # turns in a loop with atomics, or one that only reads memory
 #: atomics that leave memory alone when they are repeated
@@ -20,6 +21,8 @@ _ACTIONS = frozenset(
     ("st", "red", "call", "bar", "barrier", "cp", "mma", "wmma", "wgmma", "tcgen05", "stmatrix", "sust", "sured",
      "multimem", "trap", "brkpt", "alloca", "stackrestore", "setmaxnreg", "griddepcontrol")
 )  # fmt: skip
+_MASKED = frozenset(("shfl", "vote", "match", "redux"))  # their last operand names lanes
+_ALL_LANES = (-1, 0xFFFFFFFF)
 _CLOCKS = ("clock", "clock_hi", "clock64", "globaltimer", "globaltimer_lo", "globaltimer_hi")
 _TESTS = frozenset(("test_wait", "try_wait"))
 
@@ -32,7 +35,7 @@ class Waiting:
     only: tuple[bool, ...]  # part of a loop that only waits
     heads: tuple[bool, ...]  # such a loop begins its next turn here
     behind: tuple[bool, ...]  # control comes here from such a loop
-    meets: tuple[bool, ...]  # whoever goes on here comes to a barrier of the block, and does nothing before it
+    meets: tuple[bool, ...]  # whoever goes on here comes to where the whole warp meets, and does nothing before it
 
 
 def waiting_loops(
@@ -68,19 +71,53 @@ def waiting_loops(
     for s in range(len(successors)):
         if behind[s] and waiting_loop[s] < 0:  # whoever comes here has what it waited for
             spins[s] = 0
-    meets = [_meets(kernel, bounds, s) for s in range(len(successors))]
+    writers = writers_of(kernel.instructions)
+    meets = [_meets(kernel, writers, bounds, successors, s) for s in range(len(successors))]
     return Waiting(
         tuple(spins), tuple(number >= 0 for number in waiting_loop), tuple(heads), tuple(behind), tuple(meets)
     )
 
 
-def _meets(kernel: Kernel, bounds: Sequence[int], segment: int) -> bool:
-    """Does the segment do nothing but end at a barrier where all warps of the block wait?"""
-    code = kernel.instructions[bounds[segment] : bounds[segment + 1]]
-    if not code or code[-1].base not in ("bar", "barrier") or code[-1].guard is not None:
+def _meets(
+    kernel: Kernel,
+    writers: Mapping[int, Sequence[Instruction]],
+    bounds: Sequence[int],
+    successors: Sequence[Sequence[int]],
+    segment: int,
+) -> bool:
+    """Does who goes on here change nothing before a barrier of the block, or what takes all lanes of the warp?"""
+    seen: set[int] = set()
+    while segment not in seen:
+        seen.add(segment)
+        code = kernel.instructions[bounds[segment] : bounds[segment + 1]]
+        for place, instruction in enumerate(code):
+            if _takes_all_lanes(instruction, writers):
+                return True
+            if _ends_at_barrier(instruction):
+                return not any(map(_turns, code[:place]))
+            if _acts(instruction) or is_exit(instruction):
+                return False
+        if len(successors[segment]) == 1:
+            segment = successors[segment][0]
+    return False
+
+
+def _ends_at_barrier(instruction: Instruction) -> bool:
+    """Do all warps of the block wait here?"""
+    apart = {"warp", "cluster", "arrive"} & set(instruction.modifiers)
+    return instruction.base in ("bar", "barrier") and instruction.guard is None and not apart
+
+
+def _takes_all_lanes(instruction: Instruction, writers: Mapping[int, Sequence[Instruction]]) -> bool:
+    """Shuffles, votes and the like of the whole warp, and what is done by all of its lanes together."""
+    if "sync" not in instruction.modifiers or instruction.base in ("bar", "barrier"):
         return False
-    apart = {"warp", "cluster", "arrive"} & set(code[-1].modifiers)
-    return not apart and not any(_acts(i) or _turns(i) for i in code[:-1])
+    if "aligned" in instruction.modifiers:
+        return True
+    mask = instruction.operands[-1] if instruction.base in _MASKED and instruction.operands else None
+    made = writers.get(mask.id, ()) if isinstance(mask, Reg) else ()
+    sources = [i.operands[-1] if i.base == "mov" else None for i in made] if made else [mask]
+    return all(isinstance(source, Imm) and source.value in _ALL_LANES for source in sources)
 
 
 def _loops(nodes: Sequence[int], successors: Sequence[Sequence[int]]) -> list[frozenset[int]]:

@@ -263,6 +263,8 @@ class TraceSm(SimulatedSm):
         if trace.printed:
             count = len(trace.printed.splitlines())
             notes = (f"the simulated blocks printed {count} line{'s' * (count > 1)}", *notes)
+        if self.traces.sharing:
+            notes = (self.traces.sharing, *notes)
         machine = None if as_ptx else self._machine
         program = lower_trace(
             self.kernel if machine is None else machine.kernel,
@@ -284,7 +286,8 @@ class TraceSm(SimulatedSm):
         return program, Feed(warnings, notes, trace.printed, trace.pc_threads, features_of(trace))
 
     def survey(self, wanted: str | int = "sample") -> Survey:
-        return survey_grid(self.traces.features, self.launch, wanted)
+        every = wanted == "sample" and self.traces.runs_whole  # they are known
+        return survey_grid(self.traces.features, self.launch, "all" if every else wanted)
 
     def run_blocks(self, blocks: Sequence[int]) -> Trace:
         """The trace of these blocks, each run on what the launch finds and what the blocks before it left."""

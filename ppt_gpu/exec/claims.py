@@ -1,0 +1,92 @@
+"""Do blocks share work out among themselves? A counter in global memory tells them what to do next, or where to write.
+
+Blocks that raise a counter and go by what it was take parts of the work from a queue, draw tickets, append to a list,
+or find out which of them is the last. What such a block does depends on how far the others are, so a few blocks that
+run alone show something else: they take what is everybody's. Compare-and-swap is no counter: lanes retry with it.
+
+The analysis follows the counter's old value forward over registers without regard to order, shared, local and parameter
+memory being one variable, to what decides where control goes or which addresses are accessed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from ppt_gpu.exec.steering import SameKernel, deciding
+from ppt_gpu.ptx.cfg import ControlFlow, control_flow
+from ppt_gpu.ptx.instructions import access_kind, memory_space
+from ppt_gpu.ptx.module import Instruction, Kernel
+
+#: atomics that count
+_COUNTING = frozenset(("add", "inc", "dec"))
+_SCRATCH = -1  # stands for what shared, local and parameter memory hold, among the registers
+_NOT_SCRATCH = frozenset(("global", "constant"))
+
+
+@dataclass(frozen=True)
+class Claim:
+    """An atomic whose result tells a thread what to do."""
+
+    instruction: Instruction
+    repeated: bool  # in a loop: a block comes back for more
+
+
+def claims_of(kernel: Kernel) -> tuple[Claim, ...]:
+    """The atomics on global memory by which blocks of `kernel` share work out, in the order of the code."""
+    return _claims(SameKernel(kernel))
+
+
+@lru_cache(maxsize=256)
+def _claims(key: SameKernel) -> tuple[Claim, ...]:
+    kernel = key.kernel
+    counters = [i for i in kernel.instructions if _counts(i)]
+    if not counters:
+        return ()
+    reached = _reached(kernel, counters)
+    found = 0
+    for instruction in kernel.instructions:
+        for register in deciding(instruction):
+            found |= reached.get(register, 0)
+    flow = control_flow(kernel)
+    return tuple(Claim(i, _comes_back(flow, i)) for bit, i in enumerate(counters) if found >> bit & 1)
+
+
+def _counts(i: Instruction) -> bool:
+    counting = i.base == "atom" and bool(_COUNTING & set(i.modifiers))
+    return counting and bool(i.writes) and memory_space(i) in ("global", "generic")
+
+
+def _reached(kernel: Kernel, counters: list[Instruction]) -> dict[int, int]:
+    """By register, and for _SCRATCH: of which counters its value may come, as a bit set."""
+    own = {i.index: 1 << bit for bit, i in enumerate(counters)}
+    reached: dict[int, int] = {}
+    grown = True
+    while grown:
+        grown = False
+        for i in kernel.instructions:
+            value = own.get(i.index, 0)
+            for register in i.reads:
+                value |= reached.get(register, 0)
+            scratch = access_kind(i) is not None and memory_space(i) not in _NOT_SCRATCH
+            if scratch:
+                value |= reached.get(_SCRATCH, 0)
+            targets = [*i.writes, _SCRATCH] if scratch and access_kind(i) != "load" else i.writes
+            for target in targets:
+                if value & ~reached.get(target, 0):
+                    reached[target] = reached.get(target, 0) | value
+                    grown = True
+    return reached
+
+
+def _comes_back(flow: ControlFlow, instruction: Instruction) -> bool:
+    """Can the basic block of the instruction follow itself?"""
+    block = flow.block_of(instruction.index)
+    seen: set[int] = set()
+    todo = [*flow.successors[block]]
+    while todo and block not in seen:
+        following = todo.pop()
+        if following not in seen and following < len(flow.successors):
+            seen.add(following)
+            todo += flow.successors[following]
+    return block in seen

@@ -10,12 +10,14 @@ memory being one variable, to what decides where control goes or which addresses
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from ppt_gpu.exec.steering import SameKernel, deciding
 from ppt_gpu.ptx.cfg import ControlFlow, control_flow
 from ppt_gpu.ptx.instructions import access_kind, memory_space
+from ppt_gpu.ptx.mangling import short_name
 from ppt_gpu.ptx.module import Instruction, Kernel
 
 #: atomics that count
@@ -90,3 +92,21 @@ def _comes_back(flow: ControlFlow, instruction: Instruction) -> bool:
             seen.add(following)
             todo += flow.successors[following]
     return block in seen
+
+
+def sharing_text(claims: Sequence[Claim], whole: bool) -> str:
+    """What a prediction says of kernels with these claims, whose grid was run whole or not."""
+    first = next((claim for claim in claims if claim.repeated), claims[0]).instruction
+    where = f"({first.opcode}, line {first.line})"
+    if whole:
+        return f"blocks share work out among themselves {where}: the whole grid was run to learn what each does"
+    return f"blocks go by what others did before {where}, but the grid is too large to run whole: they ran without"
+
+
+def waiting_text(kernel: str) -> str:
+    """What a prediction says of kernels such as those with a barrier over the grid."""
+    return (
+        f"blocks of kernel '{short_name(kernel)}' wait for others: the whole grid was run to learn what each does; the "
+        "SM runs its blocks as if the others had always been there in time, and a GPU that cannot hold all of them at "
+        "once may never end"
+    )

@@ -43,6 +43,7 @@ class BlockRun:
         """share_out: blocks take short turns, as they come back for more of a work that they share."""
         self.tables, self.path, self.blocks, self.budget = tables, path, blocks, budget
         self.share_out = share_out and len(blocks) > blocks_of(tables.cluster)
+        self.waited = False  # some block waited for others
         self.collector = Collector(tables.engine, tables.warps, len(blocks), budget)
         tables.marks = np.zeros((len(blocks) if self.collector.by_block else 0, len(tables.guarded)), np.int64)
         self.ends = np.zeros((max(WARPS // tables.warps, 2), tables.warps, 3), np.int64)
@@ -95,6 +96,7 @@ class BlockRun:
             resident.state[State.YIELD] = resident.state[State.BUDGET] - turn if turn else 0
             position = int(resident.state[State.POSITION])
             reason = self._run(resident, position + 1)
+            self.waited |= reason == Reason.STUCK
             guarded.add(position)
             if reason == Reason.FINISHED:
                 flying.remove(resident)
@@ -309,6 +311,8 @@ class BlockRun:
         kernel = tables.engine.kernel
         noted_texts = warnings_of(kernel, self.path, notes)
         warnings = (*tables.memory.warnings, *assumed_warnings(kernel, tables.module), *noted_texts)
+        if self.waited and self.share_out:  # else who runs the blocks says so, who knows whether they are all
+            warnings += (waiting_text(kernel.name),)
         if self.printed.lost:
             warnings += (f"the text of {self.printed.lost} printf calls was not kept: there was too much",)
         n = len(tables.engine.guarded)

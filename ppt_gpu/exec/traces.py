@@ -15,7 +15,7 @@ from ppt_gpu.errors import PptError, WaitingError
 from ppt_gpu.exec.assumed import assumed_warnings
 from ppt_gpu.exec.block_features import BlockFeatures, features_of, run_features
 from ppt_gpu.exec.budget import Budget
-from ppt_gpu.exec.claims import claims_of
+from ppt_gpu.exec.claims import claims_of, sharing_text, waiting_text
 from ppt_gpu.exec.cluster import blocks_of, cluster_of
 from ppt_gpu.exec.global_accesses import GlobalAccesses, global_accesses
 from ppt_gpu.exec.identity import digest, launch_digest, memory_digest, module_digest, program_digest
@@ -28,7 +28,6 @@ from ppt_gpu.exec.trace_file import Content, Record
 from ppt_gpu.exec.trace_parts import only_blocks
 from ppt_gpu.exec.workload import Workload
 from ppt_gpu.ptx.link import link
-from ppt_gpu.ptx.mangling import short_name
 from ppt_gpu.ptx.module import Module
 
 if TYPE_CHECKING:
@@ -42,12 +41,6 @@ WHOLE_SECTORS = 4_000_000
 
 #: and so it is where its blocks share work out among themselves, up to so many
 SHARED_INSTRUCTIONS = 4_000_000_000  # of threads
-
-#: what a prediction says of kernels such as those with a barrier over the grid
-WAITING = (
-    "the whole grid was run to learn what each does; the SM runs its blocks as if the others had always been there in "
-    "time, and a GPU that cannot hold all of them at once may never end"
-)
 
 
 P = ParamSpec("P")
@@ -222,13 +215,7 @@ class LaunchTraces:
     @property
     def sharing(self) -> str:
         """What to say of blocks that share work out among themselves; empty where they do not."""
-        if not self.claims:
-            return ""
-        first = next((claim for claim in self.claims if claim.repeated), self.claims[0]).instruction
-        where = f"({first.opcode}, line {first.line})"
-        if self.runs_whole:
-            return f"blocks share work out among themselves {where}: the whole grid was run to learn what each does"
-        return f"blocks go by what others did before {where}, but the grid is too large to run whole: they ran without"
+        return sharing_text(self.claims, self.runs_whole) if self.claims else ""
 
     @cached_property
     def runs_whole(self) -> bool:
@@ -273,8 +260,7 @@ class LaunchTraces:
         if known is None:
             known = self._execute_alone(grid)
             if self.together:
-                waiting = f"blocks of kernel '{short_name(self.kernel.name)}' wait for others: {WAITING}"
-                known = replace(known, warnings=(*known.warnings, waiting))
+                known = replace(known, warnings=(*known.warnings, waiting_text(self.kernel.name)))
             self._keep(known, separable=False)
         return known
 

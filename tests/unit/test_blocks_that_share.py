@@ -109,7 +109,7 @@ def test_levels_see_the_same_queue():
 
 @pytest.mark.parametrize("items", [1600, 1601, 100, 0])
 def test_every_block_gets_its_part_and_every_part_is_done_once(items):
-    trace, memory, launch = ran(QUEUE, items, grid=160)
+    trace, memory, _ = ran(QUEUE, items, grid=160)
     done = memory.view("out", np.float32)
     assert np.count_nonzero(done) == 128 * items and memory.view("head", np.uint32)[0] == items + 160
     store = next(i.index for i in parse_module(QUEUE).kernels["queue"].instructions if i.opcode == "st.global.f32")

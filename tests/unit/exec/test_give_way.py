@@ -52,14 +52,22 @@ def test_every_pending_path_gets_its_turn():
 def test_the_row_of_compiled_code_changes_likewise():
     row = np.zeros(max(Slot) + 1, np.int64)
     row[Slot.RESUME], row[Slot.MASK], row[Slot.RPC], row[Slot.LIVE], row[Slot.DEPTH] = SPIN, 0b001, JOIN, 0b111, 2
-    row[Slot.FRAME_OFFSET] = 32
+    row[Slot.FRAME_OFFSET], row[Slot.LOWEST] = 32, 2
     found = np.zeros((4, 4), np.int32)
     found[:2] = [[JOIN, 0b111, NOWHERE, 0], [OTHER, 0b010, JOIN, 16]]
     found[2] = 99  # left over above the stack
     assert let_others_run(row, found, (), at_barrier=False)
     assert (row[Slot.RESUME], row[Slot.MASK], row[Slot.RPC], row[Slot.FRAME_OFFSET]) == (OTHER, 0b010, JOIN, 16)
     assert found[:2].tolist() == [[JOIN, 0b111, NOWHERE, 0], [SPIN, 0b001, JOIN, 32]]
-    assert row[Slot.DEPTH] == 2
+    assert row[Slot.DEPTH] == row[Slot.LOWEST] == 2
+
+
+def test_only_who_has_waited_since_the_turn_began_runs_instead():
+    """A loop that goes round many times a turn parts and joins its lanes each time: nobody waits for anybody."""
+    stack = [Path(OTHER, 0b1000, JOIN, 0), Path(JOIN, 0b111, NOWHERE, 0)]
+    assert give_way(spinning(), stack, 0b1111, 0, split=True, settled=0) is None
+    assert len(stack) == 2
+    assert give_way(spinning(), stack, 0b1111, 0, split=True, settled=1) == Path(OTHER, 0b1000, JOIN, 0)
 
 
 def test_lanes_at_a_barrier_count_as_all_when_nobody_else_can_come():

@@ -11,6 +11,7 @@ from ppt_gpu.errors import BudgetError, PptError
 from ppt_gpu.exec import faults
 from ppt_gpu.exec.assumed import assumed_warnings
 from ppt_gpu.exec.budget import Budget
+from ppt_gpu.exec.claims import waiting_text
 from ppt_gpu.exec.cluster import IDLE_ROUNDS, blocks_of
 from ppt_gpu.exec.collect import Collector
 from ppt_gpu.exec.host_calls import Caller, Printed, call_host

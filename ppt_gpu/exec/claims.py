@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
-from ppt_gpu.exec.steering import SameKernel, deciding
+from ppt_gpu.exec.once import once_a_kernel
+from ppt_gpu.exec.steering import deciding
 from ppt_gpu.ptx.cfg import ControlFlow, control_flow
 from ppt_gpu.ptx.instructions import access_kind, memory_space
 from ppt_gpu.ptx.mangling import short_name
@@ -34,14 +34,9 @@ class Claim:
     repeated: bool  # in a loop: a block comes back for more
 
 
+@once_a_kernel
 def claims_of(kernel: Kernel) -> tuple[Claim, ...]:
     """The atomics on global memory by which blocks of `kernel` share work out, in the order of the code."""
-    return _claims(SameKernel(kernel))
-
-
-@lru_cache(maxsize=256)
-def _claims(key: SameKernel) -> tuple[Claim, ...]:
-    kernel = key.kernel
     counters = [i for i in kernel.instructions if _counts(i)]
     if not counters:
         return ()

@@ -52,6 +52,7 @@ class Runner:
         self.arrived = 0  # lanes that wait at a barrier apart from others
         self.arrival = Arrival()
         self.cluster_arrived = 0  # lanes that have arrived at the cluster's barrier in this phase
+        self.fuel = TURN  # of a turn
         self.spin = self.waits = 0
         self.lowest = 0  # the least entries on the stack since `spin` began
         self.moved = False  # did something else than wait in its last turn
@@ -120,7 +121,7 @@ class Runner:
 
     def _run(self) -> End:
         code, waiting = self.warp.kernel.instructions, self.flow.waiting
-        fuel = TURN
+        fuel = self.fuel
         while True:
             path = self._settled()
             if path is None:

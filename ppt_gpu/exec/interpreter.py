@@ -4,7 +4,8 @@ Slow and obviously right. `interpret` gives the same memory and the same trace a
 (`ppt_gpu.exec.run`), except for the last places of approximate functions and the payloads of NaNs.
 
 Warps of a block run in turn, each to its next barrier; when every warp had its turn the barriers open. When every warp
-of a block only waits, the next block begins, and blocks take turns until none waits.
+of a block only waits, the next block begins, and blocks take turns until none waits. Blocks that come back for more of
+a work that they share (`ppt_gpu.exec.claims`) take short turns all the time.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from ppt_gpu.errors import PptError
 from ppt_gpu.exec.arguments import pack_arguments
 from ppt_gpu.exec.assumed import assumed_warnings, pretend
 from ppt_gpu.exec.budget import Budget
+from ppt_gpu.exec.claims import claims_of
 from ppt_gpu.exec.cluster import IDLE_ROUNDS, blocks_of, cluster_of, whole_clusters
 from ppt_gpu.exec.faults import cluster_error, stuck_error
 from ppt_gpu.exec.interp_address import ADDRESS
@@ -41,6 +43,7 @@ from ppt_gpu.exec.jit_flow import Flow, flow_of
 from ppt_gpu.exec.layout import layout
 from ppt_gpu.exec.memory import DeviceMemory
 from ppt_gpu.exec.notes import warnings_of
+from ppt_gpu.exec.resident import AT_ONCE, SHORTEST_TURN, shared_turn
 from ppt_gpu.exec.trace import Trace
 from ppt_gpu.exec.trace_parts import only_blocks
 from ppt_gpu.exec.workload import Launch
@@ -69,8 +72,6 @@ def interpret(
 ) -> Trace:
     """Run `blocks` (linear ids) of a launch one after another; `memory` changes, the trace is returned.
 
-    Also blocks that share work out (`ppt_gpu.exec.claims`), which `ppt_gpu.exec.run.run` lets take turns.
-
     Raises PptError with the PTX line for an instruction that is not supported, an access out of bounds or misaligned,
     a barrier that never opens, a block that waits for what no block does, and BudgetError when `budget.instructions`
     warp instructions were not enough.
@@ -89,10 +90,13 @@ def interpret(
     together = whole_clusters(blocks, launch.grid, cluster)
     flying = [_Flying(launched, linear, flow, left) for linear in together]
     size = blocks_of(cluster)
+    share_out = len(flying) > size and any(claim.repeated for claim in claims_of(linked))
     with np.errstate(all="ignore"):
-        if size == 1:
+        if share_out:
+            _share_out([flying[first : first + size] for first in range(0, len(flying), size)], launched)
+        elif size == 1:
             _run_all(flying, launched)
-        for first in range(0, len(flying), size) if size > 1 else ():
+        for first in range(0, len(flying), size) if size > 1 and not share_out else ():
             _run_cluster(flying[first : first + size], launched, len(together))
     recorders: list[Recorder] = [runner.warp.recorder for block in flying for runner in block.runners]
     warps = -(-launch.threads_per_block // LANES)
@@ -127,11 +131,18 @@ class _Flying:
             warp = Warp(block, number, live, Recorder(len(launched.kernel.instructions)))
             self.runners.append(Runner(warp, flow, _execute, budget))
         self.barriers = Barriers()
+        self.budget = budget
         self.moved = False
 
-    def run(self) -> bool:
-        """Give the warps turns. Returns True when all are done, False when all of them only wait."""
-        while not all(runner.done for runner in self.runners):
+    @property
+    def done(self) -> bool:
+        return all(runner.done for runner in self.runners)
+
+    def run(self, turn: int = 0) -> bool:
+        """Give the warps turns. Returns True when all are done, False when all of them only wait, or when `turn` warp
+        instructions are used up, if it is not 0."""
+        begun = self.budget[0]
+        while not self.done:
             ready = [r for r in self.runners if not r.done and r.warp not in self.barriers.waiting]
             for runner in ready:
                 if runner.turn():
@@ -148,6 +159,8 @@ class _Flying:
             if left and not ready:
                 raise self._deadlock()
             if ready and all(r.stuck for r in ready):
+                return False
+            if turn and left and begun - self.budget[0] > turn:
                 return False
         return True
 
@@ -184,12 +197,12 @@ def open_barrier(blocks: list[_Flying]) -> bool:
     return True
 
 
-def _round(flying: list[_Flying]) -> bool:
+def _round(flying: list[_Flying], turn: int = 0) -> bool:
     """A turn for each block; those that end leave the list. Returns whether any of them got on."""
     moved = False
     for block in list(flying):
         block.moved = False
-        if block.run():
+        if block.run(turn):
             flying.remove(block)
             moved = True
         moved = moved or block.moved
@@ -198,18 +211,56 @@ def _round(flying: list[_Flying]) -> bool:
 
 def _run_cluster(blocks: list[_Flying], launched: Launched, count: int) -> None:
     """The blocks of one cluster take turns until all have ended."""
-    together = [member.block for member in blocks]
-    for rank, member in enumerate(together):
-        member.rank, member.cluster = rank, together
+    _join(blocks)
     flying, idle = list(blocks), 0
     while flying:
         moved = _round(flying)
         idle = 0 if open_barrier(blocks) or moved else idle + 1
         if idle == IDLE_ROUNDS:
-            first, name, path = flying[0], launched.kernel.name, launched.module.path
-            if first.barriers.at_cluster():
-                raise cluster_error(name, path, launched.launch, first.linear, first.line())
-            raise stuck_error(name, path, launched.launch, first.linear, first.line(), count)
+            raise _stuck(flying[0], launched, count)
+
+
+def _join(blocks: list[_Flying]) -> None:
+    """The blocks are a cluster."""
+    together = [member.block for member in blocks]
+    for rank, member in enumerate(together):
+        member.rank, member.cluster = rank, together
+
+
+def _stuck(first: _Flying, launched: Launched, count: int) -> PptError:
+    name, path = launched.kernel.name, launched.module.path
+    if first.barriers.at_cluster():
+        return cluster_error(name, path, launched.launch, first.linear, first.line())
+    return stuck_error(name, path, launched.launch, first.linear, first.line(), count)
+
+
+def _share_out(clusters: list[list[_Flying]], launched: Launched) -> None:
+    """Blocks that share work out take short turns, up to AT_ONCE of them; the next begin as others end."""
+    size, left = len(clusters[0]), clusters[0][0].budget
+    count, instructions = size * len(clusters), left[0]
+    begun, idle, most = 0, 0, AT_ONCE
+    going: list[tuple[list[_Flying], list[_Flying]]] = []  # of each cluster: who has not ended, everybody
+    while going or begun < len(clusters):
+        while begun < len(clusters) and size * len(going) < most:
+            blocks = clusters[begun]
+            if size > 1:
+                _join(blocks)
+            for block in blocks:
+                for runner in block.runners:
+                    runner.fuel = SHORTEST_TURN
+            going.append((list(blocks), blocks))
+            begun += 1
+        turn = shared_turn(instructions - left[0], size * begun, len(clusters[0][0].runners))
+        moved = False
+        for flying, blocks in going:
+            moved |= _round(flying, turn)
+            moved |= size > 1 and open_barrier(blocks)
+        going = [(flying, blocks) for flying, blocks in going if flying]
+        idle = 0 if moved else idle + 1
+        if idle == IDLE_ROUNDS:
+            if begun == len(clusters):
+                raise _stuck(going[0][0][0], launched, count)
+            most, idle = min(2 * most, count), 0
 
 
 def _run_all(blocks: list[_Flying], launched: Launched) -> None:
@@ -222,8 +273,6 @@ def _run_all(blocks: list[_Flying], launched: Launched) -> None:
             if _round(flying):
                 continue
             if position == len(blocks):
-                first, name = flying[0], launched.kernel.name
-                path = launched.module.path
-                raise stuck_error(name, path, launched.launch, first.linear, first.line(), len(blocks))
+                raise _stuck(flying[0], launched, len(blocks))
             flying += blocks[position : position + more]
             position, more = min(position + more, len(blocks)), 2 * more

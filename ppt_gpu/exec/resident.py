@@ -18,10 +18,22 @@ if TYPE_CHECKING:
     from ppt_gpu.exec.jit_compile import Engine
 
 TURN = 20_000  # warp instructions before the next warp of the block gets its turn
+#: blocks that take turns at a work which they share: about as many as the largest GPUs hold
+AT_ONCE = 4096
+#: warp instructions of each warp in such a turn
+SHORTEST_TURN, LONGEST_TURN = 64, 1024
 #: entries of the divergence stack: paths part at most 31 times before they meet again, each with a join, and once more
 #: where lanes that met go on apart
 STACK_ENTRIES = 160
 LEAST_FRAME = 16  # B of stack that every call takes
+
+
+def shared_turn(done: int, blocks: int, warps: int) -> int:
+    """Warp instructions of a block's turn at a work which it shares: a small part of what each has done.
+
+    done: by all `blocks` that have begun, of so many `warps` each.
+    """
+    return min(max(done // (blocks * warps) // 16, SHORTEST_TURN), LONGEST_TURN) * warps
 
 
 class Tables:

@@ -17,7 +17,7 @@ from ppt_gpu.exec.collect import Collector
 from ppt_gpu.exec.host_calls import Caller, Printed, call_host
 from ppt_gpu.exec.jit_context import BARRIER_OF_WARP, Flag, Slot
 from ppt_gpu.exec.notes import warnings_of
-from ppt_gpu.exec.resident import Resident, Tables
+from ppt_gpu.exec.resident import AT_ONCE, SHORTEST_TURN, Resident, Tables, shared_turn
 from ppt_gpu.exec.schedule import HELD, READY, WAITING, Reason, State, let_others_run, run_blocks
 from ppt_gpu.exec.trace import Trace
 from ppt_gpu.exec.trace_buffers import TraceBuffers
@@ -27,10 +27,6 @@ from ppt_gpu.units import format_bytes
 
 WARPS = 1 << 14  # of blocks that end before the trace buffers are taken over
 MOST_RESIDENT = 4 << 30  # B of blocks in flight
-#: blocks that take turns at a work which they share: about as many as the largest GPUs hold
-AT_ONCE = 4096
-#: warp instructions of each warp in such a turn
-SHORTEST_TURN, LONGEST_TURN = 64, 1024
 #: words of the scheduler's state that go from block to block
 _CURSORS = [State.BUDGET]
 
@@ -161,7 +157,8 @@ class BlockRun:
                 flying.append(list(clusters[-1]))
                 most = min(most, MOST_RESIDENT // max(clusters[-1][0].nbytes, 1))
                 following += size
-            turn = self._turn(following)
+            done = self.budget.instructions - int(self.resident.state[State.BUDGET])
+            turn = shared_turn(done, following, self.tables.warps)
             moved = False
             for blocks, cluster in zip(flying, clusters, strict=True):
                 moved |= self._round(blocks, guarded, turn)
@@ -175,13 +172,6 @@ class BlockRun:
                 most, idle = min(2 * most, count), 0  # what they wait for may be the part of a block behind them
                 self._check_room(flying[0][0], most)
         self._end_together(0, count, guarded)
-
-    def _turn(self, begun: int) -> int:
-        """Warp instructions of a block's turn when so many blocks have begun: a small part of what each has done."""
-        warps = self.tables.warps
-        done = (self.budget.instructions - int(self.resident.state[State.BUDGET])) // (begun * warps)
-        turn = min(max(done // 16, SHORTEST_TURN), LONGEST_TURN)
-        return turn * warps
 
     # blocks that wait for others -----------------------------------------------------------------------------------
 

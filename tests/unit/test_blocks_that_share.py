@@ -1,5 +1,7 @@
 """Predictions of kernels whose blocks take parts of a work that they share: each gets its part, not everything."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -7,8 +9,8 @@ import ppt_gpu
 from ppt_gpu.exec import traces
 from ppt_gpu.exec.interpreter import interpret
 from ppt_gpu.exec.memory import DeviceMemory
+from ppt_gpu.exec.resident import SHORTEST_TURN
 from ppt_gpu.exec.run import run
-from ppt_gpu.exec.run_blocks import SHORTEST_TURN
 from ppt_gpu.exec.workload import Argument, Buffer, Launch
 from ppt_gpu.ptx import parse_module
 
@@ -43,6 +45,10 @@ TAKEN:
 END: ret;
 }}
 """
+#: and one of each block of a cluster, which wait for each other
+CLUSTERS = QUEUE.replace(PARAMETERS, PARAMETERS.replace("\n{", "\n.reqnctapercluster 2\n{")).replace(
+    "bar.sync 0; ld.shared", "barrier.cluster.arrive; barrier.cluster.wait; bar.sync 0; ld.shared"
+)
 #: the same parts, dealt out beforehand
 DEALT = f"""{HEAD}.visible .entry dealt{PARAMETERS}{ENTER}
   mov.u32 %r4, %r10;
@@ -119,11 +125,18 @@ def test_every_block_gets_its_part_and_every_part_is_done_once(items):
     assert parts.max() - parts.min() <= 2
 
 
+@pytest.mark.parametrize(("text", "items"), [(QUEUE, 61), (CLUSTERS, 61), (ROWS, 300)])
+def test_the_plain_reference_gives_the_same_turns(text, items):
+    """Which block gets which part, too."""
+    (compiled, left, _), (plain, right, _) = (ran(text, items, grid=4, engine=engine) for engine in (run, interpret))
+    assert np.array_equal(left.view("out", np.uint32), right.view("out", np.uint32))
+    for field in dataclasses.fields(compiled):
+        first, second = getattr(compiled, field.name), getattr(plain, field.name)
+        assert np.array_equal(first, second) if isinstance(first, np.ndarray) else first == second, field.name
+
+
 def test_blocks_of_clusters_share_too():
-    text = QUEUE.replace(PARAMETERS, PARAMETERS.replace("\n{", "\n.reqnctapercluster 2\n{")).replace(
-        "bar.sync 0; ld.shared", "barrier.cluster.arrive; barrier.cluster.wait; bar.sync 0; ld.shared"
-    )
-    trace, memory, _ = ran(text, 1600, grid=160)
+    trace, memory, _ = ran(CLUSTERS, 1600, grid=160)
     assert memory.view("head", np.uint32)[0] == 1600 + 160
     work = trace.warp_threads.reshape(160, -1).sum(axis=1)
     assert work.max() < 1.5 * work.min()

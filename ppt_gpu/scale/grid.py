@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ppt_gpu.errors import PptError, did_you_mean
 from ppt_gpu.exec.workload import Dim3
@@ -54,13 +55,14 @@ class GridSpread:
             return position * self.sms + sm
         return (wave * self.sms + sm) * self.resident + slot
 
-    def place(self, block: int) -> tuple[int, int]:
-        """The SM of a block, and its position there: `block` of these is the block."""
-        wave, rest = divmod(block, self.resident * self.sms)
-        if wave == 0 or not self.bunched:
-            return block % self.sms, block // self.sms
-        sm, slot = divmod(rest, self.resident)
-        return sm, wave * self.resident + slot
+    def place(self, blocks: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """[B] the SM of each block, and its position there: `block` of these is the block."""
+        sm, position = blocks % self.sms, blocks // self.sms
+        if not self.bunched:
+            return sm, position
+        wave, rest = np.divmod(blocks, self.resident * self.sms)
+        in_row, slot = np.divmod(rest, self.resident)
+        return np.where(wave > 0, in_row, sm), np.where(wave > 0, wave * self.resident + slot, position)
 
 
 @dataclass(frozen=True)
@@ -181,10 +183,7 @@ def inner_sm(spread: GridSpread, grid: Dim3) -> int:
     for place, extent in zip(np.unravel_index(blocks, grid, order="F"), grid, strict=True):
         if extent > 2:
             at_edge += (place == 0) | (place == extent - 1)
-    sm = blocks % spread.sms
-    if spread.bunched:
-        first = spread.resident * spread.sms  # blocks
-        sm[first:] = blocks[first:] // spread.resident % spread.sms
+    sm = spread.place(blocks)[0]
     runs = np.bincount(sm, minlength=spread.sms)
     edges = np.bincount(sm, at_edge, spread.sms)
     return int(np.where(runs == runs.max(), edges, np.inf).argmin())

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from ppt_gpu.exec.workload import Dim3
 from ppt_gpu.scale.grid import GridSpread
 
@@ -37,7 +39,7 @@ def neighbour_blocks(spread: GridSpread, blocks: Sequence[int], grid: Dim3, samp
     stands_for = dict.fromkeys(near, 1.0) | dict.fromkeys(far, len(rest) / max(len(far), 1))
     if near and not far:
         stands_for = dict.fromkeys(near, (spread.active_sms - 1) / len(near))
-    places = [spread.place(block) for block in blocks]
+    places = list(zip(*(part.tolist() for part in spread.place(np.array(blocks, np.int64))), strict=True))
     found = {
         Neighbour(spread.block((sm + offset) % spread.active_sms, position), offset, weight)
         for offset, weight in stands_for.items()

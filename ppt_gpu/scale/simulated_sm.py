@@ -278,6 +278,7 @@ class TraceSm(SimulatedSm):
             left=self.l2_lines,
             alone=not self.whole,
             resident=self.spread.resident,
+            turn_of=lambda ids: self.spread.place(ids)[1],
             own=global_accesses(self.kernel, trace) if others else None,
         )
         warnings = (*trace.warnings, program.unheard) if program.unheard else trace.warnings

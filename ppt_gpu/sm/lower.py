@@ -7,6 +7,7 @@ to transactions and bank passes), `lower_others` (what other SMs do meanwhile) a
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,7 @@ from ppt_gpu.sm.lower_global import atomics_of, by_one_lane
 from ppt_gpu.sm.lower_hash import dense_ids
 from ppt_gpu.sm.lower_match import Entries, match_accesses
 from ppt_gpu.sm.lower_ops import pipe_order
-from ppt_gpu.sm.lower_others import Own, among_others, nobody_else
+from ppt_gpu.sm.lower_others import Own, TurnOf, among_others, nobody_else
 from ppt_gpu.sm.lower_program import assemble
 from ppt_gpu.sm.lower_tasks import lower_tasklist
 from ppt_gpu.sm.program import Program
@@ -47,6 +48,7 @@ def lower_trace(
     left: LeftLines | None = None,
     alone: bool = True,
     resident: int = 1,
+    turn_of: TurnOf | None = None,
     own: GlobalAccesses | None = None,
 ) -> Program:
     """The Program of the trace's blocks on one SM of `gpu`.
@@ -59,6 +61,8 @@ def lower_trace(
     what the others do; without, the blocks are the whole grid, which is simulated on all SMs.
     resident: blocks that an SM runs at a time: who comes when to a line that several ask for (`moments`), and slices of
     the L2 that get uneven shares (`camping`), which are looked for when the neighbours are all other SMs.
+    turn_of: of blocks of the grid, how many the SM of each begins before it; by default the number modulo active_sms is
+    the SM's.
     own: what the trace's blocks access, as `neighbours` has it, where the trace is one of other code.
     Local memory: every warp has a frame of its own, so later blocks do not find those of earlier ones in the caches.
 
@@ -81,7 +85,10 @@ def lower_trace(
         others = nobody_else(mine, shape)
     else:
         accesses = own or global_accesses(kernel, trace)
-        others = among_others(mine, gpu, shape, active_sms, accesses, neighbours, neighbour_sm, neighbour_stands_for)
+        turns = turn_of or partial(_every_one, active_sms)
+        others = among_others(
+            mine, gpu, shape, active_sms, accesses, neighbours, neighbour_sm, neighbour_stands_for, turns
+        )
     copied = _copied(mine, gpu, shape, others.users, left, alone)
     ops = replace(code.ops, pc=of_ptx(kernel, code.ops.pc))  # hot spots are told by the lines of the PTX
     program = assemble(
@@ -110,6 +117,11 @@ def lower_trace(
     return replace(
         program, op_event=code.op_event, event_start=events.start, event_of=events.of, event_count=events.count
     )
+
+
+def _every_one(active_sms: int, blocks: NDArray[np.int64]) -> NDArray[np.int64]:
+    """`turn_of` where the SMs get blocks in turn."""
+    return blocks // active_sms
 
 
 def _copied(

@@ -5,6 +5,7 @@ Samples of them stand for all; `sharing`, `in_flight`, `same_line` and `camping`
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +26,9 @@ from ppt_gpu.sm.same_line import Atomics, atomic_share
 from ppt_gpu.sm.scoreboard import Schedule
 from ppt_gpu.sm.sharing import Touched, Users, Waves, areas, sectors_used, sharers, while_kept
 from ppt_gpu.spec.gpu import Gpu
+
+#: of blocks of the grid [B], how many the SM of each begins before it
+TurnOf = Callable[[NDArray[np.int64]], NDArray[np.int64]]
 
 
 @dataclass(frozen=True)
@@ -68,14 +72,16 @@ def among_others(
     neighbours: GlobalAccesses,
     sm: NDArray[np.int64] | None,
     stands_for: NDArray[np.float64] | None,
+    turn_of: TurnOf,
 ) -> Meanwhile:
-    """accesses: of this SM's blocks; neighbours, and of its blocks sm and stands_for: as `lower_trace` has them."""
+    """accesses: of this SM's blocks; neighbours, and of its blocks sm, stands_for and turn_of: as `lower_trace` has
+    them."""
     sm = neighbours.blocks % active_sms if sm is None else np.asarray(sm, np.int64)
-    course = _course(own, active_sms)
+    course = _course(own, turn_of)
     asked = global_transactions(own.code, neighbours, shape)
-    others = _touched(asked, neighbours, sm, stands_for, active_sms, course)
+    others = _touched(asked, neighbours, sm, stands_for, active_sms, course, turn_of)
     here = np.zeros(len(accesses.blocks), np.int64)
-    mine = _touched(global_transactions(own.code, accesses, shape), accesses, here, None, active_sms, course)
+    mine = _touched(global_transactions(own.code, accesses, shape), accesses, here, None, active_sms, course, turn_of)
     waves = Waves(course.waves, course.of_a_wave, active_sms)
     users, shared = _sharing(own, waves, mine, others, gpu.l2.size / shape.line)
     uneven = 1.0
@@ -120,23 +126,23 @@ def _touched(
     stands_for: NDArray[np.float64] | None,
     active_sms: int,
     course: Course,
+    turn_of: TurnOf,
 ) -> Touched:
     """What SMs touch, with their transactions. Every warp has local memory of its own, so none of that is shared."""
     sms, first, dense = np.unique(sm_of_block, return_index=True, return_inverse=True)
     weight = np.full(len(sms), (active_sms - 1) / len(sms)) if stands_for is None else stands_for[first]
     sm_of_access = np.repeat(dense, np.diff(accesses.start))
     sm = np.repeat(sm_of_access, np.diff(found.start)).astype(np.int32)
-    moment = course.moments(accesses.blocks // active_sms, accesses.start, accesses.pc)
+    moment = course.moments(turn_of(accesses.blocks), accesses.start, accesses.pc)
     return Touched(found.address, found.sectors, sm, np.repeat(moment, np.diff(found.start)), weight)
 
 
-def _course(own: Own, active_sms: int) -> Course:
+def _course(own: Own, turn_of: TurnOf) -> Course:
     """How far the blocks of this SM are at their accesses to global memory."""
     trace, start = own.trace, own.entries.start
     every = waits_before(own.plan, own.code.ops).of_warps(trace.warp_path, trace.warps // len(trace.blocks))
     chosen = np.append(own.code.variants.space == GLOBAL, False)[own.variant]
     warps = np.add.reduceat(np.append(chosen, False), start[:-1]) * (np.diff(start) > 0)
     counts = warps.reshape(len(trace.blocks), -1).sum(axis=1)
-    return Course.of(
-        trace.blocks // active_sms, counts, of_ptx(own.kernel, own.entries.pc[chosen]), every[chosen], own.resident
-    )
+    turns = turn_of(trace.blocks)
+    return Course.of(turns, counts, of_ptx(own.kernel, own.entries.pc[chosen]), every[chosen], own.resident)

@@ -123,4 +123,5 @@ def test_every_block_has_one_place(blocks: int, resident: int, sms: int, bunched
     assert max(map(len, own)) == len(own[0]) == spread.max_blocks
     for sm, ids in enumerate(own):
         assert ids == sorted(ids)
-        assert [spread.place(block) for block in ids] == [(sm, position) for position in range(len(ids))]
+        places = spread.place(np.array(ids, np.int64))
+        assert [part.tolist() for part in places] == [[sm] * len(ids), list(range(len(ids)))]

@@ -227,12 +227,17 @@ def random_program(
 def with_events(program: Program, seed: int) -> Program:
     """`program` with events at some of its barriers and loads, such that in some order all warps come to their end."""
     rng = np.random.default_rng(seed)
-    bits = np.zeros(len(program.op_name), np.int8)
-    for op in np.flatnonzero(np.isin(program.op_kind, (KIND_BARRIER, KIND_LOAD))):
-        of_load = EVENT_COUNTS | EVENT_LATE
+    bits, of_load = np.zeros(len(program.op_name), np.int8), EVENT_COUNTS | EVENT_LATE
+    kind = program.op_kind.copy()
+    if rng.random() < 0.6:  # more of them: what else computes waits for mbarriers, or arrives at them
+        kind[kind == KIND_COMPUTE] = KIND_BARRIER
+    for op in np.flatnonzero(np.isin(kind, (KIND_BARRIER, KIND_LOAD))):
         of_barrier = (0, EVENT_COUNTS, of_load, EVENT_WAITS, EVENT_COUNTS | EVENT_WAITS)
-        bits[op] = rng.choice((0, of_load) if program.op_kind[op] == KIND_LOAD else of_barrier)
-    latency = np.where(program.op_kind == KIND_BARRIER, rng.choice((1, 20)), program.op_latency).astype(np.int32)
+        if program.op_kind[op] != kind[op]:
+            of_barrier = (of_load, EVENT_WAITS)
+        bits[op] = rng.choice((0, of_load) if kind[op] == KIND_LOAD else of_barrier)
+    program = dataclasses.replace(program, op_kind=kind)
+    latency = np.where(kind == KIND_BARRIER, rng.choice((1, 20)), program.op_latency).astype(np.int32)
     paths = [program.entry_op[a:b].tolist() for a, b in pairwise(program.path_start)]
     of: list[list[int]] = [[] for _ in program.warp_path]
     count: list[int] = []
@@ -272,8 +277,8 @@ def _one_order(
             for w in live:
                 held[w] = -1
         free = [w for w in live if held[w] == -1]
-        if not free or rng.random() < 0.1:
-            close(int(rng.integers(0, 2)))
+        if not free or rng.random() < 0.2:  # mostly an event that somebody counts for
+            close(int(rng.integers(0, 2) if rng.random() < 0.3 else count[open_[1]] > count[open_[0]]))
             continue
         w = int(rng.choice(free))
         op = streams[w][place[w]]
@@ -286,7 +291,7 @@ def _one_order(
                 count[event] += 1
             held[w] = event if bits[op] & EVENT_WAITS and not last else -1
         elif bits[op]:
-            of[w].append(int(rng.choice(closed)))
+            of[w].append(int(rng.choice(closed) if rng.random() < 0.3 else closed[-1]))
         elif kinds[op] == KIND_BARRIER and not last:
             held[w] = -2
 

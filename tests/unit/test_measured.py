@@ -62,7 +62,7 @@ def test_streams():
         "read": np.zeros(n),
         "scale": b * k,
         "triad": b * k + c,
-        "stencil3": k * b[:-2] + 0.5 * b[1:-1] + k * b[2:],
+        "stencil3": k * b[:-2] - b[1:-1] + k * b[2:],
         "stencil5": k * b[:-4] + 0.25 * b[1:-3] + 0.5 * b[2:-2] + 0.25 * b[3:-1] + k * b[4:],
     }
     assert set(inner) == {kernel for kernel, _ in measured.STREAMS.values()}

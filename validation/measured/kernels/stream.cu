@@ -27,7 +27,7 @@ __global__ void triad(double *a, const double *b, const double *c, double k, lon
 
 __global__ void stencil3(double *a, const double *b, const double *c, double k, long n) {
   long i = (long)blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < n - 1 && i > 0) a[i] = k * b[i - 1] + 0.5 * b[i] + k * b[i + 1];
+  if (i < n - 1 && i > 0) a[i] = k * b[i - 1] - b[i] + k * b[i + 1];
 }
 
 __global__ void stencil5(double *a, const double *b, const double *c, double k, long n) {

@@ -33,9 +33,10 @@ from ppt_gpu.scale.code_history import CodeHistory
 from ppt_gpu.scale.grid import plan
 from ppt_gpu.scale.host import LaunchTime, application_time
 from ppt_gpu.scale.l2_history import L2History
+from ppt_gpu.scale.long_launch import long_launch
 from ppt_gpu.scale.prediction import KernelPrediction
 from ppt_gpu.scale.simulated_sm import SimulatedSm, TraceSm
-from ppt_gpu.scale.steady import affordable_waves, in_bunches, steady_prediction
+from ppt_gpu.scale.steady import affordable_waves
 from ppt_gpu.scale.survey import Survey
 from ppt_gpu.scale.tail import relieve_tail
 from ppt_gpu.spec import load_gpu
@@ -294,13 +295,7 @@ def predict_launch(sm: SimulatedSm, gpu: Gpu, level: str, survey: Survey) -> tup
         prediction = (single_wave_prediction if one_wave else irregular_prediction)(sm, survey, gpu)
     else:
         waves = affordable_waves(sm.spread.resident, survey.warp_instructions)
-        if sm.spread.bunched:  # as a prediction before this one found
-            sm.give_out()
-        steady = steady_prediction(sm, sm.launch.blocks, sm.occupancy, gpu, waves, sm=sm.place)
-        if in_bunches(steady):
-            sm.give_out(bunched=True)
-            steady = steady_prediction(sm, sm.launch.blocks, sm.occupancy, gpu, waves, sm=sm.place, bunched=True)
-        prediction = relieve_tail(steady, gpu)
+        prediction = relieve_tail(long_launch(sm, gpu, waves), gpu)
     prediction = replace(prediction, survey=survey)
     floors = bounds(
         sm.work,

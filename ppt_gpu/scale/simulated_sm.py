@@ -57,6 +57,7 @@ class Conditions(TypedDict):
     l1_bytes: int
     code_at: int
     constants_at: int
+    out_of_step: bool
 
 
 class SimulatedSm:
@@ -82,6 +83,7 @@ class SimulatedSm:
         self.loop_seconds: list[float] = []  # CPU time in the loop, of each simulation made; copies share it
         self.whole = False  # all SMs are simulated: nothing is learnt from samples of the others
         self.one_wave = False  # of blocks that differ, all resident at once
+        self.out_of_step = False  # it starts as it is found later in a long launch
         self.code_at = self.constants_at = CODE_COLD  # where the launch finds its instructions and its constants
 
     def give_out(self, bunched: bool = False) -> None:
@@ -136,6 +138,7 @@ class SimulatedSm:
             "l1_bytes": self.occupancy.l1_bytes,
             "code_at": self.code_at,
             "constants_at": self.constants_at,
+            "out_of_step": self.out_of_step,
         }
 
     @property
@@ -146,7 +149,7 @@ class SimulatedSm:
     def timing_name(self, blocks: list[int], resident: int) -> str:
         """The name under which the simulation of `blocks` in so many slots is kept."""
         policy, l1_bytes = self.policy or self.gpu.sm.policy, self.occupancy.l1_bytes
-        finds = (self.code_at, self.constants_at, self.left, self.room, self.one_wave)
+        finds = (self.code_at, self.constants_at, self.left, self.room, self.one_wave, self.out_of_step)
         return timing_name(self.gpu, policy, l1_bytes, self.spread, blocks, resident, finds)
 
 

@@ -33,7 +33,7 @@ BEHIND = frozenset((
     "l1_ways", "l1_fifo", "l1_write", "l1_allocate", "l1_hash", "l1_latency", "l1_group", "mshrs", "merges",
     "l2_sets", "l2_ways", "l2_fifo", "l2_back", "l2_allocate", "l2_latency", "l2_cost", "l2_write_cost", "l2_near",
     "l2_far", "icnt_cost", "dram_cost", "dram_group", "dram_latency", "dram_turn", "dram_work",
-    "dram_loaded", "dram_ahead", "dirty", "request_cost",
+    "dram_loaded", "dram_ahead", "dram_left", "dirty", "request_cost",
     "request_queue", "miss_latency", "store_ack", "store_latency", "code_l2", "code_dram",
 ))  # fmt: skip
 

@@ -124,6 +124,7 @@ class Machine:
     dram_work: int  # per burst, of all of DRAM that an SM or a chip uses
     dram_loaded: int  # cycles that a read takes longer when reads use all of DRAM
     dram_ahead: int  # by which an SM may be ahead of its share of DRAM, having used less before
+    dram_left: int  # of that, what it has when the run starts
     dirty: int  # 1/65536: share of the sectors, found in ways never used by this SM, that are written back
     perfect: bool
     sector_bytes: int
@@ -159,6 +160,7 @@ def machine_of(
     l1_bytes: int | None,
     code_at: int = CODE_COLD,
     constants_at: int = CODE_COLD,
+    out_of_step: bool = False,
 ) -> Machine:
     """`gpu` as seen by one of `active_sms` SMs. PptError when a value makes no sense."""
     line, sector = program.line_bytes, program.sector_bytes
@@ -176,6 +178,7 @@ def machine_of(
     l2_slice = int(gpu.l2.size * min(program.l2_share_factor, active_sms) / active_sms)
     l2_sets, l2_ways = _geometry(max(l2_slice, line), gpu.l2.ways, line)
     dram = gpu.dram_bytes_per_cycle * gpu.dram.efficiency / active_sms
+    ahead = DRAM_AHEAD * ONE if gpu.dram.loaded_latency and active_sms > 1 else 0
     code_sets, code_ways = _geometry(0 if gpu.perfect_memory else gpu.code.size, gpu.code.ways, gpu.code.line)
     from_l2, from_dram = (max(cache.latency - gpu.l1.latency, 1) for cache in (gpu.l2, gpu.dram))
     constant_miss = {CODE_COLD: from_dram, CODE_IN_L2: from_l2, CODE_IN_SM: 0}[constants_at]
@@ -224,7 +227,8 @@ def machine_of(
         dram_turn=round(gpu.dram.turnaround * _cost(max(sector, gpu.dram.burst), dram)),
         dram_work=_cost(max(sector, gpu.dram.burst), dram),
         dram_loaded=gpu.dram.loaded_latency,
-        dram_ahead=DRAM_AHEAD * ONE if gpu.dram.loaded_latency and active_sms > 1 else 0,
+        dram_ahead=ahead,
+        dram_left=ahead if out_of_step else 0,
         dirty=round(l2_dirty * ONE),
         perfect=gpu.perfect_memory,
         sector_bytes=sector,

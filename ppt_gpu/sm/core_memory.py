@@ -97,6 +97,7 @@ class MemoryArrays:
         self.mem[:code_at] = 0
         self.mem[code_at:l1_at] = np.concatenate((code, known, code_line))
         self.mem[: len(_PARAMETERS)] = [int(getattr(machine, name)) for name in _PARAMETERS]
+        self.mem[DRAM] = -machine.dram_left
         self.mem[[MSHRS, QUEUE, LINES]] = mshrs, queue, lines_at
         self.mem[[CODE, CODE_KNOWN, CODE_LINE]] = code_at, known_at, code_line_at
         self.mem[[RECORD_AT, RECORD_END]] = self.records_at if records else 0, len(self.mem) if records else 0

@@ -107,7 +107,8 @@ class Memory:
         self.warm = dict.fromkeys(np.flatnonzero(program.line_warm != COLD).tolist(), 0xFF)
         self.coming = dict.fromkeys(np.flatnonzero(program.line_warm == COMING).tolist(), 0xFF)
         self.mshr_release = [0] * machine.mshrs  # cycles
-        self.lsu = self.l2_server = self.inward = self.outward = self.dram = self.atomic = 0
+        self.lsu = self.l2_server = self.inward = self.outward = self.atomic = 0
+        self.dram = -machine.dram_left
         self.requests = self.returns = self.copier = 0
         self.dirty_rest = 0
         self.releases: list[int] = []  # cycles at which places of the load/store queue become free

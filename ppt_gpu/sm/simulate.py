@@ -43,6 +43,7 @@ def simulate(
     l1_bytes: int | None = None,
     code_at: int = CODE_COLD,
     constants_at: int = CODE_COLD,
+    out_of_step: bool = False,
     reference: bool = False,
     skip: bool | None = None,
     runs: RecordedRuns | None = None,
@@ -51,12 +52,13 @@ def simulate(
 
     `active_sms` SMs share L2 and DRAM. `policy`: instead of gpu.sm.policy. `l2_dirty`: share of the sectors replaced
     in so far unused ways of the L2 that cost a write-back. `l1_bytes`: instead of gpu.l1.size, B. `code_at`,
-    `constants_at`: CODE_*, where the launch finds its instructions and its constants. `reference`: use the plain
-    Python loop. `skip`: whether what only repeats is simulated once, by default in long runs; the result is the same.
-    `runs`: recorded runs of this program, to use and to add to; the result is the same.
+    `constants_at`: CODE_*, where the launch finds its instructions and its constants. `out_of_step`: the SM starts
+    as it is found later in a long launch, when SMs do not ask DRAM all at once any more. `reference`: the plain Python
+    loop. `skip`: whether what only repeats is simulated once, by default in long runs; the result is the same. `runs`:
+    recorded runs of this program, to use and to add to; the result is the same.
     PptError when program and GPU do not fit together, BudgetError after `max_cycles` cycles.
     """
-    machine = machine_of(program, gpu, active_sms, policy, l2_dirty, l1_bytes, code_at, constants_at)
+    machine = machine_of(program, gpu, active_sms, policy, l2_dirty, l1_bytes, code_at, constants_at, out_of_step)
     check(program, machine, resident_blocks)
     if reference:
         from ppt_gpu.sm.reference import run_reference

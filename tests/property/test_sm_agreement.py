@@ -28,10 +28,11 @@ OPTIONS = {
     "active": st.integers(1, 3),
     "dirty": st.sampled_from((0.0, 0.4)),
 }
+LATER = {**OPTIONS, "later": st.booleans()}
 
 
-def compare(program: Program, gpu: Gpu, resident: int, active: int, dirty: float) -> None:
-    options = {"resident_blocks": resident, "active_sms": active, "l2_dirty": dirty}
+def compare(program: Program, gpu: Gpu, resident: int, active: int, dirty: float, later: bool = False) -> None:
+    options = {"resident_blocks": resident, "active_sms": active, "l2_dirty": dirty, "out_of_step": later}
     plain: SmResult = simulate(program, gpu, reference=True, **options)
     fast: SmResult = simulate(program, gpu, **options)
     note(f"cycles {plain.cycles} and {fast.cycles}, stalls {plain.warp_cycles} and {fast.warp_cycles}")
@@ -39,9 +40,11 @@ def compare(program: Program, gpu: Gpu, resident: int, active: int, dirty: float
 
 
 @settings(RELAXED, max_examples=100)
-@given(**OPTIONS)
-def test_compiled_loop_is_the_reference(program: Program, gpu: Gpu, resident: int, active: int, dirty: float) -> None:
-    compare(program, gpu, resident, active, dirty)
+@given(**LATER)
+def test_compiled_loop_is_the_reference(
+    program: Program, gpu: Gpu, resident: int, active: int, dirty: float, later: bool
+) -> None:
+    compare(program, gpu, resident, active, dirty, later)
 
 
 @settings(RELAXED, max_examples=60)

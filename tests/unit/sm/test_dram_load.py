@@ -95,3 +95,21 @@ def test_in_the_long_run_an_sm_has_its_share() -> None:
     share, ahead = (run(loaded(extra, 2), body, 50, 2).cycles for extra in (0, 1))
     assert share == pytest.approx(1000 * COST, rel=0.01)
     assert ahead == pytest.approx(share, rel=0.01)
+
+
+def test_an_sm_that_starts_out_of_step_finds_unused_share_once() -> None:
+    """Loads of 20 lines at once come at once. Where nothing is between such loads, all that is gained is DRAM_AHEAD."""
+    burst: tuple[Entry, ...] = tuple(("load.global", (slot,), slot) for slot in range(20))
+
+    def cycles(repeat: int, later: bool) -> int:
+        program = loop_program(loaded(1, 2), burst, repeat, 1, 1)
+        plain, fast = (
+            simulate(program, loaded(1, 2), resident_blocks=1, active_sms=2, out_of_step=later, reference=reference)
+            for reference in (True, False)
+        )
+        assert plain.cycles == fast.cycles
+        return fast.cycles
+
+    assert cycles(1, False) == pytest.approx(LATENCY + 19 * COST, rel=0.06)
+    assert cycles(1, True) == LATENCY + 19 * 2  # the interconnect brings a line in two cycles
+    assert cycles(100, False) - cycles(100, True) == pytest.approx(DRAM_AHEAD, rel=0.06)

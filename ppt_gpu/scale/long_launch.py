@@ -1,0 +1,54 @@
+"""Launches of many waves of blocks at level "steady": how an SM is found when the launch has run for a while.
+
+At first all SMs ask DRAM for the data of their first blocks at once. That is over after a few blocks, but on one SM,
+whose surroundings never change, it would last: blocks whose data came one after another because of it would keep the
+distance that this gave them. On a whole chip (level grid) SMs get out of step, and blocks that need the same unit of
+their SM meet at it, however they began. So the SM begins as it is found later: with unused share of DRAM
+(`out_of_step`), unless it turns out that the launch leaves none unused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ppt_gpu.scale.grid import plan
+from ppt_gpu.scale.prediction import KernelPrediction
+from ppt_gpu.scale.simulated_sm import SimulatedSm
+from ppt_gpu.scale.steady import TOLERANCE, in_bunches, steady_prediction
+from ppt_gpu.spec.gpu import Gpu
+
+
+def long_launch(sm: SimulatedSm, gpu: Gpu, waves: Sequence[int]) -> KernelPrediction:
+    """`steady_prediction` of a launch whose blocks all do the same work, in the order in which `sm` gets them."""
+    if sm.spread.bunched:  # as a prediction before this one found
+        sm.give_out()
+    found = _as_found_later(sm, gpu, waves)
+    if in_bunches(found):
+        sm.give_out(bunched=True)
+        found = _as_found_later(sm, gpu, waves, bunched=True)
+    return found
+
+
+def dram_use(found: KernelPrediction, gpu: Gpu) -> float:
+    """Time that the SM's share of DRAM works for a wave, over the time that the wave takes."""
+    result, spread = found.result, found.plan.spread
+    moved = result.dram_read_bytes + result.dram_write_bytes
+    if not moved or found.wave_cycles <= 0:
+        return 0.0
+    turns = 2.0 * (result.dram_read_bytes / moved) * (result.dram_write_bytes / moved)
+    share = gpu.dram_bytes_per_cycle * gpu.dram.efficiency / spread.active_sms
+    wave = moved * found.plan.resident / len(found.plan.blocks)
+    return wave / share * (1.0 + gpu.dram.turnaround * turns) / found.wave_cycles
+
+
+def _as_found_later(sm: SimulatedSm, gpu: Gpu, waves: Sequence[int], bunched: bool = False) -> KernelPrediction:
+    def simulated() -> KernelPrediction:
+        return steady_prediction(sm, sm.launch.blocks, sm.occupancy, gpu, waves, sm=sm.place, bunched=bunched)
+
+    few = plan(sm.launch.blocks, sm.occupancy, gpu, "steady", waves[0], sm.place, bunched).exact
+    sm.out_of_step = gpu.dram.loaded_latency > 0 and sm.spread.active_sms > 1 and not few
+    found = simulated()
+    if sm.out_of_step and dram_use(found, gpu) > 1.0 - TOLERANCE:
+        sm.out_of_step = False
+        found = simulated()
+    return found

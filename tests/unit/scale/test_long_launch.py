@@ -1,0 +1,77 @@
+"""Long launches: blocks of an SM that need the same unit of it meet there, as they do when all SMs are simulated."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from ppt_gpu.inputs import open_workload
+from ppt_gpu.paths import data_dir
+from ppt_gpu.pipeline import predict
+from ppt_gpu.scale.grid import spread_grid
+from ppt_gpu.scale.long_launch import dram_use, long_launch
+from ppt_gpu.spec import load_gpu
+
+STREAM = data_dir("validation") / "measured" / "kernels" / "stream.ptx"
+A40 = load_gpu("a40")
+
+
+def test_blocks_meet_at_a_unit_of_the_sm_as_on_the_whole_chip() -> None:
+    """Two blocks of 40 instructions of 16 cycles each at the unit for doubles, and as long in memory."""
+    blocks = 84 * 2 * 20
+    elements = blocks * 256 - 6
+    args = (*(f"f64[{elements}]",) * 3, "f64=3", f"i64={elements}")
+    workload = open_workload(STREAM, kernel="stencil5", grid=(blocks, 1, 1), block=(256, 1, 1), args=args)
+    steady, whole = (
+        float(predict(workload, "a40", overrides=("sm.max_blocks=2",), level=level).launches[0].value("kernel.cycles"))
+        for level in ("steady", "grid")
+    )
+    assert steady == pytest.approx(whole, rel=0.03)
+    assert steady / 20 > 2 * 40 * 16 + 900  # both at the unit, one after the other, and a block's way to memory
+
+
+class Toy:
+    """An SM of two blocks at a time, each of which moves `moved` bytes. A wave takes 1,000 cycles, or 900 while it is
+    out of step."""
+
+    def __init__(self, holding, sm_result, waves: int, moved: int) -> None:
+        self.launch, self.occupancy, self.place = SimpleNamespace(blocks=84 * 2 * waves), holding(2), 0
+        self.result, self.moved, self.asked = sm_result, moved, []
+        self.out_of_step = False
+        self.give_out()
+
+    def give_out(self, bunched: bool = False) -> None:
+        self.spread = spread_grid(self.launch.blocks, 2, 84, bunched)
+
+    def __call__(self, blocks):
+        self.asked.append(self.out_of_step)
+        wave = 900 if self.out_of_step else 1000
+        ends = [wave // 2 * (number + 2) for number in range(len(blocks))]
+        starts = [max(0, end - wave) for end in ends]
+        return replace(self.result(starts, ends), dram_read_bytes=self.moved * len(blocks))
+
+
+SHARE = A40.dram_bytes_per_cycle * A40.dram.efficiency / 84  # B a cycle of an SM
+
+
+@pytest.mark.parametrize(
+    ("waves", "use", "asked"),
+    [
+        (100, 0.5, [True]),
+        (100, 1.05, [True, False]),  # more than its share: nothing was left over for later
+        (9, 0.5, [False]),  # all blocks are simulated, from the launch on
+    ],
+)
+def test_an_sm_starts_out_of_step_where_dram_has_share_left(holding, sm_result, waves, use, asked) -> None:
+    sm = Toy(holding, sm_result, waves, round(use * SHARE * 900 / 2))
+    found = long_launch(sm, A40, (9, 17, 33))
+    assert sm.asked == asked and sm.out_of_step is asked[-1]
+    assert dram_use(found, A40) == pytest.approx(use * 900 / found.wave_cycles, rel=0.01)
+
+
+def test_where_nothing_waits_for_dram_under_load_nothing_starts_out_of_step(holding, sm_result) -> None:
+    sm = Toy(holding, sm_result, 100, 1000)
+    long_launch(sm, load_gpu("k40"), (9, 17, 33))
+    assert sm.asked == [False]

@@ -79,6 +79,7 @@ def _make(trace: Trace) -> float:
     """CPU seconds of making what a trace makes when somebody looks at it."""
     start = time.process_time()
     assert len(trace.access_base) == trace.access_start[-1]
+    assert trace.block_threads is None or len(trace.block_threads) == len(trace.blocks)
     return time.process_time() - start
 
 

@@ -110,8 +110,6 @@ class Collector:
         accesses = self.paths.accesses()
         self._check_budget(self.paths.expanded_bytes() + ACCESS_BYTES * int(accesses.sum()) + self._pattern_bytes())
         path_start, path_pc = self.paths.expand()
-        by_block = np.diff(marks, axis=0, prepend=0) if self.by_block else guarded[None]
-        executed, threads = self.paths.counts(by_block)
         access_start = sums(accesses)
         fields: dict[str, Any] = {
             "blocks": blocks,
@@ -121,12 +119,11 @@ class Collector:
             "warp_block": np.repeat(np.arange(self.blocks, dtype=np.int32), self.warps),
             "warp_threads": self.paths.warp_threads,
             "access_start": access_start,
-            "pc_executed": executed,
-            "pc_threads": threads.sum(axis=0),
+            "pc_executed": self.paths.executed(),
+            "pc_threads": self.paths.threads(marks[-1] if self.by_block else guarded),
             "ranges": memory.ranges(),
             "warnings": warnings,
             "printed": printed,
-            "block_threads": threads if self.by_block else None,
         }
         rows, masks = self.patterns.rows, self.patterns.masks
         if len(masks) < FEW:
@@ -135,7 +132,7 @@ class Collector:
             self.engine.groups, self.paths.start, self.paths.known.content, sums(self.record_count.ravel()),
             self.base.content, self.header.content, Stored(rows, masks, self.patterns.count),
         )  # fmt: skip
-        return RecordedTrace.of(records, **fields)
+        return RecordedTrace.of(records, self.paths.block_threads(marks) if self.by_block else None, **fields)
 
     def _pattern_bytes(self) -> int:
         """Bytes that the patterns have in the trace, at most."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ppt_gpu.exec import digest_paths
 from ppt_gpu.exec.growing import Growing
 from ppt_gpu.exec.jit_compile import Engine
+from ppt_gpu.exec.recorded_trace import BlockThreads
 
 
 class Paths:
@@ -45,17 +46,20 @@ class Paths:
         warp: int,
     ) -> None:
         """Take over the path records of the warps from `warp` on, see `digest_paths.read_paths`."""
-        self._room(len(starts), int((ends - starts).sum()))
-        self.count = digest_paths.read_paths(
-            words, starts, ends, guarded, self.plain, warp, self.row_warps,
-            self.segment_count, self.segment_threads, self.warp_threads, self.warp_path,
-            self.known.data, self.start, self.hash, self.table, self.count,
-        )  # fmt: skip
-        self.known.used = int(self.start[self.count])
+        self._room(len(starts))
+        part = 0
+        while part < len(starts):
+            self.count, part = digest_paths.read_paths(
+                words, starts, ends, guarded, self.plain, warp, self.row_warps,
+                self.segment_count, self.segment_threads, self.warp_threads, self.warp_path,
+                self.known.data, self.start, self.hash, self.table, self.count, part,
+            )  # fmt: skip
+            self.known.used = int(self.start[self.count])
+            if part < len(starts):
+                self.known.room(len(self.known.data))
 
-    def _room(self, warps: int, segments: int) -> None:
-        """Make room for one new path a warp."""
-        self.known.room(segments)
+    def _room(self, warps: int) -> None:
+        """Make room for one new path a warp, but for its segments."""
         wanted = self.count + warps
         if wanted + 1 > len(self.start):
             self.start, self.hash = np.resize(self.start, 2 * wanted + 1), np.resize(self.hash, 2 * wanted)
@@ -90,15 +94,24 @@ class Paths:
         digest_paths.expand_paths(self.known.content, np.array(self.engine.flow.start, np.int64), pcs)
         return ends[self.start[: self.count + 1]], pcs
 
-    def counts(self, guarded: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Executions of each instruction: by warps [I], by threads [blocks or 1, I].
+    def executed(self) -> NDArray[np.int64]:
+        """[I] executions of each instruction by warps."""
+        return self.segment_count[self._segment]
 
-        guarded [blocks or 1, n]: those of guarded instructions.
-        """
-        segment = np.repeat(np.arange(len(self.segment_count)), np.diff(np.array(self.engine.flow.start)))
-        threads = self.segment_threads[:, segment]
-        threads[:, list(self.engine.guarded)] = guarded
-        return self.segment_count[segment], threads
+    def threads(self, guarded: NDArray[np.int64]) -> NDArray[np.int64]:
+        """[I] executions of each instruction by threads. guarded [n]: those of guarded instructions."""
+        found = self.segment_threads.sum(axis=0)[self._segment]
+        found[list(self.engine.guarded)] = guarded
+        return found
+
+    def block_threads(self, marks: NDArray[np.int64]) -> BlockThreads:
+        """Executions by threads, by block. marks [blocks, n]: those of guarded instructions up to each block's end."""
+        return BlockThreads(self.segment_threads, self._segment, self.engine.guarded, marks)
+
+    @cached_property
+    def _segment(self) -> NDArray[np.int64]:
+        """[I] the segment of each instruction."""
+        return np.repeat(np.arange(len(self.segment_count)), np.diff(np.array(self.engine.flow.start)))
 
 
 def sums(counts: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -1,6 +1,7 @@
 """Turns the path records of compiled code into paths that are stored once each, and counts executions.
 
-A path record is (segment, mask). Equal paths are found by hash: open addressing with linear probing.
+A path record is (segment, how often it is repeated, mask), see `jit_records.append_path`. Equal paths are found by
+hash: open addressing with linear probing.
 """
 
 from __future__ import annotations
@@ -10,12 +11,15 @@ from numpy.typing import NDArray
 
 from ppt_gpu.compiled import called, entry, inlined
 from ppt_gpu.exec.digest import MIX
+from ppt_gpu.exec.jit_records import MOST_REPEATS, SEGMENT_BITS
 from ppt_gpu.exec.schedule import FULL_MASK
+
+_SEGMENT = (1 << SEGMENT_BITS) - 1  # bits of a record
 
 
 @entry
 def read_paths(
-    words: NDArray[np.int64],  # the path buffers of all warps one after another: segment, mask
+    words: NDArray[np.int64],  # the path buffers of all warps one after another
     starts: NDArray[np.int64],  # [p] first record of each part: of one warp in one block, in the order of the trace
     ends: NDArray[np.int64],  # [p]
     guarded: NDArray[np.int64],  # [p] threads of guarded instructions
@@ -26,20 +30,23 @@ def read_paths(
     segment_threads: NDArray[np.int64],  # [rows, S]
     warp_threads: NDArray[np.int64],  # [W]
     warp_path: NDArray[np.int32],  # [W]
-    known: NDArray[np.int32],  # segments of the paths found so far, with room for all parts behind
+    known: NDArray[np.int32],  # segments of the paths found so far
     known_start: NDArray[np.int64],  # [paths + 1 ...]
     known_hash: NDArray[np.int64],
     table: NDArray[np.int32],  # path + 1, 0 free
     paths: int,
-) -> int:
-    """Give each warp the number of its path, adding paths that are new, and count. Returns the number of paths.
+    part: int,  # from which on
+) -> tuple[int, int]:
+    """Give each warp the number of its path, adding paths that are new, and count.
 
-    Neighbouring warps mostly do the same: such a part is counted with the part that it repeats. In loops of one segment
-    a warp repeats its last record: such runs are counted, and hashed, at once.
+    Returns (the number of paths, the first part that is not done because `known` has no room for its path).
+    Neighbouring warps mostly do the same: such a part is counted with the part that it repeats.
     """
     first = end = times = threads = 0  # the records that the last parts had, how many are not counted, threads of each
     row = -1
-    for p in range(len(starts)):
+    p = part
+    full = False
+    while p < len(starts) and not full:
         begin, length = starts[p], ends[p] - starts[p]
         w = warp + p
         same = row >= 0 and length == end - first
@@ -57,21 +64,50 @@ def read_paths(
             warp_path[w] = warp_path[w - 1]
         else:
             first, end = begin, begin + length
-            threads, code = _count(words, first, end, 1, row, plain, segment_count, segment_threads)
-            slot = _find_path(words, first, end, known, known_start, known_hash, table, code)
-            if table[slot] == 0:
-                at = known_start[paths]
-                for k in range(length):
-                    known[np.uint64(at + k)] = words[np.uint64(begin + k)] & FULL_MASK
-                known_hash[paths] = code
-                paths += 1
-                table[slot] = paths
-                known_start[paths] = at + length
-            warp_path[w] = table[slot] - 1
-        warp_threads[w] += threads + guarded[p]
+            segments = _segments(words, first, end)
+            full = known_start[paths] + segments > len(known)
+            if not full:
+                threads, code = _count(words, first, end, 1, row, plain, segment_count, segment_threads)
+                slot = _find_path(words, first, end, segments, known, known_start, known_hash, table, code)
+                if table[slot] == 0:
+                    known_hash[paths] = code
+                    known_start[paths + 1] = _write(words, first, end, known, known_start[paths])
+                    paths += 1
+                    table[slot] = paths
+                warp_path[w] = table[slot] - 1
+        if not full:
+            warp_threads[w] += threads + guarded[p]
+            p += 1
     if times > 0:
         _count(words, first, end, times, row, plain, segment_count, segment_threads)
-    return paths
+    return paths, p
+
+
+@inlined
+def _times(word: int) -> int:
+    """How often a warp ran the segment of a record."""
+    return (word >> SEGMENT_BITS & MOST_REPEATS) + 1
+
+
+@called
+def _segments(words: np.ndarray, first: int, end: int) -> int:
+    """Segments of the path in the records from `first` to `end`."""
+    found = 0
+    for k in range(first, end):
+        found += _times(words[np.uint64(k)])
+    return found
+
+
+@called
+def _write(words: np.ndarray, first: int, end: int, known: np.ndarray, at: int) -> int:
+    """Write the segments of these records. Returns the place behind them."""
+    for k in range(first, end):
+        word = words[np.uint64(k)]
+        count = _times(word)
+        for j in range(count):
+            known[np.uint64(at + j)] = word & _SEGMENT
+        at += count
+    return at
 
 
 @called
@@ -81,25 +117,22 @@ def _count(
 ) -> tuple[int, int]:  # fmt: skip
     """Count the records from `first` to `end` so many times. Returns (threads of instructions without a guard, hash).
 
-    The hash is a sum over the records of segment x (what `_mixed` grows by at their place): that of a run of equal
-    segments follows from its ends.
+    The hash is a sum over the segments of segment x (what `_mixed` grows by at their place): that of one that is
+    repeated follows from where it begins and ends, however the records divide it.
     """
-    threads = code = before = 0
-    k = first
-    while k < end:
+    threads = code = before = at = 0
+    for k in range(first, end):
         word = words[np.uint64(k)]
-        stop = k + 1
-        while stop < end and words[np.uint64(stop)] == word:
-            stop += 1
-        s = word & FULL_MASK
-        lanes = (stop - k) * _lanes(word >> 32)
+        s = word & _SEGMENT
+        count = _times(word)
+        lanes = count * _lanes(word >> 32)
         threads += lanes * plain[np.uint64(s)]
-        segment_count[np.uint64(s)] += times * (stop - k)
+        segment_count[np.uint64(s)] += times * count
         segment_threads[row, np.uint64(s)] += times * lanes
-        after = _mixed(stop - first)
+        at += count
+        after = _mixed(at)
         code += (s + 1) * (after - before)
         before = after
-        k = stop
     code = (code ^ code >> 32) * MIX
     return threads, code ^ code >> 32
 
@@ -126,22 +159,26 @@ def _population(mask: int) -> int:
     return int((m * 0x01010101 & 0xFFFFFFFF) >> 24)
 
 
-@inlined
+@called
 def _find_path(
-    words: np.ndarray, first: int, end: int, known: np.ndarray, known_start: np.ndarray, known_hash: np.ndarray,
-    table: np.ndarray, code: int,
+    words: np.ndarray, first: int, end: int, segments: int, known: np.ndarray, known_start: np.ndarray,
+    known_hash: np.ndarray, table: np.ndarray, code: int,
 ) -> int:  # fmt: skip
     """The place in the table of the path that the records from `first` to `end` take, or the free one for it."""
     slot = (code >> 3) & (len(table) - 1)
     while table[slot] != 0:
         p = table[slot] - 1
-        begin = known_start[p]
-        if known_hash[p] == code and known_start[p + 1] - begin == end - first:
+        if known_hash[p] == code and known_start[p + 1] - known_start[p] == segments:
+            at = known_start[p]
             other = np.int32(0)
-            for k in range(end - first):
-                other |= known[np.uint64(begin + k)] ^ np.int32(words[np.uint64(first + k)])
+            for k in range(first, end):
+                word = words[np.uint64(k)]
+                count = _times(word)
+                for j in range(count):
+                    other |= known[np.uint64(at + j)] ^ np.int32(word & _SEGMENT)
+                at += count
             if other == 0:
-                break
+                return slot
         slot = (slot + 1) & (len(table) - 1)
     return slot
 

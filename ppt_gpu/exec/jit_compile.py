@@ -37,14 +37,13 @@ from ppt_gpu.exec.jit_emit import EMITTERS, Emitter, Unsupported, emits
 from ppt_gpu.exec.jit_flow import Flow, flow_of, is_interruption
 from ppt_gpu.exec.jit_groups import Groups
 from ppt_gpu.exec.jit_library import Compiler
-from ppt_gpu.exec.jit_records import AHEAD, RECORD_BYTES, fetch
+from ppt_gpu.exec.jit_records import RECORD_BYTES, append_path
 from ppt_gpu.exec.jit_text import BITS, ELEMENT, const
 from ppt_gpu.ptx.instructions import is_branch, is_call, is_traced
 from ppt_gpu.ptx.linked import LinkedKernel
 from ppt_gpu.ptx.module import Instruction, Kernel, Reg
 from ppt_gpu.ptx.table import ASSUMED
 
-PATH_RECORD = 8  # B: segment and mask
 FRAME_ALIGN = 64  # B
 WAIT_FUEL = 1 << 40  # fuel that a turn of a loop takes that only waits: all of it
 
@@ -208,11 +207,13 @@ def _prologue(e: Emitter, flow: Flow, segment: int, code: tuple[Instruction, ...
     e.do(f"%count{segment} = add i64 {count}, 0")
     e.set_field("%w", Slot.COUNT, e.i64("add", count, len(code)))
     if e.traced:
-        at = e.as_pointer(path)
-        e.do(f"store i32 {segment}, ptr {at}, align 8")
-        e.do(f"store i32 %m{segment}, ptr {e.offset_pointer(at, 4)}, align 4")
-        fetch(e, at, AHEAD)
-        e.set_field("%w", Slot.PATH, e.i64("add", path, PATH_RECORD))
+        append_path(e, segment, f"%m{segment}", path, _repeats(flow, segment))
+
+
+def _repeats(flow: Flow, segment: int) -> bool:
+    """May a warp run this segment several times in a row? Of blocks, a path begins with the first segment. Where loops
+    only wait, their turns are taken back from the path."""
+    return segment > 0 and segment in flow.successors[segment] and not any(flow.waiting.only)
 
 
 def _instruction(e: Emitter, instruction: Instruction, unsupported: dict[int, str]) -> None:

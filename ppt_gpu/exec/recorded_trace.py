@@ -1,4 +1,4 @@
-"""A trace of records: the arrays of accesses and patterns are made when somebody first looks at one of them.
+"""A trace of records: accesses, patterns and the counts of blocks are made when somebody first looks at them.
 
 Accesses that follow others of their segment (`ppt_gpu.exec.jit_groups`) leave no records, and distances of lanes are
 recorded in few bits, so that a trace is several times as large as what was recorded; most of the time that it takes to
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from threading import Lock
 from typing import Any
 
@@ -68,15 +69,46 @@ def kept_accesses(trace: Trace) -> tuple[NDArray[np.int64], NDArray[np.uint64], 
     return trace.access_start, trace.access_base, header
 
 
+@dataclass(frozen=True)
+class BlockThreads:
+    """How often threads executed each instruction, by block, as far as it is counted while blocks run."""
+
+    segment_threads: NDArray[np.int64]  # [B, S]
+    segment: NDArray[np.int64]  # [I] of each instruction
+    guarded: tuple[int, ...]  # instructions with a guard, which count apart
+    marks: NDArray[np.int64]  # [B, n] those of these so far, at the end of each block
+
+    @property
+    def nbytes(self) -> int:
+        return self.segment_threads.nbytes + self.marks.nbytes
+
+    def made(self, positions: Sequence[int] | None = None) -> NDArray[np.int64]:
+        """[B, I] of all blocks, or of those at these positions."""
+        of = np.arange(len(self.marks)) if positions is None else np.array(positions, np.int64)
+        found = self.segment_threads[of[:, None], self.segment]
+        before = np.where(of[:, None] > 0, self.marks[of - 1], 0)
+        found[:, list(self.guarded)] = self.marks[of] - before
+        return found
+
+
 class RecordedTrace(Trace):
-    """Equal to the trace of all accesses; `records` are let go once these are made."""
+    """Equal to the trace of all accesses; `records` and `counts` are let go once these are made."""
 
     @staticmethod
-    def of(records: Records, **fields: Any) -> RecordedTrace:
-        """`fields`: those of a trace but for the arrays that are made from `records`."""
+    def of(records: Records, counts: BlockThreads | None, **fields: Any) -> RecordedTrace:
+        """`fields`: those of a trace but for the arrays that are made from `records` and `counts`."""
         trace = object.__new__(RecordedTrace)
-        trace.__dict__.update(fields, records=records)
+        trace.__dict__.update(fields, records=records, counts=counts)
         return trace
+
+    @cached_property  # in the place of the field, whose default would be found
+    def block_threads(self) -> NDArray[np.int64] | None:
+        with _MAKING:
+            if "block_threads" not in self.__dict__:
+                counts: BlockThreads | None = self.__dict__.pop("counts", None)
+                self.__dict__["block_threads"] = None if counts is None else counts.made()
+            found: NDArray[np.int64] | None = self.__dict__["block_threads"]
+            return found
 
     def __getattr__(self, name: str) -> Any:
         """Called for what is not there, or not yet."""
@@ -89,9 +121,13 @@ class RecordedTrace(Trace):
                 self.__dict__.update(records.accesses(self.warp_path, spans, int(self.access_start[-1])))
         return self.__dict__[name]
 
+    def _block_threads(self, positions: Sequence[int]) -> NDArray[np.int64] | None:
+        return None if self.block_threads is None else self.block_threads[list(positions)]
+
     def some(self, positions: Sequence[int]) -> Trace:
         """A trace of the blocks at these positions only, but for the counts of instructions: those are of all."""
         found = dict(self.__dict__)
+        by_block: BlockThreads | None = found.pop("counts", None)
         records: Records | None = found.pop("records", None)
         if records is None:
             return only_blocks(self, self.blocks[list(positions)].tolist())
@@ -106,6 +142,6 @@ class RecordedTrace(Trace):
             warp_block=np.repeat(np.arange(len(positions), dtype=np.int32), per_block),
             warp_threads=self.warp_threads[warps],
             access_start=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
-            block_threads=None if self.block_threads is None else self.block_threads[list(positions)],
+            block_threads=self._block_threads(positions) if by_block is None else by_block.made(positions),
         )
         return Trace(**found)

@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.exec.jit_context import Slot
-from ppt_gpu.exec.jit_records import BASE_BYTES, RECORD_BYTES
+from ppt_gpu.exec.jit_records import BASE_BYTES, PATH_BYTES, RECORD_BYTES
 
-PATH_BYTES = 8  # of a path record
 #: elements between the buffers of two warps: lines of a cache, so that they do not meet in the same sets
 APART = 16
 #: bytes of memory that NumPy asks large pages for, with room to begin anywhere

@@ -79,11 +79,11 @@ def test_looking_once_lets_the_records_go():
 
 
 def test_kept_by_the_name_of_a_trace_and_written_whole():
-    """Records count as bytes that are kept; a trace file has all accesses."""
+    """Records and counts of segments count as bytes that are kept; a trace file has all accesses and instructions."""
     text = HEAD + "ld.global.u32 %v, [%a]; ld.global.u32 %v, [%a+4]; ret; }"
     case = text_case(text, (2,), (64,), [pointer("x"), integer(0)], [Buffer("x", "u32", 1024)])
     _, trace = case.run()
-    kept = Kept("group")
+    kept, counts = Kept("group"), trace.counts
     kept.add(Record(0, "k", (2, 1, 1), 64, len(case.kernel.instructions), "", True, trace))
     arrays = sum(getattr(value, "nbytes", 0) for name, value in vars(trace).items() if name != "records")
     patterns = trace.records.patterns
@@ -91,6 +91,8 @@ def test_kept_by_the_name_of_a_trace_and_written_whole():
     assert kept.nbytes == arrays + 12 * trace.warps + patterns.nbytes
     assert kept.whole(Trace, [0, 1]) is trace
     (read,) = read_traces(write_traces(list(kept.records.values())), "file")
+    assert trace.block_threads.nbytes == 2 * len(case.kernel.instructions) * 8 and "counts" not in vars(trace)
+    arrays += trace.block_threads.nbytes - counts.nbytes
     assert kept.nbytes == arrays + 2 * 13 * trace.warps + 32 * 8 + 4
     assert_same_trace(read.content, trace)
 

@@ -57,13 +57,17 @@ def test_paths_are_stored_once_and_counted(warps, row_warps, cut):
     start, guarded = end - np.array([len(own) for own in records], np.int64), np.arange(len(warps))
     plain, rows = np.array([3, 5, 7]), len(warps) // row_warps + 1
     count, threads, warp_threads = np.zeros(3, np.int64), np.zeros((rows, 3), np.int64), np.zeros(len(warps), np.int64)
-    known, known_start, code = np.zeros(len(words) + 1, np.int32), np.zeros(40, np.int64), np.zeros(40, np.int64)
+    known, known_start, code = np.zeros(0, np.int32), np.zeros(40, np.int64), np.zeros(40, np.int64)
     table, warp_path, paths = np.zeros(64, np.int32), np.full(len(warps), -1, np.int32), 0
     for part in (slice(0, cut), slice(cut, None)):
-        paths = digest_paths.read_paths(
-            words, start[part], end[part], guarded[part], plain, min(part.start, len(warps)), row_warps, count,
-            threads, warp_threads, warp_path, known, known_start, code, table, paths,
-        )  # fmt: skip
+        done = -1
+        while done < len(start[part]):
+            before, (paths, done) = done, digest_paths.read_paths(
+                words, start[part], end[part], guarded[part], plain, min(part.start, len(warps)), row_warps, count,
+                threads, warp_threads, warp_path, known, known_start, code, table, paths, max(done, 0),
+            )  # fmt: skip
+            assert done >= before
+            known = np.concatenate([known, np.zeros(1, np.int32)])
     whole = [tuple(segment for segment, _ in own) for own in records]
     assert paths == len(set(whole))
     for w, p in enumerate(warp_path.tolist()):

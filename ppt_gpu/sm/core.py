@@ -63,7 +63,16 @@ from ppt_gpu.sm.core_pack import (
     Packed,
 )
 from ppt_gpu.sm.core_policy import after, greedy_or_least, next_in_turn, refill_active
-from ppt_gpu.sm.core_ports import block, look_again, need_port, somebody_needs, take_unit, wake
+from ppt_gpu.sm.core_ports import (
+    block,
+    closed_until,
+    look_again,
+    need_port,
+    pass_wakes,
+    somebody_needs,
+    take_unit,
+    wake,
+)
 from ppt_gpu.sm.core_raw import DEADLOCK, DONE, OVER_BUDGET, PAUSED, Raw
 from ppt_gpu.sm.core_record import CONSTANT_READ, answers_of, record
 from ppt_gpu.sm.core_replay import ANSWERED, LOGGING, MODE, note, recall
@@ -133,7 +142,7 @@ from ppt_gpu.sm.core_state import (
     WORD,
     State,
 )
-from ppt_gpu.sm.core_wheel import bring_near, dependence, next_wake, plan, schedule, wakes_at
+from ppt_gpu.sm.core_wheel import bring_near, dependence, first_wake, next_wake, plan, schedule, wakes_at
 from ppt_gpu.sm.precompile import wait_for
 from ppt_gpu.sm.program import (
     EVENT_COUNTS,
@@ -308,7 +317,8 @@ def make_loop(
                 op_stall[(operation << STALL_SHIFT) + NOT_SELECTED] += waited
 
                 # issue this entry, and those that follow it in the same cycle or ahead of time
-                at, issued, greedy, enters, undisturbed = now, 1, bit, warps[me + ENTERS], int64(-1)
+                at, issued, greedy, enters = now, 1, bit, warps[me + ENTERS]
+                limit, soon = int64(-1), int64(NEVER)  # ahead of time: up to here, and who wakes next
                 while True:
                     simple = (word >> AHEAD_AT) & 1 != 0
                     if port != FREE_PORT:
@@ -431,25 +441,11 @@ def make_loop(
                         doubled[operation] += 1
                         enters = op_table[operation * OP_ROW + ANNOUNCE]
                         continue
-                    if WIDTH == 1 and GREEDY_POLICY and (word >> AHEAD_AT) & 1 and free_of <= at + 1:
-                        opens = at + 1
-                        if port != FREE_PORT:
-                            if undisturbed < 0:
-                                undisturbed = min(next_wake(scheds[sched + WAKES], occupied, now), next_launch)
-                                undisturbed = min(undisturbed, now + layout[NOTICE], look_at)
-                            opens = max(opens, gates[gate + UNTIL])
-                            closed = gates[gate + NEED]
-                            if gates[memory_gate + UNTIL] >= opens:
-                                closed |= gates[memory_gate + (this << GATE_SHIFT) + NEED]
-                            if opens >= undisturbed or (opens > at + 1 and ready & ~closed != 0):
-                                opens = int64(NEVER)
-                            else:
-                                reason = (word >> THROTTLE_AT) & REASON_MASK
-                                op_stall[(operation << STALL_SHIFT) + reason] += opens - at - 1
-                        if opens < NEVER:
-                            at = opens
-                            enters = op_table[operation * OP_ROW + ANNOUNCE]
-                            continue
+                    goes_ahead = WIDTH == 1 and GREEDY_POLICY and (word >> AHEAD_AT) & 1 != 0
+                    if goes_ahead and port == FREE_PORT and free_of <= at + 1:
+                        at += 1
+                        enters = op_table[operation * OP_ROW + ANNOUNCE]
+                        continue
                     low = at + 1
                     if branch > low:
                         op_stall[(operation << STALL_SHIFT) + BRANCH] += branch - low
@@ -457,6 +453,30 @@ def make_loop(
                     if there > low:
                         op_stall[(operation << STALL_SHIFT) + NO_INSTRUCTION] += there - low
                         low = there
+                    if goes_ahead:
+                        opens = max(low, until >> 2, gates[gate + UNTIL])
+                        alone = opens == at + 1 or ready & ~closed_until(gates, gate, memory_gate, this, opens) == 0
+                        if alone:
+                            if limit < 0:
+                                limit = min(next_wake(int64(0), occupied, now), next_launch)
+                                limit = min(limit, now + layout[NOTICE], look_at)
+                                soon = first_wake(scheds[sched + WAKES], now)
+                            alone = opens < limit
+                            if alone and opens >= soon:
+                                alone, ready = pass_wakes(
+                                    K, wheel, occupied, scheds, warps, gates, memory_gate, gate, this, ready, at, opens,
+                                    now,
+                                )  # fmt: skip
+                                soon = first_wake(scheds[sched + WAKES], now)
+                        if alone:
+                            if opens > at + 1:
+                                free_of = max(low, until >> 2)
+                                op_stall[(operation << STALL_SHIFT) + (until & 3)] += free_of - low
+                                reason = (word >> THROTTLE_AT) & REASON_MASK
+                                op_stall[(operation << STALL_SHIFT) + reason] += opens - free_of
+                            at = opens
+                            enters = op_table[operation * OP_ROW + ANNOUNCE]
+                            continue
                     warps[me + POS] = position
                     low = plan(K, POLICY, scheds, warps, op_stall, op_table, this, bit, word, until, low, int64(0))
                     later = gates[gate + CLOSES] != 0 or low > gates[memory_gate + UNTIL]

@@ -28,7 +28,7 @@ from ppt_gpu.sm.core_machine import (
     uses_l1,
 )
 from ppt_gpu.sm.core_memory import COPIES
-from ppt_gpu.sm.program import KIND_COMPUTE, KIND_CONSTANT, Program, copies_of, events_of
+from ppt_gpu.sm.program import KIND_BRANCH, KIND_COMPUTE, KIND_CONSTANT, Program, copies_of, events_of
 from ppt_gpu.sm.result import STALL_REASONS
 
 # The word of an entry, from bit 0: the first two slots it waits for, "waits for more", the slot it announces, kind,
@@ -63,6 +63,11 @@ class Port:
     queued: bool
     ring: bool  # its units become free in the order in which they were taken
 
+    @property
+    def private(self) -> bool:
+        """Only warps of one scheduler use it."""
+        return not (self.shared or self.queued) and self.twin < 0
+
 
 class Packed:
     """What depends on program and machine only."""
@@ -79,8 +84,8 @@ class Packed:
         number = {pair: index for index, pair in enumerate(pairs, FREE_PORT + 1)}
         self.ports = [Port(0, False, -1, False, False), *(_port(pair, number, program, machine) for pair in pairs)]
         op_port = np.array([number.get(pair, FREE_PORT) for pair in needs], np.int64)
-        private = np.array([not (port.shared or port.queued) and port.twin < 0 for port in self.ports])[op_port]
-        alone = kind == KIND_COMPUTE
+        private = np.array([port.private for port in self.ports])[op_port]
+        alone = np.isin(kind, (KIND_COMPUTE, KIND_BRANCH))
         if not (machine.constant_miss or machine.constant_queued):
             alone |= kind == KIND_CONSTANT
         latency = np.where(kind == KIND_CONSTANT, machine.constant_latency, program.op_latency)

@@ -18,11 +18,13 @@ from ppt_gpu.sm.core_state import (
     HEAD,
     MAIN,
     MARK,
+    NEAR,
     NEED,
     NEXT_OPEN,
     OFFSET,
     OPEN,
     PARKED,
+    PRIVATE,
     READY_MASK,
     READY_OTHERS,
     RING,
@@ -34,7 +36,9 @@ from ppt_gpu.sm.core_state import (
     UNTIL,
     WAKES,
     WARP_SHIFT,
+    WHEEL,
 )
+from ppt_gpu.sm.core_wheel import first_wake
 
 
 @merged
@@ -68,6 +72,66 @@ def wake(
         scheds[sched + READY_MASK] |= woken
         need = gates[memory_gate + (k << GATE_SHIFT) + NEED]
         occupied[READY_OTHERS] |= int64(woken & ~need != 0) << k
+
+
+@merged
+def closed_until(gates: Any, gate: int, memory_gate: int, k: int, cycle: int) -> int:
+    """Warps of scheduler k that need `gate` or the memory port, of those two that are blocked up to `cycle`."""
+    closed = gates[gate + NEED] if gates[gate + UNTIL] >= cycle else int64(0)
+    return closed | (gates[memory_gate + (k << GATE_SHIFT) + NEED] if gates[memory_gate + UNTIL] >= cycle else int64(0))
+
+
+@called
+def pass_wakes(
+    K: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, gates: Any, memory_gate: int, gate: int, k: int,
+    ready: int, at: int, opens: int, now: int,
+) -> tuple[bool, int]:  # fmt: skip
+    """Whether a warp that issued in cycle `at` can issue next through `gate` in cycle `opens`, whoever wakes up to then.
+
+    That is so when nobody can issue in between. Then those who wake and need a port of the scheduler are ready from
+    their cycle on, as long as the scheduler is busy: later nobody could tell how long their port had been blocked.
+    Returns the ready warps with them.
+    """
+    sched, rows = k << SCHED_SHIFT, scheds[(k << SCHED_SHIFT) + WAKES]
+    here, below = gates[gate + UNTIL] >= opens, gates[memory_gate + UNTIL] >= opens
+    cycle = first_wake(rows, now)
+    if opens - now >= WHEEL:  # some may not be in the near wheel yet
+        return False, ready
+    while cycle < opens and opens > at + 1:
+        first = (cycle & (WHEEL - 1)) * 2 * K + k
+        if wheel[first] != 0:
+            return False, ready
+        left = wheel[first + K]
+        while left:
+            other = warps[((ctz(left) * K + k) << WARP_SHIFT) + GATE]
+            if not (here and other == gate) and not (below and gates[other + MAIN] == memory_gate):
+                return False, ready
+            left &= left - 1
+        cycle = first_wake(rows, cycle)
+    cycle = first_wake(rows, now)
+    while cycle <= opens:
+        row = cycle & (WHEEL - 1)
+        left = wheel[(row * 2 + 1) * K + k]
+        while left:
+            bit = ctz(left)
+            left &= left - 1
+            me = (bit * K + k) << WARP_SHIFT
+            if gates[(warps[me + GATE] & OFFSET) + PRIVATE] == 0:
+                continue
+            until = need_port(warps, gates, me, warps[me + GATE] & OFFSET, bit, cycle)
+            ready |= int64(1) << bit
+            if until > cycle:
+                scheds[sched + NEXT_OPEN] = min(scheds[sched + NEXT_OPEN], until)
+            else:
+                scheds[sched + OPEN] |= int64(1) << bit
+            wheel[(row * 2 + 1) * K + k] &= ~(int64(1) << bit)
+        if wheel[row * 2 * K + k] | wheel[(row * 2 + 1) * K + k] == 0:
+            scheds[sched + WAKES] &= ~(int64(1) << row)
+            occupied[ROWS + row] &= ~(int64(1) << k)
+            if occupied[ROWS + row] == 0:
+                occupied[NEAR] &= ~(int64(1) << row)
+        cycle = first_wake(rows, cycle)
+    return True, ready
 
 
 @merged

@@ -37,7 +37,8 @@ SCHED_SHIFT = 4
 # UNTIL: blocked until this cycle; CYCLES: cycles it has been blocked, up to UNTIL; HEAD, FIRST_UNIT: its ring of units;
 # TWIN: offset of a twin, -1 none. CLOSES: 0 for the memory port, which all schedulers share and which is blocked too
 # often to take its warps out of OPEN and back each time (the loop looks at its UNTIL instead); -1 for all others.
-UNTIL, CYCLES, NEED, MAIN, MARK, UNITS, TWIN, HEAD, SHARED, RING, FIRST_UNIT, CLOSES = range(12)
+# PRIVATE: only warps of the scheduler use it.
+UNTIL, CYCLES, NEED, MAIN, MARK, UNITS, TWIN, HEAD, SHARED, RING, FIRST_UNIT, CLOSES, PRIVATE = range(13)
 GATE_SHIFT = 4
 # `blocks`, one record a block slot. Of a whole chip only: PENDING, operations whose results are not known yet, and
 # GIVEN, the block to launch at LAUNCH_AT (-1: not decided).
@@ -168,6 +169,7 @@ def _gates(machine: Machine, packed: Packed) -> tuple[np.ndarray, int, np.ndarra
             gate[MAIN] = (index * count + home) << GATE_SHIFT
             gate[UNITS], gate[SHARED], gate[RING] = port.units, port.shared, port.ring
             gate[TWIN] = -1 if port.twin < 0 else (port.twin * count + k) << GATE_SHIFT
+            gate[PRIVATE] = port.private
             gate[FIRST_UNIT] = (owner * count + home) * width
             if port.queued and home == k:
                 queued.append((index * count + k) << GATE_SHIFT)

@@ -120,6 +120,13 @@ def next_wake(rows: int, occupied: Any, now: int) -> int:
 
 
 @merged
+def first_wake(rows: int, now: int) -> int:
+    """The next cycle after `now` that `rows` of the near wheel stand for, NEVER without any."""
+    near = turned(rows, now + 1)
+    return now + 1 + ctz(near) if near else int64(NEVER)
+
+
+@merged
 def turned(mask: int, places: int) -> int:
     """`mask` rotated to the right, so that bit `places` mod 64 becomes bit 0."""
     right = places & 63

@@ -1,4 +1,4 @@
-"""Entries that issue ahead of time (core_pack.AHEAD) for pipes of their scheduler change no result: tried without."""
+"""Entries that issue ahead of time (core_pack.AHEAD) change no result: tried without."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sm_random import differences
 from ppt_gpu.sm import core
 from ppt_gpu.sm.bench_programs import Entry, loop_program
 from ppt_gpu.sm.core_machine import Machine, machine_of
-from ppt_gpu.sm.core_pack import AHEAD_AT, FREE_PORT, PORT_AT, PORT_MASK, Packed
+from ppt_gpu.sm.core_pack import AHEAD_AT, Packed
 from ppt_gpu.sm.program import Program
 from ppt_gpu.spec import load_gpu
 
@@ -23,11 +23,11 @@ OTHERS = ("load.global", "load.shared", "store.shared", "barrier", "branch")
 
 
 class InTime(Packed):
-    """Nothing issues ahead but what needs a port that is always free."""
+    """Nothing issues ahead."""
 
     def __init__(self, program: Program, machine: Machine) -> None:
         super().__init__(program, machine)
-        self.code[(self.code >> PORT_AT) & PORT_MASK != FREE_PORT] &= ~(1 << AHEAD_AT)
+        self.code &= ~(1 << AHEAD_AT)
 
 
 def entries() -> st.SearchStrategy[Entry]:

@@ -327,8 +327,12 @@ def even_sets(
         place[order] = np.arange(count) - np.repeat(first, length)
         place = place[lines]
     turn = place // sets
-    place += (turn * _TURN & _TURN_MASK) % sets
-    place %= sets
+    place -= turn * sets
+    turn *= _TURN
+    turn &= _TURN_MASK
+    turn -= turn // sets * sets  # NumPy divides by a number faster than it takes a rest
+    place += turn
+    place -= (place >= sets) * np.int64(sets)
     return place.astype(np.int32)
 
 

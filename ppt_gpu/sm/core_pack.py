@@ -4,8 +4,8 @@ A port is what an entry needs to issue: a pipe and, for queued kinds (load, stor
 load/store queue too. A pipe used by both sorts of operations has two ports, twins that share its units. All pipes that
 are never busy at the start of a cycle are one port, FREE_PORT: whoever needs it need not look, nor be counted.
 
-What needs neither the load/store unit nor a pipe of the whole SM may issue ahead of time (AHEAD): only warps of its own
-scheduler can tell.
+What needs neither the load/store unit nor a pipe of the whole SM, and is no barrier, may issue ahead of time (AHEAD):
+only warps of its own scheduler can tell.
 """
 
 from __future__ import annotations

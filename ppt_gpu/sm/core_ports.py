@@ -83,28 +83,26 @@ def closed_until(gates: Any, gate: int, memory_gate: int, k: int, cycle: int) ->
 
 @called
 def pass_wakes(
-    K: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, gates: Any, memory_gate: int, gate: int, k: int,
-    ready: int, at: int, opens: int, now: int,
+    K: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, gates: Any, gate: int, k: int, ready: int, at: int,
+    opens: int, now: int,
 ) -> tuple[bool, int]:  # fmt: skip
-    """Whether a warp that issued in cycle `at` can issue next through `gate` in cycle `opens`, whoever wakes up to then.
+    """Whether a warp that issued in cycle `at` can go on through `gate` in cycle `opens`, whoever wakes up to then.
 
-    That is so when nobody can issue in between. Then those who wake and need a port of the scheduler are ready from
-    their cycle on, as long as the scheduler is busy: later nobody could tell how long their port had been blocked.
-    Returns the ready warps with them.
+    It cannot if somebody who wakes can issue in between. If it can, those who wake and need a port of the scheduler are
+    made ready now, as of their cycle: up to there it is known how long their port has been blocked, and nobody looks at
+    them as long as the scheduler is busy. Returns the ready warps with them.
     """
     sched, rows = k << SCHED_SHIFT, scheds[(k << SCHED_SHIFT) + WAKES]
-    here, below = gates[gate + UNTIL] >= opens, gates[memory_gate + UNTIL] >= opens
-    cycle = first_wake(rows, now)
     if opens - now >= WHEEL:  # some may not be in the near wheel yet
         return False, ready
+    cycle = first_wake(rows, now)
     while cycle < opens and opens > at + 1:
         first = (cycle & (WHEEL - 1)) * 2 * K + k
         if wheel[first] != 0:
             return False, ready
         left = wheel[first + K]
         while left:
-            other = warps[((ctz(left) * K + k) << WARP_SHIFT) + GATE]
-            if not (here and other == gate) and not (below and gates[other + MAIN] == memory_gate):
+            if warps[((ctz(left) * K + k) << WARP_SHIFT) + GATE] != gate or gates[gate + UNTIL] < opens:
                 return False, ready
             left &= left - 1
         cycle = first_wake(rows, cycle)

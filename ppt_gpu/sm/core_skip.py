@@ -115,6 +115,8 @@ class Skipping:
     def _alike(self, at: int) -> int:
         """The least distance at which the entries look like those from `at` on; 0: none."""
         code = self.code[at : at + FURTHEST + ALIKE]
+        if len(code) == 0:  # a warp without entries
+            return 0
         found = np.flatnonzero(code[1 : len(code) - ALIKE] == code[0]) + 1
         for entry in range(1, ALIKE):
             if len(found) == 0:

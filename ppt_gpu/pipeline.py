@@ -38,7 +38,6 @@ from ppt_gpu.scale.prediction import KernelPrediction
 from ppt_gpu.scale.simulated_sm import SimulatedSm, TraceSm
 from ppt_gpu.scale.steady import affordable_waves
 from ppt_gpu.scale.survey import Survey
-from ppt_gpu.scale.tail import relieve_tail
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.gpu import Gpu
 from ppt_gpu.threads import allowed, at_most, ordered
@@ -281,6 +280,7 @@ def predict_launch(sm: SimulatedSm, gpu: Gpu, level: str, survey: Survey) -> tup
 
         prediction = grid_prediction(sm, gpu)
     elif level == "workload":
+        sm.share = None
         from ppt_gpu.scale.ppt_workload import workload_prediction
 
         chosen = plan(sm.launch.blocks, sm.occupancy, gpu, level)
@@ -295,7 +295,7 @@ def predict_launch(sm: SimulatedSm, gpu: Gpu, level: str, survey: Survey) -> tup
         prediction = (single_wave_prediction if one_wave else irregular_prediction)(sm, survey, gpu)
     else:
         waves = affordable_waves(sm.spread.resident, survey.warp_instructions)
-        prediction = relieve_tail(long_launch(sm, gpu, waves), gpu)
+        prediction = long_launch(sm, gpu, waves)
     prediction = replace(prediction, survey=survey)
     floors = bounds(
         sm.work,

@@ -30,7 +30,7 @@ class AccessStream:
     ]  # [T] mask of the program's sectors; of loads that look into the L1, of its whole sectors
     kind: NDArray[np.int64]  # [T] KIND_LOAD, KIND_STORE or KIND_ATOMIC
     cached: NDArray[np.bool_]  # [T] looks into the L1
-    warm: NDArray[np.bool_]  # [L] in the L2 before this SM first asks
+    warm: NDArray[np.int64]  # [L] masks of the sectors that are in the L2 before this SM first asks
 
 
 def access_stream(inputs: ModelInputs) -> AccessStream:
@@ -52,7 +52,7 @@ def access_stream(inputs: ModelInputs) -> AccessStream:
         sectors=np.where(cached & (kind == KIND_LOAD), whole_sectors(sectors, machine.l1_group), sectors),
         kind=kind,
         cached=cached,
-        warm=program.line_warm != 0,
+        warm=program.line_warm.astype(np.int64),
     )
 
 

@@ -62,7 +62,7 @@ def walk(
 
 def _warm(program: Program) -> np.ndarray:
     """[L] masks of the sectors that are in the L2 before this SM first asks."""
-    return np.where(program.line_warm != 0, 0xFF, 0).astype(np.int64)
+    return program.line_warm.astype(np.int64)
 
 
 @inlined

@@ -47,7 +47,7 @@ def touched(stream: AccessStream) -> Touched:
     machine = stream.machine
     _touch(
         stream.line, stream.sectors, stream.kind, stream.cached, machine.l1_write == WRITE_EVICT, machine.l1_allocate,
-        _ONES, np.zeros((len(stream.warm), 2), np.int64), np.where(stream.warm, 0xFF, 0), found,
+        _ONES, np.zeros((len(stream.warm), 2), np.int64), stream.warm.copy(), found,
     )  # fmt: skip
     return Touched(_ONES[stream.sectors], *found)
 

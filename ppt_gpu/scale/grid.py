@@ -41,6 +41,11 @@ class GridSpread:
         """Blocks of the busiest SM over the blocks that it holds at once."""
         return self.max_blocks / self.resident
 
+    @property
+    def busiest_share(self) -> float:
+        """The share of L2 and DRAM that the busiest SM has: as that of the blocks."""
+        return self.max_blocks / self.grid_blocks
+
     def sm_blocks(self, sm: int, count: int | None = None) -> list[int]:
         """Ids of the blocks that SM `sm` runs, in launch order; the first `count` of them."""
         if not self.bunched:

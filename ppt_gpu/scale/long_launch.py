@@ -36,7 +36,7 @@ def dram_use(found: KernelPrediction, gpu: Gpu) -> float:
     if not moved or found.wave_cycles <= 0:
         return 0.0
     turns = 2.0 * (result.dram_read_bytes / moved) * (result.dram_write_bytes / moved)
-    share = gpu.dram_bytes_per_cycle * gpu.dram.efficiency / spread.active_sms
+    share = gpu.dram_bytes_per_cycle * gpu.dram.efficiency * spread.busiest_share
     wave = moved * found.plan.resident / len(found.plan.blocks)
     return wave / share * (1.0 + gpu.dram.turnaround * turns) / found.wave_cycles
 
@@ -45,6 +45,7 @@ def _as_found_later(sm: SimulatedSm, gpu: Gpu, waves: Sequence[int], bunched: bo
     def simulated() -> KernelPrediction:
         return steady_prediction(sm, sm.launch.blocks, sm.occupancy, gpu, waves, sm=sm.place, bunched=bunched)
 
+    sm.share = sm.spread.busiest_share
     few = plan(sm.launch.blocks, sm.occupancy, gpu, "steady", waves[0], sm.place, bunched).exact
     sm.out_of_step = gpu.dram.loaded_latency > 0 and sm.spread.active_sms > 1 and not few
     found = simulated()

@@ -16,6 +16,6 @@ def record_prediction(sm: SimulatedSm, prediction: KernelPrediction, window: Win
     """
     blocks = prediction.plan.blocks
     program, _ = sm.lower(list(blocks))
-    machine = machine_of(program, sm.gpu, **sm.conditions(program, len(blocks)))
+    machine = machine_of(program, sm.gpu, **sm.conditions(program, len(blocks), sm.share))
     check(program, machine, sm.spread.resident)
     return record(program, machine, sm.spread.resident, window, tuple(blocks))

@@ -58,6 +58,7 @@ class Conditions(TypedDict):
     code_at: int
     constants_at: int
     out_of_step: bool
+    share: float | None
 
 
 class SimulatedSm:
@@ -84,6 +85,7 @@ class SimulatedSm:
         self.whole = False  # all SMs are simulated: nothing is learnt from samples of the others
         self.one_wave = False  # of blocks that differ, all resident at once
         self.out_of_step = False  # it starts as it is found later in a long launch
+        self.share: float | None = None  # of L2 and DRAM, the simulated SM's; None: as much as the others have
         self.code_at = self.constants_at = CODE_COLD  # where the launch finds its instructions and its constants
 
     def give_out(self, bunched: bool = False) -> None:
@@ -123,11 +125,14 @@ class SimulatedSm:
         """Simulate `blocks` on one SM, in this order, with the resident blocks of the launch."""
         return self.slots(blocks)(self.spread.resident)
 
-    def slots(self, blocks: list[int]) -> Slots:
-        """The simulation of `blocks` on one SM, in this order, as a function of how many it holds at once."""
-        return Slots(self, blocks)
+    def slots(self, blocks: list[int], share: float | None = None) -> Slots:
+        """The simulation of `blocks` on one SM, in this order, as a function of how many it holds at once.
 
-    def conditions(self, program: Program, blocks: int) -> Conditions:
+        share: of L2 and DRAM; None: as `share` says.
+        """
+        return Slots(self, blocks, self.share if share is None else share)
+
+    def conditions(self, program: Program, blocks: int, share: float | None) -> Conditions:
         """Under what the simulation of `program`, `blocks` blocks of the launch, runs beside GPU and slots."""
         from ppt_gpu.scale.footprint import dirty_share
 
@@ -139,6 +144,7 @@ class SimulatedSm:
             "code_at": self.code_at,
             "constants_at": self.constants_at,
             "out_of_step": self.out_of_step,
+            "share": share,
         }
 
     @property
@@ -146,10 +152,10 @@ class SimulatedSm:
         """The digest of what earlier launches left in the L2."""
         return "" if self.l2_lines is None else self.l2_lines.digest
 
-    def timing_name(self, blocks: list[int], resident: int) -> str:
-        """The name under which the simulation of `blocks` in so many slots is kept."""
+    def timing_name(self, blocks: list[int], resident: int, share: float | None) -> str:
+        """The name under which the simulation of `blocks` in so many slots, with such a share, is kept."""
         policy, l1_bytes = self.policy or self.gpu.sm.policy, self.occupancy.l1_bytes
-        finds = (self.code_at, self.constants_at, self.left, self.room, self.one_wave, self.out_of_step)
+        finds = (self.code_at, self.constants_at, self.left, self.room, self.one_wave, self.out_of_step, share)
         return timing_name(self.gpu, policy, l1_bytes, self.spread, blocks, resident, finds)
 
 
@@ -159,8 +165,8 @@ class Slots:
     May be called in several threads at once; `sm` then holds the work of the call that ended last.
     """
 
-    def __init__(self, sm: SimulatedSm, blocks: list[int]) -> None:
-        self.sm, self.blocks = sm, blocks
+    def __init__(self, sm: SimulatedSm, blocks: list[int], share: float | None) -> None:
+        self.sm, self.blocks, self.share = sm, blocks, share
         self._lowering = Lock()
 
     def __call__(self, resident: int) -> SmResult:
@@ -174,7 +180,7 @@ class Slots:
         if timing is None:
             timing = self._simulate(resident)
             if self.sm.timings is not None:
-                self.sm.timings.put(self.sm.timing_name(self.blocks, resident), timing)
+                self.sm.timings.put(self.sm.timing_name(self.blocks, resident, self.share), timing)
         return timing
 
     def feed(self, resident: int) -> Feed:
@@ -185,7 +191,7 @@ class Slots:
     def _kept(self, resident: int) -> BlockTiming | None:
         if self.sm.timings is None:
             return None
-        return self.sm.timings.get(self.sm.timing_name(self.blocks, resident))
+        return self.sm.timings.get(self.sm.timing_name(self.blocks, resident, self.share))
 
     def _lowered(self) -> tuple[Program, Feed, Work]:
         with self._lowering:
@@ -224,7 +230,7 @@ class Slots:
 
         sm, (program, feed, work) = self.sm, self._lowered()
         with Progress("simulating one SM"):
-            conditions = sm.conditions(program, len(self.blocks))
+            conditions = sm.conditions(program, len(self.blocks), self.share)
             result = simulate(program, sm.gpu, resident_blocks=resident, runs=self._runs(), **conditions)
         sm.loop_seconds.append(result.wall)
         return BlockTiming(result, work, feed)

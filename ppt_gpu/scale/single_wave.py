@@ -1,7 +1,9 @@
 """Level "steady" for kernels whose blocks differ and are all resident at once: some SMs, with the blocks that they get.
 
 Which blocks an SM runs is known then, and nothing is extrapolated. The launch ends with the slowest SM: one that has
-the most to do, asks for the most memory, or holds the longest block. These are simulated; the slowest of them counts.
+the most to do, asks for the most memory, holds the longest block, or the most blocks of some kind: a block at the
+edge of the grid does less, but may wait for DRAM twice in each round, as what it shares with nobody is in no cache.
+These are simulated, each with its share of L2 and DRAM (`ppt_gpu.scale.tail`); the slowest of them counts.
 """
 
 from __future__ import annotations
@@ -17,7 +19,6 @@ from ppt_gpu.scale.prediction import KernelPrediction
 from ppt_gpu.scale.simulated_sm import SimulatedSm
 from ppt_gpu.scale.steady import spread_assumptions
 from ppt_gpu.scale.survey import ALIKE, Survey
-from ppt_gpu.scale.tail import memory_load
 from ppt_gpu.spec.gpu import Gpu
 
 #: SMs simulated: warps that are not evenly shared out among the schedulers make others slow than those with most work
@@ -32,20 +33,20 @@ def single_wave_prediction(sm: SimulatedSm, survey: Survey, gpu: Gpu) -> KernelP
     sectors = _by_sm(survey, features.sectors, sm.spread)
     longest = _by_sm(survey, features.longest, sm.spread, np.maximum)
     telling = [amount for amount in (work, sectors, longest) if amount.min() < (1.0 - ALIKE) * amount.max()]
-    ranked = np.stack([np.lexsort((-work, -amount)) for amount in telling or (work,)], axis=1)
-    plans = [
-        plan(sm.launch.blocks, sm.occupancy, gpu, "steady", sm=number)
-        for number in list(dict.fromkeys(ranked.ravel().tolist()))[:SIMULATED]
-    ]
-    slots = [sm.slots(list(made.blocks)) for made in plans]
+    member, kinds = survey.clusters.member, len(survey.clusters)
+    alike = [_by_sm(survey, (member == kind).astype(np.int64), sm.spread) for kind in range(kinds)]
+    ranked = np.stack([np.lexsort((-work, -amount)) for amount in (*(telling or (work,)), *alike)], axis=1)
+    numbers = dict.fromkeys(ranked.ravel().tolist())
+    most = max(SIMULATED, len(set(ranked[0].tolist())))
+    plans = [plan(sm.launch.blocks, sm.occupancy, gpu, "steady", sm=number) for number in list(numbers)[:most]]
+    slots = [sm.slots(list(made.blocks), _share(sectors, made.sm)) for made in plans]
     slowest = int(np.argmax([one.timing(resident).result.cycles for one in slots]))
     made, result = plans[slowest], slots[slowest](resident)
-    balance = float(work.mean() / max(work[made.sm], work.mean(), 1.0))
-    relief = memory_load(result, gpu, sm.spread.active_sms) * (1.0 - balance)
+    sm.share = slots[slowest].share
     text = f"blocks differ, and all are resident at once: {_listed(plans, made)}"
     ratio = survey.warp_instructions / float(sm.feed.features.warp_instructions.mean())
     return KernelPrediction(
-        cycles=result.cycles * (1.0 - relief),
+        cycles=float(result.cycles),
         plan=replace(made, mean_work=ratio),
         result=result,
         error=survey.error,
@@ -60,6 +61,11 @@ def _by_sm(
     total = np.zeros(spread.active_sms)
     join.at(total, np.arange(survey.grid_blocks) % spread.sms, survey.of_every_block(amount))
     return total
+
+
+def _share(sectors: NDArray[np.float64], sm: int) -> float:
+    """Of L2 and DRAM, that of an SM: as that of the sectors that it asks for, and no less than an even one."""
+    return max(float(sectors[sm] / max(sectors.sum(), 1.0)), 1.0 / len(sectors))
 
 
 def _listed(plans: Sequence[SmPlan], slowest: SmPlan) -> str:

@@ -116,11 +116,12 @@ def in_bunches(found: KernelPrediction) -> bool:
     """Whether the blocks that the simulated SM holds ended together, so that it got the next ones in a row.
 
     So they did when between the starts of its blocks, from the second wave on, at most one time in R was as long as
-    half an even one, that of SMs whose blocks end one by one.
+    half an even one, that of SMs whose blocks end one by one. Two whole waves of them have to be seen: the blocks of
+    the first wave started together on all SMs, so that they end together says nothing of one SM.
     """
     resident = found.plan.resident
     starts = np.sort(found.result.block_start)[resident:]
-    if resident < 2 or len(starts) <= resident:
+    if resident < 2 or len(starts) < 2 * resident:
         return False
     between = np.diff(starts)
     even = float(np.mean(starts[resident:] - starts[:-resident])) / resident

@@ -1,32 +1,15 @@
-"""The end of a launch, when SMs that got fewer blocks have finished and the busiest ones have the memory to themselves.
+"""What the busiest SMs of a launch gain from those that have less to do.
 
-One SM is simulated with 1/S of the bandwidth of L2 and DRAM. With n_max blocks on the busiest SM and n_mean on average,
-and the busiest of the chip's two memory servers used a share u of the time, the part of the time that those servers
-set shrinks to what the average SM needs:
-
-    T' = T * (1 - u * (1 - n_mean / n_max))
-
-For u = 1 that is the traffic of the whole grid at full bandwidth; for u = 0 the busiest SM's own time.
+One SM is simulated with its share of the bandwidth and room of L2 and DRAM, which are the chip's: with n of a grid's N
+blocks n/N of them (`GridSpread.busiest_share`), as requests are served in the order in which they come and the SM makes
+n/N of them. So a launch that memory limits takes as long as the traffic of the whole grid at full bandwidth, and one
+that waits for latencies as long as its busiest SM alone.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from ppt_gpu.scale.prediction import KernelPrediction
 from ppt_gpu.sm.result import SmResult
 from ppt_gpu.spec.gpu import Gpu
-
-
-def relieve_tail(prediction: KernelPrediction, gpu: Gpu) -> KernelPrediction:
-    """`prediction` with the memory bandwidth that idle SMs leave to the busiest."""
-    spread = prediction.plan.spread
-    excess = 1.0 - spread.grid_blocks / spread.active_sms / spread.max_blocks
-    gain = memory_load(prediction.result, gpu, spread.active_sms) * excess
-    if gain < 0.001:
-        return prediction
-    text = f"the SMs with fewer blocks than the busiest leave it their bandwidth at the end: {gain:.1%} less time"
-    return replace(prediction, cycles=prediction.cycles * (1.0 - gain), assumptions=(*prediction.assumptions, text))
 
 
 def memory_load(result: SmResult, gpu: Gpu, active_sms: int) -> float:

@@ -43,11 +43,11 @@ def timing_name(
     spread: GridSpread,
     blocks: Sequence[int],
     resident: int,
-    finds: tuple[int | str, ...] = (),
+    finds: tuple[int | float | str | None, ...] = (),
 ) -> str:
     """The name of the simulation of `blocks` in `resident` slots; equal names in one group, equal results.
 
-    `finds`: where it finds its instructions and constants, and what in the L2.
+    `finds`: where it finds its instructions and constants, what in the L2, and how much of L2 and DRAM is for it.
 
     `spread` decides what the other SMs run meanwhile; a grid of a block an SM does not know how many SMs stay empty.
     """

@@ -1,9 +1,12 @@
-"""Slices of the L2 that get more than their share of the requests for a time, by address, and what that costs all.
+"""Slices of the L2 that get more than their share of the requests, by address, and what that costs all.
 
-Addresses choose the slice in turn (`l2.slice_index` "linear"), so a stride of many times `l2.interleave` leaves most
-slices idle. Queues even that out over as many requests as can wait before the slices (`l2.waiting`): the requests of
-all SMs are taken in windows of so many sectors, and a window takes as long as the way to all slices together or as its
-busiest slice, whichever is longer.
+Where all SMs come to few lines again and again, as a histogram's updates do, only the slices of these lines serve them,
+however addresses choose slices (`few_lines`).
+
+Others camp for a time. Where addresses choose the slice in turn (`l2.slice_index` "linear"), a stride of many times
+`l2.interleave` leaves most slices idle. Queues even that out over as many requests as can wait before the slices
+(`l2.waiting`): the requests of all SMs are taken in windows of so many sectors, and a window takes as long as the way
+to all slices together or as its busiest slice, whichever is longer.
 """
 
 from __future__ import annotations
@@ -22,9 +25,55 @@ if TYPE_CHECKING:
 _BITS = np.array([mask.bit_count() for mask in range(256)], np.int64)
 
 
+def slice_of_lines(address: NDArray[np.uint64], gpu: Gpu, line: int) -> NDArray[np.int32]:
+    """[L] the slice of each line of `line` bytes: chunks of `l2.interleave` bytes go to the slices in turn.
+
+    With `l2.slice_index` "hash", the number of the chunk is first folded by xor with its higher bits, so that no stride
+    stays on one.
+    """
+    chunk = address.astype(np.uint64) // np.uint64(max(gpu.l2.interleave, line))
+    slices = gpu.l2.slices
+    if gpu.l2.slice_index == "hash" and slices > 1:
+        bits = max((slices - 1).bit_length(), 1)
+        folded = chunk.copy()
+        for shift in range(bits, 64, bits):
+            folded ^= chunk >> np.uint64(shift)
+        chunk = folded & np.uint64((1 << bits) - 1)
+    return (chunk % np.uint64(slices)).astype(np.int32)
+
+
+def few_lines(
+    address: NDArray[np.uint64],
+    sectors: NDArray[np.float64],
+    users: NDArray[np.float64],
+    gpu: Gpu,
+    line: int,
+    sector: int,
+    active_sms: int,
+) -> float:
+    """How many times as long as evenly spread ones the requests of all SMs take at the slices, at least 1.
+
+    address, sectors, users [L]: of each line, the sectors that this SM asks the L2 for in all, and how many SMs do so.
+    What this SM shares with others lies where they ask, too; what SMs have for themselves lies anywhere.
+    """
+    if not has_slices(gpu) or not sectors.sum():
+        return 1.0
+    slices = gpu.l2.slices
+    shared = np.where(users > 1.0, sectors * users, 0.0)
+    total = float(sectors.sum()) * active_sms
+    asked = np.bincount(slice_of_lines(address, gpu, line), shared, slices) + (total - shared.sum()) / slices
+    way = total * sector / gpu.l2.bandwidth
+    return max(1.0, float(asked.max()) * sector / (gpu.l2.slice_bandwidth or gpu.l2.bandwidth / slices) / way)
+
+
+def has_slices(gpu: Gpu) -> bool:
+    """Whether it is known which slices of the L2 of `gpu` serve which addresses."""
+    return gpu.l2.slices > 1 and not gpu.perfect_memory
+
+
 def may_camp(gpu: Gpu) -> bool:
-    """Whether addresses can make slices of the L2 of `gpu` wait while others are idle."""
-    return gpu.l2.slices > 1 and gpu.l2.slice_index == "linear" and gpu.l2.waiting > 0 and not gpu.perfect_memory
+    """Whether strides of addresses can make slices of the L2 of `gpu` wait while others are idle."""
+    return has_slices(gpu) and gpu.l2.slice_index == "linear" and gpu.l2.waiting > 0
 
 
 @dataclass(frozen=True)

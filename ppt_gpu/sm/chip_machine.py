@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.errors import PptError
+from ppt_gpu.sm.camping import slice_of_lines
 from ppt_gpu.sm.core_machine import ONE, POLICIES, TWO_LEVEL, Machine, even_sets, machine_of
 from ppt_gpu.sm.program import CODE_COLD, WARM, Program
 from ppt_gpu.spec.gpu import Gpu
@@ -63,7 +64,7 @@ def chip_of(
         )
     slices, channels = gpu.l2.slices, gpu.dram.channels
     sets = max(1, one.l2_sets // slices)
-    slice_of = slice_of_lines(program, gpu)
+    slice_of = slice_of_lines(program.line_address, gpu, program.line_bytes)
     return Chip(
         sms=gpu.sm.count,
         sm=one,
@@ -104,20 +105,6 @@ def _slice_cost(program: Program, gpu: Gpu) -> int:
     """1/65536 cycles of a sector in a slice: by its bandwidth, or else its share of the whole."""
     rate = gpu.l2.slice_bandwidth or gpu.l2.bandwidth / gpu.l2.slices
     return round(program.sector_bytes / rate * ONE)
-
-
-def slice_of_lines(program: Program, gpu: Gpu) -> NDArray[np.int32]:
-    """[L] the slice of each line: chunks of `l2.interleave` bytes go to the slices in turn; with `l2.slice_index`
-    "hash", the number of the chunk is first folded by xor with its higher bits, so that no stride stays on one."""
-    chunk = program.line_address.astype(np.uint64) // np.uint64(max(gpu.l2.interleave, program.line_bytes))
-    slices = gpu.l2.slices
-    if gpu.l2.slice_index == "hash" and slices > 1:
-        bits = max((slices - 1).bit_length(), 1)
-        folded = chunk.copy()
-        for shift in range(bits, 64, bits):
-            folded ^= chunk >> np.uint64(shift)
-        chunk = folded & np.uint64((1 << bits) - 1)
-    return (chunk % np.uint64(slices)).astype(np.int32)
 
 
 def checked_window(window: int | None, chip: Chip) -> int:

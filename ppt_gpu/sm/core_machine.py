@@ -161,23 +161,28 @@ def machine_of(
     code_at: int = CODE_COLD,
     constants_at: int = CODE_COLD,
     out_of_step: bool = False,
+    share: float | None = None,
 ) -> Machine:
-    """`gpu` as seen by one of `active_sms` SMs. PptError when a value makes no sense."""
+    """`gpu` as seen by one of `active_sms` SMs, `share` of whose L2 and DRAM it has. PptError when a value makes no
+    sense."""
     line, sector = program.line_bytes, program.sector_bytes
     name = gpu.sm.policy if policy is None else policy
     if name not in POLICIES:
         raise PptError(f"unknown scheduler policy '{name}'", hint=did_you_mean(name, POLICIES))
     if not 1 <= active_sms <= max(gpu.sm.count, 1):
         raise PptError(f"{active_sms} active SMs; {gpu.name} has {gpu.sm.count}")
+    share = 1.0 / active_sms if share is None else share
+    if not 1.0 / active_sms <= share <= 1.0:
+        raise PptError(f"the share of one of {active_sms} SMs is {share}; expected 1/{active_sms} to 1")
     if not 0.0 <= l2_dirty <= 1.0:
         raise PptError(f"l2_dirty is {l2_dirty}; expected a share between 0 and 1")
     for key, value in (("memory.queue", gpu.memory.queue), ("l1.mshrs", gpu.l1.mshrs), ("l1.ways", gpu.l1.ways)):
         if value < 1:
             raise PptError(f"{key} is {value}; expected at least 1")
     l1_sets, l1_ways = _geometry(gpu.l1.size if l1_bytes is None else l1_bytes, gpu.l1.ways, line)
-    l2_slice = int(gpu.l2.size * min(program.l2_share_factor, active_sms) / active_sms)
+    l2_slice = int(gpu.l2.size * min(program.l2_share_factor * share, 1.0))
     l2_sets, l2_ways = _geometry(max(l2_slice, line), gpu.l2.ways, line)
-    dram = gpu.dram_bytes_per_cycle * gpu.dram.efficiency / active_sms
+    dram = gpu.dram_bytes_per_cycle * gpu.dram.efficiency * share
     ahead = DRAM_AHEAD * ONE if gpu.dram.loaded_latency and active_sms > 1 else 0
     code_sets, code_ways = _geometry(0 if gpu.perfect_memory else gpu.code.size, gpu.code.ways, gpu.code.line)
     from_l2, from_dram = (max(cache.latency - gpu.l1.latency, 1) for cache in (gpu.l2, gpu.dram))
@@ -216,8 +221,8 @@ def machine_of(
         l2_back=gpu.l2.write == "write-back",
         l2_allocate=gpu.l2.write_allocate,
         l2_latency=gpu.l2.latency,
-        l2_cost=_cost(sector * program.l2_camping, gpu.l2.bandwidth / active_sms),
-        l2_write_cost=gpu.l2.partitions * _cost(sector * program.l2_camping, gpu.l2.bandwidth / active_sms),
+        l2_cost=_cost(sector * program.l2_camping, gpu.l2.bandwidth * share),
+        l2_write_cost=gpu.l2.partitions * _cost(sector * program.l2_camping, gpu.l2.bandwidth * share),
         l2_near=max(1, l2_ways // gpu.l2.partitions),
         l2_far=gpu.l2.far_latency if gpu.l2.partitions > 1 else 0,
         icnt_cost=_cost(sector, gpu.interconnect.bandwidth),

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ppt_gpu.sm import core_machine as cm
 from ppt_gpu.sm.core_machine import FRACTION, Machine, even_sets, instruction_lines, set_index
-from ppt_gpu.sm.program import CODE_COLD, CODE_IN_SM, COLD, COMING, Program
+from ppt_gpu.sm.program import CODE_COLD, CODE_IN_SM, Program
 
 # parameters
 _PARAMETERS = (
@@ -114,8 +114,10 @@ class MemoryArrays:
             here[:, L1_SET] = l1_set * np.int64(SET_WORDS) + l1_sets_at
             here[:, L2_SET] = in_l2 * np.int64(SET_WORDS) + l2_sets_at
             if l2_set is None:
-                here[program.line_warm[part] != COLD, L2_SET] |= ALL_SECTORS << WARM_AT
-                here[program.line_warm[part] == COMING, L2_SET] |= ALL_SECTORS << COMING_AT
+                here[:, L2_SET] |= program.line_warm[part].astype(np.int64) << WARM_AT
+                if len(program.line_coming):
+                    coming = program.line_coming[part] & program.line_warm[part]
+                    here[:, L2_SET] |= coming.astype(np.int64) << COMING_AT
         #: [M+1] first transaction, cycles in the load/store pipe, updates of the same address
         self.access = program.access_start.astype(np.int64)
         for part in _parts(len(program.access_cycles)):

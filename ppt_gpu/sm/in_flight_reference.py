@@ -52,17 +52,12 @@ def reference_of_block(warps: Sequence[PathWaits]) -> list[int]:
     return [sum(met[:place]) + deep for warp in warps for deep, place in zip(warp.depth, warp.barriers, strict=True)]
 
 
-def reference_asked(touches: Touches, used: Sequence[int], first: Sequence[int]) -> Asked:
+def reference_asked(touches: Touches, used: Sequence[int], first: NDArray[np.int64]) -> Asked:
     """As `in_flight.asked`."""
-    counts, covered, together = np.zeros((2, len(used)), np.int64), np.zeros(len(used)), np.zeros(len(used))
-    for line, mine in enumerate(used):
-        before = 0
-        for sm in range(len(touches.stands_for)):
-            its = (touches.line == line) & (touches.sm == sm) & (touches.sectors & mine != 0)
-            earlier = its & (touches.moment < first[line])
-            counts[:, line] += its.any(), earlier.any()
-            before |= int(np.bitwise_or.reduce(touches.sectors[earlier]))
-            now = np.bitwise_or.reduce(touches.sectors[its & (touches.moment == first[line])])
-            together[line] += (int(now) & mine).bit_count() / max(mine.bit_count(), 1)
-        covered[line] = (before & mine).bit_count() / max(mine.bit_count(), 1)
-    return Asked(counts[0], counts[1], covered, together)
+    users, earlier, at_once = counts = np.zeros((3, *first.shape), np.int32)
+    for line, sector in np.ndindex(first.shape):
+        for sm in range(len(touches.stands_for) if used[line] >> sector & 1 else 0):
+            its = touches.moment[(touches.line == line) & (touches.sm == sm) & (touches.sectors >> sector & 1 != 0)]
+            now = first[line, sector]
+            counts[:, line, sector] += len(its) > 0, (its < now).any(), (its == now).any()
+    return Asked(users, earlier, at_once)

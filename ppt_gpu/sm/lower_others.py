@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ppt_gpu.exec.global_accesses import GlobalAccesses
 from ppt_gpu.exec.trace import Trace
 from ppt_gpu.ptx.module import Kernel
-from ppt_gpu.sm.camping import camping, in_order, joined, may_camp
+from ppt_gpu.sm.camping import camping, few_lines, in_order, joined, may_camp
 from ppt_gpu.sm.in_flight import ByOthers, by_others, first_moments
 from ppt_gpu.sm.lower_access import Accesses, Geometry
 from ppt_gpu.sm.lower_code import Code, of_ptx
@@ -24,7 +24,7 @@ from ppt_gpu.sm.lower_shapes import GLOBAL
 from ppt_gpu.sm.moments import Course, waits_before
 from ppt_gpu.sm.same_line import Atomics, atomic_share
 from ppt_gpu.sm.scoreboard import Schedule
-from ppt_gpu.sm.sharing import Touched, Users, Waves, areas, sectors_used, sharers, while_kept
+from ppt_gpu.sm.sharing import BITS, Touched, Users, Waves, areas, sectors_used, sharers, while_kept
 from ppt_gpu.spec.gpu import Gpu
 
 #: of blocks of the grid [B], how many the SM of each begins before it
@@ -84,13 +84,13 @@ def among_others(
     mine = _touched(global_transactions(own.code, accesses, shape), accesses, here, None, active_sms, course, turn_of)
     waves = Waves(course.waves, course.of_a_wave, active_sms)
     users, shared = _sharing(own, waves, mine, others, gpu.l2.size / shape.line)
-    uneven = 1.0
+    uneven = few_lines(own.address, _asked_of_l2(own), users.line, gpu, shape.line, shape.sector, active_sms)
     if may_camp(gpu) and len(others.stands_for) == active_sms - 1:
         per_block = own.trace.warps // len(own.trace.blocks)
         whole = in_order(asked, neighbours.start, sm, per_block, own.resident)
         this = np.zeros_like(own.trace.blocks)
         one = in_order(own.found, own.entries.start[::per_block], this, per_block, own.resident)
-        uneven = camping(joined(whole, one), gpu, shape.sector)
+        uneven = max(uneven, camping(joined(whole, one), gpu, shape.sector))
     return Meanwhile(users, shared, _share_of_all(own, neighbours, shape, others.stands_for, sm), uneven)
 
 
@@ -98,9 +98,17 @@ def _sharing(own: Own, waves: Waves, mine: Touched, others: Touched, capacity: f
     """Who uses the lines of this SM, and which of them others fetch. mine: all that this SM touches."""
     used, area = sectors_used(own.line, own.found.sectors, len(own.address)), areas(own.address, own.trace.ranges)
     first = first_moments(mine.on(own.address), len(own.address))
-    touches = while_kept(used, others.on(own.address), first, waves, capacity, area)
+    touches = while_kept(used, others.on(own.address), first.min(axis=1), waves, capacity, area)
     users = sharers(used, touches, waves.sms, area)
     return users, by_others(own.address, users, first, used, touches, area)
+
+
+def _asked_of_l2(own: Own) -> NDArray[np.float64]:
+    """[L] the sectors of each line that this SM asks the L2 for: every store and atomic, of loads each sector once."""
+    variants = own.code.variants
+    load = np.repeat(np.append(variants.load & ~variants.atomic, True)[own.variant], np.diff(own.found.start))
+    loaded = sectors_used(own.line[load], own.found.sectors[load], len(own.address))
+    return BITS[loaded] + np.bincount(own.line[~load], BITS[own.found.sectors[~load]], len(own.address))
 
 
 def _share_of_all(

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ppt_gpu.sm.in_flight import ByOthers
 from ppt_gpu.sm.lower_access import Accesses, Geometry
 from ppt_gpu.sm.lower_ops import OpTable
-from ppt_gpu.sm.program import COLD, COMING, WARM, Program
+from ppt_gpu.sm.program import COLD, WARM, Program
 from ppt_gpu.sm.scoreboard import Schedule
 from ppt_gpu.sm.sharing import Users, share_factor
 
@@ -58,6 +58,7 @@ def assemble(
         tx_sectors=found.sectors,
         line_address=address,
         line_warm=_warm(copied, shared),
+        line_coming=np.zeros(0, np.uint8) if shared is None else np.where(copied, np.uint8(0), shared.coming),
         thread_instructions=thread_instructions,
         access_atomic=found.atomic,
         l2_share_factor=share_factor(users.line),
@@ -71,10 +72,7 @@ def assemble(
 
 
 def _warm(copied: NDArray[np.bool_], shared: ByOthers | None) -> NDArray[np.uint8]:
-    """[L] COLD, WARM or COMING."""
-    found = np.full(len(copied), COLD, np.uint8)
-    if shared is not None:
-        found[shared.fetched] = WARM
-        found[shared.fetched & shared.coming] = COMING
+    """[L] the sectors that are in the L2 when this SM first asks for them."""
+    found = np.full(len(copied), COLD, np.uint8) if shared is None else shared.fetched.copy()
     found[copied] = WARM
     return found

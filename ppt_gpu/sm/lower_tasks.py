@@ -92,7 +92,7 @@ def lower_tasklist(
         mine = _touched(*places, ids, np.zeros_like(ids), np.ones(len(ids)))[0]
         first = first_moments(mine.on(address), len(address))
         waves = Waves(course.waves, course.of_a_wave, active_sms)
-        touches = while_kept(used, others.on(address), first, waves, gpu.l2.size / shape.line, area)
+        touches = while_kept(used, others.on(address), first.min(axis=1), waves, gpu.l2.size / shape.line, area)
         users = sharers(used, touches, active_sms, area)
         shared = by_others(address, users, first, used, touches, area)
         share = atomic_share(atomics, shape.line, theirs, weight)

@@ -55,8 +55,12 @@ class Program:
     tx_sectors: NDArray[np.uint8]  # [T] sector mask within the line
     # lines
     line_address: NDArray[np.uint64]  # [L]
-    line_warm: NDArray[np.uint8]  # [L] COLD, WARM or COMING: what the first touch of each sector finds in the L2
+    # [L] masks of the sectors that the first touch finds in the L2, as the host or another SM brought them: COLD, WARM,
+    # or some
+    line_warm: NDArray[np.uint8]
     thread_instructions: int = 0
+    # [L] masks of those of them that another SM is fetching right then. Empty: none
+    line_coming: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
     # [M] lanes of the warp that update the same address, largest over the addresses: 1 without conflicts. Empty: all 1.
     # For shared memory `access_cycles` already contains this serialisation.
     access_atomic: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
@@ -100,8 +104,8 @@ class Program:
         return found
 
 
-#: of a line: this SM fetches it; the host or another SM brought it; another SM is fetching it right now
-COLD, WARM, COMING = range(3)
+#: of a line: this SM fetches it; the host or another SM brought it
+COLD, WARM = 0, 0xFF
 #: in `op_operands`
 RESULT_AT = 32
 KIND_COMPUTE, KIND_BRANCH, KIND_BARRIER, KIND_LOAD, KIND_STORE, KIND_ATOMIC, KIND_SHARED, KIND_CONSTANT = range(8)

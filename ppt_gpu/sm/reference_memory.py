@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from ppt_gpu.sm.core_machine import (
     COUNTERS,
     DRAM_QUIET,
@@ -29,8 +27,6 @@ from ppt_gpu.sm.core_machine import (
     uses_l1,
 )  # fmt: skip
 from ppt_gpu.sm.program import (
-    COLD,
-    COMING,
     FORCED_DRAM,
     FORCED_L1,
     KIND_ATOMIC,
@@ -104,8 +100,8 @@ class Memory:
         self.l1_set = set_index(program, machine.l1_sets, machine.l1_hash)
         self.l2_set = even_sets(program, machine.l2_sets)
         self.op_l1, self.op_copies = uses_l1(program, machine), copies_of(program)
-        self.warm = dict.fromkeys(np.flatnonzero(program.line_warm != COLD).tolist(), 0xFF)
-        self.coming = dict.fromkeys(np.flatnonzero(program.line_warm == COMING).tolist(), 0xFF)
+        self.warm = dict(enumerate(program.line_warm.tolist()))
+        self.coming = dict(enumerate(program.line_coming.tolist()))
         self.mshr_release = [0] * machine.mshrs  # cycles
         self.lsu = self.l2_server = self.inward = self.outward = self.atomic = 0
         self.dram = -machine.dram_left
@@ -400,7 +396,7 @@ class Memory:
             entry = self.l2.find(self.l2_set[line], line)
             missing = sectors & ~(entry.valid if entry else 0)
             warm = self.warm.get(line, 0)
-            coming = self.coming.get(line, 0) & missing
+            coming = self.coming.get(line, 0) & missing & warm
             self.warm[line] = warm & ~sectors
             self.coming[line] = self.coming.get(line, 0) & ~sectors
             missing &= ~warm

@@ -44,21 +44,25 @@ def simulate(
     code_at: int = CODE_COLD,
     constants_at: int = CODE_COLD,
     out_of_step: bool = False,
+    share: float | None = None,
     reference: bool = False,
     skip: bool | None = None,
     runs: RecordedRuns | None = None,
 ) -> SmResult:
     """One SM runs all blocks of `program` in order, at most `resident_blocks` at a time. See sm/README.md.
 
-    `active_sms` SMs share L2 and DRAM. `policy`: instead of gpu.sm.policy. `l2_dirty`: share of the sectors replaced
-    in so far unused ways of the L2 that cost a write-back. `l1_bytes`: instead of gpu.l1.size, B. `code_at`,
-    `constants_at`: CODE_*, where the launch finds its instructions and its constants. `out_of_step`: the SM starts
-    as it is found later in a long launch, when SMs do not ask DRAM all at once any more. `reference`: the plain Python
-    loop. `skip`: whether what only repeats is simulated once, by default in long runs; the result is the same. `runs`:
-    recorded runs of this program, to use and to add to; the result is the same.
+    `active_sms` SMs share L2 and DRAM; `share` of both is this one's, by default as much as others have. `policy`:
+    instead of gpu.sm.policy. `l2_dirty`: share of the sectors replaced in so far unused ways of the L2 that cost a
+    write-back. `l1_bytes`: instead of gpu.l1.size, B. `code_at`, `constants_at`: CODE_*, where the launch finds its
+    instructions and its constants. `out_of_step`: the SM starts as it is found later in a long launch, when SMs do not
+    ask DRAM all at once any more. `reference`: the plain Python loop. `skip`: whether what only repeats is simulated
+    once, by default in long runs; the result is the same. `runs`: recorded runs of this program, to use and to add to;
+    the result is the same.
     PptError when program and GPU do not fit together, BudgetError after `max_cycles` cycles.
     """
-    machine = machine_of(program, gpu, active_sms, policy, l2_dirty, l1_bytes, code_at, constants_at, out_of_step)
+    machine = machine_of(
+        program, gpu, active_sms, policy, l2_dirty, l1_bytes, code_at, constants_at, out_of_step, share
+    )
     check(program, machine, resident_blocks)
     if reference:
         from ppt_gpu.sm.reference import run_reference

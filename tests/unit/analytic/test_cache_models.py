@@ -15,7 +15,7 @@ from ppt_gpu.analytic.model_inputs import ModelInputs
 from ppt_gpu.analytic.nugteren import LATENCY, latency_noise, launch_misses, miss_classes
 from ppt_gpu.analytic.nugteren_loop import WarpLines
 from ppt_gpu.errors import PptError
-from ppt_gpu.sm.program import FORCED_DRAM, FORCED_L1, FORCED_L2
+from ppt_gpu.sm.program import FORCED_DRAM, FORCED_L1, FORCED_L2, WARM
 from ppt_gpu.validate import validate
 from ppt_gpu.validate.cache_models import CacheRow, differences
 
@@ -39,7 +39,7 @@ def test_a_line_read_twice_is_found_once(gpu: str) -> None:
 
 def test_a_line_that_the_host_copied_is_in_the_l2() -> None:
     inputs = inputs_of(kernel_text(*TWICE))
-    warm = replace(inputs.program, line_warm=np.ones_like(inputs.program.line_warm))
+    warm = replace(inputs.program, line_warm=np.full_like(inputs.program.line_warm, WARM))
     assert by_name(replace(inputs, program=warm))["SDCM"].l2 == 1.0
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from ppt_gpu.exec.workload import Buffer
 from ppt_gpu.sm.lower import lower_trace
+from ppt_gpu.sm.program import WARM
 from ppt_gpu.spec import load_gpu
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "exec"))
@@ -72,7 +73,7 @@ def program_of(text: str, warps: int):
     """(Its memory, its Program, with all it reads in the L2.)"""
     case, memory, trace = case_of(text, warps)
     found = lower_trace(case.kernel, trace, GPU, launch=case.launch, active_sms=1)
-    return memory, replace(found, line_warm=np.ones_like(found.line_warm))
+    return memory, replace(found, line_warm=np.full_like(found.line_warm, WARM))
 
 
 COPIES = """.version 8.0

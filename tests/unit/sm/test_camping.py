@@ -9,7 +9,7 @@ import pytest
 from lower_fixtures import UNIT, code, make_gpu, make_launch, make_trace
 
 from ppt_gpu.exec.global_accesses import global_accesses
-from ppt_gpu.sm.camping import Requests, camping, in_order, joined, may_camp
+from ppt_gpu.sm.camping import Requests, camping, few_lines, in_order, joined, may_camp
 from ppt_gpu.sm.lower import lower_trace
 from ppt_gpu.sm.lower_access import Accesses
 from ppt_gpu.spec.gpu import Gpu
@@ -93,3 +93,21 @@ def test_lowering_asks_all_other_sms(stride: int, index: str, expected: float) -
 
     assert lowered([1, 2, 3, 5, 6, 7]) == pytest.approx(expected)
     assert lowered([1, 5]) == 1.0  # too few SMs are known
+
+
+@pytest.mark.parametrize("index", ["linear", "hash"])
+def test_few_lines_of_all_sms_keep_their_slices_busy(index: str) -> None:
+    """Two lines of one chunk are one slice's, if others use them; what an SM has for itself is spread evenly."""
+    gpu, address = chip(slice_index=index), np.array([0, 128], np.uint64)
+
+    def slower(sectors: list[float], users: list[float]) -> float:
+        of_lines = np.array(sectors), np.array(users)
+        return few_lines(address, *of_lines, gpu, 128, 32, SMS)
+
+    assert slower([500.0, 500.0], [4.0, 4.0]) == pytest.approx(200 / 32)
+    assert slower([500.0, 500.0], [1.0, 1.0]) == 1.0
+    half = slower([500.0, 500.0], [4.0, 1.0])
+    assert half == pytest.approx((1 / 2 + 1 / 2 / 12) * 200 / 32)
+    assert slower([0.0, 0.0], [4.0, 4.0]) == 1.0
+    gpu = replace(gpu, perfect_memory=True)
+    assert slower([500.0, 500.0], [4.0, 4.0]) == 1.0

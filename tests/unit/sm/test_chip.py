@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from ppt_gpu.errors import BudgetError, PptError
-from ppt_gpu.sm.chip_machine import chip_of, slice_of_lines
+from ppt_gpu.sm.camping import slice_of_lines
+from ppt_gpu.sm.chip_machine import chip_of
 from ppt_gpu.sm.lower_ops import pipe_order
 from ppt_gpu.sm.program import KIND_LOAD, Program
 from ppt_gpu.sm.result import SmResult
@@ -72,10 +73,10 @@ def test_the_next_block_goes_to_the_slot_that_is_free_first() -> None:
 def test_addresses_go_to_slices_in_turn_or_hashed() -> None:
     gpu = chip("l2.interleave=256 B")
     program = loads(gpu, 1, [64], 128)
-    assert slice_of_lines(program, gpu).tolist() == [number // 2 % 4 for number in range(64)]
+    assert slice_of_lines(program.line_address, gpu, 128).tolist() == [number // 2 % 4 for number in range(64)]
     camping = loads(gpu, 1, [64], 1024)
-    assert set(slice_of_lines(camping, gpu).tolist()) == {0}
-    hashed = slice_of_lines(camping, chip('l2.slice_index="hash"'))
+    assert set(slice_of_lines(camping.line_address, gpu, 128).tolist()) == {0}
+    hashed = slice_of_lines(camping.line_address, chip('l2.slice_index="hash"'), 128)
     assert np.bincount(hashed, minlength=4).tolist() == [16, 16, 16, 16]
 
 

@@ -10,7 +10,7 @@ from ppt_gpu.exec.global_accesses import global_accesses
 from ppt_gpu.sm.in_flight import NEVER, by_others, first_moments
 from ppt_gpu.sm.lower import lower_trace
 from ppt_gpu.sm.moments import Course
-from ppt_gpu.sm.program import COLD, COMING, WARM, Program
+from ppt_gpu.sm.program import COLD, WARM, Program
 from ppt_gpu.sm.sharing import Touched, Users, sharers
 
 LOAD = "ld.global.f32"
@@ -41,11 +41,18 @@ def program(place: int, others_place: int, *, waves: int = 1, others_wave: int =
     )  # fmt: skip
 
 
-def table(found: Program) -> int:
+#: what is there of a line that another SM is fetching
+COMING = "coming"
+
+
+def table(found: Program) -> int | str:
     """What this SM finds of the common line; of its own ones it fetches all."""
     common = found.line_address == TABLE
-    assert common.sum() == 1 and (found.line_warm[~common] == COLD).all()
-    return int(found.line_warm[common][0])
+    used = int(np.bitwise_or.reduce(found.tx_sectors[common[found.tx_line]]))
+    assert common.sum() == 1 and not (found.line_warm[~common][:, None] & used).any()
+    there, coming = int(found.line_warm[common][0]) & used, int(found.line_coming[common][0]) & used
+    assert there in (0, used) and coming in (0, there)
+    return COMING if coming else WARM if there else COLD
 
 
 @pytest.mark.parametrize(("place", "others_place"), [(0, 0), (0, 1), (1, 0), (2, 2)])
@@ -90,7 +97,8 @@ def test_moments_of_blocks_are_those_of_the_same_instructions() -> None:
 
 
 def test_users_that_were_not_sampled_are_as_early_as_those_that_were() -> None:
-    """Of the 4 sampled SMs, 16 % each are earlier. No two at the same line: 1 - 6 * 0.16 of the lines see none of 6."""
+    """Of the 4 sampled SMs, 16 % each are earlier. No two at the same line: 1 - 6 * 0.16 of the lines see none of 6.
+    This SM fetches its part of all lines, of those at which none of the sampled was earlier."""
     lines = np.arange(20_000, dtype=np.uint64) * np.uint64(128)
     moments = np.where(np.random.default_rng(1).random((4, len(lines))) < 0.16, 0, 2)
     sm = np.repeat(np.arange(4, dtype=np.int32), len(lines))
@@ -100,15 +108,20 @@ def test_users_that_were_not_sampled_are_as_early_as_those_that_were() -> None:
     def late(first: int, users: float) -> float:
         of_lines = np.full(len(lines), users)
         who = Users(of_lines, of_lines, of_lines - 1.0)
-        found = by_others(lines, who, np.full(len(lines), first), used, others.on(lines), area)
-        return float(found.coming[found.fetched].mean())
+        found = by_others(lines, who, np.full((len(lines), 4), first), used, others.on(lines), area)
+        assert set(found.fetched.tolist()) <= {0, 15} and set(found.coming.tolist()) <= {0, 15}
+        assert (found.fetched == 0).mean() == pytest.approx(1 / users, abs=0.01)
+        earlier = (moments.min(axis=0) == 0) & (first > 0)
+        assert (found.fetched[earlier] > 0).all()
+        return float((found.coming > 0).mean())
 
-    assert late(1, 5.0) == pytest.approx(0.84**4, abs=0.01)  # all are sampled
-    assert late(1, 7.0) == pytest.approx(0.84**4 * (1 - 6 * 0.16) / (1 - 4 * 0.16), abs=0.01)
+    none_known = 0.84**4
+    assert late(1, 5.0) == pytest.approx(none_known - 1 / 5, abs=0.01)  # all are sampled
+    assert late(1, 7.0) == pytest.approx((none_known - 1 / 7) * (1 - 6 * 0.16) / (1 - 4 * 0.16), abs=0.01)
     assert late(1, 80.0) == 0.0
-    assert late(0, 80.0) == 1.0  # the others come to no line before that
+    assert late(0, 80.0) == pytest.approx(79 / 80, abs=0.01)  # the others come to no line before that
     found = first_moments(others.on(np.append(lines, np.uint64(1 << 40))), len(lines) + 1)
-    assert found[:-1].tolist() == moments.min(axis=0).tolist() and found[-1] == NEVER
+    assert (found[:-1] == moments.min(axis=0)[:, None]).all() and (found[-1] == NEVER).all()
 
 
 def test_of_those_that_come_first_together_each_fetches_a_share() -> None:
@@ -120,7 +133,22 @@ def test_of_those_that_come_first_together_each_fetches_a_share() -> None:
     others = Touched(np.tile(lines, 3), sectors, sm, moment, np.ones(3)).on(lines)
     used, area = np.full(len(lines), 15, np.uint8), np.zeros(len(lines), np.int64)
     who = sharers(used, others, 80)
-    for first, fetched, coming in ((3, 0.0, 0.0), (4, 1.5 / 2.5, 1.0), (5, 1.0, 0.0)):
-        found = by_others(lines, who, np.full(len(lines), first), used, others, area)
-        assert found.fetched.mean() == pytest.approx(fetched, abs=0.01)
-        assert (found.coming & found.fetched).sum() == coming * found.fetched.sum()
+    for first, by_three, by_two, coming in ((3, 0.0, 0.0, False), (4, 2 / 3, 1 / 2, True), (5, 1.0, 1.0, False)):
+        found = by_others(lines, who, np.full((len(lines), 4), first), used, others, area)
+        assert (found.fetched & 1 > 0).mean() == pytest.approx(by_three, abs=0.01)
+        assert (found.fetched & 8 > 0).mean() == pytest.approx(by_two, abs=0.01)
+        assert found.coming.tolist() == (found.fetched if coming else np.zeros_like(found.fetched)).tolist()
+
+
+def test_later_sectors_of_a_line_are_there_when_others_came_to_them_before() -> None:
+    """This SM comes to the first sector of each line with the others, to the second one after them."""
+    lines = np.arange(1000, dtype=np.uint64) * np.uint64(128)
+    sm = np.repeat(np.arange(4, dtype=np.int32), len(lines))
+    others = Touched(
+        np.tile(lines, 4), np.full(len(sm), 3, np.uint8), sm, np.zeros(len(sm), np.int64), np.full(4, 20.0)
+    )
+    first = np.tile([0, 1], (len(lines), 1))
+    used, area = np.full(len(lines), 3, np.uint8), np.zeros(len(lines), np.int64)
+    found = by_others(lines, Users(*np.full((3, len(lines)), 80.0)), first, used, others.on(lines), area)
+    assert (found.fetched & 2 > 0).all() and (found.coming == found.fetched & 1).all()
+    assert (found.fetched & 1 > 0).mean() == pytest.approx(1 - 2 / 80, abs=0.01)  # the share of both sectors

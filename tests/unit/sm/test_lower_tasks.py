@@ -17,6 +17,7 @@ from ppt_gpu.sm.program import (
     KIND_CONSTANT,
     KIND_LOAD,
     KIND_SHARED,
+    WARM,
     Program,
 )
 from ppt_gpu.spec.gpu import Gpu
@@ -69,7 +70,7 @@ def test_addresses_are_those_of_the_flat_list() -> None:
             assert program.line_address[program.tx_line[first]] == base // 128 * 128
     assert np.diff(program.access_start).tolist() == [1, 1, 32] * 4
     inside = program.line_address < buffer_bases(tasks.tasklist)["a"] + (1 << 20)
-    assert np.array_equal(program.line_warm, inside)
+    assert np.array_equal(program.line_warm == WARM, inside)
 
 
 def test_steps_along_the_axes_of_the_grid() -> None:

@@ -11,7 +11,7 @@ import pytest
 from ppt_gpu.errors import BudgetError, PptError
 from ppt_gpu.sm.bench_programs import Entry, loop_program
 from ppt_gpu.sm.core_machine import fetches, machine_of
-from ppt_gpu.sm.program import CODE_IN_L2, CODE_IN_SM, COLD, COMING, FORCED_DRAM, FORCED_L1, FORCED_L2, Program
+from ppt_gpu.sm.program import CODE_IN_L2, CODE_IN_SM, COLD, FORCED_DRAM, FORCED_L1, FORCED_L2, WARM, Program
 from ppt_gpu.sm.result import STALL_REASONS, SmResult
 from ppt_gpu.sm.simulate import simulate
 from ppt_gpu.spec import load_gpu
@@ -222,18 +222,19 @@ def test_second_load_of_a_line_hits_the_l1_and_one_in_flight_merges() -> None:
 
 
 def test_warm_line_is_an_l2_hit_once() -> None:
-    result = run(tiny(l1__size=0), (("load.global", (), 0),), line_warm=np.ones(1, np.uint8))
+    result = run(tiny(l1__size=0), (("load.global", (), 0),), line_warm=np.full(1, WARM, np.uint8))
     assert result.cycles == 200 and result.dram_read_bytes == 0 and result.l2_hits == 4
 
 
 def test_line_that_another_sm_is_fetching_takes_as_long_as_from_dram_and_none_of_its_bandwidth() -> None:
     gpu = tiny(l1__size=0, dram__bandwidth=745e6)  # a byte a cycle
     body: tuple[Entry, ...] = (("load.global", (), 0),) * 3
-    lines = {"tx_line": np.array([0, 1, 0], np.int32), "line_warm": np.array([COMING, COMING], np.uint8)}
+    lines = {"tx_line": np.array([0, 1, 0], np.int32), "line_warm": np.full(2, WARM, np.uint8)}
+    lines |= {"line_coming": np.full(2, WARM, np.uint8)}
     late = run(gpu, body, **lines)
     assert 400 <= late.cycles <= 400 + 8  # the third load waits for what the first one asked for
     assert (late.dram_read_bytes, late.l2_accesses, late.l2_hits) == (0, 12, 12)
-    fetched = run(gpu, body, **lines | {"line_warm": np.array([COLD, COMING], np.uint8)})
+    fetched = run(gpu, body, **lines | {"line_warm": np.array([COLD, WARM], np.uint8)})
     assert fetched.dram_read_bytes == 128
     assert fetched.cycles > 400 + 100  # whoever fetches line 1 waits behind line 0, and so does this SM
 
@@ -322,7 +323,7 @@ def test_dram_moves_whole_bursts(sectors: int, bursts: int) -> None:
 def test_slices_that_camp_make_the_l2_slower() -> None:
     gpu = tiny(l2__bandwidth=4.0)
     program = loop_program(gpu, (("load.global", (), -1),) * 40, 1, 1, 1)
-    program = dataclasses.replace(program, line_warm=np.ones_like(program.line_warm))
+    program = dataclasses.replace(program, line_warm=np.full_like(program.line_warm, WARM))
     even, uneven = both(program, gpu), both(dataclasses.replace(program, l2_camping=1.5), gpu)
     assert uneven.cycles - gpu.l2.latency == pytest.approx(1.5 * (even.cycles - gpu.l2.latency), rel=0.05)
 

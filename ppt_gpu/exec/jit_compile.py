@@ -39,7 +39,7 @@ from ppt_gpu.exec.jit_groups import Groups
 from ppt_gpu.exec.jit_library import Compiler
 from ppt_gpu.exec.jit_records import RECORD_BYTES, append_path
 from ppt_gpu.exec.jit_text import BITS, ELEMENT, const
-from ppt_gpu.ptx.instructions import is_branch, is_call, is_traced
+from ppt_gpu.ptx.instructions import is_branch, is_call, is_memory, is_traced
 from ppt_gpu.ptx.linked import LinkedKernel
 from ppt_gpu.ptx.module import Instruction, Kernel, Reg
 from ppt_gpu.ptx.table import ASSUMED
@@ -207,13 +207,15 @@ def _prologue(e: Emitter, flow: Flow, segment: int, code: tuple[Instruction, ...
     e.do(f"%count{segment} = add i64 {count}, 0")
     e.set_field("%w", Slot.COUNT, e.i64("add", count, len(code)))
     if e.traced:
-        append_path(e, segment, f"%m{segment}", path, _repeats(flow, segment))
+        append_path(e, segment, f"%m{segment}", path, _repeats(flow, segment, code))
 
 
-def _repeats(flow: Flow, segment: int) -> bool:
-    """May a warp run this segment several times in a row? Of blocks, a path begins with the first segment. Where loops
-    only wait, their turns are taken back from the path."""
-    return segment > 0 and segment in flow.successors[segment] and not any(flow.waiting.only)
+def _repeats(flow: Flow, segment: int, code: tuple[Instruction, ...]) -> bool:
+    """Are runs of this segment in a row counted in one record? Of blocks, a path begins with the first segment. Where
+    loops only wait, their turns are taken back from the path. Beside accesses the count, read again each turn, costs
+    more than it saves."""
+    loop = segment > 0 and segment in flow.successors[segment]
+    return loop and not any(flow.waiting.only) and not any(map(is_memory, code))
 
 
 def _instruction(e: Emitter, instruction: Instruction, unsupported: dict[int, str]) -> None:

@@ -56,7 +56,7 @@ class Paths:
             )  # fmt: skip
             self.known.used = int(self.start[self.count])
             if part < len(starts):
-                self.known.room(len(self.known.data))
+                self.known.room(len(self.known.data) - self.known.used + 1)  # twice as much
 
     def _room(self, warps: int) -> None:
         """Make room for one new path a warp, but for its segments."""

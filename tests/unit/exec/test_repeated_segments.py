@@ -40,3 +40,11 @@ def test_a_loop_that_a_block_begins_with():
     text = ".visible .entry k(.param .u64 x)\n{\n.reg .pred %p; .reg .b32 %r;\n"
     whole = text + "FIRST: add.u32 %r, %r, 1; setp.lt.u32 %p, %r, 3; @%p bra FIRST;\n}"
     check_against_interpreter(text_case(whole, (5,), (64,), [pointer("x")], [Buffer("x", "u32", 64)]))
+
+
+def test_a_path_that_is_longer_than_the_room_for_paths_at_first():
+    """Of the first warp, when nothing is known yet."""
+    case = text_case(LOOP.replace("START", ""), (1,), (1,), [pointer("x"), integer(70_000)], [Buffer("x", "u32", 1)])
+    memory, trace = case.run()
+    assert trace.path_start[-1] > 5 * 70_000
+    assert memory.view("x", np.uint32)[0] == 70_000

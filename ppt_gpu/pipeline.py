@@ -280,9 +280,9 @@ def predict_launch(sm: SimulatedSm, gpu: Gpu, level: str, survey: Survey) -> tup
 
         prediction = grid_prediction(sm, gpu)
     elif level == "workload":
-        sm.share = None
         from ppt_gpu.scale.ppt_workload import workload_prediction
 
+        sm.share = None  # the level takes all SMs for alike
         chosen = plan(sm.launch.blocks, sm.occupancy, gpu, level)
         prediction = workload_prediction(sm(list(chosen.blocks)), chosen)
         if survey.irregular:

@@ -10,7 +10,7 @@ memory being one variable, to what decides where control goes or which addresses
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from ppt_gpu.exec.once import once_a_kernel
@@ -31,7 +31,7 @@ class Claim:
     """An atomic whose result tells a thread what to do."""
 
     instruction: Instruction
-    repeated: bool  # in a loop: a block comes back for more
+    repeated: bool  # a block comes back for more until it finds none: the loop around it ends by what it returns
 
 
 @once_a_kernel
@@ -41,12 +41,22 @@ def claims_of(kernel: Kernel) -> tuple[Claim, ...]:
     if not counters:
         return ()
     reached = _reached(kernel, counters)
-    found = 0
-    for instruction in kernel.instructions:
-        for register in deciding(instruction):
-            found |= reached.get(register, 0)
+    deciding_bits = _bits(reached, (register for i in kernel.instructions for register in deciding(i)))
     flow = control_flow(kernel)
-    return tuple(Claim(i, _comes_back(flow, i)) for bit, i in enumerate(counters) if found >> bit & 1)
+    found = []
+    for bit, counter in enumerate(counters):
+        if deciding_bits >> bit & 1:
+            leaving = _bits(reached, (r for i in _exits(kernel, flow, counter) for r in deciding(i)))
+            found.append(Claim(counter, bool(leaving >> bit & 1)))
+    return tuple(found)
+
+
+def _bits(reached: dict[int, int], registers: Iterable[int]) -> int:
+    """The counters from which the value of any of these registers may come."""
+    found = 0
+    for register in registers:
+        found |= reached.get(register, 0)
+    return found
 
 
 def _counts(i: Instruction) -> bool:
@@ -76,17 +86,30 @@ def _reached(kernel: Kernel, counters: list[Instruction]) -> dict[int, int]:
     return reached
 
 
-def _comes_back(flow: ControlFlow, instruction: Instruction) -> bool:
-    """Can the basic block of the instruction follow itself?"""
-    block = flow.block_of(instruction.index)
+def _exits(kernel: Kernel, flow: ControlFlow, counter: Instruction) -> list[Instruction]:
+    """The branches by which control leaves the loops around `counter` for good; none where it is in no loop."""
+    own = flow.block_of(counter.index)
+    before: dict[int, list[int]] = {}
+    for block, following in enumerate(flow.successors):
+        for successor in following:
+            before.setdefault(successor, []).append(block)
+    ahead = _reachable(own, lambda block: flow.successors[block] if block < len(flow.successors) else ())
+    back = _reachable(own, lambda block: before.get(block, ()))
+    loop = ahead & back
+    leaving = [block for block in loop if any(successor not in back for successor in flow.successors[block])]
+    return [kernel.instructions[flow.block_end[block] - 1] for block in leaving]
+
+
+def _reachable(start: int, following: Callable[[int], Iterable[int]]) -> set[int]:
+    """What can follow `start`, by one step or more."""
     seen: set[int] = set()
-    todo = [*flow.successors[block]]
-    while todo and block not in seen:
-        following = todo.pop()
-        if following not in seen and following < len(flow.successors):
-            seen.add(following)
-            todo += flow.successors[following]
-    return block in seen
+    todo = [*following(start)]
+    while todo:
+        block = todo.pop()
+        if block not in seen:
+            seen.add(block)
+            todo += following(block)
+    return seen
 
 
 def sharing_text(claims: Sequence[Claim], whole: bool) -> str:

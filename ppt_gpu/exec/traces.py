@@ -228,8 +228,13 @@ class LaunchTraces:
         return self.kept.whole(Trace, range(self.launch.blocks)) is not None or self._affordable()
 
     def _affordable(self) -> bool:
-        """May the grid be run whole, by what one block does that runs alone?"""
-        one, blocks = features_of(self._execute_alone([self.launch.blocks // 2])), self.launch.blocks
+        """May the grid be run whole, by what one block does alone? It has to be where blocks wait for others."""
+        blocks = self.launch.blocks
+        try:
+            one = features_of(self._execute_alone([blocks // 2]))
+        except WaitingError:
+            self.together = True
+            return True
         return (
             int(one.thread_instructions[0]) * blocks <= SHARED_INSTRUCTIONS
             and int(one.warp_instructions[0]) * blocks <= self.budget.instructions

@@ -46,6 +46,17 @@ BODIES = {
         "atom.global.cas.b32 %r2, [%rd2], 0, 1; setp.ne.u32 %p1, %r2, 0; @%p1 bra AGAIN; st.global.u32 [%rd1], %r1;",
         [],
     ),
+    "appends in a loop": (
+        "atom.global.add.u32 %r2, [%rd2], 1; setp.gt.u32 %p2, %r2, 98; @%p2 bra FULL;"
+        "mul.wide.u32 %rd3, %r2, 4; add.s64 %rd3, %rd1, %rd3; st.global.u32 [%rd3], %r1;"
+        "FULL: add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 99; @%p1 bra AGAIN;",
+        [False],
+    ),
+    "a queue with a loop for each part": (
+        "atom.global.add.u32 %r2, [%rd2], 1; setp.ge.u32 %p1, %r2, 99; @%p1 bra END; mov.u32 %r3, 0;"
+        "PART: add.u32 %r3, %r3, 1; setp.lt.u32 %p2, %r3, 9; @%p2 bra PART; bra AGAIN;",
+        [True],
+    ),
     "a ticket, then a queue": (
         "atom.global.add.u32 %r2, [%rd2], 1; setp.eq.u32 %p1, %r2, 7; @%p1 bra END;"
         "MORE: atom.global.dec.u32 %r3, [%rd1], 99; setp.ne.u32 %p2, %r3, 0; @%p2 bra MORE;",

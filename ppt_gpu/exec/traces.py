@@ -15,7 +15,7 @@ from ppt_gpu.errors import PptError, WaitingError
 from ppt_gpu.exec.assumed import assumed_warnings
 from ppt_gpu.exec.block_features import BlockFeatures, features_of, run_features
 from ppt_gpu.exec.budget import Budget
-from ppt_gpu.exec.claims import claims_of, sharing_text, waiting_text
+from ppt_gpu.exec.claims import Claim, claims_of, sharing_text, waiting_text
 from ppt_gpu.exec.cluster import blocks_of, cluster_of
 from ppt_gpu.exec.global_accesses import GlobalAccesses, global_accesses
 from ppt_gpu.exec.identity import digest, launch_digest, memory_digest, module_digest, program_digest
@@ -104,6 +104,8 @@ def _alone(method: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any
 class LaunchTraces:
     """The traces of one launch. Running leaves what the launch finds in memory as it is; `advance` changes it."""
 
+    claims: tuple[Claim, ...] = ()  # by which its blocks share work out among themselves
+
     def __init__(self, traces: Traces, number: int) -> None:
         self.traces, self.number = traces, number
         self.module, self.budget, self.store = traces.module, traces.budget, traces.store
@@ -116,7 +118,8 @@ class LaunchTraces:
         self.found = traces.initial if self.separable else traces.state.digest
         self.kept = self._kept()
         traces.kept[number] = self.kept
-        self.claims = () if self.separable or self.launch.blocks == 1 else claims_of(self.kernel)
+        if not self.separable and self.launch.blocks > 1:
+            self.claims = claims_of(self.kernel)
         self.together = False  # blocks wait for others: no part of the grid runs alone
         self._scratch: DeviceMemory | None = None
 

@@ -10,11 +10,12 @@ memory being one variable, to what decides where control goes or which addresses
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ppt_gpu.exec.once import once_a_kernel
 from ppt_gpu.exec.steering import deciding
+from ppt_gpu.exec.waiting import loops
 from ppt_gpu.ptx.cfg import ControlFlow, control_flow
 from ppt_gpu.ptx.instructions import access_kind, memory_space
 from ppt_gpu.ptx.mangling import short_name
@@ -49,6 +50,11 @@ def claims_of(kernel: Kernel) -> tuple[Claim, ...]:
             leaving = _bits(reached, (r for i in _exits(kernel, flow, counter) for r in deciding(i)))
             found.append(Claim(counter, bool(leaving >> bit & 1)))
     return tuple(found)
+
+
+def come_back(kernel: Kernel) -> bool:
+    """Whether blocks of `kernel` come back for more of a work that they share."""
+    return any(claim.repeated for claim in claims_of(kernel))
 
 
 def _bits(reached: dict[int, int], registers: Iterable[int]) -> int:
@@ -89,27 +95,10 @@ def _reached(kernel: Kernel, counters: list[Instruction]) -> dict[int, int]:
 def _exits(kernel: Kernel, flow: ControlFlow, counter: Instruction) -> list[Instruction]:
     """The branches by which control leaves the loops around `counter` for good; none where it is in no loop."""
     own = flow.block_of(counter.index)
-    before: dict[int, list[int]] = {}
-    for block, following in enumerate(flow.successors):
-        for successor in following:
-            before.setdefault(successor, []).append(block)
-    ahead = _reachable(own, lambda block: flow.successors[block] if block < len(flow.successors) else ())
-    back = _reachable(own, lambda block: before.get(block, ()))
-    loop = ahead & back
-    leaving = [block for block in loop if any(successor not in back for successor in flow.successors[block])]
+    around = loops(range(len(flow.successors)), flow.successors)
+    loop = next((blocks for blocks in around if own in blocks), frozenset[int]())
+    leaving = [block for block in sorted(loop) if not loop.issuperset(flow.successors[block])]
     return [kernel.instructions[flow.block_end[block] - 1] for block in leaving]
-
-
-def _reachable(start: int, following: Callable[[int], Iterable[int]]) -> set[int]:
-    """What can follow `start`, by one step or more."""
-    seen: set[int] = set()
-    todo = [*following(start)]
-    while todo:
-        block = todo.pop()
-        if block not in seen:
-            seen.add(block)
-            todo += following(block)
-    return seen
 
 
 def sharing_text(claims: Sequence[Claim], whole: bool) -> str:

@@ -18,7 +18,7 @@ from ppt_gpu.errors import PptError
 from ppt_gpu.exec.arguments import pack_arguments
 from ppt_gpu.exec.assumed import assumed_warnings, pretend
 from ppt_gpu.exec.budget import Budget
-from ppt_gpu.exec.claims import claims_of
+from ppt_gpu.exec.claims import come_back
 from ppt_gpu.exec.cluster import IDLE_ROUNDS, blocks_of, cluster_of, whole_clusters
 from ppt_gpu.exec.faults import cluster_error, stuck_error
 from ppt_gpu.exec.interp_address import ADDRESS
@@ -90,14 +90,15 @@ def interpret(
     together = whole_clusters(blocks, launch.grid, cluster)
     flying = [_Flying(launched, linear, flow, left) for linear in together]
     size = blocks_of(cluster)
-    share_out = len(flying) > size and any(claim.repeated for claim in claims_of(linked))
+    clusters = [flying[first : first + size] for first in range(0, len(flying), size)]
     with np.errstate(all="ignore"):
-        if share_out:
-            _share_out([flying[first : first + size] for first in range(0, len(flying), size)], launched)
+        if len(clusters) > 1 and come_back(linked):
+            _share_out(clusters, launched)
         elif size == 1:
             _run_all(flying, launched)
-        for first in range(0, len(flying), size) if size > 1 and not share_out else ():
-            _run_cluster(flying[first : first + size], launched, len(together))
+        else:
+            for blocks_together in clusters:
+                _run_cluster(blocks_together, launched, len(together))
     recorders: list[Recorder] = [runner.warp.recorder for block in flying for runner in block.runners]
     warps = -(-launch.threads_per_block // LANES)
     count = len(linked.instructions)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ppt_gpu.errors import BudgetError, PptError
 from ppt_gpu.exec.arguments import pack_arguments
 from ppt_gpu.exec.budget import Budget
-from ppt_gpu.exec.claims import claims_of
+from ppt_gpu.exec.claims import come_back
 from ppt_gpu.exec.cluster import whole_clusters
 from ppt_gpu.exec.layout import Layout, layout
 from ppt_gpu.exec.memory import DeviceMemory
@@ -65,8 +65,7 @@ def run(
     _check_block_memory(kernel, module, launch, memory, places, limits)
     tables = Tables(engine, module, launch, memory, parameters, places)
     together = np.array(whole_clusters(ids.tolist(), launch.grid, tables.cluster), np.int64)
-    share_out = any(claim.repeated for claim in claims_of(engine.kernel))
-    recorded = BlockRun(tables, module.path, together, limits, share_out).go()
+    recorded = BlockRun(tables, module.path, together, limits, come_back(engine.kernel)).go()
     if trace:
         recorded = only_blocks(recorded, ids.tolist())
     return with_shared_warnings(recorded, engine.kernel, module.path, places) if trace else recorded

@@ -43,7 +43,7 @@ def waiting_loops(
 ) -> Waiting:
     """Find the loops of the segments that begin at `bounds`; `live_in` are bit sets of registers."""
     spins, waiting_loop = [0] * len(successors), [-1] * len(successors)
-    todo = _loops(range(len(successors)), successors)
+    todo = loops(range(len(successors)), successors)
     outermost = len(todo)
     for number, loop in enumerate(todo):
         code = [i for s in sorted(loop) for i in kernel.instructions[bounds[s] : bounds[s + 1]]]
@@ -58,7 +58,7 @@ def waiting_loops(
             head = min(
                 (t for s in range(len(successors)) if s not in loop for t in successors[s] if t in loop), default=-1
             )
-            todo += _loops(sorted(loop - {head if head >= 0 else min(loop)}), successors)
+            todo += loops(sorted(loop - {head if head >= 0 else min(loop)}), successors)
     heads, behind = [False] * len(successors), [False] * len(successors)
     for s, following in enumerate(successors):
         for t in following:
@@ -120,7 +120,7 @@ def _takes_all_lanes(instruction: Instruction, writers: Mapping[int, Sequence[In
     return all(isinstance(source, Imm) and source.value in _ALL_LANES for source in sources)
 
 
-def _loops(nodes: Sequence[int], successors: Sequence[Sequence[int]]) -> list[frozenset[int]]:
+def loops(nodes: Sequence[int], successors: Sequence[Sequence[int]]) -> list[frozenset[int]]:
     """The strongly connected parts of the graph of `nodes` that have an edge, in the order of their first nodes."""
     place = {s: k for k, s in enumerate(nodes)}
     inside = [[place[t] for t in successors[s] if t in place] for s in nodes]

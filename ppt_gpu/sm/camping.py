@@ -6,7 +6,10 @@ however addresses choose slices (`few_lines`).
 Others camp for a time. Where addresses choose the slice in turn (`l2.slice_index` "linear"), a stride of many times
 `l2.interleave` leaves most slices idle. Queues even that out over as many requests as can wait before the slices
 (`l2.waiting`): the requests of all SMs are taken in windows of so many sectors, and a window takes as long as the way
-to all slices together or as its busiest slice, whichever is longer.
+to all slices together or as its busiest slice, whichever is longer. What an SM finds in its L1 is no request
+(`beyond_l1`): a line that all warps read again and again would seem to keep its slice busy. SMs and their warps get out
+of step, the more the longer their blocks run, and so ask several slices at a time that each would camp on in turn:
+windows grow by DRIFT of what has been asked for since the wave of blocks began.
 """
 
 from __future__ import annotations
@@ -17,12 +20,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ppt_gpu.compiled import entry
+from ppt_gpu.sm.lower_hash import dense_ids
 from ppt_gpu.spec.gpu import Gpu
 
 if TYPE_CHECKING:
     from ppt_gpu.sm.lower_access import Accesses
 
 _BITS = np.array([mask.bit_count() for mask in range(256)], np.int64)
+#: by what share of what they have asked for in a wave SMs are apart (chosen: validation/RESULTS.md)
+DRIFT = 0.03
+#: of a line that the L1 of the SM does not hold
+NEVER = -1
 
 
 def slice_of_lines(address: NDArray[np.uint64], gpu: Gpu, line: int) -> NDArray[np.int32]:
@@ -81,17 +90,24 @@ class Requests:
     """Of some SMs, T transactions each as they are asked for."""
 
     address: NDArray[np.uint64]  # [T] of the line
-    sectors: NDArray[np.int64]  # [T] how many
+    sectors: NDArray[np.uint8]  # [T]
     sm: NDArray[np.int64]  # [T] rising
+    wave: NDArray[np.int64]  # [T] of its blocks; rising in each SM
+    load: NDArray[np.bool_]  # [T] looks into the L1
 
 
 def in_order(
-    found: Accesses, block_start: NDArray[np.int64], block_sm: NDArray[np.int64], warps: int, resident: int
+    found: Accesses,
+    load: NDArray[np.bool_],
+    block_start: NDArray[np.int64],
+    block_sm: NDArray[np.int64],
+    warps: int,
+    resident: int,
 ) -> Requests:
     """The transactions of blocks [B] as their SMs ask: `resident` blocks at a time, all warps equally far.
 
-    block_start [B + 1]: into the accesses of `found`, those of a block warp by warp, about as many of each of its
-    `warps`; block_sm [B]: its SM, which runs its blocks in their order.
+    load [M]: which accesses look into the L1. block_start [B + 1]: into the accesses of `found`, those of a block warp
+    by warp, about as many of each of its `warps`; block_sm [B]: its SM, which runs its blocks in their order.
     """
     counts = np.diff(block_start)
     order = np.argsort(block_sm, kind="stable")
@@ -101,33 +117,112 @@ def in_order(
     place = np.arange(block_start[-1]) - np.repeat(block_start[:-1], counts)
     depth = place % np.repeat(np.maximum(-(-counts // warps), 1), counts)  # how many accesses of its warp came before
     sm = np.repeat(block_sm, counts)
-    turn = np.lexsort((depth, np.repeat(rank // resident, counts), sm))
+    wave = np.repeat(rank // resident, counts)
+    turn = np.lexsort((depth, wave, sm))
     size = np.diff(found.start)[turn]
     first = np.cumsum(size) - size
     which = np.repeat(found.start[turn] - first, size) + np.arange(size.sum())
-    return Requests(found.address[which], _BITS[found.sectors[which]], np.repeat(sm[turn], size))
+    of_sm, of_wave = np.repeat(sm[turn], size), np.repeat(wave[turn], size)
+    return Requests(found.address[which], found.sectors[which], of_sm, of_wave, np.repeat(load[turn], size))
+
+
+def beyond_l1(requests: Requests, gpu: Gpu, line: int, sector: int) -> Requests:
+    """What of `requests` the L1 of each SM has to ask the L2 for: whole sectors of the L1 that it does not hold.
+
+    line, sector: B, those of `requests`. It holds a line until as many others have come in since its last use as there
+    is room for; stores go on, and write-evict ones drop the line.
+    """
+    if gpu.l1.size == 0 or not gpu.l1.caches_global:
+        return requests
+    number, distinct = dense_ids(requests.address)
+    left = np.zeros(len(number), np.uint8)
+    _beyond_l1(
+        number, requests.sectors, requests.sm, requests.load, max(gpu.l1.size // line, 1), _whole(gpu, sector),
+        gpu.l1.write == "write-evict", np.full(len(distinct), NEVER, np.int64), np.zeros(len(distinct), np.uint8), left,
+    )  # fmt: skip
+    asked = left != 0
+    return Requests(
+        requests.address[asked], left[asked], requests.sm[asked], requests.wave[asked], requests.load[asked]
+    )
+
+
+def _whole(gpu: Gpu, sector: int) -> NDArray[np.uint8]:
+    """[256] of each mask of sectors, the mask of all sectors in the sectors of the L1 that have one of them."""
+    group = max(gpu.l1.sector // sector, 1)
+    found = np.arange(256)
+    for first in range(0, 8, group):
+        of_group = ((1 << min(group, 8 - first)) - 1) << first
+        found = np.where(found & of_group, found | of_group, found)
+    return found.astype(np.uint8)
+
+
+@entry
+def _beyond_l1(
+    number: np.ndarray, sectors: np.ndarray, sm: np.ndarray, load: np.ndarray, room: int, whole: np.ndarray,
+    evict: bool, last: np.ndarray, valid: np.ndarray, left: np.ndarray,
+) -> None:  # fmt: skip
+    """Fill `left`. Of each line, last: how many lines had come in when the SM used it, valid: the sectors it holds."""
+    count = 0
+    for t in range(len(number)):
+        if t == 0 or sm[t] != sm[t - 1]:
+            count += room  # what came in before, another SM holds
+        line = number[t]
+        held = count - last[line] < room
+        if load[t]:
+            if not held:
+                count += 1
+                valid[line] = 0
+            left[t] = whole[sectors[t] & ~valid[line]]
+            valid[line] |= left[t]
+            last[line] = count
+        else:
+            left[t] = sectors[t]
+            if evict:
+                last[line] = NEVER
+            elif held:
+                last[line] = count
 
 
 def joined(some: Requests, others: Requests) -> Requests:
     """The requests of `some` SMs and of `others`."""
     sm = others.sm + some.sm.max(initial=-1) + 1
     return Requests(
-        *map(np.concatenate, ((some.address, others.address), (some.sectors, others.sectors), (some.sm, sm)))
+        np.concatenate((some.address, others.address)),
+        np.concatenate((some.sectors, others.sectors)),
+        np.concatenate((some.sm, sm)),
+        np.concatenate((some.wave, others.wave)),
+        np.concatenate((some.load, others.load)),
     )
+
+
+def _windows(requests: Requests, sectors: NDArray[np.int64], waiting: int) -> NDArray[np.int64]:
+    """[T] in which window each of the `requests`, of so many `sectors`, is asked for."""
+    begins = np.flatnonzero((np.diff(requests.sm, prepend=-1) != 0) | (np.diff(requests.wave, prepend=-1) != 0))
+    of_part = np.repeat(np.arange(len(begins)), np.diff(np.append(begins, len(sectors))))
+    before = np.cumsum(sectors) - sectors
+    sm = requests.sm[begins]
+    _, first = np.unique(sm, return_index=True)
+    sms = len(first)
+
+    def windows(own: NDArray[np.int64]) -> NDArray[np.float64]:
+        return np.log1p(DRIFT * own * sms / waiting) / DRIFT
+
+    length = windows(np.add.reduceat(sectors, begins))
+    ends = np.cumsum(length)
+    start = ends - length
+    start -= np.repeat(start[first], np.diff(np.append(first, len(sm))))
+    return (start[of_part] + windows(before - before[begins][of_part])).astype(np.int64)
 
 
 def camping(requests: Requests, gpu: Gpu, sector_bytes: int) -> float:
     """How many times as long as evenly spread ones the requests of all SMs take at the slices, at least 1."""
-    sms, place = np.unique(requests.sm, return_inverse=True)
-    total = int(requests.sectors.sum())
-    if total == 0:
+    sectors = _BITS[requests.sectors]
+    if not sectors.sum():
         return 1.0
-    before = np.cumsum(requests.sectors) - requests.sectors
-    own = before - before[np.searchsorted(place, np.arange(len(sms)))][place]  # sectors that its SM asked for before
-    window = own * len(sms) // gpu.l2.waiting
+    window = _windows(requests, sectors, gpu.l2.waiting)
     slices = gpu.l2.slices
     of_slice = (requests.address // np.uint64(gpu.l2.interleave) % np.uint64(slices)).astype(np.int64)
-    asked = np.bincount(window * slices + of_slice, requests.sectors, (int(window.max()) + 1) * slices)
+    asked = np.bincount(window * slices + of_slice, sectors, (int(window.max()) + 1) * slices)
     asked = asked.reshape(-1, slices) * sector_bytes
     way = asked.sum(axis=1) / gpu.l2.bandwidth
     busiest = asked.max(axis=1) / (gpu.l2.slice_bandwidth or gpu.l2.bandwidth / slices)

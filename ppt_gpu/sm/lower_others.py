@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ppt_gpu.exec.global_accesses import GlobalAccesses
 from ppt_gpu.exec.trace import Trace
 from ppt_gpu.ptx.module import Kernel
-from ppt_gpu.sm.camping import camping, few_lines, in_order, joined, may_camp
+from ppt_gpu.sm.camping import beyond_l1, camping, few_lines, in_order, joined, may_camp
 from ppt_gpu.sm.in_flight import ByOthers, by_others, first_moments
 from ppt_gpu.sm.lower_access import Accesses, Geometry
 from ppt_gpu.sm.lower_code import Code, of_ptx
@@ -87,10 +87,11 @@ def among_others(
     uneven = few_lines(own.address, _asked_of_l2(own), users.line, gpu, shape.line, shape.sector, active_sms)
     if may_camp(gpu) and len(others.stands_for) == active_sms - 1:
         per_block = own.trace.warps // len(own.trace.blocks)
-        whole = in_order(asked, neighbours.start, sm, per_block, own.resident)
-        this = np.zeros_like(own.trace.blocks)
-        one = in_order(own.found, own.entries.start[::per_block], this, per_block, own.resident)
-        uneven = max(uneven, camping(joined(whole, one), gpu, shape.sector))
+        loads = _loads(own.code, global_variants(own.code, neighbours))
+        whole = in_order(asked, loads, neighbours.start, sm, per_block, own.resident)
+        this, loads = np.zeros_like(own.trace.blocks), _loads(own.code, own.variant)
+        one = in_order(own.found, loads, own.entries.start[::per_block], this, per_block, own.resident)
+        uneven = max(uneven, camping(beyond_l1(joined(whole, one), gpu, shape.line, shape.sector), gpu, shape.sector))
     return Meanwhile(users, shared, _share_of_all(own, neighbours, shape, others.stands_for, sm), uneven)
 
 
@@ -105,10 +106,14 @@ def _sharing(own: Own, waves: Waves, mine: Touched, others: Touched, capacity: f
 
 def _asked_of_l2(own: Own) -> NDArray[np.float64]:
     """[L] the sectors of each line that this SM asks the L2 for: every store and atomic, of loads each sector once."""
-    variants = own.code.variants
-    load = np.repeat(np.append(variants.load & ~variants.atomic, True)[own.variant], np.diff(own.found.start))
+    load = np.repeat(_loads(own.code, own.variant), np.diff(own.found.start))
     loaded = sectors_used(own.line[load], own.found.sectors[load], len(own.address))
     return BITS[loaded] + np.bincount(own.line[~load], BITS[own.found.sectors[~load]], len(own.address))
+
+
+def _loads(code: Code, variant: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """[M] which of the accesses of these kinds only read; what nothing was recorded for counts as one."""
+    return np.append(code.variants.load & ~code.variants.atomic, True)[variant]
 
 
 def _share_of_all(

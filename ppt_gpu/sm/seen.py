@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from ppt_gpu.exec.identity import digest
-from ppt_gpu.sm.camping import has_slices
+from ppt_gpu.sm.camping import has_slices, may_camp
 from ppt_gpu.spec.gpu import Gpu
 
 #: Fields that neither reads, by class: names and sources, what occupancy and the host's times are made of. Blocks,
@@ -40,6 +40,7 @@ def seen_by_lowering(gpu: Gpu) -> tuple[Any, ...]:
         _plain(geometry(gpu)), gpu.sm.warp_size, gpu.sm.issue_width, gpu.l2.size, gpu.shared.latency,
         gpu.memory.constant_latency, gpu.memory.atomics_wait, gpu.perfect_memory, _plain(gpu.pipes), _plain(gpu.isa),
         _plain(gpu.collectors), _plain(gpu.l2) if has_slices(gpu) else None,
+        _plain(gpu.l1) if may_camp(gpu) else None,
     )  # fmt: skip
 
 

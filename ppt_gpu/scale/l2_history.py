@@ -7,13 +7,9 @@ alone, nothing is known, and the next launch is taken to find what the host copi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
-from numpy.typing import NDArray
 
 from ppt_gpu.exec.block_features import BlockFeatures
-from ppt_gpu.exec.trace import Range
 from ppt_gpu.scale.lines_store import LinesStore, lines_name
 from ppt_gpu.scale.simulated_sm import TraceSm
 from ppt_gpu.sm.left_lines import LeftLines
@@ -52,19 +48,7 @@ class L2History:
             return None
         trace = sm.run_blocks(features.blocks[:: -(-len(features) // SOME)].tolist())
         if before is None:
-            brought = copied(trace.ranges, self.capacity, self.gpu.l2.line)
-            before = LeftLines(brought, np.zeros(len(brought), np.bool_), self.capacity)
+            before = LeftLines.copied(trace.ranges, self.capacity, self.gpu.l2.line)
         size = np.uint64(self.gpu.l2.line)
         address, written = touched_lines(sm.kernel, trace, self.gpu, accesses)
         return before.used(address // size * size, written)
-
-
-def copied(ranges: Sequence[Range], capacity: int, line: int) -> NDArray[np.uint64]:
-    """At most `capacity` lines of `line` bytes that host copies left, the last one first."""
-    found, left = [np.zeros(0, np.uint64)], capacity
-    for area in reversed([area for area in ranges if area.copied]):
-        first, end = area.start // line, -(-(area.start + area.bytes) // line)
-        first = max(first, end - left)
-        found.append(np.arange(first, end, dtype=np.uint64)[::-1] * np.uint64(line))
-        left -= end - first
-    return np.concatenate(found)

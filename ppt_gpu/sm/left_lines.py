@@ -1,4 +1,4 @@
-"""Lines that earlier launches left in the L2, and which of them a launch still finds when it comes to them.
+"""Lines that host copies and earlier launches left in the L2, and which a launch still finds when it comes to them.
 
 Under LRU a line is gone once as many other lines have been used after it as the L2 holds: those used after it by the
 earlier launches (its place in their order), and those that this launch touched first and that are not among these. How
@@ -8,6 +8,7 @@ the more recent ones is that of the lines that the simulated blocks before it to
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.exec.identity import digest
+from ppt_gpu.exec.trace import Range
 
 #: moments of a launch at which the lines touched so far are looked at
 MOMENTS = 16
@@ -27,6 +29,18 @@ class LeftLines:
     address: NDArray[np.uint64]  # [N] the one used last first
     written: NDArray[np.bool_]  # [N] not yet written back
     capacity: int
+
+    @classmethod
+    def copied(cls, ranges: Sequence[Range], capacity: int, line: int) -> LeftLines:
+        """What host copies left: at most `capacity` lines of `line` bytes, the last ones; the last range came last."""
+        found, room = [np.zeros(0, np.uint64)], capacity
+        for area in reversed([area for area in ranges if area.copied]):
+            first, end = area.start // line, -(-(area.start + area.bytes) // line)
+            first = max(first, end - room)
+            found.append(np.arange(first, end, dtype=np.uint64)[::-1] * np.uint64(line))
+            room -= end - first
+        address = np.concatenate(found)
+        return cls(address, np.zeros(len(address), np.bool_), capacity)
 
     @cached_property
     def digest(self) -> str:

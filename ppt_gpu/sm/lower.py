@@ -18,7 +18,7 @@ from ppt_gpu.exec.trace import Trace
 from ppt_gpu.exec.workload import Launch
 from ppt_gpu.ptx.module import Kernel
 from ppt_gpu.sm.left_lines import LeftLines
-from ppt_gpu.sm.lower_access import Geometry, geometry, lower_accesses
+from ppt_gpu.sm.lower_access import geometry, lower_accesses
 from ppt_gpu.sm.lower_code import Code, lower_code, of_ptx
 from ppt_gpu.sm.lower_global import atomics_of, by_one_lane
 from ppt_gpu.sm.lower_hash import dense_ids
@@ -29,7 +29,7 @@ from ppt_gpu.sm.lower_program import assemble
 from ppt_gpu.sm.lower_tasks import lower_tasklist
 from ppt_gpu.sm.program import Program
 from ppt_gpu.sm.scoreboard import SLOTS, schedule
-from ppt_gpu.sm.sharing import Users, copied_lines
+from ppt_gpu.sm.sharing import Users
 from ppt_gpu.spec.gpu import Gpu
 
 __all__ = ["lower_tasklist", "lower_trace", "pipe_order"]
@@ -89,7 +89,9 @@ def lower_trace(
         others = among_others(
             mine, gpu, shape, active_sms, accesses, neighbours, neighbour_sm, neighbour_stands_for, turns
         )
-    copied = _copied(mine, gpu, shape, others.users, left, alone)
+    if left is None:
+        left = LeftLines.copied(trace.ranges, gpu.l2.size // shape.line, shape.line)
+    copied = _copied(mine, others.users, left, alone, active_sms, launch.blocks)
     ops = replace(code.ops, pc=of_ptx(kernel, code.ops.pc))  # hot spots are told by the lines of the PTX
     program = assemble(
         ops,
@@ -105,8 +107,8 @@ def lower_trace(
         warp_access=entries.start,
         warps_per_block=per_block,
         thread_instructions=trace.thread_instructions,
-        l2_found=float(copied.mean()) if left is not None and len(copied) else 0.0,
-        l2_dirty=0.0 if left is None else left.dirty,
+        l2_found=float(copied.mean()) if len(copied) else 0.0,
+        l2_dirty=left.dirty,
         l2_camping=others.camping,
         atomic_share=others.atomic_share,
     )
@@ -124,23 +126,36 @@ def _every_one(active_sms: int, blocks: NDArray[np.int64]) -> NDArray[np.int64]:
     return blocks // active_sms
 
 
-def _copied(
-    own: Own, gpu: Gpu, shape: Geometry, users: Users, left: LeftLines | None, alone: bool
-) -> NDArray[np.bool_]:
+def _copied(own: Own, users: Users, left: LeftLines, alone: bool, active_sms: int, grid: int) -> NDArray[np.bool_]:
     """[L] lines that host copies or earlier launches left in the L2. left, alone: as `lower_trace` has them."""
-    if left is None:
-        return copied_lines(own.address, own.trace.ranges, gpu.l2.size, shape.line)
     if not alone:
         return left.places(own.address) < len(left.address)
-    return left.found(own.address, _first_blocks(own) * float(np.sum(1.0 / users.line)) / len(own.trace.blocks))
+    per_block = float(np.sum(1.0 / users.line)) / len(own.trace.blocks)
+    return left.found(own.address, _blocks_before(own, active_sms, grid) * per_block)
 
 
-def _first_blocks(own: Own) -> NDArray[np.int64]:
-    """[L] the number, in the grid, of the block that touches each line first; lines are numbered in that order."""
-    first = np.flatnonzero(np.diff(np.maximum.accumulate(own.line), prepend=-1) > 0)
+def _blocks_before(own: Own, active_sms: int, grid: int) -> NDArray[np.float64]:
+    """[L] how many blocks of the `grid` have touched their lines when each line is touched first.
+
+    Blocks of a wave run at the same time: it is as far as the lines of its blocks that their warps came to by fewer
+    accesses, or in earlier blocks by as many.
+    """
+    first = np.flatnonzero(np.diff(np.maximum.accumulate(own.line), prepend=-1) > 0)  # numbered as they are touched
     access = np.searchsorted(own.found.start, first, side="right") - 1
     warp = np.searchsorted(own.entries.start, access, side="right") - 1
-    return own.trace.blocks[warp // (own.trace.warps // len(own.trace.blocks))].astype(np.int64)
+    block = own.trace.blocks[warp // (own.trace.warps // len(own.trace.blocks))].astype(np.int64)
+    wave = block // (own.resident * active_sms)
+    depth = access - own.entries.start[warp]
+    order = np.lexsort((block, depth, wave))
+    _, begins, of_wave = np.unique(wave[order], return_index=True, return_inverse=True)
+    lines = np.diff(np.append(begins, len(order)))[of_wave]
+    together = np.diff(block[order], prepend=-1) | np.diff(depth[order], prepend=-1)  # not 0: other ones begin
+    rank = np.maximum.accumulate(np.where(together != 0, np.arange(len(order)), 0)) - begins[of_wave]
+    before = wave * own.resident * active_sms
+    running = np.minimum(grid - before, own.resident * active_sms)
+    part = np.empty(len(order))
+    part[order] = rank / lines
+    return before + part * running
 
 
 def _variants(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ppt_gpu.exec.trace import Range
 from ppt_gpu.exec.workload import Argument, Buffer, Launch, Workload
 from ppt_gpu.pipeline import predict
-from ppt_gpu.scale.l2_history import copied
+from ppt_gpu.sm.left_lines import LeftLines
 from ppt_gpu.spec import load_gpu
 
 LINE = 128
@@ -54,18 +54,41 @@ def test_a_launch_finds_what_the_one_before_the_last_used_if_it_fits(tmp_path) -
 
 def test_the_last_copied_bytes_that_fit_stay_the_last_one_first() -> None:
     ranges = [Range("a", 0, 3 * LINE, True), Range("b", 1024, 2 * LINE, False), Range("c", 2048, 2 * LINE, True)]
-    assert copied(ranges, 4, LINE).tolist() == [2048 + LINE, 2048, 2 * LINE, LINE]
-    assert copied(ranges, 1, LINE).tolist() == [2048 + LINE]
+    assert LeftLines.copied(ranges, 4, LINE).address.tolist() == [2048 + LINE, 2048, 2 * LINE, LINE]
+    assert LeftLines.copied(ranges, 1, LINE).address.tolist() == [2048 + LINE]
 
 
 def test_a_launch_that_pushes_out_what_it_comes_to_later_finds_nothing_of_it(tmp_path) -> None:
     """480 KiB in a row, again and again: an L2 of 400 KiB keeps the last 400, but none of it until it is used."""
-    found = {kib: hit_rate_of_a_repeated_launch(tmp_path, kib) for kib in (600, 400)}
+    found = {kib: repeated_launch(tmp_path, kib, copied=False)[1] for kib in (600, 400)}
     assert found == {600: 1.0, 400: 0.5}  # the store of a line hits after its load
 
 
-def hit_rate_of_a_repeated_launch(tmp_path, kib: int) -> float:
-    """L2 hit rate of the second launch that reads and writes 480 KiB."""
+def test_copies_are_pushed_out_by_the_first_launch_too(tmp_path) -> None:
+    found = {kib: repeated_launch(tmp_path, kib, copied=True)[0] for kib in (600, 400)}
+    assert found == {600: 1.0, 400: 0.5}
+
+
+def test_blocks_of_a_wave_find_what_only_their_stores_push_out(tmp_path) -> None:
+    """64 KiB are copied and read in one wave: its blocks come to their loads before the first of them stores."""
+    copy = READ.replace("p)", "p, .param .u64 q)").replace("    st.", "    ld.param.u64 %d2, [q];\n    st.")
+    copy = copy.replace("[%d0], %r2;", "[%d2], %r2;").replace("    st.", "    add.u64 %d2, %d2, %d1;\n    st.")
+    (tmp_path / "copy.ptx").write_text(copy)
+    path = str(tmp_path / "copy.ptx")
+    arguments = (Argument("u64", buffer="a"), Argument("u64", buffer="b"))
+    launch = Launch("read", (64, 1, 1), (256, 1, 1), arguments)
+    workload = Workload(
+        "read", path, path, (launch,), (Buffer("a", "u32", 16384, copied=True), Buffer("b", "u32", 16384))
+    )
+    rates = [
+        predict(workload, load_gpu("k40", [f"l2.size={kib} KiB"]), cache=False).launches[0].value("memory.l2_hit_rate")
+        for kib in (64, 32)
+    ]
+    assert rates == [0.5, 0.0]  # an L2 of half the size lost the first half before the launch, the rest in it
+
+
+def repeated_launch(tmp_path, kib: int, copied: bool) -> list[float]:
+    """L2 hit rates of two launches that read and write 480 KiB."""
     (tmp_path / "read.ptx").write_text(READ)
     path = str(tmp_path / "read.ptx")
     launches = [
@@ -73,5 +96,5 @@ def hit_rate_of_a_repeated_launch(tmp_path, kib: int) -> float:
         for number in range(2)
     ]
     gpu = load_gpu("k40", [f"l2.size={kib} KiB"])
-    workload = Workload("read", path, path, tuple(launches), (Buffer("a", "u32", 122880),))
-    return predict(workload, gpu, cache=False).launches[1].value("memory.l2_hit_rate")
+    workload = Workload("read", path, path, tuple(launches), (Buffer("a", "u32", 122880, copied=copied),))
+    return [launch.value("memory.l2_hit_rate") for launch in predict(workload, gpu, cache=False).launches]

@@ -12,9 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import update_wrapper
+from pathlib import Path
 from threading import RLock
-from types import CodeType, FunctionType
+from types import CellType, CodeType, FunctionType
 from typing import Any
+from zlib import crc32
 
 _OPTIONS = {"_nrt": False, "no_cfunc_wrapper": True}
 #: of functions that Python calls: meanwhile other threads run
@@ -91,7 +93,7 @@ def entry(function: Callable[..., Any], **options: Any) -> Any:
     """Compile a function that Python calls, cached on disk where a folder for that is writable.
 
     Meanwhile other threads run, such as the one that answers Ctrl-C. numba's cache notices changes of the function's
-    own file only: what it inlines belongs into that file, or a number made of the files into its closure.
+    own file only: what it inlines belongs into that file, or `across_files` around the decorator.
     """
 
     def make(function: Callable[..., Any]) -> Any:
@@ -103,6 +105,38 @@ def entry(function: Callable[..., Any], **options: Any) -> Any:
             return njit(**_ENTRY | options)(function)
 
     return Deferred(function, make)
+
+
+def across_files(function: Callable[..., Any]) -> Any:
+    """As `entry`, for a function that names compiled functions of other files."""
+
+    def make(function: Callable[..., Any]) -> Any:
+        return entry(_with_sources(function)).made()
+
+    return Deferred(function, make)
+
+
+def _with_sources(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function with a number of the files of all that it names in its closure, which numba's cache looks at."""
+    assert isinstance(function, FunctionType)
+    number = 0
+    for path in sorted(_files(function)):
+        number = crc32(Path(path).read_bytes(), number)
+    code = function.__code__.replace(co_freevars=(*function.__code__.co_freevars, "SOURCES"))
+    cells = (*(function.__closure__ or ()), CellType(number))
+    found = FunctionType(code, function.__globals__, function.__name__, function.__defaults__, cells)
+    found.__qualname__, found.__module__ = function.__qualname__, function.__module__
+    return found
+
+
+def _files(function: Callable[..., Any]) -> set[str]:
+    """The files of a function and of all compiled functions that it names."""
+    found = {function.__code__.co_filename}
+    for name in _names(function.__code__):
+        value = getattr(function.__globals__.get(name), "py_func", None)
+        if isinstance(value, FunctionType):
+            found |= _files(value)
+    return found
 
 
 def inlined(function: Callable[..., Any]) -> Any:

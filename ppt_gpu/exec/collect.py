@@ -128,6 +128,7 @@ class Collector:
         rows, masks = self.patterns.rows, self.patterns.masks
         if len(masks) < FEW:
             rows, masks = rows.copy(), masks.copy()
+            self.patterns.release()
         records = Records(
             self.engine.groups, self.paths.start, self.paths.known.content, sums(self.record_count.ravel()),
             self.base.content, self.header.content, Stored(rows, masks, self.patterns.count),

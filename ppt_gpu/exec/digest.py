@@ -34,32 +34,32 @@ def new_patterns(capacity: int) -> Patterns:
 
 
 @merged
-def _find(
+def find_pattern(
     offset: np.ndarray, mask: np.ndarray, table: np.ndarray, used: np.ndarray, listed: np.ndarray, row: int, lanes: int
 ) -> int:
     """The number of the pattern listed[row] of these lanes, which is added if it is new; -1 when there is no room."""
     code = lanes * MIX
-    for k in range(listed.shape[1]):
-        code += listed[row, k] * FACTORS[k]
+    for k in range(32):
+        code += listed[np.uint64(row), np.uint64(k)] * FACTORS[np.uint64(k)]
     tag = ((code ^ code >> 32) * MIX >> 32) & 0x7FFFFFFF
     at = tag & (len(table) - 1)
     found = -1
-    while table[at] != 0 and found < 0:
-        if table[at] >> 32 == tag:
-            found = (table[at] & 0xFFFFFFFF) - 1
+    while table[np.uint64(at)] != 0 and found < 0:
+        if table[np.uint64(at)] >> 32 == tag:
+            found = (table[np.uint64(at)] & 0xFFFFFFFF) - 1
             other = mask[found] ^ lanes
-            for k in range(listed.shape[1]):
-                other |= offset[found, k] ^ listed[row, k]
+            for k in range(32):
+                other |= offset[np.uint64(found), np.uint64(k)] ^ listed[np.uint64(row), np.uint64(k)]
             if other != 0:
                 found = -1
         if found < 0:
             at = (at + 1) & (len(table) - 1)
     if found < 0 and used[0] < len(mask) and 2 * used[0] < len(table):
         found = used[0]
-        for k in range(listed.shape[1]):
-            offset[found, k] = listed[row, k]
+        for k in range(32):
+            offset[np.uint64(found), np.uint64(k)] = listed[np.uint64(row), np.uint64(k)]
         mask[found] = lanes
-        table[at] = tag << 32 | (found + 1)
+        table[np.uint64(at)] = tag << 32 | (found + 1)
         used[0] = found + 1
     return found
 
@@ -77,7 +77,7 @@ def read_patterns(
 ) -> int:
     """Look up listed patterns from `first` on. Returns how many are done; stops early when there is no room."""
     while first < len(listed):
-        p = _find(offset, mask, table, used, listed, first, lanes[first])
+        p = find_pattern(offset, mask, table, used, listed, first, lanes[first])
         if p < 0:
             break
         found[first] = p

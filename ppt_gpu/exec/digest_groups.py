@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ppt_gpu.compiled import entry
 from ppt_gpu.exec.jit_records import SPACE_BITS
+from ppt_gpu.exec.schedule import FULL_MASK
 
 _SPACE = (1 << SPACE_BITS) - 1
 
@@ -26,8 +27,8 @@ def expand_groups(
     recorded: NDArray[np.int64],  # [W, 2] where the records of each warp begin and end
     record_base: NDArray[np.int64],
     record_header: NDArray[np.uint32],
-    number: NDArray[np.int32],  # of each pattern in the trace, by its number in headers
-    nobody: int,  # the pattern in the trace without lanes, -1: there is none
+    masks: NDArray[np.int64],  # of `digest_patterns.Stored`
+    number: NDArray[np.int32],  # of each pattern in the trace, by its line; empty: lines are their numbers
     base: NDArray[np.int64],  # [A] room for all accesses
     pattern: NDArray[np.int32],
     space: NDArray[np.uint8],
@@ -41,9 +42,12 @@ def expand_groups(
             s = path_segment[np.uint64(k)]
             for j in range(start[s], start[s + 1]):
                 q = np.uint64(r + leader[np.uint64(j)])
-                found = number[np.uint64(record_header[q] >> SPACE_BITS)]
-                base[at] = record_base[q] + (distance[np.uint64(j)] if found != nobody else 0)
-                pattern[at] = found
+                line = np.uint64(record_header[q] >> SPACE_BITS)
+                away = distance[np.uint64(j)]
+                if away != 0 and masks[line] & FULL_MASK == 0:  # an access without lanes is nowhere
+                    away = 0
+                base[at] = record_base[q] + away
+                pattern[at] = number[line] if len(number) > 0 else np.int64(line)
                 space[at] = record_header[q] & _SPACE
                 at += np.uint64(1)
             r += records[s]

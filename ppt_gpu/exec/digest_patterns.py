@@ -1,118 +1,154 @@
 """The patterns of a trace from those that compiled code stored: each once, numbered by first appearance in the trace.
 
-Compiled code stores patterns in rows of several widths, and some of them more than once (`ppt_gpu.exec.pattern_store`).
+Compiled code stores patterns in rows of several kinds, and some of them more than once (`ppt_gpu.exec.pattern_store`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.compiled import entry
-from ppt_gpu.exec.digest import FACTORS, MIX
+from ppt_gpu.compiled import across_files, entry, merged
+from ppt_gpu.exec.digest import find_pattern, new_patterns
 from ppt_gpu.exec.jit_records import SPACE_BITS
-from ppt_gpu.exec.pattern_store import WIDTH_BIT, WORDS
+from ppt_gpu.exec.pattern_store import PLACES_BIT, SHIFT_BIT, WIDTH_BIT, WORDS
 
-_LINE_BITS = 64 * WORDS // 32  # of a distance in a row of one line
+_KIND = 0xFF  # of a row, from WIDTH_BIT or SHIFT_BIT on
+
+
+class Rows(NamedTuple):
+    """Rows as compiled code reads them: all lines in elements of 8, 16, 32 and 64 bits, and a word for each line."""
+
+    places8: NDArray[np.uint8]
+    places16: NDArray[np.uint16]
+    places32: NDArray[np.uint32]
+    away16: NDArray[np.int16]
+    away32: NDArray[np.int32]
+    away64: NDArray[np.int64]
+    masks: NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Stored:
-    """Patterns of a run: L lines of 64 B."""
+    """Patterns of a run: L lines (`ppt_gpu.exec.pattern_store`)."""
 
     rows: NDArray[np.int64]  # [L, WORDS]
-    masks: NDArray[np.int64]  # [L] of the pattern that begins at a line: mask, and from WIDTH_BIT on bits of a distance
+    masks: NDArray[np.int64]  # [L] of the pattern that begins at a line: mask, and from WIDTH_BIT on the kind of row
     count: int  # of patterns
+
+    @staticmethod
+    def of(offset: NDArray[np.int64], mask: NDArray[np.uint32]) -> Stored:
+        """Those of a trace: pattern n begins at line n x `LINES_OF_TRACE`."""
+        masks = np.zeros(LINES_OF_TRACE * len(mask), np.int64)
+        masks[::LINES_OF_TRACE] = mask.astype(np.int64) | 64 << WIDTH_BIT
+        return Stored(np.ascontiguousarray(offset).reshape(-1, WORDS), masks, len(mask))
 
     @property
     def nbytes(self) -> int:
         return self.rows.nbytes + self.masks.nbytes
+
+    def views(self) -> Rows:
+        words: NDArray[Any] = np.ascontiguousarray(self.rows).reshape(-1)
+        kinds: tuple[Any, ...] = (np.uint8, np.uint16, np.uint32, np.int16, np.int32, np.int64)
+        return Rows._make((*(words.view(kind) for kind in kinds), self.masks))
+
+    def pattern(self, line: int) -> tuple[int, ...]:
+        """Mask and distances of the pattern that begins at a line."""
+        found = np.empty((1, 32), np.int64)
+        return (expand_row(*self.views(), line, found, 0), *found[0].tolist())
 
     def numbered(
         self, headers: NDArray[np.uint32], spans: NDArray[np.int64]
     ) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.uint32]]:
         """(number [L] of the pattern at each line, -1 for those that are not used; distances [N, 32]; masks [N]) of
         the records in these spans [n, 2], in this order."""
-        most = min(self.count, int((spans[:, 1] - spans[:, 0]).sum()))
-        number, first = np.full(len(self.masks), -1, np.int32), np.empty(most, np.int32)
-        table = np.zeros(1 << (2 * most).bit_length(), np.int64)
-        found = first[: number_lines(headers, spans, self.rows, self.masks, table, number, first)]
-        offset, mask = np.empty((len(found), 32), np.int64), np.empty(len(found), np.uint32)
-        words = np.ascontiguousarray(self.rows).reshape(-1)
-        expand_rows(words.view(np.int16), words.view(np.int32), words, self.masks, found, offset, mask)
-        return number, offset, mask
+        number = np.full(len(self.masks), -1, np.int32)
+        known = new_patterns(min(self.count, int((spans[:, 1] - spans[:, 0]).sum())))
+        used = number_lines(headers, spans, *self.views(), *known, np.empty((1, 32), np.int64), number)
+        return number, known.offset[:used], known.mask[:used].astype(np.uint32)
+
+
+LINES_OF_TRACE = 32 // WORDS  # of a pattern in a trace, whose distances have 64 bits
+
+
+@merged
+def distances(
+    places8: np.ndarray, places16: np.ndarray, places32: np.ndarray, away16: np.ndarray, away32: np.ndarray,
+    away64: np.ndarray, masks: np.ndarray, line: int, found: np.ndarray, row: int,
+) -> int:  # fmt: skip
+    """Write the distances of the pattern that begins at a line to found[row]. Returns its mask."""
+    word = masks[np.uint64(line)]
+    mask = word & 0xFFFFFFFF
+    bits = word >> WIDTH_BIT & _KIND
+    at = line * (64 * WORDS) // bits
+    if word >> PLACES_BIT == 0:
+        if bits == 16:
+            for k in range(32):
+                found[np.uint64(row), np.uint64(k)] = away16[np.uint64(at + k)]
+        elif bits == 32:
+            for k in range(32):
+                found[np.uint64(row), np.uint64(k)] = away32[np.uint64(at + k)]
+        else:
+            for k in range(32):
+                found[np.uint64(row), np.uint64(k)] = away64[np.uint64(at + k)]
+        return int(mask)
+    if bits == 8:
+        for k in range(32):
+            found[np.uint64(row), np.uint64(k)] = places8[np.uint64(at + k)]
+    elif bits == 16:
+        for k in range(32):
+            found[np.uint64(row), np.uint64(k)] = places16[np.uint64(at + k)]
+    else:
+        for k in range(32):
+            found[np.uint64(row), np.uint64(k)] = places32[np.uint64(at + k)]
+    lane = 0
+    while mask >> lane & 1 == 0:
+        lane += 1
+    first = found[row, lane]
+    shift = word >> SHIFT_BIT & _KIND
+    for k in range(32):
+        found[np.uint64(row), np.uint64(k)] = ((found[np.uint64(row), np.uint64(k)] - first) << shift) * (mask >> k & 1)
+    return int(mask)
 
 
 @entry
+def expand_row(
+    places8: NDArray[np.uint8], places16: NDArray[np.uint16], places32: NDArray[np.uint32], away16: NDArray[np.int16],
+    away32: NDArray[np.int32], away64: NDArray[np.int64], masks: NDArray[np.int64], line: int,
+    found: NDArray[np.int64], row: int,
+) -> int:  # fmt: skip
+    """As `distances`, for Python."""
+    return int(distances(places8, places16, places32, away16, away32, away64, masks, line, found, row))
+
+
+@across_files
 def number_lines(
     headers: NDArray[np.uint32],  # [R]
     spans: NDArray[np.int64],  # [n, 2]
-    rows: NDArray[np.int64],  # [L, WORDS]
-    masks: NDArray[np.int64],  # [L]
-    table: NDArray[np.int64],  # [2^k] pattern + 1 and above it 31 bits of its hash, 0 for free; at most half full
+    places8: NDArray[np.uint8],  # of `Rows`, as the next six
+    places16: NDArray[np.uint16],
+    places32: NDArray[np.uint32],
+    away16: NDArray[np.int16],
+    away32: NDArray[np.int32],
+    away64: NDArray[np.int64],
+    masks: NDArray[np.int64],
+    offset: NDArray[np.int64],  # of `digest.Patterns`, as the next three
+    mask: NDArray[np.int64],
+    table: NDArray[np.int64],
+    used: NDArray[np.int64],
+    listed: NDArray[np.int64],  # [1, 32] a row at work
     number: NDArray[np.int32],  # [L] -1, or the number of the pattern that begins at this line
-    first: NDArray[np.int32],  # the line where each pattern begins
 ) -> int:
-    """Number the patterns of records by first appearance. Returns how many there are."""
-    count, last = 0, len(table) - 1
+    """Number the patterns of records by first appearance. Returns how many there are; for all of them is room."""
     for part in range(len(spans)):
         for r in range(spans[part, 0], spans[part, 1]):
             line = np.int64(headers[np.uint64(r)] >> SPACE_BITS)
-            if number[np.uint64(line)] >= 0:
-                continue
-            word = masks[np.uint64(line)]
-            lines = (word >> WIDTH_BIT) // _LINE_BITS
-            code = word * MIX
-            for i in range(lines):
-                for k in range(WORDS):
-                    code += rows[line + i, k] * FACTORS[WORDS * i + k]
-            tag = ((code ^ code >> 32) * MIX >> 32) & 0x7FFFFFFF
-            at = tag & last
-            found = np.int64(-1)
-            while table[np.uint64(at)] != 0 and found < 0:
-                if table[np.uint64(at)] >> 32 == tag:
-                    found = (table[np.uint64(at)] & 0xFFFFFFFF) - 1
-                    other = np.int64(first[found])
-                    differ = masks[other] ^ word
-                    for i in range(lines if differ == 0 else 0):
-                        for k in range(WORDS):
-                            differ |= rows[other + i, k] ^ rows[line + i, k]
-                    if differ != 0:
-                        found = np.int64(-1)
-                if found < 0:
-                    at = (at + 1) & last
-            if found < 0:
-                found = np.int64(count)
-                first[found] = line
-                table[np.uint64(at)] = tag << 32 | (found + 1)
-                count += 1
-            number[np.uint64(line)] = found
-    return count
-
-
-@entry
-def expand_rows(
-    short: NDArray[np.int16],  # all lines in 16 bits, then in 32 and in 64
-    middle: NDArray[np.int32],
-    wide: NDArray[np.int64],
-    masks: NDArray[np.int64],
-    first: NDArray[np.int32],  # [N] lines
-    offset: NDArray[np.int64],  # [N, 32]
-    mask: NDArray[np.uint32],  # [N]
-) -> None:
-    """Write the distances and the masks of patterns."""
-    for n in range(len(first)):
-        line = np.int64(first[n])
-        word = masks[line]
-        mask[n] = np.uint32(word & 0xFFFFFFFF)
-        bits = word >> WIDTH_BIT
-        at = line * WORDS * 64 // bits
-        for k in range(32):
-            if bits == 16:
-                offset[n, k] = short[np.uint64(at + k)]
-            elif bits == 32:
-                offset[n, k] = middle[np.uint64(at + k)]
-            else:
-                offset[n, k] = wide[np.uint64(at + k)]
+            if number[np.uint64(line)] < 0:
+                lanes = distances(
+                    places8, places16, places32, away16, away32, away64, masks, line, listed, 0
+                )  # fmt: skip
+                number[np.uint64(line)] = find_pattern(offset, mask, table, used, listed, 0, lanes)
+    return int(used[0])

@@ -6,24 +6,27 @@ offsets, host address of the start; then the instruction's index for faults; and
 
 Accesses are recorded (`ppt_gpu.exec.jit_records`). A site tells by its key whether its pattern is that of last time:
 mask in bits 0-31, RECORD_* in 32-39 and above log2 of the stride (RECORD_ROW). For other distances the site has those
-of its last access, of 64 (RECORD_LISTED) or 32 bits (RECORD_NARROW).
+of its last access, of 64 (RECORD_LISTED) or 32 bits (RECORD_NARROW); where these are always new, they are not looked up
+for some time (`ppt_gpu.exec.jit_places`).
 """
 
 from __future__ import annotations
 
-from ppt_gpu.exec.jit_context import Fault
+from ppt_gpu.exec.jit_context import Fault, Slot
 from ppt_gpu.exec.jit_library import Helper
-from ppt_gpu.exec.jit_records import SPACE_BITS, append_record
+from ppt_gpu.exec.jit_places import BLIND, STREAK, append_places, fits_places
+from ppt_gpu.exec.jit_records import CACHE_LINE, SPACE_BITS, append_record, fetch
 from ppt_gpu.exec.jit_text import vec
 from ppt_gpu.exec.memory import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW
+from ppt_gpu.exec.pattern_store import PatternWord
 
 #: not 0: the key of a site that recorded nothing
 RECORD_NONE, RECORD_SAME, RECORD_ROW, RECORD_LISTED, RECORD_NARROW = range(1, 6)
 #: space -> index into ppt_gpu.spec.gpu.MEMORY_SPACES
 SPACE_INDEX = {"global": 0, "generic": 0, "generic-cluster": 0, "shared": 1, "cluster": 1, "local": 2, "const": 3}
-#: words of a site: start, count, host address, instruction, number of its last pattern << SPACE_BITS, its key; from
-#: SITE_OFFSETS on 32 distances
-SITE_START, SITE_COUNT, SITE_HOST, SITE_PC, SITE_PATTERN, SITE_KEY = range(6)
+#: words of a site: start, count, host address, instruction, number of its last pattern << SPACE_BITS, its key; new
+#: patterns one after another, and accesses that will not be looked up; from SITE_OFFSETS on 32 distances
+SITE_START, SITE_COUNT, SITE_HOST, SITE_PC, SITE_PATTERN, SITE_KEY, SITE_STREAK, SITE_BLIND = range(8)
 SITE_OFFSETS, SITE_WORDS = 8, 40
 WINDOWS = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW, "param": PARAM_WINDOW}
 WIDE = ("global", "const", "generic", "generic-cluster")  # with 64-bit addresses; the others are offsets of 32 bits
@@ -130,10 +133,47 @@ class Access(Helper):
         self.branch(self.op(f"and i1 {self.i32('icmp eq', same, -1)}, {known}"), end, new)
         self.label(new)
         self.do(f"store {kind} {away}, ptr {last}, align 64")
-        set_site(self, key, "%mask", element, away)
+        self._look_up(key, element, away)
         self.jump(end)
         self.label(end)
         self._append(base if element == "i64" else self.widen(base))
+
+    def _look_up(self, key: str, element: str, away: str) -> None:
+        """Give the site the pattern of these distances, and see whether it is one of many new ones."""
+        store = self.field("%w", Slot.PATTERNS, "ptr")
+        before = self.field(store, PatternWord.USED)
+        set_site(self, key, "%mask", element, away)
+        is_new = self.i64("icmp ne", self.field(store, PatternWord.USED), before)
+        streak = self.field("%site", SITE_STREAK)
+        longer, half = self.i64("add", streak, 1), self.i64("lshr", streak, 1)
+        streak = self.op(f"select i1 {is_new}, i64 {longer}, i64 {half}")
+        always = self.i64("icmp uge", streak, STREAK)
+        self.set_field("%site", SITE_STREAK, self.op(f"select i1 {always}, i64 {STREAK}, i64 {streak}"))
+        self.set_field("%site", SITE_BLIND, self.op(f"select i1 {always}, i64 {BLIND}, i64 0"))
+
+    def record_places(self, base: str, places: str, limit: str) -> None:
+        """As `record_addresses` of %a, for lanes whose `places`, elements of the access from one address on, are known.
+
+        Those of active lanes are at most `limit` (an i64).
+        """
+        if not self.traced:
+            return
+        blind = self.field("%site", SITE_BLIND)
+        unseen = self.i64("icmp ne", blind, 0)
+        if self.address == "i64":
+            unseen = self.op(f"and i1 {unseen}, {fits_places(self, limit)}")
+        new, known, end = self.fresh("unseen"), self.fresh("look"), self.fresh("recorded")
+        self.branch(unseen, new, known)
+        self.label(new)
+        self.set_field("%site", SITE_BLIND, self.i64("sub", blind, 1))
+        number = append_places(self, self.address, places, limit, self.shift, self.first, self.inactive)
+        header = self.op(f"trunc i64 {self.i64('shl', number, SPACE_BITS)} to i32")
+        append_record(self, self.i32("or", header, SPACE_INDEX[self.space]), self.wide(base))
+        self.jump(end)
+        self.label(known)
+        self.record_addresses(self.address, base, "%a")
+        self.jump(end)
+        self.label(end)
 
     def fault(self, code: str, lane: str, address: str) -> None:
         """Report a fault at the address (i64) of a lane, as a generic address."""
@@ -189,11 +229,19 @@ class Access(Helper):
 
     def move_row(self, pointer: str) -> None:
         kind, s = vec(self.element), self.element
+        if self.space == "global":
+            self._fetch_next_row(pointer)
         value = self.call(
             kind, f"llvm.masked.load.v32{s}.p0",
             ("ptr", pointer), ("i32", "1"), (vec("i1"), self.flags), (kind, "zeroinitializer"),
         )  # fmt: skip
         self.finish([value])
+
+    def _fetch_next_row(self, pointer: str) -> None:
+        """Ask for the row behind this one: a next warp often loads it, long before its turn to wait for memory."""
+        row = 32 * self.bytes
+        for line in range(0, row, CACHE_LINE)[:2]:
+            fetch(self, pointer, row + line, write=False)
 
     def move_scattered(self, pointers: str) -> None:
         kind, s = vec(self.element), self.element

@@ -7,7 +7,7 @@ from ppt_gpu.exec.jit_atomic_values import updated
 from ppt_gpu.exec.jit_context import Fault
 from ppt_gpu.exec.jit_library import writes
 from ppt_gpu.exec.jit_ranges import find, host_pointer, site_check
-from ppt_gpu.exec.jit_spaces import FIXED, all_inside, fault_of_lanes, fixed_check, to_buffer
+from ppt_gpu.exec.jit_spaces import FIXED, fault_of_lanes, fixed_check, places_inside, to_buffer
 from ppt_gpu.exec.jit_split import Part, split
 from ppt_gpu.exec.jit_text import BITS, ELEMENT, vec
 
@@ -52,7 +52,6 @@ def write_atomic(operation: str, kind: str, space: str, count: int, traced: bool
         split(f, _parts(f, count))
         return f
     f.start_all()
-    f.record_addresses(f.address, f.a0, "%a")
     f.before_lanes()
     (_global if space == "global" else _shared)(f)
     return f
@@ -61,8 +60,10 @@ def write_atomic(operation: str, kind: str, space: str, count: int, traced: bool
 def _shared(f: Atomic) -> None:
     pointer_slot, size_slot = FIXED["shared"]
     count = fixed_check(f, f.field("%w", size_slot))
-    f.branch(all_inside(f, "%a", count), "inside", "bad")
+    inside, *places = places_inside(f, "%a", count)
+    f.branch(inside, "inside", "bad")
     f.label("inside")
+    f.record_places(f.a0, *places)
     _each_inside(f, f.field("%w", pointer_slot, "ptr"), "%a")
     fault_of_lanes(f, count)
 
@@ -72,10 +73,13 @@ def _global(f: Atomic) -> None:
     to_buffer(f)
     start, count, host = f.field("%site", SITE_START), f.field("%site", SITE_COUNT), f.field("%site", SITE_HOST, "ptr")
     offsets = f.v64("sub", "%a", f.splat("i64", start))
-    f.branch(all_inside(f, offsets, count), "inside", "by_lane")
+    inside, *places = places_inside(f, offsets, count)
+    f.branch(inside, "inside", "by_lane")
     f.label("inside")
+    f.record_places(f.a0, *places)
     _each_inside(f, host, offsets)
     f.label("by_lane")
+    f.record_addresses("i64", f.a0, "%a")
     lane = _begin_loop(f, "%left", "%rest", "loop", "operate")
     address = f.extract("i64", "%a", lane)
     f.branch(site_check(f, address, f.size), "operate", "search2")

@@ -14,9 +14,10 @@ from ppt_gpu.exec.digest import FACTORS, MIX
 from ppt_gpu.exec.jit_access import RECORD_ROW, set_site
 from ppt_gpu.exec.jit_context import Slot
 from ppt_gpu.exec.jit_library import Helper, helper_address, writes
-from ppt_gpu.exec.jit_records import AHEAD, SPACE_BITS, append_record, fetch
+from ppt_gpu.exec.jit_places import end_pattern, pattern_element
+from ppt_gpu.exec.jit_records import AHEAD, CACHE_LINE, SPACE_BITS, append_record, fetch
 from ppt_gpu.exec.jit_text import BITS, lanes, vec
-from ppt_gpu.exec.pattern_store import ENTRIES, LINE, WIDTH_BIT, WORDS, PatternWord
+from ppt_gpu.exec.pattern_store import ENTRIES, LINE, WIDTH_BIT, PatternWord
 
 _HALF = {"i64": "i32", "i32": "i16"}
 
@@ -44,15 +45,15 @@ def _look_up(f: Helper, element: str) -> None:
     store = f.field("%w", Slot.PATTERNS, "ptr")
     word = f.i64("or", f.widen("%mask"), BITS[element] << WIDTH_BIT)
     tag = _hash(f, element, word)
-    place = _element(f, store, PatternWord.TABLE, 8, f.i64("and", tag, ENTRIES - 1))
+    place = pattern_element(f, store, PatternWord.TABLE, 8, f.i64("and", tag, ENTRIES - 1))
     entry = f.op(f"load i64, ptr {place}, align 8")
     f.branch(f.i64("icmp eq", f.i64("lshr", entry, 32), tag), "compare", "new")
     f.label("compare")
     number = f.i64("and", entry, 0xFFFFFFFF)
-    known = f.op(f"load i64, ptr {_element(f, store, PatternWord.MASKS, 8, number)}, align 8")
+    known = f.op(f"load i64, ptr {pattern_element(f, store, PatternWord.MASKS, 8, number)}, align 8")
     f.branch(f.i64("icmp eq", known, word), "rows", "new")
     f.label("rows")
-    row = f.op(f"load {vec(element)}, ptr {_element(f, store, PatternWord.ROWS, LINE, number)}, align 64")
+    row = f.op(f"load {vec(element)}, ptr {pattern_element(f, store, PatternWord.ROWS, LINE, number)}, align {LINE}")
     same = f.mask_bits(f.op(f"icmp eq {vec(element)} {row}, %away"))
     f.branch(f.i32("icmp eq", same, -1), "found", "new")
     f.label("found")
@@ -73,29 +74,16 @@ def _hash(f: Helper, element: str, word: str) -> str:
     return f.i64("lshr", code, 33)
 
 
-def _element(f: Helper, store: str, word: PatternWord, size: int, index: str) -> str:
-    """A pointer to an element, of so many bytes, of one of the store's arrays."""
-    return f.op(f"getelementptr [{size} x i8], ptr {f.field(store, word, 'ptr')}, i64 {index}")
-
-
 def _add(f: Helper, store: str, element: str, word: str, place: str, tag: str) -> None:
     """Append the pattern, with its entry at a place of the table, and return its number."""
     used = f.field(store, PatternWord.USED)
-    row = _element(f, store, PatternWord.ROWS, LINE, used)
+    row = pattern_element(f, store, PatternWord.ROWS, LINE, used)
     f.do(f"store {vec(element)} %away, ptr {row}, align {LINE}")
-    f.do(f"store i64 {word}, ptr {_element(f, store, PatternWord.MASKS, 8, used)}, align 8")
     f.do(f"store i64 {f.i64('or', f.i64('shl', tag, 32), used)}, ptr {place}, align 8")
-    count = 32 * BITS[element] // 64 // WORDS
-    for line in range(count):
-        fetch(f, row, 2 * AHEAD + LINE * line)
-    f.set_field(store, PatternWord.COUNT, f.i64("add", f.field(store, PatternWord.COUNT), 1))
-    more = f.i64("add", used, count)
-    f.set_field(store, PatternWord.USED, more)
-    f.branch(f.i64("icmp ult", more, f.field(store, PatternWord.FULL)), "done", "full")
-    f.label("full")  # the next segment does not begin: its path has no room
-    f.set_field("%w", Slot.PATH_END, "0")
-    f.jump("done")
-    f.label("done")
+    size = 32 * BITS[element] // 8
+    for line in range(0, size, CACHE_LINE):
+        fetch(f, row, 2 * AHEAD + line)
+    end_pattern(f, store, used, word, str(size // LINE))
     f.do(f"ret i64 {used}")
 
 

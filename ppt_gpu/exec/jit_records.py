@@ -14,6 +14,7 @@ SPACE_BITS = 2
 PATH_BYTES = 8  # of a path record: the segment and, from SEGMENT_BITS on, how often it was repeated; then the lanes
 SEGMENT_BITS = 20
 MOST_REPEATS = (1 << 32 - SEGMENT_BITS) - 1
+CACHE_LINE = 64  # B
 #: so many bytes ahead buffers are fetched: stores that wait for their line hold back all that come behind them
 AHEAD = 256
 
@@ -57,7 +58,7 @@ def base_of(f: Text, header: str) -> str:
     return f.as_pointer(f.i64("add", f.i64("mul", header, BASE_BYTES // RECORD_BYTES), f.field("%w", Slot.BASES)))
 
 
-def fetch(f: Text, pointer: str, offset: int) -> None:
-    """Ask for the line `offset` bytes behind a pointer, which is about to be written; it need not exist."""
+def fetch(f: Text, pointer: str, offset: int, write: bool = True) -> None:
+    """Ask for the line `offset` bytes behind a pointer, which is about to be written, or read; it need not exist."""
     place = f.offset_pointer(pointer, offset)
-    f.call("void", "llvm.prefetch.p0", ("ptr", place), ("i32", "1"), ("i32", "3"), ("i32", "1"))
+    f.call("void", "llvm.prefetch.p0", ("ptr", place), ("i32", str(int(write))), ("i32", "3"), ("i32", "1"))

@@ -127,9 +127,10 @@ def _sited(f: Access) -> None:
     offset = f.i64("sub", f.a0, start)
     _same_or_row(f, f.i64("add", host, offset), offset, count)
     offsets = f.v64("sub", "%a", f.splat("i64", start))
-    f.branch(all_inside(f, offsets, count), "scattered", "by_lane")
+    inside, *places = places_inside(f, offsets, count)
+    f.branch(inside, "scattered", "by_lane")
     f.label("scattered")
-    f.record_addresses("i64", f.a0, "%a")
+    f.record_places(f.a0, *places)
     f.move_scattered(f.pointers(host, offsets))
     f.label("by_lane")
     f.record_addresses("i64", f.a0, "%a")
@@ -192,8 +193,8 @@ def _same_or_row(f: Access, host: str, offset: str, count: str) -> None:
     f.label("other")
 
 
-def all_inside(f: Access, offsets: str, count: str) -> str:
-    """i1: is every active offset aligned and below `count` (an i64)?
+def places_inside(f: Access, offsets: str, count: str) -> tuple[str, str, str]:
+    """i1: is every active offset aligned and below `count` (an i64)? Then with the places of lanes, and the last one.
 
     Rotating the offset right by log2(size) moves the low bits, which must be 0, to the top: one comparison for both.
     """
@@ -205,7 +206,12 @@ def all_inside(f: Access, offsets: str, count: str) -> str:
         )  # fmt: skip
     limit = f.i64("lshr", f.i64("sub", count, 1), f.shift)
     narrow = limit if element == "i64" else f.op(f"trunc i64 {limit} to i32")
-    return f.all_equal(offsets, f.splat(element, narrow), "ule")
+    return f.all_equal(offsets, f.splat(element, narrow), "ule"), offsets, limit
+
+
+def all_inside(f: Access, offsets: str, count: str) -> str:
+    """As `places_inside`, without the places."""
+    return places_inside(f, offsets, count)[0]
 
 
 def _fixed(f: Access) -> None:
@@ -216,9 +222,10 @@ def _fixed(f: Access) -> None:
     base = f.field("%w", pointer_slot)
     offset = f.wide(f.a0)
     _same_or_row(f, f.i64("add", base, offset), offset, count)
-    f.branch(all_inside(f, "%a", count), "scattered", "bad")
+    inside, *places = places_inside(f, "%a", count)
+    f.branch(inside, "scattered", "bad")
     f.label("scattered")
-    f.record_addresses("i32", f.a0, "%a")
+    f.record_places(f.a0, *places)
     f.move_scattered(f.pointers(base, "%a"))
     fault_of_lanes(f, count)
 

@@ -47,6 +47,7 @@ HEAP = "heap of malloc"  # the object that kernels allocate from, where the modu
 GRID_WORKSPACE = "workspace of grid_group"
 GRID_WORKSPACE_BYTES = 256
 ALIGNMENT = 512  # B
+HOST_LINE = 64  # B, of the caches of CPUs
 _LARGEST = np.iinfo(np.int64).max
 NULL_BYTES = 1 << 24  # nothing lies below: such an address is a null pointer plus something
 _OPAQUE = ("texref", "samplerref", "surfref")  # types of handles, which have no memory
@@ -110,7 +111,7 @@ class DeviceMemory:
         warnings: list[str] = []
         memory = cls(
             base=base,
-            data=np.zeros(size, np.uint8),
+            data=_zeros(size),
             names=tuple(o.name for o in placed),
             starts=np.array([o.start for o in placed], np.int64),
             ends=np.array([o.start + o.bytes for o in placed], np.int64),
@@ -159,7 +160,7 @@ class DeviceMemory:
 
     def copy(self) -> DeviceMemory:
         """The same content in an arena of its own; blank buffers stay so."""
-        data = np.zeros(len(self.data), np.uint8)
+        data = _zeros(len(self.data))
         for name, start, end in zip(self.names, self.starts - self.base, self.ends - self.base, strict=True):
             if name not in self.blank:
                 data[start:end] = self.data[start:end]
@@ -283,6 +284,13 @@ def _unique(objects: Sequence[_Object]) -> None:
         if o.name in seen:
             raise PptError(f"two buffers or variables are called '{o.name}'", hint="rename the buffer")
         seen.add(o.name)
+
+
+def _zeros(size: int) -> NDArray[np.uint8]:
+    """Zeros that begin at a line of the host's caches, as buffers do in memory: rows of warps then lie in few lines."""
+    room = np.zeros(size + HOST_LINE, np.uint8)
+    begin = -room.ctypes.data % HOST_LINE
+    return room[begin : begin + size]
 
 
 def _place(objects: Sequence[_Object], base: int) -> int:

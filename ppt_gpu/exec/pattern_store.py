@@ -4,6 +4,9 @@ A pattern is the distances of the lanes' addresses from that of the lowest activ
 mask of active lanes. Its row holds the distances in 16, 32 or 64 bits each, as few as they all fit in, and begins at a
 line of LINE bytes, whose number is the pattern's. A table that stays in the caches knows patterns that came before;
 what it has forgotten is stored once more, and `ppt_gpu.exec.digest_patterns` finds out.
+
+Accesses of an instruction that always does something new are not looked up, and leave rows of places: how many
+elements of the access each lane is behind some address, the same for all of them, in 8, 16 or 32 bits.
 """
 
 from __future__ import annotations
@@ -15,22 +18,28 @@ from numpy.typing import NDArray
 
 from ppt_gpu.exec.jit_flow import MAX_SEGMENT
 
-LINE = 64  # B, of a cache; a row of 16-bit distances
+LINE = 32  # B; a row of 8-bit places
 WORDS = LINE // 8
-WIDTH_BIT = 32  # of a pattern's word: from here on the bits of a distance, below the mask
+#: bits of a pattern's word, above its mask: from here on the bits of a distance; of rows of places, log2 of their
+#: elements' bytes, and a bit that says so
+WIDTH_BIT, SHIFT_BIT, PLACES_BIT = 32, 40, 48
 ENTRIES = 1 << 12  # of the table
 #: lines that a warp may fill between two looks at `FULL`: of every instruction of a segment, were each lane's address
 #: in a state space of its own
-SLACK = 32 * MAX_SEGMENT * (64 // 16)
-LINES, MANY = 1 << 15, 1 << 18  # room at first, and at least when that is too little
+SLACK = 32 * MAX_SEGMENT * (32 * 8 // LINE)
+LINES, MANY = 1 << 17, 1 << 21  # room at first, and at least when that is too little: what is not used costs nothing
 MORE = 4  # times as much, when there is too little room
+
+
+#: the first room of a run that has ended: the next one need not wait for the system to clear it
+_spare: list[NDArray[np.int64]] = []
 
 
 class PatternWord(IntEnum):
     """Words of a store's control block, which compiled code reads through Slot.PATTERNS."""
 
     ROWS = 0  # host address of the lines
-    MASKS = 1  # host address of a word for each line: mask and width of the pattern that begins there
+    MASKS = 1  # host address of a word for each line: mask and kind of row of the pattern that begins there
     TABLE = 2  # host address of [ENTRIES] words: the number of a pattern, above it 31 bits of its hash
     USED = 3  # lines so far
     FULL = 4  # from so many on, the store has to grow before a warp goes on
@@ -45,7 +54,9 @@ class PatternStore:
         self._rows, self._masks = np.empty((0, WORDS), np.int64), np.empty(0, np.int64)
         self._table = np.zeros(ENTRIES, np.int64)
         self.block[PatternWord.TABLE] = self._table.ctypes.data
-        self._room(max(LINES, 2 * SLACK))
+        lines = max(LINES, 2 * SLACK)
+        self._first = _first_room(lines)
+        self._room(lines, self._first)
 
     @property
     def used(self) -> int:
@@ -60,7 +71,15 @@ class PatternStore:
     def make_room(self, more: int) -> None:
         """Grow unless `more` lines may come before the store is full."""
         while self.block[PatternWord.FULL] - self.used < more:
-            self._room(max(MORE * len(self._masks), MANY))
+            lines = max(MORE * len(self._masks), MANY)
+            self._room(lines, _words(lines))
+            self.release()
+
+    def release(self) -> None:
+        """The first room is of no use any more: others may have it."""
+        if len(self._first) and not _spare:
+            _spare.append(self._first)
+        self._first = np.empty(0, np.int64)
 
     @property
     def rows(self) -> NDArray[np.int64]:
@@ -69,18 +88,36 @@ class PatternStore:
 
     @property
     def masks(self) -> NDArray[np.int64]:
-        """[used] of the patterns that begin at each line: mask, and from WIDTH_BIT on the bits of a distance."""
+        """[used] of the patterns that begin at each line: mask, and from WIDTH_BIT on the kind of row."""
         return self._masks[: self.used]
 
-    def _room(self, lines: int) -> None:
-        """Room for so many lines, with those that there are."""
+    def _room(self, lines: int, words: NDArray[np.int64]) -> None:
+        """Make these `words` room for so many lines, with those that there are."""
         used, block = self.used, self.block
-        words = np.empty(WORDS * (lines + 1), np.int64)
         begin = -(words.ctypes.data // words.itemsize) % WORDS
-        rows, masks = words[begin : begin + WORDS * lines].reshape(-1, WORDS), np.empty(lines, np.int64)
+        end = begin + WORDS * lines
+        rows, masks = words[begin:end].reshape(-1, WORDS), words[end : end + lines]
         rows[:used], masks[:used] = self._rows[:used], self._masks[:used]
         if not used:
             masks[0] = 0  # no pattern: what free entries of the table name
         self._rows, self._masks = rows, masks
         block[PatternWord.ROWS], block[PatternWord.MASKS] = rows.ctypes.data, masks.ctypes.data
         block[PatternWord.FULL] = lines - SLACK
+
+
+def _first_room(lines: int) -> NDArray[np.int64]:
+    """Room for so many lines, used before if there is any."""
+    try:
+        found = _spare.pop()
+    except IndexError:
+        return _words(lines)
+    return found if len(found) == _size(lines) else _words(lines)
+
+
+def _size(lines: int) -> int:
+    """Words of the lines, which begin at a multiple of their size, and of their masks."""
+    return WORDS * (lines + 1) + lines
+
+
+def _words(lines: int) -> NDArray[np.int64]:
+    return np.empty(_size(lines), np.int64)

@@ -7,7 +7,7 @@ make is the system's, for fresh memory.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from threading import Lock
@@ -47,16 +47,26 @@ class Records:
     def accesses(self, warp_path: NDArray[np.int32], spans: NDArray[np.int64], count: int) -> dict[str, NDArray[Any]]:
         """The arrays `_MADE` of the `count` accesses of n warps. warp_path [n]; spans [n, 2]: their records."""
         number, offset, mask = self.patterns.numbered(self.header, spans)
-        nobody = np.flatnonzero(mask == 0)
+        return dict(zip(_MADE, (*self._expanded(warp_path, spans, count, number), offset, mask), strict=True))
+
+    def lines(self, warp_path: NDArray[np.int32], spans: NDArray[np.int64], count: int) -> dict[str, NDArray[Any]]:
+        """As `accesses`, with the lines of `patterns` as numbers, and without patterns."""
+        none = np.empty((0, 32), np.int64), np.empty(0, np.uint32)
+        made = self._expanded(warp_path, spans, count, np.empty(0, np.int32))
+        return dict(zip(_MADE, (*made, *none), strict=True))
+
+    def _expanded(
+        self, warp_path: NDArray[np.int32], spans: NDArray[np.int64], count: int, number: NDArray[np.int32]
+    ) -> tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.uint8]]:
         base, pattern, space = np.empty(count, np.uint64), np.empty(count, np.int32), np.empty(count, np.uint8)
         groups = self.groups
         done = expand_groups(
             warp_path, self.path_start, self.path_segment, groups.start, groups.records, groups.leader, groups.distance,
-            spans, self.base.view(np.int64), self.header, number, int(nobody[0]) if len(nobody) else -1,
+            spans, self.base.view(np.int64), self.header, self.patterns.masks, number,
             base.view(np.int64), pattern, space,
         )  # fmt: skip
         assert done == len(warp_path), f"warp {done} has other records than its path makes"
-        return dict(zip(_MADE, (base, pattern, space, offset, mask), strict=True))
+        return base, pattern, space
 
 
 def kept_accesses(trace: Trace) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.uint32]]:
@@ -67,6 +77,9 @@ def kept_accesses(trace: Trace) -> tuple[NDArray[np.int64], NDArray[np.uint64], 
         return records.start, records.base, records.header
     header = trace.access_pattern.astype(np.uint32) << np.uint32(SPACE_BITS) | trace.access_space
     return trace.access_start, trace.access_base, header
+
+
+_Making = Callable[[Records, NDArray[np.int32], NDArray[np.int64], int], dict[str, NDArray[Any]]]
 
 
 @dataclass(frozen=True)
@@ -126,6 +139,16 @@ class RecordedTrace(Trace):
 
     def some(self, positions: Sequence[int]) -> Trace:
         """A trace of the blocks at these positions only, but for the counts of instructions: those are of all."""
+        return self._of_blocks(positions, Records.accesses)
+
+    def stored(self, positions: Sequence[int]) -> tuple[Trace, Stored | None]:
+        """As `some`, and patterns: if there are any, its accesses have their lines for patterns, and it has none."""
+        records: Records | None = self.__dict__.get("records")
+        if records is None:
+            return self.some(positions), None
+        return self._of_blocks(positions, Records.lines), records.patterns
+
+    def _of_blocks(self, positions: Sequence[int], make: _Making) -> Trace:
         found = dict(self.__dict__)
         by_block: BlockThreads | None = found.pop("counts", None)
         records: Records | None = found.pop("records", None)
@@ -135,7 +158,7 @@ class RecordedTrace(Trace):
         warps = (np.array(positions)[:, None] * per_block + np.arange(per_block)).ravel()
         counts = np.diff(self.access_start)[warps]
         spans = np.stack([records.start[warps], records.start[warps + 1]], axis=1)
-        found.update(records.accesses(self.warp_path[warps], spans, int(counts.sum())))
+        found.update(make(records, self.warp_path[warps], spans, int(counts.sum())))
         found.update(
             blocks=self.blocks[list(positions)],
             warp_path=self.warp_path[warps],

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.compiled import entry
+from ppt_gpu.exec.digest_patterns import LINES_OF_TRACE, Stored
 from ppt_gpu.exec.jit_records import SPACE_BITS
 from ppt_gpu.exec.once import once_a_kernel
 from ppt_gpu.exec.recorded_trace import kept_accesses
@@ -36,13 +37,20 @@ class PathAccesses:
     pc: NDArray[np.int32]  # [M] instruction
     size: NDArray[np.int64]  # [I] bytes that a lane moves, by instruction
     blocks: list[int]  # positions of blocks to look at (`some_blocks`)
+    line: NDArray[np.int32]  # [A] where the pattern of each access of the trace begins in `patterns`
+    patterns: Stored
 
     @staticmethod
-    def of(kernel: Kernel, trace: Trace) -> PathAccesses:
+    def of(kernel: Kernel, trace: Trace, patterns: Stored | None = None) -> PathAccesses:
+        """patterns: those whose lines the trace has for its own, if it has none (`RecordedTrace.stored`)."""
         size, traced = _sizes(kernel)
         place = np.flatnonzero(traced[trace.path_pc])
         pc = trace.path_pc[place].astype(np.int32)
-        return PathAccesses(np.searchsorted(place, trace.path_start), place, pc, size, some_blocks(trace))
+        line = trace.access_pattern
+        if patterns is None:
+            patterns, line = Stored.of(trace.pattern_offset, trace.pattern_mask), line * np.int32(LINES_OF_TRACE)
+        start = np.searchsorted(place, trace.path_start)
+        return PathAccesses(start, place, pc, size, some_blocks(trace), line, patterns)
 
 
 @once_a_kernel

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.compiled import entry, merged
+from ppt_gpu.compiled import across_files, entry, merged
+from ppt_gpu.exec.digest_patterns import distances
 from ppt_gpu.exec.memory import CLUSTER_SHIFT
 from ppt_gpu.exec.shared_accesses import NOTHING, READS, SHARED
 
@@ -58,15 +59,17 @@ def between_barriers(
     return barriers
 
 
-@entry
+@across_files
 def conflicts(
     first: int, end: int, warp_path: NDArray[np.int32], access_start: NDArray[np.int64], space: NDArray[np.uint8],
-    base: NDArray[np.int64], pattern: NDArray[np.int32], offset: NDArray[np.int64], mask: NDArray[np.uint32],
+    base: NDArray[np.int64], line: NDArray[np.int32], places8: NDArray[np.uint8], places16: NDArray[np.uint16],
+    places32: NDArray[np.uint32], away16: NDArray[np.int16], away32: NDArray[np.int32], away64: NDArray[np.int64],
+    masks: NDArray[np.int64],
     start: NDArray[np.int64], pc: NDArray[np.int32], size: NDArray[np.int64], stretch: NDArray[np.int32],
     since: NDArray[np.int32], order: NDArray[np.uint8], roles: NDArray[np.int8], flags: NDArray[np.uint8],
     block: int, shift: int, at: NDArray[np.int64], known: NDArray[np.int64], stamp: NDArray[np.int64],
     kept: NDArray[np.int64], own: NDArray[np.int64], clock: NDArray[np.int64], pairs: NDArray[np.int64],
-    found: NDArray[np.int64], count: int,
+    found: NDArray[np.int64], count: int, away: NDArray[np.int64],
 ) -> int:  # fmt: skip
     """Warps `first` to `end`, one block: append to `found` what conflicts between two barriers; returns its new length.
 
@@ -85,11 +88,11 @@ def conflicts(
         digest = writes = weak = 0
         for w in range(first, end):
             p = warp_path[w]
-            away = access_start[w] - start[p]
+            behind = access_start[w] - start[p]
             m = at[w - first]
             while m < start[p + 1] and stretch[m] == now:
-                if roles[pc[m]] != NOTHING and space[m + away] == SHARED:
-                    digest = (digest ^ base[m + away] ^ (pattern[m + away] * 0x10001 + pc[m]) * _MIX) * _MIX
+                if roles[pc[m]] != NOTHING and space[m + behind] == SHARED:
+                    digest = (digest ^ base[m + behind] ^ (line[m + behind] * 0x10001 + pc[m]) * _MIX) * _MIX
                     digest ^= digest >> 29
                     writes += roles[pc[m]] != READS
                     weak += flags[pc[m]] & STRONG == 0
@@ -112,10 +115,11 @@ def conflicts(
                 k = m + access_start[w] - start[p]
                 if roles[pc[m]] == NOTHING or space[k] != SHARED or base[k] >> CLUSTER_SHIFT != 0:
                     continue
+                mask = distances(places8, places16, places32, away16, away32, away64, masks, line[k], away, 0)
                 for lane in range(32):
-                    if mask[pattern[k]] >> lane & 1 == 0:
+                    if mask >> lane & 1 == 0:
                         continue
-                    byte = base[k] + offset[pattern[k], lane]
+                    byte = base[k] + away[0, lane]
                     for g in range(byte >> shift, ((byte + size[pc[m]] - 1) >> shift) + 1):
                         count = _touch(
                             g, w, m, first, pc, since, order, roles, flags, block, shift, stamp, kept, own, clock,

@@ -96,6 +96,7 @@ class _Search:
         self.kept = np.empty((granules, 8), np.int64)
         self.clock, self.pairs = np.zeros(2, np.int64), np.zeros((loops.KNOWN, 2), np.int64)
         self.found = np.empty((loops.MOST_CONFLICTS, 6), np.int64)
+        self.rows, self.away = accesses.patterns.views(), np.empty((1, 32), np.int64)
         self.count = 0
 
     def of_block(self, position: int, warps: int) -> Iterator[tuple[Race, int, int]]:
@@ -110,9 +111,9 @@ class _Search:
         before = self.count
         self.count = loops.conflicts(
             first, end, trace.warp_path, trace.access_start, trace.access_space, trace.access_base.view(np.int64),
-            trace.access_pattern, trace.pattern_offset, trace.pattern_mask, accesses.start, accesses.pc, accesses.size,
-            self.stretch, self.since, self.order, self.roles, self.flags, int(trace.blocks[position]), self.shift,
-            self.at, self.known, self.stamp, self.kept, self.own, self.clock, self.pairs, self.found, self.count,
+            accesses.line, *self.rows, accesses.start, accesses.pc, accesses.size, self.stretch, self.since,
+            self.order, self.roles, self.flags, int(trace.blocks[position]), self.shift, self.at, self.known,
+            self.stamp, self.kept, self.own, self.clock, self.pairs, self.found, self.count, self.away,
         )  # fmt: skip
         for block, byte, first_warp, a, second_warp, b in self.found[before : self.count].tolist():
             one, other = int(accesses.pc[a]), int(accesses.pc[b])

@@ -10,7 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.compiled import entry
+from ppt_gpu.compiled import across_files
+from ppt_gpu.exec.digest_patterns import distances
 from ppt_gpu.exec.memory import CLUSTER_SHIFT
 from ppt_gpu.exec.once import once_a_kernel
 from ppt_gpu.exec.shared_accesses import (
@@ -60,15 +61,16 @@ def unwritten_reads(
     written = np.zeros(shared_bytes + reserved_bytes, np.uint8)
     seen = np.zeros((_SEEN, 2), np.int64)
     found = np.full((len(kernel.instructions), 2), -1, np.int64)
+    rows, away = accesses.patterns.views(), np.empty((1, 32), np.int64)
     for position in accesses.blocks:
         first, end = np.searchsorted(trace.warp_block, [position, position + 1])
         written[:shared_bytes], written[shared_bytes:] = 0, 1
         for looking, places, place_start in passes:
             seen[:] = -1
             left = _look(
-                first, end, trace.warp_path, trace.access_start, trace.access_space, bases, trace.access_pattern,
-                trace.pattern_offset, trace.pattern_mask, memory_start, memory_pc, places, place_start, roles, sizes,
-                looking, int(trace.blocks[position]), written, seen, found,
+                first, end, trace.warp_path, trace.access_start, trace.access_space, bases, accesses.line,
+                *rows, memory_start, memory_pc, places, place_start, roles, sizes,
+                looking, int(trace.blocks[position]), written, seen, found, away,
             )  # fmt: skip
             if not left:
                 break
@@ -95,13 +97,15 @@ def _unrecorded(instruction: Instruction) -> bool:
     return instruction.base in UNRECORDED or "async" in instruction.modifiers
 
 
-@entry
+@across_files
 def _look(
     first: int, end: int, warp_path: NDArray[np.int32], access_start: NDArray[np.int64], space: NDArray[np.uint8],
-    base: NDArray[np.int64], pattern: NDArray[np.int32], offset: NDArray[np.int64], mask: NDArray[np.uint32],
-    memory_start: NDArray[np.int64], memory_pc: NDArray[np.int32], places: NDArray[np.int64],
+    base: NDArray[np.int64], line: NDArray[np.int32], places8: NDArray[np.uint8], places16: NDArray[np.uint16],
+    places32: NDArray[np.uint32], away16: NDArray[np.int16], away32: NDArray[np.int32], away64: NDArray[np.int64],
+    masks: NDArray[np.int64], memory_start: NDArray[np.int64], memory_pc: NDArray[np.int32], places: NDArray[np.int64],
     place_start: NDArray[np.int64], roles: NDArray[np.int8], sizes: NDArray[np.int64],
     looking: bool, block: int, written: NDArray[np.uint8], seen: NDArray[np.int64], found: NDArray[np.int64],
+    away: NDArray[np.int64],
 ) -> int:  # fmt: skip
     """Warps `first` to `end`: mark what they write (1: stored, 2: updated), or look for reads of what is not marked.
 
@@ -120,17 +124,17 @@ def _look(
             role = roles[pc]
             if looking and found[pc, 1] >= 0:
                 continue
-            key = pattern[k] * 256 + sizes[pc] * 4 + role
+            key = line[k] * 256 + sizes[pc] * 4 + role
             slot = ((base[k] ^ (key * _MIX)) * _MIX) >> 52 & (_SEEN - 1)
             if seen[slot, 0] == base[k] and seen[slot, 1] == key:
                 continue
             seen[slot, 0] = base[k]
             seen[slot, 1] = key
-            p = pattern[k]
+            mask = distances(places8, places16, places32, away16, away32, away64, masks, line[k], away, 0)
             for lane in range(32):
-                if mask[p] >> lane & 1 == 0:
+                if mask >> lane & 1 == 0:
                     continue
-                start = base[k] + offset[p, lane]
+                start = base[k] + away[0, lane]
                 if not looking:
                     for byte in range(start, start + sizes[pc]):
                         if role == WRITES:

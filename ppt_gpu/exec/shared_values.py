@@ -59,15 +59,15 @@ class StoredValues:
         warps = (first_warp + race.first_warp, first_warp + race.second_warp)
         return any(self._last(load, warps[0], first) != self._last(load, warps[1], second) for load in one.loads)
 
-    def _last(self, load: int, warp: int, place: int) -> tuple[int, int]:
-        """Address and pattern of the last execution of `load` before the access at `place`; (-1, -1): there is none."""
+    def _last(self, load: int, warp: int, place: int) -> tuple[int, ...]:
+        """Address and pattern of the last execution of `load` before the access at `place`; empty: there is none."""
         trace, accesses = self.trace, self.accesses
         begin = accesses.start[trace.warp_path[warp]]
         found = np.flatnonzero(accesses.pc[begin:place] == load)
         if not len(found):
-            return -1, -1
+            return ()
         k = trace.access_start[warp] + found[-1]
-        return int(trace.access_base[k]), int(trace.access_pattern[k])
+        return (int(trace.access_base[k]), *accesses.patterns.pattern(int(accesses.line[k])))
 
     def origin(self, store: int) -> Origin:
         if store not in self.origins:

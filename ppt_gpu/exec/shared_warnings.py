@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from ppt_gpu.exec.digest_patterns import Stored
 from ppt_gpu.exec.layout import Layout
 from ppt_gpu.exec.recorded_trace import RecordedTrace
 from ppt_gpu.exec.shared_accesses import PathAccesses, may_name_other_blocks, some_blocks
@@ -20,8 +21,8 @@ def with_shared_warnings(trace: Trace, kernel: Kernel, path: str, places: Layout
     user, room = places.shared_bytes, places.shared_room
     if room == 0:
         return trace
-    few = _few_blocks(kernel, trace)
-    accesses = PathAccesses.of(kernel, few)
+    few, patterns = _few_blocks(kernel, trace)
+    accesses = PathAccesses.of(kernel, few, patterns)
     texts = []
     for index, _, byte in unwritten_reads(kernel, few, accesses, user, room - user):
         i = kernel.instructions[index]
@@ -33,11 +34,11 @@ def with_shared_warnings(trace: Trace, kernel: Kernel, path: str, places: Layout
     return replace(trace, warnings=(*trace.warnings, *texts)) if texts else trace
 
 
-def _few_blocks(kernel: Kernel, trace: Trace) -> Trace:
-    """A trace of those blocks that are looked at, where that spares making the accesses of all."""
+def _few_blocks(kernel: Kernel, trace: Trace) -> tuple[Trace, Stored | None]:
+    """A trace of those blocks that are looked at, where that spares making the accesses of all (`PathAccesses.of`)."""
     if isinstance(trace, RecordedTrace) and not may_name_other_blocks(kernel):
-        return trace.some(some_blocks(trace))
-    return trace
+        return trace.stored(some_blocks(trace))
+    return trace, None
 
 
 def race_texts(found: list[Race], kernel: Kernel, path: str) -> Iterator[str]:

@@ -12,6 +12,7 @@ from jit_kernels import assert_same_trace, check_against_interpreter, integer, p
 from ppt_gpu.exec.digest_groups import expand_groups
 from ppt_gpu.exec.jit_compile import compile_kernel
 from ppt_gpu.exec.kept import Kept
+from ppt_gpu.exec.pattern_store import WIDTH_BIT
 from ppt_gpu.exec.recorded_trace import RecordedTrace, kept_accesses
 from ppt_gpu.exec.shared_accesses import some_blocks
 from ppt_gpu.exec.trace import Trace
@@ -87,7 +88,7 @@ def test_kept_by_the_name_of_a_trace_and_written_whole():
     kept.add(Record(0, "k", (2, 1, 1), 64, len(case.kernel.instructions), "", True, trace))
     arrays = sum(getattr(value, "nbytes", 0) for name, value in vars(trace).items() if name != "records")
     patterns = trace.records.patterns
-    assert patterns.nbytes == 64 + 8  # all lanes side by side
+    assert patterns.nbytes == 64 + 2 * 8  # all lanes side by side
     assert kept.nbytes == arrays + 12 * trace.warps + patterns.nbytes
     assert kept.whole(Trace, [0, 1]) is trace
     (read,) = read_traces(write_traces(list(kept.records.values())), "file")
@@ -162,7 +163,8 @@ def test_groups_expand_to_all_accesses():
     leader, distance = np.array([0, 1, 0, 0]), np.array([0, 0, 8, 0])
     path_start, segments = np.array([0, 2, 3]), np.array([0, 1, 0], np.int32)
     headers = np.array([5 << 2, 0 << 2 | 1, 5 << 2 | 2, 3 << 2, 0 << 2 | 1], np.uint32)
-    records_ = np.array([100, 7, 300, 0, 0]), headers, np.array([1, -1, -1, 2, -1, 0], np.int32), 2
+    masks = np.array([1, 0, 0, 0, 0, 3]) | 64 << WIDTH_BIT
+    records_ = np.array([100, 7, 300, 0, 0]), headers, masks, np.array([1, -1, -1, 2, -1, 0], np.int32)
     base, pattern, space = np.zeros(7, np.int64), np.zeros(7, np.int32), np.zeros(7, np.uint8)
     recorded = np.array([[0, 3], [3, 5]])
     given_ = (np.array([0, 1], np.int32), path_start, segments, start, records, leader, distance)
@@ -171,3 +173,5 @@ def test_groups_expand_to_all_accesses():
     assert base.tolist() == [100, 7, 108, 300, 0, 0, 0]
     assert pattern.tolist() == [0, 1, 0, 0, 2, 1, 2] and space.tolist() == [0, 1, 0, 2, 0, 1, 0]
     assert expand_groups(*given_, np.array([[0, 2], [2, 5]]), *records_, *out) == 0
+    assert expand_groups(*given_, recorded, *records_[:3], np.empty(0, np.int32), *out) == 2
+    assert base.tolist() == [100, 7, 108, 300, 0, 0, 0] and pattern.tolist() == [5, 0, 5, 5, 3, 0, 3]

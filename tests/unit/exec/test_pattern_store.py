@@ -66,7 +66,7 @@ def check_numbered(stored, listed, numbers, order, spans):
 def test_rows_are_as_narrow_as_distances_allow():
     store = PatternStore()
     row = warp_of(store)
-    for bits, lines in ((16, 1), (17, 2), (32, 2), (33, 4), (64, 4)):
+    for bits, lines in ((16, 2), (17, 4), (32, 4), (33, 8), (64, 8)):
         for distance in ((1 << (bits - 1)) - 1, -(1 << (bits - 1))):
             before, distances = store.used, np.full(32, distance, np.int64)
             assert listed_pattern()(row.ctypes.data, 7, distances.ctypes.data) == before

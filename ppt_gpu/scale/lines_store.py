@@ -42,7 +42,7 @@ def lines_name(gpu: Gpu, before: LeftLines | None, blocks: Sequence[int]) -> str
 
     before: what was there (None: what the host copied). blocks: those that were looked at, which say what may be run.
     """
-    l2 = gpu.l2.size, gpu.l2.line, gpu.l2.sector
+    l2 = gpu.l2.size, gpu.l2.line, gpu.l2.sector, gpu.l2.unread_share
     held = "" if before is None else before.digest
     return digest(sources_digest(*SOURCES), digest_of(seen_by_lowering, gpu), l2, held, tuple(blocks))[:32]
 
@@ -50,7 +50,10 @@ def lines_name(gpu: Gpu, before: LeftLines | None, blocks: Sequence[int]) -> str
 def write_lines(lines: LeftLines, size: int) -> bytes:
     """The bytes that `read_lines` reads; the same for the same lines, of `size` bytes."""
     number = (lines.address // np.uint64(size)).astype(np.int64)
-    values = {"line": number, "written": lines.written, "capacity": lines.capacity, "size": size}
+    values = {
+        "line": number, "written": lines.written, "unread": lines.unread, "capacity": lines.capacity,
+        "unread_capacity": lines.unread_capacity, "size": size,
+    }  # fmt: skip
     return pack(MAGIC, values, rising=("line",))
 
 
@@ -59,6 +62,7 @@ def read_lines(data: bytes, path: str) -> LeftLines:
     values = unpack(MAGIC, data, path)
     try:
         address = values["line"].astype(np.uint64) * np.uint64(values["size"])
-        return LeftLines(address, values["written"], values["capacity"])
+        flags = values["written"], values["unread"]
+        return LeftLines(address, *flags, values["capacity"], values["unread_capacity"])
     except (KeyError, TypeError, AttributeError, OverflowError) as error:
         raise ValueError(f"{path}: {error}") from None

@@ -4,6 +4,9 @@ Under LRU a line is gone once as many other lines have been used after it as the
 earlier launches (its place in their order), and those that this launch touched first and that are not among these. How
 many the whole grid has touched when a block starts follows from the block's number; which share of them is not among
 the more recent ones is that of the lines that the simulated blocks before it touched.
+
+Of some L2s launches find more of what others wrote and nobody has read since (`l2.unread_share`): such a line is there
+until as many others as this share of the L2 holds have been written after it and not been read either.
 """
 
 from __future__ import annotations
@@ -24,14 +27,16 @@ MOMENTS = 16
 
 @dataclass(frozen=True)
 class LeftLines:
-    """N lines of an L2 with room for `capacity` of them."""
+    """N lines of an L2 with room for `capacity` of them, and then unread ones that are there nevertheless."""
 
     address: NDArray[np.uint64]  # [N] the one used last first
     written: NDArray[np.bool_]  # [N] not yet written back
+    unread: NDArray[np.bool_]  # [N] written by its last use
     capacity: int
+    unread_capacity: int = 0  # unread lines that are there, whatever has been read since
 
     @classmethod
-    def copied(cls, ranges: Sequence[Range], capacity: int, line: int) -> LeftLines:
+    def copied(cls, ranges: Sequence[Range], capacity: int, line: int, unread_capacity: int = 0) -> LeftLines:
         """What host copies left: at most `capacity` lines of `line` bytes, the last ones; the last range came last."""
         found, room = [np.zeros(0, np.uint64)], capacity
         for area in reversed([area for area in ranges if area.copied]):
@@ -40,27 +45,55 @@ class LeftLines:
             found.append(np.arange(first, end, dtype=np.uint64)[::-1] * np.uint64(line))
             room -= end - first
         address = np.concatenate(found)
-        return cls(address, np.zeros(len(address), np.bool_), capacity)
+        clean = np.zeros(len(address), np.bool_)
+        return cls(address, clean, clean, capacity, unread_capacity)
 
     @cached_property
     def digest(self) -> str:
         """Equal for equal content."""
-        return digest(self.address.tobytes(), self.written.tobytes(), self.capacity)
+        lines = self.address.tobytes(), self.written.tobytes(), self.unread.tobytes()
+        return digest(*lines, self.capacity, self.unread_capacity)
 
     @property
     def dirty(self) -> float:
         """The share of the L2 that holds written lines."""
-        return float(np.count_nonzero(self.written)) / max(self.capacity, 1)
+        return float(np.count_nonzero(self.written[: self.capacity])) / max(self.capacity, 1)
 
-    def used(self, address: NDArray[np.uint64], written: NDArray[np.bool_]) -> LeftLines:
-        """What is left after these lines have been used, the last one last."""
+    def used(self, address: NDArray[np.uint64], written: NDArray[np.bool_], blocks_before: float = 0.0) -> LeftLines:
+        """What is left after these lines have been used, the last one last.
+
+        blocks_before: blocks that the launch ran before those that use them, as a multiple of these, and like them.
+        """
+        if not len(address):
+            return self
         all_lines = np.concatenate((address[::-1], self.address))
-        all_written = np.concatenate((written[::-1], self.written))
+        all_unread = np.concatenate((written[::-1], self.unread))
+        now, before = written[::-1], self.written & ~self._pushed_out(address, written, blocks_before)
         _, first, line = np.unique(all_lines, return_index=True, return_inverse=True)
         dirty = np.zeros(len(first), np.bool_)
-        np.logical_or.at(dirty, line, all_written)
-        order = np.argsort(first, kind="stable")[: self.capacity]
-        return LeftLines(all_lines[first[order]], dirty[order], self.capacity)
+        np.logical_or.at(dirty, line, np.concatenate((now, before)))
+        order = np.argsort(first, kind="stable")
+        unread = all_unread[first[order]]
+        stays = unread & (np.cumsum(unread) <= self.unread_capacity)
+        stays[: self.capacity] = True
+        order = order[stays]
+        lines = all_lines[first[order]], dirty[order], all_unread[first[order]]
+        return LeftLines(*lines, self.capacity, self.unread_capacity)
+
+    def _pushed_out(
+        self, address: NDArray[np.uint64], written: NDArray[np.bool_], blocks_before: float
+    ) -> NDArray[np.bool_]:
+        """[N] lines that are pushed out before these uses name them."""
+        lines, first, line = np.unique(address, return_index=True, return_inverse=True)
+        writes = np.zeros(len(lines), np.bool_)
+        np.logical_or.at(writes, line, written)
+        order = np.argsort(first, kind="stable")
+        touched = np.arange(len(order), dtype=np.float64) + blocks_before * len(order)
+        lost = ~self.found(lines[order], touched, float(np.mean(writes)))
+        place = self.places(lines[order][lost])
+        result = np.zeros(len(self.address), np.bool_)
+        result[place[place < len(result)]] = True
+        return result
 
     def places(self, address: NDArray[np.uint64]) -> NDArray[np.int64]:
         """[L] where each line stands, N for one that is not there."""
@@ -74,13 +107,19 @@ class LeftLines:
             place[absent] = len(order)
         return place
 
-    def found(self, address: NDArray[np.uint64], touched: NDArray[np.float64]) -> NDArray[np.bool_]:
+    def found(
+        self, address: NDArray[np.uint64], touched: NDArray[np.float64], written_share: float = 0.0
+    ) -> NDArray[np.bool_]:
         """[L] lines that are there when the launch comes to them.
 
-        touched [L]: lines that the whole grid has touched before it comes to each.
+        touched [L]: lines that the whole grid has touched before it comes to each; `written_share` of them it writes.
         """
         place = self.places(address)
         there = place < len(self.address)
+        unread_before = np.cumsum(np.append(self.unread, False))[place]  # one more than its place among the unread
+        outlives = np.append(self.unread, False)[place] & (
+            unread_before + touched * written_share <= self.unread_capacity
+        )
         moment = _moments(touched)
         before = np.zeros(0, np.int64)  # places of the lines touched earlier, sorted
         result = np.zeros(len(address), np.bool_)
@@ -90,7 +129,7 @@ class LeftLines:
                 continue
             newer = np.searchsorted(before, place[now], side="right") / max(len(before), 1)
             distance = place[now] + touched[now] * (1.0 - newer)
-            result[now] = there[now] & (distance < self.capacity)
+            result[now] = there[now] & ((distance < self.capacity) | outlives[now])
             before = np.sort(np.concatenate((before, place[now])))
         return result
 

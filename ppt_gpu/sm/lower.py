@@ -131,7 +131,16 @@ def _copied(own: Own, users: Users, left: LeftLines, alone: bool, active_sms: in
     if not alone:
         return left.places(own.address) < len(left.address)
     per_block = float(np.sum(1.0 / users.line)) / len(own.trace.blocks)
-    return left.found(own.address, _blocks_before(own, active_sms, grid) * per_block)
+    written_share = float(np.mean(_written(own))) if len(own.address) else 0.0
+    return left.found(own.address, _blocks_before(own, active_sms, grid) * per_block, written_share)
+
+
+def _written(own: Own) -> NDArray[np.bool_]:
+    """[L] lines that these blocks write."""
+    writes = (~own.code.variants.load | own.code.variants.atomic)[own.variant]
+    written = np.zeros(len(own.address), np.bool_)
+    written[own.line[np.repeat(writes, np.diff(own.found.start))]] = True
+    return written
 
 
 def _blocks_before(own: Own, active_sms: int, grid: int) -> NDArray[np.float64]:

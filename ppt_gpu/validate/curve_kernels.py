@@ -88,21 +88,23 @@ def strided_cycles(gpu: str, stride: int, clock: float) -> float:
 
 
 def small_time(gpu: str, count: int, threads: int, clock: float, *, graph: bool = False) -> float:
-    """Microseconds of a launch of `scale` that follows another one, in a stream or a `graph`.
+    """Microseconds of a launch of `scale` that follows others, in a stream or a `graph`.
 
-    Each scales `count` elements that the one before wrote, into those that it read.
+    Each scales `count` elements that the one before wrote, into those that it read. The third is the first for which
+    the launches before wrote both arrays, as in the measurement all but two do.
     """
-    first, second = (
+    first, second, third = (
         _workload(
             "stream", "scale", -(-count // threads), threads,
             (f"f64[{count}]", f"f64[{count}]", "f64[1]", f"f64={factor}", f"i64={count}"),
         )
-        for factor in (3, 5)  # another factor makes it a launch of its own, which finds what the first one left
+        for factor in (3, 5, 7)  # another factor makes it a launch of its own, which finds what the others left
     )  # fmt: skip
     to, source = first.launches[0].arguments[:2]
     back = tuple(replace(launch, arguments=(source, to, *launch.arguments[2:])) for launch in second.launches)
-    both = replace(first, launches=(*first.launches, *back), graph=graph)
-    before, last = _result(both, gpu, clock).spans[-2:]
+    there = tuple(replace(launch, arguments=(to, source, *launch.arguments[2:])) for launch in third.launches)
+    all_three = replace(first, launches=(*first.launches, *back, *there), graph=graph)
+    before, last = _result(all_three, gpu, clock).spans[-2:]
     return (last.end - before.end) * 1e6
 
 

@@ -8,7 +8,7 @@ import pytest
 from ppt_gpu.sm.left_lines import LeftLines
 
 CAPACITY = 64
-NOTHING = LeftLines(np.zeros(0, np.uint64), np.zeros(0, np.bool_), CAPACITY)
+NOTHING = LeftLines(np.zeros(0, np.uint64), np.zeros(0, np.bool_), np.zeros(0, np.bool_), CAPACITY)
 
 
 def by_hand(left: LeftLines, order: list[int]) -> list[bool]:
@@ -50,6 +50,40 @@ def test_other_data_push_out_what_comes_late() -> None:
     truth = np.array(by_hand(left, second.tolist()))
     assert abs(int(found.sum()) - int(truth.sum())) <= len(second) // 16
     assert 0 < found.sum() < CAPACITY
+
+
+def swapped(elements: int, unread_capacity: int, launches: int) -> LeftLines:
+    """Launches that read one array and write another, which change places, line by line."""
+    arrays = np.arange(elements, dtype=np.uint64), np.arange(elements, dtype=np.uint64) + np.uint64(1000)
+    left = LeftLines(*(np.zeros(0, kind) for kind in (np.uint64, np.bool_, np.bool_)), CAPACITY, unread_capacity)
+    for number in range(launches):
+        both = np.stack([arrays[number % 2], arrays[1 - number % 2]], axis=1).ravel()
+        left = left.used(both, np.tile([False, True], elements))
+    return left
+
+
+@pytest.mark.parametrize(("elements", "found"), [(30, True), (47, True), (50, False), (70, False)])
+def test_unread_lines_outlive_others_up_to_their_share(elements: int, found: bool) -> None:
+    """48 of 64 lines are kept for what nobody has read; under LRU all of 2 x 47 is gone when it is named again."""
+    left = swapped(elements, 48, launches=2)
+    read = np.arange(elements, dtype=np.uint64)  # the second launch wrote these
+    touched = 2.0 * np.arange(elements)
+    assert left.found(read, touched, written_share=0.5).all() == found
+    assert swapped(elements, 0, launches=2).found(read, touched, 0.5).all() == (2 * elements <= CAPACITY)
+    assert len(left.address) >= min(2 * elements, CAPACITY)
+
+
+def test_what_was_pushed_out_before_it_was_read_again_is_not_written_any_more() -> None:
+    """Under LRU half of the L2 is written after any number of launches: the read half came from DRAM."""
+    assert swapped(200, 0, launches=3).dirty == swapped(200, 0, launches=1).dirty == 0.5
+    assert swapped(20, 0, launches=3).dirty == 40 / CAPACITY  # all is still there, and was written
+
+
+def test_earlier_blocks_push_out_what_the_last_ones_name() -> None:
+    before = NOTHING.used(np.arange(32, dtype=np.uint64), np.ones(32, np.bool_))
+    last = np.arange(16, dtype=np.uint64), np.zeros(16, np.bool_)
+    assert before.used(*last).dirty == 0.5
+    assert before.used(*last, blocks_before=9.0).dirty == 0.25
 
 
 def test_nothing_is_left_and_nothing_is_asked() -> None:

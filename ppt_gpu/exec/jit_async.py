@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from ppt_gpu.exec.async_copies import append_note
 from ppt_gpu.exec.async_form import LaneCopy, lane_copy
+from ppt_gpu.exec.jit_access import SITE_PC
 from ppt_gpu.exec.jit_bulk import emit_bulk
 from ppt_gpu.exec.jit_emit import Emitter, Unsupported, emits
 from ppt_gpu.exec.jit_library import Helper, writes
@@ -86,6 +88,8 @@ def write_copy(size: int, partial: bool, traced: bool) -> Helper:
     data = ("ptr", rows) if count > 1 else (vec(element), f.load(vec(element), rows, 8))
     store = [("ptr", "%w"), ("ptr", "%store_site"), ("i32", "%mask"), (V, "%to"), data]
     f.helper(("access", "store", "shared", element, count, False), "void", *store)
+    if traced:
+        append_note(f, f.field("%site", SITE_PC), "%mask", "%to", size)
     f.do("ret void")
     return f
 

@@ -11,6 +11,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from ppt_gpu.exec.async_copies import note_bulk
 from ppt_gpu.exec.box import Box, together
 from ppt_gpu.exec.bulk_copy import perform
 from ppt_gpu.exec.bulk_form import BulkForm, bulk_form
@@ -26,6 +27,7 @@ from ppt_gpu.ptx.module import Instruction, Mem
 
 #: forms of the instructions compiled so far, and whether they are recorded; compiled code names them by number
 _FORMS: list[tuple[BulkForm, bool]] = []
+_OFFSET = (1 << CLUSTER_SHIFT) - 1  # bits of a place in a block's own shared memory
 
 
 class BulkFault(Exception):
@@ -107,6 +109,7 @@ def _call(row_address: int, number: int, mask: int, rows_address: int, pc: int) 
     """Called by compiled code for all lanes of `mask`."""
     (form, recorded), row = _FORMS[number], _words(row_address, SLOTS)
     boxes: list[Box] = []
+    copied: dict[int, tuple[int, int, int]] = {}
     values = _words(rows_address, 32 * len(form.operands)).view(np.uint64).reshape(-1, 32)
     for lane in range(32):
         if not mask >> lane & 1:
@@ -115,6 +118,8 @@ def _call(row_address: int, number: int, mask: int, rows_address: int, pc: int) 
             given = {role: int(values[k, lane]) for k, (role, _) in enumerate(form.operands)}
             box = perform(form, given, _Memory(row))
             boxes += [box] if box else []
+            if box and form.signals:
+                copied[lane] = (given["to"] & _OFFSET, box.signal[1], box.signal[0])
         except BulkFault as fault:
             _fault(row, fault.code, pc, lane, fault.address)
             return
@@ -124,6 +129,8 @@ def _call(row_address: int, number: int, mask: int, rows_address: int, pc: int) 
 
     if recorded:
         _record(row, together(boxes))
+    if form.signals and not form.reduction and row[Slot.COPIES]:
+        note_bulk(row, _words(int(row[Slot.COPIES]), 2), pc, copied)
 
 
 def _record(row: NDArray[np.int64], box: Box | None) -> None:

@@ -80,6 +80,7 @@ class Slot(IntEnum):
     WAITS = 60  # turns in a row that ended in a loop that only waits
     HOST_CALL = 61  # instruction of the call that the host has to do
     BASES = 62  # with twice the host address of an access's header: that of its base address
+    COPIES = 63  # pointer to the control block of `ppt_gpu.exec.async_copies`
 
     # addresses of several spaces
     CONST_END = 96  # end of the `.const` variables, which lie first in the arena

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ppt_gpu.exec.async_copies import AsyncCopies
 from ppt_gpu.exec.cluster import blocks_of, cluster_of, is_explicit
 from ppt_gpu.exec.jit_context import SLOTS, Slot
 from ppt_gpu.exec.layout import Layout
@@ -53,6 +54,7 @@ class Tables:
         self.guarded = np.zeros(max(len(engine.guarded), 1), np.int64)
         self.guarded_before = np.zeros_like(self.guarded)
         self.marks = np.zeros((0, len(self.guarded)), np.int64)  # [blocks or 0, n] `guarded` at the end of each block
+        self.copies = AsyncCopies(engine.kernel, engine.traced and blocks_of(self.cluster) == 1)
         self.notes = np.zeros(max(len(engine.kernel.instructions), 1), np.int64)
         self.tid = _thread_ids(launch, self.warps)
         self.grid = np.array(launch.grid, np.int64)
@@ -76,6 +78,7 @@ class Tables:
             Slot.SYMBOLS: self.symbols.ctypes.data,
             Slot.GUARDED: self.guarded.ctypes.data,
             Slot.NOTES: self.notes.ctypes.data,
+            Slot.COPIES: self.copies.block.ctypes.data,
             Slot.WARPS: self.warps,
             Slot.DYNAMIC_SHARED: self.launch.dynamic_shared,
             Slot.CONST_END: self.memory.const_end,

@@ -68,7 +68,9 @@ def run(
     recorded = BlockRun(tables, module.path, together, limits, come_back(engine.kernel)).go()
     if trace:
         recorded = only_blocks(recorded, ids.tolist())
-    return with_shared_warnings(recorded, engine.kernel, module.path, places) if trace else recorded
+    if not trace:
+        return recorded
+    return with_shared_warnings(recorded, engine.kernel, module.path, places, tables.copies.notes, launch.grid)
 
 
 def _block_ids(blocks: Sequence[int], launch: Launch, module: Module, kernel: Kernel) -> NDArray[np.int64]:

@@ -57,7 +57,7 @@ def races(kernel: Kernel, trace: Trace, accesses: PathAccesses, shared_bytes: in
     For a trace without barriers that warps came to in parts: how often those open, a trace does not show.
     """
     warps = len(trace.warp_path) // max(len(trace.blocks), 1)
-    roles, writing = _roles(kernel)
+    roles, writing = instruction_roles(kernel), writes_shared(kernel)
     if warps < 2 or shared_bytes == 0 or not writing:
         return []
     if is_noted(trace.warnings, Flag.DIVERGENT_BARRIER):
@@ -84,7 +84,7 @@ class _Search:
     ) -> None:
         self.trace, self.accesses, self.roles = trace, accesses, roles
         warps = len(trace.warp_path) // len(trace.blocks)
-        self.flags = _all_flags(SameKernel(kernel), warps)
+        self.flags = instruction_flags(kernel, warps)
         granule = min(_LARGEST_GRANULE, int(accesses.size[roles != NOTHING].min()))
         self.shift = granule.bit_length() - 1
         granules = (shared_bytes >> self.shift) + 1
@@ -126,10 +126,20 @@ class _Search:
 
 
 @once_a_kernel
-def _roles(kernel: Kernel) -> tuple[NDArray[np.int8], bool]:
-    """[I] What each instruction does to shared memory; and whether any of them writes."""
-    found = of_opcodes(kernel, lambda i: role(i) if access_bytes(i) > 0 else NOTHING)
-    return np.array(found, np.int8), WRITES in found or UPDATES in found
+def instruction_roles(kernel: Kernel) -> NDArray[np.int8]:
+    """[I] What each instruction does to shared memory."""
+    return np.array(of_opcodes(kernel, lambda i: role(i) if access_bytes(i) > 0 else NOTHING), np.int8)
+
+
+@once_a_kernel
+def writes_shared(kernel: Kernel) -> bool:
+    """Does any instruction write shared memory?"""
+    return bool(np.isin(instruction_roles(kernel), (WRITES, UPDATES)).any())
+
+
+def instruction_flags(kernel: Kernel, warps: int) -> NDArray[np.uint8]:
+    """[I] What each instruction is to the searches of `shared_race_loops`."""
+    return _all_flags(SameKernel(kernel), warps)
 
 
 @lru_cache(maxsize=256)

@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+import numpy as np
+from numpy.typing import NDArray
+
+from ppt_gpu.exec.async_copies import WORDS as NOTE_WORDS
 from ppt_gpu.exec.digest_patterns import Stored
 from ppt_gpu.exec.layout import Layout
 from ppt_gpu.exec.recorded_trace import RecordedTrace
 from ppt_gpu.exec.shared_accesses import PathAccesses, may_name_other_blocks, some_blocks
+from ppt_gpu.exec.shared_async import EarlyRead, early_reads
 from ppt_gpu.exec.shared_races import READ_AFTER_WRITE, Race, races
 from ppt_gpu.exec.shared_reads import unwritten_reads
 from ppt_gpu.exec.trace import Trace
 from ppt_gpu.ptx.module import Instruction, Kernel
 
+NO_COPIES = np.empty((0, NOTE_WORDS), np.int64)
 
-def with_shared_warnings(trace: Trace, kernel: Kernel, path: str, places: Layout) -> Trace:
+
+def with_shared_warnings(
+    trace: Trace,
+    kernel: Kernel,
+    path: str,
+    places: Layout,
+    copies: NDArray[np.int64] = NO_COPIES,
+    grid: Sequence[int] = (1, 1, 1),
+) -> Trace:
     """`trace` with its warnings, each with the places in the PTX: one for each instruction that reads what nobody
-    wrote, and one for each that races with others in one way."""
+    wrote, one for each that races with others in one way, and one for each that reads what a copy may not have written
+    yet. `copies`: notes of the asynchronous ones, of a launch of this grid."""
     user, room = places.shared_bytes, places.shared_room
     if room == 0:
         return trace
@@ -31,6 +46,11 @@ def with_shared_warnings(trace: Trace, kernel: Kernel, path: str, places: Layout
             f"wrote (byte {byte}): its value is undefined"
         )
     texts += race_texts(races(kernel, few, accesses, room), kernel, path)
+    if len(copies):
+        block, (x, y, _) = int(few.blocks[0]), grid
+        ctaid = (block % x, block // x % y, block // (x * y))
+        early = early_reads(kernel, few, accesses, copies, ctaid, room)
+        texts += [early_text(each, kernel, path) for each in early]
     return replace(trace, warnings=(*trace.warnings, *texts)) if texts else trace
 
 
@@ -39,6 +59,18 @@ def _few_blocks(kernel: Kernel, trace: Trace) -> tuple[Trace, Stored | None]:
     if isinstance(trace, RecordedTrace) and not may_name_other_blocks(kernel):
         return trace.stored(some_blocks(trace))
     return trace, None
+
+
+def early_text(found: EarlyRead, kernel: Kernel, path: str) -> str:
+    """Of a read before the copy of what it reads was waited for."""
+    read, copy = kernel.instructions[found.read], kernel.instructions[found.copy]
+    both = found.read_warp == found.copy_warp
+    missing = "no wait for the copy" if both else "no wait for the copy and barrier behind it"
+    who = "the same warp" if both else f"warp {found.copy_warp}"
+    return (
+        f"{path}:{read.line}: {_named(read)} of warp {found.read_warp} reads byte {found.byte} of shared memory, which "
+        f"{_named(copy)} on line {copy.line} of {who} writes asynchronously, with {missing} between them"
+    )
 
 
 def race_texts(found: list[Race], kernel: Kernel, path: str) -> Iterator[str]:

@@ -1,12 +1,14 @@
 """Warnings about reads of what an asynchronous copy may not have written yet: where they must and must not come."""
 
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 from jit_kernels import Case, integer, pointer, text_case
 
 from ppt_gpu.exec import async_copies
+from ppt_gpu.exec import run as run_module
 from ppt_gpu.exec.async_copies import Note
 from ppt_gpu.exec.workload import Buffer
 from ppt_gpu.ptx import load_module
@@ -140,11 +142,34 @@ def slow(steps):
     return found
 
 
-def test_notes():
-    """In the order of issue: who, where, how much, and the mbarrier; of the others nothing is known."""
+def notes_of(case):
+    kept = []
+    with patch.object(run_module, "with_shared_warnings", lambda trace, *more: kept.append(more[3].copy()) or trace):
+        case.run()
+    return kept[0]
+
+
+def test_notes_of_lanes():
+    """In the order of issue: instruction, lanes, block, bytes and places."""
+    text = f".shared .align 16 .b8 s[512];\n.visible .entry k(.param .u64 p)\n{{\n{HEAD}@%p1 {COPY} {COPY}\nret;\n}}"
+    case = text_case(text.replace("mov.u32 %r6, m;", ""), (2,), (64,), [pointer("a")], [Buffer("a", "u32", 256)])
+    notes = notes_of(case)
+    assert notes[:, Note.WARP].tolist() == [0, 0, 1, 1, 0, 0, 1, 1]
+    assert notes[:, Note.CTAID_X].tolist() == [0] * 4 + [1] * 4
+    assert (notes[:, Note.PC] >> 32 & 0xFFFFFFFF).tolist() == 2 * [1, 0xFFFFFFFF, 0, 0xFFFFFFFF]
+    assert set(notes[:, Note.BYTES].tolist()) == {4} and set(notes[:, Note.BARRIER].tolist()) == {0}
+    places = np.ascontiguousarray(notes[:, Note.PLACES :]).view(np.int32)
+    assert places[3].tolist() == [4 * (32 + lane) for lane in range(32)]
+
+
+def test_notes_of_bulk_copies():
+    """Each of one lane, with the mbarrier that is told; they are waited for."""
     module = load_module(Path(__file__).parents[2] / "data" / "matrix" / "bulk.ptx")
     buffers = [Buffer("in", "s32", 2560), Buffer("out", "s32", 2560), Buffer("sum", "s32", 512)]
     arguments = [pointer("in"), pointer("out"), pointer("sum"), integer(5)]
-    _, trace = Case(module, "rounds", (1,), (64,), arguments, buffers).run()
-    assert not [text for text in trace.warnings if "asynchronously" in text]
-    assert Note.PLACES % 8 == 0 and async_copies.WORDS == Note.PLACES + 16
+    case = Case(module, "rounds", (1,), (64,), arguments, buffers)
+    assert not [text for text in case.run()[1].warnings if "asynchronously" in text]
+    notes = notes_of(case)
+    copied = notes[notes[:, Note.BYTES] > 0]
+    assert len(copied) == 5 and set(copied[:, Note.BYTES].tolist()) == {2048} and (copied[:, Note.BARRIER] > 0).all()
+    assert set((copied[:, Note.PC] >> 32).tolist()) == {1}

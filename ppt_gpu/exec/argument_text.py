@@ -7,7 +7,8 @@
              TYPE[COUNT]=INIT      zeros, iota, random, random:SEED, random(LOW,HIGH):SEED, const:VALUE, npy:FILE,
                            ring:STRIDE (element i is i + STRIDE modulo COUNT: what a pointer chase follows)
              TYPE[COUNT]:copied    the host copied it just before the launch (any INIT may follow)
-    struct   struct(f32=1.5, i32=2, ...)   a parameter passed by value; members at their natural alignment
+    struct   struct(f32=1.5, i32=2, ...)   a parameter passed by value; members at their natural alignment,
+             structs and tensor maps among them
     name     data   data+4096      a buffer defined elsewhere, plus bytes
     tensor   tensormap(data, dims=1024x512, box=64x64, type=f16, ...)   see `ppt_gpu.exec.tensormap_text`
 
@@ -24,17 +25,13 @@ from ppt_gpu.errors import PptError, did_you_mean
 from ppt_gpu.exec.literals import literal
 from ppt_gpu.exec.npy_file import npy_elements
 from ppt_gpu.exec.scalars import check_scalar, is_float, parse_scalar, scalar_type
+from ppt_gpu.exec.value_text import parse_value
 from ppt_gpu.exec.workload import Argument, Buffer
 
 INIT_FORMS = ("zeros", "iota", "random", "const", "ring", "npy")
 
 _BUFFER = re.compile(r"\s*(?P<type>\w+)\s*\[(?P<count>[^\]]*)\](?P<option>\s*:\s*\w+)?\s*(?:=(?P<init>.*))?", re.S)
-_SCALAR = re.compile(r"\s*(?P<type>\w+)\s*=(?P<value>.*)", re.S)
-_ROUND = re.compile(r"\s*(?:(?P<start>\w+)\s*(?P<sign>[-+])\s*)?(?:(?P<factor>\w+)\s*\*\s*)?round\s*")
-_NAME = re.compile(r"\s*(?P<name>[A-Za-z_]\w*)\s*(?:\+\s*(?P<offset>\w+))?\s*")
-_STRUCT = re.compile(r"\s*struct\s*\((?P<fields>.*)\)\s*", re.S)
 _RANDOM = re.compile(r"random\s*(?:\((?P<low>[^,()]+),(?P<high>[^,()]+)\))?\s*(?::\s*(?P<seed>\d+))?")
-_FORMS = "forms: 1024, i32=1024, f32=2.5, f32[1048576]=random, f32[1048576]:copied, struct(f32=1, i32=2)"
 
 
 def parse_buffer(text: str, name: str, folder: Path | None = None) -> Buffer:
@@ -139,35 +136,5 @@ def parse_argument(text: str, index: int, folder: Path | None = None) -> tuple[A
     if _BUFFER.fullmatch(text):
         buffer = parse_buffer(text, f"arg{index}", folder)
         return Argument("u64", buffer=buffer.name), buffer
-    if text.lstrip().startswith("tensormap"):
-        from ppt_gpu.exec.tensormap_text import is_tensormap, parse_tensormap
-
-        if is_tensormap(text):
-            return parse_tensormap(text), None
-    if match := _STRUCT.fullmatch(text):
-        members = match["fields"].split(",") if match["fields"].strip() else []
-        return Argument("struct", fields=tuple(_field(part.strip()) for part in members)), None
     number = literal(text)
-    return _field(text) if number is None else Argument("", number), None
-
-
-def _field(text: str) -> Argument:
-    if match := _SCALAR.fullmatch(text):
-        element = scalar_type(match["type"])
-        if counted := _ROUND.fullmatch(match["value"]):
-            return _by_round(element, counted)
-        return Argument(element, parse_scalar(element, match["value"]))
-    if match := _NAME.fullmatch(text):
-        offset = parse_scalar("s64", match["offset"]) if match["offset"] else 0
-        return Argument("u64", buffer=match["name"], offset=int(offset))
-    if literal(text) is not None:
-        raise PptError(f"{text.strip()}: a member of a struct needs a type", hint=f"such as i32={text.strip()}")
-    raise PptError(f"'{text}' is not an argument", hint=_FORMS)
-
-
-def _by_round(element: str, match: re.Match[str]) -> Argument:
-    if is_float(element):
-        raise PptError(f"round is an integer, and {element} is not an integer type", hint="such as i32=round")
-    start, factor = (int(parse_scalar("s64", text)) for text in (match["start"] or "0", match["factor"] or "1"))
-    check_scalar(element, start)
-    return Argument(element, start, step=-factor if match["sign"] == "-" else factor)
+    return parse_value(text) if number is None else Argument("", number), None

@@ -139,7 +139,7 @@ def pack_parameters(kernel: Kernel, launch: Launch, address_of: Callable[[str], 
     block = bytearray(max((p.offset + p.bytes for p in kernel.params), default=0))
     for argument, param in zip(launch.arguments, kernel.params, strict=True):
         if argument.is_struct:
-            raw = _pack_struct(argument, address_of)
+            raw = pack_struct(argument, address_of)
         elif argument.buffer:
             raw = (address_of(argument.buffer) + argument.offset).to_bytes(8, "little")
         else:
@@ -163,7 +163,7 @@ def pack_arguments(module: Module, kernel: Kernel, launch: Launch, memory: Devic
     return pack_parameters(kernel, launch, memory.address_of)
 
 
-def _pack_struct(argument: Argument, address_of: Callable[[str], int]) -> bytes:
+def pack_struct(argument: Argument, address_of: Callable[[str], int]) -> bytes:
     raw = bytearray()
     for member in argument.fields:
         element = scalar_type(member.type)
@@ -174,7 +174,7 @@ def _pack_struct(argument: Argument, address_of: Callable[[str], int]) -> bytes:
 
 
 def _struct_bytes(argument: Argument) -> int:
-    return len(_pack_struct(argument, lambda name: 0))
+    return len(pack_struct(argument, lambda name: 0))
 
 
 def _shown(param: Param, kernel: Kernel) -> Param:

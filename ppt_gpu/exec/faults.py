@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ppt_gpu.errors import BudgetError, PptError, WaitingError
-from ppt_gpu.exec.jit_context import Fault, Slot
+from ppt_gpu.exec.jit_context import Fault, Slot, barrier_text
 from ppt_gpu.exec.memory import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, WINDOW_BYTES
 from ppt_gpu.exec.resident import Resident, Tables
 from ppt_gpu.exec.workload import Launch
@@ -55,9 +55,10 @@ def deadlock_error(tables: Tables, path: str, block: int, resident: Resident) ->
     from ppt_gpu.exec.schedule import WAITING
 
     waiting = next(row for row in resident.rows if row[Slot.STATUS] == WAITING)
+    place = barrier_text(int(waiting[Slot.BARRIER]))
     return PptError(
         f"block {block_text(tables.launch, block)} of kernel '{short_name(tables.engine.kernel.name)}' waits for ever: "
-        f"warp {waiting[Slot.WARP]} stands at barrier {waiting[Slot.BARRIER]}, which not all expected warps reach",
+        f"warp {waiting[Slot.WARP]} stands at {place}, which not all expected warps reach",
         path=path,
         line=line_of(tables.engine, int(waiting[Slot.RESUME])),
     )

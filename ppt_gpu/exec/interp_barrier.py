@@ -9,7 +9,7 @@ import numpy as np
 
 from ppt_gpu.errors import PptError
 from ppt_gpu.exec.interp_warp import LANES, Mask, Warp
-from ppt_gpu.exec.jit_context import BARRIER_OF_CLUSTER
+from ppt_gpu.exec.jit_context import BARRIER_OF_CLUSTER, BARRIERS
 from ppt_gpu.ptx.module import Instruction
 
 
@@ -47,7 +47,7 @@ class Barriers:
     """The barriers of one block. They count warps, as hardware does."""
 
     def __init__(self) -> None:
-        self.arrived = [0] * 16  # without waiting
+        self.arrived = [0] * BARRIERS  # without waiting
         self.waiting: dict[Warp, Arrival] = {}  # in the order of the block's warps when they open
 
     def arrive(self, warp: Warp, arrival: Arrival) -> None:

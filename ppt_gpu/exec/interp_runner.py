@@ -18,11 +18,12 @@ from ppt_gpu.exec.divergence import Path, give_way
 from ppt_gpu.exec.interp_barrier import Arrival
 from ppt_gpu.exec.interp_call import Record, call_outside, enter, functions_of, leave
 from ppt_gpu.exec.interp_warp import LANES, Mask, Warp
-from ppt_gpu.exec.jit_context import BARRIER_OF_CLUSTER, Flag
-from ppt_gpu.exec.jit_flow import Flow, is_warp_barrier
+from ppt_gpu.exec.jit_context import BARRIER_OF_CLUSTER, BARRIER_OF_GROUP, Flag
+from ppt_gpu.exec.jit_flow import Flow, is_group_meeting, is_warp_barrier
 from ppt_gpu.exec.resident import TURN
 from ppt_gpu.exec.schedule import PATIENCE, WAITS_PARTED, WAITS_TOGETHER
 from ppt_gpu.exec.sync_word import word
+from ppt_gpu.exec.wgmma_form import GROUP
 from ppt_gpu.ptx.instructions import barrier_operands, is_traced
 from ppt_gpu.ptx.mangling import short_name
 from ppt_gpu.ptx.module import Instruction, Reg, Target
@@ -107,8 +108,10 @@ class Runner:
     def _give_way(self, *, split: bool) -> bool:
         assert self.running is not None
         eager = self.spin > 2 * len(self.stack) + PATIENCE
-        segments, meets = self.flow.segment_of, self.flow.waiting.meets
-        meet = [entry.point in segments and meets[segments[entry.point]] for entry in self.stack]
+        segments, waiting = self.flow.segment_of, self.flow.waiting
+        meet = [entry.point in segments and waiting.meets[segments[entry.point]] for entry in self.stack]
+        here = segments.get(self.running.point, -1)
+        split = split and (eager or here < 0 or not waiting.tests[here])
         settled = self.lowest if split and not self.waits else None
         chosen = give_way(
             self.running, self.stack, self.live, self.arrived, split=split, eager=eager, meet=meet, settled=settled
@@ -198,6 +201,8 @@ class Runner:
             self._call(path, ins)
         elif ins.base in ("bar", "barrier"):
             end = self._barrier(path, ins)
+        elif is_group_meeting(ins):
+            end = self._group_meeting(path, ins)
         else:
             self.execute(warp, ins)
         return end
@@ -259,7 +264,6 @@ class Runner:
             warp.recorder.words(np.full(LANES, word(number, -(-threads // LANES)), np.uint64), warp.active)
         if not warp.active.any():
             return None
-        here = self.arrived | path.lanes
         if is_warp_barrier(ins):
             return self._warp_barrier(path, ins)
         if "cluster" in ins.modifiers and "arrive" in ins.modifiers:
@@ -271,8 +275,21 @@ class Runner:
             self.arrival.number, self.arrival.waits = BARRIER_OF_CLUSTER, True
         else:
             self.arrival.add(warp, ins)
-        if self.live & ~bits(warp.active):
-            warp.note(ins, Flag.DIVERGENT_BARRIER)
+        return self._meet(path, ins)
+
+    def _group_meeting(self, path: Path, ins: Instruction) -> End | None:
+        """The warps of a warpgroup wait for each other."""
+        if not self.warp.active.any():
+            return None
+        self.arrival.number = BARRIER_OF_GROUP + self.warp.number // GROUP
+        self.arrival.expected, self.arrival.waits, self.arrival.of_warp = GROUP, True, False
+        return self._meet(path, ins)
+
+    def _meet(self, path: Path, ins: Instruction) -> End:
+        """The warp has arrived when all its lanes have."""
+        here = self.arrived | path.lanes
+        if self.live & ~bits(self.warp.active):
+            self.warp.note(ins, Flag.DIVERGENT_BARRIER)
         self.arrived = here if self.live & ~here else 0
         return End.SYNC if self.live & ~here else End.BARRIER
 

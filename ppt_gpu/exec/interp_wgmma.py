@@ -15,7 +15,7 @@ from ppt_gpu.ptx.module import Instruction
 
 
 def wgmma(warp: Warp, ins: Instruction) -> None:
-    """wgmma.mma_async; fence, commit_group and wait_group have no effect on values."""
+    """wgmma.mma_async; at fence and wait_group warps meet (`interp_runner`), commit_group has no effect on values."""
     if ins.modifiers[0] != "mma_async":
         return
     try:

@@ -39,6 +39,7 @@ from ppt_gpu.exec.interp_trace import Recorder, build_trace
 from ppt_gpu.exec.interp_video import VIDEO
 from ppt_gpu.exec.interp_warp import LANES, Block, Launched, Warp, unsupported
 from ppt_gpu.exec.interp_wgmma import WGMMA
+from ppt_gpu.exec.jit_context import barrier_text
 from ppt_gpu.exec.jit_flow import Flow, flow_of
 from ppt_gpu.exec.layout import layout
 from ppt_gpu.exec.memory import DeviceMemory
@@ -173,8 +174,9 @@ class _Flying:
         ins = warp.kernel.instructions[runner.running.point - 1]
         here = sum(a.number == arrival.number for a in self.barriers.waiting.values())
         needed = arrival.expected or sum(not r.done for r in self.runners)
-        message = f"barrier {arrival.number} never opens: {here + self.barriers.arrived[arrival.number]} of {needed}"
-        return PptError(f"{message} warps arrived", path=warp.launched.module.path, line=ins.line, column=ins.column)
+        arrived = here + self.barriers.arrived[arrival.number]
+        message = f"{barrier_text(arrival.number)} never opens: {arrived} of {needed} warps arrived"
+        return PptError(message, path=warp.launched.module.path, line=ins.line, column=ins.column)
 
     def line(self) -> int:
         """Where the first warp that can run stands."""

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ppt_gpu.exec.jit_context import BARRIER_OF_CLUSTER, BARRIER_OF_WARP, Exit, Flag, Slot
+from ppt_gpu.exec.jit_context import BARRIER_OF_CLUSTER, BARRIER_OF_GROUP, BARRIER_OF_WARP, Exit, Flag, Slot
 from ppt_gpu.exec.jit_emit import Unsupported
-from ppt_gpu.exec.jit_flow import is_cluster_wait, is_warp_barrier
+from ppt_gpu.exec.jit_flow import is_cluster_wait, is_group_meeting, is_warp_barrier
 from ppt_gpu.exec.jit_sync import record_words
 from ppt_gpu.exec.jit_text import vec
+from ppt_gpu.exec.wgmma_form import GROUP
 from ppt_gpu.ptx.instructions import barrier_operands, is_traced
 from ppt_gpu.ptx.module import Imm, Instruction, Operand
 
@@ -47,6 +48,8 @@ class Barriers:
             self._of_warp(segment, instruction)
         elif is_cluster_wait(instruction):
             self._of_cluster(segment)
+        elif is_group_meeting(instruction):
+            self._of_group(segment)
         else:
             self._of_block(segment, instruction)
 
@@ -104,7 +107,7 @@ class Barriers:
         if "red" in instruction.modifiers:
             self._contribute(instruction.operands[-1])
         number, warps = self._operands(instruction)
-        e.set_field("%w", Slot.BARRIER, e.widen(number))
+        e.set_field("%w", Slot.BARRIER, e.widen(e.i32("and", number, 15)))
         e.set_field("%w", Slot.BARRIER_WARPS, e.widen(warps))
         e.set_field("%w", Slot.BARRIER_KIND, "1" if "arrive" in instruction.modifiers else "0")
         self._meet(segment)
@@ -124,6 +127,15 @@ class Barriers:
         self.control.edge(segment + 1)
         e.label(open_)
         e.set_field("%w", Slot.BARRIER, str(BARRIER_OF_CLUSTER))
+        e.set_field("%w", Slot.BARRIER_KIND, "0")
+        self._meet(segment)
+
+    def _of_group(self, segment: int) -> None:
+        """The warps of a warpgroup wait for each other."""
+        e = self.e
+        number = e.i64("udiv", e.field("%w", Slot.WARP), GROUP)
+        e.set_field("%w", Slot.BARRIER, e.i64("add", number, BARRIER_OF_GROUP))
+        e.set_field("%w", Slot.BARRIER_WARPS, str(GROUP))
         e.set_field("%w", Slot.BARRIER_KIND, "0")
         self._meet(segment)
 

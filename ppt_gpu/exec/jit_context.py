@@ -120,8 +120,17 @@ class Exit(IntEnum):
 
 #: Slot.BARRIER of warps that wait for the other blocks of their cluster
 BARRIER_OF_CLUSTER = 16
+#: Slot.BARRIER of the warps of the first warpgroup that wait for each other around a wgmma, of the second one more
+BARRIER_OF_GROUP = 32
+#: numbers that barriers may have
+BARRIERS = BARRIER_OF_GROUP + 16
 #: Slot.BARRIER_KIND of lanes that wait for others of their warp only
 BARRIER_OF_WARP = 2
+
+
+def barrier_text(number: int) -> str:
+    """What a message calls a barrier of the block."""
+    return f"barrier {number}" if number < BARRIER_OF_GROUP else "where the four warps of its warpgroup meet for wgmma"
 
 
 class Fault(IntEnum):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ppt_gpu.exec.waiting import Waiting, waiting_loops, waits
+from ppt_gpu.exec.waiting import Waiting, tests_mbarrier, waiting_loops
 from ppt_gpu.ptx.cfg import ControlFlow, control_flow
 from ppt_gpu.ptx.instructions import is_branch, is_call, is_exit
 from ppt_gpu.ptx.linked import LinkedKernel
@@ -74,7 +74,7 @@ def _cut(kernel: Kernel, graph: ControlFlow) -> list[int]:
         starts.append(first)
         for index in range(first, last - 1):
             instruction = kernel.instructions[index]
-            if is_interruption(instruction) or waits(instruction) or index + 1 - starts[-1] == MAX_SEGMENT:
+            if is_interruption(instruction) or tests_mbarrier(instruction) or index + 1 - starts[-1] == MAX_SEGMENT:
                 starts.append(index + 1)
     return starts
 
@@ -93,10 +93,18 @@ def is_cluster_wait(instruction: Instruction) -> bool:
     return instruction.base == "barrier" and {"cluster", "wait"} <= set(instruction.modifiers)
 
 
+def is_group_meeting(instruction: Instruction) -> bool:
+    """wgmma.fence and wgmma.wait_group: four warps multiply together, so they come to it, and leave it, together.
+
+    What each wrote to shared memory before the fence is there for all, and is read before one of them goes on.
+    """
+    return instruction.base == "wgmma" and instruction.modifiers[0] in ("fence", "wait_group")
+
+
 def is_interruption(instruction: Instruction) -> bool:
     """Does the warp come back behind it from outside of the segment?"""
     return is_call(instruction) or any(
-        kind(instruction) for kind in (is_block_barrier, is_warp_barrier, is_cluster_wait)
+        kind(instruction) for kind in (is_block_barrier, is_warp_barrier, is_cluster_wait, is_group_meeting)
     )
 
 

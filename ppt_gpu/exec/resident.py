@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ppt_gpu.exec.async_copies import AsyncCopies
 from ppt_gpu.exec.cluster import blocks_of, cluster_of, is_explicit
-from ppt_gpu.exec.jit_context import SLOTS, Slot
+from ppt_gpu.exec.jit_context import BARRIERS, SLOTS, Slot
 from ppt_gpu.exec.layout import Layout
 from ppt_gpu.exec.memory import DeviceMemory, function_address, has_function
 from ppt_gpu.exec.workload import Launch
@@ -118,7 +118,7 @@ class Resident:
         self.stacks = np.zeros((warps, STACK_ENTRIES + calls, 4), np.int32)
         self.rows = np.zeros((warps, SLOTS), np.int64)
         self._fill_rows()
-        self.state = np.zeros(32, np.int64)
+        self.state = np.zeros(State.FIRST_BARRIER + BARRIERS, np.int64)
         self.state[State.LOCAL_BYTES] = places.local_bytes
         self.state[State.TURN] = TURN
         self.state[State.THREADS] = tables.launch.threads_per_block

@@ -230,14 +230,14 @@ class BlockRun:
         """Lanes of the warp that ran last wait for others of their warp."""
         warp = int(resident.state[State.WARP]) - 1
         row = resident.rows[warp]
-        stack, meets = resident.stacks[warp], self.tables.engine.flow.waiting.meets
-        if let_others_run(row, stack, meets, at_barrier=reason == Reason.SYNC) or reason == Reason.GIVE_WAY:
+        stack, waiting = resident.stacks[warp], self.tables.engine.flow.waiting
+        if let_others_run(row, stack, waiting, at_barrier=reason == Reason.SYNC) or reason == Reason.GIVE_WAY:
             return
         if row[Slot.BARRIER_KIND] == BARRIER_OF_WARP:
             flow = self.tables.engine.flow
             self.tables.notes[flow.start[int(row[Slot.RESUME]) - flow.segments + 1] - 1] |= Flag.DIVERGENT_SYNC
         elif row[Slot.BARRIER_KIND] == 1:
-            resident.state[State.FIRST_BARRIER + (int(row[Slot.BARRIER]) & 15)] += 1
+            resident.state[State.FIRST_BARRIER + int(row[Slot.BARRIER])] += 1
         else:
             row[Slot.STATUS] = WAITING
 

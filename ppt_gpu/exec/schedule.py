@@ -9,7 +9,6 @@ caller.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from enum import IntEnum
 from typing import Any
 
@@ -22,6 +21,7 @@ from ppt_gpu.exec.jit_context import BARRIER_OF_CLUSTER, Exit, Slot
 from ppt_gpu.exec.memory import LOCAL_WINDOW
 from ppt_gpu.exec.pattern_store import PatternWord
 from ppt_gpu.exec.trace_buffers import END_GUARDED, END_PATH, END_RECORD
+from ppt_gpu.exec.waiting import Waiting
 
 
 class State(IntEnum):
@@ -38,7 +38,7 @@ class State(IntEnum):
     SAME_TURN = 10  # the warp goes on with the fuel that it has
     YIELD = 11  # the block ends its turn when fewer warp instructions than this are left; 0: it has no turns
     MOVED = 13  # a warp did something else than wait since the caller cleared this word
-    FIRST_BARRIER = 16  # arrivals without waiting at barriers 0 to 15
+    FIRST_BARRIER = 16  # arrivals without waiting at barriers 0 to 15; the others, up to BARRIERS, know none
 
 
 class Reason(IntEnum):
@@ -323,7 +323,7 @@ def _after_turn(row: np.ndarray, result: int, state: np.ndarray, spins: np.ndarr
 def _arrive(row: np.ndarray, state: np.ndarray) -> None:
     """The warp has come to its barrier."""
     if row[_BARRIER_KIND] == 1:
-        state[S_FIRST_BARRIER + (row[_BARRIER] & 15)] += 1
+        state[S_FIRST_BARRIER + row[_BARRIER]] += 1
         row[_STATUS] = READY
     else:
         row[_STATUS] = HELD if row[_BARRIER] == BARRIER_OF_CLUSTER else WAITING
@@ -359,14 +359,14 @@ def _release(rows: np.ndarray, state: np.ndarray) -> int:
     for w in range(len(rows)):
         if rows[w, _STATUS] != WAITING:
             continue
-        number = rows[w, _BARRIER] & 15
+        number = rows[w, _BARRIER]
         wanted = rows[w, _BARRIER_WARPS]
         if wanted == 0:
             wanted = alive
         here = state[S_FIRST_BARRIER + number]
         total = threads = 0
         for v in range(len(rows)):
-            if rows[v, _STATUS] == WAITING and (rows[v, _BARRIER] & 15) == number:
+            if rows[v, _STATUS] == WAITING and rows[v, _BARRIER] == number:
                 here += 1
                 total += rows[v, _BARRIER_VALUE]
                 threads += rows[v, _BARRIER_THREADS]
@@ -374,7 +374,7 @@ def _release(rows: np.ndarray, state: np.ndarray) -> int:
             continue
         state[S_FIRST_BARRIER + number] = 0
         for v in range(len(rows)):
-            if rows[v, _STATUS] == WAITING and (rows[v, _BARRIER] & 15) == number:
+            if rows[v, _STATUS] == WAITING and rows[v, _BARRIER] == number:
                 rows[v, _STATUS] = READY
                 rows[v, _BARRIER_RESULT] = total
                 rows[v, _BARRIER_RESULT_THREADS] = threads
@@ -386,26 +386,24 @@ def _release(rows: np.ndarray, state: np.ndarray) -> int:
     return ready if ready > 0 or waiting == 0 else -1
 
 
-def let_others_run(
-    row: NDArray[np.int64], stack: NDArray[np.int32], meets: Sequence[bool], *, at_barrier: bool
-) -> bool:
+def let_others_run(row: NDArray[np.int64], stack: NDArray[np.int32], waiting: Waiting, *, at_barrier: bool) -> bool:
     """The executing lanes wait for others of their warp: another path runs. Returns whether there is one.
 
     Without one, lanes that wait at a barrier are taken to be all that come, and lanes that only wait to wait for other
-    warps. `stack` [depth, 4]: the warp's entries; `meets`: of `ppt_gpu.exec.waiting.Waiting`.
+    warps. `stack` [depth, 4]: the warp's entries.
     """
     blocked = int(row[Slot.ARRIVED]) & FULL_MASK
     running = Path(int(row[Slot.RESUME]), int(row[Slot.MASK]) & FULL_MASK, int(row[Slot.RPC]), 0)
     running.join, running.frame = _signed(running.join), int(row[Slot.FRAME_OFFSET])
     entries = [Path(p, m & FULL_MASK, j, f) for p, m, j, f in stack[: int(row[Slot.DEPTH])].tolist()]
     eager = int(row[Slot.SPIN]) > 2 * len(entries) + PATIENCE
-    entries_meet = [entry.point < len(meets) and meets[entry.point] for entry in entries]
+    segments = len(waiting.meets)
+    meet = [entry.point < segments and waiting.meets[entry.point] for entry in entries]
+    split = not at_barrier and (eager or not waiting.tests[running.point % segments])
     live = int(row[Slot.LIVE])
     settled = None if at_barrier or row[Slot.WAITS] else int(row[Slot.LOWEST])
-    chosen = give_way(
-        running, entries, live, blocked, split=not at_barrier, eager=eager, meet=entries_meet, settled=settled
-    )
-    if chosen is None and not at_barrier and row[Slot.WAITS] >= WAITS_TOGETHER:
+    chosen = give_way(running, entries, live, blocked, split=split, eager=eager, meet=meet, settled=settled)
+    if chosen is None and split and row[Slot.WAITS] >= WAITS_TOGETHER:
         row[Slot.WAITS] = WAITS_PARTED
     if chosen is None:
         row[Slot.ARRIVED] = blocked & ~running.lanes

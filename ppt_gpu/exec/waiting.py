@@ -33,6 +33,7 @@ class Waiting:
 
     spins: tuple[int, ...]  # turns after which the lanes of a divergent warp are taken to wait for others; 0: never
     only: tuple[bool, ...]  # part of a loop that only waits
+    tests: tuple[bool, ...]  # such a loop tests an mbarrier, whose phase other warps complete
     heads: tuple[bool, ...]  # such a loop begins its next turn here
     behind: tuple[bool, ...]  # control comes here from such a loop
     meets: tuple[bool, ...]  # whoever goes on here comes to where the whole warp meets, and does nothing before it
@@ -43,6 +44,7 @@ def waiting_loops(
 ) -> Waiting:
     """Find the loops of the segments that begin at `bounds`; `live_in` are bit sets of registers."""
     spins, waiting_loop = [0] * len(successors), [-1] * len(successors)
+    tests = [False] * len(successors)
     todo = loops(range(len(successors)), successors)
     outermost = len(todo)
     for number, loop in enumerate(todo):
@@ -53,7 +55,7 @@ def waiting_loops(
             if number < outermost:
                 spins[s] = limit
             if waits:
-                spins[s], waiting_loop[s] = 1, number
+                spins[s], waiting_loop[s], tests[s] = 1, number, any(map(tests_mbarrier, code))
         if limit and not waits:  # perhaps a loop in it
             head = min(
                 (t for s in range(len(successors)) if s not in loop for t in successors[s] if t in loop), default=-1
@@ -73,9 +75,8 @@ def waiting_loops(
             spins[s] = 0
     writers = writers_of(kernel.instructions)
     meets = [_meets(kernel, writers, bounds, successors, s) for s in range(len(successors))]
-    return Waiting(
-        tuple(spins), tuple(number >= 0 for number in waiting_loop), tuple(heads), tuple(behind), tuple(meets)
-    )
+    only = tuple(number >= 0 for number in waiting_loop)
+    return Waiting(tuple(spins), only, tuple(tests), tuple(heads), tuple(behind), tuple(meets))
 
 
 def _meets(
@@ -131,7 +132,7 @@ def loops(nodes: Sequence[int], successors: Sequence[Sequence[int]]) -> list[fro
     return [frozenset(nodes[k] for k in m) for m in sorted(loops)]
 
 
-def waits(instruction: Instruction) -> bool:
+def tests_mbarrier(instruction: Instruction) -> bool:
     """mbarrier.test_wait and try_wait: a warp with lanes that must wait ends its turn there."""
     return instruction.base == "mbarrier" and bool(_TESTS & set(instruction.modifiers[:1]))
 
@@ -140,7 +141,7 @@ def _turns(instruction: Instruction) -> int:
     """SPIN_ATOMIC or SPIN_READ for an instruction that may see what another thread wrote, else 0."""
     known = form(instruction.opcode)
     if known.base == "mbarrier":
-        return SPIN_ATOMIC if waits(instruction) else 0
+        return SPIN_ATOMIC if tests_mbarrier(instruction) else 0
     if known.space in ("constant", "param") or known.access not in ("load", "atomic"):
         return 0
     return SPIN_ATOMIC if known.access == "atomic" else SPIN_READ
@@ -167,7 +168,7 @@ def _acts(instruction: Instruction) -> bool:
     if base in _ACTIONS:
         return "warp" not in modifiers or base not in ("bar", "barrier")
     if base == "mbarrier":
-        return not waits(instruction)
+        return not tests_mbarrier(instruction)
     if base == "atom":
         added = instruction.operands[2:3]
         nothing = "add" in modifiers and bool(added) and isinstance(added[0], Imm) and added[0].value == 0

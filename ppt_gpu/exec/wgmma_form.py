@@ -18,6 +18,7 @@ from ppt_gpu.exec.matrix_form import ELEMENT_BITS, Product, shape_of
 from ppt_gpu.ptx.module import Imm, Instruction, Vec
 
 DEPTH_BYTES = 32  # of K
+GROUP = 4  # warps that multiply together
 PIECE = 16  # B that lie side by side in every layout
 #: swizzle mode of the descriptor -> bytes of a row of a block
 ROW_BYTES = {0: 16, 1: 128, 2: 64, 3: 32}

@@ -6,8 +6,10 @@ import pytest
 from ppt_gpu.exec.divergence import Path, give_way
 from ppt_gpu.exec.jit_context import Slot
 from ppt_gpu.exec.schedule import FULL_MASK, let_others_run
+from ppt_gpu.exec.waiting import Waiting
 
 JOIN, OTHER, SPIN, NOWHERE = 7, 3, 2, -1
+WAITING = Waiting(*((False,) * 9 for _ in range(6)))
 
 
 def spinning():
@@ -56,7 +58,7 @@ def test_the_row_of_compiled_code_changes_likewise():
     found = np.zeros((4, 4), np.int32)
     found[:2] = [[JOIN, 0b111, NOWHERE, 0], [OTHER, 0b010, JOIN, 16]]
     found[2] = 99  # left over above the stack
-    assert let_others_run(row, found, (), at_barrier=False)
+    assert let_others_run(row, found, WAITING, at_barrier=False)
     assert (row[Slot.RESUME], row[Slot.MASK], row[Slot.RPC], row[Slot.FRAME_OFFSET]) == (OTHER, 0b010, JOIN, 16)
     assert found[:2].tolist() == [[JOIN, 0b111, NOWHERE, 0], [SPIN, 0b001, JOIN, 32]]
     assert row[Slot.DEPTH] == row[Slot.LOWEST] == 2
@@ -75,6 +77,6 @@ def test_lanes_at_a_barrier_count_as_all_when_nobody_else_can_come():
     row[Slot.RESUME], row[Slot.MASK], row[Slot.RPC], row[Slot.LIVE], row[Slot.DEPTH] = SPIN, 0b001, JOIN, FULL_MASK, 1
     row[Slot.ARRIVED] = 0b001
     found = np.array([[JOIN, -1, NOWHERE, 0]], np.int32)
-    assert not let_others_run(row, found, (), at_barrier=True)
+    assert not let_others_run(row, found, WAITING, at_barrier=True)
     assert row[Slot.ARRIVED] == 0
     assert (row[Slot.RESUME], row[Slot.MASK]) == (SPIN, 0b001)

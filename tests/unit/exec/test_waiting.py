@@ -143,3 +143,32 @@ def test_named_barriers():
 def test_reductions_at_barriers():
     memory, _ = check_against_interpreter(case("counted", 1, 100, [pointer("o")], [Buffer("o", "s32", 100)]))
     assert memory.view("o", "i4").tolist() == [34 * 100 + 1] * 100
+
+
+ONE_LANE_WAITS = """.visible .entry k(.param .u64 out) {
+    .reg .pred %p, %q; .reg .b32 %r<8>; .reg .b64 %d<3>;
+    .shared .align 8 .b64 ready;
+    mov.u32 %r0, %tid.x; mov.u32 %r1, ready; setp.eq.u32 %p, %r0, 0;
+    @%p mbarrier.init.shared.b64 [%r1], 32;
+    bar.sync 0;
+    setp.ge.u32 %p, %r0, 32; @%p bra second;
+    setp.ne.u32 %p, %r0, 5; @%p bra join;
+wait:
+    mbarrier.test_wait.parity.shared.b64 %q, [%r1], 0; @!%q bra wait;
+join:
+    activemask.b32 %r2;
+    ld.param.u64 %d0, [out]; mul.wide.u32 %d1, %r0, 4; add.s64 %d0, %d0, %d1; st.global.u32 [%d0], %r2; ret;
+second:
+    mov.u32 %r3, 0;
+work:
+    add.u32 %r3, %r3, 1; setp.lt.u32 %q, %r3, 30000; @%q bra work;
+    mbarrier.arrive.shared.b64 _, [%r1]; ret;
+}
+"""
+
+
+def test_the_other_lanes_stay_at_the_join_while_one_waits_for_another_warp():
+    found = text_case(ONE_LANE_WAITS, (1,), (64,), [pointer("o")], [Buffer("o", "u32", 32)])
+    memory, trace = check_against_interpreter(found)
+    assert memory.view("o", "u4").tolist() == [0xFFFFFFFF] * 32
+    assert trace.warnings == ()

@@ -6,6 +6,7 @@ from jit_kernels import Case, check_against_interpreter, pointer
 from matrix_kernels import dense_of, registers_of, vector
 
 from ppt_gpu.errors import PptError
+from ppt_gpu.exec.interpreter import interpret
 from ppt_gpu.exec.matrix_layout import fragment_a, fragment_c
 from ppt_gpu.exec.matrix_numbers import numbers
 from ppt_gpu.exec.wgmma_form import fields
@@ -19,7 +20,11 @@ PIECES = {0: 1, 1: 8, 2: 4, 3: 2}  # 16 B pieces of a block's row, by swizzle mo
 
 
 def source(opcode, tail, d_registers, a_registers):
-    """k(a, b, d, first, second): shared memory is filled from b, the warpgroup's registers from a and d."""
+    """k(a, b, d, first, second): shared memory is filled from b, the warpgroup's registers from a and d.
+
+    No barrier stands around the product, behind which shared memory is filled with something else: the warps come to
+    it, and leave it, together.
+    """
     d, lines = vector("d", d_registers), []
     lines.append(
         ".visible .entry k(.param .u64 a, .param .u64 b, .param .u64 d, .param .u64 first, .param .u64 second) {"
@@ -28,7 +33,7 @@ def source(opcode, tail, d_registers, a_registers):
     lines.append(".reg .b64 %x<6>; mov.u32 %i0, %tid.x; ld.param.u64 %x0, [b]; mov.u32 %i1, %i0;")
     lines.append("fill: mul.wide.u32 %x1, %i1, 4; add.s64 %x1, %x1, %x0; ld.global.b32 %i2, [%x1];")
     lines.append("shl.b32 %i3, %i1, 2; mov.u32 %d0, s; add.u32 %i3, %i3, %d0; st.shared.b32 [%i3], %i2;")
-    lines.append(f"add.u32 %i1, %i1, 128; setp.lt.u32 %q, %i1, {SHARED // 4}; @%q bra fill; bar.sync 0;")
+    lines.append(f"add.u32 %i1, %i1, 128; setp.lt.u32 %q, %i1, {SHARED // 4}; @%q bra fill;")
     for name, count in (("a", a_registers), ("d", d_registers)):
         lines.append(
             f"ld.param.u64 %x0, [{name}]; mul.wide.u32 %x1, %i0, {4 * count}; add.s64 %x{2 + (name == 'd')}, %x0, %x1;"
@@ -42,6 +47,9 @@ def source(opcode, tail, d_registers, a_registers):
         f"{opcode} {d}, {left}, %x5, %p{tail}; wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;"
     )
     lines += [f"st.global.b32 [%x3+{4 * r}], %d{r};" for r in range(d_registers)]
+    lines.append("mov.u32 %i1, %i0; mov.u32 %d0, s; spoil: shl.b32 %i3, %i1, 2; add.u32 %i3, %i3, %d0;")
+    lines.append("st.shared.b32 [%i3], %i0; add.u32 %i1, %i1, 128;")
+    lines.append(f"setp.lt.u32 %q, %i1, {SHARED // 4}; @%q bra spoil;")
     return HEAD + "\n".join([*lines, "ret; }"])
 
 
@@ -176,3 +184,13 @@ def test_refused(opcode, reason):
     run = Case(parse_module(text, "test.ptx"), "k", (1,), (128,), arguments, buffers)
     with pytest.raises(PptError, match=reason):
         run.run()
+
+
+def test_a_warpgroup_that_is_not_whole():
+    text = source("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16", ", 1, 1, 0, 0", 4, 0)
+    buffers = [Buffer("a", "u32", 512), Buffer("b", "u8", SHARED), Buffer("d", "u32", 512)]
+    arguments = [pointer("a"), pointer("b"), pointer("d"), Argument("u64", 0), Argument("u64", 0)]
+    run = Case(parse_module(text, "test.ptx"), "k", (1,), (96,), arguments, buffers)
+    for engine in ({}, {"engine": interpret}):
+        with pytest.raises(PptError, match="the four warps of its warpgroup meet for wgmma"):
+            run.run(**engine)

@@ -33,7 +33,7 @@ def parse_tensormap(text: str) -> Argument:
     if name is None:
         raise PptError(f"'{first}' is no buffer's name", hint=_EXAMPLE)
     options = _options(rest)
-    element = scalar_type(options.get("type", ""))
+    element = scalar_type("f32" if options["type"] == "tf32" else options["type"])  # moved as they are
     if element not in ELEMENT_BYTES:
         raise PptError(f"a tensor has no elements of type {element}", hint=f"types are {', '.join(ELEMENT_BYTES)}")
     size = ELEMENT_BYTES[element]
@@ -68,8 +68,10 @@ def _options(parts: list[str]) -> dict[str, str]:
 
 def _numbers(options: dict[str, str], key: str) -> tuple[int, ...]:
     words = options[key].split("x")
-    if not all(word.strip().isascii() and word.strip().isdigit() and int(word) > 0 for word in words):
-        raise PptError(f"{key}={options[key]}: positive numbers are expected, with x between them", hint=_EXAMPLE)
+    least = 0 if key == "strides" else 1  # every index along an axis may be the same place
+    if not all(word.strip().isascii() and word.strip().isdigit() and int(word) >= least for word in words):
+        kind = "positive numbers" if least else "numbers"
+        raise PptError(f"{key}={options[key]}: {kind} are expected, with x between them", hint=_EXAMPLE)
     return tuple(int(word) for word in words)
 
 

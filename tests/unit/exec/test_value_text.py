@@ -49,6 +49,7 @@ def test_a_tensor_map_among_members():
     assert whole[:64] == bytes([9]) + bytes(63)
     assert whole[64:192] == packed(tensormap)
     assert whole[192:] == bytes([7, 0, 0, 0])
+    assert packed(tensormap.replace("f16", "tf32")) == packed(tensormap.replace("f16", "f32"))
 
 
 @pytest.mark.parametrize(

@@ -96,6 +96,10 @@ class Runner:
             self.warp.note(self.warp.kernel.instructions[self.running.point - 1], Flag.DIVERGENT_SYNC)
         return not self.arrival.of_warp
 
+    def part(self) -> bool:
+        """Lanes at a join go on without those that wait for an mbarrier. Returns whether there are any."""
+        return self.running is not None and self._give_way(split=True, at_last=True)
+
     def _place(self) -> tuple[bool, int, int, int]:
         """(in a loop that only waits, point, lanes, paths that wait their turn)"""
         path = self._settled()
@@ -105,18 +109,19 @@ class Runner:
         waits = segment is not None and self.flow.waiting.only[segment]
         return waits, path.point, path.lanes, len(self.stack)
 
-    def _give_way(self, *, split: bool) -> bool:
+    def _give_way(self, *, split: bool, at_last: bool = False) -> bool:
         assert self.running is not None
         eager = self.spin > 2 * len(self.stack) + PATIENCE
         segments, waiting = self.flow.segment_of, self.flow.waiting
         meet = [entry.point in segments and waiting.meets[segments[entry.point]] for entry in self.stack]
         here = segments.get(self.running.point, -1)
-        split = split and (eager or here < 0 or not waiting.tests[here])
+        waits = split
+        split = split and (at_last or here < 0 or not waiting.tests[here])
         settled = self.lowest if split and not self.waits else None
         chosen = give_way(
             self.running, self.stack, self.live, self.arrived, split=split, eager=eager, meet=meet, settled=settled
         )
-        if chosen is None and split and self.waits >= WAITS_TOGETHER:
+        if chosen is None and waits and self.waits >= WAITS_TOGETHER:
             self.waits = WAITS_PARTED
         if chosen is not None:
             self.running, self.lowest = chosen, len(self.stack)

@@ -166,6 +166,11 @@ class _Flying:
                 return False
         return True
 
+    def part(self) -> bool:
+        """Nothing ends the waiting: lanes at a join go on alone. Returns whether there are any."""
+        free = [r for r in self.runners if not r.done and r.warp not in self.barriers.waiting]
+        return any(runner.part() for runner in free)
+
     def _deadlock(self) -> PptError:
         """The error for warps that wait for ever."""
         warp, arrival = next(iter(self.barriers.waiting.items()))
@@ -220,7 +225,9 @@ def _run_cluster(blocks: list[_Flying], launched: Launched, count: int) -> None:
         moved = _round(flying)
         idle = 0 if open_barrier(blocks) or moved else idle + 1
         if idle == IDLE_ROUNDS:
-            raise _stuck(flying[0], launched, count)
+            if not any(block.part() for block in flying):
+                raise _stuck(flying[0], launched, count)
+            idle = 0
 
 
 def _join(blocks: list[_Flying]) -> None:
@@ -261,6 +268,9 @@ def _share_out(clusters: list[list[_Flying]], launched: Launched) -> None:
         going = [(flying, blocks) for flying, blocks in going if flying]
         idle = 0 if moved else idle + 1
         if idle == IDLE_ROUNDS:
+            if any(block.part() for flying, _ in going for block in flying):
+                idle = 0
+                continue
             if begun == len(clusters):
                 raise _stuck(going[0][0][0], launched, count)
             most, idle = min(2 * most, count), 0
@@ -270,10 +280,14 @@ def _run_all(blocks: list[_Flying], launched: Launched) -> None:
     """One block after another; where one waits, those behind it begin, and they take turns until none waits."""
     position = 0
     while position < len(blocks):
-        flying, more = [blocks[position]], 1
+        flying, more, idle = [blocks[position]], 1, 0
         position += 1
         while flying:
-            if _round(flying):
+            idle = 0 if _round(flying) else idle + 1
+            if idle < IDLE_ROUNDS:
+                continue
+            idle = 0
+            if any(block.part() for block in flying):
                 continue
             if position == len(blocks):
                 raise _stuck(flying[0], launched, len(blocks))

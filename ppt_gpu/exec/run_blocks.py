@@ -78,7 +78,9 @@ class BlockRun:
             moved = self._round(flying, guarded)
             idle = 0 if open_barrier(residents) or moved else idle + 1
             if idle == IDLE_ROUNDS:
-                raise self._stuck(flying[0])
+                if not any(self._part(resident) for resident in flying):
+                    raise self._stuck(flying[0])
+                idle = 0
         self._end_together(first, first + size, guarded)
 
     def _round(self, flying: list[Resident], guarded: _Counts, turn: int = 0) -> bool:
@@ -167,6 +169,9 @@ class BlockRun:
             flying, clusters = list(compress(flying, going)), list(compress(clusters, going))
             idle = 0 if moved else idle + 1
             if idle == IDLE_ROUNDS:
+                if any(self._part(resident) for blocks in flying for resident in blocks):
+                    idle = 0
+                    continue
                 if following == count:
                     raise self._stuck(flying[0][0])
                 most, idle = min(2 * most, count), 0  # what they wait for may be the part of a block behind them
@@ -181,9 +186,13 @@ class BlockRun:
         first = int(self.resident.state[State.POSITION])
         self.apart[first] = self.buffers
         guarded = _Counts(self.tables, first)
-        flying, following, more = [self.resident], first + 1, 1
+        flying, following, more, idle = [self.resident], first + 1, 1, 0
         while flying:
-            if self._round(flying, guarded):
+            idle = 0 if self._round(flying, guarded) else idle + 1
+            if idle < IDLE_ROUNDS:
+                continue
+            idle = 0
+            if any(self._part(resident) for resident in flying):
                 continue
             last = min(following + more, len(self.blocks))
             if following == last:
@@ -240,6 +249,13 @@ class BlockRun:
             resident.state[State.FIRST_BARRIER + int(row[Slot.BARRIER])] += 1
         else:
             row[Slot.STATUS] = WAITING
+
+    def _part(self, resident: Resident) -> bool:
+        """Nothing ends the waiting: lanes at a join go on alone. Returns whether there are any."""
+        waiting = self.tables.engine.flow.waiting
+        free = np.flatnonzero(resident.rows[:, Slot.STATUS] == READY).tolist()
+        rows, stacks = resident.rows, resident.stacks
+        return any(let_others_run(rows[w], stacks[w], waiting, at_barrier=False, at_last=True) for w in free)
 
     def _call_host(self, resident: Resident) -> None:
         kernel, launch = self.tables.engine.kernel, self.tables.launch

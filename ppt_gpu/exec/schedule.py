@@ -386,11 +386,14 @@ def _release(rows: np.ndarray, state: np.ndarray) -> int:
     return ready if ready > 0 or waiting == 0 else -1
 
 
-def let_others_run(row: NDArray[np.int64], stack: NDArray[np.int32], waiting: Waiting, *, at_barrier: bool) -> bool:
+def let_others_run(
+    row: NDArray[np.int64], stack: NDArray[np.int32], waiting: Waiting, *, at_barrier: bool, at_last: bool = False
+) -> bool:
     """The executing lanes wait for others of their warp: another path runs. Returns whether there is one.
 
     Without one, lanes that wait at a barrier are taken to be all that come, and lanes that only wait to wait for other
-    warps. `stack` [depth, 4]: the warp's entries.
+    warps. `stack` [depth, 4]: the warp's entries. Lanes at a join stay there while others test an mbarrier, as other
+    warps complete its phases; they go on where nothing else can (`at_last`).
     """
     blocked = int(row[Slot.ARRIVED]) & FULL_MASK
     running = Path(int(row[Slot.RESUME]), int(row[Slot.MASK]) & FULL_MASK, int(row[Slot.RPC]), 0)
@@ -399,11 +402,11 @@ def let_others_run(row: NDArray[np.int64], stack: NDArray[np.int32], waiting: Wa
     eager = int(row[Slot.SPIN]) > 2 * len(entries) + PATIENCE
     segments = len(waiting.meets)
     meet = [entry.point < segments and waiting.meets[entry.point] for entry in entries]
-    split = not at_barrier and (eager or not waiting.tests[running.point % segments])
+    split = not at_barrier and (at_last or not waiting.tests[running.point % segments])
     live = int(row[Slot.LIVE])
     settled = None if at_barrier or row[Slot.WAITS] else int(row[Slot.LOWEST])
     chosen = give_way(running, entries, live, blocked, split=split, eager=eager, meet=meet, settled=settled)
-    if chosen is None and split and row[Slot.WAITS] >= WAITS_TOGETHER:
+    if chosen is None and not at_barrier and row[Slot.WAITS] >= WAITS_TOGETHER:
         row[Slot.WAITS] = WAITS_PARTED
     if chosen is None:
         row[Slot.ARRIVED] = blocked & ~running.lanes

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ppt_gpu.ptx.instructions import form, is_exit
+from ppt_gpu.ptx.instructions import form
 from ppt_gpu.ptx.module import Imm, Instruction, Kernel, Reg, Special
 from ppt_gpu.ptx.uses import writers_of
 
@@ -21,7 +21,7 @@ _ACTIONS = frozenset(
     ("st", "red", "call", "bar", "barrier", "cp", "mma", "wmma", "wgmma", "tcgen05", "stmatrix", "sust", "sured",
      "multimem", "trap", "brkpt", "alloca", "stackrestore", "setmaxnreg", "griddepcontrol")
 )  # fmt: skip
-_MASKED = frozenset(("shfl", "vote", "match", "redux"))  # their last operand names lanes
+_MASKED = frozenset(("shfl", "vote", "match", "redux", "elect"))  # their last operand names lanes
 _ALL_LANES = (-1, 0xFFFFFFFF)
 _CLOCKS = ("clock", "clock_hi", "clock64", "globaltimer", "globaltimer_lo", "globaltimer_hi")
 _TESTS = frozenset(("test_wait", "try_wait"))
@@ -86,21 +86,32 @@ def _meets(
     successors: Sequence[Sequence[int]],
     segment: int,
 ) -> bool:
-    """Does who goes on here change nothing before a barrier of the block, or what takes all lanes of the warp?"""
+    """Does who goes on here change nothing before a barrier of the block, or what takes all lanes of the warp?
+
+    Whichever way it goes; on some it may end, or wait.
+    """
     seen: set[int] = set()
-    while segment not in seen:
-        seen.add(segment)
-        code = kernel.instructions[bounds[segment] : bounds[segment + 1]]
+    todo, meets = [segment], False
+    while todo:
+        here = todo.pop()
+        if here in seen:
+            continue
+        seen.add(here)
+        code = kernel.instructions[bounds[here] : bounds[here + 1]]
         for place, instruction in enumerate(code):
             if _takes_all_lanes(instruction, writers):
-                return True
+                meets = True
+                break
             if _ends_at_barrier(instruction):
-                return not any(map(_turns, code[:place]))
-            if _acts(instruction) or is_exit(instruction):
+                if any(map(_turns, code[:place])):
+                    return False
+                meets = True
+                break
+            if _acts(instruction):
                 return False
-        if len(successors[segment]) == 1:
-            segment = successors[segment][0]
-    return False
+        else:
+            todo += successors[here]
+    return meets
 
 
 def _ends_at_barrier(instruction: Instruction) -> bool:

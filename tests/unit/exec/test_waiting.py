@@ -172,3 +172,15 @@ def test_the_other_lanes_stay_at_the_join_while_one_waits_for_another_warp():
     memory, trace = check_against_interpreter(found)
     assert memory.view("o", "u4").tolist() == [0xFFFFFFFF] * 32
     assert trace.warnings == ()
+
+
+def test_they_go_on_where_nobody_else_can_end_the_waiting():
+    """The lanes at the join are those that arrive at the mbarrier."""
+    arrives = ONE_LANE_WAITS.replace("join:", "join:\n    @%p mbarrier.arrive.shared.b64 _, [%r1];")
+    text = arrives.replace("[%r1], 32;", "[%r1], 31;")
+    assert text.count("mbarrier.arrive") == 2
+    found = text_case(text, (1,), (32,), [pointer("o")], [Buffer("o", "u32", 32)])
+    memory, trace = check_against_interpreter(found)
+    lanes = memory.view("o", "u4").tolist()
+    assert lanes[5] == 1 << 5 and set(lanes[:5] + lanes[6:]) == {0xFFFFFFFF ^ 1 << 5}
+    assert short(trace, 200)

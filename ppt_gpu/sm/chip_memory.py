@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ppt_gpu.sm import core_memory as c
 from ppt_gpu.sm.chip_machine import Chip
+from ppt_gpu.sm.core_fill import FILL_FROM, fill_transactions
 from ppt_gpu.sm.core_machine import ONE, Machine, set_index
 from ppt_gpu.sm.program import Program, copies_of
 
@@ -108,7 +109,7 @@ class SmMemory:
         self.mem[[COPY_OPS, COPY_MASK]] = copy_ops, copies - 1
         self.mem[[COPY_SETTLED, COPY_FIRST, COPY_LAST]] = FIRST_COPY
         self.mem[[FLOW, FLOW_MASK, HORIZON, SOON]] = flow_at, flow - 1, chip.horizon, soon
-        self.tx = _transactions(program, m)
+        self.tx = transactions(program, m)
         self.requests = requests
 
 
@@ -120,8 +121,13 @@ def _copies(program: Program, resident: int) -> int:
     return int(min(until[-1], 4 * resident * np.diff(until).max(initial=0)))
 
 
-def _transactions(program: Program, machine: Machine) -> NDArray[np.int64]:
+def transactions(program: Program, machine: Machine) -> NDArray[np.int64]:
     """[T + 1] the words of all transactions; one more, as in core_memory."""
+    if len(program.tx_line) >= FILL_FROM:
+        words = np.empty(len(program.tx_line) + 1, np.int64)
+        sets = set_index(program, machine.l1_sets if machine.l1_sets > 1 else 0, machine.l1_hash)
+        fill_transactions(words, program.tx_line, program.tx_sectors, c.SECTORS, sets, SET_AT)
+        return words
     words = np.zeros(len(program.tx_line) + 1, np.int64)
     words[:-1] = program.tx_line
     known = program.tx_line >= 0

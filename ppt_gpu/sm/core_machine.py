@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ppt_gpu.errors import PptError, did_you_mean
 from ppt_gpu.sm.banks import bank_rule
+from ppt_gpu.sm.core_fill import FILL_FROM, fill_slices
 from ppt_gpu.sm.lower_ops import pipe_order
 from ppt_gpu.sm.program import (
     CODE_COLD,
@@ -33,7 +34,7 @@ FRACTION = 16  # bits behind the binary point in server times
 ONE = 1 << FRACTION  # a cycle
 NEVER = 1 << 60
 EVERY_LINE = slice(None)
-_TURN, _TURN_MASK = 0x9E3779B1, 0x7FFFFFFF  # which set begins a turn: any but a regular order
+TURN, TURN_MASK = 0x9E3779B1, 0x7FFFFFFF  # which set begins a turn: any but a regular order
 
 #: cycles of its share of DRAM that an SM can have left over for later: SMs are out of step by about a block
 DRAM_AHEAD = 2000
@@ -325,6 +326,10 @@ def even_sets(
         return np.zeros(len(range(count)[lines]), np.int32)
     if slice_of is None:
         place = np.arange(*lines.indices(count), dtype=np.int64)
+    elif count >= FILL_FROM:
+        found = np.empty(count, np.int32)
+        fill_slices(found, slice_of, np.zeros(int(slice_of.max()) + 1, np.int64), sets, TURN, TURN_MASK)
+        return found[lines]
     else:
         order = np.argsort(slice_of, kind="stable")
         _, first, length = np.unique(slice_of[order], return_index=True, return_counts=True)
@@ -333,8 +338,8 @@ def even_sets(
         place = place[lines]
     turn = place // sets
     place -= turn * sets
-    turn *= _TURN
-    turn &= _TURN_MASK
+    turn *= TURN
+    turn &= TURN_MASK
     turn -= turn // sets * sets  # NumPy divides by a number faster than it takes a rest
     place += turn
     place -= (place >= sets) * np.int64(sets)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.sm import core_machine as cm
+from ppt_gpu.sm.core_fill import FILL_FROM, fill_accesses, fill_lines, fill_transactions
 from ppt_gpu.sm.core_machine import FRACTION, Machine, even_sets, instruction_lines, set_index
 from ppt_gpu.sm.program import CODE_COLD, CODE_IN_SM, Program
 
@@ -69,6 +70,7 @@ LINE_WORDS, WARM_AT, COMING_AT = 4, 40, 48
 FIRST_MASK, CYCLES_AT, CYCLES_MASK, UPDATES_AT = (1 << 36) - 1, 36, (1 << 20) - 1, 56
 SECTORS, ALL_SECTORS = 8, 0xFF
 PART = 1 << 14
+_NO_SETS = np.zeros(0, np.int32)
 RECORD_WORDS = 5
 #: places are masked when read, which tells the compiler that they are not negative
 PLACE = (1 << 40) - 1
@@ -106,29 +108,25 @@ class MemoryArrays:
             nodes[:, (PREV, NEXT)] = np.where(links >= 0, links * NODE_WORDS + place, 0)
             self.mem[place : place + nodes.size] = nodes.ravel()
             self.mem[sets_at : sets_at + sets.size] = sets.ravel() * NODE_WORDS + place
-        lines = self.mem[lines_at : lines_at + len(program.line_warm) * LINE_WORDS].reshape(-1, LINE_WORDS)
-        for part in _parts(len(lines)):
-            here, l1_set = lines[part], set_index(program, machine.l1_sets, machine.l1_hash, lines=part)
-            in_l2 = even_sets(program, machine.l2_sets, lines=part) if l2_set is None else l2_set[part]
-            here[:, L1_NODE : L2_NODE + 1] = 0
-            here[:, L1_SET] = l1_set * np.int64(SET_WORDS) + l1_sets_at
-            here[:, L2_SET] = in_l2 * np.int64(SET_WORDS) + l2_sets_at
-            if l2_set is None:
-                here[:, L2_SET] |= program.line_warm[part].astype(np.int64) << WARM_AT
-                if len(program.line_coming):
-                    coming = program.line_coming[part] & program.line_warm[part]
-                    here[:, L2_SET] |= coming.astype(np.int64) << COMING_AT
+        lines = self.mem[lines_at : lines_at + len(program.line_warm) * LINE_WORDS]
         #: [M+1] first transaction, cycles in the load/store pipe, updates of the same address
-        self.access = program.access_start.astype(np.int64)
-        for part in _parts(len(program.access_cycles)):
-            self.access[part] |= program.access_cycles[part].astype(np.int64) << CYCLES_AT
-            updates = program.access_atomic[part].astype(np.int64) if len(program.access_atomic) else np.int64(1)
-            self.access[part] |= updates << UPDATES_AT
+        self.access = np.empty(len(program.access_start), np.int64)
         #: [T + 1] line and sector mask; one more, for the look ahead
-        self.tx = np.zeros(len(program.tx_line) + 1, np.int64)
-        for part in _parts(len(program.tx_line)):
-            np.left_shift(program.tx_line[part], SECTORS, out=self.tx[part], dtype=np.int64)
-            self.tx[part] |= program.tx_sectors[part]
+        self.tx = np.empty(len(program.tx_line) + 1, np.int64)
+        if len(program.line_warm) >= FILL_FROM:
+            fill_lines(
+                lines, program.line_address, program.line_warm, program.line_coming,
+                _NO_SETS if l2_set is None else l2_set, program.line_bytes, machine.l1_sets, machine.l1_hash,
+                l1_sets_at, machine.l2_sets, l2_sets_at, SET_WORDS, WARM_AT, COMING_AT, cm.TURN, cm.TURN_MASK,
+            )  # fmt: skip
+            fill_accesses(
+                self.access, program.access_start, program.access_cycles, program.access_atomic, CYCLES_AT, UPDATES_AT
+            )
+            fill_transactions(self.tx, program.tx_line, program.tx_sectors, SECTORS, _NO_SETS, 0)
+        else:
+            _write_lines(lines.reshape(-1, LINE_WORDS), program, machine, l1_sets_at, l2_sets_at, l2_set)
+            _write_accesses(self.access, program)
+            _write_transactions(self.tx, program)
 
     def counters(self) -> NDArray[np.int64]:
         return self.mem[C : C + len(cm.COUNTERS)].copy()
@@ -141,6 +139,38 @@ class MemoryArrays:
         """The cycle from which no server is busy."""
         servers = [LSU, COPIER, L2_SERVER, INWARD, OUTWARD, DRAM, ATOMIC, REQUESTS, RETURNS]
         return -(-int(self.mem[servers].max()) >> FRACTION)
+
+
+def _write_lines(
+    lines: NDArray[np.int64], program: Program, machine: Machine, l1_sets_at: int, l2_sets_at: int,
+    l2_set: NDArray[np.int32] | None,
+) -> None:  # fmt: skip
+    for part in _parts(len(lines)):
+        here, l1_set = lines[part], set_index(program, machine.l1_sets, machine.l1_hash, lines=part)
+        in_l2 = even_sets(program, machine.l2_sets, lines=part) if l2_set is None else l2_set[part]
+        here[:, L1_NODE : L2_NODE + 1] = 0
+        here[:, L1_SET] = l1_set * np.int64(SET_WORDS) + l1_sets_at
+        here[:, L2_SET] = in_l2 * np.int64(SET_WORDS) + l2_sets_at
+        if l2_set is None:
+            here[:, L2_SET] |= program.line_warm[part].astype(np.int64) << WARM_AT
+            if len(program.line_coming):
+                coming = program.line_coming[part] & program.line_warm[part]
+                here[:, L2_SET] |= coming.astype(np.int64) << COMING_AT
+
+
+def _write_accesses(access: NDArray[np.int64], program: Program) -> None:
+    access[:] = program.access_start
+    for part in _parts(len(program.access_cycles)):
+        access[part] |= program.access_cycles[part].astype(np.int64) << CYCLES_AT
+        updates = program.access_atomic[part].astype(np.int64) if len(program.access_atomic) else np.int64(1)
+        access[part] |= updates << UPDATES_AT
+
+
+def _write_transactions(tx: NDArray[np.int64], program: Program) -> None:
+    tx[-1] = 0
+    for part in _parts(len(program.tx_line)):
+        np.left_shift(program.tx_line[part], SECTORS, out=tx[part], dtype=np.int64)
+        tx[part] |= program.tx_sectors[part]
 
 
 def _parts(count: int) -> Iterator[slice]:

@@ -13,7 +13,7 @@ from ppt_gpu.sm import chip_memory as q
 from ppt_gpu.sm import core_memory as c
 from ppt_gpu.sm.chip_machine import ATOMIC, READ, STORE, WRITE_BACK
 from ppt_gpu.sm.chip_requests import WAITS, ask, leaves, miss, uncached, wait_for
-from ppt_gpu.sm.core_bits import int64, popcount
+from ppt_gpu.sm.core_bits import int64, popcount, quotient
 from ppt_gpu.sm.core_lsu import _leave, _perfect_miss, _return
 from ppt_gpu.sm.core_machine import FRACTION, ONE, WRITE_EVICT
 from ppt_gpu.sm.core_machine import WRITE_BACK as L1_WRITE_BACK
@@ -135,8 +135,8 @@ def load(mem: Any, op: int, time: int, word: int) -> int:
             return left
     if node != 0 and mem[c.P_L1_FIFO] == 0:
         renew(mem, l1_set, node)
-    mem[c.C_L1] += popcount(sectors) // mem[c.P_L1_GROUP]
-    mem[c.C_L1_HIT] += popcount(have) // mem[c.P_L1_GROUP]
+    mem[c.C_L1] += quotient(popcount(sectors), mem[c.P_L1_GROUP])
+    mem[c.C_L1_HIT] += quotient(popcount(have), mem[c.P_L1_GROUP])
     done = whole(now) + mem[c.P_L1_LATENCY]
     if coming and not full:
         mem[node + c.MERGED] += 1

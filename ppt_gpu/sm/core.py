@@ -268,15 +268,11 @@ def make_loop(
             full = gates[memory_gate + UNTIL]  # warps that wait for the memory port stay in OPEN
             turns = occupied[READY_OTHERS] if full > now else everyone
             for _turn in range(K):
-                if SCHEDULERS > 0:
-                    # the compiler unrolls: what each scheduler does can be foreseen better than who does
-                    this, k = k & 63, (k + 1 if k + 1 < K else 0)
-                else:
-                    if turns == 0:
-                        break
-                    later = turns & (int64(-1) << k)
-                    this = ctz(later if later else turns)
-                    turns &= ~(int64(1) << this)
+                if turns == 0:
+                    break
+                later = turns & (int64(-1) << k)
+                this = ctz(later if later else turns)
+                turns &= ~(int64(1) << this)
                 sched = this << SCHED_SHIFT
                 ready = scheds[sched + READY_MASK]
                 if ready == 0:
@@ -510,7 +506,7 @@ def make_loop(
                 if POLICY == TWO_LEVEL or scheds[sched + OPEN] & ~waiting != 0:
                     soon = at + 1
                 following = min(following, max(at + 1, soon))
-            if full > now and following > now + 1 and somebody_needs(K, gates, memory_gate):
+            if full > now and following > now + 1 and (not LATER or somebody_needs(K, gates, memory_gate)):
                 following = min(following, full)
 
             # --- the next cycle in which anything can happen -------------------------------------------------------

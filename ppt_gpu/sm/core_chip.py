@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ppt_gpu.compiled import called, merged
-from ppt_gpu.sm.core_bits import int64, popcount
+from ppt_gpu.sm.core_bits import int64, popcount, quotient
 from ppt_gpu.sm.core_machine import DRAM_QUIET, FRACTION, ONE
 from ppt_gpu.sm.core_memory import (
     ALL_SECTORS,
@@ -62,7 +62,7 @@ def _dram_busy(mem: Any, time: int, count: int, others: int) -> None:
     """DRAM serves `count` bursts in one direction; `others`: bytes that it has moved in the other one."""
     cost = count * mem[P_DRAM]
     if others != 0 and mem[P_TURN] != 0:
-        cost += count * mem[P_TURN] * others // (mem[C_DRAM_READ] + mem[C_DRAM_WRITE])
+        cost += quotient(count * mem[P_TURN] * others, mem[C_DRAM_READ] + mem[C_DRAM_WRITE])
     mem[DRAM] = max(mem[DRAM], time - mem[P_AHEAD]) + cost
 
 
@@ -73,9 +73,9 @@ def _dram_loaded(mem: Any, time: int) -> int:
     moved = mem[C_DRAM_READ] + mem[C_DRAM_WRITE]
     if mem[P_LOADED] == 0 or moved == 0:
         return int64(0)
-    work = moved // (mem[P_BYTES] * mem[P_DRAM_GROUP]) * mem[P_WORK]
-    used = min(work * 1024 // (time + DRAM_QUIET * ONE), 1024)
-    writes = mem[C_DRAM_WRITE] * 1024 // moved
+    work = quotient(moved, mem[P_BYTES] * mem[P_DRAM_GROUP]) * mem[P_WORK]
+    used = min(quotient(work * 1024, time + DRAM_QUIET * ONE), 1024)
+    writes = quotient(mem[C_DRAM_WRITE] * 1024, moved)
     return mem[P_LOADED] * ((1 << 20) + 4 * writes * (1024 - writes)) * used * used >> 40
 
 
@@ -83,7 +83,7 @@ def _dram_loaded(mem: Any, time: int) -> int:
 def _dram_write(mem: Any, time: int, count: int) -> None:
     """DRAM takes `count` sectors of a line."""
     group = mem[P_DRAM_GROUP]
-    bursts = (count + group - 1) // group
+    bursts = quotient(count + group - 1, group)
     _dram_busy(mem, time, bursts, mem[C_DRAM_READ])
     mem[C_DRAM_WRITE] += bursts * group * mem[P_BYTES]
 
@@ -102,7 +102,7 @@ def _l2_keep(mem: Any, time: int, place: int, sectors: int) -> int:
         mem[node + FRESH] = fresh
     if mem[P_DIRTY] != 0 and mem[node + FRESH] != 0:
         rest = mem[DIRTY_REST] + popcount(sectors & ~mem[node + VALID]) * mem[P_DIRTY]
-        count = (rest >> FRACTION) // mem[P_DRAM_GROUP] * mem[P_DRAM_GROUP]
+        count = quotient(rest >> FRACTION, mem[P_DRAM_GROUP]) * mem[P_DRAM_GROUP]
         if count != 0:
             _dram_write(mem, time, count)
         mem[DIRTY_REST] = rest - (count << FRACTION)

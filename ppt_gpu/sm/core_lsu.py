@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ppt_gpu.compiled import called, merged
-from ppt_gpu.sm.core_bits import int64, popcount, prefetch
+from ppt_gpu.sm.core_bits import int64, popcount, prefetch, quotient
 from ppt_gpu.sm.core_chip import l2_read, l2_write
 from ppt_gpu.sm.core_machine import FRACTION, ONE, WRITE_BACK, WRITE_EVICT
 from ppt_gpu.sm.core_memory import (
@@ -70,7 +70,7 @@ from ppt_gpu.sm.program import FORCED_L1, KIND_ATOMIC, KIND_LOAD
 
 @merged
 def _l1_sectors(mem: Any, sectors: int) -> int:
-    return (popcount(sectors) + mem[P_L1_GROUP] - 1) // mem[P_L1_GROUP]
+    return quotient(popcount(sectors) + mem[P_L1_GROUP] - 1, mem[P_L1_GROUP])
 
 
 @called
@@ -168,8 +168,8 @@ def _load(mem: Any, time: int, line: int, sectors: int, cached: int) -> int:
         if mem[P_L1_FIFO] == 0:
             renew(mem, mem[place + L1_SET] & PLACE, node)
     have = sectors & ~missing
-    mem[C_L1] += popcount(sectors) // group
-    mem[C_L1_HIT] += popcount(have) // group
+    mem[C_L1] += quotient(popcount(sectors), group)
+    mem[C_L1_HIT] += quotient(popcount(have), group)
     if have != 0 and (have & mem[node + FILLING]) != 0 and mem[node + FILL] > time >> FRACTION:
         if mem[node + MERGED] >= mem[P_MERGES]:
             time = max(time, mem[node + FILL] * ONE)

@@ -164,15 +164,22 @@ def blocked_so_far(gates: Any, gate: int, now: int) -> int:
 @merged
 def block(K: int, scheds: Any, gates: Any, gate: int, k: int, now: int, until: int) -> None:
     """Nothing may pass `gate` from here to cycle `until`. Blocked cycles count from the next on."""
+    shut(K, scheds, gates, gate, k, until)
     main = gates[gate + MAIN] & OFFSET
+    before = gates[main + UNTIL]
+    gates[main + CYCLES] += max(0, until - max(now + 1, before))
+    gates[main + UNTIL] = max(before, until)
+
+
+@merged
+def shut(K: int, scheds: Any, gates: Any, gate: int, k: int, until: int) -> None:
+    """Take those who need `gate` out of OPEN up to cycle `until`, where they stand there only while it is open."""
     if gates[gate + CLOSES] != 0:
+        main = gates[gate + MAIN] & OFFSET
         if gates[gate + SHARED] != 0:
             _shut_all(K, scheds, gates, main, until)
         else:
             _shut(scheds, gates, k, main, until)
-    before = gates[main + UNTIL]
-    gates[main + CYCLES] += max(0, until - max(now + 1, before))
-    gates[main + UNTIL] = max(before, until)
 
 
 @called
@@ -226,7 +233,10 @@ def take_unit(K: int, scheds: Any, gates: Any, units: Any, gate: int, k: int, no
     else:
         free = take_one_of(gates, units, gate, count, now + interval)
     if free > now:
-        block(K, scheds, gates, gate, k, now, free)
+        shut(K, scheds, gates, gate, k, free)
+        main = gates[gate + MAIN] & OFFSET
+        gates[main + CYCLES] += free - (now + 1)  # it was open, or nobody could have issued
+        gates[main + UNTIL] = free
         twin = gates[gate + TWIN]
         if twin >= 0:
             _block_twin(K, scheds, gates, twin, k, now, free)

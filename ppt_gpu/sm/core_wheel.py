@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ppt_gpu.compiled import called, merged
-from ppt_gpu.sm.core_bits import ctz, int64
+from ppt_gpu.sm.core_bits import ctz, int64, rotated
 from ppt_gpu.sm.core_machine import NEVER, TWO_LEVEL, WAIT_LONG
 from ppt_gpu.sm.core_pack import (
     ANNOUNCE,
@@ -110,7 +110,7 @@ def wakes_at(occupied: Any, cycle: int) -> bool:
 @merged
 def next_wake(rows: int, occupied: Any, now: int) -> int:
     """The next cycle after `now` that `rows` of the near wheel stand for, or in which others must be brought near."""
-    near, later = turned(rows, now + 1), turned(occupied[LATER], (now >> WHEEL_SHIFT) + 1)
+    near, later = rotated(rows, now + 1), rotated(occupied[LATER], (now >> WHEEL_SHIFT) + 1)
     found = now + 1 + ctz(near) if near else NEVER
     if later:
         found = min(found, ((now >> WHEEL_SHIFT) + 1 + ctz(later)) << WHEEL_SHIFT)
@@ -122,15 +122,8 @@ def next_wake(rows: int, occupied: Any, now: int) -> int:
 @merged
 def first_wake(rows: int, now: int) -> int:
     """The next cycle after `now` that `rows` of the near wheel stand for, NEVER without any."""
-    near = turned(rows, now + 1)
+    near = rotated(rows, now + 1)
     return now + 1 + ctz(near) if near else int64(NEVER)
-
-
-@merged
-def turned(mask: int, places: int) -> int:
-    """`mask` rotated to the right, so that bit `places` mod 64 becomes bit 0."""
-    right = places & 63
-    return ((mask >> right) & ((int64(2) << (63 - right)) - 1)) | ((mask << 1) << (63 - right))
 
 
 @merged

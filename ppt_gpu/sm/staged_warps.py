@@ -10,9 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from ppt_gpu.compiled import called, merged
-from ppt_gpu.sm.core_bits import ctz, int64
+from ppt_gpu.sm.core_bits import ctz, int64, rotated
 from ppt_gpu.sm.core_machine import NEVER
-from ppt_gpu.sm.core_wheel import turned
 from ppt_gpu.sm.program import KIND_ATOMIC, KIND_CONSTANT, KIND_LOAD, KIND_SHARED
 from ppt_gpu.sm.result import STALL_REASONS
 from ppt_gpu.sm.staged_state import (
@@ -164,7 +163,7 @@ def wake(
 @merged
 def next_wake(now: Any, cycle: int) -> int:
     """The next cycle after `cycle` in which the wheel has somebody."""
-    rows = turned(now[WAKING], cycle + 1)
+    rows = rotated(now[WAKING], cycle + 1)
     return cycle + 1 + ctz(rows) if rows else int64(NEVER)
 
 

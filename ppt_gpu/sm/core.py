@@ -142,7 +142,7 @@ from ppt_gpu.sm.core_state import (
     WORD,
     State,
 )
-from ppt_gpu.sm.core_wheel import bring_near, dependence, first_wake, next_wake, plan, schedule, wakes_at
+from ppt_gpu.sm.core_wheel import bring_near, dependence, first_wake, next_turn, next_wake, plan, schedule, wakes_at
 from ppt_gpu.sm.precompile import wait_for
 from ppt_gpu.sm.program import (
     EVENT_COUNTS,
@@ -267,9 +267,7 @@ def make_loop(
             k = int64(np.uint64(now) % np.uint64(K)) if K & (K - 1) else now & (K - 1)
             full = gates[memory_gate + UNTIL]  # warps that wait for the memory port stay in OPEN
             turns = occupied[READY_OTHERS] if full > now else everyone
-            for _turn in range(K):
-                if turns == 0:
-                    break
+            while turns != 0:
                 later = turns & (int64(-1) << k)
                 this = ctz(later if later else turns)
                 turns &= ~(int64(1) << this)
@@ -431,14 +429,14 @@ def make_loop(
                     there, fetches = int64(0), (word >> FETCH_AT) & FETCHES
                     if fetches:
                         there = fetch(mem, operation, at + 1, fetches)
-                    free_of = max(until >> 2, branch, there)
-                    if issued < WIDTH and free_of <= at and gates[(gates[gate + MAIN] & OFFSET) + UNTIL] <= at:
+                    shared = gates[gate + MAIN] & OFFSET
+                    if issued < WIDTH and max(until >> 2, branch, there) <= at and gates[shared + UNTIL] <= at:
                         issued += 1
                         doubled[operation] += 1
                         enters = op_table[operation * OP_ROW + ANNOUNCE]
                         continue
                     goes_ahead = WIDTH == 1 and GREEDY_POLICY and (word >> AHEAD_AT) & 1 != 0
-                    if goes_ahead and port == FREE_PORT and free_of <= at + 1:
+                    if goes_ahead and port == FREE_PORT and max(until >> 2, branch, there) <= at + 1:
                         at += 1
                         enters = op_table[operation * OP_ROW + ANNOUNCE]
                         continue
@@ -454,7 +452,7 @@ def make_loop(
                         alone = opens == at + 1 or ready & ~closed_until(gates, gate, memory_gate, this, opens) == 0
                         if alone and soon < 0:
                             soon = first_wake(scheds[sched + WAKES], now)
-                            limit = min(next_wake(int64(0), occupied, now), next_launch)
+                            limit = min(next_turn(occupied, now), next_launch)
                             limit = min(limit, now + layout[NOTICE], look_at)
                         alone = alone and opens < limit
                         if alone and opens >= soon:
@@ -506,6 +504,7 @@ def make_loop(
                 if POLICY == TWO_LEVEL or scheds[sched + OPEN] & ~waiting != 0:
                     soon = at + 1
                 following = min(following, max(at + 1, soon))
+            # (where nobody needs it that cycle is visited in vain, which costs less than to ask)
             if full > now and following > now + 1 and (not LATER or somebody_needs(K, gates, memory_gate)):
                 following = min(following, full)
 

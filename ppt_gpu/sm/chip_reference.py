@@ -113,6 +113,7 @@ class Below:
         self.memory = Memory(program, chip.below)
         self.memory.l2_set = chip.l2_set
         self.memory.warm = self.memory.coming = {}
+        self.memory.kept = set()
         for line in chip.warm.tolist():
             entry, _ = self.memory.l2.allocate(int(chip.l2_set[line]), line)
             entry.valid = entry.near = 0xFF

@@ -24,6 +24,7 @@ from ppt_gpu.sm.core_memory import (
     FRESH,
     HOLDS,
     INWARD,
+    KEPT_AT,
     L2_NODE,
     L2_SERVER,
     L2_SET,
@@ -128,6 +129,12 @@ def _l2_comes_from_far(mem: Any, node: int, sectors: int) -> bool:
 
 
 @called
+def _is_kept(mem: Any, place: int) -> bool:
+    """Do others keep this line in the L2? Then it is not this SM that writes it back."""
+    return mem[place + L2_SET] >> KEPT_AT & 1 != 0
+
+
+@called
 def _l2_missing(mem: Any, place: int, forced: int, sectors: int) -> int:
     """Sectors that the L2 lacks and, from bit SECTORS on, that others fetch right now; the line becomes the newest."""
     coming = int64(0)
@@ -142,7 +149,8 @@ def _l2_missing(mem: Any, place: int, forced: int, sectors: int) -> int:
                 renew(mem, mem[place + L2_SET] & PLACE, node)
         warm = mem[place + L2_SET] >> WARM_AT
         if warm:
-            mem[place + L2_SET] &= ~(sectors << WARM_AT | sectors << COMING_AT)
+            used = int64(0) if _is_kept(mem, place) else sectors
+            mem[place + L2_SET] &= ~(used << WARM_AT | sectors << COMING_AT)
             coming = warm >> (COMING_AT - WARM_AT) & missing
             missing &= ~warm
     mem[C_L2_HIT] += popcount(sectors & ~missing)
@@ -180,7 +188,7 @@ def l2_read(mem: Any, time: int, line: int, sectors: int, wait: int, atomic: int
         if late:
             request(mem, node, now, done, late)
         mem[node + VALID] |= sectors | sectors << SECTORS
-        if atomic != 0:
+        if atomic != 0 and not _is_kept(mem, place):
             mem[node + DIRTY] |= sectors
     return done
 
@@ -203,7 +211,7 @@ def l2_write(mem: Any, time: int, place: int, forced: int, sectors: int) -> int:
     if place != 0 and (mem[P_L2_ALLOCATE] != 0 or mem[place + L2_NODE] != 0):
         node = _l2_keep(mem, time, place, sectors)
         mem[node + VALID] |= sectors | sectors << SECTORS
-        if keep:
+        if keep and not _is_kept(mem, place):
             mem[node + DIRTY] |= sectors
     accepted = max(mem[OUTWARD], mem[L2_SERVER])
     if mem[C_DRAM_WRITE] != before:

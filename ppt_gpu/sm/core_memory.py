@@ -62,10 +62,11 @@ NODE_WORDS = 8
 # a set
 VICTIM, NEWEST = range(2)
 SET_WORDS = 2
-# a line: its nodes, its sets; with the set of the L2, from bit WARM_AT, the sectors that are warm, and from bit
-# COMING_AT those of them that are on their way. Records do not cross the lines of the host's caches.
+# a line: its nodes, its sets; with the set of the L2, from bit WARM_AT, the sectors that are warm, from bit COMING_AT
+# those of them that are on their way, and in bit KEPT_AT whether others keep the line. Records do not cross the lines
+# of the host's caches.
 L1_NODE, L2_NODE, L1_SET, L2_SET = range(4)
-LINE_WORDS, WARM_AT, COMING_AT = 4, 40, 48
+LINE_WORDS, WARM_AT, COMING_AT, KEPT_AT = 4, 40, 48, 56
 # the word of an access: FIRST_MASK, then cycles, then updates; the word of a transaction: sector mask, then the line
 FIRST_MASK, CYCLES_AT, CYCLES_MASK, UPDATES_AT = (1 << 36) - 1, 36, (1 << 20) - 1, 56
 SECTORS, ALL_SECTORS = 8, 0xFF
@@ -127,6 +128,8 @@ class MemoryArrays:
             _write_lines(lines.reshape(-1, LINE_WORDS), program, machine, l1_sets_at, l2_sets_at, l2_set)
             _write_accesses(self.access, program)
             _write_transactions(self.tx, program)
+        if l2_set is None:
+            lines.reshape(-1, LINE_WORDS)[np.flatnonzero(program.line_kept), L2_SET] |= np.int64(1) << KEPT_AT
 
     def counters(self) -> NDArray[np.int64]:
         return self.mem[C : C + len(cm.COUNTERS)].copy()

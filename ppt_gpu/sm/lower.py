@@ -103,6 +103,7 @@ def lower_trace(
         copied=copied,
         users=others.users,
         shared=others.shared,
+        kept=others.kept,
         warp_path=trace.warp_path.astype(np.int32),
         warp_access=entries.start,
         warps_per_block=per_block,

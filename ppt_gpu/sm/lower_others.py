@@ -16,6 +16,7 @@ from ppt_gpu.exec.trace import Trace
 from ppt_gpu.ptx.module import Kernel
 from ppt_gpu.sm.camping import beyond_l1, camping, few_lines, in_order, joined, may_camp
 from ppt_gpu.sm.in_flight import ByOthers, by_others, first_moments
+from ppt_gpu.sm.kept_lines import kept_lines
 from ppt_gpu.sm.lower_access import Accesses, Geometry
 from ppt_gpu.sm.lower_code import Code, of_ptx
 from ppt_gpu.sm.lower_global import atomics_of, global_patterns, global_transactions, global_variants
@@ -54,13 +55,14 @@ class Meanwhile:
 
     users: Users
     shared: ByOthers | None  # None: nothing is known of others
+    kept: NDArray[np.bool_] | None  # Program.line_kept
     atomic_share: float  # Program.atomic_share
     camping: float  # Program.l2_camping
 
 
 def nobody_else(own: Own, shape: Geometry) -> Meanwhile:
     """No other SM runs blocks, or none is known."""
-    return Meanwhile(Users.alone(len(own.address)), None, atomic_share(own.atomics, shape.line), 1.0)
+    return Meanwhile(Users.alone(len(own.address)), None, None, atomic_share(own.atomics, shape.line), 1.0)
 
 
 def among_others(
@@ -83,7 +85,7 @@ def among_others(
     here = np.zeros(len(accesses.blocks), np.int64)
     mine = _touched(global_transactions(own.code, accesses, shape), accesses, here, None, active_sms, course, turn_of)
     waves = Waves(course.waves, course.of_a_wave, active_sms)
-    users, shared = _sharing(own, waves, mine, others, gpu.l2.size / shape.line)
+    users, shared, kept = _sharing(own, waves, mine, others, gpu.l2.size / shape.line)
     uneven = few_lines(own.address, _asked_of_l2(own), users.line, gpu, shape.line, shape.sector, active_sms)
     if may_camp(gpu) and len(others.stands_for) == active_sms - 1:
         per_block = own.trace.warps // len(own.trace.blocks)
@@ -92,16 +94,20 @@ def among_others(
         this, loads = np.zeros_like(own.trace.blocks), _loads(own.code, own.variant)
         one = in_order(own.found, loads, own.entries.start[::per_block], this, per_block, own.resident)
         uneven = max(uneven, camping(beyond_l1(joined(whole, one), gpu, shape.line, shape.sector), gpu, shape.sector))
-    return Meanwhile(users, shared, _share_of_all(own, neighbours, shape, others.stands_for, sm), uneven)
+    return Meanwhile(users, shared, kept, _share_of_all(own, neighbours, shape, others.stands_for, sm), uneven)
 
 
-def _sharing(own: Own, waves: Waves, mine: Touched, others: Touched, capacity: float) -> tuple[Users, ByOthers]:
-    """Who uses the lines of this SM, and which of them others fetch. mine: all that this SM touches."""
+def _sharing(
+    own: Own, waves: Waves, mine: Touched, others: Touched, capacity: float
+) -> tuple[Users, ByOthers, NDArray[np.bool_]]:
+    """Who uses the lines of this SM, which of them others fetch, and keep. mine: all that this SM touches."""
     used, area = sectors_used(own.line, own.found.sectors, len(own.address)), areas(own.address, own.trace.ranges)
-    first = first_moments(mine.on(own.address), len(own.address))
-    touches = while_kept(used, others.on(own.address), first.min(axis=1), waves, capacity, area)
+    here, elsewhere = mine.on(own.address), others.on(own.address)
+    first = first_moments(here, len(own.address))
+    touches = while_kept(used, elsewhere, first.min(axis=1), waves, capacity, area)
     users = sharers(used, touches, waves.sms, area)
-    return users, by_others(own.address, users, first, used, touches, area)
+    kept = kept_lines(own.address, users, here, elsewhere, waves, capacity)
+    return users, by_others(own.address, users, first, used, touches, area), kept
 
 
 def _asked_of_l2(own: Own) -> NDArray[np.float64]:

@@ -24,6 +24,7 @@ def assemble(
     copied: NDArray[np.bool_],
     users: Users,
     shared: ByOthers | None = None,
+    kept: NDArray[np.bool_] | None = None,
     warp_path: NDArray[np.int32],
     warp_access: NDArray[np.int64],
     warps_per_block: int,
@@ -34,7 +35,7 @@ def assemble(
     atomic_share: float = 1.0,
 ) -> Program:
     """line [T]: line ids of the transactions; address, copied [L] and users: of the lines; shared: those that
-    others fetch; the rest as in Program."""
+    others fetch, kept: keep; the rest as in Program."""
     blocks = len(warp_path) // warps_per_block
     return Program(
         op_name=ops.name,
@@ -59,6 +60,7 @@ def assemble(
         line_address=address,
         line_warm=_warm(copied, shared),
         line_coming=np.zeros(0, np.uint8) if shared is None else np.where(copied, np.uint8(0), shared.coming),
+        line_kept=np.zeros(0, np.bool_) if kept is None or not kept.any() else kept,
         thread_instructions=thread_instructions,
         access_atomic=found.atomic,
         l2_share_factor=share_factor(users.line),

@@ -61,6 +61,8 @@ class Program:
     thread_instructions: int = 0
     # [L] masks of those of them that another SM is fetching right then. Empty: none
     line_coming: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
+    # [L] lines that others use so often that the L2 keeps them: their warm sectors stay warm. Empty: none
+    line_kept: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
     # [M] lanes of the warp that update the same address, largest over the addresses: 1 without conflicts. Empty: all 1.
     # For shared memory `access_cycles` already contains this serialisation.
     access_atomic: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))

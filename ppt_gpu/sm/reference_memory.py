@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from ppt_gpu.sm.core_machine import (
     COUNTERS,
     DRAM_QUIET,
@@ -102,6 +104,7 @@ class Memory:
         self.op_l1, self.op_copies = uses_l1(program, machine), copies_of(program)
         self.warm = dict(enumerate(program.line_warm.tolist()))
         self.coming = dict(enumerate(program.line_coming.tolist()))
+        self.kept = set(np.flatnonzero(program.line_kept).tolist())
         self.mshr_release = [0] * machine.mshrs  # cycles
         self.lsu = self.l2_server = self.inward = self.outward = self.atomic = 0
         self.dram = -machine.dram_left
@@ -348,7 +351,7 @@ class Memory:
             entry.request(time >> FRACTION, done, late)
         entry.valid |= sectors
         entry.near |= sectors
-        entry.dirty |= sectors if atomic else 0
+        entry.dirty |= sectors if atomic and line not in self.kept else 0
         return done
 
     def _l2_write(self, time: int, line: int, sectors: int) -> int:
@@ -370,7 +373,7 @@ class Memory:
             self._l2_fresh(time, entry, sectors)
             entry.valid |= sectors
             entry.near |= sectors
-            if keep:
+            if keep and line not in self.kept:
                 entry.dirty |= sectors
         accepted = max(self.outward, self.l2_server)
         return accepted if self.dram == dram else max(accepted, self.dram - m.dram_latency * ONE)
@@ -397,7 +400,7 @@ class Memory:
             missing = sectors & ~(entry.valid if entry else 0)
             warm = self.warm.get(line, 0)
             coming = self.coming.get(line, 0) & missing & warm
-            self.warm[line] = warm & ~sectors
+            self.warm[line] = warm if line in self.kept else warm & ~sectors
             self.coming[line] = self.coming.get(line, 0) & ~sectors
             missing &= ~warm
         self.counters[L2_HITS] += (sectors & ~missing).bit_count()

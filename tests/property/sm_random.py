@@ -217,6 +217,7 @@ def random_program(
         tx_sectors=rng.integers(1, 16, tx).astype(np.uint8),
         line_address=(rng.permutation(4 * lines)[:lines] * 128).astype(np.uint64),
         line_warm=rng.choice((0, 0xFF, 5), lines, p=(0.5, 0.3, 0.2)).astype(np.uint8),
+        line_kept=rng.random(lines) < 0.3 if rng.random() < 0.5 else np.zeros(0, np.bool_),
         line_coming=rng.integers(0, 16, lines).astype(np.uint8) if rng.random() < 0.5 else np.zeros(0, np.uint8),
         access_atomic=updates,
         l2_share_factor=float(rng.choice((1.0, 3.0))),

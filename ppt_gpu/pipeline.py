@@ -37,7 +37,7 @@ from ppt_gpu.scale.long_launch import long_launch
 from ppt_gpu.scale.prediction import KernelPrediction
 from ppt_gpu.scale.simulated_sm import SimulatedSm, TraceSm
 from ppt_gpu.scale.steady import affordable_waves
-from ppt_gpu.scale.survey import Survey
+from ppt_gpu.scale.survey import Survey, fullest_sm
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.gpu import Gpu
 from ppt_gpu.threads import allowed, at_most, ordered
@@ -295,6 +295,8 @@ def predict_launch(sm: SimulatedSm, gpu: Gpu, level: str, survey: Survey) -> tup
         prediction = (single_wave_prediction if one_wave else irregular_prediction)(sm, survey, gpu)
     else:
         waves = affordable_waves(sm.spread.resident, survey.warp_instructions)
+        if isinstance(sm, TraceSm):
+            sm.place = fullest_sm(survey, sm.spread)
         prediction = long_launch(sm, gpu, waves)
     prediction = replace(prediction, survey=survey)
     floors = bounds(

@@ -25,6 +25,7 @@ def long_launch(sm: SimulatedSm, gpu: Gpu, waves: Sequence[int]) -> KernelPredic
     found = _as_found_later(sm, gpu, waves)
     if in_bunches(found):
         sm.give_out(bunched=True)
+        sm.place = 0  # one of the busiest, whichever blocks it gets
         found = _as_found_later(sm, gpu, waves, bunched=True)
     return found
 

@@ -13,6 +13,7 @@ from ppt_gpu.errors import PptError
 from ppt_gpu.exec.block_features import BlockFeatures, join
 from ppt_gpu.exec.workload import Launch
 from ppt_gpu.scale.clusters import Clusters, cluster_blocks
+from ppt_gpu.scale.grid import GridSpread
 from ppt_gpu.scale.strata import landmarks, stand_ins, standard_error, stratified, variation
 
 #: blocks whose warp instructions, or whose memory sectors, vary by more than this are irregular
@@ -84,6 +85,23 @@ class Survey:
         inside = blocks >= first
         every[blocks[inside] - first] = amount[inside]
         return every
+
+
+def fullest_sm(survey: Survey, spread: GridSpread) -> int:
+    """Of the SMs that run the most blocks the one whose blocks do most; the first that is within TOLERANCE of it.
+
+    Where few blocks do less than the others, the SM that has one of them does not stand for the chip.
+    """
+    runs = np.bincount(np.arange(spread.grid_blocks) % spread.sms, minlength=spread.active_sms)
+    full = np.flatnonzero(runs == runs.max())
+    enough = np.ones(len(full), np.bool_)
+    for amount in (survey.features.warp_instructions, survey.features.sectors):
+        if amount.min() == amount.max():
+            continue
+        of_sm = np.zeros(spread.active_sms)
+        np.add.at(of_sm, np.arange(spread.grid_blocks) % spread.sms, survey.of_every_block(amount))
+        enough &= of_sm[full] >= (1.0 - TOLERANCE) * float(of_sm[full].max())
+    return int(full[np.argmax(enough)])
 
 
 #: runs blocks and says what each does

@@ -9,9 +9,10 @@ import pytest
 from irregular_kernels import bfs, boundary, launch_sm, mandelbrot, triangular
 
 from ppt_gpu.errors import PptError
-from ppt_gpu.exec.block_features import features_of, run_features
+from ppt_gpu.exec.block_features import BlockFeatures, features_of, run_features
 from ppt_gpu.exec.trace import Trace
-from ppt_gpu.scale.survey import MOST, TOLERANCE
+from ppt_gpu.scale.grid import spread_grid
+from ppt_gpu.scale.survey import MOST, TOLERANCE, fullest_sm, survey_grid
 from ppt_gpu.spec import load_gpu
 
 GPU = load_gpu("v100", ["sm.count=4"])
@@ -103,3 +104,24 @@ def test_features_are_kept() -> None:
     sm.traces._execute = None  # type: ignore[method-assign,assignment]
     again = sm.survey()
     assert again.error == first.error and np.array_equal(again.features.blocks, first.features.blocks)
+
+
+@pytest.mark.parametrize(
+    ("idle", "blocks", "sm"),
+    [([], 150, 0), ([0, 149], 150, 1), ([0, 1, 3], 150, 2), ([149], 150, 0), ([0], 40 * 40, 1), ([0], 400 * 40, 0)],
+)
+def test_an_sm_with_one_of_the_few_blocks_that_do_less_does_not_stand_for_the_chip(
+    idle: list[int], blocks: int, sm: int
+) -> None:
+    """Block 0 of a stencil's border may return at once: of 40 SMs, SM 0 runs it, one of its four blocks. Of 400
+    blocks one more or less is nothing."""
+
+    def look(ids: Sequence[int]) -> BlockFeatures:
+        numbers = np.array(ids)
+        work = np.where(np.isin(numbers, idle), 10, 1000)
+        return BlockFeatures(numbers, work, 32 * work, work // 8, work)
+
+    launch = launch_sm(GPU, "plain", (blocks,), (64,), [np.zeros(1, np.float32), np.zeros(1, np.float32), 0]).launch
+    survey = survey_grid(look, launch, "all")
+    assert not survey.irregular
+    assert fullest_sm(survey, spread_grid(blocks, 8, 40)) == sm

@@ -6,6 +6,7 @@ Copies are made where they are issued: their data is there early, and the barrie
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -17,12 +18,14 @@ from ppt_gpu.exec.float_formats import decode, encode
 from ppt_gpu.exec.mbarrier_word import updated
 from ppt_gpu.exec.memory import CLUSTER_SHIFT
 from ppt_gpu.exec.sync_word import PLACE
-from ppt_gpu.exec.tensormap import BYTES, ELEMENTS, TensorMap, replaced, unpack
+from ppt_gpu.exec.tensormap import BYTES, ELEMENTS, PIECE, TensorMap, replaced, unpack
 from ppt_gpu.exec.wgmma_form import swizzled
 
 Raw = NDArray[np.uint8]
 #: swizzle code of a tensor map -> mode of a matrix descriptor
 _MODES = {0: 0, 1: 3, 2: 2, 3: 1}
+_PERIOD = 1024  # bytes after which all swizzles repeat
+_PIECE = np.dtype(np.complex128)  # moved as it is; the widest type that NumPy moves fast
 _NUMPY = {"u8": "u1", "u16": "u2", "s32": "i4", "u32": "u4", "b32": "u4", "u64": "u8", "s64": "i8", "b64": "u8",
           "f16": "f2", "f32": "f4", "f64": "f8", "bf16": "u2"}  # fmt: skip
 
@@ -100,6 +103,13 @@ def _load(
     form: BulkForm, values: Mapping[str, int], memory: Memory, tensor: TensorMap, corner: tuple[int, ...]
 ) -> tuple[int, int]:
     """A box of the tensor into shared memory. Returns `Box.signal`."""
+    whole = _whole(memory, tensor, corner)
+    if whole is not None:
+        pieces = whole[tensor.pieces]
+        for target in _targets(form, values, "to"):
+            raw = memory.view("shared", target, tensor.box_bytes, 128)
+            raw.view(_PIECE)[_order(tensor, target % _PERIOD)] = pieces
+        return _signal(form, values, memory, tensor.box_bytes)
     address, inside, offset = tensor.places(corner)
     size = tensor.element_bytes
     box = np.full(len(address), tensor.outside, np.uint64).astype(f"u{size}").view(np.uint8).reshape(-1, size)
@@ -117,6 +127,11 @@ def _store(
     form: BulkForm, values: Mapping[str, int], memory: Memory, tensor: TensorMap, corner: tuple[int, ...]
 ) -> None:
     """A box from shared memory into the tensor; what lies outside is left out."""
+    whole = None if form.reduction else _whole(memory, tensor, corner)
+    if whole is not None:
+        raw = memory.view("shared", values["from"], tensor.box_bytes, 128)
+        whole[tensor.pieces] = raw.view(_PIECE)[_order(tensor, values["from"] % _PERIOD)]
+        return
     address, inside, offset = tensor.places(corner)
     size = tensor.element_bytes
     raw = memory.view("shared", values["from"], tensor.box_bytes, 128)
@@ -129,6 +144,20 @@ def _store(
     old = np.ascontiguousarray(target[places])
     _put(form, old.reshape(-1), np.ascontiguousarray(box[inside]).reshape(-1), ELEMENTS[tensor.element])
     target[places] = old
+
+
+def _whole(memory: Memory, tensor: TensorMap, corner: tuple[int, ...]) -> NDArray[np.complex128] | None:
+    """The bytes from the first to the last of a box, by pieces; None where it is not all there, or not in pieces."""
+    start = None if tensor.pieces is None else tensor.start_of(corner)
+    if start is None or start % PIECE or tensor.pieces is None:
+        return None
+    return memory.view("global", start, (int(tensor.pieces[-1]) + 1) * PIECE, 1).view(_PIECE)
+
+
+@lru_cache(maxsize=256)
+def _order(tensor: TensorMap, start: int) -> NDArray[np.int64]:
+    """[P] where the pieces of a box stand in shared memory from `start` on, which is known up to `_PERIOD`."""
+    return _swizzle(tensor, start, np.arange(0, tensor.box_bytes, PIECE, dtype=np.int64)) // PIECE
 
 
 def _swizzle(tensor: TensorMap, target: int, offset: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,13 +97,17 @@ class _Memory:
 
 
 def _bytes(address: int, size: int) -> NDArray[np.uint8]:
-    if not size:
-        return np.zeros(0, np.uint8)
-    return np.ctypeslib.as_array(ctypes.cast(address, ctypes.POINTER(ctypes.c_uint8)), (size,))
+    return np.frombuffer(_buffer(size).from_address(address), np.uint8) if size else np.zeros(0, np.uint8)
 
 
 def _words(address: int, count: int) -> NDArray[np.int64]:
-    return np.ctypeslib.as_array(ctypes.cast(address, ctypes.POINTER(ctypes.c_int64)), (count,))
+    return np.frombuffer(_buffer(8 * count).from_address(address), np.int64)
+
+
+@lru_cache(maxsize=1024)
+def _buffer(size: int) -> Any:
+    """The type of `size` bytes; to make one takes longer than to use it."""
+    return ctypes.c_uint8 * size
 
 
 def _call(row_address: int, number: int, mask: int, rows_address: int, pc: int) -> None:

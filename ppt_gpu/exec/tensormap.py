@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 from ppt_gpu.exec.box import Box, box_of
 
 BYTES = 128
+PIECE = 16  # bytes that stay together
 #: code of .elemtype -> PTX type
 ELEMENTS = ("u8", "u16", "u32", "s32", "u64", "s64", "f16", "f32", "f32", "f64", "bf16", "f32", "f32")
 ELEMENT_BYTES = {"u8": 1, "u16": 2, "u32": 4, "s32": 4, "u64": 8, "s64": 8, "f16": 2, "f32": 4, "f64": 8, "bf16": 2}
@@ -51,12 +53,12 @@ class TensorMap:
     def element_bytes(self) -> int:
         return ELEMENT_BYTES[ELEMENTS[self.element]]
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, ...]:
         """Elements of a box in shared memory, innermost first."""
         return tuple(-(-extent // max(1, step)) for extent, step in zip(self.box, self.steps, strict=True))
 
-    @property
+    @cached_property
     def box_bytes(self) -> int:
         return int(np.prod(self.shape)) * self.element_bytes
 
@@ -78,6 +80,25 @@ class TensorMap:
         offset = np.arange(at.shape[1], dtype=np.int64) * self.element_bytes
         return self.address + (at * pitch).sum(axis=0), inside, offset
 
+    @cached_property
+    def pieces(self) -> NDArray[np.int64] | None:
+        """[P] how far the 16 B pieces of a box lie in global memory behind its first, in units of 16 B.
+
+        None where elements do not lie side by side.
+        """
+        if max(self.steps[0], 1) > 1 or any(stride % PIECE for stride in self.strides):
+            return None
+        far, _, _ = self.places((0,) * self.rank)
+        return (far[:: PIECE // self.element_bytes] - self.address) // PIECE
+
+    def start_of(self, corner: tuple[int, ...]) -> int | None:
+        """The address of the first element of a box that lies in the tensor; None where a part lies outside."""
+        last = (at + (n - 1) * max(1, step) for at, n, step in zip(corner, self.shape, self.steps, strict=True))
+        if min(corner) < 0 or any(at >= extent for at, extent in zip(last, self.extents, strict=True)):
+            return None
+        pitches = (self.element_bytes, *self.strides)
+        return self.address + sum(at * pitch for at, pitch in zip(corner, pitches, strict=True))
+
     def box_at(self, corner: tuple[int, ...]) -> Box | None:
         """What a box from `corner` on covers of the tensor in global memory; None when it lies outside."""
         start, axes = self.address, []
@@ -93,6 +114,7 @@ class TensorMap:
         return box_of(start, self.element_bytes, axes)
 
 
+@lru_cache(maxsize=256)
 def unpack(raw: bytes) -> TensorMap:
     """The map in 128 bytes. ValueError when they are none."""
     address, rank, element, interleave, swizzle, fill, *rest = struct.unpack(_FORMAT, raw)

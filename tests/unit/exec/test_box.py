@@ -50,6 +50,33 @@ def test_boxes_of_tensors_are_what_is_copied(case):
         assert (box.start + low[0], box.start + high[0] - 1) == (expected[0], expected[-1])
 
 
+@st.composite
+def whole_boxes(draw):
+    """Boxes of rows of 16 B pieces, in the tensor or not."""
+    rank = draw(st.integers(1, 3))
+    box = (8 * draw(st.integers(1, 4)), *draw(st.tuples(*[st.integers(1, 5)] * (rank - 1))))
+    extents = tuple(extent + draw(st.integers(0, 9)) for extent in box)
+    steps = draw(st.tuples(*[st.integers(0, 2)] * rank))
+    pitch, strides = -(-2 * extents[0] // 16) * 16, []
+    for extent in extents[1:]:
+        strides.append(pitch + draw(st.sampled_from([0, 8, 16])))
+        pitch = strides[-1] * extent
+    corner = draw(st.tuples(*[st.integers(-1, 4)] * rank))
+    return TensorMap(4096, 6, extents, box, tuple(strides), steps), corner
+
+
+@settings(max_examples=200, deadline=None)
+@given(whole_boxes())
+def test_pieces_are_where_their_elements_are(case):
+    tensor, corner = case
+    address, inside, _ = tensor.places(corner)
+    start = tensor.start_of(corner)
+    assert (start is not None) == inside.all()
+    if tensor.pieces is not None and start is not None:
+        elements = start + 16 * tensor.pieces[:, None] + 2 * np.arange(8)
+        assert elements.ravel().tolist() == address.tolist()
+
+
 def test_rows_that_touch_become_one():
     assert box_of(64, 2, [(32, 2), (1, 999), (8, 64), (4, 1024)]) == Box(64, 512, ((4, 1024),))
     assert box_of(64, 2, [(32, 2), (8, 128), (4, 1024)]) == Box(64, 64, ((32, 128),))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,9 @@ from ppt_gpu.exec.trace import Trace
 from ppt_gpu.ptx.instructions import is_traced
 from ppt_gpu.ptx.module import Kernel
 from ppt_gpu.spec.gpu import MEMORY_SPACES
+
+if TYPE_CHECKING:
+    from ppt_gpu.exec.recorded_trace import Records
 
 GLOBAL = MEMORY_SPACES.index("global")
 
@@ -31,7 +35,10 @@ class GlobalAccesses:
 
 
 def global_accesses(kernel: Kernel, trace: Trace) -> GlobalAccesses:
-    """Those accesses of `trace` that went to global memory. PptError when they do not match its paths."""
+    """Those accesses of `trace` that went to global memory. PptError when they do not match its paths.
+
+    Of a trace that holds records the other accesses are not made.
+    """
     traced = np.array([is_traced(instruction) for instruction in kernel.instructions], np.bool_)
     chosen = np.flatnonzero(traced[trace.path_pc])
     memory_pc = trace.path_pc[chosen].astype(np.int32)
@@ -39,6 +46,13 @@ def global_accesses(kernel: Kernel, trace: Trace) -> GlobalAccesses:
     counts = np.diff(trace.access_start)
     if not np.array_equal(counts, np.diff(memory_start)[trace.warp_path]):
         raise PptError("the accesses of the trace do not match its paths")
+    records: Records | None = trace.__dict__.get("records")
+    if records is not None:
+        count = int(trace.access_start[-1])
+        ends, *arrays = records.of_space(GLOBAL, trace.warp_path, memory_start, memory_pc, count)
+        per_block = len(trace.warp_path) // max(len(trace.blocks), 1)
+        start = np.concatenate(([0], ends[per_block - 1 :: per_block])) if per_block else np.zeros(1, np.int64)
+        return GlobalAccesses(trace.blocks, start, *arrays)
     found = np.flatnonzero(trace.access_space == GLOBAL)
     pc = memory_pc[found + np.repeat(memory_start[trace.warp_path] - trace.access_start[:-1], counts)[found]]
     block_of = np.repeat(trace.warp_block, counts)[found]

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.exec.digest_groups import expand_groups
+from ppt_gpu.exec.digest_groups import expand_groups, expand_space
 from ppt_gpu.exec.digest_patterns import Stored
 from ppt_gpu.exec.jit_groups import Groups
 from ppt_gpu.exec.jit_records import SPACE_BITS
@@ -54,6 +54,29 @@ class Records:
         none = np.empty((0, 32), np.int64), np.empty(0, np.uint32)
         made = self._expanded(warp_path, spans, count, np.empty(0, np.int32))
         return dict(zip(_MADE, (*made, *none), strict=True))
+
+    def of_space(
+        self, space: int, warp_path: NDArray[np.int32], memory_start: NDArray[np.int64], memory_pc: NDArray[np.int32],
+        count: int,
+    ) -> tuple[NDArray[Any], ...]:  # fmt: skip
+        """(accesses [W] up to the end of each warp; instruction, base and pattern [n] of each; distances and masks) of
+        those of the `count` accesses of all warps that go to one space, without making the others.
+
+        memory_pc: the memory instructions on each path, from memory_start [P+1] on.
+        """
+        ends, pc = np.empty(len(warp_path), np.int64), np.empty(count, np.int32)
+        base, header = np.empty(count, np.uint64), np.empty(count, np.uint32)
+        spans, groups = np.stack([self.start[:-1], self.start[1:]], axis=1), self.groups
+        done = expand_space(
+            space, warp_path, self.path_start, self.path_segment, groups.start, groups.records, groups.leader,
+            groups.distance, spans, self.base.view(np.int64), self.header, self.patterns.masks,
+            memory_start, memory_pc, ends, pc, base.view(np.int64), header,
+        )  # fmt: skip
+        assert done == len(warp_path), f"warp {done} has other records than its path makes"
+        used = int(ends[-1]) if len(ends) else 0
+        number, offset, mask = self.patterns.numbered(header, np.array([[0, used]]))
+        pattern = number[header[:used] >> np.uint32(SPACE_BITS)]
+        return ends, pc[:used].copy(), base[:used].copy(), pattern, offset, mask
 
     def _expanded(
         self, warp_path: NDArray[np.int32], spans: NDArray[np.int64], count: int, number: NDArray[np.int32]

@@ -1,5 +1,6 @@
 """Accesses that follow another one of their segment leave no record, and their trace is that of the interpreter."""
 
+import dataclasses
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from jit_kernels import assert_same_trace, check_against_interpreter, integer, pointer, text_case
 
 from ppt_gpu.exec.digest_groups import expand_groups
+from ppt_gpu.exec.global_accesses import global_accesses
 from ppt_gpu.exec.jit_compile import compile_kernel
 from ppt_gpu.exec.kept import Kept
 from ppt_gpu.exec.pattern_store import WIDTH_BIT
@@ -33,15 +35,20 @@ def check(body, records, n=16, threads=64):
     """`records`: how many of the accesses of the first segment leave one."""
     case = text_case(HEAD + body + " ret; }", (2,), (threads,), [pointer("x"), integer(n)], [Buffer("x", "u32", 1024)])
     case.fill = {"x": np.arange(1024, dtype="u4")}
-    groups = compile_kernel(link(case.kernel, case.module), True).groups
+    kernel = link(case.kernel, case.module)
+    groups = compile_kernel(kernel, True).groups
     assert groups.records[0] == records
     _, kept = case.run()
     assert isinstance(kept, RecordedTrace)
-    alone = kept.some([1])
+    alone, far = kept.some([1]), global_accesses(kernel, kept)
     copied = pickle.loads(pickle.dumps(kept))
     _, trace = check_against_interpreter(case)
     assert_same_trace(copied, trace)
     assert_same_accesses(alone, only_blocks(kept, [1]))
+    assert len(kept.access_base) == len(trace.access_base)
+    for field in dataclasses.fields(far):
+        one, other = getattr(far, field.name), getattr(global_accesses(kernel, kept), field.name)
+        assert np.array_equal(one, other) and one.dtype == other.dtype, field.name
     assert len(trace.access_base) == trace.warps * len(groups.leader)
 
 
@@ -67,6 +74,8 @@ def test_looking_once_lets_the_records_go():
     case = text_case(text, (3,), (64,), [pointer("x"), integer(0)], [Buffer("x", "u32", 1024)])
     _, trace = case.run()
     assert len(kept_accesses(trace)[1]) == trace.warps
+    assert len(global_accesses(link(case.kernel, case.module), trace).base) == 2 * trace.warps
+    assert "access_base" not in vars(trace)
     few = trace.some([2, 0])
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda _: trace.access_base, range(8)))

@@ -53,4 +53,7 @@ def _as_found_later(sm: SimulatedSm, gpu: Gpu, waves: Sequence[int], bunched: bo
     if sm.out_of_step and dram_use(found, gpu) > 1.0 - TOLERANCE:
         sm.out_of_step = False
         found = simulated()
+    if not found.exact and dram_use(found, gpu) > 1.0 + TOLERANCE:  # DRAM falls behind, but stores wait only later on
+        waves = waves[-1:]
+        found = simulated()
     return found

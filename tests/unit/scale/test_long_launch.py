@@ -75,3 +75,17 @@ def test_where_nothing_waits_for_dram_under_load_nothing_starts_out_of_step(hold
     sm = Toy(holding, sm_result, 100, 1000)
     long_launch(sm, load_gpu("k40"), (9, 17, 33))
     assert sm.asked == [False]
+
+
+def test_stores_that_dram_falls_behind_are_simulated_until_they_wait() -> None:
+    """Blocks of 384 threads fill an A100's DRAM to 1.08: nine waves later its stores have not waited yet."""
+    elements = 1 << 26
+    times: dict[int, float] = {}
+    for threads in (384, 448):
+        args = (f"f64[{elements}]", "f64[1]", "f64[1]", "f64=3", f"i64={elements}")
+        workload = open_workload(
+            STREAM, kernel="init", grid=(elements // threads + 1, 1, 1), block=(threads, 1, 1), args=args
+        )
+        overrides = ("sm.clock=1410 MHz", "sm.max_blocks=2")
+        times[threads] = float(predict(workload, "a100_80gb", overrides=overrides).main.value("kernel.cycles"))
+    assert times[384] > 0.97 * times[448]  # what waits between SM and DRAM at the end is a share of this launch

@@ -142,7 +142,7 @@ from ppt_gpu.sm.core_state import (
     WORD,
     State,
 )
-from ppt_gpu.sm.core_wheel import bring_near, dependence, first_wake, next_turn, next_wake, plan, schedule, wakes_at
+from ppt_gpu.sm.core_wheel import bring_near, dependence, first_wake, next_wake, plan, schedule, wakes_at
 from ppt_gpu.sm.precompile import wait_for
 from ppt_gpu.sm.program import (
     EVENT_COUNTS,
@@ -267,10 +267,16 @@ def make_loop(
             k = int64(np.uint64(now) % np.uint64(K)) if K & (K - 1) else now & (K - 1)
             full = gates[memory_gate + UNTIL]  # warps that wait for the memory port stay in OPEN
             turns = occupied[READY_OTHERS] if full > now else everyone
-            while turns != 0:
-                later = turns & (int64(-1) << k)
-                this = ctz(later if later else turns)
-                turns &= ~(int64(1) << this)
+            for _turn in range(K):
+                if SCHEDULERS > 0:
+                    # what each scheduler does can be foreseen better than who does
+                    this, k = k & 63, (k + 1 if k + 1 < K else 0)
+                else:
+                    if turns == 0:
+                        break
+                    later = turns & (int64(-1) << k)
+                    this = ctz(later if later else turns)
+                    turns &= ~(int64(1) << this)
                 sched = this << SCHED_SHIFT
                 ready = scheds[sched + READY_MASK]
                 if ready == 0:
@@ -452,7 +458,7 @@ def make_loop(
                         alone = opens == at + 1 or ready & ~closed_until(gates, gate, memory_gate, this, opens) == 0
                         if alone and soon < 0:
                             soon = first_wake(scheds[sched + WAKES], now)
-                            limit = min(next_turn(occupied, now), next_launch)
+                            limit = min(next_wake(int64(0), occupied, now), next_launch)
                             limit = min(limit, now + layout[NOTICE], look_at)
                         alone = alone and opens < limit
                         if alone and opens >= soon:

@@ -120,12 +120,6 @@ def next_wake(rows: int, occupied: Any, now: int) -> int:
 
 
 @merged
-def next_turn(occupied: Any, now: int) -> int:
-    """The cycle in which the near wheel begins its next turn, if somebody may be brought near then, else NEVER."""
-    return (now | (WHEEL - 1)) + 1 if occupied[LATER] | occupied[FAR_AWAY] else int64(NEVER)
-
-
-@merged
 def first_wake(rows: int, now: int) -> int:
     """The next cycle after `now` that `rows` of the near wheel stand for, NEVER without any."""
     near = rotated(rows, now + 1)

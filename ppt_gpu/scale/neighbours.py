@@ -13,6 +13,7 @@ from ppt_gpu.scale.grid import GridSpread
 
 #: SMs sampled beside the adjacent ones, where as many can be
 FAR_SMS = 4
+GOLDEN = (5**0.5 - 1) / 2
 
 
 class Neighbour(NamedTuple):
@@ -116,6 +117,12 @@ def _steps(spread: GridSpread, grid: Dim3) -> list[int]:
 
 
 def _spaced(others: list[int], samples: int) -> list[int]:
-    """`samples` of `others`, from the middles of equal parts."""
+    """`samples` of `others`: one of each of as many equal parts.
+
+    From another place of each part, by the golden ratio: SMs that share may be a fixed number apart (as the blocks of
+    the same rank in all clusters), and samples as far apart would meet all of them or none.
+    """
     count = min(len(others), samples)
-    return [others[int((index + 0.5) * len(others) / count)] for index in range(count)]
+    bounds = [index * len(others) // count for index in range(count + 1)]
+    places = ((index + 1) * GOLDEN % 1.0 for index in range(count))
+    return [others[a + int(place * (b - a))] for a, b, place in zip(bounds[:-1], bounds[1:], places, strict=True)]

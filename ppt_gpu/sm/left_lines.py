@@ -108,17 +108,22 @@ class LeftLines:
         return place
 
     def found(
-        self, address: NDArray[np.uint64], touched: NDArray[np.float64], written_share: float = 0.0
+        self,
+        address: NDArray[np.uint64],
+        touched: NDArray[np.float64],
+        written_share: float = 0.0,
+        most: float = np.inf,
     ) -> NDArray[np.bool_]:
         """[L] lines that are there when the launch comes to them.
 
         touched [L]: lines that the whole grid has touched before it comes to each; `written_share` of them it writes.
+        most: lines that there are; blocks that come to the same ones again push out no more.
         """
         place = self.places(address)
         there = place < len(self.address)
         unread_before = np.cumsum(np.append(self.unread, False))[place]  # one more than its place among the unread
         outlives = np.append(self.unread, False)[place] & (
-            unread_before + touched * written_share <= self.unread_capacity
+            unread_before + np.minimum(touched, most) * written_share <= self.unread_capacity
         )
         moment = _moments(touched)
         before = np.zeros(0, np.int64)  # places of the lines touched earlier, sorted
@@ -128,7 +133,8 @@ class LeftLines:
             if len(now) == 0:
                 continue
             newer = np.searchsorted(before, place[now], side="right") / max(len(before), 1)
-            distance = place[now] + touched[now] * (1.0 - newer)
+            others = np.minimum(touched[now] * (1.0 - newer), np.maximum(most - 1.0 - place[now], 0.0))
+            distance = place[now] + others
             result[now] = there[now] & ((distance < self.capacity) | outlives[now])
             before = np.sort(np.concatenate((before, place[now])))
         return result

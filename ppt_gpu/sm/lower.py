@@ -91,7 +91,7 @@ def lower_trace(
         )
     if left is None:
         left = LeftLines.copied(trace.ranges, gpu.l2.size // shape.line, shape.line)
-    copied = _copied(mine, others.users, left, alone, active_sms, launch.blocks)
+    copied = _copied(mine, others.users, left, alone, active_sms, launch.blocks, shape.line)
     ops = replace(code.ops, pc=of_ptx(kernel, code.ops.pc))  # hot spots are told by the lines of the PTX
     program = assemble(
         ops,
@@ -127,13 +127,16 @@ def _every_one(active_sms: int, blocks: NDArray[np.int64]) -> NDArray[np.int64]:
     return blocks // active_sms
 
 
-def _copied(own: Own, users: Users, left: LeftLines, alone: bool, active_sms: int, grid: int) -> NDArray[np.bool_]:
-    """[L] lines that host copies or earlier launches left in the L2. left, alone: as `lower_trace` has them."""
+def _copied(
+    own: Own, users: Users, left: LeftLines, alone: bool, active_sms: int, grid: int, line: int
+) -> NDArray[np.bool_]:
+    """[L] lines that host copies or earlier launches left in the L2. left, alone: as in `lower_trace`; line: B."""
     if not alone:
         return left.places(own.address) < len(left.address)
     per_block = float(np.sum(1.0 / users.line)) / len(own.trace.blocks)
     written_share = float(np.mean(_written(own))) if len(own.address) else 0.0
-    return left.found(own.address, _blocks_before(own, active_sms, grid) * per_block, written_share)
+    there_are = sum(-(-(area.start + area.bytes) // line) - area.start // line for area in own.trace.ranges)
+    return left.found(own.address, _blocks_before(own, active_sms, grid) * per_block, written_share, there_are)
 
 
 def _written(own: Own) -> NDArray[np.bool_]:

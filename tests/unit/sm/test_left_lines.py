@@ -89,3 +89,11 @@ def test_earlier_blocks_push_out_what_the_last_ones_name() -> None:
 def test_nothing_is_left_and_nothing_is_asked() -> None:
     assert not NOTHING.found(np.arange(3, dtype=np.uint64), np.zeros(3)).any()
     assert len(NOTHING.found(np.zeros(0, np.uint64), np.zeros(0))) == 0
+
+
+def test_a_launch_that_comes_to_the_same_lines_again_pushes_out_no_more_than_there_are() -> None:
+    """Eight rounds over 48 lines, where 64 fit: they all stay, though 384 have been touched by the end."""
+    lines = np.arange(48, dtype=np.uint64)
+    left = NOTHING.used(lines, np.zeros(48, np.bool_))
+    touched = np.arange(48, dtype=np.float64) * 8
+    assert left.found(lines, touched, most=48).all() and not left.found(lines, touched).all()

@@ -49,7 +49,7 @@ class ModelInputs:
     registers: int  # per thread
     shared_bytes: int  # per block, static and dynamic
     l1_bytes: int  # of the L1 beside that shared memory
-    l2_dirty: float = 0.0  # share of L2 allocations that push out a written line (ppt_gpu.scale.footprint)
+    l2_dirty: float = 0.0  # written sectors that each new one in the L2 pushes out (ppt_gpu.scale.footprint)
     kernel: LinkedKernel | None = None  # None: a task list
     trace: Trace | None = None  # of `blocks`; None: a task list
 

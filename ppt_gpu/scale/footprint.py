@@ -7,17 +7,19 @@ from numpy.typing import NDArray
 
 from ppt_gpu.analytic.least_latency import entry_ops
 from ppt_gpu.sm.program import KIND_ATOMIC, KIND_STORE, Program
+from ppt_gpu.sm.sharing import sectors_used
 from ppt_gpu.spec.gpu import Gpu
 
 
 def dirty_share(program: Program, gpu: Gpu, chip_factor: float, active_sms: int) -> float:
-    """The share of the lines new to the simulated SM's part of the L2 that push out a written line.
+    """How many written sectors each sector new to the simulated SM's part of the L2 pushes out.
 
     `chip_factor` scales the lines of the simulated blocks to the grid. F bytes of the launch are not found in the L2 of
-    C bytes: the first C of them push out what earlier launches left, `l2_dirty` of it written; the rest push out lines
-    of the launch, of which w are written. So x * w + (1 - x) * l2_dirty of the lines not found, with x = 1 - C / F
-    where the simulated blocks touch less than C. The more of the SM's blocks they are, the more of these lines they
-    push out themselves, in the order of their use: x is no more than the share of blocks that are not simulated.
+    C bytes: the first C of them push out what earlier launches left, lines with `l2_dirty` written sectors, a whole one
+    for each new line of s sectors; the rest push out lines of the launch, of which w are written. So x * w + (1 - x) *
+    l2_dirty / s for a sector that is not found, with x = 1 - C / F where the simulated blocks touch less than C. The
+    more of the SM's blocks they are, the more of these lines they push out themselves, in the order of their use: x is
+    no more than the share of blocks that are not simulated.
     """
     lines = len(program.line_address)
     if lines == 0:
@@ -26,12 +28,18 @@ def dirty_share(program: Program, gpu: Gpu, chip_factor: float, active_sms: int)
     missing = 1.0 - program.l2_found
     own = max(1.0 - gpu.l2.size / (touched * missing), 0.0) if missing > 0.0 else 0.0
     own = min(own, max(1.0 - active_sms / chip_factor, 0.0))
-    pushed_out = (1.0 - own) * program.l2_dirty
+    pushed_out = (1.0 - own) * program.l2_dirty / _sectors_of_a_line(program) if program.l2_dirty else 0.0
     if own > 0.0:
         written = np.zeros(lines, bool)
         written[_written_lines(program)] = True
         pushed_out += own * float(written.mean())
     return missing * pushed_out
+
+
+def _sectors_of_a_line(program: Program) -> float:
+    """How many sectors of a line the simulated blocks use, in the mean."""
+    used = sectors_used(program.tx_line, program.tx_sectors, len(program.line_address))
+    return max(float(np.bitwise_count(used[used > 0]).mean()) if used.any() else 0.0, 1.0)
 
 
 def _written_lines(program: Program) -> NDArray[np.int32]:

@@ -62,7 +62,7 @@ def read_lines(data: bytes, path: str) -> LeftLines:
     values = unpack(MAGIC, data, path)
     try:
         address = values["line"].astype(np.uint64) * np.uint64(values["size"])
-        flags = values["written"], values["unread"]
-        return LeftLines(address, *flags, values["capacity"], values["unread_capacity"])
+        written = values["written"].astype(np.uint8)
+        return LeftLines(address, written, values["unread"], values["capacity"], values["unread_capacity"])
     except (KeyError, TypeError, AttributeError, OverflowError) as error:
         raise ValueError(f"{path}: {error}") from None

@@ -32,6 +32,7 @@ from ppt_gpu.spec.gpu import TASK_CLASSES, Gpu
 
 FRACTION = 16  # bits behind the binary point in server times
 ONE = 1 << FRACTION  # a cycle
+MOST_DIRTY = 8  # sectors that one may push out: those of a line
 NEVER = 1 << 60
 EVERY_LINE = slice(None)
 TURN, TURN_MASK = 0x9E3779B1, 0x7FFFFFFF  # which set begins a turn: any but a regular order
@@ -175,8 +176,8 @@ def machine_of(
     share = 1.0 / active_sms if share is None else share
     if not 1.0 / active_sms <= share <= 1.0:
         raise PptError(f"the share of one of {active_sms} SMs is {share}; expected 1/{active_sms} to 1")
-    if not 0.0 <= l2_dirty <= 1.0:
-        raise PptError(f"l2_dirty is {l2_dirty}; expected a share between 0 and 1")
+    if not 0.0 <= l2_dirty <= MOST_DIRTY:
+        raise PptError(f"l2_dirty is {l2_dirty}; expected 0 to {MOST_DIRTY}")
     for key, value in (("memory.queue", gpu.memory.queue), ("l1.mshrs", gpu.l1.mshrs), ("l1.ways", gpu.l1.ways)):
         if value < 1:
             raise PptError(f"{key} is {value}; expected at least 1")

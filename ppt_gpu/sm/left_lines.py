@@ -30,7 +30,7 @@ class LeftLines:
     """N lines of an L2 with room for `capacity` of them, and then unread ones that are there nevertheless."""
 
     address: NDArray[np.uint64]  # [N] the one used last first
-    written: NDArray[np.bool_]  # [N] not yet written back
+    written: NDArray[np.uint8]  # [N] masks of the sectors not yet written back
     unread: NDArray[np.bool_]  # [N] written by its last use
     capacity: int
     unread_capacity: int = 0  # unread lines that are there, whatever has been read since
@@ -45,8 +45,8 @@ class LeftLines:
             found.append(np.arange(first, end, dtype=np.uint64)[::-1] * np.uint64(line))
             room -= end - first
         address = np.concatenate(found)
-        clean = np.zeros(len(address), np.bool_)
-        return cls(address, clean, clean, capacity, unread_capacity)
+        clean, unread = np.zeros(len(address), np.uint8), np.zeros(len(address), np.bool_)
+        return cls(address, clean, unread, capacity, unread_capacity)
 
     @cached_property
     def digest(self) -> str:
@@ -56,22 +56,23 @@ class LeftLines:
 
     @property
     def dirty(self) -> float:
-        """The share of the L2 that holds written lines."""
-        return float(np.count_nonzero(self.written[: self.capacity])) / max(self.capacity, 1)
+        """The written sectors of a line of the L2, in the mean of all that it has room for."""
+        return float(np.bitwise_count(self.written[: self.capacity]).sum()) / max(self.capacity, 1)
 
-    def used(self, address: NDArray[np.uint64], written: NDArray[np.bool_], blocks_before: float = 0.0) -> LeftLines:
-        """What is left after these lines have been used, the last one last.
+    def used(self, address: NDArray[np.uint64], written: NDArray[np.uint8], blocks_before: float = 0.0) -> LeftLines:
+        """What is left after these lines have been used, the last one last. written: masks of sectors.
 
         blocks_before: blocks that the launch ran before those that use them, as a multiple of these, and like them.
         """
         if not len(address):
             return self
         all_lines = np.concatenate((address[::-1], self.address))
-        all_unread = np.concatenate((written[::-1], self.unread))
-        now, before = written[::-1], self.written & ~self._pushed_out(address, written, blocks_before)
+        all_unread = np.concatenate((written[::-1] > 0, self.unread))
+        gone = self._pushed_out(address, written > 0, blocks_before)
+        now, before = written[::-1], np.where(gone, np.uint8(0), self.written)
         _, first, line = np.unique(all_lines, return_index=True, return_inverse=True)
-        dirty = np.zeros(len(first), np.bool_)
-        np.logical_or.at(dirty, line, np.concatenate((now, before)))
+        dirty = np.zeros(len(first), np.uint8)
+        np.bitwise_or.at(dirty, line, np.concatenate((now, before)).astype(np.uint8))
         order = np.argsort(first, kind="stable")
         unread = all_unread[first[order]]
         stays = unread & (np.cumsum(unread) <= self.unread_capacity)

@@ -18,15 +18,15 @@ from ppt_gpu.spec.gpu import Gpu
 
 def touched_lines(
     kernel: Kernel, trace: Trace, gpu: Gpu, accesses: GlobalAccesses
-) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
-    """(Line addresses of the transactions of `accesses`, in their order; whether each writes).
+) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
+    """(Line addresses of the transactions of `accesses`, in their order; masks of the sectors that each writes).
 
     trace: of some blocks of the launch.
     """
     code = lower_code(kernel, trace, gpu)
     found, variant = global_transactions(code, accesses, geometry(gpu)), global_variants(code, accesses)
     writes = ~code.variants.load[variant] | code.variants.atomic[variant]
-    return found.address, np.repeat(writes, np.diff(found.start))
+    return found.address, np.where(np.repeat(writes, np.diff(found.start)), found.sectors, 0).astype(np.uint8)
 
 
 def global_variants(code: Code, accesses: GlobalAccesses) -> NDArray[np.int32]:

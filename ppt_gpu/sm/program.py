@@ -89,7 +89,7 @@ class Program:
     line_bytes: int = 128  # what one line id stands for
     sector_bytes: int = 32  # what one bit of `tx_sectors` stands for
     # Where earlier launches are known: the share of the lines that is in the L2 from them when the launch comes to it,
-    # and the share of the L2 that held written lines when the launch began.
+    # and how many sectors of a line of the L2 were written, in the mean, when the launch began.
     l2_found: float = 0.0
     l2_dirty: float = 0.0
     unheard: str = ""  # why warps pass mbarriers and named barriers without waiting for others; empty: they do not

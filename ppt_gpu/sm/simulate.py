@@ -52,8 +52,8 @@ def simulate(
     """One SM runs all blocks of `program` in order, at most `resident_blocks` at a time. See sm/README.md.
 
     `active_sms` SMs share L2 and DRAM; `share` of both is this one's, by default as much as others have. `policy`:
-    instead of gpu.sm.policy. `l2_dirty`: share of the sectors replaced in so far unused ways of the L2 that cost a
-    write-back. `l1_bytes`: instead of gpu.l1.size, B. `code_at`, `constants_at`: CODE_*, where the launch finds its
+    instead of gpu.sm.policy. `l2_dirty`: how many sectors are written back for each one that comes to so far unused
+    ways of the L2. `l1_bytes`: instead of gpu.l1.size, B. `code_at`, `constants_at`: CODE_*, where the launch finds its
     instructions and its constants. `out_of_step`: the SM starts as it is found later in a long launch, when SMs do not
     ask DRAM all at once any more. `reference`: the plain Python loop. `skip`: whether what only repeats is simulated
     once, by default in long runs; the result is the same. `runs`: recorded runs of this program, to use and to add to;

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("empty_cache")
 SLOW_DRAM = replace(K40, dram=replace(K40.dram, latency=900))
 LEFT = LeftLines(
     np.array([7, 3, 1 << 40], np.uint64) * np.uint64(128),
-    np.array([True, False, True]),
+    np.array([15, 0, 2], np.uint8),
     np.array([True, False, False]),
     12288,
     9216,
@@ -77,7 +77,7 @@ def test_what_changes_the_name():
 
 
 def test_what_is_read_is_what_was_written():
-    empty = LeftLines(np.zeros(0, np.uint64), np.zeros(0, np.bool_), np.zeros(0, np.bool_), 5)
+    empty = LeftLines(np.zeros(0, np.uint64), np.zeros(0, np.uint8), np.zeros(0, np.bool_), 5)
     for lines in (LEFT, empty):
         assert same(read_lines(write_lines(lines, 128), "x"), lines)
 

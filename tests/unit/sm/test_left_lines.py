@@ -8,7 +8,7 @@ import pytest
 from ppt_gpu.sm.left_lines import LeftLines
 
 CAPACITY = 64
-NOTHING = LeftLines(np.zeros(0, np.uint64), np.zeros(0, np.bool_), np.zeros(0, np.bool_), CAPACITY)
+NOTHING = LeftLines(np.zeros(0, np.uint64), np.zeros(0, np.uint8), np.zeros(0, np.bool_), CAPACITY)
 
 
 def by_hand(left: LeftLines, order: list[int]) -> list[bool]:
@@ -26,6 +26,13 @@ def test_lines_stand_where_they_were_used_last_and_stay_written() -> None:
     assert after.address.tolist() == [9, 5, 3, 7]
     assert after.written.tolist() == [False, False, True, True]
     assert after.dirty == 2 / CAPACITY
+
+
+def test_sectors_of_a_line_are_written_one_by_one() -> None:
+    once = NOTHING.used(np.array([3, 5], np.uint64), np.array([1, 0], np.uint8))
+    twice = once.used(np.array([3, 5], np.uint64), np.array([6, 8], np.uint8))
+    assert twice.written.tolist() == [8, 7]
+    assert twice.dirty == 4 / CAPACITY
 
 
 @pytest.mark.parametrize("lines", [40, 60, 70, 100])
@@ -55,7 +62,7 @@ def test_other_data_push_out_what_comes_late() -> None:
 def swapped(elements: int, unread_capacity: int, launches: int) -> LeftLines:
     """Launches that read one array and write another, which change places, line by line."""
     arrays = np.arange(elements, dtype=np.uint64), np.arange(elements, dtype=np.uint64) + np.uint64(1000)
-    left = LeftLines(*(np.zeros(0, kind) for kind in (np.uint64, np.bool_, np.bool_)), CAPACITY, unread_capacity)
+    left = LeftLines(*(np.zeros(0, kind) for kind in (np.uint64, np.uint8, np.bool_)), CAPACITY, unread_capacity)
     for number in range(launches):
         both = np.stack([arrays[number % 2], arrays[1 - number % 2]], axis=1).ravel()
         left = left.used(both, np.tile([False, True], elements))

@@ -391,7 +391,7 @@ def test_budget() -> None:
         ({"resident_blocks": 0}, "0 resident blocks; at least 1"),
         ({"resident_blocks": 80}, "80 resident warps on 1 schedulers"),
         ({"active_sms": 16}, "16 active SMs; k40 has 15"),
-        ({"l2_dirty": 1.5}, "l2_dirty is 1.5; expected a share"),
+        ({"l2_dirty": 9.0}, "l2_dirty is 9.0; expected 0 to 8"),
     ],
 )
 def test_wrong_options(options: dict[str, Any], message: str) -> None:

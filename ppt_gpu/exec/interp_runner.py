@@ -115,13 +115,12 @@ class Runner:
         segments, waiting = self.flow.segment_of, self.flow.waiting
         meet = [entry.point in segments and waiting.meets[segments[entry.point]] for entry in self.stack]
         here = segments.get(self.running.point, -1)
-        waits = split
-        split = split and (at_last or here < 0 or not waiting.tests[here])
         settled = self.lowest if split and not self.waits else None
+        apart = split and (at_last or here < 0 or not waiting.tests[here])
         chosen = give_way(
-            self.running, self.stack, self.live, self.arrived, split=split, eager=eager, meet=meet, settled=settled
+            self.running, self.stack, self.live, self.arrived, split=apart, eager=eager, meet=meet, settled=settled
         )
-        if chosen is None and waits and self.waits >= WAITS_TOGETHER:
+        if chosen is None and split and self.waits >= WAITS_TOGETHER:
             self.waits = WAITS_PARTED
         if chosen is not None:
             self.running, self.lowest = chosen, len(self.stack)

@@ -101,6 +101,33 @@ def test_sms_that_stand_for_others_run_no_block_next_to_these() -> None:
     assert found == set(range(1, 15))
 
 
+@pytest.mark.parametrize("samples", [6, 8, 12])
+def test_rows_and_columns_of_blocks_are_each_sampled(samples: int) -> None:
+    """Blocks of 16 x 16, as in a product: a row shares a tile of one factor, a column of the other."""
+    spread = spread_grid(256, 2, 108)
+    own = spread.sm_blocks(40)
+    found = [other for other in neighbour_blocks(spread, own, (16, 16, 1), samples) if other.stands_for > 1]
+    in_row = {other.offset for other in found if any(other.block // 16 == block // 16 for block in own)}
+    in_column = {other.offset for other in found if any(other.block % 16 == block % 16 for block in own)}
+    weight = {other.offset: other.stands_for for other in found}
+    near = max(samples - 4, samples // 2, 1)
+    assert sum(weight.values()) == pytest.approx(107 - min(near, 4))
+    rows, columns = (sum(weight[offset] for offset in each) for each in (in_row, in_column))
+    true_rows = {
+        o for o in range(1, 108) if any(spread.block((40 + o) % 108, p) // 16 == b // 16 for b in own for p in (0, 1))
+    }
+    true_columns = {
+        o for o in range(1, 108) if any(spread.block((40 + o) % 108, p) % 16 == b % 16 for b in own for p in (0, 1))
+    }
+    assert rows > len(true_rows) / 3 and columns > len(true_columns) / 3
+
+
+def test_samples_are_not_all_an_even_number_apart() -> None:
+    """Blocks of the same rank in clusters of eight are eight apart; half of the SMs are sampled."""
+    found = {other.offset for other in neighbour_blocks(spread_grid(112, 1, 112), (0,), (112, 1, 1), 56)}
+    assert 4 <= sum(offset % 8 == 0 for offset in found) <= 10
+
+
 def test_one_neighbour_stands_for_all() -> None:
     (other,) = neighbour_blocks(spread_grid(80, 1, 80), (0,), (80, 1, 1), 1)
     assert (other.block, other.stands_for) == (1, 79)

@@ -98,3 +98,28 @@ def repeated_launch(tmp_path, kib: int, copied: bool) -> list[float]:
     gpu = load_gpu("k40", [f"l2.size={kib} KiB"])
     workload = Workload("read", path, path, tuple(launches), (Buffer("a", "u32", 122880, copied=copied),))
     return [launch.value("memory.l2_hit_rate") for launch in predict(workload, gpu, cache=False).launches]
+
+
+STORE = """.version 8.0
+.target sm_35
+.address_size 64
+.visible .entry store(.param .u64 p, .param .u32 stride) {
+    .reg .b32 %r<6>; .reg .b64 %d<3>;
+    mov.u32 %r0, %ctaid.x; mov.u32 %r1, %ntid.x; mov.u32 %r2, %tid.x; mad.lo.u32 %r3, %r0, %r1, %r2;
+    ld.param.u32 %r4, [stride]; mul.wide.u32 %d1, %r3, %r4; ld.param.u64 %d0, [p]; add.u64 %d0, %d0, %d1;
+    st.global.u32 [%d0], %r3; ret;
+}
+"""
+
+
+def test_a_line_of_one_sector_pushes_out_all_written_sectors_of_another(tmp_path) -> None:
+    """The first launch leaves 64 KiB of whole lines; the second brings as many lines, one sector each."""
+    (tmp_path / "store.ptx").write_text(STORE)
+    path = str(tmp_path / "store.ptx")
+    launches = (
+        Launch("store", (64, 1, 1), (256, 1, 1), (Argument("u64", buffer="a"), Argument("u32", 4))),
+        Launch("store", (2, 1, 1), (256, 1, 1), (Argument("u64", buffer="b"), Argument("u32", 128))),
+    )
+    workload = Workload("store", path, path, launches, (Buffer("a", "u8", 1 << 16), Buffer("b", "u8", 1 << 16)))
+    second = predict(workload, load_gpu("k40", ["l2.size=64 KiB"]), cache=False).launches[1]
+    assert second.value("memory.dram_write_bytes") == 1 << 16

@@ -55,9 +55,14 @@ def walk(
     _walk(
         np.array(numbers, np.int64), program.block_warp, program.warp_access, program.access_start, program.tx_line,
         program.tx_sectors, ops, kind, cached, l1_set, l2_set, *caches, np.zeros(m.l2_sets * m.l2_ways, np.int64),
-        _warm(program), _ONES, program.warp_access[:-1].copy(), np.full(resident, -1, np.int64),
+        _warm(program), _kept(program), _ONES, program.warp_access[:-1].copy(), np.full(resident, -1, np.int64),
         np.zeros(2, np.int64), level, fetched, l2_sectors, dram_read, written, totals,
     )  # fmt: skip
+
+
+def _kept(program: Program) -> np.ndarray:
+    """[L] lines that the uses of others keep in the L2."""
+    return program.line_kept.astype(np.int64) if len(program.line_kept) else np.zeros(len(program.line_warm), np.int64)
 
 
 def _warm(program: Program) -> np.ndarray:
@@ -141,8 +146,8 @@ def _below_l1(
 @inlined
 def _in_l2(
     numbers: np.ndarray, kind: int, line: int, sectors: int, sets: np.ndarray, tag: np.ndarray, valid: np.ndarray,
-    dirty: np.ndarray, stamp: np.ndarray, fresh: np.ndarray, warm: np.ndarray, ones: np.ndarray, totals: np.ndarray,
-    written: np.ndarray, access: int,
+    dirty: np.ndarray, stamp: np.ndarray, fresh: np.ndarray, warm: np.ndarray, kept: np.ndarray, ones: np.ndarray,
+    totals: np.ndarray, written: np.ndarray, access: int,
 ) -> int:  # fmt: skip
     """The sectors that the L2 lacks. Writes what goes to DRAM into totals[2], what will go there into `written`."""
     ways = numbers[L2_WAYS]
@@ -153,7 +158,8 @@ def _in_l2(
         missing = sectors & ~warm[line]
         if at >= 0:
             missing &= ~valid[at]
-        warm[line] &= ~sectors
+        if kept[line] == 0:
+            warm[line] &= ~sectors
     elif line == FORCED_DRAM:
         missing = sectors
     keep = numbers[L2_BACK] != 0 and (numbers[L2_ALLOCATE] != 0 or missing == 0)
@@ -174,7 +180,7 @@ def _in_l2(
     if not numbers[L2_FIFO]:
         stamp[at] = numbers[CLOCK]
     valid[at] |= sectors
-    if kind == KIND_ATOMIC or (kind == KIND_STORE and keep):
+    if kept[line] == 0 and (kind == KIND_ATOMIC or (kind == KIND_STORE and keep)):
         written[access] += ones[sectors & ~dirty[at]]
         dirty[at] |= sectors
     return missing
@@ -186,9 +192,9 @@ def _walk(
     tx_line: np.ndarray, tx_sectors: np.ndarray, ops: np.ndarray, kind: np.ndarray, cached: np.ndarray,
     l1_set: np.ndarray, l2_set: np.ndarray, l1_tag: np.ndarray, l1_valid: np.ndarray, l1_dirty: np.ndarray,
     l1_stamp: np.ndarray, l2_tag: np.ndarray, l2_valid: np.ndarray, l2_dirty: np.ndarray, l2_stamp: np.ndarray,
-    l2_fresh: np.ndarray, warm: np.ndarray, ones: np.ndarray, place: np.ndarray, slot_block: np.ndarray,
-    pushed: np.ndarray, level: np.ndarray, fetched: np.ndarray, l2_sectors: np.ndarray, dram_read: np.ndarray,
-    written: np.ndarray, totals: np.ndarray,
+    l2_fresh: np.ndarray, warm: np.ndarray, kept: np.ndarray, ones: np.ndarray, place: np.ndarray,
+    slot_block: np.ndarray, pushed: np.ndarray, level: np.ndarray, fetched: np.ndarray, l2_sectors: np.ndarray,
+    dram_read: np.ndarray, written: np.ndarray, totals: np.ndarray,
 ) -> None:  # fmt: skip
     """place [W]: the next memory entry of each warp; slot_block [resident]: the block in each slot, -1: none."""
     blocks, following, running = len(block_warp) - 1, 0, True
@@ -233,7 +239,7 @@ def _walk(
                         l2_sectors[access] += ones[sectors]
                         missing = _in_l2(
                             numbers, does, below, sectors, l2_set, l2_tag, l2_valid, l2_dirty, l2_stamp,
-                            l2_fresh, warm, ones, totals, written, access,
+                            l2_fresh, warm, kept, ones, totals, written, access,
                         )  # fmt: skip
                         if missing and does != KIND_STORE:
                             dram_read[access] += ones[missing]

@@ -9,7 +9,8 @@ import numpy as np
 
 from ppt_gpu.errors import PptError
 from ppt_gpu.exec.interp_warp import LANES, Mask, Warp
-from ppt_gpu.exec.jit_context import BARRIER_OF_CLUSTER, BARRIERS
+from ppt_gpu.exec.jit_context import BARRIER_OF_CLUSTER, BARRIER_OF_GROUP, BARRIERS
+from ppt_gpu.exec.wgmma_form import GROUP
 from ppt_gpu.ptx.module import Instruction
 
 
@@ -18,7 +19,7 @@ class Arrival:
     """What a warp brings to a barrier; lanes that come apart from each other bring it together."""
 
     number: int = 0
-    expected: int = 0  # warps; 0: all of the block that have not exited
+    expected: int = 0  # warps; 0: all of the block, or of the warpgroup, that have not exited
     waits: bool = True  # not for bar.arrive
     of_warp: bool = False  # bar.warp.sync: lanes of this warp only
     holds: int = 0  # threads whose predicate held (.red)
@@ -66,7 +67,8 @@ class Barriers:
             if number == BARRIER_OF_CLUSTER:
                 continue
             here = {w: a for w, a in self.waiting.items() if a.number == number}
-            if len(here) + self.arrived[number] < (self.waiting[warp].expected or len(live)):
+            takes = [w for w in live if number < BARRIER_OF_GROUP or w.number // GROUP == number - BARRIER_OF_GROUP]
+            if len(here) + self.arrived[number] < (self.waiting[warp].expected or len(takes)):
                 continue
             self.arrived[number] = 0
             for other in here:

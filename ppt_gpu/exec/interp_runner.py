@@ -286,7 +286,7 @@ class Runner:
         if not self.warp.active.any():
             return None
         self.arrival.number = BARRIER_OF_GROUP + self.warp.number // GROUP
-        self.arrival.expected, self.arrival.waits, self.arrival.of_warp = GROUP, True, False
+        self.arrival.expected, self.arrival.waits, self.arrival.of_warp = 0, True, False
         return self._meet(path, ins)
 
     def _meet(self, path: Path, ins: Instruction) -> End:

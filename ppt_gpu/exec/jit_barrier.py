@@ -135,7 +135,7 @@ class Barriers:
         e = self.e
         number = e.i64("udiv", e.field("%w", Slot.WARP), GROUP)
         e.set_field("%w", Slot.BARRIER, e.i64("add", number, BARRIER_OF_GROUP))
-        e.set_field("%w", Slot.BARRIER_WARPS, str(GROUP))
+        e.set_field("%w", Slot.BARRIER_WARPS, "0")
         e.set_field("%w", Slot.BARRIER_KIND, "0")
         self._meet(segment)
 

@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 
 from ppt_gpu.compiled import entry, inlined, intrinsic
 from ppt_gpu.exec.divergence import Path, give_way
-from ppt_gpu.exec.jit_context import BARRIER_OF_CLUSTER, Exit, Slot
+from ppt_gpu.exec.jit_context import BARRIER_OF_CLUSTER, BARRIER_OF_GROUP, Exit, Slot
 from ppt_gpu.exec.memory import LOCAL_WINDOW
 from ppt_gpu.exec.pattern_store import PatternWord
 from ppt_gpu.exec.trace_buffers import END_GUARDED, END_PATH, END_RECORD
 from ppt_gpu.exec.waiting import Waiting
+from ppt_gpu.exec.wgmma_form import GROUP
 
 
 class State(IntEnum):
@@ -361,7 +362,11 @@ def _release(rows: np.ndarray, state: np.ndarray) -> int:
             continue
         number = rows[w, _BARRIER]
         wanted = rows[w, _BARRIER_WARPS]
-        if wanted == 0:
+        if number >= BARRIER_OF_GROUP:
+            first = (number - BARRIER_OF_GROUP) * GROUP
+            for v in range(first, min(first + GROUP, len(rows))):
+                wanted += rows[v, _STATUS] != ENDED
+        elif wanted == 0:
             wanted = alive
         here = state[S_FIRST_BARRIER + number]
         total = threads = 0

@@ -17,6 +17,7 @@ from ppt_gpu.exec.global_accesses import GlobalAccesses, global_accesses
 from ppt_gpu.exec.trace import Trace
 from ppt_gpu.exec.workload import Launch
 from ppt_gpu.ptx.module import Kernel
+from ppt_gpu.sm.found_left import Uses, found_left
 from ppt_gpu.sm.left_lines import LeftLines
 from ppt_gpu.sm.lower_access import geometry, lower_accesses
 from ppt_gpu.sm.lower_code import Code, lower_code, of_ptx
@@ -133,42 +134,9 @@ def _copied(
     """[L] lines that host copies or earlier launches left in the L2. left, alone: as in `lower_trace`; line: B."""
     if not alone:
         return left.places(own.address) < len(left.address)
-    per_block = float(np.sum(1.0 / users.line)) / len(own.trace.blocks)
-    written_share = float(np.mean(_written(own))) if len(own.address) else 0.0
-    there_are = sum(-(-(area.start + area.bytes) // line) - area.start // line for area in own.trace.ranges)
-    return left.found(own.address, _blocks_before(own, active_sms, grid) * per_block, written_share, there_are)
-
-
-def _written(own: Own) -> NDArray[np.bool_]:
-    """[L] lines that these blocks write."""
     writes = (~own.code.variants.load | own.code.variants.atomic)[own.variant]
-    written = np.zeros(len(own.address), np.bool_)
-    written[own.line[np.repeat(writes, np.diff(own.found.start))]] = True
-    return written
-
-
-def _blocks_before(own: Own, active_sms: int, grid: int) -> NDArray[np.float64]:
-    """[L] how many blocks of the `grid` have touched their lines when each line is touched first.
-
-    Blocks of a wave run at the same time: it is as far as the lines of its blocks that their warps came to by fewer
-    accesses, or in earlier blocks by as many.
-    """
-    first = np.flatnonzero(np.diff(np.maximum.accumulate(own.line), prepend=-1) > 0)  # numbered as they are touched
-    access = np.searchsorted(own.found.start, first, side="right") - 1
-    warp = np.searchsorted(own.entries.start, access, side="right") - 1
-    block = own.trace.blocks[warp // (own.trace.warps // len(own.trace.blocks))].astype(np.int64)
-    wave = block // (own.resident * active_sms)
-    depth = access - own.entries.start[warp]
-    order = np.lexsort((block, depth, wave))
-    _, begins, of_wave = np.unique(wave[order], return_index=True, return_inverse=True)
-    lines = np.diff(np.append(begins, len(order)))[of_wave]
-    together = np.diff(block[order], prepend=-1) | np.diff(depth[order], prepend=-1)  # not 0: other ones begin
-    rank = np.maximum.accumulate(np.where(together != 0, np.arange(len(order)), 0)) - begins[of_wave]
-    before = wave * own.resident * active_sms
-    running = np.minimum(grid - before, own.resident * active_sms)
-    part = np.empty(len(order))
-    part[order] = rank / lines
-    return before + part * running
+    uses = Uses(own.line, own.found.start, writes, own.entries.start, own.trace.blocks, own.resident)
+    return found_left(left, uses, own.address, users.line, own.trace.ranges, active_sms, grid, line)
 
 
 def _variants(

@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 
 from ppt_gpu.errors import BudgetError
 from ppt_gpu.exec.trace import Range
+from ppt_gpu.sm.found_left import Uses, found_left
 from ppt_gpu.sm.in_flight import by_others, first_moments
+from ppt_gpu.sm.left_lines import LeftLines
 from ppt_gpu.sm.lower_access import Accesses, Geometry, Variants, geometry, lower_accesses
 from ppt_gpu.sm.lower_forced import forced_transactions
 from ppt_gpu.sm.lower_hash import dense_ids
@@ -20,7 +22,7 @@ from ppt_gpu.sm.moments import Course, waits_before
 from ppt_gpu.sm.program import Program
 from ppt_gpu.sm.same_line import Atomics, atomic_share
 from ppt_gpu.sm.scoreboard import SLOTS, StaticCode, schedule
-from ppt_gpu.sm.sharing import Touched, Users, Waves, areas, copied_lines, sectors_used, sharers, while_kept
+from ppt_gpu.sm.sharing import Touched, Users, Waves, areas, sectors_used, sharers, while_kept
 from ppt_gpu.spec.gpu import Gpu
 from ppt_gpu.tasklist.flat import FlatTaskList, block_shifts, buffer_bases
 from ppt_gpu.tasklist.model import Transactions
@@ -78,7 +80,6 @@ def lower_tasklist(
     bases = _bases(flat, task, kept, warps_per_block, ids, grid)
     found = _strides(flat, shape, task, bases)
     address_line, address = dense_ids(found.address)
-    copied = copied_lines(address, _ranges(flat), gpu.l2.size, shape.line)
     users, shared = Users.alone(len(address)), None
     atomics = _atomics(flat, task, bases)[0]
     share = atomic_share(atomics, shape.line)
@@ -96,6 +97,12 @@ def lower_tasklist(
         users = sharers(used, touches, active_sms, area)
         shared = by_others(address, users, first, used, touches, area)
         share = atomic_share(atomics, shape.line, theirs, weight)
+    start = np.arange(warps + 1, dtype=np.int64) * len(task)
+    uses = Uses(address_line, found.start, np.tile(_writes(flat)[task], warps), start, ids, resident)
+    left = LeftLines.copied(_ranges(flat), gpu.l2.size // shape.line, shape.line)
+    extents = tuple(grid) or flat.tasklist.grid or (int(ids.max(initial=0)) + 1,)
+    whole = int(np.prod(extents))
+    copied = found_left(left, uses, address, users.line, _ranges(flat), active_sms, whole, shape.line)
     line, found = forced_transactions(flat, gpu, shape, np.tile(task, warps), found, address_line, active_sms)
     return assemble(
         ops,
@@ -108,7 +115,7 @@ def lower_tasklist(
         users=users,
         shared=shared,
         warp_path=np.zeros(warps, np.int32),
-        warp_access=np.arange(warps + 1, dtype=np.int64) * len(task),
+        warp_access=start,
         warps_per_block=warps_per_block,
         thread_instructions=warps * int(np.array([t.active for t in flat.tasks], np.int64)[flat.path].sum()),
         atomic_share=share,
@@ -187,6 +194,11 @@ def _atomics(
     every = np.tile(task, len(bases) // max(1, len(task)))
     chosen = np.flatnonzero(meets[every])
     return Atomics(every[chosen], bases[chosen], flat.pattern_offset, flat.pattern_mask), chosen
+
+
+def _writes(flat: FlatTaskList) -> NDArray[np.bool_]:
+    """[tasks] stores and atomics."""
+    return np.array([t.op.partition(".")[0] in ("store", "atomic") for t in flat.tasks], np.bool_)
 
 
 def _given(flat: FlatTaskList) -> NDArray[np.bool_]:

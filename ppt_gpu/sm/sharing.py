@@ -1,6 +1,5 @@
-"""Which lines are in the L2 before this SM first asks: host copies, and what other SMs fetch.
+"""Which lines are in the L2 before this SM first asks: what other SMs fetch.
 
-* A host copy writes through the L2; the bytes copied last stay, as many as fit.
 * A line that k SMs of the wave use is fetched from DRAM by one of them and found in the L2 by the k-1 others. k is
   estimated from a sample of other SMs: 1 + the sum over those that touch the line of the SMs that each stands for. Of
   such lines this SM does not fetch a share of 1 - 1/k, chosen by a hash of the address; `in_flight` says which of them
@@ -28,21 +27,6 @@ from ppt_gpu.sm.lower_hash import Numbers, mix
 
 #: how many bits each byte has
 BITS = np.array([mask.bit_count() for mask in range(256)], np.float64)
-
-
-def copied_lines(address: NDArray[np.uint64], ranges: Sequence[Range], capacity: int, line: int) -> NDArray[np.bool_]:
-    """[L] lines that host copies left in an L2 of `capacity` bytes; the last of `ranges` was copied last."""
-    warm = np.zeros(len(address), np.bool_)
-    left = capacity
-    for area in reversed([area for area in ranges if area.copied]):
-        kept = min(left, area.bytes)
-        if kept <= 0:
-            continue
-        left -= kept
-        end = area.start + area.bytes
-        first = area.start // line * line if kept == area.bytes else -(-(end - kept) // line) * line
-        warm |= (address >= np.uint64(first)) & (address < np.uint64(end))
-    return warm
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from lower_fixtures import UNIT, code, make_gpu, make_launch, make_trace
 
 from ppt_gpu.exec.global_accesses import global_accesses
 from ppt_gpu.exec.trace import Range
+from ppt_gpu.sm.left_lines import LeftLines
 from ppt_gpu.sm.lower import lower_trace
 from ppt_gpu.sm.program import Program
 from ppt_gpu.sm.sharing import (
@@ -17,7 +18,6 @@ from ppt_gpu.sm.sharing import (
     Touches,
     Waves,
     areas,
-    copied_lines,
     fetched_by_others,
     sectors_used,
     settled,
@@ -30,7 +30,8 @@ LINES = np.arange(64, dtype=np.uint64) * np.uint64(128)
 
 
 def warm(ranges: list[Range], capacity: int) -> list[int]:
-    return np.flatnonzero(copied_lines(LINES, ranges, capacity, 128)).tolist()
+    left = LeftLines.copied(ranges, capacity // 128, 128)
+    return np.flatnonzero(left.places(LINES) < len(left.address)).tolist()
 
 
 def test_copies_stay_last_first_and_by_their_ends() -> None:

@@ -6,12 +6,12 @@ where none are wanted, or no more, a look at the control block is all that a cop
 
 from __future__ import annotations
 
-import ctypes
 from enum import IntEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ppt_gpu.exec.host_memory import host_words
 from ppt_gpu.exec.jit_context import Slot
 from ppt_gpu.exec.jit_text import Text, vec
 from ppt_gpu.ptx.module import Instruction, Kernel
@@ -90,7 +90,7 @@ def note_bulk(
     """Note a bulk copy of the warp with this row, if there is room: of each lane its place, bytes and mbarrier."""
     if control[NEXT] >= control[END]:
         return
-    note = np.ctypeslib.as_array(ctypes.cast(int(control[NEXT]), ctypes.POINTER(ctypes.c_int64)), (WORDS,))
+    note = host_words(int(control[NEXT]), WORDS)
     note[:] = 0
     note[Note.PC] = pc
     note[:1].view(np.uint32)[1] = sum(1 << lane for lane in copied)

@@ -75,6 +75,12 @@ LINES_OF_TRACE = 32 // WORDS  # of a pattern in a trace, whose distances have 64
 
 
 @merged
+def _copy_row(source: np.ndarray, at: int, found: np.ndarray, row: int) -> None:
+    for k in range(32):
+        found[np.uint64(row), np.uint64(k)] = source[np.uint64(at + k)]
+
+
+@merged
 def distances(
     places8: np.ndarray, places16: np.ndarray, places32: np.ndarray, away16: np.ndarray, away32: np.ndarray,
     away64: np.ndarray, masks: np.ndarray, line: int, found: np.ndarray, row: int,
@@ -86,24 +92,18 @@ def distances(
     at = line * (64 * WORDS) // bits
     if word >> PLACES_BIT == 0:
         if bits == 16:
-            for k in range(32):
-                found[np.uint64(row), np.uint64(k)] = away16[np.uint64(at + k)]
+            _copy_row(away16, at, found, row)
         elif bits == 32:
-            for k in range(32):
-                found[np.uint64(row), np.uint64(k)] = away32[np.uint64(at + k)]
+            _copy_row(away32, at, found, row)
         else:
-            for k in range(32):
-                found[np.uint64(row), np.uint64(k)] = away64[np.uint64(at + k)]
+            _copy_row(away64, at, found, row)
         return int(mask)
     if bits == 8:
-        for k in range(32):
-            found[np.uint64(row), np.uint64(k)] = places8[np.uint64(at + k)]
+        _copy_row(places8, at, found, row)
     elif bits == 16:
-        for k in range(32):
-            found[np.uint64(row), np.uint64(k)] = places16[np.uint64(at + k)]
+        _copy_row(places16, at, found, row)
     else:
-        for k in range(32):
-            found[np.uint64(row), np.uint64(k)] = places32[np.uint64(at + k)]
+        _copy_row(places32, at, found, row)
     lane = 0
     while mask >> lane & 1 == 0:
         lane += 1

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ctypes
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +15,7 @@ from ppt_gpu.exec.async_copies import note_bulk
 from ppt_gpu.exec.box import Box, together
 from ppt_gpu.exec.bulk_copy import perform
 from ppt_gpu.exec.bulk_form import BulkForm, bulk_form
+from ppt_gpu.exec.host_memory import host_bytes, host_words
 from ppt_gpu.exec.jit_context import SLOTS, Fault, Slot
 from ppt_gpu.exec.jit_emit import Emitter, Unsupported, emits
 from ppt_gpu.exec.jit_memory import address
@@ -81,41 +81,27 @@ class _Memory:
             base = int(row[Slot.SHARED])
             if tag:
                 base = int(row[Slot.CLUSTER_SHARED]) + (tag - 1) * int(row[Slot.CLUSTER_STRIDE])
-            return _bytes(base + offset, size)
+            return host_bytes(base + offset, size)
         if address % align:
             raise BulkFault(Fault.ALIGNMENT, address)
         if space == "map" and PARAM_WINDOW <= address < PARAM_WINDOW + WINDOW_BYTES:
             offset = address - PARAM_WINDOW
             if offset + size > int(row[Slot.PARAM_BYTES]):
                 raise BulkFault(Fault.BOUNDS, address)
-            return _bytes(int(row[Slot.PARAM]) + offset, size)
-        ranges = _words(int(row[Slot.RANGES]), 2 * int(row[Slot.RANGE_COUNT])).reshape(-1, 2)
+            return host_bytes(int(row[Slot.PARAM]) + offset, size)
+        ranges = host_words(int(row[Slot.RANGES]), 2 * int(row[Slot.RANGE_COUNT])).reshape(-1, 2)
         inside = int(np.searchsorted(ranges[:, 0], address, side="right")) - 1
         if inside < 0 or address + size > int(ranges[inside, 1]):
             raise BulkFault(Fault.BOUNDS, address)
-        return _bytes(int(row[Slot.HOST]) + address, size)
-
-
-def _bytes(address: int, size: int) -> NDArray[np.uint8]:
-    return np.frombuffer(_buffer(size).from_address(address), np.uint8) if size else np.zeros(0, np.uint8)
-
-
-def _words(address: int, count: int) -> NDArray[np.int64]:
-    return np.frombuffer(_buffer(8 * count).from_address(address), np.int64)
-
-
-@lru_cache(maxsize=1024)
-def _buffer(size: int) -> Any:
-    """The type of `size` bytes; to make one takes longer than to use it."""
-    return ctypes.c_uint8 * size
+        return host_bytes(int(row[Slot.HOST]) + address, size)
 
 
 def _call(row_address: int, number: int, mask: int, rows_address: int, pc: int) -> None:
     """Called by compiled code for all lanes of `mask`."""
-    (form, recorded), row = _FORMS[number], _words(row_address, SLOTS)
+    (form, recorded), row = _FORMS[number], host_words(row_address, SLOTS)
     boxes: list[Box] = []
     copied: dict[int, tuple[int, int, int]] = {}
-    values = _words(rows_address, 32 * len(form.operands)).view(np.uint64).reshape(-1, 32)
+    values = host_words(rows_address, 32 * len(form.operands)).view(np.uint64).reshape(-1, 32)
     for lane in range(32):
         if not mask >> lane & 1:
             continue
@@ -135,7 +121,7 @@ def _call(row_address: int, number: int, mask: int, rows_address: int, pc: int) 
     if recorded:
         _record(row, together(boxes))
     if form.signals and not form.reduction and row[Slot.COPIES]:
-        note_bulk(row, _words(int(row[Slot.COPIES]), 2), pc, copied)
+        note_bulk(row, host_words(int(row[Slot.COPIES]), 2), pc, copied)
 
 
 def _record(row: NDArray[np.int64], box: Box | None) -> None:
@@ -144,7 +130,7 @@ def _record(row: NDArray[np.int64], box: Box | None) -> None:
     number = listed_pattern()(row.ctypes.data, box.mask if box else 0, distances.ctypes.data)
     header = int(row[Slot.RECORD])
     ctypes.c_uint32.from_address(header).value = number << SPACE_BITS
-    _words(header * (BASE_BYTES // RECORD_BYTES) + int(row[Slot.BASES]), 1)[:] = box.start if box else 0
+    host_words(header * (BASE_BYTES // RECORD_BYTES) + int(row[Slot.BASES]), 1)[:] = box.start if box else 0
     row[Slot.RECORD] += RECORD_BYTES
 
 

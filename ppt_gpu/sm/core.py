@@ -598,6 +598,6 @@ def run_core(
 
 
 def pays(program: Program, machine: Machine) -> bool:
-    """A loop of its own, up to a fifth faster, for what real GPUs have; not for runs that end before it is compiled."""
+    """A loop of its own, somewhat faster, for what real GPUs have; not for runs that end before it is compiled."""
     common = machine.schedulers in (1, 2, 4) and machine.policy in (LRR, GTO) and machine.width in (1, 2)
     return common and int(op_issues(program).sum()) >= SPECIALISE_FROM

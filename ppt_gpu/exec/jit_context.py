@@ -130,7 +130,7 @@ BARRIER_OF_WARP = 2
 
 def barrier_text(number: int) -> str:
     """What a message calls a barrier of the block."""
-    return f"barrier {number}" if number < BARRIER_OF_GROUP else "where the four warps of its warpgroup meet for wgmma"
+    return f"barrier {number}" if number < BARRIER_OF_GROUP else "the wgmma.fence or wait_group of its warpgroup"
 
 
 class Fault(IntEnum):

@@ -70,7 +70,7 @@ def _numbers(options: dict[str, str], key: str) -> tuple[int, ...]:
     words = options[key].split("x")
     least = 0 if key == "strides" else 1  # every index along an axis may be the same place
     if not all(word.strip().isascii() and word.strip().isdigit() and int(word) >= least for word in words):
-        kind = "positive numbers" if least else "numbers"
+        kind = "positive numbers" if least else "numbers from 0 on"
         raise PptError(f"{key}={options[key]}: {kind} are expected, with x between them", hint=_EXAMPLE)
     return tuple(int(word) for word in words)
 

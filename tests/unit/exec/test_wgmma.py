@@ -6,8 +6,10 @@ from jit_kernels import Case, check_against_interpreter, pointer
 from matrix_kernels import dense_of, registers_of, vector
 
 from ppt_gpu.errors import PptError
+from ppt_gpu.exec.interpreter import interpret
 from ppt_gpu.exec.matrix_layout import fragment_a, fragment_c
 from ppt_gpu.exec.matrix_numbers import numbers
+from ppt_gpu.exec.run import run as run_compiled
 from ppt_gpu.exec.wgmma_form import fields
 from ppt_gpu.exec.workload import Argument, Buffer
 from ppt_gpu.ptx import parse_module
@@ -191,3 +193,20 @@ def test_a_warpgroup_that_is_not_whole_meets_as_it_is():
     buffers = [Buffer("a", "u32", 512), Buffer("b", "u8", SHARED), Buffer("d", "u32", 512)]
     arguments = [pointer("a"), pointer("b"), pointer("d"), Argument("u64", 0), Argument("u64", 0)]
     check_against_interpreter(Case(parse_module(text, "test.ptx"), "k", (1,), (96,), arguments, buffers))
+
+
+APART = """.visible .entry k() {
+    .reg .pred %p; .reg .b32 %r<2>;
+    mov.u32 %r0, %tid.x; setp.ge.u32 %p, %r0, 96; @%p bra other;
+    wgmma.fence.sync.aligned; ret;
+other:
+    bar.sync 0; ret;
+}
+"""
+
+
+@pytest.mark.parametrize("engine", [run_compiled, interpret])
+def test_a_warp_that_stays_away_is_named(engine):
+    case = Case(parse_module(HEAD + APART, "test.ptx"), "k", (1,), (128,), [], [])
+    with pytest.raises(PptError, match=r"the wgmma\.fence or wait_group of its warpgroup"):
+        case.run(engine=engine)

@@ -38,6 +38,7 @@ def fill(raw: NDArray[np.uint8], buffer: Buffer, directory: Path) -> None:
     Random content depends on the seed and the buffer's name only (numpy's PCG64), so two buffers with the same
     seed differ. Raises PptError for an unknown `init`, a bad range, value or .npy file.
     """
+    check_init(buffer)
     kind, _, detail = buffer.init.partition(":")
     if kind == "zeros":
         raw[:] = 0
@@ -49,12 +50,21 @@ def fill(raw: NDArray[np.uint8], buffer: Buffer, directory: Path) -> None:
         _store(raw, buffer, np.full(buffer.count, _number(buffer, detail)))
     elif kind == "ring":
         _store(raw, buffer, (np.arange(buffer.count) + int(detail)) % buffer.count)
-    elif kind == "npy":
-        _store(raw, buffer, _load(buffer, directory / detail))
     else:
+        _store(raw, buffer, _load(buffer, directory / detail))
+
+
+def check_init(buffer: Buffer) -> None:
+    """PptError where `fill` would raise it, but for what is in .npy files."""
+    kind, _, detail = buffer.init.partition(":")
+    if kind not in [init.partition(":")[0] for init in INITS]:
         raise PptError(
             f"buffer '{buffer.name}': unknown init '{buffer.init}'", hint=f"expected one of: {', '.join(INITS)}"
         )
+    if kind == "random":
+        _check_range(buffer)
+    elif kind == "const":
+        _number(buffer, detail)
 
 
 def bf16_bits(values: NDArray) -> NDArray[np.uint16]:
@@ -75,8 +85,6 @@ def _store(raw: NDArray[np.uint8], buffer: Buffer, values: NDArray) -> None:
 
 
 def _random(buffer: Buffer) -> NDArray:
-    if not buffer.low <= buffer.high:
-        raise PptError(f"buffer '{buffer.name}': the random range {buffer.low} to {buffer.high} is empty")
     rng = np.random.Generator(np.random.PCG64([buffer.seed, zlib.crc32(buffer.name.encode())]))
     dtype = np.dtype(NUMPY_TYPES[buffer.type])
     if buffer.type in ("f16", "bf16", "f32"):
@@ -84,12 +92,19 @@ def _random(buffer: Buffer) -> NDArray:
         return unit * np.float32(buffer.high - buffer.low) + np.float32(buffer.low)
     if dtype.kind == "f":
         return rng.random(buffer.count) * (buffer.high - buffer.low) + buffer.low
-    info = np.iinfo(dtype)
+    return rng.integers(int(buffer.low), int(buffer.high), buffer.count, dtype=dtype, endpoint=True)
+
+
+def _check_range(buffer: Buffer) -> None:
+    if not buffer.low <= buffer.high:
+        raise PptError(f"buffer '{buffer.name}': the random range {buffer.low} to {buffer.high} is empty")
+    if np.dtype(NUMPY_TYPES[buffer.type]).kind == "f" or buffer.type == "bf16":
+        return
+    info = np.iinfo(NUMPY_TYPES[buffer.type])
     if buffer.low < info.min or buffer.high > info.max:
         raise PptError(
             f"buffer '{buffer.name}': the random range {buffer.low:g} to {buffer.high:g} does not fit {buffer.type}"
         )
-    return rng.integers(int(buffer.low), int(buffer.high), buffer.count, dtype=dtype, endpoint=True)
 
 
 def _number(buffer: Buffer, text: str) -> int | float:

@@ -18,17 +18,23 @@ from ppt_gpu.ptx.module import Module
 
 
 def device_memory(
-    module: Module, workload: Workload, contents: Mapping[str, NDArray[Any]], budget: Budget
+    module: Module, workload: Workload, contents: Mapping[str, NDArray[Any]], budget: Budget, unread: bool = False
 ) -> DeviceMemory:
-    """Buffers as the workload describes them, or as `contents` gives them by name. PptError when sizes differ."""
+    """Buffers as the workload describes them, or as `contents` gives them by name. PptError when sizes differ.
+
+    unread: it makes no difference what buffers hold, as in `DeviceMemory.build`.
+    """
     folder = Path(workload.path).parent
     memory = DeviceMemory.build(
-        module, workload.buffers, workload.symbols, directory=folder, budget=budget, textures=workload.textures
-    )
+        module, workload.buffers, workload.symbols, directory=folder, budget=budget, textures=workload.textures,
+        unread=unread,
+    )  # fmt: skip
+    left_out = {buffer.name for buffer in workload.buffers} if unread else set()  # a variable may be constant memory
     for name, values in contents.items():
         flat = np.ravel(values, order="K")  # as it lies in memory
         room = memory.bytes_of(name)
         if flat.nbytes != len(room):
             raise PptError(f"contents of '{name}' have {flat.nbytes} bytes, the buffer has {len(room)}")
-        room[:] = flat.view(np.uint8)
-    return replace(memory, blank=memory.blank - set(contents))
+        if name not in left_out:
+            room[:] = flat.view(np.uint8)
+    return replace(memory, blank=memory.blank - (set(contents) - left_out))

@@ -26,7 +26,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from ppt_gpu.errors import BudgetError, PptError, did_you_mean
 from ppt_gpu.exec.budget import Budget
-from ppt_gpu.exec.fill import buffer_bytes, fill
+from ppt_gpu.exec.fill import buffer_bytes, check_init, fill
 from ppt_gpu.exec.texture import Texture, TextureTable
 from ppt_gpu.exec.trace import Range
 from ppt_gpu.exec.workload import Buffer
@@ -85,8 +85,11 @@ class DeviceMemory:
         directory: str | Path = ".",
         budget: Budget | None = None,
         textures: Sequence[Texture] = (),
+        unread: bool = False,
     ) -> DeviceMemory:
         """Place the module's variables and `buffers`, and fill them.
+
+        unread: it makes no difference what buffers hold; only those are filled whose content comes from files.
 
         `symbols` gives content to module variables by name (`Buffer.type` and `count` describe that content);
         `directory` is where relative npy: files are looked for. Raises PptError for an unknown symbol, content that
@@ -119,12 +122,14 @@ class DeviceMemory:
             spaces=tuple(o.space for o in placed),
             copied=tuple(o.copied for o in placed),
             index={o.name: i for i, o in enumerate(placed)},
-            blank=frozenset(b.name for b in buffers if b.init == "zeros"),
+            blank=frozenset(b.name for b in buffers if b.init == "zeros" or (unread and not _of_file(b))),
         )
         for variable in _by_space(module):
             memory._initialise(variable, module, warnings)
         for buffer in buffers:
-            if buffer.init != "zeros":
+            if buffer.name in memory.blank:
+                check_init(buffer)
+            else:
                 fill(memory.bytes_of(buffer.name), buffer, Path(directory))
         for symbol in symbols:
             memory._set_symbol(symbol, module, Path(directory))
@@ -270,6 +275,11 @@ class _Object:
     @staticmethod
     def of_buffer(b: Buffer) -> _Object:
         return _Object(b.name, b.type, "global", buffer_bytes(b), ALIGNMENT, b.copied)
+
+
+def _of_file(buffer: Buffer) -> bool:
+    """What is wrong in a file shows when it is read."""
+    return buffer.init.startswith("npy:")
 
 
 def _by_space(module: Module) -> list[Variable]:

@@ -62,6 +62,8 @@ class Traces:
         self.text = module_digest(module)
         self.initial = "" if store is None else self._initial_digest(contents)
         self.state = MemoryState(partial(_device_memory, module, workload, contents, budget), self.initial)
+        #: for kernels that memory does not steer: what buffers hold is nothing to their traces
+        self.unread = MemoryState(partial(_device_memory, module, workload, contents, budget, unread=True), "")
         self.kept: dict[int, Kept] = {}
         self.notes: Any = ()  # how the PTX was made, for the report
 
@@ -83,11 +85,11 @@ class Traces:
 
 
 def _device_memory(
-    module: Module, workload: Workload, contents: Mapping[str, NDArray[Any]], budget: Budget
+    module: Module, workload: Workload, contents: Mapping[str, NDArray[Any]], budget: Budget, unread: bool = False
 ) -> DeviceMemory:
     from ppt_gpu.exec.initial_memory import device_memory  # only where something is run
 
-    return device_memory(module, workload, contents, budget)
+    return device_memory(module, workload, contents, budget, unread)
 
 
 def _alone(method: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], R]:
@@ -256,8 +258,9 @@ class LaunchTraces:
     def _execute_alone(self, blocks: Sequence[int]) -> Trace:
         from ppt_gpu.exec.run import run
 
-        memory = self._scratch if self.separable and self._scratch is not None else self.traces.state.copy()
-        self._scratch = memory
+        if self._scratch is None or not self.separable:
+            self._scratch = (self.traces.unread if self.separable else self.traces.state).copy()
+        memory = self._scratch
         return run(self.kernel, self.module, self.launch, memory, blocks, budget=self.budget)
 
     @cached_property
@@ -293,7 +296,7 @@ class LaunchTraces:
 
     def _keep_parts(self, trace: Trace, only_global: bool) -> bool:
         # Other warnings come from what some block did, and must not come from where that block is not asked for.
-        standing = (*self.traces.state.memory.warnings, *assumed_warnings(self.kernel, self.module))
+        standing = (*self.traces.unread.memory.warnings, *assumed_warnings(self.kernel, self.module))
         if trace.block_threads is None or trace.warnings != standing:
             return False
         self._keep(global_accesses(self.kernel, trace) if only_global else trace, separable=True)

@@ -18,6 +18,8 @@ from ppt_gpu.ptx.instructions import access_kind, memory_space
 from ppt_gpu.ptx.module import Instruction, Kernel, Mem, Module, Reg, Sym
 
 Names = frozenset[str]
+#: beside what steering does not understand either
+_UNKNOWN = OPAQUE | {"cp", "mbarrier", "wgmma", "wmma", "griddepcontrol"}
 _NOTHING: Names = frozenset()
 _SCRATCH = "shared and local memory"  # stands for their content among the registers
 
@@ -92,7 +94,7 @@ class _Analysis:
 
     def result(self) -> _Access | None:
         """None where some instruction is not understood."""
-        if any(i.base in OPAQUE or "cluster" in i.opcode for i in self.code):
+        if any(i.base in _UNKNOWN or "cluster" in i.opcode for i in self.code):
             return None
         if any(access_kind(i) is not None and i.base not in PLAIN for i in self.code):
             return None

@@ -16,7 +16,7 @@ from ppt_gpu.exec.assumed import assumed_warnings
 from ppt_gpu.exec.block_features import BlockFeatures, features_of, run_features
 from ppt_gpu.exec.budget import Budget
 from ppt_gpu.exec.claims import Claim, claims_of, sharing_text, waiting_text
-from ppt_gpu.exec.cluster import blocks_of, cluster_of
+from ppt_gpu.exec.cluster import cluster_of, whole_clusters
 from ppt_gpu.exec.global_accesses import GlobalAccesses, global_accesses
 from ppt_gpu.exec.identity import digest, launch_digest, memory_digest, module_digest, program_digest
 from ppt_gpu.exec.kept import Kept, content_bytes, recall
@@ -114,8 +114,8 @@ class LaunchTraces:
         self.launch = traces.workload.launches[number]
         self.kernel = link(traces.module.kernels[self.launch.kernel], traces.module)
         self.identity = launch_digest(traces.text, self.launch, traces.workload.buffers)
-        alone = blocks_of(cluster_of(self.kernel, self.launch)) == 1
-        self.separable = alone and not steered_by_memory(self.kernel)
+        self.cluster = cluster_of(self.kernel, self.launch)
+        self.separable = not steered_by_memory(self.kernel)  # clusters from each other
         # What steers nothing need not be the same, and later launches need not wait for what earlier ones leave.
         self.found = traces.initial if self.separable else traces.state.digest
         self.kept = self._kept()
@@ -285,14 +285,17 @@ class LaunchTraces:
         return found if within else None
 
     def _run_missing(self, missing: Sequence[int], only_global: bool = False) -> bool:
-        """Run and keep these blocks, or the whole grid where that is cheap. False when their trace has no parts."""
+        """Run and keep these blocks, or the whole grid where that is cheap. False when their trace has no parts.
+
+        Of a cluster all blocks run, and so all are kept.
+        """
         wide = self._whole_grid() if self.store is not None else []
         if wide:
             try:
                 return self._keep_parts(self._execute(wide), only_global=False)
             except PptError:
                 pass  # a block that nobody asked for is at fault
-        return self._keep_parts(self._execute(missing), only_global)
+        return self._keep_parts(self._execute(whole_clusters(missing, self.launch.grid, self.cluster)), only_global)
 
     def _keep_parts(self, trace: Trace, only_global: bool) -> bool:
         # Other warnings come from what some block did, and must not come from where that block is not asked for.

@@ -57,7 +57,5 @@ def entry_ops(program: Program) -> NDArray[np.int64]:
     """[M] the operation of every memory entry."""
     chosen = np.flatnonzero(np.isin(program.op_kind, RECORDED)[program.entry_op])
     ops = program.entry_op[chosen].astype(np.int64)
-    place = np.searchsorted(chosen, program.path_start)
-    counts = np.diff(place)[program.warp_path]
-    before = np.cumsum(counts) - counts
-    return ops[np.arange(counts.sum()) + np.repeat(place[program.warp_path] - before, counts)]
+    of_path = np.split(ops, np.searchsorted(chosen, program.path_start)[1:-1])
+    return np.concatenate([ops[:0], *(of_path[path] for path in program.warp_path.tolist())])

@@ -46,7 +46,7 @@ def work_of(program: Program, gpu: Gpu) -> Work:
         op_ii=program.op_ii.astype(np.int64),
         op_pc=program.op_pc.astype(np.int64),
         load_store_cycles=float(in_unit.sum()),
-        transactions=int(transactions.sum()),
+        transactions=int(program.access_start[-1] - program.access_start[0]),
         atomic_updates=float(_atomic_updates(program).sum()) * program.atomic_share,
         cold_bytes=cold_excess(program, blocks),
         mean_chain=float(chains.sum()) / max(blocks, 1),

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ppt_gpu.errors import BudgetError
 from ppt_gpu.exec import digest
 from ppt_gpu.exec.budget import Budget
-from ppt_gpu.exec.collect_paths import Paths, sums
+from ppt_gpu.exec.collect_paths import Paths
 from ppt_gpu.exec.digest_patterns import Stored
 from ppt_gpu.exec.growing import Growing
 from ppt_gpu.exec.jit_compile import Engine
@@ -26,7 +26,7 @@ from ppt_gpu.exec.pattern_store import PatternStore
 from ppt_gpu.exec.recorded_trace import RecordedTrace, Records
 from ppt_gpu.exec.schedule import WAIT_PATTERNS, WAIT_ROOM
 from ppt_gpu.exec.trace import Trace, counts_by_block
-from ppt_gpu.exec.trace_buffers import END_GUARDED, END_PATH, END_RECORD, TraceBuffers
+from ppt_gpu.exec.trace_buffers import TraceBuffers
 from ppt_gpu.ptx.mangling import short_name
 from ppt_gpu.units import format_bytes
 
@@ -48,7 +48,7 @@ class Collector:
         self.warps, self.blocks = warps, blocks  # warps of a block
         self.budget = budget
         self.base, self.header = Growing(np.uint64, 0), Growing(np.uint32, 0)
-        self.record_count = np.zeros((blocks, warps), np.int64)
+        self.record_start = np.zeros(blocks * warps + 1, np.int64)
         self.patterns = PatternStore()
         self.by_block = engine.traced and counts_by_block(blocks, len(engine.kernel.instructions))
         self.paths = Paths(engine, warps * blocks, warps if self.by_block else 0)
@@ -65,12 +65,11 @@ class Collector:
         """Take over what blocks left that have ended, from `position` on: up to these host addresses [n, W, 3]."""
         if not len(ends):
             return
-        path, record = (buffers.parts(ends, column) for column in (END_PATH, END_RECORD))
-        self.record_count[position : position + len(ends)] = (record[1] - record[0]).reshape(-1, self.warps)
+        path, record, guarded = buffers.parts(ends)
+        first = position * self.warps
         left = self.blocks - position - len(ends)
-        self._append(buffers, *record, left / len(ends))
-        guarded = ends[..., END_GUARDED].ravel()
-        self.paths.take(buffers.path.reshape(-1), *path, guarded, position * self.warps)
+        self._append(buffers, record[0], record[1], first, left / len(ends))
+        self.paths.take(buffers.path.reshape(-1), path[0], path[1], guarded, first)
 
     def make_room(self, buffers: Sequence[TraceBuffers]) -> None:
         """Let these blocks, which have not been taken, get on. BudgetError when the trace is too large by now."""
@@ -78,14 +77,18 @@ class Collector:
         self._check_budget(self.paths.nbytes + raw + ACCESS_BYTES * self.base.used + self._pattern_bytes())
         self.patterns.make_room(2 * WAIT_PATTERNS)
 
-    def _append(self, buffers: TraceBuffers, start: NDArray[np.int64], end: NDArray[np.int64], times: float) -> None:
-        """Append the records of these parts of the buffers. About `times` as many are to come."""
+    def _append(
+        self, buffers: TraceBuffers, start: NDArray[np.int64], end: NDArray[np.int64], warp: int, times: float
+    ) -> None:
+        """Append the records of these parts of the buffers, of warps from `warp` on, which come in order. About `times`
+        as many are to come."""
         total = int((end - start).sum())
         expected = min(int((1 + times) * total * MARGIN), MANY_ACCESSES)
         for array in (self.base, self.header):
             array.room(total if array.used + total <= len(array.data) else max(total, expected))
         data, at = (buffers.header.reshape(-1), buffers.base.reshape(-1)), self.base.used
-        digest.take_records(*data, start, end, self.header.data, self.base.data.view(np.int64), at)
+        places = self.record_start[warp + 1 : warp + 1 + len(start)]
+        digest.take_records(*data, start, end, self.header.data, self.base.data.view(np.int64), at, places)
         self.base.used = self.header.used = at + total
 
     def _check_budget(self, size: int) -> None:
@@ -107,10 +110,10 @@ class Collector:
     ) -> Trace:
         """The finished trace. `guarded` [n] are the thread counts of guarded instructions, `marks` [blocks or 0, n] the
         same counts at the end of every block, where threads are counted by block."""
-        accesses = self.paths.accesses()
-        self._check_budget(self.paths.expanded_bytes() + ACCESS_BYTES * int(accesses.sum()) + self._pattern_bytes())
+        access_start = self.paths.access_start()
+        size = self.paths.expanded_bytes() + ACCESS_BYTES * int(access_start[-1])
+        self._check_budget(size + self._pattern_bytes())
         path_start, path_pc = self.paths.expand()
-        access_start = sums(accesses)
         fields: dict[str, Any] = {
             "blocks": blocks,
             "path_start": path_start,
@@ -130,7 +133,7 @@ class Collector:
             rows, masks = rows.copy(), masks.copy()
             self.patterns.release()
         records = Records(
-            self.engine.groups, self.paths.start, self.paths.known.content, sums(self.record_count.ravel()),
+            self.engine.groups, self.paths.start, self.paths.known.content, self.record_start,
             self.base.content, self.header.content, Stored(rows, masks, self.patterns.count),
         )  # fmt: skip
         return RecordedTrace.of(records, self.paths.block_threads(marks) if self.by_block else None, **fields)

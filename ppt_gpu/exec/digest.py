@@ -94,6 +94,7 @@ def take_records(
     header: NDArray[np.uint32],
     base: NDArray[np.int64],
     at: int,  # where the first record goes
+    places: NDArray[np.int64],  # [p] where the records of each part end, then
 ) -> None:
     """Copy parts of the buffers one behind the other."""
     for part in range(len(starts)):
@@ -103,6 +104,7 @@ def take_records(
         for j in range(starts[part], ends[part]):
             header[np.uint64(j + away)] = headers[np.uint64(j)]
         at = ends[part] + away
+        places[part] = at
 
 
 def number_patterns(pattern: NDArray[np.int32], count: int, first: NDArray[np.int32]) -> int:

@@ -26,7 +26,6 @@ def read_paths(
     plain: NDArray[np.int64],  # [S] instructions without guard
     warp: int,  # of the first part
     row_warps: int,  # warps that count in one row
-    segment_count: NDArray[np.int64],  # [S]
     segment_threads: NDArray[np.int64],  # [rows, S]
     warp_threads: NDArray[np.int64],  # [W]
     warp_path: NDArray[np.int32],  # [W]
@@ -37,9 +36,9 @@ def read_paths(
     paths: int,
     part: int,  # from which on
 ) -> tuple[int, int]:
-    """Give each warp the number of its path, adding paths that are new, and count.
+    """Give each warp the number of its path, adding paths that are new, and count threads.
 
-    Returns (the number of paths, the first part that is not done because `known` has no room for its path).
+    Returns (the number of paths, the first part that is not done because there is no room for its path).
     Neighbouring warps mostly do the same: such a part is counted with the part that it repeats.
     """
     first = end = times = threads = 0  # the records that the last parts had, how many are not counted, threads of each
@@ -56,7 +55,7 @@ def read_paths(
                 other |= words[np.uint64(begin + k)] ^ words[np.uint64(first + k)]
             same = other == 0
         if times > 0 and (not same or w // row_warps != row):
-            _count(words, first, end, times, row, plain, segment_count, segment_threads)
+            _count(words, first, end, times, row, plain, segment_threads)
             times = 0
         row = w // row_warps
         if same:
@@ -64,38 +63,65 @@ def read_paths(
             warp_path[w] = warp_path[w - 1]
         else:
             first, end = begin, begin + length
-            segments = _segments(words, first, end)
-            full = known_start[paths] + segments > len(known)
-            if not full:
-                threads, code = _count(words, first, end, 1, row, plain, segment_count, segment_threads)
-                slot = _find_path(words, first, end, segments, known, known_start, known_hash, table, code)
-                if table[slot] == 0:
+            segments, threads, code = _count(words, first, end, 1, row, plain, segment_threads)
+            slot = _find_path(words, first, end, segments, known, known_start, known_hash, table, code)
+            if table[slot] == 0:
+                full = paths == len(known_hash) or known_start[paths] + segments > len(known)
+                if full:
+                    _count(words, first, end, -1, row, plain, segment_threads)  # it is taken again
+                else:
                     known_hash[paths] = code
                     known_start[paths + 1] = _write(words, first, end, known, known_start[paths])
                     paths += 1
                     table[slot] = paths
-                warp_path[w] = table[slot] - 1
+            warp_path[w] = table[slot] - 1
         if not full:
             warp_threads[w] += threads + guarded[p]
             p += 1
     if times > 0:
-        _count(words, first, end, times, row, plain, segment_count, segment_threads)
+        _count(words, first, end, times, row, plain, segment_threads)
     return paths, p
+
+
+@entry
+def fill_table(known_hash: NDArray[np.int64], paths: int, table: NDArray[np.int32]) -> int:
+    """Enter the paths found so far into a table that is free and has room for twice as many."""
+    for p in range(paths):
+        slot = (known_hash[p] >> 3) & (len(table) - 1)
+        while table[slot] != 0:
+            slot = (slot + 1) & (len(table) - 1)
+        table[slot] = p + 1
+    return paths
+
+
+@entry
+def start_accesses(
+    warp_path: NDArray[np.int32],  # [W]
+    path_start: NDArray[np.int64],  # [P+1] into the segments of all paths
+    path_segment: NDArray[np.int32],
+    segment_start: NDArray[np.int64],  # [S+1] where the accesses of each segment begin among those of all
+    of_path: NDArray[np.int64],  # [P] room for the accesses of each
+    start: NDArray[np.int64],  # [W+1] where those of each warp begin
+) -> int:
+    """Fill `start`. Returns how many accesses there are."""
+    for p in range(len(of_path)):
+        found = 0
+        for k in range(path_start[p], path_start[p + 1]):
+            s = path_segment[np.uint64(k)]
+            found += segment_start[np.uint64(s) + np.uint64(1)] - segment_start[np.uint64(s)]
+        of_path[p] = found
+    at = 0
+    start[0] = 0
+    for w in range(len(warp_path)):
+        at += of_path[np.uint64(warp_path[w])]
+        start[np.uint64(w) + np.uint64(1)] = at
+    return at
 
 
 @inlined
 def _times(word: int) -> int:
     """How often a warp ran the segment of a record."""
     return (word >> SEGMENT_BITS & MOST_REPEATS) + 1
-
-
-@called
-def _segments(words: np.ndarray, first: int, end: int) -> int:
-    """Segments of the path in the records from `first` to `end`."""
-    found = 0
-    for k in range(first, end):
-        found += _times(words[np.uint64(k)])
-    return found
 
 
 @called
@@ -112,10 +138,10 @@ def _write(words: np.ndarray, first: int, end: int, known: np.ndarray, at: int) 
 
 @called
 def _count(
-    words: np.ndarray, first: int, end: int, times: int, row: int, plain: np.ndarray, segment_count: np.ndarray,
-    segment_threads: np.ndarray,
-) -> tuple[int, int]:  # fmt: skip
-    """Count the records from `first` to `end` so many times. Returns (threads of instructions without a guard, hash).
+    words: np.ndarray, first: int, end: int, times: int, row: int, plain: np.ndarray, segment_threads: np.ndarray
+) -> tuple[int, int, int]:
+    """Count the records from `first` to `end` so many times. Returns (segments of their path, threads of instructions
+    without a guard, hash).
 
     The hash is a sum over the segments of segment x (what `_mixed` grows by at their place): that of one that is
     repeated follows from where it begins and ends, however the records divide it.
@@ -127,14 +153,13 @@ def _count(
         count = _times(word)
         lanes = count * _lanes(word >> 32)
         threads += lanes * plain[np.uint64(s)]
-        segment_count[np.uint64(s)] += times * count
         segment_threads[row, np.uint64(s)] += times * lanes
         at += count
         after = _mixed(at)
         code += (s + 1) * (after - before)
         before = after
     code = (code ^ code >> 32) * MIX
-    return threads, code ^ code >> 32
+    return at, threads, code ^ code >> 32
 
 
 @inlined

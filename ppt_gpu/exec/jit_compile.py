@@ -6,6 +6,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ppt_gpu.errors import PptError
 from ppt_gpu.exec import (  # noqa: F401  (each registers its emitters)
@@ -65,6 +69,22 @@ class Engine:
     unsupported: dict[int, str]  # instruction -> why it is not executed
     compiler: Compiler = field(repr=False)  # owns the machine code
     ir: str = field(repr=False)
+
+    @cached_property
+    def bounds(self) -> NDArray[np.int64]:
+        """[S+1] the first instruction of each segment."""
+        return np.array(self.flow.start, np.int64)
+
+    @cached_property
+    def segment_of(self) -> NDArray[np.int64]:
+        """[I] the segment of each instruction."""
+        return np.repeat(np.arange(self.flow.segments), np.diff(self.bounds))
+
+    @cached_property
+    def plain(self) -> NDArray[np.int64]:
+        """[S] instructions of each segment without a guard."""
+        unguarded = [int(i.guard is None) for i in self.kernel.instructions]
+        return np.bincount(self.segment_of, weights=unguarded, minlength=self.flow.segments).astype(np.int64)
 
 
 def compile_kernel(kernel: LinkedKernel, traced: bool) -> Engine:

@@ -18,7 +18,7 @@ from ppt_gpu.errors import BudgetError, PptError
 from ppt_gpu.exec.arguments import pack_arguments
 from ppt_gpu.exec.budget import Budget
 from ppt_gpu.exec.claims import come_back
-from ppt_gpu.exec.cluster import whole_clusters
+from ppt_gpu.exec.cluster import blocks_of, whole_clusters
 from ppt_gpu.exec.layout import Layout, layout
 from ppt_gpu.exec.memory import DeviceMemory
 from ppt_gpu.exec.resident import Tables
@@ -64,17 +64,22 @@ def run(
     places = layout(module, engine.kernel, launch.dynamic_shared, limits.stack)
     _check_block_memory(kernel, module, launch, memory, places, limits)
     tables = Tables(engine, module, launch, memory, parameters, places)
-    together = np.array(whole_clusters(ids.tolist(), launch.grid, tables.cluster), np.int64)
+    together = ids
+    if blocks_of(tables.cluster) > 1 or (ids[1:] <= ids[:-1]).any():
+        together = np.array(whole_clusters(ids.tolist(), launch.grid, tables.cluster), np.int64)
     recorded = BlockRun(tables, module.path, together, limits, come_back(engine.kernel)).go()
-    if trace:
-        recorded = only_blocks(recorded, ids.tolist())
     if not trace:
         return recorded
+    if together is not ids:
+        recorded = only_blocks(recorded, ids.tolist())
     return with_shared_warnings(recorded, engine.kernel, module.path, places, tables.copies.notes, launch.grid)
 
 
 def _block_ids(blocks: Sequence[int], launch: Launch, module: Module, kernel: Kernel) -> NDArray[np.int64]:
-    ids = np.array(list(blocks), np.int64)
+    if isinstance(blocks, range):
+        ids = np.arange(blocks.start, blocks.stop, blocks.step, dtype=np.int64)
+    else:
+        ids = np.array(list(blocks), np.int64)
     outside = ids[(ids < 0) | (ids >= launch.blocks)]
     if len(outside):
         raise PptError(

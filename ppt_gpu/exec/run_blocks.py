@@ -64,7 +64,7 @@ class BlockRun:
         else:
             while self._run(self.resident, len(self.blocks)) != Reason.FINISHED:
                 self._take_turns()
-        self._take()
+        self._take(last=True)
         self.buffers.release()
         return self._trace()
 
@@ -300,13 +300,15 @@ class BlockRun:
         own.drop(own.starts)
         self.collector.make_room(list(self.apart.values()))
 
-    def _take(self) -> None:
-        """Take over what blocks left that ended one after another; that at hand keeps what it recorded."""
+    def _take(self, last: bool = False) -> None:
+        """Take over what blocks left that ended one after another; that at hand keeps what it recorded. Unless these
+        are the last blocks, those to come get room."""
         state, collector, buffers = self.resident.state, self.collector, self.buffers
         ended, position = int(state[State.ENDED]), int(state[State.POSITION])
         self.progress.to(position)
         if self.tables.engine.traced:
             collector.take(buffers, self.ends[:ended], position - ended)
+        if self.tables.engine.traced and not last:
             buffers.drop(buffers.places(self.ends[ended - 1]) if ended else buffers.starts)
             collector.make_room([buffers])
         state[State.ENDED] = 0

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ppt_gpu.compiled import entry
 from ppt_gpu.exec.jit_context import Slot
 from ppt_gpu.exec.jit_records import BASE_BYTES, PATH_BYTES, RECORD_BYTES
 
@@ -58,12 +59,13 @@ class TraceBuffers:
         #: where the warps' buffers begin
         self.starts = np.arange(len(self.rows))[:, None] * [path.shape[1], header.shape[1], 0]
         self.rows[:, Slot.BASES] = base.ctypes.data - BASE_BYTES // RECORD_BYTES * header.ctypes.data
+        self._fresh = (self._origin + _BYTES * self.starts)[:, :2]  # where warps begin to write
+        room = np.array([path.shape[1] - APART, header.shape[1] - APART, 0])
+        self.rows[:, _ENDS] = (self._origin + _BYTES * (self.starts + room))[:, :2]
 
     def _go_on(self, length: NDArray[np.int64]) -> None:
-        """Let the warps write behind their first records, so many of each kind, up to the end of their buffers."""
-        self.rows[:, _CURSORS[:2]] = (self._origin + _BYTES * (self.starts + length))[:, :2]
-        room = np.array([self.path.shape[1] - APART, self.header.shape[1] - APART, 0])
-        self.rows[:, _ENDS] = (self._origin + _BYTES * (self.starts + room))[:, :2]
+        """Let the warps write behind their first records, so many of each kind."""
+        self.rows[:, _CURSORS[:2]] = self._fresh + (_BYTES * length)[:, :2]
 
     def release(self) -> None:
         """The buffers are of no use any more: others may have their memory."""
@@ -74,11 +76,14 @@ class TraceBuffers:
         """Places for host addresses."""
         return (ends - self._origin) >> _SHIFTS
 
-    def parts(self, ends: NDArray[np.int64], column: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """(first place, place behind the last) [n * W] in one of the buffers: of blocks run one after another, which
-        ended at these host addresses [n, W, 3]."""
-        behind = (ends[..., column] - self._origin[column]) >> _SHIFTS[column]
-        return np.concatenate([self.starts[None, :, column], behind[:-1]]).ravel(), behind.ravel()
+    def parts(self, ends: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Of blocks run one after another, which ended at these host addresses [n, W, 3]: first place [0] and place
+        behind the last [1] of their paths and of their records, each [2, n * W]; and guarded threads [n * W]."""
+        warps = ends.shape[0] * ends.shape[1]
+        path, record = np.empty((2, 2, warps), np.int64)
+        guarded = np.empty(warps, np.int64)
+        _read_ends(ends, self.starts, self._origin, _SHIFTS, path, record, guarded)
+        return path, record, guarded
 
     def now(self) -> NDArray[np.int64]:
         """Where the warps' traces end now."""
@@ -104,7 +109,9 @@ class TraceBuffers:
                 self._moved(self.header, record, length[:, END_RECORD]),
                 self._moved(self.base, record, length[:, END_RECORD]),
             )
-        self._go_on(length)
+            self._go_on(length)
+        else:
+            self.rows[:, _CURSORS[:2]] = self._fresh
 
     def _moved(self, buffer: NDArray[Any], first: NDArray[np.int64], length: NDArray[np.int64]) -> NDArray[Any]:
         """The buffer with so many records from these places on in front; twice as large if they are half of it."""
@@ -116,6 +123,29 @@ class TraceBuffers:
             if count:
                 target[w, :count] = flat[at : at + count]
         return target
+
+
+@entry
+def _read_ends(
+    ends: NDArray[np.int64],  # [n, W, 3]
+    starts: NDArray[np.int64],  # [W, 3] as is all below: path, record, guarded threads
+    origin: NDArray[np.int64],  # [3]
+    shifts: NDArray[np.int64],  # [3]
+    path: NDArray[np.int64],  # [2, n * W]
+    record: NDArray[np.int64],  # [2, n * W]
+    guarded: NDArray[np.int64],  # [n * W]
+) -> None:
+    """As `TraceBuffers.parts`."""
+    blocks, warps, _ = ends.shape
+    for w in range(warps):
+        first_path, first_record = starts[w, END_PATH], starts[w, END_RECORD]
+        for block in range(blocks):
+            at = block * warps + w
+            path[0, at], record[0, at] = first_path, first_record
+            first_path = (ends[block, w, END_PATH] - origin[END_PATH]) >> shifts[END_PATH]
+            first_record = (ends[block, w, END_RECORD] - origin[END_RECORD]) >> shifts[END_RECORD]
+            path[1, at], record[1, at] = first_path, first_record
+            guarded[at] = ends[block, w, END_GUARDED]
 
 
 def _large() -> NDArray[np.uint8]:

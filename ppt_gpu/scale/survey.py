@@ -80,11 +80,15 @@ class Survey:
 
     def of_every_block(self, amount: NDArray, first: int = 0) -> NDArray:
         """The `amount` [n] of blocks `first` to the last of the grid; for one that was not looked at stands another."""
+        return amount[self.stand_ins(first)]
+
+    def stand_ins(self, first: int = 0) -> NDArray[np.int64]:
+        """Which of the n blocks stands for each block from `first` to the last of the grid: itself where it can."""
         blocks = self.features.blocks
-        every = amount[self.strata][stand_ins(np.arange(first, self.grid_blocks), blocks[self.strata])]
-        inside = blocks >= first
-        every[blocks[inside] - first] = amount[inside]
-        return every
+        found = self.strata[stand_ins(np.arange(first, self.grid_blocks), blocks[self.strata])]
+        inside = np.flatnonzero(blocks >= first)
+        found[blocks[inside] - first] = inside
+        return found
 
 
 def fullest_sm(survey: Survey, spread: GridSpread) -> int:
@@ -92,14 +96,15 @@ def fullest_sm(survey: Survey, spread: GridSpread) -> int:
 
     Where few blocks do less than the others, the SM that has one of them does not stand for the chip.
     """
-    runs = np.bincount(np.arange(spread.grid_blocks) % spread.sms, minlength=spread.active_sms)
+    sm = np.arange(spread.grid_blocks) % spread.sms
+    runs = np.bincount(sm, minlength=spread.active_sms)
     full = np.flatnonzero(runs == runs.max())
     enough = np.ones(len(full), np.bool_)
-    for amount in (survey.features.warp_instructions, survey.features.sectors):
-        if amount.min() == amount.max():
-            continue
-        of_sm = np.zeros(spread.active_sms)
-        np.add.at(of_sm, np.arange(spread.grid_blocks) % spread.sms, survey.of_every_block(amount))
+    amounts = (survey.features.warp_instructions, survey.features.sectors)
+    differing = [amount for amount in amounts if amount.min() != amount.max()]
+    block = survey.stand_ins() if differing else np.zeros(0, np.int64)
+    for amount in differing:
+        of_sm = np.bincount(sm, weights=amount[block], minlength=spread.active_sms)
         enough &= of_sm[full] >= (1.0 - TOLERANCE) * float(of_sm[full].max())
     return int(full[np.argmax(enough)])
 

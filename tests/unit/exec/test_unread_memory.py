@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from ppt_gpu.errors import PptError
-from ppt_gpu.exec.cluster import blocks_of, cluster_of
 from ppt_gpu.exec.fill import fill
 from ppt_gpu.exec.initial_memory import device_memory
 from ppt_gpu.exec.run import run
@@ -45,7 +44,7 @@ def _if_separable(
     name: str, prepared: Prepared, launch: Launch, contents: Mapping[str, Any]
 ) -> Iterator[tuple[str, Prepared, Kernel, Launch, Mapping[str, Any]]]:
     kernel = link(prepared.module.kernels[launch.kernel], prepared.module)
-    if blocks_of(cluster_of(kernel, launch)) == 1 and not steered_by_memory(kernel):
+    if not steered_by_memory(kernel):
         yield name, prepared, kernel, launch, contents
 
 

@@ -3,7 +3,8 @@
 The block scheduler fills the SMs breadth first: block i of the first wave goes to SM i mod S, until each SM holds as
 many as its occupancy allows, R; afterwards each next block goes to the SM that frees a slot first. When an SM's blocks
 end one by one, and all SMs progress alike, that is SM i mod S again. When they end together it gets the next R blocks,
-in a row: they share what neighbours share, in its L1. SM 0 is the busiest both ways.
+in a row: they share what neighbours share, in its L1. SM 0 is the busiest both ways. In a launch of few waves an SM
+that frees its slots a little earlier than the others may get more than its even share (ppt_gpu.scale.first_free).
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ class GridSpread:
     max_blocks: int  # blocks of the busiest SM over the whole launch
     mean_blocks: float  # grid / S
     bunched: bool = False  # the blocks that an SM holds end together: it then gets as many in a row
+    #: ids of the blocks that the simulated SM gets after its first wave where that is more than an even share
+    later_blocks: tuple[int, ...] = ()
 
     @property
     def waves(self) -> float:
@@ -48,6 +51,8 @@ class GridSpread:
 
     def sm_blocks(self, sm: int, count: int | None = None) -> list[int]:
         """Ids of the blocks that SM `sm` runs, in launch order; the first `count` of them."""
+        if self.later_blocks:
+            return [*range(sm, self.resident * self.sms, self.sms), *self.later_blocks][:count]
         if not self.bunched:
             return list(range(sm, self.grid_blocks, self.sms)[:count])
         ids = (self.block(sm, position) for position in range(self.max_blocks))
@@ -146,7 +151,12 @@ def plan(
     sm: int = 0,
     bunched: bool = False,
 ) -> SmPlan:
-    """Which blocks SM `sm` of `gpu` simulates; `bunched` as in `spread_grid`.
+    """Which blocks SM `sm` of `gpu` simulates; `bunched` as in `spread_grid`. PptError as from `plan_of`."""
+    return plan_of(spread_grid(grid_blocks, occupancy.blocks_per_sm, gpu.sm.count, bunched), level, waves, sm)
+
+
+def plan_of(spread: GridSpread, level: str = "steady", waves: int = 3, sm: int = 0) -> SmPlan:
+    """Which blocks SM `sm` simulates, of a grid that spreads like this.
 
     `workload`: the blocks of its first wave. `grid`: those of all SMs. `steady`: `waves` successive full waves from the
     middle of the launch, so that each finds in the L2 what its predecessor left, and the true last, partial wave, so
@@ -156,10 +166,9 @@ def plan(
         raise PptError(f"unknown level '{level}'", hint=did_you_mean(level, LEVELS))
     if waves < 1:
         raise PptError(f"{waves} waves to simulate", hint="at least 1")
-    spread = spread_grid(grid_blocks, occupancy.blocks_per_sm, gpu.sm.count, bunched)
-    own = list(range(grid_blocks)) if level == "grid" else spread.sm_blocks(sm)
+    own = list(range(spread.grid_blocks)) if level == "grid" else spread.sm_blocks(sm)
     if not own:
-        raise PptError(f"SM {sm} runs no block of a grid of {grid_blocks} on {gpu.sm.count} SMs")
+        raise PptError(f"SM {sm} runs no block of a grid of {spread.grid_blocks} on {spread.sms} SMs")
     full, rest = divmod(len(own), spread.resident)
     if level == "workload":
         positions = list(range(min(spread.resident, len(own))))

@@ -10,24 +10,41 @@ their SM meet at it, however they began. So the SM begins as it is found later: 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from ppt_gpu.scale.grid import plan
+from ppt_gpu.scale.first_free import first_free
+from ppt_gpu.scale.grid import plan, plan_of
 from ppt_gpu.scale.prediction import KernelPrediction
 from ppt_gpu.scale.simulated_sm import SimulatedSm
-from ppt_gpu.scale.steady import TOLERANCE, in_bunches, steady_prediction
+from ppt_gpu.scale.steady import TOLERANCE, extrapolate_steady, in_bunches, steady_prediction
 from ppt_gpu.spec.gpu import Gpu
 
 
 def long_launch(sm: SimulatedSm, gpu: Gpu, waves: Sequence[int]) -> KernelPrediction:
     """`steady_prediction` of a launch whose blocks all do the same work, in the order in which `sm` gets them."""
-    if sm.spread.bunched:  # as a prediction before this one found
+    if sm.spread.bunched or sm.spread.later_blocks:  # as a prediction before this one found
         sm.give_out()
     found = _as_found_later(sm, gpu, waves)
     if in_bunches(found):
         sm.give_out(bunched=True)
         sm.place = 0  # one of the busiest, whichever blocks it gets
         found = _as_found_later(sm, gpu, waves, bunched=True)
+    elif found.exact and 1.0 < sm.spread.waves < 3.0:  # of longer ones it would have been seen
+        found = _of_first_free(sm, gpu, found)
     return found
+
+
+def _of_first_free(sm: SimulatedSm, gpu: Gpu, found: KernelPrediction) -> KernelPrediction:
+    """The prediction from the SM whose slots are free first, where it gets more than the even share of `found`."""
+    first = first_free(found.result.block_end, sm.spread, gpu)
+    blocks = sm.spread.resident + len(first.later_blocks)
+    if blocks <= sm.spread.max_blocks:
+        return found
+    sm.spread = replace(sm.spread, max_blocks=blocks, later_blocks=first.later_blocks)
+    sm.share = sm.spread.busiest_share
+    chosen = plan_of(sm.spread, waves=blocks, sm=sm.place)
+    made = extrapolate_steady(sm(list(chosen.blocks)), chosen)
+    return replace(made, cycles=max(made.cycles - first.earlier, found.cycles))
 
 
 def dram_use(found: KernelPrediction, gpu: Gpu) -> float:

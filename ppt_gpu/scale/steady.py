@@ -155,6 +155,8 @@ def spread_assumptions(plan: SmPlan) -> tuple[str, ...]:
         texts.append(
             f"the {spread.resident} blocks that an SM holds end together: it gets the next {spread.resident} in a row"
         )
+    if spread.later_blocks:
+        texts.append("the blocks that an SM holds end close to each other: whose slots are free first gets most")
     if spread.max_blocks > max(spread.mean_blocks, 1.0):
         texts.append(
             f"the busiest SM runs {spread.max_blocks} blocks, the mean is {spread.mean_blocks:.1f}: "

@@ -30,8 +30,8 @@ def test_blocks_that_end_far_apart_are_shared_out_evenly(apart: int) -> None:
 
 
 def test_the_closer_blocks_end_the_more_an_sm_gets() -> None:
-    found = [first_free(_ends(10_000, apart), SPREAD, V100) for apart in (500, 100, 50, 10)]
-    most = [one.blocks for one in found]
+    found = [_ends(10_000, apart) for apart in (500, 100, 50, 10)]
+    most = [_most(ends) for ends in found]
     assert most == sorted(most) and most[-1] > 14
     assert all(0.0 <= first_free(ends, SPREAD, V100).earlier <= V100.dram.latency for ends in found)
 

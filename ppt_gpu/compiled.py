@@ -100,11 +100,26 @@ def entry(function: Callable[..., Any], **options: Any) -> Any:
         from numba import njit
 
         try:
-            return njit(cache=True, **_ENTRY | options)(function)
+            return _read_alone(njit(cache=True, **_ENTRY | options)(function))
         except (RuntimeError, OSError):
             return njit(**_ENTRY | options)(function)
 
     return Deferred(function, make)
+
+
+def _read_alone(made: Any) -> Any:
+    """Have `made` read from numba's cache without what only compiling needs: numba would first read its tables of all
+    functions that it can compile, which takes longer than anything else in a process that compiles nothing. To compile,
+    it reads them then."""
+    cache = made._cache
+    if hasattr(cache, "_load_overload") and hasattr(cache, "_guard_against_spurious_io_errors"):
+
+        def load_overload(signature: Any, context: Any) -> Any:
+            with cache._guard_against_spurious_io_errors():
+                return cache._load_overload(signature, context)
+
+        cache.load_overload = load_overload
+    return made
 
 
 def across_files(function: Callable[..., Any]) -> Any:

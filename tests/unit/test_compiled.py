@@ -101,6 +101,30 @@ def test_a_kept_answer_needs_no_compiler_and_no_simulator(tmp_path: Path) -> Non
     assert again[0] == first[0]
 
 
+def test_what_is_kept_is_read_without_what_compiling_needs(tmp_path: Path) -> None:
+    """Then something else is compiled in the same process."""
+    (tmp_path / "few.py").write_text(
+        "from ppt_gpu.compiled import entry\n"
+        "@entry\ndef twice(x):\n    return 2 * x\n"
+        "@entry\ndef thrice(x):\n    return 3 * x\n"
+    )
+    code = (
+        "import sys; import numpy as np; from few import thrice, twice; n = np.arange(3)\n"
+        "print(twice(21), 'numba.np.linalg' in sys.modules)\n"
+        "print(thrice(14), 'numba.np.linalg' in sys.modules) if len(sys.argv) > 1 else None\n"
+    )
+    environment = os.environ | {
+        "NUMBA_CACHE_DIR": str(tmp_path),
+        "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path]),
+    }
+    seen = [
+        subprocess.run([sys.executable, "-c", code, *more], env=environment, capture_output=True, text=True, check=True)
+        for more in ([], ["both"])
+    ]
+    assert seen[0].stdout.split() == ["42", "True"]
+    assert seen[1].stdout.split() == ["42", "False", "42", "True"]
+
+
 def test_other_threads_run_beside_the_loop_of_the_sm(monkeypatch: pytest.MonkeyPatch) -> None:
     """They see blocks end while others have not; without that neither --threads nor Ctrl-C would work."""
     seen = set()

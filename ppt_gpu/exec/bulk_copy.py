@@ -40,9 +40,9 @@ class Memory(Protocol):
         """
 
 
-def perform(form: BulkForm, values: Mapping[str, int], memory: Memory) -> Box | None:
+def perform(form: BulkForm, values: Mapping[str, int], memory: Memory, moves: bool = True) -> Box | None:
     """Execute the instruction for one lane. Returns what it read or wrote of global memory, an empty box where it only
-    tells an mbarrier, None for nothing.
+    tells an mbarrier, None for nothing. Without `moves` all is done but that data goes from one place to another.
 
     ValueError with the reason for operands that it cannot work with.
     """
@@ -55,9 +55,12 @@ def perform(form: BulkForm, values: Mapping[str, int], memory: Memory) -> Box | 
         size = values["size"] & 0xFFFFFFFF
         if size % 16:
             raise ValueError(f"{size} bytes are no multiple of 16")
-        data = memory.view(form.from_space, values["from"], size).copy()
+        data = memory.view(form.from_space, values["from"], size)
+        data = data.copy() if moves else data
         for target in _targets(form, values, "to"):
-            _put(form, memory.view(form.to_space, target, size), data, form.kind)
+            place = memory.view(form.to_space, target, size)
+            if moves:
+                _put(form, place, data, form.kind)
         told = _signal(form, values, memory, size)
         far = {form.from_space: values["from"], form.to_space: values["to"]}.get("global")
         return Box(far, size, (), told) if far is not None and size else None
@@ -66,9 +69,9 @@ def perform(form: BulkForm, values: Mapping[str, int], memory: Memory) -> Box | 
         corner = tuple(_signed(values[f"x{axis}"]) for axis in range(tensor.rank))
         told = (-1, 0)
         if form.action == "tensor load":
-            told = _load(form, values, memory, tensor, corner)
+            told = _load(form, values, memory, tensor, corner, moves)
         else:
-            _store(form, values, memory, tensor, corner)
+            _store(form, values, memory, tensor, corner, moves)
         box = tensor.box_at(corner)
         return box._replace(signal=told) if box else Box(0, 0, (), told) if told[1] else None
     return None
@@ -100,15 +103,16 @@ def _signal(form: BulkForm, values: Mapping[str, int], memory: Memory, size: int
 
 
 def _load(
-    form: BulkForm, values: Mapping[str, int], memory: Memory, tensor: TensorMap, corner: tuple[int, ...]
+    form: BulkForm, values: Mapping[str, int], memory: Memory, tensor: TensorMap, corner: tuple[int, ...], moves: bool
 ) -> tuple[int, int]:
     """A box of the tensor into shared memory. Returns `Box.signal`."""
     whole = _whole(memory, tensor, corner)
     if whole is not None:
-        pieces = whole[tensor.pieces]
+        pieces = whole[tensor.pieces] if moves else None
         for target in _targets(form, values, "to"):
             raw = memory.view("shared", target, tensor.box_bytes, 128)
-            raw.view(_PIECE)[_order(tensor, target % _PERIOD)] = pieces
+            if moves:
+                raw.view(_PIECE)[_order(tensor, target % _PERIOD)] = pieces
         return _signal(form, values, memory, tensor.box_bytes)
     address, inside, offset = tensor.places(corner)
     size = tensor.element_bytes
@@ -116,30 +120,35 @@ def _load(
     if inside.any():
         low, high = int(address[inside].min()), int(address[inside].max()) + size
         source = memory.view("global", low, high - low, 1)
-        box[inside] = source[(address[inside] - low)[:, None] + np.arange(size)]
+        if moves:
+            box[inside] = source[(address[inside] - low)[:, None] + np.arange(size)]
     for target in _targets(form, values, "to"):
         raw = memory.view("shared", target, tensor.box_bytes, 128)
-        raw[_swizzle(tensor, target, offset)[:, None] + np.arange(size)] = box
+        if moves:
+            raw[_swizzle(tensor, target, offset)[:, None] + np.arange(size)] = box
     return _signal(form, values, memory, tensor.box_bytes)
 
 
 def _store(
-    form: BulkForm, values: Mapping[str, int], memory: Memory, tensor: TensorMap, corner: tuple[int, ...]
+    form: BulkForm, values: Mapping[str, int], memory: Memory, tensor: TensorMap, corner: tuple[int, ...], moves: bool
 ) -> None:
     """A box from shared memory into the tensor; what lies outside is left out."""
     whole = None if form.reduction else _whole(memory, tensor, corner)
     if whole is not None:
         raw = memory.view("shared", values["from"], tensor.box_bytes, 128)
-        whole[tensor.pieces] = raw.view(_PIECE)[_order(tensor, values["from"] % _PERIOD)]
+        if moves:
+            whole[tensor.pieces] = raw.view(_PIECE)[_order(tensor, values["from"] % _PERIOD)]
         return
     address, inside, offset = tensor.places(corner)
     size = tensor.element_bytes
     raw = memory.view("shared", values["from"], tensor.box_bytes, 128)
-    box = raw[_swizzle(tensor, values["from"], offset)[:, None] + np.arange(size)]
     if not inside.any():
         return
     low, high = int(address[inside].min()), int(address[inside].max()) + size
     target = memory.view("global", low, high - low, 1)
+    if not moves:
+        return
+    box = raw[_swizzle(tensor, values["from"], offset)[:, None] + np.arange(size)]
     places = (address[inside] - low)[:, None] + np.arange(size)
     old = np.ascontiguousarray(target[places])
     _put(form, old.reshape(-1), np.ascontiguousarray(box[inside]).reshape(-1), ELEMENTS[tensor.element])

@@ -10,6 +10,7 @@ from ppt_gpu.exec.jit_emit import Emitter, Unsupported, emits
 from ppt_gpu.exec.jit_library import Helper, writes
 from ppt_gpu.exec.jit_loops import LoopHelper
 from ppt_gpu.exec.jit_memory import address
+from ppt_gpu.exec.jit_spaces import PLACES
 from ppt_gpu.exec.jit_text import const, vec
 from ppt_gpu.ptx.module import Instruction
 
@@ -46,7 +47,7 @@ def _lane_copy(e: Emitter, i: Instruction) -> None:
     source = (W, address(e, i.operands[1], "global"))
     places = [("ptr", "%w"), ("ptr", e.site()), ("ptr", e.site()), ("i32", e.exec), target, source]
     given = _given(e, form)
-    key = ("copy", form.size, bool(given), e.traced)
+    key = ("copy", form.size, bool(given), e.traced, e.keeps("shared"))
     e.helper(key, "void", *places, *([(V, given)] if given else []))
 
 
@@ -59,10 +60,10 @@ def _given(e: Emitter, form: LaneCopy) -> str:
 
 
 @writes("copy")
-def write_copy(size: int, partial: bool, traced: bool) -> Helper:
+def write_copy(size: int, partial: bool, traced: bool, moves: bool) -> Helper:
     """Copy `size` bytes a lane from %from (global) to %to (shared). With `partial` only the first %given are read.
 
-    Recorded is the read of the lanes that read all their bytes.
+    Recorded is the read of the lanes that read all their bytes. Without `moves` no data goes from there to here.
     """
     parameters = ["ptr %w", "ptr %site", "ptr %store_site", "i32 %mask", f"{V} %to", f"{W} %from"]
     f = LoopHelper("void", *parameters, *([f"{V} %given"] if partial else []))
@@ -74,9 +75,12 @@ def write_copy(size: int, partial: bool, traced: bool) -> Helper:
     if partial:
         full = f.i32("and", "%mask", f.mask_bits(f.v32("icmp eq", "%given", const("i32", size))))
     load = [("ptr", "%w"), ("ptr", "%site"), ("i32", full), (W, "%from")]
-    key = ("access", "load", "global", element, count, traced)
+    key = ("access", "load" if moves else PLACES["load"], "global", element, count, traced)
     kept = f.mask_flags(full)
-    if count == 1:
+    loaded: list[str] = []
+    if not moves:
+        f.helper(key, "void", *load)
+    elif count == 1:
         loaded = [f.helper(key, vec(element), *load)]
     else:
         f.helper(key, "void", *load, ("ptr", rows))
@@ -85,9 +89,10 @@ def write_copy(size: int, partial: bool, traced: bool) -> Helper:
         f.store(vec(element), f.select(kept, element, row, "zeroinitializer"), f.at(vec(element), rows, k), 8)
     if partial:
         _partial(f, size, element, rows, full)
-    data = ("ptr", rows) if count > 1 else (vec(element), f.load(vec(element), rows, 8))
-    store = [("ptr", "%w"), ("ptr", "%store_site"), ("i32", "%mask"), (V, "%to"), data]
-    f.helper(("access", "store", "shared", element, count, False), "void", *store)
+    store = [("ptr", "%w"), ("ptr", "%store_site"), ("i32", "%mask"), (V, "%to")]
+    if moves:
+        store.append(("ptr", rows) if count > 1 else (vec(element), f.load(vec(element), rows, 8)))
+    f.helper(("access", "store" if moves else PLACES["store"], "shared", element, count, False), "void", *store)
     if traced:
         append_note(f, f.field("%site", SITE_PC), "%mask", "%to", size)
     f.do("ret void")

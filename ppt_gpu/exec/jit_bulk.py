@@ -26,8 +26,8 @@ from ppt_gpu.exec.memory import CLUSTER_SHIFT, PARAM_WINDOW, SHARED_WINDOW, WIND
 from ppt_gpu.ptx.instructions import is_traced
 from ppt_gpu.ptx.module import Instruction, Mem
 
-#: forms of the instructions compiled so far, and whether they are recorded; compiled code names them by number
-_FORMS: list[tuple[BulkForm, bool]] = []
+#: forms of the instructions compiled so far, are they recorded, does data move; compiled code names them by number
+_FORMS: list[tuple[BulkForm, bool, bool]] = []
 _OFFSET = (1 << CLUSTER_SHIFT) - 1  # bits of a place in a block's own shared memory
 
 
@@ -47,7 +47,7 @@ def emit_bulk(e: Emitter, i: Instruction) -> None:
     if form.action == "nothing":
         return
     number = len(_FORMS)
-    _FORMS.append((form, e.traced and is_traced(i)))
+    _FORMS.append((form, e.traced and is_traced(i), e.keeps(form.to_space)))
     rows = e.wide(256 * len(form.operands))
     for k, (_, operand) in enumerate(form.operands):
         value = address(e, operand, "generic") if isinstance(operand, Mem) else e.read(operand, "b64")
@@ -98,7 +98,7 @@ class _Memory:
 
 def _call(row_address: int, number: int, mask: int, rows_address: int, pc: int) -> None:
     """Called by compiled code for all lanes of `mask`."""
-    (form, recorded), row = _FORMS[number], host_words(row_address, SLOTS)
+    (form, recorded, moves), row = _FORMS[number], host_words(row_address, SLOTS)
     boxes: list[Box] = []
     copied: dict[int, tuple[int, int, int]] = {}
     values = host_words(rows_address, 32 * len(form.operands)).view(np.uint64).reshape(-1, 32)
@@ -107,7 +107,7 @@ def _call(row_address: int, number: int, mask: int, rows_address: int, pc: int) 
             continue
         try:
             given = {role: int(values[k, lane]) for k, (role, _) in enumerate(form.operands)}
-            box = perform(form, given, _Memory(row))
+            box = perform(form, given, _Memory(row), moves)
             boxes += [box] if box else []
             if box and form.signals:
                 copied[lane] = (given["to"] & _OFFSET, box.signal[1], box.signal[0])

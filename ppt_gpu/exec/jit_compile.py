@@ -37,12 +37,14 @@ from ppt_gpu.exec.jit_barrier import Barriers
 from ppt_gpu.exec.jit_call import Calls
 from ppt_gpu.exec.jit_context import Fault, Slot
 from ppt_gpu.exec.jit_control import Control, write_dispatch
-from ppt_gpu.exec.jit_emit import EMITTERS, Emitter, Unsupported, emits
+from ppt_gpu.exec.jit_emit import EMITTERS, NOT_EXECUTED, Emitter, Unsupported, emits
 from ppt_gpu.exec.jit_flow import Flow, flow_of, is_interruption
 from ppt_gpu.exec.jit_groups import Groups
+from ppt_gpu.exec.jit_left_out import leave_out
 from ppt_gpu.exec.jit_library import Compiler
 from ppt_gpu.exec.jit_records import RECORD_BYTES, append_path
 from ppt_gpu.exec.jit_text import BITS, ELEMENT, const
+from ppt_gpu.exec.steering import Deciding
 from ppt_gpu.ptx.instructions import is_branch, is_call, is_memory, is_traced
 from ppt_gpu.ptx.linked import LinkedKernel
 from ppt_gpu.ptx.module import Instruction, Kernel, Reg
@@ -87,15 +89,18 @@ class Engine:
         return np.bincount(self.segment_of, weights=unguarded, minlength=self.flow.segments).astype(np.int64)
 
 
-def compile_kernel(kernel: LinkedKernel, traced: bool) -> Engine:
+def compile_kernel(kernel: LinkedKernel, traced: bool, deciding: Deciding | None = None) -> Engine:
     """Compile `kernel`; with `traced`, code that records its path and addresses.
 
+    `deciding`: what decides the trace, of code that computes nothing else: memory holds no results then.
     Instructions that are not executed yet become faults when a thread reaches them.
     """
     flow = flow_of(kernel)
+    if deciding is not None:
+        flow = flow.only(deciding.registers)
     frame, size = _frame(kernel, flow)
     symbols: dict[str, int] = {}
-    e = Emitter(kernel, frame, symbols, traced)
+    e = Emitter(kernel, frame, symbols, traced, deciding)
     unsupported = _write_function(e, flow)
     text = "\n".join([*dict.fromkeys(e.declarations.values()), "define i32 @warp(ptr %w) {", *e.lines, "}"])
     compiler = Compiler(level=0)
@@ -148,7 +153,7 @@ def _checked_segment(e: Emitter, control: Control, flow: Flow, segment: int, uns
     """`_write_segment`. PptError when its last instruction, which directs the warp, has operands of no use to it."""
     try:
         return _write_segment(e, control, flow, segment, unsupported)
-    except (Unsupported, KeyError, IndexError, StopIteration, ValueError) as error:
+    except NOT_EXECUTED as error:
         last = e.kernel.instructions[flow.start[segment + 1] - 1]
         reason = str(error) if isinstance(error, Unsupported) else "this form of it"
         text = f"'{last.opcode}' is not executed yet: {reason}"
@@ -241,11 +246,13 @@ def _repeats(flow: Flow, segment: int, code: tuple[Instruction, ...]) -> bool:
 def _instruction(e: Emitter, instruction: Instruction, unsupported: dict[int, str]) -> None:
     """Write one instruction; what is not executed yet becomes a fault in the lanes that reach it."""
     emitter, sites = EMITTERS.get(instruction.base), len(e.sites)
+    if e.deciding is not None and leave_out(e, instruction):
+        return
     try:
         if emitter is None:
             raise Unsupported(f"'{instruction.base}'")
         emitter(e, instruction)
-    except (Unsupported, KeyError, IndexError, StopIteration, ValueError) as error:
+    except NOT_EXECUTED as error:
         reason = str(error) if isinstance(error, Unsupported) else "this form of it"
         unsupported[instruction.index] = reason
         e.fault(Fault.UNSUPPORTED, e.exec)

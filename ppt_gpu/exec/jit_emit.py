@@ -7,13 +7,14 @@ with `emits`; each gets the `Emitter` and the instruction and calls `read` and `
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 
 from ppt_gpu.exec.jit_access import SITE_WORDS
 from ppt_gpu.exec.jit_context import Fault, Flag, Slot
 from ppt_gpu.exec.jit_groups import Grouping
 from ppt_gpu.exec.jit_text import BITS, ELEMENT, Text, bits_scalar, const, float_bits, vec
+from ppt_gpu.exec.steering import Deciding
 from ppt_gpu.ptx.instructions import is_traced, names_other_blocks
 from ppt_gpu.ptx.linked import LinkedKernel, is_framed
 from ppt_gpu.ptx.module import Imm, Instruction, Neg, Operand, Reg, Sink, Special, Sym
@@ -23,6 +24,8 @@ class Unsupported(Exception):
     """This form of the instruction is not executed yet; the text says which part."""
 
 
+#: what writing the code of an instruction raises that is not executed yet
+NOT_EXECUTED = (Unsupported, KeyError, IndexError, StopIteration, ValueError)
 #: base opcode -> emitter
 EMITTERS: dict[str, Callable[[Emitter, Instruction], None]] = {}
 #: special register -> reader, returns (element, value)
@@ -48,8 +51,17 @@ def integer_of(element: str) -> str:
 class Emitter(Text):
     """State while the code of one segment is written. Vectors have 32 lanes; `exec` are the lanes that take part."""
 
-    def __init__(self, kernel: LinkedKernel, frame: Mapping[int, int], symbols: dict[str, int], traced: bool) -> None:
+    def __init__(
+        self,
+        kernel: LinkedKernel,
+        frame: Mapping[int, int],
+        symbols: dict[str, int],
+        traced: bool,
+        deciding: Deciding | None = None,
+    ) -> None:
+        """deciding: what decides the trace, of code that computes nothing else."""
         super().__init__()
+        self.deciding = deciding
         self.kernel = kernel
         self.frame = frame  # register id -> byte offset in the frame
         self.symbols = symbols  # name -> position in the symbol table; grows
@@ -67,6 +79,16 @@ class Emitter(Text):
     def clusters(self) -> bool:
         """Can the kernel make addresses of the shared memory of other blocks of its cluster?"""
         return any(names_other_blocks(i) for i in self.kernel.instructions)
+
+    # what is computed -------------------------------------------------------------------------------------------
+
+    def wants(self, registers: Iterable[int]) -> bool:
+        """Is one of these registers computed?"""
+        return self.deciding is None or not self.deciding.registers.isdisjoint(registers)
+
+    def keeps(self, space: str) -> bool:
+        """Is what memory of this space holds kept? Helpers' names of spaces; no load of what is not yields anything."""
+        return self.deciding is None or (space != "global" and self.deciding.scratch)
 
     # segments ---------------------------------------------------------------------------------------------------
 

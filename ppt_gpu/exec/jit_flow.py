@@ -8,7 +8,7 @@ the kernel. A call is followed by the segment behind it; the functions' segments
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ppt_gpu.exec.waiting import Waiting, tests_mbarrier, waiting_loops
 from ppt_gpu.ptx.cfg import ControlFlow, control_flow
@@ -35,6 +35,12 @@ class Flow:
     entry: int  # bit set of registers that may be read before they are written
     waiting: Waiting
     segment_of: dict[int, int]  # first instruction of a segment -> segment
+
+    def only(self, registers: Iterable[int]) -> Flow:
+        """The same segments, of code that computes only these registers."""
+        bits = _bits(registers)
+        live_in, live_out = (tuple(live & bits for live in each) for each in (self.live_in, self.live_out))
+        return replace(self, live_in=live_in, live_out=live_out, crossing=self.crossing & bits, entry=self.entry & bits)
 
     @property
     def segments(self) -> int:

@@ -12,6 +12,7 @@ from ppt_gpu.exec.jit_loops import LoopHelper
 from ppt_gpu.exec.jit_matrix import need_whole_warp, put_registers, take_registers
 from ppt_gpu.exec.jit_memory import address, items_of, space_of
 from ppt_gpu.exec.jit_ranges import find
+from ppt_gpu.exec.jit_spaces import PLACES
 from ppt_gpu.exec.jit_text import vec
 from ppt_gpu.exec.matrix_layout import permutation
 from ppt_gpu.exec.matrix_move_form import BlockMove, RowMove, block_move, row_move
@@ -37,7 +38,11 @@ def emit_row_move(e: Emitter, i: Instruction) -> None:
     arguments = [("ptr", "%w"), ("ptr", e.site()), ("i32", mask), where]
     key = ("access", "load" if loads else "store", "shared", "i32", 4, e.traced)
     permute = ("permute", form.bits, form.move, *(() if form.move == "turn" else (form.matrices,)))
-    if loads:
+    if loads and not e.wants(i.writes):
+        e.helper(("access", PLACES["load"], *key[2:]), "void", *arguments)
+    elif not loads and not e.keeps("shared"):
+        e.helper(("access", PLACES["store"], *key[2:]), "void", *arguments)
+    elif loads:
         e.helper(key, "void", *arguments, ("ptr", rows))
         e.helper(permute, "void", ("ptr", rows), ("ptr", other))
         _take(e, items_of(i.operands[0]), form, other)
@@ -85,6 +90,9 @@ def write_permute(bits: int, kind: str, *sizes: int) -> Helper:
 def emit_load(e: Emitter, i: Instruction) -> None:
     form = _block(i)
     buffer, registers = _block_rooms(e, form)
+    if not e.wants(i.writes):
+        _lines(e, i, form, PLACES["load"], i.operands[1], i.operands[2:], buffer)
+        return
     _lines(e, i, form, "load", i.operands[1], i.operands[2:], buffer)
     e.helper(("permute", form.unit, *form.key), "void", ("ptr", buffer), ("ptr", registers))
     take_registers(e, items_of(i.operands[0]), form.fragment, registers)
@@ -93,6 +101,9 @@ def emit_load(e: Emitter, i: Instruction) -> None:
 def emit_store(e: Emitter, i: Instruction) -> None:
     form = _block(i)
     buffer, registers = _block_rooms(e, form)
+    if not e.keeps(space_of(e, i)):
+        _lines(e, i, form, PLACES["store"], i.operands[0], i.operands[2:], buffer)
+        return
     put_registers(e, items_of(i.operands[1])[: form.fragment.registers], form.fragment.width, registers, 0)
     kind, *sizes = form.key
     e.helper(("permute", form.unit, f"to{kind}", *sizes), "void", ("ptr", registers), ("ptr", buffer))
@@ -177,8 +188,9 @@ def write_lines(kind: str, space: str, lines_: int, line_bytes: int, traced: boo
         f.empty()
         f.label(good)
         near = f.offset_pointer("%data", f.i64("mul", index, line_bytes))
-        source, target = (host, near) if kind == "load" else (near, host)
-        f.store(f"<{line_bytes} x i8>", f.load(f"<{line_bytes} x i8>", source), target)
+        if kind not in PLACES.values():
+            source, target = (host, near) if kind == "load" else (near, host)
+            f.store(f"<{line_bytes} x i8>", f.load(f"<{line_bytes} x i8>", source), target)
     f.empty()
     return f
 

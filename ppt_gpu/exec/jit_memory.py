@@ -6,11 +6,14 @@ from ppt_gpu.exec.jit_access import address_element
 from ppt_gpu.exec.jit_context import Slot
 from ppt_gpu.exec.jit_emit import Emitter, Unsupported, emits
 from ppt_gpu.exec.jit_frame import parameter_place, parameter_rows, store_parameter
+from ppt_gpu.exec.jit_spaces import PLACES
 from ppt_gpu.exec.jit_text import BITS, ELEMENT, LANES, const, vec
 from ppt_gpu.exec.jit_types import parts
 from ppt_gpu.ptx.instructions import form, vector_length
 from ppt_gpu.ptx.module import Instruction, Mem, Operand, Reg, Sink, Sym, Vec
 
+#: spaces of data; the others hold what a launch gives
+DATA = ("global", "shared", "local", "cluster", "generic", "generic-cluster")
 #: spaces in which the lanes of an access lie in one object
 GROUPED = ("global", "shared", "local")
 
@@ -127,6 +130,9 @@ def emit_load(e: Emitter, i: Instruction) -> None:
         rows = parameter_rows(e, place, data_of(kind)[0], data_of(kind)[1] * count)
     elif space == "param" and isinstance(operand, Mem) and isinstance(operand.base, Sym):
         rows = _parameter(e, operand, kind, count)
+    elif not e.wants(i.writes) and space in DATA:
+        _place_of(e, "load", operand, kind, space, count)
+        rows = ["zeroinitializer"] * (data_of(kind)[1] * count)
     else:
         rows = _load(e, operand, kind, space, count)
     write_all(e, i.operands[0], kind, from_rows(e, rows, kind))
@@ -153,6 +159,15 @@ def _parameter(e: Emitter, operand: Mem, kind: str, count: int) -> list[str]:
     base = e.once("param", lambda: e.field("%w", Slot.PARAM, "ptr"))
     places = [e.offset_pointer(base, param.offset + inside + k * size) for k in range(count)]
     return [e.splat(element, e.op(f"load {element}, ptr {at}, align 1")) for at in places]
+
+
+def _place_of(e: Emitter, access: str, operand: Operand, kind: str, space: str, count: int) -> None:
+    """A load or store of which only the place matters."""
+    element, each = data_of(kind)
+    count *= each
+    where = (vec(address_element(space)), address(e, operand, space))
+    key = ("access", PLACES[access], space, element, count, records(e, operand, space, BITS[element] // 8 * count))
+    e.helper(key, "void", ("ptr", "%w"), ("ptr", e.site()), ("i32", e.exec), where)
 
 
 def _load(e: Emitter, operand: Operand, kind: str, space: str, count: int) -> list[str]:
@@ -187,6 +202,9 @@ def emit_store(e: Emitter, i: Instruction) -> None:
 def _store(e: Emitter, where: Operand, source: Operand, kind: str, space: str, count: int) -> None:
     rows = read_rows(e, source, kind, count)
     element = data_of(kind)[0]
+    if not e.keeps(space):
+        _place_of(e, "store", where, kind, space, count)
+        return
     data = (vec(element), rows[0])
     if len(rows) > 1:
         data = ("ptr", "%scratch")

@@ -18,6 +18,8 @@ from ppt_gpu.exec.jit_ranges import find, host_pointer, site_check
 from ppt_gpu.exec.jit_split import Part, split
 from ppt_gpu.exec.jit_text import const, lanes, vec
 
+#: kind of access -> that which is checked and recorded, but moves no data
+PLACES = {"load": "load place", "store": "store place"}
 #: space -> slots of its host pointer and of its size
 FIXED = {"shared": (Slot.SHARED, Slot.SHARED_BYTES), "param": (Slot.PARAM, Slot.PARAM_BYTES)}
 
@@ -73,7 +75,38 @@ class Store(Access):
         self.finish([])
 
 
+class Place(Access):
+    """An access that moves no data: it is checked and recorded."""
+
+    def __init__(self, space: str, element: str, count: int, traced: bool) -> None:
+        super().__init__("void", space, element, count, traced)
+        self.out = ""
+
+    def finish(self, rows: list[str]) -> None:
+        self.do("ret void")
+
+    def move_same(self, pointer: str) -> None:
+        self.finish([])
+
+    def move_row(self, pointer: str) -> None:
+        self.finish([])
+
+    def move_scattered(self, pointers: str) -> None:
+        self.finish([])
+
+    def move_lane(self, pointer: str, lane: str) -> None:
+        pass
+
+    def before_lanes(self) -> None:
+        pass
+
+    def after_lanes(self) -> None:
+        self.finish([])
+
+
 def _access(kind: str, space: str, element: str, count: int, traced: bool) -> Access:
+    if kind in PLACES.values():
+        return Place(space, element, count, traced)
     if kind == "store":
         data = f"{vec(element)} %data0" if count == 1 else "ptr %data"
         return Store("void", space, element, count, traced, data)
@@ -84,7 +117,7 @@ def _access(kind: str, space: str, element: str, count: int, traced: bool) -> Ac
 
 @writes("access")
 def write_access(kind: str, space: str, element: str, count: int, traced: bool) -> Helper:
-    """A load or store ("load", "store") of `count` elements a lane in `space`."""
+    """A load or store ("load", "store") of `count` elements a lane in `space`; or only its place (`PLACES`)."""
     f = _access(kind, space, element, count, traced)
     if space in SPLIT_SPACES:
         split(f, _parts(f, kind))
@@ -97,12 +130,12 @@ def _parts(f: Access, kind: str) -> Part:
     """Writes the access of some lanes in one space."""
 
     def part(space: str, mask: str, addresses: str, out: str) -> str:
-        if space == "param" and kind == "store":
+        if space == "param" and kind in ("store", PLACES["store"]):
             return f.refuse(Fault.SPACE, mask)
         arguments = [("ptr", "%w"), ("ptr", "%site"), ("i32", mask), (vec(address_element(space)), addresses)]
         if kind == "store":
             arguments.append((vec(f.element), "%data0") if f.length == 1 else ("ptr", "%data"))
-        elif f.length > 1:
+        elif kind == "load" and f.length > 1:
             arguments.append(("ptr", out))
         return f.helper(("access", kind, space, f.element, f.length, f.part_traced), f.result, *arguments)
 

@@ -18,6 +18,7 @@ from ppt_gpu.exec.wgmma_form import DEPTH_BYTES, PIECE, Warpgroup, warpgroup
 from ppt_gpu.ptx.module import Instruction, Operand
 
 A_BYTES = 512  # of A's registers
+SWAPPED = 128  # B within which all swizzles swap pieces
 
 
 @emits("wgmma")
@@ -33,6 +34,9 @@ def emit_wgmma(e: Emitter, i: Instruction) -> None:
     p = form.product
     fragment = p.fragment_c(p.d)
     d, a, b, keep = i.operands[:4]
+    if not e.wants(i.writes):
+        _check_places(e, form, a, b)
+        return
     rows = e.wide(A_BYTES + 128 * fragment.registers)
     if not form.a_shared:
         put_registers(e, items_of(a), 32, rows, 0)
@@ -52,6 +56,15 @@ def emit_wgmma(e: Emitter, i: Instruction) -> None:
 
 def _flags(form: Warpgroup) -> tuple[bool, ...]:
     return form.a_shared, form.negate_a, form.negate_b, form.turn_a, form.turn_b
+
+
+def _check_places(e: Emitter, form: Warpgroup, a: Operand, b: Operand) -> None:
+    """Do the matrices lie in shared memory? Nothing is multiplied."""
+    for operand, rows, turned, own in ((a, 16, form.turn_a, True), (b, form.product.n, form.turn_b, False)):
+        if own and not form.a_shared:
+            continue
+        key = ("wgmma_place", rows, form.element_bytes, int(turned), int(own))
+        e.helper(key, "void", ("ptr", "%w"), ("ptr", e.site()), ("i32", e.exec), ("i64", _first(e, operand)))
 
 
 def _first(e: Emitter, operand: Operand) -> str:
@@ -99,6 +112,29 @@ def write_wgmma(
     return f
 
 
+@writes("wgmma_place")
+def write_wgmma_place(rows: int, size: int, turned: int, own: int) -> Helper:
+    """A fault where a piece of the matrix that %descriptor names ends outside of shared memory.
+
+    Pieces swap places within 128 B, so that those of the largest distances along each axis say it of most matrices; of
+    others each piece is looked at. own: of the 16 rows of the warp in A.
+    """
+    f = LoopHelper("void", "ptr %w", "ptr %site", "i32 %mask", "i64 %descriptor")
+    f.label("entry")
+    f.branch(f.i32("icmp eq", "%mask", 0), "nobody", "some")
+    f.label("nobody")
+    f.do("ret void")
+    f.label("some")
+    first = f.i64("mul", f.i64("and", f.field("%w", Slot.WARP), 3), 16) if own else "0"
+    pieces = _Pieces(f, size, "%descriptor", rows, bool(turned), first)
+    f.branch(f.i64("icmp ugt", pieces.beyond(), f.field("%w", Slot.SHARED_BYTES)), "each", "nobody")
+    f.label("each")
+    with f.loop(pieces.outer) as (i, _), f.loop(pieces.inner) as (j, _):
+        _check(f, pieces.place(i, j))
+    f.do("ret void")
+    return f
+
+
 def _forget(f: LoopHelper, number: str, sums: str, count: int) -> None:
     """Zeros instead of the old D unless %keep."""
     clear, kept = f.fresh("clear"), f.fresh("kept")
@@ -113,42 +149,76 @@ def _forget(f: LoopHelper, number: str, sums: str, count: int) -> None:
 def _gather(
     f: LoopHelper, form: Warpgroup, descriptor: str, rows: int, turned: bool, raw: str, first: str = "0"
 ) -> None:
-    """The 16 B pieces of `rows` rows from `first` on into `raw`: row by row, or K by K where `turned`.
-
-    `wgmma_form.offsets` and `swizzled`, with the descriptor known only here.
-    """
-    part = [f.i64("and", f.i64("lshr", descriptor, shift), mask) for shift, mask in ((0, 0x3FFF), (16, 0x3FFF))]
-    stride = f.i64("shl", f.i64("and", f.i64("lshr", descriptor, 32), 0x3FFF), 4)
-    start, leading = (f.i64("shl", value, 4) for value in part)
-    base, mode = f.i64("and", f.i64("lshr", descriptor, 49), 7), f.i64("lshr", descriptor, 62)
-    plain = f.i64("icmp eq", mode, 0)
-    shift = f.op(f"select i1 {plain}, i64 4, i64 {f.i64('sub', '8', mode)}")  # log2 of the bytes of a row
-    mask = f.op(f"select i1 {plain}, i64 0, i64 {f.i64('sub', f.i64('lshr', '16', mode), 1)}")
-    size = form.element_bytes
-    each = PIECE // size
-    outer, inner = (DEPTH_BYTES // size, rows // each) if turned else (rows, DEPTH_BYTES // PIECE)
-    with f.loop(outer) as (i, _), f.loop(inner) as (j, _):
-        if turned:
-            row = f.i64("add", f.i64("mul", j, each), first)
-            near = f.i64("mul", row, size)
-            width = f.i64("sub", f.i64("shl", "1", shift), 1)
-            far = f.op(f"select i1 {plain}, i64 {stride}, i64 {leading}")
-            step = f.op(f"select i1 {plain}, i64 {leading}, i64 {stride}")
-            at = f.i64("add", f.i64("and", near, width), f.i64("mul", f.i64("lshr", near, shift), far))
-            down = f.i64("shl", f.i64("and", i, 7), shift)
-            at = f.i64("add", at, f.i64("add", down, f.i64("mul", f.i64("lshr", i, 3), step)))
-        else:
-            row = f.i64("add", i, first)
-            down = f.i64("shl", f.i64("and", row, 7), shift)
-            along = f.i64("mul", j, f.op(f"select i1 {plain}, i64 {leading}, i64 {PIECE}"))
-            at = f.i64("add", f.i64("add", down, along), f.i64("mul", f.i64("lshr", row, 3), stride))
-        at = f.i64("add", at, start)
-        turns = f.i64("and", f.i64("sub", f.i64("lshr", at, 7), base), mask)
-        at = f.i64("xor", at, f.i64("shl", turns, 4))
+    """The 16 B pieces of `rows` rows from `first` on into `raw`: row by row, or K by K where `turned`."""
+    pieces = _Pieces(f, form.element_bytes, descriptor, rows, turned, first)
+    with f.loop(pieces.outer) as (i, _), f.loop(pieces.inner) as (j, _):
+        at = pieces.place(i, j)
         _check(f, at)
         piece = f.load(f"<{PIECE} x i8>", f.at("i8", f.field("%w", Slot.SHARED, "ptr"), at))
-        index = f.i64("add", f.i64("mul", i, inner), j)
+        index = f.i64("add", f.i64("mul", i, pieces.inner), j)
         f.store(f"<{PIECE} x i8>", piece, f.at(f"<{PIECE} x i8>", raw, index))
+
+
+class _Pieces:
+    """Where the 16 B pieces of a matrix lie: `wgmma_form.offsets` and `swizzled`, with the descriptor known only here.
+
+    `outer` times `inner` pieces: row by row, or K by K where `turned`.
+    """
+
+    def __init__(self, f: LoopHelper, size: int, descriptor: str, rows: int, turned: bool, first: str) -> None:
+        self.f, self.size, self.turned, self.first = f, size, turned, first
+        part = [f.i64("and", f.i64("lshr", descriptor, shift), mask) for shift, mask in ((0, 0x3FFF), (16, 0x3FFF))]
+        self.stride = f.i64("shl", f.i64("and", f.i64("lshr", descriptor, 32), 0x3FFF), 4)
+        self.start, self.leading = (f.i64("shl", value, 4) for value in part)
+        self.base, mode = f.i64("and", f.i64("lshr", descriptor, 49), 7), f.i64("lshr", descriptor, 62)
+        self.plain = f.i64("icmp eq", mode, 0)
+        # log2 of the bytes of a row
+        self.shift = f.op(f"select i1 {self.plain}, i64 4, i64 {f.i64('sub', '8', mode)}")
+        self.mask = f.op(f"select i1 {self.plain}, i64 0, i64 {f.i64('sub', f.i64('lshr', '16', mode), 1)}")
+        self.each = PIECE // size
+        self.outer, self.inner = (DEPTH_BYTES // size, rows // self.each) if turned else (rows, DEPTH_BYTES // PIECE)
+
+    def place(self, i: str, j: str) -> str:
+        """The offset in shared memory of piece j of line i."""
+        f = self.f
+        if self.turned:
+            row = f.i64("add", f.i64("mul", j, self.each), self.first)
+            near = f.i64("mul", row, self.size)
+            at = self._turned(f.i64("and", near, self._width()), f.i64("lshr", near, self.shift), f.i64("and", i, 7), i)
+        else:
+            row = f.i64("add", i, self.first)
+            at = self._straight(f.i64("and", row, 7), row, j)
+        turns = f.i64("and", f.i64("sub", f.i64("lshr", at, 7), self.base), self.mask)
+        return f.i64("xor", at, f.i64("shl", turns, 4))
+
+    def beyond(self) -> str:
+        """No piece ends behind this offset: the farthest along each axis, and the end of the 128 B that it lies in."""
+        f = self.f
+        if self.turned:
+            near = f.i64("mul", f.i64("add", self.first, self.inner * self.each - 1), self.size)
+            at = self._turned(self._width(), f.i64("lshr", near, self.shift), "7", str(self.outer - 1))
+        else:
+            at = self._straight("7", f.i64("add", self.first, self.outer - 1), str(self.inner - 1))
+        return f.i64("add", f.i64("or", at, SWAPPED - 1), 1)
+
+    def _width(self) -> str:
+        return self.f.i64("sub", self.f.i64("shl", "1", self.shift), 1)
+
+    def _turned(self, inside: str, across: str, down: str, k: str) -> str:
+        """Elements of a column of K lie side by side."""
+        f = self.f
+        far = f.op(f"select i1 {self.plain}, i64 {self.stride}, i64 {self.leading}")
+        step = f.op(f"select i1 {self.plain}, i64 {self.leading}, i64 {self.stride}")
+        at = f.i64("add", inside, f.i64("mul", across, far))
+        at = f.i64("add", at, f.i64("add", f.i64("shl", down, self.shift), f.i64("mul", f.i64("lshr", k, 3), step)))
+        return f.i64("add", at, self.start)
+
+    def _straight(self, down: str, row: str, j: str) -> str:
+        f = self.f
+        along = f.i64("mul", j, f.op(f"select i1 {self.plain}, i64 {self.leading}, i64 {PIECE}"))
+        at = f.i64("add", f.i64("shl", down, self.shift), along)
+        at = f.i64("add", at, f.i64("mul", f.i64("lshr", row, 3), self.stride))
+        return f.i64("add", at, self.start)
 
 
 def _check(f: LoopHelper, at: str) -> None:

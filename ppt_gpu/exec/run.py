@@ -23,6 +23,7 @@ from ppt_gpu.exec.layout import Layout, layout
 from ppt_gpu.exec.memory import DeviceMemory
 from ppt_gpu.exec.resident import Tables
 from ppt_gpu.exec.shared_warnings import with_shared_warnings
+from ppt_gpu.exec.steering import decided_by
 from ppt_gpu.exec.trace import Trace
 from ppt_gpu.exec.trace_parts import only_blocks
 from ppt_gpu.exec.workload import Launch
@@ -44,15 +45,18 @@ def run(
     blocks: Sequence[int],
     *,
     trace: bool = True,
+    results: bool = True,
     budget: Budget | None = None,
 ) -> Trace:
     """Run the blocks with these linear ids (x fastest) in the order given; `memory` changes.
 
     Instructions in the trace are those of the kernel linked with its functions (`ppt_gpu.ptx.link`). With `trace`
-    False only memory changes: the trace has no paths, accesses and counts. Raises PptError with the PTX line for a
-    fault (access out of bounds or misaligned, trap, an assertion, an instruction that is not executed yet), for
-    arguments that do not fit the kernel, a block outside of the grid, a barrier that never opens or a block that waits
-    for what no block does, and BudgetError.
+    False only memory changes: the trace has no paths, accesses and counts. With `results` False nobody asks what memory
+    holds afterwards: where memory does not steer the kernel, only what decides the trace is computed.
+
+    Raises PptError with the PTX line for a fault (access out of bounds or misaligned, trap, an assertion, an
+    instruction that is not executed yet), for arguments that do not fit the kernel, a block outside of the grid, a
+    barrier that never opens or a block that waits for what no block does, and BudgetError.
     """
     from ppt_gpu.exec.run_blocks import BlockRun
 
@@ -60,7 +64,7 @@ def run(
     limits = budget or Budget()
     parameters = pack_arguments(module, kernel, launch, memory)
     with COMPILING:
-        engine = _engine(_Key(module, kernel), trace)
+        engine = _engine(_Key(module, kernel), trace, results or not trace)
     places = layout(module, engine.kernel, launch.dynamic_shared, limits.stack)
     _check_block_memory(kernel, module, launch, memory, places, limits)
     tables = Tables(engine, module, launch, memory, parameters, places)
@@ -124,11 +128,12 @@ class _Key:
 
 
 @lru_cache(maxsize=64)
-def _engine(key: _Key, traced: bool) -> Engine:
+def _engine(key: _Key, traced: bool, results: bool) -> Engine:
     from ppt_gpu.exec.jit_compile import compile_kernel
 
     try:
-        return compile_kernel(link(key.kernel, key.module), traced)
+        kernel = link(key.kernel, key.module)
+        return compile_kernel(kernel, traced, None if results else decided_by(kernel))
     except PptError as error:
         error.path = error.path or key.module.path
         raise

@@ -16,6 +16,7 @@ addresses and bytes; a map in the parameters is the launch's, one in global memo
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from ppt_gpu.exec.once import once_a_kernel
 from ppt_gpu.ptx.instructions import access_kind, is_branch, is_memory, memory_space
@@ -42,11 +43,26 @@ _SCRATCH = ("shared", "local")
 _WHOLES = frozenset((Vec, Pair))  # operands that are made of operands
 
 
-@once_a_kernel
+@dataclass(frozen=True)
+class Deciding:
+    """What decides the trace of a kernel that memory does not steer."""
+
+    registers: frozenset[int]
+    scratch: bool  # and what shared and local memory hold
+
+
 def steered_by_memory(kernel: Kernel) -> bool:
     """Whether the trace of a block of `kernel` may depend on what is in global memory when it runs."""
-    code = kernel.instructions
-    return any(i.base == "call" for i in code) or _Slice(kernel).steered()
+    return decided_by(kernel) is None
+
+
+@once_a_kernel
+def decided_by(kernel: Kernel) -> Deciding | None:
+    """What decides the trace of a block of `kernel`; None: what is in global memory when it runs may do, too."""
+    found = _Slice(kernel)
+    if any(i.base == "call" for i in kernel.instructions) or found.steered():
+        return None
+    return Deciding(frozenset(found.needed), found.scratch)
 
 
 class _Slice:

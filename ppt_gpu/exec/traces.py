@@ -27,6 +27,7 @@ from ppt_gpu.exec.trace import Trace
 from ppt_gpu.exec.trace_file import Content, Record
 from ppt_gpu.exec.trace_parts import only_blocks
 from ppt_gpu.exec.workload import Workload
+from ppt_gpu.ptx.instructions import is_bulk, is_memory
 from ppt_gpu.ptx.link import link
 from ppt_gpu.ptx.module import Module
 
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 #: A grid is traced whole at its first run when that takes at most so much, so that no other GPU needs a run of its own
 WHOLE_ACCESSES = 2_000_000
 WHOLE_INSTRUCTIONS = 200_000_000  # of threads
+#: instructions of threads that take as long as a bulk copy, which goes through Python
+BULK_COPY = 300_000
 #: and its global accesses are looked at whole, for what it leaves in the L2, up to so many sectors
 WHOLE_SECTORS = 4_000_000
 
@@ -123,6 +126,7 @@ class LaunchTraces:
         if not self.separable and self.launch.blocks > 1:
             self.claims = claims_of(self.kernel)
         self.together = False  # blocks wait for others: no part of the grid runs alone
+        self.warned = False  # a run had warnings of its own: traces are not put together
         self._scratch: DeviceMemory | None = None
 
     def _kept(self) -> Kept:
@@ -147,7 +151,7 @@ class LaunchTraces:
         known: GlobalAccesses | None = self.kept.whole(GlobalAccesses, blocks)
         if known is None and self.separable:
             missing = self.kept.missing_globals(blocks)
-            if not missing or self._run_missing(missing, only_global=True):
+            if not missing or (not self.warned and self._run_missing(missing, only_global=True)):
                 known = self.kept.join_globals(self.kernel, blocks)
         if known is None:
             known = self._keep(global_accesses(self.kernel, self._execute(blocks)), separable=False)
@@ -261,7 +265,9 @@ class LaunchTraces:
         if self._scratch is None or not self.separable:
             self._scratch = (self.traces.unread if self.separable else self.traces.state).copy()
         memory = self._scratch
-        return run(self.kernel, self.module, self.launch, memory, blocks, budget=self.budget)
+        return run(
+            self.kernel, self.module, self.launch, memory, blocks, results=not self.separable, budget=self.budget
+        )
 
     @cached_property
     def _whole_run(self) -> Trace:
@@ -278,7 +284,7 @@ class LaunchTraces:
     def _joined(self, blocks: Sequence[int]) -> Trace | None:
         """The trace put together from blocks, those that are missing run now; None where that cannot be."""
         missing = self.kept.missing(blocks)
-        if missing and not self._run_missing(missing):
+        if missing and (self.warned or not self._run_missing(missing)):
             return None
         found = self.kept.join(blocks)
         within = found.warp_instructions <= self.budget.instructions and content_bytes(found) <= self.budget.trace
@@ -301,6 +307,7 @@ class LaunchTraces:
         # Other warnings come from what some block did, and must not come from where that block is not asked for.
         standing = (*self.traces.unread.memory.warnings, *assumed_warnings(self.kernel, self.module))
         if trace.block_threads is None or trace.warnings != standing:
+            self.warned = trace.warnings != standing
             return False
         self._keep(global_accesses(self.kernel, trace) if only_global else trace, separable=True)
         return True
@@ -315,9 +322,10 @@ class LaunchTraces:
         if sample is None:
             return False
         scale = blocks / len(sample.blocks)
+        copies = sum(int(sample.pc_executed[i.index]) for i in self.kernel.instructions if is_bulk(i) and is_memory(i))
         return (
             len(sample.access_base) * scale <= WHOLE_ACCESSES
-            and sample.thread_instructions * scale <= WHOLE_INSTRUCTIONS
+            and (sample.thread_instructions + copies * BULK_COPY) * scale <= WHOLE_INSTRUCTIONS
             and sample.warp_instructions * scale <= self.budget.instructions
         )
 

@@ -50,6 +50,12 @@ def _sm() -> list[Figure]:
     return bench_sm()
 
 
+def _limits() -> list[Figure]:
+    from ppt_gpu.sm.bench_limits import bench_limits
+
+    return bench_limits()
+
+
 def _grid() -> list[Figure]:
     from ppt_gpu.sm.bench_chip import bench_chip
 
@@ -149,6 +155,7 @@ PARTS: dict[str, Callable[[], list[Figure]]] = {
     "recording": _recording,
     "lower": _lower,
     "sm": _sm,
+    "limits": _limits,
     "grid": _grid,
     "predict": _predict,
     "chips": _chips,

@@ -84,6 +84,12 @@ def _store() -> list[Figure]:
     return bench_store()
 
 
+def _first() -> list[Figure]:
+    from ppt_gpu.bench_first import bench_first
+
+    return bench_first()
+
+
 def _chips(runs: int = 5) -> list[Figure]:
     """The search for the fastest chip: all PARSEC benchmarks, nodes, organisations and topologies."""
     from ppt_gpu.multicore.device_scaling import load_scaling
@@ -160,6 +166,7 @@ PARTS: dict[str, Callable[[], list[Figure]]] = {
     "predict": _predict,
     "chips": _chips,
     "store": _store,
+    "first": _first,
     "cluster": _cluster,
     "process": _process,
 }

@@ -17,7 +17,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from ppt_gpu.analytic import work
 from ppt_gpu.exec import kept
@@ -27,6 +27,7 @@ from ppt_gpu.exec.store import SUFFIX, Store
 from ppt_gpu.exec.trace import Trace
 from ppt_gpu.exec.traces import LaunchTraces, Traces
 from ppt_gpu.exec.workload_reader import load_workload, sample_names
+from ppt_gpu.frontends.call import CallOptions
 from ppt_gpu.machine import kept as machine_kept
 from ppt_gpu.pipeline import predict
 from ppt_gpu.ptx.features import LackError
@@ -59,11 +60,11 @@ PARTS: Parts = {
 FUNCTIONAL = ("running", "reading", "writing")
 
 
-def _measure(name: str, gpu: str, overrides: Sequence[str] = ()) -> dict[str, float]:
+def measure(name: str, gpu: str, overrides: Sequence[str] = (), **call: Unpack[CallOptions]) -> dict[str, float]:
     """CPU seconds of a prediction by part, whole and functional."""
     forget_engines()
     with watched(PARTS) as watch:
-        predict(name, gpu, overrides=overrides)
+        predict(name, gpu, overrides=overrides, **call)
         parts = watch.stop()
     functional = sum(parts.get(part, 0.0) for part in FUNCTIONAL)
     return {"whole": sum(parts.values()), "functional": functional, **parts}
@@ -112,22 +113,22 @@ def _round(name: str, times: dict[str, list[dict[str, float]]], label: str = "")
     """Add one measurement of each prediction. Returns the figures of the sizes of traces."""
     with tempfile.TemporaryDirectory() as folder:
         used, left = Path(folder) / "used", Path(folder) / "left"
-        with _cache(used):
-            times[f"first, {FIRST}"].append(_measure(name, FIRST))
+        with cache_in(used):
+            times[f"first, {FIRST}"].append(measure(name, FIRST))
             sizes = _sizes(label)
             shutil.copytree(used, left)
-            times[f"sweep, {FIRST} with {SWEEP[0]}, from memory"].append(_measure(name, FIRST, SWEEP))
+            times[f"sweep, {FIRST} with {SWEEP[0]}, from memory"].append(measure(name, FIRST, SWEEP))
         for what, gpu in SECONDS.items():
             if gpu != FIRST:
-                with _cache(Path(folder) / gpu):
-                    times[f"first, {gpu}"].append(_measure(name, gpu))
-            with _cache(Path(shutil.copytree(left, Path(folder) / what))):
-                times[f"second, {gpu} ({what})"].append(_measure(name, gpu))
+                with cache_in(Path(folder) / gpu):
+                    times[f"first, {gpu}"].append(measure(name, gpu))
+            with cache_in(Path(shutil.copytree(left, Path(folder) / what))):
+                times[f"second, {gpu} ({what})"].append(measure(name, gpu))
     return sizes
 
 
 @contextmanager
-def _cache(folder: Path) -> Iterator[None]:
+def cache_in(folder: Path) -> Iterator[None]:
     """Predictions keep what they find in `folder`; nothing is in memory."""
     before = os.environ.get("PPT_GPU_CACHE")
     os.environ["PPT_GPU_CACHE"] = str(folder)

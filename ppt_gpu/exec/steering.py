@@ -9,8 +9,9 @@ and local memory count as one variable, that of all blocks of a cluster; a value
 by an atomic there, is the answer yes.
 
 An mbarrier is no part of that variable: its phases are decided by the counts and bytes that instructions on it give,
-which are operands, and nothing else may touch one ("mbarrier object", PTX ISA 9.0). What a tensor map holds decides
-addresses and bytes; a map in the parameters is the launch's, one in global memory could have been written there.
+which are operands, and nothing else may touch one ("mbarrier object", PTX ISA 9.0). Only in a kernel without
+mbarrier.init it is. What a tensor map holds decides addresses and bytes; a map in the parameters is the launch's, one
+in global memory could have been written there.
 """
 
 from __future__ import annotations
@@ -79,6 +80,9 @@ class _Slice:
             self._need(deciding(instruction))
             if _deciding_specials(instruction) or not self._maps_are_parameters(instruction):
                 return True
+        barriers = [i for i in self.code if i.base == "mbarrier"]
+        if barriers and not any("init" in i.modifiers for i in barriers) and not self._need_scratch():
+            return True
         while self.todo:
             for writer in self.writers.get(self.todo.pop(), ()):
                 if not self._explain(writer):

@@ -80,6 +80,16 @@ BODIES = {
         "$L: mbarrier.try_wait.parity.shared.b64 %p1, [%r5], 0; @!%p1 bra $L; ld.shared.u32 %r4, [%r5+32]; OUT %r4;",
         False,
     ),
+    "a barrier made by a store": (
+        "mov.u32 %r5, s; mul.wide.u32 %d3, %r1, 0; st.shared.u64 [%r5], %d3; bar.sync 0;"
+        "mbarrier.test_wait.parity.shared.b64 %p1, [%r5], 1; @%p1 bra $END; OUT %r2;",
+        False,
+    ),
+    "a barrier made of data": (
+        "mov.u32 %r5, s; ld.global.u64 %d3, [%d1]; st.shared.u64 [%r5], %d3; bar.sync 0;"
+        "mbarrier.test_wait.parity.shared.b64 %p1, [%r5], 1; @%p1 bra $END; OUT %r2;",
+        True,
+    ),
     "arrivals from data": (
         "mov.u32 %r5, s; ld.global.u32 %r3, [%d1]; and.b32 %r3, %r3, 1; add.u32 %r3, %r3, 1;"
         "setp.eq.u32 %p1, %r2, 0; @%p1 mbarrier.init.shared.b64 [%r5], %r3; OUT %r2;",

@@ -86,8 +86,9 @@ class Prepared:
     memory: DeviceMemory
     blocks: range
 
-    def run(self, traced: bool) -> Trace:
-        return run(self.kernel, self.module, self.launch, self.memory, self.blocks, trace=traced)
+    def run(self, traced: bool, results: bool = True) -> Trace:
+        given = self.kernel, self.module, self.launch, self.memory, self.blocks
+        return run(*given, trace=traced, results=results)
 
 
 def prepare(name: str, most: int) -> Prepared:

@@ -1,8 +1,10 @@
 """What recording a trace costs on top of running a kernel, by part: `python -m ppt_gpu.bench recording`.
 
-Runs with and without trace take turns; medians of CPU time, in per cent of a run without trace. The last figures of a
-sample are what making the accesses costs a reader of a trace that holds records (`recorded_trace`), which no run of it
-does, and a bound: a recorder of arrays of all accesses has to write their bytes once.
+Runs without trace, with trace and with a trace but without results take turns; medians of CPU time, in per cent of a
+run without trace. Predictions record without results: where memory steers nothing, only what decides the trace is
+computed (`steering`), and a run for it takes less than one that leaves results. The last figures of a sample are what
+making the accesses costs a reader of a trace that holds records (`recorded_trace`), which no run of it does, and a
+bound: a recorder of arrays of all accesses has to write their bytes once.
 """
 
 from __future__ import annotations
@@ -44,7 +46,9 @@ def bench_recording(runs: int = 9, names: Sequence[str] = NAMES) -> list[dict[st
 def _bench(name: str, prepared: Prepared, runs: int) -> list[dict[str, Any]]:
     trace = prepared.run(True)  # compiles
     prepared.run(False)
+    prepared.run(True, results=False)
     seconds: dict[bool, dict[str, list[float]]] = {False: defaultdict(list), True: defaultdict(list)}
+    deciding = []
     writing, making = [], []
     for _ in range(runs):
         for traced, found in seconds.items():
@@ -54,6 +58,9 @@ def _bench(name: str, prepared: Prepared, runs: int) -> list[dict[str, Any]]:
             for part in (*PARTS, REST):
                 found[part].append(parts.get(part, 0.0))
             found[_WHOLE].append(sum(parts.values()))
+        start = time.process_time()
+        prepared.run(True, results=False)
+        deciding.append(time.process_time() - start)
         making.append(_make(prepared.run(True)))
         writing.append(_write(trace))
     plain, least = statistics.median(seconds[False][_WHOLE]), statistics.median(writing)
@@ -64,6 +71,8 @@ def _bench(name: str, prepared: Prepared, runs: int) -> list[dict[str, Any]]:
     inputs = {"accesses": len(trace.access_base), "patterns": len(trace.pattern_mask), "bytes": size}
     values = [(", speed of a run without trace", 100 * plain / (plain + more[_WHOLE]), "%")]
     values += [(f": {part}", 100 * more[part] / plain, "% more") for part in (*PARTS, REST)]
+    recorded = statistics.median(deciding)
+    values.append((": without results, as predictions record", 100 * (recorded - plain) / plain, "% more"))
     values.append((": making all accesses of its records", 100 * statistics.median(making) / plain, "% more"))
     values.append((": writing the trace's bytes once", 100 * least / plain, "% more"))
     values.append((", speed with no more than that", 100 * plain / (plain + least), "%"))

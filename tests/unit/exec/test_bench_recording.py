@@ -20,5 +20,6 @@ def test_parts_add_up_and_nothing_stays_changed():
     assert found[", speed with no more than that"] == pytest.approx(
         100 / (1 + found[": writing the trace's bytes once"] / 100)
     )
+    assert found[": without results, as predictions record"] > -100
     inputs = figures[0]["inputs"]
     assert inputs["bytes"] > 13 * inputs["accesses"] + 260 * inputs["patterns"] > 13 * 4096

@@ -99,10 +99,12 @@ def entry(function: Callable[..., Any], **options: Any) -> Any:
     def make(function: Callable[..., Any]) -> Any:
         from numba import njit
 
+        chosen = _ENTRY | options
         try:
-            return _read_alone(njit(cache=True, **_ENTRY | options)(function))
+            made = njit(cache=True, **chosen)(function)
         except (RuntimeError, OSError):
-            return njit(**_ENTRY | options)(function)
+            return njit(**chosen)(function)
+        return made if chosen["_nrt"] else _read_alone(made)
 
     return Deferred(function, make)
 
@@ -110,7 +112,7 @@ def entry(function: Callable[..., Any], **options: Any) -> Any:
 def _read_alone(made: Any) -> Any:
     """Have `made` read from numba's cache without what only compiling needs: numba would first read its tables of all
     functions that it can compile, which takes longer than anything else in a process that compiles nothing. To compile,
-    it reads them then."""
+    it reads them then. Only for what allocates nothing: with the tables comes what memory is allocated by."""
     cache = made._cache
     if hasattr(cache, "_load_overload") and hasattr(cache, "_guard_against_spurious_io_errors"):
 

@@ -125,6 +125,20 @@ def test_what_is_kept_is_read_without_what_compiling_needs(tmp_path: Path) -> No
     assert seen[1].stdout.split() == ["42", "False", "42", "True"]
 
 
+def test_what_allocates_is_read_with_what_allocates(tmp_path: Path) -> None:
+    (tmp_path / "room.py").write_text(
+        "import numpy as np\nfrom ppt_gpu.compiled import entry\n"
+        "def plain(x):\n    found = np.zeros(3, np.int64)\n    found[1] = x\n    return found\n"
+        "room = entry(plain, _nrt=True)\n"
+    )
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": path}
+    command = [sys.executable, "-c", "from room import room; print(*room(7))"]
+    for _ in range(2):
+        run = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        assert run.stdout.split() == ["0", "7", "0"]
+
+
 def test_other_threads_run_beside_the_loop_of_the_sm(monkeypatch: pytest.MonkeyPatch) -> None:
     """They see blocks end while others have not; without that neither --threads nor Ctrl-C would work."""
     seen = set()

@@ -20,20 +20,39 @@ def dirty_share(program: Program, gpu: Gpu, chip_factor: float, active_sms: int)
     l2_dirty / s for a sector that is not found, with x = 1 - C / F where the simulated blocks touch less than C. The
     more of the SM's blocks they are, the more of these lines they push out themselves, in the order of their use: x is
     no more than the share of blocks that are not simulated.
+
+    Of an L2 with a limit for dirty lines: those that the launch makes dirty beyond it have as many others written back.
     """
     lines = len(program.line_address)
     if lines == 0:
         return 0.0
     touched = lines * program.line_bytes * chip_factor / program.l2_share_factor
+    if program.l2_dirty_most:
+        return _over_the_limit(program, gpu, touched / program.line_bytes)
     missing = 1.0 - program.l2_found
     own = max(1.0 - gpu.l2.size / (touched * missing), 0.0) if missing > 0.0 else 0.0
     own = min(own, max(1.0 - active_sms / chip_factor, 0.0))
     pushed_out = (1.0 - own) * program.l2_dirty / _sectors_of_a_line(program) if program.l2_dirty else 0.0
     if own > 0.0:
-        written = np.zeros(lines, bool)
-        written[_written_lines(program)] = True
-        pushed_out += own * float(written.mean())
+        pushed_out += own * _written_share(program)
     return missing * pushed_out
+
+
+def _over_the_limit(program: Program, gpu: Gpu, touched: float) -> float:
+    """As `dirty_share`, where so many lines of the L2 can be dirty, of a launch that touches so many lines."""
+    over = max(program.l2_dirty_lines + program.l2_made_dirty * touched - program.l2_dirty_most, 0.0)
+    lines = max(over / touched, program.l2_lost_dirty)
+    if not program.l2_dirty_lines:
+        return lines
+    capacity = gpu.l2.size / program.line_bytes
+    return lines * program.l2_dirty * capacity / program.l2_dirty_lines / _sectors_of_a_line(program)
+
+
+def _written_share(program: Program) -> float:
+    """The share of the simulated lines that they write."""
+    written = np.zeros(len(program.line_address), bool)
+    written[_written_lines(program)] = True
+    return float(written.mean())
 
 
 def _sectors_of_a_line(program: Program) -> float:

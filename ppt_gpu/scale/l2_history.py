@@ -1,6 +1,6 @@
 """What earlier launches of a workload, and the host copies before them, left in the L2 when a launch begins.
 
-Lines are kept in the order of their last use, as many as fit (but for unread ones, `left_lines`); of one launch,
+Lines are kept in the order of their last use, as many as fit (but for written ones, `left_lines`); of one launch,
 blocks count as run in their order. Of a grid that is too large to be traced whole its last blocks are, as far as they
 fill the L2. Where not even these run alone, nothing is known, and the next launch is taken to find what the host copied
 last, as the first one does.
@@ -45,14 +45,14 @@ class L2History:
         accesses = sm.traces.whole_grid(features)
         if accesses is None:
             filled = self.capacity * self.gpu.l2.line // self.gpu.l2.sector
-            last = 2 if self.gpu.l2.unread_share else 1  # times the L2: what outlives what was read is older than that
+            last = 2 if self.gpu.l2.dirty_share else 1  # times the L2: dirty lines outlive others
             accesses = sm.traces.last_blocks(features, last * filled)
         if accesses is None:
             return None
         trace = sm.run_blocks(features.blocks[:: -(-len(features) // SOME)].tolist())
         if before is None:
-            unread_capacity = int(self.capacity * self.gpu.l2.unread_share)
-            before = LeftLines.copied(trace.ranges, self.capacity, self.gpu.l2.line, unread_capacity)
+            dirty_capacity = int(self.capacity * self.gpu.l2.dirty_share)
+            before = LeftLines.copied(trace.ranges, self.capacity, self.gpu.l2.line, dirty_capacity)
         size = np.uint64(self.gpu.l2.line)
         address, written = touched_lines(sm.kernel, trace, self.gpu, accesses)
         blocks_before = int(accesses.blocks[0]) / len(accesses.blocks) if len(accesses.blocks) else 0.0

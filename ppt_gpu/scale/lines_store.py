@@ -42,7 +42,7 @@ def lines_name(gpu: Gpu, before: LeftLines | None, blocks: Sequence[int]) -> str
 
     before: what was there (None: what the host copied). blocks: those that were looked at, which say what may be run.
     """
-    l2 = gpu.l2.size, gpu.l2.line, gpu.l2.sector, gpu.l2.unread_share
+    l2 = gpu.l2.size, gpu.l2.line, gpu.l2.sector, gpu.l2.dirty_share
     held = "" if before is None else before.digest
     return digest(sources_digest(*SOURCES), digest_of(seen_by_lowering, gpu), l2, held, tuple(blocks))[:32]
 
@@ -52,7 +52,7 @@ def write_lines(lines: LeftLines, size: int) -> bytes:
     number = (lines.address // np.uint64(size)).astype(np.int64)
     values = {
         "line": number, "written": lines.written, "unread": lines.unread, "capacity": lines.capacity,
-        "unread_capacity": lines.unread_capacity, "size": size,
+        "dirty_capacity": lines.dirty_capacity, "round": lines.round, "size": size,
     }  # fmt: skip
     return pack(MAGIC, values, rising=("line",))
 
@@ -63,6 +63,7 @@ def read_lines(data: bytes, path: str) -> LeftLines:
     try:
         address = values["line"].astype(np.uint64) * np.uint64(values["size"])
         written = values["written"].astype(np.uint8)
-        return LeftLines(address, written, values["unread"], values["capacity"], values["unread_capacity"])
+        capacities = values["capacity"], values["dirty_capacity"]
+        return LeftLines(address, written, values["unread"], *capacities, values["round"])
     except (KeyError, TypeError, AttributeError, OverflowError) as error:
         raise ValueError(f"{path}: {error}") from None

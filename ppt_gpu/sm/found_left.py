@@ -27,16 +27,21 @@ class Uses:
 def found_left(
     left: LeftLines, uses: Uses, address: NDArray[np.uint64], users: NDArray[np.float64], ranges: Sequence[Range],
     active_sms: int, grid: int, size: int,
-) -> NDArray[np.bool_]:  # fmt: skip
-    """[L] which lines at `address` [L], each used by `users` [L] of the SMs, are there. grid: blocks; size: line, B."""
+) -> tuple[NDArray[np.bool_], float, float]:  # fmt: skip
+    """[L] which lines at `address` [L], each used by `users` [L] of the SMs, are there; shares of all of them.
+
+    The shares are of lines that the launch makes dirty, and of dirty ones that were pushed out before it came to them.
+    grid: blocks; size: line, B.
+    """
     if not len(address):
-        return np.zeros(0, np.bool_)
+        return np.zeros(0, np.bool_), 0.0, 0.0
     written = np.zeros(len(address), np.bool_)
     written[uses.line[np.repeat(uses.writes, np.diff(uses.start))]] = True
     per_block = float(np.sum(1.0 / users)) / len(uses.blocks)
     there_are = sum(-(-(area.start + area.bytes) // size) - area.start // size for area in ranges)
     touched = _blocks_before(uses, active_sms, grid) * per_block
-    return left.found(address, touched, float(np.mean(written)), there_are)
+    course = left.course(address, touched, written, there_are)
+    return course.found, float(np.mean(written & ~course.dirty)), float(np.mean(course.lost))
 
 
 def _blocks_before(uses: Uses, active_sms: int, grid: int) -> NDArray[np.float64]:

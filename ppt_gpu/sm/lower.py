@@ -92,7 +92,7 @@ def lower_trace(
         )
     if left is None:
         left = LeftLines.copied(trace.ranges, gpu.l2.size // shape.line, shape.line)
-    copied = _copied(mine, others.users, left, alone, active_sms, launch.blocks, shape.line)
+    copied, made_dirty, lost_dirty = _copied(mine, others.users, left, alone, active_sms, launch.blocks, shape.line)
     ops = replace(code.ops, pc=of_ptx(kernel, code.ops.pc))  # hot spots are told by the lines of the PTX
     program = assemble(
         ops,
@@ -111,6 +111,10 @@ def lower_trace(
         thread_instructions=trace.thread_instructions,
         l2_found=float(copied.mean()) if len(copied) else 0.0,
         l2_dirty=left.dirty,
+        l2_dirty_lines=left.dirty_lines,
+        l2_dirty_most=left.dirty_capacity,
+        l2_made_dirty=made_dirty,
+        l2_lost_dirty=lost_dirty,
         l2_camping=others.camping,
         atomic_share=others.atomic_share,
     )
@@ -130,10 +134,13 @@ def _every_one(active_sms: int, blocks: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def _copied(
     own: Own, users: Users, left: LeftLines, alone: bool, active_sms: int, grid: int, line: int
-) -> NDArray[np.bool_]:
-    """[L] lines that host copies or earlier launches left in the L2. left, alone: as in `lower_trace`; line: B."""
+) -> tuple[NDArray[np.bool_], float, float]:
+    """[L] lines that host copies or earlier launches left in the L2, and shares of the lines as `found_left` has them.
+
+    left, alone: as in `lower_trace`; line: B.
+    """
     if not alone:
-        return left.places(own.address) < len(left.address)
+        return left.places(own.address) < len(left.address), 0.0, 0.0
     writes = (~own.code.variants.load | own.code.variants.atomic)[own.variant]
     uses = Uses(own.line, own.found.start, writes, own.entries.start, own.trace.blocks, own.resident)
     return found_left(left, uses, own.address, users.line, own.trace.ranges, active_sms, grid, line)

@@ -31,6 +31,10 @@ def assemble(
     thread_instructions: int,
     l2_found: float = 0.0,
     l2_dirty: float = 0.0,
+    l2_dirty_lines: int = 0,
+    l2_dirty_most: int = 0,
+    l2_made_dirty: float = 0.0,
+    l2_lost_dirty: float = 0.0,
     l2_camping: float = 1.0,
     atomic_share: float = 1.0,
 ) -> Program:
@@ -70,6 +74,10 @@ def assemble(
         sector_bytes=shape.sector,
         l2_found=l2_found,
         l2_dirty=l2_dirty,
+        l2_dirty_lines=l2_dirty_lines,
+        l2_dirty_most=l2_dirty_most,
+        l2_made_dirty=l2_made_dirty,
+        l2_lost_dirty=l2_lost_dirty,
     )
 
 

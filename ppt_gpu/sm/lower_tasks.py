@@ -102,7 +102,7 @@ def lower_tasklist(
     left = LeftLines.copied(_ranges(flat), gpu.l2.size // shape.line, shape.line)
     extents = tuple(grid) or flat.tasklist.grid or (int(ids.max(initial=0)) + 1,)
     whole = int(np.prod(extents))
-    copied = found_left(left, uses, address, users.line, _ranges(flat), active_sms, whole, shape.line)
+    copied, *_ = found_left(left, uses, address, users.line, _ranges(flat), active_sms, whole, shape.line)
     line, found = forced_transactions(flat, gpu, shape, np.tile(task, warps), found, address_line, active_sms)
     return assemble(
         ops,

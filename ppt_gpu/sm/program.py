@@ -92,6 +92,12 @@ class Program:
     # and how many sectors of a line of the L2 were written, in the mean, when the launch began.
     l2_found: float = 0.0
     l2_dirty: float = 0.0
+    # Of an L2 with a limit for dirty lines: how many were dirty when the launch began and can be (0: no limit), which
+    # share of its lines the launch makes dirty, and which was dirty and pushed out before it came to them.
+    l2_dirty_lines: int = 0
+    l2_dirty_most: int = 0
+    l2_made_dirty: float = 0.0
+    l2_lost_dirty: float = 0.0
     unheard: str = ""  # why warps pass mbarriers and named barriers without waiting for others; empty: they do not
 
     @cached_property

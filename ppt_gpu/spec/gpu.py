@@ -150,7 +150,7 @@ class Cache:
     # [l2] parts that keep copies of what their SMs read; a line belongs to one of them, copies are written too
     partitions: int = 1
     far_latency: int = 0  # cycles that a hit takes longer when its own part holds it no more
-    unread_share: float = 0.0  # [l2] up to this share of it a launch finds what others wrote and nobody read since
+    dirty_share: float = 0.0  # [l2] share of its lines that can be dirty; 0: all, and they are replaced as others are
     # level grid only:
     slices: int = 1  # [l2] parts by address, each with its share of size and bandwidth
     slice_bandwidth: float = 0.0  # [l2] B per SM cycle of a slice; 0: its share of `bandwidth`, that of the way to all

@@ -89,7 +89,7 @@ _CACHE: dict[str, Leaf] = {
 _SLICES: dict[str, Leaf] = {
     "partitions": _count(1, 16, default=1),
     "far_latency": _cycles(default=0),
-    "unread_share": Number(minimum=0, maximum=1, default=0.0),
+    "dirty_share": Number(minimum=0, maximum=1, default=0.0),
     "slices": _count(1, 1024, default=1),
     "slice_bandwidth": Quantity(dimension="bytes/cycle", plain=True, minimum=0, default=0.0),
     "interleave": _bytes(32, default=256),

@@ -24,6 +24,7 @@ LEFT = LeftLines(
     np.array([True, False, False]),
     12288,
     9216,
+    3,
 )
 
 

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from itertools import cycle, islice
+from random import Random
+
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from ppt_gpu.sm.left_lines import LeftLines
 
 CAPACITY = 64
 NOTHING = LeftLines(np.zeros(0, np.uint64), np.zeros(0, np.uint8), np.zeros(0, np.bool_), CAPACITY)
+
+
+def found_in(left: LeftLines, use: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """[L] which of these lines a launch that reads them finds."""
+    return left.course(use, np.arange(len(use), dtype=np.float64), np.zeros(len(use), np.bool_)).found
 
 
 def by_hand(left: LeftLines, order: list[int]) -> list[bool]:
@@ -42,7 +52,7 @@ def test_what_is_found(lines: int, backwards: bool) -> None:
     first = np.arange(lines, dtype=np.uint64)
     left = NOTHING.used(first, np.ones(lines, np.bool_))
     second = first[::-1].copy() if backwards else first
-    found = left.found(second, np.arange(lines, dtype=np.float64))
+    found = found_in(left, second)
     truth = np.array(by_hand(left, second.tolist()))
     assert np.count_nonzero(found != truth) <= lines // 16  # what is touched in one moment is taken together
     assert found.any() or not truth.any()
@@ -53,31 +63,73 @@ def test_other_data_push_out_what_comes_late() -> None:
     left = NOTHING.used(np.arange(CAPACITY, dtype=np.uint64), np.zeros(CAPACITY, np.bool_))
     old = np.arange(CAPACITY, dtype=np.uint64)[::-1]
     second = np.stack([old, old + np.uint64(1000)], axis=1).ravel()
-    found = left.found(second, np.arange(len(second), dtype=np.float64))
+    found = found_in(left, second)
     truth = np.array(by_hand(left, second.tolist()))
     assert abs(int(found.sum()) - int(truth.sum())) <= len(second) // 16
     assert 0 < found.sum() < CAPACITY
 
 
-def swapped(elements: int, unread_capacity: int, launches: int) -> LeftLines:
+def swapped(elements: int, dirty_capacity: int, launches: int, capacity: int = CAPACITY) -> LeftLines:
     """Launches that read one array and write another, which change places, line by line."""
-    arrays = np.arange(elements, dtype=np.uint64), np.arange(elements, dtype=np.uint64) + np.uint64(1000)
-    left = LeftLines(*(np.zeros(0, kind) for kind in (np.uint64, np.uint8, np.bool_)), CAPACITY, unread_capacity)
+    left = LeftLines(*(np.zeros(0, kind) for kind in (np.uint64, np.uint8, np.bool_)), capacity, dirty_capacity)
     for number in range(launches):
-        both = np.stack([arrays[number % 2], arrays[1 - number % 2]], axis=1).ravel()
-        left = left.used(both, np.tile([False, True], elements))
+        left = left.used(both_arrays(elements, number), np.tile([False, True], elements))
     return left
 
 
-@pytest.mark.parametrize(("elements", "found"), [(30, True), (47, True), (50, False), (70, False)])
-def test_unread_lines_outlive_others_up_to_their_share(elements: int, found: bool) -> None:
-    """48 of 64 lines are kept for what nobody has read; under LRU all of 2 x 47 is gone when it is named again."""
-    left = swapped(elements, 48, launches=2)
-    read = np.arange(elements, dtype=np.uint64)  # the second launch wrote these
-    touched = 2.0 * np.arange(elements)
-    assert left.found(read, touched, written_share=0.5).all() == found
-    assert swapped(elements, 0, launches=2).found(read, touched, 0.5).all() == (2 * elements <= CAPACITY)
-    assert len(left.address) >= min(2 * elements, CAPACITY)
+def both_arrays(elements: int, number: int) -> NDArray[np.uint64]:
+    """What launch `number` of them uses, in order."""
+    arrays = np.arange(elements, dtype=np.uint64), np.arange(elements, dtype=np.uint64) + np.uint64(100_000)
+    return np.stack([arrays[number % 2], arrays[1 - number % 2]], axis=1).ravel()
+
+
+class Policy:
+    """An L2 line by line: lines replace the oldest clean one of the older half; over the limit any is cleaned."""
+
+    def __init__(self, capacity: int, limit: int) -> None:
+        self.capacity, self.limit, self.lines, self.random = capacity, limit, OrderedDict[int, bool](), Random(1)
+
+    def use(self, line: int, write: bool) -> bool:
+        """Was the line there."""
+        there = line in self.lines
+        if not there and len(self.lines) == self.capacity:
+            older = list(islice(self.lines, self.capacity // 2))
+            victim = next((other for other in older if not self.lines[other]), older[0])
+            del self.lines[victim]
+        self.lines[line] = self.lines.get(line, False) or write
+        self.lines.move_to_end(line)
+        dirty = [other for other, written in self.lines.items() if written]
+        if len(dirty) > self.limit:
+            self.lines[self.random.choice([other for other in dirty if other != line])] = False
+        return there
+
+
+@pytest.mark.parametrize("elements", [60, 100, 130, 150, 180, 186, 200, 220])
+def test_dirty_lines_stay_as_in_an_l2_that_keeps_them_line_by_line(elements: int) -> None:
+    """256 lines, 192 of them dirty at most: what launch 11 finds of what the one before wrote."""
+    policy, launches = Policy(256, 192), 11
+    for number in range(launches + 1):
+        there = [
+            policy.use(line, write) for line, write in zip(both_arrays(elements, number).tolist(), cycle((False, True)))
+        ]
+    left = swapped(elements, 192, launches, 256)
+    use = both_arrays(elements, launches)
+    course = left.course(use, np.arange(len(use), dtype=np.float64), np.tile([False, True], elements))
+    assert course.found[::2].mean() == pytest.approx(np.mean(there[::2]), abs=0.1)
+    assert left.dirty_lines <= 192 * 1.1
+    plain = swapped(elements, 0, launches, 256)
+    assert found_in(plain, use)[::2].all() == (2 * elements <= 256)
+
+
+@pytest.mark.parametrize(("elements", "stays"), [(120, True), (150, False)])
+def test_lines_written_again_before_anybody_has_read_them_go_as_others(elements: int, stays: bool) -> None:
+    """The same launch again and again: 300 lines in an L2 of 256 are gone each time, and all are written back."""
+    left, use, writes = swapped(elements, 192, 1, 256), both_arrays(elements, 0), np.tile([False, True], elements)
+    left = left.used(use, writes)
+    course = left.course(use, np.arange(len(use), dtype=np.float64), writes)
+    assert course.found.all() == course.dirty[1::2].all() == stays
+    assert course.found.any() == course.dirty.any() == stays
+    assert course.lost[1::2].all() != stays
 
 
 def test_what_was_pushed_out_before_it_was_read_again_is_not_written_any_more() -> None:
@@ -94,8 +146,8 @@ def test_earlier_blocks_push_out_what_the_last_ones_name() -> None:
 
 
 def test_nothing_is_left_and_nothing_is_asked() -> None:
-    assert not NOTHING.found(np.arange(3, dtype=np.uint64), np.zeros(3)).any()
-    assert len(NOTHING.found(np.zeros(0, np.uint64), np.zeros(0))) == 0
+    assert not found_in(NOTHING, np.arange(3, dtype=np.uint64)).any()
+    assert len(found_in(NOTHING, np.zeros(0, np.uint64))) == 0
 
 
 def test_a_launch_that_comes_to_the_same_lines_again_pushes_out_no_more_than_there_are() -> None:
@@ -103,4 +155,7 @@ def test_a_launch_that_comes_to_the_same_lines_again_pushes_out_no_more_than_the
     lines = np.arange(48, dtype=np.uint64)
     left = NOTHING.used(lines, np.zeros(48, np.bool_))
     touched = np.arange(48, dtype=np.float64) * 8
-    assert left.found(lines, touched, most=48).all() and not left.found(lines, touched).all()
+    reads = np.zeros(48, np.bool_)
+    assert (
+        left.course(lines, touched, reads, most=48).found.all() and not left.course(lines, touched, reads).found.all()
+    )

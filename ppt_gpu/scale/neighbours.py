@@ -24,17 +24,19 @@ class Neighbour(NamedTuple):
     stands_for: float  # how many of the other SMs its SM stands for
 
 
-def neighbour_blocks(spread: GridSpread, blocks: Sequence[int], grid: Dim3, samples: int = 8) -> list[Neighbour]:
+def neighbour_blocks(
+    spread: GridSpread, blocks: Sequence[int], grid: Dim3, samples: int = 8, met: Sequence[int] = ()
+) -> list[Neighbour]:
     """Blocks that run on other SMs at the same time as `blocks` of one SM, by block.
 
     From up to `samples` other SMs: those that run the neighbours of `blocks` along the axes of the grid, which share
     most with them and stand for themselves; and others, spaced over the chip and, where not all are sampled, next to
     none of the blocks, which stand for all the rest. They serve to estimate how much of what this SM fetches another SM
-    has fetched into the L2 already.
+    has fetched into the L2 already. `met`: how much further on other blocks are that touch the same.
     """
-    near = adjacent_sms(spread, grid)[: max(samples - FAR_SMS, samples // 2, 1)]
+    near = adjacent_sms(spread, grid, met)[: max(samples - FAR_SMS, samples // 2, 1)]
     rest = [offset for offset in range(1, spread.active_sms) if offset not in near]
-    around = _around(spread, grid)
+    around = _around(spread, grid, met)
     apart = [offset for offset in rest if offset not in around]
     every = not apart or samples >= spread.active_sms - 1
     places = list(zip(*(part.tolist() for part in spread.place(np.array(blocks, np.int64))), strict=True))
@@ -47,6 +49,13 @@ def neighbour_blocks(spread: GridSpread, blocks: Sequence[int], grid: Dim3, samp
         Neighbour(spread.block((sm + offset) % spread.active_sms, position), offset, weight)
         for offset, weight in stands_for.items()
         for sm, position in places
+    }
+    # of the mix that stands for a grid of different blocks, one may meet what runs in a wave that is not in the mix
+    found |= {
+        Neighbour(block + step, step % spread.active_sms, 1.0)
+        for block in blocks
+        for step in (() if spread.bunched else met)
+        if step % spread.active_sms in near and block + step >= 0
     }
     return sorted(neighbour for neighbour in found if neighbour.block < spread.grid_blocks)
 
@@ -95,18 +104,24 @@ def _of_each_line(rest: list[int], apart: list[int], line: list[int], samples: i
     return {offset: stand_for[k] / counts[k] for k in range(len(groups)) for offset in _spaced(groups[k], counts[k])}
 
 
-def adjacent_sms(spread: GridSpread, grid: Dim3) -> list[int]:
-    """Offsets of the SMs that run the next and the previous block along x, y, z."""
-    offsets = dict.fromkeys(sign * step % spread.active_sms for step in _steps(spread, grid) for sign in (1, -1))
+def adjacent_sms(spread: GridSpread, grid: Dim3, met: Sequence[int] = ()) -> list[int]:
+    """Offsets of the SMs that run the next and the previous block along x, y, z, and of those `met` further on."""
+    steps = [sign * step for step in _steps(spread, grid) for sign in (1, -1)]
+    offsets = dict.fromkeys(step % spread.active_sms for step in (*steps, *_in_rows(spread, met)))
     return [offset for offset in offsets if offset]
 
 
-def _around(spread: GridSpread, grid: Dim3) -> set[int]:
+def _around(spread: GridSpread, grid: Dim3, met: Sequence[int]) -> set[int]:
     """Offsets of the SMs that run a block next to a block, also across edges and corners: these are like no others."""
     offsets = {0}
     for step in _steps(spread, grid):
         offsets |= {(offset + sign * step) % spread.active_sms for offset in offsets for sign in (1, -1)}
-    return offsets
+    return offsets | {step % spread.active_sms for step in _in_rows(spread, met)}
+
+
+def _in_rows(spread: GridSpread, met: Sequence[int]) -> list[int]:
+    """How many SMs further on those blocks run, where an SM may get as many in a row as it holds."""
+    return [round(step / spread.resident) if spread.bunched else step for step in met]
 
 
 def _steps(spread: GridSpread, grid: Dim3) -> list[int]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from functools import cache, cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ppt_gpu.exec.block_features import features_of
 from ppt_gpu.exec.layout import layout
@@ -100,10 +101,12 @@ class SimulatedSm:
         """What some blocks, chosen as `survey_grid` says, tell of the grid."""
         raise NotImplementedError
 
-    def neighbours(self, blocks: list[int], instructions_per_block: float) -> tuple[list[Neighbour], tuple[str, ...]]:
+    def neighbours(
+        self, blocks: list[int], instructions_per_block: float, bases: Callable[[int], NDArray[np.int64]]
+    ) -> tuple[list[Neighbour], tuple[str, ...]]:
         """Blocks that other SMs run meanwhile, as far as the budget goes, and notes.
 
-        instructions_per_block: thread instructions.
+        instructions_per_block: thread instructions; bases: as for `met_blocks`.
         """
         if self.spread.active_sms < 2 or self.gpu.perfect_memory or self.whole:
             return [], ()
@@ -111,12 +114,17 @@ class SimulatedSm:
         from ppt_gpu.sm.camping import may_camp
 
         affordable = int(SHARING_BUDGET / max(instructions_per_block * len(blocks), 1.0))
-        adjacent = adjacent_sms(self.spread, self.launch.grid)
+        met: list[int] = []
+        if self.launch.grid[1:] == (1, 1):
+            from ppt_gpu.scale.met_blocks import met_blocks
+
+            met = met_blocks(bases, blocks, self.launch.blocks)
+        adjacent = adjacent_sms(self.spread, self.launch.grid, met)
         wanted = self.spread.active_sms if may_camp(self.gpu) else max(SHARING_SAMPLES, len(adjacent) + FAR_SMS)
         if self.one_wave:
             wanted = max(wanted, affordable * SHARING_THOROUGH // SHARING_BUDGET)
         samples = max(1, min(wanted, affordable, self.spread.active_sms - 1))
-        others = neighbour_blocks(self.spread, blocks, self.launch.grid, samples)
+        others = neighbour_blocks(self.spread, blocks, self.launch.grid, samples, met)
         # blocks that represent a grid of different ones come from several SMs, and stand beside each other here
         others = [other for other in others if other.block not in blocks]
         return others, (f"sharing of lines between SMs was learnt from {samples} other SMs",) if others else ()
@@ -268,7 +276,14 @@ class TraceSm(SimulatedSm):
         from ppt_gpu.sm.lower import lower_trace
         from ppt_gpu.sm.lower_events import meets
 
-        others, notes = self.neighbours(blocks, trace.thread_instructions / len(blocks))
+        own = cache(lambda: global_accesses(self.kernel, trace))
+
+        def bases(position: int) -> NDArray[np.int64]:
+            begin, end = own().start[position : position + 2]
+            one_warp = -(-(end - begin) // self.occupancy.warps_per_block)
+            return own().base[begin : begin + one_warp].astype(np.int64)
+
+        others, notes = self.neighbours(blocks, trace.thread_instructions / len(blocks), bases)
         if trace.printed:
             count = len(trace.printed.splitlines())
             notes = (f"the simulated blocks printed {count} line{'s' * (count > 1)}", *notes)
@@ -288,7 +303,7 @@ class TraceSm(SimulatedSm):
             alone=not self.whole,
             resident=self.spread.resident,
             turn_of=lambda ids: self.spread.place(ids)[1],
-            own=global_accesses(self.kernel, trace) if others else None,
+            own=own() if others else None,
         )
         warnings = (*trace.warnings, program.unheard) if program.unheard else trace.warnings
         if self.gpu.collectors.units and meets(self.kernel, trace):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ppt_gpu.errors import PptError
 from ppt_gpu.exec.workload import Launch
 from ppt_gpu.scale.block_timing import Feed
@@ -10,7 +13,7 @@ from ppt_gpu.scale.simulated_sm import SimulatedSm
 from ppt_gpu.scale.survey import Survey, uniform_survey
 from ppt_gpu.sm.program import Program
 from ppt_gpu.spec.gpu import Gpu
-from ppt_gpu.tasklist.flat import FlatTaskList
+from ppt_gpu.tasklist.flat import FlatTaskList, bases
 from ppt_gpu.tasklist.model import grid_axes
 
 
@@ -45,7 +48,12 @@ class TaskListSm(SimulatedSm):
             if own == 1 < stated:
                 warnings.append(f"one block along {name}, where the task list has steps and {stated} blocks")
         threads = float(len(self.flat.path) * self.occupancy.warps_per_block * self.gpu.sm.warp_size)
-        others, notes = self.neighbours(blocks, threads) if self.flat.has_global_addresses else ([], ())
+        of_global = self.flat.in_global_memory[self.flat.access_task]
+
+        def of_block(position: int) -> NDArray[np.int64]:
+            return bases(self.flat, 0, blocks[position], self.launch.grid)[of_global]
+
+        others, notes = self.neighbours(blocks, threads, of_block) if of_global.any() else ([], ())
         program = lower_tasklist(
             self.flat,
             self.gpu,

@@ -65,11 +65,11 @@ class FlatTaskList:
     pattern_mask: NDArray[np.uint32]  # [S] active lanes
 
     @property
-    def has_global_addresses(self) -> bool:
-        """Whether a task gives addresses in global memory, where blocks may share lines."""
-        space = MEMORY_SPACES.index("global")
+    def in_global_memory(self) -> NDArray[np.bool_]:
+        """[S] whether the task gives addresses in global memory, where blocks may share lines."""
         strides = [task.memory is not None and isinstance(task.memory.pattern, Stride) for task in self.tasks]
-        return bool((np.array(strides, bool) & (self.space == space)).any())
+        found: NDArray[np.bool_] = np.array(strides, bool) & (self.space == MEMORY_SPACES.index("global"))
+        return found
 
 
 def flatten(tasklist: TaskList, max_entries: int = MAX_ENTRIES) -> FlatTaskList:

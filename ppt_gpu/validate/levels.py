@@ -1,8 +1,8 @@
 """The set `levels`: typical kernels at level steady, held against level grid, which simulates every SM.
 
 No hardware: level grid is ours, too. It shows what one SM does not see of the others. Launches are small, so that level
-grid takes seconds; the shipped samples, kernels of the capture kit, and products whose warps wait for copies
-(validation/levels), with the arguments of the table below.
+grid takes seconds; the shipped samples, kernels of the capture kit, and others (validation/levels): products whose
+warps wait for copies, grids along one axis whose blocks share with others far off. The table below has the arguments.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Product:
+class Filed:
     """A workload file of FOLDER."""
 
     name: str
@@ -69,7 +69,7 @@ def _square(module: str, kernel: str, side: int, per_block: Dim3, covered: tuple
     return Case(module, kernel, f"{side}", grid, per_block, (*_buffers(*[side * side] * (inputs + 1)), f"i32={side}"))
 
 
-CASES: tuple[Case | Product, ...] = (
+CASES: tuple[Case | Filed, ...] = (
     _square("sgemm", "sgemm", 256, (16, 16, 1), (16, 16), 2),
     _square("sgemm", "sgemm", 512, (16, 16, 1), (16, 16), 2),
     _square("jacobi", "jacobi", 1024, (64, 4, 1), (64, 4), 1),
@@ -87,8 +87,10 @@ CASES: tuple[Case | Product, ...] = (
     Case("apps", "convolution", "512", (16, 64, 1), (32, 8, 1), (*_buffers(1 << 18, 49, 1 << 18), "i32=512")),
     Case("apps", "gemv", "1024", (128, 1, 1), (256, 1, 1), (*_buffers(1 << 20, 1024, 1024), "i32=1024", "i32=1024")),
     Case("apps", "softmax", "512 rows of 1024", (512, 1, 1), (256, 1, 1), (*_buffers(1 << 19, 1 << 19), "i32=1024")),
-    Product("product cp.async 1024x1024x512", "cp_async.toml", ("a100", "h100")),
-    Product("product bulk 1024x1024x512", "bulk.toml", ("h100",)),
+    Filed("stencil on a line 1024", "stencil_line.toml", ("v100", "a100", "h100")),
+    Filed("butterfly on a line 1M", "butterfly.toml", ("v100", "a100", "h100")),
+    Filed("product cp.async 1024x1024x512", "cp_async.toml", ("a100", "h100")),
+    Filed("product bulk 1024x1024x512", "bulk.toml", ("h100",)),
 )  # fmt: skip
 
 
@@ -100,7 +102,7 @@ def rows(cases: Sequence[str] = ()) -> list[Row]:
     return [_row(gpu, case) for gpu, case in parts(pairs, "cases")]
 
 
-def _row(gpu: str, case: Case | Product) -> Row:
+def _row(gpu: str, case: Case | Filed) -> Row:
     return Row(case.name, gpu, "grid", "steady", case.cycles(gpu, "grid"), case.cycles(gpu, "steady"), "cycles")
 
 

@@ -36,3 +36,23 @@ def test_products(file: str) -> None:
     case = Case(module, "product", grid, (threads,), arguments, buffers, fill={"a": a.ravel(), "b": b.ravel()})
     memory, _ = check_against_interpreter(case)
     assert np.array_equal(memory.view("c", "f4").reshape(SIDE, SIDE), a.astype("f4") @ b.astype("f4").T)
+
+
+@pytest.mark.parametrize(("kernel", "number"), [("stencil", 40), ("butterfly", 256)])
+def test_lines(kernel: str, number: int) -> None:
+    """Small integers; rows of 40, and elements 256 apart."""
+    n = 2048
+    given = np.random.default_rng(5).integers(-8, 9, n).astype("f4")
+    arguments = [pointer("in"), pointer("out"), integer(number), integer(n)]
+    buffers = [Buffer("in", "f32", n), Buffer("out", "f32", n)]
+    case = Case(load_module(FOLDER / "line.ptx"), kernel, (n // 128,), (128,), arguments, buffers, fill={"in": given})
+    memory, _ = check_against_interpreter(case)
+    at = np.arange(n)
+    if kernel == "stencil":
+        wanted = np.zeros(n, "f4")
+        inner = at[(at >= number) & (at < n - number) & (at % number != 0) & (at % number != number - 1)]
+        around = [given[inner + step] for step in (0, -1, 1, -number, number)]
+        wanted[inner] = np.float32(0.2) * sum(around)
+    else:
+        wanted = np.where(at & number, given[at ^ number] - given, given + given[at ^ number])
+    assert np.array_equal(memory.view("out", "f4"), wanted)

@@ -55,10 +55,10 @@ def _of_code(arguments: argparse.Namespace) -> str:
     useless = [name for name, value in given.items() if value]
     if useless:
         raise PptError(f"{', '.join(useless)}: machine code is not run", path=path)
-    if arguments.block is None:
-        raise PptError("machine code does not say how large its blocks are", path=path, hint="such as --block 256")
     must_exist(path)
     code = open_code(path)
+    if arguments.block is None:
+        raise PptError("machine code does not say how large its blocks are", path=path, hint="such as --block 256")
     found = chosen_function(code, arguments.kernel or "")
     return write_tasklist(static_list(code, found, _trips(arguments.trip), _shape(arguments)))
 

@@ -17,6 +17,10 @@ from ppt_gpu.sass.disassembly import Disassembly, read_disassembly
 NO_NVDISASM = "put nvdisasm of a CUDA toolkit on PATH, or: pip install nvidia-cuda-nvdisasm (Triton brings one too)"
 #: the first bytes of a cubin
 ELF = b"\x7fELF"
+_ELF_HEADER = 64  # B, of 64 bits
+_CUDA = 190  # e_machine
+_WIDE_FLAGS = 8  # EI_ABIVERSION from which on the architecture stands in bits 8 to 15 of e_flags, not in 0 to 7
+_PREFIX = re.compile(r"^\w+ (fatal|error)\s*:\s*")
 _SIZE = re.compile(r"^\s*\.address_size\s+\d+.*$", re.M)
 
 
@@ -78,18 +82,36 @@ def open_code(path: Path) -> Disassembly:
             return read_disassembly(data.decode("utf-8"), path)
         except UnicodeDecodeError:
             raise PptError("neither a cubin nor the text of a disassembly", path=path) from None
+    arch = cubin_architecture(data, path)
     tools = find("nvdisasm") or find("cuobjdump")
     if not tools:
         raise PptError(
             "no nvdisasm and no cuobjdump on this machine: a cubin cannot be read", path=path, hint=NO_NVDISASM
         )
-    return read_disassembly(view(tools[0], path, path), path)
+    return read_disassembly(view(tools[0], path, path, arch), path)
 
 
-def view(tool: Tool, cubin: Path, path: str | Path) -> str:
-    """What nvdisasm or cuobjdump print of `cubin`; `path` is named in the message when they refuse."""
+def view(tool: Tool, cubin: Path, path: str | Path, arch: str = "") -> str:
+    """What nvdisasm or cuobjdump print of `cubin`; `path` and the architecture are named when they refuse."""
     done = run_tool([tool.path, *(("-c", "-hex") if tool.name == "nvdisasm" else ("-sass",)), str(cubin)])
     if done.returncode:
         said = "; ".join((done.stderr or done.stdout).strip().splitlines()[:3]).replace(str(cubin), str(path))
-        raise PptError(f"{tool.title} cannot read this: {said}", path=path)
+        said = _PREFIX.sub("", said)
+        what = f"machine code of {arch}" if arch else "this"
+        hint = "the tool of another CUDA toolkit may know the architecture" if arch else ""
+        raise PptError(f"{tool.title} cannot read {what}: {said}", path=path, hint=hint)
     return done.stdout
+
+
+def cubin_architecture(data: bytes, path: str | Path) -> str:
+    """The architecture, such as "sm_90", of the ELF file `data`. PptError when it is cut short or no cubin."""
+    if len(data) < _ELF_HEADER:
+        raise PptError(f"a cubin that is cut short: {len(data)} bytes, not even its header", path=path)
+    machine = int.from_bytes(data[18:20], "little")
+    if data[4:6] != b"\x02\x01" or machine != _CUDA:
+        raise PptError(f"an ELF file of another machine ({machine}), not a cubin ({_CUDA})", path=path)
+    sections, flags = int.from_bytes(data[40:48], "little"), int.from_bytes(data[48:52], "little")
+    end = sections + int.from_bytes(data[58:60], "little") * int.from_bytes(data[60:62], "little")
+    if end > len(data):
+        raise PptError(f"a cubin that is cut short: {len(data):,} bytes of at least {end:,}", path=path)
+    return f"sm_{(flags >> 8 if data[8] >= _WIDE_FLAGS else flags) & 0xFF}"

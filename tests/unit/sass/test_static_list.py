@@ -158,8 +158,49 @@ def test_a_cubin_is_read_by_either_tool(tmp_path: Path, monkeypatch: pytest.Monk
         disassemble.open_code(cubin)
     cubin.write_bytes(cubin.read_bytes()[:600])
     monkeypatch.setattr(disassemble, "find", lambda name: tools if name == viewer else [])
-    with pytest.raises(PptError, match=r"cannot read this|no machine instruction"):
+    with pytest.raises(PptError, match=r"a cubin that is cut short: 600 bytes of at least [\d,]+$"):
         disassemble.open_code(cubin)
+
+
+def _elf(size: int = 64, machine: int = 190, abi: int = 8, flags: int = 90 << 8, sections: int = 0) -> bytes:
+    """The header of an ELF file of 64 bits, whose table of one section is at `sections`."""
+    head = bytearray(64)
+    head[:9] = b"\x7fELF\x02\x01\x01\x41" + bytes([abi])
+    for at, width, value in (
+        (18, 2, machine),
+        (40, 8, sections),
+        (48, 4, flags),
+        (58, 2, 64),
+        (60, 2, 1 if sections else 0),
+    ):
+        head[at : at + width] = value.to_bytes(width, "little")
+    return bytes(head)[:size]
+
+
+@pytest.mark.parametrize(("header", "arch"), [(_elf(), "sm_90"), (_elf(abi=7, flags=0x500550), "sm_80")])
+def test_the_architecture_stands_in_the_header(header: bytes, arch: str) -> None:
+    assert disassemble.cubin_architecture(header, "a.cubin") == arch
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        (_elf(size=40), "cut short: 40 bytes, not even its header"),
+        (_elf(machine=62), r"another machine \(62\), not a cubin"),
+        (_elf(sections=1000), "cut short: 64 bytes of at least 1,064"),
+    ],
+)
+def test_what_is_no_whole_cubin_is_refused(header: bytes, message: str) -> None:
+    with pytest.raises(PptError, match=message):
+        disassemble.cubin_architecture(header, "a.cubin")
+
+
+@pytest.mark.skipif(not find("nvdisasm"), reason="needs nvdisasm")
+def test_an_unknown_architecture_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "old.cubin").write_bytes(_elf(flags=33 << 8))
+    assert main(["translate", str(tmp_path / "old.cubin")]) == 2
+    said = capsys.readouterr().err
+    assert "cannot read machine code of sm_33" in said and "another CUDA toolkit" in said
 
 
 @pytest.mark.skipif(not (find("ptxas") and find("nvdisasm")), reason="needs ptxas and nvdisasm")

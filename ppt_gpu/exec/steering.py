@@ -10,8 +10,8 @@ by an atomic there, is the answer yes.
 
 An mbarrier is no part of that variable: its phases are decided by the counts and bytes that instructions on it give,
 which are operands, and nothing else may touch one ("mbarrier object", PTX ISA 9.0). Only in a kernel without
-mbarrier.init it is. What a tensor map holds decides addresses and bytes; a map in the parameters is the launch's, one
-in global memory could have been written there.
+mbarrier.init, or with a store that looks like one of an mbarrier, it is. What a tensor map holds decides addresses and
+bytes; a map in the parameters is the launch's, one in global memory could have been written there.
 """
 
 from __future__ import annotations
@@ -81,7 +81,8 @@ class _Slice:
             if _deciding_specials(instruction) or not self._maps_are_parameters(instruction):
                 return True
         barriers = [i for i in self.code if i.base == "mbarrier"]
-        if barriers and not any("init" in i.modifiers for i in barriers) and not self._need_scratch():
+        set_up = any("init" in i.modifiers for i in barriers) and not any(map(_may_store_mbarrier, self.code))
+        if barriers and not set_up and not self._need_scratch():
             return True
         while self.todo:
             for writer in self.writers.get(self.todo.pop(), ()):
@@ -176,6 +177,12 @@ def deciding(instruction: Instruction) -> set[int]:
 
 def _registers(operands: Sequence[Operand]) -> set[int]:
     return {operand.id for operand in operands if isinstance(operand, Reg)}
+
+
+def _may_store_mbarrier(instruction: Instruction) -> bool:
+    """A plain store of one integer of 64 bits, as large as an mbarrier, where mbarriers are."""
+    whole = not {"v2", "v4"} & set(instruction.modifiers) and {"b64", "u64", "s64"} & set(instruction.modifiers)
+    return instruction.base == "st" and bool(whole) and memory_space(instruction) in ("shared", "generic")
 
 
 def copies_from_global(instruction: Instruction) -> bool:

@@ -90,6 +90,11 @@ BODIES = {
         "mbarrier.test_wait.parity.shared.b64 %p1, [%r5], 1; @%p1 bra $END; OUT %r2;",
         True,
     ),
+    "a barrier made of data beside one set up": (
+        "mov.u32 %r5, s; ld.global.u64 %d3, [%d1]; st.shared.u64 [%r5], %d3; mbarrier.init.shared.b64 [%r5+8], 1;"
+        "bar.sync 0; mbarrier.test_wait.parity.shared.b64 %p1, [%r5], 1; @%p1 bra $END; OUT %r2;",
+        True,
+    ),
     "arrivals from data": (
         "mov.u32 %r5, s; ld.global.u32 %r3, [%d1]; and.b32 %r3, %r3, 1; add.u32 %r3, %r3, 1;"
         "setp.eq.u32 %p1, %r2, 0; @%p1 mbarrier.init.shared.b64 [%r5], %r3; OUT %r2;",

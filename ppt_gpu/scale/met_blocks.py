@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 #: pairs of blocks looked at, spaced over those that are simulated
 PAIRS = 5
+#: steps looked at, those of most accesses
+STEPS = 16
 #: accesses of a warp looked at, of those that are at different places
 LOOKED_AT = 256
 #: distances told at most, either way
@@ -44,7 +46,8 @@ def met_blocks(bases: Callable[[int], NDArray[np.int64]], blocks: list[int], gri
 
 def _add_met(places: NDArray[np.int64], step: NDArray[np.float64], grid_blocks: int, weights: Counter[int]) -> None:
     """Where others meet a block whose accesses [n] are at `places` and go on by `step` from block to block."""
-    for one in np.unique(step[step > 0]):
+    steps, accesses = np.unique(step[step > 0], return_counts=True)
+    for one in steps[np.argsort(-accesses, kind="stable")[:STEPS]]:  # of gathers every step is another
         alike = np.unique(places[step == one])[:LOOKED_AT]
         apart = ((alike[:, np.newaxis] - alike) / one).ravel()
         apart = apart[(np.abs(apart) >= 1.0) & (np.abs(apart) < grid_blocks)]

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ppt_gpu.sm.result import SmResult
 
 #: thread instructions spent on learning which lines other SMs share; long blocks are sampled on fewer SMs
-SHARING_BUDGET = 2_000_000_000
+SHARING_BUDGET = 1_000_000_000
 #: as many that all other SMs are sampled, where the blocks of a single wave differ
 SHARING_THOROUGH = 100_000_000
 #: SMs sampled for that when blocks are short; more where blocks have neighbours along three axes

@@ -17,10 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.scale.grid import GridSpread
+from ppt_gpu.scale.strata import GOLDEN
 from ppt_gpu.spec.gpu import Gpu
 
-# Multiples of irrational numbers, less their whole parts, fill [0, 1) evenly, however many are taken.
-_GOLDEN, _SILVER = (5.0**0.5 - 1.0) / 2.0, 2.0**0.5 - 1.0
+#: as GOLDEN, whose multiples, less their whole parts, fill [0, 1) evenly, however many are taken
+SILVER = 2**0.5 - 1
 
 
 @dataclass(frozen=True)
@@ -38,10 +39,10 @@ def first_free(ends: NDArray[np.int64], spread: GridSpread, gpu: Gpu) -> FirstFr
     """
     sms, slots = spread.sms, len(ends)
     apart = 0 if gpu.perfect_memory else max(gpu.dram.latency - gpu.l2.latency, 0)
-    sm = apart * ((np.arange(1, sms + 1) * _GOLDEN) % 1.0 - 0.5)
+    sm = apart * ((np.arange(1, sms + 1) * GOLDEN) % 1.0 - 0.5)
     if gpu.host.blocks_per_cycle:
         sm += (np.arange(sms) - (sms - 1) / 2.0) / gpu.host.blocks_per_cycle
-    slot = apart * ((np.arange(1, sms * slots + 1) * _SILVER) % 1.0 - 0.5).reshape(sms, slots)
+    slot = apart * ((np.arange(1, sms * slots + 1) * SILVER) % 1.0 - 0.5).reshape(sms, slots)
     free = np.sort(ends)[np.newaxis] + sm[:, np.newaxis] + slot
     first = spread.resident * spread.sms
     given = np.argsort(free, axis=None, kind="stable")[: spread.grid_blocks - first]  # in the order of the blocks

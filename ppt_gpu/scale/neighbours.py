@@ -10,10 +10,10 @@ import numpy as np
 
 from ppt_gpu.exec.workload import Dim3
 from ppt_gpu.scale.grid import GridSpread
+from ppt_gpu.scale.strata import GOLDEN
 
 #: SMs sampled beside the adjacent ones, where as many can be
 FAR_SMS = 4
-GOLDEN = (5**0.5 - 1) / 2
 
 
 class Neighbour(NamedTuple):

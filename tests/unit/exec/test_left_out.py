@@ -1,9 +1,8 @@
 """Runs that compute only what decides the trace: what they leave out, and what they still say."""
 
-import dataclasses
-
 import numpy as np
 import pytest
+from equal_traces import assert_equal
 from jit_kernels import Case, integer, pointer, text_case
 from small_samples import SMALL, small_workload
 
@@ -50,9 +49,7 @@ def assert_same(one):
     if isinstance(expected, str):
         assert found == expected
         return expected
-    for field in dataclasses.fields(expected):
-        left, right = getattr(found, field.name), getattr(expected, field.name)
-        assert np.array_equal(left, right) if isinstance(right, np.ndarray) else left == right, field.name
+    assert_equal(found, expected)
     return expected
 
 

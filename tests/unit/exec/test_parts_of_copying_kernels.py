@@ -8,6 +8,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from equal_traces import assert_equal
 
 from ppt_gpu.exec.budget import Budget
 from ppt_gpu.exec.cluster import cluster_of, whole_clusters
@@ -66,15 +67,6 @@ def test_clusters_put_together_are_the_grid(make, name):
         trace = run(kernel, module, launch, memory, blocks) if blocks else None
         place |= {one: (trace, at) for at, one in enumerate(blocks)}
     assert_equal(join_blocks([place[block] for block in range(launch.blocks)]), expected)
-
-
-def assert_equal(found, expected):
-    for field in dataclasses.fields(expected):
-        left, right = getattr(found, field.name), getattr(expected, field.name)
-        if isinstance(right, np.ndarray):
-            assert left.dtype == right.dtype and np.array_equal(left, right), field.name
-        else:
-            assert left == right, field.name
 
 
 def test_blocks_of_a_cluster_run_once(monkeypatch):

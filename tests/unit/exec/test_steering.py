@@ -1,9 +1,8 @@
 """Which kernels memory can steer: decided from the text, and held against what runs on different data show."""
 
-import dataclasses
-
 import numpy as np
 import pytest
+from equal_traces import assert_equal
 from jit_kernels import integer, pointer, text_case
 
 from ppt_gpu.exec.run import run
@@ -224,9 +223,7 @@ def test_without_steering_the_trace_does_not_depend_on_data(body):
         memory = other.memory()
         for blocks in ([0, 1], [2]):
             found = run(other.kernel, other.module, other.launch, memory, blocks)
-        for field in dataclasses.fields(expected):
-            left, right = getattr(found, field.name), getattr(expected, field.name)
-            assert np.array_equal(left, right) if isinstance(right, np.ndarray) else left == right, field.name
+        assert_equal(found, expected)
 
 
 def test_data_dependence_shows_in_steered_ones():

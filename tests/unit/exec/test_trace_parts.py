@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from equal_traces import assert_equal
 from jit_kernels import Case, file_case, integer, pointer, text_case
 from small_samples import small_workload
 
@@ -69,12 +70,7 @@ def test_join_is_run(name, case):
     for wanted in (blocks, blocks[: count // 2], sorted(blocks), blocks[:1]):
         _, expected = case.run(blocks=wanted)
         found = join_blocks([place[block] for block in wanted])
-        for field in dataclasses.fields(expected):
-            left, right = getattr(found, field.name), getattr(expected, field.name)
-            if isinstance(right, np.ndarray):
-                assert left.dtype == right.dtype and np.array_equal(left, right), field.name
-            else:
-                assert left == right, field.name
+        assert_equal(found, expected)
         globals_of = {id(trace): global_accesses(case.kernel, trace) for trace, _ in place.values()}
         joined = join_global([(globals_of[id(place[b][0])], place[b][1]) for b in wanted])
         direct = global_accesses(case.kernel, expected)

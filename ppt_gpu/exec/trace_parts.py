@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.errors import PptError
 from ppt_gpu.exec.digest import new_patterns, number_patterns, read_patterns
 from ppt_gpu.exec.global_accesses import GlobalAccesses
 from ppt_gpu.exec.trace import Trace, counts_by_block
@@ -22,7 +21,8 @@ Piece = tuple[Trace, int]  # a trace with `block_threads`, and the position of o
 def join_blocks(pieces: Sequence[Piece]) -> Trace:
     """The trace of single blocks, in this order: equal, array for array, to the trace of one run of all of them.
 
-    All traces are of the same launch and memory, and have `block_threads`.
+    All traces are of the same launch and memory, and have `block_threads`. Blocks of one that has not are taken to run
+    each instruction with as many threads as its blocks do in the mean: `pc_threads` is all that is not exact then.
     """
     first = pieces[0][0]
     if all(trace is first for trace, _ in pieces) and [at for _, at in pieces] == list(range(len(first.blocks))):
@@ -39,7 +39,9 @@ def join_blocks(pieces: Sequence[Piece]) -> Trace:
     pattern, kept = renumber(pattern, len(mask))
     path_start, path_pc, warp_path = _join_paths(sources, warp)
     instructions = len(first.pc_executed)
-    threads = _joined([t.block_threads for t in sources if t.block_threads is not None])[block]
+    executed = executions(path_start, path_pc, warp_path, instructions)
+    counts = [t.block_threads for t in sources if t.block_threads is not None]
+    threads = _joined(counts)[block] if len(counts) == len(sources) else None
     return Trace(
         blocks=_joined([t.blocks for t in sources])[block],
         path_start=path_start,
@@ -53,20 +55,29 @@ def join_blocks(pieces: Sequence[Piece]) -> Trace:
         access_space=_joined([t.access_space for t in sources])[access],
         pattern_offset=offset[kept],
         pattern_mask=mask[kept],
-        pc_executed=executions(path_start, path_pc, warp_path, instructions),
-        pc_threads=threads.sum(axis=0),
+        pc_executed=executed,
+        pc_threads=scaled_threads(executed, mean_threads(first)) if threads is None else threads.sum(axis=0),
         ranges=first.ranges,
         warnings=first.warnings,
         block_threads=threads if counts_by_block(len(pieces), instructions) else None,
     )
 
 
+def mean_threads(trace: Trace) -> NDArray[np.float64]:
+    """[I] threads that execute each instruction at a time, in the mean over its executions."""
+    found: NDArray[np.float64] = trace.pc_threads / np.maximum(trace.pc_executed, 1)
+    return found
+
+
+def scaled_threads(executed: NDArray[np.int64], each: NDArray[np.float64]) -> NDArray[np.int64]:
+    """[I] executions by threads, of so many by warps with so many threads each."""
+    return np.rint(executed * each).astype(np.int64)
+
+
 def only_blocks(trace: Trace, blocks: Sequence[int]) -> Trace:
-    """The trace of some of its blocks, in this order. PptError when it cannot be taken apart."""
+    """The trace of some of its blocks, in this order."""
     if trace.blocks.tolist() == list(blocks):
         return trace
-    if trace.block_threads is None:
-        raise PptError("too many blocks to take single ones out of their clusters", hint="run whole clusters in order")
     position = {block: at for at, block in enumerate(trace.blocks.tolist())}
     return join_blocks([(trace, position[block]) for block in blocks])
 

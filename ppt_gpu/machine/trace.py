@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ppt_gpu.compiled import entry, inlined
 from ppt_gpu.exec.trace import Trace
-from ppt_gpu.exec.trace_parts import executions, spans
+from ppt_gpu.exec.trace_parts import executions, mean_threads, scaled_threads, spans
 from ppt_gpu.machine.code import MachineCode
 from ppt_gpu.ptx.instructions import is_traced
 
@@ -52,14 +52,9 @@ def as_machine_code(trace: Trace, code: MachineCode) -> Trace:
         access_pattern=trace.access_pattern[index],
         access_space=trace.access_space[index],
         pc_executed=executed,
-        pc_threads=_threads(trace, executed, np.array(kernel.origin, np.int64)),
+        pc_threads=scaled_threads(executed, mean_threads(trace)[np.array(kernel.origin, np.int64)]),
         block_threads=None,
     )
-
-
-def _threads(trace: Trace, executed: NDArray[np.int64], origin: NDArray[np.int64]) -> NDArray[np.int64]:
-    before = np.maximum(trace.pc_executed, 1)
-    return np.rint(executed * (trace.pc_threads / before)[origin]).astype(np.int64)
 
 
 def _csr(rows: list) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -8,9 +8,10 @@ from equal_traces import assert_equal
 from jit_kernels import Case, file_case, integer, pointer, text_case
 from small_samples import small_workload
 
+from ppt_gpu.exec import trace
 from ppt_gpu.exec.global_accesses import global_accesses
 from ppt_gpu.exec.steering import steered_by_memory
-from ppt_gpu.exec.trace_parts import join_blocks, join_global
+from ppt_gpu.exec.trace_parts import join_blocks, join_global, only_blocks
 from ppt_gpu.exec.workload import Buffer
 
 GUARDED = """
@@ -65,13 +66,13 @@ def test_join_is_run(name, case):
     parts = np.array_split(np.array(sorted(blocks)), 3)
     place = {}
     for part in parts:
-        _, trace = case.run(blocks=part.tolist())
-        place |= {block: (trace, at) for at, block in enumerate(part.tolist())}
+        _, part_trace = case.run(blocks=part.tolist())
+        place |= {block: (part_trace, at) for at, block in enumerate(part.tolist())}
     for wanted in (blocks, blocks[: count // 2], sorted(blocks), blocks[:1]):
         _, expected = case.run(blocks=wanted)
         found = join_blocks([place[block] for block in wanted])
         assert_equal(found, expected)
-        globals_of = {id(trace): global_accesses(case.kernel, trace) for trace, _ in place.values()}
+        globals_of = {id(part): global_accesses(case.kernel, part) for part, _ in place.values()}
         joined = join_global([(globals_of[id(place[b][0])], place[b][1]) for b in wanted])
         direct = global_accesses(case.kernel, expected)
         for field in dataclasses.fields(direct):
@@ -101,3 +102,21 @@ def test_histogram_of_loaded_values_is_steered():
         [Buffer("a", "u32", 32), Buffer("b", "u32", 64)],
     )  # fmt: skip
     assert steered_by_memory(case.kernel)
+
+
+def test_a_grid_too_large_for_counts_of_each_block(monkeypatch):
+    """Single blocks are taken out all the same; each instruction has as many threads as blocks have in the mean."""
+    case = text_case(GUARDED, (9,), (64,), [pointer("out"), integer(64 * 9)], [Buffer("out", "u32", 64 * 9)])
+    wanted = [4, 1, 7]
+    _, expected = case.run(blocks=wanted)
+    expected = dataclasses.replace(expected, block_threads=None)
+    monkeypatch.setattr(trace, "LARGEST_COUNTS", 0)
+    _, whole = case.run()
+    assert whole.block_threads is None
+    found = only_blocks(whole, wanted)
+    each = whole.pc_threads / np.maximum(whole.pc_executed, 1)
+    assert np.array_equal(found.pc_threads, np.rint(expected.pc_executed * each))
+    unguarded = [i.index for i in case.kernel.instructions if not i.guard]
+    assert len(unguarded) > 10
+    assert np.array_equal(found.pc_threads[unguarded], expected.pc_threads[unguarded])
+    assert_equal(dataclasses.replace(found, pc_threads=expected.pc_threads), expected)

@@ -20,9 +20,6 @@ class Affine:
     def coefficient(self, symbol: str) -> int:
         return next((factor for name, factor in self.terms if name == symbol), 0)
 
-    def depends_on(self, symbol: str) -> bool:
-        return self.coefficient(symbol) != 0
-
     def plus(self, other: Affine) -> Affine:
         merged = dict(self.terms)
         for name, factor in other.terms:

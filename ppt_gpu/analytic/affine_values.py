@@ -13,8 +13,6 @@ from ppt_gpu.exec.workload import Launch
 from ppt_gpu.ptx.instructions import access_bytes, memory_space
 from ppt_gpu.ptx.module import TYPE_BYTES, Imm, Instruction, Kernel, Mem, Operand, Reg, Special, Sym
 
-#: alignment of what cudaMalloc returns, B
-BUFFER_ALIGNMENT = 256
 _BUFFER_ROOM = 1 << 44
 _AXES = "xyz"
 

@@ -15,7 +15,7 @@ from ppt_gpu.analytic.cache_outcomes import DRAM, L1, L2, LEVELS
 from ppt_gpu.analytic.contention import BandwidthDelay, MshrDelay, bandwidth_delay, mshr_delay
 from ppt_gpu.analytic.interval import Profile, Profiles, interval_profiles
 from ppt_gpu.analytic.least_latency import next_entry_holds
-from ppt_gpu.analytic.mdm import MdmDelay, mdm_of
+from ppt_gpu.analytic.mdm import mdm_of
 from ppt_gpu.analytic.model_inputs import DoesNotApply, ModelInputs
 from ppt_gpu.analytic.multithreading import Multithreading, multithreading
 from ppt_gpu.analytic.representative import Representative, representative
@@ -119,7 +119,6 @@ class Delays:
     queue: NDArray[np.float64]
     mshr_terms: MshrDelay | None = None
     queue_terms: BandwidthDelay | None = None
-    mdm_terms: MdmDelay | None = None
 
 
 def contention(inputs: ModelInputs, core: Core, literal: bool) -> Delays:
@@ -137,7 +136,7 @@ def contention(inputs: ModelInputs, core: Core, literal: bool) -> Delays:
 def mdm_contention(inputs: ModelInputs, core: Core) -> Delays:
     """The contention of MDM in place of Eqs. 18-23."""
     found = mdm_of(inputs, core, core.warps)
-    return Delays(found.mshr, found.queue_noc + found.queue_dram, mdm_terms=found)
+    return Delays(found.mshr, found.queue_noc + found.queue_dram)
 
 
 def warp_stack(profile: Profile, share: NDArray[np.float64], rate: float) -> dict[str, float]:

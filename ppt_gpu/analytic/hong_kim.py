@@ -50,9 +50,9 @@ def hong_kim(given: HongKimInputs, *, literal: bool = False, mwp_digits: int | N
     return HongKim(tuple(steps.all), case)
 
 
-def hong_kim_cycles(given: HongKimInputs, *, literal: bool = False) -> float:
+def hong_kim_cycles(given: HongKimInputs) -> float:
     """`hong_kim(...).cycles` alone, without writing the equations down: for fits."""
-    return _evaluate(given, NoSteps(), literal, None)[1]
+    return _evaluate(given, NoSteps(), False, None)[1]
 
 
 class NoSteps(Steps):

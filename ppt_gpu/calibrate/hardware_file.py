@@ -11,6 +11,7 @@ from ppt_gpu.calibrate.report import Calibrated
 from ppt_gpu.errors import PptError
 from ppt_gpu.files import write_whole
 from ppt_gpu.spec import load_gpu
+from ppt_gpu.spec.toml_scan import quoted
 from ppt_gpu.validate.capture import Capture
 
 
@@ -40,13 +41,13 @@ def hardware_text(base: str, capture: Capture, found: Sequence[Calibrated]) -> s
     facts = capture.facts
     title = f"{facts['gpu']}, calibrated"
     made = f"{Path(capture.path).name}, {facts.get('date', 'no date')}, driver {facts.get('driver', 'unknown')}"
-    lines = [f"base = {_quoted(base)}", f"title = {_quoted(title)}", f"notes = {_quoted(f'ppt-gpu calibrate, {made}')}"]
+    lines = [f"base = {quoted(base)}", f"title = {quoted(title)}", f"notes = {quoted(f'ppt-gpu calibrate, {made}')}"]
     tables: dict[str, list[str]] = {}
     for one in found:
         if one.determined:
             table, _, key = one.path.rpartition(".")
             tables.setdefault(table, []).append(
-                f"{key} = {{ value = {_value(one)}, source = {_quoted(_source(one, made))} }}"
+                f"{key} = {{ value = {_value(one)}, source = {quoted(_source(one, made))} }}"
             )
     for table, entries in tables.items():
         lines += ["", f"[{table}]", *entries]
@@ -55,14 +56,9 @@ def hardware_text(base: str, capture: Capture, found: Sequence[Calibrated]) -> s
 
 def _value(one: Calibrated) -> str:
     number = f"{one.value:.6g}" if one.value < 1e6 else f"{one.value:.0f}"
-    return _quoted(f"{number} {one.unit}") if one.unit else number
+    return quoted(f"{number} {one.unit}") if one.unit else number
 
 
 def _source(one: Calibrated, made: str) -> str:
     unit = f" {one.unit}" if one.unit else ""
     return f"calibrated ({made}): {one.confidence}{unit}, residual {one.residual:.1%}; {', '.join(one.rests_on)}"
-
-
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'

@@ -163,11 +163,6 @@ class ClusterMachine:
             new = replace(old, **{key: min(1.0, value) if key.endswith("efficiency") else value})
         return ClusterMachine(replace(self.spec, **{part: new}))
 
-    def resized(self, nodes: int) -> ClusterMachine:
-        machine = ClusterMachine(replace(self.spec, nodes=nodes))
-        machine.check()
-        return machine
-
 
 def _used(path: MpiPath) -> list[str]:
     """The times of a path that are not zero throughout."""

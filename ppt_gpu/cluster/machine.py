@@ -203,7 +203,3 @@ class Machine(Protocol):
     def scaled(self, parameter: str, factor: float) -> Machine:
         """This machine with one parameter multiplied by `factor`."""
         ...
-
-    def resized(self, nodes: int) -> Machine:
-        """This machine with another number of nodes."""
-        ...

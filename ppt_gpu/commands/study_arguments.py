@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -53,15 +52,14 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--policy", choices=("lrr", "gto", "gto_launch", "two_level"), help="warp scheduler policy")
 
 
-def read_study(arguments: argparse.Namespace, settings: Sequence[str] | None = None) -> Study:
+def read_study(arguments: argparse.Namespace) -> Study:
     """The workload, and the space of its configurations. PptError for bad input."""
     from ppt_gpu.explore.space import make_space
     from ppt_gpu.spec import load_gpu
 
     workload = open_from(arguments)
-    texts = arguments.set if settings is None else settings
     gpu = load_gpu(arguments.gpu)
-    return Study(workload, make_space(texts, arguments.let, arguments.where, gpu, workload))
+    return Study(workload, make_space(arguments.set, arguments.let, arguments.where, gpu, workload))
 
 
 def run_of(arguments: argparse.Namespace, mpi: Any = None, journal: Path | None = None) -> Run:

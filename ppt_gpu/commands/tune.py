@@ -55,7 +55,7 @@ def _lines(found: Tuned) -> list[Line]:
                 None if occupancy is None else float(occupancy),
                 None if registers is None else int(registers),
                 str(limiter),
-                _remarks(form, form.candidate is found.base.candidate),
+                _remarks(form),
                 form.candidate is found.base.candidate,
                 form.candidate is found.best.candidate,
             )
@@ -70,7 +70,7 @@ def _name(form: Form) -> str:
     return ", ".join(parts) or GIVEN
 
 
-def _remarks(form: Form, is_base: bool) -> tuple[str, ...]:
+def _remarks(form: Form) -> tuple[str, ...]:
     if form.found.error:
         return (form.found.error,)
     said = () if form.verdict is None else (_verdict(form),)

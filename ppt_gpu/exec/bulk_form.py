@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ppt_gpu.ptx.module import Imm, Instruction, Mem, Operand, Vec
+from ppt_gpu.ptx.module import Imm, Instruction, Mem, Operand, items_of
 from ppt_gpu.ptx.table import SCALAR_TYPES
 
 REDUCTIONS = ("add", "min", "max", "inc", "dec", "and", "or", "xor")
@@ -64,7 +64,7 @@ def bulk_form(i: Instruction) -> BulkForm:
     if not isinstance(place, Mem):
         raise ValueError("a tensor map and coordinates are expected")
     found = [("map", Mem(place.base, place.offset)), ("to" if loads else "from", operands[near])]
-    flat = [item for index in place.indices for item in (index.items if isinstance(index, Vec) else (index,))]
+    flat = [item for index in place.indices for item in items_of(index)]
     found += [(f"x{axis}", index) for axis, index in enumerate(flat)]
     found += [("barrier", operands[2])] if signals else []
     return BulkForm("tensor load" if loads else "tensor store", (*found, *blocks), **more)  # type: ignore[arg-type]

@@ -14,7 +14,7 @@ import numpy as np
 from ppt_gpu.exec import interp_float as fp
 from ppt_gpu.exec.interp_arith import Execute, is_signed, type_of
 from ppt_gpu.exec.interp_integer import as_int
-from ppt_gpu.exec.interp_warp import LANES, Bits, Mask, Warp, width_of
+from ppt_gpu.exec.interp_warp import LANES, Bits, Mask, Warp, lane_bits, width_of
 from ppt_gpu.exec.jit_context import Flag
 from ppt_gpu.ptx.module import Instruction, Operand, Pair
 
@@ -43,11 +43,6 @@ def shuffle(warp: Warp, ins: Instruction) -> None:
     warp.write(ins.operands[0], values)
     if isinstance(ins.operands[0], Pair):
         warp.write(ins.operands[0].second, inside.astype(np.uint64))
-
-
-def ballot_bits(lanes: Mask) -> int:
-    """A mask of lanes as an integer, lane 0 lowest."""
-    return sum(1 << lane for lane in np.flatnonzero(lanes).tolist())
 
 
 def _groups(warp: Warp, ins: Instruction) -> list[tuple[Mask, Mask]]:
@@ -79,23 +74,23 @@ def vote(warp: Warp, ins: Instruction) -> None:
             "all": bool((holds == members).all()),
             "any": bool(holds.any()),
             "uni": bool((holds == members).all() or not holds.any()),
-            "ballot": ballot_bits(holds),
+            "ballot": lane_bits(holds),
         }
         warp.write_where(ins.operands[0], np.full(LANES, int(results[mode]), np.uint64), lanes)
 
 
 def active_mask(warp: Warp, ins: Instruction) -> None:
     """activemask."""
-    warp.write(ins.operands[0], np.full(LANES, ballot_bits(warp.active), np.uint64))
+    warp.write(ins.operands[0], np.full(LANES, lane_bits(warp.active), np.uint64))
 
 
 def match(warp: Warp, ins: Instruction) -> None:
     """match.any: the members with the reader's value; match.all: the members if all have the same, else 0."""
     value = warp.read(ins.operands[1], width_of(type_of(ins)))
     for lanes, members in _groups(warp, ins):
-        masks = [ballot_bits(members & (value == value[lane])) for lane in range(LANES)]
+        masks = [lane_bits(members & (value == value[lane])) for lane in range(LANES)]
         if "all" in ins.modifiers:
-            everyone = ballot_bits(members)
+            everyone = lane_bits(members)
             masks = [mask if mask == everyone else 0 for mask in masks]
         warp.write_where(ins.operands[0], np.array(masks, np.uint64), lanes)
         if isinstance(ins.operands[0], Pair):

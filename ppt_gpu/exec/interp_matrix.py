@@ -16,12 +16,11 @@ from numpy.typing import NDArray
 from ppt_gpu.errors import PptError
 from ppt_gpu.exec import interp_float as fp
 from ppt_gpu.exec.interp_arith import Execute
-from ppt_gpu.exec.interp_memory import items_of
 from ppt_gpu.exec.interp_warp import LANES, Bits, Warp, unsupported
 from ppt_gpu.exec.matrix_form import TENSOR_MEMORY, Product, product_of
 from ppt_gpu.exec.matrix_layout import Fragment, sparse_bits
 from ppt_gpu.exec.matrix_numbers import numbers
-from ppt_gpu.ptx.module import Imm, Instruction, Operand
+from ppt_gpu.ptx.module import Imm, Instruction, Operand, items_of
 
 
 def read_fragment(warp: Warp, operands: Sequence[Operand], fragment: Fragment) -> Bits:

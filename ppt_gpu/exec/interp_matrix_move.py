@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 from ppt_gpu.exec.interp_access import access_of, record
 from ppt_gpu.exec.interp_arith import Execute
 from ppt_gpu.exec.interp_matrix import need_whole_warp
-from ppt_gpu.exec.interp_memory import items_of
 from ppt_gpu.exec.interp_span import resolved, span
 from ppt_gpu.exec.interp_warp import LANES, Warp, unsupported
 from ppt_gpu.exec.matrix_layout import permutation
 from ppt_gpu.exec.matrix_move_form import BlockMove, block_move, row_move
-from ppt_gpu.ptx.module import Instruction, Mem, Operand, Reg
+from ppt_gpu.ptx.module import Instruction, Mem, Operand, Reg, items_of
 from ppt_gpu.ptx.operations import space_of
 
 Raw = NDArray[np.uint8]

@@ -9,16 +9,11 @@ from ppt_gpu.exec.interp_access import Access, access_of, record
 from ppt_gpu.exec.interp_arith import Execute, is_signed, type_of
 from ppt_gpu.exec.interp_warp import LANES, Warp, signed, unsupported, width_of
 from ppt_gpu.ptx.instructions import vector_length
-from ppt_gpu.ptx.module import Imm, Instruction, Operand, Vec
+from ppt_gpu.ptx.module import Imm, Instruction, Operand, items_of
 from ppt_gpu.ptx.operations import space_of
 
 Elements = list[list[int]]  # [elements][32] unsigned values of any width
 TOUCHED_BYTES = 128  # that discard and applypriority work on
-
-
-def items_of(operand: Operand) -> tuple[Operand, ...]:
-    """The elements of a vector operand, or the operand alone."""
-    return operand.items if isinstance(operand, Vec) else (operand,)
 
 
 def read_elements(warp: Warp, operand: Operand, kind: str) -> Elements:

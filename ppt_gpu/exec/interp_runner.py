@@ -17,7 +17,7 @@ from ppt_gpu.errors import BudgetError, PptError
 from ppt_gpu.exec.divergence import Path, give_way
 from ppt_gpu.exec.interp_barrier import Arrival
 from ppt_gpu.exec.interp_call import Record, call_outside, enter, functions_of, leave
-from ppt_gpu.exec.interp_warp import LANES, Mask, Warp
+from ppt_gpu.exec.interp_warp import LANES, Mask, Warp, lane_bits
 from ppt_gpu.exec.jit_context import BARRIER_OF_CLUSTER, BARRIER_OF_GROUP, Flag
 from ppt_gpu.exec.jit_flow import Flow, is_group_meeting, is_warp_barrier
 from ppt_gpu.exec.resident import TURN
@@ -46,7 +46,7 @@ class Runner:
     def __init__(self, warp: Warp, flow: Flow, execute: Callable[[Warp, Instruction], None], budget: list[int]) -> None:
         self.warp, self.flow, self.execute = warp, flow, execute
         self.budget = budget  # instructions left, of all warps
-        self.live = bits(warp.live)
+        self.live = lane_bits(warp.live)
         self.running: Path | None = Path(0, self.live, EXIT, 0)
         self.stack: list[Path] = []
         self.calls: list[list[Record]] = [[] for _ in range(LANES)]
@@ -223,13 +223,13 @@ class Runner:
         inner = path.join if target < 0 else self.flow.start[target]
         if inner != path.join:
             self.stack.append(Path(inner, path.lanes, path.join, path.frame))
-        sides = [Path(p, bits(warp.joined & (targets == p)), inner, path.frame) for p in places if p != inner]
+        sides = [Path(p, lane_bits(warp.joined & (targets == p)), inner, path.frame) for p in places if p != inner]
         self.stack += reversed(sides)
         self._pop()
 
     def _leave(self, path: Path, ins: Instruction) -> None:
         """ret and exit of the active lanes."""
-        gone = bits(self.warp.active)
+        gone = lane_bits(self.warp.active)
         if ins.base == "exit" or ins.index < self.warp.kernel.own_end:
             self.live &= ~gone
             self.warp.live &= ~self.warp.active
@@ -242,7 +242,7 @@ class Runner:
         if not warp.active.any():
             return
         functions = functions_of(warp, ins)
-        callers = bits(warp.active)
+        callers = lane_bits(warp.active)
         join = path.join
         if callers != path.lanes and join != path.point:
             self.stack.append(Path(path.point, path.lanes, join, path.frame))
@@ -271,10 +271,10 @@ class Runner:
         if is_warp_barrier(ins):
             return self._warp_barrier(path, ins)
         if "cluster" in ins.modifiers and "arrive" in ins.modifiers:
-            self.cluster_arrived |= bits(warp.active)
+            self.cluster_arrived |= lane_bits(warp.active)
             return None
         if "cluster" in ins.modifiers:
-            if not self.cluster_arrived & bits(warp.active):
+            if not self.cluster_arrived & lane_bits(warp.active):
                 return None
             self.arrival.number, self.arrival.waits = BARRIER_OF_CLUSTER, True
         else:
@@ -292,7 +292,7 @@ class Runner:
     def _meet(self, path: Path, ins: Instruction) -> End:
         """The warp has arrived when all its lanes have."""
         here = self.arrived | path.lanes
-        if self.live & ~bits(self.warp.active):
+        if self.live & ~lane_bits(self.warp.active):
             self.warp.note(ins, Flag.DIVERGENT_BARRIER)
         self.arrived = here if self.live & ~here else 0
         return End.SYNC if self.live & ~here else End.BARRIER
@@ -314,11 +314,6 @@ class Runner:
         self.arrived = (self.arrived | path.lanes & ~complete) & ~opened
         self.arrival.of_warp = True
         return End.SYNC
-
-
-def bits(lanes: Mask) -> int:
-    """A mask of lanes as an integer, lane 0 lowest."""
-    return sum(1 << lane for lane in np.flatnonzero(lanes).tolist())
 
 
 @lru_cache(maxsize=4096)

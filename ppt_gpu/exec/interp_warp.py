@@ -21,6 +21,11 @@ Bits = NDArray[np.uint64]  # [32] zero-extended register contents
 Mask = NDArray[np.bool_]  # [32]
 
 
+def lane_bits(lanes: Mask) -> int:
+    """A mask of lanes as an integer, lane 0 lowest."""
+    return sum(1 << lane for lane in np.flatnonzero(lanes).tolist())
+
+
 @dataclass
 class Launched:
     """What all blocks of a launch share."""

@@ -88,7 +88,7 @@ def write_copy(size: int, partial: bool, traced: bool, moves: bool) -> Helper:
     for k, row in enumerate(loaded):
         f.store(vec(element), f.select(kept, element, row, "zeroinitializer"), f.at(vec(element), rows, k), 8)
     if partial:
-        _partial(f, size, element, rows, full)
+        _partial(f, element, rows, full)
     store = [("ptr", "%w"), ("ptr", "%store_site"), ("i32", "%mask"), (V, "%to")]
     if moves:
         store.append(("ptr", rows) if count > 1 else (vec(element), f.load(vec(element), rows, 8)))
@@ -99,7 +99,7 @@ def write_copy(size: int, partial: bool, traced: bool, moves: bool) -> Helper:
     return f
 
 
-def _partial(f: LoopHelper, size: int, element: str, rows: str, full: str) -> None:
+def _partial(f: LoopHelper, element: str, rows: str, full: str) -> None:
     """Read the bytes of the lanes that read some of theirs."""
     width = int(element[1:]) // 8
     with f.loop(32) as (lane, _):

@@ -15,7 +15,6 @@ from ppt_gpu.exec.jit_float_values import (
     VALUE,
     WIDTH,
     canonical,
-    flush_bits,
     raw,
 )
 from ppt_gpu.exec.jit_text import ELEMENT, const, vec
@@ -140,9 +139,3 @@ def emit_test(e: Emitter, i: Instruction) -> None:
 def is_float_kind(p: Opcode) -> bool:
     """Is the instruction's type a floating-point one, packed or not?"""
     return any(p.has(m) for m in PARTS) or bool(p.types and p.types[0] in WIDTH)
-
-
-def flushed_bits(e: Emitter, p: Opcode, operand: Operand, kind: str) -> str:
-    """The bits of an operand, subnormals flushed where the opcode says .ftz and the type knows it."""
-    bits = read_bits(e, operand, kind)
-    return flush_bits(e, kind, bits) if p.has("ftz") and kind in ("f16", "f32") else bits

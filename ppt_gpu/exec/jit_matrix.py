@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from ppt_gpu.exec.jit_context import Fault
 from ppt_gpu.exec.jit_emit import Emitter, Unsupported, emits
 from ppt_gpu.exec.jit_matrix_code import key_of, row_bytes
-from ppt_gpu.exec.jit_memory import items_of
 from ppt_gpu.exec.jit_text import vec
 from ppt_gpu.exec.matrix_form import TENSOR_MEMORY, Product, product_of
 from ppt_gpu.exec.matrix_layout import Fragment
-from ppt_gpu.ptx.module import Imm, Instruction, Operand
+from ppt_gpu.ptx.module import Imm, Instruction, Operand, items_of
 
 
 @emits("mma")

@@ -10,14 +10,14 @@ from ppt_gpu.exec.jit_emit import Emitter, Unsupported, emits
 from ppt_gpu.exec.jit_library import Helper, writes
 from ppt_gpu.exec.jit_loops import LoopHelper
 from ppt_gpu.exec.jit_matrix import need_whole_warp, put_registers, take_registers
-from ppt_gpu.exec.jit_memory import address, items_of, space_of
+from ppt_gpu.exec.jit_memory import address, space_of
 from ppt_gpu.exec.jit_ranges import find
 from ppt_gpu.exec.jit_spaces import PLACES
 from ppt_gpu.exec.jit_text import vec
 from ppt_gpu.exec.matrix_layout import permutation
 from ppt_gpu.exec.matrix_move_form import BlockMove, RowMove, block_move, row_move
 from ppt_gpu.exec.memory import SHARED_WINDOW
-from ppt_gpu.ptx.module import Instruction, Operand
+from ppt_gpu.ptx.module import Instruction, Operand, items_of
 
 ROWS = 512  # B: four registers of 32 lanes
 

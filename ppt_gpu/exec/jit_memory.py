@@ -10,7 +10,7 @@ from ppt_gpu.exec.jit_spaces import PLACES
 from ppt_gpu.exec.jit_text import BITS, ELEMENT, LANES, const, vec
 from ppt_gpu.exec.jit_types import parts
 from ppt_gpu.ptx.instructions import form, vector_length
-from ppt_gpu.ptx.module import Instruction, Mem, Operand, Reg, Sink, Sym, Vec
+from ppt_gpu.ptx.module import Instruction, Mem, Operand, Reg, Sink, Sym, items_of
 
 #: spaces of data; the others hold what a launch gives
 DATA = ("global", "shared", "local", "cluster", "generic", "generic-cluster")
@@ -86,11 +86,6 @@ def from_rows(e: Emitter, rows: list[str], kind: str) -> list[str]:
         shifted = e.binary("shl", "i128", parts_of[1], const("i128", 64))
         values.append(e.binary("or", "i128", parts_of[0], shifted))
     return values
-
-
-def items_of(operand: Operand) -> tuple[Operand, ...]:
-    """The elements of a vector operand, or the operand alone."""
-    return operand.items if isinstance(operand, Vec) else (operand,)
 
 
 def write_all(e: Emitter, destination: Operand, kind: str, values: list[str]) -> None:

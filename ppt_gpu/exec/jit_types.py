@@ -10,7 +10,6 @@ from ppt_gpu.exec.jit_text import ELEMENT
 from ppt_gpu.ptx.module import Instruction
 
 ROUNDINGS = ("rn", "rz", "rm", "rp", "rna", "rs")
-INTEGER_ROUNDINGS = ("rni", "rzi", "rmi", "rpi")
 
 
 @dataclass(frozen=True)
@@ -19,7 +18,6 @@ class Opcode:
     types: tuple[str, ...]
     modifiers: frozenset[str]
     rounding: str  # "rn" when none is given
-    integer_rounding: str
 
     @property
     def kind(self) -> str:
@@ -40,7 +38,6 @@ def opcode_of(text: str) -> Opcode:
         types=tuple(p for p in parts if p in ELEMENT),
         modifiers=frozenset(parts),
         rounding=next((p for p in parts if p in ROUNDINGS), "rn"),
-        integer_rounding=next((p for p in parts if p in INTEGER_ROUNDINGS), ""),
     )
 
 

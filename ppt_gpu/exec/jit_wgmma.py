@@ -9,13 +9,12 @@ from ppt_gpu.exec.jit_loops import LoopHelper
 from ppt_gpu.exec.jit_matrix import need_whole_warp, put_registers, take_registers
 from ppt_gpu.exec.jit_matrix_code import multiply, read_fragment, write_fragment
 from ppt_gpu.exec.jit_matrix_numbers import decoded, number_type
-from ppt_gpu.exec.jit_memory import items_of
 from ppt_gpu.exec.jit_ranges import SITE_PC
 from ppt_gpu.exec.jit_text import vec
 from ppt_gpu.exec.matrix_form import Product
 from ppt_gpu.exec.memory import SHARED_WINDOW
 from ppt_gpu.exec.wgmma_form import DEPTH_BYTES, PIECE, Warpgroup, warpgroup
-from ppt_gpu.ptx.module import Instruction, Operand
+from ppt_gpu.ptx.module import Instruction, Operand, items_of
 
 A_BYTES = 512  # of A's registers
 SWAPPED = 128  # B within which all swizzles swap pieces

@@ -11,7 +11,7 @@ import numpy as np
 from ppt_gpu.exec.shared_accesses import PathAccesses
 from ppt_gpu.exec.trace import Trace
 from ppt_gpu.ptx.instructions import access_kind, memory_space
-from ppt_gpu.ptx.module import Imm, Instruction, Kernel, Operand, Reg, Special, Vec
+from ppt_gpu.ptx.module import Imm, Instruction, Kernel, Operand, Reg, Special, items_of
 from ppt_gpu.ptx.uses import writers_of
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class StoredValues:
 
     def _constants(self, data: Operand) -> tuple[int | float, ...] | None:
         values: list[int | float] = []
-        for item in data.items if isinstance(data, Vec) else (data,):
+        for item in items_of(data):
             while isinstance(item, Reg):
                 writers = self.writers.get(item.id, [])
                 if len(writers) != 1 or writers[0].base != "mov" or writers[0].guard is not None:
@@ -112,7 +112,7 @@ class StoredValues:
 
 
 def _registers(data: Operand) -> set[int]:
-    return {item.id for item in (data.items if isinstance(data, Vec) else (data,)) if isinstance(item, Reg)}
+    return {item.id for item in items_of(data) if isinstance(item, Reg)}
 
 
 def _is_thread(operand: Operand) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ppt_gpu.exec.texture import Word
-from ppt_gpu.ptx.module import Imm, Instruction, Mem, Operand, Pair, Reg, Special, Vec
+from ppt_gpu.ptx.module import Imm, Instruction, Mem, Operand, Pair, Reg, Special, Vec, items_of
 
 #: geometry -> (axes, arrayed, cube, coordinates given)
 GEOMETRIES = {"1d": (1, False, False, 1), "2d": (2, False, False, 2), "3d": (3, False, False, 4),
@@ -70,7 +70,7 @@ def _offsets(ins: Instruction, axes: int) -> tuple[Operand, ...]:
     rest = ins.operands[2 + (2 if gradient else level) :]
     if not rest:
         return ()
-    items = rest[0].items if isinstance(rest[0], Vec) else (rest[0],)
+    items = items_of(rest[0])
     if len(rest) > 1 or (not isinstance(rest[0], Vec) and axes > 1):
         raise BadForm("depth comparison")
     return items[:axes]

@@ -19,6 +19,7 @@ from ppt_gpu.explore.expression import Expression, Value, check_names, text_valu
 from ppt_gpu.explore.hardware_changes import direction
 from ppt_gpu.explore.space import Point, Space
 from ppt_gpu.explore.sweep import Run, measured
+from ppt_gpu.spec.toml_scan import quoted
 from ppt_gpu.units import format_time
 
 MARGIN = 0.02  # tests/property/test_more_hardware_is_not_slower.py
@@ -132,7 +133,7 @@ def _cost(cost: Expression, space: Space, point: Point) -> float:
 def gpu_file(gpu: str, folder: Path, option: Option, title: str) -> str:
     """The GPU file of an option, to stand in `folder`: the base that `gpu` names, and what is other than there."""
     base = os.path.relpath(gpu, folder) if gpu.endswith(".toml") or "/" in gpu else gpu
-    lines = [f"base = {_quoted(base)}", f"title = {_quoted(title)}"]
+    lines = [f"base = {quoted(base)}", f"title = {quoted(title)}"]
     tables: dict[str, list[str]] = {}
     for key, text in option.point.values.items():
         table, _, name = key.rpartition(".")
@@ -144,9 +145,4 @@ def gpu_file(gpu: str, folder: Path, option: Option, title: str) -> str:
 
 def _literal(text: str) -> str:
     """A value as TOML has it."""
-    return text if not isinstance(text_value(text), str) and " " not in text else _quoted(text)
-
-
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
+    return text if not isinstance(text_value(text), str) and " " not in text else quoted(text)

@@ -81,7 +81,7 @@ def tune(workload: Workload, gpu: str, overrides: Sequence[str], wanted: Wanted,
     if found[0].found.error:
         raise PptError(found[0].found.error)
     if not wanted.settings:
-        found += _predicted(_with_registers(found, workload, target), gpu, overrides, run)
+        found += _predicted(_with_registers(found, target), gpu, overrides, run)
     results = Results(workload, target.compute_capability)
     return _chosen(workload.name, gpu, found, results)
 
@@ -116,7 +116,7 @@ def _made(name: str, kernel: Workload, values: Mapping[str, str], gpu: Gpu) -> C
         return Candidate(name, values, kernel, error=one_line(error))
 
 
-def _with_registers(found: Sequence[Form], workload: Workload, gpu: Gpu) -> list[Candidate]:
+def _with_registers(found: Sequence[Form], gpu: Gpu) -> list[Candidate]:
     """The fastest form so far with fewer registers."""
     best = min((form for form in found if not form.found.error), key=lambda form: form.time).candidate
     if not has_one_kernel(best.workload):

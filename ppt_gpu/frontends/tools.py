@@ -66,12 +66,10 @@ def _described(name: str, path: str) -> Tool | None:
     return Tool(name, path, version[1] if version else "", tuple(archs))
 
 
-def run_tool(command: Sequence[str], folder: str | None = None) -> subprocess.CompletedProcess[str]:
+def run_tool(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
     """Run a compiler, output captured. PptError when it cannot be started or does not end."""
     try:
-        return subprocess.run(
-            command, capture_output=True, text=True, errors="replace", cwd=folder, timeout=TIMEOUT, check=False
-        )
+        return subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=TIMEOUT, check=False)
     except OSError as error:
         raise PptError(f"cannot run {command[0]}: {error.strerror}") from None
     except subprocess.TimeoutExpired:

@@ -148,7 +148,7 @@ class _Block:
         """The numbers in the order of issue."""
         leaders = list(self.leaders)
         readers = self._readers()
-        live = self._live_in(readers)
+        live = self._live_in()
         room = registers - EXTRA_REGISTERS
         taken = sum(self.weights[r] for r in live)
         ready: list[tuple[int, int]] = []  # (-height, number)
@@ -200,7 +200,7 @@ class _Block:
                 count[register] = count.get(register, 0) + 1
         return count
 
-    def _live_in(self, readers: dict[int, int]) -> set[int]:
+    def _live_in(self) -> set[int]:
         written: set[int] = set()
         live = set()
         for instruction in self.code:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,7 +43,6 @@ class HillMarty:
     parallel: Values
     bces: Values
     size: Values
-    perf: Callable[[Values], NDArray[np.float64]] = pollack
 
     def __post_init__(self) -> None:
         require("the parallel fraction", self.parallel, least=0, most=1)
@@ -55,19 +53,19 @@ class HillMarty:
     @property
     def symmetric(self) -> NDArray[np.float64]:
         """n/r cores of r BCE: 1 / ((1-f)/perf(r) + f r/(perf(r) n))."""
-        big = self.perf(self.size)
+        big = pollack(self.size)
         return speedup(self.parallel, big, big * self.bces / self.size)
 
     @property
     def asymmetric(self) -> NDArray[np.float64]:
         """One core of r BCE and n-r of one: 1 / ((1-f)/perf(r) + f/(perf(r) + n - r))."""
-        big = self.perf(self.size)
+        big = pollack(self.size)
         return speedup(self.parallel, big, big + self.bces - self.size)
 
     @property
     def dynamic(self) -> NDArray[np.float64]:
         """n base cores that can act as one core of r: 1 / ((1-f)/perf(r) + f/n)."""
-        return speedup(self.parallel, self.perf(self.size), np.asarray(self.bces, dtype=float))
+        return speedup(self.parallel, pollack(self.size), np.asarray(self.bces, dtype=float))
 
 
 def best_size(topology: str, parallel: float, bces: int, step: float = 0.1) -> tuple[float, float]:

@@ -11,7 +11,7 @@ from ppt_gpu.errors import PptError, did_you_mean
 from ppt_gpu.multicore.chip import Budget, cores_within
 from ppt_gpu.multicore.core_file import load_core
 from ppt_gpu.multicore.device_scaling import DeviceScaling
-from ppt_gpu.spec.files import find, shipped
+from ppt_gpu.spec.files import find
 from ppt_gpu.spec.toml_reader import Checked, Number, Quantity, Table, TableList, Text, check, read_toml
 
 KINDS = ("s", "m")
@@ -110,11 +110,6 @@ def _core(checked: Checked, index: int, row: dict[str, object]) -> KnownCore | N
     if None in sizes.values():
         return None
     return KnownCore(str(name), str(file), str(kind), float(str(sizes["area"])), float(str(sizes["power"])))
-
-
-def list_known_cores() -> list[str]:
-    """Names of the shipped sets."""
-    return list(shipped("chips"))
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ def _destination(opcode: str, usual: str) -> str:
     return NONE if opcode.startswith(NO_DESTINATION) else usual
 
 
-def _memory(base: str, modifiers: tuple[str, ...], operation: str) -> tuple[str | None, str | None]:
+def _memory(operation: str) -> tuple[str | None, str | None]:
     access, _, space = operation.partition(".")
     if access in ("load", "store", "atomic"):
         space = space.partition(".")[0]
@@ -75,7 +75,7 @@ def form(opcode: str) -> Form:
         operation = operation_of(base, modifiers, row)
     except ValueError as reason:
         raise PptError(f"cannot tell what '{opcode}' does: {reason}", hint="write the opcode in full") from None
-    access, space = _memory(base, modifiers, operation)
+    access, space = _memory(operation)
     label = {"bra": 0, "brx": 1, "call": 3}.get(base, -1)
     carry_in, carry_out = base in _CARRY_IN, "cc" in modifiers
     return Form(

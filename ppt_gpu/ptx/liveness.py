@@ -138,18 +138,18 @@ def _most_live_linked(kernel: LinkedKernel) -> int:
     flow, weights = control_flow(kernel), register_weights(kernel)
     needs: dict[str, int] = {}
 
-    def need(name: str | None, first: int, end: int, chain: tuple[str | None, ...]) -> int:
+    def need(first: int, end: int, chain: tuple[str, ...]) -> int:
         deeper = {}
         for index, call in kernel.calls.items():
             if first <= index < end:
                 callees = [kernel.functions[c] for c in call.callees if c not in chain]
                 for f in callees:
                     if f.name not in needs:
-                        needs[f.name] = need(f.name, f.entry, f.end, (*chain, f.name)) if f.has_body else 0
+                        needs[f.name] = need(f.entry, f.end, (*chain, f.name)) if f.has_body else 0
                 deeper[index] = max((needs[f.name] for f in callees), default=0)
         return _most_live(kernel, flow, range(first, end), weights, deeper)
 
-    return need(None, 0, kernel.own_end, (None,))
+    return need(0, kernel.own_end, ())
 
 
 def _most_live(kernel: Kernel, flow: ControlFlow, inside: range, weights: list[int], deeper: Mapping[int, int]) -> int:

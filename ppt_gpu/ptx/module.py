@@ -110,6 +110,11 @@ class Minus:
 Operand = Reg | Imm | Special | Sym | Mem | Vec | Pair | Sink | Neg | Target | Part | Minus
 
 
+def items_of(operand: Operand) -> tuple[Operand, ...]:
+    """The elements of a vector operand, or the operand alone."""
+    return operand.items if isinstance(operand, Vec) else (operand,)
+
+
 @dataclass(frozen=True, slots=True)
 class Register:
     name: str  # "%r1", made unique by scope ("%r1@2") where inner scopes reuse names

@@ -9,7 +9,7 @@ from functools import lru_cache
 from ppt_gpu.errors import did_you_mean
 from ppt_gpu.ptx.drafts import MemDraft
 from ppt_gpu.ptx.lexer import NAME, number
-from ppt_gpu.ptx.module import Imm, Mem, Minus, Neg, Operand, Pair, Part, Reg, Sink, Special, Sym, Vec
+from ppt_gpu.ptx.module import Imm, Mem, Minus, Neg, Operand, Pair, Part, Reg, Sink, Special, Sym, Vec, items_of
 from ppt_gpu.ptx.names import Entry, register_entry
 from ppt_gpu.ptx.scope import Scope
 from ppt_gpu.ptx.specials import SPECIALS
@@ -194,7 +194,7 @@ class OperandReader:
             operand, ids = scope.entries[part]
             if isinstance(operand, Mem):
                 raise BadOperand(f"'{_short(part.strip())}' cannot stand inside an address", part)
-            indices += operand.items if isinstance(operand, Vec) else [operand]
+            indices += items_of(operand)
             registers += ids
         return Mem(address, offset, tuple(indices)), registers
 

@@ -27,11 +27,6 @@ class TracedRun:
     copies: tuple[Copy, ...]
 
 
-def is_list(path: str | Path) -> bool:
-    """Is `path` named like a list of kernel traces?"""
-    return Path(path).suffix == ".g"
-
-
 def read_run(path: str | Path) -> TracedRun:
     """The launches that `path` names, a list or one kernel trace; of the traces only their headers are read.
 

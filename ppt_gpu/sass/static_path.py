@@ -83,10 +83,10 @@ class _Walk:
             self.places.append(place)
             if each.head in _RETURNS and not each.conditional:
                 break
-            place = self._next(each, place, nodes, seen)
+            place = self._next(each, place, nodes)
         return tuple(node for _, node in _joined(nodes))
 
-    def _next(self, each: SassInstruction, place: int, nodes: list[tuple[int, Node]], seen: set[int]) -> int:
+    def _next(self, each: SassInstruction, place: int, nodes: list[tuple[int, Node]]) -> int:
         target = self.function.labels.get(each.target, -1)
         if each.head in ("BRX", "BRXU", "JMX", "JMXU"):
             raise self._bad(each, "an indirect branch: the disassembly does not say where it goes")

@@ -127,15 +127,13 @@ def _for_each(sms: int, one: NDArray[np.int64]) -> NDArray[np.int64]:
     return found
 
 
-def run_chip(
-    program: Program, chip: Chip, resident: int, max_cycles: int, window: int, specialise: bool | None = None
-) -> Raw:
+def run_chip(program: Program, chip: Chip, resident: int, max_cycles: int, window: int) -> Raw:
     """Simulate `program` on all SMs; the same as `chip_reference.run_chip_reference`, fast.
 
     The SMs are shared out among as many threads as are allowed. They meet after each round, and one of them ends it.
     """
     state = ChipState(program, chip, resident, window, max_cycles)
-    fixed = pays(program, chip.sm) if specialise is None else specialise
+    fixed = pays(program, chip.sm)
     threads = min(allowed(), chip.sms)
     shares = iter([(chip.sms * part // threads, chip.sms * (part + 1) // threads) for part in range(threads)])
     meeting = Barrier(threads, state.close)

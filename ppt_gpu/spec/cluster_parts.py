@@ -25,12 +25,12 @@ class Part:
     make: Callable[[str, dict[str, Any]], Any]
 
 
-def read_part(key: str, name: str, near: Path | None = None) -> Any:
+def read_part(key: str, name: str) -> Any:
     """A host, network, MPI library or NCCL version by itself: `read_part("network", "my_network.toml")`.
 
     Raises PptError for an unknown name or a file that cannot be read, InputErrors with every error of its values.
     """
-    path = find(PARTS[key].folder, name, near=near)
+    path = find(PARTS[key].folder, name)
     return PARTS[key].make(path.stem, check_part(key, path).finish())
 
 

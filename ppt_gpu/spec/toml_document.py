@@ -98,12 +98,12 @@ def forget_documents() -> None:
     _parsed.cache_clear()
 
 
-def parse_override(text: str, option: str = "--set") -> Document:
+def parse_override(text: str) -> Document:
     """A document of one value from "sm.count=30" or "dram.bandwidth=1 TB/s" (quotes around strings may be left out).
 
-    Errors in the value will name `option` and the text instead of a file and line. Raises PptError for a bad key.
+    Errors in the value will name `--set` and the text instead of a file and line. Raises PptError for a bad key.
     """
-    label = f"{option} {text}"
+    label = f"--set {text}"
     name, equals, written = text.partition("=")
     scanner = Scanner(name, label)
     try:

@@ -44,9 +44,15 @@ def dotted(path: Path) -> str:
         if isinstance(part, int):
             text += f"[{part}]"
         else:
-            name = part if _BARE.fullmatch(part) else '"' + part.replace("\\", "\\\\").replace('"', '\\"') + '"'
+            name = part if _BARE.fullmatch(part) else quoted(part)
             text += f".{name}" if text else name
     return text
+
+
+def quoted(text: str) -> str:
+    """A string as TOML has it."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
 
 
 class Scanner:

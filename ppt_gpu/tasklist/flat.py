@@ -43,8 +43,8 @@ REGION_STEP = (1 << 36) + 17 * 256
 class FlatTaskList:
     """One warp's stream. S static tasks in order of the text, D dependency edges, E dynamic tasks, M memory accesses.
 
-    The k-th memory access is the dynamic task `access_entry[k]`. Its pattern of lanes is that of its static task,
-    `pattern_offset[access_task[k]]`; `access_base` is where lane 0 of warp 0 of block 0 starts (see `bases`).
+    The pattern of lanes of the k-th memory access is that of its static task, `pattern_offset[access_task[k]]`;
+    `access_base` is where lane 0 of warp 0 of block 0 starts (see `bases`).
     Tasks described by Transactions have base 0 and pattern offsets 0: look at `tasks[i].memory`.
     """
 
@@ -56,7 +56,6 @@ class FlatTaskList:
     dep_start: NDArray[np.int64]  # [S+1]
     dep_task: NDArray[np.int32]  # [D] static index of the producer; its most recent earlier execution counts
     path: NDArray[np.int32]  # [E] static index
-    access_entry: NDArray[np.int64]  # [M] position in `path`
     access_task: NDArray[np.int32]  # [M] static index
     access_base: NDArray[np.int64]  # [M] B
     warp_step: NDArray[np.int64]  # [S] B per warp of the block
@@ -104,7 +103,6 @@ def flatten(tasklist: TaskList, max_entries: int = MAX_ENTRIES) -> FlatTaskList:
         dep_start=np.cumsum([0, *(len(task.deps) for task in tasks)], dtype=np.int64),
         dep_task=np.array([index[number] for task in tasks for number in task.deps], np.int32),
         path=path,
-        access_entry=entry,
         access_task=path[entry],
         access_base=base[entry],
         warp_step=warp_step,

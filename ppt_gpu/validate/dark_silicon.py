@@ -48,8 +48,8 @@ CHANGES: tuple[tuple[str, ...], ...] = (
 )
 
 
-def _projections(study: Study, nodes: Sequence[str] = ("22nm", "8nm")) -> list[Projection]:
-    return [project(study, load_suite("parsec"), load_scaling(name), nodes=nodes) for name in TABLES]
+def _projections(study: Study) -> list[Projection]:
+    return [project(study, load_suite("parsec"), load_scaling(name), nodes=("22nm", "8nm")) for name in TABLES]
 
 
 def _chips(projection: Projection, node: str, organisation: str, topology: str) -> Chips:

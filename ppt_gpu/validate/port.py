@@ -139,10 +139,10 @@ def s_to_m(assumed: Assumed) -> dict[str, float]:
     return {name: m_time(row, "n", assumed) / m_time(row, "t", assumed) - 1 for name, row in table("s_to_m").items()}
 
 
-def m_to_s(assumed: Assumed, core: str = "sandybridge") -> dict[str, float]:
+def m_to_s(assumed: Assumed) -> dict[str, float]:
     """The same for translations to an S-core."""
     return {
-        name: s_time(row, "n", core, assumed) / s_time(row, "t", core, assumed) - 1
+        name: s_time(row, "n", "sandybridge", assumed) / s_time(row, "t", "sandybridge", assumed) - 1
         for name, row in table("m_to_s").items()
     }
 

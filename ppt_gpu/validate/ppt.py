@@ -119,7 +119,7 @@ class Case:
 def cases(texts: Sequence[str] = ()) -> list[Case]:
     """Predict all cases whose "APPLICATION gpu size" contains one of `texts` (all when empty)."""
     chosen = list(_chosen(texts))
-    return [_case(application, size, gpu, texts) for application, size, gpu in parts(chosen, "cases")]
+    return [_case(application, size, gpu) for application, size, gpu in parts(chosen, "cases")]
 
 
 def _chosen(texts: Sequence[str]) -> Iterator[tuple[Application, int, str]]:
@@ -132,7 +132,7 @@ def _chosen(texts: Sequence[str]) -> Iterator[tuple[Application, int, str]]:
                     yield application, size, gpu
 
 
-def _case(application: Application, size: int, name: str, texts: Sequence[str]) -> Case:
+def _case(application: Application, size: int, name: str) -> Case:
     gpu, needed = load_gpu(name, GPUS[name]), application.bytes(size)
     known = application.name, name, size, needed, int(gpu.dram.size)
     if needed > gpu.dram.size:

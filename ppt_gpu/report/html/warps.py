@@ -25,9 +25,7 @@ def warps(recording: Recording, figure: str) -> Markup:
     label = f"Timeline of {len(slots)} warps"
     drawn = tag("div", scroller(_picture(recording, spans, slots, label), label), id=figure, class_="warps")
     words = f"One pixel is one cycle: {window_text(recording)}."
-    return join(
-        tag("p", words, class_="note"), drawn, _legend(reasons, figure), _shares(recording, spans, slots, reasons)
-    )
+    return join(tag("p", words, class_="note"), drawn, _legend(reasons, figure), _shares(spans, slots, reasons))
 
 
 def _picture(recording: Recording, spans: np.ndarray, slots: list[int], label: str) -> Markup:
@@ -64,7 +62,7 @@ def _legend(reasons: list[int], figure: str) -> Markup:
     return tag("ul", *items, class_="legend", data_filter=figure, hidden=True, aria_label="Pick out stall reasons")
 
 
-def _shares(recording: Recording, spans: np.ndarray, slots: list[int], reasons: list[int]) -> Markup:
+def _shares(spans: np.ndarray, slots: list[int], reasons: list[int]) -> Markup:
     rows: list[tuple[str, ...]] = []
     for slot in slots:
         own = spans[spans[:, 0] == slot]

@@ -82,6 +82,3 @@ class PlainMachine:
 
     def scaled(self, parameter: str, factor: float) -> Machine:
         return replace(self, **{parameter: round(getattr(self, parameter) * factor)})
-
-    def resized(self, nodes: int) -> Machine:
-        return replace(self, nodes=nodes)

@@ -322,7 +322,7 @@ def _flags(mask: int) -> Mask:
 
 
 def lanes_of(mask: int) -> Mask:
-    """The opposite of `bits`."""
+    """The opposite of `lane_bits`."""
     return _flags(mask).copy()
 
 

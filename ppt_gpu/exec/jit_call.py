@@ -88,8 +88,8 @@ class Calls:
         functions = [self.kernel.functions[name] for name in site.callees]
         if not site.indirect:
             return [(functions[0], e.exec)]
-        address = e.read(i.operands[1], "u64" if BITS[self._width(i.operands[1])] == 64 else "u32")
         element = self._width(i.operands[1])
+        address = e.read(i.operands[1], "u64" if element == "i64" else "u32")
         left, ways = e.exec, []
         for function in functions:
             where = e.symbol(function.name)
@@ -112,13 +112,10 @@ class Calls:
             return
         end = e.i64("add", frame, max(self.kernel.functions[name].frame_bytes for name in site.callees))
         if self.kernel.allocates:
-            where = (("ptr", "%w"), ("i32", e.exec), ("i64", e.symbol(self._allocated())))
+            where = (("ptr", "%w"), ("i32", e.exec), ("i64", e.symbol(allocated(e))))
             end = e.i64("add", end, e.helper(("frame_most",), "i64", *where))
         beyond = e.i64("icmp ugt", end, e.field("%w", Slot.LOCAL_BYTES))
         e.fault(Fault.STACK, e.op(f"select i1 {beyond}, i32 {e.exec}, i32 0"))
-
-    def _allocated(self) -> str:
-        return allocated(self.e)
 
     def _pass(self, i: Instruction, function: Function, mask: str, frame: str) -> None:
         """Arguments to where the callee looks for them; its registers hold nothing yet."""
@@ -143,7 +140,7 @@ class Calls:
                 self._merge(register, "zeroinitializer", e.elements[register], mask)
         if self.kernel.allocates:
             place = e.i64("add", frame, self.kernel.offsets[f"{function.name}:{ALLOCATED}"])
-            frame_copy(e, mask, e.symbol(self._allocated()), place, 8)
+            frame_copy(e, mask, e.symbol(allocated(e)), place, 8)
 
     def _merge(self, register: int, value: str, element: str, mask: str) -> None:
         """Give a register of another function a value in the lanes of `mask`."""
@@ -224,6 +221,6 @@ def emit_alloca(e: Emitter, i: Instruction) -> None:
         e.fault(Fault.STACK, e.i32("and", e.exec, e.i32("or", over, huge)))
         frame_store(e, e.exec, counter, "i64", used)
     place = e.v64("sub", end, used)
-    e.write(i.operands[0], "b64", place) if element == "i64" else e.write(
-        i.operands[0], "b32", e.op(f"trunc {vec('i64')} {place} to {vec('i32')}")
-    )
+    if element != "i64":
+        place = e.op(f"trunc {vec('i64')} {place} to {vec('i32')}")
+    e.write(i.operands[0], "b64" if element == "i64" else "b32", place)

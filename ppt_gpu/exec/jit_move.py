@@ -116,8 +116,10 @@ def emit_set(e: Emitter, i: Instruction) -> None:
     found = [e.select(f, element, const(element, _TRUE.get(part, -1)), "zeroinitializer") for f in flags]
     if len(found) > 1:
         e.write(i.operands[0], "b32", join(e, source, *found))
+    elif part in WIDTH:
+        write_bits(e, i.operands[0], part, found[0])
     else:
-        write_bits(e, i.operands[0], part, found[0]) if part in WIDTH else e.write(i.operands[0], part, found[0])
+        e.write(i.operands[0], part, found[0])
 
 
 @emits("selp")

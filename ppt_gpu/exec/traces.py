@@ -201,16 +201,15 @@ class LaunchTraces:
     @_alone
     def advance(self, blocks: Sequence[int]) -> None:
         """Run these blocks for what they leave in memory, which later launches find."""
-        traces, state = self.traces, self.traces.state
+        state = self.traces.state
         change = partial(self._change, blocks=blocks)
         name = digest("advance", tuple(blocks))[:32]
         group = self._group(state.digest)
         state.change(change, digest(state.digest, self.identity, tuple(blocks)))
-        if self.store is None:
-            traces.state.memory  # noqa: B018  (runs it)
-        elif not self.store.has_mark(group, name):
-            traces.state.memory  # noqa: B018
-            self.store.mark(group, name)
+        if self.store is None or not self.store.has_mark(group, name):
+            state.memory  # noqa: B018  (runs it)
+            if self.store is not None:
+                self.store.mark(group, name)
 
     def release(self) -> None:
         """Let go of the memory that runs were made in."""

@@ -7,28 +7,25 @@ from collections.abc import Sequence
 from pathlib import Path
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:(["<])([^">\n]+)[">]|\S)', re.M)
-
-
-def include_folders(options: Sequence[str]) -> list[Path]:
-    """The folders of -I, -Idir, --include-path=dir and -include=dir among compiler options."""
-    folders = []
-    for position, option in enumerate(options):
-        match = re.fullmatch(r"(?:-I|--?include-path[= ]?)(.*)", option)
-        if match:
-            name = match[1] or (options[position + 1] if position + 1 < len(options) else "")
-            folders.append(Path(name))
-    return folders
+_FOLDER = re.compile(r"(?:-I|--?include-path[= ]?)(.*)")
+_FIRST = re.compile(r"(?:-include|--pre-include)(?:=(.*))?")
+_OPTIONS = re.compile(r"-optf|--options-file")
 
 
 def included_text(source: Path, options: Sequence[str]) -> str | None:
     """The text of `source` and of every file of the user's that it includes, nested includes too.
 
     The compiler's own headers are not among them: its version stands for those. None when an include's name is made
-    by a macro, so that nobody knows which file it is. OSError when `source` cannot be read.
+    by a macro, or options are in a file, so that nobody knows which files there are. OSError when `source` cannot be
+    read.
     """
-    folders = include_folders(options)
+    if any(map(_OPTIONS.match, options)):
+        return None
+    folders = [Path(name) for name in _named(options, _FOLDER)]
     texts: dict[Path, str] = {}
     waiting = [source]
+    for name in _named(options, _FIRST):
+        waiting += _found(name, [Path(), *folders])
     while waiting:
         path = waiting.pop()
         if path in texts:
@@ -38,6 +35,16 @@ def included_text(source: Path, options: Sequence[str]) -> str | None:
             if match[1] is None:
                 return None
             near = [path.parent] if match[1] == '"' else []
-            candidates = (folder / match[2] for folder in [*near, *folders])
-            waiting += [file for file in candidates if file.is_file()][:1]
+            waiting += _found(match[2], [*near, *folders])
     return "\0".join(f"{path}\0{text}" for path, text in texts.items())
+
+
+def _named(options: Sequence[str], option: re.Pattern[str]) -> list[str]:
+    """What an option names, each time that it is given: behind it, or as the next of `options`."""
+    found = [(option.fullmatch(text), options[k + 1 : k + 2]) for k, text in enumerate(options)]
+    return [match[1] or "".join(following) for match, following in found if match]
+
+
+def _found(name: str, folders: Sequence[Path]) -> list[Path]:
+    """The first file of that name in `folders`, if any has one."""
+    return [folder / name for folder in folders if (folder / name).is_file()][:1]

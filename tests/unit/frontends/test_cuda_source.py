@@ -66,6 +66,22 @@ def test_a_changed_header_compiles_again(nvcc: Path, tmp_path: Path) -> None:
     assert len(calls(nvcc)) == 2
 
 
+@pytest.mark.parametrize("form", [("-include", "{}"), ("-include={}",), ("--pre-include={}",)])
+def test_a_changed_header_of_an_option_compiles_again(nvcc: Path, tmp_path: Path, form: tuple[str, ...]) -> None:
+    header = tmp_path / "first.h"
+    options = [text.format(header) for text in form]
+    for text in ("int a;", "int a;", "int b;"):
+        header.write_text(text)
+        compile_cuda(source(tmp_path), (8, 0), options)
+    assert len(calls(nvcc)) == 2
+
+
+def test_with_options_in_a_file_nothing_is_kept(nvcc: Path, tmp_path: Path) -> None:
+    for _ in range(2):
+        compile_cuda(source(tmp_path), (8, 0), ["--options-file", "options"])
+    assert len(calls(nvcc)) == 2
+
+
 def test_an_include_named_by_a_macro_is_never_kept(nvcc: Path, tmp_path: Path) -> None:
     path = source(tmp_path, '#define X "x.h"\n#include X\n')
     compile_cuda(path, (8, 0))

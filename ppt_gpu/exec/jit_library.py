@@ -20,7 +20,7 @@ _NUMBERS = itertools.count()
 
 
 class Helper(Text):
-    """A helper function's text. `signature` is "RESULT (TYPE %name, ...)"."""
+    """A helper function's text: the type of its result, and its parameters, each as "TYPE %name"."""
 
     def __init__(self, result: str, *parameters: str, attributes: str = "") -> None:
         super().__init__()

@@ -1,7 +1,7 @@
 """The memory inside an SM whose L2 answers later, in plain Python: operations wait in a queue and are served in order.
 
-A transaction happens whole or not at all in a cycle: `_load`, `_store` and `_atomic` return None, with nothing changed,
-where it has to wait for an MSHR, for a fill, or for its time.
+A transaction happens whole or not at all in a cycle: `_load_later`, `_store_later` and `_atomic_later` return None,
+with nothing changed, where it has to wait for an MSHR, for a fill, or for its time.
 """
 
 from __future__ import annotations

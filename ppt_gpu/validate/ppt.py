@@ -2,7 +2,8 @@
 
 Each application copies its input to the GPU, runs its kernel a thousand times and copies the result back. Blocks are
 sampled, so the work does not grow with the grid; volumes take room on the host only where a sampled block reads them.
-The paper shows its times in figures 6 to 9 only and prints none of them: what it says in words is in `STATEMENTS`.
+The paper shows its times in figures 6 to 9 only and prints none of them: what it says in words is in
+`ppt_gpu.validate.ppt_text`.
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 Exceptions: the functions of FUNCTIONS below, .approx in f64, may differ in their last place.
 """
 
-import dataclasses
 import shutil
 import subprocess
 import tempfile
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from equal_fields import assert_equal
 from hypothesis import strategies as st
 from random_arithmetic import arithmetic_rows
 from random_ptx import BLOCKS, POOLS, PREDICATES, ROW, ROW_PLACES, TABLE, THREADS, kernel_text, kernels
@@ -73,12 +73,7 @@ def assert_same(text, rows, places=ROW_PLACES, extra=0):
         )
     assert (plain == compiled).all(), f"predicates\n{text}"
     assert (plain_in == compiled_in).all(), f"atomics\n{text}"
-    for field in dataclasses.fields(plain_trace):
-        left, right = getattr(plain_trace, field.name), getattr(compiled_trace, field.name)
-        if isinstance(left, np.ndarray):
-            assert np.array_equal(left, right), f"{field.name}: {left} interpreted, {right} compiled\n{text}"
-        elif field.name != "warnings":
-            assert left == right, f"{field.name}\n{text}"
+    assert_equal(compiled_trace, plain_trace, ("warnings",), text)
 
 
 @examples(20, 600, kernels(), st.integers(0, 1000))

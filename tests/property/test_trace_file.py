@@ -8,6 +8,7 @@ import zlib
 
 import numpy as np
 import pytest
+from equal_fields import assert_equal
 from hypothesis import strategies as st
 from some_examples import examples
 
@@ -46,12 +47,7 @@ DATA = write(RECORDS)
 def assert_same(one, other):
     for left, right in zip(one, other, strict=True):
         assert {**vars(left), "content": 0} == {**vars(right), "content": 0}
-        for field in dataclasses.fields(right.content):
-            a, b = getattr(left.content, field.name), getattr(right.content, field.name)
-            if isinstance(b, np.ndarray):
-                assert a.dtype == b.dtype and np.array_equal(a, b), field.name
-            else:
-                assert a == b, field.name
+        assert_equal(left.content, right.content)
 
 
 def test_read_what_was_written():

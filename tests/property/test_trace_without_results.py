@@ -4,10 +4,9 @@ Integers and predicates come from thread numbers, so that in most kernels no mem
 come from memory.
 """
 
-import dataclasses
-
 import numpy as np
 import pytest
+from equal_fields import assert_equal
 from hypothesis import assume
 from random_ptx import BLOCKS, ROW, ROW_PLACES, TABLE, THREADS, kernel_text, kernels
 from some_examples import examples
@@ -59,10 +58,7 @@ def assert_same(text):
     if isinstance(expected, str) or isinstance(found, str):
         assert found == expected, text
         return True
-    for field in dataclasses.fields(expected):
-        left, right = getattr(found, field.name), getattr(expected, field.name)
-        same = np.array_equal(left, right) if isinstance(right, np.ndarray) else left == right
-        assert same, f"{field.name}: {left} alone, {right} with results\n{text}"
+    assert_equal(found, expected, about=text)
     return True
 
 

@@ -1,9 +1,9 @@
 """Runs kernels of tests/data/exec in the compiled engine and in the interpreter, and compares everything they leave."""
 
-import dataclasses
 from pathlib import Path
 
 import numpy as np
+from equal_fields import assert_equal
 
 from ppt_gpu.exec.interpreter import interpret
 from ppt_gpu.exec.memory import DeviceMemory
@@ -60,15 +60,7 @@ def assert_same_trace(one, other):
     assert np.array_equal(one.pattern_offset[one.access_pattern], other.pattern_offset[other.access_pattern])
     assert np.array_equal(one.pattern_mask[one.access_pattern], other.pattern_mask[other.access_pattern])
     assert len(one.pattern_mask) == len(other.pattern_mask)
-    for field in dataclasses.fields(one):
-        left, right = getattr(one, field.name), getattr(other, field.name)
-        if field.name in ("access_pattern", "pattern_offset", "pattern_mask"):
-            continue
-        if isinstance(left, np.ndarray):
-            assert left.dtype == right.dtype, field.name
-            assert np.array_equal(left, right), field.name
-        elif field.name != "warnings":
-            assert left == right, field.name
+    assert_equal(one, other, ("access_pattern", "pattern_offset", "pattern_mask", "warnings"))
 
 
 def check_against_interpreter(case, **options):

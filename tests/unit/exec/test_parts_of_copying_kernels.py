@@ -8,7 +8,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from equal_traces import assert_equal
+from equal_fields import assert_equal
 
 from ppt_gpu.exec.budget import Budget
 from ppt_gpu.exec.cluster import cluster_of, whole_clusters

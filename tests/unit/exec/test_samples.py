@@ -1,10 +1,10 @@
 """Every shipped sample computes what it says, in the interpreter and in the compiled engine, with one trace."""
 
-import dataclasses
 from functools import cache
 
 import numpy as np
 import pytest
+from equal_fields import assert_equal
 from small_samples import SMALL, run_small
 
 from ppt_gpu.exec.interpreter import interpret
@@ -33,13 +33,7 @@ def test_both_engines_agree_bit_for_bit(name):
     for buffer in plain:
         assert plain[buffer].tobytes() == compiled[buffer].tobytes(), buffer
     for one, other in zip(plain_traces, compiled_traces, strict=True):
-        for field in dataclasses.fields(one):
-            left, right = getattr(one, field.name), getattr(other, field.name)
-            if isinstance(left, np.ndarray):
-                assert left.dtype == right.dtype, field.name
-                assert np.array_equal(left, right), field.name
-            else:
-                assert left == right, field.name
+        assert_equal(one, other)
 
 
 def test_every_ptx_sample_has_a_small_version():

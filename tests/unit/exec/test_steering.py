@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from equal_traces import assert_equal
+from equal_fields import assert_equal
 from jit_kernels import integer, pointer, text_case
 
 from ppt_gpu.exec.run import run

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from equal_traces import assert_equal
+from equal_fields import assert_equal
 from jit_kernels import Case, file_case, integer, pointer, text_case
 from small_samples import small_workload
 
@@ -74,9 +74,7 @@ def test_join_is_run(name, case):
         assert_equal(found, expected)
         globals_of = {id(part): global_accesses(case.kernel, part) for part, _ in place.values()}
         joined = join_global([(globals_of[id(place[b][0])], place[b][1]) for b in wanted])
-        direct = global_accesses(case.kernel, expected)
-        for field in dataclasses.fields(direct):
-            assert np.array_equal(getattr(joined, field.name), getattr(direct, field.name)), field.name
+        assert_equal(joined, global_accesses(case.kernel, expected))
 
 
 def test_globals_are_the_global_accesses():

@@ -1,18 +1,17 @@
 """Kernels that memory does not steer leave the same trace whatever buffers hold: nothing is generated for them."""
 
-import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import pytest
+from equal_fields import assert_equal
 
 from ppt_gpu.errors import PptError
 from ppt_gpu.exec.fill import fill
 from ppt_gpu.exec.initial_memory import device_memory
 from ppt_gpu.exec.run import run
 from ppt_gpu.exec.steering import steered_by_memory
-from ppt_gpu.exec.trace import Trace
 from ppt_gpu.exec.traces import Traces
 from ppt_gpu.exec.workload import Buffer, Launch, Workload
 from ppt_gpu.exec.workload_reader import sample_names
@@ -48,13 +47,6 @@ def _if_separable(
         yield name, prepared, kernel, launch, contents
 
 
-def assert_same(one: Trace, other: Trace, name: str) -> None:
-    for field in dataclasses.fields(Trace):
-        a, b = getattr(one, field.name), getattr(other, field.name)
-        same = np.array_equal(a, b) if isinstance(a, np.ndarray) else a == b
-        assert same, (name, field.name)
-
-
 def test_traces_are_those_on_memory_that_is_filled() -> None:
     seen = 0
     for name, prepared, kernel, launch, contents in separable_launches():
@@ -64,7 +56,7 @@ def test_traces_are_those_on_memory_that_is_filled() -> None:
             for unread in (False, True)
             for memory in (device_memory(prepared.module, prepared.workload, contents, BUDGET, unread),)
         ]
-        assert_same(*traces, name)
+        assert_equal(*traces, about=name)
         seen += 1
     assert seen > 70
 

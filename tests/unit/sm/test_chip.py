@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pytest
+from equal_fields import assert_equal
 
 from ppt_gpu.errors import BudgetError, PptError
 from ppt_gpu.sm.camping import slice_of_lines
@@ -95,10 +94,7 @@ def test_threads_and_windows_change_nothing() -> None:
     for threads, options in ((1, {}), (1, {"window": 1}), (1, {"window": 50}), (2, {}), (9, {}), (3, {"window": 7})):
         with at_most(threads):
             other = run(gpu, program, **options)
-        for field in dataclasses.fields(one):
-            if field.name != "wall":
-                told = (threads, options, field.name)
-                assert np.array_equal(getattr(one, field.name), getattr(other, field.name)), told
+        assert_equal(other, one, ("wall",), f"{threads} threads, {options}")
 
 
 def test_what_is_refused() -> None:

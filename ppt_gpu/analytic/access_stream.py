@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ppt_gpu.analytic.least_latency import entry_ops
 from ppt_gpu.analytic.model_inputs import ModelInputs
 from ppt_gpu.compiled import entry
-from ppt_gpu.sm.core_machine import Machine, machine_of, uses_l1
+from ppt_gpu.sm.core_machine import WRITE_BACK, Machine, keeps_stores, machine_of, uses_l1
 from ppt_gpu.sm.program import KIND_LOAD, Program
 
 
@@ -30,6 +30,7 @@ class AccessStream:
     ]  # [T] mask of the program's sectors; of loads that look into the L1, of its whole sectors
     kind: NDArray[np.int64]  # [T] KIND_LOAD, KIND_STORE or KIND_ATOMIC
     cached: NDArray[np.bool_]  # [T] looks into the L1
+    keeps: NDArray[np.bool_]  # [T] does, and what it stores stays there
     warm: NDArray[np.int64]  # [L] masks of the sectors that are in the L2 before this SM first asks
 
 
@@ -52,6 +53,7 @@ def access_stream(inputs: ModelInputs) -> AccessStream:
         sectors=np.where(cached & (kind == KIND_LOAD), whole_sectors(sectors, machine.l1_group), sectors),
         kind=kind,
         cached=cached,
+        keeps=cached & (keeps_stores(program, machine)[op] | (machine.l1_write == WRITE_BACK)),
         warm=program.line_warm.astype(np.int64),
     )
 

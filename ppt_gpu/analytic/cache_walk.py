@@ -10,6 +10,7 @@ import numpy as np
 
 from ppt_gpu.compiled import entry, inlined
 from ppt_gpu.sm.core_machine import FRACTION, ONE, WRITE_BACK, WRITE_EVICT, Machine
+from ppt_gpu.sm.core_memory import KEEPS_STORES
 from ppt_gpu.sm.program import FORCED_DRAM, FORCED_L1, KIND_ATOMIC, KIND_LOAD, KIND_STORE, Program
 
 _L1, _L2, _DRAM = range(1, 4)  # ppt_gpu.analytic.cache_outcomes.LEVELS
@@ -40,7 +41,7 @@ def walk(
     """Fill level, fetched, l2_sectors, dram_read, written [M] and totals [3]: L1 sectors, L1 hits, DRAM writes.
 
     ops [M]: the operation of each memory entry. kind [O]: KIND_LOAD, KIND_STORE, KIND_ATOMIC; -1: not looked at.
-    cached [O]: looks into the L1.
+    cached [O]: its way to the L1 (`core_memory.l1_way`).
     """
     m = machine
     numbers = (
@@ -95,7 +96,7 @@ def _victim(tags: np.ndarray, stamps: np.ndarray, base: int, ways: int) -> int:
 
 @inlined
 def _below_l1(
-    numbers: np.ndarray, kind: int, cached: bool, line: int, sectors: int, sets: np.ndarray, tag: np.ndarray,
+    numbers: np.ndarray, kind: int, cached: int, line: int, sectors: int, sets: np.ndarray, tag: np.ndarray,
     valid: np.ndarray, dirty: np.ndarray, stamp: np.ndarray, ones: np.ndarray, totals: np.ndarray,
     pushed: np.ndarray,
 ) -> int:  # fmt: skip
@@ -113,13 +114,14 @@ def _below_l1(
         if line == FORCED_L1:
             totals[1] += ones[sectors]
             return 0
-    elif kind == KIND_STORE and line == FORCED_L1 and numbers[L1_WRITE] == WRITE_BACK:
+    back = numbers[L1_WRITE] == WRITE_BACK or cached == KEEPS_STORES
+    if kind == KIND_STORE and line == FORCED_L1 and back:
         return 0
     if line < 0 or not cached:
         return sectors
     base = sets[line] * ways
     at = _find(tag, base, ways, line)
-    if kind == KIND_ATOMIC or (kind == KIND_STORE and numbers[L1_WRITE] == WRITE_EVICT):
+    if kind == KIND_ATOMIC or (kind == KIND_STORE and numbers[L1_WRITE] == WRITE_EVICT and not back):
         if at >= 0:
             tag[at] = -1
         return sectors
@@ -137,7 +139,7 @@ def _below_l1(
         valid[at] |= sectors
         if not numbers[L1_FIFO]:
             stamp[at] = numbers[CLOCK]
-        if kind == KIND_STORE and numbers[L1_WRITE] == WRITE_BACK:
+        if kind == KIND_STORE and back:
             dirty[at] |= sectors
             need = 0
     return need

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ppt_gpu.analytic.access_stream import AccessStream
 from ppt_gpu.compiled import entry
-from ppt_gpu.sm.core_machine import WRITE_BACK, WRITE_EVICT
+from ppt_gpu.sm.core_machine import WRITE_EVICT
 from ppt_gpu.sm.program import FORCED_L1, FORCED_L2, KIND_ATOMIC, KIND_LOAD, KIND_STORE
 from ppt_gpu.sm.result import SmResult
 
@@ -46,8 +46,8 @@ def touched(stream: AccessStream) -> Touched:
     found = np.zeros((3, len(stream.line)), np.int64)
     machine = stream.machine
     _touch(
-        stream.line, stream.sectors, stream.kind, stream.cached, machine.l1_write == WRITE_EVICT, machine.l1_allocate,
-        _ONES, np.zeros((len(stream.warm), 2), np.int64), stream.warm.copy(), found,
+        stream.line, stream.sectors, stream.kind, stream.cached, ~stream.keeps & (machine.l1_write == WRITE_EVICT),
+        machine.l1_allocate, _ONES, np.zeros((len(stream.warm), 2), np.int64), stream.warm.copy(), found,
     )  # fmt: skip
     return Touched(_ONES[stream.sectors], *found)
 
@@ -70,7 +70,7 @@ def hit_rates(
     if l2_stays is None:
         return HitRates(model, l1, None, notes)
     machine = stream.machine
-    kept = stream.cached & (stream.kind == KIND_STORE) & (machine.l1_write == WRITE_BACK) & machine.l1_allocate
+    kept = stream.keeps & (stream.kind == KIND_STORE) & machine.l1_allocate
     below = np.where(kept, 0.0, before.asked - hits)
     again = np.maximum(before.in_l2 - np.where(load, hits, 0.0), 0.0)
     found = np.minimum(again * l2_stays + before.warm, below)
@@ -90,7 +90,7 @@ def _share(part: float, whole: float) -> float | None:
 
 @entry
 def _touch(
-    line: np.ndarray, sectors: np.ndarray, kind: np.ndarray, cached: np.ndarray, evict: bool, allocate: bool,
+    line: np.ndarray, sectors: np.ndarray, kind: np.ndarray, cached: np.ndarray, evict: np.ndarray, allocate: bool,
     ones: np.ndarray, seen: np.ndarray, warm: np.ndarray, found: np.ndarray,
 ) -> None:  # fmt: skip
     """seen [L, 2]: sectors of each line that the L1, and that the L2 has been asked for. found [3, T]."""
@@ -102,7 +102,7 @@ def _touch(
             if kind[t] == KIND_LOAD:
                 found[0, t] = ones[mask & seen[at, 0]]
                 seen[at, 0] |= mask
-            elif kind[t] == KIND_ATOMIC or evict:
+            elif kind[t] == KIND_ATOMIC or evict[t]:
                 seen[at, 0] = 0
             elif kind[t] == KIND_STORE and allocate:
                 seen[at, 0] |= mask

@@ -30,6 +30,11 @@ class Layout:
     local_bytes: int  # per thread: the kernel's frame and the stack of its calls
 
     @property
+    def warp_frame(self) -> int:
+        """Bytes of local memory of a warp."""
+        return 32 * self.local_bytes
+
+    @property
     def shared_room(self) -> int:
         """All the shared memory that a block may access. A GPU puts what it reserves first, and counts it apart."""
         return self.shared_bytes if self.reserved < 0 else self.reserved + RESERVED

@@ -20,6 +20,7 @@ from ppt_gpu.exec.cluster import cluster_of, whole_clusters
 from ppt_gpu.exec.global_accesses import GlobalAccesses, global_accesses
 from ppt_gpu.exec.identity import digest, launch_digest, memory_digest, module_digest, program_digest
 from ppt_gpu.exec.kept import Kept, content_bytes, recall
+from ppt_gpu.exec.layout import layout
 from ppt_gpu.exec.memory_state import MemoryState
 from ppt_gpu.exec.steering import steered_by_memory
 from ppt_gpu.exec.store import Store
@@ -110,12 +111,14 @@ class LaunchTraces:
     """The traces of one launch. Running leaves what the launch finds in memory as it is; `advance` changes it."""
 
     claims: tuple[Claim, ...] = ()  # by which its blocks share work out among themselves
+    local_frame: int  # bytes of local memory of a warp
 
     def __init__(self, traces: Traces, number: int) -> None:
         self.traces, self.number = traces, number
         self.module, self.budget, self.store = traces.module, traces.budget, traces.store
         self.launch = traces.workload.launches[number]
         self.kernel = link(traces.module.kernels[self.launch.kernel], traces.module)
+        self.local_frame = layout(self.module, self.kernel, stack=self.budget.stack).warp_frame
         self.identity = launch_digest(traces.text, self.launch, traces.workload.buffers)
         self.cluster = cluster_of(self.kernel, self.launch)
         self.separable = not steered_by_memory(self.kernel)  # clusters from each other

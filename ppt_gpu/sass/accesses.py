@@ -123,12 +123,15 @@ class Accesses:
         kept = tuple(each if mask >> lane & 1 else 0 for lane, each in enumerate(self.offsets[pattern]))
         return self._pattern(mask, kept)
 
-    def place_local(self) -> None:
-        """Give every warp its frame of local memory, interleaved as by the hardware; traces have threads' offsets."""
+    def place_local(self) -> int:
+        """Give every warp its frame of local memory, interleaved as by the hardware; traces have threads' offsets.
+
+        Returns the bytes of a frame.
+        """
         local = np.flatnonzero(np.array(self.space, np.int8) == LOCAL)
         active = [k for k in local.tolist() if self.masks[self.pattern[k]]]
         if not active:
-            return
+            return 0
         reach = [
             (self.base[k] + min(self.offsets[self.pattern[k]]), self.base[k] + max(self.offsets[self.pattern[k]]))
             for k in active
@@ -142,6 +145,7 @@ class Accesses:
             at = tuple(32 * offsets[lane] + (lane - first) * size if mask >> lane & 1 else 0 for lane in range(32))
             self.base[k] = local_address(self.warp[k], frame, self.base[k] - lowest, first, size)
             self.pattern[k] = self._pattern(mask, at)
+        return 32 * frame
 
     def arrays(self) -> tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.uint8], NDArray, NDArray]:
         """base, pattern, space; offsets and masks of the patterns."""

@@ -53,7 +53,7 @@ class MachineLaunch(LaunchTraces):
         self.traces, self.number, self.budget, self.store = traces, number, traces.budget, None
         self.module, self.whole = found.module, found.trace
         self.launch = traces.workload.launches[number]
-        self.kernel = found.kernel
+        self.kernel, self.local_frame = found.kernel, found.local_frame
         self.separable = True
 
     def run(self, blocks: Sequence[int]) -> Trace:

@@ -46,6 +46,7 @@ class MachineTrace:
     module: Module
     kernel: LinkedKernel
     trace: Trace
+    local_frame: int  # bytes of local memory of a warp
 
 
 def read_machine_trace(path: str, ranges: tuple[Range, ...] = (), limit: int = 4 << 30) -> MachineTrace:
@@ -91,10 +92,10 @@ class _Body:
                 raise self.lines.bad("expected #BEGIN_TB", hint)
         if not self.blocks:
             raise self.lines.bad("the trace has no thread block: is it cut?")
-        self.accesses.place_local()
+        frame = self.accesses.place_local()
         kernel = machine_kernel(self.header.kernel, self.code.instructions)
         module = machine_module(self.header.path, self.header.arch, kernel, self.code.listing)
-        return MachineTrace(self.header, module, kernel, self._trace(ranges))
+        return MachineTrace(self.header, module, kernel, self._trace(ranges), frame)
 
     def _block(self) -> None:
         block, warps = -1, {}

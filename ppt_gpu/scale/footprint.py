@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.analytic.least_latency import entry_ops
+from ppt_gpu.exec.memory import LOCAL_WINDOW, WINDOW_BYTES
 from ppt_gpu.sm.program import KIND_ATOMIC, KIND_STORE, Program
 from ppt_gpu.sm.sharing import sectors_used
 from ppt_gpu.spec.gpu import Gpu
@@ -26,7 +27,9 @@ def dirty_share(program: Program, gpu: Gpu, chip_factor: float, active_sms: int)
     lines = len(program.line_address)
     if lines == 0:
         return 0.0
-    touched = lines * program.line_bytes * chip_factor / program.l2_share_factor
+    local = (program.line_address >= LOCAL_WINDOW) & (program.line_address < LOCAL_WINDOW + WINDOW_BYTES)
+    again = np.count_nonzero(local) * (1.0 - min(active_sms / chip_factor, 1.0))  # later blocks have the same
+    touched = (lines - again) * program.line_bytes * chip_factor / program.l2_share_factor
     if program.l2_dirty_most:
         return _over_the_limit(program, gpu, touched / program.line_bytes)
     missing = 1.0 - program.l2_found

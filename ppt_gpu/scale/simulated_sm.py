@@ -304,6 +304,7 @@ class TraceSm(SimulatedSm):
             resident=self.spread.resident,
             turn_of=lambda ids: self.spread.place(ids)[1],
             own=own() if others else None,
+            local_frame=self.traces.local_frame,
         )
         warnings = (*trace.warnings, program.unheard) if program.unheard else trace.warnings
         if self.gpu.collectors.units and meets(self.kernel, trace):

@@ -184,8 +184,9 @@ def _fill(mem: Any, op: int, time: int, line: int, missing: int, node: int) -> N
 def store(mem: Any, op: int, time: int, word: int) -> int:
     """One transaction: when it left the load/store unit, or WAITS."""
     line, sectors = word >> c.SECTORS, word & ((1 << c.SECTORS) - 1)
-    kept, node, l1_set = line == FORCED_L1 and mem[c.P_L1_WRITE] == L1_WRITE_BACK, int64(0), int64(0)
     looks, back = line >= 0 and mem[op + q.O_CACHED] != 0, mem[c.P_L1_WRITE] == L1_WRITE_BACK
+    back |= mem[op + q.O_CACHED] == c.KEEPS_STORES
+    kept, node, l1_set = line == FORCED_L1 and back, int64(0), int64(0)
     if line >= 0:
         line &= q.LINE_MASK
     if looks:
@@ -197,7 +198,7 @@ def store(mem: Any, op: int, time: int, word: int) -> int:
         left = leaves(mem, time, int64(0))
         if left < 0:
             return left
-    if looks and mem[c.P_L1_WRITE] == WRITE_EVICT:
+    if looks and mem[c.P_L1_WRITE] == WRITE_EVICT and not back:
         if node:
             _drop(mem, l1_set, node)
     elif looks:

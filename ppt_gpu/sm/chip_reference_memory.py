@@ -50,6 +50,7 @@ class Operation:
     cycle: int
     cached: bool = False
     copied: bool = False  # by the copy engine
+    keeps: bool = False  # what it stores, in the L1
     transactions: list[tuple[int, int]] = field(default_factory=list)  # line, sectors; those that are left
     count: int = 0
     passes: int = 0  # cycles in the unit
@@ -91,7 +92,8 @@ class LaterMemory(Memory):
         p = self.program
         first, last = (int(x) for x in p.access_start[access : access + 2])
         transactions = [(int(p.tx_line[t]), int(p.tx_sectors[t])) for t in range(first, last)]
-        operation = Operation(int(p.op_kind[op]), cycle, bool(self.op_l1[op]), bool(self.op_copies[op]), transactions)
+        cached, copied, keeps = bool(self.op_l1[op]), bool(self.op_copies[op]), bool(self.op_keeps[op])
+        operation = Operation(int(p.op_kind[op]), cycle, cached, copied, keeps, transactions)
         operation.count = last - first
         operation.passes = int(p.access_cycles[access])
         operation.updates = int(p.access_atomic[access]) if len(p.access_atomic) else 1
@@ -308,12 +310,12 @@ class LaterMemory(Memory):
 
     def _store_later(self, op: Operation, time: int, line: int, sectors: int) -> int | None:
         m = self.m
-        back, looks = m.l1_write == L1_WRITE_BACK, line >= 0 and op.cached
+        back, looks = m.l1_write == L1_WRITE_BACK or op.keeps, line >= 0 and op.cached
         entry = self._peek(line) if looks else None
         kept = back and (line == FORCED_L1 or (looks and (entry is not None or m.l1_allocate)))
         if not (kept or m.perfect) and self._leaves(time, False) is None:
             return None
-        if looks and m.l1_write == WRITE_EVICT:
+        if looks and not back and m.l1_write == WRITE_EVICT:
             self.l1.drop(self.l1_set[line], line)
         elif looks:
             entry = self.l1.find(self.l1_set[line], line)

@@ -23,6 +23,7 @@ from ppt_gpu.sm.core_memory import (
     FILLING,
     FIRST_MASK,
     HOLDS,
+    KEEPS_STORES,
     L1_NODE,
     L1_SET,
     LAST_RELEASE,
@@ -212,10 +213,11 @@ def _store(mem: Any, time: int, line: int, sectors: int, cached: int) -> int:
     """Server time at which the store is accepted below, -1 when it stays in the L1. mem[NOW]: as `_load`."""
     mem[NOW] = time
     place = line_place(mem, line) & PLACE
-    kept = line == FORCED_L1 and mem[P_L1_WRITE] == WRITE_BACK
+    back = mem[P_L1_WRITE] == WRITE_BACK or cached == KEEPS_STORES
+    kept = line == FORCED_L1 and back
     if place != 0 and cached != 0:
         node = mem[place + L1_NODE] & PLACE
-        if mem[P_L1_WRITE] == WRITE_EVICT:
+        if mem[P_L1_WRITE] == WRITE_EVICT and not back:
             if node:
                 mem[place + L1_NODE] = 0
                 drop(mem, mem[place + L1_SET] & PLACE, node)
@@ -227,7 +229,7 @@ def _store(mem: Any, time: int, line: int, sectors: int, cached: int) -> int:
                 node = _l1_allocate(mem, time, place) & PLACE
             if node:
                 mem[node + VALID] |= sectors
-                if mem[P_L1_WRITE] == WRITE_BACK:
+                if back:
                     mem[node + DIRTY] |= sectors
                     kept = True
     if kept:

@@ -15,7 +15,15 @@ from numpy.typing import NDArray
 
 from ppt_gpu.sm import core_machine as cm
 from ppt_gpu.sm.core_fill import FILL_FROM, fill_accesses, fill_lines, fill_transactions
-from ppt_gpu.sm.core_machine import FRACTION, Machine, even_sets, instruction_lines, set_index
+from ppt_gpu.sm.core_machine import (
+    FRACTION,
+    Machine,
+    even_sets,
+    instruction_lines,
+    keeps_stores,
+    set_index,
+    uses_l1,
+)
 from ppt_gpu.sm.program import CODE_COLD, CODE_IN_SM, Program
 
 # parameters
@@ -44,8 +52,9 @@ _PARAMETERS = (
     NOW, CODE_FILL, CODE_FREE, CONSTANTS, MSHRS, QUEUE, CODE, CODE_KNOWN, CODE_LINE, LINES,
     RECORD_AT, RECORD_END, COPIER,
 ) = range(len(_PARAMETERS), len(_PARAMETERS) + 25)  # fmt: skip
-#: way of a load: it does not look into the L1, it does, or the copy engine does it
-PASSES_L1, LOOKS_INTO_L1, COPIES = range(3)
+#: way of an operation: it does not look into the L1, it does, the copy engine does it, or it looks into the L1 and what
+#: it stores stays there although the L1 is not write-back
+PASSES_L1, LOOKS_INTO_L1, COPIES, KEEPS_STORES = range(4)
 WAY_BITS = 2
 C = len(_PARAMETERS) + 25  # counters
 C_L1, C_L1_HIT, C_L2, C_L2_HIT = C + cm.L1_ACCESSES, C + cm.L1_HITS, C + cm.L2_ACCESSES, C + cm.L2_HITS
@@ -180,6 +189,11 @@ def _parts(count: int) -> Iterator[slice]:
     """`count` records, so many at a time as stay in the host's caches while they are worked on."""
     for first in range(0, count, PART):
         yield slice(first, min(first + PART, count))
+
+
+def l1_way(program: Program, machine: Machine) -> NDArray[np.int64]:
+    """[O] the way of each operation that the copy engine does not do."""
+    return np.where(keeps_stores(program, machine), KEEPS_STORES, uses_l1(program, machine)).astype(np.int64)
 
 
 def code_tables(program: Program, machine: Machine) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:

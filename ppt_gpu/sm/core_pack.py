@@ -25,9 +25,8 @@ from ppt_gpu.sm.core_machine import (
     fetches,
     producer_class,
     queued_kinds,
-    uses_l1,
 )
-from ppt_gpu.sm.core_memory import COPIES
+from ppt_gpu.sm.core_memory import COPIES, l1_way
 from ppt_gpu.sm.program import KIND_BRANCH, KIND_COMPUTE, KIND_CONSTANT, Program, copies_of, events_of
 from ppt_gpu.sm.result import STALL_REASONS
 
@@ -91,7 +90,7 @@ class Packed:
         latency = np.where(kind == KIND_CONSTANT, machine.constant_latency, program.op_latency)
         announce = latency.astype(np.int64) * 4 + producer_class(program)
         held = np.where(event_reasons(program) == STALL_REASONS.index("barrier"), BARRIER, WAIT_LONG)
-        way = np.where(copies_of(program), COPIES, uses_l1(program, machine))
+        way = np.where(copies_of(program), COPIES, l1_way(program, machine))
         columns = [announce, program.op_ii, latency, way, events_of(program), held]
         table = np.zeros((len(kind), OP_ROW), np.int64)
         table[:, : len(columns)] = np.stack(columns, axis=1)

@@ -27,6 +27,7 @@ from ppt_gpu.sm.lower_match import Entries, match_accesses
 from ppt_gpu.sm.lower_ops import pipe_order
 from ppt_gpu.sm.lower_others import Own, TurnOf, among_others, nobody_else
 from ppt_gpu.sm.lower_program import assemble
+from ppt_gpu.sm.lower_shapes import LOCAL
 from ppt_gpu.sm.lower_tasks import lower_tasklist
 from ppt_gpu.sm.program import Program
 from ppt_gpu.sm.scoreboard import SLOTS, schedule
@@ -51,6 +52,7 @@ def lower_trace(
     resident: int = 1,
     turn_of: TurnOf | None = None,
     own: GlobalAccesses | None = None,
+    local_frame: int = 0,
 ) -> Program:
     """The Program of the trace's blocks on one SM of `gpu`.
 
@@ -65,7 +67,8 @@ def lower_trace(
     turn_of: of blocks of the grid, how many the SM of each begins before it; by default the number modulo active_sms is
     the SM's.
     own: what the trace's blocks access, as `neighbours` has it, where the trace is one of other code.
-    Local memory: every warp has a frame of its own, so later blocks do not find those of earlier ones in the caches.
+    local_frame: bytes of local memory of a warp; 0: none, or not known. There are as many frames as warps that can be
+    resident: a block has that of an earlier one, as if slots became free in the order of the blocks.
 
     Raises PptError when the trace does not belong to the kernel or launch, or the ISA lacks an operation.
     """
@@ -77,6 +80,8 @@ def lower_trace(
     plan = schedule(code.static, trace.path_start, trace.path_pc, gpu.sm.issue_width, SLOTS)
     entries = match_accesses(trace, code.traced, code.memory_operations)
     variant, pattern, base = _variants(code, trace, entries)
+    slots = resident if alone else resident * active_sms
+    base = _in_frames(code, trace, entries, variant, base, per_block * local_frame, slots)
     pattern, offsets, masks = by_one_lane(code, entries.pc, pattern, trace.pattern_offset, trace.pattern_mask)
     found = lower_accesses(shape, code.variants, variant, pattern, base, offsets, masks)
     line, address = dense_ids(found.address)
@@ -144,6 +149,25 @@ def _copied(
     writes = (~own.code.variants.load | own.code.variants.atomic)[own.variant]
     uses = Uses(own.line, own.found.start, writes, own.entries.start, own.trace.blocks, own.resident)
     return found_left(left, uses, own.address, users.line, own.trace.ranges, active_sms, grid, line)
+
+
+def _in_frames(
+    code: Code,
+    trace: Trace,
+    entries: Entries,
+    variant: NDArray[np.int32],
+    base: NDArray[np.int64],
+    frames: int,
+    slots: int,
+) -> NDArray[np.int64]:
+    """Base addresses, those in local memory as of the block's slot; in the trace each block has `frames` bytes."""
+    local = (variant >= 0) & (code.variants.space[variant] == LOCAL)
+    if not (frames and local.any()):
+        return base
+    count = len(trace.blocks)
+    moved = (trace.blocks - np.arange(count) % slots) * frames
+    of_entry = np.repeat(moved[trace.warp_block], np.diff(entries.start))
+    return np.where(local, base - of_entry, base)
 
 
 def _variants(

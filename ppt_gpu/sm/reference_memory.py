@@ -25,6 +25,7 @@ from ppt_gpu.sm.core_machine import (
     WRITE_EVICT,
     Machine,
     even_sets,
+    keeps_stores,
     set_index,
     uses_l1,
 )  # fmt: skip
@@ -102,6 +103,7 @@ class Memory:
         self.l1_set = set_index(program, machine.l1_sets, machine.l1_hash)
         self.l2_set = even_sets(program, machine.l2_sets)
         self.op_l1, self.op_copies = uses_l1(program, machine), copies_of(program)
+        self.op_keeps = keeps_stores(program, machine)
         self.warm = dict(enumerate(program.line_warm.tolist()))
         self.coming = dict(enumerate(program.line_coming.tolist()))
         self.kept = set(np.flatnonzero(program.line_kept).tolist())
@@ -151,7 +153,7 @@ class Memory:
                 time, arrived = self._atomic(time, line, sectors, cached, conflict)
                 done = max(done, arrived)
             else:
-                time, accepted = self._store(time, line, sectors, cached)
+                time, accepted = self._store(time, line, sectors, cached, bool(self.op_keeps[op]))
                 posted = max(posted, accepted)
         count = last - first
         rest = cycles * ONE - max(count - 1, 0) * self.m.tx_cost
@@ -289,13 +291,14 @@ class Memory:
         self.mshr_release[earliest] = done
         return time, done
 
-    def _store(self, time: int, line: int, sectors: int, cached: bool) -> tuple[int, int]:
+    def _store(self, time: int, line: int, sectors: int, cached: bool, keeps: bool) -> tuple[int, int]:
         """(When it left the load/store unit, server time at which it is accepted below, -1 when it stays in the L1)."""
         m = self.m
-        if line == FORCED_L1 and m.l1_write == WRITE_BACK:
+        back = m.l1_write == WRITE_BACK or keeps
+        if line == FORCED_L1 and back:
             return time, -1
         if line >= 0 and cached:
-            if m.l1_write == WRITE_EVICT:
+            if m.l1_write == WRITE_EVICT and not back:
                 self.l1.drop(self.l1_set[line], line)
             else:
                 entry = self.l1.find(self.l1_set[line], line)
@@ -305,7 +308,7 @@ class Memory:
                         self._l2_write(time, victim.line, victim.dirty)
                 if entry:
                     entry.valid |= sectors
-                    if m.l1_write == WRITE_BACK:
+                    if back:
                         entry.dirty |= sectors
                         return time, -1
         time, wait = self._leave(time, sectors)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.sm.core_machine import LATE_RESULT, Machine, operands_of, producer_class, uses_l1
+from ppt_gpu.sm.core_machine import LATE_RESULT, Machine, operands_of, producer_class
+from ppt_gpu.sm.core_memory import l1_way
 from ppt_gpu.sm.program import Program
 from ppt_gpu.sm.result import STALL_REASONS
 
@@ -72,7 +73,7 @@ class StagedState:
         ops = np.zeros((len(program.op_name), OP_WORDS), np.int64)
         columns: tuple[NDArray, ...] = (
             program.op_kind, program.op_pipe, program.op_latency, program.op_ii, producer_class(program),
-            operands_of(program), uses_l1(program, machine), program.op_pc,
+            operands_of(program), l1_way(program, machine), program.op_pc,
         )  # fmt: skip
         for column, values in enumerate(columns):
             ops[:, column] = values

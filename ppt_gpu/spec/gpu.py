@@ -138,7 +138,7 @@ class Cache:
     bandwidth: float  # B per SM cycle: [l1] of one SM, [l2] of the whole chip
     mshrs: int  # outstanding lines (per SM for [l1], whole chip for [l2])
     mshr_merges: int  # requests merged in one MSHR, the first included
-    write: str  # "write-back", "write-through" or "write-evict"
+    write: str  # "write-back", "write-through" or "write-evict": of global memory; local memory is then write-back
     write_allocate: bool
     replacement: str  # "lru" or "fifo"
     index: str  # "linear" or "hash"

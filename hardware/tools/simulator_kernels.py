@@ -116,7 +116,7 @@ def _step(what: Instruction, size: int, trace: Trace, at: int) -> Step:
         return Step(_in(what, "shared"), max(Counter(word % 32 for word in words).values(), default=1))
     what = _in(what, "global")
     if what.access == "atomic":
-        return Step(what, sectors=tuple(_atomic_transactions(lanes, size)))
+        return Step(what, sectors=tuple(_atomic_transactions(lanes)))
     bytes_of = Counter(byte for _, address in lanes for byte in range(address, address + size))
     sectors = Counter(byte // 32 for byte in bytes_of)
     whole = frozenset(sector for sector, count in sectors.items() if count == 32)
@@ -127,21 +127,17 @@ def _in(what: Instruction, space: str) -> Instruction:
     return Instruction(**{**what.__dict__, "space": space})
 
 
-def _atomic_transactions(lanes: list[tuple[int, int]], size: int) -> list[int]:
-    """By half warps and lines; lanes that update the same bytes go with different transactions."""
-    found = []
-    for half in (range(16), range(16, 32)):
-        lines: dict[int, list[set[int]]] = {}
-        for lane, address in lanes:
-            if lane in half:
-                of_line = lines.setdefault(address // 128, [])
-                free = next((one for one in of_line if address not in one), None)
-                if free is None:
-                    of_line.append({address})
-                else:
-                    free.add(address)
-        found += [line * 4 for line, of_line in lines.items() for _ in of_line]
-    return found
+def _atomic_transactions(lanes: list[tuple[int, int]]) -> list[int]:
+    """By segments of 32 B; lanes that update the same bytes go with different transactions."""
+    of_sector: dict[int, list[set[int]]] = {}
+    for _, address in lanes:
+        taken = of_sector.setdefault(address // 32, [])
+        free = next((one for one in taken if address not in one), None)
+        if free is None:
+            taken.append({address})
+        else:
+            free.add(address)
+    return [sector for sector, taken in of_sector.items() for _ in taken]
 
 
 def launches(

@@ -34,6 +34,7 @@ class Geometry:
     l1_tag_sets: int = 0  # look up one line each in a cycle; 0: lines never meet in one
     l1_sector_banks: int = 0  # look up one sector each in a cycle, in order
     l1_phase: int = 1  # cycles that it takes for the 128 B that lanes are served with together
+    atomics_apart: bool = False  # as in gpu.memory
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,7 @@ def geometry(gpu: Gpu) -> Geometry:
         l1_banked=gpu.l1.size > 0 and gpu.l1.caches_global and gpu.l1.banked,
         l1_tag_sets=gpu.l1.tag_sets if gpu.l1.size > 0 and gpu.l1.caches_global else 0,
         l1_sector_banks=gpu.l1.sector_banks if gpu.l1.size > 0 and gpu.l1.caches_global else 0,
+        atomics_apart=gpu.memory.atomics_apart,
         l1_phase=max(1, round(PHASE / gpu.l1.bandwidth)) if gpu.l1.size > 0 and gpu.l1.caches_global else 1,
     )
 
@@ -98,7 +100,7 @@ def lower_accesses(
     start, line, sectors, cycles, atomic = shapes(
         keys, offsets, masks, variants.space, variants.size, variants.load, variants.atomic, shape.rule, shape.line,
         shape.sector, shape.l1_global, shape.per_cycle, shape.banks, shape.l1_banked, shape.l1_phase,
-        shape.l1_sector_banks,
+        shape.l1_sector_banks, shape.atomics_apart,
     )  # fmt: skip
     access_start = np.zeros(len(ids) + 1, np.int64)
     np.cumsum(np.diff(start)[ids], out=access_start[1:])

@@ -47,6 +47,17 @@ def reference_transactions(
     return found
 
 
+def reference_apart(moved: Sequence[tuple[int, int]], lanes: Lanes, line: int, sector: int) -> list[tuple[int, int]]:
+    """The transactions of an atomic with `memory.atomics_apart`, where it would otherwise make those `moved`."""
+    same = Counter(address for _, address in lanes)
+    found = []
+    for number in dict.fromkeys(number for number, _ in moved):
+        for bit in range(line // sector):
+            here = [count for address, count in same.items() if address // sector == number * (line // sector) + bit]
+            found += [(number, 1 << bit)] * max(here, default=0)
+    return found
+
+
 def reference_box(box: Box, line: int, sector: int) -> list[tuple[int, int]]:
     """(line number, sector mask) of a box, at its address; rows one after another in one line are one transaction."""
     starts = [box.start]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.compiled import entry
+from ppt_gpu.compiled import entry, inlined
 from ppt_gpu.sm.banks import BankRule, passes
 from ppt_gpu.sm.coalesce import LINE, SECTOR, WARP, active_phases, coalesce, phase_lanes
 
@@ -20,12 +20,12 @@ def shapes(
     keys: NDArray[np.uint64], offsets: NDArray[np.int64], masks: NDArray[np.uint32], v_space: NDArray[np.int8],
     v_size: NDArray[np.int32], v_load: NDArray[np.bool_], v_atomic: NDArray[np.bool_], rule: int, line: int,
     sector: int, l1_global: bool, per_cycle: float, banks: BankRule,
-    banked: bool = False, phase: int = 1, sector_banks: int = 0,
+    banked: bool = False, phase: int = 1, sector_banks: int = 0, apart: bool = False,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8], NDArray[np.int32], NDArray[np.int32]]:  # fmt: skip
     """Of every shape: its transactions (start, line number, sectors), load/store cycles, atomic multiplicity.
 
     banked: loads through the L1 read the banks of shared memory. phase: cycles that the L1 takes for 128 B.
-    sector_banks: of the L1, which loads and stores pass; 0: none.
+    sector_banks: of the L1, which loads and stores pass; 0: none. apart: `memory.atomics_apart`.
     """
     wide = np.ascontiguousarray(masks, np.int64)
     offsets = np.ascontiguousarray(offsets, np.int64)
@@ -51,6 +51,11 @@ def shapes(
         size = v_size[v].astype(np.int64)
         whole = (rule == LINE) & v_load[v] & (l1_global | (v_space[v] == LOCAL))
         begin, lines, sectors = coalesce(rule, offsets, wide, pattern[chosen], base[chosen], size, whole, line, sector)
+        if apart and v_atomic[v].any():
+            shift, of_line = sector.bit_length() - 1, (line // sector).bit_length() - 1
+            begin, lines, sectors = _taken_apart(
+                begin, lines, sectors, v_atomic[v], offsets, wide, pattern[chosen], base[chosen], shift, of_line
+            )
         count[chosen] = np.diff(begin)
         least = _least_cycles(rule, wide[pattern[chosen]], size)
         cycles[chosen] = np.maximum(least, np.ceil(np.diff(begin) / per_cycle).astype(np.int64))
@@ -70,6 +75,68 @@ def shapes(
     start = np.zeros(len(keys) + 1, np.int64)
     np.cumsum(count, out=start[1:])
     return start, lines, sectors, cycles, atomic
+
+
+def _taken_apart(
+    start: NDArray[np.int64], lines: NDArray[np.int64], sectors: NDArray[np.uint8], atomic: NDArray[np.bool_],
+    offsets: NDArray[np.int64], masks: NDArray[np.int64], pattern: NDArray[np.int64], base: NDArray[np.int64],
+    shift: int, of_line: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8]]:  # fmt: skip
+    """The transactions of U accesses, where each of `atomic` has one for a sector, and for each lane more on its word.
+
+    shift, of_line: binary logarithms of the bytes of a sector, and of the sectors of a line.
+    """
+    begin, room = np.zeros(len(start), np.int64), len(lines) + 2 * WARP * int(atomic.sum())
+    number, mask, updates = np.empty(room, np.int64), np.empty(room, np.uint8), np.zeros(1 << of_line, np.int64)
+    _take_apart(
+        start, lines, sectors, atomic, offsets, masks, pattern, base, shift, of_line, updates, begin, number, mask
+    )
+    return begin, number[: begin[-1]].copy(), mask[: begin[-1]].copy()
+
+
+@entry
+def _take_apart(
+    start: np.ndarray, lines: np.ndarray, sectors: np.ndarray, atomic: np.ndarray, offsets: np.ndarray,
+    masks: np.ndarray, pattern: np.ndarray, base: np.ndarray, shift: int, of_line: int, updates: np.ndarray,
+    begin: np.ndarray, number: np.ndarray, mask: np.ndarray,
+) -> None:  # fmt: skip
+    """updates [sectors of a line]: room."""
+    count = 0
+    for i in range(len(atomic)):
+        for at in range(start[i], start[i + 1]):
+            if not atomic[i]:
+                number[count], mask[count] = lines[at], sectors[at]
+                count += 1
+                continue
+            earlier = start[i]
+            while lines[earlier] != lines[at]:
+                earlier += 1
+            if earlier < at:  # lanes that are served one after another may name a line twice
+                continue
+            _most_updates(offsets[pattern[i]], masks[pattern[i]], base[i], lines[at], shift, of_line, updates)
+            for bit in range(len(updates)):
+                for _ in range(updates[bit]):
+                    number[count], mask[count] = lines[at], 1 << bit
+                    count += 1
+        begin[i + 1] = count
+
+
+@inlined
+def _most_updates(
+    offsets: np.ndarray, mask: int, base: int, line: int, shift: int, of_line: int, updates: np.ndarray
+) -> None:
+    """updates: of each sector of the line, the most active lanes with the same address there."""
+    for bit in range(len(updates)):
+        updates[bit] = 0
+    for lane in range(WARP):
+        sector = (base + offsets[lane]) >> shift
+        if mask >> lane & 1 and sector >> of_line == line:
+            same = 1
+            for other in range(lane):
+                if mask >> other & 1 and offsets[other] == offsets[lane]:
+                    same += 1
+            bit = sector - (line << of_line)
+            updates[bit] = max(updates[bit], same)
 
 
 def _least_cycles(rule: int, mask: NDArray[np.int64], size: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -192,6 +192,7 @@ class MemoryPipe:
     requests_per_cycle: float = 0.0  # requests (L1 sectors) that leave the SM, and answers that enter it; 0: no limit
     request_queue: int = 16  # requests that may wait to leave before the load/store unit stops
     miss_latency: int = 0  # cycles that a miss adds to l1.latency when memory is perfect
+    atomics_apart: bool = False  # an atomic's transactions are single sectors, updates of one word in different ones
     atomics_wait: bool = False  # a warp does nothing else until its atomics are done, those of shared memory too
     constant_queued: bool = False  # constant reads pass the load/store unit, one cycle each
     constant_cold: bool = False  # the first constant read of an SM comes from below the constant cache

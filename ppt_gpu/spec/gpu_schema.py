@@ -117,6 +117,7 @@ _MEMORY: dict[str, Leaf] = {
     "requests_per_cycle": Number(minimum=0, maximum=64, default=0.0),
     "request_queue": _count(1, 4096, default=16),
     "miss_latency": _cycles(0, default=0),
+    "atomics_apart": Flag(default=False),
     "atomics_wait": Flag(default=False),
     "constant_queued": Flag(default=False),
     "constant_cold": Flag(default=False),

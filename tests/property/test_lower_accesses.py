@@ -12,6 +12,7 @@ from ppt_gpu.sm.banks import BankRule
 from ppt_gpu.sm.coalesce import RULES
 from ppt_gpu.sm.lower_access import Geometry, Variants, lower_accesses
 from ppt_gpu.sm.lower_reference import (
+    reference_apart,
     reference_bank_cycles,
     reference_look_ups,
     reference_passes,
@@ -29,6 +30,7 @@ def batches(draw: st.DrawFn) -> tuple[Geometry, Variants, np.ndarray, np.ndarray
         RULES[draw(st.sampled_from(sorted(RULES)))], draw(st.sampled_from([64, 128, 256])), 32,
         draw(st.sampled_from(BANKS)), draw(st.sampled_from([0.5, 1.0, 4.0])), draw(st.booleans()),
         draw(st.booleans()), draw(st.sampled_from([0, 2, 4, 8])), draw(st.sampled_from([0, 0, 2, 4])),
+        atomics_apart=draw(st.booleans()),
     )  # fmt: skip
     number = draw(st.integers(1, 4))
     rows = [
@@ -83,7 +85,10 @@ def test_accesses_agree_with_the_plain_rules(batch: tuple) -> None:
             assert found.cycles[i] == max(1, reference_passes(shape.banks, lanes, size, bool(variants.atomic[v])))
             continue
         whole = rule == "line" and bool(variants.load[v]) and (shape.l1_global or space == LOCAL)
-        assert moved == reference_transactions(rule, lanes, size, shape.line, shape.sector, whole)
+        expected = reference_transactions(rule, lanes, size, shape.line, shape.sector, whole)
+        if shape.atomics_apart and variants.atomic[v]:
+            expected = reference_apart(expected, lanes, shape.line, shape.sector)
+        assert moved == expected
         requests = {lane * max(4, size) // 128 for lane, _ in lanes} if rule in ("line", "sector") else {0}
         banked = shape.l1_banked and bool(variants.load[v]) and space == GLOBAL
         read = reference_passes(shape.banks, lanes, size, False) if banked else 0

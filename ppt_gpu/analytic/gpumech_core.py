@@ -77,7 +77,7 @@ def core_of(inputs: ModelInputs, *, gap: int, drain: bool = False, method: str =
     )
 
 
-def profiles_of(inputs: ModelInputs, gap: int, drain: bool = False) -> Profiles:
+def profiles_of(inputs: ModelInputs, gap: int, drain: bool) -> Profiles:
     """The interval profiles of all paths with the latencies that the caches of these inputs give."""
     hold = next_entry_holds(inputs.program).astype(np.float64)
     return interval_profiles(inputs.program, inputs.producers, inputs.latencies.latency, hold, gap=gap, drain=drain)

@@ -67,8 +67,8 @@ def interval_profiles(
     latency: NDArray[np.float64],
     hold: NDArray[np.float64],
     *,
-    gap: int = 1,
-    drain: bool = False,
+    gap: int,
+    drain: bool,
 ) -> Profiles:
     """Intervals of every path. latency, hold [O]: to the result, and to the next entry, in cycles.
 

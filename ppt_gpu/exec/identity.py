@@ -86,7 +86,7 @@ def memory_digest(
     symbols: Iterable[Buffer],
     contents: Mapping[str, NDArray[Any]],
     directory: Path,
-    textures: Iterable[Texture] = (),
+    textures: Iterable[Texture],
 ) -> str:
     """Of what the first launch finds in memory. PptError when a .npy file that fills a buffer cannot be read."""
     described = [[(asdict(b), _file_digest(b, directory)) for b in group] for group in (buffers, symbols)]

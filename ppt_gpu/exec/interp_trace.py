@@ -79,7 +79,7 @@ def build_trace(
     warps_per_block: int,
     ranges: tuple[Range, ...],
     warnings: tuple[str, ...],
-    printed: str = "",
+    printed: str,
 ) -> Trace:
     """The trace of all warps, in order of block and warp. Paths and patterns are numbered by first appearance."""
     paths: dict[tuple[int, ...], int] = {}

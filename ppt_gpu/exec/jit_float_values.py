@@ -85,7 +85,7 @@ def rectify(t: Text, element: str, value: str) -> str:
     return t.select(keep, element, value, "zeroinitializer")
 
 
-def sum_and_error(t: Text, a: str, b: str, element: str = "double") -> tuple[str, str]:
+def sum_and_error(t: Text, a: str, b: str, element: str) -> tuple[str, str]:
     """(a + b rounded, its exact error): Knuth's two-sum. The error is NaN where the sum is not finite."""
     total = t.binary("fadd", element, a, b)
     part = t.binary("fsub", element, total, a)

@@ -22,7 +22,7 @@ def inputs_may_be_absent() -> Iterator[None]:
         _absent.reset(token)
 
 
-def npy_elements(path: str | Path, stated: int = 0) -> int:
+def npy_elements(path: str | Path, stated: int) -> int:
     """Elements in .npy file `path`; `stated` are those that the workload says, 0 for none.
 
     PptError when it is missing, no .npy file, or holds no numbers.

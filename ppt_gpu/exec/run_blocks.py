@@ -34,9 +34,7 @@ _CURSORS = [State.BUDGET]
 class BlockRun:
     """One run of some blocks of a launch."""
 
-    def __init__(
-        self, tables: Tables, path: str, blocks: NDArray[np.int64], budget: Budget, share_out: bool = False
-    ) -> None:
+    def __init__(self, tables: Tables, path: str, blocks: NDArray[np.int64], budget: Budget, share_out: bool) -> None:
         """share_out: blocks take short turns, as they come back for more of a work that they share."""
         self.tables, self.path, self.blocks, self.budget = tables, path, blocks, budget
         self.share_out = share_out and len(blocks) > blocks_of(tables.cluster)

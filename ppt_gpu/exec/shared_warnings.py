@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.exec.async_copies import WORDS as NOTE_WORDS
 from ppt_gpu.exec.digest_patterns import Stored
 from ppt_gpu.exec.layout import Layout
 from ppt_gpu.exec.recorded_trace import RecordedTrace
@@ -19,16 +18,9 @@ from ppt_gpu.exec.shared_reads import unwritten_reads
 from ppt_gpu.exec.trace import Trace
 from ppt_gpu.ptx.module import Instruction, Kernel
 
-NO_COPIES = np.empty((0, NOTE_WORDS), np.int64)
-
 
 def with_shared_warnings(
-    trace: Trace,
-    kernel: Kernel,
-    path: str,
-    places: Layout,
-    copies: NDArray[np.int64] = NO_COPIES,
-    grid: Sequence[int] = (1, 1, 1),
+    trace: Trace, kernel: Kernel, path: str, places: Layout, copies: NDArray[np.int64], grid: Sequence[int]
 ) -> Trace:
     """`trace` with its warnings, each with the places in the PTX: one for each instruction that reads what nobody
     wrote, one for each that races with others in one way, and one for each that reads what a copy may not have written

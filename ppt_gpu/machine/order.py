@@ -53,7 +53,7 @@ ARITHMETIC = 5
 
 
 def issue_order(
-    code: Sequence[Instruction], weights: Sequence[int], alive: int, registers: int, free: Collection[int] = ()
+    code: Sequence[Instruction], weights: Sequence[int], alive: int, registers: int, free: Collection[int]
 ) -> list[int]:
     """The numbers of the instructions of a piece of straight-line code, in the order of issue.
 

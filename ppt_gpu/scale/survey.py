@@ -113,7 +113,7 @@ def fullest_sm(survey: Survey, spread: GridSpread) -> int:
 Look = Callable[[Sequence[int]], BlockFeatures]
 
 
-def survey_grid(look: Look, launch: Launch, wanted: str | int = "sample") -> Survey:
+def survey_grid(look: Look, launch: Launch, wanted: str | int) -> Survey:
     """Run some blocks of `launch`: `look` runs block ids and returns their features.
 
     `wanted`: "sample" looks at landmarks of the grid and one block a stratum, then doubles the strata while the blocks

@@ -41,7 +41,7 @@ class Staged:
 class StagedSm(Sm):
     """An SM whose instructions wait before, in and behind the collector units of their scheduler."""
 
-    def __init__(self, program: Program, machine: Machine, resident: int, observer: Observer | None = None) -> None:
+    def __init__(self, program: Program, machine: Machine, resident: int, observer: Observer | None) -> None:
         super().__init__(program, machine, resident, observer)
         k, pipes = machine.schedulers, len(machine.pipe_units)
         self.before: dict[tuple[int, int], Staged] = {}  # (scheduler, pipe)

@@ -21,8 +21,6 @@ MACHINE = (".traceg", ".traceg.xz", ".traceg.gz", ".g")
 CODE = (".sass", ".cubin")
 #: what may stand for a number of registers
 REGISTER_SOURCES = ("ptxas", "estimate")
-
-
 #: the usual ending of trace files
 TRACE = ".trace"
 
@@ -215,29 +213,22 @@ def check(path: str | Path) -> list[str]:
     Raises PptError or InputErrors with everything that is wrong with it.
     """
     path = Path(path)
+    must_exist(path)
     readers: dict[str, Callable[[Path], list[str]]] = {".tl": _check_tasklist, ".toml": _check_toml}
     readers |= dict.fromkeys((".ptx", *CUDA), _check_kernels)
     if path.suffix == TRACE or (path.suffix not in readers and _is_trace(path)):
-        must_exist(path)
         return _check_trace(path)
     if path.name.endswith(MACHINE):
-        must_exist(path)
         from ppt_gpu.frontends.machine_code import check_run
 
         return check_run(path)
     if path.name.endswith(CODE):
         from ppt_gpu.frontends.machine_code import check_code
 
-        must_exist(path)
         return check_code(path)
     if path.suffix not in readers:
-        must_exist(path)
-        raise PptError(
-            f"cannot check a '{path.suffix}' file",
-            path=path,
-            hint="expected .ptx, .cu, .tl, .toml, .trace, .traceg or .g",
-        )
-    must_exist(path)
+        kinds = "expected .ptx, .cu, .tl, .toml, .trace, .traceg, .g, .sass or .cubin"
+        raise PptError(f"cannot check a '{path.suffix}' file", path=path, hint=kinds)
     return readers[path.suffix](path)
 
 

@@ -96,6 +96,8 @@ def predict(
     began = time.perf_counter()
     if level not in LEVELS:
         raise PptError(f"unknown level '{level}'", hint=f"expected one of {', '.join(LEVELS)}")
+    if window is not None and level == "grid":
+        raise PptError("level grid records no window", hint="a timeline is of one SM: level steady")
     target = open_gpu(gpu, overrides)
     with inputs_may_be_absent() if trace_in else nullcontext():
         opened, arrays = open_any(workload, target.compute_capability, call)
@@ -124,8 +126,6 @@ def predict(
             recordings[len(cycles)] = record_prediction(sm, prediction, window)
         cycles.append(prediction.cycles)
 
-    if window is not None and level == "grid":
-        raise PptError("level grid records no window", hint="a timeline is of one SM: level steady")
     with at_most(threads):
         launches = predict_sequence(sequence, simulated, target, level, blocks, seen)
     launches = [replace(one, recording=recordings.get(number)) for number, one in enumerate(launches)]

@@ -38,7 +38,7 @@ BAD = {
     "part of an option": (["predict", "x.ptx", "--gpu", "k40", "--shared", "2048"], "did you mean '--dynamic-shared'?"),
     "nothing like an option": (["gpus", "k40", "--zzz"], "see: ppt-gpu gpus --help"),
     "too many words": (["gpus", "k40", "v100"], "unrecognized arguments: v100"),
-    "cannot check": (["check", "README.md"], ".ptx, .cu, .tl, .toml, .trace, .traceg or .g"),
+    "cannot check": (["check", "README.md"], ".ptx, .cu, .tl, .toml, .trace, .traceg, .g, .sass or .cubin"),
 }
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ppt_gpu.errors import PptError, did_you_mean
 from ppt_gpu.progress import parts
@@ -64,13 +65,9 @@ def validate(
 
 def _rows(name: str, wanted: Wanted) -> str | None:
     """Times, one a row; the module of the set's name makes them."""
-    from ppt_gpu.validate.rows import to_json, to_text
-
     module = import_module(f"ppt_gpu.validate.{name}")
     rows = module.rows(wanted.texts, level=wanted.level) if name in LEVELLED else module.rows(wanted.texts)
-    if not rows:
-        return None
-    return to_json(name, rows) if wanted.as_json else to_text(name, rows)
+    return _told(name, wanted, rows)
 
 
 def _gpgpusim(name: str, wanted: Wanted) -> str | None:
@@ -79,10 +76,7 @@ def _gpgpusim(name: str, wanted: Wanted) -> str | None:
         return _rows(name, wanted)
     from ppt_gpu.validate.gpgpusim_speed import timed, to_json, to_text
 
-    found = timed(wanted.texts, wanted.level)
-    if not found:
-        return None
-    return to_json(name, found) if wanted.as_json else to_text(name, found)
+    return _printed(timed(wanted.texts, wanted.level), wanted, partial(to_json, name), partial(to_text, name))
 
 
 def _measured(name: str, wanted: Wanted) -> str | None:
@@ -104,7 +98,13 @@ def _micro(name: str, wanted: Wanted) -> str | None:
     """Bandwidths, latencies and rates as published for many GPUs."""
     from ppt_gpu.validate.micro import pairs, to_json, to_text
 
-    found = pairs(wanted.texts)
+    return _printed(pairs(wanted.texts), wanted, to_json, to_text)
+
+
+def _printed(
+    found: Sequence[Any], wanted: Wanted, to_json: Callable[[Any], str], to_text: Callable[[Any], str]
+) -> str | None:
+    """What was found in the form that is asked for; None where nothing was."""
     if not found:
         return None
     return to_json(found) if wanted.as_json else to_text(found)
@@ -114,13 +114,11 @@ def _told(name: str, wanted: Wanted, found: list[Row]) -> str | None:
     """Rows as asked for, and drawn where that is asked."""
     from ppt_gpu.validate.rows import to_json, to_text
 
-    if not found:
-        return None
-    if wanted.plot:
+    if found and wanted.plot:
         from ppt_gpu.validate.rows_figures import draw
 
         draw(found, wanted.plot)
-    return to_json(name, found) if wanted.as_json else to_text(name, found)
+    return _printed(found, wanted, partial(to_json, name), partial(to_text, name))
 
 
 def _coverage(name: str, wanted: Wanted) -> str | None:
@@ -129,19 +127,14 @@ def _coverage(name: str, wanted: Wanted) -> str | None:
     from ppt_gpu.validate.coverage.run import outcome
 
     outcomes = [outcome(case) for case in parts(cases(wanted.texts), "cases")]
-    if not outcomes:
-        return None
-    return table.to_json(outcomes) if wanted.as_json else table.to_text(outcomes)
+    return _printed(outcomes, wanted, table.to_json, table.to_text)
 
 
 def _caches(name: str, wanted: Wanted) -> str | None:
     """Hit rates of the cache models beside those of the simulation."""
     from ppt_gpu.validate.cache_models import rows, to_json, to_text
 
-    found = list(rows(wanted.texts))
-    if not found:
-        return None
-    return to_json(found) if wanted.as_json else to_text(found)
+    return _printed(list(rows(wanted.texts)), wanted, to_json, to_text)
 
 
 def _statements(name: str, wanted: Wanted) -> str | None:
@@ -162,10 +155,10 @@ def _cluster(name: str, wanted: Wanted) -> str | None:
     from ppt_gpu.validate import cluster
     from ppt_gpu.validate.cluster_table import to_json, to_text
 
-    rows = cluster.rows(wanted.texts)
-    if not rows:
-        return None
-    return to_json(rows, cluster.LIMITS) if wanted.as_json else to_text(rows, cluster.LIMITS)
+    limits = cluster.LIMITS
+    return _printed(
+        cluster.rows(wanted.texts), wanted, partial(to_json, limits=limits), partial(to_text, limits=limits)
+    )
 
 
 def _models(name: str, wanted: Wanted) -> str | None:
@@ -183,13 +176,11 @@ def _ppt(name: str, wanted: Wanted) -> str | None:
     from ppt_gpu.validate.ppt_text import to_json, to_text
 
     found = cases(wanted.texts)
-    if not found:
-        return None
-    if wanted.plot:
+    if found and wanted.plot:
         from ppt_gpu.validate.ppt_figures import draw
 
         draw(found, wanted.plot)
-    return to_json(found) if wanted.as_json else to_text(found)
+    return _printed(found, wanted, to_json, to_text)
 
 
 def _isa(name: str, wanted: Wanted) -> str | None:
@@ -197,10 +188,7 @@ def _isa(name: str, wanted: Wanted) -> str | None:
     from ppt_gpu.validate.isa import comparisons
     from ppt_gpu.validate.isa_table import set_text, to_json
 
-    found = comparisons(wanted.texts)
-    if not found:
-        return None
-    return to_json(name, found) if wanted.as_json else set_text(name, found)
+    return _printed(comparisons(wanted.texts), wanted, partial(to_json, name), partial(set_text, name))
 
 
 #: set -> what predicts and reports its cases: (name, what is wanted) -> the report, None when no case has such a text

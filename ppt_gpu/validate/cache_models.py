@@ -22,6 +22,7 @@ from ppt_gpu.scale.simulated_sm import SimulatedSm, TraceSm
 from ppt_gpu.sm.result import SmResult
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.gpu import Gpu
+from ppt_gpu.validate.rows import is_asked
 
 #: a Fermi, whose L1 Nugteren's model describes; the machine of GPUMech's Table I; a sectored L1
 GPUS = ("gtx480", "gpumech_table1", "v100")
@@ -41,7 +42,7 @@ def rows(cases: Sequence[str] = ()) -> Iterator[CacheRow]:
     """Every launch of the samples whose name contains one of `cases` (all when empty), if it fits on the GPU."""
     for gpu in (load_gpu(name, ()) for name in GPUS):
         for name in parts(sample_names(), f"samples on {gpu.name}"):
-            if cases and not any(text in name for text in cases):
+            if not is_asked(name, cases):
                 continue
             try:
                 found = list(launches(name, gpu))

@@ -14,7 +14,7 @@ from ppt_gpu.spec.files import shipped
 from ppt_gpu.spec.gpu import Gpu
 from ppt_gpu.validate.capture import Capture, Time, at_row, read_capture
 from ppt_gpu.validate.capture_runs import run_time
-from ppt_gpu.validate.rows import Row
+from ppt_gpu.validate.rows import Row, is_asked
 
 _FIRST = "# capture:"
 
@@ -27,7 +27,7 @@ def rows(texts: Sequence[str] = (), captures: Sequence[str] = ()) -> list[Row]:
         gpu = gpu_of(capture)
         for time in capture.times:
             title = f"{time.run.group} {gpu.name} {time.run.name}"
-            if not texts or any(text in title for text in texts):
+            if is_asked(title, texts):
                 with at_row(capture, time):
                     found.append(_predicted(time, gpu))
     return found

@@ -17,7 +17,7 @@ from ppt_gpu.cluster.request import Request
 from ppt_gpu.cluster.simulate import simulate
 from ppt_gpu.paths import data_dir
 from ppt_gpu.units import format_bytes
-from ppt_gpu.validate.rows import Row
+from ppt_gpu.validate.rows import Row, is_asked
 
 LARGE = "NCCL, over 64 MiB"
 MIDDLE = "NCCL, 1 KiB to 64 MiB"
@@ -34,7 +34,7 @@ WINDOW, ANSWER = 64, 4  # of osu_bw
 def rows(cases: Sequence[str] = ()) -> list[Row]:
     """Every row whose case name has one of the texts: `gpu` is the machine, `mode` the group."""
     made = (*_nccl(), *_osu(), *_messages(), *_others())
-    return [row for row in made if not cases or any(text in f"{row.gpu} {row.case}" for text in cases)]
+    return [row for row in made if is_asked(f"{row.gpu} {row.case}", cases)]
 
 
 @functools.cache

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from ppt_gpu.paths import data_dir
 from ppt_gpu.validate.curve_kernels import chain_latency, parts_bandwidth, read_bandwidth, small_time, strided_cycles
-from ppt_gpu.validate.rows import Row
+from ppt_gpu.validate.rows import Row, is_asked
 
 Number = TypeVar("Number", int, float)
 
@@ -167,7 +167,7 @@ CURVES = (_latency, _bandwidth, _parts, _strides, _small)
 def cases(texts: Sequence[str] = ()) -> list[Case]:
     """All points whose "GPU NAME" contains one of `texts`."""
     found = [case for make in CURVES for case in make()]
-    return [case for case in found if not texts or any(text in f"{case.gpu} {case.name}" for text in texts)]
+    return [case for case in found if is_asked(f"{case.gpu} {case.name}", texts)]
 
 
 def rows(texts: Sequence[str] = ()) -> list[Row]:

@@ -17,7 +17,7 @@ from ppt_gpu.exec.workload import Workload
 from ppt_gpu.paths import data_dir
 from ppt_gpu.progress import parts
 from ppt_gpu.validate.gpgpusim_programs import programs
-from ppt_gpu.validate.rows import Row
+from ppt_gpu.validate.rows import Row, is_asked
 
 if TYPE_CHECKING:
     from ppt_gpu.report.result import LaunchResult
@@ -45,12 +45,12 @@ def chosen(cases: Sequence[str]) -> list[list[dict[str, str]]]:
         if row["config"] in GPUS:
             groups.setdefault((row["config"], row["mem"], row["bench"], row["args"]), []).append(row)
     named = [(members, [case_name(member) for member in members]) for members in groups.values()]
-    return [members for members, names in named if not cases or any(text in name for text in cases for name in names)]
+    return [members for members, names in named if any(is_asked(name, cases) for name in names)]
 
 
 def in_order(found: Sequence[Row], cases: Sequence[str]) -> list[Row]:
     """Those of the rows that are asked for, by configuration and mode."""
-    wanted = [row for row in found if not cases or any(text in row.case for text in cases)]
+    wanted = [row for row in found if is_asked(row.case, cases)]
     return sorted(wanted, key=lambda row: (row.gpu, row.mode))
 
 

@@ -30,7 +30,7 @@ from ppt_gpu.spec.gpu import Gpu, Isa
 from ppt_gpu.spec.isa import load_isa
 from ppt_gpu.validate.isa_counts import Counted, count_module, read_counts, text_digest
 from ppt_gpu.validate.isa_expanded import expanded
-from ppt_gpu.validate.rows import Row
+from ppt_gpu.validate.rows import Row, is_asked
 
 #: letters of a kernel's name in a table
 LONGEST = 44
@@ -139,11 +139,7 @@ def _tools(module: Module, gpu: Gpu) -> tuple[Disassembler, str]:
 
 def comparisons(texts: Sequence[str] = ()) -> list[Comparison]:
     """Every committed kernel whose "file kernel sm_80" contains one of `texts` (all when empty)."""
-    return [
-        _comparison(row)
-        for row in read_counts()
-        if not texts or any(text in f"{row.file} {row.kernel} sm_{row.arch}" for text in texts)
-    ]
+    return [_comparison(row) for row in read_counts() if is_asked(f"{row.file} {row.kernel} sm_{row.arch}", texts)]
 
 
 def _comparison(row: Counted) -> Comparison:

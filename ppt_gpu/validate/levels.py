@@ -16,7 +16,7 @@ from ppt_gpu.exec.workload import Dim3
 from ppt_gpu.paths import data_dir
 from ppt_gpu.progress import parts
 from ppt_gpu.validate.capture_runs import ptx_of
-from ppt_gpu.validate.rows import Row
+from ppt_gpu.validate.rows import Row, is_asked
 
 GPUS = ("v100", "a100", "k40")
 #: kernels that only this set has
@@ -96,7 +96,7 @@ CASES: tuple[Case | Filed, ...] = (
 
 def rows(cases: Sequence[str] = ()) -> list[Row]:
     """Cycles at level grid, as the reference, and at level steady, of the cases whose name has one of `cases`."""
-    found = [case for case in CASES if not cases or any(text in case.name for text in cases)]
+    found = [case for case in CASES if is_asked(case.name, cases)]
     gpus = dict.fromkeys(gpu for case in found for gpu in case.gpus)
     pairs = [(gpu, case) for gpu in gpus for case in found if gpu in case.gpus]
     return [_row(gpu, case) for gpu, case in parts(pairs, "cases")]

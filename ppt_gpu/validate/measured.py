@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ppt_gpu.exec.workload import Dim3
 from ppt_gpu.paths import data_dir
-from ppt_gpu.validate.rows import Row
+from ppt_gpu.validate.rows import Row, is_asked
 
 if TYPE_CHECKING:
     from ppt_gpu.validate.measured_predictions import Predicted
@@ -161,11 +161,7 @@ def cases(texts: Sequence[str] = ()) -> list[Case]:
     """All cases whose "SET GPU NAME" contains one of `texts`."""
     found = [case for make in SETS.values() for case in make()]
     chosen = {f"{row['set']} {row['gpu']} {row['case']}": row["values"] for row in _table("chosen")}
-    return [
-        replace(case, chosen=chosen.get(case.title, ""))
-        for case in found
-        if not texts or any(text in case.title for text in texts)
-    ]
+    return [replace(case, chosen=chosen.get(case.title, "")) for case in found if is_asked(case.title, texts)]
 
 
 def rows(texts: Sequence[str] = (), processes: int = 1) -> list[Row]:

@@ -19,7 +19,7 @@ from ppt_gpu.spec import load_gpu
 from ppt_gpu.validate.capture_runs import csv_rows
 from ppt_gpu.validate.cells import positive_number
 from ppt_gpu.validate.micro_quantities import QUANTITIES, Target
-from ppt_gpu.validate.rows import Row, summaries
+from ppt_gpu.validate.rows import Row, is_asked, summaries
 
 COLUMNS = ("quantity", "gpu", "clock_mhz", "value", "quality", "source", "note")
 QUALITIES = ("measured", "vendor", "recalled")
@@ -51,7 +51,7 @@ def published(texts: Sequence[str] = ()) -> list[Published]:
         except PptError as error:
             raise PptError(error.message, path=str(path), line=number, hint=error.hint) from error
         found.append(Published(row["quantity"], target, value, row["quality"], row["source"], row["note"]))
-    return [one for one in found if not texts or any(text in f"{one.target.name} {one.quantity}" for text in texts)]
+    return [one for one in found if is_asked(f"{one.target.name} {one.quantity}", texts)]
 
 
 @cache

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ppt_gpu.exec.workload import Workload
 from ppt_gpu.paths import data_dir
 from ppt_gpu.validate.gpgpusim_programs import PROGRAMS, Program
+from ppt_gpu.validate.rows import is_asked
 
 BLOCKS, BLOCK = 512, 256  # of the own kernels: eight times what 16 SMs of 32 warps hold
 THREADS = BLOCKS * BLOCK
@@ -51,7 +52,7 @@ class Case:
 
 def model_cases(texts: Sequence[str] = ()) -> list[Case]:
     """All cases whose name contains one of `texts`, all when empty."""
-    return [make() for name, make in _cases().items() if not texts or any(text in name for text in texts)]
+    return [make() for name, make in _cases().items() if is_asked(name, texts)]
 
 
 def case_names() -> list[str]:

@@ -19,7 +19,7 @@ from ppt_gpu.progress import parts
 from ppt_gpu.scale.occupancy import occupancy
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.gpu import Gpu
-from ppt_gpu.validate.rows import Row
+from ppt_gpu.validate.rows import Row, is_asked
 
 MODELS = ("hong-kim", "gpuperf", "m-core")
 
@@ -27,7 +27,7 @@ MODELS = ("hong-kim", "gpuperf", "m-core")
 def rows(texts: Sequence[str] = ()) -> list[Row]:
     """A row for every launch, GPU and model; only samples whose name contains one of `texts` (all when empty)."""
     names = sorted(path.stem for path in data_dir("tasklists").glob("*.toml"))
-    chosen = [name for name in names if not texts or any(text in name for text in texts)]
+    chosen = [name for name in names if is_asked(name, texts)]
     asked = [(gpu, name) for gpu in MACHINES for name in chosen]
     return [row for gpu, name in parts(asked, "samples") for row in _of_sample(name, load_gpu(gpu, ()))]
 

@@ -23,6 +23,7 @@ from ppt_gpu.scale.host import LaunchTime, application_time
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.gpu import Gpu
 from ppt_gpu.validate.mwp import fitting
+from ppt_gpu.validate.rows import is_asked
 
 RUNS = 1000  # of the kernel, section 4.3
 #: GPU -> what differs from its file: code was compiled "to minimize the caching of global memory data"
@@ -129,7 +130,7 @@ def _chosen(texts: Sequence[str]) -> Iterator[tuple[Application, int, str]]:
         for size in application.sizes:
             for gpu in GPUS:
                 title = f"{application.name} {gpu} {size}"
-                if not texts or any(text in title for text in texts):
+                if is_asked(title, texts):
                     yield application, size, gpu
 
 

@@ -13,6 +13,11 @@ import numpy as np
 from ppt_gpu.report.columns import columns, fits
 
 
+def is_asked(name: str, texts: Sequence[str]) -> bool:
+    """Whether a case is asked for: its name contains one of `texts`, or there are none."""
+    return not texts or any(text in name for text in texts)
+
+
 @dataclass(frozen=True)
 class Row:
     case: str

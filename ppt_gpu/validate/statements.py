@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from textwrap import wrap
 
 from ppt_gpu.report.columns import WIDTH, columns
+from ppt_gpu.validate.rows import is_asked
 
 
 @dataclass(frozen=True)
@@ -48,10 +49,7 @@ class Comparison:
 def with_text(groups: Sequence[Comparison], texts: Sequence[str]) -> list[Comparison]:
     """The statements whose case has one of `texts`, all for none; groups without one are left out."""
     chosen = [
-        Comparison(
-            group.title, tuple(row for row in group.statements if not texts or any(t in row.case for t in texts))
-        )
-        for group in groups
+        Comparison(group.title, tuple(row for row in group.statements if is_asked(row.case, texts))) for group in groups
     ]
     return [group for group in chosen if group.statements]
 

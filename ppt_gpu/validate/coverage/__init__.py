@@ -19,6 +19,7 @@ from ppt_gpu.validate.coverage import (
     warp,
 )
 from ppt_gpu.validate.coverage.case import CASES, Case
+from ppt_gpu.validate.rows import is_asked
 
 #: modules that register their cases when they are imported
 PARTS = (warp, atomic, arithmetic, half, memory, control, ptx_only, tensor, hopper, library, triton, numba)
@@ -26,4 +27,4 @@ PARTS = (warp, atomic, arithmetic, half, memory, control, ptx_only, tensor, hopp
 
 def cases(texts: Sequence[str] = ()) -> list[Case]:
     """Cases whose name contains one of `texts`; all when there are none."""
-    return [case for case in CASES if not texts or any(text in case.name for text in texts)]
+    return [case for case in CASES if is_asked(case.name, texts)]

@@ -27,6 +27,7 @@ from ppt_gpu.sm.lower_match import match_accesses
 from ppt_gpu.sm.lower_operands import operands_in_banks, sources
 from ppt_gpu.sm.lower_ops import OpTable, build_ops, in_space
 from ppt_gpu.sm.lower_shapes import GLOBAL, LOCAL, SHARED
+from ppt_gpu.sm.lower_sleep import with_sleeps
 from ppt_gpu.sm.program import KIND_BARRIER, KIND_COMPUTE, KIND_LOAD
 from ppt_gpu.sm.scoreboard import StaticCode
 from ppt_gpu.spec.gpu import MEMORY_ACCESSES, MEMORY_SPACES, Gpu
@@ -76,6 +77,7 @@ def lower_code(kernel: Kernel, trace: Trace, gpu: Gpu, events_of_warps: int = 0)
         operands=[operands_in_banks(instruction, kernel, gpu.collectors.banks) for instruction in instructions],
         kinds=kinds,
     )
+    ops = with_sleeps(ops, kernel, gpu)
     variants, variant_of = _variants(instructions)
     op_event = np.zeros(0, np.int8)
     found = find_events(kernel, trace, events_of_warps, np.diff(ops.start), traced) if events_of_warps else None

@@ -12,7 +12,7 @@ from itertools import product
 from typing import NamedTuple, Protocol
 
 from ppt_gpu.cluster.collective_trees import powers
-from ppt_gpu.cluster.collectives import KINDS, algorithms
+from ppt_gpu.cluster.collectives import algorithms, check_kind
 from ppt_gpu.cluster.machine import GPU, Place, Transfer
 from ppt_gpu.errors import PptError, did_you_mean
 
@@ -34,12 +34,6 @@ class Priced(Protocol):
     def transfer(self, source: Place, target: Place, nbytes: int) -> Transfer: ...
 
     def reduce(self, gpu: int, memory: str, nbytes: int) -> int: ...
-
-
-def check_kind(kind: str) -> None:
-    """Raises PptError for a collective that there is not."""
-    if kind not in KINDS:
-        raise PptError(f"unknown collective '{kind}'", hint=did_you_mean(kind, KINDS))
 
 
 def duration(

@@ -22,19 +22,25 @@ def part(nbytes: int, parts: int, number: int) -> int:
     return nbytes * (number + 1) // parts - nbytes * number // parts
 
 
+def check_kind(kind: str) -> None:
+    """Raises PptError for a collective that there is not."""
+    if kind not in KINDS:
+        raise PptError(f"unknown collective '{kind}'", hint=did_you_mean(kind, KINDS))
+
+
 def schedule(kind: str, algorithm: str, gpus_per_node: int = 1) -> Schedule:
     """The steps of a collective. The hierarchical algorithms need to know which members share a node.
 
     Raises PptError for a kind or an algorithm that there is not.
     """
-    if kind not in KINDS:
-        raise PptError(f"unknown collective '{kind}'", hint=did_you_mean(kind, KINDS))
+    check_kind(kind)
     known = {name: made for (each, name), made in _SCHEDULES.items() if each == kind}
     if algorithm == "hierarchical" and kind in in_nodes.KINDS:
         return in_nodes.schedule(kind, gpus_per_node, {key: _SCHEDULES[key] for key in in_nodes.NEEDS})
     if algorithm not in known:
-        names = [*known, *(["hierarchical"] if kind in in_nodes.KINDS else [])]
-        raise PptError(f"there is no algorithm '{algorithm}' for {kind}", hint=did_you_mean(algorithm, names))
+        raise PptError(
+            f"there is no algorithm '{algorithm}' for {kind}", hint=did_you_mean(algorithm, algorithms(kind))
+        )
     return known[algorithm]
 
 

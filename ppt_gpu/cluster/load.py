@@ -129,10 +129,10 @@ class ClusterMachine:
         return dram.bandwidth * dram.efficiency
 
     def collective(self, kind: str, nbytes: int, nodes: int, gpus_per_node: int, algorithm: str) -> Collective:
-        from ppt_gpu.cluster import collective_times, nccl
+        from ppt_gpu.cluster import collective_times, collectives, nccl
 
         if algorithm == "nccl":
-            collective_times.check_kind(kind)
+            collectives.check_kind(kind)
             seconds, name = nccl.seconds(self.spec, kind, nbytes, nodes, gpus_per_node)
             floor = self.lookahead if nodes > 1 else 0
             return Collective(max(floor, picoseconds(seconds)), name)

@@ -10,19 +10,19 @@ from collections.abc import Hashable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from ppt_gpu.cluster.collectives import check_kind
 from ppt_gpu.cluster.digest import COLLECTIVE
 from ppt_gpu.cluster.machine import Collective
 from ppt_gpu.cluster.played import Players
 from ppt_gpu.cluster.queue import NEVER
 from ppt_gpu.cluster.request import Cause, Elsewhere, Request, Segment
-from ppt_gpu.errors import PptError, did_you_mean
+from ppt_gpu.errors import PptError
 
 if TYPE_CHECKING:
     from ppt_gpu.cluster.rank import Rank
     from ppt_gpu.cluster.world import World
 
 WHOLE = "nccl"  # the algorithm that is timed as a whole
-KINDS = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_to_all", "barrier")
 News = tuple[Hashable, int, tuple[Any, ...], int, int, int, Elsewhere | None]
 # group, number, call, members, latest, its rank, its cause
 
@@ -101,8 +101,7 @@ class Collectives:
         after: tuple[Request, ...],
     ) -> Request:
         """A member's call."""
-        if kind not in KINDS:
-            raise PptError(f"unknown collective '{kind}'", hint=did_you_mean(kind, KINDS))
+        check_kind(kind)
         key, members = self._group(rank, group)
         number = rank.meetings.get(key, 0)
         rank.meetings[key] = number + 1

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ppt_gpu.cluster.collectives import KINDS
 from ppt_gpu.cluster.kernel import Kernel
-from ppt_gpu.cluster.meeting import KINDS
 from ppt_gpu.cluster.rank import Rank
 from ppt_gpu.cluster.request import Request
 from ppt_gpu.cluster.run_progress import Told

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ppt_gpu.errors import BudgetError, PptError, WaitingError
 from ppt_gpu.exec.jit_context import Fault, Slot, barrier_text
-from ppt_gpu.exec.memory import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, WINDOW_BYTES
+from ppt_gpu.exec.memory import in_window
 from ppt_gpu.exec.resident import Resident, Tables
 from ppt_gpu.exec.workload import Launch
 from ppt_gpu.ptx.instructions import access_kind, is_call
@@ -156,10 +156,11 @@ def call_text(reason: str, where: str) -> tuple[str, str]:
 
 def _place(tables: Tables, address: int) -> str:
     places = tables.layout
-    if SHARED_WINDOW <= address < SHARED_WINDOW + WINDOW_BYTES:
-        return f"address {address - SHARED_WINDOW:#x} of shared memory, which has {places.shared_bytes} bytes"
-    if LOCAL_WINDOW <= address < LOCAL_WINDOW + WINDOW_BYTES:
-        return f"address {address - LOCAL_WINDOW:#x} of local memory, which has {places.local_bytes} bytes a thread"
-    if PARAM_WINDOW <= address < PARAM_WINDOW + WINDOW_BYTES:
-        return f"byte {address - PARAM_WINDOW} of the parameters, which have {len(tables.parameters) - 16} bytes"
+    space, offset = in_window(address)
+    if space == "shared":
+        return f"address {offset:#x} of shared memory, which has {places.shared_bytes} bytes"
+    if space == "local":
+        return f"address {offset:#x} of local memory, which has {places.local_bytes} bytes a thread"
+    if space == "param":
+        return f"byte {offset} of the parameters, which have {len(tables.parameters) - 16} bytes"
     return f"address {address:#x} is {tables.memory.nearest_buffer(address)}"

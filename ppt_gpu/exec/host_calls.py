@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ppt_gpu.errors import PptError
 from ppt_gpu.exec.device_heap import allocate, release
-from ppt_gpu.exec.memory import HEAP, LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BYTES, DeviceMemory
+from ppt_gpu.exec.memory import HEAP, DeviceMemory, in_window
 from ppt_gpu.exec.printf import format_text
 from ppt_gpu.ptx.linked import Function, LinkedKernel
 from ppt_gpu.ptx.module import Instruction, Sym
@@ -57,10 +57,9 @@ class Caller:
 
     def bytes_at(self, lane: int, address: int, most: int) -> NDArray[np.uint8]:
         """Up to `most` bytes from a generic address on, as far as its object goes."""
-        if LOCAL_WINDOW <= address < LOCAL_WINDOW + WINDOW_BYTES:
-            return self.local(lane)[address - LOCAL_WINDOW :][:most]
-        if SHARED_WINDOW <= address < SHARED_WINDOW + WINDOW_BYTES:
-            return self.shared[address - SHARED_WINDOW :][:most]
+        space, offset = in_window(address)
+        if space in ("local", "shared"):
+            return (self.shared if space == "shared" else self.local(lane))[offset:][:most]
         place = self.memory.find(address)
         if place < 0:
             raise PptError(f"an argument points to {address:#x}, {self.memory.nearest_buffer(address)}")

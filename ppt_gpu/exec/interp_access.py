@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 from ppt_gpu.errors import PptError
 from ppt_gpu.exec.interp_warp import LANES, Bits, Block, Warp
 from ppt_gpu.exec.layout import local_address
-from ppt_gpu.exec.memory import CLUSTER_SHIFT, LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, WINDOW_BYTES
+from ppt_gpu.exec.memory import (
+    CLUSTER_SHIFT,
+    in_window,
+)
 from ppt_gpu.ptx.module import Instruction, Mem, Operand, Reg, Sym
 from ppt_gpu.ptx.operations import space_of
 from ppt_gpu.spec.gpu import MEMORY_SPACES
-
-WINDOWS = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW, "param": PARAM_WINDOW}
 
 
 @dataclass(frozen=True)
@@ -123,14 +124,9 @@ def address_lanes(warp: Warp, operand: Operand) -> Bits:
     return warp.read(operand.base, width) + offset
 
 
-def window_of(address: int) -> str:
-    """The window that a generic address lies in, "" for none."""
-    return next((s for s, start in WINDOWS.items() if start <= address < start + WINDOW_BYTES), "")
-
-
 def _place(warp: Warp, space: str, address: int, lane: int, size: int, cluster: bool) -> Place:
     if space == "generic":
-        space, cluster = window_of(address) or "global", True
+        space, cluster = in_window(address)[0] or "global", True
     launched = warp.launched
     if space in ("global", "constant"):
         memory = launched.memory

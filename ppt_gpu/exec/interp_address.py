@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ppt_gpu.exec.interp_access import WINDOWS, window_of
 from ppt_gpu.exec.interp_arith import Execute, type_of
 from ppt_gpu.exec.interp_warp import LANES, Warp, truncate, unsupported, width_of
-from ppt_gpu.exec.memory import CLUSTER_SHIFT
+from ppt_gpu.exec.memory import CLUSTER_SHIFT, WINDOWS, in_window
 from ppt_gpu.ptx.module import Instruction
 from ppt_gpu.ptx.operations import space_of
 
@@ -34,7 +33,7 @@ def is_space(warp: Warp, ins: Instruction) -> None:
 
 
 def _lies_in(warp: Warp, address: int, space: str, cluster: bool) -> bool:
-    window = window_of(address)
+    window = in_window(address)[0]
     const = warp.launched.memory.base <= address < warp.launched.memory.const_end
     if space == "shared":
         rank = (address & _RANK) >> CLUSTER_SHIFT

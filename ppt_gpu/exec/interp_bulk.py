@@ -12,7 +12,7 @@ from ppt_gpu.exec.bulk_form import bulk_form
 from ppt_gpu.exec.interp_access import address_lanes
 from ppt_gpu.exec.interp_span import shared_bytes, span
 from ppt_gpu.exec.interp_warp import Warp, unsupported
-from ppt_gpu.exec.memory import PARAM_WINDOW, WINDOW_BYTES
+from ppt_gpu.exec.memory import in_window
 from ppt_gpu.ptx.instructions import is_traced
 from ppt_gpu.ptx.module import Instruction, Mem, Operand, Reg
 
@@ -28,8 +28,9 @@ class _Memory:
             return shared_bytes(self.warp, address, size, align)
         if address % align:
             raise PptError(f"address {address:#x} is not aligned to {align} bytes")
-        if space == "map" and PARAM_WINDOW <= address < PARAM_WINDOW + WINDOW_BYTES:
-            found = np.frombuffer(self.warp.launched.params, np.uint8)[address - PARAM_WINDOW :][:size]
+        window, offset = in_window(address)
+        if space == "map" and window == "param":
+            found = np.frombuffer(self.warp.launched.params, np.uint8)[offset:][:size]
             if len(found) < size:
                 raise PptError(f"the tensor map at {address:#x} ends outside of the parameters")
             return found

@@ -7,18 +7,17 @@ from numpy.typing import NDArray
 
 from ppt_gpu.errors import PptError
 from ppt_gpu.exec.interp_warp import Warp
-from ppt_gpu.exec.memory import CLUSTER_SHIFT, LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BYTES
+from ppt_gpu.exec.memory import CLUSTER_SHIFT, in_window
 
 
 def resolved(space: str, address: int) -> tuple[str, int]:
     """(space, address in it) of a generic address; other addresses stay as they are."""
     if space != "generic":
         return space, address
-    if SHARED_WINDOW <= address < SHARED_WINDOW + WINDOW_BYTES:
-        return "shared", address - SHARED_WINDOW
-    if LOCAL_WINDOW <= address < LOCAL_WINDOW + WINDOW_BYTES:
+    window, offset = in_window(address)
+    if window == "local":
         raise PptError(f"address {address:#x} lies in local memory, which this instruction cannot access")
-    return "global", address
+    return ("shared", offset) if window == "shared" else ("global", address)
 
 
 def span(warp: Warp, space: str, address: int, size: int) -> NDArray[np.uint8]:

@@ -17,7 +17,7 @@ from ppt_gpu.exec.jit_library import Helper
 from ppt_gpu.exec.jit_places import BLIND, STREAK, append_places, fits_places
 from ppt_gpu.exec.jit_records import CACHE_LINE, SPACE_BITS, append_record, fetch
 from ppt_gpu.exec.jit_text import vec
-from ppt_gpu.exec.memory import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW
+from ppt_gpu.exec.memory import WINDOWS
 from ppt_gpu.exec.pattern_store import PatternWord
 
 #: not 0: the key of a site that recorded nothing
@@ -28,7 +28,6 @@ SPACE_INDEX = {"global": 0, "generic": 0, "generic-cluster": 0, "shared": 1, "cl
 #: patterns one after another, and accesses that will not be looked up; from SITE_OFFSETS on 32 distances
 SITE_START, SITE_COUNT, SITE_HOST, SITE_PC, SITE_PATTERN, SITE_KEY, SITE_STREAK, SITE_BLIND = range(8)
 SITE_OFFSETS, SITE_WORDS = 8, 40
-WINDOWS = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW, "param": PARAM_WINDOW}
 WIDE = ("global", "const", "generic", "generic-cluster")  # with 64-bit addresses; the others are offsets of 32 bits
 #: spaces whose lanes may lie in different objects: each group of lanes becomes an access of its own (`jit_split`)
 SPLIT_SPACES = ("generic", "generic-cluster", "cluster")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from ppt_gpu.exec.interp_float import canonical_nan
+from ppt_gpu.exec.jit_float_values import INFINITY
 from ppt_gpu.exec.jit_library import Helper
 from ppt_gpu.exec.jit_text import BITS, ELEMENT
 
 _BITWISE = ("and", "or", "xor")
 _FLOATS = ("f16", "bf16", "f32", "f64")
 PACKED = {"f16x2": "f16", "bf16x2": "bf16"}
-_INFINITY = {"f16": 0x7C00, "bf16": 0x7F80, "f32": 0x7F800000, "f64": 0x7FF0000000000000}
 
 
 def updated(f: Helper, operation: str, kind: str, old: str, b: str, c: str = "", *, flush: bool = False) -> str:
@@ -105,7 +105,7 @@ def _extreme(f: Helper, operation: str, kind: str, old: str, b: str) -> str:
         sign = f.op(f"ashr {raw} {value}, {bits - 1}")
         keys.append(f.op(f"xor {raw} {value}, {f.op(f'lshr {raw} {sign}, 1')}"))
         size = f.op(f"and {raw} {value}, {magnitude}")
-        nans.append(f.op(f"icmp ugt {raw} {size}, {_constant(_INFINITY[kind], kind)}"))
+        nans.append(f.op(f"icmp ugt {raw} {size}, {_constant(INFINITY[kind], kind)}"))
     predicate = "slt" if operation == "min" else "sgt"
     chosen = f.op(f"select i1 {f.op(f'icmp {predicate} {raw} {keys[0]}, {keys[1]}')}, {raw} {old}, {raw} {b}")
     chosen = f.op(f"select i1 {nans[1]}, {raw} {old}, {raw} {chosen}")

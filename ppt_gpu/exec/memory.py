@@ -38,6 +38,7 @@ LOCAL_WINDOW = 0x0200_0000_0000
 PARAM_WINDOW = 0x0300_0000_0000
 CLUSTER_SHIFT = 24  # bits of a shared address below the rank of a block of the cluster
 WINDOW_BYTES = 0x1_0000_0000  # size of each window
+WINDOWS = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW, "param": PARAM_WINDOW}
 GLOBAL_BASE = 0x7000_0000_0000
 NARROW_BASE = 0x0100_0000  # instead, in modules whose addresses have 32 bits
 FUNCTION_BASE = 0x0400_0000_0000
@@ -52,6 +53,14 @@ _LARGEST = np.iinfo(np.int64).max
 NULL_BYTES = 1 << 24  # nothing lies below: such an address is a null pointer plus something
 _OPAQUE = ("texref", "samplerref", "surfref")  # types of handles, which have no memory
 GUARD = 512  # B that belong to nobody after every object
+
+
+def in_window(address: int) -> tuple[str, int]:
+    """The space whose window a generic address lies in, "" for none, and where it lies there."""
+    for space, start in WINDOWS.items():
+        if start <= address < start + WINDOW_BYTES:
+            return space, address - start
+    return "", address
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,7 @@ from ppt_gpu.sm.program import (
     KIND_LOAD,
     KIND_SHARED,
     KIND_STORE,
+    RECORDED,
     Program,
     events_of,
 )  # fmt: skip
@@ -45,7 +46,6 @@ from ppt_gpu.sm.reference_memory import Memory
 from ppt_gpu.sm.result import STALL_REASONS
 
 REASON = {name: index for index, name in enumerate(STALL_REASONS)}
-ACCESSING = (KIND_LOAD, KIND_STORE, KIND_ATOMIC, KIND_SHARED)  # kinds with a memory entry
 
 
 @dataclass
@@ -305,7 +305,7 @@ class Sm:
         warp.last_op = op
         warp.barrier_latency = 0
         done = cycle + latency
-        if kind in ACCESSING:
+        if kind in RECORDED:
             done = self.memory.issue(cycle, op, warp.access)
             warp.access += 1
         elif kind == KIND_CONSTANT:

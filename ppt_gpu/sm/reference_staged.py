@@ -19,8 +19,8 @@ from ppt_gpu.sm.core_machine import (
     operands_of,
     result_bank,
 )
-from ppt_gpu.sm.program import KIND_BARRIER, KIND_CONSTANT, Program
-from ppt_gpu.sm.reference import ACCESSING, REASON, Observer, Sm, Warp, throttle
+from ppt_gpu.sm.program import KIND_BARRIER, KIND_CONSTANT, RECORDED, Program
+from ppt_gpu.sm.reference import REASON, Observer, Sm, Warp, throttle
 
 
 @dataclass
@@ -91,7 +91,7 @@ class StagedSm(Sm):
         return min(self.free[pipe, one.scheduler]) <= cycle
 
     def _to_memory(self, op: int) -> bool:
-        return int(self.p.op_kind[op]) in (*ACCESSING, KIND_CONSTANT)
+        return int(self.p.op_kind[op]) in (*RECORDED, KIND_CONSTANT)
 
     def _begin(self, one: Staged, pipe: int, cycle: int) -> None:
         """The instruction starts: from now on it is known when its result is there."""
@@ -100,7 +100,7 @@ class StagedSm(Sm):
         unit = units.index(min(units))
         units[unit] = cycle + int(self.p.op_ii[one.op])
         kind = int(self.p.op_kind[one.op])
-        if kind in ACCESSING:
+        if kind in RECORDED:
             done = self.memory.issue(cycle - TO_MEMORY, one.op, one.access)
         elif kind == KIND_CONSTANT:
             done = self.constant(cycle - TO_MEMORY)
@@ -196,7 +196,7 @@ class StagedSm(Sm):
         self.age += 1
         self.flying[warp.number] = self.flying.get(warp.number, 0) + 1
         self.buffered[warp.number] -= 1
-        warp.access += kind in ACCESSING
+        warp.access += kind in RECORDED
         warp.entry += 1
         warp.last_op = op
         warp.barrier_latency = 0

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 from goldens import golden, goldens, holds
+from hong_kim_cases import few_warps, many_memory_warps, much_computation, timeline
 
 from ppt_gpu.analytic.hong_kim import HongKim, hong_kim
-from ppt_gpu.analytic.hong_kim_cases import few_warps, many_memory_warps, much_computation, timeline
 from ppt_gpu.analytic.hong_kim_coalescing import algorithm_2
 from ppt_gpu.analytic.hong_kim_inputs import HongKimInputs
 from ppt_gpu.analytic.hong_kim_latency import TABLE_7, TABLE_7_MANUAL, comp_cycles

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 from goldens import golden, goldens
+from guz import Machine, outcome
 
 from ppt_gpu.multicore.amdahl import HillMarty, best_size, speedup
 from ppt_gpu.multicore.chip import Budget, cores_within
 from ppt_gpu.multicore.device_scaling import load_scaling
 from ppt_gpu.multicore.exe_cpi import clock_at, cpi_closed, cpi_search, goal
-from ppt_gpu.multicore.guz import Machine, outcome
 from ppt_gpu.multicore.miss_rate import miss_rate
 from ppt_gpu.multicore.study import load_study
 from ppt_gpu.multicore.suite import load_suite

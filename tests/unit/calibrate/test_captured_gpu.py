@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from synthetic import capture_text, synthetic_capture
 
 from ppt_gpu.calibrate.capture import calibrate_capture
 from ppt_gpu.calibrate.numbers import value_of
-from ppt_gpu.calibrate.synthetic import capture_text, synthetic_capture
 from ppt_gpu.cli import main
 from ppt_gpu.errors import PptError
 from ppt_gpu.spec import load_gpu

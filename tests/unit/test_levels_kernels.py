@@ -56,3 +56,17 @@ def test_lines(kernel: str, number: int) -> None:
     else:
         wanted = np.where(at & number, given[at ^ number] - given, given + given[at ^ number])
     assert np.array_equal(memory.view("out", "f4"), wanted)
+
+
+@pytest.mark.parametrize("kernel", ["product_rows", "product_groups"])
+def test_products_whose_blocks_number_their_tiles(kernel: str) -> None:
+    """Small integers; eleven rows of tiles: the last group has three."""
+    side = 704
+    rng = np.random.default_rng(7)
+    a, b = (rng.integers(-4, 5, (side, side)).astype("f4") for _ in range(2))
+    buffers = [Buffer(name, "f32", side * side) for name in "abc"]
+    arguments = [*map(pointer, "abc"), integer(side)]
+    module, fill = load_module(FOLDER / "tiles.ptx"), {"a": a.ravel(), "b": b.ravel()}
+    case = Case(module, kernel, (121,), (256,), arguments, buffers, fill=fill)
+    memory, _ = case.run(trace=False)
+    assert np.array_equal(memory.view("c", "f4").reshape(side, side), a @ b)

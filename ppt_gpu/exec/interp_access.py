@@ -10,10 +10,8 @@ from numpy.typing import NDArray
 from ppt_gpu.errors import PptError
 from ppt_gpu.exec.interp_warp import LANES, Bits, Block, Warp
 from ppt_gpu.exec.layout import local_address
-from ppt_gpu.exec.memory import (
-    CLUSTER_SHIFT,
-    in_window,
-)
+from ppt_gpu.exec.memory import CLUSTER_SHIFT, in_window
+from ppt_gpu.ptx.instructions import is_traced
 from ppt_gpu.ptx.module import Instruction, Mem, Operand, Reg, Sym
 from ppt_gpu.ptx.operations import space_of
 from ppt_gpu.spec.gpu import MEMORY_SPACES
@@ -94,7 +92,7 @@ def record(warp: Warp, ins: Instruction, access: Access) -> None:
     """Note the access in the trace: the lanes of the same group as the lowest active one."""
     first = next((place for place in access.places if place is not None), None)
     space = space_of(ins.modifiers)
-    if space in ("constant", "param"):
+    if not is_traced(ins):
         return
     group = np.array([p is not None and first is not None and p.group == first.group for p in access.places])
     traced = np.array([p.traced if p is not None else 0 for p in access.places], np.uint64)

@@ -61,7 +61,7 @@ class Access(Helper):
         self.shift = self.size.bit_length() - 1
         self.part_traced = traced
         self.out = "%data" if count > 1 else ""  # where the rows go that it returns
-        self.traced = traced and space not in ("const", "param")
+        self.traced = traced and space != "param"
 
     def start_all(self) -> None:
         """First active lane and its address; a warp without active lanes is recorded and returns."""

@@ -9,7 +9,7 @@ from ppt_gpu.exec.jit_frame import parameter_place, parameter_rows, store_parame
 from ppt_gpu.exec.jit_spaces import PLACES
 from ppt_gpu.exec.jit_text import BITS, ELEMENT, LANES, const, vec
 from ppt_gpu.exec.jit_types import parts
-from ppt_gpu.ptx.instructions import form, vector_length
+from ppt_gpu.ptx.instructions import form, is_traced, vector_length
 from ppt_gpu.ptx.module import Instruction, Mem, Operand, Reg, Sink, Sym, items_of
 
 #: spaces of data; the others hold what a launch gives
@@ -46,7 +46,7 @@ def address(e: Emitter, operand: Operand, space: str) -> str:
 def records(e: Emitter, operand: Operand, space: str, size: int) -> bool:
     """Does the access of `size` bytes a lane at hand leave a record? Not where it follows another one."""
     if not e.traced or space not in GROUPED or not isinstance(operand, Mem) or not isinstance(operand.base, Reg):
-        return e.traced
+        return e.traced and is_traced(e.instruction)
     own, wanted = e.elements[operand.base.id], address_element(space)
     if BITS[own] < BITS[wanted]:  # sums in it may wrap where addresses do not
         return True

@@ -58,7 +58,7 @@ def _sizes(kernel: Kernel) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """[I] Bytes that a lane moves, and whether a trace has the address, by instruction."""
     traced = np.array(of_opcodes(kernel, is_traced), np.bool_)
     for k, i in enumerate(kernel.instructions):
-        if i.base in ("bar", "barrier"):  # of those, operands count
+        if i.base in ("bar", "barrier") or memory_space(i) == "constant":  # of those, operands count
             traced[k] = is_traced(i)
     return np.array(of_opcodes(kernel, access_bytes), np.int64), traced
 

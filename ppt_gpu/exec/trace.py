@@ -52,7 +52,8 @@ class Trace:
     warp_block: NDArray[np.int32]  # [W] position in `blocks`
     warp_threads: NDArray[np.int64]  # [W] thread instructions; lanes whose guard is false do not count
     access_start: NDArray[np.int64]  # [W+1] per warp into the two below; one access per executed memory instruction,
-    # in stream order (ld, st, atom, red of global, shared, local, generic; const and param are not recorded).
+    # in stream order (ld, st, atom, red of global, shared, local, generic, and of const where a register tells which
+    # constant; others and parameters are not recorded).
     # A memory instruction none of whose lanes was active has an access too: its pattern has mask 0.
     access_base: NDArray[np.uint64]  # [A] address of the lowest active lane; generic addresses are resolved
     access_pattern: NDArray[np.int32]  # [A] numbered by first appearance in this array

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ppt_gpu.errors import PptError, did_you_mean, nearest
-from ppt_gpu.ptx.module import TYPE_BYTES, Imm, Instruction, Operand
+from ppt_gpu.ptx.module import TYPE_BYTES, Imm, Instruction, Mem, Operand, Reg
 from ppt_gpu.ptx.operations import operation_of, space_of, types_of
 from ppt_gpu.ptx.table import FIRST, NO_DESTINATION, NONE, SCALAR_TYPES, TABLE, UPDATE, WITH_DESTINATION
 
@@ -117,7 +117,8 @@ def is_memory(instruction: Instruction) -> bool:
 def is_traced(instruction: Instruction) -> bool:
     """Does a functional run record an address for it (see `ppt_gpu.exec.trace.Trace.access_start`)?
 
-    Also of mbarriers, and of barriers that not all threads of the block need come to (`ppt_gpu.exec.sync_word`).
+    Of constants only where a register tells which. Also of mbarriers, and of barriers that not all threads of the block
+    need come to (`ppt_gpu.exec.sync_word`).
     """
     found = form(instruction.opcode)
     if found.base == "mbarrier":
@@ -128,7 +129,9 @@ def is_traced(instruction: Instruction) -> bool:
         return "mbarrier" in found.modifiers
     if found.base == "cp" and found.space != "global":  # from one block's shared memory to another's
         return False
-    return found.base in _TRACED and found.access is not None and found.space not in ("constant", "param")
+    if found.space == "constant":
+        return any(isinstance(operand, Mem) and isinstance(operand.base, Reg) for operand in instruction.operands)
+    return found.base in _TRACED and found.access is not None and found.space != "param"
 
 
 def names_other_blocks(instruction: Instruction) -> bool:

@@ -21,6 +21,7 @@ from ppt_gpu.ptx.instructions import (
 )
 from ppt_gpu.ptx.module import Instruction, Kernel
 from ppt_gpu.sm.lower_access import Variants
+from ppt_gpu.sm.lower_constants import one_word_after_another, words_of_constants
 from ppt_gpu.sm.lower_events import Events, find_events
 from ppt_gpu.sm.lower_groups import copy_groups, product_groups
 from ppt_gpu.sm.lower_match import match_accesses
@@ -78,6 +79,8 @@ def lower_code(kernel: Kernel, trace: Trace, gpu: Gpu, events_of_warps: int = 0)
         kinds=kinds,
     )
     ops = with_sleeps(ops, kernel, gpu)
+    if not gpu.memory.constant_queued:
+        ops = one_word_after_another(ops, words_of_constants(kernel, trace, traced))
     variants, variant_of = _variants(instructions)
     op_event = np.zeros(0, np.int8)
     found = find_events(kernel, trace, events_of_warps, np.diff(ops.start), traced) if events_of_warps else None

@@ -1,0 +1,110 @@
+"""Constants at computed addresses: recorded by both ways of running a kernel, and a cycle for each word of a warp."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ppt_gpu.exec.budget import Budget
+from ppt_gpu.exec.initial_memory import device_memory
+from ppt_gpu.exec.interpreter import interpret
+from ppt_gpu.exec.run import run
+from ppt_gpu.exec.trace import Trace
+from ppt_gpu.inputs import open_workload
+from ppt_gpu.pipeline import predict, workload_traces
+from ppt_gpu.ptx.instructions import is_traced
+from ppt_gpu.ptx.link import link
+from ppt_gpu.scale.simulated_sm import TraceSm
+from ppt_gpu.sm.lower_constants import words_of_constants
+from ppt_gpu.sm.program import KIND_COMPUTE, KIND_CONSTANT
+from ppt_gpu.spec import load_gpu
+
+#: lane l reads word l / `lanes` of a table, the word 3 and, the first half of the warp only, word 0
+KERNEL = """.version 6.4
+.target sm_70
+.address_size 64
+.const .align 4 .b8 table[256];
+.visible .entry look(.param .u64 out, .param .u32 lanes) {
+  .reg .b32 %r<8>; .reg .b64 %d<6>; .reg .pred %p;
+  ld.param.u32 %r1, [lanes];
+  mov.u32 %r2, %laneid;
+  div.u32 %r3, %r2, %r1;
+  mov.u64 %d1, table;
+  mul.wide.u32 %d2, %r3, 4;
+  add.u64 %d3, %d1, %d2;
+  ld.const.u32 %r4, [%d3];
+  ld.const.u32 %r5, [table+12];
+  setp.lt.u32 %p, %r2, 16;
+  @%p ld.const.u32 %r6, [%d1];
+  add.u32 %r4, %r4, %r5;
+  ld.param.u64 %d4, [out];
+  st.global.u32 [%d4], %r4;
+  ret;
+}
+"""
+
+
+def look(folder: Path, lanes: int, block: int = 32) -> str:
+    (folder / "look.ptx").write_text(KERNEL)
+    path = folder / "look.toml"
+    path.write_text(
+        f'ptx = "look.ptx"\ngrid = 160\nblock = {block}\nregisters = 16\narguments = ["out", "i32={lanes}"]\n'
+        '[buffers]\nout = "u32[1]"\n'
+    )
+    return str(path)
+
+
+def test_both_ways_record_them(tmp_path: Path) -> None:
+    workload = open_workload(look(tmp_path, 4))
+    traces, _ = workload_traces(workload, load_gpu("v100"), {}, Budget(), (), False, None)
+    launch = traces.launch(0)
+    kernel, module = link(launch.module.kernels["look"], launch.module), launch.module
+    assert [is_traced(i) for i in kernel.instructions if i.base == "ld" and "const" in i.opcode] == [True, False, True]
+
+    def made(by: object) -> Trace:
+        memory = device_memory(module, traces.workload, {}, Budget())
+        return by(kernel, module, launch.launch, memory, [0, 1])  # type: ignore[operator, no-any-return]
+
+    compiled, plain = made(run), made(interpret)
+    for found in (compiled, plain):
+        assert found.access_space.tolist() == [3, 3, 0] * 2
+        assert np.diff(found.access_base[:2].astype(np.int64)).tolist() == [0]  # both from the table's first word on
+    assert np.array_equal(compiled.pattern_offset, plain.pattern_offset)
+    assert np.array_equal(compiled.pattern_mask, plain.pattern_mask)
+
+
+@pytest.mark.parametrize(("lanes", "words"), [(1, 32), (2, 16), (4, 8), (16, 2), (32, 1)])
+def test_a_cycle_for_each_word(tmp_path: Path, lanes: int, words: int) -> None:
+    gpu = load_gpu("v100")
+    traces, _ = workload_traces(open_workload(look(tmp_path, lanes)), gpu, {}, Budget(), (), False, None)
+    sm = TraceSm(traces.launch(0), gpu, None)
+    trace = sm.run_blocks([0])
+    traced = np.array([is_traced(i) for i in sm.kernel.instructions])
+    found = words_of_constants(sm.kernel, trace, traced)
+    load = next(i.index for i in sm.kernel.instructions if "ld.const" in i.opcode)
+    assert found == ({load: words} if words > 1 else {})
+    program, _ = sm.lower([0, 80])
+    loads = [n for n, name in enumerate(program.op_name) if name.startswith("load.constant")]
+    slow = [n for n in loads if program.op_ii[n] > 1]
+    assert [int(program.op_ii[n]) for n in slow] == [words] * (words > 1)
+    for n in slow:
+        assert program.op_kind[n] == KIND_COMPUTE
+        assert program.op_latency[n] == gpu.memory.constant_latency + words - 1
+    assert all(program.op_kind[n] == KIND_CONSTANT for n in loads if n not in slow)
+
+
+def test_the_simulator_s_constants_are_there_at_once(tmp_path: Path) -> None:
+    """GPUs whose constants pass the load/store unit have them by lines, which is not modelled: nothing changes."""
+    gpu = load_gpu("gpgpusim_qv100")
+    assert gpu.memory.constant_queued
+    cycles = [float(predict(look(tmp_path, n), gpu, cache=False).launches[0].value("kernel.cycles")) for n in (1, 32)]
+    assert cycles[0] == cycles[1]
+
+
+def test_a_kernel_of_many_words_takes_a_cycle_for_each(tmp_path: Path) -> None:
+    """Two blocks of 32 warps on each of 80 SMs: 32 words a warp keep the unit for 2,048 cycles."""
+    few, many = (predict(look(tmp_path, n, 1024), "v100", cache=False).launches[0] for n in (32, 1))
+    more = float(many.value("kernel.cycles")) - float(few.value("kernel.cycles"))
+    assert more == pytest.approx(2 * 32 * (32 - 1), rel=0.1)

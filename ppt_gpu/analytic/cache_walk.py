@@ -10,7 +10,7 @@ import numpy as np
 
 from ppt_gpu.compiled import entry, inlined
 from ppt_gpu.sm.core_machine import FRACTION, ONE, WRITE_BACK, WRITE_EVICT, Machine
-from ppt_gpu.sm.core_memory import KEEPS_STORES
+from ppt_gpu.sm.core_memory import IN_LOCAL
 from ppt_gpu.sm.program import FORCED_DRAM, FORCED_L1, KIND_ATOMIC, KIND_LOAD, KIND_STORE, Program
 
 _L1, _L2, _DRAM = range(1, 4)  # ppt_gpu.analytic.cache_outcomes.LEVELS
@@ -114,7 +114,7 @@ def _below_l1(
         if line == FORCED_L1:
             totals[1] += ones[sectors]
             return 0
-    back = numbers[L1_WRITE] == WRITE_BACK or cached == KEEPS_STORES
+    back = numbers[L1_WRITE] == WRITE_BACK or (numbers[L1_WRITE] == WRITE_EVICT and cached == IN_LOCAL)
     if kind == KIND_STORE and line == FORCED_L1 and back:
         return 0
     if line < 0 or not cached:

@@ -185,7 +185,7 @@ def store(mem: Any, op: int, time: int, word: int) -> int:
     """One transaction: when it left the load/store unit, or WAITS."""
     line, sectors = word >> c.SECTORS, word & ((1 << c.SECTORS) - 1)
     looks, back = line >= 0 and mem[op + q.O_CACHED] != 0, mem[c.P_L1_WRITE] == L1_WRITE_BACK
-    back |= mem[op + q.O_CACHED] == c.KEEPS_STORES
+    back |= mem[c.P_L1_WRITE] == WRITE_EVICT and mem[op + q.O_CACHED] == c.IN_LOCAL
     kept, node, l1_set = line == FORCED_L1 and back, int64(0), int64(0)
     if line >= 0:
         line &= q.LINE_MASK

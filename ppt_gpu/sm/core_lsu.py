@@ -23,7 +23,7 @@ from ppt_gpu.sm.core_memory import (
     FILLING,
     FIRST_MASK,
     HOLDS,
-    KEEPS_STORES,
+    IN_LOCAL,
     L1_NODE,
     L1_SET,
     LAST_RELEASE,
@@ -213,7 +213,7 @@ def _store(mem: Any, time: int, line: int, sectors: int, cached: int) -> int:
     """Server time at which the store is accepted below, -1 when it stays in the L1. mem[NOW]: as `_load`."""
     mem[NOW] = time
     place = line_place(mem, line) & PLACE
-    back = mem[P_L1_WRITE] == WRITE_BACK or cached == KEEPS_STORES
+    back = mem[P_L1_WRITE] == WRITE_BACK or (mem[P_L1_WRITE] == WRITE_EVICT and cached == IN_LOCAL)
     kept = line == FORCED_L1 and back
     if place != 0 and cached != 0:
         node = mem[place + L1_NODE] & PLACE

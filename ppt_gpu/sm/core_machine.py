@@ -413,15 +413,16 @@ def event_reasons(program: Program) -> NDArray[np.int64]:
 
 def uses_l1(program: Program, machine: Machine) -> NDArray[np.bool_]:
     """Operations [O] whose global or local accesses look into the L1. Local memory does, the copy engine never."""
-    return (_is_local(program) | machine.l1_global) & (machine.l1_sets > 0) & ~copies_of(program)
+    return (is_local(program) | machine.l1_global) & (machine.l1_sets > 0) & ~copies_of(program)
 
 
 def keeps_stores(program: Program, machine: Machine) -> NDArray[np.bool_]:
     """Operations [O] whose stores stay in an L1 that is not write-back: of local memory, under write-evict."""
-    return _is_local(program) & uses_l1(program, machine) & (machine.l1_write == WRITE_EVICT)
+    return is_local(program) & uses_l1(program, machine) & (machine.l1_write == WRITE_EVICT)
 
 
-def _is_local(program: Program) -> NDArray[np.bool_]:
+def is_local(program: Program) -> NDArray[np.bool_]:
+    """Operations [O] on local memory."""
     return np.array([name.endswith(".local") for name in TASK_CLASSES])[program.op_class]
 
 

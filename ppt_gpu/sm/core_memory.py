@@ -20,7 +20,7 @@ from ppt_gpu.sm.core_machine import (
     Machine,
     even_sets,
     instruction_lines,
-    keeps_stores,
+    is_local,
     set_index,
     uses_l1,
 )
@@ -52,9 +52,8 @@ _PARAMETERS = (
     NOW, CODE_FILL, CODE_FREE, CONSTANTS, MSHRS, QUEUE, CODE, CODE_KNOWN, CODE_LINE, LINES,
     RECORD_AT, RECORD_END, COPIER,
 ) = range(len(_PARAMETERS), len(_PARAMETERS) + 25)  # fmt: skip
-#: way of an operation: it does not look into the L1, it does, the copy engine does it, or it looks into the L1 and what
-#: it stores stays there although the L1 is not write-back
-PASSES_L1, LOOKS_INTO_L1, COPIES, KEEPS_STORES = range(4)
+#: way of an operation: it does not look into the L1, it does, the copy engine does it, or it does for local memory
+PASSES_L1, LOOKS_INTO_L1, COPIES, IN_LOCAL = range(4)
 WAY_BITS = 2
 C = len(_PARAMETERS) + 25  # counters
 C_L1, C_L1_HIT, C_L2, C_L2_HIT = C + cm.L1_ACCESSES, C + cm.L1_HITS, C + cm.L2_ACCESSES, C + cm.L2_HITS
@@ -193,7 +192,8 @@ def _parts(count: int) -> Iterator[slice]:
 
 def l1_way(program: Program, machine: Machine) -> NDArray[np.int64]:
     """[O] the way of each operation that the copy engine does not do."""
-    return np.where(keeps_stores(program, machine), KEEPS_STORES, uses_l1(program, machine)).astype(np.int64)
+    looks = uses_l1(program, machine)
+    return np.where(looks & is_local(program), IN_LOCAL, looks).astype(np.int64)
 
 
 def code_tables(program: Program, machine: Machine) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:

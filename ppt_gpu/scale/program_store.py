@@ -57,14 +57,15 @@ class ProgramStore:
         return self.store.folder, self.group, name
 
 
-def program_name(gpu: Gpu, spread: GridSpread, blocks: Sequence[int], registers: int, left: str, *sampled: bool) -> str:
+def program_name(gpu: Gpu, spread: GridSpread, blocks: Sequence[int], registers: int, left: str, *more: float) -> str:
     """The name of `blocks` lowered for a GPU; equal names in one group, equal programs.
 
-    `left`: the digest of what earlier launches left in the L2. `sampled`: what decides how many of the other SMs are.
+    `left`: the digest of what earlier launches left in the L2. `more`: what decides how many of the other SMs are
+    sampled, and the clock of kernels that tell times.
     """
     return digest(
         sources_digest(*SOURCES), digest_of(seen_by_lowering, gpu), astuple(spread), registers, left,
-        sampled, tuple(blocks),
+        more, tuple(blocks),
     )[:32]  # fmt: skip
 
 

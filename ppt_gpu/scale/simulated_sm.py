@@ -87,6 +87,7 @@ class SimulatedSm:
         self.one_wave = False  # of blocks that differ, all resident at once
         self.out_of_step = False  # it starts as it is found later in a long launch
         self.share: float | None = None  # of L2 and DRAM, the simulated SM's; None: as much as the others have
+        self.clock_seen = 0.0  # the SM's clock, where the kernel tells times in seconds
         self.code_at = self.constants_at = CODE_COLD  # where the launch finds its instructions and its constants
 
     def give_out(self, bunched: bool = False) -> None:
@@ -163,7 +164,10 @@ class SimulatedSm:
     def timing_name(self, blocks: list[int], resident: int, share: float | None) -> str:
         """The name under which the simulation of `blocks` in so many slots, with such a share, is kept."""
         policy, l1_bytes = self.policy or self.gpu.sm.policy, self.occupancy.l1_bytes
-        finds = (self.code_at, self.constants_at, self.left, self.room, self.one_wave, self.out_of_step, share)
+        finds = (
+            self.code_at, self.constants_at, self.left, self.room, self.one_wave, self.out_of_step, share,
+            self.clock_seen,
+        )  # fmt: skip
         return timing_name(self.gpu, policy, l1_bytes, self.spread, blocks, resident, finds)
 
 
@@ -225,7 +229,7 @@ class Slots:
     @cached_property
     def _program_name(self) -> str:
         sm = self.sm
-        return program_name(sm.gpu, sm.spread, self.blocks, sm.room, sm.left, sm.whole, sm.one_wave)
+        return program_name(sm.gpu, sm.spread, self.blocks, sm.room, sm.left, sm.whole, sm.one_wave, sm.clock_seen)
 
     def _runs(self) -> RunStore | None:
         from ppt_gpu.scale.run_store import RunStore
@@ -259,6 +263,8 @@ class TraceSm(SimulatedSm):
         super().__init__(launch, gpu, policy, needs.count, static + launch.dynamic_shared)
         self.registers_estimated = not launch.registers
         self.room = needs.room
+        if any(instruction.base == "nanosleep" for instruction in self.kernel.instructions):
+            self.clock_seen = gpu.sm.clock
         if keep and traces.store is not None:
             self.timings = TimingStore(traces.store, traces.kept.group)
             self.programs = ProgramStore(traces.store, traces.kept.group)

@@ -38,7 +38,8 @@ def seen_by_lowering(gpu: Gpu) -> tuple[Any, ...]:
 
     return (
         _plain(geometry(gpu)), gpu.sm.warp_size, gpu.sm.issue_width, gpu.l2.size, gpu.shared.latency,
-        gpu.memory.constant_latency, gpu.memory.atomics_wait, gpu.perfect_memory, _plain(gpu.pipes), _plain(gpu.isa),
+        gpu.memory.constant_latency, gpu.memory.constant_queued, gpu.memory.atomics_wait, gpu.perfect_memory,
+        _plain(gpu.pipes), _plain(gpu.isa),
         _plain(gpu.collectors), _plain(gpu.l2) if has_slices(gpu) else None,
         _plain(gpu.l1) if may_camp(gpu) else None,
     )  # fmt: skip

@@ -151,3 +151,18 @@ def test_what_a_program_computes_once_is_not_kept_with_it():
     before = program_store._bytes(lowered)
     assert op_issues(lowered[0]).nbytes > 0
     assert program_store._bytes(lowered) == before > 0
+
+
+def test_a_sleep_takes_its_time_at_any_clock(tmp_path):
+    """What is kept of one clock is not taken for another: a warp sleeps as many nanoseconds, so other cycles."""
+    (tmp_path / "sleep.ptx").write_text(
+        ".version 6.4\n.target sm_70\n.address_size 64\n"
+        ".visible .entry rest() {\n  .reg .b32 %r<2>;\n  mov.u32 %r1, 1000;\n  nanosleep.u32 %r1;\n  ret;\n}\n"
+    )
+    (tmp_path / "sleep.toml").write_text('ptx = "sleep.ptx"\ngrid = 80\nblock = 32\nregisters = 16\n')
+
+    def cycles(clock):
+        result = ppt_gpu.predict(str(tmp_path / "sleep.toml"), "v100", overrides=[f"sm.clock={clock} MHz"])
+        return float(result.launches[0].value("kernel.cycles"))
+
+    assert cycles(2000) - cycles(1000) == pytest.approx(1000, abs=60)

@@ -56,10 +56,10 @@ def test_fingerprint_depends_on_every_file(tmp_path: Path) -> None:
 def test_compiles_without_a_writable_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     njit = numba.njit
 
-    def no_cache(**options: object) -> object:
+    def no_cache(*functions: object, **options: object) -> object:
         if options.get("cache"):
             raise RuntimeError("cannot cache function: no locator available")
-        return njit(**options)
+        return njit(*functions, **options)
 
     monkeypatch.setattr(numba, "njit", no_cache)
     assert entry(lambda value: value + 1)(2) == 3

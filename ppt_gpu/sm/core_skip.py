@@ -164,11 +164,12 @@ class Skipping:
                 self._copy(at, lag, 3 * now - 2 * before)
                 track[MODE], track[LOGGED], track[TARGET] = LOGGING, 0, at + lag
                 return
-            memory.forget_records()
             rounds = make_replay()(
                 track, self.log, state.core, self.snap, state.layout, memory.access, memory.tx, memory.mem,
                 now - before, rounds,
             )  # fmt: skip
+            if rounds > 0:  # of none, what was asked for is written down when the loop comes to it
+                memory.forget_records()
         skipped = rounds * (now - before)
         if rounds > 0:
             make_advance()(

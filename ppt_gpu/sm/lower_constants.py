@@ -1,7 +1,7 @@
 """Constants whose lanes read different words: the cache serves one word after another.
 
-"If all threads of a warp access the same location, then constant memory can be as fast as a register access"; else the
-request is split into as many as there are different addresses (CUDA C Programming Guide, "Constant Memory").
+A request is split into as many as it has different addresses, each of which takes its turn (CUDA C Programming Guide,
+compute capabilities, "Constant Memory").
 """
 
 from __future__ import annotations

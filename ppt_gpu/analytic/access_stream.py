@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ppt_gpu.analytic.least_latency import entry_ops
 from ppt_gpu.analytic.model_inputs import ModelInputs
 from ppt_gpu.compiled import entry
-from ppt_gpu.sm.core_machine import WRITE_BACK, Machine, keeps_stores, machine_of, uses_l1
+from ppt_gpu.sm.core_machine import WRITE_BACK, WRITE_EVICT, Machine, keeps_stores, machine_of, uses_l1
 from ppt_gpu.sm.program import KIND_LOAD, Program
 
 
@@ -31,6 +31,7 @@ class AccessStream:
     kind: NDArray[np.int64]  # [T] KIND_LOAD, KIND_STORE or KIND_ATOMIC
     cached: NDArray[np.bool_]  # [T] looks into the L1
     keeps: NDArray[np.bool_]  # [T] does, and what it stores stays there
+    drops: NDArray[np.bool_]  # [T] does, and a store drops the line
     warm: NDArray[np.int64]  # [L] masks of the sectors that are in the L2 before this SM first asks
 
 
@@ -46,6 +47,7 @@ def access_stream(inputs: ModelInputs) -> AccessStream:
     sectors = program.tx_sectors[chosen].astype(np.int64)
     line, kind = program.tx_line[chosen].astype(np.int64), program.op_kind[op].astype(np.int64)
     cached = uses_l1(program, machine)[op] & (line >= 0)
+    keeps = cached & (keeps_stores(program, machine)[op] | (machine.l1_write == WRITE_BACK))
     return AccessStream(
         machine=machine,
         place=chosen,
@@ -53,7 +55,8 @@ def access_stream(inputs: ModelInputs) -> AccessStream:
         sectors=np.where(cached & (kind == KIND_LOAD), whole_sectors(sectors, machine.l1_group), sectors),
         kind=kind,
         cached=cached,
-        keeps=cached & (keeps_stores(program, machine)[op] | (machine.l1_write == WRITE_BACK)),
+        keeps=keeps,
+        drops=cached & ~keeps & (machine.l1_write == WRITE_EVICT),
         warm=program.line_warm.astype(np.int64),
     )
 

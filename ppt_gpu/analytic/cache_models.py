@@ -41,7 +41,7 @@ class _Launch:
         self.program, self.stream = inputs.program, access_stream(inputs)
         self.machine, self.before = self.stream.machine, touched(self.stream)
         load = self.stream.kind == KIND_LOAD
-        self.in_l1 = self.stream.cached & (load | self.machine.l1_allocate)
+        self.in_l1 = self.stream.cached & (load | (self.machine.l1_allocate & ~self.stream.drops))
         self.in_l2 = self.stream.line >= 0
         self.l1_lines = self.machine.l1_sets * self.machine.l1_ways
         self.l2_lines = self.machine.l2_sets * self.machine.l2_ways

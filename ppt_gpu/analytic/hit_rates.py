@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from ppt_gpu.analytic.access_stream import AccessStream
 from ppt_gpu.compiled import entry
-from ppt_gpu.sm.core_machine import WRITE_EVICT
 from ppt_gpu.sm.program import FORCED_L1, FORCED_L2, KIND_ATOMIC, KIND_LOAD, KIND_STORE
 from ppt_gpu.sm.result import SmResult
 
@@ -46,7 +45,7 @@ def touched(stream: AccessStream) -> Touched:
     found = np.zeros((3, len(stream.line)), np.int64)
     machine = stream.machine
     _touch(
-        stream.line, stream.sectors, stream.kind, stream.cached, ~stream.keeps & (machine.l1_write == WRITE_EVICT),
+        stream.line, stream.sectors, stream.kind, stream.cached, stream.drops,
         machine.l1_allocate, _ONES, np.zeros((len(stream.warm), 2), np.int64), stream.warm.copy(), found,
     )  # fmt: skip
     return Touched(_ONES[stream.sectors], *found)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -202,9 +203,13 @@ class _Writer:
     def _shape(self, place: Place, instruction: Instruction, op: str) -> Shape:
         size = access_bytes(instruction)
         mine = self.accesses.get(place.index)
-        if mine is None or class_of(op).endswith(".constant"):
+        if mine is None:
             return without_address(op, size)
         trace, at = self.trace, self.start + mine
+        if class_of(op).endswith(".constant"):
+            apart = bool((trace.pattern_offset[trace.access_pattern[at]] != 0).any())
+            doubt = "its lanes read different constants, one after another: taken as one broadcast" if apart else ""
+            return replace(without_address(op, size), doubt=doubt)
         first = self.first_access + mine[0]
         found = Accesses(
             space=class_of(op).split(".")[1],

@@ -13,7 +13,7 @@ from ppt_gpu.exec.interpreter import interpret
 from ppt_gpu.exec.run import run
 from ppt_gpu.exec.trace import Trace
 from ppt_gpu.inputs import open_workload
-from ppt_gpu.pipeline import predict, workload_traces
+from ppt_gpu.pipeline import predict, translate, workload_traces
 from ppt_gpu.ptx.instructions import is_traced
 from ppt_gpu.ptx.link import link
 from ppt_gpu.scale.simulated_sm import TraceSm
@@ -108,3 +108,8 @@ def test_a_kernel_of_many_words_takes_a_cycle_for_each(tmp_path: Path) -> None:
     few, many = (predict(look(tmp_path, n, 1024), "v100", cache=False).launches[0] for n in (32, 1))
     more = float(many.value("kernel.cycles")) - float(few.value("kernel.cycles"))
     assert more == pytest.approx(2 * 32 * (32 - 1), rel=0.1)
+
+
+def test_a_task_list_says_that_it_has_them_as_one_broadcast(tmp_path: Path) -> None:
+    said = "its lanes read different constants"
+    assert said in translate(look(tmp_path, 4)) and said not in translate(look(tmp_path, 32))

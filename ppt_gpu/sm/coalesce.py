@@ -54,6 +54,16 @@ def active_phases(mask: ArrayLike, lanes: int) -> NDArray[np.int64]:
     return count
 
 
+@inlined
+def updates_so_far(offsets: np.ndarray, mask: int, lane: int) -> int:
+    """How many of the active lanes up to active `lane` have its address; offsets [32] of the lanes."""
+    same = 1
+    for other in range(lane):
+        if (mask >> other) & 1 and offsets[other] == offsets[lane]:
+            same += 1
+    return same
+
+
 def transactions(
     rule: str, offsets: NDArray[np.int64], mask: int, base: int, size: int, line: int, sector: int, whole: bool
 ) -> list[tuple[int, int]]:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ppt_gpu.compiled import entry, inlined
 from ppt_gpu.sm.banks import BankRule, passes
-from ppt_gpu.sm.coalesce import LINE, SECTOR, WARP, active_phases, coalesce, phase_lanes
+from ppt_gpu.sm.coalesce import LINE, SECTOR, WARP, active_phases, coalesce, phase_lanes, updates_so_far
 
 GLOBAL, SHARED, LOCAL = range(3)  # as in MEMORY_SPACES
 #: A key is pattern, variant, and the base address modulo the period of the variant.
@@ -131,12 +131,8 @@ def _most_updates(
     for lane in range(WARP):
         sector = (base + offsets[lane]) >> shift
         if mask >> lane & 1 and sector >> of_line == line:
-            same = 1
-            for other in range(lane):
-                if mask >> other & 1 and offsets[other] == offsets[lane]:
-                    same += 1
             bit = sector - (line << of_line)
-            updates[bit] = max(updates[bit], same)
+            updates[bit] = max(updates[bit], updates_so_far(offsets, mask, lane))
 
 
 def _least_cycles(rule: int, mask: NDArray[np.int64], size: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -160,12 +156,7 @@ def _multiplicity(
         most = 1
         for lane in range(WARP):
             if (mask >> lane) & 1:
-                same = 1
-                for other in range(lane):
-                    if (mask >> other) & 1 and offsets[p, other] == offsets[p, lane]:
-                        same += 1
-                if same > most:
-                    most = same
+                most = max(most, updates_so_far(offsets[p], mask, lane))
         found[place[i]] = most
 
 

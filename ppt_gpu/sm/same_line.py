@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.compiled import entry
-from ppt_gpu.sm.coalesce import WARP
+from ppt_gpu.sm.coalesce import WARP, updates_so_far
 from ppt_gpu.sm.lower_hash import Numbers
 
 #: atomics looked at together
@@ -82,10 +82,7 @@ def _updates(
         for lane in range(WARP):
             if not (masks[p] >> lane) & 1:
                 continue
-            same = 1
-            for other in range(lane):
-                if (masks[p] >> other) & 1 and offsets[p, other] == offsets[p, lane]:
-                    same += 1
+            same = updates_so_far(offsets[p], masks[p], lane)
             this = (base[i] + offsets[p, lane]) // line * line
             place = first
             while place < at and address[place] != this:

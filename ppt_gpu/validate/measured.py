@@ -1,4 +1,6 @@
-"""The set `measured`: times that others measured on real GPUs (validation/measured), each held against our prediction.
+"""The set `measured`: times that others measured on real GPUs, each held against our prediction.
+
+From validation/measured, a reader for each file, and from validation/published, whose files are alike.
 
 One set of parameters per GPU: the shipped hardware file, with what the measurement states of its own conditions.
 """
@@ -24,6 +26,7 @@ class Case:
     """One measured launch. `time` in us; `launched`: the time includes the launch overhead.
 
     `chosen`: values of hardware files that were chosen with this launch in view (chosen.csv).
+    `then`: launches that the time covers, too.
     """
 
     name: str
@@ -39,11 +42,14 @@ class Case:
     time: float
     launched: bool
     chosen: str = ""
+    shared: int = 0  # dynamic shared memory, bytes
+    folder: str = "measured"
+    then: tuple[Case, ...] = ()
 
     @property
     def path(self) -> Path:
         """The file of the kernel."""
-        return _folder() / "kernels" / f"{self.module}.ptx"
+        return _folder(self.folder) / "kernels" / f"{self.module}.ptx"
 
     @property
     def title(self) -> str:
@@ -154,12 +160,55 @@ def _from_row(
     )
 
 
-SETS: dict[str, Callable[[], Iterator[Case]]] = {"stream": _streams, "kepler": _keplers, "sgemm": _ladder}
+# --- validation/published -------------------------------------------------------------------------------------------
+
+
+def _published() -> Iterator[Case]:
+    """A set a file. A line without a time is a further launch of the line above, which the time there covers."""
+    for path in sorted(_folder("published").glob("*.csv")):
+        launches = [(row, _launch(path.stem, row)) for row in _lines(path)]
+        firsts = [number for number, (row, _) in enumerate(launches) if row["time_us"]]
+        for first, end in zip(firsts, [*firsts[1:], len(launches)], strict=True):
+            yield replace(launches[first][1], then=tuple(one for _, one in launches[first + 1 : end]))
+
+
+def _launch(name: str, row: dict[str, str]) -> Case:
+    """The launch of a line of the file `name`, whose columns PROVENANCE.md of the folder names."""
+    return Case(
+        name=f"{row['kernel']} {row['case']}",
+        set=name,
+        gpu=row["gpu"],
+        overrides=_parts(row.get("set")),
+        module=name,
+        kernel=row["entry"],
+        grid=_sides(row["grid"]),
+        block=_sides(row["block"]),
+        args=_parts(row["args"]),
+        registers=None,
+        time=float(row["time_us"] or 0),
+        launched=False,
+        shared=int(row.get("shared") or 0),
+        folder="published",
+    )
+
+
+def _parts(text: str | None) -> tuple[str, ...]:
+    return tuple(text.split(";")) if text else ()
+
+
+def _sides(text: str) -> Dim3:
+    """ "32x8" -> (32, 8, 1)"""
+    x, y, z = (*(int(side) for side in text.split("x")), 1, 1)[:3]
+    return x, y, z
+
+
+#: what makes cases; validation/published has several sets
+SOURCES: tuple[Callable[[], Iterator[Case]], ...] = (_streams, _keplers, _ladder, _published)
 
 
 def cases(texts: Sequence[str] = ()) -> list[Case]:
     """All cases whose "SET GPU NAME" contains one of `texts`."""
-    found = [case for make in SETS.values() for case in make()]
+    found = [case for make in SOURCES for case in make()]
     chosen = {f"{row['set']} {row['gpu']} {row['case']}": row["values"] for row in _table("chosen")}
     return [replace(case, chosen=chosen.get(case.title, "")) for case in found if is_asked(case.title, texts)]
 
@@ -178,9 +227,13 @@ def row_of(case: Case, found: Predicted) -> Row:
 
 
 def _table(name: str) -> Iterator[dict[str, str]]:
-    with (_folder() / f"{name}.csv").open(newline="") as file:
+    return _lines(_folder() / f"{name}.csv")
+
+
+def _lines(path: Path) -> Iterator[dict[str, str]]:
+    with path.open(newline="") as file:
         yield from csv.DictReader(file)
 
 
-def _folder() -> Path:
-    return data_dir("validation") / "measured"
+def _folder(name: str = "measured") -> Path:
+    return data_dir("validation") / name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache, lru_cache
 from hashlib import sha256
 from pathlib import Path
@@ -56,12 +56,28 @@ def predictions(cases: Sequence[Case], processes: int = 1) -> list[Predicted]:
 
 
 def predicted(case: Case) -> Predicted:
-    """The prediction of one case. Traces of other launches leave memory first: no later case asks for them."""
+    """The prediction of one case, of the sum of its launches. Its limit is that of the longest.
+
+    Traces of other launches leave memory first: no later case asks for them.
+    """
+    launches = [_predicted(one) for one in (case, *case.then)]
+    longest = max(launches, key=lambda one: one.us)
+    return replace(longest, us=sum(one.us for one in launches))
+
+
+def _predicted(case: Case) -> Predicted:
+    """The prediction of one launch."""
     if _last != [_same_traces(case)]:
         forget()
         _last[:] = [_same_traces(case)]
     workload = open_workload(
-        case.path, kernel=case.kernel, grid=case.grid, block=case.block, args=case.args, registers=case.registers
+        case.path,
+        kernel=case.kernel,
+        grid=case.grid,
+        block=case.block,
+        args=case.args,
+        dynamic_shared=case.shared,
+        registers=case.registers,
     )
     launch = predict(workload, case.gpu, overrides=case.overrides).launches[0]
     seconds = float(launch.value("kernel.cycles")) / float(launch.value("gpu.clock"))
@@ -71,7 +87,7 @@ def predicted(case: Case) -> Predicted:
 
 
 def _same_traces(case: Case) -> tuple[Any, ...]:
-    return case.module, case.kernel, case.grid, case.block, case.args
+    return case.module, case.kernel, case.grid, case.block, case.args, case.shared
 
 
 def _kept(store: Store, name: str) -> Predicted | None:

@@ -1,5 +1,6 @@
 """The set `measured`: its kernels compute what they should, and its cases fit them."""
 
+import shutil
 from collections import Counter
 
 import numpy as np
@@ -9,6 +10,7 @@ import ppt_gpu
 from ppt_gpu.inputs import open_workload
 from ppt_gpu.paths import data_dir
 from ppt_gpu.validate import measured
+from ppt_gpu.validate.measured_predictions import predicted
 
 KERNELS = data_dir("validation") / "measured" / "kernels"
 RNG = np.random.default_rng(7)
@@ -76,11 +78,31 @@ def test_streams():
 
 def test_every_row_is_a_case_of_its_kernel():
     cases = measured.cases()
-    assert Counter(case.set for case in cases) == {"stream": 528, "kepler": 257, "sgemm": 26}
+    sets = Counter(case.set for case in cases if case.folder == "measured")
+    assert sets == {"stream": 528, "kepler": 257, "sgemm": 26}
+    assert len({case.title for case in cases}) == len(cases)
     for case in cases[::37]:
-        path = KERNELS / f"{case.module}.ptx"
-        workload = open_workload(path, kernel=case.kernel, grid=case.grid, block=case.block, args=case.args)
+        workload = open_workload(case.path, kernel=case.kernel, grid=case.grid, block=case.block, args=case.args)
         assert workload.launches[0].threads_per_block == np.prod(case.block)
+
+
+def test_lines_without_a_time_are_launches_of_the_line_above(monkeypatch, tmp_path):
+    (tmp_path / "kernels").mkdir()
+    shutil.copy(KERNELS / "kepler.ptx", tmp_path / "kernels" / "two.ptx")
+    call = "matrix_sum_coalesced,80x80,16x16"
+    arguments = ";".join(["f32[1638400]"] * 3 + ["i32=1280"])
+    (tmp_path / "two.csv").write_text(
+        "gpu,kernel,case,entry,grid,block,args,time_us,set\n"
+        f"k20,sum,twice,{call},{arguments},300,\n"
+        f"k20,sum,twice,{call},{arguments},,\n"
+        f"k20,sum,once,{call},{arguments},150,sm.clock=706 MHz\n"
+    )
+    folder = measured._folder
+    monkeypatch.setattr(measured, "_folder", lambda name="measured": tmp_path if name == "published" else folder(name))
+    twice, once = measured.cases(["two k20"])
+    assert (twice.time, once.time, once.overrides) == (300, 150, ("sm.clock=706 MHz",))
+    assert twice.grid == (80, 80, 1) and [one.grid for one in twice.then] == [(80, 80, 1)] and not once.then
+    assert predicted(twice).us == pytest.approx(2 * predicted(once).us, rel=1e-9)
 
 
 def test_a_prediction():

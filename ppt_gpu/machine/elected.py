@@ -9,15 +9,17 @@ block's place in the grid and of what is loaded through such addresses.
   before that by shuffles, where no lane is missing).
 * Additions of 32 bits whose results are read: a scan by shuffles, where no lane is missing.
 * Nothing else: not inc, dec, exch and cas, nor floating point.
+
+Where each lane has a word of its own, shared memory itself counts lanes from sm_80 on (`counted_by_word`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ppt_gpu.ptx.instructions import access_kind, memory_space
-from ppt_gpu.ptx.module import Instruction, Kernel, Mem, Operand, Reg, Special
+from ppt_gpu.ptx.module import Imm, Instruction, Kernel, Mem, Operand, Reg, Special
 from ppt_gpu.ptx.uses import writers_of
 
 #: special registers that all lanes of a warp read alike
@@ -48,6 +50,25 @@ def elections(kernel: Kernel) -> dict[int, Election]:
     read = {register for instruction in kernel.instructions for register in instruction.reads}
     found = ((instruction.index, _election(instruction, alike, read)) for instruction in atomics)
     return {index: election for index, election in found if election is not None}
+
+
+def counted_by_word(instructions: Sequence[Instruction]) -> set[int]:
+    """Of `instructions`, which add one to words of shared memory and want nothing back.
+
+    ptxas 13.0 has ATOMS.POPC.INC for them from sm_80 on, which counts the lanes that name a word.
+    """
+    found = {number for number, instruction in enumerate(instructions) if _adds_one(instruction)}
+    if not found:
+        return found
+    read = {register for instruction in instructions for register in instruction.reads}
+    return {number for number in found if read.isdisjoint(instructions[number].writes)}
+
+
+def _adds_one(instruction: Instruction) -> bool:
+    if instruction.base not in ("atom", "red") or memory_space(instruction) != "shared":
+        return False
+    value, words = instruction.operands[-1], instruction.modifiers
+    return "add" in words and words[-1] in _WORDS and isinstance(value, Imm) and value.value == 1
 
 
 def operations(election: Election, made: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:

@@ -40,17 +40,26 @@ class BankRule:
     paired: bool = False  # pairs of lanes that read the same are served as one
     shares_atomics: bool = False  # atomics on the same word are one access, as loads of it are
     cycles: int = 1  # that the lanes served together take at least: a path narrower than the banks
+    each: bool = False  # every pass takes so many: others have the path meanwhile
 
 
-def bank_rule(gpu: Gpu) -> BankRule:
-    """The rule of a GPU: [shared] banks and bank_width, and its compute capability."""
+def bank_rule(gpu: Gpu, both: bool = True) -> BankRule:
+    """The rule of a GPU: [shared] banks and bank_width, and its compute capability.
+
+    both: of SMs that share a path to their data (`l1.sms`), all are at work.
+    """
     shared = gpu.shared
     deep = max(shared.bank_width, 8) if gpu.compute_capability[0] == 3 else shared.bank_width
     paired = shared.paired and gpu.compute_capability >= (7, 0)
     row = shared.banks * deep
-    cycles = max(1, round(row / gpu.l1.bandwidth)) if gpu.l1.banked else 1
+    cycles = max(1, round(row / path_bandwidth(gpu, both))) if gpu.l1.banked else 1
     first = gpu.compute_capability[0] == 1
-    return BankRule(shared.banks, shared.bank_width, row, first, paired, shared.atomics_share, cycles)
+    return BankRule(shared.banks, shared.bank_width, row, first, paired, shared.atomics_share, cycles, gpu.l1.sms > 1)
+
+
+def path_bandwidth(gpu: Gpu, both: bool) -> float:
+    """B a cycle of an SM from its L1 or shared memory; both: as in `bank_rule`."""
+    return gpu.l1.bandwidth * (1 if both else gpu.l1.sms)
 
 
 def bank_passes(
@@ -81,8 +90,8 @@ def passes(
     else:
         lanes = np.clip(WARP * (rule.row // rule.banks) // size, 1, WARP)
         _phases(
-            offsets, masks, pattern, base, size, atomic, lanes, rule.paired, rule.width, rule.row, rule.cycles, load,
-            seen, found,
+            offsets, masks, pattern, base, size, atomic, lanes, rule.paired, rule.width, rule.row, rule.cycles,
+            rule.each, load, seen, found,
         )  # fmt: skip
     return found
 
@@ -130,10 +139,10 @@ def _in_pairs(offsets: np.ndarray, p: int, mask: int, apart: int) -> bool:
 @entry
 def _phases(
     offsets: np.ndarray, masks: np.ndarray, pattern: np.ndarray, base: np.ndarray, size: np.ndarray,
-    atomic: np.ndarray, lanes: np.ndarray, paired: bool, width: int, row: int, cycles: int, load: np.ndarray,
-    seen: np.ndarray, found: np.ndarray,
+    atomic: np.ndarray, lanes: np.ndarray, paired: bool, width: int, row: int, cycles: int, each: bool,
+    load: np.ndarray, seen: np.ndarray, found: np.ndarray,
 ) -> None:  # fmt: skip
-    """2.x and later: `lanes` lanes of an access are served together, in `cycles` cycles at least."""
+    """2.x and later: `lanes` lanes of an access are served together, in `cycles` cycles at least, or `each` pass is."""
     for i in range(len(pattern)):
         p, count = pattern[i], lanes[i]
         wide = paired and count < WARP and not atomic[i]
@@ -143,7 +152,8 @@ def _phases(
             most = _phase(
                 offsets, p, masks[p], base[i], size[i], atomic[i], width, row, first, first + count, load, seen
             )
-            found[i] += max(most, cycles) if most else 0
+            if most:
+                found[i] += most * cycles if each else max(most, cycles)
 
 
 @entry

@@ -161,7 +161,7 @@ def issue_later(
     ring = int64(q.OF_COPIES if way == c.COPIES else q.OF_UNIT)
     op, alone = operation(mem, ring, mem[q.OP_LAST + ring]), mem[q.OP_FIRST + ring] == mem[q.OP_LAST + ring]
     mem[op + q.O_KIND] = kind
-    mem[op + q.O_CACHED] = way if way != c.COPIES else c.PASSES_L1
+    mem[op + q.O_CACHED] = way & c.WAY if way != c.COPIES else c.PASSES_L1
     mem[op + q.O_ME] = me
     mem[op + q.O_TELLS] = tells
     mem[op + q.O_EVENT] = event
@@ -191,7 +191,7 @@ def issue_later(
     if not known:
         mem[q.OP_LAST + ring] += 1
         mem[q.OP_FIRST + ring] += 1 if served else 0
-    if kind == KIND_STORE and mem[c.P_ACK] == 0:
+    if (kind == KIND_STORE or way >= c.POSTED) and mem[c.P_ACK] == 0:
         done = cycle + mem[c.P_STORE]
     elif known:
         done = mem[op + q.O_DONE]

@@ -59,6 +59,7 @@ class Operation:
     start: int = 0
     done: int = 0
     posted: int = -1
+    posts: bool = False  # its warp may end before it is done
     arrivals: list[Request] = field(default_factory=list)
     served: bool = False
     warp: Warp | None = None
@@ -94,6 +95,7 @@ class LaterMemory(Memory):
         transactions = [(int(p.tx_line[t]), int(p.tx_sectors[t])) for t in range(first, last)]
         cached, copied, keeps = bool(self.op_l1[op]), bool(self.op_copies[op]), bool(self.op_keeps[op])
         operation = Operation(int(p.op_kind[op]), cycle, cached, copied, keeps, transactions)
+        operation.posts = operation.kind == KIND_STORE or bool(self.op_posted[op])
         operation.count = last - first
         operation.passes = int(p.access_cycles[access])
         operation.updates = int(p.access_atomic[access]) if len(p.access_atomic) else 1
@@ -103,7 +105,7 @@ class LaterMemory(Memory):
         """Put an operation into the queue; the cycle of its result, or NEVER."""
         (self.copies if operation.copied else self.queue).append(operation)
         self._advance()
-        if operation.kind == KIND_STORE and not self.m.store_ack:
+        if operation.posts and not self.m.store_ack:
             return operation.cycle + self.m.store_latency
         if operation.served and not operation.arrivals:
             return operation.done

@@ -56,6 +56,7 @@ from ppt_gpu.sm.core_memory import (
     P_STORE,
     P_TX,
     PLACE,
+    POSTED,
     QUEUE,
     QUEUE_HEAD,
     REQUESTS,
@@ -64,6 +65,7 @@ from ppt_gpu.sm.core_memory import (
     UPDATES_AT,
     VALID,
     VICTIM,
+    WAY,
 )
 from ppt_gpu.sm.core_tags import claim, drop, line_place, renew, request, whole
 from ppt_gpu.sm.program import FORCED_L1, KIND_ATOMIC, KIND_LOAD
@@ -311,6 +313,8 @@ def issue_global(kind: int, cached: int, cycle: int, word: int, last: int, tx: A
     start = max(cycle * ONE, mem[LSU])
     time, done = start, whole(start) + mem[P_L1_LATENCY]
     posted, wait = int64(-1), int64(0)
+    forgotten = cached >= POSTED and mem[P_ACK] == 0
+    cached &= WAY
     if kind == KIND_ATOMIC and last > first:
         wait = max(0, mem[ATOMIC] - start) + (updates - 1) * mem[P_ATOMIC]
         mem[ATOMIC] = max(mem[ATOMIC], start) + updates * mem[P_ATOMIC_BUSY]
@@ -336,7 +340,7 @@ def issue_global(kind: int, cached: int, cycle: int, word: int, last: int, tx: A
         rest = max(rest, mem[P_TX])
     mem[LSU] = time + max(rest, 0)
     place = leave_queue(mem, whole(max(mem[LSU], posted)))
-    if kind != KIND_LOAD and kind != KIND_ATOMIC:
+    if (kind != KIND_LOAD and kind != KIND_ATOMIC) or forgotten:
         done = cycle + mem[P_STORE]
         if mem[P_ACK] != 0:
             done = whole(posted) + _round_trip(mem) if posted >= 0 else cycle

@@ -24,7 +24,7 @@ from ppt_gpu.sm.core_machine import (
     set_index,
     uses_l1,
 )
-from ppt_gpu.sm.program import CODE_COLD, CODE_IN_SM, Program
+from ppt_gpu.sm.program import CODE_COLD, CODE_IN_SM, Program, posted_by
 
 # parameters
 _PARAMETERS = (
@@ -54,7 +54,9 @@ _PARAMETERS = (
 ) = range(len(_PARAMETERS), len(_PARAMETERS) + 25)  # fmt: skip
 #: way of an operation: it does not look into the L1, it does, the copy engine does it, or it does for local memory
 PASSES_L1, LOOKS_INTO_L1, COPIES, IN_LOCAL = range(4)
-WAY_BITS = 2
+#: added to the way of an atomic of which nobody wants a result back
+POSTED, WAY = 4, 3
+WAY_BITS = 3
 C = len(_PARAMETERS) + 25  # counters
 C_L1, C_L1_HIT, C_L2, C_L2_HIT = C + cm.L1_ACCESSES, C + cm.L1_HITS, C + cm.L2_ACCESSES, C + cm.L2_HITS
 C_DRAM_READ, C_DRAM_WRITE = C + cm.DRAM_READ, C + cm.DRAM_WRITE
@@ -193,7 +195,7 @@ def _parts(count: int) -> Iterator[slice]:
 def l1_way(program: Program, machine: Machine) -> NDArray[np.int64]:
     """[O] the way of each operation that the copy engine does not do."""
     looks = uses_l1(program, machine)
-    return np.where(looks & is_local(program), IN_LOCAL, looks).astype(np.int64)
+    return np.where(looks & is_local(program), IN_LOCAL, looks).astype(np.int64) + POSTED * posted_by(program)
 
 
 def code_tables(program: Program, machine: Machine) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:

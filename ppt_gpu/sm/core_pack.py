@@ -47,7 +47,7 @@ NOT_SELECTED, MATH, LG, MIO, BARRIER, BRANCH, DISPATCH, DRAIN = range(4, 12)
 THROTTLE = np.array([MATH, MATH, MATH, LG, LG, LG, MIO, MIO], np.int64)
 # words of an operation's record; ANNOUNCE: latency * 4 + WAIT_*, as in the scoreboard slots; EVENT: EVENT_* of the
 # program, HELD_FOR: the column of `op_stall` for its waits for events
-# USES_L1: 0 no, 1 yes, COPIES: the copy engine does it
+# USES_L1: 0 no, 1 yes, COPIES: the copy engine does it; and POSTED for atomics of which nobody wants a result
 ANNOUNCE, INTERVAL, LATENCY, USES_L1, EVENT, HELD_FOR = range(6)
 OP_ROW = 8
 

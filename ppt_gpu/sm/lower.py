@@ -76,7 +76,7 @@ def lower_trace(
     if trace.warps != per_block * len(trace.blocks):
         raise PptError(f"the trace has {trace.warps} warps, not {per_block} in each of {len(trace.blocks)} blocks")
     code = lower_code(kernel, trace, gpu, 0 if gpu.collectors.units else per_block)
-    shape = geometry(gpu)
+    shape = geometry(gpu, active_sms)
     plan = schedule(code.static, trace.path_start, trace.path_pc, gpu.sm.issue_width, SLOTS)
     entries = match_accesses(trace, code.traced, code.memory_operations)
     variant, pattern, base = _variants(code, trace, entries)
@@ -123,7 +123,7 @@ def lower_trace(
         l2_camping=others.camping,
         atomic_share=others.atomic_share,
     )
-    program = replace(program, unheard=code.unheard, op_copies=code.op_copies)
+    program = replace(program, unheard=code.unheard, op_copies=code.op_copies, op_posted=code.op_posted)
     events = code.events
     if events is None:
         return program

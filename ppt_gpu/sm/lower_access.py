@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from ppt_gpu.compiled import entry
 from ppt_gpu.errors import PptError
-from ppt_gpu.sm.banks import BankRule, bank_rule
+from ppt_gpu.sm.banks import BankRule, bank_rule, path_bandwidth
 from ppt_gpu.sm.coalesce import PHASE, RULES
 from ppt_gpu.sm.lower_hash import dense_ids
 from ppt_gpu.sm.lower_shapes import PERIOD_BITS, SHARED, VARIANT_BITS, shapes
+from ppt_gpu.sm.same_line import Serving
 from ppt_gpu.spec.gpu import Gpu
 
 
@@ -35,6 +36,12 @@ class Geometry:
     l1_sector_banks: int = 0  # look up one sector each in a cycle, in order
     l1_phase: int = 1  # cycles that it takes for the 128 B that lanes are served with together
     atomics_apart: bool = False  # as in gpu.memory
+    atomic_units: int = 0  # of the L2; as in gpu.l2
+
+    @property
+    def serving(self) -> Serving:
+        """How the L2 serves atomics."""
+        return Serving(self.line, self.sector, self.atomic_units)
 
 
 @dataclass(frozen=True)
@@ -58,21 +65,26 @@ class Accesses:
     sectors: NDArray[np.uint8]  # [T]
 
 
-def geometry(gpu: Gpu) -> Geometry:
-    """Rules and sizes of a GPU. Sectors are 32 B, or an eighth of a line where lines are longer than 256 B."""
+def geometry(gpu: Gpu, active_sms: int = 0) -> Geometry:
+    """Rules and sizes of a GPU. Sectors are 32 B, or an eighth of a line where lines are longer than 256 B.
+
+    active_sms: how many run blocks; 0: all. Where they are few, none shares its path to the L1 with another (`l1.sms`).
+    """
     line = gpu.l1.line or gpu.l2.line
+    both = not active_sms or active_sms * gpu.l1.sms > gpu.sm.count
     return Geometry(
         rule=RULES[gpu.memory.coalescing],
         line=line,
         sector=min(line, max(32, line // 8)),
-        banks=bank_rule(gpu),
+        banks=bank_rule(gpu, both),
         per_cycle=gpu.memory.transactions_per_cycle,
         l1_global=gpu.l1.size > 0 and gpu.l1.caches_global,
         l1_banked=gpu.l1.size > 0 and gpu.l1.caches_global and gpu.l1.banked,
         l1_tag_sets=gpu.l1.tag_sets if gpu.l1.size > 0 and gpu.l1.caches_global else 0,
         l1_sector_banks=gpu.l1.sector_banks if gpu.l1.size > 0 and gpu.l1.caches_global else 0,
         atomics_apart=gpu.memory.atomics_apart,
-        l1_phase=max(1, round(PHASE / gpu.l1.bandwidth)) if gpu.l1.size > 0 and gpu.l1.caches_global else 1,
+        atomic_units=gpu.l2.atomic_units,
+        l1_phase=max(1, round(PHASE / path_bandwidth(gpu, both))) if gpu.l1.size > 0 and gpu.l1.caches_global else 1,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from ppt_gpu.exec.trace import Trace
 from ppt_gpu.machine.code import MachineKernel
-from ppt_gpu.machine.elected import elections
+from ppt_gpu.machine.elected import counted_by_word, elections
 from ppt_gpu.ptx.instructions import (
     access_bytes,
     access_kind,
@@ -29,7 +30,7 @@ from ppt_gpu.sm.lower_operands import operands_in_banks, sources
 from ppt_gpu.sm.lower_ops import OpTable, build_ops, in_space
 from ppt_gpu.sm.lower_shapes import GLOBAL, LOCAL, SHARED
 from ppt_gpu.sm.lower_sleep import with_sleeps
-from ppt_gpu.sm.program import KIND_BARRIER, KIND_COMPUTE, KIND_LOAD
+from ppt_gpu.sm.program import KIND_ATOMIC, KIND_BARRIER, KIND_COMPUTE, KIND_LOAD
 from ppt_gpu.sm.scoreboard import StaticCode
 from ppt_gpu.spec.gpu import MEMORY_ACCESSES, MEMORY_SPACES, Gpu
 from ppt_gpu.tasklist.expand import operations_of
@@ -52,6 +53,7 @@ class Code:
     unheard: str  # why warps do not wait at mbarriers although the kernel has some; else empty
     op_event: NDArray[np.int8]  # [O] EVENT_*; empty without events
     op_copies: NDArray[np.bool_]  # [O] loads that the copy engine does; empty: none
+    op_posted: NDArray[np.bool_]  # [O] atomics of which nobody wants a result back; empty: none
     elected: NDArray[np.int8]  # [I] NOBODY, or when one lane does an atomic for its warp: ANY lanes, ALL of them active
 
 
@@ -81,7 +83,7 @@ def lower_code(kernel: Kernel, trace: Trace, gpu: Gpu, events_of_warps: int = 0)
     ops = with_sleeps(ops, kernel, gpu)
     if not gpu.memory.constant_queued:
         ops = one_word_after_another(ops, words_of_constants(kernel, trace, traced))
-    variants, variant_of = _variants(instructions)
+    variants, variant_of = _variants(instructions, counted_by_word(instructions) if gpu.shared.counts_lanes else set())
     op_event = np.zeros(0, np.int8)
     found = find_events(kernel, trace, events_of_warps, np.diff(ops.start), traced) if events_of_warps else None
     events = found if isinstance(found, Events) else None
@@ -94,6 +96,7 @@ def lower_code(kernel: Kernel, trace: Trace, gpu: Gpu, events_of_warps: int = 0)
         unheard=found if isinstance(found, str) else "",
         op_event=op_event,
         op_copies=_copies(kernel, ops),
+        op_posted=_posted(kernel, ops),
         traced=traced,
         memory_operations=np.bincount(ops.pc[ops.recorded], minlength=len(instructions)).astype(np.int32),
         variants=variants,
@@ -107,6 +110,15 @@ def _copies(kernel: Kernel, ops: OpTable) -> NDArray[np.bool_]:
     if not bulk.any():
         return np.zeros(0, np.bool_)
     return np.repeat(bulk, np.diff(ops.start)) & (ops.kind == KIND_LOAD)
+
+
+def _posted(kernel: Kernel, ops: OpTable) -> NDArray[np.bool_]:
+    atomic = [access_kind(instruction) == "atomic" for instruction in kernel.instructions]
+    if not any(atomic):
+        return np.zeros(0, np.bool_)
+    read = {register for instruction in kernel.instructions for register in instruction.reads}
+    alone = [each and read.isdisjoint(i.writes) for each, i in zip(atomic, kernel.instructions, strict=True)]
+    return np.repeat(alone, np.diff(ops.start)) & (ops.kind == KIND_ATOMIC)
 
 
 def _with_events(ops: OpTable, events: Events) -> tuple[OpTable, NDArray[np.int8]]:
@@ -183,14 +195,15 @@ def _static(kernel: Kernel, ops: OpTable, events: bool) -> StaticCode:
     )
 
 
-def _variants(instructions: tuple[Instruction, ...]) -> tuple[Variants, NDArray[np.int32]]:
+def _variants(instructions: tuple[Instruction, ...], counted: Collection[int]) -> tuple[Variants, NDArray[np.int32]]:
+    """counted: instructions that update each word once, however many lanes name it."""
     table: dict[tuple[int, int, bool, bool], int] = {}
     variant_of = np.full((len(instructions), len(MEMORY_SPACES)), -1, np.int32)
     for pc, instruction in enumerate(instructions):
         if is_traced(instruction):
             kind = access_kind(instruction)
             for space in _SPACES:
-                key = (space, max(1, access_bytes(instruction)), kind == "load", kind == "atomic")
+                key = (space, max(1, access_bytes(instruction)), kind == "load", kind == "atomic" and pc not in counted)
                 variant_of[pc, space] = table.setdefault(key, len(table))
     rows = list(table)
     return Variants(

@@ -62,7 +62,7 @@ class Meanwhile:
 
 def nobody_else(own: Own, shape: Geometry) -> Meanwhile:
     """No other SM runs blocks, or none is known."""
-    return Meanwhile(Users.alone(len(own.address)), None, None, atomic_share(own.atomics, shape.line), 1.0)
+    return Meanwhile(Users.alone(len(own.address)), None, None, atomic_share(own.atomics, shape.serving), 1.0)
 
 
 def among_others(
@@ -131,11 +131,11 @@ def _share_of_all(
 ) -> float:
     """`atomic_share` of this SM among all; stands_for: of the sampled SMs, by their number."""
     if not len(own.atomics.base):
-        return atomic_share(own.atomics, shape.line)
+        return atomic_share(own.atomics, shape.serving)
     variant = global_variants(own.code, neighbours)
     others, which = atomics_of(own.code, variant, *global_patterns(own.code, neighbours))
     sm = np.unique(sm_of_block, return_inverse=True)[1]
-    return atomic_share(own.atomics, shape.line, others, stands_for[np.repeat(sm, np.diff(neighbours.start))[which]])
+    return atomic_share(own.atomics, shape.serving, others, stands_for[np.repeat(sm, np.diff(neighbours.start))[which]])
 
 
 def _touched(

@@ -153,7 +153,8 @@ def reference_passes(rule: BankRule, lanes: Lanes, size: int, atomic: bool) -> i
                     bank, row = word % rule.banks, word * rule.width // rule.row
                     load[bank] += atomic or (bank, row) not in seen
                     seen.add((bank, row))
-        total += max(load.values(), default=0)
+        most = max(load.values(), default=0)
+        total += most * rule.cycles if rule.each else max(most, rule.cycles) if most else 0
     return total
 
 

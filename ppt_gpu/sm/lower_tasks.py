@@ -76,13 +76,13 @@ def lower_tasklist(
             hint="shorten the loops, simulate fewer blocks, or raise max_accesses",
         )
     plan = schedule(_static(flat, ops), np.array([0, len(flat.path)]), flat.path, gpu.sm.issue_width, SLOTS)
-    shape = geometry(gpu)
+    shape = geometry(gpu, active_sms)
     bases = _bases(flat, task, kept, warps_per_block, ids, grid)
     found = _strides(flat, shape, task, bases)
     address_line, address = dense_ids(found.address)
     users, shared = Users.alone(len(address)), None
     atomics = _atomics(flat, task, bases)[0]
-    share = atomic_share(atomics, shape.line)
+    share = atomic_share(atomics, shape.serving)
     if len(neighbours) and active_sms > 1:
         depth = waits_before(plan, ops).of_warps(np.zeros(1, np.int32), 1)[flat.space[task] == GLOBAL]
         counts, number = np.full(len(ids), warps_per_block * len(depth)), np.arange(len(depth), dtype=np.int32)
@@ -96,7 +96,7 @@ def lower_tasklist(
         touches = while_kept(used, others.on(address), first.min(axis=1), waves, gpu.l2.size / shape.line, area)
         users = sharers(used, touches, active_sms, area)
         shared = by_others(address, users, first, used, touches, area)
-        share = atomic_share(atomics, shape.line, theirs, weight)
+        share = atomic_share(atomics, shape.serving, theirs, weight)
     start = np.arange(warps + 1, dtype=np.int64) * len(task)
     uses = Uses(address_line, found.start, np.tile(_writes(flat)[task], warps), start, ids, resident)
     left = LeftLines.copied(_ranges(flat), gpu.l2.size // shape.line, shape.line)

@@ -74,6 +74,8 @@ class Program:
     op_event: NDArray[np.int8] = field(default_factory=lambda: np.zeros(0, np.int8))
     # [O] loads that the copy engine does (bulk copies into shared memory); empty: none
     op_copies: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
+    # [O] atomics of which nobody wants a result back; empty: none
+    op_posted: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
     event_start: NDArray[np.int64] = field(
         default_factory=lambda: np.zeros(0, np.int64)
     )  # [W+1] per warp into the next
@@ -132,6 +134,11 @@ def events_of(program: Program) -> NDArray[np.int64]:
 def copies_of(program: Program) -> NDArray[np.bool_]:
     """[O] loads that the copy engine does."""
     return program.op_copies if len(program.op_copies) else np.zeros(len(program.op_name), np.bool_)
+
+
+def posted_by(program: Program) -> NDArray[np.bool_]:
+    """[O] atomics of which nobody wants a result back."""
+    return program.op_posted if len(program.op_posted) else np.zeros(len(program.op_name), np.bool_)
 
 
 def holds_warps(program: Program) -> NDArray[np.bool_]:

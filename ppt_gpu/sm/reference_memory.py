@@ -37,6 +37,7 @@ from ppt_gpu.sm.program import (
     KIND_SHARED,
     Program,
     copies_of,
+    posted_by,
 )
 
 
@@ -103,7 +104,7 @@ class Memory:
         self.l1_set = set_index(program, machine.l1_sets, machine.l1_hash)
         self.l2_set = even_sets(program, machine.l2_sets)
         self.op_l1, self.op_copies = uses_l1(program, machine), copies_of(program)
-        self.op_keeps = keeps_stores(program, machine)
+        self.op_keeps, self.op_posted = keeps_stores(program, machine), posted_by(program)
         self.warm = dict(enumerate(program.line_warm.tolist()))
         self.coming = dict(enumerate(program.line_coming.tolist()))
         self.kept = set(np.flatnonzero(program.line_kept).tolist())
@@ -159,7 +160,7 @@ class Memory:
         rest = cycles * ONE - max(count - 1, 0) * self.m.tx_cost
         self.lsu = time + max(rest, self.m.tx_cost if count else 0)
         self._release(whole(max(self.lsu, posted)))
-        if kind in (KIND_LOAD, KIND_ATOMIC):
+        if kind == KIND_LOAD or (kind == KIND_ATOMIC and not (self.op_posted[op] and not self.m.store_ack)):
             return done
         if not self.m.store_ack:
             return cycle + self.m.store_latency

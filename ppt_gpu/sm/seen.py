@@ -38,6 +38,7 @@ def seen_by_lowering(gpu: Gpu) -> tuple[Any, ...]:
 
     return (
         _plain(geometry(gpu)), gpu.sm.warp_size, gpu.sm.issue_width, gpu.l2.size, gpu.shared.latency,
+        gpu.shared.counts_lanes, gpu.l1.sms, gpu.sm.count,
         gpu.memory.constant_latency, gpu.memory.constant_queued, gpu.memory.atomics_wait, gpu.perfect_memory,
         _plain(gpu.pipes), _plain(gpu.isa),
         _plain(gpu.collectors), _plain(gpu.l2) if has_slices(gpu) else None,

@@ -124,6 +124,7 @@ class SharedMemory:
     carveouts: tuple[int, ...] = ()  # B, selectable shared sizes of a unified L1; () = fixed
     atomics_share: bool = False  # atomics on the same word of a bank are one access, as loads of it are
     paired: bool = True  # from 7.0 on: wide words that pairs of lanes share are delivered to both at once
+    counts_lanes: bool = False  # lanes that add one to the same word, and do not ask for it, are counted: one access
 
 
 @dataclass(frozen=True)
@@ -144,6 +145,7 @@ class Cache:
     index: str  # "linear" or "hash"
     caches_global: bool = True  # [l1]: do global loads use it
     banked: bool = False  # [l1]: its data lie in the banks of shared memory, so lanes that load may conflict
+    sms: int = 1  # [l1] that share the path to its data and to shared memory, one pass a cycle: those of a TPC
     tag_sets: int = 0  # [l1] sets of tags, of which each looks up one line a cycle; 0: lines never meet in one
     sector_banks: int = 0  # [l1] banks of sectors, each of which looks up one in a cycle, in order; 0: no such banks
     unified: int = 0  # [l1] B shared with shared memory: size = unified - carve-out; 0 = separate
@@ -151,6 +153,7 @@ class Cache:
     partitions: int = 1
     far_latency: int = 0  # cycles that a hit takes longer when its own part holds it no more
     dirty_share: float = 0.0  # [l2] share of its lines that can be dirty; 0: all, and they are replaced as others are
+    atomic_units: int = 0  # [l2] parts by address that each update words; 0: lines do not wait for one another
     # level grid only:
     slices: int = 1  # [l2] parts by address, each with its share of size and bandwidth
     slice_bandwidth: float = 0.0  # [l2] B per SM cycle of a slice; 0: its share of `bandwidth`, that of the way to all

@@ -69,6 +69,7 @@ _SHARED: dict[str, Leaf] = {
     "carveouts": ListOf(item=_bytes(), default=()),
     "atomics_share": Flag(default=False),
     "paired": Flag(default=True),
+    "counts_lanes": Flag(default=False),
 }
 
 _CACHE: dict[str, Leaf] = {
@@ -90,6 +91,7 @@ _SLICES: dict[str, Leaf] = {
     "partitions": _count(1, 16, default=1),
     "far_latency": _cycles(default=0),
     "dirty_share": Number(minimum=0, maximum=1, default=0.0),
+    "atomic_units": _count(0, 1024, default=0),
     "slices": _count(1, 1024, default=1),
     "slice_bandwidth": Quantity(dimension="bytes/cycle", plain=True, minimum=0, default=0.0),
     "interleave": _bytes(32, default=256),
@@ -199,7 +201,11 @@ GPU = Table(
         "l1": Table(
             fields=_CACHE
             | {"caches_global": Flag(default=True), "banked": Flag(default=False), "unified": _bytes(default=0)}
-            | {"tag_sets": _count(0, 64, default=0), "sector_banks": _count(0, 8, default=0)}
+            | {
+                "sms": _count(1, 8, default=1),
+                "tag_sets": _count(0, 64, default=0),
+                "sector_banks": _count(0, 8, default=0),
+            }
         ),
         "l2": Table(fields=_CACHE | _SLICES),
         "dram": Table(fields=_DRAM),

@@ -38,6 +38,8 @@ BANKS = st.sampled_from(
     [
         BankRule(32, 4, 128, False),
         BankRule(32, 4, 128, False, paired=True),
+        BankRule(32, 4, 128, False, paired=True, cycles=2),
+        BankRule(32, 4, 128, False, paired=True, cycles=2, each=True),
         BankRule(32, 8, 256, False),
         BankRule(32, 4, 256, False),
         BankRule(16, 4, 64, True),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ppt_gpu.machine.elected import Election, elections, operations
+from ppt_gpu.machine.elected import Election, counted_by_word, elections, operations
 from ppt_gpu.pipeline import predict
 from ppt_gpu.ptx.parser import parse_module
 from ppt_gpu.spec.load import load_gpu
@@ -110,10 +110,10 @@ def test_machine_operations_beside_the_atomic() -> None:
 @pytest.mark.parametrize(
     ("gpu", "atomic", "updates"),
     [
-        ("v100", "red.global.add.u32 [%rd1], 1;", 1),
-        ("v100", "red.global.add.u32 [%rd1], %r6;", 1),
+        ("v100", "red.global.add.u32 [%rd1], 1;", 2),  # one for the line and one for its sector
+        ("v100", "red.global.add.u32 [%rd1], %r6;", 2),
         ("v100", "@%p1 red.global.add.u32 [%rd1], %r6;", 16),
-        ("a100", "@%p1 red.global.add.u32 [%rd1], %r6;", 1),
+        ("a100", "@%p1 red.global.add.u32 [%rd1], %r6;", 2),
         ("v100", "red.global.add.f32 [%rd1], %f1;", 32),
     ],
 )
@@ -125,3 +125,32 @@ def test_updates_of_a_warp(gpu: str, atomic: str, updates: int) -> None:
     (bound,) = [bound for bound in found.launches[0].bounds if bound.resource == "atomic unit"]
     assert bound.cycles == pytest.approx(1024 * updates, rel=0.02)
     assert found.launches[0].value("kernel.cycles") >= 1024 * updates
+
+
+@pytest.mark.parametrize(
+    ("atomic", "counted"),
+    [
+        ("atom.shared.add.u32 %r7, [%r6], 1;", True),
+        ("red.shared.add.s32 [%r6], 1;", True),
+        ("atom.shared.add.u32 %r7, [%r6], 2;", False),
+        ("atom.shared.add.u32 %r7, [%r6], %r1;", False),
+        ("atom.shared.add.u32 %r7, [%r6], 1;" + USED, False),
+        ("atom.shared.add.u64 %rd8, [%r6], 1;", False),
+        ("atom.shared.inc.u32 %r7, [%r6], 1;", False),
+        ("atom.global.add.u32 %r7, [%rd4], 1;", False),
+    ],
+)
+def test_shared_memory_counts_lanes_that_add_one(atomic: str, counted: bool) -> None:
+    """ATOMS.POPC.INC of ptxas 13.0 for sm_80, sm_86, sm_89, sm_90, sm_100 and sm_120; ATOMS.ADD for sm_75."""
+    kernel = parse_module(module(atomic)).kernels["k"]
+    found = counted_by_word(kernel.instructions)
+    assert {kernel.instructions[number].base for number in found} == ({atomic[:4].strip(".")} if counted else set())
+
+
+@pytest.mark.parametrize(("gpu", "passes"), [("t4", 32), ("rtx3070", 1)])
+def test_counted_lanes_of_a_warp_are_one_access(gpu: str, passes: int) -> None:
+    """All lanes at one word of a shared histogram: as many passes as lanes on Turing, one from Ampere on."""
+    text = module("and.b32 %r8, %r6, 28;\n atom.shared.add.u32 %r7, [%r8], 1;")
+    arguments = [np.zeros(4, np.uint32), np.zeros(32, np.uint32), np.int32(0)]
+    found = predict(text, gpu, grid=1, block=32, args=arguments, cache=False)
+    assert found.launches[0].value("shared.passes_per_access") == passes

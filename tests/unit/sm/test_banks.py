@@ -75,7 +75,9 @@ def test_a_narrow_path_takes_several_cycles_for_lanes_that_are_served_together()
     assert turing.cycles == 2 and bank_rule(load_gpu("v100")).cycles == 1
     for size in (4, 8, 16):
         assert passes(turing, stride(1, size), size=size) == 2 * passes(MODERN, stride(1, size), size=size)
-    assert passes(turing, stride(32)) == 32  # a bank delivers one word after another, within what the path takes
+    assert passes(turing, stride(32)) == 64  # the other SM of the TPC has the path in between
+    alone = bank_rule(load_gpu("t4"), both=False)
+    assert alone.cycles == 1 and passes(alone, stride(32)) == 32
     assert passes(turing, [0] * 32) == 2
     assert passes(turing, stride(1), mask=0) == 0
     assert bank_rule(load_gpu("p100")).cycles == 1  # its shared memory is not part of the L1

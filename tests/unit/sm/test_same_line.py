@@ -10,10 +10,11 @@ from lower_fixtures import UNIT, code, make_gpu, make_launch, make_trace
 
 from ppt_gpu.exec.global_accesses import global_accesses
 from ppt_gpu.sm.lower import lower_trace
-from ppt_gpu.sm.same_line import PART, Atomics, atomic_share
+from ppt_gpu.sm.same_line import PART, Atomics, Serving, atomic_share, units_of_lines
 from ppt_gpu.sm.simulate import simulate, simulate_chip
 
 LINE = 128
+LINES = Serving(LINE)
 SAME = (0,) * 32
 
 
@@ -32,7 +33,7 @@ def test_updates_are_counted_by_line() -> None:
     half = tuple(lane // 2 * 64 for lane in range(32))  # pairs of lanes on one address, four lanes a line
     found = [
         (address.tolist(), count.tolist(), atomic.tolist())
-        for _, address, count, atomic in atomics((1024, UNIT), (1024, SAME), (2048, half)).updates(LINE)
+        for _, address, count, _, atomic in atomics((1024, UNIT), (1024, SAME), (2048, half)).updates(LINES)
     ]
     lines = [2048 + LINE * number for number in range(8)]
     assert found == [([1024, 1024, *lines], [1, 32] + [2] * 8, [0, 1] + [2] * 8)]
@@ -41,26 +42,74 @@ def test_updates_are_counted_by_line() -> None:
 def test_one_counter_of_all_sms() -> None:
     """Each of eight SMs counts with the same word: its own update waits for seven others."""
     own, others = atomics((0, SAME)), atomics((0, SAME), (0, SAME))
-    assert atomic_share(own, LINE, others, np.array([3.0, 4.0])) == 8.0
+    assert atomic_share(own, LINES, others, np.array([3.0, 4.0])) == 8.0
 
 
 def test_private_words_do_not_meet() -> None:
     own, others = atomics((0, SAME), (LINE, SAME)), atomics((2 * LINE, SAME))
-    assert atomic_share(own, LINE, others, np.array([7.0])) == 0.5
-    assert atomic_share(own, LINE) == 0.5
+    assert atomic_share(own, LINES, others, np.array([7.0])) == 0.5
+    assert atomic_share(own, LINES) == 0.5
 
 
 def test_parts_of_many_atomics_add_up() -> None:
     count = 2 * PART + 5
     many = atomics((0, (0, *[None] * 31)))
     many = replace(many, pattern=np.zeros(count, np.int32), base=np.arange(count) % 2 * LINE)
-    assert atomic_share(many, LINE) == pytest.approx((PART + 3) / count)
-    assert atomic_share(many, LINE, many, np.full(count, 2.0)) == pytest.approx(3 * (PART + 3) / count)
+    assert atomic_share(many, LINES) == pytest.approx((PART + 3) / count)
+    assert atomic_share(many, LINES, many, np.full(count, 2.0)) == pytest.approx(3 * (PART + 3) / count)
 
 
 def test_nothing_updated_takes_nothing_longer() -> None:
-    assert atomic_share(atomics(), LINE) == 1.0
-    assert atomic_share(atomics((0, (None,) * 32)), LINE) == 1.0
+    assert atomic_share(atomics(), LINES) == 1.0
+    assert atomic_share(atomics((0, (None,) * 32)), LINES) == 1.0
+
+
+def row(lanes: int) -> tuple[int | None, ...]:
+    return tuple(4 * lane if lane < lanes else None for lane in range(32))
+
+
+@pytest.mark.parametrize(
+    ("lanes", "size", "cycles"),
+    [
+        (32, 128, 5),  # a line of four sectors
+        (16, 64, 3),
+        (4, 64, 8),  # four atomics of half a sector each
+        (4, 512, 32),  # 32 of them, for two units
+        (16, 512, 12),
+        (32, 512, 10),
+        (32, 1024, 20),  # the two units of a chunk
+        (32, 2048, 20),
+        (32, 4096, 20),
+    ],
+)
+def test_units_take_a_cycle_and_one_for_each_sector(lanes: int, size: int, cycles: int) -> None:
+    """As histograms take for the counts of a block, `size` bytes of them (validation/RESULTS.md)."""
+    serving = Serving(LINE, 32, 24)
+    start = 24 * 1024  # where the pairs begin again
+    whole = atomics(*((start + address, row(lanes)) for address in range(0, size, 4 * lanes)))
+    assert atomic_share(whole, serving) * len(whole.base) == pytest.approx(cycles)
+    assert atomic_share(whole, serving, whole, np.full(len(whole.base), 9.0)) * len(whole.base) == pytest.approx(
+        10 * cycles
+    )
+
+
+def test_one_word_takes_as_long_as_its_updates() -> None:
+    assert atomic_share(atomics((0, SAME)), Serving(LINE, 32, 24)) == 1.0
+
+
+def test_what_others_have_for_themselves_lies_anywhere() -> None:
+    """Five cycles of this SM's line, and of eight others' lines a share for each of 20 units."""
+    own, others = atomics((0, UNIT)), atomics((1 << 20, UNIT))
+    assert atomic_share(own, Serving(LINE, 32, 20), others, np.array([8.0])) == pytest.approx(5 + 8 * 5 / 20)
+
+
+@pytest.mark.parametrize("units", [1, 2, 8, 18, 24, 80])
+@pytest.mark.parametrize("stride", [1, 3, 8, 24, 4096, 4096 * 24])
+def test_no_stride_stays_on_one_unit(units: int, stride: int) -> None:
+    chunks = np.arange(4000, dtype=np.uint64) * np.uint64(1024 * stride)
+    both = np.concatenate((chunks, chunks + np.uint64(256)))
+    found = np.bincount(units_of_lines(both, units), minlength=units)
+    assert len(found) == units and found.max() <= 3 * len(both) / units
 
 
 @pytest.mark.parametrize(("shared", "updates_in_a_row"), [(True, 4 * 64 * 32), (False, 64 * 32)])

@@ -10,6 +10,7 @@ import pytest
 from lower_fixtures import make_gpu
 
 from ppt_gpu.sm.banks import BankRule, bank_passes, bank_rule
+from ppt_gpu.sm.lower_access import geometry
 from ppt_gpu.spec import load_gpu
 
 ALL = 0xFFFFFFFF
@@ -78,6 +79,7 @@ def test_a_narrow_path_takes_several_cycles_for_lanes_that_are_served_together()
     assert passes(turing, stride(32)) == 64  # the other SM of the TPC has the path in between
     alone = bank_rule(load_gpu("t4"), both=False)
     assert alone.cycles == 1 and passes(alone, stride(32)) == 32
+    assert [geometry(load_gpu("t4"), sms).banks.cycles for sms in (20, 21)] == [1, 2]
     assert passes(turing, [0] * 32) == 2
     assert passes(turing, stride(1), mask=0) == 0
     assert bank_rule(load_gpu("p100")).cycles == 1  # its shared memory is not part of the L1

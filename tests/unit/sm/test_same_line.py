@@ -137,3 +137,15 @@ def test_one_sm_and_the_chip_take_as_long(shared: bool, updates_in_a_row: int) -
     single = simulate(program, gpu, resident_blocks=1, active_sms=4).cycles
     assert updates_in_a_row <= single < updates_in_a_row + 500
     assert updates_in_a_row <= chip < updates_in_a_row + 500
+
+
+@pytest.mark.parametrize(("read", "posted"), [(0, True), (5, False)])
+def test_nobody_waits_for_a_result_that_nobody_reads(read: int, posted: bool) -> None:
+    kernel = code(("atom.global.add.u32", [5], [0, 0]), ("add.s32", [6], [read, read]))
+    trace = make_trace(kernel, [([0, 1], [(0, UNIT, 0)])])
+    gpu = make_gpu()
+    program = lower_trace(kernel, trace, gpu, launch=make_launch(32, 1), active_sms=1)
+    assert program.op_posted.tolist() == [posted, False]
+    gpu, late = (replace(gpu, memory=replace(gpu.memory, store_ack=False, store_latency=n)) for n in (0, 5000))
+    first, second = (simulate(program, each, resident_blocks=1, active_sms=1).cycles for each in (gpu, late))
+    assert (second >= 5000 > first) if posted else second == first  # what is posted ends as stores do

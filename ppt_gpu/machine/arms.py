@@ -78,16 +78,18 @@ class Arms:
     def guarded(self) -> set[int]:
         """Branches that are none: the instructions of their arms are guarded. As instruction indices."""
         found: set[int] = set()
-        for block in self.branches:
+        for block in reversed(self.branches):
             meeting = self.flow.ipdom[block]
             arms = [arm for arm in self.flow.successors[block] if arm != meeting]
-            if all(self._is_short(arm, block, meeting) for arm in arms):
+            followed = meeting < len(self.before) and self.flow.block_end[meeting] - 1 in found
+            if all(self._is_short(arm, block, meeting, followed=followed) for arm in arms):
                 found.add(self.flow.block_end[block] - 1)
                 ends = [self.flow.block_end[arm] - 1 for arm in arms]
                 found.update(end for end in ends if is_branch(self.kernel.instructions[end]))
         return found
 
-    def _is_short(self, arm: int, branch: int, meeting: int) -> bool:
+    def _is_short(self, arm: int, branch: int, meeting: int, *, followed: bool) -> bool:
+        """followed: where the lanes meet, the branch of another guarded arm ends the block."""
         if arm >= len(self.before) or self.before[arm] != [branch] or self.flow.successors[arm] != (meeting,):
             return False
         code = [i for i in self._code(arm) if i.base not in _FREE and operation(i) != "load.param"]
@@ -95,8 +97,9 @@ class Arms:
         if any(i.guard is not None or is_branch(i) or is_exit(i) or is_call(i) or is_barrier(i) for i in code):
             return False
         waits = any(access_kind(i) in ("load", "atomic") and memory_space(i) != "shared" for i in code)
-        if waits and branch == 0 and not any(access_kind(i) and memory_space(i) != "param" for i in self._code(0)):
-            return False  # a kernel begins with it: other arms with loads are guarded like all
+        begins = branch == 0 and not any(access_kind(i) and memory_space(i) != "param" for i in self._code(0))
+        if waits and begins and not followed:
+            return False  # a kernel begins with it, alone: other arms with loads are guarded like all
         return len(code) <= (SHORT_DIVERGENT if self._may_part(branch) else SHORT)
 
     def _may_part(self, block: int) -> bool:

@@ -60,8 +60,9 @@ class Template:
     """What runs instead of `blocks`, when they run one after another."""
 
     blocks: tuple[int, ...]
+    arms: NDArray[np.bool_]  # of the blocks: those that may be passed by, with all their recorded instructions
     code: NDArray[np.int32]  # instructions of the machine kernel
-    access: NDArray[np.int64]  # of its recorded instructions: which access of the blocks each makes
+    access: NDArray[np.int64]  # [2, recorded instructions] the place of its block, and which access of that it makes
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,8 @@ class _Builder:
         return banked(self.kernel)
 
     def build(self) -> MachineCode:
-        templates = [self._template(region) for region in regions(self.kernel, self.flow, self._size)]
+        found = regions(self.kernel, self.flow, self._size, self.arms.guarded)
+        templates = [self._template(region) for region in found]
         made = MachineKernel(
             **{name: getattr(self.kernel, name) for name in Kernel.__dataclass_fields__},
             origin=tuple(self.origin),
@@ -135,15 +137,15 @@ class _Builder:
                 pieces.append((self.code[first:end], block))
         return max((most_live_in(code, self.alive[last], weights) for code, last in pieces), default=0)
 
-    def _steps(self, blocks: Sequence[int]) -> list[Step]:
-        steps = straight(self.kernel, self.flow, blocks, self.names)
-        steps = simplified(steps, self.alive[blocks[-1]], self.aligned, self.names.all)
+    def _steps(self, region: Region) -> list[Step]:
+        steps = straight(self.kernel, self.flow, region, self.names, self.alive)
+        steps = simplified(steps, self.alive[region.blocks[-1]], self.aligned, self.names.all)
         return vectorised(steps, self.aligned, self.names.all)
 
     def _size(self, blocks: Sequence[int]) -> int:
         """Machine instructions that the blocks become, about, and what predicates within make ptxas add to them."""
         used = len(self.names.all)
-        steps = self._steps(blocks)
+        steps = self._steps(Region(tuple(blocks)))
         self.names.forget(used)
         counted = [s.instruction for s in steps if s.instruction.base not in _NOTHING]
         counted = [instruction for instruction in counted if operation(instruction) != "load.param"]
@@ -158,7 +160,7 @@ class _Builder:
 
     def _template(self, region: Region) -> Template | None:
         """None where the PTX itself is what runs."""
-        steps = self._steps(region.blocks)
+        steps = self._steps(region)
         code = [step.instruction for step in steps]
         alive = self.alive[region.blocks[-1]]
         parts: dict[int, Operations] = {n: () for n, step in enumerate(steps) if step.origin in self.address_parts}
@@ -179,8 +181,9 @@ class _Builder:
         self.origin += [step.origin for step in ordered]
         return Template(
             region.blocks,
+            np.array([block in region.arms for block in region.blocks]),
             np.arange(first, len(self.code), dtype=np.int32),
-            np.array([step.access for step in ordered if step.access >= 0], np.int64),
+            np.array([(step.place, step.access) for step in ordered if step.access >= 0], np.int64).reshape(-1, 2).T,
         )
 
     def _complete(self, region: Region, steps: Sequence[Step], operations: dict[int, Operations], isa: Isa) -> None:

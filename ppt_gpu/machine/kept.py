@@ -40,7 +40,7 @@ class _Added:
     instructions: tuple[Instruction, ...]
     origin: tuple[int, ...]
     joined: dict[int, tuple[str, ...]]
-    templates: tuple[tuple[tuple[int, ...], list[int], list[int]], ...]  # blocks, code, accesses
+    templates: tuple[tuple[tuple[int, ...], list[bool], list[int], list[list[int]]], ...]  # the fields of each
     live: int
 
 
@@ -83,7 +83,7 @@ def _added(kernel: Kernel, code: MachineCode) -> _Added:
         made.instructions[own:],
         made.origin[own:],
         dict(made.joined),
-        tuple((each.blocks, each.code.tolist(), each.access.tolist()) for each in code.templates),
+        tuple((each.blocks, each.arms.tolist(), each.code.tolist(), each.access.tolist()) for each in code.templates),
         code.live,
     )
 
@@ -98,8 +98,8 @@ def _restored(kernel: Kernel, added: _Added) -> MachineCode:
         joined=added.joined,
     )
     templates = tuple(
-        Template(blocks, np.array(code, np.int32), np.array(access, np.int64))
-        for blocks, code, access in added.templates
+        Template(blocks, np.array(arms, np.bool_), np.array(code, np.int32), np.array(access, np.int64))
+        for blocks, arms, code, access in added.templates
     )
     return MachineCode(made, control_flow(kernel), templates, added.live)
 

@@ -1,29 +1,36 @@
 """Which runs of basic blocks become one piece of straight-line machine code: blocks in a row, and loops unrolled.
 
 A region is a sequence of blocks that control, once it has come to the first, passes in this order up to its end. An
-unrolled loop whose number of iterations is not known is such a sequence while enough iterations are left.
+unrolled loop whose number of iterations is not known is such a sequence while enough iterations are left. A branch, its
+guarded arm and what follows are one, whether any lane of a warp runs the arm or not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from ppt_gpu.machine.loops import factor, is_counted, trips
 from ppt_gpu.machine.renaming import is_renamable
 from ppt_gpu.ptx.cfg import ControlFlow
-from ppt_gpu.ptx.instructions import is_branch
+from ppt_gpu.ptx.instructions import is_branch, is_exit
 from ppt_gpu.ptx.module import Instruction, Kernel
 
 #: instructions of a region; compilers, too, give up on longer ones
 LONGEST = 4096
+#: guarded arms in a row that become one region
+MOST_ARMS = 16
 
 
 @dataclass(frozen=True)
 class Region:
-    """`blocks` in the order in which they run; those of an unrolled loop several times."""
+    """`blocks` in the order in which they run; those of an unrolled loop several times.
+
+    arms: those that a warp passes by where none of its lanes runs them.
+    """
 
     blocks: tuple[int, ...]
+    arms: frozenset[int] = frozenset()
 
 
 class _Node:
@@ -34,16 +41,18 @@ class _Node:
         self.run = [block]  # as they run
 
 
-def regions(kernel: Kernel, flow: ControlFlow, size: Callable[[Sequence[int]], int]) -> list[Region]:
+def regions(
+    kernel: Kernel, flow: ControlFlow, size: Callable[[Sequence[int]], int], guarded: Collection[int] = ()
+) -> list[Region]:
     """The regions of a kernel, those of more blocks first. Every block is in one or more of them.
 
-    size: machine instructions that a sequence of blocks becomes.
+    size: machine instructions that a sequence of blocks becomes. guarded: branches whose arms are guarded.
     """
     graph = _Graph(kernel, flow, size)
     graph.merge()
     while graph.unroll_whole():
         graph.merge()
-    found: list[Region] = []
+    found = graph.with_arms(guarded)
     for node in graph.nodes.values():
         times = graph.unrolled(node)
         while times > 1:  # what is left over of them runs two and one at a time
@@ -75,7 +84,11 @@ class _Graph:
         return self.kernel.instructions[self.flow.block_start[block] : self.flow.block_end[block]]
 
     def _length(self, node: _Node) -> int:
-        return sum(self.flow.block_end[block] - self.flow.block_start[block] for block in node.run)
+        return self._size(node.run)
+
+    def _size(self, blocks: Sequence[int]) -> int:
+        """In PTX instructions."""
+        return sum(self.flow.block_end[block] - self.flow.block_start[block] for block in blocks)
 
     def _loops_within(self) -> set[int]:
         """Blocks that lie in two loops or more: between the head of each, in the text, and a branch back to it."""
@@ -136,6 +149,43 @@ class _Graph:
             return 1
         times = factor(self.size(node.run), count, first in self.within)
         return times if times * self._length(node) <= LONGEST else 1
+
+    def with_arms(self, guarded: Collection[int]) -> list[Region]:
+        """Nodes that end with a guarded arm, with it and what is behind it, up to a loop or a branch with two arms.
+
+        guarded: branches whose arms are guarded.
+        """
+        found: list[Region] = []
+        within: set[int] = set()  # blocks of those found
+        for node in self.nodes.values():
+            blocks, arms = list(node.run), set[int]()
+            while node.blocks[0] not in within and len(arms) < MOST_ARMS:
+                arm, behind = self._guarded(blocks[-1], guarded)
+                more = [*arm, *behind]
+                if not more or self._size([*blocks, *more]) > LONGEST or behind[0] in (*blocks, *self.flow.loop_heads):
+                    break
+                if not self.plain.issuperset((*blocks, *more[:-1])) or not self._is_plain_or_last(more[-1]):
+                    break
+                blocks += more
+                arms.update(arm)
+            if arms:
+                found.append(Region(tuple(blocks), frozenset(arms)))
+                within.update(blocks)
+        return found
+
+    def _is_plain_or_last(self, block: int) -> bool:
+        """Last: the kernel ends with it, and it is plain but for that."""
+        code = self._code(block)
+        return block in self.plain or (is_exit(code[-1]) and all(map(is_renamable, code[:-1])))
+
+    def _guarded(self, branch: int, guarded: Collection[int]) -> tuple[list[int], list[int]]:
+        """The one guarded arm behind a block, and where control goes from there. None: two empty lists."""
+        meeting = self.flow.ipdom[branch]
+        arms = [arm for arm in self.flow.successors[branch] if arm != meeting]
+        ends = [arm for arm in arms if arm not in self.nodes] or meeting not in self.nodes
+        if self.flow.block_end[branch] - 1 not in guarded or len(arms) != 1 or ends:
+            return [], []
+        return self.nodes[arms[0]].run, self.nodes[meeting].run
 
     def _loops(self, node: _Node) -> bool:
         """May the node be unrolled?"""

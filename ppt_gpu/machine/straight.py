@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from ppt_gpu.machine.regions import Region
 from ppt_gpu.machine.renaming import is_renamable, renamed
 from ppt_gpu.machine.values import Value, Values, is_pure
 from ppt_gpu.ptx.cfg import ControlFlow
-from ppt_gpu.ptx.instructions import is_branch, is_memory, is_traced
+from ppt_gpu.ptx.instructions import is_branch, is_exit, is_memory, is_traced
 from ppt_gpu.ptx.liveness import register_weights
-from ppt_gpu.ptx.module import TYPE_BYTES, Imm, Instruction, Kernel, Mem, Reg, Register
+from ppt_gpu.ptx.module import TYPE_BYTES, Guard, Imm, Instruction, Kernel, Mem, Reg, Register
 
 #: an address is a register and an offset of 24 bits with a sign
 OFFSETS = range(-(1 << 23), 1 << 23)
@@ -26,7 +27,8 @@ class Step:
 
     instruction: Instruction
     origin: int  # the instruction of the kernel that it comes from
-    access: int  # which of the region's recorded accesses is its; -1: none
+    place: int  # of its block in the region
+    access: int  # which of its block's recorded accesses is its; -1: none
 
 
 class NewRegisters:
@@ -47,23 +49,40 @@ class NewRegisters:
         del self.all[count:], self.weights[count:]
 
 
-def straight(kernel: Kernel, flow: ControlFlow, blocks: Sequence[int], registers: NewRegisters) -> list[Step]:
-    """The code of `blocks`, which run one after another. Branches within are gone.
+def straight(
+    kernel: Kernel, flow: ControlFlow, region: Region, registers: NewRegisters, alive: Sequence[int]
+) -> list[Step]:
+    """The code of the region's blocks, which run one after another. Branches within are gone.
 
+    Of an arm what reads or changes memory is guarded, and what changes a register that is read behind it. The rest does
+    no harm where no lane runs the arm.
+    alive: bit set of the registers that are read behind each block.
     The last value of each register is in the register that the kernel has it in; those before have new ones.
     """
     steps: list[Step] = []
-    accesses = 0
-    for place, block in enumerate(blocks):
+    for place, block in enumerate(region.blocks):
+        guard = _condition(kernel, flow, block) if block in region.arms else None
+        accesses = 0
         for index in range(flow.block_start[block], flow.block_end[block]):
             instruction = kernel.instructions[index]
             traced = is_traced(instruction)
-            if not is_branch(instruction) or place == len(blocks) - 1:
-                steps.append(Step(instruction, index, accesses if traced else -1))
+            lasting = not is_pure(instruction) or any(alive[block] >> r & 1 for r in instruction.writes)
+            if guard is not None and lasting:
+                instruction = replace(instruction, guard=guard, reads=(*instruction.reads, guard.reg))
+            if not is_branch(instruction) or place == len(region.blocks) - 1:
+                steps.append(Step(instruction, index, place, accesses if traced else -1))
             accesses += traced
-    if all(is_renamable(step.instruction) for step in steps):
+    ends = bool(region.arms) and is_exit(steps[-1].instruction)
+    if all(is_renamable(step.instruction) for step in steps[: -1 if ends else None]):
         _rename(steps, registers)
     return steps
+
+
+def _condition(kernel: Kernel, flow: ControlFlow, arm: int) -> Guard | None:
+    """Under which condition of the branch before it control comes to an arm."""
+    branch = next(block for block, following in enumerate(flow.successors) if arm in following)
+    guard = kernel.instructions[flow.block_end[branch] - 1].guard
+    return guard and Guard(guard.reg, guard.negated != (arm == branch + 1))  # behind the branch: where it is not taken
 
 
 def _rename(steps: list[Step], registers: NewRegisters) -> None:

@@ -17,6 +17,8 @@ from ppt_gpu.ptx.instructions import is_traced
 def as_machine_code(trace: Trace, code: MachineCode) -> Trace:
     """`trace` as if the machine code had run, wherever a warp runs the blocks of a region from start to end.
 
+    Of guarded arms that it passes by the accesses are not there; it issues the rest of them.
+
     Counts of threads are those of the PTX instructions, in proportion to how often the machine instructions run.
     """
     if not code.templates:
@@ -32,8 +34,11 @@ def as_machine_code(trace: Trace, code: MachineCode) -> Trace:
     np.cumsum(traced[trace.path_pc], out=recorded[1:])
     arguments = (
         trace.path_start, trace.path_pc, recorded, traced, block_at, ends - starts, *first_of, *begins,
+        _csr([template.arms for template in code.templates])[1],
         *_csr([template.code for template in code.templates]),
-        *_csr([template.access for template in code.templates]),
+        _csr([template.access[0] for template in code.templates])[0],
+        *(np.concatenate([template.access[part] for template in code.templates]) for part in (0, 1)),
+        np.empty(max(len(template.blocks) for template in code.templates), np.int64),
     )  # fmt: skip
     path_start, taken_start = np.zeros_like(trace.path_start), np.zeros_like(trace.path_start)
     nothing = np.zeros(0, np.int64)
@@ -84,12 +89,14 @@ def _block_ends(pcs: np.ndarray, place: int, end: int, block: int, block_at: np.
 def _rewrite(
     old_start: np.ndarray, pcs: np.ndarray, recorded: np.ndarray, traced: np.ndarray, block_at: np.ndarray,
     length: np.ndarray, first_start: np.ndarray, first_template: np.ndarray, block_start: np.ndarray,
-    blocks: np.ndarray, code_start: np.ndarray, code: np.ndarray, access_start: np.ndarray, access: np.ndarray,
+    blocks: np.ndarray, arm: np.ndarray, code_start: np.ndarray, code: np.ndarray, access_start: np.ndarray,
+    access_place: np.ndarray, access: np.ndarray, begin: np.ndarray,
     path_start: np.ndarray, taken_start: np.ndarray, path_pc: np.ndarray, taken: np.ndarray,
 ) -> None:  # fmt: skip
     """With empty `path_pc`, `taken`: count into path_start, taken_start. Else fill them.
 
-    taken: for each access of the new paths, its number among those of the old path.
+    taken: for each access of the new paths, its number among those of the old path. begin: room for where the blocks of
+    a template begin in the old path; -1: an arm that is passed by.
     """
     filling = len(path_pc) > 0
     at, used = 0, 0
@@ -107,7 +114,12 @@ def _rewrite(
                         if behind >= end:
                             behind = -1
                             break
-                        behind = _block_ends(pcs, behind, end, blocks[n], block_at, length)
+                        begin[n - block_start[template]] = behind
+                        ends = _block_ends(pcs, behind, end, blocks[n], block_at, length)
+                        if ends < 0 and arm[n]:
+                            begin[n - block_start[template]] = -1
+                            continue
+                        behind = ends
                         if behind < 0:
                             break
                     if behind >= 0:
@@ -123,14 +135,19 @@ def _rewrite(
                     used += 1
                 place += 1
                 continue
+            next_access = access_start[chosen]
             for n in range(code_start[chosen], code_start[chosen + 1]):
+                if traced[code[n]]:
+                    first = begin[access_place[next_access]]
+                    next_access += 1
+                    if first < 0:
+                        continue
+                    if filling:
+                        taken[used] = recorded[first] - before + access[next_access - 1]
+                    used += 1
                 if filling:
                     path_pc[at] = code[n]
                 at += 1
-            for n in range(access_start[chosen], access_start[chosen + 1]):
-                if filling:
-                    taken[used] = recorded[place] - before + access[n]
-                used += 1
             place = behind
         path_start[p + 1] = at
         taken_start[p + 1] = used

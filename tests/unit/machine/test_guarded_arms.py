@@ -1,0 +1,90 @@
+"""Guarded arms and what is behind them are ordered as one piece of code, whether or not a warp runs them."""
+
+import numpy as np
+import pytest
+
+from ppt_gpu.errors import PptError
+from ppt_gpu.exec.memory import DeviceMemory
+from ppt_gpu.exec.run import run
+from ppt_gpu.exec.trace import Trace
+from ppt_gpu.exec.workload import Argument, Buffer, Launch
+from ppt_gpu.frontends.disassemble import disassemble, disassembler
+from ppt_gpu.machine.arms import Arms
+from ppt_gpu.machine.code import MachineCode, machine_code
+from ppt_gpu.machine.trace import as_machine_code
+from ppt_gpu.ptx import parse_module
+from ppt_gpu.ptx.cfg import control_flow
+from ppt_gpu.ptx.module import Module
+from ppt_gpu.sass.counts import counted
+from ppt_gpu.spec.isa import load_isa
+
+HEAD = """.version 7.0
+.target sm_75
+.address_size 64
+.visible .entry k(.param .u64 in, .param .u32 n) {
+.reg .pred %p<4>; .reg .b32 %r<12>; .reg .b64 %d<8>; .shared .b8 tile[4096];
+ld.param.u64 %d0, [in]; ld.param.u32 %r0, [n]; mov.u32 %r1, %tid.x; mov.u32 %r2, tile; mad.lo.u32 %r2, %r1, 4, %r2;
+mul.wide.u32 %d1, %r1, 4; add.s64 %d1, %d0, %d1; mov.u32 %r3, 0; mov.u32 %r4, 0;
+setp.ge.u32 %p0, %r1, %r0; @%p0 bra L1; ld.global.u32 %r3, [%d1];
+L1: st.shared.u32 [%r2], %r3;
+"""
+TWO = """add.u32 %r5, %r1, 64; setp.ge.u32 %p1, %r5, %r0; @%p1 bra L2; ld.global.u32 %r4, [%d1+256];
+L2: add.u32 %r4, %r3, %r4; st.shared.u32 [%r2], %r4; st.global.u32 [%d1+1024], %r4; ret; }
+"""
+ONE = "st.global.u32 [%d1+1024], %r3; ret; }\n"
+N = 96  # elements: the second warp of two runs the first arm alone
+
+
+def made(text: str) -> tuple[Module, MachineCode]:
+    module = parse_module(text)
+    return module, machine_code(module.kernels["k"], 64, load_isa("sm_75"))
+
+
+def traced(module: Module, memory: DeviceMemory) -> Trace:
+    launch = Launch("k", (1, 1, 1), (64, 1, 1), (Argument("u64", buffer="in"), Argument("u32", value=N)))
+    return run(module.kernels["k"], module, launch, memory, [0])
+
+
+def opcodes(code: MachineCode, path: np.ndarray) -> list[str]:
+    names = [".".join(code.kernel.instructions[pc].opcode.split(".")[:2]) for pc in path]
+    return [name for name in names if name in ("ld.global", "st.shared", "st.global")]
+
+
+def test_their_loads_are_in_flight_together() -> None:
+    """As in ptxas's code: both loads come before the store that waits for the first."""
+    module, code = made(HEAD + TWO)
+    trace = as_machine_code(traced(module, DeviceMemory.build(module, [Buffer("in", "u32", 512)])), code)
+    first = trace.path_pc[trace.path_start[trace.warp_path[0]] : trace.path_start[trace.warp_path[0] + 1]]
+    assert opcodes(code, first) == ["ld.global", "ld.global", "st.shared", "st.shared", "st.global"]
+
+
+def test_a_warp_that_passes_one_by_makes_no_access_there() -> None:
+    """The order of the rest stays, and so do the addresses of its accesses."""
+    module, code = made(HEAD + TWO)
+    before = traced(module, DeviceMemory.build(module, [Buffer("in", "u32", 512)]))
+    after = as_machine_code(before, code)
+    path = int(after.warp_path[1])
+    second = after.path_pc[after.path_start[path] : after.path_start[path + 1]]
+    assert opcodes(code, second) == ["ld.global", "st.shared", "st.shared", "st.global"]
+    for trace in (before, after):
+        assert trace.access_start.tolist()[2] - trace.access_start.tolist()[1] == 4
+    begin, end = after.access_start[1:3]
+    assert sorted(after.access_base[begin:end]) == sorted(before.access_base[begin:end])
+
+
+@pytest.mark.parametrize(("rest", "guarded"), [(ONE, 0), (TWO, 2)])
+def test_a_load_that_a_kernel_begins_with(rest: str, guarded: int) -> None:
+    """It is guarded where another guarded arm follows, and has a branch around it else."""
+    kernel = parse_module(HEAD + rest).kernels["k"]
+    assert len(Arms(kernel, control_flow(kernel)).guarded) == guarded
+
+
+@pytest.mark.parametrize("arch", ["75", "80", "86"])
+def test_ptxas_does_the_same(arch: str) -> None:
+    try:
+        tools = disassembler(arch)
+    except PptError as error:
+        pytest.skip(error.message)
+    for rest, branches in ((ONE, 1), (TWO, 0)):
+        code = disassemble(tools, parse_module(HEAD + rest), arch).functions["k"]
+        assert counted(code)["BSSY"] == branches

@@ -172,6 +172,8 @@ def expansions(rows: list[dict[str, str]], known: dict[str, Row]) -> dict[str, l
         operations = converted(opcode, sass, known)
         if opcode not in FREE and operations is not None and not same_timing(operations, own(opcode), known):
             result[opcode] = operations
+    if "max.f64" in result and "min.f64" in result:  # no instruction saturates a double: DSETP.MAX and DSETP.MIN
+        result["cvt.sat.f64.f64"] = result["max.f64"] + result["min.f64"]
     for sign in ("u", "s"):  # ptxas merges the addition into IMAD.WIDE unless the addend comes late (NOTES section 2)
         if result.get(f"mad.wide.{sign}32", [""])[0] == "int32.madwide":
             result[f"mad.wide.{sign}32"] = ["int32.madwide"]

@@ -135,7 +135,8 @@ def pascal(arch: str, stalls: Stalls) -> list[Row]:
         Row("fp32.setp", "fp32", setp[0], None, setp[1] + copied),
         Row("int32.popc", "sfu", 13, None, f"measured on P100 (PPT19: popc 13){copied}; {xu}"),
         Row("fp32.cvt", "sfu", 13, None, f"assumed as popc, the same unit{copied}; {xu}"),
-        Row("fp64.cvt", "sfu", 13, None, f"assumed as popc, the same unit{copied}; {xu}"),
+        Row("fp64.cvt", "sfu", 13, None, f"assumed as popc, the same unit{copied}; {xu}") if arch == "sm_60"
+        else Row("fp64.cvt", "fp64", double[0], None, "4 a clock and SM, as fp64 (CPGT3); latency assumed as fp64"),
         Row("sfu", "sfu", 15, None, f"measured on P100 (PPT19: sin, cos 15 cycles){copied}"),
         Row("shuffle", "lsu", 6, 1, f"measured on P100 (PPT19: shfl 6 cycles){copied}; 32 a clock and SM (CPGT3)"),
         *(half if arch == "sm_61" else []),

@@ -99,7 +99,7 @@ def volta(arch: str, stalls: Stalls) -> list[Row]:
         Row("shuffle.match", "lsu", 375, None, "measured MATCH.ANY on B300 (B300CAT), copied"),
         Row("shuffle.redux", "lsu", 60, None, "measured REDUX.SUM on RTX 4070 Ti (ADA4070), copied"),
     ]  # fmt: skip
-    rows += _fp64(arch) + tensor(arch) + memory_rows() + twins(rows, SHARES)
+    rows += _fp64(arch) + tensor(arch) + memory_rows("adu") + twins(rows, SHARES)
     return _wide_alu(rows, stalls) if arch == "sm_120" else rows
 
 
@@ -159,5 +159,14 @@ def _fp64(arch: str) -> list[Row]:
     guard = f"assumed: {latency} + 9, as ISETP to guard exceeds an ALU result by 9"
     rows.append(Row("fp64.setp", "fp64", latency + 9, None, guard))
     rows.append(Row("fp64.selp", "int32", 8, None, "derived: two FSEL"))
-    rows.append(Row("fp64.cvt", "sfu", 19, None, "assumed as fp32.cvt"))
+    rows.append(_conversion(arch, latency))
     return rows
+
+
+def _conversion(arch: str, latency: int) -> Row:
+    """Conversions from and to 64 bit: 16 a clock and SM where there are many fp64 units, as many as fp64 elsewhere."""
+    if arch in ("sm_70", "sm_80", "sm_90", "sm_100"):
+        return Row("fp64.cvt", "sfu", 19, None, "assumed as fp32.cvt; 16 a clock and SM (CPGT3)")
+    measured = "two with two comparisons are the limit of row filters on four boards of GA10x (PMPPNVB)"
+    text = f"recalled (CPGT3): 2 a clock and SM, as fp64; {measured}; latency assumed as fp64"
+    return Row("fp64.cvt", "fp64", latency, None, text)

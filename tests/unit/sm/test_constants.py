@@ -106,8 +106,8 @@ def test_the_simulator_s_constants_are_there_at_once(tmp_path: Path) -> None:
 def test_a_kernel_of_many_words_takes_a_cycle_for_each(tmp_path: Path) -> None:
     """Two blocks of 32 warps on each of 80 SMs: 32 words a warp keep the unit for 2,048 cycles."""
     few, many = (predict(look(tmp_path, n, 1024), "v100", cache=False).launches[0] for n in (32, 1))
-    more = float(many.value("kernel.cycles")) - float(few.value("kernel.cycles"))
-    assert more == pytest.approx(2 * 32 * (32 - 1), rel=0.1)
+    unit = 2 * 32 * 32
+    assert unit <= float(many.value("kernel.cycles")) <= unit + float(few.value("kernel.cycles"))
 
 
 def test_a_task_list_says_that_it_has_them_as_one_broadcast(tmp_path: Path) -> None:

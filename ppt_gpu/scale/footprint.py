@@ -37,7 +37,7 @@ def dirty_share(program: Program, gpu: Gpu, chip_factor: float, active_sms: int)
     own = min(own, max(1.0 - active_sms / chip_factor, 0.0))
     pushed_out = (1.0 - own) * program.l2_dirty / _sectors_of_a_line(program) if program.l2_dirty else 0.0
     if own > 0.0:
-        pushed_out += own * _written_share(program)
+        pushed_out += own * _written_share(program) / program.l2_writers
     return missing * pushed_out
 
 

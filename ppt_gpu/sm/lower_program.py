@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import NDArray
 
+from ppt_gpu.exec.memory import LOCAL_WINDOW, WINDOW_BYTES
 from ppt_gpu.sm.in_flight import ByOthers
 from ppt_gpu.sm.lower_access import Accesses, Geometry
 from ppt_gpu.sm.lower_ops import OpTable
-from ppt_gpu.sm.program import COLD, WARM, Program
+from ppt_gpu.sm.program import COLD, KIND_STORE, RECORDED, WARM, Program
 from ppt_gpu.sm.scoreboard import Schedule
-from ppt_gpu.sm.sharing import Users, share_factor
+from ppt_gpu.sm.sharing import BITS, Users, sectors_used, share_factor
 
 
 def assemble(
@@ -78,7 +81,34 @@ def assemble(
         l2_dirty_most=l2_dirty_most,
         l2_made_dirty=l2_made_dirty,
         l2_lost_dirty=l2_lost_dirty,
+        l2_writers=_writers(ops, plan, found, line, address, users, warp_path),
     )
+
+
+def _writers(
+    ops: OpTable,
+    plan: Schedule,
+    found: Accesses,
+    line: NDArray[np.int32],
+    address: NDArray[np.uint64],
+    users: Users,
+    warp_path: NDArray[np.int32],
+) -> float:
+    """`Program.l2_writers`: users of a line that this SM only writes are taken for writers; else it is the only one."""
+    stores = np.flatnonzero(ops.kind == KIND_STORE)
+    if not np.any(users.sectors > 1.0) or not np.isin(plan.entry_op, stores).any():
+        return 1.0
+    recorded = np.isin(ops.kind, RECORDED)[plan.entry_op]
+    of_path = [
+        (ops.kind[plan.entry_op[begin:end]] == KIND_STORE)[recorded[begin:end]]
+        for begin, end in pairwise(plan.path_start)
+    ]
+    stored = np.repeat(np.concatenate([of_path[path] for path in warp_path.tolist()]), np.diff(found.start))
+    here = line >= 0
+    own = (address >= LOCAL_WINDOW) & (address < LOCAL_WINDOW + WINDOW_BYTES)
+    own[line[here & ~stored]] = True
+    count = BITS[sectors_used(line[here & stored], found.sectors[here & stored], len(own))]
+    return float(count.sum() / (count / np.where(own, 1.0, users.sectors)).sum()) if count.any() else 1.0
 
 
 def _warm(copied: NDArray[np.bool_], shared: ByOthers | None) -> NDArray[np.uint8]:

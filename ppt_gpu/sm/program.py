@@ -100,6 +100,8 @@ class Program:
     l2_dirty_most: int = 0
     l2_made_dirty: float = 0.0
     l2_lost_dirty: float = 0.0
+    # How many SMs write a sector that this SM writes (harmonic mean): the L2 writes it back once.
+    l2_writers: float = 1.0
     unheard: str = ""  # why warps pass mbarriers and named barriers without waiting for others; empty: they do not
 
     @cached_property

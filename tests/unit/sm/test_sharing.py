@@ -147,6 +147,24 @@ def test_the_sm_of_a_neighbour_can_be_given() -> None:
     assert found.l2_share_factor == pytest.approx(3 / (1 / 8 + 1 + 1 / 4.5))
 
 
+@pytest.mark.parametrize(("reads", "writers"), [(False, 2.0), (True, 1.0)])
+def test_sectors_that_several_sms_write_are_written_back_once(reads: bool, writers: float) -> None:
+    """Blocks 0 to 7 on as many SMs: each pair writes one sector. A sector that is read, too, may have other users."""
+    read = ("ld.global.f32", [0], [1])
+    kernel = code(*([read] if reads else []), ("st.global.f32", [1], [0]))
+
+    def trace(ids: list[int]) -> object:
+        half = [(1 << 20, [16 * b + 4 * (lane % 4) for lane in range(32)], 0) for b in ids]
+        own = [([*range(1 + reads)], [each] * (1 + reads)) for each in half]
+        return make_trace(kernel, own, blocks=ids)  # type: ignore[arg-type]
+
+    found = lower_trace(
+        kernel, trace([0]), make_gpu(), launch=make_launch(8, 64), active_sms=8,  # type: ignore[arg-type]
+        neighbours=global_accesses(kernel, trace([*range(1, 8)])),
+    )  # fmt: skip
+    assert found.l2_writers == writers
+
+
 def kept(capacity: float, moments: list[int]) -> list[int]:
     """Of two other SMs of four, which touch line k of 8 at `moments[k]`, the lines that count. This SM touches two new
     lines in each of four waves of 10 moments."""

@@ -195,6 +195,7 @@ def _isa(name: str, wanted: Wanted) -> str | None:
 SETS: dict[str, Callable[[str, Wanted], str | None]] = {
     "gpgpusim": _gpgpusim,
     "measured": _measured,
+    "published": _rows,
     "curves": _curves,
     "micro": _micro,
     "coverage": _coverage,
@@ -209,7 +210,7 @@ SETS: dict[str, Callable[[str, Wanted], str | None]] = {
     "levels": _rows,
 }
 #: sets with a figure, that take files of the capture kit, with a choice of the level, and whose reference has times
-DRAWN = ("measured", "curves", "ppt")
+DRAWN = ("measured", "published", "curves", "ppt")
 CAPTURED = ("measured",)
 LEVELLED = ("gpgpusim",)
 TIMED = ("gpgpusim",)

@@ -1,6 +1,6 @@
 """The set `measured`: times that others measured on real GPUs, each held against our prediction.
 
-From validation/measured, a reader for each file, and from validation/published, whose files are alike.
+From validation/measured, with a reader for each file. Those of validation/published are a set of their own.
 
 One set of parameters per GPU: the shipped hardware file, with what the measurement states of its own conditions.
 """
@@ -43,13 +43,13 @@ class Case:
     launched: bool
     chosen: str = ""
     shared: int = 0  # dynamic shared memory, bytes
-    folder: str = "measured"
+    folder: str = "measured"  # of validation/
     then: tuple[Case, ...] = ()
 
     @property
     def path(self) -> Path:
         """The file of the kernel."""
-        return _folder(self.folder) / "kernels" / f"{self.module}.ptx"
+        return folder(self.folder) / "kernels" / f"{self.module}.ptx"
 
     @property
     def title(self) -> str:
@@ -160,50 +160,7 @@ def _from_row(
     )
 
 
-# --- validation/published -------------------------------------------------------------------------------------------
-
-
-def _published() -> Iterator[Case]:
-    """A set a file. A line without a time is a further launch of the line above, which the time there covers."""
-    for path in sorted(_folder("published").glob("*.csv")):
-        launches = [(row, _launch(path.stem, row)) for row in _lines(path)]
-        firsts = [number for number, (row, _) in enumerate(launches) if row["time_us"]]
-        for first, end in zip(firsts, [*firsts[1:], len(launches)], strict=True):
-            yield replace(launches[first][1], then=tuple(one for _, one in launches[first + 1 : end]))
-
-
-def _launch(name: str, row: dict[str, str]) -> Case:
-    """The launch of a line of the file `name`, whose columns PROVENANCE.md of the folder names."""
-    return Case(
-        name=f"{row['kernel']} {row['case']}",
-        set=name,
-        gpu=row["gpu"],
-        overrides=_parts(row.get("set")),
-        module=name,
-        kernel=row["entry"],
-        grid=_sides(row["grid"]),
-        block=_sides(row["block"]),
-        args=_parts(row["args"]),
-        registers=None,
-        time=float(row["time_us"] or 0),
-        launched=False,
-        shared=int(row.get("shared") or 0),
-        folder="published",
-    )
-
-
-def _parts(text: str | None) -> tuple[str, ...]:
-    return tuple(text.split(";")) if text else ()
-
-
-def _sides(text: str) -> Dim3:
-    """ "32x8" -> (32, 8, 1)"""
-    x, y, z = (*(int(side) for side in text.split("x")), 1, 1)[:3]
-    return x, y, z
-
-
-#: what makes cases; validation/published has several sets
-SOURCES: tuple[Callable[[], Iterator[Case]], ...] = (_streams, _keplers, _ladder, _published)
+SOURCES: tuple[Callable[[], Iterator[Case]], ...] = (_streams, _keplers, _ladder)
 
 
 def cases(texts: Sequence[str] = ()) -> list[Case]:
@@ -215,9 +172,13 @@ def cases(texts: Sequence[str] = ()) -> list[Case]:
 
 def rows(texts: Sequence[str] = (), processes: int = 1) -> list[Row]:
     """Predict the cases that `cases` chooses."""
+    return predicted_rows(cases(texts), processes)
+
+
+def predicted_rows(wanted: Sequence[Case], processes: int = 1) -> list[Row]:
+    """Cases beside their predictions."""
     from ppt_gpu.validate.measured_predictions import predictions
 
-    wanted = cases(texts)
     return [row_of(case, found) for case, found in zip(wanted, predictions(wanted, processes), strict=True)]
 
 
@@ -227,13 +188,13 @@ def row_of(case: Case, found: Predicted) -> Row:
 
 
 def _table(name: str) -> Iterator[dict[str, str]]:
-    return _lines(_folder() / f"{name}.csv")
+    return lines(folder() / f"{name}.csv")
 
 
-def _lines(path: Path) -> Iterator[dict[str, str]]:
+def lines(path: Path) -> Iterator[dict[str, str]]:
     with path.open(newline="") as file:
         yield from csv.DictReader(file)
 
 
-def _folder(name: str = "measured") -> Path:
+def folder(name: str = "measured") -> Path:
     return data_dir("validation") / name

@@ -9,7 +9,7 @@ import pytest
 import ppt_gpu
 from ppt_gpu.inputs import open_workload
 from ppt_gpu.paths import data_dir
-from ppt_gpu.validate import measured
+from ppt_gpu.validate import measured, published
 from ppt_gpu.validate.measured_predictions import predicted
 
 KERNELS = data_dir("validation") / "measured" / "kernels"
@@ -78,10 +78,10 @@ def test_streams():
 
 def test_every_row_is_a_case_of_its_kernel():
     cases = measured.cases()
-    sets = Counter(case.set for case in cases if case.folder == "measured")
-    assert sets == {"stream": 528, "kepler": 257, "sgemm": 26}
-    assert len({case.title for case in cases}) == len(cases)
-    for case in cases[::37]:
+    assert Counter(case.set for case in cases) == {"stream": 528, "kepler": 257, "sgemm": 26}
+    both = [*cases, *published.cases()]
+    assert len({case.title for case in both}) == len(both) > 1000
+    for case in both[::37]:
         workload = open_workload(case.path, kernel=case.kernel, grid=case.grid, block=case.block, args=case.args)
         assert workload.launches[0].threads_per_block == np.prod(case.block)
 
@@ -97,9 +97,10 @@ def test_lines_without_a_time_are_launches_of_the_line_above(monkeypatch, tmp_pa
         f"k20,sum,twice,{call},{arguments},,\n"
         f"k20,sum,once,{call},{arguments},150,sm.clock=706 MHz\n"
     )
-    folder = measured._folder
-    monkeypatch.setattr(measured, "_folder", lambda name="measured": tmp_path if name == "published" else folder(name))
-    twice, once = measured.cases(["two k20"])
+    folder = measured.folder
+    for module in (measured, published):
+        monkeypatch.setattr(module, "folder", lambda name="measured": tmp_path if name == "published" else folder(name))
+    twice, once = published.cases(["two k20"])
     assert (twice.time, once.time, once.overrides) == (300, 150, ("sm.clock=706 MHz",))
     assert twice.grid == (80, 80, 1) and [one.grid for one in twice.then] == [(80, 80, 1)] and not once.then
     assert predicted(twice).us == pytest.approx(2 * predicted(once).us, rel=1e-9)

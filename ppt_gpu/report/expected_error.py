@@ -137,8 +137,8 @@ def _limited(limiter: str) -> str:
 
 @cache
 def _shipped() -> tuple[Group, ...]:
-    """The groups of validation/measured/evidence.json; none where the file is missing."""
-    path = data_dir("validation") / "measured" / "evidence.json"
+    """The groups of validation/evidence.json; none where the file is missing."""
+    path = data_dir("validation") / "evidence.json"
     return read_groups(path.read_text()) if path.is_file() else ()
 
 

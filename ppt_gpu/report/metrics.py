@@ -86,7 +86,7 @@ _DEFINITIONS = (
         "kernel.expected_error", "Expected error", "ratio",
         "Mean error of predictions for launches measured on real GPUs that were limited in the same way, all kernels "
         "alike, of the same generation of GPUs where enough kernels were measured; or that there is no evidence.",
-        "validation/measured/evidence.json",
+        "validation/evidence.json",
     ),
     Definition(
         "memory.l1_hit_rate", "L1 hit rate", "ratio", "Sectors found in the L1 / sectors looked up in it.", SIMULATION

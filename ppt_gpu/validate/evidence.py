@@ -1,8 +1,8 @@
 """The evidence behind expected errors: predictions of measured launches, grouped by generation of GPUs and limit.
 
-`python -m ppt_gpu.validate.evidence` predicts every row of the set `measured` and writes what the reports read,
-validation/measured/evidence.json. Run it when the model or a GPU's parameters have changed: what the change does not
-touch is not predicted again, and a run that was killed goes on where it was.
+`python -m ppt_gpu.validate.evidence` predicts every row of the sets `measured` and `published` and writes what the
+reports read, validation/evidence.json. Run it when the model or a GPU's parameters have changed: what the change does
+not touch is not predicted again, and a run that was killed goes on where it was.
 
 Launches that are no evidence because values were chosen with them in view are in the file, too, and say which values.
 """
@@ -21,8 +21,9 @@ from typing import Any
 from ppt_gpu.files import write_whole
 from ppt_gpu.paths import data_dir
 from ppt_gpu.progress import shown
+from ppt_gpu.validate import measured, published
 from ppt_gpu.validate.evidence_groups import Launch, groups, launches
-from ppt_gpu.validate.measured import Case, cases, row_of
+from ppt_gpu.validate.measured import Case, row_of
 from ppt_gpu.validate.rows import Row, summaries
 
 
@@ -46,12 +47,12 @@ def by_kernel(found: Sequence[Launch]) -> list[dict[str, Any]]:
 
 
 def document(found: Sequence[tuple[Case, Row]]) -> str:
-    """The file's text: where it comes from, the groups, the summaries of `validate measured`, and every launch."""
+    """The file's text: where it comes from, the groups, the summaries of its sets, and every launch."""
     rows = launches(found)
     head: dict[str, Any] = {
         "schema": 2,
         "made by": "python -m ppt_gpu.validate.evidence",
-        "from": "validation/measured/*.csv (PROVENANCE.md), predicted with the shipped hardware files; times in us",
+        "from": "validation/measured/*.csv and published/*.csv, predicted with the shipped hardware files; times in us",
         "columns of launches": [field.name for field in fields(Launch)],
     }
     lists: dict[str, list[Any]] = {
@@ -71,8 +72,13 @@ def read_launches(text: str) -> list[Launch]:
     return [Launch(*one) for one in json.loads(text)["launches"]]
 
 
+def cases() -> list[Case]:
+    """Every measured launch."""
+    return [*measured.cases(), *published.cases()]
+
+
 def path() -> Path:
-    return data_dir("validation") / "measured" / "evidence.json"
+    return data_dir("validation") / "evidence.json"
 
 
 def _place(row: Row) -> tuple[str, str, str]:

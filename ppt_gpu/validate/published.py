@@ -1,7 +1,7 @@
 """The set `published`: times of kernels that nothing here was made from, each held against our prediction.
 
-From validation/published, whose files are all alike (PROVENANCE.md there). No value of a hardware file comes from them;
-mechanisms, unlike values, were found with them in view since. No evidence of reports is read from them yet.
+From validation/published, whose files are all alike (PROVENANCE.md there). No value of a hardware file was chosen with
+their times in view; mechanisms were, since, and facts that the same sources state are in hardware files.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import ppt_gpu
 from ppt_gpu.report.expected_error import ANY, KERNELS, Group, expected_error, expected_text, read_groups
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.validate import measured
-from ppt_gpu.validate.evidence import document, path, read_launches
+from ppt_gpu.validate.evidence import cases, document, path, read_launches
 from ppt_gpu.validate.evidence_groups import Launch, groups, launches
 from ppt_gpu.validate.measured import Case
 from ppt_gpu.validate.measured_predictions import Predicted, predictions
@@ -106,9 +106,9 @@ def test_predictions_are_kept(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None
 def test_the_shipped_file_holds_every_case_once() -> None:
     shipped = read_launches(path().read_text())
     assert sorted((one.set, one.gpu, one.case) for one in shipped) == sorted(
-        (one.set, one.gpu, one.name) for one in measured.cases()
+        (one.set, one.gpu, one.name) for one in cases()
     )
-    times = {one.title: one.time for one in measured.cases()}
+    times = {one.title: one.time for one in cases()}
     for one in shipped:
         assert one.measured == pytest.approx(times[f"{one.set} {one.gpu} {one.case}"], rel=1e-4)
 

@@ -59,6 +59,8 @@ FREE = ("ld.param", "ld.param::entry", "mov", "cvta", "bar.warp", "neg.f32", "ne
         "abs.ftz.f32", "abs.f64", "and.pred", "or.pred", "xor.pred", "not.pred")  # fmt: skip
 #: forms that the immediate variant of the table describes best, because compilers emit them with literals
 IMMEDIATE = ("bfe", "bfi", "shl", "shr")
+#: step of a matrix product on Volta -> steps of a set
+STEPS = {"tensor.hmma884": 4, "tensor.hmma884f16": 2}
 #: PTX spelling -> the table's spelling of matrix instructions (operand layouts do not matter)
 MATRIX = {
     "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32": "mma.sync.m16n8k16.f16 acc f32",
@@ -225,6 +227,10 @@ def converted(opcode: str, sass: list[str], known: dict[str, Row]) -> list[str] 
     for place, name in enumerate(result[:-2]):  # of the XMAD of a product only the last two wait for others
         if name == "int32.xmad" == result[place + 1] == result[place + 2]:
             result[place] = "int32.xmad.part"
+    for name, steps in STEPS.items():  # of a matrix product's steps only those of different sets wait for one another
+        places = [place for place, each in enumerate(result) if each == name]
+        for number, place in enumerate(places[:-1], start=1):
+            result[place] = f"{name}.end" if number % steps == 0 else f"{name}.part"
     for place, name in enumerate(result[:-1]):  # a select or carry reads the predicate sooner than a guard does
         if name in ("int32.setp", "fp32.setp") and f"{name}.alu" in known and result[place + 1] != "branch":
             result[place] = f"{name}.alu"

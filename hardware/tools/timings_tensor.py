@@ -52,13 +52,29 @@ def tensor(arch: str) -> list[Row]:
         return max(1, round(m * n * k / rate / factor))
 
     if arch == "sm_70":  # m8n8k4 is four steps of one eighth of 16x16x4; a step occupies the tensor cores 2 cycles
-        rows = [Row("tensor.hmma884", "tensor", 8, 2, source), Row("tensor.hmma884f16", "tensor", 8, 4, source)]
+        rows = _steps("tensor.hmma884", "HMMA.884.F32", 10, 2, 4)
+        rows += _steps("tensor.hmma884f16", "HMMA.884.F16", 13, 4, 2)
         mma = 8
     else:
-        rows = []
+        rows: list[Row] = []
         mma = cycles(16, 8, 16)
     first = Row("tensor", "tensor", latency, mma, source + "; taken for 16x8x16")
     return [first, *rows, *_products(arch), *_warpgroups(arch)]
+
+
+def _steps(name: str, sass: str, latency: int, ii: int, steps: int) -> list[Row]:
+    """A step of a product; one that others of its set follow; and the last of a set that another set follows.
+
+    The steps of a set write different accumulators, so none waits for the one before it; the next set adds to them.
+    """
+    rate = f"{ii} cycles of the unit: 512 FMA/clk/SM (JIAJE)"
+    sets = f"RAW distance {sass} {latency} (NAK, sm_75, copied)"
+    part = f"the next of {steps} steps waits for the unit only (PTXAS sm_70); {rate}"
+    return [
+        Row(name, "tensor", latency, ii, f"{sets}; {rate}"),
+        Row(f"{name}.part", "tensor", ii, ii, part),
+        Row(f"{name}.end", "tensor", latency - (steps - 1) * ii, ii, f"{sets}, from set to set; {rate}"),
+    ]
 
 
 #: class of an mma -> its rate over f16 with 32-bit sums, and why; other capabilities' after the class

@@ -96,7 +96,7 @@ class SmMemory:
         ops, copy_ops, reqs, deps, flow_at, soon, end = at
         assert end < 1 << PLACE_BITS
         self.mem = np.zeros(end + -end % ALIGNED, np.int64)
-        self.mem[: len(c._PARAMETERS)] = [int(getattr(m, name)) for name in c._PARAMETERS]
+        self.mem[: len(c._PARAMETERS)] = c.parameters(program, m)
         self.mem[[c.MSHRS, c.QUEUE, c.CODE, c.CODE_KNOWN, c.CODE_LINE]] = mshrs, queue, code_at, known_at, line_at
         self.mem[code_at : line_at + code_line.size] = np.concatenate((code, known, code_line))
         wide = np.zeros((len(nodes), NODE_WORDS), np.int64)

@@ -329,7 +329,7 @@ def make_loop(
                     if not simple and kind in (KIND_BARRIER, KIND_LOAD):
                         bits = op_table[operation * OP_ROW + EVENT]
                         if bits != 0:
-                            event = next_event(warps, blocks, block_warp, sync, me >> WARP_SHIFT, per_block)
+                            event = next_event(K, warps, blocks, block_warp, mem, sync, me >> WARP_SHIFT, per_block)
                     if LATER and not simple and passes_unit(kind, mem):
                         done, place = issue_later(
                             mem, tx, accesses, warps, blocks, kind, op_table[operation * OP_ROW + USES_L1], at, me,

@@ -8,7 +8,7 @@ from ppt_gpu.compiled import called, merged
 from ppt_gpu.sm.core_bits import int64
 from ppt_gpu.sm.core_code import fetch
 from ppt_gpu.sm.core_machine import GTO_LAUNCH, NEVER
-from ppt_gpu.sm.core_memory import P_WARP_LAUNCH
+from ppt_gpu.sm.core_memory import P_TURNED, P_WARP_LAUNCH
 from ppt_gpu.sm.core_pack import (
     ANNOUNCE,
     BARRIER,
@@ -22,6 +22,7 @@ from ppt_gpu.sm.core_pack import (
     PORT_AT,
     PORT_MASK,
 )
+from ppt_gpu.sm.core_seats import seat, seated
 from ppt_gpu.sm.core_state import (
     ACCESS,
     ALIVE,
@@ -100,10 +101,15 @@ def release_barrier(
 
 
 @called
-def next_event(warps: Any, blocks: Any, block_warp: Any, sync: Any, place: int, per_block: int) -> int:
+def next_event(
+    K: int, warps: Any, blocks: Any, block_warp: Any, mem: Any, sync: Any, place: int, per_block: int
+) -> int:
     """The event of the operation that the warp at `place` issues, -1: none."""
     index = warps[(place << WARP_SHIFT) + BLOCK_SLOT]
-    warp = block_warp[blocks[(index << BLOCK_SHIFT) + BLOCK]] + place - index * per_block
+    number = place - index * per_block
+    if blocks[(index << BLOCK_SHIFT) + WARPS] == per_block:
+        number = seated(K, mem[P_TURNED], index, number)
+    warp = block_warp[blocks[(index << BLOCK_SHIFT) + BLOCK]] + number
     cursor = sync[EVENT_AT] + warp
     event = sync[sync[EVENT_OF] + sync[cursor]]
     sync[cursor] += 1
@@ -188,6 +194,8 @@ def launch_block(
     blocks[this + LAUNCH_AT] = NEVER
     for warp in range(first, last):
         place = index * per_block + warp - first
+        if last - first == per_block:
+            place = index * per_block + seat(K, mem[P_TURNED], index, warp - first)
         k, bit, me = place % K, place // K, place << WARP_SHIFT
         begin, end = path_start[warp_path[warp]], path_start[warp_path[warp] + 1]
         for slot in range(place << slot_shift, (place + 1) << slot_shift):

@@ -136,6 +136,7 @@ class Machine:
     store_ack: bool  # a block ends only when its stores have been acknowledged
     store_latency: int  # without: cycles from the issue of a store until its warp may end
     warp_launch: int  # cycles from the start of a warp of a block to that of the next
+    turned: bool  # block slots begin at other schedulers in turn (core_seats)
     code_sets: int  # of the instruction cache; 0: instructions are always there
     code_ways: int
     code_line: int  # B
@@ -245,6 +246,7 @@ def machine_of(
         store_ack=gpu.memory.store_ack,
         store_latency=gpu.memory.store_latency,
         warp_launch=gpu.host.warp_launch,
+        turned=gpu.sm.turned,
         code_sets=code_sets,
         code_ways=code_ways,
         code_line=gpu.code.line,

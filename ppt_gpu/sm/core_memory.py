@@ -24,6 +24,7 @@ from ppt_gpu.sm.core_machine import (
     set_index,
     uses_l1,
 )
+from ppt_gpu.sm.core_seats import turned_together
 from ppt_gpu.sm.program import CODE_COLD, CODE_IN_SM, Program, posted_by
 
 # parameters
@@ -33,7 +34,7 @@ _PARAMETERS = (
     "merges", "l2_fifo", "l2_back", "l2_allocate", "l2_latency", "l2_cost", "icnt_cost", "dram_cost", "dram_latency",
     "dirty", "perfect", "sector_bytes", "queue", "request_cost", "request_queue", "store_ack", "miss_latency",
     "code_fetch", "code_sets", "code_ways", "code_l2", "code_dram", "constant_latency",
-    "constant_queued", "constant_miss", "dram_turn", "dram_group", "store_latency", "warp_launch",
+    "constant_queued", "constant_miss", "dram_turn", "dram_group", "store_latency", "warp_launch", "turned",
     "l2_write_cost", "l2_near", "l2_far", "dram_work", "dram_loaded", "dram_ahead",
 )  # fmt: skip
 (
@@ -41,7 +42,7 @@ _PARAMETERS = (
     P_MERGES, P_L2_FIFO, P_L2_BACK, P_L2_ALLOCATE, P_L2_LATENCY, P_L2, P_ICNT, P_DRAM, P_DRAM_LATENCY,
     P_DIRTY, P_PERFECT, P_BYTES, P_QUEUE, P_REQUEST, P_REQUEST_QUEUE, P_ACK, P_MISS,
     P_CODE_FETCH, P_CODE_SETS, P_CODE_WAYS, P_CODE_L2, P_CODE_DRAM, P_CONSTANT_LATENCY,
-    P_CONSTANT_QUEUED, P_CONSTANT_MISS, P_TURN, P_DRAM_GROUP, P_STORE, P_WARP_LAUNCH,
+    P_CONSTANT_QUEUED, P_CONSTANT_MISS, P_TURN, P_DRAM_GROUP, P_STORE, P_WARP_LAUNCH, P_TURNED,
     P_L2_WRITE, P_L2_NEAR, P_L2_FAR, P_WORK, P_LOADED, P_AHEAD,
 ) = range(len(_PARAMETERS))  # fmt: skip
 # servers (time from which each is free), heads of the rings, carried fraction; the last cycle in which the instruction
@@ -87,6 +88,13 @@ RECORD_WORDS = 5
 PLACE = (1 << 40) - 1
 
 
+def parameters(program: Program, machine: Machine) -> list[int]:
+    """What the first words of the memory's state are, from P_TX on."""
+    values = [int(getattr(machine, name)) for name in _PARAMETERS]
+    values[P_TURNED] = turned_together(machine, int(np.diff(program.block_warp).max(initial=0)))
+    return values
+
+
 class MemoryArrays:
     """The state of one run."""
 
@@ -109,7 +117,7 @@ class MemoryArrays:
         lines_at += -(self.mem.ctypes.data // self.mem.itemsize + lines_at) % LINE_WORDS
         self.mem[:code_at] = 0
         self.mem[code_at:l1_at] = np.concatenate((code, known, code_line))
-        self.mem[: len(_PARAMETERS)] = [int(getattr(machine, name)) for name in _PARAMETERS]
+        self.mem[: len(_PARAMETERS)] = parameters(program, machine)
         self.mem[DRAM] = -machine.dram_left
         self.mem[[MSHRS, QUEUE, LINES]] = mshrs, queue, lines_at
         self.mem[[CODE, CODE_KNOWN, CODE_LINE]] = code_at, known_at, code_line_at

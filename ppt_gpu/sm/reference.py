@@ -5,6 +5,7 @@ The compiled core must give the same cycles, stalls and counters on every progra
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -198,11 +199,19 @@ class Sm:
         for number in range(first, last):
             begin, end = (int(x) for x in self.p.path_start[self.p.warp_path[number] :][:2])
             warp = Warp(number, block, begin, end, int(self.p.warp_access[number]), cycle)
-            self.slots[index * self.per_block + number - first] = warp
+            self.slots[index * self.per_block + self.seat(index, number - first, last - first)] = warp
             if len(self.p.event_start):
                 warp.event_at = int(self.p.event_start[number])
             if begin < end:
                 warp.fetched = self.code.fetch(cycle + (number - first) * self.m.warp_launch, warp.entry)
+
+    def seat(self, index: int, warp: int, warps: int) -> int:
+        """The slot, of those of block slot `index`, in which warp `warp` of a block of `warps` stands."""
+        group = math.gcd(self.per_block, self.m.schedulers)
+        if not self.m.turned or warps < self.per_block:
+            return warp
+        turns = index // (self.m.schedulers // group)  # one more whenever the schedulers would be the same again
+        return warp // group * group + (warp + turns) % group
 
     def order(self, scheduler: int) -> Iterator[int]:
         """Warp slots of a scheduler in the order of its preference."""

@@ -19,6 +19,7 @@ from ppt_gpu.sm.core_bits import ctz, fingerprint, int64, pointer
 from ppt_gpu.sm.core_machine import NEVER, Machine
 from ppt_gpu.sm.core_memory import MemoryArrays
 from ppt_gpu.sm.core_raw import DEADLOCK, DONE, OVER_BUDGET, Raw
+from ppt_gpu.sm.core_seats import turned_together
 from ppt_gpu.sm.program import Program
 from ppt_gpu.sm.staged_blocks import launch_blocks, leave_blocks, next_due
 from ppt_gpu.sm.staged_issue import fetch, schedule
@@ -85,7 +86,8 @@ def make_staged() -> Any:
         warps: Any, slots: Any, owner: Any, ops: Any, pipes: Any, order: Any, scheds: Any, keys: Any, gates: Any,
         collecting: Any, records: Any, free_records: Any, units: Any, blocks: Any, writes: Any, wheel: Any, wants: Any,
         now: Any, op_stall: Any, block_start: Any, block_end: Any, sizes: Any,
-        policy: int, width: int, steps: int, fetches: int, block_launch: int, warp_launch: int, max_cycles: int,
+        policy: int, width: int, steps: int, fetches: int, block_launch: int, warp_launch: int, together: int,
+        max_cycles: int,
     ) -> tuple[int, int]:  # fmt: skip
         _ = SOURCES
         total, cycle = len(block_start), int64(0)
@@ -105,7 +107,8 @@ def make_staged() -> Any:
                 leave_blocks(sizes, warps, blocks, now, op_stall, block_start, block_end, block_launch, cycle)
                 launch_blocks(
                     sizes, warps, slots, owner, ops, scheds, keys, gates, wheel, wants, blocks, now, op_stall, entry_op,
-                    path_start, warp_path, warp_access, block_warp, block_start, policy, warp_launch, total, cycle,
+                    path_start, warp_path, warp_access, block_warp, block_start, policy, warp_launch, together,
+                    total, cycle,
                 )  # fmt: skip
                 now[DUE] = next_due(sizes, blocks, now, total, cycle)
                 if now[ENDED] == total:
@@ -157,7 +160,7 @@ def run_staged(program: Program, machine: Machine, resident: int, max_cycles: in
         state.gates, state.collecting, state.records, state.free_records, state.units, state.blocks, state.writes,
         state.wheel, state.wants, state.now, state.op_stall, state.block_start, state.block_end, state.sizes,
         machine.policy, machine.width, machine.collector_steps, machine.fetches, machine.block_launch,
-        machine.warp_launch, max_cycles,
+        machine.warp_launch, turned_together(machine, per_block), max_cycles,
     )  # fmt: skip
     seconds = time.thread_time() - began
     if status != DONE:

@@ -7,6 +7,7 @@ from typing import Any
 from ppt_gpu.compiled import called
 from ppt_gpu.sm.core_bits import int64
 from ppt_gpu.sm.core_machine import GTO, NEVER
+from ppt_gpu.sm.core_seats import seat
 from ppt_gpu.sm.core_state import KEY_SHIFT
 from ppt_gpu.sm.staged_state import (
     ARRIVED,
@@ -67,7 +68,8 @@ def leave_blocks(
 def launch_blocks(
     sizes: Any, warps: Any, slots: Any, owner: Any, ops: Any, scheds: Any, keys: Any, gates: Any, wheel: Any,
     wants: Any, blocks: Any, now: Any, op_stall: Any, entry_op: Any, path_start: Any, warp_path: Any, warp_access: Any,
-    block_warp: Any, block_start: Any, policy: int, warp_launch: int, total: int, cycle: int,
+    block_warp: Any, block_start: Any, policy: int, warp_launch: int, together: int, total: int,
+    cycle: int,
 ) -> None:  # fmt: skip
     """Due blocks start."""
     for index in range(sizes[RESIDENT]):
@@ -85,6 +87,8 @@ def launch_blocks(
         blocks[this + LEFT] = last - first
         for warp in range(first, last):
             place = index * sizes[PER_BLOCK] + warp - first
+            if last - first == sizes[PER_BLOCK]:
+                place = index * sizes[PER_BLOCK] + seat(sizes[SCHEDULERS], together, index, warp - first)
             me = place * WARP_WORDS
             for slot in range(place * SLOTS, (place + 1) * SLOTS):
                 slots[slot] = 0

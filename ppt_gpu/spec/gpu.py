@@ -106,6 +106,7 @@ class Sm:
     max_registers_per_thread: int
     warp_granularity: int  # warps are allocated in multiples of this (sub-partitions)
     registers_per_block: int = 0  # that a block may have; 0: all of the SM
+    turned: bool = False  # block slots begin at other schedulers in turn where they would all begin at the same ones
     active_warps: int = 8  # size of the active set of the two_level policy, per scheduler
     warp_size: int = 32
 

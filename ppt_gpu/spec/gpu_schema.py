@@ -54,6 +54,7 @@ _SM: dict[str, Leaf] = {
     "max_registers_per_thread": _count(1, 1024),
     "warp_granularity": _count(1, 16),
     "registers_per_block": _count(0, default=0),
+    "turned": Flag(default=False),
     "active_warps": _count(1, 256, default=8),
     "warp_size": _count(32, 32, default=32),
 }

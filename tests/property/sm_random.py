@@ -99,6 +99,7 @@ def gpus(draw: st.DrawFn) -> Gpu:
             issue_width=draw(st.sampled_from((1, 2))),
             policy=draw(st.sampled_from(("lrr", "gto", "gto_launch", "two_level"))),
             active_warps=draw(st.integers(1, 3)),
+            turned=draw(st.booleans()),
         ),
         shared=replace(base.shared, latency=draw(st.integers(1, 40))),
         dram=replace(

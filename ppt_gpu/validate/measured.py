@@ -134,8 +134,10 @@ def _ladder() -> Iterator[Case]:
             n = int(row["problem"].rpartition("=")[2])
             again = "average" in row["timing"] and int(row["n_runs"] or 1) > 1  # the run before left them in the L2
             matrices = (f"f32[{n * n}]" + ":copied" * again,) * 3
-            args = (f"i32={n}", "f32=1", *matrices[:2], "f32=0", matrices[2])
             gpu, kernel = LADDER_GPUS[row["gpu"]], LADDER[row["kernel"]]
+            args: tuple[str, ...] = (*matrices, *(f"u64={n}",) * 3)
+            if gpu == "rtxa6000":  # its kernels compute alpha A B + beta C
+                args = (*(f"i32={n}",) * 3, "f32=1", *matrices[:2], "f32=0", matrices[2])
             yield _from_row(row, "sgemm", gpu, "sgemm", kernel, args, launched=True)
 
 

@@ -81,6 +81,8 @@ PRODUCTS = {
     "vectorised": (256, 1),
 }
 
+WIDE = ("tiled16", "micro2x2", "micro4x1")  # sides of 64 bits, no factors
+
 
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=[pytest.mark.slow] if PRODUCTS[n] == (256, 1) else []) for n in PRODUCTS]
@@ -91,8 +93,12 @@ def test_matrix_products(name):
     n = 128
     module = parse_module(SGEMM.read_text(), str(SGEMM))
     machine = machine_code(module.kernels[name], 128, load_gpu("a100").isa)
-    arguments = (Argument("i32", value=n), Argument("f32", value=1.5), Argument("u64", buffer="a"),
-                 Argument("u64", buffer="b"), Argument("f32", value=0.5), Argument("u64", buffer="c"))  # fmt: skip
+    a, b, c = (Argument("u64", buffer=each) for each in "abc")
+    arguments: tuple[Argument, ...]
+    if name in WIDE:
+        arguments = (a, b, c, *(Argument("u64", value=n),) * 3)
+    else:
+        arguments = (*(Argument("i32", value=n),) * 3, Argument("f32", value=1.5), a, b, Argument("f32", value=0.5), c)
     launch = Launch(name, (1, 1, 1), (x, y, 1), arguments)
     memories = [DeviceMemory.build(module, [Buffer(b, "f32", n * n) for b in "abc"]) for _ in range(2)]
     rng = np.random.default_rng(1)
@@ -108,7 +114,10 @@ def test_matrix_products(name):
         assert np.array_equal(memories[0].bytes_of(buffer), memories[1].bytes_of(buffer))
     for one, other in zip(accesses(expected), accesses(found), strict=True):
         assert np.array_equal(one, other)
-    assert len(expected.path_pc) < len(trace.path_pc)
+    if name == "row_from_x":  # whose loop is unrolled in its PTX, as often as ptxas would
+        assert len(expected.path_pc) == len(trace.path_pc)
+    else:
+        assert len(expected.path_pc) < len(trace.path_pc)
     code = machine.kernel
     assert expected.pc_executed.sum() == len(expected.path_pc) * len(expected.warp_path)
     assert all(code.origin[pc] < len(module.kernels[name].instructions) for pc in expected.path_pc)

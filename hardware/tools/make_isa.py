@@ -18,7 +18,7 @@ from rows import Row, Stalls
 from timings_older import before_volta
 from timings_simulator import gtx480, qv100
 from timings_tensor import products_of
-from timings_volta import double_and_products, volta
+from timings_volta import of_b300, volta
 
 from ppt_gpu.ptx.operations import operation_of
 from ppt_gpu.ptx.table import TABLE
@@ -45,7 +45,10 @@ LIKE = {
     "sm_62": ("sm_61", "GP10B: the SM of GP104, with pairs of halves at the rate of fp32."),
     "sm_72": ("sm_70", "GV10B: the SM of GV100; its int8 tensor instructions are timed as those of f16."),
     "sm_87": ("sm_86", "GA10B: the SM of GA10x with the tensor cores of GA100."),
-    "sm_103": ("sm_100", "GB110: the SM of GB100 with fewer fp64 units and slower int8 tensor instructions."),
+    "sm_103": (
+        "sm_100",
+        "GB110: the SM of GB100 with fewer fp64 units, slower int8 tensor instructions and twice the rate of ex2.",
+    ),
     "sm_121": ("sm_120", "GB20B: the SM of GB20x."),
 }
 #: products by a power of two -> the form of ptx_to_sass.csv, or the pattern of ptx_fusion.csv; where a product is
@@ -269,12 +272,15 @@ def changed_by(name: str) -> list[Row]:
     """What `LIKE` capabilities have of their own."""
     if name == "sm_62":
         return [Row("fp16", "fp32", 6, None, "recalled: pairs at the rate of fp32, 256 halves a clock and SM")]
-    return {"sm_87": products_of, "sm_103": double_and_products}.get(name, lambda _name: [])(name)
+    return {"sm_87": products_of, "sm_103": of_b300}.get(name, lambda _name: [])(name)
 
 
 def comparisons(known: dict[str, Row]) -> dict[str, list[str]]:
-    """Comparisons and selections of 64 bit from Volta on: ISETP and ISETP.EX, which reads its predicate; two SEL."""
-    if "int32.setp.alu" not in known:
+    """Comparisons and selections of 64 bit from Volta on: ISETP and ISETP.EX, which reads its predicate; two SEL.
+
+    Nothing where they are one instruction (ISETP.U64, SEL.64 of sm_120): the operations of 64 bit are that.
+    """
+    if "int32.setp.alu" not in known or known["int32.selp64"].latency == known["int32.selp"].latency:
         return {}
     found = {
         f"setp.{test}.{letter}64": ["int32.setp.alu", "int32.setp"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from rows import SHARES, Row, Stalls, memory_rows, twins
 from timings_tensor import tensor
@@ -13,7 +14,7 @@ def volta(arch: str, stalls: Stalls) -> list[Row]:
 
     From sm_86 the FMA pipe has 32 lanes a scheduler of which IMAD uses 16, here a pipe of its own, "imad". Barriers are
     counted by the address divergence unit ("adu"); from sm_75 what a warp computes once for all lanes has a datapath of
-    its own ("uniform"). On sm_120 the ALU has 32 lanes a scheduler, too, for some operations (`_wide_alu`).
+    its own ("uniform"). On sm_120 there are two ALUs (`_two_alus`).
     """
     wide = arch in ("sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
     recent = ("sm_90", "sm_100", "sm_120")
@@ -100,15 +101,15 @@ def volta(arch: str, stalls: Stalls) -> list[Row]:
         Row("shuffle.redux", "lsu", 60, None, "measured REDUX.SUM on RTX 4070 Ti (ADA4070), copied"),
     ]  # fmt: skip
     rows += _fp64(arch) + tensor(arch) + memory_rows("adu") + twins(rows, SHARES)
-    return _wide_alu(rows, stalls) if arch == "sm_120" else rows
+    return _two_alus(rows, stalls) if arch == "sm_120" else rows
 
 
-#: operations of sm_120 that the ALU does at half the rate of the others, and why
-_HALF_RATE = {
-    **dict.fromkeys(("int32.logic", "int32.shift"), "64 a clock and SM (BPG; PTXAS: 2 cycles apart)"),
-    **dict.fromkeys(("int32.misc", "int32.cvt", "fp16.minmax"), "2 cycles apart (PTXAS)"),
-    **dict.fromkeys(("fp32.cvtfast", "fp16.cvt"), "64 a clock and SM (BPG: f16 to f32)"),
-}
+#: operations of sm_120 by the leaf that counts them: ALU Lite's, whose mnemonics are FMNMX, FSEL, FSET, FSETP, IMNMX,
+#: ISETP, MOV, SEL, VIMNMX and IADD; of the others the ALU's are ALU Heavy's (IADD3, LEA, LOP3, SHF, PRMT, I2FP, F2FP)
+_LITE = (
+    "fp32.minmax", "fp32.setp", "fp32.setp.alu", "fp32.selp", "fp32.misc", "int32.setp", "int32.setp.alu", "int32.selp",
+    "int32.mov", "int32.minmax", "fp64.selp",
+)  # fmt: skip
 #: 64-bit operations that are one instruction on sm_120: the opcode, its latency, why
 _ONE_INSTRUCTION = {
     "add": ("IADD.64", None, ""),
@@ -119,27 +120,55 @@ _ONE_INSTRUCTION = {
 }
 
 
-def _wide_alu(rows: list[Row], stalls: Stalls) -> list[Row]:
-    """sm_120: 128 integer sums, comparisons and selections a clock and SM, 64 of the rest; 64-bit ALU instructions."""
+#: what was measured of GB202 otherwise than documented or measured of others: operation -> changes of its row
+_MEASURED_120: dict[str, dict[str, Any]] = {
+    "shuffle": {
+        "ii": 2,
+        "source": "25 measured on RTX 4070 Ti (ADA4070), copied; measured on RTX 5090 (CICUVC): 16 a clock and SM, "
+        "from one warp to eight, with a register to read or none; 32 documented (CPGT3, BPG)",
+    },
+    "load.constant": {
+        "ii": 2,
+        "source": "measured on RTX 5090 (CICUVC): LDC on the ADU, 0.43 a cycle and SM with eight warps, as BAR near "
+        "0.5; memory.constant_latency",
+    },
+    "int32.constant": {
+        "pipe": "adu",
+        "source": "measured LDC-style chase in the constant cache on V100 (MT4G: 40), copied; LDC on the ADU: counted "
+        "on RTX 5090 (CICUVC)",
+    },
+}
+
+
+def _two_alus(rows: list[Row], stalls: Stalls) -> list[Row]:
+    """sm_120: two ALUs that work side by side, of 64 and of 128 lanes, and half the rate of sm_90 for shuffles and LDC.
+
+    ALU Heavy ("int32") has the sums of three, logic, shifts and packed conversions, ALU Lite ("alulite") the rest: 32
+    bit at twice the rate, 64 bit in one instruction of two cycles. ptxas 13.0 writes IADD3 for sums of two as well.
+    """
     found = {}
     for name, (sass, latency, source) in _ONE_INSTRUCTION.items():
         known = stalls.fixed("sm_120", sass)
         latency, source = (latency, source) if latency else known or (4, "")
         found[f"int32.{name}64"] = (latency, f"{source}; one {sass}, half the rate of 32 bit (PTXAS: IADD.64 2 apart)")
+    lite = "; on ALU Lite, 128 a clock and SM (CICUVC)"
     result = []
     for row in rows:
         if row.name in found:
             latency, source = found[row.name]
-            row = Row(row.name, "int32", latency, 2, source)
-        elif row.name in _HALF_RATE:
-            row = replace(row, ii=2, source=f"{row.source}; {_HALF_RATE[row.name]}")
+            row = Row(row.name, "alulite", latency, 2, source)
+        elif row.name in _LITE:
+            row = replace(row, pipe="alulite", ii=2 if row.name == "fp64.selp" else None, source=row.source + lite)
+        elif row.name in _MEASURED_120:
+            row = replace(row, **_MEASURED_120[row.name])
         result.append(row)
     return result
 
 
-def double_and_products(arch: str) -> list[Row]:
-    """The rows of fp64 and of matrix instructions alone."""
-    return _fp64(arch) + tensor(arch)
+def of_b300(arch: str) -> list[Row]:
+    """What B300 has of its own: fp64, matrix instructions, and MUFU.EX2 at twice the rate of the others."""
+    text = "18 measured on B300 (B300CAT); 4 cycles a warp and scheduler measured, the others 8 (CICUVC)"
+    return [*_fp64(arch), *tensor(arch), Row("sfu.ex2", "sfu", 18, 4, text)]
 
 
 def _fp64(arch: str) -> list[Row]:

@@ -3,8 +3,7 @@
 From Volta on a move, a left shift by a literal, a sum of two registers and the upper half of a 64-bit sum are an
 instruction of the ALU (MOV, SHF, IADD3) or one of the multiplier (IMAD.MOV, IMAD.SHL, IMAD.IADD, IMAD.X). ptxas 13.0
 chooses so that a basic block has as many instructions for one as for the other, as far as its others allow; `validate
-isa` has both pipes beside ours. On sm_120, whose ALU does moves and sums at twice the rate of shifts and of the
-multiplier, only the shifts move.
+isa` has both pipes beside ours. On sm_120, which has an ALU of its own for moves, only the shifts move.
 """
 
 from __future__ import annotations
@@ -47,20 +46,20 @@ def balanced(
     operations: by place, where they are not what the ISA expands the opcode to. joined: places whose own operation is
     that of several instructions. banks: `banked` of the kernel.
     """
-    alu, multiplier = isa.op(_ADD).pipe, {isa.op(_MULTIPLIER).pipe, isa.op("fp32.fma").pipe}
-    if alu in multiplier:
+    alus = {isa.op(_ADD).pipe, isa.op(_MOVE).pipe}
+    multiplier = {isa.op(_MULTIPLIER).pipe, isa.op("fp32.fma").pipe}
+    if alus & multiplier:
         return {}
-    faster = isa.op(_ADD).ii < isa.op(_SHIFT).ii
     names = [operations[k] if k in operations else machine_operations(one, isa) for k, one in enumerate(code)]
     either = [
         (place, number)
         for place, own in enumerate(names)
         for number in range(len(own))
-        if (own[number] == _SHIFT or not faster)
+        if (own[number] == _SHIFT or len(alus) == 1)
         and _is_either(own, number, None if place in joined else code[place], banks)
     ]
     pipes = [isa.op(name).pipe for own in names for name in own]
-    surplus = sum(pipe == alu for pipe in pipes) - sum(pipe in multiplier for pipe in pipes)
+    surplus = sum(pipe in alus for pipe in pipes) - sum(pipe in multiplier for pipe in pipes)
     moved = min(max(surplus // 2, 0), len(either))
     found: dict[int, list[str]] = {}
     for k, (place, number) in enumerate(either):  # spread evenly

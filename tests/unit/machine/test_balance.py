@@ -23,7 +23,7 @@ def pipes(body: str, isa: str = "sm_80") -> tuple[int, int]:
     timed = load_isa(isa)
     found = expanded(parse_module(HEAD + body + TAIL, "k.ptx").kernels["k"], timed)
     of = {name: timed.op(name).pipe for name in found}
-    alu = sum(count for name, count in found.items() if of[name] == "int32")
+    alu = sum(count for name, count in found.items() if of[name] in ("int32", "alulite"))
     return alu, sum(count for name, count in found.items() if of[name] in ("fp32", "imad"))
 
 

@@ -197,5 +197,7 @@ def _conversion(arch: str, latency: int) -> Row:
     if arch in ("sm_70", "sm_80", "sm_90", "sm_100"):
         return Row("fp64.cvt", "sfu", 19, None, "assumed as fp32.cvt; 16 a clock and SM (CPGT3)")
     measured = "two with two comparisons are the limit of row filters on four boards of GA10x (PMPPNVB)"
+    if arch == "sm_120":
+        measured = "18 to 19 cycles a warp and SM measured on RTX 5090 (CICUVC), of integers of 64 bit, too"
     text = f"recalled (CPGT3): 2 a clock and SM, as fp64; {measured}; latency assumed as fp64"
     return Row("fp64.cvt", "fp64", latency, None, text)

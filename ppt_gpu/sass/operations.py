@@ -89,6 +89,7 @@ _LONG = re.compile(r"\d+x\d+x\d+")
 #: opcodes that work on pairs of registers where they say so (sm_120): elsewhere 64 bit takes two of them
 _WHOLE_64 = frozenset(("IADD", "ISETP", "SEL", "MOV", "IMNMX", "VIMNMX"))
 _WIDE = frozenset(("64", "U64", "S64"))
+_CONVERTED_64 = frozenset(("F64", "U64", "S64"))  # conversions from and to 64 bit have a rate of their own (CPGT3)
 
 
 @lru_cache(maxsize=4096)
@@ -101,7 +102,7 @@ def operation(opcode: str) -> str | None:
         return "int32.madwide"
     if head == "IMAD" and "HI" in rest:
         return "int32.madhi"
-    if head in ("I2F", "F2I", "FRND", "F2F") and "F64" in rest:
+    if head in ("I2F", "F2I", "FRND", "F2F") and not _CONVERTED_64.isdisjoint(rest):
         return "fp64.cvt"
     if head in _WHOLE_64 and not _WIDE.isdisjoint(rest):
         return f"{_BY_OPCODE[head]}64"

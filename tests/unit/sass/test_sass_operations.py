@@ -22,6 +22,8 @@ from ppt_gpu.tasklist.model import class_of
         ("DMMA.8x8x4", "tensor.mma.f64.m8n8k4"),
         ("HGMMA.64x128x16.F32", "tensor.wgmma.n128"),
         ("F2I.F64.TRUNC", "fp64.cvt"),
+        ("I2F.U64.RP", "fp64.cvt"),
+        ("I2F.S32", "fp32.cvt"),
         ("WHAT.NOW", None),
     ],
 )

@@ -107,6 +107,8 @@ _INTEGERS = [f"{base}.{kind}" for base in ("min", "max") for kind in ("s32", "u3
 #: a kind VIMNMX3 and FMNMX3, which the GPUs of capability 12.x have not
 PAIRS = {
     "mul.hi+mul.32": (["int32.mulwide"], 70, 999),
+    "cos.approx+sin.approx": (["sfu.sin"], 70, 999),  # the second of the two, in either order
+    "sin.approx+cos.approx": (["sfu.cos"], 70, 999),
     "cvt.f16+cvt.f16": (["fp16.cvt"], 75, 999),
     "shr.32+add.32": (["int32.add"], 70, 999),
     "logic.32+setp.zero": (["int32.setp"], 70, 999),

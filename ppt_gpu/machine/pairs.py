@@ -1,6 +1,7 @@
 """Pairs of PTX instructions that one machine instruction does though the one does not only feed the other.
 
-Both halves of a product; two conversions whose results are a pair; logic, and the comparison of its result with zero.
+Both halves of a product; two conversions whose results are a pair; logic, and the comparison of its result with zero;
+sine and cosine, which bring their angle into range once.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def pairs(
         made |= _packed(code, results, pair)
     if test := fuse.get("logic.32+setp.zero"):
         made |= _tested(code, results, found, test)
-    return made
+    return made | _angles(code, fuse)
 
 
 def _products(
@@ -65,6 +66,22 @@ def _products(
             elif other[1] != words[0]:
                 made |= {other[0]: whole, place: ()}
         written.update(dict.fromkeys(instruction.writes, place))
+    return made
+
+
+def _angles(code: Sequence[Instruction], fuse: Mapping[str, Operations]) -> dict[int, Operations]:
+    """Sines of angles whose cosine has been made, and the other way round: the angle is in range already."""
+    made: dict[int, Operations] = {}
+    first: dict[int, str] = {}  # register that holds an angle -> what has been made of it
+    for place, instruction in enumerate(code):
+        angle = instruction.operands[1] if instruction.base in ("sin", "cos") else None
+        if isinstance(angle, Reg) and instruction.guard is None:
+            name = f"{instruction.base}.approx"
+            if second := fuse.get(f"{first.get(angle.id)}+{name}"):
+                made[place] = second
+            first.setdefault(angle.id, name)
+        for register in instruction.writes:
+            first.pop(register, None)
     return made
 
 

@@ -49,6 +49,22 @@ CASES = {
         "mov.u64 %rd2,taps; cvt.u64.u32 %rd3,%r1; add.s64 %rd4,%rd2,%rd3; ld.const.u32 %r9,[%rd4];",
         "80", "load.constant", 1,
     ),
+    "sine and cosine": (
+        "sin.approx.f32 %f3,%f1; cos.approx.ftz.f32 %f4,%f1; add.f32 %f5,%f3,%f4; cvt.rzi.s32.f32 %r9,%f5;",
+        "80", "fp32.mul", 1,
+    ),
+    "cosine and sine": (
+        "cos.approx.f32 %f3,%f1; sin.approx.f32 %f4,%f1; add.f32 %f5,%f3,%f4; cvt.rzi.s32.f32 %r9,%f5;",
+        "70", "fp32.mul", 1,
+    ),
+    "of two angles": (
+        "cos.approx.f32 %f3,%f1; sin.approx.f32 %f4,%f2; add.f32 %f5,%f3,%f4; cvt.rzi.s32.f32 %r9,%f5;",
+        "80", "fp32.mul", 2,
+    ),
+    "of an angle and the next": (
+        "cos.approx.f32 %f1,%f1; sin.approx.f32 %f4,%f1; add.f32 %f5,%f1,%f4; cvt.rzi.s32.f32 %r9,%f5;",
+        "80", "fp32.mul", 2,
+    ),
     "floor": ("cvt.rmi.f32.f32 %f3,%f1; cvt.rzi.s32.f32 %r9,%f3;", "80", "fp32.cvt", 1),
 }  # fmt: skip
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ppt_gpu.exec.shared_accesses import PathAccesses
 from ppt_gpu.exec.trace import Trace
-from ppt_gpu.ptx.instructions import access_kind, memory_space
+from ppt_gpu.ptx.instructions import access_kind, copied, memory_space
 from ppt_gpu.ptx.module import Imm, Instruction, Kernel, Operand, Reg, Special, items_of
 from ppt_gpu.ptx.uses import writers_of
 
@@ -102,9 +102,10 @@ class StoredValues:
         for item in items_of(data):
             while isinstance(item, Reg):
                 writers = self.writers.get(item.id, [])
-                if len(writers) != 1 or writers[0].base != "mov" or writers[0].guard is not None:
+                source = copied(writers[0]) if len(writers) == 1 and writers[0].guard is None else None
+                if source is None:
                     return None
-                item = writers[0].operands[1]
+                item = source
             if not isinstance(item, Imm):
                 return None
             values.append(item.value)

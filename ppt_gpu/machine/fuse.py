@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from ppt_gpu.machine.logic import logic_parts
 from ppt_gpu.machine.pairs import Operations, pairs
-from ppt_gpu.ptx.instructions import form
+from ppt_gpu.ptx.instructions import copied, form
 from ppt_gpu.ptx.module import Imm, Instruction, Kernel, Reg
 from ppt_gpu.ptx.uses import readers_of, writers_of
 
@@ -139,7 +139,7 @@ def literals(kernel: Kernel) -> dict[int, int]:
     """Registers that are written once, with a literal integer, and that."""
     found: dict[int, int] = {}
     for register, (writer, *others) in writers_of(kernel.instructions).items():
-        source = writer.operands[1] if writer.base == "mov" and len(writer.operands) > 1 else None
+        source = copied(writer)
         if not others and writer.guard is None and isinstance(source, Imm) and isinstance(source.value, int):
             found[register] = source.value
     return found

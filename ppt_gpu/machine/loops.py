@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from ppt_gpu.machine.values import Value, Values, is_pure
 from ppt_gpu.ptx.cfg import ControlFlow
-from ppt_gpu.ptx.instructions import is_barrier, is_branch, operation
+from ppt_gpu.ptx.instructions import copied, is_barrier, is_branch, operation
 from ppt_gpu.ptx.module import Imm, Instruction, Kernel, Operand, Reg
 
 #: instructions that a loop may become when it is unrolled whole: alone, of a short body, within another loop
@@ -125,7 +125,7 @@ def factor(size: int, count: int | None, within: bool) -> int:
 
 def _original(kernel: Kernel, copy: Instruction) -> Instruction:
     """What writes the value that a copy of a register written once copies; other instructions are their own."""
-    source = copy.operands[1] if copy.base == "mov" and copy.guard is None else None
+    source = copied(copy) if copy.guard is None else None
     if not isinstance(source, Reg):
         return copy
     writers = [instruction for instruction in kernel.instructions if source.id in instruction.writes]

@@ -28,7 +28,7 @@ from ppt_gpu.ptx.instructions import (
     memory_space,
     operation,
 )
-from ppt_gpu.ptx.liveness import EXTRA_REGISTERS
+from ppt_gpu.ptx.liveness import EXTRA_REGISTERS, needed_before
 from ppt_gpu.ptx.module import Instruction, Mem, Reg, Sym
 
 #: instructions that nothing passes
@@ -148,7 +148,7 @@ class _Block:
         """The numbers in the order of issue."""
         leaders = list(self.leaders)
         readers = self._readers()
-        live = self._live_in()
+        live = needed_before(self.code, self.alive)
         room = registers - EXTRA_REGISTERS
         taken = sum(self.weights[r] for r in live)
         ready: list[tuple[int, int]] = []  # (-height, number)
@@ -199,16 +199,6 @@ class _Block:
             for register in set(instruction.reads):
                 count[register] = count.get(register, 0) + 1
         return count
-
-    def _live_in(self) -> set[int]:
-        written: set[int] = set()
-        live = set()
-        for instruction in self.code:
-            live |= {r for r in instruction.reads if r not in written}
-            if instruction.guard is None:
-                written |= set(instruction.writes)
-        passing = {r for r in range(self.alive.bit_length()) if self.alive >> r & 1 and r not in written}
-        return live | passing
 
     def _change(self, number: int, readers: dict[int, int], live: set[int]) -> int:
         """Registers that are taken after the instruction beyond those before it."""

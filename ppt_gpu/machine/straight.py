@@ -13,7 +13,7 @@ from ppt_gpu.machine.regions import Region
 from ppt_gpu.machine.renaming import is_renamable, renamed
 from ppt_gpu.machine.values import Value, Values, is_pure
 from ppt_gpu.ptx.cfg import ControlFlow
-from ppt_gpu.ptx.instructions import is_branch, is_exit, is_memory, is_traced
+from ppt_gpu.ptx.instructions import copied, is_branch, is_exit, is_memory, is_traced
 from ppt_gpu.ptx.liveness import register_weights
 from ppt_gpu.ptx.module import TYPE_BYTES, Guard, Imm, Instruction, Kernel, Mem, Reg, Register
 
@@ -126,17 +126,29 @@ class _Sharing:
             if is_memory(step.instruction):
                 step.instruction = self._address(step.instruction)
             value = self.values.result(step.instruction)
-            if value is not None and value.bits in (32, 64):
+            if value is not None and not self._fills(step.instruction.writes[0], value):
+                value = None
+            if value is not None:
                 step.instruction = self._computed(step.instruction, value)
             self.values.run(step.instruction)
             for register in step.instruction.writes:
                 self.version[register] = self.version.get(register, 0) + 1
-            if value is not None and value.bits in (32, 64) and value.terms:
+            if value is not None and value.terms:
                 register = step.instruction.writes[0]
                 if self._held(value) is None:
                     held = (register, value.constant, self.version[register])
                     self.holder[value.terms, value.bits] = held
         return self.steps
+
+    def _fills(self, register: int, value: Value) -> bool:
+        """Is it all that the register has, of 32 or 64 bits? Of a comparison: what is compared."""
+        type_ = self.registers[register].type
+        return value.bits in (32, 64) and (type_ == "pred" or 8 * TYPE_BYTES[type_] == value.bits)
+
+    def _copy_to(self, register: int) -> str:
+        """The opcode."""
+        type_ = self.registers[register].type
+        return "mov.pred" if type_ == "pred" else f"mov.b{8 * TYPE_BYTES[type_]}"
 
     def _held(self, value: Value) -> tuple[int, int] | None:
         """(register, its distance to the value) of the same sum."""
@@ -170,15 +182,15 @@ class _Sharing:
         target = instruction.operands[0]
         known = value.known
         if known is not None and instruction.base != "mov":
-            return replace(instruction, opcode=f"mov.b{value.bits}", operands=(target, Imm(known)), reads=())
+            opcode = self._copy_to(instruction.writes[0])
+            return replace(instruction, opcode=opcode, operands=(target, Imm(known)), reads=())
         held = self._held(value) if value.terms else None
         if held is None or instruction.base in ("mov", "cvta"):
             return instruction
         register, distance = held
         if distance == 0:
-            return replace(
-                instruction, opcode=f"mov.b{value.bits}", operands=(target, Reg(register)), reads=(register,)
-            )
+            opcode = self._copy_to(instruction.writes[0])
+            return replace(instruction, opcode=opcode, operands=(target, Reg(register)), reads=(register,))
         operands = (target, Reg(register), Imm(distance))
         return replace(instruction, opcode=f"add.s{value.bits}", operands=operands, reads=(register,))
 
@@ -214,8 +226,7 @@ def _without_copies(steps: list[Step]) -> list[Step]:
             instruction = step.instruction = renamed(instruction, read, lambda register: register)
         for register in instruction.writes:
             copies.pop(register, None)
-        source = instruction.operands[1] if len(instruction.operands) == 2 else None
-        plain = instruction.base == "mov" and instruction.guard is None and len(instruction.writes) == 1
-        if plain and isinstance(source, Reg) and rewritten.get(source.id, -1) <= place:
+        source = copied(instruction) if instruction.guard is None else None
+        if isinstance(source, Reg) and rewritten.get(source.id, -1) <= place:
             copies[instruction.writes[0]] = source.id
     return steps

@@ -12,6 +12,7 @@ from collections.abc import Callable, Hashable, Mapping
 from typing import NamedTuple
 
 from ppt_gpu.ptx.module import Imm, Instruction, Operand, Reg, Special, Sym
+from ppt_gpu.ptx.operations import types_of
 
 #: every address is aligned to less than 2^ALIGNED; 0 is
 ALIGNED = 32
@@ -25,6 +26,9 @@ _PURE = frozenset(
      "cvt", "add", "sub", "mov", "div", "rem", "fma", "copysign", "rcp", "sqrt", "rsqrt", "sin", "cos", "ex2",
      "lg2", "tanh", "dp4a", "dp2a", "fns", "set", "szext", "bmsk", "testp", "cvta", "isspacep")
 )  # fmt: skip
+#: those whose result is 32 bits wide, whatever they look at; those whose first type is the result's
+_COUNTS = frozenset(("popc", "clz", "bfind", "fns"))
+_TO_FIRST = frozenset(("cvt", "set", "slct"))
 #: special registers that do not always read the same
 _CHANGING = re.compile("clock|timer|pm|smid|warpid|lanemask|activemask|stack")
 
@@ -94,13 +98,15 @@ class Values:
 
     def result(self, instruction: Instruction) -> Value | None:
         """The value of the one register that the instruction writes; None when nothing is known of it."""
-        if instruction.guard is not None or len(instruction.writes) != 1 or not is_pure(instruction):
+        # what a value is taken apart into, some of it perhaps dropped, is none of its parts by itself
+        whole = len(instruction.writes) == 1 and isinstance(instruction.operands[0], Reg)
+        if instruction.guard is not None or not whole or not is_pure(instruction):
             return None
         words = instruction.modifiers
         bits = _BITS.get(words[-1], 0) if words else 0
         rule = _RULES.get(instruction.base)
         found = rule(self, instruction, words, bits) if rule is not None else None
-        return found or self._opaque(instruction, bits)
+        return found or self._opaque(instruction, _result_bits(instruction))
 
     def operand(self, operand: Operand, bits: int) -> Value | None:
         if isinstance(operand, Reg):
@@ -146,6 +152,17 @@ class Values:
             return None
         first, second = (self.operand(operand, bits) for operand in instruction.operands[1:3])
         return None if first is None or second is None else (first, second)
+
+
+def _result_bits(instruction: Instruction) -> int:
+    """Of an integer, as wide as the type of the result; of a comparison, as what is compared; 0 for other types."""
+    types = types_of(instruction.modifiers)
+    if instruction.base in _COUNTS:
+        return 32
+    if not types:
+        return 0
+    bits = _BITS.get(types[0] if instruction.base in _TO_FIRST else types[-1], 0)
+    return 2 * bits if "wide" in instruction.modifiers else bits
 
 
 def _zeros(value: int) -> int:

@@ -145,6 +145,12 @@ def is_bulk(instruction: Instruction) -> bool:
     return found.base == "cp" and "bulk" in found.modifiers
 
 
+def copied(instruction: Instruction) -> Operand | None:
+    """What a mov gives to its register as it is; None where it takes a value apart, and for all else."""
+    whole = instruction.base == "mov" and isinstance(instruction.operands[0], Reg)
+    return instruction.operands[1] if whole else None
+
+
 def is_branch(instruction: Instruction) -> bool:
     """bra and brx: control goes to a label. Calls and exits are not."""
     return form(instruction.opcode).base in ("bra", "brx")

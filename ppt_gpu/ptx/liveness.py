@@ -14,7 +14,7 @@ from types import MappingProxyType
 from ppt_gpu.ptx.cfg import ControlFlow, control_flow
 from ppt_gpu.ptx.instructions import form, is_call
 from ppt_gpu.ptx.linked import LinkedKernel
-from ppt_gpu.ptx.module import TYPE_BYTES, Imm, Instruction, Kernel, Sym
+from ppt_gpu.ptx.module import TYPE_BYTES, Guard, Imm, Instruction, Kernel, Sym
 
 #: registers are allocated to a warp in units of 256, 8 a thread (compute capability 3.5 and later)
 ALLOCATION_UNIT = 8
@@ -62,17 +62,60 @@ def _reads_beside_guard(instruction: Instruction) -> tuple[int, ...]:
     return tuple(r for r in instruction.reads if guard is None or r != guard.reg)
 
 
+class Needs:
+    """The registers that are needed at a place of straight-line code, which is walked from its end.
+
+    A register that is read under a guard only is needed by lanes under that guard, so a write under the same guard is
+    where it begins; one read by all begins with two writes under opposite guards.
+    """
+
+    def __init__(self, live: int = 0) -> None:
+        """live: bit set of the registers that are read behind the code."""
+        self.lanes: dict[int, Guard | None] = {r: None for r in range(live.bit_length()) if live >> r & 1}
+
+    def written(self, instruction: Instruction) -> list[int]:
+        """Go on to before the instruction's writes; the registers that are not needed there any more."""
+        guard, gone = instruction.guard, []
+        for register in instruction.writes:
+            if register in self.lanes:
+                lanes = self.lanes[register]
+                if guard is None or lanes == guard:
+                    del self.lanes[register]
+                    gone.append(register)
+                elif lanes is None:
+                    self.lanes[register] = Guard(guard.reg, not guard.negated)
+        for register, lanes in self.lanes.items():
+            if lanes is not None and lanes.reg in instruction.writes:  # before, the guard says something else
+                self.lanes[register] = None
+        return gone
+
+    def read(self, instruction: Instruction) -> list[int]:
+        """Go on to before the instruction's reads; the registers that are needed there and were not."""
+        guard, more = instruction.guard, []
+        for register in instruction.reads:
+            lanes = None if guard is None or register == guard.reg else guard
+            if register not in self.lanes:
+                self.lanes[register] = lanes
+                more.append(register)
+            elif self.lanes[register] != lanes:
+                self.lanes[register] = None
+        return more
+
+
+def needed_before(code: Sequence[Instruction], live: int) -> set[int]:
+    """The registers that straight-line code finds and needs, or leaves to what reads the bit set `live` behind it."""
+    needs = Needs(live)
+    for instruction in reversed(code):
+        needs.written(instruction)
+        needs.read(instruction)
+    return set(needs.lanes)
+
+
 def _block_sets(kernel: Kernel, flow: ControlFlow, block: int) -> tuple[int, int]:
     """(registers read before they are written, registers surely written) as bit sets."""
-    used = defined = 0
-    for index in range(flow.block_start[block], flow.block_end[block]):
-        instruction = kernel.instructions[index]
-        for register in instruction.reads:
-            used |= (1 << register) & ~defined
-        if instruction.guard is None:
-            for register in instruction.writes:
-                defined |= 1 << register
-    return used, defined
+    code = kernel.instructions[flow.block_start[block] : flow.block_end[block]]
+    written = {register for instruction in code if instruction.guard is None for register in instruction.writes}
+    return sum(1 << r for r in needed_before(code, 0)), sum(1 << r for r in written)
 
 
 def live_out(kernel: Kernel, flow: ControlFlow) -> list[int]:
@@ -113,16 +156,13 @@ def live_across(kernel: Kernel, indices: Collection[int]) -> dict[int, set[int]]
         inside = range(flow.block_start[block], flow.block_end[block])
         if wanted.isdisjoint(inside):
             continue
+        needs = Needs(live)
         for index in reversed(inside):
             instruction = kernel.instructions[index]
-            written = sum(1 << register for register in set(instruction.writes))
             if index in wanted:
-                across = live & ~written
-                found[index] = {r for r in range(across.bit_length()) if across >> r & 1}
-            if instruction.guard is None:
-                live &= ~written
-            for register in instruction.reads:
-                live |= 1 << register
+                found[index] = set(needs.lanes).difference(instruction.writes)
+            needs.written(instruction)
+            needs.read(instruction)
     return {index: found[index] for index in indices if index in found}
 
 
@@ -169,21 +209,14 @@ def most_live_in(
 
     weights: 32-bit registers of each; deeper: by index of an instruction, what it needs beside those.
     """
-    alive = {r for r in range(live.bit_length()) if live >> r & 1}
-    most = count = sum(weights[register] for register in alive)
+    needs = Needs(live)
+    most = count = sum(weights[register] for register in needs.lanes)
     for instruction in reversed(code):
-        written = sum(weights[register] for register in instruction.writes if register not in alive)
+        written = sum(weights[register] for register in instruction.writes if register not in needs.lanes)
         most = max(most, count + written)  # a result nobody reads still needs a place
-        if instruction.guard is None:
-            for register in instruction.writes:
-                if register in alive:
-                    alive.discard(register)
-                    count -= weights[register]
+        count -= sum(weights[register] for register in needs.written(instruction))
         most = max(most, count + deeper.get(instruction.index, 0))
-        for register in instruction.reads:
-            if register not in alive:
-                alive.add(register)
-                count += weights[register]
+        count += sum(weights[register] for register in needs.read(instruction))
         most = max(most, count)
     return most
 

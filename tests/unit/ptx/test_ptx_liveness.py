@@ -1,13 +1,16 @@
 """The register estimate: by hand, and against what ptxas reports."""
 
 import csv
+import itertools
 import statistics
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ppt_gpu.ptx.cfg import control_flow
-from ppt_gpu.ptx.liveness import estimate_registers, live_out, most_live
+from ppt_gpu.ptx.liveness import estimate_registers, live_out, most_live, needed_before
 from ppt_gpu.ptx.module import Kernel
 from ppt_gpu.ptx.parser import load_module, parse_module
 
@@ -50,6 +53,65 @@ def test_guarded_write_does_not_end_a_value() -> None:
     assert most_live(kernel) == 1
     used = control_flow(kernel)
     assert live_out(kernel, used) == [0]
+
+
+def needed(body: str, live: tuple[str, ...] = ()) -> set[str]:
+    kernel = kernel_of(body)
+    names = [register.name for register in kernel.registers]
+    return {names[r] for r in needed_before(kernel.instructions, sum(1 << names.index(each) for each in live))}
+
+
+def test_what_a_guard_writes_and_alone_reads_begins_there() -> None:
+    both = "@%p1 mov.u32 %r1, %tid.x; @%p1 st.global.u32 [0], %r1;"
+    assert needed(both) == {"%p1"} and most_live(kernel_of(both)) == 1
+    assert needed(both.replace("@%p1 st", "@!%p1 st")) == {"%p1", "%r1"}
+    assert needed(both.replace("@%p1 st", "st")) == {"%p1", "%r1"}
+    assert needed(both, ("%r1",)) == {"%p1", "%r1"}
+
+
+def test_two_writes_under_opposite_guards_begin_a_value() -> None:
+    either = "@%p1 mov.u32 %r1, %tid.x; @!%p1 mov.u32 %r1, %tid.y;"
+    assert needed(either, ("%r1",)) == {"%p1"}
+    assert needed(either.replace("@!%p1", "@!%p2"), ("%r1",)) == {"%p1", "%p2", "%r1"}
+
+
+def test_a_guard_that_changes_between_says_nothing() -> None:
+    text = "@%p1 mov.u32 %r1, %tid.x; setp.eq.u32 %p1, %r2, 0; @%p1 st.global.u32 [0], %r1;"
+    assert needed(text) == {"%p1", "%r1", "%r2"}
+
+
+def ways(guards: int) -> list[tuple[bool, ...]]:
+    return list(itertools.product((False, True), repeat=guards))
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(("", "@%p1 ", "@!%p1 ", "@%p2 ")), st.integers(0, 8)), max_size=7), st.booleans()
+)
+def test_what_a_lane_can_read_is_needed(code: list[tuple[str, int]], last: bool) -> None:
+    """Against every way that a lane can go: guards hold or do not, after each comparison anew."""
+    steps = [
+        "mov.u32 %r1, %r2;", "mov.u32 %r2, %r1;", "mov.u32 %r1, 1;", "mov.u32 %r2, 1;", "add.u32 %r1, %r1, %r2;",
+        "st.global.u32 [0], %r1;", "st.global.u32 [0], %r2;", "setp.eq.u32 %p1, 0, 0;", "setp.eq.u32 %p2, %r1, 0;",
+    ]  # fmt: skip
+    text = " ".join(guard + steps[step] for guard, step in code) + "mov.u32 %r2, %r1;" * last
+    kernel = kernel_of(text)
+    names = [register.name for register in kernel.registers]
+    found: set[str] = set()
+    for way in ways(2 + len(code)):
+        holds = {"%p1": way[0], "%p2": way[1]}
+        written: set[str] = set()
+        for number, instruction in enumerate(kernel.instructions):
+            guard = instruction.guard
+            if guard is not None:
+                found |= {names[guard.reg]} - written
+                if holds[names[guard.reg]] == guard.negated:
+                    continue
+            found |= {names[r] for r in instruction.reads} - written
+            for register in instruction.writes:
+                written.add(names[register])
+                if names[register] in holds:
+                    holds[names[register]] = way[2 + number]
+    assert found <= needed(text)
 
 
 def many(count: int) -> str:

@@ -186,6 +186,7 @@ def machine_of(
     l2_slice = int(gpu.l2.size * min(program.l2_share_factor * share, 1.0))
     l2_sets, l2_ways = _geometry(max(l2_slice, line), gpu.l2.ways, line)
     dram = gpu.dram_bytes_per_cycle * gpu.dram.efficiency * share
+    dram_cost = _cost(max(sector, gpu.dram.burst) * program.dram_rows, dram)
     ahead = DRAM_AHEAD * ONE if gpu.dram.loaded_latency and active_sms > 1 else 0
     code_sets, code_ways = _geometry(0 if gpu.perfect_memory else gpu.code.size, gpu.code.ways, gpu.code.line)
     from_l2, from_dram = (max(cache.latency - gpu.l1.latency, 1) for cache in (gpu.l2, gpu.dram))
@@ -229,11 +230,11 @@ def machine_of(
         l2_near=max(1, l2_ways // gpu.l2.partitions),
         l2_far=gpu.l2.far_latency if gpu.l2.partitions > 1 else 0,
         icnt_cost=_cost(sector, gpu.interconnect.bandwidth),
-        dram_cost=_cost(max(sector, gpu.dram.burst), dram),
+        dram_cost=dram_cost,
         dram_group=max(1, gpu.dram.burst // sector),
         dram_latency=gpu.dram.latency,
-        dram_turn=round(gpu.dram.turnaround * _cost(max(sector, gpu.dram.burst), dram)),
-        dram_work=_cost(max(sector, gpu.dram.burst), dram),
+        dram_turn=round(gpu.dram.turnaround * dram_cost),
+        dram_work=dram_cost,
         dram_loaded=gpu.dram.loaded_latency,
         dram_ahead=ahead,
         dram_left=ahead if out_of_step else 0,

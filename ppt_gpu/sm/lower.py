@@ -121,6 +121,7 @@ def lower_trace(
         l2_made_dirty=made_dirty,
         l2_lost_dirty=lost_dirty,
         l2_camping=others.camping,
+        dram_rows=others.dram_rows,
         atomic_share=others.atomic_share,
     )
     program = replace(program, unheard=code.unheard, op_copies=code.op_copies, op_posted=code.op_posted)

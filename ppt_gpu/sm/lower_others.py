@@ -6,7 +6,7 @@ Samples of them stand for all; `sharing`, `in_flight`, `same_line` and `camping`
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from ppt_gpu.exec.global_accesses import GlobalAccesses
 from ppt_gpu.exec.trace import Trace
 from ppt_gpu.ptx.module import Kernel
 from ppt_gpu.sm.camping import beyond_l1, camping, few_lines, in_order, joined, may_camp
+from ppt_gpu.sm.dram_rows import opens_rows, row_openings
 from ppt_gpu.sm.in_flight import ByOthers, by_others, first_moments
 from ppt_gpu.sm.kept_lines import kept_lines
 from ppt_gpu.sm.lower_access import Accesses, Geometry
@@ -58,6 +59,7 @@ class Meanwhile:
     kept: NDArray[np.bool_] | None  # Program.line_kept
     atomic_share: float  # Program.atomic_share
     camping: float  # Program.l2_camping
+    dram_rows: float = 1.0  # Program.dram_rows
 
 
 def nobody_else(own: Own, shape: Geometry) -> Meanwhile:
@@ -83,7 +85,8 @@ def among_others(
     asked = global_transactions(own.code, neighbours, shape)
     others = _touched(asked, neighbours, sm, stands_for, active_sms, course, turn_of)
     here = np.zeros(len(accesses.blocks), np.int64)
-    mine = _touched(global_transactions(own.code, accesses, shape), accesses, here, None, active_sms, course, turn_of)
+    bases = global_transactions(own.code, accesses, shape)
+    mine = _touched(bases, accesses, here, None, active_sms, course, turn_of)
     waves = Waves(course.waves, course.of_a_wave, active_sms)
     users, shared, kept = _sharing(own, waves, mine, others, gpu.l2.size / shape.line)
     uneven = few_lines(own.address, _asked_of_l2(own), users.line, gpu, shape.line, shape.sector, active_sms)
@@ -94,7 +97,16 @@ def among_others(
         this, loads = np.zeros_like(own.trace.blocks), _loads(own.code, own.variant)
         one = in_order(own.found, loads, own.entries.start[::per_block], this, per_block, own.resident)
         uneven = max(uneven, camping(beyond_l1(joined(whole, one), gpu, shape.line, shape.sector), gpu, shape.sector))
-    return Meanwhile(users, shared, kept, _share_of_all(own, neighbours, shape, others.stands_for, sm), uneven)
+    opened = 1.0
+    if opens_rows(gpu):
+        by_turn = (
+            _in_turns(mine, bases, accesses, course, turn_of),
+            _in_turns(others, asked, neighbours, course, turn_of),
+        )
+        load = np.repeat(_loads(own.code, global_variants(own.code, accesses)), np.diff(bases.start))
+        opened = row_openings(by_turn[0], load, by_turn[1], own.address, users, gpu, shape.sector)
+    share = _share_of_all(own, neighbours, shape, others.stands_for, sm)
+    return Meanwhile(users, shared, kept, share, uneven, opened)
 
 
 def _sharing(
@@ -154,6 +166,12 @@ def _touched(
     sm = np.repeat(sm_of_access, np.diff(found.start)).astype(np.int32)
     moment = course.moments(turn_of(accesses.blocks), accesses.start, accesses.pc)
     return Touched(found.address, found.sectors, sm, np.repeat(moment, np.diff(found.start)), weight)
+
+
+def _in_turns(touched: Touched, found: Accesses, accesses: GlobalAccesses, course: Course, turn_of: TurnOf) -> Touched:
+    """`touched`, with moments of their own for each turn of blocks, as those of a wave begin one after another."""
+    turn = np.repeat(np.repeat(turn_of(accesses.blocks), np.diff(accesses.start)), np.diff(found.start))
+    return replace(touched, moment=touched.moment + (turn - turn // course.resident) * course.of_a_wave)
 
 
 def _course(own: Own, turn_of: TurnOf) -> Course:

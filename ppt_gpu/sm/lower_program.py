@@ -39,6 +39,7 @@ def assemble(
     l2_made_dirty: float = 0.0,
     l2_lost_dirty: float = 0.0,
     l2_camping: float = 1.0,
+    dram_rows: float = 1.0,
     atomic_share: float = 1.0,
 ) -> Program:
     """line [T]: line ids of the transactions; address, copied [L] and users: of the lines; shared: those that
@@ -72,6 +73,7 @@ def assemble(
         access_atomic=found.atomic,
         l2_share_factor=share_factor(users.line),
         l2_camping=l2_camping,
+        dram_rows=dram_rows,
         atomic_share=atomic_share,
         line_bytes=shape.line,
         sector_bytes=shape.sector,

@@ -9,6 +9,7 @@ from typing import Any
 
 from ppt_gpu.exec.identity import digest
 from ppt_gpu.sm.camping import has_slices, may_camp
+from ppt_gpu.sm.dram_rows import opens_rows
 from ppt_gpu.spec.gpu import Gpu
 
 #: Fields that neither reads, by class: names and sources, what occupancy and the host's times are made of. Blocks,
@@ -28,8 +29,8 @@ UNSEEN = {
 
 
 def seen_by_sm(gpu: Gpu) -> tuple[Any, ...]:
-    """Nested tuples of plain values. Clock and DRAM bandwidth are seen as one number, bytes a cycle."""
-    return gpu.dram_bytes_per_cycle, _plain(gpu)
+    """Nested tuples of plain values. Clock and DRAM bandwidth are seen as one number, bytes a cycle, but for rows."""
+    return gpu.dram_bytes_per_cycle, _rows(gpu), _plain(gpu)
 
 
 def seen_by_lowering(gpu: Gpu) -> tuple[Any, ...]:
@@ -42,8 +43,14 @@ def seen_by_lowering(gpu: Gpu) -> tuple[Any, ...]:
         gpu.memory.constant_latency, gpu.memory.constant_queued, gpu.memory.atomics_wait, gpu.perfect_memory,
         _plain(gpu.pipes), _plain(gpu.isa),
         _plain(gpu.collectors), _plain(gpu.l2) if has_slices(gpu) else None,
-        _plain(gpu.l1) if may_camp(gpu) else None,
+        _plain(gpu.l1) if may_camp(gpu) else None, _rows(gpu),
     )  # fmt: skip
+
+
+def _rows(gpu: Gpu) -> tuple[float, ...]:
+    """What decides whether opening rows takes longer than moving their bytes."""
+    dram = gpu.dram
+    return (dram.rows_per_ns, dram.row_bytes, dram.bandwidth, dram.efficiency) if opens_rows(gpu) else ()
 
 
 def digest_of(view: Callable[[Gpu], tuple[Any, ...]], gpu: Gpu) -> str:

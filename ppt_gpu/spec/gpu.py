@@ -175,6 +175,8 @@ class Dram:
     channels: int = 1  # level grid: each has its share of the bandwidth, and the L2 slices next to one another
     turnaround: float = 0.0  # by which share a sector takes longer when all others go in the other direction
     loaded_latency: int = 0  # cycles that a read takes longer when reads alone use all of the bandwidth
+    rows_per_ns: float = 0.0  # rows that all channels together can open in a nanosecond; 0: as many as are needed
+    row_bytes: int = 2048  # B of consecutive addresses that a row of a channel holds
 
 
 @dataclass(frozen=True)

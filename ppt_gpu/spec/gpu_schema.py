@@ -109,6 +109,8 @@ _DRAM: dict[str, Leaf] = {
     "channels": _count(1, 256, default=1),
     "turnaround": Number(minimum=0, maximum=10, default=0.0),
     "loaded_latency": _cycles(0, default=0),
+    "rows_per_ns": Number(minimum=0, maximum=100, default=0.0),
+    "row_bytes": _bytes(256, default=2048),
 }
 
 _MEMORY: dict[str, Leaf] = {

@@ -225,6 +225,7 @@ def random_program(
         l2_camping=float(rng.choice((1.0, 1.3))),
         atomic_share=float(rng.choice((0.1, 1.0, 20.0))),
         op_posted=(ops["op_kind"] == KIND_ATOMIC) & (rng.random(len(ops["op_kind"])) < 0.5),
+        dram_rows=float(rng.choice((1.0, 1.7))),
     )
 
 

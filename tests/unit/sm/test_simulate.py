@@ -328,6 +328,14 @@ def test_slices_that_camp_make_the_l2_slower() -> None:
     assert uneven.cycles - gpu.l2.latency == pytest.approx(1.5 * (even.cycles - gpu.l2.latency), rel=0.05)
 
 
+def test_dram_that_opens_rows_for_little_is_slower() -> None:
+    gpu = tiny(dram__bandwidth=2e9)
+    program = loop_program(gpu, (("load.global", (), -1),) * 40, 1, 1, 1)
+    open_rows, opens = both(program, gpu), both(dataclasses.replace(program, dram_rows=2.0), gpu)
+    assert opens.cycles - gpu.dram.latency == pytest.approx(2.0 * (open_rows.cycles - gpu.dram.latency), rel=0.05)
+    assert opens.dram_read_bytes == open_rows.dram_read_bytes
+
+
 def test_dirty_share_of_ways_never_used() -> None:
     gpu = tiny()
     program = loop_program(gpu, (("load.global", (), -1),) * 20, 1, 1, 1)

@@ -9,13 +9,13 @@ what others write to its line, as long as that keeps it, and goes back with it.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.sm.in_flight import NEVER, first_moments
-from ppt_gpu.sm.lower_hash import Numbers
+from ppt_gpu.sm.lower_hash import Numbers, dense_ids
 from ppt_gpu.sm.sharing import Touched, Users
 from ppt_gpu.spec.gpu import Gpu
 
@@ -34,54 +34,57 @@ def row_openings(
     mine, others: what this SM touches, and the sampled ones; moments of different turns of blocks differ. load [T]:
     what of mine is only read. address [L], users: of the lines of this SM. sector: B.
     """
-    opened = moved = 0.0
-    for writes in (False, True):
-        chosen = load != writes
-        some = replace(mine, address=mine.address[chosen], sectors=mine.sectors[chosen], sm=mine.sm[chosen],
-                       moment=mine.moment[chosen])  # fmt: skip
-        first = first_moments(some.on(address), len(address))
-        line, which = np.nonzero(first != NEVER)
-        once = 1.0 / users.sectors[line]  # of a sector that several SMs use each moves a part
-        with_others = users.sectors[line] / users.line[line] if writes else np.ones(len(line))
-        moved += float(once.sum())
-        opened += _opened(address[line], first[line, which], once, with_others, others, gpu.dram.row_bytes)
-    if not moved:
+    asked = [_asked(mine, load != writes, address, users, writes, gpu.dram.row_bytes) for writes in (False, True)]
+    moved = sum(float(one.moved) for one in asked) * sector / (gpu.dram.bandwidth * 1e-9 * gpu.dram.efficiency)
+    if sum(one.opened() for one in asked) <= moved * gpu.dram.rows_per_ns:  # also if nobody else asks for these rows
         return 1.0
-    return max(1.0, opened / gpu.dram.rows_per_ns / (moved * sector / _bytes_per_ns(gpu)))
+    return max(1.0, sum(one.opened(others, gpu.dram.row_bytes) for one in asked) / gpu.dram.rows_per_ns / moved)
 
 
-def _bytes_per_ns(gpu: Gpu) -> float:
-    return gpu.dram.bandwidth * 1e-9 * gpu.dram.efficiency
+@dataclass(frozen=True)
+class _Asked:
+    """What this SM reads, or writes: N openings of rows if no other SM asks for them at the same moment."""
+
+    row: NDArray[np.uint64]  # [N]
+    moment: NDArray[np.int64]  # [N]
+    part: NDArray[np.float64]  # [N] of each opening that is this SM's, as it shares sectors with others
+    joined: NDArray[np.float64]  # [N] what is left of it if others join in later
+    moved: float  # sectors
+
+    def opened(self, others: Touched | None = None, row_bytes: int = 1) -> float:
+        """How many rows are opened for this SM. others: who else asks for them."""
+        part = self.part
+        if others is not None and len(self.row):
+            span = np.uint64(max(others.moment.max(initial=0), self.moment.max()) + 1)
+            numbers = Numbers(len(self.row))
+            numbers.add(self.row * span + self.moment.astype(np.uint64))
+            at = numbers.look_up(others.address // np.uint64(row_bytes) * span + others.moment.astype(np.uint64))
+            met, sms = at >= 0, max(len(others.stands_for), 1)
+            pairs = dense_ids((at[met].astype(np.int64) * sms + others.sm[met]).view(np.uint64))[1]
+            at, sm = np.divmod(pairs.view(np.int64), sms)
+            part = np.minimum(1.0 / (1.0 + np.bincount(at, others.stands_for[sm], len(self.row))), part)
+        return float((part * self.joined).sum())
 
 
-def _opened(
-    address: NDArray[np.uint64],
-    moment: NDArray[np.int64],
-    once: NDArray[np.float64],
-    with_others: NDArray[np.float64],
-    others: Touched,
-    row_bytes: int,
-) -> float:
-    """Rows that are opened for sectors [N] of this SM.
-
-    once: the part of each that this SM moves; with_others: what is left of an opening if others join in later.
-    """
-    if not len(address):
-        return 0.0
-    rows = np.unique(address // np.uint64(row_bytes))
-    span = int(max(others.moment.max(initial=0), moment.max())) + 1
-    own = np.searchsorted(rows, address // np.uint64(row_bytes)) * span + moment
-    keys, group = np.unique(own, return_inverse=True)
+def _asked(
+    mine: Touched, chosen: NDArray[np.bool_], address: NDArray[np.uint64], users: Users, writes: bool, row_bytes: int
+) -> _Asked:
+    """chosen [T]: of `mine`, what is read or what is written."""
+    some = replace(
+        mine,
+        address=mine.address[chosen],
+        sectors=mine.sectors[chosen],
+        sm=mine.sm[chosen],
+        moment=mine.moment[chosen],
+    )
+    first = first_moments(some.on(address), len(address))
+    line, which = np.nonzero(first != NEVER)
+    once = 1.0 / users.sectors[line]  # of a sector that several SMs use each moves a part
+    later = users.sectors[line] / users.line[line] if writes else np.ones(len(line))
+    row, moment = address[line] // np.uint64(row_bytes), first[line, which]
+    span = np.uint64(moment.max(initial=0) + 1)
+    keys, group = np.unique(row * span + moment.astype(np.uint64), return_inverse=True)
     size = np.bincount(group)
-    numbers = Numbers(len(rows))
-    numbers.add(rows)
-    place = numbers.look_up(others.address // np.uint64(row_bytes))
-    known = place >= 0
-    asked = place[known].astype(np.int64) * span + others.moment[known]
-    at = np.minimum(np.searchsorted(keys, asked), len(keys) - 1)
-    met = keys[at] == asked
-    pairs = np.unique(at[met] * len(others.stands_for) + others.sm[known][met])
-    at, sm = np.divmod(pairs, max(len(others.stands_for), 1))
-    users = 1.0 + np.bincount(at, others.stands_for[sm], len(keys))
-    part, joined = np.bincount(group, once) / size, np.bincount(group, with_others) / size
-    return float((np.minimum(1.0 / users, part) * joined).sum())
+    row, of = np.divmod(keys, span)
+    part, joined = np.bincount(group, once) / size, np.bincount(group, later) / size
+    return _Asked(row, of.astype(np.int64), part, joined, float(once.sum()))

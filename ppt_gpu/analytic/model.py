@@ -14,7 +14,7 @@ from ppt_gpu.analytic.model_inputs import DoesNotApply, ModelInputs
 from ppt_gpu.analytic.steps import Step, number_text
 
 #: warp schedulers that the models know; those of the simulator that differ only in what "oldest" means count as gto
-MODEL_POLICIES = {"lrr": "lrr", "gto": "gto", "gto_launch": "gto"}
+MODEL_POLICIES = {"lrr": "lrr", "gto": "gto", "gto_launch": "gto", "gto_block": "gto"}
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import argparse
 
 from ppt_gpu.commands.arguments import AddCommand, add_gpu, add_workload, blocks, open_from, terminal
 from ppt_gpu.errors import PptError, did_you_mean
+from ppt_gpu.spec.gpu_schema import POLICIES
 
 SAVED = ".json"
 
@@ -16,7 +17,7 @@ def add(command: AddCommand) -> None:
     add_workload(compare)
     compare.add_argument("other", nargs="?", help="with a result of predict --json as WORKLOAD: another one")
     add_gpu(compare, required=False)
-    compare.add_argument("--policy", choices=("lrr", "gto", "gto_launch", "two_level"), help="warp scheduler policy")
+    compare.add_argument("--policy", choices=POLICIES, help="warp scheduler policy")
     compare.add_argument(
         "--literal", action="store_true", help="equations as printed, where their authors erred (docs/models.md)"
     )

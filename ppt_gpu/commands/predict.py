@@ -18,6 +18,7 @@ from ppt_gpu.commands.arguments import (
 )
 from ppt_gpu.commands.predict_outputs import add_outputs, check_outputs, sections_of, window_of, write_outputs
 from ppt_gpu.errors import PptError
+from ppt_gpu.spec.gpu_schema import POLICIES
 
 if TYPE_CHECKING:
     from ppt_gpu.explore.case import Options
@@ -38,7 +39,7 @@ def add(command: AddCommand) -> None:
         help="blocks run to see whether they differ (default: sample, more of them while they do)",
     )
     add_threads(predict)
-    predict.add_argument("--policy", choices=("lrr", "gto", "gto_launch", "two_level"), help="warp scheduler policy")
+    predict.add_argument("--policy", choices=POLICIES, help="warp scheduler policy")
     predict.add_argument(
         "--max-instructions",
         type=count,

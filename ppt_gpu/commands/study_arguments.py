@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ppt_gpu.commands.arguments import add_threads, blocks, count, open_from
+from ppt_gpu.spec.gpu_schema import POLICIES
 
 if TYPE_CHECKING:
     from ppt_gpu.exec.workload import Workload
@@ -49,7 +50,7 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--blocks", type=blocks, default="sample", metavar="sample|all|N", help="blocks run to see whether they differ"
     )
-    parser.add_argument("--policy", choices=("lrr", "gto", "gto_launch", "two_level"), help="warp scheduler policy")
+    parser.add_argument("--policy", choices=POLICIES, help="warp scheduler policy")
 
 
 def read_study(arguments: argparse.Namespace) -> Study:

@@ -26,7 +26,7 @@ from ppt_gpu.sm.core_bits import ctz, fingerprint, int64, pointer, prefetch
 from ppt_gpu.sm.core_blocks import count_event, finish_block, launch_block, next_event, release_barrier, wait_for_event
 from ppt_gpu.sm.core_code import constant, fetch
 from ppt_gpu.sm.core_lsu import issue_global, issue_shared
-from ppt_gpu.sm.core_machine import GTO, GTO_LAUNCH, LRR, NEVER, TWO_LEVEL, Machine
+from ppt_gpu.sm.core_machine import GTO, GTO_BLOCK, GTO_LAUNCH, LRR, NEVER, TWO_LEVEL, Machine
 from ppt_gpu.sm.core_memory import (
     CYCLES_AT,
     CYCLES_MASK,
@@ -68,9 +68,9 @@ from ppt_gpu.sm.core_ports import (
     closed_until,
     look_again,
     need_port,
+    pass_port,
     pass_wakes,
     somebody_needs,
-    take_unit,
     wake,
 )
 from ppt_gpu.sm.core_raw import DEADLOCK, DONE, OVER_BUDGET, PAUSED, Raw
@@ -98,12 +98,15 @@ from ppt_gpu.sm.core_state import (
     ARRIVED_AT,
     BARRIER_LATENCY,
     BASE,
+    BEHIND,
+    BLOCK_KEY,
     BLOCK_RESULTS,
     BLOCK_SHIFT,
     BLOCK_SLOT,
     BUSY,
     CLOSES,
     CYCLES,
+    DOOR,
     ENTERS,
     EXIT_AT,
     FETCHED,
@@ -207,7 +210,7 @@ def make_loop(
         K = int64(SCHEDULERS if SCHEDULERS > 0 else schedulers)
         POLICY = int64(FIXED_POLICY if SCHEDULERS > 0 else policy)
         WIDTH = int64(FIXED_WIDTH if SCHEDULERS > 0 else width)
-        GREEDY_POLICY = POLICY in (GTO, GTO_LAUNCH)
+        GREEDY_POLICY = POLICY in (GTO, GTO_LAUNCH, GTO_BLOCK)
         next_block, ended, idle = track[NEXT_BLOCK], track[ENDED], track[IDLE]
         now, next_launch = track[NOW], track[NEXT_LAUNCH]
         everyone = (int64(2) << (K - 1)) - 1  # a mask of all schedulers
@@ -258,7 +261,7 @@ def make_loop(
                 bring_near(K, wheel, occupied, scheds, warps, now)
             if wakes_at(occupied, now):
                 occupied[NEAR] &= ~(int64(1) << row)
-                wake(K, POLICY, wheel, occupied, scheds, warps, gates, memory_gate, row, now)
+                wake(K, POLICY, wheel, occupied, scheds, warps, gates, op_stall, memory_gate, row, now)
             if TWO_LEVELS and POLICY == TWO_LEVEL:
                 refill_active(K, scheds, warps, gates, code, op_stall, active_set, now)
 
@@ -321,9 +324,11 @@ def make_loop(
                 limit, soon = int64(-1), int64(-1)  # ahead of time: up to here, and who wakes next
                 while True:
                     simple = (word >> AHEAD_AT) & 1 != 0
+                    starts = at
                     if port != FREE_PORT:
-                        take_unit(K, scheds, gates, units, gate, this, at, op_table[operation * OP_ROW + INTERVAL])
-                    entered = (at << 2) + enters
+                        interval = op_table[operation * OP_ROW + INTERVAL]
+                        starts = pass_port(K, scheds, gates, units, gate, this, at, interval)
+                    entered = (starts << 2) + enters
                     done, place = entered >> 2, int64(0)
                     event, bits = int64(-1), int64(0)
                     if not simple and kind in (KIND_BARRIER, KIND_LOAD):
@@ -436,7 +441,14 @@ def make_loop(
                     if fetches:
                         there = fetch(mem, operation, at + 1, fetches)
                     shared = gates[gate + MAIN] & OFFSET
-                    if issued < WIDTH and max(until >> 2, branch, there) <= at and gates[shared + UNTIL] <= at:
+                    behind = gates[gate + BEHIND] != 0
+                    let_in = not behind or scheds[DOOR] <= at
+                    if (
+                        issued < WIDTH
+                        and let_in
+                        and max(until >> 2, branch, there) <= at
+                        and gates[shared + UNTIL] <= at
+                    ):
                         issued += 1
                         doubled[operation] += 1
                         enters = op_table[operation * OP_ROW + ANNOUNCE]
@@ -479,8 +491,8 @@ def make_loop(
                             continue
                     warps[me + POS] = position
                     low = plan(K, POLICY, scheds, warps, op_stall, op_table, this, bit, word, until, low, int64(0))
-                    later = gates[gate + CLOSES] != 0 or low > gates[memory_gate + UNTIL]
-                    if POLICY == TWO_LEVEL or (low > now + 1 and later):
+                    later = gates[gate + CLOSES] != 0 or low > gates[memory_gate + UNTIL] or behind
+                    if POLICY == TWO_LEVEL or behind or (low > now + 1 and later):
                         schedule(K, wheel, occupied, scheds, this, bit, int64(port != FREE_PORT), low, now)
                         break
                     # in the next cycle, or before the memory port opens: no need to be woken
@@ -496,6 +508,9 @@ def make_loop(
 
                 if POLICY == GTO:
                     keys[(this << 6) | bit] = (at << KEY_SHIFT) | bit
+                elif POLICY == GTO_BLOCK:
+                    block_of = keys[(this << 6) | bit] >> (BLOCK_KEY + KEY_SHIFT) << BLOCK_KEY
+                    keys[(this << 6) | bit] = ((block_of | at) << KEY_SHIFT) | bit
                 if GREEDY_POLICY:
                     scheds[sched + GREEDY] = greedy
                     scheds[sched + BUSY] = at + 1

@@ -7,7 +7,7 @@ from typing import Any
 
 from ppt_gpu.compiled import called, entry, merged
 from ppt_gpu.sm.core_bits import fingerprint, int64
-from ppt_gpu.sm.core_machine import GTO, NEVER
+from ppt_gpu.sm.core_machine import GTO, GTO_BLOCK, NEVER
 from ppt_gpu.sm.core_state import (
     ACCESS,
     ALIVE,
@@ -24,6 +24,7 @@ from ppt_gpu.sm.core_state import (
     BASE,
     BUSY,
     CYCLES,
+    DOOR,
     FAR,
     FAR_AWAY,
     FETCHED,
@@ -78,11 +79,11 @@ def _advance(
         lag = core[at + POS] - snap[at + POS]
         if lag != 0 and (core[alive] >> (place // K)) & 1:
             _advance_warp(core, snap, layout, place, rounds, time, now)
-            if POLICY == GTO:
+            if POLICY in (GTO, GTO_BLOCK):
                 core[layout[AT_KEYS] + (((place % K) << 6) | (place // K))] += time << KEY_SHIFT
     for k in range(K):
         at = layout[AT_SCHEDS] + (k << SCHED_SHIFT)
-        for word in (NEXT_OPEN, BUSY):
+        for word in (NEXT_OPEN, BUSY, DOOR):
             core[at + word] = _moved(core[at + word], time, now)
     for at in range(layout[AT_GATES], layout[AT_UNITS], 1 << GATE_SHIFT):
         core[at + UNTIL] = _moved(core[at + UNTIL], time, now)

@@ -7,7 +7,7 @@ from typing import Any
 from ppt_gpu.compiled import called, merged
 from ppt_gpu.sm.core_bits import int64
 from ppt_gpu.sm.core_code import fetch
-from ppt_gpu.sm.core_machine import GTO_LAUNCH, NEVER
+from ppt_gpu.sm.core_machine import GTO_BLOCK, GTO_LAUNCH, NEVER
 from ppt_gpu.sm.core_memory import P_TURNED, P_WARP_LAUNCH
 from ppt_gpu.sm.core_pack import (
     ANNOUNCE,
@@ -30,6 +30,7 @@ from ppt_gpu.sm.core_state import (
     ARRIVED_AT,
     BARRIER_LATENCY,
     BLOCK,
+    BLOCK_KEY,
     BLOCK_RESULTS,
     BLOCK_SHIFT,
     BLOCK_SLOT,
@@ -202,7 +203,10 @@ def launch_block(
             slots[slot] = 0
         warps[me + POS] = begin
         warps[me + READY] = now
-        keys[(k << 6) | bit] = ((warp if POLICY == GTO_LAUNCH else now) << KEY_SHIFT) | bit
+        age = int64(warp if POLICY == GTO_LAUNCH else now)
+        if POLICY == GTO_BLOCK:
+            age |= int64(number) << BLOCK_KEY
+        keys[(k << 6) | bit] = (age << KEY_SHIFT) | bit
         warps[me + RESULTS] = 0
         warps[me + ACCESS] = warp_access[warp]
         warps[me + BLOCK_SLOT] = index

@@ -51,8 +51,8 @@ TO_UNIT, TO_MEMORY = 3, 2
 #: a result that comes so many cycles after its instruction has started, or later, holds up no reads of its bank
 LATE_RESULT = 1024
 
-POLICIES = ("lrr", "gto", "gto_launch", "two_level")
-LRR, GTO, GTO_LAUNCH, TWO_LEVEL = range(4)
+POLICIES = ("lrr", "gto", "gto_launch", "gto_block", "two_level")
+LRR, GTO, GTO_LAUNCH, GTO_BLOCK, TWO_LEVEL = range(5)
 WRITES = ("write-through", "write-evict", "write-back")
 WRITE_THROUGH, WRITE_EVICT, WRITE_BACK = range(3)
 
@@ -89,6 +89,9 @@ class Machine:
     active_set: int
     pipe_units: tuple[int, ...]
     pipe_shared: tuple[bool, ...]  # True: units stand in the SM, False: in each scheduler
+    pipe_queue: tuple[
+        int, ...
+    ]  # places of a scheduler before the unit of the SM; 0: instructions wait at their schedulers
     block_launch: int
     ramp: int  # cycles from the first block of a slot to that of the next
     queue: int
@@ -191,8 +194,8 @@ def machine_of(
     code_sets, code_ways = _geometry(0 if gpu.perfect_memory else gpu.code.size, gpu.code.ways, gpu.code.line)
     from_l2, from_dram = (max(cache.latency - gpu.l1.latency, 1) for cache in (gpu.l2, gpu.dram))
     constant_miss = {CODE_COLD: from_dram, CODE_IN_L2: from_l2, CODE_IN_SM: 0}[constants_at]
-    if gpu.collectors.units and name == "two_level":
-        raise PptError("policy 'two_level' is not simulated with collector units", hint=f"{gpu.name} has [collectors]")
+    if gpu.collectors.units and name in ("gto_block", "two_level"):
+        raise PptError(f"policy '{name}' is not simulated with collector units", hint=f"{gpu.name} has [collectors]")
     return Machine(
         schedulers=gpu.sm.schedulers,
         width=gpu.sm.issue_width,
@@ -200,6 +203,7 @@ def machine_of(
         active_set=max(1, gpu.sm.active_warps),
         pipe_units=tuple(gpu.pipes[name].places for name in pipe_order(gpu)),
         pipe_shared=tuple(gpu.pipes[name].scope == "sm" for name in pipe_order(gpu)),
+        pipe_queue=tuple(gpu.pipes[name].queue for name in pipe_order(gpu)),
         block_launch=gpu.host.block_launch,
         ramp=round(gpu.start_ramp(active_sms)),
         queue=gpu.memory.queue,

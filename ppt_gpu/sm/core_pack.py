@@ -56,16 +56,17 @@ OP_ROW = 8
 class Port:
     """`units` 0: never busy. `twin`: another port, -1: none."""
 
-    units: int
+    units: int  # or places in the scheduler's queue before the pipe
     shared: bool  # the pipe stands in the SM
     twin: int
     queued: bool
     ring: bool  # its units become free in the order in which they were taken
+    served: bool = False  # they are places before a unit of the SM
 
     @property
     def private(self) -> bool:
         """Only warps of one scheduler use it."""
-        return not (self.shared or self.queued) and self.twin < 0
+        return not (self.shared or self.queued or self.served) and self.twin < 0
 
 
 class Packed:
@@ -114,12 +115,16 @@ class Packed:
 def _never_busy(pair: tuple[int, bool], program: Program, machine: Machine) -> bool:
     """As many units as entries that could come in one cycle, each free again in the next."""
     pipe, queued = pair
+    if machine.pipe_queue[pipe]:
+        return False
     most = machine.width * (machine.schedulers if machine.pipe_shared[pipe] else 1)
     return not queued and int(program.op_ii[program.op_pipe == pipe].max()) <= 1 and machine.pipe_units[pipe] >= most
 
 
 def _port(pair: tuple[int, bool], number: dict[tuple[int, bool], int], program: Program, machine: Machine) -> Port:
     pipe, queued = pair
+    if machine.pipe_queue[pipe]:
+        return Port(machine.pipe_queue[pipe], False, -1, False, ring=True, served=True)
     shared, units = machine.pipe_shared[pipe], machine.pipe_units[pipe]
     intervals = program.op_ii[program.op_pipe == pipe]
     ring = int(intervals.min()) == int(intervals.max())

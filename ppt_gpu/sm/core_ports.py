@@ -7,15 +7,19 @@ from typing import Any
 from ppt_gpu.compiled import called, merged
 from ppt_gpu.sm.core_bits import ctz, int64
 from ppt_gpu.sm.core_machine import NEVER, TWO_LEVEL
+from ppt_gpu.sm.core_pack import OP_AT, OP_MASK, THROTTLE_AT
 from ppt_gpu.sm.core_state import (
     BASE,
+    BEHIND,
     BLOCKED,
     CLOSES,
     CYCLES,
+    DOOR,
     FIRST_UNIT,
     GATE,
     GATE_SHIFT,
     HEAD,
+    LET_IN,
     MAIN,
     MARK,
     NEAR,
@@ -25,28 +29,36 @@ from ppt_gpu.sm.core_state import (
     OPEN,
     PARKED,
     PRIVATE,
+    READY,
     READY_MASK,
     READY_OTHERS,
+    REASON_MASK,
     RING,
     ROWS,
     SCHED_SHIFT,
+    SERVED,
     SHARED,
+    STALL_SHIFT,
     TWIN,
     UNITS,
     UNTIL,
     WAKES,
     WARP_SHIFT,
     WHEEL,
+    WORD,
 )
-from ppt_gpu.sm.core_wheel import first_wake
+from ppt_gpu.sm.core_wheel import first_wake, schedule
 
 
 @merged
 def wake(
-    K: int, POLICY: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, gates: Any, memory_gate: int, row: int,
-    now: int,
+    K: int, POLICY: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, gates: Any, op_stall: Any,
+    memory_gate: int, row: int, now: int,
 ) -> None:  # fmt: skip
-    """The warps of a wheel row are ready: note how long their port, unless it is free, has been blocked up to here."""
+    """The warps of a wheel row are ready: note how long their port, unless it is free, has been blocked up to here.
+
+    Those that do not pass what is in their scheduler's queue wake again when that has started.
+    """
     first, turns = row * 2 * K, occupied[ROWS + row]
     occupied[ROWS + row] = 0
     while turns:
@@ -59,11 +71,21 @@ def wake(
         wheel[first + K + k] = 0
         if POLICY == TWO_LEVEL:
             scheds[sched + PARKED] &= ~woken
-        opened, soon = woken, scheds[sched + NEXT_OPEN]
+        opened, soon, door = woken, scheds[sched + NEXT_OPEN], scheds[DOOR]
         while bounded:
             bit = ctz(bounded)
             bounded &= bounded - 1
             me = (bit * K + k) << WARP_SHIFT
+            if door > now and gates[(warps[me + GATE] & OFFSET) + BEHIND] != 0 and warps[me + GATE] < LET_IN:
+                word = warps[me + WORD]
+                stall = ((word >> OP_AT) & OP_MASK) << STALL_SHIFT
+                op_stall[stall + ((word >> THROTTLE_AT) & REASON_MASK)] += door - now
+                warps[me + READY] = door
+                warps[me + GATE] |= LET_IN
+                schedule(K, wheel, occupied, scheds, k, bit, int64(1), door, now)
+                woken ^= int64(1) << bit
+                opened ^= int64(1) << bit
+                continue
             until = need_port(warps, gates, me, warps[me + GATE] & OFFSET, bit, now)
             opened ^= (int64(1) << bit) if until > now else int64(0)
             soon = min(soon, until if until > now else int64(NEVER))
@@ -222,6 +244,20 @@ def look_again(K: int, scheds: Any, gates: Any, k: int, now: int) -> int:
     scheds[sched + OPEN] = mask
     scheds[sched + NEXT_OPEN] = soon
     return mask
+
+
+@merged
+def pass_port(K: int, scheds: Any, gates: Any, units: Any, gate: int, k: int, now: int, interval: int) -> int:
+    """Pass the gate in cycle `now`, for a unit that is taken for `interval` cycles; returns when that starts."""
+    served = gates[gate + SERVED]
+    if served == 0:
+        take_unit(K, scheds, gates, units, gate, k, now, interval)
+        return now
+    start = max(now, units[served])
+    scheds[DOOR] = max(scheds[DOOR], start)
+    units[served] = start + interval
+    take_unit(K, scheds, gates, units, gate, k, now, start - now)
+    return start
 
 
 @merged

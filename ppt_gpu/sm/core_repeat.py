@@ -13,7 +13,7 @@ from typing import Any
 
 from ppt_gpu.compiled import called, entry, merged
 from ppt_gpu.sm.core_bits import fingerprint, int64
-from ppt_gpu.sm.core_machine import GTO, NEVER
+from ppt_gpu.sm.core_machine import GTO, GTO_BLOCK, NEVER
 from ppt_gpu.sm.core_pack import MORE_AT
 from ppt_gpu.sm.core_state import (
     ACTIVE,
@@ -34,6 +34,7 @@ from ppt_gpu.sm.core_state import (
     BLOCKED,
     BUSY,
     CYCLES,
+    DOOR,
     FETCHED,
     GATE,
     GATE_SHIFT,
@@ -106,13 +107,13 @@ def _rounds_left(
                 continue
             if lag < 0 or not _same_warp(K, core, snap, layout, place, (ready >> bit) & 1, before, now):
                 return int64(0)
-            if POLICY == GTO and core[key] - snap[key] != (now - before) << KEY_SHIFT:
+            if POLICY in (GTO, GTO_BLOCK) and core[key] - snap[key] != (now - before) << KEY_SHIFT:
                 return int64(0)
             oldest_moved = min(oldest_moved, snap[key])
             rounds = min(rounds, (repeating(code, waits, run, snap[at + POS], lag) - 1) // lag)
             if rounds <= 0:
                 return int64(0)
-        if POLICY == GTO and newest_at_rest >= oldest_moved:
+        if POLICY in (GTO, GTO_BLOCK) and newest_at_rest >= oldest_moved:
             return int64(0)
     return rounds if rounds < NEVER else int64(0)
 
@@ -132,7 +133,7 @@ def _same_schedulers(K: int, core: Any, snap: Any, layout: Any, before: int, now
         for word in (READY_MASK, OPEN, BLOCKED, LAST, GREEDY, ACTIVE, PROMOTED, PARKED, ALIVE):
             if core[at + word] != snap[at + word]:
                 return False
-        for word in (NEXT_OPEN, BUSY):
+        for word in (NEXT_OPEN, BUSY, DOOR):
             if _later(core[at + word], now) != _later(snap[at + word], before):
                 return False
     for at in range(layout[AT_BLOCKS], layout[AT_STALL], 1 << BLOCK_SHIFT):

@@ -29,8 +29,9 @@ WARP_SHIFT = 4
 # `scheds`: offset k << SCHED_SHIFT. Masks of warps: READY_MASK, only a port may be missing; OPEN, nor is that.
 # Before cycle NEXT_OPEN no port opens that a ready warp needs. BLOCKED: mask of ports. LAST, PROMOTED: mask of the
 # warps that come after the one that issued last, or joined the active set last. WAKES: mask of the rows of the near
-# wheel in which its warps wake.
-READY_MASK, OPEN, NEXT_OPEN, BLOCKED, LAST, GREEDY, BUSY, ACTIVE, PROMOTED, PARKED, ALIVE, FAR, WAKES = range(13)
+# wheel in which its warps wake. DOOR, of scheduler 0: when the last
+# instruction in a queue before a unit of the SM starts.
+READY_MASK, OPEN, NEXT_OPEN, BLOCKED, LAST, GREEDY, BUSY, ACTIVE, PROMOTED, PARKED, ALIVE, FAR, WAKES, DOOR = range(14)
 SCHED_SHIFT = 4
 # `gates`, the port of a scheduler: offset (port * K + k) << GATE_SHIFT. NEED: its ready warps that need it;
 # MARK: its bit in masks. A port of the SM has its times in the record of scheduler 0, where MAIN of all leads.
@@ -38,7 +39,12 @@ SCHED_SHIFT = 4
 # TWIN: offset of a twin, -1 none. CLOSES: 0 for the memory port, which all schedulers share and which is blocked too
 # often to take its warps out of OPEN and back each time (the loop looks at its UNTIL instead); -1 for all others.
 # PRIVATE: only warps of the scheduler use it.
-UNTIL, CYCLES, NEED, MAIN, MARK, UNITS, TWIN, HEAD, SHARED, RING, FIRST_UNIT, CLOSES, PRIVATE = range(13)
+# SERVED: 0, or where in `units` it stands until when the unit of the SM is taken before which the port's units are
+# places.
+# BEHIND: who needs the port does not pass those that are in such a queue.
+UNTIL, CYCLES, NEED, MAIN, MARK, UNITS, TWIN, HEAD, SHARED, RING, FIRST_UNIT, CLOSES, PRIVATE, SERVED, BEHIND = range(
+    15
+)
 GATE_SHIFT = 4
 # `blocks`, one record a block slot. Of a whole chip only: PENDING, operations whose results are not known yet, and
 # GIVEN, the block to launch at LAUNCH_AT (-1: not decided).
@@ -48,6 +54,7 @@ STALL_SHIFT = 4  # `op_stall`: offset operation << STALL_SHIFT
 # Numbers read from a table are masked before they index another: the compiler then sees that they are not negative, and
 # leaves out the test for an index from the end.
 OFFSET = (1 << 24) - 1  # of `gates`
+LET_IN = 1 << 24  # above the offset in GATE: the warp has waited for those who were in the queue before it
 REASON_MASK = 15
 
 # WAITING of a warp: 0 no, 1 at the barrier of its block, else event + 1 << REASON_BITS | the column it is charged to.
@@ -57,7 +64,8 @@ REASON_BITS = 4
 # of two blocks.
 EVENT_AT, EVENT_OF, EVENT_MISSING, EVENT_TIME = range(4)
 
-KEY_SHIFT = 6  # a key: cycle of the last issue, or number in the program, above the warp's bit
+# A key: cycle of the last issue, or number in the program, above the warp's bit; BLOCK_KEY: the block above the cycle.
+KEY_SHIFT, BLOCK_KEY = 6, 32
 # The timing wheels: 64 rows for the next 64 cycles, and 64 for the turns of that one that follow; a row has
 # a mask of warps for each scheduler, of those whose port is FREE_PORT, then one for each of the others. `occupied`: a
 # bit for each row of the near and of the later wheel; anybody beyond both? Masks of schedulers: those with a ready warp
@@ -158,7 +166,8 @@ def _gates(machine: Machine, packed: Packed) -> tuple[np.ndarray, int, np.ndarra
     count, ports = machine.schedulers, len(packed.ports)
     gates = np.zeros((ports + 1, count, 1 << GATE_SHIFT), np.int64)
     gates[:, :, CLOSES] = -1
-    width = max(machine.pipe_units)
+    width = max(port.units for port in packed.ports) or 1
+    words = count * ports * width
     queued = []
     for index, port in enumerate(packed.ports):
         owner = index if port.twin < 0 else min(index, port.twin)
@@ -171,10 +180,12 @@ def _gates(machine: Machine, packed: Packed) -> tuple[np.ndarray, int, np.ndarra
             gate[TWIN] = -1 if port.twin < 0 else (port.twin * count + k) << GATE_SHIFT
             gate[PRIVATE] = port.private
             gate[FIRST_UNIT] = (owner * count + home) * width
+            gate[SERVED] = words + index if port.served else 0
+            gate[BEHIND] = port.queued and any(other.served for other in packed.ports)
             if port.queued and home == k:
                 queued.append((index * count + k) << GATE_SHIFT)
     memory = (ports * count) << GATE_SHIFT
     if len(queued) == 1 and gates.reshape(-1, 1 << GATE_SHIFT)[queued[0] >> GATE_SHIFT, SHARED]:
         memory = queued[0]
         gates[(memory >> GATE_SHIFT) // count, :, CLOSES] = 0
-    return gates.ravel(), count * max(1, ports) * width, np.array(queued, np.int64), memory
+    return gates.ravel(), words + ports, np.array(queued, np.int64), memory

@@ -16,6 +16,7 @@ import numpy as np
 
 from ppt_gpu.sm.core_machine import (
     GTO,
+    GTO_BLOCK,
     LRR,
     NEVER,
     TWO_LEVEL,
@@ -68,6 +69,7 @@ class Warp:
     event_at: int = 0  # its place in Program.event_of
     held_by: int = 0  # reason of what barrier_until holds it for
     fetched: int = 0  # cycle at which its next entry is there
+    let_in: int = -1  # when those have started that were in the queue before its next entry; -1: it is not ready yet
     results: int = 0  # cycle at which everything has completed
     last_op: int = -1
 
@@ -113,9 +115,13 @@ class Sm:
         self.promoted = [-1] * k
         self.free: dict[tuple[int, int], list[int]] = {}  # (pipe, scheduler) -> cycle at which each unit is free
         for pipe, units in enumerate(machine.pipe_units):
-            shared = [0] * units
+            shared, queue = [0] * units, machine.pipe_queue[pipe]
             for scheduler in range(k):
                 self.free[pipe, scheduler] = shared if machine.pipe_shared[pipe] else [0] * units
+                if queue:  # places before the unit of the SM, each taken until its instruction starts
+                    self.free[pipe, scheduler] = [0] * queue
+        self.served = [0] * len(machine.pipe_units)  # by pipe with a queue: when its unit is free
+        self.door = 0  # when the last instruction in such a queue starts
         self.op_stall = np.zeros((len(program.op_name), len(STALL_REASONS)), np.int64)
         self.no_op_drain = 0
 
@@ -142,7 +148,12 @@ class Sm:
         warp = self.slots[slot]
         if warp is None or warp.exited or self.ready_at(warp) > cycle:
             return False
-        return self.unit_free(self.next_op(warp), slot % self.m.schedulers, cycle)
+        let_in = self.held_back(warp) if warp.let_in < 0 else warp.let_in
+        return let_in <= cycle and self.unit_free(self.next_op(warp), slot % self.m.schedulers, cycle)
+
+    def held_back(self, warp: Warp) -> int:
+        """When those have started before which the next entry of a warp does not pass the load/store queue."""
+        return self.door if int(self.p.op_kind[self.next_op(warp)]) in self.queued else 0
 
     def parked(self, warp: Warp, cycle: int) -> bool:
         """two_level: at a barrier, or the wait of its next entry ends with a long-latency producer."""
@@ -222,10 +233,11 @@ class Sm:
             return iter([s for s in turned if self.m.policy == LRR or s in self.active[scheduler]])
         present = [s for s in mine if self.slots[s] is not None]
 
-        def rank(slot: int) -> tuple[bool, int, int]:
+        def rank(slot: int) -> tuple[bool, int, int, int]:
             warp = self.slots[slot]
             assert warp is not None
-            return warp is not self.greedy[scheduler], warp.stamp if self.m.policy == GTO else warp.number, slot
+            age = {GTO: (0, warp.stamp), GTO_BLOCK: (warp.block, warp.stamp)}.get(self.m.policy, (0, warp.number))
+            return warp is not self.greedy[scheduler], *age, slot
 
         return iter(sorted(present, key=rank))
 
@@ -249,6 +261,10 @@ class Sm:
         """Issue, then account every resident warp for this cycle."""
         k = self.m.schedulers
         resident = [slot for slot, warp in enumerate(self.slots) if warp]
+        for slot in resident:
+            warp = self.slots[slot]
+            if warp and not warp.exited and warp.let_in < 0 and self.ready_at(warp) <= cycle:
+                warp.let_in = self.held_back(warp)
         reasons = {slot: self.reason(slot, cycle) for slot in resident}
         for turn in range(k):
             scheduler = (cycle + turn) % k
@@ -287,7 +303,7 @@ class Sm:
         if until > cycle:
             name = {WAIT_LONG: "long_scoreboard", WAIT_SHORT: "short_scoreboard"}.get(kind, "wait")
             return op, REASON[name]
-        if not self.unit_free(op, slot % self.m.schedulers, cycle):
+        if warp.let_in > cycle or not self.unit_free(op, slot % self.m.schedulers, cycle):
             return op, REASON[throttle(int(self.p.op_kind[op]))]
         return op, REASON["not_selected"]
 
@@ -310,10 +326,15 @@ class Sm:
         units = self.free[int(p.op_pipe[op]), scheduler]
         unit = units.index(min(units))
         units[unit] = cycle + int(p.op_ii[op])
+        done = cycle + latency
+        if self.m.pipe_queue[int(p.op_pipe[op])]:
+            units[unit] = max(cycle, self.served[int(p.op_pipe[op])])
+            self.served[int(p.op_pipe[op])] = units[unit] + int(p.op_ii[op])
+            done = units[unit] + latency
+            self.door = max(self.door, units[unit])
         warp.entry += 1
         warp.last_op = op
-        warp.barrier_latency = 0
-        done = cycle + latency
+        warp.barrier_latency, warp.let_in = 0, -1
         if kind in RECORDED:
             done = self.memory.issue(cycle, op, warp.access)
             warp.access += 1

@@ -28,6 +28,9 @@ class Pipe:
     units: int  # independent units in one scope; each accepts a warp instruction every `ii` cycles
     ii: int  # initiation interval of a full-rate warp instruction, cycles
     collectors: int = 0  # operand collector units before the `units`, in the same scope; 0: they never limit
+    #: instructions of each scheduler that can wait before the one unit of the SM, which serves them as they came;
+    #: 0: they wait at their schedulers
+    queue: int = 0
 
     @property
     def places(self) -> int:
@@ -96,7 +99,7 @@ class Sm:
     clock: float  # Hz
     schedulers: int
     issue_width: int  # instructions of one warp a scheduler may issue in a cycle: 2 = dual issue
-    policy: str  # "lrr", "gto", "gto_launch" or "two_level"
+    policy: str  # "lrr", "gto", "gto_launch", "gto_block" or "two_level"
     max_warps: int
     max_blocks: int
     max_threads_per_block: int

@@ -116,6 +116,10 @@ def _pipes(checked: Checked, pipes: dict[str, Pipe]) -> None:
             text = f"pipes.{pipe.name}.lanes ({pipe.lanes}) cannot be shared out to sm.schedulers ({schedulers})"
             hint = 'scope = "sm" describes lanes that all schedulers share'
             checked.contradiction([("pipes", pipe.name, "lanes"), ("sm", "schedulers")], text, hint)
+        if pipe.queue and (pipe.scope != "sm" or pipe.units != 1 or pipe.collectors):
+            text = f"pipes.{pipe.name}.queue ({pipe.queue}) stands before one unit that all schedulers share"
+            keys = [("pipes", pipe.name, key) for key in ("queue", "scope", "units", "collectors")]
+            checked.contradiction(keys, text, 'scope = "sm", units = 1 and no collectors')
 
 
 def _ops(checked: Checked, ops: dict[str, Op]) -> None:
@@ -150,9 +154,10 @@ def _collectors(checked: Checked, pipes: dict[str, Pipe]) -> None:
         return
     size, units = checked.get("code", "size"), ("collectors", "units")
     others: list[tuple[tuple[str, ...], str]] = [(("code", "size"), format_bytes(size))] if size else []
-    if checked.get("sm", "policy") == "two_level":
-        others.append((("sm", "policy"), "'two_level'"))
+    if (policy := checked.get("sm", "policy")) in ("gto_block", "two_level"):
+        others.append((("sm", "policy"), f"'{policy}'"))
     others += [(("pipes", pipe.name, "collectors"), str(pipe.collectors)) for pipe in pipes.values() if pipe.collectors]
+    others += [(("pipes", pipe.name, "queue"), str(pipe.queue)) for pipe in pipes.values() if pipe.queue]
     for key, value in others:
         text = f"collectors.units is not simulated together with {'.'.join(key)} = {value}"
         checked.contradiction([units, key], text)

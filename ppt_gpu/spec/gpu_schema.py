@@ -6,7 +6,7 @@ from ppt_gpu.errors import did_you_mean
 from ppt_gpu.spec.gpu import TASK_CLASSES
 from ppt_gpu.spec.toml_reader import Flag, Keyed, Leaf, ListOf, Number, OneOf, Quantity, Table, Text
 
-POLICIES = ("lrr", "gto", "gto_launch", "two_level")
+POLICIES = ("lrr", "gto", "gto_launch", "gto_block", "two_level")
 COALESCING = ("half_warp_1.0", "half_warp_1.2", "line", "sector")
 WRITE = ("write-back", "write-through", "write-evict")
 
@@ -164,6 +164,7 @@ _PIPE = Table(
         "scope": Text(choices=("scheduler", "sm")),
         "units": _count(1, 64, **_NONE),
         "collectors": _count(0, 64, default=0),
+        "queue": _count(0, 64, default=0),
         "ii": _cycles(1, **_NONE),
     }
 )

@@ -152,7 +152,7 @@ def _pipes(checked: Checked) -> dict[str, Pipe]:
         sharing = schedulers if scope == "scheduler" else 1
         units = values["units"] or max(1, lanes // (32 * sharing))
         ii = values["ii"] or -(-32 * units * sharing // lanes)
-        pipes[name] = Pipe(name, lanes, scope, units, ii, values["collectors"])
+        pipes[name] = Pipe(name, lanes, scope, units, ii, values["collectors"], values["queue"])
     return pipes
 
 

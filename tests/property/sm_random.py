@@ -24,6 +24,7 @@ from ppt_gpu.sm.program import (
 )
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.gpu import TASK_CLASSES, CodeCache, Gpu, Pipe
+from ppt_gpu.spec.gpu_schema import POLICIES
 
 CLASSES = {
     KIND_COMPUTE: ("fp32", "int32", "sfu", "shuffle", "fence"),
@@ -61,6 +62,7 @@ def gpus(draw: st.DrawFn) -> Gpu:
         name: Pipe(name, 32, draw(st.sampled_from(("sm", "scheduler"))), draw(st.integers(1, 6)), 1)
         for name in ("math", "slow", "lsu", "control")
     }
+    pipes["unit"] = Pipe("unit", 32, "sm", 1, 1, queue=draw(st.integers(1, 4)))
     replace = dataclasses.replace
     l1 = replace(
         base.l1,
@@ -97,7 +99,7 @@ def gpus(draw: st.DrawFn) -> Gpu:
             base.sm,
             schedulers=draw(st.sampled_from((1, 2, 3, 4))),
             issue_width=draw(st.sampled_from((1, 2))),
-            policy=draw(st.sampled_from(("lrr", "gto", "gto_launch", "two_level"))),
+            policy=draw(st.sampled_from(POLICIES)),
             active_warps=draw(st.integers(1, 3)),
             turned=draw(st.booleans()),
         ),
@@ -140,10 +142,11 @@ def _operations(rng: np.random.Generator, memory: float) -> dict[str, np.ndarray
     """Two operations of every kind on random pipes (memory kinds may share theirs with others)."""
     kinds = np.repeat(np.arange(8), 2).astype(np.int8)
     names = [rng.choice(CLASSES[int(kind)]) for kind in kinds]
+    served = (kinds == KIND_COMPUTE) & (rng.random(len(kinds)) < 0.4)
     weight = np.where(np.isin(kinds, QUEUED), memory, 1.0) * np.where(kinds == KIND_BARRIER, 0.3, 1.0)
     return {
         "op_name": tuple(f"{name}.{index}" for index, name in enumerate(names)),
-        "op_pipe": rng.integers(0, 4, len(kinds)).astype(np.int32),
+        "op_pipe": np.where(served, 4, rng.integers(0, 4, len(kinds))).astype(np.int32),
         "op_latency": rng.choice((0, 1, 2, 6, 20, 90), len(kinds)).astype(np.int32),
         "op_ii": rng.choice((0, 1, 1, 1, 2, 5), len(kinds)).astype(np.int32),
         "op_kind": kinds,

@@ -21,7 +21,7 @@ from ppt_gpu.spec.gpu import Gpu
 
 RELAXED = settings(deadline=None, suppress_health_check=list(HealthCheck))
 LONG = 1 << 30
-POLICIES = ("lrr", "gto", "gto_launch")
+POLICIES = ("lrr", "gto", "gto_launch", "gto_block")
 
 
 def differences(one: Raw, other: Raw) -> list[str]:

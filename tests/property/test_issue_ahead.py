@@ -45,7 +45,7 @@ def entries() -> st.SearchStrategy[Entry]:
     blocks=st.integers(1, 12),
     warps=st.integers(1, 8),
     resident=st.integers(1, 6),
-    policy=st.sampled_from(("gto", "gto_launch")),
+    policy=st.sampled_from(("gto", "gto_launch", "gto_block")),
     launch=st.sampled_from((0, 3, 20)),
 )
 @pytest.mark.parametrize("name", ["v100", "h100"])

@@ -10,6 +10,8 @@ from ppt_gpu.spec.toml_reader import Checked
 from ppt_gpu.units import format_bytes
 
 Key = tuple[str, str]
+#: operations that do not compute: each waits in another way
+NO_QUEUE = ("load", "store", "atomic", "barrier", "branch")
 
 
 def check_rules(checked: Checked, pipes: dict[str, Pipe], ops: dict[str, Op]) -> None:
@@ -26,6 +28,7 @@ def check_rules(checked: Checked, pipes: dict[str, Pipe], ops: dict[str, Op]) ->
     _at_most(checked, ("host", "pageable_bandwidth"), ("host", "link_bandwidth"), lambda rate: f"{rate / 1e9:g} GB/s")
     _pipes(checked, pipes)
     _ops(checked, ops)
+    _queues(checked, pipes, ops)
     _collectors(checked, pipes)
 
 
@@ -116,10 +119,6 @@ def _pipes(checked: Checked, pipes: dict[str, Pipe]) -> None:
             text = f"pipes.{pipe.name}.lanes ({pipe.lanes}) cannot be shared out to sm.schedulers ({schedulers})"
             hint = 'scope = "sm" describes lanes that all schedulers share'
             checked.contradiction([("pipes", pipe.name, "lanes"), ("sm", "schedulers")], text, hint)
-        if pipe.queue and (pipe.scope != "sm" or pipe.units != 1 or pipe.collectors):
-            text = f"pipes.{pipe.name}.queue ({pipe.queue}) stands before one unit that all schedulers share"
-            keys = [("pipes", pipe.name, key) for key in ("queue", "scope", "units", "collectors")]
-            checked.contradiction(keys, text, 'scope = "sm", units = 1 and no collectors')
 
 
 def _ops(checked: Checked, ops: dict[str, Op]) -> None:
@@ -139,6 +138,21 @@ def _ops(checked: Checked, ops: dict[str, Op]) -> None:
     for pipe, names in missing.items():
         shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
         checked.problem(("pipes",), f'[pipes] lacks "{pipe}", on which the ISA runs {len(names)} operations: {shown}')
+
+
+def _queues(checked: Checked, pipes: dict[str, Pipe], ops: dict[str, Op]) -> None:
+    """A queue stands before one unit of the SM, on which nothing runs but operations that compute."""
+    for pipe in pipes.values():
+        if not pipe.queue:
+            continue
+        keys = [("pipes", pipe.name, key) for key in ("queue", "scope", "units", "collectors")]
+        if pipe.scope != "sm" or pipe.units != 1 or pipe.collectors:
+            text = f"pipes.{pipe.name}.queue ({pipe.queue}) stands before one unit that all schedulers share"
+            checked.contradiction(keys, text, 'scope = "sm", units = 1 and no collectors')
+        other = [op.name for op in ops.values() if op.pipe == pipe.name and op.name.split(".")[0] in NO_QUEUE]
+        if other:
+            text = f"pipes.{pipe.name}.queue ({pipe.queue}) is for operations that compute, not {', '.join(other[:3])}"
+            checked.contradiction(keys[:1], text)
 
 
 def _collectors(checked: Checked, pipes: dict[str, Pipe]) -> None:

@@ -89,9 +89,7 @@ class Machine:
     active_set: int
     pipe_units: tuple[int, ...]
     pipe_shared: tuple[bool, ...]  # True: units stand in the SM, False: in each scheduler
-    pipe_queue: tuple[
-        int, ...
-    ]  # places of a scheduler before the unit of the SM; 0: instructions wait at their schedulers
+    pipe_queue: tuple[int, ...]  # a scheduler's places before the SM's one unit; 0: they wait at the scheduler
     block_launch: int
     ramp: int  # cycles from the first block of a slot to that of the next
     queue: int

@@ -32,7 +32,8 @@ def staged_gpus(draw: st.DrawFn) -> Gpu:
     )
     policy = draw(st.sampled_from(("lrr", "gto", "gto_launch")))
     sm = dataclasses.replace(gpu.sm, policy=policy)
-    return dataclasses.replace(gpu, sm=sm, code=CodeCache(), collectors=collectors)
+    pipes = {name: dataclasses.replace(pipe, queue=0) for name, pipe in gpu.pipes.items()}  # not with collector units
+    return dataclasses.replace(gpu, sm=sm, pipes=pipes, code=CodeCache(), collectors=collectors)
 
 
 OPTIONS = {

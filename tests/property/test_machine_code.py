@@ -33,7 +33,8 @@ def along(path: np.ndarray, machine: MachineCode, module: Module) -> Module:
     code.append(Instruction(0, "ret", (), None, (), (), 1, 1))
     code = [replace(instruction, index=n) for n, instruction in enumerate(code)]
     made = replace(plain, instructions=tuple(code), registers=machine.kernel.registers, labels={})
-    return replace(module, kernels={made.name: made}, lines=(*module.lines, f"// along a path: {path.tolist()}"))
+    # compiled code is kept by the text: other code along the same numbers, as for other registers, is another text
+    return replace(module, kernels={made.name: made}, lines=(*module.lines, f"// along a path: {code}"))
 
 
 def accesses(trace: Trace) -> list[np.ndarray]:

@@ -19,6 +19,7 @@ import heapq
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
+from ppt_gpu.machine.taken import Taken
 from ppt_gpu.machine.values import is_pure
 from ppt_gpu.ptx.instructions import (
     access_bytes,
@@ -28,7 +29,7 @@ from ppt_gpu.ptx.instructions import (
     memory_space,
     operation,
 )
-from ppt_gpu.ptx.liveness import EXTRA_REGISTERS, needed_before
+from ppt_gpu.ptx.liveness import EXTRA_REGISTERS
 from ppt_gpu.ptx.module import Instruction, Mem, Reg, Sym
 
 #: instructions that nothing passes
@@ -62,7 +63,12 @@ def issue_order(
     free: instructions that others do together with their own work.
     """
     latency = [0 if number in free else expected_latency(i) for number, i in enumerate(code)]
-    return _Block(code, latency, weights, alive).schedule(registers)
+    block, room = _Block(code, latency, weights, alive), registers - EXTRA_REGISTERS
+    found, most = block.schedule(room)
+    if most > room:
+        other, fewer = block.schedule(room, by_ptx=True)
+        found = other if fewer < most else found
+    return found
 
 
 def expected_latency(instruction: Instruction) -> int:
@@ -78,6 +84,8 @@ class _Block:
 
     def __init__(self, code: Sequence[Instruction], latency: Sequence[int], weights: Sequence[int], alive: int) -> None:
         self.code, self.latency, self.weights, self.alive = code, latency, weights, alive
+        self.products = [operation(instruction).startswith("tensor") for instruction in code]
+        self.any_products = any(self.products)
         self.followers: list[dict[int, int]] = [{} for _ in code]  # later instruction -> cycles between the two
         self.leaders = [0] * len(code)  # how many an instruction waits for
         self._link_registers()
@@ -144,13 +152,14 @@ class _Block:
             for register in instruction.writes:
                 version[register] = version.get(register, 0) + 1
 
-    def schedule(self, registers: int) -> list[int]:
-        """The numbers in the order of issue."""
+    def schedule(self, room: int, by_ptx: bool = False) -> tuple[list[int], int]:
+        """(the numbers in the order of issue, the most registers that are taken at once).
+
+        by_ptx: where `room` is short, and what is ready takes more, the first in the PTX is next.
+        """
         leaders = list(self.leaders)
-        readers = self._readers()
-        live = needed_before(self.code, self.alive)
-        room = registers - EXTRA_REGISTERS
-        taken = sum(self.weights[r] for r in live)
+        taken = Taken(self.code, self.weights, self.alive)
+        most = taken.count
         ready: list[tuple[int, int]] = []  # (-height, number)
         later: list[tuple[int, int]] = []  # (cycle, number)
         earliest = [0] * len(self.code)
@@ -163,61 +172,61 @@ class _Block:
             while later and (later[0][0] <= now or not ready):
                 _, number = heapq.heappop(later)
                 heapq.heappush(ready, (-self.height[number], number))
-            if taken + self._change(ready[0][1], readers, live) > room:  # rather wait for a result than for registers
+            if taken.count + taken.change(ready[0][1]) > room:  # rather wait for a result than for registers
                 ready += [(-self.height[number], number) for _, number in later]
                 later = []
                 heapq.heapify(ready)
-            number = self._next(ready, taken, room, readers, live)
+            place = self._turn(found, ready, room, taken)
+            number = _taken_out(ready, self._next(ready, room, by_ptx, taken) if place is None else place)
             found.append(number)
-            taken += self._change(number, readers, live)
-            self._issue(number, readers, live)
+            taken.issue(number)
+            most = max(most, taken.count)
             for follower, gap in self.followers[number].items():
                 earliest[follower] = max(earliest[follower], now + gap)
                 leaders[follower] -= 1
                 if leaders[follower] == 0:
                     heapq.heappush(later, (earliest[follower], follower))
-        return found
+        return found, most
 
-    def _next(
-        self, ready: list[tuple[int, int]], taken: int, room: int, readers: dict[int, int], live: set[int]
-    ) -> int:
-        """The ready instruction of the longest way; when registers are short, of those that need the fewest more."""
-        change = self._change(ready[0][1], readers, live)
-        if change <= 0 or taken + change <= room:
-            return heapq.heappop(ready)[1]
-        least = min(range(len(ready)), key=lambda k: (self._change(ready[k][1], readers, live), ready[k][1]))
-        number = ready[least][1]
-        ready[least] = ready[-1]
-        ready.pop()
-        heapq.heapify(ready)
-        return number
+    def _turn(self, found: list[int], ready: list[tuple[int, int]], room: int, taken: Taken) -> int | None:
+        """After a matrix product, the place of the ready instruction of the longest way that is none, and after an
+        access to memory of one that is, where there are such and registers for them: neither tensor cores nor the
+        load/store unit take an instruction every cycle, and ptxas has them take turns."""
+        if not (self.any_products and found):
+            return None
+        product = self.products[found[-1]]
+        if not product and access_kind(self.code[found[-1]]) is None:
+            return None
+        free = max(room - taken.count, 0)
+        others = [
+            place
+            for place, (_, number) in enumerate(ready)
+            if self.products[number] != product and taken.change(number) <= free
+        ]
+        return min(others, key=ready.__getitem__, default=None)
 
-    def _readers(self) -> dict[int, int]:
-        """How often each register is still read in the block."""
-        count: dict[int, int] = {}
-        for instruction in self.code:
-            for register in set(instruction.reads):
-                count[register] = count.get(register, 0) + 1
-        return count
+    def _next(self, ready: list[tuple[int, int]], room: int, by_ptx: bool, taken: Taken) -> int:
+        """The place of the ready instruction of the longest way; where registers are too few for it, of the one that
+        needs the fewest more, or with `by_ptx` of one that needs no more, else of the first in the PTX."""
 
-    def _change(self, number: int, readers: dict[int, int], live: set[int]) -> int:
-        """Registers that are taken after the instruction beyond those before it."""
-        instruction = self.code[number]
-        reads, writes = set(instruction.reads), set(instruction.writes)
-        freed = sum(
-            self.weights[r]
-            for r in reads
-            if readers[r] == 1 and r in live and not self.alive >> r & 1 and r not in writes
-        )
-        return sum(self.weights[r] for r in writes if r not in live) - freed
+        def key(place: int) -> tuple[int, int]:
+            number = ready[place][1]
+            change = taken.change(number)
+            return min(change, 1) if by_ptx else change, number
 
-    def _issue(self, number: int, readers: dict[int, int], live: set[int]) -> None:
-        instruction = self.code[number]
-        for register in set(instruction.reads):
-            readers[register] -= 1
-            if readers[register] == 0 and not self.alive >> register & 1:
-                live.discard(register)
-        live |= set(instruction.writes)
+        change = taken.change(ready[0][1])
+        return 0 if change <= 0 or taken.count + change <= room else min(range(len(ready)), key=key)
+
+
+def _taken_out(ready: list[tuple[int, int]], place: int) -> int:
+    """The number of the instruction at `place` of the heap, which loses it."""
+    if place == 0:
+        return heapq.heappop(ready)[1]
+    number = ready[place][1]
+    ready[place] = ready[-1]
+    ready.pop()
+    heapq.heapify(ready)
+    return number
 
 
 def _is_end(instruction: Instruction) -> bool:

@@ -3,8 +3,9 @@
 ptxas schedules as if it had, for each thread, the registers of an SM shared out to as many threads as fit it, so that
 registers never limit the occupancy of a kernel that can do with those: 64 on sm_75 (1,024 threads), 40 on sm_86,
 sm_89 and sm_120 (1,536), 32 on the others (2,048). It takes them for loads in flight, and exceeds them only where
-more values are live in any order. Told by the registers that ptxas 13.0 gives the kernels of this repository
-(`ppt-gpu validate isa` holds ours against them), and ptxas 11.8 some of them on sm_35 and sm_70.
+more values are live in any order; then it has all that cost no further warp of a scheduler. Told by the registers that
+ptxas 13.0 gives the kernels of this repository (`ppt-gpu validate isa` holds ours against them), and ptxas 11.8 some of
+them on sm_35 and sm_70.
 """
 
 from __future__ import annotations
@@ -40,6 +41,10 @@ def register_room(kernel: Kernel, isa: Isa) -> int:
     return min(max(room, ALLOCATION_UNIT), most_allowed(kernel))
 
 
+SCHEDULERS = 4  # of an SM, each with its own warps and registers: compute capability 5.0 and later
+WARP = 32
+
+
 @dataclass(frozen=True)
 class Registers:
     """What a compiler decides of a kernel's registers."""
@@ -71,4 +76,14 @@ def compiled_registers(
         needed = max(needed, least)
     if needed <= room:
         return Registers(needed, room)
-    return Registers(room, room) if least <= room else Registers(needed, needed)
+    if least <= room:
+        return Registers(room, room)
+    room = min(same_warps(needed, isa), most_allowed(kernel))
+    return Registers(max(as_allocated(kernel, make(room).live), ALLOCATION_UNIT), room)
+
+
+def same_warps(needed: int, isa: Isa) -> int:
+    """The most registers per thread with which as many warps fit a scheduler as with those needed, as allocated."""
+    of_lane = isa.sm_registers // (SCHEDULERS * WARP)
+    warps = max(1, of_lane // needed)
+    return of_lane // warps // ALLOCATION_UNIT * ALLOCATION_UNIT

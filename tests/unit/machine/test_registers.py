@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from ppt_gpu.machine.code import machine_code
-from ppt_gpu.machine.registers import Registers, compiled_registers, register_room
+from ppt_gpu.machine.registers import Registers, compiled_registers, register_room, same_warps
 from ppt_gpu.ptx.liveness import estimate_registers
 from ppt_gpu.ptx.module import Kernel
 from ppt_gpu.ptx.parser import parse_module
@@ -70,6 +70,15 @@ def test_values_that_no_order_makes_fewer() -> None:
     kernel = kernel_of(values(50))
     assert compiled_registers(kernel, load_isa("sm_75")) == Registers(56, 64)
     assert compiled_registers(kernel, load_isa("sm_80")) == Registers(56, 56)
+
+
+@pytest.mark.parametrize(
+    ("needed", "most"),
+    [(40, 40), (48, 48), (56, 56), (72, 72), (88, 96), (96, 96), (104, 128), (136, 168), (176, 256), (255, 256)],
+)
+def test_registers_beyond_those_of_full_occupancy_are_all_that_cost_no_warp(needed: int, most: int) -> None:
+    """As ptxas 13.0 keeps the products of validation/published within 48, 56, 128 and 168."""
+    assert same_warps(needed, load_isa("sm_80")) == most
 
 
 def test_an_isa_that_says_nothing_of_its_compiler() -> None:

@@ -83,8 +83,8 @@ def predict(
 
     `workload` and `gpu` may be names, files or objects; `overrides` are "sm.count=30" and the like. `level` is
     "steady", "workload" or "grid" (docs/levels.md), `blocks` how many blocks are looked at to see whether they differ
-    ("sample", "all" or a number: ppt_gpu.scale.survey), `policy` the warp scheduler's ("lrr", "gto", "gto_launch",
-    "two_level"; default: the GPU's). `contents` gives buffers by name as NumPy arrays. With `strict` a warning is an
+    ("sample", "all" or a number: ppt_gpu.scale.survey), `policy` the warp scheduler's (`ppt_gpu.policies`;
+    default: the GPU's). `contents` gives buffers by name as NumPy arrays. With `strict` a warning is an
     error. `budget` ends runaway kernels. `assume`: "OPCODE=CLASS" for PTX instructions that are timed as a class and
     not executed, which the result then says. With `cache` the traces and block timings of earlier predictions are used
     again; `trace_out` writes the traces to a file, `trace_in` takes them from one (docs/trace.md). `window`: cycles of

@@ -6,7 +6,7 @@ import argparse
 
 from ppt_gpu.commands.arguments import AddCommand, add_gpu, add_workload, blocks, open_from, terminal
 from ppt_gpu.errors import PptError, did_you_mean
-from ppt_gpu.spec.gpu_schema import POLICIES
+from ppt_gpu.policies import POLICIES
 
 SAVED = ".json"
 

@@ -18,7 +18,7 @@ from ppt_gpu.commands.arguments import (
 )
 from ppt_gpu.commands.predict_outputs import add_outputs, check_outputs, sections_of, window_of, write_outputs
 from ppt_gpu.errors import PptError
-from ppt_gpu.spec.gpu_schema import POLICIES
+from ppt_gpu.policies import POLICIES
 
 if TYPE_CHECKING:
     from ppt_gpu.explore.case import Options

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ppt_gpu.commands.arguments import add_threads, blocks, count, open_from
-from ppt_gpu.spec.gpu_schema import POLICIES
+from ppt_gpu.policies import POLICIES
 
 if TYPE_CHECKING:
     from ppt_gpu.exec.workload import Workload

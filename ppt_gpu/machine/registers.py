@@ -25,6 +25,11 @@ if TYPE_CHECKING:
     from ppt_gpu.machine.code import MachineCode
 
 
+#: of an SM, each with its own warps and registers: compute capability 5.0 and later
+SCHEDULERS = 4
+WARP = 32
+
+
 def register_room(kernel: Kernel, isa: Isa) -> int:
     """Registers per thread with which ptxas schedules.
 
@@ -39,10 +44,6 @@ def register_room(kernel: Kernel, isa: Isa) -> int:
         threads = min(threads, blocks * block)
     room = isa.sm_registers // threads // ALLOCATION_UNIT * ALLOCATION_UNIT
     return min(max(room, ALLOCATION_UNIT), most_allowed(kernel))
-
-
-SCHEDULERS = 4  # of an SM, each with its own warps and registers: compute capability 5.0 and later
-WARP = 32
 
 
 @dataclass(frozen=True)

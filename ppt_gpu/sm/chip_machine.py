@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.errors import PptError
+from ppt_gpu.policies import POLICIES
 from ppt_gpu.sm.camping import slice_of_lines
-from ppt_gpu.sm.core_machine import ONE, POLICIES, TWO_LEVEL, Machine, even_sets, machine_of
+from ppt_gpu.sm.core_machine import ONE, TWO_LEVEL, Machine, even_sets, machine_of
 from ppt_gpu.sm.program import CODE_COLD, WARM, Program
 from ppt_gpu.spec.gpu import Gpu
 
@@ -60,7 +61,7 @@ def chip_of(
     one = machine_of(program, gpu, 1, policy, 0.0, l1_bytes, code_at, constants_at)
     if one.policy == TWO_LEVEL:
         raise PptError(
-            "level grid does not simulate the scheduler policy two_level", hint=f"expected {', '.join(POLICIES[:3])}"
+            "level grid does not simulate the scheduler policy two_level", hint=f"expected {', '.join(POLICIES[:-1])}"
         )
     slices, channels = gpu.l2.slices, gpu.dram.channels
     sets = max(1, one.l2_sets // slices)

@@ -491,7 +491,7 @@ def make_loop(
                             continue
                     warps[me + POS] = position
                     low = plan(K, POLICY, scheds, warps, op_stall, op_table, this, bit, word, until, low, int64(0))
-                    later = gates[gate + CLOSES] != 0 or low > gates[memory_gate + UNTIL] or behind
+                    later = gates[gate + CLOSES] != 0 or low > gates[memory_gate + UNTIL]
                     if POLICY == TWO_LEVEL or behind or (low > now + 1 and later):
                         schedule(K, wheel, occupied, scheds, this, bit, int64(port != FREE_PORT), low, now)
                         break

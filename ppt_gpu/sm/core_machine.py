@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.errors import PptError, did_you_mean
+from ppt_gpu.policies import POLICIES
 from ppt_gpu.sm.banks import bank_rule
 from ppt_gpu.sm.core_fill import FILL_FROM, fill_slices
 from ppt_gpu.sm.lower_ops import pipe_order
@@ -51,8 +52,7 @@ TO_UNIT, TO_MEMORY = 3, 2
 #: a result that comes so many cycles after its instruction has started, or later, holds up no reads of its bank
 LATE_RESULT = 1024
 
-POLICIES = ("lrr", "gto", "gto_launch", "gto_block", "two_level")
-LRR, GTO, GTO_LAUNCH, GTO_BLOCK, TWO_LEVEL = range(5)
+LRR, GTO, GTO_LAUNCH, GTO_BLOCK, TWO_LEVEL = range(len(POLICIES))
 WRITES = ("write-through", "write-evict", "write-back")
 WRITE_THROUGH, WRITE_EVICT, WRITE_BACK = range(3)
 

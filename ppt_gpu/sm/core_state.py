@@ -42,9 +42,9 @@ SCHED_SHIFT = 4
 # SERVED: 0, or where in `units` it stands until when the unit of the SM is taken before which the port's units are
 # places.
 # BEHIND: who needs the port does not pass those that are in such a queue.
-UNTIL, CYCLES, NEED, MAIN, MARK, UNITS, TWIN, HEAD, SHARED, RING, FIRST_UNIT, CLOSES, PRIVATE, SERVED, BEHIND = range(
-    15
-)
+(
+    UNTIL, CYCLES, NEED, MAIN, MARK, UNITS, TWIN, HEAD, SHARED, RING, FIRST_UNIT, CLOSES, PRIVATE, SERVED, BEHIND,
+) = range(15)  # fmt: skip
 GATE_SHIFT = 4
 # `blocks`, one record a block slot. Of a whole chip only: PENDING, operations whose results are not known yet, and
 # GIVEN, the block to launch at LAUNCH_AT (-1: not decided).

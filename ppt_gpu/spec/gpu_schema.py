@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ppt_gpu.errors import did_you_mean
+from ppt_gpu.policies import POLICIES
 from ppt_gpu.spec.gpu import TASK_CLASSES
 from ppt_gpu.spec.toml_reader import Flag, Keyed, Leaf, ListOf, Number, OneOf, Quantity, Table, Text
 
-POLICIES = ("lrr", "gto", "gto_launch", "gto_block", "two_level")
 COALESCING = ("half_warp_1.0", "half_warp_1.2", "line", "sector")
 WRITE = ("write-back", "write-through", "write-evict")
 

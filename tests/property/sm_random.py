@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 from hypothesis import strategies as st
 
+from ppt_gpu.policies import POLICIES
 from ppt_gpu.sm.program import (
     EVENT_COUNTS,
     EVENT_LATE,
@@ -24,7 +25,6 @@ from ppt_gpu.sm.program import (
 )
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.gpu import TASK_CLASSES, CodeCache, Gpu, Pipe
-from ppt_gpu.spec.gpu_schema import POLICIES
 
 CLASSES = {
     KIND_COMPUTE: ("fp32", "int32", "sfu", "shuffle", "fence"),

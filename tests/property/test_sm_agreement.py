@@ -11,9 +11,10 @@ from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 from sm_random import differences, gpus, looping_programs, programs, with_events
 
+from ppt_gpu.policies import POLICIES
 from ppt_gpu.sm import core_skip
 from ppt_gpu.sm.core import run_core
-from ppt_gpu.sm.core_machine import POLICIES, machine_of
+from ppt_gpu.sm.core_machine import machine_of
 from ppt_gpu.sm.program import Program
 from ppt_gpu.sm.reference import run_reference
 from ppt_gpu.sm.result import SmResult

@@ -355,6 +355,16 @@ __device__ __forceinline__ void mma_stages(const half* a, const half* b, half* c
     auto load = [&](int stage, int deep, int into) {
         load_step<32, true>(tiles_a + stage * 256 * 32 + down * 32, tiles_b + stage * 128 * 32 + right * 32, deep, f[into], g[into]);
     };
+    auto multiply_stage = [&](int stage) {  // if loads run ahead, only the first half: the second is loaded here
+        if (AHEAD) {
+            load(stage, 16, 1);
+            multiply_step(f[0], g[0], sums);
+        } else
+            for (int deep = 0; deep < 32; deep += 16) {
+                load(stage, deep, 0);
+                multiply_step(f[0], g[0], sums);
+            }
+    };
     for (int stage = 0; stage < STAGES - 1; stage++) {
         copy(stage, stage);
         close_group();
@@ -364,15 +374,7 @@ __device__ __forceinline__ void mma_stages(const half* a, const half* b, half* c
     if (AHEAD) load(0, 0, 0);
     int steps = k / 32, step = 0;
     for (; step < steps - (STAGES - 1); step++) {
-        int stage = step % STAGES;
-        if (AHEAD) {
-            load(stage, 16, 1);
-            multiply_step(f[0], g[0], sums);
-        } else
-            for (int deep = 0; deep < 32; deep += 16) {
-                load(stage, deep, 0);
-                multiply_step(f[0], g[0], sums);
-            }
+        multiply_stage(step % STAGES);
         copy((step + STAGES - 1) % STAGES, step + STAGES - 1);
         close_group();
         wait_groups<STAGES - 2>();
@@ -384,15 +386,7 @@ __device__ __forceinline__ void mma_stages(const half* a, const half* b, half* c
     }
 #pragma unroll
     for (int left = STAGES - 1; left > 0; left--, step++) {
-        int stage = step % STAGES;
-        if (AHEAD) {
-            load(stage, 16, 1);
-            multiply_step(f[0], g[0], sums);
-        } else
-            for (int deep = 0; deep < 32; deep += 16) {
-                load(stage, deep, 0);
-                multiply_step(f[0], g[0], sums);
-            }
+        multiply_stage(step % STAGES);
         if (left > 1) {
             if (left == 4) wait_groups<2>();
             if (left == 3) wait_groups<1>();

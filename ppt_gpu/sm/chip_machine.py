@@ -61,7 +61,7 @@ def chip_of(
     one = machine_of(program, gpu, 1, policy, 0.0, l1_bytes, code_at, constants_at)
     if one.policy == TWO_LEVEL:
         raise PptError(
-            "level grid does not simulate the scheduler policy two_level", hint=f"expected {', '.join(POLICIES[:-1])}"
+            "level grid does not simulate the scheduler policy two_level", hint=f"expected {', '.join(POLICIES[:3])}"
         )
     slices, channels = gpu.l2.slices, gpu.dram.channels
     sets = max(1, one.l2_sets // slices)

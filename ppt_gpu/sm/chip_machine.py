@@ -60,9 +60,8 @@ def chip_of(
     """`gpu` as level `grid` sees it. PptError when a value makes no sense."""
     one = machine_of(program, gpu, 1, policy, 0.0, l1_bytes, code_at, constants_at)
     if one.policy == TWO_LEVEL:
-        raise PptError(
-            "level grid does not simulate the scheduler policy two_level", hint=f"expected {', '.join(POLICIES[:3])}"
-        )
+        others = ", ".join(name for name in POLICIES if name != "two_level")
+        raise PptError("level grid does not simulate the scheduler policy two_level", hint=f"expected {others}")
     slices, channels = gpu.l2.slices, gpu.dram.channels
     sets = max(1, one.l2_sets // slices)
     slice_of = slice_of_lines(program.line_address, gpu, program.line_bytes)

@@ -291,6 +291,12 @@ def comparisons(known: dict[str, Row]) -> dict[str, list[str]]:
     return found | {f"selp.{letter}64": ["int32.selp"] * 2 for letter in "bsu"}
 
 
+def constants(capability: int) -> dict[str, list[str]]:
+    """Four words of constants are two LDC.64, of whatever type: no LDC reads more (ptxas 13.0, sm_75 to sm_120)."""
+    words = [f"v4.{letter}32" for letter in "bsuf"] + [f"v2.{letter}64" for letter in "bsuf"]
+    return {f"ld.const.{form}": ["load.constant"] * 2 for form in words} if capability >= 70 else {}
+
+
 def pairs_of(name: str) -> dict[str, list[str]]:
     """What accesses to shared memory of "sm_86" do with their addresses, and its sums of 64 bit."""
     capability = int(name[3:])
@@ -326,7 +332,7 @@ def main(folder: Path, out: Path) -> None:
         else:
             known = {row.name: row for row in rows}
             expand = expansions(forms, known)
-            expand = dict(sorted((expand | comparisons(known)).items()))
+            expand = dict(sorted((expand | comparisons(known) | constants(int(name[3:]))).items()))
             own_patterns = [row for row in patterns if row["arch"] == PATTERNS_OF.get(arch, arch)]
             fuse = dict(sorted((fusions(own_patterns, known) | pairs_of(name)).items()))
             if "int32.xmad" in known:

@@ -50,16 +50,14 @@ class Stalls:
 
 
 _MEMORY = "not used: the memory tables of the GPU decide"
-_DIVERGENCE = "recalled (Nsight Compute, pipelines): LDC goes to the ADU; a word a cycle; memory.constant_latency"
 
 
-def memory_rows(constants: str = "lsu") -> list[Row]:
-    """Loads, stores and atomics: only the pipe matters, that of loads of constants is `constants`."""
+def memory_rows(constants: Row | None = None) -> list[Row]:
+    """Loads, stores and atomics: only the pipe matters, but for loads of constants where they are given."""
     names = [f"{access}.{space}" for access in ("load", "store", "atomic")
              for space in ("global", "shared", "local", "constant")]  # fmt: skip
     rows = [Row(name, "lsu", 1, None, _MEMORY) for name in [*names, "load", "store", "atomic"]]
-    other = Row("load.constant", "adu", 1, 1, _DIVERGENCE)
-    return [other if row.name == other.name and constants == other.pipe else row for row in rows]
+    return [constants if constants and row.name == constants.name else row for row in rows]
 
 
 def twins(rows: list[Row], shares: dict[str, int]) -> list[Row]:

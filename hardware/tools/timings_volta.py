@@ -100,8 +100,20 @@ def volta(arch: str, stalls: Stalls) -> list[Row]:
         Row("shuffle.match", "lsu", 375, None, "measured MATCH.ANY on B300 (B300CAT), copied"),
         Row("shuffle.redux", "lsu", 60, None, "measured REDUX.SUM on RTX 4070 Ti (ADA4070), copied"),
     ]  # fmt: skip
-    rows += _fp64(arch) + tensor(arch) + memory_rows("adu") + twins(rows, SHARES)
+    rows += _fp64(arch) + tensor(arch) + memory_rows(_constants(arch)) + twins(rows, SHARES)
     return _two_alus(rows, stalls) if arch == "sm_120" else rows
+
+
+def _constants(arch: str) -> Row:
+    """LDC goes to the ADU, which takes the same for 32 and 64 bit, and as long again for each further word."""
+    recalled = "recalled (Nsight Compute, pipelines): LDC goes to the ADU; "
+    of_turing = "chosen: 32 words a read on a GTX 1650 Ti (PMPPGT); on B300 as many"
+    cycles, why = {
+        "sm_70": (2, f"{of_turing}; copied from sm_75"),
+        "sm_75": (2, of_turing),
+        "sm_100": (2, "measured on B300 (QRCUDA): 0.495 a cycle and SM, 31.7 times as long for 32 words"),
+    }.get(arch, (1, "a word a cycle"))
+    return Row("load.constant", "adu", 1, cycles, f"{recalled}{why}; memory.constant_latency")
 
 
 #: operations of sm_120 by the leaf that counts them: ALU Lite's, whose mnemonics are FMNMX, FSEL, FSET, FSETP, IMNMX,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ppt_gpu.errors import PptError
 from ppt_gpu.policies import POLICIES
 from ppt_gpu.sm.camping import slice_of_lines
-from ppt_gpu.sm.core_machine import ONE, TWO_LEVEL, Machine, even_sets, machine_of
+from ppt_gpu.sm.core_machine import ONE, TWO_LEVEL, Machine, constant_fill, even_sets, machine_of
 from ppt_gpu.sm.program import CODE_COLD, WARM, Program
 from ppt_gpu.spec.gpu import Gpu
 
@@ -59,6 +59,7 @@ def chip_of(
 ) -> Chip:
     """`gpu` as level `grid` sees it. PptError when a value makes no sense."""
     one = machine_of(program, gpu, 1, policy, 0.0, l1_bytes, code_at, constants_at)
+    one = replace(one, constant_fill=constant_fill(gpu, gpu.sm.count))
     if one.policy == TWO_LEVEL:
         others = ", ".join(name for name in POLICIES if name != "two_level")
         raise PptError("level grid does not simulate the scheduler policy two_level", hint=f"expected {others}")

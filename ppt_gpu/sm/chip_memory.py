@@ -90,14 +90,16 @@ class SmMemory:
             FIXED, m.mshrs, m.queue, code.size, known.size, code_line.size + -others % ALIGNED,
             len(nodes) * NODE_WORDS, sets.size + -sets.size % ALIGNED, tags,
             operations << OP_SHIFT, copies << OP_SHIFT, requests << REQ_SHIFT, requests << DEP_SHIFT, 2 * flow, slots,
+            c.constant_words(m),
         ]  # fmt: skip
         at: list[int] = np.cumsum([0, *sizes]).tolist()
         _, mshrs, queue, code_at, known_at, line_at, nodes_at, sets_at, tags_at, *at = at
-        ops, copy_ops, reqs, deps, flow_at, soon, end = at
+        ops, copy_ops, reqs, deps, flow_at, soon, constants_at, end = at
         assert end < 1 << PLACE_BITS
         self.mem = np.zeros(end + -end % ALIGNED, np.int64)
         self.mem[: len(c._PARAMETERS)] = c.parameters(program, m)
         self.mem[[c.MSHRS, c.QUEUE, c.CODE, c.CODE_KNOWN, c.CODE_LINE]] = mshrs, queue, code_at, known_at, line_at
+        self.mem[c.CONSTANT_TABLE] = constants_at
         self.mem[code_at : line_at + code_line.size] = np.concatenate((code, known, code_line))
         wide = np.zeros((len(nodes), NODE_WORDS), np.int64)
         links = nodes[:, (c.PREV, c.NEXT)]

@@ -23,23 +23,34 @@ import numpy as np
 from ppt_gpu.compiled import entry
 from ppt_gpu.progress import Progress
 from ppt_gpu.sm.core_bits import ctz, fingerprint, int64, pointer, prefetch
-from ppt_gpu.sm.core_blocks import count_event, finish_block, launch_block, next_event, release_barrier, wait_for_event
+from ppt_gpu.sm.core_blocks import (
+    count_event,
+    finish_block,
+    launch_block,
+    next_event,
+    release_barrier,
+    wait_for_event,
+    warp_at,
+)
 from ppt_gpu.sm.core_code import constant, fetch
+from ppt_gpu.sm.core_constants import read_constant
 from ppt_gpu.sm.core_lsu import issue_global, issue_shared
 from ppt_gpu.sm.core_machine import GTO, GTO_BLOCK, GTO_LAUNCH, LRR, NEVER, TWO_LEVEL, Machine
 from ppt_gpu.sm.core_memory import (
     CYCLES_AT,
     CYCLES_MASK,
     FIRST_MASK,
-    P_CONSTANT_MISS,
     P_CONSTANT_QUEUED,
     WAY_BITS,
     MemoryArrays,
 )
 from ppt_gpu.sm.core_pack import (
     AHEAD_AT,
+    ALWAYS_THERE,
     ANNOUNCE,
     BRANCH,
+    BY_LINES,
+    CACHED,
     EVENT,
     FETCH_AT,
     FETCHES,
@@ -359,10 +370,14 @@ def make_loop(
                         if track[MODE] == LOGGING:
                             note(track, log, at, me, access, kind, op_table[operation * OP_ROW + USES_L1], done, place)
                         entered = (done << 2) | (enters & 3)
-                    elif not simple and kind == KIND_CONSTANT and mem[P_CONSTANT_MISS] + mem[P_CONSTANT_QUEUED] != 0:
-                        done, place = constant(mem, at)
-                        if mem[P_CONSTANT_QUEUED] != 0:
-                            record(mem, at, int64(CONSTANT_READ), int64(0), done, place)
+                    elif not simple and kind == KIND_CONSTANT and op_table[operation * OP_ROW + CACHED] != ALWAYS_THERE:
+                        if op_table[operation * OP_ROW + CACHED] == BY_LINES:
+                            warp = warp_at(K, warps, blocks, block_warp, mem, me >> WARP_SHIFT, per_block)
+                            done = read_constant(mem, sync, warp, starts, op_table[operation * OP_ROW + LATENCY])
+                        else:
+                            done, place = constant(mem, at)
+                            if mem[P_CONSTANT_QUEUED] != 0:
+                                record(mem, at, int64(CONSTANT_READ), int64(0), done, place)
                         entered = (done << 2) | (enters & 3)
                     if place > at:  # the load/store queue is full until then, for every port that leads to it
                         for other in queued:
@@ -569,7 +584,8 @@ def run_core(
     packed, memory = Packed(program, machine), MemoryArrays(program, machine, records=records)
     per_block = int(np.diff(program.block_warp).max(initial=0))
     state = State(program, machine, packed, resident, per_block)
-    if len(program.event_start):  # phases are not compared, and do not repeat
+    lines = machine.constant_sets and len(program.constant_start)
+    if lines or len(program.event_start):  # neither lines of constants nor phases are compared, and do not repeat
         skip = False
     elif skip is None:
         skip = int(op_issues(program).sum()) >= SKIP_FROM

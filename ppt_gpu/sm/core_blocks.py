@@ -102,16 +102,21 @@ def release_barrier(
 
 
 @called
-def next_event(
-    K: int, warps: Any, blocks: Any, block_warp: Any, mem: Any, sync: Any, place: int, per_block: int
-) -> int:
-    """The event of the operation that the warp at `place` issues, -1: none."""
+def warp_at(K: int, warps: Any, blocks: Any, block_warp: Any, mem: Any, place: int, per_block: int) -> int:
+    """The number in the program of the warp at `place`."""
     index = warps[(place << WARP_SHIFT) + BLOCK_SLOT]
     number = place - index * per_block
     if blocks[(index << BLOCK_SHIFT) + WARPS] == per_block:
         number = seated(K, mem[P_TURNED], index, number)
-    warp = block_warp[blocks[(index << BLOCK_SHIFT) + BLOCK]] + number
-    cursor = sync[EVENT_AT] + warp
+    return block_warp[blocks[(index << BLOCK_SHIFT) + BLOCK]] + number
+
+
+@called
+def next_event(
+    K: int, warps: Any, blocks: Any, block_warp: Any, mem: Any, sync: Any, place: int, per_block: int
+) -> int:
+    """The event of the operation that the warp at `place` issues, -1: none."""
+    cursor = sync[EVENT_AT] + warp_at(K, warps, blocks, block_warp, mem, place, per_block)
     event = sync[sync[EVENT_OF] + sync[cursor]]
     sync[cursor] += 1
     return event

@@ -148,6 +148,10 @@ class Machine:
     code_dram: int
     constant_queued: bool  # constant reads pass the load/store unit
     constant_miss: int  # cycles that the first constant read takes; 0: as all others
+    constant_sets: int  # of the cache of constants that registers choose; 0: they are always there
+    constant_ways: int
+    constant_fill: int  # per line that comes from the cache behind
+    constant_behind: int  # cycles from when that begins until the line is there
     collectors: int  # units of a scheduler; 0: an instruction goes from its issue to its unit
     collector_steps: int  # that they make in a cycle
     collector_order: tuple[int, ...]  # pipes, in the order in which their instructions are taken in
@@ -192,6 +196,7 @@ def machine_of(
     code_sets, code_ways = _geometry(0 if gpu.perfect_memory else gpu.code.size, gpu.code.ways, gpu.code.line)
     from_l2, from_dram = (max(cache.latency - gpu.l1.latency, 1) for cache in (gpu.l2, gpu.dram))
     constant_miss = {CODE_COLD: from_dram, CODE_IN_L2: from_l2, CODE_IN_SM: 0}[constants_at]
+    constant_sets, constant_ways = _constant_sets(gpu)
     if gpu.collectors.units and name in ("gto_block", "two_level"):
         raise PptError(f"policy '{name}' is not simulated with collector units", hint=f"{gpu.name} has [collectors]")
     return Machine(
@@ -260,6 +265,10 @@ def machine_of(
         code_dram=from_dram,
         constant_queued=gpu.memory.constant_queued,
         constant_miss=constant_miss if gpu.memory.constant_cold and not gpu.perfect_memory else 0,
+        constant_sets=constant_sets,
+        constant_ways=constant_ways,
+        constant_fill=constant_fill(gpu, active_sms),
+        constant_behind=gpu.constants.miss,
         collectors=gpu.collectors.units,
         collector_steps=gpu.collectors.steps,
         collector_order=_order(gpu),
@@ -280,6 +289,17 @@ def _cost(amount: float, rate: float) -> int:
     if not rate > 0:
         raise PptError(f"a rate of {rate} a cycle would never serve anything")
     return round(amount / rate * ONE)
+
+
+def _constant_sets(gpu: Gpu) -> tuple[int, int]:
+    """(sets, ways) of the cache of constants, where it is simulated."""
+    elsewhere = gpu.perfect_memory or gpu.memory.constant_queued or gpu.collectors.units
+    return _geometry(0 if elsewhere else gpu.constants.size, gpu.constants.ways, gpu.constants.line)
+
+
+def constant_fill(gpu: Gpu, active_sms: int) -> int:
+    """1/65536 cycles of a line from the cache behind that of constants, while all active SMs that share it ask it."""
+    return round(gpu.constants.fill * max(1.0, active_sms / gpu.constants.caches) * ONE)
 
 
 def _geometry(size: int, ways: int, line: int) -> tuple[int, int]:

@@ -36,6 +36,7 @@ _PARAMETERS = (
     "code_fetch", "code_sets", "code_ways", "code_l2", "code_dram", "constant_latency",
     "constant_queued", "constant_miss", "dram_turn", "dram_group", "store_latency", "warp_launch", "turned",
     "l2_write_cost", "l2_near", "l2_far", "dram_work", "dram_loaded", "dram_ahead",
+    "constant_sets", "constant_ways", "constant_fill", "constant_behind",
 )  # fmt: skip
 (
     P_TX, P_SHARED, P_ATOMIC, P_ATOMIC_BUSY, P_L1_FIFO, P_L1_WRITE, P_L1_ALLOCATE, P_L1_LATENCY, P_L1_GROUP, P_MSHRS,
@@ -44,6 +45,7 @@ _PARAMETERS = (
     P_CODE_FETCH, P_CODE_SETS, P_CODE_WAYS, P_CODE_L2, P_CODE_DRAM, P_CONSTANT_LATENCY,
     P_CONSTANT_QUEUED, P_CONSTANT_MISS, P_TURN, P_DRAM_GROUP, P_STORE, P_WARP_LAUNCH, P_TURNED,
     P_L2_WRITE, P_L2_NEAR, P_L2_FAR, P_WORK, P_LOADED, P_AHEAD,
+    P_CONSTANT_SETS, P_CONSTANT_WAYS, P_CONSTANT_FILL, P_CONSTANT_BEHIND,
 ) = range(len(_PARAMETERS))  # fmt: skip
 # servers (time from which each is free), heads of the rings, carried fraction; the last cycle in which the instruction
 # cache was filled or a constant issued that is queued; the cycle of the next fetch; the cycle from which constants are
@@ -51,19 +53,19 @@ _PARAMETERS = (
 (
     LSU, L2_SERVER, INWARD, OUTWARD, DRAM, ATOMIC, REQUESTS, RETURNS, DIRTY_REST, MSHR_HEAD, QUEUE_HEAD, LAST_RELEASE,
     NOW, CODE_FILL, CODE_FREE, CONSTANTS, MSHRS, QUEUE, CODE, CODE_KNOWN, CODE_LINE, LINES,
-    RECORD_AT, RECORD_END, COPIER,
-) = range(len(_PARAMETERS), len(_PARAMETERS) + 25)  # fmt: skip
+    RECORD_AT, RECORD_END, COPIER, CONSTANT_TABLE, CONSTANT_SERVER,
+) = range(len(_PARAMETERS), len(_PARAMETERS) + 27)  # fmt: skip
 #: way of an operation: it does not look into the L1, it does, the copy engine does it, or it does for local memory
 PASSES_L1, LOOKS_INTO_L1, COPIES, IN_LOCAL = range(4)
 #: added to the way of an atomic of which nobody wants a result back
 POSTED, WAY = 4, 3
 WAY_BITS = 3
-C = len(_PARAMETERS) + 25  # counters
+C = len(_PARAMETERS) + 27  # counters
 C_L1, C_L1_HIT, C_L2, C_L2_HIT = C + cm.L1_ACCESSES, C + cm.L1_HITS, C + cm.L2_ACCESSES, C + cm.L2_HITS
 C_DRAM_READ, C_DRAM_WRITE = C + cm.DRAM_READ, C + cm.DRAM_WRITE
 C_L2_READ, C_L2_WRITE = C + cm.L2_READ, C + cm.L2_WRITE
 C_PASSES, C_SHARED = C + cm.SHARED_PASSES, C + cm.SHARED_ACCESSES
-TABLES = 84
+TABLES = 92
 # a node. HOLDS: place of its line; VALID: mask of its sectors, and of an L2 node, from bit SECTORS on, of those in the
 # part next to the SM; MERGED: requests that the pending fill serves; FRESH, of an L2 node: stands in a way that was
 # never used before
@@ -108,14 +110,17 @@ class MemoryArrays:
         code, known, code_line = code_tables(program, machine)
         sizes = [
             TABLES, machine.mshrs, machine.queue, code.size, known.size, code_line.size, l1.size, l2.size,
-            l1_sets.size, l2_sets.size,
+            l1_sets.size, l2_sets.size, constant_words(machine),
         ]  # fmt: skip
         places: list[int] = np.cumsum([0, *sizes]).tolist()
-        _, mshrs, queue, code_at, known_at, code_line_at, l1_at, l2_at, l1_sets_at, l2_sets_at, lines_at = places
+        _, mshrs, queue, code_at, known_at, code_line_at, l1_at, l2_at, l1_sets_at, l2_sets_at, *places = places
+        constants_at, lines_at = places
         self.records_at = lines_at + (len(program.line_address) + 1) * LINE_WORDS
         self.mem = np.empty(self.records_at + records * RECORD_WORDS, np.int64)
         lines_at += -(self.mem.ctypes.data // self.mem.itemsize + lines_at) % LINE_WORDS
         self.mem[:code_at] = 0
+        self.mem[constants_at:lines_at] = 0
+        self.mem[CONSTANT_TABLE] = constants_at
         self.mem[code_at:l1_at] = np.concatenate((code, known, code_line))
         self.mem[: len(_PARAMETERS)] = parameters(program, machine)
         self.mem[DRAM] = -machine.dram_left
@@ -220,6 +225,11 @@ def code_tables(program: Program, machine: Machine) -> tuple[NDArray[np.int64], 
             held[number, ways - len(last) :, 0] = last + 1
     known = np.full(lines, machine.code_at != CODE_COLD, np.int64)
     return held.ravel(), known, of_operation
+
+
+def constant_words(machine: Machine) -> int:
+    """Of the cache of constants: the sets, each from the least recent way: line + 1, cycle at which it is there."""
+    return machine.constant_sets * machine.constant_ways * 2
 
 
 def _empty_cache(sets: int, ways: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -27,7 +27,7 @@ from ppt_gpu.sm.core_machine import (
     queued_kinds,
 )
 from ppt_gpu.sm.core_memory import COPIES, l1_way
-from ppt_gpu.sm.program import KIND_BRANCH, KIND_COMPUTE, KIND_CONSTANT, Program, copies_of, events_of
+from ppt_gpu.sm.program import KIND_BRANCH, KIND_COMPUTE, KIND_CONSTANT, Program, copies_of, events_of, looked_up_by
 from ppt_gpu.sm.result import STALL_REASONS
 
 # The word of an entry, from bit 0: the first two slots it waits for, "waits for more", the slot it announces, kind,
@@ -48,7 +48,10 @@ THROTTLE = np.array([MATH, MATH, MATH, LG, LG, LG, MIO, MIO], np.int64)
 # words of an operation's record; ANNOUNCE: latency * 4 + WAIT_*, as in the scoreboard slots; EVENT: EVENT_* of the
 # program, HELD_FOR: the column of `op_stall` for its waits for events
 # USES_L1: 0 no, 1 yes, COPIES: the copy engine does it; and POSTED for atomics of which nobody wants a result
-ANNOUNCE, INTERVAL, LATENCY, USES_L1, EVENT, HELD_FOR = range(6)
+# CACHED, of constants: ALWAYS_THERE, or each of its lines is looked for (BY_LINES), or it is queued or the first one is
+# waited for (AT_FIRST)
+ANNOUNCE, INTERVAL, LATENCY, USES_L1, EVENT, HELD_FOR, CACHED = range(7)
+ALWAYS_THERE, BY_LINES, AT_FIRST = range(3)
 OP_ROW = 8
 
 
@@ -86,13 +89,15 @@ class Packed:
         op_port = np.array([number.get(pair, FREE_PORT) for pair in needs], np.int64)
         private = np.array([port.private for port in self.ports])[op_port]
         alone = np.isin(kind, (KIND_COMPUTE, KIND_BRANCH))
-        if not (machine.constant_miss or machine.constant_queued):
-            alone |= kind == KIND_CONSTANT
-        latency = np.where(kind == KIND_CONSTANT, machine.constant_latency, program.op_latency)
+        looked_up = looked_up_by(program) & (machine.constant_sets > 0)
+        otherwise = AT_FIRST if machine.constant_miss or machine.constant_queued else ALWAYS_THERE
+        cached = np.where(looked_up, BY_LINES, otherwise)
+        alone |= (kind == KIND_CONSTANT) & (cached == ALWAYS_THERE)
+        latency = np.where((kind == KIND_CONSTANT) & ~looked_up, machine.constant_latency, program.op_latency)
         announce = latency.astype(np.int64) * 4 + producer_class(program)
         held = np.where(event_reasons(program) == STALL_REASONS.index("barrier"), BARRIER, WAIT_LONG)
         way = np.where(copies_of(program), COPIES, l1_way(program, machine))
-        columns = [announce, program.op_ii, latency, way, events_of(program), held]
+        columns = [announce, program.op_ii, latency, way, events_of(program), held, cached]
         table = np.zeros((len(kind), OP_ROW), np.int64)
         table[:, : len(columns)] = np.stack(columns, axis=1)
         self.op_table = table.ravel()

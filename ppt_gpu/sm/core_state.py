@@ -59,10 +59,11 @@ REASON_MASK = 15
 
 # WAITING of a warp: 0 no, 1 at the barrier of its block, else event + 1 << REASON_BITS | the column it is charged to.
 REASON_BITS = 4
-# `sync`: where its parts begin; 0 at all of them without events. Of the program's warps, how far they are in its
-# `event_of`; that; of events, how many are missing, and the latest so far. One for all SMs of a chip: nothing of it is
-# of two blocks.
-EVENT_AT, EVENT_OF, EVENT_MISSING, EVENT_TIME = range(4)
+# `sync`: where its parts begin; 0 at all of them without events and lines of constants. Of the program's warps, how far
+# they are in its `event_of`; that; of events, how many are missing, and the latest so far; of the warps, how far they
+# are in its lines of constants; those, * 2, + 1 where it is the last of its read. One for all SMs of a chip: nothing of
+# it is of two blocks.
+EVENT_AT, EVENT_OF, EVENT_MISSING, EVENT_TIME, LINE_AT, LINE_OF = range(6)
 
 # A key: cycle of the last issue, or number in the program, above the warp's bit; BLOCK_KEY: the block above the cycle.
 KEY_SHIFT, BLOCK_KEY = 6, 32
@@ -151,8 +152,10 @@ def _sync(program: Program) -> np.ndarray:
         program.event_of,
         program.event_count,
         np.zeros(events),
+        program.constant_start,
+        program.constant_line.astype(np.int64) * 2 + program.constant_last,
     ]
-    if not len(program.event_start):
+    if not len(program.event_start) and not len(program.constant_start):
         return np.zeros(len(parts), np.int64)
     begins = len(parts) + np.cumsum([0, *(part.size for part in parts)])[:-1]
     return np.concatenate([begins, *parts]).astype(np.int64)

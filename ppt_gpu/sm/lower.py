@@ -125,6 +125,14 @@ def lower_trace(
         atomic_share=others.atomic_share,
     )
     program = replace(program, unheard=code.unheard, op_copies=code.op_copies, op_posted=code.op_posted)
+    if (reads := code.constants) is not None:
+        program = replace(
+            program,
+            op_looked_up=reads.of,
+            constant_start=reads.start,
+            constant_line=reads.line,
+            constant_last=reads.last,
+        )
     events = code.events
     if events is None:
         return program

@@ -22,7 +22,12 @@ from ppt_gpu.ptx.instructions import (
 )
 from ppt_gpu.ptx.module import Instruction, Kernel
 from ppt_gpu.sm.lower_access import Variants
-from ppt_gpu.sm.lower_constants import one_word_after_another, words_of_constants
+from ppt_gpu.sm.lower_constants import (
+    ConstantReads,
+    constant_reads,
+    one_word_after_another,
+    words_of_constants,
+)
 from ppt_gpu.sm.lower_events import Events, find_events
 from ppt_gpu.sm.lower_groups import copy_groups, product_groups
 from ppt_gpu.sm.lower_match import match_accesses
@@ -54,6 +59,7 @@ class Code:
     op_event: NDArray[np.int8]  # [O] EVENT_*; empty without events
     op_copies: NDArray[np.bool_]  # [O] loads that the copy engine does; empty: none
     op_posted: NDArray[np.bool_]  # [O] atomics of which nobody wants a result back; empty: none
+    constants: ConstantReads | None  # None: the SM's cache holds all that are read
     elected: NDArray[np.int8]  # [I] NOBODY, or when one lane does an atomic for its warp: ANY lanes, ALL of them active
 
 
@@ -80,9 +86,10 @@ def lower_code(kernel: Kernel, trace: Trace, gpu: Gpu, events_of_warps: int = 0)
         operands=[operands_in_banks(instruction, kernel, gpu.collectors.banks) for instruction in instructions],
         kinds=kinds,
     )
-    ops = with_sleeps(ops, kernel, gpu)
+    ops, reads = with_sleeps(ops, kernel, gpu), None
     if not gpu.memory.constant_queued:
-        ops = one_word_after_another(ops, words_of_constants(kernel, trace, traced))
+        reads = constant_reads(kernel, trace, traced, ops, gpu)
+        ops = one_word_after_another(ops, words_of_constants(kernel, trace, traced), reads)
     variants, variant_of = _variants(instructions, counted_by_word(instructions) if gpu.shared.counts_lanes else set())
     op_event = np.zeros(0, np.int8)
     found = find_events(kernel, trace, events_of_warps, np.diff(ops.start), traced) if events_of_warps else None
@@ -101,6 +108,7 @@ def lower_code(kernel: Kernel, trace: Trace, gpu: Gpu, events_of_warps: int = 0)
         memory_operations=np.bincount(ops.pc[ops.recorded], minlength=len(instructions)).astype(np.int32),
         variants=variants,
         variant_of=variant_of,
+        constants=reads,
         elected=_elected(kernel, gpu),
     )
 

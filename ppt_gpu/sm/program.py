@@ -82,6 +82,13 @@ class Program:
     # [V] the event of each execution of such an operation, in stream order; -1: none
     event_of: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
     event_count: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))  # [N] who count
+    # Constants that registers choose, where the SM's cache does not hold all of them: [O] operations that read them,
+    # [W+1] the first line that each warp reads, in stream order, and [Q] these lines, whether each is the last of its
+    # read. Empty: none
+    op_looked_up: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
+    constant_start: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    constant_line: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
+    constant_last: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
     # The L2 slice of one SM holds `l2_share_factor` times L2 / active SMs: the mean number of SMs that use a line
     # (harmonic, over the lines), because a line that k SMs read is stored once.
     l2_share_factor: float = 1.0
@@ -137,6 +144,11 @@ def events_of(program: Program) -> NDArray[np.int64]:
 def copies_of(program: Program) -> NDArray[np.bool_]:
     """[O] loads that the copy engine does."""
     return program.op_copies if len(program.op_copies) else np.zeros(len(program.op_name), np.bool_)
+
+
+def looked_up_by(program: Program) -> NDArray[np.bool_]:
+    """[O] reads of constants that are looked for in the SM's cache of them."""
+    return program.op_looked_up if len(program.op_looked_up) else np.zeros(len(program.op_name), np.bool_)
 
 
 def posted_by(program: Program) -> NDArray[np.bool_]:

@@ -44,6 +44,7 @@ from ppt_gpu.sm.program import (
     events_of,
 )  # fmt: skip
 from ppt_gpu.sm.reference_code import Code
+from ppt_gpu.sm.reference_constants import Constants
 from ppt_gpu.sm.reference_memory import Memory
 from ppt_gpu.sm.result import STALL_REASONS
 
@@ -67,6 +68,7 @@ class Warp:
     barrier_latency: int = 0
     event: int | None = None  # that it waits for, while barrier_until is NEVER; None: the block's barrier
     event_at: int = 0  # its place in Program.event_of
+    line_at: int = 0  # its place in Program.constant_line
     held_by: int = 0  # reason of what barrier_until holds it for
     fetched: int = 0  # cycle at which its next entry is there
     let_in: int = -1  # when those have started that were in the queue before its next entry; -1: it is not ready yet
@@ -100,6 +102,7 @@ class Sm:
         self.queued = queued_kinds(machine)
         self.memory = Memory(program, machine)
         self.code = Code(program, machine, self.memory)
+        self.constants = Constants(program, machine)
         blocks = len(program.block_warp) - 1
         self.per_block = int(np.diff(program.block_warp).max(initial=0))
         self.slots: list[Warp | None] = [None] * (self.per_block * resident)
@@ -213,6 +216,8 @@ class Sm:
             self.slots[index * self.per_block + self.seat(index, number - first, last - first)] = warp
             if len(self.p.event_start):
                 warp.event_at = int(self.p.event_start[number])
+            if len(self.p.constant_start):
+                warp.line_at = int(self.p.constant_start[number])
             if begin < end:
                 warp.fetched = self.code.fetch(cycle + (number - first) * self.m.warp_launch, warp.entry)
 
@@ -338,6 +343,8 @@ class Sm:
         if kind in RECORDED:
             done = self.memory.issue(cycle, op, warp.access)
             warp.access += 1
+        elif kind == KIND_CONSTANT and self.constants.looks_up(op):
+            warp.line_at, done = self.constants.read(warp.line_at, done - latency, latency)
         elif kind == KIND_CONSTANT:
             done = self.constant(cycle)
         elif kind == KIND_BRANCH:

@@ -13,11 +13,13 @@ from ppt_gpu.sm.program import (
     CODE_COLD,
     KIND_ATOMIC,
     KIND_BARRIER,
+    KIND_CONSTANT,
     KIND_LOAD,
     KIND_SHARED,
     KIND_STORE,
     Program,
     events_of,
+    looked_up_by,
     op_issues,
 )
 from ppt_gpu.sm.result import SmResult
@@ -130,6 +132,7 @@ def check(program: Program, machine: Machine, resident_blocks: int) -> None:
             raise PptError(f"program: {name} leaves its range [{low}, {high})")
     _check_accesses(program)
     _check_events(program)
+    _check_constants(program)
 
 
 def _check_accesses(program: Program) -> None:
@@ -162,6 +165,23 @@ def _check_events(program: Program) -> None:
     ):
         if len(values) and not (low <= int(values.min()) and int(values.max()) < high):
             raise PptError(f"program: {name} leaves its range [{low}, {high})")
+
+
+def _check_constants(program: Program) -> None:
+    """Every warp has as many reads in `constant_line` as its path has operations that are looked up."""
+    if not len(program.constant_start):
+        return
+    looked_up = looked_up_by(program)
+    before = np.concatenate(([0], np.cumsum(looked_up[program.entry_op])))
+    per_path = before[program.path_start[1:]] - before[program.path_start[:-1]]
+    reads = np.concatenate(([0], np.cumsum(program.constant_last)))[program.constant_start]
+    ends = program.constant_start[np.diff(program.constant_start, prepend=0) > 0] - 1
+    if not (np.array_equal(np.diff(reads), per_path[program.warp_path]) and program.constant_last[ends].all()):
+        raise PptError("program: constant_line does not match the operations that are looked up")
+    if len(program.constant_line) and int(program.constant_line.min()) < 0:
+        raise PptError("program: constant_line has negative lines")
+    if (program.op_kind[looked_up] != KIND_CONSTANT).any():
+        raise PptError("program: only constants are looked up")
 
 
 def name_result(program: Program, machine: Machine, raw: Raw, max_cycles: int) -> SmResult:

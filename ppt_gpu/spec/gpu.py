@@ -221,6 +221,18 @@ class CodeCache:
 
 
 @dataclass(frozen=True)
+class ConstantCache:
+    """The cache, in each SM, of constants that registers choose. TOML table [constants]."""
+
+    size: int = 0  # B; 0: nothing misses
+    line: int = 64  # B
+    ways: int = 4
+    miss: int = 0  # cycles that a read which misses takes longer than one that hits
+    fill: float = 0.0  # cycles that the cache behind takes for a line
+    caches: int = 1  # behind those of all SMs, each of as many
+
+
+@dataclass(frozen=True)
 class Collectors:
     """What an instruction passes between its issue and its unit, where the SM is divided. TOML table [collectors]."""
 
@@ -275,6 +287,7 @@ class Gpu:
     memory: MemoryPipe
     host: Host
     code: CodeCache = field(default_factory=CodeCache)
+    constants: ConstantCache = field(default_factory=ConstantCache)
     collectors: Collectors = field(default_factory=Collectors)
     perfect_memory: bool = False  # every L1 miss returns at once (a mode of validation)
     notes: str = ""  # what to know of the file; not inherited

@@ -30,6 +30,7 @@ def check_rules(checked: Checked, pipes: dict[str, Pipe], ops: dict[str, Op]) ->
     _ops(checked, ops)
     _queues(checked, pipes, ops)
     _collectors(checked, pipes)
+    _constants(checked)
 
 
 def _at_most(checked: Checked, low: Key, high: Key, show: Callable[[float], str] = str) -> None:
@@ -155,6 +156,14 @@ def _queues(checked: Checked, pipes: dict[str, Pipe], ops: dict[str, Op]) -> Non
             checked.contradiction(keys[:1], text)
 
 
+def _constants(checked: Checked) -> None:
+    """Constants that pass the load/store unit have no cache of their own here."""
+    size, queued = checked.get("constants", "size"), checked.get("memory", "constant_queued")
+    if size and queued:
+        text = "constants.size is not simulated together with memory.constant_queued"
+        checked.contradiction([("constants", "size"), ("memory", "constant_queued")], text)
+
+
 def _collectors(checked: Checked, pipes: dict[str, Pipe]) -> None:
     """What is not simulated together with collector units, and an order of pipes that are not there or come twice."""
     order = checked.get("collectors", "order") or ()
@@ -168,6 +177,8 @@ def _collectors(checked: Checked, pipes: dict[str, Pipe]) -> None:
         return
     size, units = checked.get("code", "size"), ("collectors", "units")
     others: list[tuple[tuple[str, ...], str]] = [(("code", "size"), format_bytes(size))] if size else []
+    if constants := checked.get("constants", "size"):
+        others.append((("constants", "size"), format_bytes(constants)))
     if (policy := checked.get("sm", "policy")) in ("gto_block", "two_level"):
         others.append((("sm", "policy"), f"'{policy}'"))
     others += [(("pipes", pipe.name, "collectors"), str(pipe.collectors)) for pipe in pipes.values() if pipe.collectors]

@@ -138,6 +138,15 @@ _CODE: dict[str, Leaf] = {
     "fetch": _bytes(default=0),
 }
 
+_CONSTANTS: dict[str, Leaf] = {
+    "size": _bytes(default=0),
+    "line": _bytes(8, default=64),
+    "ways": _count(1, default=4),
+    "miss": _cycles(0, default=0),
+    "fill": Number(minimum=0, maximum=1024, default=0.0),
+    "caches": _count(1, 1024, default=1),
+}
+
 _COLLECTORS: dict[str, Leaf] = {
     "units": _count(0, 16, default=0),
     "steps": _count(1, 8, default=1),
@@ -216,6 +225,7 @@ GPU = Table(
         "interconnect": Table(fields={"bandwidth": _per_cycle()}),
         "memory": Table(fields=_MEMORY),
         "code": Table(fields=_CODE, default={}),
+        "constants": Table(fields=_CONSTANTS, default={}),
         "collectors": Table(fields=_COLLECTORS, default={}),
         "host": Table(fields=_HOST),
     }

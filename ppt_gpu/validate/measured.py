@@ -8,7 +8,7 @@ One set of parameters per GPU: the shipped hardware file, with what the measurem
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -167,9 +167,13 @@ SOURCES: tuple[Callable[[], Iterator[Case]], ...] = (_streams, _keplers, _ladder
 
 def cases(texts: Sequence[str] = ()) -> list[Case]:
     """All cases whose "SET GPU NAME" contains one of `texts`."""
-    found = [case for make in SOURCES for case in make()]
+    return [case for case in with_chosen(case for make in SOURCES for case in make()) if is_asked(case.title, texts)]
+
+
+def with_chosen(found: Iterable[Case]) -> Iterator[Case]:
+    """The cases, with the values of hardware files that were chosen with each in view."""
     chosen = {f"{row['set']} {row['gpu']} {row['case']}": row["values"] for row in _table("chosen")}
-    return [replace(case, chosen=chosen.get(case.title, "")) for case in found if is_asked(case.title, texts)]
+    return (replace(case, chosen=chosen.get(case.title, "")) for case in found)
 
 
 def rows(texts: Sequence[str] = (), processes: int = 1) -> list[Row]:

@@ -1,7 +1,8 @@
 """The set `published`: times of kernels that nothing here was made from, each held against our prediction.
 
 From validation/published, whose files are all alike (PROVENANCE.md there). No value of a hardware file was chosen with
-their times in view; mechanisms were, since, and facts that the same sources state are in hardware files.
+their times in view, but for rows that validation/measured/chosen.csv names; mechanisms were, since, and facts that the
+same sources state are in hardware files.
 """
 
 from __future__ import annotations
@@ -10,13 +11,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ppt_gpu.exec.workload import Dim3
-from ppt_gpu.validate.measured import Case, folder, lines, predicted_rows
+from ppt_gpu.validate.measured import Case, folder, lines, predicted_rows, with_chosen
 from ppt_gpu.validate.rows import Row, is_asked
 
 
 def cases(texts: Sequence[str] = ()) -> list[Case]:
     """All cases whose "SET GPU NAME" contains one of `texts`; a set is a file."""
-    return [case for case in _cases() if is_asked(case.title, texts)]
+    return [case for case in with_chosen(_cases()) if is_asked(case.title, texts)]
 
 
 def rows(texts: Sequence[str] = ()) -> list[Row]:

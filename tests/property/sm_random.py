@@ -24,7 +24,7 @@ from ppt_gpu.sm.program import (
     Program,
 )
 from ppt_gpu.spec import load_gpu
-from ppt_gpu.spec.gpu import TASK_CLASSES, CodeCache, Gpu, Pipe
+from ppt_gpu.spec.gpu import TASK_CLASSES, CodeCache, ConstantCache, Gpu, Pipe
 
 CLASSES = {
     KIND_COMPUTE: ("fp32", "int32", "sfu", "shuffle", "fence"),
@@ -42,6 +42,12 @@ CODE = (
     CodeCache(size=64, line=16, ways=2, fetch=8),
     CodeCache(size=1024, line=32, ways=4, fetch=16),
     CodeCache(fetch=24),
+)
+CONSTANTS = (
+    ConstantCache(),
+    ConstantCache(size=64, miss=0, fill=0.7),
+    ConstantCache(size=256, ways=1, miss=30, fill=3.3, caches=2),
+    ConstantCache(size=2048, miss=70, fill=20.0),
 )
 QUEUED = (KIND_LOAD, KIND_STORE, KIND_ATOMIC, KIND_SHARED)
 UNLIKE = ("wall", "seconds", "skipped", "answers")
@@ -128,6 +134,7 @@ def gpus(draw: st.DrawFn) -> Gpu:
             constant_queued=draw(st.booleans()),
         ),
         code=draw(st.sampled_from(CODE)),
+        constants=draw(st.sampled_from(CONSTANTS)),
         host=replace(
             base.host,
             block_launch=draw(st.sampled_from((0, 1, 20, 100))),
@@ -208,6 +215,11 @@ def random_program(
     updates = rng.integers(1, 5, len(kind)).astype(np.int32) if rng.random() < 0.5 else np.zeros(0, np.int32)
     return Program(
         **ops,
+        **(
+            _constants(rng, ops["op_kind"], entry_op, start, path)
+            if rng.random() < (0.5 if repeat == 1 else 0.2)
+            else {}
+        ),
         path_start=start,
         entry_op=entry_op,
         entry_wait=wait,
@@ -230,6 +242,27 @@ def random_program(
         op_posted=(ops["op_kind"] == KIND_ATOMIC) & (rng.random(len(ops["op_kind"])) < 0.5),
         dram_rows=float(rng.choice((1.0, 1.7))),
     )
+
+
+def _constants(
+    rng: np.random.Generator, kind: np.ndarray, entry_op: np.ndarray, start: np.ndarray, path: np.ndarray
+) -> dict[str, np.ndarray]:
+    """Some of the constants are looked up, a few lines a read."""
+    looked_up = (kind == KIND_CONSTANT) & (rng.random(len(kind)) < 0.7)
+    if not looked_up.any():
+        return {}
+    before = np.concatenate(([0], np.cumsum(looked_up[entry_op])))
+    reads = (before[start[1:]] - before[start[:-1]])[path]
+    lines = rng.choice((1, 1, 2, 5), int(reads.sum()))
+    ends = np.concatenate(([0], np.cumsum(lines)))
+    last = np.zeros(int(ends[-1]), np.bool_)
+    last[ends[1:] - 1] = True
+    return {
+        "op_looked_up": looked_up,
+        "constant_start": ends[np.concatenate(([0], np.cumsum(reads)))].astype(np.int64),
+        "constant_line": rng.integers(0, rng.choice((3, 60)), int(ends[-1])).astype(np.int32),
+        "constant_last": last,
+    }
 
 
 def with_events(program: Program, seed: int) -> Program:

@@ -1,7 +1,8 @@
-"""Constants at computed addresses: recorded by both ways of running a kernel, and a cycle for each word of a warp."""
+"""Constants at computed addresses: recorded by both ways of running a kernel, each word of a warp in turn, by lines."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from ppt_gpu.ptx.instructions import is_traced
 from ppt_gpu.ptx.link import link
 from ppt_gpu.scale.simulated_sm import TraceSm
 from ppt_gpu.sm.lower_constants import words_of_constants
-from ppt_gpu.sm.program import KIND_COMPUTE, KIND_CONSTANT
+from ppt_gpu.sm.program import KIND_COMPUTE, KIND_CONSTANT, op_issues
 from ppt_gpu.spec import load_gpu
 
 #: lane l reads word l / `lanes` of a table, the word 3 and, the first half of the warp only, word 0
@@ -76,7 +77,7 @@ def test_both_ways_record_them(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("lanes", "words"), [(1, 32), (2, 16), (4, 8), (16, 2), (32, 1)])
-def test_a_cycle_for_each_word(tmp_path: Path, lanes: int, words: int) -> None:
+def test_each_word_takes_its_turn(tmp_path: Path, lanes: int, words: int) -> None:
     gpu = load_gpu("v100")
     traces, _ = workload_traces(open_workload(look(tmp_path, lanes)), gpu, {}, Budget(), (), False, None)
     sm = TraceSm(traces.launch(0), gpu, None)
@@ -87,11 +88,12 @@ def test_a_cycle_for_each_word(tmp_path: Path, lanes: int, words: int) -> None:
     assert found == ({load: words} if words > 1 else {})
     program, _ = sm.lower([0, 80])
     loads = [n for n, name in enumerate(program.op_name) if name.startswith("load.constant")]
-    slow = [n for n in loads if program.op_ii[n] > 1]
-    assert [int(program.op_ii[n]) for n in slow] == [words] * (words > 1)
+    slow = [n for n in loads if program.op_ii[n] > 2]
+    assert [int(program.op_ii[n]) for n in slow] == [2 * words] * (words > 1)
     for n in slow:
         assert program.op_kind[n] == KIND_COMPUTE
-        assert program.op_latency[n] == gpu.memory.constant_latency + words - 1
+        assert program.op_latency[n] == gpu.memory.constant_latency + 2 * (words - 1)
+    assert len(program.constant_start) == 0  # they fit the cache
     assert all(program.op_kind[n] == KIND_CONSTANT for n in loads if n not in slow)
 
 
@@ -103,10 +105,37 @@ def test_the_simulator_s_constants_are_there_at_once(tmp_path: Path) -> None:
     assert cycles[0] == cycles[1]
 
 
-def test_a_kernel_of_many_words_takes_a_cycle_for_each(tmp_path: Path) -> None:
-    """Two blocks of 32 warps on each of 80 SMs: 32 words a warp keep the unit for 2,048 cycles."""
+@pytest.mark.parametrize("lanes", [1, 32])
+def test_lines_are_looked_up_where_they_do_not_fit(tmp_path: Path, lanes: int) -> None:
+    """A cache of one line of 16 B: the words of 32 lanes are in eight."""
+    gpu = load_gpu("v100")
+    gpu = replace(gpu, constants=replace(gpu.constants, size=16, line=16))
+    traces, _ = workload_traces(open_workload(look(tmp_path, lanes)), gpu, {}, Budget(), (), False, None)
+    program, _ = TraceSm(traces.launch(0), gpu, None).lower([0, 80])
+    if lanes == 32:
+        assert len(program.constant_start) == 0
+        return
+    used = program.op_looked_up & (op_issues(program) > 0)
+    # not the one whose address is known
+    assert [program.op_name[n] for n in np.flatnonzero(used)] == ["load.constant"] * 2
+    assert program.constant_start.tolist() == [0, 9, 18]
+    assert program.constant_line.tolist() == [0, *range(8)] * 2  # the guarded one goes first
+    assert program.constant_last.tolist() == ([True] + [False] * 7 + [True]) * 2
+    slow = used & (program.op_ii > 2)
+    assert program.op_kind[slow].tolist() == [KIND_CONSTANT]
+    assert program.op_latency[slow].tolist() == [gpu.memory.constant_latency + 2 * 31]
+
+
+def test_four_words_are_two_loads() -> None:
+    for name in ("v100", "t4", "a100", "h100", "b200", "rtx5090"):
+        assert load_gpu(name).isa.expansion("ld.const.v4.f32") == ("load.constant", "load.constant")
+        assert load_gpu(name).isa.expansion("ld.const.v2.f32") is None
+
+
+def test_a_kernel_of_many_words_takes_as_long_for_each(tmp_path: Path) -> None:
+    """Two blocks of 32 warps on each of 80 SMs: 32 words a warp keep the unit for 4,096 cycles."""
     few, many = (predict(look(tmp_path, n, 1024), "v100", cache=False).launches[0] for n in (32, 1))
-    unit = 2 * 32 * 32
+    unit = 2 * 32 * 32 * 2
     assert unit <= float(many.value("kernel.cycles")) <= unit + float(few.value("kernel.cycles"))
 
 

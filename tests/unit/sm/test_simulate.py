@@ -11,7 +11,17 @@ import pytest
 from ppt_gpu.errors import BudgetError, PptError
 from ppt_gpu.sm.bench_programs import Entry, loop_program
 from ppt_gpu.sm.core_machine import fetches, machine_of
-from ppt_gpu.sm.program import CODE_IN_L2, CODE_IN_SM, COLD, FORCED_DRAM, FORCED_L1, FORCED_L2, WARM, Program
+from ppt_gpu.sm.program import (
+    CODE_IN_L2,
+    CODE_IN_SM,
+    COLD,
+    FORCED_DRAM,
+    FORCED_L1,
+    FORCED_L2,
+    KIND_CONSTANT,
+    WARM,
+    Program,
+)
 from ppt_gpu.sm.result import STALL_REASONS, SmResult
 from ppt_gpu.sm.simulate import simulate
 from ppt_gpu.spec import load_gpu
@@ -185,6 +195,38 @@ def test_constants_that_are_queued_pass_the_load_store_unit_one_by_one() -> None
     gpu = tiny(memory__constant_queued=True, sm__schedulers=4)
     result = run(gpu, (("load.constant", (), 0), ("fp32", (0,), -1)), warps=4)
     assert result.cycles == 3 + 12 + 6
+
+
+@pytest.mark.parametrize(
+    ("reads", "cycles"),
+    [
+        (((0,), (0,)), 30 + 12),  # the second waits for the line that the first asks for
+        (((0,), (1,)), 10 + 30 + 12),  # the cache behind sends a line every ten cycles
+        (((0, 1), (0,)), 10 + 30 + 12),
+        (((0,), (2,), (0,)), 20 + 30 + 12),  # the third finds its line replaced
+        (((0,), (1,), (0,)), 10 + 30 + 12),
+    ],
+)
+def test_constants_that_do_not_fit_come_by_lines(reads: tuple[tuple[int, ...], ...], cycles: int) -> None:
+    gpu = tiny(constants__size=128, constants__ways=1, constants__miss=30, constants__fill=10.0)
+    body = (*(("load.constant", (), slot) for slot in range(len(reads))), ("fp32", tuple(range(len(reads))), -1))
+    plain = loop_program(gpu, body, 1, 1, 1)
+    lines = [line for read in reads for line in read]
+    program = dataclasses.replace(
+        plain,
+        op_latency=np.where(plain.op_kind == KIND_CONSTANT, 12, plain.op_latency),
+        op_looked_up=plain.op_kind == KIND_CONSTANT,
+        constant_start=np.array([0, len(lines)], np.int64),
+        constant_line=np.array(lines, np.int32),
+        constant_last=np.concatenate([np.arange(len(read)) == len(read) - 1 for read in reads]),
+    )
+    assert both(plain, gpu).cycles == len(reads) - 1 + 12 + 6
+    assert both(program, gpu).cycles == cycles + 6
+    shared = dataclasses.replace(gpu, constants=dataclasses.replace(gpu.constants, caches=2))
+    behind = both(program, shared, active_sms=4).cycles - both(program, shared, active_sms=2).cycles
+    assert behind == cycles - (30 + 12)  # two SMs ask each cache, so a line takes it twenty cycles
+    with pytest.raises(PptError, match="does not match"):
+        both(dataclasses.replace(program, constant_start=np.array([0, len(lines) - 1], np.int64)), gpu)
 
 
 def test_barrier_waits_for_the_last_warp() -> None:

@@ -1,0 +1,55 @@
+"""The SM's cache of constants that registers choose, in the compiled loop. As `reference_constants`, on `mem`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ppt_gpu.compiled import called
+from ppt_gpu.sm.core_machine import ONE
+from ppt_gpu.sm.core_memory import (
+    CONSTANT_SERVER,
+    CONSTANT_TABLE,
+    P_CONSTANT_BEHIND,
+    P_CONSTANT_FILL,
+    P_CONSTANT_SETS,
+    P_CONSTANT_WAYS,
+    PLACE,
+)
+from ppt_gpu.sm.core_state import LINE_AT, LINE_OF
+from ppt_gpu.sm.core_tags import whole
+
+
+@called
+def read_constant(mem: Any, sync: Any, warp: int, cycle: int, latency: int) -> int:
+    """The next read of `warp`, in `cycle`, `latency` cycles for a hit: cycle of its result."""
+    there, cursor = cycle, sync[LINE_AT] + warp
+    while True:
+        word = sync[sync[LINE_OF] + sync[cursor]]
+        sync[cursor] += 1
+        there = max(there, _line(mem, word >> 1, cycle))
+        if word & 1 != 0:
+            return there + latency
+
+
+@called
+def _line(mem: Any, line: int, cycle: int) -> int:
+    """Cycle at which a line is in the cache that is asked for in `cycle`."""
+    ways = mem[P_CONSTANT_WAYS]
+    first = (mem[CONSTANT_TABLE] & PLACE) + (line % mem[P_CONSTANT_SETS]) * ways * 2
+    last = first + (ways - 1) * 2
+    at = first  # where the line is, else the way that it gets
+    for way in range(first, last + 2, 2):
+        if mem[way] == line + 1:
+            at = way
+    if mem[at] == line + 1:
+        fill = mem[at + 1]
+    else:
+        begin = max(cycle * ONE, mem[CONSTANT_SERVER])
+        mem[CONSTANT_SERVER] = begin + mem[P_CONSTANT_FILL]
+        fill = whole(begin) + mem[P_CONSTANT_BEHIND]
+    for way in range(at, last, 2):
+        mem[way] = mem[way + 2]
+        mem[way + 1] = mem[way + 3]
+    mem[last] = line + 1
+    mem[last + 1] = fill
+    return fill

@@ -17,8 +17,10 @@ def dirty_share(program: Program, gpu: Gpu, chip_factor: float, active_sms: int)
 
     `chip_factor` scales the lines of the simulated blocks to the grid. F bytes of the launch are not found in the L2 of
     C bytes: the first C of them push out what earlier launches left, lines with `l2_dirty` written sectors, a whole one
-    for each new line of s sectors; the rest push out lines of the launch, of which w are written. So x * w + (1 - x) *
-    l2_dirty / s for a sector that is not found, with x = 1 - C / F where the simulated blocks touch less than C. The
+    for each new line of s sectors; the rest push out sectors of the launch, of which w are written. So x * w +
+    (1 - x) * l2_dirty / s for a sector that is not found, with x = 1 - C / F where the simulated blocks touch less than
+    C. (Of the lines that a block of a stencil touches its neighbours use many, and it a sector of each: w counts
+    sectors, so that all SMs together push out what they write.) The
     more of the SM's blocks they are, the more of these lines they push out themselves, in the order of their use: x is
     no more than the share of blocks that are not simulated.
 
@@ -52,23 +54,25 @@ def _over_the_limit(program: Program, gpu: Gpu, touched: float) -> float:
 
 
 def _written_share(program: Program) -> float:
-    """The share of the simulated lines that they write."""
-    written = np.zeros(len(program.line_address), bool)
-    written[_written_lines(program)] = True
-    return float(written.mean())
+    """The share of the sectors touched by the simulated blocks that they write."""
+    writes = _writes(program)
+    every = program.tx_line >= 0
+    written, touched = (int(np.bitwise_count(_sectors(program, chosen)).sum()) for chosen in (every & writes, every))
+    return written / touched if touched else 0.0
 
 
 def _sectors_of_a_line(program: Program) -> float:
     """How many sectors of a line the simulated blocks use, in the mean."""
-    used = sectors_used(program.tx_line, program.tx_sectors, len(program.line_address))
+    used = _sectors(program, program.tx_line >= 0)
     return max(float(np.bitwise_count(used[used > 0]).mean()) if used.any() else 0.0, 1.0)
 
 
-def _written_lines(program: Program) -> NDArray[np.int32]:
-    """Line ids of all store and atomic transactions that have one."""
+def _sectors(program: Program, chosen: NDArray[np.bool_]) -> NDArray[np.uint8]:
+    """[L] which sectors of each line the `chosen` [T] transactions touch."""
+    return sectors_used(program.tx_line[chosen], program.tx_sectors[chosen], len(program.line_address))
+
+
+def _writes(program: Program) -> NDArray[np.bool_]:
+    """[T] which transactions are of stores and atomics."""
     writes = (program.op_kind == KIND_STORE) | (program.op_kind == KIND_ATOMIC)
-    chosen = np.flatnonzero(writes[entry_ops(program)])
-    first = program.access_start[chosen]
-    counts = program.access_start[chosen + 1] - first
-    lines = program.tx_line[np.arange(counts.sum()) + np.repeat(first - (np.cumsum(counts) - counts), counts)]
-    return lines[lines >= 0]
+    return np.repeat(writes[entry_ops(program)], np.diff(program.access_start))

@@ -74,6 +74,18 @@ class GridSpread:
         in_row, slot = np.divmod(rest, self.resident)
         return np.where(wave > 0, in_row, sm), np.where(wave > 0, wave * self.resident + slot, position)
 
+    def turns(self, blocks: NDArray[np.int64], sm: int) -> NDArray[np.int64]:
+        """[B] the position of that block of SM `sm` with which each block begins.
+
+        The blocks of the first wave begin all at once. Later ones follow one another, so the one that starts nearest is
+        at most half as many blocks before or after as there are SMs: by numbers alone, all that SM 0 has on one side
+        would be a turn earlier.
+        """
+        if self.bunched or self.later_blocks:
+            return self.place(blocks)[1]
+        later = np.maximum((blocks - sm + self.sms // 2) // self.sms, self.resident)
+        return np.where(blocks < self.resident * self.sms, blocks // self.sms, later)
+
 
 @dataclass(frozen=True)
 class SmPlan:

@@ -308,7 +308,7 @@ class TraceSm(SimulatedSm):
             left=self.l2_lines,
             alone=not self.whole,
             resident=self.spread.resident,
-            turn_of=lambda ids: self.spread.place(ids)[1],
+            turn_of=lambda ids: self.spread.turns(ids, self.place),
             own=own() if others else None,
             local_frame=self.traces.local_frame,
         )

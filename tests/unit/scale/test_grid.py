@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from ppt_gpu.errors import PptError
@@ -41,6 +42,19 @@ def test_blocks_that_end_together_are_followed_by_as_many_in_a_row(chip, holding
 
 def test_a_first_wave_is_never_in_a_row() -> None:
     assert spread_grid(45, 4, 15, bunched=True).sm_blocks(1) == [1, 16, 31]
+
+
+def test_blocks_begin_with_the_nearest_ones_of_an_sm() -> None:
+    """Of 8 SMs that hold two: SM 0 begins 16, 24, ... behind the first wave; 20 lies between 16 and 24, 19 before."""
+    spread = spread_grid(80, 2, 8)
+    blocks = np.array([0, 7, 8, 15, 16, 19, 20, 23, 24, 27, 28])
+    assert spread.turns(blocks, 0).tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 3, 3, 4]
+    assert spread.turns(blocks, 4).tolist() == [0, 0, 1, 1, 2, 2, 2, 2, 3, 3, 3]
+    for sm in (0, 3, 7):
+        own = np.array(spread.sm_blocks(sm))
+        assert spread.turns(own, sm).tolist() == list(range(10))
+        inner = own[2:-1]  # their neighbours begin with them, on whichever SM
+        assert np.array_equal(spread.turns(inner - 1, sm)[1:], spread.turns(inner + 1, sm)[1:])
 
 
 def test_neighbours_of_blocks_in_a_row_are_other_rows() -> None:

@@ -6,14 +6,19 @@ found with arms of multiply-adds, loads and stores, under conditions that all th
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import cached_property
 
+from ppt_gpu.machine.values import is_pure
 from ppt_gpu.ptx.cfg import ControlFlow
 from ppt_gpu.ptx.instructions import access_kind, is_barrier, is_branch, is_call, is_exit, memory_space, operation
+from ppt_gpu.ptx.liveness import live_out
 from ppt_gpu.ptx.module import Instruction, Kernel, Special
 
 #: machine instructions of an arm that becomes guarded: where all lanes go the same way, where they may part
 SHORT, SHORT_DIVERGENT = 6, 8
+#: PTX instructions between two conditions of one guarded arm, as in `if (a && b)`
+BETWEEN = 5
 #: special registers that differ between the lanes of a warp
 _LANES = ("tid.", "laneid", "lanemask", "clock")
 _FREE = frozenset(("mov", "cvta"))
@@ -82,7 +87,10 @@ class Arms:
             meeting = self.flow.ipdom[block]
             arms = [arm for arm in self.flow.successors[block] if arm != meeting]
             followed = meeting < len(self.before) and self.flow.block_end[meeting] - 1 in found
-            if all(self._is_short(arm, block, meeting, followed=followed) for arm in arms):
+            if all(
+                self._is_short(arm, block, meeting, followed=followed) or self._is_second(arm, block, meeting, found)
+                for arm in arms
+            ):
                 found.add(self.flow.block_end[block] - 1)
                 ends = [self.flow.block_end[arm] - 1 for arm in arms]
                 found.update(end for end in ends if is_branch(self.kernel.instructions[end]))
@@ -97,10 +105,55 @@ class Arms:
         if any(i.guard is not None or is_branch(i) or is_exit(i) or is_call(i) or is_barrier(i) for i in code):
             return False
         waits = any(access_kind(i) in ("load", "atomic") and memory_space(i) != "shared" for i in code)
-        begins = branch == 0 and not any(access_kind(i) and memory_space(i) != "param" for i in self._code(0))
+        first = branch == 0 or (self.before[branch] == [0] and self.flow.ipdom[0] == meeting)
+        begins = first and not any(access_kind(i) and memory_space(i) != "param" for i in self._code(0))
         if waits and begins and not followed:
             return False  # a kernel begins with it, alone: other arms with loads are guarded like all
         return len(code) <= (SHORT_DIVERGENT if self._may_part(branch) else SHORT)
+
+    @cached_property
+    def _alive(self) -> list[int]:
+        """Bit set of the registers that are read behind each block."""
+        return live_out(self.kernel, self.flow)
+
+    def _is_second(self, arm: int, branch: int, meeting: int, guarded: Collection[int]) -> bool:
+        """Does the arm do nothing but find out whether another arm runs, which is guarded and ends where it does?
+
+        As of `if (a && b)`: the second condition is computed whatever the first one is, and the arm has both as guard.
+        ptxas has a branch where something else of what is computed for the second is read later.
+        """
+        if arm >= len(self.before) or self.before[arm] != [branch] or self.flow.block_end[arm] - 1 not in guarded:
+            return False
+        code = self._code(arm)
+        return (
+            self.flow.ipdom[arm] == meeting
+            and meeting in self.flow.successors[arm]
+            and len(code) - 1 <= BETWEEN
+            and all(is_pure(i) and i.guard is None for i in code[:-1])
+            and not any(self._alive[arm] >> register & 1 for i in code[:-1] for register in i.writes)
+        )
+
+    @cached_property
+    def joined(self) -> set[int]:
+        """Branches whose condition an instruction of its own joins with the one before it, as instruction indices.
+
+        A comparison takes another condition along. So there is none where the second condition is a single comparison,
+        or the first one is one that has just been made.
+        """
+        found: set[int] = set()
+        for block in self.branches:
+            meeting, last = self.flow.ipdom[block], self.flow.block_end[block] - 1
+            seconds = [arm for arm in self.flow.successors[block] if arm != meeting]
+            if last in self.guarded and len(seconds) == 1 and self._is_second(seconds[0], block, meeting, self.guarded):
+                if "setp" not in (self._made_by(block), self._made_by(seconds[0])):
+                    found.add(self.flow.block_end[seconds[0]] - 1)
+        return found
+
+    def _made_by(self, block: int) -> str:
+        """Of the condition of the branch at the end of the block: which instruction makes it there; "": none."""
+        *code, branch = self._code(block)
+        made = [i.base for i in code if branch.guard is not None and branch.guard.reg in i.writes]
+        return made[-1] if made else ""
 
     def _may_part(self, block: int) -> bool:
         guard = self._code(block)[-1].guard

@@ -35,6 +35,8 @@ from ppt_gpu.tasklist.expand import machine_operations
 
 #: PTX instructions that are no machine instructions, on any GPU
 _NOTHING = frozenset(("mov", "cvta"))
+#: what joins two predicates (PLOP3)
+_BOTH = ("int32.setp",)
 #: what ptxas 13 takes a loop to be longer by, when it decides on unrolling: a comparison beside the loop's own; an
 #: approximate function that scales denormal operands, under a predicate (3 rsqrt.approx.f32 or ex2 are unrolled four
 #: times and 4 are not, of selects 6 and not 8, of rsqrt.approx.ftz.f32 and sin.approx.f32 more than 8)
@@ -196,7 +198,7 @@ class _Builder:
         waiting = {index: self.unnamed[index] for span in spans for index in span if index in self.unnamed}
         for place, step in enumerate(steps):
             if step.origin in self.arms.without:
-                operations[place] = ()
+                operations[place] = _BOTH if step.origin in self.arms.joined else ()
             first = waiting.pop(step.origin, ())
             if first:
                 operations[place] = first + self._own(operations, place, step.instruction, isa)

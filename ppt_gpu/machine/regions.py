@@ -179,13 +179,20 @@ class _Graph:
         return block in self.plain or (is_exit(code[-1]) and all(map(is_renamable, code[:-1])))
 
     def _guarded(self, branch: int, guarded: Collection[int]) -> tuple[list[int], list[int]]:
-        """The one guarded arm behind a block, and where control goes from there. None: two empty lists."""
+        """The one guarded arm behind a block, and where control goes from there. None: two empty lists.
+
+        Where the arm is the second of two conditions, that which depends on both belongs to it.
+        """
         meeting = self.flow.ipdom[branch]
         arms = [arm for arm in self.flow.successors[branch] if arm != meeting]
         ends = [arm for arm in arms if arm not in self.nodes] or meeting not in self.nodes
         if self.flow.block_end[branch] - 1 not in guarded or len(arms) != 1 or ends:
             return [], []
-        return self.nodes[arms[0]].run, self.nodes[meeting].run
+        arm = self.nodes[arms[0]].run
+        if self.flow.block_end[arm[-1]] - 1 in guarded and self.flow.ipdom[arm[-1]] == meeting:
+            within, _ = self._guarded(arm[-1], guarded)
+            return ([*arm, *within], self.nodes[meeting].run) if within else ([], [])
+        return arm, self.nodes[meeting].run
 
     def _loops(self, node: _Node) -> bool:
         """May the node be unrolled?"""

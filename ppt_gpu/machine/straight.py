@@ -55,19 +55,23 @@ def straight(
     """The code of the region's blocks, which run one after another. Branches within are gone.
 
     Of an arm what reads or changes memory is guarded, and what changes a register that is read behind it. The rest does
-    no harm where no lane runs the arm.
+    no harm where no lane runs the arm. Where the arm ends with a second condition, both become one predicate.
     alive: bit set of the registers that are read behind each block.
     The last value of each register is in the register that the kernel has it in; those before have new ones.
     """
     steps: list[Step] = []
+    both: dict[int, Guard] = {}  # of branches that are the second condition: the guard that they would have for both
     for place, block in enumerate(region.blocks):
-        guard = _condition(kernel, flow, block) if block in region.arms else None
+        guard = _condition(kernel, flow, block, both) if block in region.arms else None
         accesses = 0
         for index in range(flow.block_start[block], flow.block_end[block]):
             instruction = kernel.instructions[index]
             traced = is_traced(instruction)
             lasting = not is_pure(instruction) or any(alive[block] >> r & 1 for r in instruction.writes)
-            if guard is not None and lasting:
+            if guard is not None and is_branch(instruction) and instruction.guard is not None:
+                both[index] = Guard(registers.like(instruction.guard.reg), instruction.guard.negated)
+                instruction = _joined(instruction, instruction.guard, guard, both[index].reg)
+            elif guard is not None and lasting:
                 instruction = replace(instruction, guard=guard, reads=(*instruction.reads, guard.reg))
             if not is_branch(instruction) or place == len(region.blocks) - 1:
                 steps.append(Step(instruction, index, place, accesses if traced else -1))
@@ -78,11 +82,24 @@ def straight(
     return steps
 
 
-def _condition(kernel: Kernel, flow: ControlFlow, arm: int) -> Guard | None:
-    """Under which condition of the branch before it control comes to an arm."""
+def _condition(kernel: Kernel, flow: ControlFlow, arm: int, both: Mapping[int, Guard]) -> Guard | None:
+    """Under which condition of the branch before it control comes to an arm; both: as in `straight`."""
     branch = next(block for block, following in enumerate(flow.successors) if arm in following)
-    guard = kernel.instructions[flow.block_end[branch] - 1].guard
+    last = flow.block_end[branch] - 1
+    guard = both.get(last, kernel.instructions[last].guard)
     return guard and Guard(guard.reg, guard.negated != (arm == branch + 1))  # behind the branch: where it is not taken
+
+
+def _joined(branch: Instruction, second: Guard, first: Guard, target: int) -> Instruction:
+    """What computes the predicate `target` of both conditions, whichever of them the machine takes the opposite of."""
+    return replace(
+        branch,
+        opcode="and.pred" if second.negated else "or.pred",
+        operands=(Reg(target), Reg(second.reg), Reg(first.reg)),
+        guard=None,
+        reads=(second.reg, first.reg),
+        writes=(target,),
+    )
 
 
 def _rename(steps: list[Step], registers: NewRegisters) -> None:

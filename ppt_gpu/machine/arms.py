@@ -144,9 +144,11 @@ class Arms:
         for block in self.branches:
             meeting, last = self.flow.ipdom[block], self.flow.block_end[block] - 1
             seconds = [arm for arm in self.flow.successors[block] if arm != meeting]
-            if last in self.guarded and len(seconds) == 1 and self._is_second(seconds[0], block, meeting, self.guarded):
-                if "setp" not in (self._made_by(block), self._made_by(seconds[0])):
-                    found.add(self.flow.block_end[seconds[0]] - 1)
+            if last not in self.guarded or len(seconds) != 1:
+                continue
+            compared = "setp" in (self._made_by(block), self._made_by(seconds[0]))
+            if not compared and self._is_second(seconds[0], block, meeting, self.guarded):
+                found.add(self.flow.block_end[seconds[0]] - 1)
         return found
 
     def _made_by(self, block: int) -> str:

@@ -18,7 +18,8 @@ KERNEL = """.version 7.0
 .visible .entry halo(.param .u64 out, .param .u64 in, .param .u32 far) {
   .reg .b32 %r<8>; .reg .b64 %d<10>;
   ld.param.u64 %d1, [out]; ld.param.u64 %d2, [in]; ld.param.u32 %r7, [far];
-  mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mov.u32 %r3, %tid.x; mad.lo.u32 %r1, %r1, %r2, %r3; add.u32 %r1, %r1, %r7;
+  mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mov.u32 %r3, %tid.x; mad.lo.u32 %r1, %r1, %r2, %r3;
+  add.u32 %r1, %r1, %r7;
   mul.wide.u32 %d3, %r1, 4; add.s64 %d1, %d1, %d3; add.s64 %d2, %d2, %d3;
   mul.wide.u32 %d4, %r7, 4; sub.s64 %d5, %d2, %d4; add.s64 %d6, %d2, %d4;
   ld.global.u32 %r4, [%d2]; ld.global.u32 %r5, [%d5]; ld.global.u32 %r6, [%d6];

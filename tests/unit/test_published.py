@@ -27,3 +27,41 @@ def test_tiled_products(kernel):
         args=[np.int32(m), np.int32(n), np.int32(k), np.float32(1.5), np.float32(0.5), a, b, c],
     )
     np.testing.assert_allclose(c, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "choice"),
+    [
+        ("window_shared", 0),
+        ("window_shared", 1),
+        ("window_constant", 0),
+        ("window_constant", 1),
+        ("lanes_constant", 31),
+    ],
+)
+def test_potentials_of_atoms(kernel, choice):
+    """The table of atoms is in constant memory and, for `window_shared`, in global memory."""
+    count, blocks, threads, size = 70, 3, 128, 4000
+    atoms = np.random.default_rng(3).random((size, 4), dtype="f4") * 10 - np.array([0, 0, 0, 5], "f4")
+    declared = f".const .align 16 .b8 atoms[{atoms.nbytes}]"
+    text = published.cases(["constants "])[0].path.read_text()
+    assert declared in text
+    filled = f"{declared} = {{{', '.join(map(str, atoms.tobytes()))}}}"
+    found = np.zeros(blocks * threads, "f4")
+    ppt_gpu.launch(
+        text.replace(declared, filled),
+        kernel=kernel,
+        grid=blocks,
+        block=threads,
+        args=[np.int32(count), np.int32(choice), atoms, found],
+    )
+    thread = np.arange(len(found))
+    if kernel == "lanes_constant":
+        first = thread % 32
+    else:
+        first = choice * (thread // threads * 2654435761 % 2**32 % (size - count + 1))
+    read = atoms[first[:, np.newaxis] + np.arange(count)].astype("f8")
+    point = np.stack([thread % 1024 * 0.01, thread // 1024 % 256 * 0.01, np.zeros(len(thread))], axis=1)
+    away = point[:, np.newaxis] - read[:, :, :3]
+    expected = (read[:, :, 3] / np.sqrt((away * away).sum(axis=2) + 1)).sum(axis=1)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-3)

@@ -19,7 +19,7 @@ from ppt_gpu.machine.addresses import address_parts
 from ppt_gpu.machine.alignment import alignments
 from ppt_gpu.machine.arms import Arms
 from ppt_gpu.machine.balance import balanced, banked
-from ppt_gpu.machine.constants import constant_operands
+from ppt_gpu.machine.constants import CONSTANT_OPERAND, constant_operands, in_no_register
 from ppt_gpu.machine.fuse import Operations, fused, literals, parts_everywhere
 from ppt_gpu.machine.order import issue_order
 from ppt_gpu.machine.regions import Region, regions
@@ -100,6 +100,10 @@ class _Builder:
         self.single = parts_everywhere(kernel, self.fuse)
         self.address_parts = address_parts(kernel, self.flow, self.fuse)
         self.constants = constant_operands(kernel, self.flow, self.fuse)
+        self.banked_constants = self.fuse.get(CONSTANT_OPERAND) == ()  # who reads a constant need not wait for its load
+        if self.banked_constants:
+            for register in in_no_register(kernel, self.constants):
+                self.names.weights[register] = 0
         self.code: list[Instruction] = list(kernel.instructions)
         self.origin = list(range(len(self.code)))
         self.operations: dict[int, Operations] = {}
@@ -173,7 +177,7 @@ class _Builder:
         if self.isa is not None and self.isa.unnamed:
             self._complete(region, steps, operations, self.isa)
             operations |= balanced(code, operations, joined, self.banks, self.isa)
-        order = issue_order(code, self.names.weights, alive, self.registers, free)
+        order = issue_order(code, self.names.weights, alive, self.registers, free, self.banked_constants)
         ordered = [steps[place] for place in order]
         if not operations and self._unchanged(region, ordered):
             return None

@@ -14,13 +14,15 @@ from ppt_gpu.ptx.cfg import ControlFlow
 from ppt_gpu.ptx.instructions import access_bytes, operation
 from ppt_gpu.ptx.module import Instruction, Kernel, Mem, Sym
 
+#: the pattern of [fuse] that says what such a load becomes; nothing: an operand of each instruction that reads it
+CONSTANT_OPERAND = "load.constant+operand"
 #: bytes that one load of uniform registers brings
 _LOADED = 8
 
 
 def constant_operands(kernel: Kernel, flow: ControlFlow, fuse: Mapping[str, Operations]) -> dict[int, Operations]:
     """The machine operations of loads of such constants, by instruction of the kernel."""
-    loaded = fuse.get("load.constant+operand")
+    loaded = fuse.get(CONSTANT_OPERAND)
     if loaded is None:
         return {}
     found: dict[int, Operations] = {}
@@ -36,6 +38,15 @@ def constant_operands(kernel: Kernel, flow: ControlFlow, fuse: Mapping[str, Oper
             found[index] = loaded * len(words - there)
             there |= words
     return found
+
+
+def in_no_register(kernel: Kernel, operands: Mapping[int, Operations]) -> set[int]:
+    """The registers of PTX that nothing but such loads writes."""
+    loaded: set[int] = set()
+    written: set[int] = set()
+    for index, instruction in enumerate(kernel.instructions):
+        (loaded if index in operands else written).update(instruction.writes)
+    return loaded - written
 
 
 def fixed_constant(instruction: Instruction) -> tuple[str, int] | None:

@@ -19,6 +19,7 @@ import heapq
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
+from ppt_gpu.machine.fewest import fewest_alive
 from ppt_gpu.machine.taken import Taken
 from ppt_gpu.machine.values import is_pure
 from ppt_gpu.ptx.instructions import (
@@ -54,20 +55,29 @@ ARITHMETIC = 5
 
 
 def issue_order(
-    code: Sequence[Instruction], weights: Sequence[int], alive: int, registers: int, free: Collection[int]
+    code: Sequence[Instruction],
+    weights: Sequence[int],
+    alive: int,
+    registers: int,
+    free: Collection[int],
+    fewest: bool = False,
 ) -> list[int]:
     """The numbers of the instructions of a piece of straight-line code, in the order of issue.
 
     weights: 32-bit registers that each PTX register takes. alive: bit set of those that are read behind the code.
     registers: that a thread has; values that are alive at once take no more, where an order allows.
     free: instructions that others do together with their own work.
+    fewest: where registers are too few otherwise, an order with few values alive is tried, and loads moved ahead in it.
     """
     latency = [0 if number in free else expected_latency(i) for number, i in enumerate(code)]
     block, room = _Block(code, latency, weights, alive), registers - EXTRA_REGISTERS
     found, most = block.schedule(room)
     if most > room:
         other, fewer = block.schedule(room, by_ptx=True)
-        found = other if fewer < most else found
+        found, most = (other, fewer) if fewer < most else (found, most)
+    if fewest and most > room:
+        other, fewer = block.schedule(room, ranks=block.fewest_alive())
+        found = other if fewer <= room else found
     return found
 
 
@@ -152,28 +162,38 @@ class _Block:
             for register in instruction.writes:
                 version[register] = version.get(register, 0) + 1
 
-    def schedule(self, room: int, by_ptx: bool = False) -> tuple[list[int], int]:
+    def fewest_alive(self) -> list[int]:
+        """The place of each instruction in an order with few values alive (`machine.fewest`)."""
+        places = [0] * len(self.code)
+        order = fewest_alive(self.followers, self.leaders, Taken(self.code, self.weights, self.alive))
+        for place, number in enumerate(order):
+            places[number] = place
+        return places
+
+    def schedule(self, room: int, by_ptx: bool = False, ranks: Sequence[int] | None = None) -> tuple[list[int], int]:
         """(the numbers in the order of issue, the most registers that are taken at once).
 
         by_ptx: where `room` is short, and what is ready takes more, the first in the PTX is next.
+        ranks: the lowest is next, not the longest way to the end.
         """
+        rank = [-height for height in self.height] if ranks is None else ranks
         leaders = list(self.leaders)
         taken = Taken(self.code, self.weights, self.alive)
         most = taken.count
-        ready: list[tuple[int, int]] = []  # (-height, number)
+        ready: list[tuple[int, int]] = []  # (rank, number)
         later: list[tuple[int, int]] = []  # (cycle, number)
         earliest = [0] * len(self.code)
         for number, count in enumerate(leaders):
             if count == 0:
-                heapq.heappush(ready, (-self.height[number], number))
+                heapq.heappush(ready, (rank[number], number))
         found: list[int] = []
         while ready or later:
             now = len(found)
             while later and (later[0][0] <= now or not ready):
                 _, number = heapq.heappop(later)
-                heapq.heappush(ready, (-self.height[number], number))
+                heapq.heappush(ready, (rank[number], number))
             if taken.count + taken.change(ready[0][1]) > room:  # rather wait for a result than for registers
-                ready += [(-self.height[number], number) for _, number in later]
+                ready += [(rank[number], number) for _, number in later]
                 later = []
                 heapq.heapify(ready)
             place = self._turn(found, ready, room, taken)

@@ -23,6 +23,7 @@ class Taken:
         self._weight: list[int] = []  # of each value
         self._left: list[int] = []  # instructions that still read it
         self._used: list[tuple[int, ...]] = []  # values, by instruction
+        self._readers: list[list[int]] = []  # instructions, by value
         self._made: list[tuple[int, ...]] = []
         newest: dict[int, int] = {}  # value of a register
         self._live: set[int] = set()
@@ -31,6 +32,7 @@ class Taken:
             newest[register] = len(self._weight)
             self._weight.append(weights[register])
             self._left.append(0)
+            self._readers.append([])
             return newest[register]
 
         def read(register: int) -> int:
@@ -40,16 +42,18 @@ class Taken:
 
         for register in sorted(needed_before(code, alive)):
             read(register)
-        for instruction in code:
+        for number, instruction in enumerate(code):
             used = {read(register) for register in instruction.reads}
             for one in used:
                 self._left[one] += 1
+                self._readers[one].append(number)
             old = newest if instruction.guard is not None else {}
             self._used.append(tuple(used))
             self._made.append(tuple(old[r] if r in old else new(r) for r in dict.fromkeys(instruction.writes)))
         for register in range(alive.bit_length()):
             if alive >> register & 1:
                 self._left[read(register)] += 1  # by what is behind the code
+        self._issued = [False] * len(code)
         self.count = sum(self._weight[one] for one in self._live)
 
     def change(self, number: int) -> int:
@@ -60,11 +64,20 @@ class Taken:
         )
         return sum(self._weight[v] for v in made if v not in self._live) - freed
 
-    def issue(self, number: int) -> None:
-        """The instruction is next."""
+    def issue(self, number: int) -> list[int]:
+        """The instruction is next. Who alone reads one of its values from now on."""
         self.count += self.change(number)
+        alone: list[int] = []
+        self._issued[number] = True
         for v in self._used[number]:
             self._left[v] -= 1
             if self._left[v] == 0:
                 self._live.discard(v)
+            elif self._left[v] == 1:
+                alone += [one for one in self._readers[v] if not self._issued[one]]
         self._live.update(self._made[number])
+        return alone
+
+    def readers_of(self, number: int) -> set[int]:
+        """The instructions that read what one makes."""
+        return {reader for v in self._made[number] for reader in self._readers[v] if reader != number}

@@ -107,3 +107,45 @@ def test_fragments_of_later_steps_wait_where_registers_are_short() -> None:
         if name.startswith("tensor"):
             break
     assert ahead <= 12
+
+
+# --- few values alive -------------------------------------------------------------------------------------------------
+
+
+def sums(rows: int, apart: int) -> str:
+    """Two sums over rows of shared memory, the second `apart` rows ahead of the first, taking turns as in PTX."""
+    loads: dict[int, str] = {}
+    code = ""
+    for step in range(rows):
+        for one, row in (("%f0", step), ("%f1", step + apart)):
+            if row not in loads:
+                loads[row] = f"%f{2 + row}"
+                code += f"ld.shared.f32 {loads[row]}, [tile+{4 * row}]; "
+            code += f"add.f32 {one}, {one}, {loads[row]}; "
+    return code
+
+
+def most_taken(body: str, registers: int, fewest: bool) -> int:
+    kernel = kernel_of(body)
+    mask = sum(1 << number for number, register in enumerate(kernel.registers) if register.name in ("%f0", "%f1"))
+    weights = register_weights(kernel)
+    order = issue_order(kernel.instructions, weights, mask, registers, (), fewest)
+    assert sorted(order) == list(range(len(order)))
+    found = Taken(kernel.instructions, weights, mask)
+    counts = [found.count]
+    for number in order:
+        found.issue(number)
+        counts.append(found.count)
+    return max(counts)
+
+
+def test_sums_over_the_same_rows_wait_for_one_another_where_registers_are_few() -> None:
+    body = sums(rows=40, apart=20)
+    assert most_taken(body, registers=12, fewest=False) > 20  # what lies between the two stays in registers
+    assert most_taken(body, registers=12, fewest=True) <= 12 - EXTRA_REGISTERS
+    assert most_taken(body, registers=12, fewest=True) == 12 - EXTRA_REGISTERS  # loads are moved ahead into all of them
+
+
+def test_an_order_of_few_values_is_taken_only_where_it_fits() -> None:
+    body = sums(rows=40, apart=20)
+    assert most_taken(body, registers=4, fewest=True) == most_taken(body, registers=4, fewest=False)

@@ -23,6 +23,7 @@ from ppt_gpu.machine.constants import CONSTANT_OPERAND, constant_operands, in_no
 from ppt_gpu.machine.fuse import Operations, fused, literals, parts_everywhere
 from ppt_gpu.machine.order import issue_order
 from ppt_gpu.machine.regions import Region, regions
+from ppt_gpu.machine.scalars import words_in_registers
 from ppt_gpu.machine.straight import NewRegisters, Step, simplified, straight
 from ppt_gpu.machine.unnamed import unnamed
 from ppt_gpu.machine.vectors import vectorised
@@ -95,8 +96,10 @@ class _Builder:
         self.kernel, self.registers, self.isa = kernel, registers, isa
         self.fuse: Mapping[str, Operations] = {} if isa is None else isa.fuse
         self.flow = control_flow(kernel)
-        self.alive = live_out(kernel, self.flow)
         self.names = NewRegisters(kernel)
+        self.words = words_in_registers(kernel, self.names.of_bytes)
+        words = (1 << len(self.names.all)) - (1 << len(kernel.registers))  # they last
+        self.alive = [alive | words for alive in live_out(kernel, self.flow)]
         self.single = parts_everywhere(kernel, self.fuse)
         self.address_parts = address_parts(kernel, self.flow, self.fuse)
         self.constants = constant_operands(kernel, self.flow, self.fuse)
@@ -144,7 +147,7 @@ class _Builder:
         return max((most_live_in(code, self.alive[last], weights) for code, last in pieces), default=0)
 
     def _steps(self, region: Region) -> list[Step]:
-        steps = straight(self.kernel, self.flow, region, self.names, self.alive)
+        steps = straight(self.kernel, self.flow, region, self.names, self.alive, self.words)
         steps = simplified(steps, self.alive[region.blocks[-1]], self.aligned, self.names.all)
         return vectorised(steps, self.aligned, self.names.all)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from ppt_gpu.machine.loops import factor, is_counted, trips
 from ppt_gpu.machine.renaming import is_renamable
 from ppt_gpu.ptx.cfg import ControlFlow
-from ppt_gpu.ptx.instructions import is_branch, is_exit
+from ppt_gpu.ptx.instructions import is_branch, is_exit, memory_space
 from ppt_gpu.ptx.module import Instruction, Kernel
 
 #: instructions of a region; compilers, too, give up on longer ones
@@ -131,7 +131,7 @@ class _Graph:
             count = trips(self.kernel, self.flow, node.run)
             if count is None or self._length(node) * count > LONGEST:
                 continue
-            if factor(self.size(node.run), count, first in self.within) != count:
+            if factor(self.size(node.run), count, self._within(node)) != count:
                 continue
             node.run = node.run * count
             self.after[first].discard(first)
@@ -147,8 +147,15 @@ class _Graph:
         count = trips(self.kernel, self.flow, node.run) if len(node.run) == len(node.blocks) else None
         if count is None and not is_counted(self.kernel, self.flow, node.run):
             return 1
-        times = factor(self.size(node.run), count, first in self.within)
+        times = factor(self.size(node.run), count, self._within(node))
         return times if times * self._length(node) <= LONGEST else 1
+
+    def _within(self, node: _Node) -> int | None:
+        """Accesses to shared memory and constants of a loop that lies in another one."""
+        if node.blocks[0] not in self.within:
+            return None
+        spaces = [memory_space(each) for block in node.run for each in self._code(block)]
+        return sum(space in ("shared", "constant") for space in spaces)
 
     def with_arms(self, guarded: Collection[int]) -> list[Region]:
         """Nodes that end with a guarded arm, with it and what is behind it, up to a loop or a branch with two arms.

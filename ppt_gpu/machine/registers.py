@@ -3,9 +3,10 @@
 ptxas schedules as if it had, for each thread, the registers of an SM shared out to as many threads as fit it, so that
 registers never limit the occupancy of a kernel that can do with those: 64 on sm_75 (1,024 threads), 40 on sm_86,
 sm_89 and sm_120 (1,536), 32 on the others (2,048). It takes them for loads in flight, and exceeds them only where
-more values are live in any order; then it has all that cost no further warp of a scheduler. Told by the registers that
-ptxas 13.0 gives the kernels of this repository (`ppt-gpu validate isa` holds ours against them), and ptxas 11.8 some of
-them on sm_35 and sm_70.
+more values are live in any order; then it has all that cost no further warp of a scheduler. Of few warps it gives up
+one where the others gain more: where loads that wait for registers, one after another, would keep each warp longer.
+Told by the registers that ptxas 13.0 gives the kernels of this repository (`ppt-gpu validate isa` holds ours against
+them) and 200 products of CLTune's xgemm, and ptxas 11.8 some of them on sm_35 and sm_70.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from functools import partial
 from math import prod
 from typing import TYPE_CHECKING
 
+from ppt_gpu.machine.order import expected_latency
 from ppt_gpu.ptx.linked import LinkedKernel
 from ppt_gpu.ptx.liveness import ALLOCATION_UNIT, as_allocated, estimate_registers, most_allowed
 from ppt_gpu.ptx.module import Kernel
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 
 #: of an SM, each with its own warps and registers: compute capability 5.0 and later
 SCHEDULERS = 4
+#: registers of a thread from which on ptxas gives up a warp for them: six warps a scheduler, or fewer
+MANY = 80
 WARP = 32
 
 
@@ -79,8 +83,46 @@ def compiled_registers(
         return Registers(needed, room)
     if least <= room:
         return Registers(room, room)
-    room = min(same_warps(needed, isa), most_allowed(kernel))
-    return Registers(max(as_allocated(kernel, make(room).live), ALLOCATION_UNIT), room)
+    room = min(same_warps(max(needed, least), isa), most_allowed(kernel))
+    if room < MANY:
+        return Registers(max(as_allocated(kernel, make(room).live), ALLOCATION_UNIT), room)
+    return _fewer_warps(kernel, isa, room, make)
+
+
+def _fewer_warps(kernel: Kernel, isa: Isa, room: int, make: Callable[[int], MachineCode]) -> Registers:
+    """As many as let the warps of a scheduler do the most, by the time that each takes alone; at least `room`."""
+    of_lane = isa.sm_registers // (SCHEDULERS * WARP)
+    best, most = None, 0.0
+    while room <= of_lane:
+        room = min(room, most_allowed(kernel))
+        code = make(room)
+        count = max(as_allocated(kernel, code.live), ALLOCATION_UNIT)
+        done = of_lane // count / expected_cycles(code)
+        if best is not None and done <= most:
+            break
+        best, most = Registers(count, room), done
+        if room == most_allowed(kernel):
+            break
+        room = same_warps(room + ALLOCATION_UNIT, isa)
+    assert best is not None
+    return best
+
+
+def expected_cycles(code: MachineCode) -> int:
+    """Cycles that a warp alone takes for the longest piece of straight-line code, as the compiler expects them."""
+    longest = max((template.code for template in code.templates), key=len, default=())
+    ready: dict[int, int] = {}
+    now = 0
+    for place in longest:
+        instruction = code.kernel.instructions[place]
+        start = max((ready.get(register, 0) for register in instruction.reads), default=0)
+        if instruction.base in ("mov", "cvta") or code.kernel.joined.get(int(place)) == ():
+            ready.update(dict.fromkeys(instruction.writes, start))
+            continue
+        now = max(now, start)
+        ready.update(dict.fromkeys(instruction.writes, now + expected_latency(instruction)))
+        now += 1
+    return max(now, 1)
 
 
 def same_warps(needed: int, isa: Isa) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from ppt_gpu.machine.regions import Region
 from ppt_gpu.machine.renaming import is_renamable, renamed
@@ -44,19 +45,31 @@ class NewRegisters:
         self.weights.append(self.weights[register])
         return len(self.all) - 1
 
+    def of_bytes(self, size: int) -> int:
+        """A new register of 4 or 8 bytes."""
+        self.all.append(Register(f"%m{len(self.all)}", f"b{8 * size}", 0))
+        self.weights.append(size // 4)
+        return len(self.all) - 1
+
     def forget(self, count: int) -> None:
         """All but the first `count` registers."""
         del self.all[count:], self.weights[count:]
 
 
 def straight(
-    kernel: Kernel, flow: ControlFlow, region: Region, registers: NewRegisters, alive: Sequence[int]
+    kernel: Kernel,
+    flow: ControlFlow,
+    region: Region,
+    registers: NewRegisters,
+    alive: Sequence[int],
+    instead: Mapping[int, Instruction] = MappingProxyType({}),
 ) -> list[Step]:
     """The code of the region's blocks, which run one after another. Branches within are gone.
 
     Of an arm what reads or changes memory is guarded, and what changes a register that is read behind it. The rest does
     no harm where no lane runs the arm. Where the arm ends with a second condition, both become one predicate.
     alive: bit set of the registers that are read behind each block.
+    instead: copies that stand for accesses to memory, by the index of these.
     The last value of each register is in the register that the kernel has it in; those before have new ones.
     """
     steps: list[Step] = []
@@ -67,6 +80,7 @@ def straight(
         for index in range(flow.block_start[block], flow.block_end[block]):
             instruction = kernel.instructions[index]
             traced = is_traced(instruction)
+            instruction = instead.get(index, instruction)
             lasting = not is_pure(instruction) or any(alive[block] >> r & 1 for r in instruction.writes)
             if guard is not None and is_branch(instruction) and instruction.guard is not None:
                 both[index] = Guard(registers.like(instruction.guard.reg), instruction.guard.negated)
@@ -74,7 +88,7 @@ def straight(
             elif guard is not None and lasting:
                 instruction = replace(instruction, guard=guard, reads=(*instruction.reads, guard.reg))
             if not is_branch(instruction) or place == len(region.blocks) - 1:
-                steps.append(Step(instruction, index, place, accesses if traced else -1))
+                steps.append(Step(instruction, index, place, accesses if traced and index not in instead else -1))
             accesses += traced
     ends = bool(region.arms) and is_exit(steps[-1].instruction)
     if all(is_renamable(step.instruction) for step in steps[: -1 if ends else None]):

@@ -1,7 +1,7 @@
 """Neighbouring words of shared memory, loaded by one instruction: where the address is known to be aligned.
 
-ptxas makes one load of 64 or 128 bit of loads of 32 or 64 bit from neighbouring addresses. It does so for shared
-memory, whose variables it aligns itself; of pointers to global memory nothing is known.
+ptxas makes one load of 64 or 128 bit of loads of 32 or 64 bit from neighbouring addresses, be they of one word or
+pairs. It does so for shared memory, whose variables it aligns itself; of pointers to global memory nothing is known.
 """
 
 from __future__ import annotations
@@ -75,10 +75,12 @@ def _base(instruction: Instruction) -> int | str | None:
     """The base register, or symbol, of a load that may become a part of another one."""
     known = instruction.base == "ld" and memory_space(instruction) == "shared" and instruction.guard is None
     words = instruction.modifiers
-    if not known or words[:-1] != ("shared",) or TYPE_BYTES.get(words[-1], 0) not in (4, 8):
+    plain = known and words[:-1] in (("shared",), ("shared", "v2"))
+    if not plain or TYPE_BYTES.get(words[-1], 0) not in (4, 8) or access_bytes(instruction) >= WIDEST:
         return None
     target, address = instruction.operands
-    if not isinstance(target, Reg) or not isinstance(address, Mem):
+    items = target.items if isinstance(target, Vec) else (target,)
+    if not all(isinstance(item, Reg) for item in items) or not isinstance(address, Mem):
         return None
     if isinstance(address.base, Sym):
         return address.base.name if address.base.offset == 0 else None
@@ -114,7 +116,7 @@ def _free(steps: Sequence[Step], group: Sequence[_Word], gone: set[int]) -> bool
     if gone.intersection(places):
         return False
     targets = {register for place in places for register in steps[place].instruction.writes}
-    if len(targets) < len(places):
+    if len(targets) < sum(len(steps[place].instruction.writes) for place in places):
         return False
     for place in range(places[0], places[-1]):
         touched = {*steps[place].instruction.reads}
@@ -130,13 +132,19 @@ def _join(steps: Sequence[Step], group: Sequence[_Word]) -> None:
     """Make the earliest load of the group load all of it. Its address is that of the lowest word."""
     lowest = steps[group[0].place]
     first = steps[min(word.place for word in group)]
-    targets = tuple(steps[word.place].instruction.writes[0] for word in group)
-    space, kind = lowest.instruction.modifiers
+    targets = tuple(register for word in group for register in _targets(steps[word.place].instruction))
+    kind = lowest.instruction.modifiers[-1]
     first.instruction = replace(
         first.instruction,
-        opcode=f"ld.{space}.v{len(group)}.{kind}",
+        opcode=f"ld.shared.v{len(targets)}.{kind}",
         operands=(Vec(tuple(map(Reg, targets))), lowest.instruction.operands[1]),
         reads=lowest.instruction.reads,
         writes=targets,
     )
     first.access = lowest.access
+
+
+def _targets(load: Instruction) -> list[int]:
+    """The registers that a load of a word or a pair writes, in the order of the words."""
+    target = load.operands[0]
+    return [item.id for item in (target.items if isinstance(target, Vec) else (target,)) if isinstance(item, Reg)]

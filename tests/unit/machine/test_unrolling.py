@@ -4,6 +4,7 @@ import pytest
 
 from ppt_gpu.errors import PptError
 from ppt_gpu.frontends.disassemble import disassemble, disassembler
+from ppt_gpu.machine.loops import UNROLLED, factor
 from ppt_gpu.ptx import parse_module
 from ppt_gpu.ptx.module import Module
 from ppt_gpu.sass.counts import counted
@@ -73,3 +74,10 @@ def test_ptxas_still_decides_so() -> None:
         functions = disassemble(tools, module(loop), "80").functions
         opcodes = counted(functions["k"])
         assert sum(count for opcode, count in opcodes.items() if opcode.startswith("FFMA")) == products, name
+
+
+def test_a_loop_within_another_grows_with_its_accesses_to_shared_memory():
+    """As ptxas 13.0 unrolls generated loops of multiply-adds, of 8 iterations within another loop."""
+    assert factor(40 + 3, 8, 0) == 8 and factor(56 + 3, 8, 0) == UNROLLED
+    assert factor(148 + 8 + 5, 8, 8) == 8 and factor(172 + 8 + 5, 8, 8) == 1
+    assert factor(148 + 8 + 5, 8, None) == 1  # alone

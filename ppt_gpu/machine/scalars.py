@@ -1,0 +1,138 @@
+"""Words of local memory that ptxas keeps in registers: those of which every access names the place.
+
+So it is with a volatile variable of a thread: PTX stores and loads it, machine code does not. What a computed index
+chooses, whose address goes elsewhere, or that is accessed as words of other sizes stays in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+from ppt_gpu.ptx.instructions import access_bytes, access_kind, copied, memory_space
+from ppt_gpu.ptx.linked import LinkedKernel
+from ppt_gpu.ptx.module import TYPE_BYTES, Imm, Instruction, Kernel, Mem, Reg, Sym
+
+
+class _Place(NamedTuple):
+    variable: str
+    offset: int  # B
+
+
+def words_in_registers(kernel: Kernel, register: Callable[[int], int]) -> Mapping[int, Instruction]:
+    """The copies that stand for accesses, by their index. `register` makes one of so many bytes for each word.
+
+    Of kernels that call functions none: what these are given is not looked through.
+    """
+    names = {variable.name for variable in kernel.variables if variable.space == "local"}
+    if not names or (isinstance(kernel, LinkedKernel) and kernel.calls):
+        return {}
+    places = _pointers(kernel, names)
+    found: dict[_Place, dict[int, tuple[int, Instruction]]] = {}
+    escaped: set[str] = set()
+    for index, instruction in enumerate(kernel.instructions):
+        place = _accessed(instruction, places, names)
+        if place is not None:
+            found.setdefault(place, {})[index] = (access_bytes(instruction), instruction)
+        elif not (len(instruction.writes) == 1 and instruction.writes[0] in places):
+            escaped |= {places[r].variable for r in instruction.reads if r in places} | (_symbols(instruction) & names)
+    sizes = {place: {size for size, _ in accesses.values()} for place, accesses in found.items()}
+    copies: dict[int, Instruction] = {}
+    for place, accesses in found.items():
+        if place.variable in escaped or len(sizes[place]) > 1 or _overlaps(place, sizes):
+            continue
+        size = next(iter(sizes[place]))
+        word = register(size)
+        for index, (_, instruction) in accesses.items():
+            copies[index] = _copy(instruction, word, size)
+    return copies
+
+
+def _overlaps(place: _Place, sizes: Mapping[_Place, set[int]]) -> bool:
+    own = range(place.offset, place.offset + max(sizes[place]))
+    return any(
+        other != place
+        and other.variable == place.variable
+        and other.offset < own.stop
+        and own.start < other.offset + max(sizes[other])
+        for other in sizes
+    )
+
+
+def _copy(instruction: Instruction, word: int, size: int) -> Instruction:
+    loads = access_kind(instruction) == "load"
+    to, value = (instruction.operands[0], Reg(word)) if loads else (Reg(word), instruction.operands[1])
+    guard = () if instruction.guard is None else (instruction.guard.reg,)
+    return replace(
+        instruction,
+        opcode=f"mov.b{8 * size}",
+        operands=(to, value),
+        reads=(*((value.id,) if isinstance(value, Reg) else ()), *guard),
+        writes=instruction.writes if loads else (word,),
+    )
+
+
+def _pointers(kernel: Kernel, names: set[str]) -> dict[int, _Place]:
+    """What registers that are written once point to: a local variable, or a constant behind another such pointer."""
+    writers: dict[int, list[Instruction]] = {}
+    for instruction in kernel.instructions:
+        for register in instruction.writes:
+            writers.setdefault(register, []).append(instruction)
+    places: dict[int, _Place] = {}
+    size = -1
+    while len(places) != size:
+        size = len(places)
+        for register, found in writers.items():
+            values = {_value(instruction, places, names) for instruction in found}
+            if register not in places and len(values) == 1 and (place := values.pop()) is not None:
+                places[register] = place
+    return places
+
+
+def _value(instruction: Instruction, places: Mapping[int, _Place], names: set[str]) -> _Place | None:
+    if instruction.guard is not None:
+        return None
+    source = copied(instruction)
+    if isinstance(source, Sym) and source.name in names:
+        return _Place(source.name, source.offset)
+    if isinstance(source, Reg):
+        return places.get(source.id)
+    if instruction.base == "add" and len(instruction.operands) == 3:
+        _, base, more = instruction.operands
+        if isinstance(base, Reg) and base.id in places and isinstance(more, Imm) and isinstance(more.value, int):
+            return _Place(places[base.id].variable, places[base.id].offset + more.value)
+    return None
+
+
+def _accessed(instruction: Instruction, places: Mapping[int, _Place], names: set[str]) -> _Place | None:
+    """The word that a plain load or store of local memory names."""
+    plain = instruction.base in ("ld", "st") and memory_space(instruction) == "local" and len(instruction.operands) == 2
+    if not plain or instruction.modifiers[:-1] not in (("local",), ("volatile", "local")):
+        return None
+    if TYPE_BYTES.get(instruction.modifiers[-1], 0) not in (4, 8):
+        return None
+    address, value = instruction.operands[:: 1 if instruction.base == "st" else -1]
+    if not isinstance(address, Mem) or not isinstance(value, Reg | Imm):
+        return None
+    if isinstance(value, Reg) and instruction.base == "st" and value.id in places:
+        return None
+    if isinstance(address.base, Sym) and address.base.name in names:
+        return _Place(address.base.name, address.base.offset + address.offset)
+    if isinstance(address.base, Reg) and address.base.id in places:
+        return _Place(places[address.base.id].variable, places[address.base.id].offset + address.offset)
+    return None
+
+
+def _symbols(instruction: Instruction) -> set[str]:
+    found: set[str] = set()
+    waiting = list(instruction.operands)
+    while waiting:
+        operand = waiting.pop()
+        if isinstance(operand, Sym):
+            found.add(operand.name)
+        elif isinstance(operand, Mem) and isinstance(operand.base, Sym):
+            found.add(operand.base.name)
+        else:
+            waiting += getattr(operand, "items", ())
+    return found

@@ -49,19 +49,19 @@ def _generation(gpu: str) -> str:
 
 def launches(found: Sequence[tuple[Case, Row]]) -> list[Launch]:
     """Of cases and their predictions; sorted."""
-    used: dict[tuple[str, str, str], set[str]] = {}
+    used: dict[tuple[str, str], set[str]] = {}
     for case, _ in found:
-        used.setdefault((case.gpu, case.module, case.kernel), set()).update(case.chosen.split())
+        used.setdefault((case.gpu, case.counted), set()).update(case.chosen.split())
     rounded = (
         Launch(
             set=case.set,
             gpu=case.gpu,
-            kernel=f"{case.module}.{case.kernel}",
+            kernel=case.counted,
             case=case.name,
             limiter=row.limiter,
             measured=float(f"{row.reference:.5g}"),
             predicted=float(f"{row.predicted:.5g}"),
-            chosen=" ".join(sorted(used[case.gpu, case.module, case.kernel])),
+            chosen=" ".join(sorted(used[case.gpu, case.counted])),
         )
         for case, row in found
     )

@@ -26,7 +26,8 @@ class Case:
     """One measured launch. `time` in us; `launched`: the time includes the launch overhead.
 
     `chosen`: values of hardware files that were chosen with this launch in view (chosen.csv).
-    `then`: launches that the time covers, too.
+    `then`: launches that the time covers, too. `form_of`: kernel that was measured in forms, such as tiles of all
+    sizes, of which `kernel` is one.
     """
 
     name: str
@@ -45,6 +46,12 @@ class Case:
     shared: int = 0  # dynamic shared memory, bytes
     folder: str = "measured"  # of validation/
     then: tuple[Case, ...] = ()
+    form_of: str = ""
+
+    @property
+    def counted(self) -> str:
+        """The kernel that the launch is evidence of."""
+        return f"{self.module}.{self.form_of or self.kernel}"
 
     @property
     def path(self) -> Path:

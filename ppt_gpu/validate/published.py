@@ -43,6 +43,7 @@ def _launch(name: str, row: dict[str, str]) -> Case:
         overrides=_parts(row.get("set")),
         module=name,
         kernel=row["entry"],
+        form_of=row.get("form_of") or "",
         grid=_sides(row["grid"]),
         block=_sides(row["block"]),
         args=_parts(row["args"]),

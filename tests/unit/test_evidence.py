@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
 import ppt_gpu
 from ppt_gpu.report.expected_error import ANY, KERNELS, Group, expected_error, expected_text, read_groups
 from ppt_gpu.spec import load_gpu
-from ppt_gpu.validate import measured
+from ppt_gpu.validate import measured, published
 from ppt_gpu.validate.evidence import cases, document, path, read_launches
 from ppt_gpu.validate.evidence_groups import Launch, groups, launches
 from ppt_gpu.validate.measured import Case
@@ -88,6 +89,15 @@ def test_a_chosen_value_marks_the_kernel_on_its_gpu() -> None:
     text = document(rows)
     assert read_launches(text) == launches(rows) and list(read_groups(text)) == groups(launches(rows))
     assert document(rows[::-1]) == text
+
+
+def test_forms_of_a_kernel_are_one_kernel() -> None:
+    cases = [replace(case(str(size)), kernel=f"tile_{size}", form_of="product") for size in (8, 16, 32)] + [case("4")]
+    rows = [(one, measured.row_of(one, Predicted(110.0, "steady", "arithmetic"))) for one in cases]
+    assert {one.kernel for one in launches(rows)} == {"module.product", "module.kernel"}
+    assert group(groups(launches(rows))).kernels == 2
+    forms = [one for one in published.cases() if one.form_of]
+    assert len({one.kernel for one in forms}) > len({one.counted for one in forms}) == 3
 
 
 def test_predictions_are_kept(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:

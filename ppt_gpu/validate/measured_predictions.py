@@ -96,7 +96,7 @@ def _kept(store: Store, name: str) -> Predicted | None:
 
 def _name(case: Case) -> str:
     """A digest of all that the prediction depends on; not of what was measured."""
-    described = {key: value for key, value in asdict(case).items() if key not in ("name", "set", "time", "chosen")}
+    described = {key: value for key, value in asdict(case).items() if key not in ("name", "set", "time", "chosen", "form_of")}
     return digest(prediction_digest(), described, _gpu(case.gpu, case.overrides), _content(case.path))
 
 

@@ -9,15 +9,13 @@ from pathlib import Path
 from ppt_gpu.cluster.kernel import Kernel
 from ppt_gpu.errors import PptError
 from ppt_gpu.exec.identity import digest, prediction_digest
-from ppt_gpu.exec.store import Store
+from ppt_gpu.exec.store import TIME, Store
 from ppt_gpu.exec.workload import Workload
 from ppt_gpu.inputs import open_workload
 from ppt_gpu.paths import data_dir
 from ppt_gpu.pipeline import predict
 from ppt_gpu.progress import Progress
 from ppt_gpu.spec import load_gpu
-
-SUFFIX = ".time"
 
 
 class PredictedKernels:
@@ -36,7 +34,7 @@ class PredictedKernels:
         workload = self._workload(kernel)
         target = load_gpu(gpu)
         name = self._name(workload, digest(target))
-        seconds = self.store.read(name, name[:32] + SUFFIX, _decode) if self.store and name else None
+        seconds = self.store.read(name, name[:32] + TIME, _decode) if self.store and name else None
         if seconds is None:
             self.predicted += 1
             with Progress(f"predicting {kernel.workload}"):
@@ -45,7 +43,7 @@ class PredictedKernels:
                 float(launch.value("kernel.time")) * int(launch.extra.get("repeat", 1)) for launch in result.launches
             )
             if self.store and name:
-                self.store.write(name, name[:32] + SUFFIX, json.dumps(seconds).encode())
+                self.store.write(name, name[:32] + TIME, json.dumps(seconds).encode())
         return seconds * kernel.times
 
     def _workload(self, kernel: Kernel) -> Workload:

@@ -2,8 +2,9 @@
 
 Each trace is a trace file of its own (`ppt_gpu.exec.trace_file`), other entries are bytes of whoever keeps them. They
 are written under another name and renamed, so that processes that share the folder see whole files only; the entries
-used longest ago go when the folder is full. Nothing here fails a prediction: a folder that cannot be written keeps
-nothing, an entry that cannot be read is dropped.
+used longest ago go when the folder is full, predicted times after all others: they are a line each, and what they save
+is the whole prediction. Nothing here fails a prediction: a folder that cannot be written keeps nothing, an entry that
+cannot be read is dropped.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ from ppt_gpu.units import parse_quantity
 
 FOLDER = "traces"  # in the cache folder
 SUFFIX = ".trace"
+TIME = ".time"  # of a predicted time
 #: files that count: marks are empty, unfinished files have other names
-ENTRIES = (SUFFIX, ".timing", ".time", ".code", ".program", ".lines", ".run")
+ENTRIES = (SUFFIX, ".timing", TIME, ".code", ".program", ".lines", ".run")
 LIMIT = 2 << 30  # B of all entries
 KEPT = 0.9  # share of the limit that stays when entries must go
 UNFINISHED = 3600  # s after which nobody will finish writing a file
@@ -143,7 +145,7 @@ class Store:
         _looks[self.folder] = (total, 0)
         if total <= self.limit:
             return
-        for path, size, _ in entries:
+        for path, size, _ in sorted(entries, key=lambda entry: entry[0].suffix == TIME):
             _remove(path)
             total -= size
             if total <= KEPT * self.limit:

@@ -12,7 +12,7 @@ from typing import Any
 
 from ppt_gpu.exec.identity import digest, prediction_digest
 from ppt_gpu.exec.kept import forget
-from ppt_gpu.exec.store import Store
+from ppt_gpu.exec.store import TIME, Store
 from ppt_gpu.explore.jobs import Job
 from ppt_gpu.explore.workers import compute
 from ppt_gpu.inputs import open_workload
@@ -21,7 +21,6 @@ from ppt_gpu.progress import Progress
 from ppt_gpu.spec import fingerprint, load_gpu
 from ppt_gpu.validate.measured import Case
 
-SUFFIX = ".time"
 _last: list[Any] = []  # what the last prediction of this process shares traces with
 
 
@@ -47,7 +46,7 @@ def predictions(cases: Sequence[Case], processes: int = 1) -> list[Predicted]:
 
         def done(job: Job, result: Predicted) -> None:
             name = names[job.number]
-            store.write(name, name[:32] + SUFFIX, json.dumps(asdict(result)).encode())
+            store.write(name, name[:32] + TIME, json.dumps(asdict(result)).encode())
             found[job.number] = result
             progress.done()
 
@@ -91,12 +90,14 @@ def _same_traces(case: Case) -> tuple[Any, ...]:
 
 
 def _kept(store: Store, name: str) -> Predicted | None:
-    return store.read(name, name[:32] + SUFFIX, lambda data, path: Predicted(**json.loads(data)))
+    return store.read(name, name[:32] + TIME, lambda data, path: Predicted(**json.loads(data)))
 
 
 def _name(case: Case) -> str:
     """A digest of all that the prediction depends on; not of what was measured."""
-    described = {key: value for key, value in asdict(case).items() if key not in ("name", "set", "time", "chosen", "form_of")}
+    described = {
+        key: value for key, value in asdict(case).items() if key not in ("name", "set", "time", "chosen", "form_of")
+    }
     return digest(prediction_digest(), described, _gpu(case.gpu, case.overrides), _content(case.path))
 
 

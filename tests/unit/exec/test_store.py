@@ -73,6 +73,18 @@ def test_the_entries_used_longest_ago_go(tmp_path):
     assert sum(size for _, size, _ in store.entries()) <= store.limit
 
 
+def test_predicted_times_go_last(tmp_path):
+    store = Store(tmp_path, limit=1000)
+    store.write("g", "prediction.time", b"1" * 10)
+    for number in range(20):
+        store.write("g", f"{number}.program", b"0" * 100)
+    assert store.read("g", "prediction.time", lambda data, path: data) == b"1" * 10
+    assert store.read("g", "0.program", lambda data, path: data) is None
+    for number in range(100):
+        store.write("g", f"{number}.time", b"1" * 100)
+    assert sum(size for _, size, _ in store.entries()) <= store.limit
+
+
 def test_larger_than_the_limit_is_not_kept(tmp_path):
     store = Store(tmp_path, limit=10)
     store.put(GROUP, "a", record())

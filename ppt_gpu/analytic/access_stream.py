@@ -33,6 +33,7 @@ class AccessStream:
     keeps: NDArray[np.bool_]  # [T] does, and what it stores stays there
     drops: NDArray[np.bool_]  # [T] does, and a store drops the line
     warm: NDArray[np.int64]  # [L] masks of the sectors that are in the L2 before this SM first asks
+    kept: NDArray[np.bool_]  # [L] these stay there, by the uses of others
 
 
 def access_stream(inputs: ModelInputs) -> AccessStream:
@@ -58,6 +59,7 @@ def access_stream(inputs: ModelInputs) -> AccessStream:
         keeps=keeps,
         drops=cached & ~keeps & (machine.l1_write == WRITE_EVICT),
         warm=program.line_warm.astype(np.int64),
+        kept=program.line_kept if len(program.line_kept) else np.zeros(len(program.line_warm), np.bool_),
     )
 
 

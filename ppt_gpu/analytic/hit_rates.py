@@ -2,7 +2,8 @@
 
 Counted as the simulator counts: the L1 in its sectors that loads look up, the L2 in sectors of what the L1 does not
 answer, of stores (but for those that a write-back L1 keeps) and of atomics. A sector that nobody asked for before is
-not in the cache, whatever the line's distance; in the L2 it is where the host or another SM brought it (warm).
+not in the cache, whatever the line's distance; in the L2 it is where the host or another SM brought it (warm), each
+time that it is asked for where the uses of other SMs keep its line.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class Touched:
     asked: NDArray[np.int64]
     in_l1: NDArray[np.int64]  # since a store or atomic dropped the line
     in_l2: NDArray[np.int64]
-    warm: NDArray[np.int64]  # not by this SM, but in the L2 before
+    warm: NDArray[np.int64]  # in the L2 by others: not asked for by this SM before, or kept there
 
 
 def touched(stream: AccessStream) -> Touched:
@@ -46,7 +47,7 @@ def touched(stream: AccessStream) -> Touched:
     machine = stream.machine
     _touch(
         stream.line, stream.sectors, stream.kind, stream.cached, stream.drops,
-        machine.l1_allocate, _ONES, np.zeros((len(stream.warm), 2), np.int64), stream.warm.copy(), found,
+        machine.l1_allocate, _ONES, np.zeros((len(stream.warm), 2), np.int64), stream.warm, stream.kept, found,
     )  # fmt: skip
     return Touched(_ONES[stream.sectors], *found)
 
@@ -90,7 +91,7 @@ def _share(part: float, whole: float) -> float | None:
 @entry
 def _touch(
     line: np.ndarray, sectors: np.ndarray, kind: np.ndarray, cached: np.ndarray, evict: np.ndarray, allocate: bool,
-    ones: np.ndarray, seen: np.ndarray, warm: np.ndarray, found: np.ndarray,
+    ones: np.ndarray, seen: np.ndarray, warm: np.ndarray, kept: np.ndarray, found: np.ndarray,
 ) -> None:  # fmt: skip
     """seen [L, 2]: sectors of each line that the L1, and that the L2 has been asked for. found [3, T]."""
     for t in range(len(line)):
@@ -105,6 +106,7 @@ def _touch(
                 seen[at, 0] = 0
             elif kind[t] == KIND_STORE and allocate:
                 seen[at, 0] |= mask
-        found[1, t] = ones[mask & seen[at, 1]]
-        found[2, t] = ones[mask & warm[at] & ~seen[at, 1]]
+        by_others = warm[at] if kept[at] else warm[at] & ~seen[at, 1]
+        found[1, t] = ones[mask & seen[at, 1] & ~by_others]
+        found[2, t] = ones[mask & by_others]
         seen[at, 1] |= mask

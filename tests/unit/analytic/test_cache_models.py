@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from model_kernels import bare_kernel_text, inputs_of, kernel_text, sample_inputs, sample_sm
 
+from ppt_gpu.analytic.access_stream import access_stream
 from ppt_gpu.analytic.cache_models import cache_models
-from ppt_gpu.analytic.hit_rates import HitRates, simulated_rates
+from ppt_gpu.analytic.hit_rates import HitRates, hit_rates, simulated_rates, touched
 from ppt_gpu.analytic.model_inputs import ModelInputs
 from ppt_gpu.analytic.nugteren import LATENCY, latency_noise, launch_misses, miss_classes
 from ppt_gpu.analytic.nugteren_loop import WarpLines
@@ -41,6 +42,16 @@ def test_a_line_that_the_host_copied_is_in_the_l2() -> None:
     inputs = inputs_of(kernel_text(*TWICE))
     warm = replace(inputs.program, line_warm=np.full_like(inputs.program.line_warm, WARM))
     assert by_name(replace(inputs, program=warm))["SDCM"].l2 == 1.0
+
+
+@pytest.mark.parametrize(("kept", "rate"), [(False, 0.5), (True, 1.0)])
+def test_what_others_keep_in_the_l2_is_found_each_time(kept: bool, rate: float) -> None:
+    inputs = inputs_of(kernel_text(*ADDRESS, *["ld.global.cg.f32 %f1, [%rd4];"] * 2, "ret;"))
+    lines = len(inputs.program.line_warm)
+    program = replace(inputs.program, line_warm=np.full(lines, WARM, np.uint8), line_kept=np.full(lines, kept))
+    stream = access_stream(replace(inputs, program=program))
+    gone = np.zeros(len(stream.line))  # a cache that has lost every line by its next use
+    assert hit_rates("", stream, touched(stream), gone, gone).l2 == rate
 
 
 def test_given_outcomes_count_as_given() -> None:

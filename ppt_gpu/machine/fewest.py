@@ -47,8 +47,9 @@ class _Search:
             number = self._next()
             self.issued[number] = True
             found.append(number)
-            for one in self.taken.issue(number):  # who alone still reads a value may free it now
-                if self.leaders[one] == 0:
+            self.taken.issue(number)
+            for one in self.taken.of_one_more(number):  # who alone still reads a value may free it now
+                if self.leaders[one] == 0 and not self.issued[one]:
                     self._is_ready(one)
             for follower in self.followers[number]:
                 self.leaders[follower] -= 1

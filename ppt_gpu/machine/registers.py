@@ -92,19 +92,18 @@ def compiled_registers(
 def _fewer_warps(kernel: Kernel, isa: Isa, room: int, make: Callable[[int], MachineCode]) -> Registers:
     """As many as let the warps of a scheduler do the most, by the time that each takes alone; at least `room`."""
     of_lane = isa.sm_registers // (SCHEDULERS * WARP)
-    best, most = None, 0.0
-    while room <= of_lane:
-        room = min(room, most_allowed(kernel))
+
+    def tried(room: int) -> tuple[float, Registers]:
         code = make(room)
         count = max(as_allocated(kernel, code.live), ALLOCATION_UNIT)
-        done = of_lane // count / expected_cycles(code)
-        if best is not None and done <= most:
+        return of_lane // count / expected_cycles(code), Registers(count, room)
+
+    most, best = tried(room)
+    while best.room < most_allowed(kernel):
+        done, other = tried(min(same_warps(best.room + ALLOCATION_UNIT, isa), most_allowed(kernel)))
+        if done <= most:
             break
-        best, most = Registers(count, room), done
-        if room == most_allowed(kernel):
-            break
-        room = same_warps(room + ALLOCATION_UNIT, isa)
-    assert best is not None
+        most, best = done, other
     return best
 
 

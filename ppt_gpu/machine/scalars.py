@@ -10,9 +10,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
+from ppt_gpu.ptx.call_graph import symbols_of
 from ppt_gpu.ptx.instructions import access_bytes, access_kind, copied, memory_space
 from ppt_gpu.ptx.linked import LinkedKernel
 from ppt_gpu.ptx.module import TYPE_BYTES, Imm, Instruction, Kernel, Mem, Reg, Sym
+from ppt_gpu.ptx.uses import writers_of
 
 
 class _Place(NamedTuple):
@@ -36,7 +38,8 @@ def words_in_registers(kernel: Kernel, register: Callable[[int], int]) -> Mappin
         if place is not None:
             found.setdefault(place, {})[index] = (access_bytes(instruction), instruction)
         elif not (len(instruction.writes) == 1 and instruction.writes[0] in places):
-            escaped |= {places[r].variable for r in instruction.reads if r in places} | (_symbols(instruction) & names)
+            escaped |= {places[r].variable for r in instruction.reads if r in places}
+            escaped |= {name for operand in instruction.operands for name in symbols_of(operand)} & names
     sizes = {place: {size for size, _ in accesses.values()} for place, accesses in found.items()}
     copies: dict[int, Instruction] = {}
     for place, accesses in found.items():
@@ -75,10 +78,7 @@ def _copy(instruction: Instruction, word: int, size: int) -> Instruction:
 
 def _pointers(kernel: Kernel, names: set[str]) -> dict[int, _Place]:
     """What registers that are written once point to: a local variable, or a constant behind another such pointer."""
-    writers: dict[int, list[Instruction]] = {}
-    for instruction in kernel.instructions:
-        for register in instruction.writes:
-            writers.setdefault(register, []).append(instruction)
+    writers = writers_of(kernel.instructions)
     places: dict[int, _Place] = {}
     size = -1
     while len(places) != size:
@@ -122,17 +122,3 @@ def _accessed(instruction: Instruction, places: Mapping[int, _Place], names: set
     if isinstance(address.base, Reg) and address.base.id in places:
         return _Place(places[address.base.id].variable, places[address.base.id].offset + address.offset)
     return None
-
-
-def _symbols(instruction: Instruction) -> set[str]:
-    found: set[str] = set()
-    waiting = list(instruction.operands)
-    while waiting:
-        operand = waiting.pop()
-        if isinstance(operand, Sym):
-            found.add(operand.name)
-        elif isinstance(operand, Mem) and isinstance(operand.base, Sym):
-            found.add(operand.base.name)
-        else:
-            waiting += getattr(operand, "items", ())
-    return found

@@ -53,7 +53,6 @@ class Taken:
         for register in range(alive.bit_length()):
             if alive >> register & 1:
                 self._left[read(register)] += 1  # by what is behind the code
-        self._issued = [False] * len(code)
         self.count = sum(self._weight[one] for one in self._live)
 
     def change(self, number: int) -> int:
@@ -64,19 +63,18 @@ class Taken:
         )
         return sum(self._weight[v] for v in made if v not in self._live) - freed
 
-    def issue(self, number: int) -> list[int]:
-        """The instruction is next. Who alone reads one of its values from now on."""
+    def issue(self, number: int) -> None:
+        """The instruction is next."""
         self.count += self.change(number)
-        alone: list[int] = []
-        self._issued[number] = True
         for v in self._used[number]:
             self._left[v] -= 1
             if self._left[v] == 0:
                 self._live.discard(v)
-            elif self._left[v] == 1:
-                alone += [one for one in self._readers[v] if not self._issued[one]]
         self._live.update(self._made[number])
-        return alone
+
+    def of_one_more(self, number: int) -> list[int]:
+        """The readers of the values that an instruction reads and that only one reader is still to come for."""
+        return [one for v in self._used[number] if self._left[v] == 1 for one in self._readers[v]]
 
     def readers_of(self, number: int) -> set[int]:
         """The instructions that read what one makes."""

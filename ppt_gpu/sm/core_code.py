@@ -30,7 +30,7 @@ from ppt_gpu.sm.core_memory import (
     PLACE,
 )
 from ppt_gpu.sm.core_record import CODE_LINE_READ, record
-from ppt_gpu.sm.core_tags import whole
+from ppt_gpu.sm.core_tags import make_newest, way_of, whole
 
 
 @called
@@ -47,21 +47,14 @@ def fetch(mem: Any, operation: int, time: int, fetches: int) -> int:
     line = mem[(mem[CODE_LINE] & PLACE) + operation] & PLACE
     first = (mem[CODE] & PLACE) + (line % sets) * ways * 2
     last = first + (ways - 1) * 2
-    at = first  # where the line is, else the way that it gets
-    for way in range(first, last + 2, 2):
-        if mem[way] == line + 1:
-            at = way
+    at = way_of(mem, first, last, line)
     if mem[at] == line + 1:
         fill = mem[at + 1]
     else:
         fill = line_fill(mem, line, time)
         record(mem, time, int64(CODE_LINE_READ), line, fill, int64(0))
         mem[CODE_FILL] = max(mem[CODE_FILL], fill)
-    for way in range(at, last, 2):
-        mem[way] = mem[way + 2]
-        mem[way + 1] = mem[way + 3]
-    mem[last] = line + 1
-    mem[last + 1] = fill
+    make_newest(mem, at, last, line, fill)
     return max(time, fill)
 
 

@@ -16,7 +16,7 @@ from ppt_gpu.sm.core_memory import (
     PLACE,
 )
 from ppt_gpu.sm.core_state import LINE_AT, LINE_OF
-from ppt_gpu.sm.core_tags import whole
+from ppt_gpu.sm.core_tags import make_newest, way_of, whole
 
 
 @called
@@ -37,19 +37,12 @@ def _line(mem: Any, line: int, cycle: int) -> int:
     ways = mem[P_CONSTANT_WAYS]
     first = (mem[CONSTANT_TABLE] & PLACE) + (line % mem[P_CONSTANT_SETS]) * ways * 2
     last = first + (ways - 1) * 2
-    at = first  # where the line is, else the way that it gets
-    for way in range(first, last + 2, 2):
-        if mem[way] == line + 1:
-            at = way
+    at = way_of(mem, first, last, line)
     if mem[at] == line + 1:
         fill = mem[at + 1]
     else:
         begin = max(cycle * ONE, mem[CONSTANT_SERVER])
         mem[CONSTANT_SERVER] = begin + mem[P_CONSTANT_FILL]
         fill = whole(begin) + mem[P_CONSTANT_BEHIND]
-    for way in range(at, last, 2):
-        mem[way] = mem[way + 2]
-        mem[way + 1] = mem[way + 3]
-    mem[last] = line + 1
-    mem[last + 1] = fill
+    make_newest(mem, at, last, line, fill)
     return fill

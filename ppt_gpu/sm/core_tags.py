@@ -31,6 +31,27 @@ def line_place(mem: Any, line: int) -> int:
 
 
 @merged
+def way_of(mem: Any, first: int, last: int, line: int) -> int:
+    """Of a small set, whose ways stand from `first` to `last`, the least recent first, each with line + 1 and the cycle
+    at which it is there: the way of the line, or that which it gets."""
+    at = first
+    for way in range(first, last + 2, 2):
+        if mem[way] == line + 1:
+            at = way
+    return at
+
+
+@merged
+def make_newest(mem: Any, at: int, last: int, line: int, fill: int) -> None:
+    """The line of way `at` of a small set is its newest, and there in cycle `fill`."""
+    for way in range(at, last, 2):
+        mem[way] = mem[way + 2]
+        mem[way + 1] = mem[way + 3]
+    mem[last] = line + 1
+    mem[last + 1] = fill
+
+
+@merged
 def unlink(mem: Any, at: int, node: int) -> None:
     before, after = mem[node + PREV] & PLACE, mem[node + NEXT] & PLACE
     if before:

@@ -7,6 +7,13 @@ from ppt_gpu.sm.program import CODE_COLD, CODE_IN_SM, Program
 from ppt_gpu.sm.reference_memory import Memory, whole
 
 
+def place(held: dict[int, int], ways: int, line: int, fill: int) -> None:
+    """A line becomes the newest of a set, whose lines `held` has with the cycles at which they are there."""
+    if len(held) == ways:
+        del held[next(iter(held))]
+    held[line] = fill
+
+
 class Code:
     """The instruction cache of the SM, and whether it has read a constant yet."""
 
@@ -48,10 +55,7 @@ class Code:
         return self._place(line, whole(server + wait) + latency)
 
     def _place(self, line: int, fill: int) -> int:
-        held = self.sets[line % self.m.code_sets]
-        if len(held) == self.m.code_ways:
-            del held[next(iter(held))]
-        held[line] = fill
+        place(self.sets[line % self.m.code_sets], self.m.code_ways, line, fill)
         return fill
 
     def constant(self, cycle: int) -> int:

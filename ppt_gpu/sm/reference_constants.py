@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ppt_gpu.sm.core_machine import ONE, Machine
 from ppt_gpu.sm.program import Program, looked_up_by
+from ppt_gpu.sm.reference_code import place
 from ppt_gpu.sm.reference_memory import whole
 
 
@@ -38,7 +39,5 @@ class Constants:
             begin = max(cycle * ONE, self.behind)
             self.behind = begin + self.m.constant_fill
             fill = whole(begin) + self.m.constant_behind
-            if len(held) == self.m.constant_ways:
-                del held[next(iter(held))]
-        held[line] = fill
+        place(held, self.m.constant_ways, line, fill)
         return fill

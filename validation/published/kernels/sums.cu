@@ -175,7 +175,8 @@ __global__ void scan_kogge_stone(const unsigned *x, unsigned *y, int n, unsigned
         sums[blockIdx.x] = tile[blockDim.x - 1];
 }
 
-// Brent and Kung: up a tree and down again, two elements a thread, at strides that meet in the banks.
+// Brent and Kung: up a tree and down again, two elements a thread, at strides that meet in the banks; each step writes to
+// a second half of the tile and, behind a barrier, back, as in scan_kogge_stone.
 __global__ void scan_brent_kung(const unsigned *x, unsigned *y, int n, unsigned *sums)
 {
     int i = 2 * blockIdx.x * blockDim.x + threadIdx.x;
@@ -186,13 +187,19 @@ __global__ void scan_brent_kung(const unsigned *x, unsigned *y, int n, unsigned 
     for (unsigned step = 1; step <= blockDim.x; step <<= 1) {
         unsigned at = (t + 1) * step * 2 - 1;
         if (at < 2 * blockDim.x)
-            tile[at] += tile[at - step];
+            tile[2 * blockDim.x + at] = tile[at] + tile[at - step];
+        __syncthreads();
+        if (at < 2 * blockDim.x)
+            tile[at] = tile[2 * blockDim.x + at];
         __syncthreads();
     }
     for (unsigned step = blockDim.x / 2; step > 0; step >>= 1) {
         unsigned at = (t + 1) * step * 2 - 1;
         if (at + step < 2 * blockDim.x)
-            tile[at + step] += tile[at];
+            tile[2 * blockDim.x + at + step] = tile[at + step] + tile[at];
+        __syncthreads();
+        if (at + step < 2 * blockDim.x)
+            tile[at + step] = tile[2 * blockDim.x + at + step];
         __syncthreads();
     }
     if (i < n)

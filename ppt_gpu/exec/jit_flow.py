@@ -14,6 +14,7 @@ from ppt_gpu.exec.waiting import Waiting, tests_mbarrier, waiting_loops
 from ppt_gpu.ptx.cfg import ControlFlow, control_flow
 from ppt_gpu.ptx.instructions import is_branch, is_call, is_exit
 from ppt_gpu.ptx.linked import LinkedKernel
+from ppt_gpu.ptx.liveness import members
 from ppt_gpu.ptx.module import Instruction, Kernel, Target
 
 MAX_SEGMENT = 128  # instructions
@@ -52,8 +53,7 @@ class Flow:
 
     def entry_registers(self, entry: int) -> Iterable[int]:
         """Registers that a function may read before it writes them; `entry` is its first instruction."""
-        live = self.live_in[self.segment_of[entry]]
-        return (register for register in range(live.bit_length()) if live >> register & 1)
+        return members(self.live_in[self.segment_of[entry]])
 
 
 def flow_of(kernel: LinkedKernel) -> Flow:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from ppt_gpu.machine.fuse import Operations, kind
-from ppt_gpu.ptx.instructions import operation
+from ppt_gpu.ptx.instructions import loads_launch_parameter
 from ppt_gpu.ptx.module import Imm, Instruction, Kernel, Reg, Special
 from ppt_gpu.ptx.uses import writers_of
 from ppt_gpu.spec.gpu import Isa
@@ -24,11 +24,11 @@ _MOVE, _ADD, _SHIFT, _MULTIPLIER = "int32.mov", "int32.add", "int32.shift", "int
 def banked(kernel: Kernel) -> frozenset[int]:
     """Registers that are operands in the constant bank: parameters and sizes of the launch, written once."""
     written = writers_of(kernel.instructions)
-    return frozenset(r for r, (first, *others) in written.items() if not others and _is_bank(first))
+    return frozenset(r for r, (first, *others) in written.items() if not others and _is_bank(kernel, first))
 
 
-def _is_bank(writer: Instruction) -> bool:
-    if operation(writer) == "load.param":
+def _is_bank(kernel: Kernel, writer: Instruction) -> bool:
+    if loads_launch_parameter(kernel, writer):
         return True
     source = writer.operands[1] if writer.base in ("mov", "cvta") and len(writer.operands) == 2 else None
     return isinstance(source, Special) and source.name.startswith(("ntid.", "nctaid."))

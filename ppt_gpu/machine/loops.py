@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from ppt_gpu.machine.values import Value, Values, is_pure
 from ppt_gpu.ptx.cfg import ControlFlow
-from ppt_gpu.ptx.instructions import copied, is_barrier, is_branch, operation
+from ppt_gpu.ptx.instructions import copied, is_barrier, is_branch, loads_launch_parameter
 from ppt_gpu.ptx.module import Imm, Instruction, Kernel, Operand, Reg
 
 #: instructions that a loop may become when it is unrolled whole, and of a short body
@@ -96,7 +96,7 @@ def _is_same_in_all_threads(kernel: Kernel, operand: Operand) -> bool:
     if len(writers) != 1:
         return False
     first = writers[0].operands[1] if len(writers[0].operands) > 1 else None
-    return operation(writers[0]) == "load.param" or (writers[0].base == "mov" and isinstance(first, Imm))
+    return loads_launch_parameter(kernel, writers[0]) or (writers[0].base == "mov" and isinstance(first, Imm))
 
 
 def _is_moved(values: Values, value: Value, written: set[int]) -> bool:

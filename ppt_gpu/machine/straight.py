@@ -15,7 +15,7 @@ from ppt_gpu.machine.renaming import is_renamable, renamed
 from ppt_gpu.machine.values import Value, Values, is_pure
 from ppt_gpu.ptx.cfg import ControlFlow
 from ppt_gpu.ptx.instructions import copied, is_branch, is_exit, is_memory, is_traced
-from ppt_gpu.ptx.liveness import register_weights
+from ppt_gpu.ptx.liveness import members, register_weights
 from ppt_gpu.ptx.module import TYPE_BYTES, Guard, Imm, Instruction, Kernel, Mem, Reg, Register
 
 #: an address is a register and an offset of 24 bits with a sign
@@ -229,7 +229,7 @@ class _Sharing:
 def _needed(steps: list[Step], alive: int) -> list[Step]:
     """Without copies, and without what nobody reads."""
     kept: list[Step] = []
-    wanted = {register for register in range(alive.bit_length()) if alive >> register & 1}
+    wanted = set(members(alive))
     for step in reversed(_without_copies(steps)):
         instruction = step.instruction
         if is_pure(instruction) and wanted.isdisjoint(instruction.writes):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ppt_gpu.ptx.liveness import needed_before
+from ppt_gpu.ptx.liveness import members, needed_before
 from ppt_gpu.ptx.module import Instruction
 
 
@@ -50,9 +50,8 @@ class Taken:
             old = newest if instruction.guard is not None else {}
             self._used.append(tuple(used))
             self._made.append(tuple(old[r] if r in old else new(r) for r in dict.fromkeys(instruction.writes)))
-        for register in range(alive.bit_length()):
-            if alive >> register & 1:
-                self._left[read(register)] += 1  # by what is behind the code
+        for register in members(alive):
+            self._left[read(register)] += 1  # by what is behind the code
         self.count = sum(self._weight[one] for one in self._live)
 
     def change(self, number: int) -> int:

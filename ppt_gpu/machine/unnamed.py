@@ -27,7 +27,7 @@ from ppt_gpu.machine.dominators import dominators
 from ppt_gpu.machine.elected import elections, operations
 from ppt_gpu.machine.fuse import Operations, kind
 from ppt_gpu.ptx.cfg import ControlFlow
-from ppt_gpu.ptx.instructions import access_bytes, access_kind, memory_space, operation
+from ppt_gpu.ptx.instructions import access_bytes, access_kind, loads_launch_parameter, memory_space
 from ppt_gpu.ptx.liveness import register_weights
 from ppt_gpu.ptx.module import TYPE_BYTES, Imm, Instruction, Kernel, Operand, Reg, Special, Sym
 from ppt_gpu.ptx.uses import readers_of, writers_of
@@ -97,7 +97,7 @@ class _Finder:
                 self._once(block, index, what, ("special", operand.name))
             elif isinstance(operand, Sym) and operand.name in shared:
                 self._once(block, index, "shared", ("shared", ""))
-        if operation(instruction) == "load.param" and not self.read.isdisjoint(instruction.writes):
+        if loads_launch_parameter(self.kernel, instruction) and not self.read.isdisjoint(instruction.writes):
             self._once(block, index, "parameter", ("loaded", instruction.operands[1]))
         if access_kind(instruction) is not None and memory_space(instruction) in ("global", "generic"):
             self._once(0, 0, "descriptor", ("descriptor", ""))
@@ -188,7 +188,7 @@ class _Finder:
         if len(writers) != 1 or writers[0].guard is not None:
             return None
         writer = writers[0]
-        if operation(writer) == "load.param" or fixed_constant(writer) is not None:
+        if loads_launch_parameter(self.kernel, writer) or fixed_constant(writer) is not None:
             return None if "parameter" in self.made else ("parameter", writer.operands[1])
         if writer.base not in ("mov", "cvta") or len(writer.operands) != 2:
             return None

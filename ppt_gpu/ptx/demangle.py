@@ -2,7 +2,7 @@
 
 The Itanium C++ ABI's mangling of function names (section 5.1), as far as kernels use it: nested, local and anonymous
 names, lambdas, template arguments that are types, integers or functions, and substitutions. `Beyond` is raised for what
-is not read here: expressions, members of classes by address.
+is not read here: other expressions than a function's address, members of classes by address.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ _STANDARD = {
     "a": "std::allocator", "b": "std::basic_string", "s": "std::string", "i": "std::istream", "o": "std::ostream",
     "d": "std::iostream",
 }  # fmt: skip
-_ANONYMOUS = re.compile(r"_GLOBAL__N_.*|_INTERNAL_.*")
+_ANONYMOUS = re.compile(r"_GLOBAL__N_.*")
+_OF_THE_FILE = re.compile(r"_INTERNAL_.*")  # where nvcc puts static functions that are template arguments
 
 
 class Beyond(Exception):
@@ -62,6 +63,8 @@ class NameReader:
         self.at += size
         if len(name) < size:
             raise Beyond
+        if _OF_THE_FILE.fullmatch(name):
+            return ""
         return "(anonymous namespace)" if _ANONYMOUS.fullmatch(name) else name
 
     def name(self) -> str:
@@ -101,9 +104,7 @@ class NameReader:
 
     def local(self) -> str:
         """What is declared in a function, such as a lambda."""
-        function = self.name()
-        while not self.took("E"):
-            self.type()
+        function = self.function()
         if self.took("s"):
             self.match(r"(_\d)?")
             return function
@@ -159,16 +160,24 @@ class NameReader:
             while not self.took("E"):
                 items += self.template_argument()
             return items
+        if self.took("XadL_Z"):  # the address of a function, as an expression
+            name = self.function()
+            self.match("E")
+            return [name]
         if self.took("L"):
             return [self.literal()]
         return [self.type()]
 
+    def function(self) -> str:
+        """The name of a function whose types follow it, up to E."""
+        name = self.name()
+        while not self.took("E"):
+            self.type()
+        return name
+
     def literal(self) -> str:
         if self.took("_Z"):
-            name = self.name()
-            while not self.took("E"):
-                self.type()
-            return name
+            return self.function()
         kind = self.type()
         value = self.match(r"n?\d+").replace("n", "-")
         self.match("E")

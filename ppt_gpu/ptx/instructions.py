@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ppt_gpu.errors import PptError, did_you_mean, nearest
-from ppt_gpu.ptx.module import TYPE_BYTES, Imm, Instruction, Mem, Operand, Reg
+from ppt_gpu.ptx.module import TYPE_BYTES, Imm, Instruction, Kernel, Mem, Operand, Reg, Sym
 from ppt_gpu.ptx.operations import operation_of, space_of, types_of
 from ppt_gpu.ptx.table import FIRST, NO_DESTINATION, NONE, SCALAR_TYPES, TABLE, UPDATE, WITH_DESTINATION
 
@@ -98,6 +98,15 @@ def form(opcode: str) -> Form:
 def operation(instruction: Instruction) -> str:
     """The machine operation that the instruction is when nothing expands it: "fp32.fma", "load.global"."""
     return form(instruction.opcode).operation
+
+
+def loads_launch_parameter(kernel: Kernel, instruction: Instruction) -> bool:
+    """Does it load a parameter of the launch, which is in the constant bank? Those of functions are in registers."""
+    if operation(instruction) != "load.param":
+        return False
+    address = instruction.operands[1]
+    base = address.base if isinstance(address, Mem) else address
+    return not isinstance(base, Sym) or any(base.name == parameter.name for parameter in kernel.params)
 
 
 def memory_space(instruction: Instruction) -> str | None:

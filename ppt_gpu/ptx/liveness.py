@@ -8,11 +8,11 @@ it is close for kernels that need many registers and low for those that need few
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from ppt_gpu.ptx.cfg import ControlFlow, control_flow
-from ppt_gpu.ptx.instructions import form, is_call
+from ppt_gpu.ptx.instructions import form, is_call, loads_launch_parameter
 from ppt_gpu.ptx.linked import LinkedKernel
 from ppt_gpu.ptx.module import TYPE_BYTES, Guard, Imm, Instruction, Kernel, Sym
 
@@ -23,6 +23,15 @@ MOST_REGISTERS = 255
 EXTRA_REGISTERS = 2
 #: a kernel that calls functions has at least these, R0 to R23 being the caller's in the ABI
 CALL_REGISTERS = 24
+
+
+def members(live: int) -> Iterator[int]:
+    """The registers of a bit set, in order, in time linear in its width: large kernels have ten thousands."""
+    bits = bin(live)[:1:-1]
+    register = bits.find("1")
+    while register >= 0:
+        yield register
+        register = bits.find("1", register + 1)
 
 
 def register_weights(kernel: Kernel) -> list[int]:
@@ -39,17 +48,19 @@ def register_weights(kernel: Kernel) -> list[int]:
     if not kernel.is_entry:
         return weights
     for instruction in kernel.instructions:
-        if _is_constant(instruction, writers, weights):
+        if _is_constant(kernel, instruction, writers, weights):
             for register in instruction.writes:
                 if len(writers[register]) == 1:
                     weights[register] = 0
     return weights
 
 
-def _is_constant(instruction: Instruction, writers: list[list[Instruction]], weights: list[int]) -> bool:
+def _is_constant(
+    kernel: Kernel, instruction: Instruction, writers: list[list[Instruction]], weights: list[int]
+) -> bool:
     known = form(instruction.opcode)
     if known.base == "ld":
-        return known.space == "param" and not any(_reads_beside_guard(instruction))
+        return loads_launch_parameter(kernel, instruction) and not any(_reads_beside_guard(instruction))
     if known.base == "mov" and len(instruction.operands) == 2:
         return isinstance(instruction.operands[1], Imm | Sym)
     if known.base == "cvta":
@@ -71,7 +82,7 @@ class Needs:
 
     def __init__(self, live: int = 0) -> None:
         """live: bit set of the registers that are read behind the code."""
-        self.lanes: dict[int, Guard | None] = {r: None for r in range(live.bit_length()) if live >> r & 1}
+        self.lanes: dict[int, Guard | None] = dict.fromkeys(members(live))
 
     def written(self, instruction: Instruction) -> list[int]:
         """Go on to before the instruction's writes; the registers that are not needed there any more."""

@@ -37,7 +37,8 @@ def matching(name: str, mangled: Iterable[str]) -> list[str]:
     """The names out of `mangled` that a user may mean by `name`, best kind of match only.
 
     In order: the very name; the whole C++ name ("ns::gemm<float, 16>"); the same without template arguments
-    ("ns::gemm"); without scopes ("gemm<float, 16>" or "gemm"); as `short_name` shows it.
+    ("ns::gemm"); without scopes ("gemm<float, 16>" or "gemm"); as `short_name` shows it. Anonymous namespaces may be
+    left out everywhere.
     """
     every = list(mangled)
     if name in every:
@@ -51,7 +52,7 @@ def matching(name: str, mangled: Iterable[str]) -> list[str]:
 
 
 def _plain(name: str) -> str:
-    return re.sub(r"\s+", "", name)
+    return re.sub(r"\s+", "", name.replace("(anonymous namespace)::", ""))
 
 
 def _without_arguments(name: str) -> str:

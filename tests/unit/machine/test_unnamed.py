@@ -7,11 +7,14 @@ import pytest
 from ppt_gpu.errors import PptError
 from ppt_gpu.frontends.disassemble import disassemble, disassembler
 from ppt_gpu.machine.arms import Arms
+from ppt_gpu.machine.balance import banked
 from ppt_gpu.machine.dominators import dominators
 from ppt_gpu.machine.unnamed import unnamed
 from ppt_gpu.ptx import parse_module
 from ppt_gpu.ptx.cfg import control_flow
-from ppt_gpu.ptx.liveness import live_out
+from ppt_gpu.ptx.instructions import loads_launch_parameter, operation
+from ppt_gpu.ptx.link import link
+from ppt_gpu.ptx.liveness import live_out, register_weights
 from ppt_gpu.ptx.module import Kernel, Module
 from ppt_gpu.sass.counts import counted
 from ppt_gpu.spec.isa import load_isa
@@ -136,3 +139,37 @@ def test_dominators_of_two_arms() -> None:
     text = "setp.gt.s32 %p1,%r3,%r1; @%p1 bra N;\nbar.sync 0; bra M;\nN: bar.sync 1;\nM: bar.sync 2;\n"
     flow = control_flow(module(text).kernels["k"])
     assert dominators(flow, {0}) == [0b1, 0b11, 0b101, 0b1001]
+
+
+CALLED = """.version 8.0
+.target sm_75
+.address_size 64
+.func (.param .b32 out) twice(.param .b32 a)
+{
+.reg .b32 %r<4>;
+ld.param.u32 %r1,[a]; add.s32 %r2,%r1,%r1; st.param.b32 [out],%r2;
+ret;
+}
+.visible .entry k(.param .u64 p)
+{
+.reg .b32 %r<4>; .reg .b64 %rd<4>;
+ld.param.u64 %rd1,[p];
+mov.u32 %r1,%tid.x;
+{ .param .b32 given; .param .b32 got; st.param.b32 [given],%r1;
+call.uni (got), twice, (given); ld.param.b32 %r2,[got]; }
+st.global.u32 [%rd1],%r2;
+ret;
+}
+"""
+
+
+def test_parameters_and_results_of_functions_are_in_registers() -> None:
+    """Only a kernel's own parameter is in the constant bank: not what a function takes, nor what it gives back."""
+    unlinked = parse_module(CALLED, "k.ptx")
+    kernel = link(unlinked.kernels["k"], unlinked)
+    assert found(kernel, "90")["parameter"] == 1
+    loads = [each for each in kernel.instructions if operation(each) == "load.param"]
+    assert [loads_launch_parameter(kernel, each) for each in loads] == [True, False, False]
+    assert banked(kernel) == {loads[0].writes[0]}
+    weights = register_weights(kernel)
+    assert [weights[each.writes[0]] for each in loads] == [0, 1, 1]

@@ -22,7 +22,16 @@ NAMES = {
     ),
     "_Z3runIZ4hostPfiEUliE0_EvT_": "run<host::{lambda(int)#2}>",
     "_Z3runIZ4hostIdEvT_EUldE_EvT_": "run<host<double>::{lambda(double)#1}>",
-    "_Z3runIXadL_Z5twicefEEEvv": "_Z3runIXadL_Z5twicefEEEvv",
+    "_Z3runIXadL_Z5twicefEEEvv": "run<twice>",
+    "_Z3runIL_Z5twicefEEvv": "run<twice>",
+    "_Z3runIXadL_Z5twiceIiEivEELi4EEvv": "run<twice<int>, 4>",
+    "_Z3runIXadL_ZN32_INTERNAL_f2d885be_5_t1_cu__Z1fv2sqEfEEfEvPT0_": "run<sq, float>",
+    "_Z3runIXadL_ZN32_INTERNAL_f2d885be_5_t1_cu__Z1fv34_GLOBAL__N__f2d885be_5_t1_cu__Z1fv1qEfEEfEvPT0_": (
+        "run<(anonymous namespace)::q, float>"
+    ),
+    "_Z3runIXadL_Z5twicefEXadL_ZN32_INTERNAL_f2d885be_5_t1_cu__Z1fv2sqEfEEEvv": (
+        "_Z3runIXadL_Z5twicefEXadL_ZN32_INTERNAL_f2d885be_5_t1_cu__Z1fv2sqEfEEEvv"
+    ),
     "_Z3runIFfRKfOiA4_cEEvv": "run<float (float const&, int&&, char [4])>",
     "_Z4sortILN2ns5OrderE1EEvv": "sort<(ns::Order)1>",
     "_Z4copyISt4pairIiSsEEvT_": "copy<std::pair<int, std::string>>",
@@ -39,7 +48,7 @@ def test_source_names(mangled: str, expected: str) -> None:
     assert source_name(mangled) == expected
 
 
-KERNELS = ["_ZN1a1fIfEEvPT_", "_ZN1a1fIdEEvPT_", "_ZN1b1gEv", "h", "_Z1hv"]
+KERNELS = ["_ZN1a1fIfEEvPT_", "_ZN1a1fIdEEvPT_", "_ZN1b1gEv", "h", "_Z1hv", "_Z3runIXadL_ZN12_GLOBAL__N_11qEfEEEvv"]
 
 
 @pytest.mark.parametrize(
@@ -54,6 +63,9 @@ KERNELS = ["_ZN1a1fIfEEvPT_", "_ZN1a1fIdEEvPT_", "_ZN1b1gEv", "h", "_Z1hv"]
         ("g", ["_ZN1b1gEv"]),
         ("b::f", []),
         ("f<int>", []),
+        ("run<q>", KERNELS[-1:]),
+        ("run<(anonymous namespace)::q>", KERNELS[-1:]),
+        ("run<r>", []),
     ],
 )
 def test_matching(name: str, expected: list[str]) -> None:

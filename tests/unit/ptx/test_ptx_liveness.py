@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ppt_gpu.ptx.cfg import control_flow
-from ppt_gpu.ptx.liveness import estimate_registers, live_out, most_live, needed_before
+from ppt_gpu.ptx.liveness import estimate_registers, live_out, members, most_live, needed_before
 from ppt_gpu.ptx.module import Kernel
 from ppt_gpu.ptx.parser import load_module, parse_module
 
@@ -22,6 +22,11 @@ DECLARED = ".reg .pred %p<9>; .reg .b32 %r<99>; .reg .b64 %rd<99>; .reg .f64 %d<
 def kernel_of(body: str, directives: str = "") -> Kernel:
     text = f".version 8.0\n.target sm_80\n.entry k(.param .u64 a) {directives} {{ {DECLARED}\n{body}\nret; }}"
     return parse_module(text).kernels["k"]
+
+
+@given(st.sets(st.integers(0, 300)))
+def test_members_of_a_bit_set(registers: set[int]) -> None:
+    assert list(members(sum(1 << register for register in registers))) == sorted(registers)
 
 
 def test_widths() -> None:

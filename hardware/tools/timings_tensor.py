@@ -33,7 +33,7 @@ _TENSOR = {
         "recalled: 85 dense int8 TOPS of the Orin GPU at 1.3 GHz, 1024 FMA/clk/SM in f16; latency of sm_80",
     ),
     "half_86": (64, 32, "recalled: A10G 70 TFLOPS, 256 FMA/clk/SM, all types half of the A10; latency of sm_86"),
-    "half_89": (64, 32, "recalled: L20 119.5 TFLOPS, 256 FMA/clk/SM, all types half of the L40; latency of sm_89"),
+    "half_89": (64, 32, "data sheets: L40 181, L20 119.5 TFLOPS, 256 FMA/clk/SM, half of the L40S; latency of sm_89"),
     "gtx_75": (32, 62, "assumed: TU116 and TU117 have FP16 cores, 128 FMA/clk/SM, where others have tensor cores"),
     "geforce_75": (
         64,

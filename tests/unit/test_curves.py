@@ -21,7 +21,7 @@ def test_points():
     references = {(case.gpu, case.name): case.reference for case in cases}
     assert references["v100", "latency 15 KiB"] == 30.0
     assert references["a40", "bandwidth 32 KiB"] == 9352.2
-    assert references["h200", "small 8234 x 32 threads"] == pytest.approx(8234 * 16 / 51e3)
+    assert references["gh200", "small 8234 x 32 threads"] == pytest.approx(8234 * 16 / 51e3)
     assert references["l40", "parts 8704 KiB"] == 5201.2
     assert references["a40", "stride 1"] == 2.0
 

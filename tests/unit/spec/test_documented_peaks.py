@@ -13,11 +13,11 @@ from ppt_gpu.spec.gpu import Gpu
 TABLE = Path(__file__).parents[2] / "data" / "spec" / "documented_peaks.csv"
 #: machines of simulators, of papers and foreseen ones
 NOT_REAL = {"gpgpusim_gtx480", "gpgpusim_qv100", "gpumech_table1", "pascal_ppt"}
-#: TFLOP/s of dense f16 mma.sync with sums in f32 by data sheets, at the clock of the table (A10G: 70 at 1.9 GHz)
+#: TFLOP/s of dense f16 mma.sync with sums in f32 by data sheets, at the clock of the table
 TENSOR = {
     "v100": 125, "t4": 65, "rtx2080": 40.3, "titanrtx": 130.5, "quadro_rtx6000": 130.5, "a100": 312, "a30": 165,
     "rtx3090": 71, "rtx3060ti": 32.4, "a40": 149.7, "rtxa4000": 76.7, "rtxa5000": 111.1, "a2": 18.1, "a16": 18,
-    "a10g": 63, "rtx4090": 165.2, "rtx4060": 30.2, "l4": 121, "l40s": 362, "rtx6000ada": 364, "l20": 119.5,
+    "a10g": 70, "rtx4090": 165.2, "rtx4060": 30.2, "l4": 121, "l40": 181, "l40s": 362, "rtx6000ada": 364, "l20": 119.5,
     "rtx5090": 209.5, "rtx5080": 112.6, "rtxpro6000": 503.8, "jetson_agx_orin": 42.5,
 }  # fmt: skip
 

@@ -273,7 +273,7 @@ def own(opcode: str) -> str:
 def changed_by(name: str) -> list[Row]:
     """What `LIKE` capabilities have of their own."""
     if name == "sm_62":
-        return [Row("fp16", "fp32", 6, None, "recalled: pairs at the rate of fp32, 256 halves a clock and SM")]
+        return [Row("fp16", "fp32", 6, 1, "recalled: pairs at the rate of fp32, 256 halves a clock and SM")]
     return {"sm_87": products_of, "sm_103": of_b300}.get(name, lambda _name: [])(name)
 
 

@@ -48,6 +48,11 @@ class Group:
     p90: float | None  # what the error of 90 % of the launches of another kernel is within; None of too few kernels
     worst: float
 
+    @property
+    def bound(self) -> float:
+        """What 90 % of the launches are within, or of few kernels the worst launch."""
+        return self.worst if self.p90 is None else self.p90
+
 
 @dataclass(frozen=True)
 class Expected:
@@ -57,7 +62,9 @@ class Expected:
     bound: float  # what 90 % of the launches are within, or of few kernels the worst launch
     share: bool  # it is the former
     pool: Group  # the nearest group of enough kernels
-    near: Group | None  # launches that are more like this one, too few to be evidence by themselves
+    #: launches that are more like this one, too few to be evidence by themselves; or, where there are none of the
+    #: GPU's generation, those of the generation that is furthest off
+    near: Group | None
     generation: str  # of the GPU
     limiter: str  # of the launch
 
@@ -71,8 +78,9 @@ def expected_error(gpu: Gpu, limiter: str, groups: Sequence[Group] | None = None
     """The evidence for a launch on `gpu` with a kind of limit (`limiter_kind`), or None.
 
     That of the GPU's generation and this limit, else of all generations, else of all limits, whichever has enough
-    kernels first. A nearer group of fewer kernels can only make the expectation worse. `groups`: instead of those
-    shipped.
+    kernels first. A nearer group of fewer kernels can only make the expectation worse. A generation that nothing was
+    measured on is taken to be like the one that is furthest off of those with enough kernels: the others are near for
+    what their own measurements have shown. `groups`: instead of those shipped.
     """
     if not is_real(gpu):
         return None
@@ -84,10 +92,15 @@ def expected_error(gpu: Gpu, limiter: str, groups: Sequence[Group] | None = None
     if pool is None:
         return None
     near = nearest[0] if nearest[0] is not pool else None
-    bound = pool.worst if pool.p90 is None else pool.p90
     if near is not None and near.mean > pool.mean:
-        return Expected(near.mean, max(bound, near.worst), False, pool, near, generation, limiter)
-    return Expected(pool.mean, bound, pool.p90 is not None, pool, near, generation, limiter)
+        return Expected(near.mean, max(pool.bound, near.worst), False, pool, near, generation, limiter)
+    if near is None and (generation, pool.limiter) not in known:
+        others = [one for one in known.values() if one.generation != ANY and one.limiter == pool.limiter]
+        worst = max((one for one in others if one.kernels >= ENOUGH), key=lambda one: one.mean, default=pool)
+        if worst.mean > pool.mean:
+            share = pool.p90 is not None and worst.p90 is not None
+            return Expected(worst.mean, max(pool.bound, worst.bound), share, pool, worst, generation, limiter)
+    return Expected(pool.mean, pool.bound, pool.p90 is not None, pool, near, generation, limiter)
 
 
 def expected_text(found: Expected | None, gpu: Gpu, level: str = LEVEL) -> str:
@@ -103,13 +116,15 @@ def expected_text(found: Expected | None, gpu: Gpu, level: str = LEVEL) -> str:
 
 
 def is_real(gpu: Gpu) -> bool:
-    """Whether the GPU is no configuration of a simulator and no machine of a paper: those have an ISA of their own."""
-    return gpu.isa.name.startswith("sm_")
+    """Whether the GPU is no configuration of a simulator and no machine of a paper: those run PTX as it stands."""
+    return gpu.isa.scheduled
 
 
 def _source(found: Expected) -> str:
     """Which kernels say so, and what is known of those more like this one."""
     pool, near = found.pool, found.near
+    if near is not None and near.generation not in (found.generation, ANY):
+        return f"{_kernels(pool)}, none on {found.generation}; as on {near.generation}, where they are furthest off"
     if near is not None and found.mean > pool.mean:
         return f"{_kernels(near)}, worse than the {pool.mean:.0%} of {_kernels(pool)}"
     if near is not None:

@@ -54,6 +54,19 @@ def test_without_kernels_of_this_limit_all_kernels_count() -> None:
     assert line("h100", "load/store") == f"{pooled}; none limited by load/store"
 
 
+def test_a_generation_without_measurements_is_like_the_one_that_is_furthest_off() -> None:
+    far = replace(AMPERE, mean=0.2, worst=0.25)
+    pooled = "20% (worst 25%): 12 measured kernels limited by memory latency on Kepler to Volta, none on Hopper"
+    assert line("h100", "memory latency", (LATENCY, far)) == f"{pooled}; as on Ampere, where they are furthest off"
+    few = replace(far, kernels=2)
+    assert line("h100", "memory latency", (LATENCY, few)).endswith("Kepler to Volta; none on Hopper")
+
+
+@pytest.mark.parametrize("name", ["a40", "rtx2060", "gtx1650", "l20", "a10g", "rtxpro6000"])
+def test_boards_whose_tensor_cores_differ_are_real(name: str) -> None:
+    assert "no real GPU" not in line(name, "memory latency")
+
+
 def test_a_nearer_group_of_few_kernels_only_makes_it_worse() -> None:
     found = expected_error(load_gpu("v100"), "arithmetic", GROUPS)
     assert found is not None and (found.mean, found.bound, found.share) == (0.4, 0.5, False)

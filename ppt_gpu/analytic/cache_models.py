@@ -59,7 +59,7 @@ class _Launch:
     def in_sets(self) -> HitRates:
         """The sets of the simulated caches."""
         m = self.machine
-        l1 = _depths(self.stream, self.in_l1, set_index(self.program, m.l1_sets, m.l1_hash))
+        l1 = _depths(self.stream, self.in_l1, set_index(self.program, m.l1_sets, m.l1_index))
         l2 = _depths(self.stream, self.in_l2, even_sets(self.program, m.l2_sets))
         return self._rates("reuse distance in sets", _below(l1, m.l1_ways), _below(l2, m.l2_ways))
 

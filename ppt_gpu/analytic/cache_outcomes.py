@@ -63,7 +63,7 @@ def simulate_caches(program: Program, machine: Machine, ops: NDArray[np.int64], 
     level, totals = np.zeros(len(ops), np.uint8), np.zeros(3, np.int64)
     walk(
         program, machine, ops, kind, l1_way(program, machine), resident,
-        set_index(program, machine.l1_sets, machine.l1_hash), even_sets(program, machine.l2_sets),
+        set_index(program, machine.l1_sets, machine.l1_index), even_sets(program, machine.l2_sets),
         level, fetched, below, read, written, totals,
     )  # fmt: skip
     return CacheOutcomes(ops, level, fetched, below, read, written, *(int(total) for total in totals))

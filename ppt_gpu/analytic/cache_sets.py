@@ -6,10 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.errors import PptError, did_you_mean
+from ppt_gpu.sm.core_machine import fermi_place
 
 MAPPINGS = ("modulo", "xor", "fermi")
-#: Fermi: these bits of the line number are folded into the lowest five
-_FOLDED = (6, 7, 8, 10, 12)
 
 
 def set_of(lines: NDArray[np.int64], sets: int, mapping: str) -> NDArray[np.int64]:
@@ -20,6 +19,5 @@ def set_of(lines: NDArray[np.int64], sets: int, mapping: str) -> NDArray[np.int6
     if mapping == "xor":
         return (number % sets ^ number // sets % sets) % sets
     if mapping == "fermi":
-        folded = sum((number >> bit & 1) << place for place, bit in enumerate(_FOLDED))
-        return ((number & 31 ^ folded) + (number >> 5 & 1) * 32) % sets
+        return fermi_place(number.view(np.uint64)).view(np.int64) % sets
     raise PptError(f"unknown mapping of lines to sets '{mapping}'", hint=did_you_mean(mapping, MAPPINGS))

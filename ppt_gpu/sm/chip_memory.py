@@ -127,7 +127,7 @@ def transactions(program: Program, machine: Machine) -> NDArray[np.int64]:
     """[T + 1] the words of all transactions; one more, as in core_memory."""
     if len(program.tx_line) >= FILL_FROM:
         words = np.empty(len(program.tx_line) + 1, np.int64)
-        sets = set_index(program, machine.l1_sets if machine.l1_sets > 1 else 0, machine.l1_hash)
+        sets = set_index(program, machine.l1_sets if machine.l1_sets > 1 else 0, machine.l1_index)
         fill_transactions(words, program.tx_line, program.tx_sectors, c.SECTORS, sets, SET_AT)
         return words
     words = np.zeros(len(program.tx_line) + 1, np.int64)
@@ -136,7 +136,7 @@ def transactions(program: Program, machine: Machine) -> NDArray[np.int64]:
     words <<= c.SECTORS
     words[:-1] |= program.tx_sectors
     if machine.l1_sets > 1:
-        l1_set = set_index(program, machine.l1_sets, machine.l1_hash).astype(np.int64) << SET_AT
+        l1_set = set_index(program, machine.l1_sets, machine.l1_index).astype(np.int64) << SET_AT
         words[:-1] |= np.where(known, l1_set[np.where(known, program.tx_line, 0)], 0)
     return words
 

@@ -30,7 +30,7 @@ from ppt_gpu.sm.program import KIND_SHARED, Program
 #: fields of a Machine that only the memory system reads, and so no scheduler
 BEHIND = frozenset((
     "tx_cost", "shared_latency", "atomic_cost", "atomic_busy", "queue",
-    "l1_ways", "l1_fifo", "l1_write", "l1_allocate", "l1_hash", "l1_latency", "l1_group", "mshrs", "merges",
+    "l1_ways", "l1_fifo", "l1_write", "l1_allocate", "l1_index", "l1_latency", "l1_group", "mshrs", "merges",
     "l2_sets", "l2_ways", "l2_fifo", "l2_back", "l2_allocate", "l2_latency", "l2_cost", "l2_write_cost", "l2_near",
     "l2_far", "icnt_cost", "dram_cost", "dram_group", "dram_latency", "dram_turn", "dram_work",
     "dram_loaded", "dram_ahead", "dram_left", "dirty", "request_cost",

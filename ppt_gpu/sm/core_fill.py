@@ -16,11 +16,14 @@ from ppt_gpu.sm.core_bits import int64
 uint64: Any = np.uint64
 #: lines of a program for which a compiled pass pays
 FILL_FROM = 1 << 17
+#: how the lines of an L1 find their sets
+INDEXES = ("linear", "hash", "fermi")
+_, HASH, FERMI = range(3)
 
 
 @entry
 def fill_lines(
-    lines: Any, address: Any, warm: Any, coming: Any, l2_set: Any, line_bytes: int, l1_sets: int, hashed: bool,
+    lines: Any, address: Any, warm: Any, coming: Any, l2_set: Any, line_bytes: int, l1_sets: int, l1_index: int,
     l1_sets_at: int, l2_sets: int, l2_sets_at: int, set_words: int, warm_at: int, coming_at: int, turn_factor: int,
     turn_mask: int,
 ) -> None:  # fmt: skip
@@ -39,13 +42,18 @@ def fill_lines(
     for line in range(len(address)):
         number = address[line] >> shift if whole else address[line] // uint64(line_bytes)
         if l1_sets != 0:
-            if hashed and even:
+            if l1_index == FERMI:
+                folded = (
+                    number >> uint64(6) & uint64(7) | number >> uint64(7) & uint64(8) | number >> uint64(8) & uint64(16)
+                )
+                set_in_l1 = ((number ^ folded) & uint64(63)) % uint64(l1_sets)
+            elif l1_index == HASH and even:
                 fold = bits
                 while fold < uint64(64):
                     number ^= number >> fold
                     fold += fold
                 set_in_l1 = number & uint64(l1_sets - 1)
-            elif hashed:
+            elif l1_index == HASH:
                 set_in_l1 = (number * uint64(0x9E3779B97F4A7C15) >> uint64(32)) % uint64(l1_sets)
             elif even:
                 set_in_l1 = number & uint64(l1_sets - 1)

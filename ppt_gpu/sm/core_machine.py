@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ppt_gpu.errors import PptError, did_you_mean
 from ppt_gpu.policies import POLICIES
 from ppt_gpu.sm.banks import bank_rule
-from ppt_gpu.sm.core_fill import FILL_FROM, fill_slices
+from ppt_gpu.sm.core_fill import FERMI, FILL_FROM, HASH, INDEXES, fill_slices
 from ppt_gpu.sm.lower_ops import pipe_order
 from ppt_gpu.sm.program import (
     CODE_COLD,
@@ -104,7 +104,7 @@ class Machine:
     l1_write: int
     l1_allocate: bool  # stores allocate
     l1_global: bool
-    l1_hash: bool
+    l1_index: int  # an index of INDEXES
     l1_latency: int
     l1_group: int  # mask bits that one L1 sector covers
     mshrs: int
@@ -221,7 +221,7 @@ def machine_of(
         l1_write=WRITES.index(gpu.l1.write),
         l1_allocate=gpu.l1.write_allocate,
         l1_global=gpu.l1.caches_global,
-        l1_hash=gpu.l1.index == "hash",
+        l1_index=INDEXES.index(gpu.l1.index),
         l1_latency=gpu.l1.latency,
         l1_group=max(1, min(gpu.l1.sector, line) // sector),
         mshrs=gpu.l1.mshrs,
@@ -311,8 +311,8 @@ def _geometry(size: int, ways: int, line: int) -> tuple[int, int]:
     return max(1, lines // ways), ways
 
 
-def set_index(program: Program, sets: int, hashed: bool, lines: slice = EVERY_LINE) -> NDArray[np.int32]:
-    """Set of every line [L] in the L1, or of `lines` only.
+def set_index(program: Program, sets: int, index: int, lines: slice = EVERY_LINE) -> NDArray[np.int32]:
+    """Set of every line [L] in the L1, or of `lines` only; `index` is one of INDEXES.
 
     Hashed sets that are a power of two: the line's number folded by xor, which, as those of GPUs do, spreads neighbours
     evenly.
@@ -320,13 +320,15 @@ def set_index(program: Program, sets: int, hashed: bool, lines: slice = EVERY_LI
     if sets == 0:
         return np.zeros(len(program.line_address[lines]), np.int32)
     number = _line_numbers(program, lines)
-    if hashed and sets & (sets - 1) == 0:
+    if index == FERMI:
+        number = fermi_place(number) % np.uint64(sets)
+    elif index == HASH and sets & (sets - 1) == 0:
         shift = max(sets.bit_length() - 1, 1)
         while shift < 64:  # each turn folds twice as many parts
             number ^= number >> np.uint64(shift)
             shift *= 2
         number &= np.uint64(sets - 1)
-    elif hashed:  # 32 bits remain, which are divided much faster than 64
+    elif index == HASH:  # 32 bits remain, which are divided much faster than 64
         number *= np.uint64(0x9E3779B97F4A7C15)
         number >>= np.uint64(32)
         folded = number.astype(np.uint32)
@@ -337,6 +339,16 @@ def set_index(program: Program, sets: int, hashed: bool, lines: slice = EVERY_LI
     else:
         number -= number // np.uint64(sets) * np.uint64(sets)
     return number.astype(np.int32)
+
+
+def fermi_place(number: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Set of lines of 128 B, by their numbers, in an L1 of 64 sets; of 32 sets: without its highest bit.
+
+    Bits 13, 14, 15, 17 and 19 of the address are folded into the five above the line, as Nugteren et al. found it on
+    Fermi ("A Detailed GPU Cache Model Based on Reuse Distance Theory", HPCA 2014).
+    """
+    one, two, three = (number >> np.uint64(bit) & np.uint64(mask) for bit, mask in ((6, 7), (7, 8), (8, 16)))
+    return (number ^ (one | two | three)) & np.uint64(63)
 
 
 def even_sets(

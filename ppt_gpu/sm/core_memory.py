@@ -140,7 +140,7 @@ class MemoryArrays:
         if len(program.line_warm) >= FILL_FROM:
             fill_lines(
                 lines, program.line_address, program.line_warm, program.line_coming,
-                _NO_SETS if l2_set is None else l2_set, program.line_bytes, machine.l1_sets, machine.l1_hash,
+                _NO_SETS if l2_set is None else l2_set, program.line_bytes, machine.l1_sets, machine.l1_index,
                 l1_sets_at, machine.l2_sets, l2_sets_at, SET_WORDS, WARM_AT, COMING_AT, cm.TURN, cm.TURN_MASK,
             )  # fmt: skip
             fill_accesses(
@@ -172,7 +172,7 @@ def _write_lines(
     l2_set: NDArray[np.int32] | None,
 ) -> None:  # fmt: skip
     for part in _parts(len(lines)):
-        here, l1_set = lines[part], set_index(program, machine.l1_sets, machine.l1_hash, lines=part)
+        here, l1_set = lines[part], set_index(program, machine.l1_sets, machine.l1_index, lines=part)
         in_l2 = even_sets(program, machine.l2_sets, lines=part) if l2_set is None else l2_set[part]
         here[:, L1_NODE : L2_NODE + 1] = 0
         here[:, L1_SET] = l1_set * np.int64(SET_WORDS) + l1_sets_at

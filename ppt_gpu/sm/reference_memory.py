@@ -101,7 +101,7 @@ class Memory:
         self.program, self.m = program, machine
         self.l1 = Tags(machine.l1_sets, machine.l1_ways, machine.l1_fifo)
         self.l2 = Tags(machine.l2_sets, machine.l2_ways, machine.l2_fifo)
-        self.l1_set = set_index(program, machine.l1_sets, machine.l1_hash)
+        self.l1_set = set_index(program, machine.l1_sets, machine.l1_index)
         self.l2_set = even_sets(program, machine.l2_sets)
         self.op_l1, self.op_copies = uses_l1(program, machine), copies_of(program)
         self.op_keeps, self.op_posted = keeps_stores(program, machine), posted_by(program)

@@ -146,7 +146,7 @@ class Cache:
     write: str  # "write-back", "write-through" or "write-evict": of global memory; local memory is then write-back
     write_allocate: bool
     replacement: str  # "lru" or "fifo"
-    index: str  # "linear" or "hash"
+    index: str  # "linear", "hash" or, of the L1, "fermi"
     caches_global: bool = True  # [l1]: do global loads use it
     banked: bool = False  # [l1]: its data lie in the banks of shared memory, so lanes that load may conflict
     sms: int = 1  # [l1] that share the path to its data and to shared memory, one pass a cycle: those of a TPC

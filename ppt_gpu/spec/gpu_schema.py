@@ -215,6 +215,7 @@ GPU = Table(
             fields=_CACHE
             | {"caches_global": Flag(default=True), "banked": Flag(default=False), "unified": _bytes(default=0)}
             | {
+                "index": Text(choices=("linear", "hash", "fermi")),
                 "sms": _count(1, 8, default=1),
                 "tag_sets": _count(0, 64, default=0),
                 "sector_banks": _count(0, 8, default=0),

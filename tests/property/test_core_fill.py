@@ -41,7 +41,7 @@ def test_the_same_records(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
         machine_of(program, gpu, 8, None, 0.0, None),
         l1_sets=int(random.choice([0, 1, 2, 24, 32, 48, 64, 1000])),
         l2_sets=int(random.choice([0, 1, 7, 25, 64, 193])),
-        l1_hash=bool(random.integers(2)),
+        l1_index=int(random.integers(3)),
     )
     lines = len(program.line_address)
     sets = random.integers(0, 9, lines).astype(np.int32) if seed % 4 == 0 else None

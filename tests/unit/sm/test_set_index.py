@@ -6,16 +6,20 @@ import numpy as np
 import pytest
 
 from ppt_gpu.sm.bench_programs import STREAMING, loop_program
+from ppt_gpu.sm.core_fill import INDEXES
 from ppt_gpu.sm.core_machine import even_sets, set_index
 from ppt_gpu.spec import load_gpu
 
 ADDRESSES = np.random.default_rng(7).integers(0, 1 << 64, 200, np.uint64)
 
 
-def plain(address: int, line: int, sets: int, hashed: bool) -> int:
+def plain(address: int, line: int, sets: int, index: str) -> int:
     number = address // line
-    if not hashed:
+    if index == "linear":
         return number % sets
+    if index == "fermi":  # bits of an address of a line of 128 B
+        folded = [address // line * 128 >> bit & 1 for bit in (13, 14, 15, 17, 19)]
+        return (number % 64 ^ sum(bit << place for place, bit in enumerate(folded))) % sets
     if sets & (sets - 1):
         return ((number * 0x9E3779B97F4A7C15 % (1 << 64)) >> 32) % sets
     bits, folded = max(sets.bit_length() - 1, 1), 0
@@ -27,12 +31,12 @@ def plain(address: int, line: int, sets: int, hashed: bool) -> int:
 
 @pytest.mark.parametrize("line", [32, 96, 128])
 @pytest.mark.parametrize("sets", [1, 2, 32, 48, 64, 1024, 4096])
-@pytest.mark.parametrize("hashed", [False, True])
-def test_set_of_every_line(line: int, sets: int, hashed: bool) -> None:
+@pytest.mark.parametrize("index", INDEXES)
+def test_set_of_every_line(line: int, sets: int, index: str) -> None:
     program = loop_program(load_gpu("k40"), STREAMING, 1, 1, 1)
     program = replace(program, line_address=ADDRESSES, line_bytes=line)
-    expected = [plain(address, line, sets, hashed) for address in ADDRESSES.tolist()]
-    assert set_index(program, sets, hashed).tolist() == expected
+    expected = [plain(address, line, sets, index) for address in ADDRESSES.tolist()]
+    assert set_index(program, sets, INDEXES.index(index)).tolist() == expected
 
 
 @pytest.mark.parametrize("slices", [0, 1, 7])

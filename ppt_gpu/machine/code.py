@@ -19,6 +19,7 @@ from ppt_gpu.machine.addresses import address_parts
 from ppt_gpu.machine.alignment import alignments
 from ppt_gpu.machine.arms import Arms
 from ppt_gpu.machine.balance import balanced, banked
+from ppt_gpu.machine.chosen import chosen_words
 from ppt_gpu.machine.constants import CONSTANT_OPERAND, constant_operands, in_no_register
 from ppt_gpu.machine.fuse import Operations, fused, literals, parts_everywhere
 from ppt_gpu.machine.order import issue_order
@@ -97,8 +98,11 @@ class _Builder:
         self.fuse: Mapping[str, Operations] = {} if isa is None else isa.fuse
         self.flow = control_flow(kernel)
         self.names = NewRegisters(kernel)
-        self.words = words_in_registers(kernel, self.names.of_bytes)
-        words = (1 << len(self.names.all)) - (1 << len(kernel.registers))  # they last
+        self.copy = () if isa is None else isa.unnamed.get("copy", ())
+        self.chosen = chosen_words(kernel, self.flow, self.names) if self.copy else {}
+        self.words = words_in_registers(kernel, self.names.of_bytes) | self.chosen
+        own = len(kernel.registers)
+        words = sum(1 << r for r, weight in enumerate(self.names.weights) if r >= own and weight)  # they last
         self.alive = [alive | words for alive in live_out(kernel, self.flow)]
         self.single = parts_everywhere(kernel, self.fuse)
         self.address_parts = address_parts(kernel, self.flow, self.fuse)
@@ -156,11 +160,15 @@ class _Builder:
         used = len(self.names.all)
         steps = self._steps(Region(tuple(blocks)))
         self.names.forget(used)
-        counted = [s.instruction for s in steps if s.instruction.base not in _NOTHING]
+        counted = [s.instruction for s in steps if s.instruction.base not in _NOTHING or self._chooses(s)]
         counted = [instruction for instruction in counted if operation(instruction) != "load.param"]
         tests = sum(instruction.base == "setp" for instruction in counted)
         guarded = sum(self._tests(instruction) for instruction in counted)
         return len(counted) + TEST * max(0, tests - 1) + GUARDED * guarded
+
+    def _chooses(self, step: Step) -> bool:
+        """Is it a move under a predicate, of the word of an array that the predicate chooses?"""
+        return step.origin in self.chosen and step.instruction.base == "mov" and step.instruction.guard is not None
 
     def _tests(self, instruction: Instruction) -> bool:
         """Is it several machine instructions, some of them under a predicate?"""
@@ -175,6 +183,7 @@ class _Builder:
         parts: dict[int, Operations] = {n: () for n, step in enumerate(steps) if step.origin in self.address_parts}
         parts |= {n: self.constants[step.origin] for n, step in enumerate(steps) if step.origin in self.constants}
         operations = fused(code, alive, self.single, self.fuse, parts, self.literals)
+        operations |= {place: self.copy for place, step in enumerate(steps) if self._chooses(step)}
         free = {place for place, names in operations.items() if not names}
         joined = set(operations)
         if self.isa is not None and self.isa.unnamed:

@@ -17,12 +17,12 @@ from ppt_gpu.ptx.module import TYPE_BYTES, Imm, Instruction, Kernel, Mem, Reg, S
 from ppt_gpu.ptx.uses import writers_of
 
 
-class _Place(NamedTuple):
+class Place(NamedTuple):
     variable: str
     offset: int  # B
 
 
-def words_in_registers(kernel: Kernel, register: Callable[[int], int]) -> Mapping[int, Instruction]:
+def words_in_registers(kernel: Kernel, register: Callable[[int], int]) -> dict[int, tuple[Instruction, ...]]:
     """The copies that stand for accesses, by their index. `register` makes one of so many bytes for each word.
 
     Of kernels that call functions none: what these are given is not looked through.
@@ -30,8 +30,8 @@ def words_in_registers(kernel: Kernel, register: Callable[[int], int]) -> Mappin
     names = {variable.name for variable in kernel.variables if variable.space == "local"}
     if not names or (isinstance(kernel, LinkedKernel) and kernel.calls):
         return {}
-    places = _pointers(kernel, names)
-    found: dict[_Place, dict[int, tuple[int, Instruction]]] = {}
+    places = constant_pointers(writers_of(kernel.instructions), names)
+    found: dict[Place, dict[int, tuple[int, Instruction]]] = {}
     escaped: set[str] = set()
     for index, instruction in enumerate(kernel.instructions):
         place = _accessed(instruction, places, names)
@@ -41,18 +41,18 @@ def words_in_registers(kernel: Kernel, register: Callable[[int], int]) -> Mappin
             escaped |= {places[r].variable for r in instruction.reads if r in places}
             escaped |= {name for operand in instruction.operands for name in symbols_of(operand)} & names
     sizes = {place: {size for size, _ in accesses.values()} for place, accesses in found.items()}
-    copies: dict[int, Instruction] = {}
+    copies: dict[int, tuple[Instruction, ...]] = {}
     for place, accesses in found.items():
         if place.variable in escaped or len(sizes[place]) > 1 or _overlaps(place, sizes):
             continue
         size = next(iter(sizes[place]))
         word = register(size)
         for index, (_, instruction) in accesses.items():
-            copies[index] = _copy(instruction, word, size)
+            copies[index] = (_copy(instruction, word, size),)
     return copies
 
 
-def _overlaps(place: _Place, sizes: Mapping[_Place, set[int]]) -> bool:
+def _overlaps(place: Place, sizes: Mapping[Place, set[int]]) -> bool:
     own = range(place.offset, place.offset + max(sizes[place]))
     return any(
         other != place
@@ -76,10 +76,9 @@ def _copy(instruction: Instruction, word: int, size: int) -> Instruction:
     )
 
 
-def _pointers(kernel: Kernel, names: set[str]) -> dict[int, _Place]:
-    """What registers that are written once point to: a local variable, or a constant behind another such pointer."""
-    writers = writers_of(kernel.instructions)
-    places: dict[int, _Place] = {}
+def constant_pointers(writers: Mapping[int, list[Instruction]], names: set[str]) -> dict[int, Place]:
+    """What registers always point to: a local variable of `names`, or a constant behind another such pointer."""
+    places: dict[int, Place] = {}
     size = -1
     while len(places) != size:
         size = len(places)
@@ -90,22 +89,22 @@ def _pointers(kernel: Kernel, names: set[str]) -> dict[int, _Place]:
     return places
 
 
-def _value(instruction: Instruction, places: Mapping[int, _Place], names: set[str]) -> _Place | None:
+def _value(instruction: Instruction, places: Mapping[int, Place], names: set[str]) -> Place | None:
     if instruction.guard is not None:
         return None
-    source = copied(instruction)
+    source = instruction.operands[-1] if instruction.base == "cvta" else copied(instruction)
     if isinstance(source, Sym) and source.name in names:
-        return _Place(source.name, source.offset)
+        return Place(source.name, source.offset)
     if isinstance(source, Reg):
         return places.get(source.id)
     if instruction.base == "add" and len(instruction.operands) == 3:
         _, base, more = instruction.operands
         if isinstance(base, Reg) and base.id in places and isinstance(more, Imm) and isinstance(more.value, int):
-            return _Place(places[base.id].variable, places[base.id].offset + more.value)
+            return Place(places[base.id].variable, places[base.id].offset + more.value)
     return None
 
 
-def _accessed(instruction: Instruction, places: Mapping[int, _Place], names: set[str]) -> _Place | None:
+def _accessed(instruction: Instruction, places: Mapping[int, Place], names: set[str]) -> Place | None:
     """The word that a plain load or store of local memory names."""
     plain = instruction.base in ("ld", "st") and memory_space(instruction) == "local" and len(instruction.operands) == 2
     if not plain or instruction.modifiers[:-1] not in (("local",), ("volatile", "local")):
@@ -118,7 +117,7 @@ def _accessed(instruction: Instruction, places: Mapping[int, _Place], names: set
     if isinstance(value, Reg) and instruction.base == "st" and value.id in places:
         return None
     if isinstance(address.base, Sym) and address.base.name in names:
-        return _Place(address.base.name, address.base.offset + address.offset)
+        return Place(address.base.name, address.base.offset + address.offset)
     if isinstance(address.base, Reg) and address.base.id in places:
-        return _Place(places[address.base.id].variable, places[address.base.id].offset + address.offset)
+        return Place(places[address.base.id].variable, places[address.base.id].offset + address.offset)
     return None

@@ -51,6 +51,12 @@ class NewRegisters:
         self.weights.append(size // 4)
         return len(self.all) - 1
 
+    def predicate(self) -> int:
+        """A new predicate."""
+        self.all.append(Register(f"%m{len(self.all)}", "pred", 0))
+        self.weights.append(0)
+        return len(self.all) - 1
+
     def forget(self, count: int) -> None:
         """All but the first `count` registers."""
         del self.all[count:], self.weights[count:]
@@ -62,14 +68,14 @@ def straight(
     region: Region,
     registers: NewRegisters,
     alive: Sequence[int],
-    instead: Mapping[int, Instruction] = MappingProxyType({}),
+    instead: Mapping[int, tuple[Instruction, ...]] = MappingProxyType({}),
 ) -> list[Step]:
     """The code of the region's blocks, which run one after another. Branches within are gone.
 
     Of an arm what reads or changes memory is guarded, and what changes a register that is read behind it. The rest does
     no harm where no lane runs the arm. Where the arm ends with a second condition, both become one predicate.
     alive: bit set of the registers that are read behind each block.
-    instead: copies that stand for accesses to memory, by the index of these.
+    instead: what stands for accesses to memory, by the index of these.
     The last value of each register is in the register that the kernel has it in; those before have new ones.
     """
     steps: list[Step] = []
@@ -78,17 +84,17 @@ def straight(
         guard = _condition(kernel, flow, block, both) if block in region.arms else None
         accesses = 0
         for index in range(flow.block_start[block], flow.block_end[block]):
-            instruction = kernel.instructions[index]
-            traced = is_traced(instruction)
-            instruction = instead.get(index, instruction)
-            lasting = not is_pure(instruction) or any(alive[block] >> r & 1 for r in instruction.writes)
-            if guard is not None and is_branch(instruction) and instruction.guard is not None:
-                both[index] = Guard(registers.like(instruction.guard.reg), instruction.guard.negated)
-                instruction = _joined(instruction, instruction.guard, guard, both[index].reg)
-            elif guard is not None and lasting:
-                instruction = replace(instruction, guard=guard, reads=(*instruction.reads, guard.reg))
-            if not is_branch(instruction) or place == len(region.blocks) - 1:
-                steps.append(Step(instruction, index, place, accesses if traced and index not in instead else -1))
+            own = kernel.instructions[index]
+            traced = is_traced(own)
+            for instruction in instead.get(index, (own,)):
+                lasting = not is_pure(instruction) or any(alive[block] >> r & 1 for r in instruction.writes)
+                if guard is not None and is_branch(instruction) and instruction.guard is not None:
+                    both[index] = Guard(registers.like(instruction.guard.reg), instruction.guard.negated)
+                    instruction = _joined(instruction, instruction.guard, guard, both[index].reg)
+                elif guard is not None and lasting and instruction.guard is None:
+                    instruction = replace(instruction, guard=guard, reads=(*instruction.reads, guard.reg))
+                if not is_branch(instruction) or place == len(region.blocks) - 1:
+                    steps.append(Step(instruction, index, place, accesses if traced and index not in instead else -1))
             accesses += traced
     ends = bool(region.arms) and is_exit(steps[-1].instruction)
     if all(is_renamable(step.instruction) for step in steps[: -1 if ends else None]):

@@ -1,4 +1,4 @@
-"""The kernels whose whole tuning spaces were measured (published: convolve, hotspot) compute what they should."""
+"""Kernels whose whole tuning spaces were measured (published: convolve, hotspot, coulomb) compute what they should."""
 
 import numpy as np
 import pytest
@@ -60,3 +60,30 @@ def test_steps_of_temperature(kernel, block, results, steps):
         field = inner + rate * (source + down * ry + across * rx + (80 - inner) * rz)
     np.testing.assert_allclose(after[:height, :width], field, rtol=1e-4)
     assert not after[height:].any() and not after[:, width:].any()
+
+
+@pytest.mark.parametrize(
+    ("kernel", "deep", "block", "added"),
+    [
+        ("deep1_unrolled0_apart0", 1, (16, 4), True),
+        ("deep8_unrolled2_apart1", 8, (16, 4), True),
+        ("deep16_unrolled2_apart0", 16, (32, 2), True),
+        ("deep8_unrolled4_apart1_written", 8, (32, 2), False),
+    ],
+)
+def test_the_potential_of_point_charges(kernel, deep, block, added):
+    side, count, spacing = 256, 5, np.float32(0.5)
+    parts = [(8 * RNG.random(count)).astype("f4") for _ in range(4)]
+    field = RNG.random((side, side, side), "f4")
+    out, charges = field.copy(), np.stack(parts, axis=1)
+    arguments = [charges, *parts, np.int32(count), spacing, np.int32(side), out]
+    ppt_gpu.launch(KERNELS / "coulomb.ptx", kernel=kernel, grid=(2, 2, 1), block=(*block, 1), args=arguments)
+    width, height = 2 * block[0], 2 * block[1]
+    z, y, x = (
+        spacing * np.arange(n).reshape(shape) for n, shape in ((deep, (-1, 1, 1)), (height, (-1, 1)), (width, -1))
+    )
+    sums = sum(w / np.sqrt((x - a) ** 2 + (y - b) ** 2 + (z - c) ** 2) for a, b, c, w in charges)
+    written = out[:deep, :height, :width]
+    np.testing.assert_allclose(written, sums + field[:deep, :height, :width] * added, rtol=1e-3)
+    out[:deep, :height, :width] = field[:deep, :height, :width]
+    np.testing.assert_array_equal(out, field)

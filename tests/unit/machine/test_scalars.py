@@ -33,7 +33,8 @@ def test_a_word_that_every_access_names_is_a_register() -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        "mul.wide.u32 %l4, %r1, 4; add.u64 %l4, %l2, %l4; st.local.u32 [%l4], %r1; ld.local.u32 %r2, [%l3];",
+        "mul.wide.u32 %l4, %r1, 8; add.u64 %l5, %l2, %l4; st.local.u64 [%l5], %l1;"
+        "ld.local.u64 %l6, [%l3]; cvt.u32.u64 %r2, %l6;",
         "cvta.local.u64 %l4, %l3; st.global.u64 [%l1+8], %l4; st.local.u32 [%l3], %r1; ld.local.u32 %r2, [%l3];",
         "st.local.u64 [%l3], %l1; ld.local.u32 %r2, [%l3+4];",
         "st.local.v2.u32 [%l3], {%r1, %r1}; ld.local.u32 %r2, [%l3];",

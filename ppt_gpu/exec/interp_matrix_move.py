@@ -13,7 +13,7 @@ from ppt_gpu.exec.interp_matrix import need_whole_warp
 from ppt_gpu.exec.interp_span import resolved, span
 from ppt_gpu.exec.interp_warp import LANES, Warp, unsupported
 from ppt_gpu.exec.matrix_layout import permutation
-from ppt_gpu.exec.matrix_move_form import BlockMove, block_move, row_move
+from ppt_gpu.exec.matrix_move_form import BlockMove, block_move, row_move, shares
 from ppt_gpu.ptx.module import Instruction, Mem, Operand, Reg, items_of
 from ppt_gpu.ptx.operations import space_of
 
@@ -79,7 +79,7 @@ def turn(warp: Warp, ins: Instruction) -> None:
 def load_matrix(warp: Warp, ins: Instruction) -> None:
     """wmma.load: the lines of a matrix to a fragment."""
     form = _block(ins)
-    lines = _lines(warp, ins, form, ins.operands[1], ins.operands[2:])
+    lines = _lines(warp, ins, form, ins.operands[1], ins.operands[2:], form.by_eights)
     if lines:
         raw = permuted(np.concatenate(lines), form.unit, *form.key)
         write_registers(warp, items_of(ins.operands[0]), raw, form.fragment.width)
@@ -104,7 +104,9 @@ def _block(ins: Instruction) -> BlockMove:
         raise unsupported(ins, str(reason)) from None
 
 
-def _lines(warp: Warp, ins: Instruction, form: BlockMove, place: Operand, stride: Sequence[Operand]) -> list[Raw]:
+def _lines(
+    warp: Warp, ins: Instruction, form: BlockMove, place: Operand, stride: Sequence[Operand], by_eights: bool = False
+) -> list[Raw]:
     """Views of the matrix's lines; none when the guard is false. Recorded as one access, see `jit_matrix_move`."""
     asked = space_of(ins.modifiers)
     if not _whole(warp, ins):
@@ -116,10 +118,8 @@ def _lines(warp: Warp, ins: Instruction, form: BlockMove, place: Operand, stride
     pitch = form.line_bytes
     if stride:
         pitch = int(warp.read(stride[0], 32)[0]) * (1 if ins.opcode.endswith(".b1") else form.bits) // 8
-    share = form.lines * form.line_bytes // LANES
-    lane = np.arange(LANES)
-    per_line = form.line_bytes // share
-    traced = origin + lane // per_line * pitch + lane % per_line * share
+    line, inside = np.array(shares(form.lines, form.line_bytes, by_eights and space == "shared")).T
+    traced = origin + line * pitch + inside
     warp.recorder.access(space, traced.astype(np.uint64), warp.active)
     return [span(warp, space, origin + k * pitch, form.line_bytes) for k in range(form.lines)]
 

@@ -15,7 +15,7 @@ from ppt_gpu.exec.jit_ranges import find
 from ppt_gpu.exec.jit_spaces import PLACES
 from ppt_gpu.exec.jit_text import vec
 from ppt_gpu.exec.matrix_layout import permutation
-from ppt_gpu.exec.matrix_move_form import BlockMove, RowMove, block_move, row_move
+from ppt_gpu.exec.matrix_move_form import BlockMove, RowMove, block_move, row_move, shares
 from ppt_gpu.exec.memory import SHARED_WINDOW
 from ppt_gpu.ptx.module import Instruction, Operand, items_of
 
@@ -138,7 +138,8 @@ def _lines(
         pitch = e.i64("lshr", e.i64("mul", pitch, 1 if i.opcode.endswith(".b1") else form.bits), 3)
     else:
         pitch = str(form.line_bytes)
-    key = ("lines", kind, space, form.lines, form.line_bytes, e.traced)
+    by_eights = form.by_eights and kind in ("load", PLACES["load"])
+    key = ("lines", kind, space, form.lines, form.line_bytes, by_eights, e.traced)
     e.helper(
         key, "void",
         ("ptr", "%w"), ("ptr", e.site()), ("i32", e.exec), (vec(address_element(space)), where), ("i64", pitch),
@@ -154,20 +155,19 @@ class Lines(Access, LoopHelper):
 
 
 @writes("lines")
-def write_lines(kind: str, space: str, lines_: int, line_bytes: int, traced: bool) -> Helper:
+def write_lines(kind: str, space: str, lines_: int, line_bytes: int, by_eights: bool, traced: bool) -> Helper:
     """`lines_` lines of `line_bytes`, %pitch bytes apart, between memory and %data.
 
-    Recorded as one access: each lane moves the same share of the matrix, side by side along the lines.
+    Recorded as one access: each lane moves the same share of the matrix, as `shares` tells.
     """
     f = Lines("void", space, "i8", 1, traced, "i64 %pitch", "ptr %data")
     f.start_all()
     if space == "generic":
-        _generic(f, kind, lines_, line_bytes)
+        _generic(f, kind, lines_, line_bytes, by_eights)
         return f
-    share = lines_ * line_bytes // 32
-    per_line = line_bytes // share
-    numbers = f"<{', '.join(f'i64 {lane // per_line}' for lane in range(32))}>"
-    inside = f"<{', '.join(f'i64 {lane % per_line * share}' for lane in range(32))}>"
+    of_lanes = shares(lines_, line_bytes, by_eights and space == "shared")
+    numbers = f"<{', '.join(f'i64 {line}' for line, _ in of_lanes)}>"
+    inside = f"<{', '.join(f'i64 {byte}' for _, byte in of_lanes)}>"
     origin = f.wide(f.a0)
     away = f.v64("add", f.v64("mul", f.splat("i64", "%pitch"), numbers), inside)
     places = f.v64("add", f.splat("i64", origin), away)
@@ -195,7 +195,7 @@ def write_lines(kind: str, space: str, lines_: int, line_bytes: int, traced: boo
     return f
 
 
-def _generic(f: Lines, kind: str, lines_: int, line_bytes: int) -> None:
+def _generic(f: Lines, kind: str, lines_: int, line_bytes: int, by_eights: bool) -> None:
     """The space that the one address lies in."""
     top = f.i64("lshr", f.a0, 32)
     f.branch(f.i64("icmp eq", top, SHARED_WINDOW >> 32), "in_shared", "in_global")
@@ -203,7 +203,7 @@ def _generic(f: Lines, kind: str, lines_: int, line_bytes: int) -> None:
         f.label(f"in_{space}")
         offsets = "%a" if space == "global" else f.op(f"trunc {vec('i64')} %a to {vec('i32')}")
         where = (vec(address_element(space)), offsets)
-        key = ("lines", kind, space, lines_, line_bytes, f.part_traced)
+        key = ("lines", kind, space, lines_, line_bytes, by_eights, f.part_traced)
         arguments = [("ptr", "%w"), ("ptr", "%site"), ("i32", "%mask"), where, ("i64", "%pitch"), ("ptr", "%data")]
         f.helper(key, "void", *arguments)
         f.empty()

@@ -57,6 +57,11 @@ class BlockMove:
         return self.fragment.place.size * self.bits // 8 // self.lines
 
     @property
+    def by_eights(self) -> bool:
+        """Does ptxas load it from shared memory as ldmatrix.x4 would, four matrices of eight lines of 16 B?"""
+        return self.role != "c" and self.bits == 16 and self.lines % 8 == 0 and self.lines * self.line_bytes == 512
+
+    @property
     def unit(self) -> int:
         """Bits that move together: elements, or bytes of smaller ones."""
         return max(8, self.bits)
@@ -65,6 +70,16 @@ class BlockMove:
     def key(self) -> tuple[str, int, int, int, int, int]:
         """Arguments of `matrix_layout.permutation` for a load."""
         return self.role + self.layout, self.m, self.n, self.k, self.bits, self.unit
+
+
+def shares(lines: int, line_bytes: int, by_eights: bool) -> list[tuple[int, int]]:
+    """(Line, byte in it) of the share of the matrix that each lane moves, as a move is recorded: side by side along the
+    lines or, `by_eights`, the lines of one matrix after those of another."""
+    if by_eights:
+        blocks = lines // 8
+        return [(lane % 8 + lane // 8 % blocks * 8, lane // 8 // blocks * 16) for lane in range(32)]
+    share = lines * line_bytes // 32
+    return [divmod(lane * share, line_bytes) for lane in range(32)]
 
 
 @lru_cache(maxsize=256)

@@ -154,6 +154,12 @@ def is_bulk(instruction: Instruction) -> bool:
     return found.base == "cp" and "bulk" in found.modifiers
 
 
+def is_lane_copy(instruction: Instruction) -> bool:
+    """A copy of each lane's bytes from global to shared memory beside the warp (cp.async, which is no bulk copy)."""
+    found = form(instruction.opcode)
+    return found.base == "cp" and found.access == "load" and not is_bulk(instruction)
+
+
 def copied(instruction: Instruction) -> Operand | None:
     """What a mov gives to its register as it is; None where it takes a value apart, and for all else."""
     whole = instruction.base == "mov" and isinstance(instruction.operands[0], Reg)

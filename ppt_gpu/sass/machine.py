@@ -53,7 +53,7 @@ def opcode_of(sass: str, operation: str, transfers: bool) -> str:
     if head in ("LDSM", "STSM") and transfers:
         return ("ldmatrix" if head == "LDSM" else "stmatrix") + ".sync.aligned.m8n8.x4.shared.b16"
     if head == "LDGSTS" and transfers:
-        return "cp.async.cg.shared.global"
+        return "cp.async.cg.shared.global" if ".BYPASS" in sass else "cp.async.ca.shared.global"
     if head == "LDGDEPBAR":
         return "cp.async.commit_group"
     if head == "BAR":

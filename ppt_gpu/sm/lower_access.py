@@ -20,6 +20,8 @@ from ppt_gpu.sm.lower_shapes import PERIOD_BITS, SHARED, VARIANT_BITS, shapes
 from ppt_gpu.sm.same_line import Serving
 from ppt_gpu.spec.gpu import Gpu
 
+STAYS, BY_L1, PAST_L1 = range(3)
+
 
 @dataclass(frozen=True)
 class Geometry:
@@ -52,6 +54,7 @@ class Variants:
     size: NDArray[np.int32]  # [V] B per lane
     load: NDArray[np.bool_]  # [V]
     atomic: NDArray[np.bool_]  # [V]
+    onward: NDArray[np.int8]  # [V] loads whose data go on to shared memory (cp.async): BY_L1, PAST_L1, or STAYS
 
 
 @dataclass(frozen=True)
@@ -111,8 +114,8 @@ def lower_accesses(
     ids, keys = dense_ids(_keys(variant, pattern, base, period).view(np.uint64))
     start, line, sectors, cycles, atomic = shapes(
         keys, offsets, masks, variants.space, variants.size, variants.load, variants.atomic, shape.rule, shape.line,
-        shape.sector, shape.l1_global, shape.per_cycle, shape.banks, shape.l1_banked, shape.l1_phase,
-        shape.l1_sector_banks, shape.atomics_apart,
+        shape.sector, shape.l1_global, shape.per_cycle, shape.banks, (variants.onward != PAST_L1) & shape.l1_banked,
+        shape.l1_phase, shape.l1_sector_banks, shape.atomics_apart,
     )  # fmt: skip
     access_start = np.zeros(len(ids) + 1, np.int64)
     np.cumsum(np.diff(start)[ids], out=access_start[1:])
@@ -121,7 +124,23 @@ def lower_accesses(
     taken = cycles[ids]
     if shape.l1_tag_sets:
         _look_up(access_start, address, shape.line, np.zeros(shape.l1_tag_sets, np.int64), taken)
+    if variants.onward.any():
+        _written_on(shape.banks, variants, variant, masks[pattern] if len(masks) else np.zeros(0, np.uint32), taken)
     return Accesses(access_start, taken, atomic[ids], address.view(np.uint64), sector)
+
+
+def _written_on(
+    rule: BankRule, variants: Variants, variant: NDArray[np.int32], mask: NDArray[np.uint32], cycles: NDArray[np.int32]
+) -> None:
+    """Passes in which shared memory takes what asynchronous copies bring, all banks at work: its place is not recorded.
+
+    What comes by the L1 has been read there before; what passes it by is written while others are looked up.
+    """
+    lanes = (mask[:, np.newaxis] >> np.arange(32, dtype=np.uint32) & 1).sum(axis=1, dtype=np.int32)
+    kind = np.append(variants.onward, np.int8(STAYS))[variant]  # the last: -1, nothing recorded
+    passes = -(-lanes * np.append(variants.size, 0)[variant] // rule.row) * rule.cycles
+    cycles += np.where(kind == BY_L1, passes, 0).astype(np.int32)
+    np.maximum(cycles, np.where(kind == PAST_L1, passes, 0), out=cycles, casting="unsafe")
 
 
 def _periods(shape: Geometry, variants: Variants) -> NDArray[np.int64]:

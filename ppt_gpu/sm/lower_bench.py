@@ -49,7 +49,8 @@ def _access_run(
     offsets: np.ndarray, pattern: np.ndarray, bases: np.ndarray
 ) -> Callable[[], tuple[np.ndarray, np.ndarray]]:
     shape = Geometry(SECTOR, 128, 32, BankRule(32, 4, 128, False), 1.0, True)
-    variants = Variants(np.array([GLOBAL], np.int8), np.array([4], np.int32), np.array([True]), np.array([False]))
+    yes, no = np.array([True]), np.array([False])
+    variants = Variants(np.array([GLOBAL], np.int8), np.array([4], np.int32), yes, no, np.zeros(1, np.int8))
     masks = np.full(len(offsets), 0xFFFFFFFF, np.uint32)
     zero = np.zeros(len(bases), np.int32)
     return lambda: dense_ids(lower_accesses(shape, variants, zero, pattern, bases, offsets, masks).address)

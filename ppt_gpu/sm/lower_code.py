@@ -16,12 +16,13 @@ from ppt_gpu.ptx.instructions import (
     access_kind,
     is_barrier,
     is_bulk,
+    is_lane_copy,
     is_traced,
     memory_space,
     operation,
 )
 from ppt_gpu.ptx.module import Instruction, Kernel
-from ppt_gpu.sm.lower_access import Variants
+from ppt_gpu.sm.lower_access import BY_L1, PAST_L1, STAYS, Variants
 from ppt_gpu.sm.lower_constants import (
     ConstantReads,
     constant_reads,
@@ -205,13 +206,15 @@ def _static(kernel: Kernel, ops: OpTable, events: bool) -> StaticCode:
 
 def _variants(instructions: tuple[Instruction, ...], counted: Collection[int]) -> tuple[Variants, NDArray[np.int32]]:
     """counted: instructions that update each word once, however many lanes name it."""
-    table: dict[tuple[int, int, bool, bool], int] = {}
+    table: dict[tuple[int, int, bool, bool, int], int] = {}
     variant_of = np.full((len(instructions), len(MEMORY_SPACES)), -1, np.int32)
     for pc, instruction in enumerate(instructions):
         if is_traced(instruction):
             kind = access_kind(instruction)
             for space in _SPACES:
-                key = (space, max(1, access_bytes(instruction)), kind == "load", kind == "atomic" and pc not in counted)
+                alone = kind == "atomic" and pc not in counted
+                onward = _onward(instruction) if space == GLOBAL else STAYS
+                key = (space, max(1, access_bytes(instruction)), kind == "load", alone, onward)
                 variant_of[pc, space] = table.setdefault(key, len(table))
     rows = list(table)
     return Variants(
@@ -219,7 +222,15 @@ def _variants(instructions: tuple[Instruction, ...], counted: Collection[int]) -
         size=np.array([row[1] for row in rows], np.int32),
         load=np.array([row[2] for row in rows], np.bool_),
         atomic=np.array([row[3] for row in rows], np.bool_),
+        onward=np.array([row[4] for row in rows], np.int8),
     ), variant_of
+
+
+def _onward(instruction: Instruction) -> int:
+    """Whether what it loads goes on to shared memory, as in `Variants`."""
+    if not is_lane_copy(instruction):
+        return STAYS
+    return PAST_L1 if "cg" in instruction.modifiers else BY_L1
 
 
 def of_ptx(kernel: Kernel, pc: NDArray[np.int32]) -> NDArray[np.int32]:

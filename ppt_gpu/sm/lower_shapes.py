@@ -20,11 +20,11 @@ def shapes(
     keys: NDArray[np.uint64], offsets: NDArray[np.int64], masks: NDArray[np.uint32], v_space: NDArray[np.int8],
     v_size: NDArray[np.int32], v_load: NDArray[np.bool_], v_atomic: NDArray[np.bool_], rule: int, line: int,
     sector: int, l1_global: bool, per_cycle: float, banks: BankRule,
-    banked: bool = False, phase: int = 1, sector_banks: int = 0, apart: bool = False,
+    banked: NDArray[np.bool_], phase: int = 1, sector_banks: int = 0, apart: bool = False,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8], NDArray[np.int32], NDArray[np.int32]]:  # fmt: skip
     """Of every shape: its transactions (start, line number, sectors), load/store cycles, atomic multiplicity.
 
-    banked: loads through the L1 read the banks of shared memory. phase: cycles that the L1 takes for 128 B.
+    banked: [V] loads of global memory read the banks of shared memory. phase: cycles that the L1 takes for 128 B.
     sector_banks: of the L1, which loads and stores pass; 0: none. apart: `memory.atomics_apart`.
     """
     wide = np.ascontiguousarray(masks, np.int64)
@@ -66,8 +66,8 @@ def shapes(
             taken = np.diff(begin)
             _bank_cycles(begin, lines, sectors, (line // sector).bit_length() - 1, sector_banks, v_atomic[v], taken)
             cycles[chosen] = taken
-        at = v_load[v] & (v_space[v] == GLOBAL)
-        if banked and at.any():
+        at = banked[v] & v_load[v] & (v_space[v] == GLOBAL)
+        if at.any():
             read = chosen[at]
             nothing = np.zeros(len(read), np.bool_)
             taken = passes(banks, offsets, wide, pattern[read], base[read], size[at], nothing)

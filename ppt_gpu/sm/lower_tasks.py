@@ -219,6 +219,7 @@ def _strides(
         size=np.array([t.memory.bytes if t.memory else 1 for t in flat.tasks], np.int32),
         load=np.array([a == "load" for a in access], np.bool_),
         atomic=np.array([a == "atomic" for a in access], np.bool_),
+        onward=np.zeros(len(access), np.int8),
     )
     variant = np.tile(np.where(_given(flat)[task], -1, task).astype(np.int32), len(bases) // max(1, len(task)))
     pattern = np.tile(task, len(bases) // max(1, len(task)))

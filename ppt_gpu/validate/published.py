@@ -47,7 +47,7 @@ def _launch(name: str, row: dict[str, str]) -> Case:
         grid=_sides(row["grid"]),
         block=_sides(row["block"]),
         args=_parts(row["args"]),
-        registers=None,
+        registers=int(row["registers"]) if row.get("registers") else None,
         time=float(row["time_us"] or 0),
         launched=False,
         shared=int(row.get("shared") or 0),

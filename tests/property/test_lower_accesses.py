@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ppt_gpu.sm.banks import BankRule
 from ppt_gpu.sm.coalesce import RULES
-from ppt_gpu.sm.lower_access import Geometry, Variants, lower_accesses
+from ppt_gpu.sm.lower_access import BY_L1, PAST_L1, STAYS, Geometry, Variants, lower_accesses
 from ppt_gpu.sm.lower_reference import (
     reference_apart,
     reference_bank_cycles,
@@ -35,7 +35,7 @@ def batches(draw: st.DrawFn) -> tuple[Geometry, Variants, np.ndarray, np.ndarray
     number = draw(st.integers(1, 4))
     rows = [
         (draw(st.sampled_from([GLOBAL, SHARED, LOCAL])), draw(st.sampled_from([1, 4, 8, 16])),
-         draw(st.sampled_from(["load", "store", "atomic"])))
+         draw(st.sampled_from(["load", "store", "atomic"])), draw(st.integers(0, 2)))
         for _ in range(number)
     ]  # fmt: skip
     variants = Variants(
@@ -43,6 +43,7 @@ def batches(draw: st.DrawFn) -> tuple[Geometry, Variants, np.ndarray, np.ndarray
         np.array([row[1] for row in rows], np.int32),
         np.array([row[2] == "load" for row in rows]),
         np.array([row[2] == "atomic" for row in rows]),
+        np.array([row[3] if row[0] == GLOBAL and row[2] == "load" else STAYS for row in rows], np.int8),
     )
     patterns = draw(st.integers(1, 3))
     lane = st.lists(st.integers(-30, 30), min_size=32, max_size=32)
@@ -90,7 +91,8 @@ def test_accesses_agree_with_the_plain_rules(batch: tuple) -> None:
             expected = reference_apart(expected, lanes, shape.line, shape.sector)
         assert moved == expected
         requests = {lane * max(4, size) // 128 for lane, _ in lanes} if rule in ("line", "sector") else {0}
-        banked = shape.l1_banked and bool(variants.load[v]) and space == GLOBAL
+        onward = variants.onward[v]
+        banked = shape.l1_banked and bool(variants.load[v]) and space == GLOBAL and onward != PAST_L1
         read = reference_passes(shape.banks, lanes, size, False) if banked else 0
         tags = reference_look_ups({line for line, _ in moved}, shape.l1_tag_sets)
         least = max(1, len(requests), ceil(len(moved) / shape.per_cycle))
@@ -98,4 +100,8 @@ def test_accesses_agree_with_the_plain_rules(batch: tuple) -> None:
             least = max(1, len(moved))
         elif shape.l1_sector_banks:
             least = reference_bank_cycles(moved, shape.line // shape.sector, shape.l1_sector_banks)
-        assert found.cycles[i] == max(least, read, tags)
+        written = ceil(len(lanes) * size / shape.banks.row)
+        looked_up = max(least, read, tags)
+        assert (
+            found.cycles[i] == {STAYS: looked_up, BY_L1: looked_up + written, PAST_L1: max(looked_up, written)}[onward]
+        )

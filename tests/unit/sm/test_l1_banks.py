@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ppt_gpu.sm.lower_access import Variants, geometry, lower_accesses
+from ppt_gpu.sm.lower_access import BY_L1, PAST_L1, STAYS, Variants, geometry, lower_accesses
 from ppt_gpu.sm.lower_reference import reference_look_ups
 from ppt_gpu.sm.lower_shapes import GLOBAL
 from ppt_gpu.spec import load_gpu
@@ -21,7 +21,13 @@ def cycles(
     stride: int, *, load: bool = True, banked: bool = True, gpu_name: str = "a100", size: int = 4, first: int = 0
 ) -> int:
     """Of one access of 32 lanes to words of `size` B, `stride` words apart, from word `first` on."""
-    variants = Variants(np.array([GLOBAL], np.int8), np.array([size], np.int32), np.array([load]), np.array([False]))
+    variants = Variants(
+        np.array([GLOBAL], np.int8),
+        np.array([size], np.int32),
+        np.array([load]),
+        np.array([False]),
+        np.zeros(1, np.int8),
+    )
     nothing, offsets = np.zeros(1, np.int32), size * stride * np.arange(32, dtype=np.int64)[None, :]
     every = np.array([0xFFFFFFFF], np.uint32)
     start, gpu = np.array([(1 << 20) + size * first], np.int64), load_gpu(gpu_name)
@@ -69,3 +75,24 @@ def test_an_l1_of_64_bytes_a_cycle(gpu: str) -> None:
     for size in (4, 8, 16):
         assert cycles(1, gpu_name=gpu, size=size) == 2 * cycles(1, size=size)
         assert cycles(1, gpu_name=gpu, size=size, load=False) == cycles(1, size=size, load=False)
+
+
+def test_copies_to_shared_memory_are_written_there() -> None:
+    """16 B a lane: two lanes a row of 32 B, the rows 2 KiB apart: four rows at a time, of which all bytes lie in the
+    same banks of the L1; then 512 B into shared memory, 128 a pass. As counted on an L4 (published: warptiles).
+    What does not come by the L1 is not read there."""
+    gpu, nothing, lane = load_gpu("l4"), np.zeros(1, np.int32), np.arange(32, dtype=np.int64)
+    rows, start, every = (
+        lane[None, :] // 2 * 2048 + lane % 2 * 16,
+        np.array([1 << 20]),
+        np.array([0xFFFFFFFF], np.uint32),
+    )
+    for onward, expected in ((STAYS, 16), (BY_L1, 20), (PAST_L1, 4)):
+        variants = Variants(
+            np.array([GLOBAL], np.int8),
+            np.array([16], np.int32),
+            np.array([True]),
+            np.array([False]),
+            np.array([onward], np.int8),
+        )
+        assert lower_accesses(geometry(gpu), variants, nothing, nothing, start, rows, every).cycles[0] == expected

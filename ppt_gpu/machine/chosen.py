@@ -2,7 +2,8 @@
 
 For each place that an access may have there is a comparison with its address and a move under that predicate, of each
 word: `@p1 MOV R5, R14; @p2 MOV R5, R15`. Comparisons with one address are shared. Where there are more places than
-LIMITS, where a word has 8 bytes, or where an address goes elsewhere, the array stays in memory.
+LIMITS, where a word has 8 bytes, where no access names its place (nothing is there at first, nor read in the end), or
+where an address goes elsewhere, the array stays in memory.
 """
 
 from __future__ import annotations
@@ -155,17 +156,18 @@ class _Array:
 
 
 def _fits(accesses: Collection[_Access], size: int, flow: ControlFlow, looping: Collection[int]) -> bool:
-    """Does each know its word, or have few enough places?"""
-    straight = 0
+    """Has each few enough places, and does any name its own?"""
+    straight, named = 0, False
     for access in accesses:
         if access.base is None:
+            named = True
             if access.offset % WORD or not 0 <= access.offset <= size - access.bytes:
                 return False
         elif flow.block_of(access.index) not in looping:
             straight += size // access.bytes
         elif size // access.bytes > LIMITS[access.bytes]:
             return False
-    return straight <= LIMIT_STRAIGHT
+    return named and straight <= LIMIT_STRAIGHT
 
 
 def _instead(instruction: Instruction, access: _Access, words: list[int], names: NewRegisters) -> Iterator[Instruction]:

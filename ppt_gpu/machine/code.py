@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ppt_gpu.machine.addresses import address_parts
 from ppt_gpu.machine.alignment import alignments
 from ppt_gpu.machine.arms import Arms
-from ppt_gpu.machine.balance import balanced, banked
+from ppt_gpu.machine.balance import as_multiplied, balanced, banked, is_choice, multiplied_choices
 from ppt_gpu.machine.chosen import chosen_words
 from ppt_gpu.machine.constants import CONSTANT_OPERAND, constant_operands, in_no_register
 from ppt_gpu.machine.fuse import Operations, fused, literals, parts_everywhere
@@ -132,6 +132,7 @@ class _Builder:
     def build(self) -> MachineCode:
         found = regions(self.kernel, self.flow, self._size, self.arms.guarded)
         templates = [self._template(region) for region in found]
+        self._give_out_choices([template for template in templates if template is not None])
         made = MachineKernel(
             **{name: getattr(self.kernel, name) for name in Kernel.__dataclass_fields__},
             origin=tuple(self.origin),
@@ -139,6 +140,27 @@ class _Builder:
         made = replace(made, instructions=tuple(self.code), registers=tuple(self.names.all), joined=self.operations)
         kept = tuple(template for template in templates if template is not None)
         return MachineCode(made, self.flow, kept, self._live(kept))
+
+    def _give_out_choices(self, templates: Sequence[Template]) -> None:
+        """Of the moves under a predicate, those that the multiplier does: its part of all of the kernel's."""
+        isa = self.isa
+        if isa is None:
+            return
+        counted: set[int] = set()
+        pieces: list[int] = []
+        for template in templates:  # those of more blocks first
+            if not counted.issuperset(template.blocks):
+                pieces += template.code.tolist()
+                counted.update(template.blocks)
+        for block, (first, end) in enumerate(zip(self.flow.block_start, self.flow.block_end, strict=True)):
+            pieces += [] if block in counted else range(first, end)
+        own = {index: self._own(self.operations, index, self.code[index], isa) for index in pieces}
+        part = multiplied_choices([(self.code[index], own[index]) for index in pieces], isa)
+        for template in templates:
+            choices = [n for n in template.code.tolist() if is_choice(self.code[n], self.operations.get(n, ()))]
+            for k, index in enumerate(choices):  # spread evenly
+                if round((k + 1) * part) > round(k * part):
+                    self.operations[index] = as_multiplied(self.operations[index])
 
     def _live(self, templates: Sequence[Template]) -> int:
         """In the code that runs: templates, and the blocks that no template has."""

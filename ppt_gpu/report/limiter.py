@@ -23,8 +23,11 @@ _MEANING = {
     "no_instruction": "instruction fetch: code missing in the cache, or warps of a block starting in turn",
     "dispatch_stall": "block launches",
     "not_selected": "issue slots",
-    # A warp that has ended needs nothing. That most of the time is such time says how little the others do.
-    "drain": "short warps: more time goes by after their last instruction than before it (more work per thread helps)",
+    # A warp that has ended needs nothing. That most of the time is such time says how few run, and how briefly.
+    "drain": (
+        "warps that have ended: they wait for their last stores, or for the longest warp of their block"
+        " (more work per thread, and as much in each warp, helps)"
+    ),
 }
 
 

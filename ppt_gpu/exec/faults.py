@@ -40,13 +40,21 @@ def line_of(engine: Engine, point: int) -> int | None:
 
 def budget_error(tables: Tables, path: str, block: int, warp: int, resident: Resident, limit: int) -> BudgetError:
     """The instruction budget is used up."""
+    from ppt_gpu.exec.schedule import State
+
+    ended = int(resident.state[State.POSITION])
+    raised = "raise the budget: --max-instructions N, or Budget(instructions=N)"
+    if ended > 0:
+        each = format_count(limit // ended)
+        hint = f"the {ended} blocks before it ran about {each} each: give blocks less work, or {raised}"
+    else:
+        hint = f"does a thread wait for another block, which runs later? Otherwise run fewer blocks, or {raised}"
     return BudgetError(
         f"kernel '{short_name(tables.engine.kernel.name)}' used up its instruction budget of {format_count(limit)} "
         f"warp instructions in block {block_text(tables.launch, block)}",
         path=path,
         line=line_of(tables.engine, int(resident.rows[warp, Slot.RESUME])),
-        hint="does a thread wait for another block, which runs later? Otherwise run fewer blocks, or raise "
-        "the budget: --max-instructions N, or Budget(instructions=N)",
+        hint=hint,
     )
 
 

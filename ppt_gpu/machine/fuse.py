@@ -110,10 +110,20 @@ def fused(
         if any(register in single for register in instruction.writes):
             found[place] = ()
         elif joined and place not in taken:
-            found[place] = fuse[f"{kind(joined[0])}+{kind(instruction)}"]
+            found |= _joined(place, instruction, joined[0], fuse)
         elif place not in taken and instruction.base == "mul" and named(instruction, fuse).endswith(".shift"):
             found[place] = fuse[named(instruction, fuse)]
     return found | pairs(code, results, found, fuse, literals)
+
+
+def _joined(
+    place: int, instruction: Instruction, writer: Instruction, fuse: Mapping[str, Operations]
+) -> dict[int, Operations]:
+    """What the reader of a part costs. A copy, where the same product is made again, is the product."""
+    first = kind(writer)
+    if pattern := fuse.get(f"{first}+{kind(instruction)}"):
+        return {place: pattern}
+    return {place: fuse[f"{first}+add.64"]} if instruction.base == "mov" else {}
 
 
 def parts_everywhere(kernel: Kernel, fuse: Mapping[str, Operations]) -> dict[int, Instruction]:

@@ -125,3 +125,15 @@ def test_comparisons_of_64_bit_are_two() -> None:
     text = HEAD.replace("{\n", "{\n.reg .pred %p<2>;", 1) + body + TAIL
     found = expanded(parse_module(text, "k.ptx").kernels["k"], load_isa("sm_80"))
     assert (found["int32.setp.alu"], found["int32.setp"], found["int32.selp"]) == (1, 1, 2)
+
+
+@pytest.mark.parametrize("isa", ("sm_75", "sm_80", "sm_90"))
+def test_a_product_that_is_found_again(isa: str) -> None:
+    """Both sums make the product anew. The shift is the same product, so a copy of it: one more."""
+    body = """.reg .pred %p<2>;
+    mul.wide.s32 %rd3,%r1,4; add.s64 %rd4,%rd1,%rd3; ld.global.u32 %r2,[%rd4];
+    cvt.s64.s32 %rd6,%r1; shl.b64 %rd7,%rd6,2;
+    again: add.s64 %rd5,%rd2,%rd3; st.global.u32 [%rd5],%r2; st.global.u64 [%rd2],%rd7;
+    ld.global.u32 %r2,[%rd1]; setp.lt.s32 %p1,%r2,4; @%p1 bra again;"""
+    found = expanded(parse_module(HEAD.replace("sm_52", "sm_75") + body + TAIL, "k.ptx").kernels["k"], load_isa(isa))
+    assert found["int32.madwide"] + found["int32.mulwide"] == 3

@@ -24,7 +24,7 @@ from pathlib import Path
 from ppt_gpu.errors import PptError, did_you_mean
 from ppt_gpu.exec.literals import literal
 from ppt_gpu.exec.npy_file import npy_elements
-from ppt_gpu.exec.scalars import check_scalar, is_float, parse_scalar, scalar_type
+from ppt_gpu.exec.scalars import check_scalar, integer_range, is_float, parse_scalar, scalar_type
 from ppt_gpu.exec.value_text import parse_value
 from ppt_gpu.exec.workload import Argument, Buffer
 
@@ -121,7 +121,8 @@ def check_random(buffer: Buffer, has_range: bool) -> None:
     if not is_float(buffer.type):
         if not has_range:
             message = f"random {buffer.type} values need a range"
-            raise PptError(message, hint=f"such as {buffer.type}[{buffer.count}]=random(0,{buffer.count - 1})")
+            most = min(buffer.count - 1, integer_range(buffer.type)[1])
+            raise PptError(message, hint=f"such as {buffer.type}[{buffer.count}]=random(0,{most})")
         for bound in (buffer.low, buffer.high):
             check_scalar(buffer.type, int(bound))
     if not buffer.low <= buffer.high:

@@ -91,6 +91,14 @@ def test_bad_texts(text, message):
     assert message in caught.value.message
 
 
+@pytest.mark.parametrize(("text", "hint"), [("i32[4]=random", "random(0,3)"), ("s8[4096]=random", "random(0,127)")])
+def test_ranges_that_are_suggested_are_ranges(text, hint):
+    with pytest.raises(PptError) as caught:
+        parse_argument(text, 0)
+    assert caught.value.hint is not None and caught.value.hint.endswith(hint)
+    parse_argument(f"{text.partition('=')[0]}={hint}", 0)
+
+
 def test_all_command_line_errors_at_once():
     with pytest.raises(InputErrors) as caught:
         workload_from_arguments("k.ptx", "", (0, 1), (2048,), ["f32[4]", "i31=4", "data"], 1 << 30, 999)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ppt_gpu.errors import PptError
 from ppt_gpu.policies import POLICIES
 from ppt_gpu.sm.camping import slice_of_lines
-from ppt_gpu.sm.core_machine import ONE, TWO_LEVEL, Machine, constant_fill, even_sets, machine_of
+from ppt_gpu.sm.core_machine import ONE, TWO_LEVEL, Machine, constant_fill, even_sets, machine_of, write_factor
 from ppt_gpu.sm.program import CODE_COLD, WARM, Program
 from ppt_gpu.spec.gpu import Gpu
 
@@ -76,7 +76,7 @@ def chip_of(
             l1_sets=0,
             l2_sets=sets * slices,
             l2_cost=_slice_cost(program, gpu),
-            l2_write_cost=gpu.l2.partitions * _slice_cost(program, gpu),
+            l2_write_cost=round(write_factor(program, gpu) * _slice_cost(program, gpu)),
             dram_cost=one.dram_cost * channels,
             dram_turn=one.dram_turn * channels,
         ),

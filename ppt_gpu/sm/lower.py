@@ -29,6 +29,7 @@ from ppt_gpu.sm.lower_others import Own, TurnOf, among_others, nobody_else
 from ppt_gpu.sm.lower_program import assemble
 from ppt_gpu.sm.lower_shapes import LOCAL
 from ppt_gpu.sm.lower_tasks import lower_tasklist
+from ppt_gpu.sm.partial_sectors import written_in_part
 from ppt_gpu.sm.program import Program
 from ppt_gpu.sm.scoreboard import SLOTS, schedule
 from ppt_gpu.sm.sharing import Users
@@ -121,6 +122,7 @@ def lower_trace(
         l2_made_dirty=made_dirty,
         l2_lost_dirty=lost_dirty,
         l2_camping=others.camping,
+        l2_in_part=written_in_part(shape.sector, code.variants, variant, pattern, base, offsets, masks),
         dram_rows=others.dram_rows,
         atomic_share=others.atomic_share,
     )

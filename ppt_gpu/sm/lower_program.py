@@ -39,6 +39,7 @@ def assemble(
     l2_made_dirty: float = 0.0,
     l2_lost_dirty: float = 0.0,
     l2_camping: float = 1.0,
+    l2_in_part: float = 0.0,
     dram_rows: float = 1.0,
     atomic_share: float = 1.0,
 ) -> Program:
@@ -73,6 +74,7 @@ def assemble(
         access_atomic=found.atomic,
         l2_share_factor=share_factor(users.line),
         l2_camping=l2_camping,
+        l2_in_part=l2_in_part,
         dram_rows=dram_rows,
         atomic_share=atomic_share,
         line_bytes=shape.line,

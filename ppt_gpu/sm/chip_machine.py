@@ -76,7 +76,7 @@ def chip_of(
             l1_sets=0,
             l2_sets=sets * slices,
             l2_cost=_slice_cost(program, gpu),
-            l2_write_cost=round(write_factor(program, gpu) * _slice_cost(program, gpu)),
+            l2_write_cost=gpu.l2.partitions * round(write_factor(program, gpu) * _slice_cost(program, gpu)),
             dram_cost=one.dram_cost * channels,
             dram_turn=one.dram_turn * channels,
         ),

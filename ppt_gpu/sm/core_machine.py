@@ -233,7 +233,8 @@ def machine_of(
         l2_allocate=gpu.l2.write_allocate,
         l2_latency=gpu.l2.latency,
         l2_cost=_cost(sector * program.l2_camping, gpu.l2.bandwidth * share),
-        l2_write_cost=_cost(sector * program.l2_camping * write_factor(program, gpu), gpu.l2.bandwidth * share),
+        l2_write_cost=gpu.l2.partitions
+        * _cost(sector * program.l2_camping * write_factor(program, gpu), gpu.l2.bandwidth * share),
         l2_near=max(1, l2_ways // gpu.l2.partitions),
         l2_far=gpu.l2.far_latency if gpu.l2.partitions > 1 else 0,
         icnt_cost=_cost(sector, gpu.interconnect.bandwidth),
@@ -312,9 +313,8 @@ def _geometry(size: int, ways: int, line: int) -> tuple[int, int]:
 
 
 def write_factor(program: Program, gpu: Gpu) -> float:
-    """How many times as long the L2 takes for a sector that is written as for one that is read: once for each copy,
-    and longer for those that are written in part."""
-    return gpu.l2.partitions * (1.0 + (gpu.l2.partial_write - 1.0) * program.l2_in_part)
+    """How many times as long the L2 takes for a sector that is written: some are written in part."""
+    return 1.0 + (gpu.l2.partial_write - 1.0) * program.l2_in_part
 
 
 def set_index(program: Program, sets: int, index: int, lines: slice = EVERY_LINE) -> NDArray[np.int32]:

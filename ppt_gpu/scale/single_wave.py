@@ -17,12 +17,14 @@ from numpy.typing import NDArray
 from ppt_gpu.scale.grid import GridSpread, SmPlan, plan
 from ppt_gpu.scale.prediction import KernelPrediction
 from ppt_gpu.scale.simulated_sm import SimulatedSm
-from ppt_gpu.scale.steady import spread_assumptions
+from ppt_gpu.scale.steady import AFFORDABLE, spread_assumptions
 from ppt_gpu.scale.survey import ALIKE, Survey
 from ppt_gpu.spec.gpu import Gpu
 
 #: SMs simulated: warps that are not evenly shared out among the schedulers make others slow than those with most work
 SIMULATED = 6
+#: and at most where they do little: of two SMs whose longest warps are alike one may wait for memory half as long again
+MOST = 32
 
 
 def single_wave_prediction(sm: SimulatedSm, survey: Survey, gpu: Gpu) -> KernelPrediction:
@@ -37,7 +39,7 @@ def single_wave_prediction(sm: SimulatedSm, survey: Survey, gpu: Gpu) -> KernelP
     alike = [_by_sm(survey, (member == kind).astype(np.int64), sm.spread) for kind in range(kinds)]
     ranked = np.stack([np.lexsort((-work, -amount)) for amount in (*(telling or (work,)), *alike)], axis=1)
     numbers = dict.fromkeys(ranked.ravel().tolist())
-    most = max(SIMULATED, len(set(ranked[0].tolist())))
+    most = max(SIMULATED, len(set(ranked[0].tolist())), _affordable(work[list(numbers)]))
     plans = [plan(sm.launch.blocks, sm.occupancy, gpu, "steady", sm=number) for number in list(numbers)[:most]]
     slots = [sm.slots(list(made.blocks), _share(sectors, made.sm)) for made in plans]
     slowest = int(np.argmax([one.timing(resident).result.cycles for one in slots]))
@@ -52,6 +54,11 @@ def single_wave_prediction(sm: SimulatedSm, survey: Survey, gpu: Gpu) -> KernelP
         error=survey.error,
         assumptions=(text, *spread_assumptions(made)[:1]),
     )
+
+
+def _affordable(work: NDArray[np.float64]) -> int:
+    """How many SMs of that `work`, in warp instructions, in this order, may be simulated; at most MOST."""
+    return min(int(np.searchsorted(np.cumsum(work), AFFORDABLE, side="right")), MOST)
 
 
 def _by_sm(
@@ -73,5 +80,7 @@ def _listed(plans: Sequence[SmPlan], slowest: SmPlan) -> str:
     *others, last = [str(made.sm) for made in plans]
     if not others:
         return f"SM {last}, which has the most to do, was simulated with its blocks"
+    if len(plans) > SIMULATED:
+        others, last = others[: SIMULATED - 1], f"{len(plans) - SIMULATED + 1} others"
     every = f"SMs {', '.join(others)} and {last}, which have the most to do, were simulated, each with its blocks"
     return f"{every}; SM {slowest.sm} is the slowest"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from irregular_kernels import bfs, boundary, mandelbrot, triangular, whole_chip
+from irregular_kernels import bfs, boundary, mandelbrot, spmv, triangular, whole_chip
 
 from ppt_gpu.scale.simulated_sm import TraceSm
 from ppt_gpu.scale.single_wave import single_wave_prediction
@@ -42,6 +42,14 @@ def test_as_the_whole_chip(name: str) -> None:
     sm = LAUNCHES[name]()
     found = single_wave_prediction(sm, sm.survey(), GPU)
     assert found.cycles == pytest.approx(whole_chip(LAUNCHES[name]()), rel=0.1)
+
+
+def test_of_many_long_warps_the_slowest_counts() -> None:
+    """Rows up to one limit make the longest warps of many SMs alike; what they wait for in memory does not."""
+    sm = spmv(chip := load_gpu("v100", ["sm.count=80"]), 80)
+    found = single_wave_prediction(sm, sm.survey(), chip)
+    assert found.cycles == pytest.approx(max(every_sm(sm)), rel=0.01)  # of six SMs the slowest: 7.5 % less
+    assert " others, which have the most to do" in found.assumptions[0]
 
 
 def test_counts_stand_for_the_grid() -> None:

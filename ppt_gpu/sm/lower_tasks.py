@@ -12,13 +12,14 @@ from ppt_gpu.exec.trace import Range
 from ppt_gpu.sm.found_left import Uses, found_left
 from ppt_gpu.sm.in_flight import by_others, first_moments
 from ppt_gpu.sm.left_lines import LeftLines
-from ppt_gpu.sm.lower_access import Accesses, Geometry, Variants, geometry, lower_accesses
+from ppt_gpu.sm.lower_access import Geometry, Variants, geometry, lower_accesses
 from ppt_gpu.sm.lower_forced import forced_transactions
 from ppt_gpu.sm.lower_hash import dense_ids
 from ppt_gpu.sm.lower_ops import OpTable, build_ops
 from ppt_gpu.sm.lower_program import assemble
 from ppt_gpu.sm.lower_shapes import GLOBAL
 from ppt_gpu.sm.moments import Course, waits_before
+from ppt_gpu.sm.partial_sectors import written_in_part
 from ppt_gpu.sm.program import Program
 from ppt_gpu.sm.same_line import Atomics, atomic_share
 from ppt_gpu.sm.scoreboard import SLOTS, StaticCode, schedule
@@ -78,7 +79,8 @@ def lower_tasklist(
     plan = schedule(_static(flat, ops), np.array([0, len(flat.path)]), flat.path, gpu.sm.issue_width, SLOTS)
     shape = geometry(gpu, active_sms)
     bases = _bases(flat, task, kept, warps_per_block, ids, grid)
-    found = _strides(flat, shape, task, bases)
+    strides = _strides(flat, task, bases)
+    found = lower_accesses(shape, *strides)
     address_line, address = dense_ids(found.address)
     users, shared = Users.alone(len(address)), None
     atomics = _atomics(flat, task, bases)[0]
@@ -118,6 +120,7 @@ def lower_tasklist(
         warp_access=start,
         warps_per_block=warps_per_block,
         thread_instructions=warps * int(np.array([t.active for t in flat.tasks], np.int64)[flat.path].sum()),
+        l2_in_part=written_in_part(shape.sector, *strides),
         atomic_share=share,
     )
 
@@ -174,7 +177,7 @@ def _touched(
     kept = flat.space[flat.access_task] == GLOBAL
     task = flat.access_task[kept]
     bases = _bases(flat, task, kept, warps_per_block, ids, grid)
-    found = _strides(flat, shape, task, bases)
+    found = lower_accesses(shape, *_strides(flat, task, bases))
     sm_of_access = np.repeat(dense[order], warps_per_block * len(task))
     sm = np.repeat(sm_of_access, np.diff(found.start)).astype(np.int32)
     weight = np.asarray(stands_for, np.float64)[first]
@@ -207,12 +210,9 @@ def _given(flat: FlatTaskList) -> NDArray[np.bool_]:
 
 
 def _strides(
-    flat: FlatTaskList,
-    shape: Geometry,
-    task: NDArray[np.int32],
-    bases: NDArray[np.int64],
-) -> Accesses:
-    """Transactions of the accesses with synthetic addresses; the others move nothing here."""
+    flat: FlatTaskList, task: NDArray[np.int32], bases: NDArray[np.int64]
+) -> tuple[Variants, NDArray[np.int32], NDArray[np.int32], NDArray[np.int64], NDArray[np.int64], NDArray[np.uint32]]:
+    """The accesses with synthetic addresses, as `lower_accesses` takes them; the others move nothing here."""
     access = [t.op.partition(".")[0] for t in flat.tasks]
     variants = Variants(
         space=np.where(flat.space < 0, GLOBAL, flat.space).astype(np.int8),
@@ -223,7 +223,7 @@ def _strides(
     )
     variant = np.tile(np.where(_given(flat)[task], -1, task).astype(np.int32), len(bases) // max(1, len(task)))
     pattern = np.tile(task, len(bases) // max(1, len(task)))
-    return lower_accesses(shape, variants, variant, pattern, bases, flat.pattern_offset, flat.pattern_mask)
+    return variants, variant, pattern, bases, flat.pattern_offset, flat.pattern_mask
 
 
 def _ranges(flat: FlatTaskList) -> tuple[Range, ...]:

@@ -9,6 +9,8 @@ from ppt_gpu.errors import PptError, did_you_mean
 from ppt_gpu.sm.core_machine import fermi_place
 
 MAPPINGS = ("modulo", "xor", "fermi")
+#: by `l1.index`
+MAPPING_OF = {"linear": "modulo", "hash": "xor", "fermi": "fermi"}
 
 
 def set_of(lines: NDArray[np.int64], sets: int, mapping: str) -> NDArray[np.int64]:

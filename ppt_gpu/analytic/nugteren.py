@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.analytic.access_stream import caches_of
-from ppt_gpu.analytic.cache_sets import MAPPINGS, set_of
+from ppt_gpu.analytic.cache_sets import MAPPING_OF, set_of
 from ppt_gpu.analytic.least_latency import entry_ops
 from ppt_gpu.analytic.model_inputs import DoesNotApply, ModelInputs
 from ppt_gpu.analytic.nugteren_loop import UNLIMITED, FakeCache, WarpLines, fake_time_distances
@@ -77,7 +77,7 @@ def launch_misses(inputs: ModelInputs) -> tuple[MissClasses, NDArray[np.bool_]]:
     """The misses of the L1 of one SM, and which transactions of the program hit. DoesNotApply when no load looks in."""
     program, machine = inputs.program, caches_of(inputs)
     lines, chosen, used = _loaded(program, machine)
-    mapping = MAPPINGS[machine.l1_index]
+    mapping = MAPPING_OF[inputs.gpu.l1.index]
     number = (program.line_address[used] // np.uint64(program.line_bytes)).astype(np.int64)
     sets = set_of(number, machine.l1_sets, mapping)
     found, distance = miss_classes(lines, sets, machine.l1_ways, machine.mshrs, inputs.resident_blocks)

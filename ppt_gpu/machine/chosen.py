@@ -12,12 +12,11 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from ppt_gpu.machine.scalars import Place, constant_pointers
+from ppt_gpu.machine.scalars import Place, as_move, constant_pointers, named_place, seen_arrays
 from ppt_gpu.machine.straight import NewRegisters
 from ppt_gpu.ptx.call_graph import symbols_of
 from ppt_gpu.ptx.cfg import ControlFlow
 from ppt_gpu.ptx.instructions import copied, memory_space
-from ppt_gpu.ptx.linked import LinkedKernel
 from ppt_gpu.ptx.module import TYPE_BYTES, Guard, Imm, Instruction, Kernel, Mem, Operand, Reg, Sym, Vec
 from ppt_gpu.ptx.uses import writers_of
 
@@ -52,8 +51,8 @@ def chosen_words(kernel: Kernel, flow: ControlFlow, names: NewRegisters) -> dict
     Addresses of local memory have 32 bits: registers that only go on by constants count as one each from here on.
     Others are sums with a product, which is one instruction of the machine anyway.
     """
-    sizes = {variable.name: variable.bytes for variable in kernel.variables if variable.space == "local"}
-    if not sizes or (isinstance(kernel, LinkedKernel) and kernel.calls):
+    sizes = seen_arrays(kernel)
+    if not sizes:
         return {}
     found: dict[int, tuple[Instruction, ...]] = {}
     writers = writers_of(kernel.instructions)
@@ -145,13 +144,11 @@ class _Array:
             or address.indices
         ):
             return None
-        if isinstance(address.base, Sym):
-            return _Access(instruction.index, None, address.base.offset + address.offset, values)
+        place = named_place(address, self.places, (self.name,))
+        if place is not None:
+            return _Access(instruction.index, None, place.offset, values)
         if not isinstance(address.base, Reg):
             return None
-        place = self.places.get(address.base.id)
-        if place is not None:
-            return _Access(instruction.index, None, place.offset + address.offset, values)
         return _Access(instruction.index, address.base.id, address.offset, values)
 
 
@@ -172,32 +169,17 @@ def _fits(accesses: Collection[_Access], size: int, flow: ControlFlow, looping: 
 
 def _instead(instruction: Instruction, access: _Access, words: list[int], names: NewRegisters) -> Iterator[Instruction]:
     """The instructions that stand for an access to `words`."""
-    if access.base is None:
-        yield from _moves(instruction, access, words[access.offset // WORD :], None)
-        return
-    for place in range(0, WORD * len(words) - access.bytes + 1, access.bytes):
-        predicate = names.predicate()
-        yield replace(
-            instruction,
-            opcode="setp.eq.s32",
-            operands=(Reg(predicate), Reg(access.base), Imm(place - access.offset)),
-            reads=(access.base,),
-            writes=(predicate,),
-        )
-        yield from _moves(instruction, access, words[place // WORD :], predicate)
-
-
-def _moves(instruction: Instruction, access: _Access, words: list[int], predicate: int | None) -> Iterator[Instruction]:
-    loads = instruction.base == "ld"
-    guard = () if predicate is None else (predicate,)
-    for word, value in zip(words, access.values, strict=False):
-        to, source = (value, Reg(word)) if loads else (Reg(word), value)
-        assert isinstance(to, Reg)
-        yield replace(
-            instruction,
-            opcode=f"mov.b{8 * WORD}",
-            operands=(to, source),
-            guard=None if predicate is None else Guard(predicate, negated=False),
-            reads=(*((source.id,) if isinstance(source, Reg) else ()), *guard),
-            writes=(to.id,),
-        )
+    most = WORD * len(words) - access.bytes
+    for place in (access.offset,) if access.base is None else range(0, most + 1, access.bytes):
+        guard = None
+        if access.base is not None:
+            guard = Guard(names.predicate(), negated=False)
+            yield replace(
+                instruction,
+                opcode="setp.eq.s32",
+                operands=(Reg(guard.reg), Reg(access.base), Imm(place - access.offset)),
+                reads=(access.base,),
+                writes=(guard.reg,),
+            )
+        for word, value in zip(words[place // WORD :], access.values, strict=False):
+            yield as_move(instruction, word, value, WORD, guard)

@@ -144,7 +144,11 @@ class _Builder:
     def _give_out_choices(self, templates: Sequence[Template]) -> None:
         """Of the moves under a predicate, those that the multiplier does: its part of all of the kernel's."""
         isa = self.isa
-        if isa is None:
+        choices = [
+            [n for n in template.code.tolist() if is_choice(self.code[n], self.operations.get(n, ()))]
+            for template in templates
+        ]
+        if isa is None or not any(choices):
             return
         counted: set[int] = set()
         pieces: list[int] = []
@@ -156,9 +160,8 @@ class _Builder:
             pieces += [] if block in counted else range(first, end)
         own = {index: self._own(self.operations, index, self.code[index], isa) for index in pieces}
         part = multiplied_choices([(self.code[index], own[index]) for index in pieces], isa)
-        for template in templates:
-            choices = [n for n in template.code.tolist() if is_choice(self.code[n], self.operations.get(n, ()))]
-            for k, index in enumerate(choices):  # spread evenly
+        for of_template in choices:
+            for k, index in enumerate(of_template):  # spread evenly
                 if round((k + 1) * part) > round(k * part):
                     self.operations[index] = as_multiplied(self.operations[index])
 

@@ -6,14 +6,14 @@ chooses, whose address goes elsewhere, or that is accessed as words of other siz
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
 from ppt_gpu.ptx.call_graph import symbols_of
 from ppt_gpu.ptx.instructions import access_bytes, access_kind, copied, memory_space
 from ppt_gpu.ptx.linked import LinkedKernel
-from ppt_gpu.ptx.module import TYPE_BYTES, Imm, Instruction, Kernel, Mem, Reg, Sym
+from ppt_gpu.ptx.module import TYPE_BYTES, Guard, Imm, Instruction, Kernel, Mem, Operand, Reg, Sym
 from ppt_gpu.ptx.uses import writers_of
 
 
@@ -22,13 +22,18 @@ class Place(NamedTuple):
     offset: int  # B
 
 
-def words_in_registers(kernel: Kernel, register: Callable[[int], int]) -> dict[int, tuple[Instruction, ...]]:
-    """The copies that stand for accesses, by their index. `register` makes one of so many bytes for each word.
+def seen_arrays(kernel: Kernel) -> dict[str, int]:
+    """Bytes of the variables in local memory, by name. Of kernels that call functions none: what these are given is
+    not looked through."""
+    if isinstance(kernel, LinkedKernel) and kernel.calls:
+        return {}
+    return {variable.name: variable.bytes for variable in kernel.variables if variable.space == "local"}
 
-    Of kernels that call functions none: what these are given is not looked through.
-    """
-    names = {variable.name for variable in kernel.variables if variable.space == "local"}
-    if not names or (isinstance(kernel, LinkedKernel) and kernel.calls):
+
+def words_in_registers(kernel: Kernel, register: Callable[[int], int]) -> dict[int, tuple[Instruction, ...]]:
+    """The copies that stand for accesses, by their index. `register` makes one of so many bytes for each word."""
+    names = set(seen_arrays(kernel))
+    if not names:
         return {}
     places = constant_pointers(writers_of(kernel.instructions), names)
     found: dict[Place, dict[int, tuple[int, Instruction]]] = {}
@@ -48,7 +53,8 @@ def words_in_registers(kernel: Kernel, register: Callable[[int], int]) -> dict[i
         size = next(iter(sizes[place]))
         word = register(size)
         for index, (_, instruction) in accesses.items():
-            copies[index] = (_copy(instruction, word, size),)
+            value = instruction.operands[0 if access_kind(instruction) == "load" else 1]
+            copies[index] = (as_move(instruction, word, value, size, instruction.guard),)
     return copies
 
 
@@ -63,16 +69,18 @@ def _overlaps(place: Place, sizes: Mapping[Place, set[int]]) -> bool:
     )
 
 
-def _copy(instruction: Instruction, word: int, size: int) -> Instruction:
-    loads = access_kind(instruction) == "load"
-    to, value = (instruction.operands[0], Reg(word)) if loads else (Reg(word), instruction.operands[1])
-    guard = () if instruction.guard is None else (instruction.guard.reg,)
+def as_move(instruction: Instruction, word: int, value: Operand, size: int, guard: Guard | None) -> Instruction:
+    """The move that stands for a load or store of `size` bytes, where register `word` is what it loads or stores."""
+    to, source = (value, Reg(word)) if access_kind(instruction) == "load" else (Reg(word), value)
+    assert isinstance(to, Reg)
+    read = (source.id,) if isinstance(source, Reg) else ()
     return replace(
         instruction,
         opcode=f"mov.b{8 * size}",
-        operands=(to, value),
-        reads=(*((value.id,) if isinstance(value, Reg) else ()), *guard),
-        writes=instruction.writes if loads else (word,),
+        operands=(to, source),
+        guard=guard,
+        reads=read if guard is None else (*read, guard.reg),
+        writes=(to.id,),
     )
 
 
@@ -116,8 +124,14 @@ def _accessed(instruction: Instruction, places: Mapping[int, Place], names: set[
         return None
     if isinstance(value, Reg) and instruction.base == "st" and value.id in places:
         return None
-    if isinstance(address.base, Sym) and address.base.name in names:
-        return Place(address.base.name, address.base.offset + address.offset)
-    if isinstance(address.base, Reg) and address.base.id in places:
-        return Place(places[address.base.id].variable, places[address.base.id].offset + address.offset)
+    return named_place(address, places, names)
+
+
+def named_place(address: Mem, places: Mapping[int, Place], names: Collection[str]) -> Place | None:
+    """What an address names: a place in a variable of `names`, or behind a pointer that is always to one place."""
+    base = address.base
+    if isinstance(base, Sym) and base.name in names:
+        return Place(base.name, base.offset + address.offset)
+    if isinstance(base, Reg) and base.id in places:
+        return Place(places[base.id].variable, places[base.id].offset + address.offset)
     return None

@@ -111,7 +111,7 @@ def lower_accesses(
         raise PptError("the trace has too many access patterns", hint="run fewer blocks")
     variant, pattern = np.ascontiguousarray(variant, np.int32), np.ascontiguousarray(pattern, np.int32)
     base = np.ascontiguousarray(base, np.int64)
-    ids, keys = dense_ids(_keys(variant, pattern, base, period).view(np.uint64))
+    ids, keys = dense_ids(access_keys(variant, pattern, base, period).view(np.uint64))
     start, line, sectors, cycles, atomic = shapes(
         keys, offsets, masks, variants.space, variants.size, variants.load, variants.atomic, shape.rule, shape.line,
         shape.sector, shape.l1_global, shape.per_cycle, shape.banks, (variants.onward != PAST_L1) & shape.l1_banked,
@@ -156,10 +156,10 @@ def _periods(shape: Geometry, variants: Variants) -> NDArray[np.int64]:
     return period
 
 
-def _keys(
+def access_keys(
     variant: NDArray[np.int32], pattern: NDArray[np.int32], base: NDArray[np.int64], period: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """The key of every access; all bits set (NOTHING) where nothing was recorded."""
+    """The key of every access [M], which `key_parts` reads; all bits set (NOTHING) where nothing was recorded."""
     if len(period) == 0:
         return np.full(len(variant), -1, np.int64)
     keys = pattern.astype(np.int64)

@@ -16,6 +16,13 @@ VARIANT_BITS = 22
 NOTHING = np.uint64(0xFFFFFFFFFFFFFFFF)  # the key of an operation that the run recorded nothing for
 
 
+def key_parts(keys: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Variant, pattern and place within a period, of each key."""
+    place = (keys & np.uint64((1 << PERIOD_BITS) - 1)).astype(np.int64)
+    variant = (keys >> np.uint64(PERIOD_BITS) & np.uint64((1 << VARIANT_BITS) - 1)).astype(np.int64)
+    return variant, (keys >> np.uint64(PERIOD_BITS + VARIANT_BITS)).astype(np.int64), place
+
+
 def shapes(
     keys: NDArray[np.uint64], offsets: NDArray[np.int64], masks: NDArray[np.uint32], v_space: NDArray[np.int8],
     v_size: NDArray[np.int32], v_load: NDArray[np.bool_], v_atomic: NDArray[np.bool_], rule: int, line: int,
@@ -29,9 +36,7 @@ def shapes(
     """
     wide = np.ascontiguousarray(masks, np.int64)
     offsets = np.ascontiguousarray(offsets, np.int64)
-    base = (keys & np.uint64((1 << PERIOD_BITS) - 1)).astype(np.int64)
-    variant = (keys >> np.uint64(PERIOD_BITS) & np.uint64((1 << VARIANT_BITS) - 1)).astype(np.int64)
-    pattern = (keys >> np.uint64(PERIOD_BITS + VARIANT_BITS)).astype(np.int64)
+    variant, pattern, base = key_parts(keys)
     real = np.flatnonzero(keys != NOTHING)
     real = real[wide[pattern[real]] != 0]
     cycles, atomic, count = np.ones(len(keys), np.int32), np.ones(len(keys), np.int32), np.zeros(len(keys), np.int64)

@@ -7,8 +7,9 @@ from numpy.typing import NDArray
 
 from ppt_gpu.compiled import entry
 from ppt_gpu.sm.coalesce import WARP
-from ppt_gpu.sm.lower_access import Variants
-from ppt_gpu.sm.lower_shapes import GLOBAL
+from ppt_gpu.sm.lower_access import Variants, access_keys
+from ppt_gpu.sm.lower_hash import dense_ids
+from ppt_gpu.sm.lower_shapes import GLOBAL, key_parts
 
 BYTES = 32  # of a sector; in others nothing is known of parts
 
@@ -30,8 +31,10 @@ def written_in_part(
     chosen = np.flatnonzero(stores[variant])
     if sector != BYTES or not len(chosen):
         return 0.0
-    kinds = np.stack([pattern[chosen], base[chosen] % BYTES, variants.size[variant[chosen]]])
-    (pattern_of, begin, size), times = np.unique(kinds, axis=1, return_counts=True)
+    period = np.full(len(variants.size), BYTES, np.int64)
+    ids, keys = dense_ids(access_keys(variant[chosen], pattern[chosen], base[chosen], period).view(np.uint64))
+    kind, pattern_of, begin = key_parts(keys)
+    times, size = np.bincount(ids), variants.size[kind].astype(np.int64)
     written, parts = np.zeros((2, len(times)), np.int64)
     _count_parts(pattern_of, begin, size, offsets, masks.astype(np.int64), written, parts)
     return float((parts * times).sum() / max(1, (written * times).sum()))

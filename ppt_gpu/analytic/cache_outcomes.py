@@ -18,7 +18,7 @@ from ppt_gpu.analytic.cache_walk import walk
 from ppt_gpu.analytic.least_latency import entry_ops
 from ppt_gpu.analytic.model_inputs import ModelInputs
 from ppt_gpu.sm.core_machine import Machine, even_sets, set_index
-from ppt_gpu.sm.core_memory import l1_way
+from ppt_gpu.sm.core_memory import WAY, l1_way
 from ppt_gpu.sm.program import KIND_ATOMIC, KIND_LOAD, KIND_STORE, Program
 
 #: who answers: nobody is asked (a store, an access without lanes), or the farthest of the levels asked
@@ -62,7 +62,7 @@ def simulate_caches(program: Program, machine: Machine, ops: NDArray[np.int64], 
     fetched, below, read, written = np.zeros((4, len(ops)), np.int32)
     level, totals = np.zeros(len(ops), np.uint8), np.zeros(3, np.int64)
     walk(
-        program, machine, ops, kind, l1_way(program, machine), resident,
+        program, machine, ops, kind, l1_way(program, machine) & WAY, resident,
         set_index(program, machine.l1_sets, machine.l1_index), even_sets(program, machine.l2_sets),
         level, fetched, below, read, written, totals,
     )  # fmt: skip

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sm_random import gpus, programs
+from sm_random import gpus, programs, random_program
 
 from ppt_gpu.analytic.cache_outcomes import CacheOutcomes, simulate_caches
 from ppt_gpu.analytic.least_latency import entry_ops
@@ -21,8 +21,9 @@ from ppt_gpu.sm.core_machine import (
     Machine,
     machine_of,
 )
-from ppt_gpu.sm.program import KIND_SHARED, KIND_STORE, Program
+from ppt_gpu.sm.program import KIND_SHARED, KIND_STORE, Program, posted_by
 from ppt_gpu.sm.reference_memory import Memory
+from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.gpu import Gpu
 
 
@@ -105,3 +106,14 @@ def test_as_the_plain_memory(program: Program, gpu: Gpu, resident: int, active: 
     stores = program.op_kind[ops] == KIND_STORE
     assert not found.fetched_lines[stores].any()
     assert found.dram_write_sectors <= int(found.written.sum()) or dirty
+
+
+def test_reductions_pass_an_l1_of_local_memory_only() -> None:
+    """Nobody waits for their results, which the way to the L1 also says: they drop no line there."""
+    program = random_program(seed=1, warps=1, blocks=2, length=23, lines=1, memory=0.1)
+    machine = replace(machine_of(program, load_gpu("k40"), 1, None, 0.0, None), dram_group=1)
+    assert posted_by(program).any() and not machine.l1_global
+    ops = entry_ops(program)
+    found, expected = simulate_caches(program, machine, ops, 1), plainly(program, machine, ops, 1)
+    assert found.l1_hits == expected["l1_hits"]
+    assert found.l2_sectors.tolist() == expected["l2_sectors"]

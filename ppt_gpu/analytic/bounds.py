@@ -162,13 +162,25 @@ def _memory(work: Work, result: SmResult, gpu: Gpu, scale: Scale, active_sms: in
     return [
         _bandwidth("interconnect, SM inward", l2_read, link),
         _bandwidth("interconnect, SM outward", l2_write, link),
-        _bandwidth("L2 bandwidth", (l2_read + l2_write * gpu.l2.partitions) * sms, gpu.l2.bandwidth),
+        _l2_bandwidth(l2_read * sms, l2_write * sms, work.l2_write_passes, gpu.l2.bandwidth),
         _bandwidth("DRAM bandwidth", (dram_read + dram_write) * sms, gpu.dram_bytes_per_cycle),
     ]
 
 
 def _bandwidth(resource: str, count: float, rate: float) -> ResourceBound:
     return ResourceBound(resource, count / rate, "bytes / bandwidth", f"{_shown(count)} B / {rate:.6g} B/cycle")
+
+
+def _l2_bandwidth(read: float, written: float, passes: float, rate: float) -> ResourceBound:
+    """What is written keeps an L2 of two parts twice as long, and longer where sectors are written in part."""
+    if passes == 1 or not written:
+        return _bandwidth("L2 bandwidth", read + written, rate)
+    return ResourceBound(
+        "L2 bandwidth",
+        (read + passes * written) / rate,
+        "(bytes read + times that a written sector takes as long x bytes written) / bandwidth",
+        f"({_shown(read)} + {passes:.4g} x {_shown(written)} B) / {rate:.6g} B/cycle",
+    )
 
 
 def _extrapolated(count: int, cold: float, scale: Scale) -> float:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ppt_gpu.sm.core_machine import write_factor
 from ppt_gpu.sm.program import KIND_ATOMIC, Program
 from ppt_gpu.spec.gpu import Gpu
 
@@ -29,6 +30,7 @@ class Work:
     longest_chain: float
     thread_instructions: int
     sector_bytes: int
+    l2_write_passes: float  # times as long as for a sector that is read that the L2 takes for one that is written
 
 
 def work_of(program: Program, gpu: Gpu) -> Work:
@@ -53,6 +55,7 @@ def work_of(program: Program, gpu: Gpu) -> Work:
         longest_chain=float(chains.max()),
         thread_instructions=int(program.thread_instructions),
         sector_bytes=program.sector_bytes,
+        l2_write_passes=gpu.l2.partitions * write_factor(program, gpu),
     )
 
 

@@ -142,6 +142,15 @@ def test_memory_bounds() -> None:
     assert found["critical path"] == 30 + 1 + 20  # the load may hit the L1; the store follows it, then the shared load
 
 
+def test_sectors_written_in_part_keep_the_l2_longer() -> None:
+    """A quarter of the written sectors takes three times as long: 1.5 on average, in each part of the L2."""
+    made = replace(program([LOAD, STORE], 4, 2, waits=[0, 1], slots=[0, -1]), l2_in_part=0.25)
+    gpu = replace(GPU, l2=replace(GPU.l2, partial_write=3.0, partitions=2))
+    traffic = result(made, l2_read_bytes=4096, l2_write_bytes=2048)
+    found = named(bounds(work_of(made, gpu), traffic, gpu, resident=2, active_sms=10))
+    assert found["L2 bandwidth"] == 10 * (4096 + 2 * 1.5 * 2048) / 320
+
+
 def test_a_table_is_fetched_once_a_stream_again_and_again() -> None:
     table = program([LOAD], 1, 4, waits=[0], slots=[0], line=0)
     streaming = program([LOAD], 1, 4, waits=[0], slots=[0])

@@ -27,8 +27,9 @@ _FREE = frozenset(("mov", "cvta"))
 class Arms:
     """The branches of a kernel."""
 
-    def __init__(self, kernel: Kernel, flow: ControlFlow) -> None:
-        self.kernel, self.flow = kernel, flow
+    def __init__(self, kernel: Kernel, flow: ControlFlow, branching: Collection[int] = ()) -> None:
+        """branching: instructions that branch within, which are under no guard."""
+        self.kernel, self.flow, self.branching = kernel, flow, branching
         self.before: list[list[int]] = [[] for _ in flow.block_start]
         for block, following in enumerate(flow.successors):
             for other in following:
@@ -104,6 +105,8 @@ class Arms:
         code = [i for i in code if not (is_branch(i) and i.guard is None)]
         if any(i.guard is not None or is_branch(i) or is_exit(i) or is_call(i) or is_barrier(i) for i in code):
             return False
+        if any(i.index in self.branching for i in code):
+            return False
         waits = any(access_kind(i) in ("load", "atomic") and memory_space(i) != "shared" for i in code)
         first = branch == 0 or (self.before[branch] == [0] and self.flow.ipdom[0] == meeting)
         begins = first and not any(access_kind(i) and memory_space(i) != "param" for i in self._code(0))
@@ -129,7 +132,7 @@ class Arms:
             self.flow.ipdom[arm] == meeting
             and meeting in self.flow.successors[arm]
             and len(code) - 1 <= BETWEEN
-            and all(is_pure(i) and i.guard is None for i in code[:-1])
+            and all(is_pure(i) and i.guard is None and i.index not in self.branching for i in code[:-1])
             and not any(self._alive[arm] >> register & 1 for i in code[:-1] for register in i.writes)
         )
 

@@ -114,7 +114,8 @@ class _Builder:
         self.code: list[Instruction] = list(kernel.instructions)
         self.origin = list(range(len(self.code)))
         self.operations: dict[int, Operations] = {}
-        self.arms = Arms(kernel, self.flow)
+        self.branching = frozenset(i.index for i in kernel.instructions if self._branches(i))
+        self.arms = Arms(kernel, self.flow, self.branching)
         self.unnamed = unnamed(kernel, self.flow, self.alive, self.arms, {} if isa is None else isa.unnamed)
 
     @cached_property
@@ -130,7 +131,7 @@ class _Builder:
         return banked(self.kernel)
 
     def build(self) -> MachineCode:
-        found = regions(self.kernel, self.flow, self._size, self.arms.guarded)
+        found = regions(self.kernel, self.flow, self._size, self.arms.guarded, self.branching)
         templates = [self._template(region) for region in found]
         self._give_out_choices([template for template in templates if template is not None])
         made = MachineKernel(
@@ -200,6 +201,11 @@ class _Builder:
         made = None if self.isa is None else self.isa.expansion(instruction.opcode)
         return made is not None and len(made) > 1 and any("setp" in name for name in made)
 
+    def _branches(self, instruction: Instruction) -> bool:
+        """Is there a branch among the machine instructions that it becomes?"""
+        made = None if self.isa is None else self.isa.expansion(instruction.opcode)
+        return made is not None and "branch" in made
+
     def _template(self, region: Region) -> Template | None:
         """None where the PTX itself is what runs."""
         steps = self._steps(region)
@@ -214,7 +220,8 @@ class _Builder:
         if self.isa is not None and self.isa.unnamed:
             self._complete(region, steps, operations, self.isa)
             operations |= balanced(code, operations, joined, self.banks, self.isa)
-        order = issue_order(code, self.names.weights, alive, self.registers, free, self.banked_constants)
+        branching = {place for place, instruction in enumerate(code) if self._branches(instruction)}
+        order = issue_order(code, self.names.weights, alive, self.registers, free, self.banked_constants, branching)
         ordered = [steps[place] for place in order]
         if not operations and self._unchanged(region, ordered):
             return None

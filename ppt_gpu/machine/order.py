@@ -7,7 +7,8 @@ with the longest way to the end of the block is next, unless the registers are a
 
 What may not change places: readers and writers of a register; accesses to memory that may be the same, one of which
 writes, unless their addresses are the same register with offsets apart; accesses and a barrier or fence; anything and
-a call, branch or exit.
+a call, branch or exit; anything and an instruction that branches within: a division, root or reciprocal whose rare
+operands go another way ends a basic block, so a load behind it waits until it is done.
 
 The compiler does not know what the caches will hold, so it expects nominal latencies (`_EXPECTED`), the same for all
 GPUs.
@@ -61,6 +62,7 @@ def issue_order(
     registers: int,
     free: Collection[int],
     fewest: bool = False,
+    branching: Collection[int] = (),
 ) -> list[int]:
     """The numbers of the instructions of a piece of straight-line code, in the order of issue.
 
@@ -68,9 +70,11 @@ def issue_order(
     registers: that a thread has; values that are alive at once take no more, where an order allows.
     free: instructions that others do together with their own work.
     fewest: where registers are too few otherwise, an order with few values alive is tried, and loads moved ahead in it.
+    branching: instructions that branch within.
     """
     latency = [0 if number in free else expected_latency(i) for number, i in enumerate(code)]
-    block, room = _Block(code, latency, weights, alive), registers - EXTRA_REGISTERS
+    ends = {number for number, i in enumerate(code) if number in branching or _is_end(i)}
+    block, room = _Block(code, latency, weights, alive, ends), registers - EXTRA_REGISTERS
     found, most = block.schedule(room)
     if most > room:
         other, fewer = block.schedule(room, by_ptx=True)
@@ -92,8 +96,15 @@ def expected_latency(instruction: Instruction) -> int:
 class _Block:
     """The instructions of one basic block, numbered from 0, and who must follow whom."""
 
-    def __init__(self, code: Sequence[Instruction], latency: Sequence[int], weights: Sequence[int], alive: int) -> None:
-        self.code, self.latency, self.weights, self.alive = code, latency, weights, alive
+    def __init__(
+        self,
+        code: Sequence[Instruction],
+        latency: Sequence[int],
+        weights: Sequence[int],
+        alive: int,
+        ends: Collection[int],
+    ) -> None:
+        self.code, self.latency, self.weights, self.alive, self.ends = code, latency, weights, alive, ends
         self.products = [operation(instruction).startswith("tensor") for instruction in code]
         self.any_products = any(self.products)
         self.followers: list[dict[int, int]] = [{} for _ in code]  # later instruction -> cycles between the two
@@ -136,7 +147,7 @@ class _Block:
         touched: list[_Access] = []  # accesses since then
         version: dict[int, int] = {}
         for number, instruction in enumerate(self.code):
-            if _is_end(instruction):
+            if number in self.ends:
                 for other in since or ([end] if end >= 0 else []):
                     self._after(other, number, 0)
                 end, wall, since, ordered, touched = number, -1, [], [], []

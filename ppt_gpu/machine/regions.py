@@ -42,13 +42,18 @@ class _Node:
 
 
 def regions(
-    kernel: Kernel, flow: ControlFlow, size: Callable[[Sequence[int]], int], guarded: Collection[int] = ()
+    kernel: Kernel,
+    flow: ControlFlow,
+    size: Callable[[Sequence[int]], int],
+    guarded: Collection[int] = (),
+    branching: Collection[int] = (),
 ) -> list[Region]:
     """The regions of a kernel, those of more blocks first. Every block is in one or more of them.
 
     size: machine instructions that a sequence of blocks becomes. guarded: branches whose arms are guarded.
+    branching: instructions that branch within; ptxas unrolls no loop that has one.
     """
-    graph = _Graph(kernel, flow, size)
+    graph = _Graph(kernel, flow, size, branching)
     graph.merge()
     while graph.unroll_whole():
         graph.merge()
@@ -67,8 +72,15 @@ def regions(
 class _Graph:
     """Nodes and the edges between them."""
 
-    def __init__(self, kernel: Kernel, flow: ControlFlow, size: Callable[[Sequence[int]], int]) -> None:
+    def __init__(
+        self,
+        kernel: Kernel,
+        flow: ControlFlow,
+        size: Callable[[Sequence[int]], int],
+        branching: Collection[int],
+    ) -> None:
         self.kernel, self.flow, self.size = kernel, flow, size
+        self.branching = {flow.block_of(index) for index in branching}
         blocks = range(len(flow.block_start))
         self.nodes = {block: _Node(block) for block in blocks}  # by their first block
         self.after = {block: {s for s in flow.successors[block] if s in self.nodes} for block in blocks}
@@ -205,5 +217,5 @@ class _Graph:
         """May the node be unrolled?"""
         last = self._code(node.blocks[-1])[-1]
         start = self.flow.block_start[node.blocks[0]]
-        plain = set(node.blocks) <= self.plain and is_branch(last) and last.guard is not None
+        plain = set(node.blocks) <= self.plain - self.branching and is_branch(last) and last.guard is not None
         return plain and start not in self.kernel.rolled

@@ -39,10 +39,10 @@ from ppt_gpu.tasklist.expand import machine_operations
 _NOTHING = frozenset(("mov", "cvta"))
 #: what joins two predicates (PLOP3)
 _BOTH = ("int32.setp",)
-#: what ptxas 13 takes a loop to be longer by, when it decides on unrolling: a comparison beside the loop's own; an
-#: approximate function that scales denormal operands, under a predicate (3 rsqrt.approx.f32 or ex2 are unrolled four
-#: times and 4 are not, of selects 6 and not 8, of rsqrt.approx.ftz.f32 and sin.approx.f32 more than 8)
-TEST, GUARDED = 4, 14
+#: what ptxas 13 takes an instruction that is several, some of them under a predicate, to be longer by when it decides
+#: on unrolling: an approximate function that scales denormal operands (of rsqrt.approx.f32 two, with a load seven, are
+#: unrolled four times, and eleven where the number of iterations is known)
+GUARDED = 5
 
 
 @dataclass(frozen=True)
@@ -188,9 +188,7 @@ class _Builder:
         self.names.forget(used)
         counted = [s.instruction for s in steps if s.instruction.base not in _NOTHING or self._chooses(s)]
         counted = [instruction for instruction in counted if operation(instruction) != "load.param"]
-        tests = sum(instruction.base == "setp" for instruction in counted)
-        guarded = sum(self._tests(instruction) for instruction in counted)
-        return len(counted) + TEST * max(0, tests - 1) + GUARDED * guarded
+        return len(counted) + GUARDED * sum(map(self._tests, counted))
 
     def _chooses(self, step: Step) -> bool:
         """Is it a move under a predicate, of the word of an array that the predicate chooses?"""

@@ -11,7 +11,14 @@ from collections.abc import Sequence
 
 from ppt_gpu.machine.values import Value, Values, is_pure
 from ppt_gpu.ptx.cfg import ControlFlow
-from ppt_gpu.ptx.instructions import copied, is_barrier, is_branch, loads_launch_parameter
+from ppt_gpu.ptx.instructions import (
+    access_kind,
+    copied,
+    is_barrier,
+    is_branch,
+    loads_launch_parameter,
+    memory_space,
+)
 from ppt_gpu.ptx.module import Imm, Instruction, Kernel, Operand, Reg
 
 #: instructions that a loop may become when it is unrolled whole, and of a short body
@@ -21,10 +28,16 @@ SHORT = 20
 #: T (T - WITHIN) <= SAVED (accesses of the body + LOOPING) (iterations + 1), as if each access saved so much of T. This
 #: tells 194 of 199 loops of CLTune's xgemm, and 65 of 82 generated ones, the others by a tenth of T or less
 WITHIN, SAVED, LOOPING = 350, 21000, 0.2
-#: and when some iterations become one: of a known number of iterations, of an unknown one
-SOME, SOME_UNKNOWN = 280, 200
+#: and when some of a known number of iterations become one
+SOME = 280
+#: Where their number is not known, what one iteration is without the loop's own instructions: with loads from global
+#: memory, each access to which counts twice; else, and what each access to shared memory or constants adds
+LOADING, COMPUTING, SHARING = 46, 18, 4
 UNROLLED = 4  # iterations that become one, where their number is not known
 MOST_TRIPS = 1024
+#: ptxas unrolls no loop that has one
+_NOT_COPIED = ("membar", "fence", "shfl", "vote", "redux", "match")
+_FAR = ("global", "generic", "local")
 _DEEPEST = 16  # blocks in a row that are searched for the value that a loop begins with
 
 
@@ -116,20 +129,50 @@ def _is_fixed(values: Values, value: Value, written: set[int]) -> bool:
     return all(register is not None and register not in written for register in starts)
 
 
-def factor(size: int, count: int | None, within: int | None) -> int:
+def is_copied(instruction: Instruction) -> bool:
+    """May the instruction be in a loop that is unrolled, where it does not branch within?
+
+    Fences and what lanes of a warp do together may not, but for matrix products and barriers of the block; not even in
+    loops of four iterations.
+    """
+    return instruction.base not in _NOT_COPIED and not instruction.opcode.startswith("bar.warp")
+
+
+def factor(size: int, count: int, within: int | None) -> int:
     """How many iterations of a loop of `size` instructions become one; `count` are known to run.
 
     within: where the loop lies in another one, the accesses of its body to shared memory and constants.
     """
-    if count is not None:
-        whole = size * count
-        if whole <= (WHOLE_SHORT if size <= SHORT else WHOLE):
-            return count
-        if within is not None and whole * (whole - WITHIN) <= SAVED * (within + LOOPING) * (count + 1):
-            return count
-        most = SOME // size
-        return max((n for n in range(UNROLLED, most + 1) if count % n == 0), default=1)
-    return UNROLLED if size * UNROLLED <= SOME_UNKNOWN else 1
+    whole = size * count
+    if whole <= (WHOLE_SHORT if size <= SHORT else WHOLE):
+        return count
+    if within is not None and whole * (whole - WITHIN) <= SAVED * (within + LOOPING) * (count + 1):
+        return count
+    most = SOME // size
+    return max((n for n in range(UNROLLED, most + 1) if count % n == 0), default=1)
+
+
+def factor_unknown(size: int, code: Sequence[Instruction]) -> int:
+    """How many iterations become one of a loop that runs `code`, `size` machine instructions, nobody knows how often.
+
+    The comparison and the branch at its end are not there again, nor are sums of a register and a constant that the
+    next iteration finds in it: they become offsets.
+    """
+    size -= 2 + sum(map(_moves_on, code))
+    kinds = [(memory_space(each), access_kind(each)) for each in code]
+    if any(space in _FAR and kind == "load" for space, kind in kinds):
+        fits = size + sum(space in _FAR for space, _ in kinds) <= LOADING
+    else:
+        near = sum(space in ("shared", "constant") for space, _ in kinds)
+        fits = size + sum(space in _FAR for space, _ in kinds) <= min(COMPUTING + SHARING * near, SOME // UNROLLED)
+    return UNROLLED if fits else 1
+
+
+def _moves_on(instruction: Instruction) -> bool:
+    """Does it add a constant to an integer, and leaves the sum in the same register?"""
+    adds = instruction.base in ("add", "sub") and instruction.modifiers[-1][0] in "usb"
+    numbers = any(isinstance(operand, Imm) for operand in instruction.operands)
+    return adds and numbers and set(instruction.writes) <= set(instruction.reads)
 
 
 def _original(kernel: Kernel, copy: Instruction) -> Instruction:

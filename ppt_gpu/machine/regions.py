@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from ppt_gpu.machine.loops import factor, is_counted, trips
+from ppt_gpu.machine.loops import factor, factor_unknown, is_copied, is_counted, trips
 from ppt_gpu.machine.renaming import is_renamable
 from ppt_gpu.ptx.cfg import ControlFlow
 from ppt_gpu.ptx.instructions import is_branch, is_exit, memory_space
@@ -80,7 +80,11 @@ class _Graph:
         branching: Collection[int],
     ) -> None:
         self.kernel, self.flow, self.size = kernel, flow, size
-        self.branching = {flow.block_of(index) for index in branching}
+        self.copied = {
+            block
+            for block in range(len(flow.block_start))
+            if all(is_copied(each) and each.index not in branching for each in self._code(block))
+        }
         blocks = range(len(flow.block_start))
         self.nodes = {block: _Node(block) for block in blocks}  # by their first block
         self.after = {block: {s for s in flow.successors[block] if s in self.nodes} for block in blocks}
@@ -159,7 +163,11 @@ class _Graph:
         count = trips(self.kernel, self.flow, node.run) if len(node.run) == len(node.blocks) else None
         if count is None and not is_counted(self.kernel, self.flow, node.run):
             return 1
-        times = factor(self.size(node.run), count, self._within(node))
+        size = self.size(node.run)
+        if count is None:
+            times = factor_unknown(size, [each for block in node.run for each in self._code(block)])
+        else:
+            times = factor(size, count, self._within(node))
         return times if times * self._length(node) <= LONGEST else 1
 
     def _within(self, node: _Node) -> int | None:
@@ -217,5 +225,5 @@ class _Graph:
         """May the node be unrolled?"""
         last = self._code(node.blocks[-1])[-1]
         start = self.flow.block_start[node.blocks[0]]
-        plain = set(node.blocks) <= self.plain - self.branching and is_branch(last) and last.guard is not None
+        plain = set(node.blocks) <= self.plain & self.copied and is_branch(last) and last.guard is not None
         return plain and start not in self.kernel.rolled

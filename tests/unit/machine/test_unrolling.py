@@ -16,15 +16,26 @@ HEAD = """.version 8.0
 .address_size 64
 .visible .entry k(.param .u64 p, .param .u32 n, .param .u32 s)
 {
-.reg .pred %p<4>; .reg .f32 %f<4>; .reg .b32 %r<8>; .reg .b64 %rd<8>;
+.shared .align 4 .b8 tile[4096]; .reg .pred %p<4>; .reg .f32 %f<20>; .reg .b32 %r<8>; .reg .b64 %rd<8>;
 ld.param.u64 %rd1,[p]; ld.param.u32 %r1,[n]; ld.param.u32 %r2,[s];
 cvta.to.global.u64 %rd2,%rd1; mov.u32 %r3,%tid.x; mul.wide.s32 %rd3,%r3,4; add.s64 %rd4,%rd2,%rd3;
-mov.u32 %r4,0; ld.global.f32 %f1,[%rd2]; ld.global.f32 %f2,[%rd4];
+mov.u32 %r4,0; mov.u32 %r6,tile; ld.global.f32 %f1,[%rd2]; ld.global.f32 %f2,[%rd4];
 """
 BODY = "L: fma.rn.f32 %f2,%f2,%f1,%f2;\n"
 ONE = "add.s32 %r4,%r4,1; setp.lt.s32 %p1,%r4,%r1; @%p1 bra L;\n"
 TAIL = "st.global.f32 [%rd4],%f2;\nret;\n}\n"
+MORE = BODY[2:]
+LOAD = "ld.global.f32 %f1,[%rd4]; add.s64 %rd4,%rd4,512;\n"
 SELECT = "setp.gt.f32 %p2,%f2,%f1; selp.f32 %f2,%f1,%f2,%p2; fma.rn.f32 %f2,%f2,%f1,%f2;\n"
+
+
+def products(count: int, loads: int, space: str = "global") -> str:
+    """So many multiply-adds, each with one of what so many accesses load."""
+    base, moved = ("%rd4", "add.s64 %rd4,%rd4,512;") if space == "global" else ("%r6", "add.s32 %r6,%r6,4;")
+    loaded = "".join(f"ld.{space}.f32 %f{8 + each},[{base}+{128 * each}];\n" for each in range(loads))
+    return f"L: {loaded}" + "".join(f"fma.rn.f32 %f2,%f2,%f{8 + n % loads},%f2;\n" for n in range(count)) + moved
+
+
 #: name -> (the loop, multiply-adds that ptxas makes of it: 7 where four, two and one iterations are side by side)
 LOOPS = {
     "constant step": (BODY + ONE, 7),
@@ -51,7 +62,25 @@ LOOPS = {
     "8 selects": ("L: " + SELECT * 8 + ONE, 8),
     "2 rsqrt": (BODY + "rsqrt.approx.f32 %f2,%f2;\n" * 2 + ONE, 7),
     "4 rsqrt": (BODY + "rsqrt.approx.f32 %f2,%f2;\n" * 4 + ONE, 1),
+    "3 rsqrt": (BODY + "rsqrt.approx.f32 %f2,%f2;\n" * 3 + ONE, 1),
     "8 rsqrt without denormals": (BODY + "rsqrt.approx.ftz.f32 %f2,%f2;\n" * 8 + ONE, 7),
+    "18 products": (BODY + MORE * 17 + ONE, 126),
+    "19 products": (BODY + MORE * 18 + ONE, 19),
+    "44 products, a load": (BODY + LOAD + MORE * 43 + ONE, 308),
+    "45 products, a load": (BODY + LOAD + MORE * 44 + ONE, 45),
+    "30 products, 8 loads": (products(30, 8) + ONE, 210),
+    "31 products, 8 loads": (products(31, 8) + ONE, 31),
+    "14 selects, a load": (BODY + LOAD + SELECT * 14 + ONE, 105),
+    "16 selects, a load": (BODY + LOAD + SELECT * 16 + ONE, 17),
+    "7 rsqrt, a load": (BODY + LOAD + "rsqrt.approx.f32 %f2,%f2;\n" * 7 + ONE, 7),
+    "9 rsqrt, a load": (BODY + LOAD + "rsqrt.approx.f32 %f2,%f2;\n" * 9 + ONE, 1),
+    "30 products, 4 loads from shared memory": (products(30, 4, "shared") + ONE, 210),
+    "31 products, 4 loads from shared memory": (products(31, 4, "shared") + ONE, 31),
+    "shuffle": (BODY + "shfl.sync.bfly.b32 %f2,%f2,1,31,-1;" + ONE, 1),
+    "shuffle, 4 iterations": (BODY + "shfl.sync.bfly.b32 %f2,%f2,1,31,-1;" + ONE.replace("%r4,%r1", "%r4,4"), 1),
+    "vote": (BODY + "vote.sync.ballot.b32 %r5,%p1,-1;" + ONE, 1),
+    "fence": (BODY + "membar.cta;" + ONE, 1),
+    "warp's barrier": (BODY + "bar.warp.sync -1;" + ONE, 1),
 }
 
 

@@ -43,5 +43,6 @@ def find_model(name: str) -> Model:
     """The model of that name. PptError with the nearest name when there is none."""
     known = {model.name: model for model in models()}
     if name not in known:
-        raise PptError(f"unknown model '{name}'", hint=did_you_mean(name, known))
+        hint = did_you_mean(name, known) or f"expected one of: {', '.join(known)}"
+        raise PptError(f"unknown model '{name}'", hint=hint)
     return known[name]

@@ -95,7 +95,7 @@ def pressure(launch: LaunchResult, width: int) -> tuple[str, RenderableType] | N
 
 
 def _that_fit(widths: Sequence[int], room: int) -> list[list[int]]:
-    """Columns of these widths, by place, in as many tables as it takes for none to be cut off; one column at least each."""
+    """Columns of these widths, by place, in as many tables as none being cut off takes; each has one or more."""
     tables: list[list[int]] = [[]]
     for place, width in enumerate(widths):
         if tables[-1] and sum(widths[other] for other in tables[-1]) + width > room:

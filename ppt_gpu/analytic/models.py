@@ -43,6 +43,5 @@ def find_model(name: str) -> Model:
     """The model of that name. PptError with the nearest name when there is none."""
     known = {model.name: model for model in models()}
     if name not in known:
-        hint = did_you_mean(name, known) or f"expected one of: {', '.join(known)}"
-        raise PptError(f"unknown model '{name}'", hint=hint)
+        raise PptError(f"unknown model '{name}'", hint=did_you_mean(name, known))
     return known[name]

@@ -15,7 +15,7 @@ from ppt_gpu.errors import PptError, WaitingError
 from ppt_gpu.exec.assumed import assumed_warnings
 from ppt_gpu.exec.block_features import BlockFeatures, features_of, run_features
 from ppt_gpu.exec.budget import Budget
-from ppt_gpu.exec.claims import Claim, claims_of, sharing_text, waiting_text
+from ppt_gpu.exec.claims import Claim, claims_of, sharing_text, waiting_text, waits_for_blocks
 from ppt_gpu.exec.cluster import cluster_of, whole_clusters
 from ppt_gpu.exec.global_accesses import GlobalAccesses, global_accesses
 from ppt_gpu.exec.identity import digest, launch_digest, memory_digest, module_digest, program_digest
@@ -278,7 +278,7 @@ class LaunchTraces:
         known: Trace | None = self.kept.whole(Trace, grid)
         if known is None:
             known = self._execute_alone(grid)
-            if self.together:
+            if self.together or waits_for_blocks(self.kernel):
                 known = replace(known, warnings=(*known.warnings, waiting_text(self.kernel.name)))
             self._keep(known, separable=False)
         return known

@@ -132,3 +132,11 @@ def waiting_text(kernel: str) -> str:
         "SM runs its blocks as if the others had always been there in time, and a GPU that cannot hold all of them at "
         "once may never end"
     )
+
+
+def lock_text(kernel: str) -> str:
+    """What a prediction says of kernels whose blocks wait for others, though each can run without them."""
+    return (
+        f"blocks of kernel '{short_name(kernel)}' wait for others, as for a lock: each was simulated as if it never "
+        "had to, and a GPU may take much longer"
+    )

@@ -135,6 +135,43 @@ def test_blocks_in_a_chain_by_tickets(cached: bool) -> None:
     assert any("wait for others" in text for text in result.main.warnings)
 
 
+#: one block after another adds to a sum
+LOCK = (
+    HEAD
+    + """
+.visible .entry locked(.param .u64 lock)
+{
+  .reg .pred %p<2>; .reg .b32 %r<4>; .reg .b64 %rd<2>;
+  ld.param.u64 %rd1, [lock];
+  cvta.to.global.u64 %rd1, %rd1;
+AGAIN:
+  atom.global.cas.b32 %r1, [%rd1], 0, 1;
+  setp.ne.u32 %p1, %r1, 0;
+  @%p1 bra AGAIN;
+  ld.volatile.global.u32 %r2, [%rd1+4];
+  add.u32 %r2, %r2, 1;
+  st.volatile.global.u32 [%rd1+4], %r2;
+  membar.gl;
+  atom.global.exch.b32 %r3, [%rd1], 0;
+  ret;
+}
+"""
+)
+
+
+def test_blocks_that_take_turns_by_a_lock() -> None:
+    data = np.zeros(2, np.uint32)
+    result = ppt_gpu.predict(LOCK, "v100", grid=300, block=1, args=[data])
+    assert any("wait for others, as for a lock" in text for text in result.main.warnings)
+    ppt_gpu.launch(LOCK, grid=300, block=1, args=[data])
+    assert data.tolist() == [0, 300]
+    # what retries with what it found is no lock, but an atomic addition of one's own
+    added = LOCK.replace("AGAIN:", "mov.u32 %r1, 0;\nAGAIN:\n mov.u32 %r3, %r1;\n add.u32 %r2, %r1, 1;").replace(
+        "[%rd1], 0, 1;\n  setp.ne.u32 %p1, %r1, 0;", "[%rd1], %r3, %r2;\n  setp.ne.u32 %p1, %r1, %r3;"
+    )
+    assert not waits_for_blocks(parse_module(added, "k.ptx").kernels["locked"])
+
+
 def test_who_takes_work_waits_for_nobody() -> None:
     """Blocks that come back to a queue, and loops that go through memory, are not taken for it."""
     queue = MEETING.replace("ld.volatile.global.u32 %r7, [%rd2];", "add.u32 %r7, %r7, 1;")

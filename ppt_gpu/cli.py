@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Any, NoReturn
 
 from ppt_gpu import interrupt, progress
@@ -80,6 +81,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except _OutputError as error:  # a full disk
+        print(f"error: cannot write the output: {error.strerror}", file=sys.stderr)
+        with suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python tries again at its end
+        return 2
     except KeyboardInterrupt:
         print(interrupt.TEXT, file=sys.stderr)
         # Nobody can stop other threads' compiled code, and to take apart what was being worked on can take seconds.
@@ -90,10 +96,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
+class _OutputError(OSError):
+    """Standard output takes no more."""
+
+
 def _write(text: str, path: str | None) -> None:
     if path is None:
-        sys.stdout.write(printable(text, sys.stdout.encoding or "utf-8"))
-        sys.stdout.flush()
+        try:
+            sys.stdout.write(printable(text, sys.stdout.encoding or "utf-8"))
+            sys.stdout.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise _OutputError(error.errno, error.strerror) from None
     else:
         write_whole(path, text.encode("utf-8", "surrogateescape"))
 

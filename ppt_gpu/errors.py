@@ -70,4 +70,4 @@ def did_you_mean(name: str, candidates: Iterable[str]) -> str | None:
     close = nearest(name, names)
     if close:
         return f"did you mean '{close}'?"
-    return f"expected one of: {', '.join(names)}" if 0 < len(names) <= 12 else None
+    return f"expected one of: {', '.join(names)}" if 0 < len(names) <= 20 else None

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ppt_gpu.analytic.bounds import bounds, largest_bound
 from ppt_gpu.errors import PptError
 from ppt_gpu.exec.budget import Budget
+from ppt_gpu.exec.cluster import blocks_of, cluster_of
 from ppt_gpu.exec.npy_file import inputs_may_be_absent
 from ppt_gpu.exec.sequence import Sequence as LaunchSequence
 from ppt_gpu.exec.sequence import plan_sequence
@@ -25,7 +26,7 @@ from ppt_gpu.frontends.arch import DEFAULT_CAPABILITY
 from ppt_gpu.frontends.prepare import prepare
 from ppt_gpu.inputs import check, open_workload
 from ppt_gpu.progress import Progress
-from ppt_gpu.ptx.features import require
+from ppt_gpu.ptx.features import require, require_clusters
 from ppt_gpu.ptx.link import link
 from ppt_gpu.report.build import build_launch, build_result
 from ppt_gpu.report.result import LaunchResult, Result
@@ -205,8 +206,11 @@ def launch(
     module, blocks = prepared.module, range(one.blocks)
     run(module.kernels[one.kernel], module, one, memory, blocks, trace=False, budget=budget)
     for name, array in arrays.items():
+        left = memory.view(name, array.dtype)
         if array.flags.writeable:
-            np.ravel(array, order="K")[:] = memory.view(name, array.dtype)
+            np.ravel(array, order="K")[:] = left
+        elif np.ravel(array, order="K").tobytes() != left.tobytes():
+            raise PptError(f"the kernel writes '{name}', an array that is read-only", hint="pass a copy of it")
 
 
 #: what may look at a launch while memory is as it finds it
@@ -362,6 +366,8 @@ def workload_traces(
     bound = replace(prepared.workload, launches=sequence.launches)
     for kernel in dict.fromkeys(launch.kernel for launch in sequence.launches):
         require(link(module.kernels[kernel], module).instructions, module, gpu.compute_capability, gpu.name)
+    for one in sequence.launches:
+        require_clusters(blocks_of(cluster_of(module.kernels[one.kernel], one)), gpu.compute_capability, gpu.name)
     if trace_in:
         from ppt_gpu.exec.recorded import RecordedTraces
 

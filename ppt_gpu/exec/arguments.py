@@ -208,22 +208,37 @@ def _param_type(argument: Argument, param: Param) -> str:
 
 def _mismatch(argument: Argument, param: Param, pointer_bytes: int) -> PptError | None:
     what = f"the parameter {param.name} is {_type_text(param)}"
+    if param.is_struct and _is_its_number(argument, param):
+        return _scalar_error(argument)
     if argument.is_struct or param.is_struct:
         size = _struct_bytes(argument) if argument.is_struct else -param.bytes
         within = param.bytes - param.align < size <= param.bytes or (size, param.bytes) == (0, 1)  # C++: an empty class
         fits = within and (param.is_struct or param.type == "b8")
-        return None if fits else PptError(what, hint="write struct(f32=1.5, i32=2, ...), members in order")
+        half = "f16=1.5 or bf16=1.5 for a half, else " if param.is_struct and param.bytes == 2 else ""
+        return None if fits else PptError(what, hint=f"write {half}struct(f32=1.5, i32=2, ...), members in order")
     if argument.buffer:
         pointer = param.bytes in (8, pointer_bytes) and not is_float(param.type)
         return None if pointer else PptError(f"{what}, not a pointer", hint=f"such as {param.type}=1")
-    try:
-        check_scalar(scalar_type(argument.type), argument.value)
-    except PptError as error:
+    if error := _scalar_error(argument):
         return error
     if TYPE_BYTES[scalar_type(argument.type)] != param.bytes:
         return PptError(what, hint=_example(param))
     if param.type[0] != "b" and is_float(scalar_type(argument.type)) != is_float(param.type):
         return PptError(what, hint=_example(param))
+    return None
+
+
+def _is_its_number(argument: Argument, param: Param) -> bool:
+    """Is `argument` a number with a type that fills a struct? CUDA's halves are classes around one (`f16=1.5`)."""
+    number = not argument.is_struct and not argument.buffer and argument.type != ""
+    return number and TYPE_BYTES[scalar_type(argument.type)] == param.bytes
+
+
+def _scalar_error(argument: Argument) -> PptError | None:
+    try:
+        check_scalar(scalar_type(argument.type), argument.value)
+    except PptError as error:
+        return error
     return None
 
 

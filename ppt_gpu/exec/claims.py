@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from ppt_gpu.exec.once import once_a_kernel
 from ppt_gpu.exec.steering import deciding
-from ppt_gpu.exec.waiting import loops
+from ppt_gpu.exec.waiting import loops, polls
 from ppt_gpu.ptx.cfg import ControlFlow, control_flow
 from ppt_gpu.ptx.instructions import access_kind, memory_space
 from ppt_gpu.ptx.mangling import short_name
@@ -55,6 +55,21 @@ def claims_of(kernel: Kernel) -> tuple[Claim, ...]:
 def come_back(kernel: Kernel) -> bool:
     """Whether blocks of `kernel` come back for more of a work that they share."""
     return any(claim.repeated for claim in claims_of(kernel))
+
+
+@once_a_kernel
+def waits_for_blocks(kernel: Kernel) -> bool:
+    """Is there a loop that only waits for what other blocks write: a flag, the sum of all before, the end of a round?
+
+    Run in the order of their tickets, blocks find it there and wait for nobody; on a GPU they come at the same time.
+    """
+    flow = control_flow(kernel)
+    todo = loops(range(len(flow.successors)), flow.successors)
+    for loop in todo:
+        if polls([i for b in sorted(loop) for i in kernel.instructions[flow.block_start[b] : flow.block_end[b]]]):
+            return True
+        todo += loops(sorted(loop - {min(loop)}), flow.successors)
+    return False
 
 
 def _bits(reached: dict[int, int], registers: Iterable[int]) -> int:
@@ -116,4 +131,12 @@ def waiting_text(kernel: str) -> str:
         f"blocks of kernel '{short_name(kernel)}' wait for others: the whole grid was run to learn what each does; the "
         "SM runs its blocks as if the others had always been there in time, and a GPU that cannot hold all of them at "
         "once may never end"
+    )
+
+
+def lock_text(kernel: str) -> str:
+    """What a prediction says of kernels whose blocks wait for others, though each can run without them."""
+    return (
+        f"blocks of kernel '{short_name(kernel)}' wait for others, as for a lock: each was simulated as if it never "
+        "had to, and a GPU may take much longer"
     )

@@ -15,7 +15,7 @@ from ppt_gpu.errors import PptError, WaitingError
 from ppt_gpu.exec.assumed import assumed_warnings
 from ppt_gpu.exec.block_features import BlockFeatures, features_of, run_features
 from ppt_gpu.exec.budget import Budget
-from ppt_gpu.exec.claims import Claim, claims_of, sharing_text, waiting_text
+from ppt_gpu.exec.claims import Claim, claims_of, lock_text, sharing_text, waiting_text, waits_for_blocks
 from ppt_gpu.exec.cluster import cluster_of, whole_clusters
 from ppt_gpu.exec.global_accesses import GlobalAccesses, global_accesses
 from ppt_gpu.exec.identity import digest, launch_digest, memory_digest, module_digest, program_digest
@@ -111,6 +111,7 @@ class LaunchTraces:
     """The traces of one launch. Running leaves what the launch finds in memory as it is; `advance` changes it."""
 
     claims: tuple[Claim, ...] = ()  # by which its blocks share work out among themselves
+    waits = False  # it has a loop in which it waits for what other blocks write
     local_frame: int  # bytes of local memory of a warp
 
     def __init__(self, traces: Traces, number: int) -> None:
@@ -127,7 +128,7 @@ class LaunchTraces:
         self.kept = self._kept()
         traces.kept[number] = self.kept
         if not self.separable and self.launch.blocks > 1:
-            self.claims = claims_of(self.kernel)
+            self.claims, self.waits = claims_of(self.kernel), waits_for_blocks(self.kernel)
         self.together = False  # blocks wait for others: no part of the grid runs alone
         self.warned = False  # a run had warnings of its own: traces are not put together
         self._scratch: DeviceMemory | None = None
@@ -228,6 +229,11 @@ class LaunchTraces:
         """What to say of blocks that share work out among themselves; empty where they do not."""
         return sharing_text(self.claims, self.runs_whole) if self.claims else ""
 
+    def waiting(self, said: Sequence[str]) -> str:
+        """What to say of blocks that wait for others, beside the warnings `said`; empty where there is nothing."""
+        name = self.kernel.name
+        return lock_text(name) if self.waits and waiting_text(name) not in said else ""
+
     @cached_property
     def runs_whole(self) -> bool:
         """Do the blocks share work out, and is the whole grid run to learn what is whose?
@@ -278,7 +284,7 @@ class LaunchTraces:
         known: Trace | None = self.kept.whole(Trace, grid)
         if known is None:
             known = self._execute_alone(grid)
-            if self.together:
+            if self.together or self.waits:
                 known = replace(known, warnings=(*known.warnings, waiting_text(self.kernel.name)))
             self._keep(known, separable=False)
         return known

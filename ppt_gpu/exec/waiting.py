@@ -148,6 +148,19 @@ def tests_mbarrier(instruction: Instruction) -> bool:
     return instruction.base == "mbarrier" and bool(_TESTS & set(instruction.modifiers[:1]))
 
 
+def polls(code: Sequence[Instruction]) -> bool:
+    """Does a loop with this code, in text order, only ask global memory the same again until somebody else writes?"""
+    spaces = {form(i.opcode).space for i in code if _turns(i)}
+    if not spaces & {"global", "generic"} or any(map(_acts, code)):
+        return False
+    written = {register for i in code for register in i.writes}
+    for i in code:
+        if written.intersection(i.reads):  # carried from turn to turn
+            return False
+        written.difference_update(i.writes)
+    return True
+
+
 def _turns(instruction: Instruction) -> int:
     """SPIN_ATOMIC or SPIN_READ for an instruction that may see what another thread wrote, else 0."""
     known = form(instruction.opcode)

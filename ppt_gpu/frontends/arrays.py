@@ -40,6 +40,9 @@ class Arrays:
             raise PptError(f"{name}: the array is not contiguous", hint="pass np.ascontiguousarray(array)")
         if array.dtype.hasobject:
             raise PptError(f"{name}: an array of Python objects has no place on a GPU")
+        if not array.dtype.isnative:
+            hint = "pass array.astype(array.dtype.newbyteorder('='))"
+            raise PptError(f"{name}: the array's bytes are in the other order than a GPU's ({array.dtype})", hint=hint)
         place = (array.__array_interface__["data"][0], array.nbytes)
         known = self._names.get(place)
         if known is None:

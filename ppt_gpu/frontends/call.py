@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import index
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -143,8 +144,8 @@ def _launch(made: KernelSource, options: CallOptions) -> Launch:
 
 def _extents(name: str, value: Any) -> tuple[int, ...]:
     try:
-        return (int(value),) if not isinstance(value, Sequence) else tuple(int(extent) for extent in value)
-    except (TypeError, ValueError):
+        return tuple(index(extent) for extent in (value if isinstance(value, Sequence) else [value]))
+    except TypeError:
         raise PptError(f"{name}={value!r}: expected one to three integers", hint=f"such as {name}=(64, 64)") from None
 
 

@@ -111,6 +111,10 @@ def _known() -> tuple[str, ...]:
             capabilities = import_module(f"numba.cuda.cudadrv.{name}").get_supported_ccs()
         except (ImportError, AttributeError):
             continue
+        except Exception as error:  # of the package that looks for the compiler
+            lines = str(error).splitlines() or [type(error).__name__]
+            hint = "pip install 'ppt_gpu[numba]' brings it, numba-cuda alone does not"
+            raise PptError(f"numba-cuda does not find its compiler: {lines[0]}", hint=hint) from None
         return tuple(f"{major}{minor}" for major, minor in capabilities)
     return ()
 

@@ -37,6 +37,8 @@ _SHAPES = {
     "m16n8k8": (7, 5), "m8n8k16": (7, 5), "m8n8k32": (7, 5), "m8n8k128": (7, 5), "m16n8k4": (8, 0), "m16n8k16": (8, 0),
     "m16n8k32": (8, 0), "m16n8k64": (8, 0), "m16n8k128": (8, 0), "m16n8k256": (8, 0),
 }  # fmt: skip
+#: the capability from which blocks come in clusters
+CLUSTERS: Capability = (9, 0)
 _BASES = frozenset(name.partition(".")[0] for name in _NEEDS)
 
 
@@ -65,7 +67,17 @@ def require(instructions: Iterable[Instruction], module: Module, capability: Cap
         if found and (found[0] > capability or (gone is not None and gone <= capability)):
             least, what = found
             until = f", but before {gone[0]}.{gone[1]}" if gone else ""
-            hint = f"it takes a GPU of compute capability {least[0]}.{least[1]} or later{until}"
-            own = f"{gpu} (compute capability {capability[0]}.{capability[1]})"
-            message = f"'{each.opcode}' needs {what}, which {own} lacks"
-            raise LackError(message, path=module.path, line=each.line, column=each.column, hint=hint)
+            lack = _lack(f"'{each.opcode}' needs {what}", capability, gpu, least, until)
+            raise LackError(lack.message, path=module.path, line=each.line, column=each.column, hint=lack.hint)
+
+
+def require_clusters(blocks: int, capability: Capability, gpu: str) -> None:
+    """Raise LackError for clusters of several blocks on a GPU, of this compute capability, that has none."""
+    if blocks > 1 and capability < CLUSTERS:
+        raise _lack(f"a launch in clusters of {blocks} blocks needs clusters", capability, gpu, CLUSTERS)
+
+
+def _lack(what: str, capability: Capability, gpu: str, least: Capability, until: str = "") -> LackError:
+    own = f"{gpu} (compute capability {capability[0]}.{capability[1]})"
+    hint = f"it takes a GPU of compute capability {least[0]}.{least[1]} or later{until}"
+    return LackError(f"{what}, which {own} lacks", hint=hint)

@@ -110,7 +110,8 @@ _DEFINITIONS = (
     ),
     Definition(
         "shared.passes_per_access", "Shared-memory passes", "passes/access",
-        "Bank-conflict passes per warp access to shared memory; 1 is free of conflicts.",
+        "Cycles of the banks per warp access to shared memory. Without conflicts 1 for words of 4 B, up to 2 for "
+        "8 B and 4 for 16 B; twice that on Turing, whose L1 delivers 64 B a cycle.",
         SIMULATION,
     ),
     Definition(

@@ -65,6 +65,10 @@ class LaunchResult:
     detail: Detail | None = None  # what pictures are drawn from
     recording: Recording | None = field(default=None, compare=False)  # a window of the simulation, where asked for
 
+    def __repr__(self) -> str:
+        """A line for consoles: all fields would be thousands of lines."""
+        return f"<LaunchResult: {self.kernel}, level {self.level}, {len(self.metrics)} metrics>"
+
     def value(self, tag: str) -> float | int | str:
         """The value of metric `tag`. KeyError when this result has none."""
         for metric in self.metrics:
@@ -129,6 +133,17 @@ class Result:
             }
             for number, launch in enumerate(self.launches)
         ]
+
+    def __repr__(self) -> str:
+        """A line for consoles, which show what an expression gives; all fields would be thousands of lines."""
+        kernels = f"{len(self.launches)} launch{'es' * (len(self.launches) != 1)}"
+        return f"<Result: {self.workload} on {self.gpu}, {self.time:.4g} s, {kernels}; str() is the report>"
+
+    def __str__(self) -> str:
+        """The report, as `ppt-gpu predict` prints it."""
+        from ppt_gpu.report.text import render
+
+        return render(self)
 
     def _repr_html_(self) -> str:
         """What notebooks show."""

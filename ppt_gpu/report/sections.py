@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 Section = Callable[[LaunchResult, int], tuple[str, RenderableType] | None]
 
 WARPS = 16
-INDENT = 2
+INDENT, GAP = 2, 2
+SOURCE = 20  # columns of the source beside pipes, at least
 
 
 def warps(launch: LaunchResult, width: int) -> tuple[str, RenderableType] | None:
@@ -67,19 +68,40 @@ def pressure(launch: LaunchResult, width: int) -> tuple[str, RenderableType] | N
     if detail is None:
         return None
     used = [index for index, pipe in enumerate(detail.pipes) if pipe.busy]
-    names = [detail.pipes[index].name for index in used]
-    rows: Table = table(
-        ("line", "right"), ("issued", "right"), *((name, "right") for name in names), ("source", "left")
-    )
-    whole(rows, "line", "issued", *names)
-    rows.columns[-1].no_wrap = True
-    rows.columns[-1].overflow = "ellipsis"
-    for row in pressures(detail):
-        shares = (f"{row.shares[index]:.1%}" if row.shares[index] else "" for index in used)
-        rows.add_row(str(row.line), f"{row.issued:,}", *shares, " ".join(row.text.split()))
-    sums = (f"{detail.pipes[index].share(detail.sm_cycles):.1%}" for index in used)
-    rows.add_row("all", f"{sum(line.issued for line in detail.source):,}", *sums, "", style="bold")
-    return "Pressure on pipes: share of the unit cycles while the SM has blocks", rows
+    lines = pressures(detail)
+    issued = f"{sum(line.issued for line in lines):,}"
+    each = max((len(f"{row.shares[index]:.1%}") for row in lines for index in used), default=0)
+    beside = [max(len("line"), *(len(str(row.line)) for row in lines)), max(len("issued"), len(issued)), SOURCE]
+    wide = [max(len(detail.pipes[index].name), each, len("100.0%")) + GAP for index in used]
+    room = width - INDENT - sum(beside) - len(beside) * GAP
+    parts: list[RenderableType] = []
+    for some in _that_fit(wide, room):
+        names = [detail.pipes[used[place]].name for place in some]
+        rows: Table = table(
+            ("line", "right"), ("issued", "right"), *((name, "right") for name in names), ("source", "left")
+        )
+        whole(rows, "line", "issued", *names)
+        rows.columns[-1].no_wrap = True
+        rows.columns[-1].overflow = "ellipsis"
+        # Given, or else all columns that are never wrapped are cut off alike.
+        rows.columns[-1].max_width = max(SOURCE + room - sum(wide[place] for place in some), SOURCE)
+        for row in lines:
+            shares = (f"{row.shares[used[place]]:.1%}" if row.shares[used[place]] else "" for place in some)
+            rows.add_row(str(row.line), f"{row.issued:,}", *shares, " ".join(row.text.split()))
+        sums = (f"{detail.pipes[used[place]].share(detail.sm_cycles):.1%}" for place in some)
+        rows.add_row("all", issued, *sums, "", style="bold")
+        parts += [Text(""), rows] if parts else [rows]
+    return "Pressure on pipes: share of the unit cycles while the SM has blocks", Group(*parts)
+
+
+def _that_fit(widths: Sequence[int], room: int) -> list[list[int]]:
+    """Columns of these widths, by place, in as many tables as none being cut off takes; each has one or more."""
+    tables: list[list[int]] = [[]]
+    for place, width in enumerate(widths):
+        if tables[-1] and sum(widths[other] for other in tables[-1]) + width > room:
+            tables.append([])
+        tables[-1].append(place)
+    return tables
 
 
 def explained(tag: str) -> Section:

@@ -110,9 +110,12 @@ class SmPlan:
     @property
     def sm_blocks(self) -> float:
         """Blocks like the simulated ones that do the work of the busiest SM; of a mix, and of all SMs, at least."""
-        if self.mean_work is None and self.simulated_sms == 1:
+        mean = self.grid_blocks / self.active_sms
+        if self.simulated_sms > 1:
+            return mean
+        if self.mean_work is None:
             return self.total_blocks_of_this_sm
-        return self.grid_blocks / self.active_sms
+        return max(mean, self.total_blocks_of_this_sm) if self.exact else mean
 
     @property
     def simulated_sms(self) -> int:

@@ -312,7 +312,8 @@ class TraceSm(SimulatedSm):
             own=own() if others else None,
             local_frame=self.traces.local_frame,
         )
-        warnings = (*trace.warnings, program.unheard) if program.unheard else trace.warnings
+        more = (self.traces.waiting(trace.warnings), program.unheard)
+        warnings = (*trace.warnings, *(text for text in more if text))
         if self.gpu.collectors.units and meets(self.kernel, trace):
             notes = (*notes, _NO_EVENTS)
         return program, Feed(warnings, notes, trace.printed, trace.pc_threads, features_of(trace))

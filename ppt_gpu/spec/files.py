@@ -64,7 +64,8 @@ def find(kind: str, name: str, *, near: Path | None = None, titles: Callable[[],
     if name.endswith(".toml") or "/" in name:
         path = (near or Path()) / Path(name).expanduser()
         if not path.is_file():
-            raise PptError(f"there is no file {name}", hint=f"a shipped {WHAT[kind]} is named without .toml")
+            what = f"{name} is a folder" if path.is_dir() else f"there is no file {name}"
+            raise PptError(what, hint=f"a shipped {WHAT[kind]} is named without .toml")
         return path
     mine, ours = config_dir() / "hardware" / kind, data_dir("hardware") / kind
     # nobody's file changes what a shipped name means

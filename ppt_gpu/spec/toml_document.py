@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import tomllib
+from ast import literal_eval
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path as FilePath
 from typing import Any
 
 from ppt_gpu.errors import PptError
-from ppt_gpu.spec.toml_scan import Path, Place, Scanner, scan
+from ppt_gpu.spec.toml_scan import Path, Place, Scanner, dotted, scan
 
 
 @dataclass
@@ -88,9 +89,18 @@ def _parsed(text: str, file: str) -> Document:
             message = message[: at.start()]
             if at.group(1):
                 line, column = int(at.group(1)), int(at.group(2))
-        message = f"not valid TOML: {message[:1].lower()}{message[1:]}"
+        message = f"not valid TOML: {_of_names(message, text, line)}"
         raise PptError(message, path=file, line=line, column=column) from None
     return Document(file, data, scan(text, file))
+
+
+def _of_names(message: str, text: str, line: int) -> str:
+    """The parser's message with names as a file has them, and the key where it says only that one is given twice."""
+    if message == "Cannot overwrite a value":
+        key = re.match(r"\s*(?:\[+\s*([^]]+?)\s*\]|([^=]+?)\s*=)", text.splitlines()[line - 1])
+        return f"the key {key[1] or key[2]} is given twice" if key else "a key is given twice"
+    named = re.sub(r"\((?:'[^']*',? ?)+\)", lambda found: dotted(literal_eval(found[0])), message)
+    return f"{named[:1].lower()}{named[1:]}"
 
 
 def forget_documents() -> None:

@@ -5,6 +5,8 @@ import pytest
 
 import ppt_gpu
 from ppt_gpu.errors import PptError
+from ppt_gpu.exec.claims import waits_for_blocks
+from ppt_gpu.ptx.parser import parse_module
 
 HEAD = ".version 8.0\n.target sm_70\n.address_size 64\n"
 
@@ -107,6 +109,80 @@ def test_blocks_in_a_chain():
     flags = np.zeros(300, np.uint32)
     result = ppt_gpu.predict(CHAIN, "k40", grid=300, block=64, args=[flags])
     assert any("wait for others" in text for text in result.launches[0].warnings)
+
+
+#: the same, but blocks draw tickets, so that each runs after the one that it waits for
+TICKETS = CHAIN.replace("  ld.param.u64 %rd1, [flags];", "  ld.param.u64 %rd3, [flags];").replace(
+    "  cvta.to.global.u64 %rd1, %rd1;\n  mov.u32 %r1, %ctaid.x;",
+    """  cvta.to.global.u64 %rd3, %rd3;
+  mov.u32 %r4, %tid.x;
+  setp.ne.u32 %p1, %r4, 0;
+  @%p1 bra DRAWN;
+  atom.global.add.u32 %r1, [%rd3], 1;
+  st.shared.u32 [ticket], %r1;
+DRAWN:
+  bar.sync 0;
+  ld.shared.u32 %r1, [ticket];
+  add.s64 %rd1, %rd3, 4;""",
+).replace(".reg .pred", ".shared .align 4 .b32 ticket;\n  .reg .pred")  # fmt: skip
+
+
+@pytest.mark.parametrize("cached", [False, True])
+def test_blocks_in_a_chain_by_tickets(cached: bool) -> None:
+    """They wait for nobody as they are run, one after another; on a GPU they do, and the report has to say so."""
+    flags = np.zeros(301, np.uint32)
+    result = ppt_gpu.predict(TICKETS, "v100", grid=300, block=64, args=[flags], cache=cached)
+    assert any("wait for others" in text for text in result.main.warnings)
+
+
+#: one block after another adds to a sum
+LOCK = (
+    HEAD
+    + """
+.visible .entry locked(.param .u64 lock)
+{
+  .reg .pred %p<2>; .reg .b32 %r<4>; .reg .b64 %rd<2>;
+  ld.param.u64 %rd1, [lock];
+  cvta.to.global.u64 %rd1, %rd1;
+AGAIN:
+  atom.global.cas.b32 %r1, [%rd1], 0, 1;
+  setp.ne.u32 %p1, %r1, 0;
+  @%p1 bra AGAIN;
+  ld.volatile.global.u32 %r2, [%rd1+4];
+  add.u32 %r2, %r2, 1;
+  st.volatile.global.u32 [%rd1+4], %r2;
+  membar.gl;
+  atom.global.exch.b32 %r3, [%rd1], 0;
+  ret;
+}
+"""
+)
+
+
+def test_blocks_that_take_turns_by_a_lock() -> None:
+    data = np.zeros(2, np.uint32)
+    result = ppt_gpu.predict(LOCK, "v100", grid=300, block=1, args=[data])
+    assert any("wait for others, as for a lock" in text for text in result.main.warnings)
+    ppt_gpu.launch(LOCK, grid=300, block=1, args=[data])
+    assert data.tolist() == [0, 300]
+    # what retries with what it found is no lock, but an atomic addition of one's own
+    added = LOCK.replace("AGAIN:", "mov.u32 %r1, 0;\nAGAIN:\n mov.u32 %r3, %r1;\n add.u32 %r2, %r1, 1;").replace(
+        "[%rd1], 0, 1;\n  setp.ne.u32 %p1, %r1, 0;", "[%rd1], %r3, %r2;\n  setp.ne.u32 %p1, %r1, %r3;"
+    )
+    assert not waits_for_blocks(parse_module(added, "k.ptx").kernels["locked"])
+
+
+def test_who_takes_work_waits_for_nobody() -> None:
+    """Blocks that come back to a queue, and loops that go through memory, are not taken for it."""
+    queue = MEETING.replace("ld.volatile.global.u32 %r7, [%rd2];", "add.u32 %r7, %r7, 1;")
+    walk = MEETING.replace(
+        "ld.volatile.global.u32 %r7, [%rd2];", "ld.volatile.global.u32 %r7, [%rd2];\n add.s64 %rd2, %rd2, 4;"
+    )
+    for text in (queue, walk):
+        assert not waits_for_blocks(parse_module(text, "k.ptx").kernels["meeting"])
+    for text in (MEETING, CHAIN, TICKETS):
+        (kernel,) = parse_module(text, "k.ptx").kernels.values()
+        assert waits_for_blocks(kernel)
 
 
 def test_blocks_that_wait_for_nobody():

@@ -100,3 +100,11 @@ def test_the_three_front_doors_agree() -> None:
         for door in doors
     }
     assert len(outputs) == 1
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk_is_one_message() -> None:
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "ppt_gpu", "gpus"]
+        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (2, "error: cannot write the output: No space left on device\n")

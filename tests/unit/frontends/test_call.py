@@ -108,11 +108,29 @@ def test_an_array_given_twice_is_one_buffer_and_order_is_kept() -> None:
     assert x.flags.f_contiguous and (x == 3 * np.arange(12).reshape(3, 4)).all()
 
 
-def test_read_only_arrays_are_not_written() -> None:
-    y = np.ones(4, np.float32)
-    y.flags.writeable = False
-    ppt_gpu.launch(SAXPY, grid=1, block=32, args=[4, 2.0, np.ones(4, np.float32), y])
-    assert (y == 1).all()
+def test_read_only_arrays_are_read_and_not_written() -> None:
+    x, y = np.ones(4, np.float32), np.ones(4, np.float32)
+    x.flags.writeable = False
+    ppt_gpu.launch(SAXPY, grid=1, block=32, args=[4, 2.0, x, y])
+    assert (x == 1).all() and (y == 3).all()
+    with pytest.raises(PptError, match="writes 'arg3', an array that is read-only"):
+        ppt_gpu.launch(SAXPY, grid=1, block=32, args=[4, 2.0, y, x])
+    assert (x == 1).all()
+
+
+@pytest.mark.parametrize("value", [np.float16(1.5), "f16=1.5", np.array(1.5, "f2").tobytes()])
+def test_a_half_is_a_struct_of_two_bytes(value: object) -> None:
+    """What nvcc makes of `__half a` as a parameter."""
+    text = HEAD + (
+        ".visible .entry half(.param .u64 out, .param .align 2 .b8 a[2])\n{ .reg .b64 %rd<2>; .reg .b16 %h<2>;\n"
+        "ld.param.u64 %rd1, [out]; ld.param.u16 %h1, [a]; st.global.u16 [%rd1], %h1; ret; }\n"
+    )
+    out = np.zeros(1, np.float16)
+    ppt_gpu.launch(text, grid=1, block=1, args=[out, value])
+    assert out[0] == 1.5
+    for wrong, hint in ((np.float32(1.5), "write f16=1.5"), (1.5, "write f16=1.5"), (np.zeros(1), "write f16=1.5")):
+        with pytest.raises(PptError, match=f"(?s)struct of 2 bytes.*{hint}"):
+            ppt_gpu.launch(text, grid=1, block=1, args=[out, wrong])
 
 
 def test_text_forms_of_the_command_line_are_arguments_too() -> None:
@@ -126,6 +144,8 @@ BAD = {
     "no grid": ({"block": 32}, "needs grid"),
     "neither": ({"args": [1]}, "needs grid and block"),
     "bad grid": ({"grid": "a", "block": 32}, "expected one to three integers"),
+    "fraction": ({"grid": 4.7, "block": 32}, "grid=4.7: expected one to three integers"),
+    "text": ({"grid": 1, "block": "32"}, "block='32': expected one to three integers"),
     "zero grid": ({"grid": 0, "block": 32}, "grid.x is 0"),
     "big block": ({"grid": 1, "block": (64, 64)}, "too large"),
     "too few": ({"grid": 1, "block": 32, "args": [64, 1.0, X]}, "3 arguments given; missing"),
@@ -139,6 +159,7 @@ BAD = {
     "strided": ({"grid": 1, "block": 32, "args": [32, 1.0, X[::2], Y]}, "not contiguous"),
     "overlap": ({"grid": 1, "block": 32, "args": [32, 1.0, X[:40], X[20:]]}, "overlaps"),
     "objects": ({"grid": 1, "block": 32, "args": [32, 1.0, np.array([{}]), Y]}, "Python objects"),
+    "byte order": ({"grid": 1, "block": 32, "args": [32, 1.0, X.astype(">f4"), Y]}, "in the other order than a GPU's"),
     "by name": ({"grid": 1, "block": 32, "args": {"n": 1}}, "a list, in order"),
     "warps": ({"grid": 1, "block": 32, "num_warps": 4}, "takes no num_warps"),
     "registers": ({"grid": 1, "block": 32, "registers": "some"}, "registers='some'"),

@@ -1,7 +1,7 @@
 import pytest
 
-from ppt_gpu.errors import PptError
-from ppt_gpu.ptx.features import needs, require
+from ppt_gpu.errors import LackError, PptError
+from ppt_gpu.ptx.features import needs, require, require_clusters
 from ppt_gpu.ptx.parser import parse_module
 
 
@@ -31,6 +31,13 @@ def test_needs(instruction: str, least: tuple[int, int] | None) -> None:
         assert caught.value.line == 5
     else:
         require(module.kernels["k"].instructions, module, (1, 0), "old")
+
+
+def test_clusters_came_with_hopper() -> None:
+    require_clusters(1, (8, 0), "a100")
+    require_clusters(4, (9, 0), "h100")
+    with pytest.raises(LackError, match=r"clusters of 4 blocks needs clusters, which a100 \(compute capability 8.0\)"):
+        require_clusters(4, (8, 0), "a100")
 
 
 def test_wgmma_is_of_hopper_alone() -> None:

@@ -95,6 +95,34 @@ def test_pressure_adds_up_to_the_use_of_the_pipes(result: Result) -> None:
     assert loads and all(row.shares[names.index("lsu")] > 0 == row.shares[names.index("fp32")] for row in loads)
 
 
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_pressure_shows_every_number_whole(width: int, result: Result) -> None:
+    """What does not fit beside one another stands in several tables, each with all lines."""
+    detail = result.main.detail
+    assert detail is not None
+    far = replace(detail, source=tuple(replace(line, line=line.line + 10_000) for line in detail.source))
+    launch = replace(result.main, detail=far)
+    text = render(replace(result, launches=(launch,)), width=width, more=[sections.pressure])
+    text = text.split("Pressure on pipes")[1].split("How this number")[0]
+    assert max(len(line) for line in text.splitlines()) <= width
+    tables = text.split("  line  ")[1:]
+    shown = [name for one in tables for name in one.split("source")[0].split()[1:]]
+    assert shown == [pipe.name for pipe in far.pipes if pipe.busy]
+    for one in tables:
+        for row in pressures(far):
+            assert f"  {row.line}  " in one and f" {row.issued:,} " in one
+    for row in pressures(far):
+        shares = [f"{share:.1%}" for share in row.shares if share]
+        cells = [cell for line in text.splitlines() if f"  {row.line}  " in line for cell in line.split()[2:]]
+        assert [cell for cell in cells if cell.endswith("%")] == shares
+    assert (len(tables) > 1) == (width == 60)
+
+
+def test_results_in_a_console_are_a_line_and_as_text_the_report(result: Result) -> None:
+    assert "\n" not in repr(result) + repr(result.main) and "sgemm on k40" in repr(result)
+    assert str(result) == render(result)
+
+
 def test_sections_of_a_result_without_details_are_left_out(result: Result) -> None:
     bare = replace(result, launches=(replace(result.main, detail=None, recording=None),))
     text = render(bare, more=GIVEN)

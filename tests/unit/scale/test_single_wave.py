@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from irregular_kernels import bfs, boundary, mandelbrot, spmv, triangular, whole_chip
 
+from ppt_gpu.analytic.bounds import bounds
 from ppt_gpu.scale.simulated_sm import TraceSm
 from ppt_gpu.scale.single_wave import single_wave_prediction
 from ppt_gpu.spec import load_gpu
@@ -59,6 +60,29 @@ def test_counts_stand_for_the_grid() -> None:
     own = int(sm.feed.features.warp_instructions.sum())
     whole = int(sm.survey("all").features.warp_instructions.sum())
     assert own * found.plan.chip_factor == pytest.approx(whole)
+
+
+@pytest.mark.parametrize("name", LAUNCHES)
+def test_bounds_are_those_of_the_slowest_sm(name: str) -> None:
+    """It ran whole: what it issued needs issue slots of its own, and the chip moves what the whole grid does."""
+    sm = LAUNCHES[name]()
+    found = single_wave_prediction(sm, sm.survey(), GPU)
+    plan, own = found.plan, len(found.plan.blocks)
+    floors = {
+        bound.resource: bound
+        for bound in bounds(
+            sm.work, found.result, GPU, resident=sm.spread.resident, active_sms=sm.spread.active_sms,
+            sm_blocks=plan.sm_blocks, grid_blocks=plan.grid_blocks,
+        )
+    }  # fmt: skip
+    slots = GPU.sm.schedulers * GPU.sm.issue_width
+    assert plan.sm_blocks >= own and floors["issue slots"].cycles >= found.result.issued / slots
+    if plan.grid_blocks <= own * sm.spread.active_sms:  # it does more than the mean
+        assert plan.sm_blocks == own and plan.factor == 1
+        assert max(bound.cycles for bound in floors.values()) <= found.cycles
+    read = found.result.dram_read_bytes + found.result.dram_write_bytes
+    chip = floors["DRAM bandwidth"].cycles * GPU.dram_bytes_per_cycle if read else 0
+    assert chip == pytest.approx(read * plan.chip_factor)
 
 
 def test_a_sample_of_the_blocks_finds_a_slow_sm() -> None:

@@ -104,6 +104,20 @@ def test_syntax_error_has_line_and_column() -> None:
     assert caught.value.line == 3
 
 
+@pytest.mark.parametrize(
+    "text, line, message",
+    [
+        ("grid = 1\nblock = 2\ngrid = 3\n", 3, "the key grid is given twice"),
+        ("[x.y]\na = 1\n[x.y]\n", 3, "cannot declare x.y twice"),
+        ("x = 1\n[x]\n", 2, "the key x is given twice"),
+    ],
+)
+def test_what_is_given_twice_has_its_name(text: str, line: int, message: str) -> None:
+    with pytest.raises(PptError, match=message) as caught:
+        parse_toml(text, "f.toml")
+    assert caught.value.line == line and "(" not in str(caught.value)
+
+
 def test_unreadable_files(tmp_path: Path) -> None:
     with pytest.raises(PptError, match="cannot read the file"):
         read_toml(tmp_path / "absent.toml")

@@ -185,10 +185,19 @@ class _Builder:
         """Machine instructions that the blocks become, about, and what predicates within make ptxas add to them."""
         used = len(self.names.all)
         steps = self._steps(Region(tuple(blocks)))
+        operations = self._fused(steps, blocks[-1])
         self.names.forget(used)
-        counted = [s.instruction for s in steps if s.instruction.base not in _NOTHING or self._chooses(s)]
+        own = [s for n, s in enumerate(steps) if operations.get(n) != ()]
+        counted = [s.instruction for s in own if s.instruction.base not in _NOTHING or self._chooses(s)]
         counted = [instruction for instruction in counted if operation(instruction) != "load.param"]
         return len(counted) + GUARDED * sum(map(self._tests, counted))
+
+    def _fused(self, steps: Sequence[Step], last: int) -> dict[int, Operations]:
+        """By place, operations of steps that do more or less than they say; `last`: the block that they end with."""
+        parts: dict[int, Operations] = {n: () for n, step in enumerate(steps) if step.origin in self.address_parts}
+        parts |= {n: self.constants[step.origin] for n, step in enumerate(steps) if step.origin in self.constants}
+        code = [step.instruction for step in steps]
+        return fused(code, self.alive[last], self.single, self.fuse, parts, self.literals)
 
     def _chooses(self, step: Step) -> bool:
         """Is it a move under a predicate, of the word of an array that the predicate chooses?"""
@@ -209,9 +218,7 @@ class _Builder:
         steps = self._steps(region)
         code = [step.instruction for step in steps]
         alive = self.alive[region.blocks[-1]]
-        parts: dict[int, Operations] = {n: () for n, step in enumerate(steps) if step.origin in self.address_parts}
-        parts |= {n: self.constants[step.origin] for n, step in enumerate(steps) if step.origin in self.constants}
-        operations = fused(code, alive, self.single, self.fuse, parts, self.literals)
+        operations = self._fused(steps, region.blocks[-1])
         operations |= {place: self.copy for place, step in enumerate(steps) if self._chooses(step)}
         free = {place for place, names in operations.items() if not names}
         joined = set(operations)

@@ -30,14 +30,14 @@ SHORT = 20
 WITHIN, SAVED, LOOPING = 350, 21000, 0.2
 #: and when some of a known number of iterations become one
 SOME = 280
-#: Where their number is not known, what one iteration is without the loop's own instructions: with loads from global
-#: memory, each access to which counts twice; else, and what each access to shared memory or constants adds
-LOADING, COMPUTING, SHARING = 46, 18, 4
+#: Where their number is not known, what one iteration may be without the loop's own instructions, accesses to memory
+#: counted twice: with a load from global memory; else, and how much more for each load from shared memory or constants
+LOADING, COMPUTING, SHARING = 46, 18, 5
 UNROLLED = 4  # iterations that become one, where their number is not known
 MOST_TRIPS = 1024
 #: ptxas unrolls no loop that has one
 _NOT_COPIED = ("membar", "fence", "shfl", "vote", "redux", "match")
-_FAR = ("global", "generic", "local")
+_FAR, _NEAR = frozenset(("global", "generic", "local")), frozenset(("shared", "constant"))
 _DEEPEST = 16  # blocks in a row that are searched for the value that a loop begins with
 
 
@@ -159,13 +159,12 @@ def factor_unknown(size: int, code: Sequence[Instruction]) -> int:
     next iteration finds in it: they become offsets.
     """
     size -= 2 + sum(map(_moves_on, code))
-    kinds = [(memory_space(each), access_kind(each)) for each in code]
-    if any(space in _FAR and kind == "load" for space, kind in kinds):
-        fits = size + sum(space in _FAR for space, _ in kinds) <= LOADING
-    else:
-        near = sum(space in ("shared", "constant") for space, _ in kinds)
-        fits = size + sum(space in _FAR for space, _ in kinds) <= min(COMPUTING + SHARING * near, SOME // UNROLLED)
-    return UNROLLED if fits else 1
+    spaces = [memory_space(each) for each in code]
+    loads = [space for space, each in zip(spaces, code, strict=True) if access_kind(each) == "load"]
+    twice = size + sum(space in (*_FAR, *_NEAR) for space in spaces)
+    near = sum(space in _NEAR for space in loads)
+    fits = twice <= COMPUTING + SHARING * near or (twice <= LOADING and not _FAR.isdisjoint(loads))
+    return UNROLLED if fits and size <= SOME // UNROLLED else 1
 
 
 def _moves_on(instruction: Instruction) -> bool:

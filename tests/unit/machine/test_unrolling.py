@@ -29,11 +29,14 @@ LOAD = "ld.global.f32 %f1,[%rd4]; add.s64 %rd4,%rd4,512;\n"
 SELECT = "setp.gt.f32 %p2,%f2,%f1; selp.f32 %f2,%f1,%f2,%p2; fma.rn.f32 %f2,%f2,%f1,%f2;\n"
 
 
-def products(count: int, loads: int, space: str = "global") -> str:
-    """So many multiply-adds, each with one of what so many accesses load."""
-    base, moved = ("%rd4", "add.s64 %rd4,%rd4,512;") if space == "global" else ("%r6", "add.s32 %r6,%r6,4;")
-    loaded = "".join(f"ld.{space}.f32 %f{8 + each},[{base}+{128 * each}];\n" for each in range(loads))
-    return f"L: {loaded}" + "".join(f"fma.rn.f32 %f2,%f2,%f{8 + n % loads},%f2;\n" for n in range(count)) + moved
+def products(count: int, far: int, near: int = 0, stored: int = 0) -> str:
+    """So many multiply-adds, each with one of what `far` loads from global and `near` from shared memory load."""
+    loaded = [f"ld.global.f32 %f{8 + each},[%rd4+{128 * each}];" for each in range(far)]
+    loaded += [f"ld.shared.f32 %f{8 + far + each},[%r6+{128 * each}];" for each in range(near)]
+    code = [f"fma.rn.f32 %f2,%f2,%f{8 + n % (far + near)},%f2;" for n in range(count)]
+    code += [f"st.shared.f32 [%r6+{2048 + 128 * each}],%f{8 + each};" for each in range(stored)]
+    moved = ["add.s64 %rd4,%rd4,512;"] * (far > 0) + ["add.s32 %r6,%r6,4;"] * (near > 0)
+    return "L: " + "\n".join([*loaded, *code, *moved]) + "\n"
 
 
 #: name -> (the loop, multiply-adds that ptxas makes of it: 7 where four, two and one iterations are side by side)
@@ -74,8 +77,14 @@ LOOPS = {
     "16 selects, a load": (BODY + LOAD + SELECT * 16 + ONE, 17),
     "7 rsqrt, a load": (BODY + LOAD + "rsqrt.approx.f32 %f2,%f2;\n" * 7 + ONE, 7),
     "9 rsqrt, a load": (BODY + LOAD + "rsqrt.approx.f32 %f2,%f2;\n" * 9 + ONE, 1),
-    "30 products, 4 loads from shared memory": (products(30, 4, "shared") + ONE, 210),
-    "31 products, 4 loads from shared memory": (products(31, 4, "shared") + ONE, 31),
+    "30 products, 4 loads from shared memory": (products(30, 0, 4) + ONE, 210),
+    "31 products, 4 loads from shared memory": (products(31, 0, 4) + ONE, 31),
+    "30 products, 4 loads and 4 from shared memory": (products(30, 4, 4) + ONE, 210),
+    "31 products, 4 loads and 4 from shared memory": (products(31, 4, 4) + ONE, 31),
+    "34 products, 4 loads and 8 from shared memory": (products(34, 4, 8) + ONE, 238),
+    "35 products, 4 loads and 8 from shared memory": (products(35, 4, 8) + ONE, 35),
+    "26 products, 8 loads from and stores to shared memory": (products(26, 0, 8, 8) + ONE, 182),
+    "27 products, 8 loads from and stores to shared memory": (products(27, 0, 8, 8) + ONE, 27),
     "shuffle": (BODY + "shfl.sync.bfly.b32 %f2,%f2,1,31,-1;" + ONE, 1),
     "shuffle, 4 iterations": (BODY + "shfl.sync.bfly.b32 %f2,%f2,1,31,-1;" + ONE.replace("%r4,%r1", "%r4,4"), 1),
     "vote": (BODY + "vote.sync.ballot.b32 %r5,%p1,-1;" + ONE, 1),

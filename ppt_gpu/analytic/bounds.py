@@ -8,7 +8,7 @@ Williams et al. 2009; Volkov 2016, chapter 4.)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -162,13 +162,20 @@ def _memory(work: Work, result: SmResult, gpu: Gpu, scale: Scale, active_sms: in
     return [
         _bandwidth("interconnect, SM inward", l2_read, link),
         _bandwidth("interconnect, SM outward", l2_write, link),
-        _bandwidth("L2 bandwidth", (l2_read + l2_write * gpu.l2.partitions) * sms, gpu.l2.bandwidth),
+        _l2(l2_read * work.l2_reads * sms, l2_write * gpu.l2.partitions * sms, work, gpu),
         _bandwidth("DRAM bandwidth", (dram_read + dram_write) * sms, gpu.dram_bytes_per_cycle),
     ]
 
 
 def _bandwidth(resource: str, count: float, rate: float) -> ResourceBound:
     return ResourceBound(resource, count / rate, "bytes / bandwidth", f"{_shown(count)} B / {rate:.6g} B/cycle")
+
+
+def _l2(read: float, written: float, work: Work, gpu: Gpu) -> ResourceBound:
+    found = _bandwidth("L2 bandwidth", read + written, gpu.l2.bandwidth)
+    if work.l2_reads == 1.0:
+        return found
+    return replace(found, equation=f"(bytes read x {work.l2_reads:.3g}, as SMs ask in step, + written) / bandwidth")
 
 
 def _extrapolated(count: int, cold: float, scale: Scale) -> float:

@@ -29,6 +29,7 @@ class Work:
     longest_chain: float
     thread_instructions: int
     sector_bytes: int
+    l2_reads: float  # Program.l2_reads
 
 
 def work_of(program: Program, gpu: Gpu) -> Work:
@@ -53,6 +54,7 @@ def work_of(program: Program, gpu: Gpu) -> Work:
         longest_chain=float(chains.max()),
         thread_instructions=int(program.thread_instructions),
         sector_bytes=program.sector_bytes,
+        l2_reads=program.l2_reads,
     )
 
 

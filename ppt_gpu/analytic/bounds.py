@@ -162,7 +162,7 @@ def _memory(work: Work, result: SmResult, gpu: Gpu, scale: Scale, active_sms: in
     return [
         _bandwidth("interconnect, SM inward", l2_read, link),
         _bandwidth("interconnect, SM outward", l2_write, link),
-        _l2_bandwidth(l2_read * sms, l2_write * sms, work.l2_write_passes, gpu.l2.bandwidth),
+        _l2(l2_read * sms, l2_write * sms, work, gpu.l2.bandwidth),
         _bandwidth("DRAM bandwidth", (dram_read + dram_write) * sms, gpu.dram_bytes_per_cycle),
     ]
 
@@ -171,15 +171,18 @@ def _bandwidth(resource: str, count: float, rate: float) -> ResourceBound:
     return ResourceBound(resource, count / rate, "bytes / bandwidth", f"{_shown(count)} B / {rate:.6g} B/cycle")
 
 
-def _l2_bandwidth(read: float, written: float, passes: float, rate: float) -> ResourceBound:
-    """What is written keeps an L2 of two parts twice as long, and longer where sectors are written in part."""
-    if passes == 1 or not written:
+def _l2(read: float, written: float, work: Work, rate: float) -> ResourceBound:
+    """SMs in step read at another rate; an L2 of two parts writes twice, and what is written in part takes longer."""
+    reads, writes = work.l2_reads, work.l2_write_passes if written else 1.0
+    if reads == writes == 1.0:
         return _bandwidth("L2 bandwidth", read + written, rate)
+    both = ((reads, read), (writes, written))
+    parts = [f"{times:.4g} x {_shown(count)}" if times != 1.0 else _shown(count) for times, count in both]
     return ResourceBound(
         "L2 bandwidth",
-        (read + passes * written) / rate,
-        "(bytes read + times that a written sector takes as long x bytes written) / bandwidth",
-        f"({_shown(read)} + {passes:.4g} x {_shown(written)} B) / {rate:.6g} B/cycle",
+        (reads * read + writes * written) / rate,
+        "(bytes read x how much longer SMs in step take + bytes written x that of a written sector) / bandwidth",
+        f"({' + '.join(parts)} B) / {rate:.6g} B/cycle",
     )
 
 

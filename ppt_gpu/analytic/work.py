@@ -31,6 +31,7 @@ class Work:
     thread_instructions: int
     sector_bytes: int
     l2_write_passes: float  # times as long as for a sector that is read that the L2 takes for one that is written
+    l2_reads: float  # Program.l2_reads
 
 
 def work_of(program: Program, gpu: Gpu) -> Work:
@@ -56,6 +57,7 @@ def work_of(program: Program, gpu: Gpu) -> Work:
         thread_instructions=int(program.thread_instructions),
         sector_bytes=program.sector_bytes,
         l2_write_passes=gpu.l2.partitions * write_factor(program, gpu),
+        l2_reads=program.l2_reads,
     )
 
 

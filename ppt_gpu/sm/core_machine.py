@@ -232,7 +232,7 @@ def machine_of(
         l2_back=gpu.l2.write == "write-back",
         l2_allocate=gpu.l2.write_allocate,
         l2_latency=gpu.l2.latency,
-        l2_cost=_cost(sector * program.l2_camping, gpu.l2.bandwidth * share),
+        l2_cost=_cost(sector * program.l2_camping * program.l2_reads, gpu.l2.bandwidth * share),
         l2_write_cost=gpu.l2.partitions
         * _cost(sector * program.l2_camping * write_factor(program, gpu), gpu.l2.bandwidth * share),
         l2_near=max(1, l2_ways // gpu.l2.partitions),

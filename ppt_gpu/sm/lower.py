@@ -122,6 +122,7 @@ def lower_trace(
         l2_made_dirty=made_dirty,
         l2_lost_dirty=lost_dirty,
         l2_camping=others.camping,
+        l2_reads=others.reads,
         l2_in_part=written_in_part(shape.sector, code.variants, variant, pattern, base, offsets, masks),
         dram_rows=others.dram_rows,
         atomic_share=others.atomic_share,

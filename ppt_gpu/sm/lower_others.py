@@ -17,6 +17,7 @@ from ppt_gpu.ptx.module import Kernel
 from ppt_gpu.sm.camping import beyond_l1, camping, few_lines, in_order, joined, may_camp
 from ppt_gpu.sm.dram_rows import opens_rows, row_openings
 from ppt_gpu.sm.in_flight import ByOthers, by_others, first_moments
+from ppt_gpu.sm.in_step import time_in_step
 from ppt_gpu.sm.kept_lines import kept_lines
 from ppt_gpu.sm.lower_access import Accesses, Geometry
 from ppt_gpu.sm.lower_code import Code, of_ptx
@@ -59,6 +60,7 @@ class Meanwhile:
     kept: NDArray[np.bool_] | None  # Program.line_kept
     atomic_share: float  # Program.atomic_share
     camping: float  # Program.l2_camping
+    reads: float = 1.0  # Program.l2_reads
     dram_rows: float = 1.0  # Program.dram_rows
 
 
@@ -88,7 +90,7 @@ def among_others(
     bases = global_transactions(own.code, accesses, shape)
     mine = _touched(bases, accesses, here, None, active_sms, course, turn_of)
     waves = Waves(course.waves, course.of_a_wave, active_sms)
-    users, shared, kept = _sharing(own, waves, mine, others, gpu.l2.size / shape.line)
+    users, shared, kept, reads = _sharing(own, waves, mine, others, gpu.l2.size / shape.line, gpu.l2.in_step)
     uneven = few_lines(own.address, _asked_of_l2(own), users.line, gpu, shape.line, shape.sector, active_sms)
     if may_camp(gpu) and len(others.stands_for) == active_sms - 1:
         per_block = own.trace.warps // len(own.trace.blocks)
@@ -106,27 +108,39 @@ def among_others(
         load = np.repeat(_loads(own.code, global_variants(own.code, accesses)), np.diff(bases.start))
         opened = row_openings(by_turn[0], load, by_turn[1], own.address, users, gpu, shape.sector)
     share = _share_of_all(own, neighbours, shape, others.stands_for, sm)
-    return Meanwhile(users, shared, kept, share, uneven, opened)
+    return Meanwhile(users, shared, kept, share, uneven, reads, opened)
 
 
 def _sharing(
-    own: Own, waves: Waves, mine: Touched, others: Touched, capacity: float
-) -> tuple[Users, ByOthers, NDArray[np.bool_]]:
-    """Who uses the lines of this SM, which of them others fetch, and keep. mine: all that this SM touches."""
+    own: Own, waves: Waves, mine: Touched, others: Touched, capacity: float, in_step: float
+) -> tuple[Users, ByOthers, NDArray[np.bool_], float]:
+    """Who uses the lines of this SM, which of them others fetch, and keep, and Program.l2_reads. mine: all that this SM
+    touches."""
     used, area = sectors_used(own.line, own.found.sectors, len(own.address)), areas(own.address, own.trace.ranges)
     here, elsewhere = mine.on(own.address), others.on(own.address)
     first = first_moments(here, len(own.address))
     touches = while_kept(used, elsewhere, first.min(axis=1), waves, capacity, area)
     users = sharers(used, touches, waves.sms, area)
     kept = kept_lines(own.address, users, here, elsewhere, waves, capacity)
-    return users, by_others(own.address, users, first, used, touches, area), kept
+    reads = time_in_step(_loaded(own), first, elsewhere, waves.sms, own.resident, in_step)
+    return users, by_others(own.address, users, first, used, touches, area), kept, reads
 
 
 def _asked_of_l2(own: Own) -> NDArray[np.float64]:
     """[L] the sectors of each line that this SM asks the L2 for: every store and atomic, of loads each sector once."""
-    load = np.repeat(_loads(own.code, own.variant), np.diff(own.found.start))
-    loaded = sectors_used(own.line[load], own.found.sectors[load], len(own.address))
-    return BITS[loaded] + np.bincount(own.line[~load], BITS[own.found.sectors[~load]], len(own.address))
+    load = _load(own)
+    return BITS[_loaded(own)] + np.bincount(own.line[~load], BITS[own.found.sectors[~load]], len(own.address))
+
+
+def _loaded(own: Own) -> NDArray[np.uint8]:
+    """[L] the sectors of each line that this SM loads."""
+    load = _load(own)
+    return sectors_used(own.line[load], own.found.sectors[load], len(own.address))
+
+
+def _load(own: Own) -> NDArray[np.bool_]:
+    """[T] which transactions only read."""
+    return np.repeat(_loads(own.code, own.variant), np.diff(own.found.start))
 
 
 def _loads(code: Code, variant: NDArray[np.int32]) -> NDArray[np.bool_]:

@@ -93,6 +93,7 @@ class Program:
     # (harmonic, over the lines), because a line that k SMs read is stored once.
     l2_share_factor: float = 1.0
     l2_camping: float = 1.0  # how many times as long the L2 takes for a sector, because slices get uneven shares
+    l2_reads: float = 1.0  # how many times as long for one that is read, as SMs ask for it together (`in_step`)
     l2_in_part: float = 0.0  # of the sectors that stores write, the share of which they do not write all bytes
     dram_rows: float = 1.0  # how many times as long DRAM takes for a sector, because it opens rows for few of them
     # how many times as long as its updates of one address an atomic keeps the SM's server: as those of others meet it

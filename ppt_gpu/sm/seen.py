@@ -38,7 +38,8 @@ def seen_by_lowering(gpu: Gpu) -> tuple[Any, ...]:
     from ppt_gpu.sm.lower_access import geometry
 
     return (
-        _plain(geometry(gpu)), gpu.sm.warp_size, gpu.sm.issue_width, gpu.l2.size, gpu.shared.latency,
+        _plain(geometry(gpu)), gpu.sm.warp_size, gpu.sm.issue_width, gpu.l2.size, gpu.l2.in_step,
+        gpu.shared.latency,
         gpu.shared.counts_lanes, gpu.l1.sms, gpu.sm.count,
         gpu.memory.constant_latency, gpu.memory.constant_queued, gpu.memory.atomics_wait, gpu.perfect_memory,
         _plain(gpu.pipes), _plain(gpu.isa),

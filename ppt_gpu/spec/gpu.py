@@ -157,6 +157,8 @@ class Cache:
     partitions: int = 1
     far_latency: int = 0  # cycles that a hit takes longer when its own part holds it no more
     partial_write: float = 1.0  # [l2] times as long as for a whole sector that it takes to write one in part
+    # [l2] how many times `bandwidth` it gives for reads that all SMs make of the same lines at the same time
+    in_step: float = 1.0
     dirty_share: float = 0.0  # [l2] share of its lines that can be dirty; 0: all, and they are replaced as others are
     atomic_units: int = 0  # [l2] parts by address that each update words; 0: lines do not wait for one another
     # level grid only:

@@ -92,6 +92,7 @@ _SLICES: dict[str, Leaf] = {
     "partitions": _count(1, 16, default=1),
     "far_latency": _cycles(default=0),
     "partial_write": Number(minimum=1, maximum=16, default=1.0),
+    "in_step": Number(minimum=0.1, maximum=16, default=1.0),
     "dirty_share": Number(minimum=0, maximum=1, default=0.0),
     "atomic_units": _count(0, 1024, default=0),
     "slices": _count(1, 1024, default=1),

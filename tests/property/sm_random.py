@@ -238,6 +238,7 @@ def random_program(
         access_atomic=updates,
         l2_share_factor=float(rng.choice((1.0, 3.0))),
         l2_camping=float(rng.choice((1.0, 1.3))),
+        l2_reads=float(rng.choice((0.7, 1.0, 1.2))),
         atomic_share=float(rng.choice((0.1, 1.0, 20.0))),
         op_posted=(ops["op_kind"] == KIND_ATOMIC) & (rng.random(len(ops["op_kind"])) < 0.5),
         dram_rows=float(rng.choice((1.0, 1.7))),

@@ -74,6 +74,11 @@ class Survey:
         return float(self.features.warp_instructions[self.strata].mean())
 
     @property
+    def sectors(self) -> float:
+        """Mean sectors of memory that a block of the grid asks for."""
+        return float(self.features.sectors[self.strata].mean())
+
+    @property
     def thread_instructions(self) -> float:
         """Mean thread instructions of a block of the grid."""
         return float(self.features.thread_instructions[self.strata].mean())

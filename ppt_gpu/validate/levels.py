@@ -92,6 +92,8 @@ CASES: tuple[Case | Filed, ...] = (
     Filed("butterfly on a line 1M", "butterfly.toml", ("v100", "a100", "h100")),
     Filed("product rows on a line 1024", "product_rows.toml", ("v100", "a100", "h100")),
     Filed("product groups on a line 1024", "product_groups.toml", ("v100", "a100", "h100")),
+    Filed("ragged copy 4096", "ragged_copy.toml", ("v100", "a100", "rtx4090")),
+    Filed("chains skewed 4000", "chains.toml", ("v100", "a100", "rtx4090")),
     Filed("product cp.async 1024x1024x512", "cp_async.toml", ("a100", "h100")),
     Filed("product bulk 1024x1024x512", "bulk.toml", ("h100",)),
 )  # fmt: skip

@@ -165,7 +165,5 @@ def _texts(mixed: SmPlan, whole: Dispatch, cycles: float) -> tuple[str, ...]:
         f"SMs have been done for {1.0 - whole.balance:.1%} of the time on average"
     ]
     if cycles >= 1.001 * whole.cycles:
-        texts.append(
-            f"waits for bandwidth of L2 and DRAM make the launch {cycles / whole.cycles:.2f} times as long"
-        )
+        texts.append(f"waits for bandwidth of L2 and DRAM make the launch {cycles / whole.cycles:.2f} times as long")
     return tuple(texts)

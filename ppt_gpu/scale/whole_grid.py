@@ -53,7 +53,8 @@ def small(sm: SimulatedSm, survey: Survey, gpu: Gpu) -> bool:
 def small_prediction(sm: SimulatedSm, survey: Survey, gpu: Gpu) -> KernelPrediction | None:
     """`grid_prediction` of a `small` launch at level steady, kept as simulations of one SM are.
 
-    Leaves its work on `sm`. None where not all of its blocks can be run: a trace file does not have them, or a budget is used up.
+    Leaves its work on `sm`. None where not all of its blocks can be run: a trace file does not have them, or a budget
+    is used up.
     """
     chosen = replace(plan(sm.launch.blocks, sm.occupancy, gpu, "grid"), level="steady")
     name = sm.whole_name

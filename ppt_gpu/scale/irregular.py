@@ -4,7 +4,8 @@ The survey of the grid (ppt_gpu.scale.survey) says how much each block does and 
 that represents the grid runs on one SM; from it comes the length of a block of each kind, its residence on a full SM
 (ppt_gpu.scale.speed), in proportion to its warp instructions within the kind. Then all blocks of the grid, each as
 long as its kind and its work say, are dispatched in order to the SMs (ppt_gpu.scale.dispatch): so a launch whose last
-blocks are the longest ends late, as it does on the chip.
+blocks are the longest ends late, as it does on the chip. Lengths are those without waits for bandwidth, which all SMs
+share: how long these are depends on what runs at the same time (ppt_gpu.scale.contention).
 """
 
 from __future__ import annotations

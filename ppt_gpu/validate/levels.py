@@ -2,8 +2,8 @@
 
 No hardware: level grid is ours, too. It shows what one SM does not see of the others. Launches are small, so that level
 grid takes seconds; the shipped samples, kernels of the capture kit, and others (validation/levels): products whose
-warps wait for copies, grids along one axis whose blocks share with others far off or number their tiles themselves. The
-table below has the arguments.
+warps wait for copies, grids along one axis whose blocks share with others far off or number their tiles themselves, and
+blocks that differ, in launches too large to be simulated whole at level steady. The table below has the arguments.
 """
 
 from __future__ import annotations

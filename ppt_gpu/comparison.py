@@ -23,6 +23,7 @@ from ppt_gpu.pipeline import open_any, open_gpu, predict_sequence, runs_on, simu
 from ppt_gpu.report.compare import SIMULATION, Comparison, LaunchComparison, Row
 from ppt_gpu.report.result import LaunchResult
 from ppt_gpu.scale.model_inputs import model_inputs
+from ppt_gpu.scale.one_sm import one_sm
 from ppt_gpu.scale.prediction import KernelPrediction
 from ppt_gpu.scale.simulated_sm import SimulatedSm
 from ppt_gpu.spec.gpu import Gpu
@@ -82,7 +83,7 @@ def inputs_of(workload: object, gpu: Gpu | str | Path, contents: Mapping[str, ND
     found: list[tuple[float, ModelInputs]] = []
 
     def seen(sm: SimulatedSm, prediction: KernelPrediction, result: LaunchResult) -> None:
-        found.append((prediction.cycles, model_inputs(sm, prediction.plan)))
+        found.append((prediction.cycles, model_inputs(sm, one_sm(sm, prediction))))
 
     predict_sequence(
         sequence, simulated_sms(opened, traces, sequence, target, None, True), target, "steady", "sample", seen
@@ -101,7 +102,7 @@ def _compared(
 ) -> LaunchComparison:
     """`spent`: CPU seconds that the prediction took."""
     began = time.process_time()
-    inputs = model_inputs(sm, prediction.plan)
+    inputs = model_inputs(sm, one_sm(sm, prediction))
     _ = inputs.producers, inputs.latencies  # what the models share is timed apart
     shared = time.process_time() - began
     time_s = prediction.cycles / sm.gpu.sm.clock

@@ -292,11 +292,7 @@ def predict_launch(sm: SimulatedSm, gpu: Gpu, level: str, survey: Survey) -> tup
         if survey.irregular:
             sm.warnings.append("blocks differ, which this level does not see: level steady dispatches them all")
     elif survey.irregular and isinstance(sm, TraceSm):
-        from ppt_gpu.scale.irregular import irregular_prediction
-        from ppt_gpu.scale.single_wave import single_wave_prediction
-
-        one_wave = sm.spread.max_blocks <= sm.spread.resident
-        prediction = (single_wave_prediction if one_wave else irregular_prediction)(sm, survey, gpu)
+        prediction = _of_differing_blocks(sm, gpu, survey)
     else:
         waves = affordable_waves(sm.spread.resident, survey.warp_instructions)
         if isinstance(sm, TraceSm):
@@ -311,6 +307,7 @@ def predict_launch(sm: SimulatedSm, gpu: Gpu, level: str, survey: Survey) -> tup
         active_sms=sm.spread.active_sms,
         sm_blocks=prediction.plan.sm_blocks,
         grid_blocks=prediction.plan.grid_blocks,
+        traffic=prediction.plan.traffic_of_work,
     )
     highest = largest_bound(floors)
     raised = prediction.raised_to(highest.cycles, highest.resource)
@@ -319,6 +316,17 @@ def predict_launch(sm: SimulatedSm, gpu: Gpu, level: str, survey: Survey) -> tup
 
         sm.warnings += disagreement(raised, other)
     return raised, build_launch(sm, gpu, raised, floors)
+
+
+def _of_differing_blocks(sm: TraceSm, gpu: Gpu, survey: Survey) -> KernelPrediction:
+    from ppt_gpu.scale.irregular import irregular_prediction
+    from ppt_gpu.scale.single_wave import single_wave_prediction
+    from ppt_gpu.scale.whole_grid import small, small_prediction
+
+    if sm.spread.max_blocks <= sm.spread.resident:
+        return single_wave_prediction(sm, survey, gpu)
+    whole = small_prediction(sm, survey, gpu) if small(sm, survey, gpu) else None
+    return whole or irregular_prediction(sm, survey, gpu)
 
 
 def simulated_sms(

@@ -8,7 +8,7 @@ Williams et al. 2009; Volkov 2016, chapter 4.)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -51,12 +51,13 @@ def bounds(
     active_sms: int,
     sm_blocks: float | None = None,
     grid_blocks: float | None = None,
+    traffic: float = 1.0,
 ) -> list[ResourceBound]:
     """Every bound, largest first; resources without work are left out.
 
     `work` and `result`: of the simulated blocks of one SM with `resident` slots on a chip with `active_sms` busy SMs.
     `sm_blocks`, `grid_blocks`: blocks of the busiest SM and of the launch; None: just the simulated ones, and no bound
-    of block launches.
+    of block launches. `traffic`: bytes of a block of the launch over those of a simulated one.
     """
     simulated = work.blocks
     own = simulated if sm_blocks is None else sm_blocks
@@ -65,7 +66,7 @@ def bounds(
         *_pipes(work, result, gpu, scale),
         _issue(result, gpu, scale),
         *_load_store(work, result, gpu, scale),
-        *_memory(work, result, gpu, scale, active_sms),
+        *_memory(work, result, gpu, scale, active_sms, traffic),
         _critical_path(work, gpu, scale),
         *([] if grid_blocks is None else [_block_launches(work, gpu, grid_blocks)]),
     ]
@@ -151,7 +152,10 @@ def _load_store(work: Work, result: SmResult, gpu: Gpu, scale: Scale) -> list[Re
     return found
 
 
-def _memory(work: Work, result: SmResult, gpu: Gpu, scale: Scale, active_sms: int) -> list[ResourceBound]:
+def _memory(
+    work: Work, result: SmResult, gpu: Gpu, scale: Scale, active_sms: int, traffic: float
+) -> list[ResourceBound]:
+    scale = replace(scale, sm_blocks=scale.sm_blocks * traffic, grid_blocks=scale.grid_blocks * traffic)
     cold = work.cold_bytes if scale.sm_blocks > scale.simulated else 0.0
     l2_read = _extrapolated(result.l2_read_bytes, cold, scale)
     dram_read = _extrapolated(result.dram_read_bytes, cold, scale)

@@ -164,7 +164,7 @@ def _share(part: int, whole: int) -> float | str:
 
 
 def _memory_metrics(prediction: KernelPrediction, gpu: Gpu) -> list[Metric]:
-    result, scale = prediction.result, prediction.plan.chip_factor
+    result, scale = prediction.result, prediction.plan.traffic
     read, write = result.dram_read_bytes * scale, result.dram_write_bytes * scale
     seconds = prediction.cycles / gpu.sm.clock
     return [
@@ -220,7 +220,7 @@ def hot_lines(source: Sequence[SourceLine]) -> tuple[HotLine, ...]:
 
 def _assumptions(sm: SimulatedSm, gpu: Gpu, prediction: KernelPrediction) -> tuple[str, ...]:
     sms = prediction.plan.simulated_sms
-    what = "one SM" if prediction.plan.level != "grid" else f"{sms} SM{'s' * (sms > 1)} that share L2 and DRAM"
+    what = f"{sms} SM{'s' * (sms > 1)} that share L2 and DRAM" if prediction.plan.whole else "one SM"
     lines = [
         f"level {prediction.plan.level}: {what} simulated event by event, {prediction.simulated_blocks} of "
         f"{sm.launch.blocks} blocks, {prediction.result.issued:,} warp instructions",

@@ -101,16 +101,16 @@ def _flops(sm: SimulatedSm) -> dict[str, float]:
 
 
 def _roofs(sm: SimulatedSm, gpu: Gpu, prediction: KernelPrediction) -> Roofs:
-    result, scale, clock = prediction.result, prediction.plan.chip_factor, gpu.sm.clock
-    work = _flops(sm)
+    result, clock = prediction.result, gpu.sm.clock
+    traffic, work = _traffic(sm, prediction), _flops(sm)
     kind = max(work, key=lambda name: work[name])
     levels = (
-        Level("L1", gpu.l1.bandwidth * clock * sm.spread.active_sms, result.l1_accesses * sm.work.sector_bytes * scale),
-        Level("L2", gpu.l2.bandwidth * clock, (result.l2_read_bytes + result.l2_write_bytes) * scale),
-        Level("DRAM", gpu.dram.bandwidth, (result.dram_read_bytes + result.dram_write_bytes) * scale),
+        Level("L1", gpu.l1.bandwidth * clock * sm.spread.active_sms, traffic.l1),
+        Level("L2", gpu.l2.bandwidth * clock, traffic.l2_read + traffic.l2_write),
+        Level("DRAM", gpu.dram.bandwidth, traffic.dram_read + traffic.dram_write),
     )
     peak = _tensor_peak(work[kind], result, gpu) if kind == "tensor" else peak_flops(gpu, kind)
-    return Roofs(kind, peak, sum(work.values()) * scale, prediction.cycles / clock, levels)
+    return Roofs(kind, peak, sum(work.values()) * prediction.plan.chip_factor, prediction.cycles / clock, levels)
 
 
 def _tensor_peak(work: float, result: SmResult, gpu: Gpu) -> float:
@@ -121,13 +121,13 @@ def _tensor_peak(work: float, result: SmResult, gpu: Gpu) -> float:
 
 
 def _traffic(sm: SimulatedSm, prediction: KernelPrediction) -> Traffic:
-    result, scale = prediction.result, prediction.plan.chip_factor
+    result, scale = prediction.result, prediction.plan.traffic
     return Traffic(
         l1=result.l1_accesses * sm.work.sector_bytes * scale,
         l2_read=result.l2_read_bytes * scale,
         l2_write=result.l2_write_bytes * scale,
         dram_read=result.dram_read_bytes * scale,
         dram_write=result.dram_write_bytes * scale,
-        shared_accesses=result.shared_accesses * scale,
-        shared_passes=result.shared_passes * scale,
+        shared_accesses=result.shared_accesses * prediction.plan.chip_factor,
+        shared_passes=result.shared_passes * prediction.plan.chip_factor,
     )

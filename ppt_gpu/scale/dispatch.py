@@ -24,6 +24,8 @@ class Dispatch:
     cycles: float  # until the last block ended
     sm_end: NDArray[np.float64]  # [S] cycles until the last block of each SM
     sm: NDArray[np.int32]  # [B] SM of each block
+    block_start: NDArray[np.float64]  # [B] cycle
+    block_end: NDArray[np.float64]  # [B] cycle
 
     @property
     def balance(self) -> float:
@@ -57,10 +59,12 @@ def dispatch(
     """
     end, sm = np.zeros(sms), np.zeros(len(length), np.int32)
     chip = (np.zeros((sms, resident)), np.zeros(sms, np.int64), np.zeros((sms, resident)), np.zeros((sms, resident)))
+    coming = (np.zeros(sms, np.int64), np.zeros((sms, resident), np.int64), np.zeros((sms, resident), np.int64))
     now, event = np.full(sms, float(start)), np.zeros(sms)
     times = (now, event, float(starts.gap), float(starts.ramp))
-    _dispatch(length.astype(np.float64), speed.astype(np.float64), *chip, np.zeros(sms, np.int64), *times, end, sm)
-    return Dispatch(float(end.max(initial=start)), end, sm)
+    block = (np.zeros(len(length)), np.zeros(len(length)))
+    _dispatch(length.astype(np.float64), speed.astype(np.float64), *chip, *coming, *times, end, sm, *block)
+    return Dispatch(float(end.max(initial=start)), end, sm, *block)
 
 
 def turn(length: float, speed: NDArray[np.float64], starts: Starts) -> float:
@@ -112,8 +116,11 @@ def _start(
     due: np.ndarray,
     work: np.ndarray,
     coming: np.ndarray,
+    held_block: np.ndarray,
+    due_block: np.ndarray,
     now: np.ndarray,
     speed: np.ndarray,
+    block_start: np.ndarray,
     s: int,
     k: int,
 ) -> None:
@@ -123,11 +130,14 @@ def _start(
         left[s, n] = max(left[s, n] - (time - now[s]) * speed[held[s] - 1], 0.0)
     now[s] = time
     left[s, held[s]] = work[s, k]
+    held_block[s, held[s]] = due_block[s, k]
+    block_start[due_block[s, k]] = time
     held[s] += 1
     coming[s] -= 1
     for n in range(k, coming[s]):
         due[s, n] = due[s, n + 1]
         work[s, n] = work[s, n + 1]
+        due_block[s, n] = due_block[s, n + 1]
 
 
 @entry
@@ -139,12 +149,16 @@ def _dispatch(
     due: np.ndarray,  # [S, R] when blocks that were given to the SM start, packed
     work: np.ndarray,  # [S, R] the lengths of those
     coming: np.ndarray,  # [S] how many they are
+    held_block: np.ndarray,  # [S, R] ids of resident blocks
+    due_block: np.ndarray,  # [S, R] ids of those that are coming
     now: np.ndarray,  # [S] time to which `left` refers
     event: np.ndarray,  # [S] when the next block of the SM ends or starts
     gap: float,
     ramp: float,
     end: np.ndarray,  # [S] out
     sm: np.ndarray,  # [B] out
+    block_start: np.ndarray,  # [B] out
+    block_end: np.ndarray,  # [B] out
 ) -> None:
     sms, slots = left.shape
     count = len(length)
@@ -154,6 +168,7 @@ def _dispatch(
             if block < count:
                 due[s, slot] = now[s] + ramp * slot
                 work[s, slot] = length[block]
+                due_block[s, slot] = block
                 coming[s] += 1
                 sm[block] = s
                 block += 1
@@ -165,7 +180,7 @@ def _dispatch(
             return
         first = _smallest(due, s, coming[s])
         if coming[s] > 0 and due[s, first] <= event[s]:
-            _start(left, held, due, work, coming, now, speed, s, first)
+            _start(left, held, due, work, coming, held_block, due_block, now, speed, block_start, s, first)
         else:
             served = left[s, _smallest(left, s, held[s])]
             now[s] = event[s]
@@ -175,10 +190,14 @@ def _dispatch(
                 rest = left[s, k] - served
                 if rest > 0.0:
                     left[s, kept] = rest
+                    held_block[s, kept] = held_block[s, k]
                     kept += 1
-                elif block < count:
+                    continue
+                block_end[held_block[s, k]] = event[s]
+                if block < count:
                     due[s, coming[s]] = event[s] + gap
                     work[s, coming[s]] = length[block]
+                    due_block[s, coming[s]] = block
                     coming[s] += 1
                     sm[block] = s
                     block += 1

@@ -101,6 +101,8 @@ class SmPlan:
     waves: int  # full waves among `blocks`
     exact: bool  # `blocks` are all blocks of this SM
     mean_work: float | None = None  # of a mix of different blocks: mean work of the grid's over the simulated blocks'
+    mean_traffic: float | None = None  # the same of what they ask of memory, where that is not as the work
+    whole: bool = False  # `blocks` are those of all SMs, which were simulated together
 
     @property
     def grid_blocks(self) -> float:
@@ -120,7 +122,7 @@ class SmPlan:
     @property
     def simulated_sms(self) -> int:
         """SMs whose cycles and counts are summed in the result."""
-        return self.active_sms if self.level == "grid" else 1
+        return self.active_sms if self.whole else 1
 
     @property
     def factor(self) -> float:
@@ -131,6 +133,16 @@ class SmPlan:
     def chip_factor(self) -> float:
         """Work of the grid over the simulated work: what multiplies counts to those of the whole launch."""
         return self.grid_blocks / len(self.blocks)
+
+    @property
+    def traffic(self) -> float:
+        """What the grid asks of memory over the simulated blocks, as `chip_factor` is of its work."""
+        return self.chip_factor * self.traffic_of_work
+
+    @property
+    def traffic_of_work(self) -> float:
+        """By how much a mix has to be scaled more to the grid's traffic than to its work."""
+        return 1.0 if self.mean_traffic is None or not self.mean_work else self.mean_traffic / self.mean_work
 
 
 def spread_grid(grid_blocks: int, blocks_per_sm: int, sms: int, bunched: bool = False) -> GridSpread:
@@ -202,6 +214,7 @@ def plan_of(spread: GridSpread, level: str = "steady", waves: int = 3, sm: int =
         total_blocks_of_this_sm=len(own),
         waves=len(blocks) // spread.resident,
         exact=len(blocks) == len(own),
+        whole=level == "grid",
     )
 
 

@@ -4,7 +4,8 @@ The survey of the grid (ppt_gpu.scale.survey) says how much each block does and 
 that represents the grid runs on one SM; from it comes the length of a block of each kind, its residence on a full SM
 (ppt_gpu.scale.speed), in proportion to its warp instructions within the kind. Then all blocks of the grid, each as
 long as its kind and its work say, are dispatched in order to the SMs (ppt_gpu.scale.dispatch): so a launch whose last
-blocks are the longest ends late, as it does on the chip.
+blocks are the longest ends late, as it does on the chip. Lengths are those without waits for bandwidth, which all SMs
+share: how long these are depends on what runs at the same time (ppt_gpu.scale.contention).
 """
 
 from __future__ import annotations
@@ -16,46 +17,91 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.exec.block_features import BlockFeatures
+from ppt_gpu.scale.contention import overlap, stretched, unlimited
 from ppt_gpu.scale.dispatch import Dispatch, Starts, dispatch, turn
 from ppt_gpu.scale.grid import GridSpread, SmPlan, plan
 from ppt_gpu.scale.mix import mixed_blocks
 from ppt_gpu.scale.prediction import KernelPrediction
-from ppt_gpu.scale.simulated_sm import TraceSm
+from ppt_gpu.scale.simulated_sm import SimulatedSm, TraceSm
 from ppt_gpu.scale.speed import lengths, speeds
 from ppt_gpu.scale.steady import AFFORDABLE, spread_assumptions
 from ppt_gpu.scale.strata import stand_ins, stratified
 from ppt_gpu.scale.survey import Survey
 from ppt_gpu.scale.tail import memory_load
+from ppt_gpu.sm.result import SmResult
 from ppt_gpu.spec.gpu import Gpu
 from ppt_gpu.threads import both
 
 #: blocks dispatched one by one at the end of a launch; those before them keep every slot busy
 DISPATCHED = 1 << 18
+#: policies by which an old block holds up younger ones, so that these take long whatever they do, and one that is
+#: like them but for that: how long a block is it shows
+FAIR = {"gto_block": "gto", "gto_launch": "gto"}
 
 
 def irregular_prediction(sm: TraceSm, survey: Survey, gpu: Gpu) -> KernelPrediction:
     """Cycles of a launch whose blocks differ. Simulates on `sm`, and leaves there the work of the mix."""
-    blocks, resident = mixed_blocks(sm.spread, survey, AFFORDABLE), sm.spread.resident
+    blocks, resident, sms = mixed_blocks(sm.spread, survey, AFFORDABLE), sm.spread.resident, sm.spread.active_sms
     mix = sm.slots(blocks)
     done = mix.feed(resident).features
-    typical = copy(sm).slots(_typical(done, resident))
-    speed, result = both(lambda: speeds(typical, resident), lambda: mix(resident))
-    length = lengths(result, speed)
-    whole = dispatch_grid(survey, done, length, sm.spread, speed, block_starts(gpu, sm.spread.active_sms))
-    relief = memory_load(result, gpu, sm.spread.active_sms) * (1.0 - whole.balance)
+    free = copy(sm)  # of all waits for bandwidth, and of a policy by which some blocks wait for others
+    free.gpu = unlimited(gpu, sms)
+    free.policy = FAIR.get(sm.policy or gpu.sm.policy, sm.policy)
+    typical = copy(free).slots(_typical(done, resident))
+    alone = free.slots(blocks)
+    speed, (result, apart) = both(
+        lambda: speeds(typical, resident), lambda: (mix(resident), alone(resident))
+    )  # fmt: skip
+    whole = dispatch_grid(survey, done, lengths(apart, speed), sm.spread, speed, block_starts(gpu, sms))
+    busy = memory_load(result, gpu, sms) * result.cycles
+    cycles = _with_memory(survey, done, whole, (result, apart), busy, sms)
     trailing = float(result.cycles - np.max(result.block_end))
-    made = plan(sm.launch.blocks, sm.occupancy, gpu, "workload")
-    ratio = survey.warp_instructions / float(done.warp_instructions.mean())
-    mixed = replace(
-        made, level="steady", blocks=tuple(blocks), waves=len(blocks) // made.resident, exact=False, mean_work=ratio
-    )
+    mixed = mix_plan(sm, survey, done)
     return KernelPrediction(
-        cycles=whole.cycles * (1.0 - relief) + trailing,
+        cycles=cycles + trailing,
         plan=mixed,
         result=result,
         error=survey.error,
-        assumptions=(*_texts(mixed, whole, relief), *spread_assumptions(mixed)[:1]),
+        assumptions=(*_texts(mixed, whole, cycles), *spread_assumptions(mixed)[:1]),
     )
+
+
+def mix_plan(sm: SimulatedSm, survey: Survey, done: BlockFeatures) -> SmPlan:
+    """The plan of a mix of blocks, those of `done`, that stands for the grid."""
+    made = plan(sm.launch.blocks, sm.occupancy, sm.gpu, "workload")
+    sectors = float(done.sectors.mean())
+    return replace(
+        made,
+        level="steady",
+        blocks=tuple(done.blocks.tolist()),
+        waves=len(done) // made.resident,
+        exact=False,
+        mean_work=survey.warp_instructions / float(done.warp_instructions.mean()),
+        mean_traffic=survey.sectors / sectors if sectors else None,
+    )
+
+
+def _with_memory(
+    survey: Survey, done: BlockFeatures, whole: Dispatch, runs: tuple[SmResult, SmResult], busy: float, sms: int
+) -> float:
+    """Cycles of the grid, dispatched as `whole` without waits for bandwidth, with them.
+
+    runs: the mix with its share of the bandwidth and without limit; busy: cycles in which its share moved its traffic.
+    """
+    by_sectors = bool(done.sectors.any())
+    asked, of_each = (
+        (found.sectors if by_sectors else found.warp_instructions).astype(np.float64)
+        for found in (done, survey.features)
+    )
+    if not busy or not asked.any():
+        return whole.cycles
+    limited, free = runs
+    start, end = free.block_start.astype(np.float64), free.block_end.astype(np.float64)
+    p = overlap(start, end, asked * (busy / asked.sum()), float(limited.block_end.max()))
+    cost = busy / asked.sum() / sms  # of all SMs' bandwidth
+    demand = cost * survey.of_every_block(of_each, survey.grid_blocks - len(whole.sm))
+    every = cost * (survey.sectors if by_sectors else survey.warp_instructions) * survey.grid_blocks
+    return stretched(whole.block_start, whole.block_end, demand, p, max(every - float(demand.sum()), 0.0))
 
 
 def dispatch_grid(
@@ -113,12 +159,12 @@ def _typical(done: BlockFeatures, count: int) -> list[int]:
     return [int(block) for block in done.blocks[np.sort(nearest)]]
 
 
-def _texts(mixed: SmPlan, whole: Dispatch, relief: float) -> tuple[str, ...]:
+def _texts(mixed: SmPlan, whole: Dispatch, cycles: float) -> tuple[str, ...]:
     texts = [
         f"blocks differ: a mix of {len(mixed.blocks)} that represents the grid was simulated on one SM, then all "
         f"{mixed.spread.grid_blocks} blocks were dispatched in order to {mixed.spread.sms} SMs; when the launch ends, "
         f"SMs have been done for {1.0 - whole.balance:.1%} of the time on average"
     ]
-    if relief >= 0.001:
-        texts.append(f"the SMs that are done leave their bandwidth to the others: {relief:.1%} less time")
+    if cycles >= 1.001 * whole.cycles:
+        texts.append(f"waits for bandwidth of L2 and DRAM make the launch {cycles / whole.cycles:.2f} times as long")
     return tuple(texts)

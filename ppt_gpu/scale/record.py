@@ -1,7 +1,11 @@
-"""A recorded window of the very simulation that a prediction rests on: the same blocks, slots, caches and servers."""
+"""A recorded window of the very simulation that a prediction rests on: the same blocks, slots, caches and servers.
+
+Of a launch all of whose SMs were simulated: of a mix of its blocks on one SM.
+"""
 
 from __future__ import annotations
 
+from ppt_gpu.scale.one_sm import one_sm
 from ppt_gpu.scale.prediction import KernelPrediction
 from ppt_gpu.scale.simulated_sm import SimulatedSm
 from ppt_gpu.sm.core_machine import machine_of
@@ -14,7 +18,7 @@ def record_prediction(sm: SimulatedSm, prediction: KernelPrediction, window: Win
 
     Memory must still be as the launch finds it. PptError where the simulation ends before the window.
     """
-    blocks = prediction.plan.blocks
+    blocks = one_sm(sm, prediction).blocks
     program, _ = sm.lower(list(blocks))
     machine = machine_of(program, sm.gpu, **sm.conditions(program, len(blocks), sm.share))
     check(program, machine, sm.spread.resident)

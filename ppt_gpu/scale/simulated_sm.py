@@ -161,6 +161,14 @@ class SimulatedSm:
         """The digest of what earlier launches left in the L2."""
         return "" if self.l2_lines is None else self.l2_lines.digest
 
+    @property
+    def whole_name(self) -> str:
+        """The name under which the simulation of all blocks on all SMs is kept."""
+        policy, l1_bytes = self.policy or self.gpu.sm.policy, self.occupancy.l1_bytes
+        chip = ("all SMs", self.gpu.sm.count, self.gpu.dram.channels)
+        finds = (*chip, self.code_at, self.constants_at, self.left, self.room, self.clock_seen)
+        return timing_name(self.gpu, policy, l1_bytes, self.spread, [], self.spread.resident, finds)
+
     def timing_name(self, blocks: list[int], resident: int, share: float | None) -> str:
         """The name under which the simulation of `blocks` in so many slots, with such a share, is kept."""
         policy, l1_bytes = self.policy or self.gpu.sm.policy, self.occupancy.l1_bytes

@@ -26,6 +26,10 @@ RARE = 0.02
 FIRST_LOOK = 30_000_000
 #: thread instructions of the whole survey of an irregular kernel
 MOST = 1_000_000_000
+#: an irregular grid of at most so many runs whole: few blocks may do far more than all others, and no sample has them
+WHOLE = MOST // 4
+#: times as much as all others that a block does, of which too few may be for a sample to have one
+FAR_MORE = 2
 #: strata of the first look: at least, unless the grid has fewer blocks, and at most
 FEWEST_STRATA, FIRST_STRATA = 4, 32
 
@@ -64,6 +68,12 @@ class Survey:
         return float(less.mean()) <= RARE
 
     @property
+    def outdone(self) -> bool:
+        """A block was looked at that does FAR_MORE than any that stands for a stratum: there may be others like it."""
+        amounts = (self.features.longest, self.features.sectors)
+        return any(int(amount.max()) > FAR_MORE * int(amount[self.strata].max()) for amount in amounts)
+
+    @property
     def whole(self) -> bool:
         """Every block was run."""
         return len(self.features) == self.grid_blocks
@@ -72,6 +82,11 @@ class Survey:
     def warp_instructions(self) -> float:
         """Mean warp instructions of a block of the grid, before the expansion to machine operations."""
         return float(self.features.warp_instructions[self.strata].mean())
+
+    @property
+    def sectors(self) -> float:
+        """Mean sectors of memory that a block of the grid asks for."""
+        return float(self.features.sectors[self.strata].mean())
 
     @property
     def thread_instructions(self) -> float:
@@ -146,7 +161,7 @@ def _adaptive(look: Look, launch: Launch) -> Survey:
     marks = landmarks(launch.grid) if affordable > FIRST_STRATA else np.zeros(0, np.int64)
     while True:
         mean = used / len(known)
-        if total * mean <= (FIRST_LOOK if len(known) == 1 else MOST / 8):
+        if total * mean <= (FIRST_LOOK if len(known) == 1 else WHOLE):
             count = total
         chosen = stratified(total, count)
         new = sorted({*chosen.tolist(), *marks.tolist()}.difference(known.blocks.tolist()))
@@ -155,6 +170,9 @@ def _adaptive(look: Look, launch: Launch) -> Survey:
             known = join((known, more))
             used += int(more.thread_instructions.sum())
         found = _survey(total, known, chosen)
+        if found.outdone and count < total and total * mean <= WHOLE:
+            count = total
+            continue
         grown = 2 * count * used / len(known)
         if not found.irregular or found.error <= TOLERANCE or count >= total or used + grown > MOST:
             return found

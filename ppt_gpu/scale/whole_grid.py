@@ -1,16 +1,24 @@
-"""Level "grid": every block of the launch on every SM, with shared L2 and DRAM. Nothing is extrapolated."""
+"""Level "grid": every block of the launch on every SM, with shared L2 and DRAM. Nothing is extrapolated.
+
+Level "steady" does the same with small launches whose blocks differ. What these do to each other no SM shows by itself:
+who gets the next block, what the last blocks wait for when the others have left memory to them, whom a policy that
+favours the oldest block leaves waiting. One that is small enough takes about as long as a mix of its blocks on one SM.
+"""
 
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import replace
 
 import numpy as np
 
 from ppt_gpu.analytic.work import work_of
 from ppt_gpu.errors import PptError
-from ppt_gpu.scale.grid import plan
+from ppt_gpu.scale.block_timing import BlockTiming
+from ppt_gpu.scale.grid import SmPlan, plan
 from ppt_gpu.scale.prediction import KernelPrediction
 from ppt_gpu.scale.simulated_sm import SimulatedSm
+from ppt_gpu.scale.survey import Survey
 from ppt_gpu.scale.tasklist_sm import TaskListSm
 from ppt_gpu.sm.program import Program
 from ppt_gpu.sm.simulate import simulate_chip
@@ -20,6 +28,12 @@ from ppt_gpu.spec.gpu import Gpu
 AGREEMENT = 0.10
 
 
+#: what a launch may take to be simulated whole at level steady, in warp instructions
+SMALL = 32_000_000
+#: warp instructions that take as long as a sector of memory: it becomes a request, which is put in order and answered
+SECTOR = 8
+
+
 def grid_prediction(sm: SimulatedSm, gpu: Gpu) -> KernelPrediction:
     """Cycles of a launch, all of whose blocks are run. Leaves their work on `sm`.
 
@@ -27,6 +41,36 @@ def grid_prediction(sm: SimulatedSm, gpu: Gpu) -> KernelPrediction:
     gives hit rates instead of addresses.
     """
     chosen = plan(sm.launch.blocks, sm.occupancy, gpu, "grid")
+    return _prediction(sm, chosen, _simulated(sm, gpu, chosen))
+
+
+def small(sm: SimulatedSm, survey: Survey, gpu: Gpu) -> bool:
+    """Whether level steady may simulate the launch whole, by what that takes and what level grid can simulate."""
+    simulated = not gpu.collectors.units and (sm.policy or gpu.sm.policy) != "two_level"
+    return simulated and survey.grid_blocks * (survey.warp_instructions + SECTOR * survey.sectors) <= SMALL
+
+
+def small_prediction(sm: SimulatedSm, survey: Survey, gpu: Gpu) -> KernelPrediction | None:
+    """`grid_prediction` of a `small` launch at level steady, kept as simulations of one SM are.
+
+    Leaves its work on `sm`. None where not all of its blocks can be run: a trace file does not have them, or a budget
+    is used up.
+    """
+    chosen = replace(plan(sm.launch.blocks, sm.occupancy, gpu, "grid"), level="steady")
+    name = sm.whole_name
+    timing = sm.timings.get(name) if sm.timings is not None else None
+    if timing is None:
+        try:
+            timing = _simulated(sm, gpu, chosen)
+        except PptError:
+            return None
+        if sm.timings is not None:
+            sm.timings.put(name, timing)
+    made = _prediction(sm, chosen, timing)
+    return replace(made, assumptions=("blocks differ, and the launch is small: " + made.assumptions[0],))
+
+
+def _simulated(sm: SimulatedSm, gpu: Gpu, chosen: SmPlan) -> BlockTiming:
     every = copy(sm)
     every.whole = True
     program, feed = every.lower(list(chosen.blocks))
@@ -41,7 +85,12 @@ def grid_prediction(sm: SimulatedSm, gpu: Gpu) -> KernelPrediction:
         constants_at=sm.constants_at,
     )
     sm.loop_seconds.append(result.wall)
-    sm.work, sm.feed, sm.warnings = work_of(program, gpu), feed, list(feed.warnings)
+    return BlockTiming(result, work_of(program, gpu), feed)
+
+
+def _prediction(sm: SimulatedSm, chosen: SmPlan, timing: BlockTiming) -> KernelPrediction:
+    result = timing.result
+    sm.work, sm.feed, sm.warnings = timing.work, timing.feed, list(timing.feed.warnings)
     text = f"all {len(chosen.blocks)} blocks were simulated, each on the SM that freed a slot first"
     return KernelPrediction(float(result.cycles), chosen, result, (text,), result.cycles * 1.0)
 

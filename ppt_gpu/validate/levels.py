@@ -2,8 +2,8 @@
 
 No hardware: level grid is ours, too. It shows what one SM does not see of the others. Launches are small, so that level
 grid takes seconds; the shipped samples, kernels of the capture kit, and others (validation/levels): products whose
-warps wait for copies, grids along one axis whose blocks share with others far off or number their tiles themselves. The
-table below has the arguments.
+warps wait for copies, grids along one axis whose blocks share with others far off or number their tiles themselves, and
+blocks that differ, in launches too large to be simulated whole at level steady. The table below has the arguments.
 """
 
 from __future__ import annotations
@@ -92,6 +92,8 @@ CASES: tuple[Case | Filed, ...] = (
     Filed("butterfly on a line 1M", "butterfly.toml", ("v100", "a100", "h100")),
     Filed("product rows on a line 1024", "product_rows.toml", ("v100", "a100", "h100")),
     Filed("product groups on a line 1024", "product_groups.toml", ("v100", "a100", "h100")),
+    Filed("ragged copy 4096", "ragged_copy.toml", ("v100", "a100", "rtx4090")),
+    Filed("chains skewed 4000", "chains.toml", ("v100", "a100", "rtx4090")),
     Filed("product cp.async 1024x1024x512", "cp_async.toml", ("a100", "h100")),
     Filed("product bulk 1024x1024x512", "bulk.toml", ("h100",)),
 )  # fmt: skip

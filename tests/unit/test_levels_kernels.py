@@ -38,6 +38,50 @@ def test_products(file: str) -> None:
     assert np.array_equal(memory.view("c", "f4").reshape(SIDE, SIDE), a.astype("f4") @ b.astype("f4").T)
 
 
+def test_ragged_copy() -> None:
+    """65 segments of 40 elements, the 64th of them of 120."""
+    count, length, longer = 65, 40, 3
+    n = (count - 1 + longer) * length
+    given = np.arange(n + 9, dtype="f4")
+    arguments = [pointer("in"), pointer("out"), integer(length), integer(longer)]
+    buffers = [Buffer("in", "f32", n + 9), Buffer("out", "f32", n + 9)]
+    case = Case(
+        load_module(FOLDER / "ragged.ptx"), "ragged_copy", (count,), (32,), arguments, buffers, fill={"in": given}
+    )
+    memory, _ = check_against_interpreter(case)
+    assert np.array_equal(memory.view("out", "f4"), np.where(np.arange(n + 9) < n, given, 0))
+
+
+def test_chains() -> None:
+    """Blocks of 4 + 100 / (1 + draw) steps."""
+    draw, mask = np.array([0, 9, 255], "u4"), 127
+    following = np.random.default_rng(7).permutation(mask + 1).astype("u4")
+    arguments = [pointer("draw"), pointer("next"), pointer("out"), integer(100), integer(mask)]
+    buffers = [Buffer("draw", "u32", 3), Buffer("next", "u32", mask + 1), Buffer("out", "u32", 96)]
+    module, fill = load_module(FOLDER / "ragged.ptx"), {"draw": draw, "next": following}
+    memory, _ = check_against_interpreter(Case(module, "chains", (3,), (32,), arguments, buffers, fill=fill))
+    wanted = np.arange(96, dtype="u4")
+    for block, steps in enumerate((104, 14, 4)):
+        for _ in range(steps):
+            wanted[32 * block : 32 * block + 32] = following[wanted[32 * block : 32 * block + 32] & mask]
+    assert np.array_equal(memory.view("out", "u4"), wanted)
+
+
+def test_rounds() -> None:
+    """Blocks of 8 + 100 / (1 + draw) rounds; rounding as the kernel's, one operation after another."""
+    draw = np.array([0, 9, 255], "u4")
+    buffers = [Buffer("draw", "u32", 3), Buffer("out", "f32", 96)]
+    arguments = [pointer("draw"), pointer("out"), integer(100)]
+    module = load_module(FOLDER / "ragged.ptx")
+    memory, _ = check_against_interpreter(Case(module, "rounds", (3,), (32,), arguments, buffers, fill={"draw": draw}))
+    given = np.array([np.arange(96), np.full(96, 1), np.full(96, 2), np.full(96, 3)], "f4")
+    for block, number in enumerate((108, 18, 8)):
+        for _ in range(number):
+            own = given[:, 32 * block : 32 * block + 32]
+            own[:] = own * np.float32(0.5) + np.arange(1, 5, dtype="f4")[:, None]
+    assert np.allclose(memory.view("out", "f4"), given.sum(axis=0), rtol=1e-6)
+
+
 @pytest.mark.parametrize(("kernel", "number"), [("stencil", 40), ("butterfly", 256)])
 def test_lines(kernel: str, number: int) -> None:
     """Small integers; rows of 40, and elements 256 apart."""

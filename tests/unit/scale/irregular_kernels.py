@@ -20,13 +20,19 @@ from ppt_gpu.scale.whole_grid import grid_prediction
 from ppt_gpu.spec.gpu import Gpu
 
 PTX = Path(__file__).parents[2] / "data" / "scale" / "irregular.ptx"
+RAGGED = Path(__file__).parents[3] / "validation" / "levels" / "ragged.ptx"
 
 
 def launch_sm(
-    gpu: Gpu, kernel: str, grid: tuple[int, ...], block: tuple[int, ...], arguments: list[np.ndarray | int]
+    gpu: Gpu,
+    kernel: str,
+    grid: tuple[int, ...],
+    block: tuple[int, ...],
+    arguments: list[np.ndarray | int],
+    ptx: Path = PTX,
 ) -> TraceSm:
     """A launch of `kernel` on arrays (f32 or s32) and s32 scalars."""
-    module = load_module(PTX)
+    module = load_module(ptx)
     buffers, packed = [], []
     for number, argument in enumerate(arguments):
         if isinstance(argument, int):
@@ -36,7 +42,7 @@ def launch_sm(
             packed.append(Argument("u64", buffer=f"b{number}"))
     launch = Launch(kernel, (*grid, 1, 1)[:3], (*block, 1, 1)[:3], tuple(packed), registers=24)  # type: ignore[arg-type]
     contents = {f"b{n}": argument for n, argument in enumerate(arguments) if not isinstance(argument, int)}
-    workload = Workload(kernel, "", str(PTX), (launch,), tuple(buffers))
+    workload = Workload(kernel, "", str(ptx), (launch,), tuple(buffers))
     return TraceSm(Traces(module, workload, contents, Budget()).launch(0), gpu, None)
 
 
@@ -79,6 +85,26 @@ def boundary(gpu: Gpu, columns: int = 16, rows: int = 40) -> TraceSm:
     width = 128 * columns
     field = np.ones(width * rows, np.float32)
     return launch_sm(gpu, "boundary", (columns, rows), (128,), [field, field, width])
+
+
+def ragged_copy(gpu: Gpu, blocks: int = 640, length: int = 1500, longer: int = 20) -> TraceSm:
+    """Every 64th segment is longer."""
+    data = np.ones(blocks // 64 * (63 + longer) * length, np.float32)
+    return launch_sm(gpu, "ragged_copy", (blocks,), (256,), [data, data, length, longer], RAGGED)
+
+
+def chains(gpu: Gpu, blocks: int = 1200, longest: int = 300) -> TraceSm:
+    """Blocks of 4 to `longest` steps, few of many."""
+    rng = np.random.default_rng(4)
+    draw, following = rng.integers(0, 256, blocks).astype(np.int32), rng.integers(0, 1 << 18, 1 << 18).astype(np.int32)
+    given = [draw, following, np.zeros(64 * blocks, np.int32), longest, (1 << 18) - 1]
+    return launch_sm(gpu, "chains", (blocks,), (64,), given, RAGGED)
+
+
+def rounds(gpu: Gpu, blocks: int = 1200, longest: int = 3000) -> TraceSm:
+    """Blocks of 8 to `longest` rounds of arithmetic, few of many."""
+    draw = np.random.default_rng(6).integers(0, 256, blocks).astype(np.int32)
+    return launch_sm(gpu, "rounds", (blocks,), (256,), [draw, np.zeros(256 * blocks, np.float32), longest], RAGGED)
 
 
 KERNELS = {

@@ -63,8 +63,9 @@ def test_nothing_to_do() -> None:
 def test_compiled_and_plain_agree(work: list[float], sms: int, speed: list[float], starts: Starts) -> None:
     falling = np.array(sorted(speed, reverse=True))
     found = dispatch(np.array(work), sms, len(falling), falling, starts=starts)
-    ends, owners = dispatch_reference(np.array(work), sms, len(falling), falling, starts)
+    ends, owners, block_start, block_end = dispatch_reference(np.array(work), sms, len(falling), falling, starts)
     assert found.sm_end.tolist() == ends and found.sm.tolist() == owners
+    assert found.block_start.tolist() == block_start and found.block_end.tolist() == block_end
     assert found.cycles >= max(sum(work) / (sms * len(falling)), max(work)) / falling[0] * (1 - 1e-12)
 
 

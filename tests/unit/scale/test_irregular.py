@@ -6,10 +6,11 @@ alike predicts stands beside it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 
 import pytest
-from irregular_kernels import KERNELS, Whole, triangular, whole_chip, whole_grid
+from irregular_kernels import KERNELS, Whole, chains, ragged_copy, rounds, triangular, whole_chip, whole_grid
 
 import ppt_gpu.scale.irregular as irregular
 from ppt_gpu.scale.grid import plan
@@ -17,10 +18,18 @@ from ppt_gpu.scale.irregular import irregular_prediction
 from ppt_gpu.scale.mix import mixed_blocks
 from ppt_gpu.scale.ppt_workload import workload_prediction
 from ppt_gpu.scale.prediction import KernelPrediction
+from ppt_gpu.scale.simulated_sm import TraceSm
 from ppt_gpu.scale.steady import AFFORDABLE
 from ppt_gpu.spec import load_gpu
+from ppt_gpu.spec.gpu import Gpu
 
 GPUS = {"v100": load_gpu("v100", ["sm.count=8"]), "k40": load_gpu("k40", ["sm.count=4"])}
+
+#: an eighth of each
+FEW = {
+    "v100": load_gpu("v100", ["sm.count=10", "dram.bandwidth=112.5 GB/s", "l2.bandwidth=217"]),
+    "rtx4090": load_gpu("rtx4090", ["sm.count=16", "dram.bandwidth=126 GB/s", "l2.bandwidth=245"]),
+}
 
 
 @cache
@@ -95,6 +104,29 @@ def test_counts_are_scaled_by_work() -> None:
     work = whole.features.warp_instructions  # position is id
     assert mixed.plan.chip_factor * work[list(mixed.plan.blocks)].sum() == pytest.approx(work.sum())
     assert mixed.plan.factor == pytest.approx(mixed.plan.chip_factor / 8)
+
+
+@pytest.mark.parametrize("gpu", ["v100", "rtx4090"])
+@pytest.mark.parametrize("kernel", [ragged_copy, chains])
+def test_the_last_blocks_wait_for_latencies_only(kernel: Callable[[Gpu], TraceSm], gpu: str) -> None:
+    """Few long blocks among short ones that fill memory, beside the whole chip.
+
+    What finished SMs left was taken off as if the last blocks waited for bandwidth: ragged copies -12 and -20 %.
+    """
+    few = FEW[gpu]
+    sm = kernel(few)
+    found = irregular_prediction(sm, sm.survey(), few)
+    assert found.cycles == pytest.approx(whole_chip(kernel(few)), rel=0.10)
+    assert any("waits for bandwidth" in text for text in found.assumptions)
+
+
+def test_young_blocks_that_wait_for_old_ones_are_not_long() -> None:
+    """Under `gto_block` a short block beside a long one takes as long as it; all like it would count for long ones."""
+    gpu = FEW["rtx4090"]
+    assert gpu.sm.policy == "gto_block"
+    sm = rounds(gpu)
+    found = irregular_prediction(sm, sm.survey(), gpu)
+    assert found.cycles == pytest.approx(whole_chip(rounds(gpu)), rel=0.15)
 
 
 def test_a_grid_too_large_to_dispatch_block_by_block(monkeypatch) -> None:

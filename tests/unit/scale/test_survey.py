@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -55,6 +56,20 @@ def test_a_last_block_that_does_less_makes_no_grid_irregular() -> None:
         field = np.zeros(count, np.float32)
         found = launch_sm(GPU, "plain", (blocks,), (64,), [field, field, count]).survey("all")
         assert found.sector_variation > 0.04 and found.irregular is irregular
+
+
+def test_a_landmark_that_does_far_more_shows_that_a_sample_is_not_enough() -> None:
+    """One block in 64 is 40 times as long: none is in the first look, but the last block of the grid is one."""
+    launch = replace(triangular(GPU, 4096).launch, grid=(4096, 1, 1))
+
+    def look(blocks: Sequence[int]) -> BlockFeatures:
+        ids = np.array(sorted(blocks), np.int64)
+        work = np.where(ids % 64 == 63, 40_000, 1_000)
+        return BlockFeatures(ids, work, 32 * work, work // 4, work)
+
+    found = survey_grid(look, launch, "sample")
+    assert found.whole and found.irregular and found.warp_instructions == pytest.approx(1000 * (63 + 40) / 64)
+    assert not survey_grid(look, replace(launch, grid=(4095, 1, 1)), "sample").irregular  # nobody knows
 
 
 def test_the_sample_grows_until_the_mean_is_known() -> None:

@@ -7,15 +7,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from irregular_kernels import triangular
 
 import ppt_gpu
+import ppt_gpu.scale.whole_grid as whole_grid
 from ppt_gpu.errors import BudgetError, PptError
 from ppt_gpu.exec.budget import Budget
+from ppt_gpu.pipeline import predict_launch
 from ppt_gpu.report.result import Result
 from ppt_gpu.scale.grid import plan
 from ppt_gpu.scale.occupancy import occupancy
 from ppt_gpu.scale.prediction import KernelPrediction
-from ppt_gpu.scale.whole_grid import disagreement
+from ppt_gpu.scale.whole_grid import disagreement, small, small_prediction
 from ppt_gpu.sm.core_raw import Raw
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.gpu import Gpu
@@ -55,6 +58,46 @@ def agree(sample: str, gpu: Gpu) -> None:
     for one, other in zip(steady.launches, grid.launches, strict=True):
         assert one.value("kernel.cycles") == pytest.approx(other.value("kernel.cycles"), rel=0.05)
         assert not any("levels differ" in text for text in other.warnings)
+
+
+def test_a_small_launch_of_differing_blocks_is_simulated_whole_at_level_steady() -> None:
+    gpu = load_gpu("v100", ["sm.count=8"])
+    survey = triangular(gpu).survey()
+    assert small(triangular(gpu), survey, gpu)
+    steady, grid = (predict_launch(triangular(gpu), gpu, level, survey) for level in ("steady", "grid"))
+    assert steady[0].cycles == grid[0].cycles and (steady[0].plan.level, steady[0].plan.whole) == ("steady", True)
+    assert steady[1].value("sim.blocks") == 600 and steady[1].value("sim.extrapolation") == 1
+    assert "8 SMs that share L2 and DRAM" in steady[1].assumptions[0]
+    assert "blocks differ, and the launch is small" in steady[1].assumptions[1]
+
+
+def test_what_is_too_large_or_not_simulated_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    gpu = load_gpu("v100", ["sm.count=8"])
+    sm = triangular(gpu)
+    survey = sm.survey()
+    monkeypatch.setattr(whole_grid, "SMALL", survey.grid_blocks * survey.warp_instructions)  # and some sectors
+    assert not small(sm, survey, gpu)
+    assert not predict_launch(sm, gpu, "steady", survey)[0].plan.whole
+    monkeypatch.undo()
+    sm.policy = "two_level"
+    assert not small(sm, survey, gpu)
+    collecting = load_gpu("gpgpusim_qv100")
+    assert not small(triangular(collecting), survey, collecting)
+
+
+def test_a_small_launch_whose_blocks_cannot_all_be_run_is_not_simulated_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    gpu = load_gpu("v100", ["sm.count=8"])
+    sm = triangular(gpu)
+    survey, lower = sm.survey(), sm.lower
+
+    def few(blocks: list[int]) -> object:
+        if len(blocks) == 600:
+            raise BudgetError("too many")
+        return lower(blocks)
+
+    monkeypatch.setattr(type(sm), "lower", lambda _, blocks: few(blocks))
+    assert small_prediction(sm, survey, gpu) is None
+    assert not predict_launch(sm, gpu, "steady", survey)[0].plan.whole
 
 
 @pytest.mark.parametrize("kib", [384, 576])

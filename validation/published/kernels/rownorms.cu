@@ -4,7 +4,8 @@
 
 using half_float = __nv_bfloat16;
 struct __align__(16) Floats { float value[4]; };
-struct __align__(16) Halves { __nv_bfloat162 value[4]; };
+// Of bfloat16 through integers: nvcc 13.0 would copy the struct in pieces of 4 B.
+union Halves { uint4 all; unsigned value[4]; };
 
 __device__ __forceinline__ float wide(float value) { return value; }
 __device__ __forceinline__ float wide(half_float value) { return __bfloat162float(value); }
@@ -19,12 +20,11 @@ __device__ __forceinline__ void load(const float* from, float* to) {
     for (int i = 0; i < 4; ++i) to[i] = four.value[i];
 }
 __device__ __forceinline__ void load(const half_float* from, float* to) {
-    Halves eight = *reinterpret_cast<const Halves*>(from);
+    Halves eight{*reinterpret_cast<const uint4*>(from)};
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-        float2 two = __bfloat1622float2(eight.value[i]);
-        to[2 * i] = two.x;
-        to[2 * i + 1] = two.y;
+        to[2 * i] = __uint_as_float(eight.value[i] << 16);
+        to[2 * i + 1] = __uint_as_float(eight.value[i] & 0xffff0000);
     }
 }
 __device__ __forceinline__ void store(float* to, const float* from) {
@@ -36,8 +36,11 @@ __device__ __forceinline__ void store(float* to, const float* from) {
 __device__ __forceinline__ void store(half_float* to, const float* from) {
     Halves eight;
 #pragma unroll
-    for (int i = 0; i < 4; ++i) eight.value[i] = __float22bfloat162_rn(make_float2(from[2 * i], from[2 * i + 1]));
-    *reinterpret_cast<Halves*>(to) = eight;
+    for (int i = 0; i < 4; ++i) {
+        __nv_bfloat162 two = __float22bfloat162_rn(make_float2(from[2 * i], from[2 * i + 1]));
+        eight.value[i] = *reinterpret_cast<unsigned*>(&two);
+    }
+    *reinterpret_cast<uint4*>(to) = eight.all;
 }
 
 __device__ __forceinline__ float sum_of_warp(float value) {

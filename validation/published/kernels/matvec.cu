@@ -67,58 +67,6 @@ extern "C" __global__ void row_a_block_wide(MATVEC) {
     if (thread == 0) result[row] = shared[0];
 }
 
-__device__ __forceinline__ void merge(float& top, float& norm, float value) {
-    if (value > top) {
-        norm *= expf(top - value);
-        top = value;
-    }
-    norm += expf(value - top);
-}
-
-extern "C" __global__ void softmax_shared(float* x, float* out, int rows, int columns) {
-    __shared__ float shared[1024];
-    int row = blockIdx.x, thread = threadIdx.x;
-    if (row >= rows) return;
-    float *from = x + row * columns, *to = out + row * columns, top = -INFINITY, norm = 0;
-    for (int c = thread; c < columns; c += blockDim.x) merge(top, norm, from[c]);
-    __syncthreads();
-    shared[thread] = top;
-    __syncthreads();
-    for (int apart = blockDim.x / 2; apart > 0; apart /= 2) {
-        if (thread < apart) shared[thread] = max(shared[thread], shared[thread + apart]);
-        __syncthreads();
-    }
-    float all = shared[0];
-    __syncthreads();
-    shared[thread] = norm * expf(top - all);
-    __syncthreads();
-    for (int apart = blockDim.x / 2; apart > 0; apart /= 2) {
-        if (thread < apart) shared[thread] += shared[thread + apart];
-        __syncthreads();
-    }
-    norm = shared[0];
-    __syncthreads();
-    for (int c = thread; c < columns; c += blockDim.x) to[c] = expf(from[c] - all) / norm;
-}
-
-extern "C" __global__ void softmax_shuffles(float* x, float* out, int rows, int columns) {
-    __shared__ float shared[1024];
-    int row = blockIdx.x, thread = threadIdx.x, threads = blockDim.x;
-    if (row >= rows) return;
-    float *from = x + row * columns, *to = out + row * columns, top = -INFINITY, norm = 0;
-    for (int c = thread; c < columns; c += blockDim.x) merge(top, norm, from[c]);
-    __syncthreads();
-    float value = top;
-    OF_BLOCK(top_of_warp, value, -INFINITY);
-    float all = shared[0];
-    __syncthreads();
-    value = norm * expf(top - all);
-    OF_BLOCK(sum_of_warp, value, 0.0f);
-    norm = shared[0];
-    __syncthreads();
-    for (int c = thread; c < columns; c += blockDim.x) to[c] = expf(from[c] - all) / norm;
-}
-
 extern "C" __global__ void softmax_wide(float* __restrict__ x, float* __restrict__ out, int rows, int columns) {
     extern __shared__ float shared[];
     int row = blockIdx.x, thread = threadIdx.x, threads = blockDim.x;

@@ -21,6 +21,7 @@ from ppt_gpu.sm.same_line import Serving, in_updates
 from ppt_gpu.spec.gpu import Gpu
 
 STAYS, BY_L1, PAST_L1 = range(3)
+MOST_UPDATES = (1 << 7) - 1  # of an access: it has so many bits for them in the simulation
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,7 @@ def lower_accesses(
         slow = (keys != NOTHING) & (variants.floats & (variants.space == GLOBAL))[
             key_parts(keys)[0] % len(variants.size)
         ]
-        atomic[slow] = in_updates(atomic[slow], shape.float_update)
+        atomic[slow] = np.minimum(in_updates(atomic[slow], shape.float_update), MOST_UPDATES)
     access_start = np.zeros(len(ids) + 1, np.int64)
     np.cumsum(np.diff(start)[ids], out=access_start[1:])
     address, sector = np.empty(access_start[-1], np.int64), np.empty(access_start[-1], np.uint8)

@@ -119,6 +119,12 @@ def access_kind(instruction: Instruction) -> str | None:
     return form(instruction.opcode).access
 
 
+def adds_floats(instruction: Instruction) -> bool:
+    """Is it an atomic addition of floating-point numbers?"""
+    last = instruction.modifiers[-1] if instruction.modifiers else ""
+    return access_kind(instruction) == "atomic" and "add" in instruction.modifiers and last.startswith(("f", "bf"))
+
+
 def is_memory(instruction: Instruction) -> bool:
     return form(instruction.opcode).access is not None
 

@@ -16,11 +16,12 @@ from ppt_gpu.errors import PptError
 from ppt_gpu.sm.banks import BankRule, bank_rule, path_bandwidth
 from ppt_gpu.sm.coalesce import PHASE, RULES
 from ppt_gpu.sm.lower_hash import dense_ids
-from ppt_gpu.sm.lower_shapes import PERIOD_BITS, SHARED, VARIANT_BITS, shapes
-from ppt_gpu.sm.same_line import Serving
+from ppt_gpu.sm.lower_shapes import GLOBAL, NOTHING, PERIOD_BITS, SHARED, VARIANT_BITS, key_parts, shapes
+from ppt_gpu.sm.same_line import Serving, in_updates
 from ppt_gpu.spec.gpu import Gpu
 
 STAYS, BY_L1, PAST_L1 = range(3)
+MOST_UPDATES = (1 << 7) - 1  # of an access: it has so many bits for them in the simulation
 
 
 @dataclass(frozen=True)
@@ -39,11 +40,12 @@ class Geometry:
     l1_phase: int = 1  # cycles that it takes for the 128 B that lanes are served with together
     atomics_apart: bool = False  # as in gpu.memory
     atomic_units: int = 0  # of the L2; as in gpu.l2
+    float_update: float = 1.0  # as in `Serving`
 
     @property
     def serving(self) -> Serving:
         """How the L2 serves atomics."""
-        return Serving(self.line, self.sector, self.atomic_units)
+        return Serving(self.line, self.sector, self.atomic_units, self.float_update)
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,7 @@ class Variants:
     load: NDArray[np.bool_]  # [V]
     atomic: NDArray[np.bool_]  # [V]
     onward: NDArray[np.int8]  # [V] loads whose data go on to shared memory (cp.async): BY_L1, PAST_L1, or STAYS
+    floats: NDArray[np.bool_] | None = None  # [V] atomics that add floating-point numbers; None: not known of any
 
 
 @dataclass(frozen=True)
@@ -87,6 +90,8 @@ def geometry(gpu: Gpu, active_sms: int = 0) -> Geometry:
         l1_sector_banks=gpu.l1.sector_banks if gpu.l1.size > 0 and gpu.l1.caches_global else 0,
         atomics_apart=gpu.memory.atomics_apart,
         atomic_units=gpu.l2.atomic_units,
+        float_update=gpu.memory.atomics_per_cycle
+        / (gpu.memory.float_atomics_per_cycle or gpu.memory.atomics_per_cycle),
         l1_phase=max(1, round(PHASE / path_bandwidth(gpu, both))) if gpu.l1.size > 0 and gpu.l1.caches_global else 1,
     )
 
@@ -117,6 +122,11 @@ def lower_accesses(
         shape.sector, shape.l1_global, shape.per_cycle, shape.banks, (variants.onward != PAST_L1) & shape.l1_banked,
         shape.l1_phase, shape.l1_sector_banks, shape.atomics_apart,
     )  # fmt: skip
+    if variants.floats is not None:
+        slow = (keys != NOTHING) & (variants.floats & (variants.space == GLOBAL))[
+            key_parts(keys)[0] % len(variants.size)
+        ]
+        atomic[slow] = np.minimum(in_updates(atomic[slow], shape.float_update), MOST_UPDATES)
     access_start = np.zeros(len(ids) + 1, np.int64)
     np.cumsum(np.diff(start)[ids], out=access_start[1:])
     address, sector = np.empty(access_start[-1], np.int64), np.empty(access_start[-1], np.uint8)

@@ -14,6 +14,7 @@ from ppt_gpu.machine.elected import counted_by_word, elections
 from ppt_gpu.ptx.instructions import (
     access_bytes,
     access_kind,
+    adds_floats,
     is_barrier,
     is_bulk,
     is_lane_copy,
@@ -206,7 +207,7 @@ def _static(kernel: Kernel, ops: OpTable, events: bool) -> StaticCode:
 
 def _variants(instructions: tuple[Instruction, ...], counted: Collection[int]) -> tuple[Variants, NDArray[np.int32]]:
     """counted: instructions that update each word once, however many lanes name it."""
-    table: dict[tuple[int, int, bool, bool, int], int] = {}
+    table: dict[tuple[int, int, bool, bool, int, bool], int] = {}
     variant_of = np.full((len(instructions), len(MEMORY_SPACES)), -1, np.int32)
     for pc, instruction in enumerate(instructions):
         if is_traced(instruction):
@@ -214,7 +215,8 @@ def _variants(instructions: tuple[Instruction, ...], counted: Collection[int]) -
             for space in _SPACES:
                 alone = kind == "atomic" and pc not in counted
                 onward = _onward(instruction) if space == GLOBAL else STAYS
-                key = (space, max(1, access_bytes(instruction)), kind == "load", alone, onward)
+                floats = alone and adds_floats(instruction)
+                key = (space, max(1, access_bytes(instruction)), kind == "load", alone, onward, floats)
                 variant_of[pc, space] = table.setdefault(key, len(table))
     rows = list(table)
     return Variants(
@@ -223,6 +225,7 @@ def _variants(instructions: tuple[Instruction, ...], counted: Collection[int]) -
         load=np.array([row[2] for row in rows], np.bool_),
         atomic=np.array([row[3] for row in rows], np.bool_),
         onward=np.array([row[4] for row in rows], np.int8),
+        floats=np.array([row[5] for row in rows], np.bool_) if any(row[5] for row in rows) else None,
     ), variant_of
 
 

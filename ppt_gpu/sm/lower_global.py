@@ -76,4 +76,5 @@ def atomics_of(
     """Atomics of global memory, and which they are of the accesses."""
     meets = np.append(code.variants.atomic & (code.variants.space == GLOBAL), False)  # the last: -1, nothing recorded
     chosen = np.flatnonzero(meets[variant]) if meets.any() else np.zeros(0, np.int64)
-    return Atomics(pattern[chosen], base[chosen], offsets, masks), chosen
+    floats = None if code.variants.floats is None else code.variants.floats[variant[chosen]]
+    return Atomics(pattern[chosen], base[chosen], offsets, masks, floats), chosen

@@ -36,6 +36,7 @@ class Serving:
     line: int  # B
     sector: int = 0  # B; 0: the whole line
     units: int = 0  # that update words, each by addresses of its own; 0: lines do not wait for one another
+    float_update: float = 1.0  # time of an addition of a float where lanes meet on a word, in updates
 
 
 @dataclass(frozen=True)
@@ -46,12 +47,14 @@ class Atomics:
     base: NDArray[np.int64]  # [A]
     offsets: NDArray[np.int64]  # [N, 32] of the patterns
     masks: NDArray[np.uint32]  # [N]
+    floats: NDArray[np.bool_] | None = None  # [A] those that add floating-point numbers; None: none
 
     def updates(
         self, serving: Serving
     ) -> Iterator[tuple[slice, NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]:
         """Parts of the atomics: which, and of these, U each: the lines that an atomic goes to, the updates of one
-        address that follow one another there, most over its addresses, the sectors there, and the atomic's number."""
+        address that follow one another there (of floats the time), most over its addresses, the sectors there, and the
+        atomic's number."""
         masks, offsets = np.ascontiguousarray(self.masks, np.int64), np.ascontiguousarray(self.offsets, np.int64)
         pattern, base = np.ascontiguousarray(self.pattern, np.int64), np.ascontiguousarray(self.base, np.int64)
         room = min(len(pattern), PART) * WARP
@@ -60,6 +63,9 @@ class Atomics:
         for first in range(0, len(pattern), PART):
             part = slice(first, min(first + PART, len(pattern)))
             found = _updates(pattern[part], base[part], offsets, masks, line, sector, address, count, sectors, atomic)
+            if self.floats is not None:
+                slow = self.floats[part][atomic[:found]]
+                count[:found][slow] = in_updates(count[:found][slow], serving.float_update)
             yield (
                 part,
                 address[:found].view(np.uint64),
@@ -67,6 +73,14 @@ class Atomics:
                 BITS[sectors[:found]].astype(np.int64),
                 atomic[:found],
             )
+
+
+def in_updates(lanes: NDArray[np.int_], float_update: float) -> NDArray[np.int64]:
+    """[U] time of additions of floats by so many lanes that meet on a word, in updates; one lane alone is an update.
+
+    An adder of floats is several cycles deep, and each sum waits for the one before it; integers come one a cycle.
+    """
+    return np.where(lanes > 1, np.rint(lanes * float_update), lanes).astype(np.int64)
 
 
 def atomic_share(

@@ -201,6 +201,7 @@ class MemoryPipe:
     transactions_per_cycle: float  # L1 tag look-ups (lines or sectors as coalesced) a cycle
     constant_latency: int  # cycles, constant-cache hit
     atomics_per_cycle: float = 1.0  # same-address atomic operations a cycle at the L2
+    float_atomics_per_cycle: float = 0.0  # additions of floats by lanes of a warp that name one word; 0: as all others
     requests_per_cycle: float = 0.0  # requests (L1 sectors) that leave the SM, and answers that enter it; 0: no limit
     request_queue: int = 16  # requests that may wait to leave before the load/store unit stops
     miss_latency: int = 0  # cycles that a miss adds to l1.latency when memory is perfect

@@ -121,6 +121,7 @@ _MEMORY: dict[str, Leaf] = {
     "transactions_per_cycle": Number(above=0, maximum=64),
     "constant_latency": _cycles(1),
     "atomics_per_cycle": Number(above=0, default=1.0),
+    "float_atomics_per_cycle": Number(minimum=0, default=0.0),
     "requests_per_cycle": Number(minimum=0, maximum=64, default=0.0),
     "request_queue": _count(1, 4096, default=16),
     "miss_latency": _cycles(0, default=0),

@@ -27,7 +27,7 @@ class Case:
 
     `chosen`: values of hardware files that were chosen with this launch in view (chosen.csv).
     `then`: launches that the time covers, too. `form_of`: kernel that was measured in forms, such as tiles of all
-    sizes, of which `kernel` is one.
+    sizes, of which `kernel` is one. `again`: the same launch ran just before, and left in the L2 what it does.
     """
 
     name: str
@@ -47,6 +47,7 @@ class Case:
     folder: str = "measured"  # of validation/
     then: tuple[Case, ...] = ()
     form_of: str = ""
+    again: bool = False
 
     @property
     def counted(self) -> str:

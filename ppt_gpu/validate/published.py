@@ -44,6 +44,7 @@ def _launch(name: str, row: dict[str, str]) -> Case:
         module=name,
         kernel=row["entry"],
         form_of=row.get("form_of") or "",
+        again=bool(row.get("again")),
         grid=_sides(row["grid"]),
         block=_sides(row["block"]),
         args=_parts(row["args"]),

@@ -10,7 +10,7 @@ from lower_fixtures import UNIT, code, make_gpu, make_launch, make_trace
 
 from ppt_gpu.exec.global_accesses import global_accesses
 from ppt_gpu.sm.lower import lower_trace
-from ppt_gpu.sm.same_line import PART, Atomics, Serving, atomic_share, units_of_lines
+from ppt_gpu.sm.same_line import PART, Atomics, Serving, atomic_share, in_updates, units_of_lines
 from ppt_gpu.sm.simulate import simulate, simulate_chip
 
 LINE = 128
@@ -43,6 +43,14 @@ def test_one_counter_of_all_sms() -> None:
     """Each of eight SMs counts with the same word: its own update waits for seven others."""
     own, others = atomics((0, SAME)), atomics((0, SAME), (0, SAME))
     assert atomic_share(own, LINES, others, np.array([3.0, 4.0])) == 8.0
+
+
+def test_floats_take_longer_where_lanes_meet() -> None:
+    both = replace(atomics((0, SAME), (LINE, UNIT), (2 * LINE, SAME)), floats=np.array([True, True, False]))
+    slow = replace(LINES, float_update=3.5)
+    assert [count.tolist() for _, _, count, _, _ in both.updates(slow)] == [[112, 1, 32]]
+    assert atomic_share(both, slow) == pytest.approx(112 / 145)
+    assert in_updates(np.array([1, 2, 3, 32]), 2.5).tolist() == [1, 5, 8, 80]
 
 
 def test_private_words_do_not_meet() -> None:
@@ -113,11 +121,16 @@ def test_no_stride_stays_on_one_unit(units: int, stride: int) -> None:
 
 
 @pytest.mark.parametrize(("shared", "updates_in_a_row"), [(True, 4 * 64 * 32), (False, 64 * 32)])
-def test_one_sm_and_the_chip_take_as_long(shared: bool, updates_in_a_row: int) -> None:
-    """Four SMs, a block of one warp each: 64 times 32 updates of a word that all share, or of one to each block."""
-    kernel = code(*[("red.global.add.u32", [], [0, 0])] * 64)
+@pytest.mark.parametrize(("kind", "time"), [("add.u32", 1), ("add.f32", 3), ("add.f64", 3), ("max.s32", 1)])
+def test_one_sm_and_the_chip_take_as_long(shared: bool, updates_in_a_row: int, kind: str, time: int) -> None:
+    """Four SMs, a block of one warp each: 64 times 32 updates of a word that all share, or of one to each block.
+
+    A sum of floats takes three times as long as other updates here."""
+    kernel = code(*[(f"red.global.{kind}", [], [0, 0])] * 64)
     gpu = make_gpu()
     gpu = replace(gpu, sm=replace(gpu.sm, count=4), host=replace(gpu.host, block_launch=0))
+    gpu = replace(gpu, memory=replace(gpu.memory, float_atomics_per_cycle=1 / 3))
+    updates_in_a_row *= time
     trace = make_trace(
         kernel, [(list(range(64)), [(0 if shared else 4096 * block, SAME, 0)] * 64) for block in range(4)]
     )

@@ -153,10 +153,11 @@ def factor(size: int, count: int, within: int | None) -> int:
 
 
 def factor_unknown(size: int, code: Sequence[Instruction]) -> int:
-    """How many iterations become one of a loop that runs `code`, `size` machine instructions, nobody knows how often.
+    """How many iterations of a loop become one where nobody knows how often it runs.
 
-    The comparison and the branch at its end are not there again, nor are sums of a register and a constant that the
-    next iteration finds in it: they become offsets.
+    code, size: the PTX of an iteration and how many machine instructions that is. The comparison and the branch at its
+    end are not there again, nor are sums of a register and a constant that the next iteration finds in it: they become
+    offsets.
     """
     size -= 2 + sum(map(_moves_on, code))
     spaces = [memory_space(each) for each in code]
@@ -168,7 +169,7 @@ def factor_unknown(size: int, code: Sequence[Instruction]) -> int:
 
 
 def _moves_on(instruction: Instruction) -> bool:
-    """Does it add a constant to an integer, and leaves the sum in the same register?"""
+    """Does it add a constant to an integer, and leave the sum in the same register?"""
     adds = instruction.base in ("add", "sub") and instruction.modifiers[-1][0] in "usb"
     numbers = any(isinstance(operand, Imm) for operand in instruction.operands)
     return adds and numbers and set(instruction.writes) <= set(instruction.reads)

@@ -205,13 +205,16 @@ class _Builder:
 
     def _tests(self, instruction: Instruction) -> bool:
         """Is it several machine instructions, some of them under a predicate?"""
-        made = None if self.isa is None else self.isa.expansion(instruction.opcode)
-        return made is not None and len(made) > 1 and any("setp" in name for name in made)
+        made = self._expansion(instruction)
+        return len(made) > 1 and any("setp" in name for name in made)
 
     def _branches(self, instruction: Instruction) -> bool:
         """Is there a branch among the machine instructions that it becomes?"""
-        made = None if self.isa is None else self.isa.expansion(instruction.opcode)
-        return made is not None and "branch" in made
+        return "branch" in self._expansion(instruction)
+
+    def _expansion(self, instruction: Instruction) -> Operations:
+        """What the ISA file says that it becomes; () where that is one operation, its own."""
+        return () if self.isa is None else self.isa.expansion(instruction.opcode) or ()
 
     def _template(self, region: Region) -> Template | None:
         """None where the PTX itself is what runs."""

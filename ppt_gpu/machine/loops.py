@@ -37,7 +37,7 @@ UNROLLED = 4  # iterations that become one, where their number is not known
 MOST_TRIPS = 1024
 #: ptxas unrolls no loop that has one
 _NOT_COPIED = ("membar", "fence", "shfl", "vote", "redux", "match")
-_FAR, _NEAR = frozenset(("global", "generic", "local")), frozenset(("shared", "constant"))
+NEAR, _FAR = frozenset(("shared", "constant")), frozenset(("global", "generic", "local"))  # spaces
 _DEEPEST = 16  # blocks in a row that are searched for the value that a loop begins with
 
 
@@ -162,8 +162,8 @@ def factor_unknown(size: int, code: Sequence[Instruction]) -> int:
     size -= 2 + sum(map(_moves_on, code))
     spaces = [memory_space(each) for each in code]
     loads = [space for space, each in zip(spaces, code, strict=True) if access_kind(each) == "load"]
-    twice = size + sum(space in (*_FAR, *_NEAR) for space in spaces)
-    near = sum(space in _NEAR for space in loads)
+    twice = size + sum(space in _FAR | NEAR for space in spaces)
+    near = sum(space in NEAR for space in loads)
     fits = twice <= COMPUTING + SHARING * near or (twice <= LOADING and not _FAR.isdisjoint(loads))
     return UNROLLED if fits and size <= SOME // UNROLLED else 1
 

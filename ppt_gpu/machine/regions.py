@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from ppt_gpu.machine.loops import factor, factor_unknown, is_copied, is_counted, trips
+from ppt_gpu.machine.loops import NEAR, factor, factor_unknown, is_copied, is_counted, trips
 from ppt_gpu.machine.renaming import is_renamable
 from ppt_gpu.ptx.cfg import ControlFlow
 from ppt_gpu.ptx.instructions import is_branch, is_exit, memory_space
@@ -175,7 +175,7 @@ class _Graph:
         if node.blocks[0] not in self.within:
             return None
         spaces = [memory_space(each) for block in node.run for each in self._code(block)]
-        return sum(space in ("shared", "constant") for space in spaces)
+        return sum(space in NEAR for space in spaces)
 
     def with_arms(self, guarded: Collection[int]) -> list[Region]:
         """Nodes that end with a guarded arm, with it and what is behind it, up to a loop or a branch with two arms.

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
 
 from ppt_gpu.validate.gpgpusim import chosen, parts_of
 
 
 @pytest.fixture
-def tools(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[3] / "hardware" / "tools"))
-    import simulator_kernels
-
-    yield simulator_kernels
-    for name in ("simulator_kernels", "simulator_sm"):
-        sys.modules.pop(name)
+def tools(hardware_tool):
+    return hardware_tool("simulator_kernels")
 
 
 def cycles(tools, case: str, units: int = 2) -> tuple[list[int], list[int]]:

@@ -1,21 +1,12 @@
 """The experiment behind the L2 bandwidth of GPGPU-Sim's QV100."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-TOOLS = Path(__file__).parents[3] / "hardware" / "tools"
-
 
 @pytest.fixture
-def crossbar(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.syspath_prepend(str(TOOLS))
-    import crossbar
-
-    yield crossbar
-    sys.modules.pop("crossbar")
+def crossbar(hardware_tool):
+    return hardware_tool("crossbar")
 
 
 def test_first_in_first_out_holds_up_about_half_of_the_slices(crossbar) -> None:

@@ -1,23 +1,15 @@
 """The experiment behind `l2.in_step` of the A100: SMs that read one set in step at slices of an L2."""
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from ppt_gpu.spec import load_gpu
 
-TOOLS = Path(__file__).parents[3] / "hardware" / "tools"
-
 
 @pytest.fixture
-def tool(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.syspath_prepend(str(TOOLS))
-    import in_step
-
-    yield in_step
-    sys.modules.pop("in_step")
+def tool(hardware_tool):
+    return hardware_tool("in_step")
 
 
 def chip(tool, name: str):

@@ -25,6 +25,12 @@ __device__ __forceinline__ void last_warp(int* sums, int thread) {
         __syncwarp();
     }
 }
+__device__ __forceinline__ void tree_and_last_warp(int* shared, int thread, int sum) {
+    shared[thread] = sum;
+    __syncthreads();
+    tree<true>(shared, thread);
+    last_warp(shared, thread);
+}
 __device__ __forceinline__ int strided(SUM) {
     int sum = 0;
     for (int i = blockIdx.x * 512 + threadIdx.x; i < count; i += 512 * gridDim.x) sum += from[i];
@@ -50,29 +56,20 @@ extern "C" __global__ void sum_tree(SUM) {
 extern "C" __global__ void sum_last_warp(SUM) {
     __shared__ int shared[512];
     int thread = threadIdx.x;
-    shared[thread] = strided(from, to, count);
-    __syncthreads();
-    tree<true>(shared, thread);
-    last_warp(shared, thread);
+    tree_and_last_warp(shared, thread, strided(from, to, count));
     if (thread == 0) to[blockIdx.x] = ((volatile int*)shared)[0];
 }
 extern "C" __global__ void sum_atomic(SUM) {
     __shared__ int shared[512];
     int thread = threadIdx.x, place = blockIdx.x * 512 + thread, sum = 0;
     if (place < count) sum += from[place];
-    shared[thread] = sum;
-    __syncthreads();
-    tree<true>(shared, thread);
-    last_warp(shared, thread);
+    tree_and_last_warp(shared, thread, sum);
     if (thread == 0) atomicAdd(to, ((volatile int*)shared)[0]);
 }
 extern "C" __global__ void sum_twelve(SUM) {
     __shared__ int shared[512];
     int thread = threadIdx.x;
-    shared[thread] = twelve(from, to, count);
-    __syncthreads();
-    tree<true>(shared, thread);
-    last_warp(shared, thread);
+    tree_and_last_warp(shared, thread, twelve(from, to, count));
     if (thread == 0) atomicAdd(to, ((volatile int*)shared)[0]);
 }
 extern "C" __global__ void sum_twelve_shuffles(SUM) {

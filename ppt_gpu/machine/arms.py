@@ -2,11 +2,15 @@
 
 ptxas has no branch around a short arm: it guards the arm's instructions. Limits and reasons are those of ptxas 13.0,
 found with arms of multiply-adds, loads and stores, under conditions that all threads share and that they do not.
+
+An arm that loads from global memory may be much longer, as long as there is something else to do until the load is
+done: another load, beside the arm, before or behind it, or a few instructions that need nothing of it. Where there is
+nothing, even the shortest has a branch. An arm with an atomic always has one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
 
 from ppt_gpu.machine.values import is_pure
@@ -17,19 +21,35 @@ from ppt_gpu.ptx.module import Instruction, Kernel, Special
 
 #: machine instructions of an arm that becomes guarded: where all lanes go the same way, where they may part
 SHORT, SHORT_DIVERGENT = 6, 8
+#: machine instructions of an arm that loads from global memory, of one without such loads beside it, and of both
+LOADING, BESIDE, TOGETHER = 20, 10, 20
+#: instructions that need nothing of an arm's loads, around it, for which ptxas does without the branch
+ENOUGH = 3
 #: PTX instructions between two conditions of one guarded arm, as in `if (a && b)`
 BETWEEN = 5
 #: special registers that differ between the lanes of a warp
 _LANES = ("tid.", "laneid", "lanemask", "clock")
+#: memories whose loads an arm is no longer for
+_NEAR = ("param", "constant", "shared")
 _FREE = frozenset(("mov", "cvta"))
 
 
 class Arms:
     """The branches of a kernel."""
 
-    def __init__(self, kernel: Kernel, flow: ControlFlow, branching: Collection[int] = ()) -> None:
-        """branching: instructions that branch within, which are under no guard."""
+    def __init__(
+        self,
+        kernel: Kernel,
+        flow: ControlFlow,
+        branching: Collection[int] = (),
+        size: Callable[[int], int] | None = None,
+    ) -> None:
+        """branching: instructions that branch within, which are under no guard.
+
+        size: machine instructions that a block becomes, without branches; None: as many as it has in PTX.
+        """
         self.kernel, self.flow, self.branching = kernel, flow, branching
+        self.size = size or (lambda block: len(self._work(block)))
         self.before: list[list[int]] = [[] for _ in flow.block_start]
         for block, following in enumerate(flow.successors):
             for other in following:
@@ -86,33 +106,155 @@ class Arms:
         found: set[int] = set()
         for block in reversed(self.branches):
             meeting = self.flow.ipdom[block]
-            arms = [arm for arm in self.flow.successors[block] if arm != meeting]
-            followed = meeting < len(self.before) and self.flow.block_end[meeting] - 1 in found
-            if all(
-                self._is_short(arm, block, meeting, followed=followed) or self._is_second(arm, block, meeting, found)
-                for arm in arms
+            arms = self.arms_of(block)
+            if self._are_short(block, arms, found) or (
+                len(arms) == 1 and self._is_second(arms[0][-1], block, meeting, found)
             ):
                 found.add(self.flow.block_end[block] - 1)
-                ends = [self.flow.block_end[arm] - 1 for arm in arms]
+                ends = [self.flow.block_end[arm[-1]] - 1 for arm in arms]
                 found.update(end for end in ends if is_branch(self.kernel.instructions[end]))
         return found
 
-    def _is_short(self, arm: int, branch: int, meeting: int, *, followed: bool) -> bool:
-        """followed: where the lanes meet, the branch of another guarded arm ends the block."""
-        if arm >= len(self.before) or self.before[arm] != [branch] or self.flow.successors[arm] != (meeting,):
+    def arms_of(self, branch: int) -> list[tuple[int, ...]]:
+        """The ways from a branch to where they meet, in the order of the text: one block each, behind one that passes.
+
+        A way through more blocks ends with the first of them.
+        """
+        meeting = self.flow.ipdom[branch]
+        found = []
+        for arm in sorted(self.flow.successors[branch]):
+            blocks = [arm]
+            while arm < len(self.before) and self._only_passes(arm) and self.before[arm] == [branch]:
+                branch, (arm,) = arm, self.flow.successors[arm]
+                if arm != meeting:
+                    blocks.append(arm)
+                else:
+                    break
+            if blocks != [meeting]:
+                found.append(tuple(blocks))
+        return found
+
+    def _work(self, block: int) -> list[Instruction]:
+        """The instructions of a block that do something, but for branches to where control goes next."""
+        return [i for i in self._code(block) if _is_work(i) and not (is_branch(i) and i.guard is None)]
+
+    def _are_short(self, branch: int, arms: Sequence[tuple[int, ...]], guarded: Collection[int]) -> bool:
+        """Are the arms of a branch guarded? guarded: branches further down whose arms are."""
+        meeting = self.flow.ipdom[branch]
+        if self._ends(meeting):
+            return False  # lanes that do not run the arm leave the kernel, and the arm needs no guard
+        if not all(self._may_be_guarded(arm, branch, meeting) for arm in arms):
             return False
-        code = [i for i in self._code(arm) if i.base not in _FREE and operation(i) != "load.param"]
-        code = [i for i in code if not (is_branch(i) and i.guard is None)]
+        sizes = [self.size(arm[-1]) for arm in arms]
+        if len(sizes) > 1 and all(sizes):
+            sizes[0] += 1  # the arm that the branch does not jump to ends with a jump over the other one
+        loading = [self._loads(arm[-1]) for arm in arms]
+        if not any(loading):
+            return max(sizes) <= (SHORT_DIVERGENT if self._may_part(branch) else SHORT)
+        most = [LOADING if loads else BESIDE for loads in loading]
+        if max(sizes) > LOADING or (
+            sum(sizes) > TOGETHER and any(size > limit for size, limit in zip(sizes, most, strict=True))
+        ):
+            return False
+        return sum(loading) > 1 or self._hides(branch, arms, guarded)
+
+    def _may_be_guarded(self, arm: tuple[int, ...], branch: int, meeting: int) -> bool:
+        """Is it one block, of instructions that take a guard?"""
+        origin = branch if len(arm) == 1 else arm[-2]
+        last = arm[-1]
+        if last >= len(self.before) or self.before[last] != [origin] or self.flow.successors[last] != (meeting,):
+            return False
+        code = self._work(last)
         if any(i.guard is not None or is_branch(i) or is_exit(i) or is_call(i) or is_barrier(i) for i in code):
             return False
-        if any(i.index in self.branching for i in code):
+        return not any(i.index in self.branching or access_kind(i) == "atomic" for i in code)
+
+    def _loads(self, block: int) -> bool:
+        """Does it load from global memory, or what may be?"""
+        return any(map(_is_far_load, self._code(block)))
+
+    def _hides(self, branch: int, arms: Sequence[tuple[int, ...]], guarded: Collection[int]) -> bool:
+        """Is there something around the arms to do until their loads are done, which needs nothing of them?
+
+        A load from global memory that nothing waits for in front of the arms, or one behind them; a barrier behind
+        them; an access of the next guarded arm; a load of the arm before; or a few instructions that do not store.
+        """
+        own = [i for arm in arms for i in self._code(arm[-1])]
+        needed: set[int] = set()  # by the addresses of the arms' loads
+        for i in reversed(own):
+            if _is_far_load(i) or not needed.isdisjoint(i.writes):
+                needed.update(i.reads)
+        front = self._in_front(branch, needed)
+        if front is None or self._is_behind_loads(branch, needed):
+            return True
+        behind = self._behind(branch, own, guarded)
+        return behind is None or (self._is_straight(branch) and front + behind >= ENOUGH)
+
+    def _in_front(self, branch: int, needed: set[int]) -> int | None:
+        """Instructions of the branch's block that neither it nor its arms' loads nor a store to
+        global memory needs; None: one loads.
+
+        Where there is another condition in front of it, around the same arm, those in front of that, too. needed: what
+        the loads need; what is needed at the start of the block is added.
+        """
+        count = 0
+        for i in reversed(self._code(branch)):
+            if access_kind(i) == "store" and memory_space(i) == "shared":
+                continue  # it may come behind the arms' loads
+            if not needed.isdisjoint(i.writes) or not (is_pure(i) or access_kind(i) == "load"):
+                needed.update(i.reads)
+                count += is_barrier(i)
+            elif _is_far_load(i):
+                return None
+            else:
+                count += _is_work(i)
+        if len(self.before[branch]) == 1:
+            (first,) = self.before[branch]
+            if first in self.branches and self.flow.ipdom[first] == self.flow.ipdom[branch]:
+                more = self._in_front(first, needed)
+                return None if more is None else count + more
+        return count
+
+    def _is_behind_loads(self, branch: int, needed: Collection[int]) -> bool:
+        """Do arms end in front of the block that load what the next arms do not wait for?"""
+        others = [other for other in self.branches if other != branch and self.flow.ipdom[other] == branch]
+        code = [i for other in others for arm in self.arms_of(other) for i in self._code(arm[-1])]
+        return any(_is_far_load(i) and set(i.writes).isdisjoint(needed) for i in code)
+
+    def _behind(self, branch: int, arms: Sequence[Instruction], guarded: Collection[int]) -> int | None:
+        """Instructions where the lanes meet that need nothing of the arms.
+
+        None: a load or a barrier is one of them, or what the next arms do with memory.
+        """
+        meeting = self.flow.ipdom[branch]
+        made = {register for i in arms for register in i.writes}
+        stored: set[str | None] = set()  # memories into which what the arms made is written
+        count = 0
+        for i in self._code(meeting):
+            changes = not (is_pure(i) or access_kind(i) == "load" or is_branch(i))
+            if not made.isdisjoint(i.reads):
+                made.update(i.writes)
+                if changes:
+                    stored.add(memory_space(i))
+            elif (is_barrier(i) and not stored) or (_is_far_load(i) and stored <= {"shared"}):
+                return None
+            else:
+                count += _is_work(i) and not changes and not is_branch(i)
+        if self.flow.block_end[meeting] - 1 in guarded:
+            following = [i for arm in self.arms_of(meeting) for i in self._code(arm[-1])]
+            if any(access_kind(i) is not None and made.isdisjoint(i.reads) for i in following):
+                return None
+        return count
+
+    def _is_straight(self, block: int) -> bool:
+        """Does control come to a block in one way only, or past arms that are guarded whatever is around them?"""
+        if len(self.before[block]) <= 1:
+            return True
+        parting = [other for other in self.branches if self.flow.ipdom[other] == block and other != block]
+        if len(parting) != 1:
             return False
-        waits = any(access_kind(i) in ("load", "atomic") and memory_space(i) != "shared" for i in code)
-        first = branch == 0 or (self.before[branch] == [0] and self.flow.ipdom[0] == meeting)
-        begins = first and not any(access_kind(i) and memory_space(i) != "param" for i in self._code(0))
-        if waits and begins and not followed:
-            return False  # a kernel begins with it, alone: other arms with loads are guarded like all
-        return len(code) <= (SHORT_DIVERGENT if self._may_part(branch) else SHORT)
+        arms = self.arms_of(parting[0])
+        return not any(self._loads(arm[-1]) for arm in arms) and self._are_short(parting[0], arms, ())
 
     @cached_property
     def _alive(self) -> list[int]:
@@ -175,6 +317,16 @@ class Arms:
             if self._may_part(block) and self.flow.block_end[block] - 1 not in self.guarded:
                 found.add(meeting)
         return found
+
+
+def _is_far_load(instruction: Instruction) -> bool:
+    """Is it a load from global or local memory, or what may be?"""
+    return access_kind(instruction) == "load" and memory_space(instruction) not in _NEAR
+
+
+def _is_work(instruction: Instruction) -> bool:
+    """Is it a machine instruction of its own?"""
+    return instruction.base not in _FREE and operation(instruction) != "load.param"
 
 
 def _differs(instruction: Instruction) -> bool:

@@ -115,7 +115,7 @@ class _Builder:
         self.origin = list(range(len(self.code)))
         self.operations: dict[int, Operations] = {}
         self.branching = frozenset(i.index for i in kernel.instructions if self._branches(i))
-        self.arms = Arms(kernel, self.flow, self.branching)
+        self.arms = Arms(kernel, self.flow, self.branching, self._machine_size)
         self.unnamed = unnamed(kernel, self.flow, self.alive, self.arms, {} if isa is None else isa.unnamed)
 
     @cached_property
@@ -191,6 +191,18 @@ class _Builder:
         counted = [s.instruction for s in own if s.instruction.base not in _NOTHING or self._chooses(s)]
         counted = [instruction for instruction in counted if operation(instruction) != "load.param"]
         return len(counted) + GUARDED * sum(map(self._tests, counted))
+
+    def _machine_size(self, block: int) -> int:
+        """Machine instructions that a block becomes, about, but for moves, branches and loads of parameters."""
+        used = len(self.names.all)
+        steps = self._steps(Region((block,)))
+        operations = self._fused(steps, block)
+        self.names.forget(used)
+        own = [(n, s.instruction) for n, s in enumerate(steps) if s.instruction.base not in (*_NOTHING, "bra")]
+        counted = [(n, i) for n, i in own if operation(i) != "load.param"]
+        if self.isa is None:
+            return sum(operations.get(n) != () for n, _ in counted)
+        return sum(len(self._own(operations, n, instruction, self.isa)) for n, instruction in counted)
 
     def _fused(self, steps: Sequence[Step], last: int) -> dict[int, Operations]:
         """By place, operations of steps that do more or less than they say; `last`: the block that they end with."""

@@ -8,7 +8,8 @@ with the longest way to the end of the block is next, unless the registers are a
 What may not change places: readers and writers of a register; accesses to memory that may be the same, one of which
 writes, unless their addresses are the same register with offsets apart; accesses and a barrier or fence; anything and
 a call, branch or exit; anything and an instruction that branches within: a division, root or reciprocal whose rare
-operands go another way ends a basic block, so a load behind it waits until it is done.
+operands go another way ends a basic block, so a load behind it waits until it is done. Of the first two what stands
+under a predicate may change places with what stands under its opposite.
 
 The compiler does not know what the caches will hold, so it expects nominal latencies (`_EXPECTED`), the same for all
 GPUs.
@@ -123,22 +124,34 @@ class _Block:
         known[later] = max(known.get(later, 0), gap)
 
     def _link_registers(self) -> None:
-        writer: dict[int, int] = {}
-        readers: dict[int, list[int]] = {}
+        """Readers of a register come behind all who may have written what they read.
+
+        Under a guard a writer may leave the value before, and of two under opposite guards one does.
+        """
+        writers: dict[int, list[tuple[int, _Condition]]] = {}  # the last one under no guard, and those behind it
+        readers: dict[int, list[tuple[int, _Condition]]] = {}  # since then
+        version: dict[int, int] = {}
         for number, instruction in enumerate(self.code):
+            under = _condition(instruction, version)
             for register in instruction.reads:
-                if register in writer:
-                    self._after(writer[register], number, self.latency[writer[register]])
+                for writer, other in writers.get(register, ()):
+                    if not _excludes(under, other):
+                        self._after(writer, number, self.latency[writer])
             for register in instruction.writes:
-                if register in writer:
-                    self._after(writer[register], number, 1)
-                for reader in readers.get(register, ()):
-                    if reader != number:
+                for writer, other in writers.get(register, ()):
+                    if not _excludes(under, other):
+                        self._after(writer, number, 1)
+                for reader, other in readers.get(register, ()):
+                    if reader != number and not _excludes(under, other):
                         self._after(reader, number, 0)
             for register in instruction.reads:
-                readers.setdefault(register, []).append(number)
+                readers.setdefault(register, []).append((number, under))
             for register in instruction.writes:
-                writer[register], readers[register] = number, []
+                kept = [] if under is None else [each for each in writers.get(register, ()) if each[1] != under]
+                writers[register] = [*kept, (number, under)]
+                if under is None:
+                    readers[register] = []
+                version[register] = version.get(register, 0) + 1
 
     def _link_memory(self) -> None:
         end, wall = -1, -1
@@ -166,6 +179,7 @@ class _Block:
                 ordered.append(number)
                 access = _access(number, instruction, version)
                 if access is not None:
+                    access = access._replace(under=_condition(instruction, version))
                     for before in touched:
                         if access.conflicts(before):
                             self._after(before.number, number, 0)
@@ -264,6 +278,20 @@ def _is_end(instruction: Instruction) -> bool:
     return instruction.base in _ENDS or is_branch(instruction) or is_exit(instruction)
 
 
+#: the predicate under which an instruction runs, how often that has been written, and whether it must be false
+_Condition = tuple[int, int, bool] | None
+
+
+def _condition(instruction: Instruction, version: Mapping[int, int]) -> _Condition:
+    guard = instruction.guard
+    return None if guard is None else (guard.reg, version.get(guard.reg, 0), guard.negated)
+
+
+def _excludes(first: _Condition, second: _Condition) -> bool:
+    """Does a lane run only one of two instructions, whatever the predicate is?"""
+    return first is not None and second is not None and first[:2] == second[:2] and first[2] != second[2]
+
+
 class _Access(NamedTuple):
     """What an instruction touches in memory."""
 
@@ -273,10 +301,11 @@ class _Access(NamedTuple):
     base: object  # the register of its address and how often that has been written; None: not known
     first: int  # B behind the base
     size: int
+    under: _Condition = None
 
     def conflicts(self, other: _Access) -> bool:
-        """May both touch the same bytes, one of them writing?"""
-        if not (self.writes or other.writes):
+        """May both touch the same bytes for one lane, one of them writing?"""
+        if not (self.writes or other.writes) or _excludes(self.under, other.under):
             return False
         if self.space != other.space and "generic" not in (self.space, other.space):
             return False

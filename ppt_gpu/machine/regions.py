@@ -2,7 +2,7 @@
 
 A region is a sequence of blocks that control, once it has come to the first, passes in this order up to its end. An
 unrolled loop whose number of iterations is not known is such a sequence while enough iterations are left. A branch, its
-guarded arm and what follows are one, whether any lane of a warp runs the arm or not.
+guarded arms and what follows are one, whether any lane of a warp runs an arm or not.
 """
 
 from __future__ import annotations
@@ -185,8 +185,8 @@ class _Graph:
         found: list[Region] = []
         within: set[int] = set()  # blocks of those found
         for node in self.nodes.values():
-            blocks, arms = list(node.run), set[int]()
-            while node.blocks[0] not in within and len(arms) < MOST_ARMS:
+            blocks, arms, passed = list(node.run), set[int](), 0
+            while node.blocks[0] not in within and passed < MOST_ARMS:
                 arm, behind = self._guarded(blocks[-1], guarded)
                 more = [*arm, *behind]
                 if not more or self._size([*blocks, *more]) > LONGEST or behind[0] in (*blocks, *self.flow.loop_heads):
@@ -195,6 +195,7 @@ class _Graph:
                     break
                 blocks += more
                 arms.update(arm)
+                passed += 1
             if arms:
                 found.append(Region(tuple(blocks), frozenset(arms)))
                 within.update(blocks)
@@ -206,20 +207,21 @@ class _Graph:
         return block in self.plain or (is_exit(code[-1]) and all(map(is_renamable, code[:-1])))
 
     def _guarded(self, branch: int, guarded: Collection[int]) -> tuple[list[int], list[int]]:
-        """The one guarded arm behind a block, and where control goes from there. None: two empty lists.
+        """The guarded arms behind a block, and where control goes from there. None: two empty lists.
 
-        Where the arm is the second of two conditions, that which depends on both belongs to it.
+        Of two arms the one that comes first in the text is first, as in the paths of a trace. Where the only arm is the
+        second of two conditions, that which depends on both belongs to it.
         """
         meeting = self.flow.ipdom[branch]
-        arms = [arm for arm in self.flow.successors[branch] if arm != meeting]
+        arms = [arm for arm in sorted(self.flow.successors[branch]) if arm != meeting]
         ends = [arm for arm in arms if arm not in self.nodes] or meeting not in self.nodes
-        if self.flow.block_end[branch] - 1 not in guarded or len(arms) != 1 or ends:
+        if self.flow.block_end[branch] - 1 not in guarded or ends:
             return [], []
-        arm = self.nodes[arms[0]].run
-        if self.flow.block_end[arm[-1]] - 1 in guarded and self.flow.ipdom[arm[-1]] == meeting:
-            within, _ = self._guarded(arm[-1], guarded)
-            return ([*arm, *within], self.nodes[meeting].run) if within else ([], [])
-        return arm, self.nodes[meeting].run
+        runs = [self.nodes[arm].run for arm in arms]
+        if any(len(self.flow.successors[run[-1]]) > 1 for run in runs):
+            within, _ = self._guarded(runs[0][-1], guarded) if len(runs) == 1 else ([], [])
+            return ([*runs[0], *within], self.nodes[meeting].run) if within else ([], [])
+        return [block for run in runs for block in run], self.nodes[meeting].run
 
     def _loops(self, node: _Node) -> bool:
         """May the node be unrolled?"""

@@ -73,7 +73,7 @@ def straight(
     """The code of the region's blocks, which run one after another. Branches within are gone.
 
     Of an arm what reads or changes memory is guarded, and what changes a register that is read behind it. The rest does
-    no harm where no lane runs the arm. Where the arm ends with a second condition, both become one predicate.
+    no harm where no lane runs the arm, nor to another arm beside it. Where the arm ends with a second condition, both become one predicate.
     alive: bit set of the registers that are read behind each block.
     instead: what stands for accesses to memory, by the index of these.
     The last value of each register is in the register that the kernel has it in; those before have new ones.
@@ -98,7 +98,7 @@ def straight(
             accesses += traced
     ends = bool(region.arms) and is_exit(steps[-1].instruction)
     if all(is_renamable(step.instruction) for step in steps[: -1 if ends else None]):
-        _rename(steps, registers)
+        _rename(steps, registers, region, len(kernel.registers))
     return steps
 
 
@@ -106,6 +106,8 @@ def _condition(kernel: Kernel, flow: ControlFlow, arm: int, both: Mapping[int, G
     """Under which condition of the branch before it control comes to an arm; both: as in `straight`."""
     branch = next(block for block, following in enumerate(flow.successors) if arm in following)
     last = flow.block_end[branch] - 1
+    if len(flow.successors[branch]) == 1:  # it only passes on
+        return _condition(kernel, flow, branch, both)
     guard = both.get(last, kernel.instructions[last].guard)
     return guard and Guard(guard.reg, guard.negated != (arm == branch + 1))  # behind the branch: where it is not taken
 
@@ -122,20 +124,31 @@ def _joined(branch: Instruction, second: Guard, first: Guard, target: int) -> In
     )
 
 
-def _rename(steps: list[Step], registers: NewRegisters) -> None:
+def _rename(steps: list[Step], registers: NewRegisters, region: Region, own: int) -> None:
+    """own: registers that the kernel has. What an arm computes under no guard nobody reads behind it."""
+    within = [
+        step.instruction.guard is None and region.blocks[step.place] in region.arms and step.instruction.writes
+        for step in steps
+    ]
     last: dict[int, int] = {}  # the step from which on a register has its own name
     for place, step in enumerate(steps):
         if step.instruction.guard is None:
-            last.update(dict.fromkeys(step.instruction.writes, place))
+            last.update({r: place for r in step.instruction.writes if r >= own or not within[place]})
     now: dict[int, int] = {}
+    before: dict[int, int] = {}  # of registers of an arm: their names in front of it
 
     def read(register: int) -> int:
         return now.get(register, register)
 
     for place, step in enumerate(steps):
+        if place and step.place != steps[place - 1].place:
+            now.update(before)
+            before.clear()
         written = step.instruction.writes
+        if within[place]:
+            before.update({r: read(r) for r in written if r < own and r not in before})
         if step.instruction.guard is None:
-            target = {r: r if last[r] == place else registers.like(r) for r in written}
+            target = {r: r if last.get(r) == place else registers.like(r) for r in written}
         else:  # where the guard is false the value before stays
             target = {r: read(r) for r in written}
         step.instruction = renamed(step.instruction, read, lambda r, target=target: target.get(r, r))  # type: ignore[misc]

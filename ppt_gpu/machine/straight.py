@@ -6,7 +6,7 @@ addresses become a register and an offset, what is computed twice is computed on
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -98,8 +98,17 @@ def straight(
             accesses += traced
     ends = bool(region.arms) and is_exit(steps[-1].instruction)
     if all(is_renamable(step.instruction) for step in steps[: -1 if ends else None]):
-        _rename(steps, registers, region, len(kernel.registers))
+        _rename(steps, registers, [_local(kernel, region, step, alive) for step in steps])
     return steps
+
+
+def _local(kernel: Kernel, region: Region, step: Step, alive: Sequence[int]) -> frozenset[int]:
+    """What a step of an arm writes that nobody reads behind its block."""
+    block = region.blocks[step.place]
+    if block not in region.arms:
+        return frozenset()
+    own = len(kernel.registers)
+    return frozenset(r for r in step.instruction.writes if r < own and not alive[block] >> r & 1)
 
 
 def _condition(kernel: Kernel, flow: ControlFlow, arm: int, both: Mapping[int, Guard]) -> Guard | None:
@@ -124,16 +133,12 @@ def _joined(branch: Instruction, second: Guard, first: Guard, target: int) -> In
     )
 
 
-def _rename(steps: list[Step], registers: NewRegisters, region: Region, own: int) -> None:
-    """own: registers that the kernel has. What an arm computes under no guard nobody reads behind it."""
-    within = [
-        step.instruction.guard is None and region.blocks[step.place] in region.arms and step.instruction.writes
-        for step in steps
-    ]
+def _rename(steps: list[Step], registers: NewRegisters, local: Sequence[Collection[int]]) -> None:
+    """local: of what each step writes, registers that nobody reads behind the arm that it is in."""
     last: dict[int, int] = {}  # the step from which on a register has its own name
     for place, step in enumerate(steps):
         if step.instruction.guard is None:
-            last.update({r: place for r in step.instruction.writes if r >= own or not within[place]})
+            last.update({r: place for r in step.instruction.writes if r not in local[place]})
     now: dict[int, int] = {}
     before: dict[int, int] = {}  # of registers of an arm: their names in front of it
 
@@ -144,13 +149,15 @@ def _rename(steps: list[Step], registers: NewRegisters, region: Region, own: int
         if place and step.place != steps[place - 1].place:
             now.update(before)
             before.clear()
-        written = step.instruction.writes
-        if within[place]:
-            before.update({r: read(r) for r in written if r < own and r not in before})
-        if step.instruction.guard is None:
-            target = {r: r if last.get(r) == place else registers.like(r) for r in written}
-        else:  # where the guard is false the value before stays
-            target = {r: read(r) for r in written}
+        target: dict[int, int] = {}
+        for r in step.instruction.writes:
+            if r in local[place]:
+                before.setdefault(r, read(r))
+                target[r] = registers.like(r)
+            elif step.instruction.guard is None:
+                target[r] = r if last[r] == place else registers.like(r)
+            else:  # where the guard is false the value before stays
+                target[r] = read(r)
         step.instruction = renamed(step.instruction, read, lambda r, target=target: target.get(r, r))  # type: ignore[misc]
         now.update(target)
 

@@ -50,6 +50,7 @@ class Arms:
         """
         self.kernel, self.flow, self.branching = kernel, flow, branching
         self.size = size or (lambda block: len(self._work(block)))
+        self._known: dict[int, int] = {}  # sizes
         self.before: list[list[int]] = [[] for _ in flow.block_start]
         for block, following in enumerate(flow.successors):
             for other in following:
@@ -95,7 +96,7 @@ class Arms:
     def _ends(self, block: int) -> bool:
         """Does the kernel end where control goes from here?"""
         seen: set[int] = set()
-        while block not in seen and self._only_passes(block) and len(self.flow.successors[block]) == 1:
+        while block < len(self.before) and block not in seen and self._only_passes(block):
             seen.add(block)
             block = self.flow.successors[block][0]
         return block >= len(self.before) or is_exit(self._code(block)[0])
@@ -107,9 +108,8 @@ class Arms:
         for block in reversed(self.branches):
             meeting = self.flow.ipdom[block]
             arms = self.arms_of(block)
-            if self._are_short(block, arms, found) or (
-                len(arms) == 1 and self._is_second(arms[0][-1], block, meeting, found)
-            ):
+            second = len(arms) == 1 and self._is_second(arms[0][-1], block, meeting, found)
+            if second or self._are_guarded(block):
                 found.add(self.flow.block_end[block] - 1)
                 ends = [self.flow.block_end[arm[-1]] - 1 for arm in arms]
                 found.update(end for end in ends if is_branch(self.kernel.instructions[end]))
@@ -138,25 +138,33 @@ class Arms:
         """The instructions of a block that do something, but for branches to where control goes next."""
         return [i for i in self._code(block) if _is_work(i) and not (is_branch(i) and i.guard is None)]
 
-    def _are_short(self, branch: int, arms: Sequence[tuple[int, ...]], guarded: Collection[int]) -> bool:
-        """Are the arms of a branch guarded? guarded: branches further down whose arms are."""
-        meeting = self.flow.ipdom[branch]
+    def _are_guarded(self, branch: int) -> bool:
+        """Are the arms of a branch guarded, as none of them is but another condition?"""
+        loading = [self._loads(arm[-1]) for arm in self.arms_of(branch)]
+        return self._are_short(branch) and (sum(loading) != 1 or self._hides(branch))
+
+    def _are_short(self, branch: int) -> bool:
+        """Are there arms of which each is one block, of no more instructions than may be guarded?"""
+        meeting, arms = self.flow.ipdom[branch], self.arms_of(branch)
         if self._ends(meeting):
             return False  # lanes that do not run the arm leave the kernel, and the arm needs no guard
         if not all(self._may_be_guarded(arm, branch, meeting) for arm in arms):
             return False
-        sizes = [self.size(arm[-1]) for arm in arms]
+        sizes = [self._sizes(arm[-1]) for arm in arms]
         if len(sizes) > 1 and all(sizes):
             sizes[0] += 1  # the arm that the branch does not jump to ends with a jump over the other one
         loading = [self._loads(arm[-1]) for arm in arms]
         if not any(loading):
             return max(sizes) <= (SHORT_DIVERGENT if self._may_part(branch) else SHORT)
         most = [LOADING if loads else BESIDE for loads in loading]
-        if max(sizes) > LOADING or (
-            sum(sizes) > TOGETHER and any(size > limit for size, limit in zip(sizes, most, strict=True))
-        ):
-            return False
-        return sum(loading) > 1 or self._hides(branch, arms, guarded)
+        within = all(size <= limit for size, limit in zip(sizes, most, strict=True))
+        return max(sizes) <= LOADING and (within or sum(sizes) <= TOGETHER)
+
+    def _sizes(self, block: int) -> int:
+        """As `size`, once."""
+        if block not in self._known:
+            self._known[block] = self.size(block)
+        return self._known[block]
 
     def _may_be_guarded(self, arm: tuple[int, ...], branch: int, meeting: int) -> bool:
         """Is it one block, of instructions that take a guard?"""
@@ -173,13 +181,13 @@ class Arms:
         """Does it load from global memory, or what may be?"""
         return any(map(_is_far_load, self._code(block)))
 
-    def _hides(self, branch: int, arms: Sequence[tuple[int, ...]], guarded: Collection[int]) -> bool:
+    def _hides(self, branch: int) -> bool:
         """Is there something around the arms to do until their loads are done, which needs nothing of them?
 
         A load from global memory that nothing waits for in front of the arms, or one behind them; a barrier behind
-        them; an access of the next guarded arm; a load of the arm before; or a few instructions that do not store.
+        them; an access of the next arm, if that is short; a load of the arm before; or a few instructions that do not store.
         """
-        own = [i for arm in arms for i in self._code(arm[-1])]
+        own = [i for arm in self.arms_of(branch) for i in self._code(arm[-1])]
         needed: set[int] = set()  # by the addresses of the arms' loads
         for i in reversed(own):
             if _is_far_load(i) or not needed.isdisjoint(i.writes):
@@ -187,7 +195,7 @@ class Arms:
         front = self._in_front(branch, needed)
         if front is None or self._is_behind_loads(branch, needed):
             return True
-        behind = self._behind(branch, own, guarded)
+        behind = self._behind(branch, own)
         return behind is None or (self._is_straight(branch) and front + behind >= ENOUGH)
 
     def _in_front(self, branch: int, needed: set[int]) -> int | None:
@@ -221,7 +229,7 @@ class Arms:
         code = [i for other in others for arm in self.arms_of(other) for i in self._code(arm[-1])]
         return any(_is_far_load(i) and set(i.writes).isdisjoint(needed) for i in code)
 
-    def _behind(self, branch: int, arms: Sequence[Instruction], guarded: Collection[int]) -> int | None:
+    def _behind(self, branch: int, arms: Sequence[Instruction]) -> int | None:
         """Instructions where the lanes meet that need nothing of the arms.
 
         None: a load or a barrier is one of them, or what the next arms do with memory.
@@ -240,7 +248,7 @@ class Arms:
                 return None
             else:
                 count += _is_work(i) and not changes and not is_branch(i)
-        if self.flow.block_end[meeting] - 1 in guarded:
+        if meeting in self.branches and self._are_short(meeting):
             following = [i for arm in self.arms_of(meeting) for i in self._code(arm[-1])]
             if any(access_kind(i) is not None and made.isdisjoint(i.reads) for i in following):
                 return None
@@ -254,7 +262,7 @@ class Arms:
         if len(parting) != 1:
             return False
         arms = self.arms_of(parting[0])
-        return not any(self._loads(arm[-1]) for arm in arms) and self._are_short(parting[0], arms, ())
+        return not any(self._loads(arm[-1]) for arm in arms) and self._are_short(parting[0])
 
     @cached_property
     def _alive(self) -> list[int]:

@@ -185,7 +185,8 @@ class Arms:
         """Is there something around the arms to do until their loads are done, which needs nothing of them?
 
         A load from global memory that nothing waits for in front of the arms, or one behind them; a barrier behind
-        them; an access of the next arm, if that is short; a load of the arm before; or a few instructions that do not store.
+        them; an access of the next arm, if that is short; a load of the arm before; or a few instructions that do not
+        store.
         """
         own = [i for arm in self.arms_of(branch) for i in self._code(arm[-1])]
         needed: set[int] = set()  # by the addresses of the arms' loads

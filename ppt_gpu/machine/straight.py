@@ -73,7 +73,8 @@ def straight(
     """The code of the region's blocks, which run one after another. Branches within are gone.
 
     Of an arm what reads or changes memory is guarded, and what changes a register that is read behind it. The rest does
-    no harm where no lane runs the arm, nor to another arm beside it. Where the arm ends with a second condition, both become one predicate.
+    no harm where no lane runs the arm, nor to another arm beside it. Where the arm ends with a second condition, both
+    become one predicate.
     alive: bit set of the registers that are read behind each block.
     instead: what stands for accesses to memory, by the index of these.
     The last value of each register is in the register that the kernel has it in; those before have new ones.

@@ -1,4 +1,4 @@
-"""Arms that load from global memory, and two arms beside one another: guarded and ordered as in the code of ptxas 13.0."""
+"""Arms that load from global memory, and two arms beside one another: guarded and ordered as by ptxas 13.0."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def chain(count: int, first: str, register: int = 10) -> str:
 
 
 def arm(kind: str, count: int, place: int = 0) -> str:
-    """An arm of `count` machine instructions: "load" has a load and multiply-adds, "plain" the latter, "store" stores."""
+    """An arm of `count` machine instructions: "load": a load and multiply-adds, "plain": the latter, "store": stores."""
     first = f"%f{40 + place}"
     if kind == "load":
         return f"ld.global.f32 {first if count > 1 else '%f3'}, [%d6+{64 * place}]; " + chain(count - 1, first)
@@ -74,7 +74,9 @@ def passing(first: str, second: str) -> str:
 ALONE = "st.global.f32 [%d1+400], %f3; ret; }\n"  # nothing but a store of what the arm makes
 INDEPENDENT = "ld.global.f32 %f1, [%d1+8192]; add.f32 %f3, %f3, %f1; " + ALONE
 FEW = "cvt.rn.f32.u32 %f0, %r1; "
-BEHIND = "cvt.rn.f32.u32 %f5, %r1; fma.rn.f32 %f5, %f5, %f5, %f5; fma.rn.f32 %f5, %f5, %f5, %f5; add.f32 %f3, %f3, %f5; "
+BEHIND = (
+    "cvt.rn.f32.u32 %f5, %r1; fma.rn.f32 %f5, %f5, %f5, %f5; fma.rn.f32 %f5, %f5, %f5, %f5; add.f32 %f3, %f3, %f5; "
+)
 LOAD = arm("load", 2)
 #: what; the kernel; is the arm guarded?
 CASES: list[tuple[str, str, bool]] = [
@@ -113,8 +115,8 @@ CASES: list[tuple[str, str, bool]] = [
     ("a load that a store waits for", one(LOAD, front=LOADED + "st.global.f32 [%d6+900], %f0; ", behind=ALONE), False),
     ("a load behind", one(LOAD, front="", behind=INDEPENDENT), True),
     ("a barrier behind", one(LOAD, front="", behind="bar.sync 0; " + ALONE), True),
-    ("a barrier behind what is stored", one(LOAD, front="", behind="st.shared.f32 [%r1], %f3; bar.sync 0; " + ALONE), False),
-    ("little in front", one(LOAD, front=FEW + "fma.rn.f32 %f0, %f0, %f0, %f0; ")[:-1], True),
+    ("a barrier behind a store", one(LOAD, front="", behind="st.shared.f32 [%r1], %f3; bar.sync 0; " + ALONE), False),
+    ("little in front", one(LOAD, front=FEW + "fma.rn.f32 %f0, %f0, %f0, %f0; "), True),
     ("too little in front", one(LOAD, front=FEW), False),
     ("little behind", one(LOAD, front="", behind=BEHIND + ALONE), True),
     ("a store behind", one(LOAD, front="", behind="st.global.f32 [%d6+900], 0f00000000; " + ALONE), False),

@@ -193,18 +193,29 @@ class Arms:
         for i in reversed(own):
             if _is_far_load(i) or not needed.isdisjoint(i.writes):
                 needed.update(i.reads)
-        front = self._in_front(branch, needed)
-        if front is None or self._is_behind_loads(branch, needed):
-            return True
+        count = 0
+        for block in self._conditions(branch):
+            front = self._in_front(block, needed)
+            if front is None or self._is_behind_loads(block, needed):
+                return True
+            count += front
         behind = self._behind(branch, own)
-        return behind is None or (self._is_straight(branch) and front + behind >= ENOUGH)
+        return behind is None or (self._is_straight(block) and count + behind >= ENOUGH)
+
+    def _conditions(self, branch: int) -> list[int]:
+        """The branch, and in front of it those that are other conditions of the same arm."""
+        found = [branch]
+        while len(self.before[found[-1]]) == 1:
+            (first,) = self.before[found[-1]]
+            if first not in self.branches or self.flow.ipdom[first] != self.flow.ipdom[branch]:
+                break
+            found.append(first)
+        return found
 
     def _in_front(self, branch: int, needed: set[int]) -> int | None:
-        """Instructions of the branch's block that neither it nor its arms' loads nor a store to
-        global memory needs; None: one loads.
+        """Instructions of the block that neither its branch nor the arms' loads nor a store to global memory needs.
 
-        Where there is another condition in front of it, around the same arm, those in front of that, too. needed: what
-        the loads need; what is needed at the start of the block is added.
+        None: a load is one of them. needed: what the loads need; what is needed at the start of the block is added.
         """
         count = 0
         for i in reversed(self._code(branch)):
@@ -217,11 +228,6 @@ class Arms:
                 return None
             else:
                 count += _is_work(i)
-        if len(self.before[branch]) == 1:
-            (first,) = self.before[branch]
-            if first in self.branches and self.flow.ipdom[first] == self.flow.ipdom[branch]:
-                more = self._in_front(first, needed)
-                return None if more is None else count + more
         return count
 
     def _is_behind_loads(self, branch: int, needed: Collection[int]) -> bool:
@@ -249,11 +255,22 @@ class Arms:
                 return None
             else:
                 count += _is_work(i) and not changes and not is_branch(i)
-        if meeting in self.branches and self._are_short(meeting):
-            following = [i for arm in self.arms_of(meeting) for i in self._code(arm[-1])]
-            if any(access_kind(i) is not None and made.isdisjoint(i.reads) for i in following):
-                return None
+        following = [i for block in self._short_arms(meeting) for i in self._code(block)]
+        if any(access_kind(i) is not None and made.isdisjoint(i.reads) for i in following):
+            return None
         return count
+
+    def _short_arms(self, branch: int) -> list[int]:
+        """The blocks of short arms of a branch, if it is one and they are, be they under a second condition."""
+        if branch not in self.branches:
+            return []
+        arms = self.arms_of(branch)
+        if self._are_short(branch):
+            return [arm[-1] for arm in arms]
+        second = arms[0][-1]
+        if len(arms) == 1 and second in self.branches and self._is_condition(second, branch):
+            return self._short_arms(second)
+        return []
 
     def _is_straight(self, block: int) -> bool:
         """Does control come to a block in one way only, or past arms that are guarded whatever is around them?"""
@@ -276,12 +293,19 @@ class Arms:
         As of `if (a && b)`: the second condition is computed whatever the first one is, and the arm has both as guard.
         ptxas has a branch where something else of what is computed for the second is read later.
         """
-        if arm >= len(self.before) or self.before[arm] != [branch] or self.flow.block_end[arm] - 1 not in guarded:
-            return False
+        return (
+            arm < len(self.before)
+            and self.flow.block_end[arm] - 1 in guarded
+            and self.flow.ipdom[arm] == meeting
+            and self._is_condition(arm, branch)
+        )
+
+    def _is_condition(self, arm: int, branch: int) -> bool:
+        """Does the one arm of a branch do nothing but find out whether another one runs, with the same end?"""
         code = self._code(arm)
         return (
-            self.flow.ipdom[arm] == meeting
-            and meeting in self.flow.successors[arm]
+            self.before[arm] == [branch]
+            and self.flow.ipdom[branch] in self.flow.successors[arm]
             and len(code) - 1 <= BETWEEN
             and all(is_pure(i) and i.guard is None and i.index not in self.branching for i in code[:-1])
             and not any(self._alive[arm] >> register & 1 for i in code[:-1] for register in i.writes)

@@ -203,7 +203,7 @@ class Arms:
         return behind is None or (self._is_straight(block) and count + behind >= ENOUGH)
 
     def _conditions(self, branch: int) -> list[int]:
-        """The branch, and in front of it those that are other conditions of the same arm."""
+        """The branch, and in front of it those around it that end where it does."""
         found = [branch]
         while len(self.before[found[-1]]) == 1:
             (first,) = self.before[found[-1]]
@@ -232,8 +232,9 @@ class Arms:
 
     def _is_behind_loads(self, branch: int, needed: Collection[int]) -> bool:
         """Do arms end in front of the block that load what the next arms do not wait for?"""
-        others = [other for other in self.branches if other != branch and self.flow.ipdom[other] == branch]
-        code = [i for other in others for arm in self.arms_of(other) for i in self._code(arm[-1])]
+        before = [other for other in self.branches if other != branch and self.flow.ipdom[other] == branch]
+        outer = [other for other in before if not any(first in before for first in self.before[other])]
+        code = [i for other in outer for block in self._short_arms(other) for i in self._code(block)]
         return any(_is_far_load(i) and set(i.writes).isdisjoint(needed) for i in code)
 
     def _behind(self, branch: int, arms: Sequence[Instruction]) -> int | None:

@@ -46,7 +46,7 @@ def chain(count: int, first: str, register: int = 10) -> str:
 
 
 def arm(kind: str, count: int, place: int = 0) -> str:
-    """An arm of `count` machine instructions. "load": a load and multiply-adds, "plain": these alone, "store": stores."""
+    """An arm of `count` machine instructions. "load": a load and multiply-adds; "plain": these alone; else stores."""
     first = f"%f{40 + place}"
     if kind == "load":
         return f"ld.global.f32 {first if count > 1 else '%f3'}, [%d6+{64 * place}]; " + chain(count - 1, first)

@@ -14,7 +14,7 @@ from ppt_gpu.sm.chip_loop import make_advance_sms
 from ppt_gpu.sm.chip_machine import Chip
 from ppt_gpu.sm.chip_memory import ALIGNED, LINK_OUT, Below, SmMemory
 from ppt_gpu.sm.chip_round import CHIP_WORDS, END, LIMIT, NEXT, STATUS, WINDOW, make_close_round
-from ppt_gpu.sm.core import pays
+from ppt_gpu.sm.core import SPECIALISE_CHIP_FROM, pays
 from ppt_gpu.sm.core_machine import COUNTERS, FRACTION, NEVER
 from ppt_gpu.sm.core_memory import ATOMIC, COPIER, LSU, REQUESTS, RETURNS, C
 from ppt_gpu.sm.core_pack import Packed
@@ -133,7 +133,7 @@ def run_chip(program: Program, chip: Chip, resident: int, max_cycles: int, windo
     The SMs are shared out among as many threads as are allowed. They meet after each round, and one of them ends it.
     """
     state = ChipState(program, chip, resident, window, max_cycles)
-    fixed = pays(program, chip.sm)
+    fixed = pays(program, chip.sm, SPECIALISE_CHIP_FROM)
     threads = min(allowed(), chip.sms)
     shares = iter([(chip.sms * part // threads, chip.sms * (part + 1) // threads) for part in range(threads)])
     meeting = Barrier(threads, state.close)

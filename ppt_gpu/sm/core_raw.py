@@ -28,6 +28,7 @@ class Raw:
     counters: NDArray[np.int64]  # [COUNTERS]
     seconds: float  # CPU time of the loop
     skipped: int = 0  # cycles that loop skipping passed over
+    approximate: int = 0  # those of them of which it is not known that they go like others
     answers: Answers | None = None  # of the memory system, where they were asked for and are whole
 
     @classmethod
@@ -42,12 +43,16 @@ class Raw:
         counters: NDArray[np.int64],
         seconds: float,
         skipped: int = 0,
+        approximate: int = 0,
         answers: Answers | None = None,
     ) -> Raw:
         """A run that came to its end; idle: cycles of warps without entries, which drain."""
         warp_cycles = op_stall.sum(axis=0)
         warp_cycles[STALL_REASONS.index("drain")] += idle
-        return cls(DONE, cycles, block_start, block_end, warp_cycles, op_stall, counters, seconds, skipped, answers)
+        return cls(
+            DONE, cycles, block_start, block_end, warp_cycles, op_stall, counters, seconds, skipped, approximate,
+            answers,
+        )  # fmt: skip
 
     @classmethod
     def failed(cls, status: int, program: Program) -> Raw:

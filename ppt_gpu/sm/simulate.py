@@ -49,6 +49,7 @@ def simulate(
     share: float | None = None,
     reference: bool = False,
     skip: bool | None = None,
+    approximate: bool = False,
     runs: RecordedRuns | None = None,
 ) -> SmResult:
     """One SM runs all blocks of `program` in order, at most `resident_blocks` at a time. See sm/README.md.
@@ -58,8 +59,9 @@ def simulate(
     ways of the L2. `l1_bytes`: instead of gpu.l1.size, B. `code_at`, `constants_at`: CODE_*, where the launch finds its
     instructions and its constants. `out_of_step`: the SM starts as it is found later in a long launch, when SMs do not
     ask DRAM all at once any more. `reference`: the plain Python loop. `skip`: whether what only repeats is simulated
-    once, by default in long runs; the result is the same. `runs`: recorded runs of this program, to use and to add to;
-    the result is the same.
+    once, by default in long runs; the result is the same. `approximate`: skip also what goes alike to a hundredth; the
+    result is near, and says how many of its cycles that were. `runs`: recorded runs of this program, to use and to add
+    to; the result is the same.
     PptError when program and GPU do not fit together, BudgetError after `max_cycles` cycles.
     """
     machine = machine_of(
@@ -71,12 +73,18 @@ def simulate(
 
         raw = run_reference(program, machine, resident_blocks, max_cycles)
     else:
-        raw = _fast(program, machine, resident_blocks, max_cycles, skip, runs)
+        raw = _fast(program, machine, resident_blocks, max_cycles, skip, approximate, runs)
     return name_result(program, machine, raw, max_cycles)
 
 
 def _fast(
-    program: Program, machine: Machine, resident: int, max_cycles: int, skip: bool | None, runs: RecordedRuns | None
+    program: Program,
+    machine: Machine,
+    resident: int,
+    max_cycles: int,
+    skip: bool | None,
+    approximate: bool,
+    runs: RecordedRuns | None,
 ) -> Raw:
     """By the compiled loop, or by its answers to a recorded run."""
     if machine.collectors:
@@ -89,9 +97,9 @@ def _fast(
     from ppt_gpu.sm.core_again import recorded, run_again, run_name
     from ppt_gpu.sm.core_record import records_for
 
-    room = records_for(program) if runs is not None else 0
+    room = records_for(program) if runs is not None and not approximate else 0
     if runs is None or not room:
-        return run_core(program, machine, resident, max_cycles, skip=skip)
+        return run_core(program, machine, resident, max_cycles, skip=skip, approximate=approximate)
     name = run_name(machine, resident)
     known = runs.get(name)
     raw = run_again(program, machine, known) if known is not None else None
@@ -205,6 +213,7 @@ def name_result(program: Program, machine: Machine, raw: Raw, max_cycles: int) -
         op_stall=raw.op_stall,
         pipe_busy=busy.astype(np.int64),
         wall=raw.seconds,
+        approximate_cycles=raw.approximate,
         **counters,
     )
 

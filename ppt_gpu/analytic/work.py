@@ -89,7 +89,7 @@ def cold_excess(program: Program, blocks: int) -> float:
     edges = program.access_start[program.warp_access[program.block_warp]]
     half = blocks // 2
     begin, middle, rest, end = edges[[0, half, blocks - half, blocks]]
-    early, late = (np.count_nonzero((first >= a) & (first < b)) for a, b in ((begin, middle), (rest, end)))
+    early, late = (int(((first >= a) & (first < b)).sum()) for a, b in ((begin, middle), (rest, end)))
     return float(max(early - late, 0) * program.line_bytes)
 
 

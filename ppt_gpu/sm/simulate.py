@@ -26,6 +26,8 @@ from ppt_gpu.sm.result import SmResult
 from ppt_gpu.spec.gpu import Gpu
 
 if TYPE_CHECKING:
+    from ppt_gpu.sm.chip_again import RecordedChips
+    from ppt_gpu.sm.chip_machine import Chip
     from ppt_gpu.sm.core_again import RecordedRuns
 
 MAX_CYCLES = 1 << 36
@@ -230,11 +232,13 @@ def simulate_chip(
     constants_at: int = CODE_COLD,
     window: int | None = None,
     reference: bool = False,
+    runs: RecordedChips | None = None,
 ) -> SmResult:
     """All SMs of `gpu` run the blocks of `program`, of which each holds `resident_blocks`; counts of all SMs together.
 
     See sm/README.md, "The whole chip". `window`: cycles of a window, by default as long as may be. It does not
-    change the result, nor does the number of threads. The rest as for `simulate`. PptError when program and GPU do not
+    change the result, nor does the number of threads. `runs`: recorded runs of this program, to use and to add to; the
+    result is the same. The rest as for `simulate`. PptError when program and GPU do not
     fit together or the window is too long, BudgetError after `max_cycles` cycles.
     """
     from ppt_gpu.sm.chip_machine import checked_window, chip_of
@@ -249,7 +253,28 @@ def simulate_chip(
 
         raw = run_chip_reference(program, chip, resident_blocks, max_cycles)
     else:
-        from ppt_gpu.sm.chip import run_chip
-
-        raw = run_chip(program, chip, resident_blocks, max_cycles, length)
+        raw = _fast_chip(program, chip, resident_blocks, max_cycles, length, runs)
     return name_result(program, chip.sm, raw, max_cycles)
+
+
+def _fast_chip(
+    program: Program, chip: Chip, resident: int, max_cycles: int, window: int, runs: RecordedChips | None
+) -> Raw:
+    """By the compiled loop, or by the answers from below its SMs to a recorded run."""
+    from ppt_gpu.sm.chip import run_chip
+    from ppt_gpu.sm.chip_again import chip_run_name, recorded_chip, run_chip_again
+    from ppt_gpu.sm.chip_record import room_for
+
+    room = room_for(program) if runs is not None else 0
+    if runs is None or not room:
+        return run_chip(program, chip, resident, max_cycles, window)
+    name = chip_run_name(chip, resident, window)
+    known = runs.get(name)
+    raw = run_chip_again(program, chip, known, window) if known is not None else None
+    if raw is not None and raw.cycles <= max_cycles:
+        return raw
+    raw = run_chip(program, chip, resident, max_cycles, window, room)
+    found = recorded_chip(raw)
+    if found is not None:
+        runs.put(name, found)
+    return raw

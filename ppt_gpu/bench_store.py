@@ -31,7 +31,7 @@ from ppt_gpu.frontends.call import CallOptions
 from ppt_gpu.machine import kept as machine_kept
 from ppt_gpu.pipeline import predict
 from ppt_gpu.ptx.features import LackError
-from ppt_gpu.scale import program_store
+from ppt_gpu.scale import program_store, whole_grid
 from ppt_gpu.sm import lower
 from ppt_gpu.sm import simulate as simulation
 from ppt_gpu.spec.toml_document import forget_documents
@@ -54,7 +54,7 @@ PARTS: Parts = {
     "reading": ((Store, ("read",)),),
     "writing": ((Store, ("write",)),),
     "lowering": ((lower, ("lower_trace",)), (work, ("work_of",))),
-    "simulating": ((simulation, ("simulate",)),),
+    "simulating": ((simulation, ("simulate",)), (whole_grid, ("simulate_chip",))),
 }
 #: all that yields traces
 FUNCTIONAL = ("running", "reading", "writing")

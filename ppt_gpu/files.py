@@ -18,8 +18,9 @@ def replace_file(path: Path, data: bytes) -> None:
     try:
         partial.write_bytes(data)
         os.replace(partial, path)
-    finally:
+    except BaseException:
         partial.unlink(missing_ok=True)
+        raise
 
 
 def remove_folder(path: Path) -> None:

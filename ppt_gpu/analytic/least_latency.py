@@ -58,4 +58,6 @@ def entry_ops(program: Program) -> NDArray[np.int64]:
     chosen = np.flatnonzero(np.isin(program.op_kind, RECORDED)[program.entry_op])
     ops = program.entry_op[chosen].astype(np.int64)
     of_path = np.split(ops, np.searchsorted(chosen, program.path_start)[1:-1])
+    if len(of_path) == 1:
+        return np.tile(of_path[0], len(program.warp_path))
     return np.concatenate([ops[:0], *(of_path[path] for path in program.warp_path.tolist())])

@@ -87,15 +87,10 @@ def cold_excess(program: Program, blocks: int) -> float:
     first[touched[::-1]] = known[::-1]  # written backwards: the first touch stays
     # Transactions of a block are contiguous: block -> warp -> access -> transaction.
     edges = program.access_start[program.warp_access[program.block_warp]]
-    fresh = np.histogram(first[first >= 0], bins=_increasing(edges))[0] * program.line_bytes
     half = blocks // 2
-    early, late = float(fresh[:half].sum()), float(fresh[blocks - half :].sum())
-    return max(early - late, 0.0)
-
-
-def _increasing(edges: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Histogram edges between integers; blocks without transactions keep an empty bin."""
-    return edges.astype(np.float64) - 0.5
+    begin, middle, rest, end = edges[[0, half, blocks - half, blocks]]
+    early, late = (int(((first >= a) & (first < b)).sum()) for a, b in ((begin, middle), (rest, end)))
+    return float(max(early - late, 0) * program.line_bytes)
 
 
 def _block_chains(program: Program, gpu: Gpu) -> NDArray[np.int64]:

@@ -36,6 +36,8 @@ class Sequence:
 
 def plan_sequence(workload: Workload, module: Module | None) -> Sequence:
     """The sequence of a workload that is bound to `module`; of a task list, without data, None."""
+    if len(workload.launches) == 1 and not workload.loops and workload.launches[0].repeat == 1:
+        return Sequence(workload.launches, (Step(0, 1, False),))  # nothing comes before or after it
     flows: dict[Any, Flow] = {}
     known: dict[int, tuple[Launch, Flow]] = {}  # by object, which lives as long as its entry
 

@@ -111,15 +111,21 @@ class Store:
     def entries(self) -> list[tuple[Path, int, float]]:
         """(path, bytes, time of last use) of every entry, the one used longest ago first."""
         found = []
-        for path in self.folder.glob("*/*/*.*"):
-            if path.suffix not in ENTRIES:
+        for file in self._files():
+            if file.name.startswith(".") or not file.name.endswith(ENTRIES):
                 continue
             try:
-                status = path.stat()
+                status = file.stat()
             except OSError:
                 continue  # another process removed it
-            found.append((path, status.st_size, status.st_mtime))
+            found.append((Path(file.path), status.st_size, status.st_mtime))
         return sorted(found, key=lambda entry: (entry[2], entry[0]))
+
+    def _files(self) -> Iterator[os.DirEntry[str]]:
+        """All files in the folders of groups."""
+        for outer in _listed(self.folder):
+            for group in _listed(outer.path):
+                yield from _listed(group.path)
 
     def clear(self) -> tuple[int, int]:
         """Remove everything. Returns how many entries there were, and their bytes. PptError when that fails."""
@@ -155,16 +161,25 @@ class Store:
     def _drop_unfinished(self) -> None:
         """Remove what writers left that were killed."""
         now = time.time()
-        for path in self.folder.glob("*/*/.*"):
+        for file in self._files():
             try:
-                if now - path.stat().st_mtime > UNFINISHED:
-                    _remove(path)
+                if file.name.startswith(".") and now - file.stat().st_mtime > UNFINISHED:
+                    _remove(Path(file.path))
             except OSError:
                 continue  # its writer finished it
 
 
 #: folder -> (bytes of its entries, as far as this process knows, and writes since it looked)
 _looks: dict[Path, tuple[int, int]] = {}
+
+
+def _listed(folder: str | Path) -> list[os.DirEntry[str]]:
+    """What is in a folder; nothing where there is none."""
+    try:
+        with os.scandir(folder) as found:
+            return list(found)
+    except OSError:
+        return []
 
 
 def _decode(data: bytes, path: str) -> Record:

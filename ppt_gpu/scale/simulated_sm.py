@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ppt_gpu.exec.trace import Trace
     from ppt_gpu.machine.code import MachineCode
     from ppt_gpu.scale.neighbours import Neighbour
-    from ppt_gpu.scale.run_store import RunStore
+    from ppt_gpu.scale.run_store import ChipRunStore, RunStore
     from ppt_gpu.sm.left_lines import LeftLines
     from ppt_gpu.sm.result import SmResult
 
@@ -87,6 +87,7 @@ class SimulatedSm:
         self.one_wave = False  # of blocks that differ, all resident at once
         self.out_of_step = False  # it starts as it is found later in a long launch
         self.share: float | None = None  # of L2 and DRAM, the simulated SM's; None: as much as the others have
+        self.approximate = False  # loops that go alike may be skipped
         self.clock_seen = 0.0  # the SM's clock, where the kernel tells times in seconds
         self.code_at = self.constants_at = CODE_COLD  # where the launch finds its instructions and its constants
 
@@ -174,7 +175,7 @@ class SimulatedSm:
         policy, l1_bytes = self.policy or self.gpu.sm.policy, self.occupancy.l1_bytes
         finds = (
             self.code_at, self.constants_at, self.left, self.room, self.one_wave, self.out_of_step, share,
-            self.clock_seen,
+            self.clock_seen, self.approximate,
         )  # fmt: skip
         return timing_name(self.gpu, policy, l1_bytes, self.spread, blocks, resident, finds)
 
@@ -206,14 +207,15 @@ class Slots:
     def feed(self, resident: int) -> Feed:
         """What the simulation in so many slots is fed with, before it is made."""
         kept = self._kept(resident)
-        return kept.feed if kept is not None else self._lowered()[1]
+        return kept.feed if kept is not None else self.lowered()[1]
 
     def _kept(self, resident: int) -> BlockTiming | None:
         if self.sm.timings is None:
             return None
         return self.sm.timings.get(self.sm.timing_name(self.blocks, resident, self.share))
 
-    def _lowered(self) -> tuple[Program, Feed, Work]:
+    def lowered(self) -> tuple[Program, Feed, Work]:
+        """Kept, or lowered and kept."""
         with self._lowering:
             return self._program
 
@@ -245,13 +247,22 @@ class Slots:
         kept = self.sm.programs
         return None if kept is None else RunStore(kept.store, kept.group, self._program_name)
 
+    def chip_runs(self) -> ChipRunStore | None:
+        """Recorded runs of the blocks on a whole chip."""
+        from ppt_gpu.scale.run_store import ChipRunStore
+
+        kept = self.sm.programs
+        return None if kept is None else ChipRunStore(kept.store, kept.group, self._program_name)
+
     def _simulate(self, resident: int) -> BlockTiming:
         from ppt_gpu.sm.simulate import simulate
 
-        sm, (program, feed, work) = self.sm, self._lowered()
+        sm, (program, feed, work) = self.sm, self.lowered()
         with Progress("simulating one SM"):
             conditions = sm.conditions(program, len(self.blocks), self.share)
-            result = simulate(program, sm.gpu, resident_blocks=resident, runs=self._runs(), **conditions)
+            result = simulate(
+                program, sm.gpu, resident_blocks=resident, approximate=sm.approximate, runs=self._runs(), **conditions
+            )
         sm.loop_seconds.append(result.wall)
         return BlockTiming(result, work, feed)
 

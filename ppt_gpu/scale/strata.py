@@ -67,4 +67,5 @@ def stand_ins(blocks: NDArray[np.int64], sample: NDArray[np.int64]) -> NDArray[n
     before = np.where(sample[after] == blocks, after, np.maximum(after - 1, 0))
     gap = sample[after] - sample[before]
     share = np.where(gap > 0, (blocks - sample[before]) / np.maximum(gap, 1), 0.0)
-    return np.where((blocks * GOLDEN) % 1.0 < share, after, before)
+    turns = blocks * GOLDEN
+    return np.where(turns - np.floor(turns) < share, after, before)

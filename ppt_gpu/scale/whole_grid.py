@@ -12,7 +12,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from ppt_gpu.analytic.work import work_of
 from ppt_gpu.errors import PptError
 from ppt_gpu.scale.block_timing import BlockTiming
 from ppt_gpu.scale.grid import SmPlan, plan
@@ -73,7 +72,8 @@ def small_prediction(sm: SimulatedSm, survey: Survey, gpu: Gpu) -> KernelPredict
 def _simulated(sm: SimulatedSm, gpu: Gpu, chosen: SmPlan) -> BlockTiming:
     every = copy(sm)
     every.whole = True
-    program, feed = every.lower(list(chosen.blocks))
+    slots = every.slots(list(chosen.blocks))
+    program, feed, work = slots.lowered()
     _check_addresses(sm, program)
     result = simulate_chip(
         program,
@@ -83,9 +83,10 @@ def _simulated(sm: SimulatedSm, gpu: Gpu, chosen: SmPlan) -> BlockTiming:
         l1_bytes=sm.occupancy.l1_bytes,
         code_at=sm.code_at,
         constants_at=sm.constants_at,
+        runs=slots.chip_runs(),
     )
     sm.loop_seconds.append(result.wall)
-    return BlockTiming(result, work_of(program, gpu), feed)
+    return BlockTiming(result, work, feed)
 
 
 def _prediction(sm: SimulatedSm, chosen: SmPlan, timing: BlockTiming) -> KernelPrediction:

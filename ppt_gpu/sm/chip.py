@@ -13,8 +13,9 @@ from ppt_gpu.sm.chip_below import make_bring_in
 from ppt_gpu.sm.chip_loop import make_advance_sms
 from ppt_gpu.sm.chip_machine import Chip
 from ppt_gpu.sm.chip_memory import ALIGNED, LINK_OUT, Below, SmMemory
+from ppt_gpu.sm.chip_record import Asked, records, requests_of
 from ppt_gpu.sm.chip_round import CHIP_WORDS, END, LIMIT, NEXT, STATUS, WINDOW, make_close_round
-from ppt_gpu.sm.core import pays
+from ppt_gpu.sm.core import SPECIALISE_CHIP_FROM, pays
 from ppt_gpu.sm.core_machine import COUNTERS, FRACTION, NEVER
 from ppt_gpu.sm.core_memory import ATOMIC, COPIER, LSU, REQUESTS, RETURNS, C
 from ppt_gpu.sm.core_pack import Packed
@@ -28,7 +29,7 @@ from ppt_gpu.threads import COMPILING, allowed, together
 class ChipState:
     """All arrays of a run."""
 
-    def __init__(self, program: Program, chip: Chip, resident: int, window: int, max_cycles: int) -> None:
+    def __init__(self, program: Program, chip: Chip, resident: int, window: int, max_cycles: int, room: int) -> None:
         self.program, self.chip = program, chip
         self.packed = Packed(program, chip.sm)
         self.per_block = int(np.diff(program.block_warp).max(initial=0))
@@ -50,6 +51,7 @@ class ChipState:
         self.count = np.zeros(window + 1, np.int64)
         self.keys = np.empty(chip.sms * inside.requests, np.int64)
         self.order = np.empty(chip.sms * inside.requests, np.int64)
+        self.room, self.records = room, records(room)
         self._first_blocks()
 
     def _first_blocks(self) -> None:
@@ -82,7 +84,7 @@ class ChipState:
             self.cores, self.mems.reshape(-1), self.mems.shape[1], self.tracks, self.shared, self.blocks_at,
             self.blocks_end, len(self.state.block_start), self.chip.sm.block_launch, below.memory.mem,
             below.slices.reshape(-1), below.channels, below.number, below.of_sm.reshape(-1), self.count, self.keys,
-            self.order,
+            self.order, self.records,
         )  # fmt: skip
 
     def progress(self) -> Progress:
@@ -90,9 +92,9 @@ class ChipState:
         return Progress("blocks simulated", len(self.state.block_end), counted=self.state.ended_blocks)
 
     def idle(self) -> int:
-        """The cycle from which no server is busy."""
+        """The cycle from which no server inside the SMs is busy."""
         inside = self.mems[:, [LSU, COPIER, ATOMIC, REQUESTS, RETURNS, LINK_OUT]].max()
-        return max(-(-int(inside) >> FRACTION), self.below.idle())
+        return -(-int(inside) >> FRACTION)
 
     def raw(self, seconds: float) -> Raw:
         """The result of all SMs together."""
@@ -102,15 +104,17 @@ class ChipState:
         if self.shared[STATUS] != DONE or last > self.shared[LIMIT]:
             return Raw.failed(OVER_BUDGET, self.program)
         self.state.core[:] = self.cores.sum(axis=0)
-        counters = self.mems[:, C : C + len(COUNTERS)].sum(axis=0) + self.below.memory.counters()
+        counters, idle = self.mems[:, C : C + len(COUNTERS)].sum(axis=0), self.idle()
+        requests = requests_of(self.records) if self.room else None
         return Raw.done(
-            cycles=max(last, self.idle()),
+            cycles=max(last, idle, self.below.idle()),
             block_start=self.state.block_start,
             block_end=self.state.block_end,
             op_stall=self.state.charged(self.program),
             idle=int(self.tracks[:, IDLE].sum()),
-            counters=counters,
+            counters=counters + self.below.memory.counters(),
             seconds=seconds,
+            asked=None if requests is None else Asked(requests, counters, idle),
         )
 
 
@@ -127,13 +131,14 @@ def _for_each(sms: int, one: NDArray[np.int64]) -> NDArray[np.int64]:
     return found
 
 
-def run_chip(program: Program, chip: Chip, resident: int, max_cycles: int, window: int) -> Raw:
+def run_chip(program: Program, chip: Chip, resident: int, max_cycles: int, window: int, room: int = 0) -> Raw:
     """Simulate `program` on all SMs; the same as `chip_reference.run_chip_reference`, fast.
 
+    `room`: up to so many requests of the SMs, with their answers, are written down.
     The SMs are shared out among as many threads as are allowed. They meet after each round, and one of them ends it.
     """
-    state = ChipState(program, chip, resident, window, max_cycles)
-    fixed = pays(program, chip.sm)
+    state = ChipState(program, chip, resident, window, max_cycles, room)
+    fixed = pays(program, chip.sm, SPECIALISE_CHIP_FROM)
     threads = min(allowed(), chip.sms)
     shares = iter([(chip.sms * part // threads, chip.sms * (part + 1) // threads) for part in range(threads)])
     meeting = Barrier(threads, state.close)

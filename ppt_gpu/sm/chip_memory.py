@@ -80,11 +80,11 @@ class SmMemory:
         code, known, code_line = c.code_tables(program, m)
         nodes, sets = c._empty_cache(m.l1_sets, m.l1_ways)
         tags = _power_of_two(2 * len(nodes))
-        in_window = window * ONE // max(m.tx_cost, 1) + 2  # transactions
+        in_window = _transactions_in(m, window)
         stores = chip.horizon * ONE // max(m.tx_cost, 1) + 2
         operations, flow = _power_of_two(in_window + 2 * m.queue + 8), _power_of_two(2 * in_window + stores + 8)
         copies = _power_of_two(_copies(program, resident) + 1)
-        requests = 3 * in_window + 8  # of the load/store unit two for each transaction: a line that it replaces, too
+        requests = requests_in(m, window)
         others = FIXED + m.mshrs + m.queue + code.size + known.size + code_line.size
         sizes = [
             FIXED, m.mshrs, m.queue, code.size, known.size, code_line.size + -others % ALIGNED,
@@ -113,6 +113,16 @@ class SmMemory:
         self.mem[[FLOW, FLOW_MASK, HORIZON, SOON]] = flow_at, flow - 1, chip.horizon, soon
         self.tx = transactions(program, m)
         self.requests = requests
+
+
+def _transactions_in(machine: Machine, window: int) -> int:
+    return window * ONE // max(machine.tx_cost, 1) + 2
+
+
+def requests_in(machine: Machine, window: int) -> int:
+    """Requests that an SM can make in a window: those of copies, and of the load/store unit two for each transaction: a
+    line that it replaces, too."""
+    return 3 * _transactions_in(machine, window) + 8
 
 
 def _copies(program: Program, resident: int) -> int:

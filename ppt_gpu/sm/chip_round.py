@@ -8,6 +8,7 @@ from typing import Any
 from ppt_gpu.compiled import called, entry
 from ppt_gpu.sm import chip_memory as q
 from ppt_gpu.sm.chip_below import serve_window
+from ppt_gpu.sm.chip_record import write_down
 from ppt_gpu.sm.core_bits import fingerprint, int64, pointer
 from ppt_gpu.sm.core_machine import NEVER
 from ppt_gpu.sm.core_raw import DEADLOCK, DONE, OVER_BUDGET
@@ -86,12 +87,12 @@ def make_close_round() -> Any:
     def close_round(
         cores: Any, mems: Any, stride: int, tracks: Any, chip: Any, blocks_at: int, blocks_end: int, total: int,
         delay: int, below: Any, slices: Any, channels: Any, slice_number: int, of_sm: Any, count: Any, keys: Any,
-        order: Any,
+        order: Any, records: Any,
     ) -> None:  # fmt: skip
         _ = SOURCES
         _close_round(
             cores, mems, stride, tracks, chip, blocks_at, blocks_end, total, delay, below, slices, channels,
-            slice_number, of_sm, count, keys, order,
+            slice_number, of_sm, count, keys, order, records,
         )  # fmt: skip
 
     return entry(close_round)
@@ -101,7 +102,7 @@ def make_close_round() -> Any:
 def _close_round(
     cores: Any, mems: Any, stride: int, tracks: Any, chip: Any, blocks_at: int, blocks_end: int, total: int, delay: int,
     below: Any, slices: Any, channels: Any, slice_number: int, of_sm: Any, count: Any, keys: Any,
-    order: Any,
+    order: Any, records: Any,
 ) -> None:  # fmt: skip
     """After all SMs went as far as they could: dispatch blocks and, at the end of the window, answer and open the next.
 
@@ -115,6 +116,7 @@ def _close_round(
         pointer(mems), stride, len(tracks), pointer(below), pointer(slices), pointer(channels),
         slice_number, pointer(of_sm), chip[BEGIN], len(count) - 1, pointer(count), pointer(keys), pointer(order),
     )  # fmt: skip
+    write_down(pointer(mems), stride, len(tracks), pointer(records))
     if _drained(mems, stride, tracks, total):
         chip[STATUS] = DONE
     elif _stuck(cores, mems, stride, tracks, blocks_at, blocks_end):

@@ -157,6 +157,7 @@ from ppt_gpu.sm.core_state import (
     State,
 )
 from ppt_gpu.sm.core_wheel import bring_near, dependence, first_wake, next_wake, plan, schedule, wakes_at
+from ppt_gpu.sm.core_windows import WindowSkipping
 from ppt_gpu.sm.precompile import wait_for
 from ppt_gpu.sm.program import (
     EVENT_COUNTS,
@@ -172,8 +173,8 @@ from ppt_gpu.sm.program import (
 )
 from ppt_gpu.threads import COMPILING
 
-#: warp instructions
-SPECIALISE_FROM, SKIP_FROM = 4_000_000, 500_000
+#: warp instructions; of a whole chip, whose loop takes longer to compile, more than level steady ever simulates
+SPECIALISE_FROM, SPECIALISE_CHIP_FROM, SKIP_FROM = 4_000_000, 64_000_000, 500_000
 
 
 # of chip_lsu, which only the loops of whole chips need; globals, so that they can be cached
@@ -575,11 +576,13 @@ def run_core(
     specialise: bool | None = None,
     skip: bool | None = None,
     records: int = 0,
+    approximate: bool = False,
 ) -> Raw:
     """Simulate `program`; the same as `reference.run_reference`, fast.
 
     `specialise`: instead of `pays`. `skip`: whether what only repeats is simulated once, by default in long runs (the
-    result is the same). `records`: so many operations of the memory system, with their answers, are written down.
+    result is the same). `approximate`: also what is only much alike (core_windows). `records`: so many operations of
+    the memory system, with their answers, are written down.
     """
     packed, memory = Packed(program, machine), MemoryArrays(program, machine, records=records)
     per_block = int(np.diff(program.block_warp).max(initial=0))
@@ -589,7 +592,7 @@ def run_core(
         skip = False
     elif skip is None:
         skip = int(op_issues(program).sum()) >= SKIP_FROM
-    skipping = Skipping(program, machine, packed, memory, state, skip)
+    skipping = (WindowSkipping if approximate else Skipping)(program, machine, packed, memory, state, skip)
     fixed = pays(program, machine) if specialise is None else specialise
     constants = (machine.schedulers, machine.policy, machine.width) if fixed else (0, 0, 0)
     with COMPILING:
@@ -624,11 +627,13 @@ def run_core(
         counters=memory.counters(),
         seconds=seconds,
         skipped=skipping.skipped,
+        approximate=skipping.skipped if approximate else 0,
         answers=answers_of(memory) if records else None,
     )
 
 
-def pays(program: Program, machine: Machine) -> bool:
-    """A loop of its own, somewhat faster, for what real GPUs have; not for runs that end before it is compiled."""
+def pays(program: Program, machine: Machine, least: int = SPECIALISE_FROM) -> bool:
+    """A loop of its own, somewhat faster, for what real GPUs have; not for runs of less than `least` warp instructions,
+    which end before it is compiled."""
     common = machine.schedulers in (1, 2, 4) and machine.policy in (LRR, GTO) and machine.width in (1, 2)
-    return common and int(op_issues(program).sum()) >= SPECIALISE_FROM
+    return common and int(op_issues(program).sum()) >= least

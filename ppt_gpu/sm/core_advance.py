@@ -78,21 +78,20 @@ def _advance(
         at, alive = layout[AT_WARPS] + (place << WARP_SHIFT), layout[AT_SCHEDS] + ((place % K) << SCHED_SHIFT) + ALIVE
         lag = core[at + POS] - snap[at + POS]
         if lag != 0 and (core[alive] >> (place // K)) & 1:
-            _advance_warp(core, snap, layout, place, rounds, time, now)
+            gate = layout[AT_GATES] + (core[at + GATE] & OFFSET) + MAIN
+            cycles = layout[AT_GATES] + (core[gate] & OFFSET) + CYCLES
+            core[at + BASE] += rounds * (core[cycles] - snap[cycles])
+            for word in (POS, ACCESS):
+                core[at + word] += rounds * (core[at + word] - snap[at + word])
+            move_warp(core, layout, place, time, now)
             if POLICY in (GTO, GTO_BLOCK):
                 core[layout[AT_KEYS] + (((place % K) << 6) | (place // K))] += time << KEY_SHIFT
-    for k in range(K):
-        at = layout[AT_SCHEDS] + (k << SCHED_SHIFT)
-        for word in (NEXT_OPEN, BUSY, DOOR):
-            core[at + word] = _moved(core[at + word], time, now)
     for at in range(layout[AT_GATES], layout[AT_UNITS], 1 << GATE_SHIFT):
-        core[at + UNTIL] = _moved(core[at + UNTIL], time, now)
         core[at + CYCLES] += rounds * (core[at + CYCLES] - snap[at + CYCLES])
-    for at in range(layout[AT_UNITS], layout[AT_BLOCKS]):
-        core[at] = _moved(core[at], time, now)
     for at in range(layout[AT_STALL], layout[AT_END]):
         core[at] += rounds * (core[at] - snap[at])
-    _wind(K, core, layout, wheel, occupied, scheds, now + time)
+    move_ports(K, core, layout, time, now)
+    wind(K, core, layout, wheel, occupied, scheds, now + time)
 
 
 @merged
@@ -102,12 +101,9 @@ def _moved(value: int, time: int, now: int) -> int:
 
 
 @called
-def _advance_warp(core: Any, snap: Any, layout: Any, place: int, rounds: int, time: int, now: int) -> None:
+def move_warp(core: Any, layout: Any, place: int, time: int, now: int) -> None:
+    """The times of the warp in slot `place`, `time` later."""
     at = layout[AT_WARPS] + (place << WARP_SHIFT)
-    cycles = layout[AT_GATES] + (core[layout[AT_GATES] + (core[at + GATE] & OFFSET) + MAIN] & OFFSET) + CYCLES
-    core[at + BASE] += rounds * (core[cycles] - snap[cycles])
-    for word in (POS, ACCESS):
-        core[at + word] += rounds * (core[at + word] - snap[at + word])
     for word in (READY, RESULTS, ARRIVED_AT):
         core[at + word] += time
     core[at + FETCHED] = _moved(core[at + FETCHED], time, now)
@@ -117,7 +113,20 @@ def _advance_warp(core: Any, snap: Any, layout: Any, place: int, rounds: int, ti
 
 
 @called
-def _wind(K: int, core: Any, layout: Any, wheel: Any, occupied: Any, scheds: Any, now: int) -> None:
+def move_ports(K: int, core: Any, layout: Any, time: int, now: int) -> None:
+    """What is taken at `now` is free `time` later."""
+    for k in range(K):
+        at = layout[AT_SCHEDS] + (k << SCHED_SHIFT)
+        for word in (NEXT_OPEN, BUSY, DOOR):
+            core[at + word] = _moved(core[at + word], time, now)
+    for at in range(layout[AT_GATES], layout[AT_UNITS], 1 << GATE_SHIFT):
+        core[at + UNTIL] = _moved(core[at + UNTIL], time, now)
+    for at in range(layout[AT_UNITS], layout[AT_BLOCKS]):
+        core[at] = _moved(core[at], time, now)
+
+
+@called
+def wind(K: int, core: Any, layout: Any, wheel: Any, occupied: Any, scheds: Any, now: int) -> None:
     """The timing wheel as of cycle `now`: all warps that wait for a time."""
     for row in range(len(wheel)):
         wheel[row] = 0

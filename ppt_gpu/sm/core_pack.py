@@ -37,7 +37,7 @@ from ppt_gpu.sm.result import STALL_REASONS
 NO_WAIT, NO_SLOT, FIRST_SLOT = 0, 1, 2
 W1_AT, MORE_AT, SLOT_AT, KIND_AT, LAST_AT, AHEAD_AT, PORT_AT, OP_AT = 7, 14, 15, 22, 25, 26, 27, 33
 FETCH_AT, FETCHES, THROTTLE_AT = 57, 3, 59
-PORT_MASK, OP_MASK = 63, (1 << 24) - 1
+PORT_MASK, OP_MASK, KIND_MASK = 63, (1 << 24) - 1, 7
 MAX_PORTS, FREE_PORT = 64, 0
 POSITION = (1 << 40) - 1  # of entries and memory entries
 # columns of `op_stall` in the loop: first WAIT_*, then these

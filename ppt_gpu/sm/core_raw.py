@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,9 @@ from ppt_gpu.sm.core_machine import COUNTERS
 from ppt_gpu.sm.core_record import Answers
 from ppt_gpu.sm.program import Program
 from ppt_gpu.sm.result import STALL_REASONS
+
+if TYPE_CHECKING:
+    from ppt_gpu.sm.chip_record import Asked
 
 DONE, OVER_BUDGET, DEADLOCK, PAUSED = range(4)
 
@@ -28,7 +32,9 @@ class Raw:
     counters: NDArray[np.int64]  # [COUNTERS]
     seconds: float  # CPU time of the loop
     skipped: int = 0  # cycles that loop skipping passed over
+    approximate: int = 0  # those of them of which it is not known that they go like others
     answers: Answers | None = None  # of the memory system, where they were asked for and are whole
+    asked: Asked | None = None  # by the SMs of a chip, where that was wanted and is whole
 
     @classmethod
     def done(
@@ -42,12 +48,17 @@ class Raw:
         counters: NDArray[np.int64],
         seconds: float,
         skipped: int = 0,
+        approximate: int = 0,
         answers: Answers | None = None,
+        asked: Asked | None = None,
     ) -> Raw:
         """A run that came to its end; idle: cycles of warps without entries, which drain."""
         warp_cycles = op_stall.sum(axis=0)
         warp_cycles[STALL_REASONS.index("drain")] += idle
-        return cls(DONE, cycles, block_start, block_end, warp_cycles, op_stall, counters, seconds, skipped, answers)
+        return cls(
+            DONE, cycles, block_start, block_end, warp_cycles, op_stall, counters, seconds, skipped, approximate,
+            answers, asked,
+        )  # fmt: skip
 
     @classmethod
     def failed(cls, status: int, program: Program) -> Raw:

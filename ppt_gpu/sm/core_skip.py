@@ -89,7 +89,7 @@ class Skipping:
         elif track[TARGET] > at or (copied and blocks != self.blocks):
             self._choose_anchor(now)
         elif not copied:
-            self._copy(at, self._alike(at), now + self.gap)
+            self._copy(at, loop_length(self.code, at), now + self.gap)
         else:
             rounds = self._rounds_left(at - int(track[FROM]), max_cycles)
             if rounds > 0:
@@ -111,18 +111,6 @@ class Skipping:
         track, self.positions = self.track, positions
         track[ANCHOR], track[COPIED_AT], track[MODE] = track[ISSUED], NEVER, FREELY
         track[TARGET], track[LOOK_AT] = self.state.warps[track[ISSUED] + POS] + 1, now + self.gap
-
-    def _alike(self, at: int) -> int:
-        """The least distance at which the entries look like those from `at` on; 0: none."""
-        code = self.code[at : at + FURTHEST + ALIKE]
-        if len(code) == 0:  # a warp without entries
-            return 0
-        found = np.flatnonzero(code[1 : len(code) - ALIKE] == code[0]) + 1
-        for entry in range(1, ALIKE):
-            if len(found) == 0:
-                return 0
-            found = found[code[found + entry] == code[entry]]
-        return int(found[0]) if len(found) else 0
 
     def _copy(self, at: int, lag: int, look_at: int) -> None:
         """Copy the state, unless the anchor is in no loop (`lag` 0)."""
@@ -180,6 +168,19 @@ class Skipping:
         memory.mem[CODE_FREE] += skipped
         self.gap = FIRST_GAP if skipped >= WORTH else min(2 * self.gap, LAST_GAP)
         track[NOW], track[TARGET], track[LOOK_AT] = now + skipped, NEVER, now + skipped + self.gap
+
+
+def loop_length(entries: NDArray[np.int64], at: int) -> int:
+    """The least distance at which the packed entries look like those from `at` on; 0: none."""
+    code = entries[at : at + FURTHEST + ALIKE]
+    if len(code) == 0:  # a warp without entries
+        return 0
+    found = np.flatnonzero(code[1 : len(code) - ALIKE] == code[0]) + 1
+    for entry in range(1, ALIKE):
+        if len(found) == 0:
+            return 0
+        found = found[code[found + entry] == code[entry]]
+    return int(found[0]) if len(found) else 0
 
 
 @called

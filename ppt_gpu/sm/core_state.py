@@ -11,7 +11,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from ppt_gpu.sm.core_bits import int64
 from ppt_gpu.sm.core_machine import NEVER, Machine
 from ppt_gpu.sm.core_pack import Packed
 from ppt_gpu.sm.program import KIND_BARRIER, Program, op_issues
@@ -167,8 +166,10 @@ def _gates(machine: Machine, packed: Packed) -> tuple[np.ndarray, int, np.ndarra
     The memory port is the only queued one, if its pipe stands in the SM; else one that nobody needs.
     """
     count, ports = machine.schedulers, len(packed.ports)
-    gates = np.zeros((ports + 1, count, 1 << GATE_SHIFT), np.int64)
-    gates[:, :, CLOSES] = -1
+    gate = [0] * (1 << GATE_SHIFT)
+    gate[CLOSES] = -1
+    rows = [gate.copy() for _ in range((ports + 1) * count)]
+    served = any(port.served for port in packed.ports)
     width = max(port.units for port in packed.ports) or 1
     words = count * ports * width
     queued = []
@@ -176,17 +177,18 @@ def _gates(machine: Machine, packed: Packed) -> tuple[np.ndarray, int, np.ndarra
         owner = index if port.twin < 0 else min(index, port.twin)
         for k in range(count):
             home = 0 if port.shared else k
-            gate = gates[index, k]
-            gate[MARK] = int64(1) << int64(index)
+            gate = rows[index * count + k]
+            gate[MARK] = 1 << index
             gate[MAIN] = (index * count + home) << GATE_SHIFT
             gate[UNITS], gate[SHARED], gate[RING] = port.units, port.shared, port.ring
             gate[TWIN] = -1 if port.twin < 0 else (port.twin * count + k) << GATE_SHIFT
             gate[PRIVATE] = port.private
             gate[FIRST_UNIT] = (owner * count + home) * width
             gate[SERVED] = words + index if port.served else 0
-            gate[BEHIND] = port.queued and any(other.served for other in packed.ports)
+            gate[BEHIND] = port.queued and served
             if port.queued and home == k:
                 queued.append((index * count + k) << GATE_SHIFT)
+    gates = np.array(rows, np.int64).reshape(ports + 1, count, 1 << GATE_SHIFT)
     memory = (ports * count) << GATE_SHIFT
     if len(queued) == 1 and gates.reshape(-1, 1 << GATE_SHIFT)[queued[0] >> GATE_SHIFT, SHARED]:
         memory = queued[0]

@@ -48,3 +48,4 @@ class SmResult:
     shared_passes: int  # bank-conflict passes in shared memory
     shared_accesses: int
     wall: float  # s of host CPU time in the compiled loop
+    approximate_cycles: int = 0  # of `cycles`: not simulated, taken to go like those before (approximate loop skipping)

@@ -69,12 +69,19 @@ _latest: dict[Callable[[Gpu], tuple[Any, ...]], tuple[Gpu, str]] = {}
 
 def _plain(value: Any) -> Any:
     kind: Any = type(value)
+    if kind in _PLAIN:
+        return value
     names = _seen_fields(kind)
     if names is not None:
-        return tuple([_plain(getattr(value, name)) for name in names])
+        held = [getattr(value, name) for name in names]
+        return tuple([one if type(one) in _PLAIN else _plain(one) for one in held])
     if isinstance(value, Mapping):
         return tuple([(key, _plain(held)) for key, held in value.items()])
     return value
+
+
+#: what most fields hold
+_PLAIN = frozenset((int, float, str, bool, type(None)))
 
 
 @cache

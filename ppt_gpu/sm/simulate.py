@@ -26,6 +26,8 @@ from ppt_gpu.sm.result import SmResult
 from ppt_gpu.spec.gpu import Gpu
 
 if TYPE_CHECKING:
+    from ppt_gpu.sm.chip_again import RecordedChips
+    from ppt_gpu.sm.chip_machine import Chip
     from ppt_gpu.sm.core_again import RecordedRuns
 
 MAX_CYCLES = 1 << 36
@@ -49,6 +51,7 @@ def simulate(
     share: float | None = None,
     reference: bool = False,
     skip: bool | None = None,
+    approximate: bool = False,
     runs: RecordedRuns | None = None,
 ) -> SmResult:
     """One SM runs all blocks of `program` in order, at most `resident_blocks` at a time. See sm/README.md.
@@ -58,8 +61,9 @@ def simulate(
     ways of the L2. `l1_bytes`: instead of gpu.l1.size, B. `code_at`, `constants_at`: CODE_*, where the launch finds its
     instructions and its constants. `out_of_step`: the SM starts as it is found later in a long launch, when SMs do not
     ask DRAM all at once any more. `reference`: the plain Python loop. `skip`: whether what only repeats is simulated
-    once, by default in long runs; the result is the same. `runs`: recorded runs of this program, to use and to add to;
-    the result is the same.
+    once, by default in long runs; the result is the same. `approximate`: skip also what goes alike to a hundredth; the
+    result is near, and says how many of its cycles that were. `runs`: recorded runs of this program, to use and to add
+    to; the result is the same.
     PptError when program and GPU do not fit together, BudgetError after `max_cycles` cycles.
     """
     machine = machine_of(
@@ -71,12 +75,18 @@ def simulate(
 
         raw = run_reference(program, machine, resident_blocks, max_cycles)
     else:
-        raw = _fast(program, machine, resident_blocks, max_cycles, skip, runs)
+        raw = _fast(program, machine, resident_blocks, max_cycles, skip, approximate, runs)
     return name_result(program, machine, raw, max_cycles)
 
 
 def _fast(
-    program: Program, machine: Machine, resident: int, max_cycles: int, skip: bool | None, runs: RecordedRuns | None
+    program: Program,
+    machine: Machine,
+    resident: int,
+    max_cycles: int,
+    skip: bool | None,
+    approximate: bool,
+    runs: RecordedRuns | None,
 ) -> Raw:
     """By the compiled loop, or by its answers to a recorded run."""
     if machine.collectors:
@@ -89,9 +99,9 @@ def _fast(
     from ppt_gpu.sm.core_again import recorded, run_again, run_name
     from ppt_gpu.sm.core_record import records_for
 
-    room = records_for(program) if runs is not None else 0
+    room = records_for(program) if runs is not None and not approximate else 0
     if runs is None or not room:
-        return run_core(program, machine, resident, max_cycles, skip=skip)
+        return run_core(program, machine, resident, max_cycles, skip=skip, approximate=approximate)
     name = run_name(machine, resident)
     known = runs.get(name)
     raw = run_again(program, machine, known) if known is not None else None
@@ -205,6 +215,7 @@ def name_result(program: Program, machine: Machine, raw: Raw, max_cycles: int) -
         op_stall=raw.op_stall,
         pipe_busy=busy.astype(np.int64),
         wall=raw.seconds,
+        approximate_cycles=raw.approximate,
         **counters,
     )
 
@@ -221,11 +232,13 @@ def simulate_chip(
     constants_at: int = CODE_COLD,
     window: int | None = None,
     reference: bool = False,
+    runs: RecordedChips | None = None,
 ) -> SmResult:
     """All SMs of `gpu` run the blocks of `program`, of which each holds `resident_blocks`; counts of all SMs together.
 
     See sm/README.md, "The whole chip". `window`: cycles of a window, by default as long as may be. It does not
-    change the result, nor does the number of threads. The rest as for `simulate`. PptError when program and GPU do not
+    change the result, nor does the number of threads. `runs`: recorded runs of this program, to use and to add to; the
+    result is the same. The rest as for `simulate`. PptError when program and GPU do not
     fit together or the window is too long, BudgetError after `max_cycles` cycles.
     """
     from ppt_gpu.sm.chip_machine import checked_window, chip_of
@@ -240,7 +253,28 @@ def simulate_chip(
 
         raw = run_chip_reference(program, chip, resident_blocks, max_cycles)
     else:
-        from ppt_gpu.sm.chip import run_chip
-
-        raw = run_chip(program, chip, resident_blocks, max_cycles, length)
+        raw = _fast_chip(program, chip, resident_blocks, max_cycles, length, runs)
     return name_result(program, chip.sm, raw, max_cycles)
+
+
+def _fast_chip(
+    program: Program, chip: Chip, resident: int, max_cycles: int, window: int, runs: RecordedChips | None
+) -> Raw:
+    """By the compiled loop, or by the answers from below its SMs to a recorded run."""
+    from ppt_gpu.sm.chip import run_chip
+    from ppt_gpu.sm.chip_again import chip_run_name, recorded_chip, run_chip_again
+    from ppt_gpu.sm.chip_record import room_for
+
+    room = room_for(program) if runs is not None else 0
+    if runs is None or not room:
+        return run_chip(program, chip, resident, max_cycles, window)
+    name = chip_run_name(chip, resident, window)
+    known = runs.get(name)
+    raw = run_chip_again(program, chip, known, window) if known is not None else None
+    if raw is not None and raw.cycles <= max_cycles:
+        return raw
+    raw = run_chip(program, chip, resident, max_cycles, window, room)
+    found = recorded_chip(raw)
+    if found is not None:
+        runs.put(name, found)
+    return raw

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ppt_gpu.errors import PptError, nearest
 from ppt_gpu.paths import config_dir, data_dir
-from ppt_gpu.spec.toml_reader import Checked, Document, Table, check, dotted, parse_override, read_toml
+from ppt_gpu.spec.toml_reader import Checked, Document, Table, check, parse_override, read_toml
 
 #: folder in hardware/ -> what a file of it describes
 WHAT = {
@@ -104,12 +104,7 @@ def read_with_base(path: Path, kind: str, seen: tuple[Path, ...] = ()) -> Docume
     if base_path.resolve() in chain:
         names = [each.stem for each in chain[chain.index(base_path.resolve()) :]]
         raise bad(f"base: the files inherit from each other: {' -> '.join([*names, base_path.stem])}", None)
-    below = read_with_base(base_path, kind, chain)
-    for key in _OWN:
-        below.data.pop(key, None)
-        for each in [at for at in below.places if dotted(at[:1]) == key]:
-            del below.places[each]
-    return below.merged(document)
+    return read_with_base(base_path, kind, chain).without(_OWN).merged(document)
 
 
 def check_with_base(path: Path, kind: str, schema: Table, overrides: Sequence[str] = ()) -> Checked:

@@ -6,8 +6,10 @@ Cycles are SM clock cycles. "Load-to-use" latency: from issue of a load to issue
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 #: Task classes: what a machine operation is, independent of the GPU. Operation names are "class" or "class.variant"
 #: ("fp32.fma", "int32.mul", "load.global"); an ISA that does not list a variant uses the entry of its class.
@@ -271,6 +273,32 @@ class Source:
     source: str  # "" when the file gives none
     file: str
     line: int
+
+
+class LaterSources(Mapping[str, Source]):
+    """Sources by path, which `find` tells when somebody first asks for one: few predictions do."""
+
+    def __init__(self, find: Callable[[], Mapping[str, Source]]) -> None:
+        self._find = find
+
+    @cached_property
+    def _found(self) -> dict[str, Source]:
+        return dict(self._find())
+
+    def __getitem__(self, path: str) -> Source:
+        return self._found[path]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def __repr__(self) -> str:
+        return repr(self._found)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dict, (self._found,)
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 from ppt_gpu.errors import did_you_mean
 from ppt_gpu.spec.files import find, read_with_base, shipped
-from ppt_gpu.spec.gpu import TASK_CLASSES, Isa, Op, Source
+from ppt_gpu.spec.gpu import TASK_CLASSES, Isa, LaterSources, Op, Source
 from ppt_gpu.spec.gpu_schema import ISA
 from ppt_gpu.spec.toml_reader import Checked, check, dotted
 
@@ -40,7 +40,7 @@ class IsaFile:
     expand: dict[str, tuple[str, ...]]
     fuse: dict[str, tuple[str, ...]]
     unnamed: dict[str, tuple[str, ...]]
-    sources: dict[str, Source]
+    sources: Mapping[str, Source]
     scheduled: bool
     sm_registers: int
     sm_threads: int
@@ -90,9 +90,9 @@ def _read(path: Path, _modified: int) -> IsaFile:
         free |= {key: () for key, items in (values[table] or {}).items() if items is not None and not items}
     checked.finish()
     entries = {name: _entry(name, op) for name, op in ops.items()}
-    name = values["name"] or path.stem
+    name, sources = values["name"] or path.stem, LaterSources(partial(_sources, checked, entries))
     return IsaFile(
-        name, entries, expand, fuse, unnamed, _sources(checked, entries), bool(values["scheduled"]),
+        name, entries, expand, fuse, unnamed, sources, bool(values["scheduled"]),
         values["sm_registers"], values["sm_threads"],
     )  # fmt: skip
 

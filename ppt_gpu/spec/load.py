@@ -8,6 +8,7 @@ import json
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from ppt_gpu.spec.gpu import (
     Host,
     Interconnect,
     Isa,
+    LaterSources,
     MemoryPipe,
     Op,
     Pipe,
@@ -90,11 +92,11 @@ def load_gpu(name: str | Path, overrides: Sequence[str] = ()) -> Gpu:
         values,
         pipes,
         isa.with_ops(ops),
-        _sources(checked, isa),
+        LaterSources(partial(_sources, checked, isa)),
     )
 
 
-def _gpu(path: Path, values: dict[str, Any], pipes: dict[str, Pipe], isa: Isa, sources: dict[str, Source]) -> Gpu:
+def _gpu(path: Path, values: dict[str, Any], pipes: dict[str, Pipe], isa: Isa, sources: LaterSources) -> Gpu:
     major, minor = values["compute_capability"].split(".")
     return Gpu(
         name=path.stem,

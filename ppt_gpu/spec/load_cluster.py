@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +65,7 @@ def _sorted_overrides(texts: Sequence[str]) -> tuple[list[Document], dict[str, l
         key = next(iter(document.data))
         if key in parts and isinstance(document.data[key], dict):
             places = {at[1:]: place for at, place in document.places.items() if len(at) > 1}
-            parts[key].append(Document("", document.data[key], places))
+            parts[key].append(Document("", document.data[key], partial(dict, places)))
         else:
             own.append(document)
     return own, parts, errors

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from ppt_gpu.errors import InputErrors, PptError, did_you_mean, nearest
@@ -30,8 +31,18 @@ class Checked:
 
     document: Document
     values: dict[str, Any] = field(default_factory=dict)
-    sources: dict[str, Source] = field(default_factory=dict)
+    #: of every value that was given: its name, where its text stands, and the source that the file gives
+    given: dict[str, tuple[Path, Path, str]] = field(default_factory=dict)
     errors: list[PptError] = field(default_factory=list)
+
+    @cached_property
+    def sources(self) -> dict[str, Source]:
+        """Where each value that was given comes from, by dotted path."""
+        found = {}
+        for name, (path, text, origin) in self.given.items():
+            place = self.document.place(path)
+            found[name] = Source(name, self.document.place(text).text, origin, place.file, place.line)
+        return found
 
     def problem(self, path: Path, message: str, hint: str | None = None) -> None:
         """Add an error at the place of `path`."""
@@ -136,8 +147,7 @@ def _table_list(checked: Checked, path: Path, kind: TableList, value: Any) -> An
 
 
 def _leaf(checked: Checked, path: Path, kind: Leaf, value: Any) -> Any:
-    place, origin = checked.document.place(path), ""
-    text = place.text
+    text, origin = path, ""
     if isinstance(value, dict):
         for key in value:
             if key not in ("value", "source"):
@@ -149,10 +159,10 @@ def _leaf(checked: Checked, path: Path, kind: Leaf, value: Any) -> Any:
             checked.problem(path, f'{dotted(path)}: expected a value or {{ value = ..., source = "..." }}')
             return None
         origin = str(value.get("source", ""))
-        text = checked.document.place((*path, "value")).text
+        text = (*path, "value")
         value = value["value"]
     name = dotted(path)
-    checked.sources[name] = Source(name, text, origin, place.file, place.line)
+    checked.given[name] = path, text, origin
     try:
         return kind.read(value)
     except Mismatch as error:

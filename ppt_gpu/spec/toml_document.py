@@ -5,22 +5,29 @@ from __future__ import annotations
 import re
 import tomllib
 from ast import literal_eval
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Callable, Container
+from functools import cached_property, lru_cache
 from pathlib import Path as FilePath
 from typing import Any
 
 from ppt_gpu.errors import PptError
 from ppt_gpu.spec.toml_scan import Path, Place, Scanner, dotted, scan
 
+Places = dict[Path, Place]
 
-@dataclass
+
 class Document:
-    """The data of a TOML file and where each part of it is written."""
+    """The data of a TOML file and where each part of it is written, which is found when somebody asks for it: for an
+    error, or the sources of numbers. A prediction that goes well does not ask."""
 
-    file: str
-    data: dict[str, Any]
-    places: dict[Path, Place]
+    def __init__(self, file: str, data: dict[str, Any], places: Callable[[], Places]) -> None:
+        self.file, self.data = file, data
+        self._find = places
+
+    @cached_property
+    def places(self) -> Places:
+        """Of every table, key and array element."""
+        return self._find()
 
     def place(self, path: Path) -> Place:
         """Where `path` is written, or else the nearest table around it."""
@@ -30,14 +37,27 @@ class Document:
 
     def merged(self, top: Document) -> Document:
         """This document with `top` laid over it: tables merge key by key, everything else is replaced."""
-        data, places = _copied(self.data), dict(self.places)
-        _merge(data, top.data, (), places)
-        # a command-line override (no file) leaves the tables around its value where they are
-        places.update({path: place for path, place in top.places.items() if top.file or path not in places})
+        data = _copied(self.data)
+        _merge(data, top.data, (), {})
+
+        def places() -> Places:
+            found = dict(self.places)
+            _merge(_copied(self.data), top.data, (), found)
+            # a command-line override (no file) leaves the tables around its value where they are
+            found.update({path: place for path, place in top.places.items() if top.file or path not in found})
+            return found
+
         return Document(top.file or self.file, data, places)
 
+    def without(self, keys: Container[str]) -> Document:
+        """This document but for these keys, or tables, of the outermost level."""
+        data = {key: value for key, value in self.data.items() if key not in keys}
+        return Document(
+            self.file, data, lambda: {at: place for at, place in self.places.items() if not at or at[0] not in keys}
+        )
 
-def _merge(low: dict[str, Any], top: dict[str, Any], path: Path, places: dict[Path, Place]) -> None:
+
+def _merge(low: dict[str, Any], top: dict[str, Any], path: Path, places: Places) -> None:
     for key, value in top.items():
         here = (*path, key)
         old = low.get(key)
@@ -74,7 +94,7 @@ def read_toml(path: str | FilePath) -> Document:
 def parse_toml(text: str, file: str) -> Document:
     """The document in `text`; `file` is used in messages. Raises PptError for a syntax error."""
     known = _parsed(text, file)  # a study reads the same files for every case
-    return Document(file, _copied(known.data), dict(known.places))
+    return Document(file, _copied(known.data), lambda: dict(known.places))
 
 
 @lru_cache(maxsize=64)
@@ -91,7 +111,7 @@ def _parsed(text: str, file: str) -> Document:
                 line, column = int(at.group(1)), int(at.group(2))
         message = f"not valid TOML: {_of_names(message, text, line)}"
         raise PptError(message, path=file, line=line, column=column) from None
-    return Document(file, data, scan(text, file))
+    return Document(file, data, lambda: scan(text, file))
 
 
 def _of_names(message: str, text: str, line: int) -> str:
@@ -126,9 +146,9 @@ def parse_override(text: str) -> Document:
         value = tomllib.loads(f"v = {written.strip()}")["v"]
     except tomllib.TOMLDecodeError:
         value = written.strip()
-    places: dict[Path, Place] = {}
+    places: Places = {}
     data: Any = value
     for depth in range(len(path), 0, -1):
         data = {path[depth - 1]: data}
         places[path[:depth]] = Place(label, 0, 0, written.strip())
-    return Document("", data, places)
+    return Document("", data, lambda: places)

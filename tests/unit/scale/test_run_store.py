@@ -10,8 +10,19 @@ from timing_cases import K40, same
 
 import ppt_gpu
 from ppt_gpu.exec.store import Store
-from ppt_gpu.scale.run_store import MAGIC, SUFFIX, RunStore, read_run, write_run
-from ppt_gpu.sm import core
+from ppt_gpu.scale.run_store import (
+    CHIP_MAGIC,
+    MAGIC,
+    SUFFIX,
+    RunStore,
+    read_chip_run,
+    read_run,
+    write_chip_run,
+    write_run,
+)
+from ppt_gpu.sm import chip, core
+from ppt_gpu.sm.chip_again import RecordedChip
+from ppt_gpu.sm.chip_record import Asked, Requests
 from ppt_gpu.sm.core_again import RecordedRun
 from ppt_gpu.sm.core_record import Answers
 
@@ -22,6 +33,28 @@ RUN = RecordedRun(
     np.array([0, 2]), np.array([900, 7]), np.arange(3), np.arange(6).reshape(2, 3),
     Answers(np.array([5, 5, 70]), np.array([6, 8, 16]), np.array([0, 3, 1]), np.array([9, 5, 4]), np.array([5, 8, 70])),
 )  # fmt: skip
+CHIP_RUN = RecordedChip(
+    np.array([0, 2]), np.array([900, 7]), np.arange(3), np.arange(6).reshape(2, 3),
+    Asked(
+        Requests(*(np.array(words) for words in ([1, 0], [90, 70], [4, -2], [15, 1], [1, 2], [0, 9], [80, 0], [2, 0],
+                                                 [700, 7]))),
+        np.arange(10), 44,
+    ),
+)  # fmt: skip
+FILES = pytest.mark.parametrize(
+    "run, write, read, magic",
+    [(RUN, write_run, read_run, MAGIC), (CHIP_RUN, write_chip_run, read_chip_run, CHIP_MAGIC)],
+    ids=["sm", "chip"],
+)
+
+
+@pytest.fixture
+def chip_runs(monkeypatch):
+    """One entry each time that the loop of a whole chip runs."""
+    calls = []
+    whole = chip.run_chip
+    monkeypatch.setattr(chip, "run_chip", lambda *given, **options: calls.append(1) or whole(*given, **options))
+    return calls
 
 
 @pytest.fixture
@@ -33,10 +66,15 @@ def runs(monkeypatch):
     return calls
 
 
-def small_mandelbrot():
+def small_mandelbrot(grid=(2, 2, 1)):
     """Of 4 blocks: many instructions, few stores."""
     workload = ppt_gpu.open_workload("mandelbrot")
-    return replace(workload, launches=(replace(workload.launches[0], grid=(2, 2, 1)),))
+    return replace(workload, launches=(replace(workload.launches[0], grid=grid),))
+
+
+def middle_of_mandelbrot():
+    """Of 768 blocks, some of which compute long."""
+    return small_mandelbrot((16, 48, 1))
 
 
 def test_a_kernel_that_computes_is_simulated_once_for_all_memory_systems(runs):
@@ -46,6 +84,32 @@ def test_a_kernel_that_computes_is_simulated_once_for_all_memory_systems(runs):
     runs.clear()
     assert plain(ppt_gpu.predict(small_mandelbrot(), FAST_DRAM)) == expected
     assert not runs
+
+
+def test_so_is_a_whole_chip(chip_runs):
+    expected = plain(ppt_gpu.predict(middle_of_mandelbrot(), FAST_DRAM, level="grid", cache=False))
+    ppt_gpu.predict(middle_of_mandelbrot(), K40, level="grid")
+    assert chip_runs
+    chip_runs.clear()
+    assert plain(ppt_gpu.predict(middle_of_mandelbrot(), FAST_DRAM, level="grid")) == expected
+    assert not chip_runs
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(K40, l1=replace(K40.l1, latency=K40.l1.latency + 1), memory=replace(K40.memory, store_ack=True)),
+        replace(K40, l2=replace(K40.l2, bandwidth=K40.l2.bandwidth / 1000)),
+        replace(K40, l2=replace(K40.l2, latency=K40.l2.latency + 9)),
+    ],
+    ids=["inside", "answers", "latency"],
+)
+def test_where_a_chip_goes_another_way_it_is_simulated(other, chip_runs):
+    expected = plain(ppt_gpu.predict(middle_of_mandelbrot(), other, level="grid", cache=False))
+    ppt_gpu.predict(middle_of_mandelbrot(), K40, level="grid")
+    chip_runs.clear()
+    assert plain(ppt_gpu.predict(middle_of_mandelbrot(), other, level="grid")) == expected
+    assert chip_runs
 
 
 @pytest.mark.parametrize(
@@ -69,8 +133,9 @@ def test_a_kernel_that_moves_data_is_not_recorded():
     assert not [path for path, _, _ in Store().entries() if path.suffix == SUFFIX]
 
 
-def test_what_is_read_is_what_was_written():
-    assert same(read_run(write_run(RUN), "x"), RUN)
+@FILES
+def test_what_is_read_is_what_was_written(run, write, read, magic):
+    assert same(read(write(run), "x"), run)
 
 
 def test_names_keep_programs_apart():
@@ -81,9 +146,10 @@ def test_names_keep_programs_apart():
         assert RunStore(store, group, program).get(name) is None
 
 
-def test_damaged_files_are_refused():
-    data = write_run(RUN)
+@FILES
+def test_damaged_files_are_refused(run, write, read, magic):
+    data = write(run)
     turned = [data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :] for at in range(0, len(data), 11)]
-    for bad in (b"", data[:20], data + b"x", struct.pack("<8sII", MAGIC, 0, 0), *turned):
+    for bad in (b"", data[:20], data + b"x", struct.pack("<8sII", magic, 0, 0), *turned):
         with pytest.raises(ValueError, match=r"^file\.run: "):
-            read_run(bad, "file.run")
+            read(bad, "file.run")

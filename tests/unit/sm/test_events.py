@@ -16,6 +16,9 @@ from ppt_gpu.sm.result import STALL_REASONS
 from ppt_gpu.sm.simulate import simulate, simulate_chip
 from ppt_gpu.spec.gpu import CodeCache, Collectors
 
+#: a few of its SMs, as the plain loop goes through all of them cycle by cycle
+CHIP = replace(GPU, sm=replace(GPU.sm, count=2))
+
 
 def run(program, **options):
     fast = simulate(program, GPU, resident_blocks=1, active_sms=1, **options)
@@ -55,17 +58,17 @@ def test_a_consumer_that_computes_long_enough_decides():
 def test_a_chip_waits_as_one_sm_does(stages: int):
     """On one SM of a chip, the L2 of which has all lines."""
     program = program_of(ring(stages, 1), 2)[1]
-    one = simulate(program, GPU, resident_blocks=1, active_sms=1, code_at=CODE_IN_SM, constants_at=CODE_IN_SM)
+    one = simulate(program, CHIP, resident_blocks=1, active_sms=1, code_at=CODE_IN_SM, constants_at=CODE_IN_SM)
     options = {"resident_blocks": 1, "code_at": CODE_IN_SM, "constants_at": CODE_IN_SM}
-    every = simulate_chip(program, GPU, **options)
-    plain = simulate_chip(program, GPU, reference=True, **options)
+    every = simulate_chip(program, CHIP, **options)
+    plain = simulate_chip(program, CHIP, reference=True, **options)
     assert every.cycles == plain.cycles and np.array_equal(every.op_stall, plain.op_stall)
     assert every.cycles == one.cycles and np.array_equal(every.op_stall, one.op_stall)
 
 
 def test_the_copies_of_a_ring_are_the_same_for_any_window():
     program = program_of(ring(4, 1), 2)[1]
-    found = [simulate_chip(program, GPU, resident_blocks=1, window=window) for window in (None, 1, 37)]
+    found = [simulate_chip(program, CHIP, resident_blocks=1, window=window) for window in (None, 1, 37)]
     assert len({result.cycles for result in found}) == 1
     assert all(np.array_equal(result.op_stall, found[0].op_stall) for result in found)
 
@@ -75,7 +78,7 @@ def test_warps_of_a_chip_that_wait_for_ever():
     never = replace(program, event_count=program.event_count + 1)
     for options in ({}, {"reference": True}):
         with pytest.raises(PptError, match="the SM is stuck"):
-            simulate_chip(never, GPU, resident_blocks=1, **options)
+            simulate_chip(never, CHIP, resident_blocks=1, **options)
 
 
 def test_what_arrives_and_what_waits():

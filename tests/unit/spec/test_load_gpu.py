@@ -1,5 +1,6 @@
 """Loading GPUs: every shipped file, sources, inheritance, overrides, derived pipes and operations."""
 
+import pickle
 import re
 from functools import cache
 from pathlib import Path
@@ -8,7 +9,7 @@ import pytest
 
 from ppt_gpu.errors import InputErrors, PptError
 from ppt_gpu.paths import data_dir
-from ppt_gpu.spec import canonical, fingerprint, list_gpus, load_gpu, load_isa
+from ppt_gpu.spec import canonical, fingerprint, list_gpus, load_gpu, load_isa, toml_document
 from ppt_gpu.spec.gpu import TASK_CLASSES
 
 NAMES = [entry.name for entry in list_gpus()]
@@ -25,6 +26,19 @@ def test_every_number_has_a_source(name: str) -> None:
     bare = [path for path, source in gpu.sources.items() if path not in NOT_NUMBERS and not source.source]
     assert bare == []
     assert gpu.sources["sm.clock"].line > 0
+
+
+def test_sources_are_found_when_somebody_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where values stand in a file takes as long to find as the values; equal and pickled as any mapping."""
+    looked: list[str] = []
+    scan = toml_document.scan
+    monkeypatch.setattr(toml_document, "scan", lambda text, file: looked.append(file) or scan(text, file))
+    toml_document.forget_documents()
+    gpu = load_gpu("k6000", ["sm.count=3"])
+    assert looked == []
+    assert gpu.sources["sm.count"].source == "command line" and len(looked) == 2  # the file and its base
+    assert gpu.sources == pickle.loads(pickle.dumps(gpu)).sources == dict(gpu.sources)
+    assert repr(gpu.sources) == repr(dict(gpu.sources)) and len(looked) == 2
 
 
 @pytest.mark.parametrize("name", NAMES)

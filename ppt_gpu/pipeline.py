@@ -66,6 +66,7 @@ def predict(
     level: str = "steady",
     blocks: str | int = "sample",
     policy: str | None = None,
+    approximate: bool = False,
     strict: bool = False,
     contents: Mapping[str, NDArray] | None = None,
     budget: Budget | None = None,
@@ -85,7 +86,8 @@ def predict(
     `workload` and `gpu` may be names, files or objects; `overrides` are "sm.count=30" and the like. `level` is
     "steady", "workload" or "grid" (docs/levels.md), `blocks` how many blocks are looked at to see whether they differ
     ("sample", "all" or a number: ppt_gpu.scale.survey), `policy` the warp scheduler's (`ppt_gpu.policies`;
-    default: the GPU's). `contents` gives buffers by name as NumPy arrays. With `strict` a warning is an
+    default: the GPU's). `approximate`: not all of loops that go alike is simulated, which is faster, near, and said in
+    the result (docs/levels.md). `contents` gives buffers by name as NumPy arrays. With `strict` a warning is an
     error. `budget` ends runaway kernels. `assume`: "OPCODE=CLASS" for PTX instructions that are timed as a class and
     not executed, which the result then says. With `cache` the traces and block timings of earlier predictions are used
     again; `trace_out` writes the traces to a file, `trace_in` takes them from one (docs/trace.md). `window`: cycles of
@@ -99,6 +101,8 @@ def predict(
         raise PptError(f"unknown level '{level}'", hint=f"expected one of {', '.join(LEVELS)}")
     if window is not None and level == "grid":
         raise PptError("level grid records no window", hint="a timeline is of one SM: level steady")
+    if approximate and level == "grid":
+        raise PptError("level grid skips nothing", hint="approximate skipping is of one SM: level steady or workload")
     target = open_gpu(gpu, overrides)
     with inputs_may_be_absent() if trace_in else nullcontext():
         opened, arrays = open_any(workload, target.compute_capability, call)
@@ -115,7 +119,7 @@ def predict(
         target = runs_on(opened, target)
         traces, sequence = workload_traces(opened, target, contents, budget or Budget(), assume, cache, trace_in)
     # A trace file holds what the simulation asked for, so that nothing may be skipped.
-    simulated = simulated_sms(opened, traces, sequence, target, policy, keep=not trace_out)
+    simulated = simulated_sms(opened, traces, sequence, target, policy, not trace_out, approximate)
     recordings: dict[int, Recording] = {}
     cycles: list[float] = []
 
@@ -336,8 +340,22 @@ def simulated_sms(
     gpu: Gpu,
     policy: str | None,
     keep: bool,
+    approximate: bool = False,
 ) -> Iterator[SimulatedSm]:
     """One simulated SM for each launch of the sequence. Of PTX, it finds what memory holds when it is asked for."""
+    for sm in _sms_of(workload, traces, sequence, gpu, policy, keep):
+        sm.approximate = approximate
+        yield sm
+
+
+def _sms_of(
+    workload: Workload,
+    traces: Traces | None,
+    sequence: LaunchSequence,
+    gpu: Gpu,
+    policy: str | None,
+    keep: bool,
+) -> Iterator[SimulatedSm]:
     if traces is None:
         from ppt_gpu.scale.tasklist_sm import TaskListSm
         from ppt_gpu.tasklist.flat import flatten

@@ -96,6 +96,14 @@ def add_gpu(parser: argparse.ArgumentParser, required: bool = True) -> None:
     add_set(parser)
 
 
+def add_approximate(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--approximate",
+        action="store_true",
+        help="do not simulate all of loops that go alike: faster, near, and said in the result",
+    )
+
+
 def add_threads(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--threads",

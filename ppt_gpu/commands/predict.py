@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ppt_gpu.commands.arguments import (
     AddCommand,
+    add_approximate,
     add_gpu,
     add_threads,
     add_workload,
@@ -40,6 +41,7 @@ def add(command: AddCommand) -> None:
     )
     add_threads(predict)
     predict.add_argument("--policy", choices=POLICIES, help="warp scheduler policy")
+    add_approximate(predict)
     predict.add_argument(
         "--max-instructions",
         type=count,
@@ -97,6 +99,7 @@ def _run(arguments: argparse.Namespace) -> str:
         level=arguments.level,
         blocks=arguments.blocks,
         policy=arguments.policy,
+        approximate=arguments.approximate,
         strict=arguments.strict,
         assume=arguments.assume,
         budget=Budget(**{name: limit for name, limit in limits.items() if limit is not None}),
@@ -121,4 +124,10 @@ def options_of(arguments: argparse.Namespace) -> Options:
     """How further predictions of the workload are made."""
     from ppt_gpu.explore.case import Options
 
-    return Options(arguments.level, arguments.blocks, arguments.policy, tuple(arguments.assume))
+    return Options(
+        arguments.level,
+        arguments.blocks,
+        arguments.policy,
+        tuple(arguments.assume),
+        approximate=arguments.approximate,
+    )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ppt_gpu.commands.arguments import add_threads, blocks, count, open_from
+from ppt_gpu.commands.arguments import add_approximate, add_threads, blocks, count, open_from
 from ppt_gpu.policies import POLICIES
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         "--blocks", type=blocks, default="sample", metavar="sample|all|N", help="blocks run to see whether they differ"
     )
     parser.add_argument("--policy", choices=POLICIES, help="warp scheduler policy")
+    add_approximate(parser)
 
 
 def read_study(arguments: argparse.Namespace) -> Study:
@@ -70,5 +71,11 @@ def run_of(arguments: argparse.Namespace, mpi: Any = None, journal: Path | None 
     from ppt_gpu.explore.workers import check_processes
 
     check_processes(arguments.processes, mpi)
-    options = Options(arguments.level, arguments.blocks, arguments.policy, tuple(arguments.assume))
+    options = Options(
+        arguments.level,
+        arguments.blocks,
+        arguments.policy,
+        tuple(arguments.assume),
+        approximate=arguments.approximate,
+    )
     return Run(options, arguments.processes, mpi, journal)

@@ -32,6 +32,7 @@ class Options:
     policy: str | None = None
     assume: tuple[str, ...] = ()
     budget: Budget = field(default_factory=Budget)
+    approximate: bool = False
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,7 @@ def predict_case(case: Case) -> Result:
         policy=o.policy,
         assume=o.assume,
         budget=o.budget,
+        approximate=o.approximate,
     )
 
 

@@ -226,6 +226,9 @@ def _assumptions(sm: SimulatedSm, gpu: Gpu, prediction: KernelPrediction) -> tup
         f"{sm.launch.blocks} blocks, {prediction.result.issued:,} warp instructions",
         *prediction.assumptions,
     ]
+    if sm.approximate:
+        share = prediction.result.approximate_cycles / max(prediction.result.cycles, 1)
+        lines.append(f"--approximate: {share:.0%} of the SM's cycles were not simulated, but taken to go like others")
     if prediction.error:
         lines.append(f"estimated error of the extrapolation alone: {prediction.error:.1%}")
     lines += sm.feed.notes

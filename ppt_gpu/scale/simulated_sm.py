@@ -87,6 +87,7 @@ class SimulatedSm:
         self.one_wave = False  # of blocks that differ, all resident at once
         self.out_of_step = False  # it starts as it is found later in a long launch
         self.share: float | None = None  # of L2 and DRAM, the simulated SM's; None: as much as the others have
+        self.approximate = False  # loops that go alike may be skipped
         self.clock_seen = 0.0  # the SM's clock, where the kernel tells times in seconds
         self.code_at = self.constants_at = CODE_COLD  # where the launch finds its instructions and its constants
 
@@ -174,7 +175,7 @@ class SimulatedSm:
         policy, l1_bytes = self.policy or self.gpu.sm.policy, self.occupancy.l1_bytes
         finds = (
             self.code_at, self.constants_at, self.left, self.room, self.one_wave, self.out_of_step, share,
-            self.clock_seen,
+            self.clock_seen, self.approximate,
         )  # fmt: skip
         return timing_name(self.gpu, policy, l1_bytes, self.spread, blocks, resident, finds)
 
@@ -259,7 +260,9 @@ class Slots:
         sm, (program, feed, work) = self.sm, self.lowered()
         with Progress("simulating one SM"):
             conditions = sm.conditions(program, len(self.blocks), self.share)
-            result = simulate(program, sm.gpu, resident_blocks=resident, runs=self._runs(), **conditions)
+            result = simulate(
+                program, sm.gpu, resident_blocks=resident, approximate=sm.approximate, runs=self._runs(), **conditions
+            )
         sm.loop_seconds.append(result.wall)
         return BlockTiming(result, work, feed)
 

@@ -156,6 +156,8 @@ class WindowSkipping:
         kinds = (words >> KIND_AT) & KIND_MASK
         ways = self.packed.op_table.reshape(-1, OP_ROW)[(words >> OP_AT) & OP_MASK, USES_L1]
         asks = (kinds >= KIND_LOAD) & (kinds <= KIND_SHARED)
+        if len(set(asks.sum(axis=1).tolist())) > 1:  # loops as long as one another that are not the same
+            return
         what = (kinds << WAY_BITS | ways)[asks].reshape(len(alive), -1)  # a round is the same from wherever it begins
         if what.size:
             make_put_rounds()(what, warps[:, ACCESS].copy(), rounds, memory.access, memory.tx, memory.mem, now, cycles)

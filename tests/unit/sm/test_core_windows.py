@@ -78,6 +78,33 @@ def test_a_memory_that_falls_behind_is_waited_for() -> None:
     assert 0.98 * whole.cycles < found.cycles < 1.15 * whole.cycles
 
 
+def test_loops_as_long_as_one_another_are_not_taken_for_the_same() -> None:
+    """Every other warp computes where its neighbours load."""
+    gpu = load_gpu("v100")
+    loads = loop_program(gpu, (("load.global", (), 0), ("fp32.fma", (0,), 1), ("branch", (), -1)), 4096, 8, 8)
+    entries, mine = len(loads.entry_op), 32 * 4096  # accesses of half the warps
+    fma = loads.op_name.index("fp32.fma")
+    other = np.where(loads.entry_op == loads.op_name.index("load.global"), fma, loads.entry_op)
+    program = dataclasses.replace(
+        loads,
+        path_start=np.array([0, entries, 2 * entries]),
+        entry_op=np.concatenate((loads.entry_op, other)).astype(np.int32),
+        entry_wait=np.tile(loads.entry_wait, 2),
+        entry_slot=np.tile(loads.entry_slot, 2),
+        warp_path=(np.arange(64) % 2).astype(np.int32),
+        warp_access=(np.arange(65) + 1) // 2 * 4096,
+        access_start=loads.access_start[: mine + 1],
+        access_cycles=loads.access_cycles[:mine],
+        tx_line=loads.tx_line[:mine],
+        tx_sectors=loads.tx_sectors[:mine],
+    )
+    whole, found = (
+        simulate(program, gpu, resident_blocks=8, active_sms=80, skip=how, approximate=how) for how in (False, True)
+    )
+    assert found.dram_read_bytes == whole.dram_read_bytes
+    assert found.cycles == pytest.approx(whole.cycles, rel=0.05)
+
+
 def test_the_result_says_it() -> None:
     run = {"grid": (64,), "block": (256,), "args": ["f32[16384]", "f32[16384]", "i32=16384"]}
     text = """.version 7.0\n.target sm_70\n.address_size 64

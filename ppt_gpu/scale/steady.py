@@ -116,16 +116,22 @@ def in_bunches(found: KernelPrediction) -> bool:
     """Whether the blocks that the simulated SM holds ended together, so that it got the next ones in a row.
 
     So they did when between the starts of its blocks, from the second wave on, at most one time in R was as long as
-    half an even one, that of SMs whose blocks end one by one. Two whole waves of them have to be seen: the blocks of
-    the first wave started together on all SMs, so that they end together says nothing of one SM.
+    half an even one, that of SMs whose blocks end one by one, and few others got blocks meanwhile: SMs are out of step
+    by then, so that each of the other S - 1 frees a slot in an even time. Where all R blocks are within S of the grid,
+    nearer to each other than two of an SM that gets every S-th, they are taken to be in a row. Two whole waves of them
+    have to be seen: the blocks of the first wave started together on all SMs, so that they end together says nothing
+    of one SM.
     """
-    resident = found.plan.resident
+    resident, sms = found.plan.resident, found.plan.spread.sms
     starts = np.sort(found.result.block_start)[resident:]
     if resident < 2 or len(starts) < 2 * resident:
         return False
     between = np.diff(starts)
     even = float(np.mean(starts[resident:] - starts[:-resident])) / resident
-    return int((between >= even / 2.0).sum()) <= -(-len(between) // resident)
+    short = between[between < even / 2.0]
+    if len(between) - len(short) > -(-len(between) // resident):
+        return False
+    return resident * (1.0 + (sms - 1) * float(short.mean()) / even) <= sms
 
 
 def affordable_waves(resident: int, instructions_per_block: float) -> tuple[int, ...]:

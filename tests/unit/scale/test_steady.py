@@ -85,7 +85,8 @@ def test_driver_stops_at_the_whole_sm(chip, holding, sm_result) -> None:
     ("ends", "together"),
     [
         ([100, 101, 102, 103], True),
-        ([100, 112, 124, 136], True),  # an even time between two of them is 25
+        ([100, 104, 108, 112], True),  # an even time is 25: two of the other 14 SMs get a block in each between
+        ([100, 112, 124, 136], False),  # seven of them do: the four are further apart than 15 of the grid
         ([100, 125, 150, 175], False),
         ([100, 101, 150, 151], False),  # two and two
     ],

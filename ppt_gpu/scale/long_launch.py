@@ -16,7 +16,7 @@ from ppt_gpu.scale.first_free import first_free
 from ppt_gpu.scale.grid import plan, plan_of
 from ppt_gpu.scale.prediction import KernelPrediction
 from ppt_gpu.scale.simulated_sm import SimulatedSm
-from ppt_gpu.scale.steady import TOLERANCE, extrapolate_steady, in_bunches, steady_prediction
+from ppt_gpu.scale.steady import TOLERANCE, WAVES, extrapolate_steady, in_bunches, steady_prediction
 from ppt_gpu.spec.gpu import Gpu
 
 
@@ -64,7 +64,7 @@ def _as_found_later(sm: SimulatedSm, gpu: Gpu, waves: Sequence[int], bunched: bo
         return steady_prediction(sm, sm.launch.blocks, sm.occupancy, gpu, waves, sm=sm.place, bunched=bunched)
 
     sm.share = sm.spread.busiest_share
-    few = plan(sm.launch.blocks, sm.occupancy, gpu, "steady", waves[0], sm.place, bunched).exact
+    few = plan(sm.launch.blocks, sm.occupancy, gpu, "steady", min(waves[0], WAVES[0]), sm.place, bunched).exact
     sm.out_of_step = gpu.dram.loaded_latency > 0 and sm.spread.active_sms > 1 and not few
     found = simulated()
     if sm.out_of_step and dram_use(found, gpu) > 1.0 - TOLERANCE:

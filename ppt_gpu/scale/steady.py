@@ -26,13 +26,16 @@ from ppt_gpu.sm.result import SmResult
 from ppt_gpu.spec.gpu import Gpu
 
 #: full waves simulated, in turn, until the rate is steady; half of them are averaged, so that the spread can be seen
-WAVES = (9, 17, 33)
+WAVES = (9, 17, 33, 65, 129)
 #: as many as two successive waves and a transient need
 FEWEST = 3
 #: relative standard error of the mean wave below which the rate is steady
 TOLERANCE = 0.01
 #: warp instructions that one try may simulate; long blocks must do with fewer waves
 AFFORDABLE = 4_000_000
+#: warp instructions so few that nobody waits for them, and waves that are tried at once if they have no more: blocks may
+#: keep a distance for a dozen waves before they leave it, and so look steady at a rate that does not last
+CHEAP, SURE = 200_000, 33
 
 
 def extrapolate_steady(result: SmResult, plan: SmPlan, tolerance: float = TOLERANCE) -> KernelPrediction:
@@ -135,10 +138,14 @@ def in_bunches(found: KernelPrediction) -> bool:
 
 
 def affordable_waves(resident: int, instructions_per_block: float) -> tuple[int, ...]:
-    """Those of WAVES that simulate at most AFFORDABLE warp instructions, or as many as that allows, at least 3."""
+    """Those of WAVES that simulate at most AFFORDABLE warp instructions, or as many as that allows, at least 3.
+
+    The first is the last one up to SURE that simulates at most CHEAP.
+    """
     wave = max(resident * instructions_per_block, 1.0)
-    within = tuple(count for count in WAVES if count * wave <= AFFORDABLE)
-    return within or (max(FEWEST, min(int(AFFORDABLE / wave), WAVES[0])),)
+    within = [count for count in WAVES if count * wave <= AFFORDABLE]
+    cheap = [count for count in within if count <= SURE and count * wave <= CHEAP]
+    return tuple(within[max(len(cheap) - 1, 0) :]) or (max(FEWEST, min(int(AFFORDABLE / wave), WAVES[0])),)
 
 
 def _rate_text(plan: SmPlan, wave: float, convergence: float, steady: bool) -> str:

@@ -35,7 +35,7 @@ TOLERANCE = 0.01
 AFFORDABLE = 4_000_000
 #: warp instructions so few that nobody waits for them, and waves that are tried at once if they have no more: blocks may
 #: keep a distance for a dozen waves before they leave it, and so look steady at a rate that does not last
-CHEAP, SURE = 200_000, 33
+CHEAP, SURE = 200_000, 65
 
 
 def extrapolate_steady(result: SmResult, plan: SmPlan, tolerance: float = TOLERANCE) -> KernelPrediction:

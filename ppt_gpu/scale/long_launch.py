@@ -16,8 +16,11 @@ from ppt_gpu.scale.first_free import first_free
 from ppt_gpu.scale.grid import plan, plan_of
 from ppt_gpu.scale.prediction import KernelPrediction
 from ppt_gpu.scale.simulated_sm import SimulatedSm
-from ppt_gpu.scale.steady import TOLERANCE, WAVES, extrapolate_steady, in_bunches, steady_prediction
+from ppt_gpu.scale.steady import AFFORDABLE, TOLERANCE, WAVES, extrapolate_steady, in_bunches, steady_prediction
 from ppt_gpu.spec.gpu import Gpu
+
+#: waves after which stores wait for a DRAM that falls behind by a hundredth of its time, by then for sure
+BEHIND = 257
 
 
 def long_launch(sm: SimulatedSm, gpu: Gpu, waves: Sequence[int]) -> KernelPrediction:
@@ -71,6 +74,7 @@ def _as_found_later(sm: SimulatedSm, gpu: Gpu, waves: Sequence[int], bunched: bo
         sm.out_of_step = False
         found = simulated()
     if not found.exact and dram_use(found, gpu) > 1.0 + TOLERANCE:  # DRAM falls behind, but stores wait only later on
-        waves = waves[-1:]
+        per_wave = found.result.issued * found.plan.resident / len(found.plan.blocks)
+        waves = (max(min(BEHIND, int(AFFORDABLE / per_wave)), waves[-1]),)
         found = simulated()
     return found

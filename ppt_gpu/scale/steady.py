@@ -33,8 +33,8 @@ FEWEST = 3
 TOLERANCE = 0.01
 #: warp instructions that one try may simulate; long blocks must do with fewer waves
 AFFORDABLE = 4_000_000
-#: warp instructions so few that nobody waits for them, and waves that are tried at once if they have no more: blocks may
-#: keep a distance for a dozen waves before they leave it, and so look steady at a rate that does not last
+#: warp instructions so few that nobody waits for them, and waves that are tried at once if they have no more: blocks
+#: may keep a distance for some dozens of waves before they leave it, and so look steady at a rate that does not last
 CHEAP, SURE = 200_000, 65
 
 

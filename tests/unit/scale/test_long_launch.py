@@ -36,6 +36,31 @@ def test_blocks_meet_at_a_unit_of_the_sm_as_on_the_whole_chip() -> None:
     assert steady / WAVES > 2 * 40 * 16 + 900  # both at the unit, one after the other, and a block's way to memory
 
 
+@pytest.mark.parametrize(
+    ("kernel", "gpu", "blocks", "args", "shared"),
+    [
+        ("bigsums.sum_tree", "h100", 2097152, ("i32[1073741824]", "i32[2097152]", "u64=1073741824"), 0),
+        ("nvbins.count_shared", "rtx3060", 131072, ("u32[67108864]", "u32[512]", "u32=67108864", "u32=512"), 2048),
+    ],
+)
+def test_the_rate_is_one_that_lasts(
+    kernel: str, gpu: str, blocks: int, args: tuple[str, ...], shared: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Blocks of 512 threads that keep a distance for some dozens of waves: as after 257 waves."""
+    module, _, name = kernel.partition(".")
+    source = data_dir("validation") / "published" / "kernels" / f"{module}.ptx"
+    workload = open_workload(
+        source, kernel=name, grid=(blocks, 1, 1), block=(512, 1, 1), args=args, dynamic_shared=shared
+    )
+
+    def cycles() -> float:
+        return float(predict(workload, gpu).launches[0].value("kernel.cycles"))
+
+    found = cycles()
+    monkeypatch.setattr("ppt_gpu.pipeline.affordable_waves", lambda *_: (257,))
+    assert found == pytest.approx(cycles(), rel=0.03)
+
+
 class Toy:
     """An SM of two blocks at a time, each of which moves `moved` bytes. A wave takes 1,000 cycles, or 900 while it is
     out of step."""

@@ -343,30 +343,20 @@ def simulated_sms(
     approximate: bool = False,
 ) -> Iterator[SimulatedSm]:
     """One simulated SM for each launch of the sequence. Of PTX, it finds what memory holds when it is asked for."""
-    for sm in _sms_of(workload, traces, sequence, gpu, policy, keep):
-        sm.approximate = approximate
-        yield sm
-
-
-def _sms_of(
-    workload: Workload,
-    traces: Traces | None,
-    sequence: LaunchSequence,
-    gpu: Gpu,
-    policy: str | None,
-    keep: bool,
-) -> Iterator[SimulatedSm]:
     if traces is None:
         from ppt_gpu.scale.tasklist_sm import TaskListSm
         from ppt_gpu.tasklist.flat import flatten
         from ppt_gpu.tasklist.text import read_tasklist
 
         flat = flatten(read_tasklist(workload.tasklist_path))
-        yield from (TaskListSm(flat, launch, gpu, policy) for launch in sequence.launches)
+        for launch in sequence.launches:
+            one = TaskListSm(flat, launch, gpu, policy)
+            one.approximate = approximate
+            yield one
         return
     for number in range(len(sequence.launches)):
         sm = TraceSm(traces.launch(number), gpu, policy, keep)
-        sm.source_notes = traces.notes
+        sm.source_notes, sm.approximate = traces.notes, approximate
         yield sm
 
 

@@ -97,12 +97,9 @@ def predict(
     Raises PptError for bad input, BudgetError when the budget is used up.
     """
     began = time.perf_counter()
-    if level not in LEVELS:
-        raise PptError(f"unknown level '{level}'", hint=f"expected one of {', '.join(LEVELS)}")
     if window is not None and level == "grid":
         raise PptError("level grid records no window", hint="a timeline is of one SM: level steady")
-    if approximate and level == "grid":
-        raise PptError("level grid skips nothing", hint="approximate skipping is of one SM: level steady or workload")
+    check_level(level, approximate)
     target = open_gpu(gpu, overrides)
     with inputs_may_be_absent() if trace_in else nullcontext():
         opened, arrays = open_any(workload, target.compute_capability, call)
@@ -147,6 +144,14 @@ def predict(
         save_traces(trace_out, traces.records())
     order = [step.number for step in sequence.steps]
     return build_result(opened, target, level, launches, order, application, time.perf_counter() - began)
+
+
+def check_level(level: str, approximate: bool) -> None:
+    """PptError for a level that there is not, or that does not go with `approximate`."""
+    if level not in LEVELS:
+        raise PptError(f"unknown level '{level}'", hint=f"expected one of {', '.join(LEVELS)}")
+    if approximate and level == "grid":
+        raise PptError("level grid skips nothing", hint="approximate skipping is of one SM: level steady or workload")
 
 
 def open_gpu(gpu: Gpu | str | Path, overrides: Sequence[str] = ()) -> Gpu:

@@ -26,9 +26,9 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class RunKind(Generic[R]):
-    """How runs of a kind are kept: as their fields, but of times `soon` after the slowly rising `time` what is between.
+    """How runs of a kind are kept: all fields, named as by `packed_values.named`, of which `made` makes the run again.
 
-    `made`: the run of all its fields, named as by `packed_values.named`.
+    Those of `time` rise slowly; of the times `soon` after them, what lies between is kept.
     """
 
     magic: bytes

@@ -84,7 +84,7 @@ class WindowSkipping:
         self.begin: _Pause | None = None
         self.blocks = -1  # launched and ended, at the beginning of the window
         self.rate = 0.0  # issues a cycle in the last window
-        self.time, self.moved = 0, self._warps()[:, POS].copy()  # of all windows of these blocks, and entries in them
+        self.time, self.moved = 0, np.zeros_like(self._warps()[:, POS])  # of all windows of these blocks, and entries
         self.skipped = 0  # cycles
 
     def look_around(self, max_cycles: int) -> None:

@@ -35,22 +35,22 @@ CHIP_RUN = RecordedChip(
 KINDS = pytest.mark.parametrize("kind, run", [(ON_SM, RUN), (ON_CHIP, CHIP_RUN)], ids=["sm", "chip"])
 
 
+def counted(monkeypatch, module, name):
+    """A list that gets an entry each time that the function `name` of the module is called."""
+    calls = []
+    whole = getattr(module, name)
+    monkeypatch.setattr(module, name, lambda *given, **options: calls.append(1) or whole(*given, **options))
+    return calls
+
+
 @pytest.fixture
 def chip_runs(monkeypatch):
-    """One entry each time that the loop of a whole chip runs."""
-    calls = []
-    whole = chip.run_chip
-    monkeypatch.setattr(chip, "run_chip", lambda *given, **options: calls.append(1) or whole(*given, **options))
-    return calls
+    return counted(monkeypatch, chip, "run_chip")
 
 
 @pytest.fixture
 def runs(monkeypatch):
-    """One entry each time that the loop runs."""
-    calls = []
-    whole = core.run_core
-    monkeypatch.setattr(core, "run_core", lambda *given, **options: calls.append(1) or whole(*given, **options))
-    return calls
+    return counted(monkeypatch, core, "run_core")
 
 
 def small_mandelbrot(grid=(2, 2, 1)):

@@ -75,6 +75,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except PptError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    except ModuleNotFoundError as error:  # a checkout whose requirements are not installed for this Python
+        package = (error.name or "").partition(".")[0]
+        if package in ("", "ppt_gpu"):
+            raise
+        print(f"error: {_not_installed(package)}", file=sys.stderr)
+        return 2
     except PermissionError as error:  # a folder that may not be entered, or a file that may not be read
         print(f"error: {error.filename or 'a file'}: {error.strerror}", file=sys.stderr)
         return 2
@@ -94,6 +100,13 @@ def main(argv: Sequence[str] | None = None) -> int:
             os._exit(interrupt.CODE)
         return interrupt.CODE
     return 0
+
+
+def _not_installed(package: str) -> PptError:
+    return PptError(
+        f"the Python package '{package}' is not installed for {sys.executable}",
+        hint="in the folder of ppt_gpu: python -m pip install .",
+    )
 
 
 class _OutputError(OSError):

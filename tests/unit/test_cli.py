@@ -134,3 +134,12 @@ def test_a_full_disk_is_one_message() -> None:
         command = [sys.executable, "-m", "ppt_gpu", "gpus"]
         ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert (ended.returncode, ended.stderr) == (2, "error: cannot write the output: No space left on device\n")
+
+
+def test_requirements_that_are_not_installed_are_one_message() -> None:
+    """Of a checkout: Python is told to look at no installed package."""
+    command = [sys.executable, "-E", "-s", "-S", str(ROOT / "run_sim.py"), "predict", "vecadd", "--gpu", "k40"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr.startswith("error: the Python package 'numpy' is not installed for ")
+    assert "hint: in the folder of ppt_gpu: python -m pip install ." in ended.stderr

@@ -97,12 +97,9 @@ def predict(
     Raises PptError for bad input, BudgetError when the budget is used up.
     """
     began = time.perf_counter()
-    if level not in LEVELS:
-        raise PptError(f"unknown level '{level}'", hint=f"expected one of {', '.join(LEVELS)}")
     if window is not None and level == "grid":
         raise PptError("level grid records no window", hint="a timeline is of one SM: level steady")
-    if approximate and level == "grid":
-        raise PptError("level grid skips nothing", hint="approximate skipping is of one SM: level steady or workload")
+    check_level(level, approximate)
     target = open_gpu(gpu, overrides)
     with inputs_may_be_absent() if trace_in else nullcontext():
         opened, arrays = open_any(workload, target.compute_capability, call)
@@ -147,6 +144,14 @@ def predict(
         save_traces(trace_out, traces.records())
     order = [step.number for step in sequence.steps]
     return build_result(opened, target, level, launches, order, application, time.perf_counter() - began)
+
+
+def check_level(level: str, approximate: bool) -> None:
+    """PptError for a level that there is not, or that does not go with `approximate`."""
+    if level not in LEVELS:
+        raise PptError(f"unknown level '{level}'", hint=f"expected one of {', '.join(LEVELS)}")
+    if approximate and level == "grid":
+        raise PptError("level grid skips nothing", hint="approximate skipping is of one SM: level steady or workload")
 
 
 def open_gpu(gpu: Gpu | str | Path, overrides: Sequence[str] = ()) -> Gpu:
@@ -343,30 +348,20 @@ def simulated_sms(
     approximate: bool = False,
 ) -> Iterator[SimulatedSm]:
     """One simulated SM for each launch of the sequence. Of PTX, it finds what memory holds when it is asked for."""
-    for sm in _sms_of(workload, traces, sequence, gpu, policy, keep):
-        sm.approximate = approximate
-        yield sm
-
-
-def _sms_of(
-    workload: Workload,
-    traces: Traces | None,
-    sequence: LaunchSequence,
-    gpu: Gpu,
-    policy: str | None,
-    keep: bool,
-) -> Iterator[SimulatedSm]:
     if traces is None:
         from ppt_gpu.scale.tasklist_sm import TaskListSm
         from ppt_gpu.tasklist.flat import flatten
         from ppt_gpu.tasklist.text import read_tasklist
 
         flat = flatten(read_tasklist(workload.tasklist_path))
-        yield from (TaskListSm(flat, launch, gpu, policy) for launch in sequence.launches)
+        for launch in sequence.launches:
+            one = TaskListSm(flat, launch, gpu, policy)
+            one.approximate = approximate
+            yield one
         return
     for number in range(len(sequence.launches)):
         sm = TraceSm(traces.launch(number), gpu, policy, keep)
-        sm.source_notes = traces.notes
+        sm.source_notes, sm.approximate = traces.notes, approximate
         yield sm
 
 

@@ -6,9 +6,12 @@ import argparse
 import os
 import sys
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ppt_gpu.errors import PptError
+
+if TYPE_CHECKING:
+    from ppt_gpu.explore.case import Options
 
 
 class AddCommand(Protocol):
@@ -140,6 +143,19 @@ def open_from(arguments: argparse.Namespace) -> Any:
         registers=arguments.registers,
         compiler_options=arguments.nvcc_option,
         seed=arguments.seed,
+    )
+
+
+def options_of(arguments: argparse.Namespace) -> Options:
+    """How predictions of the workload are made, beside its GPU."""
+    from ppt_gpu.explore.case import Options
+
+    return Options(
+        arguments.level,
+        arguments.blocks,
+        arguments.policy,
+        tuple(arguments.assume),
+        approximate=arguments.approximate,
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
 
 from ppt_gpu.commands.arguments import (
     AddCommand,
@@ -14,15 +13,13 @@ from ppt_gpu.commands.arguments import (
     blocks,
     count,
     open_from,
+    options_of,
     size,
     terminal,
 )
 from ppt_gpu.commands.predict_outputs import add_outputs, check_outputs, sections_of, window_of, write_outputs
 from ppt_gpu.errors import PptError
 from ppt_gpu.policies import POLICIES
-
-if TYPE_CHECKING:
-    from ppt_gpu.explore.case import Options
 
 
 def add(command: AddCommand) -> None:
@@ -118,16 +115,3 @@ def _run(arguments: argparse.Namespace) -> str:
     from ppt_gpu.report.text import render
 
     return render(result, **terminal(), more=sections_of(arguments))
-
-
-def options_of(arguments: argparse.Namespace) -> Options:
-    """How further predictions of the workload are made."""
-    from ppt_gpu.explore.case import Options
-
-    return Options(
-        arguments.level,
-        arguments.blocks,
-        arguments.policy,
-        tuple(arguments.assume),
-        approximate=arguments.approximate,
-    )

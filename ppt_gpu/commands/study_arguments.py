@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ppt_gpu.commands.arguments import add_approximate, add_threads, blocks, count, open_from
+from ppt_gpu.commands.arguments import add_approximate, add_threads, blocks, count, open_from, options_of
 from ppt_gpu.policies import POLICIES
 
 if TYPE_CHECKING:
@@ -66,16 +66,8 @@ def read_study(arguments: argparse.Namespace) -> Study:
 
 def run_of(arguments: argparse.Namespace, mpi: Any = None, journal: Path | None = None) -> Run:
     """What `add_run` read."""
-    from ppt_gpu.explore.case import Options
     from ppt_gpu.explore.sweep import Run
     from ppt_gpu.explore.workers import check_processes
 
     check_processes(arguments.processes, mpi)
-    options = Options(
-        arguments.level,
-        arguments.blocks,
-        arguments.policy,
-        tuple(arguments.assume),
-        approximate=arguments.approximate,
-    )
-    return Run(options, arguments.processes, mpi, journal)
+    return Run(options_of(arguments), arguments.processes, mpi, journal)

@@ -147,6 +147,7 @@ class _Advisor:
     def _ideal(self, pcs: Sequence[int]) -> float:
         """The launch's time where these accesses are ideal, s."""
         sm = TraceSm(IdealLaunch(self.traces, 0, pcs), self.gpu, self.options.policy, keep=False)
+        sm.approximate = self.options.approximate
         _, result = predict_launch(sm, self.gpu, self.options.level, sm.survey(self.options.blocks))
         return float(result.value("kernel.time"))
 

@@ -11,7 +11,7 @@ from ppt_gpu.exec.budget import Budget
 from ppt_gpu.exec.workload import Workload
 from ppt_gpu.explore.launch_keys import with_values
 from ppt_gpu.explore.space import Point
-from ppt_gpu.pipeline import predict
+from ppt_gpu.pipeline import check_level, predict
 from ppt_gpu.report.metrics import REGISTRY
 from ppt_gpu.report.result import LaunchResult, Result
 from ppt_gpu.sm.result import STALL_REASONS
@@ -25,7 +25,7 @@ Cell = float | int | str
 
 @dataclass(frozen=True)
 class Options:
-    """How each configuration is predicted: those of `ppt_gpu.predict`."""
+    """How each configuration is predicted: those of `ppt_gpu.predict`. PptError where they exclude each other."""
 
     level: str = "steady"
     blocks: str | int = "sample"
@@ -33,6 +33,9 @@ class Options:
     assume: tuple[str, ...] = ()
     budget: Budget = field(default_factory=Budget)
     approximate: bool = False
+
+    def __post_init__(self) -> None:
+        check_level(self.level, self.approximate)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache, cached_property
 from threading import Lock
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, TypedDict, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,9 +31,11 @@ if TYPE_CHECKING:
     from ppt_gpu.exec.trace import Trace
     from ppt_gpu.machine.code import MachineCode
     from ppt_gpu.scale.neighbours import Neighbour
-    from ppt_gpu.scale.run_store import ChipRunStore, RunStore
+    from ppt_gpu.scale.run_store import RunKind, RunStore
     from ppt_gpu.sm.left_lines import LeftLines
     from ppt_gpu.sm.result import SmResult
+
+R = TypeVar("R")
 
 #: thread instructions spent on learning which lines other SMs share; long blocks are sampled on fewer SMs
 SHARING_BUDGET = 1_000_000_000
@@ -241,27 +243,22 @@ class Slots:
         sm = self.sm
         return program_name(sm.gpu, sm.spread, self.blocks, sm.room, sm.left, sm.whole, sm.one_wave, sm.clock_seen)
 
-    def _runs(self) -> RunStore | None:
+    def runs(self, kind: RunKind[R]) -> RunStore[R] | None:
+        """Recorded runs of the blocks, of this kind."""
         from ppt_gpu.scale.run_store import RunStore
 
         kept = self.sm.programs
-        return None if kept is None else RunStore(kept.store, kept.group, self._program_name)
-
-    def chip_runs(self) -> ChipRunStore | None:
-        """Recorded runs of the blocks on a whole chip."""
-        from ppt_gpu.scale.run_store import ChipRunStore
-
-        kept = self.sm.programs
-        return None if kept is None else ChipRunStore(kept.store, kept.group, self._program_name)
+        return None if kept is None else RunStore(kind, kept.store, kept.group, self._program_name)
 
     def _simulate(self, resident: int) -> BlockTiming:
+        from ppt_gpu.scale.run_store import ON_SM
         from ppt_gpu.sm.simulate import simulate
 
         sm, (program, feed, work) = self.sm, self.lowered()
         with Progress("simulating one SM"):
-            conditions = sm.conditions(program, len(self.blocks), self.share)
+            conditions, runs = sm.conditions(program, len(self.blocks), self.share), self.runs(ON_SM)
             result = simulate(
-                program, sm.gpu, resident_blocks=resident, approximate=sm.approximate, runs=self._runs(), **conditions
+                program, sm.gpu, resident_blocks=resident, approximate=sm.approximate, runs=runs, **conditions
             )
         sm.loop_seconds.append(result.wall)
         return BlockTiming(result, work, feed)

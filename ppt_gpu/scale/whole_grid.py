@@ -70,6 +70,8 @@ def small_prediction(sm: SimulatedSm, survey: Survey, gpu: Gpu) -> KernelPredict
 
 
 def _simulated(sm: SimulatedSm, gpu: Gpu, chosen: SmPlan) -> BlockTiming:
+    from ppt_gpu.scale.run_store import ON_CHIP
+
     every = copy(sm)
     every.whole = True
     slots = every.slots(list(chosen.blocks))
@@ -83,7 +85,7 @@ def _simulated(sm: SimulatedSm, gpu: Gpu, chosen: SmPlan) -> BlockTiming:
         l1_bytes=sm.occupancy.l1_bytes,
         code_at=sm.code_at,
         constants_at=sm.constants_at,
-        runs=slots.chip_runs(),
+        runs=slots.runs(ON_CHIP),
     )
     sm.loop_seconds.append(result.wall)
     return BlockTiming(result, work, feed)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, fields
 from functools import cache
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,14 +43,6 @@ class RecordedChip:
     warp_cycles: NDArray[np.int64]  # [reasons]
     op_stall: NDArray[np.int64]  # [O, reasons]
     asked: Asked
-
-
-class RecordedChips(Protocol):
-    """Runs of one program, by the name that `chip_run_name` gives."""
-
-    def get(self, name: str) -> RecordedChip | None: ...
-
-    def put(self, name: str, run: RecordedChip) -> None: ...
 
 
 def chip_run_name(chip: Chip, resident: int, window: int) -> str:

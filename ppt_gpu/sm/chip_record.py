@@ -51,7 +51,7 @@ class Asked:
 
 
 def room_for(program: Program) -> int:
-    """How many requests a run of `program` on a chip may make; 0: it uses memory too often to be worth it."""
+    """How many requests a run of `program` on a chip may make; 0: none, or too many to be worth it."""
     transactions = len(program.tx_line)
     if transactions > MOST or transactions * RARE > int(op_issues(program).sum()):
         return 0

@@ -83,9 +83,7 @@ def _advance(
             core[at + BASE] += rounds * (core[cycles] - snap[cycles])
             for word in (POS, ACCESS):
                 core[at + word] += rounds * (core[at + word] - snap[at + word])
-            move_warp(core, layout, place, time, now)
-            if POLICY in (GTO, GTO_BLOCK):
-                core[layout[AT_KEYS] + (((place % K) << 6) | (place // K))] += time << KEY_SHIFT
+            move_warp(K, POLICY, core, layout, place, time, now)
     for at in range(layout[AT_GATES], layout[AT_UNITS], 1 << GATE_SHIFT):
         core[at + CYCLES] += rounds * (core[at + CYCLES] - snap[at + CYCLES])
     for at in range(layout[AT_STALL], layout[AT_END]):
@@ -101,8 +99,8 @@ def _moved(value: int, time: int, now: int) -> int:
 
 
 @called
-def move_warp(core: Any, layout: Any, place: int, time: int, now: int) -> None:
-    """The times of the warp in slot `place`, `time` later."""
+def move_warp(K: int, POLICY: int, core: Any, layout: Any, place: int, time: int, now: int) -> None:
+    """The times of the warp in slot `place`, `time` later, also the cycle of its last issue, which its key holds."""
     at = layout[AT_WARPS] + (place << WARP_SHIFT)
     for word in (READY, RESULTS, ARRIVED_AT):
         core[at + word] += time
@@ -110,6 +108,8 @@ def move_warp(core: Any, layout: Any, place: int, time: int, now: int) -> None:
     for slot in range(place << layout[SLOT_SHIFT], (place + 1) << layout[SLOT_SHIFT]):
         if core[layout[AT_SLOTS] + slot] >> 2 > now:
             core[layout[AT_SLOTS] + slot] += time << 2
+    if POLICY in (GTO, GTO_BLOCK):
+        core[layout[AT_KEYS] + (((place % K) << 6) | (place // K))] += time << KEY_SHIFT
 
 
 @called

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, fields
 from functools import cache
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,14 +47,6 @@ class RecordedRun:
     warp_cycles: NDArray[np.int64]  # [reasons]
     op_stall: NDArray[np.int64]  # [O, reasons]
     answers: Answers
-
-
-class RecordedRuns(Protocol):
-    """Runs of one program, by the name that `run_name` gives."""
-
-    def get(self, name: str) -> RecordedRun | None: ...
-
-    def put(self, name: str, run: RecordedRun) -> None: ...
 
 
 def run_name(machine: Machine, resident: int) -> str:

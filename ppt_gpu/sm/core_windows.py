@@ -23,7 +23,7 @@ from ppt_gpu.compiled import called, entry
 from ppt_gpu.sm.core_advance import move_ports, move_warp, wind
 from ppt_gpu.sm.core_bits import fingerprint, int64, pointer
 from ppt_gpu.sm.core_lsu import issue_global, issue_shared
-from ppt_gpu.sm.core_machine import GTO, GTO_BLOCK, NEVER, Machine
+from ppt_gpu.sm.core_machine import NEVER, Machine
 from ppt_gpu.sm.core_memory import (
     CODE_FILL,
     CODE_FREE,
@@ -40,10 +40,8 @@ from ppt_gpu.sm.core_skip import ENDED, LOOK_AT, NEXT_BLOCK, NEXT_LAUNCH, NOW, T
 from ppt_gpu.sm.core_state import (
     ACCESS,
     ALIVE,
-    AT_KEYS,
     AT_WARPS,
     BLOCK_SLOT,
-    KEY_SHIFT,
     PLACES,
     POS,
     WARP_SHIFT,
@@ -86,7 +84,7 @@ class WindowSkipping:
         self.begin: _Pause | None = None
         self.blocks = -1  # launched and ended, at the beginning of the window
         self.rate = 0.0  # issues a cycle in the last window
-        self.time, self.moved = 0, self._warps()[:, POS].copy()  # of all windows of these blocks, and entries in them
+        self.time, self.moved = 0, np.zeros_like(self._warps()[:, POS])  # of all windows of these blocks, and entries
         self.skipped = 0  # cycles
 
     def look_around(self, max_cycles: int) -> None:
@@ -271,8 +269,6 @@ def _move_on(
         at = layout[AT_WARPS] + (place << WARP_SHIFT)
         core[at + POS] += entries[i]
         core[at + ACCESS] += accesses[i]
-        move_warp(core, layout, place, time, now)
-        if POLICY in (GTO, GTO_BLOCK):
-            core[layout[AT_KEYS] + (((place % K) << 6) | (place // K))] += time << KEY_SHIFT
+        move_warp(K, POLICY, core, layout, place, time, now)
     move_ports(K, core, layout, time, now)
     wind(K, core, layout, wheel, occupied, scheds, now + time)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import numpy as np
 
@@ -26,13 +26,23 @@ from ppt_gpu.sm.result import SmResult
 from ppt_gpu.spec.gpu import Gpu
 
 if TYPE_CHECKING:
-    from ppt_gpu.sm.chip_again import RecordedChips
+    from ppt_gpu.sm.chip_again import RecordedChip
     from ppt_gpu.sm.chip_machine import Chip
-    from ppt_gpu.sm.core_again import RecordedRuns
+    from ppt_gpu.sm.core_again import RecordedRun
 
 MAX_CYCLES = 1 << 36
 #: a scheduler keeps its warps in one machine word
 MAX_WARPS_PER_SCHEDULER = 64
+
+R = TypeVar("R")
+
+
+class Runs(Protocol[R]):
+    """Recorded runs of one program, by the name that `run_name` or `chip_run_name` gives."""
+
+    def get(self, name: str) -> R | None: ...
+
+    def put(self, name: str, run: R) -> None: ...
 
 
 def simulate(
@@ -52,7 +62,7 @@ def simulate(
     reference: bool = False,
     skip: bool | None = None,
     approximate: bool = False,
-    runs: RecordedRuns | None = None,
+    runs: Runs[RecordedRun] | None = None,
 ) -> SmResult:
     """One SM runs all blocks of `program` in order, at most `resident_blocks` at a time. See sm/README.md.
 
@@ -61,9 +71,9 @@ def simulate(
     ways of the L2. `l1_bytes`: instead of gpu.l1.size, B. `code_at`, `constants_at`: CODE_*, where the launch finds its
     instructions and its constants. `out_of_step`: the SM starts as it is found later in a long launch, when SMs do not
     ask DRAM all at once any more. `reference`: the plain Python loop. `skip`: whether what only repeats is simulated
-    once, by default in long runs; the result is the same. `approximate`: skip also what goes alike to a hundredth; the
-    result is near, and says how many of its cycles that were. `runs`: recorded runs of this program, to use and to add
-    to; the result is the same.
+    once, by default in long runs; the result is the same. `approximate`: skip what goes alike to a hundredth instead;
+    the result is near, and says how many of its cycles that were. `runs`: recorded runs of this program, to use and to
+    add to; the result is the same.
     PptError when program and GPU do not fit together, BudgetError after `max_cycles` cycles.
     """
     machine = machine_of(
@@ -86,7 +96,7 @@ def _fast(
     max_cycles: int,
     skip: bool | None,
     approximate: bool,
-    runs: RecordedRuns | None,
+    runs: Runs[RecordedRun] | None,
 ) -> Raw:
     """By the compiled loop, or by its answers to a recorded run."""
     if machine.collectors:
@@ -232,7 +242,7 @@ def simulate_chip(
     constants_at: int = CODE_COLD,
     window: int | None = None,
     reference: bool = False,
-    runs: RecordedChips | None = None,
+    runs: Runs[RecordedChip] | None = None,
 ) -> SmResult:
     """All SMs of `gpu` run the blocks of `program`, of which each holds `resident_blocks`; counts of all SMs together.
 
@@ -258,7 +268,7 @@ def simulate_chip(
 
 
 def _fast_chip(
-    program: Program, chip: Chip, resident: int, max_cycles: int, window: int, runs: RecordedChips | None
+    program: Program, chip: Chip, resident: int, max_cycles: int, window: int, runs: Runs[RecordedChip] | None
 ) -> Raw:
     """By the compiled loop, or by the answers from below its SMs to a recorded run."""
     from ppt_gpu.sm.chip import run_chip

@@ -8,25 +8,19 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, note, settings
 from hypothesis import strategies as st
-from sm_random import gpus, programs, with_events
+from sm_random import differences, gpus, programs, with_events
 
 from ppt_gpu.sm.chip import run_chip
 from ppt_gpu.sm.chip_machine import Chip, chip_of
 from ppt_gpu.sm.chip_reference import run_chip_reference
 from ppt_gpu.sm.core import run_core
 from ppt_gpu.sm.core_machine import CODE_IN_SM, machine_of
-from ppt_gpu.sm.core_raw import Raw
 from ppt_gpu.sm.program import KIND_STORE, Program
 from ppt_gpu.spec.gpu import Gpu
 
 RELAXED = settings(deadline=None, suppress_health_check=list(HealthCheck))
 LONG = 1 << 30
 POLICIES = ("lrr", "gto", "gto_launch", "gto_block")
-
-
-def differences(one: Raw, other: Raw) -> list[str]:
-    names = [field.name for field in dataclasses.fields(one) if field.name not in ("seconds", "skipped")]
-    return [name for name in names if not np.array_equal(getattr(one, name), getattr(other, name))]
 
 
 @st.composite

@@ -51,6 +51,32 @@ def test_bad_command_lines(arguments: list[str], expected: str, capsys: pytest.C
     assert expected in err
 
 
+@pytest.mark.parametrize(
+    "command, arguments",
+    [
+        ("predict", ["--json"]),
+        ("predict", ["--advise"]),
+        ("sweep", ["--set", "sm.count=8,15", "-o", "rows.csv"]),
+        ("what-if", ["--parameter", "sm.count"]),
+        ("tune", ["--set", "block=64,128"]),
+        ("design", ["--set", "sm.count=8,15", "--cost", "sm.count", "--target", "5 ms", "-o", "gpu.toml"]),
+    ],
+)
+def test_level_grid_does_not_approximate(
+    command: str,
+    arguments: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Said once, not for each configuration; no journal is left."""
+    monkeypatch.chdir(tmp_path)
+    assert main([command, "vecadd", "--gpu", "k40", *arguments, "--level", "grid", "--approximate"]) == 2
+    hint = "  hint: approximate skipping is of one SM: level steady or workload\n"
+    assert capsys.readouterr() == ("", f"error: level grid skips nothing\n{hint}")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_block_too_big_for_the_gpu(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ptx = ROOT / "tasklists" / "vecadd.ptx"
     pointers = [part for _ in range(3) for part in ("--arg", "f32[4096]")]

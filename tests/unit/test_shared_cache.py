@@ -25,7 +25,7 @@ READERS = {
     program_store.SUFFIX: program_store.read_lowered,
     machine_code.SUFFIX: machine_code._decode,
     lines_store.SUFFIX: lines_store.read_lines,
-    run_store.SUFFIX: run_store.read_run,
+    run_store.SUFFIX: run_store.ON_SM.read,
 }
 
 PREDICT = """

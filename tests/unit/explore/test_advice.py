@@ -99,6 +99,13 @@ def test_nothing_ideal_is_the_prediction_itself() -> None:
     assert advisor._ideal([]) == result.main.value("kernel.time")
 
 
+def test_nothing_ideal_is_as_near_as_the_prediction() -> None:
+    sgemm = ppt_gpu.open_workload("sgemm")
+    exact, near = (ppt_gpu.predict(sgemm, "v100", approximate=how).main.value("kernel.time") for how in (False, True))
+    assert exact != near
+    assert advice._Advisor(sgemm, "v100", (), Options(approximate=True))._ideal([]) == near
+
+
 def test_advice_for_a_transpose() -> None:
     """Both its columns made ideal it is as fast as the one that goes through shared memory, or faster."""
     result = ppt_gpu.predict(NAIVE, "k40")

@@ -10,16 +10,7 @@ from timing_cases import K40, same
 
 import ppt_gpu
 from ppt_gpu.exec.store import Store
-from ppt_gpu.scale.run_store import (
-    CHIP_MAGIC,
-    MAGIC,
-    SUFFIX,
-    RunStore,
-    read_chip_run,
-    read_run,
-    write_chip_run,
-    write_run,
-)
+from ppt_gpu.scale.run_store import ON_CHIP, ON_SM, SUFFIX, RunStore
 from ppt_gpu.sm import chip, core
 from ppt_gpu.sm.chip_again import RecordedChip
 from ppt_gpu.sm.chip_record import Asked, Requests
@@ -41,29 +32,25 @@ CHIP_RUN = RecordedChip(
         np.arange(10), 44,
     ),
 )  # fmt: skip
-FILES = pytest.mark.parametrize(
-    "run, write, read, magic",
-    [(RUN, write_run, read_run, MAGIC), (CHIP_RUN, write_chip_run, read_chip_run, CHIP_MAGIC)],
-    ids=["sm", "chip"],
-)
+KINDS = pytest.mark.parametrize("kind, run", [(ON_SM, RUN), (ON_CHIP, CHIP_RUN)], ids=["sm", "chip"])
+
+
+def counted(monkeypatch, module, name):
+    """A list that gets an entry each time that the function `name` of the module is called."""
+    calls = []
+    whole = getattr(module, name)
+    monkeypatch.setattr(module, name, lambda *given, **options: calls.append(1) or whole(*given, **options))
+    return calls
 
 
 @pytest.fixture
 def chip_runs(monkeypatch):
-    """One entry each time that the loop of a whole chip runs."""
-    calls = []
-    whole = chip.run_chip
-    monkeypatch.setattr(chip, "run_chip", lambda *given, **options: calls.append(1) or whole(*given, **options))
-    return calls
+    return counted(monkeypatch, chip, "run_chip")
 
 
 @pytest.fixture
 def runs(monkeypatch):
-    """One entry each time that the loop runs."""
-    calls = []
-    whole = core.run_core
-    monkeypatch.setattr(core, "run_core", lambda *given, **options: calls.append(1) or whole(*given, **options))
-    return calls
+    return counted(monkeypatch, core, "run_core")
 
 
 def small_mandelbrot(grid=(2, 2, 1)):
@@ -133,23 +120,24 @@ def test_a_kernel_that_moves_data_is_not_recorded():
     assert not [path for path, _, _ in Store().entries() if path.suffix == SUFFIX]
 
 
-@FILES
-def test_what_is_read_is_what_was_written(run, write, read, magic):
-    assert same(read(write(run), "x"), run)
+@KINDS
+def test_what_is_read_is_what_was_written(kind, run):
+    assert same(kind.read(kind.write(run), "x"), run)
 
 
-def test_names_keep_programs_apart():
+@KINDS
+def test_names_keep_programs_apart(kind, run):
     store = Store()
-    RunStore(store, "group", "program").put("name", RUN)
-    assert RunStore(store, "group", "program").get("name") is not None
+    RunStore(kind, store, "group", "program").put("name", run)
+    assert RunStore(kind, store, "group", "program").get("name") is not None
     for group, program, name in (("other", "program", "name"), ("group", "other", "name"), ("group", "program", "x")):
-        assert RunStore(store, group, program).get(name) is None
+        assert RunStore(kind, store, group, program).get(name) is None
 
 
-@FILES
-def test_damaged_files_are_refused(run, write, read, magic):
-    data = write(run)
+@KINDS
+def test_damaged_files_are_refused(kind, run):
+    data = kind.write(run)
     turned = [data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :] for at in range(0, len(data), 11)]
-    for bad in (b"", data[:20], data + b"x", struct.pack("<8sII", magic, 0, 0), *turned):
+    for bad in (b"", data[:20], data + b"x", struct.pack("<8sII", kind.magic, 0, 0), *turned):
         with pytest.raises(ValueError, match=r"^file\.run: "):
-            read(bad, "file.run")
+            kind.read(bad, "file.run")

@@ -31,14 +31,17 @@ def render(title: str, lines: Sequence[Line], notes: Sequence[str], *, width: in
     base = next(line for line in lines if line.is_base)
     best = next(line for line in lines if line.is_best)
     assert base.time is not None and best.time is not None
-    if best is base:
+    good = [line for line in lines if line.time is not None]
+    if best is base and good[0] is base:
         verdict = f"{title}: the given form is the best of {len(lines)}: {format_time(base.time)}"
+    elif best is base:
+        verdict = f"{title}: the given form stays, {format_time(base.time)}: of {len(lines)} none with the same results is "
+        verdict += "clearly faster"
     else:
         verdict = f"{title}: {best.name}: {base.time / best.time:.2f}x, {format_time(best.time)} instead of "
         verdict += format_time(base.time)
     rows = table(("form", "left"), ("time", "right"), ("gain", "right"), ("occupancy", "right"), ("registers", "right"),
                  ("remarks", "left"))  # fmt: skip
-    good = [line for line in lines if line.time is not None]
     for line in dict.fromkeys((*good[:SHOWN], base, best)):
         assert line.time is not None
         rows.add_row(line.name, format_time(line.time), f"{base.time / line.time:.2f}x", f"{line.occupancy or 0:.0%}",

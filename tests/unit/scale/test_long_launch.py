@@ -58,7 +58,7 @@ def test_the_rate_is_one_that_lasts(
 
     found = cycles()
     monkeypatch.setattr("ppt_gpu.pipeline.affordable_waves", lambda *_: (257,))
-    assert found == pytest.approx(cycles(), rel=0.03)
+    assert found == pytest.approx(cycles(), rel=0.015)
 
 
 class Toy:

@@ -35,7 +35,9 @@ def render(title: str, lines: Sequence[Line], notes: Sequence[str], *, width: in
     if best is base and good[0] is base:
         verdict = f"{title}: the given form is the best of {len(lines)}: {format_time(base.time)}"
     elif best is base:
-        verdict = f"{title}: the given form stays, {format_time(base.time)}: of {len(lines)} none with the same results is "
+        verdict = (
+            f"{title}: the given form stays, {format_time(base.time)}: of {len(lines)} none with the same results is "
+        )
         verdict += "clearly faster"
     else:
         verdict = f"{title}: {best.name}: {base.time / best.time:.2f}x, {format_time(best.time)} instead of "

@@ -627,7 +627,7 @@ def run_core(
         counters=memory.counters(),
         seconds=seconds,
         skipped=skipping.skipped,
-        approximate=skipping.skipped if approximate else 0,
+        approximate=skipping.approximate,
         answers=answers_of(memory) if records else None,
     )
 

@@ -61,6 +61,8 @@ ALIKE, FURTHEST = 24, 4096
 class Skipping:
     """Loop skipping in one run. `enabled` False: it never looks."""
 
+    approximate = 0  # cycles that were skipped without knowing that they repeat
+
     def __init__(
         self, program: Program, machine: Machine, packed: Packed, memory: MemoryArrays, state: State, enabled: bool
     ) -> None:

@@ -83,13 +83,13 @@ from ppt_gpu.sm.program import KIND_LOAD, KIND_SHARED, Program
 
 #: by how much what two windows issue in a cycle may differ
 ALIKE = 0.02
-#: by how much the shares that are found in caches may differ
-SHARES_ALIKE = 0.03
+#: by how much the shares of sectors that hit, miss, and come from DRAM may differ
+SHARES_ALIKE = 0.02
 #: rounds of the loop that each warp makes in a window, at least
 ROUNDS = 2
 FIRST_WINDOW, LONGEST_WINDOW = 512, 1 << 22  # cycles
-#: by how much the rounds of blocks may differ for all to make as many in a skip: they shift against each other to and fro
-EVEN = 0.2
+#: variance of the rounds counted in a window that begins and ends anywhere in a round
+PHASES = 1 / 6
 #: what is skipped at first: so many times what was simulated of these blocks, at most; so many windows, at least
 MOST, LEAST = 4, 0.5
 #: parts in which the memory operations of a skip pass the caches
@@ -127,8 +127,9 @@ class WindowSkipping:
         self.length, self.lag, self.most = FIRST_WINDOW, 0, MOST
         self.begin: _Pause | None = None
         self.blocks = 0  # launched and ended, at the beginning of the window
-        self.rate, self.shares = 0.0, np.zeros(0)  # issues a cycle, and what caches hold, in windows that were alike
+        self.rate, self.shares = 0.0, np.zeros(4)  # issues a cycle, and what caches hold, in windows that were alike
         self.time, self.moved = 0, np.zeros_like(self.tried_from)  # of windows alike of these blocks, and entries
+        self.counted, self.windows, self.live = np.zeros_like(memory.counters()), 0, 0  # in them
         self.approximate = 0  # cycles
         self.estimated = 0  # memory operations of which the counters are those of others
         self.sectors = program.line_bytes // program.sector_bytes
@@ -145,7 +146,7 @@ class WindowSkipping:
         if self.trying:
             self._try_exact(max_cycles, blocks)
         elif blocks != self.blocks:
-            self.time, self.moved[:] = 0, 0
+            self._forget()
             self.length = max(self.length // 2, FIRST_WINDOW)
             if self.hope >= LEAST_HOPE:
                 self.trying, self.tried_from = True, self._warps()[:, POS].copy()
@@ -182,25 +183,32 @@ class WindowSkipping:
         if len(alive) == 0 or not self._in_loop(int(warps[alive[0], POS])) or self._instructions_missed(begin.now):
             return True
         moved, time = (warps[:, POS] - begin.positions)[alive], now - begin.now
-        rounds = int(moved.min()) / self.lag
+        rounds = float(moved.mean()) / self.lag
         if rounds < ROUNDS and time < LONGEST_WINDOW:
             self.length = min(int(time * min(1.1 * ROUNDS / max(rounds, 0.1), 4.0)), LONGEST_WINDOW)
             self.track[LOOK_AT] = begin.now + self.length
             return False
-        rate, shares = int(moved.sum()) / time, _shares(self.memory.counters() - begin.counters)
-        alike = abs(rate - self.rate) <= ALIKE * self.rate and _alike(shares, self.shares)
+        sector = int(self.memory.mem[P_BYTES])
+        rate, counted = int(moved.sum()) / time, self.memory.counters() - begin.counters
+        alike = self.live in (0, len(alive)) and abs(rate - self.rate) <= ALIKE * self.rate and _alike(_shares(counted, sector), self.shares)
         if not alike:
-            self.time, self.moved[:], self.most = 0, 0, MOST
-            self.length = min(2 * self.length, LONGEST_WINDOW)
+            self._forget()
+            self.most, self.length = MOST, min(2 * self.length, LONGEST_WINDOW)
+        self.windows, self.live = self.windows + 1, len(alive)
         self.time += time
         self.moved[alive] += moved
-        self.rate, self.shares = int(self.moved[alive].sum()) / self.time, shares
+        self.counted += counted
+        self.rate, self.shares = int(self.moved[alive].sum()) / self.time, _shares(self.counted, sector)
         if alike:
             self.length = max(self.length // 2, FIRST_WINDOW)
             made, cycles = self._rounds(alive, max_cycles - 1 - now)
             if cycles >= LEAST * time:
                 self._skip(begin, alive, made, cycles)
         return True
+
+    def _forget(self) -> None:
+        """The windows before are not like those to come."""
+        self.time, self.windows, self.moved[:], self.counted[:] = 0, 0, 0, 0
 
     def _in_loop(self, at: int) -> bool:
         """Are the entries from `at` on those of a loop, of the length found last or of another one?"""
@@ -225,34 +233,38 @@ class WindowSkipping:
         return (masks[places % k] >> (places // k)) & 1 != 0
 
     def _rounds(self, alive: NDArray[np.int64], most: int) -> tuple[NDArray[np.int64], int]:
-        """(rounds of each live warp, cycles) to skip. All warps of a block make as many, as they meet at barriers."""
+        """(rounds of each live warp, cycles) to skip. All warps of a block make as many, as they meet at barriers and use what
+        others of them have brought."""
         left, lag = np.zeros(len(alive), np.int64), self.lag
         make_rounds_to_go()(
             self.state.core, self.state.layout, alive, self.run, self.packed.code, self.waits, lag, left
         )
         numbers, of_warp = np.unique(self._warps()[alive, BLOCK_SLOT], return_inverse=True)
         made = np.bincount(of_warp, weights=self.moved[alive]) / (np.bincount(of_warp) * lag)
-        if np.ptp(made) <= max(2, EVEN * made.mean()):  # windows do not begin and end with rounds
-            made[:] = self.moved[alive].sum() / (len(alive) * lag)
-        rate = made / self.time  # rounds a cycle
+        mean = self.moved[alive].sum() / (len(alive) * lag)
+        varied = float(np.mean((made - mean) ** 2))
+        made = mean + (made - mean) * max(0.0, 1 - PHASES * self.windows / varied if varied else 0.0)
+        made[made < 1] = 0  # those that others hardly let on stay where they are
         limit = np.full(len(numbers), NEVER, np.int64)
-        np.minimum.at(limit, of_warp, left)
-        cycles = int(min((limit / rate).min(), self.most * self.time, most))
-        return np.minimum(np.rint(rate * cycles).astype(np.int64), limit)[of_warp], cycles
+        np.minimum.at(limit, of_warp, np.maximum(left, 0))
+        going = made > 0
+        cycles = int(min((limit[going] * self.time / made[going]).min(initial=0 if not going.any() else NEVER), self.most * self.time, most))
+        return np.minimum(np.rint(made * cycles / self.time).astype(np.int64), limit)[of_warp], cycles
 
     def _skip(self, begin: _Pause, alive: NDArray[np.int64], rounds: NDArray[np.int64], cycles: int) -> None:
         machine, state, memory, now = self.machine, self.state, self.memory, int(self.track[NOW])
-        warps = self._warps()[alive]
+        going = rounds > 0
+        warps = self._warps()[alive[going]]
         words = self.packed.code[warps[:, POS, None] + np.arange(self.lag)]
         kinds = (words >> KIND_AT) & KIND_MASK
         ways = self.packed.op_table.reshape(-1, OP_ROW)[(words >> OP_AT) & OP_MASK, USES_L1]
         asks = (kinds >= KIND_LOAD) & (kinds <= KIND_SHARED)
         if len(set(asks.sum(axis=1).tolist())) > 1:  # loops as long as one another that are not the same
             return
-        what = (kinds << WAY_BITS | ways)[asks].reshape(len(alive), -1)  # a round is the same from wherever it begins
+        what = (kinds << WAY_BITS | ways)[asks].reshape(len(warps), -1)  # a round is the same from wherever it begins
         self.most *= 2
         if what.size:
-            rounds, cycles = self._pass_memory(what, warps[:, ACCESS].copy(), rounds, cycles)
+            rounds[going], cycles = self._pass_memory(what, warps[:, ACCESS].copy(), rounds[going], cycles)
         make_move_on()(
             machine.schedulers, machine.policy, state.core, state.layout, state.wheel, state.occupied, state.scheds,
             alive, rounds * self.lag, rounds * what.shape[1], cycles, now,
@@ -279,7 +291,7 @@ class WindowSkipping:
             make_pass_rounds()(what, first, rounds, done, end, turns, memory.access, memory.tx, mem, now)
             found, made = counters - before, _made(rounds, done, end, turns)
             done = end
-            if not _alike(_shares(found), self.shares):
+            if not _alike(_shares(found, int(mem[P_BYTES])), self.shares):
                 self.most = MOST
                 break
             leap = min(leap + 1, LEAP) if self._forgotten(found) else 0
@@ -339,17 +351,16 @@ def _made(rounds: NDArray[np.int64], begin: int, end: int, turns: int) -> int:
     return int((end * rounds // turns - begin * rounds // turns).sum())
 
 
-def _shares(counted: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Of what `counted` [COUNTERS] says of some time: the shares of hits in L1 and L2, of bytes that DRAM moves, ..."""
-    over = ((cm.L1_HITS, cm.L1_ACCESSES), (cm.L2_HITS, cm.L2_ACCESSES))
-    shares = [counted[part] / counted[whole] if counted[whole] else 0.0 for part, whole in over]
-    moved = counted[cm.L2_READ] + counted[cm.L2_WRITE]
-    shares += [counted[part] / moved if moved else 0.0 for part in (cm.DRAM_READ, cm.DRAM_WRITE)]
-    return np.array(shares)
+def _shares(counted: NDArray[np.int64], sector: int) -> NDArray[np.float64]:
+    """Of the sectors that were asked for, as `counted` [COUNTERS] says: the shares that hit in the L1 and missed in the
+    L2, and that DRAM read and wrote."""
+    asked = max(int(counted[cm.L1_ACCESSES]), int(counted[cm.L2_ACCESSES]), 1)
+    moved = counted[[cm.DRAM_READ, cm.DRAM_WRITE]] // sector
+    return np.array([counted[cm.L1_HITS], counted[cm.L2_ACCESSES] - counted[cm.L2_HITS], *moved]) / asked
 
 
 def _alike(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
-    return len(one) == len(other) and bool((np.abs(one - other) <= SHARES_ALIKE).all())
+    return bool((np.abs(one - other) <= SHARES_ALIKE).all())
 
 
 @cache

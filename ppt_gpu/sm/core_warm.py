@@ -12,7 +12,8 @@ from typing import Any
 from ppt_gpu.compiled import called, entry, merged
 from ppt_gpu.sm.core_bits import fingerprint, int64, pointer, popcount, prefetch, quotient
 from ppt_gpu.sm.core_chip import l2_read, l2_write
-from ppt_gpu.sm.core_machine import ONE, WRITE_BACK, WRITE_EVICT
+from ppt_gpu.sm.core_lsu import l1_allocate, l1_sectors
+from ppt_gpu.sm.core_machine import FRACTION, ONE, WRITE_BACK, WRITE_EVICT
 from ppt_gpu.sm.core_memory import (
     ATOMIC,
     C_L1,
@@ -50,16 +51,14 @@ from ppt_gpu.sm.core_memory import (
     WAY,
     WAY_BITS,
 )
-from ppt_gpu.sm.core_lsu import _l1_allocate, _l1_sectors
 from ppt_gpu.sm.core_tags import drop, line_place, renew, request
 from ppt_gpu.sm.program import FORCED_L1, KIND_ATOMIC, KIND_LOAD, KIND_SHARED
-from ppt_gpu.sm.core_machine import FRACTION
 
 
 @merged
 def _below(mem: Any, time: int, line: int, sectors: int, atomic: int) -> int:
     """A read that the L1 does not answer: the cycle of its data, as if all came now."""
-    mem[REQUESTS] = max(mem[REQUESTS], time) + _l1_sectors(mem, sectors) * mem[P_REQUEST]
+    mem[REQUESTS] = max(mem[REQUESTS], time) + l1_sectors(mem, sectors) * mem[P_REQUEST]
     if mem[P_PERFECT] != 0:
         return int64(0)
     return l2_read(mem, time, line, sectors, int64(0), atomic)
@@ -93,7 +92,7 @@ def _pass_load(mem: Any, time: int, line: int, sectors: int, cached: int) -> Non
     mem[C_L1_HIT] += quotient(popcount(sectors & ~missing), group)
     if missing:
         if node == 0:
-            node = _l1_allocate(mem, time, place) & PLACE
+            node = l1_allocate(mem, time, place) & PLACE
         mem[node + MERGED] = 1
         request(mem, node, time >> FRACTION, _below(mem, time, line, missing, int64(0)), missing)
 
@@ -114,7 +113,7 @@ def _pass_store(mem: Any, time: int, line: int, sectors: int, cached: int) -> No
                 if mem[P_L1_FIFO] == 0:
                     renew(mem, mem[place + L1_SET] & PLACE, node)
             elif mem[P_L1_ALLOCATE] != 0:
-                node = _l1_allocate(mem, time, place) & PLACE
+                node = l1_allocate(mem, time, place) & PLACE
             if node:
                 mem[node + VALID] |= sectors
                 if back:
@@ -122,7 +121,7 @@ def _pass_store(mem: Any, time: int, line: int, sectors: int, cached: int) -> No
                     kept = True
     if kept:
         return
-    mem[REQUESTS] = max(mem[REQUESTS], time) + _l1_sectors(mem, sectors) * mem[P_REQUEST]
+    mem[REQUESTS] = max(mem[REQUESTS], time) + l1_sectors(mem, sectors) * mem[P_REQUEST]
     if mem[P_PERFECT] == 0:
         l2_write(mem, time, place, line, sectors)
 

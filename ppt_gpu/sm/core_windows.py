@@ -30,7 +30,6 @@ from ppt_gpu.sm.core_bits import fingerprint
 from ppt_gpu.sm.core_machine import FRACTION, NEVER, ONE, Machine
 from ppt_gpu.sm.core_memory import (
     ATOMIC,
-    C,
     CODE_FILL,
     CODE_FREE,
     CONSTANTS,
@@ -48,6 +47,7 @@ from ppt_gpu.sm.core_memory import (
     REQUESTS,
     RETURNS,
     WAY_BITS,
+    C,
     MemoryArrays,
 )
 from ppt_gpu.sm.core_pack import KIND_AT, KIND_MASK, OP_AT, OP_MASK, OP_ROW, USES_L1, Packed
@@ -93,11 +93,13 @@ PHASES = 1 / 6
 #: what is skipped at first: so many times what was simulated of these blocks, at most; so many windows, at least
 MOST, LEAST = 4, 0.5
 #: parts in which the memory operations of a skip pass the caches
-PARTS = 16
+PARTS = 32
 #: parts at most that are not put to the caches after one that was
 LEAP = 3
+#: what comes first, to see whether the caches answer as in the window: of what it asked for, one in so many
+PROBE = 4
 #: warp instructions in which nothing repeats, until windows are tried; after each time in vain, so much less often
-HOPE, LEAST_HOPE, LESS = 1 << 14, 1 << 11, 4
+HOPE, LEAST_HOPE, LESS = 1 << 15, 1 << 11, 4
 _SERVERS = np.array([LSU, COPIER, L2_SERVER, INWARD, OUTWARD, DRAM, ATOMIC, REQUESTS, RETURNS])
 
 
@@ -111,7 +113,7 @@ class _Pause(NamedTuple):
 
 
 class WindowSkipping:
-    """Approximate loop skipping in one run, where `core_skip.Skipping` finds nothing. `enabled` False: it never looks."""
+    """Approximate loop skipping, where `core_skip.Skipping` finds nothing. `enabled` False: it never looks."""
 
     def __init__(
         self, program: Program, machine: Machine, packed: Packed, memory: MemoryArrays, state: State, enabled: bool
@@ -130,6 +132,7 @@ class WindowSkipping:
         self.rate, self.shares = 0.0, np.zeros(4)  # issues a cycle, and what caches hold, in windows that were alike
         self.time, self.moved = 0, np.zeros_like(self.tried_from)  # of windows alike of these blocks, and entries
         self.counted, self.windows, self.live = np.zeros_like(memory.counters()), 0, 0  # in them
+        self.charged = np.zeros_like(self._charged())  # in them
         self.approximate = 0  # cycles
         self.estimated = 0  # memory operations of which the counters are those of others
         self.sectors = program.line_bytes // program.sector_bytes
@@ -141,7 +144,7 @@ class WindowSkipping:
         return self.approximate + self.exact.skipped
 
     def look_around(self, max_cycles: int) -> None:
-        """At a pause: skip what repeats, or if the window that ends goes like those before. Then another begins."""
+        """At a pause: skip what repeats, or if the window that ends goes like those before; then another begins."""
         blocks = int(self.track[NEXT_BLOCK] + self.track[ENDED])
         if self.trying:
             self._try_exact(max_cycles, blocks)
@@ -171,26 +174,29 @@ class WindowSkipping:
             self._begin_window()
 
     def _begin_window(self) -> None:
-        state, now = self.state, int(self.track[NOW])
-        charged = np.concatenate((state.op_stall, state.doubled))
-        self.begin = _Pause(now, self._warps()[:, POS].copy(), charged, self.memory.counters())
+        now = int(self.track[NOW])
+        self.begin = _Pause(now, self._warps()[:, POS].copy(), self._charged(), self.memory.counters())
         self.track[LOOK_AT] = now + self.length
 
     def _end_window(self, begin: _Pause, max_cycles: int) -> bool:
         """Whether the window has ended: it goes on until all warps have made their rounds."""
         now, warps = int(self.track[NOW]), self._warps()
-        alive = np.flatnonzero(self._alive())
+        alive = np.flatnonzero(self._masked(ALIVE))
         if len(alive) == 0 or not self._in_loop(int(warps[alive[0], POS])) or self._instructions_missed(begin.now):
             return True
         moved, time = (warps[:, POS] - begin.positions)[alive], now - begin.now
-        rounds = float(moved.mean()) / self.lag
+        rounds = float(moved.min()) / self.lag
         if rounds < ROUNDS and time < LONGEST_WINDOW:
             self.length = min(int(time * min(1.1 * ROUNDS / max(rounds, 0.1), 4.0)), LONGEST_WINDOW)
             self.track[LOOK_AT] = begin.now + self.length
             return False
         sector = int(self.memory.mem[P_BYTES])
         rate, counted = int(moved.sum()) / time, self.memory.counters() - begin.counters
-        alike = self.live in (0, len(alive)) and abs(rate - self.rate) <= ALIKE * self.rate and _alike(_shares(counted, sector), self.shares)
+        alike = (
+            self.live in (0, len(alive))
+            and abs(rate - self.rate) <= ALIKE * self.rate
+            and _alike(_shares(counted, sector), self.shares)
+        )
         if not alike:
             self._forget()
             self.most, self.length = MOST, min(2 * self.length, LONGEST_WINDOW)
@@ -198,17 +204,18 @@ class WindowSkipping:
         self.time += time
         self.moved[alive] += moved
         self.counted += counted
+        self.charged += self._charged() - begin.charged
         self.rate, self.shares = int(self.moved[alive].sum()) / self.time, _shares(self.counted, sector)
         if alike:
             self.length = max(self.length // 2, FIRST_WINDOW)
             made, cycles = self._rounds(alive, max_cycles - 1 - now)
-            if cycles >= LEAST * time:
-                self._skip(begin, alive, made, cycles)
+            if cycles >= LEAST * time and made.any():
+                self._skip(alive, made, cycles)
         return True
 
     def _forget(self) -> None:
         """The windows before are not like those to come."""
-        self.time, self.windows, self.moved[:], self.counted[:] = 0, 0, 0, 0
+        self.time, self.windows, self.moved[:], self.counted[:], self.charged[:] = 0, 0, 0, 0, 0
 
     def _in_loop(self, at: int) -> bool:
         """Are the entries from `at` on those of a loop, of the length found last or of another one?"""
@@ -216,6 +223,10 @@ class WindowSkipping:
         if self.lag == 0 or not np.array_equal(code[at:end], code[at + self.lag : end + self.lag]):
             self.lag = loop_length(code, at)
         return self.lag > 0
+
+    def _charged(self) -> NDArray[np.int64]:
+        """op_stall, then doubled."""
+        return np.concatenate((self.state.op_stall, self.state.doubled))
 
     def _warps(self) -> NDArray[np.int64]:
         return self.state.warps.reshape(-1, 1 << WARP_SHIFT)
@@ -225,16 +236,16 @@ class WindowSkipping:
         mem = self.memory.mem
         return bool(max(mem[CODE_FILL], mem[CONSTANTS]) > since)
 
-    def _alive(self) -> NDArray[np.bool_]:
-        """[warp slots]"""
+    def _masked(self, word: int) -> NDArray[np.bool_]:
+        """[warp slots] of a mask of the schedulers."""
         k = self.machine.schedulers
-        masks = self.state.scheds.reshape(k, -1)[:, ALIVE]
+        masks = self.state.scheds.reshape(k, -1)[:, word]
         places = np.arange(int(self.state.layout[PLACES]))
         return (masks[places % k] >> (places // k)) & 1 != 0
 
     def _rounds(self, alive: NDArray[np.int64], most: int) -> tuple[NDArray[np.int64], int]:
-        """(rounds of each live warp, cycles) to skip. All warps of a block make as many, as they meet at barriers and use what
-        others of them have brought."""
+        """(rounds of each live warp, cycles) to skip. All warps of a block make as many, as they meet at barriers and
+        use what others of them have brought."""
         left, lag = np.zeros(len(alive), np.int64), self.lag
         make_rounds_to_go()(
             self.state.core, self.state.layout, alive, self.run, self.packed.code, self.waits, lag, left
@@ -248,10 +259,12 @@ class WindowSkipping:
         limit = np.full(len(numbers), NEVER, np.int64)
         np.minimum.at(limit, of_warp, np.maximum(left, 0))
         going = made > 0
-        cycles = int(min((limit[going] * self.time / made[going]).min(initial=0 if not going.any() else NEVER), self.most * self.time, most))
+        if not going.any():
+            return np.zeros(len(alive), np.int64), 0
+        cycles = int(min((limit[going] * self.time / made[going]).min(), self.most * self.time, most))
         return np.minimum(np.rint(made * cycles / self.time).astype(np.int64), limit)[of_warp], cycles
 
-    def _skip(self, begin: _Pause, alive: NDArray[np.int64], rounds: NDArray[np.int64], cycles: int) -> None:
+    def _skip(self, alive: NDArray[np.int64], rounds: NDArray[np.int64], cycles: int) -> None:
         machine, state, memory, now = self.machine, self.state, self.memory, int(self.track[NOW])
         going = rounds > 0
         warps = self._warps()[alive[going]]
@@ -269,7 +282,7 @@ class WindowSkipping:
             machine.schedulers, machine.policy, state.core, state.layout, state.wheel, state.occupied, state.scheds,
             alive, rounds * self.lag, rounds * what.shape[1], cycles, now,
         )  # fmt: skip
-        self._charge(begin, int(rounds.sum()) * self.lag, len(alive) * cycles)
+        self._charge(int(rounds.sum()) * self.lag, len(alive) * cycles)
         self.approximate += cycles
         memory.mem[CODE_FREE] += cycles
         self.track[NOW] = now + cycles
@@ -284,24 +297,35 @@ class WindowSkipping:
         start = np.maximum(servers, now * ONE - ahead)
         mem[_SERVERS] = start
         counters = mem[C : C + len(cm.COUNTERS)]
-        turns, done, leap = int(rounds.max()), 0, 0
+        turns, done, leap, leapt = int(rounds.max()), 0, 0, (0, 0)
+        guessed, busier = np.zeros_like(counters), np.zeros_like(start)
         part = max(turns // PARTS, self._turns_to_forget(rounds, turns))
+        probe = max(int(self.moved.max()) // (self.windows * self.lag) // PROBE, 1)
         while done < turns:
-            before, busy, end = memory.counters(), mem[_SERVERS].copy(), min(done + part, turns)
+            before, busy = memory.counters(), mem[_SERVERS].copy()
+            end = min(done + (part if done else probe), turns)
             make_pass_rounds()(what, first, rounds, done, end, turns, memory.access, memory.tx, mem, now)
             found, made = counters - before, _made(rounds, done, end, turns)
             done = end
             if not _alike(_shares(found, int(mem[P_BYTES])), self.shares):
                 self.most = MOST
+                if done == probe:  # the order in which operations come here makes a difference: seldom, then
+                    self.length = min(4 * self.length, LONGEST_WINDOW)
+                if leapt[0] < leapt[1]:  # it may be so in what was not put to them: late, but nothing is left out
+                    counters -= guessed
+                    mem[_SERVERS] -= busier
+                    self.estimated -= _made(rounds, *leapt, turns) * what.shape[1]
+                    make_pass_rounds()(what, first, rounds, *leapt, turns, memory.access, memory.tx, mem, now)
                 break
-            leap = min(leap + 1, LEAP) if self._forgotten(found) else 0
-            end = min(done + leap * part, turns - part)  # the last part always passes the caches
-            if end > done:
-                more = _made(rounds, done, end, turns)
-                counters += found // self.units * more // made * self.units
-                mem[_SERVERS] += (mem[_SERVERS] - busy) * more // made
-                self.estimated += more * what.shape[1]
-                done = end
+            leap = min(leap + 1, LEAP) if done > probe and self._forgotten(found) else 0
+            leapt = done, max(done, min(done + leap * part, turns - part))  # the last part always passes the caches
+            more = _made(rounds, *leapt, turns)
+            guessed = found // self.units * more // made * self.units
+            busier = (mem[_SERVERS] - busy) * more // made
+            counters += guessed
+            mem[_SERVERS] += busier
+            self.estimated += more * what.shape[1]
+            done = leapt[1]
         work = int((mem[_SERVERS] - start).max())
         cycles = max(-(-cycles * done // turns), -(-work >> FRACTION))
         mem[_SERVERS] = servers + cycles * ONE
@@ -333,14 +357,13 @@ class WindowSkipping:
         needed = 1.1 * window / times if 0 < times < np.inf else 0.0
         return int(min(max(needed, window), int(rounds.sum())) / int(rounds.sum()) * turns) + 1
 
-    def _charge(self, begin: _Pause, issued: int, warp_cycles: int) -> None:
-        """Charge the cycles of the live warps as in the window; each of them once, with those that select them."""
-        state = self.state
-        moved = int((self._warps()[:, POS] - begin.positions).clip(0).sum()) - issued
-        waits = np.maximum(state.op_stall - begin.charged[: len(state.op_stall)], 0)
-        twice = (state.doubled - begin.charged[len(state.op_stall) :]) * issued // moved
+    def _charge(self, issued: int, warp_cycles: int) -> None:
+        """Charge the cycles of the live warps as in the windows; each of them once, with those that select them."""
+        state, split = self.state, len(self.state.op_stall)
+        waits, moved = np.maximum(self.charged[:split], 0), int(self.moved.sum())
+        twice = self.charged[split:] * issued // moved
         to_charge, total = warp_cycles - issued + int(twice.sum()), int(waits.sum())
-        share = waits * to_charge // total if total else waits
+        share = (waits * (to_charge / total)).astype(np.int64) if total else waits
         share[int(share.argmax())] += to_charge - int(share.sum())
         state.op_stall[:] += share
         state.doubled[:] += twice

@@ -9,10 +9,10 @@ much as those before, to ALIKE, and finds as much in the caches, all warps are m
 make in several times what was simulated of these blocks; twice as far each time that the window after a skip is like
 those before it. Times to come are later by that, as in core_advance, and waits are charged as in the window.
 
-The memory operations of the rounds are not left out (core_warm): all of them pass the caches, so that counters and
-contents are those of all rounds. That goes part by part, and ends with the first part that finds another share in the
-caches than the window did. Servers say how long they take for all of it: if that is longer than the rounds take at the
-rate of the windows, the skip is as much longer.
+The memory operations of the rounds pass the caches (core_warm), part by part, and a skip ends with the first part that
+finds another share there than the windows did. Where a part fills the caches anew, what passed before it does not
+matter: then some parts after it are left out, and their counters are those of that part, scaled. Servers say how long
+they take for all of it: if that is longer than the rounds take at the rate of the windows, the skip is as much longer.
 """
 
 from __future__ import annotations

@@ -227,8 +227,13 @@ def _assumptions(sm: SimulatedSm, gpu: Gpu, prediction: KernelPrediction) -> tup
         *prediction.assumptions,
     ]
     if sm.approximate:
-        share = prediction.result.approximate_cycles / max(prediction.result.cycles, 1)
+        result = prediction.result
+        share = result.approximate_cycles / max(result.cycles, 1)
         lines.append(f"--approximate: {share:.0%} of the SM's cycles were not simulated, but taken to go like others")
+        if result.estimated_operations:
+            lines[-1] += (
+                f"; hits and traffic of {result.estimated_operations:,} memory operations are those of others, scaled"
+            )
     if prediction.error:
         lines.append(f"estimated error of the extrapolation alone: {prediction.error:.1%}")
     lines += sm.feed.notes

@@ -581,7 +581,7 @@ def run_core(
     """Simulate `program`; the same as `reference.run_reference`, fast.
 
     `specialise`: instead of `pays`. `skip`: whether what only repeats is simulated once, by default in long runs (the
-    result is the same). `approximate`: what is only much alike instead (core_windows). `records`: so many operations of
+    result is the same). `approximate`: what is only much alike too (core_windows). `records`: so many operations of
     the memory system, with their answers, are written down.
     """
     packed, memory = Packed(program, machine), MemoryArrays(program, machine, records=records)
@@ -627,7 +627,8 @@ def run_core(
         counters=memory.counters(),
         seconds=seconds,
         skipped=skipping.skipped,
-        approximate=skipping.skipped if approximate else 0,
+        approximate=skipping.approximate,
+        estimated=skipping.estimated,
         answers=answers_of(memory) if records else None,
     )
 

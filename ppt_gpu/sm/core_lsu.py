@@ -72,7 +72,7 @@ from ppt_gpu.sm.program import FORCED_L1, KIND_ATOMIC, KIND_LOAD
 
 
 @merged
-def _l1_sectors(mem: Any, sectors: int) -> int:
+def l1_sectors(mem: Any, sectors: int) -> int:
     return quotient(popcount(sectors) + mem[P_L1_GROUP] - 1, mem[P_L1_GROUP])
 
 
@@ -85,7 +85,7 @@ def _leave(mem: Any, time: int, sectors: int) -> int:
         return int64(0)
     time = max(time, mem[REQUESTS] - mem[P_REQUEST_QUEUE] * cost)
     mem[NOW] = time
-    mem[REQUESTS] = max(mem[REQUESTS], time) + _l1_sectors(mem, sectors) * cost
+    mem[REQUESTS] = max(mem[REQUESTS], time) + l1_sectors(mem, sectors) * cost
     return max(mem[REQUESTS] - cost - time, 0)
 
 
@@ -95,7 +95,7 @@ def _return(mem: Any, time: int, sectors: int) -> int:
     cost = mem[P_REQUEST]
     if cost == 0:
         return int64(0)
-    mem[RETURNS] = max(mem[RETURNS], time) + _l1_sectors(mem, sectors) * cost
+    mem[RETURNS] = max(mem[RETURNS], time) + l1_sectors(mem, sectors) * cost
     return max(mem[RETURNS] - cost - time, 0)
 
 
@@ -184,7 +184,7 @@ def _load(mem: Any, time: int, line: int, sectors: int, cached: int) -> int:
             done = max(mem[node + FILL], whole(time + wait) + mem[P_L1_LATENCY])
     if missing:
         if node == 0:
-            node = _l1_allocate(mem, time, place) & PLACE
+            node = l1_allocate(mem, time, place) & PLACE
         if mem[P_PERFECT] != 0:
             arrived = _perfect_miss(mem, time, missing, int64(0))
         else:
@@ -199,7 +199,7 @@ def _load(mem: Any, time: int, line: int, sectors: int, cached: int) -> int:
 
 
 @called
-def _l1_allocate(mem: Any, time: int, place: int) -> int:
+def l1_allocate(mem: Any, time: int, place: int) -> int:
     """An L1 node for a line; dirty sectors of the line it replaces go to the L2."""
     at = mem[place + L1_SET] & PLACE
     node = mem[at + VICTIM] & PLACE
@@ -228,7 +228,7 @@ def _store(mem: Any, time: int, line: int, sectors: int, cached: int) -> int:
                 if mem[P_L1_FIFO] == 0:
                     renew(mem, mem[place + L1_SET] & PLACE, node)
             elif mem[P_L1_ALLOCATE] != 0:
-                node = _l1_allocate(mem, time, place) & PLACE
+                node = l1_allocate(mem, time, place) & PLACE
             if node:
                 mem[node + VALID] |= sectors
                 if back:

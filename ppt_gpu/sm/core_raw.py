@@ -33,6 +33,7 @@ class Raw:
     seconds: float  # CPU time of the loop
     skipped: int = 0  # cycles that loop skipping passed over
     approximate: int = 0  # those of them of which it is not known that they go like others
+    estimated: int = 0  # memory operations of which the counters are those of others
     answers: Answers | None = None  # of the memory system, where they were asked for and are whole
     asked: Asked | None = None  # by the SMs of a chip, where that was wanted and is whole
 
@@ -49,6 +50,7 @@ class Raw:
         seconds: float,
         skipped: int = 0,
         approximate: int = 0,
+        estimated: int = 0,
         answers: Answers | None = None,
         asked: Asked | None = None,
     ) -> Raw:
@@ -57,7 +59,7 @@ class Raw:
         warp_cycles[STALL_REASONS.index("drain")] += idle
         return cls(
             DONE, cycles, block_start, block_end, warp_cycles, op_stall, counters, seconds, skipped, approximate,
-            answers, asked,
+            estimated, answers, asked,
         )  # fmt: skip
 
     @classmethod

@@ -61,6 +61,8 @@ ALIKE, FURTHEST = 24, 4096
 class Skipping:
     """Loop skipping in one run. `enabled` False: it never looks."""
 
+    approximate = estimated = 0  # of core_windows: this skips nothing of which it does not know that it repeats
+
     def __init__(
         self, program: Program, machine: Machine, packed: Packed, memory: MemoryArrays, state: State, enabled: bool
     ) -> None:

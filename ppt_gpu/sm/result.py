@@ -49,3 +49,4 @@ class SmResult:
     shared_accesses: int
     wall: float  # s of host CPU time in the compiled loop
     approximate_cycles: int = 0  # of `cycles`: not simulated, taken to go like those before (approximate loop skipping)
+    estimated_operations: int = 0  # of memory: their hits and traffic are those of others, scaled (the same)

@@ -71,9 +71,9 @@ def simulate(
     ways of the L2. `l1_bytes`: instead of gpu.l1.size, B. `code_at`, `constants_at`: CODE_*, where the launch finds its
     instructions and its constants. `out_of_step`: the SM starts as it is found later in a long launch, when SMs do not
     ask DRAM all at once any more. `reference`: the plain Python loop. `skip`: whether what only repeats is simulated
-    once, by default in long runs; the result is the same. `approximate`: skip what goes alike to a hundredth instead;
-    the result is near, and says how many of its cycles that were. `runs`: recorded runs of this program, to use and to
-    add to; the result is the same.
+    once, by default in long runs; the result is the same. `approximate`: skip what goes much alike too; the
+    result is near, and says how many of its cycles that were and of how many memory operations hits are estimated.
+    `runs`: recorded runs of this program, to use and to add to; the result is the same.
     PptError when program and GPU do not fit together, BudgetError after `max_cycles` cycles.
     """
     machine = machine_of(
@@ -226,6 +226,7 @@ def name_result(program: Program, machine: Machine, raw: Raw, max_cycles: int) -
         pipe_busy=busy.astype(np.int64),
         wall=raw.seconds,
         approximate_cycles=raw.approximate,
+        estimated_operations=raw.estimated,
         **counters,
     )
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import ppt_gpu
 from ppt_gpu.errors import PptError
@@ -76,6 +78,43 @@ def test_a_memory_that_falls_behind_is_waited_for() -> None:
     )
     assert found.dram_read_bytes == pytest.approx(whole.dram_read_bytes, rel=1e-3)
     assert 0.98 * whole.cycles < found.cycles < 1.15 * whole.cycles
+
+
+def phases(line_of: Callable[[NDArray[np.int64], int], NDArray[np.int64]]) -> list[SmResult]:
+    """[whole, approximate] of the streaming loop whose warps ask for the lines line_of(operations so far, warps)."""
+    gpu = load_gpu("v100")
+    program = loop_program(gpu, STREAMING, 4096, 8, 8)
+    each = len(program.tx_line) // 64
+    warp, number = np.divmod(np.arange(len(program.tx_line)), each)
+    lines = line_of(number, each) * 64 + warp
+    program = dataclasses.replace(program, tx_line=lines.astype(np.int32))
+    return [
+        simulate(program, gpu, resident_blocks=8, active_sms=gpu.sm.count, skip=how, approximate=how)
+        for how in (False, True)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "line_of"),
+    [
+        # all miss, then the footprint fits the SM's share of the L2
+        ("begins to fit", lambda i, n: np.where(i < n // 2, i, n // 2 + i % 6)),
+        # lines come again after as many as the L2 holds, a little fewer and a little more
+        ("as long as the L2", lambda i, n: i % 9),
+        ("a little longer", lambda i, n: i % 11),
+        # the one and the other in turns, of some tens of rounds and of a few hundred
+        ("short phases", lambda i, n: np.where(i // 100 % 2 == 0, i, i % 6)),
+        ("long phases", lambda i, n: np.where(i // 1200 % 2 == 0, i, i % 6)),
+    ],
+)
+def test_memory_behaviour_that_changes_is_noticed(
+    name: str, line_of: Callable[[NDArray[np.int64], int], NDArray[np.int64]]
+) -> None:
+    whole, found = phases(line_of)
+    print(name, found.cycles / whole.cycles - 1, found.approximate_cycles / found.cycles)
+    assert found.cycles == pytest.approx(whole.cycles, rel=0.05)
+    assert found.l2_accesses == pytest.approx(whole.l2_accesses, rel=0.02)
+    assert found.dram_read_bytes == pytest.approx(whole.dram_read_bytes, rel=0.05)
 
 
 def test_loops_as_long_as_one_another_are_not_taken_for_the_same() -> None:

@@ -20,6 +20,8 @@ from ppt_gpu.spec import load_gpu
 ROOT = Path(__file__).parents[2]
 
 SPINNING = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background begin without
 from ppt_gpu.compiled import entry
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.interrupt import prompt_interrupts

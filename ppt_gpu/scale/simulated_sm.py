@@ -130,7 +130,8 @@ class SimulatedSm:
         samples = max(1, min(wanted, affordable, self.spread.active_sms - 1))
         others = neighbour_blocks(self.spread, blocks, self.launch.grid, samples, met)
         # blocks that represent a grid of different ones come from several SMs, and stand beside each other here
-        others = [other for other in others if other.block not in blocks]
+        own = set(blocks)
+        others = [other for other in others if other.block not in own]
         return others, (f"sharing of lines between SMs was learnt from {samples} other SMs",) if others else ()
 
     def __call__(self, blocks: list[int]) -> SmResult:

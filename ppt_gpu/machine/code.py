@@ -181,12 +181,17 @@ class _Builder:
         steps = simplified(steps, self.alive[region.blocks[-1]], self.aligned, self.names.all)
         return vectorised(steps, self.aligned, self.names.all)
 
-    def _size(self, blocks: Sequence[int]) -> int:
-        """Machine instructions that the blocks become, about, and what predicates within make ptxas add to them."""
+    def _tried(self, blocks: tuple[int, ...]) -> tuple[list[Step], dict[int, Operations]]:
+        """The steps of a region of the blocks and, by place, what some of them become; its new registers are gone."""
         used = len(self.names.all)
-        steps = self._steps(Region(tuple(blocks)))
+        steps = self._steps(Region(blocks))
         operations = self._fused(steps, blocks[-1])
         self.names.forget(used)
+        return steps, operations
+
+    def _size(self, blocks: Sequence[int]) -> int:
+        """Machine instructions that the blocks become, about, and what predicates within make ptxas add to them."""
+        steps, operations = self._tried(tuple(blocks))
         own = [s for n, s in enumerate(steps) if operations.get(n) != ()]
         counted = [s.instruction for s in own if s.instruction.base not in _NOTHING or self._chooses(s)]
         counted = [instruction for instruction in counted if operation(instruction) != "load.param"]
@@ -194,10 +199,7 @@ class _Builder:
 
     def _machine_size(self, block: int) -> int:
         """Machine instructions that a block becomes, about, but for moves, branches and loads of parameters."""
-        used = len(self.names.all)
-        steps = self._steps(Region((block,)))
-        operations = self._fused(steps, block)
-        self.names.forget(used)
+        steps, operations = self._tried((block,))
         own = [(n, s.instruction) for n, s in enumerate(steps) if s.instruction.base not in (*_NOTHING, "bra")]
         counted = [(n, i) for n, i in own if operation(i) != "load.param"]
         if self.isa is None:

@@ -157,22 +157,7 @@ def _load(mem: Any, time: int, line: int, sectors: int, cached: int) -> int:
             return _perfect_miss(mem, time, sectors, int64(0))
         return _miss(mem, time, line, sectors, int64(0), int64(0))
     place = line_place(mem, line) & PLACE
-    group = mem[P_L1_GROUP]
-    if group > 1:
-        wanted, sectors = sectors, int64(0)
-        for first in range(0, 8, group):
-            mask = ((1 << group) - 1) << first
-            if wanted & mask:
-                sectors |= mask
-    node = mem[place + L1_NODE] & PLACE
-    missing = sectors
-    if node:
-        missing &= ~mem[node + VALID]
-        if mem[P_L1_FIFO] == 0:
-            renew(mem, mem[place + L1_SET] & PLACE, node)
-    have = sectors & ~missing
-    mem[C_L1] += quotient(popcount(sectors), group)
-    mem[C_L1_HIT] += quotient(popcount(have), group)
+    node, have, missing = l1_looked_up(mem, place, sectors)
     if have != 0 and (have & mem[node + FILLING]) != 0 and mem[node + FILL] > time >> FRACTION:
         if mem[node + MERGED] >= mem[P_MERGES]:
             time = max(time, mem[node + FILL] * ONE)
@@ -198,23 +183,42 @@ def _load(mem: Any, time: int, line: int, sectors: int, cached: int) -> int:
     return done
 
 
-@called
-def l1_allocate(mem: Any, time: int, place: int) -> int:
-    """An L1 node for a line; dirty sectors of the line it replaces go to the L2."""
-    at = mem[place + L1_SET] & PLACE
-    node = mem[at + VICTIM] & PLACE
-    victim, dirty = mem[node + HOLDS] & PLACE, mem[node + DIRTY]
-    if victim != 0 and dirty != 0 and mem[P_PERFECT] == 0:
-        l2_write(mem, time, victim, int64(0), dirty)
-    claim(mem, L1_NODE, at, node, place)
-    return node
+@merged
+def l1_looked_up(mem: Any, place: int, sectors: int) -> tuple[int, int, int]:
+    """(node of a line in the L1, or 0; of the sectors that a load asks for as the L1 fetches them, those that are there
+    or coming; those that miss)"""
+    group = mem[P_L1_GROUP]
+    if group > 1:
+        wanted, sectors = sectors, int64(0)
+        for first in range(0, 8, group):
+            mask = ((1 << group) - 1) << first
+            if wanted & mask:
+                sectors |= mask
+    node = mem[place + L1_NODE] & PLACE
+    missing = sectors
+    if node:
+        missing &= ~mem[node + VALID]
+        if mem[P_L1_FIFO] == 0:
+            renew(mem, mem[place + L1_SET] & PLACE, node)
+    have = sectors & ~missing
+    mem[C_L1] += quotient(popcount(sectors), group)
+    mem[C_L1_HIT] += quotient(popcount(have), group)
+    return node, have, missing
 
 
 @merged
-def _store(mem: Any, time: int, line: int, sectors: int, cached: int) -> int:
-    """Server time at which the store is accepted below, -1 when it stays in the L1. mem[NOW]: as `_load`."""
-    mem[NOW] = time
-    place = line_place(mem, line) & PLACE
+def l1_drop(mem: Any, place: int, cached: int) -> None:
+    """An atomic takes its line out of the L1."""
+    if place != 0 and cached != 0:
+        node = mem[place + L1_NODE] & PLACE
+        if node:
+            mem[place + L1_NODE] = 0
+            drop(mem, mem[place + L1_SET] & PLACE, node)
+
+
+@merged
+def l1_store(mem: Any, time: int, place: int, line: int, sectors: int, cached: int) -> bool:
+    """What a store leaves in the L1. Does it stay there?"""
     back = mem[P_L1_WRITE] == WRITE_BACK or (mem[P_L1_WRITE] == WRITE_EVICT and cached == IN_LOCAL)
     kept = line == FORCED_L1 and back
     if place != 0 and cached != 0:
@@ -234,7 +238,27 @@ def _store(mem: Any, time: int, line: int, sectors: int, cached: int) -> int:
                 if back:
                     mem[node + DIRTY] |= sectors
                     kept = True
-    if kept:
+    return kept
+
+
+@called
+def l1_allocate(mem: Any, time: int, place: int) -> int:
+    """An L1 node for a line; dirty sectors of the line it replaces go to the L2."""
+    at = mem[place + L1_SET] & PLACE
+    node = mem[at + VICTIM] & PLACE
+    victim, dirty = mem[node + HOLDS] & PLACE, mem[node + DIRTY]
+    if victim != 0 and dirty != 0 and mem[P_PERFECT] == 0:
+        l2_write(mem, time, victim, int64(0), dirty)
+    claim(mem, L1_NODE, at, node, place)
+    return node
+
+
+@merged
+def _store(mem: Any, time: int, line: int, sectors: int, cached: int) -> int:
+    """Server time at which the store is accepted below, -1 when it stays in the L1. mem[NOW]: as `_load`."""
+    mem[NOW] = time
+    place = line_place(mem, line) & PLACE
+    if l1_store(mem, time, place, line, sectors, cached):
         return int64(-1)
     wait = _leave(mem, time, sectors)
     accepted = mem[NOW] + wait
@@ -247,12 +271,7 @@ def _store(mem: Any, time: int, line: int, sectors: int, cached: int) -> int:
 def _atomic(mem: Any, time: int, line: int, sectors: int, cached: int, wait: int) -> int:
     """Cycle of arrival of one transaction of an atomic. mem[NOW]: when it left the load/store unit."""
     mem[NOW] = time
-    place = line_place(mem, line) & PLACE
-    if place != 0 and cached != 0:
-        node = mem[place + L1_NODE] & PLACE
-        if node:
-            mem[place + L1_NODE] = 0
-            drop(mem, mem[place + L1_SET] & PLACE, node)
+    l1_drop(mem, line_place(mem, line) & PLACE, cached)
     if mem[P_PERFECT] != 0:
         return _perfect_miss(mem, time, sectors, wait)
     mem[OUTWARD] = max(mem[OUTWARD], time) + popcount(sectors) * mem[P_ICNT]

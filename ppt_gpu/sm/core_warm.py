@@ -10,10 +10,10 @@ from functools import cache
 from typing import Any
 
 from ppt_gpu.compiled import called, entry, merged
-from ppt_gpu.sm.core_bits import fingerprint, int64, pointer, popcount, prefetch, quotient
+from ppt_gpu.sm.core_bits import fingerprint, int64, pointer, popcount, prefetch
 from ppt_gpu.sm.core_chip import l2_read, l2_write
-from ppt_gpu.sm.core_lsu import l1_allocate, l1_sectors
-from ppt_gpu.sm.core_machine import FRACTION, ONE, WRITE_BACK, WRITE_EVICT
+from ppt_gpu.sm.core_lsu import l1_allocate, l1_drop, l1_looked_up, l1_sectors, l1_store
+from ppt_gpu.sm.core_machine import FRACTION, ONE
 from ppt_gpu.sm.core_memory import (
     ATOMIC,
     C_L1,
@@ -24,11 +24,7 @@ from ppt_gpu.sm.core_memory import (
     COPIES,
     CYCLES_AT,
     CYCLES_MASK,
-    DIRTY,
     FIRST_MASK,
-    IN_LOCAL,
-    L1_NODE,
-    L1_SET,
     LINE_WORDS,
     LINES,
     LSU,
@@ -36,10 +32,6 @@ from ppt_gpu.sm.core_memory import (
     OUTWARD,
     P_ATOMIC_BUSY,
     P_ICNT,
-    P_L1_ALLOCATE,
-    P_L1_FIFO,
-    P_L1_GROUP,
-    P_L1_WRITE,
     P_PERFECT,
     P_REQUEST,
     P_TX,
@@ -47,11 +39,10 @@ from ppt_gpu.sm.core_memory import (
     REQUESTS,
     SECTORS,
     UPDATES_AT,
-    VALID,
     WAY,
     WAY_BITS,
 )
-from ppt_gpu.sm.core_tags import drop, line_place, renew, request
+from ppt_gpu.sm.core_tags import line_place, request
 from ppt_gpu.sm.program import FORCED_L1, KIND_ATOMIC, KIND_LOAD, KIND_SHARED
 
 
@@ -75,21 +66,7 @@ def _pass_load(mem: Any, time: int, line: int, sectors: int, cached: int) -> Non
         _below(mem, time, line, sectors, int64(0))
         return
     place = line_place(mem, line) & PLACE
-    group = mem[P_L1_GROUP]
-    if group > 1:
-        wanted, sectors = sectors, int64(0)
-        for first in range(0, 8, group):
-            mask = ((1 << group) - 1) << first
-            if wanted & mask:
-                sectors |= mask
-    node = mem[place + L1_NODE] & PLACE
-    missing = sectors
-    if node:
-        missing &= ~mem[node + VALID]
-        if mem[P_L1_FIFO] == 0:
-            renew(mem, mem[place + L1_SET] & PLACE, node)
-    mem[C_L1] += quotient(popcount(sectors), group)
-    mem[C_L1_HIT] += quotient(popcount(sectors & ~missing), group)
+    node, _, missing = l1_looked_up(mem, place, sectors)
     if missing:
         if node == 0:
             node = l1_allocate(mem, time, place) & PLACE
@@ -100,26 +77,7 @@ def _pass_load(mem: Any, time: int, line: int, sectors: int, cached: int) -> Non
 @merged
 def _pass_store(mem: Any, time: int, line: int, sectors: int, cached: int) -> None:
     place = line_place(mem, line) & PLACE
-    back = mem[P_L1_WRITE] == WRITE_BACK or (mem[P_L1_WRITE] == WRITE_EVICT and cached == IN_LOCAL)
-    kept = line == FORCED_L1 and back
-    if place != 0 and cached != 0:
-        node = mem[place + L1_NODE] & PLACE
-        if mem[P_L1_WRITE] == WRITE_EVICT and not back:
-            if node:
-                mem[place + L1_NODE] = 0
-                drop(mem, mem[place + L1_SET] & PLACE, node)
-        else:
-            if node:
-                if mem[P_L1_FIFO] == 0:
-                    renew(mem, mem[place + L1_SET] & PLACE, node)
-            elif mem[P_L1_ALLOCATE] != 0:
-                node = l1_allocate(mem, time, place) & PLACE
-            if node:
-                mem[node + VALID] |= sectors
-                if back:
-                    mem[node + DIRTY] |= sectors
-                    kept = True
-    if kept:
+    if l1_store(mem, time, place, line, sectors, cached):
         return
     mem[REQUESTS] = max(mem[REQUESTS], time) + l1_sectors(mem, sectors) * mem[P_REQUEST]
     if mem[P_PERFECT] == 0:
@@ -128,12 +86,7 @@ def _pass_store(mem: Any, time: int, line: int, sectors: int, cached: int) -> No
 
 @merged
 def _pass_atomic(mem: Any, time: int, line: int, sectors: int, cached: int) -> None:
-    place = line_place(mem, line) & PLACE
-    if place != 0 and cached != 0:
-        node = mem[place + L1_NODE] & PLACE
-        if node:
-            mem[place + L1_NODE] = 0
-            drop(mem, mem[place + L1_SET] & PLACE, node)
+    l1_drop(mem, line_place(mem, line) & PLACE, cached)
     if mem[P_PERFECT] == 0:
         mem[OUTWARD] = max(mem[OUTWARD], time) + popcount(sectors) * mem[P_ICNT]
     _below(mem, time, line, sectors, int64(1))

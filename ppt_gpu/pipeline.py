@@ -38,7 +38,7 @@ from ppt_gpu.scale.long_launch import long_launch
 from ppt_gpu.scale.prediction import KernelPrediction
 from ppt_gpu.scale.simulated_sm import SimulatedSm, TraceSm
 from ppt_gpu.scale.steady import affordable_waves
-from ppt_gpu.scale.survey import Survey, fullest_sm
+from ppt_gpu.scale.survey import Survey, standing_sm
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.gpu import Gpu
 from ppt_gpu.threads import allowed, at_most, ordered
@@ -305,7 +305,7 @@ def predict_launch(sm: SimulatedSm, gpu: Gpu, level: str, survey: Survey) -> tup
     else:
         waves = affordable_waves(sm.spread.resident, survey.warp_instructions)
         if isinstance(sm, TraceSm):
-            sm.place = fullest_sm(survey, sm.spread)
+            sm.place = standing_sm(survey, sm.spread, sm.launch.grid)
         prediction = long_launch(sm, gpu, waves)
     prediction = replace(prediction, survey=survey)
     floors = bounds(

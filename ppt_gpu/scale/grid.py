@@ -20,6 +20,8 @@ from ppt_gpu.scale.occupancy import Occupancy
 from ppt_gpu.spec.gpu import Gpu
 
 LEVELS = ("workload", "steady", "grid")
+#: by how much the edges at which a block of an SM lies in the mean may differ from those of all blocks
+TYPICAL = 0.05
 
 
 @dataclass(frozen=True)
@@ -220,15 +222,40 @@ def plan_of(spread: GridSpread, level: str = "steady", waves: int = 3, sm: int =
 
 def inner_sm(spread: GridSpread, grid: Dim3) -> int:
     """Of the SMs that run the most blocks, the first of those whose blocks lie least at the edges of the grid."""
+    runs, edges = _edges_of_sms(spread, grid)
+    return int(np.where(runs == runs.max(), edges, np.inf).argmin())
+
+
+def typical_sm(spread: GridSpread, grid: Dim3, sm: int) -> int:
+    """`sm`, if its blocks lie at the edges of the grid about as often as all do; else the SM that is nearest to that.
+
+    Where a row of the grid has as many blocks as the chip has SMs, or a part of that, every S-th block is of the same
+    columns. But SMs that all progress alike get out of step, and then each gets blocks of all columns, in launches of
+    many waves. The SM is one of those that run the most blocks.
+    """
+    mean = sum(2.0 / extent for extent in grid if extent > 2)
+    own = np.array(spread.sm_blocks(sm), np.int64)
+    if abs(_at_edges(own, grid).sum() / len(own) - mean) <= TYPICAL:
+        return sm
+    runs, edges = _edges_of_sms(spread, grid)
+    apart = np.abs(edges / np.maximum(runs, 1) - mean)
+    return int(np.where(runs == runs.max(), apart, np.inf).argmin())
+
+
+def _edges_of_sms(spread: GridSpread, grid: Dim3) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Of each SM its blocks, and at how many edges of the grid these lie."""
     blocks = np.arange(spread.grid_blocks)
+    sm = spread.place(blocks)[0]
+    return np.bincount(sm, minlength=spread.sms), np.bincount(sm, _at_edges(blocks, grid), spread.sms)
+
+
+def _at_edges(blocks: NDArray[np.int64], grid: Dim3) -> NDArray[np.int64]:
+    """[B] at how many edges of the grid each of these blocks lies; an axis of two blocks or one has none."""
     at_edge = np.zeros(len(blocks), np.int64)
     for place, extent in zip(np.unravel_index(blocks, grid, order="F"), grid, strict=True):
         if extent > 2:
             at_edge += (place == 0) | (place == extent - 1)
-    sm = spread.place(blocks)[0]
-    runs = np.bincount(sm, minlength=spread.sms)
-    edges = np.bincount(sm, at_edge, spread.sms)
-    return int(np.where(runs == runs.max(), edges, np.inf).argmin())
+    return at_edge
 
 
 def _middle(full: int, waves: int, resident: int) -> list[int]:

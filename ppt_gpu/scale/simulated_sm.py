@@ -43,6 +43,8 @@ SHARING_BUDGET = 1_000_000_000
 SHARING_THOROUGH = 100_000_000
 #: SMs sampled for that when blocks are short; more where blocks have neighbours along three axes
 SHARING_SAMPLES = 8
+#: and where few blocks are simulated: as many SMs as have so many of them, up to as many as are given here
+SHARING_BLOCKS, SHARING_MOST = 320, 40
 #: a grid of at most so many thread instructions is run whole, so that the next launch finds its results
 ADVANCE_BUDGET = 4_000_000_000
 _NO_EVENTS = (
@@ -124,7 +126,10 @@ class SimulatedSm:
 
             met = met_blocks(bases, blocks, self.launch.blocks)
         adjacent = adjacent_sms(self.spread, self.launch.grid, met)
-        wanted = self.spread.active_sms if may_camp(self.gpu) else max(SHARING_SAMPLES, len(adjacent) + FAR_SMS)
+        few = min(SHARING_BLOCKS // len(blocks), SHARING_MOST)
+        wanted = max(SHARING_SAMPLES, few, len(adjacent) + FAR_SMS)
+        if may_camp(self.gpu):
+            wanted = self.spread.active_sms
         if self.one_wave:
             wanted = max(wanted, affordable * SHARING_THOROUGH // SHARING_BUDGET)
         samples = max(1, min(wanted, affordable, self.spread.active_sms - 1))

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from ppt_gpu.errors import PptError
 from ppt_gpu.exec.block_features import BlockFeatures, join
-from ppt_gpu.exec.workload import Launch
+from ppt_gpu.exec.workload import Dim3, Launch
 from ppt_gpu.scale.clusters import Clusters, cluster_blocks
-from ppt_gpu.scale.grid import GridSpread
+from ppt_gpu.scale.grid import GridSpread, typical_sm
 from ppt_gpu.scale.strata import landmarks, stand_ins, standard_error, stratified, variation
 
 #: blocks whose warp instructions, or whose memory sectors, vary by more than this are irregular
@@ -30,6 +30,8 @@ MOST = 1_000_000_000
 WHOLE = MOST // 4
 #: times as much as all others that a block does, of which too few may be for a sample to have one
 FAR_MORE = 2
+#: waves from which on SMs are out of step
+LONG = 3
 #: strata of the first look: at least, unless the grid has fewer blocks, and at most
 FEWEST_STRATA, FIRST_STRATA = 4, 32
 
@@ -106,10 +108,11 @@ class Survey:
         return found
 
 
-def fullest_sm(survey: Survey, spread: GridSpread) -> int:
-    """Of the SMs that run the most blocks the one whose blocks do most; the first that is within TOLERANCE of it.
+def standing_sm(survey: Survey, spread: GridSpread, grid: Dim3) -> int:
+    """The SM that stands for the chip, of blocks that do about the same: one of those that run the most blocks.
 
-    Where few blocks do less than the others, the SM that has one of them does not stand for the chip.
+    In a launch of few waves the one whose blocks do most, the first that is within TOLERANCE of it; where few blocks do
+    less than the others, the SM that has one of them would not do. In longer launches a typical one.
     """
     sm = np.arange(spread.grid_blocks) % spread.sms
     runs = np.bincount(sm, minlength=spread.active_sms)
@@ -121,7 +124,8 @@ def fullest_sm(survey: Survey, spread: GridSpread) -> int:
     for amount in differing:
         of_sm = np.bincount(sm, weights=amount[block], minlength=spread.active_sms)
         enough &= of_sm[full] >= (1.0 - TOLERANCE) * float(of_sm[full].max())
-    return int(full[np.argmax(enough)])
+    fullest = int(full[np.argmax(enough)])
+    return typical_sm(spread, grid, fullest) if differing and spread.waves >= LONG else fullest
 
 
 #: runs blocks and says what each does

@@ -239,7 +239,8 @@ def typical_sm(spread: GridSpread, grid: Dim3, sm: int) -> int:
         return sm
     runs, edges = _edges_of_sms(spread, grid)
     apart = np.abs(edges / np.maximum(runs, 1) - mean)
-    return int(np.where(runs == runs.max(), apart, np.inf).argmin())
+    nearest = int(np.where(runs == runs.max(), apart, np.inf).argmin())
+    return nearest if apart[nearest] < apart[sm] else sm
 
 
 def _edges_of_sms(spread: GridSpread, grid: Dim3) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

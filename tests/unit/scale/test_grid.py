@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ppt_gpu.errors import PptError
-from ppt_gpu.scale.grid import plan, spread_grid
+from ppt_gpu.scale.grid import plan, spread_grid, typical_sm
 from ppt_gpu.scale.neighbours import neighbour_blocks
 
 
@@ -55,6 +55,24 @@ def test_blocks_begin_with_the_nearest_ones_of_an_sm() -> None:
         assert spread.turns(own, sm).tolist() == list(range(10))
         inner = own[2:-1]  # their neighbours begin with them, on whichever SM
         assert np.array_equal(spread.turns(inner - 1, sm)[1:], spread.turns(inner + 1, sm)[1:])
+
+
+@pytest.mark.parametrize(
+    ("grid", "sm", "typical"),
+    [
+        ((16, 64, 1), 0, 1),  # the left edge alone
+        ((16, 64, 1), 15, 1),
+        ((16, 64, 1), 7, 7),  # as near as any inner column
+        ((17, 64, 1), 0, 0),  # every column, one after another
+        ((4, 64, 1), 0, 1),  # the corner; either edges or none elsewhere, as far from half of them
+        ((2, 512, 1), 0, 0),  # no inner columns
+        ((1024, 1, 1), 0, 0),
+        ((8, 129, 1), 7, 1),
+    ],
+)
+def test_a_typical_sm_has_its_share_of_the_edges(grid: tuple[int, int, int], sm: int, typical: int) -> None:
+    blocks = grid[0] * grid[1] * grid[2]
+    assert typical_sm(spread_grid(blocks, 8, 16), grid, sm) == typical
 
 
 def test_neighbours_of_blocks_in_a_row_are_other_rows() -> None:

@@ -36,6 +36,16 @@ def test_blocks_meet_at_a_unit_of_the_sm_as_on_the_whole_chip() -> None:
     assert steady / WAVES > 2 * 40 * 16 + 900  # both at the unit, one after the other, and a block's way to memory
 
 
+def test_an_sm_is_not_left_with_the_edge_of_the_grid() -> None:
+    """16 SMs, and 16 blocks in a row of the grid: SM 0 has the left edge, whose warps store twice, in step only."""
+    args = (f"f32[{1 << 20}]=random:1", f"f32[{1 << 20}]", "i32=1024")
+    workload = open_workload(data_dir("tasklists") / "jacobi.ptx", grid=(16, 256, 1), block=(64, 4, 1), args=args)
+    steady, whole = (
+        float(predict(workload, "gtx980", level=level).main.value("kernel.cycles")) for level in ("steady", "grid")
+    )
+    assert steady == pytest.approx(whole, rel=0.03)
+
+
 @pytest.mark.parametrize(
     ("kernel", "gpu", "blocks", "args", "shared"),
     [

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from ppt_gpu.paths import data_dir
+from ppt_gpu.pipeline import predict
 from ppt_gpu.scale.grid import spread_grid
 from ppt_gpu.scale.met_blocks import MOST, met_blocks
 from ppt_gpu.scale.neighbours import neighbour_blocks
@@ -63,3 +65,10 @@ def test_their_sms_are_sampled_and_they_themselves_whichever_wave_they_are_in() 
     assert {16, 64} <= {other.offset for other in found if other.stands_for == 1.0}
     assert {block + 256 for block in own} | {block - 256 for block in own} <= blocks
     assert len(found) == len({(other.block, other.offset) for other in found})
+
+
+def test_few_blocks_are_held_against_many_sms() -> None:
+    """Two blocks an SM of a product: each of 131 others shares a row or a column of tiles with few, and all lines are
+    read once, of two factors of 4 MiB."""
+    found = predict(data_dir("validation") / "levels" / "product_rows.toml", "h200").main
+    assert found.value("memory.dram_read_bytes") == pytest.approx(2 * 4 * 1024**2, rel=0.10)

@@ -13,7 +13,7 @@ from ppt_gpu.errors import PptError
 from ppt_gpu.exec.block_features import BlockFeatures, features_of, run_features
 from ppt_gpu.exec.trace import Trace
 from ppt_gpu.scale.grid import spread_grid
-from ppt_gpu.scale.survey import MOST, TOLERANCE, fullest_sm, survey_grid
+from ppt_gpu.scale.survey import MOST, TOLERANCE, standing_sm, survey_grid
 from ppt_gpu.spec import load_gpu
 
 GPU = load_gpu("v100", ["sm.count=4"])
@@ -139,4 +139,27 @@ def test_an_sm_with_one_of_the_few_blocks_that_do_less_does_not_stand_for_the_ch
     launch = launch_sm(GPU, "plain", (blocks,), (64,), [np.zeros(1, np.float32), np.zeros(1, np.float32), 0]).launch
     survey = survey_grid(look, launch, "all")
     assert not survey.irregular
-    assert fullest_sm(survey, spread_grid(blocks, 8, 40)) == sm
+    assert standing_sm(survey, spread_grid(blocks, 8, 40), launch.grid) == sm
+
+
+@pytest.mark.parametrize(
+    ("rows", "resident", "sm"),
+    [
+        (24, 8, 1),  # three waves: SM 0 has the left edge alone, and it is in one of 16 columns
+        (23, 8, 0),  # fewer: which SM runs which column is as it began, and SM 0 has the most to do
+        (24, 24, 0),
+    ],
+)
+def test_in_a_long_launch_no_sm_has_the_edge_of_the_grid_to_itself(rows: int, resident: int, sm: int) -> None:
+    """16 SMs, rows of 16 blocks; those at the left edge do 4 % more, so that no block differs by more than is alike."""
+
+    def look(ids: Sequence[int]) -> BlockFeatures:
+        numbers = np.array(ids)
+        work = np.where(numbers % 16 == 0, 1040, 1000)
+        return BlockFeatures(numbers, work, 32 * work, work // 8, work)
+
+    arguments = [np.zeros(1, np.float32), np.zeros(1, np.float32), 0]
+    launch = launch_sm(GPU, "plain", (16, rows), (64,), arguments).launch
+    survey = survey_grid(look, launch, "all")
+    assert not survey.irregular
+    assert standing_sm(survey, spread_grid(launch.blocks, resident, 16), launch.grid) == sm

@@ -243,11 +243,12 @@ def typical_sm(spread: GridSpread, grid: Dim3, sm: int) -> int:
     return nearest if apart[nearest] < apart[sm] else sm
 
 
-def _edges_of_sms(spread: GridSpread, grid: Dim3) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def _edges_of_sms(spread: GridSpread, grid: Dim3) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
     """Of each SM its blocks, and at how many edges of the grid these lie."""
     blocks = np.arange(spread.grid_blocks)
     sm = spread.place(blocks)[0]
-    return np.bincount(sm, minlength=spread.sms), np.bincount(sm, _at_edges(blocks, grid), spread.sms)
+    edges = _at_edges(blocks, grid).astype(np.float64)
+    return np.bincount(sm, minlength=spread.sms), np.bincount(sm, edges, spread.sms)
 
 
 def _at_edges(blocks: NDArray[np.int64], grid: Dim3) -> NDArray[np.int64]:

@@ -247,8 +247,8 @@ def _edges_of_sms(spread: GridSpread, grid: Dim3) -> tuple[NDArray[np.intp], NDA
     """Of each SM its blocks, and at how many edges of the grid these lie."""
     blocks = np.arange(spread.grid_blocks)
     sm = spread.place(blocks)[0]
-    edges = _at_edges(blocks, grid).astype(np.float64)
-    return np.bincount(sm, minlength=spread.sms), np.bincount(sm, edges, spread.sms)
+    edges = np.bincount(sm, _at_edges(blocks, grid), spread.sms)
+    return np.bincount(sm, minlength=spread.sms), np.asarray(edges, np.float64)
 
 
 def _at_edges(blocks: NDArray[np.int64], grid: Dim3) -> NDArray[np.int64]:

@@ -64,16 +64,25 @@ def _buffers(*counts: int) -> tuple[str, ...]:
     return (*(f"f32[{count}]=random:{number}" for number, count in enumerate(counts[:-1], 1)), f"f32[{counts[-1]}]")
 
 
-def _square(module: str, kernel: str, side: int, per_block: Dim3, covered: tuple[int, int], inputs: int) -> Case:
+def _square(
+    module: str,
+    kernel: str,
+    side: int,
+    per_block: Dim3,
+    covered: tuple[int, int],
+    inputs: int,
+    gpus: tuple[str, ...] = GPUS,
+) -> Case:
     """Of square matrices, `inputs` of them: blocks that cover so many elements along x and y."""
     grid = (side // covered[0], side // covered[1], 1)
-    return Case(module, kernel, f"{side}", grid, per_block, (*_buffers(*[side * side] * (inputs + 1)), f"i32={side}"))
+    args = (*_buffers(*[side * side] * (inputs + 1)), f"i32={side}")
+    return Case(module, kernel, f"{side}", grid, per_block, args, gpus)
 
 
 CASES: tuple[Case | Filed, ...] = (
     _square("sgemm", "sgemm", 256, (16, 16, 1), (16, 16), 2),
     _square("sgemm", "sgemm", 512, (16, 16, 1), (16, 16), 2),
-    _square("jacobi", "jacobi", 1024, (64, 4, 1), (64, 4), 1),
+    _square("jacobi", "jacobi", 1024, (64, 4, 1), (64, 4), 1, (*GPUS, "gtx980")),  # as many SMs as blocks in a row
     _square("transpose_naive", "transpose_naive", 512, (32, 8, 1), (32, 32), 1),
     _square("transpose_tiled", "transpose_tiled", 512, (32, 8, 1), (32, 32), 1),
     Case("vecadd", "vecadd", "512K", (2048, 1, 1), (256, 1, 1), (*_buffers(*[1 << 19] * 3), "i32=524288")),

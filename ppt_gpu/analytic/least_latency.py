@@ -56,8 +56,8 @@ def _may_stay_in_sm(program: Program, gpu: Gpu, fetches: NDArray[np.bool_]) -> N
 def entry_ops(program: Program) -> NDArray[np.int64]:
     """[M] the operation of every memory entry."""
     chosen = np.flatnonzero(np.isin(program.op_kind, RECORDED)[program.entry_op])
-    ops = program.entry_op[chosen].astype(np.int64)
-    of_path = np.split(ops, np.searchsorted(chosen, program.path_start)[1:-1])
-    if len(of_path) == 1:
-        return np.tile(of_path[0], len(program.warp_path))
-    return np.concatenate([ops[:0], *(of_path[path] for path in program.warp_path.tolist())])
+    begins = np.searchsorted(chosen, program.path_start)
+    count = np.diff(begins)[program.warp_path]
+    of_warp = np.cumsum(count) - count  # the first of each warp's, among all
+    position = np.arange(int(count.sum())) + np.repeat(begins[program.warp_path] - of_warp, count)
+    return program.entry_op[chosen[position]].astype(np.int64)

@@ -13,7 +13,7 @@ the one without is as long as the other.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,28 +30,38 @@ def unlimited(gpu: Gpu, sms: int) -> Gpu:
     return replace(gpu, dram=dram, l2=replace(gpu.l2, bandwidth=gpu.l2.bandwidth * sms))
 
 
-def stretched(
-    start: NDArray[np.float64], end: NDArray[np.float64], demand: NDArray[np.float64], p: float, earlier: float = 0.0
-) -> float:
-    """Cycles until all blocks have ended that without waiting for bandwidth run from `start` to `end`, [B] each.
+@dataclass(frozen=True)
+class Course:
+    """Of blocks that ran without waiting for bandwidth: what they asked of memory, from moment to moment."""
 
-    demand: [B] cycles in which memory would move what each block asks for; it asks evenly while it runs. `earlier`:
-    that of blocks that ran before the first of these.
+    first: float  # cycles until the first of them started
+    use: NDArray[np.float64]  # [n] what they ask for between two moments at which a block starts or ends; 1: all
+    lasts: NDArray[np.float64]  # [n] cycles from one to the next
+
+    def stretched(self, p: float, earlier: float = 0.0) -> float:
+        """Cycles until all blocks have ended.
+
+        `earlier`: cycles in which memory would move what blocks asked for that ran before the first of these.
+        """
+        before = float((self.first**p + earlier**p) ** (1.0 / p))
+        return before + float((self.lasts * (1.0 + self.use**p) ** (1.0 / p)).sum())
+
+    def overlap(self, cycles: float) -> float:
+        """The p with which these blocks take `cycles`; LEAST to MOST."""
+        low, high = LEAST, MOST
+        for _ in range(40):
+            middle = (low + high) / 2.0
+            low, high = (middle, high) if self.stretched(middle) > cycles else (low, middle)
+        return low
+
+
+def course(start: NDArray[np.float64], end: NDArray[np.float64], demand: NDArray[np.float64]) -> Course:
+    """Of blocks that without waiting for bandwidth run from `start` to `end`, [B] each.
+
+    demand: [B] cycles in which memory would move what each block asks for; it asks evenly while it runs.
     """
-    first = float(start.min())
     times = np.concatenate((start, end))
     rate = demand / np.maximum(end - start, 1.0)
     order = np.argsort(times, kind="stable")
     use = np.cumsum(np.concatenate((rate, -rate))[order])[:-1].clip(0.0)
-    lasts = np.diff(times[order])
-    before = float((first**p + earlier**p) ** (1.0 / p))
-    return before + float((lasts * (1.0 + use**p) ** (1.0 / p)).sum())
-
-
-def overlap(start: NDArray[np.float64], end: NDArray[np.float64], demand: NDArray[np.float64], cycles: float) -> float:
-    """The p with which these blocks, as in `stretched`, take `cycles`; LEAST to MOST."""
-    low, high = LEAST, MOST
-    for _ in range(40):
-        middle = (low + high) / 2.0
-        low, high = (middle, high) if stretched(start, end, demand, middle) > cycles else (low, middle)
-    return low
+    return Course(float(start.min()), use, np.diff(times[order]))

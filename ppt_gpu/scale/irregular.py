@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.exec.block_features import BlockFeatures
-from ppt_gpu.scale.contention import overlap, stretched, unlimited
+from ppt_gpu.scale.contention import course, unlimited
 from ppt_gpu.scale.dispatch import Dispatch, Starts, dispatch, turn
 from ppt_gpu.scale.grid import GridSpread, SmPlan, plan
 from ppt_gpu.scale.mix import mixed_blocks
@@ -97,11 +97,12 @@ def _with_memory(
         return whole.cycles
     limited, free = runs
     start, end = free.block_start.astype(np.float64), free.block_end.astype(np.float64)
-    p = overlap(start, end, asked * (busy / asked.sum()), float(limited.block_end.max()))
+    p = course(start, end, asked * (busy / asked.sum())).overlap(float(limited.block_end.max()))
     cost = busy / asked.sum() / sms  # of all SMs' bandwidth
     demand = cost * survey.of_every_block(of_each, survey.grid_blocks - len(whole.sm))
     every = cost * (survey.sectors if by_sectors else survey.warp_instructions) * survey.grid_blocks
-    return stretched(whole.block_start, whole.block_end, demand, p, max(every - float(demand.sum()), 0.0))
+    every_block = course(whole.block_start, whole.block_end, demand)
+    return every_block.stretched(p, max(every - float(demand.sum()), 0.0))
 
 
 def dispatch_grid(

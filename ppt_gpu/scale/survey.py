@@ -101,6 +101,13 @@ class Survey:
 
     def stand_ins(self, first: int = 0) -> NDArray[np.int64]:
         """Which of the n blocks stands for each block from `first` to the last of the grid: itself where it can."""
+        return self._stand_ins if first == 0 else self._stand_ins_from(first)
+
+    @cached_property
+    def _stand_ins(self) -> NDArray[np.int64]:
+        return self._stand_ins_from(0)
+
+    def _stand_ins_from(self, first: int) -> NDArray[np.int64]:
         blocks = self.features.blocks
         found = self.strata[stand_ins(np.arange(first, self.grid_blocks), blocks[self.strata])]
         inside = np.flatnonzero(blocks >= first)

@@ -45,7 +45,7 @@ def grid_prediction(sm: SimulatedSm, gpu: Gpu) -> KernelPrediction:
 
 def small(sm: SimulatedSm, survey: Survey, gpu: Gpu) -> bool:
     """Whether level steady may simulate the launch whole, by what that takes and what level grid can simulate."""
-    simulated = not gpu.collectors.units and (sm.policy or gpu.sm.policy) != "two_level"
+    simulated = (sm.policy or gpu.sm.policy) != "two_level"
     return simulated and survey.grid_blocks * (survey.warp_instructions + SECTOR * survey.sectors) <= SMALL
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from threading import Barrier
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from ppt_gpu.sm.chip_loop import make_advance_sms
 from ppt_gpu.sm.chip_machine import Chip
 from ppt_gpu.sm.chip_memory import ALIGNED, LINK_OUT, Below, SmMemory
 from ppt_gpu.sm.chip_record import Asked, records, requests_of
-from ppt_gpu.sm.chip_round import CHIP_WORDS, END, LIMIT, NEXT, STATUS, WINDOW, make_close_round
+from ppt_gpu.sm.chip_round import CHIP_WORDS, END, LAG, LIMIT, NEXT, STATUS, WINDOW, make_close_round
 from ppt_gpu.sm.core import SPECIALISE_CHIP_FROM, pays
 from ppt_gpu.sm.core_machine import COUNTERS, FRACTION, NEVER
 from ppt_gpu.sm.core_memory import ATOMIC, COPIER, LSU, REQUESTS, RETURNS, C
@@ -26,28 +27,78 @@ from ppt_gpu.sm.program import Program
 from ppt_gpu.threads import COMPILING, allowed, together
 
 
+class Sms(Protocol):
+    """The SMs of a chip without their memory, of one kind: CoreSms, or StagedSms where they have collector units."""
+
+    core: NDArray[np.int64]  # the tables of one SM that change
+    blocks: slice  # where in `core` its block slots stand
+    places: int  # warp slots of an SM
+    block_start: NDArray[np.int64]  # [B]
+    block_end: NDArray[np.int64]  # [B]
+
+    def advance(self, run: ChipState, first: int, last: int) -> None:
+        """Bring SMs `first` to `last` - 1 as far as they can go."""
+
+    def charged(self, core: NDArray[np.int64]) -> NDArray[np.int64]:
+        """op_stall [O, reasons], of the sum of the tables of all SMs."""
+
+
+def sms_of(program: Program, chip: Chip, resident: int) -> Sms:
+    """Those of the chip."""
+    if chip.sm.collectors:
+        from ppt_gpu.sm.chip_staged import StagedSms
+
+        return StagedSms(program, chip, resident)
+    return CoreSms(program, chip, resident)
+
+
+class CoreSms:
+    """SMs in the loop of `core.py`."""
+
+    def __init__(self, program: Program, chip: Chip, resident: int) -> None:
+        self.program, self.machine = program, chip.sm
+        self.packed = Packed(program, chip.sm)
+        self.per_block = int(np.diff(program.block_warp).max(initial=0))
+        self.state = state = State(program, chip.sm, self.packed, resident, self.per_block)
+        self.core, self.places = state.core, int(state.layout[PLACES])
+        self.blocks = slice(int(state.layout[AT_BLOCKS]), int(state.layout[AT_STALL]))
+        self.block_start, self.block_end = state.block_start, state.block_end
+        self.wheels = for_each(chip.sms, state.wheel)
+        self.occupied = for_each(chip.sms, state.occupied)
+        fixed = pays(program, chip.sm, SPECIALISE_CHIP_FROM)
+        self.loop_of = (chip.sm.schedulers, chip.sm.policy, chip.sm.width) if fixed else (0, 0, 0)
+
+    def advance(self, run: ChipState, first: int, last: int) -> None:
+        p, m, s = self.program, self.machine, self.state
+        make_advance_sms(*self.loop_of)(
+            first, last, run.shared, self.packed.code, p.entry_wait, self.packed.op_table, p.path_start, p.warp_path,
+            p.warp_access, p.block_warp, run.accesses, run.tx, run.mems, s.layout, _NOTHING, run.tracks, _NOTHING,
+            run.cores, s.queued, self.wheels, self.occupied, s.block_start, s.block_end, s.sync, m.schedulers,
+            m.policy, m.width, s.memory_gate, self.per_block, m.block_launch,
+        )  # fmt: skip
+
+    def charged(self, core: NDArray[np.int64]) -> NDArray[np.int64]:
+        self.core[:] = core
+        return self.state.charged(self.program)
+
+
 class ChipState:
     """All arrays of a run."""
 
     def __init__(self, program: Program, chip: Chip, resident: int, window: int, max_cycles: int, room: int) -> None:
         self.program, self.chip = program, chip
-        self.packed = Packed(program, chip.sm)
-        self.per_block = int(np.diff(program.block_warp).max(initial=0))
-        self.state = state = State(program, chip.sm, self.packed, resident, self.per_block)
-        inside = SmMemory(program, chip, window, int(state.layout[PLACES]), resident)
+        self.sms = sms_of(program, chip, resident)
+        inside = SmMemory(program, chip, window, self.sms.places, resident)
         self.below = Below(program, chip)
         make_bring_in()(self.below.memory.mem, chip.warm)
         self.tx, self.accesses = inside.tx, self.below.memory.access
-        self.blocks_at, self.blocks_end = int(state.layout[AT_BLOCKS]), int(state.layout[AT_STALL])
         track = np.zeros(TRACK_WORDS, np.int64)
         track[TARGET] = NEVER
-        self.cores = _for_each(chip.sms, state.core)
-        self.mems = _for_each(chip.sms, inside.mem)
-        self.tracks = _for_each(chip.sms, track)
-        self.wheels = _for_each(chip.sms, state.wheel)
-        self.occupied = _for_each(chip.sms, state.occupied)
+        self.cores = for_each(chip.sms, self.sms.core)
+        self.mems = for_each(chip.sms, inside.mem)
+        self.tracks = for_each(chip.sms, track)
         self.shared = np.zeros(CHIP_WORDS, np.int64)
-        self.shared[[END, WINDOW, LIMIT, STATUS]] = window, window, max_cycles, PAUSED
+        self.shared[[END, WINDOW, LIMIT, STATUS, LAG]] = window, window, max_cycles, PAUSED, chip.sm.memory_lag
         self.count = np.zeros(window + 1, np.int64)
         self.keys = np.empty(chip.sms * inside.requests, np.int64)
         self.order = np.empty(chip.sms * inside.requests, np.int64)
@@ -56,7 +107,7 @@ class ChipState:
 
     def _first_blocks(self) -> None:
         """The first blocks go to the SMs in turn, until all slots are full; or to the slots as these become free."""
-        slots = self.cores[:, self.blocks_at : self.blocks_end].reshape(self.chip.sms, -1, 1 << BLOCK_SHIFT)
+        slots = self.cores[:, self.sms.blocks].reshape(self.chip.sms, -1, 1 << BLOCK_SHIFT)
         count, total = slots.shape[0] * slots.shape[1], len(self.program.block_warp) - 1
         given = np.arange(count).reshape(slots.shape[1], slots.shape[0]).T
         slots[:, :, GIVEN] = np.where(given < total, given, -1)
@@ -66,30 +117,19 @@ class ChipState:
             slots[:, :, GIVEN], self.shared[NEXT] = -1, 0
             slots[:, :, LAUNCH_AT] = self.chip.first_slots[:, None] + np.arange(slots.shape[1]) * self.chip.ramp
 
-    def advance(self, first: int, last: int, specialise: bool) -> None:
-        """Bring SMs `first` to `last` - 1 as far as they can go."""
-        p, m, s = self.program, self.chip.sm, self.state
-        step = make_advance_sms(m.schedulers, m.policy, m.width) if specialise else make_advance_sms(0, 0, 0)
-        step(
-            first, last, self.shared, self.packed.code, p.entry_wait, self.packed.op_table, p.path_start, p.warp_path,
-            p.warp_access, p.block_warp, self.accesses, self.tx, self.mems, s.layout, _NOTHING, self.tracks, _NOTHING,
-            self.cores, s.queued, self.wheels, self.occupied, s.block_start, s.block_end, s.sync, m.schedulers,
-            m.policy, m.width, s.memory_gate, self.per_block, m.block_launch,
-        )  # fmt: skip
-
     def close(self) -> None:
         """End a round; STATUS is PAUSED then to go on, else why not."""
-        below = self.below
+        below, slots = self.below, self.sms.blocks
         make_close_round()(
-            self.cores, self.mems.reshape(-1), self.mems.shape[1], self.tracks, self.shared, self.blocks_at,
-            self.blocks_end, len(self.state.block_start), self.chip.sm.block_launch, below.memory.mem,
-            below.slices.reshape(-1), below.channels, below.number, below.of_sm.reshape(-1), self.count, self.keys,
-            self.order, self.records,
+            self.cores, self.mems.reshape(-1), self.mems.shape[1], self.tracks, self.shared, slots.start, slots.stop,
+            len(self.sms.block_start), self.chip.sm.block_launch, below.memory.mem, below.slices.reshape(-1),
+            below.channels, below.number, below.of_sm.reshape(-1), self.count, self.keys, self.order, self.records,
         )  # fmt: skip
 
     def progress(self) -> Progress:
         """Of the blocks that have ended."""
-        return Progress("blocks simulated", len(self.state.block_end), counted=self.state.ended_blocks)
+        ends = self.sms.block_end
+        return Progress("blocks simulated", len(ends), counted=lambda: int(np.count_nonzero(ends)))
 
     def idle(self) -> int:
         """The cycle from which no server inside the SMs is busy."""
@@ -98,19 +138,18 @@ class ChipState:
 
     def raw(self, seconds: float) -> Raw:
         """The result of all SMs together."""
-        last = int(self.state.block_end.max(initial=0))
+        last = int(self.sms.block_end.max(initial=0))
         if self.shared[STATUS] == DEADLOCK:
             return Raw.failed(DEADLOCK, self.program)
         if self.shared[STATUS] != DONE or last > self.shared[LIMIT]:
             return Raw.failed(OVER_BUDGET, self.program)
-        self.state.core[:] = self.cores.sum(axis=0)
         counters, idle = self.mems[:, C : C + len(COUNTERS)].sum(axis=0), self.idle()
         requests = requests_of(self.records) if self.room else None
         return Raw.done(
             cycles=max(last, idle, self.below.idle()),
-            block_start=self.state.block_start,
-            block_end=self.state.block_end,
-            op_stall=self.state.charged(self.program),
+            block_start=self.sms.block_start,
+            block_end=self.sms.block_end,
+            op_stall=self.sms.charged(self.cores.sum(axis=0)),
             idle=int(self.tracks[:, IDLE].sum()),
             counters=counters + self.below.memory.counters(),
             seconds=seconds,
@@ -121,7 +160,7 @@ class ChipState:
 _NOTHING = np.zeros(8, np.int64)
 
 
-def _for_each(sms: int, one: NDArray[np.int64]) -> NDArray[np.int64]:
+def for_each(sms: int, one: NDArray[np.int64]) -> NDArray[np.int64]:
     """[sms, words] `one` for each SM, from where a line of the host's caches begins."""
     room = np.zeros(sms * len(one) + ALIGNED, np.int64)
     first = -(room.ctypes.data // room.itemsize) % ALIGNED
@@ -138,7 +177,6 @@ def run_chip(program: Program, chip: Chip, resident: int, max_cycles: int, windo
     The SMs are shared out among as many threads as are allowed. They meet after each round, and one of them ends it.
     """
     state = ChipState(program, chip, resident, window, max_cycles, room)
-    fixed = pays(program, chip.sm, SPECIALISE_CHIP_FROM)
     threads = min(allowed(), chip.sms)
     shares = iter([(chip.sms * part // threads, chip.sms * (part + 1) // threads) for part in range(threads)])
     meeting = Barrier(threads, state.close)
@@ -147,14 +185,14 @@ def run_chip(program: Program, chip: Chip, resident: int, max_cycles: int, windo
         first, last = next(shares)
         try:
             while state.shared[STATUS] == PAUSED:
-                state.advance(first, last, fixed)
+                state.sms.advance(state, first, last)
                 meeting.wait()
         except BaseException:
             meeting.abort()  # nobody waits for this thread
             raise
 
     with COMPILING:
-        state.advance(0, 0, fixed)
+        state.sms.advance(state, 0, 0)
     began = time.process_time()
     with state.progress():
         together(work, threads)

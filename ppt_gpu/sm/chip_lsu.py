@@ -17,7 +17,7 @@ from ppt_gpu.sm.chip_machine import COPY
 from ppt_gpu.sm.chip_requests import ask, wait_for
 from ppt_gpu.sm.core_bits import int64, prefetch
 from ppt_gpu.sm.core_lsu import _round_trip
-from ppt_gpu.sm.core_machine import NEVER, ONE
+from ppt_gpu.sm.core_machine import FRACTION, NEVER, ONE
 from ppt_gpu.sm.core_pack import POSITION
 from ppt_gpu.sm.core_state import ACCESS, BLOCK_SHIFT, BLOCK_SLOT, OFFSET, PENDING
 from ppt_gpu.sm.core_tags import whole
@@ -99,6 +99,7 @@ def _serve(mem: Any, op: int, tx: Any) -> bool:
         mem[op + q.O_DONE] = max(
             mem[op + q.O_DONE], whole(posted) + _round_trip(mem) if sent else whole(mem[op + q.O_TIME])
         )
+    mem[op + q.O_DONE] = max(mem[op + q.O_DONE], (mem[op + q.O_TIME] >> FRACTION) + mem[q.LAG])
     return True
 
 
@@ -151,26 +152,18 @@ def passes_unit(kind: int, mem: Any) -> bool:
     return kind >= KIND_LOAD and (kind != KIND_CONSTANT or mem[c.P_CONSTANT_QUEUED] != 0)
 
 
-@called
-def issue_later(
-    mem: Any, tx: Any, accesses: Any, warps: Any, blocks: Any, kind: int, way: int, cycle: int, me: int, tells: int,
-    event: int,
-) -> tuple[int, int]:  # fmt: skip
-    """An operation issued in `cycle`: (cycle of its result, NEVER and more: not known in this window; cycle from
-    which the queue has a place, at most the window's end). `tells`, `event`: as O_TELLS and O_EVENT."""
+@merged
+def put(mem: Any, tx: Any, accesses: Any, kind: int, way: int, access: int, cycle: int) -> tuple[int, bool]:
+    """An operation issued in `cycle` comes into the queue, or to the copy engine: (its place; is its result known in
+    this window?). `access`: its memory entry, of none a constant."""
     ring = int64(q.OF_COPIES if way == c.COPIES else q.OF_UNIT)
     op, alone = operation(mem, ring, mem[q.OP_LAST + ring]), mem[q.OP_FIRST + ring] == mem[q.OP_LAST + ring]
     mem[op + q.O_KIND] = kind
     mem[op + q.O_CACHED] = way & c.WAY if way != c.COPIES else c.PASSES_L1
-    mem[op + q.O_ME] = me
-    mem[op + q.O_TELLS] = tells
-    mem[op + q.O_EVENT] = event
     mem[op + q.O_ISSUED] = cycle
     mem[op + q.O_TIME] = -1
     mem[op + q.O_STATE] = 0
     if kind != KIND_CONSTANT:
-        access = warps[me + ACCESS] & POSITION
-        warps[me + ACCESS] = access + 1
         word = accesses[access]
         mem[op + q.O_FIRST] = word & c.FIRST_MASK
         mem[op + q.O_NEXT] = word & c.FIRST_MASK
@@ -178,30 +171,52 @@ def issue_later(
         mem[op + q.O_ACCESS] = word >> c.CYCLES_AT
         prefetch(accesses, access + 8)
         prefetch(tx, mem[op + q.O_LAST] + 8)
-    queue, head = mem[c.QUEUE], mem[c.QUEUE_HEAD]
     if way == c.COPIES:
         served = alone and _serve_copy(mem, op, tx)
     else:
+        head = mem[c.QUEUE_HEAD]
         mem[op + q.O_PLACE] = head
-        mem[queue + head] = NEVER
-        head = head + 1 if head + 1 < mem[c.P_QUEUE] else int64(0)
-        mem[c.QUEUE_HEAD] = head
+        mem[mem[c.QUEUE] + head] = NEVER
+        mem[c.QUEUE_HEAD] = head + 1 if head + 1 < mem[c.P_QUEUE] else 0
         served = alone and _serve(mem, op, tx)
     known = served and mem[op + q.O_STATE] == 0
     if not known:
         mem[q.OP_LAST + ring] += 1
         mem[q.OP_FIRST + ring] += 1 if served else 0
-    if (kind == KIND_STORE or way >= c.POSTED) and mem[c.P_ACK] == 0:
+    return op, known
+
+
+@merged
+def posted(mem: Any, kind: int, way: int) -> bool:
+    """Nobody waits for an operation of this kind to be done."""
+    return (kind == KIND_STORE or way >= c.POSTED) and mem[c.P_ACK] == 0
+
+
+@called
+def issue_later(
+    mem: Any, tx: Any, accesses: Any, warps: Any, blocks: Any, kind: int, way: int, cycle: int, me: int, tells: int,
+    event: int,
+) -> tuple[int, int]:  # fmt: skip
+    """An operation issued in `cycle`: (cycle of its result, NEVER and more: not known in this window; cycle from
+    which the queue has a place, at most the window's end). `tells`, `event`: as O_TELLS and O_EVENT."""
+    access = warps[me + ACCESS] & POSITION
+    warps[me + ACCESS] = access + 1 if kind != KIND_CONSTANT else access
+    op, known = put(mem, tx, accesses, kind, way, access, cycle)
+    mem[op + q.O_ME] = me
+    mem[op + q.O_TELLS] = tells
+    mem[op + q.O_EVENT] = event
+    if posted(mem, kind, way):
         done = cycle + mem[c.P_STORE]
     elif known:
         done = mem[op + q.O_DONE]
     else:
+        ring = int64(q.OF_COPIES if way == c.COPIES else q.OF_UNIT)
         mem[op + q.O_STATE] |= q.ANNOUNCED
         blocks[((warps[me + BLOCK_SLOT] & OFFSET) << BLOCK_SHIFT) + PENDING] += 1
         done = NEVER + mem[q.OP_LAST + ring] - 1  # a number of its own: a later entry may announce in the same slot
     if way == c.COPIES:
         return done, int64(0)
-    place = mem[queue + head]
+    place = mem[mem[c.QUEUE] + mem[c.QUEUE_HEAD]]
     if place >= NEVER:
         mem[q.QUEUE_BLOCKED] = 1
         place = mem[q.WINDOW_END]

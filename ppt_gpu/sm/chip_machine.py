@@ -111,7 +111,7 @@ def _slice_cost(program: Program, gpu: Gpu) -> int:
 def checked_window(window: int | None, chip: Chip) -> int:
     """The length of a window, cycles: as long as may be, or `window`. PptError when that is too long."""
     numbered = (1 << NUMBER_BITS - 4) * chip.sm.tx_cost // ONE
-    longest = max(1, min(chip.horizon, LONGEST_WINDOW, numbered))
+    longest = max(1, min(chip.horizon - chip.sm.memory_lag, LONGEST_WINDOW, numbered))
     if window is None:
         return longest
     if not 1 <= window <= longest:

@@ -23,13 +23,13 @@ ALIGNED = 8  # words of a line of the host's caches
 # Those of the copy engine are in a ring of their own: the same words, OF_COPIES further on.
 # TAKEN: MSHRs taken in this window. QUEUE_BLOCKED: the queue is full and nobody knows until when. FLOW: ring of stores
 # that have been answered: time from which the answer counts, and the answer; FLOW_LIMIT: the latest that counts.
-# SOON: room for chip_ahead.
+# SOON: room for chip_ahead. LAG: cycles by which all this is behind its SM.
 # LINK_OUT: the interconnect outward. (core_memory.INWARD stays 0: instruction lines do not wait for data.)
 (
     WINDOW_END, HORIZON, OPS, OP_SETTLED, OP_FIRST, OP_LAST, OP_MASK, COPY_OPS, COPY_SETTLED, COPY_FIRST, COPY_LAST,
     COPY_MASK, REQS, N_REQS, DEPS, N_DEPS, TAKEN, QUEUE_BLOCKED, FLOW, FLOW_FIRST, FLOW_LAST, FLOW_MASK, FLOW_LIMIT,
-    TAGS, TAG_MASK, L1_SETS, LINK_OUT, SOON,
-) = range(c.TABLES, c.TABLES + 28)  # fmt: skip
+    TAGS, TAG_MASK, L1_SETS, LINK_OUT, SOON, LAG,
+) = range(c.TABLES, c.TABLES + 29)  # fmt: skip
 OF_UNIT, OF_COPIES = 0, COPY_OPS - OPS
 #: the number of the first copy; above those of all operations of the load/store unit
 FIRST_COPY = 1 << 40
@@ -110,7 +110,7 @@ class SmMemory:
         self.mem[[OPS, OP_MASK, REQS, DEPS]] = ops, operations - 1, reqs, deps
         self.mem[[COPY_OPS, COPY_MASK]] = copy_ops, copies - 1
         self.mem[[COPY_SETTLED, COPY_FIRST, COPY_LAST]] = FIRST_COPY
-        self.mem[[FLOW, FLOW_MASK, HORIZON, SOON]] = flow_at, flow - 1, chip.horizon, soon
+        self.mem[[FLOW, FLOW_MASK, HORIZON, SOON, LAG]] = flow_at, flow - 1, chip.horizon, soon, m.memory_lag
         self.tx = transactions(program, m)
         self.requests = requests
 

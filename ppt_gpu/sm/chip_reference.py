@@ -11,11 +11,12 @@ import numpy as np
 
 from ppt_gpu.sm.chip_machine import ATOMIC, COPY, READ, Chip
 from ppt_gpu.sm.chip_reference_memory import LaterMemory, Operation, Request
-from ppt_gpu.sm.core_machine import COUNTERS, NEVER, ONE, WAIT_FIXED, WAIT_LONG, WAIT_SHORT
+from ppt_gpu.sm.core_machine import COUNTERS, NEVER, ONE, UNKNOWN, WAIT_FIXED, WAIT_LONG, WAIT_SHORT
 from ppt_gpu.sm.core_raw import DEADLOCK, OVER_BUDGET, Raw
 from ppt_gpu.sm.program import KIND_CONSTANT, Program
 from ppt_gpu.sm.reference import REASON, Sm, Warp
 from ppt_gpu.sm.reference_memory import Memory, whole
+from ppt_gpu.sm.reference_staged import Staged, StagedSm
 
 REASON_OF_WAIT = {
     WAIT_FIXED: REASON["wait"],
@@ -24,19 +25,97 @@ REASON_OF_WAIT = {
 }
 
 
-class ChipSm(Sm):
-    """An SM that learns the results of some operations later, and which blocks it runs from the chip."""
+class OnChip(Sm):
+    """What an SM, of either kind, has more as part of a chip: it learns the results of some operations later, and which
+    blocks it runs from the chip."""
 
     memory: LaterMemory
+    unknown = NEVER  # the time of a result that the L2 has not answered
+
+    def join(self, program: Program, chip: Chip) -> None:
+        self.memory = LaterMemory(program, chip, self.code)
+        self.code.memory = self.memory
+        self.given: list[int] = [-1] * len(self.slot_block)
+        self.launch_at = [NEVER] * len(self.slot_block)
+        self.waited: dict[int, list[tuple[int, int]]] = {}  # by warp: (operation, reason) of cycles
+
+    def constant(self, cycle: int) -> int:
+        if not self.m.constant_queued:
+            return self.code.constant(cycle)
+        return self.memory.put(Operation(KIND_CONSTANT, cycle))
+
+    def reason(self, slot: int, cycle: int) -> tuple[int, int]:
+        """As `Sm.reason`; cycles of waiting for what nobody knows are charged anew when all of it is known."""
+        op, why = super().reason(slot, cycle)
+        warp = self.slots[slot]
+        assert warp is not None
+        held = warp.barrier_until > cycle  # by what is charged as a wait for a scoreboard, and is none
+        if why in REASON_OF_WAIT.values() and not held and self.dependences(warp)[0] == self.unknown:
+            self.waited.setdefault(warp.number, []).append((op, why))
+        return op, why
+
+    def charge(self, warp: Warp) -> None:
+        if warp.number in self.waited and not warp.exited and self.dependences(warp)[0] < self.unknown:
+            for op, why in self.waited.pop(warp.number):
+                self.op_stall[op, why] -= 1
+                self.op_stall[op, REASON_OF_WAIT[self.dependences(warp)[1]]] += 1
+
+    @property
+    def nothing_due(self) -> bool:
+        """No warp can issue, no block end or come, and no result is unknown, unless other SMs change that."""
+        live = [warp for warp in self.slots if warp and not warp.exited]
+        ends = len({warp.block for warp in live}) < sum(block >= 0 for block in self.slot_block)
+        memory = self.memory
+        unknown = memory.open or memory.queue or memory.copies or memory.asked
+        comes = any(block >= 0 for block in self.given)
+        return not (ends or comes or unknown) and all(warp.barrier_until == NEVER for warp in live)
+
+    def tell(self, finished: list[Operation]) -> None:
+        """Results have become known."""
+        raise NotImplementedError
+
+
+class StagedChipSm(OnChip, StagedSm):
+    """One with collector units. Its memory is TO_MEMORY cycles behind: as if operations had been issued then."""
+
+    unknown = UNKNOWN
+
+    def __init__(self, program: Program, chip: Chip, resident: int) -> None:
+        super().__init__(program, chip.sm, resident, None)
+        self.join(program, chip)
+
+    def _unit_takes(self, one: Staged, pipe: int, cycle: int) -> bool:
+        if self._to_memory(one.op) and self.memory.queue:
+            return False
+        return super()._unit_takes(one, pipe, cycle)
+
+    def _begin(self, one: Staged, pipe: int, cycle: int) -> None:
+        self.memory.unknown = None
+        super()._begin(one, pipe, cycle)
+
+    def announce(self, one: Staged, done: int) -> None:
+        if self.memory.unknown is None:
+            super().announce(one, done)
+        else:
+            self.memory.unknown.staged = one
+            self.tell_waiting(one, UNKNOWN)
+
+    def tell(self, finished: list[Operation]) -> None:
+        self.memory.unknown = None
+        told = [(operation, operation.staged) for operation in finished if operation.staged is not None]
+        for operation, one in told:
+            self.announce(one, operation.done)
+        for _, one in told:
+            self.charge(one.warp)
+
+
+class ChipSm(OnChip):
+    """One without."""
 
     def __init__(self, program: Program, chip: Chip, resident: int) -> None:
         super().__init__(program, chip.sm, resident)
-        self.memory = LaterMemory(program, chip, self.code)
-        self.code.memory = self.memory
-        self.given: list[int] = [-1] * resident
-        self.launch_at = [NEVER] * resident
+        self.join(program, chip)
         self.announced: dict[tuple[int, int], Operation | None] = {}  # who did last, by warp and slot
-        self.waited: dict[int, list[tuple[int, int]]] = {}  # by warp: (operation, reason) of cycles, while it is not
         self.known: dict[int, int] = {}  # by warp: the latest result that is known, while others are not
 
     def _issue(self, warp: Warp, scheduler: int, cycle: int) -> None:
@@ -60,39 +139,7 @@ class ChipSm(Sm):
         unknown.event = int(self.p.event_of[warp.event_at])  # for which it counts when its result is known
         warp.event_at += 1
 
-    def constant(self, cycle: int) -> int:
-        if not self.m.constant_queued:
-            return self.code.constant(cycle)
-        return self.memory.put(Operation(KIND_CONSTANT, cycle))
-
-    def reason(self, slot: int, cycle: int) -> tuple[int, int]:
-        """As `Sm.reason`; cycles of waiting for what nobody knows are charged anew when all of it is known."""
-        op, why = super().reason(slot, cycle)
-        warp = self.slots[slot]
-        assert warp is not None
-        held = warp.barrier_until > cycle  # by what is charged as a wait for a scoreboard, and is none
-        if why in REASON_OF_WAIT.values() and not held and self.dependences(warp)[0] >= NEVER:
-            self.waited.setdefault(warp.number, []).append((op, why))
-        return op, why
-
-    def _charge(self, warp: Warp) -> None:
-        if warp.number in self.waited and not warp.exited and self.dependences(warp)[0] < NEVER:
-            for op, why in self.waited.pop(warp.number):
-                self.op_stall[op, why] -= 1
-                self.op_stall[op, REASON_OF_WAIT[self.dependences(warp)[1]]] += 1
-
-    @property
-    def nothing_due(self) -> bool:
-        """No warp can issue, no block end or come, and no result is unknown, unless other SMs change that."""
-        live = [warp for warp in self.slots if warp and not warp.exited]
-        ends = len({warp.block for warp in live}) < sum(block >= 0 for block in self.slot_block)
-        memory = self.memory
-        unknown = memory.open or memory.queue or memory.copies or memory.asked
-        comes = any(block >= 0 for block in self.given)
-        return not (ends or comes or unknown) and all(warp.barrier_until == NEVER for warp in live)
-
     def tell(self, finished: list[Operation]) -> None:
-        """Results have become known."""
         told = [(operation, operation.warp) for operation in finished if operation.warp is not None]
         for operation, warp in told:
             if operation.slot >= 0 and self.announced[warp.number, operation.slot] is operation:
@@ -100,7 +147,7 @@ class ChipSm(Sm):
             self.known[warp.number] = max(self.known[warp.number], operation.done)
             self.count(operation.event, operation.done)
         for _, warp in told:
-            self._charge(warp)
+            self.charge(warp)
             if warp.number in self.known and not any(other.warp is warp for other in self.memory.open):
                 warp.results = self.known.pop(warp.number)
 
@@ -166,7 +213,7 @@ class Below:
 class Dispatcher:
     """Gives blocks to slots, in the order in which they become free; by SM and slot in one cycle."""
 
-    def __init__(self, sms: list[ChipSm], blocks: int, chip: Chip) -> None:
+    def __init__(self, sms: list[OnChip], blocks: int, chip: Chip) -> None:
         self.sms, self.blocks, self.next = sms, blocks, 0
         begins = [
             (begin + slot * chip.ramp, slot, sm)
@@ -199,13 +246,15 @@ class Dispatcher:
 def run_chip_reference(program: Program, chip: Chip, resident: int, max_cycles: int) -> Raw:
     """Simulate `program` on all SMs; cycles, stalls and counters as README.md defines them."""
     began = time.process_time()
-    sms = [ChipSm(program, chip, resident) for _ in range(chip.sms)]
+    sms: list[OnChip] = [
+        (StagedChipSm if chip.sm.collectors else ChipSm)(program, chip, resident) for _ in range(chip.sms)
+    ]
     below, blocks = Below(program, chip), len(program.block_warp) - 1
     dispatcher = Dispatcher(sms, blocks, chip)
     cycle = ended = 0
     while True:
         for sm in sms:
-            sm.tell(sm.memory.serve((cycle + 1) * ONE))
+            sm.tell(sm.memory.serve((cycle + 1 - chip.sm.memory_lag) * ONE))
             sm.leave(cycle)
         dispatcher.dispatch(cycle)
         for sm in sms:
@@ -234,7 +283,7 @@ def run_chip_reference(program: Program, chip: Chip, resident: int, max_cycles: 
     return _sum(sms, below, time.process_time() - began)
 
 
-def _sum(sms: list[ChipSm], below: Below, seconds: float) -> Raw:
+def _sum(sms: list[OnChip], below: Below, seconds: float) -> Raw:
     end = np.max([sm.block_end for sm in sms], axis=0)
     counters = np.sum([sm.memory.counters for sm in sms], axis=0) + np.array(below.memory.counters)
     return Raw.done(

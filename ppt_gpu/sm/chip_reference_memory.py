@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from ppt_gpu.sm.chip_machine import ATOMIC, COPY, READ, STORE, WRITE_BACK, Chip
 from ppt_gpu.sm.core_machine import (
@@ -25,6 +26,9 @@ from ppt_gpu.sm.program import FORCED_L1, KIND_ATOMIC, KIND_CONSTANT, KIND_LOAD,
 from ppt_gpu.sm.reference import Warp
 from ppt_gpu.sm.reference_code import Code
 from ppt_gpu.sm.reference_memory import Line, Memory, whole
+
+if TYPE_CHECKING:
+    from ppt_gpu.sm.reference_staged import Staged
 
 
 @dataclass
@@ -65,6 +69,7 @@ class Operation:
     warp: Warp | None = None
     slot: int = -1
     event: int = -1  # for which it counts when its result is known
+    staged: Staged | None = None  # the instruction, of an SM with collector units
 
 
 class LaterMemory(Memory):
@@ -177,6 +182,7 @@ class LaterMemory(Memory):
         if op.kind == KIND_STORE:
             sent = m.store_ack and op.posted >= 0
             op.done = max(op.done, whole(op.posted) + self._round_trip() if sent else whole(op.time))
+        op.done = max(op.done, (op.time >> FRACTION) + self.m.memory_lag)  # the SM does not know before
         return True
 
     def _serve_copy(self, op: Operation) -> bool:

@@ -15,9 +15,10 @@ from ppt_gpu.sm.core_raw import DEADLOCK, DONE, OVER_BUDGET
 from ppt_gpu.sm.core_skip import ENDED, NOTHING_DUE, NOW
 from ppt_gpu.sm.core_state import BLOCK_SHIFT, GIVEN, LAUNCH_AT
 
-# `chip`: the cycle at which the window began, and ends; its length; the next block; the largest cycle; STATUS
-BEGIN, END, WINDOW, NEXT, LIMIT, STATUS = range(6)
-CHIP_WORDS = 6
+# `chip`: the cycle at which the window began, and ends; its length; the next block; the largest cycle; STATUS; LAG:
+# cycles by which the memory of the SMs is behind
+BEGIN, END, WINDOW, NEXT, LIMIT, STATUS, LAG = range(7)
+CHIP_WORDS = 7
 
 
 @called
@@ -114,7 +115,8 @@ def _close_round(
             return
     serve_window(
         pointer(mems), stride, len(tracks), pointer(below), pointer(slices), pointer(channels),
-        slice_number, pointer(of_sm), chip[BEGIN], len(count) - 1, pointer(count), pointer(keys), pointer(order),
+        slice_number, pointer(of_sm), chip[BEGIN] - chip[LAG], len(count) - 1, pointer(count), pointer(keys),
+        pointer(order),
     )  # fmt: skip
     write_down(pointer(mems), stride, len(tracks), pointer(records))
     if _drained(mems, stride, tracks, total):

@@ -35,6 +35,8 @@ FRACTION = 16  # bits behind the binary point in server times
 ONE = 1 << FRACTION  # a cycle
 MOST_DIRTY = 8  # sectors that one may push out: those of a line
 NEVER = 1 << 60
+#: of the result of an operation that has started, on a chip whose L2 has not answered yet
+UNKNOWN = NEVER - 1
 EVERY_LINE = slice(None)
 TURN, TURN_MASK = 0x9E3779B1, 0x7FFFFFFF  # which set begins a turn: any but a regular order
 
@@ -157,6 +159,11 @@ class Machine:
     collector_order: tuple[int, ...]  # pipes, in the order in which their instructions are taken in
     collector_banks: int  # of registers, of a scheduler
     fetches: int  # in a cycle, where there are collectors
+
+    @property
+    def memory_lag(self) -> int:
+        """Cycles from the issue of a memory operation, as the memory sees it, to its start."""
+        return TO_MEMORY if self.collectors else 0
 
 
 def machine_of(

@@ -35,6 +35,7 @@ class Staged:
     age: int
     reads: int  # operands that are not read yet, four bits a bank
     issued: int  # cycle
+    began: int = -1  # cycle
     taken: int = 0  # in which order collector units took instructions in
 
 
@@ -106,17 +107,27 @@ class StagedSm(Sm):
             done = self.constant(cycle - TO_MEMORY)
         else:
             done = cycle - TO_UNIT + int(self.p.op_latency[one.op])
-        done = max(done, cycle)
-        warp, slot = one.warp, int(self.p.entry_slot[one.entry])
+        one.began = cycle
+        self.announce(one, done)
+        if self.observer is not None:
+            self.observer.issued(cycle, one.scheduler, unit, one.warp, one.op, max(done, cycle))
+
+    def announce(self, one: Staged, done: int) -> None:
+        """The result of an instruction is there at cycle `done`, and not before the instruction began."""
+        done = max(done, one.began)
+        warp = one.warp
         bank = result_bank(int(self.operands[one.op]), self.slots.index(warp), self.m.collector_banks)
-        if bank >= 0 and done - cycle < LATE_RESULT:
+        if bank >= 0 and done - one.began < LATE_RESULT:
             self.writes.setdefault((done, one.scheduler), set()).add(bank)
-        if slot >= 0 and self.owner[warp.number, slot] == one.entry:
-            warp.slot_time[slot] = done
+        self.tell_waiting(one, done)
         warp.results = max(warp.results, done, one.issued + 1)
         self.flying[warp.number] -= 1
-        if self.observer is not None:
-            self.observer.issued(cycle, one.scheduler, unit, warp, one.op, done)
+
+    def tell_waiting(self, one: Staged, done: int) -> None:
+        """The scoreboard, where no later instruction announces in the same slot."""
+        slot = int(self.p.entry_slot[one.entry])
+        if slot >= 0 and self.owner[one.warp.number, slot] == one.entry:
+            one.warp.slot_time[slot] = done
 
     def _collect(self, cycle: int, first: bool) -> None:
         """A step: units whose operands are there hand over, the others read, free ones take in."""

@@ -276,7 +276,9 @@ def _fast_chip(
     from ppt_gpu.sm.chip_again import chip_run_name, recorded_chip, run_chip_again
     from ppt_gpu.sm.chip_record import room_for
 
-    room = room_for(program) if runs is not None else 0
+    if chip.sm.collectors and len(program.event_start):
+        raise PptError("programs with events are simulated without collector units")
+    room = room_for(program) if runs is not None and not chip.sm.collectors else 0
     if runs is None or not room:
         return run_chip(program, chip, resident, max_cycles, window)
     name = chip_run_name(chip, resident, window)

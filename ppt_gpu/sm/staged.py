@@ -18,30 +18,31 @@ from ppt_gpu.compiled import entry, merged
 from ppt_gpu.sm.core_bits import ctz, fingerprint, int64, pointer
 from ppt_gpu.sm.core_machine import NEVER, Machine
 from ppt_gpu.sm.core_memory import MemoryArrays
-from ppt_gpu.sm.core_raw import DEADLOCK, DONE, OVER_BUDGET, Raw
+from ppt_gpu.sm.core_raw import DEADLOCK, DONE, OVER_BUDGET, PAUSED, Raw
 from ppt_gpu.sm.core_seats import turned_together
+from ppt_gpu.sm.core_skip import NOTHING_DUE, NOW, TRACK_WORDS
 from ppt_gpu.sm.program import Program
-from ppt_gpu.sm.staged_blocks import launch_blocks, leave_blocks, next_due
+from ppt_gpu.sm.staged_blocks import launch_blocks, leave_blocks, next_due, undecided
 from ppt_gpu.sm.staged_issue import fetch, schedule
-from ppt_gpu.sm.staged_pipes import collect, start_wakes, take_one
+from ppt_gpu.sm.staged_pipes import announce, collect, completion, memory_free, start_wakes, take_one
 from ppt_gpu.sm.staged_state import (
+    ACCESS,
     BEHIND,
     DUE,
     ENDED,
     ENTRY,
     IDLE,
     MOVED,
+    OP,
+    OP_WORDS,
     PIPE_WORDS,
     RECORDS,
     SCHEDULERS,
-    SLOTS,
-    UNTIL,
     WAITING_PAST,
     WARP,
-    WARP_WORDS,
     StagedState,
 )
-from ppt_gpu.sm.staged_warps import REASONS, look_at, next_wake, settle, until_of, wake
+from ppt_gpu.sm.staged_warps import REASONS, next_wake, wake
 from ppt_gpu.threads import COMPILING
 
 
@@ -57,28 +58,36 @@ def start(
         pipe = ctz(left)
         left &= left - 1
         while pipes[pipe * PIPE_WORDS + BEHIND] > 0:
-            at, done = take_one(
-                sizes, warps, ops, pipes, gates, records, free_records, units, blocks, writes, now, accesses, tx, mem,
-                pipe, cycle,
+            at = take_one(
+                sizes, ops, pipes, gates, records, free_records, units, now, memory_free(mem), pipe, cycle
             )  # fmt: skip
             if at < 0:
                 break
-            place, entry = records[at + WARP], records[at + ENTRY]
-            slot = int64(entry_slot[entry])
-            if slot < 0 or owner[place * SLOTS + slot] != entry:
-                continue
-            slots[place * SLOTS + slot] = done << 2 | (slots[place * SLOTS + slot] & 3)
-            until = until_of(warps, slots, waits, place)
-            if until != warps[place * WARP_WORDS + UNTIL]:
-                settle(warps, entry_op, op_stall, place * WARP_WORDS, cycle)
-                warps[place * WARP_WORDS + UNTIL] = until
-                look_at(sizes, warps, ops, scheds, gates, wheel, wants, now, entry_op, op_stall, place, cycle)
+            done = completion(ops, records[at + OP] * OP_WORDS, records[at + ACCESS], accesses, tx, mem, cycle)
+            announce(
+                sizes, warps, slots, owner, ops, scheds, gates, blocks, writes, wheel, wants, now, op_stall, waits,
+                entry_op, entry_slot, records[at + WARP], records[at + ENTRY], cycle, max(done, cycle), cycle,
+                cycle + 1,
+            )  # fmt: skip
+
+
+# of chip_staged, which only the loop of an SM of a whole chip needs; globals, so that they can be cached
+start_later: Any = None
+memory_free_later: Any = None
+
+
+def _import_later() -> None:
+    global start_later, memory_free_later
+    from ppt_gpu.sm.chip_staged import memory_free_later, start_later
 
 
 @cache
-def make_staged() -> Any:
-    """The loop, compiled."""
-    SOURCES = fingerprint(names="core*.py") + fingerprint(names="staged*.py")
+def make_staged(ON_CHIP: bool = False) -> Any:
+    """The loop, compiled. ON_CHIP: that of an SM of a whole chip (chip_staged), from track[NOW] up to cycle `end`: what
+    is below the L1 answers after the window, and blocks are dispatched to the chip."""
+    SOURCES = fingerprint(names="c*.py" if ON_CHIP else "core*.py") + fingerprint(names="staged*.py")
+    if ON_CHIP:
+        _import_later()
 
     def loop(
         waits: Any, entry_op: Any, entry_slot: Any, path_start: Any, warp_path: Any, warp_access: Any, block_warp: Any,
@@ -87,10 +96,12 @@ def make_staged() -> Any:
         collecting: Any, records: Any, free_records: Any, units: Any, blocks: Any, writes: Any, wheel: Any, wants: Any,
         now: Any, op_stall: Any, block_start: Any, block_end: Any, sizes: Any,
         policy: int, width: int, steps: int, fetches: int, block_launch: int, warp_launch: int, together: int,
-        max_cycles: int,
+        max_cycles: int, track: Any, end: int,
     ) -> tuple[int, int]:  # fmt: skip
         _ = SOURCES
         total, cycle = len(block_start), int64(0)
+        if ON_CHIP:
+            cycle = track[NOW]
         waits, entry_op, entry_slot = pointer(waits), pointer(entry_op), pointer(entry_slot)
         path_start, warp_path, warp_access = pointer(path_start), pointer(warp_path), pointer(warp_access)
         block_warp, accesses, tx, mem = pointer(block_warp), pointer(accesses), pointer(tx), pointer(mem)
@@ -101,26 +112,34 @@ def make_staged() -> Any:
         wants, now, op_stall, sizes = pointer(wants), pointer(now), pointer(op_stall), pointer(sizes)
         block_start, block_end = pointer(block_start), pointer(block_end)
         k = sizes[SCHEDULERS]
-        while True:
+        while not ON_CHIP or cycle < end:
             now[MOVED] = 0
             if cycle >= now[DUE]:
                 leave_blocks(sizes, warps, blocks, now, op_stall, block_start, block_end, block_launch, cycle)
+                if ON_CHIP and undecided(sizes, blocks, cycle):
+                    break
                 launch_blocks(
                     sizes, warps, slots, owner, ops, scheds, keys, gates, wheel, wants, blocks, now, op_stall, entry_op,
                     path_start, warp_path, warp_access, block_warp, block_start, policy, warp_launch, together,
-                    total, cycle,
+                    total, ON_CHIP, cycle,
                 )  # fmt: skip
-                now[DUE] = next_due(sizes, blocks, now, total, cycle)
-                if now[ENDED] == total:
+                now[DUE] = next_due(sizes, blocks, now, total, ON_CHIP, cycle)
+                if not ON_CHIP and now[ENDED] == total:
                     return DONE, cycle
             if cycle >= max_cycles:
                 return OVER_BUDGET, cycle
             wake(sizes, warps, ops, scheds, gates, wheel, wants, now, entry_op, op_stall, cycle)
             if now[RECORDS] > 0:
-                start(
-                    sizes, warps, slots, owner, ops, pipes, scheds, gates, records, free_records, units, blocks, writes,
-                    wheel, wants, now, op_stall, waits, entry_op, entry_slot, accesses, tx, mem, cycle,
-                )  # fmt: skip
+                if ON_CHIP:
+                    start_later(
+                        sizes, warps, slots, owner, ops, pipes, scheds, gates, records, free_records, units, blocks,
+                        writes, wheel, wants, now, op_stall, waits, entry_op, entry_slot, accesses, tx, mem, cycle,
+                    )  # fmt: skip
+                else:
+                    start(
+                        sizes, warps, slots, owner, ops, pipes, scheds, gates, records, free_records, units, blocks,
+                        writes, wheel, wants, now, op_stall, waits, entry_op, entry_slot, accesses, tx, mem, cycle,
+                    )  # fmt: skip
                 for step in range(steps):
                     collect(
                         sizes, pipes, order, scheds, gates, collecting, records, ops, writes, now, cycle, step == 0
@@ -137,11 +156,18 @@ def make_staged() -> Any:
             if now[MOVED] != 0:
                 cycle += 1
                 continue
+            memory = memory_free_later(mem) if ON_CHIP else memory_free(mem)
             cycle = min(
-                start_wakes(sizes, ops, pipes, gates, records, units, now, mem, cycle), now[DUE], next_wake(now, cycle)
+                start_wakes(sizes, ops, pipes, gates, records, units, now, memory, cycle),
+                now[DUE],
+                next_wake(now, cycle),
             )
-            if cycle >= NEVER:
+            if ON_CHIP:
+                track[NOTHING_DUE] = int64(cycle >= NEVER)
+            elif cycle >= NEVER:
                 return DEADLOCK, cycle
+        track[NOW] = min(cycle, end)
+        return PAUSED, cycle
 
     return entry(loop)
 
@@ -160,7 +186,7 @@ def run_staged(program: Program, machine: Machine, resident: int, max_cycles: in
         state.gates, state.collecting, state.records, state.free_records, state.units, state.blocks, state.writes,
         state.wheel, state.wants, state.now, state.op_stall, state.block_start, state.block_end, state.sizes,
         machine.policy, machine.width, machine.collector_steps, machine.fetches, machine.block_launch,
-        machine.warp_launch, turned_together(machine, per_block), max_cycles,
+        machine.warp_launch, turned_together(machine, per_block), max_cycles, np.zeros(TRACK_WORDS, np.int64), NEVER,
     )  # fmt: skip
     seconds = time.thread_time() - began
     if status != DONE:

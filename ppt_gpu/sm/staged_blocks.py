@@ -19,6 +19,7 @@ from ppt_gpu.sm.staged_state import (
     END,
     ENDED,
     FLYING,
+    GIVEN,
     HELD,
     HELD_FOR,
     IDLE,
@@ -68,15 +69,15 @@ def leave_blocks(
 def launch_blocks(
     sizes: Any, warps: Any, slots: Any, owner: Any, ops: Any, scheds: Any, keys: Any, gates: Any, wheel: Any,
     wants: Any, blocks: Any, now: Any, op_stall: Any, entry_op: Any, path_start: Any, warp_path: Any, warp_access: Any,
-    block_warp: Any, block_start: Any, policy: int, warp_launch: int, together: int, total: int,
+    block_warp: Any, block_start: Any, policy: int, warp_launch: int, together: int, total: int, on_chip: bool,
     cycle: int,
 ) -> None:  # fmt: skip
-    """Due blocks start."""
+    """Due blocks start: those that the chip has given, or one after another."""
     for index in range(sizes[RESIDENT]):
         this = index * BLOCK_WORDS
-        if blocks[this + BLOCK_NUMBER] >= 0 or blocks[this + LAUNCH_AT] > cycle or now[NEXT_BLOCK] >= total:
+        number = blocks[this + GIVEN] if on_chip else now[NEXT_BLOCK]
+        if blocks[this + BLOCK_NUMBER] >= 0 or blocks[this + LAUNCH_AT] > cycle or number < 0 or number >= total:
             continue
-        number = now[NEXT_BLOCK]
         now[NEXT_BLOCK] += 1
         now[MOVED] = 1
         first, last = block_warp[number], block_warp[number + 1]
@@ -84,6 +85,7 @@ def launch_blocks(
         for word in range(this, this + BLOCK_WORDS):
             blocks[word] = 0
         blocks[this + BLOCK_NUMBER] = number
+        blocks[this + LAUNCH_AT], blocks[this + GIVEN] = NEVER, -1
         blocks[this + LEFT] = last - first
         for warp in range(first, last):
             place = index * sizes[PER_BLOCK] + warp - first
@@ -110,13 +112,22 @@ def launch_blocks(
 
 
 @called
-def next_due(sizes: Any, blocks: Any, now: Any, total: int, cycle: int) -> int:
+def undecided(sizes: Any, blocks: Any, cycle: int) -> bool:
+    """Is a slot due of which the chip has not said which block it gets?"""
+    for this in range(0, sizes[RESIDENT] * BLOCK_WORDS, BLOCK_WORDS):
+        if blocks[this + BLOCK_NUMBER] < 0 and blocks[this + GIVEN] < 0 and blocks[this + LAUNCH_AT] <= cycle:
+            return True
+    return False
+
+
+@called
+def next_due(sizes: Any, blocks: Any, now: Any, total: int, on_chip: bool, cycle: int) -> int:
     """The next cycle after `cycle` in which a block may leave or enter, of what is known."""
     due = int64(NEVER)
     for index in range(sizes[RESIDENT]):
         this = index * BLOCK_WORDS
         if blocks[this + BLOCK_NUMBER] < 0:
-            if now[NEXT_BLOCK] < total:
+            if on_chip or now[NEXT_BLOCK] < total:
                 due = min(due, max(blocks[this + LAUNCH_AT], cycle + 1))
         elif blocks[this + LEFT] == 0 and blocks[this + FLYING] == 0:
             due = min(due, max(blocks[this + RESULTS], cycle + 1))

@@ -13,7 +13,6 @@ from ppt_gpu.sm.core_memory import CYCLES_AT, CYCLES_MASK, FIRST_MASK, LSU
 from ppt_gpu.sm.core_tags import whole
 from ppt_gpu.sm.program import KIND_CONSTANT, KIND_LOAD, KIND_SHARED, RESULT_AT
 from ppt_gpu.sm.staged_state import (
-    ACCESS,
     AGE,
     AHEAD,
     BANKS,
@@ -48,9 +47,11 @@ from ppt_gpu.sm.staged_state import (
     RECORD_WORDS,
     RECORDS,
     RESULTS,
+    SCHED,
     SCHED_WORDS,
     SCHEDULERS,
     SHARED,
+    SLOTS,
     STAGED,
     TAKEN,
     TAKEN_IN,
@@ -59,9 +60,9 @@ from ppt_gpu.sm.staged_state import (
     USES_L1,
     WAITING_AHEAD,
     WAITING_PAST,
-    WARP,
     WARP_WORDS,
 )
+from ppt_gpu.sm.staged_warps import look_at, wait_until
 
 
 @merged
@@ -76,17 +77,23 @@ def first_unit(sizes: Any, units: Any, shared: int, count: int, pipe: int, sched
 
 
 @merged
-def free_from(units: Any, mem: Any, kind: int, unit: int) -> int:
-    """The cycle from which an instruction of this kind can start there."""
+def memory_free(mem: Any) -> int:
+    """The cycle from which the load/store unit takes an instruction."""
+    return whole(mem[LSU]) + TO_MEMORY
+
+
+@merged
+def free_from(units: Any, memory: int, kind: int, unit: int) -> int:
+    """The cycle from which an instruction of this kind can start there. `memory`: the load/store unit is free then."""
     free = units[unit]
     if kind >= KIND_LOAD:
-        free = max(free, whole(mem[LSU]) + TO_MEMORY)
+        free = max(free, memory)
     return free
 
 
 @merged
 def next_to_start(
-    sizes: Any, ops: Any, pipes: Any, gates: Any, records: Any, units: Any, mem: Any, pipe: int, cycle: int
+    sizes: Any, ops: Any, pipes: Any, gates: Any, records: Any, units: Any, memory: int, pipe: int, cycle: int
 ) -> int:
     """The scheduler whose instruction starts next, the oldest that can; where all share the units only the oldest."""
     shared, count = pipes[pipe * PIPE_WORDS + SHARED], pipes[pipe * PIPE_WORDS + UNITS]
@@ -96,7 +103,7 @@ def next_to_start(
         if held != 0:
             age, kind = records[(held - 1) * RECORD_WORDS + AGE], kind_of(records, ops, held)
             unit = first_unit(sizes, units, shared, count, pipe, scheduler)
-            can = free_from(units, mem, kind, unit) <= cycle
+            can = free_from(units, memory, kind, unit) <= cycle
             if age < least and (can or shared != 0):
                 best, least = int64(scheduler if can else -1), age
     return best
@@ -110,31 +117,18 @@ def kind_of(records: Any, ops: Any, held: int) -> int:
 
 @merged
 def take_one(
-    sizes: Any, warps: Any, ops: Any, pipes: Any, gates: Any, records: Any, free_records: Any, units: Any, blocks: Any,
-    writes: Any, now: Any, accesses: Any, tx: Any, mem: Any, pipe: int, cycle: int,
-) -> tuple[int, int]:  # fmt: skip
-    """A unit of the pipe takes what waits for it: (where its record is, when it is done), -1 without any that can."""
-    scheduler = next_to_start(sizes, ops, pipes, gates, records, units, mem, pipe, cycle)
+    sizes: Any, ops: Any, pipes: Any, gates: Any, records: Any, free_records: Any, units: Any, now: Any, memory: int,
+    pipe: int, cycle: int,
+) -> int:  # fmt: skip
+    """A unit of the pipe takes what waits for it: its record (kept until another issues), -1 if none can."""
+    scheduler = next_to_start(sizes, ops, pipes, gates, records, units, memory, pipe, cycle)
     if scheduler < 0:
-        return int64(-1), int64(0)
+        return int64(-1)
     gate = (scheduler * sizes[PIPES] + pipe) * GATE_WORDS
     held = gates[gate + PAST]
     at = (held - 1) * RECORD_WORDS
-    op = records[at + OP] * OP_WORDS
     shared, count = pipes[pipe * PIPE_WORDS + SHARED], pipes[pipe * PIPE_WORDS + UNITS]
-    units[first_unit(sizes, units, shared, count, pipe, scheduler)] = cycle + ops[op + II]
-    done = max(completion(ops, op, records[at + ACCESS], accesses, tx, mem, cycle), cycle)
-    bank = ops[op + OPERANDS] >> RESULT_AT
-    if bank != 0 and done - cycle < LATE_RESULT:
-        bank = (bank - 1 + records[at + WARP]) % sizes[BANKS]
-        row = (done & (LATE_RESULT - 1)) * sizes[SCHEDULERS] + scheduler
-        before = writes[row] & 255 if writes[row] >> 8 == done else int64(0)
-        writes[row] = done << 8 | before | int64(1) << bank
-    this = (warps[records[at + WARP] * WARP_WORDS + BLOCK] - 1) * BLOCK_WORDS
-    blocks[this + FLYING] -= 1
-    blocks[this + RESULTS] = max(blocks[this + RESULTS], done)
-    if blocks[this + FLYING] == 0 and blocks[this + LEFT] == 0:
-        now[DUE] = min(now[DUE], max(blocks[this + RESULTS], cycle + 1))
+    units[first_unit(sizes, units, shared, count, pipe, scheduler)] = cycle + ops[records[at + OP] * OP_WORDS + II]
     gates[gate + PAST] = 0
     pipes[pipe * PIPE_WORDS + BEHIND] -= 1
     if pipes[pipe * PIPE_WORDS + BEHIND] == 0:
@@ -142,7 +136,46 @@ def take_one(
     now[RECORDS] -= 1
     free_records[sizes[STAGED] - 1 - now[RECORDS]] = held - 1
     now[MOVED] = 1
-    return at, done
+    return at
+
+
+@merged
+def announce(
+    sizes: Any, warps: Any, slots: Any, owner: Any, ops: Any, scheds: Any, gates: Any, blocks: Any, writes: Any,
+    wheel: Any, wants: Any, now: Any, op_stall: Any, waits: Any, entry_op: Any, entry_slot: Any, place: int, entry: int,
+    began: int, done: int, cycle: int, leaves: int,
+) -> None:  # fmt: skip
+    """In `cycle` it becomes known that the result of what the warp in slot `place` issued as `entry`, and started in
+    cycle `began`, is there at `done`. From cycle `leaves` on its block may leave."""
+    me, op = place * WARP_WORDS, int64(entry_op[entry]) * OP_WORDS
+    bank = ops[op + OPERANDS] >> RESULT_AT
+    if bank != 0 and done - began < LATE_RESULT:
+        bank = (bank - 1 + place) % sizes[BANKS]
+        row = (done & (LATE_RESULT - 1)) * sizes[SCHEDULERS] + warps[me + SCHED]
+        before = writes[row] & 255 if writes[row] >> 8 == done else int64(0)
+        writes[row] = done << 8 | before | int64(1) << bank
+    this = (warps[me + BLOCK] - 1) * BLOCK_WORDS
+    blocks[this + FLYING] -= 1
+    blocks[this + RESULTS] = max(blocks[this + RESULTS], done)
+    if blocks[this + FLYING] == 0 and blocks[this + LEFT] == 0:
+        now[DUE] = min(now[DUE], max(blocks[this + RESULTS], leaves))
+    tell_waiting(
+        sizes, warps, slots, owner, ops, scheds, gates, wheel, wants, now, op_stall, waits, entry_op, entry_slot, place,
+        entry, done, cycle,
+    )  # fmt: skip
+
+
+@merged
+def tell_waiting(
+    sizes: Any, warps: Any, slots: Any, owner: Any, ops: Any, scheds: Any, gates: Any, wheel: Any, wants: Any, now: Any,
+    op_stall: Any, waits: Any, entry_op: Any, entry_slot: Any, place: int, entry: int, done: int, cycle: int,
+) -> None:  # fmt: skip
+    """The scoreboard, where no later entry announces in the same slot, and with it the warp, if it waits for that."""
+    slot = int64(entry_slot[entry])
+    if slot >= 0 and owner[place * SLOTS + slot] == entry:
+        slots[place * SLOTS + slot] = done << 2 | (slots[place * SLOTS + slot] & 3)
+        if wait_until(warps, slots, waits, entry_op, op_stall, place, cycle):
+            look_at(sizes, warps, ops, scheds, gates, wheel, wants, now, entry_op, op_stall, place, cycle)
 
 
 @called
@@ -273,7 +306,7 @@ def take_in(
 
 @called
 def start_wakes(
-    sizes: Any, ops: Any, pipes: Any, gates: Any, records: Any, units: Any, now: Any, mem: Any, cycle: int
+    sizes: Any, ops: Any, pipes: Any, gates: Any, records: Any, units: Any, now: Any, memory: int, cycle: int
 ) -> int:
     """Nothing has moved: the next cycle in which a unit is free for what waits for it."""
     then, left = int64(NEVER), now[WAITING_PAST]
@@ -285,5 +318,5 @@ def start_wakes(
             held = gates[(scheduler * sizes[PIPES] + pipe) * GATE_WORDS + PAST]
             if held != 0:
                 unit = first_unit(sizes, units, shared, count, pipe, scheduler)
-                then = min(then, max(free_from(units, mem, kind_of(records, ops, held), unit), cycle + 1))
+                then = min(then, max(free_from(units, memory, kind_of(records, ops, held), unit), cycle + 1))
     return then

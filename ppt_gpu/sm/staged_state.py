@@ -17,10 +17,10 @@ SCHEDULERS, PIPES, COLLECTORS, MOST_UNITS, PLACES, PER_BLOCK, RESIDENT, BANKS, W
 # next memory entry. BUFFER: how many instructions its buffer holds, STRAY: the wrong ones. HELD: the cycle until which
 # a barrier holds it, HELD_FOR: that barrier's latency. UNTIL: completion * 4 + WAIT_* of what its next entry waits for
 # longest. BORN: the cycle from which it may be fetched. SINCE: the cycle up to which it has been charged; BASE:
-# BLOCKED of its gate when it became ready.
+# BLOCKED of its gate when it became ready. DEFERRED: cycles of waiting for what is UNKNOWN, not charged yet.
 (
-    POS, END, AT_ACCESS, BUFFER, STRAY, HELD, HELD_FOR, UNTIL, BORN, BLOCK, LAST_OP, SINCE, BASE, SCHED, ROW,
-) = range(15)  # fmt: skip
+    POS, END, AT_ACCESS, BUFFER, STRAY, HELD, HELD_FOR, UNTIL, BORN, BLOCK, LAST_OP, SINCE, BASE, SCHED, ROW, DEFERRED,
+) = range(16)  # fmt: skip
 WARP_WORDS = 16
 SLOTS = 64  # of the scoreboard of a warp
 # `ops`
@@ -46,8 +46,9 @@ WARP, ENTRY, OP, ACCESS, AGE, READS, ISSUED, TAKEN = range(8)
 RECORD_WORDS = 8
 # `writes`, by cycle mod LATE_RESULT and scheduler: cycle << 8 | mask of the banks that are written then
 # `blocks`: of a block slot. NUMBER: -1 none; LEFT: warps that have not exited; ARRIVED: of them at the barrier; FLYING:
-# instructions whose completion is not known; RESULTS: cycle from which all known ones are there
-BLOCK_NUMBER, LAUNCH_AT, LEFT, FLYING, RESULTS, ARRIVED = range(6)
+# instructions whose completion is not known; RESULTS: cycle from which all known ones are there. LAUNCH_AT and, of a
+# whole chip, GIVEN stand where chip_round looks for them.
+BLOCK_NUMBER, LEFT, ARRIVED, LAUNCH_AT, RESULTS, FLYING, _, GIVEN = range(8)
 BLOCK_WORDS = 8
 # `wheel`: of each of the next WHEEL cycles and each scheduler, the rows of warps that may become ready then. `wants`:
 # mask of the warp slots, 64 a word, that want to be fetched.
@@ -93,7 +94,8 @@ class StagedState:
         self.free_records = np.arange(staged)
         self.units = np.zeros(pipes * k * width, np.int64)  # times at which they become free
         blocks = np.zeros((resident, BLOCK_WORDS), np.int64)
-        blocks[:, BLOCK_NUMBER], blocks[:, LAUNCH_AT] = -1, np.arange(resident) * machine.ramp
+        blocks[:, (BLOCK_NUMBER, GIVEN)] = -1
+        blocks[:, LAUNCH_AT] = np.arange(resident) * machine.ramp
         self.blocks = blocks.ravel()
         self.writes = np.zeros(LATE_RESULT * k, np.int64)
         self.wheel = np.zeros(WHEEL * k, np.int64)

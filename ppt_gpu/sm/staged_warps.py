@@ -11,7 +11,7 @@ from typing import Any
 
 from ppt_gpu.compiled import called, merged
 from ppt_gpu.sm.core_bits import ctz, int64, rotated
-from ppt_gpu.sm.core_machine import NEVER
+from ppt_gpu.sm.core_machine import NEVER, UNKNOWN
 from ppt_gpu.sm.program import KIND_ATOMIC, KIND_CONSTANT, KIND_LOAD, KIND_SHARED
 from ppt_gpu.sm.result import STALL_REASONS
 from ppt_gpu.sm.staged_state import (
@@ -20,6 +20,7 @@ from ppt_gpu.sm.staged_state import (
     BLOCKED,
     BORN,
     BUFFER,
+    DEFERRED,
     END,
     FROM,
     GATE_WORDS,
@@ -64,10 +65,34 @@ def settle(warps: Any, entry_op: Any, op_stall: Any, me: int, upto: int) -> None
             op_stall[row + NO_INSTRUCTION] += upto - at
         elif warps[me + STRAY] != 0:
             op_stall[row + BRANCH] += upto - at
+        elif warps[me + UNTIL] >> 2 == UNKNOWN:
+            warps[me + DEFERRED] += upto - at
         else:
-            kind = warps[me + UNTIL] & 3
-            op_stall[row + (LONG if kind == 2 else (SHORT if kind == 1 else WAIT))] += upto - at
+            op_stall[row + waiting_for(warps[me + UNTIL])] += upto - at
     warps[me + SINCE] = upto
+
+
+@merged
+def waiting_for(until: int) -> int:
+    """The reason of who waits for what UNTIL says."""
+    kind = until & 3
+    return int64(LONG if kind == 2 else (SHORT if kind == 1 else WAIT))
+
+
+@merged
+def wait_until(
+    warps: Any, slots: Any, waits: Any, entry_op: Any, op_stall: Any, place: int, cycle: int
+) -> bool:  # fmt: skip
+    """A result of the warp in slot `place` has become known: is it ready at another time than was known before?"""
+    me, until = place * WARP_WORDS, until_of(warps, slots, waits, place)
+    if until == warps[me + UNTIL]:
+        return False
+    settle(warps, entry_op, op_stall, me, cycle)
+    warps[me + UNTIL] = until
+    if warps[me + DEFERRED] != 0 and until >> 2 != UNKNOWN:
+        op_stall[int64(entry_op[warps[me + POS]]) * REASONS + waiting_for(until)] += warps[me + DEFERRED]
+        warps[me + DEFERRED] = 0
+    return True
 
 
 @merged
@@ -123,7 +148,7 @@ def look_at(
     if warps[me + STRAY] == 0:
         until = max(until, warps[me + UNTIL] >> 2)
     if until > cycle:
-        if until < NEVER:
+        if until < UNKNOWN:
             wake_at(sizes, wheel, now, scheduler, row, until, cycle)
         return
     if warps[me + STRAY] != 0:

@@ -23,10 +23,11 @@ from ppt_gpu.sm.program import (
     KIND_LOAD,
     KIND_SHARED,
     KIND_STORE,
+    RESULT_AT,
     Program,
 )
 from ppt_gpu.spec import load_gpu
-from ppt_gpu.spec.gpu import TASK_CLASSES, CodeCache, ConstantCache, Gpu, Pipe
+from ppt_gpu.spec.gpu import TASK_CLASSES, CodeCache, Collectors, ConstantCache, Gpu, Pipe
 
 CLASSES = {
     KIND_COMPUTE: ("fp32", "int32", "sfu", "shuffle", "fence"),
@@ -368,3 +369,28 @@ programs = st.builds(
     lines=st.sampled_from((1, 4, 30, 400)),
     memory=st.sampled_from((0.1, 1.0, 4.0)),
 )
+
+
+@st.composite
+def staged_gpus(draw: st.DrawFn) -> Gpu:
+    """A random GPU with collector units."""
+    gpu = draw(gpus())
+    collectors = Collectors(
+        units=draw(st.integers(1, 4)),
+        steps=draw(st.integers(1, 3)),
+        banks=draw(st.sampled_from((1, 3, 4, 8))),
+        fetches=draw(st.integers(1, 4)),
+        order=draw(st.sampled_from(((), ("slow", "lsu"), ("math", "control", "slow", "lsu")))),
+    )
+    policy = draw(st.sampled_from(("lrr", "gto", "gto_launch")))
+    sm = dataclasses.replace(gpu.sm, policy=policy)
+    pipes = {name: dataclasses.replace(pipe, queue=0) for name, pipe in gpu.pipes.items()}  # not with collector units
+    return dataclasses.replace(gpu, sm=sm, pipes=pipes, code=CodeCache(), collectors=collectors)
+
+
+def with_operands(program: Program, seed: int, banks: int) -> Program:
+    """The program with register operands in random banks."""
+    rng = np.random.default_rng(seed)
+    counts = rng.integers(0, 3, (len(program.op_name), banks)) * (rng.random((len(program.op_name), 1)) < 0.8)
+    results = rng.integers(0, banks + 1, len(program.op_name)) << RESULT_AT
+    return dataclasses.replace(program, op_operands=(counts << 4 * np.arange(banks)).sum(axis=1) | results)

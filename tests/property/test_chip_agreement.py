@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, note, settings
 from hypothesis import strategies as st
-from sm_random import differences, gpus, programs, with_events
+from sm_random import differences, gpus, programs, staged_gpus, with_events, with_operands
 
 from ppt_gpu.sm.chip import run_chip
-from ppt_gpu.sm.chip_machine import Chip, chip_of
+from ppt_gpu.sm.chip_machine import Chip, checked_window, chip_of
 from ppt_gpu.sm.chip_reference import run_chip_reference
 from ppt_gpu.sm.core import run_core
 from ppt_gpu.sm.core_machine import CODE_IN_SM, machine_of
 from ppt_gpu.sm.program import KIND_STORE, Program
+from ppt_gpu.sm.staged import run_staged
 from ppt_gpu.spec.gpu import Gpu
 
 RELAXED = settings(deadline=None, suppress_health_check=list(HealthCheck))
@@ -24,11 +25,13 @@ POLICIES = ("lrr", "gto", "gto_launch", "gto_block")
 
 
 @st.composite
-def chips(draw: st.DrawFn) -> Gpu:
-    gpu = draw(gpus())
+def chips(draw: st.DrawFn, collectors: bool = False) -> Gpu:
+    """A random GPU of up to 4 SMs."""
+    gpu = draw(staged_gpus() if collectors else gpus())
+    policy = gpu.sm.policy if collectors else draw(st.sampled_from(POLICIES))
     return dataclasses.replace(
         gpu,
-        sm=dataclasses.replace(gpu.sm, count=draw(st.integers(1, 4)), policy=draw(st.sampled_from(POLICIES))),
+        sm=dataclasses.replace(gpu.sm, count=draw(st.integers(1, 4)), policy=policy),
         l2=dataclasses.replace(
             gpu.l2,
             slices=draw(st.sampled_from((1, 2, 6))),
@@ -42,7 +45,7 @@ def chips(draw: st.DrawFn) -> Gpu:
 def compare(program: Program, gpu: Gpu, resident: int, share: float) -> None:
     chip = chip_of(program, gpu)
     plain = run_chip_reference(program, chip, resident, LONG)
-    window = max(1, int(chip.horizon * share))
+    window = max(1, int(checked_window(None, chip) * share))
     fast = run_chip(program, chip, resident, LONG, window)
     note(f"window {window} of {chip.horizon}; cycles {plain.cycles} and {fast.cycles}")
     assert differences(plain, fast) == []
@@ -67,6 +70,22 @@ def test_compiled_chip_is_the_reference(program: Program, gpu: Gpu, resident: in
 @given(**OPTIONS)
 def test_compiled_chip_is_the_reference_many(program: Program, gpu: Gpu, resident: int, share: float) -> None:
     compare(program, gpu, resident, share)
+
+
+STAGED = OPTIONS | {"gpu": chips(collectors=True), "operands": st.integers(0, 1000)}
+
+
+@settings(RELAXED, max_examples=60)
+@given(**STAGED)
+def test_with_collector_units(program: Program, gpu: Gpu, resident: int, share: float, operands: int) -> None:
+    compare(with_operands(program, operands, gpu.collectors.banks), gpu, resident, share)
+
+
+@pytest.mark.slow
+@settings(RELAXED, max_examples=2000)
+@given(**STAGED)
+def test_with_collector_units_many(program: Program, gpu: Gpu, resident: int, share: float, operands: int) -> None:
+    compare(with_operands(program, operands, gpu.collectors.banks), gpu, resident, share)
 
 
 @settings(RELAXED, max_examples=80)
@@ -121,3 +140,18 @@ def test_a_chip_of_one_sm_is_the_sm(program: Program, gpu: Gpu, resident: int, s
     whole = run_chip(alone, chip, resident, LONG, chip.horizon)
     machine = machine_of(alone, small, 1, None, 0.0, None, CODE_IN_SM, CODE_IN_SM)
     assert differences(run_core(alone, machine, resident, LONG), whole) == []
+
+
+@settings(RELAXED, max_examples=40)
+@given(program=programs, gpu=chips(collectors=True), resident=st.integers(1, 3), operands=st.integers(0, 1000))
+def test_a_chip_of_one_sm_with_collector_units_is_the_sm(
+    program: Program, gpu: Gpu, resident: int, operands: int
+) -> None:
+    """As above; and what is below answers late enough to be known before it is wanted."""
+    alone, small, chip = one_sm(with_operands(program, operands, gpu.collectors.banks), gpu)
+    assume(small.l1.write != "write-back" and chip.horizon > chip.sm.memory_lag)
+    assume(not (program.op_kind[program.entry_op] == KIND_STORE).any())
+    window = checked_window(None, chip)
+    whole = run_chip(alone, chip, resident, LONG, window)
+    machine = machine_of(alone, small, 1, None, 0.0, None, CODE_IN_SM, CODE_IN_SM)
+    assert differences(run_staged(alone, machine, resident, LONG), whole) == []

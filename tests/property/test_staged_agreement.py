@@ -8,32 +8,15 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
-from sm_random import differences, gpus, programs
+from sm_random import differences, programs, staged_gpus, with_operands
 
 from ppt_gpu.sm.bench_programs import STREAMING, loop_program
-from ppt_gpu.sm.program import RESULT_AT, Program
+from ppt_gpu.sm.program import Program
 from ppt_gpu.sm.simulate import simulate
 from ppt_gpu.spec import load_gpu
-from ppt_gpu.spec.gpu import CodeCache, Collectors, Gpu
+from ppt_gpu.spec.gpu import Gpu
 
 RELAXED = settings(deadline=None, suppress_health_check=list(HealthCheck))
-
-
-@st.composite
-def staged_gpus(draw: st.DrawFn) -> Gpu:
-    """A random GPU with collector units."""
-    gpu = draw(gpus())
-    collectors = Collectors(
-        units=draw(st.integers(1, 4)),
-        steps=draw(st.integers(1, 3)),
-        banks=draw(st.sampled_from((1, 3, 4, 8))),
-        fetches=draw(st.integers(1, 4)),
-        order=draw(st.sampled_from(((), ("slow", "lsu"), ("math", "control", "slow", "lsu")))),
-    )
-    policy = draw(st.sampled_from(("lrr", "gto", "gto_launch")))
-    sm = dataclasses.replace(gpu.sm, policy=policy)
-    pipes = {name: dataclasses.replace(pipe, queue=0) for name, pipe in gpu.pipes.items()}  # not with collector units
-    return dataclasses.replace(gpu, sm=sm, pipes=pipes, code=CodeCache(), collectors=collectors)
 
 
 OPTIONS = {
@@ -44,14 +27,6 @@ OPTIONS = {
     "dirty": st.sampled_from((0.0, 0.4)),
     "operands": st.integers(0, 1000),
 }
-
-
-def with_operands(program: Program, seed: int, banks: int) -> Program:
-    """The program with register operands in random banks."""
-    rng = np.random.default_rng(seed)
-    counts = rng.integers(0, 3, (len(program.op_name), banks)) * (rng.random((len(program.op_name), 1)) < 0.8)
-    results = rng.integers(0, banks + 1, len(program.op_name)) << RESULT_AT
-    return dataclasses.replace(program, op_operands=(counts << 4 * np.arange(banks)).sum(axis=1) | results)
 
 
 def compare(program: Program, gpu: Gpu, resident: int, active: int, dirty: float, operands: int) -> None:

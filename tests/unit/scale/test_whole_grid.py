@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,7 @@ from ppt_gpu.scale.prediction import KernelPrediction
 from ppt_gpu.scale.whole_grid import disagreement, small, small_prediction
 from ppt_gpu.sm.core_raw import Raw
 from ppt_gpu.spec import load_gpu
-from ppt_gpu.spec.gpu import Gpu
+from ppt_gpu.spec.gpu import Collectors, Gpu
 
 SAMPLES = Path(__file__).parents[3] / "tasklists"
 
@@ -81,8 +82,15 @@ def test_what_is_too_large_or_not_simulated_whole(monkeypatch: pytest.MonkeyPatc
     monkeypatch.undo()
     sm.policy = "two_level"
     assert not small(sm, survey, gpu)
-    collecting = load_gpu("gpgpusim_qv100")
-    assert not small(triangular(collecting), survey, collecting)
+
+
+def test_small_launches_are_simulated_whole_on_a_gpu_with_collector_units() -> None:
+    gpu = load_gpu("gpgpusim_qv100", ["sm.count=8"])
+    sm = triangular(gpu)
+    found = predict_launch(sm, gpu, "steady", sm.survey())[0]
+    assert found.plan.whole
+    without = replace(gpu, collectors=Collectors())
+    assert predict_launch(triangular(without), without, "steady", sm.survey())[0].cycles < found.cycles
 
 
 def test_a_small_launch_whose_blocks_cannot_all_be_run_is_not_simulated_whole(monkeypatch: pytest.MonkeyPatch) -> None:

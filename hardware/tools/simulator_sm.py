@@ -26,7 +26,7 @@ class Instruction:
     unit: str  # of UNITS
     latency: int
     interval: int
-    sources: tuple[int, ...]  # numbers of the registers read through the collectors: not those of addresses
+    sources: tuple[int, ...]  # numbers of the registers read through the collectors, those of addresses too
     result: int  # number of the register written, -1: none
     writes: frozenset[int]  # registers
     registers: frozenset[int]  # read or written, addresses and guard too

@@ -76,7 +76,7 @@ class OnChip(Sm):
 
 
 class StagedChipSm(OnChip, StagedSm):
-    """One with collector units. Its memory is TO_MEMORY cycles behind: as if operations had been issued then."""
+    """One with collector units. Its memory is TO_UNIT cycles behind: as if operations had been issued then."""
 
     unknown = UNKNOWN
 

@@ -1,6 +1,6 @@
 """An SM with collector units as one of a whole chip: `staged.py` between windows, as `chip_reference.StagedChipSm`.
 
-What the SM asks for leaves it TO_MEMORY cycles before the cycle that the SM is in, as if it had been issued then: its
+What the SM asks for leaves it TO_UNIT cycles before the cycle that the SM is in, as if it had been issued then: its
 memory is so many cycles behind, and so is the end of its window. Results that are not known in a window are UNKNOWN in
 the scoreboard; their block waits for them as for instructions that have not started.
 """
@@ -23,7 +23,7 @@ from ppt_gpu.sm.chip_requests import settle
 from ppt_gpu.sm.chip_round import END
 from ppt_gpu.sm.core_bits import ctz, fingerprint, int64, pointer
 from ppt_gpu.sm.core_code import constant
-from ppt_gpu.sm.core_machine import NEVER, TO_MEMORY, TO_UNIT, UNKNOWN
+from ppt_gpu.sm.core_machine import NEVER, TO_UNIT, UNKNOWN
 from ppt_gpu.sm.core_memory import P_STORE
 from ppt_gpu.sm.core_seats import turned_together
 from ppt_gpu.sm.core_skip import ENDED, IDLE, NOTHING_DUE, NOW
@@ -73,10 +73,10 @@ def _started(
     if kind < KIND_LOAD:
         return cycle - TO_UNIT + ops[op + LATENCY]
     if kind == KIND_CONSTANT and not passes_unit(kind, mem):
-        return constant(mem, cycle - TO_MEMORY)[0]
-    at, known = put(mem, tx, accesses, kind, way, access, cycle - TO_MEMORY)
+        return constant(mem, cycle - TO_UNIT)[0]
+    at, known = put(mem, tx, accesses, kind, way, access, cycle - TO_UNIT)
     if posted(mem, kind, way):
-        return cycle - TO_MEMORY + mem[P_STORE]
+        return cycle - TO_UNIT + mem[P_STORE]
     if known:
         return mem[at + q.O_DONE]
     mem[at + q.O_STATE] |= q.ANNOUNCED
@@ -131,7 +131,7 @@ def _open_window(
             op = operation(mem, ring, number)
             if mem[op + q.O_STATE] == q.ANNOUNCED:
                 mem[op + q.O_STATE] = 0
-                began = mem[op + q.O_ISSUED] + TO_MEMORY
+                began = mem[op + q.O_ISSUED] + TO_UNIT
                 announce(
                     sizes, warps, slots, owner, ops, scheds, gates, blocks, writes, wheel, wants, now, op_stall, waits,
                     entry_op, entry_slot, mem[op + q.O_ME], mem[op + q.O_EVENT], began,
@@ -185,8 +185,8 @@ def make_advance_staged() -> Any:
             units, blocks, writes = core[at[10] : at[11]], core[at[11] : at[12]], core[at[12] : at[13]]
             wheel, wants, now = core[at[13] : at[14]], core[at[14] : at[15]], core[at[15] : at[16]]
             op_stall = core[at[16] : at[17]]
-            if mem[q.WINDOW_END] != end - TO_MEMORY:
-                mem[q.WINDOW_END] = end - TO_MEMORY
+            if mem[q.WINDOW_END] != end - TO_UNIT:
+                mem[q.WINDOW_END] = end - TO_UNIT
                 _open_window(
                     pointer(sizes), pointer(warps), pointer(slots), pointer(owner), pointer(ops), pointer(scheds),
                     pointer(gates), pointer(blocks), pointer(writes), pointer(wheel), pointer(wants), pointer(now),

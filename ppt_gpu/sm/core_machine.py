@@ -49,8 +49,8 @@ WRONG_FETCH = 2
 
 #: instructions that a fetch brings, where warps have buffers
 FETCHED = 2
-#: cycles from the issue of an instruction that nobody holds up to its start, in a unit and in the load/store unit
-TO_UNIT, TO_MEMORY = 3, 2
+#: cycles from the issue of an instruction that reads registers, and that nobody holds up, to its start
+TO_UNIT = 3
 #: a result that comes so many cycles after its instruction has started, or later, holds up no reads of its bank
 LATE_RESULT = 1024
 
@@ -163,7 +163,7 @@ class Machine:
     @property
     def memory_lag(self) -> int:
         """Cycles from the issue of a memory operation, as the memory sees it, to its start."""
-        return TO_MEMORY if self.collectors else 0
+        return TO_UNIT if self.collectors else 0
 
 
 def machine_of(

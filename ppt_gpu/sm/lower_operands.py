@@ -26,26 +26,26 @@ def _registers(operand: Operand | None) -> int:
 
 
 def operands_in_banks(instruction: Instruction, kernel: Kernel, banks: int) -> int:
-    """Program.op_operands: registers by the number in their name, once each; addresses pass the collectors."""
-    found = _bank(kernel, instruction.writes[0], banks) + 1 << RESULT_AT if instruction.writes else 0
-    for register in register_operands(instruction):
-        bank = _bank(kernel, register, banks)
+    """Program.op_operands: registers by the number in their name, each number once, those of addresses too."""
+    found = _number(kernel, instruction.writes[0]) % banks + 1 << RESULT_AT if instruction.writes else 0
+    for number in sorted({_number(kernel, register) for register in register_operands(instruction)}):
+        bank = number % banks
         found += 1 << 4 * bank if found >> 4 * bank & 15 < 15 else 0
     return found
 
 
-def _bank(kernel: Kernel, register: int, banks: int) -> int:
+def _number(kernel: Kernel, register: int) -> int:
     digits = _DIGITS.search(kernel.registers[register].name)
-    return int(digits.group()) % banks if digits else 0
+    return int(digits.group()) if digits else 0
 
 
 def register_operands(instruction: Instruction) -> set[int]:
-    """Ids of the registers that the instruction reads as operands: not those of addresses, nor its guard."""
+    """Ids of the registers that the instruction reads as operands or for an address: not its guard."""
     return _read(instruction.operands[1 if instruction.writes else 0 :])
 
 
 def _read(operands: Sequence[Operand | None]) -> set[int]:
-    """Ids of the registers among operands, and in vectors of them."""
+    """Ids of the registers among operands, in addresses and in vectors of them."""
     found: set[int] = set()
     for operand in operands:
         if isinstance(operand, Reg):
@@ -54,4 +54,6 @@ def _read(operands: Sequence[Operand | None]) -> set[int]:
             found.add(operand.reg.id)
         elif isinstance(operand, Vec):
             found |= _read(operand.items)
+        elif isinstance(operand, Mem):
+            found |= _read([operand.base])
     return found

@@ -12,7 +12,6 @@ from ppt_gpu.sm.core_machine import (
     LATE_RESULT,
     NEVER,
     ONE,
-    TO_MEMORY,
     TO_UNIT,
     Machine,
     in_banks,
@@ -87,7 +86,7 @@ class StagedSm(Sm):
                 self._begin(one, pipe, cycle)
 
     def _unit_takes(self, one: Staged, pipe: int, cycle: int) -> bool:
-        if self._to_memory(one.op) and self.memory.lsu > (cycle - TO_MEMORY) * ONE:
+        if self._to_memory(one.op) and self.memory.lsu > (cycle - TO_UNIT) * ONE:
             return False
         return min(self.free[pipe, one.scheduler]) <= cycle
 
@@ -102,9 +101,9 @@ class StagedSm(Sm):
         units[unit] = cycle + int(self.p.op_ii[one.op])
         kind = int(self.p.op_kind[one.op])
         if kind in RECORDED:
-            done = self.memory.issue(cycle - TO_MEMORY, one.op, one.access)
+            done = self.memory.issue(cycle - TO_UNIT, one.op, one.access)
         elif kind == KIND_CONSTANT:
-            done = self.constant(cycle - TO_MEMORY)
+            done = self.constant(cycle - TO_UNIT)
         else:
             done = cycle - TO_UNIT + int(self.p.op_latency[one.op])
         one.began = cycle

@@ -8,7 +8,7 @@ from ppt_gpu.compiled import called, merged
 from ppt_gpu.sm.core_bits import ctz, int64
 from ppt_gpu.sm.core_code import constant
 from ppt_gpu.sm.core_lsu import issue_global, issue_shared
-from ppt_gpu.sm.core_machine import LATE_RESULT, NEVER, TO_MEMORY, TO_UNIT
+from ppt_gpu.sm.core_machine import LATE_RESULT, NEVER, TO_UNIT
 from ppt_gpu.sm.core_memory import CYCLES_AT, CYCLES_MASK, FIRST_MASK, LSU
 from ppt_gpu.sm.core_tags import whole
 from ppt_gpu.sm.program import KIND_CONSTANT, KIND_LOAD, KIND_SHARED, RESULT_AT
@@ -79,7 +79,7 @@ def first_unit(sizes: Any, units: Any, shared: int, count: int, pipe: int, sched
 @merged
 def memory_free(mem: Any) -> int:
     """The cycle from which the load/store unit takes an instruction."""
-    return whole(mem[LSU]) + TO_MEMORY
+    return whole(mem[LSU]) + TO_UNIT
 
 
 @merged
@@ -185,11 +185,11 @@ def completion(ops: Any, op: int, access: int, accesses: Any, tx: Any, mem: Any,
     if kind < KIND_LOAD:
         return cycle - TO_UNIT + ops[op + LATENCY]
     if kind == KIND_CONSTANT:
-        return constant(mem, cycle - TO_MEMORY)[0]
+        return constant(mem, cycle - TO_UNIT)[0]
     if kind == KIND_SHARED:
-        return issue_shared(mem, cycle - TO_MEMORY, (accesses[access] >> CYCLES_AT) & CYCLES_MASK)[0]
+        return issue_shared(mem, cycle - TO_UNIT, (accesses[access] >> CYCLES_AT) & CYCLES_MASK)[0]
     last = accesses[access + 1] & FIRST_MASK
-    return issue_global(kind, ops[op + USES_L1], cycle - TO_MEMORY, accesses[access], last, tx, mem)[0]
+    return issue_global(kind, ops[op + USES_L1], cycle - TO_UNIT, accesses[access], last, tx, mem)[0]
 
 
 @merged

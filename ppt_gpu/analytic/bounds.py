@@ -107,7 +107,7 @@ def _shown(count: float) -> str:
 
 def pipe_units(pipe: Pipe, schedulers: int) -> int:
     """Places of a pipe in the whole SM."""
-    return pipe.places * (schedulers if pipe.scope == "scheduler" else 1)
+    return pipe.units * (schedulers if pipe.scope == "scheduler" else 1)
 
 
 def _issue(result: SmResult, gpu: Gpu, scale: Scale) -> ResourceBound:

@@ -76,7 +76,7 @@ class OnChip(Sm):
 
 
 class StagedChipSm(OnChip, StagedSm):
-    """One with collector units. Its memory is TO_UNIT cycles behind: as if operations had been issued then."""
+    """One with collector units. Its memory is `Machine.to_unit` cycles behind: as if operations had been issued then."""
 
     unknown = UNKNOWN
 
@@ -84,14 +84,14 @@ class StagedChipSm(OnChip, StagedSm):
         super().__init__(program, chip.sm, resident, None)
         self.join(program, chip)
 
-    def _unit_takes(self, one: Staged, pipe: int, cycle: int) -> bool:
+    def _unit_for(self, one: Staged, pipe: int, cycle: int) -> int:
         if self._to_memory(one.op) and self.memory.queue:
-            return False
-        return super()._unit_takes(one, pipe, cycle)
+            return -1
+        return super()._unit_for(one, pipe, cycle)
 
-    def _begin(self, one: Staged, pipe: int, cycle: int) -> None:
+    def _begin(self, one: Staged, pipe: int, unit: int, cycle: int) -> None:
         self.memory.unknown = None
-        super()._begin(one, pipe, cycle)
+        super()._begin(one, pipe, unit, cycle)
 
     def announce(self, one: Staged, done: int) -> None:
         if self.memory.unknown is None:

@@ -1,6 +1,6 @@
 """An SM with collector units as one of a whole chip: `staged.py` between windows, as `chip_reference.StagedChipSm`.
 
-What the SM asks for leaves it TO_UNIT cycles before the cycle that the SM is in, as if it had been issued then: its
+What the SM asks for leaves it `Machine.to_unit` cycles before the cycle that the SM is in, as if it had been issued then: its
 memory is so many cycles behind, and so is the end of its window. Results that are not known in a window are UNKNOWN in
 the scoreboard; their block waits for them as for instructions that have not started.
 """
@@ -23,7 +23,7 @@ from ppt_gpu.sm.chip_requests import settle
 from ppt_gpu.sm.chip_round import END
 from ppt_gpu.sm.core_bits import ctz, fingerprint, int64, pointer
 from ppt_gpu.sm.core_code import constant
-from ppt_gpu.sm.core_machine import NEVER, TO_UNIT, UNKNOWN
+from ppt_gpu.sm.core_machine import NEVER, UNKNOWN
 from ppt_gpu.sm.core_memory import P_STORE
 from ppt_gpu.sm.core_seats import turned_together
 from ppt_gpu.sm.core_skip import ENDED, IDLE, NOTHING_DUE, NOW
@@ -42,6 +42,7 @@ from ppt_gpu.sm.staged_state import (
     OP,
     OP_WORDS,
     PIPE_WORDS,
+    TO_UNIT,
     USES_L1,
     WAITING_PAST,
     WARP,
@@ -58,25 +59,25 @@ sm_loop: Any = None  # of an SM; a global of the function that make_advance_stag
 
 
 @merged
-def memory_free_later(mem: Any) -> int:
+def memory_free_later(mem: Any, to_unit: int) -> int:
     """As `memory_free`; while an operation is not served to its end nobody knows."""
-    return int64(NEVER) if mem[q.OP_FIRST] < mem[q.OP_LAST] else memory_free(mem)
+    return int64(NEVER) if mem[q.OP_FIRST] < mem[q.OP_LAST] else memory_free(mem, to_unit)
 
 
 @called
 def _started(
-    ops: Any, op: int, access: int, place: int, number: int, accesses: Any, tx: Any, mem: Any, cycle: int
+    ops: Any, op: int, access: int, place: int, number: int, accesses: Any, tx: Any, mem: Any, issued: int
 ) -> int:
-    """When the operation that the warp in slot `place` issued as entry `number`, and that starts in `cycle`, is done;
-    UNKNOWN where that has to be asked."""
+    """When the operation of entry `number` of the warp in slot `place` is done, which starts as if it had been issued in
+    that cycle; UNKNOWN where that has to be asked."""
     kind, way = ops[op + KIND], ops[op + USES_L1]
     if kind < KIND_LOAD:
-        return cycle - TO_UNIT + ops[op + LATENCY]
+        return issued + ops[op + LATENCY]
     if kind == KIND_CONSTANT and not passes_unit(kind, mem):
-        return constant(mem, cycle - TO_UNIT)[0]
-    at, known = put(mem, tx, accesses, kind, way, access, cycle - TO_UNIT)
+        return constant(mem, issued)[0]
+    at, known = put(mem, tx, accesses, kind, way, access, issued)
     if posted(mem, kind, way):
-        return cycle - TO_UNIT + mem[P_STORE]
+        return issued + mem[P_STORE]
     if known:
         return mem[at + q.O_DONE]
     mem[at + q.O_STATE] |= q.ANNOUNCED
@@ -87,8 +88,8 @@ def _started(
 @merged
 def start_later(
     sizes: Any, warps: Any, slots: Any, owner: Any, ops: Any, pipes: Any, scheds: Any, gates: Any, records: Any,
-    free_records: Any, units: Any, blocks: Any, writes: Any, wheel: Any, wants: Any, now: Any, op_stall: Any,
-    waits: Any, entry_op: Any, entry_slot: Any, accesses: Any, tx: Any, mem: Any, cycle: int,
+    free_records: Any, units: Any, results: Any, blocks: Any, writes: Any, wheel: Any, wants: Any, now: Any,
+    op_stall: Any, waits: Any, entry_op: Any, entry_slot: Any, accesses: Any, tx: Any, mem: Any, cycle: int,
 ) -> None:  # fmt: skip
     """As `staged.start`."""
     left = now[WAITING_PAST]
@@ -97,14 +98,16 @@ def start_later(
         left &= left - 1
         while pipes[pipe * PIPE_WORDS + BEHIND] > 0:
             at = take_one(
-                sizes, ops, pipes, gates, records, free_records, units, now, memory_free_later(mem), pipe, cycle
+                sizes, ops, pipes, gates, records, free_records, units, results, now,
+                memory_free_later(mem, sizes[TO_UNIT]), pipe, cycle,
             )  # fmt: skip
             if at < 0:
                 break
             place, number = records[at + WARP], records[at + ENTRY]
             done = _started(
-                ops, records[at + OP] * OP_WORDS, records[at + ACCESS], place, number, accesses, tx, mem, cycle
-            )
+                ops, records[at + OP] * OP_WORDS, records[at + ACCESS], place, number, accesses, tx, mem,
+                cycle - sizes[TO_UNIT],
+            )  # fmt: skip
             if done == UNKNOWN:
                 tell_waiting(
                     sizes, warps, slots, owner, ops, scheds, gates, wheel, wants, now, op_stall, waits, entry_op,
@@ -131,7 +134,7 @@ def _open_window(
             op = operation(mem, ring, number)
             if mem[op + q.O_STATE] == q.ANNOUNCED:
                 mem[op + q.O_STATE] = 0
-                began = mem[op + q.O_ISSUED] + TO_UNIT
+                began = mem[op + q.O_ISSUED] + sizes[TO_UNIT]
                 announce(
                     sizes, warps, slots, owner, ops, scheds, gates, blocks, writes, wheel, wants, now, op_stall, waits,
                     entry_op, entry_slot, mem[op + q.O_ME], mem[op + q.O_EVENT], began,
@@ -156,7 +159,7 @@ def _must_know(blocks: Any) -> int:
 #: the tables of StagedState that change, as they stand one after another in `core`
 CHANGING = (
     "warps", "slots", "owner", "pipes", "scheds", "keys", "gates", "collecting", "records", "free_records", "units",
-    "blocks", "writes", "wheel", "wants", "now", "op_stall",
+    "results", "blocks", "writes", "wheel", "wants", "now", "op_stall",
 )  # fmt: skip
 
 
@@ -182,11 +185,11 @@ def make_advance_staged() -> Any:
             pipes, scheds = core[at[3] : at[4]], core[at[4] : at[5]]
             keys, gates = core[at[5] : at[6]], core[at[6] : at[7]]
             collecting, records, free_records = core[at[7] : at[8]], core[at[8] : at[9]], core[at[9] : at[10]]
-            units, blocks, writes = core[at[10] : at[11]], core[at[11] : at[12]], core[at[12] : at[13]]
-            wheel, wants, now = core[at[13] : at[14]], core[at[14] : at[15]], core[at[15] : at[16]]
-            op_stall = core[at[16] : at[17]]
-            if mem[q.WINDOW_END] != end - TO_UNIT:
-                mem[q.WINDOW_END] = end - TO_UNIT
+            units, results, blocks = core[at[10] : at[11]], core[at[11] : at[12]], core[at[12] : at[13]]
+            writes, wheel, wants = core[at[13] : at[14]], core[at[14] : at[15]], core[at[15] : at[16]]
+            now, op_stall = core[at[16] : at[17]], core[at[17] : at[18]]
+            if mem[q.WINDOW_END] != end - sizes[TO_UNIT]:
+                mem[q.WINDOW_END] = end - sizes[TO_UNIT]
                 _open_window(
                     pointer(sizes), pointer(warps), pointer(slots), pointer(owner), pointer(ops), pointer(scheds),
                     pointer(gates), pointer(blocks), pointer(writes), pointer(wheel), pointer(wants), pointer(now),
@@ -198,8 +201,8 @@ def make_advance_staged() -> Any:
                 continue
             sm_loop(
                 waits, entry_op, entry_slot, path_start, warp_path, warp_access, block_warp, accesses, tx, mem, warps,
-                slots, owner, ops, pipes, order, scheds, keys, gates, collecting, records, free_records, units, blocks,
-                writes, wheel, wants, now, op_stall, block_start, block_end, sizes, policy, width, steps, fetches,
+                slots, owner, ops, pipes, order, scheds, keys, gates, collecting, records, free_records, units, results,
+                blocks, writes, wheel, wants, now, op_stall, block_start, block_end, sizes, policy, width, steps, fetches,
                 block_launch, warp_launch, together, int64(NEVER), track, end,
             )  # fmt: skip
             track[ENDED], track[IDLE] = now[BLOCKS_ENDED], now[IDLE_CYCLES]

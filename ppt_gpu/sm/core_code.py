@@ -41,9 +41,13 @@ def fetch(mem: Any, operation: int, time: int, fetches: int) -> int:
         mem[CODE_FREE] = time + fetches
         if fetches > 1:
             time += WRONG_FETCH
+    return line_there(mem, operation, time) if mem[P_CODE_SETS] != 0 else time
+
+
+@called
+def line_there(mem: Any, operation: int, time: int) -> int:
+    """Cycle from `time` on at which the line of the code is there in which the operation stands."""
     sets, ways = mem[P_CODE_SETS], mem[P_CODE_WAYS]
-    if sets == 0:
-        return time
     line = mem[(mem[CODE_LINE] & PLACE) + operation] & PLACE
     first = (mem[CODE] & PLACE) + (line % sets) * ways * 2
     last = first + (ways - 1) * 2

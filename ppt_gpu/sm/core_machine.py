@@ -20,13 +20,17 @@ from ppt_gpu.sm.program import (
     CODE_IN_L2,
     CODE_IN_SM,
     KIND_ATOMIC,
+    KIND_BARRIER,
+    KIND_BRANCH,
     KIND_CONSTANT,
     KIND_LOAD,
     KIND_SHARED,
     KIND_STORE,
+    RECORDED,
     RESULT_AT,
     Program,
     copies_of,
+    operand_bits,
 )
 from ppt_gpu.sm.result import STALL_REASONS
 from ppt_gpu.spec.gpu import TASK_CLASSES, Gpu
@@ -49,10 +53,10 @@ WRONG_FETCH = 2
 
 #: instructions that a fetch brings, where warps have buffers
 FETCHED = 2
-#: cycles from the issue of an instruction that reads registers, and that nobody holds up, to its start
-TO_UNIT = 3
 #: a result that comes so many cycles after its instruction has started, or later, holds up no reads of its bank
 LATE_RESULT = 1024
+#: and one that comes so much later, or after even more, no other result
+FAR_RESULT = 512
 
 LRR, GTO, GTO_LAUNCH, GTO_BLOCK, TWO_LEVEL = range(len(POLICIES))
 WRITES = ("write-through", "write-evict", "write-back")
@@ -154,16 +158,30 @@ class Machine:
     constant_ways: int
     constant_fill: int  # per line that comes from the cache behind
     constant_behind: int  # cycles from when that begins until the line is there
-    collectors: int  # units of a scheduler; 0: an instruction goes from its issue to its unit
+    collectors: tuple[
+        int, ...
+    ]  # units of each scheduler, or pipe; empty: an instruction goes from its issue to its unit
+    collectors_shared: bool  # they are those of pipes
     collector_steps: int  # that they make in a cycle
     collector_order: tuple[int, ...]  # pipes, in the order in which their instructions are taken in
-    collector_banks: int  # of registers, of a scheduler
+    collector_banks: int  # of registers, of a scheduler or of all
     fetches: int  # in a cycle, where there are collectors
+    results: int  # of units that compute, in a cycle; 0: any number
+    one_result: bool  # a unit has results in different cycles
+    no_result: int  # cycles that an operation without a result takes to where its result would be
+
+    @property
+    def to_unit(self) -> int:
+        """Cycles from the issue of an instruction that reads registers, and that nobody holds up, to its start.
+
+        It is taken in, read for and handed over in different steps, and starts in the cycle after that.
+        """
+        return 2 + 2 // self.collector_steps
 
     @property
     def memory_lag(self) -> int:
         """Cycles from the issue of a memory operation, as the memory sees it, to its start."""
-        return TO_UNIT if self.collectors else 0
+        return self.to_unit if self.collectors else 0
 
 
 def machine_of(
@@ -211,7 +229,7 @@ def machine_of(
         width=gpu.sm.issue_width,
         policy=POLICIES.index(name),
         active_set=max(1, gpu.sm.active_warps),
-        pipe_units=tuple(gpu.pipes[name].places for name in pipe_order(gpu)),
+        pipe_units=tuple(gpu.pipes[name].units for name in pipe_order(gpu)),
         pipe_shared=tuple(gpu.pipes[name].scope == "sm" for name in pipe_order(gpu)),
         pipe_queue=tuple(gpu.pipes[name].queue for name in pipe_order(gpu)),
         block_launch=gpu.host.block_launch,
@@ -277,12 +295,29 @@ def machine_of(
         constant_ways=constant_ways,
         constant_fill=constant_fill(gpu, active_sms),
         constant_behind=gpu.constants.miss,
-        collectors=gpu.collectors.units,
+        collectors=_collectors(gpu),
+        collectors_shared=gpu.collectors.scope == "sm",
         collector_steps=gpu.collectors.steps,
         collector_order=_order(gpu),
         collector_banks=gpu.collectors.banks,
         fetches=gpu.collectors.fetches,
+        results=gpu.collectors.results,
+        one_result=gpu.collectors.one_result,
+        no_result=_no_result(gpu),
     )
+
+
+def _no_result(gpu: Gpu) -> int:
+    """Cycles of the fastest operation on integers; 1 where the ISA names none."""
+    return gpu.isa.op("int32").latency if "int32" in gpu.isa.ops else 1
+
+
+def _collectors(gpu: Gpu) -> tuple[int, ...]:
+    """Units of each scheduler, or of each pipe."""
+    units = gpu.collectors.units
+    if not units or gpu.collectors.scope == "scheduler":
+        return (units,) * gpu.sm.schedulers if units else ()
+    return tuple(gpu.pipes[name].collectors or units for name in pipe_order(gpu))
 
 
 def _order(gpu: Gpu) -> tuple[int, ...]:
@@ -483,7 +518,18 @@ def operands_of(program: Program) -> NDArray[np.int64]:
 
 def in_banks(operands: int, warp: int, banks: int) -> int:
     """The operands of Program.op_operands for the warp in slot `warp`, which has its registers in other banks."""
-    return sum((operands >> 4 * bank & 15) << 4 * ((bank + warp) % banks) for bank in range(banks))
+    bits = operand_bits(banks)
+    most = (1 << bits) - 1
+    return sum((operands >> bits * bank & most) << bits * ((bank + warp) % banks) for bank in range(banks))
+
+
+def passages(program: Program, machine: Machine) -> NDArray[np.int64]:
+    """[O] cycles from the start of an operation to its result, if that can get in the way of others; 0: it cannot."""
+    kind, passage = program.op_kind, program.op_latency.astype(np.int64)
+    passage[(kind == KIND_BRANCH) | (kind == KIND_BARRIER)] = machine.no_result
+    computes = ~np.isin(kind, (*RECORDED, KIND_CONSTANT))
+    limited = machine.one_result or machine.results > 0
+    return np.where(computes & (passage < FAR_RESULT) & limited, passage, 0)
 
 
 def result_bank(operands: int, warp: int, banks: int) -> int:

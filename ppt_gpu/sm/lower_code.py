@@ -33,7 +33,7 @@ from ppt_gpu.sm.lower_constants import (
 from ppt_gpu.sm.lower_events import Events, find_events
 from ppt_gpu.sm.lower_groups import copy_groups, product_groups
 from ppt_gpu.sm.lower_match import match_accesses
-from ppt_gpu.sm.lower_operands import operands_in_banks, sources
+from ppt_gpu.sm.lower_operands import operands_in_banks
 from ppt_gpu.sm.lower_ops import OpTable, build_ops, in_space
 from ppt_gpu.sm.lower_shapes import GLOBAL, LOCAL, SHARED
 from ppt_gpu.sm.lower_sleep import with_sleeps
@@ -84,7 +84,6 @@ def lower_code(kernel: Kernel, trace: Trace, gpu: Gpu, events_of_warps: int = 0)
     ops = build_ops(
         chains,
         gpu,
-        sources=[sources(instruction) for instruction in instructions],
         operands=[operands_in_banks(instruction, kernel, gpu.collectors.banks) for instruction in instructions],
         kinds=kinds,
     )

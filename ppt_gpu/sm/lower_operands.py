@@ -1,4 +1,4 @@
-"""Register operands of instructions: how many, which, and in which banks of the registers they lie."""
+"""Register operands of instructions: which, and in which banks of the registers they lie."""
 
 from __future__ import annotations
 
@@ -6,31 +6,17 @@ import re
 from collections.abc import Sequence
 
 from ppt_gpu.ptx.module import Instruction, Kernel, Mem, Neg, Operand, Part, Reg, Vec
-from ppt_gpu.sm.program import RESULT_AT
+from ppt_gpu.sm.program import RESULT_AT, operand_bits
 
 _DIGITS = re.compile(r"\d+")
-
-
-def sources(instruction: Instruction) -> int:
-    """Register operands that the instruction reads; one that it names twice counts twice, its guard does not."""
-    written = 1 if instruction.writes else 0
-    return sum(_registers(operand) for operand in instruction.operands[written:])
-
-
-def _registers(operand: Operand | None) -> int:
-    if isinstance(operand, Vec):
-        return sum(_registers(item) for item in operand.items)
-    if isinstance(operand, Mem):
-        return _registers(operand.base)
-    return 1 if isinstance(operand, Reg | Neg | Part) else 0
 
 
 def operands_in_banks(instruction: Instruction, kernel: Kernel, banks: int) -> int:
     """Program.op_operands: registers by the number in their name, each number once, those of addresses too."""
     found = _number(kernel, instruction.writes[0]) % banks + 1 << RESULT_AT if instruction.writes else 0
     for number in sorted({_number(kernel, register) for register in register_operands(instruction)}):
-        bank = number % banks
-        found += 1 << 4 * bank if found >> 4 * bank & 15 < 15 else 0
+        place, most = number % banks * operand_bits(banks), (1 << operand_bits(banks)) - 1
+        found += 1 << place if found >> place & most < most else 0
     return found
 
 

@@ -90,7 +90,6 @@ def build_ops(
     chains: Sequence[Sequence[str]],
     gpu: Gpu,
     *,
-    sources: Sequence[int],
     operands: Sequence[int] | None = None,
     kinds: dict[int, int] | None = None,
     numbers: Sequence[int] | None = None,
@@ -98,7 +97,6 @@ def build_ops(
 ) -> OpTable:
     """The table for the operation names of each instruction.
 
-    sources: register operands that each instruction reads.
     operands: what Program.op_operands says of each instruction; by default one of its class.
     kinds: KIND_* of whole instructions, by position, where it is not that of the operation's class.
     numbers: what `pc` says instead of the position; unit: what messages call it.
@@ -113,9 +111,8 @@ def build_ops(
             op, task_class = _timing(name, gpu, pipes, f"{unit} {pc}")
             kind = (kinds or {}).get(place, kind_of(task_class))
             latency = _latency(op, kind, gpu)
-            ii = gpu.pipes[op.pipe].interval(op.ii, sources[place])
             read = int(not task_class.startswith(NO_OPERANDS)) if operands is None else operands[place]
-            rows.append((name, pipes[op.pipe], latency, ii, kind, pc, TASK_CLASSES.index(task_class), read))
+            rows.append((name, pipes[op.pipe], latency, op.ii, kind, pc, TASK_CLASSES.index(task_class), read))
     columns = list(zip(*rows, strict=True)) if rows else [()] * 8
     return OpTable(
         start=np.cumsum([0, *(len(chain) for chain in chains)], dtype=np.int32),

@@ -64,7 +64,6 @@ def lower_tasklist(
     ops = build_ops(
         [(task.op,) for task in flat.tasks],
         gpu,
-        sources=[len(t.deps) for t in flat.tasks],
         numbers=[t.number for t in flat.tasks],
         unit="task",
     )

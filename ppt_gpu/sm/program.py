@@ -66,7 +66,7 @@ class Program:
     # [M] lanes of the warp that update the same address, largest over the addresses: 1 without conflicts. Empty: all 1.
     # For shared memory `access_cycles` already contains this serialisation.
     access_atomic: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
-    # [O] register operands that a collector unit reads, four bits for each bank of the registers of warp 0: how many
+    # [O] register operands that a collector unit reads, operand_bits for each bank of the registers of warp 0: how many
     # distinct ones. From bit RESULT_AT on the bank of the result + 1, 0: none. Empty: all read one of bank 0.
     op_operands: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     # Events: phases of mbarriers and of named barriers of one block, complete when all who count have arrived. Empty:
@@ -130,6 +130,13 @@ class Program:
 COLD, WARM = 0, 0xFF
 #: in `op_operands`
 RESULT_AT = 32
+
+
+def operand_bits(banks: int) -> int:
+    """Of each bank in `op_operands`: all stand before RESULT_AT."""
+    return min(4, RESULT_AT // banks)
+
+
 KIND_COMPUTE, KIND_BRANCH, KIND_BARRIER, KIND_LOAD, KIND_STORE, KIND_ATOMIC, KIND_SHARED, KIND_CONSTANT = range(8)
 #: bits of `op_event`: it counts for its event, the warp waits for its event; it counts when its result is there, not
 #: at issue (loads always do)

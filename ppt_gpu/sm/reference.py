@@ -219,7 +219,11 @@ class Sm:
             if len(self.p.constant_start):
                 warp.line_at = int(self.p.constant_start[number])
             if begin < end:
-                warp.fetched = self.code.fetch(cycle + (number - first) * self.m.warp_launch, warp.entry)
+                warp.fetched = self.first_fetch(warp, cycle + (number - first) * self.m.warp_launch)
+
+    def first_fetch(self, warp: Warp, cycle: int) -> int:
+        """When the first entry of a warp that enters in `cycle` is there."""
+        return self.code.fetch(cycle, warp.entry)
 
     def seat(self, index: int, warp: int, warps: int) -> int:
         """The slot, of those of block slot `index`, in which warp `warp` of a block of `warps` stands."""

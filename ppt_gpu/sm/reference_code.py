@@ -39,9 +39,13 @@ class Code:
             self.free = time + int(self.entries[entry])
             if self.entries[entry] > 1:
                 time += WRONG_FETCH
+        return self.line_there(time, int(self.program.entry_op[entry]))
+
+    def line_there(self, time: int, op: int) -> int:
+        """Cycle from `time` on at which the line of an operation is there, which is looked up at `time`."""
         if self.m.code_sets == 0:
             return time
-        line = int(self.line[self.program.entry_op[entry]])
+        line = int(self.line[op])
         held = self.sets[line % self.m.code_sets]
         if line in held:
             return max(time, self._place(line, held.pop(line)))

@@ -5,6 +5,8 @@ See README.md, "Collector units". The compiled loop is `staged.py`; tests/proper
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ppt_gpu.sm.core_machine import (
@@ -12,10 +14,11 @@ from ppt_gpu.sm.core_machine import (
     LATE_RESULT,
     NEVER,
     ONE,
-    TO_UNIT,
     Machine,
     in_banks,
+    operand_bits,
     operands_of,
+    passages,
     result_bank,
 )
 from ppt_gpu.sm.program import KIND_BARRIER, KIND_CONSTANT, RECORDED, Program
@@ -39,22 +42,31 @@ class Staged:
 
 
 class StagedSm(Sm):
-    """An SM whose instructions wait before, in and behind the collector units of their scheduler."""
+    """An SM whose instructions wait before, in and behind collector units.
+
+    Those are of a scheduler, for all pipes, with a place for each pipe before and behind them; or of a pipe, for all
+    schedulers, with as many places before and behind them as it has units.
+    """
 
     def __init__(self, program: Program, machine: Machine, resident: int, observer: Observer | None) -> None:
         super().__init__(program, machine, resident, observer)
         k, pipes = machine.schedulers, len(machine.pipe_units)
-        self.before: dict[tuple[int, int], Staged] = {}  # (scheduler, pipe)
+        self.before: dict[tuple[int, int], Staged] = {}  # (scheduler or which of its places, pipe)
         self.behind: dict[tuple[int, int], Staged] = {}
-        self.collecting: list[list[Staged | None]] = [[None] * machine.collectors for _ in range(k)]
-        self.operands = operands_of(program)
+        self.collecting: list[list[Staged | None]] = [[None] * units for units in machine.collectors]
+        self.handed = [
+            [-1] * units for units in machine.pipe_units
+        ]  # collector unit from which each place got the last
+        self.operands, self.passage = operands_of(program), passages(program, machine)
+        self.result_of: set[tuple[int, int, int, int]] = set()  # (pipe, scheduler or 0, unit, cycle)
+        self.results: Counter[int] = Counter()  # of units that compute, by cycle
         self.pipes = range(pipes)
         self.age = self.taken = 0
         self.buffered: dict[int, int] = {}  # warp number -> instructions in its buffer
         self.strayed: set[int] = set()  # warps that were fetched what stands behind a branch that they took
         self.owner: dict[tuple[int, int], int] = {}  # (warp number, scoreboard slot) -> entry that announces in it
         self.flying: dict[int, int] = {}  # warp number -> instructions whose completion is not known yet
-        self.writes: dict[tuple[int, int], set[int]] = {}  # (cycle, scheduler) -> banks that are written then
+        self.writes: dict[tuple[int, int], set[int]] = {}  # (cycle, whose) -> banks that are written then
         self.fetched_last = -1  # warp slot
         self.fetching: Warp | None = None
 
@@ -77,35 +89,51 @@ class StagedSm(Sm):
         """Units take what waits for them, one of the SM the oldest of all schedulers."""
         for pipe in self.pipes:
             while True:
-                waiting = sorted((one for (_, of), one in self.behind.items() if of == pipe), key=lambda one: one.age)
+                waiting = sorted((place for place in self.behind if place[1] == pipe), key=self._age_behind)
                 if self.m.pipe_shared[pipe]:
                     waiting = waiting[:1]
-                one = next((one for one in waiting if self._unit_takes(one, pipe, cycle)), None)
-                if one is None:
+                found = ((place, self._unit_for(self.behind[place], pipe, cycle)) for place in waiting)
+                place, unit = next(((place, unit) for place, unit in found if unit >= 0), (None, -1))
+                if place is None:
                     break
-                self._begin(one, pipe, cycle)
+                self._begin(self.behind.pop(place), pipe, unit, cycle)
 
-    def _unit_takes(self, one: Staged, pipe: int, cycle: int) -> bool:
-        if self._to_memory(one.op) and self.memory.lsu > (cycle - TO_UNIT) * ONE:
-            return False
-        return min(self.free[pipe, one.scheduler]) <= cycle
+    def _age_behind(self, place: tuple[int, int]) -> int:
+        return self.behind[place].age
+
+    def _unit_for(self, one: Staged, pipe: int, cycle: int) -> int:
+        """The first unit of the pipe that can take the instruction, -1 if none can."""
+        if self._to_memory(one.op) and self.memory.lsu > (cycle - self.m.to_unit) * ONE:
+            return -1
+        end = cycle + int(self.passage[one.op])
+        if end > cycle and 0 < self.m.results <= self.results[end]:
+            return -1
+        for unit, free in enumerate(self.free[pipe, one.scheduler]):
+            if free <= cycle and self._result_of(one, pipe, unit, end) not in self.result_of:
+                return unit
+        return -1
+
+    def _result_of(self, one: Staged, pipe: int, unit: int, end: int) -> tuple[int, int, int, int]:
+        return pipe, 0 if self.m.pipe_shared[pipe] else one.scheduler, unit, end
 
     def _to_memory(self, op: int) -> bool:
         return int(self.p.op_kind[op]) in (*RECORDED, KIND_CONSTANT)
 
-    def _begin(self, one: Staged, pipe: int, cycle: int) -> None:
+    def _begin(self, one: Staged, pipe: int, unit: int, cycle: int) -> None:
         """The instruction starts: from now on it is known when its result is there."""
-        del self.behind[one.scheduler, pipe]
-        units = self.free[pipe, one.scheduler]
-        unit = units.index(min(units))
-        units[unit] = cycle + int(self.p.op_ii[one.op])
-        kind = int(self.p.op_kind[one.op])
+        self.free[pipe, one.scheduler][unit] = cycle + int(self.p.op_ii[one.op])
+        if self.passage[one.op]:
+            end = cycle + int(self.passage[one.op])
+            self.results[end] += 1
+            if self.m.one_result:
+                self.result_of.add(self._result_of(one, pipe, unit, end))
+        kind, issued = int(self.p.op_kind[one.op]), cycle - self.m.to_unit
         if kind in RECORDED:
-            done = self.memory.issue(cycle - TO_UNIT, one.op, one.access)
+            done = self.memory.issue(issued, one.op, one.access)
         elif kind == KIND_CONSTANT:
-            done = self.constant(cycle - TO_UNIT)
+            done = self.constant(issued)
         else:
-            done = cycle - TO_UNIT + int(self.p.op_latency[one.op])
+            done = issued + int(self.p.op_latency[one.op])
         one.began = cycle
         self.announce(one, done)
         if self.observer is not None:
@@ -117,7 +145,7 @@ class StagedSm(Sm):
         warp = one.warp
         bank = result_bank(int(self.operands[one.op]), self.slots.index(warp), self.m.collector_banks)
         if bank >= 0 and done - one.began < LATE_RESULT:
-            self.writes.setdefault((done, one.scheduler), set()).add(bank)
+            self.writes.setdefault((done, 0 if self.m.collectors_shared else one.scheduler), set()).add(bank)
         self.tell_waiting(one, done)
         warp.results = max(warp.results, done, one.issued + 1)
         self.flying[warp.number] -= 1
@@ -130,47 +158,83 @@ class StagedSm(Sm):
 
     def _collect(self, cycle: int, first: bool) -> None:
         """A step: units whose operands are there hand over, the others read, free ones take in."""
-        for scheduler, units in enumerate(self.collecting):
-            for number, one in enumerate(units):
-                place = (scheduler, int(self.p.op_pipe[one.op])) if one else (-1, -1)
-                if one and one.reads == 0 and place not in self.behind:
-                    self.behind[place], units[number] = one, None
-        for scheduler, units in enumerate(self.collecting):
-            written = self.writes.pop((cycle, scheduler), set()) if first else set()
-            for bank in range(self.m.collector_banks):
-                reading = [one for one in units if one and one.reads >> 4 * bank & 15]
-                if reading and bank not in written:
-                    min(reading, key=lambda one: one.taken).reads -= 1 << 4 * bank
-        for _ in range(self.m.schedulers):
+        if self.m.collectors_shared:
             for pipe in self.m.collector_order:
-                waiting = [one for (_, of), one in self.before.items() if of == pipe]
-                if waiting:
-                    self._take_in(min(waiting, key=lambda one: one.age), pipe)
+                for place in range(self.m.pipe_units[pipe]):
+                    self._hand_over_one(pipe, place)
+            self._read([one for units in self.collecting for one in units if one], (cycle, 0), first)
+        else:
+            for units in self.collecting:
+                self._hand_over_all(units)
+            for scheduler, units in enumerate(self.collecting):
+                self._read([one for one in units if one], (cycle, scheduler), first)
+        times = 1 if self.m.collectors_shared else self.m.schedulers
+        for _ in range(times):
+            for pipe in self.m.collector_order:
+                for _ in range(self.m.pipe_units[pipe] if self.m.collectors_shared else 1):
+                    self._take_in(pipe)
 
-    def _take_in(self, one: Staged, pipe: int) -> None:
-        """The oldest of all schedulers goes to the first free unit of its own; the others wait for it."""
-        units = self.collecting[one.scheduler]
+    def _hand_over_all(self, units: list[Staged | None]) -> None:
+        """Units of a scheduler, in their order, where its place behind is empty."""
+        for number, one in enumerate(units):
+            place = (one.scheduler, int(self.p.op_pipe[one.op])) if one else (-1, -1)
+            if one and one.reads == 0 and place not in self.behind:
+                self.behind[place], units[number] = one, None
+
+    def _hand_over_one(self, pipe: int, place: int) -> None:
+        """The next unit of a pipe, after the one that this place got its last instruction from, to an empty place."""
+        units, last = self.collecting[pipe], self.handed[pipe]
+        empty = next((lane for lane in range(self.m.pipe_units[pipe]) if (lane, pipe) not in self.behind), None)
+        for step in range(1, len(units) + 1):
+            number = (last[place] + step) % len(units)
+            one = units[number]
+            if one and one.reads == 0 and empty is not None:
+                self.behind[empty, pipe], units[number], last[place] = one, None, number
+                return
+
+    def _read(self, collecting: Sequence[Staged], key: tuple[int, int], first: bool) -> None:
+        """Each bank that is not written is read for the instruction that waited longest."""
+        written, bits = self.writes.pop(key, set()) if first else set(), operand_bits(self.m.collector_banks)
+        for bank in range(self.m.collector_banks):
+            reading = [one for one in collecting if one.reads >> bits * bank & (1 << bits) - 1]
+            if reading and bank not in written:
+                min(reading, key=lambda one: one.taken).reads -= 1 << bits * bank
+
+    def _take_in(self, pipe: int) -> None:
+        """The oldest of all schedulers goes to the first free unit; while it finds none the others wait for it."""
+        waiting = [place for place in self.before if place[1] == pipe]
+        if not waiting:
+            return
+        place = min(waiting, key=lambda place: self.before[place].age)
+        one = self.before[place]
+        units = self.collecting[pipe if self.m.collectors_shared else one.scheduler]
         if None in units:
-            units[units.index(None)] = one
+            units[units.index(None)] = self.before.pop(place)
             self.taken += 1
             one.taken = self.taken
-            del self.before[one.scheduler, pipe]
 
     # --- issue -----------------------------------------------------------------------------------------------
 
     def launch(self, index: int, block: int, cycle: int) -> None:
         super().launch(index, block, cycle)
-        first = int(self.p.block_warp[block])
         for warp in self.slots[index * self.per_block : (index + 1) * self.per_block]:
             if warp is not None:
-                warp.fetched = cycle + (warp.number - first) * self.m.warp_launch
                 self.buffered[warp.number] = 0
+
+    def first_fetch(self, warp: Warp, cycle: int) -> int:
+        return cycle
 
     def ready_at(self, warp: Warp) -> int:
         return max(warp.barrier_until, self.dependences(warp)[0])
 
     def unit_free(self, op: int, scheduler: int, cycle: int) -> bool:
-        return (scheduler, int(self.p.op_pipe[op])) not in self.before
+        return self._empty_place(op, scheduler) is not None
+
+    def _empty_place(self, op: int, scheduler: int) -> tuple[int, int] | None:
+        """Before the collectors, for an operation that the scheduler issues."""
+        pipe = int(self.p.op_pipe[op])
+        lanes = range(self.m.pipe_units[pipe]) if self.m.collectors_shared else (scheduler,)
+        return next(((lane, pipe) for lane in lanes if (lane, pipe) not in self.before), None)
 
     def eligible(self, slot: int, cycle: int) -> bool:
         """Looking at a warp whose buffer holds the wrong instructions empties it."""
@@ -202,7 +266,9 @@ class StagedSm(Sm):
         kind, slot = int(p.op_kind[op]), int(p.entry_slot[entry])
         reads = in_banks(int(self.operands[op]), self.slots.index(warp), self.m.collector_banks)
         one = Staged(warp, scheduler, entry, op, warp.access, self.age, reads, cycle)
-        self.before[scheduler, int(p.op_pipe[op])] = one
+        place = self._empty_place(op, scheduler)
+        assert place is not None
+        self.before[place] = one
         self.age += 1
         self.flying[warp.number] = self.flying.get(warp.number, 0) + 1
         self.buffered[warp.number] -= 1
@@ -222,7 +288,10 @@ class StagedSm(Sm):
             self._release_barrier(warp.block, cycle)
 
     def _fetch(self, cycle: int) -> None:
-        """What was fetched goes to its warp; the next warp in turn whose buffer is empty."""
+        """What was fetched goes to its warp; the next warp in turn whose buffer is empty.
+
+        Where its line of the code has to come first, the warp asks again when that is there.
+        """
         if self.fetching is not None:
             self.buffered[self.fetching.number] = FETCHED
             self.fetching = None
@@ -231,5 +300,9 @@ class StagedSm(Sm):
             slot = (self.fetched_last + step) % count
             warp = self.slots[slot]
             if warp is not None and not warp.exited and not self.buffered[warp.number] and warp.fetched <= cycle:
-                self.fetching, self.fetched_last = warp, slot
+                self.fetched_last = slot
+                strayed = warp.number in self.strayed
+                warp.fetched = cycle if strayed else self.code.line_there(cycle, self.next_op(warp))
+                if warp.fetched <= cycle:
+                    self.fetching = warp
                 return

@@ -38,6 +38,7 @@ from ppt_gpu.sm.staged_state import (
     PIPE_WORDS,
     RECORDS,
     SCHEDULERS,
+    TO_UNIT,
     WAITING_PAST,
     WARP,
     StagedState,
@@ -49,8 +50,8 @@ from ppt_gpu.threads import COMPILING
 @merged
 def start(
     sizes: Any, warps: Any, slots: Any, owner: Any, ops: Any, pipes: Any, scheds: Any, gates: Any, records: Any,
-    free_records: Any, units: Any, blocks: Any, writes: Any, wheel: Any, wants: Any, now: Any, op_stall: Any,
-    waits: Any, entry_op: Any, entry_slot: Any, accesses: Any, tx: Any, mem: Any, cycle: int,
+    free_records: Any, units: Any, results: Any, blocks: Any, writes: Any, wheel: Any, wants: Any, now: Any,
+    op_stall: Any, waits: Any, entry_op: Any, entry_slot: Any, accesses: Any, tx: Any, mem: Any, cycle: int,
 ) -> None:  # fmt: skip
     """Units take what waits for them, and its warps learn when it is done."""
     left = now[WAITING_PAST]
@@ -59,11 +60,14 @@ def start(
         left &= left - 1
         while pipes[pipe * PIPE_WORDS + BEHIND] > 0:
             at = take_one(
-                sizes, ops, pipes, gates, records, free_records, units, now, memory_free(mem), pipe, cycle
+                sizes, ops, pipes, gates, records, free_records, units, results, now,
+                memory_free(mem, sizes[TO_UNIT]), pipe, cycle,
             )  # fmt: skip
             if at < 0:
                 break
-            done = completion(ops, records[at + OP] * OP_WORDS, records[at + ACCESS], accesses, tx, mem, cycle)
+            done = completion(
+                ops, records[at + OP] * OP_WORDS, records[at + ACCESS], accesses, tx, mem, cycle - sizes[TO_UNIT]
+            )
             announce(
                 sizes, warps, slots, owner, ops, scheds, gates, blocks, writes, wheel, wants, now, op_stall, waits,
                 entry_op, entry_slot, records[at + WARP], records[at + ENTRY], cycle, max(done, cycle), cycle,
@@ -93,8 +97,8 @@ def make_staged(ON_CHIP: bool = False) -> Any:
         waits: Any, entry_op: Any, entry_slot: Any, path_start: Any, warp_path: Any, warp_access: Any, block_warp: Any,
         accesses: Any, tx: Any, mem: Any,
         warps: Any, slots: Any, owner: Any, ops: Any, pipes: Any, order: Any, scheds: Any, keys: Any, gates: Any,
-        collecting: Any, records: Any, free_records: Any, units: Any, blocks: Any, writes: Any, wheel: Any, wants: Any,
-        now: Any, op_stall: Any, block_start: Any, block_end: Any, sizes: Any,
+        collecting: Any, records: Any, free_records: Any, units: Any, results: Any, blocks: Any, writes: Any,
+        wheel: Any, wants: Any, now: Any, op_stall: Any, block_start: Any, block_end: Any, sizes: Any,
         policy: int, width: int, steps: int, fetches: int, block_launch: int, warp_launch: int, together: int,
         max_cycles: int, track: Any, end: int,
     ) -> tuple[int, int]:  # fmt: skip
@@ -108,7 +112,8 @@ def make_staged(ON_CHIP: bool = False) -> Any:
         warps, slots, owner, ops, pipes = pointer(warps), pointer(slots), pointer(owner), pointer(ops), pointer(pipes)
         order, scheds, keys, gates = pointer(order), pointer(scheds), pointer(keys), pointer(gates)
         collecting, records, free_records = pointer(collecting), pointer(records), pointer(free_records)
-        units, blocks, writes, wheel = pointer(units), pointer(blocks), pointer(writes), pointer(wheel)
+        units, results, blocks = pointer(units), pointer(results), pointer(blocks)
+        writes, wheel = pointer(writes), pointer(wheel)
         wants, now, op_stall, sizes = pointer(wants), pointer(now), pointer(op_stall), pointer(sizes)
         block_start, block_end = pointer(block_start), pointer(block_end)
         k = sizes[SCHEDULERS]
@@ -132,13 +137,13 @@ def make_staged(ON_CHIP: bool = False) -> Any:
             if now[RECORDS] > 0:
                 if ON_CHIP:
                     start_later(
-                        sizes, warps, slots, owner, ops, pipes, scheds, gates, records, free_records, units, blocks,
-                        writes, wheel, wants, now, op_stall, waits, entry_op, entry_slot, accesses, tx, mem, cycle,
+                        sizes, warps, slots, owner, ops, pipes, scheds, gates, records, free_records, units, results,
+                        blocks, writes, wheel, wants, now, op_stall, waits, entry_op, entry_slot, accesses, tx, mem, cycle,
                     )  # fmt: skip
                 else:
                     start(
-                        sizes, warps, slots, owner, ops, pipes, scheds, gates, records, free_records, units, blocks,
-                        writes, wheel, wants, now, op_stall, waits, entry_op, entry_slot, accesses, tx, mem, cycle,
+                        sizes, warps, slots, owner, ops, pipes, scheds, gates, records, free_records, units, results,
+                        blocks, writes, wheel, wants, now, op_stall, waits, entry_op, entry_slot, accesses, tx, mem, cycle,
                     )  # fmt: skip
                 for step in range(steps):
                     collect(
@@ -152,11 +157,12 @@ def make_staged(ON_CHIP: bool = False) -> Any:
                 )  # fmt: skip
                 scheduler = scheduler + 1 if scheduler + 1 < k else int64(0)
             for _fetch in range(fetches):
-                fetch(sizes, warps, ops, scheds, gates, wheel, wants, now, op_stall, entry_op, cycle)
+                fetch(sizes, warps, ops, scheds, gates, wheel, wants, now, op_stall, entry_op, mem, cycle)
             if now[MOVED] != 0:
                 cycle += 1
                 continue
-            memory = memory_free_later(mem) if ON_CHIP else memory_free(mem)
+            to_unit = sizes[TO_UNIT]
+            memory = memory_free_later(mem, to_unit) if ON_CHIP else memory_free(mem, to_unit)
             cycle = min(
                 start_wakes(sizes, ops, pipes, gates, records, units, now, memory, cycle),
                 now[DUE],
@@ -183,8 +189,8 @@ def run_staged(program: Program, machine: Machine, resident: int, max_cycles: in
         program.entry_wait, program.entry_op, program.entry_slot, program.path_start, program.warp_path,
         program.warp_access, program.block_warp, memory.access, memory.tx, memory.mem,
         state.warps, state.slots, state.owner, state.ops, state.pipes, state.order, state.scheds, state.keys,
-        state.gates, state.collecting, state.records, state.free_records, state.units, state.blocks, state.writes,
-        state.wheel, state.wants, state.now, state.op_stall, state.block_start, state.block_end, state.sizes,
+        state.gates, state.collecting, state.records, state.free_records, state.units, state.results, state.blocks,
+        state.writes, state.wheel, state.wants, state.now, state.op_stall, state.block_start, state.block_end, state.sizes,
         machine.policy, machine.width, machine.collector_steps, machine.fetches, machine.block_launch,
         machine.warp_launch, turned_together(machine, per_block), max_cycles, np.zeros(TRACK_WORDS, np.int64), NEVER,
     )  # fmt: skip

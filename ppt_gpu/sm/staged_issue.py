@@ -6,11 +6,14 @@ from typing import Any
 
 from ppt_gpu.compiled import called, merged
 from ppt_gpu.sm.core_bits import ctz, int64
+from ppt_gpu.sm.core_code import line_there
 from ppt_gpu.sm.core_machine import FETCHED, GTO, LRR, NEVER
+from ppt_gpu.sm.core_memory import P_CODE_SETS
 from ppt_gpu.sm.core_policy import after, greedy_or_least, next_in_turn
 from ppt_gpu.sm.core_state import KEY_SHIFT
 from ppt_gpu.sm.program import KIND_BARRIER, RECORDED, RESULT_AT
 from ppt_gpu.sm.staged_blocks import release_barrier
+from ppt_gpu.sm.staged_pipes import close
 from ppt_gpu.sm.staged_state import (
     ACCESS,
     AFTER,
@@ -20,22 +23,26 @@ from ppt_gpu.sm.staged_state import (
     AT_ACCESS,
     BANKS,
     BEFORE,
+    BITS,
     BLOCK,
     BLOCK_WORDS,
+    BORN,
     BUFFER,
     CLASS,
+    CLOSED,
     END,
     ENTRY,
     FETCHED_LAST,
     FETCHING,
     FLYING,
-    FROM,
     GATE_WORDS,
     GREEDY,
     HELD,
     HELD_FOR,
+    IN_SM,
     ISSUED,
     KIND,
+    LANES,
     LAST_OP,
     LATENCY,
     LEFT,
@@ -73,14 +80,35 @@ from ppt_gpu.sm.staged_warps import REASONS, charge_ready, look_at, settle, unti
 
 
 @merged
-def in_banks(operands: int, place: int, banks: int) -> int:
+def in_banks(operands: int, place: int, banks: int, bits: int) -> int:
     """As `core_machine.in_banks`."""
-    found, bank = int64(0), place % banks
+    found, bank, most = int64(0), place % banks, (int64(1) << bits) - 1
     while operands:
-        found |= (operands & 15) << (bank * 4)
-        operands >>= 4
+        found |= (operands & most) << (bank * bits)
+        operands >>= bits
         bank = bank + 1 if bank + 1 < banks else int64(0)
     return found
+
+
+@merged
+def wait_ahead(
+    sizes: Any, pipes: Any, scheds: Any, gates: Any, number: int, pipe: int, scheduler: int, cycle: int
+) -> None:
+    """A record takes the place before the collectors that its scheduler has for the pipe, or the first of the pipe."""
+    pipes[pipe * PIPE_WORDS + BEFORE] += 1
+    gate = (scheduler * sizes[PIPES] + pipe) * GATE_WORDS
+    if sizes[IN_SM] == 0:
+        gates[gate + AHEAD] = number + 1
+        close(scheds, gates, gate, scheduler * SCHED_WORDS, cycle)
+        return
+    lane = pipe * GATE_WORDS
+    while gates[lane + AHEAD] != 0:
+        lane += sizes[PIPES] * GATE_WORDS
+    gates[lane + AHEAD] = number + 1
+    if pipes[pipe * PIPE_WORDS + BEFORE] == pipes[pipe * PIPE_WORDS + LANES]:
+        for other in range(sizes[SCHEDULERS]):
+            gate = (other * sizes[PIPES] + pipe) * GATE_WORDS
+            close(scheds, gates, gate, other * SCHED_WORDS, cycle)
 
 
 @called
@@ -100,13 +128,9 @@ def issue(
     records[at + WARP], records[at + ENTRY], records[at + OP] = place, entry, operation
     records[at + ACCESS], records[at + AGE] = warps[me + AT_ACCESS], now[NEXT_AGE]
     operands = ops[op + OPERANDS] & ((int64(1) << RESULT_AT) - 1)
-    records[at + READS], records[at + ISSUED] = in_banks(operands, place, sizes[BANKS]), cycle
+    records[at + READS], records[at + ISSUED] = in_banks(operands, place, sizes[BANKS], sizes[BITS]), cycle
     now[NEXT_AGE] += 1
-    gate = (scheduler * sizes[PIPES] + pipe) * GATE_WORDS
-    gates[gate + AHEAD] = number + 1
-    gates[gate + FROM] = cycle + 1
-    scheds[scheduler * SCHED_WORDS + OPEN] &= ~gates[gate + NEED]
-    pipes[pipe * PIPE_WORDS + BEFORE] += 1
+    wait_ahead(sizes, pipes, scheds, gates, number, pipe, scheduler, cycle)
     now[WAITING_AHEAD] |= int64(1) << pipes[pipe * PIPE_WORDS + TURN]
     this = (warps[me + BLOCK] - 1) * BLOCK_WORDS
     blocks[this + FLYING] += 1
@@ -221,15 +245,18 @@ def goes_on(sizes: Any, warps: Any, ops: Any, gates: Any, entry_op: Any, schedul
         warps[me + BUFFER] = 0
         return False
     pipe = ops[int64(entry_op[warps[me + POS]]) * OP_WORDS + PIPE]
-    return warps[me + UNTIL] >> 2 <= cycle and gates[(scheduler * sizes[PIPES] + pipe) * GATE_WORDS + AHEAD] == 0
+    return warps[me + UNTIL] >> 2 <= cycle and gates[(scheduler * sizes[PIPES] + pipe) * GATE_WORDS + CLOSED] == 0
 
 
 @merged
 def fetch(
     sizes: Any, warps: Any, ops: Any, scheds: Any, gates: Any, wheel: Any, wants: Any, now: Any, op_stall: Any,
-    entry_op: Any, cycle: int,
+    entry_op: Any, mem: Any, cycle: int,
 ) -> None:  # fmt: skip
-    """What was fetched goes to its warp; the next warp in turn whose buffer is empty."""
+    """What was fetched goes to its warp; the next warp in turn whose buffer is empty.
+
+    Where its line of the code has to come first, the warp asks again when that is there.
+    """
     place = now[FETCHING]
     if place >= 0:
         settle(warps, entry_op, op_stall, place * WARP_WORDS, cycle + 1)
@@ -240,9 +267,16 @@ def fetch(
         look_at(sizes, warps, ops, scheds, gates, wheel, wants, now, entry_op, op_stall, place, cycle + 1)
     found = next_wanted(sizes, wants, now[FETCHED_LAST])
     if found >= 0:
-        now[FETCHING] = found
         now[FETCHED_LAST] = found
         now[MOVED] = 1
+        me = found * WARP_WORDS
+        if mem[P_CODE_SETS] != 0 and warps[me + STRAY] == 0:
+            warps[me + BORN] = line_there(mem, int64(entry_op[warps[me + POS]]), cycle)
+            if warps[me + BORN] > cycle:
+                wants[found >> 6] &= ~(int64(1) << (found & 63))
+                look_at(sizes, warps, ops, scheds, gates, wheel, wants, now, entry_op, op_stall, found, cycle)
+                return
+        now[FETCHING] = found
 
 
 @merged

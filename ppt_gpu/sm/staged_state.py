@@ -5,14 +5,19 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.sm.core_machine import LATE_RESULT, Machine, operands_of, producer_class
+from ppt_gpu.errors import PptError
+from ppt_gpu.sm.core_machine import FAR_RESULT, LATE_RESULT, Machine, operands_of, passages, producer_class
 from ppt_gpu.sm.core_memory import l1_way
-from ppt_gpu.sm.program import Program
+from ppt_gpu.sm.program import Program, operand_bits
 from ppt_gpu.sm.result import STALL_REASONS
 
 # `sizes`. MOST_UNITS: of any pipe; PLACES: warp slots; PER_BLOCK: of them in each block slot; WORDS: of `wants`;
-# STAGED: records
-SCHEDULERS, PIPES, COLLECTORS, MOST_UNITS, PLACES, PER_BLOCK, RESIDENT, BANKS, WORDS, STAGED = range(10)
+# STAGED: records. COLLECTORS: units of a scheduler; IN_SM: they are those of pipes, which all schedulers share. BITS:
+# of a bank in READS. TO_UNIT: cycles from issue to start. BUSES: results in a cycle, 0: any number; ONE_RESULT: of a unit
+(
+    SCHEDULERS, PIPES, COLLECTORS, MOST_UNITS, PLACES, PER_BLOCK, RESIDENT, BANKS, WORDS, STAGED, IN_SM, BITS, TO_UNIT,
+    BUSES, ONE_RESULT,
+) = range(15)  # fmt: skip
 # `warps`: of a warp slot, the place SCHED + ROW * SCHEDULERS. BLOCK: its block slot + 1, 0: no warp. AT_ACCESS: its
 # next memory entry. BUFFER: how many instructions its buffer holds, STRAY: the wrong ones. HELD: the cycle until which
 # a barrier holds it, HELD_FOR: that barrier's latency. UNTIL: completion * 4 + WAIT_* of what its next entry waits for
@@ -23,28 +28,36 @@ SCHEDULERS, PIPES, COLLECTORS, MOST_UNITS, PLACES, PER_BLOCK, RESIDENT, BANKS, W
 ) = range(16)  # fmt: skip
 WARP_WORDS = 16
 SLOTS = 64  # of the scoreboard of a warp
-# `ops`
-KIND, PIPE, LATENCY, II, CLASS, OPERANDS, USES_L1, PC = range(8)
-OP_WORDS = 8
+# `ops`. PASSAGE: cycles from start to a result that can be in the way of others; 0: it cannot
+KIND, PIPE, LATENCY, II, CLASS, OPERANDS, USES_L1, PC, PASSAGE = range(9)
+OP_WORDS = 9
 # `pipes`: UNITS in each place, SHARED: they stand in the SM; instructions that wait BEFORE and BEHIND the collectors;
-# TURN: its place in `order`
-SHARED, UNITS, BEFORE, BEHIND, TURN = range(5)
+# TURN: its place in `order`; LANES: places before and behind, of a scheduler each or of all; where it has collector
+# units of its own FIRST_UNIT and how many: SET
+SHARED, UNITS, BEFORE, BEHIND, TURN, LANES, FIRST_UNIT, SET = range(8)
 PIPE_WORDS = 8
 # `scheds`: of a scheduler, masks of its warps by ROW. OPEN: they can issue; STRAYS: they lose their buffer when they
 # are looked at; AFTER: their turn comes after that of the warp that issued last. GREEDY: its row, -1: none.
-# Masks of its collector units: HOLDING an instruction, and one that is COMPLETE, with all operands read
+# Masks of its collector units: HOLDING an instruction, and one that is COMPLETE, with all operands read. All units
+# stand with the first scheduler where they are those of pipes.
 OPEN, STRAYS, AFTER, GREEDY, HOLDING, COMPLETE = range(6)
 SCHED_WORDS = 8
-# `gates`: of a scheduler and a pipe. What waits AHEAD of the collectors, and what is PAST them: a record's number + 1.
-# NEED: the ready warps whose next entry comes through here. BLOCKED: cycles in which they found the place ahead of the
-# collectors taken, without those from cycle FROM on, since when it is taken now
-AHEAD, PAST, NEED, BLOCKED, FROM = range(5)
+# `gates`: of a scheduler and a pipe; AHEAD, PAST and HANDED: of a lane and a pipe. What waits AHEAD of the collectors,
+# and what is PAST them: a record's number + 1. NEED: the ready warps whose next entry comes through here. CLOSED: the
+# place ahead of the collectors, or all of them, are taken; BLOCKED: cycles in which that was so, without those from
+# cycle FROM on, since when it is so now. HANDED: the collector unit of the pipe from which this place got the last
+AHEAD, PAST, NEED, BLOCKED, FROM, CLOSED, HANDED = range(7)
 GATE_WORDS = 8
 # `records`: an instruction between issue and start. READS: operands that are not read yet, four bits a bank; TAKEN: in
 # which order collector units took instructions in
 WARP, ENTRY, OP, ACCESS, AGE, READS, ISSUED, TAKEN = range(8)
 RECORD_WORDS = 8
-# `writes`, by cycle mod LATE_RESULT and scheduler: cycle << 8 | mask of the banks that are written then
+# `writes`, by cycle mod LATE_RESULT and scheduler: cycle << BANK_BITS | mask of the banks that are written then. All
+# banks stand with the first scheduler where all share them.
+BANK_BITS = 16
+# `results`, by cycle mod FAR_RESULT: the cycle, how many results of units there are then, and a mask of those units
+RESULT_CYCLE, RESULT_COUNT, RESULT_UNITS = range(3)
+RESULT_WORDS = 3
 # `blocks`: of a block slot. NUMBER: -1 none; LEFT: warps that have not exited; ARRIVED: of them at the barrier; FLYING:
 # instructions whose completion is not known; RESULTS: cycle from which all known ones are there. LAUNCH_AT and, of a
 # whole chip, GIVEN stand where chip_round looks for them.
@@ -66,15 +79,23 @@ class StagedState:
 
     def __init__(self, program: Program, machine: Machine, resident: int, per_block: int) -> None:
         k, pipes, places = machine.schedulers, len(machine.pipe_units), max(1, resident * per_block)
-        width, staged = max(machine.pipe_units), k * (2 * pipes + machine.collectors)
+        width, shared = max(machine.pipe_units), machine.collectors_shared
+        lanes = np.array(machine.pipe_units if shared else [k] * pipes)
+        staged = int(2 * lanes.sum()) + sum(machine.collectors)
         words = -(-places // 64)
+        for number, what in (
+            (sum(machine.collectors) if shared else 0, "collector units"),
+            (pipes * k * width, "units"),
+        ):
+            if number > 64 and (shared or machine.one_result):
+                raise PptError(f"{number} {what} in an SM with [collectors]; simulated are up to 64")
         self.warps = np.zeros(places * WARP_WORDS, np.int64)
         self.slots = np.zeros(places * SLOTS, np.int64)
         self.owner = np.full(places * SLOTS, -1, np.int64)
         ops = np.zeros((len(program.op_name), OP_WORDS), np.int64)
         columns: tuple[NDArray, ...] = (
             program.op_kind, program.op_pipe, program.op_latency, program.op_ii, producer_class(program),
-            operands_of(program), l1_way(program, machine), program.op_pc,
+            operands_of(program), l1_way(program, machine), program.op_pc, passages(program, machine),
         )  # fmt: skip
         for column, values in enumerate(columns):
             ops[:, column] = values
@@ -82,17 +103,23 @@ class StagedState:
         self.order = np.array(machine.collector_order, np.int64)
         table = np.zeros((pipes, PIPE_WORDS), np.int64)
         table[:, SHARED], table[:, UNITS] = machine.pipe_shared, machine.pipe_units
-        table[self.order, TURN] = np.arange(pipes)
+        table[self.order, TURN], table[:, LANES] = np.arange(pipes), lanes
+        if shared:
+            table[:, SET] = machine.collectors
+            table[:, FIRST_UNIT] = np.cumsum([0, *machine.collectors[:-1]])
         self.pipes = table.ravel()
         scheds = np.zeros((k, SCHED_WORDS), np.int64)
         scheds[:, (AFTER, GREEDY)] = -1
         self.scheds = scheds.ravel()
         self.keys = np.zeros(k * 64, np.int64)  # of warps by row: order among those that are not greedy
-        self.gates = np.zeros(k * pipes * GATE_WORDS, np.int64)
-        self.collecting = np.zeros(k * machine.collectors, np.int64)  # what the units hold: a record's number + 1
+        gates = np.zeros((max(k, *lanes) * pipes, GATE_WORDS), np.int64)
+        gates[:, HANDED] = -1
+        self.gates = gates.ravel()
+        self.collecting = np.zeros(sum(machine.collectors), np.int64)  # what the units hold: a record's number + 1
         self.records = np.zeros(staged * RECORD_WORDS, np.int64)
         self.free_records = np.arange(staged)
         self.units = np.zeros(pipes * k * width, np.int64)  # times at which they become free
+        self.results = np.zeros(FAR_RESULT * RESULT_WORDS, np.int64)
         blocks = np.zeros((resident, BLOCK_WORDS), np.int64)
         blocks[:, (BLOCK_NUMBER, GIVEN)] = -1
         blocks[:, LAUNCH_AT] = np.arange(resident) * machine.ramp
@@ -106,6 +133,10 @@ class StagedState:
         count = len(program.block_warp) - 1
         self.block_start, self.block_end = np.zeros(count, np.int64), np.zeros(count, np.int64)
         self.sizes = np.array(
-            [k, pipes, machine.collectors, width, places, per_block, resident, machine.collector_banks, words, staged],
+            [
+                k, pipes, 0 if shared else machine.collectors[0], width, places, per_block, resident,
+                machine.collector_banks, words, staged, shared, operand_bits(machine.collector_banks), machine.to_unit,
+                machine.results, machine.one_result,
+            ],
             np.int64,
-        )
+        )  # fmt: skip

@@ -15,11 +15,11 @@ from ppt_gpu.sm.core_machine import NEVER, UNKNOWN
 from ppt_gpu.sm.program import KIND_ATOMIC, KIND_CONSTANT, KIND_LOAD, KIND_SHARED
 from ppt_gpu.sm.result import STALL_REASONS
 from ppt_gpu.sm.staged_state import (
-    AHEAD,
     BASE,
     BLOCKED,
     BORN,
     BUFFER,
+    CLOSED,
     DEFERRED,
     END,
     FROM,
@@ -160,7 +160,7 @@ def look_at(
     settle(warps, entry_op, op_stall, me, cycle)
     gates[gate + NEED] |= bit
     warps[me + BASE] = gates[gate + BLOCKED]
-    if gates[gate + AHEAD] == 0:
+    if gates[gate + CLOSED] == 0:
         scheds[sched + OPEN] |= bit
     else:
         warps[me + BASE] += max(cycle - gates[gate + FROM], 0)

@@ -29,22 +29,10 @@ class Pipe:
     scope: str  # "scheduler" or "sm"
     units: int  # independent units in one scope; each accepts a warp instruction every `ii` cycles
     ii: int  # initiation interval of a full-rate warp instruction, cycles
-    collectors: int = 0  # operand collector units before the `units`, in the same scope; 0: they never limit
+    collectors: int = 0  # operand collector units of its own where all schedulers share them; 0: collectors.units
     #: instructions of each scheduler that can wait before the one unit of the SM, which serves them as they came;
     #: 0: they wait at their schedulers
     queue: int = 0
-
-    @property
-    def places(self) -> int:
-        """What a warp instruction occupies: a collector unit, or where there are none an execution unit."""
-        return self.collectors or self.units
-
-    def interval(self, ii: int, sources: int) -> int:
-        """Cycles for which an instruction that starts every `ii` cycles, with so many register operands, occupies it.
-
-        A collector unit reads one operand a cycle from the register file, and hands over in the cycle after the last.
-        """
-        return max(ii * self.collectors // self.units, 1 + sources) if self.collectors else ii
 
 
 @dataclass(frozen=True)
@@ -240,13 +228,18 @@ class ConstantCache:
 
 @dataclass(frozen=True)
 class Collectors:
-    """What an instruction passes between its issue and its unit, where the SM is divided. TOML table [collectors]."""
+    """What an instruction passes between its issue and its unit. TOML table [collectors]."""
 
-    units: int = 0  # collector units of a scheduler; 0: an instruction goes from its issue to its unit
+    #: collector units of a scheduler, or with scope "sm" of each pipe that has no number of its own; 0: an instruction goes
+    #: from its issue to its unit
+    units: int = 0
+    scope: str = "scheduler"  # or "sm": the schedulers share collector units, places before and behind them, and banks
     steps: int = 1  # that they make in a cycle
-    banks: int = 4  # of the registers of a scheduler, each read once a step
+    banks: int = 4  # of the registers of a scheduler, or of all, each read once a step
     fetches: int = 1  # in a cycle, of two instructions for a warp whose buffer is empty
     order: tuple[str, ...] = ()  # pipes in the order in which their instructions are taken in; the others follow
+    results: int = 0  # of units that compute that an SM takes in a cycle; 0: any number
+    one_result: bool = False  # a unit that computes has the results of two instructions in different cycles
 
 
 @dataclass(frozen=True)

@@ -175,13 +175,14 @@ def _collectors(checked: Checked, pipes: dict[str, Pipe]) -> None:
             checked.problem(("collectors", "order"), f'collectors.order names "{name}" {order.count(name)} times')
     if not checked.get("collectors", "units"):
         return
-    size, units = checked.get("code", "size"), ("collectors", "units")
-    others: list[tuple[tuple[str, ...], str]] = [(("code", "size"), format_bytes(size))] if size else []
+    units = ("collectors", "units")
+    others: list[tuple[tuple[str, ...], str]] = []
+    if fetch := checked.get("code", "fetch"):
+        others.append((("code", "fetch"), format_bytes(fetch)))
     if constants := checked.get("constants", "size"):
         others.append((("constants", "size"), format_bytes(constants)))
     if (policy := checked.get("sm", "policy")) in ("gto_block", "two_level"):
         others.append((("sm", "policy"), f"'{policy}'"))
-    others += [(("pipes", pipe.name, "collectors"), str(pipe.collectors)) for pipe in pipes.values() if pipe.collectors]
     others += [(("pipes", pipe.name, "queue"), str(pipe.queue)) for pipe in pipes.values() if pipe.queue]
     for key, value in others:
         text = f"collectors.units is not simulated together with {'.'.join(key)} = {value}"

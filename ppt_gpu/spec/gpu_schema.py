@@ -151,11 +151,14 @@ _CONSTANTS: dict[str, Leaf] = {
 }
 
 _COLLECTORS: dict[str, Leaf] = {
-    "units": _count(0, 16, default=0),
+    "units": _count(0, 8, default=0),
+    "scope": Text(choices=("scheduler", "sm"), default="scheduler"),
     "steps": _count(1, 8, default=1),
-    "banks": _count(1, 8, default=4),
+    "banks": _count(1, 16, default=4),
     "fetches": _count(1, 16, default=1),
     "order": ListOf(item=Text(), default=()),
+    "results": _count(0, 64, default=0),
+    "one_result": Flag(default=False),
 }
 
 _HOST: dict[str, Leaf] = {
@@ -175,7 +178,7 @@ _PIPE = Table(
         "lanes": _count(1, 65536),
         "scope": Text(choices=("scheduler", "sm")),
         "units": _count(1, 64, **_NONE),
-        "collectors": _count(0, 64, default=0),
+        "collectors": _count(0, 16, default=0),
         "queue": _count(0, 64, default=0),
         "ii": _cycles(1, **_NONE),
     }

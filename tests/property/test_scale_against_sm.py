@@ -33,7 +33,7 @@ WARPS, RESIDENT, TRANSACTIONS = 4, 4, 4
 def program(gpu: Gpu, kernel: str, blocks: list[int]) -> Program:
     """The given blocks of a grid in which every warp runs the same path on lines of its block."""
     path, waits, shared_lines = KERNELS[kernel]
-    ops = build_ops([[name] for name in OPS], gpu, sources=[1] * len(OPS))
+    ops = build_ops([[name] for name in OPS], gpu)
     per_warp = sum(op in (LOAD, STORE) for op in path)
     warps = WARPS * len(blocks)
     per_block = WARPS * per_warp * TRANSACTIONS

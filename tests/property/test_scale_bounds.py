@@ -37,7 +37,7 @@ ROUNDING = 1e-4
 
 def random_program(gpu: Gpu, random: Generator, blocks: int, warps: int, length: int) -> Program:
     """All warps of a block run one of two paths; memory operations touch random sectors of few lines."""
-    ops = build_ops([[name] for name in random.choice(OPS, 5)], gpu, sources=[1] * 5)
+    ops = build_ops([[name] for name in random.choice(OPS, 5)], gpu)
     value, memory = ops.value, ops.recorded
     entry_op, entry_wait, entry_slot, path_start = [], [], [], [0]
     for _ in range(2):

@@ -76,7 +76,7 @@ class OnChip(Sm):
 
 
 class StagedChipSm(OnChip, StagedSm):
-    """One with collector units. Its memory is `Machine.to_unit` cycles behind: as if operations had been issued then."""
+    """One with collector units. Its memory is `to_unit` cycles behind, as if operations had been issued then."""
 
     unknown = UNKNOWN
 

@@ -1,8 +1,8 @@
 """An SM with collector units as one of a whole chip: `staged.py` between windows, as `chip_reference.StagedChipSm`.
 
-What the SM asks for leaves it `Machine.to_unit` cycles before the cycle that the SM is in, as if it had been issued then: its
-memory is so many cycles behind, and so is the end of its window. Results that are not known in a window are UNKNOWN in
-the scoreboard; their block waits for them as for instructions that have not started.
+What the SM asks for leaves it `Machine.to_unit` cycles before the cycle that the SM is in, as if it had been issued
+then: its memory is so many cycles behind, and so is the end of its window. Results that are not known in a window are
+UNKNOWN in the scoreboard; their block waits for them as for instructions that have not started.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ def memory_free_later(mem: Any, to_unit: int) -> int:
 def _started(
     ops: Any, op: int, access: int, place: int, number: int, accesses: Any, tx: Any, mem: Any, issued: int
 ) -> int:
-    """When the operation of entry `number` of the warp in slot `place` is done, which starts as if it had been issued in
-    that cycle; UNKNOWN where that has to be asked."""
+    """When the operation of entry `number` of the warp in slot `place` is done, which starts as if it had been issued
+    in cycle `issued`; UNKNOWN where that has to be asked."""
     kind, way = ops[op + KIND], ops[op + USES_L1]
     if kind < KIND_LOAD:
         return issued + ops[op + LATENCY]
@@ -202,8 +202,8 @@ def make_advance_staged() -> Any:
             sm_loop(
                 waits, entry_op, entry_slot, path_start, warp_path, warp_access, block_warp, accesses, tx, mem, warps,
                 slots, owner, ops, pipes, order, scheds, keys, gates, collecting, records, free_records, units, results,
-                blocks, writes, wheel, wants, now, op_stall, block_start, block_end, sizes, policy, width, steps, fetches,
-                block_launch, warp_launch, together, int64(NEVER), track, end,
+                blocks, writes, wheel, wants, now, op_stall, block_start, block_end, sizes, policy, width, steps,
+                fetches, block_launch, warp_launch, together, int64(NEVER), track, end,
             )  # fmt: skip
             track[ENDED], track[IDLE] = now[BLOCKS_ENDED], now[IDLE_CYCLES]
 

@@ -158,9 +158,7 @@ class Machine:
     constant_ways: int
     constant_fill: int  # per line that comes from the cache behind
     constant_behind: int  # cycles from when that begins until the line is there
-    collectors: tuple[
-        int, ...
-    ]  # units of each scheduler, or pipe; empty: an instruction goes from its issue to its unit
+    collectors: tuple[int, ...]  # units of each scheduler, or pipe; empty: there are none, and issue is start
     collectors_shared: bool  # they are those of pipes
     collector_steps: int  # that they make in a cycle
     collector_order: tuple[int, ...]  # pipes, in the order in which their instructions are taken in

@@ -35,7 +35,7 @@ class Staged:
     op: int
     access: int
     age: int
-    reads: int  # operands that are not read yet, four bits a bank
+    reads: int  # operands that are not read yet, `operand_bits` a bank
     issued: int  # cycle
     began: int = -1  # cycle
     taken: int = 0  # in which order collector units took instructions in
@@ -50,13 +50,12 @@ class StagedSm(Sm):
 
     def __init__(self, program: Program, machine: Machine, resident: int, observer: Observer | None) -> None:
         super().__init__(program, machine, resident, observer)
-        k, pipes = machine.schedulers, len(machine.pipe_units)
+        pipes = len(machine.pipe_units)
         self.before: dict[tuple[int, int], Staged] = {}  # (scheduler or which of its places, pipe)
         self.behind: dict[tuple[int, int], Staged] = {}
         self.collecting: list[list[Staged | None]] = [[None] * units for units in machine.collectors]
-        self.handed = [
-            [-1] * units for units in machine.pipe_units
-        ]  # collector unit from which each place got the last
+        #: of each place of a pipe: the collector unit from which it got the last
+        self.handed = [[-1] * units for units in machine.pipe_units]
         self.operands, self.passage = operands_of(program), passages(program, machine)
         self.result_of: set[tuple[int, int, int, int]] = set()  # (pipe, scheduler or 0, unit, cycle)
         self.results: Counter[int] = Counter()  # of units that compute, by cycle

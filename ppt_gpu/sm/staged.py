@@ -138,12 +138,14 @@ def make_staged(ON_CHIP: bool = False) -> Any:
                 if ON_CHIP:
                     start_later(
                         sizes, warps, slots, owner, ops, pipes, scheds, gates, records, free_records, units, results,
-                        blocks, writes, wheel, wants, now, op_stall, waits, entry_op, entry_slot, accesses, tx, mem, cycle,
+                        blocks, writes, wheel, wants, now, op_stall, waits, entry_op, entry_slot, accesses, tx, mem,
+                        cycle,
                     )  # fmt: skip
                 else:
                     start(
                         sizes, warps, slots, owner, ops, pipes, scheds, gates, records, free_records, units, results,
-                        blocks, writes, wheel, wants, now, op_stall, waits, entry_op, entry_slot, accesses, tx, mem, cycle,
+                        blocks, writes, wheel, wants, now, op_stall, waits, entry_op, entry_slot, accesses, tx, mem,
+                        cycle,
                     )  # fmt: skip
                 for step in range(steps):
                     collect(
@@ -190,8 +192,8 @@ def run_staged(program: Program, machine: Machine, resident: int, max_cycles: in
         program.warp_access, program.block_warp, memory.access, memory.tx, memory.mem,
         state.warps, state.slots, state.owner, state.ops, state.pipes, state.order, state.scheds, state.keys,
         state.gates, state.collecting, state.records, state.free_records, state.units, state.results, state.blocks,
-        state.writes, state.wheel, state.wants, state.now, state.op_stall, state.block_start, state.block_end, state.sizes,
-        machine.policy, machine.width, machine.collector_steps, machine.fetches, machine.block_launch,
+        state.writes, state.wheel, state.wants, state.now, state.op_stall, state.block_start, state.block_end,
+        state.sizes, machine.policy, machine.width, machine.collector_steps, machine.fetches, machine.block_launch,
         machine.warp_launch, turned_together(machine, per_block), max_cycles, np.zeros(TRACK_WORDS, np.int64), NEVER,
     )  # fmt: skip
     seconds = time.thread_time() - began

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.errors import PptError
 from ppt_gpu.sm.core_machine import FAR_RESULT, LATE_RESULT, Machine, operands_of, passages, producer_class
 from ppt_gpu.sm.core_memory import l1_way
 from ppt_gpu.sm.program import Program, operand_bits
@@ -13,7 +12,8 @@ from ppt_gpu.sm.result import STALL_REASONS
 
 # `sizes`. MOST_UNITS: of any pipe; PLACES: warp slots; PER_BLOCK: of them in each block slot; WORDS: of `wants`;
 # STAGED: records. COLLECTORS: units of a scheduler; IN_SM: they are those of pipes, which all schedulers share. BITS:
-# of a bank in READS. TO_UNIT: cycles from issue to start. BUSES: results in a cycle, 0: any number; ONE_RESULT: of a unit
+# of a bank in READS. TO_UNIT: cycles from issue to start. BUSES: results in a cycle, 0: any number; ONE_RESULT: of a
+# unit
 (
     SCHEDULERS, PIPES, COLLECTORS, MOST_UNITS, PLACES, PER_BLOCK, RESIDENT, BANKS, WORDS, STAGED, IN_SM, BITS, TO_UNIT,
     BUSES, ONE_RESULT,
@@ -48,8 +48,8 @@ SCHED_WORDS = 8
 # cycle FROM on, since when it is so now. HANDED: the collector unit of the pipe from which this place got the last
 AHEAD, PAST, NEED, BLOCKED, FROM, CLOSED, HANDED = range(7)
 GATE_WORDS = 8
-# `records`: an instruction between issue and start. READS: operands that are not read yet, four bits a bank; TAKEN: in
-# which order collector units took instructions in
+# `records`: an instruction between issue and start. READS: operands that are not read yet, `operand_bits` a bank;
+# TAKEN: in which order collector units took instructions in
 WARP, ENTRY, OP, ACCESS, AGE, READS, ISSUED, TAKEN = range(8)
 RECORD_WORDS = 8
 # `writes`, by cycle mod LATE_RESULT and scheduler: cycle << BANK_BITS | mask of the banks that are written then. All
@@ -83,12 +83,6 @@ class StagedState:
         lanes = np.array(machine.pipe_units if shared else [k] * pipes)
         staged = int(2 * lanes.sum()) + sum(machine.collectors)
         words = -(-places // 64)
-        for number, what in (
-            (sum(machine.collectors) if shared else 0, "collector units"),
-            (pipes * k * width, "units"),
-        ):
-            if number > 64 and (shared or machine.one_result):
-                raise PptError(f"{number} {what} in an SM with [collectors]; simulated are up to 64")
         self.warps = np.zeros(places * WARP_WORDS, np.int64)
         self.slots = np.zeros(places * SLOTS, np.int64)
         self.owner = np.full(places * SLOTS, -1, np.int64)

@@ -230,8 +230,8 @@ class ConstantCache:
 class Collectors:
     """What an instruction passes between its issue and its unit. TOML table [collectors]."""
 
-    #: collector units of a scheduler, or with scope "sm" of each pipe that has no number of its own; 0: an instruction goes
-    #: from its issue to its unit
+    #: collector units of a scheduler, or with scope "sm" of each pipe that has no number of its own; 0: an instruction
+    #: goes from its issue to its unit
     units: int = 0
     scope: str = "scheduler"  # or "sm": the schedulers share collector units, places before and behind them, and banks
     steps: int = 1  # that they make in a cycle

@@ -12,6 +12,8 @@ from ppt_gpu.units import format_bytes
 Key = tuple[str, str]
 #: operations that do not compute: each waits in another way
 NO_QUEUE = ("load", "store", "atomic", "barrier", "branch")
+#: collector units of an SM, and units behind them, that the simulation keeps in one word
+MOST_UNITS = 64
 
 
 def check_rules(checked: Checked, pipes: dict[str, Pipe], ops: dict[str, Op]) -> None:
@@ -173,9 +175,16 @@ def _collectors(checked: Checked, pipes: dict[str, Pipe]) -> None:
             checked.problem(("collectors", "order"), text, did_you_mean(name, pipes))
         elif order.count(name) > 1:
             checked.problem(("collectors", "order"), f'collectors.order names "{name}" {order.count(name)} times')
-    if not checked.get("collectors", "units"):
+    units, scope = ("collectors", "units"), ("collectors", "scope")
+    own = [(("pipes", pipe.name, "collectors"), pipe.collectors) for pipe in pipes.values() if pipe.collectors]
+    for key, number in own:
+        if not (checked.get(*units) and checked.get(*scope) == "sm"):
+            text = f"{'.'.join(key)} ({number}) is for collector units that all schedulers share"
+            checked.contradiction([key], text, 'collectors.units = 1 or more and collectors.scope = "sm"')
+    if not checked.get(*units):
         return
-    units = ("collectors", "units")
+    if checked.get(*scope) == "sm":
+        _shared_collectors(checked, pipes)
     others: list[tuple[tuple[str, ...], str]] = []
     if fetch := checked.get("code", "fetch"):
         others.append((("code", "fetch"), format_bytes(fetch)))
@@ -187,3 +196,20 @@ def _collectors(checked: Checked, pipes: dict[str, Pipe]) -> None:
     for key, value in others:
         text = f"collectors.units is not simulated together with {'.'.join(key)} = {value}"
         checked.contradiction([units, key], text)
+    widest = max((pipe.units for pipe in pipes.values()), default=1)
+    places = len(pipes) * (checked.get("sm", "schedulers") or 1) * widest
+    if checked.get("collectors", "one_result") and places > MOST_UNITS:
+        text = f"collectors.one_result: pipes * sm.schedulers * units of the widest pipe are {places}"
+        checked.contradiction([("collectors", "one_result")], text, f"simulated are up to {MOST_UNITS}")
+
+
+def _shared_collectors(checked: Checked, pipes: dict[str, Pipe]) -> None:
+    """Collector units that all schedulers share stand before units that all share."""
+    others = [pipe.name for pipe in pipes.values() if pipe.scope != "sm"]
+    if others:
+        text = f"collectors.scope is 'sm', but each scheduler has its own units of {', '.join(others)}"
+        checked.contradiction([("collectors", "scope"), *(("pipes", name, "scope") for name in others)], text)
+    number = sum(pipe.collectors or checked.get("collectors", "units") or 0 for pipe in pipes.values())
+    if number > MOST_UNITS:
+        text = f"collectors.units and pipes.*.collectors are {number} in all pipes; simulated are up to {MOST_UNITS}"
+        checked.contradiction([("collectors", "units")], text)

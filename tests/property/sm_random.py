@@ -25,6 +25,7 @@ from ppt_gpu.sm.program import (
     KIND_STORE,
     RESULT_AT,
     Program,
+    operand_bits,
 )
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.gpu import TASK_CLASSES, CodeCache, Collectors, ConstantCache, Gpu, Pipe
@@ -373,19 +374,30 @@ programs = st.builds(
 
 @st.composite
 def staged_gpus(draw: st.DrawFn) -> Gpu:
-    """A random GPU with collector units."""
+    """A random GPU with collector units, of its schedulers or of its pipes."""
     gpu = draw(gpus())
+    shared = draw(st.booleans())
     collectors = Collectors(
         units=draw(st.integers(1, 4)),
+        scope="sm" if shared else "scheduler",
         steps=draw(st.integers(1, 3)),
-        banks=draw(st.sampled_from((1, 3, 4, 8))),
+        banks=draw(st.sampled_from((1, 3, 4, 8, 16))),
         fetches=draw(st.integers(1, 4)),
         order=draw(st.sampled_from(((), ("slow", "lsu"), ("math", "control", "slow", "lsu")))),
+        results=draw(st.sampled_from((0, 1, 2, 8))),
+        one_result=draw(st.booleans()),
     )
     policy = draw(st.sampled_from(("lrr", "gto", "gto_launch")))
     sm = dataclasses.replace(gpu.sm, policy=policy)
     pipes = {name: dataclasses.replace(pipe, queue=0) for name, pipe in gpu.pipes.items()}  # not with collector units
-    return dataclasses.replace(gpu, sm=sm, pipes=pipes, code=CodeCache(), collectors=collectors)
+    if shared:
+        own = {name: draw(st.sampled_from((0, 1, 3, 6))) for name in pipes}
+        pipes = {name: dataclasses.replace(pipe, scope="sm", collectors=own[name]) for name, pipe in pipes.items()}
+    if collectors.one_result:  # for up to 64 units of an SM
+        most = 64 // (len(pipes) * gpu.sm.schedulers)
+        pipes = {name: dataclasses.replace(pipe, units=min(pipe.units, most)) for name, pipe in pipes.items()}
+    code = dataclasses.replace(gpu.code, fetch=0)  # nor this
+    return dataclasses.replace(gpu, sm=sm, pipes=pipes, code=code, collectors=collectors)
 
 
 def with_operands(program: Program, seed: int, banks: int) -> Program:
@@ -393,4 +405,4 @@ def with_operands(program: Program, seed: int, banks: int) -> Program:
     rng = np.random.default_rng(seed)
     counts = rng.integers(0, 3, (len(program.op_name), banks)) * (rng.random((len(program.op_name), 1)) < 0.8)
     results = rng.integers(0, banks + 1, len(program.op_name)) << RESULT_AT
-    return dataclasses.replace(program, op_operands=(counts << 4 * np.arange(banks)).sum(axis=1) | results)
+    return dataclasses.replace(program, op_operands=(counts << operand_bits(banks) * np.arange(banks)).sum(axis=1) | results)

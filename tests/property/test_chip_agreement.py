@@ -149,7 +149,9 @@ def test_a_chip_of_one_sm_with_collector_units_is_the_sm(
 ) -> None:
     """As above; and what is below answers late enough to be known before it is wanted."""
     alone, small, chip = one_sm(with_operands(program, operands, gpu.collectors.banks), gpu)
-    assume(small.l1.write != "write-back" and chip.horizon > chip.sm.memory_lag)
+    lag = chip.sm.memory_lag
+    assume(small.l1.write != "write-back" and chip.horizon > lag)
+    assume(small.l1.latency >= lag and small.shared.latency >= lag)
     assume(not (program.op_kind[program.entry_op] == KIND_STORE).any())
     window = checked_window(None, chip)
     whole = run_chip(alone, chip, resident, LONG, window)

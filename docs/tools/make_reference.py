@@ -11,7 +11,7 @@ import ast
 import dataclasses
 import inspect
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import ppt_gpu
@@ -146,7 +146,7 @@ def _shown(value: object) -> str:
 
 
 def field_comments(described: type) -> dict[str, str]:
-    """Field -> the comment behind it in the source of a dataclass."""
+    """Field -> the comment behind it in the source of a dataclass, or that in lines of `#:` before it."""
     source = inspect.getsource(described)
     lines = source.splitlines()
     (tree,) = ast.parse(source).body
@@ -155,8 +155,19 @@ def field_comments(described: type) -> dict[str, str]:
     for node in tree.body:
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             _, _, comment = lines[(node.end_lineno or node.lineno) - 1].partition("  # ")
-            found[node.target.id] = comment
+            found[node.target.id] = comment or _before(lines[: node.lineno - 1])
     return found
+
+
+def _before(lines: Sequence[str]) -> str:
+    """The text of the lines of `#:` at the end of `lines`."""
+    own: list[str] = []
+    for line in reversed(lines):
+        head, mark, text = line.partition("#: ")
+        if head.strip() or not mark:
+            break
+        own.insert(0, text)
+    return " ".join(own)
 
 
 def expected(leaf: object) -> str:

@@ -60,6 +60,8 @@ SHIFTED_SUMS = {"mul.wide.shift+add.64": "mul.wide.s32 imm4+add.s64 (index->addr
 #: and predicate logic is folded into the comparisons (ptx_fusion.csv)
 FREE = ("ld.param", "ld.param::entry", "mov", "cvta", "bar.warp", "neg.f32", "neg.ftz.f32", "neg.f64", "abs.f32",
         "abs.ftz.f32", "abs.f64", "and.pred", "or.pred", "xor.pred", "not.pred")  # fmt: skip
+#: what GPGPU-Sim gives no latency of its own although it computes what GPUs add or multiply for
+SIMULATED_PLAIN = ("cvta", "neg", "dp2a", "dp4a")
 #: forms that the immediate variant of the table describes best, because compilers emit them with literals
 IMMEDIATE = ("bfe", "bfi", "shl", "shr")
 #: step of a matrix product on Volta -> steps of a set
@@ -343,9 +345,10 @@ def main(folder: Path, out: Path) -> None:
         for like in (each for each, (base, _) in LIKE.items() if base == name):
             more = ("sm_registers = 131072",) if like == "sm_37" else ()
             (out / f"{like}.toml").write_text(over(name, changed_by(like), rows, LIKE[like][1], more))
-    note = "GPGPU-Sim runs PTX as it is: no expansion. Facts: reference/gpgpusim/README.md and its launches.csv."
-    (out / "gpgpusim_qv100.toml").write_text(text("gpgpusim_qv100", note, qv100(), {}))
-    (out / "gpgpusim_gtx480.toml").write_text(text("gpgpusim_gtx480", note, gtx480(), {}))
+    note = "GPGPU-Sim runs PTX as it is: one operation each. Facts: reference/gpgpusim/README.md and its launches.csv."
+    plain = {opcode: ["int32"] for opcode in SIMULATED_PLAIN}
+    (out / "gpgpusim_qv100.toml").write_text(text("gpgpusim_qv100", note, qv100(), plain))
+    (out / "gpgpusim_gtx480.toml").write_text(text("gpgpusim_gtx480", note, gtx480(), plain))
 
 
 if __name__ == "__main__":

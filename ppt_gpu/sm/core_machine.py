@@ -53,6 +53,8 @@ WRONG_FETCH = 2
 
 #: instructions that a fetch brings, where warps have buffers
 FETCHED = 2
+#: kinds whose results pass the banks of registers by: constants are there when the load/store unit is done with them
+NO_WRITE = (KIND_CONSTANT,)
 #: a result that comes so many cycles after its instruction has started, or later, holds up no reads of its bank
 LATE_RESULT = 1024
 #: and one that comes so much later, or after even more, no other result
@@ -510,8 +512,9 @@ def is_local(program: Program) -> NDArray[np.bool_]:
 
 
 def operands_of(program: Program) -> NDArray[np.int64]:
-    """[O] as Program.op_operands, also of programs that do not say."""
-    return program.op_operands if len(program.op_operands) else np.ones(len(program.op_name), np.int64)
+    """[O] as Program.op_operands, also of programs that do not say; results that take no turn of their bank are out."""
+    found = program.op_operands if len(program.op_operands) else np.ones(len(program.op_name), np.int64)
+    return np.where(np.isin(program.op_kind, NO_WRITE), found & ((1 << RESULT_AT) - 1), found)
 
 
 def in_banks(operands: int, warp: int, banks: int) -> int:

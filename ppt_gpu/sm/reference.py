@@ -93,6 +93,8 @@ class Observer(Protocol):
 class Sm:
     """State of the SM between two cycles."""
 
+    turned = 0  # which scheduler's turn is the first in cycle 0
+
     def __init__(self, program: Program, machine: Machine, resident: int, observer: Observer | None = None) -> None:
         self.p, self.m, self.observer = program, machine, observer
         self.wait_class = producer_class(program)
@@ -276,7 +278,7 @@ class Sm:
                 warp.let_in = self.held_back(warp)
         reasons = {slot: self.reason(slot, cycle) for slot in resident}
         for turn in range(k):
-            scheduler = (cycle + turn) % k
+            scheduler = (cycle + self.turned + turn) % k
             if self.m.policy == TWO_LEVEL:
                 self.refill_active(scheduler, cycle)
                 for slot in resident:

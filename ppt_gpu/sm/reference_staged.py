@@ -48,6 +48,8 @@ class StagedSm(Sm):
     schedulers, with as many places before and behind them as it has units.
     """
 
+    turned = 1
+
     def __init__(self, program: Program, machine: Machine, resident: int, observer: Observer | None) -> None:
         super().__init__(program, machine, resident, observer)
         pipes = len(machine.pipe_units)
@@ -63,10 +65,11 @@ class StagedSm(Sm):
         self.age = self.taken = 0
         self.buffered: dict[int, int] = {}  # warp number -> instructions in its buffer
         self.strayed: set[int] = set()  # warps that were fetched what stands behind a branch that they took
+        self.line_asked: set[int] = set()  # warps whose line of the code was not there
         self.owner: dict[tuple[int, int], int] = {}  # (warp number, scoreboard slot) -> entry that announces in it
         self.flying: dict[int, int] = {}  # warp number -> instructions whose completion is not known yet
         self.writes: dict[tuple[int, int], set[int]] = {}  # (cycle, whose) -> banks that are written then
-        self.fetched_last = -1  # warp slot
+        self.fetched_last = 0  # warp slot: slot 1 is the first whose turn it is
         self.fetching: Warp | None = None
 
     # --- one cycle -------------------------------------------------------------------------------------------
@@ -105,10 +108,12 @@ class StagedSm(Sm):
         if self._to_memory(one.op) and self.memory.lsu > (cycle - self.m.to_unit) * ONE:
             return -1
         end = cycle + int(self.passage[one.op])
-        if end > cycle and 0 < self.m.results <= self.results[end]:
+        in_the_way = end > cycle  # of other results
+        if in_the_way and 0 < self.m.results <= self.results[end]:
             return -1
         for unit, free in enumerate(self.free[pipe, one.scheduler]):
-            if free <= cycle and self._result_of(one, pipe, unit, end) not in self.result_of:
+            taken = in_the_way and self._result_of(one, pipe, unit, end) in self.result_of
+            if free <= cycle and not taken:
                 return unit
         return -1
 
@@ -289,7 +294,7 @@ class StagedSm(Sm):
     def _fetch(self, cycle: int) -> None:
         """What was fetched goes to its warp; the next warp in turn whose buffer is empty.
 
-        Where its line of the code has to come first, the warp asks again when that is there.
+        Where its line of the code has to come first, it has its turn again when that is there, even if it is gone by then.
         """
         if self.fetching is not None:
             self.buffered[self.fetching.number] = FETCHED
@@ -300,8 +305,11 @@ class StagedSm(Sm):
             warp = self.slots[slot]
             if warp is not None and not warp.exited and not self.buffered[warp.number] and warp.fetched <= cycle:
                 self.fetched_last = slot
-                strayed = warp.number in self.strayed
-                warp.fetched = cycle if strayed else self.code.line_there(cycle, self.next_op(warp))
+                asks = warp.number not in self.strayed and warp.number not in self.line_asked
+                warp.fetched = self.code.line_there(cycle, self.next_op(warp)) if asks else cycle
                 if warp.fetched <= cycle:
                     self.fetching = warp
+                    self.line_asked.discard(warp.number)
+                else:
+                    self.line_asked.add(warp.number)
                 return

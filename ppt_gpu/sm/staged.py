@@ -151,7 +151,7 @@ def make_staged(ON_CHIP: bool = False) -> Any:
                     collect(
                         sizes, pipes, order, scheds, gates, collecting, records, ops, writes, now, cycle, step == 0
                     )  # fmt: skip
-            scheduler = cycle % k
+            scheduler = (cycle + 1) % k
             for _turn in range(k):
                 schedule(
                     sizes, warps, slots, owner, ops, pipes, scheds, keys, gates, records, free_records, blocks, wheel,

@@ -255,7 +255,7 @@ def fetch(
 ) -> None:  # fmt: skip
     """What was fetched goes to its warp; the next warp in turn whose buffer is empty.
 
-    Where its line of the code has to come first, the warp asks again when that is there.
+    Where its line of the code has to come first, it has its turn again when that is there, even if it is gone by then.
     """
     place = now[FETCHING]
     if place >= 0:
@@ -270,12 +270,14 @@ def fetch(
         now[FETCHED_LAST] = found
         now[MOVED] = 1
         me = found * WARP_WORDS
-        if mem[P_CODE_SETS] != 0 and warps[me + STRAY] == 0:
-            warps[me + BORN] = line_there(mem, int64(entry_op[warps[me + POS]]), cycle)
-            if warps[me + BORN] > cycle:
+        if mem[P_CODE_SETS] != 0 and warps[me + STRAY] == 0 and warps[me + BORN] >= 0:
+            there = line_there(mem, int64(entry_op[warps[me + POS]]), cycle)
+            if there > cycle:
+                warps[me + BORN] = -there
                 wants[found >> 6] &= ~(int64(1) << (found & 63))
                 look_at(sizes, warps, ops, scheds, gates, wheel, wants, now, entry_op, op_stall, found, cycle)
                 return
+        warps[me + BORN] = cycle
         now[FETCHING] = found
 
 

@@ -12,8 +12,8 @@ from ppt_gpu.sm.result import STALL_REASONS
 
 # `sizes`. MOST_UNITS: of any pipe; PLACES: warp slots; PER_BLOCK: of them in each block slot; WORDS: of `wants`;
 # STAGED: records. COLLECTORS: units of a scheduler; IN_SM: they are those of pipes, which all schedulers share. BITS:
-# of a bank in READS. TO_UNIT: cycles from issue to start. BUSES: results in a cycle, 0: any number; ONE_RESULT: of a
-# unit
+# of a bank in READS. TO_UNIT: cycles from issue to start. BUSES: results in a cycle, 0: any number; ONE_RESULT: not
+# two of a unit
 (
     SCHEDULERS, PIPES, COLLECTORS, MOST_UNITS, PLACES, PER_BLOCK, RESIDENT, BANKS, WORDS, STAGED, IN_SM, BITS, TO_UNIT,
     BUSES, ONE_RESULT,
@@ -21,8 +21,9 @@ from ppt_gpu.sm.result import STALL_REASONS
 # `warps`: of a warp slot, the place SCHED + ROW * SCHEDULERS. BLOCK: its block slot + 1, 0: no warp. AT_ACCESS: its
 # next memory entry. BUFFER: how many instructions its buffer holds, STRAY: the wrong ones. HELD: the cycle until which
 # a barrier holds it, HELD_FOR: that barrier's latency. UNTIL: completion * 4 + WAIT_* of what its next entry waits for
-# longest. BORN: the cycle from which it may be fetched. SINCE: the cycle up to which it has been charged; BASE:
-# BLOCKED of its gate when it became ready. DEFERRED: cycles of waiting for what is UNKNOWN, not charged yet.
+# longest. BORN: the cycle from which it may be fetched; negative: that in which its line of the code is there. SINCE:
+# the cycle up to which it has been charged; BASE: BLOCKED of its gate when it became ready. DEFERRED: cycles of waiting
+# for what is UNKNOWN, not charged yet.
 (
     POS, END, AT_ACCESS, BUFFER, STRAY, HELD, HELD_FOR, UNTIL, BORN, BLOCK, LAST_OP, SINCE, BASE, SCHED, ROW, DEFERRED,
 ) = range(16)  # fmt: skip
@@ -122,7 +123,7 @@ class StagedState:
         self.wheel = np.zeros(WHEEL * k, np.int64)
         self.wants = np.zeros(words, np.int64)
         self.now = np.zeros(13, np.int64)
-        self.now[[FETCHED_LAST, FETCHING]] = -1
+        self.now[FETCHING] = -1  # warp slot 1 is the first whose turn it is to be fetched for
         self.op_stall = np.zeros(max(1, len(program.op_name)) * len(STALL_REASONS), np.int64)
         count = len(program.block_warp) - 1
         self.block_start, self.block_end = np.zeros(count, np.int64), np.zeros(count, np.int64)

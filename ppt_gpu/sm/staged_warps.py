@@ -139,10 +139,11 @@ def look_at(
     scheduler, row = warps[me + SCHED], warps[me + ROW]
     bit, sched = int64(1) << row, scheduler * SCHED_WORDS
     if warps[me + BUFFER] == 0:
-        if warps[me + BORN] <= cycle:
+        born = abs(warps[me + BORN])
+        if born <= cycle:
             wants[place >> 6] |= int64(1) << (place & 63)
         else:
-            wake_at(sizes, wheel, now, scheduler, row, warps[me + BORN], cycle)
+            wake_at(sizes, wheel, now, scheduler, row, born, cycle)
         return
     until = warps[me + HELD]
     if warps[me + STRAY] == 0:

@@ -177,10 +177,10 @@ def _collectors(checked: Checked, pipes: dict[str, Pipe]) -> None:
             checked.problem(("collectors", "order"), f'collectors.order names "{name}" {order.count(name)} times')
     units, scope = ("collectors", "units"), ("collectors", "scope")
     own = [(("pipes", pipe.name, "collectors"), pipe.collectors) for pipe in pipes.values() if pipe.collectors]
-    for key, number in own:
+    for pipe_key, number in own:
         if not (checked.get(*units) and checked.get(*scope) == "sm"):
-            text = f"{'.'.join(key)} ({number}) is for collector units that all schedulers share"
-            checked.contradiction([key], text, 'collectors.units = 1 or more and collectors.scope = "sm"')
+            text = f"{'.'.join(pipe_key)} ({number}) is for collector units that all schedulers share"
+            checked.contradiction([pipe_key], text, 'collectors.units = 1 or more and collectors.scope = "sm"')
     if not checked.get(*units):
         return
     if checked.get(*scope) == "sm":

@@ -405,4 +405,5 @@ def with_operands(program: Program, seed: int, banks: int) -> Program:
     rng = np.random.default_rng(seed)
     counts = rng.integers(0, 3, (len(program.op_name), banks)) * (rng.random((len(program.op_name), 1)) < 0.8)
     results = rng.integers(0, banks + 1, len(program.op_name)) << RESULT_AT
-    return dataclasses.replace(program, op_operands=(counts << operand_bits(banks) * np.arange(banks)).sum(axis=1) | results)
+    reads = (counts << operand_bits(banks) * np.arange(banks)).sum(axis=1)
+    return dataclasses.replace(program, op_operands=reads | results)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from ppt_gpu.pipeline import predict
 from ppt_gpu.validate.gpgpusim import chosen, parts_of
 
 
@@ -12,10 +13,15 @@ def tools(hardware_tool):
     return hardware_tool("simulator_kernels")
 
 
+def first_part(case: str):
+    """The launches of a program under perfect memory on QV100."""
+    members = next(m for m in chosen([case]) if (m[0]["config"], m[0]["mem"]) == ("SM7_QV100", "perfect"))
+    return next(iter(parts_of(members)))
+
+
 def cycles(tools, case: str, units: int = 2) -> tuple[list[int], list[int]]:
     """(those of the reference under perfect memory, those found) of the launches of a program."""
-    members = next(m for m in chosen([case]) if (m[0]["config"], m[0]["mem"]) == ("SM7_QV100", "perfect"))
-    part = next(iter(parts_of(members)))
+    part = first_part(case)
     return [int(row["gpu_sim_cycle"]) for row in part.rows if row], tools.launches(part.workload, part.contents, units)
 
 
@@ -23,6 +29,15 @@ def cycles(tools, case: str, units: int = 2) -> tuple[list[int], list[int]]:
 def test_launches_take_the_cycles_of_the_reference(tools, case: str) -> None:
     reference, found = cycles(tools, case)
     assert found == pytest.approx(reference, rel=0.03)
+
+
+@pytest.mark.parametrize("case", ["ilp_fma(120,8)", "ilp_fma_300b(300,6)", "ilp_fma_40b(40,8)", "vecadd(65536)"])
+def test_ours_takes_its_cycles_to_the_last_one(tools, case: str) -> None:
+    """Where requests do not overtake one another in the L1: from issue to collectors, banks, units and fetches."""
+    part = first_part(case)
+    _, found = cycles(tools, case)
+    ours = predict(part.workload, tools.GPU, overrides=("perfect_memory=true",), contents=part.contents).launches
+    assert [one.value("kernel.cycles") for one in ours] == found
 
 
 def instruction(tools, pc: int, unit: str, **more):

@@ -294,7 +294,7 @@ class StagedSm(Sm):
     def _fetch(self, cycle: int) -> None:
         """What was fetched goes to its warp; the next warp in turn whose buffer is empty.
 
-        Where its line of the code has to come first, it has its turn again when that is there, even if it is gone by then.
+        Where its line of the code has to come first, it has its turn again when that is there, even if gone by then.
         """
         if self.fetching is not None:
             self.buffered[self.fetching.number] = FETCHED

@@ -255,7 +255,7 @@ def fetch(
 ) -> None:  # fmt: skip
     """What was fetched goes to its warp; the next warp in turn whose buffer is empty.
 
-    Where its line of the code has to come first, it has its turn again when that is there, even if it is gone by then.
+    Where its line of the code has to come first, it has its turn again when that is there, even if gone by then.
     """
     place = now[FETCHING]
     if place >= 0:

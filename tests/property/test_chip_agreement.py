@@ -112,9 +112,10 @@ def test_arrivals_waits_and_copies_many(program: Program, gpu: Gpu, resident: in
 
 
 def one_sm(program: Program, gpu: Gpu) -> tuple[Program, Gpu, Chip]:
-    """A chip of one SM, slice and channel; nothing is in the L2, nor kept by others; code and constants are there."""
+    """A chip of one SM, slice and channel; nothing is in the L2, nor kept by others, with whom none is in step; code
+    and constants are there."""
     nothing = {"line_warm": np.zeros_like(program.line_warm), "line_kept": np.zeros(0, np.bool_)}
-    alone = dataclasses.replace(program, l2_share_factor=1.0, **nothing)
+    alone = dataclasses.replace(program, l2_share_factor=1.0, l2_reads=1.0, **nothing)
     small = dataclasses.replace(
         gpu,
         sm=dataclasses.replace(gpu.sm, count=1),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.analytic.least_latency import entry_ops
+from ppt_gpu.analytic.least_latency import of_entries
 from ppt_gpu.exec.memory import LOCAL_WINDOW, WINDOW_BYTES
 from ppt_gpu.sm.program import KIND_ATOMIC, KIND_STORE, Program
 from ppt_gpu.sm.sharing import sectors_used
@@ -75,4 +75,4 @@ def _sectors(program: Program, chosen: NDArray[np.bool_]) -> NDArray[np.uint8]:
 def _writes(program: Program) -> NDArray[np.bool_]:
     """[T] which transactions are of stores and atomics."""
     writes = (program.op_kind == KIND_STORE) | (program.op_kind == KIND_ATOMIC)
-    return np.repeat(writes[entry_ops(program)], np.diff(program.access_start))
+    return np.repeat(of_entries(program, writes), np.diff(program.access_start))

@@ -56,9 +56,10 @@ def _over_the_limit(program: Program, gpu: Gpu, touched: float) -> float:
 def _written_share(program: Program) -> float:
     """The share of the sectors touched by the simulated blocks that they write."""
     writes = _writes(program)
-    every = program.tx_line >= 0
-    written, touched = (int(np.bitwise_count(_sectors(program, chosen)).sum()) for chosen in (every & writes, every))
-    return written / touched if touched else 0.0
+    real = program.tx_line >= 0
+    read, written = (_sectors(program, real & chosen) for chosen in (~writes, writes))
+    touched = int(np.bitwise_count(read | written).sum())
+    return int(np.bitwise_count(written).sum()) / touched if touched else 0.0
 
 
 def _sectors_of_a_line(program: Program) -> float:

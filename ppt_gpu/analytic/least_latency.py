@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,6 +18,11 @@ from ppt_gpu.sm.program import (
     holds_warps,
 )
 from ppt_gpu.spec.gpu import TASK_CLASSES, Gpu
+
+V = TypeVar("V", bound=np.generic)
+
+#: memory entries of a warp from which on copying a path takes less than finding where each entry is
+LONG = 48
 
 
 def least_latencies(program: Program, gpu: Gpu) -> NDArray[np.int64]:
@@ -55,9 +62,18 @@ def _may_stay_in_sm(program: Program, gpu: Gpu, fetches: NDArray[np.bool_]) -> N
 
 def entry_ops(program: Program) -> NDArray[np.int64]:
     """[M] the operation of every memory entry."""
+    return of_entries(program, np.arange(len(program.op_kind)))
+
+
+def of_entries(program: Program, of_op: NDArray[V]) -> NDArray[V]:
+    """[M] of every memory entry what `of_op` [O] says of its operation."""
     chosen = np.flatnonzero(np.isin(program.op_kind, RECORDED)[program.entry_op])
     begins = np.searchsorted(chosen, program.path_start)
+    of_paths = of_op[program.entry_op[chosen]]
     count = np.diff(begins)[program.warp_path]
+    entries = int(count.sum())
+    if entries >= LONG * len(count):  # paths are copied whole
+        of_path = np.split(of_paths, begins[1:-1])
+        return np.concatenate([of_path[path] for path in program.warp_path.tolist()] or [of_paths[:0]])
     of_warp = np.cumsum(count) - count  # the first of each warp's, among all
-    position = np.arange(int(count.sum())) + np.repeat(begins[program.warp_path] - of_warp, count)
-    return program.entry_op[chosen[position]].astype(np.int64)
+    return of_paths[np.arange(entries) + np.repeat(begins[program.warp_path] - of_warp, count)]

@@ -7,7 +7,7 @@ digested, so that no trace outlives a change of them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from dataclasses import fields, is_dataclass
 from functools import lru_cache
 from hashlib import sha256
 from importlib.util import find_spec
@@ -75,9 +75,9 @@ def module_digest(module: Module) -> str:
 
 def launch_digest(module: str, launch: Launch, buffers: Iterable[Buffer]) -> str:
     """Of a launch in the module of this digest, and of where the buffers of its workload lie."""
-    fields = {name: value for name, value in asdict(launch).items() if name not in _TIMING_ONLY}
+    values = {name: value for name, value in _plain(launch).items() if name not in _TIMING_ONLY}
     places = [tuple(getattr(buffer, name) for name in _PLACE) for buffer in buffers]
-    return digest(module, fields, places)
+    return digest(module, values, places)
 
 
 def memory_digest(
@@ -89,9 +89,16 @@ def memory_digest(
     textures: Iterable[Texture],
 ) -> str:
     """Of what the first launch finds in memory. PptError when a .npy file that fills a buffer cannot be read."""
-    described = [[(asdict(b), _file_digest(b, directory)) for b in group] for group in (buffers, symbols)]
+    described = [[(_plain(b), _file_digest(b, directory)) for b in group] for group in (buffers, symbols)]
     arrays = [(name, sha256(np.ravel(values, order="K").tobytes()).hexdigest()) for name, values in contents.items()]
-    return digest(module, *described, sorted(arrays), [asdict(texture) for texture in textures])
+    return digest(module, *described, sorted(arrays), [_plain(texture) for texture in textures])
+
+
+def _plain(value: Any) -> Any:
+    """What `dataclasses.asdict` makes of a dataclass, which copies what nobody changes."""
+    if isinstance(value, tuple):
+        return tuple([_plain(one) for one in value])
+    return {one.name: _plain(getattr(value, one.name)) for one in fields(value)} if is_dataclass(value) else value
 
 
 def _file_digest(buffer: Buffer, directory: Path) -> str:

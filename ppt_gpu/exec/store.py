@@ -89,8 +89,11 @@ class Store:
         if len(data) > self.limit:
             return
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            replace_file(path, data)
+            try:
+                replace_file(path, data)
+            except FileNotFoundError:  # the first of its group: to ask each time takes as long as writing
+                path.parent.mkdir(parents=True, exist_ok=True)
+                replace_file(path, data)
             self._trim(len(data))
         except OSError as error:
             _log.debug("cannot keep %s: %s", path, error)

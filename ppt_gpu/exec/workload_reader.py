@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -27,7 +28,8 @@ __all__ = ["bind_workload", "find_sample", "load_workload", "sample_names"]
 
 def sample_names() -> tuple[str, ...]:
     """Names of the workloads that ship with the program, sorted."""
-    return tuple(sorted(path.stem for path in data_dir("tasklists").glob("*.toml")))
+    files = os.listdir(data_dir("tasklists"))
+    return tuple(sorted(name.removesuffix(".toml") for name in files if name.endswith(".toml")))
 
 
 def find_sample(name: str) -> Path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.analytic.least_latency import entry_ops
+from ppt_gpu.analytic.least_latency import of_entries
 from ppt_gpu.exec.memory import LOCAL_WINDOW, WINDOW_BYTES
 from ppt_gpu.sm.program import KIND_ATOMIC, KIND_STORE, Program
 from ppt_gpu.sm.sharing import sectors_used
@@ -56,9 +56,10 @@ def _over_the_limit(program: Program, gpu: Gpu, touched: float) -> float:
 def _written_share(program: Program) -> float:
     """The share of the sectors touched by the simulated blocks that they write."""
     writes = _writes(program)
-    every = program.tx_line >= 0
-    written, touched = (int(np.bitwise_count(_sectors(program, chosen)).sum()) for chosen in (every & writes, every))
-    return written / touched if touched else 0.0
+    real = program.tx_line >= 0
+    read, written = (_sectors(program, real & chosen) for chosen in (~writes, writes))
+    touched = int(np.bitwise_count(read | written).sum())
+    return int(np.bitwise_count(written).sum()) / touched if touched else 0.0
 
 
 def _sectors_of_a_line(program: Program) -> float:
@@ -75,4 +76,4 @@ def _sectors(program: Program, chosen: NDArray[np.bool_]) -> NDArray[np.uint8]:
 def _writes(program: Program) -> NDArray[np.bool_]:
     """[T] which transactions are of stores and atomics."""
     writes = (program.op_kind == KIND_STORE) | (program.op_kind == KIND_ATOMIC)
-    return np.repeat(writes[entry_ops(program)], np.diff(program.access_start))
+    return np.repeat(of_entries(program, writes), np.diff(program.access_start))

@@ -205,11 +205,14 @@ class Slots:
 
     def timing(self, resident: int) -> BlockTiming:
         """Kept, or simulated and kept."""
-        timing = self._kept(resident)
+        timings = self.sm.timings
+        if timings is None:
+            return self._simulate(resident)
+        name = self.sm.timing_name(self.blocks, resident, self.share)
+        timing = timings.get(name)
         if timing is None:
             timing = self._simulate(resident)
-            if self.sm.timings is not None:
-                self.sm.timings.put(self.sm.timing_name(self.blocks, resident, self.share), timing)
+            timings.put(name, timing)
         return timing
 
     def feed(self, resident: int) -> Feed:

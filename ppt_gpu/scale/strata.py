@@ -64,8 +64,9 @@ def stand_ins(blocks: NDArray[np.int64], sample: NDArray[np.int64]) -> NDArray[n
     the trend along the grid and the spread of the blocks survive, which an interpolation would flatten.
     """
     after = np.searchsorted(sample, blocks).clip(0, len(sample) - 1)
-    before = np.where(sample[after] == blocks, after, np.maximum(after - 1, 0))
-    gap = sample[after] - sample[before]
-    share = np.where(gap > 0, (blocks - sample[before]) / np.maximum(gap, 1), 0.0)
+    high = sample[after]
+    before = np.where(high == blocks, after, np.maximum(after - 1, 0))
+    low = sample[before]
+    share = (blocks - low) / np.maximum(high - low, 1)
     turns = blocks * GOLDEN
     return np.where(turns - np.floor(turns) < share, after, before)

@@ -108,6 +108,8 @@ class Survey:
         return self._stand_ins_from(0)
 
     def _stand_ins_from(self, first: int) -> NDArray[np.int64]:
+        if self.whole:
+            return np.arange(first, self.grid_blocks)
         blocks = self.features.blocks
         found = self.strata[stand_ins(np.arange(first, self.grid_blocks), blocks[self.strata])]
         inside = np.flatnonzero(blocks >= first)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 from ppt_gpu.exec.identity import digest
 from ppt_gpu.sm.camping import has_slices, may_camp
 from ppt_gpu.sm.dram_rows import opens_rows
-from ppt_gpu.spec.gpu import Gpu
+from ppt_gpu.spec.gpu import Gpu, Isa
+
+T = TypeVar("T")
 
 #: Fields that neither reads, by class: names and sources, what occupancy and the host's times are made of. Blocks,
 #: resident blocks, active SMs and L1 bytes, which come from some of them, reach the SM as arguments of their own.
@@ -54,30 +56,37 @@ def _rows(gpu: Gpu) -> tuple[float, ...]:
     return (dram.rows_per_ns, dram.row_bytes, dram.bandwidth, dram.efficiency) if opens_rows(gpu) else ()
 
 
-def digest_of(view: Callable[[Gpu], tuple[Any, ...]], gpu: Gpu) -> str:
-    """The digest of one of these views; equal digests, equal views."""
+def digest_of(view: Callable[[T], tuple[Any, ...]], of: T) -> str:
+    """The digest of one of these views of a GPU, or of a part; equal digests, equal views."""
     known, found = _latest.get(view, (None, ""))
-    if known is not gpu:
-        found = digest(view(gpu))
-        _latest[view] = gpu, found
+    if known is not of:
+        found = digest(view(of))
+        _latest[view] = of, found
     return found
 
 
-#: the GPU last asked for, by view: a prediction asks for the same a few times
-_latest: dict[Callable[[Gpu], tuple[Any, ...]], tuple[Gpu, str]] = {}
+#: what was last asked for, by view: a prediction asks for the same a few times, and many GPUs have one ISA
+_latest: dict[Callable[[Any], tuple[Any, ...]], tuple[Any, str]] = {}
 
 
 def _plain(value: Any) -> Any:
     kind: Any = type(value)
     if kind in _PLAIN:
         return value
-    names = _seen_fields(kind)
-    if names is not None:
-        held = [getattr(value, name) for name in names]
-        return tuple([one if type(one) in _PLAIN else _plain(one) for one in held])
+    if kind is Isa:  # by far the most of a GPU, which both views have
+        return digest_of(_fields, value)
+    if _seen_fields(kind) is not None:
+        return _fields(value)
     if isinstance(value, Mapping):
         return tuple([(key, _plain(held)) for key, held in value.items()])
     return value
+
+
+def _fields(value: Any) -> tuple[Any, ...]:
+    """What of a dataclass is seen."""
+    kind: Any = type(value)
+    held = [getattr(value, name) for name in _seen_fields(kind) or ()]
+    return tuple([one if type(one) in _PLAIN else _plain(one) for one in held])
 
 
 #: what most fields hold

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from ppt_gpu.compiled import entry
 from ppt_gpu.exec.trace import Range
 from ppt_gpu.sm.lower_hash import Numbers, mix
+from ppt_gpu.sm.rising import rising_order, taken
 
 #: how many bits each byte has
 BITS = np.array([mask.bit_count() for mask in range(256)], np.float64)
@@ -44,10 +45,14 @@ class Touched:
         numbers = Numbers(len(address))
         numbers.add(address)
         line = numbers.look_up(self.address)
-        known = np.flatnonzero(line >= 0)  # few, where blocks share little: less to sort
-        short = np.uint16 if len(self.stands_for) <= 1 << 16 else np.uint32  # short numbers are sorted by counting
-        order = known[np.argsort(self.sm[known].astype(short), kind="stable")]
-        return Touches(line[order], self.sectors[order], self.sm[order], self.moment[order], self.stands_for)
+        sectors, sm, moment = self.sectors, self.sm, self.moment
+        known = line >= 0
+        if not known.all():  # few are, where blocks share little: less to sort
+            line, sectors, sm, moment = line[known], sectors[known], sm[known], moment[known]
+        order = rising_order(sm, len(self.stands_for))
+        return Touches(
+            taken(line, order), taken(sectors, order), taken(sm, order), taken(moment, order), self.stands_for
+        )
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,11 @@ def shipped(kind: str) -> dict[str, Path]:
     return _files(data_dir("hardware") / kind)
 
 
+def shipped_names(kind: str) -> list[str]:
+    """The names of `shipped`."""
+    return _stems(data_dir("hardware") / kind)
+
+
 def own(kind: str) -> dict[str, Path]:
     """Names and files of hardware/<kind> in the folder of the user's settings."""
     return _files(config_dir() / "hardware" / kind)
@@ -69,7 +74,10 @@ def find(kind: str, name: str, *, near: Path | None = None, titles: Callable[[],
         return path
     mine, ours = config_dir() / "hardware" / kind, data_dir("hardware") / kind
     # nobody's file changes what a shipped name means
-    folders = dict.fromkeys(_stems(mine), mine) | dict.fromkeys(_stems(ours), ours)
+    shipped = dict.fromkeys(_stems(ours), ours)
+    if name in shipped:
+        return ours / (name + _SUFFIX)
+    folders = dict.fromkeys(_stems(mine), mine) | shipped
     known = {loose(stem): stem for stem in folders}
     if loose(name) not in known:
         for title, stem in (titles() if titles else {}).items():

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ppt_gpu.errors import did_you_mean
-from ppt_gpu.spec.files import find, read_with_base, shipped
+from ppt_gpu.spec.files import find, read_with_base, shipped_names
 from ppt_gpu.spec.gpu import TASK_CLASSES, Isa, LaterSources, Op, Source
 from ppt_gpu.spec.gpu_schema import ISA
 from ppt_gpu.spec.toml_reader import Checked, check, dotted
@@ -65,7 +65,7 @@ def load_isa(name: str | Path) -> Isa:
 def isa_of(target: str) -> Isa:
     """The ISA of an architecture ("sm_75", "sm_90a"), or the newest shipped one before it; the oldest before all."""
     wanted = int(re.sub(r"\D", "", target) or 0)
-    known = sorted(int(name[3:]) for name in shipped("isa") if name.startswith("sm_"))
+    known = sorted(int(name[3:]) for name in shipped_names("isa") if name.startswith("sm_"))
     return load_isa(f"sm_{max([capability for capability in known if capability <= wanted] or known[:1])}")
 
 

@@ -13,6 +13,7 @@ from ppt_gpu.exec.trace import Range
 from ppt_gpu.sm.left_lines import LeftLines
 from ppt_gpu.sm.lower import lower_trace
 from ppt_gpu.sm.program import Program
+from ppt_gpu.sm.rising import rising_order, taken
 from ppt_gpu.sm.sharing import (
     Touched,
     Touches,
@@ -32,6 +33,16 @@ LINES = np.arange(64, dtype=np.uint64) * np.uint64(128)
 def warm(ranges: list[Range], capacity: int) -> list[int]:
     left = LeftLines.copied(ranges, capacity // 128, 128)
     return np.flatnonzero(left.places(LINES) < len(left.address)).tolist()
+
+
+@pytest.mark.parametrize("run", [1, 3, 256, 1000])
+def test_transactions_in_the_order_of_their_sms(run: int) -> None:
+    values = np.repeat(np.random.default_rng(run).integers(0, 5, 3000 // run), run).astype(np.int32)
+    order = np.argsort(values, kind="stable")
+    place = np.arange(len(values))
+    assert np.array_equal(taken(place, rising_order(values, 5)), order)
+    assert np.array_equal(taken(place, rising_order(np.sort(values), 5)), place)
+    assert taken(place[:0], rising_order(values[:0], 5)).tolist() == []
 
 
 def test_copies_stay_last_first_and_by_their_ends() -> None:

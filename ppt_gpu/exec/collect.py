@@ -20,6 +20,7 @@ from ppt_gpu.exec.growing import Growing
 from ppt_gpu.exec.jit_compile import Engine
 from ppt_gpu.exec.jit_context import Slot
 from ppt_gpu.exec.jit_flow import MAX_SEGMENT
+from ppt_gpu.exec.jit_groups import Groups
 from ppt_gpu.exec.jit_records import RECORD_BYTES
 from ppt_gpu.exec.memory import DeviceMemory
 from ppt_gpu.exec.pattern_store import PatternStore
@@ -104,12 +105,13 @@ class Collector:
         blocks: NDArray[np.int64],
         guarded: NDArray[np.int64],
         marks: NDArray[np.int64],
+        groups: Groups,
         memory: DeviceMemory,
         warnings: tuple[str, ...],
         printed: str,
     ) -> Trace:
         """The finished trace. `guarded` [n] are the thread counts of guarded instructions, `marks` [blocks or 0, n] the
-        same counts at the end of every block, where threads are counted by block."""
+        same counts at the end of every block, where threads are counted by block; `groups`: of accesses."""
         access_start = self.paths.access_start()
         size = self.paths.expanded_bytes() + ACCESS_BYTES * int(access_start[-1])
         self._check_budget(size + self._pattern_bytes())
@@ -133,7 +135,7 @@ class Collector:
             rows, masks = rows.copy(), masks.copy()
             self.patterns.release()
         records = Records(
-            self.engine.groups, self.paths.start, self.paths.known.content, self.record_start,
+            groups, self.paths.start, self.paths.known.content, self.record_start,
             self.base.content, self.header.content, Stored(rows, masks, self.patterns.count),
         )  # fmt: skip
         return RecordedTrace.of(records, self.paths.block_threads(marks) if self.by_block else None, **fields)

@@ -324,7 +324,8 @@ class BlockRun:
             warnings += (f"the text of {self.printed.lost} printf calls was not kept: there was too much",)
         n = len(tables.engine.guarded)
         guarded, marks = tables.guarded[:n], tables.marks[:, :n]
-        return self.collector.trace(self.blocks, guarded, marks, tables.memory, warnings, self.printed.text)
+        groups = tables.groups()
+        return self.collector.trace(self.blocks, guarded, marks, groups, tables.memory, warnings, self.printed.text)
 
 
 def open_barrier(residents: list[Resident]) -> bool:

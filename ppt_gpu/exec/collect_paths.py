@@ -21,7 +21,7 @@ class Paths:
     def __init__(self, engine: Engine, warps: int, per_block: int = 0) -> None:
         """per_block: warps of a block where threads are counted by block, else 0."""
         self.engine = engine
-        self.known = Growing(np.int32)  # segments of the paths found
+        self.known, self.known_end = Growing(np.int32), Growing(np.int32)  # segments of the paths found
         self.count = 0
         self.start, self.hash = np.zeros(PATHS + 1, np.int64), np.zeros(PATHS, np.int64)
         self.table = np.zeros(4 * PATHS, np.int32)
@@ -33,7 +33,7 @@ class Paths:
 
     @property
     def nbytes(self) -> int:
-        return self.known.nbytes
+        return self.known.nbytes + self.known_end.nbytes
 
     def take(
         self,
@@ -49,16 +49,17 @@ class Paths:
             self.count, part = digest_paths.read_paths(
                 words, starts, ends, guarded, self.engine.plain, warp, self.row_warps,
                 self.segment_threads, self.warp_threads, self.warp_path,
-                self.known.data, self.start, self.hash, self.table, self.count, part,
+                self.known.data, self.known_end.data, self.start, self.hash, self.table, self.count, part,
             )  # fmt: skip
-            self.known.used = int(self.start[self.count])
+            self.known.used = self.known_end.used = int(self.start[self.count])
             if part < len(starts):
                 self._make_room()
 
     def _make_room(self) -> None:
         """There is no room for a path: make twice as much."""
         if self.count < len(self.hash):
-            self.known.room(len(self.known.data) - self.known.used + 1)
+            for array in (self.known, self.known_end):
+                array.room(len(array.data) - array.used + 1)
             return
         self.start, self.hash = np.resize(self.start, 2 * self.count + 1), np.resize(self.hash, 2 * self.count)
         self.table = np.zeros(2 * len(self.table), np.int32)

@@ -38,7 +38,7 @@ def test_patterns_that_are_joined():
 
 def test_population_count():
     for value in (0, 1, 0x80000000, 0xFFFFFFFF, 0xA5A5A5A5, 0x00010001):
-        assert digest_paths._population(value) == value.bit_count()
+        assert digest_paths._lanes(value) == digest_paths._lanes(value - (1 << 32)) == value.bit_count()
 
 
 def test_patterns_are_numbered_by_first_appearance():
@@ -48,34 +48,34 @@ def test_patterns_are_numbered_by_first_appearance():
 
 
 @settings(max_examples=80, deadline=None)
-@given(st.lists(st.lists(st.integers(0, 3), max_size=2), max_size=20), st.integers(1, 3), st.integers(0, 20))
+@given(st.lists(st.lists(st.integers(0, 4), max_size=2), max_size=20), st.integers(1, 3), st.integers(0, 20))
 def test_paths_are_stored_once_and_counted(warps, row_warps, cut):
     """warps: which of a few sequences of segments each runs, taken over in two goes; some repeat what others did."""
     full, some = 0xFFFFFFFF, 0b1011
-    sequences = [[], [(0, full), (1, full)], [(0, full), (1, some)], [(2, full)] * 3]
+    sequences = [[], [(0, full), (1, full)], [(0, full), (1, some)], [(2, full)] * 3, [(2, some)] * 3]
     records = [[record for which in own for record in sequences[which]] for own in warps]
     words = np.array([pair for own in records for pair in own], np.uint32).reshape(-1, 2).view(np.int64).ravel()
     end = np.cumsum([len(own) for own in records], dtype=np.int64)
     start, guarded = end - np.array([len(own) for own in records], np.int64), np.arange(len(warps))
     plain, rows = np.array([3, 5, 7]), len(warps) // row_warps + 1
     threads, warp_threads = np.zeros((rows, 3), np.int64), np.zeros(len(warps), np.int64)
-    known, known_start, code = np.zeros(0, np.int32), np.zeros(40, np.int64), np.zeros(0, np.int64)
+    known, known_start, code = np.zeros((2, 0), np.int32), np.zeros(40, np.int64), np.zeros(0, np.int64)
     table, warp_path, paths = np.zeros(64, np.int32), np.full(len(warps), -1, np.int32), 0
     for part in (slice(0, cut), slice(cut, None)):
         done = -1
         while done < len(start[part]):
             before, (paths, done) = done, digest_paths.read_paths(
                 words, start[part], end[part], guarded[part], plain, min(part.start, len(warps)), row_warps,
-                threads, warp_threads, warp_path, known, known_start, code, table, paths, max(done, 0),
+                threads, warp_threads, warp_path, *known, known_start, code, table, paths, max(done, 0),
             )  # fmt: skip
             assert done >= before
             full = paths == len(code)  # there is room for one path more, or for one segment
             code = np.concatenate([code, np.zeros(int(full), np.int64)])
-            known = np.concatenate([known, np.zeros(int(not full), np.int32)])
+            known = np.pad(known, ((0, 0), (0, int(not full))))
     whole = [tuple(segment for segment, _ in own) for own in records]
     assert paths == len(set(whole))
     for w, p in enumerate(warp_path.tolist()):
-        assert tuple(known[known_start[p] : known_start[p + 1]].tolist()) == whole[w]
+        assert tuple(known[0, known_start[p] : known_start[p + 1]].tolist()) == whole[w]
     assert list(dict.fromkeys(warp_path.tolist())) == list(range(paths))  # numbered by first appearance
     expected_threads, expected_warp = np.zeros((rows, 3), np.int64), guarded.copy()
     for w, own in enumerate(records):

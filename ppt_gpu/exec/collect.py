@@ -112,19 +112,17 @@ class Collector:
     ) -> Trace:
         """The finished trace. `guarded` [n] are the thread counts of guarded instructions, `marks` [blocks or 0, n] the
         same counts at the end of every block, where threads are counted by block; `groups`: of accesses."""
-        access_start = self.paths.access_start()
-        size = self.paths.expanded_bytes() + ACCESS_BYTES * int(access_start[-1])
-        self._check_budget(size + self._pattern_bytes())
-        path_start, path_pc = self.paths.expand()
+        paths = self.paths.whole()
+        self._check_budget(paths.nbytes + ACCESS_BYTES * int(paths.access_start[-1]) + self._pattern_bytes())
         fields: dict[str, Any] = {
             "blocks": blocks,
-            "path_start": path_start,
-            "path_pc": path_pc,
+            "path_start": paths.start,
+            "path_pc": paths.instructions(),
             "warp_path": self.paths.warp_path,
             "warp_block": np.repeat(np.arange(self.blocks, dtype=np.int32), self.warps),
             "warp_threads": self.paths.warp_threads,
-            "access_start": access_start,
-            "pc_executed": self.paths.executed(),
+            "access_start": paths.access_start,
+            "pc_executed": paths.executed(),
             "pc_threads": self.paths.threads(marks[-1] if self.by_block else guarded),
             "ranges": memory.ranges(),
             "warnings": warnings,

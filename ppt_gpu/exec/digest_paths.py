@@ -105,25 +105,38 @@ def fill_table(known_hash: NDArray[np.int64], paths: int, table: NDArray[np.int3
 
 
 @entry
-def start_accesses(
+def sum_paths(
     warp_path: NDArray[np.int32],  # [W]
     path_start: NDArray[np.int64],  # [P+1] into the segments of all paths
     path_segment: NDArray[np.int32],
+    bounds: NDArray[np.int64],  # [S+1] the first instruction of each segment
     segment_start: NDArray[np.int64],  # [S+1] where the accesses of each segment begin among those of all
-    of_path: NDArray[np.int64],  # [P] room for the accesses of each
-    start: NDArray[np.int64],  # [W+1] where those of each warp begin
+    of_path: NDArray[np.int64],  # [2, P] room for the accesses and the warps of each path
+    start: NDArray[np.int64],  # [W+1] where the accesses of each warp begin
+    path_pc_start: NDArray[np.int64],  # [P+1] where the instructions of each path begin
+    executed: NDArray[np.int64],  # [S] times that warps ran each segment
 ) -> int:
-    """Fill `start`. Returns how many accesses there are."""
-    for p in range(len(of_path)):
-        found = 0
+    """Fill the last three; `executed` is 0. Returns how many accesses there are."""
+    paths = len(of_path[0])
+    for p in range(paths):
+        of_path[1, p] = 0
+    for w in range(len(warp_path) if paths > 0 else 0):
+        of_path[1, np.uint64(warp_path[w])] += 1
+    instructions = 0
+    path_pc_start[0] = 0
+    for p in range(paths):
+        accesses, warps = 0, of_path[1, p]
         for k in range(path_start[p], path_start[p + 1]):
-            s = path_segment[np.uint64(k)]
-            found += segment_start[np.uint64(s) + np.uint64(1)] - segment_start[np.uint64(s)]
-        of_path[p] = found
+            s = np.uint64(path_segment[np.uint64(k)])
+            accesses += segment_start[s + np.uint64(1)] - segment_start[s]
+            instructions += bounds[s + np.uint64(1)] - bounds[s]
+            executed[s] += warps
+        of_path[0, p] = accesses
+        path_pc_start[p + 1] = instructions
     at = 0
     start[0] = 0
     for w in range(len(warp_path)):
-        at += of_path[np.uint64(warp_path[w])]
+        at += of_path[0, np.uint64(warp_path[w])] if paths > 0 else 0
         start[np.uint64(w) + np.uint64(1)] = at
     return at
 

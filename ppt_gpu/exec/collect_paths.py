@@ -80,7 +80,9 @@ class Paths:
 
     def threads(self, guarded: NDArray[np.int64]) -> NDArray[np.int64]:
         """[I] executions of each instruction by threads. guarded [n]: those of guarded instructions."""
-        found = self.segment_threads.sum(axis=0)[self.engine.segment_of]
+        total = np.zeros(self.engine.flow.segments, np.int64)
+        digest_paths.sum_rows(self.segment_threads, total)
+        found = total[self.engine.segment_of]
         found[list(self.engine.guarded)] = guarded
         return found
 

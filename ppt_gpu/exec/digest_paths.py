@@ -254,6 +254,14 @@ def _find_path(
 
 
 @entry
+def sum_rows(rows: NDArray[np.int64], total: NDArray[np.int64]) -> None:
+    """Add up the rows [n, S] in `total` [S], which is 0."""
+    for row in range(len(rows)):
+        for k in range(len(total)):
+            total[np.uint64(k)] += rows[np.uint64(row), np.uint64(k)]
+
+
+@entry
 def expand_paths(segments: NDArray[np.int32], segment_start: NDArray[np.int64], pcs: NDArray[np.int32]) -> int:
     """Write the instruction indices of the segments one after another. Returns how many."""
     at = 0

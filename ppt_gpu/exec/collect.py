@@ -131,7 +131,6 @@ class Collector:
         rows, masks = self.patterns.rows, self.patterns.masks
         if len(masks) < FEW:
             rows, masks = rows.copy(), masks.copy()
-            self.patterns.release()
         records = Records(
             groups, self.paths.start, self.paths.known.content, self.record_start,
             self.base.content, self.header.content, Stored(rows, masks, self.patterns.count),

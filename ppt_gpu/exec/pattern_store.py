@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.exec.jit_flow import MAX_SEGMENT
+from ppt_gpu.exec.spare import empty
 
 LINE = 32  # B; a row of 8-bit places
 WORDS = LINE // 8
@@ -29,10 +30,6 @@ ENTRIES = 1 << 12  # of the table
 SLACK = 32 * MAX_SEGMENT * (32 * 8 // LINE)
 LINES, MANY = 1 << 17, 1 << 21  # room at first, and at least when that is too little: what is not used costs nothing
 MORE = 4  # times as much, when there is too little room
-
-
-#: the first room of a run that has ended: the next one need not wait for the system to clear it
-_spare: list[NDArray[np.int64]] = []
 
 
 class PatternWord(IntEnum):
@@ -55,8 +52,7 @@ class PatternStore:
         self._table = np.zeros(ENTRIES, np.int64)
         self.block[PatternWord.TABLE] = self._table.ctypes.data
         lines = max(LINES, 2 * SLACK)
-        self._first = _first_room(lines)
-        self._room(lines, self._first)
+        self._room(lines, _words(lines))
 
     @property
     def used(self) -> int:
@@ -73,13 +69,6 @@ class PatternStore:
         while self.block[PatternWord.FULL] - self.used < more:
             lines = max(MORE * len(self._masks), MANY)
             self._room(lines, _words(lines))
-            self.release()
-
-    def release(self) -> None:
-        """The first room is of no use any more: others may have it."""
-        if len(self._first) and not _spare:
-            _spare.append(self._first)
-        self._first = np.empty(0, np.int64)
 
     @property
     def rows(self) -> NDArray[np.int64]:
@@ -105,19 +94,6 @@ class PatternStore:
         block[PatternWord.FULL] = lines - SLACK
 
 
-def _first_room(lines: int) -> NDArray[np.int64]:
-    """Room for so many lines, used before if there is any."""
-    try:
-        found = _spare.pop()
-    except IndexError:
-        return _words(lines)
-    return found if len(found) == _size(lines) else _words(lines)
-
-
-def _size(lines: int) -> int:
-    """Words of the lines, which begin at a multiple of their size, and of their masks."""
-    return WORDS * (lines + 1) + lines
-
-
 def _words(lines: int) -> NDArray[np.int64]:
-    return np.empty(_size(lines), np.int64)
+    """Room for the lines, which begin at a multiple of their size, and for their masks."""
+    return empty(WORDS * (lines + 1) + lines, np.int64)

@@ -63,7 +63,6 @@ class BlockRun:
             while self._run(self.resident, len(self.blocks)) != Reason.FINISHED:
                 self._take_turns()
         self._take(last=True)
-        self.buffers.release()
         return self._trace()
 
     def _run_cluster(self, first: int, size: int) -> None:

@@ -14,13 +14,10 @@ from numpy.typing import NDArray
 from ppt_gpu.compiled import entry
 from ppt_gpu.exec.jit_context import Slot
 from ppt_gpu.exec.jit_records import BASE_BYTES, PATH_BYTES, RECORD_BYTES
+from ppt_gpu.exec.spare import empty
 
 #: elements between the buffers of two warps: lines of a cache, so that they do not meet in the same sets
 APART = 16
-#: bytes of memory that NumPy asks large pages for, with room to begin anywhere
-LARGE = 6 << 20
-#: so much, of a run that has ended: the next one need not wait for the system to clear it
-_spare: list[NDArray[np.uint8]] = []
 #: columns of the places where a warp's trace of a block ends: in its path, in its accesses; and guarded threads
 END_PATH, END_RECORD, END_GUARDED = range(3)
 _CURSORS = [int(slot) for slot in (Slot.PATH, Slot.RECORD, Slot.GUARDED_SUM)]
@@ -39,13 +36,12 @@ class TraceBuffers:
         self._go_on(np.zeros_like(self.starts))
 
     def _first(self, paths: int, records: int) -> tuple[NDArray[Any], ...]:
-        """The three buffers, in one piece of memory: large pages, where it is large, cost little to touch."""
+        """The three buffers, in one piece of memory."""
         warps, wide, narrow = len(self.rows), self._width(paths), self._width(records)
         bases = PATH_BYTES * wide * warps
         headers = bases + BASE_BYTES * narrow * warps
         total = headers + RECORD_BYTES * narrow * warps
-        self._slab = _large() if LARGE // 4 < total < LARGE else np.empty(total, np.uint8)
-        slab = self._slab
+        slab = empty(total, np.uint8)
         parts = (slab[:bases], np.int64), (slab[headers:total], np.uint32), (slab[bases:headers], np.int64)
         return tuple(part.view(kind).reshape(warps, -1) for part, kind in parts)
 
@@ -66,11 +62,6 @@ class TraceBuffers:
     def _go_on(self, length: NDArray[np.int64]) -> None:
         """Let the warps write behind their first records, so many of each kind."""
         self.rows[:, _CURSORS[:2]] = self._fresh + (_BYTES * length)[:, :2]
-
-    def release(self) -> None:
-        """The buffers are of no use any more: others may have their memory."""
-        if len(self._slab) == LARGE and not _spare:
-            _spare.append(self._slab)
 
     def places(self, ends: NDArray[np.int64]) -> NDArray[np.int64]:
         """Places for host addresses."""
@@ -146,11 +137,3 @@ def _read_ends(
             first_record = (ends[block, w, END_RECORD] - origin[END_RECORD]) >> shifts[END_RECORD]
             path[1, at], record[1, at] = first_path, first_record
             guarded[at] = ends[block, w, END_GUARDED]
-
-
-def _large() -> NDArray[np.uint8]:
-    """LARGE bytes, used before if there are any."""
-    try:
-        return _spare.pop()
-    except IndexError:
-        return np.empty(LARGE, np.uint8)

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.errors import BudgetError
-from ppt_gpu.exec import digest
 from ppt_gpu.exec.budget import Budget
 from ppt_gpu.exec.collect_paths import Paths
 from ppt_gpu.exec.digest_patterns import Stored
@@ -66,10 +65,12 @@ class Collector:
         """Take over what blocks left that have ended, from `position` on: up to these host addresses [n, W, 3]."""
         if not len(ends):
             return
-        path, record, guarded = buffers.parts(ends)
         first = position * self.warps
-        left = self.blocks - position - len(ends)
-        self._append(buffers, record[0], record[1], first, left / len(ends))
+        at, total = self.base.used, buffers.records(ends[-1])
+        self._room(total, (self.blocks - position - len(ends)) / len(ends))
+        places = self.record_start[first + 1 : first + 1 + ends.shape[0] * self.warps]
+        path, guarded = buffers.take(ends, self.header.data, self.base.data.view(np.int64), at, places)
+        self.base.used = self.header.used = at + total
         self.paths.take(buffers.path.reshape(-1), path[0], path[1], guarded, first)
 
     def make_room(self, buffers: Sequence[TraceBuffers]) -> None:
@@ -78,19 +79,11 @@ class Collector:
         self._check_budget(self.paths.nbytes + raw + ACCESS_BYTES * self.base.used + self._pattern_bytes())
         self.patterns.make_room(2 * WAIT_PATTERNS)
 
-    def _append(
-        self, buffers: TraceBuffers, start: NDArray[np.int64], end: NDArray[np.int64], warp: int, times: float
-    ) -> None:
-        """Append the records of these parts of the buffers, of warps from `warp` on, which come in order. About `times`
-        as many are to come."""
-        total = int((end - start).sum())
+    def _room(self, total: int, times: float) -> None:
+        """Make room for so many records. About `times` as many are to come."""
         expected = min(int((1 + times) * total * MARGIN), MANY_ACCESSES)
         for array in (self.base, self.header):
             array.room(total if array.used + total <= len(array.data) else max(total, expected))
-        data, at = (buffers.header.reshape(-1), buffers.base.reshape(-1)), self.base.used
-        places = self.record_start[warp + 1 : warp + 1 + len(start)]
-        digest.take_records(*data, start, end, self.header.data, self.base.data.view(np.int64), at, places)
-        self.base.used = self.header.used = at + total
 
     def _check_budget(self, size: int) -> None:
         if size > self.budget.trace:

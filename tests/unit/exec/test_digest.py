@@ -5,27 +5,41 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ppt_gpu.exec import digest, digest_paths
+from ppt_gpu.exec.jit_context import SLOTS
+from ppt_gpu.exec.trace_buffers import TraceBuffers
 
 
 @settings(max_examples=50, deadline=None)
 @given(
-    st.integers(0, 700),
-    st.lists(st.tuples(st.integers(0, 700), st.integers(0, 300)), max_size=8),
-    st.integers(0, 8),
+    st.integers(1, 4).flatmap(
+        lambda warps: st.lists(st.lists(st.tuples(*[st.integers(0, 40)] * 3), min_size=warps, max_size=warps), min_size=1)
+    ),
+    st.integers(0, 9),
 )
-def test_records_are_taken_part_by_part(count, parts, cut):
-    """Parts in any order, taken in two goes."""
-    headers, bases = np.arange(count, dtype=np.uint32) * 3, np.arange(count) << 36
-    start = np.array([min(first, count) for first, _ in parts], np.int64)
-    end = np.minimum(start + np.array([length for _, length in parts], np.int64), count)
-    expected = np.concatenate([np.arange(a, b) for a, b in zip(start, end, strict=True)] or [np.zeros(0)]).astype(int)
-    header, base, at = np.zeros(len(expected), np.uint32), np.zeros(len(expected), np.int64), 0
-    places = np.zeros(len(start), np.int64)
-    for half in (slice(0, cut), slice(cut, None)):
-        digest.take_records(headers, bases, start[half], end[half], header, base, at, places[half])
-        at += int((end[half] - start[half]).sum())
-    assert header.tolist() == headers[expected].tolist() and base.tolist() == bases[expected].tolist()
-    assert places.tolist() == np.cumsum(end - start).tolist()
+def test_what_blocks_left_is_taken_in_the_order_of_the_trace(blocks, at):
+    """blocks: of each warp path records, accesses and guarded threads; warps write one block behind the other."""
+    counts = np.array(blocks, np.int64)
+    total = counts.sum(axis=0)
+    rows = np.zeros((counts.shape[1], SLOTS), np.int64)
+    buffers = TraceBuffers(rows, int(total[:, 0].max()), int(total[:, 1].max()), 1)
+    buffers.header.reshape(-1)[:] = np.arange(buffers.header.size)
+    buffers.base.reshape(-1)[:] = np.arange(buffers.base.size) << 36
+    sums = np.cumsum(counts, axis=0)
+    ends = buffers.cursors() + sums * [8, 4, 0]
+    ends[:, :, 2] = counts[:, :, 2]
+    assert buffers.records(ends[-1]) == total[:, 1].sum()
+    header, base = np.zeros(at + total[:, 1].sum(), np.uint32), np.zeros(at + total[:, 1].sum(), np.int64)
+    places = np.zeros(counts.shape[0] * counts.shape[1], np.int64)
+    path, guarded = buffers.take(ends, header, base, at, places)
+    first = buffers.starts + sums - counts
+    expected = [
+        first[block, w, 1] + k for block, own in enumerate(blocks) for w, (_, n, _) in enumerate(own) for k in range(n)
+    ]
+    assert header[at:].tolist() == expected and base[at:].tolist() == [k << 36 for k in expected]
+    assert places.tolist() == (at + np.cumsum(counts[:, :, 1].ravel())).tolist()
+    assert path[0].tolist() == first[:, :, 0].ravel().tolist() and (path[1] - path[0] == counts[:, :, 0].ravel()).all()
+    assert guarded.tolist() == counts[:, :, 2].ravel().tolist()
+    assert buffers.now().tolist() == buffers.starts.tolist()  # they are left as they were
 
 
 def test_patterns_that_are_joined():

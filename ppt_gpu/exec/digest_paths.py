@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.compiled import called, entry, inlined, intrinsic
+from ppt_gpu.compiled import called, entry, inlined, intrinsic, merged
 from ppt_gpu.exec.digest import MIX
 from ppt_gpu.exec.jit_records import MOST_REPEATS, SEGMENT_BITS
 from ppt_gpu.exec.schedule import FULL_MASK
@@ -166,7 +166,7 @@ def _write(words: np.ndarray, first: int, end: int, known: np.ndarray, known_end
     return int(at)
 
 
-@called
+@merged
 def _count(
     words: np.ndarray, first: int, end: int, row: int, plain: np.ndarray, segment_threads: np.ndarray
 ) -> tuple[int, int, int]:
@@ -192,7 +192,7 @@ def _count(
     return at, threads, code ^ code >> 32
 
 
-@called
+@merged
 def _count_threads(
     words: np.ndarray, first: int, end: int, times: int, row: int, plain: np.ndarray, segment_threads: np.ndarray
 ) -> int:
@@ -231,7 +231,7 @@ def _population(typingctx: Any, word: Any) -> Any:
     return types.int64(types.int64), generate
 
 
-@called
+@merged
 def _find_path(
     words: np.ndarray, first: int, end: int, segments: int, known: np.ndarray, known_end: np.ndarray,
     known_start: np.ndarray, known_hash: np.ndarray, table: np.ndarray, code: int,

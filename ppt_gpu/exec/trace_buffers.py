@@ -56,6 +56,7 @@ class TraceBuffers:
         self.starts = np.arange(len(self.rows))[:, None] * [path.shape[1], header.shape[1], 0]
         self.rows[:, Slot.BASES] = base.ctypes.data - BASE_BYTES // RECORD_BYTES * header.ctypes.data
         self._fresh = (self._origin + _BYTES * self.starts)[:, :2]  # where warps begin to write
+        self._fresh_records = int(self._fresh[:, END_RECORD].sum())
         room = np.array([path.shape[1] - APART, header.shape[1] - APART, 0])
         self.rows[:, _ENDS] = (self._origin + _BYTES * (self.starts + room))[:, :2]
 
@@ -69,7 +70,7 @@ class TraceBuffers:
 
     def records(self, end: NDArray[np.int64]) -> int:
         """Accesses of blocks run one after another, the last of which ended at these host addresses [W, 3]."""
-        return int((self.places(end) - self.starts)[:, END_RECORD].sum())
+        return (int(end[:, END_RECORD].sum()) - self._fresh_records) // RECORD_BYTES
 
     def take(
         self, ends: NDArray[np.int64], header: NDArray[np.uint32], base: NDArray[np.int64], at: int,

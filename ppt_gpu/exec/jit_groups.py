@@ -105,17 +105,14 @@ class Grouping:
             self.distance[-1] = far.value({})
         return True
 
-    @property
-    def registers(self) -> set[int]:
-        """Uniform registers that distances are made of."""
-        return {register for far in self.far.values() for register, _ in far.distance.terms}
-
     def done(self, segments: int) -> Groups:
         missing = segments - len(self.start)
         start = [*self.start, *[len(self.leader)] * (missing + 1)]
         records = [*self.records, *[0] * missing]
-        arrays = (np.array(words, np.int64) for words in (start, records, self.leader, self.distance))
-        return Groups(*arrays, tuple(self.far.items()))
+        leader, distance = np.array(self.leader, np.int64), np.array(self.distance, np.int64)
+        return Groups(
+            np.array(start, np.int64), np.array(records, np.int64), leader, distance, tuple(self.far.items())
+        )  # fmt: skip
 
 
 def _signed(value: int, bits: int) -> int:

@@ -8,7 +8,7 @@ from ppt_gpu.exec.jit_emit import Emitter, Unsupported, emits
 from ppt_gpu.exec.jit_float import emit_float, is_float_kind
 from ppt_gpu.exec.jit_text import BITS, ELEMENT, const, vec
 from ppt_gpu.exec.jit_types import Opcode, is_signed, parts
-from ppt_gpu.ptx.module import Imm, Instruction
+from ppt_gpu.ptx.module import Instruction
 
 PAIRS = ("u16x2", "s16x2")
 

@@ -1,4 +1,4 @@
-"""Large arrays in memory that earlier ones leave behind: the system, which clears what it hands out, is not asked again.
+"""Large arrays in memory that earlier ones leave behind: the system would clear what it hands out.
 
 To clear memory takes about as long as to write a trace into it. An array from here and all views of it hold a lease on
 its memory; when the last of them is gone, the memory waits for the next array of about its size.

@@ -12,7 +12,9 @@ from ppt_gpu.exec.trace_buffers import TraceBuffers
 @settings(max_examples=50, deadline=None)
 @given(
     st.integers(1, 4).flatmap(
-        lambda warps: st.lists(st.lists(st.tuples(*[st.integers(0, 40)] * 3), min_size=warps, max_size=warps), min_size=1)
+        lambda warps: st.lists(
+            st.lists(st.tuples(*[st.integers(0, 40)] * 3), min_size=warps, max_size=warps), min_size=1
+        )
     ),
     st.integers(0, 9),
 )

@@ -84,7 +84,8 @@ def _address_registers(code: Sequence[Instruction], writers: Mapping[int, list[I
     """Addresses of accesses, and what they are sums or copies of; none where one access is all there is."""
     accesses = [i for i in code if is_memory(i) and is_traced(i)]
     bases = [o.base.id for i in accesses for o in i.operands if isinstance(o, Mem) and isinstance(o.base, Reg)]
-    found, todo = set(bases), list(bases) if len(bases) > 1 else []
+    found = set(bases)
+    todo = sorted(found) if len(bases) > 1 else []
     while todo:
         for writer in writers.get(todo.pop(), ()):
             if writer.base in _SUMS or writer.base in _COPIES:

@@ -21,6 +21,8 @@ from ppt_gpu.exec.spare import empty
 
 LINE = 32  # B; a row of 8-bit places
 WORDS = LINE // 8
+#: words: lines begin where a line of the host's caches does, so that a row of 16-bit distances seldom lies in two of these
+_START = 64 // 8
 #: bits of a pattern's word, above its mask: from here on the bits of a distance; of rows of places, log2 of their
 #: elements' bytes, and a bit that says so
 WIDTH_BIT, SHIFT_BIT, PLACES_BIT = 32, 40, 48
@@ -83,7 +85,7 @@ class PatternStore:
     def _room(self, lines: int, words: NDArray[np.int64]) -> None:
         """Make these `words` room for so many lines, with those that there are."""
         used, block = self.used, self.block
-        begin = -(words.ctypes.data // words.itemsize) % WORDS
+        begin = -(words.ctypes.data // words.itemsize) % _START
         end = begin + WORDS * lines
         rows, masks = words[begin:end].reshape(-1, WORDS), words[end : end + lines]
         rows[:used], masks[:used] = self._rows[:used], self._masks[:used]
@@ -95,5 +97,5 @@ class PatternStore:
 
 
 def _words(lines: int) -> NDArray[np.int64]:
-    """Room for the lines, which begin at a multiple of their size, and for their masks."""
-    return empty(WORDS * (lines + 1) + lines, np.int64)
+    """Room for the lines, and for their masks."""
+    return empty(_START + WORDS * lines + lines, np.int64)

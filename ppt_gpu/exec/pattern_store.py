@@ -21,7 +21,7 @@ from ppt_gpu.exec.spare import empty
 
 LINE = 32  # B; a row of 8-bit places
 WORDS = LINE // 8
-#: words: lines begin where a line of the host's caches does, so that a row of 16-bit distances seldom lies in two of these
+#: words: lines begin where one of the host's caches does, so that a row of 16-bit distances seldom lies in two of them
 _START = 64 // 8
 #: bits of a pattern's word, above its mask: from here on the bits of a distance; of rows of places, log2 of their
 #: elements' bytes, and a bit that says so

@@ -12,16 +12,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-LEAST = 1 << 20  # B; smaller arrays come from the allocator, which has memory of its own
+PAGE = 2 << 20  # B of a large page of the system: addresses in it are translated at once
+LEAST = 2 << 20  # B; smaller arrays come from the allocator, which has memory of its own
 MOST = 128 << 20  # B that wait for others at most
 LARGER = 4  # times as large as what is asked for: memory that is used
 
 
 class _Memory:
-    """One piece. It is equal to itself only."""
+    """One piece, of whole large pages. It is equal to itself only."""
 
     def __init__(self, size: int) -> None:
-        self.data = np.empty(size, np.uint8)
+        size = -(-size // PAGE) * PAGE
+        whole = np.empty(size + PAGE, np.uint8)  # so large, NumPy asks for large pages
+        first = -whole.ctypes.data % PAGE
+        self.data = whole[first : first + size]
 
 
 class _Lease:

@@ -28,6 +28,7 @@ def test_memory_waits_until_its_last_view_is_gone():
 
 def test_the_smallest_that_fits_and_is_not_far_too_large():
     arrays = {size: spare.empty(size << 20, np.uint8) for size in (64, 8, 16)}
+    assert all(array.ctypes.data % spare.PAGE == 0 for array in arrays.values())
     places = {size: array.ctypes.data for size, array in arrays.items()}
     arrays.clear()
     found = spare.empty(7 << 20, np.uint8)

@@ -41,7 +41,7 @@ _WHOLE = "whole"
 _KINDS = ((False, True), (True, True), (True, False))
 
 
-def bench_recording(runs: int = 9, names: Sequence[str] = NAMES) -> list[dict[str, Any]]:
+def bench_recording(runs: int = 27, names: Sequence[str] = NAMES) -> list[dict[str, Any]]:
     """Figures {name, value, unit, inputs}: of each sample what a trace costs, by part, and what it costs at least."""
     return [found for name, most in SAMPLES if name in names for found in _bench(name, prepare(name, most), runs)]
 
@@ -51,7 +51,7 @@ def _bench(name: str, prepared: Prepared, runs: int) -> list[dict[str, Any]]:
     prepared.run(False)
     prepared.run(True, results=False)
     seconds: dict[tuple[bool, bool], dict[str, list[float]]] = {kind: defaultdict(list) for kind in _KINDS}
-    for turn in range(len(_KINDS) * runs):
+    for turn in range(runs):
         for kind in _KINDS[turn % len(_KINDS) :] + _KINDS[: turn % len(_KINDS)]:
             with watched(PARTS) as watch:
                 prepared.run(*kind)

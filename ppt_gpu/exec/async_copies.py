@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ppt_gpu.exec.host_memory import host_words
 from ppt_gpu.exec.jit_context import Slot
 from ppt_gpu.exec.jit_text import Text, vec
+from ppt_gpu.exec.once import once_a_kernel
 from ppt_gpu.ptx.module import Instruction, Kernel
 
 MOST = 1 << 12  # copies of warps that are noted
@@ -50,6 +51,7 @@ class AsyncCopies:
         return self._notes[: (int(self.block[NEXT]) - self._notes.ctypes.data) // (8 * WORDS)]
 
 
+@once_a_kernel
 def copies(kernel: Kernel) -> bool:
     """Does the kernel copy anything asynchronously?"""
     return any(is_copy(i) for i in kernel.instructions)

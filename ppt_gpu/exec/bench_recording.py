@@ -1,10 +1,11 @@
 """What recording a trace costs on top of running a kernel, by part: `python -m ppt_gpu.bench recording`.
 
-Runs without trace, with trace and with a trace but without results take turns; medians of CPU time, in per cent of a
-run without trace. Predictions record without results: where memory steers nothing, only what decides the trace is
-computed (`steering`), and a run for it takes less than one that leaves results. The last figures of a sample are what
-making the accesses costs a reader of a trace that holds records (`recorded_trace`), which no run of it does, and a
-bound: a recorder of arrays of all accesses has to write their bytes once.
+Runs without trace, with trace and with a trace but without results take turns, each as often first, as the one before
+leaves caches and memory to the next; medians of CPU time, in per cent of a run without trace. Predictions record
+without results: where memory steers nothing, only what decides the trace is computed (`steering`), and a run for it
+takes less than one that leaves results. The last figures of a sample are what making the accesses costs a reader of a
+trace that holds records (`recorded_trace`), which no run of it does, and a bound: a recorder of arrays of all accesses
+has to write their bytes once.
 """
 
 from __future__ import annotations
@@ -36,9 +37,11 @@ PARTS: Parts = {
     "warnings about shared memory": ((run_module, ("with_shared_warnings",)),),
 }
 _WHOLE = "whole"
+#: (traced, with results): without trace, with trace, and as predictions run
+_KINDS = ((False, True), (True, True), (True, False))
 
 
-def bench_recording(runs: int = 9, names: Sequence[str] = NAMES) -> list[dict[str, Any]]:
+def bench_recording(runs: int = 27, names: Sequence[str] = NAMES) -> list[dict[str, Any]]:
     """Figures {name, value, unit, inputs}: of each sample what a trace costs, by part, and what it costs at least."""
     return [found for name, most in SAMPLES if name in names for found in _bench(name, prepare(name, most), runs)]
 
@@ -47,32 +50,29 @@ def _bench(name: str, prepared: Prepared, runs: int) -> list[dict[str, Any]]:
     trace = prepared.run(True)  # compiles
     prepared.run(False)
     prepared.run(True, results=False)
-    seconds: dict[bool, dict[str, list[float]]] = {False: defaultdict(list), True: defaultdict(list)}
-    deciding = []
-    writing, making = [], []
-    for _ in range(runs):
-        for traced, found in seconds.items():
+    seconds: dict[tuple[bool, bool], dict[str, list[float]]] = {kind: defaultdict(list) for kind in _KINDS}
+    for turn in range(runs):
+        for kind in _KINDS[turn % len(_KINDS) :] + _KINDS[: turn % len(_KINDS)]:
             with watched(PARTS) as watch:
-                prepared.run(traced)
+                prepared.run(*kind)
                 parts = watch.stop()
             for part in (*PARTS, REST):
-                found[part].append(parts.get(part, 0.0))
-            found[_WHOLE].append(sum(parts.values()))
-        start = time.process_time()
-        prepared.run(True, results=False)
-        deciding.append(time.process_time() - start)
+                seconds[kind][part].append(parts.get(part, 0.0))
+            seconds[kind][_WHOLE].append(sum(parts.values()))
+    making, writing = [], []
+    for _ in range(runs):
         making.append(_make(prepared.run(True)))
         writing.append(_write(trace))
-    plain, least = statistics.median(seconds[False][_WHOLE]), statistics.median(writing)
-    more = {
-        part: statistics.median(own) - statistics.median(seconds[False][part]) for part, own in seconds[True].items()
-    }
+    untraced, traced, deciding = (
+        {part: statistics.median(own) for part, own in seconds[kind].items()} for kind in _KINDS
+    )
+    plain, least = untraced[_WHOLE], statistics.median(writing)
+    more = {part: own - untraced[part] for part, own in traced.items()}
     size = sum(array.nbytes for array in _arrays(trace))
     inputs = {"accesses": len(trace.access_base), "patterns": len(trace.pattern_mask), "bytes": size}
     values = [(", speed of a run without trace", 100 * plain / (plain + more[_WHOLE]), "%")]
     values += [(f": {part}", 100 * more[part] / plain, "% more") for part in (*PARTS, REST)]
-    recorded = statistics.median(deciding)
-    values.append((": without results, as predictions record", 100 * (recorded - plain) / plain, "% more"))
+    values.append((": without results, as predictions record", 100 * (deciding[_WHOLE] - plain) / plain, "% more"))
     values.append((": making all accesses of its records", 100 * statistics.median(making) / plain, "% more"))
     values.append((": writing the trace's bytes once", 100 * least / plain, "% more"))
     values.append((", speed with no more than that", 100 * plain / (plain + least), "%"))

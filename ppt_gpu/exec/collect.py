@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.errors import BudgetError
-from ppt_gpu.exec import digest
 from ppt_gpu.exec.budget import Budget
 from ppt_gpu.exec.collect_paths import Paths
 from ppt_gpu.exec.digest_patterns import Stored
@@ -20,6 +19,7 @@ from ppt_gpu.exec.growing import Growing
 from ppt_gpu.exec.jit_compile import Engine
 from ppt_gpu.exec.jit_context import Slot
 from ppt_gpu.exec.jit_flow import MAX_SEGMENT
+from ppt_gpu.exec.jit_groups import Groups
 from ppt_gpu.exec.jit_records import RECORD_BYTES
 from ppt_gpu.exec.memory import DeviceMemory
 from ppt_gpu.exec.pattern_store import PatternStore
@@ -65,10 +65,12 @@ class Collector:
         """Take over what blocks left that have ended, from `position` on: up to these host addresses [n, W, 3]."""
         if not len(ends):
             return
-        path, record, guarded = buffers.parts(ends)
         first = position * self.warps
-        left = self.blocks - position - len(ends)
-        self._append(buffers, record[0], record[1], first, left / len(ends))
+        at, total = self.base.used, buffers.records(ends[-1])
+        self._room(total, (self.blocks - position - len(ends)) / len(ends))
+        places = self.record_start[first + 1 : first + 1 + ends.shape[0] * self.warps]
+        path, guarded = buffers.take(ends, self.header.data, self.base.data.view(np.int64), at, places)
+        self.base.used = self.header.used = at + total
         self.paths.take(buffers.path.reshape(-1), path[0], path[1], guarded, first)
 
     def make_room(self, buffers: Sequence[TraceBuffers]) -> None:
@@ -77,19 +79,11 @@ class Collector:
         self._check_budget(self.paths.nbytes + raw + ACCESS_BYTES * self.base.used + self._pattern_bytes())
         self.patterns.make_room(2 * WAIT_PATTERNS)
 
-    def _append(
-        self, buffers: TraceBuffers, start: NDArray[np.int64], end: NDArray[np.int64], warp: int, times: float
-    ) -> None:
-        """Append the records of these parts of the buffers, of warps from `warp` on, which come in order. About `times`
-        as many are to come."""
-        total = int((end - start).sum())
+    def _room(self, total: int, times: float) -> None:
+        """Make room for so many records. About `times` as many are to come."""
         expected = min(int((1 + times) * total * MARGIN), MANY_ACCESSES)
         for array in (self.base, self.header):
             array.room(total if array.used + total <= len(array.data) else max(total, expected))
-        data, at = (buffers.header.reshape(-1), buffers.base.reshape(-1)), self.base.used
-        places = self.record_start[warp + 1 : warp + 1 + len(start)]
-        digest.take_records(*data, start, end, self.header.data, self.base.data.view(np.int64), at, places)
-        self.base.used = self.header.used = at + total
 
     def _check_budget(self, size: int) -> None:
         if size > self.budget.trace:
@@ -104,25 +98,24 @@ class Collector:
         blocks: NDArray[np.int64],
         guarded: NDArray[np.int64],
         marks: NDArray[np.int64],
+        groups: Groups,
         memory: DeviceMemory,
         warnings: tuple[str, ...],
         printed: str,
     ) -> Trace:
         """The finished trace. `guarded` [n] are the thread counts of guarded instructions, `marks` [blocks or 0, n] the
-        same counts at the end of every block, where threads are counted by block."""
-        access_start = self.paths.access_start()
-        size = self.paths.expanded_bytes() + ACCESS_BYTES * int(access_start[-1])
-        self._check_budget(size + self._pattern_bytes())
-        path_start, path_pc = self.paths.expand()
+        same counts at the end of every block, where threads are counted by block; `groups`: of accesses."""
+        paths = self.paths.whole()
+        self._check_budget(paths.nbytes + ACCESS_BYTES * int(paths.access_start[-1]) + self._pattern_bytes())
         fields: dict[str, Any] = {
             "blocks": blocks,
-            "path_start": path_start,
-            "path_pc": path_pc,
+            "path_start": paths.start,
+            "path_pc": paths.instructions(),
             "warp_path": self.paths.warp_path,
             "warp_block": np.repeat(np.arange(self.blocks, dtype=np.int32), self.warps),
             "warp_threads": self.paths.warp_threads,
-            "access_start": access_start,
-            "pc_executed": self.paths.executed(),
+            "access_start": paths.access_start,
+            "pc_executed": paths.executed(),
             "pc_threads": self.paths.threads(marks[-1] if self.by_block else guarded),
             "ranges": memory.ranges(),
             "warnings": warnings,
@@ -131,9 +124,8 @@ class Collector:
         rows, masks = self.patterns.rows, self.patterns.masks
         if len(masks) < FEW:
             rows, masks = rows.copy(), masks.copy()
-            self.patterns.release()
         records = Records(
-            self.engine.groups, self.paths.start, self.paths.known.content, self.record_start,
+            groups, self.paths.start, self.paths.known.content, self.record_start,
             self.base.content, self.header.content, Stored(rows, masks, self.patterns.count),
         )  # fmt: skip
         return RecordedTrace.of(records, self.paths.block_threads(marks) if self.by_block else None, **fields)

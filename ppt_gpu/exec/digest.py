@@ -1,4 +1,4 @@
-"""Passes over records of accesses (`ppt_gpu.exec.jit_records`), and over tables of patterns."""
+"""Tables of patterns: their numbers, in the order in which they come."""
 
 from __future__ import annotations
 
@@ -83,28 +83,6 @@ def read_patterns(
         found[first] = p
         first += 1
     return first
-
-
-@entry
-def take_records(
-    headers: NDArray[np.uint32],  # [n] the buffers of all warps one after another, as are `bases`
-    bases: NDArray[np.int64],
-    starts: NDArray[np.int64],  # [p] first record of each part: of one warp in one block, in the order of the trace
-    ends: NDArray[np.int64],  # [p]
-    header: NDArray[np.uint32],
-    base: NDArray[np.int64],
-    at: int,  # where the first record goes
-    places: NDArray[np.int64],  # [p] where the records of each part end, then
-) -> None:
-    """Copy parts of the buffers one behind the other."""
-    for part in range(len(starts)):
-        away = at - starts[part]
-        for j in range(starts[part], ends[part]):
-            base[np.uint64(j + away)] = bases[np.uint64(j)]
-        for j in range(starts[part], ends[part]):
-            header[np.uint64(j + away)] = headers[np.uint64(j)]
-        at = ends[part] + away
-        places[part] = at
 
 
 def number_patterns(pattern: NDArray[np.int32], count: int, first: NDArray[np.int32]) -> int:

@@ -6,10 +6,12 @@ hash: open addressing with linear probing.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.compiled import called, entry, inlined
+from ppt_gpu.compiled import called, entry, inlined, intrinsic, merged
 from ppt_gpu.exec.digest import MIX
 from ppt_gpu.exec.jit_records import MOST_REPEATS, SEGMENT_BITS
 from ppt_gpu.exec.schedule import FULL_MASK
@@ -30,6 +32,7 @@ def read_paths(
     warp_threads: NDArray[np.int64],  # [W]
     warp_path: NDArray[np.int32],  # [W]
     known: NDArray[np.int32],  # segments of the paths found so far
+    known_end: NDArray[np.int32],  # of each, the place in its path behind the equal ones that follow it
     known_start: NDArray[np.int64],  # [paths + 1 ...]
     known_hash: NDArray[np.int64],
     table: NDArray[np.int32],  # path + 1, 0 free
@@ -39,39 +42,46 @@ def read_paths(
     """Give each warp the number of its path, adding paths that are new, and count threads.
 
     Returns (the number of paths, the first part that is not done because there is no room for its path).
-    Neighbouring warps mostly do the same: such a part is counted with the part that it repeats.
+    Neighbouring warps mostly do the same: such a part is counted with the part that it repeats, and one that takes the
+    same path with other lanes is not looked for.
     """
     first = end = times = threads = 0  # the records that the last parts had, how many are not counted, threads of each
-    row = -1
+    row, row_end = -1, 0  # the warp that the next row begins with
     p = part
     full = False
     while p < len(starts) and not full:
         begin, length = starts[p], ends[p] - starts[p]
         w = warp + p
-        same = row >= 0 and length == end - first
-        if same:
+        same = like = row >= 0 and length == end - first
+        if like:
             other = 0
             for k in range(length):
                 other |= words[np.uint64(begin + k)] ^ words[np.uint64(first + k)]
-            same = other == 0
-        if times > 0 and (not same or w // row_warps != row):
-            _count(words, first, end, times, row, plain, segment_threads)
+            same, like = other == 0, other & FULL_MASK == 0
+        if times > 0 and (not same or w >= row_end):
+            _count_threads(words, first, end, times, row, plain, segment_threads)
             times = 0
-        row = w // row_warps
+        if w >= row_end:
+            row = w // row_warps
+            row_end = (row + 1) * row_warps
         if same:
             times += 1
             warp_path[w] = warp_path[w - 1]
+        elif like:
+            first, end = begin, begin + length
+            threads = _count_threads(words, first, end, 1, row, plain, segment_threads)
+            warp_path[w] = warp_path[w - 1]
         else:
             first, end = begin, begin + length
-            segments, threads, code = _count(words, first, end, 1, row, plain, segment_threads)
-            slot = _find_path(words, first, end, segments, known, known_start, known_hash, table, code)
+            segments, threads, code = _count(words, first, end, row, plain, segment_threads)
+            slot = _find_path(words, first, end, segments, known, known_end, known_start, known_hash, table, code)
             if table[slot] == 0:
                 full = paths == len(known_hash) or known_start[paths] + segments > len(known)
                 if full:
-                    _count(words, first, end, -1, row, plain, segment_threads)  # it is taken again
+                    _count_threads(words, first, end, -1, row, plain, segment_threads)  # it is taken again
                 else:
                     known_hash[paths] = code
-                    known_start[paths + 1] = _write(words, first, end, known, known_start[paths])
+                    known_start[paths + 1] = _write(words, first, end, known, known_end, known_start[paths])
                     paths += 1
                     table[slot] = paths
             warp_path[w] = table[slot] - 1
@@ -79,7 +89,7 @@ def read_paths(
             warp_threads[w] += threads + guarded[p]
             p += 1
     if times > 0:
-        _count(words, first, end, times, row, plain, segment_threads)
+        _count_threads(words, first, end, times, row, plain, segment_threads)
     return paths, p
 
 
@@ -95,25 +105,38 @@ def fill_table(known_hash: NDArray[np.int64], paths: int, table: NDArray[np.int3
 
 
 @entry
-def start_accesses(
+def sum_paths(
     warp_path: NDArray[np.int32],  # [W]
     path_start: NDArray[np.int64],  # [P+1] into the segments of all paths
     path_segment: NDArray[np.int32],
+    bounds: NDArray[np.int64],  # [S+1] the first instruction of each segment
     segment_start: NDArray[np.int64],  # [S+1] where the accesses of each segment begin among those of all
-    of_path: NDArray[np.int64],  # [P] room for the accesses of each
-    start: NDArray[np.int64],  # [W+1] where those of each warp begin
+    of_path: NDArray[np.int64],  # [2, P] room for the accesses and the warps of each path
+    start: NDArray[np.int64],  # [W+1] where the accesses of each warp begin
+    path_pc_start: NDArray[np.int64],  # [P+1] where the instructions of each path begin
+    executed: NDArray[np.int64],  # [S] times that warps ran each segment
 ) -> int:
-    """Fill `start`. Returns how many accesses there are."""
-    for p in range(len(of_path)):
-        found = 0
+    """Fill the last three; `executed` is 0. Returns how many accesses there are."""
+    paths = len(of_path[0])
+    for p in range(paths):
+        of_path[1, p] = 0
+    for w in range(len(warp_path) if paths > 0 else 0):
+        of_path[1, np.uint64(warp_path[w])] += 1
+    instructions = 0
+    path_pc_start[0] = 0
+    for p in range(paths):
+        accesses, warps = 0, of_path[1, p]
         for k in range(path_start[p], path_start[p + 1]):
-            s = path_segment[np.uint64(k)]
-            found += segment_start[np.uint64(s) + np.uint64(1)] - segment_start[np.uint64(s)]
-        of_path[p] = found
+            s = np.uint64(path_segment[np.uint64(k)])
+            accesses += segment_start[s + np.uint64(1)] - segment_start[s]
+            instructions += bounds[s + np.uint64(1)] - bounds[s]
+            executed[s] += warps
+        of_path[0, p] = accesses
+        path_pc_start[p + 1] = instructions
     at = 0
     start[0] = 0
     for w in range(len(warp_path)):
-        at += of_path[np.uint64(warp_path[w])]
+        at += of_path[0, np.uint64(warp_path[w])] if paths > 0 else 0
         start[np.uint64(w) + np.uint64(1)] = at
     return at
 
@@ -125,22 +148,29 @@ def _times(word: int) -> int:
 
 
 @called
-def _write(words: np.ndarray, first: int, end: int, known: np.ndarray, at: int) -> int:
-    """Write the segments of these records. Returns the place behind them."""
+def _write(words: np.ndarray, first: int, end: int, known: np.ndarray, known_end: np.ndarray, start: int) -> int:
+    """Write the segments of these records from `start` on. Returns the place behind them."""
+    at = start
     for k in range(first, end):
         word = words[np.uint64(k)]
         count = _times(word)
         for j in range(count):
             known[np.uint64(at + j)] = word & _SEGMENT
         at += count
-    return at
+    behind, following = 0, -1
+    for k in range(at - start):
+        place = np.uint64(at - 1 - k)
+        if known[place] != following:
+            behind, following = at - k - start, known[place]
+        known_end[place] = behind
+    return int(at)
 
 
-@called
+@merged
 def _count(
-    words: np.ndarray, first: int, end: int, times: int, row: int, plain: np.ndarray, segment_threads: np.ndarray
+    words: np.ndarray, first: int, end: int, row: int, plain: np.ndarray, segment_threads: np.ndarray
 ) -> tuple[int, int, int]:
-    """Count the records from `first` to `end` so many times. Returns (segments of their path, threads of instructions
+    """Count the records from `first` to `end`. Returns (segments of their path, threads of instructions
     without a guard, hash).
 
     The hash is a sum over the segments of segment x (what `_mixed` grows by at their place): that of one that is
@@ -153,13 +183,28 @@ def _count(
         count = _times(word)
         lanes = count * _lanes(word >> 32)
         threads += lanes * plain[np.uint64(s)]
-        segment_threads[row, np.uint64(s)] += times * lanes
+        segment_threads[np.uint64(row), np.uint64(s)] += lanes
         at += count
         after = _mixed(at)
         code += (s + 1) * (after - before)
         before = after
     code = (code ^ code >> 32) * MIX
     return at, threads, code ^ code >> 32
+
+
+@merged
+def _count_threads(
+    words: np.ndarray, first: int, end: int, times: int, row: int, plain: np.ndarray, segment_threads: np.ndarray
+) -> int:
+    """As `_count`, so many times, where the path is known. Returns the threads of one."""
+    threads = 0
+    for k in range(first, end):
+        word = words[np.uint64(k)]
+        s = np.uint64(word & _SEGMENT)
+        lanes = _times(word) * _lanes(word >> 32)
+        threads += lanes * plain[s]
+        segment_threads[np.uint64(row), s] += times * lanes
+    return int(threads)
 
 
 @inlined
@@ -171,41 +216,49 @@ def _mixed(place: int) -> int:
 
 @inlined
 def _lanes(mask: int) -> int:
-    """`mask`: 32 bits as a signed number."""
-    return 32 if mask == -1 else _population(mask & FULL_MASK)
+    """How many bits of `mask` are set: 32 bits, whatever is above them."""
+    return int(_population(mask & FULL_MASK))
 
 
-@inlined
-def _population(mask: int) -> int:
-    m = np.int64(mask)
-    m = m - (m >> 1 & 0x55555555)
-    m = (m & 0x33333333) + (m >> 2 & 0x33333333)
-    m = (m + (m >> 4)) & 0x0F0F0F0F
-    return int((m * 0x01010101 & 0xFFFFFFFF) >> 24)
+@intrinsic
+def _population(typingctx: Any, word: Any) -> Any:
+    """How many bits are set, in one instruction."""
+    from numba import types
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.ctpop(args[0])
+
+    return types.int64(types.int64), generate
 
 
-@called
+@merged
 def _find_path(
-    words: np.ndarray, first: int, end: int, segments: int, known: np.ndarray, known_start: np.ndarray,
-    known_hash: np.ndarray, table: np.ndarray, code: int,
+    words: np.ndarray, first: int, end: int, segments: int, known: np.ndarray, known_end: np.ndarray,
+    known_start: np.ndarray, known_hash: np.ndarray, table: np.ndarray, code: int,
 ) -> int:  # fmt: skip
     """The place in the table of the path that the records from `first` to `end` take, or the free one for it."""
     slot = (code >> 3) & (len(table) - 1)
     while table[slot] != 0:
         p = table[slot] - 1
         if known_hash[p] == code and known_start[p + 1] - known_start[p] == segments:
-            at = known_start[p]
-            other = np.int32(0)
+            at = unlike = 0
             for k in range(first, end):
                 word = words[np.uint64(k)]
-                count = _times(word)
-                for j in range(count):
-                    other |= known[np.uint64(at + j)] ^ np.int32(word & _SEGMENT)
-                at += count
-            if other == 0:
+                place = np.uint64(known_start[p] + at)
+                at += _times(word)
+                unlike |= (known[place] ^ (word & _SEGMENT)) | (known_end[place] < at)
+            if unlike == 0:
                 return slot
         slot = (slot + 1) & (len(table) - 1)
     return slot
+
+
+@entry
+def sum_rows(rows: NDArray[np.int64], total: NDArray[np.int64]) -> None:
+    """Add up the rows [n, S] in `total` [S], which is 0."""
+    for row in range(len(rows)):
+        for k in range(len(total)):
+            total[np.uint64(k)] += rows[np.uint64(row), np.uint64(k)]
 
 
 @entry

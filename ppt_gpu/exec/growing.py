@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ppt_gpu.exec.spare import empty
+
 
 class Growing:
     """`data[:used]` is the content. Fresh room is not touched, so that unused room costs no memory."""
@@ -18,7 +20,7 @@ class Growing:
     def room(self, more: int) -> None:
         """Make sure that `more` elements fit behind the content."""
         if self.used + more > len(self.data):
-            new = np.empty(max(2 * len(self.data), self.used + more), self.data.dtype)
+            new = empty(max(2 * len(self.data), self.used + more), self.data.dtype)
             new[: self.used] = self.data[: self.used]
             self.data = new
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from ppt_gpu.exec.jit_context import Fault, Slot
 from ppt_gpu.exec.jit_library import Helper
-from ppt_gpu.exec.jit_places import BLIND, STREAK, append_places, fits_places
+from ppt_gpu.exec.jit_places import BLIND, DOUBLINGS, STREAK, append_places, fits_places
 from ppt_gpu.exec.jit_records import CACHE_LINE, SPACE_BITS, append_record, fetch
 from ppt_gpu.exec.jit_text import vec
 from ppt_gpu.exec.memory import WINDOWS
@@ -146,9 +146,13 @@ class Access(Helper):
         streak = self.field("%site", SITE_STREAK)
         longer, half = self.i64("add", streak, 1), self.i64("lshr", streak, 1)
         streak = self.op(f"select i1 {is_new}, i64 {longer}, i64 {half}")
+        most = STREAK + DOUBLINGS
+        long = self.i64("icmp ugt", streak, most)
+        streak = self.op(f"select i1 {long}, i64 {most}, i64 {streak}")
+        self.set_field("%site", SITE_STREAK, streak)
+        blind = self.i64("shl", str(BLIND), self.i64("sub", streak, STREAK))
         always = self.i64("icmp uge", streak, STREAK)
-        self.set_field("%site", SITE_STREAK, self.op(f"select i1 {always}, i64 {STREAK}, i64 {streak}"))
-        self.set_field("%site", SITE_BLIND, self.op(f"select i1 {always}, i64 {BLIND}, i64 0"))
+        self.set_field("%site", SITE_BLIND, self.op(f"select i1 {always}, i64 {blind}, i64 0"))
 
     def record_places(self, base: str, places: str, limit: str) -> None:
         """As `record_addresses` of %a, for lanes whose `places`, elements of the access from one address on, are known.

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -32,6 +33,7 @@ from ppt_gpu.exec import (  # noqa: F401  (each registers its emitters)
     jit_warp,
     jit_wgmma,
 )
+from ppt_gpu.exec.distances import steps
 from ppt_gpu.exec.host_calls import not_callable
 from ppt_gpu.exec.jit_barrier import Barriers
 from ppt_gpu.exec.jit_call import Calls
@@ -44,6 +46,7 @@ from ppt_gpu.exec.jit_left_out import leave_out
 from ppt_gpu.exec.jit_library import Compiler
 from ppt_gpu.exec.jit_records import RECORD_BYTES, append_path
 from ppt_gpu.exec.jit_text import BITS, ELEMENT, const
+from ppt_gpu.exec.related import Relations, related
 from ppt_gpu.exec.steering import Deciding
 from ppt_gpu.ptx.instructions import is_branch, is_call, is_memory, is_traced
 from ppt_gpu.ptx.linked import LinkedKernel
@@ -67,6 +70,7 @@ class Engine:
     sites: tuple[int, ...]  # instruction of each range cache
     guarded: tuple[int, ...]  # instruction of each guard counter
     groups: Groups  # of accesses of which one is recorded
+    uniform: tuple[int, ...]  # registers whose values the code puts down, for distances in groups
     symbols: tuple[str, ...]  # names whose addresses the code reads
     unsupported: dict[int, str]  # instruction -> why it is not executed
     compiler: Compiler = field(repr=False)  # owns the machine code
@@ -101,14 +105,20 @@ def compile_kernel(kernel: LinkedKernel, traced: bool, deciding: Deciding | None
     frame, size = _frame(kernel, flow)
     symbols: dict[str, int] = {}
     e = Emitter(kernel, frame, symbols, traced, deciding)
-    unsupported = _write_function(e, flow)
+    relations: Sequence[Relations] = [{}] * flow.segments
+    if traced:
+        e.steps = steps(kernel, flow.entry)
+        relations = related(kernel, flow, e.steps)
+        terms = {register for step in e.steps.values() for register, _ in step.distance.terms}
+        e.uniform = {register: slot for slot, register in enumerate(sorted(terms))}
+    unsupported = _write_function(e, flow, relations)
     text = "\n".join([*dict.fromkeys(e.declarations.values()), "define i32 @warp(ptr %w) {", *e.lines, "}"])
     compiler = Compiler(level=0)
     address = compiler.add(text, "warp")
     entry = tuple((frame[r], _slot_bytes(kernel, r)) for r in frame if flow.entry >> r & 1)
     return Engine(
         address, kernel, flow, traced, size, entry, tuple(e.sites), tuple(e.guarded), e.groups.done(flow.segments),
-        tuple(symbols), unsupported, compiler, text,
+        tuple(e.uniform), tuple(symbols), unsupported, compiler, text,
     )  # fmt: skip
 
 
@@ -128,7 +138,7 @@ def _frame(kernel: Kernel, flow: Flow) -> tuple[dict[int, int], int]:
     return offsets, max(cursor, FRAME_ALIGN)
 
 
-def _write_function(e: Emitter, flow: Flow) -> dict[int, str]:
+def _write_function(e: Emitter, flow: Flow, relations: Sequence[Relations]) -> dict[int, str]:
     control = Control(e, flow)
     unsupported: dict[int, str] = {}
     e.label("entry")
@@ -138,6 +148,8 @@ def _write_function(e: Emitter, flow: Flow) -> dict[int, str]:
     e.jump("dispatch")
     points = list(range(flow.segments))
     for segment in range(flow.segments - 1):
+        e.begin_segment(str(segment))
+        e.relations = relations[segment]
         if _checked_segment(e, control, flow, segment, unsupported):
             points.append(flow.segments + segment)
     e.label(f"s{control.end}")
@@ -164,7 +176,6 @@ def _write_segment(e: Emitter, control: Control, flow: Flow, segment: int, unsup
     """One segment and its end. Returns whether a warp can resume after it (a barrier)."""
     code = e.kernel.instructions[flow.start[segment] : flow.start[segment + 1]]
     last = code[-1]
-    e.begin_segment(str(segment))
     e.groups.begin_segment()
     _prologue(e, flow, segment, code)
     for position, instruction in enumerate(code):
@@ -173,6 +184,7 @@ def _write_segment(e: Emitter, control: Control, flow: Flow, segment: int, unsup
             _check_call(e, instruction, unsupported)
         elif not (instruction is last and _ends_segment(instruction)):
             _instruction(e, instruction, unsupported)
+        e.tell(instruction)
     e.end_segment(flow.live_out[segment])
     if e.touched_memory:
         control.check_fault()

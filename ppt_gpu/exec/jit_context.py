@@ -73,6 +73,7 @@ class Slot(IntEnum):
     SPIN = 53  # turns in a row that ended out of fuel while divergent
     PATTERNS = 54  # pointer to the control block of the run's patterns (`ppt_gpu.exec.pattern_store`)
     LOWEST = 55  # the least DEPTH since SPIN began: so many entries of the stack wait as long
+    UNIFORM = 56  # pointer to the values of uniform registers (`ppt_gpu.exec.distances`)
     # control
     FRAME_OFFSET = 57  # of the running function's frame in the threads' local memory
     STACK_ROOM = 58  # entries that the divergence stack has room for

@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 
+from ppt_gpu.exec.distances import Step
 from ppt_gpu.exec.jit_access import SITE_WORDS
 from ppt_gpu.exec.jit_context import Fault, Flag, Slot
 from ppt_gpu.exec.jit_groups import Grouping
 from ppt_gpu.exec.jit_text import BITS, ELEMENT, Text, bits_scalar, const, float_bits, vec
+from ppt_gpu.exec.related import Relations
 from ppt_gpu.exec.steering import Deciding
 from ppt_gpu.ptx.instructions import is_traced, names_other_blocks
 from ppt_gpu.ptx.linked import LinkedKernel, is_framed
@@ -70,6 +72,9 @@ class Emitter(Text):
         self.sites: list[int] = []  # static access -> instruction index
         self.guarded: list[int] = []  # counter -> instruction index
         self.groups = Grouping()
+        self.steps: Mapping[int, Step] = {}  # by instruction
+        self.uniform: Mapping[int, int] = {}  # register whose value is told -> position in the table of these
+        self.relations: Relations = {}  # of the registers where the segment begins
         self.instruction: Instruction = kernel.instructions[0]
         self.position = 0  # of the instruction in its segment
         self.params = {p.name: p for p in kernel.params}
@@ -99,6 +104,7 @@ class Emitter(Text):
         self.cached: dict[str, str] = {}  # values that do not change within the segment
         self.touched_memory = False
         self.guard_counts: list[str] = []
+        self.relations = {}
 
     def begin_continuation(self, segment: int, point: int) -> None:
         """What a warp still does behind the barrier or call that ended `segment`, when it comes back to `point`."""
@@ -216,7 +222,11 @@ class Emitter(Text):
         at = self.offset_pointer("%frame", self.frame[register])
         if element == "i1":
             return self.mask_flags(self.op(f"load i32, ptr {at}"))
-        return self.op(f"load {vec(element)}, ptr {at}, align 64")
+        value = self.op(f"load {vec(element)}, ptr {at}, align 64")
+        if register in self.relations:
+            other, distance = self.relations[register]
+            self.groups.derive(value, f"register {other}", distance)
+        return value
 
     def read(self, operand: Operand, kind: str) -> str:
         """An operand as a vector of PTX type `kind`. A wider register gives its low bits."""
@@ -294,6 +304,17 @@ class Emitter(Text):
             self.values.pop((register, other), None)
         self.values[register, element] = value
         self.dirty.add(register)
+
+    def tell(self, instruction: Instruction) -> None:
+        """Where the instruction computes a uniform register of which distances are made, put down its value."""
+        for register in instruction.writes:
+            if register not in self.uniform:
+                continue
+            own = integer_of(self.elements[register])
+            lane = self.once("first", lambda: self.first_lane(self.active))
+            value = self.extract(own, self.register(register, own), lane)
+            table = self.once("uniform", lambda: self.field("%w", Slot.UNIFORM, "ptr"))
+            self.set_field(table, self.uniform[register], self.widen(value) if own == "i32" else value)
 
     # effects ----------------------------------------------------------------------------------------------------
 

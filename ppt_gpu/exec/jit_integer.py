@@ -8,7 +8,7 @@ from ppt_gpu.exec.jit_emit import Emitter, Unsupported, emits
 from ppt_gpu.exec.jit_float import emit_float, is_float_kind
 from ppt_gpu.exec.jit_text import BITS, ELEMENT, const, vec
 from ppt_gpu.exec.jit_types import Opcode, is_signed, parts
-from ppt_gpu.ptx.module import Imm, Instruction
+from ppt_gpu.ptx.module import Instruction
 
 PAIRS = ("u16x2", "s16x2")
 
@@ -27,9 +27,9 @@ def emit_add(e: Emitter, i: Instruction) -> None:
         result = e.intrinsic(f"{sign}{i.base}.sat", element, a, b)
     else:
         result = e.binary(i.base, element, a, b)
-        more = i.operands[2]
-        if isinstance(more, Imm) and isinstance(more.value, int):
-            e.groups.derive(result, a, more.value if i.base == "add" else -more.value)
+        step = e.steps.get(i.index)
+        if step is not None:
+            e.groups.derive(result, b if step.operand == 2 else a, step.distance)
         if p.has("cc"):
             nothing_borrowed = e.op(f"icmp uge {vec(element)} {a}, {b}") if i.base == "sub" else ""
             _write_carry(e, nothing_borrowed or _carry_out(e, element, a, b, ""))

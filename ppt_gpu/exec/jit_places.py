@@ -2,7 +2,8 @@
 
 Most of what a new pattern costs is looking for it, and the memory that it fills. Where an instruction made several new
 patterns one after another, places of its lanes are stored as they are, in few bits (`ppt_gpu.exec.pattern_store`), and
-only one in BLIND + 1 of its accesses is looked up, to see whether it has come to repeat itself.
+only one in BLIND + 1 of its accesses is looked up, to see whether it has come to repeat itself; ever fewer while it has
+not, down to one in LONGEST + 1.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from ppt_gpu.exec.pattern_store import LINE, PLACES_BIT, SHIFT_BIT, WIDTH_BIT, P
 #: new patterns one after another, where one that is known halves their number, from which on the next BLIND accesses
 #: are not looked up
 STREAK, BLIND = 8, 31
+DOUBLINGS = 4  # so often twice as many accesses are not looked up, if the one that is makes a new pattern again
+LONGEST = BLIND << DOUBLINGS
 _LARGEST = {"i8": 1 << 8, "i16": 1 << 16, "i32": 1 << 32}  # numbers that fit are less than this
 
 

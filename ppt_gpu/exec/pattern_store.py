@@ -17,9 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.exec.jit_flow import MAX_SEGMENT
+from ppt_gpu.exec.spare import empty
 
 LINE = 32  # B; a row of 8-bit places
 WORDS = LINE // 8
+#: words: lines begin where one of the host's caches does, so that a row of 16-bit distances seldom lies in two of them
+_START = 64 // 8
 #: bits of a pattern's word, above its mask: from here on the bits of a distance; of rows of places, log2 of their
 #: elements' bytes, and a bit that says so
 WIDTH_BIT, SHIFT_BIT, PLACES_BIT = 32, 40, 48
@@ -29,10 +32,6 @@ ENTRIES = 1 << 12  # of the table
 SLACK = 32 * MAX_SEGMENT * (32 * 8 // LINE)
 LINES, MANY = 1 << 17, 1 << 21  # room at first, and at least when that is too little: what is not used costs nothing
 MORE = 4  # times as much, when there is too little room
-
-
-#: the first room of a run that has ended: the next one need not wait for the system to clear it
-_spare: list[NDArray[np.int64]] = []
 
 
 class PatternWord(IntEnum):
@@ -55,8 +54,7 @@ class PatternStore:
         self._table = np.zeros(ENTRIES, np.int64)
         self.block[PatternWord.TABLE] = self._table.ctypes.data
         lines = max(LINES, 2 * SLACK)
-        self._first = _first_room(lines)
-        self._room(lines, self._first)
+        self._room(lines, _words(lines))
 
     @property
     def used(self) -> int:
@@ -73,13 +71,6 @@ class PatternStore:
         while self.block[PatternWord.FULL] - self.used < more:
             lines = max(MORE * len(self._masks), MANY)
             self._room(lines, _words(lines))
-            self.release()
-
-    def release(self) -> None:
-        """The first room is of no use any more: others may have it."""
-        if len(self._first) and not _spare:
-            _spare.append(self._first)
-        self._first = np.empty(0, np.int64)
 
     @property
     def rows(self) -> NDArray[np.int64]:
@@ -94,7 +85,7 @@ class PatternStore:
     def _room(self, lines: int, words: NDArray[np.int64]) -> None:
         """Make these `words` room for so many lines, with those that there are."""
         used, block = self.used, self.block
-        begin = -(words.ctypes.data // words.itemsize) % WORDS
+        begin = -(words.ctypes.data // words.itemsize) % _START
         end = begin + WORDS * lines
         rows, masks = words[begin:end].reshape(-1, WORDS), words[end : end + lines]
         rows[:used], masks[:used] = self._rows[:used], self._masks[:used]
@@ -105,19 +96,6 @@ class PatternStore:
         block[PatternWord.FULL] = lines - SLACK
 
 
-def _first_room(lines: int) -> NDArray[np.int64]:
-    """Room for so many lines, used before if there is any."""
-    try:
-        found = _spare.pop()
-    except IndexError:
-        return _words(lines)
-    return found if len(found) == _size(lines) else _words(lines)
-
-
-def _size(lines: int) -> int:
-    """Words of the lines, which begin at a multiple of their size, and of their masks."""
-    return WORDS * (lines + 1) + lines
-
-
 def _words(lines: int) -> NDArray[np.int64]:
-    return np.empty(_size(lines), np.int64)
+    """Room for the lines, and for their masks."""
+    return empty(_START + WORDS * lines + lines, np.int64)

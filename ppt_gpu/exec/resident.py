@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ppt_gpu.exec.async_copies import AsyncCopies
 from ppt_gpu.exec.cluster import blocks_of, cluster_of, is_explicit
 from ppt_gpu.exec.jit_context import BARRIERS, SLOTS, Slot
+from ppt_gpu.exec.jit_groups import Groups
 from ppt_gpu.exec.layout import Layout
 from ppt_gpu.exec.memory import DeviceMemory, function_address, has_function
 from ppt_gpu.exec.workload import Launch
@@ -54,6 +55,7 @@ class Tables:
         self.guarded = np.zeros(max(len(engine.guarded), 1), np.int64)
         self.guarded_before = np.zeros_like(self.guarded)
         self.marks = np.zeros((0, len(self.guarded)), np.int64)  # [blocks or 0, n] `guarded` at the end of each block
+        self.uniform = np.zeros(max(len(engine.uniform), 1), np.int64)
         self.copies = AsyncCopies(engine.kernel, engine.traced and blocks_of(self.cluster) == 1)
         self.notes = np.zeros(max(len(engine.kernel.instructions), 1), np.int64)
         self.tid = _thread_ids(launch, self.warps)
@@ -61,6 +63,10 @@ class Tables:
         self.cleared = np.array(engine.entry_offsets, np.int64).reshape(-1, 2)
         waiting = engine.flow.waiting
         self.spins = np.array([waiting.spins * 2, waiting.only * 2], np.int64).T.copy()
+
+    def groups(self) -> Groups:
+        """Of accesses, with the distances of this launch, once it has run."""
+        return self.engine.groups.of_launch(dict(zip(self.engine.uniform, self.uniform.tolist(), strict=False)))
 
     def values(self) -> dict[Slot, int]:
         """Slots that are the same for all warps of all blocks."""
@@ -77,6 +83,7 @@ class Tables:
             Slot.HOST: self.memory.data.ctypes.data - self.memory.base,
             Slot.SYMBOLS: self.symbols.ctypes.data,
             Slot.GUARDED: self.guarded.ctypes.data,
+            Slot.UNIFORM: self.uniform.ctypes.data,
             Slot.NOTES: self.notes.ctypes.data,
             Slot.COPIES: self.copies.block.ctypes.data,
             Slot.WARPS: self.warps,

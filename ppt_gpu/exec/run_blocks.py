@@ -63,7 +63,6 @@ class BlockRun:
             while self._run(self.resident, len(self.blocks)) != Reason.FINISHED:
                 self._take_turns()
         self._take(last=True)
-        self.buffers.release()
         return self._trace()
 
     def _run_cluster(self, first: int, size: int) -> None:
@@ -324,7 +323,8 @@ class BlockRun:
             warnings += (f"the text of {self.printed.lost} printf calls was not kept: there was too much",)
         n = len(tables.engine.guarded)
         guarded, marks = tables.guarded[:n], tables.marks[:, :n]
-        return self.collector.trace(self.blocks, guarded, marks, tables.memory, warnings, self.printed.text)
+        groups = tables.groups()
+        return self.collector.trace(self.blocks, guarded, marks, groups, tables.memory, warnings, self.printed.text)
 
 
 def open_barrier(residents: list[Resident]) -> bool:

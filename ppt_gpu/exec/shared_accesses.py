@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.compiled import entry
+from ppt_gpu.compiled import entry, merged
 from ppt_gpu.exec.digest_patterns import LINES_OF_TRACE, Stored
 from ppt_gpu.exec.jit_records import SPACE_BITS
 from ppt_gpu.exec.once import once_a_kernel
@@ -41,8 +41,11 @@ class PathAccesses:
     patterns: Stored
 
     @staticmethod
-    def of(kernel: Kernel, trace: Trace, patterns: Stored | None = None) -> PathAccesses:
-        """patterns: those whose lines the trace has for its own, if it has none (`RecordedTrace.stored`)."""
+    def of(
+        kernel: Kernel, trace: Trace, patterns: Stored | None = None, blocks: list[int] | None = None
+    ) -> PathAccesses:
+        """patterns: those whose lines the trace has for its own, if it has none (`RecordedTrace.stored`). blocks: to
+        look at, if not those of `some_blocks`."""
         size, traced = _sizes(kernel)
         place = np.flatnonzero(traced[trace.path_pc])
         pc = trace.path_pc[place].astype(np.int32)
@@ -50,7 +53,8 @@ class PathAccesses:
         if patterns is None:
             patterns, line = Stored.of(trace.pattern_offset, trace.pattern_mask), line * np.int32(LINES_OF_TRACE)
         start = np.searchsorted(place, trace.path_start)
-        return PathAccesses(start, place, pc, size, some_blocks(trace), line, patterns)
+        blocks = some_blocks(trace) if blocks is None else blocks
+        return PathAccesses(start, place, pc, size, blocks, line, patterns)
 
 
 @once_a_kernel
@@ -92,17 +96,36 @@ def some_blocks(trace: Trace) -> list[int]:
     count = len(trace.blocks)
     if count == 1:
         return [0]
-    chosen = np.unique(np.linspace(0, count - 1, min(MOST_BLOCKS, count)).astype(np.int64)).tolist()
+    most = min(MOST_BLOCKS, count)
+    chosen = np.array([k * (count - 1) // (most - 1) for k in range(most)])
+    kept = np.zeros(most, np.bool_)
     warps = len(trace.warp_path) // max(count, 1)
     start, bases, header = kept_accesses(trace)
-    kept = chosen[:1]
-    for position in chosen[1:]:
-        if not _alike(kept[-1] * warps, position * warps, warps, trace.warp_path, start, header, bases.view(np.int64)):
-            kept.append(position)
-    return kept
+    _unlike(chosen, warps, trace.warp_path, start, header, bases.view(np.int64), kept)
+    found: list[int] = chosen[kept].tolist()
+    return found
 
 
 @entry
+def _unlike(
+    chosen: NDArray[np.int64],  # [n] positions of blocks
+    warps: int,
+    warp_path: NDArray[np.int32],
+    access_start: NDArray[np.int64],
+    header: NDArray[np.uint32],
+    base: NDArray[np.int64],
+    kept: NDArray[np.bool_],  # [n]
+) -> None:
+    """Mark the first, and each that does something else in shared memory than the one marked before it."""
+    last = 0
+    kept[0] = True
+    for k in range(1, len(chosen)):
+        if not _alike(chosen[last] * warps, chosen[k] * warps, warps, warp_path, access_start, header, base):
+            kept[k] = True
+            last = k
+
+
+@merged
 def _alike(
     one: int, other: int, warps: int, warp_path: NDArray[np.int32], access_start: NDArray[np.int64],
     header: NDArray[np.uint32], base: NDArray[np.int64],

@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.exec.digest_patterns import Stored
 from ppt_gpu.exec.layout import Layout
 from ppt_gpu.exec.recorded_trace import RecordedTrace
 from ppt_gpu.exec.shared_accesses import PathAccesses, may_name_other_blocks, some_blocks
@@ -28,8 +27,7 @@ def with_shared_warnings(
     user, room = places.shared_bytes, places.shared_room
     if room == 0:
         return trace
-    few, patterns = _few_blocks(kernel, trace)
-    accesses = PathAccesses.of(kernel, few, patterns)
+    few, accesses = _few_blocks(kernel, trace)
     texts = []
     for index, _, byte in unwritten_reads(kernel, few, accesses, user, room - user):
         i = kernel.instructions[index]
@@ -46,11 +44,12 @@ def with_shared_warnings(
     return replace(trace, warnings=(*trace.warnings, *texts)) if texts else trace
 
 
-def _few_blocks(kernel: Kernel, trace: Trace) -> tuple[Trace, Stored | None]:
-    """A trace of those blocks that are looked at, where that spares making the accesses of all (`PathAccesses.of`)."""
+def _few_blocks(kernel: Kernel, trace: Trace) -> tuple[Trace, PathAccesses]:
+    """A trace of those blocks that are looked at, where that spares making the accesses of all, and its accesses."""
     if isinstance(trace, RecordedTrace) and not may_name_other_blocks(kernel):
-        return trace.stored(some_blocks(trace))
-    return trace, None
+        few, patterns = trace.stored(some_blocks(trace))
+        return few, PathAccesses.of(kernel, few, patterns, list(range(len(few.blocks))))
+    return trace, PathAccesses.of(kernel, trace)
 
 
 def early_text(found: EarlyRead, kernel: Kernel, path: str) -> str:

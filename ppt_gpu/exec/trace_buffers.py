@@ -14,13 +14,10 @@ from numpy.typing import NDArray
 from ppt_gpu.compiled import entry
 from ppt_gpu.exec.jit_context import Slot
 from ppt_gpu.exec.jit_records import BASE_BYTES, PATH_BYTES, RECORD_BYTES
+from ppt_gpu.exec.spare import empty
 
 #: elements between the buffers of two warps: lines of a cache, so that they do not meet in the same sets
 APART = 16
-#: bytes of memory that NumPy asks large pages for, with room to begin anywhere
-LARGE = 6 << 20
-#: so much, of a run that has ended: the next one need not wait for the system to clear it
-_spare: list[NDArray[np.uint8]] = []
 #: columns of the places where a warp's trace of a block ends: in its path, in its accesses; and guarded threads
 END_PATH, END_RECORD, END_GUARDED = range(3)
 _CURSORS = [int(slot) for slot in (Slot.PATH, Slot.RECORD, Slot.GUARDED_SUM)]
@@ -39,13 +36,12 @@ class TraceBuffers:
         self._go_on(np.zeros_like(self.starts))
 
     def _first(self, paths: int, records: int) -> tuple[NDArray[Any], ...]:
-        """The three buffers, in one piece of memory: large pages, where it is large, cost little to touch."""
+        """The three buffers, in one piece of memory."""
         warps, wide, narrow = len(self.rows), self._width(paths), self._width(records)
         bases = PATH_BYTES * wide * warps
         headers = bases + BASE_BYTES * narrow * warps
         total = headers + RECORD_BYTES * narrow * warps
-        self._slab = _large() if LARGE // 4 < total < LARGE else np.empty(total, np.uint8)
-        slab = self._slab
+        slab = empty(total, np.uint8)
         parts = (slab[:bases], np.int64), (slab[headers:total], np.uint32), (slab[bases:headers], np.int64)
         return tuple(part.view(kind).reshape(warps, -1) for part, kind in parts)
 
@@ -60,6 +56,7 @@ class TraceBuffers:
         self.starts = np.arange(len(self.rows))[:, None] * [path.shape[1], header.shape[1], 0]
         self.rows[:, Slot.BASES] = base.ctypes.data - BASE_BYTES // RECORD_BYTES * header.ctypes.data
         self._fresh = (self._origin + _BYTES * self.starts)[:, :2]  # where warps begin to write
+        self._fresh_records = int(self._fresh[:, END_RECORD].sum())
         room = np.array([path.shape[1] - APART, header.shape[1] - APART, 0])
         self.rows[:, _ENDS] = (self._origin + _BYTES * (self.starts + room))[:, :2]
 
@@ -67,23 +64,30 @@ class TraceBuffers:
         """Let the warps write behind their first records, so many of each kind."""
         self.rows[:, _CURSORS[:2]] = self._fresh + (_BYTES * length)[:, :2]
 
-    def release(self) -> None:
-        """The buffers are of no use any more: others may have their memory."""
-        if len(self._slab) == LARGE and not _spare:
-            _spare.append(self._slab)
-
     def places(self, ends: NDArray[np.int64]) -> NDArray[np.int64]:
         """Places for host addresses."""
         return (ends - self._origin) >> _SHIFTS
 
-    def parts(self, ends: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Of blocks run one after another, which ended at these host addresses [n, W, 3]: first place [0] and place
-        behind the last [1] of their paths and of their records, each [2, n * W]; and guarded threads [n * W]."""
-        warps = ends.shape[0] * ends.shape[1]
-        path, record = np.empty((2, 2, warps), np.int64)
-        guarded = np.empty(warps, np.int64)
-        _read_ends(ends, self.starts, self._origin, _SHIFTS, path, record, guarded)
-        return path, record, guarded
+    def records(self, end: NDArray[np.int64]) -> int:
+        """Accesses of blocks run one after another, the last of which ended at these host addresses [W, 3]."""
+        return (int(end[:, END_RECORD].sum()) - self._fresh_records) // RECORD_BYTES
+
+    def take(
+        self, ends: NDArray[np.int64], header: NDArray[np.uint32], base: NDArray[np.int64], at: int,
+        places: NDArray[np.int64],
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:  # fmt: skip
+        """Take over what blocks left that ran one after another and ended at these host addresses [n, W, 3]: records
+        of accesses go into `header` and `base` from `at` on, in the order of the trace, and where those of each warp
+        end then into `places` [n * W].
+
+        Returns first place [0] and place behind the last [1] of their paths, [2, n * W], and guarded threads [n * W].
+        """
+        path, guarded = np.empty((2, len(places)), np.int64), np.empty(len(places), np.int64)
+        _take(
+            ends, self._origin, _SHIFTS, self.starts.copy(), self.header.reshape(-1), self.base.reshape(-1), header,
+            base, at, places, path, guarded,
+        )  # fmt: skip
+        return path, guarded
 
     def now(self) -> NDArray[np.int64]:
         """Where the warps' traces end now."""
@@ -126,31 +130,37 @@ class TraceBuffers:
 
 
 @entry
-def _read_ends(
+def _take(
     ends: NDArray[np.int64],  # [n, W, 3]
-    starts: NDArray[np.int64],  # [W, 3] as is all below: path, record, guarded threads
-    origin: NDArray[np.int64],  # [3]
+    origin: NDArray[np.int64],  # [3]: path, record, guarded threads, as is all with three columns
     shifts: NDArray[np.int64],  # [3]
+    first: NDArray[np.int64],  # [W, 3] where each warp begins; where it ends, at last
+    headers: NDArray[np.uint32],  # the buffers of all warps one after another
+    bases: NDArray[np.int64],
+    header: NDArray[np.uint32],
+    base: NDArray[np.int64],
+    at: int,
+    places: NDArray[np.int64],  # [n * W] as are the last two
     path: NDArray[np.int64],  # [2, n * W]
-    record: NDArray[np.int64],  # [2, n * W]
-    guarded: NDArray[np.int64],  # [n * W]
+    guarded: NDArray[np.int64],
 ) -> None:
-    """As `TraceBuffers.parts`."""
+    """As `TraceBuffers.take`."""
     blocks, warps, _ = ends.shape
-    for w in range(warps):
-        first_path, first_record = starts[w, END_PATH], starts[w, END_RECORD]
-        for block in range(blocks):
-            at = block * warps + w
-            path[0, at], record[0, at] = first_path, first_record
-            first_path = (ends[block, w, END_PATH] - origin[END_PATH]) >> shifts[END_PATH]
-            first_record = (ends[block, w, END_RECORD] - origin[END_RECORD]) >> shifts[END_RECORD]
-            path[1, at], record[1, at] = first_path, first_record
-            guarded[at] = ends[block, w, END_GUARDED]
-
-
-def _large() -> NDArray[np.uint8]:
-    """LARGE bytes, used before if there are any."""
-    try:
-        return _spare.pop()
-    except IndexError:
-        return np.empty(LARGE, np.uint8)
+    part = np.uint64(0)
+    for block in range(blocks):
+        for w in range(warps):
+            path[0, part] = first[w, END_PATH]
+            first[w, END_PATH] = (ends[block, w, END_PATH] - origin[END_PATH]) >> shifts[END_PATH]
+            path[1, part] = first[w, END_PATH]
+            guarded[part] = ends[block, w, END_GUARDED]
+            begin = first[w, END_RECORD]
+            end = (ends[block, w, END_RECORD] - origin[END_RECORD]) >> shifts[END_RECORD]
+            first[w, END_RECORD] = end
+            away = at - begin
+            for j in range(begin, end):
+                base[np.uint64(j + away)] = bases[np.uint64(j)]
+            for j in range(begin, end):
+                header[np.uint64(j + away)] = headers[np.uint64(j)]
+            at = end + away
+            places[part] = at
+            part += np.uint64(1)

@@ -5,27 +5,43 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ppt_gpu.exec import digest, digest_paths
+from ppt_gpu.exec.jit_context import SLOTS
+from ppt_gpu.exec.trace_buffers import TraceBuffers
 
 
 @settings(max_examples=50, deadline=None)
 @given(
-    st.integers(0, 700),
-    st.lists(st.tuples(st.integers(0, 700), st.integers(0, 300)), max_size=8),
-    st.integers(0, 8),
+    st.integers(1, 4).flatmap(
+        lambda warps: st.lists(
+            st.lists(st.tuples(*[st.integers(0, 40)] * 3), min_size=warps, max_size=warps), min_size=1
+        )
+    ),
+    st.integers(0, 9),
 )
-def test_records_are_taken_part_by_part(count, parts, cut):
-    """Parts in any order, taken in two goes."""
-    headers, bases = np.arange(count, dtype=np.uint32) * 3, np.arange(count) << 36
-    start = np.array([min(first, count) for first, _ in parts], np.int64)
-    end = np.minimum(start + np.array([length for _, length in parts], np.int64), count)
-    expected = np.concatenate([np.arange(a, b) for a, b in zip(start, end, strict=True)] or [np.zeros(0)]).astype(int)
-    header, base, at = np.zeros(len(expected), np.uint32), np.zeros(len(expected), np.int64), 0
-    places = np.zeros(len(start), np.int64)
-    for half in (slice(0, cut), slice(cut, None)):
-        digest.take_records(headers, bases, start[half], end[half], header, base, at, places[half])
-        at += int((end[half] - start[half]).sum())
-    assert header.tolist() == headers[expected].tolist() and base.tolist() == bases[expected].tolist()
-    assert places.tolist() == np.cumsum(end - start).tolist()
+def test_what_blocks_left_is_taken_in_the_order_of_the_trace(blocks, at):
+    """blocks: of each warp path records, accesses and guarded threads; warps write one block behind the other."""
+    counts = np.array(blocks, np.int64)
+    total = counts.sum(axis=0)
+    rows = np.zeros((counts.shape[1], SLOTS), np.int64)
+    buffers = TraceBuffers(rows, int(total[:, 0].max()), int(total[:, 1].max()), 1)
+    buffers.header.reshape(-1)[:] = np.arange(buffers.header.size)
+    buffers.base.reshape(-1)[:] = np.arange(buffers.base.size) << 36
+    sums = np.cumsum(counts, axis=0)
+    ends = buffers.cursors() + sums * [8, 4, 0]
+    ends[:, :, 2] = counts[:, :, 2]
+    assert buffers.records(ends[-1]) == total[:, 1].sum()
+    header, base = np.zeros(at + total[:, 1].sum(), np.uint32), np.zeros(at + total[:, 1].sum(), np.int64)
+    places = np.zeros(counts.shape[0] * counts.shape[1], np.int64)
+    path, guarded = buffers.take(ends, header, base, at, places)
+    first = buffers.starts + sums - counts
+    expected = [
+        first[block, w, 1] + k for block, own in enumerate(blocks) for w, (_, n, _) in enumerate(own) for k in range(n)
+    ]
+    assert header[at:].tolist() == expected and base[at:].tolist() == [k << 36 for k in expected]
+    assert places.tolist() == (at + np.cumsum(counts[:, :, 1].ravel())).tolist()
+    assert path[0].tolist() == first[:, :, 0].ravel().tolist() and (path[1] - path[0] == counts[:, :, 0].ravel()).all()
+    assert guarded.tolist() == counts[:, :, 2].ravel().tolist()
+    assert buffers.now().tolist() == buffers.starts.tolist()  # they are left as they were
 
 
 def test_patterns_that_are_joined():
@@ -38,7 +54,7 @@ def test_patterns_that_are_joined():
 
 def test_population_count():
     for value in (0, 1, 0x80000000, 0xFFFFFFFF, 0xA5A5A5A5, 0x00010001):
-        assert digest_paths._population(value) == value.bit_count()
+        assert digest_paths._lanes(value) == digest_paths._lanes(value - (1 << 32)) == value.bit_count()
 
 
 def test_patterns_are_numbered_by_first_appearance():
@@ -48,34 +64,34 @@ def test_patterns_are_numbered_by_first_appearance():
 
 
 @settings(max_examples=80, deadline=None)
-@given(st.lists(st.lists(st.integers(0, 3), max_size=2), max_size=20), st.integers(1, 3), st.integers(0, 20))
+@given(st.lists(st.lists(st.integers(0, 4), max_size=2), max_size=20), st.integers(1, 3), st.integers(0, 20))
 def test_paths_are_stored_once_and_counted(warps, row_warps, cut):
     """warps: which of a few sequences of segments each runs, taken over in two goes; some repeat what others did."""
     full, some = 0xFFFFFFFF, 0b1011
-    sequences = [[], [(0, full), (1, full)], [(0, full), (1, some)], [(2, full)] * 3]
+    sequences = [[], [(0, full), (1, full)], [(0, full), (1, some)], [(2, full)] * 3, [(2, some)] * 3]
     records = [[record for which in own for record in sequences[which]] for own in warps]
     words = np.array([pair for own in records for pair in own], np.uint32).reshape(-1, 2).view(np.int64).ravel()
     end = np.cumsum([len(own) for own in records], dtype=np.int64)
     start, guarded = end - np.array([len(own) for own in records], np.int64), np.arange(len(warps))
     plain, rows = np.array([3, 5, 7]), len(warps) // row_warps + 1
     threads, warp_threads = np.zeros((rows, 3), np.int64), np.zeros(len(warps), np.int64)
-    known, known_start, code = np.zeros(0, np.int32), np.zeros(40, np.int64), np.zeros(0, np.int64)
+    known, known_start, code = np.zeros((2, 0), np.int32), np.zeros(40, np.int64), np.zeros(0, np.int64)
     table, warp_path, paths = np.zeros(64, np.int32), np.full(len(warps), -1, np.int32), 0
     for part in (slice(0, cut), slice(cut, None)):
         done = -1
         while done < len(start[part]):
             before, (paths, done) = done, digest_paths.read_paths(
                 words, start[part], end[part], guarded[part], plain, min(part.start, len(warps)), row_warps,
-                threads, warp_threads, warp_path, known, known_start, code, table, paths, max(done, 0),
+                threads, warp_threads, warp_path, *known, known_start, code, table, paths, max(done, 0),
             )  # fmt: skip
             assert done >= before
             full = paths == len(code)  # there is room for one path more, or for one segment
             code = np.concatenate([code, np.zeros(int(full), np.int64)])
-            known = np.concatenate([known, np.zeros(int(not full), np.int32)])
+            known = np.pad(known, ((0, 0), (0, int(not full))))
     whole = [tuple(segment for segment, _ in own) for own in records]
     assert paths == len(set(whole))
     for w, p in enumerate(warp_path.tolist()):
-        assert tuple(known[known_start[p] : known_start[p + 1]].tolist()) == whole[w]
+        assert tuple(known[0, known_start[p] : known_start[p + 1]].tolist()) == whole[w]
     assert list(dict.fromkeys(warp_path.tolist())) == list(range(paths))  # numbered by first appearance
     expected_threads, expected_warp = np.zeros((rows, 3), np.int64), guarded.copy()
     for w, own in enumerate(records):

@@ -7,7 +7,7 @@ import pytest
 from jit_kernels import check_against_interpreter, integer, pointer, text_case
 
 from ppt_gpu.exec import run as run_module
-from ppt_gpu.exec.jit_places import BLIND, STREAK
+from ppt_gpu.exec.jit_places import BLIND, LONGEST, STREAK
 from ppt_gpu.exec.pattern_store import PLACES_BIT, SHIFT_BIT, WIDTH_BIT
 from ppt_gpu.exec.workload import Buffer
 
@@ -63,7 +63,7 @@ def test_what_repeats_itself_is_looked_up_again():
     """An instruction that does something new for a while, then the same in turns: at last all of it is known."""
     body = """setp.gt.u32 %q, %i, 60; and.b32 %v, %i, 1; mov.u32 %v, %tid.x; @%q and.b32 %w, %v, 7; @%q add.u32
     %w, %w, %i; and.b32 %w, %w, 255; @%q and.b32 %w, %w, 1; mul.lo.u32 %w, %w, 4; ld.shared.u32 %v, [%w];"""
-    words = run(body, 60 + 4 * BLIND + 40, threads=32)
+    words = run(body, 60 + LONGEST + 40, threads=32)
     places = (words >> PLACES_BIT == 1).reshape(2, -1)
     assert places[:, STREAK + 2 : 60].sum() > 80 and not places[:, -40:].any()
 

@@ -11,6 +11,7 @@ from typing import Any
 from ppt_gpu.sm.bench_programs import DEPENDENT_FMA, SGEMM, STREAMING, Entry, loop_program
 from ppt_gpu.sm.simulate import simulate, simulate_chip
 from ppt_gpu.spec.gpu import Gpu
+from ppt_gpu.threads import at_most
 
 BODIES: tuple[tuple[str, tuple[Entry, ...]], ...] = (
     ("dependent FMA", DEPENDENT_FMA),
@@ -24,17 +25,20 @@ FEW = 8  # SMs whose state stays in a processor's own cache
 def bench_chip(entries: int = 1 << 10, runs: int = 3) -> list[dict[str, Any]]:
     """Figures {name, value, unit, inputs}: two waves of blocks of 8 warps on 80 SMs, `entries` operations a warp.
 
-    Neither simulation skips anything; each SM alone has its share of L2 and DRAM. Both with all set-up, one core.
+    Neither simulation skips anything; each SM alone has its share of L2 and DRAM. Both with all set-up, in one thread
+    unless a line says otherwise.
     """
     from ppt_gpu.spec import load_gpu
 
     gpu = load_gpu(CHIP)
-    found = [figure for label, body in BODIES for figure in _figures(gpu, label, body, entries, runs)]
-    return found + _parts(gpu, entries, runs)
+    with at_most(1):
+        found = [figure for label, body in BODIES for figure in _figures(gpu, label, body, entries, runs)]
+        return found + _parts(gpu, entries, runs)
 
 
 def _parts(gpu: Gpu, entries: int, runs: int) -> list[dict[str, Any]]:
-    """What the streaming program's time depends on: how many SMs there are to go through, how long a window is."""
+    """What the streaming program's time depends on: how many SMs there are to go through, how long a window is, and
+    whether threads meet after each round."""
     from ppt_gpu.sm.chip_machine import checked_window, chip_of
 
     repeat = max(1, entries // len(STREAMING))
@@ -42,12 +46,18 @@ def _parts(gpu: Gpu, entries: int, runs: int) -> list[dict[str, Any]]:
     programs = {each.sm.count: loop_program(each, STREAMING, repeat, RESIDENT * WAVES * each.sm.count, WARPS)
                 for each in (gpu, few)}  # fmt: skip
     window = checked_window(None, chip_of(programs[FEW], gpu))
-    figures = []
-    for each, length in ((gpu, window), (gpu, window // 2), (few, window)):
+    one = loop_program(gpu, STREAMING, repeat, RESIDENT * WAVES, WARPS)
+    alone = _seconds(lambda: simulate(one, gpu, resident_blocks=RESIDENT, active_sms=gpu.sm.count, skip=False), runs)
+    figures: list[dict[str, Any]] = [
+        {"name": f"{name}, alone", "value": alone / len(one.tx_line) * 1e9, "unit": "ns",
+         "inputs": {"sms": 1, "requests": len(one.tx_line)}}
+    ]  # fmt: skip
+    for each, length, threads in ((gpu, window, 1), (gpu, window // 2, 1), (few, window, 1), (few, window, 2)):
         program = programs[each.sm.count]
-        taken = _seconds(lambda: simulate_chip(program, each, resident_blocks=RESIDENT, window=length), runs)  # noqa: B023
-        inputs = {"sms": each.sm.count, "window": length, "requests": len(program.tx_line)}
-        label = f"{name}, {each.sm.count} SMs, windows of {length} cycles"
+        with at_most(threads):
+            taken = _seconds(lambda: simulate_chip(program, each, resident_blocks=RESIDENT, window=length), runs)  # noqa: B023
+        inputs = {"sms": each.sm.count, "window": length, "threads": threads, "requests": len(program.tx_line)}
+        label = f"{name}, {each.sm.count} SMs, windows of {length} cycles" + ", 2 threads" * (threads == 2)
         figures.append({"name": label, "value": taken / len(program.tx_line) * 1e9, "unit": "ns", "inputs": inputs})
     return figures
 

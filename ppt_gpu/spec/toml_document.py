@@ -11,7 +11,6 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from ppt_gpu.errors import PptError
-from ppt_gpu.spec.toml_plain import plain_toml
 from ppt_gpu.spec.toml_scan import Path, Place, Scanner, dotted, scan
 
 Places = dict[Path, Place]
@@ -101,9 +100,8 @@ def parse_toml(text: str, file: str) -> Document:
 @lru_cache(maxsize=64)
 def _parsed(text: str, file: str) -> Document:
     text = text.replace("\r\n", "\n")
-    data = plain_toml(text)
     try:
-        data = tomllib.loads(text) if data is None else data
+        data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         message, line, column = str(error), text.count("\n") + 1, None
         at = re.search(r" \(at (?:line (\d+), column (\d+)|end of document)\)$", message)

@@ -1,7 +1,7 @@
 """Slices of the L2 by a polynomial: the number of a chunk of addresses modulo an irreducible one over GF(2).
 
-Where each channel has one slice, no stride of a power of two meets a slice twice before it has met all of them (B. R. Rau,
-Pseudo-Randomly Interleaved Memory, ISCA 1991); nor does one with the two slices of each channel of the QV100.
+Where each channel has one slice, no stride of a power of two meets a slice twice before it has met all of them (B. R.
+Rau, Pseudo-Randomly Interleaved Memory, ISCA 1991); nor does one with the two slices of each channel of the QV100.
 """
 
 from __future__ import annotations

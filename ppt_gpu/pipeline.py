@@ -307,6 +307,8 @@ def predict_launch(sm: SimulatedSm, gpu: Gpu, level: str, survey: Survey) -> tup
         if isinstance(sm, TraceSm):
             sm.place = standing_sm(survey, sm.spread, sm.launch.grid)
         prediction = long_launch(sm, gpu, waves)
+        if isinstance(sm, TraceSm):
+            prediction = _through_crossbar(prediction, sm, gpu, survey)
     prediction = replace(prediction, survey=survey)
     floors = bounds(
         sm.work,
@@ -327,13 +329,21 @@ def predict_launch(sm: SimulatedSm, gpu: Gpu, level: str, survey: Survey) -> tup
     return raised, build_launch(sm, gpu, raised, floors)
 
 
+def _through_crossbar(prediction: KernelPrediction, sm: TraceSm, gpu: Gpu, survey: Survey) -> KernelPrediction:
+    if not gpu.interconnect.crossbar:
+        return prediction
+    from ppt_gpu.scale.whole_grid import through_crossbar
+
+    return through_crossbar(prediction, sm, survey, gpu)
+
+
 def _of_differing_blocks(sm: TraceSm, gpu: Gpu, survey: Survey) -> KernelPrediction:
     from ppt_gpu.scale.irregular import irregular_prediction
     from ppt_gpu.scale.single_wave import single_wave_prediction
     from ppt_gpu.scale.whole_grid import small, small_prediction
 
     if sm.spread.max_blocks <= sm.spread.resident:
-        return single_wave_prediction(sm, survey, gpu)
+        return _through_crossbar(single_wave_prediction(sm, survey, gpu), sm, gpu, survey)
     whole = small_prediction(sm, survey, gpu) if small(sm, survey, gpu) else None
     return whole or irregular_prediction(sm, survey, gpu)
 

@@ -54,7 +54,6 @@ RESTS: dict[str, tuple[Rests, ...]] = {
     "gpgpusim_qv100": (
         *CHAINS,
         Rests(_PORT, "perfect", ("strided_48k(49152)#4", "strided_48k(49152)#5", "strided_48k(49152)#6")),
-        Rests(_L2, "default", ("strided_48k(49152)#8", "strided_48k(49152)#9", "saxpy_400k(409600)#1")),
     ),
     "gpgpusim_gtx480": (
         *CHAINS,

@@ -15,11 +15,12 @@ from ppt_gpu.spec.gpu import Gpu
 def memory_load(result: SmResult, gpu: Gpu, active_sms: int) -> float:
     """Share of the simulated time, 0 to 1, in which this SM's slice of the busier of L2 and DRAM was serving."""
     dram = gpu.dram_bytes_per_cycle * gpu.dram.efficiency / active_sms
-    l2 = gpu.l2.bandwidth / active_sms
     reads, writes = result.dram_read_bytes, result.dram_write_bytes
     mixed = 2.0 * gpu.dram.turnaround * reads * writes / max(reads + writes, 1)
-    busy = max(
-        (reads + writes + mixed) / dram,
-        (result.l2_read_bytes + result.l2_write_bytes) / l2,
-    )
-    return min(busy / max(result.cycles, 1), 1.0)
+    return max(min((reads + writes + mixed) / dram / max(result.cycles, 1), 1.0), l2_load(result, gpu, active_sms))
+
+
+def l2_load(result: SmResult, gpu: Gpu, active_sms: int) -> float:
+    """Share of the simulated time, 0 to 1, in which this SM's share of the way to the L2 was busy."""
+    moved = result.l2_read_bytes + result.l2_write_bytes
+    return min(moved * active_sms / gpu.l2_way(active_sms) / max(result.cycles, 1), 1.0)

@@ -1,8 +1,9 @@
 """Level "grid": every block of the launch on every SM, with shared L2 and DRAM. Nothing is extrapolated.
 
-Level "steady" does the same with small launches whose blocks differ. What these do to each other no SM shows by itself:
-who gets the next block, what the last blocks wait for when the others have left memory to them, whom a policy that
-favours the oldest block leaves waiting. One that is small enough takes about as long as a mix of its blocks on one SM.
+Level "steady" does the same with small launches whose blocks differ, or whose SMs wait for one another in a crossbar.
+What they do to each other no SM shows by itself: who gets the next block, what the last blocks wait for when the others
+have left memory to them, whom a policy that favours the oldest block leaves waiting, who asks for the same slice of the
+L2. One that is small enough takes about as long as a mix of its blocks on one SM.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from ppt_gpu.scale.grid import SmPlan, plan
 from ppt_gpu.scale.prediction import KernelPrediction
 from ppt_gpu.scale.simulated_sm import SimulatedSm
 from ppt_gpu.scale.survey import Survey
+from ppt_gpu.scale.tail import l2_load
 from ppt_gpu.scale.tasklist_sm import TaskListSm
 from ppt_gpu.sm.program import Program
 from ppt_gpu.sm.simulate import simulate_chip
@@ -31,6 +33,8 @@ AGREEMENT = 0.10
 SMALL = 32_000_000
 #: warp instructions that take as long as a sector of memory: it becomes a request, which is put in order and answered
 SECTOR = 8
+#: share of a launch in which the way to the L2 is busy from which on a crossbar is simulated
+CROWDED = 0.5
 
 
 def grid_prediction(sm: SimulatedSm, gpu: Gpu) -> KernelPrediction:
@@ -49,8 +53,21 @@ def small(sm: SimulatedSm, survey: Survey, gpu: Gpu) -> bool:
     return simulated and survey.grid_blocks * (survey.warp_instructions + SECTOR * survey.sectors) <= SMALL
 
 
-def small_prediction(sm: SimulatedSm, survey: Survey, gpu: Gpu) -> KernelPrediction | None:
-    """`grid_prediction` of a `small` launch at level steady, kept as simulations of one SM are.
+def through_crossbar(prediction: KernelPrediction, sm: SimulatedSm, survey: Survey, gpu: Gpu) -> KernelPrediction:
+    """The `prediction` from one SM; that of the whole chip where much passes a crossbar and the launch is `small`.
+
+    One SM gets what SMs get that all ask for any slice alike (`Gpu.l2_way`); which slices they ask for at the same time
+    decides whether that is right.
+    """
+    if gpu.perfect_memory or not small(sm, survey, gpu):
+        return prediction
+    if l2_load(prediction.result, gpu, sm.spread.active_sms) < CROWDED:
+        return prediction
+    return small_prediction(sm, survey, gpu, "SMs wait for one another in the crossbar") or prediction
+
+
+def small_prediction(sm: SimulatedSm, survey: Survey, gpu: Gpu, why: str = "blocks differ") -> KernelPrediction | None:
+    """`grid_prediction` of a `small` launch at level steady, kept as simulations of one SM are; `why` for the reader.
 
     Leaves its work on `sm`. None where not all of its blocks can be run: a trace file does not have them, or a budget
     is used up.
@@ -66,7 +83,7 @@ def small_prediction(sm: SimulatedSm, survey: Survey, gpu: Gpu) -> KernelPredict
         if sm.timings is not None:
             sm.timings.put(name, timing)
     made = _prediction(sm, chosen, timing)
-    return replace(made, assumptions=("blocks differ, and the launch is small: " + made.assumptions[0],))
+    return replace(made, assumptions=(f"{why}, and the launch is small: " + made.assumptions[0],))
 
 
 def _simulated(sm: SimulatedSm, gpu: Gpu, chosen: SmPlan) -> BlockTiming:

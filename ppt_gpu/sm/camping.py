@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from ppt_gpu.compiled import entry
 from ppt_gpu.sm.lower_hash import dense_ids
+from ppt_gpu.sm.slice_hash import polynomial_slice
 from ppt_gpu.spec.gpu import Gpu
 
 if TYPE_CHECKING:
@@ -38,10 +39,12 @@ def slice_of_lines(address: NDArray[np.uint64], gpu: Gpu, line: int) -> NDArray[
     """[L] the slice of each line of `line` bytes: chunks of `l2.interleave` bytes go to the slices in turn.
 
     With `l2.slice_index` "hash", the number of the chunk is first folded by xor with its higher bits, so that no stride
-    stays on one.
+    stays on one; with "polynomial" as `slice_hash` says.
     """
     chunk = address.astype(np.uint64) // np.uint64(max(gpu.l2.interleave, line))
     slices = gpu.l2.slices
+    if gpu.l2.slice_index == "polynomial" and slices > 1:
+        chunk = polynomial_slice(chunk, slices, gpu.dram.channels)
     if gpu.l2.slice_index == "hash" and slices > 1:
         bits = max((slices - 1).bit_length(), 1)
         folded = chunk.copy()
@@ -71,7 +74,7 @@ def few_lines(
     shared = np.where(users > 1.0, sectors * users, 0.0)
     total = float(sectors.sum()) * active_sms
     asked = np.bincount(slice_of_lines(address, gpu, line), shared, slices) + (total - shared.sum()) / slices
-    way = total * sector / gpu.l2.bandwidth
+    way = total * sector / gpu.l2_way(active_sms)
     return max(1.0, float(asked.max()) * sector / (gpu.l2.slice_bandwidth or gpu.l2.bandwidth / slices) / way)
 
 

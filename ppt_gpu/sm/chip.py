@@ -122,7 +122,7 @@ class ChipState:
         below, slots = self.below, self.sms.blocks
         make_close_round()(
             self.cores, self.mems.reshape(-1), self.mems.shape[1], self.tracks, self.shared, slots.start, slots.stop,
-            len(self.sms.block_start), self.chip.sm.block_launch, below.memory.mem, below.slices.reshape(-1),
+            len(self.sms.block_start), self.chip.sm.block_launch, below.memory.mem, below.words,
             below.channels, below.number, below.of_sm.reshape(-1), self.count, self.keys, self.order, self.records,
         )  # fmt: skip
 

@@ -11,6 +11,7 @@ from typing import Any
 from ppt_gpu.compiled import called, entry, merged
 from ppt_gpu.sm import chip_memory as q
 from ppt_gpu.sm import core_memory as c
+from ppt_gpu.sm.chip_crossbar import cross, enqueue, open_router
 from ppt_gpu.sm.chip_machine import ATOMIC, COPY, COPY_BIT, NUMBER_BITS, READ, SM_BITS
 from ppt_gpu.sm.core_bits import fingerprint, int64, popcount, prefetch
 from ppt_gpu.sm.core_chip import l2_read, l2_write
@@ -54,6 +55,8 @@ def serve_window(mems: Any, stride: int, sms: int, below: Any, slices: Any, chan
     count [window + 1], keys and order [requests of all SMs]: room. `number`: of slices.
     """
     total = _sorted(mems, stride, sms, first, window, count, keys, order)
+    if slices[number * 2 + 3] == q.BY_CROSSBAR and total != 0:
+        _cross(mems, stride, sms, below, slices, number, first, order, total)
     for index in range(total + 4 * STEP):
         if index < total:
             prefetch(mems, _place(mems, stride, order[index]))
@@ -68,6 +71,26 @@ def serve_window(mems: Any, stride: int, sms: int, below: Any, slices: Any, chan
             key = order[index - 4 * STEP]
             sm = (key >> KEY_SM) & ((int64(1) << (KEY_TIME - KEY_SM)) - 1)
             _answer(mems, _place(mems, stride, key), sm, below, slices, channels, number, of_sm)
+
+
+@called
+def _cross(
+    mems: Any, stride: int, sms: int, below: Any, slices: Any, number: int, first: int, order: Any, total: int
+) -> None:  # fmt: skip
+    """Through the crossbar, before they are answered."""
+    router, others = number * 4 + 4, slices[number * 2]
+    open_router(slices, router, sms, number, first)
+    for index in range(total):
+        at = _place(mems, stride, order[index])
+        line = mems[at + q.R_LINE]
+        if line >= 0:
+            to = below[line_place(below, line) + q.SLICE]
+        else:
+            to = others % number
+            others += 1
+        sm = (order[index] >> KEY_SM) & ((int64(1) << (KEY_TIME - KEY_SM)) - 1)
+        enqueue(mems, slices, router, sms, sm, at, to)
+    cross(mems, slices, router, sms, number, first)
 
 
 @merged
@@ -134,8 +157,13 @@ def _answer(
     channel = slices[(number + 2 + this) * 2]
     below[c.L2_SERVER] = slices[this * 2]
     below[c.DRAM] = channels[channel]
-    across = max(slices[across_at] - time, 0)
-    slices[across_at] = max(slices[across_at], time) + popcount(sectors) * slices[across_at + 2]
+    if slices[across_at + 2] == q.BY_CROSSBAR:
+        across = mems[at + q.R_ACROSS]
+        there = time + across
+    else:
+        across = max(slices[across_at] - time, 0)
+        slices[across_at] = max(slices[across_at], time) + popcount(sectors) * slices[across_at + 2]
+        there = slices[across_at]
     if kind in (READ, COPY, ATOMIC):
         link = sm * 2 + q.LINK
         wait = max(mems[at + q.R_WAIT], across, of_sm[link] - time)
@@ -149,6 +177,6 @@ def _answer(
         mems[at + q.R_ANSWER] = l2_read(below, time, line, sectors, wait, int64(kind == ATOMIC))
     else:
         accepted = l2_write(below, time, line_place(below, line), line, sectors)
-        mems[at + q.R_ANSWER] = max(accepted, slices[across_at])
+        mems[at + q.R_ANSWER] = max(accepted, there)
     slices[this * 2] = below[c.L2_SERVER]
     channels[channel] = below[c.DRAM]

@@ -24,6 +24,10 @@ PERFECT_WINDOW = 1 << 12
 NUMBER_BITS, SM_BITS = 20, 12
 COPY_BIT = 1 << NUMBER_BITS - 1
 LONGEST_WINDOW = 1 << 14
+#: how far ahead a crossbar's outputs are booked, cycles: who waits longer finds them free
+AHEAD = 1 << 16
+#: SMs are apart by up to so many cycles - 1 on their way to it, by a hash of their number
+SKEW, SKEW_HASH, SKEW_SHIFT = 4, 2654435761, 7
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,7 @@ class Chip:
     slices: int
     channels: int
     across_cost: int  # of a sector, on the way of all SMs together to the L2
+    crossbar: bool  # instead, each SM sends a packet a cycle, and each slice takes one
     slice_of: NDArray[np.int32]  # [L]
     l2_set: NDArray[np.int32]  # [L]
     warm: NDArray[np.int64]  # lines that are in the L2 when the launch begins, by address: the last was used last
@@ -83,6 +88,7 @@ def chip_of(
         slices=slices,
         channels=channels,
         across_cost=one.l2_cost,
+        crossbar=gpu.interconnect.crossbar and not one.perfect,
         slice_of=slice_of,
         l2_set=(slice_of * sets + even_sets(program, sets, slice_of)).astype(np.int32),
         warm=_warm(program),
@@ -109,11 +115,17 @@ def _slice_cost(program: Program, gpu: Gpu) -> int:
 
 
 def checked_window(window: int | None, chip: Chip) -> int:
-    """The length of a window, cycles: as long as may be, or `window`. PptError when that is too long."""
+    """The length of a window, cycles: as long as may be, or `window`. PptError when that is too long, or shorter with a
+    crossbar, which takes what is asked in a window as a whole."""
     numbered = (1 << NUMBER_BITS - 4) * chip.sm.tx_cost // ONE
     longest = max(1, min(chip.horizon - chip.sm.memory_lag, LONGEST_WINDOW, numbered))
     if window is None:
         return longest
     if not 1 <= window <= longest:
         raise PptError(f"a window of {window} cycles", hint=f"1 to {longest}, the smallest latency below the SMs")
+    if chip.crossbar and window < longest:
+        raise PptError(
+            f"a window of {window} cycles with interconnect.crossbar",
+            hint=f"only {longest}: a shorter one gives another result",
+        )
     return window

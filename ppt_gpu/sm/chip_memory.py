@@ -47,10 +47,12 @@ UNRESOLVED, ANNOUNCED = 1, 2
 # a request; server times but for ANSWER (of a read: cycle). WAIT: for what is inside the SM. START, UPDATES: of an
 # atomic's first transaction, when its operation began and how many updates of one address it makes (0: a further
 # one). NODE: of the L1, 0 none; BEFORE: the request for the same node before it in this window, + 1; BASE: its FILL
-# then; FILL: with this answer.
+# then; FILL: with this answer. ACROSS, NEXT, SLICE: of the crossbar: the wait there, the next request of the SM (its
+# place, 0: none) and the words of the slice.
 (
     R_TIME, R_LINE, R_SECTORS, R_KIND, R_WAIT, R_START, R_UPDATES, R_ANSWER, R_NODE, R_BEFORE, R_BASE, R_FILL,
-) = range(12)  # fmt: skip
+    R_ACROSS, R_NEXT, R_SLICE,
+) = range(15)  # fmt: skip
 REQ_SHIFT = 4
 # a dependence: the operation at place OF waits for request number ON: its answer, the fill with it, or, of a store that
 # is acknowledged, its acceptance
@@ -70,6 +72,8 @@ CONFLICT, LINK = range(2)
 # the word of a transaction: as in core_memory, and, of a line, from SET_AT its set in the L1
 SET_AT = 44
 LINE_MASK = (1 << (SET_AT - c.SECTORS)) - 1
+#: instead of what a sector costs on the way to the L2
+BY_CROSSBAR = -1
 
 
 class SmMemory:
@@ -159,6 +163,8 @@ class Below:
     """What all SMs share: `memory`, of which core_chip uses the L2, and the times of slices and channels."""
 
     def __init__(self, program: Program, chip: Chip) -> None:
+        from ppt_gpu.sm.chip_crossbar import router_words
+
         self.memory = c.MemoryArrays(program, chip.below, chip.l2_set)
         sets_at = int(self.memory.mem[c.LINES])
         lines = self.memory.mem[sets_at : sets_at + len(program.line_address) * c.LINE_WORDS]
@@ -166,8 +172,11 @@ class Below:
         #: [2 * slices + 2, 2] time of the L2 and of same-address updates; then how many requests had no address, and
         #: the time of the way to the L2; then what a sector costs on the link into an SM, and there; then, of each
         #: slice, its channel
-        self.slices = np.zeros((2 * chip.slices + 2, 2), np.int64)
-        self.slices[chip.slices + 1] = chip.sm.icnt_cost, chip.across_cost
+        own = (2 * chip.slices + 2) * 2
+        #: those of the slices and, behind them, of the crossbar
+        self.words = np.zeros(own + (router_words(chip.sms, chip.slices) if chip.crossbar else 0), np.int64)
+        self.slices = self.words[:own].reshape(-1, 2)
+        self.slices[chip.slices + 1] = chip.sm.icnt_cost, BY_CROSSBAR if chip.crossbar else chip.across_cost
         self.slices[chip.slices + 2 :, 0] = [chip.channel(number) for number in range(chip.slices)]
         self.channels = np.zeros(chip.channels, np.int64)
         self.number = chip.slices

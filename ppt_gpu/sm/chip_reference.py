@@ -1,11 +1,13 @@
 """A whole chip in plain Python: all SMs go through one cycle, then what they asked for in it is answered.
 
-That is a window of one cycle. The compiled loop must give the same for any window (tests/property/test_chip.py).
+That is a window of one cycle. The compiled loop must give the same for any window
+(tests/property/test_chip_agreement.py). A crossbar takes what is asked in a window as a whole: here, too.
 """
 
 from __future__ import annotations
 
 import time
+from collections import deque
 
 import numpy as np
 
@@ -13,6 +15,7 @@ from ppt_gpu.sm.chip_machine import ATOMIC, COPY, READ, Chip
 from ppt_gpu.sm.chip_reference_memory import LaterMemory, Operation, Request
 from ppt_gpu.sm.core_machine import COUNTERS, NEVER, ONE, UNKNOWN, WAIT_FIXED, WAIT_LONG, WAIT_SHORT
 from ppt_gpu.sm.core_raw import DEADLOCK, OVER_BUDGET, Raw
+from ppt_gpu.sm.crossbar_reference import Crossbar, Sent
 from ppt_gpu.sm.program import KIND_CONSTANT, Program
 from ppt_gpu.sm.reference import REASON, Sm, Warp
 from ppt_gpu.sm.reference_memory import Memory, whole
@@ -171,23 +174,40 @@ class Below:
         self.link = [0] * chip.sms  # time of the interconnect into each SM
         self.without_address = 0
         self.across = 0  # time of the way of all SMs together to the L2
+        self.crossbar = Crossbar(chip.sms, chip.slices)
 
-    def serve(self, requests: list[tuple[int, int, tuple[bool, int], Request]]) -> None:
-        """Answer requests: (time, SM, order in the SM, those of its copy engine last, request)."""
-        for _, sm, _, request in sorted(requests, key=lambda entry: entry[:3]):
-            self._answer(sm, request)
+    def serve(self, requests: list[tuple[int, int, tuple[bool, int], Request]], first: int) -> None:
+        """Answer requests: (time, SM, order in the SM, those of its copy engine last, request); `first`: the cycle in
+        which their window begins."""
+        ordered = sorted(requests, key=lambda entry: entry[:3])
+        slices = [self._slice(request.line) for _, _, _, request in ordered]
+        queues: list[deque[Sent]] = [deque() for _ in range(self.chip.sms)]
+        sent = [
+            Sent(whole(time), to, request.sectors.bit_count())
+            for (time, _, _, request), to in zip(ordered, slices, strict=True)
+        ]
+        if self.chip.crossbar:
+            for (_, sm, _, _), one in zip(ordered, sent, strict=True):
+                queues[sm].append(one)
+            self.crossbar.cross(first, queues)
+        for (_, sm, _, request), this, one in zip(ordered, slices, sent, strict=True):
+            self._answer(sm, request, this, (one.there - one.cycle) * ONE)
 
-    def _answer(self, sm: int, request: Request) -> None:
-        memory, line, time = self.memory, request.line, request.time
+    def _slice(self, line: int) -> int:
         if line >= 0:
-            this = int(self.chip.slice_of[line])
-        else:
-            this = self.without_address % self.chip.slices
-            self.without_address += 1
+            return int(self.chip.slice_of[line])
+        self.without_address += 1
+        return (self.without_address - 1) % self.chip.slices
+
+    def _answer(self, sm: int, request: Request, this: int, across: int) -> None:
+        """`across`: the wait in the crossbar, where there is one."""
+        memory, line, time = self.memory, request.line, request.time
         channel = self.chip.channel(this)
         memory.l2_server, memory.dram = self.l2[this], self.dram[channel]
-        across = max(self.across - time, 0)
-        self.across = max(self.across, time) + request.sectors.bit_count() * self.chip.across_cost
+        there = time + across
+        if not self.chip.crossbar:
+            across = max(self.across - time, 0)
+            there = self.across = max(self.across, time) + request.sectors.bit_count() * self.chip.across_cost
         if request.kind in (READ, COPY, ATOMIC):
             wait = max(request.wait, across, self.link[sm] - time)
             self.link[sm] = max(self.link[sm], time) + request.sectors.bit_count() * self.chip.sm.icnt_cost
@@ -195,7 +215,7 @@ class Below:
                 wait = max(wait, self._conflict(sm, this, request))
             request.answer = memory._l2_read(time, line, request.sectors, wait, request.kind == ATOMIC)
         else:
-            request.answer = max(memory._l2_write(time, line, request.sectors), self.across)
+            request.answer = max(memory._l2_write(time, line, request.sectors), there)
         self.l2[this], self.dram[channel] = memory.l2_server, memory.dram
 
     def _conflict(self, sm: int, this: int, request: Request) -> int:
@@ -243,8 +263,11 @@ class Dispatcher:
                     self.next += 1
 
 
-def run_chip_reference(program: Program, chip: Chip, resident: int, max_cycles: int) -> Raw:
-    """Simulate `program` on all SMs; cycles, stalls and counters as README.md defines them."""
+def run_chip_reference(program: Program, chip: Chip, resident: int, max_cycles: int, window: int = 1) -> Raw:
+    """Simulate `program` on all SMs; cycles, stalls and counters as README.md defines them.
+
+    `window`: of the crossbar, where there is one; nothing else depends on it.
+    """
     began = time.process_time()
     sms: list[OnChip] = [
         (StagedChipSm if chip.sm.collectors else ChipSm)(program, chip, resident) for _ in range(chip.sms)
@@ -276,10 +299,11 @@ def run_chip_reference(program: Program, chip: Chip, resident: int, max_cycles: 
         for number, sm in enumerate(sms):
             sm.step(cycle)
             requests += [(r.time, number, (r.kind == COPY, order), r) for order, r in enumerate(sm.memory.asked)]
-        below.serve(requests)
-        for sm in sms:
-            sm.memory.settle()
         cycle += 1
+        if not chip.crossbar or cycle % window == 0:
+            below.serve(requests, cycle - window - chip.sm.memory_lag)
+            for sm in sms:
+                sm.memory.settle()
     return _sum(sms, below, time.process_time() - began)
 
 

@@ -215,6 +215,7 @@ def machine_of(
     l1_sets, l1_ways = _geometry(gpu.l1.size if l1_bytes is None else l1_bytes, gpu.l1.ways, line)
     l2_slice = int(gpu.l2.size * min(program.l2_share_factor * share, 1.0))
     l2_sets, l2_ways = _geometry(max(l2_slice, line), gpu.l2.ways, line)
+    l2 = gpu.l2_way(active_sms) * share
     dram = gpu.dram_bytes_per_cycle * gpu.dram.efficiency * share
     dram_cost = _cost(max(sector, gpu.dram.burst) * program.dram_rows, dram)
     ahead = DRAM_AHEAD * ONE if gpu.dram.loaded_latency and active_sms > 1 else 0
@@ -257,9 +258,8 @@ def machine_of(
         l2_back=gpu.l2.write == "write-back",
         l2_allocate=gpu.l2.write_allocate,
         l2_latency=gpu.l2.latency,
-        l2_cost=_cost(sector * program.l2_camping * program.l2_reads, gpu.l2.bandwidth * share),
-        l2_write_cost=gpu.l2.partitions
-        * _cost(sector * program.l2_camping * write_factor(program, gpu), gpu.l2.bandwidth * share),
+        l2_cost=_cost(sector * program.l2_camping * program.l2_reads, l2),
+        l2_write_cost=gpu.l2.partitions * _cost(sector * program.l2_camping * write_factor(program, gpu), l2),
         l2_near=max(1, l2_ways // gpu.l2.partitions),
         l2_far=gpu.l2.far_latency if gpu.l2.partitions > 1 else 0,
         icnt_cost=_cost(sector, gpu.interconnect.bandwidth),

@@ -248,8 +248,8 @@ def simulate_chip(
     """All SMs of `gpu` run the blocks of `program`, of which each holds `resident_blocks`; counts of all SMs together.
 
     See sm/README.md, "The whole chip". `window`: cycles of a window, by default as long as may be. It does not
-    change the result, nor does the number of threads. `runs`: recorded runs of this program, to use and to add to; the
-    result is the same. The rest as for `simulate`. PptError when program and GPU do not
+    change the result, but for a crossbar; the number of threads never does. `runs`: recorded runs of this program, to
+    use and to add to; the result is the same. The rest as for `simulate`. PptError when program and GPU do not
     fit together or the window is too long, BudgetError after `max_cycles` cycles.
     """
     from ppt_gpu.sm.chip_machine import checked_window, chip_of
@@ -262,7 +262,7 @@ def simulate_chip(
     if reference:
         from ppt_gpu.sm.chip_reference import run_chip_reference
 
-        raw = run_chip_reference(program, chip, resident_blocks, max_cycles)
+        raw = run_chip_reference(program, chip, resident_blocks, max_cycles, length)
     else:
         raw = _fast_chip(program, chip, resident_blocks, max_cycles, length, runs)
     return name_result(program, chip.sm, raw, max_cycles)
@@ -278,7 +278,8 @@ def _fast_chip(
 
     if chip.sm.collectors and len(program.event_start):
         raise PptError("programs with events are simulated without collector units")
-    room = room_for(program) if runs is not None and not chip.sm.collectors else 0
+    recorded = runs is not None and not chip.sm.collectors and not chip.crossbar
+    room = room_for(program) if recorded else 0
     if runs is None or not room:
         return run_chip(program, chip, resident, max_cycles, window)
     name = chip_run_name(chip, resident, window)

@@ -156,7 +156,7 @@ class Cache:
     slice_bandwidth: float = 0.0  # [l2] B per SM cycle of a slice; 0: its share of `bandwidth`, that of the way to all
     interleave: int = 256  # [l2] B of neighbouring addresses in one slice
     waiting: int = 0  # [l2] sectors of all SMs that can wait before the slices; 0: they get even shares at any time
-    slice_index: str = "linear"  # [l2] "linear": chunks go to the slices in turn; "hash": numbers folded by xor
+    slice_index: str = "linear"  # [l2] of a chunk's number: "linear" in turn, "hash" by xor, "polynomial" modulo one
 
 
 @dataclass(frozen=True)
@@ -180,6 +180,7 @@ class Interconnect:
     """SM to L2 and back. TOML table [interconnect]."""
 
     bandwidth: float  # B per SM cycle that one SM can receive; requests and write data use the same width outward
+    crossbar: bool = False  # SMs send packets of a sector in their order, one a cycle; each L2 slice takes one a cycle
 
 
 @dataclass(frozen=True)
@@ -322,6 +323,17 @@ class Gpu:
     def start_ramp(self, active_sms: int) -> float:
         """Cycles from the first block of a slot to that of the SM's next one, while `active_sms` SMs fill up."""
         return active_sms / self.host.blocks_per_cycle if self.host.blocks_per_cycle else 0.0
+
+    def l2_way(self, active_sms: int) -> float:
+        """B per SM cycle that `active_sms` SMs together get through to the L2 when all of them always want to.
+
+        Through a crossbar a packet that waits for its slice holds up those of its SM behind it: SMs are like customers
+        of a closed network, who queue at one slice after another, all alike (W. J. Gordon and G. F. Newell, Closed
+        Queuing Systems with Exponential Servers, Operations Research 15, 1967). Of M slices n of them keep a share of
+        n / (n + M - 1) busy.
+        """
+        sms = max(active_sms, 1)
+        return self.l2.bandwidth * sms / (sms + self.l2.slices - 1) if self.interconnect.crossbar else self.l2.bandwidth
 
     @property
     def dram_bytes_per_cycle(self) -> float:

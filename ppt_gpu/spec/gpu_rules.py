@@ -33,6 +33,19 @@ def check_rules(checked: Checked, pipes: dict[str, Pipe], ops: dict[str, Op]) ->
     _queues(checked, pipes, ops)
     _collectors(checked, pipes)
     _constants(checked)
+    _slices(checked)
+
+
+def _slices(checked: Checked) -> None:
+    """A polynomial needs a power of two of slices, and channels that have equally many."""
+    keys: list[Key] = [("l2", "slices"), ("l2", "slice_index"), ("dram", "channels")]
+    slices, index, channels = checked.get(*keys[0]), checked.get(*keys[1]), checked.get(*keys[2])
+    if index != "polynomial" or not slices or not channels:
+        return
+    if slices & (slices - 1):
+        checked.contradiction(keys[:2], f"l2.slices ({slices}) is no power of two, which a polynomial needs")
+    elif slices % channels:
+        checked.contradiction(keys, f"dram.channels ({channels}) does not divide l2.slices ({slices})")
 
 
 def _at_most(checked: Checked, low: Key, high: Key, show: Callable[[float], str] = str) -> None:

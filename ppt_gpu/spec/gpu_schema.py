@@ -99,7 +99,7 @@ _SLICES: dict[str, Leaf] = {
     "slice_bandwidth": Quantity(dimension="bytes/cycle", plain=True, minimum=0, default=0.0),
     "interleave": _bytes(32, default=256),
     "waiting": _count(0, default=0),
-    "slice_index": Text(choices=("linear", "hash"), default="linear"),
+    "slice_index": Text(choices=("linear", "hash", "polynomial"), default="linear"),
 }
 
 _DRAM: dict[str, Leaf] = {
@@ -229,7 +229,7 @@ GPU = Table(
         ),
         "l2": Table(fields=_CACHE | _SLICES),
         "dram": Table(fields=_DRAM),
-        "interconnect": Table(fields={"bandwidth": _per_cycle()}),
+        "interconnect": Table(fields={"bandwidth": _per_cycle(), "crossbar": Flag(default=False)}),
         "memory": Table(fields=_MEMORY),
         "code": Table(fields=_CODE, default={}),
         "constants": Table(fields=_CONSTANTS, default={}),

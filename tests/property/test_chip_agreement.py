@@ -15,12 +15,14 @@ from ppt_gpu.sm.chip_machine import Chip, checked_window, chip_of
 from ppt_gpu.sm.chip_reference import run_chip_reference
 from ppt_gpu.sm.core import run_core
 from ppt_gpu.sm.core_machine import CODE_IN_SM, machine_of
+from ppt_gpu.sm.core_raw import DONE
 from ppt_gpu.sm.program import KIND_STORE, Program
 from ppt_gpu.sm.staged import run_staged
 from ppt_gpu.spec.gpu import Gpu
 
 RELAXED = settings(deadline=None, suppress_health_check=list(HealthCheck))
 LONG = 1 << 30
+ENDS = 20_000
 POLICIES = ("lrr", "gto", "gto_launch", "gto_block")
 
 
@@ -44,8 +46,8 @@ def chips(draw: st.DrawFn, collectors: bool = False) -> Gpu:
 
 def compare(program: Program, gpu: Gpu, resident: int, share: float) -> None:
     chip = chip_of(program, gpu)
-    plain = run_chip_reference(program, chip, resident, LONG)
     window = max(1, int(checked_window(None, chip) * share))
+    plain = run_chip_reference(program, chip, resident, LONG, window)
     fast = run_chip(program, chip, resident, LONG, window)
     note(f"window {window} of {chip.horizon}; cycles {plain.cycles} and {fast.cycles}")
     assert differences(plain, fast) == []
@@ -109,6 +111,38 @@ def test_warps_that_wait_for_ever(
 @given(**OPTIONS, seed=st.integers(0, 2**32))
 def test_arrivals_waits_and_copies_many(program: Program, gpu: Gpu, resident: int, share: float, seed: int) -> None:
     compare(with_events(program, seed), gpu, resident, share)
+
+
+def with_crossbar(gpu: Gpu, polynomial: bool) -> Gpu:
+    """One of its L2 slices by address, and with a crossbar in front of them."""
+    slices = {"slices": 8, "slice_index": "polynomial"} if polynomial else {}
+    return dataclasses.replace(
+        gpu,
+        l2=dataclasses.replace(gpu.l2, **slices),
+        dram=dataclasses.replace(gpu.dram, channels=2 if polynomial else gpu.dram.channels),
+        interconnect=dataclasses.replace(gpu.interconnect, crossbar=True),
+    )
+
+
+@settings(RELAXED, max_examples=80)
+@given(**OPTIONS, polynomial=st.booleans())
+def test_with_a_crossbar(program: Program, gpu: Gpu, resident: int, share: float, polynomial: bool) -> None:
+    compare(program, with_crossbar(gpu, polynomial), resident, share)
+
+
+@settings(RELAXED, max_examples=40)
+@given(**STAGED, polynomial=st.booleans())
+def test_with_a_crossbar_and_collector_units(
+    program: Program, gpu: Gpu, resident: int, share: float, operands: int, polynomial: bool
+) -> None:
+    """Where the program ends: some random ones never do with collector units, with a crossbar or without."""
+    assume(gpu.collectors.scope == "scheduler")
+    found = with_operands(program, operands, gpu.collectors.banks)
+    chip = chip_of(found, with_crossbar(gpu, polynomial))
+    window = max(1, int(checked_window(None, chip) * share))
+    plain = run_chip_reference(found, chip, resident, ENDS, window)
+    assume(plain.status == DONE)
+    assert differences(plain, run_chip(found, chip, resident, ENDS, window)) == []
 
 
 def one_sm(program: Program, gpu: Gpu) -> tuple[Program, Gpu, Chip]:

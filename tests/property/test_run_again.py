@@ -23,8 +23,10 @@ ROOM = 1 << 16
 
 
 def behind(machine: Machine, other: Machine, names: frozenset[str] = BEHIND) -> Machine:
-    """`machine` with the fields `names` of `other`."""
-    return dataclasses.replace(machine, **{name: getattr(other, name) for name in names})
+    """`machine` with the fields `names` of `other`; a cache with sets has a way at least, as of `machine_of`."""
+    made = dataclasses.replace(machine, **{name: getattr(other, name) for name in names})
+    l1, l2 = ((sets and max(ways, 1)) for sets, ways in ((made.l1_sets, made.l1_ways), (made.l2_sets, made.l2_ways)))
+    return dataclasses.replace(made, l1_ways=l1, l2_ways=l2)
 
 
 def machines(program: Program, gpu: Gpu, other: Gpu, few: list[str]) -> tuple[Machine, Machine, Machine]:

@@ -9,7 +9,9 @@ import pytest
 
 from ppt_gpu import load_gpu
 from ppt_gpu.errors import PptError
+from ppt_gpu.sm.bench_programs import STREAMING, loop_program
 from ppt_gpu.sm.camping import slice_of_lines
+from ppt_gpu.sm.chip_machine import checked_window, chip_of
 from ppt_gpu.sm.crossbar_reference import Crossbar, Sent, skew
 from ppt_gpu.sm.slice_hash import POLYNOMIALS, polynomial_slice
 
@@ -72,3 +74,11 @@ def test_a_polynomial_needs_a_power_of_two() -> None:
         load_gpu("gpgpusim_qv100", ["l2.slices=48"])
     with pytest.raises(PptError, match="does not divide"):
         load_gpu("gpgpusim_qv100", ["dram.channels=24"])
+
+
+def test_windows_with_a_crossbar_are_of_one_length() -> None:
+    chip = chip_of(loop_program(QV100, STREAMING, 1, 1, 1), QV100)
+    longest = checked_window(None, chip)
+    assert checked_window(longest, chip) == longest
+    with pytest.raises(PptError, match="crossbar"):
+        checked_window(longest - 1, chip)

@@ -182,6 +182,18 @@ def intrinsic(function: Callable[..., Any]) -> Any:
     return Deferred(function, make)
 
 
+@intrinsic
+def popcount(typing_context: Any, value: Any) -> Any:
+    """Number of set bits of an int64."""
+
+    from numba import types
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return types.int64(types.int64), generate
+
+
 def _njit(function: Callable[..., Any], **options: Any) -> Any:
     def make(function: Callable[..., Any]) -> Any:
         from numba import njit

@@ -6,12 +6,10 @@ hash: open addressing with linear probing.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.compiled import called, entry, inlined, intrinsic, merged
+from ppt_gpu.compiled import called, entry, inlined, merged, popcount
 from ppt_gpu.exec.digest import MIX
 from ppt_gpu.exec.jit_records import MOST_REPEATS, SEGMENT_BITS
 from ppt_gpu.exec.schedule import FULL_MASK
@@ -217,18 +215,7 @@ def _mixed(place: int) -> int:
 @inlined
 def _lanes(mask: int) -> int:
     """How many bits of `mask` are set: 32 bits, whatever is above them."""
-    return int(_population(mask & FULL_MASK))
-
-
-@intrinsic
-def _population(typingctx: Any, word: Any) -> Any:
-    """How many bits are set, in one instruction."""
-    from numba import types
-
-    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        return builder.ctpop(args[0])
-
-    return types.int64(types.int64), generate
+    return int(popcount(mask & FULL_MASK))
 
 
 @merged

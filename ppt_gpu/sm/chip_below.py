@@ -8,12 +8,12 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from ppt_gpu.compiled import called, entry, merged
+from ppt_gpu.compiled import called, entry, merged, popcount
 from ppt_gpu.sm import chip_memory as q
 from ppt_gpu.sm import core_memory as c
 from ppt_gpu.sm.chip_crossbar import cross, enqueue, open_router
 from ppt_gpu.sm.chip_machine import ATOMIC, COPY, COPY_BIT, NUMBER_BITS, READ, SM_BITS
-from ppt_gpu.sm.core_bits import fingerprint, int64, popcount, prefetch
+from ppt_gpu.sm.core_bits import fingerprint, int64, prefetch
 from ppt_gpu.sm.core_chip import l2_read, l2_write
 from ppt_gpu.sm.core_machine import FRACTION
 from ppt_gpu.sm.core_tags import claim, line_place

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ppt_gpu.compiled import called, merged
+from ppt_gpu.compiled import called, merged, popcount
 from ppt_gpu.sm import chip_memory as q
 from ppt_gpu.sm.chip_machine import AHEAD, SKEW, SKEW_HASH, SKEW_SHIFT
-from ppt_gpu.sm.core_bits import int64, popcount
+from ppt_gpu.sm.core_bits import int64
 from ppt_gpu.sm.core_machine import FRACTION, NEVER
 from ppt_gpu.sm.core_tags import whole
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ppt_gpu.compiled import called, merged
+from ppt_gpu.compiled import called, merged, popcount
 from ppt_gpu.sm import chip_memory as q
 from ppt_gpu.sm import core_memory as c
 from ppt_gpu.sm.chip_machine import ATOMIC, READ, STORE, WRITE_BACK
 from ppt_gpu.sm.chip_requests import WAITS, ask, leaves, miss, uncached, wait_for
-from ppt_gpu.sm.core_bits import int64, popcount, quotient
+from ppt_gpu.sm.core_bits import int64, quotient
 from ppt_gpu.sm.core_lsu import _leave, _perfect_miss, _return
 from ppt_gpu.sm.core_machine import FRACTION, ONE, WRITE_EVICT
 from ppt_gpu.sm.core_machine import WRITE_BACK as L1_WRITE_BACK

@@ -29,18 +29,6 @@ def ctz(typing_context: Any, value: Any) -> Any:
 
 
 @intrinsic
-def popcount(typing_context: Any, value: Any) -> Any:
-    """Number of set bits of an int64."""
-
-    from numba import types
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.ctpop(arguments[0])
-
-    return types.int64(types.int64), generate
-
-
-@intrinsic
 def quotient(typing_context: Any, value: Any, divisor: Any) -> Any:
     """value // divisor for what is not negative, and a divisor that is not 0 either (undefined): one instruction."""
 

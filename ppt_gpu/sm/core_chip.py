@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ppt_gpu.compiled import called, merged
-from ppt_gpu.sm.core_bits import int64, popcount, quotient
+from ppt_gpu.compiled import called, merged, popcount
+from ppt_gpu.sm.core_bits import int64, quotient
 from ppt_gpu.sm.core_machine import DRAM_QUIET, FRACTION, ONE
 from ppt_gpu.sm.core_memory import (
     ALL_SECTORS,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ppt_gpu.compiled import called, merged
-from ppt_gpu.sm.core_bits import int64, popcount, prefetch, quotient
+from ppt_gpu.compiled import called, merged, popcount
+from ppt_gpu.sm.core_bits import int64, prefetch, quotient
 from ppt_gpu.sm.core_chip import l2_read, l2_write
 from ppt_gpu.sm.core_machine import FRACTION, ONE, WRITE_BACK, WRITE_EVICT
 from ppt_gpu.sm.core_memory import (

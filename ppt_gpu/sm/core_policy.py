@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ppt_gpu.compiled import called, merged
-from ppt_gpu.sm.core_bits import LANES, NO_KEY, ctz, int64, least_of, popcount
+from ppt_gpu.compiled import called, merged, popcount
+from ppt_gpu.sm.core_bits import LANES, NO_KEY, ctz, int64, least_of
 from ppt_gpu.sm.core_pack import DISPATCH, OP_AT, OP_MASK, THROTTLE_AT
 from ppt_gpu.sm.core_ports import blocked_so_far
 from ppt_gpu.sm.core_state import (

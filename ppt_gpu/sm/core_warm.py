@@ -9,8 +9,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from ppt_gpu.compiled import called, entry, merged
-from ppt_gpu.sm.core_bits import fingerprint, int64, pointer, popcount, prefetch
+from ppt_gpu.compiled import called, entry, merged, popcount
+from ppt_gpu.sm.core_bits import fingerprint, int64, pointer, prefetch
 from ppt_gpu.sm.core_chip import l2_read, l2_write
 from ppt_gpu.sm.core_lsu import l1_allocate, l1_drop, l1_looked_up, l1_sectors, l1_store
 from ppt_gpu.sm.core_machine import FRACTION, ONE

@@ -8,8 +8,8 @@ import numba
 import numpy as np
 import pytest
 
-from ppt_gpu.compiled import entry
-from ppt_gpu.sm.core_bits import NO_KEY, ctz, fingerprint, least_of, pointer, popcount, quotient, rotated
+from ppt_gpu.compiled import entry, popcount
+from ppt_gpu.sm.core_bits import NO_KEY, ctz, fingerprint, least_of, pointer, quotient, rotated
 
 ctz_of = entry(lambda value: ctz(value))
 popcount_of = entry(lambda value: popcount(value))

@@ -81,9 +81,6 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         print(f"error: {_not_installed(package)}", file=sys.stderr)
         return 2
-    except PermissionError as error:  # a folder that may not be entered, or a file that may not be read
-        print(f"error: {error.filename or 'a file'}: {error.strerror}", file=sys.stderr)
-        return 2
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
@@ -91,6 +88,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"error: cannot write the output: {error.strerror}", file=sys.stderr)
         with suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python tries again at its end
+        return 2
+    except OSError as error:  # a folder that may not be entered, a name that is too long
+        print(f"error: {error.filename or 'a file'}: {error.strerror}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print(interrupt.TEXT, file=sys.stderr)

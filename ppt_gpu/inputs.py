@@ -45,9 +45,11 @@ def open_workload(
     ppt_gpu.exec.argument_text); a .tl takes `grid`; the others take none of these. `registers` is a number, "ptxas"
     or "estimate"; a word is for any source but a task list. `compiler_options` are for a .cu, named here or in a
     workload file. `seed` is added to the seeds of all random contents: other data of the same kind.
-    Raises PptError or InputErrors with everything that is wrong.
+    Raises PptError or InputErrors with everything that is wrong; OSError where the system cannot look for the file.
     """
     path = Path(source)
+    if "\n" in str(source):
+        raise PptError("a text is not the name of a workload", hint="predict() and launch() take PTX text")
     number, word = registers_option(registers)
     options = {
         "--kernel": kernel,

@@ -265,6 +265,8 @@ def predict_sequence(
                 if new:
                     sms.append(next(simulated))
                     sms[-1].code_at, sms[-1].constants_at = finds
+                    if isinstance(sms[-1], TraceSm) and gpu.collectors.units:
+                        sms[-1].code_at |= code.beside(tuple(sms[-1].module.kernels), one.kernel)
                     sms[-1].l2_lines = l2.lines
                     surveys.append(sms[-1].survey(blocks))
                 sm = sms[step.number]
@@ -418,6 +420,7 @@ def translate(workload: Workload | str | Path, *, blocks: int = 8, assume: Seque
     Raises PptError for bad input, or when `workload` is a task list already.
     """
     from ppt_gpu.exec.initial_memory import device_memory
+    from ppt_gpu.exec.layout import layout
     from ppt_gpu.exec.run import run
     from ppt_gpu.exec.translate import translate as translate_trace
     from ppt_gpu.exec.translate_blocks import sample_blocks
@@ -442,7 +445,9 @@ def translate(workload: Workload | str | Path, *, blocks: int = 8, assume: Seque
     needs = compiled_registers(kernel, isa, launch.registers)
     machine = machine_code(kernel, needs.room, isa)
     launch = replace(launch, registers=needs.count)  # of the kernel: its machine code has more names for them
-    return write_tasklist(translate_trace(machine.kernel, module, as_machine_code(trace, machine), launch))
+    shared = layout(module, kernel, launch.dynamic_shared).shared_bytes  # before: machine code has no prototypes
+    traced = as_machine_code(trace, machine)
+    return write_tasklist(translate_trace(machine.kernel, module, traced, launch, shared=shared))
 
 
 def _translated_machine_code(workload: Workload, blocks: int) -> TaskList:

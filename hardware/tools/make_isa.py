@@ -346,7 +346,7 @@ def main(folder: Path, out: Path) -> None:
             more = ("sm_registers = 131072",) if like == "sm_37" else ()
             (out / f"{like}.toml").write_text(over(name, changed_by(like), rows, LIKE[like][1], more))
     note = "GPGPU-Sim runs PTX as it is: one operation each. Facts: reference/gpgpusim/README.md and its launches.csv."
-    plain = {opcode: ["int32"] for opcode in SIMULATED_PLAIN}
+    plain = {opcode: ["int32"] for opcode in SIMULATED_PLAIN} | {name: [f"int32.{name}"] for name in ("mul24", "mad24")}
     (out / "gpgpusim_qv100.toml").write_text(text("gpgpusim_qv100", note, qv100(), plain))
     (out / "gpgpusim_gtx480.toml").write_text(text("gpgpusim_gtx480", note, gtx480(), plain))
 

@@ -2,12 +2,13 @@
 
 Written from what the simulator does, in the simulator's own order of things: nothing of `ppt_gpu.sm` is used.
 Write-back, units, load/store unit, operand collectors, schedulers (loose round robin), fetch. What the warps execute,
-and where, is given: `ppt_gpu.exec` ran the kernel.
+and where, is given: `ppt_gpu.exec` ran the kernel. That of GTX480 is `simulator_sm_gtx480`.
 """
 
 from __future__ import annotations
 
 from collections import Counter, OrderedDict, deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 SCHEDULERS, BANKS = 4, 4  # banks of registers, each scheduler's own
@@ -16,6 +17,7 @@ L1_BANKS, L1_SETS, MISS_QUEUE, MSHRS, MERGES = 4, 4, 16, 512, 8
 STEPS, PORTS, FETCHES = 2, 8, 4  # a cycle, of the collectors; their input ports; warps that get two instructions
 UNITS = ("sp", "sfu", "memory", "dp", "int")  # in the order in which a port looks at them
 BUSES = 8  # results that may be written in a cycle
+ANSWERS, RESPONSES = 32, 2  # places in the queue of the SM for answers, and of the load/store unit
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,7 @@ class Warp:
     flying: int = 0  # instructions and stores on their way
     atomics: int = 0
     waits: bool = False  # at a barrier
+    left: bool = False  # the SM has seen that it is over
 
     @property
     def over(self) -> bool:
@@ -90,29 +93,33 @@ class L1:
         self.sets: list[OrderedDict[int, set[int]]] = [OrderedDict() for _ in range(L1_SETS)]
         self.pending: dict[int, list[Issued]] = {}
 
-    def look_up(self, sector: int) -> bool:
-        held = self.sets[sector // 4 % L1_SETS].get(sector // 4)
-        if held is not None:
-            self.sets[sector // 4 % L1_SETS].move_to_end(sector // 4)
-        return held is not None and sector in held
+    def held(self, sector: int) -> set[int]:
+        """The sectors that its line has."""
+        return self.sets[sector // 4 % L1_SETS].get(sector // 4, set())
 
-    def allocate(self, sector: int) -> set[int]:
-        lines = self.sets[sector // 4 % L1_SETS]
-        if sector // 4 not in lines:
+    def use(self, sector: int) -> bool:
+        """Its line is the newest of its set; False: there is no place for it, as all wait for sectors."""
+        lines, line = self.sets[sector // 4 % L1_SETS], sector // 4
+        if line not in lines:
             if len(lines) == self.ways:
-                lines.popitem(last=False)
-            lines[sector // 4] = set()
-        lines.move_to_end(sector // 4)
-        return lines[sector // 4]
+                reserved = {pending // 4 for pending in self.pending}
+                victim = next((other for other in lines if other not in reserved), None)
+                if victim is None:
+                    return False
+                del lines[victim]
+            lines[line] = set()
+        lines.move_to_end(line)
+        return True
 
 
 class Sm:
     """Blocks (paths of their warps), `resident` at a time; `units`: collector units of a scheduler."""
 
+    clients = 3  # who has results for the port to the registers
+
     def __init__(self, blocks: list[list[list[Step]]], resident: int, l1_size: int, units: int = 2) -> None:
-        self.blocks, self.units = deque(blocks), units
-        self.size = max(len(block) for block in blocks)
-        self.warps: list[Warp | None] = [None] * (self.size * resident)
+        self.units = units
+        self.begin(deque(blocks), max(len(block) for block in blocks), resident)
         self.before: dict[str, list[Issued | None]] = {unit: [None] * SCHEDULERS for unit in UNITS}
         self.behind: dict[str, list[Issued | None]] = {unit: [None] * SCHEDULERS for unit in UNITS}
         self.collecting: list[Issued | None] = [None] * (SCHEDULERS * units)
@@ -123,35 +130,48 @@ class Sm:
         self.memory: Issued | None = None
         self.shared: list[Issued | None] = [None] * SHARED_STAGES
         self.writing: Issued | None = None  # back to the registers, one a cycle
+        self.returns = 0  # whose turn it is to write: shared memory, what passes the L1 by, the L1
         self.lookups: list[list[tuple[Issued, int] | None]] = [[None] * L1_STAGES for _ in range(L1_BANKS)]
         self.l1 = L1(l1_size)
         self.misses, self.answers = deque[tuple[Issued, int]](), deque[tuple[Issued, int]]()
         self.filled, self.uncached = deque[Issued](), deque[Issued]()
         self.last, self.fetch_last = [-1] * SCHEDULERS, 0
         self.fetching: Warp | None = None
-        self.cycle = self.age = self.launched = 0
+        self.turn = self.cycle = self.age = self.launched = 0
+
+    def begin(self, blocks: deque[list[list[Step]]], size: int, resident: int) -> None:
+        """Another launch: `size` warps a block."""
+        self.blocks, self.size = blocks, size
+        self.warps: list[Warp | None] = [None] * (size * resident)
 
     def run(self) -> int:
-        while True:
-            self._results()
-            self._units()
-            self._load_store()
-            for _ in range(STEPS):
-                self._step()
-            for turn in range(SCHEDULERS):
-                self._issue((self.cycle + turn) % SCHEDULERS)
-            for _ in range(FETCHES):
-                self._fetch()
-            self.cycle += 1
-            if not self._blocks():
-                return self.cycle
+        busy = True
+        while busy:
+            self.cycle += 1  # the first cycle only brings a block
+            busy = self.launch()
+            if busy:
+                self.step()
+        return self.cycle
 
-    def _blocks(self) -> bool:
-        """Ended blocks leave, one block may enter; False when all are done."""
+    def step(self) -> None:
+        """What happens in a cycle."""
+        self._results()
+        self._units()
+        self._load_store()
+        for _ in range(STEPS):
+            self._step()
+        for other in range(SCHEDULERS):
+            self._issue((self.turn + other) % SCHEDULERS)
+        self.turn += 1
+        for _ in range(FETCHES):
+            self._fetch()
+
+    def launch(self) -> bool:
+        """Blocks whose warps are seen to be over leave, one block may enter; False when all are done."""
         free, busy = None, False
         for first in range(0, len(self.warps), self.size):
             warps = [warp for warp in self.warps[first : first + self.size] if warp]
-            if warps and all(warp.over for warp in warps):
+            if warps and all(warp.left for warp in warps):
                 self.warps[first : first + self.size] = [None] * self.size
                 warps = []
             if warps:
@@ -193,9 +213,11 @@ class Sm:
             if unit == "memory" or waiting is None or free > self.cycle:
                 continue
             then = self.cycle + waiting.what.latency + 2
-            if len(self.results.get(then, ())) < BUSES:
+            coming = self.results.setdefault(then, [])
+            same = any(one.what.unit == unit and one.warp.place % SCHEDULERS == scheduler for one in coming)
+            if len(coming) < BUSES and not same:  # a unit ends one a cycle
                 self.unit_free[unit, scheduler] = self.cycle + waiting.what.interval
-                self.results.setdefault(then, []).append(waiting)
+                coming.append(waiting)
                 self.behind[unit][scheduler] = None
 
     # --- load/store unit -------------------------------------------------------------------------------------
@@ -206,7 +228,7 @@ class Sm:
         if self.answers:
             self._answered(*self.answers.popleft())
         if self.misses:
-            self.answers.append(self.misses.popleft())
+            self.send(*self.misses.popleft())
         for bank in self.lookups:
             if bank[0] is not None and self._look_up(*bank[0]):
                 bank[0] = None
@@ -226,13 +248,18 @@ class Sm:
             done.pending -= 1
             if done.pending <= 0:
                 self._complete(done)
-        if self.writing is None:
-            if self.shared[0] is not None:
-                self.writing, self.shared[0] = self.shared[0], None
-            elif self.uncached:
-                self.writing = self.uncached.popleft()
-            elif self.filled:
-                self.writing = self.filled.popleft()
+        for client in range(self.returns, self.returns + self.clients):
+            if self.writing is None:
+                self.writing = self._returned(client % self.clients)
+                self.returns = (client + 1) % self.clients if self.writing else self.returns
+
+    def _returned(self, client: int) -> Issued | None:
+        """What shared memory, requests that pass the L1 by, or the L1 have for the registers."""
+        if client == 0:
+            one, self.shared[0] = self.shared[0], None
+            return one
+        queue = self.uncached if client == 1 else self.filled
+        return queue.popleft() if queue else None
 
     def _complete(self, one: Issued) -> None:
         self._release(one)
@@ -246,20 +273,24 @@ class Sm:
         elif one.what.access == "atomic":
             self.uncached.append(one)
         else:
-            self.l1.allocate(sector).add(sector)
+            self.l1.held(sector).add(sector)
             self.filled.extend(self.l1.pending.pop(sector))
+
+    def send(self, one: Issued, sector: int) -> None:
+        """To the memory, which is perfect."""
+        self.answers.append((one, sector))
 
     def _look_up(self, one: Issued, sector: int) -> bool:
         """What the L1 does with a sector; False: it has to wait."""
         if one.what.access == "store":
-            if len(self.misses) >= MISS_QUEUE:
+            if len(self.misses) >= MISS_QUEUE or not self.l1.use(sector):
                 return False
-            held = self.l1.allocate(sector)
             if sector in one.step.whole:
-                held.add(sector)
+                self.l1.held(sector).add(sector)
             self.misses.append((one, sector))
             return True
-        if self.l1.look_up(sector):
+        if sector in self.l1.held(sector):
+            self.l1.use(sector)
             one.pending -= 1
             if one.pending == 0:
                 self._complete(one)
@@ -269,11 +300,11 @@ class Sm:
         if sector in self.l1.pending:
             if len(self.l1.pending[sector]) >= MERGES:
                 return False
+            self.l1.use(sector)
             self.l1.pending[sector].append(one)
             return True
-        if len(self.l1.pending) >= MSHRS:
+        if len(self.l1.pending) >= MSHRS or not self.l1.use(sector):
             return False
-        self.l1.allocate(sector)
         self.l1.pending[sector] = [one]
         self.misses.append((one, sector))
         return True
@@ -296,7 +327,7 @@ class Sm:
         if one.next_sector == 0:
             one.pending = len(one.step.sectors)
         if what.access == "atomic":
-            self.answers.append((one, one.step.sectors[one.next_sector]))
+            self.send(one, one.step.sectors[one.next_sector])
             one.next_sector += 1
             return one.next_sector == len(one.step.sectors)
         for _ in range(L1_BANKS):
@@ -344,8 +375,7 @@ class Sm:
     def _issue(self, scheduler: int) -> None:
         """Loose round robin."""
         mine = self.warps[scheduler::SCHEDULERS]
-        for step in range(1, len(mine) + 1):
-            place = (self.last[scheduler] + step) % len(mine)
+        for place in _from(self.last[scheduler], len(mine)):
             warp = mine[place]
             if warp is None or warp.waits or warp.atomics or not warp.fetched or warp.at == len(warp.path):
                 continue
@@ -375,16 +405,26 @@ class Sm:
                 other.waits = False
 
     def _fetch(self) -> None:
-        """What was fetched goes to its warp; the next warp in turn whose buffer is empty."""
+        """What was fetched goes to its warp; the next warp in turn whose buffer is empty. On the way to it the SM sees
+        which warps are over."""
         if self.fetching is not None:
             self.fetching.fetched = [self.fetching.next_pc, self.fetching.next_pc + 1]
         self.fetching = None
-        for step in range(1, len(self.warps) + 1):
-            number = (self.fetch_last + step) % len(self.warps)
+        for number in _from(self.fetch_last, len(self.warps)):
             warp = self.warps[number]
-            if warp is not None and not warp.fetched and warp.at < len(warp.path):
+            if warp is None:
+                continue
+            if warp.over:
+                warp.left = True
+            elif not warp.fetched and warp.at < len(warp.path):
                 self.fetching, self.fetch_last = warp, number
                 return
+
+
+def _from(last: int, places: int) -> Iterator[int]:
+    """The places behind one, which may be more than there are now, and then the others."""
+    yield from range(last + 1, places)
+    yield from range(min(last + 1, places))
 
 
 def _advance(stages: list) -> None:

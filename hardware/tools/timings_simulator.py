@@ -35,6 +35,7 @@ def _simulator(
     """Rows of a GPGPU-Sim configuration: ADD, MAX, MUL, MAD, DIV of each kind; everything else 1 cycle.
 
     What has no latency of its own goes to the unit of integers, branches and barriers too.
+    Halves are taken for integers.
     """
     chains = {"QV100": "ffma 10.0, fadd 9.0, imad 10.1, xor + add 15.1, dfma 12.8, sin 104.4",
               "GTX480": "ffma 11.0, fadd 10.0, imad 11.1, xor + add 17.0, dfma 13.8, sin 13.7"}[config]  # fmt: skip
@@ -51,11 +52,11 @@ def _simulator(
 
     kinds: list[tuple[str, str, Five, Callable[[str], list[str]]]] = [
         ("fp32", pipes["fp"], fp, lambda n: [n]), ("fp64", pipes["dp"], dp, lambda n: [n]),
-        ("fp16", pipes["fp"], fp, lambda n: [n]), ("int32", pipes["int"], integer, lambda n: [n, f"{n}64"]),
+        ("fp16", pipes["int"], integer, lambda n: [n]), ("int32", pipes["int"], integer, lambda n: [n, f"{n}64"]),
     ]  # fmt: skip
     rows: list[Row] = []
     for kind, pipe, (latency, ii), spell in kinds:
-        key = {"fp32": "fp", "fp64": "dp", "fp16": "fp", "int32": "int"}[kind]
+        key = {"fp32": "fp", "fp64": "dp", "fp16": "int", "int32": "int"}[kind]
         places = {"add": 0, "minmax": 1, "mul": 2, "mad" if kind == "int32" else "fma": 3}
         if kind == "int32":
             places |= {"mulwide": 2, "mulhi": 2, "madwide": 3, "madhi": 3}
@@ -63,6 +64,9 @@ def _simulator(
         for name, place in places.items():
             rows += [timed(f"{kind}.{each}", pipe, latency[place], ii[place], key) for each in spell(name)]
         rows += [timed(f"{kind}.{each}", pipes["sfu"], latency[4], ii[4], key) for each in spell("div")]
+    for name, place in (("mul24", 2), ("mad24", 3)):
+        text = "int, and 1 more"
+        rows.append(timed(f"int32.{name}", pipes["int"], integer[0][place] + 1, integer[1][place] + 1, text))
     for name in ("rcp", "sqrt", "rsqrt", "ex2", "lg2"):
         rows.append(timed(f"fp64.{name}", pipes["sfu"], *sfu, "sfu"))
     rows.append(timed("sfu", pipes["sfu"], *sfu, "sfu"))
@@ -72,5 +76,6 @@ def _simulator(
     refetch = f"{branch}: next instruction after a branch is fetched again ({fit}; 16 iterations)"
     arrives = "simulator: a warp issues again in the cycle after the last one arrives"
     rows += [Row("branch", pipes["int"], branch, 1, refetch), Row("barrier", pipes["int"], 1, 1, arrives)]
-    rows.append(plain("fence", "branch"))
+    passes = "simulator: a fence passes the memory port; the warp goes on when none of its results is pending"
+    rows.append(Row("fence", "lsu", 1, 1, passes))
     return rows + memory_rows()

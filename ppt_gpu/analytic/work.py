@@ -32,6 +32,7 @@ class Work:
     sector_bytes: int
     l2_write_passes: float  # times as long as for a sector that is read that the L2 takes for one that is written
     l2_reads: float  # Program.l2_reads
+    l2_camping: float  # Program.l2_camping
 
 
 def work_of(program: Program, gpu: Gpu) -> Work:
@@ -58,6 +59,7 @@ def work_of(program: Program, gpu: Gpu) -> Work:
         sector_bytes=program.sector_bytes,
         l2_write_passes=gpu.l2.partitions * write_factor(program, gpu),
         l2_reads=program.l2_reads,
+        l2_camping=program.l2_camping,
     )
 
 

@@ -32,7 +32,7 @@ def _op(name: str, *cases: str) -> Rests:
     return Rests(Number(f'op."{name}".latency', 1, 400), "perfect", cases)
 
 
-#: chains of dependent operations, and of dependent loads, on both configurations
+#: chains of dependent operations, and of dependent loads, on both configurations; what is further away takes longer
 CHAINS = (
     _op("fp32.fma", "alulat()#1"),
     _op("fp32.add", "alulat()#2"),
@@ -41,24 +41,18 @@ CHAINS = (
     _op("sfu", "alulat()#5", "alulat()#6"),
     _op("fp64.fma", "alulat()#7"),
     Rests(Number("shared.latency", 1, 200), "perfect", ("pchase(256)#6",)),
-    Rests(Number("l1.latency", 1, 400), "perfect", ("pchase(256)#1",)),
+    Rests(Number("l1.latency", 1, 180), "perfect", ("pchase(256)#1",)),
     Rests(Number("memory.miss_latency", 0, 100), "perfect", ("pchase(256)#3", "pchase(256)#4")),
-    Rests(Number("l2.latency", 1, 1000), "default", ("pchase(256)#3",)),
-    Rests(Number("dram.latency", 1, 2000), "default+coldL2", ("pchase(64)#3", "pchase(64)#4")),
+    Rests(Number("l2.latency", 45, 300), "default", ("pchase(256)#3",)),
+    Rests(Number("dram.latency", 200, 2000), "default+coldL2", ("pchase(64)#3", "pchase(64)#4")),
 )
-_PORT = Number("memory.requests_per_cycle", 0.25, 8, step=0.02)
-_L2 = Number("l2.bandwidth", 32, 4096, step=8)
 _DRAM = Number("dram.efficiency", 0.1, 1, step=0.01)
-#: what limits streams is not the same on both
+#: what limits streams stands in the configuration of QV100, one request a cycle, queues and banks; GTX480 has rates
 RESTS: dict[str, tuple[Rests, ...]] = {
-    "gpgpusim_qv100": (
-        *CHAINS,
-        Rests(_PORT, "perfect", ("strided_48k(49152)#4", "strided_48k(49152)#5", "strided_48k(49152)#6")),
-    ),
+    "gpgpusim_qv100": CHAINS,
     "gpgpusim_gtx480": (
         *CHAINS,
         Rests(Number("pipes.fp32.collectors", 2, 16), "perfect", ("ilp_fma(120,8)#1", "ilp_fma_300b(300,6)#1")),
-        Rests(_L2, "default", ("saxpy(131072)#1", "vecadd_300b(76800)#1", "strided_48k(49152)#8")),
         Rests(_DRAM, "default", ("vecadd_big(524288)#1", "strided(16384)#6")),
     ),
 }

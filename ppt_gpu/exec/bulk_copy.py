@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.exec.box import Box
-from ppt_gpu.exec.bulk_form import BulkForm
+from ppt_gpu.exec.bulk_form import BulkForm, check_reduction
 from ppt_gpu.exec.float_formats import decode, encode
 from ppt_gpu.exec.mbarrier_word import updated
 from ppt_gpu.exec.memory import CLUSTER_SHIFT
@@ -51,6 +51,14 @@ def perform(form: BulkForm, values: Mapping[str, int], memory: Memory, moves: bo
         replaced(raw, form.field, values["field"], values["value"])
     elif form.action == "copy map":
         memory.view("global", values["to"], BYTES, 64)[:] = memory.view("shared", values["from"], BYTES, 64)
+    elif form.action == "zero":
+        if values["size"] % 8:
+            raise ValueError(f"{values['size']} bytes are no multiple of 8")
+        for target in _targets(form, values, "to"):
+            place = memory.view("shared", target, values["size"], 16 if form.signals else 8)
+            if moves:
+                place[:] = 0
+        _signal(form, values, memory, values["size"])
     elif form.action == "copy":
         size = values["size"] & 0xFFFFFFFF
         if size % 16:
@@ -87,7 +95,8 @@ def _targets(form: BulkForm, values: Mapping[str, int], role: str) -> list[int]:
     if not form.multicast:
         return [address]
     offset = address & ((1 << CLUSTER_SHIFT) - 1)
-    named = [block for block in range(16) if values["blocks"] >> block & 1]
+    blocks = (1 << values["cluster"]) - 1 if "cluster" in values else values["blocks"]
+    named = [block for block in range(16) if blocks >> block & 1]
     return [(block + 1) << CLUSTER_SHIFT | offset for block in named]
 
 
@@ -180,6 +189,7 @@ def _put(form: BulkForm, old: Raw, new: Raw, kind: str) -> None:
         old[:] = new
         return
     element = form.kind or kind
+    check_reduction(form.reduction, element)
     a, b = old.view(_NUMPY[element]), new.view(_NUMPY[element])
     with np.errstate(all="ignore"):
         if element == "bf16":

@@ -118,6 +118,9 @@ def fault_error(tables: Tables, path: str, block: int, resident: Resident, warp:
     elif code == Fault.OPERANDS:
         text = f"'{instruction.opcode}' cannot work with its operands, {where}"
         hint = "sizes are multiples of 16 bytes; tensor maps come from tensormap(...) or tensormap.replace, as tiles"
+    elif code == Fault.BARRIER:
+        text = f"'{instruction.opcode}' names a barrier that there is not, {where}"
+        hint = "a block has 16, 0 to 15"
     elif code == Fault.PARTIAL:
         text = f"'{instruction.opcode}' needs all 32 lanes of the warp, some did not execute it, {where}"
     elif code == Fault.TRAP:

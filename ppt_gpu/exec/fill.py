@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.errors import PptError, did_you_mean
+from ppt_gpu.exec.npy_file import UNREADABLE
 from ppt_gpu.exec.scalars import integer_range
 from ppt_gpu.exec.workload import Buffer
 
@@ -125,7 +126,7 @@ def _load(buffer: Buffer, path: Path) -> NDArray:
         values = np.load(path, allow_pickle=False)
     except FileNotFoundError:
         raise PptError(f"buffer '{buffer.name}': no file {path}") from None
-    except (OSError, ValueError) as error:
+    except UNREADABLE as error:
         raise PptError(f"buffer '{buffer.name}': {path} is not a readable .npy file ({error})") from None
     if values.size != buffer.count:
         raise PptError(f"buffer '{buffer.name}': {path} has {values.size} elements, expected {buffer.count}")

@@ -93,7 +93,8 @@ def not_callable(kernel: LinkedKernel, call: Instruction) -> str:
                 reason += "; kernels launched by kernels (dynamic parallelism) do not run: give them as launches"
             return reason
         arguments = call.operands[2]
-        if len(function.params) != len(getattr(arguments, "items", ())):
+        missing = len(function.params) - len(getattr(arguments, "items", ()))
+        if missing and not (missing == 1 and function.params[-1].unsized):
             return f"'{function.name}' takes {len(function.params)} arguments"
         if len(function.returns) < len(getattr(call.operands[0], "items", ())):
             return f"'{function.name}' returns {len(function.returns)} values"

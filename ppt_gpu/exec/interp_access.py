@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,15 +11,14 @@ from numpy.typing import NDArray
 from ppt_gpu.errors import PptError
 from ppt_gpu.exec.interp_warp import LANES, Bits, Block, Warp
 from ppt_gpu.exec.layout import local_address
-from ppt_gpu.exec.memory import CLUSTER_SHIFT, in_window
+from ppt_gpu.exec.memory import CLUSTER_SHIFT, DeviceMemory, in_window
 from ppt_gpu.ptx.instructions import is_traced
 from ppt_gpu.ptx.module import Instruction, Mem, Operand, Reg, Sym
 from ppt_gpu.ptx.operations import space_of
 from ppt_gpu.spec.gpu import MEMORY_SPACES
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """Where one lane reads or writes: `at` is a position in `raw`, the bytes of an object or of the device memory."""
 
     space: str  # resolved: "global", "shared", "local", "param" or "constant"
@@ -157,14 +157,18 @@ def _shared(warp: Warp, address: int, cluster: bool) -> Place:
 
 
 def _check(warp: Warp, place: Place, lane: int, size: int) -> None:
-    who = f"thread {int(warp.threads[lane])} of block {warp.block.linear}"
+    wrong = _wrong(warp.launched.memory, place, size)
+    if wrong:
+        raise PptError(f"thread {int(warp.threads[lane])} of block {warp.block.linear}: {wrong}")
+
+
+def _wrong(memory: DeviceMemory, place: Place, size: int) -> str:
+    """Why no `size` bytes can be accessed there, "" where they can."""
     if place.address % size:
-        raise PptError(f"{who}: address {place.address:#x} is not aligned to the {size} bytes accessed")
-    memory = warp.launched.memory
+        return f"address {place.address:#x} is not aligned to the {size} bytes accessed"
     if place.space in ("global", "constant"):
-        inside = memory.find(place.address)
-        if inside < 0 or place.address + size > int(memory.ends[inside]):
-            raise PptError(f"{who}: {size} bytes at {place.address:#x}, {memory.nearest_buffer(place.address)}")
+        if not memory.holds(place.address, size):
+            return f"{size} bytes at {place.address:#x}, {memory.nearest_buffer(place.address)}"
     elif place.at + size > len(place.raw):
-        found = f"the {len(place.raw)} {place.space} bytes"
-        raise PptError(f"{who}: {size} bytes at {place.address:#x} are outside {found}")
+        return f"{size} bytes at {place.address:#x} are outside the {len(place.raw)} {place.space} bytes"
+    return ""

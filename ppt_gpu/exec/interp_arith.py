@@ -13,7 +13,7 @@ import numpy as np
 from ppt_gpu.exec import interp_float as fp
 from ppt_gpu.exec import interp_integer as integer
 from ppt_gpu.exec.interp_float_ops import FLOAT_ONLY, on_bits, on_values, rounding
-from ppt_gpu.exec.interp_warp import Bits, Warp, signed, truncate, width_of
+from ppt_gpu.exec.interp_warp import Bits, Warp, signed, truncate, unsupported, width_of
 from ppt_gpu.ptx.module import Instruction, Reg
 from ppt_gpu.ptx.operations import types_of
 
@@ -24,7 +24,10 @@ ONE = np.uint64(1)
 
 def type_of(ins: Instruction) -> str:
     """The (last) data type of the instruction."""
-    return types_of(ins.modifiers)[-1]
+    types = types_of(ins.modifiers)
+    if not types:
+        raise unsupported(ins, "an instruction without a type")
+    return types[-1]
 
 
 def is_signed(type_name: str) -> bool:
@@ -97,11 +100,11 @@ def multiply_add(warp: Warp, ins: Instruction) -> None:
     else:
         product, out = integer.multiply(a, b, width, has_sign, part), 2 * width if part == "wide" else width
     c = warp.read(ins.operands[3], out)
+    carry_in = _carry(warp, ins) if ins.base == "madc" else np.zeros_like(a)
     if "sat" in ins.modifiers:
-        total = signed(product, out) + signed(c, out)
+        total = signed(product, out) + signed(c, out) + carry_in.astype(np.int64)
         warp.write(ins.operands[0], truncate(np.clip(total, -(1 << 31), (1 << 31) - 1), out))
         return
-    carry_in = _carry(warp, ins) if ins.base == "madc" else np.zeros_like(a)
     exact = [p + q + r for p, q, r in zip(product.tolist(), c.tolist(), carry_in.tolist(), strict=True)]
     if "cc" in ins.modifiers:
         _carry(warp, ins, np.array([(value >> out) & 1 for value in exact], np.uint64))

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ppt_gpu.exec.async_form import arrival, lane_copy
 from ppt_gpu.exec.interp_access import access_of, address_lanes
 from ppt_gpu.exec.interp_arith import Execute
-from ppt_gpu.exec.interp_bulk import bulk
+from ppt_gpu.exec.interp_bulk import bulk, launch_control
 from ppt_gpu.exec.interp_span import shared_bytes, span
 from ppt_gpu.exec.interp_warp import LANES, Warp, unsupported
 from ppt_gpu.exec.mbarrier_word import COUNT, PARITY, fresh, updated
@@ -137,4 +137,10 @@ def nothing(warp: Warp, ins: Instruction) -> None:
     """setmaxnreg: registers move between warps, no value changes."""
 
 
-ASYNC: dict[str, Execute] = {"cp": copy, "mbarrier": mbarrier, "setmaxnreg": nothing, "tensormap": bulk}
+ASYNC: dict[str, Execute] = {
+    "cp": copy,
+    "mbarrier": mbarrier,
+    "setmaxnreg": nothing,
+    "tensormap": bulk,
+    "clusterlaunchcontrol": launch_control,
+}

@@ -8,13 +8,13 @@ from numpy.typing import NDArray
 from ppt_gpu.errors import PptError
 from ppt_gpu.exec.box import together
 from ppt_gpu.exec.bulk_copy import perform
-from ppt_gpu.exec.bulk_form import bulk_form
+from ppt_gpu.exec.bulk_form import bulk_form, query_axis
 from ppt_gpu.exec.interp_access import address_lanes
 from ppt_gpu.exec.interp_span import shared_bytes, span
 from ppt_gpu.exec.interp_warp import Warp, unsupported
 from ppt_gpu.exec.memory import in_window
 from ppt_gpu.ptx.instructions import is_traced
-from ppt_gpu.ptx.module import Instruction, Mem, Operand, Reg
+from ppt_gpu.ptx.module import Instruction, Mem, Operand, Reg, items_of
 
 
 class _Memory:
@@ -52,6 +52,20 @@ def bulk(warp: Warp, ins: Instruction) -> None:
             warp.recorder.box(together([box for box in boxes if box]))
     except ValueError as reason:
         raise unsupported(ins, str(reason)) from None
+
+
+def launch_control(warp: Warp, ins: Instruction) -> None:
+    """clusterlaunchcontrol: try_cancel, whose answer is no, and queries of an answer."""
+    if ins.modifiers[0] == "try_cancel":
+        bulk(warp, ins)
+        return
+    answer = warp.read_wide(ins.operands[1])
+    if "is_canceled" in ins.modifiers:
+        warp.write(ins.operands[0], np.array([value & 1 for value in answer], np.uint64))
+        return
+    for axis, item in enumerate(items_of(ins.operands[0]), query_axis(ins.modifiers)):
+        words = [value >> 32 * (axis + 1) & 0xFFFFFFFF if axis < 3 else 0 for value in answer]
+        warp.write(item, np.array(words, np.uint64))
 
 
 def _width(warp: Warp, operand: Operand) -> int:

@@ -67,7 +67,7 @@ def enter(warp: Warp, ins: Instruction, function: Function, lanes: list[int], ca
     assert isinstance(arguments, Vec)
     values = [
         _bytes_of(warp, argument, param.bytes, param.type)
-        for param, argument in zip(function.params, arguments.items, strict=True)
+        for param, argument in zip(function.params, arguments.items, strict=False)
     ]
     first, end = function.registers
     for lane in lanes:
@@ -75,7 +75,7 @@ def enter(warp: Warp, ins: Instruction, function: Function, lanes: list[int], ca
         calls[lane].append(Record(function, ins, warp.frame, frame, warp.registers[first:end, lane].copy()))
         if function.has_body:
             warp.registers[first:end, lane] = 0
-        for param, value in zip(function.params, values, strict=True):
+        for param, value in zip(function.params, values, strict=False):
             if param.register >= 0:
                 warp.registers[param.register, lane] = int.from_bytes(value[lane], "little")
             else:
@@ -184,7 +184,7 @@ def allocate(warp: Warp, ins: Instruction) -> None:
         align = max(int(getattr(ins.operands[2], "value", 16)) if len(ins.operands) > 2 else 8, 16)
         size = warp.read(ins.operands[1], width)
         for lane in np.flatnonzero(warp.active).tolist():
-            total = -(-(int(used[lane]) + int(size[lane])) // align) * align
+            total = end - (end - int(used[lane]) - int(size[lane])) // align * align
             if total > room:
                 raise _stack_error(warp, ins, lane)
             used[lane] = total

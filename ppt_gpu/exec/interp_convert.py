@@ -21,7 +21,11 @@ def move(warp: Warp, ins: Instruction) -> None:
     kind = type_of(ins)
     width = width_of(kind)
     destination, source = ins.operands
-    if kind == "b128":
+    if isinstance(destination, Vec) and isinstance(source, Vec):  # vector registers
+        values = [warp.read_typed(item, kind) for item in source.items]
+        for item, value in zip(destination.items, values, strict=True):
+            warp.write(item, value)
+    elif kind == "b128":
         _move_wide(warp, destination, source)
     elif isinstance(destination, Vec):
         part = width // len(destination.items)
@@ -39,15 +43,17 @@ def move(warp: Warp, ins: Instruction) -> None:
 
 
 def _move_wide(warp: Warp, destination: Operand, source: Operand) -> None:
-    """mov.b128: between two 64-bit halves and a 128-bit register, or of one."""
+    """mov.b128: between parts, two of 64 or four of 32 bits, and a 128-bit register, or of one."""
     if isinstance(source, Vec):
-        low, high = (warp.read(item, 64).tolist() for item in source.items)
-        whole = [h << 64 | v for v, h in zip(low, high, strict=True)]
+        part = 128 // len(source.items)
+        parts = zip(*(warp.read(item, part).tolist() for item in source.items), strict=True)
+        whole = [sum(bits << part * place for place, bits in enumerate(lane)) for lane in parts]
     else:
         whole = warp.read_wide(source)
     if isinstance(destination, Vec):
+        part = 128 // len(destination.items)
         for place, item in enumerate(destination.items):
-            warp.write(item, np.array([v >> 64 * place & (1 << 64) - 1 for v in whole], np.uint64))
+            warp.write(item, np.array([v >> part * place & (1 << part) - 1 for v in whole], np.uint64))
     else:
         warp.write_wide(destination, whole)
 

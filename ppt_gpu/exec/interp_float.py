@@ -59,7 +59,8 @@ def flush(bits: Bits, type_name: str) -> Bits:
 def saturate(rounded: Rounded) -> Rounded:
     """Clamped to 0..1; NaN and -0 become +0 (.sat)."""
     value, error = rounded
-    inside = (value > 0) & (value < 1)
+    # 1 that was rounded up from below is still to be rounded as its mode says
+    inside = (value > 0) & ((value < 1) | ((value == 1) & (error < 0)))
     return np.where(inside, value, np.where(value >= 1, 1.0, 0.0)), np.where(inside, error, 0).astype(np.int8)
 
 

@@ -55,6 +55,11 @@ def fill_elements(warp: Warp, destination: Operand, kind: str, count: int, acces
 
 def store(warp: Warp, ins: Instruction) -> None:
     """st: where lanes write the same bytes the highest lane wins."""
+    if "bulk" in ins.modifiers:
+        from ppt_gpu.exec.interp_bulk import bulk
+
+        bulk(warp, ins)
+        return
     count, kind = vector_length(ins), type_of(ins)
     size = width_of(kind) // 8
     if space_of(ins.modifiers) == "constant":
@@ -67,10 +72,10 @@ def store(warp: Warp, ins: Instruction) -> None:
 
 
 def complete_async(warp: Warp, ins: Instruction, size: int) -> None:
-    """st.async, red.async: the transfer of `size` bytes a lane is done, which its mbarrier counts."""
+    """st.async, red.async: the transfer of `size` bytes a lane is done, which its mbarrier counts if it has one."""
     from ppt_gpu.exec.interp_async import complete_bytes
 
-    if "async" in ins.modifiers:
+    if "async" in ins.modifiers and len(ins.operands) > 2:
         complete_bytes(warp, ins.operands[2], size)
 
 

@@ -185,25 +185,25 @@ class Runner:
 
     def _step(self, ins: Instruction, path: Path) -> End | None:
         """Returns how the turn ends, if it does."""
-        warp = self.warp
+        warp, base = self.warp, ins.base
         warp.joined = lanes_of(path.lanes)
         warp.active = warp.joined & _guard(warp, ins)
         warp.frame = path.frame
         warp.recorder.instruction(ins.index, int(warp.active.sum()))
         warp.executed += 1
         end = None
-        if ins.base in ("bra", "brx"):
+        if base in ("bra", "brx"):
             self._branch(path, ins)
             return None
         path.point += 1
-        if ins.base in ("ret", "exit"):
+        if base in ("ret", "exit"):
             self._leave(path, ins)
-        elif ins.base in ("trap", "brkpt"):
+        elif base in ("trap", "brkpt"):
             if warp.active.any():
                 raise PptError(f"the kernel trapped in block {warp.block.linear}")
-        elif ins.base == "call":
+        elif base == "call":
             self._call(path, ins)
-        elif ins.base in ("bar", "barrier"):
+        elif base in ("bar", "barrier"):
             end = self._barrier(path, ins)
         elif is_group_meeting(ins):
             end = self._group_meeting(path, ins)

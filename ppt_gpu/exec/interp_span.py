@@ -28,8 +28,7 @@ def span(warp: Warp, space: str, address: int, size: int) -> NDArray[np.uint8]:
             raise PptError(f"{size} bytes at {address:#x} are outside the {len(shared)} shared bytes")
         return shared[address : address + size]
     memory = warp.launched.memory
-    inside = memory.find(address)
-    if inside < 0 or address + size > int(memory.ends[inside]):
+    if not memory.holds(address, size):
         raise PptError(f"{size} bytes at {address:#x}, {memory.nearest_buffer(address)}")
     return memory.data[address - memory.base :][:size]
 

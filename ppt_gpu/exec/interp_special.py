@@ -28,7 +28,7 @@ def special_register(warp: Warp, name: str) -> Bits:
     if head == "tid":
         return _thread_id(warp, _AXES.index(axis or "x"))
     if head in _BLOCK_VECTORS:
-        extents = (*_BLOCK_VECTORS[head](warp), 1 if head in ("ntid", "nctaid", "nclusterid", "cluster_nctaid") else 0)
+        extents = (*_BLOCK_VECTORS[head](warp), 0)  # the fourth is unused and always 0
         return np.full(LANES, extents[_AXES.index(axis or "x")], np.uint64)
     if head == "laneid":
         return np.arange(LANES, dtype=np.uint64)

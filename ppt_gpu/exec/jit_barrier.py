@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ppt_gpu.exec.jit_context import BARRIER_OF_CLUSTER, BARRIER_OF_GROUP, BARRIER_OF_WARP, Exit, Flag, Slot
+from ppt_gpu.exec.jit_context import BARRIER_OF_CLUSTER, BARRIER_OF_GROUP, BARRIER_OF_WARP, Exit, Fault, Flag, Slot
 from ppt_gpu.exec.jit_emit import Unsupported
 from ppt_gpu.exec.jit_flow import is_cluster_wait, is_group_meeting, is_warp_barrier
 from ppt_gpu.exec.jit_sync import record_words
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 
 V = vec("i32")
+BARRIERS = 16  # of a block
 
 
 class Barriers:
@@ -107,7 +108,11 @@ class Barriers:
         if "red" in instruction.modifiers:
             self._contribute(instruction.operands[-1])
         number, warps = self._operands(instruction)
-        e.set_field("%w", Slot.BARRIER, e.widen(e.i32("and", number, 15)))
+        named = barrier_operands(instruction)[0]
+        if named is not None and not (isinstance(named, Imm) and 0 <= named.value < BARRIERS):
+            e.fault(Fault.BARRIER, e.op(f"select i1 {e.i32('icmp ugt', number, BARRIERS - 1)}, i32 {e.exec}, i32 0"))
+            self.control.check_fault()
+        e.set_field("%w", Slot.BARRIER, e.widen(number))
         e.set_field("%w", Slot.BARRIER_WARPS, e.widen(warps))
         e.set_field("%w", Slot.BARRIER_KIND, "1" if "arrive" in instruction.modifiers else "0")
         self._meet(segment)

@@ -27,7 +27,7 @@ def emit_cnot(e: Emitter, i: Instruction) -> None:
     kind = parts(i).kind
     element = ELEMENT[kind]
     zero = e.op(f"icmp eq {vec(element)} {e.read(i.operands[1], kind)}, zeroinitializer")
-    e.write(i.operands[0], kind, e.convert("zext", "i1", zero, element))
+    e.write(i.operands[0], kind, zero if element == "i1" else e.convert("zext", "i1", zero, element))
 
 
 @emits("lop3")

@@ -14,17 +14,17 @@ from numpy.typing import NDArray
 from ppt_gpu.exec.async_copies import note_bulk
 from ppt_gpu.exec.box import Box, together
 from ppt_gpu.exec.bulk_copy import perform
-from ppt_gpu.exec.bulk_form import BulkForm, bulk_form
+from ppt_gpu.exec.bulk_form import BulkForm, bulk_form, query_axis
 from ppt_gpu.exec.host_memory import host_bytes, host_words
 from ppt_gpu.exec.jit_context import SLOTS, Fault, Slot
 from ppt_gpu.exec.jit_emit import Emitter, Unsupported, emits
 from ppt_gpu.exec.jit_memory import address
 from ppt_gpu.exec.jit_patterns import listed_pattern
 from ppt_gpu.exec.jit_records import BASE_BYTES, RECORD_BYTES, SPACE_BITS
-from ppt_gpu.exec.jit_text import vec
+from ppt_gpu.exec.jit_text import const, vec
 from ppt_gpu.exec.memory import CLUSTER_SHIFT, PARAM_WINDOW, SHARED_WINDOW, WINDOW_BYTES
 from ppt_gpu.ptx.instructions import is_traced
-from ppt_gpu.ptx.module import Instruction, Mem
+from ppt_gpu.ptx.module import Instruction, Mem, Sink, items_of
 
 #: forms of the instructions compiled so far, are they recorded, does data move; compiled code names them by number
 _FORMS: list[tuple[BulkForm, bool, bool]] = []
@@ -61,6 +61,22 @@ def emit_bulk(e: Emitter, i: Instruction) -> None:
 def emit_map(e: Emitter, i: Instruction) -> None:
     """tensormap.replace and cp_fenceproxy."""
     emit_bulk(e, i)
+
+
+@emits("clusterlaunchcontrol")
+def emit_launch_control(e: Emitter, i: Instruction) -> None:
+    """try_cancel, whose answer is no, and queries of an answer: bit 0 says yes, then words are x, y and z."""
+    if i.modifiers[0] == "try_cancel":
+        emit_bulk(e, i)
+        return
+    answer = e.read(i.operands[1], "b128")
+    if "is_canceled" in i.modifiers:
+        e.write(i.operands[0], "pred", e.convert("trunc", "i128", answer, "i1"))
+        return
+    for axis, item in enumerate(items_of(i.operands[0]), query_axis(i.modifiers)):
+        word = e.binary("lshr", "i128", answer, const("i128", 32 * (axis + 1)))
+        if not isinstance(item, Sink):
+            e.write(item, "b32", e.convert("trunc", "i128", word, "i32") if axis < 3 else "zeroinitializer")
 
 
 class _Memory:

@@ -12,7 +12,7 @@ from ppt_gpu.exec.jit_context import Exit, Fault, Slot
 from ppt_gpu.exec.jit_emit import Emitter, Unsupported, emits
 from ppt_gpu.exec.jit_frame import frame_copy, frame_load, frame_store
 from ppt_gpu.exec.jit_text import BITS, ELEMENT, const, vec
-from ppt_gpu.ptx.linked import ALLOCATED, Call, Function
+from ppt_gpu.ptx.linked import ALLOCATED, CALLEE, Call, Function
 from ppt_gpu.ptx.module import Instruction, Operand, Reg, Sym, Vec
 
 if TYPE_CHECKING:
@@ -43,6 +43,10 @@ class Calls:
         self.control.check_fault()
         for function, mask in ways:
             self._pass(i, function, mask, frame)
+        which = self._which(i)
+        if which:
+            for number, (_, mask) in enumerate(ways):
+                frame_store(e, mask, which, "i32", const("i32", number))
         for register, at in site.saved:
             element = e.elements[register]
             if register in e.frame:
@@ -122,7 +126,7 @@ class Calls:
         e = self.e
         arguments = i.operands[2]
         assert isinstance(arguments, Vec)
-        for param, argument in zip(function.params, arguments.items, strict=True):
+        for param, argument in zip(function.params, arguments.items, strict=False):
             if param.register >= 0:
                 self._merge(param.register, e.read(argument, param.type), ELEMENT[param.type], mask)
                 continue
@@ -164,8 +168,11 @@ class Calls:
         """The place where the calling lanes go on: results and saved registers come back."""
         e, site = self.e, self.kernel.calls[i.index]
         e.begin_continuation(segment, self.flow.segments + segment)
-        function = self.kernel.functions[site.callees[0]]
+        functions = [self.kernel.functions[name] for name in site.callees]
+        function = functions[0]
         frame = e.i64("add", e.stack_pointer(), site.frame_bytes)
+        # before saved registers come back: the function's may be among them
+        returned = [self._returned(i, functions, n) for n in range(len(function.returns))]
         for register, at in site.saved:
             if register in e.frame:
                 kind = self.kernel.registers[register].type
@@ -173,18 +180,38 @@ class Calls:
                 e.write(Reg(register), kind, value)
         results = i.operands[0]
         assert isinstance(results, Vec)
-        for param, result in zip(function.returns, results.items, strict=True):
-            if isinstance(result, Sym) and result.name in self.kernel.offsets:
+        for param, value, result in zip(function.returns, returned, results.items, strict=True):
+            if value:
+                e.write(result, param.type, value)
+            elif isinstance(result, Sym) and result.name in self.kernel.offsets:
                 place = e.i64("add", frame, self.kernel.offsets[param.name])
                 frame_copy(e, e.active, place, e.symbol(result.name), min(param.bytes, self.kernel.sizes[result.name]))
-            elif param.register >= 0:
-                e.write(result, param.type, e.register(param.register, ELEMENT[param.type]))
             else:
                 kind = f"b{8 * param.bytes}"
                 place = e.i64("add", frame, self.kernel.offsets[param.name])
                 e.write(result, kind, frame_load(e, e.active, place, ELEMENT[kind]))
         e.end_segment(self.flow.live_out[segment])
         self.control.edge(segment + 1)
+
+    def _which(self, i: Instruction) -> str:
+        """Where the lanes keep which function they called, "" where nobody asks."""
+        function = self.kernel.function_at(i.index)
+        name = f"{function.name}:{CALLEE}{i.index}" if function else f"{CALLEE}{i.index}"
+        return self.e.symbol(name) if name in self.kernel.offsets else ""
+
+    def _returned(self, i: Instruction, functions: list[Function], number: int) -> str:
+        """A result that comes back in a register of the function that a lane called; "" for one in memory."""
+        e, element = self.e, ELEMENT[functions[0].returns[number].type]
+        registers = [f.returns[number].register for f in functions]
+        if min(registers) < 0:
+            return ""
+        value = e.register(registers[0], element)
+        which = self._which(i)
+        called = frame_load(e, e.active, which, "i32") if which else ""
+        for k, register in enumerate(registers[1:], 1):
+            mine = e.op(f"icmp eq {vec('i32')} {called}, {const('i32', k)}")
+            value = e.select(mine, element, e.register(register, element), value)
+        return value
 
 
 def allocated(e: Emitter) -> str:
@@ -211,8 +238,8 @@ def emit_alloca(e: Emitter, i: Instruction) -> None:
         size = size if element == "i64" else e.widen_lanes(size)
         align = int(getattr(i.operands[2], "value", 16)) if len(i.operands) > 2 else 8
         align = max(align, 16)
-        total = e.v64("add", e.v64("add", used, size), const("i64", align - 1))
-        used = e.v64("and", total, const("i64", -align))
+        lowest = e.v64("sub", end, e.v64("add", used, size))
+        used = e.v64("sub", end, e.v64("and", lowest, const("i64", -align)))
         function = e.kernel.function_at(i.index)
         own = function.frame_bytes if function else e.kernel.frame_bytes
         room = e.i64("sub", e.field("%w", Slot.LOCAL_BYTES), e.i64("add", e.stack_pointer(), own))

@@ -147,6 +147,7 @@ class Fault(IntEnum):
     SURFACE = 12  # outside of a surface, with .trap
     TARGET = 6  # brx.idx with an index outside of its list, a call of an address that is no function
     STACK = 7  # recursion or alloca beyond the stack
+    BARRIER = 22  # a barrier that there is not
 
 
 class Flag(IntEnum):

@@ -82,7 +82,7 @@ def operate(
     if base in FUNCTIONS:
         return _function(t, base, kind, flags, values[0])
     if kind in ("f16", "bf16"):
-        return _round_half(t, kind, flags, *_half(t, base, kind, values))
+        return _round_half(t, kind, flags, *_half(t, base, kind, rounding, values), rounding)
     if base in ("rcp", "div"):
         return _quotient(t, base, kind, rounding, flags, values)
     return finish(t, kind, flags, _wide(t, base, kind, rounding, values))
@@ -116,7 +116,7 @@ def _wide(t: Text, base: str, kind: str, rounding: str, values: Sequence[str]) -
     return t.binary(name, element, values[0], values[1])
 
 
-def _half(t: Text, base: str, kind: str, values: Sequence[str]) -> tuple[str, str]:
+def _half(t: Text, base: str, kind: str, rounding: str, values: Sequence[str]) -> tuple[str, str]:
     """(add, sub, mul, fma of f16 or bf16 as values that round like the exact result, their element).
 
     In f32, except for the fma of bf16, whose products f32 cannot hold. An f16 product has 22 bits and fits; the other
@@ -131,16 +131,20 @@ def _half(t: Text, base: str, kind: str, values: Sequence[str]) -> tuple[str, st
     if base not in ("fma", "mad"):
         raise Unsupported(f"{base} of half precision")
     product = t.binary("fmul", element, values[0], values[1])
-    return to_odd(t, *sum_and_error(t, product, values[2], element), element), element
+    total, error = sum_and_error(t, product, values[2], element)
+    if rounding == "rm":  # numbers that cancel give -0
+        zero = t.op(f"fcmp oeq {vec(element)} {total}, zeroinitializer")
+        total = t.select(zero, element, rounded(t, "fadd", rounding, element, product, values[2]), total)
+    return to_odd(t, total, error, element), element
 
 
-def _round_half(t: Text, kind: str, flags: Sequence[str], value: str, element: str) -> str:
+def _round_half(t: Text, kind: str, flags: Sequence[str], value: str, element: str, mode: str = "rn") -> str:
     """Values to the bits of f16 or bf16."""
     if "sat" in flags:
         value = saturate(t, element, value)
     if "relu" in flags:
         value = rectify(t, element, value)
-    bits = narrow(t, kind, value) if element == "float" else encode(t, value, kind)
+    bits = narrow(t, kind, value) if element == "float" else encode(t, value, kind, mode)
     return flush_bits(t, kind, bits) if "ftz" in flags else bits
 
 

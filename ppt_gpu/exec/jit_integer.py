@@ -147,6 +147,15 @@ def emit_mad_carry(e: Emitter, i: Instruction) -> None:
     value, kind = _product(e, i, p)
     c, element = e.read(i.operands[3], kind), ELEMENT[kind]
     carry = e.register(_carry_register(e), "i1")
+    if p.has("sat"):  # exact in 64 bits
+        if kind != "s32":
+            raise Unsupported("saturation of another type than s32")
+        terms = [e.convert("sext", element, v, "i64") for v in (value, c)] + [e.convert("zext", "i1", carry, "i64")]
+        total = e.binary("add", "i64", e.binary("add", "i64", terms[0], terms[1]), terms[2])
+        low, high = const("i64", -(1 << 31)), const("i64", (1 << 31) - 1)
+        clamped = e.intrinsic("smin", "i64", e.intrinsic("smax", "i64", total, low), high)
+        e.write(i.operands[0], kind, e.convert("trunc", "i64", clamped, element))
+        return
     total = e.binary("add", element, value, c)
     result = e.binary("add", element, total, e.convert("zext", "i1", carry, element))
     if p.has("cc"):

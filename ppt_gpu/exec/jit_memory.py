@@ -179,6 +179,11 @@ def _load(e: Emitter, operand: Operand, kind: str, space: str, count: int) -> li
 
 @emits("st")
 def emit_store(e: Emitter, i: Instruction) -> None:
+    if "bulk" in i.modifiers:
+        from ppt_gpu.exec.jit_bulk import emit_bulk
+
+        emit_bulk(e, i)
+        return
     space, kind, count = space_of(e, i), parts(i).kind, vector_length(i)
     place = _place(e, i.operands[0], kind, space, count)
     if place is not None:
@@ -187,7 +192,7 @@ def emit_store(e: Emitter, i: Instruction) -> None:
     if space in ("param", "const"):
         raise Unsupported(f"stores to {space}")
     _store(e, i.operands[0], i.operands[1], kind, space, count)
-    if "async" in i.modifiers:
+    if "async" in i.modifiers and len(i.operands) > 2:
         from ppt_gpu.exec.jit_mbarrier import complete_bytes
 
         element, each = data_of(kind)

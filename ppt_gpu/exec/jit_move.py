@@ -21,7 +21,10 @@ _FLOAT_COMPARE = {"eq": "oeq", "ne": "one", "lt": "olt", "le": "ole", "gt": "ogt
 def emit_move(e: Emitter, i: Instruction) -> None:
     kind = parts(i).kind
     destination, source = i.operands
-    if isinstance(destination, Vec):
+    if isinstance(destination, Vec) and isinstance(source, Vec):  # vector registers
+        for item, value in zip(destination.items, [e.read(item, kind) for item in source.items], strict=True):
+            e.write(item, kind, value)
+    elif isinstance(destination, Vec):
         _unpack(e, destination, e.read(source, kind), kind)
     elif isinstance(source, Vec):
         e.write(destination, kind, _pack(e, source, kind))

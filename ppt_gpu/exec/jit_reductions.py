@@ -53,7 +53,7 @@ def emit_reduction(e: Emitter, i: Instruction) -> None:
         after = e.op(f"getelementptr {vec(element)}, ptr %scratch, i64 {len(rows)}")
         e.helper(key, "void", *arguments, ("ptr", "%scratch"), ("ptr", after))
         old = get_rows(e, element, width, after)
-    if "async" in i.modifiers:
+    if "async" in i.modifiers and len(operands) > 2:
         complete_bytes(e, i, operands[2], BITS[element] // 8)
     if not isinstance(destination, Sink):
         write_all(e, destination, kind, from_rows(e, old, kind))

@@ -10,6 +10,7 @@ from ppt_gpu.exec.jit_emit import SPECIAL_READERS, Emitter
 from ppt_gpu.exec.jit_text import const, lanes, vec
 from ppt_gpu.exec.layout import RESERVED, RESERVED_AT, RESERVED_PLACES
 from ppt_gpu.exec.memory import GRID_WORKSPACE
+from ppt_gpu.ptx.specials import VECTORS
 
 Reader = Callable[[Emitter], tuple[str, str]]
 
@@ -105,10 +106,9 @@ def _register_all() -> None:
         SPECIAL_READERS[f"nclusterid.{name}"] = _clusters(Slot(Slot.NCTAID_X + axis), axis)
     zero = _constant("zeroinitializer")
     one = _constant(const("i32", 1))
-    for name in ("tid.w", "ctaid.w", "clusterid.w", "cluster_ctaid.w", "smid", "gridid", *ZEROS):
+    for name in ("smid", "gridid", *(f"{vector}.w" for vector in VECTORS), *ZEROS):
         SPECIAL_READERS[name] = zero
-    for name in ("ntid.w", "nctaid.w", "nclusterid.w", "cluster_nctaid.w", "nsmid"):
-        SPECIAL_READERS[name] = one
+    SPECIAL_READERS["nsmid"] = one
     SPECIAL_READERS["envreg1"], SPECIAL_READERS["envreg2"] = _workspace(32), _workspace(0)
     SPECIAL_READERS["cluster_ctarank"] = _uniform(Slot.CLUSTER_RANK)
     SPECIAL_READERS["cluster_nctarank"] = _uniform(Slot.CLUSTER_BLOCKS)

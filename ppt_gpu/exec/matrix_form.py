@@ -100,6 +100,13 @@ class Product:
         )
 
     @property
+    def selectors(self) -> int:
+        """How many values the selector may have: the metadata of each lie in 4, 2 or 1 of four neighbouring lanes."""
+        narrow = self.a in ("s8", "u8", "s4", "u4", *NARROW_FLOATS)
+        chunks = self.k // self.chunk[0]
+        return 4 // (chunks // 8 * 2 if narrow else chunks // 4)
+
+    @property
     def chunk(self) -> tuple[int, int]:
         """(places in a sparse chunk of A that one index of the metadata counts in, elements each index brings)."""
         if self.a == "tf32":
@@ -151,7 +158,7 @@ def product_of(opcode: str, selector: int = 0) -> Product:
     if c not in allowed or d not in allowed:
         raise ValueError(f"{a} cannot be summed in {d if d not in allowed else c}")
     order = [word for word in known if word in ("row", "col")]
-    return Product(
+    product = Product(
         m, n, k, a, b, c, d,
         saturate="satfinite" in known,
         bits=("and" if "and" in known else "xor") if a == "b1" else "",
@@ -160,6 +167,9 @@ def product_of(opcode: str, selector: int = 0) -> Product:
         a_layout=order[0] if order and (m, k, a) == (8, 4, "f16") else "row",
         b_layout=order[1] if len(order) > 1 and (m, k, a) == (8, 4, "f16") else "col",
     )  # fmt: skip
+    if sparse and not 0 <= selector < product.selectors:
+        raise ValueError(f"the sparsity selector of this shape is below {product.selectors}, not {selector}")
+    return product
 
 
 def _family(kind: str) -> str:

@@ -17,8 +17,10 @@ to nobody, so that running off an object's end never hits the next one unnoticed
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -49,7 +51,6 @@ GRID_WORKSPACE = "workspace of grid_group"
 GRID_WORKSPACE_BYTES = 256
 ALIGNMENT = 512  # B
 HOST_LINE = 64  # B, of the caches of CPUs
-_LARGEST = np.iinfo(np.int64).max
 NULL_BYTES = 1 << 24  # nothing lies below: such an address is a null pointer plus something
 _OPAQUE = ("texref", "samplerref", "surfref")  # types of handles, which have no memory
 GUARD = 512  # B that belong to nobody after every object
@@ -198,10 +199,19 @@ class DeviceMemory:
 
     def find(self, address: int) -> int:
         """The position of the object that holds `address`, or -1."""
-        if address > _LARGEST:
-            return -1
-        i = int(np.searchsorted(self.starts, address, side="right")) - 1
-        return i if i >= 0 and address < int(self.ends[i]) else -1
+        starts, ends = self._extents
+        i = bisect_right(starts, address) - 1
+        return i if i >= 0 and address < ends[i] else -1
+
+    def holds(self, address: int, size: int) -> bool:
+        """Whether the `size` bytes from `address` on are in one object."""
+        i = self.find(address)
+        return i >= 0 and address + size <= self._extents[1][i]
+
+    @cached_property
+    def _extents(self) -> tuple[list[int], list[int]]:
+        """`starts` and `ends`, for single addresses: NumPy takes several times as long for one."""
+        return self.starts.tolist(), self.ends.tolist()
 
     def nearest_buffer(self, address: int) -> str:
         """Where `address` is relative to the nearest object, for an error message."""

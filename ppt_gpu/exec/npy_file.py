@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
+from tokenize import TokenError
 
 from ppt_gpu.errors import PptError
 
 _absent = ContextVar("absent", default=False)
+#: what numpy.load raises for a damaged file: it reads the header as a Python expression
+UNREADABLE = (OSError, ValueError, EOFError, SyntaxError, TokenError, TypeError, OverflowError, MemoryError)
 
 
 @contextmanager
@@ -30,12 +34,13 @@ def npy_elements(path: str | Path, stated: int) -> int:
     import numpy as np
 
     try:
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
+        with warnings.catch_warnings(action="ignore"):  # about headers of old versions
+            array = np.load(path, mmap_mode="r", allow_pickle=False)
     except FileNotFoundError:
         if stated and _absent.get():
             return stated
         raise PptError(f"the file {path} does not exist") from None
-    except (OSError, ValueError, EOFError):
+    except UNREADABLE:
         raise PptError(f"{path} is not a readable .npy file", hint="made with numpy.save") from None
     if not isinstance(array, np.ndarray):
         raise PptError(f"{path} is an archive, not one array", hint="save one array with numpy.save")

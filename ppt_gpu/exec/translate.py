@@ -41,12 +41,14 @@ def translate(
     *,
     warp: int | None = None,
     isa: Isa | None = None,
+    shared: int | None = None,
     max_tasks: int = MAX_TASKS,
 ) -> TaskList:
     """The task list of one warp of `trace`, which stands for all of them.
 
     warp: its position in the trace; by default one that ran the most common path, with the most common lanes.
     isa: expand each instruction to the machine operations of a GPU.
+    shared: bytes of shared memory a block; by default what the kernel's variables need.
     Addresses are followed from warp to warp and along each axis of the grid over all warps of the trace with the same
     path, so the blocks of the trace should be neighbours along each axis: see `translate_blocks.sample_blocks`.
 
@@ -68,7 +70,7 @@ def translate(
     return TaskList(
         name=kernel.name,
         registers=launch.registers or estimate_registers(kernel),
-        shared=layout(module, kernel, launch.dynamic_shared).shared_bytes,
+        shared=layout(module, kernel, launch.dynamic_shared).shared_bytes if shared is None else shared,
         block_size=launch.threads_per_block,
         body=body,
         grid=_extents(launch.grid),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from ppt_gpu.errors import PptError
 from ppt_gpu.frontends import arch as archs
@@ -64,6 +65,22 @@ def compile_cuda(source: Path, capability: tuple[int, int], options: Sequence[st
     notes = [f"{source.name} was compiled by {compiler.title}" + (f" {' '.join(options)}" if options else "")]
     differs = None if names_arch(options) else archs.note(compiler.title, arch, capability)
     return Ptx(ptx, path, (*notes, *([differs] if differs else [])))
+
+
+def compile_functions(text: str, name: str, capability: tuple[int, int]) -> str:
+    """The PTX of device functions in CUDA C++, which kernels of another compiler call. Raises as `compile_cuda`."""
+    compiler = _compiler()
+    if compiler is None:
+        raise PptError(f"no CUDA compiler found on this machine for '{name}', which the kernel calls", hint=NO_COMPILER)
+    arch = archs.choose(capability, compiler.archs)
+
+    def make() -> str:
+        with TemporaryDirectory() as folder:
+            source = Path(folder) / "functions.cu"
+            source.write_text(text, "utf-8")
+            return compiler.run(source, arch, ["--relocatable-device-code=true"])
+
+    return kept(content_key(compiler.title, arch, "functions", text), ".ptx", make)
 
 
 def _compiler() -> _Compiler | None:

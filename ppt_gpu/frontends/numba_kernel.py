@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from threading import RLock
 from types import SimpleNamespace
 from typing import Any
@@ -19,6 +20,7 @@ import numpy as np
 from ppt_gpu.errors import PptError
 from ppt_gpu.frontends import arch as archs
 from ppt_gpu.frontends.arrays import Arrays
+from ppt_gpu.frontends.numba_link import linked, sources_of
 from ppt_gpu.frontends.source import KernelSource
 
 #: options of @cuda.jit that change the code and that numba.cuda.compile_ptx takes too
@@ -50,7 +52,9 @@ def compile_numba(kernel: Any, values: Sequence[Any], capability: tuple[int, int
         options = {key: chosen[key] for key in _OPTIONS if chosen.get(key) and key in accepted}
         gpu = (int(arch[:-1]), int(arch[-1]))
         with _device_functions_for(gpu):
-            text, _ = cuda.compile_ptx(function, numba.types.void(*types), cc=gpu, device=False, **options)
+            signature = numba.types.void(*types)
+            text, _ = cuda.compile_ptx(function, signature, cc=gpu, device=False, **options)
+            text = linked(text, partial(sources_of, function, signature, gpu, options), gpu)
     except PptError:
         raise
     except Exception as error:  # numba's errors have no common base with those of the libraries below it

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from ppt_gpu.errors import PptError
@@ -13,7 +14,10 @@ from ppt_gpu.frontends.arch import DEFAULT_CAPABILITY
 from ppt_gpu.frontends.cuda_source import SUFFIXES, compile_cuda
 from ppt_gpu.frontends.registers import with_registers
 from ppt_gpu.ptx.module import Module
-from ppt_gpu.ptx.parser import load_module, parse_module
+from ppt_gpu.ptx.parser import parse_module, read_text
+
+#: characters of a text whose module is kept: it takes some hundred times as much memory
+KEPT_TEXT = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -49,8 +53,18 @@ def read_module(
         hint = "predict, compare and translate take traces of machine code"
         raise PptError("a trace of machine code has no PTX", path=workload.machine_path, hint=hint)
     if workload.ptx_text:
-        return Prepared(workload, parse_module(workload.ptx_text, workload.ptx_path, assume), workload.notes)
+        return Prepared(workload, _parsed(workload.ptx_text, workload.ptx_path, assume), workload.notes)
     if Path(workload.ptx_path).suffix not in SUFFIXES:
-        return Prepared(workload, load_module(workload.ptx_path, assume), workload.notes)
+        return Prepared(workload, _parsed(read_text(workload.ptx_path), workload.ptx_path, assume), workload.notes)
     ptx = compile_cuda(Path(workload.ptx_path), capability, workload.compiler_options)
-    return Prepared(workload, parse_module(ptx.text, ptx.path, assume), (*workload.notes, *ptx.notes))
+    return Prepared(workload, _parsed(ptx.text, ptx.path, assume), (*workload.notes, *ptx.notes))
+
+
+def _parsed(text: str, path: str, assume: Sequence[str]) -> Module:
+    """As `parse_module`; the module of the last text is kept, which the next launch of the same file needs again."""
+    return (_last_parsed if len(text) <= KEPT_TEXT else parse_module)(text, path, tuple(assume))
+
+
+@lru_cache(maxsize=1)
+def _last_parsed(text: str, path: str, assume: tuple[str, ...]) -> Module:
+    return parse_module(text, path, assume)

@@ -35,8 +35,15 @@ _PROTOTYPE = re.compile(
     rf"\s*(?:\(([^()]*)\)\s*)?(?:_|{NAME})\s*(?:\(([^()]*)\))?\s*(?:\.noreturn\s*|\.abi_\w+\s+[\d,\s]*)*",
     re.ASCII,
 )
+_NUMBERED = re.compile(rf"({NAME})\s*<\s*(\d{{1,5}})\s*>", re.ASCII)
 _DIRECTIVES = ("reg", "pragma", "local", "shared", "param", "global", "const")
 _RUN_ON = re.compile(r"\n\s*+(?:\.(?:reg|local|shared|param)\b|@|[a-z]++\.)")
+
+
+def _numbered(name: str) -> list[str]:
+    """The names of `N<5>`: N0 to N4; of others, their own."""
+    match = _NUMBERED.fullmatch(name)
+    return [name] if match is None else [f"{match[1]}{number}" for number in range(int(match[2]))]
 
 
 class Body:
@@ -128,7 +135,7 @@ class Body:
         if kind == "callprototype":
             self.prototypes[unique] = self._prototype(text, position)
         else:
-            listed = [name.strip() for name in text.split(",")]
+            listed = [name for part in text.split(",") for name in _numbered(part.strip())]
             if kind == "branchtargets":
                 self._branch_lists[unique] = (listed, self.scope, position)
             else:
@@ -204,6 +211,8 @@ class Body:
     def _callees(self, name: str, scope: Scope, position: int) -> Target:
         unique = scope.label(name)
         if unique is None or (unique not in self.prototypes and unique not in self.call_tables):
+            if unique is None and self.reader.is_global(name):
+                return Target(name)  # a variable, initialised with the addresses of functions
             hint = did_you_mean(name, [*self.prototypes, *self.call_tables])
             raise self.source.error(f"'{name}' is no .callprototype or .calltargets", position, hint)
         return Target(unique)

@@ -68,6 +68,8 @@ def _callees(body: Kernel, call: Instruction, module: Module, addressed: set[str
     target = call.operands[3]
     assert isinstance(target, Target)
     listed = body.call_tables.get(target.name)
+    if listed is None and target.name not in body.prototypes:  # a table of functions in memory
+        listed = tuple(name for _, name, _ in module.variables[target.name].init_symbols)
     if listed is not None:
         return list(dict.fromkeys(module.functions[name].name for name in listed if name in module.functions))
     wanted = body.prototypes[target.name]

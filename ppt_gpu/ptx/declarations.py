@@ -27,6 +27,9 @@ _REGISTER = re.compile(rf"({NAME})\s*(?:<\s*(\d{{1,20}})\s*>)?", re.ASCII)
 _WORD = re.compile(r"\s*\.([A-Za-z]\w*)((?:::\w+)*)", re.ASCII)
 _ALIGN = re.compile(r"\s*(\d{1,9})")
 _PARENTHESES = re.compile(r"\s*\([^()]*(?:\([^()]*\)[^()]*)?\)")
+#: variables of one `name<count>`
+MOST_NUMBERED = 4096
+_NUMBERED = re.compile(r"\s*<\s*(\d{1,9})\s*>")
 _DECLARATOR = re.compile(rf"\s*({NAME})\s*((?:\[\s*\w*\s*\]\s*)*)", re.ASCII)
 _DIMENSION = re.compile(r"\[\s*(\w*)\s*\]")
 _VALUE = re.compile(r"\s*=\s*")
@@ -107,21 +110,34 @@ def variables(source: Source, text: str, start: int, space: str, extern: bool) -
         place = start + match.start(1)
         dims = _dimensions(source, match[2], start + match.start(2))
         position = match.end()
+        names = [match[1]]
+        numbered = _NUMBERED.match(text, position) if not dims else None
+        if numbered is not None:
+            names, position = _numbered(source, match[1], numbered, start), numbered.end()
         value = _VALUE.match(text, position)
         initial = None
         if value is not None:
             position = _end_of_value(text, value.end())
             initial = text[value.end() : position]
-        yield (
-            _variable(source, match[1], place, space, kind, size, vector, dims, words.align, initial, extern),
-            place,
-        )
+        for name in names:
+            yield (
+                _variable(source, name, place, space, kind, size, vector, dims, words.align, initial, extern),
+                place,
+            )
         rest = text[position:].lstrip()
         if not rest:
             return
         if rest[0] != ",":
             raise source.error("expected ',' or ';' after a variable", source.skip(start + position))
         position = text.index(",", position) + 1
+
+
+def _numbered(source: Source, prefix: str, count: re.Match[str], start: int) -> list[str]:
+    """The names of `prefix<4>`: prefix0 to prefix3."""
+    if int(count[1]) > MOST_NUMBERED:
+        message = f"{count[1]} variables in one declaration: at most {MOST_NUMBERED}"
+        raise source.error(message, start + count.start(1))
+    return [f"{prefix}{number}" for number in range(int(count[1]))]
 
 
 def _dimensions(source: Source, text: str, start: int) -> tuple[int, ...]:
@@ -231,7 +247,7 @@ def _parameter(source: Source, text: str, start: int, offset: int, scope: Scope 
     for dim in _dimensions(source, match[2], start + match.start(2)):
         total *= dim
     offset = -(-offset // align) * align
-    return Param(match[1], kind, total, align, offset, pointer, line, register)
+    return Param(match[1], kind, total, align, offset, pointer, line, register, total == 0)
 
 
 __all__ = ["OPAQUE_TYPES", "SPACES", "Modifiers", "declare_registers", "parameters", "variables"]

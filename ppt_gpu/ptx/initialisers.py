@@ -6,6 +6,7 @@ import re
 import struct
 from collections.abc import Iterator
 
+from ppt_gpu.ptx.expressions import constant
 from ppt_gpu.ptx.lexer import NAME, number
 from ppt_gpu.ptx.module import TYPE_BYTES
 
@@ -98,7 +99,7 @@ def _store(
     symbols: list[InitSymbol],
     masked: dict[int, tuple[int, str, int]],
 ) -> None:
-    literal = number(item)
+    literal = number(item) or constant(item)
     if literal is not None:
         bits = literal.bits if literal.bits is not None else _bits(literal.value, kind, item)
         if literal.bits is not None and kind[0] in "f" and literal.width != 8 * size:

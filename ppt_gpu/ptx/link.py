@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ppt_gpu.ptx.call_graph import body_symbols, reachable, reaches
-from ppt_gpu.ptx.linked import ALLOCATED, FRAME_ALIGN, Call, Function, LinkedKernel
+from ppt_gpu.ptx.linked import ALLOCATED, CALLEE, FRAME_ALIGN, Call, Function, LinkedKernel
 from ppt_gpu.ptx.liveness import live_across
 from ppt_gpu.ptx.module import (
     TYPE_BYTES,
@@ -35,14 +35,19 @@ def link(kernel: Kernel, module: Module) -> LinkedKernel:
     if isinstance(kernel, LinkedKernel):
         return kernel
     functions, callees = reachable(kernel, module)
+    functions = _sized(kernel, functions, callees)
     parts = [_Part(kernel, 0, 0, "")]
     for function in functions.values():
         last = parts[-1]
         parts.append(_Part(function, last.end, last.registers_end, f"{function.name}:"))
     graph = {p.body.name: {c for (b, _), names in callees.items() if b == p.body.name for c in names} for p in parts}
     reach = reaches(graph)
-    allocates = any(i.base == "alloca" for p in parts for i in p.body.instructions)
-    frames = {p.body.name: _Frame(p, module, allocates, callees, reach) for p in parts}
+    allocates = any(i.base in ("alloca", "stacksave", "stackrestore") for p in parts for i in p.body.instructions)
+    frames = {p.body.name: _Frame(p, module, allocates, callees, reach, functions) for p in parts}
+    # where a function's frame begins is a multiple of what any variable of a function asks for
+    align = max([FRAME_ALIGN, *(frame.align for name, frame in frames.items() if name != kernel.name)])
+    for frame in frames.values():
+        frame.bytes = -(-frame.bytes // align) * align
     calls = {}
     for part in parts:
         frame = frames[part.body.name]
@@ -79,6 +84,26 @@ def link(kernel: Kernel, module: Module) -> LinkedKernel:
         allocates=allocates,
         own_end=parts[0].end,
     )
+
+
+def _sized(
+    kernel: Kernel, functions: dict[str, Kernel], callees: Mapping[tuple[str, int], tuple[str, ...]]
+) -> dict[str, Kernel]:
+    """The functions, their last parameter as long as the longest argument where it is an array without a size."""
+    sizes: dict[str, int] = {}
+    for (caller, index), names in callees.items():
+        body = kernel if caller == kernel.name else functions[caller]
+        arguments = getattr(body.instructions[index].operands[2], "items", ())
+        last = arguments[-1] if arguments else None
+        size = next((v.bytes for v in body.variables if isinstance(last, Sym) and v.name == last.name), 0)
+        for name in names:
+            sizes[name] = max(sizes.get(name, 0), size)
+    return {
+        name: replace(f, params=(*f.params[:-1], replace(f.params[-1], bytes=sizes.get(name, 0))))
+        if f.params and f.params[-1].unsized
+        else f
+        for name, f in functions.items()
+    }
 
 
 def _stack(
@@ -195,11 +220,13 @@ class _Frame:
         allocates: bool,
         callees: Mapping[tuple[str, int], tuple[str, ...]],
         reach: Mapping[str, set[str]],
+        functions: Mapping[str, Kernel],
     ) -> None:
         self.offsets: dict[str, int] = {}
         self.sizes: dict[str, int] = {}
         self.saved: dict[int, tuple[tuple[int, int], ...]] = {}
         self._cursor = 0
+        self.align = 1
         body, prefix = part.body, part.prefix
         if prefix:
             for param in (*body.returns, *body.params):
@@ -215,11 +242,19 @@ class _Frame:
                 self._place(prefix + v.name, v.bytes, v.align)
         if allocates:
             self._place(prefix + ALLOCATED, 8, 8)
+        for (name, index), names in callees.items():
+            if (
+                name == body.name
+                and len(names) > 1
+                and any(p.register >= 0 for n in names for p in functions[n].returns)
+            ):
+                self._place(f"{prefix}{CALLEE}{part.first + index}", 4, 4)
         self._save(part, callees, reach)
         least = FRAME_ALIGN if prefix and body.has_body else 0
         self.bytes = max(-(-self._cursor // FRAME_ALIGN) * FRAME_ALIGN, least)
 
     def _place(self, name: str, size: int, align: int) -> None:
+        self.align = max(self.align, align)
         at = -(-self._cursor // max(align, 1)) * max(align, 1)
         self.offsets[name] = at
         self.sizes[name] = size

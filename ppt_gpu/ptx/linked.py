@@ -74,6 +74,9 @@ class LinkedKernel(Kernel):
 
 #: the words of every thread's frame 0 that alloca needs: bytes allocated so far, counted down from the stack's end
 ALLOCATED = "%allocated"
+#: the word in which a thread keeps which function an indirect call went to, where results come back in registers; the
+#: call's index follows
+CALLEE = "%callee"
 
 
 def is_framed(name: str) -> bool:

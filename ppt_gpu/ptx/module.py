@@ -168,6 +168,7 @@ class Param:
     pointer_space: str = ""  # "generic" for a .ptr without a space
     line: int = 0
     register: int = -1  # register id of a .reg parameter of a .func
+    unsized: bool = False  # `.b8 name[]`: as long as what a call passes; `ppt_gpu.ptx.link` gives it its bytes
 
     @property
     def is_struct(self) -> bool:
@@ -242,3 +243,8 @@ class Module:
     variables: Mapping[str, Variable]  # module scope
     lines: tuple[str, ...] = ()  # the text, for messages and hot-spot reports
     assumptions: Mapping[str, str] = field(default_factory=dict)  # opcode -> operation it is timed as, not executed
+
+    def instructions_before(self, kernel: str) -> int:
+        """Of the kernels that stand before one."""
+        names = list(self.kernels)
+        return sum(len(self.kernels[name].instructions) for name in names[: names.index(kernel)])

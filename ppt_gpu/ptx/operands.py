@@ -8,23 +8,30 @@ from functools import lru_cache
 
 from ppt_gpu.errors import did_you_mean
 from ppt_gpu.ptx.drafts import MemDraft
+from ppt_gpu.ptx.expressions import constant
 from ppt_gpu.ptx.lexer import NAME, number
-from ppt_gpu.ptx.module import Imm, Mem, Minus, Neg, Operand, Pair, Part, Reg, Sink, Special, Sym, Vec, items_of
+from ppt_gpu.ptx.module import Mem, Minus, Neg, Operand, Pair, Part, Reg, Sink, Special, Sym, Vec, items_of
 from ppt_gpu.ptx.names import Entry, register_entry
 from ppt_gpu.ptx.scope import Scope
-from ppt_gpu.ptx.specials import SPECIALS
+from ppt_gpu.ptx.specials import SPECIALS, VECTORS
 
 _NAME = re.compile(NAME, re.ASCII)
 _ADDRESS = re.compile(rf"({NAME})\s*((?:[-+]\s*[-+]?\s*\w+\s*)*)", re.ASCII)
 _SIMPLE_ADDRESS = re.compile(r"\[([\w$%]+)(?:\+(-?(?:0|[1-9][0-9]{0,18})))?\]", re.ASCII)
+_SUM = re.compile(rf"({NAME})\s*([-+].+)", re.ASCII | re.DOTALL)
 _ABSOLUTE = re.compile(r"-?\d\w*\s*(?:[-+]\s*\w+\s*)*", re.ASCII)
 _TERM = re.compile(r"([-+])\s*([-+]?)\s*(\w+)", re.ASCII)
 _SELECTOR = re.compile(r"(.+)\.((?:b[0-7]{1,4}|h[0-3]{1,2}))", re.ASCII)
 _PIECE = re.compile(r"\[[^\]]*\]|\{[^}]*\}|\([^)]*\)|[^,\[\]{}()]+|.", re.DOTALL)
 _BRACKETED_COMMA = re.compile(r"\[[^\],]*,")
 _DECIMAL_DIGITS = re.compile(r"[-+]?[0-9]+")
+_COLOURS = {".r": "x", ".g": "y", ".b": "z", ".a": "w"}  # other names of a vector register's elements
 _SINK = Sink()
-_SPECIAL_ENTRIES: dict[str, Entry] = {f"%{name}": (Special(name), ()) for name in SPECIALS}
+#: %tid alone is its four elements, which mov.v4 moves
+_SPECIAL_ENTRIES: dict[str, Entry] = {
+    f"%{name}": (Vec(tuple(Special(f"{name}.{axis}") for axis in "xyzw")) if name in VECTORS else Special(name), ())
+    for name in SPECIALS
+}
 
 
 class BadOperand(Exception):
@@ -60,7 +67,7 @@ class OperandReader:
     """Reads operands in one module. `is_global` knows its symbols; others go into `unknown` for later."""
 
     def __init__(self, is_global: Callable[[str], bool], unknown: dict[str, None]) -> None:
-        self._is_global = is_global
+        self.is_global = is_global
         self.unknown = unknown
 
     def read(self, text: str, scope: Scope) -> Entry:
@@ -84,19 +91,24 @@ class OperandReader:
             raise BadOperand("an operand is missing", text)
         first = text[0]
         if first == "{" or first == "(":
-            return self._pair(text, scope) if "|" in text else self._vector(text, scope)
+            if first == "(" and (text[-1] != ")" or text.count("(") > 1) and (value := constant(text)) is not None:
+                return value, ()
+            return self._pair(text, scope) if "|" in text and first == "{" else self._vector(text, scope)
         if text == "_":
             return _SINK, ()
         if first == "!":
-            return self._negated(text, scope)
-        if "|" in text:
+            value = constant(text)
+            return (value, ()) if value is not None else self._negated(text, scope)
+        if first.isdigit() or first in "+.~":
+            return _literal(text)
+        if "|" in text and (first != "-" or "%" in text):
             return self._pair(text, scope)
         if first == "-" and text[1:].lstrip()[:1] == "%":
             inner, ids = scope.entries[text[1:].lstrip()]
             if not isinstance(inner, Reg | Part):
                 raise BadOperand(f"'{_short(text)}' is no operand", text)
             return Minus(inner), ids
-        if first.isdigit() or first in "-+.":
+        if first == "-":
             return _literal(text)
         if "," in text:
             raise BadOperand(f"'{_short(text)}' is no operand", text)
@@ -108,18 +120,23 @@ class OperandReader:
             return register_entry(register)
         if text in _SPECIAL_ENTRIES:
             return _SPECIAL_ENTRIES[text]
-        if text == "WARP_SZ":
-            return Imm(32), ()
+        if text[:7] == "WARP_SZ" and (value := constant(text)) is not None:
+            return value, ()
         elements = scope.vector(text)
         if elements:
             ids = tuple(scope.register(f"{text}.{axis}") or 0 for axis in "xyzw"[:elements])
             return Vec(tuple(Reg(i) for i in ids)), ids
         match = _ADDRESS.fullmatch(text)
-        if match is not None and (text[0] != "%" or scope.symbol(text) or self._is_global(text)):
+        if match is not None and (text[0] != "%" or scope.symbol(text) or self.is_global(text)):
             return Sym(self._symbol(match[1], scope), self._offset(match[2], text)), ()
         selected = _SELECTOR.fullmatch(text)
         if selected is not None and (register := scope.register(selected[1])) is not None:
             return Part(Reg(register), selected[2]), (register,)
+        if text[-2:] in _COLOURS and (register := scope.register(text[:-1] + _COLOURS[text[-2:]])) is not None:
+            return register_entry(register)
+        summed = self._summed(text, scope)
+        if summed is not None and scope.register(summed[0]) is None:
+            return Sym(self._symbol(summed[0], scope), summed[1]), ()
         raise self._unknown_name(text, scope)
 
     def _unknown_name(self, text: str, scope: Scope) -> BadOperand:
@@ -130,11 +147,20 @@ class OperandReader:
             return BadOperand(f"register '{_short(text)}' is not declared", text, hint)
         return BadOperand(f"'{_short(text)}' is no operand", text)
 
+    def _summed(self, text: str, scope: Scope) -> tuple[str, int] | None:
+        """The name and the offset of name+expression, such as `table+4*8`."""
+        match = _SUM.fullmatch(text)
+        offset = constant("0" + match[2]) if match is not None else None
+        if match is None or offset is None or not isinstance(offset.value, int):
+            return None
+        known = scope.register(match[1]) is not None or scope.symbol(match[1]) or self.is_global(match[1])
+        return (match[1], (offset.value + (1 << 63)) % (1 << 64) - (1 << 63)) if known else None
+
     def _symbol(self, name: str, scope: Scope) -> str:
         unique = scope.symbol(name)
         if unique is not None:
             return unique
-        if not self._is_global(name):
+        if not self.is_global(name):
             self.unknown[name] = None
         return name
 
@@ -170,7 +196,7 @@ class OperandReader:
             operand, ids = scope.entries[part]
             if isinstance(operand, Mem) or (isinstance(operand, Vec) and "{" in part):
                 raise BadOperand(f"'{_short(part.strip())}' cannot stand inside another operand", part)
-            operands.append(operand)
+            operands.append(alone(operand, part))
             registers += ids
         return operands, registers
 
@@ -207,20 +233,38 @@ class OperandReader:
             selected = scope.register(text)  # v.x: an element of a vector register
             if selected is not None:
                 return Reg(selected), 0, (selected,)
+            summed = self._summed(text, scope)
+            if summed is not None:
+                register = scope.register(summed[0])
+                if register is not None:
+                    return Reg(register), summed[1], (register,)
+                return Sym(self._symbol(summed[0], scope)), summed[1], ()
+            value = constant(text)
+            if value is not None and isinstance(value.value, int):
+                return None, value.value, ()
             hint = "[register], [register+offset], [symbol+offset] and [integer] are"
             raise BadOperand(f"'{_short(text)}' is no address", text, hint)
         name, offset = match[1], self._offset(match[2], text)
         register = scope.register(name)
         if register is not None:
             return Reg(register), offset, (register,)
-        if name[0] == "%" and scope.symbol(name) is None and not self._is_global(name):
+        if name[0] == "%" and scope.symbol(name) is None and not self.is_global(name):
             raise self._unknown_name(name, scope)
         return Sym(self._symbol(name, scope)), offset, ()
+
+
+def alone(operand: Operand, text: str) -> Operand:
+    """The number in parentheses such as `(5)`, which are a list only in a call; other operands as they are."""
+    if isinstance(operand, Vec) and text.lstrip()[:1] == "(" and len(operand.items) == 1:
+        return operand.items[0]
+    return operand
 
 
 @lru_cache(maxsize=4096)
 def _literal(text: str) -> Entry:
     value = number(text)
+    if value is None:
+        value = constant(text)
     if value is None and _DECIMAL_DIGITS.fullmatch(text):
         raise BadOperand(f"'{_short(text)}' does not fit in 64 bits", text)
     if value is None:
@@ -241,4 +285,4 @@ def located(error: BadOperand, text: str, start: int) -> int:
     return start + max(found, 0)
 
 
-__all__ = ["BadOperand", "OperandReader", "located", "split"]
+__all__ = ["BadOperand", "OperandReader", "alone", "located", "split"]

@@ -35,11 +35,15 @@ _TOP_NAMES = (
 
 def load_module(path: str | Path, assume: Iterable[str] = ()) -> Module:
     """Read and parse a PTX file. Raises PptError when it cannot be read, and as `parse_module`."""
+    return parse_module(read_text(path), str(path), assume)
+
+
+def read_text(path: str | Path) -> str:
+    """The text of a PTX file. Raises PptError when it cannot be read."""
     try:
-        text = Path(path).read_bytes().decode("utf-8", errors="surrogateescape")
+        return Path(path).read_bytes().decode("utf-8", errors="surrogateescape")
     except OSError as error:
         raise PptError(f"cannot read the file: {error.strerror}", path=path) from None
-    return parse_module(text, str(path), assume)
 
 
 def parse_module(text: str, path: str = "<ptx>", assume: Iterable[str] = ()) -> Module:

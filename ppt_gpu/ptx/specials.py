@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-_VECTORS = "tid ntid ctaid nctaid clusterid nclusterid cluster_ctaid cluster_nctaid"
+VECTORS = ("tid", "ntid", "ctaid", "nctaid", "clusterid", "nclusterid", "cluster_ctaid", "cluster_nctaid")
 _SCALARS = (
     "laneid warpid nwarpid smid nsmid gridid is_explicit_cluster cluster_ctarank cluster_nctarank "
     "lanemask_eq lanemask_le lanemask_lt lanemask_ge lanemask_gt clock clock_hi clock64 "
@@ -12,8 +12,8 @@ _SCALARS = (
 )
 
 SPECIALS: frozenset[str] = frozenset(
-    [f"{name}.{axis}" for name in _VECTORS.split() for axis in "xyzw"]
-    + _VECTORS.split()
+    [f"{name}.{axis}" for name in VECTORS for axis in "xyzw"]
+    + list(VECTORS)
     + _SCALARS.split()
     + [f"pm{i}" for i in range(8)]
     + [f"pm{i}_64" for i in range(8)]

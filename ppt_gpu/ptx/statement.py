@@ -14,7 +14,7 @@ from ppt_gpu.ptx.instructions import Form, form
 from ppt_gpu.ptx.lexer import NAME, Source
 from ppt_gpu.ptx.module import Guard, Instruction, Mem, Operand, Register, Sym, Target, Vec
 from ppt_gpu.ptx.names import Entry, Names
-from ppt_gpu.ptx.operands import BadOperand, located, split
+from ppt_gpu.ptx.operands import BadOperand, alone, located, split
 from ppt_gpu.ptx.scope import Scope
 from ppt_gpu.ptx.table import FIRST, NONE
 
@@ -27,7 +27,9 @@ INSTRUCTION = re.compile(
 Ids = tuple[int, ...]  # of registers
 #: bad instructions reported at once
 MOST_ERRORS = 20
-_CALL = re.compile(rf"(?:(\([^()]*\))\s*,\s*)?({NAME})\s*(?:,\s*(\([^()]*\))\s*)?(?:,\s*({NAME})\s*)?", re.ASCII)
+_CALL = re.compile(
+    rf"(?:(\([^()]*\))\s*,\s*)?({NAME})\s*(?:,\s*(\((?:[^()]|\([^()]*\))*+\))\s*)?(?:,\s*({NAME})\s*)?", re.ASCII
+)
 _OPCODE_LIKE = re.compile(r"@?[!%\w.$]+")
 
 
@@ -61,7 +63,7 @@ class Instructions:
             start = match.start(3)
             try:
                 known = known_form(opcode)
-                if known.plain and "{" not in operand_text:
+                if known.plain and "{" not in operand_text and "(" not in operand_text:
                     try:
                         entries = [*map(look_up, operand_text.split(", "))]
                     except BadOperand:  # cut in the wrong places, or really bad
@@ -93,7 +95,11 @@ class Instructions:
     def _entries(self, known: Form, text: str, scope: Scope) -> list[Entry]:
         """The operands in `text`, whatever they are. Raises BadOperand."""
         if known.label < 0:
-            return [*map(scope.entries.__getitem__, split(text))]
+            parts = split(text)
+            entries = [*map(scope.entries.__getitem__, parts)]
+            return (
+                [(alone(e[0], part), e[1]) for e, part in zip(entries, parts, strict=True)] if "(" in text else entries
+            )
         if known.base == "call":
             return self._call(text, scope)
         return [
@@ -111,13 +117,17 @@ class Instructions:
         entries = [
             scope.entries[results] if results else empty,
             scope.entries[callee],
-            scope.entries[arguments] if arguments else empty,
+            self._arguments(scope.entries[arguments]) if arguments else empty,
         ]
         if table is not None:
             entries.append((Target(table), ()))
         elif not isinstance(entries[1][0], Sym):
             raise BadOperand("an indirect call needs a prototype after its arguments", callee)
         return entries
+
+    def _arguments(self, entry: Entry) -> Entry:
+        """`((5))` reads as a number."""
+        return entry if isinstance(entry[0], Vec) else (Vec((entry[0],)), entry[1])
 
     def _guard(self, name: str, negated: bool, position: int, scope: Scope) -> Guard:
         register = scope.register(name)

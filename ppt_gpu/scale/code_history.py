@@ -6,9 +6,10 @@ SMs. An SM keeps the code of the last kernel that it ran; constants, of which pa
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ppt_gpu.sm.program import CODE_COLD, CODE_IN_L2, CODE_IN_SM
+from ppt_gpu.sm.program import CODE_BEFORE, CODE_BEHIND, CODE_COLD, CODE_IN_L2, CODE_IN_SM
 
 
 @dataclass
@@ -31,3 +32,12 @@ class CodeHistory:
         self.kernels.add(kernel)
         self.following = (self.following + blocks) % self.sms
         return code, constants
+
+    def beside(self, names: Sequence[str], kernel: str) -> int:
+        """CODE_BEFORE, CODE_BEHIND: which neighbours of a kernel have run, of the kernels of its module in order."""
+        at, found = names.index(kernel), 0
+        if at > 0 and names[at - 1] in self.kernels:
+            found |= CODE_BEFORE
+        if at + 1 < len(names) and names[at + 1] in self.kernels:
+            found |= CODE_BEHIND
+        return found

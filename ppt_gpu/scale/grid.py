@@ -243,6 +243,12 @@ def typical_sm(spread: GridSpread, grid: Dim3, sm: int) -> int:
     return nearest if apart[nearest] < apart[sm] else sm
 
 
+def away_from_edges(spread: GridSpread, grid: Dim3, sms: NDArray[np.intp]) -> int:
+    """The first of these SMs that has a block away from the edges of the grid, if one has."""
+    runs, edges = _edges_of_sms(spread, grid)
+    return int(sms[np.argmax(edges[sms] < runs[sms])])
+
+
 def _edges_of_sms(spread: GridSpread, grid: Dim3) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
     """Of each SM its blocks, and at how many edges of the grid these lie."""
     blocks = np.arange(spread.grid_blocks)

@@ -13,6 +13,7 @@ import numpy as np
 from ppt_gpu.exec.block_features import BlockFeatures
 from ppt_gpu.scale.lines_store import LinesStore, lines_name
 from ppt_gpu.scale.simulated_sm import TraceSm
+from ppt_gpu.sm.l2_sets import known_sets
 from ppt_gpu.sm.left_lines import LeftLines
 from ppt_gpu.spec.gpu import Gpu
 
@@ -26,6 +27,8 @@ class L2History:
     def __init__(self, gpu: Gpu) -> None:
         self.gpu = gpu
         self.capacity = gpu.l2.size // gpu.l2.line  # lines
+        each = max(1, self.capacity // (gpu.l2.ways * gpu.l2.slices))
+        self.sets = None if gpu.l2.dirty_share else known_sets(gpu, gpu.l2.line, each)
         self.lines: LeftLines | None = None
 
     def launched(self, sm: TraceSm, features: BlockFeatures) -> None:
@@ -33,7 +36,7 @@ class L2History:
         before, self.lines = self.lines, None
         kept = None if sm.programs is None else LinesStore(sm.programs.store, sm.programs.group)
         name = lines_name(self.gpu, before, features.blocks.tolist()) if kept is not None else ""
-        self.lines = kept.get(name) if kept is not None else None
+        self.lines = kept.get(name, self.sets) if kept is not None else None
         if self.lines is None:
             self.lines = self._left(sm, features, before)
             if kept is not None and self.lines is not None:
@@ -52,8 +55,8 @@ class L2History:
         trace = sm.run_blocks(features.blocks[:: -(-len(features) // SOME)].tolist())
         if before is None:
             dirty_capacity = int(self.capacity * self.gpu.l2.dirty_share)
-            before = LeftLines.copied(trace.ranges, self.capacity, self.gpu.l2.line, dirty_capacity)
+            before = LeftLines.copied(trace.ranges, self.capacity, self.gpu.l2.line, dirty_capacity, self.sets)
         size = np.uint64(self.gpu.l2.line)
-        address, written = touched_lines(sm.kernel, trace, self.gpu, accesses)
+        address, written = touched_lines(sm.kernel, trace, self.gpu, sm.moved(accesses))
         blocks_before = int(accesses.blocks[0]) / len(accesses.blocks) if len(accesses.blocks) else 0.0
         return before.used(address // size * size, written, blocks_before)

@@ -7,6 +7,7 @@ lowering, and the L2 has as many lines of the same size and held the same before
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from ppt_gpu.exec.identity import digest, sources_digest
 from ppt_gpu.exec.store import Store
 from ppt_gpu.scale.packed_values import pack, unpack
 from ppt_gpu.scale.program_store import SOURCES
+from ppt_gpu.sm.l2_sets import L2Sets
 from ppt_gpu.sm.left_lines import LeftLines
 from ppt_gpu.sm.seen import digest_of, seen_by_lowering
 from ppt_gpu.spec.gpu import Gpu
@@ -28,9 +30,10 @@ class LinesStore:
     def __init__(self, store: Store, group: str) -> None:
         self.store, self.group = store, group
 
-    def get(self, name: str) -> LeftLines | None:
-        """What is kept under this name."""
-        return self.store.read(self.group, name + SUFFIX, read_lines)
+    def get(self, name: str, sets: L2Sets | None = None) -> LeftLines | None:
+        """What is kept under this name, of an L2 with these sets."""
+        found = self.store.read(self.group, name + SUFFIX, read_lines)
+        return None if found is None else replace(found, sets=sets)
 
     def put(self, name: str, lines: LeftLines, size: int) -> None:
         """Keep lines of `size` bytes, where the folder can be written."""

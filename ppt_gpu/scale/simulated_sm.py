@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache, cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, TypedDict, TypeVar
@@ -28,8 +29,10 @@ from ppt_gpu.spec.gpu import Gpu, Isa
 # What only a simulation that is not kept needs is imported there: imports take most of the time of one that is.
 if TYPE_CHECKING:
     from ppt_gpu.analytic.work import Work
+    from ppt_gpu.exec.global_accesses import GlobalAccesses
     from ppt_gpu.exec.trace import Trace
     from ppt_gpu.machine.code import MachineCode
+    from ppt_gpu.scale.heap import Heap
     from ppt_gpu.scale.neighbours import Neighbour
     from ppt_gpu.scale.run_store import RunKind, RunStore
     from ppt_gpu.sm.left_lines import LeftLines
@@ -286,6 +289,7 @@ class TraceSm(SimulatedSm):
         if static is None:
             static = layout(module, self.kernel).static_shared
         super().__init__(launch, gpu, policy, needs.count, static + launch.dynamic_shared)
+        self.heap: Heap | None = None
         self.registers_estimated = not launch.registers
         self.room = needs.room
         if any(instruction.base == "nanosleep" for instruction in self.kernel.instructions):
@@ -327,7 +331,7 @@ class TraceSm(SimulatedSm):
             self.gpu,
             launch=self.launch,
             active_sms=self.spread.active_sms,
-            neighbours=self.traces.touched([other.block for other in others]) if others else None,
+            neighbours=self.moved(self.traces.touched([other.block for other in others])) if others else None,
             neighbour_sm=np.array([other.offset for other in others], np.int64),
             neighbour_stands_for=np.array([other.stands_for for other in others]),
             left=self.l2_lines,
@@ -337,6 +341,8 @@ class TraceSm(SimulatedSm):
             own=own() if others else None,
             local_frame=self.traces.local_frame,
         )
+        if self.gpu.collectors.units:
+            program = replace(program, code_first=self.module.instructions_before(self.kernel.name))
         more = (self.traces.waiting(trace.warnings), program.unheard)
         warnings = (*trace.warnings, *(text for text in more if text))
         if self.gpu.collectors.units and meets(self.kernel, trace):
@@ -349,7 +355,17 @@ class TraceSm(SimulatedSm):
 
     def run_blocks(self, blocks: Sequence[int]) -> Trace:
         """The trace of these blocks, each run on what the launch finds and what the blocks before it left."""
-        return self.traces.run(blocks)
+        trace = self.traces.run(blocks)
+        if not self.gpu.memory.heap:
+            return trace
+        from ppt_gpu.scale.heap import Heap
+
+        self.heap = Heap.of(trace.ranges, self.gpu)
+        return self.heap.trace(trace)
+
+    def moved(self, accesses: GlobalAccesses) -> GlobalAccesses:
+        """Accesses of `traces`, at the addresses that traces of `run_blocks` have."""
+        return accesses if self.heap is None else self.heap.accesses(accesses)
 
     @cached_property
     def _machine(self) -> MachineCode | None:

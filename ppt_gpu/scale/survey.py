@@ -13,7 +13,7 @@ from ppt_gpu.errors import PptError
 from ppt_gpu.exec.block_features import BlockFeatures, join
 from ppt_gpu.exec.workload import Dim3, Launch
 from ppt_gpu.scale.clusters import Clusters, cluster_blocks
-from ppt_gpu.scale.grid import GridSpread, typical_sm
+from ppt_gpu.scale.grid import GridSpread, away_from_edges, typical_sm
 from ppt_gpu.scale.strata import landmarks, stand_ins, standard_error, stratified, variation
 
 #: blocks whose warp instructions, or whose memory sectors, vary by more than this are irregular
@@ -120,8 +120,9 @@ class Survey:
 def standing_sm(survey: Survey, spread: GridSpread, grid: Dim3) -> int:
     """The SM that stands for the chip, of blocks that do about the same: one of those that run the most blocks.
 
-    In a launch of few waves the one whose blocks do most, the first that is within TOLERANCE of it; where few blocks do
-    less than the others, the SM that has one of them would not do. In longer launches a typical one.
+    In a launch of few waves the one whose blocks do most; where few blocks do less than the others, the SM that has one
+    of them would not do. Of those within TOLERANCE of it the first that has blocks away from the edges of the grid:
+    those at edges touch less memory than their accesses tell. In longer launches a typical one.
     """
     sm = np.arange(spread.grid_blocks) % spread.sms
     runs = np.bincount(sm, minlength=spread.active_sms)
@@ -133,8 +134,11 @@ def standing_sm(survey: Survey, spread: GridSpread, grid: Dim3) -> int:
     for amount in differing:
         of_sm = np.bincount(sm, weights=amount[block], minlength=spread.active_sms)
         enough &= of_sm[full] >= (1.0 - TOLERANCE) * float(of_sm[full].max())
-    fullest = int(full[np.argmax(enough)])
-    return typical_sm(spread, grid, fullest) if differing and spread.waves >= LONG else fullest
+    if not differing or not enough.any():
+        return int(full[0])
+    most = full[enough]
+    fullest = int(most[0])
+    return typical_sm(spread, grid, fullest) if spread.waves >= LONG else away_from_edges(spread, grid, most)
 
 
 #: runs blocks and says what each does

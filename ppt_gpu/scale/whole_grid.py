@@ -33,8 +33,9 @@ AGREEMENT = 0.10
 SMALL = 32_000_000
 #: warp instructions that take as long as a sector of memory: it becomes a request, which is put in order and answered
 SECTOR = 8
-#: share of a launch in which the way to the L2 is busy from which on a crossbar is simulated
-CROWDED = 0.5
+#: share of a launch in which the way to the L2 is busy from which on a crossbar is simulated; of the busiest slice,
+#: where all SMs come to few lines: they come at once, and hold up what is behind
+CROWDED, CAMPED = 0.5, 0.25
 
 
 def grid_prediction(sm: SimulatedSm, gpu: Gpu) -> KernelPrediction:
@@ -57,11 +58,14 @@ def through_crossbar(prediction: KernelPrediction, sm: SimulatedSm, survey: Surv
     """The `prediction` from one SM; that of the whole chip where much passes a crossbar and the launch is `small`.
 
     One SM gets what SMs get that all ask for any slice alike (`Gpu.l2_way`); which slices they ask for at the same time
-    decides whether that is right.
+    decides whether that is right. So do the sets of the L2 where it has all of them to itself.
     """
     if gpu.perfect_memory or not small(sm, survey, gpu):
         return prediction
-    if l2_load(prediction.result, gpu, sm.spread.active_sms) < CROWDED:
+    if sm.spread.active_sms == 1:
+        return small_prediction(sm, survey, gpu, "its one SM finds lines in the sets of the L2") or prediction
+    load, camping = l2_load(prediction.result, gpu, sm.spread.active_sms), sm.work.l2_camping
+    if load * camping < (CAMPED if camping > 1.0 else CROWDED):
         return prediction
     return small_prediction(sm, survey, gpu, "SMs wait for one another in the crossbar") or prediction
 

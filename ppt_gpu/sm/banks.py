@@ -13,6 +13,8 @@ Rules, from the CUDA C Programming Guide, appendix "Compute Capabilities", "Shar
   16 B words that all lanes share take two passes.
 * An L1 that delivers less than a row of the banks in a cycle (Turing: 64 B) takes several cycles for the lanes that
   are served together, conflicts or not.
+* `shared.first_word`, as a simulator has it: lanes are served together whatever they ask for, and meet in a bank where
+  their first words do.
 * Atomics: no sharing. A bank serves its lanes one after another, those with the same address too; where
   `shared.atomics_share`, as a simulator has it, they are like loads.
 """
@@ -41,6 +43,7 @@ class BankRule:
     shares_atomics: bool = False  # atomics on the same word are one access, as loads of it are
     cycles: int = 1  # that the lanes served together take at least: a path narrower than the banks
     each: bool = False  # every pass takes so many: others have the path meanwhile
+    first_word: bool = False  # of what a lane asks for, banks see the first word
 
 
 def bank_rule(gpu: Gpu, both: bool = True) -> BankRule:
@@ -54,7 +57,10 @@ def bank_rule(gpu: Gpu, both: bool = True) -> BankRule:
     row = shared.banks * deep
     cycles = max(1, round(row / path_bandwidth(gpu, both))) if gpu.l1.banked else 1
     first = gpu.compute_capability[0] == 1
-    return BankRule(shared.banks, shared.bank_width, row, first, paired, shared.atomics_share, cycles, gpu.l1.sms > 1)
+    return BankRule(
+        shared.banks, shared.bank_width, row, first, paired, shared.atomics_share, cycles, gpu.l1.sms > 1,
+        shared.first_word,
+    )  # fmt: skip
 
 
 def path_bandwidth(gpu: Gpu, both: bool) -> float:
@@ -82,6 +88,8 @@ def passes(
     Only the loop of the generation asked for is compiled.
     """
     found = np.zeros(len(pattern), np.int64)
+    if rule.first_word:
+        size = np.minimum(size, rule.width)
     if rule.shares_atomics:
         atomic = np.zeros_like(atomic)
     load, seen = np.zeros(rule.banks, np.int64), np.zeros(_MAX_WORDS, np.int64)

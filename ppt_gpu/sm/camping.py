@@ -36,7 +36,8 @@ NEVER = -1
 
 
 def slice_of_lines(address: NDArray[np.uint64], gpu: Gpu, line: int) -> NDArray[np.int32]:
-    """[L] the slice of each line of `line` bytes: chunks of `l2.interleave` bytes go to the slices in turn.
+    """[L] the slice of each line of `line` bytes: chunks of `l2.interleave` bytes go to the channels of DRAM in turn,
+    and those of a channel to its slices, which have numbers next to one another.
 
     With `l2.slice_index` "hash", the number of the chunk is first folded by xor with its higher bits, so that no stride
     stays on one; with "polynomial" as `slice_hash` says.
@@ -51,6 +52,9 @@ def slice_of_lines(address: NDArray[np.uint64], gpu: Gpu, line: int) -> NDArray[
         for shift in range(bits, 64, bits):
             folded ^= chunk >> np.uint64(shift)
         chunk = folded & np.uint64((1 << bits) - 1)
+    if gpu.l2.slice_index == "linear" and slices % gpu.dram.channels == 0:
+        channels, each = np.uint64(gpu.dram.channels), np.uint64(slices // gpu.dram.channels)
+        chunk = chunk % channels * each + chunk // channels % each
     return (chunk % np.uint64(slices)).astype(np.int32)
 
 
@@ -227,6 +231,6 @@ def camping(requests: Requests, gpu: Gpu, sector_bytes: int) -> float:
     of_slice = (requests.address // np.uint64(gpu.l2.interleave) % np.uint64(slices)).astype(np.int64)
     asked = np.bincount(window * slices + of_slice, sectors, (int(window.max()) + 1) * slices)
     asked = asked.reshape(-1, slices) * sector_bytes
-    way = asked.sum(axis=1) / gpu.l2.bandwidth
+    way = asked.sum(axis=1) / gpu.l2_way(len(np.unique(requests.sm)))
     busiest = asked.max(axis=1) / (gpu.l2.slice_bandwidth or gpu.l2.bandwidth / slices)
     return float(np.maximum(way, busiest).sum() / way.sum())

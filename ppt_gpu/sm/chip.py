@@ -33,6 +33,7 @@ class Sms(Protocol):
     core: NDArray[np.int64]  # the tables of one SM that change
     blocks: slice  # where in `core` its block slots stand
     places: int  # warp slots of an SM
+    first_turn: int | None  # where in `core` the scheduler stands whose turn is first; None: they take none
     block_start: NDArray[np.int64]  # [B]
     block_end: NDArray[np.int64]  # [B]
 
@@ -54,6 +55,8 @@ def sms_of(program: Program, chip: Chip, resident: int) -> Sms:
 
 class CoreSms:
     """SMs in the loop of `core.py`."""
+
+    first_turn: int | None = None
 
     def __init__(self, program: Program, chip: Chip, resident: int) -> None:
         self.program, self.machine = program, chip.sm
@@ -90,11 +93,13 @@ class ChipState:
         self.sms = sms_of(program, chip, resident)
         inside = SmMemory(program, chip, window, self.sms.places, resident)
         self.below = Below(program, chip)
-        make_bring_in()(self.below.memory.mem, chip.warm)
+        make_bring_in()(self.below.memory.mem, chip.warm, chip.dirty)
         self.tx, self.accesses = inside.tx, self.below.memory.access
         track = np.zeros(TRACK_WORDS, np.int64)
         track[TARGET] = NEVER
         self.cores = for_each(chip.sms, self.sms.core)
+        if self.sms.first_turn is not None:
+            self.cores[:, self.sms.first_turn] += chip.turns
         self.mems = for_each(chip.sms, inside.mem)
         self.tracks = for_each(chip.sms, track)
         self.shared = np.zeros(CHIP_WORDS, np.int64)
@@ -111,7 +116,7 @@ class ChipState:
         count, total = slots.shape[0] * slots.shape[1], len(self.program.block_warp) - 1
         given = np.arange(count).reshape(slots.shape[1], slots.shape[0]).T
         slots[:, :, GIVEN] = np.where(given < total, given, -1)
-        slots[:, :, LAUNCH_AT] = np.where(given < total, 0, NEVER)
+        slots[:, :, LAUNCH_AT] = np.where(given < total, self.chip.sm.begins, NEVER)
         self.shared[NEXT] = min(count, total)
         if self.chip.ramp:
             slots[:, :, GIVEN], self.shared[NEXT] = -1, 0

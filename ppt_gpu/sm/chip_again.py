@@ -64,7 +64,7 @@ def run_chip_again(program: Program, chip: Chip, run: RecordedChip, window: int)
     way."""
     began = time.thread_time()
     below, asked, most = q.Below(program, chip), run.asked.requests, q.requests_in(chip.sm, window)
-    make_bring_in()(below.memory.mem, chip.warm)
+    make_bring_in()(below.memory.mem, chip.warm, chip.dirty)
     stride = q.FIXED + (most << q.REQ_SHIFT)
     mems = np.zeros(chip.sms * stride, np.int64)
     mems.reshape(chip.sms, stride)[:, q.REQS] = q.FIXED

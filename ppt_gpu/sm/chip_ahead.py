@@ -10,8 +10,8 @@ from typing import Any
 from ppt_gpu.compiled import called
 from ppt_gpu.sm import chip_memory as q
 from ppt_gpu.sm import core_memory as c
-from ppt_gpu.sm.chip_l1 import tag
 from ppt_gpu.sm.core_bits import int64, prefetch
+from ppt_gpu.sm.core_hash import tag
 from ppt_gpu.sm.core_pack import POSITION
 from ppt_gpu.sm.core_state import ACCESS, READY, SCHED_SHIFT, WARP_SHIFT
 
@@ -80,5 +80,5 @@ def ask_for_tags(mem: Any, tx: Any, found: int, total: int) -> None:
         for number in range(mem[at], min(mem[at] + NEXT, total)):
             word = tx[number]
             if word >= 0:
-                prefetch(mem, mem[q.TAGS] + tag(mem, (word >> c.SECTORS) & q.LINE_MASK))
+                prefetch(mem, mem[q.TAGS] + tag((word >> c.SECTORS) & q.LINE_MASK, mem[q.TAG_MASK]))
                 prefetch(mem, mem[mem[q.L1_SETS] + (word >> q.SET_AT) * c.SET_WORDS + c.VICTIM])

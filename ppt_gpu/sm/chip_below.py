@@ -11,15 +11,13 @@ from typing import Any
 from ppt_gpu.compiled import called, entry, merged, popcount
 from ppt_gpu.sm import chip_memory as q
 from ppt_gpu.sm import core_memory as c
-from ppt_gpu.sm.chip_crossbar import cross, enqueue, open_router
-from ppt_gpu.sm.chip_machine import ATOMIC, COPY, COPY_BIT, NUMBER_BITS, READ, SM_BITS
+from ppt_gpu.sm.chip_machine import ATOMIC, COPY, COPY_BIT, READ
+from ppt_gpu.sm.chip_passing import KEY_SM, KEY_TIME, pass_crossbars, request_place, sm_of
+from ppt_gpu.sm.chip_slice import at_slice
 from ppt_gpu.sm.core_bits import fingerprint, int64, prefetch
-from ppt_gpu.sm.core_chip import l2_read, l2_write
 from ppt_gpu.sm.core_machine import FRACTION
 from ppt_gpu.sm.core_tags import claim, line_place
 
-# a request as a number that orders it: time in the window, SM, its number there
-KEY_SM, KEY_TIME = NUMBER_BITS, NUMBER_BITS + SM_BITS
 #: requests between the steps in which what the next ones need is asked for
 STEP = 6
 
@@ -29,22 +27,24 @@ def make_bring_in() -> Any:
     """_bring_in, compiled."""
     SOURCES = fingerprint(names="c*.py")
 
-    def bring_in(below: Any, lines: Any) -> None:
+    def bring_in(below: Any, lines: Any, dirty: Any) -> None:
         _ = SOURCES
-        _bring_in(below, lines)
+        _bring_in(below, lines, dirty)
 
     return entry(bring_in)
 
 
 @called
-def _bring_in(below: Any, lines: Any) -> None:
-    """Lines that are in the L2 when the launch begins, the one used last at the end: each takes a way of its set."""
-    for line in lines:
-        place = line_place(below, line)
+def _bring_in(below: Any, lines: Any, dirty: Any) -> None:
+    """Lines that are in the L2 when the launch begins, the one used last at the end: each takes a way of its set.
+    dirty: masks of their sectors that have to be written back."""
+    for index in range(len(lines)):
+        place = line_place(below, lines[index])
         at = below[place + c.L2_SET] & c.PLACE
         node = below[at + c.VICTIM]
         claim(below, c.L2_NODE, at, node, place)
         below[node + c.VALID] = (1 << 2 * c.SECTORS) - 1
+        below[node + c.DIRTY] = dirty[index]
 
 
 @called
@@ -55,49 +55,22 @@ def serve_window(mems: Any, stride: int, sms: int, below: Any, slices: Any, chan
     count [window + 1], keys and order [requests of all SMs]: room. `number`: of slices.
     """
     total = _sorted(mems, stride, sms, first, window, count, keys, order)
-    if slices[number * 2 + 3] == q.BY_CROSSBAR and total != 0:
-        _cross(mems, stride, sms, below, slices, number, first, order, total)
+    if slices[number * 2 + 3] == q.BY_CROSSBAR:
+        pass_crossbars(mems, stride, sms, below, slices, channels, number, of_sm, first, window, order, total)
+        return
     for index in range(total + 4 * STEP):
         if index < total:
-            prefetch(mems, _place(mems, stride, order[index]))
+            prefetch(mems, request_place(mems, stride, order[index]))
         if index >= STEP and index < total + STEP:
-            prefetch(below, line_place(below, mems[_place(mems, stride, order[index - STEP]) + q.R_LINE]))
+            prefetch(below, line_place(below, mems[request_place(mems, stride, order[index - STEP]) + q.R_LINE]))
         if index >= 2 * STEP and index < total + 2 * STEP:
-            prefetch(below, _node(below, mems[_place(mems, stride, order[index - 2 * STEP]) + q.R_LINE]))
+            prefetch(below, _node(below, mems[request_place(mems, stride, order[index - 2 * STEP]) + q.R_LINE]))
         if index >= 3 * STEP and index < total + 3 * STEP:
-            node = _node(below, mems[_place(mems, stride, order[index - 3 * STEP]) + q.R_LINE])
+            node = _node(below, mems[request_place(mems, stride, order[index - 3 * STEP]) + q.R_LINE])
             prefetch(below, below[node + c.HOLDS] & c.PLACE)
         if index >= 4 * STEP:
             key = order[index - 4 * STEP]
-            sm = (key >> KEY_SM) & ((int64(1) << (KEY_TIME - KEY_SM)) - 1)
-            _answer(mems, _place(mems, stride, key), sm, below, slices, channels, number, of_sm)
-
-
-@called
-def _cross(
-    mems: Any, stride: int, sms: int, below: Any, slices: Any, number: int, first: int, order: Any, total: int
-) -> None:  # fmt: skip
-    """Through the crossbar, before they are answered."""
-    router, others = number * 4 + 4, slices[number * 2]
-    open_router(slices, router, sms, number, first)
-    for index in range(total):
-        at = _place(mems, stride, order[index])
-        line = mems[at + q.R_LINE]
-        if line >= 0:
-            to = below[line_place(below, line) + q.SLICE]
-        else:
-            to = others % number
-            others += 1
-        sm = (order[index] >> KEY_SM) & ((int64(1) << (KEY_TIME - KEY_SM)) - 1)
-        enqueue(mems, slices, router, sms, sm, at, to)
-    cross(mems, slices, router, sms, number, first)
-
-
-@merged
-def _place(mems: Any, stride: int, key: int) -> int:
-    """Of a request, in the tables of all SMs."""
-    sm = (key >> KEY_SM) & ((int64(1) << (KEY_TIME - KEY_SM)) - 1)
-    return sm * stride + mems[q.REQS] + ((key & (COPY_BIT - 1)) << q.REQ_SHIFT)
+            _answer(mems, request_place(mems, stride, key), sm_of(key), below, slices, channels, number, of_sm)
 
 
 @merged
@@ -147,36 +120,17 @@ def _answer(
     mems: Any, at: int, sm: int, below: Any, slices: Any, channels: Any, number: int, of_sm: Any
 ) -> None:  # fmt: skip
     """One request, on the way to the L2, at the slice of its line, and at the DRAM channel of that."""
-    time, line, sectors, kind = mems[at + q.R_TIME], mems[at + q.R_LINE], mems[at + q.R_SECTORS], mems[at + q.R_KIND]
+    time, line, count = mems[at + q.R_TIME], mems[at + q.R_LINE], popcount(mems[at + q.R_SECTORS])
     across_at = number * 2 + 1
     if line >= 0:
         this = below[line_place(below, line) + q.SLICE]
     else:  # has no address: one slice after another
         this = slices[number * 2] % number
         slices[number * 2] += 1
-    channel = slices[(number + 2 + this) * 2]
-    below[c.L2_SERVER] = slices[this * 2]
-    below[c.DRAM] = channels[channel]
-    if slices[across_at + 2] == q.BY_CROSSBAR:
-        across = mems[at + q.R_ACROSS]
-        there = time + across
-    else:
-        across = max(slices[across_at] - time, 0)
-        slices[across_at] = max(slices[across_at], time) + popcount(sectors) * slices[across_at + 2]
-        there = slices[across_at]
-    if kind in (READ, COPY, ATOMIC):
+    wait = max(slices[across_at] - time, 0)
+    there = slices[across_at] = max(slices[across_at], time) + count * slices[across_at + 2]
+    if mems[at + q.R_KIND] in (READ, COPY, ATOMIC):
         link = sm * 2 + q.LINK
-        wait = max(mems[at + q.R_WAIT], across, of_sm[link] - time)
-        of_sm[link] = max(of_sm[link], time) + popcount(sectors) * slices[across_at + 1]
-        if kind == ATOMIC:
-            updates, start, busy = mems[at + q.R_UPDATES], mems[at + q.R_START], this * 2 + 1
-            if updates > 0:
-                of_sm[sm * 2] = max(0, slices[busy] - start) + (updates - 1) * below[c.P_ATOMIC]
-                slices[busy] = max(slices[busy], start) + updates * below[c.P_ATOMIC_BUSY]
-            wait = max(wait, of_sm[sm * 2])
-        mems[at + q.R_ANSWER] = l2_read(below, time, line, sectors, wait, int64(kind == ATOMIC))
-    else:
-        accepted = l2_write(below, time, line_place(below, line), line, sectors)
-        mems[at + q.R_ANSWER] = max(accepted, there)
-    slices[this * 2] = below[c.L2_SERVER]
-    channels[channel] = below[c.DRAM]
+        wait = max(mems[at + q.R_WAIT], wait, of_sm[link] - time)
+        of_sm[link] = max(of_sm[link], time) + count * slices[across_at + 1]
+    at_slice(mems, at, sm, this, time, mems[at + q.R_START], wait, there, below, slices, channels, number, of_sm)

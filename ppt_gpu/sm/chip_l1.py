@@ -14,77 +14,56 @@ from ppt_gpu.sm import core_memory as c
 from ppt_gpu.sm.chip_machine import ATOMIC, READ, STORE, WRITE_BACK
 from ppt_gpu.sm.chip_requests import WAITS, ask, leaves, miss, uncached, wait_for
 from ppt_gpu.sm.core_bits import int64, quotient
+from ppt_gpu.sm.core_hash import find, forget, remember
 from ppt_gpu.sm.core_lsu import _leave, _perfect_miss, _return
-from ppt_gpu.sm.core_machine import FRACTION, ONE, WRITE_EVICT
+from ppt_gpu.sm.core_machine import FRACTION, NEVER, ONE, WRITE_EVICT
 from ppt_gpu.sm.core_machine import WRITE_BACK as L1_WRITE_BACK
 from ppt_gpu.sm.core_tags import drop, renew, request, whole
 from ppt_gpu.sm.program import FORCED_L1
 
 
 @merged
-def tag(mem: Any, line: int) -> int:
-    """Where in the table of tags a line begins to be looked for. (Multiplied by 2^64 over the golden ratio.)"""
-    return ((line * int64(-7046029254386353131)) >> 32) & mem[q.TAG_MASK]
-
-
-@called
 def _find(mem: Any, line: int) -> int:
     """The node of a line in the L1, 0: none."""
-    tags, place = mem[q.TAGS], tag(mem, line)
-    word = mem[tags + place]
-    while word != 0 and word >> q.PLACE_BITS != line + 1:
-        place = (place + 1) & mem[q.TAG_MASK]
-        word = mem[tags + place]
-    return word & ((int64(1) << q.PLACE_BITS) - 1)
-
-
-@called
-def _forget(mem: Any, node: int) -> None:
-    """Take a node's line out of the table; others that its place had kept from theirs move up."""
-    tags, mask, line = mem[q.TAGS], mem[q.TAG_MASK], mem[node + c.HOLDS] - 1
-    hole = tag(mem, line)
-    while mem[tags + hole] >> q.PLACE_BITS != line + 1:
-        hole = (hole + 1) & mask
-    place = (hole + 1) & mask
-    word = mem[tags + place]
-    while word != 0:
-        if (place - tag(mem, (word >> q.PLACE_BITS) - 1)) & mask >= (place - hole) & mask:
-            mem[tags + hole] = word
-            hole = place
-        place = (place + 1) & mask
-        word = mem[tags + place]
-    mem[tags + hole] = 0
-
-
-@called
-def _remember(mem: Any, node: int, line: int) -> None:
-    """Put a line that is not there into the table."""
-    tags, place = mem[q.TAGS], tag(mem, line)
-    while mem[tags + place] != 0:
-        place = (place + 1) & mem[q.TAG_MASK]
-    mem[tags + place] = ((line + 1) << q.PLACE_BITS) | node
+    return find(mem, mem[q.TAGS], mem[q.TAG_MASK], line)
 
 
 @called
 def _drop(mem: Any, l1_set: int, node: int) -> None:
-    _forget(mem, node)
+    forget(mem, mem[q.TAGS], mem[q.TAG_MASK], mem[node + c.HOLDS] - 1)
     drop(mem, l1_set, node)
+
+
+@called
+def _reserved(mem: Any, l1_set: int) -> int:
+    """The first cycle in which a line of the set is no more on its way; NEVER: nobody knows in this window."""
+    node, free = mem[l1_set + c.VICTIM], int64(NEVER)
+    while node:
+        if mem[node + c.HOLDS] == 0:
+            free = int64(0)
+        elif mem[node + q.ASKED] == 0:
+            free = min(free, mem[node + c.FILL])
+        node = mem[node + c.NEXT]
+    return free
 
 
 @called
 def _allocate(mem: Any, time: int, l1_set: int, line: int) -> int:
     """A node for a line; dirty sectors of the line it replaces go to the L2."""
     node = mem[l1_set + c.VICTIM]
+    if mem[c.P_L1_RESERVES] != 0 and mem[node + c.HOLDS] != 0:
+        while (mem[node + q.ASKED] != 0 or mem[node + c.FILL] > time >> FRACTION) and mem[node + c.NEXT] != 0:
+            node = mem[node + c.NEXT]
     if mem[node + c.HOLDS] != 0:
         dirty = mem[node + c.VALID] >> q.DIRTY_AT
         if dirty != 0 and mem[c.P_PERFECT] == 0:
             mem[q.LINK_OUT] = max(mem[q.LINK_OUT], time) + popcount(dirty) * mem[c.P_ICNT]
             ask(mem, time, mem[node + c.HOLDS] - 1, dirty, WRITE_BACK, int64(0))
-        _forget(mem, node)
+        forget(mem, mem[q.TAGS], mem[q.TAG_MASK], mem[node + c.HOLDS] - 1)
     for word in range(c.VALID, q.NODE_WORDS):
         mem[node + word] = 0
     mem[node + c.HOLDS] = line + 1
-    _remember(mem, node, line)
+    remember(mem, mem[q.TAGS], mem[q.TAG_MASK], line, node)
     renew(mem, l1_set, node)
     return node
 
@@ -129,8 +108,13 @@ def load(mem: Any, op: int, time: int, word: int) -> int:
             return int64(WAITS)
         now = max(time, mem[node + c.FILL] * ONE)
     left = now
+    if node == 0 and mem[c.P_L1_RESERVES] != 0:
+        place = _reserved(mem, l1_set)
+        if place == NEVER:
+            return int64(WAITS)
+        left = max(now, place * ONE)
     if missing != 0 and mem[c.P_PERFECT] == 0:
-        left = leaves(mem, now, int64(1))
+        left = leaves(mem, left, int64(1))
         if left < 0:
             return left
     if node != 0 and mem[c.P_L1_FIFO] == 0:
@@ -211,7 +195,7 @@ def store(mem: Any, op: int, time: int, word: int) -> int:
             mem[node + c.VALID] |= sectors | (sectors << q.DIRTY_AT if back else 0)
     if kept:
         return time
-    wait = _leave(mem, time, sectors)
+    wait = _leave(mem, left, sectors)
     left = mem[c.NOW]
     accepted = left + wait
     if mem[c.P_PERFECT] == 0:

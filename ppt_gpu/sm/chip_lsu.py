@@ -16,6 +16,7 @@ from ppt_gpu.sm.chip_l1 import atomic, load, store
 from ppt_gpu.sm.chip_machine import COPY
 from ppt_gpu.sm.chip_requests import ask, wait_for
 from ppt_gpu.sm.core_bits import int64, prefetch
+from ppt_gpu.sm.core_code import constant_there
 from ppt_gpu.sm.core_lsu import _round_trip
 from ppt_gpu.sm.core_machine import FRACTION, NEVER, ONE
 from ppt_gpu.sm.core_pack import POSITION
@@ -43,9 +44,7 @@ def _inside(mem: Any, op: int) -> None:
         mem[op + q.O_DONE] = whole(start) + max(passes - 1, 0) + mem[c.P_SHARED]
     else:
         mem[c.LSU] = start + ONE
-        if mem[c.CONSTANTS] == 0:
-            mem[c.CONSTANTS] = whole(start) + mem[c.P_CONSTANT_MISS]
-        mem[op + q.O_DONE] = max(whole(start) + mem[c.P_CONSTANT_LATENCY], mem[c.CONSTANTS])
+        mem[op + q.O_DONE] = constant_there(mem, whole(start))
     _release(mem, op, whole(mem[c.LSU]))
 
 

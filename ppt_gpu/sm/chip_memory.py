@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 from ppt_gpu.sm import core_memory as c
 from ppt_gpu.sm.chip_machine import Chip
 from ppt_gpu.sm.core_fill import FILL_FROM, fill_transactions
+from ppt_gpu.sm.core_hash import PLACE_BITS
 from ppt_gpu.sm.core_machine import ONE, Machine, set_index
 from ppt_gpu.sm.program import Program, copies_of
+from ppt_gpu.sm.staged_l1_state import AT_ONCE, WAY_PLACES, l1_tables
 
 FIXED = 128  # words before the tables
 ALIGNED = 8  # words of a line of the host's caches
@@ -25,11 +27,13 @@ ALIGNED = 8  # words of a line of the host's caches
 # that have been answered: time from which the answer counts, and the answer; FLOW_LIMIT: the latest that counts.
 # SOON: room for chip_ahead. LAG: cycles by which all this is behind its SM.
 # LINK_OUT: the interconnect outward. (core_memory.INWARD stays 0: instruction lines do not wait for data.)
+# PORT: ring of the times in which flits left for the crossbar, of which so many were SENT, TAKEN, and are KNOWN to be
+# taken some time, if nothing more comes
 (
     WINDOW_END, HORIZON, OPS, OP_SETTLED, OP_FIRST, OP_LAST, OP_MASK, COPY_OPS, COPY_SETTLED, COPY_FIRST, COPY_LAST,
     COPY_MASK, REQS, N_REQS, DEPS, N_DEPS, TAKEN, QUEUE_BLOCKED, FLOW, FLOW_FIRST, FLOW_LAST, FLOW_MASK, FLOW_LIMIT,
-    TAGS, TAG_MASK, L1_SETS, LINK_OUT, SOON, LAG,
-) = range(c.TABLES, c.TABLES + 29)  # fmt: skip
+    TAGS, TAG_MASK, L1_SETS, LINK_OUT, SOON, LAG, PORT, PORT_SIZE, PORT_SENT, PORT_TAKEN, PORT_KNOWN,
+) = range(c.TABLES, c.TABLES + 34)  # fmt: skip
 OF_UNIT, OF_COPIES = 0, COPY_OPS - OPS
 #: the number of the first copy; above those of all operations of the load/store unit
 FIRST_COPY = 1 << 40
@@ -47,13 +51,18 @@ UNRESOLVED, ANNOUNCED = 1, 2
 # a request; server times but for ANSWER (of a read: cycle). WAIT: for what is inside the SM. START, UPDATES: of an
 # atomic's first transaction, when its operation began and how many updates of one address it makes (0: a further
 # one). NODE: of the L1, 0 none; BEFORE: the request for the same node before it in this window, + 1; BASE: its FILL
-# then; FILL: with this answer. ACROSS, NEXT, SLICE: of the crossbar: the wait there, the next request of the SM (its
-# place, 0: none) and the words of the slice.
+# then; FILL: with this answer. ACROSS, BACK: the waits in the crossbars. TO, SIZE: the number of the receiver there,
+# and how many packets it has, above the steps that each takes (HOLD_BITS).
 (
     R_TIME, R_LINE, R_SECTORS, R_KIND, R_WAIT, R_START, R_UPDATES, R_ANSWER, R_NODE, R_BEFORE, R_BASE, R_FILL,
-    R_ACROSS, R_NEXT, R_SLICE,
-) = range(15)  # fmt: skip
+    R_ACROSS, R_BACK, R_TO, R_SIZE,
+) = range(16)  # fmt: skip
 REQ_SHIFT = 4
+#: of a request in a crossbar the next one (its place, 0: none)
+R_NEXT = R_FILL
+#: of an SM with pipelines in its L1 its own record of the request, where others have what their node was filled with
+R_OF = R_BASE
+HOLD_BITS = 8
 # a dependence: the operation at place OF waits for request number ON: its answer, the fill with it, or, of a store that
 # is acknowledged, its acceptance
 D_OF, D_ON, D_FOR = range(3)
@@ -65,15 +74,14 @@ SLICE = c.L1_SET
 # place the last request for it in this window + 1
 ASKED, DIRTY_AT = c.DIRTY, c.SECTORS
 NODE_WORDS = c.NODE_WORDS
-# TAGS: where in the hash table a line begins to be looked for; a word has line + 1, above the node's place, or is 0
-PLACE_BITS = 28
 # what is below the SMs knows of each
 CONFLICT, LINK = range(2)
-# the word of a transaction: as in core_memory, and, of a line, from SET_AT its set in the L1
-SET_AT = 44
-LINE_MASK = (1 << (SET_AT - c.SECTORS)) - 1
+# the word of a transaction: as in core_memory, with its set in the L1
+SET_AT, LINE_MASK = c.SET_AT, c.LINE_MASK
 #: instead of what a sector costs on the way to the L2
 BY_CROSSBAR = -1
+#: the crossbar to the slices, that back, what is in both, and, with ports, room for one to look ahead
+WAY_THERE, WAY_BACK, IN_FLIGHT, WAY_AHEAD = range(4)
 
 
 class SmMemory:
@@ -88,17 +96,19 @@ class SmMemory:
         stores = chip.horizon * ONE // max(m.tx_cost, 1) + 2
         operations, flow = _power_of_two(in_window + 2 * m.queue + 8), _power_of_two(2 * in_window + stores + 8)
         copies = _power_of_two(_copies(program, resident) + 1)
-        requests = requests_in(m, window)
+        requests = max(requests_in(m, window), answers_in(chip, window))
         others = FIXED + m.mshrs + m.queue + code.size + known.size + code_line.size
         sizes = [
             FIXED, m.mshrs, m.queue, code.size, known.size, code_line.size + -others % ALIGNED,
             len(nodes) * NODE_WORDS, sets.size + -sets.size % ALIGNED, tags,
             operations << OP_SHIFT, copies << OP_SHIFT, requests << REQ_SHIFT, requests << DEP_SHIFT, 2 * flow, slots,
-            c.constant_words(m),
+            c.constant_words(m), max(chip.port, 1),
         ]  # fmt: skip
+        pipelines = l1_tables(m, sum(sizes)) if m.miss_queue else np.zeros(0, np.int64)
+        sizes.append(len(pipelines))
         at: list[int] = np.cumsum([0, *sizes]).tolist()
         _, mshrs, queue, code_at, known_at, line_at, nodes_at, sets_at, tags_at, *at = at
-        ops, copy_ops, reqs, deps, flow_at, soon, constants_at, end = at
+        ops, copy_ops, reqs, deps, flow_at, soon, constants_at, port_at, pipelines_at, end = at
         assert end < 1 << PLACE_BITS
         self.mem = np.zeros(end + -end % ALIGNED, np.int64)
         self.mem[: len(c._PARAMETERS)] = c.parameters(program, m)
@@ -114,7 +124,12 @@ class SmMemory:
         self.mem[[OPS, OP_MASK, REQS, DEPS]] = ops, operations - 1, reqs, deps
         self.mem[[COPY_OPS, COPY_MASK]] = copy_ops, copies - 1
         self.mem[[COPY_SETTLED, COPY_FIRST, COPY_LAST]] = FIRST_COPY
+        self.mem[[PORT, PORT_SIZE]] = port_at, chip.port
         self.mem[[FLOW, FLOW_MASK, HORIZON, SOON, LAG]] = flow_at, flow - 1, chip.horizon, soon, m.memory_lag
+        self.mem[pipelines_at:end] = pipelines
+        self.mem[c.L1_PIPE] = pipelines_at if m.miss_queue else 0
+        if m.miss_queue and chip.port:  # requests wait in the port, and for that in the miss queue
+            self.mem[pipelines_at + WAY_PLACES] = 1
         self.tx = transactions(program, m)
         self.requests = requests
 
@@ -127,6 +142,11 @@ def requests_in(machine: Machine, window: int) -> int:
     """Requests that an SM can make in a window: those of copies, and of the load/store unit two for each transaction: a
     line that it replaces, too."""
     return 3 * _transactions_in(machine, window) + 8
+
+
+def answers_in(chip: Chip, window: int) -> int:
+    """Requests that a crossbar can bring back to an SM in a window."""
+    return (2 if chip.router else 1) * window + 2 if chip.crossbar else 0
 
 
 def _copies(program: Program, resident: int) -> int:
@@ -163,7 +183,7 @@ class Below:
     """What all SMs share: `memory`, of which core_chip uses the L2, and the times of slices and channels."""
 
     def __init__(self, program: Program, chip: Chip) -> None:
-        from ppt_gpu.sm.chip_crossbar import router_words
+        from ppt_gpu.sm.chip_crossbar import RECORD_WORDS, RECORDS, crossbars
 
         self.memory = c.MemoryArrays(program, chip.below, chip.l2_set)
         sets_at = int(self.memory.mem[c.LINES])
@@ -171,10 +191,18 @@ class Below:
         lines.reshape(-1, c.LINE_WORDS)[:, SLICE] = chip.slice_of
         #: [2 * slices + 2, 2] time of the L2 and of same-address updates; then how many requests had no address, and
         #: the time of the way to the L2; then what a sector costs on the link into an SM, and there; then, of each
-        #: slice, its channel
+        #: slice, its channel; then where WAY_THERE and the others begin
         own = (2 * chip.slices + 2) * 2
-        #: those of the slices and, behind them, of the crossbar
-        self.words = np.zeros(own + (router_words(chip.sms, chip.slices) if chip.crossbar else 0), np.int64)
+        ways = dict(zip((WAY_THERE, WAY_BACK, WAY_AHEAD), crossbars(chip), strict=False))
+        begins = own + 4
+        in_flight = begins + sum(map(len, ways.values()))
+        room = RECORDS + chip.sms * (AT_ONCE + 2) * RECORD_WORDS if chip.crossbar else 0
+        self.words = np.zeros(in_flight + room, np.int64)  # what is never written takes no memory
+        self.words[own + IN_FLIGHT] = in_flight
+        for way, words in ways.items():
+            self.words[own + way] = begins
+            self.words[begins : begins + len(words)] = words
+            begins += len(words)
         self.slices = self.words[:own].reshape(-1, 2)
         self.slices[chip.slices + 1] = chip.sm.icnt_cost, BY_CROSSBAR if chip.crossbar else chip.across_cost
         self.slices[chip.slices + 2 :, 0] = [chip.channel(number) for number in range(chip.slices)]

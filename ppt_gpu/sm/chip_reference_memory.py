@@ -28,6 +28,7 @@ from ppt_gpu.sm.reference_code import Code
 from ppt_gpu.sm.reference_memory import Line, Memory, whole
 
 if TYPE_CHECKING:
+    from ppt_gpu.sm.reference_l1 import Request as PipelineRequest
     from ppt_gpu.sm.reference_staged import Staged
 
 
@@ -44,6 +45,13 @@ class Request:
     updates: int = 0
     entry: Line | None = None
     answer: int = -1
+    back: int = 0  # by how much its answer is later because of others in the crossbar
+    of: tuple[int, PipelineRequest] | None = None  # of pipelines in the L1: the cycle in which it left, and theirs
+
+    @property
+    def flits(self) -> int:
+        """That it has where all of a request is one packet: a load has no data."""
+        return 1 if self.kind == READ else self.sectors.bit_count()
 
 
 @dataclass
@@ -277,9 +285,9 @@ class LaterMemory(Memory):
             if waits and self._coming(entry):
                 return None
             now = max(time, entry.fill * ONE) if waits else time
-        left: int | None = now
-        if missing and not m.perfect:
-            left = self._leaves(now, True)
+        left: int | None = self._place(now, line) if entry is None and missing else now
+        if missing and not m.perfect and left is not None:
+            left = self._leaves(left, True)
         if left is None:
             return None
         self.l1.find(self.l1_set[line], line)
@@ -291,6 +299,19 @@ class LaterMemory(Memory):
             op.done = max(op.done, entry.fill, whole(time + self._return(time, coming)) + m.l1_latency)
             op.arrivals += self._coming(entry)
         return self._fill_later(op, left, line, missing, entry) if missing else left
+
+    def _place(self, time: int, line: int) -> int | None:
+        """When a line that the L1 lacks has a place there; None: nobody knows in this window."""
+        lines = self.l1.sets[self.l1_set[line]]
+        if not self.m.l1_reserves or len(lines) < self.l1.ways:
+            return time
+        known = [entry.fill for entry in lines if not self._coming(entry)]
+        return max(time, min(known) * ONE) if known else None
+
+    def _victim(self, time: int, line: int) -> int:
+        lines = self.l1.sets[self.l1_set[line]]
+        there = (n for n, entry in enumerate(lines) if entry.fill <= time >> FRACTION and not self._coming(entry))
+        return next(there, len(lines) - 1) if self.m.l1_reserves else 0
 
     def _fill_later(self, op: Operation, time: int, line: int, missing: int, entry: Line | None) -> int:
         if entry is None:
@@ -310,7 +331,7 @@ class LaterMemory(Memory):
         return time
 
     def _allocate_later(self, time: int, line: int) -> Line:
-        entry, victim = self.l1.allocate(self.l1_set[line], line)
+        entry, victim = self.l1.allocate(self.l1_set[line], line, self._victim(time, line))
         if victim and victim.dirty and not self.m.perfect:
             self.link_out = max(self.link_out, time) + victim.dirty.bit_count() * self.m.icnt_cost
             self.asked.append(Request(time, victim.line, victim.dirty, WRITE_BACK))
@@ -321,7 +342,10 @@ class LaterMemory(Memory):
         back, looks = m.l1_write == L1_WRITE_BACK or op.keeps, line >= 0 and op.cached
         entry = self._peek(line) if looks else None
         kept = back and (line == FORCED_L1 or (looks and (entry is not None or m.l1_allocate)))
-        if not (kept or m.perfect) and self._leaves(time, False) is None:
+        left: int | None = time
+        if not (kept or m.perfect):
+            left = self._leaves(time, False)
+        if left is None:
             return None
         if looks and not back and m.l1_write == WRITE_EVICT:
             self.l1.drop(self.l1_set[line], line)
@@ -334,7 +358,7 @@ class LaterMemory(Memory):
                 entry.dirty |= sectors if back else 0
         if kept:
             return time
-        left, wait = self._leave(time, sectors)
+        left, wait = self._leave(left, sectors)
         accepted = left + wait
         if not m.perfect:
             accepted = max(accepted, self._flow(left, sectors))

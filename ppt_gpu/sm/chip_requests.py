@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ppt_gpu.compiled import called
+from ppt_gpu.compiled import called, merged, popcount
 from ppt_gpu.sm import chip_memory as q
 from ppt_gpu.sm import core_memory as c
 from ppt_gpu.sm.chip_machine import ATOMIC, READ, STORE
@@ -33,6 +33,12 @@ def ask(mem: Any, time: int, line: int, sectors: int, kind: int, wait: int) -> i
     mem[at + q.R_NODE] = 0
     mem[q.N_REQS] = number + 1
     return number
+
+
+@merged
+def flits(mem: Any, at: int) -> int:
+    """Of the request at `at`, where all of it is one packet: a load has no data."""
+    return int64(1) if mem[at + q.R_KIND] == READ else popcount(mem[at + q.R_SECTORS])
 
 
 @called

@@ -8,6 +8,8 @@ from typing import Any
 from ppt_gpu.compiled import called, entry
 from ppt_gpu.sm import chip_memory as q
 from ppt_gpu.sm.chip_below import serve_window
+from ppt_gpu.sm.chip_crossbar import USED
+from ppt_gpu.sm.chip_passing import place_of
 from ppt_gpu.sm.chip_record import write_down
 from ppt_gpu.sm.core_bits import fingerprint, int64, pointer
 from ppt_gpu.sm.core_machine import NEVER
@@ -56,6 +58,12 @@ def _drained(mems: Any, stride: int, tracks: Any, total: int) -> bool:
         if unserved + mems[at + q.N_REQS] != 0:
             return False
     return ended == total
+
+
+@called
+def _all_back(slices: Any, number: int) -> bool:
+    """Nothing is in a crossbar."""
+    return slices[number * 2 + 3] != q.BY_CROSSBAR or slices[place_of(slices, number, q.IN_FLIGHT) + USED] == 0
 
 
 @called
@@ -119,9 +127,10 @@ def _close_round(
         pointer(order),
     )  # fmt: skip
     write_down(pointer(mems), stride, len(tracks), pointer(records))
-    if _drained(mems, stride, tracks, total):
+    all_back = _all_back(pointer(slices), slice_number)
+    if all_back and _drained(mems, stride, tracks, total):
         chip[STATUS] = DONE
-    elif _stuck(cores, mems, stride, tracks, blocks_at, blocks_end):
+    elif all_back and _stuck(cores, mems, stride, tracks, blocks_at, blocks_end):
         chip[STATUS] = DEADLOCK
     elif chip[END] >= chip[LIMIT] and _ended(tracks) < total:
         chip[STATUS] = OVER_BUDGET

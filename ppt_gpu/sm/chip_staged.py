@@ -21,23 +21,26 @@ from ppt_gpu.sm.chip_lsu import operation, passes_unit, posted, put, serve_queue
 from ppt_gpu.sm.chip_machine import Chip
 from ppt_gpu.sm.chip_requests import settle
 from ppt_gpu.sm.chip_round import END
+from ppt_gpu.sm.chip_staged_l1 import settle_l1
 from ppt_gpu.sm.core_bits import ctz, fingerprint, int64, pointer
 from ppt_gpu.sm.core_code import constant
 from ppt_gpu.sm.core_machine import NEVER, UNKNOWN
-from ppt_gpu.sm.core_memory import P_STORE
+from ppt_gpu.sm.core_memory import L1_PIPE, P_STORE
 from ppt_gpu.sm.core_seats import turned_together
 from ppt_gpu.sm.core_skip import ENDED, IDLE, NOTHING_DUE, NOW
-from ppt_gpu.sm.program import KIND_CONSTANT, KIND_LOAD, Program
+from ppt_gpu.sm.program import KIND_CONSTANT, KIND_LOAD, RECORDED, Program
 from ppt_gpu.sm.staged import make_staged
+from ppt_gpu.sm.staged_l1 import take
 from ppt_gpu.sm.staged_pipes import announce, memory_free, take_one, tell_waiting
 from ppt_gpu.sm.staged_state import (
     ACCESS,
     BEHIND,
     BLOCK_WORDS,
+    DONE,
     ENTRY,
+    FIRST_TURN,
     GIVEN,
     KIND,
-    LATENCY,
     LAUNCH_AT,
     OP,
     OP_WORDS,
@@ -72,7 +75,7 @@ def _started(
     in cycle `issued`; UNKNOWN where that has to be asked."""
     kind, way = ops[op + KIND], ops[op + USES_L1]
     if kind < KIND_LOAD:
-        return issued + ops[op + LATENCY]
+        return issued + ops[op + DONE]
     if kind == KIND_CONSTANT and not passes_unit(kind, mem):
         return constant(mem, issued)[0]
     at, known = put(mem, tx, accesses, kind, way, access, issued)
@@ -88,7 +91,7 @@ def _started(
 @merged
 def start_later(
     sizes: Any, warps: Any, slots: Any, owner: Any, ops: Any, pipes: Any, scheds: Any, gates: Any, records: Any,
-    free_records: Any, units: Any, results: Any, blocks: Any, writes: Any, wheel: Any, wants: Any, now: Any,
+    free_records: Any, units: Any, results: Any, writes: Any, wheel: Any, wants: Any, now: Any,
     op_stall: Any, waits: Any, entry_op: Any, entry_slot: Any, accesses: Any, tx: Any, mem: Any, cycle: int,
 ) -> None:  # fmt: skip
     """As `staged.start`."""
@@ -96,14 +99,18 @@ def start_later(
     while left:
         pipe = ctz(left)
         left &= left - 1
+        looks = int64(0)
         while pipes[pipe * PIPE_WORDS + BEHIND] > 0:
-            at = take_one(
+            at, looks = take_one(
                 sizes, ops, pipes, gates, records, free_records, units, results, now,
-                memory_free_later(mem, sizes[TO_UNIT]), pipe, cycle,
+                memory_free_later(mem, sizes[TO_UNIT]), pipe, looks, cycle,
             )  # fmt: skip
             if at < 0:
                 break
             place, number = records[at + WARP], records[at + ENTRY]
+            if mem[L1_PIPE] != 0 and ops[records[at + OP] * OP_WORDS + KIND] in RECORDED:
+                take(ops, entry_slot, accesses, tx, mem, records[at + OP], place, number, records[at + ACCESS], cycle)
+                continue
             done = _started(
                 ops, records[at + OP] * OP_WORDS, records[at + ACCESS], place, number, accesses, tx, mem,
                 cycle - sizes[TO_UNIT],
@@ -115,18 +122,21 @@ def start_later(
                 )  # fmt: skip
             else:
                 announce(
-                    sizes, warps, slots, owner, ops, scheds, gates, blocks, writes, wheel, wants, now, op_stall, waits,
-                    entry_op, entry_slot, place, number, cycle, max(done, cycle), cycle, cycle + 1,
+                    sizes, warps, slots, owner, ops, scheds, gates, writes, wheel, wants, now, op_stall, waits,
+                    entry_op, entry_slot, place, number, cycle, max(done, cycle), cycle,
                 )  # fmt: skip
 
 
 @called
 def _open_window(
-    sizes: Any, warps: Any, slots: Any, owner: Any, ops: Any, scheds: Any, gates: Any, blocks: Any, writes: Any,
+    sizes: Any, warps: Any, slots: Any, owner: Any, ops: Any, scheds: Any, gates: Any, writes: Any,
     wheel: Any, wants: Any, now: Any, op_stall: Any, waits: Any, entry_op: Any, entry_slot: Any, tx: Any, mem: Any,
     cycle: int,
 ) -> None:  # fmt: skip
     """What the answers to the last window's requests change, and how far the load/store unit comes in this one."""
+    if mem[L1_PIPE] != 0:
+        settle_l1(mem)
+        return
     settle(mem)
     serve_queue(mem, tx)
     for ring in (int64(q.OF_UNIT), int64(q.OF_COPIES)):
@@ -136,9 +146,9 @@ def _open_window(
                 mem[op + q.O_STATE] = 0
                 began = mem[op + q.O_ISSUED] + sizes[TO_UNIT]
                 announce(
-                    sizes, warps, slots, owner, ops, scheds, gates, blocks, writes, wheel, wants, now, op_stall, waits,
+                    sizes, warps, slots, owner, ops, scheds, gates, writes, wheel, wants, now, op_stall, waits,
                     entry_op, entry_slot, mem[op + q.O_ME], mem[op + q.O_EVENT], began,
-                    max(mem[op + q.O_DONE], began), cycle, cycle,
+                    max(mem[op + q.O_DONE], began), cycle,
                 )  # fmt: skip
         settled = mem[q.OP_SETTLED + ring]
         while settled < mem[q.OP_FIRST + ring] and mem[operation(mem, ring, settled) + q.O_STATE] == 0:
@@ -192,7 +202,7 @@ def make_advance_staged() -> Any:
                 mem[q.WINDOW_END] = end - sizes[TO_UNIT]
                 _open_window(
                     pointer(sizes), pointer(warps), pointer(slots), pointer(owner), pointer(ops), pointer(scheds),
-                    pointer(gates), pointer(blocks), pointer(writes), pointer(wheel), pointer(wants), pointer(now),
+                    pointer(gates), pointer(writes), pointer(wheel), pointer(wants), pointer(now),
                     pointer(op_stall), pointer(waits), pointer(entry_op), pointer(entry_slot), pointer(tx),
                     pointer(mem), track[NOW],
                 )  # fmt: skip
@@ -227,6 +237,7 @@ class StagedSms:
             name: slice(begin, end) for name, (begin, end) in zip(CHANGING, pairwise(self.at.tolist()), strict=True)
         }
         self.blocks = self.table["blocks"]
+        self.first_turn: int | None = self.table["now"].start + FIRST_TURN
         self.block_start, self.block_end = state.block_start, state.block_end
 
     def advance(self, run: ChipState, first: int, last: int) -> None:

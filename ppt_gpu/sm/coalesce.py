@@ -11,6 +11,8 @@ sections F.3.2 to F.4.2, for 1.x and 2.x; version 12, "Global Memory" of each ca
 * "line" (2.x): the distinct lines of a warp, of each half warp for 8 B words, of each quarter warp for 16 B words.
   A load through the L1 fetches whole lines; other accesses move the 32 B sectors touched.
 * "sector" (3.x and later): the distinct lines of a warp, with the sectors touched.
+* "segment" (a simulator of 2.x, GPGPU-Sim): the distinct segments of a warp, whatever lanes they are of: of 32 B where
+  instructions name bytes, of 64 B where they name 2 B, else of a line. Loads through the L1 fetch whole lines.
 
 A transaction is (line, sector mask); the line number is relative to the base address rounded down to a line. Local
 memory follows the same rules: the trace already has the addresses interleaved as hardware does, so that lanes that
@@ -26,11 +28,14 @@ from ppt_gpu.compiled import entry, inlined
 from ppt_gpu.exec.box import are_boxes
 from ppt_gpu.sm.coalesce_boxes import box_transactions
 
-HALF_WARP_1_0, HALF_WARP_1_2, LINE, SECTOR = range(4)
-RULES = {"half_warp_1.0": HALF_WARP_1_0, "half_warp_1.2": HALF_WARP_1_2, "line": LINE, "sector": SECTOR}
+HALF_WARP_1_0, HALF_WARP_1_2, LINE, SECTOR, SEGMENT = range(5)
+RULES = {
+    "half_warp_1.0": HALF_WARP_1_0, "half_warp_1.2": HALF_WARP_1_2, "line": LINE, "sector": SECTOR, "segment": SEGMENT,
+}  # fmt: skip
 WARP = 32
 HALF = 16
 PHASE = 128  # B of a warp that are served together
+BYTES_SEGMENT = 32  # B of the segments in which bytes are asked for; words of 2 B in twice as many
 #: Transactions that one access can make: 32 B of a lane touch at most two lines.
 MAX_TRANSACTIONS = 2 * WARP
 
@@ -65,15 +70,17 @@ def updates_so_far(offsets: np.ndarray, mask: int, lane: int) -> int:
 
 
 def transactions(
-    rule: str, offsets: NDArray[np.int64], mask: int, base: int, size: int, line: int, sector: int, whole: bool
-) -> list[tuple[int, int]]:
-    """(line, sector mask) of one access: offsets [32] from `base`, `size` bytes per lane.
+    rule: str, offsets: NDArray[np.int64], mask: int, base: int, size: int, line: int, sector: int, whole: bool,
+    word: int = 0,
+) -> list[tuple[int, int]]:  # fmt: skip
+    """(line, sector mask) of one access: offsets [32] from `base`, `size` bytes per lane, words of `word` (0: one).
 
-    `line` and `sector` in bytes, `whole`: rule "line" fetches whole lines.
+    `line` and `sector` in bytes, `whole`: rules "line" and "segment" fetch whole lines.
     """
     _, lines, sectors = coalesce(
         RULES[rule], np.ascontiguousarray(offsets).reshape(1, WARP), np.array([mask], np.int64),
         np.zeros(1, np.int64), np.array([base], np.int64), np.array([size], np.int64), np.array([whole]), line, sector,
+        np.array([word or size], np.int64),
     )  # fmt: skip
     return list(zip(lines.tolist(), sectors.tolist(), strict=True))
 
@@ -81,18 +88,21 @@ def transactions(
 def coalesce(
     rule: int, offsets: NDArray[np.int64], masks: NDArray[np.int64], pattern: NDArray[np.int64],
     base: NDArray[np.int64], size: NDArray[np.int64], whole: NDArray[np.bool_], line: int, sector: int,
+    word: NDArray[np.int64] | None = None,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8]]:  # fmt: skip
     """(start [U+1], line numbers [T], sector masks [T]) of the transactions of U accesses, by one of RULES.
 
-    offsets [N, 32], masks [N]: patterns of lanes; pattern, base, size (B per lane), whole [U]: see `transactions`.
+    offsets [N, 32], masks [N]: patterns of lanes; pattern, base, size (B per lane), whole [U]: see `transactions`;
+    word [U], B, where rule "segment" finds vectors of words that are narrower than `size`.
     line, sector: B, powers of two. Only the loop of the rule asked for is compiled. Boxes (`ppt_gpu.exec.box`) touch
     the same sectors by every rule; rows one after another that lie in one line share its transaction.
     """
+    word = size if word is None else word
     boxed = are_boxes(offsets, masks)[pattern]
     if boxed.any():
-        return _with_boxes(rule, offsets, masks, pattern, base, size, whole, line, sector, boxed)
+        return _with_boxes(rule, offsets, masks, pattern, base, size, whole, line, sector, word, boxed)
     find, detail = {HALF_WARP_1_0: _half_warps_1_0, HALF_WARP_1_2: _half_warps_1_2}.get(rule, _lines), size
-    if rule in (LINE, SECTOR):
+    if rule in (LINE, SECTOR, SEGMENT):
         detail = np.full(len(pattern), WARP, np.int64)
         for wide in np.unique(size[size > 4]).tolist() if rule == LINE else ():
             detail[size == wide] = phase_lanes(wide)
@@ -104,6 +114,8 @@ def coalesce(
         lines, sectors = np.resize(lines, 2 * len(lines)), np.resize(sectors, 2 * len(sectors))
         done = find(offsets, masks, pattern, base, size, detail, *shifts, done, start, lines, sectors)
     lines, sectors = lines[: start[-1]].copy(), sectors[: start[-1]].copy()
+    if rule == SEGMENT and (word < 4).any():
+        start, lines, sectors = _in_segments(start, lines, sectors, word, line, sector)
     if whole.any():
         sectors[np.repeat(whole, np.diff(start))] = (1 << line // sector) - 1
     return start, lines, sectors
@@ -112,11 +124,11 @@ def coalesce(
 def _with_boxes(
     rule: int, offsets: NDArray[np.int64], masks: NDArray[np.int64], pattern: NDArray[np.int64],
     base: NDArray[np.int64], size: NDArray[np.int64], whole: NDArray[np.bool_], line: int, sector: int,
-    boxed: NDArray[np.bool_],
+    word: NDArray[np.int64], boxed: NDArray[np.bool_],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8]]:  # fmt: skip
     """As `coalesce`, where `boxed` [U] says which accesses are boxes."""
     own, places = ~boxed, np.flatnonzero(boxed)
-    of_lanes = coalesce(rule, offsets, masks, pattern[own], base[own], size[own], whole[own], line, sector)
+    of_lanes = coalesce(rule, offsets, masks, pattern[own], base[own], size[own], whole[own], line, sector, word[own])
     start, lines, sectors = box_transactions(offsets[pattern[places]], base[places], line, sector)
     count = np.empty(len(pattern), np.int64)
     count[own], count[boxed] = np.diff(of_lanes[0]), np.diff(start)
@@ -125,6 +137,22 @@ def _with_boxes(
     all_lines[of_box], all_lines[~of_box] = lines, of_lanes[1]
     all_sectors[of_box], all_sectors[~of_box] = sectors, of_lanes[2]
     return np.concatenate(([0], np.cumsum(count))), all_lines, all_sectors
+
+
+def _in_segments(
+    start: NDArray[np.int64], lines: NDArray[np.int64], sectors: NDArray[np.uint8], word: NDArray[np.int64], line: int,
+    sector: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8]]:  # fmt: skip
+    """The transactions, those of accesses to 1 B and 2 B words one for each segment that they touch."""
+    parts = max(1, line // sector)
+    width = np.where(word < 4, np.minimum(np.maximum(1, BYTES_SEGMENT * word // sector), parts), parts)  # sectors
+    of = np.repeat(width, np.diff(start))
+    first = np.arange(parts)
+    mask = sectors.astype(np.int64)[:, np.newaxis] >> first & (1 << of[:, np.newaxis]) - 1
+    used = (first % of[:, np.newaxis] == 0) & (mask != 0)
+    found = np.concatenate(([0], np.cumsum(used.sum(axis=1))))
+    at, place = np.nonzero(used)
+    return found[start], lines[at], (mask[at, place] << place).astype(np.uint8)
 
 
 @inlined
@@ -155,7 +183,7 @@ def _lines(
     offsets: np.ndarray, masks: np.ndarray, pattern: np.ndarray, base: np.ndarray, size: np.ndarray,
     group: np.ndarray, line: int, sector: int, i: int, start: np.ndarray, out_line: np.ndarray, out_mask: np.ndarray,
 ) -> int:  # fmt: skip
-    """Rules "line" and "sector": distinct lines of each `group` of lanes, from access i on.
+    """Rules "line", "sector", "segment": distinct lines of each `group` of lanes, from access i on.
 
     Returns how many accesses are done: fewer than all where the room for transactions ends.
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ppt_gpu.compiled import called
+from ppt_gpu.compiled import called, merged
 from ppt_gpu.sm.core_bits import int64
 from ppt_gpu.sm.core_lsu import leave_queue
 from ppt_gpu.sm.core_machine import ONE, WRONG_FETCH
@@ -24,6 +24,7 @@ from ppt_gpu.sm.core_memory import (
     P_CODE_L2,
     P_CODE_SETS,
     P_CODE_WAYS,
+    P_CONSTANT_LATE,
     P_CONSTANT_LATENCY,
     P_CONSTANT_MISS,
     P_CONSTANT_QUEUED,
@@ -41,21 +42,22 @@ def fetch(mem: Any, operation: int, time: int, fetches: int) -> int:
         mem[CODE_FREE] = time + fetches
         if fetches > 1:
             time += WRONG_FETCH
-    return line_there(mem, operation, time) if mem[P_CODE_SETS] != 0 else time
+    return line_there(mem, operation, int64(0), int64(0), time) if mem[P_CODE_SETS] != 0 else time
 
 
 @called
-def line_there(mem: Any, operation: int, time: int) -> int:
-    """Cycle from `time` on at which the line of the code is there in which the operation stands."""
+def line_there(mem: Any, operation: int, behind: int, queued: int, time: int) -> int:
+    """Cycle from `time` on at which the line of the code is there in which the operation stands, or with `behind` 1 the
+    instruction behind it. `queued`: answers that come in before that to this line, if it is not there."""
     sets, ways = mem[P_CODE_SETS], mem[P_CODE_WAYS]
-    line = mem[(mem[CODE_LINE] & PLACE) + operation] & PLACE
+    line = mem[(mem[CODE_LINE] & PLACE) + 2 * operation + behind] & PLACE
     first = (mem[CODE] & PLACE) + (line % sets) * ways * 2
     last = first + (ways - 1) * 2
     at = way_of(mem, first, last, line)
     if mem[at] == line + 1:
         fill = mem[at + 1]
     else:
-        fill = line_fill(mem, line, time)
+        fill = line_fill(mem, line, time) + queued
         record(mem, time, int64(CODE_LINE_READ), line, fill, int64(0))
         mem[CODE_FILL] = max(mem[CODE_FILL], fill)
     make_newest(mem, at, last, line, fill)
@@ -74,6 +76,18 @@ def line_fill(mem: Any, line: int, time: int) -> int:
     return whole(server + wait) + latency
 
 
+@merged
+def constant_there(mem: Any, start: int) -> int:
+    """Cycle at which a constant is there that is read in cycle `start`."""
+    if mem[P_CONSTANT_LATE] != 0:
+        if mem[CONSTANTS] == 0:
+            mem[CONSTANTS] = start + mem[P_CONSTANT_LATE] - 2
+        return start + mem[P_CONSTANT_LATENCY] + (mem[P_CONSTANT_LATE] if start < mem[CONSTANTS] else int64(0))
+    if mem[CONSTANTS] == 0:
+        mem[CONSTANTS] = start + mem[P_CONSTANT_MISS]
+    return max(start + mem[P_CONSTANT_LATENCY], mem[CONSTANTS])
+
+
 @called
 def constant(mem: Any, cycle: int) -> tuple[int, int]:
     """A constant read issued in `cycle`: (cycle of its result, cycle from which the queue has a place)."""
@@ -84,6 +98,4 @@ def constant(mem: Any, cycle: int) -> tuple[int, int]:
         place = leave_queue(mem, whole(mem[LSU]))
         start = whole(begin)
         mem[CODE_FILL] = max(mem[CODE_FILL], cycle + 1)
-    if mem[CONSTANTS] == 0:
-        mem[CONSTANTS] = start + mem[P_CONSTANT_MISS]
-    return max(start + mem[P_CONSTANT_LATENCY], mem[CONSTANTS]), place
+    return constant_there(mem, start), place

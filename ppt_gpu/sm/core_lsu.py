@@ -7,7 +7,7 @@ from typing import Any
 from ppt_gpu.compiled import called, merged, popcount
 from ppt_gpu.sm.core_bits import int64, prefetch, quotient
 from ppt_gpu.sm.core_chip import l2_read, l2_write
-from ppt_gpu.sm.core_machine import FRACTION, ONE, WRITE_BACK, WRITE_EVICT
+from ppt_gpu.sm.core_machine import FRACTION, NEVER, ONE, WRITE_BACK, WRITE_EVICT
 from ppt_gpu.sm.core_memory import (
     ATOMIC,
     C_L1,
@@ -33,6 +33,7 @@ from ppt_gpu.sm.core_memory import (
     MERGED,
     MSHR_HEAD,
     MSHRS,
+    NEXT,
     NOW,
     OUTWARD,
     P_ACK,
@@ -43,6 +44,7 @@ from ppt_gpu.sm.core_memory import (
     P_L1_FIFO,
     P_L1_GROUP,
     P_L1_LATENCY,
+    P_L1_RESERVES,
     P_L1_WRITE,
     P_L2_LATENCY,
     P_MERGES,
@@ -169,6 +171,12 @@ def _load(mem: Any, time: int, line: int, sectors: int, cached: int) -> int:
             done = max(mem[node + FILL], whole(time + wait) + mem[P_L1_LATENCY])
     if missing:
         if node == 0:
+            if mem[P_L1_RESERVES] != 0:
+                time = max(time, reserved(mem, mem[place + L1_SET] & PLACE) * ONE)
+                if mem[P_PERFECT] == 0:
+                    time = max(time, mem[(mem[MSHRS] & PLACE) + (mem[MSHR_HEAD] & PLACE)] * ONE)
+                    if mem[P_REQUEST] != 0:
+                        time = max(time, mem[REQUESTS] - mem[P_REQUEST_QUEUE] * mem[P_REQUEST])
             node = l1_allocate(mem, time, place) & PLACE
         if mem[P_PERFECT] != 0:
             arrived = _perfect_miss(mem, time, missing, int64(0))
@@ -242,10 +250,23 @@ def l1_store(mem: Any, time: int, place: int, line: int, sectors: int, cached: i
 
 
 @called
+def reserved(mem: Any, at: int) -> int:
+    """The first cycle in which a line of the L1's set at `at` is no more on its way."""
+    node, free = mem[at + VICTIM] & PLACE, int64(NEVER)
+    while node:
+        free = min(free, mem[node + FILL] if mem[node + HOLDS] != 0 else int64(0))
+        node = mem[node + NEXT] & PLACE
+    return free
+
+
+@called
 def l1_allocate(mem: Any, time: int, place: int) -> int:
     """An L1 node for a line; dirty sectors of the line it replaces go to the L2."""
     at = mem[place + L1_SET] & PLACE
     node = mem[at + VICTIM] & PLACE
+    if mem[P_L1_RESERVES] != 0 and mem[node + HOLDS] != 0:
+        while mem[node + FILL] > time >> FRACTION and mem[node + NEXT] != 0:
+            node = mem[node + NEXT] & PLACE
     victim, dirty = mem[node + HOLDS] & PLACE, mem[node + DIRTY]
     if victim != 0 and dirty != 0 and mem[P_PERFECT] == 0:
         l2_write(mem, time, victim, int64(0), dirty)

@@ -16,9 +16,12 @@ from ppt_gpu.sm.banks import bank_rule
 from ppt_gpu.sm.core_fill import FERMI, FILL_FROM, HASH, INDEXES, fill_slices
 from ppt_gpu.sm.lower_ops import pipe_order
 from ppt_gpu.sm.program import (
+    CODE_BEFORE,
+    CODE_BEHIND,
     CODE_COLD,
     CODE_IN_L2,
     CODE_IN_SM,
+    CODE_WHERE,
     KIND_ATOMIC,
     KIND_BARRIER,
     KIND_BRANCH,
@@ -51,6 +54,8 @@ DRAM_QUIET = 1000
 #: cycles from a fetch behind a branch that is taken to the next one of its warp: it has to be seen first
 WRONG_FETCH = 2
 
+#: cycles that data of a missed sector take to the miss queue, to the port to the registers and into these
+WRITTEN = 3
 #: instructions that a fetch brings, where warps have buffers
 FETCHED = 2
 #: kinds whose results pass the banks of registers by: constants are there when the load/store unit is done with them
@@ -59,6 +64,10 @@ NO_WRITE = (KIND_CONSTANT,)
 LATE_RESULT = 1024
 #: and one that comes so much later, or after even more, no other result
 FAR_RESULT = 512
+
+#: with pipelines in the L1: cycles from the look-up of a sector that nobody holds up to its way out, and from its
+#: return to where its result is written, one after another
+RETURN = 3
 
 LRR, GTO, GTO_LAUNCH, GTO_BLOCK, TWO_LEVEL = range(len(POLICIES))
 WRITES = ("write-through", "write-evict", "write-back")
@@ -113,8 +122,11 @@ class Machine:
     l1_allocate: bool  # stores allocate
     l1_global: bool
     l1_index: int  # an index of INDEXES
+    l1_reserves: bool  # lines that are on their way are not replaced
     l1_latency: int
     l1_group: int  # mask bits that one L1 sector covers
+    l1_banks: int  # of sectors, each with a pipeline; 0: no such pipelines
+    miss_queue: int  # places for what leaves these banks
     mshrs: int
     merges: int
     l2_sets: int
@@ -152,10 +164,12 @@ class Machine:
     code_bytes: int  # B of an instruction
     code_fetch: int  # instructions that a fetch brings, one fetch a cycle; 0: no limit
     code_at: int  # CODE_*, at the start
+    code_shared: int  # CODE_BEFORE, CODE_BEHIND
     code_l2: int  # cycles that an instruction line takes from the L2, and from DRAM
     code_dram: int
     constant_queued: bool  # constant reads pass the load/store unit
     constant_miss: int  # cycles that the first constant read takes; 0: as all others
+    constant_late: int  # that the first ones take longer under perfect memory, with collector units
     constant_sets: int  # of the cache of constants that registers choose; 0: they are always there
     constant_ways: int
     constant_fill: int  # per line that comes from the cache behind
@@ -171,6 +185,11 @@ class Machine:
     no_result: int  # cycles that an operation without a result takes to where its result would be
 
     @property
+    def begins(self) -> int:
+        """The cycle in which the first blocks come. With collector units blocks come and go at the end of a cycle."""
+        return int(bool(self.collectors))
+
+    @property
     def to_unit(self) -> int:
         """Cycles from the issue of an instruction that reads registers, and that nobody holds up, to its start.
 
@@ -180,8 +199,21 @@ class Machine:
 
     @property
     def memory_lag(self) -> int:
-        """Cycles from the issue of a memory operation, as the memory sees it, to its start."""
+        """Cycles that an SM is ahead of its memory: of the issue of an operation, as the memory sees it, at its start;
+        with pipelines in the L1, of that of a request which nobody holds up when it leaves."""
+        if self.miss_queue:
+            return self.l1_latency + RETURN
         return self.to_unit if self.collectors else 0
+
+    @property
+    def l1_stages(self) -> int:
+        """Of a pipeline before a bank of the L1. Before it an operation passes to the load/store unit, and into it."""
+        return max(1, self.l1_latency - self.to_unit - 1)
+
+    @property
+    def shared_stages(self) -> int:
+        """Of the pipeline of shared memory; behind it the result is written."""
+        return max(1, self.shared_latency - self.to_unit - 2)
 
 
 def machine_of(
@@ -212,17 +244,23 @@ def machine_of(
     for key, value in (("memory.queue", gpu.memory.queue), ("l1.mshrs", gpu.l1.mshrs), ("l1.ways", gpu.l1.ways)):
         if value < 1:
             raise PptError(f"{key} is {value}; expected at least 1")
-    l1_sets, l1_ways = _geometry(gpu.l1.size if l1_bytes is None else l1_bytes, gpu.l1.ways, line)
+    l1_size = gpu.l1.size if l1_bytes is None else l1_bytes
+    l1_sets, l1_ways = _geometry(l1_size, l1_size // (gpu.l1.sets * line) if gpu.l1.sets else gpu.l1.ways, line)
     l2_slice = int(gpu.l2.size * min(program.l2_share_factor * share, 1.0))
     l2_sets, l2_ways = _geometry(max(l2_slice, line), gpu.l2.ways, line)
     l2 = gpu.l2_way(active_sms) * share
     dram = gpu.dram_bytes_per_cycle * gpu.dram.efficiency * share
     dram_cost = _cost(max(sector, gpu.dram.burst) * program.dram_rows, dram)
     ahead = DRAM_AHEAD * ONE if gpu.dram.loaded_latency and active_sms > 1 else 0
-    code_sets, code_ways = _geometry(0 if gpu.perfect_memory else gpu.code.size, gpu.code.ways, gpu.code.line)
+    there = gpu.perfect_memory and not gpu.collectors.units  # lines of the code are
+    code_sets, code_ways = _geometry(0 if there else gpu.code.size, gpu.code.ways, gpu.code.line)
     from_l2, from_dram = (max(cache.latency - gpu.l1.latency, 1) for cache in (gpu.l2, gpu.dram))
     constant_miss = {CODE_COLD: from_dram, CODE_IN_L2: from_l2, CODE_IN_SM: 0}[constants_at]
+    if gpu.collectors.units:  # fetched in the cycle in which it comes; data take WRITTEN more until they are written
+        from_l2, from_dram = (1 if gpu.perfect_memory else max(way - WRITTEN, 1) for way in (from_l2, from_dram))
+        constant_miss += gpu.memory.constant_latency if constant_miss else 0
     constant_sets, constant_ways = _constant_sets(gpu)
+    late = gpu.perfect_memory and gpu.collectors.units and gpu.memory.constant_cold and constants_at != CODE_IN_SM
     if gpu.collectors.units and name in ("gto_block", "two_level"):
         raise PptError(f"policy '{name}' is not simulated with collector units", hint=f"{gpu.name} has [collectors]")
     return Machine(
@@ -248,8 +286,11 @@ def machine_of(
         l1_allocate=gpu.l1.write_allocate,
         l1_global=gpu.l1.caches_global,
         l1_index=INDEXES.index(gpu.l1.index),
+        l1_reserves=gpu.l1.reserves,
         l1_latency=gpu.l1.latency,
         l1_group=max(1, min(gpu.l1.sector, line) // sector),
+        l1_banks=gpu.l1.sector_banks if _has_pipelines(gpu, l1_sets) else 0,
+        miss_queue=gpu.l1.miss_queue if _has_pipelines(gpu, l1_sets) else 0,
         mshrs=gpu.l1.mshrs,
         merges=max(1, gpu.l1.mshr_merges),
         l2_sets=l2_sets,
@@ -286,11 +327,13 @@ def machine_of(
         code_line=gpu.code.line,
         code_bytes=gpu.code.instruction,
         code_fetch=-(-gpu.code.fetch // gpu.code.instruction),
-        code_at=code_at,
+        code_at=code_at & CODE_WHERE,
+        code_shared=code_at & ~CODE_WHERE if gpu.collectors.units else 0,
         code_l2=from_l2,
         code_dram=from_dram,
         constant_queued=gpu.memory.constant_queued,
         constant_miss=constant_miss if gpu.memory.constant_cold and not gpu.perfect_memory else 0,
+        constant_late=gpu.memory.miss_latency if late else 0,
         constant_sets=constant_sets,
         constant_ways=constant_ways,
         constant_fill=constant_fill(gpu, active_sms),
@@ -310,6 +353,11 @@ def machine_of(
 def _no_result(gpu: Gpu) -> int:
     """Cycles of the fastest operation on integers; 1 where the ISA names none."""
     return gpu.isa.op("int32").latency if "int32" in gpu.isa.ops else 1
+
+
+def _has_pipelines(gpu: Gpu, l1_sets: int) -> bool:
+    """Whether sectors wait in pipelines before the banks of the L1; a launch may leave it no room."""
+    return bool(gpu.l1.miss_queue and gpu.collectors.units and l1_sets)
 
 
 def _collectors(gpu: Gpu) -> tuple[int, ...]:
@@ -442,9 +490,40 @@ def _line_numbers(program: Program, lines: slice) -> NDArray[np.uint64]:
 
 def instruction_lines(program: Program, machine: Machine) -> NDArray[np.int64]:
     """The line of the code in which each operation [O] stands; all 0 without an instruction cache."""
+    return _lines_of(program.op_pc.astype(np.int64), program, machine)
+
+
+def lines_behind(program: Program, machine: Machine) -> NDArray[np.int64]:
+    """The line in which the instruction behind each operation [O] stands; all 0 without an instruction cache."""
+    return _lines_of(program.op_pc.astype(np.int64) + 1, program, machine)
+
+
+def lines_in_l2(program: Program, machine: Machine) -> set[int]:
+    """The lines of the code that the L2 has at the start.
+
+    A line is looked up for the first of the instructions that a fetch brings, so one of which the kernel before has
+    only its last instruction mostly is not.
+    """
     if machine.code_sets == 0:
-        return np.zeros(len(program.op_pc), np.int64)
-    return program.op_pc.astype(np.int64) * machine.code_bytes // machine.code_line
+        return set()
+    lines, behind = instruction_lines(program, machine), lines_behind(program, machine)
+    if machine.code_at != CODE_COLD:
+        return {*lines.tolist(), *behind.tolist()}
+    found = set[int]()
+    line, inside = divmod(program.code_first * machine.code_bytes, machine.code_line)
+    if machine.code_shared & CODE_BEFORE and inside > machine.code_bytes:
+        found.add(line)
+    if machine.code_shared & CODE_BEHIND and len(behind):
+        found.add(int(behind.max()))
+    return found
+
+
+def _lines_of(pc: NDArray[np.int64], program: Program, machine: Machine) -> NDArray[np.int64]:
+    """With collector units lines begin where those of the module do."""
+    if machine.code_sets == 0:
+        return np.zeros(len(pc), np.int64)
+    first = program.code_first if machine.collectors else 0
+    return (pc + first) * machine.code_bytes // machine.code_line
 
 
 def fetches(program: Program, machine: Machine) -> NDArray[np.int64]:
@@ -524,10 +603,16 @@ def in_banks(operands: int, warp: int, banks: int) -> int:
     return sum((operands >> bits * bank & most) << bits * ((bank + warp) % banks) for bank in range(banks))
 
 
+def through_unit(program: Program, machine: Machine) -> NDArray[np.int64]:
+    """[O] cycles from issue to completion of operations that compute, with collector units. Branches and barriers pass
+    their unit as others do: what they hold up is told otherwise."""
+    without = (program.op_kind == KIND_BRANCH) | (program.op_kind == KIND_BARRIER)
+    return np.maximum(program.op_latency, np.where(without, machine.no_result, 0)).astype(np.int64)
+
+
 def passages(program: Program, machine: Machine) -> NDArray[np.int64]:
     """[O] cycles from the start of an operation to its result, if that can get in the way of others; 0: it cannot."""
-    kind, passage = program.op_kind, program.op_latency.astype(np.int64)
-    passage[(kind == KIND_BRANCH) | (kind == KIND_BARRIER)] = machine.no_result
+    kind, passage = program.op_kind, through_unit(program, machine)
     computes = ~np.isin(kind, (*RECORDED, KIND_CONSTANT))
     limited = machine.one_result or machine.results > 0
     return np.where(computes & (passage < FAR_RESULT) & limited, passage, 0)

@@ -21,6 +21,8 @@ from ppt_gpu.sm.core_machine import (
     even_sets,
     instruction_lines,
     is_local,
+    lines_behind,
+    lines_in_l2,
     set_index,
     uses_l1,
 )
@@ -33,19 +35,19 @@ _PARAMETERS = (
     "l1_fifo", "l1_write", "l1_allocate", "l1_latency", "l1_group", "mshrs",
     "merges", "l2_fifo", "l2_back", "l2_allocate", "l2_latency", "l2_cost", "icnt_cost", "dram_cost", "dram_latency",
     "dirty", "perfect", "sector_bytes", "queue", "request_cost", "request_queue", "store_ack", "miss_latency",
-    "code_fetch", "code_sets", "code_ways", "code_l2", "code_dram", "constant_latency",
+    "code_fetch", "code_sets", "code_ways", "code_l2", "code_dram", "constant_late", "constant_latency",
     "constant_queued", "constant_miss", "dram_turn", "dram_group", "store_latency", "warp_launch", "turned",
     "l2_write_cost", "l2_near", "l2_far", "dram_work", "dram_loaded", "dram_ahead",
-    "constant_sets", "constant_ways", "constant_fill", "constant_behind",
+    "constant_sets", "constant_ways", "constant_fill", "constant_behind", "l1_reserves",
 )  # fmt: skip
 (
     P_TX, P_SHARED, P_ATOMIC, P_ATOMIC_BUSY, P_L1_FIFO, P_L1_WRITE, P_L1_ALLOCATE, P_L1_LATENCY, P_L1_GROUP, P_MSHRS,
     P_MERGES, P_L2_FIFO, P_L2_BACK, P_L2_ALLOCATE, P_L2_LATENCY, P_L2, P_ICNT, P_DRAM, P_DRAM_LATENCY,
     P_DIRTY, P_PERFECT, P_BYTES, P_QUEUE, P_REQUEST, P_REQUEST_QUEUE, P_ACK, P_MISS,
-    P_CODE_FETCH, P_CODE_SETS, P_CODE_WAYS, P_CODE_L2, P_CODE_DRAM, P_CONSTANT_LATENCY,
+    P_CODE_FETCH, P_CODE_SETS, P_CODE_WAYS, P_CODE_L2, P_CODE_DRAM, P_CONSTANT_LATE, P_CONSTANT_LATENCY,
     P_CONSTANT_QUEUED, P_CONSTANT_MISS, P_TURN, P_DRAM_GROUP, P_STORE, P_WARP_LAUNCH, P_TURNED,
     P_L2_WRITE, P_L2_NEAR, P_L2_FAR, P_WORK, P_LOADED, P_AHEAD,
-    P_CONSTANT_SETS, P_CONSTANT_WAYS, P_CONSTANT_FILL, P_CONSTANT_BEHIND,
+    P_CONSTANT_SETS, P_CONSTANT_WAYS, P_CONSTANT_FILL, P_CONSTANT_BEHIND, P_L1_RESERVES,
 ) = range(len(_PARAMETERS))  # fmt: skip
 # servers (time from which each is free), heads of the rings, carried fraction; the last cycle in which the instruction
 # cache was filled or a constant issued that is queued; the cycle of the next fetch; the cycle from which constants are
@@ -65,6 +67,8 @@ C_L1, C_L1_HIT, C_L2, C_L2_HIT = C + cm.L1_ACCESSES, C + cm.L1_HITS, C + cm.L2_A
 C_DRAM_READ, C_DRAM_WRITE = C + cm.DRAM_READ, C + cm.DRAM_WRITE
 C_L2_READ, C_L2_WRITE = C + cm.L2_READ, C + cm.L2_WRITE
 C_PASSES, C_SHARED = C + cm.SHARED_PASSES, C + cm.SHARED_ACCESSES
+#: where the tables of an L1 with pipelines begin (staged_l1_state), 0: it has none
+L1_PIPE = C + len(cm.COUNTERS)
 TABLES = 92
 # a node. HOLDS: place of its line; VALID: mask of its sectors, and of an L2 node, from bit SECTORS on, of those in the
 # part next to the SM; MERGED: requests that the pending fill serves; FRESH, of an L2 node: stands in a way that was
@@ -83,6 +87,9 @@ LINE_WORDS, WARM_AT, COMING_AT, KEPT_AT = 4, 40, 48, 56
 # the word of an access: FIRST_MASK, then cycles, then updates; the word of a transaction: sector mask, then the line
 FIRST_MASK, CYCLES_AT, CYCLES_MASK, UPDATES_AT = (1 << 36) - 1, 36, (1 << 20) - 1, 56
 SECTORS, ALL_SECTORS = 8, 0xFF
+# and, where the L1 finds lines by a hash table, from SET_AT the set of the line in it
+SET_AT = 44
+LINE_MASK = (1 << (SET_AT - SECTORS)) - 1
 PART = 1 << 14
 _NO_SETS = np.zeros(0, np.int32)
 RECORD_WORDS = 5
@@ -213,9 +220,9 @@ def l1_way(program: Program, machine: Machine) -> NDArray[np.int64]:
 
 def code_tables(program: Program, machine: Machine) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """The instruction cache: (the sets, each from the least recent way: line + 1, cycle at which it is there), whether
-    each line has been fetched, and the line of each operation."""
-    of_operation = instruction_lines(program, machine)
-    lines = int(of_operation.max(initial=0)) + 1
+    each line has been fetched, and of each operation its line and that of the instruction behind it."""
+    of_operation, behind = instruction_lines(program, machine), lines_behind(program, machine)
+    lines = int(max(of_operation.max(initial=0), behind.max(initial=0))) + 1
     sets, ways = max(machine.code_sets, 1), max(machine.code_ways, 1)
     held = np.zeros((sets, ways, 2), np.int64)
     used = np.unique(of_operation)
@@ -224,7 +231,8 @@ def code_tables(program: Program, machine: Machine) -> tuple[NDArray[np.int64], 
             last = used[used % sets == number][-ways:]
             held[number, ways - len(last) :, 0] = last + 1
     known = np.full(lines, machine.code_at != CODE_COLD, np.int64)
-    return held.ravel(), known, of_operation
+    known[list(lines_in_l2(program, machine))] = 1
+    return held.ravel(), known, np.stack([of_operation, behind], axis=1).ravel()
 
 
 def constant_words(machine: Machine) -> int:

@@ -10,6 +10,9 @@ it has some other dirty line written back, any of them. And a new line takes the
 least recently among the older half; only where there is none, a dirty one's. So a dirty line stays until all lines of
 the older half are dirty, and one that has been written back goes as under LRU. So does one that is written again before
 it has been read (as measured: validation/RESULTS.md).
+
+Where it is known which lines share a set of the L2, a line is gone once as many others of its set have been used as
+that has ways.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from numpy.typing import NDArray
 
 from ppt_gpu.exec.identity import digest
 from ppt_gpu.exec.trace import Range
+from ppt_gpu.sm.l2_sets import L2Sets
 
 #: moments of a launch at which the lines touched so far are looked at
 MOMENTS = 16
@@ -30,6 +34,8 @@ MOMENTS = 16
 OLDER = 0.5
 #: rounds of which each draws other lines to be written back; few, so that launches in a loop leave the same again
 ROUNDS = 4
+#: times what an L2 holds, among the last of which are all lines that its sets hold
+UNEVEN = 4
 
 
 @dataclass(frozen=True)
@@ -53,19 +59,24 @@ class LeftLines:
     capacity: int
     dirty_capacity: int = 0  # lines that can be dirty at a time; 0: all, and they go as others do
     round: int = 0  # of ROUNDS
+    sets: L2Sets | None = None  # None: any line can be where any other is; not with a limit for dirty lines
 
     @classmethod
-    def copied(cls, ranges: Sequence[Range], capacity: int, line: int, dirty_capacity: int = 0) -> LeftLines:
+    def copied(
+        cls, ranges: Sequence[Range], capacity: int, line: int, dirty_capacity: int = 0, sets: L2Sets | None = None
+    ) -> LeftLines:
         """What host copies left: at most `capacity` lines of `line` bytes, the last ones; the last range came last."""
-        found, room = [np.zeros(0, np.uint64)], capacity
+        found, room = [np.zeros(0, np.uint64)], capacity if sets is None else UNEVEN * capacity
         for area in reversed([area for area in ranges if area.copied]):
             first, end = area.start // line, -(-(area.start + area.bytes) // line)
             first = max(first, end - room)
             found.append(np.arange(first, end, dtype=np.uint64)[::-1] * np.uint64(line))
             room -= end - first
         address = np.concatenate(found)
+        if sets is not None:
+            address = address[sets.rank(address) < sets.ways]
         clean, unread = np.zeros(len(address), np.uint8), np.zeros(len(address), np.bool_)
-        return cls(address, clean, unread, capacity, dirty_capacity)
+        return cls(address, clean, unread, capacity, dirty_capacity, sets=sets)
 
     @cached_property
     def digest(self) -> str:
@@ -129,10 +140,22 @@ class LeftLines:
         order = np.argsort(first, kind="stable")
         unread = all_unread[first[order]]
         stays = (unread | (dirty[order] > 0)) & (np.cumsum(unread) <= self.capacity) & bool(self.dirty_capacity)
-        stays[: self.capacity] = True
+        stays |= self._depth_of(all_lines[first[order]]) < self.capacity
         order = order[stays]
         lines = all_lines[first[order]], dirty[order], all_unread[first[order]]
-        return LeftLines(*lines, self.capacity, self.dirty_capacity, rounds % ROUNDS)
+        return LeftLines(*lines, self.capacity, self.dirty_capacity, rounds % ROUNDS, self.sets)
+
+    def _depth_of(self, address: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """[L] of lines in the order of their last uses, how many others were used after each; in its set, for each
+        set of the L2."""
+        if self.sets is None:
+            return np.arange(len(address))
+        return self.sets.rank(address) * (self.capacity // self.sets.ways)
+
+    @cached_property
+    def _depth(self) -> NDArray[np.int64]:
+        """[N + 1] of the lines here, and of one that is not."""
+        return np.append(self._depth_of(self.address), len(self.address))
 
     def _stays_dirty(self, address: NDArray[np.uint64], cleaned: NDArray[np.float64]) -> NDArray[np.bool_]:
         """[L] dirty lines that are not among those that so many write-backs for the limit took, any each time."""
@@ -188,7 +211,7 @@ class LeftLines:
             more_dirty, known = more_dirty + share * (begins - known), begins
             newer = np.searchsorted(before, place[now], side="right") / max(len(before), 1)
             others = np.minimum(touched[now] * (1.0 - newer), np.maximum(most - 1.0 - place[now], 0.0))
-            found[now] = there[now] & (place[now] + others < self.capacity)
+            found[now] = there[now] & (self._depth[place[now]] + others < self.capacity)
             cleaned[now] = self._cleaned(more_dirty - self._aged(begins * written_share, oldest, unnamed))
             lost[now] |= was_dirty[now] & rewrites[now] & ~found[now]
             dirty[now] = was_dirty[now] & ~lost[now] & self._stays_dirty(address[now], cleaned[now])

@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 
 from ppt_gpu.errors import PptError
 from ppt_gpu.exec.global_accesses import GlobalAccesses, global_accesses
+from ppt_gpu.exec.memory import LOCAL_WINDOW, WINDOW_BYTES
 from ppt_gpu.exec.trace import Trace
 from ppt_gpu.exec.workload import Launch
 from ppt_gpu.ptx.module import Kernel
+from ppt_gpu.sm.camping import has_slices
 from ppt_gpu.sm.found_left import Uses, found_left
 from ppt_gpu.sm.left_lines import LeftLines
 from ppt_gpu.sm.lower_access import geometry, lower_accesses
@@ -36,6 +38,9 @@ from ppt_gpu.sm.sharing import Users
 from ppt_gpu.spec.gpu import Gpu
 
 __all__ = ["lower_tasklist", "lower_trace", "pipe_order"]
+
+#: B of local memory in which each lane of a warp has a word
+WORDS = 128
 
 
 def lower_trace(
@@ -85,6 +90,9 @@ def lower_trace(
     base = _in_frames(code, trace, entries, variant, base, per_block * local_frame, slots)
     pattern, offsets, masks = by_one_lane(code, entries.pc, pattern, trace.pattern_offset, trace.pattern_mask)
     found = lower_accesses(shape, code.variants, variant, pattern, base, offsets, masks)
+    if gpu.memory.local_layout == "chip" and local_frame:
+        room, apart = resident * gpu.sm.count, gpu.sm.count if alone else 1
+        found = replace(found, address=_word_by_word(found.address, local_frame, per_block, room, apart))
     line, address = dense_ids(found.address)
     atomics = atomics_of(code, variant, pattern, base, offsets, masks)[0]
     mine = Own(kernel, trace, code, plan, entries, variant, found, line, address, atomics, resident)
@@ -136,6 +144,8 @@ def lower_trace(
             constant_line=reads.line,
             constant_last=reads.last,
         )
+    if not alone and has_slices(gpu):
+        program = replace(program, left_address=left.address[::-1].copy(), left_written=left.written[::-1].copy())
     events = code.events
     if events is None:
         return program
@@ -180,6 +190,22 @@ def _in_frames(
     moved = (trace.blocks - np.arange(count) % slots) * frames
     of_entry = np.repeat(moved[trace.warp_block], np.diff(entries.start))
     return np.where(local, base - of_entry, base)
+
+
+def _word_by_word(address: NDArray[np.uint64], frame: int, warps: int, room: int, apart: int) -> NDArray[np.uint64]:
+    """Lines of local memory, which has frame after frame, as of a chip that keeps each word of all threads together.
+
+    frame: B of a warp; warps of a block; room: blocks that the chip holds; apart: by how many places in that the next
+    slot of the frames lies. GPGPU-Sim, `shader_core_ctx::translate_local_memaddr`.
+    """
+    local = (address >= LOCAL_WINDOW) & (address < LOCAL_WINDOW + WINDOW_BYTES)
+    if not local.any() or frame * warps * room > WINDOW_BYTES:
+        return address
+    warp, within = np.divmod(address[local].astype(np.int64) - LOCAL_WINDOW, frame)
+    (slot, own), (word, part) = np.divmod(warp, warps), np.divmod(within, WORDS)
+    found = address.copy()
+    found[local] = LOCAL_WINDOW + ((word * room + slot * apart) * warps + own) * WORDS + part
+    return found
 
 
 def _variants(

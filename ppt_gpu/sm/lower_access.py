@@ -58,6 +58,7 @@ class Variants:
     atomic: NDArray[np.bool_]  # [V]
     onward: NDArray[np.int8]  # [V] loads whose data go on to shared memory (cp.async): BY_L1, PAST_L1, or STAYS
     floats: NDArray[np.bool_] | None = None  # [V] atomics that add floating-point numbers; None: not known of any
+    word: NDArray[np.int32] | None = None  # [V] B of each of the words that a lane asks for; None: it asks for one
 
 
 @dataclass(frozen=True)
@@ -77,17 +78,19 @@ def geometry(gpu: Gpu, active_sms: int = 0) -> Geometry:
     active_sms: how many run blocks; 0: all. Where they are few, none shares its path to the L1 with another (`l1.sms`).
     """
     line = gpu.l1.line or gpu.l2.line
+    sector = min(line, max(32, line // 8))
+    one_by_one = gpu.l1.size > 0 and gpu.l1.caches_global and gpu.l1.sector <= sector  # not a whole transaction at once
     both = not active_sms or active_sms * gpu.l1.sms > gpu.sm.count
     return Geometry(
         rule=RULES[gpu.memory.coalescing],
         line=line,
-        sector=min(line, max(32, line // 8)),
+        sector=sector,
         banks=bank_rule(gpu, both),
         per_cycle=gpu.memory.transactions_per_cycle,
         l1_global=gpu.l1.size > 0 and gpu.l1.caches_global,
         l1_banked=gpu.l1.size > 0 and gpu.l1.caches_global and gpu.l1.banked,
         l1_tag_sets=gpu.l1.tag_sets if gpu.l1.size > 0 and gpu.l1.caches_global else 0,
-        l1_sector_banks=gpu.l1.sector_banks if gpu.l1.size > 0 and gpu.l1.caches_global else 0,
+        l1_sector_banks=gpu.l1.sector_banks if one_by_one else 0,
         atomics_apart=gpu.memory.atomics_apart,
         atomic_units=gpu.l2.atomic_units,
         float_update=gpu.memory.atomics_per_cycle
@@ -120,7 +123,7 @@ def lower_accesses(
     start, line, sectors, cycles, atomic = shapes(
         keys, offsets, masks, variants.space, variants.size, variants.load, variants.atomic, shape.rule, shape.line,
         shape.sector, shape.l1_global, shape.per_cycle, shape.banks, (variants.onward != PAST_L1) & shape.l1_banked,
-        shape.l1_phase, shape.l1_sector_banks, shape.atomics_apart,
+        shape.l1_phase, shape.l1_sector_banks, shape.atomics_apart, variants.word,
     )  # fmt: skip
     if variants.floats is not None:
         slow = (keys != NOTHING) & (variants.floats & (variants.space == GLOBAL))[

@@ -21,6 +21,7 @@ from ppt_gpu.ptx.instructions import (
     is_traced,
     memory_space,
     operation,
+    vector_length,
 )
 from ppt_gpu.ptx.module import Instruction, Kernel
 from ppt_gpu.sm.lower_access import BY_L1, PAST_L1, STAYS, Variants
@@ -99,7 +100,7 @@ def lower_code(kernel: Kernel, trace: Trace, gpu: Gpu, events_of_warps: int = 0)
         ops, op_event = _with_events(ops, events)
     return Code(
         ops=ops,
-        static=_static(kernel, ops, events is not None),
+        static=_static(kernel, ops, events is not None, bool(gpu.collectors.units)),
         events=events,
         unheard=found if isinstance(found, str) else "",
         op_event=op_event,
@@ -185,7 +186,8 @@ def _place(name: str, generic: str, moved: bool) -> str:
     return in_space(name, generic) if space == "generic" or (moved and space in ("global", "shared")) else name
 
 
-def _static(kernel: Kernel, ops: OpTable, events: bool) -> StaticCode:
+def _static(kernel: Kernel, ops: OpTable, events: bool, held: bool) -> StaticCode:
+    """`held`: between issue and start instructions may be held up."""
     reads = [instruction.reads for instruction in kernel.instructions]
     writes = [instruction.writes for instruction in kernel.instructions]
     return StaticCode(
@@ -196,17 +198,18 @@ def _static(kernel: Kernel, ops: OpTable, events: bool) -> StaticCode:
         writes=np.array([r for row in writes for r in row], np.int32),
         guarded=np.array([instruction.guard is not None for instruction in kernel.instructions], np.bool_),
         chain_start=ops.start,
-        op_fixed=ops.fixed,
+        op_fixed=np.full_like(ops.fixed, -1) if held else ops.fixed,
         op_value=ops.value,
         op_fence=ops.fence,
         groups=copy_groups(kernel, events),
         products=product_groups(kernel),
+        checks_writes=held,
     )
 
 
 def _variants(instructions: tuple[Instruction, ...], counted: Collection[int]) -> tuple[Variants, NDArray[np.int32]]:
     """counted: instructions that update each word once, however many lanes name it."""
-    table: dict[tuple[int, int, bool, bool, int, bool], int] = {}
+    table: dict[tuple[int, int, bool, bool, int, bool, int], int] = {}
     variant_of = np.full((len(instructions), len(MEMORY_SPACES)), -1, np.int32)
     for pc, instruction in enumerate(instructions):
         if is_traced(instruction):
@@ -215,7 +218,8 @@ def _variants(instructions: tuple[Instruction, ...], counted: Collection[int]) -
                 alone = kind == "atomic" and pc not in counted
                 onward = _onward(instruction) if space == GLOBAL else STAYS
                 floats = alone and adds_floats(instruction)
-                key = (space, max(1, access_bytes(instruction)), kind == "load", alone, onward, floats)
+                size = max(1, access_bytes(instruction))
+                key = (space, size, kind == "load", alone, onward, floats, size // vector_length(instruction))
                 variant_of[pc, space] = table.setdefault(key, len(table))
     rows = list(table)
     return Variants(
@@ -225,6 +229,7 @@ def _variants(instructions: tuple[Instruction, ...], counted: Collection[int]) -
         atomic=np.array([row[3] for row in rows], np.bool_),
         onward=np.array([row[4] for row in rows], np.int8),
         floats=np.array([row[5] for row in rows], np.bool_) if any(row[5] for row in rows) else None,
+        word=np.array([row[6] for row in rows], np.int32),
     ), variant_of
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.exec.global_accesses import GlobalAccesses
+from ppt_gpu.exec.memory import LOCAL_WINDOW, WINDOW_BYTES
 from ppt_gpu.exec.trace import Trace
 from ppt_gpu.ptx.module import Kernel
 from ppt_gpu.sm.camping import beyond_l1, camping, few_lines, in_order, joined, may_camp
@@ -97,7 +98,7 @@ def among_others(
         loads = _loads(own.code, global_variants(own.code, neighbours))
         whole = in_order(asked, loads, neighbours.start, sm, per_block, own.resident)
         this, loads = np.zeros_like(own.trace.blocks), _loads(own.code, own.variant)
-        one = in_order(own.found, loads, own.entries.start[::per_block], this, per_block, own.resident)
+        one = in_order(_but_local(own.found), loads, own.entries.start[::per_block], this, per_block, own.resident)
         uneven = max(uneven, camping(beyond_l1(joined(whole, one), gpu, shape.line, shape.sector), gpu, shape.sector))
     opened = 1.0
     if opens_rows(gpu):
@@ -109,6 +110,12 @@ def among_others(
         opened = row_openings(by_turn[0], load, by_turn[1], own.address, users, gpu, shape.sector)
     share = _share_of_all(own, neighbours, shape, others.stands_for, sm)
     return Meanwhile(users, shared, kept, share, uneven, reads, opened)
+
+
+def _but_local(found: Accesses) -> Accesses:
+    """Without the sectors of local memory: what other SMs ask of theirs is not known, and lies elsewhere."""
+    local = (found.address >= LOCAL_WINDOW) & (found.address < LOCAL_WINDOW + WINDOW_BYTES)
+    return replace(found, sectors=np.where(local, 0, found.sectors).astype(np.uint8)) if local.any() else found
 
 
 def _sharing(

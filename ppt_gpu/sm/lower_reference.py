@@ -27,9 +27,16 @@ Lanes = Sequence[tuple[int, int]]  # (lane, address) of the active lanes
 
 
 def reference_transactions(
-    rule: str, lanes: Lanes, size: int, line: int, sector: int, whole: bool
+    rule: str, lanes: Lanes, size: int, line: int, sector: int, whole: bool, word: int = 0
 ) -> list[tuple[int, int]]:
     """As `coalesce.transactions`, for absolute addresses: (line number, sector mask)."""
+    if rule == "segment":
+        segment, every = {1: 32, 2: 64}.get(word or size, line), (1 << line // sector) - 1
+        found = []
+        for number, mask in _cover([(a, size) for _, a in lanes], line, sector):
+            for part in _parts(every, max(1, min(segment, line) // sector)):
+                found += [(number, every if whole else mask & part)] if mask & part else []
+        return found
     if rule in ("line", "sector"):
         group = 32 if rule == "sector" or size <= 4 else 128 // size
         found = []
@@ -45,6 +52,11 @@ def reference_transactions(
             for area in areas:
                 found += _cover([area], line, sector)
     return found
+
+
+def _parts(every: int, width: int) -> list[int]:
+    """The bits of `every`, so many at a time."""
+    return [every & (1 << width) - 1 << first for first in range(0, every.bit_length(), width)]
 
 
 def reference_apart(moved: Sequence[tuple[int, int]], lanes: Lanes, line: int, sector: int) -> list[tuple[int, int]]:
@@ -135,6 +147,7 @@ def reference_bank_cycles(moved: list[tuple[int, int]], per_line: int, banks: in
 def reference_passes(rule: BankRule, lanes: Lanes, size: int, atomic: bool) -> int:
     """As `banks.bank_passes`, for absolute addresses."""
     atomic = atomic and not rule.shares_atomics
+    size = min(size, rule.width) if rule.first_word else size
     if rule.half_warp:
         words = range(0, max(size, rule.width), rule.width)
         halves = [[a for lane, a in lanes if first <= lane < first + 16] for first in (0, 16)]
@@ -186,6 +199,8 @@ def dependencies(code: StaticCode, path: Sequence[int]) -> list[tuple[int, set[i
         sources: set[int] = set()
         for r in code.reads[code.read_start[pc] : code.read_start[pc + 1]]:
             sources |= values.get(int(r), set())
+        for w in code.writes[code.write_start[pc] : code.write_start[pc + 1]] if code.checks_writes else ():
+            sources |= values.get(int(w), set())
         chain = range(int(code.chain_start[pc]), int(code.chain_start[pc + 1]))
         kind = GROUP_NONE if code.groups is None else int(code.groups[pc])
         closes = kind == GROUP_COMMIT or (kind == GROUP_EXPECT and copies)

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ppt_gpu.compiled import entry, inlined
 from ppt_gpu.sm.banks import BankRule, passes
-from ppt_gpu.sm.coalesce import LINE, SECTOR, WARP, active_phases, coalesce, phase_lanes, updates_so_far
+from ppt_gpu.sm.coalesce import LINE, SECTOR, SEGMENT, WARP, active_phases, coalesce, phase_lanes, updates_so_far
 
 GLOBAL, SHARED, LOCAL = range(3)  # as in MEMORY_SPACES
 #: A key is pattern, variant, and the base address modulo the period of the variant.
@@ -28,11 +28,13 @@ def shapes(
     v_size: NDArray[np.int32], v_load: NDArray[np.bool_], v_atomic: NDArray[np.bool_], rule: int, line: int,
     sector: int, l1_global: bool, per_cycle: float, banks: BankRule,
     banked: NDArray[np.bool_], phase: int = 1, sector_banks: int = 0, apart: bool = False,
+    v_word: NDArray[np.int32] | None = None,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8], NDArray[np.int32], NDArray[np.int32]]:  # fmt: skip
     """Of every shape: its transactions (start, line number, sectors), load/store cycles, atomic multiplicity.
 
     banked: [V] loads of global memory read the banks of shared memory. phase: cycles that the L1 takes for 128 B.
-    sector_banks: of the L1, which loads and stores pass; 0: none. apart: `memory.atomics_apart`.
+    sector_banks: of the L1, which loads and stores pass; 0: none. apart: `memory.atomics_apart`. v_word: [V] B, of the
+    words that lanes ask for; None: one each.
     """
     wide = np.ascontiguousarray(masks, np.int64)
     offsets = np.ascontiguousarray(offsets, np.int64)
@@ -54,8 +56,11 @@ def shapes(
     if len(chosen):
         v = variant[chosen]
         size = v_size[v].astype(np.int64)
-        whole = (rule == LINE) & v_load[v] & (l1_global | (v_space[v] == LOCAL))
-        begin, lines, sectors = coalesce(rule, offsets, wide, pattern[chosen], base[chosen], size, whole, line, sector)
+        word = size if v_word is None else v_word[v].astype(np.int64)
+        whole = (rule in (LINE, SEGMENT)) & v_load[v] & (l1_global | (v_space[v] == LOCAL))
+        begin, lines, sectors = coalesce(
+            rule, offsets, wide, pattern[chosen], base[chosen], size, whole, line, sector, word
+        )
         if apart and v_atomic[v].any():
             shift, of_line = sector.bit_length() - 1, (line // sector).bit_length() - 1
             begin, lines, sectors = _taken_apart(

@@ -75,7 +75,13 @@ def lower_tasklist(
             f"the budget is {max_accesses:,}",
             hint="shorten the loops, simulate fewer blocks, or raise max_accesses",
         )
-    plan = schedule(_static(flat, ops), np.array([0, len(flat.path)]), flat.path, gpu.sm.issue_width, SLOTS)
+    plan = schedule(
+        _static(flat, ops, bool(gpu.collectors.units)),
+        np.array([0, len(flat.path)]),
+        flat.path,
+        gpu.sm.issue_width,
+        SLOTS,
+    )
     shape = geometry(gpu, active_sms)
     bases = _bases(flat, task, kept, warps_per_block, ids, grid)
     strides = _strides(flat, task, bases)
@@ -124,8 +130,9 @@ def lower_tasklist(
     )
 
 
-def _static(flat: FlatTaskList, ops: OpTable) -> StaticCode:
-    """A task is a register that it alone writes: a dependency means its most recent execution."""
+def _static(flat: FlatTaskList, ops: OpTable, held: bool) -> StaticCode:
+    """A task is a register that it alone writes: a dependency means its most recent execution. `held`: between issue
+    and start instructions may be held up."""
     count = len(flat.tasks)
     return StaticCode(
         registers=count,
@@ -135,9 +142,10 @@ def _static(flat: FlatTaskList, ops: OpTable) -> StaticCode:
         writes=np.arange(count, dtype=np.int32),
         guarded=np.zeros(count, np.bool_),
         chain_start=ops.start,
-        op_fixed=ops.fixed,
+        op_fixed=np.full_like(ops.fixed, -1) if held else ops.fixed,
         op_value=ops.value,
         op_fence=ops.fence,
+        checks_writes=held,
     )
 
 

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 FORCED_L1, FORCED_L2, FORCED_DRAM = -1, -2, -3
 #: where a launch finds the code of its kernel: nowhere, in the L2, in the SM
 CODE_COLD, CODE_IN_L2, CODE_IN_SM = range(3)
+#: beside that: the kernel before it in the module, or that behind it, has run, so a line that both share is in the L2
+CODE_WHERE, CODE_BEFORE, CODE_BEHIND = 3, 4, 8
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,12 @@ class Program:
     # or some
     line_warm: NDArray[np.uint8]
     thread_instructions: int = 0
+    code_first: int = 0  # instructions of the module that stand before the kernel's
+    # At level grid, where it is known which slices serve which addresses: [N] addresses of the lines that host copies
+    # and earlier launches left in the L2, the one used last at the end, whether the program names them or not, and
+    # masks of their sectors that have to be written back. Empty: there are the lines of `line_warm`, all clean.
+    left_address: NDArray[np.uint64] = field(default_factory=lambda: np.zeros(0, np.uint64))
+    left_written: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
     # [L] masks of those of them that another SM is fetching right then. Empty: none
     line_coming: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
     # [L] lines that others use so often that the L2 keeps them: their warm sectors stay warm. Empty: none

@@ -93,8 +93,6 @@ class Observer(Protocol):
 class Sm:
     """State of the SM between two cycles."""
 
-    turned = 0  # which scheduler's turn is the first in cycle 0
-
     def __init__(self, program: Program, machine: Machine, resident: int, observer: Observer | None = None) -> None:
         self.p, self.m, self.observer = program, machine, observer
         self.wait_class = producer_class(program)
@@ -102,6 +100,10 @@ class Sm:
         self.missing = program.event_count.astype(np.int64)
         self.event_time = np.zeros(len(self.missing), np.int64)
         self.queued = queued_kinds(machine)
+        #: of the program, what each cycle looks at; Python's numbers, for NumPy takes long for single ones
+        self.entry_op, self.op_pipe = program.entry_op.tolist(), program.op_pipe.tolist()
+        self.entry_waits = [slots_in(wait) for wait in program.entry_wait.tolist()]
+        self.op_queued = [kind in self.queued for kind in program.op_kind.tolist()]
         self.memory = Memory(program, machine)
         self.code = Code(program, machine, self.memory)
         self.constants = Constants(program, machine)
@@ -109,8 +111,9 @@ class Sm:
         self.per_block = int(np.diff(program.block_warp).max(initial=0))
         self.slots: list[Warp | None] = [None] * (self.per_block * resident)
         self.slot_block = [-1] * resident
-        self.launch_at = [index * machine.ramp for index in range(resident)]
+        self.launch_at = [machine.begins + index * machine.ramp for index in range(resident)]
         self.next_block = 0
+        self.turn = 0  # the scheduler that has the first turn when the SM begins
         self.block_start = np.zeros(blocks, np.int64)
         self.block_end = np.zeros(blocks, np.int64)
         k = machine.schedulers
@@ -118,6 +121,7 @@ class Sm:
         self.greedy: list[Warp | None] = [None] * k
         self.active: list[list[int]] = [[] for _ in range(k)]  # two_level
         self.promoted = [-1] * k
+        self.reasons: dict[int, tuple[int, int]] = {}  # of this cycle, by warp slot: (operation, reason)
         self.free: dict[tuple[int, int], list[int]] = {}  # (pipe, scheduler) -> cycle at which each unit is free
         for pipe, units in enumerate(machine.pipe_units):
             shared, queue = [0] * units, machine.pipe_queue[pipe]
@@ -133,21 +137,21 @@ class Sm:
     # --- what keeps a warp from issuing ----------------------------------------------------------------------
 
     def next_op(self, warp: Warp) -> int:
-        return int(self.p.entry_op[warp.entry])
+        return self.entry_op[warp.entry]
 
     def dependences(self, warp: Warp) -> tuple[int, int]:
         """(cycle from which the waits of the next entry are complete, WAIT_* of the one that ends last)."""
-        waits = slots_in(int(self.p.entry_wait[warp.entry]))
-        return max(((warp.slot_time[s], warp.slot_class[s]) for s in waits), default=(0, 0))
+        waits = self.entry_waits[warp.entry]
+        return max([(warp.slot_time[s], warp.slot_class[s]) for s in waits], default=(0, 0))
 
     def ready_at(self, warp: Warp) -> int:
         return max(warp.branch_until, warp.barrier_until, warp.fetched, self.dependences(warp)[0])
 
     def unit_free(self, op: int, scheduler: int, cycle: int) -> bool:
         """A unit of its pipe is free and, for memory, a place in the queue."""
-        if int(self.p.op_kind[op]) in self.queued and self.memory.queue_full(cycle):
+        if self.op_queued[op] and self.memory.queue_full(cycle):
             return False
-        return min(self.free[int(self.p.op_pipe[op]), scheduler]) <= cycle
+        return min(self.free[self.op_pipe[op], scheduler]) <= cycle
 
     def eligible(self, slot: int, cycle: int) -> bool:
         warp = self.slots[slot]
@@ -158,7 +162,7 @@ class Sm:
 
     def held_back(self, warp: Warp) -> int:
         """When those have started before which the next entry of a warp does not pass the load/store queue."""
-        return self.door if int(self.p.op_kind[self.next_op(warp)]) in self.queued else 0
+        return self.door if self.op_queued[self.next_op(warp)] else 0
 
     def parked(self, warp: Warp, cycle: int) -> bool:
         """two_level: at a barrier, or the wait of its next entry ends with a long-latency producer."""
@@ -268,6 +272,10 @@ class Sm:
                 self.promoted[scheduler] = slot
         self.active[scheduler] = active
 
+    def first_turn(self, cycle: int) -> int:
+        """The scheduler that has its turn before the others in a cycle."""
+        return (cycle - self.m.begins + self.turn) % self.m.schedulers
+
     def step(self, cycle: int) -> None:
         """Issue, then account every resident warp for this cycle."""
         k = self.m.schedulers
@@ -276,9 +284,9 @@ class Sm:
             warp = self.slots[slot]
             if warp and not warp.exited and warp.let_in < 0 and self.ready_at(warp) <= cycle:
                 warp.let_in = self.held_back(warp)
-        reasons = {slot: self.reason(slot, cycle) for slot in resident}
+        reasons = self.reasons = {slot: self.reason(slot, cycle) for slot in resident}
         for turn in range(k):
-            scheduler = (cycle + self.turned + turn) % k
+            scheduler = (self.first_turn(cycle) + turn) % k
             if self.m.policy == TWO_LEVEL:
                 self.refill_active(scheduler, cycle)
                 for slot in resident:

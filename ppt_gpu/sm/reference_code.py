@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ppt_gpu.sm.core_machine import ONE, WRONG_FETCH, Machine, fetches, instruction_lines
-from ppt_gpu.sm.program import CODE_COLD, CODE_IN_SM, Program
+from ppt_gpu.sm.core_machine import ONE, WRONG_FETCH, Machine, fetches, instruction_lines, lines_behind, lines_in_l2
+from ppt_gpu.sm.program import CODE_IN_SM, Program
 from ppt_gpu.sm.reference_memory import Memory, whole
 
 
@@ -21,10 +21,10 @@ class Code:
         self.program, self.m, self.memory = program, machine, memory
         self.entries = fetches(program, machine)
         self.free = 0  # cycle from which the next fetch can be made
-        self.line = instruction_lines(program, machine)
+        self.line, self.behind = instruction_lines(program, machine), lines_behind(program, machine)
         self.sets: list[dict[int, int]] = [{} for _ in range(machine.code_sets)]  # line: fill; least recent first
         lines = sorted(set(self.line.tolist())) if machine.code_sets else []
-        self.in_l2 = set() if machine.code_at == CODE_COLD else set(lines)
+        self.in_l2 = lines_in_l2(program, machine)
         self.constants_from = -1  # cycle from which constants are in the SM; -1: nobody has asked
         if machine.code_at == CODE_IN_SM:
             for line in lines:
@@ -39,22 +39,22 @@ class Code:
             self.free = time + int(self.entries[entry])
             if self.entries[entry] > 1:
                 time += WRONG_FETCH
-        return self.line_there(time, int(self.program.entry_op[entry]))
+        return self.line_there(time, int(self.line[self.program.entry_op[entry]]))
 
-    def line_there(self, time: int, op: int) -> int:
-        """Cycle from `time` on at which the line of an operation is there, which is looked up at `time`."""
+    def line_there(self, time: int, line: int, queued: int = 0) -> int:
+        """Cycle from `time` on at which a line is there, which is looked up at `time`. `queued`: answers that come in
+        before that to this line, if it is not there."""
         if self.m.code_sets == 0:
             return time
-        line = int(self.line[op])
         held = self.sets[line % self.m.code_sets]
         if line in held:
             return max(time, self._place(line, held.pop(line)))
         memory, server = self.memory, time * ONE
         wait = max(0, memory.l2_server - server, memory.inward - server)
-        latency = self.m.code_l2
+        latency = self.m.code_l2 + queued
         if line not in self.in_l2:
             wait = max(wait, memory.dram - server)
-            latency = self.m.code_dram
+            latency = self.m.code_dram + queued
         self.in_l2.add(line)
         return self._place(line, whole(server + wait) + latency)
 
@@ -64,6 +64,10 @@ class Code:
 
     def constant(self, cycle: int) -> int:
         """Cycle at which a constant that is read in `cycle` is there."""
+        late = self.m.constant_late
+        if late:  # those that are asked for before the first one is there
+            self.constants_from = cycle + late - 2 if self.constants_from < 0 else self.constants_from
+            return cycle + self.m.constant_latency + (late if cycle < self.constants_from else 0)
         if self.constants_from < 0:
             self.constants_from = cycle + self.m.constant_miss
         return max(cycle + self.m.constant_latency, self.constants_from)

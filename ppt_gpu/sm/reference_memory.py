@@ -83,9 +83,9 @@ class Tags:
                 return entry
         return None
 
-    def allocate(self, at: int, line: int) -> tuple[Line, Line | None]:
-        """A new entry, and the line that it replaced."""
-        victim = self.sets[at].pop(0) if len(self.sets[at]) == self.ways else None
+    def allocate(self, at: int, line: int, which: int = 0) -> tuple[Line, Line | None]:
+        """A new entry, and the line that it replaced, if all ways have one: the next victim, or another."""
+        victim = self.sets[at].pop(which) if len(self.sets[at]) == self.ways else None
         entry = Line(line, fresh=victim is None)
         self.sets[at].append(entry)
         return entry, victim
@@ -259,7 +259,8 @@ class Memory:
         if not missing:
             return time, done
         if entry is None:
-            entry, victim = self.l1.allocate(self.l1_set[line], line)
+            time = self._reserved(time, line)
+            entry, victim = self.l1.allocate(self.l1_set[line], line, self._victim(time, line))
             if victim and victim.dirty and not m.perfect:
                 self._l2_write(time, victim.line, victim.dirty)
         time, arrived = self._perfect_miss(time, missing) if m.perfect else self._miss(time, line, missing)
@@ -268,6 +269,24 @@ class Memory:
         entry.merged += 1
         entry.request(time >> FRACTION, arrived, missing)
         return time, max(done, arrived)
+
+    def _reserved(self, time: int, line: int) -> int:
+        """When a missing line gets a place in the L1, where lines on their way are not replaced: as it leaves."""
+        m, lines = self.m, self.l1.sets[self.l1_set[line]]
+        if not m.l1_reserves:
+            return time
+        if len(lines) == self.l1.ways:
+            time = max(time, min(entry.fill for entry in lines) * ONE)
+        if m.perfect:
+            return time
+        time = max(time, min(self.mshr_release) * ONE)
+        return max(time, self.requests - m.request_queue * m.request_cost) if m.request_cost else time
+
+    def _victim(self, time: int, line: int) -> int:
+        """The place of the line that goes, in its full set: the next one, that is not on its way where that counts."""
+        lines = self.l1.sets[self.l1_set[line]]
+        there = (place for place, entry in enumerate(lines) if entry.fill <= time >> FRACTION)
+        return next(there, len(lines) - 1) if self.m.l1_reserves else 0
 
     def _whole_l1_sectors(self, sectors: int) -> int:
         group, result = self.m.l1_group, 0
@@ -304,7 +323,7 @@ class Memory:
             else:
                 entry = self.l1.find(self.l1_set[line], line)
                 if entry is None and m.l1_allocate:
-                    entry, victim = self.l1.allocate(self.l1_set[line], line)
+                    entry, victim = self.l1.allocate(self.l1_set[line], line, self._victim(time, line))
                     if victim and victim.dirty and not m.perfect:
                         self._l2_write(time, victim.line, victim.dirty)
                 if entry:

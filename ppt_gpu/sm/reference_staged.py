@@ -6,12 +6,13 @@ See README.md, "Collector units". The compiled loop is `staged.py`; tests/proper
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ppt_gpu.sm.core_machine import (
     FETCHED,
     LATE_RESULT,
+    LRR,
     NEVER,
     ONE,
     Machine,
@@ -20,9 +21,11 @@ from ppt_gpu.sm.core_machine import (
     operands_of,
     passages,
     result_bank,
+    through_unit,
 )
-from ppt_gpu.sm.program import KIND_BARRIER, KIND_CONSTANT, RECORDED, Program
+from ppt_gpu.sm.program import KIND_BARRIER, KIND_CONSTANT, RECORDED, RESULT_AT, Program
 from ppt_gpu.sm.reference import REASON, Observer, Sm, Warp, throttle
+from ppt_gpu.sm.reference_l1 import PipelinedL1
 
 
 @dataclass
@@ -39,6 +42,7 @@ class Staged:
     issued: int  # cycle
     began: int = -1  # cycle
     taken: int = 0  # in which order collector units took instructions in
+    unit: int = -1  # in which it started, of its pipe
 
 
 class StagedSm(Sm):
@@ -48,64 +52,72 @@ class StagedSm(Sm):
     schedulers, with as many places before and behind them as it has units.
     """
 
-    turned = 1
-
     def __init__(self, program: Program, machine: Machine, resident: int, observer: Observer | None) -> None:
         super().__init__(program, machine, resident, observer)
         pipes = len(machine.pipe_units)
         self.before: dict[tuple[int, int], Staged] = {}  # (scheduler or which of its places, pipe)
         self.behind: dict[tuple[int, int], Staged] = {}
         self.collecting: list[list[Staged | None]] = [[None] * units for units in machine.collectors]
-        #: of each place of a pipe: the collector unit from which it got the last
-        self.handed = [[-1] * units for units in machine.pipe_units]
+        #: of each place of a pipe: the collector unit from which it got the last; the second one is asked first of all
+        self.handed = [[0] * units for units in machine.pipe_units]
         self.operands, self.passage = operands_of(program), passages(program, machine)
+        self.through_unit = through_unit(program, machine)
         self.result_of: set[tuple[int, int, int, int]] = set()  # (pipe, scheduler or 0, unit, cycle)
         self.results: Counter[int] = Counter()  # of units that compute, by cycle
         self.pipes = range(pipes)
         self.age = self.taken = 0
         self.buffered: dict[int, int] = {}  # warp number -> instructions in its buffer
         self.strayed: set[int] = set()  # warps that were fetched what stands behind a branch that they took
-        self.line_asked: set[int] = set()  # warps whose line of the code was not there
+        self.line_asked: dict[int, Warp] = {}  # warps whose line of the code was not there, in the order of asking
+        self.seen: set[int] = set()  # warps that are over, as the SM has seen
         self.owner: dict[tuple[int, int], int] = {}  # (warp number, scoreboard slot) -> entry that announces in it
         self.flying: dict[int, int] = {}  # warp number -> instructions whose completion is not known yet
         self.writes: dict[tuple[int, int], set[int]] = {}  # (cycle, whose) -> banks that are written then
         self.fetched_last = 0  # warp slot: slot 1 is the first whose turn it is
         self.fetching: Warp | None = None
+        self.l1 = PipelinedL1(self) if machine.miss_queue else None
+        self.taken_places: set[tuple[int, int]] = set()  # before the collectors, when the schedulers begin
+        self.issuing = 0  # the scheduler whose turn it is
 
     # --- one cycle -------------------------------------------------------------------------------------------
 
     def step(self, cycle: int) -> None:
+        if self.l1 is not None:
+            self.l1.step(cycle)
         self._start(cycle)
         for step in range(self.m.collector_steps):
             self._collect(cycle, step == 0)
+        self.taken_places = set(self.before)
         super().step(cycle)
         for _ in range(self.m.fetches):
             self._fetch(cycle)
 
     def complete(self, warp: Warp, cycle: int) -> bool:
-        return not self.flying.get(warp.number) and super().complete(warp, cycle)
+        return warp.number in self.seen
 
     # --- from the collectors to the units --------------------------------------------------------------------
 
     def _start(self, cycle: int) -> None:
-        """Units take what waits for them, one of the SM the oldest of all schedulers."""
+        """Units take what waits for them, one of the SM the oldest of all schedulers, at which each looks once."""
         for pipe in self.pipes:
+            looks = 0  # the first unit that has not looked
             while True:
                 waiting = sorted((place for place in self.behind if place[1] == pipe), key=self._age_behind)
                 if self.m.pipe_shared[pipe]:
                     waiting = waiting[:1]
-                found = ((place, self._unit_for(self.behind[place], pipe, cycle)) for place in waiting)
+                found = ((place, self._unit_for(self.behind[place], pipe, cycle, looks)) for place in waiting)
                 place, unit = next(((place, unit) for place, unit in found if unit >= 0), (None, -1))
                 if place is None:
                     break
                 self._begin(self.behind.pop(place), pipe, unit, cycle)
+                looks = unit + 1 if self.m.pipe_shared[pipe] else 0
 
     def _age_behind(self, place: tuple[int, int]) -> int:
         return self.behind[place].age
 
-    def _unit_for(self, one: Staged, pipe: int, cycle: int) -> int:
-        """The first unit of the pipe that can take the instruction, -1 if none can."""
-        if self._to_memory(one.op) and self.memory.lsu > (cycle - self.m.to_unit) * ONE:
+    def _unit_for(self, one: Staged, pipe: int, cycle: int, first: int) -> int:
+        """The first unit of the pipe, from number `first` on, that can take the instruction, -1 if none can."""
+        if self._to_memory(one.op) and not self._memory_free(cycle):
             return -1
         end = cycle + int(self.passage[one.op])
         in_the_way = end > cycle  # of other results
@@ -113,9 +125,13 @@ class StagedSm(Sm):
             return -1
         for unit, free in enumerate(self.free[pipe, one.scheduler]):
             taken = in_the_way and self._result_of(one, pipe, unit, end) in self.result_of
-            if free <= cycle and not taken:
+            if free <= cycle and not taken and unit >= first:
                 return unit
         return -1
+
+    def _memory_free(self, cycle: int) -> bool:
+        """Whether the load/store unit can take an operation."""
+        return (self.l1 is None or self.l1.unit is None) and self.memory.lsu <= (cycle - self.m.to_unit) * ONE
 
     def _result_of(self, one: Staged, pipe: int, unit: int, end: int) -> tuple[int, int, int, int]:
         return pipe, 0 if self.m.pipe_shared[pipe] else one.scheduler, unit, end
@@ -132,26 +148,30 @@ class StagedSm(Sm):
             if self.m.one_result:
                 self.result_of.add(self._result_of(one, pipe, unit, end))
         kind, issued = int(self.p.op_kind[one.op]), cycle - self.m.to_unit
+        one.began, one.unit = cycle, unit
+        if kind in RECORDED and self.l1 is not None:
+            self.l1.take(one, cycle)
+            return
         if kind in RECORDED:
             done = self.memory.issue(issued, one.op, one.access)
         elif kind == KIND_CONSTANT:
             done = self.constant(issued)
         else:
-            done = issued + int(self.p.op_latency[one.op])
-        one.began = cycle
+            done = issued + int(self.through_unit[one.op])
         self.announce(one, done)
-        if self.observer is not None:
-            self.observer.issued(cycle, one.scheduler, unit, one.warp, one.op, max(done, cycle))
 
-    def announce(self, one: Staged, done: int) -> None:
-        """The result of an instruction is there at cycle `done`, and not before the instruction began."""
+    def announce(self, one: Staged, done: int, writes: bool = True) -> None:
+        """The result of an instruction is there at cycle `done`, and not before the instruction began. `writes`: its
+        bank of registers is written then."""
         done = max(done, one.began)
         warp = one.warp
+        if self.observer is not None:
+            self.observer.issued(one.began, one.scheduler, one.unit, warp, one.op, done)
         bank = result_bank(int(self.operands[one.op]), self.slots.index(warp), self.m.collector_banks)
-        if bank >= 0 and done - one.began < LATE_RESULT:
+        if writes and bank >= 0 and done - one.began < LATE_RESULT:
             self.writes.setdefault((done, 0 if self.m.collectors_shared else one.scheduler), set()).add(bank)
         self.tell_waiting(one, done)
-        warp.results = max(warp.results, done, one.issued + 1)
+        warp.results = max(warp.results, done + 1)
         self.flying[warp.number] -= 1
 
     def tell_waiting(self, one: Staged, done: int) -> None:
@@ -159,6 +179,10 @@ class StagedSm(Sm):
         slot = int(self.p.entry_slot[one.entry])
         if slot >= 0 and self.owner[one.warp.number, slot] == one.entry:
             one.warp.slot_time[slot] = done
+
+    def has_result(self, one: Staged) -> bool:
+        """Whether an instruction writes a register, or somebody waits for it."""
+        return int(self.p.entry_slot[one.entry]) >= 0 or int(self.operands[one.op]) >> RESULT_AT > 0
 
     def _collect(self, cycle: int, first: bool) -> None:
         """A step: units whose operands are there hand over, the others read, free ones take in."""
@@ -219,6 +243,12 @@ class StagedSm(Sm):
 
     # --- issue -----------------------------------------------------------------------------------------------
 
+    def order(self, scheduler: int) -> Iterator[int]:
+        """Greedy is the slot that issued last, whoever is in it."""
+        if self.m.policy != LRR:
+            self.greedy[scheduler] = self.slots[self.last[scheduler]] if self.last[scheduler] >= 0 else None
+        return super().order(scheduler)
+
     def launch(self, index: int, block: int, cycle: int) -> None:
         super().launch(index, block, cycle)
         for warp in self.slots[index * self.per_block : (index + 1) * self.per_block]:
@@ -234,11 +264,14 @@ class StagedSm(Sm):
     def unit_free(self, op: int, scheduler: int, cycle: int) -> bool:
         return self._empty_place(op, scheduler) is not None
 
-    def _empty_place(self, op: int, scheduler: int) -> tuple[int, int] | None:
+    def _places(self, op: int, scheduler: int) -> list[tuple[int, int]]:
         """Before the collectors, for an operation that the scheduler issues."""
         pipe = int(self.p.op_pipe[op])
         lanes = range(self.m.pipe_units[pipe]) if self.m.collectors_shared else (scheduler,)
-        return next(((lane, pipe) for lane in lanes if (lane, pipe) not in self.before), None)
+        return [(lane, pipe) for lane in lanes]
+
+    def _empty_place(self, op: int, scheduler: int) -> tuple[int, int] | None:
+        return next((place for place in self._places(op, scheduler) if place not in self.before), None)
 
     def eligible(self, slot: int, cycle: int) -> bool:
         """Looking at a warp whose buffer holds the wrong instructions empties it."""
@@ -261,7 +294,7 @@ class StagedSm(Sm):
                 return self.next_op(warp), REASON["branch_resolving"]
             op = self.next_op(warp)
             if self.ready_at(warp) <= cycle:
-                free = self.unit_free(op, slot % self.m.schedulers, cycle)
+                free = any(place not in self.taken_places for place in self._places(op, slot % self.m.schedulers))
                 return op, REASON["not_selected" if free else throttle(int(self.p.op_kind[op]))]
         return super().reason(slot, cycle)
 
@@ -274,6 +307,7 @@ class StagedSm(Sm):
         assert place is not None
         self.before[place] = one
         self.age += 1
+        self.issuing = scheduler
         self.flying[warp.number] = self.flying.get(warp.number, 0) + 1
         self.buffered[warp.number] -= 1
         warp.access += kind in RECORDED
@@ -291,25 +325,56 @@ class StagedSm(Sm):
         if warp.exited or warp.barrier_until == NEVER:
             self._release_barrier(warp.block, cycle)
 
-    def _fetch(self, cycle: int) -> None:
-        """What was fetched goes to its warp; the next warp in turn whose buffer is empty.
+    def _release_barrier(self, block: int, cycle: int) -> None:
+        """Schedulers whose turn comes later in this cycle find the barrier open a cycle earlier."""
+        held = [slot for slot, warp in enumerate(self.slots) if warp and warp.barrier_until == NEVER]
+        super()._release_barrier(block, cycle)
+        k, first = self.m.schedulers, self.first_turn(cycle)
+        for slot in held:
+            warp = self.slots[slot]
+            assert warp is not None
+            later = (slot - first) % k > (self.issuing - first) % k
+            if warp.barrier_until < NEVER and later:
+                warp.barrier_until -= 1
+                if warp.barrier_until <= cycle:
+                    self.reasons[slot] = self.reason(slot, cycle)
 
-        Where its line of the code has to come first, it has its turn again when that is there, even if gone by then.
-        """
+    def _fetch(self, cycle: int) -> None:
+        """What was fetched goes to its warp. Then a line of the code that has come is for the warp that asked for it
+        first; else the next warp in turn whose buffer is empty looks its line up. On the way to it the SM sees which
+        warps are over."""
         if self.fetching is not None:
             self.buffered[self.fetching.number] = FETCHED
             self.fetching = None
+        come = [warp for warp in self.line_asked.values() if warp.fetched <= cycle]
+        if come:
+            self.fetching = min(come, key=lambda warp: warp.fetched)
+            del self.line_asked[self.fetching.number]
+            return
         count = len(self.slots)
         for step in range(1, count + 1):
             slot = (self.fetched_last + step) % count
             warp = self.slots[slot]
-            if warp is not None and not warp.exited and not self.buffered[warp.number] and warp.fetched <= cycle:
+            if warp is None:
+                continue
+            if warp.exited:
+                if not self.flying.get(warp.number) and warp.results <= cycle + 1:
+                    self.seen.add(warp.number)
+            elif not self.buffered[warp.number] and warp.fetched <= cycle and warp.number not in self.line_asked:
                 self.fetched_last = slot
-                asks = warp.number not in self.strayed and warp.number not in self.line_asked
-                warp.fetched = self.code.line_there(cycle, self.next_op(warp)) if asks else cycle
+                l1 = self.l1 if self.m.perfect else None
+                queued = len(l1.answers) if l1 is not None else 0
+                warp.fetched = self.code.line_there(cycle, self._next_line(warp), queued)
+                if l1 is not None and warp.fetched == cycle + queued + self.m.code_l2:
+                    l1.ask_for_code(cycle)
                 if warp.fetched <= cycle:
                     self.fetching = warp
-                    self.line_asked.discard(warp.number)
                 else:
-                    self.line_asked.add(warp.number)
+                    self.line_asked[warp.number] = warp
                 return
+
+    def _next_line(self, warp: Warp) -> int:
+        """Of the code, for a warp: behind a jump that nobody has seen yet that of the instruction behind it."""
+        if warp.number in self.strayed:
+            return int(self.code.behind[warp.last_op])
+        return int(self.code.line[self.next_op(warp)])

@@ -3,7 +3,8 @@
 Issue is in order, so of all consumers of a producer only the first can be delayed by it: each producer needs one
 slot, from its issue to its first consumer. What is modelled, and what is not:
 
-* RAW only. A later write of the same register waits for nothing (as with renaming); WAR cannot occur in order.
+* RAW only. A later write of the same register waits for nothing (as with renaming); WAR cannot occur in order. With
+  `checks_writes` it waits too.
 * A guarded instruction may leave its destination as it was: its consumer waits for the earlier writer too.
 * An instruction becomes a chain of machine operations: the first waits for the sources, each for the one before,
   the last that yields a value announces the destinations. Without operations it is free: its destinations are
@@ -12,7 +13,8 @@ slot, from its issue to its first consumer. What is modelled, and what is not:
 * The streams of a warp's divergent paths follow one another; a value that an earlier path wrote and a later path
   wrote too counts as the later one's.
 * A producer of fixed latency whose first consumer stands so far behind that the entries between take at least
-  that long to issue gets no slot (exact: at most `width` entries of a warp issue in a cycle).
+  that long to issue gets no slot (exact: at most `width` entries of a warp issue in a cycle). Where
+  instructions wait between issue and start, as with collector units, no latency is fixed.
 * An asynchronous copy yields no register: the wait for its group (cp.async.wait_group, wait_all) waits for it.
 * So does an asynchronous product (wgmma.mma_async) for who waits for its group (wgmma.wait_group), beside those who
   read its sums.
@@ -60,6 +62,7 @@ class StaticCode:
     groups: NDArray[np.int32] | None = None  # [I] GROUP_*; None: no instruction has to do with groups
     # [I] the same of asynchronous products (wgmma), which have groups of their own
     products: NDArray[np.int32] | None = None
+    checks_writes: bool = False  # who writes a register waits for who wrote it before
 
 
 @dataclass(frozen=True)
@@ -90,8 +93,8 @@ def schedule(
         path_start, path_pc, first, kinds[0], np.empty(rooms[0], np.int64), np.empty(rooms[0] + 1, np.int64),
         kinds[1], np.empty(rooms[1], np.int64), np.empty(rooms[1] + 1, np.int64),
         code.read_start, code.reads, code.write_start, code.writes, code.guarded,
-        code.chain_start, code.op_fixed, code.op_value, code.op_fence, width, np.empty(code.registers, np.int64),
-        np.empty(slots, np.int64), op, consumer, wait, slot,
+        code.chain_start, code.op_fixed, code.op_value, code.op_fence, code.checks_writes, width,
+        np.empty(code.registers, np.int64), np.empty(slots, np.int64), op, consumer, wait, slot,
     )  # fmt: skip
     return Schedule(first[path_start], op, wait, slot)
 
@@ -153,7 +156,7 @@ def _consumers(
     write_start: np.ndarray, writes: np.ndarray, guarded: np.ndarray, chain_start: np.ndarray,
     op_value: np.ndarray, op_fence: np.ndarray, reader: np.ndarray, entry_op: np.ndarray, consumer: np.ndarray,
     groups: np.ndarray, group_of: np.ndarray, waits: np.ndarray, products: np.ndarray, product_of: np.ndarray,
-    product_waits: np.ndarray,
+    product_waits: np.ndarray, checks_writes: bool,
 ) -> None:  # fmt: skip
     """Backwards over one path: each entry's operation and its first consumer (_NEVER: none).
 
@@ -192,6 +195,10 @@ def _consumers(
         for i in range(read_start[pc], read_start[pc + 1]):
             if needed < reader[reads[i]]:
                 reader[reads[i]] = needed
+        if checks_writes:
+            for i in range(write_start[pc], write_start[pc + 1]):
+                if needed < reader[writes[i]]:
+                    reader[writes[i]] = needed
 
 
 @inlined
@@ -232,7 +239,7 @@ def _schedule(
     waits: np.ndarray, products: np.ndarray, product_of: np.ndarray, product_waits: np.ndarray,
     read_start: np.ndarray, reads: np.ndarray,
     write_start: np.ndarray, writes: np.ndarray, guarded: np.ndarray, chain_start: np.ndarray, op_fixed: np.ndarray,
-    op_value: np.ndarray, op_fence: np.ndarray, width: int, reader: np.ndarray, owner: np.ndarray,
+    op_value: np.ndarray, op_fence: np.ndarray, checks_writes: bool, width: int, reader: np.ndarray, owner: np.ndarray,
     entry_op: np.ndarray, consumer: np.ndarray, wait: np.ndarray, slot: np.ndarray,
 ) -> None:  # fmt: skip
     """Fill entry_op, wait, slot of every path. reader [R], owner [slots], consumer [E],
@@ -246,5 +253,6 @@ def _schedule(
         _consumers(
             begin, end, path_pc, first, read_start, reads, write_start, writes, guarded, chain_start, op_value,
             op_fence, reader, entry_op, consumer, groups, group_of, waits, products, product_of, product_waits,
+            checks_writes,
         )  # fmt: skip
         _allocate(first[begin], first[end], entry_op, consumer, op_fixed, width, wait, slot, owner)

@@ -9,6 +9,7 @@ import numpy as np
 from ppt_gpu.errors import BudgetError, PptError
 from ppt_gpu.sm.core_machine import COUNTERS, Machine, machine_of
 from ppt_gpu.sm.core_raw import DONE, OVER_BUDGET, Raw
+from ppt_gpu.sm.highest_first import highest_first
 from ppt_gpu.sm.program import (
     CODE_COLD,
     KIND_ATOMIC,
@@ -80,6 +81,8 @@ def simulate(
         program, gpu, active_sms, policy, l2_dirty, l1_bytes, code_at, constants_at, out_of_step, share
     )
     check(program, machine, resident_blocks)
+    if gpu.memory.highest_first:
+        program = highest_first(program)
     if reference:
         from ppt_gpu.sm.reference import run_reference
 
@@ -247,17 +250,20 @@ def simulate_chip(
 ) -> SmResult:
     """All SMs of `gpu` run the blocks of `program`, of which each holds `resident_blocks`; counts of all SMs together.
 
-    See sm/README.md, "The whole chip". `window`: cycles of a window, by default as long as may be. It does not
-    change the result, but for a crossbar; the number of threads never does. `runs`: recorded runs of this program, to
-    use and to add to; the result is the same. The rest as for `simulate`. PptError when program and GPU do not
-    fit together or the window is too long, BudgetError after `max_cycles` cycles.
+    See sm/README.md, "The whole chip". `window`: cycles of a window, by default as long as may be. It does not change
+    the result, but with `interconnect.port`; the number of threads never does. `runs`: recorded runs of this program,
+    to use and to add to; the result is the same. The rest as for `simulate`. PptError when program and GPU do not fit
+    together or the window is too long, BudgetError after `max_cycles` cycles.
     """
-    from ppt_gpu.sm.chip_machine import checked_window, chip_of
+    from ppt_gpu.sm.chip_machine import checked_window, chip_of, with_left
 
+    program = with_left(program)
     chip = chip_of(
         program, gpu, policy=policy, l1_bytes=l1_bytes, code_at=code_at, constants_at=constants_at
     )  # fmt: skip
     check(program, chip.sm, resident_blocks)
+    if gpu.memory.highest_first:
+        program = highest_first(program)
     length = checked_window(window, chip)
     if reference:
         from ppt_gpu.sm.chip_reference import run_chip_reference

@@ -17,13 +17,17 @@ import numpy as np
 from ppt_gpu.compiled import entry, merged
 from ppt_gpu.sm.core_bits import ctz, fingerprint, int64, pointer
 from ppt_gpu.sm.core_machine import NEVER, Machine
-from ppt_gpu.sm.core_memory import MemoryArrays
+from ppt_gpu.sm.core_memory import L1_PIPE
 from ppt_gpu.sm.core_raw import DEADLOCK, DONE, OVER_BUDGET, PAUSED, Raw
 from ppt_gpu.sm.core_seats import turned_together
 from ppt_gpu.sm.core_skip import NOTHING_DUE, NOW, TRACK_WORDS
-from ppt_gpu.sm.program import Program
+from ppt_gpu.sm.program import RECORDED, Program
 from ppt_gpu.sm.staged_blocks import launch_blocks, leave_blocks, next_due, undecided
 from ppt_gpu.sm.staged_issue import fetch, schedule
+from ppt_gpu.sm.staged_l1 import l1_due, l1_step, take
+from ppt_gpu.sm.staged_l1_below import send
+from ppt_gpu.sm.staged_l1_state import DUE as L1_DUE
+from ppt_gpu.sm.staged_l1_state import L1Memory
 from ppt_gpu.sm.staged_pipes import announce, collect, completion, memory_free, start_wakes, take_one
 from ppt_gpu.sm.staged_state import (
     ACCESS,
@@ -31,7 +35,9 @@ from ppt_gpu.sm.staged_state import (
     DUE,
     ENDED,
     ENTRY,
+    FIRST_TURN,
     IDLE,
+    KIND,
     MOVED,
     OP,
     OP_WORDS,
@@ -50,7 +56,7 @@ from ppt_gpu.threads import COMPILING
 @merged
 def start(
     sizes: Any, warps: Any, slots: Any, owner: Any, ops: Any, pipes: Any, scheds: Any, gates: Any, records: Any,
-    free_records: Any, units: Any, results: Any, blocks: Any, writes: Any, wheel: Any, wants: Any, now: Any,
+    free_records: Any, units: Any, results: Any, writes: Any, wheel: Any, wants: Any, now: Any,
     op_stall: Any, waits: Any, entry_op: Any, entry_slot: Any, accesses: Any, tx: Any, mem: Any, cycle: int,
 ) -> None:  # fmt: skip
     """Units take what waits for them, and its warps learn when it is done."""
@@ -58,31 +64,39 @@ def start(
     while left:
         pipe = ctz(left)
         left &= left - 1
+        looks = int64(0)
         while pipes[pipe * PIPE_WORDS + BEHIND] > 0:
-            at = take_one(
+            at, looks = take_one(
                 sizes, ops, pipes, gates, records, free_records, units, results, now,
-                memory_free(mem, sizes[TO_UNIT]), pipe, cycle,
+                memory_free(mem, sizes[TO_UNIT]), pipe, looks, cycle,
             )  # fmt: skip
             if at < 0:
                 break
+            if mem[L1_PIPE] != 0 and ops[records[at + OP] * OP_WORDS + KIND] in RECORDED:
+                take(
+                    ops, entry_slot, accesses, tx, mem, records[at + OP], records[at + WARP], records[at + ENTRY],
+                    records[at + ACCESS], cycle,
+                )  # fmt: skip
+                continue
             done = completion(
                 ops, records[at + OP] * OP_WORDS, records[at + ACCESS], accesses, tx, mem, cycle - sizes[TO_UNIT]
             )
             announce(
-                sizes, warps, slots, owner, ops, scheds, gates, blocks, writes, wheel, wants, now, op_stall, waits,
+                sizes, warps, slots, owner, ops, scheds, gates, writes, wheel, wants, now, op_stall, waits,
                 entry_op, entry_slot, records[at + WARP], records[at + ENTRY], cycle, max(done, cycle), cycle,
-                cycle + 1,
             )  # fmt: skip
 
 
 # of chip_staged, which only the loop of an SM of a whole chip needs; globals, so that they can be cached
 start_later: Any = None
 memory_free_later: Any = None
+send_later: Any = None
 
 
 def _import_later() -> None:
-    global start_later, memory_free_later
+    global start_later, memory_free_later, send_later
     from ppt_gpu.sm.chip_staged import memory_free_later, start_later
+    from ppt_gpu.sm.chip_staged_l1 import send_later
 
 
 @cache
@@ -128,30 +142,40 @@ def make_staged(ON_CHIP: bool = False) -> Any:
                     path_start, warp_path, warp_access, block_warp, block_start, policy, warp_launch, together,
                     total, ON_CHIP, cycle,
                 )  # fmt: skip
-                now[DUE] = next_due(sizes, blocks, now, total, ON_CHIP, cycle)
+                now[DUE] = next_due(sizes, warps, blocks, wants, now, total, ON_CHIP, cycle)
                 if not ON_CHIP and now[ENDED] == total:
                     return DONE, cycle
             if cycle >= max_cycles:
                 return OVER_BUDGET, cycle
             wake(sizes, warps, ops, scheds, gates, wheel, wants, now, entry_op, op_stall, cycle)
+            if mem[L1_PIPE] != 0 and cycle >= mem[mem[L1_PIPE] + L1_DUE]:
+                l1_step(
+                    sizes, warps, slots, owner, ops, scheds, gates, writes, wheel, wants, now, op_stall, waits,
+                    entry_op, entry_slot, tx, mem, cycle,
+                )  # fmt: skip
+                if ON_CHIP:
+                    send_later(mem, cycle)
+                else:
+                    send(mem, cycle)
+                l1_due(mem, cycle)
             if now[RECORDS] > 0:
                 if ON_CHIP:
                     start_later(
                         sizes, warps, slots, owner, ops, pipes, scheds, gates, records, free_records, units, results,
-                        blocks, writes, wheel, wants, now, op_stall, waits, entry_op, entry_slot, accesses, tx, mem,
+                        writes, wheel, wants, now, op_stall, waits, entry_op, entry_slot, accesses, tx, mem,
                         cycle,
                     )  # fmt: skip
                 else:
                     start(
                         sizes, warps, slots, owner, ops, pipes, scheds, gates, records, free_records, units, results,
-                        blocks, writes, wheel, wants, now, op_stall, waits, entry_op, entry_slot, accesses, tx, mem,
+                        writes, wheel, wants, now, op_stall, waits, entry_op, entry_slot, accesses, tx, mem,
                         cycle,
                     )  # fmt: skip
                 for step in range(steps):
                     collect(
                         sizes, pipes, order, scheds, gates, collecting, records, ops, writes, now, cycle, step == 0
                     )  # fmt: skip
-            scheduler = (cycle + 1) % k
+            scheduler = (cycle + now[FIRST_TURN]) % k
             for _turn in range(k):
                 schedule(
                     sizes, warps, slots, owner, ops, pipes, scheds, keys, gates, records, free_records, blocks, wheel,
@@ -159,17 +183,20 @@ def make_staged(ON_CHIP: bool = False) -> Any:
                 )  # fmt: skip
                 scheduler = scheduler + 1 if scheduler + 1 < k else int64(0)
             for _fetch in range(fetches):
-                fetch(sizes, warps, ops, scheds, gates, wheel, wants, now, op_stall, entry_op, mem, cycle)
+                fetch(sizes, warps, ops, scheds, gates, wheel, wants, blocks, now, op_stall, entry_op, mem, cycle)
             if now[MOVED] != 0:
                 cycle += 1
                 continue
             to_unit = sizes[TO_UNIT]
             memory = memory_free_later(mem, to_unit) if ON_CHIP else memory_free(mem, to_unit)
+            last = cycle
             cycle = min(
                 start_wakes(sizes, ops, pipes, gates, records, units, now, memory, cycle),
                 now[DUE],
                 next_wake(now, cycle),
             )
+            if mem[L1_PIPE] != 0:
+                cycle = max(min(cycle, mem[mem[L1_PIPE] + L1_DUE]), last + 1)
             if ON_CHIP:
                 track[NOTHING_DUE] = int64(cycle >= NEVER)
             elif cycle >= NEVER:
@@ -183,7 +210,7 @@ def make_staged(ON_CHIP: bool = False) -> Any:
 def run_staged(program: Program, machine: Machine, resident: int, max_cycles: int) -> Raw:
     """Simulate `program` on a machine with collector units; the same as `reference.run_reference`, fast."""
     per_block = int(np.diff(program.block_warp).max(initial=0))
-    memory, state = MemoryArrays(program, machine), StagedState(program, machine, resident, per_block)
+    memory, state = L1Memory(program, machine), StagedState(program, machine, resident, per_block)
     with COMPILING:
         loop = make_staged()
     began = time.thread_time()

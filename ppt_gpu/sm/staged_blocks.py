@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ppt_gpu.compiled import called
-from ppt_gpu.sm.core_bits import int64
+from ppt_gpu.sm.core_bits import ctz, int64
 from ppt_gpu.sm.core_machine import GTO, NEVER
 from ppt_gpu.sm.core_seats import seat
 from ppt_gpu.sm.core_state import KEY_SHIFT
@@ -18,7 +18,7 @@ from ppt_gpu.sm.staged_state import (
     BORN,
     END,
     ENDED,
-    FLYING,
+    FIRST_TURN,
     GIVEN,
     HELD,
     HELD_FOR,
@@ -28,18 +28,20 @@ from ppt_gpu.sm.staged_state import (
     LEFT,
     MOVED,
     NEXT_BLOCK,
+    OVER,
     PER_BLOCK,
     POS,
     RESIDENT,
-    RESULTS,
     ROW,
     SCHED,
     SCHEDULERS,
     SINCE,
     SLOTS,
+    UNSEEN,
     WARP_WORDS,
+    WORDS,
 )
-from ppt_gpu.sm.staged_warps import charge_drain, look_at, wake_at
+from ppt_gpu.sm.staged_warps import charge_drain, ends, look_at, wake_at
 
 
 @called
@@ -51,7 +53,7 @@ def leave_blocks(
     for index in range(sizes[RESIDENT]):
         this = index * BLOCK_WORDS
         number = blocks[this + BLOCK_NUMBER]
-        if number < 0 or blocks[this + LEFT] != 0 or blocks[this + FLYING] != 0 or blocks[this + RESULTS] > cycle:
+        if number < 0 or blocks[this + UNSEEN] != 0:
             continue
         if cycle > block_start[number]:
             block_end[number] = cycle
@@ -86,7 +88,7 @@ def launch_blocks(
             blocks[word] = 0
         blocks[this + BLOCK_NUMBER] = number
         blocks[this + LAUNCH_AT], blocks[this + GIVEN] = NEVER, -1
-        blocks[this + LEFT] = last - first
+        blocks[this + LEFT] = blocks[this + UNSEEN] = last - first
         for warp in range(first, last):
             place = index * sizes[PER_BLOCK] + warp - first
             if last - first == sizes[PER_BLOCK]:
@@ -108,6 +110,7 @@ def launch_blocks(
             keys[warps[me + SCHED] << 6 | warps[me + ROW]] = key << KEY_SHIFT | warps[me + ROW]
             if warps[me + POS] == warps[me + END]:
                 blocks[this + LEFT] -= 1
+                ends(sizes, warps, wants, now, place)
             look_at(sizes, warps, ops, scheds, gates, wheel, wants, now, entry_op, op_stall, place, cycle)
 
 
@@ -121,28 +124,45 @@ def undecided(sizes: Any, blocks: Any, cycle: int) -> bool:
 
 
 @called
-def next_due(sizes: Any, blocks: Any, now: Any, total: int, on_chip: bool, cycle: int) -> int:
-    """The next cycle after `cycle` in which a block may leave or enter, of what is known."""
+def next_due(
+    sizes: Any, warps: Any, blocks: Any, wants: Any, now: Any, total: int, on_chip: bool, cycle: int
+) -> int:  # fmt: skip
+    """The next cycle after `cycle` in which a block may leave or enter, or a warp is over, of what is known."""
     due = int64(NEVER)
+    for word in range(sizes[WORDS]):
+        left = wants[2 * sizes[WORDS] + word]
+        while left:
+            due = min(due, max(warps[(word << 6 | ctz(left)) * WARP_WORDS + OVER], cycle + 1))
+            left &= left - 1
     for index in range(sizes[RESIDENT]):
         this = index * BLOCK_WORDS
         if blocks[this + BLOCK_NUMBER] < 0:
             if on_chip or now[NEXT_BLOCK] < total:
                 due = min(due, max(blocks[this + LAUNCH_AT], cycle + 1))
-        elif blocks[this + LEFT] == 0 and blocks[this + FLYING] == 0:
-            due = min(due, max(blocks[this + RESULTS], cycle + 1))
+        elif blocks[this + UNSEEN] == 0:
+            due = min(due, cycle + 1)
     return due
 
 
 @called
-def release_barrier(sizes: Any, warps: Any, blocks: Any, wheel: Any, now: Any, this: int, cycle: int) -> None:
-    """Let the waiting warps of a block go when no live warp of it is missing."""
+def release_barrier(
+    sizes: Any, warps: Any, ops: Any, scheds: Any, gates: Any, blocks: Any, wheel: Any, wants: Any, now: Any,
+    op_stall: Any, entry_op: Any, this: int, scheduler: int, cycle: int,
+) -> None:  # fmt: skip
+    """In the turn of a scheduler: let the waiting warps of a block go when no live warp of it is missing. Schedulers
+    whose turn comes later in this cycle find the barrier open a cycle earlier."""
     if blocks[this + ARRIVED] != blocks[this + LEFT]:
         return
     blocks[this + ARRIVED] = 0
-    first = this // BLOCK_WORDS * sizes[PER_BLOCK]
+    first, k = this // BLOCK_WORDS * sizes[PER_BLOCK], sizes[SCHEDULERS]
+    begins = (cycle + now[FIRST_TURN]) % k
+    turn = (scheduler - begins + k) % k
     for place in range(first, first + sizes[PER_BLOCK]):
         me = place * WARP_WORDS
         if warps[me + BLOCK] != 0 and warps[me + POS] < warps[me + END]:
-            warps[me + HELD] = cycle + warps[me + HELD_FOR]
-            wake_at(sizes, wheel, now, warps[me + SCHED], warps[me + ROW], warps[me + HELD], cycle)
+            later = (warps[me + SCHED] - begins + k) % k > turn
+            warps[me + HELD] = cycle + warps[me + HELD_FOR] - int64(later)
+            if warps[me + HELD] > cycle:
+                wake_at(sizes, wheel, now, warps[me + SCHED], warps[me + ROW], warps[me + HELD], cycle)
+            else:
+                look_at(sizes, warps, ops, scheds, gates, wheel, wants, now, entry_op, op_stall, place, cycle)

@@ -6,13 +6,13 @@ from typing import Any
 
 from ppt_gpu.compiled import called, merged
 from ppt_gpu.sm.core_bits import ctz, int64
-from ppt_gpu.sm.core_code import line_there
 from ppt_gpu.sm.core_machine import FETCHED, GTO, LRR, NEVER
 from ppt_gpu.sm.core_memory import P_CODE_SETS
 from ppt_gpu.sm.core_policy import after, greedy_or_least, next_in_turn
 from ppt_gpu.sm.core_state import KEY_SHIFT
 from ppt_gpu.sm.program import KIND_BARRIER, RECORDED, RESULT_AT
 from ppt_gpu.sm.staged_blocks import release_barrier
+from ppt_gpu.sm.staged_l1_tags import code_there
 from ppt_gpu.sm.staged_pipes import close
 from ppt_gpu.sm.staged_state import (
     ACCESS,
@@ -20,6 +20,8 @@ from ppt_gpu.sm.staged_state import (
     AGE,
     AHEAD,
     ARRIVED,
+    ASKED,
+    ASKING,
     AT_ACCESS,
     BANKS,
     BEFORE,
@@ -30,6 +32,7 @@ from ppt_gpu.sm.staged_state import (
     BUFFER,
     CLASS,
     CLOSED,
+    DUE,
     END,
     ENTRY,
     FETCHED_LAST,
@@ -53,6 +56,7 @@ from ppt_gpu.sm.staged_state import (
     OP_WORDS,
     OPEN,
     OPERANDS,
+    OVER,
     PC,
     PIPE,
     PIPE_WORDS,
@@ -62,7 +66,6 @@ from ppt_gpu.sm.staged_state import (
     READS,
     RECORD_WORDS,
     RECORDS,
-    RESULTS,
     SCHED_WORDS,
     SCHEDULERS,
     SLOTS,
@@ -70,6 +73,7 @@ from ppt_gpu.sm.staged_state import (
     STRAY,
     STRAYS,
     TURN,
+    UNSEEN,
     UNTIL,
     WAITING_AHEAD,
     WARP,
@@ -114,8 +118,8 @@ def wait_ahead(
 @called
 def issue(
     sizes: Any, warps: Any, slots: Any, owner: Any, ops: Any, pipes: Any, scheds: Any, gates: Any, records: Any,
-    free_records: Any, blocks: Any, wheel: Any, now: Any, waits: Any, entry_op: Any, entry_slot: Any, scheduler: int,
-    place: int, cycle: int,
+    free_records: Any, blocks: Any, wheel: Any, wants: Any, now: Any, op_stall: Any, waits: Any, entry_op: Any,
+    entry_slot: Any, scheduler: int, place: int, cycle: int,
 ) -> None:  # fmt: skip
     """The warp in slot `place` issues its next entry."""
     me, entry = place * WARP_WORDS, warps[place * WARP_WORDS + POS]
@@ -133,8 +137,8 @@ def issue(
     wait_ahead(sizes, pipes, scheds, gates, number, pipe, scheduler, cycle)
     now[WAITING_AHEAD] |= int64(1) << pipes[pipe * PIPE_WORDS + TURN]
     this = (warps[me + BLOCK] - 1) * BLOCK_WORDS
-    blocks[this + FLYING] += 1
-    blocks[this + RESULTS] = max(blocks[this + RESULTS], cycle + 1)
+    warps[me + FLYING] += 1
+    warps[me + OVER] = max(warps[me + OVER], cycle)
     warps[me + BUFFER] -= 1
     warps[me + AT_ACCESS] += int64(kind >= RECORDED[0] and kind <= RECORDED[3])
     warps[me + POS] = entry + 1
@@ -156,7 +160,9 @@ def issue(
             warps[me + HELD] = NEVER
             blocks[this + ARRIVED] += 1
     if exited or kind == KIND_BARRIER:
-        release_barrier(sizes, warps, blocks, wheel, now, this, cycle)
+        release_barrier(
+            sizes, warps, ops, scheds, gates, blocks, wheel, wants, now, op_stall, entry_op, this, scheduler, cycle
+        )  # fmt: skip
 
 
 @merged
@@ -195,11 +201,11 @@ def schedule(
         if more > 0 and not goes_on(sizes, warps, ops, gates, entry_op, scheduler, me, cycle):
             break
         issue(
-            sizes, warps, slots, owner, ops, pipes, scheds, gates, records, free_records, blocks, wheel, now, waits,
-            entry_op, entry_slot, scheduler, place, cycle,
+            sizes, warps, slots, owner, ops, pipes, scheds, gates, records, free_records, blocks, wheel, wants, now,
+            op_stall, waits, entry_op, entry_slot, scheduler, place, cycle,
         )  # fmt: skip
     scheds[sched + AFTER] = after(chosen)
-    scheds[sched + GREEDY] = chosen if warps[me + POS] < warps[me + END] else int64(-1)
+    scheds[sched + GREEDY] = chosen
     if policy == GTO:
         keys[scheduler << 6 | chosen] = cycle << KEY_SHIFT | chosen
     look_at(sizes, warps, ops, scheds, gates, wheel, wants, now, entry_op, op_stall, place, cycle + 1)
@@ -250,13 +256,12 @@ def goes_on(sizes: Any, warps: Any, ops: Any, gates: Any, entry_op: Any, schedul
 
 @merged
 def fetch(
-    sizes: Any, warps: Any, ops: Any, scheds: Any, gates: Any, wheel: Any, wants: Any, now: Any, op_stall: Any,
-    entry_op: Any, mem: Any, cycle: int,
+    sizes: Any, warps: Any, ops: Any, scheds: Any, gates: Any, wheel: Any, wants: Any, blocks: Any, now: Any,
+    op_stall: Any, entry_op: Any, mem: Any, cycle: int,
 ) -> None:  # fmt: skip
-    """What was fetched goes to its warp; the next warp in turn whose buffer is empty.
-
-    Where its line of the code has to come first, it has its turn again when that is there, even if gone by then.
-    """
+    """What was fetched goes to its warp. Then a line of the code that has come is for the warp that asked for it first;
+    else the next warp in turn whose buffer is empty looks its line up. On the way to it the SM sees which warps are
+    over."""
     place = now[FETCHING]
     if place >= 0:
         settle(warps, entry_op, op_stall, place * WARP_WORDS, cycle + 1)
@@ -265,20 +270,77 @@ def fetch(
         now[FETCHING] = -1
         now[MOVED] = 1
         look_at(sizes, warps, ops, scheds, gates, wheel, wants, now, entry_op, op_stall, place, cycle + 1)
-    found = next_wanted(sizes, wants, now[FETCHED_LAST])
-    if found >= 0:
-        now[FETCHED_LAST] = found
-        now[MOVED] = 1
-        me = found * WARP_WORDS
-        if mem[P_CODE_SETS] != 0 and warps[me + STRAY] == 0 and warps[me + BORN] >= 0:
-            there = line_there(mem, int64(entry_op[warps[me + POS]]), cycle)
-            if there > cycle:
-                warps[me + BORN] = -there
-                wants[found >> 6] &= ~(int64(1) << (found & 63))
-                look_at(sizes, warps, ops, scheds, gates, wheel, wants, now, entry_op, op_stall, found, cycle)
-                return
-        warps[me + BORN] = cycle
-        now[FETCHING] = found
+    if mem[P_CODE_SETS] != 0:
+        found = first_come(sizes, warps, wants)
+        if found >= 0:
+            bit = int64(1) << (found & 63)
+            wants[sizes[WORDS] + (found >> 6)] &= ~bit
+            warps[found * WARP_WORDS + BORN] = cycle
+            now[FETCHING] = found
+            now[MOVED] = 1
+            return
+    last = now[FETCHED_LAST]
+    found = next_wanted(sizes, wants, last)
+    see_over(sizes, warps, blocks, wants, now, last, found, cycle)
+    if found < 0:
+        return
+    now[FETCHED_LAST] = found
+    now[MOVED] = 1
+    me = found * WARP_WORDS
+    if mem[P_CODE_SETS] != 0:
+        stray = warps[me + STRAY]
+        operation = warps[me + LAST_OP] if stray else int64(entry_op[warps[me + POS]])
+        there = code_there(mem, operation, stray, cycle)
+        if there > cycle:
+            warps[me + BORN] = -there
+            warps[me + ASKED] = now[ASKING]
+            now[ASKING] += 1
+            wants[found >> 6] &= ~(int64(1) << (found & 63))
+            look_at(sizes, warps, ops, scheds, gates, wheel, wants, now, entry_op, op_stall, found, cycle)
+            return
+    warps[me + BORN] = cycle
+    now[FETCHING] = found
+
+
+@merged
+def first_come(sizes: Any, warps: Any, wants: Any) -> int:
+    """Of the warps whose lines have come that whose line came first, and which asked first; -1: there is none."""
+    best = int64(-1)
+    for word in range(sizes[WORDS]):
+        left = wants[sizes[WORDS] + word]
+        while left:
+            place = word << 6 | ctz(left)
+            left &= left - 1
+            me, other = place * WARP_WORDS, best * WARP_WORDS
+            if (
+                best < 0
+                or warps[me + BORN] > warps[other + BORN]
+                or (warps[me + BORN] == warps[other + BORN] and warps[me + ASKED] < warps[other + ASKED])
+            ):
+                best = int64(place)
+    return best
+
+
+@merged
+def see_over(sizes: Any, warps: Any, blocks: Any, wants: Any, now: Any, last: int, found: int, cycle: int) -> None:
+    """The SM sees which warps are over of those that it passes between two slots, or of all when it finds none."""
+    places, first = sizes[PLACES], 2 * sizes[WORDS]
+    upto = (found - last - 1 + places) % places if found >= 0 else places
+    for word in range(sizes[WORDS]):
+        left = wants[first + word]
+        while left:
+            bit = left & -left
+            place = word << 6 | ctz(left)
+            left ^= bit
+            me = place * WARP_WORDS
+            if warps[me + OVER] > cycle or (place - last - 1 + places) % places >= upto:
+                continue
+            wants[first + word] &= ~bit
+            this = (warps[me + BLOCK] - 1) * BLOCK_WORDS
+            blocks[this + UNSEEN] -= 1
+            now[MOVED] = 1
+            if blocks[this + UNSEEN] == 0:
+                now[DUE] = min(now[DUE], cycle + 1)
 
 
 @merged

@@ -9,9 +9,10 @@ from ppt_gpu.sm.core_bits import ctz, int64
 from ppt_gpu.sm.core_code import constant
 from ppt_gpu.sm.core_lsu import issue_global, issue_shared
 from ppt_gpu.sm.core_machine import FAR_RESULT, LATE_RESULT, NEVER
-from ppt_gpu.sm.core_memory import CYCLES_AT, CYCLES_MASK, FIRST_MASK, LSU
+from ppt_gpu.sm.core_memory import CYCLES_AT, CYCLES_MASK, FIRST_MASK, L1_PIPE, LSU
 from ppt_gpu.sm.core_tags import whole
 from ppt_gpu.sm.program import KIND_CONSTANT, KIND_LOAD, KIND_SHARED, RESULT_AT
+from ppt_gpu.sm.staged_l1_state import UNIT
 from ppt_gpu.sm.staged_state import (
     AGE,
     AHEAD,
@@ -20,14 +21,13 @@ from ppt_gpu.sm.staged_state import (
     BEFORE,
     BEHIND,
     BITS,
-    BLOCK,
-    BLOCK_WORDS,
     BLOCKED,
     BUSES,
     CLOSED,
     COLLECTORS,
     COMPLETE,
-    DUE,
+    DONE,
+    END,
     FIRST_UNIT,
     FLYING,
     FROM,
@@ -38,8 +38,6 @@ from ppt_gpu.sm.staged_state import (
     IN_SM,
     KIND,
     LANES,
-    LATENCY,
-    LEFT,
     MOST_UNITS,
     MOVED,
     NEED,
@@ -48,11 +46,13 @@ from ppt_gpu.sm.staged_state import (
     OP_WORDS,
     OPEN,
     OPERANDS,
+    OVER,
     PASSAGE,
     PAST,
     PIPE,
     PIPE_WORDS,
     PIPES,
+    POS,
     READS,
     RECORD_WORDS,
     RECORDS,
@@ -60,7 +60,6 @@ from ppt_gpu.sm.staged_state import (
     RESULT_CYCLE,
     RESULT_UNITS,
     RESULT_WORDS,
-    RESULTS,
     SCHED,
     SCHED_WORDS,
     SCHEDULERS,
@@ -77,7 +76,7 @@ from ppt_gpu.sm.staged_state import (
     WAITING_PAST,
     WARP_WORDS,
 )
-from ppt_gpu.sm.staged_warps import look_at, wait_until
+from ppt_gpu.sm.staged_warps import ends, look_at, wait_until
 
 BANKS_MASK = (1 << BANK_BITS) - 1
 
@@ -91,17 +90,19 @@ def first_unit(sizes: Any, pipes: Any, pipe: int, scheduler: int) -> int:
 
 @merged
 def memory_free(mem: Any, to_unit: int) -> int:
-    """The cycle from which the load/store unit takes an instruction."""
+    """The cycle from which the load/store unit takes an instruction; NEVER while one is in it and nobody knows."""
+    if mem[L1_PIPE] != 0 and mem[mem[L1_PIPE] + UNIT] != 0:
+        return int64(NEVER)
     return whole(mem[LSU]) + to_unit
 
 
 @merged
 def unit_for(
     sizes: Any, ops: Any, pipes: Any, units: Any, results: Any, memory: int, op: int, pipe: int, scheduler: int,
-    cycle: int,
+    looks: int, cycle: int,
 ) -> int:  # fmt: skip
-    """Where in `units` the first one stands that can take the operation, -1: none can. `memory`: the load/store unit is
-    free then."""
+    """Where in `units` the first one stands, from number `looks` of the pipe on, that can take the operation, -1: none
+    can. `memory`: the load/store unit is free then."""
     if ops[op + KIND] >= KIND_LOAD and memory > cycle:
         return int64(-1)
     taken, end = int64(0), cycle + ops[op + PASSAGE]
@@ -111,7 +112,7 @@ def unit_for(
             return int64(-1)
         taken = results[at + RESULT_UNITS]
     first = first_unit(sizes, pipes, pipe, scheduler)
-    for unit in range(first, first + pipes[pipe * PIPE_WORDS + UNITS]):
+    for unit in range(first + looks, first + pipes[pipe * PIPE_WORDS + UNITS]):
         if units[unit] <= cycle and (taken == 0 or (taken >> unit) & 1 == 0):
             return int64(unit)
     return int64(-1)
@@ -120,17 +121,17 @@ def unit_for(
 @merged
 def next_to_start(
     sizes: Any, ops: Any, pipes: Any, gates: Any, records: Any, units: Any, results: Any, memory: int, pipe: int,
-    cycle: int,
+    looks: int, cycle: int,
 ) -> tuple[int, int]:  # fmt: skip
-    """(lane, unit) of the instruction that starts next, the oldest that can; where all share the units only the oldest.
-    The lane is -1 if none can."""
+    """(lane, unit) of the instruction that starts next, the oldest that can; where all share the units only the oldest,
+    at which those from number `looks` on have not looked yet. The lane is -1 if none can."""
     shared = pipes[pipe * PIPE_WORDS + SHARED]
     best, least, where = int64(-1), int64(NEVER), int64(-1)
     for lane in range(pipes[pipe * PIPE_WORDS + LANES]):
         held = gates[(lane * sizes[PIPES] + pipe) * GATE_WORDS + PAST]
         if held != 0 and records[(held - 1) * RECORD_WORDS + AGE] < least:
             op = records[(held - 1) * RECORD_WORDS + OP] * OP_WORDS
-            unit = unit_for(sizes, ops, pipes, units, results, memory, op, pipe, lane, cycle)
+            unit = unit_for(sizes, ops, pipes, units, results, memory, op, pipe, lane, looks, cycle)
             if unit >= 0 or shared != 0:
                 best, where = int64(lane if unit >= 0 else -1), unit
                 least = records[(held - 1) * RECORD_WORDS + AGE]
@@ -140,12 +141,13 @@ def next_to_start(
 @merged
 def take_one(
     sizes: Any, ops: Any, pipes: Any, gates: Any, records: Any, free_records: Any, units: Any, results: Any, now: Any,
-    memory: int, pipe: int, cycle: int,
-) -> int:  # fmt: skip
-    """A unit of the pipe takes what waits for it: its record (kept until another issues), -1 if none can."""
-    lane, unit = next_to_start(sizes, ops, pipes, gates, records, units, results, memory, pipe, cycle)
+    memory: int, pipe: int, looks: int, cycle: int,
+) -> tuple[int, int]:  # fmt: skip
+    """A unit of the pipe takes what waits for it: (its record, kept until another issues, -1 if none can; the first of
+    the units, where they stand in the SM, that has not looked at what waits: each does once a cycle)."""
+    lane, unit = next_to_start(sizes, ops, pipes, gates, records, units, results, memory, pipe, looks, cycle)
     if lane < 0:
-        return int64(-1)
+        return int64(-1), looks
     gate = (lane * sizes[PIPES] + pipe) * GATE_WORDS
     held = gates[gate + PAST]
     at = (held - 1) * RECORD_WORDS
@@ -160,7 +162,9 @@ def take_one(
     now[RECORDS] -= 1
     free_records[sizes[STAGED] - 1 - now[RECORDS]] = held - 1
     now[MOVED] = 1
-    return at
+    if pipes[pipe * PIPE_WORDS + SHARED]:
+        looks = unit + 1 - first_unit(sizes, pipes, pipe, int64(0))
+    return at, looks
 
 
 @merged
@@ -176,12 +180,12 @@ def result_at(sizes: Any, results: Any, unit: int, end: int) -> None:
 
 @merged
 def announce(
-    sizes: Any, warps: Any, slots: Any, owner: Any, ops: Any, scheds: Any, gates: Any, blocks: Any, writes: Any,
+    sizes: Any, warps: Any, slots: Any, owner: Any, ops: Any, scheds: Any, gates: Any, writes: Any,
     wheel: Any, wants: Any, now: Any, op_stall: Any, waits: Any, entry_op: Any, entry_slot: Any, place: int, entry: int,
-    began: int, done: int, cycle: int, leaves: int,
+    began: int, done: int, cycle: int,
 ) -> None:  # fmt: skip
     """In `cycle` it becomes known that the result of what the warp in slot `place` issued as `entry`, and started in
-    cycle `began`, is there at `done`. From cycle `leaves` on its block may leave."""
+    cycle `began`, is there at `done`."""
     me, op = place * WARP_WORDS, int64(entry_op[entry]) * OP_WORDS
     bank = ops[op + OPERANDS] >> RESULT_AT
     if bank != 0 and done - began < LATE_RESULT:
@@ -189,11 +193,10 @@ def announce(
         row = (done & (LATE_RESULT - 1)) * sizes[SCHEDULERS] + (int64(0) if sizes[IN_SM] else warps[me + SCHED])
         before = writes[row] & BANKS_MASK if writes[row] >> BANK_BITS == done else int64(0)
         writes[row] = done << BANK_BITS | before | int64(1) << bank
-    this = (warps[me + BLOCK] - 1) * BLOCK_WORDS
-    blocks[this + FLYING] -= 1
-    blocks[this + RESULTS] = max(blocks[this + RESULTS], done)
-    if blocks[this + FLYING] == 0 and blocks[this + LEFT] == 0:
-        now[DUE] = min(now[DUE], max(blocks[this + RESULTS], leaves))
+    warps[me + FLYING] -= 1
+    warps[me + OVER] = max(warps[me + OVER], done)
+    if warps[me + FLYING] == 0 and warps[me + POS] == warps[me + END]:
+        ends(sizes, warps, wants, now, place)
     tell_waiting(
         sizes, warps, slots, owner, ops, scheds, gates, wheel, wants, now, op_stall, waits, entry_op, entry_slot, place,
         entry, done, cycle,
@@ -218,7 +221,7 @@ def completion(ops: Any, op: int, access: int, accesses: Any, tx: Any, mem: Any,
     """When an instruction is done that starts as if it had been issued in that cycle."""
     kind = ops[op + KIND]
     if kind < KIND_LOAD:
-        return issued + ops[op + LATENCY]
+        return issued + ops[op + DONE]
     if kind == KIND_CONSTANT:
         return constant(mem, issued)[0]
     if kind == KIND_SHARED:

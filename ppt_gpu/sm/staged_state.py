@@ -5,7 +5,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.sm.core_machine import FAR_RESULT, LATE_RESULT, Machine, operands_of, passages, producer_class
+from ppt_gpu.sm.core_machine import (
+    FAR_RESULT,
+    LATE_RESULT,
+    Machine,
+    operands_of,
+    passages,
+    producer_class,
+    through_unit,
+)
 from ppt_gpu.sm.core_memory import l1_way
 from ppt_gpu.sm.program import Program, operand_bits
 from ppt_gpu.sm.result import STALL_REASONS
@@ -23,22 +31,25 @@ from ppt_gpu.sm.result import STALL_REASONS
 # a barrier holds it, HELD_FOR: that barrier's latency. UNTIL: completion * 4 + WAIT_* of what its next entry waits for
 # longest. BORN: the cycle from which it may be fetched; negative: that in which its line of the code is there. SINCE:
 # the cycle up to which it has been charged; BASE: BLOCKED of its gate when it became ready. DEFERRED: cycles of waiting
-# for what is UNKNOWN, not charged yet.
+# for what is UNKNOWN, not charged yet. FLYING: instructions whose completion is not known; OVER: the cycle in which all
+# known results are there; ASKED: in which order warps asked for lines of the code.
 (
     POS, END, AT_ACCESS, BUFFER, STRAY, HELD, HELD_FOR, UNTIL, BORN, BLOCK, LAST_OP, SINCE, BASE, SCHED, ROW, DEFERRED,
-) = range(16)  # fmt: skip
-WARP_WORDS = 16
+    FLYING, OVER, ASKED,
+) = range(19)  # fmt: skip
+WARP_WORDS = 19
 SLOTS = 64  # of the scoreboard of a warp
-# `ops`. PASSAGE: cycles from start to a result that can be in the way of others; 0: it cannot
-KIND, PIPE, LATENCY, II, CLASS, OPERANDS, USES_L1, PC, PASSAGE = range(9)
-OP_WORDS = 9
+# `ops`. DONE: cycles from issue to completion of what computes, branches and barriers too, whose LATENCY is another.
+# PASSAGE: cycles from start to a result that can be in the way of others; 0: it cannot
+KIND, PIPE, LATENCY, II, CLASS, OPERANDS, USES_L1, PC, PASSAGE, DONE = range(10)
+OP_WORDS = 10
 # `pipes`: UNITS in each place, SHARED: they stand in the SM; instructions that wait BEFORE and BEHIND the collectors;
 # TURN: its place in `order`; LANES: places before and behind, of a scheduler each or of all; where it has collector
 # units of its own FIRST_UNIT and how many: SET
 SHARED, UNITS, BEFORE, BEHIND, TURN, LANES, FIRST_UNIT, SET = range(8)
 PIPE_WORDS = 8
 # `scheds`: of a scheduler, masks of its warps by ROW. OPEN: they can issue; STRAYS: they lose their buffer when they
-# are looked at; AFTER: their turn comes after that of the warp that issued last. GREEDY: its row, -1: none.
+# are looked at; AFTER: their turn comes after that of the warp that issued last. GREEDY: its row, -1: none has issued.
 # Masks of its collector units: HOLDING an instruction, and one that is COMPLETE, with all operands read. All units
 # stand with the first scheduler where they are those of pipes.
 OPEN, STRAYS, AFTER, GREEDY, HOLDING, COMPLETE = range(6)
@@ -59,20 +70,23 @@ BANK_BITS = 16
 # `results`, by cycle mod FAR_RESULT: the cycle, how many results of units there are then, and a mask of those units
 RESULT_CYCLE, RESULT_COUNT, RESULT_UNITS = range(3)
 RESULT_WORDS = 3
-# `blocks`: of a block slot. NUMBER: -1 none; LEFT: warps that have not exited; ARRIVED: of them at the barrier; FLYING:
-# instructions whose completion is not known; RESULTS: cycle from which all known ones are there. LAUNCH_AT and, of a
-# whole chip, GIVEN stand where chip_round looks for them.
-BLOCK_NUMBER, LEFT, ARRIVED, LAUNCH_AT, RESULTS, FLYING, _, GIVEN = range(8)
+# `blocks`: of a block slot. NUMBER: -1 none; LEFT: warps that have not exited; ARRIVED: of them at the barrier; UNSEEN:
+# warps that the SM has not seen to be over. LAUNCH_AT and, of a whole chip, GIVEN stand where chip_round looks for
+# them.
+BLOCK_NUMBER, LEFT, ARRIVED, LAUNCH_AT, UNSEEN, _, _, GIVEN = range(8)
 BLOCK_WORDS = 8
 # `wheel`: of each of the next WHEEL cycles and each scheduler, the rows of warps that may become ready then. `wants`:
-# mask of the warp slots, 64 a word, that want to be fetched.
+# masks of the warp slots, 64 a word: those that want to be fetched, then those whose line of the code has come, then
+# those whose warps are over, or will be in a known cycle, and have not been seen.
 WHEEL = 64
-# `now`: scalars that functions change. DUE: the cycle in which a block may enter or leave next; WAKING: mask of the
-# rows of `wheel` that have somebody; masks of pipes: WAITING_AHEAD, by TURN, and WAITING_PAST
+# `now`: scalars that functions change. DUE: the cycle in which a block may enter or leave, or a warp is over, next;
+# WAKING: mask of the rows of `wheel` that have somebody; masks of pipes: WAITING_AHEAD, by TURN, and WAITING_PAST;
+# ASKING: how many warps have asked for lines of the code; FIRST_TURN: the scheduler whose turn would have been first in
+# cycle 0
 (
     NEXT_AGE, RECORDS, FETCHED_LAST, FETCHING, MOVED, IDLE, NEXT_BLOCK, ENDED, TAKEN_IN, DUE, WAKING, WAITING_AHEAD,
-    WAITING_PAST,
-) = range(13)  # fmt: skip
+    WAITING_PAST, ASKING, FIRST_TURN,
+) = range(15)  # fmt: skip
 
 
 class StagedState:
@@ -91,6 +105,7 @@ class StagedState:
         columns: tuple[NDArray, ...] = (
             program.op_kind, program.op_pipe, program.op_latency, program.op_ii, producer_class(program),
             operands_of(program), l1_way(program, machine), program.op_pc, passages(program, machine),
+            through_unit(program, machine),
         )  # fmt: skip
         for column, values in enumerate(columns):
             ops[:, column] = values
@@ -108,7 +123,8 @@ class StagedState:
         self.scheds = scheds.ravel()
         self.keys = np.zeros(k * 64, np.int64)  # of warps by row: order among those that are not greedy
         gates = np.zeros((max(k, *lanes) * pipes, GATE_WORDS), np.int64)
-        gates[:, HANDED] = -1
+        if shared:
+            gates[:, HANDED] = np.resize(table[:, FIRST_UNIT], len(gates))
         self.gates = gates.ravel()
         self.collecting = np.zeros(sum(machine.collectors), np.int64)  # what the units hold: a record's number + 1
         self.records = np.zeros(staged * RECORD_WORDS, np.int64)
@@ -117,12 +133,13 @@ class StagedState:
         self.results = np.zeros(FAR_RESULT * RESULT_WORDS, np.int64)
         blocks = np.zeros((resident, BLOCK_WORDS), np.int64)
         blocks[:, (BLOCK_NUMBER, GIVEN)] = -1
-        blocks[:, LAUNCH_AT] = np.arange(resident) * machine.ramp
+        blocks[:, LAUNCH_AT] = machine.begins + np.arange(resident) * machine.ramp
         self.blocks = blocks.ravel()
         self.writes = np.zeros(LATE_RESULT * k, np.int64)
         self.wheel = np.zeros(WHEEL * k, np.int64)
-        self.wants = np.zeros(words, np.int64)
-        self.now = np.zeros(13, np.int64)
+        self.wants = np.zeros(3 * words, np.int64)
+        self.now = np.zeros(15, np.int64)
+        self.now[FIRST_TURN] = -machine.begins % k
         self.now[FETCHING] = -1  # warp slot 1 is the first whose turn it is to be fetched for
         self.op_stall = np.zeros(max(1, len(program.op_name)) * len(STALL_REASONS), np.int64)
         count = len(program.block_warp) - 1

@@ -21,6 +21,7 @@ from ppt_gpu.sm.staged_state import (
     BUFFER,
     CLOSED,
     DEFERRED,
+    DUE,
     END,
     FROM,
     GATE_WORDS,
@@ -29,6 +30,7 @@ from ppt_gpu.sm.staged_state import (
     NEED,
     OP_WORDS,
     OPEN,
+    OVER,
     PIPE,
     PIPES,
     POS,
@@ -44,6 +46,7 @@ from ppt_gpu.sm.staged_state import (
     WAKING,
     WARP_WORDS,
     WHEEL,
+    WORDS,
 )
 
 (
@@ -141,7 +144,8 @@ def look_at(
     if warps[me + BUFFER] == 0:
         born = abs(warps[me + BORN])
         if born <= cycle:
-            wants[place >> 6] |= int64(1) << (place & 63)
+            word = place >> 6 if warps[me + BORN] >= 0 else sizes[WORDS] + (place >> 6)
+            wants[word] |= int64(1) << (place & 63)
         else:
             wake_at(sizes, wheel, now, scheduler, row, born, cycle)
         return
@@ -203,3 +207,10 @@ def until_of(warps: Any, slots: Any, waits: Any, place: int) -> int:
             until = max(until, slots[place * SLOTS + ctz(left)])
             left &= left - 1
     return until
+
+
+@merged
+def ends(sizes: Any, warps: Any, wants: Any, now: Any, place: int) -> None:
+    """It is known when the warp is over: then the SM has to look."""
+    wants[2 * sizes[WORDS] + (place >> 6)] |= int64(1) << (place & 63)
+    now[DUE] = min(now[DUE], warps[place * WARP_WORDS + OVER])

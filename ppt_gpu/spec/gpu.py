@@ -118,6 +118,7 @@ class SharedMemory:
     carveouts: tuple[int, ...] = ()  # B, selectable shared sizes of a unified L1; () = fixed
     atomics_share: bool = False  # atomics on the same word of a bank are one access, as loads of it are
     paired: bool = True  # from 7.0 on: wide words that pairs of lanes share are delivered to both at once
+    first_word: bool = False  # of what a lane asks for, banks see the first word: wide accesses are one of all lanes
     counts_lanes: bool = False  # lanes that add one to the same word, and do not ask for it, are counted: one access
 
 
@@ -142,6 +143,9 @@ class Cache:
     sms: int = 1  # [l1] that share the path to its data and to shared memory, one pass a cycle: those of a TPC
     tag_sets: int = 0  # [l1] sets of tags, of which each looks up one line a cycle; 0: lines never meet in one
     sector_banks: int = 0  # [l1] banks of sectors, each of which looks up one in a cycle, in order; 0: no such banks
+    reserves: bool = False  # [l1] a line keeps its place until its data are there; a miss waits while all others do
+    sets: int = 0  # [l1] that it keeps whatever its size is, so that its ways grow with that; 0: `ways` stays
+    miss_queue: int = 0  # [l1] places for what leaves its banks, which have pipelines then; 0: they have none
     unified: int = 0  # [l1] B shared with shared memory: size = unified - carve-out; 0 = separate
     # [l2] parts that keep copies of what their SMs read; a line belongs to one of them, copies are written too
     partitions: int = 1
@@ -181,13 +185,18 @@ class Interconnect:
 
     bandwidth: float  # B per SM cycle that one SM can receive; requests and write data use the same width outward
     crossbar: bool = False  # SMs send packets of a sector in their order, one a cycle; each L2 slice takes one a cycle
+    router: bool = False  # a packet has all of a request, in flits of a sector; answers come through another crossbar
+    port: int = 0  # flits that can wait in an SM before the crossbar; 0: any number
+    answers: int = 0  # sectors that wait for the way back beyond which an L2 slice takes no request; 0: any number
+    queue: int = 0  # sectors in the queue before an L2 slice beyond which it does not, either; only with `answers`
+    stops_after: int = 0  # cycles until it does not
 
 
 @dataclass(frozen=True)
 class MemoryPipe:
     """The SM's load/store front end. TOML table [memory]."""
 
-    coalescing: str  # "half_warp_1.0", "half_warp_1.2", "line" or "sector"; see ppt_gpu.sm.coalesce
+    coalescing: str  # "half_warp_1.0", "half_warp_1.2", "line", "sector", "segment"; see ppt_gpu.sm.coalesce
     queue: int  # memory instructions waiting in the load/store unit
     transactions_per_cycle: float  # L1 tag look-ups (lines or sectors as coalesced) a cycle
     constant_latency: int  # cycles, constant-cache hit
@@ -198,6 +207,10 @@ class MemoryPipe:
     miss_latency: int = 0  # cycles that a miss adds to l1.latency when memory is perfect
     atomics_apart: bool = False  # an atomic's transactions are single sectors, updates of one word in different ones
     atomics_wait: bool = False  # a warp does nothing else until its atomics are done, those of shared memory too
+    highest_first: bool = False  # transactions of an access go in that order of their addresses; else as lanes do
+    heap: int = 0  # address of the first buffer, others stand right behind; 0: anywhere, on multiples of 512
+    heap_unit: int = 256  # B, of whose multiples buffers take places then
+    local_layout: str = "warp"  # of local memory lies together: all of a "warp", or a word of all threads of the "chip"
     constant_queued: bool = False  # constant reads pass the load/store unit, one cycle each
     constant_cold: bool = False  # the first constant read of an SM comes from below the constant cache
     store_ack: bool = False  # a block ends only when its stores have been acknowledged

@@ -14,6 +14,8 @@ Key = tuple[str, str]
 NO_QUEUE = ("load", "store", "atomic", "barrier", "branch")
 #: collector units of an SM, and units behind them, that the simulation keeps in one word
 MOST_UNITS = 64
+#: B of a sector in pipelines before the banks of an L1
+SECTOR = 32
 
 
 def check_rules(checked: Checked, pipes: dict[str, Pipe], ops: dict[str, Op]) -> None:
@@ -32,8 +34,18 @@ def check_rules(checked: Checked, pipes: dict[str, Pipe], ops: dict[str, Op]) ->
     _ops(checked, ops)
     _queues(checked, pipes, ops)
     _collectors(checked, pipes)
+    _pipelines(checked)
     _constants(checked)
+    _crossbar(checked)
     _slices(checked)
+
+
+def _crossbar(checked: Checked) -> None:
+    """Requests pass a crossbar one by one, as they leave the miss queue of an L1."""
+    queue: Key = ("l1", "miss_queue")
+    if checked.get("interconnect", "crossbar") and checked.get(*queue) == 0:
+        text = "interconnect.crossbar is not simulated without l1.miss_queue"
+        checked.contradiction([("interconnect", "crossbar"), queue], text, "l1.miss_queue = 2 or more")
 
 
 def _slices(checked: Checked) -> None:
@@ -214,6 +226,29 @@ def _collectors(checked: Checked, pipes: dict[str, Pipe]) -> None:
     if checked.get("collectors", "one_result") and places > MOST_UNITS:
         text = f"collectors.one_result: pipes * sm.schedulers * units of the widest pipe are {places}"
         checked.contradiction([("collectors", "one_result")], text, f"simulated are up to {MOST_UNITS}")
+
+
+def _pipelines(checked: Checked) -> None:
+    """What pipelines before the banks of the L1 are simulated with."""
+    key = ("l1", "miss_queue")
+    if not checked.get(*key):
+        return
+    line, sector, banks = (checked.get("l1", name) for name in ("line", "sector", "sector_banks"))
+    if checked.get(*key) == 1:
+        checked.contradiction([key], "l1.miss_queue is 1: a load needs a place more", "2 or more")
+    needs: list[tuple[Key, bool, str]] = [
+        (("collectors", "units"), bool(checked.get("collectors", "units")), "collectors.units = 1 or more"),
+        (("l1", "sector_banks"), bool(line and sector and banks and line // sector % banks == 0),
+         "as many sectors in a line as l1.sector_banks, or a multiple of that"),
+        (("l1", "sector"), bool(sector and sector % SECTOR == 0), f"sectors of {SECTOR} B, or a multiple of that"),
+        (("l1", "write"), checked.get("l1", "write") != "write-back", 'l1.write = "write-through" or "write-evict"'),
+        (("memory", "requests_per_cycle"), checked.get("memory", "requests_per_cycle") == 1,
+         "memory.requests_per_cycle = 1"),
+        (("memory", "store_ack"), bool(checked.get("memory", "store_ack")), "memory.store_ack = true"),
+    ]  # fmt: skip
+    for other, holds, text in needs:
+        if not holds:
+            checked.contradiction([key, other], f"l1.miss_queue is not simulated without {text}")
 
 
 def _shared_collectors(checked: Checked, pipes: dict[str, Pipe]) -> None:

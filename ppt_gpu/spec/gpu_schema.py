@@ -7,7 +7,8 @@ from ppt_gpu.policies import POLICIES
 from ppt_gpu.spec.gpu import TASK_CLASSES
 from ppt_gpu.spec.toml_reader import Flag, Keyed, Leaf, ListOf, Number, OneOf, Quantity, Table, Text
 
-COALESCING = ("half_warp_1.0", "half_warp_1.2", "line", "sector")
+COALESCING = ("half_warp_1.0", "half_warp_1.2", "line", "sector", "segment")
+LOCAL_LAYOUT = ("warp", "chip")
 WRITE = ("write-back", "write-through", "write-evict")
 
 _NONE: dict[str, object] = {"default": None}
@@ -71,6 +72,7 @@ _SHARED: dict[str, Leaf] = {
     "atomics_share": Flag(default=False),
     "paired": Flag(default=True),
     "counts_lanes": Flag(default=False),
+    "first_word": Flag(default=False),
 }
 
 _CACHE: dict[str, Leaf] = {
@@ -102,6 +104,16 @@ _SLICES: dict[str, Leaf] = {
     "slice_index": Text(choices=("linear", "hash", "polynomial"), default="linear"),
 }
 
+_INTERCONNECT: dict[str, Leaf] = {
+    "bandwidth": _per_cycle(),
+    "crossbar": Flag(default=False),
+    "router": Flag(default=False),
+    "port": _count(0, 1 << 16, default=0),
+    "answers": _count(0, 1 << 16, default=0),
+    "queue": _count(0, 1 << 16, default=0),
+    "stops_after": _count(0, 200, default=0),
+}
+
 _DRAM: dict[str, Leaf] = {
     "size": _bytes(1),
     "bandwidth": _rate(),
@@ -127,6 +139,10 @@ _MEMORY: dict[str, Leaf] = {
     "miss_latency": _cycles(0, default=0),
     "atomics_apart": Flag(default=False),
     "atomics_wait": Flag(default=False),
+    "highest_first": Flag(default=False),
+    "heap": _count(0, 1 << 48, default=0),
+    "heap_unit": _bytes(1, default=256),
+    "local_layout": Text(choices=LOCAL_LAYOUT, default="warp"),
     "constant_queued": Flag(default=False),
     "constant_cold": Flag(default=False),
     "store_ack": Flag(default=False),
@@ -225,11 +241,14 @@ GPU = Table(
                 "sms": _count(1, 8, default=1),
                 "tag_sets": _count(0, 64, default=0),
                 "sector_banks": _count(0, 8, default=0),
+                "reserves": Flag(default=False),
+                "miss_queue": _count(0, 256, default=0),
+                "sets": _count(0, 4096, default=0),
             }
         ),
         "l2": Table(fields=_CACHE | _SLICES),
         "dram": Table(fields=_DRAM),
-        "interconnect": Table(fields={"bandwidth": _per_cycle(), "crossbar": Flag(default=False)}),
+        "interconnect": Table(fields=_INTERCONNECT),
         "memory": Table(fields=_MEMORY),
         "code": Table(fields=_CODE, default={}),
         "constants": Table(fields=_CONSTANTS, default={}),

@@ -89,7 +89,7 @@ class Number(Leaf):
         return " and ".join(f"{words} {self.bound_text(bound)}" for words, bound in bounds if bound is not None)
 
     def bound_text(self, bound: float) -> str:
-        return f"{bound:g}"
+        return str(int(bound)) if self.integer else f"{bound:g}"
 
 
 #: how a bound is shown, by dimension

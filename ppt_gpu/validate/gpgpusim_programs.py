@@ -153,13 +153,18 @@ def _alulat() -> Program:
 
 
 def _pchase(iterations: int) -> list[Program]:
-    """A program of its own for each chain: it is copied just before its launch, and freed after it."""
+    """A program of its own for each chain: it is copied just before its launch, and freed after it.
+
+    The simulator gives no memory out again: a chain stands behind all before it.
+    """
     parts = []
     shapes = ((4096, 128, 1), (16384, 128, 1), (262144, 512, 1), (1 << 22, 4096, 1), (1 << 22, 4096, 0))
     for number, (size, stride, warm) in enumerate(shapes):
         count, step = size // 4, stride // 4
         p = Program("pchase")
         out = p.allocated("out", 4, "u32")
+        if number:
+            p.allocated("earlier", sum(size for size, _, _ in shapes[:number]), "u8")
         chain = p.copied(f"p{number}", ((np.arange(count) + step) % count).astype(np.uint32), "u32")
         laps = count // step if warm else 0
         scalars = (("u32", iterations), ("u32", laps))

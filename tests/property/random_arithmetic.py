@@ -65,6 +65,8 @@ def _carries(rows):
         rows.put(pool, pool * 3, f"mad.{{o}}.cc.{{s}}{bits} {{D}}, {{0}}, {{1}}, {{2}};" + last, o="lo hi", q="lo hi",
                  s="s u")  # fmt: skip
         middle = f"madc.{{o}}.cc.{{s}}{bits} {{D}}, {{1}}, {{0}}, {{2}};"
+        if bits == "32":
+            rows.put(pool, pool * 3, "add.cc.u32 %i, {0}, {1}; madc.hi.sat.s32 {D}, {0}, {1}, {2};")
         rows.put(pool, pool * 3, f"add.cc.u{bits} {{D}}, {{0}}, {{1}};" + middle + last, o="lo hi", q="lo hi", s="s u")
 
 
@@ -161,6 +163,7 @@ def _moves(rows):
     rows.put("h", "r", "mov.b32 {%m0, %m1, %m0, %m1}, {0}; mov.b16 {D}, {%m0, %m1};")
     rows.put("r", "hh", "mov.b32 {D}, {{0}, {1}};")
     rows.put("d", "dd", "mov.b128 %v, {{0}, {1}}; mov.b128 %y, %v; mov.b128 {%a, {D}}, %y; sub.s64 {D}, {D}, %a;")
+    rows.put("r", "rrr", "mov.b128 %v, {{0}, {1}, {2}, {0}}; mov.b128 {%i, %u, _, {D}}, %v; sub.u32 {D}, {D}, %u;")
     rows.put("p", "pp", "{o}.pred {D}, {0}, {1};", o="and or xor")
     rows.put("p", "p", "{o}.pred {D}, {0};", o="not mov")
     rows.put("p", "", "mov.pred {D}, %is_explicit_cluster;")
@@ -218,7 +221,7 @@ def _halves(rows):
                  x="- .xorsign.abs")  # fmt: skip
     for kind, pool in (("bf16", "h"), ("bf16x2", "r")):
         rows.put(pool, pool * 2, "{o}." + kind + " {D}, {0}, {1};", o="add sub mul add.rn sub.rn mul.rn")
-        rows.put(pool, pool * 3, "fma.rn{z}." + kind + " {D}, {0}, {1}, {2};", z="- .relu")
+        rows.put(pool, pool * 3, "fma.{m}{z}." + kind + " {D}, {0}, {1}, {2};", m=MODES, z="- .relu")
         rows.put(pool, pool, "{o}." + kind + " {D}, {0};", o="neg abs")
         rows.put(pool, pool * 2, "{o}{n}{x}." + kind + " {D}, {0}, {1};", o="min max", n="- .NaN", x="- .xorsign.abs")
 

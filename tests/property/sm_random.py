@@ -95,6 +95,7 @@ def gpus(draw: st.DrawFn) -> Gpu:
         replacement=draw(st.sampled_from(("lru", "fifo"))),
         index=draw(st.sampled_from(("linear", "hash"))),
         caches_global=draw(st.booleans()),
+        reserves=draw(st.booleans()),
     )
     l2 = replace(
         base.l2,
@@ -398,6 +399,23 @@ def staged_gpus(draw: st.DrawFn) -> Gpu:
         pipes = {name: dataclasses.replace(pipe, units=min(pipe.units, most)) for name, pipe in pipes.items()}
     code = dataclasses.replace(gpu.code, fetch=0)  # nor this
     return dataclasses.replace(gpu, sm=sm, pipes=pipes, code=code, collectors=collectors)
+
+
+@st.composite
+def pipelined_gpus(draw: st.DrawFn) -> Gpu:
+    """A random GPU with collector units and pipelines before the banks of its L1."""
+    gpu = draw(staged_gpus())
+    l1 = dataclasses.replace(
+        gpu.l1,
+        size=draw(st.sampled_from((256, 2048, 16384))),
+        sector=(sector := draw(st.sampled_from((32, 32, 64, 128)))),
+        sector_banks=draw(st.sampled_from([banks for banks in (1, 2, 4) if banks * sector <= 128])),
+        miss_queue=draw(st.sampled_from((2, 3, 16))),
+        sets=draw(st.sampled_from((0, 2))),
+        write=draw(st.sampled_from(("write-through", "write-evict"))),
+    )
+    memory = dataclasses.replace(gpu.memory, requests_per_cycle=1.0, store_ack=True)
+    return dataclasses.replace(gpu, l1=l1, memory=memory)
 
 
 def with_operands(program: Program, seed: int, banks: int) -> Program:

@@ -86,7 +86,8 @@ def plainly(program: Program, machine: Machine, ops: np.ndarray, resident: int) 
 @settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=80)
 @given(programs, gpus(), st.integers(1, 4), st.integers(1, 3), st.sampled_from((0.0, 0.4)))
 def test_as_the_plain_memory(program: Program, gpu: Gpu, resident: int, active: int, dirty: float) -> None:
-    machine = replace(machine_of(program, gpu, active, None, dirty, None), dram_group=1)  # sectors count, not bursts
+    # Sectors count, not bursts; and which lines are on their way, and keep their places, is a matter of time.
+    machine = replace(machine_of(program, gpu, active, None, dirty, None), dram_group=1, l1_reserves=False)
     ops = entry_ops(program)
     found: CacheOutcomes = simulate_caches(program, machine, ops, resident)
     for name, expected in plainly(program, machine, ops, resident).items():

@@ -20,7 +20,10 @@ from ppt_gpu.sm.lower_reference import (
 )
 from ppt_gpu.sm.lower_shapes import GLOBAL, LOCAL, SHARED
 
-BANKS = (BankRule(32, 4, 128, False), BankRule(32, 8, 256, False), BankRule(16, 4, 64, True))
+BANKS = (
+    BankRule(32, 4, 128, False), BankRule(32, 8, 256, False), BankRule(16, 4, 64, True),
+    BankRule(32, 4, 128, False, first_word=True),
+)  # fmt: skip
 
 
 @st.composite
@@ -35,7 +38,7 @@ def batches(draw: st.DrawFn) -> tuple[Geometry, Variants, np.ndarray, np.ndarray
     number = draw(st.integers(1, 4))
     rows = [
         (draw(st.sampled_from([GLOBAL, SHARED, LOCAL])), draw(st.sampled_from([1, 4, 8, 16])),
-         draw(st.sampled_from(["load", "store", "atomic"])), draw(st.integers(0, 2)))
+         draw(st.sampled_from(["load", "store", "atomic"])), draw(st.integers(0, 2)), draw(st.sampled_from([1, 2, 4])))
         for _ in range(number)
     ]  # fmt: skip
     variants = Variants(
@@ -44,6 +47,7 @@ def batches(draw: st.DrawFn) -> tuple[Geometry, Variants, np.ndarray, np.ndarray
         np.array([row[2] == "load" for row in rows]),
         np.array([row[2] == "atomic" for row in rows]),
         np.array([row[3] if row[0] == GLOBAL and row[2] == "load" else STAYS for row in rows], np.int8),
+        word=np.array([max(1, row[1] // row[4]) for row in rows], np.int32),
     )
     patterns = draw(st.integers(1, 3))
     lane = st.lists(st.integers(-30, 30), min_size=32, max_size=32)
@@ -85,8 +89,9 @@ def test_accesses_agree_with_the_plain_rules(batch: tuple) -> None:
             assert moved == []
             assert found.cycles[i] == max(1, reference_passes(shape.banks, lanes, size, bool(variants.atomic[v])))
             continue
-        whole = rule == "line" and bool(variants.load[v]) and (shape.l1_global or space == LOCAL)
-        expected = reference_transactions(rule, lanes, size, shape.line, shape.sector, whole)
+        whole = rule in ("line", "segment") and bool(variants.load[v]) and (shape.l1_global or space == LOCAL)
+        word = int(variants.word[v])
+        expected = reference_transactions(rule, lanes, size, shape.line, shape.sector, whole, word)
         if shape.atomics_apart and variants.atomic[v]:
             expected = reference_apart(expected, lanes, shape.line, shape.sector)
         assert moved == expected

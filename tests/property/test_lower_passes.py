@@ -43,6 +43,7 @@ BANKS = st.sampled_from(
         BankRule(32, 8, 256, False),
         BankRule(32, 4, 256, False),
         BankRule(16, 4, 64, True),
+        BankRule(32, 4, 128, False, first_word=True),
     ]
 )
 
@@ -105,7 +106,7 @@ def active(offsets: np.ndarray, mask: int, base: int) -> list[tuple[int, int]]:
 @settings(max_examples=600, deadline=None)
 def test_coalescing_agrees(access: tuple, rule: str, line: int, whole: bool) -> None:
     offsets, mask, base, size = access
-    whole = whole and rule == "line"
+    whole = whole and rule in ("line", "segment")
     found = transactions(rule, offsets, mask, base, size, line, 32, whole)
     assert found == reference_transactions(rule, active(offsets, mask, base), size, line, 32, whole)
 
@@ -194,6 +195,7 @@ def codes(draw: st.DrawFn) -> StaticCode:
         op_value=np.array([s != "n" for s in sorts], np.bool_),
         op_fence=np.array([s == "F" for s in sorts], np.bool_),
         groups=np.array([draw(GROUPS) for _ in range(count)], np.int32) if draw(st.booleans()) else None,
+        checks_writes=draw(st.booleans()),
     )
 
 

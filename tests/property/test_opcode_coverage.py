@@ -28,6 +28,14 @@ PROGRAMS = {
     "bra": "@%p0 bra over; add.u32 %r0, %r0, 1; over: add.u32 %r0, %r0, %r1;",
     "brx": "and.b32 %i, %r1, 1; list: .branchtargets one, two; brx.idx %i, list;"
            "one: add.u32 %r0, %r0, 1; two: add.u32 %r0, %r0, %r1;",
+    "clusterlaunchcontrol": "setp.eq.u32 %q, %u, 0; @%q mbarrier.init.shared.b64 [scratch], 1;"
+                            "@%q clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 "
+                            "[scratch+16], [scratch]; @%q mbarrier.arrive.expect_tx.shared.b64 _, [scratch], 16;"
+                            "wait: mbarrier.try_wait.parity.shared.b64 %p0, [scratch], 0; @!%p0 bra wait;"
+                            "ld.shared.b128 %v, [scratch+16];"
+                            "clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 %p1, %v;"
+                            "clusterlaunchcontrol.query_cancel.get_first_ctaid::y.b32.b128 %r0, %v;"
+                            "clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 {%r1, _, %r2, _}, %v;",
     "cos": "mov.f32 %f0, 0f00000000; cos.approx.f32 %f0, %f0;",
     "cp": "cp.async.ca.shared.global [scratch], [%at], 8; cp.async.wait_all; ld.shared.b64 %d0, [scratch];",
     "discard": "discard.global.L2 [%at], 128;",
@@ -79,7 +87,6 @@ ELSEWHERE = {
 
 #: base opcode -> why it is not executed
 NOT_EXECUTED = {
-    "clusterlaunchcontrol": "cancelling launches of a cluster needs a grid that is still being launched",
     "tcgen05": "tensor memory: parsed and timed only",
 }
 
@@ -117,8 +124,6 @@ def test_has_its_own_test(base):
 
 #: smallest programs of opcodes that are refused
 REFUSED = {
-    "clusterlaunchcontrol": "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 "
-                            "[scratch], [scratch];",
     "tcgen05": "tcgen05.wait::ld.sync.aligned;",
 }  # fmt: skip
 

@@ -93,7 +93,10 @@ def test_skipping_what_repeats_changes_nothing() -> None:
         nonlocal skipped
         skipped += compare_skipping(program, gpu, resident, dirty, plain=False) > 0
 
-    check()
+    for _ in range(5):  # of 150 random programs 5 to 45 repeat
+        check()
+        if skipped > 10:
+            break
     assert skipped > 10
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
-from sm_random import differences, programs, staged_gpus, with_operands
+from sm_random import differences, pipelined_gpus, programs, staged_gpus, with_operands
 
 from ppt_gpu.sm.bench_programs import STREAMING, loop_program
 from ppt_gpu.sm.program import Program
@@ -48,6 +48,14 @@ def test_compiled_loop_is_the_reference(
     compare(program, gpu, resident, active, dirty, operands)
 
 
+@settings(RELAXED, max_examples=60)
+@given(**OPTIONS | {"gpu": pipelined_gpus()})
+def test_with_pipelines_of_the_l1(
+    program: Program, gpu: Gpu, resident: int, active: int, dirty: float, operands: int
+) -> None:
+    compare(program, gpu, resident, active, dirty, operands)
+
+
 def test_results_that_come_late_hold_up_no_reads() -> None:
     gpu = load_gpu("gpgpusim_qv100")
     far = dataclasses.replace(gpu, dram=dataclasses.replace(gpu.dram, latency=2000))
@@ -60,6 +68,15 @@ def test_results_that_come_late_hold_up_no_reads() -> None:
 @settings(RELAXED, max_examples=3000)
 @given(**OPTIONS)
 def test_compiled_loop_is_the_reference_many(
+    program: Program, gpu: Gpu, resident: int, active: int, dirty: float, operands: int
+) -> None:
+    compare(program, gpu, resident, active, dirty, operands)
+
+
+@pytest.mark.slow
+@settings(RELAXED, max_examples=3000)
+@given(**OPTIONS | {"gpu": pipelined_gpus()})
+def test_with_pipelines_of_the_l1_many(
     program: Program, gpu: Gpu, resident: int, active: int, dirty: float, operands: int
 ) -> None:
     compare(program, gpu, resident, active, dirty, operands)

@@ -14,6 +14,8 @@ import pytest
 
 from ppt_gpu import paths
 from ppt_gpu.cli import main, printable
+from ppt_gpu.errors import PptError
+from ppt_gpu.inputs import open_workload
 from ppt_gpu.interrupt import prompt_interrupts
 from ppt_gpu.spec import load_gpu
 
@@ -251,3 +253,17 @@ def test_a_folder_that_may_not_be_entered(
     assert main(["predict", str(tmp_path / "closed" / "x.toml"), "--gpu", "k40"]) == 2
     assert capsys.readouterr().err.startswith("error: ")
     (tmp_path / "closed").chmod(0o700)
+
+
+@pytest.mark.parametrize("ending", ["", ".toml", ".ptx", ".tl", ".traceg"])
+def test_a_name_that_no_file_can_have(ending: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for command in ("predict", "compare"):
+        assert main([command, "a" * 300 + ending, "--gpu", "k40"]) == 2
+        assert capsys.readouterr().err.count("error: ") == 1
+    assert main(["predict", "vecadd", "--gpu", "a" * 300 + ".toml"]) == 2
+    assert capsys.readouterr().err.startswith("error: ")
+
+
+def test_ptx_where_the_name_of_a_workload_is_asked_for() -> None:
+    with pytest.raises(PptError, match="a text is not the name of a workload"):
+        open_workload(".version 6.0\n.target sm_70\n" * 100)

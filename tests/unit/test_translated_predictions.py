@@ -86,3 +86,26 @@ def test_a_grid_without_the_axes_of_the_steps_is_a_doubt(tmp_path: Path) -> None
     path.write_text('tasklist = "two.tl"\ngrid = 256\n')
     result = ppt_gpu.predict(path, "k40")
     assert "one block along y, where the task list has steps and 32 blocks" in " ".join(result.launches[0].warnings)
+
+
+def test_calls_through_a_prototype(tmp_path: Path) -> None:
+    """Machine code has no prototypes: what the functions need is asked of the PTX."""
+    text = """
+    .version 8.0
+    .target sm_80
+    .address_size 64
+    .func (.param .b32 r) twice(.param .b32 a) {
+        .shared .align 4 .b8 s[64]; .reg .b32 %r; ld.param.u32 %r, [a]; st.shared.u32 [s], %r; add.u32 %r, %r, %r;
+        st.param.b32 [r], %r; ret;
+    }
+    .visible .entry k(.param .u64 out) {
+        .reg .b64 %d<4>; .reg .b32 %r<4>;
+        ld.param.u64 %d1, [out]; mov.u32 %r1, %tid.x; mov.u64 %d2, twice;
+        { .param .b32 a; .param .b32 r; st.param.b32 [a], %r1; p: .callprototype (.param .b32 _) _ (.param .b32 _);
+          call (r), %d2, (a), p; ld.param.b32 %r2, [r]; }
+        mul.wide.u32 %d3, %r1, 4; add.s64 %d3, %d1, %d3; st.global.u32 [%d3], %r2; ret;
+    }
+    """
+    (tmp_path / "k.ptx").write_text(text)
+    (tmp_path / "k.toml").write_text('ptx = "k.ptx"\ngrid = 2\nblock = 32\narguments = ["u32[64]"]\n')
+    assert "\nshared 64 B\n" in ppt_gpu.translate(tmp_path / "k.toml")

@@ -10,6 +10,7 @@ import pytest
 
 from ppt_gpu.calibrate.simulator import RESTS, calibrate, configuration_of, launch_file, read_launches
 from ppt_gpu.cli import main
+from ppt_gpu.spec.load import load_gpu
 from ppt_gpu.validate.gpgpusim import GPUS, case_name, reference_path
 
 #: cycles: of a chain of dependent operations; of a memory latency, which chains of other loads contribute to
@@ -61,6 +62,14 @@ def test_every_launch_that_a_number_rests_on_is_there() -> None:
         there = {(row["mem"], case_name(row)) for row in rows if GPUS.get(row["config"]) == name}
         for one in rests:
             assert {(one.mode, case) for case in one.cases} <= there, one.number.path
+
+
+def test_every_number_can_be_moved_alone() -> None:
+    """Nothing else in the file fixes it: a search over its range would end in an error."""
+    for name, rests in RESTS.items():
+        for number in (one.number for one in rests):
+            load_gpu(name, [f"{number.path}={number.least}"])
+            load_gpu(name, [f"{number.path}={number.most}"])
 
 
 def test_the_shipped_file_by_its_bare_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,7 +28,7 @@ def world_after(app: Any, turns: int) -> World:
     return world
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def only_what_is_new() -> Iterator[None]:
     """What other tests have left is not looked through at each collection."""
     gc.collect()

@@ -27,6 +27,7 @@ def source(body, inputs, output):
         ".version 8.0\n.target sm_80\n.address_size 64",
         f".visible .entry k({params})\n{{",
         ".reg .pred %p, %q; .reg .b32 %i, %t32, %u32; .reg .b64 %at, %t64, %u64; .reg .b16 %t16, %u16;",
+        ".reg .b128 %q1;",
         f".reg .{register(output)} %d;",
         "mov.u32 %i, %tid.x;",
     ]

@@ -131,6 +131,7 @@ COPY = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
          "cannot work with its operands|no tensor map"),
         ("cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes "
          "[s], [%p, {%r, %r, %r}], [s], {%h};", "im2col"),
+        ("cp.reduce.async.bulk.global.shared::cta.bulk_group.xor.f32 [%p], [s], 16;", "no reduction .xor of .f32"),
     ],
 )  # fmt: skip
 def test_faults(engine, body, message):

@@ -225,3 +225,133 @@ ret; }
 """
     with pytest.raises(PptError, match=r"'call' calls an address that is no function it can call, block \(0, 0, 0\)"):
         text_case(text, (1,), (32,), [], []).run(engine=engine)
+
+
+FORMS = """
+.func (.reg .u32 r) add(.reg .u32 a, .reg .u32 b) { add.u32 r, a, b; ret; }
+.func (.reg .u32 r) sub(.reg .u32 a, .reg .u32 b) { sub.u32 r, a, b; ret; }
+.func (.reg .u32 r) mul(.reg .u32 a, .reg .u32 b) { mul.lo.u32 r, a, b; ret; }
+.global .u64 table[4] = { add, sub, mul, add };
+.func (.reg .u32 r) triangle(.reg .u32 n)
+{
+    .reg .pred p; .reg .u32 m, x;
+    mov.u32 r, n;
+    setp.eq.u32 p, n, 0;
+    @p ret;
+    sub.u32 m, n, 1;
+    call (x), triangle, (m);
+    add.u32 r, r, x;
+    ret;
+}
+.func (.reg .u32 r) odd(.reg .u32 n, .reg .u32 d);
+.func (.reg .u32 r) even(.reg .u32 n, .reg .u32 d)
+{
+    .reg .pred p; .reg .u64 f; .reg .u32 x, e;
+    add.u32 r, n, 1000;
+    setp.eq.u32 p, d, 0;
+    @p ret;
+    sub.u32 e, d, 1;
+    mov.u64 f, odd;
+    list: .calltargets even, odd;
+    call (x), f, (n, e), list;
+    add.u32 r, r, x;
+    ret;
+}
+.func (.reg .u32 r) odd(.reg .u32 n, .reg .u32 d)
+{
+    .reg .pred p; .reg .u64 f; .reg .u32 x, e;
+    add.u32 r, n, 1;
+    setp.eq.u32 p, d, 0;
+    @p ret;
+    sub.u32 e, d, 1;
+    mov.u64 f, even;
+    list: .calltargets even, odd;
+    call (x), f, (n, e), list;
+    add.u32 r, r, x;
+    ret;
+}
+.func (.reg .u32 r) aligned(.reg .u32 n)
+{
+    .local .align 64 .b8 wide[64]; .reg .u64 at, place;
+    mov.u64 at, wide;
+    and.b64 place, at, 63;
+    cvt.u32.u64 r, place;
+    st.local.u32 [wide+32], n;
+    ld.local.u32 n, [wide+32];
+    mad.lo.u32 r, r, 1000, n;
+    ret;
+}
+.func (.param .b32 r) sum(.param .b32 count, .param .align 8 .b8 values[])
+{
+    .reg .pred p; .reg .u32 n, x, s; .reg .u64 at;
+    ld.param.u32 n, [count];
+    mov.u64 at, values;
+    mov.u32 s, 0;
+again:
+    setp.eq.u32 p, n, 0;
+    @p bra done;
+    ld.local.u32 x, [at];
+    add.u32 s, s, x;
+    add.u64 at, at, 4;
+    sub.u32 n, n, 1;
+    bra again;
+done:
+    st.param.b32 [r], s;
+    ret;
+}
+.visible .entry k(.param .u64 out)
+{
+    .reg .pred %p; .reg .u32 %t, %r<6>; .reg .u64 %o, %at, %f;
+    ld.param.u64 %o, [out];
+    mov.u32 %t, %tid.x;
+    mul.wide.u32 %at, %t, 4;
+    add.u64 %o, %o, %at;
+    and.b32 %r1, %t, 3;
+    BODY
+    st.global.u32 [%o], %r0;
+    ret;
+}
+"""
+
+#: what a thread does -> what it stores
+BODIES = {
+    # a table of functions in memory says what an indirect call may reach; results come back in registers
+    "mul.wide.u32 %at, %r1, 8; mov.u64 %f, table; add.u64 %at, %at, %f; ld.global.u64 %f, [%at];"
+    "call (%r0), %f, (%t, 7), table;": lambda t: [t + 7, t - 7, t * 7, t + 7][t % 4],
+    "setp.lt.u32 %p, %r1, 2; mov.u64 %f, sub; @%p mov.u64 %f, mul; list: .calltargets add, sub, mul;"
+    "mov.u32 %r0, 5; setp.ne.u32 %p, %r1, 1; @%p call (%r0), %f, (%t, 3), list;":
+        lambda t: 5 if t % 4 == 1 else t * 3 if t % 4 == 0 else t - 3,
+    # the register of the result holds a value that the recursive call must not change
+    "call (%r0), triangle, (%r1);": lambda t: (t % 4) * (t % 4 + 1) // 2,
+    "mov.u64 %f, even; setp.eq.u32 %p, %r1, 1; @%p mov.u64 %f, odd; list: .calltargets even, odd;"
+    "call (%r0), %f, (%t, 3), list;": lambda t: 4 * t + 2002,
+    # an array without a size, longer, shorter or left out
+    "{ .param .b32 n; .param .align 8 .b8 v[12]; .param .b32 s; st.param.b32 [n], 3; st.param.b32 [v], %t;"
+    "st.param.b32 [v+4], 10; st.param.b32 [v+8], %t; call (s), sum, (n, v); ld.param.b32 %r0, [s]; }"
+    "{ .param .b32 n; .param .align 8 .b8 v[4]; .param .b32 s; st.param.b32 [n], 1; st.param.b32 [v], 1000;"
+    "call (s), sum, (n, v); ld.param.b32 %r2, [s]; } add.u32 %r0, %r0, %r2;"
+    "{ .param .b32 n; .param .b32 s; st.param.b32 [n], 0; call (s), sum, (n); ld.param.b32 %r2, [s]; }"
+    "add.u32 %r0, %r0, %r2;": lambda t: 1010 + 2 * t,
+    # a function's variables lie as they ask, wherever its frame begins
+    "call (%r0), aligned, (%t);": lambda t: t,
+    "mov.u64 %at, 40; alloca.u64 %f, %at, 128; st.local.u32 [%f+36], %t; alloca.u64 %at, %at, 64;"
+    "st.local.u32 [%at+36], 7; ld.local.u32 %r0, [%f+36]; or.b64 %f, %f, %at; and.b64 %f, %f, 63; cvt.u32.u64 %r2, %f;"
+    "mad.lo.u32 %r0, %r2, 1000, %r0;": lambda t: t,
+    # a stack that is saved though nothing is allocated
+    "stacksave.u64 %at; stackrestore.u64 %at; mov.u32 %r0, %t;": lambda t: t,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_forms_of_calls(body):
+    memory, _ = check_against_interpreter(
+        text_case(FORMS.replace("BODY", body), (1,), (64,), [pointer("o")], [Buffer("o", "u32", 64)])
+    )
+    assert memory.view("o", "u4").tolist() == [BODIES[body](t) % (1 << 32) for t in range(64)]
+
+
+def test_a_table_of_numbers_is_no_list_of_functions():
+    body = "mov.u64 %f, add; call (%r0), %f, (%t, 7), table;"
+    text = FORMS.replace("{ add, sub, mul, add }", "{ 1, 2 }").replace("BODY", body)
+    with pytest.raises(PptError, match="no function of this module"):
+        text_case(text, (1,), (64,), [pointer("o")], [Buffer("o", "u32", 64)]).run()

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from jit_kernels import Case, assert_same_trace, check_against_interpreter, pointer
+from jit_kernels import Case, assert_same_trace, check_against_interpreter, pointer, text_case
 
 from ppt_gpu.errors import InputErrors, PptError
 from ppt_gpu.exec.interpreter import interpret
@@ -179,3 +179,36 @@ def test_clusters_must_divide_the_grid():
         kernel("", cluster=(32, 1, 1), grid=(32,)).run()
     with pytest.raises(InputErrors, match="requires clusters of 2x1x1 blocks, not 4x1x1"):
         kernel("", directives=".reqnctapercluster 2, 1, 1").run()
+
+
+def test_no_launch_is_left_to_cancel():
+    """The answer is no in all blocks of the cluster. Words that another answer would have are read in their places."""
+    body = """
+    .shared .align 16 .b8 answer[16]; .shared .align 8 .b64 bar; .reg .b128 %q; .reg .b64 %d<4>; .reg .b32 %r<9>;
+    .reg .pred %p<4>;
+    ld.param.u64 %d1, [out]; mov.u32 %r1, %tid.x; mov.u32 %r2, %cluster_ctarank; setp.eq.u32 %p1, %r1, 0;
+    mov.b64 %d2, -1; mov.b128 %q, {%d2, %d2}; st.shared.b128 [answer], %q;
+    @%p1 mbarrier.init.shared.b64 [bar], 1;
+    @%p1 mbarrier.arrive.expect_tx.shared.b64 _, [bar], 16;
+    barrier.cluster.arrive.release; barrier.cluster.wait.acquire;
+    setp.eq.and.u32 %p2, %r2, 0, %p1;
+    @%p2 clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.multicast::cluster::all.b128
+        [answer], [bar];
+wait:
+    mbarrier.try_wait.parity.shared.b64 %p3, [bar], 0;
+    @!%p3 bra wait;
+    ld.shared.b128 %q, [answer];
+    clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 %p3, %q;
+    selp.u32 %r3, 100, 7, %p3;
+    mov.b64 %d2, 0x0000000500000001; mov.b64 %d3, 0x0000000900000003; mov.b128 %q, {%d2, %d3};
+    clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 {%r4, %r5, %r6, _}, %q;
+    clusterlaunchcontrol.query_cancel.get_first_ctaid::z.b32.b128 %r7, %q;
+    mad.lo.u32 %r3, %r4, 10, %r3; mad.lo.u32 %r3, %r5, 100, %r3; mad.lo.u32 %r3, %r6, 1000, %r3;
+    mad.lo.u32 %r3, %r7, 10000, %r3;
+    clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 %p3, %q;
+    selp.u32 %r4, 100000, 0, %p3; add.u32 %r3, %r3, %r4;
+    mov.u32 %r4, %ctaid.x; mul.wide.u32 %d2, %r4, 4; add.s64 %d2, %d1, %d2; st.global.u32 [%d2], %r3;
+    """
+    text = f".visible .entry k(.param .u64 out) .reqnctapercluster 2, 1, 1\n{{{body} ret; }}"
+    memory, _ = check_against_interpreter(text_case(text, (4,), (32,), [pointer("o")], [Buffer("o", "u32", 4)]))
+    assert memory.view("o", "u4").tolist() == [199357] * 4

@@ -140,6 +140,7 @@ def rounded_root(x, kind, mode):
 CASES = [(op, kind, mode) for kind in ("f32", "f64") for op in ("add", "sub", "mul", "div", "sqrt", "fma")
          for mode in MODES]  # fmt: skip
 CASES += [(op, kind, "rn") for kind in ("f16", "bf16") for op in ("add", "sub", "mul", "fma")]
+CASES += [("fma", "bf16", mode) for mode in ("rz", "rm", "rp")]  # undocumented; ptxas takes them
 
 
 @ENGINES
@@ -250,3 +251,20 @@ def test_to_integers(engine, of, to, mode):
         else:
             want = max(low, min(high, functions[mode](Fraction(x))))
         assert result == want, f"{raw:#x}"
+
+
+@ENGINES
+@pytest.mark.parametrize("mode", MODES)
+def test_saturated_just_below_one(engine, mode):
+    """What rounding to nearest would make 1 is below 1 in the modes that round down."""
+    below = 0x3F7FFFFF if mode in ("rz", "rm") else 0x3F800000
+    found = lanes(f"sub.{mode}.sat.f32 %d, %a, %b;", ["b32"] * 2, "b32", [0x3F800000], [0x00800000], run=engine)
+    assert found.tolist() == [below]
+    found = lanes(f"fma.{mode}.sat.f32 %d, %a, %b, %a;", ["b32"] * 2, "b32", [0x3F800000], [0x80800000], run=engine)
+    assert found.tolist() == [below]
+
+
+@ENGINES
+def test_bf16_that_cancels_rounding_down_is_negative(engine):
+    found = lanes("fma.rm.bf16 %d, %a, %b, %c;", ["b16"] * 3, "b16", [0x3F80, 0], [0x3F80, 0], [0xBF80, 0], run=engine)
+    assert found.tolist() == [0x8000, 0]

@@ -243,3 +243,19 @@ def test_part_of_a_warp():
 def test_refused(opcode, reason):
     with pytest.raises(ValueError, match=reason):
         product_of(opcode)
+
+
+@pytest.mark.parametrize(
+    ("form", "selectors"),
+    [("m16n8k16.row.col.f32.f16.f16.f32", 4), ("m16n8k32.row.col.f32.f16.f16.f32", 2),
+     ("m16n8k8.row.col.f32.tf32.tf32.f32", 4), ("m16n8k16.row.col.f32.tf32.tf32.f32", 2),
+     ("m16n8k32.row.col.s32.s8.u8.s32", 2), ("m16n8k64.row.col.s32.s8.s8.s32", 1),
+     ("m16n8k64.row.col.s32.u4.u4.s32", 2), ("m16n8k128.row.col.s32.s4.s4.s32", 1),
+     ("m16n8k64.row.col.f32.e4m3.e5m2.f32", 1)],
+)  # fmt: skip
+def test_selectors(form, selectors):
+    """The threads that contribute metadata (PTX ISA, "Sparse matrix storage"): one, a pair or all four of a quad."""
+    opcode = f"mma.sp::ordered_metadata.sync.aligned.{form}"
+    assert product_of(opcode, selectors - 1).selectors == selectors
+    with pytest.raises(ValueError, match=f"below {selectors}, not {selectors}"):
+        product_of(opcode, selectors)

@@ -298,3 +298,51 @@ def test_addresses_of_variables_as_numbers_of_every_type():
     case = text_case(text, (1,), (1,), [pointer("out")], [Buffer("out", "u32", 4)])
     memory, _ = check_against_interpreter(case)
     assert memory.view("out", "u4").tolist() == [272, 0, 272, 272]
+
+
+def test_st_bulk_stores_zeros():
+    body = (
+        "mov.u32 %r2, s; add.u32 %r3, %r2, 0; shl.b32 %r4, %r1, 2; add.u32 %r3, %r3, %r4; st.shared.u32 [%r3], 7;"
+        "bar.sync 0; setp.eq.u32 %p1, %r1, 1; add.u32 %r5, %r2, 8; mov.u64 %d5, 64;"
+        "@%p1 st.bulk.shared::cta [%r5], %d5, 0;"
+        "bar.sync 0; ld.shared.u32 %r6, [%r3]; st.global.u32 [%d3], %r6;"
+    )
+    out, _ = words(kernel(body, before=".shared .align 16 .b8 s[128];"))
+    assert out[:32].tolist() == [7] * 2 + [0] * 16 + [7] * 14
+
+
+@pytest.mark.parametrize(("size", "place"), [(12, 0), (16, 4), (136, 0)])
+@pytest.mark.parametrize("engine", [run, interpret])
+def test_st_bulk_in_the_wrong_place(engine, size, place):
+    body = f"mov.u32 %r2, s; add.u32 %r2, %r2, {place}; mov.u64 %d5, {size}; st.bulk.shared::cta [%r2], %d5, 0;"
+    case = kernel(body, before=".shared .align 16 .b8 s[128];")
+    with pytest.raises(PptError) as caught:
+        case.run(engine=engine)
+    assert caught.value.line is not None
+
+
+def test_asynchronous_accesses_to_global_memory():
+    """They need no mbarrier, which those to shared memory of a cluster have."""
+    out, _ = words(kernel("st.async.release.gpu.global.u32 [%d3], %r1; red.async.release.gpu.global.add.u32 [%d3], 5;"))
+    assert out[:32].tolist() == (LANE + 5).tolist()
+
+
+def test_a_policy_for_everything():
+    out, _ = words(
+        kernel(
+            "createpolicy.fractional.L2::evict_last.b64 %d9; ld.global.L2::cache_hint.u32 %r2, [%d3], %d9;"
+            "st.global.u32 [%d3], %r2;"
+        )
+    )
+    assert np.array_equal(out, START)
+
+
+def test_special_registers_as_vectors():
+    body = (
+        "mov.v4.u32 {%r2, %r3, %r4, %r5}, %ntid; mov.v4.u32 {%r6, _, %r7, %r8}, %tid; .reg .v4 .u32 q;"
+        "mov.v4.u32 q, %nctaid; mad.lo.u32 %r2, %r2, 100, %r3; mad.lo.u32 %r2, %r2, 10, %r4; add.u32 %r2, %r2, %r5;"
+        "add.u32 %r2, %r2, %r6; add.u32 %r2, %r2, %r7; add.u32 %r2, %r2, %r8; add.u32 %r2, %r2, q.w;"
+        "mov.v4.u32 q, q; mad.lo.u32 %r2, q.r, 100000, %r2; mad.lo.u32 %r2, q.a, 50000, %r2; st.global.u32 [%d3], %r2;"
+    )
+    out, _ = words(kernel(body))
+    assert out[:32].tolist() == (132011 + LANE).tolist()  # a fourth element is always 0

@@ -158,6 +158,16 @@ def test_a_barrier_that_not_every_warp_reaches():
         kernel(body).run()
 
 
+@pytest.mark.parametrize("body", ["bar.sync 16;", "mov.u32 %r2, 77; bar.sync %r2, 64;", "bar.arrive -1, 64;"])
+def test_a_block_has_16_barriers(body):
+    with pytest.raises(PptError, match="names a barrier that there is not") as caught:
+        kernel(body).run()
+    assert caught.value.line is not None
+    with pytest.raises(PptError, match="there is no barrier"):
+        kernel(body).run(engine=interpret)
+    check_against_interpreter(kernel("mov.u32 %r2, 15; bar.sync %r2, 64; bar.sync 15;"))
+
+
 def test_a_barrier_in_divergent_code_is_a_warning():
     body = "setp.lt.u32 %p1, %r1, 5; @%p1 bra L; bar.sync 0;\nL: st.global.u32 [%d3], 1;"
     _, trace = kernel(body, block=(32,)).run()

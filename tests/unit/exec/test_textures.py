@@ -226,7 +226,8 @@ def test_texture_references_levels_and_queries():
         "tex.level.2d.v4.f32.f32 {%f10, _, _, _}, [bound, {%f2, %f3}], %f4;"
         "tex.grad.2d.v4.f32.f32 {%f14, _, _, _}, [bound, {%f2, %f3}], {%f4, %f4}, {%f5, %f5};"
         "sub.f32 %f11, %f10, %f14; txq.width.b32 %r6, [bound]; txq.array_size.b32 %r7, [bound];"
-        " mad.lo.u32 %r6, %r6, 10, %r7;"
+        " mad.lo.u32 %r6, %r6, 10, %r7; txq.level.width.b32 %r9, [bound], 0; txq.width.b32 %r10, [bound];"
+        "sub.u32 %r9, %r9, %r10; add.u32 %r6, %r6, %r9;"
         "txq.normalized_coords.b32 %r8, [bound]; mad.lo.u32 %r6, %r6, 10, %r8; mov.b32 %f12, %r6; mov.u64 %d7, bound;"
         "istypep.texref %p1, %d7; selp.f32 %f13, 0f3F800000, 0f00000000, %p1;"
     )

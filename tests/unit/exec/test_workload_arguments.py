@@ -1,6 +1,7 @@
 """Argument texts, checks against a kernel, and the packed parameter block."""
 
 import struct
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -89,6 +90,21 @@ def test_bad_texts(text, message):
     with pytest.raises(PptError) as caught:
         parse_argument(text, 0)
     assert message in caught.value.message
+
+
+@pytest.mark.parametrize(
+    "header",
+    [b"{{{", b"{'descr': '<f4', 'shape': (1.", b"{'descr': 'f\xff'", b"{'shape': (99999999999999999999,)}", b"1", b""],
+)
+def test_damaged_arrays(tmp_path, header):
+    """NumPy reads the header as Python, and raises whatever comes of that."""
+    file = tmp_path / "x.npy"
+    np.save(file, np.zeros(4, "f4"))
+    whole = file.read_bytes()
+    file.write_bytes(whole[:10] + header + whole[10 + len(header) :])
+    for text in (f"f32[4]=npy:{file}", f"f32[]=npy:{file}"):
+        with pytest.raises(PptError, match="is not a readable") if header else nullcontext():
+            parse_argument(text, 0)
 
 
 @pytest.mark.parametrize(("text", "hint"), [("i32[4]=random", "random(0,3)"), ("s8[4096]=random", "random(0,127)")])

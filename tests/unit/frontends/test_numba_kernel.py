@@ -72,3 +72,34 @@ def test_bad_calls(everything: object) -> None:
         ppt_gpu.predict(everything, "a100", grid=1, block=32, args=[1, 1, 1, 1, 1, 1, 1, object()])
     with pytest.raises(PptError, match="takes no num_warps"):
         ppt_gpu.predict(everything, "a100", grid=1, num_warps=2)
+
+
+def test_the_barrier_of_a_grid() -> None:
+    """It is in CUDA's device runtime, which is no part of the PTX."""
+
+    @cuda.jit
+    def kernel(rows):  # type: ignore[no-untyped-def]
+        grid = cuda.cg.this_grid()
+        i = cuda.grid(1)
+        for k in range(1, 4):
+            rows[k, i] = rows[k - 1, (i + 1) % rows.shape[1]] + 1
+            grid.sync()
+
+    rows = np.zeros((4, 256), np.int32)
+    rows[0] = np.arange(256)
+    ppt_gpu.launch(kernel, grid=4, block=64, args=[rows])
+    assert all((rows[k] == np.roll(rows[k - 1], -1) + 1).all() for k in range(1, 4))
+
+
+def test_half_precision() -> None:
+    """Its operators are CUDA C++ in newer versions of numba-cuda, compiled apart."""
+
+    @cuda.jit
+    def kernel(x, y):  # type: ignore[no-untyped-def]
+        i = cuda.grid(1)
+        y[i] = x[i] * x[i] - x[i]
+
+    x = np.arange(-16, 16).astype(np.float16)
+    y = np.zeros_like(x)
+    ppt_gpu.launch(kernel, grid=1, block=32, args=[x, y])
+    assert (y == x * x - x).all()

@@ -213,6 +213,28 @@ def test_129_registers_in_one_instruction() -> None:
     assert len(multiply.writes) == 128 and len(multiply.reads) == 130
 
 
+def test_numbered_variables() -> None:
+    kernel = kernel_of(".shared .align 8 .b32 s<3>; .reg .b32 %r<2>; ld.shared.b32 %r1, [s2];")
+    assert [(v.name, v.bytes, v.align) for v in kernel.variables] == [(f"s{n}", 4, 8) for n in range(3)]
+    with pytest.raises(PptError, match="at most 4096"):
+        kernel_of(".shared .b32 s<5000>;")
+
+
+def test_numbered_labels() -> None:
+    kernel = kernel_of(".reg .b32 %r; N0: list: .branchtargets N<2>, end; brx.idx %r, list; N1: ret; end: ret;")
+    assert kernel.branch_tables["list"] == (0, 1, 2)
+    with pytest.raises(PptError, match="label 'N1' is not defined"):
+        kernel_of(".reg .b32 %r; N0: list: .branchtargets N<2>; brx.idx %r, list;")
+
+
+def test_elements_of_vector_registers() -> None:
+    kernel = kernel_of(
+        ".reg .v4 .f32 v; .reg .f32 %f; mov.f32 %f, v.x; mov.f32 %f, v.r; mov.f32 %f, v.w; mov.f32 %f, v.a;"
+    )
+    reads = [i.reads for i in kernel.instructions[:4]]
+    assert reads[0] == reads[1] != reads[2] == reads[3]
+
+
 @pytest.mark.parametrize("text", ["%r1,%r2,%r3", " %r1 ,\t%r2 , %r3 ", "%r1,\n  %r2,\n  %r3"])
 def test_white_space_between_operands(text: str) -> None:
     add = kernel_of(f".reg .b32 %r<4>; add.s32 {text};").instructions[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ppt_gpu.exec.trace import Range
 from ppt_gpu.exec.workload import Argument, Buffer, Launch, Workload
 from ppt_gpu.pipeline import predict
+from ppt_gpu.scale.l2_history import L2History
 from ppt_gpu.sm.left_lines import LeftLines
 from ppt_gpu.spec import load_gpu
 
@@ -123,3 +124,9 @@ def test_a_line_of_one_sector_pushes_out_all_written_sectors_of_another(tmp_path
     workload = Workload("store", path, path, launches, (Buffer("a", "u8", 1 << 16), Buffer("b", "u8", 1 << 16)))
     second = predict(workload, load_gpu("k40", ["l2.size=64 KiB"]), cache=False).launches[1]
     assert second.value("memory.dram_write_bytes") == 1 << 16
+
+
+def test_sets_do_not_count_where_dirty_lines_are_kept_longer() -> None:
+    """What such an L2 leaves is not known set by set, even if it is known which lines share one."""
+    assert L2History(load_gpu("gpgpusim_qv100")).sets is not None
+    assert L2History(load_gpu("gpgpusim_qv100", ["l2.dirty_share=0.75"])).sets is None

@@ -110,3 +110,20 @@ def test_what_is_stored_stays_in_an_l1_that_drops_global_lines(tmp_path: Path) -
     assert hits(tmp_path, "k40", "l1.size=48 KiB") == 1.0
     # where only loads bring lines, the first 16 blocks' do, for all others, too
     assert 0.4 < hits(tmp_path, "k40", "l1.size=48 KiB", "l1.write_allocate=false") < 0.7
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_each_word_of_all_threads_of_the_chip(tmp_path: Path, whole: bool) -> None:
+    """GPGPU-Sim, `shader_core_ctx::translate_local_memaddr`: word w of a thread lies at w x threads that the chip holds
+    x 4 + 4 x (threads of a block x (SM + SMs x place of its block in the SM) + its number there)."""
+    gpu = load_gpu("gpgpusim_gtx480")
+    sm = spill(tmp_path, gpu, 60)
+    sm.spread, sm.whole = replace(sm.spread, resident=2), whole
+    blocks = [0, 15, 30] if not whole else [0, 1, 16]
+    places = [0, 15, 0] if not whole else [0, 1, 2]  # 15 SMs; blocks take places in their order
+    program, _ = sm.lower(blocks)
+    for block, place in enumerate(places):
+        first, last = program.access_start[program.warp_access[block : block + 2]]
+        lines = program.line_address[program.tx_line[first:last]]
+        local = np.unique(lines[(lines >= LOCAL_WINDOW) & (lines < LOCAL_WINDOW + WINDOW_BYTES)])
+        assert np.array_equal(local, LOCAL_WINDOW + (np.arange(LINES) * 2 * 15 + place) * 128)

@@ -142,6 +142,22 @@ def test_an_sm_with_one_of_the_few_blocks_that_do_less_does_not_stand_for_the_ch
     assert standing_sm(survey, spread_grid(blocks, 8, 40), launch.grid) == sm
 
 
+def test_in_a_short_launch_an_sm_away_from_the_edges_stands_for_the_chip() -> None:
+    """16 SMs, rows of 16 blocks: SM 0 has the left edge alone, where blocks touch less memory, as many accesses as they
+    make. The last row does less, so that blocks differ; each SM has one of it."""
+
+    def look(ids: Sequence[int]) -> BlockFeatures:
+        numbers = np.array(ids)
+        work = np.where(numbers >= 16 * 7, 960, 1000)
+        return BlockFeatures(numbers, work, 32 * work, work // 8, work)
+
+    arguments = [np.zeros(1, np.float32), np.zeros(1, np.float32), 0]
+    launch = launch_sm(GPU, "plain", (16, 8), (64,), arguments).launch
+    survey = survey_grid(look, launch, "all")
+    assert not survey.irregular
+    assert standing_sm(survey, spread_grid(launch.blocks, 8, 16), launch.grid) == 1
+
+
 @pytest.mark.parametrize(
     ("rows", "resident", "sm"),
     [

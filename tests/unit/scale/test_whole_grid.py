@@ -61,6 +61,33 @@ def agree(sample: str, gpu: Gpu) -> None:
         assert not any("levels differ" in text for text in other.warnings)
 
 
+#: each block adds to the same 64 words: all of them in one slice of the L2
+COUNT = """.version 6.0
+.target sm_70
+.address_size 64
+.visible .entry count(.param .u64 out) {
+  .reg .b32 %r<4>; .reg .b64 %d<4>;
+  mov.u32 %r1, %tid.x;
+  ld.param.u64 %d1, [out];
+  cvta.to.global.u64 %d1, %d1;
+  mul.wide.u32 %d2, %r1, 4;
+  add.s64 %d3, %d1, %d2;
+  atom.global.add.u32 %r2, [%d3], 1;
+  ret;
+}
+"""
+
+
+def test_where_all_sms_come_to_one_slice_behind_a_crossbar_the_launch_is_simulated_whole(tmp_path: Path) -> None:
+    (tmp_path / "count.ptx").write_text(COUNT)
+    made = ppt_gpu.open_workload(str(tmp_path / "count.ptx"), grid=(160,), block=(64,), args=["u32[64]"])
+    steady, grid = (
+        ppt_gpu.predict(made, "gpgpusim_qv100", level=level, cache=False).launches[0] for level in ("steady", "grid")
+    )
+    assert steady.value("kernel.cycles") == grid.value("kernel.cycles")
+    assert any("wait for one another in the crossbar" in text for text in steady.assumptions)
+
+
 def test_a_small_launch_of_differing_blocks_is_simulated_whole_at_level_steady() -> None:
     gpu = load_gpu("v100", ["sm.count=8"])
     survey = triangular(gpu).survey()

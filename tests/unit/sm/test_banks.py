@@ -117,3 +117,14 @@ def test_atomics_serialise_equal_addresses() -> None:
 def test_no_active_lane_needs_no_pass() -> None:
     assert passes(MODERN, stride(1), mask=0) == 0
     assert passes(TESLA, stride(1), mask=0) == 0
+
+
+def test_first_words_of_all_lanes_meet() -> None:
+    """GPGPU-Sim counts conflicts of the address that each lane names, over the whole warp, whatever the width."""
+    simulated = bank_rule(load_gpu("gpgpusim_qv100"))
+    assert passes(simulated, [0] * 32, size=16) == 1  # a broadcast: quarters of a warp would take four
+    assert passes(simulated, stride(1, 8), size=8) == 2  # as in halves
+    assert passes(simulated, stride(1, 16), size=16) == 4  # as in quarters
+    # two words of a bank in the first half of the warp, one of them in the second
+    assert passes(BankRule(32, 4, 128, False), [0, 128] * 8 + [0] * 16, size=8) == 3
+    assert passes(simulated, [0, 128] * 8 + [0] * 16, size=8) == 2

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from equal_fields import assert_equal
 
 from ppt_gpu.errors import BudgetError, PptError
+from ppt_gpu.sm.bench_programs import loop_program
 from ppt_gpu.sm.camping import slice_of_lines
 from ppt_gpu.sm.chip_machine import chip_of
+from ppt_gpu.sm.highest_first import highest_first
 from ppt_gpu.sm.lower_ops import pipe_order
-from ppt_gpu.sm.program import KIND_LOAD, Program
+from ppt_gpu.sm.program import CODE_COLD, CODE_IN_SM, KIND_LOAD, Program
 from ppt_gpu.sm.result import SmResult
-from ppt_gpu.sm.simulate import simulate_chip
+from ppt_gpu.sm.simulate import simulate, simulate_chip
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.gpu import TASK_CLASSES, Gpu
 from ppt_gpu.threads import at_most
+
+SHARED = (("load.shared", (), 0), ("fp32.fma", (0,), -1), ("barrier", (), -1))
+ONE_SM: dict[Callable[..., SmResult], dict[str, int]] = {simulate: {"active_sms": 1}, simulate_chip: {}}
 
 
 def chip(*overrides: str) -> Gpu:
@@ -72,7 +80,9 @@ def test_the_next_block_goes_to_the_slot_that_is_free_first() -> None:
 def test_addresses_go_to_slices_in_turn_or_hashed() -> None:
     gpu = chip("l2.interleave=256 B")
     program = loads(gpu, 1, [64], 128)
-    assert slice_of_lines(program.line_address, gpu, 128).tolist() == [number // 2 % 4 for number in range(64)]
+    chunks = [number // 2 for number in range(64)]  # to two channels in turn, and in each to its two slices
+    expected = [chunk % 2 * 2 + chunk // 2 % 2 for chunk in chunks]
+    assert slice_of_lines(program.line_address, gpu, 128).tolist() == expected
     camping = loads(gpu, 1, [64], 1024)
     assert set(slice_of_lines(camping.line_address, gpu, 128).tolist()) == {0}
     hashed = slice_of_lines(camping.line_address, chip('l2.slice_index="hash"'), 128)
@@ -85,6 +95,42 @@ def test_a_stride_that_stays_on_one_slice_takes_longer() -> None:
     spread, camping = (run(gpu, loads(gpu, 64, [20], stride), resident=16) for stride in (256, 1024))
     assert camping.cycles == pytest.approx(4 * spread.cycles, rel=0.2)
     assert camping.cycles > 64 * 20 * 128 / (8 / 4)
+
+
+def test_sets_are_those_of_the_address_where_it_says_which() -> None:
+    """Lines 4 KiB apart go to three of the twelve slices of GTX480, and to eight of the 64 sets of each."""
+    gpu = load_gpu("gpgpusim_gtx480")
+    found = chip_of(loads(gpu, 1, [1024], 4096), gpu).l2_set
+    assert len(np.unique(found // 64)) == 3
+    assert len(np.unique(found)) == 3 * 8
+    assert len(np.unique(chip_of(loads(gpu, 1, [64 * 12], 128), gpu).l2_set)) == 64 * 12
+    hashed = load_gpu("gpgpusim_qv100")
+    assert len(np.unique(chip_of(loads(hashed, 1, [2048], 128), hashed).l2_set)) == 2048
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_what_was_left_in_the_l2_is_pushed_out_and_written_back(named: bool) -> None:
+    """An L2 full of lines with two written sectors each; as many loads, of the same lines or of others."""
+    gpu = chip("l2.size=32 KiB", 'l2.index="linear"', "dram.burst=32 B")
+    program = loads(gpu, 4, [64], 128)
+    address = program.line_address + np.uint64(0 if named else 1 << 20)
+    left = {"left_address": address, "left_written": np.full(256, 3, np.uint8)}
+    result = run(gpu, dataclasses.replace(program, **left))
+    assert (result.dram_read_bytes, result.dram_write_bytes) == ((0, 0) if named else (256 * 128, 256 * 64))
+    for reference in (False, True):
+        assert run(gpu, dataclasses.replace(program, **left), reference=reference).cycles == result.cycles
+
+
+def test_a_miss_waits_where_all_lines_of_its_set_are_on_their_way() -> None:
+    """Eight warps load a line each, into an L1 of four lines: four wait until the others have theirs."""
+    l1 = ("l1.size=512 B", "l1.ways=4", "l1.caches_global=true", "l1.mshrs=64")
+    for simulated in (simulate, simulate_chip):
+        cycles = []
+        for reserves in ("false", "true"):
+            gpu = chip(*l1, f"l1.reserves={reserves}", "sm.count=1", "l2.slices=1", "dram.channels=1")
+            program = loads(gpu, 8, [1], 128)
+            cycles.append(simulated(program, gpu, resident_blocks=8, **ONE_SM[simulated]).cycles)
+        assert cycles[1] - cycles[0] == pytest.approx(gpu.dram.latency, rel=0.1)
 
 
 def test_threads_and_windows_change_nothing() -> None:
@@ -106,3 +152,30 @@ def test_what_is_refused() -> None:
         chip_of(program, gpu, policy="two_level")
     with pytest.raises(BudgetError, match="more than 300 cycles"):
         run(gpu, program, max_cycles=300)
+
+
+@pytest.mark.parametrize("known", [CODE_COLD, CODE_IN_SM])
+def test_sms_are_in_step_in_the_first_launch_only(known: int) -> None:
+    """A block an SM, whose warps share the load/store unit: later each SM goes on with whose turn it was."""
+    gpu = load_gpu("gpgpusim_qv100")
+    program = loop_program(gpu, SHARED, 3, gpu.sm.count, 6)
+    turns = chip_of(program, gpu, constants_at=known).turns
+    assert np.unique(turns).tolist() == ([0] if known == CODE_COLD else [0, 1, 2, 3])
+    result = simulate_chip(program, gpu, resident_blocks=1, constants_at=known)
+    assert (len(np.unique(result.block_end)) == 1) == (known == CODE_COLD)
+
+
+def test_the_highest_address_first() -> None:
+    """Transactions of each access by itself, those without an address last."""
+    program = loads(chip(), 1, [2], 128)
+    program = dataclasses.replace(
+        program,
+        access_start=np.array([0, 3, 5]),
+        tx_line=np.array([1, -1, 2, 0, 3], np.int32),
+        tx_sectors=np.array([1, 2, 4, 8, 3], np.uint8),
+        line_address=(np.arange(4) * 128).astype(np.uint64),
+        line_warm=np.zeros(4, np.uint8),
+    )
+    found = highest_first(program)
+    assert found.tx_line.tolist() == [2, 1, -1, 3, 0]
+    assert found.tx_sectors.tolist() == [4, 1, 2, 3, 8]

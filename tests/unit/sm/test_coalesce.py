@@ -102,3 +102,20 @@ def test_phases() -> None:
     assert active_phases(ALL, 8) == 4
     assert active_phases(0x0000FF01, 8) == 2
     assert active_phases(0x80000000, 16) == 1
+
+
+def test_segments_of_narrow_words() -> None:
+    """GPGPU-Sim's Fermi: bytes in segments of 32 B, 2 B words of 64 B, all others of a line; the whole warp at once."""
+    lanes = range(0, 128, 4)
+    assert moved("segment", lanes) == [(0, 0b1111)]
+    assert moved("segment", lanes, size=2) == [(0, 0b0011), (0, 0b1100)]
+    assert moved("segment", lanes, size=1) == [(0, 1 << n) for n in range(4)]
+    assert moved("segment", range(0, 32), size=1) == [(0, 0b0001)]
+    assert moved("segment", lanes, size=1, whole=True) == [(0, 0b1111)] * 4  # each asks the L1 for its line
+    assert moved("segment", [0, 8] * 16, size=8) == [(0, 0b0001)]  # not by half warps
+
+
+def test_segments_of_vectors_are_those_of_their_words() -> None:
+    four = np.arange(32) * 4
+    assert transactions("segment", four, ALL, 0, 4, 128, 32, False, word=1) == [(0, 1 << n) for n in range(4)]
+    assert transactions("segment", four, ALL, 0, 4, 128, 32, False, word=4) == [(0, 0b1111)]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
-
 import numpy as np
 import pytest
 
@@ -11,41 +9,79 @@ from ppt_gpu import load_gpu
 from ppt_gpu.errors import PptError
 from ppt_gpu.sm.bench_programs import STREAMING, loop_program
 from ppt_gpu.sm.camping import slice_of_lines
+from ppt_gpu.sm.chip import run_chip
 from ppt_gpu.sm.chip_machine import checked_window, chip_of
-from ppt_gpu.sm.crossbar_reference import Crossbar, Sent, skew
+from ppt_gpu.sm.core_machine import ONE
+from ppt_gpu.sm.crossbar_reference import Crossbar, Sent
 from ppt_gpu.sm.slice_hash import POLYNOMIALS, polynomial_slice
 
 QV100 = load_gpu("gpgpusim_qv100")
 
 
-def crossed(queues: list[list[Sent]], slices: int) -> None:
-    Crossbar(len(queues), slices).cross(0, [deque(queue) for queue in queues])
+def crossed(queues: list[list[Sent]], slices: int, many: bool = True) -> list[tuple[int, Sent]]:
+    crossbar, passed, step = Crossbar(len(queues), slices, many), list[tuple[int, Sent]](), 0
+    for sender, queue in enumerate(queues):
+        for one in queue:
+            crossbar.send(sender, one)
+    while any(crossbar.queues):
+        passed += crossbar.step(step)
+        step += 1
+    return passed
 
 
 def test_a_packet_holds_up_those_of_its_sm_behind_it() -> None:
     """Both SMs want slice 0, whose packets take turns; the packet of SM 1 for the idle slice 1 waits for them."""
     long, behind = [Sent(10, 0, 4), Sent(10, 0, 4)], Sent(10, 1, 1)
     crossed([[long[0]], [long[1], behind]], 2)
-    assert max(one.there + skew(sm) for sm, one in enumerate(long)) >= 10 + 7
-    assert behind.there > long[1].there
+    assert max(one.there for one in long) >= 10 + 7
+    assert behind.there == long[1].there
+
+
+@pytest.mark.parametrize(("slices", "late"), [((0, 2, 3), (0, 0, 0)), ((2, 0, 3), (0, 1, 1)), ((1, 1, 0), (0, 1, 2))])
+def test_slices_take_their_packets_one_after_another_in_a_cycle(slices: tuple[int, ...], late: tuple[int, ...]) -> None:
+    """A later one gets what has become the first packet of an SM, an earlier one only in the next cycle."""
+    packets = [Sent(0, to, 1) for to in slices]
+    crossed([packets], 4)
+    assert tuple(one.there for one in packets) == late
 
 
 def test_alone_a_packet_waits_for_nobody() -> None:
-    """Nor for how far its SM is away, which is in the latency."""
     one = Sent(5, 3, 4)
-    crossed([[], [one]], 4)
+    assert crossed([[], [one]], 4) == [(1, one)]
     assert one.there == 5 + 3
 
 
 def test_random_slices_get_what_a_closed_network_says() -> None:
     """As many SMs as slices, each with one request of four packets after another, for any slice."""
     rng, sms = np.random.default_rng(1), 64
-    queues = [[Sent(0, int(to), 4) for to in rng.integers(0, sms, 100)] for _ in range(sms)]
+    queues = [[Sent(0, int(to), 4) for to in rng.integers(0, sms, 100)] for sm in range(sms)]
     crossed(queues, sms)
     cycles = max(queue[-1].there for queue in queues)
     rate = sms * 400 / cycles
     assert rate == pytest.approx(sms * sms / (2 * sms - 1), rel=0.1)
-    assert max(skew(sm) for sm in range(sms)) == 3
+
+
+def test_a_packet_of_a_router_holds_both_ports_until_all_of_it_is_through() -> None:
+    """Three senders in turn; the last one's packet for another receiver is behind that of four flits."""
+    flits, behind = [Sent(0, 0, 1, 5), Sent(0, 0, 1, 2), Sent(0, 0, 1, 5)], Sent(0, 1, 1, 2)
+    passed = crossed([[flits[0]], [flits[1]], [flits[2], behind]], 2, many=False)
+    assert [one.there for one in flits] == [0, 5, 7]
+    assert behind.there == 12
+    assert [sender for sender, _ in passed] == [0, 1, 2, 2]
+
+
+def test_a_port_of_few_flits_holds_back_what_an_sm_asks_for() -> None:
+    """All SMs ask one slice: how much has left them after some windows, with any port and with one of four flits."""
+    left = []
+    for port in (0, 4):
+        one_slice = ["l2.slices=1", "dram.channels=1", "l1.mshrs=4096", "l1.reserves=false"]
+        gpu = load_gpu("gpgpusim_gtx480", [f"interconnect.port={port}", *one_slice])
+        program = loop_program(gpu, STREAMING, 4, 90, 8)
+        chip = chip_of(program, gpu)
+        raw = run_chip(program, chip, 6, 1 << 20, checked_window(None, chip), room=1 << 16)
+        assert raw.asked is not None
+        left.append(int((raw.asked.requests.time < 1000 * ONE).sum()))
+    assert left[0] > left[1] > 0
 
 
 def test_the_way_to_the_l2_grows_with_the_sms() -> None:
@@ -53,6 +89,7 @@ def test_the_way_to_the_l2_grows_with_the_sms() -> None:
     assert QV100.l2_way(1) == pytest.approx(peak / 64)
     assert QV100.l2_way(80) == pytest.approx(peak * 80 / 143)
     assert load_gpu("v100").l2_way(80) == load_gpu("v100").l2.bandwidth
+    assert load_gpu("gpgpusim_gtx480").l2_way(15) / 32 == pytest.approx(12 * 15 / 26)  # sectors a cycle
 
 
 @pytest.mark.parametrize("bits", POLYNOMIALS)
@@ -76,9 +113,37 @@ def test_a_polynomial_needs_a_power_of_two() -> None:
         load_gpu("gpgpusim_qv100", ["dram.channels=24"])
 
 
-def test_windows_with_a_crossbar_are_of_one_length() -> None:
+def test_windows_with_ports_are_of_one_length() -> None:
+    """SMs learn after each how full theirs is."""
     chip = chip_of(loop_program(QV100, STREAMING, 1, 1, 1), QV100)
     longest = checked_window(None, chip)
+    assert [checked_window(window, chip) for window in (1, longest)] == [1, longest]
+    gtx480 = load_gpu("gpgpusim_gtx480")
+    chip = chip_of(loop_program(gtx480, STREAMING, 1, 1, 1), gtx480)
+    longest = checked_window(None, chip)
     assert checked_window(longest, chip) == longest
-    with pytest.raises(PptError, match="crossbar"):
+    with pytest.raises(PptError, match=r"interconnect\.port"):
         checked_window(longest - 1, chip)
+
+
+def test_the_length_of_a_window_changes_nothing() -> None:
+    """80 SMs that stream through 64 slices, in windows as long as may be and of 7 cycles."""
+    program = loop_program(QV100, STREAMING, 3, 160, 8)
+    chip = chip_of(program, QV100)
+    long, short = (run_chip(program, chip, 2, 1 << 20, window) for window in (checked_window(None, chip), 7))
+    assert long.cycles == short.cycles
+    assert np.array_equal(long.block_end, short.block_end)
+    assert np.array_equal(long.op_stall, short.op_stall)
+
+
+def test_a_crossbar_needs_a_miss_queue() -> None:
+    with pytest.raises(PptError, match=r"interconnect\.crossbar is not simulated without l1\.miss_queue"):
+        load_gpu("v100", ["interconnect.crossbar=true"])
+
+
+def test_an_answer_that_is_there_later_lets_others_pass() -> None:
+    """Of one slice to one SM: two that are there at steps 9 and 4, and a third at 4, which comes last."""
+    late, soon, third = Sent(9, 0, 1), Sent(4, 0, 1), Sent(4, 0, 1)
+    passed = crossed([[late, soon, third]], 1)
+    assert [one for _, one in passed] == [soon, third, late]
+    assert [one.there for one in (soon, third, late)] == [4, 5, 9]

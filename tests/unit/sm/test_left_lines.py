@@ -10,6 +10,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from ppt_gpu import load_gpu
+from ppt_gpu.exec.trace import Range
+from ppt_gpu.sm.l2_sets import known_sets
 from ppt_gpu.sm.left_lines import LeftLines
 
 CAPACITY = 64
@@ -159,3 +162,32 @@ def test_a_launch_that_comes_to_the_same_lines_again_pushes_out_no_more_than_the
     assert (
         left.course(lines, touched, reads, most=48).found.all() and not left.course(lines, touched, reads).found.all()
     )
+
+
+def test_lines_of_one_set_push_out_each_other() -> None:
+    """Two more lines of one set than it has ways, in an L2 that is empty otherwise: the first two are gone."""
+    gpu = load_gpu("gpgpusim_qv100")
+    sets = known_sets(gpu, 128, 32)
+    assert sets is not None
+    lines = np.arange(gpu.l2.size // 128 * 2, dtype=np.uint64) * np.uint64(128)
+    own = lines[sets.of(lines) == 77][: gpu.l2.ways + 2]
+    nothing = LeftLines(lines[:0], np.zeros(0, np.uint8), np.zeros(0, np.bool_), gpu.l2.size // 128, sets=sets)
+    left = nothing.used(own, np.ones(len(own), np.uint8))
+    assert left.address.tolist() == own[:1:-1].tolist()
+    assert found_in(left, own[2:3]).all() and not found_in(left, own[:1]).any()
+    assert sets.rank(own).tolist() == list(range(len(own)))
+
+
+def test_host_copies_fill_every_set() -> None:
+    """Of a buffer of twice the L2 its last half is there: as many lines in each set as it has ways."""
+    gpu = load_gpu("gpgpusim_qv100")
+    sets = known_sets(gpu, 128, 32)
+    assert sets is not None
+    area = Range("data", 1 << 24, 2 * gpu.l2.size, True)
+    left = LeftLines.copied([area], gpu.l2.size // 128, 128, sets=sets)
+    assert (np.bincount(sets.of(left.address)) == gpu.l2.ways).all()
+    assert left.address.min() >= area.start + gpu.l2.size
+
+
+def test_nobody_knows_the_sets_of_hardware() -> None:
+    assert known_sets(load_gpu("v100"), 128, 32) is None

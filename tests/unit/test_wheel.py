@@ -89,7 +89,7 @@ def test_every_module_can_be_imported(python: Path, tmp_path: Path) -> None:
     [
         (["predict", "saxpy", "--gpu", "k40"], "saxpy on k40: "),
         (["gpus"], "h100"),
-        (["explain", "kernel.time"], "seconds"),
+        (["explain", "kernel.time"], "Run time"),
     ],
 )
 def test_it_works_from_another_folder(python: Path, tmp_path: Path, command: list[str], expected: str) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.analytic.least_latency import entry_ops
-from ppt_gpu.analytic.model_inputs import ModelInputs
+from ppt_gpu.analytic.warp_streams import WarpStreams
 from ppt_gpu.compiled import entry
 from ppt_gpu.sm.core_machine import WRITE_BACK, WRITE_EVICT, Machine, keeps_stores, machine_of, uses_l1
 from ppt_gpu.sm.program import KIND_LOAD, Program
@@ -36,7 +36,7 @@ class AccessStream:
     kept: NDArray[np.bool_]  # [L] these stay there, by the uses of others
 
 
-def access_stream(inputs: ModelInputs) -> AccessStream:
+def access_stream(inputs: WarpStreams) -> AccessStream:
     """The global and local transactions of the simulated blocks."""
     program = inputs.program
     machine = caches_of(inputs)
@@ -63,7 +63,7 @@ def access_stream(inputs: ModelInputs) -> AccessStream:
     )
 
 
-def caches_of(inputs: ModelInputs) -> Machine:
+def caches_of(inputs: WarpStreams) -> Machine:
     """The L1 of one SM and its slice of the L2, as the simulation has them."""
     return machine_of(inputs.program, inputs.gpu, inputs.active_sms, None, inputs.l2_dirty, inputs.l1_bytes)
 

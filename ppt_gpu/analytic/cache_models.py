@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from ppt_gpu.analytic.access_stream import AccessStream, access_stream
 from ppt_gpu.analytic.hit_rates import HitRates, Touched, hit_rates, touched
-from ppt_gpu.analytic.model_inputs import DoesNotApply, ModelInputs
+from ppt_gpu.analytic.model_inputs import ModelInputs
 from ppt_gpu.analytic.nugteren import launch_misses
 from ppt_gpu.analytic.reuse_distance import COLD, reuse_distances, reuse_distances_in_sets
 from ppt_gpu.analytic.sdcm import hit_probability, released_hit_probability
+from ppt_gpu.analytic.warp_streams import DoesNotApply
 from ppt_gpu.sm.core_machine import even_sets, set_index
 from ppt_gpu.sm.program import KIND_LOAD
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ppt_gpu.analytic.access_stream import caches_of
 from ppt_gpu.analytic.cache_walk import walk
 from ppt_gpu.analytic.least_latency import entry_ops
-from ppt_gpu.analytic.model_inputs import ModelInputs
+from ppt_gpu.analytic.warp_streams import WarpStreams
 from ppt_gpu.sm.core_machine import Machine, even_sets, set_index
 from ppt_gpu.sm.core_memory import WAY, l1_way
 from ppt_gpu.sm.program import KIND_ATOMIC, KIND_LOAD, KIND_STORE, Program
@@ -47,7 +47,7 @@ class CacheOutcomes:
         return self.dram_write_sectors / written if written else 0.0
 
 
-def cache_outcomes(inputs: ModelInputs) -> CacheOutcomes:
+def cache_outcomes(inputs: WarpStreams) -> CacheOutcomes:
     """Run the memory operations of the simulated blocks through the caches of one SM."""
     program = inputs.program
     machine = caches_of(inputs)

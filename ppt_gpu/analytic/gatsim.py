@@ -13,8 +13,9 @@ from ppt_gpu.analytic.gatsim_loop import gatsim_time
 from ppt_gpu.analytic.gatsim_prepare import characterised, gatsim_machine, gatsim_work
 from ppt_gpu.analytic.gatsim_work import ACCESS, BARRIER, MEMORY, POLICIES, REGULAR, SFU, GatsimTime
 from ppt_gpu.analytic.model import Estimate, Model, Options, answer
-from ppt_gpu.analytic.model_inputs import DoesNotApply, ModelInputs
+from ppt_gpu.analytic.model_inputs import ModelInputs
 from ppt_gpu.analytic.steps import Steps
+from ppt_gpu.analytic.warp_streams import DoesNotApply
 from ppt_gpu.sm.program import KIND_STORE
 
 #: idle cycles by the kind of instruction that the next warp waited for

@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 from ppt_gpu.analytic.gpumech_core import core_of, mdm_contention
 from ppt_gpu.analytic.interval import Profile
 from ppt_gpu.analytic.model import Estimate, Model, Options, answer
-from ppt_gpu.analytic.model_inputs import DoesNotApply, ModelInputs
+from ppt_gpu.analytic.model_inputs import ModelInputs
 from ppt_gpu.analytic.steps import Steps
+from ppt_gpu.analytic.warp_streams import DoesNotApply
 
 #: the stack, and what each part says of a kernel that it is the largest of
 PARTS = {

@@ -22,9 +22,10 @@ from ppt_gpu.analytic.gpumech_core import (
 )
 from ppt_gpu.analytic.markov import markov_ipc, markov_rates
 from ppt_gpu.analytic.model import MODEL_POLICIES, Estimate, Model, Options, answer
-from ppt_gpu.analytic.model_inputs import DoesNotApply, ModelInputs
+from ppt_gpu.analytic.model_inputs import ModelInputs
 from ppt_gpu.analytic.multithreading import naive_ipc
 from ppt_gpu.analytic.steps import Steps
+from ppt_gpu.analytic.warp_streams import DoesNotApply
 
 #: categories of the CPI stack (paper 000, Table III), and what each says of a kernel that it is the largest of
 CATEGORIES = {

@@ -16,9 +16,10 @@ from ppt_gpu.analytic.contention import BandwidthDelay, MshrDelay, bandwidth_del
 from ppt_gpu.analytic.interval import Profile, Profiles, interval_profiles
 from ppt_gpu.analytic.least_latency import next_entry_holds
 from ppt_gpu.analytic.mdm import mdm_of
-from ppt_gpu.analytic.model_inputs import DoesNotApply, ModelInputs
+from ppt_gpu.analytic.model_inputs import ModelInputs
 from ppt_gpu.analytic.multithreading import Multithreading, multithreading
 from ppt_gpu.analytic.representative import Representative, representative
+from ppt_gpu.analytic.warp_streams import DoesNotApply
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from ppt_gpu.analytic.cache_outcomes import DRAM, L1, L2
 from ppt_gpu.analytic.gpuperf_inputs import GpuPerfInputs
 from ppt_gpu.analytic.hong_kim_tables import MemoryParameters, memory_parameters
-from ppt_gpu.analytic.model_inputs import DoesNotApply, ModelInputs
+from ppt_gpu.analytic.model_inputs import ModelInputs
 from ppt_gpu.analytic.operation_latency import level_latencies
+from ppt_gpu.analytic.warp_streams import DoesNotApply
 from ppt_gpu.analytic.warp_waits import OFF_CHIP, WarpWaits, warp_waits
 from ppt_gpu.sm.program import KIND_SHARED
 from ppt_gpu.spec.gpu import TASK_CLASSES, Gpu

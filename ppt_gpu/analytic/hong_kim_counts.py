@@ -17,8 +17,9 @@ from ppt_gpu.analytic.hong_kim_coalescing import Judgement, judge
 from ppt_gpu.analytic.hong_kim_inputs import HongKimInputs
 from ppt_gpu.analytic.hong_kim_latency import m_factor
 from ppt_gpu.analytic.hong_kim_tables import memory_parameters
-from ppt_gpu.analytic.model_inputs import DoesNotApply, ModelInputs
+from ppt_gpu.analytic.model_inputs import ModelInputs
 from ppt_gpu.analytic.static_accesses import OffChip, off_chip_accesses, transactions_of
+from ppt_gpu.analytic.warp_streams import DoesNotApply
 from ppt_gpu.analytic.warp_waits import warp_waits
 from ppt_gpu.exec.trace import Trace
 from ppt_gpu.ptx.instructions import is_barrier

@@ -10,7 +10,8 @@ from ppt_gpu.analytic.hong_kim_tables import MemoryParameters, memory_parameters
 from ppt_gpu.analytic.mcore import MCoreHardware, MCoreSoftware, m_core
 from ppt_gpu.analytic.mcore_coalescing import transactions_per_warp
 from ppt_gpu.analytic.model import Estimate, Model, Options
-from ppt_gpu.analytic.model_inputs import DoesNotApply, ModelInputs
+from ppt_gpu.analytic.model_inputs import ModelInputs
+from ppt_gpu.analytic.warp_streams import DoesNotApply
 from ppt_gpu.analytic.warp_waits import OFF_CHIP
 from ppt_gpu.spec.gpu import Gpu
 

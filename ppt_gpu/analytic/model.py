@@ -10,8 +10,9 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
-from ppt_gpu.analytic.model_inputs import DoesNotApply, ModelInputs
+from ppt_gpu.analytic.model_inputs import ModelInputs
 from ppt_gpu.analytic.steps import Step, number_text
+from ppt_gpu.analytic.warp_streams import DoesNotApply
 
 #: warp schedulers that the models know; those of the simulator that differ only in what "oldest" means count as gto
 MODEL_POLICIES = {"lrr": "lrr", "gto": "gto", "gto_launch": "gto", "gto_block": "gto"}

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from ppt_gpu.analytic.access_stream import caches_of
 from ppt_gpu.analytic.cache_sets import MAPPING_OF, set_of
 from ppt_gpu.analytic.least_latency import entry_ops
-from ppt_gpu.analytic.model_inputs import DoesNotApply, ModelInputs
+from ppt_gpu.analytic.model_inputs import ModelInputs
 from ppt_gpu.analytic.nugteren_loop import UNLIMITED, FakeCache, WarpLines, fake_time_distances
+from ppt_gpu.analytic.warp_streams import DoesNotApply
 from ppt_gpu.sm.core_machine import Machine, uses_l1
 from ppt_gpu.sm.program import KIND_LOAD, Program
 

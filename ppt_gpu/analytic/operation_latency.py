@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.analytic.cache_outcomes import DRAM, L1, L2, LEVELS, NONE, CacheOutcomes
-from ppt_gpu.analytic.model_inputs import ModelInputs
+from ppt_gpu.analytic.warp_streams import WarpStreams
 from ppt_gpu.compiled import entry as compiled_entry
 from ppt_gpu.sm.program import KIND_ATOMIC, KIND_CONSTANT, KIND_LOAD, KIND_SHARED, KIND_STORE, Program
 from ppt_gpu.spec.gpu import Gpu
@@ -52,7 +52,7 @@ def level_latencies(gpu: Gpu) -> NDArray[np.float64]:
     return np.array([gpu.l1.latency, gpu.l1.latency, gpu.l2.latency, gpu.dram.latency], np.float64)
 
 
-def operation_latency(inputs: ModelInputs, outcomes: CacheOutcomes) -> OperationLatency:
+def operation_latency(inputs: WarpStreams, outcomes: CacheOutcomes) -> OperationLatency:
     """From what the caches answered to the cost of every operation."""
     program, gpu = inputs.program, inputs.gpu
     kind = program.op_kind

@@ -6,8 +6,9 @@ import numpy as np
 
 from ppt_gpu.analytic.floors import dram_floor
 from ppt_gpu.analytic.model import Estimate, Model, Options, answer
-from ppt_gpu.analytic.model_inputs import DoesNotApply, ModelInputs
+from ppt_gpu.analytic.model_inputs import ModelInputs
 from ppt_gpu.analytic.steps import Steps
+from ppt_gpu.analytic.warp_streams import DoesNotApply
 from ppt_gpu.spec.gpu import TASK_CLASSES
 
 #: what stands before "roof": the classes whose pipes do the arithmetic

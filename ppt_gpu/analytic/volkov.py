@@ -14,8 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ppt_gpu.analytic.model import Estimate, Model, Options, answer
-from ppt_gpu.analytic.model_inputs import DoesNotApply, ModelInputs
+from ppt_gpu.analytic.model_inputs import ModelInputs
 from ppt_gpu.analytic.steps import Steps
+from ppt_gpu.analytic.warp_streams import DoesNotApply
 from ppt_gpu.errors import PptError
 from ppt_gpu.sm.program import KIND_ATOMIC, KIND_LOAD, KIND_STORE
 

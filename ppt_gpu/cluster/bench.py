@@ -16,7 +16,8 @@ from ppt_gpu.cluster.machine import Machine
 from ppt_gpu.cluster.outcome import Outcome
 from ppt_gpu.cluster.queue import WindowQueue
 from ppt_gpu.cluster.simulate import carry, exchanged, lean_collection, simulate
-from ppt_gpu.cluster.world import Placement, Program, Settings, World
+from ppt_gpu.cluster.state import Placement
+from ppt_gpu.cluster.world import Program, Settings, World
 
 Figure = dict[str, Any]
 MACHINE = "dgx_h100"

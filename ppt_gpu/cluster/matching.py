@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ppt_gpu.cluster.machine import Transfer
-from ppt_gpu.cluster.request import PENDING, Cause, Request
+from ppt_gpu.cluster.request import PENDING, Cause, Queues, Request
+from ppt_gpu.cluster.state import RankState
 from ppt_gpu.errors import PptError
-
-if TYPE_CHECKING:
-    from ppt_gpu.cluster.rank import Rank
 
 
 class Message(Request):
@@ -34,7 +32,7 @@ class Message(Request):
 
     def __init__(
         self,
-        sender: Rank | None,
+        sender: RankState | None,
         source: int,
         target: int,
         tag: Hashable,
@@ -79,16 +77,12 @@ class Receive(Request):
         return f"a message from rank {self.source} ({tag_text(self.tag)}, {self.nbytes} bytes)", (self.source,)
 
 
-#: (sender, tag) -> messages without a receive, or receives without a message: never both; one by itself, more in a list
-Queues = dict[tuple[int, Hashable], Any]
-
-
 def tag_text(tag: Hashable) -> str:
     """A tag in words."""
     return f"tag {tag}" if isinstance(tag, int) else "part of a collective"
 
 
-def take_receive(rank: Rank, message: Message) -> Receive | None:
+def take_receive(rank: RankState, message: Message) -> Receive | None:
     """The receive that this message is for, or None: then the message is kept until one is posted."""
     queues, key = rank.queues, (message.source, message.tag)
     found = queues.get(key)
@@ -104,7 +98,7 @@ def take_receive(rank: Rank, message: Message) -> Receive | None:
     return found
 
 
-def take_message(rank: Rank, receive: Receive) -> Message | None:
+def take_message(rank: RankState, receive: Receive) -> Message | None:
     """The message that this receive takes, or None: then the receive is kept until one arrives."""
     queues, key = rank.queues, (receive.source, receive.tag)
     found = queues.get(key)
@@ -140,7 +134,7 @@ def waiting(queues: Queues) -> Iterator[Message | Receive]:
         yield from entry if type(entry) is list else (entry,)
 
 
-def _too_long(rank: Rank, receive: Receive, message: Message) -> PptError:
+def _too_long(rank: RankState, receive: Receive, message: Message) -> PptError:
     return PptError(
         f"rank {rank.number} receives up to {receive.nbytes} bytes from rank {receive.source} "
         f"({tag_text(receive.tag)}), but the message has {message.transfer.nbytes}",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ppt_gpu.cluster.collectives import check_kind
 from ppt_gpu.cluster.digest import COLLECTIVE
@@ -16,11 +16,9 @@ from ppt_gpu.cluster.machine import Collective
 from ppt_gpu.cluster.played import Players
 from ppt_gpu.cluster.queue import NEVER
 from ppt_gpu.cluster.request import Cause, Elsewhere, Request, Segment
+from ppt_gpu.cluster.state import Process, RankState
+from ppt_gpu.cluster.transport import Transport
 from ppt_gpu.errors import PptError
-
-if TYPE_CHECKING:
-    from ppt_gpu.cluster.rank import Rank
-    from ppt_gpu.cluster.world import World
 
 WHOLE = "nccl"  # the algorithm that is timed as a whole
 News = tuple[Hashable, int, tuple[Any, ...], int, int, int, Elsewhere | None]
@@ -32,7 +30,7 @@ class Member(Request):
 
     __slots__ = ("entered", "meeting", "rank")
 
-    def __init__(self, rank: Rank, meeting: Meeting) -> None:
+    def __init__(self, rank: RankState, meeting: Meeting) -> None:
         super().__init__()
         self.rank = rank
         self.meeting = meeting
@@ -80,18 +78,18 @@ class Meeting:
 class Collectives:
     """The collectives of one process's ranks."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: Process, transport: Transport) -> None:
         self.world = world
         self.open: dict[tuple[Hashable, int], Meeting] = {}
         self.changed: list[Meeting] = []  # where own members came since the last exchange
         self.costs: dict[tuple[Any, ...], Collective] = {}
-        self.players = Players(world)
+        self.players = Players(world, transport)
         self.whole: Sequence[int] = range(world.size)
         self.entered = 0
 
     def start(
         self,
-        rank: Rank,
+        rank: RankState,
         kind: str,
         nbytes: int,
         group: Sequence[int] | None,
@@ -115,7 +113,7 @@ class Collectives:
         rank.enqueue(member, stream, after, partial(self._enter, member))
         return member
 
-    def _group(self, rank: Rank, group: Sequence[int] | None) -> tuple[Hashable, Sequence[int]]:
+    def _group(self, rank: RankState, group: Sequence[int] | None) -> tuple[Hashable, Sequence[int]]:
         """The group's key, equal in all processes, and its members."""
         world = self.world
         if group is None:

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from ppt_gpu import interrupt
 from ppt_gpu.cluster.meeting import News
 from ppt_gpu.cluster.outcome import Part
-from ppt_gpu.cluster.transport import Wire
+from ppt_gpu.cluster.state import Wire
 from ppt_gpu.errors import PptError
 
 Shared = TypeVar("Shared")

@@ -9,9 +9,26 @@ from functools import cached_property
 from itertools import pairwise
 
 from ppt_gpu.cluster.machine import Hop, picoseconds
-from ppt_gpu.cluster.topology import Topology, build
+from ppt_gpu.cluster.topology import SingleSwitch, Topology
+from ppt_gpu.cluster.topology_dragonfly import DragonflyOf
+from ppt_gpu.cluster.topology_edges import EdgeList
+from ppt_gpu.cluster.topology_fat_tree import FatTreeOf
+from ppt_gpu.cluster.topology_torus import TorusOf
 from ppt_gpu.errors import PptError
 from ppt_gpu.spec.cluster import NetworkSpec
+
+
+def build(network: NetworkSpec, nodes: int) -> Topology:
+    """The network for so many nodes. Raises PptError when it cannot hold just as many."""
+    if network.fat_tree:
+        return FatTreeOf(network.fat_tree, nodes, network.name)
+    if network.dragonfly:
+        return DragonflyOf(network.dragonfly, nodes, network.name)
+    if network.torus:
+        return TorusOf(network.torus, nodes, network.name)
+    if network.edges:
+        return EdgeList(network.edges, nodes, network.name)
+    return SingleSwitch(nodes)
 
 
 class Network:

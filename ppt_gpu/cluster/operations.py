@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from ppt_gpu.cluster.digest import COPY, KERNEL
 from ppt_gpu.cluster.machine import Copy
 from ppt_gpu.cluster.request import Cause, Request, Segment
-
-if TYPE_CHECKING:
-    from ppt_gpu.cluster.rank import Rank
+from ppt_gpu.cluster.state import RankState
 
 
 class KernelRun(Request):
@@ -18,7 +15,7 @@ class KernelRun(Request):
 
     __slots__ = ("duration", "label", "rank")
 
-    def __init__(self, rank: Rank, duration: int, label: str) -> None:
+    def __init__(self, rank: RankState, duration: int, label: str) -> None:
         super().__init__()
         self.rank = rank
         self.duration = duration
@@ -55,7 +52,7 @@ class CopyRun(Request):
 
     __slots__ = ("cost", "label", "rank")
 
-    def __init__(self, rank: Rank, cost: Copy, label: str) -> None:
+    def __init__(self, rank: RankState, cost: Copy, label: str) -> None:
         super().__init__()
         self.rank = rank
         self.cost = cost

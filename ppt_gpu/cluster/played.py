@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from ppt_gpu.cluster.digest import COLLECTIVE
 from ppt_gpu.cluster.machine import Schedule, Step
 from ppt_gpu.cluster.request import Cause, Request, when_done
-from ppt_gpu.cluster.task import Body, Task
-
-if TYPE_CHECKING:
-    from ppt_gpu.cluster.rank import Rank
-    from ppt_gpu.cluster.world import World
+from ppt_gpu.cluster.state import Body, Process, RankState, Task
+from ppt_gpu.cluster.transport import Transport
 
 
 class Players:
     """Starts them for one process's ranks."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: Process, transport: Transport) -> None:
         self.world = world
+        self.transport = transport
         self.schedules: dict[tuple[str, str], Schedule] = {}
 
     def start(
         self,
-        rank: Rank,
+        rank: RankState,
         call: tuple[str, int, str],
         name: tuple[Hashable, int],
         group: Sequence[int],
@@ -35,7 +32,7 @@ class Players:
         kind, nbytes, algorithm = call
         if self.world.symmetry is not None:
             self.world.symmetry.broken(f"the application has a collective by '{algorithm}', message by message")
-        played = Played(self.world, rank, kind)
+        played = Played(self.world, rank, kind, self.transport)
         steps = self._schedule(kind, algorithm)(len(group), group.index(rank.number), nbytes)
         played.body = played.play(steps, group, name, memory)
         when_done(after, rank.now, rank.cause, played.begin)
@@ -71,12 +68,13 @@ class PlayedRequest(Request):
 class Played(Task):
     """A member's part of a collective, step by step."""
 
-    __slots__ = ("request",)
+    __slots__ = ("request", "transport")
 
-    def __init__(self, world: World, rank: Rank, kind: str) -> None:
+    def __init__(self, world: Process, rank: RankState, kind: str, transport: Transport) -> None:
         super().__init__(world, rank.now, rank.cause)
         self.rank = rank
         self.request = PlayedRequest(kind, self)
+        self.transport = transport
 
     def begin(self, time: int, cause: Cause) -> None:
         """The member is ready."""
@@ -86,7 +84,7 @@ class Played(Task):
 
     def play(self, steps: Iterable[Step], group: Sequence[int], tag: Hashable, memory: str) -> Body:
         """The steps as messages of this rank."""
-        transport, rank = self.world.transport, self.rank
+        transport, rank = self.transport, self.rank
         for step in steps:
             requests: list[Request] = [
                 transport.receive(self, group[peer], nbytes, tag) for peer, nbytes in step.receives

@@ -15,20 +15,18 @@ request, or a list of them, is to wait until it is done:
 from __future__ import annotations
 
 import operator
-from collections.abc import Hashable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any
 
+from ppt_gpu.cluster.grid import Grid
 from ppt_gpu.cluster.kernel import Kernel
 from ppt_gpu.cluster.machine import GPU, HOST, PS_PER_S, picoseconds
+from ppt_gpu.cluster.meeting import Collectives
 from ppt_gpu.cluster.operations import CopyRun, KernelRun
-from ppt_gpu.cluster.rank_state import RankState
 from ppt_gpu.cluster.request import Request
-from ppt_gpu.cluster.run_progress import Told
+from ppt_gpu.cluster.state import Process, RankState, Told
+from ppt_gpu.cluster.transport import Transport
 from ppt_gpu.errors import PptError
-
-if TYPE_CHECKING:
-    from ppt_gpu.cluster.grid import Grid
-    from ppt_gpu.cluster.world import World
 
 MEMORIES = (GPU, HOST)
 
@@ -36,11 +34,22 @@ MEMORIES = (GPU, HOST)
 class Rank(RankState):
     """One rank. Times that an application gives or reads are in seconds, sizes in bytes."""
 
-    __slots__ = ()
+    __slots__ = ("collectives", "kernel_duration", "transport")
 
-    def __init__(self, world: World, number: int) -> None:
+    def __init__(
+        self,
+        world: Process,
+        number: int,
+        transport: Transport,
+        collectives: Collectives,
+        kernel_duration: Callable[[Kernel | float, RankState], tuple[int, str]],
+    ) -> None:
+        """kernel_duration: (ps, name) of a kernel on the GPU of a rank."""
         super().__init__(world, number)
         self.rank = self
+        self.transport = transport
+        self.collectives = collectives
+        self.kernel_duration = kernel_duration
 
     # Who and where
 
@@ -73,14 +82,7 @@ class Rank(RankState):
 
     def grid(self, axes: int, periodic: bool = True) -> Grid:
         """All ranks as a grid with so many axes, a node's ranks close together."""
-        from ppt_gpu.cluster.grid import Grid
-
         return Grid(self, axes, periodic)
-
-    def node_group(self) -> Sequence[int]:
-        """The ranks of this node, as a group for collectives."""
-        first = self.node * self.world.gpus_per_node
-        return range(first, first + self.world.gpus_per_node)
 
     # Work
 
@@ -99,10 +101,9 @@ class Rank(RankState):
         """Launch a kernel on a stream: a Kernel, a workload's name, or its time in s. It runs when the stream's former
         work and everything in `after` is done and the GPU is free; kernels of a GPU run one at a time.
         """
-        world = self.world
         if isinstance(kernel, str):
             kernel = Kernel(kernel)
-        duration, name = world.kernel_duration(kernel, self)
+        duration, name = self.kernel_duration(kernel, self)
         run = KernelRun(self, duration, label or name)
         self._enqueue(run, stream, after)
         return run
@@ -135,13 +136,13 @@ class Rank(RankState):
         """
         if memory not in MEMORIES or type(nbytes) is not int or nbytes < 0 or tag < 0:
             nbytes = _checked(memory, nbytes, tag)
-        return self.world.transport.send(self, self.world.peer(target), nbytes, tag, memory, after)
+        return self.transport.send(self, self.world.peer(target), nbytes, tag, memory, after)
 
     def irecv(self, source: Any, nbytes: int, tag: int = 0, *, memory: str = GPU) -> Request:
         """Receive up to `nbytes` from a rank; messages of one sender and tag are received in the order sent."""
         if memory not in MEMORIES or type(nbytes) is not int or nbytes < 0 or tag < 0:
             nbytes = _checked(memory, nbytes, tag)
-        return self.world.transport.receive(self, self.world.peer(source), nbytes, tag)
+        return self.transport.receive(self, self.world.peer(source), nbytes, tag)
 
     # Collectives
 
@@ -188,7 +189,7 @@ class Rank(RankState):
         """
         _check_memory(memory)
         size = 0 if kind == "barrier" else _size(nbytes)
-        return self.world.collectives.start(self, kind, size, group, algorithm, memory, stream, tuple(after))
+        return self.collectives.start(self, kind, size, group, algorithm, memory, stream, tuple(after))
 
     def mark(self, of: int | None = None) -> None:
         """The end of an iteration: the time between marks is reported.

@@ -6,9 +6,11 @@ goes on at once then, with its own clock set ahead; nothing else can touch what 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, NamedTuple
 
+#: (sender, tag) -> messages without a receive, or receives without a message: never both; one by itself, more in a list
+Queues = dict[tuple[int, Hashable], Any]
 PENDING = -1
 Elsewhere = tuple[int, int]  # a cause that another process keeps: the process and its number there
 

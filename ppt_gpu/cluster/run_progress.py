@@ -3,25 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
 
 from ppt_gpu.cluster.machine import PS_PER_S
+from ppt_gpu.cluster.world import World
 from ppt_gpu.progress import Progress
 from ppt_gpu.units import format_time
 
-if TYPE_CHECKING:
-    from ppt_gpu.cluster.world import World
-
 ASKED = 256  # ranks: looking must cost next to nothing
-
-
-class Told(NamedTuple):
-    """What a rank says of its program: so many parts of a kind, and a function that says how many are finished."""
-
-    what: str
-    total: int
-    finished: Callable[[], int]
 
 
 class RunProgress(Progress):

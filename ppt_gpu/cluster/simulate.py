@@ -22,9 +22,9 @@ from ppt_gpu.cluster.outcome import Outcome, Part, combine, part_of
 from ppt_gpu.cluster.queue import NEVER, Queue, SimpyQueue, WindowQueue
 from ppt_gpu.cluster.request import Elsewhere
 from ppt_gpu.cluster.run_progress import RunProgress
+from ppt_gpu.cluster.state import Placement, Wire
 from ppt_gpu.cluster.symmetry import Asymmetric, Symmetry
-from ppt_gpu.cluster.transport import Wire
-from ppt_gpu.cluster.world import Placement, Program, Settings, World
+from ppt_gpu.cluster.world import Program, Settings, World
 from ppt_gpu.errors import PptError
 
 HISTORY_RANKS = 4096  # ranks whose histories are kept when all are simulated

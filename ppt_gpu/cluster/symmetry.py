@@ -4,7 +4,7 @@ Let the nodes form a periodic grid. Shifting all nodes along it maps the machine
 equally far. It maps the run onto itself when every rank's program depends only on its place within its node, and names
 other ranks by steps along the grid. Then what happens to node 0 happens to every node: a message that node 0 sends k
 nodes further is one that it receives from k nodes back, at the same time and, as the order of simultaneous events
-(ppt_gpu.cluster.rank_state) is the same for all nodes, in the same order.
+(ppt_gpu.cluster.state) is the same for all nodes, in the same order.
 
 Nothing of this is taken on trust: ranks that ask for what differs between nodes end the attempt (`Asymmetric`), and the
 application is simulated rank by rank.
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from ppt_gpu.cluster.grid import Index, index_at, number_at
+from ppt_gpu.cluster.grid_index import Index, index_at, number_at
 
 
 class Asymmetric(BaseException):

@@ -16,8 +16,7 @@ from ppt_gpu.cluster.collectives import KINDS
 from ppt_gpu.cluster.kernel import Kernel
 from ppt_gpu.cluster.rank import Rank
 from ppt_gpu.cluster.request import Request
-from ppt_gpu.cluster.run_progress import Told
-from ppt_gpu.cluster.task import Body
+from ppt_gpu.cluster.state import Body, Told
 from ppt_gpu.errors import InputErrors, PptError, did_you_mean
 from ppt_gpu.units import parse_quantity
 

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Protocol
 
 from ppt_gpu.errors import PptError
-from ppt_gpu.spec.cluster import NetworkSpec
 
 if TYPE_CHECKING:
     import networkx
@@ -44,21 +43,6 @@ class Topology(Protocol):
     def multiplicity(self, first: int, second: int) -> int:
         """How many links in parallel join two neighbours."""
         ...
-
-
-def build(network: NetworkSpec, nodes: int) -> Topology:
-    """The network for so many nodes. Raises PptError when it cannot hold just as many."""
-    from ppt_gpu.cluster import topology_dragonfly, topology_edges, topology_fat_tree, topology_torus
-
-    if network.fat_tree:
-        return topology_fat_tree.FatTreeOf(network.fat_tree, nodes, network.name)
-    if network.dragonfly:
-        return topology_dragonfly.DragonflyOf(network.dragonfly, nodes, network.name)
-    if network.torus:
-        return topology_torus.TorusOf(network.torus, nodes, network.name)
-    if network.edges:
-        return topology_edges.EdgeList(network.edges, nodes, network.name)
-    return SingleSwitch(nodes)
 
 
 def graph(topology: Topology) -> networkx.Graph:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ppt_gpu.cluster.digest import ANSWER, ARRIVE, DEPART, RECEIVE, REQUEST
 from ppt_gpu.cluster.machine import GPU, Place, Transfer
@@ -16,22 +16,17 @@ from ppt_gpu.cluster.matching import Message, Receive, take_message, take_receiv
 from ppt_gpu.cluster.operations import take_ports
 from ppt_gpu.cluster.queue import SEQUENCE_SHIFT
 from ppt_gpu.cluster.request import Cause, Request, Segment, when_done
-
-if TYPE_CHECKING:
-    from ppt_gpu.cluster.rank import Rank
-    from ppt_gpu.cluster.task import Task
-    from ppt_gpu.cluster.world import World
+from ppt_gpu.cluster.state import Process, RankState, Task, Wire
 
 #: what a process tells another about a message: data arrives, at a switch, a request arrives, its answer arrives
 DATA, HOP, ASK, REPLY = range(4)
 PAIRS_KEPT = 1 << 20  # pairs of nodes whose distance is kept
-Wire = tuple[Any, ...]  # kind, time, order, source, target, tag, bytes, memory, identity, departed, hop, cause
 
 
 class Transport:
     """The messages of one process's ranks."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: Process) -> None:
         self.world = world
         self.push = world.queue.push
         self.ranks = world.ranks
@@ -227,7 +222,7 @@ class Transport:
         if receive is not None:
             self._received(rank, message, receive)
 
-    def _received(self, rank: Rank, message: Message, receive: Receive) -> None:
+    def _received(self, rank: RankState, message: Message, receive: Receive) -> None:
         """The receive is done: when the message is there or, of one that came before, when it has been copied."""
         transfer = message.transfer
         if receive.posted > message.arrived:
@@ -255,7 +250,7 @@ class Transport:
         if receive is not None:
             self._answer(rank, message, receive)
 
-    def _answer(self, rank: Rank, message: Message, receive: Receive) -> None:
+    def _answer(self, rank: RankState, message: Message, receive: Receive) -> None:
         """It may, as soon as the receive is posted."""
         message.receive = receive
         when = max(message.arrived, receive.posted) + message.transfer.control_latency

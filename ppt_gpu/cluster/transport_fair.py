@@ -8,17 +8,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import count
-from typing import TYPE_CHECKING
 
 from ppt_gpu.cluster.digest import DEPART
 from ppt_gpu.cluster.flows import Flows
 from ppt_gpu.cluster.machine import Transfer
 from ppt_gpu.cluster.matching import Message
 from ppt_gpu.cluster.operations import take_ports
+from ppt_gpu.cluster.state import Process
 from ppt_gpu.cluster.transport import Transport
-
-if TYPE_CHECKING:
-    from ppt_gpu.cluster.world import World
 
 LAST = 1 << 120  # orders from here: after all other events of the same time
 
@@ -26,7 +23,7 @@ LAST = 1 << 120  # orders from here: after all other events of the same time
 class FairTransport(Transport):
     """The messages of all ranks, those that cross links as flows."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: Process) -> None:
         super().__init__(world)
         self.flows = Flows(world.machine.link_rate)
         self.begun: dict[int, Message] = {}  # that begin to flow at `change_at`

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import operator
 import traceback
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from types import GeneratorType
-from typing import Any
 
 from ppt_gpu.cluster.history import Intervals
 from ppt_gpu.cluster.kernel import Kernel, KernelTimes, no_kernel_times
@@ -16,10 +14,9 @@ from ppt_gpu.cluster.machine import Machine, picoseconds
 from ppt_gpu.cluster.meeting import Collectives, News
 from ppt_gpu.cluster.queue import NEVER, Queue
 from ppt_gpu.cluster.rank import Rank
-from ppt_gpu.cluster.request import Cause, Elsewhere, Segment
-from ppt_gpu.cluster.symmetry import Peer, Symmetry
-from ppt_gpu.cluster.task import Body, Task
-from ppt_gpu.cluster.transport import Transport, Wire
+from ppt_gpu.cluster.state import Body, Placement, Process, RankState, Wire
+from ppt_gpu.cluster.symmetry import Symmetry
+from ppt_gpu.cluster.transport import Transport
 from ppt_gpu.cluster.transport_fair import FairTransport
 from ppt_gpu.errors import InputErrors, PptError
 
@@ -42,20 +39,8 @@ class Settings:
     kernel_factor: float = 1.0
 
 
-@dataclass(frozen=True)
-class Placement:
-    """Which process carries a node: "block" or "round_robin". Switches go round."""
-
-    processes: int = 1
-    scheme: str = "block"
-
-    def node(self, node: int, nodes: int) -> int:
-        """The process of a node."""
-        return node % self.processes if self.scheme == "round_robin" else node * self.processes // nodes
-
-
-class World:
-    """One process's part."""
+class World(Process):
+    """One process's part of a run, with the programs of its ranks."""
 
     def __init__(
         self,
@@ -67,35 +52,18 @@ class World:
         process: int = 0,
         symmetry: Symmetry | None = None,
     ) -> None:
-        self.machine = machine
-        self.queue = queue
+        super().__init__(machine, queue, placement or Placement(), process, symmetry)
         self.settings = settings
-        self.placement = placement or Placement()
-        self.process = process
-        self.processes = self.placement.processes
-        self.symmetry = symmetry
-        self.push = queue.push
-        self.gpus_per_node = machine.gpus_per_node
-        self.size = machine.nodes * machine.gpus_per_node
-        self.launch_overheads = [machine.launch_overhead(gpu) for gpu in range(machine.gpus_per_node)]
-        self.runnable: list[Task] = []
         self.kernel_durations: dict[tuple[Kernel, int], tuple[int, str]] = {}
-        self.out: list[list[Wire]] = [[] for _ in range(self.processes)]
-        nodes = range(machine.nodes) if symmetry is None else range(1)
-        here = [node for node in nodes if self.placement.node(node, machine.nodes) == process]
-        ports = len(machine.ports())
-        self.ports: dict[int, list[int]] = {node: [0] * ports for node in here}
-        self.causes: list[Cause] = []  # what other processes were told of by number
         self.own: list[Rank] = []
-        self.ranks: list[Rank | None] = [None] * (len(nodes) * self.gpus_per_node)
-        self.collectives = Collectives(self)
         self.transport = FairTransport(self) if machine.fair else Transport(self)
-        for node in here:
+        self.collectives = Collectives(self, self.transport)
+        for node in self.nodes_here:
             for number in range(node * self.gpus_per_node, (node + 1) * self.gpus_per_node):
                 self._add(number, program)
 
     def _add(self, number: int, program: Program) -> None:
-        rank = Rank(self, number)
+        rank = Rank(self, number, self.transport, self.collectives, self.kernel_duration)
         if self.settings.digest:
             rank.log = array("q")
         if self.settings.history:
@@ -107,17 +75,9 @@ class World:
         self.own.append(rank)
         self.runnable.append(rank)
 
-    def owner_of_rank(self, rank: int) -> int:
-        """The process of a rank."""
-        return self.placement.node(rank // self.gpus_per_node, self.machine.nodes)
-
-    def owner_of_switch(self, switch: int) -> int:
-        """The process of a switch."""
-        return switch % self.processes
-
     # What ranks ask
 
-    def kernel_duration(self, kernel: Kernel | float, rank: Rank) -> tuple[int, str]:
+    def kernel_duration(self, kernel: Kernel | float, rank: RankState) -> tuple[int, str]:
         """(ps, name) of a kernel, or of one whose time in s is given, on a rank's GPU."""
         if isinstance(kernel, Kernel):
             found = self.kernel_durations.get((kernel, rank.gpu))
@@ -133,22 +93,6 @@ class World:
             share = uniform(self.settings.seed, rank.number, rank.kernels)
             return found[0] + int(found[0] * self.settings.jitter * share), found[1]
         return found
-
-    def peer(self, rank: Any) -> int:
-        """The number of a rank that an application names. PptError if there is none of this number."""
-        if self.symmetry is not None:
-            if type(rank) is not Peer:
-                self.symmetry.broken("the application names ranks by numbers")
-            return rank.number
-        if type(rank) is int and 0 <= rank < self.size:
-            return rank
-        if not hasattr(rank, "__index__") or not 0 <= operator.index(rank) < self.size:
-            raise PptError(f"no rank {rank!r}", hint=f"there are ranks 0 to {self.size - 1}")
-        return operator.index(rank)
-
-    def as_peer(self, number: int) -> Any:
-        """How an application is told of another rank."""
-        return number if self.symmetry is None else Peer(number)
 
     # The run
 
@@ -169,17 +113,6 @@ class World:
         self.queue.run_window(end, self.runnable, self.resume)
         times = (wire[1] for outbox in self.out for wire in outbox)
         return min(self.queue.next_time(), min(times, default=NEVER))
-
-    def outbox(self, process: int) -> list[Wire]:
-        """What goes to a process with the next exchange."""
-        return self.out[process]
-
-    def told_cause(self, cause: Cause) -> Elsewhere | None:
-        """How another process is told of a cause: where it is kept."""
-        if isinstance(cause, Segment):
-            self.causes.append(cause)
-            return self.process, len(self.causes) - 1
-        return cause
 
     def outgoing(self) -> tuple[list[list[Wire]], list[News]]:
         """What goes to each process, and what goes to all."""
@@ -202,7 +135,7 @@ def uniform(seed: int, rank: int, number: int) -> float:
     return ((z ^ z >> 31) >> 11) / (1 << 53)
 
 
-def _in_application(error: Exception, rank: Rank) -> PptError:
+def _in_application(error: Exception, rank: RankState) -> PptError:
     """The error as one of the application, with its file and line; of several, each."""
     if isinstance(error, PptError) and error.path is not None:
         return error

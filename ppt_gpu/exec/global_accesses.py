@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ppt_gpu.errors import PptError
 from ppt_gpu.exec.digest import number_patterns
-from ppt_gpu.exec.trace import Trace
+from ppt_gpu.exec.trace import GlobalAccesses, Trace
 from ppt_gpu.ptx.instructions import is_traced
 from ppt_gpu.ptx.module import Kernel
 from ppt_gpu.spec.gpu import MEMORY_SPACES
@@ -19,19 +17,6 @@ if TYPE_CHECKING:
     from ppt_gpu.exec.recorded_trace import Records
 
 GLOBAL = MEMORY_SPACES.index("global")
-
-
-@dataclass(frozen=True)
-class GlobalAccesses:
-    """G accesses of B blocks, N patterns."""
-
-    blocks: NDArray[np.int64]  # [B] linear block ids
-    start: NDArray[np.int64]  # [B+1] per block into the three below
-    pc: NDArray[np.int32]  # [G] instruction
-    base: NDArray[np.uint64]  # [G] address of the lowest active lane
-    pattern: NDArray[np.int32]  # [G] numbered by first appearance
-    pattern_offset: NDArray[np.int64]  # [N, 32] as in Trace
-    pattern_mask: NDArray[np.uint32]  # [N]
 
 
 def global_accesses(kernel: Kernel, trace: Trace) -> GlobalAccesses:

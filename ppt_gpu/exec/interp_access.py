@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.errors import PptError
-from ppt_gpu.exec.interp_warp import LANES, Bits, Block, Warp
+from ppt_gpu.exec.interp_block import LANES, Bits, Block
+from ppt_gpu.exec.interp_warp import Warp
 from ppt_gpu.exec.layout import local_address
 from ppt_gpu.exec.memory import CLUSTER_SHIFT, DeviceMemory, in_window
 from ppt_gpu.ptx.instructions import is_traced

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ppt_gpu.exec.interp_arith import Execute, type_of
-from ppt_gpu.exec.interp_warp import LANES, Warp, truncate, unsupported, width_of
+from ppt_gpu.exec.interp_block import LANES
+from ppt_gpu.exec.interp_warp import Warp, truncate, unsupported, width_of
 from ppt_gpu.exec.memory import CLUSTER_SHIFT, WINDOWS, in_window
 from ppt_gpu.ptx.module import Instruction
 from ppt_gpu.ptx.operations import space_of

@@ -12,8 +12,9 @@ import numpy as np
 
 from ppt_gpu.exec import interp_float as fp
 from ppt_gpu.exec import interp_integer as integer
+from ppt_gpu.exec.interp_block import Bits
 from ppt_gpu.exec.interp_float_ops import FLOAT_ONLY, on_bits, on_values, rounding
-from ppt_gpu.exec.interp_warp import Bits, Warp, signed, truncate, unsupported, width_of
+from ppt_gpu.exec.interp_warp import Warp, signed, truncate, unsupported, width_of
 from ppt_gpu.ptx.module import Instruction, Reg
 from ppt_gpu.ptx.operations import types_of
 

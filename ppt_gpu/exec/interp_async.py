@@ -8,9 +8,10 @@ from numpy.typing import NDArray
 from ppt_gpu.exec.async_form import arrival, lane_copy
 from ppt_gpu.exec.interp_access import access_of, address_lanes
 from ppt_gpu.exec.interp_arith import Execute
+from ppt_gpu.exec.interp_block import LANES
 from ppt_gpu.exec.interp_bulk import bulk, launch_control
 from ppt_gpu.exec.interp_span import shared_bytes, span
-from ppt_gpu.exec.interp_warp import LANES, Warp, unsupported
+from ppt_gpu.exec.interp_warp import Warp, unsupported
 from ppt_gpu.exec.mbarrier_word import COUNT, PARITY, fresh, updated
 from ppt_gpu.exec.sync_word import GIVEN, PLACE, PLACE_BITS
 from ppt_gpu.ptx.instructions import is_traced

@@ -9,9 +9,10 @@ import numpy as np
 from ppt_gpu.exec import interp_float as fp
 from ppt_gpu.exec.interp_access import Access, access_of, record
 from ppt_gpu.exec.interp_arith import Execute, is_signed, type_of
+from ppt_gpu.exec.interp_block import LANES
 from ppt_gpu.exec.interp_integer import as_int
-from ppt_gpu.exec.interp_memory import Elements, complete_async, read_elements, write_elements
-from ppt_gpu.exec.interp_warp import LANES, Warp, unsupported, width_of
+from ppt_gpu.exec.interp_memory import Elements, complete_async, load, read_elements, store, write_elements
+from ppt_gpu.exec.interp_warp import Warp, unsupported, width_of
 from ppt_gpu.ptx.instructions import vector_length
 from ppt_gpu.ptx.module import Instruction, Operand
 
@@ -109,4 +110,9 @@ def _updated_float(operation: str, kind: str, old: int, operand: int) -> int:
     return int(fp.extremum([a, b], kind, operation == "max", ())[0])
 
 
-ATOMICS: dict[str, Execute] = dict.fromkeys(("atom", "red"), atomic)
+def multimem(warp: Warp, ins: Instruction) -> None:
+    """On one device a multicast address is that of its one buffer: a plain load, store or reduction."""
+    {"ld_reduce": load, "st": store, "red": atomic}[ins.modifiers[0]](warp, ins)
+
+
+ATOMICS: dict[str, Execute] = {"atom": atomic, "red": atomic, "multimem": multimem}

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ppt_gpu.errors import PptError
-from ppt_gpu.exec.interp_warp import LANES, Mask, Warp
+from ppt_gpu.exec.interp_block import LANES, Mask
+from ppt_gpu.exec.interp_warp import Warp
 from ppt_gpu.exec.jit_context import BARRIER_OF_CLUSTER, BARRIER_OF_GROUP, BARRIERS
 from ppt_gpu.exec.wgmma_form import GROUP
 from ppt_gpu.ptx.module import Instruction

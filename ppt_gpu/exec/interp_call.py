@@ -11,7 +11,8 @@ from ppt_gpu.errors import PptError
 from ppt_gpu.exec.faults import call_text, stack_message, thread_text
 from ppt_gpu.exec.host_calls import Caller, call_host, not_callable
 from ppt_gpu.exec.interp_arith import Execute
-from ppt_gpu.exec.interp_warp import LANES, Bits, Warp, width_of
+from ppt_gpu.exec.interp_block import LANES, Bits
+from ppt_gpu.exec.interp_warp import Warp, width_of
 from ppt_gpu.exec.memory import function_address
 from ppt_gpu.ptx.linked import ALLOCATED, Function
 from ppt_gpu.ptx.module import Instruction, Operand, Reg, Sym, Vec

@@ -13,8 +13,9 @@ import numpy as np
 
 from ppt_gpu.exec import interp_float as fp
 from ppt_gpu.exec.interp_arith import Execute, is_signed, type_of
+from ppt_gpu.exec.interp_block import LANES, Bits, Mask, lane_bits
 from ppt_gpu.exec.interp_integer import as_int
-from ppt_gpu.exec.interp_warp import LANES, Bits, Mask, Warp, lane_bits, width_of
+from ppt_gpu.exec.interp_warp import Warp, width_of
 from ppt_gpu.exec.jit_context import Flag
 from ppt_gpu.ptx.module import Instruction, Operand, Pair
 

@@ -10,7 +10,8 @@ from ppt_gpu.exec import interp_float as fp
 from ppt_gpu.exec.conversions import INTEGERS, Conversion, conversion, limits, not_a_number, refusal, storage
 from ppt_gpu.exec.float_formats import decode
 from ppt_gpu.exec.interp_arith import Execute, type_of
-from ppt_gpu.exec.interp_warp import LANES, Bits, Warp, signed, truncate, unsupported, width_of
+from ppt_gpu.exec.interp_block import LANES, Bits
+from ppt_gpu.exec.interp_warp import Warp, signed, truncate, unsupported, width_of
 from ppt_gpu.ptx.module import Instruction, Operand, Vec
 
 _TO_INTEGER = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}

@@ -11,7 +11,8 @@ from collections.abc import Callable
 import numpy as np
 
 from ppt_gpu.exec import interp_float as fp
-from ppt_gpu.exec.interp_warp import Bits, Warp, unsupported, width_of
+from ppt_gpu.exec.interp_block import Bits
+from ppt_gpu.exec.interp_warp import Warp, unsupported, width_of
 from ppt_gpu.ptx.module import Instruction
 from ppt_gpu.ptx.operations import types_of
 from ppt_gpu.ptx.table import SCALAR_TYPES

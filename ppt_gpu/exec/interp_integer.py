@@ -10,7 +10,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ppt_gpu.exec.interp_warp import LANES, Bits, signed, truncate
+from ppt_gpu.exec.interp_block import LANES, Bits
+from ppt_gpu.exec.interp_warp import signed, truncate
 
 ONE = np.uint64(1)
 

@@ -9,7 +9,8 @@ import numpy as np
 from ppt_gpu.exec import interp_float as fp
 from ppt_gpu.exec import interp_integer as integer
 from ppt_gpu.exec.interp_arith import Execute, is_signed, type_of
-from ppt_gpu.exec.interp_warp import Bits, Mask, Warp, signed, unsupported, width_of
+from ppt_gpu.exec.interp_block import Bits, Mask
+from ppt_gpu.exec.interp_warp import Warp, signed, unsupported, width_of
 from ppt_gpu.ptx.module import Imm, Instruction, Pair
 from ppt_gpu.ptx.operations import types_of
 

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from ppt_gpu.errors import PptError
 from ppt_gpu.exec import interp_float as fp
 from ppt_gpu.exec.interp_arith import Execute
-from ppt_gpu.exec.interp_warp import LANES, Bits, Warp, unsupported
+from ppt_gpu.exec.interp_block import LANES, Bits
+from ppt_gpu.exec.interp_warp import Warp, unsupported
 from ppt_gpu.exec.matrix_form import TENSOR_MEMORY, Product, product_of
 from ppt_gpu.exec.matrix_layout import Fragment, sparse_bits
 from ppt_gpu.exec.matrix_numbers import numbers
@@ -101,18 +102,6 @@ def mma(warp: Warp, ins: Instruction) -> None:
     write_fragment(warp, items_of(d), product.fragment_c(product.d), dense)
 
 
-def wmma(warp: Warp, ins: Instruction) -> None:
-    """wmma.mma; wmma.load and wmma.store are in `interp_matrix_move`."""
-    from ppt_gpu.exec.interp_matrix_move import load_matrix, store_matrix
-
-    if "load" in ins.modifiers:
-        load_matrix(warp, ins)
-    elif "store" in ins.modifiers:
-        store_matrix(warp, ins)
-    else:
-        mma(warp, ins)
-
-
 def form_of(ins: Instruction) -> Product:
     """The product of an instruction. PptError for a combination that does not exist or is not executed."""
     selector = ins.operands[5] if len(ins.operands) > 5 else None
@@ -144,4 +133,4 @@ def tensor_memory(warp: Warp, ins: Instruction) -> None:
     raise unsupported(ins, TENSOR_MEMORY)
 
 
-MATRIX: dict[str, Execute] = {"mma": mma, "wmma": wmma, "tcgen05": tensor_memory}
+MATRIX: dict[str, Execute] = {"mma": mma, "tcgen05": tensor_memory}

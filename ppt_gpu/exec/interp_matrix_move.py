@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from ppt_gpu.exec.interp_access import access_of, record
 from ppt_gpu.exec.interp_arith import Execute
-from ppt_gpu.exec.interp_matrix import need_whole_warp
+from ppt_gpu.exec.interp_block import LANES
+from ppt_gpu.exec.interp_matrix import mma, need_whole_warp
 from ppt_gpu.exec.interp_span import resolved, span
-from ppt_gpu.exec.interp_warp import LANES, Warp, unsupported
+from ppt_gpu.exec.interp_warp import Warp, unsupported
 from ppt_gpu.exec.matrix_layout import permutation
 from ppt_gpu.exec.matrix_move_form import BlockMove, block_move, row_move, shares
 from ppt_gpu.ptx.module import Instruction, Mem, Operand, Reg, items_of
@@ -128,4 +129,18 @@ def _width(warp: Warp, place: Mem) -> int:
     return warp.register_width(place.base) if isinstance(place.base, Reg) else 64
 
 
-MATRIX_MOVE: dict[str, Execute] = {"ldmatrix": move_rows, "stmatrix": move_rows, "movmatrix": turn}
+def wmma(warp: Warp, ins: Instruction) -> None:
+    if "load" in ins.modifiers:
+        load_matrix(warp, ins)
+    elif "store" in ins.modifiers:
+        store_matrix(warp, ins)
+    else:
+        mma(warp, ins)
+
+
+MATRIX_MOVE: dict[str, Execute] = {
+    "ldmatrix": move_rows,
+    "stmatrix": move_rows,
+    "movmatrix": turn,
+    "wmma": wmma,
+}

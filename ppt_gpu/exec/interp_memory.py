@@ -7,7 +7,8 @@ import numpy as np
 from ppt_gpu.errors import PptError
 from ppt_gpu.exec.interp_access import Access, access_of, record
 from ppt_gpu.exec.interp_arith import Execute, is_signed, type_of
-from ppt_gpu.exec.interp_warp import LANES, Warp, signed, unsupported, width_of
+from ppt_gpu.exec.interp_block import LANES
+from ppt_gpu.exec.interp_warp import Warp, signed, unsupported, width_of
 from ppt_gpu.ptx.instructions import vector_length
 from ppt_gpu.ptx.module import Imm, Instruction, Operand, items_of
 from ppt_gpu.ptx.operations import space_of
@@ -86,13 +87,6 @@ def keep_elements(warp: Warp, source: Operand, kind: str, access: Access) -> Non
         access.store(lane, b"".join(row[lane].to_bytes(width_of(kind) // 8, "little") for row in elements))
 
 
-def multimem(warp: Warp, ins: Instruction) -> None:
-    """On one device a multicast address is that of its one buffer: a plain load, store or reduction."""
-    from ppt_gpu.exec.interp_atomics import atomic
-
-    {"ld_reduce": load, "st": store, "red": atomic}[ins.modifiers[0]](warp, ins)
-
-
 def touch(warp: Warp, ins: Instruction) -> None:
     """discard, applypriority: no effect on values, but the bytes must be aligned and exist."""
     size = ins.operands[1]
@@ -105,5 +99,4 @@ MEMORY: dict[str, Execute] = {
     **dict.fromkeys(("ld", "ldu"), load),
     **dict.fromkeys(("discard", "applypriority"), touch),
     "st": store,
-    "multimem": multimem,
 }

@@ -16,8 +16,9 @@ import numpy as np
 from ppt_gpu.errors import BudgetError, PptError
 from ppt_gpu.exec.divergence import Path, give_way
 from ppt_gpu.exec.interp_barrier import Arrival
+from ppt_gpu.exec.interp_block import LANES, Mask, lane_bits
 from ppt_gpu.exec.interp_call import Record, call_outside, enter, functions_of, leave
-from ppt_gpu.exec.interp_warp import LANES, Mask, Warp, lane_bits
+from ppt_gpu.exec.interp_warp import Warp
 from ppt_gpu.exec.jit_context import BARRIER_OF_CLUSTER, BARRIER_OF_GROUP, Flag
 from ppt_gpu.exec.jit_flow import Flow, is_group_meeting, is_warp_barrier
 from ppt_gpu.exec.resident import TURN

@@ -14,7 +14,7 @@ import numpy as np
 
 from ppt_gpu.errors import PptError
 from ppt_gpu.exec.cluster import cluster_of, is_explicit, place_in_cluster
-from ppt_gpu.exec.interp_warp import LANES, Bits, Warp
+from ppt_gpu.exec.interp_block import LANES, Bits, Block
 from ppt_gpu.exec.layout import RESERVED_AT
 from ppt_gpu.exec.memory import GRID_WORKSPACE
 from ppt_gpu.exec.workload import Dim3
@@ -22,13 +22,16 @@ from ppt_gpu.exec.workload import Dim3
 _AXES = "xyzw"
 
 
-def special_register(warp: Warp, name: str) -> Bits:
-    """The value of special register `name` ("tid.x") in each lane. PptError for one that has no value here."""
+def special_register(name: str, block: Block, number: int, executed: int) -> Bits:
+    """The value of special register `name` ("tid.x") in each lane of the warp `number` of a block.
+
+    executed: instructions of the warp so far, the one that reads included. PptError for a register without a value.
+    """
     head, _, axis = name.partition(".")
     if head == "tid":
-        return _thread_id(warp, _AXES.index(axis or "x"))
+        return _thread_id(block, number, _AXES.index(axis or "x"))
     if head in _BLOCK_VECTORS:
-        extents = (*_BLOCK_VECTORS[head](warp), 0)  # the fourth is unused and always 0
+        extents = (*_BLOCK_VECTORS[head](block), 0)  # the fourth is unused and always 0
         return np.full(LANES, extents[_AXES.index(axis or "x")], np.uint64)
     if head == "laneid":
         return np.arange(LANES, dtype=np.uint64)
@@ -37,16 +40,20 @@ def special_register(warp: Warp, name: str) -> Bits:
     if head in ZEROS:
         return np.zeros(LANES, np.uint64)
     if head.startswith(RESERVED_AT):
-        place = warp.launched.layout.reserved_at(head.removeprefix(RESERVED_AT))
+        place = block.launched.layout.reserved_at(head.removeprefix(RESERVED_AT))
         return np.full(LANES, place, np.uint64)
-    if head in _SCALARS:
-        return np.full(LANES, _SCALARS[head](warp) & 0xFFFF_FFFF_FFFF_FFFF, np.uint64)
+    if head == "warpid":
+        return np.full(LANES, number, np.uint64)
+    if head in _CLOCKS:
+        return np.full(LANES, _CLOCKS[head](executed - 1), np.uint64)  # without the one that reads the clock
+    if head in _BLOCK_SCALARS:
+        return np.full(LANES, _BLOCK_SCALARS[head](block) & 0xFFFF_FFFF_FFFF_FFFF, np.uint64)
     raise PptError(f"the special register %{name} has no value in a functional run")
 
 
-def _thread_id(warp: Warp, axis: int) -> Bits:
-    x, y, _ = warp.launched.block
-    threads = warp.threads
+def _thread_id(block: Block, number: int, axis: int) -> Bits:
+    x, y, _ = block.launched.block
+    threads = number * LANES + np.arange(LANES)
     values = (threads % x, threads // x % y, threads // (x * y), np.zeros(LANES, np.int64))[axis]
     return values.astype(np.uint64)
 
@@ -59,34 +66,29 @@ def _lane_mask(which: str) -> Bits:
     return {"eq": one, "lt": below, "le": below | one, "ge": full & ~below, "gt": full & ~(below | one)}[which]
 
 
-def _warps(warp: Warp) -> int:
-    x, y, z = warp.launched.block
+def _warps(block: Block) -> int:
+    x, y, z = block.launched.block
     return -(-x * y * z // LANES)
 
 
-def _clock(warp: Warp) -> int:
-    """Instructions before the one that reads the clock."""
-    return warp.executed - 1
+def _cluster(block: Block) -> Dim3:
+    return cluster_of(block.launched.kernel, block.launched.launch)
 
 
-def _cluster(warp: Warp) -> Dim3:
-    return cluster_of(warp.kernel, warp.launched.launch)
-
-
-def _in_clusters(warp: Warp, blocks: Dim3) -> Dim3:
+def _in_clusters(block: Block, blocks: Dim3) -> Dim3:
     """Blocks along each axis, counted in clusters."""
-    x, y, z = (n // c for n, c in zip(blocks, _cluster(warp), strict=True))
+    x, y, z = (n // c for n, c in zip(blocks, _cluster(block), strict=True))
     return x, y, z
 
 
-_BLOCK_VECTORS: dict[str, Callable[[Warp], tuple[int, int, int]]] = {
-    "ntid": lambda warp: warp.launched.block,
-    "ctaid": lambda warp: warp.block.ctaid,
-    "nctaid": lambda warp: warp.launched.grid,
-    "clusterid": lambda warp: _in_clusters(warp, warp.block.ctaid),
-    "nclusterid": lambda warp: _in_clusters(warp, warp.launched.grid),
-    "cluster_ctaid": lambda warp: place_in_cluster(warp.block.rank, _cluster(warp)),
-    "cluster_nctaid": lambda warp: _cluster(warp),
+_BLOCK_VECTORS: dict[str, Callable[[Block], tuple[int, int, int]]] = {
+    "ntid": lambda block: block.launched.block,
+    "ctaid": lambda block: block.ctaid,
+    "nctaid": lambda block: block.launched.grid,
+    "clusterid": lambda block: _in_clusters(block, block.ctaid),
+    "nclusterid": lambda block: _in_clusters(block, block.launched.grid),
+    "cluster_ctaid": lambda block: place_in_cluster(block.rank, _cluster(block)),
+    "cluster_nctaid": _cluster,
 }
 
 #: registers that read as 0
@@ -97,24 +99,27 @@ ZEROS: tuple[str, ...] = (
     "current_graph_exec",
 )
 
-_SCALARS: dict[str, Callable[[Warp], int]] = {
-    "envreg1": lambda warp: warp.launched.memory.address_of(GRID_WORKSPACE) >> 32,
-    "envreg2": lambda warp: warp.launched.memory.address_of(GRID_WORKSPACE) & 0xFFFF_FFFF,
-    "warpid": lambda warp: warp.number,
+_BLOCK_SCALARS: dict[str, Callable[[Block], int]] = {
+    "envreg1": lambda block: block.launched.memory.address_of(GRID_WORKSPACE) >> 32,
+    "envreg2": lambda block: block.launched.memory.address_of(GRID_WORKSPACE) & 0xFFFF_FFFF,
     "nwarpid": _warps,
-    "smid": lambda warp: 0,
-    "nsmid": lambda warp: 1,
-    "gridid": lambda warp: 0,
-    "cluster_ctarank": lambda warp: warp.block.rank,
-    "cluster_nctarank": lambda warp: len(warp.block.cluster),
-    "is_explicit_cluster": lambda warp: int(is_explicit(warp.kernel, warp.launched.launch)),
-    "clock": lambda warp: _clock(warp) & 0xFFFFFFFF,
-    "clock_hi": lambda warp: _clock(warp) >> 32,
-    "clock64": lambda warp: _clock(warp),
-    "globaltimer": lambda warp: _clock(warp),
-    "globaltimer_lo": lambda warp: _clock(warp) & 0xFFFFFFFF,
-    "globaltimer_hi": lambda warp: _clock(warp) >> 32,
-    "dynamic_smem_size": lambda warp: warp.launched.dynamic_shared,
-    "aggr_smem_size": lambda warp: warp.launched.layout.shared_room,
-    "total_smem_size": lambda warp: warp.launched.layout.shared_bytes,
+    "smid": lambda block: 0,
+    "nsmid": lambda block: 1,
+    "gridid": lambda block: 0,
+    "cluster_ctarank": lambda block: block.rank,
+    "cluster_nctarank": lambda block: len(block.cluster),
+    "is_explicit_cluster": lambda block: int(is_explicit(block.launched.kernel, block.launched.launch)),
+    "dynamic_smem_size": lambda block: block.launched.dynamic_shared,
+    "aggr_smem_size": lambda block: block.launched.layout.shared_room,
+    "total_smem_size": lambda block: block.launched.layout.shared_bytes,
+}
+
+#: of the instructions that the warp has executed
+_CLOCKS: dict[str, Callable[[int], int]] = {
+    "clock": lambda executed: executed & 0xFFFFFFFF,
+    "clock_hi": lambda executed: executed >> 32,
+    "clock64": lambda executed: executed,
+    "globaltimer": lambda executed: executed,
+    "globaltimer_lo": lambda executed: executed & 0xFFFFFFFF,
+    "globaltimer_hi": lambda executed: executed >> 32,
 }

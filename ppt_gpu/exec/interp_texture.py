@@ -11,8 +11,9 @@ from ppt_gpu.errors import PptError
 from ppt_gpu.exec.interp_access import Access, Place, record_places
 from ppt_gpu.exec.interp_arith import Execute, type_of
 from ppt_gpu.exec.interp_atomics import apply
+from ppt_gpu.exec.interp_block import LANES
 from ppt_gpu.exec.interp_memory import fill_elements, keep_elements, write_elements
-from ppt_gpu.exec.interp_warp import LANES, Warp, unsupported, width_of
+from ppt_gpu.exec.interp_warp import Warp, unsupported, width_of
 from ppt_gpu.exec.texture import ADDRESS_MODES, FORMATS, TEXTURE_WINDOW, Word
 from ppt_gpu.exec.texture_form import (
     BadForm,

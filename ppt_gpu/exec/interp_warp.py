@@ -8,68 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.errors import PptError
-from ppt_gpu.exec.host_calls import Printed
+from ppt_gpu.exec.interp_block import LANES, Bits, Block, Launched, Mask
+from ppt_gpu.exec.interp_special import special_register
 from ppt_gpu.exec.interp_trace import Recorder
-from ppt_gpu.exec.layout import Layout
-from ppt_gpu.exec.memory import DeviceMemory, function_address, has_function
-from ppt_gpu.exec.workload import Dim3, Launch
+from ppt_gpu.exec.memory import function_address, has_function
 from ppt_gpu.ptx.linked import LinkedKernel, is_framed
-from ppt_gpu.ptx.module import TYPE_BYTES, Imm, Instruction, Module, Neg, Operand, Pair, Reg, Sink, Special, Sym
-
-LANES = 32
-Bits = NDArray[np.uint64]  # [32] zero-extended register contents
-Mask = NDArray[np.bool_]  # [32]
-
-
-def lane_bits(lanes: Mask) -> int:
-    """A mask of lanes as an integer, lane 0 lowest."""
-    return sum(1 << lane for lane in np.flatnonzero(lanes).tolist())
-
-
-@dataclass
-class Launched:
-    """What all blocks of a launch share."""
-
-    module: Module
-    kernel: LinkedKernel
-    memory: DeviceMemory
-    layout: Layout
-    params: bytes
-    launch: Launch
-    notes: dict[int, int] = field(default_factory=dict)  # instruction -> Flag bits, for warnings
-    printed: Printed = field(default_factory=Printed)
-
-    @property
-    def grid(self) -> Dim3:
-        return self.launch.grid
-
-    @property
-    def block(self) -> Dim3:
-        return self.launch.block
-
-    @property
-    def dynamic_shared(self) -> int:
-        return self.launch.dynamic_shared
-
-
-@dataclass
-class Block:
-    """One block's own memory and place in the grid."""
-
-    launched: Launched
-    linear: int  # block id, x fastest
-    shared: NDArray[np.uint8]
-    local: NDArray[np.uint8]  # [threads, bytes a thread]
-    rank: int = 0  # in its cluster
-    cluster: list[Block] = field(default_factory=list)  # by rank
-
-    def __post_init__(self) -> None:
-        self.cluster = self.cluster or [self]
-
-    @property
-    def ctaid(self) -> Dim3:
-        x, y, _ = self.launched.grid
-        return self.linear % x, self.linear // x % y, self.linear // (x * y)
+from ppt_gpu.ptx.module import TYPE_BYTES, Imm, Instruction, Neg, Operand, Pair, Reg, Sink, Special, Sym
 
 
 @dataclass(eq=False)
@@ -125,9 +69,7 @@ class Warp:
         if isinstance(operand, Neg):
             return (self.registers[operand.reg.id] ^ np.uint64(1)) & mask
         if isinstance(operand, Special):
-            from ppt_gpu.exec.interp_special import special_register
-
-            return special_register(self, operand.name) & mask
+            return special_register(operand.name, self.block, self.number, self.executed) & mask
         if isinstance(operand, Sym):
             return np.full(LANES, self.address_of(operand) & int(mask), np.uint64)
         raise PptError(f"an operand of the kind {type(operand).__name__} cannot be read here")

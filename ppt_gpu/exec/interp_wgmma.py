@@ -6,8 +6,9 @@ import numpy as np
 
 from ppt_gpu.errors import PptError
 from ppt_gpu.exec.interp_arith import Execute
+from ppt_gpu.exec.interp_block import Bits
 from ppt_gpu.exec.interp_matrix import multiply, need_whole_warp, read_fragment, write_fragment
-from ppt_gpu.exec.interp_warp import Bits, Warp, unsupported
+from ppt_gpu.exec.interp_warp import Warp, unsupported
 from ppt_gpu.exec.matrix_numbers import numbers
 from ppt_gpu.exec.wgmma_form import Warpgroup, fields, offsets, swizzled, warpgroup
 from ppt_gpu.ptx.module import Instruction, items_of

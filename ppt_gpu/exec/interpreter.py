@@ -26,6 +26,7 @@ from ppt_gpu.exec.interp_arith import ARITHMETIC, Execute
 from ppt_gpu.exec.interp_async import ASYNC
 from ppt_gpu.exec.interp_atomics import ATOMICS
 from ppt_gpu.exec.interp_barrier import Barriers
+from ppt_gpu.exec.interp_block import LANES, Block, Launched
 from ppt_gpu.exec.interp_call import CALLS
 from ppt_gpu.exec.interp_collective import COLLECTIVE
 from ppt_gpu.exec.interp_convert import CONVERT
@@ -37,7 +38,7 @@ from ppt_gpu.exec.interp_runner import Runner
 from ppt_gpu.exec.interp_texture import TEXTURES
 from ppt_gpu.exec.interp_trace import Recorder, build_trace
 from ppt_gpu.exec.interp_video import VIDEO
-from ppt_gpu.exec.interp_warp import LANES, Block, Launched, Warp, unsupported
+from ppt_gpu.exec.interp_warp import Warp, unsupported
 from ppt_gpu.exec.interp_wgmma import WGMMA
 from ppt_gpu.exec.jit_context import barrier_text
 from ppt_gpu.exec.jit_flow import Flow, flow_of

@@ -13,10 +13,9 @@ for some time (`ppt_gpu.exec.jit_places`).
 from __future__ import annotations
 
 from ppt_gpu.exec.jit_context import Fault, Slot
-from ppt_gpu.exec.jit_library import Helper
 from ppt_gpu.exec.jit_places import BLIND, DOUBLINGS, STREAK, append_places, fits_places
 from ppt_gpu.exec.jit_records import CACHE_LINE, SPACE_BITS, append_record, fetch
-from ppt_gpu.exec.jit_text import vec
+from ppt_gpu.exec.jit_text import Helper, vec
 from ppt_gpu.exec.memory import WINDOWS
 from ppt_gpu.exec.pattern_store import PatternWord
 

@@ -1,4 +1,4 @@
-"""cp.async and the waits for its groups: every lane's copy is a load and a store, made at once."""
+"""cp.async, the waits for its groups, st and st.async: every copy is a load and a store, made at once."""
 
 from __future__ import annotations
 
@@ -7,14 +7,30 @@ from ppt_gpu.exec.async_form import LaneCopy, lane_copy
 from ppt_gpu.exec.jit_access import SITE_PC
 from ppt_gpu.exec.jit_bulk import emit_bulk
 from ppt_gpu.exec.jit_emit import Emitter, Unsupported, emits
-from ppt_gpu.exec.jit_library import Helper, writes
+from ppt_gpu.exec.jit_library import writes
 from ppt_gpu.exec.jit_loops import LoopHelper
-from ppt_gpu.exec.jit_memory import address
+from ppt_gpu.exec.jit_mbarrier import complete_bytes, emit_arrival
+from ppt_gpu.exec.jit_memory import address, data_of, store
 from ppt_gpu.exec.jit_spaces import PLACES
-from ppt_gpu.exec.jit_text import const, vec
+from ppt_gpu.exec.jit_text import BITS, Helper, const, vec
+from ppt_gpu.exec.jit_types import parts
+from ppt_gpu.ptx.instructions import vector_length
 from ppt_gpu.ptx.module import Instruction
 
 V, W = vec("i32"), vec("i64")
+
+
+@emits("st")
+def emit_store(e: Emitter, i: Instruction) -> None:
+    """st in all its forms; of st.async the bytes are there at once, which its mbarrier is told."""
+    if "bulk" in i.modifiers:
+        emit_bulk(e, i)
+        return
+    store(e, i)
+    if "async" in i.modifiers and len(i.operands) > 2:
+        kind = parts(i).kind
+        element, each = data_of(kind)
+        complete_bytes(e, i, i.operands[2], BITS[element] // 8 * each * vector_length(i))
 
 
 @emits("cp")
@@ -29,8 +45,6 @@ def emit_copy(e: Emitter, i: Instruction) -> None:
     if "commit_group" in words or "wait_group" in words or "wait_all" in words:
         return
     if "mbarrier" in words:
-        from ppt_gpu.exec.jit_mbarrier import emit_arrival
-
         emit_arrival(e, i)
     elif "bulk" in words:
         emit_bulk(e, i)

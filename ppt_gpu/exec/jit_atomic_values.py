@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from ppt_gpu.exec.interp_float import canonical_nan
 from ppt_gpu.exec.jit_float_values import INFINITY
-from ppt_gpu.exec.jit_library import Helper
-from ppt_gpu.exec.jit_text import BITS, ELEMENT
+from ppt_gpu.exec.jit_text import BITS, ELEMENT, Helper
 
 _BITWISE = ("and", "or", "xor")
 _FLOATS = ("f16", "bf16", "f32", "f64")

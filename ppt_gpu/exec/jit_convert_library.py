@@ -20,9 +20,9 @@ from ppt_gpu.exec.jit_float_values import (
     values_of,
 )
 from ppt_gpu.exec.jit_formats import decode, encode, narrow
-from ppt_gpu.exec.jit_library import Helper, writes
+from ppt_gpu.exec.jit_library import writes
 from ppt_gpu.exec.jit_rounded import rounded
-from ppt_gpu.exec.jit_text import Text, const, vec
+from ppt_gpu.exec.jit_text import Helper, Text, const, vec
 
 _INTEGRAL = {"rni": "roundeven", "rzi": "trunc", "rmi": "floor", "rpi": "ceil", "": "trunc"}
 

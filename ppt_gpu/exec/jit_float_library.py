@@ -25,10 +25,10 @@ from ppt_gpu.exec.jit_float_values import (
     values_of,
 )
 from ppt_gpu.exec.jit_formats import encode, narrow, to_odd
-from ppt_gpu.exec.jit_library import Helper, writes
+from ppt_gpu.exec.jit_library import writes
 from ppt_gpu.exec.jit_math import FUNCTIONS
 from ppt_gpu.exec.jit_rounded import rounded
-from ppt_gpu.exec.jit_text import Text, const, vec
+from ppt_gpu.exec.jit_text import Helper, Text, const, vec
 
 _HIGH = -(1 << 32)  # keeps the upper half of 64 bits
 

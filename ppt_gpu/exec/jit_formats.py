@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 
 from ppt_gpu.exec.float_formats import FORMATS, Format
-from ppt_gpu.exec.jit_library import Helper, writes
-from ppt_gpu.exec.jit_text import BITS, Text, const, vec
+from ppt_gpu.exec.jit_library import writes
+from ppt_gpu.exec.jit_text import BITS, Helper, Text, const, vec
 
 D, W = vec("double"), vec("i64")
 _INFINITE = 0x7FF << 52

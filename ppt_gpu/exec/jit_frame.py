@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ppt_gpu.exec.jit_context import Slot
 from ppt_gpu.exec.jit_emit import Emitter, Unsupported
-from ppt_gpu.exec.jit_library import Helper, writes
-from ppt_gpu.exec.jit_text import BITS, lanes, vec
+from ppt_gpu.exec.jit_library import writes
+from ppt_gpu.exec.jit_text import BITS, Helper, lanes, vec
 from ppt_gpu.ptx.module import Mem, Sym
 
 

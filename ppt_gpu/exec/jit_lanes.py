@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ppt_gpu.exec.jit_context import Fault, Flag, Slot
 from ppt_gpu.exec.jit_float_values import extremum
-from ppt_gpu.exec.jit_library import Helper, writes
-from ppt_gpu.exec.jit_text import const, lanes, vec
+from ppt_gpu.exec.jit_library import writes
+from ppt_gpu.exec.jit_text import Helper, const, lanes, vec
 
 V = vec("i32")
 

@@ -10,81 +10,40 @@ import contextlib
 import itertools
 from collections.abc import Callable
 from functools import cache, lru_cache
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
-from ppt_gpu.exec.jit_text import Text
+Writer = TypeVar("Writer", bound="Callable[..., Written]")
 
 #: family -> writer of the function `name` for the remaining parts of a key
-_WRITERS: dict[str, Callable[..., Helper]] = {}
+_WRITERS: dict[str, Callable[..., Written]] = {}
 _NUMBERS = itertools.count()
 
 
-class Helper(Text):
-    """A helper function's text: the type of its result, and its parameters, each as "TYPE %name"."""
-
-    def __init__(self, result: str, *parameters: str, attributes: str = "") -> None:
-        super().__init__()
-        self.result = result
-        self.parameters = parameters
-        self.attributes = attributes
+class Written(Protocol):
+    """A helper function as its writer gives it."""
 
     def module(self, name: str) -> str:
-        head = f"define {self.result} @{name}({', '.join(self.parameters)}) {self.attributes} {{"
-        return "\n".join([*self.declarations.values(), head, *self.lines, "}"])
+        """An LLVM module that defines the function under this name."""
+        ...
 
 
-def writes(family: str) -> Callable[[Callable[..., Helper]], Callable[..., Helper]]:
+def writes(family: str) -> Callable[[Writer], Writer]:
     """Registers the writer of a family of helper functions; a key is (family, parameter, ...)."""
 
-    def register(writer: Callable[..., Helper]) -> Callable[..., Helper]:
+    def register(writer: Writer) -> Writer:
         _WRITERS[family] = writer
         return writer
 
     return register
 
 
-def call_helper(text: Text, key: tuple[Any, ...], result: str, *arguments: tuple[str, str]) -> str:
-    """Write a call of the helper `key`; "" when `result` is void."""
-    address = helper_address(key)
-    values = ", ".join(f"{kind} {value}" for kind, value in arguments)
-    call = f"call {result} inttoptr (i64 {address} to ptr)({values})"
-    if result == "void":
-        text.do(call)
-        return ""
-    return text.op(call)
-
-
 @cache  # the compiler keeps them all anyway
 def helper_address(key: tuple[Any, ...]) -> int:
-    """Compile the helper `key` if it is new. Returns its address."""
-    _load_writers()
+    """Compile the helper `key` if it is new. Returns its address. Its writer's module must have been imported."""
     family, *parameters = key
     name = f"h{next(_NUMBERS)}_{family}"  # two helpers of one name would be one to the linker
     text = _WRITERS[family](*parameters)
     return _compiler().add(text.module(name), name)
-
-
-def _load_writers() -> None:
-    from ppt_gpu.exec import (  # noqa: F401
-        jit_async,
-        jit_atomics,
-        jit_convert_library,
-        jit_float_library,
-        jit_formats,
-        jit_frame,
-        jit_lanes,
-        jit_math,
-        jit_matrix_code,
-        jit_matrix_move,
-        jit_mbarrier,
-        jit_patterns,
-        jit_permute,
-        jit_rounded,
-        jit_spaces,
-        jit_sync,
-        jit_video,
-        jit_wgmma,
-    )
 
 
 @lru_cache(maxsize=1)

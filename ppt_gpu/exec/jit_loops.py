@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
-from ppt_gpu.exec.jit_library import Helper
+from ppt_gpu.exec.jit_text import Helper
 
 
 class LoopHelper(Helper):

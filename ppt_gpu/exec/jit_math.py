@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from ppt_gpu.exec.jit_library import Helper, writes
-from ppt_gpu.exec.jit_text import BITS, ELEMENT, Text, const, vec
+from ppt_gpu.exec.jit_library import writes
+from ppt_gpu.exec.jit_text import BITS, ELEMENT, Helper, Text, const, vec
 
 D = vec("double")
 

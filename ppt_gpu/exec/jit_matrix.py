@@ -30,19 +30,6 @@ def emit_mma(e: Emitter, i: Instruction) -> None:
     take_registers(e, items_of(d), product.fragment_c(product.d), rows)
 
 
-@emits("wmma")
-def emit_wmma(e: Emitter, i: Instruction) -> None:
-    """wmma.mma; loads and stores of fragments are in `jit_matrix_move`."""
-    from ppt_gpu.exec.jit_matrix_move import emit_load, emit_store
-
-    if "load" in i.modifiers:
-        emit_load(e, i)
-    elif "store" in i.modifiers:
-        emit_store(e, i)
-    else:
-        emit_mma(e, i)
-
-
 @emits("tcgen05")
 def emit_tensor_memory(e: Emitter, i: Instruction) -> None:
     """Refused where a thread reaches it; parsed and timed as tensor work."""

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ppt_gpu.exec.jit_library import Helper, writes
+from ppt_gpu.exec.jit_library import writes
 from ppt_gpu.exec.jit_loops import LoopHelper
 from ppt_gpu.exec.jit_matrix_numbers import decoded, element_bits, encoded, number_type
-from ppt_gpu.exec.jit_text import const
+from ppt_gpu.exec.jit_text import Helper, const
 from ppt_gpu.exec.matrix_form import Product
 from ppt_gpu.exec.matrix_layout import Fragment, sparse_bits
 

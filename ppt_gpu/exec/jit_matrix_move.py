@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from ppt_gpu.exec.jit_access import SITE_COUNT, SITE_HOST, SITE_PC, SITE_START, Access, address_element
 from ppt_gpu.exec.jit_context import Fault, Slot
 from ppt_gpu.exec.jit_emit import Emitter, Unsupported, emits
-from ppt_gpu.exec.jit_library import Helper, writes
+from ppt_gpu.exec.jit_library import writes
 from ppt_gpu.exec.jit_loops import LoopHelper
-from ppt_gpu.exec.jit_matrix import need_whole_warp, put_registers, take_registers
+from ppt_gpu.exec.jit_matrix import emit_mma, need_whole_warp, put_registers, take_registers
 from ppt_gpu.exec.jit_memory import address, space_of
 from ppt_gpu.exec.jit_ranges import find
 from ppt_gpu.exec.jit_spaces import PLACES
-from ppt_gpu.exec.jit_text import vec
+from ppt_gpu.exec.jit_text import Helper, vec
 from ppt_gpu.exec.matrix_layout import permutation
 from ppt_gpu.exec.matrix_move_form import BlockMove, RowMove, block_move, row_move, shares
 from ppt_gpu.exec.memory import SHARED_WINDOW
@@ -84,10 +84,20 @@ def write_permute(bits: int, kind: str, *sizes: int) -> Helper:
     return f
 
 
-# wmma.load and wmma.store ---------------------------------------------------------------------------------------------
+# wmma -----------------------------------------------------------------------------------------------------------------
 
 
-def emit_load(e: Emitter, i: Instruction) -> None:
+@emits("wmma")
+def emit_wmma(e: Emitter, i: Instruction) -> None:
+    if "load" in i.modifiers:
+        _emit_load(e, i)
+    elif "store" in i.modifiers:
+        _emit_store(e, i)
+    else:
+        emit_mma(e, i)
+
+
+def _emit_load(e: Emitter, i: Instruction) -> None:
     form = _block(i)
     buffer, registers = _block_rooms(e, form)
     if not e.wants(i.writes):
@@ -98,7 +108,7 @@ def emit_load(e: Emitter, i: Instruction) -> None:
     take_registers(e, items_of(i.operands[0]), form.fragment, registers)
 
 
-def emit_store(e: Emitter, i: Instruction) -> None:
+def _emit_store(e: Emitter, i: Instruction) -> None:
     form = _block(i)
     buffer, registers = _block_rooms(e, form)
     if not e.keeps(space_of(e, i)):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from ppt_gpu.exec.async_form import arrival
 from ppt_gpu.exec.jit_context import Fault, Slot
 from ppt_gpu.exec.jit_emit import Emitter, Unsupported, emits
-from ppt_gpu.exec.jit_library import Helper, writes
+from ppt_gpu.exec.jit_library import writes
 from ppt_gpu.exec.jit_loops import LoopHelper
 from ppt_gpu.exec.jit_memory import address
 from ppt_gpu.exec.jit_ranges import SITE_PC
 from ppt_gpu.exec.jit_sync import record_words
-from ppt_gpu.exec.jit_text import const, vec
+from ppt_gpu.exec.jit_text import Helper, const, vec
 from ppt_gpu.exec.mbarrier_word import BYTES, BYTES_BITS, COUNT, COUNT_BITS, EXPECTED, PARITY
 from ppt_gpu.exec.memory import CLUSTER_SHIFT, SHARED_WINDOW
 from ppt_gpu.ptx.instructions import form

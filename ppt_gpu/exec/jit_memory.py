@@ -1,4 +1,4 @@
-"""ld, st, multimem and the instructions that order or hint memory."""
+"""ld, what st does, and the instructions that order or hint memory."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def emit_load(e: Emitter, i: Instruction) -> None:
         _place_of(e, "load", operand, kind, space, count)
         rows = ["zeroinitializer"] * (data_of(kind)[1] * count)
     else:
-        rows = _load(e, operand, kind, space, count)
+        rows = load_rows(e, operand, kind, space, count)
     write_all(e, i.operands[0], kind, from_rows(e, rows, kind))
 
 
@@ -165,7 +165,7 @@ def _place_of(e: Emitter, access: str, operand: Operand, kind: str, space: str, 
     e.helper(key, "void", ("ptr", "%w"), ("ptr", e.site()), ("i32", e.exec), where)
 
 
-def _load(e: Emitter, operand: Operand, kind: str, space: str, count: int) -> list[str]:
+def load_rows(e: Emitter, operand: Operand, kind: str, space: str, count: int) -> list[str]:
     element, each = data_of(kind)
     count *= each
     where = (vec(address_element(space)), address(e, operand, space))
@@ -177,29 +177,19 @@ def _load(e: Emitter, operand: Operand, kind: str, space: str, count: int) -> li
     return get_rows(e, element, count)
 
 
-@emits("st")
-def emit_store(e: Emitter, i: Instruction) -> None:
-    if "bulk" in i.modifiers:
-        from ppt_gpu.exec.jit_bulk import emit_bulk
-
-        emit_bulk(e, i)
-        return
+def store(e: Emitter, i: Instruction) -> None:
+    """st of registers, by threads or through the asynchronous proxy."""
     space, kind, count = space_of(e, i), parts(i).kind, vector_length(i)
     place = _place(e, i.operands[0], kind, space, count)
     if place is not None:
         store_parameter(e, place, data_of(kind)[0], read_rows(e, i.operands[1], kind, count))
-        return
-    if space in ("param", "const"):
+    elif space in ("param", "const"):
         raise Unsupported(f"stores to {space}")
-    _store(e, i.operands[0], i.operands[1], kind, space, count)
-    if "async" in i.modifiers and len(i.operands) > 2:
-        from ppt_gpu.exec.jit_mbarrier import complete_bytes
-
-        element, each = data_of(kind)
-        complete_bytes(e, i, i.operands[2], BITS[element] // 8 * each * count)
+    else:
+        store_rows(e, i.operands[0], i.operands[1], kind, space, count)
 
 
-def _store(e: Emitter, where: Operand, source: Operand, kind: str, space: str, count: int) -> None:
+def store_rows(e: Emitter, where: Operand, source: Operand, kind: str, space: str, count: int) -> None:
     rows = read_rows(e, source, kind, count)
     element = data_of(kind)[0]
     if not e.keeps(space):
@@ -212,20 +202,6 @@ def _store(e: Emitter, where: Operand, source: Operand, kind: str, space: str, c
     place = (vec(address_element(space)), address(e, where, space))
     key = ("access", "store", space, element, len(rows), records(e, where, space, BITS[element] // 8 * len(rows)))
     e.helper(key, "void", ("ptr", "%w"), ("ptr", e.site()), ("i32", e.exec), place, data)
-
-
-@emits("multimem")
-def emit_multimem(e: Emitter, i: Instruction) -> None:
-    """On one device a multicast address is that of its one buffer: a plain load, store or reduction."""
-    from ppt_gpu.exec.jit_reductions import emit_reduction
-
-    kind, space, count = parts(i).kind, space_of(e, i), vector_length(i)
-    if "st" in i.modifiers:
-        _store(e, i.operands[0], i.operands[1], kind, space, count)
-    elif "ld_reduce" in i.modifiers:
-        write_all(e, i.operands[0], kind, from_rows(e, _load(e, i.operands[1], kind, space, count), kind))
-    else:
-        emit_reduction(e, i)
 
 
 @emits("membar", "fence", "nanosleep", "pmevent", "griddepcontrol")

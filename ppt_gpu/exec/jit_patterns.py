@@ -13,10 +13,10 @@ from functools import lru_cache
 from ppt_gpu.exec.digest import FACTORS, MIX
 from ppt_gpu.exec.jit_access import RECORD_ROW, set_site
 from ppt_gpu.exec.jit_context import Slot
-from ppt_gpu.exec.jit_library import Helper, helper_address, writes
+from ppt_gpu.exec.jit_library import helper_address, writes
 from ppt_gpu.exec.jit_places import end_pattern, pattern_element
 from ppt_gpu.exec.jit_records import AHEAD, CACHE_LINE, SPACE_BITS, append_record, fetch
-from ppt_gpu.exec.jit_text import BITS, lanes, vec
+from ppt_gpu.exec.jit_text import BITS, Helper, lanes, vec
 from ppt_gpu.exec.pattern_store import ENTRIES, LINE, WIDTH_BIT, PatternWord
 
 _HALF = {"i64": "i32", "i32": "i16"}

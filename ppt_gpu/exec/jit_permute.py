@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ppt_gpu.exec.jit_emit import Emitter, emits
-from ppt_gpu.exec.jit_library import Helper, writes
-from ppt_gpu.exec.jit_text import const, vec
+from ppt_gpu.exec.jit_library import writes
+from ppt_gpu.exec.jit_text import Helper, const, vec
 from ppt_gpu.exec.jit_types import parts
 from ppt_gpu.ptx.module import Instruction
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ppt_gpu.exec.jit_access import SITE_COUNT, SITE_HOST, SITE_PC, SITE_START
 from ppt_gpu.exec.jit_context import Fault, Slot
-from ppt_gpu.exec.jit_library import Helper, writes
-from ppt_gpu.exec.jit_text import vec
+from ppt_gpu.exec.jit_library import writes
+from ppt_gpu.exec.jit_text import Helper, vec
 
 TOUCHED_BYTES = 128  # that discard and applypriority work on
 

@@ -1,4 +1,4 @@
-"""atom and red: the atomic operations of every type and vector length."""
+"""atom, red and multimem: the atomic operations of every type and vector length."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from ppt_gpu.exec.jit_memory import (
     data_of,
     from_rows,
     get_rows,
+    load_rows,
     put_rows,
     read_rows,
     records,
     space_of,
+    store_rows,
     write_all,
 )
 from ppt_gpu.exec.jit_text import BITS, ELEMENT, vec
@@ -57,3 +59,15 @@ def emit_reduction(e: Emitter, i: Instruction) -> None:
         complete_bytes(e, i, operands[2], BITS[element] // 8)
     if not isinstance(destination, Sink):
         write_all(e, destination, kind, from_rows(e, old, kind))
+
+
+@emits("multimem")
+def emit_multimem(e: Emitter, i: Instruction) -> None:
+    """On one device a multicast address is that of its one buffer: a plain load, store or reduction."""
+    kind, space, count = parts(i).kind, space_of(e, i), vector_length(i)
+    if "st" in i.modifiers:
+        store_rows(e, i.operands[0], i.operands[1], kind, space, count)
+    elif "ld_reduce" in i.modifiers:
+        write_all(e, i.operands[0], kind, from_rows(e, load_rows(e, i.operands[1], kind, space, count), kind))
+    else:
+        emit_reduction(e, i)

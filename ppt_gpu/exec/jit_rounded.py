@@ -6,8 +6,8 @@ inside the switch because they are its constrained intrinsics in a `strictfp` fu
 
 from __future__ import annotations
 
-from ppt_gpu.exec.jit_library import Helper, writes
-from ppt_gpu.exec.jit_text import Text, suffix, vec
+from ppt_gpu.exec.jit_library import writes
+from ppt_gpu.exec.jit_text import Helper, Text, suffix, vec
 
 _MODES = {"rz": 0, "rn": 1, "rp": 2, "rm": 3}  # numbers of llvm.set.rounding
 _NAMES = ("fadd", "fsub", "fmul", "fdiv", "fma", "sqrt", "fptrunc", "sitofp", "uitofp")

@@ -13,10 +13,10 @@ from ppt_gpu.exec.jit_access import (
     address_element,
 )
 from ppt_gpu.exec.jit_context import Fault, Slot
-from ppt_gpu.exec.jit_library import Helper, writes
+from ppt_gpu.exec.jit_library import writes
 from ppt_gpu.exec.jit_ranges import find, host_pointer, site_check
 from ppt_gpu.exec.jit_split import Part, split
-from ppt_gpu.exec.jit_text import const, lanes, vec
+from ppt_gpu.exec.jit_text import Helper, const, lanes, vec
 
 #: kind of access -> that which is checked and recorded, but moves no data
 PLACES = {"load": "load place", "store": "store place"}

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ppt_gpu.exec.jit_emit import Emitter
-from ppt_gpu.exec.jit_library import Helper, writes
+from ppt_gpu.exec.jit_library import writes
 from ppt_gpu.exec.jit_records import SPACE_BITS, append_record
-from ppt_gpu.exec.jit_text import const, vec
+from ppt_gpu.exec.jit_text import Helper, const, vec
 from ppt_gpu.exec.sync_word import GIVEN, PLACE, PLACE_BITS, SYNC_SPACE
 from ppt_gpu.ptx.instructions import is_traced
 from ppt_gpu.ptx.module import Instruction

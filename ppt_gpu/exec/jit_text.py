@@ -10,6 +10,8 @@ import struct
 from functools import lru_cache
 from typing import Any
 
+from ppt_gpu.exec.jit_library import helper_address
+
 LANES = 32
 
 #: PTX type -> LLVM element type of one lane
@@ -166,9 +168,12 @@ class Text:
 
     def helper(self, key: tuple[Any, ...], result: str, *arguments: tuple[str, str]) -> str:
         """Call the helper function `key` (jit_library); "" when `result` is void."""
-        from ppt_gpu.exec.jit_library import call_helper
-
-        return call_helper(self, key, result, *arguments)
+        values = ", ".join(f"{kind} {value}" for kind, value in arguments)
+        call = f"call {result} inttoptr (i64 {helper_address(key)} to ptr)({values})"
+        if result == "void":
+            self.do(call)
+            return ""
+        return self.op(call)
 
     def splat(self, element: str, value: str) -> str:
         """A vector with the scalar `value` in every lane."""
@@ -239,6 +244,20 @@ class Text:
         """A lane-wise intrinsic whose operands and result have the same vector type."""
         kind = vec(element)
         return self.call(kind, f"llvm.{name}.v32{suffix(element)}", *((kind, v) for v in values))
+
+
+class Helper(Text):
+    """A helper function's text: the type of its result, and its parameters, each as "TYPE %name"."""
+
+    def __init__(self, result: str, *parameters: str, attributes: str = "") -> None:
+        super().__init__()
+        self.result = result
+        self.parameters = parameters
+        self.attributes = attributes
+
+    def module(self, name: str) -> str:
+        head = f"define {self.result} @{name}({', '.join(self.parameters)}) {self.attributes} {{"
+        return "\n".join([*self.declarations.values(), head, *self.lines, "}"])
 
 
 def suffix(element: str) -> str:

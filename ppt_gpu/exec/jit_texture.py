@@ -8,11 +8,11 @@ from typing import Any, TypeVar
 from ppt_gpu.exec.jit_address import arena_base
 from ppt_gpu.exec.jit_context import Fault, Slot
 from ppt_gpu.exec.jit_emit import Emitter, Unsupported, emits
-from ppt_gpu.exec.jit_library import Helper, writes
+from ppt_gpu.exec.jit_library import writes
 from ppt_gpu.exec.jit_memory import data_of, from_rows, get_rows, put_rows, read_rows, write_all
 from ppt_gpu.exec.jit_reductions import OPERATIONS
 from ppt_gpu.exec.jit_spaces import Store
-from ppt_gpu.exec.jit_text import BITS, ELEMENT, const, vec
+from ppt_gpu.exec.jit_text import BITS, ELEMENT, Helper, const, vec
 from ppt_gpu.exec.jit_types import parts
 from ppt_gpu.exec.texture import TEXTURE_WINDOW
 from ppt_gpu.exec.texture_fetch import compiled_address

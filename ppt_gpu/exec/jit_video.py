@@ -7,8 +7,8 @@ from collections.abc import Callable
 from ppt_gpu.exec.conversions import limits
 from ppt_gpu.exec.interp_video import SCALAR, SIMD
 from ppt_gpu.exec.jit_emit import Emitter, emits
-from ppt_gpu.exec.jit_library import Helper, writes
-from ppt_gpu.exec.jit_text import Text, const, vec
+from ppt_gpu.exec.jit_library import writes
+from ppt_gpu.exec.jit_text import Helper, Text, const, vec
 from ppt_gpu.exec.video import Video, register_of, video
 from ppt_gpu.ptx.module import Instruction
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from ppt_gpu.exec.jit_context import Fault, Slot
 from ppt_gpu.exec.jit_emit import Emitter, Unsupported, emits
-from ppt_gpu.exec.jit_library import Helper, writes
+from ppt_gpu.exec.jit_library import writes
 from ppt_gpu.exec.jit_loops import LoopHelper
 from ppt_gpu.exec.jit_matrix import need_whole_warp, put_registers, take_registers
 from ppt_gpu.exec.jit_matrix_code import multiply, read_fragment, write_fragment
 from ppt_gpu.exec.jit_matrix_numbers import decoded, number_type
 from ppt_gpu.exec.jit_ranges import SITE_PC
-from ppt_gpu.exec.jit_text import vec
+from ppt_gpu.exec.jit_text import Helper, vec
 from ppt_gpu.exec.matrix_form import Product
 from ppt_gpu.exec.memory import SHARED_WINDOW
 from ppt_gpu.exec.wgmma_form import DEPTH_BYTES, PIECE, Warpgroup, warpgroup

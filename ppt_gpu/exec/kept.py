@@ -11,10 +11,10 @@ from itertools import repeat
 from threading import Lock, RLock
 from typing import Any
 
-from ppt_gpu.exec.global_accesses import GlobalAccesses, global_accesses
+from ppt_gpu.exec.global_accesses import global_accesses
 from ppt_gpu.exec.identity import digest
 from ppt_gpu.exec.store import Store
-from ppt_gpu.exec.trace import Trace
+from ppt_gpu.exec.trace import GlobalAccesses, Trace
 from ppt_gpu.exec.trace_file import Content, Record, class_of
 from ppt_gpu.exec.trace_parts import join_blocks, join_global
 from ppt_gpu.ptx.module import Kernel

@@ -8,9 +8,8 @@ from typing import NoReturn
 
 from ppt_gpu.errors import PptError
 from ppt_gpu.exec.budget import Budget
-from ppt_gpu.exec.global_accesses import GlobalAccesses
 from ppt_gpu.exec.kept import Kept
-from ppt_gpu.exec.trace import Trace
+from ppt_gpu.exec.trace import GlobalAccesses, Trace
 from ppt_gpu.exec.trace_file import Record, read_traces, write_traces
 from ppt_gpu.exec.traces import LaunchTraces, Traces
 from ppt_gpu.exec.workload import Workload

@@ -145,3 +145,16 @@ def _alike(
         if differ != 0:
             return False
     return True
+
+
+@dataclass(frozen=True)
+class Race:
+    """Two accesses, the one that stands first behind the last barrier and the other."""
+
+    kind: str
+    first: int  # instruction
+    second: int
+    first_warp: int  # in the block
+    second_warp: int
+    block: int
+    byte: int  # of shared memory

@@ -14,7 +14,6 @@ that race, if it is one, is between the stores.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -24,7 +23,7 @@ from ppt_gpu.exec import shared_race_loops as loops
 from ppt_gpu.exec.jit_context import Flag
 from ppt_gpu.exec.notes import is_noted
 from ppt_gpu.exec.once import SameKernel, once_a_kernel
-from ppt_gpu.exec.shared_accesses import NOTHING, READS, UPDATES, WRITES, PathAccesses, of_opcodes, role
+from ppt_gpu.exec.shared_accesses import NOTHING, READS, UPDATES, WRITES, PathAccesses, Race, of_opcodes, role
 from ppt_gpu.exec.shared_values import StoredValues
 from ppt_gpu.exec.trace import Trace
 from ppt_gpu.ptx.instructions import access_bytes, is_barrier, is_traced
@@ -36,19 +35,6 @@ READ_AFTER_WRITE, WRITE_AFTER_READ, WRITE_AFTER_WRITE = "read after write", "wri
 _MEETING = frozenset(("bar", "barrier", "mbarrier", "tcgen05"))
 _COPIES = frozenset(("bulk", "mbarrier"))  # of cp: those that mbarriers tell the end of
 _LARGEST_GRANULE = 16  # B: what every access of more bytes is aligned to
-
-
-@dataclass(frozen=True)
-class Race:
-    """Two accesses, the one that stands first behind the last barrier and the other."""
-
-    kind: str
-    first: int  # instruction
-    second: int
-    first_warp: int  # in the block
-    second_warp: int
-    block: int
-    byte: int  # of shared memory
 
 
 def races(kernel: Kernel, trace: Trace, accesses: PathAccesses, shared_bytes: int) -> list[Race]:

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ppt_gpu.exec.shared_accesses import PathAccesses
+from ppt_gpu.exec.shared_accesses import PathAccesses, Race
 from ppt_gpu.exec.trace import Trace
 from ppt_gpu.ptx.instructions import access_kind, copied, memory_space
 from ppt_gpu.ptx.module import Imm, Instruction, Kernel, Operand, Reg, Special, items_of
 from ppt_gpu.ptx.uses import writers_of
-
-if TYPE_CHECKING:
-    from ppt_gpu.exec.shared_races import Race
 
 #: operations under which different values of one operand stay different, as far as code is written for
 _DISTINCT = frozenset(("mov", "add", "sub", "mul", "mad", "fma", "shl", "cvt", "cvta", "neg", "not"))

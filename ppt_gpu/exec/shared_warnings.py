@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from ppt_gpu.exec.layout import Layout
 from ppt_gpu.exec.recorded_trace import RecordedTrace
-from ppt_gpu.exec.shared_accesses import PathAccesses, may_name_other_blocks, some_blocks
+from ppt_gpu.exec.shared_accesses import PathAccesses, Race, may_name_other_blocks, some_blocks
 from ppt_gpu.exec.shared_async import EarlyRead, early_reads
-from ppt_gpu.exec.shared_races import READ_AFTER_WRITE, Race, races
+from ppt_gpu.exec.shared_races import READ_AFTER_WRITE, races
 from ppt_gpu.exec.shared_reads import unwritten_reads
 from ppt_gpu.exec.trace import Trace
 from ppt_gpu.ptx.module import Instruction, Kernel

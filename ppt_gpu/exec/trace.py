@@ -80,3 +80,16 @@ class Trace:
     def warp_instructions(self) -> int:
         lengths = np.diff(self.path_start)
         return int(lengths[self.warp_path].sum())
+
+
+@dataclass(frozen=True)
+class GlobalAccesses:
+    """The global accesses of B blocks, which is all that matters of blocks on other SMs: G accesses, N patterns."""
+
+    blocks: NDArray[np.int64]  # [B] linear block ids
+    start: NDArray[np.int64]  # [B+1] per block into the three below
+    pc: NDArray[np.int32]  # [G] instruction
+    base: NDArray[np.uint64]  # [G] address of the lowest active lane
+    pattern: NDArray[np.int32]  # [G] numbered by first appearance
+    pattern_offset: NDArray[np.int64]  # [N, 32] as in Trace
+    pattern_mask: NDArray[np.uint32]  # [N]

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.exec.block_features import BlockFeatures
 from ppt_gpu.exec.box import are_boxes, are_empty_boxes, are_sound, span
-from ppt_gpu.exec.global_accesses import GlobalAccesses
 from ppt_gpu.exec.sync_word import SYNC_SPACE
-from ppt_gpu.exec.trace import Trace
+from ppt_gpu.exec.trace import GlobalAccesses, Trace
 from ppt_gpu.exec.trace_pack import Damaged
 
-if TYPE_CHECKING:
-    from ppt_gpu.exec.trace_file import Record
+Grid = tuple[int, int, int]
 
 ADDRESS_BITS = 47  # every address of a run lies below 2^47
 RECORDED_SPACES = SYNC_SPACE + 1  # global, shared and local are recorded, and words of `sync_word`
 
 
-def check_trace(trace: Trace, record: Record) -> None:
-    """Raise Damaged with the first thing that is wrong. Sizes and starts of paths and accesses are sound already."""
-    _blocks(trace.blocks, record)
+def check_trace(trace: Trace, grid: Grid, separable: bool) -> None:
+    """Raise Damaged with the first thing that is wrong. Sizes and starts of paths and accesses are sound already.
+
+    separable: blocks may be taken one by one.
+    """
+    _blocks(trace.blocks, grid)
     accesses = len(trace.access_base)
     lengths = np.diff(trace.path_start)[trace.warp_path]
     _require(len(trace.warp_threads) == trace.warps, "thread counts do not match the warps")
@@ -39,22 +40,22 @@ def check_trace(trace: Trace, record: Record) -> None:
     _require(bool((threads.sum(axis=0) == trace.pc_threads).all()), "thread counts by block do not add up")
     _require(trace.block_threads is None or len(threads) == len(trace.blocks), "thread counts do not match the blocks")
     _require(int(trace.pc_threads.sum()) == int(trace.warp_threads.sum()), "thread counts of warps do not add up")
-    _require(not record.separable or trace.block_threads is not None, "blocks without thread counts of their own")
+    _require(not separable or trace.block_threads is not None, "blocks without thread counts of their own")
 
 
-def check_globals(found: GlobalAccesses, record: Record) -> None:
+def check_globals(found: GlobalAccesses, grid: Grid, instructions: int) -> None:
     """Raise Damaged with the first thing that is wrong."""
-    _blocks(found.blocks, record)
+    _blocks(found.blocks, grid)
     for part in (found.pc, found.pattern):
         _require(len(part) == len(found.base), "accesses without instruction or pattern")
-    _within(found.pc, 0, record.instructions, f"an instruction outside of the kernel, which has {record.instructions}")
+    _within(found.pc, 0, instructions, f"an instruction outside of the kernel, which has {instructions}")
     _patterns(found.base, found.pattern, found.pattern_offset, found.pattern_mask)
 
 
-def check_features(found: BlockFeatures, record: Record) -> None:
+def check_features(found: BlockFeatures, grid: Grid, threads: int) -> None:
     """Raise Damaged with the first thing that is wrong."""
-    _blocks(found.blocks, record)
-    warps = -(-record.threads // 32)
+    _blocks(found.blocks, grid)
+    warps = -(-threads // 32)
     for counts in (found.warp_instructions, found.thread_instructions, found.longest, found.sectors):
         _require(len(counts) == len(found.blocks), "counts do not match the blocks")
         _within(counts, 0, 1 << 50, "a count that no block has")
@@ -63,8 +64,8 @@ def check_features(found: BlockFeatures, record: Record) -> None:
     _require(bool((found.thread_instructions <= 32 * found.warp_instructions).all()), "more than 32 threads a warp")
 
 
-def _blocks(blocks: NDArray[np.int64], record: Record) -> None:
-    x, y, z = record.grid
+def _blocks(blocks: NDArray[np.int64], grid: Grid) -> None:
+    x, y, z = grid
     _within(blocks, 0, x * y * z, f"a block outside of the grid {x}x{y}x{z}")
 
 

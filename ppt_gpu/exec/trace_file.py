@@ -25,8 +25,7 @@ from numpy.typing import NDArray
 from ppt_gpu.errors import BudgetError, PptError
 from ppt_gpu.exec.block_features import BlockFeatures
 from ppt_gpu.exec.budget import Budget
-from ppt_gpu.exec.global_accesses import GlobalAccesses
-from ppt_gpu.exec.trace import Range, Trace
+from ppt_gpu.exec.trace import GlobalAccesses, Range, Trace
 from ppt_gpu.exec.trace_check import check_features, check_globals, check_trace
 from ppt_gpu.exec.trace_pack import Damaged, Rows, pack, unpack
 from ppt_gpu.exec.trace_parts import executions
@@ -223,14 +222,14 @@ class _RecordReader:
         """What the arrays are, once it is known to be sound. Raises Damaged."""
         if kind == "trace":
             trace = _trace(self, record, arrays)
-            check_trace(trace, record)
+            check_trace(trace, record.grid, record.separable)
             return trace
         if kind == "features":
             features = BlockFeatures(**arrays)
-            check_features(features, record)
+            check_features(features, record.grid, record.threads)
             return features
         found = GlobalAccesses(**arrays)
-        check_globals(found, record)
+        check_globals(found, record.grid, record.instructions)
         return found
 
     def _arrays(self, kind: str, at: int) -> dict[str, NDArray[Any]]:

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.exec.digest import new_patterns, number_patterns, read_patterns
-from ppt_gpu.exec.global_accesses import GlobalAccesses
-from ppt_gpu.exec.trace import Trace, counts_by_block
+from ppt_gpu.exec.trace import GlobalAccesses, Trace, counts_by_block
 
 Piece = tuple[Trace, int]  # a trace with `block_threads`, and the position of one of its blocks
 

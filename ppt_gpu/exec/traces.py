@@ -17,14 +17,14 @@ from ppt_gpu.exec.block_features import BlockFeatures, features_of, run_features
 from ppt_gpu.exec.budget import Budget
 from ppt_gpu.exec.claims import Claim, claims_of, lock_text, sharing_text, waiting_text, waits_for_blocks
 from ppt_gpu.exec.cluster import cluster_of, whole_clusters
-from ppt_gpu.exec.global_accesses import GlobalAccesses, global_accesses
+from ppt_gpu.exec.global_accesses import global_accesses
 from ppt_gpu.exec.identity import digest, launch_digest, memory_digest, module_digest, program_digest
 from ppt_gpu.exec.kept import Kept, content_bytes, recall
 from ppt_gpu.exec.layout import layout
 from ppt_gpu.exec.memory_state import MemoryState
 from ppt_gpu.exec.steering import steered_by_memory
 from ppt_gpu.exec.store import Store
-from ppt_gpu.exec.trace import Trace
+from ppt_gpu.exec.trace import GlobalAccesses, Trace
 from ppt_gpu.exec.trace_file import Content, Record
 from ppt_gpu.exec.trace_parts import only_blocks
 from ppt_gpu.exec.workload import Workload

@@ -11,6 +11,7 @@ import inspect
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from pkgutil import resolve_name
 from threading import RLock
 from types import SimpleNamespace
 from typing import Any
@@ -74,16 +75,15 @@ def compile_numba(kernel: Any, values: Sequence[Any], capability: tuple[int, int
 @contextmanager
 def _device_functions_for(capability: tuple[int, int]) -> Iterator[None]:
     """Functions that the kernel calls are compiled for this GPU: numba would ask the driver for the one it finds."""
-    from importlib import import_module
+    from numba.cuda import dispatcher
 
     with _COMPILING:
-        dispatcher = import_module("numba.cuda.dispatcher")
         asked = getattr(dispatcher, "get_current_device", None)
-        dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=capability)  # type: ignore[attr-defined]
+        dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=capability)
         try:
             yield
         finally:
-            dispatcher.get_current_device = asked  # type: ignore[attr-defined]
+            dispatcher.get_current_device = asked
 
 
 def _check_count(function: Any, values: Sequence[Any]) -> None:
@@ -108,11 +108,9 @@ def _expanded(value: Any, name: str, arrays: Arrays) -> list[Any]:
 
 def _known() -> tuple[str, ...]:
     """Architectures that the installed compiler knows; empty when this version of numba-cuda does not tell."""
-    from importlib import import_module
-
     for name in ("nvvm", "nvrtc"):  # it was moved
         try:
-            capabilities = import_module(f"numba.cuda.cudadrv.{name}").get_supported_ccs()
+            capabilities = resolve_name(f"numba.cuda.cudadrv.{name}").get_supported_ccs()
         except (ImportError, AttributeError):
             continue
         except Exception as error:  # of the package that looks for the compiler

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from importlib import import_module
 from typing import Any
 
 from ppt_gpu.exec.host_calls import HOST_CALLS
@@ -96,10 +95,11 @@ def sources_of(
 
 @contextmanager
 def _instead_of_nvrtc(compiler: Callable[..., tuple[str, str]]) -> Iterator[None]:
-    nvrtc = import_module("numba.cuda.cudadrv.nvrtc")
+    from numba.cuda.cudadrv import nvrtc
+
     own = nvrtc.compile
-    nvrtc.compile = compiler  # type: ignore[attr-defined]
+    nvrtc.compile = compiler
     try:
         yield
     finally:
-        nvrtc.compile = own  # type: ignore[attr-defined]
+        nvrtc.compile = own

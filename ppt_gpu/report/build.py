@@ -15,6 +15,7 @@ from ppt_gpu.report.expected_error import expected_error, expected_text
 from ppt_gpu.report.limiter import limiter, limiter_kind
 from ppt_gpu.report.metrics import metric
 from ppt_gpu.report.result import Bound, HotLine, LaunchResult, Metric, Result, Span
+from ppt_gpu.report.shown_result import ShownResult
 from ppt_gpu.scale.host import ApplicationTime
 from ppt_gpu.scale.prediction import KernelPrediction
 from ppt_gpu.scale.simulated_sm import SimulatedSm
@@ -94,7 +95,7 @@ def build_result(
     after = len(application.spans) - before - len(order)
     numbers = [*[-1] * before, *order, *[-1] * after]
     spans = tuple(Span(s.name, s.start, s.end, n) for s, n in zip(application.spans, numbers, strict=True))
-    return Result(workload.name, gpu.name, level, application.total, timed, application.copy_times, spans)
+    return ShownResult(workload.name, gpu.name, level, application.total, timed, application.copy_times, spans)
 
 
 def _with_wall(metrics: Sequence[Metric], wall: float) -> tuple[Metric, ...]:

@@ -138,15 +138,3 @@ class Result:
         """A line for consoles, which show what an expression gives; all fields would be thousands of lines."""
         kernels = f"{len(self.launches)} launch{'es' * (len(self.launches) != 1)}"
         return f"<Result: {self.workload} on {self.gpu}, {self.time:.4g} s, {kernels}; str() is the report>"
-
-    def __str__(self) -> str:
-        """The report, as `ppt-gpu predict` prints it."""
-        from ppt_gpu.report.text import render
-
-        return render(self)
-
-    def _repr_html_(self) -> str:
-        """What notebooks show."""
-        from ppt_gpu.report.html.notebook import summary
-
-        return summary(self)

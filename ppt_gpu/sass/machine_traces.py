@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from ppt_gpu.errors import PptError
 from ppt_gpu.exec.block_features import BlockFeatures, features_of
 from ppt_gpu.exec.budget import Budget
-from ppt_gpu.exec.global_accesses import GlobalAccesses, global_accesses
+from ppt_gpu.exec.global_accesses import global_accesses
 from ppt_gpu.exec.sequence import Sequence as LaunchSequence
 from ppt_gpu.exec.sequence import Step
-from ppt_gpu.exec.trace import Trace
+from ppt_gpu.exec.trace import GlobalAccesses, Trace
 from ppt_gpu.exec.trace_file import Record
 from ppt_gpu.exec.trace_parts import only_blocks
 from ppt_gpu.exec.traces import LaunchTraces, Traces

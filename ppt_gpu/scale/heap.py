@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.exec.global_accesses import GlobalAccesses
-from ppt_gpu.exec.trace import Range, Trace
+from ppt_gpu.exec.trace import GlobalAccesses, Range, Trace
 from ppt_gpu.spec.gpu import MEMORY_SPACES, Gpu
 
 SHARED = MEMORY_SPACES.index("shared")

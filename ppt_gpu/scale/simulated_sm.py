@@ -29,8 +29,7 @@ from ppt_gpu.spec.gpu import Gpu, Isa
 # What only a simulation that is not kept needs is imported there: imports take most of the time of one that is.
 if TYPE_CHECKING:
     from ppt_gpu.analytic.work import Work
-    from ppt_gpu.exec.global_accesses import GlobalAccesses
-    from ppt_gpu.exec.trace import Trace
+    from ppt_gpu.exec.trace import GlobalAccesses, Trace
     from ppt_gpu.machine.code import MachineCode
     from ppt_gpu.scale.heap import Heap
     from ppt_gpu.scale.neighbours import Neighbour

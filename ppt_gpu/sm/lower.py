@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.errors import PptError
-from ppt_gpu.exec.global_accesses import GlobalAccesses, global_accesses
+from ppt_gpu.exec.global_accesses import global_accesses
 from ppt_gpu.exec.memory import LOCAL_WINDOW, WINDOW_BYTES
-from ppt_gpu.exec.trace import Trace
+from ppt_gpu.exec.trace import GlobalAccesses, Trace
 from ppt_gpu.exec.workload import Launch
 from ppt_gpu.ptx.module import Kernel
 from ppt_gpu.sm.camping import has_slices

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.exec.global_accesses import GlobalAccesses
-from ppt_gpu.exec.trace import Trace
+from ppt_gpu.exec.trace import GlobalAccesses, Trace
 from ppt_gpu.ptx.module import Kernel
 from ppt_gpu.sm.coalesce import WARP
 from ppt_gpu.sm.lower_access import Accesses, Geometry, geometry, lower_accesses

@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.exec.global_accesses import GlobalAccesses
 from ppt_gpu.exec.memory import LOCAL_WINDOW, WINDOW_BYTES
-from ppt_gpu.exec.trace import Trace
+from ppt_gpu.exec.trace import GlobalAccesses, Trace
 from ppt_gpu.ptx.module import Kernel
 from ppt_gpu.sm.camping import beyond_l1, camping, few_lines, in_order, joined, may_camp
 from ppt_gpu.sm.dram_rows import opens_rows, row_openings

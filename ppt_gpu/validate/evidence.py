@@ -21,9 +21,10 @@ from typing import Any
 from ppt_gpu.files import write_whole
 from ppt_gpu.paths import data_dir
 from ppt_gpu.progress import shown
-from ppt_gpu.validate import measured, published
+from ppt_gpu.validate import measured_cases, published
 from ppt_gpu.validate.evidence_groups import Launch, groups, launches
-from ppt_gpu.validate.measured import Case, row_of
+from ppt_gpu.validate.measured import predictions, row_of
+from ppt_gpu.validate.measured_cases import Case
 from ppt_gpu.validate.rows import Row, summaries
 
 
@@ -74,7 +75,7 @@ def read_launches(text: str) -> list[Launch]:
 
 def cases() -> list[Case]:
     """Every measured launch."""
-    return [*measured.cases(), *published.cases()]
+    return [*measured_cases.cases(), *published.cases()]
 
 
 def path() -> Path:
@@ -94,8 +95,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m ppt_gpu.validate.evidence", description="Write the evidence file.")
     parser.add_argument("--processes", type=int, default=1, metavar="N", help="predict in N processes (default: 1)")
     arguments = parser.parse_args()
-    from ppt_gpu.validate.measured_predictions import predictions
-
     began, chosen = time.monotonic(), cases()
     with shown("evidence"):
         found = predictions(chosen, arguments.processes)

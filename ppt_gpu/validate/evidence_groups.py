@@ -12,7 +12,7 @@ from itertools import accumulate
 
 from ppt_gpu.report.expected_error import ANY, GENERATIONS, KERNELS, SHARE, Group, generation_of
 from ppt_gpu.spec import load_gpu
-from ppt_gpu.validate.measured import Case
+from ppt_gpu.validate.measured_cases import Case
 from ppt_gpu.validate.rows import Row
 
 _ORDER = [name for _, name in GENERATIONS]

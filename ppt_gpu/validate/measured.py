@@ -1,187 +1,41 @@
 """The set `measured`: times that others measured on real GPUs, each held against our prediction.
 
-From validation/measured, with a reader for each file. Those of validation/published are a set of their own.
-
-One set of parameters per GPU: the shipped hardware file, with what the measurement states of its own conditions.
+Predictions are kept on disk by everything that they depend on, and made in processes where they are missing.
 """
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cache, lru_cache
+from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
-from ppt_gpu.exec.workload import Dim3
-from ppt_gpu.paths import data_dir
-from ppt_gpu.validate.rows import Row, is_asked
+from ppt_gpu.exec.identity import digest, prediction_digest
+from ppt_gpu.exec.kept import forget
+from ppt_gpu.exec.store import TIME, Store
+from ppt_gpu.exec.workload import Workload
+from ppt_gpu.explore.jobs import Job
+from ppt_gpu.explore.workers import compute
+from ppt_gpu.inputs import open_workload
+from ppt_gpu.pipeline import predict
+from ppt_gpu.progress import Progress
+from ppt_gpu.spec import fingerprint, load_gpu
+from ppt_gpu.validate.measured_cases import Case, cases
+from ppt_gpu.validate.rows import Row
 
-if TYPE_CHECKING:
-    from ppt_gpu.validate.measured_predictions import Predicted
+_last: list[Any] = []  # what the last prediction of this process shares traces with
 
 
 @dataclass(frozen=True)
-class Case:
-    """One measured launch. `time` in us; `launched`: the time includes the launch overhead.
+class Predicted:
+    """The time of a launch, without its overhead unless the measurement includes it, and the kind of its limit."""
 
-    `chosen`: values of hardware files that were chosen with this launch in view (chosen.csv).
-    `then`: launches that the time covers, too. `form_of`: kernel that was measured in forms, such as tiles of all
-    sizes, of which `kernel` is one. `again`: the same launch ran just before, and left in the L2 what it does.
-    """
-
-    name: str
-    set: str
-    gpu: str
-    overrides: tuple[str, ...]
-    module: str
-    kernel: str
-    grid: Dim3
-    block: Dim3
-    args: tuple[str, ...]
-    registers: int | None
-    time: float
-    launched: bool
-    chosen: str = ""
-    shared: int = 0  # dynamic shared memory, bytes
-    folder: str = "measured"  # of validation/
-    then: tuple[Case, ...] = ()
-    form_of: str = ""
-    again: bool = False
-
-    @property
-    def counted(self) -> str:
-        """The kernel that the launch is evidence of."""
-        return f"{self.module}.{self.form_of or self.kernel}"
-
-    @property
-    def path(self) -> Path:
-        """The file of the kernel."""
-        return folder(self.folder) / "kernels" / f"{self.module}.ptx"
-
-    @property
-    def title(self) -> str:
-        return f"{self.set} {self.gpu} {self.name}"
-
-
-# --- stream_vs_occupancy.csv ----------------------------------------------------------------------------------------
-
-#: GPU of the file -> ours, and the clock that the same boards ran at in the latency curves of the same source
-STREAM_GPUS = {"v100": ("v100", "1380 MHz"), "a100_80": ("a100_80gb", "1410 MHz"), "a40": ("a40", "1740 MHz")}
-#: kernel of the file -> ours, and the streams of 8 N bytes that its GB/s counts
-STREAMS = {
-    "init": ("init", 1),
-    "read": ("read", 1),
-    "scale": ("scale", 2),
-    "triad": ("triad", 3),
-    "3pt": ("stencil3", 2),
-    "5pt": ("stencil5", 2),
-}
-STREAM_ELEMENTS = (1 << 27) + 2
-
-
-def _streams() -> Iterator[Case]:
-    n = STREAM_ELEMENTS
-    for row in _table("stream_vs_occupancy"):
-        gpu, clock = STREAM_GPUS[row["gpu"]]
-        kernel, streams = STREAMS[row["kernel"]]
-        size = int(row["block_size"])
-        yield Case(
-            name=f"{row['kernel']} {size} threads",
-            set="stream",
-            gpu=gpu,
-            overrides=(f"sm.clock={clock}", "sm.max_blocks=2"),  # a shared array keeps a third one out
-            module="stream",
-            kernel=kernel,
-            grid=(n // size + 1, 1, 1),
-            block=(size, 1, 1),
-            args=(*(f"f64[{n}]",) * 3, "f64=3", f"i64={n}"),
-            registers=None,
-            time=streams * 8 * n / float(row["GBps"]) / 1e3,
-            launched=True,
-        )
-
-
-# --- kepler_microapps.csv -------------------------------------------------------------------------------------------
-
-#: the K40c's clock is not stated: the base clock is assumed, as for all compute boards of that time
-KEPLERS = {"Tesla K40c": "k40", "Tesla-K40": "k40", "Tesla-K20": "k20"}
-LEAST_TIME = 20.0  # us: shorter ones are mostly launch
-
-
-def _keplers() -> Iterator[Case]:
-    for row in _table("kepler_microapps"):
-        n = int(row["problem"])
-        count = n if row["kernel"] == "vectorAdd" else n * n
-        if float(row["time_us"]) > LEAST_TIME:
-            arguments = (*(f"f32[{count}]",) * 3, f"i32={n}")
-            yield _from_row(row, "kepler", KEPLERS[row["gpu"]], "kepler", row["kernel"], arguments, launched=False)
-
-
-# --- sgemm_ladder.csv -----------------------------------------------------------------------------------------------
-
-LADDER_GPUS = {"A100 80GB PCIe": "a100_pcie_80gb", "RTX A6000": "rtxa6000"}
-#: kernel of the file -> ours; those that the source does not describe are left out
-LADDER = {
-    "naive": "column_from_x",
-    "tiled16": "tiled16",
-    "microtile2x2": "micro2x2",
-    "microtile4x1": "micro4x1",
-    "1: Naive": "row_from_x",
-    "2: GMEM Coalescing": "coalesced",
-    "3: SMEM Caching": "shared32",
-    "4: 1D Blocktiling": "tiling1d",
-    "5: 2D Blocktiling": "tiling2d",
-    "6: Vectorized Mem Access": "vectorised",
-}
-
-
-def _ladder() -> Iterator[Case]:
-    for row in _table("sgemm_ladder"):
-        if row["kernel"] in LADDER:
-            n = int(row["problem"].rpartition("=")[2])
-            again = "average" in row["timing"] and int(row["n_runs"] or 1) > 1  # the run before left them in the L2
-            matrices = (f"f32[{n * n}]" + ":copied" * again,) * 3
-            gpu, kernel = LADDER_GPUS[row["gpu"]], LADDER[row["kernel"]]
-            args: tuple[str, ...] = (*matrices, *(f"u64={n}",) * 3)
-            if gpu == "rtxa6000":  # its kernels compute alpha A B + beta C
-                args = (*(f"i32={n}",) * 3, "f32=1", *matrices[:2], "f32=0", matrices[2])
-            yield _from_row(row, "sgemm", gpu, "sgemm", kernel, args, launched=True)
-
-
-def _from_row(
-    row: dict[str, str], kind: str, gpu: str, module: str, kernel: str, args: tuple[str, ...], *, launched: bool
-) -> Case:
-    x, y, z = (int(row[f"grid_{axis}"]) for axis in "xyz")
-    u, v, w = (int(row[f"block_{axis}"]) for axis in "xyz")
-    return Case(
-        name=f"{row['kernel']} {row['problem']}",
-        set=kind,
-        gpu=gpu,
-        overrides=(),
-        module=module,
-        kernel=kernel,
-        grid=(x, y, z),
-        block=(u, v, w),
-        args=args,
-        registers=int(row["regs"]) if row["regs"] else None,
-        time=float(row["time_us"]),
-        launched=launched,
-    )
-
-
-SOURCES: tuple[Callable[[], Iterator[Case]], ...] = (_streams, _keplers, _ladder)
-
-
-def cases(texts: Sequence[str] = ()) -> list[Case]:
-    """All cases whose "SET GPU NAME" contains one of `texts`."""
-    return [case for case in with_chosen(case for make in SOURCES for case in make()) if is_asked(case.title, texts)]
-
-
-def with_chosen(found: Iterable[Case]) -> Iterator[Case]:
-    """The cases, with the values of hardware files that were chosen with each in view."""
-    chosen = {f"{row['set']} {row['gpu']} {row['case']}": row["values"] for row in _table("chosen")}
-    return (replace(case, chosen=chosen.get(case.title, "")) for case in found)
+    us: float
+    level: str
+    limiter: str
 
 
 def rows(texts: Sequence[str] = (), processes: int = 1) -> list[Row]:
@@ -191,8 +45,6 @@ def rows(texts: Sequence[str] = (), processes: int = 1) -> list[Row]:
 
 def predicted_rows(wanted: Sequence[Case], processes: int = 1) -> list[Row]:
     """Cases beside their predictions."""
-    from ppt_gpu.validate.measured_predictions import predictions
-
     return [row_of(case, found) for case, found in zip(wanted, predictions(wanted, processes), strict=True)]
 
 
@@ -201,14 +53,89 @@ def row_of(case: Case, found: Predicted) -> Row:
     return Row(case.name, case.gpu, case.set, found.level, case.time, found.us, "us", found.limiter)
 
 
-def _table(name: str) -> Iterator[dict[str, str]]:
-    return lines(folder() / f"{name}.csv")
+def predictions(wanted: Sequence[Case], processes: int = 1) -> list[Predicted]:
+    """The prediction of every case. Those that the store has are not made again; a killed run goes on where it was.
+
+    Raises whatever `predict` raises for the first case that cannot be predicted.
+    """
+    store = Store()
+    names = [_name(case) for case in wanted]
+    found = {number: kept for number, name in enumerate(names) if (kept := _kept(store, name)) is not None}
+    jobs = [Job(number, _same_traces(case), case) for number, case in enumerate(wanted) if number not in found]
+    with Progress("launches", len(wanted), len(found)) as progress:
+
+        def done(job: Job, result: Predicted) -> None:
+            name = names[job.number]
+            store.write(name, name[:32] + TIME, json.dumps(asdict(result)).encode())
+            found[job.number] = result
+            progress.done()
+
+        compute(jobs, predicted, done, processes)
+    return [found[number] for number in range(len(wanted))]
 
 
-def lines(path: Path) -> Iterator[dict[str, str]]:
-    with path.open(newline="") as file:
-        yield from csv.DictReader(file)
+def predicted(case: Case) -> Predicted:
+    """The prediction of one case, of the sum of its launches. Its limit is that of the longest.
+
+    Traces of other launches leave memory first: no later case asks for them.
+    """
+    launches = [_predicted(one) for one in (case, *case.then)]
+    longest = max(launches, key=lambda one: one.us)
+    return replace(longest, us=sum(one.us for one in launches))
 
 
-def folder(name: str = "measured") -> Path:
-    return data_dir("validation") / name
+def _predicted(case: Case) -> Predicted:
+    """The prediction of one launch."""
+    if _last != [_same_traces(case)]:
+        forget()
+        _last[:] = [_same_traces(case)]
+    workload = open_workload(
+        case.path,
+        kernel=case.kernel,
+        grid=case.grid,
+        block=case.block,
+        args=case.args,
+        dynamic_shared=case.shared,
+        registers=case.registers,
+    )
+    if case.again:
+        workload = _after_itself(workload)
+    launch = predict(workload, case.gpu, overrides=case.overrides).launches[-1]
+    seconds = float(launch.value("kernel.cycles")) / float(launch.value("gpu.clock"))
+    if case.launched:
+        seconds += float(launch.value("kernel.launch_overhead"))
+    return Predicted(seconds * 1e6, launch.level, str(launch.value("limiter.kind")))
+
+
+def _after_itself(workload: Workload) -> Workload:
+    """The launch after one that does the same. A word of shared memory more tells the first from it: launches that are
+    the same are predicted once, as the first of them runs."""
+    (launch,) = workload.launches
+    before = replace(launch, dynamic_shared=launch.dynamic_shared + 4)
+    return replace(workload, launches=(before, launch))
+
+
+def _same_traces(case: Case) -> tuple[Any, ...]:
+    return case.module, case.kernel, case.grid, case.block, case.args, case.shared
+
+
+def _kept(store: Store, name: str) -> Predicted | None:
+    return store.read(name, name[:32] + TIME, lambda data, path: Predicted(**json.loads(data)))
+
+
+def _name(case: Case) -> str:
+    """A digest of all that the prediction depends on; not of what was measured."""
+    described = {
+        key: value for key, value in asdict(case).items() if key not in ("name", "set", "time", "chosen", "form_of")
+    }
+    return digest(prediction_digest(), described, _gpu(case.gpu, case.overrides), _content(case.path))
+
+
+@lru_cache(maxsize=256)
+def _gpu(name: str, overrides: tuple[str, ...]) -> str:
+    return fingerprint(load_gpu(name, overrides))
+
+
+@cache
+def _content(path: Path) -> str:
+    return sha256(path.read_bytes()).hexdigest()

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ppt_gpu.exec.workload import Dim3
-from ppt_gpu.validate.measured import Case, folder, lines, predicted_rows, with_chosen
+from ppt_gpu.validate.measured import predicted_rows
+from ppt_gpu.validate.measured_cases import Case, folder, lines, with_chosen
 from ppt_gpu.validate.rows import Row, is_asked
 
 

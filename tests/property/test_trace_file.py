@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from some_examples import examples
 
 from ppt_gpu.errors import BudgetError, PptError
-from ppt_gpu.exec.global_accesses import GlobalAccesses, global_accesses
+from ppt_gpu.exec.global_accesses import global_accesses
 from ppt_gpu.exec.memory import DeviceMemory
 from ppt_gpu.exec.run import run
-from ppt_gpu.exec.trace import Trace
+from ppt_gpu.exec.trace import GlobalAccesses, Trace
 from ppt_gpu.exec.trace_file import GLOBAL_SECTIONS, MAGIC, PREFIX, TRACE_SECTIONS, VERSION, Record, read_traces
 from ppt_gpu.exec.trace_file import write_traces as write
 from ppt_gpu.exec.trace_pack import Damaged, Rows, pack, unpack

@@ -10,11 +10,11 @@ import pytest
 import ppt_gpu
 from ppt_gpu.report.expected_error import ANY, KERNELS, Group, expected_error, expected_text, read_groups
 from ppt_gpu.spec import load_gpu
-from ppt_gpu.validate import measured, published
+from ppt_gpu.validate import measured, measured_cases, published
 from ppt_gpu.validate.evidence import cases, document, path, read_launches
 from ppt_gpu.validate.evidence_groups import Launch, groups, launches
-from ppt_gpu.validate.measured import Case
-from ppt_gpu.validate.measured_predictions import Predicted, predictions
+from ppt_gpu.validate.measured import Predicted, predictions
+from ppt_gpu.validate.measured_cases import Case
 
 
 def launch(
@@ -102,12 +102,12 @@ def test_forms_of_a_kernel_are_one_kernel() -> None:
 
 def test_predictions_are_kept(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
     monkeypatch.setenv("PPT_GPU_CACHE", str(tmp_path))
-    (one,) = measured.cases(["kepler k20 matrix_sum_coalesced 1280"])
+    (one,) = measured_cases.cases(["kepler k20 matrix_sum_coalesced 1280"])
     first = predictions([one])
-    monkeypatch.setattr("ppt_gpu.validate.measured_predictions.predict", None)
+    monkeypatch.setattr("ppt_gpu.validate.measured.predict", None)
     assert predictions([one]) == first
     with pytest.raises(TypeError):  # what it depends on is another: predicted again
-        predictions([measured.cases(["kepler k20 matrix_sum_coalesced 1792"])[0]])
+        predictions([measured_cases.cases(["kepler k20 matrix_sum_coalesced 1792"])[0]])
 
 
 # --- the shipped file -------------------------------------------------------------------------------------------------

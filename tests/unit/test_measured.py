@@ -9,8 +9,8 @@ import pytest
 import ppt_gpu
 from ppt_gpu.inputs import open_workload
 from ppt_gpu.paths import data_dir
-from ppt_gpu.validate import measured, published
-from ppt_gpu.validate.measured_predictions import predicted
+from ppt_gpu.validate import measured, measured_cases, published
+from ppt_gpu.validate.measured import predicted
 
 KERNELS = data_dir("validation") / "measured" / "kernels"
 RNG = np.random.default_rng(7)
@@ -83,7 +83,7 @@ def test_streams():
 
 
 def test_every_row_is_a_case_of_its_kernel():
-    cases = measured.cases()
+    cases = measured_cases.cases()
     assert Counter(case.set for case in cases) == {"stream": 528, "kepler": 257, "sgemm": 26}
     both = [*cases, *published.cases()]
     assert len({case.title for case in both}) == len(both) > 1000
@@ -103,7 +103,7 @@ def test_lines_without_a_time_are_launches_of_the_line_above(monkeypatch, tmp_pa
         f"k20,sum,twice,{call},{arguments},,\n"
         f"k20,sum,once,{call},{arguments},150,sm.clock=706 MHz\n"
     )
-    folder = measured.folder
+    folder = measured_cases.folder
     for module in (measured, published):
         monkeypatch.setattr(module, "folder", lambda name="measured": tmp_path if name == "published" else folder(name))
     twice, once = published.cases(["two k20"])

@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ppt_gpu.analytic.model import Estimate, Model, Options, answer
-from ppt_gpu.analytic.model_inputs import DoesNotApply, ModelInputs, _producers
+from ppt_gpu.analytic.model_inputs import ModelInputs
 from ppt_gpu.analytic.models import find_model
 from ppt_gpu.analytic.steps import Steps
+from ppt_gpu.analytic.warp_streams import DoesNotApply, _producers
 from ppt_gpu.errors import PptError
 from ppt_gpu.exec.budget import Budget
 from ppt_gpu.pipeline import open_workload, simulated_sms, workload_traces

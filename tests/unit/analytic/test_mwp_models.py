@@ -21,7 +21,8 @@ from ppt_gpu.analytic.hong_kim_model import HongKimModel
 from ppt_gpu.analytic.mcore_coalescing import transactions_per_warp
 from ppt_gpu.analytic.mcore_model import MCoreModel, m_core_hardware
 from ppt_gpu.analytic.model import Estimate, Model, Options
-from ppt_gpu.analytic.model_inputs import DoesNotApply, ModelInputs
+from ppt_gpu.analytic.model_inputs import ModelInputs
+from ppt_gpu.analytic.warp_streams import DoesNotApply
 from ppt_gpu.cli import main
 from ppt_gpu.spec import load_gpu
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from plain_machine import PlainMachine
 
-from ppt_gpu.cluster.grid import split
+from ppt_gpu.cluster.grid_index import split
 from ppt_gpu.cluster.simulate import simulate
 
 

@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from ppt_gpu.exec import jit_convert_library, jit_float_library  # noqa: F401  (they register helper functions)
 from ppt_gpu.exec.float_formats import FORMATS, ROUNDINGS, decode, encode, to_odd
 from ppt_gpu.exec.jit_library import helper_address
 

@@ -4,12 +4,12 @@ What is in one stands in a table of records, `in_flight`, laid out as the reques
 there until its answer is back, however many windows that takes. Of the words of a crossbar the first HEAD are: how many
 senders and receivers it has, and steps in a cycle: with one, a sender may give packets to several receivers in it. A
 receiver stops where more than MOST sectors wait for the way back, or in its queue for longer than QUEUE, LATE steps
-later; up to which step that has been SEEN, and where, from the first word on, it stands, of each receiver a RING of the
-steps in which it is so. Then, of each sender SENDER_WORDS: the step from which its next packet may be taken, its first
-and last record, the packets left of the first and their receiver, the sender that waits beside it for the same one; how
-many packets it has sent, how many have been there, and the first record that is not. Of each receiver RECEIVER_WORDS:
-the sender whose turn it is, the first one that waits, the step from which it takes another packet, and that from which
-its queue is empty.
+later. A RING for each receiver, from word STOPS on, has the steps in which that is so; of its queue also those to come,
+as what a receiver has taken stays there until it is served. Then, of each sender SENDER_WORDS: the step from which its
+next packet may be taken, its first and last record, the packets left of the first and their receiver, the sender that
+waits beside it for the same one; how many packets it has sent, how many have been there, and the first record that is
+not. Of each receiver RECEIVER_WORDS: the sender whose turn it is, the first one that waits, the step from which it
+takes another packet, and that from which its queue is empty.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from ppt_gpu.sm.chip_machine import Chip
 from ppt_gpu.sm.core_bits import int64
 from ppt_gpu.sm.core_machine import NEVER
 
-SENDERS, RECEIVERS, STEPS, MOST, QUEUE, LATE, SEEN, STOPS = range(8)
-HEAD = 8
+SENDERS, RECEIVERS, STEPS, MOST, QUEUE, LATE, STOPS = range(7)
+HEAD = 7
 GONE, FIRST, LAST, LEFT, TO, BESIDE, SENT, THERE, NEXT_THERE = range(9)
 SENDER_WORDS = 9
 TURN, WAITS, BUSY, SERVED = range(4)
@@ -52,7 +52,7 @@ def crossbar_words(
     later; `most` 0: never."""
     stops = HEAD + senders * SENDER_WORDS + receivers * RECEIVER_WORDS
     words = np.zeros(stops, np.int64)
-    words[:HEAD] = senders, receivers, steps, most, queue * steps, late * steps, -lag * steps, stops
+    words[:HEAD] = senders, receivers, steps, most, queue * steps, late * steps, stops
     words[HEAD : HEAD + senders * SENDER_WORDS : SENDER_WORDS] = -lag * steps
     for word in (BUSY, SERVED):
         words[HEAD + senders * SENDER_WORDS + word : stops : RECEIVER_WORDS] = -lag * steps
@@ -65,7 +65,8 @@ def crossbars(chip: Chip) -> list[NDArray[np.int64]]:
         return []
     steps, lag = 2 if chip.router else 1, chip.sm.memory_lag
     there = crossbar_words(chip.sms, chip.slices, steps, lag, chip.answers, chip.queue, chip.stops_after)
-    return [there, crossbar_words(chip.slices, chip.sms, steps, lag)] + ([there] if chip.port else [])
+    ahead = [there[: there[STOPS]]] if chip.port else []
+    return [there, crossbar_words(chip.slices, chip.sms, steps, lag), *ahead]
 
 
 @called
@@ -186,7 +187,7 @@ def _stop(words: Any, at: int, to: int, step: int) -> int:
 @merged
 def _stopped(words: Any, at: int, to: int, now: int) -> bool:
     step = now - words[at + LATE]
-    return words[at + MOST] != 0 and step < words[at + SEEN] and words[_stop(words, at, to, step)] == step
+    return words[at + MOST] != 0 and words[_stop(words, at, to, step)] == step
 
 
 @called
@@ -239,8 +240,6 @@ def _grant(words: Any, at: int, to: int, now: int) -> int:
     words[this + SENT] += 1
     if words[this + LEFT] != 0:
         return int64(0)
-    if words[at + MOST] != 0:
-        _into_queue(words, at, to, record, now)
     words[this + FIRST] = words[record + q.R_NEXT]
     _first(words, this)
     if many and words[this + FIRST] != 0 and words[this + TO] > to and _ready(words, this) <= now:
@@ -252,8 +251,8 @@ def _grant(words: Any, at: int, to: int, now: int) -> int:
 def cross(words: Any, at: int, wait: int, first: int, end: int, chained: bool, there: int) -> int:
     """What passes in steps `first` to `end` - 1. In the word `wait` of each record, how many steps later than it came
     its last packet is taken. `chained`: R_NEXT of each is the next one, in that order, 0: none; of the first one the
-    place. Without, records stay in their queues: to look ahead, with a crossbar that is left alone then. `there`: the
-    crossbar whose receivers stop for what waits here; 0: none do."""
+    place. Without, records stay in their queues: to look ahead, with a crossbar that is left alone then, and nothing
+    comes to the queue of a receiver. `there`: the crossbar whose receivers stop for what waits here; 0: none do."""
     now, passed, last = int64(first), int64(0), int64(0)
     while now < end:
         if there:
@@ -265,6 +264,8 @@ def cross(words: Any, at: int, wait: int, first: int, end: int, chained: bool, t
                 if record:
                     words[record + wait] = now - words[record + R_STEP]
                 if record and chained:
+                    if words[at + MOST] != 0:
+                        _into_queue(words, at, int64(to), record, now)
                     words[record + q.R_NEXT] = 0
                     if last:
                         words[last + q.R_NEXT] = record

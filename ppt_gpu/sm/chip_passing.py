@@ -18,10 +18,7 @@ from ppt_gpu.sm.chip_crossbar import (
     MOST,
     R_SM,
     R_STEP,
-    RECEIVERS,
     RECORD_WORDS,
-    RING,
-    SEEN,
     SENDER_WORDS,
     STEPS,
     STOPS,
@@ -95,7 +92,6 @@ def _go_on(
         at_slice(slices, at, sm, this, time, time, int64(0), time, below, slices, channels, number, of_sm)
         enqueue(slices, back, this, sm, at, max(came, _answered(slices, at, below) * steps), packets, steps)
         at = then
-    slices[there + SEEN] = end
     at = cross(slices, back, int64(q.R_BACK), begin, end, True, there if slices[there + MOST] != 0 else int64(0))
     while at:
         then = slices[at + q.R_NEXT]
@@ -165,8 +161,9 @@ def _look_ahead(
     mems: Any, stride: int, sms: int, slices: Any, there: int, ahead: int, end: int, steps: int
 ) -> None:  # fmt: skip
     """When what waits in the ports will leave them, if nothing more comes."""
-    for word in range(slices[there + STOPS] + (slices[there + RECEIVERS] * RING if slices[there + MOST] else int64(0))):
+    for word in range(slices[there + STOPS]):
         slices[ahead + word] = slices[there + word]
+    slices[ahead + STOPS] += there - ahead  # no steps are added, so both have one table of them
     cross(slices, ahead, int64(q.R_ACROSS), end, int64(NEVER), False, int64(0))
     for sm in range(sms):
         base, at = sm * stride, slices[there + HEAD + sm * SENDER_WORDS + FIRST]

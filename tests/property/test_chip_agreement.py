@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, assume, given, note, settings
 from hypothesis import strategies as st
 from sm_random import differences, gpus, pipelined_gpus, programs, staged_gpus, with_events, with_operands
 
+from ppt_gpu.sm.bench_programs import loop_program
 from ppt_gpu.sm.chip import run_chip
 from ppt_gpu.sm.chip_machine import Chip, checked_window, chip_of, with_left
 from ppt_gpu.sm.chip_reference import run_chip_reference
@@ -19,6 +20,7 @@ from ppt_gpu.sm.core_machine import CODE_IN_SM, machine_of
 from ppt_gpu.sm.core_raw import DONE, OVER_BUDGET
 from ppt_gpu.sm.program import KIND_STORE, Program
 from ppt_gpu.sm.staged import run_staged
+from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.gpu import Gpu
 from ppt_gpu.threads import at_most
 
@@ -137,9 +139,11 @@ def test_arrivals_waits_and_copies_many(program: Program, gpu: Gpu, resident: in
     compare(with_events(program, seed), gpu, resident, share, LONG)
 
 
-def with_crossbar(gpu: Gpu, polynomial: bool, port: int | None, answers: int) -> Gpu:
+def with_crossbar(
+    gpu: Gpu, polynomial: bool, port: int | None, answers: int, queue: int = 2, stops_after: int = 20
+) -> Gpu:
     """One of its L2 slices by address, and with a crossbar in front of them; a router behind ports of so many flits.
-    Slices stop where more than so many answers wait."""
+    Slices stop where more than so many answers wait, or more than so many sectors in their queues."""
     slices = {"slices": 8, "slice_index": "polynomial"} if polynomial else {}
     return dataclasses.replace(
         gpu,
@@ -151,8 +155,8 @@ def with_crossbar(gpu: Gpu, polynomial: bool, port: int | None, answers: int) ->
             router=port is not None,
             port=port or 0,
             answers=answers,
-            stops_after=20,
-            queue=2,
+            stops_after=stops_after,
+            queue=queue,
         ),
     )
 
@@ -175,7 +179,13 @@ def test_with_what_earlier_launches_left(
     compare(with_left(found), gpu, resident, share)
 
 
-CROSSED = PIPELINED | {"polynomial": st.booleans(), "port": PORTS, "answers": st.sampled_from((0, 1, 3, 10))}
+CROSSED = PIPELINED | {
+    "polynomial": st.booleans(),
+    "port": PORTS,
+    "answers": st.sampled_from((0, 1, 3, 10)),
+    "queue": st.sampled_from((0, 2, 30)),
+    "stops_after": st.sampled_from((0, 1, 20)),
+}
 
 
 def compare_crossed(
@@ -187,10 +197,12 @@ def compare_crossed(
     polynomial: bool,
     port: int | None,
     answers: int,
+    queue: int,
+    stops_after: int,
 ) -> None:
     """Where the program ends: some random ones never do with collector units, with a crossbar or without."""
     found = with_operands(program, operands, gpu.collectors.banks)
-    chip = chip_of(found, with_crossbar(gpu, polynomial, port, answers))
+    chip = chip_of(found, with_crossbar(gpu, polynomial, port, answers, queue, stops_after))
     window = max(1, int(checked_window(None, chip) * share))
     plain = run_chip_reference(found, chip, resident, ENDS, window)
     assume(plain.status == DONE)
@@ -208,6 +220,21 @@ def test_with_a_crossbar(**options: Any) -> None:
 @given(**CROSSED)
 def test_with_a_crossbar_many(**options: Any) -> None:
     compare_crossed(**options)
+
+
+@pytest.mark.parametrize("stops_after", [0, 20])
+def test_a_slice_stops_as_long_as_what_it_has_taken_waits(stops_after: int) -> None:
+    """Four warps store to one slice. At the end of a window its queue is known to stop it in the next ones, too: that
+    is when the port has room again."""
+    one = ["sm.count=1", "l2.slices=1", "dram.channels=1", "interconnect.port=1", "interconnect.answers=1000"]
+    stops = ["interconnect.queue=0", f"interconnect.stops_after={stops_after}"]
+    gpu = load_gpu("gpgpusim_gtx480", one + stops)
+    program = loop_program(gpu, (("store.global", (), -1),), repeat=4, blocks=1, warps=4, lines=16)
+    chip = chip_of(program, gpu)
+    window = checked_window(None, chip)
+    plain = run_chip_reference(program, chip, 1, ENDS, window)
+    assert plain.status == DONE
+    assert differences(plain, run_chip(program, chip, 1, ENDS, window)) == []
 
 
 def one_sm(program: Program, gpu: Gpu) -> tuple[Program, Gpu, Chip]:

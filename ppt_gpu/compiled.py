@@ -11,12 +11,11 @@ To import numba takes longer than most of what a prediction does whose answer is
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import update_wrapper
-from pathlib import Path
 from threading import RLock
-from types import CellType, CodeType, FunctionType
+from types import CodeType, FunctionType
 from typing import Any
-from zlib import crc32
 
 _OPTIONS = {"_nrt": False, "no_cfunc_wrapper": True}
 #: of functions that Python calls: meanwhile other threads run
@@ -90,70 +89,24 @@ def _names(code: CodeType) -> Iterator[str]:
 
 
 def entry(function: Callable[..., Any], **options: Any) -> Any:
-    """Compile a function that Python calls, cached on disk where a folder for that is writable.
+    """Compile a function that Python calls, kept on disk where a folder for that is writable.
 
-    Meanwhile other threads run, such as the one that answers Ctrl-C. numba's cache notices changes of the function's
-    own file only: what it inlines belongs into that file, or `across_files` around the decorator.
+    Meanwhile other threads run, such as the one that answers Ctrl-C. What is kept is used again while all that it was
+    made from is the same, in whichever file that stands (`ppt_gpu.compiled_cache`).
     """
 
     def make(function: Callable[..., Any]) -> Any:
         from numba import njit
 
+        from ppt_gpu.compiled_cache import KeptCode
+
         chosen = _ENTRY | options
-        try:
-            made = njit(cache=True, **chosen)(function)
-        except (RuntimeError, OSError):
-            return njit(**chosen)(function)
-        return made if chosen["_nrt"] else _read_alone(made)
+        made = njit(**chosen)(function)
+        with suppress(RuntimeError, OSError):
+            made._cache = KeptCode(function, chosen)
+        return made
 
     return Deferred(function, make)
-
-
-def _read_alone(made: Any) -> Any:
-    """Have `made` read from numba's cache without what only compiling needs: numba would first read its tables of all
-    functions that it can compile, which takes longer than anything else in a process that compiles nothing. To compile,
-    it reads them then. Only for what allocates nothing: with the tables comes what memory is allocated by."""
-    cache = made._cache
-    if hasattr(cache, "_load_overload") and hasattr(cache, "_guard_against_spurious_io_errors"):
-
-        def load_overload(signature: Any, context: Any) -> Any:
-            with cache._guard_against_spurious_io_errors():
-                return cache._load_overload(signature, context)
-
-        cache.load_overload = load_overload
-    return made
-
-
-def across_files(function: Callable[..., Any]) -> Any:
-    """As `entry`, for a function that names compiled functions of other files."""
-
-    def make(function: Callable[..., Any]) -> Any:
-        return entry(_with_sources(function)).made()
-
-    return Deferred(function, make)
-
-
-def _with_sources(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function with a number of the files of all that it names in its closure, which numba's cache looks at."""
-    assert isinstance(function, FunctionType)
-    number = 0
-    for path in sorted(_files(function)):
-        number = crc32(Path(path).read_bytes(), number)
-    code = function.__code__.replace(co_freevars=(*function.__code__.co_freevars, "SOURCES"))
-    cells = (*(function.__closure__ or ()), CellType(number))
-    found = FunctionType(code, function.__globals__, function.__name__, function.__defaults__, cells)
-    found.__qualname__, found.__module__ = function.__qualname__, function.__module__
-    return found
-
-
-def _files(function: Callable[..., Any]) -> set[str]:
-    """The files of a function and of all compiled functions that it names."""
-    found = {function.__code__.co_filename}
-    for name in _names(function.__code__):
-        value = getattr(function.__globals__.get(name), "py_func", None)
-        if isinstance(value, FunctionType):
-            found |= _files(value)
-    return found
 
 
 def inlined(function: Callable[..., Any]) -> Any:
@@ -198,6 +151,9 @@ def _njit(function: Callable[..., Any], **options: Any) -> Any:
     def make(function: Callable[..., Any]) -> Any:
         from numba import njit
 
+        from ppt_gpu.compiled_cache import named_apart
+
+        named_apart(function)
         return njit(**options)(function)
 
     return Deferred(function, make)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.compiled import across_files, entry, merged
+from ppt_gpu.compiled import entry, merged
 from ppt_gpu.exec.digest import find_pattern, new_patterns
 from ppt_gpu.exec.jit_records import SPACE_BITS
 from ppt_gpu.exec.pattern_store import PLACES_BIT, SHIFT_BIT, WIDTH_BIT, WORDS
@@ -124,7 +124,7 @@ def expand_row(
     return int(distances(places8, places16, places32, away16, away32, away64, masks, line, found, row))
 
 
-@across_files
+@entry
 def number_lines(
     headers: NDArray[np.uint32],  # [R]
     spans: NDArray[np.int64],  # [n, 2]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.compiled import across_files, entry
+from ppt_gpu.compiled import entry
 from ppt_gpu.exec.digest_patterns import distances
 from ppt_gpu.exec.memory import CLUSTER_SHIFT
 from ppt_gpu.exec.shared_accesses import READS, SHARED, UPDATES
@@ -28,7 +28,7 @@ COLUMNS = 8
 W_WARP, W_STRETCH, W_STEP, W_PLACE = range(4)
 
 
-@across_files
+@entry
 def follow_warp(
     warp: int, first: int, end: int, path_pc: NDArray[np.int32], kind: NDArray[np.uint8], given: NDArray[np.int64],
     flags: NDArray[np.uint8], access: int, base: NDArray[np.int64], line: NDArray[np.int32],
@@ -142,7 +142,7 @@ def chain_places(
     return used
 
 
-@across_files
+@entry
 def early_reads(
     warp: int, first: int, end: int, path_pc: NDArray[np.int32], flags: NDArray[np.uint8], roles: NDArray[np.int8],
     access: int, space: NDArray[np.uint8], base: NDArray[np.int64], size: NDArray[np.int64], line: NDArray[np.int32],

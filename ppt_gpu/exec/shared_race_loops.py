@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.compiled import across_files, entry, merged
+from ppt_gpu.compiled import entry, merged
 from ppt_gpu.exec.digest_patterns import distances
 from ppt_gpu.exec.memory import CLUSTER_SHIFT
 from ppt_gpu.exec.shared_accesses import NOTHING, READS, SHARED
@@ -59,7 +59,7 @@ def between_barriers(
     return barriers
 
 
-@across_files
+@entry
 def conflicts(
     first: int, end: int, warp_path: NDArray[np.int32], access_start: NDArray[np.int64], space: NDArray[np.uint8],
     base: NDArray[np.int64], line: NDArray[np.int32], places8: NDArray[np.uint8], places16: NDArray[np.uint16],

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.compiled import across_files
+from ppt_gpu.compiled import entry
 from ppt_gpu.exec.digest_patterns import distances
 from ppt_gpu.exec.memory import CLUSTER_SHIFT
 from ppt_gpu.exec.once import once_a_kernel
@@ -97,7 +97,7 @@ def _unrecorded(instruction: Instruction) -> bool:
     return instruction.base in UNRECORDED or "async" in instruction.modifiers
 
 
-@across_files
+@entry
 def _look(
     first: int, end: int, warp_path: NDArray[np.int32], access_start: NDArray[np.int64], space: NDArray[np.uint8],
     base: NDArray[np.int64], line: NDArray[np.int32], places8: NDArray[np.uint8], places16: NDArray[np.uint16],

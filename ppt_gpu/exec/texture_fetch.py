@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ppt_gpu.compiled import inlined
+from ppt_gpu.compiled import entry, inlined
 from ppt_gpu.exec.texture import HANDLE_STEP, TEXTURE_WINDOW, WORDS
 
 F = np.float32
@@ -280,24 +280,23 @@ def _query(table: Any, textures: Any, handles: Any, mask: Any, word: Any, out: A
 
 @lru_cache(maxsize=4)
 def compiled_address(name: str) -> int:
-    """The machine address of "fetch", "place" or "query", compiled on first use and cached on disk."""
-    from numba import cfunc, types
+    """The machine address of "fetch", "place" or "query", compiled on first use and kept on disk."""
+    from numba import types
 
     words, ints = types.CPointer(types.int64), types.CPointer(types.int32)
     floats, raw = types.CPointer(types.float32), types.CPointer(types.uint8)
     i64 = types.int64
-    signatures = {
+    signatures: dict[str, tuple[Any, Any]] = {
         "fetch": (_fetch, i64(words, i64, words, i64, i64, ints, floats, raw, i64, ints, floats, words)),
         "place": (_place, i64(words, i64, words, i64, i64, ints, i64, words)),
         "query": (_query, i64(words, i64, words, i64, i64, ints)),
     }
     function, signature = signatures[name]
-    try:
-        made = cfunc(signature, cache=True)(function)
-    except (RuntimeError, OSError):
-        made = cfunc(signature)(function)
+    made = entry(function, no_cfunc_wrapper=False)
+    made.compile(signature)
+    found = made.overloads[signature.args]
     _KEPT.append(made)
-    return int(made.address)
+    return int(found.library.get_pointer_to_function(found.fndesc.llvm_cfunc_wrapper_name))
 
 
 _KEPT: list[Any] = []

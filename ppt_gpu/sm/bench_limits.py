@@ -21,7 +21,7 @@ from ppt_gpu.compiled import entry
 from ppt_gpu.sm.bench_programs import DEPENDENT_FMA, STREAMING, Entry, loop_program
 from ppt_gpu.sm.core import run_core
 from ppt_gpu.sm.core_again import make_again
-from ppt_gpu.sm.core_bits import fingerprint, int64, pointer
+from ppt_gpu.sm.core_bits import int64, pointer
 from ppt_gpu.sm.core_machine import Machine, machine_of
 from ppt_gpu.sm.core_memory import MemoryArrays
 from ppt_gpu.sm.core_pack import ANNOUNCE, INTERVAL, NOT_SELECTED, OP_AT, OP_MASK, OP_ROW, SLOT_AT, W1_AT, Packed
@@ -46,13 +46,11 @@ STEPS = (
 @cache
 def make_smallest(slots_too: bool, stalls_too: bool, pipe_too: bool) -> Any:
     """The loop of a step; it returns the cycle behind the last issue."""
-    SOURCES = fingerprint()
 
     def smallest(
         code: Any, op_table: Any, words: Any, positions: Any, ready_at: Any, slots: Any, wheel: Any, masks: Any,
         places: Any, busy: Any, op_stall: Any, slot_shift: int, entries: int,
     ) -> int:  # fmt: skip
-        _ = SOURCES
         left, now, K = len(words), int64(0), int64(SCHEDULERS)
         code, op_table, words, positions = pointer(code), pointer(op_table), pointer(words), pointer(positions)
         ready_at, slots, wheel, masks = pointer(ready_at), pointer(slots), pointer(wheel), pointer(masks)

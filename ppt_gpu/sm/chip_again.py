@@ -21,7 +21,7 @@ from ppt_gpu.sm import chip_memory as q
 from ppt_gpu.sm.chip_below import make_bring_in, serve_window
 from ppt_gpu.sm.chip_machine import Chip
 from ppt_gpu.sm.chip_record import Asked
-from ppt_gpu.sm.core_bits import fingerprint, int64, pointer
+from ppt_gpu.sm.core_bits import int64, pointer
 from ppt_gpu.sm.core_machine import FRACTION
 from ppt_gpu.sm.core_raw import DONE, Raw
 from ppt_gpu.sm.program import Program
@@ -86,14 +86,12 @@ def run_chip_again(program: Program, chip: Chip, run: RecordedChip, window: int)
 @cache
 def make_chip_again() -> Any:
     """_again, compiled."""
-    SOURCES = fingerprint(names="c*.py")
 
     def again(
         sm: Any, time: Any, line: Any, sectors: Any, kind: Any, wait: Any, start: Any, updates: Any, answer: Any,
         mems: Any, stride: int, sms: int, below: Any, slices: Any, channels: Any, number: int, of_sm: Any, count: Any,
         keys: Any, order: Any,
     ) -> bool:  # fmt: skip
-        _ = SOURCES
         return _again(
             sm, time, line, sectors, kind, wait, start, updates, answer, mems, stride, sms, below, slices, channels,
             number, of_sm, count, keys, order,

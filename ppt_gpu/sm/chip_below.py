@@ -14,7 +14,7 @@ from ppt_gpu.sm import core_memory as c
 from ppt_gpu.sm.chip_machine import ATOMIC, COPY, COPY_BIT, READ
 from ppt_gpu.sm.chip_passing import KEY_SM, KEY_TIME, pass_crossbars, request_place, sm_of
 from ppt_gpu.sm.chip_slice import at_slice
-from ppt_gpu.sm.core_bits import fingerprint, int64, prefetch
+from ppt_gpu.sm.core_bits import int64, prefetch
 from ppt_gpu.sm.core_machine import FRACTION
 from ppt_gpu.sm.core_tags import claim, line_place
 
@@ -25,10 +25,8 @@ STEP = 6
 @cache
 def make_bring_in() -> Any:
     """_bring_in, compiled."""
-    SOURCES = fingerprint(names="c*.py")
 
     def bring_in(below: Any, lines: Any, dirty: Any) -> None:
-        _ = SOURCES
         _bring_in(below, lines, dirty)
 
     return entry(bring_in)

@@ -8,7 +8,6 @@ early when a slot is due that was freed in this window, as which block it gets d
 from __future__ import annotations
 
 from functools import cache
-from types import FunctionType
 from typing import Any
 
 from ppt_gpu.compiled import called, entry
@@ -25,7 +24,7 @@ from ppt_gpu.sm.chip_lsu import operation, serve_queue
 from ppt_gpu.sm.chip_requests import settle
 from ppt_gpu.sm.chip_round import END
 from ppt_gpu.sm.core import make_loop
-from ppt_gpu.sm.core_bits import fingerprint, int64, pointer
+from ppt_gpu.sm.core_bits import int64, pointer
 from ppt_gpu.sm.core_blocks import count_event, finish_block
 from ppt_gpu.sm.core_machine import NEVER
 from ppt_gpu.sm.core_pack import OP_AT, OP_MASK
@@ -56,8 +55,6 @@ from ppt_gpu.sm.core_state import (
     WORD,
 )
 from ppt_gpu.sm.core_wheel import dependence, plan_wake
-
-sm_loop: Any = None  # of an SM; each function that make_advance_sms makes has its own
 
 
 @called
@@ -141,8 +138,7 @@ def _open_window(
 @cache
 def make_advance_sms(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> Any:
     """The function that brings some SMs to the end of the window, or to where they need to know a block."""
-    SOURCES = fingerprint(names="c*.py")
-    WHICH = (SCHEDULERS, FIXED_POLICY, FIXED_WIDTH)
+    sm_loop = make_loop(SCHEDULERS, FIXED_POLICY, FIXED_WIDTH, True)
 
     def advance_sms(
         first: int, last: int, chip: Any,
@@ -152,7 +148,6 @@ def make_advance_sms(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> An
         cores: Any, queued: Any, wheels: Any, occupied_of: Any, block_start: Any, block_end: Any, sync: Any,
         schedulers: int, policy: int, width: int, memory_gate: int, per_block: int, block_launch: int,
     ) -> None:  # fmt: skip
-        _ = SOURCES, WHICH
         end = chip[END]
         for sm in range(first, last):
             mem, track, core, wheel, occupied = mems[sm], tracks[sm], cores[sm], wheels[sm], occupied_of[sm]
@@ -196,6 +191,4 @@ def make_advance_sms(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> An
             if status == DONE:
                 track[NOW], track[ENDED], track[IDLE] = end, len(block_start), idle
 
-    # a global, not of this module but of this function: numba keeps nothing on disk that refers to a loop otherwise
-    names = globals() | {"sm_loop": make_loop(*WHICH, True)}
-    return entry(FunctionType(advance_sms.__code__, names, advance_sms.__name__, None, advance_sms.__closure__))
+    return entry(advance_sms)

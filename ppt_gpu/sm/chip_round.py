@@ -11,7 +11,7 @@ from ppt_gpu.sm.chip_below import serve_window
 from ppt_gpu.sm.chip_crossbar import USED
 from ppt_gpu.sm.chip_passing import place_of
 from ppt_gpu.sm.chip_record import write_down
-from ppt_gpu.sm.core_bits import fingerprint, int64, pointer
+from ppt_gpu.sm.core_bits import int64, pointer
 from ppt_gpu.sm.core_machine import NEVER
 from ppt_gpu.sm.core_raw import DEADLOCK, DONE, OVER_BUDGET
 from ppt_gpu.sm.core_skip import ENDED, NOTHING_DUE, NOW
@@ -91,14 +91,12 @@ def _ended(tracks: Any) -> int:
 @cache
 def make_close_round() -> Any:
     """_close_round, compiled."""
-    SOURCES = fingerprint(names="c*.py")
 
     def close_round(
         cores: Any, mems: Any, stride: int, tracks: Any, chip: Any, blocks_at: int, blocks_end: int, total: int,
         delay: int, below: Any, slices: Any, channels: Any, slice_number: int, of_sm: Any, count: Any, keys: Any,
         order: Any, records: Any,
     ) -> None:  # fmt: skip
-        _ = SOURCES
         _close_round(
             cores, mems, stride, tracks, chip, blocks_at, blocks_end, total, delay, below, slices, channels,
             slice_number, of_sm, count, keys, order, records,

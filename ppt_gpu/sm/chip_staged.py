@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from functools import cache
 from itertools import accumulate, pairwise
-from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +21,7 @@ from ppt_gpu.sm.chip_machine import Chip
 from ppt_gpu.sm.chip_requests import settle
 from ppt_gpu.sm.chip_round import END
 from ppt_gpu.sm.chip_staged_l1 import settle_l1
-from ppt_gpu.sm.core_bits import ctz, fingerprint, int64, pointer
+from ppt_gpu.sm.core_bits import ctz, int64, pointer
 from ppt_gpu.sm.core_code import constant
 from ppt_gpu.sm.core_machine import NEVER, UNKNOWN
 from ppt_gpu.sm.core_memory import L1_PIPE, P_STORE
@@ -57,8 +56,6 @@ from ppt_gpu.sm.staged_warps import REASONS
 
 if TYPE_CHECKING:
     from ppt_gpu.sm.chip import ChipState
-
-sm_loop: Any = None  # of an SM; a global of the function that make_advance_staged makes
 
 
 @merged
@@ -176,7 +173,7 @@ CHANGING = (
 @cache
 def make_advance_staged() -> Any:
     """The function that brings some SMs to the end of the window, or to where they need to know a block."""
-    SOURCES = fingerprint(names="c*.py") + fingerprint(names="staged*.py")
+    sm_loop = make_staged(True)
 
     def advance_staged(
         first: int, last: int, chip: Any,
@@ -185,7 +182,6 @@ def make_advance_staged() -> Any:
         block_start: Any, block_end: Any, policy: int, width: int, steps: int, fetches: int, block_launch: int,
         warp_launch: int, together: int,
     ) -> None:  # fmt: skip
-        _ = SOURCES
         end = chip[END]
         for sm in range(first, last):
             mem, track, core = mems[sm], tracks[sm], cores[sm]
@@ -217,10 +213,7 @@ def make_advance_staged() -> Any:
             )  # fmt: skip
             track[ENDED], track[IDLE] = now[BLOCKS_ENDED], now[IDLE_CYCLES]
 
-    # a global, not of this module but of this function: numba keeps nothing on disk that refers to a loop otherwise
-    function = advance_staged
-    names = globals() | {"sm_loop": make_staged(True)}
-    return entry(FunctionType(function.__code__, names, function.__name__, None, function.__closure__))
+    return entry(advance_staged)
 
 
 class StagedSms:

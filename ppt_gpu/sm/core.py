@@ -22,7 +22,7 @@ import numpy as np
 
 from ppt_gpu.compiled import entry
 from ppt_gpu.progress import Progress
-from ppt_gpu.sm.core_bits import ctz, fingerprint, int64, pointer, prefetch
+from ppt_gpu.sm.core_bits import ctz, int64, pointer, prefetch
 from ppt_gpu.sm.core_blocks import (
     count_event,
     finish_block,
@@ -177,16 +177,6 @@ from ppt_gpu.threads import COMPILING
 SPECIALISE_FROM, SPECIALISE_CHIP_FROM, SKIP_FROM = 4_000_000, 64_000_000, 500_000
 
 
-# of chip_lsu, which only the loops of whole chips need; globals, so that they can be cached
-issue_later: Any = None
-passes_unit: Any = None
-
-
-def _import_later() -> None:
-    global issue_later, passes_unit
-    from ppt_gpu.sm.chip_lsu import issue_later, passes_unit
-
-
 @cache
 def make_loop(
     SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int, LATER: bool = False, TWO_LEVELS: bool = True
@@ -197,9 +187,10 @@ def make_loop(
     dispatched to the chip. TWO_LEVELS: of any policy, else of all but `two_level`. The compiler leaves out what a
     loop has no use for.
     """
-    SOURCES = fingerprint(names="c*.py") if LATER else fingerprint()
-    if LATER:
-        _import_later()
+    issue_later: Any = None
+    passes_unit: Any = None
+    if LATER:  # only the loops of whole chips need it
+        from ppt_gpu.sm.chip_lsu import issue_later, passes_unit
 
     def loop(
         code: Any, waits: Any, op_table: Any, path_start: Any, warp_path: Any, warp_access: Any,
@@ -210,7 +201,6 @@ def make_loop(
         schedulers: int, policy: int, width: int, memory_gate: int, per_block: int, active_set: int, block_launch: int,
         max_cycles: int,
     ) -> tuple[int, int]:  # fmt: skip
-        _ = SOURCES
         total, block_slots = len(block_start), len(blocks) >> BLOCK_SHIFT
         code, waits, op_table, path_start = pointer(code), pointer(waits), pointer(op_table), pointer(path_start)
         warp_path, warp_access, block_warp = pointer(warp_path), pointer(warp_access), pointer(block_warp)

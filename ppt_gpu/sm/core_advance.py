@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 from ppt_gpu.compiled import called, entry, merged
-from ppt_gpu.sm.core_bits import fingerprint, int64
+from ppt_gpu.sm.core_bits import int64
 from ppt_gpu.sm.core_machine import GTO, GTO_BLOCK, NEVER
 from ppt_gpu.sm.core_state import (
     ACCESS,
@@ -55,13 +55,11 @@ from ppt_gpu.sm.core_wheel import is_bound, schedule
 @cache
 def make_advance() -> Any:
     """_advance, compiled."""
-    SOURCES = fingerprint()
 
     def advance(
         K: int, POLICY: int, core: Any, snap: Any, layout: Any, wheel: Any, occupied: Any, scheds: Any, rounds: int,
         before: int, now: int,
     ) -> None:  # fmt: skip
-        _ = SOURCES
         _advance(K, POLICY, core, snap, layout, wheel, occupied, scheds, rounds, before, now)
 
     return entry(advance)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ppt_gpu.compiled import called, entry
 from ppt_gpu.exec.identity import digest
-from ppt_gpu.sm.core_bits import fingerprint, int64, pointer
+from ppt_gpu.sm.core_bits import int64, pointer
 from ppt_gpu.sm.core_code import constant, line_fill
 from ppt_gpu.sm.core_lsu import issue_global, issue_shared
 from ppt_gpu.sm.core_machine import Machine
@@ -81,10 +81,8 @@ def run_again(program: Program, machine: Machine, run: RecordedRun) -> Raw | Non
 @cache
 def make_again() -> Any:
     """_again, compiled."""
-    SOURCES = fingerprint()
 
     def again(when: Any, what: Any, number: Any, done: Any, place: Any, accesses: Any, tx: Any, mem: Any) -> bool:
-        _ = SOURCES
         return _again(when, what, number, done, place, accesses, tx, mem)
 
     return entry(again)

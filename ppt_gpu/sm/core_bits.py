@@ -1,11 +1,8 @@
-"""Instructions that numba has no spelling for, and what tells its cache that a file of a compiled loop changed."""
+"""Instructions that numba has no spelling for."""
 
 from __future__ import annotations
 
-from functools import cache
-from pathlib import Path
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 
@@ -111,15 +108,3 @@ def least_of(typing_context: Any, keys: Any, offset: Any, mask: Any) -> Any:
         return builder.call(reduce, [builder.select(chosen, found, nothing)])
 
     return types.int64(keys, types.int64, types.int64), generate
-
-
-@cache
-def fingerprint(folder: Path = Path(__file__).parent, names: str = "core*.py") -> int:
-    """A number that changes with the text of any file of a compiled loop: of those whose name matches `names`.
-
-    numba's cache looks only at the file of the function it stores; a number in its closure makes it notice the others.
-    """
-    value = 0
-    for path in sorted(folder.glob(names)):
-        value = crc32(path.read_bytes(), value)
-    return value

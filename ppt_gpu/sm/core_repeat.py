@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from ppt_gpu.compiled import called, entry, merged
-from ppt_gpu.sm.core_bits import fingerprint, int64
+from ppt_gpu.sm.core_bits import int64
 from ppt_gpu.sm.core_machine import GTO, GTO_BLOCK, NEVER
 from ppt_gpu.sm.core_pack import MORE_AT
 from ppt_gpu.sm.core_state import (
@@ -71,12 +71,10 @@ RUN_FROM, RUN_TO, RUN_LAG = range(3)
 @cache
 def make_rounds_left() -> Any:
     """_rounds_left, compiled."""
-    SOURCES = fingerprint()
 
     def rounds_left(
         K: int, POLICY: int, core: Any, snap: Any, layout: Any, run: Any, code: Any, waits: Any, before: int, now: int
     ) -> int:
-        _ = SOURCES
         return _rounds_left(K, POLICY, core, snap, layout, run, code, waits, before, now)
 
     return entry(rounds_left)

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from ppt_gpu.compiled import called, entry
-from ppt_gpu.sm.core_bits import fingerprint, int64, pointer
+from ppt_gpu.sm.core_bits import int64, pointer
 from ppt_gpu.sm.core_lsu import issue_global, issue_shared
 from ppt_gpu.sm.core_memory import CYCLES_AT, CYCLES_MASK, FIRST_MASK, WAY_BITS
 from ppt_gpu.sm.core_state import ACCESS, AT_WARPS
@@ -53,13 +53,11 @@ def recall(track: Any, log: Any) -> tuple[int, int]:
 @cache
 def make_replay() -> Any:
     """_replay, compiled."""
-    SOURCES = fingerprint()
 
     def replay(
         track: Any, log: Any, core: Any, snap: Any, layout: Any, accesses: Any, tx: Any, mem: Any, period: int,
         rounds: int,
     ) -> int:  # fmt: skip
-        _ = SOURCES
         return _replay(track, log, core, snap, layout, accesses, tx, mem, period, rounds)
 
     return entry(replay)

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from ppt_gpu.compiled import called, entry, merged, popcount
-from ppt_gpu.sm.core_bits import fingerprint, int64, pointer, prefetch
+from ppt_gpu.sm.core_bits import int64, pointer, prefetch
 from ppt_gpu.sm.core_chip import l2_read, l2_write
 from ppt_gpu.sm.core_lsu import l1_allocate, l1_drop, l1_looked_up, l1_sectors, l1_store
 from ppt_gpu.sm.core_machine import FRACTION, ONE
@@ -129,12 +129,10 @@ def pass_global(kind: int, way: int, time: int, word: int, last: int, tx: Any, m
 @cache
 def make_pass_rounds() -> Any:
     """_pass_rounds, compiled."""
-    SOURCES = fingerprint()
 
     def pass_rounds(
         what: Any, first: Any, rounds: Any, begin: int, end: int, turns: int, accesses: Any, tx: Any, mem: Any, now: int
     ) -> None:
-        _ = SOURCES
         _pass_rounds(what, first, rounds, begin, end, turns, accesses, tx, mem, now)
 
     return entry(pass_rounds)

@@ -26,7 +26,6 @@ from numpy.typing import NDArray
 from ppt_gpu.compiled import called, entry
 from ppt_gpu.sm import core_machine as cm
 from ppt_gpu.sm.core_advance import move_ports, move_warp, wind
-from ppt_gpu.sm.core_bits import fingerprint
 from ppt_gpu.sm.core_machine import FRACTION, NEVER, ONE, Machine
 from ppt_gpu.sm.core_memory import (
     ATOMIC,
@@ -389,10 +388,8 @@ def _alike(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
 @cache
 def make_rounds_to_go() -> Any:
     """_rounds_to_go, compiled."""
-    SOURCES = fingerprint()
 
     def rounds_to_go(core: Any, layout: Any, alive: Any, run: Any, code: Any, waits: Any, lag: int, left: Any) -> None:
-        _ = SOURCES
         for i in range(len(alive)):
             position = core[layout[AT_WARPS] + (alive[i] << WARP_SHIFT) + POS]
             left[i] = (repeating(code, waits, run, position, lag) - 1) // lag
@@ -403,13 +400,11 @@ def make_rounds_to_go() -> Any:
 @cache
 def make_move_on() -> Any:
     """_move_on, compiled."""
-    SOURCES = fingerprint()
 
     def move_on(
         K: int, POLICY: int, core: Any, layout: Any, wheel: Any, occupied: Any, scheds: Any, alive: Any, entries: Any,
         accesses: Any, time: int, now: int,
     ) -> None:  # fmt: skip
-        _ = SOURCES
         _move_on(K, POLICY, core, layout, wheel, occupied, scheds, alive, entries, accesses, time, now)
 
     return entry(move_on)

@@ -14,7 +14,7 @@ import numpy as np
 from ppt_gpu.compiled import called, entry
 from ppt_gpu.exec.box import ROW, SIGNAL, SIGNALLED
 from ppt_gpu.exec.sync_word import PLACE_BITS
-from ppt_gpu.sm.core_bits import fingerprint, int64
+from ppt_gpu.sm.core_bits import int64
 from ppt_gpu.sm.event_objects import (
     ACCESS,
     AT,
@@ -168,13 +168,11 @@ def _of_block(
 
 @cache
 def _compiled() -> Any:
-    SOURCES = fingerprint(names="event_*.py")
 
     def of_blocks(
         paths: Any, steps: Any, base: Any, pattern: Any, offset: Any, mask: Any, objects: Any, head: Any, events: Any,
         of: Any, work: Any,
     ) -> None:  # fmt: skip
-        _ = SOURCES
         for first in range(0, len(paths), len(work)):
             mine = paths[first : first + len(work)]
             _of_block(mine, steps, base, pattern, offset, mask, objects, head, events, of, work)

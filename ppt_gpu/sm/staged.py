@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ppt_gpu.compiled import entry, merged
-from ppt_gpu.sm.core_bits import ctz, fingerprint, int64, pointer
+from ppt_gpu.sm.core_bits import ctz, int64, pointer
 from ppt_gpu.sm.core_machine import NEVER, Machine
 from ppt_gpu.sm.core_memory import L1_PIPE
 from ppt_gpu.sm.core_raw import DEADLOCK, DONE, OVER_BUDGET, PAUSED, Raw
@@ -87,25 +87,16 @@ def start(
             )  # fmt: skip
 
 
-# of chip_staged, which only the loop of an SM of a whole chip needs; globals, so that they can be cached
-start_later: Any = None
-memory_free_later: Any = None
-send_later: Any = None
-
-
-def _import_later() -> None:
-    global start_later, memory_free_later, send_later
-    from ppt_gpu.sm.chip_staged import memory_free_later, start_later
-    from ppt_gpu.sm.chip_staged_l1 import send_later
-
-
 @cache
 def make_staged(ON_CHIP: bool = False) -> Any:
     """The loop, compiled. ON_CHIP: that of an SM of a whole chip (chip_staged), from track[NOW] up to cycle `end`: what
     is below the L1 answers after the window, and blocks are dispatched to the chip."""
-    SOURCES = fingerprint(names="c*.py" if ON_CHIP else "core*.py") + fingerprint(names="staged*.py")
-    if ON_CHIP:
-        _import_later()
+    start_later: Any = None
+    memory_free_later: Any = None
+    send_later: Any = None
+    if ON_CHIP:  # only the loop of an SM of a whole chip needs them
+        from ppt_gpu.sm.chip_staged import memory_free_later, start_later
+        from ppt_gpu.sm.chip_staged_l1 import send_later
 
     def loop(
         waits: Any, entry_op: Any, entry_slot: Any, path_start: Any, warp_path: Any, warp_access: Any, block_warp: Any,
@@ -116,7 +107,6 @@ def make_staged(ON_CHIP: bool = False) -> Any:
         policy: int, width: int, steps: int, fetches: int, block_launch: int, warp_launch: int, together: int,
         max_cycles: int, track: Any, end: int,
     ) -> tuple[int, int]:  # fmt: skip
-        _ = SOURCES
         total, cycle = len(block_start), int64(0)
         if ON_CHIP:
             cycle = track[NOW]

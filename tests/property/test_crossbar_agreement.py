@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ppt_gpu.compiled import across_files
+from ppt_gpu.compiled import entry
 from ppt_gpu.sm import chip_memory as q
 from ppt_gpu.sm.chip_crossbar import RECORD_WORDS, cross, crossbar_words, enqueue
 from ppt_gpu.sm.core_machine import NEVER
@@ -19,7 +19,7 @@ WINDOWS = 6
 SENDER, TO, PACKETS, HOLD, STEP = range(5)
 
 
-@across_files
+@entry
 def pass_window(words: Any, records: int, requests: Any, begin: int, count: int, first: int, end: int) -> int:
     """`count` requests, from number `begin` on of all, [R, 5], come to the crossbar at the beginning of `words`, whose
     records stand from `records` on; the place of the first record that passes in steps `first` to `end` - 1."""
@@ -29,7 +29,7 @@ def pass_window(words: Any, records: int, requests: Any, begin: int, count: int,
     return cross(words, 0, q.R_ACROSS, first, end, True, 0)
 
 
-@across_files
+@entry
 def pass_ahead(words: Any, step: int) -> None:
     """Look ahead with the crossbar at the beginning of `words`."""
     cross(words, 0, q.R_ACROSS, step, NEVER, False, 0)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from ppt_gpu.compiled import Deferred, across_files, called, entry, inlined, merged
+from ppt_gpu.compiled import Deferred, called, entry, inlined, merged
 from ppt_gpu.sm import core
 from ppt_gpu.sm.bench_programs import DEPENDENT_FMA, loop_program
 from ppt_gpu.sm.simulate import simulate
@@ -162,20 +162,3 @@ def test_other_threads_run_beside_the_loop_of_the_sm(monkeypatch: pytest.MonkeyP
     program = loop_program(gpu, DEPENDENT_FMA, 2000, 8, 200)
     simulate(program, gpu, resident_blocks=1, active_sms=1, skip=False)
     assert any(0 < ended < 200 for ended in seen)
-
-
-def test_numba_is_told_of_changes_of_other_files(tmp_path: Path) -> None:
-    """A number of the files of all that a function names stands in its closure; what it computes is the same."""
-    numbers = []
-    for text in ("x + 1", "x + 1", "x + 2"):
-        path = tmp_path / "helpers.py"
-        path.write_text(f"from ppt_gpu.compiled import merged\n\n\n@merged\ndef more(x):\n    return {text}\n")
-        names: dict[str, object] = {}
-        exec(compile(path.read_text(), str(path), "exec"), names)
-        code = "def outer(x):\n    return more(x) * 2\n"
-        exec(compile(code, str(tmp_path / "outer.py"), "exec"), names)
-        (tmp_path / "outer.py").write_text(code)
-        function = across_files(names["outer"])
-        assert function(3) == 2 * (int(text[-1]) + 3)
-        numbers.append(function.made().py_func.__closure__[-1].cell_contents)
-    assert numbers[0] == numbers[1] != numbers[2]

@@ -1,15 +1,11 @@
-"""Bit scans of the compiled loop, and how it is cached."""
+"""Bit scans of the compiled loop."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import numba
 import numpy as np
-import pytest
 
 from ppt_gpu.compiled import entry, popcount
-from ppt_gpu.sm.core_bits import NO_KEY, ctz, fingerprint, least_of, pointer, quotient, rotated
+from ppt_gpu.sm.core_bits import NO_KEY, ctz, least_of, pointer, quotient, rotated
 
 ctz_of = entry(lambda value: ctz(value))
 popcount_of = entry(lambda value: popcount(value))
@@ -40,26 +36,3 @@ def test_least_of_the_chosen_keys() -> None:
         chosen = [keys[32 + bit] for bit in range(16) if mask >> bit & 1]
         assert least(keys, np.int64(32), np.int64(mask)) == min(chosen)
     assert least(keys, np.int64(0), np.int64(0)) == NO_KEY
-
-
-def test_fingerprint_depends_on_every_file(tmp_path: Path) -> None:
-    seen = set()
-    for number, text in enumerate(("one", "two")):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        (folder / "core.py").write_text("the same")
-        (folder / "core_bits.py").write_text(text)
-        seen.add(fingerprint(folder))
-    assert len(seen) == 2
-
-
-def test_compiles_without_a_writable_cache(monkeypatch: pytest.MonkeyPatch) -> None:
-    njit = numba.njit
-
-    def no_cache(*functions: object, **options: object) -> object:
-        if options.get("cache"):
-            raise RuntimeError("cannot cache function: no locator available")
-        return njit(*functions, **options)
-
-    monkeypatch.setattr(numba, "njit", no_cache)
-    assert entry(lambda value: value + 1)(2) == 3

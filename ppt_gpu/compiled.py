@@ -27,6 +27,8 @@ _HELPER = {"_nrt": False, "no_cfunc_wrapper": True, "no_cpython_wrapper": True, 
 _MAKING = RLock()
 #: what is done once, just before numba is first needed
 _before: list[Callable[[], None]] = []
+#: what is done before a compiled loop runs for long, given the loop
+_before_loops: list[Callable[[Any], None]] = []
 
 
 class Deferred:
@@ -66,6 +68,22 @@ def forget_before_numba(do: Callable[[], None]) -> None:
     """Take back `before_numba`."""
     if do in _before:
         _before.remove(do)
+
+
+def before_loops(do: Callable[[Any], None]) -> None:
+    """Have `do` called with each compiled loop that is about to run."""
+    _before_loops.append(do)
+
+
+def forget_before_loops(do: Callable[[Any], None]) -> None:
+    """Take back `before_loops`."""
+    _before_loops.remove(do)
+
+
+def about_to_run(loop: Any) -> None:
+    """Do what was asked for by `before_loops`."""
+    for do in _before_loops:
+        do(loop)
 
 
 def _replace_deferred(function: Callable[..., Any]) -> None:

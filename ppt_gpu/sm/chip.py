@@ -13,9 +13,11 @@ from ppt_gpu.progress import Progress
 from ppt_gpu.sm.chip_below import make_bring_in
 from ppt_gpu.sm.chip_loop import make_advance_sms
 from ppt_gpu.sm.chip_machine import Chip
-from ppt_gpu.sm.chip_memory import ALIGNED, LINK_OUT, Below, SmMemory
+from ppt_gpu.sm.chip_memory import ALIGNED, LINK_OUT, ChipArrays, SmMemory
 from ppt_gpu.sm.chip_record import Asked, records, requests_of
 from ppt_gpu.sm.chip_round import CHIP_WORDS, END, LAG, LIMIT, NEXT, STATUS, WINDOW, make_close_round
+from ppt_gpu.sm.chip_slice import Below
+from ppt_gpu.sm.chip_staged import StagedSms
 from ppt_gpu.sm.core import SPECIALISE_CHIP_FROM, pays
 from ppt_gpu.sm.core_machine import COUNTERS, FRACTION, NEVER
 from ppt_gpu.sm.core_memory import ATOMIC, COPIER, LSU, REQUESTS, RETURNS, C
@@ -37,7 +39,7 @@ class Sms(Protocol):
     block_start: NDArray[np.int64]  # [B]
     block_end: NDArray[np.int64]  # [B]
 
-    def advance(self, run: ChipState, first: int, last: int) -> None:
+    def advance(self, run: ChipArrays, first: int, last: int) -> None:
         """Bring SMs `first` to `last` - 1 as far as they can go."""
 
     def charged(self, core: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -47,8 +49,6 @@ class Sms(Protocol):
 def sms_of(program: Program, chip: Chip, resident: int) -> Sms:
     """Those of the chip."""
     if chip.sm.collectors:
-        from ppt_gpu.sm.chip_staged import StagedSms
-
         return StagedSms(program, chip, resident)
     return CoreSms(program, chip, resident)
 
@@ -71,7 +71,7 @@ class CoreSms:
         fixed = pays(program, chip.sm, SPECIALISE_CHIP_FROM)
         self.loop_of = (chip.sm.schedulers, chip.sm.policy, chip.sm.width) if fixed else (0, 0, 0)
 
-    def advance(self, run: ChipState, first: int, last: int) -> None:
+    def advance(self, run: ChipArrays, first: int, last: int) -> None:
         p, m, s = self.program, self.machine, self.state
         make_advance_sms(*self.loop_of)(
             first, last, run.shared, self.packed.code, p.entry_wait, self.packed.op_table, p.path_start, p.warp_path,
@@ -94,7 +94,6 @@ class ChipState:
         inside = SmMemory(program, chip, window, self.sms.places, resident)
         self.below = Below(program, chip)
         make_bring_in()(self.below.memory.mem, chip.warm, chip.dirty)
-        self.tx, self.accesses = inside.tx, self.below.memory.access
         track = np.zeros(TRACK_WORDS, np.int64)
         track[TARGET] = NEVER
         self.cores = for_each(chip.sms, self.sms.core)
@@ -107,6 +106,7 @@ class ChipState:
         self.count = np.zeros(window + 1, np.int64)
         self.keys = np.empty(chip.sms * inside.requests, np.int64)
         self.order = np.empty(chip.sms * inside.requests, np.int64)
+        self.arrays = ChipArrays(self.shared, self.below.memory.access, inside.tx, self.mems, self.tracks, self.cores)
         self.room, self.records = room, records(room)
         self._first_blocks()
 
@@ -190,14 +190,14 @@ def run_chip(program: Program, chip: Chip, resident: int, max_cycles: int, windo
         first, last = next(shares)
         try:
             while state.shared[STATUS] == PAUSED:
-                state.sms.advance(state, first, last)
+                state.sms.advance(state.arrays, first, last)
                 meeting.wait()
         except BaseException:
             meeting.abort()  # nobody waits for this thread
             raise
 
     with COMPILING:
-        state.sms.advance(state, 0, 0)
+        state.sms.advance(state.arrays, 0, 0)
     began = time.process_time()
     with state.progress():
         together(work, threads)

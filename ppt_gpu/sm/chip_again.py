@@ -21,6 +21,7 @@ from ppt_gpu.sm import chip_memory as q
 from ppt_gpu.sm.chip_below import make_bring_in, serve_window
 from ppt_gpu.sm.chip_machine import Chip
 from ppt_gpu.sm.chip_record import Asked
+from ppt_gpu.sm.chip_slice import Below
 from ppt_gpu.sm.core_bits import int64, pointer
 from ppt_gpu.sm.core_machine import FRACTION
 from ppt_gpu.sm.core_raw import DONE, Raw
@@ -63,7 +64,7 @@ def run_chip_again(program: Program, chip: Chip, run: RecordedChip, window: int)
     """What `run_chip` yields on `chip`, which has the `chip_run_name` of the recorded run; None: it goes another
     way."""
     began = time.thread_time()
-    below, asked, most = q.Below(program, chip), run.asked.requests, q.requests_in(chip.sm, window)
+    below, asked, most = Below(program, chip), run.asked.requests, q.requests_in(chip.sm, window)
     make_bring_in()(below.memory.mem, chip.warm, chip.dirty)
     stride = q.FIXED + (most << q.REQ_SHIFT)
     mems = np.zeros(chip.sms * stride, np.int64)

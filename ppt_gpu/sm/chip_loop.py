@@ -20,7 +20,7 @@ from ppt_gpu.sm.chip_ahead import (
     ask_for_tags,
     ask_for_transactions,
 )
-from ppt_gpu.sm.chip_lsu import operation, serve_queue
+from ppt_gpu.sm.chip_lsu import issue_later, operation, passes_unit, serve_queue
 from ppt_gpu.sm.chip_requests import settle
 from ppt_gpu.sm.chip_round import END
 from ppt_gpu.sm.core import make_loop
@@ -138,7 +138,7 @@ def _open_window(
 @cache
 def make_advance_sms(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> Any:
     """The function that brings some SMs to the end of the window, or to where they need to know a block."""
-    sm_loop = make_loop(SCHEDULERS, FIXED_POLICY, FIXED_WIDTH, True)
+    sm_loop = make_loop(SCHEDULERS, FIXED_POLICY, FIXED_WIDTH, True, issue_later, passes_unit)
 
     def advance_sms(
         first: int, last: int, chip: Any,

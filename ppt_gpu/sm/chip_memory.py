@@ -7,16 +7,17 @@ gone through in every window, and no cache of the host holds that much, records 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.sm import core_memory as c
 from ppt_gpu.sm.chip_machine import Chip
-from ppt_gpu.sm.core_fill import FILL_FROM, fill_transactions
 from ppt_gpu.sm.core_hash import PLACE_BITS
-from ppt_gpu.sm.core_machine import ONE, Machine, set_index
+from ppt_gpu.sm.core_machine import ONE, Machine
 from ppt_gpu.sm.program import Program, copies_of
-from ppt_gpu.sm.staged_l1_state import AT_ONCE, WAY_PLACES, l1_tables
+from ppt_gpu.sm.staged_l1_state import WAY_PLACES, l1_tables, transactions
 
 FIXED = 128  # words before the tables
 ALIGNED = 8  # words of a line of the host's caches
@@ -82,6 +83,17 @@ SET_AT, LINE_MASK = c.SET_AT, c.LINE_MASK
 BY_CROSSBAR = -1
 #: the crossbar to the slices, that back, what is in both, and, with ports, room for one to look ahead
 WAY_THERE, WAY_BACK, IN_FLIGHT, WAY_AHEAD = range(4)
+
+
+class ChipArrays(NamedTuple):
+    """What the loop of a chip's SMs reads and writes."""
+
+    shared: NDArray[np.int64]  # words of `chip_round`
+    accesses: NDArray[np.int64]
+    tx: NDArray[np.int64]
+    mems: NDArray[np.int64]  # [sms, words]
+    tracks: NDArray[np.int64]  # [sms, words]
+    cores: NDArray[np.int64]  # [sms, words]
 
 
 class SmMemory:
@@ -157,68 +169,5 @@ def _copies(program: Program, resident: int) -> int:
     return int(min(until[-1], 4 * resident * np.diff(until).max(initial=0)))
 
 
-def transactions(program: Program, machine: Machine) -> NDArray[np.int64]:
-    """[T + 1] the words of all transactions; one more, as in core_memory."""
-    if len(program.tx_line) >= FILL_FROM:
-        words = np.empty(len(program.tx_line) + 1, np.int64)
-        sets = set_index(program, machine.l1_sets if machine.l1_sets > 1 else 0, machine.l1_index)
-        fill_transactions(words, program.tx_line, program.tx_sectors, c.SECTORS, sets, SET_AT)
-        return words
-    words = np.zeros(len(program.tx_line) + 1, np.int64)
-    words[:-1] = program.tx_line
-    known = program.tx_line >= 0
-    words <<= c.SECTORS
-    words[:-1] |= program.tx_sectors
-    if machine.l1_sets > 1:
-        l1_set = set_index(program, machine.l1_sets, machine.l1_index).astype(np.int64) << SET_AT
-        words[:-1] |= np.where(known, l1_set[np.where(known, program.tx_line, 0)], 0)
-    return words
-
-
 def _power_of_two(least: int) -> int:
     return 1 << (least - 1).bit_length()
-
-
-class Below:
-    """What all SMs share: `memory`, of which core_chip uses the L2, and the times of slices and channels."""
-
-    def __init__(self, program: Program, chip: Chip) -> None:
-        from ppt_gpu.sm.chip_crossbar import RECORD_WORDS, RECORDS, crossbars
-
-        self.memory = c.MemoryArrays(program, chip.below, chip.l2_set)
-        sets_at = int(self.memory.mem[c.LINES])
-        lines = self.memory.mem[sets_at : sets_at + len(program.line_address) * c.LINE_WORDS]
-        lines.reshape(-1, c.LINE_WORDS)[:, SLICE] = chip.slice_of
-        #: [2 * slices + 2, 2] time of the L2 and of same-address updates; then how many requests had no address, and
-        #: the time of the way to the L2; then what a sector costs on the link into an SM, and there; then, of each
-        #: slice, its channel; then where WAY_THERE and the others begin
-        own = (2 * chip.slices + 2) * 2
-        ways = dict(zip((WAY_THERE, WAY_BACK, WAY_AHEAD), crossbars(chip), strict=False))
-        begins = own + 4
-        in_flight = begins + sum(map(len, ways.values()))
-        room = RECORDS + chip.sms * (AT_ONCE + 2) * RECORD_WORDS if chip.crossbar else 0
-        self.words = np.zeros(in_flight + room, np.int64)  # what is never written takes no memory
-        self.words[own + IN_FLIGHT] = in_flight
-        for way, words in ways.items():
-            self.words[own + way] = begins
-            self.words[begins : begins + len(words)] = words
-            begins += len(words)
-        self.slices = self.words[:own].reshape(-1, 2)
-        self.slices[chip.slices + 1] = chip.sm.icnt_cost, BY_CROSSBAR if chip.crossbar else chip.across_cost
-        self.slices[chip.slices + 2 :, 0] = [chip.channel(number) for number in range(chip.slices)]
-        self.channels = np.zeros(chip.channels, np.int64)
-        self.number = chip.slices
-        #: [sms, 2] wait of an SM's last atomic for updates of the same address; time of the link into it
-        self.of_sm = np.zeros((chip.sms, 2), np.int64)
-
-    def idle(self) -> int:
-        """The cycle from which no server is busy."""
-        return -(
-            -max(
-                int(self.slices[: self.number].max(initial=0)),
-                int(self.slices[self.number, 1]),
-                int(self.channels.max(initial=0)),
-                int(self.of_sm[:, LINK].max(initial=0)),
-            )
-            // ONE
-        )

@@ -1,16 +1,22 @@
-"""A request at its slice of the L2, in the compiled loop, and at the DRAM channel of that."""
+"""The slices of the L2 and the DRAM channels of a chip, and a request at them in the compiled loop."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ppt_gpu.compiled import called
 from ppt_gpu.sm import chip_memory as q
 from ppt_gpu.sm import core_memory as c
-from ppt_gpu.sm.chip_machine import ATOMIC, COPY, READ
+from ppt_gpu.sm.chip_crossbar import RECORD_WORDS, RECORDS, crossbars
+from ppt_gpu.sm.chip_machine import ATOMIC, COPY, READ, Chip
 from ppt_gpu.sm.core_bits import int64
 from ppt_gpu.sm.core_chip import l2_read, l2_write
+from ppt_gpu.sm.core_machine import ONE
 from ppt_gpu.sm.core_tags import line_place
+from ppt_gpu.sm.program import Program
+from ppt_gpu.sm.staged_l1_state import AT_ONCE
 
 
 @called
@@ -37,3 +43,46 @@ def at_slice(
         mems[at + q.R_ANSWER] = max(accepted, there)
     slices[this * 2] = below[c.L2_SERVER]
     channels[channel] = below[c.DRAM]
+
+
+class Below:
+    """What all SMs share: `memory`, of which core_chip uses the L2, and the times of slices and channels."""
+
+    def __init__(self, program: Program, chip: Chip) -> None:
+        self.memory = c.MemoryArrays(program, chip.below, chip.l2_set)
+        sets_at = int(self.memory.mem[c.LINES])
+        lines = self.memory.mem[sets_at : sets_at + len(program.line_address) * c.LINE_WORDS]
+        lines.reshape(-1, c.LINE_WORDS)[:, q.SLICE] = chip.slice_of
+        #: [2 * slices + 2, 2] time of the L2 and of same-address updates; then how many requests had no address, and
+        #: the time of the way to the L2; then what a sector costs on the link into an SM, and there; then, of each
+        #: slice, its channel; then where q.WAY_THERE and the others begin
+        own = (2 * chip.slices + 2) * 2
+        ways = dict(zip((q.WAY_THERE, q.WAY_BACK, q.WAY_AHEAD), crossbars(chip), strict=False))
+        begins = own + 4
+        in_flight = begins + sum(map(len, ways.values()))
+        room = RECORDS + chip.sms * (AT_ONCE + 2) * RECORD_WORDS if chip.crossbar else 0
+        self.words = np.zeros(in_flight + room, np.int64)  # what is never written takes no memory
+        self.words[own + q.IN_FLIGHT] = in_flight
+        for way, words in ways.items():
+            self.words[own + way] = begins
+            self.words[begins : begins + len(words)] = words
+            begins += len(words)
+        self.slices = self.words[:own].reshape(-1, 2)
+        self.slices[chip.slices + 1] = chip.sm.icnt_cost, q.BY_CROSSBAR if chip.crossbar else chip.across_cost
+        self.slices[chip.slices + 2 :, 0] = [chip.channel(number) for number in range(chip.slices)]
+        self.channels = np.zeros(chip.channels, np.int64)
+        self.number = chip.slices
+        #: [sms, 2] wait of an SM's last atomic for updates of the same address; time of the link into it
+        self.of_sm = np.zeros((chip.sms, 2), np.int64)
+
+    def idle(self) -> int:
+        """The cycle from which no server is busy."""
+        return -(
+            -max(
+                int(self.slices[: self.number].max(initial=0)),
+                int(self.slices[self.number, 1]),
+                int(self.channels.max(initial=0)),
+                int(self.of_sm[:, q.LINK].max(initial=0)),
+            )
+            // ONE
+        )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import cache
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +18,10 @@ from ppt_gpu.compiled import called, entry, merged
 from ppt_gpu.sm import chip_memory as q
 from ppt_gpu.sm.chip_lsu import operation, passes_unit, posted, put, serve_queue
 from ppt_gpu.sm.chip_machine import Chip
+from ppt_gpu.sm.chip_memory import ChipArrays
 from ppt_gpu.sm.chip_requests import settle
 from ppt_gpu.sm.chip_round import END
-from ppt_gpu.sm.chip_staged_l1 import settle_l1
+from ppt_gpu.sm.chip_staged_l1 import send_later, settle_l1
 from ppt_gpu.sm.core_bits import ctz, int64, pointer
 from ppt_gpu.sm.core_code import constant
 from ppt_gpu.sm.core_machine import NEVER, UNKNOWN
@@ -53,9 +54,6 @@ from ppt_gpu.sm.staged_state import (
 from ppt_gpu.sm.staged_state import ENDED as BLOCKS_ENDED
 from ppt_gpu.sm.staged_state import IDLE as IDLE_CYCLES
 from ppt_gpu.sm.staged_warps import REASONS
-
-if TYPE_CHECKING:
-    from ppt_gpu.sm.chip import ChipState
 
 
 @merged
@@ -173,7 +171,7 @@ CHANGING = (
 @cache
 def make_advance_staged() -> Any:
     """The function that brings some SMs to the end of the window, or to where they need to know a block."""
-    sm_loop = make_staged(True)
+    sm_loop = make_staged(start_later, memory_free_later, send_later)
 
     def advance_staged(
         first: int, last: int, chip: Any,
@@ -233,7 +231,7 @@ class StagedSms:
         self.first_turn: int | None = self.table["now"].start + FIRST_TURN
         self.block_start, self.block_end = state.block_start, state.block_end
 
-    def advance(self, run: ChipState, first: int, last: int) -> None:
+    def advance(self, run: ChipArrays, first: int, last: int) -> None:
         """Bring SMs `first` to `last` - 1 as far as they can go."""
         p, m, s = self.program, self.machine, self.state
         make_advance_staged()(

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from ppt_gpu.compiled import entry
+from ppt_gpu.compiled import about_to_run, entry
 from ppt_gpu.progress import Progress
 from ppt_gpu.sm.core_bits import ctz, int64, pointer, prefetch
 from ppt_gpu.sm.core_blocks import (
@@ -158,7 +158,6 @@ from ppt_gpu.sm.core_state import (
 )
 from ppt_gpu.sm.core_wheel import bring_near, dependence, first_wake, next_wake, plan, schedule, wakes_at
 from ppt_gpu.sm.core_windows import WindowSkipping
-from ppt_gpu.sm.precompile import wait_for
 from ppt_gpu.sm.program import (
     EVENT_COUNTS,
     EVENT_LATE,
@@ -179,18 +178,20 @@ SPECIALISE_FROM, SPECIALISE_CHIP_FROM, SKIP_FROM = 4_000_000, 64_000_000, 500_00
 
 @cache
 def make_loop(
-    SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int, LATER: bool = False, TWO_LEVELS: bool = True
+    SCHEDULERS: int,
+    FIXED_POLICY: int,
+    FIXED_WIDTH: int,
+    TWO_LEVELS: bool = True,
+    issue_later: Any = None,
+    passes_unit: Any = None,
 ) -> Any:
     """The loop for a number of schedulers, a policy and an issue width that the compiler folds; 0, 0, 0: for all.
 
-    LATER: that of an SM of a whole chip (chip_loop): what is below the L1 answers after the window, and blocks are
-    dispatched to the chip. TWO_LEVELS: of any policy, else of all but `two_level`. The compiler leaves out what a
-    loop has no use for.
+    With `issue_later` and `passes_unit` of chip_lsu that of an SM of a whole chip (chip_loop): what is below the L1
+    answers after the window, and blocks are dispatched to the chip. TWO_LEVELS: of any policy, else of all but
+    `two_level`. The compiler leaves out what a loop has no use for.
     """
-    issue_later: Any = None
-    passes_unit: Any = None
-    if LATER:  # only the loops of whole chips need it
-        from ppt_gpu.sm.chip_lsu import issue_later, passes_unit
+    LATER = issue_later is not None
 
     def loop(
         code: Any, waits: Any, op_table: Any, path_start: Any, warp_path: Any, warp_access: Any,
@@ -555,7 +556,7 @@ def make_loop(
 
 def common_loop() -> Any:
     """The loop of every run that is not worth one of its own, unless the policy is `two_level`."""
-    return make_loop(0, 0, 0, False, False)
+    return make_loop(0, 0, 0, False)
 
 
 def run_core(
@@ -586,8 +587,8 @@ def run_core(
     fixed = pays(program, machine) if specialise is None else specialise
     constants = (machine.schedulers, machine.policy, machine.width) if fixed else (0, 0, 0)
     with COMPILING:
-        loop = make_loop(*constants, False, machine.policy == TWO_LEVEL)
-    wait_for(loop)
+        loop = make_loop(*constants, machine.policy == TWO_LEVEL)
+    about_to_run(loop)
     began = time.thread_time()
     with Progress("blocks simulated", len(state.block_end), counted=state.ended_blocks):
         while True:

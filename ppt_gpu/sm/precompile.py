@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from ppt_gpu.compiled import before_numba, forget_before_numba
+from ppt_gpu.compiled import before_loops, before_numba, forget_before_loops, forget_before_numba
 from ppt_gpu.threads import processors
 
 #: s that a prediction waits for the second process; three times what it takes on a slow machine
@@ -35,9 +35,11 @@ def loop_beside() -> Iterator[None]:
     Where it is not kept, and that pays.
     """
     before_numba(_compile_beside)
+    before_loops(wait_for)
     try:
         yield
     finally:
+        forget_before_loops(wait_for)
         forget_before_numba(_compile_beside)
         _end()
 

@@ -16,7 +16,8 @@ from ppt_gpu.errors import PptError
 from ppt_gpu.progress import Progress
 from ppt_gpu.sm.core_machine import COUNTERS, ONE, Machine
 from ppt_gpu.sm.program import RECORDED, Program
-from ppt_gpu.sm.reference import Sm, Warp, sm_of
+from ppt_gpu.sm.reference import Sm, Warp
+from ppt_gpu.sm.reference_l1 import sm_of
 
 #: cycles that may be simulated one by one for a recording
 MOST_CYCLES = 1_000_000

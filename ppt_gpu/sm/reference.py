@@ -6,7 +6,6 @@ The compiled core must give the same cycles, stalls and counters on every progra
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -27,7 +26,6 @@ from ppt_gpu.sm.core_machine import (
     producer_class,
     queued_kinds,
 )  # fmt: skip
-from ppt_gpu.sm.core_raw import DEADLOCK, OVER_BUDGET, Raw
 from ppt_gpu.sm.program import (
     EVENT_COUNTS,
     EVENT_LATE,
@@ -431,38 +429,3 @@ def throttle(kind: int) -> str:
     if kind in (KIND_LOAD, KIND_STORE, KIND_ATOMIC):
         return "lg_throttle"
     return "mio_throttle" if kind in (KIND_SHARED, KIND_CONSTANT) else "math_pipe_throttle"
-
-
-def sm_of(program: Program, machine: Machine, resident: int, observer: Observer | None = None) -> Sm:
-    """The SM of a machine, with collector units where it has some."""
-    if not machine.collectors:
-        return Sm(program, machine, resident, observer)
-    from ppt_gpu.sm.reference_staged import StagedSm
-
-    return StagedSm(program, machine, resident, observer)
-
-
-def run_reference(program: Program, machine: Machine, resident: int, max_cycles: int) -> Raw:
-    """Simulate `program`; cycles, stalls and counters as README.md defines them."""
-    began = time.process_time()
-    sm = sm_of(program, machine, resident)
-    cycle = 0
-    while True:
-        sm.begin(cycle)
-        if sm.finished:
-            break
-        if sm.stuck(cycle):
-            return Raw.failed(DEADLOCK, program)
-        if cycle >= max_cycles:
-            return Raw.failed(OVER_BUDGET, program)
-        sm.step(cycle)
-        cycle += 1
-    return Raw.done(
-        cycles=max(cycle, sm.memory.idle()),
-        block_start=sm.block_start,
-        block_end=sm.block_end,
-        op_stall=sm.op_stall,
-        idle=sm.no_op_drain,
-        counters=np.array(sm.memory.counters, np.int64),
-        seconds=time.process_time() - began,
-    )

@@ -7,9 +7,11 @@ See README.md, "Pipelines of the L1". When an operation is done nobody knows bef
 from __future__ import annotations
 
 import heapq
+import time
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+
+import numpy as np
 
 from ppt_gpu.sm.core_machine import (
     L1_ACCESSES,
@@ -18,15 +20,16 @@ from ppt_gpu.sm.core_machine import (
     SHARED_ACCESSES,
     SHARED_PASSES,
     WRITE_EVICT,
+    Machine,
     keeps_stores,
     result_bank,
 )
-from ppt_gpu.sm.program import FORCED_L1, KIND_ATOMIC, KIND_LOAD, KIND_SHARED, KIND_STORE
+from ppt_gpu.sm.core_raw import DEADLOCK, OVER_BUDGET, Raw
+from ppt_gpu.sm.program import FORCED_L1, KIND_ATOMIC, KIND_LOAD, KIND_SHARED, KIND_STORE, Program
+from ppt_gpu.sm.reference import Observer, Sm
 from ppt_gpu.sm.reference_memory import whole
+from ppt_gpu.sm.reference_staged import Staged, StagedSm
 from ppt_gpu.sm.staged_l1_state import AT_ONCE, OF_CODE, WAY_OUT
-
-if TYPE_CHECKING:
-    from ppt_gpu.sm.reference_staged import Staged, StagedSm
 
 #: whose result is written next: shared memory, what passes the L1 by, the L1
 CLIENTS = 3
@@ -351,3 +354,44 @@ class PipelinedL1:
         """A request that left in cycle `left` is answered at `done`."""
         self.order += 1
         heapq.heappush(self.answers, (max(done, left + 1), self.order, request))
+
+
+class PipelinedSm(StagedSm):
+    """An SM with collector units, and with pipelines in its L1 where the machine has some."""
+
+    def __init__(self, program: Program, machine: Machine, resident: int, observer: Observer | None) -> None:
+        super().__init__(program, machine, resident, observer)
+        self.l1 = PipelinedL1(self) if machine.miss_queue else None
+
+
+def sm_of(program: Program, machine: Machine, resident: int, observer: Observer | None = None) -> Sm:
+    """The SM of a machine, with collector units where it has some."""
+    if not machine.collectors:
+        return Sm(program, machine, resident, observer)
+    return PipelinedSm(program, machine, resident, observer)
+
+
+def run_reference(program: Program, machine: Machine, resident: int, max_cycles: int) -> Raw:
+    """Simulate `program`; cycles, stalls and counters as README.md defines them."""
+    began = time.process_time()
+    sm = sm_of(program, machine, resident)
+    cycle = 0
+    while True:
+        sm.begin(cycle)
+        if sm.finished:
+            break
+        if sm.stuck(cycle):
+            return Raw.failed(DEADLOCK, program)
+        if cycle >= max_cycles:
+            return Raw.failed(OVER_BUDGET, program)
+        sm.step(cycle)
+        cycle += 1
+    return Raw.done(
+        cycles=max(cycle, sm.memory.idle()),
+        block_start=sm.block_start,
+        block_end=sm.block_end,
+        op_stall=sm.op_stall,
+        idle=sm.no_op_drain,
+        counters=np.array(sm.memory.counters, np.int64),
+        seconds=time.process_time() - began,
+    )

@@ -6,8 +6,9 @@ See README.md, "Collector units". The compiled loop is `staged.py`; tests/proper
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Sized
 from dataclasses import dataclass
+from typing import Protocol
 
 from ppt_gpu.sm.core_machine import (
     FETCHED,
@@ -25,7 +26,6 @@ from ppt_gpu.sm.core_machine import (
 )
 from ppt_gpu.sm.program import KIND_BARRIER, KIND_CONSTANT, RECORDED, RESULT_AT, Program
 from ppt_gpu.sm.reference import REASON, Observer, Sm, Warp, throttle
-from ppt_gpu.sm.reference_l1 import PipelinedL1
 
 
 @dataclass
@@ -43,6 +43,27 @@ class Staged:
     began: int = -1  # cycle
     taken: int = 0  # in which order collector units took instructions in
     unit: int = -1  # in which it started, of its pipe
+
+
+class Pipelines(Protocol):
+    """What stands in the L1 where that has pipelines (`reference_l1`)."""
+
+    @property
+    def unit(self) -> object | None:
+        """The operation in the load/store unit."""
+
+    @property
+    def answers(self) -> Sized:
+        """What the L2 has sent, in order."""
+
+    def step(self, cycle: int) -> None:
+        """A cycle passes."""
+
+    def take(self, one: Staged, cycle: int) -> None:
+        """The load/store unit takes an operation."""
+
+    def ask_for_code(self, cycle: int) -> None:
+        """A line of the code is asked for."""
 
 
 class StagedSm(Sm):
@@ -75,7 +96,7 @@ class StagedSm(Sm):
         self.writes: dict[tuple[int, int], set[int]] = {}  # (cycle, whose) -> banks that are written then
         self.fetched_last = 0  # warp slot: slot 1 is the first whose turn it is
         self.fetching: Warp | None = None
-        self.l1 = PipelinedL1(self) if machine.miss_queue else None
+        self.l1: Pipelines | None = None
         self.taken_places: set[tuple[int, int]] = set()  # before the collectors, when the schedulers begin
         self.issuing = 0  # the scheduler whose turn it is
 

@@ -84,7 +84,7 @@ def simulate(
     if gpu.memory.highest_first:
         program = highest_first(program)
     if reference:
-        from ppt_gpu.sm.reference import run_reference
+        from ppt_gpu.sm.reference_l1 import run_reference
 
         raw = run_reference(program, machine, resident_blocks, max_cycles)
     else:

@@ -88,15 +88,11 @@ def start(
 
 
 @cache
-def make_staged(ON_CHIP: bool = False) -> Any:
-    """The loop, compiled. ON_CHIP: that of an SM of a whole chip (chip_staged), from track[NOW] up to cycle `end`: what
-    is below the L1 answers after the window, and blocks are dispatched to the chip."""
-    start_later: Any = None
-    memory_free_later: Any = None
-    send_later: Any = None
-    if ON_CHIP:  # only the loop of an SM of a whole chip needs them
-        from ppt_gpu.sm.chip_staged import memory_free_later, start_later
-        from ppt_gpu.sm.chip_staged_l1 import send_later
+def make_staged(start_later: Any = None, memory_free_later: Any = None, send_later: Any = None) -> Any:
+    """The loop, compiled. With the functions of `chip_staged` and `chip_staged_l1` that of an SM of a whole chip, from
+    track[NOW] up to cycle `end`: what is below the L1 answers after the window, and blocks are dispatched to the chip.
+    """
+    ON_CHIP = start_later is not None
 
     def loop(
         waits: Any, entry_op: Any, entry_slot: Any, path_start: Any, warp_path: Any, warp_access: Any, block_warp: Any,

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.sm import core_memory as c
-from ppt_gpu.sm.core_machine import NEVER, Machine
+from ppt_gpu.sm.core_fill import FILL_FROM, fill_transactions
+from ppt_gpu.sm.core_machine import NEVER, Machine, set_index
 from ppt_gpu.sm.core_memory import MemoryArrays
 from ppt_gpu.sm.program import Program
 
@@ -97,14 +98,30 @@ def _power_of_two(least: int) -> int:
     return 1 << (least - 1).bit_length()
 
 
+def transactions(program: Program, machine: Machine) -> NDArray[np.int64]:
+    """[T + 1] the words of all transactions; one more, as in core_memory."""
+    if len(program.tx_line) >= FILL_FROM:
+        words = np.empty(len(program.tx_line) + 1, np.int64)
+        sets = set_index(program, machine.l1_sets if machine.l1_sets > 1 else 0, machine.l1_index)
+        fill_transactions(words, program.tx_line, program.tx_sectors, c.SECTORS, sets, c.SET_AT)
+        return words
+    words = np.zeros(len(program.tx_line) + 1, np.int64)
+    words[:-1] = program.tx_line
+    known = program.tx_line >= 0
+    words <<= c.SECTORS
+    words[:-1] |= program.tx_sectors
+    if machine.l1_sets > 1:
+        l1_set = set_index(program, machine.l1_sets, machine.l1_index).astype(np.int64) << c.SET_AT
+        words[:-1] |= np.where(known, l1_set[np.where(known, program.tx_line, 0)], 0)
+    return words
+
+
 class L1Memory(MemoryArrays):
     """The memory of an SM alone, with this part where its L1 has such pipelines."""
 
     def __init__(self, program: Program, machine: Machine) -> None:
         super().__init__(program, machine)
         if machine.miss_queue:
-            from ppt_gpu.sm.chip_memory import transactions
-
             before = self.mem
             tables = l1_tables(machine, len(before))
             self.mem = np.zeros(len(before) + len(tables), np.int64)

@@ -16,7 +16,7 @@ from ppt_gpu.sm import core_skip
 from ppt_gpu.sm.core import run_core
 from ppt_gpu.sm.core_machine import machine_of
 from ppt_gpu.sm.program import Program
-from ppt_gpu.sm.reference import run_reference
+from ppt_gpu.sm.reference_l1 import run_reference
 from ppt_gpu.sm.result import SmResult
 from ppt_gpu.sm.simulate import simulate
 from ppt_gpu.spec.gpu import Gpu

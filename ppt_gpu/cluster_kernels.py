@@ -78,7 +78,7 @@ class PredictedKernels:
             return ""
         files = [Path(name).read_bytes() for name in (workload.ptx_path, workload.tasklist_path) if name]
         fields = {name: value for name, value in asdict(workload).items() if name != "warnings"}
-        return digest(prediction_digest(), gpu, files, fields)
+        return digest(prediction_digest("cluster_kernels.py"), gpu, files, fields)
 
 
 def _decode(data: bytes, path: str) -> float:

@@ -6,9 +6,10 @@ digested, so that no trace outlives a change of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import os
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
@@ -25,11 +26,17 @@ from ppt_gpu.ptx.module import Module
 
 #: fields of a launch that no functional run looks at
 _TIMING_ONLY = ("registers", "registers_from", "repeat")
-#: folders and files of the package that make times out of traces
-_PREDICTING = (
-    *("spec", "tasklist", "machine", "sm", "analytic", "scale", "sass", "frontends"),
-    *("pipeline.py", "inputs.py", "report/limiter.py"),
-)
+#: files of the package that all others may import, and that say something of results
+COMMON = (
+    "compiled.py", "compiled_cache.py", "errors.py", "files.py", "paths.py", "policies.py", "progress.py", "threads.py",
+    "units.py",
+)  # fmt: skip
+#: folders of the package that make traces out of PTX and a workload; what is kept in a group of traces depends on them
+TRACING = ("ptx", "exec", "spec")
+#: folders that make the simulation of an SM out of a trace
+SIMULATING = ("spec", "tasklist", "machine", "sm", "analytic", "scale")
+#: folders and files that make a prediction
+PREDICTING = (*SIMULATING, "sass", "frontends", "report", "pipeline.py", "inputs.py")
 #: fields of a buffer that say where it lies, not what it holds
 _PLACE = ("name", "type", "count", "copied")
 
@@ -42,7 +49,7 @@ def digest(*parts: Any) -> str:
 @lru_cache(maxsize=1)
 def program_digest() -> str:
     """Of the sources that turn PTX and a workload into traces, and the versions of the libraries that they use."""
-    return digest(np.__version__, _llvmlite_version(), sources_digest("ptx", "exec"))
+    return digest(np.__version__, _llvmlite_version(), sources_digest(*TRACING))
 
 
 def _llvmlite_version() -> bytes:
@@ -51,20 +58,39 @@ def _llvmlite_version() -> bytes:
     return Path(found.origin).with_name("_version.py").read_bytes() if found is not None and found.origin else b""
 
 
-@lru_cache(maxsize=8)
 def sources_digest(*parts: str) -> str:
-    """Of the sources in these folders of the package, and of these files of it."""
-    found = sha256()
-    for part in parts:
-        place = PACKAGE / part
-        for path in [place] if place.suffix else sorted(place.glob("*.py")):
-            found.update(path.name.encode() + path.read_bytes())
+    """Of the sources in these folders of the package and in the folders in them, of these files of it, and of `COMMON`.
+
+    FileNotFoundError for a part that the package does not have: a digest of nothing would never change.
+    """
+    return digest([_part_digest(part) for part in (*COMMON, *parts)])
+
+
+@cache
+def _part_digest(part: str) -> str:
+    found, names = sha256(), list(_sources(part))
+    if not names:
+        raise FileNotFoundError(f"{PACKAGE / part}: no sources")
+    for name in names:
+        with open(f"{PACKAGE}/{name}", "rb") as stream:
+            text = stream.read()
+        found.update(f"{name} {len(text)}\n".encode() + text)
     return found.hexdigest()
+
+
+def _sources(part: str) -> Iterator[str]:
+    """This file of the package, or the sources in this folder of it and in the folders in that."""
+    if part.endswith(".py"):
+        yield part
+        return
+    for each in sorted(os.scandir(f"{PACKAGE}/{part}"), key=lambda each: each.name):
+        if each.name.endswith(".py") or (each.is_dir() and each.name != "__pycache__"):
+            yield from _sources(f"{part}/{each.name}")
 
 
 def prediction_digest(*more: str) -> str:
     """Of the program as far as it makes times out of a workload and a GPU, and `more` parts as in `sources_digest`."""
-    return digest(program_digest(), sources_digest(*_PREDICTING, *more))
+    return digest(program_digest(), sources_digest(*PREDICTING, *more))
 
 
 def module_digest(module: Module) -> str:

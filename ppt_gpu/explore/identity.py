@@ -26,7 +26,7 @@ def study_identity(workload: Workload, gpu: str, space: Space, fixed: Iterable[s
         [(key, expression.text) for key, expression in space.follow],
         [condition.text for condition in space.conditions],
     )
-    program = prediction_digest("report", "explore")
+    program = prediction_digest("explore")
     return digest(program, workload_identity(workload), fingerprint(load_gpu(gpu)), asked, list(fixed), more)
 
 

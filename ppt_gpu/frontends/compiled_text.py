@@ -9,16 +9,17 @@ from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 
+from ppt_gpu.exec.identity import TRACING, sources_digest
 from ppt_gpu.paths import cache_dir
 
-#: part of every key: raise it when the meaning of what is kept changes
-FORMAT = "1"
+#: folders of the package whose sources say what compilers are asked, and what is kept of their answers
+SOURCES = (*TRACING, "frontends", "sass")
 _SEAL = "// sha256 "
 
 
 def content_key(*parts: str) -> str:
-    """A name for what is made from `parts`: equal parts, equal name."""
-    return sha256("\0".join((FORMAT, *parts)).encode("utf-8", "surrogateescape")).hexdigest()[:32]
+    """A name for what this program makes from `parts`: equal parts, equal name."""
+    return sha256("\0".join((sources_digest(*SOURCES), *parts)).encode("utf-8", "surrogateescape")).hexdigest()[:32]
 
 
 def kept_path(key: str, suffix: str) -> Path:

@@ -27,6 +27,8 @@ from ppt_gpu.threads import COMPILING
 
 SUFFIX = ".code"
 MOST = 64  # kernels in memory
+#: folders of the package whose sources make machine code out of PTX
+SOURCES = ("ptx", "spec", "tasklist", "machine")
 _CHECKSUM = 32  # B
 #: by folder of the store, group and name
 _recent: OrderedDict[tuple[Path, str, str], MachineCode] = OrderedDict()
@@ -49,7 +51,7 @@ def kept_machine_code(kernel: Kernel, module: Module, registers: int, isa: Isa, 
     group = digest("machine code", module_digest(module), kernel.name)
     pipes = {name: op.pipe for name, op in isa.ops.items()}
     tables = [sorted(table.items()) for table in (isa.expand, isa.fuse, isa.unnamed, pipes)]  # all it reads of an ISA
-    name = digest(sources_digest("ptx", "machine", "tasklist/expand.py"), registers, tables)[:32]
+    name = digest(sources_digest(*SOURCES), registers, tables)[:32]
     with COMPILING:
         return _found(kernel, registers, isa, store, group, name)
 

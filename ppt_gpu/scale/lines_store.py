@@ -11,10 +11,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from ppt_gpu.exec.identity import digest, sources_digest
+from ppt_gpu.exec.identity import SIMULATING, digest, sources_digest
 from ppt_gpu.exec.store import Store
 from ppt_gpu.scale.packed_values import pack, unpack
-from ppt_gpu.scale.program_store import SOURCES
 from ppt_gpu.sm.l2_sets import L2Sets
 from ppt_gpu.sm.left_lines import LeftLines
 from ppt_gpu.sm.seen import digest_of, seen_by_lowering
@@ -47,7 +46,7 @@ def lines_name(gpu: Gpu, before: LeftLines | None, blocks: Sequence[int]) -> str
     """
     l2 = gpu.l2.size, gpu.l2.line, gpu.l2.sector, gpu.l2.dirty_share
     held = "" if before is None else before.digest
-    return digest(sources_digest(*SOURCES), digest_of(seen_by_lowering, gpu), l2, held, tuple(blocks))[:32]
+    return digest(sources_digest(*SIMULATING), digest_of(seen_by_lowering, gpu), l2, held, tuple(blocks))[:32]
 
 
 def write_lines(lines: LeftLines, size: int) -> bytes:

@@ -12,7 +12,7 @@ from dataclasses import astuple, fields
 from pathlib import Path
 from threading import Lock
 
-from ppt_gpu.exec.identity import digest, sources_digest
+from ppt_gpu.exec.identity import SIMULATING, digest, sources_digest
 from ppt_gpu.exec.store import Store
 from ppt_gpu.scale.block_timing import Feed, read_feed
 from ppt_gpu.scale.grid import GridSpread
@@ -25,8 +25,6 @@ SUFFIX = ".program"
 MAGIC = b"PPTLOWER"
 IN_MEMORY = 256 << 20  # B of all programs that stay in memory
 ON_DISK = 64 << 20  # B of one program that is worth a file
-#: packages whose sources make a Program, or lines, out of a trace
-SOURCES = ("spec", "tasklist", "machine", "sm", "scale")
 #: fields whose values rise slowly: their differences are kept, which fit few bits
 _RISING = ("access_start", "path_start", "warp_access", "block_warp")
 
@@ -64,7 +62,7 @@ def program_name(gpu: Gpu, spread: GridSpread, blocks: Sequence[int], registers:
     sampled, and the clock of kernels that tell times.
     """
     return digest(
-        sources_digest(*SOURCES), digest_of(seen_by_lowering, gpu), astuple(spread), registers, left,
+        sources_digest(*SIMULATING), digest_of(seen_by_lowering, gpu), astuple(spread), registers, left,
         more, tuple(blocks),
     )[:32]  # fmt: skip
 

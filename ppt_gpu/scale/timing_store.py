@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ppt_gpu.exec.identity import digest, sources_digest
+from ppt_gpu.exec.identity import SIMULATING, digest, sources_digest
 from ppt_gpu.exec.store import Store
 from ppt_gpu.scale.block_timing import BlockTiming, read_timing, write_timing
 from ppt_gpu.scale.grid import GridSpread
@@ -17,8 +17,6 @@ from ppt_gpu.sm.seen import digest_of, seen_by_sm
 from ppt_gpu.spec.gpu import Gpu
 
 SUFFIX = ".timing"
-#: packages whose sources make a BlockTiming out of a trace
-_SOURCES = ("spec", "tasklist", "machine", "sm", "analytic", "scale")
 
 
 class TimingStore:
@@ -53,4 +51,4 @@ def timing_name(
     """
     around = (spread.grid_blocks, spread.active_sms, spread.sms if spread.grid_blocks > spread.sms else 0)
     sm = (digest_of(seen_by_sm, gpu), policy, l1_bytes, resident, around, finds)
-    return digest(sources_digest(*_SOURCES), sm, tuple(blocks))[:32]
+    return digest(sources_digest(*SIMULATING), sm, tuple(blocks))[:32]

@@ -1,0 +1,114 @@
+"""What is kept on disk depends on the sources of all that made it: none is missing in the digests that name it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import ppt_gpu
+from ppt_gpu.exec import identity
+from ppt_gpu.exec.identity import COMMON, PREDICTING, SIMULATING, TRACING, sources_digest
+from ppt_gpu.frontends import compiled_text
+from ppt_gpu.machine import kept
+
+PACKAGE = Path(ppt_gpu.__file__).parent
+FILES = {path.relative_to(PACKAGE).as_posix(): path for path in PACKAGE.rglob("*.py")}
+
+#: what makes each kind of entry, and the parts whose digest names it. What is kept in the group of a trace (timings,
+#: lowered blocks, lines, runs) has the digest of what makes traces in its group.
+KINDS = {
+    "traces": (("exec/traces.py", "exec/run.py"), TRACING),
+    "machine code": (("machine/code.py",), kept.SOURCES),
+    "timings, programs, lines and runs": (("scale/simulated_sm.py", "scale/l2_history.py"), (*SIMULATING, *TRACING)),
+    "times": (("pipeline.py", "inputs.py"), (*PREDICTING, *TRACING)),
+    "results of studies": (("explore/case.py",), (*PREDICTING, *TRACING, "explore")),
+    "what compilers made": (
+        ("frontends/cuda_source.py", "frontends/ptxas.py", "frontends/disassemble.py"),
+        compiled_text.SOURCES,
+    ),
+}
+
+
+def named(name: str) -> Iterator[str]:
+    """The file of a module, and those of the packages that it is in."""
+    parts = name.split(".")[1:]
+    for count in range(1, len(parts) + 1):
+        place = "/".join(parts[:count])
+        yield from {f"{place}.py", f"{place}/__init__.py"} & FILES.keys()
+
+
+@cache
+def imported(file: str) -> frozenset[str]:
+    """The files of the package that a file imports, also inside functions."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(FILES[file].read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names = [each.name for each in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = [f"{node.module}.{each.name}" for each in node.names]
+        else:
+            continue
+        found.update(file for name in names if name.startswith("ppt_gpu.") for file in named(name))
+    return frozenset(found)
+
+
+def reached(files: Sequence[str]) -> set[str]:
+    """These files and all that they import, and so on."""
+    found, todo = set[str](), list(files)
+    while todo:
+        file = todo.pop()
+        if file not in found:
+            found.add(file)
+            todo += imported(file)
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_that_makes_an_entry_is_in_its_name(kind: str) -> None:
+    makers, parts = KINDS[kind]
+    covered = {file for file in FILES if file.split("/")[0] in (*COMMON, *parts)}
+    assert reached(makers) <= covered
+
+
+def test_the_files_that_all_may_import_import_no_others() -> None:
+    assert reached(COMMON) <= set(COMMON)
+
+
+def test_a_change_of_any_source_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of any in the folders and in the folders in them, also one that is renamed or new; of no others."""
+    files = dict.fromkeys((*COMMON, "ptx/a.py", "ptx/b.py", "ptx/inner/c.py", "sm/d.py", "ptx/README.md"), "")
+
+    def digests(change: dict[str, str | None]) -> str:
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        for name, text in (files | change).items():
+            if text is not None:
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                (folder / name).write_text(text)
+        monkeypatch.setattr(identity, "PACKAGE", folder)
+        identity._part_digest.cache_clear()
+        return sources_digest("ptx")
+
+    try:
+        unchanged = digests({})
+        for change in ({"sm/d.py": "x"}, {"ptx/README.md": "x"}, {"ptx/__pycache__/a.py": "x"}):
+            assert digests(dict(change)) == unchanged
+        changed = [
+            digests(dict(change))
+            for change in (
+                {"ptx/b.py": "x"},
+                {"ptx/inner/c.py": "x"},
+                {"units.py": "x"},
+                {"ptx/e.py": ""},
+                {"ptx/b.py": None},
+                {"ptx/b.py": None, "ptx/f.py": ""},
+            )
+        ]
+        assert len({unchanged, *changed}) == 7
+        with pytest.raises(FileNotFoundError):
+            sources_digest("no such folder")
+    finally:
+        identity._part_digest.cache_clear()

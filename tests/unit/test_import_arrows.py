@@ -10,7 +10,10 @@ import ppt_gpu
 PACKAGE = Path(ppt_gpu.__file__).parent
 
 #: stage -> the stages it may import; every module may import these
-COMMON = {"errors", "units", "policies", "paths", "files", "compiled", "interrupt", "progress", "stopwatch", "threads"}
+COMMON = {
+    *("errors", "units", "policies", "paths", "files", "outputs", "compiled", "interrupt", "progress", "stopwatch"),
+    "threads",
+}
 BASE = {"spec": set(), "ptx": set()}
 BASE["tasklist"] = {"spec", "ptx"}
 BASE["exec"] = BASE["tasklist"] | {"tasklist"}

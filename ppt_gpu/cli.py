@@ -11,7 +11,6 @@ from typing import Any, NoReturn
 
 from ppt_gpu import interrupt, progress
 from ppt_gpu.errors import PptError, did_you_mean, nearest
-from ppt_gpu.files import write_whole
 from ppt_gpu.interrupt import prompt_interrupts
 from ppt_gpu.threads import at_most, at_work
 
@@ -97,7 +96,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         # Nobody can stop other threads' compiled code, and to take apart what was being worked on can take seconds.
         if argv is None or at_work():
             sys.stderr.flush()
-            os._exit(interrupt.CODE)
+            interrupt.end_now()
         return interrupt.CODE
     return 0
 
@@ -123,6 +122,8 @@ def _write(text: str, path: str | None) -> None:
         except OSError as error:
             raise _OutputError(error.errno, error.strerror) from None
     else:
+        from ppt_gpu.outputs import write_whole
+
         write_whole(path, text.encode("utf-8", "surrogateescape"))
 
 

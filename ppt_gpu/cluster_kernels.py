@@ -11,7 +11,7 @@ from ppt_gpu.errors import PptError
 from ppt_gpu.exec.identity import digest, prediction_digest
 from ppt_gpu.exec.store import TIME, Store
 from ppt_gpu.exec.workload import Workload
-from ppt_gpu.inputs import open_workload
+from ppt_gpu.inputs import files_of, open_workload
 from ppt_gpu.paths import data_dir
 from ppt_gpu.pipeline import predict
 from ppt_gpu.progress import Progress
@@ -21,17 +21,20 @@ from ppt_gpu.spec import load_gpu
 class PredictedKernels:
     """Call it with a kernel and a GPU's name or file: seconds on the GPU, without launch overhead and host copies.
 
-    Files that kernels name are looked for in `directory` first. `predicted` counts the predictions that were made.
+    Files that kernels name are looked for in `directory` first. `predicted` counts the predictions that were made;
+    `files` are those that kernels were read from.
     """
 
-    def __init__(self, directory: Path, *, cache: bool = True) -> None:
+    def __init__(self, directory: Path, *, cache: bool = True, files: set[Path] | None = None) -> None:
         self.directory = directory
+        self.files = set() if files is None else files
         self.store = Store() if cache else None
         self.predicted = 0
 
     def __call__(self, kernel: Kernel, gpu: str) -> float:
         """Raises PptError for a kernel that cannot be predicted."""
         workload = self._workload(kernel)
+        self.files.update(files_of(workload))
         target = load_gpu(gpu)
         name = self._name(workload, digest(target))
         seconds = self.store.read(name, name[:32] + TIME, _decode) if self.store and name else None

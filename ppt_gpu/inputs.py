@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -116,6 +117,32 @@ def open_module(source: str | Path, capability: tuple[int, int]) -> Module:
         if workload.tasklist_path:
             raise PptError("a task list has no PTX", path=workload.tasklist_path)
     return read_module(workload, capability).module
+
+
+def named_files(workload: Workload) -> list[Path]:
+    """The files that a workload names: of its kernels, of what fills its buffers, traces. PptError for a bad list."""
+    names = [workload.ptx_path if not workload.ptx_text else "", workload.tasklist_path, workload.machine_path]
+    folder = Path(workload.path).parent
+    fills = [b.init.partition(":")[2] for b in (*workload.buffers, *workload.symbols) if b.init.startswith("npy:")]
+    if workload.machine_path:
+        from ppt_gpu.sass.kernelslist import read_run
+
+        names += [str(launch.header.path) for launch in read_run(workload.machine_path).launches]
+    return [Path(name) for name in names if name] + [folder / name for name in fills]
+
+
+def files_of(workload: Workload) -> list[Path]:
+    """All files of the user's that a workload is made of: its own, those that it names, and what CUDA files include."""
+    found = named_files(workload)
+    if not workload.ptx_text:
+        found.append(Path(workload.path))
+    if Path(workload.ptx_path).suffix in CUDA:
+        from ppt_gpu.frontends.includes import included
+
+        with suppress(OSError):  # who compiles it says so
+            found += included(Path(workload.ptx_path), workload.compiler_options) or ()
+        found += [Path(text.rpartition("=")[2]) for text in workload.compiler_options]
+    return found
 
 
 def registers_option(value: int | str | None) -> tuple[int | None, str]:

@@ -13,6 +13,9 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import NoReturn
+
+from ppt_gpu.files import abandon
 
 GRACE = 0.4  # s that the main thread has
 CODE = 130  # of a process that Ctrl-C ended: 128 + SIGINT
@@ -38,11 +41,17 @@ def prompt_interrupts() -> Iterator[None]:
         os.close(writer)  # the thread reads the end of the pipe, and ends
 
 
+def end_now() -> NoReturn:
+    """End the process without waiting for what its threads do; what they have begun to write goes."""
+    abandon()
+    os._exit(CODE)
+
+
 def _watch(reader: int, over: threading.Event) -> None:
     try:
         while signals := os.read(reader, 64):
             if signal.SIGINT in signals and not over.wait(GRACE):
                 os.write(sys.__stderr__.fileno() if sys.__stderr__ else 2, f"{TEXT}\n".encode())
-                os._exit(CODE)
+                end_now()
     finally:
         os.close(reader)

@@ -24,7 +24,8 @@ from ppt_gpu.exec.traces import Traces
 from ppt_gpu.exec.workload import Workload
 from ppt_gpu.frontends.arch import DEFAULT_CAPABILITY
 from ppt_gpu.frontends.prepare import prepare
-from ppt_gpu.inputs import check, open_workload
+from ppt_gpu.inputs import check, files_of, open_workload
+from ppt_gpu.outputs import check_outputs
 from ppt_gpu.progress import Progress
 from ppt_gpu.ptx.features import require, require_clusters
 from ppt_gpu.ptx.link import link
@@ -40,6 +41,7 @@ from ppt_gpu.scale.simulated_sm import SimulatedSm, TraceSm
 from ppt_gpu.scale.steady import affordable_waves
 from ppt_gpu.scale.survey import Survey, standing_sm
 from ppt_gpu.spec import load_gpu
+from ppt_gpu.spec.files import files_of as hardware_files
 from ppt_gpu.spec.gpu import Gpu
 from ppt_gpu.threads import allowed, at_most, ordered
 
@@ -103,6 +105,11 @@ def predict(
     target = open_gpu(gpu, overrides)
     with inputs_may_be_absent() if trace_in else nullcontext():
         opened, arrays = open_any(workload, target.compute_capability, call)
+    if trace_out:
+        from ppt_gpu.frontends.call import file_of
+
+        gpu_files = [] if isinstance(gpu, Gpu) else hardware_files("gpus", str(gpu), overrides)
+        check_outputs([trace_out], (*files_of(opened), *file_of(workload), *gpu_files, trace_in))
     traces = None
     if (trace_in or trace_out) and (opened.tasklist_path or opened.machine_path):
         message = "a task list has no traces" if opened.tasklist_path else "this is a trace already"

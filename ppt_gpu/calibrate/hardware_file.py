@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ppt_gpu.calibrate.report import Calibrated
-from ppt_gpu.errors import PptError
-from ppt_gpu.files import write_whole
+from ppt_gpu.outputs import write_whole
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.toml_scan import quoted
 from ppt_gpu.validate.capture import Capture
@@ -18,15 +17,12 @@ from ppt_gpu.validate.capture import Capture
 def write_hardware(path: str | Path, base: str | Path, capture: Capture, found: Sequence[Calibrated]) -> None:
     """Write a file that `load_gpu` reads. PptError when it cannot be written; then nothing is."""
     target = Path(path)
-    text = hardware_text(_base_from(base, target), capture, found)
-    try:
-        with tempfile.NamedTemporaryFile("w", dir=target.parent, suffix=".toml", encoding="utf-8") as draft:
-            draft.write(text)
-            draft.flush()
-            load_gpu(draft.name)
-    except OSError as error:
-        raise PptError(f"cannot write: {error.strerror}", path=target) from None
-    write_whole(target, text.encode())
+    with tempfile.TemporaryDirectory() as folder:
+        draft = Path(folder) / "draft.toml"
+        there = os.path.abspath(base) if Path(base).suffix == ".toml" else str(base)
+        draft.write_text(hardware_text(there, capture, found), encoding="utf-8")
+        load_gpu(draft)
+    write_whole(target, hardware_text(_base_from(base, target), capture, found).encode())
 
 
 def _base_from(base: str | Path, target: Path) -> str:

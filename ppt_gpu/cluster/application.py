@@ -40,7 +40,7 @@ def load_application(source: str | Path, parameters: Sequence[str] = ()) -> Appl
 
     Raises PptError for a missing file, one that does not run, and parameters that it does not have.
     """
-    path = _path(source)
+    path = application_path(source)
     if path.suffix == ".json":
         from ppt_gpu.cluster.task_graph import read_task_graph
 
@@ -54,7 +54,8 @@ def load_application(source: str | Path, parameters: Sequence[str] = ()) -> Appl
     return Application(path.stem, partial(function, **values), values, text.split("\n\n")[0], path.parent)
 
 
-def _path(source: str | Path) -> Path:
+def application_path(source: str | Path) -> Path:
+    """The file of an application. PptError where there is none."""
     path = Path(source)
     if path.suffix in (".py", ".json"):
         if not path.is_file():

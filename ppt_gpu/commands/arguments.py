@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ppt_gpu.errors import PptError
@@ -144,6 +145,13 @@ def open_from(arguments: argparse.Namespace) -> Any:
         compiler_options=arguments.nvcc_option,
         seed=arguments.seed,
     )
+
+
+def gpu_files(arguments: argparse.Namespace) -> list[Path]:
+    """The files that the GPU of a command is read from."""
+    from ppt_gpu.spec.files import files_of
+
+    return files_of("gpus", arguments.gpu, arguments.set)
 
 
 def options_of(arguments: argparse.Namespace) -> Options:

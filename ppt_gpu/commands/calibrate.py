@@ -51,12 +51,15 @@ def _simulator(arguments: argparse.Namespace) -> str:
 def _captured(arguments: argparse.Namespace) -> str:
     from ppt_gpu.calibrate.capture import calibrate_capture
     from ppt_gpu.calibrate.report import to_json, to_text
+    from ppt_gpu.outputs import check_outputs
+    from ppt_gpu.spec.files import files_of
     from ppt_gpu.validate.capture import read_capture
 
     if not arguments.base:
         raise PptError("--capture needs --base", hint="the GPU or file whose other numbers are kept, such as h100")
     if arguments.hardware and not arguments.hardware.endswith(".toml"):
         raise PptError(f"-o {arguments.hardware}: a hardware file ends in .toml")
+    check_outputs([arguments.hardware], [arguments.capture, *files_of("gpus", arguments.base)])
     capture = read_capture(arguments.capture)
     found = calibrate_capture(capture, arguments.base)
     if arguments.hardware:

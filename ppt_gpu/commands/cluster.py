@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 from ppt_gpu.commands.arguments import AddCommand, add_set, count
@@ -77,12 +78,15 @@ def run(arguments: argparse.Namespace) -> str:
 
 
 def _simulate(arguments: argparse.Namespace, mpi: Any) -> str:
+    from ppt_gpu.cluster.application import application_path
     from ppt_gpu.cluster.load import load_machine
     from ppt_gpu.cluster.outcome import Outcome
     from ppt_gpu.cluster.simulate import simulate
     from ppt_gpu.cluster.studies import scaling, sensitivity
     from ppt_gpu.cluster.world import Program, Settings
+    from ppt_gpu.outputs import check_outputs
     from ppt_gpu.report.cluster import ClusterRun, render, to_json
+    from ppt_gpu.spec.files import files_of as hardware_files
 
     def once(machine: Any, program: Program, settings: Settings) -> Outcome:
         return simulate(
@@ -96,12 +100,15 @@ def _simulate(arguments: argparse.Namespace, mpi: Any) -> str:
             processes=mpi,
         )
 
-    _check_files(arguments)
+    _check_kinds(arguments)
+    outputs = (arguments.timeline, arguments.plot)
+    files = {*hardware_files("machines", arguments.machine, arguments.set), application_path(arguments.application)}
+    check_outputs(outputs, files)
     base = load_machine(arguments.machine, None, arguments.set)
     nodes = arguments.nodes or [base.nodes]
     outcomes = []
     for number, size in enumerate(parts(nodes, "node counts")):
-        application, settings = _application(arguments, number, len(nodes))
+        application, settings = _application(arguments, number, len(nodes), files)
         machine = load_machine(arguments.machine, size, arguments.set)
         outcomes.append((size, once(machine, application.program, settings)))
     effects = sensitivity(once, machine, application.program, settings) if arguments.sensitivity else ()
@@ -117,6 +124,7 @@ def _simulate(arguments: argparse.Namespace, mpi: Any) -> str:
         _notes(arguments),
     )
     if mpi is None or mpi.rank == 0:
+        check_outputs(outputs, files)  # which kernels there are, only the simulation tells
         _write_files(arguments, reported)
     return to_json(reported) if arguments.json else render(reported)
 
@@ -132,7 +140,7 @@ def _notes(arguments: argparse.Namespace) -> list[str]:
     ]
 
 
-def _check_files(arguments: argparse.Namespace) -> None:
+def _check_kinds(arguments: argparse.Namespace) -> None:
     if arguments.timeline:
         from ppt_gpu.report import trace_events
 
@@ -159,8 +167,8 @@ def _write_files(arguments: argparse.Namespace, reported: Any) -> None:
         save(scaling_figure(title, reported.sizes, reported.strong), arguments.plot)
 
 
-def _application(arguments: argparse.Namespace, number: int, of: int) -> tuple[Any, Any]:
-    """The application for run `number` of `of`, and its settings."""
+def _application(arguments: argparse.Namespace, number: int, of: int, files: set[Path]) -> tuple[Any, Any]:
+    """The application for run `number` of `of`, and its settings. `files` gets those that its kernels are read from."""
     from ppt_gpu.cluster.application import load_application
     from ppt_gpu.cluster.world import Settings
     from ppt_gpu.cluster_kernels import PredictedKernels
@@ -172,7 +180,7 @@ def _application(arguments: argparse.Namespace, number: int, of: int) -> tuple[A
         timeline=arguments.ranks if arguments.timeline else (),
         jitter=arguments.jitter,
         seed=arguments.seed,
-        kernel_times=PredictedKernels(application.directory, cache=not arguments.no_cache),
+        kernel_times=PredictedKernels(application.directory, cache=not arguments.no_cache, files=files),
     )
 
 

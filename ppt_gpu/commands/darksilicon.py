@@ -88,10 +88,23 @@ def _check_figure(arguments: argparse.Namespace) -> None:
 
 
 def _check_plot(arguments: argparse.Namespace) -> None:
-    if arguments.plot:
-        from ppt_gpu.report.figures import check_target
+    """PptError for a picture that cannot be drawn, before anything is computed."""
+    if not arguments.plot:
+        return
+    from ppt_gpu.inputs import files_of, open_workload
+    from ppt_gpu.outputs import check_outputs
+    from ppt_gpu.report.figures import check_target
+    from ppt_gpu.spec.files import files_of as hardware_files
 
-        check_target(arguments.plot)
+    check_target(arguments.plot)
+    scalings = arguments.scaling if isinstance(arguments.scaling, list) else [arguments.scaling or ""]
+    named = [("suites", arguments.suite), ("studies", arguments.study), *(("scaling", each) for each in scalings)]
+    if arguments.command == "darksilicon":
+        named.append(("chips", arguments.cores))
+    read = [file for kind, name in named for file in hardware_files(kind, name)]
+    kernels = arguments.kernel if arguments.command == "darksilicon" else ()
+    read += [file for kernel in kernels for file in files_of(open_workload(kernel))]
+    check_outputs([arguments.plot], (*read, *scalings))
 
 
 def _both_sweeps(arguments: argparse.Namespace, study: Study, suite: Suite) -> str:

@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace) -> str:
     from ppt_gpu.explore.design import design, gpu_file
     from ppt_gpu.explore.expression import parse_expression
     from ppt_gpu.explore.launch_keys import is_launch_key
-    from ppt_gpu.files import write_whole
+    from ppt_gpu.outputs import write_whole
     from ppt_gpu.report.design import front_figure, render, to_json
     from ppt_gpu.report.figures import check_target, save
     from ppt_gpu.units import format_time
@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> str:
     if file and Path(file).suffix != ".toml":
         raise PptError(f"-o {file}: a GPU is a .toml file", hint=f"-o {Path(file).stem}.toml")
     cost = parse_expression(arguments.cost, "--cost")
-    study = read_study(arguments)
+    study = read_study(arguments, file, arguments.plot)
     launch = next((key for key in study.space.keys if is_launch_key(key)), None)
     if launch is not None:
         raise PptError(

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ppt_gpu.commands.arguments import AddCommand, add_set, add_workload_options, blocks, count, size
+from ppt_gpu.commands.arguments import AddCommand, add_set, add_workload_options, blocks, count, open_from, size
 from ppt_gpu.errors import PptError
+
+if TYPE_CHECKING:
+    from ppt_gpu.exec.workload import Workload
 
 #: registers a thread of a program that no compiler has seen for the GPU; few enough not to limit occupancy
 REGISTERS = 16
@@ -56,15 +59,26 @@ def share(text: str) -> float:
 
 
 def run(arguments: argparse.Namespace) -> str:
+    from ppt_gpu.inputs import files_of
     from ppt_gpu.multicore.ir_text import write_ir
     from ppt_gpu.multicore.target import load_target
+    from ppt_gpu.outputs import check_outputs, write_whole
     from ppt_gpu.report.port import render, to_json
+    from ppt_gpu.spec.files import files_of as hardware_files
 
     target = load_target(arguments.to, arguments.set)
-    ported = _ported(arguments, target)
+    workload = open_from(arguments) if arguments.workload else None
+    check_outputs(
+        [arguments.output_ir],
+        (
+            *(() if workload is None else files_of(workload)),
+            *(file for kind in ("cores", "gpus") for file in hardware_files(kind, arguments.to, arguments.set)),
+            arguments.from_cpu,
+            arguments.from_ir,
+        ),
+    )
+    ported = _ported(arguments, target, workload)
     if arguments.output_ir:
-        from ppt_gpu.files import write_whole
-
         made = [each.ir for each, _ in ported]
         if len(made) > 1:
             raise PptError(
@@ -77,7 +91,7 @@ def run(arguments: argparse.Namespace) -> str:
     return show(ported, explain=arguments.explain, sensitivity=arguments.sensitivity)
 
 
-def _ported(arguments: argparse.Namespace, target: Any) -> list[Any]:
+def _ported(arguments: argparse.Namespace, target: Any, workload: Workload | None) -> list[Any]:
     """(prediction, how often) of each launch."""
     from ppt_gpu.multicore import port
     from ppt_gpu.multicore.core import SCore
@@ -103,7 +117,7 @@ def _ported(arguments: argparse.Namespace, target: Any) -> list[Any]:
             return [(port.counters_to_core(counters, target, name, settings), 1)]
         return [(port.counters_to_gpu(counters, target, name, resident(arguments, target, None), settings), 1)]
     found = []
-    for ir, launch, runs in _representations(arguments):
+    for ir, launch, runs in _representations(arguments, workload):
         if on_cpu:
             found.append((port.to_core(ir, target, settings), runs))
         else:
@@ -138,7 +152,7 @@ def _check_options(arguments: argparse.Namespace, on_cpu: bool) -> None:
         raise PptError(f"{', '.join(given)}: does nothing here", hint="see: ppt-gpu port --help")
 
 
-def _representations(arguments: argparse.Namespace) -> list[Any]:
+def _representations(arguments: argparse.Namespace, workload: Workload | None) -> list[Any]:
     """(representation, its launch or None, how often it runs)."""
     if arguments.from_ir:
         from ppt_gpu.multicore.ir_text import read_ir
@@ -146,10 +160,10 @@ def _representations(arguments: argparse.Namespace) -> list[Any]:
         ir = read_ir(arguments.from_ir)
         registers = int(arguments.registers) if (arguments.registers or "").isdecimal() else REGISTERS
         return [(ir, (registers, int(ir.scratch)), 1)]
-    from ppt_gpu.commands.arguments import open_from
     from ppt_gpu.representations import representations
 
-    return representations(open_from(arguments), arguments.launch, arguments.blocks or "sample", arguments.assume)
+    assert workload is not None
+    return representations(workload, arguments.launch, arguments.blocks or "sample", arguments.assume)
 
 
 def resident(arguments: argparse.Namespace, gpu: Any, launch: Any) -> Any:

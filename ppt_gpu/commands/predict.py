@@ -12,12 +12,13 @@ from ppt_gpu.commands.arguments import (
     add_workload,
     blocks,
     count,
+    gpu_files,
     open_from,
     options_of,
     size,
     terminal,
 )
-from ppt_gpu.commands.predict_outputs import add_outputs, check_outputs, sections_of, window_of, write_outputs
+from ppt_gpu.commands.predict_outputs import add_outputs, check_kinds, sections_of, window_of, write_outputs
 from ppt_gpu.errors import PptError
 from ppt_gpu.policies import POLICIES
 
@@ -73,9 +74,11 @@ def _run(arguments: argparse.Namespace) -> str:
 
     from ppt_gpu.exec.budget import Budget
     from ppt_gpu.exec.npy_file import inputs_may_be_absent
+    from ppt_gpu.inputs import files_of
+    from ppt_gpu.outputs import check_outputs
     from ppt_gpu.pipeline import predict
 
-    check_outputs(arguments)
+    check_kinds(arguments)
     if arguments.advise and (arguments.trace_in or arguments.no_cache):
         raise PptError("--advise runs other forms of the kernel", hint="without --trace-in and --no-cache")
     limits = {
@@ -85,6 +88,10 @@ def _run(arguments: argparse.Namespace) -> str:
     }
     with inputs_may_be_absent() if arguments.trace_in else nullcontext():
         workload = open_from(arguments)
+    check_outputs(
+        (arguments.trace_out, arguments.html, arguments.plot, arguments.timeline),
+        (*files_of(workload), *gpu_files(arguments), arguments.trace_in),
+    )
     if arguments.advise:
         from ppt_gpu.explore.advice import advised, check_advisable
 

@@ -33,8 +33,8 @@ def add_outputs(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def check_outputs(arguments: argparse.Namespace) -> None:
-    """PptError for what cannot be written, before anything is predicted."""
+def check_kinds(arguments: argparse.Namespace) -> None:
+    """PptError for files and sections of kinds that there are not."""
     if arguments.html:
         from ppt_gpu.report.html import page
 
@@ -86,7 +86,7 @@ def sections_of(arguments: argparse.Namespace) -> list[Section]:
 def write_outputs(arguments: argparse.Namespace, result: Result) -> None:
     """Write the files that were asked for. PptError where one cannot be written."""
     if arguments.html:
-        from ppt_gpu.files import write_whole
+        from ppt_gpu.outputs import write_whole
         from ppt_gpu.report.html.page import to_html
 
         write_whole(arguments.html, to_html(result).encode())

@@ -27,6 +27,7 @@ def add(command: AddCommand) -> None:
 
 
 def run(arguments: argparse.Namespace) -> str:
+    from ppt_gpu.outputs import check_outputs
     from ppt_gpu.report.figures import check_target
     from ppt_gpu.validate import model_study, model_text
 
@@ -35,6 +36,7 @@ def run(arguments: argparse.Namespace) -> str:
         if part in WITHOUT_FIGURE:
             raise PptError(f"{part} has no figure", hint="without --plot")
         check_target(plot)
+        check_outputs([plot])
     if part == "speed":
         from ppt_gpu.validate.model_speed import speeds
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ppt_gpu.commands.arguments import add_approximate, add_threads, blocks, count, open_from, options_of
+from ppt_gpu.commands.arguments import add_approximate, add_threads, blocks, count, gpu_files, open_from, options_of
 from ppt_gpu.policies import POLICIES
 
 if TYPE_CHECKING:
@@ -54,12 +54,15 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     add_approximate(parser)
 
 
-def read_study(arguments: argparse.Namespace) -> Study:
-    """The workload, and the space of its configurations. PptError for bad input."""
+def read_study(arguments: argparse.Namespace, *outputs: str | Path | None) -> Study:
+    """The workload, and the space of its configurations. PptError for bad input, and for outputs that cannot be."""
     from ppt_gpu.explore.space import make_space
+    from ppt_gpu.inputs import files_of
+    from ppt_gpu.outputs import check_outputs
     from ppt_gpu.spec import load_gpu
 
     workload = open_from(arguments)
+    check_outputs(outputs, (*files_of(workload), *gpu_files(arguments)))
     gpu = load_gpu(arguments.gpu)
     return Study(workload, make_space(arguments.set, arguments.let, arguments.where, gpu, workload))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,13 +42,13 @@ def run(arguments: argparse.Namespace) -> str:
         from ppt_gpu.explore.case import check_metrics
         from ppt_gpu.explore.sweep import sweep
 
-        _check_targets(arguments)
-        study = read_study(arguments)
+        _check_kinds(arguments)
+        journal = _journal(arguments.to) if arguments.to else None
+        study = read_study(arguments, arguments.to, journal, arguments.plot)
         metrics = tuple(dict.fromkeys(arguments.metric or ("time", "kernel.cycles", "limiter")))
         check_metrics(metrics, len(study.workload.launches))
         if arguments.sample is not None and arguments.sample < 1:
             raise PptError(f"--sample {arguments.sample}: expected a positive number")
-        journal = Path(f"{arguments.to}.journal") if arguments.to else None
         found = sweep(
             study.workload,
             arguments.gpu,
@@ -62,7 +63,13 @@ def run(arguments: argparse.Namespace) -> str:
         return _written(arguments, found, journal)
 
 
-def _check_targets(arguments: argparse.Namespace) -> None:
+def _journal(to: str) -> Path:
+    """The journal beside the result; of a symbolic link what it leads to, so that the link stays."""
+    name = f"{to}.journal"
+    return Path(os.path.realpath(name) if os.path.islink(name) else name)
+
+
+def _check_kinds(arguments: argparse.Namespace) -> None:
     if arguments.to and Path(arguments.to).suffix not in KINDS:
         suffix = Path(arguments.to).suffix
         raise PptError(
@@ -76,7 +83,7 @@ def _check_targets(arguments: argparse.Namespace) -> None:
 
 def _written(arguments: argparse.Namespace, found: Sweep, journal: Path | None) -> str:
     """What is printed; the files are written, and the journal is not needed any more."""
-    from ppt_gpu.files import write_whole
+    from ppt_gpu.outputs import write_whole
     from ppt_gpu.report import sweep as report
 
     space = found.space

@@ -30,15 +30,19 @@ def add(command: AddCommand) -> None:
 
 
 def run(arguments: argparse.Namespace) -> str:
-    from ppt_gpu.inputs import CODE
+    from ppt_gpu.inputs import CODE, files_of
+    from ppt_gpu.outputs import check_outputs
     from ppt_gpu.pipeline import translate
 
     if arguments.workload.endswith(CODE):
+        check_outputs([arguments.output], [arguments.workload])
         text = _of_code(arguments)
     elif arguments.trip:
         raise PptError("--trip is for machine code, .sass and .cubin files")
     else:
-        text = translate(open_from(arguments), assume=arguments.assume)
+        workload = open_from(arguments)
+        check_outputs([arguments.output], files_of(workload))
+        text = translate(workload, assume=arguments.assume)
     return json.dumps({"schema": 1, "tasklist": text}, indent=2) + "\n" if arguments.json else text
 
 

@@ -28,8 +28,8 @@ from ppt_gpu.ptx.module import Module
 _TIMING_ONLY = ("registers", "registers_from", "repeat")
 #: files of the package that all others may import, and that say something of results
 COMMON = (
-    "compiled.py", "compiled_cache.py", "errors.py", "files.py", "paths.py", "policies.py", "progress.py", "threads.py",
-    "units.py",
+    "compiled.py", "compiled_cache.py", "errors.py", "files.py", "outputs.py", "paths.py", "policies.py", "progress.py",
+    "threads.py", "units.py",
 )  # fmt: skip
 #: folders of the package that make traces out of PTX and a workload; what is kept in a group of traces depends on them
 TRACING = ("ptx", "exec", "spec")

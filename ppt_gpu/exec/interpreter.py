@@ -104,7 +104,7 @@ def interpret(
     recorders: list[Recorder] = [runner.warp.recorder for block in flying for runner in block.runners]
     warps = -(-launch.threads_per_block // LANES)
     count = len(linked.instructions)
-    noted = warnings_of(linked, module.path, launched.notes.items())
+    noted = warnings_of(linked, module.named, launched.notes.items())
     warnings = (*memory.warnings, *assumed_warnings(linked, module), *noted)
     whole = build_trace(together, recorders, count, warps, memory.ranges(), warnings, launched.printed.text)
     return only_blocks(whole, list(blocks))

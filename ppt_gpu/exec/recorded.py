@@ -13,7 +13,7 @@ from ppt_gpu.exec.trace import GlobalAccesses, Trace
 from ppt_gpu.exec.trace_file import Record, read_traces, write_traces
 from ppt_gpu.exec.traces import LaunchTraces, Traces
 from ppt_gpu.exec.workload import Workload
-from ppt_gpu.files import write_whole
+from ppt_gpu.outputs import write_whole
 from ppt_gpu.ptx.mangling import short_name
 from ppt_gpu.ptx.module import Module
 

@@ -76,7 +76,7 @@ def run(
         return recorded
     if together is not ids:
         recorded = only_blocks(recorded, ids.tolist())
-    return with_shared_warnings(recorded, engine.kernel, module.path, places, tables.copies.notes, launch.grid)
+    return with_shared_warnings(recorded, engine.kernel, module.named, places, tables.copies.notes, launch.grid)
 
 
 def _block_ids(blocks: Sequence[int], launch: Launch, module: Module, kernel: Kernel) -> NDArray[np.int64]:

@@ -315,7 +315,7 @@ class BlockRun:
         noted = np.flatnonzero(tables.notes)
         notes = zip(noted.tolist(), tables.notes[noted].tolist(), strict=True)
         kernel = tables.engine.kernel
-        noted_texts = warnings_of(kernel, self.path, notes)
+        noted_texts = warnings_of(kernel, tables.module.named, notes)
         warnings = (*tables.memory.warnings, *assumed_warnings(kernel, tables.module), *noted_texts)
         if self.waited and self.share_out:  # else who runs the blocks says so, who knows whether they are all
             warnings += (waiting_text(kernel.name),)

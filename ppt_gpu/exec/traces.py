@@ -47,6 +47,9 @@ WHOLE_SECTORS = 4_000_000
 SHARED_INSTRUCTIONS = 4_000_000_000  # of threads
 
 
+#: the order of what was asked for in a trace file
+_ASKED: tuple[type[Content], ...] = (Trace, GlobalAccesses, BlockFeatures)
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -68,7 +71,7 @@ class Traces:
         self.state = MemoryState(partial(_device_memory, module, workload, contents, budget), self.initial)
         #: for kernels that memory does not steer: what buffers hold is nothing to their traces
         self.unread = MemoryState(partial(_device_memory, module, workload, contents, budget, unread=True), "")
-        self.kept: dict[int, Kept] = {}
+        self.launches: dict[int, LaunchTraces] = {}  # those asked for
         self.notes: Any = ()  # how the PTX was made, for the report
 
     def _initial_digest(self, contents: Mapping[str, NDArray[Any]]) -> str:
@@ -80,12 +83,8 @@ class Traces:
         return LaunchTraces(self, number)
 
     def records(self) -> list[Record]:
-        """Everything known of the launches asked for: what a trace file needs to make the same prediction."""
-        return [
-            Record(**{**vars(record), "launch": number})
-            for number, kept in sorted(self.kept.items())
-            for record in kept.records.values()
-        ]
+        """What a trace file needs to make the same prediction: the same records, whatever was kept before."""
+        return [record for _, launch in sorted(self.launches.items()) for record in launch.records()]
 
 
 def _device_memory(
@@ -126,7 +125,8 @@ class LaunchTraces:
         # What steers nothing need not be the same, and later launches need not wait for what earlier ones leave.
         self.found = traces.initial if self.separable else traces.state.digest
         self.kept = self._kept()
-        traces.kept[number] = self.kept
+        traces.launches[number] = self
+        self._asked: set[tuple[type[Content], tuple[int, ...]]] = set()  # what the prediction needed
         if not self.separable and self.launch.blocks > 1:
             self.claims, self.waits = claims_of(self.kernel), waits_for_blocks(self.kernel)
         self.together = False  # blocks wait for others: no part of the grid runs alone
@@ -139,19 +139,30 @@ class LaunchTraces:
         return recall(self._group(self.found), self.store)
 
     def _group(self, found: str) -> str:
-        return digest(program_digest(), self.identity, found, self.budget)
+        # Warnings name the file: what a copy of it left says the same with another name.
+        return digest(program_digest(), self.identity, found, self.budget, self.module.named)
 
-    @_alone
     def run(self, blocks: Sequence[int]) -> Trace:
         """The trace of these blocks, run in this order. Raises as `ppt_gpu.exec.run.run`."""
+        found: Trace = self._run(blocks)
+        self._asked.add((Trace, tuple(blocks)))
+        return found
+
+    @_alone
+    def _run(self, blocks: Sequence[int]) -> Trace:
         known: Trace | None = self.kept.whole(Trace, blocks)
         if known is None and self.separable:
             known = self._joined(blocks)
         return known if known is not None else self._keep(self._execute(blocks), separable=False)
 
-    @_alone
     def touched(self, blocks: Sequence[int]) -> GlobalAccesses:
         """The global accesses of these blocks."""
+        found: GlobalAccesses = self._touched(blocks)
+        self._asked.add((GlobalAccesses, tuple(blocks)))
+        return found
+
+    @_alone
+    def _touched(self, blocks: Sequence[int]) -> GlobalAccesses:
         known: GlobalAccesses | None = self.kept.whole(GlobalAccesses, blocks)
         if known is None and self.separable:
             missing = self.kept.missing_globals(blocks)
@@ -190,13 +201,18 @@ class LaunchTraces:
         except PptError:  # as in `whole_grid`
             return None
 
-    @_alone
     def features(self, blocks: Sequence[int]) -> BlockFeatures:
         """What each of these blocks does. Traces are kept where they are small: the simulation may ask for them."""
+        found: BlockFeatures = self._features(blocks)
+        self._asked.add((BlockFeatures, tuple(blocks)))
+        return found
+
+    @_alone
+    def _features(self, blocks: Sequence[int]) -> BlockFeatures:
         known: BlockFeatures | None = self.kept.whole(BlockFeatures, blocks)
         if known is None:
-            if len(blocks) == 1 or self._cheap(len(blocks)):
-                known = features_of(self.run(blocks))
+            if len(blocks) == 1 or self._cheap(len(blocks), self.kept.any_trace()):
+                known = features_of(self._run(blocks))
             else:
                 known = run_features(self._execute, blocks)
             self._keep(known, separable=False)
@@ -312,21 +328,24 @@ class LaunchTraces:
         return self._keep_parts(self._execute(whole_clusters(missing, self.launch.grid, self.cluster)), only_global)
 
     def _keep_parts(self, trace: Trace, only_global: bool) -> bool:
-        # Other warnings come from what some block did, and must not come from where that block is not asked for.
-        standing = (*self.traces.unread.memory.warnings, *assumed_warnings(self.kernel, self.module))
-        if trace.block_threads is None or trace.warnings != standing:
-            self.warned = trace.warnings != standing
+        self.warned = self._warns(trace)
+        if trace.block_threads is None or self.warned:
             return False
         self._keep(global_accesses(self.kernel, trace) if only_global else trace, separable=True)
         return True
 
+    def _warns(self, trace: Trace) -> bool:
+        """Are there warnings of what some block did? They must not come from where that block is not asked for."""
+        standing = (*self.traces.unread.memory.warnings, *assumed_warnings(self.kernel, self.module))
+        return trace.warnings != standing
+
     def _whole_grid(self) -> list[int]:
         """The blocks without a trace, when tracing all of them is cheap; else none."""
-        return self.kept.missing(range(self.launch.blocks)) if self._cheap(self.launch.blocks) else []
+        cheap = self._cheap(self.launch.blocks, self.kept.any_trace())
+        return self.kept.missing(range(self.launch.blocks)) if cheap else []
 
-    def _cheap(self, blocks: int) -> bool:
-        """Are the traces of so many blocks small, by what is known of one that can be taken apart?"""
-        sample = self.kept.any_trace()
+    def _cheap(self, blocks: int, sample: Trace | None) -> bool:
+        """Are the traces of so many blocks small, by one that can be taken apart?"""
         if sample is None:
             return False
         scale = blocks / len(sample.blocks)
@@ -340,6 +359,42 @@ class LaunchTraces:
     def _keep(self, content: Any, separable: bool) -> Any:
         self.kept.add(self.record(content, separable))
         return content
+
+    @_alone
+    def records(self) -> list[Record]:
+        """What the prediction asked for, in a fixed order. Of blocks that stand alone each is there once; and the whole
+        grid, where that is small, so that other GPUs find the blocks that they need."""
+        asked = sorted(self._asked, key=lambda each: (_ASKED.index(each[0]), -len(each[1]), each[1]))
+        ran = [blocks for kind, blocks in asked if kind is Trace]
+        alone = self.separable and all(self._has_parts(self._run(blocks)) for blocks in ran)
+        whole = self._small_grid(self._run(ran[0])) if alone and ran else None
+        found = [] if whole is None else [self.record(whole, separable=True)]
+        known = set() if whole is None else set(range(self.launch.blocks))
+        ask: dict[type[Content], Callable[[Sequence[int]], Content]] = {
+            Trace: self._run, GlobalAccesses: self._touched, BlockFeatures: self._features,
+        }  # fmt: skip
+        for kind, blocks in asked:
+            parts = alone and kind is not BlockFeatures
+            if not (parts and known.issuperset(blocks)):
+                found.append(self.record(ask[kind](blocks), separable=parts))
+                known.update(blocks if parts else ())
+        grid = range(self.launch.blocks)
+        if self.claims and self.runs_whole and (Trace, tuple(grid)) not in self._asked:  # by which a reader knows it
+            found.append(self.record(self._whole_run, separable=False))
+        return found
+
+    def _small_grid(self, sample: Trace) -> Trace | None:
+        """The trace of the whole grid, where by that of some blocks it is small, and can be taken apart."""
+        if not self._cheap(self.launch.blocks, sample):
+            return None
+        try:
+            found: Trace = self._run(range(self.launch.blocks))
+        except PptError:  # a block that the prediction does not need is at fault, or is not in a recorded trace
+            return None
+        return found if self._has_parts(found) else None
+
+    def _has_parts(self, trace: Trace) -> bool:
+        return trace.block_threads is not None and not self._warns(trace)
 
     def record(self, content: Content, separable: bool) -> Record:
         """`content` with what it belongs to."""

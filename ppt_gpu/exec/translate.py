@@ -100,8 +100,9 @@ def _typical(trace: Trace, warps: NDArray[np.int64]) -> int:
 
 def _origin(kernel: Kernel, module: Module, trace: Trace, chosen: int) -> list[str]:
     same = int((trace.warp_path == trace.warp_path[chosen]).sum())
+    file = Path(module.named.strip("<>")).name
     found = [
-        f"Translated from {kernel.name} in {Path(module.path).name}: "
+        f"Translated from {kernel.name} in {file}: "
         f"{same} of the {trace.warps} warps that ran ({len(trace.blocks)} blocks) took this path."
     ]
     if same < trace.warps:

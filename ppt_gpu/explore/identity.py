@@ -13,8 +13,7 @@ from ppt_gpu.exec.identity import digest, prediction_digest
 from ppt_gpu.exec.workload import Workload
 from ppt_gpu.explore.space import Space
 from ppt_gpu.frontends.includes import included_text
-from ppt_gpu.inputs import CUDA
-from ppt_gpu.sass.kernelslist import read_run
+from ppt_gpu.inputs import CUDA, named_files
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.load import fingerprint
 
@@ -32,14 +31,8 @@ def study_identity(workload: Workload, gpu: str, space: Space, fixed: Iterable[s
 
 def workload_identity(workload: Workload) -> str:
     """Of a workload, its kernel file and the files that fill its buffers."""
-    names = [workload.ptx_path if not workload.ptx_text else "", workload.tasklist_path, workload.machine_path]
-    folder = Path(workload.path).parent
-    fills = [b.init.partition(":")[2] for b in (*workload.buffers, *workload.symbols) if b.init.startswith("npy:")]
-    if workload.machine_path:
-        names += [launch.header.path for launch in read_run(workload.machine_path).launches]
-    files = [Path(name) for name in names if name] + [folder / name for name in fills]
     described = {key: value for key, value in asdict(workload).items() if key != "line"}
-    return digest(described, [_content(path) for path in files], _included(workload))
+    return digest(described, [_content(path) for path in named_files(workload)], _included(workload))
 
 
 def _included(workload: Workload) -> str | None:

@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Any, BinaryIO
 
 from ppt_gpu.errors import PptError
+from ppt_gpu.files import write_all
 
 VERSION = 1
 SUFFIX = ".journal"
@@ -28,6 +29,8 @@ class Journal:
         self.path = path
         self.rows: dict[int, Any] = {}
         try:
+            if path.exists() and not path.is_file():
+                raise PptError("cannot write: this is no regular file", path=path)
             self._file: BinaryIO = open(path, "ab+", buffering=0)  # noqa: SIM115
         except OSError as error:
             raise PptError(f"cannot write: {error.strerror}", path=path) from None
@@ -57,7 +60,7 @@ class Journal:
 
     def _append(self, document: dict[str, Any]) -> None:
         try:
-            self._file.write(_line(document))
+            write_all(self._file.fileno(), _line(document))
             os.fsync(self._file.fileno())
         except OSError as error:
             raise PptError(f"cannot write: {error.strerror}", path=self.path) from None
@@ -75,22 +78,21 @@ class Journal:
     def _read(self, study: str) -> None:
         self._file.seek(0)
         data = self._file.read()
-        lines = data.split(b"\n")
-        whole = len(data) - len(lines[-1])
-        if lines[-1]:  # cut short: later lines must not stand behind it
-            os.ftruncate(self._file.fileno(), whole)
-        documents = [document for line in lines[:-1] if (document := _document(line)) is not None]
-        if not documents:
+        head = {"journal": VERSION, "study": study}
+        if _line(head).startswith(data):  # empty, or its beginning cut short
             os.ftruncate(self._file.fileno(), 0)
-            self._append({"journal": VERSION, "study": study})
+            self._append(head)
             return
-        if documents[0] != {"journal": VERSION, "study": study}:
-            raise PptError(
-                "the journal is of another run: other inputs, or another version of this program",
-                path=self.path,
-                hint="remove it, or write the result to another file",
-            )
-        self.rows = {document["row"]: document["found"] for document in documents[1:]}
+        lines = data.split(b"\n")
+        first = _document(lines[0])
+        if first != head:
+            message = "the journal is of another run: other inputs, or another version of this program"
+            hint = "remove it, or write the result to another file"
+            raise PptError(message if first else "this file is no journal", path=self.path, hint=hint)
+        if lines[-1]:  # cut short: later lines must not stand behind it
+            os.ftruncate(self._file.fileno(), len(data) - len(lines[-1]))
+        documents = [document for line in lines[1:-1] if (document := _document(line)) is not None]
+        self.rows = {document["row"]: document["found"] for document in documents}
 
 
 def _line(document: dict[str, Any]) -> bytes:

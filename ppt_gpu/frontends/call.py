@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import index
@@ -15,7 +16,7 @@ from ppt_gpu.exec.arguments import dim3, shape_errors
 from ppt_gpu.exec.workload import Launch, Workload
 from ppt_gpu.exec.workload_bind import chosen_kernel
 from ppt_gpu.frontends.arrays import Arrays, arguments_for
-from ppt_gpu.frontends.compiled_text import content_key, kept, label
+from ppt_gpu.frontends.compiled_text import content_key, kept
 from ppt_gpu.frontends.cuda_source import SUFFIXES
 from ppt_gpu.frontends.numba_kernel import compile_numba, is_numba_kernel
 from ppt_gpu.frontends.prepare import read_module
@@ -55,6 +56,15 @@ def is_kernel(source: object) -> bool:
     return is_numba_kernel(source) or is_triton_kernel(source) or _is_text(source)
 
 
+def file_of(kernel: object) -> list[Path]:
+    """The Python file that a kernel object is written in, if it is known."""
+    try:
+        found = inspect.getsourcefile(getattr(kernel, "py_func", None) or getattr(kernel, "fn", None))  # type: ignore[arg-type]
+    except TypeError:
+        return []
+    return [Path(found)] if found else []
+
+
 def open_call(source: object, capability: tuple[int, int], options: CallOptions) -> Call:
     """The workload of one launch of `source` on a GPU of compute capability `capability`.
 
@@ -73,9 +83,7 @@ def open_call(source: object, capability: tuple[int, int], options: CallOptions)
         return _of_ptx(source, capability, options, arrays)
     key = content_key(made.text)
     kept(key, ".ptx", lambda: made.text)  # so that messages name a file that can be read
-    workload = Workload(
-        made.name, made.name, label(key, ".ptx", f"<PTX of {made.name}>"), (), ptx_text=made.text, notes=made.notes
-    )
+    workload = Workload(made.name, made.name, f"<PTX of {made.name}>", (), ptx_text=made.text, notes=made.notes)
     return _call(workload, made, capability, options, arrays)
 
 

@@ -29,7 +29,8 @@ class Ptx:
     """PTX text, where it can be read, and how it was made."""
 
     text: str
-    path: str  # for messages
+    path: str  # for errors: of what is kept, if it is
+    title: str  # for results, which do not depend on that
     notes: tuple[str, ...] = ()
 
 
@@ -48,23 +49,23 @@ def compile_cuda(source: Path, capability: tuple[int, int], options: Sequence[st
     compiler = _compiler()
     if compiler is None:
         raise PptError("no CUDA compiler found on this machine", path=source, hint=NO_COMPILER)
-    arch = archs.choose(capability, compiler.archs)
+    arch, title = archs.choose(capability, compiler.archs), f"<PTX of {source}>"
     try:
         text = included_text(source, options)
     except OSError as error:
         raise PptError(f"cannot read the file: {error.strerror}", path=source) from None
     if text is None:
-        ptx, path = compiler.run(source, arch, options), f"<PTX of {source}>"
+        ptx, path = compiler.run(source, arch, options), title
     else:
         key = content_key(compiler.title, arch, *options, text)
         ptx = kept(key, ".ptx", lambda: compiler.run(source, arch, options))
-        path = label(key, ".ptx", f"<PTX of {source}>")
+        path = label(key, ".ptx", title)
     if ".entry" not in ptx:
         hint = "a template needs an explicit instantiation, such as: template __global__ void f<float>(float *);"
         raise PptError("no __global__ function is compiled here", path=source, hint=hint)
     notes = [f"{source.name} was compiled by {compiler.title}" + (f" {' '.join(options)}" if options else "")]
     differs = None if names_arch(options) else archs.note(compiler.title, arch, capability)
-    return Ptx(ptx, path, (*notes, *([differs] if differs else [])))
+    return Ptx(ptx, path, title, (*notes, *([differs] if differs else [])))
 
 
 def compile_functions(text: str, name: str, capability: tuple[int, int]) -> str:

@@ -13,7 +13,13 @@ _OPTIONS = re.compile(r"-optf|--options-file")
 
 
 def included_text(source: Path, options: Sequence[str]) -> str | None:
-    """The text of `source` and of every file of the user's that it includes, nested includes too.
+    """The text of `source` and of every file of the user's that it includes. None and OSError as `included`."""
+    texts = included(source, options)
+    return None if texts is None else "\0".join(f"{path}\0{text}" for path, text in texts.items())
+
+
+def included(source: Path, options: Sequence[str]) -> dict[Path, str] | None:
+    """`source` and every file of the user's that it includes, nested includes too, with their texts.
 
     The compiler's own headers are not among them: its version stands for those. None when an include's name is made
     by a macro, or options are in a file, so that nobody knows which files there are. OSError when `source` cannot be
@@ -36,7 +42,7 @@ def included_text(source: Path, options: Sequence[str]) -> str | None:
                 return None
             near = [path.parent] if match[1] == '"' else []
             waiting += _found(match[2], [*near, *folders])
-    return "\0".join(f"{path}\0{text}" for path, text in texts.items())
+    return texts
 
 
 def _named(options: Sequence[str], option: re.Pattern[str]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from ppt_gpu.errors import PptError
 from ppt_gpu.exec.workload import Workload
 from ppt_gpu.exec.workload_bind import bind_workload
 from ppt_gpu.frontends.arch import DEFAULT_CAPABILITY
+from ppt_gpu.frontends.compiled_text import content_key, label
 from ppt_gpu.frontends.cuda_source import SUFFIXES, compile_cuda
 from ppt_gpu.frontends.registers import with_registers
 from ppt_gpu.ptx.module import Module
@@ -53,16 +54,23 @@ def read_module(
         hint = "predict, compare and translate take traces of machine code"
         raise PptError("a trace of machine code has no PTX", path=workload.machine_path, hint=hint)
     if workload.ptx_text:
-        return Prepared(workload, _parsed(workload.ptx_text, workload.ptx_path, assume), workload.notes)
+        return Prepared(workload, _of_text(workload, assume), workload.notes)
     if Path(workload.ptx_path).suffix not in SUFFIXES:
         return Prepared(workload, _parsed(read_text(workload.ptx_path), workload.ptx_path, assume), workload.notes)
     ptx = compile_cuda(Path(workload.ptx_path), capability, workload.compiler_options)
-    return Prepared(workload, _parsed(ptx.text, ptx.path, assume), (*workload.notes, *ptx.notes))
+    return Prepared(workload, _parsed(ptx.text, ptx.path, assume, ptx.title), (*workload.notes, *ptx.notes))
 
 
-def _parsed(text: str, path: str, assume: Sequence[str]) -> Module:
+def _of_text(workload: Workload, assume: Sequence[str]) -> Module:
+    """The module of PTX that a front end made, or a user gave as text."""
+    text, title = workload.ptx_text, workload.ptx_path
+    return _parsed(text, label(content_key(text), ".ptx", title), assume, title)
+
+
+def _parsed(text: str, path: str, assume: Sequence[str], title: str = "") -> Module:
     """As `parse_module`; the module of the last text is kept, which the next launch of the same file needs again."""
-    return (_last_parsed if len(text) <= KEPT_TEXT else parse_module)(text, path, tuple(assume))
+    module = (_last_parsed if len(text) <= KEPT_TEXT else parse_module)(text, path, tuple(assume))
+    return replace(module, title=title) if title else module
 
 
 @lru_cache(maxsize=1)

@@ -31,7 +31,7 @@ MOST = 64  # kernels in memory
 SOURCES = ("ptx", "spec", "tasklist", "machine")
 _CHECKSUM = 32  # B
 #: by folder of the store, group and name
-_recent: OrderedDict[tuple[Path, str, str], MachineCode] = OrderedDict()
+_recent: OrderedDict[tuple[Path | None, str, str], MachineCode] = OrderedDict()
 
 
 @dataclass(frozen=True)

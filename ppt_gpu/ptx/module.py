@@ -243,6 +243,12 @@ class Module:
     variables: Mapping[str, Variable]  # module scope
     lines: tuple[str, ...] = ()  # the text, for messages and hot-spot reports
     assumptions: Mapping[str, str] = field(default_factory=dict)  # opcode -> operation it is timed as, not executed
+    title: str = ""  # what results call it, where its path is that of a copy which may or may not be there
+
+    @property
+    def named(self) -> str:
+        """What results call it."""
+        return self.title or self.path
 
     def instructions_before(self, kernel: str) -> int:
         """Of the kernels that stand before one."""

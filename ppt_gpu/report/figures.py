@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ppt_gpu.errors import PptError
-from ppt_gpu.files import check_place, write_whole
+from ppt_gpu.outputs import write_whole
 
 #: colours that people with the usual colour blindnesses can tell apart (Okabe and Ito)
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C8C8C")
@@ -27,12 +27,11 @@ SUFFIXES = (".png", ".svg", ".pdf")
 
 
 def check_target(path: str) -> None:
-    """Raises PptError for a file name with an ending that is no picture, an unwritable place, or no matplotlib."""
+    """Raises PptError for a file name with an ending that is no picture, or where there is no matplotlib."""
     if Path(path).suffix not in SUFFIXES:
         raise PptError(
             f"--plot {path}: unknown kind of picture", hint=f"expected a name ending in {', '.join(SUFFIXES)}"
         )
-    check_place(path)
     pyplot()
 
 

@@ -51,7 +51,7 @@ class ProgramStore:
         if _bytes(lowered) <= ON_DISK:
             self.store.write(self.group, name + SUFFIX, write_lowered(lowered))
 
-    def _place(self, name: str) -> tuple[Path, str, str]:
+    def _place(self, name: str) -> tuple[Path | None, str, str]:
         return self.store.folder, self.group, name
 
 
@@ -68,11 +68,11 @@ def program_name(gpu: Gpu, spread: GridSpread, blocks: Sequence[int], registers:
 
 
 #: by folder of the store, group and name
-_recent: OrderedDict[tuple[Path, str, str], Lowered] = OrderedDict()
+_recent: OrderedDict[tuple[Path | None, str, str], Lowered] = OrderedDict()
 _changing = Lock()
 
 
-def _remember(place: tuple[Path, str, str], lowered: Lowered) -> None:
+def _remember(place: tuple[Path | None, str, str], lowered: Lowered) -> None:
     """The programs used longest ago leave memory when it is full."""
     with _changing:
         _recent[place] = lowered

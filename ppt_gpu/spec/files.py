@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from ppt_gpu.errors import PptError, nearest
 from ppt_gpu.paths import config_dir, data_dir
@@ -25,6 +27,8 @@ WHAT = {
     "mpi": "MPI library",
     "nccl": "NCCL version",
 }
+#: key of a file that names another one -> the folder in hardware/ of that; a base is of the same
+_NAMED = {"isa": "isa", "host": "hosts", "network": "networks", "mpi": "mpi", "nccl": "nccl", "model": "gpus"}
 #: Keys that describe one file and are not inherited.
 _OWN = ("base", "title", "notes", "name")
 _SUFFIX = ".toml"
@@ -88,6 +92,53 @@ def find(kind: str, name: str, *, near: Path | None = None, titles: Callable[[],
     close = nearest(loose(name), known)
     hint = f"did you mean '{known[close]}'?" if close else f"known: {', '.join(folders)}"
     raise PptError(f"unknown {WHAT[kind]} '{name}'", hint=hint)
+
+
+def files_of(kind: str, name: str, overrides: Sequence[str] = ()) -> list[Path]:
+    """The file of `name` and all that it names in turn: bases, the ISA of a GPU, parts and GPUs of a machine, cores.
+
+    Nothing is checked: what cannot be found or read is left out.
+    """
+    found: dict[Path, None] = {}
+    waiting = [(kind, name, Path())]
+
+    def await_named(document: Document, kind: str, near: Path) -> None:
+        for key, text in _texts(document.data):
+            if key == "compute_capability":
+                waiting.append(("isa", isa_name(text), near))
+            elif key == "file":  # of a core among those of a chip
+                waiting.extend((kind, text, Path()) for kind in ("cores", "gpus"))
+            elif key == "base" or key in _NAMED:
+                waiting.append((_NAMED.get(key, kind), text, near))
+
+    while waiting:
+        kind, name, near = waiting.pop()
+        with suppress(PptError):
+            path = find(kind, name, near=near)
+            if path not in found:
+                found[path] = None
+                await_named(read_toml(path), kind, path.parent)
+                if len(found) == 1:
+                    for text in overrides:
+                        await_named(parse_override(text), kind, Path())
+    return list(found)
+
+
+def isa_name(capability: str) -> str:
+    """The ISA of GPUs of a compute capability such as "3.5", where their file names none."""
+    return "sm_" + capability.replace(".", "")
+
+
+def _texts(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
+    """(key, text) of every text in a document; of one with a source, the key that it is the value of."""
+    if isinstance(value, str):
+        yield key, value
+    elif isinstance(value, dict):
+        for name, held in value.items():
+            yield from _texts(held, key if name == "value" else name)
+    elif isinstance(value, list):
+        for held in value:
+            yield from _texts(held, key)
 
 
 def read_with_base(path: Path, kind: str, seen: tuple[Path, ...] = ()) -> Document:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ppt_gpu.errors import InputErrors, PptError
-from ppt_gpu.spec.files import check_with_base, find, shipped, shipped_names
+from ppt_gpu.spec.files import check_with_base, find, isa_name, shipped, shipped_names
 from ppt_gpu.spec.gpu import (
     Cache,
     CodeCache,
@@ -127,7 +127,7 @@ def _isa(checked: Checked, path: Path) -> IsaFile | None:
     capability, name = checked.get("compute_capability"), checked.get("isa")
     if capability is None or name is None:
         return None
-    stem = "sm_" + capability.replace(".", "")
+    stem = isa_name(capability)
     if not name and stem not in shipped_names("isa"):
         known = ", ".join(each for each in shipped_names("isa") if each.startswith("sm_"))
         message = f"compute_capability: there is no ISA file for {capability}"

@@ -54,9 +54,11 @@ def validate(
     if speed and name not in TIMED:
         raise PptError(f"--speed: set '{name}' has no times", hint=f"sets with some: {', '.join(TIMED)}")
     if plot:
+        from ppt_gpu.outputs import check_outputs
         from ppt_gpu.report.figures import check_target
 
         check_target(plot)
+        check_outputs([plot], captures)
     found = SETS[name](name, Wanted(cases, as_json, plot, captures, level, speed))
     if found is None:
         raise PptError(f"no case of '{name}' has {' or '.join(cases)} in its name")

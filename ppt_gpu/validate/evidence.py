@@ -18,7 +18,7 @@ from dataclasses import asdict, astuple, fields
 from pathlib import Path
 from typing import Any
 
-from ppt_gpu.files import write_whole
+from ppt_gpu.outputs import write_whole
 from ppt_gpu.paths import data_dir
 from ppt_gpu.progress import shown
 from ppt_gpu.validate import measured_cases, published

@@ -15,9 +15,9 @@ from hashlib import sha256
 from pathlib import Path
 
 from ppt_gpu.errors import PptError
-from ppt_gpu.files import write_whole
 from ppt_gpu.frontends.disassemble import Disassembler, disassemble, disassembler
 from ppt_gpu.frontends.ptxas import resources
+from ppt_gpu.outputs import write_whole
 from ppt_gpu.paths import data_dir
 from ppt_gpu.ptx.module import Module
 from ppt_gpu.ptx.parser import load_module

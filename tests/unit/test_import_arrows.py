@@ -11,9 +11,9 @@ PACKAGE = Path(ppt_gpu.__file__).parent
 
 #: stage -> the stages it may import; every module may import these
 COMMON = {
-    "errors", "units", "policies", "paths", "files", "compiled", "compiled_cache", "interrupt", "progress", "stopwatch",
-    "threads",
-}  # fmt: skip
+    *("errors", "units", "policies", "paths", "files", "outputs", "compiled", "compiled_cache", "interrupt"),
+    *("progress", "stopwatch", "threads"),
+}
 BASE = {"spec": set(), "ptx": set()}
 BASE["tasklist"] = {"spec", "ptx"}
 BASE["exec"] = BASE["tasklist"] | {"tasklist"}

@@ -101,12 +101,11 @@ def test_damaged_files_are_dropped(tmp_path, caplog, capsys, damage):
     data = path.read_bytes()
     foreign = pickle.dumps((Harm(),) * len(fields(kept._Added)))
     other = pickle.dumps((1, 2))
-    path.write_bytes({
-        "cut": data[:-9],
-        "changed": data[:100] + bytes([data[100] ^ 1]) + data[101:],
-        "foreign": sha256(foreign).digest() + foreign,
-        "other things": sha256(other).digest() + other,
-    }[damage])  # fmt: skip
+    if damage in ("cut", "changed"):
+        path.write_bytes(data[:-9] if damage == "cut" else data[:100] + bytes([data[100] ^ 1]) + data[101:])
+    else:
+        content = foreign if damage == "foreign" else other
+        store.write(path.parent.name, path.name, sha256(content).digest() + content)
     kept.forget()
     assert_same(kept.kept_machine_code(kernel, module, 32, ISA, store), made)
     assert "damaged entry" in caplog.text

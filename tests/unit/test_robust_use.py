@@ -5,6 +5,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -134,15 +135,63 @@ def test_own_hardware_by_name(
     assert "did you mean 'dream'?" in capsys.readouterr().err
 
 
-def test_a_user_without_a_home(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def without_a_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A user whom the system does not know; returns the folder that is theirs among the system's temporary files."""
     monkeypatch.delenv("PPT_GPU_CACHE")
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
     def nowhere() -> Path:
         raise RuntimeError("Could not determine home directory.")
 
     monkeypatch.setattr(Path, "home", staticmethod(nowhere))
-    assert paths.cache_dir().name == "ppt_gpu" and paths.cache_dir().is_absolute()
+    return tmp_path / f"ppt_gpu-{os.geteuid()}"
+
+
+def test_a_user_without_a_home(without_a_home: Path) -> None:
+    before = os.umask(0)
+    try:
+        assert [paths.cache_dir() for _ in range(2)] == [without_a_home / "ppt_gpu"] * 2
+    finally:
+        os.umask(before)
+    assert without_a_home.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("made", ["link", "dangling link", "file", "for all", "for the group", "somebody else's"])
+def test_a_folder_that_somebody_else_may_have_made(
+    without_a_home: Path, made: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing is kept then, and nothing is different."""
+    folder, real = without_a_home, without_a_home.parent / "real"
+    real.mkdir(mode=0o700)
+    if made in ("link", "dangling link"):
+        folder.symlink_to(real if made == "link" else real / "nothing")
+    elif made == "file":
+        folder.write_text("")
+    else:
+        folder.mkdir()
+        folder.chmod({"for all": 0o777, "for the group": 0o770}.get(made, 0o700))
+    whole = Path.lstat
+    if made == "somebody else's":
+        other = os.stat_result((*whole(folder)[:4], os.geteuid() + 1, *whole(folder)[5:]))
+        monkeypatch.setattr(Path, "lstat", lambda path: other if path == folder else whole(path))
+    assert paths.cache_dir() is None
+    assert main(["predict", "vecadd", "--gpu", "k40"]) == 0
+    assert main(["cache", "--json"]) == 0
+    found = capsys.readouterr()
+    assert '"folder": null' in found.out and found.err == ""
+    assert main(["cache", "clear"]) == 0 and "none, nothing is kept" in capsys.readouterr().out
+    monkeypatch.undo()
+    assert list(real.iterdir()) == [] and (not folder.is_dir() or list(folder.iterdir()) == [])
+
+
+def test_without_a_place_for_temporary_files(without_a_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def nowhere() -> str:
+        raise FileNotFoundError("No usable temporary directory found")
+
+    monkeypatch.setattr(tempfile, "gettempdir", nowhere)
+    assert paths.cache_dir() is None
 
 
 def test_windows_line_ends_and_paths_with_spaces(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

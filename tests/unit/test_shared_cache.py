@@ -85,28 +85,36 @@ def test_a_thousand_predictions_share_a_cache(tmp_path: Path) -> None:
                 assert (seconds, limiter) == expected[key]
                 made += 1
     assert kills == KILLS
-    entries = Store(cache / "traces").entries()
+    store = Store(cache / "traces")
+    entries = store.entries()
     assert len(entries) > 20
     for path, _, _ in entries:
-        assert READERS[path.suffix](path.read_bytes(), str(path)) is not None
+        assert store.read(path.parent.name, path.name, READERS[path.suffix]) is not None
 
 
-def test_what_killed_writers_left_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_killed_writers_left_goes(tmp_path: Path) -> None:
+    """The file of a writer that lives is locked."""
+    fcntl = pytest.importorskip("fcntl")
     store = Store(tmp_path, limit=1000)
     store.write("ab" * 16, "one.timing", b"1" * 10)
     (folder,) = tmp_path.glob("*/*")
-    for name, age in ((".old.timing.1-2", 7200), (".new.timing.3-4", 60)):
-        (folder / name).write_bytes(b"half")
-        os.utime(folder / name, (time.time() - age,) * 2)
-    store.write("ab" * 16, "two.timing", b"2" * 995)  # more than there is room for: it looks what is there
-    names = {path.name for path in folder.iterdir()}
-    assert ".old.timing.1-2" not in names and ".new.timing.3-4" in names
+    dead, living, foreign = (
+        folder / f".ppt_gpu-{name}" for name in ("00000000-" + 16 * "0", "00000000-" + 16 * "1", "x")
+    )
+    for path in (dead, living, foreign):
+        path.write_bytes(b"half")
+    with living.open() as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        store.write("ab" * 16, "two.timing", b"2" * 970)  # more than there is room for: it looks what is there
+        assert not dead.exists() and living.exists() and foreign.exists()
+    store.clear()
+    assert [path.name for path in folder.iterdir()] == [foreign.name]
 
 
 def test_clearing_while_others_write(tmp_path: Path) -> None:
     store = Store(tmp_path / "traces")
     for turn in range(20):
         store.write("ab" * 16, f"{turn}.timing", b"x")
-        assert store.clear() == (1, 1)
+        assert store.clear()[0] == 1
         assert store.entries() == [] and list(tmp_path.iterdir()) == []
     assert store.clear() == (0, 0)

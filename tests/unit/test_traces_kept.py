@@ -153,6 +153,106 @@ def test_a_trace_file_of_several_launches(tmp_path):
     assert {record.launch for record in ppt_gpu.load_trace(file)} == {0, 1}
 
 
+SMALL = ["--grid", "16", "--block", "128"]
+#: command lines whose kernels take every way to their traces: alone, whole, steered by memory, many launches, printing
+KERNELS = {
+    "alone": [str(ROOT / "tasklists" / "saxpy.ptx"), *SMALL, "--arg", "i32=2048", "--arg", "f32=2.0", "--arg",
+              "f32[2048]", "--arg", "f32[2048]"],
+    "launches": ["sums.toml"],
+    "steered": ["gather.toml"],
+    "warning": ["racy.ptx", *SMALL, "--arg", "f32[2048]"],
+    "claims": ["claims.ptx", *SMALL, "--arg", "u32[1]", "--arg", "u32[2048]"],
+}  # fmt: skip
+RACY = """.version 7.0
+.target sm_70
+.address_size 64
+.visible .entry k(.param .u64 y)
+{
+  .reg .b32 %r<3>; .reg .b64 %d<6>; .shared .align 4 .b32 s[128];
+  ld.param.u64 %d1, [y]; mov.u32 %r1, %tid.x; mul.wide.u32 %d2, %r1, 4; mov.u64 %d3, s; add.u64 %d4, %d3, %d2;
+  ld.shared.u32 %r2, [%d4];
+  add.u64 %d5, %d1, %d2; st.global.u32 [%d5], %r2;
+  ret;
+}
+"""
+SUMS = f"""ptx = '{ROOT / "tasklists" / "reduction.ptx"}'
+block = 256
+[buffers]
+data = "f32[16384]=random:1"
+partial = "f32[16]"
+sum = "f32[1]"
+[[launch]]
+grid = 16
+arguments = ["data", "partial", "i32=16384"]
+[[launch]]
+grid = 1
+arguments = ["partial", "sum", "i32=16"]
+"""
+CLAIMS = """.version 7.0
+.target sm_70
+.address_size 64
+.visible .entry k(.param .u64 next, .param .u64 y)
+{
+  .reg .b32 %r<4>; .reg .b64 %d<6>; .reg .pred %p<2>;
+  ld.param.u64 %d1, [next]; ld.param.u64 %d2, [y];
+  atom.global.add.u32 %r1, [%d1], 1;
+  setp.ge.u32 %p1, %r1, 2048; @%p1 ret;
+  mul.wide.u32 %d3, %r1, 4; add.u64 %d4, %d2, %d3; st.global.u32 [%d4], %r1;
+  ret;
+}
+"""
+
+
+def outputs_of(folder, words, monkeypatch, capsys, threads="1"):
+    """The bytes of every output of a prediction, but for the time that it took."""
+    kept.forget()
+    monkeypatch.setenv("PPT_GPU_THREADS", threads)
+    names = [str(folder / name) for name in ("t.trace", "t.html", "t.json.gz", "t.json")]
+    options = [word for pair in zip(("--trace-out", "--html", "--timeline"), names, strict=False) for word in pair]
+    assert main(["predict", *words, "--gpu", "k40", "--json", *options]) == 0
+    found = json.loads(capsys.readouterr().out)
+    for holder in (found, *found["launches"]):
+        holder["metrics"] = [item for item in holder["metrics"] if item["tag"] != "sim.wall"]
+    return [json.dumps(found).encode(), *(Path(name).read_bytes() for name in names[:3])]
+
+
+@pytest.mark.parametrize("kind", KERNELS)
+def test_every_output_is_the_same_whatever_is_kept(tmp_path, monkeypatch, capsys, gather, kind):
+    """Nothing, what the same prediction left, or others; and in any number of threads."""
+    monkeypatch.chdir(tmp_path)
+    for name, text in (("racy.ptx", RACY), ("claims.ptx", CLAIMS), ("sums.toml", SUMS)):
+        Path(name).write_text(text)
+    words, gpu = KERNELS[kind], ["--gpu", "k40"]
+    cold = outputs_of(tmp_path, words, monkeypatch, capsys)
+    assert outputs_of(tmp_path, words, monkeypatch, capsys, "3") == cold  # from what it left
+    assert outputs_of(tmp_path, [*words, "--no-cache"], monkeypatch, capsys) == cold
+    assert main(["cache", "clear"]) == 0
+    for other in (["--gpu", "v100"], [*gpu, "--set", "sm.count=3", "--blocks", "all"], [*gpu, "--level", "grid"]):
+        assert main(["predict", *words, *other]) == 0
+    capsys.readouterr()
+    assert outputs_of(tmp_path, words, monkeypatch, capsys, "2") == cold
+    Path("copy.trace").write_bytes(cold[1])
+    assert outputs_of(tmp_path, [*words, "--trace-in", "copy.trace"], monkeypatch, capsys) == cold
+
+
+def test_what_a_copy_of_the_file_left_does_not_speak_of_it(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name in ("racy.ptx", "copy.ptx"):
+        Path(name).write_text(RACY)
+        assert main(["predict", name, *SMALL, "--arg", "f32[2048]", "--gpu", "k40"]) == 0
+        assert f"{name}:8: 'ld.shared.u32' reads shared memory" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("words", [["sweep", "--gpu", "k40", "--set", "sm.count=3,5", "-o"], ["translate", "-o"]])
+def test_other_commands_say_the_same_whatever_is_kept(tmp_path, gather, words):
+    found = []
+    for ending in ("first.csv", "second.csv"):
+        assert main([words[0], str(gather), *words[1:], str(tmp_path / ending)]) == 0
+        found.append((tmp_path / ending).read_bytes())
+        kept.forget()
+    assert found[0] == found[1] and found[0]
+
+
 def command_fails(arguments, capsys):
     assert main([str(argument) for argument in arguments]) == 2
     out, err = capsys.readouterr()

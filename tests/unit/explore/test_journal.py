@@ -1,5 +1,6 @@
 """The journal: what was added is there again, whatever a crash left at its end; one writer at a time."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,37 @@ def test_of_another_study(tmp_path: Path) -> None:
     fill(tmp_path / "j", ROWS)
     with pytest.raises(PptError, match="the journal is of another run"):
         Journal(tmp_path / "j", "another")
+    assert rows_of(tmp_path / "j") == ROWS
+
+
+@pytest.mark.parametrize("text", ["notes", "notes\n", "a\nb\nc", "0123456789abcdef {}\n", "\n", "5"])
+def test_a_file_of_somebody_elses_stays(tmp_path: Path, text: str) -> None:
+    (tmp_path / "j").write_text(text)
+    with pytest.raises(PptError, match="this file is no journal"):
+        Journal(tmp_path / "j", "study")
+    assert (tmp_path / "j").read_text() == text
+
+
+def test_what_another_study_was_cut_in_stays(tmp_path: Path) -> None:
+    fill(tmp_path / "j", ROWS)
+    cut = (tmp_path / "j").read_bytes()[:-5]
+    (tmp_path / "j").write_bytes(cut)
+    with pytest.raises(PptError, match="the journal is of another run"):
+        Journal(tmp_path / "j", "another")
+    assert (tmp_path / "j").read_bytes() == cut
+
+
+def test_only_in_a_file(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("pipe", "."):
+        with pytest.raises(PptError, match="cannot write: this is no regular file"):
+            Journal(tmp_path / name, "study")
+
+
+def test_a_disk_that_takes_little_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = os.write
+    monkeypatch.setattr(os, "write", lambda handle, data: whole(handle, bytes(data)[:7]))
+    fill(tmp_path / "j", ROWS)
     assert rows_of(tmp_path / "j") == ROWS
 
 

@@ -8,6 +8,7 @@ import pytest
 from conftest import NVCC
 
 import ppt_gpu
+from ppt_gpu.cli import main
 from ppt_gpu.errors import PptError
 from ppt_gpu.exec.workload import Workload
 from ppt_gpu.frontends.cuda_source import compile_cuda
@@ -42,7 +43,7 @@ def test_compiles_once_for_each_content(nvcc: Path, tmp_path: Path) -> None:
     first = compile_cuda(path, (8, 0))
     assert first == compile_cuda(path, (8, 0))
     assert first.text == SAMPLE.read_text()
-    assert Path(first.path).read_text().startswith(first.text)
+    assert Path(first.path).read_text().endswith(f"*/{first.text}")  # behind a comment on its first line
     assert len(calls(nvcc)) == 1 and "-arch=sm_80" in calls(nvcc)[0]
     source(tmp_path, "__global__ void g() {}\n")
     compile_cuda(path, (8, 0))
@@ -108,6 +109,25 @@ def test_a_cache_that_cannot_be_written_costs_only_time(
     path = source(tmp_path)
     assert compile_cuda(path, (8, 0)) == compile_cuda(path, (8, 0))
     assert compile_cuda(path, (8, 0)).path == f"<PTX of {path}>"
+
+
+def test_results_do_not_depend_on_where_the_ptx_is_kept(
+    nvcc: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Errors name the lines of what is kept, if it is; warnings and task lists are part of a result."""
+    (nvcc / "made.ptx").write_text(
+        ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k()\n{\n  .reg .b32 %r<3>;\n"
+        "  .shared .align 4 .b32 s[32];\n  ld.shared.u32 %r1, [s];\n  ret;\n}\n"
+    )
+    path, found = source(tmp_path), []
+    (tmp_path / "file").write_text("")
+    for cache in ("one", "other", "file"):
+        monkeypatch.setenv("PPT_GPU_CACHE", str(tmp_path / cache))
+        assert main(["predict", str(path), "--gpu", "a100", "--grid", "1", "--block", "32"]) == 0
+        assert main(["translate", str(path), "--grid", "1", "--block", "32"]) == 0
+        found.append([line for line in capsys.readouterr().out.splitlines() if "wall" not in line])
+    assert found[0] == found[1] == found[2]
+    assert "kernel.cu>:8: 'ld.shared.u32' reads shared memory" in " ".join(" ".join(found[0]).split())
 
 
 @pytest.mark.parametrize("capability, arch, told", [((3, 5), "70", True), ((8, 6), "80", True), ((9, 0), "90", False)])

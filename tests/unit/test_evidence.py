@@ -130,7 +130,7 @@ def test_its_groups_are_those_of_its_launches() -> None:
 
 
 def test_every_chosen_row_is_a_case_and_no_evidence() -> None:
-    titles = {f"{row['set']} {row['gpu']} {row['case']}": row["values"] for row in measured._table("chosen")}
+    titles = {f"{row['set']} {row['gpu']} {row['case']}": row["values"] for row in measured_cases._table("chosen")}
     shipped = {f"{one.set} {one.gpu} {one.case}": one.chosen for one in read_launches(path().read_text())}
     for title, values in titles.items():
         assert set(values.split()) <= set(shipped[title].split())

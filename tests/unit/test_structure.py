@@ -12,17 +12,17 @@ import ppt_gpu
 #: What each figure may be at most. Lower it where a change makes the figure fall. It rises only with a reason in the
 #: message of the same commit. `python tests/structure.py` prints the figures.
 AT_MOST = {
-    "files": 809,
-    "lines": 105_768,
-    "files of the largest folder": 175,
+    "files": 814,
+    "lines": 106_640,
+    "files of the largest folder": 176,
     "files over 500 lines": 2,
-    "import circles": 15,
-    "files in import circles": 96,
-    "late imports": 363,
-    "lines of the longest function": 358,
+    "import circles": 0,
+    "files in import circles": 0,
+    "late imports": 361,
+    "lines of the longest function": 357,
     "functions over 80 lines": 7,
     "functions over 12 parameters": 66,
-    "annotations with Any": 1796,
+    "annotations with Any": 1808,
 }
 
 

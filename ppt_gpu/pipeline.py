@@ -106,8 +106,7 @@ def predict(
     with inputs_may_be_absent() if trace_in else nullcontext():
         opened, arrays = open_any(workload, target.compute_capability, call)
     if trace_out:
-        gpu_files = [] if isinstance(gpu, Gpu) else hardware_files("gpus", str(gpu), overrides)
-        check_outputs([trace_out], (*_files_read(workload, opened), *gpu_files, trace_in))
+        check_outputs([trace_out], [*_files_read(workload, opened, gpu, overrides), trace_in])
     traces = None
     if (trace_in or trace_out) and (opened.tasklist_path or opened.machine_path):
         message = "a task list has no traces" if opened.tasklist_path else "this is a trace already"
@@ -231,11 +230,12 @@ def launch(
 Seen = Callable[[SimulatedSm, KernelPrediction, LaunchResult], None]
 
 
-def _files_read(given: object, opened: Workload) -> list[str | Path]:
-    """Of a workload, and of the kernel that it was made of."""
+def _files_read(given: object, opened: Workload, gpu: Gpu | str | Path, overrides: Sequence[str]) -> list[str | Path]:
+    """Of a workload, of the kernel that it was made of, and of a GPU."""
     from ppt_gpu.frontends.call import file_of
 
-    return [*files_of(opened), *file_of(given)]
+    gpu_files = [] if isinstance(gpu, Gpu) else hardware_files("gpus", str(gpu), overrides)
+    return [*files_of(opened), *file_of(given), *gpu_files]
 
 
 def predict_sequence(

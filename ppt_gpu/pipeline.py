@@ -135,7 +135,6 @@ def predict(
     with at_most(threads):
         launches = predict_sequence(sequence, simulated, target, level, blocks, seen)
     launches = [replace(one, recording=recordings.get(number)) for number, one in enumerate(launches)]
-
     warnings = [*opened.warnings, *(text for launch in launches for text in launch.warnings)]
     if strict and warnings:
         raise PptError("; ".join(warnings), hint="--strict makes warnings errors")

@@ -128,7 +128,7 @@ class _Part:
         if _IMPORT in code.co_code[::2]:
             for instruction in dis.get_instructions(code):
                 if instruction.opcode == _IMPORT and not _is_versioned(instruction.argval):
-                    self._value(import_module(instruction.argval))
+                    self._value(_imported(instruction.argval))
 
     def _value(self, value: Any) -> None:
         kind = type(value)
@@ -199,6 +199,13 @@ class _Part:
         flags = getattr(value, "flags", None)
         order = (flags.c_contiguous, flags.f_contiguous, flags.aligned) if flags is not None else None
         self.of(type(value).__name__, value.dtype, value.shape, order, value.tobytes())
+
+
+def _imported(name: str) -> ModuleType:
+    try:
+        return import_module(name)
+    except ImportError as reason:
+        raise Unknown(str(reason)) from None
 
 
 def _compiled_from(value: Any) -> FunctionType | None:
@@ -313,7 +320,7 @@ class KeptCode(FunctionCache):
             if key[-1] == self._digest and self._impl.check_cachable(data):
                 # the key stands in the file too: another process may have taken the same file for another form
                 self._cache_file.save(key, (key, dumps(self._impl.reduce(data))))
-        except (Unknown, OSError) as reason:
+        except Exception as reason:
             _log.debug("%s is not kept: %s", self._qualname, reason)
 
     def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:

@@ -15,6 +15,7 @@ from threading import Lock
 from typing import Any
 
 import numba
+import numpy as np
 import pytest
 from numba.core.caching import CacheImpl
 
@@ -90,10 +91,10 @@ def of_sources(folder: Path, sources: Mapping[str, str]) -> tuple[str, float]:
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(folder)
         made = importlib.import_module("key_loop").looked_at.made()
-        digest_and_result = digest_of(made.py_func, made.targetoptions), made(4)
+        found = digest_of(made.py_func, made.targetoptions), made(4)
     for name in sources:
-        sys.modules.pop(name.removesuffix(".py"), None)
-    return digest_and_result
+        del sys.modules[name.removesuffix(".py")]
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -154,8 +155,8 @@ def test_comments_and_places_do_not_change_the_digest(tmp_path: Path, unchanged:
     assert of_sources(tmp_path / "another folder", changed) == unchanged
 
 
-def test_digests_do_not_depend_on_the_process(tmp_path: Path) -> None:
-    """Python orders what is in a set in another way in each process."""
+def test_digests_do_not_depend_on_the_process() -> None:
+    """The order of a set of texts differs from process to process."""
     code = (
         "from ppt_gpu.compiled_cache import digest_of\n"
         "print(digest_of(lambda x: x in {'a', 'bb', 'ccc', 'dddd', 'eeeee'}))\n"
@@ -169,10 +170,10 @@ def test_digests_do_not_depend_on_the_process(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder in which functions that are made now are kept."""
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "numba"))
-    yield tmp_path / "numba"
+    return tmp_path / "numba"
 
 
 def counts(function: Any) -> tuple[int, int]:
@@ -181,7 +182,7 @@ def counts(function: Any) -> tuple[int, int]:
     return sum(stats.cache_hits.values()), sum(stats.cache_misses.values())
 
 
-def plus(number: int, known: object = None) -> Any:
+def plus(number: int) -> Any:
     """A compiled function, made anew at each call."""
 
     def added(x: int) -> int:
@@ -250,14 +251,14 @@ def test_compiles_where_no_folder_is_writable(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_what_has_no_digest_is_not_kept(cache: Path) -> None:
-    """Not found again, whatever it is: here an object that compiled code could not use, of the name of an attribute."""
+    """A global that no digest can be made of; here it only has the name of an attribute that the code reads."""
     names: dict[str, Any] = {"shape": Lock()}
     exec("def loop(x):\n    return x.shape[0]", names)
     names["loop"].__code__ = names["loop"].__code__.replace(co_filename=__file__)
     with pytest.raises(Unknown, match="lock"):
         digest_of(names["loop"])
     function = entry(names["loop"])
-    assert function(numba.np.arraymath.np.zeros(3)) == 3
+    assert function(np.zeros(3)) == 3
     assert not list(cache.rglob("*.nbi"))
 
 

@@ -89,7 +89,7 @@ def open_plain(path: str | Path) -> int:
     return handle
 
 
-def remove_unfinished(folder: Path, name: str = "") -> None:
+def remove_unfinished(folder: str | Path, name: str = "") -> None:
     """Remove unfinished files in `folder`, of the file `name` or of all, whose writers were killed.
 
     A writer locks its file, and the lock goes with the writer.

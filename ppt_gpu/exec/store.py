@@ -133,16 +133,16 @@ class Store:
 
     def entries(self) -> list[tuple[Path, int, float]]:
         """(path, bytes, time of last use) of every entry, the one used longest ago first."""
+        return [(Path(path), size, used) for path, size, used in self._candidates() if _is_ours(path)]
+
+    def _candidates(self) -> list[tuple[str, int, float]]:
+        """As `entries`, of all files that have names of entries: to open each takes ten times as long."""
         found = []
-        for group in self._folders()[1]:
-            for each in listed(group):
-                path = Path(each.path)
-                try:
-                    if path.suffix in ENTRIES and _is_ours(path):
-                        status = each.stat(follow_symlinks=False)
-                        found.append((path, status.st_size, status.st_mtime))
-                except OSError:
-                    continue  # another process removed it
+        for each in (each for group in self._folders()[1] for each in listed(group)):
+            if each.name.endswith(ENTRIES):
+                with suppress(OSError):  # another process removed it
+                    status = each.stat(follow_symlinks=False)
+                    found.append((each.path, status.st_size, status.st_mtime))
         return sorted(found, key=lambda entry: (entry[2], entry[0]))
 
     def _folders(self) -> tuple[list[str], list[str]]:
@@ -165,7 +165,7 @@ class Store:
             except OSError as error:
                 raise PptError(f"cannot remove: {error.strerror}", path=path) from None
         for group in groups:
-            remove_unfinished(Path(group))
+            remove_unfinished(group)
         for folder in (*groups, *outer, *([str(self.folder)] if outer else [])):
             with suppress(OSError):  # something else is in it
                 os.rmdir(folder)
@@ -179,14 +179,12 @@ class Store:
         if held + added <= self.limit and writes < LOOK_AGAIN:
             return
         for group in self._folders()[1]:
-            remove_unfinished(Path(group))
-        entries = self.entries()
+            remove_unfinished(group)
+        entries = self._candidates()
         total = sum(size for _, size, _ in entries)
-        _looks[self.folder] = (total, 0)
-        if total <= self.limit:
-            return
-        for path, size, _ in sorted(entries, key=lambda entry: entry[0].suffix == TIME):
-            _remove(path)
+        for path, size, _ in sorted(entries, key=lambda entry: entry[0].endswith(TIME)) if total > self.limit else []:
+            if _is_ours(path):
+                _remove(path)
             total -= size
             if total <= KEPT * self.limit:
                 break
@@ -214,10 +212,13 @@ def _read(path: Path) -> tuple[bytes, bytes] | None:
         return None
 
 
-def _is_ours(path: Path) -> bool:
-    """Is this an entry, damaged or not? OSError where there is nothing that could be one."""
-    with open(open_plain(path), "rb") as file:
-        return file.read(len(_OURS)) == _OURS
+def _is_ours(path: str) -> bool:
+    """Is this an entry, damaged or not?"""
+    try:
+        with open(open_plain(path), "rb") as file:
+            return file.read(len(_OURS)) == _OURS
+    except OSError:
+        return False
 
 
 def _is_free(path: Path) -> bool:
@@ -252,8 +253,8 @@ def _limit_wanted() -> int:
         raise PptError(f"PPT_GPU_CACHE_LIMIT: {error}") from None
 
 
-def _remove(path: Path) -> None:
+def _remove(path: str | Path) -> None:
     try:
-        path.unlink(missing_ok=True)
+        os.unlink(path)
     except OSError as error:
         _log.debug("cannot remove %s: %s", path, error)

@@ -1,4 +1,4 @@
-"""Properties with few random cases in the default run and many with `-m slow`."""
+"""Properties with few random cases in the default run and many with `-m slow`; and with as many as it takes."""
 
 from __future__ import annotations
 
@@ -6,28 +6,37 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given, seed, settings
 from hypothesis.strategies import SearchStrategy
+
+#: what `until` draws at most: where one round finds some of what is wanted, so many find enough
+ROUNDS = 50
 
 
 def examples(few: int, many: int, *strategies: SearchStrategy[Any]) -> Callable[[Callable[..., None]], Any]:
     """Makes a test of a property whose arguments are drawn from `strategies`.
 
-    It has `few` cases, always the same ones, and a slow variant with `many` that differ from run to run.
+    It has `few` cases, and a slow variant with `many`.
     """
 
     def decorate(check: Callable[..., None]) -> Any:
         @pytest.mark.parametrize("count", [few, pytest.param(many, marks=pytest.mark.slow)])
         def test(count: int) -> None:
-            chosen = settings(
-                max_examples=count,
-                deadline=None,
-                derandomize=count == few,
-                suppress_health_check=[HealthCheck.too_slow],
-            )
-            chosen(given(*strategies)(check))()
+            settings(max_examples=count)(given(*strategies)(check))()
 
         test.__name__, test.__doc__, test.__module__ = check.__name__, check.__doc__, check.__module__
         return test
 
     return decorate
+
+
+def until(
+    enough: Callable[[], bool], check: Callable[..., None], count: int, config: pytest.Config, **strategies: Any
+) -> None:
+    """Check a property of `count` cases at a time, other ones each time, until `enough()`."""
+    relaxed = settings(max_examples=count, suppress_health_check=list(HealthCheck))
+    for number in range(ROUNDS):
+        seed(f"{config.getoption('--hypothesis-seed')} {number}")(relaxed(given(**strategies)(check)))()
+        if enough():
+            return
+    pytest.fail(f"not enough of what is wanted in {ROUNDS} times {count} cases")

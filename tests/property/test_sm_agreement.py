@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 from sm_random import differences, gpus, looping_programs, programs, with_events
+from some_examples import until
 
 from ppt_gpu.policies import POLICIES
 from ppt_gpu.sm import core_skip
@@ -84,20 +85,14 @@ SKIPPING = {
 }
 
 
-def test_skipping_what_repeats_changes_nothing() -> None:
+def test_skipping_what_repeats_changes_nothing(pytestconfig: pytest.Config) -> None:
     skipped = 0
 
-    @settings(RELAXED, max_examples=150)
-    @given(**SKIPPING)
     def check(program: Program, gpu: Gpu, resident: int, dirty: float) -> None:
         nonlocal skipped
         skipped += compare_skipping(program, gpu, resident, dirty, plain=False) > 0
 
-    for _ in range(5):  # of 150 random programs 5 to 45 repeat
-        check()
-        if skipped > 10:
-            break
-    assert skipped > 10
+    until(lambda: skipped > 10, check, 150, pytestconfig, **SKIPPING)  # 5 to 45 of 150 repeat
 
 
 @pytest.mark.slow

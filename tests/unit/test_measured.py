@@ -13,16 +13,13 @@ from ppt_gpu.validate import measured, published
 from ppt_gpu.validate.measured_predictions import predicted
 
 KERNELS = data_dir("validation") / "measured" / "kernels"
-RNG = np.random.default_rng(7)
-
 
 WIDE = ("column_from_x", "tiled16", "micro2x2", "micro4x1")  # sides of 64 bits, no factors
 
 
 def sgemm(kernel, grid, block):
     n = 128
-    a, b = (RNG.standard_normal((n, n)).astype("f4") for _ in range(2))
-    c = RNG.standard_normal((n, n)).astype("f4")
+    a, b, c = np.random.default_rng(7).standard_normal((3, n, n)).astype("f4")
     if kernel in WIDE:
         expected, arguments = a @ b, [a, b, c, *(np.uint64(n),) * 3]
     else:
@@ -54,7 +51,7 @@ def test_matrix_products(kernel, grid, block):
 @pytest.mark.parametrize("kernel", sorted({row["kernel"] for row in measured._table("kepler_microapps")}))
 def test_kepler_kernels(kernel):
     n = 64
-    a, b, c = RNG.random((n, n), "f4"), RNG.random((n, n), "f4"), np.zeros((n, n), "f4")
+    (a, b), c = np.random.default_rng(8).random((2, n, n), "f4"), np.zeros((n, n), "f4")
     count, shape = (
         (n, {"grid": (4, 4), "block": (16, 16)}) if kernel != "vectorAdd" else (n * n, {"grid": 16, "block": 256})
     )
@@ -64,7 +61,7 @@ def test_kepler_kernels(kernel):
 
 def test_streams():
     n, k = 1000, 3.0
-    b, c = RNG.random(n), RNG.random(n)
+    b, c = np.random.default_rng(9).random((2, n))
     inner = {
         "init": np.full(n, k),
         "read": np.zeros(n),

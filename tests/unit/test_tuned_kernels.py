@@ -8,7 +8,6 @@ from ppt_gpu.paths import data_dir
 
 KERNELS = data_dir("validation") / "published" / "kernels"
 SIDE, TAPS, MOST = 4096, 17, 10
-RNG = np.random.default_rng(11)
 
 
 @pytest.mark.parametrize(
@@ -16,14 +15,15 @@ RNG = np.random.default_rng(11)
     [("block16x8_tile2x1", (16, 8), (32, 8)), ("block112x2_tile1x2_padded", (112, 2), (112, 4))],
 )
 def test_a_filter_of_17_by_17(kernel, block, results, tmp_path):
-    weights = RNG.standard_normal((TAPS, TAPS)).astype("f4")
+    rng = np.random.default_rng(11)
+    weights = rng.standard_normal((TAPS, TAPS)).astype("f4")
     zeros = f".const .align 4 .b8 weights[{weights.nbytes}];"
     text = (KERNELS / "convolve.ptx").read_text()
     assert zeros in text
     values = ", ".join(str(byte) for byte in weights.tobytes())
     filled = tmp_path / "filled.ptx"
     filled.write_text(text.replace(zeros, f"{zeros[:-1]} = {{{values}}};"))
-    image = RNG.standard_normal((SIDE + TAPS - 1, SIDE + TAPS - 1)).astype("f4")
+    image = rng.standard_normal((SIDE + TAPS - 1, SIDE + TAPS - 1)).astype("f4")
     out = np.zeros((SIDE, SIDE), "f4")
     width, height = 3 * results[0], 2 * results[1]
     ppt_gpu.launch(filled, kernel=kernel, grid=(3, 2), block=block, args=[out, image])
@@ -42,7 +42,7 @@ def test_a_filter_of_17_by_17(kernel, block, results, tmp_path):
 )
 def test_steps_of_temperature(kernel, block, results, steps):
     pitch = SIDE + 2 * MOST
-    power, before = (RNG.random((pitch + MOST, pitch), "f4") for _ in range(2))
+    power, before = np.random.default_rng(12).random((2, pitch + MOST, pitch), "f4")
     after = np.zeros((SIDE, SIDE), "f4")
     rx, ry, rz, rate = (np.float32(v) for v in (0.1, 0.2, 0.03, 0.5))
     width, height = 2 * results[0], 2 * results[1]
@@ -72,9 +72,9 @@ def test_steps_of_temperature(kernel, block, results, steps):
     ],
 )
 def test_the_potential_of_point_charges(kernel, deep, block, added):
-    side, count, spacing = 256, 5, np.float32(0.5)
-    parts = [(8 * RNG.random(count)).astype("f4") for _ in range(4)]
-    field = RNG.random((side, side, side), "f4")
+    side, count, spacing, rng = 256, 5, np.float32(0.5), np.random.default_rng(13)
+    parts = [(8 * rng.random(count)).astype("f4") for _ in range(4)]
+    field = rng.random((side, side, side), "f4")
     out, charges = field.copy(), np.stack(parts, axis=1)
     arguments = [charges, *parts, np.int32(count), spacing, np.int32(side), out]
     ppt_gpu.launch(KERNELS / "coulomb.ptx", kernel=kernel, grid=(2, 2, 1), block=(*block, 1), args=arguments)

@@ -7,15 +7,13 @@ from ppt_gpu.exec.tensormap_text import parse_tensormap
 from ppt_gpu.exec.workload import Buffer
 from ppt_gpu.validate.coverage.case import corpus
 
-RANDOM = np.random.Generator(np.random.PCG64(3))
-
 
 def case(kernel, grid, block, arguments, buffers, **options):
     return file_case(corpus() / "library.ptx", kernel, grid, block, arguments, buffers, **options)
 
 
 def test_division_of_wide_integers():
-    x = RANDOM.integers(0, 2**64, 96, dtype="u8")
+    x = np.random.default_rng(3).integers(0, 2**64, 96, dtype="u8")
     buffers = [Buffer("x", "u64", 96), Buffer("q", "u64", 64), Buffer("r", "u64", 64)]
     found = case("wide_integers", (1,), (32,), [pointer("x"), pointer("q"), pointer("r")], buffers, fill={"x": x})
     memory, _ = check_against_interpreter(found)
@@ -28,7 +26,7 @@ def test_division_of_wide_integers():
 
 def test_sums_that_look_back():
     blocks = 20
-    x = RANDOM.integers(0, 1000, blocks * 64, dtype="u4")
+    x = np.random.default_rng(4).integers(0, 1000, blocks * 64, dtype="u4")
     buffers = [
         Buffer("x", "u32", len(x)),
         Buffer("o", "u32", len(x)),
@@ -42,8 +40,8 @@ def test_sums_that_look_back():
 
 
 def factors(rows, columns, depth):
-    shapes = ((rows, depth), (columns, depth))
-    return [RANDOM.integers(-3, 4, shape).astype("f2") for shape in shapes]
+    rng, shapes = np.random.default_rng(5), ((rows, depth), (columns, depth))
+    return [rng.integers(-3, 4, shape).astype("f2") for shape in shapes]
 
 
 def buffers_for(a, b):

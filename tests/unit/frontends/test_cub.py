@@ -23,7 +23,6 @@ cudaError_t all(void *t, size_t &n, const int *in, int *out, int *num, int count
 }
 """
 COUNT = 20_000
-RANDOM = np.random.default_rng(2)
 NONE = np.uint64(0)  # a null pointer
 EMPTY = bytes(1)  # an empty class
 #: items of a tile, as these kernels have them on sm_80
@@ -47,7 +46,7 @@ def state(size: int) -> tuple[np.ndarray]:
 
 
 def test_select(cub: str) -> None:
-    x = RANDOM.integers(0, 1000, COUNT, dtype=np.int32)
+    x = np.random.default_rng(2).integers(0, 1000, COUNT, dtype=np.int32)
     out, count, tile = np.zeros_like(x), np.zeros(1, np.int32), state(SELECT)
     launch(cub, kernel="DeviceCompactInitKernel", grid=1, block=128, args=[tile, tiles(SELECT), count])
     context = np.zeros((), np.dtype([("first", "?"), ("last", "?"), ("n", "i8", 2), ("none", "u8", 2)], align=True))
@@ -59,7 +58,7 @@ def test_select(cub: str) -> None:
 
 
 def test_scan(cub: str) -> None:
-    x = RANDOM.integers(0, 1000, COUNT, dtype=np.int32)
+    x = np.random.default_rng(3).integers(0, 1000, COUNT, dtype=np.int32)
     out, tile = np.zeros_like(x), state(SCAN)
     launch(cub, kernel="DeviceScanInitKernel", grid=1, block=128, args=[tile, tiles(SCAN)])
     args = [x, out, tile, 0, EMPTY, bytes(16), COUNT]
@@ -68,7 +67,7 @@ def test_scan(cub: str) -> None:
 
 
 def test_radix_sort(cub: str) -> None:
-    keys = RANDOM.integers(0, 2**32, COUNT, dtype=np.uint32)
+    keys = np.random.default_rng(4).integers(0, 2**32, COUNT, dtype=np.uint32)
     bins = np.zeros((4, 256), np.uint32)
     args = [bins, keys, COUNT, 0, 32, EMPTY]
     launch(cub, kernel="DeviceRadixSortHistogramKernel", grid=2, block=128, args=args)

@@ -1,7 +1,7 @@
 """Each test has a cache of its own, and may have compilers that are shell scripts."""
 
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -47,7 +47,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def no_compilers(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_compilers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A machine without a compiler: no PATH, no toolkit, no wheels."""
     monkeypatch.setattr(tools, "wheel_files", lambda *patterns: [])
     monkeypatch.setattr(nvrtc, "wheel_files", lambda *patterns: [])
@@ -55,6 +55,8 @@ def no_compilers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     for name in ("CUDA_HOME", "CUDA_PATH"):
         monkeypatch.delenv(name, raising=False)
+    yield
+    nvrtc.find_nvrtc.cache_clear()  # later tests find the real one
 
 
 @pytest.fixture

@@ -1,11 +1,21 @@
 """What tests of several stages need."""
 
+import time
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
 
 from ppt_gpu.exec import kept
+
+
+@pytest.fixture(scope="module")
+def ticking_clock() -> Iterator[None]:
+    """CPU time passes by looking at it, a second each time: what is measured does not depend on the machine."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(time, "process_time", count(0.0).__next__)
+        yield
 
 
 @pytest.fixture

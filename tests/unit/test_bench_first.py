@@ -1,9 +1,12 @@
 """The bench of first predictions prints what it says it measures."""
 
+import pytest
+
 from ppt_gpu.bench_first import ALL, ALONE, bench_first
 from ppt_gpu.exec import run as functional
 
 
+@pytest.mark.usefixtures("ticking_clock")
 def test_both_ways_are_measured_in_turns():
     known = functional.run
     found = {figure["name"]: figure["value"] for figure in bench_first(1, ("stencil7",))}

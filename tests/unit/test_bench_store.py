@@ -7,6 +7,7 @@ import pytest
 from ppt_gpu.bench_store import PARTS, SECONDS, bench_store
 
 
+@pytest.mark.usefixtures("ticking_clock")
 def test_parts_add_up_and_nothing_stays_changed(monkeypatch, tmp_path):
     monkeypatch.setenv("PPT_GPU_CACHE", str(tmp_path))
     before = [getattr(owner, name) for part in PARTS.values() for owner, names in part for name in names]

@@ -14,7 +14,7 @@ CASES = ("reduction(131072)", "vecadd(65536)")
 
 
 @pytest.fixture(scope="module")
-def found() -> list[Timed]:
+def found(ticking_clock: None) -> list[Timed]:
     return timed(CASES)
 
 

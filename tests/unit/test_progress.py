@@ -4,8 +4,10 @@ import io
 import sys
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
+from hanging import HANGING
 
 from ppt_gpu import progress
 from ppt_gpu.cli import main
@@ -82,9 +84,10 @@ def test_parts_count_themselves() -> None:
 def test_terminal_sees_it_and_then_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "SILENT", 0.0)
     monkeypatch.setattr(progress, "AGAIN", 0.001)
+    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: 0.0))  # however long the first line takes
     terminal = Terminal(monkeypatch)
     with progress.shown("sweep"), Progress("rows", 3):
-        assert terminal.rows.wait(60)
+        assert terminal.rows.wait(HANGING)
     assert "sweep 0:00 | 0 of 3 rows" in terminal.getvalue()
     assert terminal.seen.strip() == ""
 

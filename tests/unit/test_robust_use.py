@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hanging import HANGING
 
 from ppt_gpu import paths
 from ppt_gpu.cli import main, printable
@@ -51,7 +52,7 @@ def test_ctrl_c_ends_compiled_code(tmp_path: Path) -> None:
     assert process.stdout is not None and process.stdout.readline() == b"ready\n"
     time.sleep(0.2)  # so that the loop has begun
     process.send_signal(signal.SIGINT)
-    _, error = process.communicate(timeout=60)
+    _, error = process.communicate(timeout=HANGING)
     assert (process.returncode, error) == (130, b"interrupted\n")
 
 

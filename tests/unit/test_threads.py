@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hanging import HANGING
 
 from ppt_gpu import threads
 from ppt_gpu.cli import main
@@ -26,7 +27,7 @@ def test_so_many_work_at_once_and_share_what_is_allowed() -> None:
     meeting = threading.Barrier(4)
 
     def work(number: int) -> tuple[int, str]:
-        meeting.wait(10)  # ends only when all four are here
+        meeting.wait(HANGING)  # ends only when all four are here
         return allowed(), threading.current_thread().name
 
     with at_most(9):
@@ -41,7 +42,7 @@ def test_the_first_error_in_order_is_raised_and_those_before_it_have_run() -> No
 
     def work(number: int) -> int:
         if number == 2:
-            started.wait(10)  # fails after 3 did
+            started.wait(HANGING)  # fails after 3 did
         ran.append(number)
         if number >= 2:
             started.set()
@@ -70,7 +71,7 @@ def test_ctrl_c_does_not_wait_for_other_threads() -> None:
     def work() -> None:
         if threading.current_thread() is threading.main_thread():
             raise KeyboardInterrupt
-        go_on.wait(10)
+        go_on.wait(HANGING)
 
     with pytest.raises(KeyboardInterrupt):
         together(work, 3)

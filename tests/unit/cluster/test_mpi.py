@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from hanging import HANGING
 
 from ppt_gpu.cluster import mpi
 from ppt_gpu.errors import PptError
@@ -42,7 +43,7 @@ def under_mpi(processes: int, folder: Path, fault: str, *more: str) -> subproces
     file.write_text(APPLICATION.replace("{fault}", fault or "pass"))
     command = [str(MPIRUN), "--oversubscribe", "-n", str(processes), sys.executable, "-m", "ppt_gpu", "cluster"]
     command += [str(file), "--machine", "dgx_h100", "--nodes", "4", "--digest", "--json", *more]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, env=os.environ | ROOT, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=HANGING, env=os.environ | ROOT, check=False)
 
 
 @needs_mpi

@@ -10,6 +10,7 @@ def watched_functions():
     return [getattr(owner, name) for part in PARTS.values() for owner, names in part for name in names]
 
 
+@pytest.mark.usefixtures("ticking_clock")
 def test_parts_add_up_and_nothing_stays_changed():
     before = watched_functions()
     figures = bench_recording(1, ("mandelbrot",))

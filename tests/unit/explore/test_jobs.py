@@ -5,6 +5,7 @@ from threading import Thread
 from time import sleep
 
 import pytest
+from hanging import HANGING
 
 from ppt_gpu.errors import PptError
 from ppt_gpu.explore.jobs import Job, Jobs
@@ -36,7 +37,7 @@ def test_who_waits_is_woken() -> None:
     assert found == [] and first is not None
     jobs.done(first)
     for thread in threads:
-        thread.join(5)
+        thread.join(HANGING)
     assert sorted(job.number if job else -1 for job in found) == [-1, 1]
 
 

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from hanging import HANGING
 
 from ppt_gpu.pipeline import predict
 from ppt_gpu.report.html.page import to_html
@@ -31,7 +32,7 @@ def test_page_in_a_browser(browser: str, name: str, gpu: str, width: int, theme:
     file = tmp_path / "page.html"
     file.write_text(to_html(predict(name, gpu, window=Window(0, 300))), encoding="utf-8")
     command = [browser, str(Path(__file__).with_name("browser.py")), str(file), str(width), theme]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=HANGING)
     assert done.returncode == 0, done.stderr[-2000:]
     found = json.loads(done.stdout.splitlines()[-1])
     assert found["loaded"]

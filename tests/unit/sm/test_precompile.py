@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hanging import HANGING
 
 from ppt_gpu.compiled import entry
 from ppt_gpu.sm import precompile
@@ -115,7 +116,7 @@ def test_the_process_ends_with_the_one_that_started_it(tmp_path: Path, monkeypat
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))  # so that it compiles, which takes long
     process = precompile._start()
     assert process is not None
-    process.communicate(timeout=120)
+    process.communicate(timeout=HANGING)
     assert process.returncode == precompile.LEFT_ALONE
     assert not list(tmp_path.rglob("core.make_loop*.nbi"))
 

@@ -36,6 +36,7 @@ SEED = "PPT_GPU_TEST_SEED"
 _FOLDER = tempfile.TemporaryDirectory(prefix="ppt_gpu-tests-")
 os.environ["PPT_GPU_CACHE"] = _FOLDER.name
 os.environ["PPT_GPU_CONFIG"] = os.path.join(_FOLDER.name, "config")
+os.environ.pop("PPT_GPU_CACHE_LIMIT", None)
 os.environ.pop("COLUMNS", None)  # reports are 120 columns wide
 if "PYTEST_XDIST_WORKER_COUNT" in os.environ:  # threads of one process would wait for processors that another one has
     os.environ.setdefault(VARIABLE, str(max(1, processors() // int(os.environ["PYTEST_XDIST_WORKER_COUNT"]))))

@@ -19,8 +19,8 @@ NOTEBOOK = ROOT / "docs" / "tour.ipynb"
 def executed() -> Any:
     """The notebook with the outputs of today, run from the top of the checkout, the same whenever and wherever."""
     notebook = nbformat.read(NOTEBOOK, as_version=4)
-    resources = {"metadata": {"path": str(ROOT)}}
-    NotebookClient(notebook, timeout=600, startup_timeout=600, kernel_name="python3", resources=resources).execute()
+    where = {"metadata": {"path": str(ROOT)}}
+    NotebookClient(notebook, timeout=600, startup_timeout=600, kernel_name="python3", resources=where).execute()
     notebook.metadata = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
     for number, cell in enumerate(notebook.cells):
         cell.id = f"cell-{number}"

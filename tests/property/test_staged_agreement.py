@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, note, settings
+from hypothesis import HealthCheck, assume, given, note, settings
 from hypothesis import strategies as st
 from sm_random import differences, pipelined_gpus, programs, staged_gpus, with_operands
 
@@ -29,11 +30,19 @@ OPTIONS = {
 }
 
 
-def compare(program: Program, gpu: Gpu, resident: int, active: int, dirty: float, operands: int) -> None:
+#: cycles of a run that the reference can follow within seconds: some take fifty times as many as most
+FEW = 20_000
+
+
+def compare(
+    program: Program, gpu: Gpu, resident: int, active: int, dirty: float, operands: int, most: float = FEW
+) -> None:
     if operands:
         program = with_operands(program, operands, gpu.collectors.banks)
     options = {"resident_blocks": resident, "active_sms": active, "l2_dirty": dirty}
-    plain, fast = simulate(program, gpu, reference=True, **options), simulate(program, gpu, **options)
+    fast = simulate(program, gpu, **options)
+    assume(fast.cycles <= most)  # another example is drawn instead
+    plain = simulate(program, gpu, reference=True, **options)
     note(f"cycles {plain.cycles} and {fast.cycles}, stalls {plain.warp_cycles} and {fast.warp_cycles}")
     assert differences(plain, fast) == []
     lifetimes = (fast.block_end - fast.block_start) * np.diff(program.block_warp)
@@ -70,7 +79,7 @@ def test_results_that_come_late_hold_up_no_reads() -> None:
 def test_compiled_loop_is_the_reference_many(
     program: Program, gpu: Gpu, resident: int, active: int, dirty: float, operands: int
 ) -> None:
-    compare(program, gpu, resident, active, dirty, operands)
+    compare(program, gpu, resident, active, dirty, operands, most=math.inf)
 
 
 @pytest.mark.slow
@@ -79,4 +88,4 @@ def test_compiled_loop_is_the_reference_many(
 def test_with_pipelines_of_the_l1_many(
     program: Program, gpu: Gpu, resident: int, active: int, dirty: float, operands: int
 ) -> None:
-    compare(program, gpu, resident, active, dirty, operands)
+    compare(program, gpu, resident, active, dirty, operands, most=math.inf)

@@ -11,6 +11,7 @@ from timing_cases import K40, Unreadable, another, changed, count_stages, launch
 import ppt_gpu
 from ppt_gpu.analytic.work import work_of
 from ppt_gpu.exec import kept
+from ppt_gpu.exec.store import Store
 from ppt_gpu.scale.block_timing import MAGIC, read_timing, write_timing
 from ppt_gpu.scale.grid import spread_grid
 from ppt_gpu.scale.simulated_sm import TraceSm
@@ -147,21 +148,32 @@ def test_the_file_loses_nothing():
     assert len(found.feed.features) == 2 and found.work.blocks == 2 and found.result.cycles > 0
 
 
-@pytest.mark.parametrize("damage", ["cut", "flip", "empty", "text", "other"])
+@pytest.mark.parametrize("damage", ["cut", "flip", "empty", "other"])
 def test_a_damaged_entry_is_dropped_with_one_line(tmp_path, caplog, damage, calls):
     expected = plain(ppt_gpu.predict(small_vecadd(), K40))
     (path,) = tmp_path.rglob("*.timing")
     data = bytearray(path.read_bytes())
     whole = bytes(data)
     data[len(data) // 2] ^= 1
-    other = struct.pack("<8sI", MAGIC, 0)  # the checksum of nothing: right, but no document
-    path.write_bytes(
-        {"cut": whole[: len(whole) // 2], "flip": data, "empty": b"", "text": b"hello", "other": other}[damage]
-    )
+    if damage == "other":  # the checksum of nothing: right, but no document
+        Store(path.parents[2]).write(path.parent.name, path.name, struct.pack("<8sI", MAGIC, 0))
+    else:
+        path.write_bytes({"cut": whole[: len(whole) // 2], "flip": data, "empty": b""}[damage])
     calls.clear()
     with caplog.at_level(logging.WARNING):
         assert plain(ppt_gpu.predict(small_vecadd(), K40)) == expected
     assert calls == ["simulate"]
-    assert len(caplog.records) == 1
-    assert "\n" not in caplog.text.strip() and str(path) in caplog.text
+    if damage != "empty":  # as a file system leaves it after a loss of power: nothing to say
+        assert len(caplog.records) == 1
+        assert "\n" not in caplog.text.strip() and str(path) in caplog.text
     assert path.read_bytes() == whole
+
+
+def test_a_file_of_somebody_else_is_left_alone(tmp_path, caplog, calls):
+    expected = plain(ppt_gpu.predict(small_vecadd(), K40))
+    (path,) = tmp_path.rglob("*.timing")
+    path.write_bytes(b"hello")
+    calls.clear()
+    with caplog.at_level(logging.WARNING):
+        assert plain(ppt_gpu.predict(small_vecadd(), K40)) == expected
+    assert (calls, caplog.records, path.read_bytes()) == (["simulate"], [], b"hello")

@@ -108,8 +108,8 @@ def predict(
     if trace_out:
         from ppt_gpu.frontends.call import file_of
 
-        gpu_files = [] if isinstance(gpu, Gpu) else hardware_files("gpus", str(gpu), overrides)
-        check_outputs([trace_out], (*files_of(opened), *file_of(workload), *gpu_files, trace_in))
+        of_gpu = [] if isinstance(gpu, Gpu) else hardware_files("gpus", str(gpu), overrides)
+        check_outputs([trace_out], lambda: (*files_of(opened), *file_of(workload), *of_gpu, trace_in))
     traces = None
     if (trace_in or trace_out) and (opened.tasklist_path or opened.machine_path):
         message = "a task list has no traces" if opened.tasklist_path else "this is a trace already"

@@ -11,7 +11,7 @@ import logging
 import os
 import stat
 import sys
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -22,22 +22,25 @@ LINKS = 40  # as many symbolic links, one leading to the next, as Linux follows
 #: kinds of files that are neither replaced nor written into
 _REFUSED = {stat.S_IFDIR: "a folder", stat.S_IFBLK: "a block device", stat.S_IFSOCK: "a socket"}
 
+Input = str | Path | None
+
 _log = logging.getLogger("ppt_gpu.outputs")
 
 
-def check_outputs(outputs: Iterable[str | Path | None], inputs: Iterable[str | Path | None] = ()) -> None:
+def check_outputs(outputs: Iterable[str | Path | None], inputs: Callable[[], Iterable[Input]] = tuple) -> None:
     """PptError where an output cannot be written, is an input, or is another output: said before any work is done.
 
-    What nobody asked for is None or "". Standard output is an output, too, where it is a file. A file has
-    several names where links lead to it.
+    `inputs` is asked only where there is an output. Outputs and inputs that nobody asked for are None or "". Standard
+    output is an output, too, where it is a file. A file has several names where links lead to it.
     """
-    read = {place for each in inputs if each and (place := _place(each)) is not None}
+    wanted = [each for each in outputs if each]
+    read = {place for each in (inputs() if wanted else ()) if each and (place := _place(each)) is not None}
     written: dict[Hashable, str] = {}
     with suppress(OSError):
         status = os.fstat(1)
         if stat.S_ISREG(status.st_mode):
             written[status.st_dev, status.st_ino] = "standard output"
-    for output in [each for each in outputs if each]:
+    for output in wanted:
         check_place(output)
         place = _place(output)
         if place is None:

@@ -106,7 +106,7 @@ def predict(
     with inputs_may_be_absent() if trace_in else nullcontext():
         opened, arrays = open_any(workload, target.compute_capability, call)
     if trace_out:
-        check_outputs([trace_out], [*_files_read(workload, opened, gpu, overrides), trace_in])
+        check_outputs([trace_out], lambda: [*_files_read(workload, opened, gpu, overrides), trace_in])
     traces = None
     if (trace_in or trace_out) and (opened.tasklist_path or opened.machine_path):
         message = "a task list has no traces" if opened.tasklist_path else "this is a trace already"

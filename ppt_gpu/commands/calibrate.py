@@ -59,7 +59,7 @@ def _captured(arguments: argparse.Namespace) -> str:
         raise PptError("--capture needs --base", hint="the GPU or file whose other numbers are kept, such as h100")
     if arguments.hardware and not arguments.hardware.endswith(".toml"):
         raise PptError(f"-o {arguments.hardware}: a hardware file ends in .toml")
-    check_outputs([arguments.hardware], [arguments.capture, *files_of("gpus", arguments.base)])
+    check_outputs([arguments.hardware], lambda: (arguments.capture, *files_of("gpus", arguments.base)))
     capture = read_capture(arguments.capture)
     found = calibrate_capture(capture, arguments.base)
     if arguments.hardware:

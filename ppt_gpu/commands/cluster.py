@@ -102,8 +102,8 @@ def _simulate(arguments: argparse.Namespace, mpi: Any) -> str:
 
     _check_kinds(arguments)
     outputs = (arguments.timeline, arguments.plot)
-    files = {*hardware_files("machines", arguments.machine, arguments.set), application_path(arguments.application)}
-    check_outputs(outputs, files)
+    files = {application_path(arguments.application)}
+    check_outputs(outputs, lambda: (*files, *hardware_files("machines", arguments.machine, arguments.set)))
     base = load_machine(arguments.machine, None, arguments.set)
     nodes = arguments.nodes or [base.nodes]
     outcomes = []
@@ -124,7 +124,7 @@ def _simulate(arguments: argparse.Namespace, mpi: Any) -> str:
         _notes(arguments),
     )
     if mpi is None or mpi.rank == 0:
-        check_outputs(outputs, files)  # which kernels there are, only the simulation tells
+        check_outputs(outputs, lambda: files)  # which kernels there are, only the simulation tells
         _write_files(arguments, reported)
     return to_json(reported) if arguments.json else render(reported)
 

@@ -104,7 +104,7 @@ def _check_plot(arguments: argparse.Namespace) -> None:
     read = [file for kind, name in named for file in hardware_files(kind, name)]
     kernels = arguments.kernel if arguments.command == "darksilicon" else ()
     read += [file for kernel in kernels for file in files_of(open_workload(kernel))]
-    check_outputs([arguments.plot], (*read, *scalings))
+    check_outputs([arguments.plot], lambda: (*read, *scalings))
 
 
 def _both_sweeps(arguments: argparse.Namespace, study: Study, suite: Suite) -> str:

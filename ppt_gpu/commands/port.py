@@ -70,7 +70,7 @@ def run(arguments: argparse.Namespace) -> str:
     workload = open_from(arguments) if arguments.workload else None
     check_outputs(
         [arguments.output_ir],
-        (
+        lambda: (
             *(() if workload is None else files_of(workload)),
             *(file for kind in ("cores", "gpus") for file in hardware_files(kind, arguments.to, arguments.set)),
             arguments.from_cpu,

@@ -90,7 +90,7 @@ def _run(arguments: argparse.Namespace) -> str:
         workload = open_from(arguments)
     check_outputs(
         (arguments.trace_out, arguments.html, arguments.plot, arguments.timeline),
-        (*files_of(workload), *gpu_files(arguments), arguments.trace_in),
+        lambda: (*files_of(workload), *gpu_files(arguments), arguments.trace_in),
     )
     if arguments.advise:
         from ppt_gpu.explore.advice import advised, check_advisable

@@ -62,7 +62,7 @@ def read_study(arguments: argparse.Namespace, *outputs: str | Path | None) -> St
     from ppt_gpu.spec import load_gpu
 
     workload = open_from(arguments)
-    check_outputs(outputs, (*files_of(workload), *gpu_files(arguments)))
+    check_outputs(outputs, lambda: (*files_of(workload), *gpu_files(arguments)))
     gpu = load_gpu(arguments.gpu)
     return Study(workload, make_space(arguments.set, arguments.let, arguments.where, gpu, workload))
 

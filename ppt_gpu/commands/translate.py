@@ -35,13 +35,13 @@ def run(arguments: argparse.Namespace) -> str:
     from ppt_gpu.pipeline import translate
 
     if arguments.workload.endswith(CODE):
-        check_outputs([arguments.output], [arguments.workload])
+        check_outputs([arguments.output], lambda: [arguments.workload])
         text = _of_code(arguments)
     elif arguments.trip:
         raise PptError("--trip is for machine code, .sass and .cubin files")
     else:
         workload = open_from(arguments)
-        check_outputs([arguments.output], files_of(workload))
+        check_outputs([arguments.output], lambda: files_of(workload))
         text = translate(workload, assume=arguments.assume)
     return json.dumps({"schema": 1, "tasklist": text}, indent=2) + "\n" if arguments.json else text
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import pickle
 import traceback
@@ -11,6 +12,7 @@ def main() -> None:
     """Work until there is no more input: then whoever started this process has ended, too."""
     calls, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what is printed must not come between answers
+    logging.getLogger("ppt_gpu.store").setLevel(logging.ERROR)  # of a damaged cache each worker would say the same
     while True:
         try:
             function, argument = pickle.load(calls)

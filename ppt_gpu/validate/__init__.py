@@ -58,7 +58,7 @@ def validate(
         from ppt_gpu.report.figures import check_target
 
         check_target(plot)
-        check_outputs([plot], captures)
+        check_outputs([plot], lambda: captures)
     found = SETS[name](name, Wanted(cases, as_json, plot, captures, level, speed))
     if found is None:
         raise PptError(f"no case of '{name}' has {' or '.join(cases)} in its name")

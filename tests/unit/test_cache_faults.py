@@ -102,6 +102,20 @@ def test_every_entry_is_damaged(expected: str, folder: Path, caplog: pytest.LogC
     assert {path.read_bytes() for path in entries if path.suffix == ".trace"} == {b"precious"}
 
 
+def test_processes_say_it_once(folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Also where each of them finds damage."""
+    sweep = ["sweep", str(ROOT / "tasklists" / "saxpy.ptx"), "--grid", "16", "--block", "128", "--gpu", "k40"]
+    sweep += [word for text in ARGUMENTS for word in ("--arg", text)]
+    sweep += ["--set", "block=64,128", "--let", "grid.x=2048/block.x", "--processes", "2"]
+    assert main([*sweep, "-o", str(tmp_path / "a.csv")]) == 0
+    for path, _, _ in Store().entries():
+        path.write_bytes(path.read_bytes()[:-1])
+    capfd.readouterr()
+    assert main([*sweep, "-o", str(tmp_path / "b.csv")]) == 0
+    assert capfd.readouterr().err.count("\n") <= 1
+    assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
+
+
 def test_the_folder_vanishes_again_and_again(expected: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = {name: getattr(Store, name) for name in ("read", "write", "_trim")}
     for name, method in whole.items():

@@ -193,6 +193,16 @@ def test_the_script_says_what_is_missing() -> None:
     assert "no nvcc: install the CUDA toolkit" in done.stderr
 
 
+@pytest.mark.skipif(shutil.which("sh") is None, reason="needs sh")
+def test_the_script_writes_over_no_file_of_its_own(tmp_path: Path) -> None:
+    """It would end with another error anyway, where there is no GPU."""
+    (tmp_path / "link.csv").symlink_to(KIT / "plan.csv")
+    for output in (str(KIT / "plan.csv"), "link.csv", str(data_dir("tasklists") / "saxpy.cu")):
+        command = ["sh", str(KIT / "run.sh"), output]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (2, f"run.sh: {output} is a file of the kit: name another one\n")
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc")
 @pytest.mark.parametrize("source", ["capture.cu", "micro.cu", "apps.cu", "tensor.cu"])

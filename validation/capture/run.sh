@@ -9,6 +9,10 @@ missing() {
     echo "run.sh: $1" >&2
     exit 2
 }
+output=${1:-capture_$(date -u +%Y%m%d_%H%M).csv}
+for input in "$here"/* "$samples"/*.cu; do
+    [ ! "$output" -ef "$input" ] || missing "$output is a file of the kit: name another one"
+done
 
 nvcc=
 for candidate in "$(command -v nvcc || true)" "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc"; do
@@ -17,8 +21,7 @@ done
 [ -n "$nvcc" ] || missing "no nvcc: install the CUDA toolkit (11.3 or later), or set CUDA_HOME to where it is"
 [ -d "$samples" ] || missing "no folder tasklists beside validation: run this from a checkout of ppt_gpu"
 
-build=${TMPDIR:-/tmp}/ppt_gpu_capture.$$
-mkdir -p "$build"
+build=$(mktemp -d "${TMPDIR:-/tmp}/ppt_gpu_capture.XXXXXX")
 trap 'rm -rf "$build"' EXIT
 # the program itself has one small kernel: its PTX is compiled for the GPU by the driver
 "$nvcc" -std=c++17 -O2 "$here/capture.cu" -o "$build/capture" -ldl || missing "$nvcc cannot compile capture.cu"
@@ -36,7 +39,6 @@ done
 
 CAPTURE_DRIVER=$(nvidia-smi --query-gpu=driver_version --format=csv,noheader -i 0 2>/dev/null || echo unknown)
 export CAPTURE_DRIVER
-output=${1:-capture_$(date -u +%Y%m%d_%H%M).csv}
 status=0
 "$build/capture" "$here/plan.csv" "$build" "$output" || status=$?
 [ "$status" -eq 2 ] || echo "run.sh: wrote $output" >&2

@@ -41,8 +41,6 @@ class _Parser(argparse.ArgumentParser):
         return found, rest
 
     def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
-        if action.metavar == "FILE" and not arg_string:
-            raise PptError(f"{action.option_strings[0]}: the name of a file is empty")
         try:
             return super()._get_value(action, arg_string)
         except PptError as error:

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from ppt_gpu.sm import chip_memory, core_machine, core_memory
+from ppt_gpu.sm import core_machine, core_memory, staged_l1_state
 from ppt_gpu.sm.bench_programs import STREAMING, loop_program
 from ppt_gpu.sm.camping import slice_of_lines
 from ppt_gpu.sm.core_machine import even_sets, machine_of
@@ -66,8 +66,8 @@ def test_the_same_on_a_chip(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     slice_of = slice_of_lines(program.line_address, gpu, program.line_bytes)
     found = []
     for fill_from in (0, 1 << 40):
-        for module in (core_machine, chip_memory):
+        for module in (core_machine, staged_l1_state):
             monkeypatch.setattr(module, "FILL_FROM", fill_from)
         sets = even_sets(program, 7, slice_of), even_sets(program, 7, slice_of, slice(3, 40))
-        found.append([each.tolist() for each in (*sets, chip_memory.transactions(program, machine))])
+        found.append([each.tolist() for each in (*sets, staged_l1_state.transactions(program, machine))])
     assert found[0] == found[1]

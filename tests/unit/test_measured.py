@@ -70,7 +70,7 @@ def test_streams():
         "stencil3": k * b[:-2] - b[1:-1] + k * b[2:],
         "stencil5": k * b[:-4] + 0.25 * b[1:-3] + 0.5 * b[2:-2] + 0.25 * b[3:-1] + k * b[4:],
     }
-    assert set(inner) == {kernel for kernel, _ in measured.STREAMS.values()}
+    assert set(inner) == {kernel for kernel, _ in measured_cases.STREAMS.values()}
     for kernel, values in inner.items():
         a, edge = np.zeros(n), (n - len(values)) // 2
         arguments = [a, b, c, np.float64(k), np.int64(n)]
@@ -101,7 +101,7 @@ def test_lines_without_a_time_are_launches_of_the_line_above(monkeypatch, tmp_pa
         f"k20,sum,once,{call},{arguments},150,sm.clock=706 MHz\n"
     )
     folder = measured_cases.folder
-    for module in (measured, published):
+    for module in (measured_cases, published):
         monkeypatch.setattr(module, "folder", lambda name="measured": tmp_path if name == "published" else folder(name))
     twice, once = published.cases(["two k20"])
     assert (twice.time, once.time, once.overrides) == (300, 150, ("sm.clock=706 MHz",))

@@ -103,7 +103,10 @@ def _from_integer(t: Text, bits: str, source: str, target: str, rounding: str, f
     element, signed = f"i{INTEGERS[source]}", source[0] == "s"
     operation = "sitofp" if signed else "uitofp"
     if target == "f64" and "sat" not in flags:
-        value = rounded(t, operation, rounding, element, bits, target="double")
+        if INTEGERS[source] < 64:  # exact; processors without this conversion would give -0 for 0 where they round down
+            value = t.convert(operation, element, bits, "double")
+        else:
+            value = rounded(t, operation, rounding, element, bits, target="double")
         return t.cast(value, "double", raw("f64"))
     if INTEGERS[source] < 64:
         value = t.convert(operation, element, bits, "double")

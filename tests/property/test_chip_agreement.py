@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, assume, given, note, settings
 from hypothesis import strategies as st
 from sm_random import differences, gpus, pipelined_gpus, programs, staged_gpus, with_events, with_operands
 
-from ppt_gpu.sm.bench_programs import loop_program
+from benchmarks.loop_programs import loop_program
 from ppt_gpu.sm.chip import run_chip
 from ppt_gpu.sm.chip_machine import Chip, checked_window, chip_of, with_left
 from ppt_gpu.sm.chip_reference import run_chip_reference

@@ -7,8 +7,8 @@ import dataclasses
 import numpy as np
 import pytest
 
+from benchmarks.loop_programs import STREAMING, loop_program
 from ppt_gpu.sm import core_machine, core_memory, staged_l1_state
-from ppt_gpu.sm.bench_programs import STREAMING, loop_program
 from ppt_gpu.sm.camping import slice_of_lines
 from ppt_gpu.sm.core_machine import even_sets, machine_of
 from ppt_gpu.sm.core_memory import LINE_WORDS, LINES, MemoryArrays

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sm_random import differences
 
+from benchmarks.loop_programs import Entry, loop_program
 from ppt_gpu.sm import core
-from ppt_gpu.sm.bench_programs import Entry, loop_program
 from ppt_gpu.sm.core_machine import Machine, machine_of
 from ppt_gpu.sm.core_pack import AHEAD_AT, Packed
 from ppt_gpu.sm.program import Program

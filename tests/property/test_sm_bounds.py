@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sm_random import gpus, programs
 
-from ppt_gpu.sm.bench_programs import SGEMM, STREAMING, loop_program
+from benchmarks.loop_programs import SGEMM, STREAMING, loop_program
 from ppt_gpu.sm.core_machine import FRACTION, machine_of
 from ppt_gpu.sm.program import Program
 from ppt_gpu.sm.simulate import simulate

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.loop_programs import DEPENDENT_FMA, loop_program
 from ppt_gpu.compiled import Deferred, called, entry, inlined, merged
 from ppt_gpu.sm import core
-from ppt_gpu.sm.bench_programs import DEPENDENT_FMA, loop_program
 from ppt_gpu.sm.simulate import simulate
 from ppt_gpu.spec import load_gpu
 

@@ -12,7 +12,7 @@ PACKAGE = Path(ppt_gpu.__file__).parent
 #: stage -> the stages it may import; every module may import these
 COMMON = {
     *("errors", "units", "policies", "paths", "files", "outputs", "compiled", "compiled_cache", "interrupt"),
-    *("progress", "stopwatch", "threads"),
+    *("progress", "threads"),
 }
 BASE = {"spec": set(), "ptx": set()}
 BASE["tasklist"] = {"spec", "ptx"}
@@ -35,10 +35,7 @@ BASE["programs"] = BASE["representations"] | {"representations"}
 BASE["explore"] = BASE["comparison"] | {"comparison"}
 BASE["validate"] = BASE["explore"] | {"explore", "cluster_kernels", "representations", "programs"}
 BASE["calibrate"] = BASE["validate"] | {"validate"}
-BASE["bench_store"] = BASE["calibrate"] | {"calibrate"}
-BASE["bench_first"] = BASE["bench_store"] | {"bench_store"}
-BASE["bench"] = BASE["bench_first"] | {"bench_first"}
-BASE["commands"] = BASE["bench"] | {"bench"}
+BASE["commands"] = BASE["calibrate"] | {"calibrate"}
 BASE["cli"] = BASE["commands"] | {"commands"}
 BASE["__main__"] = BASE["cli"] | {"cli"}
 BASE["__init__"] = BASE["cli"]

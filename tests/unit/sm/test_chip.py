@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from equal_fields import assert_equal
 
+from benchmarks.loop_programs import loop_program
 from ppt_gpu.errors import BudgetError, PptError
-from ppt_gpu.sm.bench_programs import loop_program
 from ppt_gpu.sm.camping import slice_of_lines
 from ppt_gpu.sm.chip_machine import chip_of
 from ppt_gpu.sm.highest_first import highest_first

@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from ppt_gpu.sm.bench_programs import Entry, loop_program
+from benchmarks.loop_programs import Entry, loop_program
 from ppt_gpu.sm.core_machine import DRAM_AHEAD
 from ppt_gpu.sm.result import SmResult
 from ppt_gpu.sm.simulate import simulate, simulate_chip

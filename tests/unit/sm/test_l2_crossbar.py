@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from benchmarks.loop_programs import STREAMING, loop_program
 from ppt_gpu import load_gpu
 from ppt_gpu.errors import PptError
-from ppt_gpu.sm.bench_programs import STREAMING, loop_program
 from ppt_gpu.sm.camping import slice_of_lines
 from ppt_gpu.sm.chip import run_chip
 from ppt_gpu.sm.chip_machine import checked_window, chip_of

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ppt_gpu.sm.bench_programs import STREAMING, loop_program
+from benchmarks.loop_programs import STREAMING, loop_program
 from ppt_gpu.sm.core_machine import machine_of
 from ppt_gpu.sm.lower_access import Variants
 from ppt_gpu.sm.partial_sectors import written_in_part

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from hanging import HANGING
 
+from benchmarks.loop_programs import DEPENDENT_FMA, loop_program
 from ppt_gpu.compiled import entry
 from ppt_gpu.sm import precompile
-from ppt_gpu.sm.bench_programs import DEPENDENT_FMA, loop_program
 from ppt_gpu.sm.core import common_loop
 from ppt_gpu.sm.result import SmResult
 from ppt_gpu.sm.simulate import simulate

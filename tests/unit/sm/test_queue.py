@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 from test_simulate import both, reasons, tiny
 
-from ppt_gpu.sm.bench_programs import Entry, loop_program
+from benchmarks.loop_programs import Entry, loop_program
 from ppt_gpu.sm.program import FORCED_L1
 from ppt_gpu.sm.result import SmResult
 from ppt_gpu.spec.gpu import Gpu, Pipe

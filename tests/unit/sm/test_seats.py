@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from ppt_gpu.sm.bench_programs import loop_program
+from benchmarks.loop_programs import loop_program
 from ppt_gpu.sm.core_seats import seat, seated
 from ppt_gpu.sm.simulate import simulate
 from ppt_gpu.spec import load_gpu

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ppt_gpu.sm.bench_programs import STREAMING, loop_program
+from benchmarks.loop_programs import STREAMING, loop_program
 from ppt_gpu.sm.core_fill import INDEXES
 from ppt_gpu.sm.core_machine import even_sets, set_index
 from ppt_gpu.spec import load_gpu

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.loop_programs import Entry, loop_program
 from ppt_gpu.errors import BudgetError, PptError
-from ppt_gpu.sm.bench_programs import Entry, loop_program
 from ppt_gpu.sm.core_machine import fetches, machine_of
 from ppt_gpu.sm.program import (
     CODE_IN_L2,

@@ -1,4 +1,4 @@
-"""How much faster a prediction is with what an earlier one left: `python -m ppt_gpu.bench store`.
+"""How much faster a prediction is with what an earlier one left: `python -m benchmarks store`.
 
 CPU time; the compiled loops are warm, compiled kernels are not. Each second prediction finds on disk what the first one
 left, as another process does: on a GPU with as many SMs, on one with other blocks on each SM, and on the same again.
@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Unpack
 
+from benchmarks.stopwatch import Parts, watched
 from ppt_gpu.analytic import work
 from ppt_gpu.exec import kept
 from ppt_gpu.exec.kept import content_bytes
@@ -35,7 +36,6 @@ from ppt_gpu.scale import program_store, whole_grid
 from ppt_gpu.sm import lower
 from ppt_gpu.sm import simulate as simulation
 from ppt_gpu.spec.toml_document import forget_documents
-from ppt_gpu.stopwatch import Parts, watched
 
 FIRST = "k40"
 SECONDS = {"as many SMs": "k6000", "other blocks": "v100", "again": FIRST}

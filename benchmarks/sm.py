@@ -8,7 +8,7 @@ import time
 from functools import partial
 from typing import Any
 
-from ppt_gpu.sm.bench_programs import DEPENDENT_FMA, ILP8_FMA, SGEMM, STREAMING, Entry, loop_program
+from benchmarks.loop_programs import DEPENDENT_FMA, ILP8_FMA, SGEMM, STREAMING, Entry, loop_program
 from ppt_gpu.sm.simulate import simulate
 from ppt_gpu.spec.gpu import Gpu
 

@@ -1,6 +1,6 @@
 """Speed of functional execution: CPU time of one core, medians over runs, on the shipped samples.
 
-Print the figures with  python -m ppt_gpu.exec.bench
+Print the figures with  python -m benchmarks exec
 """
 
 from __future__ import annotations
@@ -132,8 +132,3 @@ def _median(action: Any, runs: int) -> float:
 
 def figure(name: str, value: float, unit: str, inputs: dict[str, Any]) -> dict[str, Any]:
     return {"name": name, "value": value, "unit": unit, "inputs": inputs}
-
-
-if __name__ == "__main__":
-    for found in bench_exec():
-        print(f"{found['name']:40} {found['value']:10.4g} {found['unit']}")

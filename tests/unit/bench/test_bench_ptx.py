@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from benchmarks.ptx import bench_text
 from ppt_gpu.paths import data_dir
-from ppt_gpu.ptx.bench import bench_text
 from ppt_gpu.ptx.parser import load_module, parse_module
 
 

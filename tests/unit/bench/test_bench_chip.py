@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ppt_gpu.sm.bench_chip import FEW, bench_chip
+from benchmarks.chip import FEW, bench_chip
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.threads import allowed
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ppt_gpu.bench_first import ALL, ALONE, bench_first
+from benchmarks.first import ALL, ALONE, bench_first
 from ppt_gpu.exec import run as functional
 
 

@@ -1,4 +1,4 @@
-"""What recording a trace costs on top of running a kernel, by part: `python -m ppt_gpu.bench recording`.
+"""What recording a trace costs on top of running a kernel, by part: `python -m benchmarks recording`.
 
 Runs without trace, with trace and with a trace but without results take turns, each as often first, as the one before
 leaves caches and memory to the next; medians of CPU time, in per cent of a run without trace. Predictions record
@@ -19,13 +19,13 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.emulator import SAMPLES, Prepared, figure, prepare
+from benchmarks.stopwatch import REST, Parts, watched
 from ppt_gpu.exec import run as run_module
 from ppt_gpu.exec import run_blocks
-from ppt_gpu.exec.bench import SAMPLES, Prepared, figure, prepare
 from ppt_gpu.exec.collect import Collector
 from ppt_gpu.exec.collect_paths import Paths
 from ppt_gpu.exec.trace import Trace
-from ppt_gpu.stopwatch import REST, Parts, watched
 
 #: with few patterns and with many, dense in memory accesses, in atomics, in branches
 NAMES = ("sgemm", "stencil7", "spmv", "histogram", "mandelbrot")

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from ppt_gpu.sm.bench_programs import DEPENDENT_FMA, SGEMM, STREAMING, Entry, loop_program
+from benchmarks.loop_programs import DEPENDENT_FMA, SGEMM, STREAMING, Entry, loop_program
 from ppt_gpu.sm.simulate import simulate, simulate_chip
 from ppt_gpu.spec.gpu import Gpu
 from ppt_gpu.threads import at_most

@@ -2,8 +2,8 @@
 
 import pytest
 
-from ppt_gpu.exec.bench_recording import PARTS, bench_recording
-from ppt_gpu.stopwatch import REST
+from benchmarks.recording import PARTS, bench_recording
+from benchmarks.stopwatch import REST
 
 
 def watched_functions():

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.loop_programs import DEPENDENT_FMA, STREAMING, Entry, loop_program
 from ppt_gpu.compiled import entry
-from ppt_gpu.sm.bench_programs import DEPENDENT_FMA, STREAMING, Entry, loop_program
 from ppt_gpu.sm.core import run_core
 from ppt_gpu.sm.core_again import make_again
 from ppt_gpu.sm.core_bits import int64, pointer

@@ -1,4 +1,4 @@
-"""How fast the lowering is, on inputs made here: `python -m ppt_gpu.sm.lower_bench` prints the rates."""
+"""How fast the lowering is, on inputs made here: `python -m benchmarks lower` prints the rates."""
 
 from __future__ import annotations
 
@@ -83,8 +83,3 @@ def _rate(name: str, what: str, count: int, run: Callable[[], object]) -> Metric
         run()
         best = min(best, time.process_time() - begin)
     return {"name": name, "what": what, "value": round(count / best / 1e6, 1), "unit": "M/s"}
-
-
-if __name__ == "__main__":
-    for metric in bench_lower():
-        print(f"{metric['name']:18} {metric['value']:8} {metric['unit']}  {metric['what']}")

@@ -1,4 +1,4 @@
-"""First predictions, with and without what decides nothing in their traces: `python -m ppt_gpu.bench first`.
+"""First predictions, with and without what decides nothing in their traces: `python -m benchmarks first`.
 
 CPU time of a prediction that finds nothing kept, whole and of its functional runs with the compilation of the kernel,
 in turns: all that the kernel computes, and only what decides its trace (`ppt_gpu.exec.steering`). The helper functions
@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ppt_gpu.bench_store import cache_in, measure
+from benchmarks.store import cache_in, measure
 from ppt_gpu.exec import run as functional
 from ppt_gpu.paths import data_dir
 

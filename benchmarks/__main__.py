@@ -1,4 +1,4 @@
-"""Speed, measured on the spot: `python -m ppt_gpu.bench [PART ...] [--json]`.
+"""Speed, measured on the spot: `python -m benchmarks [PART ...] [--json]`.
 
 CPU time of this process unless a line says otherwise, the median of several runs; compare figures of one run only.
 """
@@ -17,55 +17,27 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from benchmarks.chip import bench_chip
+from benchmarks.cluster import bench_cluster
+from benchmarks.emulator import bench_exec
+from benchmarks.first import bench_first
+from benchmarks.limits import bench_limits
+from benchmarks.lowering import bench_lower
+from benchmarks.ptx import bench_parse
+from benchmarks.recording import bench_recording
+from benchmarks.sm import bench_sm
+from benchmarks.store import bench_store
+from ppt_gpu.multicore.device_scaling import load_scaling
+from ppt_gpu.multicore.projection import project
+from ppt_gpu.multicore.study import load_study
+from ppt_gpu.multicore.suite import load_suite
+from ppt_gpu.pipeline import predict
+
 Figure = dict[str, Any]  # name, value, unit and, where useful, inputs
-
-
-def _parse() -> list[Figure]:
-    from ppt_gpu.ptx.bench import bench_parse
-
-    return bench_parse()
-
-
-def _exec() -> list[Figure]:
-    from ppt_gpu.exec.bench import bench_exec
-
-    return bench_exec()
-
-
-def _recording() -> list[Figure]:
-    from ppt_gpu.exec.bench_recording import bench_recording
-
-    return bench_recording()
-
-
-def _lower() -> list[Figure]:
-    from ppt_gpu.sm.lower_bench import bench_lower
-
-    return bench_lower()
-
-
-def _sm() -> list[Figure]:
-    from ppt_gpu.sm.bench import bench_sm
-
-    return bench_sm()
-
-
-def _limits() -> list[Figure]:
-    from ppt_gpu.sm.bench_limits import bench_limits
-
-    return bench_limits()
-
-
-def _grid() -> list[Figure]:
-    from ppt_gpu.sm.bench_chip import bench_chip
-
-    return bench_chip()
 
 
 def _predict(runs: int = 5) -> list[Figure]:
     """End to end, in this process, after one run that warms the compilers."""
-    from ppt_gpu.pipeline import predict
-
     predict("sgemm", "k40", cache=False)
     figures = []
     for name in ("sgemm", "vecadd", "stencil7", "transpose_tiled"):
@@ -78,25 +50,8 @@ def _predict(runs: int = 5) -> list[Figure]:
     return figures
 
 
-def _store() -> list[Figure]:
-    from ppt_gpu.bench_store import bench_store
-
-    return bench_store()
-
-
-def _first() -> list[Figure]:
-    from ppt_gpu.bench_first import bench_first
-
-    return bench_first()
-
-
 def _chips(runs: int = 5) -> list[Figure]:
     """The search for the fastest chip: all PARSEC benchmarks, nodes, organisations and topologies."""
-    from ppt_gpu.multicore.device_scaling import load_scaling
-    from ppt_gpu.multicore.projection import project
-    from ppt_gpu.multicore.study import load_study
-    from ppt_gpu.multicore.suite import load_suite
-
     study, suite, scaling = load_study(), load_suite("parsec"), load_scaling("itrs")
     times = []
     for _ in range(runs):
@@ -107,12 +62,6 @@ def _chips(runs: int = 5) -> list[Figure]:
     name = f"search of {len(suite.names)} benchmarks, {len(scaling.nodes)} nodes, {kinds} organisations"
     pairs = f"{study.points} x {study.points} cores"
     return [{"name": f"{name}, {pairs}", "value": statistics.median(times), "unit": "s CPU"}]
-
-
-def _cluster() -> list[Figure]:
-    from ppt_gpu.cluster.bench import bench_cluster
-
-    return bench_cluster()
 
 
 def _command(arguments: list[str], environment: dict[str, str]) -> tuple[float, float]:
@@ -156,24 +105,24 @@ def _process(runs: int = 5) -> list[Figure]:
 
 
 PARTS: dict[str, Callable[[], list[Figure]]] = {
-    "parse": _parse,
-    "exec": _exec,
-    "recording": _recording,
-    "lower": _lower,
-    "sm": _sm,
-    "limits": _limits,
-    "grid": _grid,
+    "parse": bench_parse,
+    "exec": bench_exec,
+    "recording": bench_recording,
+    "lower": bench_lower,
+    "sm": bench_sm,
+    "limits": bench_limits,
+    "grid": bench_chip,
     "predict": _predict,
     "chips": _chips,
-    "store": _store,
-    "first": _first,
-    "cluster": _cluster,
+    "store": bench_store,
+    "first": bench_first,
+    "cluster": bench_cluster,
     "process": _process,
 }
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m ppt_gpu.bench", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("part", nargs="*", choices=[*PARTS, []], help=f"any of {', '.join(PARTS)}; none runs all")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()

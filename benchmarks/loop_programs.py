@@ -12,19 +12,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.sm.lower_ops import pipe_order
-from ppt_gpu.sm.program import (
-    KIND_ATOMIC,
-    KIND_BARRIER,
-    KIND_BRANCH,
-    KIND_COMPUTE,
-    KIND_CONSTANT,
-    KIND_LOAD,
-    KIND_SHARED,
-    KIND_STORE,
-    Program,
-)  # fmt: skip
+from ppt_gpu.sm.lower_ops import kind_of, pipe_order
+from ppt_gpu.sm.program import KIND_ATOMIC, KIND_LOAD, KIND_SHARED, KIND_STORE, Program
 from ppt_gpu.spec.gpu import TASK_CLASSES, Gpu
+from ppt_gpu.tasklist.model import class_of
 
 Entry = tuple[str, tuple[int, ...], int]
 
@@ -58,24 +49,12 @@ SGEMM: tuple[Entry, ...] = (
 )
 
 
-def kind_of(name: str) -> int:
-    """KIND_* of an operation name."""
-    head, _, space = name.partition(".")
-    if head in ("load", "store", "atomic"):
-        if space.startswith("shared"):
-            return KIND_SHARED
-        if space.startswith("constant"):
-            return KIND_CONSTANT
-        return {"load": KIND_LOAD, "store": KIND_STORE, "atomic": KIND_ATOMIC}[head]
-    return {"branch": KIND_BRANCH, "barrier": KIND_BARRIER}.get(head, KIND_COMPUTE)
-
-
 def loop_program(
     gpu: Gpu, body: Sequence[Entry], repeat: int, blocks: int, warps: int, lines: int = 1, reuse: bool = False
 ) -> Program:
     """`blocks` blocks of `warps` warps, each `repeat` times through `body`; `lines` lines per global access."""
     names = tuple(dict.fromkeys(name for name, _, _ in body))
-    kinds = np.array([kind_of(name) for name in names], np.int8)
+    kinds = np.array([kind_of(class_of(name)) for name in names], np.int8)
     ops = [gpu.isa.op(name) for name in names]
     pipes = list(pipe_order(gpu))
     entry_op = np.tile(np.array([names.index(name) for name, _, _ in body], np.int32), repeat)
@@ -92,7 +71,7 @@ def loop_program(
         op_ii=np.array([op.ii for op in ops], np.int32),
         op_kind=kinds,
         op_pc=np.arange(len(names), dtype=np.int32),
-        op_class=np.array([TASK_CLASSES.index(_class_of(name)) for name in names], np.int32),
+        op_class=np.array([TASK_CLASSES.index(class_of(name)) for name in names], np.int32),
         path_start=np.array([0, len(entry_op)], np.int64),
         entry_op=entry_op,
         entry_wait=np.tile(waits, repeat),
@@ -120,9 +99,3 @@ def _accesses(kinds: NDArray[np.int8], lines: int, reuse: bool) -> tuple[NDArray
     total = int(start[-1])
     distinct = max(1, min(total, 8 * lines) if reuse else total)
     return start, (np.arange(total) % distinct).astype(np.int32), distinct
-
-
-def _class_of(name: str) -> str:
-    while name not in TASK_CLASSES:
-        name = name.rpartition(".")[0]
-    return name

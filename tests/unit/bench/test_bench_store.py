@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from ppt_gpu.bench_store import PARTS, SECONDS, bench_store
+from benchmarks.store import PARTS, SECONDS, bench_store
 
 
 @pytest.mark.usefixtures("ticking_clock")

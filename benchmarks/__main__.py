@@ -27,10 +27,10 @@ from benchmarks.ptx import bench_parse
 from benchmarks.recording import bench_recording
 from benchmarks.sm import bench_sm
 from benchmarks.store import bench_store
-from ppt_gpu.multicore.device_scaling import load_scaling
-from ppt_gpu.multicore.projection import project
-from ppt_gpu.multicore.study import load_study
-from ppt_gpu.multicore.suite import load_suite
+from ppt_gpu.multicore.base.device_scaling import load_scaling
+from ppt_gpu.multicore.base.suite import load_suite
+from ppt_gpu.multicore.dark_silicon.projection import project
+from ppt_gpu.multicore.dark_silicon.study import load_study
 from ppt_gpu.pipeline import predict
 
 Figure = dict[str, Any]  # name, value, unit and, where useful, inputs

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 from benchmarks.loop_programs import DEPENDENT_FMA, SGEMM, STREAMING, Entry, loop_program
+from ppt_gpu.common.threads import at_most
 from ppt_gpu.sm.simulate import simulate, simulate_chip
 from ppt_gpu.spec.gpu import Gpu
-from ppt_gpu.threads import at_most
 
 BODIES: tuple[tuple[str, tuple[Entry, ...]], ...] = (
     ("dependent FMA", DEPENDENT_FMA),
@@ -39,7 +39,7 @@ def bench_chip(entries: int = 1 << 10, runs: int = 3) -> list[dict[str, Any]]:
 def _parts(gpu: Gpu, entries: int, runs: int) -> list[dict[str, Any]]:
     """What the streaming program's time depends on: how many SMs there are to go through, how long a window is, and
     whether threads meet after each round."""
-    from ppt_gpu.sm.chip_machine import checked_window, chip_of
+    from ppt_gpu.sm.chip.machine import checked_window, chip_of
 
     repeat = max(1, entries // len(STREAMING))
     few, name = _part_of(gpu, FEW), "grid streaming, a request of an SM"

@@ -11,13 +11,13 @@ import statistics
 import time
 from typing import Any
 
+from ppt_gpu.cluster.engine.outcome import Outcome
+from ppt_gpu.cluster.engine.queue import WindowQueue
+from ppt_gpu.cluster.engine.simulate import carry, exchanged, lean_collection, simulate
+from ppt_gpu.cluster.engine.state import Placement
+from ppt_gpu.cluster.engine.world import Program, Settings, World
 from ppt_gpu.cluster.load import load_machine
-from ppt_gpu.cluster.machine import Machine
-from ppt_gpu.cluster.outcome import Outcome
-from ppt_gpu.cluster.queue import WindowQueue
-from ppt_gpu.cluster.simulate import carry, exchanged, lean_collection, simulate
-from ppt_gpu.cluster.state import Placement
-from ppt_gpu.cluster.world import Program, Settings, World
+from ppt_gpu.cluster.model.machine import Machine
 
 Figure = dict[str, Any]
 MACHINE = "dgx_h100"

@@ -10,17 +10,17 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from ppt_gpu.exec.jit_compile import compile_kernel
-from ppt_gpu.exec.memory import DeviceMemory
-from ppt_gpu.exec.run import run
-from ppt_gpu.exec.trace import Trace
-from ppt_gpu.exec.workload import Launch
-from ppt_gpu.exec.workload_bind import bind_workload
-from ppt_gpu.exec.workload_reader import load_workload
+from ppt_gpu.emulator.jit.compiler.compile import compile_kernel
+from ppt_gpu.emulator.memory.memory import DeviceMemory
+from ppt_gpu.emulator.run.run import run
+from ppt_gpu.emulator.trace.trace import Trace
 from ppt_gpu.ptx import load_module
-from ppt_gpu.ptx.link import link
+from ppt_gpu.ptx.linking.link import link
 from ppt_gpu.ptx.module import Kernel, Module
-from ppt_gpu.ptx.parser import parse_module
+from ppt_gpu.ptx.parsing.parser import parse_module
+from ppt_gpu.workload.binding import bind_workload
+from ppt_gpu.workload.reader import load_workload
+from ppt_gpu.workload.workload import Launch
 
 #: (sample, most blocks that run): big enough that one run takes tens of milliseconds
 SAMPLES = (

@@ -1,8 +1,8 @@
 """First predictions, with and without what decides nothing in their traces: `python -m benchmarks first`.
 
 CPU time of a prediction that finds nothing kept, whole and of its functional runs with the compilation of the kernel,
-in turns: all that the kernel computes, and only what decides its trace (`ppt_gpu.exec.steering`). The helper functions
-that compiled kernels call are compiled before.
+in turns: all that the kernel computes, and only what decides its trace (`ppt_gpu.emulator.analysis.data_dependence`).
+The helper functions that compiled kernels call are compiled before.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.store import cache_in, measure
-from ppt_gpu.exec import run as functional
-from ppt_gpu.paths import data_dir
+from ppt_gpu.common.paths import data_dir
+from ppt_gpu.emulator.run import run as functional
 
 RUNS = 3
 ALL, ALONE = "all computed", "trace alone"

@@ -18,17 +18,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.loop_programs import DEPENDENT_FMA, STREAMING, Entry, loop_program
-from ppt_gpu.compiled import entry
-from ppt_gpu.sm.core import run_core
-from ppt_gpu.sm.core_again import make_again
-from ppt_gpu.sm.core_bits import int64, pointer
-from ppt_gpu.sm.core_machine import Machine, machine_of
-from ppt_gpu.sm.core_memory import MemoryArrays
-from ppt_gpu.sm.core_pack import ANNOUNCE, INTERVAL, NOT_SELECTED, OP_AT, OP_MASK, OP_ROW, SLOT_AT, W1_AT, Packed
-from ppt_gpu.sm.core_policy import after, next_in_turn
-from ppt_gpu.sm.core_record import MORE
-from ppt_gpu.sm.core_state import STALL_SHIFT, WHEEL
-from ppt_gpu.sm.program import Program, op_issues
+from ppt_gpu.common.bits import int64, pointer
+from ppt_gpu.common.compiled import entry
+from ppt_gpu.sm.loop.loop import run_core
+from ppt_gpu.sm.loop.memory import MemoryArrays
+from ppt_gpu.sm.loop.memory_replay import make_again
+from ppt_gpu.sm.loop.pack import ANNOUNCE, INTERVAL, NOT_SELECTED, OP_AT, OP_MASK, OP_ROW, SLOT_AT, W1_AT, Packed
+from ppt_gpu.sm.loop.policy import after, next_in_turn
+from ppt_gpu.sm.loop.record import MORE
+from ppt_gpu.sm.loop.state import STALL_SHIFT, WHEEL
+from ppt_gpu.sm.program.machine import Machine, machine_of
+from ppt_gpu.sm.program.program import Program, op_issues
 from ppt_gpu.sm.simulate import MAX_CYCLES
 from ppt_gpu.spec.gpu import Gpu
 

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.sm.lower_ops import kind_of, pipe_order
-from ppt_gpu.sm.program import KIND_ATOMIC, KIND_LOAD, KIND_SHARED, KIND_STORE, Program
+from ppt_gpu.sm.program.ops import kind_of, pipe_order
+from ppt_gpu.sm.program.program import KIND_ATOMIC, KIND_LOAD, KIND_SHARED, KIND_STORE, Program
 from ppt_gpu.spec.gpu import TASK_CLASSES, Gpu
 from ppt_gpu.tasklist.model import class_of
 

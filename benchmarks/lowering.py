@@ -7,12 +7,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ppt_gpu.sm.banks import BankRule
-from ppt_gpu.sm.coalesce import SECTOR
-from ppt_gpu.sm.lower_access import Geometry, Variants, lower_accesses
-from ppt_gpu.sm.lower_hash import dense_ids
-from ppt_gpu.sm.lower_shapes import GLOBAL
-from ppt_gpu.sm.scoreboard import StaticCode, schedule
+from ppt_gpu.common.hash_ids import dense_ids
+from ppt_gpu.sm.accesses.access import Geometry, Variants, lower_accesses
+from ppt_gpu.sm.accesses.banks import BankRule
+from ppt_gpu.sm.accesses.coalesce import SECTOR
+from ppt_gpu.sm.accesses.scoreboard import StaticCode, schedule
+from ppt_gpu.sm.accesses.shapes import GLOBAL
 
 Metric = dict[str, str | float]
 

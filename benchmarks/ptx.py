@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from ppt_gpu.paths import data_dir
-from ppt_gpu.ptx.parser import load_module, parse_module
+from ppt_gpu.common.paths import data_dir
+from ppt_gpu.ptx.parsing.parser import load_module, parse_module
 
 #: text to time, bytes
 TEXT_BYTES = 2_000_000

@@ -20,22 +20,23 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from benchmarks.stopwatch import Parts, watched
-from ppt_gpu.analytic import work
-from ppt_gpu.exec import kept
-from ppt_gpu.exec.kept import content_bytes
-from ppt_gpu.exec.run import forget_engines
-from ppt_gpu.exec.store import SUFFIX, Store
-from ppt_gpu.exec.trace import Trace
-from ppt_gpu.exec.traces import LaunchTraces, Traces
-from ppt_gpu.exec.workload_reader import load_workload, sample_names
+from ppt_gpu.bounds import work
+from ppt_gpu.emulator.cache import trace_cache as kept
+from ppt_gpu.emulator.cache.store import SUFFIX, Store
+from ppt_gpu.emulator.cache.trace_cache import content_bytes
+from ppt_gpu.emulator.cache.traces import LaunchTraces, Traces
+from ppt_gpu.emulator.run.run import forget_engines
+from ppt_gpu.emulator.trace.trace import Trace
 from ppt_gpu.frontends.call import CallOptions
-from ppt_gpu.machine import kept as machine_kept
+from ppt_gpu.machine import code_cache as machine_kept
 from ppt_gpu.pipeline import predict
 from ppt_gpu.ptx.features import LackError
-from ppt_gpu.scale import program_store, whole_grid
-from ppt_gpu.sm import lower
+from ppt_gpu.scale.cache import program_store
+from ppt_gpu.scale.levels import grid as whole_grid
 from ppt_gpu.sm import simulate as simulation
+from ppt_gpu.sm.lowering import lower
 from ppt_gpu.spec.toml_document import forget_documents
+from ppt_gpu.workload.reader import load_workload, sample_names
 
 FIRST = "k40"
 SECONDS = {"as many SMs": "k6000", "other blocks": "v100", "again": FIRST}

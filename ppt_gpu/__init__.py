@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ppt_gpu.errors import BudgetError, PptError
+from ppt_gpu.common.errors import BudgetError, PptError
 
 if TYPE_CHECKING:
     from ppt_gpu.comparison import compare
-    from ppt_gpu.exec.recorded import load_trace
+    from ppt_gpu.emulator.cache.recorded import load_trace
     from ppt_gpu.frontends.texture_argument import ArrayTexture
     from ppt_gpu.pipeline import launch, open_workload, predict, translate
     from ppt_gpu.spec import list_gpus, load_gpu
@@ -45,7 +45,7 @@ def __getattr__(name: str) -> Any:
 
         return compare
     if name == "load_trace":
-        from ppt_gpu.exec.recorded import load_trace
+        from ppt_gpu.emulator.cache.recorded import load_trace
 
         return load_trace
     if name == "ArrayTexture":

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any, NoReturn
 
-from ppt_gpu import interrupt, progress
-from ppt_gpu.errors import PptError, did_you_mean, nearest
-from ppt_gpu.interrupt import prompt_interrupts
-from ppt_gpu.threads import at_most, at_work
+from ppt_gpu.common import interrupt, progress
+from ppt_gpu.common.errors import PptError, did_you_mean, nearest
+from ppt_gpu.common.interrupt import prompt_interrupts
+from ppt_gpu.common.threads import at_most, at_work
 
 EXAMPLES = """\
 examples:
@@ -122,7 +122,7 @@ def _write(text: str, path: str | None) -> None:
         except OSError as error:
             raise _OutputError(error.errno, error.strerror) from None
     else:
-        from ppt_gpu.outputs import write_whole
+        from ppt_gpu.common.outputs import write_whole
 
         write_whole(path, text.encode("utf-8", "surrogateescape"))
 

@@ -6,16 +6,16 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
-from ppt_gpu.cluster.kernel import Kernel
-from ppt_gpu.errors import PptError
-from ppt_gpu.exec.identity import digest, prediction_digest
-from ppt_gpu.exec.store import TIME, Store
-from ppt_gpu.exec.workload import Workload
+from ppt_gpu.cluster.model.kernel import Kernel
+from ppt_gpu.common.errors import PptError
+from ppt_gpu.common.paths import data_dir
+from ppt_gpu.common.progress import Progress
+from ppt_gpu.emulator.cache.store import TIME, Store
+from ppt_gpu.emulator.trace.identity import digest, prediction_digest
 from ppt_gpu.inputs import files_of, open_workload
-from ppt_gpu.paths import data_dir
 from ppt_gpu.pipeline import predict
-from ppt_gpu.progress import Progress
 from ppt_gpu.spec import load_gpu
+from ppt_gpu.workload.workload import Workload
 
 
 class PredictedKernels:

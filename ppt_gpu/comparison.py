@@ -9,25 +9,25 @@ from typing import Unpack
 
 from numpy.typing import NDArray
 
-from ppt_gpu.analytic.cache_models import cache_models
-from ppt_gpu.analytic.floors import issue_floor
-from ppt_gpu.analytic.hit_rates import simulated_rates
-from ppt_gpu.analytic.model import MODEL_POLICIES, Estimate, Model, Options
-from ppt_gpu.analytic.model_inputs import ModelInputs
-from ppt_gpu.analytic.models import find_model, models
-from ppt_gpu.analytic.roofline_model import RooflineModel
-from ppt_gpu.exec.budget import Budget
-from ppt_gpu.exec.sequence import plan_sequence
+from ppt_gpu.common.threads import at_most
+from ppt_gpu.emulator.launch.sequence import plan_sequence
 from ppt_gpu.frontends.call import CallOptions
+from ppt_gpu.models.base.floors import issue_floor
+from ppt_gpu.models.base.model import MODEL_POLICIES, Estimate, Model, Options
+from ppt_gpu.models.base.model_inputs import ModelInputs
+from ppt_gpu.models.caches.cache_models import cache_models
+from ppt_gpu.models.caches.hit_rates import simulated_rates
+from ppt_gpu.models.classics.roofline import RooflineModel
+from ppt_gpu.models.registry import find_model, models
 from ppt_gpu.pipeline import open_any, open_gpu, predict_sequence, runs_on, simulated_sms, workload_traces
-from ppt_gpu.report.compare import SIMULATION, Comparison, LaunchComparison, Row
-from ppt_gpu.report.result import LaunchResult
+from ppt_gpu.report.commands.compare import SIMULATION, Comparison, LaunchComparison, Row
+from ppt_gpu.report.result.result import LaunchResult
+from ppt_gpu.scale.levels.representative_sm import one_sm
 from ppt_gpu.scale.model_inputs import model_inputs
-from ppt_gpu.scale.one_sm import one_sm
 from ppt_gpu.scale.prediction import KernelPrediction
 from ppt_gpu.scale.simulated_sm import SimulatedSm
 from ppt_gpu.spec.gpu import Gpu
-from ppt_gpu.threads import at_most
+from ppt_gpu.workload.budget import Budget
 
 
 def compare(

@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ppt_gpu.errors import PptError, did_you_mean, nearest
-from ppt_gpu.exec.workload import Dim3, Launch, Workload
+from ppt_gpu.common.errors import PptError, did_you_mean, nearest
+from ppt_gpu.workload.workload import Dim3, Launch, Workload
 
 if TYPE_CHECKING:
     from ppt_gpu.ptx.module import Module
@@ -43,7 +43,7 @@ def open_workload(
     trace of machine code (.traceg) or a list of such traces (kernelslist.g).
 
     A .ptx or .cu needs `grid`, `block` ("64,64" or (64, 64)), may have `cluster`, and `args` (forms of
-    ppt_gpu.exec.argument_text); a .tl takes `grid`; the others take none of these. `registers` is a number, "ptxas"
+    ppt_gpu.workload.argument_text); a .tl takes `grid`; the others take none of these. `registers` is a number, "ptxas"
     or "estimate"; a word is for any source but a task list. `compiler_options` are for a .cu, named here or in a
     workload file. `seed` is added to the seeds of all random contents: other data of the same kind.
     Raises PptError or InputErrors with everything that is wrong; OSError where the system cannot look for the file.
@@ -68,7 +68,7 @@ def open_workload(
             raise PptError("--nvcc-option: a .ptx file is compiled already", path=path)
         workload = _from_kernel(path, kernel, grid, block, args, dynamic_shared, number)
         if cluster:
-            from ppt_gpu.exec.arguments import dim3
+            from ppt_gpu.workload.arguments import dim3
 
             (launch,) = workload.launches
             shape = dim3(extents("--cluster", cluster))
@@ -96,7 +96,7 @@ def open_workload(
     if given:
         message = f"{', '.join(given)}: only for .ptx, .cu and .tl files; a workload file says these itself"
         raise PptError(message, path=path)
-    from ppt_gpu.exec.workload_reader import load_workload
+    from ppt_gpu.workload.reader import load_workload
 
     return _with_options(load_workload(source), word, compiler_options, source, seed)
 
@@ -188,7 +188,7 @@ def _from_kernel(
         )
     blocks, threads = extents("--grid", grid or ()), extents("--block", block or ())
     must_exist(path)
-    from ppt_gpu.exec.arguments import workload_from_arguments
+    from ppt_gpu.workload.arguments import workload_from_arguments
 
     return workload_from_arguments(path, kernel or "", blocks, threads, args, dynamic_shared, registers)
 
@@ -196,9 +196,9 @@ def _from_kernel(
 def _from_tasklist(path: Path, grid: str | Sequence[int] | None) -> Workload:
     blocks = extents("--grid", grid or ())
     must_exist(path)
-    from ppt_gpu.exec.arguments import dim3
     from ppt_gpu.tasklist.model import grid_axes
     from ppt_gpu.tasklist.text import read_tasklist
+    from ppt_gpu.workload.arguments import dim3
 
     tasklist = read_tasklist(path)
     axes = grid_axes(tasklist.body)
@@ -262,7 +262,7 @@ def check(path: str | Path) -> list[str]:
 
 
 def _is_trace(path: Path) -> bool:
-    from ppt_gpu.exec.trace_file import MAGIC
+    from ppt_gpu.emulator.trace.trace_file import MAGIC
 
     try:
         with open(path, "rb") as stream:
@@ -272,8 +272,8 @@ def _is_trace(path: Path) -> bool:
 
 
 def _check_trace(path: Path) -> list[str]:
-    from ppt_gpu.exec.recorded import describe, load_trace
-    from ppt_gpu.units import format_bytes
+    from ppt_gpu.common.units import format_bytes
+    from ppt_gpu.emulator.cache.recorded import describe, load_trace
 
     records = load_trace(path)
     return [
@@ -285,8 +285,8 @@ def _check_trace(path: Path) -> list[str]:
 def _check_kernels(path: Path) -> list[str]:
     from ppt_gpu.frontends.prepare import read_module
     from ppt_gpu.machine.registers import compiled_registers
-    from ppt_gpu.ptx.link import link
-    from ppt_gpu.ptx.mangling import source_name
+    from ppt_gpu.ptx.linking.link import link
+    from ppt_gpu.ptx.linking.mangling import source_name
     from ppt_gpu.spec.isa import isa_of
 
     module = read_module(Workload(path.stem, str(path), str(path), ())).module
@@ -315,7 +315,7 @@ def _check_toml(path: Path) -> list[str]:
     from ppt_gpu.spec.toml_reader import read_toml
 
     if {"ptx", "tasklist"} & read_toml(path).data.keys():
-        from ppt_gpu.exec.workload_reader import load_workload
+        from ppt_gpu.workload.reader import load_workload
 
         workload = load_workload(path)
         if workload.ptx_path:

@@ -12,43 +12,43 @@ from typing import TYPE_CHECKING, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.analytic.bounds import bounds, largest_bound
-from ppt_gpu.errors import PptError
-from ppt_gpu.exec.budget import Budget
-from ppt_gpu.exec.cluster import blocks_of, cluster_of
-from ppt_gpu.exec.npy_file import inputs_may_be_absent
-from ppt_gpu.exec.sequence import Sequence as LaunchSequence
-from ppt_gpu.exec.sequence import plan_sequence
-from ppt_gpu.exec.store import Store
-from ppt_gpu.exec.traces import Traces
-from ppt_gpu.exec.workload import Workload
+from ppt_gpu.bounds.bounds import bounds, largest_bound
+from ppt_gpu.common.errors import PptError
+from ppt_gpu.common.outputs import check_outputs
+from ppt_gpu.common.progress import Progress
+from ppt_gpu.common.threads import allowed, at_most, ordered
+from ppt_gpu.emulator.cache.store import Store
+from ppt_gpu.emulator.cache.traces import Traces
+from ppt_gpu.emulator.launch.sequence import Sequence as LaunchSequence
+from ppt_gpu.emulator.launch.sequence import plan_sequence
 from ppt_gpu.frontends.arch import DEFAULT_CAPABILITY
 from ppt_gpu.frontends.prepare import prepare
 from ppt_gpu.inputs import check, files_of, open_workload
-from ppt_gpu.outputs import check_outputs
-from ppt_gpu.progress import Progress
 from ppt_gpu.ptx.features import require, require_clusters
-from ppt_gpu.ptx.link import link
+from ppt_gpu.ptx.linking.link import link
 from ppt_gpu.report.build import build_launch, build_result
-from ppt_gpu.report.result import LaunchResult, Result
-from ppt_gpu.scale.code_history import CodeHistory
-from ppt_gpu.scale.grid import plan
+from ppt_gpu.report.result.result import LaunchResult, Result
+from ppt_gpu.scale.blocks.distribution import plan
+from ppt_gpu.scale.blocks.survey import Survey, standing_sm
+from ppt_gpu.scale.history.code_history import CodeHistory
 from ppt_gpu.scale.host import LaunchTime, application_time
 from ppt_gpu.scale.l2_history import L2History
-from ppt_gpu.scale.long_launch import long_launch
+from ppt_gpu.scale.levels.long_launch import long_launch
+from ppt_gpu.scale.levels.steady import affordable_waves
 from ppt_gpu.scale.prediction import KernelPrediction
 from ppt_gpu.scale.simulated_sm import SimulatedSm, TraceSm
-from ppt_gpu.scale.steady import affordable_waves
-from ppt_gpu.scale.survey import Survey, standing_sm
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.files import files_of as hardware_files
 from ppt_gpu.spec.gpu import Gpu
-from ppt_gpu.threads import allowed, at_most, ordered
+from ppt_gpu.workload.block_cluster import blocks_of, cluster_of
+from ppt_gpu.workload.budget import Budget
+from ppt_gpu.workload.npy_file import inputs_may_be_absent
+from ppt_gpu.workload.workload import Workload
 
 # What only some predictions need is imported there: imports take most of the time of a prediction that is kept.
 if TYPE_CHECKING:
     from ppt_gpu.frontends.call import CallOptions
-    from ppt_gpu.sm.recording import Recording, Window
+    from ppt_gpu.sm.reference.recording import Recording, Window
     from ppt_gpu.tasklist.model import TaskList
 
 __all__ = ["check", "launch", "open_workload", "predict", "translate"]
@@ -87,14 +87,14 @@ def predict(
 
     `workload` and `gpu` may be names, files or objects; `overrides` are "sm.count=30" and the like. `level` is
     "steady", "workload" or "grid" (docs/levels.md), `blocks` how many blocks are looked at to see whether they differ
-    ("sample", "all" or a number: ppt_gpu.scale.survey), `policy` the warp scheduler's (`ppt_gpu.policies`;
-    default: the GPU's). `approximate`: not all of loops that go alike is simulated, which is faster, near, and said in
-    the result (docs/levels.md). `contents` gives buffers by name as NumPy arrays. With `strict` a warning is an
-    error. `budget` ends runaway kernels. `assume`: "OPCODE=CLASS" for PTX instructions that are timed as a class and
-    not executed, which the result then says. With `cache` the traces and block timings of earlier predictions are used
-    again; `trace_out` writes the traces to a file, `trace_in` takes them from one (docs/trace.md). `window`: cycles of
-    the simulated SM to record, for timelines (docs/reports.md).
-    `threads`: at most so many simulate at once, by default PPT_GPU_THREADS or one a processor; the result is the same.
+    ("sample", "all" or a number: ppt_gpu.scale.blocks.survey), `policy` the warp scheduler's
+    (`ppt_gpu.common.policies`; default: the GPU's). `approximate`: not all of loops that go alike is simulated, which
+    is faster, near, and said in the result (docs/levels.md). `contents` gives buffers by name as NumPy arrays. With
+    `strict` a warning is an error. `budget` ends runaway kernels. `assume`: "OPCODE=CLASS" for PTX instructions that
+    are timed as a class and not executed, which the result then says. With `cache` the traces and block timings of
+    earlier predictions are used again; `trace_out` writes the traces to a file, `trace_in` takes them from one
+    (docs/trace.md). `window`: cycles of the simulated SM to record, for timelines (docs/reports.md). `threads`: at most
+    so many simulate at once, by default PPT_GPU_THREADS or one a processor; the result is the same.
 
     Raises PptError for bad input, BudgetError when the budget is used up.
     """
@@ -127,7 +127,7 @@ def predict(
     def seen(sm: SimulatedSm, prediction: KernelPrediction, result: LaunchResult) -> None:
         longest = prediction.cycles > max(cycles, default=0.0)
         if window is not None and (longest or len(sequence.launches) <= FEW):
-            from ppt_gpu.scale.record import record_prediction
+            from ppt_gpu.scale.levels.window_recording import record_prediction
 
             recordings[len(cycles)] = record_prediction(sm, prediction, window)
         cycles.append(prediction.cycles)
@@ -142,7 +142,7 @@ def predict(
     times = [LaunchTime(launches[s.number].kernel, seconds[s.number], s.count) for s in sequence.steps]
     application = application_time(times, opened.copies, target.host, graph=opened.graph)
     if traces is not None and trace_out:
-        from ppt_gpu.exec.recorded import save_traces
+        from ppt_gpu.emulator.cache.recorded import save_traces
 
         save_traces(trace_out, traces.records())
     order = [step.number for step in sequence.steps]
@@ -202,8 +202,8 @@ def launch(
     `source` and the options are those of `predict`; `gpu` only chooses the architecture to compile for. Nothing is
     timed. Raises PptError for bad input and for faults of the kernel, BudgetError when the budget is used up.
     """
-    from ppt_gpu.exec.initial_memory import device_memory
-    from ppt_gpu.exec.run import run
+    from ppt_gpu.emulator.memory.initial_memory import device_memory
+    from ppt_gpu.emulator.run.run import run
 
     target = load_gpu(str(gpu)) if isinstance(gpu, str | Path) else gpu
     capability = DEFAULT_CAPABILITY if target is None else target.compute_capability
@@ -302,11 +302,11 @@ def predict_launch(sm: SimulatedSm, gpu: Gpu, level: str, survey: Survey) -> tup
     """One launch: simulate enough of its blocks on one SM, scale to the grid, hold it against its bounds."""
     other = None if level == "steady" else predict_launch(sm, gpu, "steady", survey)[0]
     if level == "grid":
-        from ppt_gpu.scale.whole_grid import grid_prediction
+        from ppt_gpu.scale.levels.grid import grid_prediction
 
         prediction = grid_prediction(sm, gpu)
     elif level == "workload":
-        from ppt_gpu.scale.ppt_workload import workload_prediction
+        from ppt_gpu.scale.levels.workload import workload_prediction
 
         sm.share = None  # the level takes all SMs for alike
         chosen = plan(sm.launch.blocks, sm.occupancy, gpu, level)
@@ -336,7 +336,7 @@ def predict_launch(sm: SimulatedSm, gpu: Gpu, level: str, survey: Survey) -> tup
     highest = largest_bound(floors)
     raised = prediction.raised_to(highest.cycles, highest.resource)
     if other is not None:
-        from ppt_gpu.scale.whole_grid import disagreement
+        from ppt_gpu.scale.levels.grid import disagreement
 
         sm.warnings += disagreement(raised, other)
     return raised, build_launch(sm, gpu, raised, floors)
@@ -345,15 +345,15 @@ def predict_launch(sm: SimulatedSm, gpu: Gpu, level: str, survey: Survey) -> tup
 def _through_crossbar(prediction: KernelPrediction, sm: TraceSm, gpu: Gpu, survey: Survey) -> KernelPrediction:
     if not gpu.interconnect.crossbar:
         return prediction
-    from ppt_gpu.scale.whole_grid import through_crossbar
+    from ppt_gpu.scale.levels.grid import through_crossbar
 
     return through_crossbar(prediction, sm, survey, gpu)
 
 
 def _of_differing_blocks(sm: TraceSm, gpu: Gpu, survey: Survey) -> KernelPrediction:
-    from ppt_gpu.scale.irregular import irregular_prediction
-    from ppt_gpu.scale.single_wave import single_wave_prediction
-    from ppt_gpu.scale.whole_grid import small, small_prediction
+    from ppt_gpu.scale.levels.grid import small, small_prediction
+    from ppt_gpu.scale.levels.irregular import irregular_prediction
+    from ppt_gpu.scale.levels.single_wave import single_wave_prediction
 
     if sm.spread.max_blocks <= sm.spread.resident:
         return _through_crossbar(single_wave_prediction(sm, survey, gpu), sm, gpu, survey)
@@ -413,7 +413,7 @@ def workload_traces(
     for one in sequence.launches:
         require_clusters(blocks_of(cluster_of(module.kernels[one.kernel], one)), gpu.compute_capability, gpu.name)
     if trace_in:
-        from ppt_gpu.exec.recorded import RecordedTraces
+        from ppt_gpu.emulator.cache.recorded import RecordedTraces
 
         traces: Traces = RecordedTraces(module, bound, trace_in, budget)
     else:
@@ -430,16 +430,16 @@ def translate(workload: Workload | str | Path, *, blocks: int = 8, assume: Seque
 
     Raises PptError for bad input, or when `workload` is a task list already.
     """
-    from ppt_gpu.exec.initial_memory import device_memory
-    from ppt_gpu.exec.layout import layout
-    from ppt_gpu.exec.run import run
-    from ppt_gpu.exec.translate import translate as translate_trace
-    from ppt_gpu.exec.translate_blocks import sample_blocks
+    from ppt_gpu.emulator.launch.layout import layout
+    from ppt_gpu.emulator.memory.initial_memory import device_memory
+    from ppt_gpu.emulator.run.run import run
     from ppt_gpu.machine.code import machine_code
     from ppt_gpu.machine.registers import compiled_registers
     from ppt_gpu.machine.trace import as_machine_code
     from ppt_gpu.spec.isa import isa_of
     from ppt_gpu.tasklist.text import write_tasklist
+    from ppt_gpu.translation.blocks import sample_blocks
+    from ppt_gpu.translation.translate import translate as translate_trace
 
     opened = workload if isinstance(workload, Workload) else open_workload(workload)
     if opened.tasklist_path:
@@ -463,9 +463,9 @@ def translate(workload: Workload | str | Path, *, blocks: int = 8, assume: Seque
 
 def _translated_machine_code(workload: Workload, blocks: int) -> TaskList:
     """The first launch of a traced run, from those of the blocks wanted that are in the trace."""
-    from ppt_gpu.exec.translate import translate as translate_trace
-    from ppt_gpu.exec.translate_blocks import sample_blocks
     from ppt_gpu.sass.machine_traces import MachineTraces
+    from ppt_gpu.translation.blocks import sample_blocks
+    from ppt_gpu.translation.translate import translate as translate_trace
 
     first = MachineTraces(workload, Budget()).launch(0)
     wanted = set(sample_blocks(first.launch.grid, blocks))

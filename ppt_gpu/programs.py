@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ppt_gpu.errors import PptError
+from ppt_gpu.common.errors import PptError
 from ppt_gpu.inputs import open_workload
-from ppt_gpu.multicore.device_scaling import DeviceScaling
-from ppt_gpu.multicore.known_cores import KnownCores
-from ppt_gpu.multicore.known_custom import CustomTime, Part, Program, kernels_of
-from ppt_gpu.multicore.known_projection import KnownProjection, project_known
-from ppt_gpu.multicore.known_upper_bound import UpperBoundTime
-from ppt_gpu.multicore.study import Study, load_study
+from ppt_gpu.multicore.base.device_scaling import DeviceScaling
+from ppt_gpu.multicore.dark_silicon.known_cores import KnownCores
+from ppt_gpu.multicore.dark_silicon.known_custom import CustomTime, Part, Program, kernels_of
+from ppt_gpu.multicore.dark_silicon.known_projection import KnownProjection, project_known
+from ppt_gpu.multicore.dark_silicon.known_upper_bound import UpperBoundTime
+from ppt_gpu.multicore.dark_silicon.study import Study, load_study
 from ppt_gpu.representations import representations
-from ppt_gpu.scale.occupancy_rules import OccupancyLimits, theoretical_occupancy
+from ppt_gpu.scale.occupancy.rules import OccupancyLimits, theoretical_occupancy
 from ppt_gpu.spec import Gpu
 
 #: shipped samples of the kinds that Blem's suite has

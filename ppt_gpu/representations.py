@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ppt_gpu.errors import PptError
-from ppt_gpu.exec.budget import Budget
-from ppt_gpu.exec.layout import layout
-from ppt_gpu.exec.sequence import plan_sequence
-from ppt_gpu.exec.store import Store
-from ppt_gpu.exec.traces import LaunchTraces, Traces
-from ppt_gpu.exec.translate_blocks import sample_blocks
-from ppt_gpu.exec.workload import Launch, Workload
+from ppt_gpu.common.errors import PptError
+from ppt_gpu.emulator.cache.store import Store
+from ppt_gpu.emulator.cache.traces import LaunchTraces, Traces
+from ppt_gpu.emulator.launch.layout import layout
+from ppt_gpu.emulator.launch.sequence import plan_sequence
 from ppt_gpu.frontends.prepare import prepare
 from ppt_gpu.machine.registers import compiled_registers
-from ppt_gpu.multicore.ir import Ir
-from ppt_gpu.multicore.ir_from_trace import ir_of_trace
+from ppt_gpu.multicore.representation.ir import Ir
+from ppt_gpu.multicore.representation.ir_from_trace import ir_of_trace
 from ppt_gpu.spec.isa import isa_of
+from ppt_gpu.translation.blocks import sample_blocks
+from ppt_gpu.workload.budget import Budget
+from ppt_gpu.workload.workload import Launch, Workload
 
 #: blocks run where the user names no number
 SAMPLE = 16

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 from hypothesis.internal.conjecture import providers
 
-from ppt_gpu.threads import VARIABLE, processors
+from ppt_gpu.common.threads import VARIABLE, processors
 
 # The default run draws the same examples every time; `--hypothesis-seed` draws others. A slow machine is no error.
 settings.register_profile(
@@ -53,14 +53,14 @@ LONGEST = (
     "property/test_staged_agreement.py",
     "property/test_more_hardware_is_not_slower.py",
     "unit/scale/test_irregular.py",
-    "unit/exec/test_wgmma.py",
+    "unit/emulator/test_wgmma.py",
     "unit/scale/test_block_timing.py",
-    "unit/exec/test_repeated_segments.py",
-    "unit/analytic/test_degenerate_kernels.py",
+    "unit/emulator/test_repeated_segments.py",
+    "unit/models/test_degenerate_kernels.py",
     "unit/cluster/test_mpi.py",
     "unit/spec/test_collectors.py",
     "property/test_trace_without_results.py",
-    "unit/exec/test_matrix_products.py",
+    "unit/emulator/test_matrix_products.py",
     "unit/sm/test_dram_load.py",
     "unit/test_published.py",
 )

@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from ppt_gpu.analytic.model_inputs import ModelInputs
-from ppt_gpu.exec.budget import Budget
-from ppt_gpu.exec.sequence import plan_sequence
+from ppt_gpu.emulator.launch.sequence import plan_sequence
 from ppt_gpu.frontends.call import open_call
+from ppt_gpu.models.base.model_inputs import ModelInputs
 from ppt_gpu.pipeline import open_workload, simulated_sms, workload_traces
-from ppt_gpu.scale.grid import plan
+from ppt_gpu.scale.blocks.distribution import plan
 from ppt_gpu.scale.model_inputs import model_inputs
 from ppt_gpu.scale.simulated_sm import SimulatedSm
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.gpu import Gpu
+from ppt_gpu.workload.budget import Budget
 
 HEAD = ".version 6.0\n.target sm_20\n.address_size 64\n"
 REGISTERS = (

@@ -15,12 +15,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import ppt_gpu
-from ppt_gpu import units
 from ppt_gpu.cli import _parser
+from ppt_gpu.common import units
 from ppt_gpu.frontends.call import CallOptions
-from ppt_gpu.report import metrics
-from ppt_gpu.report.result import LaunchResult, Metric, Result
-from ppt_gpu.sm import result as sm_result
+from ppt_gpu.report.result.result import LaunchResult, Metric, Result, metrics
+from ppt_gpu.sm.program.program import result as sm_result
 from ppt_gpu.spec import gpu, gpu_schema
 from ppt_gpu.spec.toml_schema import REQUIRED, Field, Flag, Keyed, ListOf, Number, OneOf, Quantity, Table, Text
 

@@ -22,7 +22,7 @@ from simulator_sm_gtx480 import Chip
 from unseen import LAUNCHES, unseen
 
 from ppt_gpu.pipeline import open_workload
-from ppt_gpu.validate.gpgpusim import case_name
+from ppt_gpu.validate.gpgpusim.launches import case_name
 
 #: launches of the reference, by the beginning of their names
 KNOWN = (

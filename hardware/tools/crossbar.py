@@ -1,7 +1,7 @@
 """How many 32 B sectors a cycle two crossbars in series move between the SMs and the L2 slices of GPGPU-Sim.
 
 `python hardware/tools/crossbar.py` prints it for several kinds of traffic; `l2.bandwidth` of gpgpusim_gtx480.toml rests
-on it (ppt_gpu/sm/chip_crossbar.py simulates both).
+on it (ppt_gpu/sm/chip/crossbar.py simulates both).
 The simulator's crossbars (QV100: network_mode 2; GTX480: network_mode 1, one router
 with a single virtual channel; iSLIP in both) keep each sender's packets in one queue, so that a packet whose
 receiver is busy holds up those behind it (M. J. Karol, M. G. Hluchyj, S. P. Morgan, Input Versus Output Queueing on a

@@ -81,7 +81,8 @@ MATRIX = {
     "wmma.mma.sync.aligned.row.row.m16n16k16.f16.f16": "wmma.mma.m16n16k16.f16 acc f16",
     "wmma.mma.sync.aligned.row.col.m16n16k16.f16.f16": "wmma.mma.m16n16k16.f16 acc f16",
 }
-#: pattern of ptx_fusion.csv -> that of ppt_gpu.machine.fuse, and the machine instructions that its parts are alone
+#: pattern of ptx_fusion.csv -> that of ppt_gpu.machine.selection.fusion, and the machine instructions that its parts
+#: are alone
 PATTERNS = {
     "mul.wide.s32+add.s64": ("mul.wide+add.64", 4),
     "mul.lo.s32+add.s32": ("mul.32+add.32", 2),
@@ -91,8 +92,8 @@ PATTERNS = {
     "mul.f32+add.f32 (no rnd)": ("mul.f32+add.f32", 2),
     "mul.f64+add.f64 (no rnd)": ("mul.f64+add.f64", 2),
 }
-#: address arithmetic that accesses to shared memory do (ppt_gpu.machine.addresses), as ptxas 13.0 has it, from the
-#: first capability on and before the second: Hopper finds the window of a block's shared memory when it runs
+#: address arithmetic that accesses to shared memory do (ppt_gpu.machine.selection.addresses), as ptxas 13.0 has it,
+#: from the first capability on and before the second: Hopper finds the window of a block's shared memory when it runs
 ADDRESSES = {"add.32+shared": (70, 90), "shl.32+shared": (70, 90)}
 #: pairs of 64-bit instructions from Volta on, as ptxas 13.0 has them: LEA and LEA.HI.X; IADD3 and LEA.HI.X.SX32 or
 #: IADD3.X; IMAD, IMAD.WIDE, IMAD and IADD3
@@ -121,16 +122,16 @@ PAIRS = {
     **{f"{each}+{each}": (["int32.minmax"], 90, 120) for each in _INTEGERS},
     **{f"{each}+{each}": (["fp32.minmax"], 100, 120) for each in ("min.f32", "max.f32")},
 }
-#: machine instructions that no PTX names (ppt_gpu.machine.unnamed) -> operations, as ptxas 13.0 adds them, from this
-#: capability on (of GPUs before Volta there is no disassembly here to look at)
+#: machine instructions that no PTX names (ppt_gpu.machine.selection.implicit_moves) -> operations, as ptxas 13.0 adds
+#: them, from this capability on (of GPUs before Volta there is no disassembly here to look at)
 _VOLTA = {
     "stack": ["int32.mov"],
     "special": ["int32.special"],
     "constant": ["int32.mov"],
     "copy": ["int32.mov"],
     "reconverge": ["branch.sync"] * 3,
-    # atomics that one lane does for its warp (ppt_gpu.machine.elected): S2R, VOTE, FLO, ISETP; POPC; shuffles; and what
-    # gives each lane its own result: LOP3, POPC, SHFL, IADD
+    # atomics that one lane does for its warp (ppt_gpu.machine.selection.warp_aggregated_atomics): S2R, VOTE, FLO,
+    # ISETP; POPC; shuffles; and what gives each lane its own result: LOP3, POPC, SHFL, IADD
     "elect": ["int32.special", "shuffle.vote", "int32.popc", "int32.setp"],
     "count": ["int32.popc"],
     "reduce": ["shuffle.shfl", "int32.add"] * 5,

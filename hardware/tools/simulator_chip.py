@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from simulator_sm import ANSWERS, L1, RESPONSES, Issued, Sm, Step
 
-from ppt_gpu.sm.slice_hash import polynomial_slice
+from ppt_gpu.sm.l2_sharing.slice_hash import polynomial_slice
 
 SMS, CHANNELS, SLICES = 80, 32, 64
 ROP = 160  # cycles from the crossbar to the queue of a slice

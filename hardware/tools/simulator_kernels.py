@@ -15,19 +15,19 @@ from numpy.typing import NDArray
 from simulator_sm import Instruction, Sm, Step
 from simulator_sm_gtx480 import Chip
 
-from ppt_gpu.exec.budget import Budget
-from ppt_gpu.exec.trace import Trace
-from ppt_gpu.exec.traces import LaunchTraces
-from ppt_gpu.exec.workload import Workload
+from ppt_gpu.emulator.cache.traces import LaunchTraces
+from ppt_gpu.emulator.trace.trace import Trace
 from ppt_gpu.pipeline import open_gpu, simulated_sms, workload_traces
 from ppt_gpu.ptx.instructions import access_bytes, access_kind, is_barrier, is_traced, memory_space
 from ppt_gpu.ptx.module import Instruction as Ptx
 from ppt_gpu.ptx.module import Kernel
-from ppt_gpu.scale.heap import Heap
+from ppt_gpu.scale.history.heap import Heap
 from ppt_gpu.scale.simulated_sm import SimulatedSm
-from ppt_gpu.sm.lower_operands import register_operands
+from ppt_gpu.sm.lowering.operands import register_operands
 from ppt_gpu.sm.simulate import simulate
-from ppt_gpu.validate.gpgpusim import GPUS, Part, chosen, parts_of
+from ppt_gpu.validate.gpgpusim.launches import GPUS, Part, chosen, parts_of
+from ppt_gpu.workload.budget import Budget
+from ppt_gpu.workload.workload import Workload
 
 QV100, GTX480 = "gpgpusim_qv100", "gpgpusim_gtx480"
 SMS = {QV100: 80, GTX480: 15}

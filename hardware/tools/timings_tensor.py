@@ -115,7 +115,7 @@ def products_of(board: str) -> list[Row]:
 
 def _products(arch: str) -> list[Row]:
     """mma.sync and wmma.mma of every shape: the products over the rate, and the latency of 16x8x16 f16 around it."""
-    from ppt_gpu.exec.matrix_form import MMA_SHAPES, WMMA_SHAPES
+    from ppt_gpu.emulator.forms.matrix_form import MMA_SHAPES, WMMA_SHAPES
 
     if arch == "sm_70":
         return []  # m8n8k4 and the wmma forms expand to steps

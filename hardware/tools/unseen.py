@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ppt_gpu.exec.workload import Workload
-from ppt_gpu.paths import data_dir
+from ppt_gpu.common.paths import data_dir
 from ppt_gpu.pipeline import open_workload
+from ppt_gpu.workload.workload import Workload
 
 #: kernel -> (grid, block, arguments, registers)
 LAUNCHES: dict[str, tuple[str, str, tuple[str, ...], int]] = {

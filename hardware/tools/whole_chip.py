@@ -18,9 +18,9 @@ from simulator_chip import Chip
 from simulator_kernels import QV100, each_launch, paths_of, programs
 from unseen import LAUNCHES, unseen
 
-from ppt_gpu.exec.workload import Workload
 from ppt_gpu.pipeline import predict
-from ppt_gpu.validate.gpgpusim import case_name
+from ppt_gpu.validate.gpgpusim.launches import case_name
+from ppt_gpu.workload.workload import Workload
 
 #: launches that find all in the L2, by the beginning of their names
 KNOWN = ("vecadd(", "saxpy(", "strided(", "transpose(", "transcend(", "ilp_fma(", "reduction(", "vecadd_300b")

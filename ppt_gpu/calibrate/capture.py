@@ -10,11 +10,11 @@ from ppt_gpu.calibrate.capture_rests import Rests, rests
 from ppt_gpu.calibrate.numbers import value_of
 from ppt_gpu.calibrate.report import Calibrated
 from ppt_gpu.calibrate.solve import calibrated
-from ppt_gpu.errors import PptError
+from ppt_gpu.common.errors import PptError
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.gpu import Gpu
-from ppt_gpu.validate.capture import Capture, Time, at_row
-from ppt_gpu.validate.capture_runs import HOST, kernel_time
+from ppt_gpu.validate.silicon.capture import Capture, Time, at_row
+from ppt_gpu.validate.silicon.capture_runs import HOST, kernel_time
 
 #: host copies up to the first show their latency, from the other on their bandwidth
 _SMALL, _LARGE = 1 << 16, 1 << 24

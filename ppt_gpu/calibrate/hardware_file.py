@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ppt_gpu.calibrate.report import Calibrated
-from ppt_gpu.outputs import write_whole
+from ppt_gpu.common.outputs import write_whole
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.toml_scan import quoted
-from ppt_gpu.validate.capture import Capture
+from ppt_gpu.validate.silicon.capture import Capture
 
 
 def write_hardware(path: str | Path, base: str | Path, capture: Capture, found: Sequence[Calibrated]) -> None:

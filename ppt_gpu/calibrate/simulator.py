@@ -11,10 +11,10 @@ from pathlib import Path
 from ppt_gpu.calibrate.numbers import value_of
 from ppt_gpu.calibrate.report import Calibrated
 from ppt_gpu.calibrate.solve import Number, calibrated
-from ppt_gpu.errors import InputErrors, PptError, did_you_mean
+from ppt_gpu.common.errors import InputErrors, PptError, did_you_mean
 from ppt_gpu.spec import load_gpu
-from ppt_gpu.validate.gpgpusim import GPUS, MODES, case_name, predict_program, reference_path
-from ppt_gpu.validate.gpgpusim_programs import PROGRAMS
+from ppt_gpu.validate.gpgpusim.launches import GPUS, MODES, case_name, predict_program, reference_path
+from ppt_gpu.validate.gpgpusim.programs import PROGRAMS
 
 COLUMNS = ("config", "mem", "bench", "args", "launch", "gpu_sim_cycle", "regs")
 

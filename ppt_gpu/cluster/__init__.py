@@ -1,0 +1,1 @@
+"""GPUs, hosts and networks."""

@@ -12,9 +12,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ppt_gpu.cluster.world import Program
-from ppt_gpu.errors import PptError, did_you_mean, nearest
-from ppt_gpu.paths import data_dir
+from ppt_gpu.cluster.engine.world import Program
+from ppt_gpu.common.errors import PptError, did_you_mean, nearest
+from ppt_gpu.common.paths import data_dir
 
 FUNCTION = "app"
 

@@ -1,4 +1,4 @@
-"""A machine for the simulation, from its files: the answers to what `ppt_gpu.cluster.machine.Machine` asks."""
+"""A machine for the simulation, from its files: the answers to what `ppt_gpu.cluster.model.machine.Machine` asks."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from ppt_gpu.cluster.costs import Costs
-from ppt_gpu.cluster.machine import GPU, Collective, Copy, Machine, Place, Transfer, picoseconds
-from ppt_gpu.cluster.network import Network
-from ppt_gpu.cluster.node_ports import NodePorts
-from ppt_gpu.errors import PptError, did_you_mean
+from ppt_gpu.cluster.model.costs import Costs
+from ppt_gpu.cluster.model.machine import GPU, Collective, Copy, Machine, Place, Transfer, picoseconds
+from ppt_gpu.cluster.model.network import Network
+from ppt_gpu.cluster.topology.node_ports import NodePorts
+from ppt_gpu.common.errors import PptError, did_you_mean
 from ppt_gpu.spec.cluster import MachineSpec
 from ppt_gpu.spec.gpu import Gpu
 from ppt_gpu.spec.libraries import PATHS, MpiPath
@@ -37,7 +37,7 @@ def load_machine(name: str | Path, nodes: int | None = None, overrides: Sequence
 
 @dataclass(frozen=True)
 class ClusterMachine:
-    """A cluster of like nodes; see `ppt_gpu.cluster.machine.Machine` for what each answer means."""
+    """A cluster of like nodes; see `ppt_gpu.cluster.model.machine.Machine` for what each answer means."""
 
     spec: MachineSpec
 
@@ -129,7 +129,8 @@ class ClusterMachine:
         return dram.bandwidth * dram.efficiency
 
     def collective(self, kind: str, nbytes: int, nodes: int, gpus_per_node: int, algorithm: str) -> Collective:
-        from ppt_gpu.cluster import collective_times, collectives, nccl
+        from ppt_gpu.cluster.collectives import collectives, nccl
+        from ppt_gpu.cluster.collectives import times as collective_times
 
         if algorithm == "nccl":
             collectives.check_kind(kind)

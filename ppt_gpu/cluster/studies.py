@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from ppt_gpu.cluster.machine import Machine
-from ppt_gpu.cluster.outcome import Outcome
-from ppt_gpu.cluster.world import Program, Settings
+from ppt_gpu.cluster.engine.outcome import Outcome
+from ppt_gpu.cluster.engine.world import Program, Settings
+from ppt_gpu.cluster.model.machine import Machine
 
 KERNELS = "kernel times"  # a parameter beside those of the machine
 MORE = 1.1  # the factor of each parameter

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ppt_gpu.cluster.collectives import KINDS
-from ppt_gpu.cluster.kernel import Kernel
-from ppt_gpu.cluster.rank import Rank
-from ppt_gpu.cluster.request import Request
-from ppt_gpu.cluster.state import Body, Told
-from ppt_gpu.errors import InputErrors, PptError, did_you_mean
-from ppt_gpu.units import parse_quantity
+from ppt_gpu.cluster.collectives.collectives import KINDS
+from ppt_gpu.cluster.engine.rank import Rank
+from ppt_gpu.cluster.engine.request import Request
+from ppt_gpu.cluster.engine.state import Body, Told
+from ppt_gpu.cluster.model.kernel import Kernel
+from ppt_gpu.common.errors import InputErrors, PptError, did_you_mean
+from ppt_gpu.common.units import parse_quantity
 
 #: type -> (required, optional) keys beside id, type, rank and after
 TYPES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {

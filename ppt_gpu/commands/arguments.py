@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ppt_gpu.errors import PptError
+from ppt_gpu.common.errors import PptError
 
 if TYPE_CHECKING:
     from ppt_gpu.explore.case import Options
@@ -42,7 +42,7 @@ def natural(text: str) -> int:
 
 
 def size(text: str) -> int:
-    from ppt_gpu.units import parse_quantity
+    from ppt_gpu.common.units import parse_quantity
 
     try:
         return int(parse_quantity(text, "bytes"))
@@ -119,7 +119,7 @@ def add_threads(parser: argparse.ArgumentParser) -> None:
 
 
 def threads(text: str) -> int:
-    from ppt_gpu.threads import checked
+    from ppt_gpu.common.threads import checked
 
     return checked(text, "--threads")
 

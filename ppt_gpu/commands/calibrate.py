@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ppt_gpu.commands.arguments import AddCommand
-from ppt_gpu.errors import PptError
+from ppt_gpu.common.errors import PptError
 
 
 def add(command: AddCommand) -> None:
@@ -51,9 +51,9 @@ def _simulator(arguments: argparse.Namespace) -> str:
 def _captured(arguments: argparse.Namespace) -> str:
     from ppt_gpu.calibrate.capture import calibrate_capture
     from ppt_gpu.calibrate.report import to_json, to_text
-    from ppt_gpu.outputs import check_outputs
+    from ppt_gpu.common.outputs import check_outputs
     from ppt_gpu.spec.files import files_of
-    from ppt_gpu.validate.capture import read_capture
+    from ppt_gpu.validate.silicon.capture import read_capture
 
     if not arguments.base:
         raise PptError("--capture needs --base", hint="the GPU or file whose other numbers are kept, such as h100")

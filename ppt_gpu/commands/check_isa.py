@@ -16,12 +16,12 @@ def add(command: AddCommand) -> None:
 
 
 def run(arguments: argparse.Namespace) -> str:
-    from ppt_gpu.exec.workload import Workload
-    from ppt_gpu.exec.workload_bind import chosen_kernel
     from ppt_gpu.inputs import open_module
     from ppt_gpu.spec import load_gpu
-    from ppt_gpu.validate.isa import check_latencies, check_module
-    from ppt_gpu.validate.isa_table import kernels_text, latencies_text, to_json
+    from ppt_gpu.validate.isa.expansions import check_latencies, check_module
+    from ppt_gpu.validate.isa.table import kernels_text, latencies_text, to_json
+    from ppt_gpu.workload.binding import chosen_kernel
+    from ppt_gpu.workload.workload import Workload
 
     gpu = load_gpu(arguments.gpu, arguments.set)
     module = open_module(arguments.kernel, gpu.compute_capability)

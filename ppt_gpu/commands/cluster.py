@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from ppt_gpu.commands.arguments import AddCommand, add_set, count
-from ppt_gpu.errors import PptError
-from ppt_gpu.progress import parts
+from ppt_gpu.common.errors import PptError
+from ppt_gpu.common.progress import parts
 
 
 def add(command: AddCommand) -> None:
@@ -69,7 +69,7 @@ def share(text: str) -> float:
 
 
 def run(arguments: argparse.Namespace) -> str:
-    from ppt_gpu.cluster.mpi import one_ends_all, processes
+    from ppt_gpu.cluster.engine.mpi import one_ends_all, processes
 
     mpi = processes()
     with one_ends_all(mpi):
@@ -79,13 +79,13 @@ def run(arguments: argparse.Namespace) -> str:
 
 def _simulate(arguments: argparse.Namespace, mpi: Any) -> str:
     from ppt_gpu.cluster.application import application_path
+    from ppt_gpu.cluster.engine.outcome import Outcome
+    from ppt_gpu.cluster.engine.simulate import simulate
+    from ppt_gpu.cluster.engine.world import Program, Settings
     from ppt_gpu.cluster.load import load_machine
-    from ppt_gpu.cluster.outcome import Outcome
-    from ppt_gpu.cluster.simulate import simulate
     from ppt_gpu.cluster.studies import scaling, sensitivity
-    from ppt_gpu.cluster.world import Program, Settings
-    from ppt_gpu.outputs import check_outputs
-    from ppt_gpu.report.cluster import ClusterRun, render, to_json
+    from ppt_gpu.common.outputs import check_outputs
+    from ppt_gpu.report.commands.cluster import ClusterRun, render, to_json
     from ppt_gpu.spec.files import files_of as hardware_files
 
     def once(machine: Any, program: Program, settings: Settings) -> Outcome:
@@ -142,11 +142,11 @@ def _notes(arguments: argparse.Namespace) -> list[str]:
 
 def _check_kinds(arguments: argparse.Namespace) -> None:
     if arguments.timeline:
-        from ppt_gpu.report import trace_events
+        from ppt_gpu.report.timeline import trace_events
 
         trace_events.check_target(arguments.timeline)
     if arguments.plot:
-        from ppt_gpu.report.figures import check_target
+        from ppt_gpu.report.figures.common import check_target
 
         check_target(arguments.plot)
         if len(arguments.nodes or ()) < 2:
@@ -155,13 +155,13 @@ def _check_kinds(arguments: argparse.Namespace) -> None:
 
 def _write_files(arguments: argparse.Namespace, reported: Any) -> None:
     if arguments.timeline:
-        from ppt_gpu.report import trace_events
-        from ppt_gpu.report.cluster_timeline import timeline
+        from ppt_gpu.report.timeline import trace_events
+        from ppt_gpu.report.timeline.cluster import timeline
 
         trace_events.write(arguments.timeline, timeline(reported.outcome, arguments.ranks))
     if arguments.plot:
-        from ppt_gpu.report.cluster_figures import scaling_figure
-        from ppt_gpu.report.figures import save
+        from ppt_gpu.report.figures.cluster import scaling_figure
+        from ppt_gpu.report.figures.common import save
 
         title = f"{reported.application} on {reported.machine}"
         save(scaling_figure(title, reported.sizes, reported.strong), arguments.plot)
@@ -170,7 +170,7 @@ def _write_files(arguments: argparse.Namespace, reported: Any) -> None:
 def _application(arguments: argparse.Namespace, number: int, of: int, files: set[Path]) -> tuple[Any, Any]:
     """The application for run `number` of `of`, and its settings. `files` gets those that its kernels are read from."""
     from ppt_gpu.cluster.application import load_application
-    from ppt_gpu.cluster.world import Settings
+    from ppt_gpu.cluster.engine.world import Settings
     from ppt_gpu.cluster_kernels import PredictedKernels
 
     application = load_application(arguments.application, [_one(text, number, of) for text in arguments.parameter])

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 
 from ppt_gpu.commands.arguments import AddCommand, add_gpu, add_workload, blocks, open_from, terminal
-from ppt_gpu.errors import PptError, did_you_mean
-from ppt_gpu.policies import POLICIES
+from ppt_gpu.common.errors import PptError, did_you_mean
+from ppt_gpu.common.policies import POLICIES
 
 SAVED = ".json"
 
@@ -42,9 +42,9 @@ def run(arguments: argparse.Namespace) -> str:
 
 
 def _run(arguments: argparse.Namespace) -> str:
-    from ppt_gpu.analytic.models import find_model
     from ppt_gpu.comparison import compare
-    from ppt_gpu.report.compare import render, to_json
+    from ppt_gpu.models.registry import find_model
+    from ppt_gpu.report.commands.compare import render, to_json
 
     explain = arguments.explain
     if explain:
@@ -71,7 +71,7 @@ def _run(arguments: argparse.Namespace) -> str:
 def _saved(arguments: argparse.Namespace) -> str:
     """Two saved results beside each other."""
     from ppt_gpu.explore.saved import differences
-    from ppt_gpu.report.differences import Part, Row, render, to_json
+    from ppt_gpu.report.commands.differences import Part, Row, render, to_json
 
     if arguments.other is None:
         raise PptError(f"{arguments.workload}: a saved result needs another one", hint="ppt-gpu compare a.json b.json")

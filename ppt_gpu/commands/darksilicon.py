@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from ppt_gpu.commands import known_chips
 from ppt_gpu.commands.arguments import AddCommand, add_set
-from ppt_gpu.errors import PptError
+from ppt_gpu.common.errors import PptError
 
 if TYPE_CHECKING:
-    from ppt_gpu.multicore.study import Study
-    from ppt_gpu.multicore.suite import Suite
+    from ppt_gpu.multicore.base.suite import Suite
+    from ppt_gpu.multicore.dark_silicon.study import Study
 
 
 def add(command: AddCommand) -> None:
@@ -91,9 +91,9 @@ def _check_plot(arguments: argparse.Namespace) -> None:
     """PptError for a picture that cannot be drawn, before anything is computed."""
     if not arguments.plot:
         return
+    from ppt_gpu.common.outputs import check_outputs
     from ppt_gpu.inputs import files_of, open_workload
-    from ppt_gpu.outputs import check_outputs
-    from ppt_gpu.report.figures import check_target
+    from ppt_gpu.report.figures.common import check_target
     from ppt_gpu.spec.files import files_of as hardware_files
 
     check_target(arguments.plot)
@@ -109,9 +109,9 @@ def _check_plot(arguments: argparse.Namespace) -> None:
 
 def _both_sweeps(arguments: argparse.Namespace, study: Study, suite: Suite) -> str:
     """Figure 3.5: L2 share of symmetric CPU chips and bandwidth of symmetric GPU chips, at the first node."""
-    from ppt_gpu.multicore.device_scaling import load_scaling
-    from ppt_gpu.multicore.sweeps import run_sweep
-    from ppt_gpu.report.dark_silicon import sweep_text, sweeps_document
+    from ppt_gpu.multicore.base.device_scaling import load_scaling
+    from ppt_gpu.multicore.dark_silicon.sweeps import run_sweep
+    from ppt_gpu.report.commands.dark_silicon import sweep_text, sweeps_document
 
     names = arguments.scaling or ("itrs",)
     if len(names) > 1:
@@ -123,8 +123,8 @@ def _both_sweeps(arguments: argparse.Namespace, study: Study, suite: Suite) -> s
         for name, organisation in (("l2-share", "cpu"), ("bandwidth", "gpu"))
     ]
     if arguments.plot:
-        from ppt_gpu.report.dark_silicon_figures import sweeps
-        from ppt_gpu.report.figures import save
+        from ppt_gpu.report.figures.common import save
+        from ppt_gpu.report.figures.dark_silicon import sweeps
 
         save(sweeps(swept), arguments.plot)
     return sweeps_document(swept) if arguments.json else "\n".join(sweep_text(each) for each in swept)
@@ -133,9 +133,9 @@ def _both_sweeps(arguments: argparse.Namespace, study: Study, suite: Suite) -> s
 def _inputs(arguments: argparse.Namespace) -> tuple[Study, Suite]:
     from dataclasses import replace
 
-    from ppt_gpu.multicore.chip import parse_budget
-    from ppt_gpu.multicore.study import load_study
-    from ppt_gpu.multicore.suite import load_suite
+    from ppt_gpu.multicore.base.suite import load_suite
+    from ppt_gpu.multicore.dark_silicon.chip import parse_budget
+    from ppt_gpu.multicore.dark_silicon.study import load_study
 
     _check_plot(arguments)
     study = load_study(arguments.study, arguments.set)
@@ -146,10 +146,10 @@ def _inputs(arguments: argparse.Namespace) -> tuple[Study, Suite]:
 
 
 def run(arguments: argparse.Namespace) -> str:
-    from ppt_gpu.multicore.device_scaling import load_scaling
-    from ppt_gpu.multicore.projection import project
-    from ppt_gpu.multicore.topology import ORGANISATIONS, TOPOLOGIES, organisation_named, topology_named
-    from ppt_gpu.report.dark_silicon import projection_document, projection_text
+    from ppt_gpu.multicore.base.device_scaling import load_scaling
+    from ppt_gpu.multicore.dark_silicon.projection import project
+    from ppt_gpu.multicore.dark_silicon.topology import ORGANISATIONS, TOPOLOGIES, organisation_named, topology_named
+    from ppt_gpu.report.commands.dark_silicon import projection_document, projection_text
 
     _check_figure(arguments)
     if arguments.figure in known_chips.FIGURES:
@@ -174,18 +174,18 @@ def run(arguments: argparse.Namespace) -> str:
         for table in tables
     ]
     if arguments.plot:
-        from ppt_gpu.report.dark_silicon_figures import speedups
-        from ppt_gpu.report.figures import save
+        from ppt_gpu.report.figures.common import save
+        from ppt_gpu.report.figures.dark_silicon import speedups
 
         save(speedups(projections), arguments.plot)
     return projection_document(projections) if arguments.json else projection_text(projections)
 
 
 def run_sweeps(arguments: argparse.Namespace) -> str:
-    from ppt_gpu.multicore.device_scaling import load_scaling
-    from ppt_gpu.multicore.sweeps import run_sweep
-    from ppt_gpu.multicore.topology import organisation_named, topology_named
-    from ppt_gpu.report.dark_silicon import sweep_text, sweeps_document
+    from ppt_gpu.multicore.base.device_scaling import load_scaling
+    from ppt_gpu.multicore.dark_silicon.sweeps import run_sweep
+    from ppt_gpu.multicore.dark_silicon.topology import organisation_named, topology_named
+    from ppt_gpu.report.commands.dark_silicon import sweep_text, sweeps_document
 
     study, suite = _inputs(arguments)
     swept = run_sweep(
@@ -199,8 +199,8 @@ def run_sweeps(arguments: argparse.Namespace) -> str:
         arguments.values,
     )
     if arguments.plot:
-        from ppt_gpu.report.dark_silicon_figures import sweeps
-        from ppt_gpu.report.figures import save
+        from ppt_gpu.report.figures.common import save
+        from ppt_gpu.report.figures.dark_silicon import sweeps
 
         save(sweeps([swept]), arguments.plot)
     return sweeps_document([swept]) if arguments.json else sweep_text(swept)

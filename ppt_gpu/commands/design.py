@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from ppt_gpu.commands.arguments import AddCommand, add_workload, terminal
 from ppt_gpu.commands.study_arguments import add_choices, add_run, read_study, run_of
-from ppt_gpu.errors import PptError
+from ppt_gpu.common.errors import PptError
 
 if TYPE_CHECKING:
     from ppt_gpu.explore.design import Designed
-    from ppt_gpu.report.design import Line
+    from ppt_gpu.report.commands.design import Line
 
 
 def add(command: AddCommand) -> None:
@@ -33,13 +33,13 @@ def add(command: AddCommand) -> None:
 
 
 def run(arguments: argparse.Namespace) -> str:
+    from ppt_gpu.common.outputs import write_whole
+    from ppt_gpu.common.units import format_time
     from ppt_gpu.explore.design import design, gpu_file
     from ppt_gpu.explore.expression import parse_expression
     from ppt_gpu.explore.launch_keys import is_launch_key
-    from ppt_gpu.outputs import write_whole
-    from ppt_gpu.report.design import front_figure, render, to_json
-    from ppt_gpu.report.figures import check_target, save
-    from ppt_gpu.units import format_time
+    from ppt_gpu.report.commands.design import front_figure, render, to_json
+    from ppt_gpu.report.figures.common import check_target, save
 
     target, file = _time(arguments.target), arguments.gpu_file
     if arguments.plot:
@@ -70,7 +70,7 @@ def run(arguments: argparse.Namespace) -> str:
 
 
 def _time(text: str) -> float:
-    from ppt_gpu.units import parse_quantity
+    from ppt_gpu.common.units import parse_quantity
 
     try:
         seconds = parse_quantity(text, "time")
@@ -82,7 +82,7 @@ def _time(text: str) -> float:
 
 
 def _lines(found: Designed) -> list[Line]:
-    from ppt_gpu.report.design import Line
+    from ppt_gpu.report.commands.design import Line
 
     front = found.front()
     return [

@@ -18,8 +18,8 @@ def add(command: AddCommand) -> None:
 
 def _fit(arguments: argparse.Namespace) -> str:
     from ppt_gpu.spec import load_gpu
-    from ppt_gpu.validate.measured_times import read_measurements
-    from ppt_gpu.validate.memory_fit import report, simulated_measurements
+    from ppt_gpu.validate.mwp.measured_times import read_measurements
+    from ppt_gpu.validate.mwp.memory_fit import report, simulated_measurements
 
     gpu = load_gpu(arguments.gpu, arguments.set)
     if arguments.measured:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ppt_gpu.commands.arguments import AddCommand, terminal
-from ppt_gpu.errors import PptError
+from ppt_gpu.common.errors import PptError
 
 
 def add(command: AddCommand) -> None:
@@ -17,7 +17,7 @@ def add(command: AddCommand) -> None:
 
 
 def _machines(arguments: argparse.Namespace) -> str:
-    from ppt_gpu.report import machines
+    from ppt_gpu.report.commands import machines
 
     if arguments.name is None:
         if arguments.set:

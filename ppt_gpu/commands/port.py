@@ -6,10 +6,10 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from ppt_gpu.commands.arguments import AddCommand, add_set, add_workload_options, blocks, count, open_from, size
-from ppt_gpu.errors import PptError
+from ppt_gpu.common.errors import PptError
 
 if TYPE_CHECKING:
-    from ppt_gpu.exec.workload import Workload
+    from ppt_gpu.workload.workload import Workload
 
 #: registers a thread of a program that no compiler has seen for the GPU; few enough not to limit occupancy
 REGISTERS = 16
@@ -59,11 +59,11 @@ def share(text: str) -> float:
 
 
 def run(arguments: argparse.Namespace) -> str:
+    from ppt_gpu.common.outputs import check_outputs, write_whole
     from ppt_gpu.inputs import files_of
-    from ppt_gpu.multicore.ir_text import write_ir
-    from ppt_gpu.multicore.target import load_target
-    from ppt_gpu.outputs import check_outputs, write_whole
-    from ppt_gpu.report.port import render, to_json
+    from ppt_gpu.multicore.base.target import load_target
+    from ppt_gpu.multicore.representation.ir_text import write_ir
+    from ppt_gpu.report.commands.port import render, to_json
     from ppt_gpu.spec.files import files_of as hardware_files
 
     target = load_target(arguments.to, arguments.set)
@@ -93,8 +93,8 @@ def run(arguments: argparse.Namespace) -> str:
 
 def _ported(arguments: argparse.Namespace, target: Any, workload: Workload | None) -> list[Any]:
     """(prediction, how often) of each launch."""
-    from ppt_gpu.multicore import port
-    from ppt_gpu.multicore.core import SCore
+    from ppt_gpu.multicore.base.core import SCore
+    from ppt_gpu.multicore.port import port
 
     settings = port.Settings(
         literal=arguments.literal,
@@ -109,7 +109,7 @@ def _ported(arguments: argparse.Namespace, target: Any, workload: Workload | Non
     if arguments.from_cpu:
         from pathlib import Path
 
-        from ppt_gpu.multicore.counter_files import read_counters
+        from ppt_gpu.multicore.representation.counter_files import read_counters
 
         counters = read_counters(arguments.from_cpu, arguments.counter)
         name = Path(arguments.from_cpu).stem
@@ -155,7 +155,7 @@ def _check_options(arguments: argparse.Namespace, on_cpu: bool) -> None:
 def _representations(arguments: argparse.Namespace, workload: Workload | None) -> list[Any]:
     """(representation, its launch or None, how often it runs)."""
     if arguments.from_ir:
-        from ppt_gpu.multicore.ir_text import read_ir
+        from ppt_gpu.multicore.representation.ir_text import read_ir
 
         ir = read_ir(arguments.from_ir)
         registers = int(arguments.registers) if (arguments.registers or "").isdecimal() else REGISTERS
@@ -168,7 +168,7 @@ def _representations(arguments: argparse.Namespace, workload: Workload | None) -
 
 def resident(arguments: argparse.Namespace, gpu: Any, launch: Any) -> Any:
     """Blocks of so many threads that an SM holds; `launch`: (registers, B of shared memory), None: neither known."""
-    from ppt_gpu.scale.occupancy_rules import OccupancyLimits, theoretical_occupancy
+    from ppt_gpu.scale.occupancy.rules import OccupancyLimits, theoretical_occupancy
 
     registers = int(arguments.registers) if (arguments.registers or "").isdecimal() else REGISTERS
     shared = 0

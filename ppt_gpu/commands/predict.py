@@ -19,8 +19,8 @@ from ppt_gpu.commands.arguments import (
     terminal,
 )
 from ppt_gpu.commands.predict_outputs import add_outputs, check_kinds, sections_of, window_of, write_outputs
-from ppt_gpu.errors import PptError
-from ppt_gpu.policies import POLICIES
+from ppt_gpu.common.errors import PptError
+from ppt_gpu.common.policies import POLICIES
 
 
 def add(command: AddCommand) -> None:
@@ -72,11 +72,11 @@ def run(arguments: argparse.Namespace) -> str:
 def _run(arguments: argparse.Namespace) -> str:
     from contextlib import nullcontext
 
-    from ppt_gpu.exec.budget import Budget
-    from ppt_gpu.exec.npy_file import inputs_may_be_absent
+    from ppt_gpu.common.outputs import check_outputs
     from ppt_gpu.inputs import files_of
-    from ppt_gpu.outputs import check_outputs
     from ppt_gpu.pipeline import predict
+    from ppt_gpu.workload.budget import Budget
+    from ppt_gpu.workload.npy_file import inputs_may_be_absent
 
     check_kinds(arguments)
     if arguments.advise and (arguments.trace_in or arguments.no_cache):
@@ -119,6 +119,6 @@ def _run(arguments: argparse.Namespace) -> str:
         from ppt_gpu.report.json import to_json
 
         return to_json(result) + "\n"
-    from ppt_gpu.report.text import render
+    from ppt_gpu.report.text.text import render
 
     return render(result, **terminal(), more=sections_of(arguments))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from ppt_gpu.errors import PptError
+from ppt_gpu.common.errors import PptError
 
 if TYPE_CHECKING:
-    from ppt_gpu.report.result import Result
-    from ppt_gpu.report.sections import Section
-    from ppt_gpu.sm.recording import Window
+    from ppt_gpu.report.result.result import Result
+    from ppt_gpu.report.text.sections import Section
+    from ppt_gpu.sm.reference.recording import Window
 
 
 def add_outputs(parser: argparse.ArgumentParser) -> None:
@@ -40,11 +40,11 @@ def check_kinds(arguments: argparse.Namespace) -> None:
 
         page.check_target(arguments.html)
     if arguments.plot:
-        from ppt_gpu.report import figures
+        from ppt_gpu.report.figures import common as figures
 
         figures.check_target(arguments.plot)
     if arguments.timeline:
-        from ppt_gpu.report import trace_events
+        from ppt_gpu.report.timeline import trace_events
 
         trace_events.check_target(arguments.timeline)
     if arguments.json and (arguments.warps or arguments.pressure or arguments.explain):
@@ -58,7 +58,7 @@ def window_of(arguments: argparse.Namespace) -> Window | None:
     """The window to record, None where nothing shows it. PptError for a bad one."""
     if not _records(arguments):
         return None
-    from ppt_gpu.sm.recording import Window
+    from ppt_gpu.sm.reference.recording import Window
 
     if not arguments.window:
         return Window()
@@ -76,7 +76,7 @@ def sections_of(arguments: argparse.Namespace) -> list[Section]:
     """The sections that were asked for. PptError for an unknown metric."""
     if not (arguments.warps or arguments.pressure or arguments.explain):
         return []
-    from ppt_gpu.report import sections
+    from ppt_gpu.report.text import sections
 
     chosen = [sections.pressure] if arguments.pressure else []
     chosen += [sections.warps] if arguments.warps else []
@@ -86,17 +86,17 @@ def sections_of(arguments: argparse.Namespace) -> list[Section]:
 def write_outputs(arguments: argparse.Namespace, result: Result) -> None:
     """Write the files that were asked for. PptError where one cannot be written."""
     if arguments.html:
-        from ppt_gpu.outputs import write_whole
+        from ppt_gpu.common.outputs import write_whole
         from ppt_gpu.report.html.page import to_html
 
         write_whole(arguments.html, to_html(result).encode())
     if arguments.plot:
-        from ppt_gpu.report import figures
-        from ppt_gpu.report.prediction_figures import prediction_figure
+        from ppt_gpu.report.figures import common as figures
+        from ppt_gpu.report.figures.prediction import prediction_figure
 
         figures.save(prediction_figure(result), arguments.plot)
     if arguments.timeline:
-        from ppt_gpu.report import trace_events
-        from ppt_gpu.report.timeline import about, timeline
+        from ppt_gpu.report.timeline import trace_events
+        from ppt_gpu.report.timeline.timeline import about, timeline
 
         trace_events.write(arguments.timeline, timeline(result), about(result))

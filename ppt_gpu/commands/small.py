@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ppt_gpu.commands.arguments import AddCommand, add_set, terminal
-from ppt_gpu.errors import PptError
+from ppt_gpu.common.errors import PptError
 from ppt_gpu.validate import SETS
 
 
@@ -43,7 +43,7 @@ def add(command: AddCommand) -> None:
 
 
 def _gpus(arguments: argparse.Namespace) -> str:
-    from ppt_gpu.report import gpus
+    from ppt_gpu.report.commands import gpus
 
     if arguments.name is None:
         if arguments.set:
@@ -59,7 +59,7 @@ def _gpus(arguments: argparse.Namespace) -> str:
 
 def _check(arguments: argparse.Namespace) -> str:
     from ppt_gpu.inputs import check
-    from ppt_gpu.multicore.check import check_file
+    from ppt_gpu.multicore.port.check import check_file
 
     lines = check_file(arguments.file) or check(arguments.file)
     if arguments.json:
@@ -70,13 +70,13 @@ def _check(arguments: argparse.Namespace) -> str:
 
 
 def _cache(arguments: argparse.Namespace) -> str:
-    from ppt_gpu.report.cache import cache_report
+    from ppt_gpu.report.commands.cache import cache_report
 
     return cache_report(clear=arguments.clear or arguments.action == "clear", as_json=arguments.json)
 
 
 def _explain(arguments: argparse.Namespace) -> str:
-    from ppt_gpu.report.explain import explain
+    from ppt_gpu.report.commands.explain import explain
 
     return explain(arguments.metric, as_json=arguments.json, width=terminal()["width"])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ppt_gpu.commands.arguments import AddCommand
-from ppt_gpu.errors import PptError
+from ppt_gpu.common.errors import PptError
 
 PARTS = ("accuracy", "representative", "warps", "mshrs", "bandwidth", "stacks", "speed")
 WITHOUT_FIGURE = ("representative", "speed")
@@ -27,9 +27,10 @@ def add(command: AddCommand) -> None:
 
 
 def run(arguments: argparse.Namespace) -> str:
-    from ppt_gpu.outputs import check_outputs
-    from ppt_gpu.report.figures import check_target
-    from ppt_gpu.validate import model_study, model_text
+    from ppt_gpu.common.outputs import check_outputs
+    from ppt_gpu.report.figures.common import check_target
+    from ppt_gpu.validate.models import study as model_study
+    from ppt_gpu.validate.models import text as model_text
 
     part, texts, plot = arguments.part, arguments.case, arguments.plot
     if plot:
@@ -38,14 +39,14 @@ def run(arguments: argparse.Namespace) -> str:
         check_target(plot)
         check_outputs([plot])
     if part == "speed":
-        from ppt_gpu.validate.model_speed import speeds
+        from ppt_gpu.validate.models.speed import speeds
 
         measured = speeds(texts)
         return model_text.speed_json(measured) if arguments.json else model_text.speed_text(measured)
     if part == "representative":
         ways = model_study.representatives(texts)
         return model_text.representatives_json(ways) if arguments.json else model_text.representatives_text(ways)
-    from ppt_gpu.validate import model_figures as figures
+    from ppt_gpu.validate.models import figures
 
     if part == "accuracy":
         rows = model_study.accuracy(texts)

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ppt_gpu.commands.arguments import add_approximate, add_threads, blocks, count, gpu_files, open_from, options_of
-from ppt_gpu.policies import POLICIES
+from ppt_gpu.common.policies import POLICIES
 
 if TYPE_CHECKING:
-    from ppt_gpu.exec.workload import Workload
     from ppt_gpu.explore.space import Space
     from ppt_gpu.explore.sweep import Run
+    from ppt_gpu.workload.workload import Workload
 
 
 @dataclass(frozen=True)
@@ -56,9 +56,9 @@ def add_run(parser: argparse.ArgumentParser) -> None:
 
 def read_study(arguments: argparse.Namespace, *outputs: str | Path | None) -> Study:
     """The workload, and the space of its configurations. PptError for bad input, and for outputs that cannot be."""
+    from ppt_gpu.common.outputs import check_outputs
     from ppt_gpu.explore.space import make_space
     from ppt_gpu.inputs import files_of
-    from ppt_gpu.outputs import check_outputs
     from ppt_gpu.spec import load_gpu
 
     workload = open_from(arguments)

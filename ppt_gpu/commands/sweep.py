@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ppt_gpu.commands.arguments import AddCommand, add_workload
 from ppt_gpu.commands.study_arguments import add_choices, add_run, read_study, run_of
-from ppt_gpu.errors import PptError, did_you_mean
+from ppt_gpu.common.errors import PptError, did_you_mean
 
 if TYPE_CHECKING:
     from ppt_gpu.explore.sweep import Sweep
@@ -35,7 +35,7 @@ def add(command: AddCommand) -> None:
 
 
 def run(arguments: argparse.Namespace) -> str:
-    from ppt_gpu.cluster.mpi import one_ends_all, processes
+    from ppt_gpu.cluster.engine.mpi import one_ends_all, processes
 
     mpi = processes()
     with one_ends_all(mpi):
@@ -76,15 +76,15 @@ def _check_kinds(arguments: argparse.Namespace) -> None:
             f"-o {arguments.to}: unknown kind of file", hint=did_you_mean(suffix, KINDS) or "FILE.csv or FILE.json"
         )
     if arguments.plot:
-        from ppt_gpu.report.figures import check_target
+        from ppt_gpu.report.figures.common import check_target
 
         check_target(arguments.plot)
 
 
 def _written(arguments: argparse.Namespace, found: Sweep, journal: Path | None) -> str:
     """What is printed; the files are written, and the journal is not needed any more."""
-    from ppt_gpu.outputs import write_whole
-    from ppt_gpu.report import sweep as report
+    from ppt_gpu.common.outputs import write_whole
+    from ppt_gpu.report.commands import sweep as report
 
     space = found.space
     rows: list[report.Row] = [(row.point.values, row.found.values, row.found.error) for row in found.rows]
@@ -97,8 +97,8 @@ def _written(arguments: argparse.Namespace, found: Sweep, journal: Path | None) 
         return report.to_json(found.workload, found.gpu, values, conditions, found.metrics, rows)
 
     if arguments.plot:
-        from ppt_gpu.report.figures import save
-        from ppt_gpu.report.sweep_figures import sweep_figure
+        from ppt_gpu.report.commands.sweep_figure import sweep_figure
+        from ppt_gpu.report.figures.common import save
 
         title = f"{found.workload} on {found.gpu}"
         save(sweep_figure(title, values, found.metrics[0], [row for row in rows if not row[2]]), arguments.plot)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ppt_gpu.commands.arguments import AddCommand, add_workload, open_from
-from ppt_gpu.errors import PptError
+from ppt_gpu.common.errors import PptError
 
 if TYPE_CHECKING:
     from ppt_gpu.sass.static_list import Shape
@@ -30,8 +30,8 @@ def add(command: AddCommand) -> None:
 
 
 def run(arguments: argparse.Namespace) -> str:
+    from ppt_gpu.common.outputs import check_outputs
     from ppt_gpu.inputs import CODE, files_of
-    from ppt_gpu.outputs import check_outputs
     from ppt_gpu.pipeline import translate
 
     if arguments.workload.endswith(CODE):

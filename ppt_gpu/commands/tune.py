@@ -10,7 +10,7 @@ from ppt_gpu.commands.study_arguments import add_choices, add_run, run_of
 
 if TYPE_CHECKING:
     from ppt_gpu.explore.tune import Form, Tuned
-    from ppt_gpu.report.tune import Line
+    from ppt_gpu.report.commands.tune import Line
 
 GIVEN = "as given"
 
@@ -32,7 +32,7 @@ def add(command: AddCommand) -> None:
 
 def run(arguments: argparse.Namespace) -> str:
     from ppt_gpu.explore.tune import Wanted, tune
-    from ppt_gpu.report.tune import render, to_json
+    from ppt_gpu.report.commands.tune import render, to_json
 
     wanted = Wanted(arguments.set, arguments.let, arguments.where, arguments.variant)
     found = tune(open_from(arguments), arguments.gpu, arguments.gpu_set, wanted, run_of(arguments))
@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> str:
 
 
 def _lines(found: Tuned) -> list[Line]:
-    from ppt_gpu.report.tune import Line
+    from ppt_gpu.report.commands.tune import Line
 
     lines = []
     for form in found.forms:

@@ -6,7 +6,7 @@ import argparse
 
 from ppt_gpu.commands.arguments import AddCommand, add_gpu, add_workload, open_from, terminal
 from ppt_gpu.commands.study_arguments import add_run, run_of
-from ppt_gpu.errors import PptError
+from ppt_gpu.common.errors import PptError
 
 
 def add(command: AddCommand) -> None:
@@ -24,7 +24,7 @@ def add(command: AddCommand) -> None:
 def run(arguments: argparse.Namespace) -> str:
     from ppt_gpu.explore.hardware_keys import shown_value
     from ppt_gpu.explore.what_if import what_if
-    from ppt_gpu.report.what_if import Line, render, to_json
+    from ppt_gpu.report.commands.what_if import Line, render, to_json
 
     if not 1 < arguments.factor <= 100:
         raise PptError(f"--factor {arguments.factor:g}: expected more than 1 and at most 100")

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from ppt_gpu.errors import PptError
-from ppt_gpu.exec.budget import Budget
-from ppt_gpu.exec.workload import Workload
+from ppt_gpu.common.errors import PptError
+from ppt_gpu.common.progress import Progress
 from ppt_gpu.explore.candidates import REGISTERS, Candidate, block_values, candidate, register_values
 from ppt_gpu.explore.case import Case, Options, predict_case
 from ppt_gpu.explore.other_accesses import GLOBAL, IdealLaunch, Spread, spreads
 from ppt_gpu.explore.same_results import Results
 from ppt_gpu.explore.tune import has_one_kernel
 from ppt_gpu.pipeline import predict_launch, workload_traces
-from ppt_gpu.progress import Progress
-from ppt_gpu.report.result import Result, Suggestion
-from ppt_gpu.scale.occupancy_rules import OccupancyLimits, theoretical_occupancy
+from ppt_gpu.report.result.result import Result, Suggestion
+from ppt_gpu.scale.occupancy.rules import OccupancyLimits, theoretical_occupancy
 from ppt_gpu.scale.simulated_sm import TraceSm
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.gpu import Gpu
+from ppt_gpu.workload.budget import Budget
+from ppt_gpu.workload.workload import Workload
 
 LEAST = 1.02  # gain below which nothing is said
 WORTH = 1.5  # times what an ideal access asks for, from which on a line is looked at

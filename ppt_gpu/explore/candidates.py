@@ -6,17 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ppt_gpu.errors import PptError
-from ppt_gpu.exec.workload import Dim3, Launch, Workload
+from ppt_gpu.common.errors import PptError
 from ppt_gpu.explore.launch_keys import with_values
 from ppt_gpu.frontends.prepare import prepare
 from ppt_gpu.frontends.ptxas import NO_PTXAS
 from ppt_gpu.frontends.registers import with_at_most
 from ppt_gpu.inputs import CUDA, must_exist, open_workload
 from ppt_gpu.machine.registers import compiled_registers
-from ppt_gpu.ptx.link import link
-from ppt_gpu.scale.occupancy_rules import OccupancyLimits, theoretical_occupancy
+from ppt_gpu.ptx.linking.link import link
+from ppt_gpu.scale.occupancy.rules import OccupancyLimits, theoretical_occupancy
 from ppt_gpu.spec.gpu import Gpu
+from ppt_gpu.workload.workload import Dim3, Launch, Workload
 
 REGISTERS = "registers"
 STEPS = 3  # of occupancy that fewer registers are tried for

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ppt_gpu.errors import InputErrors, PptError, did_you_mean
-from ppt_gpu.exec.budget import Budget
-from ppt_gpu.exec.workload import Workload
+from ppt_gpu.common.errors import InputErrors, PptError, did_you_mean
 from ppt_gpu.explore.launch_keys import with_values
 from ppt_gpu.explore.space import Point
 from ppt_gpu.pipeline import check_level, predict
-from ppt_gpu.report.metrics import REGISTRY
-from ppt_gpu.report.result import LaunchResult, Result
-from ppt_gpu.sm.result import STALL_REASONS
+from ppt_gpu.report.result.metrics import REGISTRY
+from ppt_gpu.report.result.result import LaunchResult, Result
+from ppt_gpu.sm.program.result import STALL_REASONS
+from ppt_gpu.workload.budget import Budget
+from ppt_gpu.workload.workload import Workload
 
 TIME = "time"  # of the whole workload: launches with overheads, repeats and host copies
 STALL = "stall."

@@ -12,15 +12,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ppt_gpu.errors import PptError
-from ppt_gpu.exec.workload import Workload
+from ppt_gpu.common.errors import PptError
+from ppt_gpu.common.units import format_time
 from ppt_gpu.explore.case import TIME, Measured, case_of
 from ppt_gpu.explore.expression import Expression, Value, check_names, text_value
 from ppt_gpu.explore.hardware_changes import direction
 from ppt_gpu.explore.space import Point, Space
 from ppt_gpu.explore.sweep import Run, measured
 from ppt_gpu.spec.toml_scan import quoted
-from ppt_gpu.units import format_time
+from ppt_gpu.workload.workload import Workload
 
 MARGIN = 0.02  # tests/property/test_more_hardware_is_not_slower.py
 

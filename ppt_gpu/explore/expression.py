@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from ppt_gpu import units
-from ppt_gpu.errors import PptError, did_you_mean
+from ppt_gpu.common import units
+from ppt_gpu.common.errors import PptError, did_you_mean
 
 Value = int | float | str | bool
 

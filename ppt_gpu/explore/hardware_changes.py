@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ppt_gpu.errors import PptError, did_you_mean
+from ppt_gpu.common.errors import PptError, did_you_mean
 from ppt_gpu.explore.expression import Value
 from ppt_gpu.explore.hardware_keys import leaf_of, numbers_of, text_of
 from ppt_gpu.spec import load_gpu

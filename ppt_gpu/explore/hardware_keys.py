@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ppt_gpu import units
-from ppt_gpu.errors import PptError, did_you_mean
+from ppt_gpu.common import units
+from ppt_gpu.common.errors import PptError, did_you_mean
 from ppt_gpu.explore.expression import Value
 from ppt_gpu.spec.gpu import Gpu
 from ppt_gpu.spec.gpu_schema import GPU

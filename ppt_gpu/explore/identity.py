@@ -8,14 +8,14 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from ppt_gpu.errors import PptError
-from ppt_gpu.exec.identity import digest, prediction_digest
-from ppt_gpu.exec.workload import Workload
+from ppt_gpu.common.errors import PptError
+from ppt_gpu.emulator.trace.identity import digest, prediction_digest
 from ppt_gpu.explore.space import Space
 from ppt_gpu.frontends.includes import included_text
 from ppt_gpu.inputs import CUDA, named_files
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.load import fingerprint
+from ppt_gpu.workload.workload import Workload
 
 
 def study_identity(workload: Workload, gpu: str, space: Space, fixed: Iterable[str], *more: Any) -> str:

@@ -14,8 +14,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO
 
-from ppt_gpu.errors import PptError
-from ppt_gpu.files import write_all
+from ppt_gpu.common.errors import PptError
+from ppt_gpu.common.files import write_all
 
 VERSION = 1
 SUFFIX = ".journal"

@@ -11,14 +11,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from ppt_gpu.errors import InputErrors, PptError, did_you_mean
-from ppt_gpu.exec.argument_text import parse_count
-from ppt_gpu.exec.arguments import shape_errors
-from ppt_gpu.exec.literals import literal
-from ppt_gpu.exec.scalars import parse_scalar
-from ppt_gpu.exec.workload import Argument, Dim3, Launch, Workload
+from ppt_gpu.common.errors import InputErrors, PptError, did_you_mean
 from ppt_gpu.explore.expression import Value
 from ppt_gpu.inputs import CUDA, extents
+from ppt_gpu.workload.argument_text import parse_count
+from ppt_gpu.workload.arguments import shape_errors
+from ppt_gpu.workload.literals import literal
+from ppt_gpu.workload.scalars import parse_scalar
+from ppt_gpu.workload.workload import Argument, Dim3, Launch, Workload
 
 AXES = "xyz"
 SHAPES = ("block", "grid", *(f"{name}.{axis}" for name in ("block", "grid") for axis in AXES))

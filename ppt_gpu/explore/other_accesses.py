@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.exec.block_features import BlockFeatures
-from ppt_gpu.exec.global_accesses import global_accesses
-from ppt_gpu.exec.trace import GlobalAccesses, Trace
-from ppt_gpu.exec.traces import LaunchTraces, Traces
+from ppt_gpu.emulator.cache.traces import LaunchTraces, Traces
+from ppt_gpu.emulator.trace.block_features import BlockFeatures
+from ppt_gpu.emulator.trace.global_accesses import global_accesses
+from ppt_gpu.emulator.trace.trace import GlobalAccesses, Trace
 from ppt_gpu.ptx.instructions import access_bytes, access_kind, is_traced
 from ppt_gpu.ptx.module import Kernel
 from ppt_gpu.spec.gpu import MEMORY_SPACES

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.errors import BudgetError, PptError
-from ppt_gpu.exec.budget import Budget
-from ppt_gpu.exec.initial_memory import device_memory
-from ppt_gpu.exec.run import run
-from ppt_gpu.exec.workload import Workload
+from ppt_gpu.common.errors import BudgetError, PptError
+from ppt_gpu.emulator.memory.initial_memory import device_memory
+from ppt_gpu.emulator.run.run import run
 from ppt_gpu.frontends.prepare import prepare
+from ppt_gpu.workload.budget import Budget
+from ppt_gpu.workload.workload import Workload
 
 LONGEST = 300_000_000  # warp instructions of a launch: more are not run for this
 CLOSE = 1e-3  # of the largest value of a buffer: what another order of additions may change

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ppt_gpu.errors import PptError
-from ppt_gpu.report.result import SCHEMA
+from ppt_gpu.common.errors import PptError
+from ppt_gpu.report.result.result import SCHEMA
 
 SEEN = 0.0005  # a smaller relative change, or one of a share, is none
 NOT_COMPARED = ("sim.wall",)  # a measurement of a machine

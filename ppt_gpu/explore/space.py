@@ -11,8 +11,7 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ppt_gpu.errors import PptError, nearest
-from ppt_gpu.exec.workload import Workload
+from ppt_gpu.common.errors import PptError, nearest
 from ppt_gpu.explore.expression import Expression, Value, check_names, parse_expression, text_value
 from ppt_gpu.explore.hardware_keys import check_value, leaf_of, numbers_of, text_of
 from ppt_gpu.explore.launch_keys import (
@@ -29,6 +28,7 @@ from ppt_gpu.explore.values import parse_values
 from ppt_gpu.inputs import extents
 from ppt_gpu.spec.gpu import Gpu
 from ppt_gpu.spec.gpu_schema import GPU
+from ppt_gpu.workload.workload import Workload
 
 MOST = 1_000_000  # configurations
 

@@ -7,16 +7,16 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ppt_gpu.cluster.mpi import Mpi
-from ppt_gpu.errors import PptError
-from ppt_gpu.exec.workload import Workload
+from ppt_gpu.cluster.engine.mpi import Mpi
+from ppt_gpu.common.errors import PptError
+from ppt_gpu.common.progress import Progress
 from ppt_gpu.explore.case import Case, Cell, Measured, Options, case_of, measure
 from ppt_gpu.explore.identity import study_identity
 from ppt_gpu.explore.jobs import Job
 from ppt_gpu.explore.journal import Journal
 from ppt_gpu.explore.space import Point, Space
 from ppt_gpu.explore.workers import compute
-from ppt_gpu.progress import Progress
+from ppt_gpu.workload.workload import Workload
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ppt_gpu.errors import InputErrors, PptError
-from ppt_gpu.exec.workload import Workload
+from ppt_gpu.common.errors import InputErrors, PptError
 from ppt_gpu.explore.candidates import (
     REGISTERS,
     Candidate,
@@ -22,6 +21,7 @@ from ppt_gpu.explore.space import make_space
 from ppt_gpu.explore.sweep import Run, measured
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.gpu import Gpu
+from ppt_gpu.workload.workload import Workload
 
 CHECKED = 8  # forms whose results are compared, the fastest first, until one is right
 COLUMNS = (TIME, "occupancy.fraction", "kernel.registers", "limiter")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
-from ppt_gpu.errors import PptError
-from ppt_gpu.units import UNITS
+from ppt_gpu.common.errors import PptError
+from ppt_gpu.common.units import UNITS
 
 MOST = 100_000  # values of one parameter
 DIGITS = 4  # significant digits of values between the ends of a logarithmic range

@@ -6,11 +6,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ppt_gpu.errors import PptError
-from ppt_gpu.exec.workload import Workload
+from ppt_gpu.common.errors import PptError
 from ppt_gpu.explore.case import TIME, Case, Measured
 from ppt_gpu.explore.hardware_changes import LANES, Change, Changes, studied
 from ppt_gpu.explore.sweep import Run, measured
+from ppt_gpu.workload.workload import Workload
 
 FACTOR = 2.0  # by which each parameter is made better
 STEP = 0.1  # share of a parameter to both sides, for the slope

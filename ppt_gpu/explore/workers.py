@@ -16,11 +16,11 @@ from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 from typing import Any
 
-from ppt_gpu.cluster.mpi import Mpi
-from ppt_gpu.errors import PptError
+from ppt_gpu.cluster.engine.mpi import Mpi
+from ppt_gpu.common.errors import PptError
+from ppt_gpu.common.paths import PACKAGE
+from ppt_gpu.common.threads import VARIABLE, allowed, at_most, together
 from ppt_gpu.explore.jobs import Job, Jobs
-from ppt_gpu.paths import PACKAGE
-from ppt_gpu.threads import VARIABLE, allowed, at_most, together
 
 POLL = 0.005  # s between looks for messages: waiting must not take a core from those that compute
 TO_WORKER, TO_FIRST = 7, 8  # tags

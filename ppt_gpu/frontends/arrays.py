@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.errors import PptError
-from ppt_gpu.exec.argument_text import parse_argument
-from ppt_gpu.exec.scalars import is_float
-from ppt_gpu.exec.texture import Texture
-from ppt_gpu.exec.texture_text import is_texture, parse_texture
-from ppt_gpu.exec.workload import Argument, Buffer
+from ppt_gpu.common.errors import PptError
 from ppt_gpu.frontends.texture_argument import ArrayTexture, texture_over
 from ppt_gpu.ptx.module import TYPE_BYTES, Param
+from ppt_gpu.workload.argument_text import parse_argument
+from ppt_gpu.workload.scalars import is_float
+from ppt_gpu.workload.texture import Texture
+from ppt_gpu.workload.texture_text import is_texture, parse_texture
+from ppt_gpu.workload.workload import Argument, Buffer
 
 #: numpy type -> PTX element type; any other one is bytes
 _ELEMENTS = {

@@ -11,10 +11,7 @@ from typing import Any, TypedDict
 
 from numpy.typing import NDArray
 
-from ppt_gpu.errors import InputErrors, PptError
-from ppt_gpu.exec.arguments import dim3, shape_errors
-from ppt_gpu.exec.workload import Launch, Workload
-from ppt_gpu.exec.workload_bind import chosen_kernel
+from ppt_gpu.common.errors import InputErrors, PptError
 from ppt_gpu.frontends.arrays import Arrays, arguments_for
 from ppt_gpu.frontends.compiled_text import content_key, kept
 from ppt_gpu.frontends.cuda_source import SUFFIXES
@@ -22,6 +19,9 @@ from ppt_gpu.frontends.numba_kernel import compile_numba, is_numba_kernel
 from ppt_gpu.frontends.prepare import read_module
 from ppt_gpu.frontends.source import KernelSource
 from ppt_gpu.frontends.triton_kernel import compile_triton, is_triton_kernel
+from ppt_gpu.workload.arguments import dim3, shape_errors
+from ppt_gpu.workload.binding import chosen_kernel
+from ppt_gpu.workload.workload import Launch, Workload
 
 #: options that only Triton kernels take
 TRITON_OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")

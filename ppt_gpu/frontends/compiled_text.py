@@ -6,8 +6,8 @@ import os
 from collections.abc import Callable
 from hashlib import sha256
 
-from ppt_gpu.exec.identity import TRACING, sources_digest
-from ppt_gpu.exec.store import Store
+from ppt_gpu.emulator.cache.store import Store
+from ppt_gpu.emulator.trace.identity import TRACING, sources_digest
 
 #: folders of the package whose sources say what compilers are asked, and what is kept of their answers
 SOURCES = (*TRACING, "frontends", "sass")

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from ppt_gpu.errors import PptError
+from ppt_gpu.common.errors import PptError
 from ppt_gpu.frontends import arch as archs
 from ppt_gpu.frontends.compiled_text import content_key, kept, label
 from ppt_gpu.frontends.includes import included_text

@@ -7,7 +7,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from ppt_gpu.errors import PptError
+from ppt_gpu.common.errors import PptError
 from ppt_gpu.frontends.compiled_text import content_key, kept
 from ppt_gpu.frontends.ptxas import NO_PTXAS, assemble, find_ptxas
 from ppt_gpu.frontends.tools import Tool, find, run_tool

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 from pathlib import Path
 
-from ppt_gpu.errors import PptError
+from ppt_gpu.common.errors import PptError
 from ppt_gpu.frontends.disassemble import open_code
 from ppt_gpu.sass.counts import counted
 from ppt_gpu.sass.kernelslist import read_run

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ppt_gpu.errors import PptError
+from ppt_gpu.common.errors import PptError
 from ppt_gpu.frontends import arch as archs
 from ppt_gpu.frontends.arrays import Arrays
 from ppt_gpu.frontends.numba_link import linked, sources_of

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from ppt_gpu.exec.host_calls import HOST_CALLS
+from ppt_gpu.emulator.host.host_calls import HOST_CALLS
 from ppt_gpu.frontends.cuda_source import compile_functions
 
 _EXTERN = re.compile(r"^\s*\.extern\s+\.func\s+(?:\([^()]*\)\s*)?([\w$]+)", re.MULTILINE)

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from ppt_gpu.errors import PptError
+from ppt_gpu.common.errors import PptError
 from ppt_gpu.frontends.tools import Tool, run_tool
 
 _PLACE = re.compile(r"^(?P<path>[^\s:(][^:(]*)\((?P<line>\d+)\): (?:catastrophic |fatal )?error\b")

@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from ppt_gpu.errors import PptError
+from ppt_gpu.common.errors import PptError
 from ppt_gpu.frontends.nvcc import compile_error, names_arch
 from ppt_gpu.frontends.tools import wheel_files
 

@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
-from ppt_gpu.errors import PptError
-from ppt_gpu.exec.workload import Workload
-from ppt_gpu.exec.workload_bind import bind_workload
+from ppt_gpu.common.errors import PptError
 from ppt_gpu.frontends.arch import DEFAULT_CAPABILITY
 from ppt_gpu.frontends.compiled_text import content_key, label
 from ppt_gpu.frontends.cuda_source import SUFFIXES, compile_cuda
 from ppt_gpu.frontends.registers import with_registers
 from ppt_gpu.ptx.module import Module
-from ppt_gpu.ptx.parser import parse_module, read_text
+from ppt_gpu.ptx.parsing.parser import parse_module, read_text
+from ppt_gpu.workload.binding import bind_workload
+from ppt_gpu.workload.workload import Workload
 
 #: characters of a text whose module is kept: it takes some hundred times as much memory
 KEPT_TEXT = 1 << 20
@@ -35,7 +35,7 @@ def prepare(
 ) -> Prepared:
     """Read or compile the module of `workload` for a GPU of compute capability `capability`, and bind it.
 
-    `assume`: instructions that are timed and not executed, as `ppt_gpu.ptx.parser.parse_module` takes them.
+    `assume`: instructions that are timed and not executed, as `ppt_gpu.ptx.parsing.parser.parse_module` takes them.
 
     Raises PptError or InputErrors when it does not compile, is no valid PTX, or does not fit the launches.
     """

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from ppt_gpu.errors import PptError
+from ppt_gpu.common.errors import PptError
 from ppt_gpu.frontends import arch as archs
 from ppt_gpu.frontends.compiled_text import content_key, kept
 from ppt_gpu.frontends.tools import Tool, find, run_tool

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ppt_gpu.errors import PptError
-from ppt_gpu.exec.workload import Launch, Workload
+from ppt_gpu.common.errors import PptError
 from ppt_gpu.frontends.arch import of_capability
 from ppt_gpu.frontends.ptxas import NO_PTXAS, Resources, find_ptxas, ptxas_arch, resources
 from ppt_gpu.ptx.module import Module
+from ppt_gpu.workload.workload import Launch, Workload
 
 
 def with_registers(

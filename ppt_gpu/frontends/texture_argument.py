@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from numpy.typing import NDArray
 
-from ppt_gpu.errors import PptError, did_you_mean
-from ppt_gpu.exec.texture import ADDRESS_MODES, CHANNELS, FILTERS, FORMATS, Texture
+from ppt_gpu.common.errors import PptError, did_you_mean
+from ppt_gpu.workload.texture import ADDRESS_MODES, CHANNELS, FILTERS, FORMATS, Texture
 
 _FORMATS = {
     "float32": "f32", "float16": "f16", "uint8": "u8", "int8": "s8", "uint16": "u16", "int16": "s16", "uint32": "u32",

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from ppt_gpu.errors import PptError
+from ppt_gpu.common.errors import PptError
 
 #: folders of Python packages that bring the tool: the CUDA wheels, and Triton's own copy
 WHEEL_TOOLS = {

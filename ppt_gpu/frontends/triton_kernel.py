@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ppt_gpu.errors import PptError, did_you_mean
+from ppt_gpu.common.errors import PptError, did_you_mean
 from ppt_gpu.frontends import arch as archs
 from ppt_gpu.frontends.arrays import Arrays
 from ppt_gpu.frontends.source import KernelSource
@@ -152,7 +152,7 @@ def _grid(grid: Grid, bound: Mapping[str, Any], clusters: int) -> tuple[int, ...
 
 def _scratch(text: str, metadata: Any, given: int, blocks: int, arrays: Arrays) -> list[Any]:
     """The hidden parameters: pointers to global and profile scratch memory, null where the kernel uses none."""
-    from ppt_gpu.ptx.parser import parse_module
+    from ppt_gpu.ptx.parsing.parser import parse_module
 
     params = parse_module(text).kernels[metadata.name].params[given:]
     values: list[Any] = []

@@ -1,0 +1,1 @@
+"""PTX becomes machine code."""

@@ -15,22 +15,22 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.machine.addresses import address_parts
-from ppt_gpu.machine.alignment import alignments
-from ppt_gpu.machine.arms import Arms
-from ppt_gpu.machine.balance import as_multiplied, balanced, banked, is_choice, multiplied_choices
-from ppt_gpu.machine.chosen import chosen_words
-from ppt_gpu.machine.constants import CONSTANT_OPERAND, constant_operands, in_no_register
-from ppt_gpu.machine.fuse import Operations, fused, literals, parts_everywhere
-from ppt_gpu.machine.order import issue_order
-from ppt_gpu.machine.regions import Region, regions
-from ppt_gpu.machine.scalars import words_in_registers
-from ppt_gpu.machine.straight import NewRegisters, Step, simplified, straight
-from ppt_gpu.machine.unnamed import unnamed
-from ppt_gpu.machine.vectors import vectorised
+from ppt_gpu.machine.analysis.alignment import alignments
+from ppt_gpu.machine.analysis.region_ssa import NewRegisters, Step, simplified, straight
+from ppt_gpu.machine.analysis.regions import Region, regions
+from ppt_gpu.machine.scheduling.list_scheduler import issue_order
+from ppt_gpu.machine.selection.addresses import address_parts
+from ppt_gpu.machine.selection.constants import CONSTANT_OPERAND, constant_operands, in_no_register
+from ppt_gpu.machine.selection.fusion import Operations, fused, literals, parts_everywhere
+from ppt_gpu.machine.selection.if_conversion import Arms
+from ppt_gpu.machine.selection.implicit_moves import unnamed
+from ppt_gpu.machine.selection.local_array_promotion import chosen_words
+from ppt_gpu.machine.selection.pipe_balance import as_multiplied, balanced, banked, is_choice, multiplied_choices
+from ppt_gpu.machine.selection.scalar_replacement import words_in_registers
+from ppt_gpu.machine.selection.vectors import vectorised
 from ppt_gpu.ptx.cfg import ControlFlow, control_flow
 from ppt_gpu.ptx.instructions import operation
-from ppt_gpu.ptx.liveness import EXTRA_REGISTERS, live_out, most_live_in
+from ppt_gpu.ptx.linking.liveness import EXTRA_REGISTERS, live_out, most_live_in
 from ppt_gpu.ptx.module import Instruction, Kernel
 from ppt_gpu.spec.gpu import Isa
 from ppt_gpu.tasklist.expand import machine_operations

@@ -17,9 +17,9 @@ from functools import partial
 from math import prod
 from typing import TYPE_CHECKING
 
-from ppt_gpu.machine.order import expected_latency
-from ppt_gpu.ptx.linked import LinkedKernel
-from ppt_gpu.ptx.liveness import ALLOCATION_UNIT, as_allocated, estimate_registers, most_allowed
+from ppt_gpu.machine.scheduling.list_scheduler import expected_latency
+from ppt_gpu.ptx.linking.linked import LinkedKernel
+from ppt_gpu.ptx.linking.liveness import ALLOCATION_UNIT, as_allocated, estimate_registers, most_allowed
 from ppt_gpu.ptx.module import Kernel
 from ppt_gpu.spec.gpu import Isa
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.compiled import entry, inlined
-from ppt_gpu.exec.trace import Trace
-from ppt_gpu.exec.trace_parts import executions, mean_threads, scaled_threads, spans
+from ppt_gpu.common.compiled import entry, inlined
+from ppt_gpu.emulator.trace.trace import Trace
+from ppt_gpu.emulator.trace.trace_parts import executions, mean_threads, scaled_threads, spans
 from ppt_gpu.machine.code import MachineCode
 from ppt_gpu.ptx.instructions import is_traced
 

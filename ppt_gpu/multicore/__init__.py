@@ -1,0 +1,1 @@
+"""Chips of CPU-like (S) and GPU-like (M) cores."""

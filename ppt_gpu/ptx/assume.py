@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from ppt_gpu.errors import PptError, did_you_mean
+from ppt_gpu.common.errors import PptError, did_you_mean
 from ppt_gpu.ptx.instructions import Form, form
 from ppt_gpu.ptx.table import ASSUMED, FIRST
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ppt_gpu.errors import LackError
+from ppt_gpu.common.errors import LackError
 from ppt_gpu.ptx.module import Instruction, Module
 
 Capability = tuple[int, int]

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ppt_gpu.errors import PptError, did_you_mean, nearest
+from ppt_gpu.common.errors import PptError, did_you_mean, nearest
 from ppt_gpu.ptx.module import TYPE_BYTES, Imm, Instruction, Kernel, Mem, Operand, Reg, Sym
 from ppt_gpu.ptx.operations import operation_of, space_of, types_of
 from ppt_gpu.ptx.table import FIRST, NO_DESTINATION, NONE, SCALAR_TYPES, TABLE, UPDATE, WITH_DESTINATION
@@ -130,10 +130,10 @@ def is_memory(instruction: Instruction) -> bool:
 
 
 def is_traced(instruction: Instruction) -> bool:
-    """Does a functional run record an address for it (see `ppt_gpu.exec.trace.Trace.access_start`)?
+    """Does a functional run record an address for it (see `ppt_gpu.emulator.trace.trace.Trace.access_start`)?
 
     Of constants only where a register tells which. Also of mbarriers, and of barriers that not all threads of the block
-    need come to (`ppt_gpu.exec.sync_word`).
+    need come to (`ppt_gpu.emulator.memory.sync_word`).
     """
     found = form(instruction.opcode)
     if found.base == "mbarrier":

@@ -168,7 +168,7 @@ class Param:
     pointer_space: str = ""  # "generic" for a .ptr without a space
     line: int = 0
     register: int = -1  # register id of a .reg parameter of a .func
-    unsized: bool = False  # `.b8 name[]`: as long as what a call passes; `ppt_gpu.ptx.link` gives it its bytes
+    unsized: bool = False  # `.b8 name[]`: as long as what a call passes; `ppt_gpu.ptx.linking.link` gives it its bytes
 
     @property
     def is_struct(self) -> bool:

@@ -19,3 +19,11 @@ SPECIALS: frozenset[str] = frozenset(
     + [f"pm{i}_64" for i in range(8)]
     + [f"envreg{i}" for i in range(32)]
 )
+
+#: 0 in a functional run: what the driver sets but for the workspace of a grid_group, and performance counters
+ZEROS: tuple[str, ...] = (
+    *(f"envreg{i}" for i in range(32) if i not in (1, 2)),
+    *(f"pm{i}" for i in range(8)),
+    *(f"pm{i}_64" for i in range(8)),
+    "current_graph_exec",
+)

@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ppt_gpu.analytic.bounds import ResourceBound
-from ppt_gpu.analytic.little import little
-from ppt_gpu.analytic.roofline import hierarchical_roofline, roofline
-from ppt_gpu.exec.workload import Workload
+from ppt_gpu.bounds.bounds import ResourceBound
+from ppt_gpu.bounds.little import little
+from ppt_gpu.bounds.roofline import hierarchical_roofline, roofline
+from ppt_gpu.common.units import format_bytes, format_rate, format_time
 from ppt_gpu.report.build_detail import detail_of
-from ppt_gpu.report.detail import Roofs, SourceLine
-from ppt_gpu.report.expected_error import expected_error, expected_text
-from ppt_gpu.report.limiter import limiter, limiter_kind
-from ppt_gpu.report.metrics import metric
-from ppt_gpu.report.result import Bound, HotLine, LaunchResult, Metric, Result, Span
+from ppt_gpu.report.result.detail import Roofs, SourceLine
+from ppt_gpu.report.result.expected_error import expected_error, expected_text
+from ppt_gpu.report.result.limiter import limiter, limiter_kind
+from ppt_gpu.report.result.metrics import metric
+from ppt_gpu.report.result.result import Bound, HotLine, LaunchResult, Metric, Result, Span
 from ppt_gpu.report.shown_result import ShownResult
 from ppt_gpu.scale.host import ApplicationTime
 from ppt_gpu.scale.prediction import KernelPrediction
 from ppt_gpu.scale.simulated_sm import SimulatedSm
 from ppt_gpu.scale.tasklist_sm import TaskListSm
-from ppt_gpu.sm.result import STALL_REASONS, SmResult
+from ppt_gpu.sm.program.result import STALL_REASONS, SmResult
 from ppt_gpu.spec.gpu import Gpu
-from ppt_gpu.units import format_bytes, format_rate, format_time
+from ppt_gpu.workload.workload import Workload
 
 HOT_LINES = 8
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.analytic.bounds import pipe_units
-from ppt_gpu.analytic.flops import CLASSES, flops
-from ppt_gpu.analytic.roofline import peak_flops
+from ppt_gpu.bounds.bounds import pipe_units
+from ppt_gpu.bounds.flops import CLASSES, flops
+from ppt_gpu.bounds.roofline import peak_flops
 from ppt_gpu.ptx.instructions import operation
-from ppt_gpu.report.detail import Detail, Level, PipeUse, Roofs, SourceLine, Traffic
-from ppt_gpu.scale.occupancy_rules import OccupancyLimits
+from ppt_gpu.report.result.detail import Detail, Level, PipeUse, Roofs, SourceLine, Traffic
+from ppt_gpu.scale.occupancy.rules import OccupancyLimits
 from ppt_gpu.scale.prediction import KernelPrediction
 from ppt_gpu.scale.simulated_sm import SimulatedSm, TraceSm
 from ppt_gpu.scale.tasklist_sm import TaskListSm
-from ppt_gpu.sm.lower_ops import pipe_order
-from ppt_gpu.sm.result import STALL_REASONS, SmResult
+from ppt_gpu.sm.program.ops import pipe_order
+from ppt_gpu.sm.program.result import STALL_REASONS, SmResult
 from ppt_gpu.spec.gpu import Gpu
 
 #: floating-point operations of one lane, by the last part of the operation's name
@@ -82,7 +82,7 @@ def _text(sm: SimulatedSm, line: int) -> str:
 
 
 def _flops(sm: SimulatedSm) -> dict[str, float]:
-    """Floating-point operations of the simulated blocks, by class (ppt_gpu.analytic.flops.CLASSES)."""
+    """Floating-point operations of the simulated blocks, by class (ppt_gpu.bounds.flops.CLASSES)."""
     found = dict.fromkeys(CLASSES, 0.0)
     counts: NDArray[np.int64]
     if isinstance(sm, TraceSm):

@@ -1,4 +1,4 @@
-"""The result as one JSON document with a schema number. Keys are the field names of `ppt_gpu.report.result`."""
+"""The result as one JSON document with a schema number. Keys are the field names of `ppt_gpu.report.result.result`."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import json
 from dataclasses import asdict, replace
 from typing import Any
 
-from ppt_gpu.report.detail import Detail
-from ppt_gpu.report.result import LaunchResult, Result
-from ppt_gpu.sm.result import STALL_REASONS
+from ppt_gpu.report.result.detail import Detail
+from ppt_gpu.report.result.result import LaunchResult, Result
+from ppt_gpu.sm.program.result import STALL_REASONS
 
 
 def launch_document(launch: LaunchResult) -> dict[str, Any]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ppt_gpu.report.html.notebook import summary
-from ppt_gpu.report.result import Result
-from ppt_gpu.report.text import render
+from ppt_gpu.report.result.result import Result
+from ppt_gpu.report.text.text import render
 
 
 @dataclass(frozen=True, repr=False)

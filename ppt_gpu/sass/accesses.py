@@ -12,7 +12,7 @@ from array import array
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.exec.layout import local_address
+from ppt_gpu.emulator.launch.layout import local_address
 from ppt_gpu.sass.registers import data_bytes
 from ppt_gpu.spec.gpu import MEMORY_SPACES
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.exec.trace import Range
 from ppt_gpu.sass.accesses import GLOBAL
+from ppt_gpu.workload.workload import Range
 
 #: B without an access that tell two buffers apart: cudaMalloc aligns to 256 B, and large buffers to pages of 2 MiB
 APART = 1 << 16

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from ppt_gpu.errors import PptError, did_you_mean
-from ppt_gpu.exec.trace import Range
-from ppt_gpu.exec.workload import Copy, Launch, Workload
+from ppt_gpu.common.errors import PptError, did_you_mean
 from ppt_gpu.sass.trace_header import TraceHeader, is_trace, trace_header
+from ppt_gpu.workload.workload import Copy, Launch, Range, Workload
 
 _COPIES = {"MemcpyHtoD": "in", "MemcpyDtoH": "out"}
 

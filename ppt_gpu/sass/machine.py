@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ppt_gpu.errors import PptError
-from ppt_gpu.ptx.linked import LinkedKernel
+from ppt_gpu.common.errors import PptError
+from ppt_gpu.ptx.linking.linked import LinkedKernel
 from ppt_gpu.ptx.module import Imm, Instruction, Module, Operand, Reg, Sink
 from ppt_gpu.ptx.table import SASS
 from ppt_gpu.sass.operations import known_operation

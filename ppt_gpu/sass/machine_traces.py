@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ppt_gpu.errors import PptError
-from ppt_gpu.exec.block_features import BlockFeatures, features_of
-from ppt_gpu.exec.budget import Budget
-from ppt_gpu.exec.global_accesses import global_accesses
-from ppt_gpu.exec.sequence import Sequence as LaunchSequence
-from ppt_gpu.exec.sequence import Step
-from ppt_gpu.exec.trace import GlobalAccesses, Trace
-from ppt_gpu.exec.trace_file import Record
-from ppt_gpu.exec.trace_parts import only_blocks
-from ppt_gpu.exec.traces import LaunchTraces, Traces
-from ppt_gpu.exec.workload import Workload
+from ppt_gpu.common.errors import PptError
+from ppt_gpu.emulator.cache.traces import LaunchTraces, Traces
+from ppt_gpu.emulator.launch.sequence import Sequence as LaunchSequence
+from ppt_gpu.emulator.launch.sequence import Step
+from ppt_gpu.emulator.trace.block_features import BlockFeatures, features_of
+from ppt_gpu.emulator.trace.global_accesses import global_accesses
+from ppt_gpu.emulator.trace.trace import GlobalAccesses, Trace
+from ppt_gpu.emulator.trace.trace_file import Record
+from ppt_gpu.emulator.trace.trace_parts import only_blocks
 from ppt_gpu.sass.kernelslist import read_run
 from ppt_gpu.sass.machine import machine_gpu
 from ppt_gpu.sass.trace_body import read_machine_trace
 from ppt_gpu.spec.gpu import Gpu
+from ppt_gpu.workload.budget import Budget
+from ppt_gpu.workload.workload import Workload
 
 NOTE = "machine code from a trace: predicates and uniform registers are not in it, so nothing waits for them"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from ppt_gpu.errors import PptError, did_you_mean
+from ppt_gpu.common.errors import PptError, did_you_mean
 
 #: machine operation -> first parts of the opcodes that are one
 _GROUPS = {

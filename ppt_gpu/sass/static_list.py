@@ -10,9 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ppt_gpu.errors import PptError, did_you_mean
-from ppt_gpu.exec.translate_memory import without_address
-from ppt_gpu.exec.translate_tasks import Block, Dependencies, Place, Tree, number_places
+from ppt_gpu.common.errors import PptError, did_you_mean
 from ppt_gpu.ptx.module import Guard, Instruction
 from ppt_gpu.sass.disassembly import Disassembly, SassFunction, SassInstruction
 from ppt_gpu.sass.machine import opcode_of
@@ -21,6 +19,8 @@ from ppt_gpu.sass.operations import known_operation
 from ppt_gpu.sass.registers import FILES, REGISTERS, data_bytes, number
 from ppt_gpu.sass.static_path import straight_path
 from ppt_gpu.tasklist.model import Item, Loop, Task, TaskList, is_memory
+from ppt_gpu.translation.memory import without_address
+from ppt_gpu.translation.tasks import Block, Dependencies, Place, Tree, number_places
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ppt_gpu.errors import InputErrors, PptError, did_you_mean
-from ppt_gpu.exec.translate_loops import Node, Repeat, Run
+from ppt_gpu.common.errors import InputErrors, PptError, did_you_mean
 from ppt_gpu.sass.counts import fast_places
 from ppt_gpu.sass.disassembly import SassFunction, SassInstruction
+from ppt_gpu.translation.loops import Node, Repeat, Run
 
 _BRANCHES = ("BRA", "JMP")
 _CALLS = ("CALL", "CAL", "JCAL")

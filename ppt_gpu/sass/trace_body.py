@@ -21,16 +21,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.errors import BudgetError
-from ppt_gpu.exec.trace import Range, Trace
-from ppt_gpu.exec.trace_parts import executions, renumber
-from ppt_gpu.ptx.linked import LinkedKernel
+from ppt_gpu.common.errors import BudgetError
+from ppt_gpu.emulator.trace.trace import Trace
+from ppt_gpu.emulator.trace.trace_parts import executions, renumber
+from ppt_gpu.ptx.linking.linked import LinkedKernel
 from ppt_gpu.ptx.module import Module
 from ppt_gpu.sass.accesses import Accesses
 from ppt_gpu.sass.buffers import with_accessed
 from ppt_gpu.sass.machine import machine_kernel, machine_module
 from ppt_gpu.sass.trace_header import GROUPED, TraceHeader, TraceLines, read_header
 from ppt_gpu.sass.trace_lines import Instructions
+from ppt_gpu.workload.workload import Range
 
 _WARP = 32
 _ACCESS = 25  # B of an access

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from ppt_gpu.errors import PptError, nearest
-from ppt_gpu.exec.workload import Dim3
+from ppt_gpu.common.errors import PptError, nearest
 from ppt_gpu.sass.machine import ARCHS
+from ppt_gpu.workload.workload import Dim3
 
 SUFFIXES = (".traceg", ".traceg.xz", ".traceg.gz")
 #: tracer versions that are read; before `GROUPED` each line repeats its block and warp

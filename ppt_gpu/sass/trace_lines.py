@@ -6,7 +6,7 @@ bytes [addresses] [immediate].
 
 from __future__ import annotations
 
-from ppt_gpu.errors import PptError
+from ppt_gpu.common.errors import PptError
 from ppt_gpu.ptx.module import Instruction
 from ppt_gpu.sass.accesses import ACCESSING, Accesses
 from ppt_gpu.sass.machine import instruction

@@ -1,0 +1,1 @@
+"""From one SM to the application."""

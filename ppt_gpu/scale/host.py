@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ppt_gpu.errors import PptError
-from ppt_gpu.exec.workload import Copy
+from ppt_gpu.common.errors import PptError
 from ppt_gpu.spec.gpu import Host
+from ppt_gpu.workload.workload import Copy
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ppt_gpu.exec.block_features import BlockFeatures
-from ppt_gpu.scale.lines_store import LinesStore, lines_name
+from ppt_gpu.emulator.trace.block_features import BlockFeatures
+from ppt_gpu.scale.cache.lines_store import LinesStore, lines_name
 from ppt_gpu.scale.simulated_sm import TraceSm
-from ppt_gpu.sm.l2_sets import known_sets
-from ppt_gpu.sm.left_lines import LeftLines
+from ppt_gpu.sm.l2_sharing.l2_sets import known_sets
+from ppt_gpu.sm.l2_sharing.left_lines import LeftLines
 from ppt_gpu.spec.gpu import Gpu
 
 #: blocks whose trace says which space generic accesses go to
@@ -43,7 +43,7 @@ class L2History:
                 kept.put(name, self.lines, self.gpu.l2.line)
 
     def _left(self, sm: TraceSm, features: BlockFeatures, before: LeftLines | None) -> LeftLines | None:
-        from ppt_gpu.sm.lower_global import touched_lines
+        from ppt_gpu.sm.lowering.global_memory import touched_lines
 
         accesses = sm.traces.whole_grid(features)
         if accesses is None:

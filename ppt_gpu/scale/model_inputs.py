@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ppt_gpu.analytic.model_inputs import ModelInputs
-from ppt_gpu.scale.footprint import dirty_share
-from ppt_gpu.scale.grid import SmPlan
+from ppt_gpu.models.base.model_inputs import ModelInputs
+from ppt_gpu.scale.blocks.distribution import SmPlan
+from ppt_gpu.scale.history.footprint import dirty_share
 from ppt_gpu.scale.simulated_sm import SimulatedSm, TraceSm
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ppt_gpu.analytic.ppt_extrapolation import PptTerms
-from ppt_gpu.scale.grid import SmPlan
-from ppt_gpu.scale.survey import Survey
-from ppt_gpu.sm.result import SmResult
+from ppt_gpu.models.ppt.extrapolation import PptTerms
+from ppt_gpu.scale.blocks.distribution import SmPlan
+from ppt_gpu.scale.blocks.survey import Survey
+from ppt_gpu.sm.program.result import SmResult
 
 
 @dataclass(frozen=True)

@@ -11,31 +11,31 @@ from typing import TYPE_CHECKING, TypedDict, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.exec.block_features import features_of
-from ppt_gpu.exec.layout import layout
-from ppt_gpu.exec.traces import LaunchTraces
-from ppt_gpu.exec.workload import Launch
+from ppt_gpu.common.progress import Progress
+from ppt_gpu.emulator.cache.traces import LaunchTraces
+from ppt_gpu.emulator.launch.layout import layout
+from ppt_gpu.emulator.trace.block_features import features_of
 from ppt_gpu.machine.registers import compiled_registers
-from ppt_gpu.progress import Progress
-from ppt_gpu.scale.block_timing import BlockTiming, Feed
-from ppt_gpu.scale.grid import GridSpread, spread_grid
-from ppt_gpu.scale.occupancy import Occupancy, occupancy
-from ppt_gpu.scale.program_store import ProgramStore, program_name
-from ppt_gpu.scale.survey import Survey, survey_grid
-from ppt_gpu.scale.timing_store import TimingStore, timing_name
-from ppt_gpu.sm.program import CODE_COLD, Program
+from ppt_gpu.scale.blocks.distribution import GridSpread, spread_grid
+from ppt_gpu.scale.blocks.survey import Survey, survey_grid
+from ppt_gpu.scale.cache.block_timing import BlockTiming, Feed
+from ppt_gpu.scale.cache.program_store import ProgramStore, program_name
+from ppt_gpu.scale.cache.timing_store import TimingStore, timing_name
+from ppt_gpu.scale.occupancy.occupancy import Occupancy, occupancy
+from ppt_gpu.sm.program.program import CODE_COLD, Program
 from ppt_gpu.spec.gpu import Gpu, Isa
+from ppt_gpu.workload.workload import Launch
 
 # What only a simulation that is not kept needs is imported there: imports take most of the time of one that is.
 if TYPE_CHECKING:
-    from ppt_gpu.analytic.work import Work
-    from ppt_gpu.exec.trace import GlobalAccesses, Trace
+    from ppt_gpu.bounds.work import Work
+    from ppt_gpu.emulator.trace.trace import GlobalAccesses, Trace
     from ppt_gpu.machine.code import MachineCode
-    from ppt_gpu.scale.heap import Heap
-    from ppt_gpu.scale.neighbours import Neighbour
-    from ppt_gpu.scale.run_store import RunKind, RunStore
-    from ppt_gpu.sm.left_lines import LeftLines
-    from ppt_gpu.sm.result import SmResult
+    from ppt_gpu.scale.blocks.neighbours import Neighbour
+    from ppt_gpu.scale.cache.run_store import RunKind, RunStore
+    from ppt_gpu.scale.history.heap import Heap
+    from ppt_gpu.sm.l2_sharing.left_lines import LeftLines
+    from ppt_gpu.sm.program.result import SmResult
 
 R = TypeVar("R")
 
@@ -118,13 +118,13 @@ class SimulatedSm:
         """
         if self.spread.active_sms < 2 or self.gpu.perfect_memory or self.whole:
             return [], ()
-        from ppt_gpu.scale.neighbours import FAR_SMS, adjacent_sms, neighbour_blocks
-        from ppt_gpu.sm.camping import may_camp
+        from ppt_gpu.scale.blocks.neighbours import FAR_SMS, adjacent_sms, neighbour_blocks
+        from ppt_gpu.sm.l2_sharing.camping import may_camp
 
         affordable = int(SHARING_BUDGET / max(instructions_per_block * len(blocks), 1.0))
         met: list[int] = []
         if self.launch.grid[1:] == (1, 1):
-            from ppt_gpu.scale.met_blocks import met_blocks
+            from ppt_gpu.scale.blocks.sharing_blocks import met_blocks
 
             met = met_blocks(bases, blocks, self.launch.blocks)
         adjacent = adjacent_sms(self.spread, self.launch.grid, met)
@@ -154,7 +154,7 @@ class SimulatedSm:
 
     def conditions(self, program: Program, blocks: int, share: float | None) -> Conditions:
         """Under what the simulation of `program`, `blocks` blocks of the launch, runs beside GPU and slots."""
-        from ppt_gpu.scale.footprint import dirty_share
+        from ppt_gpu.scale.history.footprint import dirty_share
 
         return {
             "active_sms": self.spread.active_sms,
@@ -234,7 +234,7 @@ class Slots:
 
     @cached_property
     def _program(self) -> tuple[Program, Feed, Work]:
-        from ppt_gpu.analytic.work import work_of
+        from ppt_gpu.bounds.work import work_of
 
         program, feed = self._kept_program()
         return program, feed, work_of(program, self.sm.gpu)
@@ -256,13 +256,13 @@ class Slots:
 
     def runs(self, kind: RunKind[R]) -> RunStore[R] | None:
         """Recorded runs of the blocks, of this kind."""
-        from ppt_gpu.scale.run_store import RunStore
+        from ppt_gpu.scale.cache.run_store import RunStore
 
         kept = self.sm.programs
         return None if kept is None else RunStore(kind, kept.store, kept.group, self._program_name)
 
     def _simulate(self, resident: int) -> BlockTiming:
-        from ppt_gpu.scale.run_store import ON_SM
+        from ppt_gpu.scale.cache.run_store import ON_SM
         from ppt_gpu.sm.simulate import simulate
 
         sm, (program, feed, work) = self.sm, self.lowered()
@@ -305,10 +305,10 @@ class TraceSm(SimulatedSm):
 
         as_ptx: instruction by instruction of the PTX all the same.
         """
-        from ppt_gpu.exec.global_accesses import global_accesses
+        from ppt_gpu.emulator.trace.global_accesses import global_accesses
         from ppt_gpu.machine.trace import as_machine_code
-        from ppt_gpu.sm.lower import lower_trace
-        from ppt_gpu.sm.lower_events import meets
+        from ppt_gpu.sm.lowering.events import meets
+        from ppt_gpu.sm.lowering.lower import lower_trace
 
         own = cache(lambda: global_accesses(self.kernel, trace))
 
@@ -357,7 +357,7 @@ class TraceSm(SimulatedSm):
         trace = self.traces.run(blocks)
         if not self.gpu.memory.heap:
             return trace
-        from ppt_gpu.scale.heap import Heap
+        from ppt_gpu.scale.history.heap import Heap
 
         self.heap = Heap.of(trace.ranges, self.gpu)
         return self.heap.trace(trace)
@@ -373,7 +373,7 @@ class TraceSm(SimulatedSm):
 
     def _machine_code(self, isa: Isa, registers: int) -> MachineCode:
         from ppt_gpu.machine.code import machine_code
-        from ppt_gpu.machine.kept import kept_machine_code
+        from ppt_gpu.machine.code_cache import kept_machine_code
 
         store = self.traces.store
         if store is None:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.errors import PptError
-from ppt_gpu.exec.workload import Launch
-from ppt_gpu.scale.block_timing import Feed
-from ppt_gpu.scale.grid import inner_sm
+from ppt_gpu.common.errors import PptError
+from ppt_gpu.scale.blocks.distribution import inner_sm
+from ppt_gpu.scale.blocks.survey import Survey, uniform_survey
+from ppt_gpu.scale.cache.block_timing import Feed
 from ppt_gpu.scale.simulated_sm import SimulatedSm
-from ppt_gpu.scale.survey import Survey, uniform_survey
-from ppt_gpu.sm.program import Program
+from ppt_gpu.sm.program.program import Program
 from ppt_gpu.spec.gpu import Gpu
 from ppt_gpu.tasklist.flat import FlatTaskList, bases
 from ppt_gpu.tasklist.model import grid_axes
+from ppt_gpu.workload.workload import Launch
 
 
 class TaskListSm(SimulatedSm):
@@ -41,7 +41,7 @@ class TaskListSm(SimulatedSm):
         return uniform_survey(self.launch.blocks, self.occupancy.warps_per_block, len(self.flat.path))
 
     def lower(self, blocks: list[int]) -> tuple[Program, Feed]:
-        from ppt_gpu.sm.lower import lower_tasklist
+        from ppt_gpu.sm.lowering.lower import lower_tasklist
 
         warnings = []
         for own, stated, name in zip(self.launch.grid[: self.axes], self.flat.tasklist.grid, "xyz", strict=False):

@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from ppt_gpu.compiled import before_loops, before_numba, forget_before_loops, forget_before_numba
-from ppt_gpu.threads import processors
+from ppt_gpu.common.compiled import before_loops, before_numba, forget_before_loops, forget_before_numba
+from ppt_gpu.common.threads import processors
 
 #: s that a prediction waits for the second process; three times what it takes on a slow machine
 PATIENCE = 60.0
@@ -45,7 +45,7 @@ def loop_beside() -> Iterator[None]:
 
 def _compile_beside() -> None:
     global _beside
-    from ppt_gpu.sm.core import common_loop
+    from ppt_gpu.sm.loop.loop import common_loop
 
     loop = common_loop()
     if _beside is None and processors() > 1 and sys.executable and not _is_kept(loop):
@@ -64,7 +64,7 @@ def wait_for(loop: Any) -> None:
 
 def fill_cache() -> None:
     """The second process: simulate next to nothing, which compiles the loop. Ends when the first one does."""
-    from ppt_gpu.sm.shortest_program import shortest_program
+    from ppt_gpu.sm.program.shortest import shortest_program
     from ppt_gpu.sm.simulate import simulate
     from ppt_gpu.spec import load_gpu
 

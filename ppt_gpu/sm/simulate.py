@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import numpy as np
 
-from ppt_gpu.errors import BudgetError, PptError
-from ppt_gpu.sm.core_machine import COUNTERS, Machine, machine_of
-from ppt_gpu.sm.core_raw import DONE, OVER_BUDGET, Raw
-from ppt_gpu.sm.highest_first import highest_first
-from ppt_gpu.sm.program import (
+from ppt_gpu.common.errors import BudgetError, PptError
+from ppt_gpu.sm.loop.raw import DONE, OVER_BUDGET, Raw
+from ppt_gpu.sm.program.highest_first import highest_first
+from ppt_gpu.sm.program.machine import COUNTERS, Machine, machine_of
+from ppt_gpu.sm.program.program import (
     CODE_COLD,
     KIND_ATOMIC,
     KIND_BARRIER,
@@ -23,13 +23,13 @@ from ppt_gpu.sm.program import (
     looked_up_by,
     op_issues,
 )
-from ppt_gpu.sm.result import SmResult
+from ppt_gpu.sm.program.result import SmResult
 from ppt_gpu.spec.gpu import Gpu
 
 if TYPE_CHECKING:
-    from ppt_gpu.sm.chip_again import RecordedChip
-    from ppt_gpu.sm.chip_machine import Chip
-    from ppt_gpu.sm.core_again import RecordedRun
+    from ppt_gpu.sm.chip.machine import Chip
+    from ppt_gpu.sm.chip.memory_replay import RecordedChip
+    from ppt_gpu.sm.loop.memory_replay import RecordedRun
 
 MAX_CYCLES = 1 << 36
 #: a scheduler keeps its warps in one machine word
@@ -84,7 +84,7 @@ def simulate(
     if gpu.memory.highest_first:
         program = highest_first(program)
     if reference:
-        from ppt_gpu.sm.reference_l1 import run_reference
+        from ppt_gpu.sm.reference.l1 import run_reference
 
         raw = run_reference(program, machine, resident_blocks, max_cycles)
     else:
@@ -103,14 +103,14 @@ def _fast(
 ) -> Raw:
     """By the compiled loop, or by its answers to a recorded run."""
     if machine.collectors:
-        from ppt_gpu.sm.staged import run_staged
+        from ppt_gpu.sm.collectors.loop import run_staged
 
         if len(program.event_start):
             raise PptError("programs with events are simulated without collector units")
         return run_staged(program, machine, resident, max_cycles)
-    from ppt_gpu.sm.core import run_core
-    from ppt_gpu.sm.core_again import recorded, run_again, run_name
-    from ppt_gpu.sm.core_record import records_for
+    from ppt_gpu.sm.loop.loop import run_core
+    from ppt_gpu.sm.loop.memory_replay import recorded, run_again, run_name
+    from ppt_gpu.sm.loop.record import records_for
 
     room = records_for(program) if runs is not None and not approximate else 0
     if runs is None or not room:
@@ -255,7 +255,7 @@ def simulate_chip(
     to use and to add to; the result is the same. The rest as for `simulate`. PptError when program and GPU do not fit
     together or the window is too long, BudgetError after `max_cycles` cycles.
     """
-    from ppt_gpu.sm.chip_machine import checked_window, chip_of, with_left
+    from ppt_gpu.sm.chip.machine import checked_window, chip_of, with_left
 
     program = with_left(program)
     chip = chip_of(
@@ -266,7 +266,7 @@ def simulate_chip(
         program = highest_first(program)
     length = checked_window(window, chip)
     if reference:
-        from ppt_gpu.sm.chip_reference import run_chip_reference
+        from ppt_gpu.sm.reference.chip import run_chip_reference
 
         raw = run_chip_reference(program, chip, resident_blocks, max_cycles, length)
     else:
@@ -278,9 +278,9 @@ def _fast_chip(
     program: Program, chip: Chip, resident: int, max_cycles: int, window: int, runs: Runs[RecordedChip] | None
 ) -> Raw:
     """By the compiled loop, or by the answers from below its SMs to a recorded run."""
-    from ppt_gpu.sm.chip import run_chip
-    from ppt_gpu.sm.chip_again import chip_run_name, recorded_chip, run_chip_again
-    from ppt_gpu.sm.chip_record import room_for
+    from ppt_gpu.sm.chip.memory_replay import chip_run_name, recorded_chip, run_chip_again
+    from ppt_gpu.sm.chip.record import room_for
+    from ppt_gpu.sm.simulate_chip import run_chip
 
     if chip.sm.collectors and len(program.event_start):
         raise PptError("programs with events are simulated without collector units")

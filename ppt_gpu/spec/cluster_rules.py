@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from itertools import pairwise
 
+from ppt_gpu.common.units import format_bytes
 from ppt_gpu.spec.toml_reader import Checked
-from ppt_gpu.units import format_bytes
 
 
 def check_network(checked: Checked) -> None:

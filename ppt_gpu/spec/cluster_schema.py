@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ppt_gpu.errors import did_you_mean
+from ppt_gpu.common.errors import did_you_mean
 from ppt_gpu.spec.libraries import PATHS
 from ppt_gpu.spec.toml_reader import Flag, Keyed, ListOf, Number, Quantity, Table, TableList, Text
 

@@ -8,8 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ppt_gpu.errors import PptError, nearest
-from ppt_gpu.paths import config_dir, data_dir
+from ppt_gpu.common.errors import PptError, nearest
+from ppt_gpu.common.paths import config_dir, data_dir
 from ppt_gpu.spec.toml_reader import Checked, Document, Table, check, parse_override, read_toml
 
 #: folder in hardware/ -> what a file of it describes

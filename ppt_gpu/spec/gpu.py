@@ -57,9 +57,11 @@ class Isa:
     scheduled: bool = False  # what runs is machine code that a compiler makes of PTX (ppt_gpu.machine), not PTX itself
     #: patterns of PTX instructions that become one piece of machine code ("mul.wide+add.64") -> machine operations
     fuse: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    #: machine instructions that no PTX names (ppt_gpu.machine.unnamed: "stack", "special") -> machine operations
+    #: machine instructions that no PTX names (ppt_gpu.machine.selection.implicit_moves: "stack", "special") -> machine
+    #: operations
     unnamed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    #: 32-bit registers and threads of an SM as the compiler takes it (ppt_gpu.machine.registers); 0: not known
+    #: 32-bit registers and threads of an SM as the compiler takes it (ppt_gpu.machine.registers); 0: not
+    #: known
     sm_registers: int = 0
     sm_threads: int = 0
 
@@ -196,7 +198,7 @@ class Interconnect:
 class MemoryPipe:
     """The SM's load/store front end. TOML table [memory]."""
 
-    coalescing: str  # "half_warp_1.0", "half_warp_1.2", "line", "sector", "segment"; see ppt_gpu.sm.coalesce
+    coalescing: str  # "half_warp_1.0", "half_warp_1.2", "line", "sector", "segment"; see ppt_gpu.sm.accesses.coalesce
     queue: int  # memory instructions waiting in the load/store unit
     transactions_per_cycle: float  # L1 tag look-ups (lines or sectors as coalesced) a cycle
     constant_latency: int  # cycles, constant-cache hit

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ppt_gpu.errors import did_you_mean
+from ppt_gpu.common.errors import did_you_mean
+from ppt_gpu.common.units import format_bytes
 from ppt_gpu.spec.gpu import Op, Pipe
 from ppt_gpu.spec.toml_reader import Checked
-from ppt_gpu.units import format_bytes
 
 Key = tuple[str, str]
 #: operations that do not compute: each waits in another way

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ppt_gpu.errors import did_you_mean
-from ppt_gpu.policies import POLICIES
+from ppt_gpu.common.errors import did_you_mean
+from ppt_gpu.common.policies import POLICIES
 from ppt_gpu.spec.gpu import TASK_CLASSES
 from ppt_gpu.spec.toml_reader import Flag, Keyed, Leaf, ListOf, Number, OneOf, Quantity, Table, Text
 

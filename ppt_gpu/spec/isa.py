@@ -9,7 +9,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
-from ppt_gpu.errors import did_you_mean
+from ppt_gpu.common.errors import did_you_mean
 from ppt_gpu.spec.files import find, read_with_base, shipped_names
 from ppt_gpu.spec.gpu import TASK_CLASSES, Isa, LaterSources, Op, Source
 from ppt_gpu.spec.gpu_schema import ISA

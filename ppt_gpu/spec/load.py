@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ppt_gpu.errors import InputErrors, PptError
+from ppt_gpu.common.errors import InputErrors, PptError
 from ppt_gpu.spec.files import check_with_base, find, isa_name, shipped, shipped_names
 from ppt_gpu.spec.gpu import (
     Cache,

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ppt_gpu.errors import PptError
+from ppt_gpu.common.errors import PptError
 from ppt_gpu.spec.cluster import GpuSlots, MachineSpec, NcclFit, NicSpec, NvlinkSpec, PcieSpec
 from ppt_gpu.spec.cluster_parts import PARTS, check_part, titled
 from ppt_gpu.spec.cluster_rules import check_machine

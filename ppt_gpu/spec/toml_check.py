@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from ppt_gpu.errors import InputErrors, PptError, did_you_mean, nearest
+from ppt_gpu.common.errors import InputErrors, PptError, did_you_mean, nearest
 from ppt_gpu.spec.gpu import Source
 from ppt_gpu.spec.toml_document import Document
 from ppt_gpu.spec.toml_scan import Path, Place, dotted

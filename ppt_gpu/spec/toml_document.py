@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path as FilePath
 from typing import Any
 
-from ppt_gpu.errors import PptError
+from ppt_gpu.common.errors import PptError
 from ppt_gpu.spec.toml_scan import Path, Place, Scanner, dotted, scan
 
 Places = dict[Path, Place]

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ppt_gpu import units
-from ppt_gpu.errors import did_you_mean
+from ppt_gpu.common import units
+from ppt_gpu.common.errors import did_you_mean
 
 
 class _Required:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from math import prod
 
-from ppt_gpu.errors import InputErrors, PptError, did_you_mean, nearest
+from ppt_gpu.common.errors import InputErrors, PptError, did_you_mean, nearest
 from ppt_gpu.spec.gpu import MEMORY_CLASSES, TASK_CLASSES
 from ppt_gpu.tasklist.model import (
     WARP_SIZE,

@@ -9,7 +9,7 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.errors import BudgetError
+from ppt_gpu.common.errors import BudgetError
 from ppt_gpu.spec.gpu import MEMORY_SPACES
 from ppt_gpu.tasklist.check import check
 from ppt_gpu.tasklist.model import (

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.errors import BudgetError, PptError
+from ppt_gpu.common.errors import BudgetError, PptError
 from ppt_gpu.spec.gpu import MEMORY_SPACES, Gpu, Isa
 from ppt_gpu.tasklist.flat import FlatTaskList, producers
 

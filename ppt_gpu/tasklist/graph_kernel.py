@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.compiled import entry
+from ppt_gpu.common.compiled import entry
 
 
 def measure_plain(

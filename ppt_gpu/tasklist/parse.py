@@ -6,10 +6,10 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ppt_gpu.errors import InputErrors, PptError, did_you_mean
+from ppt_gpu.common.errors import InputErrors, PptError, did_you_mean
+from ppt_gpu.common.units import parse_quantity
 from ppt_gpu.tasklist.model import Buffer, Comment, Item, Loop, TaskList
 from ppt_gpu.tasklist.words import Line, parse_task
-from ppt_gpu.units import parse_quantity
 
 VERSION = 1
 HEADER = ("name", "grid", "block", "registers", "shared", "buffer")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ppt_gpu.errors import PptError
+from ppt_gpu.common.errors import PptError
 from ppt_gpu.tasklist.check import check
 from ppt_gpu.tasklist.model import WARP_SIZE, Buffer, Comment, Item, Loop, Stride, Task, TaskList
 from ppt_gpu.tasklist.parse import VERSION, Parser

@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from ppt_gpu.errors import PptError, did_you_mean, nearest
+from ppt_gpu.common.errors import PptError, did_you_mean, nearest
+from ppt_gpu.common.units import UNITS
 from ppt_gpu.tasklist.model import WARP_SIZE, MemoryShape, Stride, Task, Transactions
-from ppt_gpu.units import UNITS
 
 _WORD = re.compile(r"[,{}=]|[^\s,{}=]+")
 _INTEGER = re.compile(r"\d{1,18}", re.ASCII)

@@ -8,8 +8,8 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ppt_gpu.errors import PptError, did_you_mean
-from ppt_gpu.progress import parts
+from ppt_gpu.common.errors import PptError, did_you_mean
+from ppt_gpu.common.progress import parts
 
 if TYPE_CHECKING:
     from ppt_gpu.validate.rows import Row
@@ -54,8 +54,8 @@ def validate(
     if speed and name not in TIMED:
         raise PptError(f"--speed: set '{name}' has no times", hint=f"sets with some: {', '.join(TIMED)}")
     if plot:
-        from ppt_gpu.outputs import check_outputs
-        from ppt_gpu.report.figures import check_target
+        from ppt_gpu.common.outputs import check_outputs
+        from ppt_gpu.report.figures.common import check_target
 
         check_target(plot)
         check_outputs([plot], lambda: captures)
@@ -76,14 +76,14 @@ def _gpgpusim(name: str, wanted: Wanted) -> str | None:
     """Cycles of a cycle-accurate simulator, and its CPU seconds where those are wanted."""
     if not wanted.speed:
         return _rows(name, wanted)
-    from ppt_gpu.validate.gpgpusim_speed import timed, to_json, to_text
+    from ppt_gpu.validate.gpgpusim.speed import timed, to_json, to_text
 
     return _printed(timed(wanted.texts, wanted.level), wanted, partial(to_json, name), partial(to_text, name))
 
 
 def _measured(name: str, wanted: Wanted) -> str | None:
     """Times measured on real GPUs: by others, and by the capture kit. Given captures alone where there are any."""
-    from ppt_gpu.validate import captured, measured
+    from ppt_gpu.validate.silicon import captured, measured
 
     found = [] if wanted.captures else measured.rows(wanted.texts)
     return _told(name, wanted, found + captured.rows(wanted.texts, wanted.captures))
@@ -91,14 +91,14 @@ def _measured(name: str, wanted: Wanted) -> str | None:
 
 def _curves(name: str, wanted: Wanted) -> str | None:
     """Latency, cache bandwidth and small kernels, as measured on real GPUs."""
-    from ppt_gpu.validate.curves import rows
+    from ppt_gpu.validate.silicon.curves import rows
 
     return _told(name, wanted, rows(wanted.texts))
 
 
 def _micro(name: str, wanted: Wanted) -> str | None:
     """Bandwidths, latencies and rates as published for many GPUs."""
-    from ppt_gpu.validate.micro import pairs, to_json, to_text
+    from ppt_gpu.validate.silicon.micro import pairs, to_json, to_text
 
     return _printed(pairs(wanted.texts), wanted, to_json, to_text)
 
@@ -134,15 +134,15 @@ def _coverage(name: str, wanted: Wanted) -> str | None:
 
 def _caches(name: str, wanted: Wanted) -> str | None:
     """Hit rates of the cache models beside those of the simulation."""
-    from ppt_gpu.validate.cache_models import rows, to_json, to_text
+    from ppt_gpu.validate.models.cache_models import rows, to_json, to_text
 
     return _printed(list(rows(wanted.texts)), wanted, to_json, to_text)
 
 
 def _statements(name: str, wanted: Wanted) -> str | None:
     """Blem's statements beside ours; the sensitivities too unless only some statements are wanted."""
-    from ppt_gpu.validate import dark_silicon, port
-    from ppt_gpu.validate.statements import to_json, to_text, with_text
+    from ppt_gpu.validate.papers import dark_silicon, port
+    from ppt_gpu.validate.papers.statements import to_json, to_text, with_text
 
     source = dark_silicon if name == "darksilicon" else port
     groups = with_text(source.comparisons(), wanted.texts)
@@ -154,8 +154,8 @@ def _statements(name: str, wanted: Wanted) -> str | None:
 
 def _cluster(name: str, wanted: Wanted) -> str | None:
     """Collectives and messages on clusters, with geometric mean errors by group and machine."""
-    from ppt_gpu.validate import cluster
-    from ppt_gpu.validate.cluster_table import to_json, to_text
+    from ppt_gpu.validate.cluster import sets as cluster
+    from ppt_gpu.validate.cluster.table import to_json, to_text
 
     limits = cluster.LIMITS
     return _printed(
@@ -165,8 +165,8 @@ def _cluster(name: str, wanted: Wanted) -> str | None:
 
 def _models(name: str, wanted: Wanted) -> str | None:
     """The analytical models beside the simulation, on GPUMech's machine."""
-    from ppt_gpu.validate.model_study import accuracy
-    from ppt_gpu.validate.model_text import accuracy_json, accuracy_text
+    from ppt_gpu.validate.models.study import accuracy
+    from ppt_gpu.validate.models.text import accuracy_json, accuracy_text
 
     rows = accuracy(wanted.texts)
     return accuracy_json(rows) if wanted.as_json else accuracy_text(rows)
@@ -174,12 +174,12 @@ def _models(name: str, wanted: Wanted) -> str | None:
 
 def _ppt(name: str, wanted: Wanted) -> str | None:
     """The PPT paper redone: times by application, GPU and size, and its projection."""
-    from ppt_gpu.validate.ppt import cases
-    from ppt_gpu.validate.ppt_text import to_json, to_text
+    from ppt_gpu.validate.papers.ppt import cases
+    from ppt_gpu.validate.papers.ppt_text import to_json, to_text
 
     found = cases(wanted.texts)
     if found and wanted.plot:
-        from ppt_gpu.validate.ppt_figures import draw
+        from ppt_gpu.validate.papers.ppt_figures import draw
 
         draw(found, wanted.plot)
     return _printed(found, wanted, to_json, to_text)
@@ -187,8 +187,8 @@ def _ppt(name: str, wanted: Wanted) -> str | None:
 
 def _isa(name: str, wanted: Wanted) -> str | None:
     """Our machine instructions of every shipped kernel beside those of its machine code."""
-    from ppt_gpu.validate.isa import comparisons
-    from ppt_gpu.validate.isa_table import set_text, to_json
+    from ppt_gpu.validate.isa.expansions import comparisons
+    from ppt_gpu.validate.isa.table import set_text, to_json
 
     return _printed(comparisons(wanted.texts), wanted, partial(to_json, name), partial(set_text, name))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from ppt_gpu.errors import PptError
+from ppt_gpu.common.errors import PptError
 
 
 def positive_number(row: Mapping[str, str], name: str) -> float:

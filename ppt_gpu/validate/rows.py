@@ -10,7 +10,7 @@ from itertools import groupby
 
 import numpy as np
 
-from ppt_gpu.report.columns import columns, fits
+from ppt_gpu.report.text.columns import columns, fits
 
 
 def is_asked(name: str, texts: Sequence[str]) -> bool:
@@ -27,7 +27,7 @@ class Row:
     reference: float
     predicted: float
     unit: str
-    limiter: str = ""  # kind of limit, where the set says it (ppt_gpu.report.limiter)
+    limiter: str = ""  # kind of limit, where the set says it (ppt_gpu.report.result.limiter)
 
     @property
     def error(self) -> float:

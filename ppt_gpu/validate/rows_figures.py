@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ppt_gpu.report.figures import COLOURS, STYLE, pyplot, save
+from ppt_gpu.report.figures.common import COLOURS, STYLE, pyplot, save
 from ppt_gpu.validate.rows import Row
 
 #: predicted / reference between which the grey band lies: a quarter too fast to a quarter too slow

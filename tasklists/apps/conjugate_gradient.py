@@ -2,7 +2,7 @@
 ranks combine, and three vector updates an iteration. With many ranks the latency of the all-reduces is what remains.
 """
 
-from ppt_gpu.cluster.kernel import Kernel
+from ppt_gpu.cluster.model.kernel import Kernel
 
 
 def app(rank, n=128, iterations=20):

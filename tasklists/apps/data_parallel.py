@@ -2,7 +2,7 @@
 all ranks as soon as they are there, behind the backward pass of the layers before it.
 """
 
-from ppt_gpu.cluster.kernel import Kernel
+from ppt_gpu.cluster.model.kernel import Kernel
 
 
 def app(rank, layers=16, n=2048, steps=3, overlap=True):

@@ -2,7 +2,7 @@
 them with the neighbours and goes on, again and again. What remains of a fast kernel is copies.
 """
 
-from ppt_gpu.cluster.kernel import Kernel
+from ppt_gpu.cluster.model.kernel import Kernel
 
 
 def app(rank, n=256, iterations=10, host_time=20e-6):

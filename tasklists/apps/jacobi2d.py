@@ -3,7 +3,7 @@
 With `overlap` the edges are swept first, and their exchange hides behind the sweep of the rest.
 """
 
-from ppt_gpu.cluster.kernel import Kernel
+from ppt_gpu.cluster.model.kernel import Kernel
 
 
 def sweep(n: int, rows: int, times: int = 1) -> Kernel:

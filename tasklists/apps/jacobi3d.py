@@ -3,7 +3,7 @@
 With `overlap` the outer layer is swept first, and its exchange hides behind the sweep of the inside.
 """
 
-from ppt_gpu.cluster.kernel import Kernel
+from ppt_gpu.cluster.model.kernel import Kernel
 
 
 def sweep(n: int, planes: int, times: int = 1) -> Kernel:

@@ -3,7 +3,7 @@ While the pipeline fills and drains, (ranks - 1) / (micro-batches + ranks - 1) o
 2019).
 """
 
-from ppt_gpu.cluster.kernel import Kernel
+from ppt_gpu.cluster.model.kernel import Kernel
 
 
 def app(rank, layers=4, n=1024, batches=8):

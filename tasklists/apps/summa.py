@@ -2,7 +2,7 @@
 along columns, while the blocks of the step before are multiplied (van de Geijn, Watts, 1997).
 """
 
-from ppt_gpu.cluster.kernel import Kernel
+from ppt_gpu.cluster.model.kernel import Kernel
 
 
 def app(rank, n=2048):

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.multicore.miss_rate import miss_rate
-from ppt_gpu.multicore.upper_bound import utilisation
-from ppt_gpu.multicore.values import Values, require
+from ppt_gpu.multicore.base.miss_rate import miss_rate
+from ppt_gpu.multicore.base.upper_bound import utilisation
+from ppt_gpu.multicore.base.values import Values, require
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from goldens import golden, goldens
 
-from ppt_gpu.analytic.cache_sets import set_of
-from ppt_gpu.analytic.reuse_distance import COLD, reuse_distances
-from ppt_gpu.analytic.sdcm import hit_probability, normal_hit_probability, released_hit_probability
-from ppt_gpu.errors import PptError
+from ppt_gpu.common.errors import PptError
+from ppt_gpu.models.caches.cache_sets import set_of
+from ppt_gpu.models.caches.reuse_distance import COLD, reuse_distances
+from ppt_gpu.models.caches.sdcm import hit_probability, normal_hit_probability, released_hit_probability
 
 
 def test_stack_distances() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from goldens import goldens
 
-from ppt_gpu.sm.coalesce import distinct_lines, transactions
+from ppt_gpu.sm.accesses.coalesce import distinct_lines, transactions
 
 GOLDENS = goldens("gat.coalesce.*")
 

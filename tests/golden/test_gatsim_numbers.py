@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 from goldens import ORIGINAL, golden, goldens
+from reference.gatsim import gatsim_time_reference
 
-from ppt_gpu.analytic.gatsim_loop import gatsim_time
-from ppt_gpu.analytic.gatsim_reference import gatsim_time_reference
-from ppt_gpu.analytic.gatsim_work import GatsimMachine, GatsimTime, GatsimWork, straight_work
+from ppt_gpu.models.gatsim.loop import gatsim_time
+from ppt_gpu.models.gatsim.work import GatsimMachine, GatsimTime, GatsimWork, straight_work
 
 POLICY = {"rr": "lrr", "round_robin": "lrr", "gto": "gto", "gto_launch": "gto_launch"}
 

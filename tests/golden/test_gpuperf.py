@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from goldens import golden, holds
 
-from ppt_gpu.analytic.gpuperf import gpuperf
-from ppt_gpu.analytic.gpuperf_benefit import potential_benefits
-from ppt_gpu.analytic.gpuperf_inputs import C2050, C2050_L1_LATENCY, C2050_L2_LATENCY, C2050_MAX_WARPS, GpuPerfInputs
-from ppt_gpu.analytic.mcore import MCoreHardware, MCoreSoftware, itilp_max, m_core
-from ppt_gpu.errors import PptError
+from ppt_gpu.common.errors import PptError
+from ppt_gpu.models.gpuperf.benefit import potential_benefits
+from ppt_gpu.models.gpuperf.gpuperf import gpuperf
+from ppt_gpu.models.gpuperf.inputs import C2050, C2050_L1_LATENCY, C2050_L2_LATENCY, C2050_MAX_WARPS, GpuPerfInputs
+from ppt_gpu.models.mcore.mcore import MCoreHardware, MCoreSoftware, itilp_max, m_core
 
 #: names of the goldens whose lower-case form is not that of the inputs
 NAMES = {"SIMD_width": "simd_width", "SFU_width": "sfu_width", "DRAM_lat": "dram_lat", "Gamma": "gamma", "N": "n",

@@ -10,21 +10,21 @@ import pytest
 from goldens import golden, goldens
 from guz import Machine, outcome
 
-from ppt_gpu.multicore.amdahl import HillMarty, best_size, speedup
-from ppt_gpu.multicore.chip import Budget, cores_within
-from ppt_gpu.multicore.device_scaling import load_scaling
-from ppt_gpu.multicore.exe_cpi import clock_at, cpi_closed, cpi_search, goal
-from ppt_gpu.multicore.miss_rate import miss_rate
-from ppt_gpu.multicore.study import load_study
-from ppt_gpu.multicore.suite import load_suite
-from ppt_gpu.multicore.topology import performance
-from ppt_gpu.multicore.upper_bound import (
+from ppt_gpu.multicore.base.device_scaling import load_scaling
+from ppt_gpu.multicore.base.miss_rate import miss_rate
+from ppt_gpu.multicore.base.suite import load_suite
+from ppt_gpu.multicore.base.upper_bound import (
     CorePerformance,
     access_time,
     bandwidth_bound,
     core_performance,
     latency_limit,
 )
+from ppt_gpu.multicore.core_models.exe_cpi import clock_at, cpi_closed, cpi_search, goal
+from ppt_gpu.multicore.dark_silicon.amdahl import HillMarty, best_size, speedup
+from ppt_gpu.multicore.dark_silicon.chip import Budget, cores_within
+from ppt_gpu.multicore.dark_silicon.study import load_study
+from ppt_gpu.multicore.dark_silicon.topology import performance
 from ppt_gpu.validate.rows import Row, summaries
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from goldens import goldens
 
-from ppt_gpu.errors import PptError
-from ppt_gpu.scale.occupancy import UNLIMITED, OccupancyLimits, theoretical_occupancy
+from ppt_gpu.common.errors import PptError
+from ppt_gpu.scale.occupancy.occupancy import UNLIMITED, OccupancyLimits, theoretical_occupancy
 
 HERE = Path(__file__).resolve().parent
 DATA = HERE / "data"
@@ -130,7 +130,7 @@ def test_golden(golden: dict) -> None:
 
 
 def test_a_block_that_fits_nowhere_is_an_error_not_zero() -> None:
-    from ppt_gpu.scale.occupancy import checked_occupancy
+    from ppt_gpu.scale.occupancy.occupancy import checked_occupancy
 
     with pytest.raises(PptError, match="registers of 32 warps") as caught:
         checked_occupancy(limits_of("7.0"), 1024, 65, 0, name="V100")

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from goldens import golden, goldens
 
-from ppt_gpu.analytic.ppt_extrapolation import extrapolate_workload, ppt_blocks_per_sm
-from ppt_gpu.analytic.ppt_memory import ppt_memory_cycles
-from ppt_gpu.errors import PptError
-from ppt_gpu.scale.grid import plan
-from ppt_gpu.scale.occupancy import Occupancy
-from ppt_gpu.scale.ppt_workload import workload_prediction
+from ppt_gpu.common.errors import PptError
+from ppt_gpu.models.ppt.extrapolation import extrapolate_workload, ppt_blocks_per_sm
+from ppt_gpu.models.ppt.memory import ppt_memory_cycles
+from ppt_gpu.scale.blocks.distribution import plan
+from ppt_gpu.scale.levels.workload import workload_prediction
+from ppt_gpu.scale.occupancy.occupancy import Occupancy
 
 #: name in Table 1 -> shipped GPU
 SHIPPED = {"M2090": "m2090", "K40": "k40", "K6000": "k6000"}

@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 from goldens import golden, goldens
 
-from ppt_gpu.analytic.ppt_memory import (
+from ppt_gpu.common.errors import PptError
+from ppt_gpu.models.ppt.memory import (
     PUBLISHED,
     AccessTimes,
     LoadedMemory,
@@ -18,7 +19,6 @@ from ppt_gpu.analytic.ppt_memory import (
     mean_access_time,
     pending_latency,
 )
-from ppt_gpu.errors import PptError
 from ppt_gpu.spec import load_gpu
 
 NAMES = {"M2090": "m2090", "K40": "k40", "K6000": "k6000", "Pascal_hyp": "pascal_ppt"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from goldens import golden
 
-from ppt_gpu.paths import data_dir
+from ppt_gpu.common.paths import data_dir
 from ppt_gpu.tasklist.flat import flatten, producers
 from ppt_gpu.tasklist.graph import measures
 from ppt_gpu.tasklist.text import read_tasklist

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from goldens import golden
 
-from ppt_gpu.analytic.little import little, sustained_throughput
-from ppt_gpu.analytic.roofline import hierarchical_roofline, peak_flops, roofline
-from ppt_gpu.errors import PptError
+from ppt_gpu.bounds.little import little, sustained_throughput
+from ppt_gpu.bounds.roofline import hierarchical_roofline, peak_flops, roofline
+from ppt_gpu.common.errors import PptError
 from ppt_gpu.spec import load_gpu
 
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 from goldens import golden, goldens
 
-from ppt_gpu.analytic.steps import Step
-from ppt_gpu.multicore.core import CoreOperation, SCore
-from ppt_gpu.multicore.core_file import load_core
-from ppt_gpu.multicore.interval import in_order, out_of_order
-from ppt_gpu.multicore.ports import arrival_rates, fullest_load, spread, waits
-from ppt_gpu.multicore.s_core import Options, predict
-from ppt_gpu.multicore.s_inputs import SInputs
+from ppt_gpu.models.base.steps import Step
+from ppt_gpu.multicore.base.core import CoreOperation, SCore
+from ppt_gpu.multicore.base.core_file import load_core
+from ppt_gpu.multicore.core_models.interval import in_order, out_of_order
+from ppt_gpu.multicore.core_models.ports import arrival_rates, fullest_load, spread, waits
+from ppt_gpu.multicore.core_models.s_core import Options, predict
+from ppt_gpu.multicore.core_models.s_inputs import SInputs
 
 
 def plain_core(**changes: object) -> SCore:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from goldens import golden
 
-from ppt_gpu.multicore.core_file import load_core
-from ppt_gpu.multicore.ir import Amount, Ir
-from ppt_gpu.multicore.ir_to_m import (
+from ppt_gpu.multicore.base.core_file import load_core
+from ppt_gpu.multicore.core_models.s_inputs import USUAL_ILP
+from ppt_gpu.multicore.representation.ir import Amount, Ir
+from ppt_gpu.multicore.representation.ir_to_m import (
     TRANSACTION,
     WARPS_PER_BLOCK,
     blocks_of,
@@ -16,8 +17,7 @@ from ppt_gpu.multicore.ir_to_m import (
     off_chip_footprint,
     on_chip_capacity,
 )
-from ppt_gpu.multicore.ir_to_s import MISPREDICTED, footprint_on_cpu, s_inputs_of_ir
-from ppt_gpu.multicore.s_inputs import USUAL_ILP
+from ppt_gpu.multicore.representation.ir_to_s import MISPREDICTED, footprint_on_cpu, s_inputs_of_ir
 from ppt_gpu.spec import load_gpu
 
 #: Table 5.3: warps of a block, native and translated

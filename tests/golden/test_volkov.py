@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from goldens import RECORDS, holds
 
-from ppt_gpu.analytic.volkov import NEVER, LatencyHiding, cusp, guide_warps
-from ppt_gpu.errors import PptError
+from ppt_gpu.common.errors import PptError
+from ppt_gpu.models.classics.volkov import NEVER, LatencyHiding, cusp, guide_warps
 
 
 def test_figure_4_7() -> None:

@@ -15,14 +15,14 @@ import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
-from ppt_gpu.errors import PptError
-from ppt_gpu.exec.budget import Budget
-from ppt_gpu.exec.memory import DeviceMemory
-from ppt_gpu.exec.run import forget_engines, run
-from ppt_gpu.exec.tensormap_text import parse_tensormap
-from ppt_gpu.exec.workload import Argument, Buffer, Launch
+from ppt_gpu.common.errors import PptError
+from ppt_gpu.emulator.memory.memory import DeviceMemory
+from ppt_gpu.emulator.run.run import forget_engines, run
 from ppt_gpu.ptx.module import Kernel
-from ppt_gpu.ptx.parser import parse_module
+from ppt_gpu.ptx.parsing.parser import parse_module
+from ppt_gpu.workload.budget import Budget
+from ppt_gpu.workload.tensormap_text import parse_tensormap
+from ppt_gpu.workload.workload import Argument, Buffer, Launch
 
 ROOT = Path(__file__).parents[2]
 #: samples, and kernels that use each feature: TMA, clusters, tensor cores, aliases, ...

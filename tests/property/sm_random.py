@@ -9,9 +9,9 @@ import numpy as np
 from hypothesis import note
 from hypothesis import strategies as st
 
-from ppt_gpu.policies import POLICIES
-from ppt_gpu.sm.core_raw import Raw
-from ppt_gpu.sm.program import (
+from ppt_gpu.common.policies import POLICIES
+from ppt_gpu.sm.loop.raw import Raw
+from ppt_gpu.sm.program.program import (
     EVENT_COUNTS,
     EVENT_LATE,
     EVENT_WAITS,

@@ -7,16 +7,16 @@ from hypothesis import event
 from hypothesis import strategies as st
 from some_examples import examples
 
-from ppt_gpu.analytic.affine import Affine
-from ppt_gpu.analytic.affine_registers import _Interpreter, counter
-from ppt_gpu.analytic.affine_values import assign
-from ppt_gpu.exec.budget import Budget
-from ppt_gpu.exec.initial_memory import device_memory
-from ppt_gpu.exec.run import run
+from ppt_gpu.emulator.memory.initial_memory import device_memory
+from ppt_gpu.emulator.run.run import run
 from ppt_gpu.frontends.call import open_call
 from ppt_gpu.frontends.prepare import prepare
+from ppt_gpu.models.affine.affine import Affine
+from ppt_gpu.models.affine.registers import _Interpreter, counter
+from ppt_gpu.models.affine.values import assign
 from ppt_gpu.ptx.cfg import control_flow
 from ppt_gpu.ptx.module import Reg
+from ppt_gpu.workload.budget import Budget
 
 THREADS, BLOCKS, TRIPS = 64, 3, 3
 TEXT = """

@@ -9,10 +9,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sm_random import gpus, programs, random_program
 
-from ppt_gpu.analytic.cache_outcomes import CacheOutcomes, simulate_caches
-from ppt_gpu.analytic.least_latency import entry_ops
-from ppt_gpu.analytic.operation_latency import sums_by_operation
-from ppt_gpu.sm.core_machine import (
+from ppt_gpu.bounds.least_latency import entry_ops
+from ppt_gpu.models.base.cache_outcomes import CacheOutcomes, simulate_caches
+from ppt_gpu.models.base.operation_latency import sums_by_operation
+from ppt_gpu.sm.program.machine import (
     DRAM_READ,
     DRAM_WRITE,
     L1_ACCESSES,
@@ -21,8 +21,8 @@ from ppt_gpu.sm.core_machine import (
     Machine,
     machine_of,
 )
-from ppt_gpu.sm.program import KIND_SHARED, KIND_STORE, Program, posted_by
-from ppt_gpu.sm.reference_memory import Memory
+from ppt_gpu.sm.program.program import KIND_SHARED, KIND_STORE, Program, posted_by
+from ppt_gpu.sm.reference.memory import Memory
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.gpu import Gpu
 

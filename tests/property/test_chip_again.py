@@ -10,13 +10,13 @@ from sm_random import answered, differences, programs
 from some_examples import until
 from test_chip_agreement import LONG, RELAXED, chips
 
-from ppt_gpu.sm.chip import run_chip
-from ppt_gpu.sm.chip_again import BELOW, chip_run_name, recorded_chip, run_chip_again
-from ppt_gpu.sm.chip_machine import Chip, checked_window, chip_of
-from ppt_gpu.sm.chip_memory import SmMemory
-from ppt_gpu.sm.core_machine import Machine
-from ppt_gpu.sm.core_memory import _PARAMETERS
-from ppt_gpu.sm.program import Program
+from ppt_gpu.sm.chip.machine import Chip, checked_window, chip_of
+from ppt_gpu.sm.chip.memory import SmMemory
+from ppt_gpu.sm.chip.memory_replay import BELOW, chip_run_name, recorded_chip, run_chip_again
+from ppt_gpu.sm.loop.memory import _PARAMETERS
+from ppt_gpu.sm.program.machine import Machine
+from ppt_gpu.sm.program.program import Program
+from ppt_gpu.sm.simulate_chip import run_chip
 from ppt_gpu.spec.gpu import Gpu
 
 ROOM = 1 << 16

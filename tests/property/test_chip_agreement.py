@@ -12,17 +12,17 @@ from hypothesis import strategies as st
 from sm_random import differences, gpus, pipelined_gpus, programs, staged_gpus, with_events, with_operands
 
 from benchmarks.loop_programs import loop_program
-from ppt_gpu.sm.chip import run_chip
-from ppt_gpu.sm.chip_machine import Chip, checked_window, chip_of, with_left
-from ppt_gpu.sm.chip_reference import run_chip_reference
-from ppt_gpu.sm.core import run_core
-from ppt_gpu.sm.core_machine import CODE_IN_SM, machine_of
-from ppt_gpu.sm.core_raw import DONE, OVER_BUDGET
-from ppt_gpu.sm.program import KIND_STORE, Program
-from ppt_gpu.sm.staged import run_staged
+from ppt_gpu.common.threads import at_most
+from ppt_gpu.sm.chip.machine import Chip, checked_window, chip_of, with_left
+from ppt_gpu.sm.collectors.loop import run_staged
+from ppt_gpu.sm.loop.loop import run_core
+from ppt_gpu.sm.loop.raw import DONE, OVER_BUDGET
+from ppt_gpu.sm.program.machine import CODE_IN_SM, machine_of
+from ppt_gpu.sm.program.program import KIND_STORE, Program
+from ppt_gpu.sm.reference.chip import run_chip_reference
+from ppt_gpu.sm.simulate_chip import run_chip
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.gpu import Gpu
-from ppt_gpu.threads import at_most
 
 RELAXED = settings(deadline=None, suppress_health_check=list(HealthCheck))
 LONG = 1 << 30

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ppt_gpu.cluster.collectives import KINDS, algorithms
+from ppt_gpu.cluster.collectives.collectives import KINDS, algorithms
 from ppt_gpu.cluster.load import ClusterMachine, load_machine
-from ppt_gpu.cluster.machine import GPU, HOST, PS_PER_S, Place
+from ppt_gpu.cluster.model.machine import GPU, HOST, PS_PER_S, Place
 
 BASES = [load_machine(name, 4) for name in ("dgx_h100", "alps_gh200", "alps_openmpi", "k40_node", "dgx1_v100", "p4de")]
 RATES = st.floats(1e8, 1e12)

@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from sm_random import gpus, programs
 
-from ppt_gpu.compiled import entry
-from ppt_gpu.sm.core_bits import pointer
-from ppt_gpu.sm.core_lsu import issue_global, issue_shared
-from ppt_gpu.sm.core_machine import Machine, machine_of
-from ppt_gpu.sm.core_memory import (
+from ppt_gpu.common.bits import pointer
+from ppt_gpu.common.compiled import entry
+from ppt_gpu.sm.loop.lsu import issue_global, issue_shared
+from ppt_gpu.sm.loop.memory import (
     CYCLES_AT,
     CYCLES_MASK,
     DIRTY,
@@ -35,10 +34,11 @@ from ppt_gpu.sm.core_memory import (
     MemoryArrays,
     code_tables,
 )
-from ppt_gpu.sm.core_memory import TABLES as FIRST_TABLE
-from ppt_gpu.sm.core_pack import KIND_AT, KIND_MASK, OP_AT, OP_MASK, OP_ROW, USES_L1, Packed
-from ppt_gpu.sm.core_warm import make_pass_rounds
-from ppt_gpu.sm.program import KIND_LOAD, KIND_SHARED, Program
+from ppt_gpu.sm.loop.memory import TABLES as FIRST_TABLE
+from ppt_gpu.sm.loop.pack import KIND_AT, KIND_MASK, OP_AT, OP_MASK, OP_ROW, USES_L1, Packed
+from ppt_gpu.sm.loop.warm import make_pass_rounds
+from ppt_gpu.sm.program.machine import Machine, machine_of
+from ppt_gpu.sm.program.program import KIND_LOAD, KIND_SHARED, Program
 from ppt_gpu.spec.gpu import Gpu
 
 

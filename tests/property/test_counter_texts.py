@@ -7,13 +7,13 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ppt_gpu.errors import PptError
-from ppt_gpu.multicore.core_file import load_core
-from ppt_gpu.multicore.counter_files import read_counters
-from ppt_gpu.multicore.counters import COUNTERS
-from ppt_gpu.multicore.perf_stat import EVENTS
-from ppt_gpu.multicore.port import Settings, counters_to_core, counters_to_gpu
-from ppt_gpu.multicore.sensitivity import sensitivities
+from ppt_gpu.common.errors import PptError
+from ppt_gpu.multicore.base.core_file import load_core
+from ppt_gpu.multicore.port.port import Settings, counters_to_core, counters_to_gpu
+from ppt_gpu.multicore.port.sensitivity import sensitivities
+from ppt_gpu.multicore.representation.counter_files import read_counters
+from ppt_gpu.multicore.representation.counters import COUNTERS
+from ppt_gpu.multicore.representation.perf_stat import EVENTS
 from ppt_gpu.spec import load_gpu
 
 NAMES = st.sampled_from(

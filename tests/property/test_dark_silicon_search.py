@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ppt_gpu.multicore.device_scaling import Node, load_scaling
-from ppt_gpu.multicore.exe_cpi import cpi_closed, cpi_search
-from ppt_gpu.multicore.search import search
-from ppt_gpu.multicore.study import Study, load_study
-from ppt_gpu.multicore.suite import Suite, load_suite
-from ppt_gpu.multicore.upper_bound import core_performance
+from ppt_gpu.multicore.base.device_scaling import Node, load_scaling
+from ppt_gpu.multicore.base.suite import Suite, load_suite
+from ppt_gpu.multicore.base.upper_bound import core_performance
+from ppt_gpu.multicore.core_models.exe_cpi import cpi_closed, cpi_search
+from ppt_gpu.multicore.dark_silicon.search import search
+from ppt_gpu.multicore.dark_silicon.study import Study, load_study
 
 
 @given(

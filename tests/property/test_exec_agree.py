@@ -14,13 +14,13 @@ from equal_fields import assert_equal
 from hypothesis import strategies as st
 from random_arithmetic import arithmetic_rows
 from random_ptx import BLOCKS, POOLS, PREDICATES, ROW, ROW_PLACES, TABLE, THREADS, kernel_text, kernels
+from reference.interpreter.interpreter import interpret
 from some_examples import examples
 
-from ppt_gpu.exec.interpreter import interpret
-from ppt_gpu.exec.memory import DeviceMemory
-from ppt_gpu.exec.run import run
-from ppt_gpu.exec.workload import Argument, Buffer, Launch
+from ppt_gpu.emulator.memory.memory import DeviceMemory
+from ppt_gpu.emulator.run.run import run
 from ppt_gpu.ptx import parse_module
+from ppt_gpu.workload.workload import Argument, Buffer, Launch
 
 FLOATS = {"f16": "f2", "f32": "f4", "f64": "f8"}
 SPECIAL = {

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference.gatsim import gatsim_time_reference
 
-from ppt_gpu.analytic.gatsim_loop import gatsim_time
-from ppt_gpu.analytic.gatsim_reference import gatsim_time_reference
-from ppt_gpu.analytic.gatsim_work import ACCESS, POLICIES, GatsimMachine, GatsimTime, GatsimWork, TagStore
+from ppt_gpu.models.gatsim.loop import gatsim_time
+from ppt_gpu.models.gatsim.work import ACCESS, POLICIES, GatsimMachine, GatsimTime, GatsimWork, TagStore
 
 ENTRY = st.tuples(st.integers(0, ACCESS), st.integers(1, 9))  # kind, delay
 ACCESSES = st.tuples(

@@ -7,13 +7,13 @@ from types import SimpleNamespace
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference.in_flight import reference_asked, reference_of_block, reference_waits_before
 
-from ppt_gpu.sm.in_flight import asked
-from ppt_gpu.sm.in_flight_reference import reference_asked, reference_of_block, reference_waits_before
-from ppt_gpu.sm.moments import waits_before
-from ppt_gpu.sm.program import KIND_ATOMIC, KIND_BARRIER, KIND_COMPUTE, KIND_LOAD, KIND_SHARED
-from ppt_gpu.sm.scoreboard import Schedule
-from ppt_gpu.sm.sharing import Touches
+from ppt_gpu.sm.accesses.scoreboard import Schedule
+from ppt_gpu.sm.accesses.sharing import Touches
+from ppt_gpu.sm.l2_sharing.access_epochs import waits_before
+from ppt_gpu.sm.l2_sharing.in_flight import asked
+from ppt_gpu.sm.program.program import KIND_ATOMIC, KIND_BARRIER, KIND_COMPUTE, KIND_LOAD, KIND_SHARED
 
 KINDS = np.array([KIND_COMPUTE, KIND_LOAD, KIND_ATOMIC, KIND_SHARED, KIND_BARRIER])
 

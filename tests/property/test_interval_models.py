@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ppt_gpu.analytic.contention import bandwidth_delay, mean_batch, mshr_delay
-from ppt_gpu.analytic.gcom import sub_core
-from ppt_gpu.analytic.interval import Profile, _intervals, intervals_reference
-from ppt_gpu.analytic.markov import markov_ipc
-from ppt_gpu.analytic.multithreading import multithreading, naive_ipc
-from ppt_gpu.analytic.representative import METHODS, representative
+from ppt_gpu.models.gpumech.contention import bandwidth_delay, mean_batch, mshr_delay
+from ppt_gpu.models.gpumech.gcom import sub_core
+from ppt_gpu.models.gpumech.interval import Profile, _intervals, intervals_reference
+from ppt_gpu.models.gpumech.markov import markov_ipc
+from ppt_gpu.models.gpumech.multithreading import multithreading, naive_ipc
+from ppt_gpu.models.gpumech.representative import METHODS, representative
 
 INSTRUCTION = st.tuples(st.integers(1, 40), st.lists(st.integers(0, 20), max_size=2))
 TRACES = st.lists(st.lists(INSTRUCTION, max_size=20), min_size=1, max_size=3)

@@ -1,4 +1,4 @@
-"""Entries that issue ahead of time (core_pack.AHEAD) change no result: tried without."""
+"""Entries that issue ahead of time (loop.pack.AHEAD) change no result: tried without."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from sm_random import differences
 
 from benchmarks.loop_programs import Entry, loop_program
-from ppt_gpu.sm import core
-from ppt_gpu.sm.core_machine import Machine, machine_of
-from ppt_gpu.sm.core_pack import AHEAD_AT, Packed
-from ppt_gpu.sm.program import Program
+from ppt_gpu.sm.loop import loop as core
+from ppt_gpu.sm.loop.pack import AHEAD_AT, Packed
+from ppt_gpu.sm.program.machine import Machine, machine_of
+from ppt_gpu.sm.program.program import Program
 from ppt_gpu.spec import load_gpu
 
 RELAXED = settings(deadline=None, suppress_health_check=list(HealthCheck))

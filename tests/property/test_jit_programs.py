@@ -7,13 +7,13 @@ backwards while a counter lasts: structured code is the rare case, so reconverge
 import numpy as np
 from equal_fields import assert_equal
 from hypothesis import strategies as st
+from reference.interpreter.interpreter import interpret
 from some_examples import examples
 
-from ppt_gpu.exec.interpreter import interpret
-from ppt_gpu.exec.memory import DeviceMemory
-from ppt_gpu.exec.run import run
-from ppt_gpu.exec.workload import Argument, Buffer, Launch
+from ppt_gpu.emulator.memory.memory import DeviceMemory
+from ppt_gpu.emulator.run.run import run
 from ppt_gpu.ptx import parse_module
+from ppt_gpu.workload.workload import Argument, Buffer, Launch
 
 HEAD = """.version 8.0
 .target sm_80

@@ -7,18 +7,18 @@ from math import ceil
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from ppt_gpu.sm.banks import BankRule
-from ppt_gpu.sm.coalesce import RULES
-from ppt_gpu.sm.lower_access import BY_L1, PAST_L1, STAYS, Geometry, Variants, lower_accesses
-from ppt_gpu.sm.lower_reference import (
+from reference.lower import (
     reference_apart,
     reference_bank_cycles,
     reference_look_ups,
     reference_passes,
     reference_transactions,
 )
-from ppt_gpu.sm.lower_shapes import GLOBAL, LOCAL, SHARED
+
+from ppt_gpu.sm.accesses.access import BY_L1, PAST_L1, STAYS, Geometry, Variants, lower_accesses
+from ppt_gpu.sm.accesses.banks import BankRule
+from ppt_gpu.sm.accesses.coalesce import RULES
+from ppt_gpu.sm.accesses.shapes import GLOBAL, LOCAL, SHARED
 
 BANKS = (
     BankRule(32, 4, 128, False), BankRule(32, 8, 256, False), BankRule(16, 4, 64, True),

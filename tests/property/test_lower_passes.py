@@ -10,20 +10,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from ppt_gpu.exec.box import MASK as BOX_MASK
-from ppt_gpu.exec.box import Box
-from ppt_gpu.sm.banks import BankRule, bank_passes
-from ppt_gpu.sm.coalesce import RULES, coalesce, transactions
-from ppt_gpu.sm.lower_hash import dense_ids
-from ppt_gpu.sm.lower_reference import (
+from reference.lower import (
     dependencies,
     reference_box,
     reference_passes,
     reference_schedule,
     reference_transactions,
 )
-from ppt_gpu.sm.scoreboard import (
+
+from ppt_gpu.common.hash_ids import dense_ids
+from ppt_gpu.sm.accesses.banks import BankRule, bank_passes
+from ppt_gpu.sm.accesses.coalesce import RULES, coalesce, transactions
+from ppt_gpu.sm.accesses.scoreboard import (
     GROUP_COPY,
     GROUP_EXPECT,
     GROUP_USE,
@@ -31,6 +29,8 @@ from ppt_gpu.sm.scoreboard import (
     StaticCode,
     schedule,
 )
+from ppt_gpu.workload.box import MASK as BOX_MASK
+from ppt_gpu.workload.box import Box
 
 SIZES = st.sampled_from([1, 2, 4, 8, 16, 32])
 MASKS = st.one_of(st.just(0xFFFFFFFF), st.integers(0, 0xFFFFFFFF))

@@ -11,17 +11,17 @@ from random_ptx import kernels
 from some_examples import examples
 from test_exec_agree import BLOCKS, inputs
 
-from ppt_gpu.exec.memory import DeviceMemory
-from ppt_gpu.exec.run import run
-from ppt_gpu.exec.trace import Trace
-from ppt_gpu.exec.workload import Argument, Buffer, Launch
+from ppt_gpu.common.paths import data_dir
+from ppt_gpu.emulator.memory.memory import DeviceMemory
+from ppt_gpu.emulator.run.run import run
+from ppt_gpu.emulator.trace.trace import Trace
 from ppt_gpu.machine.code import MachineCode, machine_code
 from ppt_gpu.machine.trace import as_machine_code
-from ppt_gpu.paths import data_dir
 from ppt_gpu.ptx import parse_module
 from ppt_gpu.ptx.instructions import is_branch, is_exit
 from ppt_gpu.ptx.module import Instruction, Module, Sym
 from ppt_gpu.spec import load_gpu
+from ppt_gpu.workload.workload import Argument, Buffer, Launch
 
 
 def along(path: np.ndarray, machine: MachineCode, module: Module) -> Module:

@@ -5,10 +5,10 @@ from unittest import mock
 from hypothesis import HealthCheck, given, settings
 from sm_random import programs
 
-from ppt_gpu.analytic import least_latency
-from ppt_gpu.analytic.least_latency import entry_ops
-from ppt_gpu.analytic.work import cold_excess
-from ppt_gpu.sm.program import RECORDED, Program
+from ppt_gpu.bounds import least_latency
+from ppt_gpu.bounds.least_latency import entry_ops
+from ppt_gpu.bounds.work import cold_excess
+from ppt_gpu.sm.program.program import RECORDED, Program
 
 RELAXED = settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
 

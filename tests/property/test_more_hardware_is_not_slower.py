@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import ppt_gpu
-from ppt_gpu.exec.workload import Workload
+from ppt_gpu.workload.workload import Workload
 
 TASKLISTS = Path(__file__).parents[2] / "tasklists"
 Record = Callable[[str, object], None]

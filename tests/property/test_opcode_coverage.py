@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from random_ptx import TABLE as ROWS
 from random_ptx import kernel_text
+from reference.interpreter.interpreter import interpret
 from test_exec_agree import assert_same, execute, inputs
 
-from ppt_gpu.errors import PptError
-from ppt_gpu.exec.interpreter import interpret
-from ppt_gpu.exec.run import run
+from ppt_gpu.common.errors import PptError
+from ppt_gpu.emulator.run.run import run
 from ppt_gpu.ptx.table import ASSUMED, SASS, TABLE
 
 TESTS = Path(__file__).parents[1]
@@ -78,11 +78,13 @@ FAULTS = {"trap": "trap;", "brkpt": "brkpt;"}
 
 #: base opcode -> test that runs it in both engines, for what needs more than a kernel
 ELSEWHERE = {
-    **dict.fromkeys(("tex", "tld4", "txq", "suq", "suld", "sust", "sured", "istypep"), "unit/exec/test_textures.py"),
-    "call": "unit/exec/test_calls.py",
-    "wgmma": "unit/exec/test_wgmma.py",
+    **dict.fromkeys(
+        ["tex", "tld4", "txq", "suq", "suld", "sust", "sured", "istypep"], "unit/emulator/test_textures.py"
+    ),
+    "call": "unit/emulator/test_calls.py",
+    "wgmma": "unit/emulator/test_wgmma.py",
     "tensormap": "data/matrix/triton_tma.ptx",
-    "multimem": "unit/exec/test_memory_forms.py",
+    "multimem": "unit/emulator/test_memory_forms.py",
 }
 
 #: base opcode -> why it is not executed

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference.ppt import ppt_run_reference
 
-from ppt_gpu.analytic.ppt_loop import LOAD, STORE, PptSm, PptTasks, ppt_run
-from ppt_gpu.analytic.ppt_memory import LoadedMemory
-from ppt_gpu.analytic.ppt_reference import ppt_run_reference
-from ppt_gpu.errors import PptError
+from ppt_gpu.common.errors import PptError
+from ppt_gpu.models.ppt.loop import LOAD, STORE, PptSm, PptTasks, ppt_run
+from ppt_gpu.models.ppt.memory import LoadedMemory
 
 OPS = 6
 ENTRY = st.tuples(st.integers(0, OPS - 1), st.sets(st.integers(0, 5), max_size=2), st.integers(-1, 5))

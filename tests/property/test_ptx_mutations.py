@@ -6,11 +6,11 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ppt_gpu.errors import PptError
+from ppt_gpu.common.errors import PptError
 from ppt_gpu.ptx.cfg import control_flow
 from ppt_gpu.ptx.instructions import access_bytes, operation
-from ppt_gpu.ptx.liveness import estimate_registers
-from ppt_gpu.ptx.parser import parse_module
+from ppt_gpu.ptx.linking.liveness import estimate_registers
+from ppt_gpu.ptx.parsing.parser import parse_module
 
 DATA = Path(__file__).parents[1] / "data" / "ptx"
 TEXTS = [(DATA / f"{name}.ptx").read_text() for name in ("traps", "traps", "hopper", "calls", "control", "memory")]

@@ -10,12 +10,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sm_random import gpus, programs
 
-from ppt_gpu.errors import PptError
-from ppt_gpu.sm import recording
-from ppt_gpu.sm.core_machine import machine_of
-from ppt_gpu.sm.program import Program
-from ppt_gpu.sm.recording import SAMPLED, Recording, Window, record
-from ppt_gpu.sm.result import STALL_REASONS
+from ppt_gpu.common.errors import PptError
+from ppt_gpu.sm.program.machine import machine_of
+from ppt_gpu.sm.program.program import Program
+from ppt_gpu.sm.program.result import STALL_REASONS
+from ppt_gpu.sm.reference.recording import SAMPLED, Recording, Window, record
+from ppt_gpu.sm.reference.sm import recording
 from ppt_gpu.sm.simulate import simulate
 from ppt_gpu.spec.gpu import Gpu
 

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from sm_random import answered, differences, gpus, looping_programs, programs
 from some_examples import until
 
-from ppt_gpu.sm import core_skip
-from ppt_gpu.sm.core import run_core
-from ppt_gpu.sm.core_again import BEHIND, recorded, run_again, run_name
-from ppt_gpu.sm.core_machine import Machine, machine_of
-from ppt_gpu.sm.core_pack import Packed
-from ppt_gpu.sm.core_state import State
-from ppt_gpu.sm.program import Program
+from ppt_gpu.sm.loop import skip as core_skip
+from ppt_gpu.sm.loop.loop import run_core
+from ppt_gpu.sm.loop.memory_replay import BEHIND, recorded, run_again, run_name
+from ppt_gpu.sm.loop.pack import Packed
+from ppt_gpu.sm.loop.state import State
+from ppt_gpu.sm.program.machine import Machine, machine_of
+from ppt_gpu.sm.program.program import Program
 from ppt_gpu.spec.gpu import Gpu
 
 RELAXED = settings(deadline=None, suppress_health_check=list(HealthCheck))

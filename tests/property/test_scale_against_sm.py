@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ppt_gpu.analytic.bounds import bounds, largest_bound
-from ppt_gpu.analytic.work import work_of
-from ppt_gpu.scale.occupancy import Occupancy
-from ppt_gpu.scale.steady import steady_prediction
-from ppt_gpu.sm.lower_ops import build_ops
-from ppt_gpu.sm.program import Program
-from ppt_gpu.sm.result import SmResult
+from ppt_gpu.bounds.bounds import bounds, largest_bound
+from ppt_gpu.bounds.work import work_of
+from ppt_gpu.scale.levels.steady import steady_prediction
+from ppt_gpu.scale.occupancy.occupancy import Occupancy
+from ppt_gpu.sm.program.ops import build_ops
+from ppt_gpu.sm.program.program import Program
+from ppt_gpu.sm.program.result import SmResult
 from ppt_gpu.sm.simulate import simulate
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.gpu import Gpu

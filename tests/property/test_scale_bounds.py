@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.random import Generator
 
-from ppt_gpu.analytic.bounds import bounds
-from ppt_gpu.analytic.work import work_of
-from ppt_gpu.sm.lower_ops import build_ops
-from ppt_gpu.sm.program import (
+from ppt_gpu.bounds.bounds import bounds
+from ppt_gpu.bounds.work import work_of
+from ppt_gpu.sm.program.ops import build_ops
+from ppt_gpu.sm.program.program import (
     FORCED_DRAM,
     FORCED_L1,
     FORCED_L2,

@@ -9,10 +9,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ppt_gpu.scale.grid import plan, spread_grid
-from ppt_gpu.scale.neighbours import neighbour_blocks
-from ppt_gpu.scale.occupancy import Occupancy
-from ppt_gpu.scale.steady import extrapolate_steady, steady_prediction
+from ppt_gpu.scale.blocks.distribution import plan, spread_grid
+from ppt_gpu.scale.blocks.neighbours import neighbour_blocks
+from ppt_gpu.scale.levels.steady import extrapolate_steady, steady_prediction
+from ppt_gpu.scale.occupancy.occupancy import Occupancy
 
 
 def holding(blocks: int) -> Occupancy:

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from sm_random import differences, gpus, looping_programs, programs, with_events
 from some_examples import until
 
-from ppt_gpu.policies import POLICIES
-from ppt_gpu.sm import core_skip
-from ppt_gpu.sm.core import run_core
-from ppt_gpu.sm.core_machine import machine_of
-from ppt_gpu.sm.program import Program
-from ppt_gpu.sm.reference_l1 import run_reference
-from ppt_gpu.sm.result import SmResult
+from ppt_gpu.common.policies import POLICIES
+from ppt_gpu.sm.loop import skip as core_skip
+from ppt_gpu.sm.loop.loop import run_core
+from ppt_gpu.sm.program.machine import machine_of
+from ppt_gpu.sm.program.program import Program
+from ppt_gpu.sm.program.result import SmResult
+from ppt_gpu.sm.reference.l1 import run_reference
 from ppt_gpu.sm.simulate import simulate
 from ppt_gpu.spec.gpu import Gpu
 

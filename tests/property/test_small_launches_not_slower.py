@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 import ppt_gpu
-from ppt_gpu.exec.workload import Workload
 from ppt_gpu.explore.hardware_changes import Changes
 from ppt_gpu.spec import load_gpu
+from ppt_gpu.workload.workload import Workload
 
 ROOT = Path(__file__).parents[2]
 HELD_OUT = ROOT / "validation" / "held_out"

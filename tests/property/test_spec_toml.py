@@ -5,7 +5,7 @@ import string
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ppt_gpu import units
+from ppt_gpu.common import units
 from ppt_gpu.spec.toml_reader import parse_toml
 
 EXACT = st.integers(1, 2**40)

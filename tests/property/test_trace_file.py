@@ -12,18 +12,26 @@ from equal_fields import assert_equal
 from hypothesis import strategies as st
 from some_examples import examples
 
-from ppt_gpu.errors import BudgetError, PptError
-from ppt_gpu.exec.global_accesses import global_accesses
-from ppt_gpu.exec.memory import DeviceMemory
-from ppt_gpu.exec.run import run
-from ppt_gpu.exec.trace import GlobalAccesses, Trace
-from ppt_gpu.exec.trace_file import GLOBAL_SECTIONS, MAGIC, PREFIX, TRACE_SECTIONS, VERSION, Record, read_traces
-from ppt_gpu.exec.trace_file import write_traces as write
-from ppt_gpu.exec.trace_pack import Damaged, Rows, pack, unpack
-from ppt_gpu.exec.workload_reader import bind_workload, load_workload
+from ppt_gpu.common.errors import BudgetError, PptError
+from ppt_gpu.emulator.memory.memory import DeviceMemory
+from ppt_gpu.emulator.run.run import run
+from ppt_gpu.emulator.trace.global_accesses import global_accesses
+from ppt_gpu.emulator.trace.trace import GlobalAccesses, Trace
+from ppt_gpu.emulator.trace.trace_file import (
+    GLOBAL_SECTIONS,
+    MAGIC,
+    PREFIX,
+    TRACE_SECTIONS,
+    VERSION,
+    Record,
+    read_traces,
+)
+from ppt_gpu.emulator.trace.trace_file import write_traces as write
+from ppt_gpu.emulator.trace.trace_pack import Damaged, Rows, pack, unpack
 from ppt_gpu.ptx import load_module
-from ppt_gpu.sm.lower import lower_trace
+from ppt_gpu.sm.lowering.lower import lower_trace
 from ppt_gpu.spec import load_gpu
+from ppt_gpu.workload.reader import bind_workload, load_workload
 
 
 def make_records(blocks=(3, 1)):

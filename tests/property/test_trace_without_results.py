@@ -12,12 +12,12 @@ from random_ptx import BLOCKS, ROW, ROW_PLACES, TABLE, THREADS, kernel_text, ker
 from some_examples import examples
 from test_exec_agree import instance
 
-from ppt_gpu.errors import PptError
-from ppt_gpu.exec.memory import DeviceMemory
-from ppt_gpu.exec.run import run
-from ppt_gpu.exec.steering import decided_by
-from ppt_gpu.exec.workload import Argument, Buffer, Launch
+from ppt_gpu.common.errors import PptError
+from ppt_gpu.emulator.analysis.data_dependence import decided_by
+from ppt_gpu.emulator.memory.memory import DeviceMemory
+from ppt_gpu.emulator.run.run import run
 from ppt_gpu.ptx import parse_module
+from ppt_gpu.workload.workload import Argument, Buffer, Launch
 
 #: how a register of a type is made of the thread's number %i, and of its place
 MADE = {

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ppt_gpu.exec.translate_loops import Node, Repeat, Run, find_loops, unfold
+from ppt_gpu.translation.loops import Node, Repeat, Run, find_loops, unfold
 
 
 @settings(max_examples=400, deadline=None)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ppt_gpu.exec import kept
+from ppt_gpu.emulator.cache import trace_cache as kept
 
 
 @pytest.fixture(scope="module")

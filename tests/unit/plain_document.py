@@ -3,7 +3,7 @@
 import json
 
 from ppt_gpu.report.json import document
-from ppt_gpu.report.result import Result
+from ppt_gpu.report.result.result import Result
 
 
 def plain(result: Result) -> str:

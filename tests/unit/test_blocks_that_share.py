@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 from equal_fields import assert_equal
+from reference.interpreter.interpreter import interpret
 
 import ppt_gpu
-from ppt_gpu.exec import traces
-from ppt_gpu.exec.interpreter import interpret
-from ppt_gpu.exec.memory import DeviceMemory
-from ppt_gpu.exec.resident import SHORTEST_TURN
-from ppt_gpu.exec.run import run
-from ppt_gpu.exec.workload import Argument, Buffer, Launch
+from ppt_gpu.emulator.cache import traces
+from ppt_gpu.emulator.memory.memory import DeviceMemory
+from ppt_gpu.emulator.run.launch_state import SHORTEST_TURN
+from ppt_gpu.emulator.run.run import run
 from ppt_gpu.ptx import parse_module
+from ppt_gpu.workload.workload import Argument, Buffer, Launch
 
 HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n"
 ENTER = """

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import ppt_gpu
-from ppt_gpu.errors import PptError
-from ppt_gpu.exec.claims import waits_for_blocks
-from ppt_gpu.ptx.parser import parse_module
+from ppt_gpu.common.errors import PptError
+from ppt_gpu.emulator.analysis.dynamic_work import waits_for_blocks
+from ppt_gpu.ptx.parsing.parser import parse_module
 
 HEAD = ".version 8.0\n.target sm_70\n.address_size 64\n"
 

@@ -12,10 +12,10 @@ from plain_document import plain
 
 import ppt_gpu
 from ppt_gpu.cli import main
-from ppt_gpu.exec import kept
-from ppt_gpu.exec.store import ENTRIES, Store
-from ppt_gpu.machine import kept as machine_code
-from ppt_gpu.scale import program_store
+from ppt_gpu.emulator.cache import trace_cache as kept
+from ppt_gpu.emulator.cache.store import ENTRIES, Store
+from ppt_gpu.machine import code_cache as machine_code
+from ppt_gpu.scale.cache import program_store
 
 ROOT = Path(__file__).parents[2]
 ARGUMENTS = ["i32=2048", "f32=2.0", "f32[2048]", "f32[2048]"]

@@ -11,14 +11,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ppt_gpu.exec.memory import DeviceMemory
-from ppt_gpu.exec.run import run
-from ppt_gpu.exec.workload_bind import bind_workload
+from ppt_gpu.common.paths import data_dir
+from ppt_gpu.emulator.memory.memory import DeviceMemory
+from ppt_gpu.emulator.run.run import run
 from ppt_gpu.inputs import open_workload
-from ppt_gpu.paths import data_dir
-from ppt_gpu.ptx.parser import parse_module
+from ppt_gpu.ptx.parsing.parser import parse_module
 from ppt_gpu.spec import load_gpu
-from ppt_gpu.validate.capture_runs import HOST, plan, ptx_of, workload_of
+from ppt_gpu.validate.silicon.capture_runs import HOST, plan, ptx_of, workload_of
+from ppt_gpu.workload.binding import bind_workload
 
 KIT = data_dir("validation") / "capture"
 

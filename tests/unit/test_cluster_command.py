@@ -10,10 +10,10 @@ import pytest
 from trace_format import read
 
 from ppt_gpu.cli import main
-from ppt_gpu.cluster.kernel import Kernel
+from ppt_gpu.cluster.model.kernel import Kernel
 from ppt_gpu.cluster_kernels import PredictedKernels
-from ppt_gpu.errors import PptError
-from ppt_gpu.report.cluster_figures import decade_ticks
+from ppt_gpu.common.errors import PptError
+from ppt_gpu.report.figures.cluster import decade_ticks
 
 APPLICATION = '''"""Neighbours, a kernel and an all-reduce.
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ppt_gpu.report.columns import WIDTH, columns
-from ppt_gpu.report.listing import listing
+from ppt_gpu.report.text.columns import WIDTH, columns
+from ppt_gpu.report.text.listing import listing
 
 CELL = st.text("abc123", max_size=12)
 

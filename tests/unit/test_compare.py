@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 import ppt_gpu
-from ppt_gpu.analytic.models import models
 from ppt_gpu.cli import main
+from ppt_gpu.models.registry import models
 
 NAMES = ["simulation", *(model.name for model in models())]
 
 
 @pytest.fixture(scope="module")
 def document() -> dict:
-    from ppt_gpu.report.compare import to_json
+    from ppt_gpu.report.commands.compare import to_json
 
     found = ppt_gpu.compare("vecadd", "gpumech_table1", policy="gto")
     assert found.main.row("simulation").cycles == ppt_gpu.predict("vecadd", "gpumech_table1", policy="gto").main.value(

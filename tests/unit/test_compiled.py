@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.loop_programs import DEPENDENT_FMA, loop_program
-from ppt_gpu.compiled import Deferred, called, entry, inlined, merged
-from ppt_gpu.sm import core
+from ppt_gpu.common.compiled import Deferred, called, entry, inlined, merged
+from ppt_gpu.sm.loop import loop as core
 from ppt_gpu.sm.simulate import simulate
 from ppt_gpu.spec import load_gpu
 
@@ -82,7 +82,8 @@ def test_one_thread_makes_it_and_all_use_it() -> None:
 
 #: what takes long to import, and is of no use where nothing is run, lowered or simulated
 RUNNING = {
-    "numba", "llvmlite", "ppt_gpu.exec.run", "ppt_gpu.machine.code", "ppt_gpu.sm.lower", "ppt_gpu.sm.simulate",
+    "numba", "llvmlite", "ppt_gpu.emulator.run.run", "ppt_gpu.machine.code", "ppt_gpu.sm.lowering.lower",
+    "ppt_gpu.sm.simulate",
 }  # fmt: skip
 
 
@@ -104,7 +105,7 @@ def test_a_kept_answer_needs_no_compiler_and_no_simulator(tmp_path: Path) -> Non
 def test_what_is_kept_is_read_without_what_compiling_needs(tmp_path: Path) -> None:
     """Then something else is compiled in the same process."""
     (tmp_path / "few.py").write_text(
-        "from ppt_gpu.compiled import entry\n"
+        "from ppt_gpu.common.compiled import entry\n"
         "@entry\ndef twice(x):\n    return 2 * x\n"
         "@entry\ndef thrice(x):\n    return 3 * x\n"
     )
@@ -127,7 +128,7 @@ def test_what_is_kept_is_read_without_what_compiling_needs(tmp_path: Path) -> No
 
 def test_what_allocates_is_read_with_what_allocates(tmp_path: Path) -> None:
     (tmp_path / "room.py").write_text(
-        "import numpy as np\nfrom ppt_gpu.compiled import entry\n"
+        "import numpy as np\nfrom ppt_gpu.common.compiled import entry\n"
         "def plain(x):\n    found = np.zeros(3, np.int64)\n    found[1] = x\n    return found\n"
         "room = entry(plain, _nrt=True)\n"
     )

@@ -20,9 +20,9 @@ import pytest
 from numba.core.caching import CacheImpl
 
 import ppt_gpu
-from ppt_gpu import compiled_cache
-from ppt_gpu.compiled import Deferred, called, entry
-from ppt_gpu.compiled_cache import KeptCode, Unknown, digest_of
+from ppt_gpu.common import compiled_cache
+from ppt_gpu.common.compiled import Deferred, called, entry
+from ppt_gpu.common.compiled_cache import KeptCode, Unknown, digest_of
 
 PACKAGE = Path(ppt_gpu.__file__).parent
 
@@ -47,7 +47,7 @@ def width():
 """,
     "key_helpers.py": """
 from numba import types
-from ppt_gpu.compiled import called, inlined, intrinsic, merged
+from ppt_gpu.common.compiled import called, inlined, intrinsic, merged
 FACTOR = 5
 @intrinsic
 def raised(typing_context, value):
@@ -67,7 +67,7 @@ import numpy as np
 import key_constants as c
 from key_constants import PAIR, WEIGHTS, Kind
 from key_helpers import helper
-from ppt_gpu.compiled import called, entry, merged
+from ppt_gpu.common.compiled import called, entry, merged
 OFFSET = 3
 def make(SHIFT):
     other = called(lambda x: x + SHIFT)
@@ -158,7 +158,7 @@ def test_comments_and_places_do_not_change_the_digest(tmp_path: Path, unchanged:
 def test_digests_do_not_depend_on_the_process() -> None:
     """The order of a set of texts differs from process to process."""
     code = (
-        "from ppt_gpu.compiled_cache import digest_of\n"
+        "from ppt_gpu.common.compiled_cache import digest_of\n"
         "print(digest_of(lambda x: x in {'a', 'bb', 'ccc', 'dddd', 'eeeee'}))\n"
     )
     found = set()
@@ -288,7 +288,7 @@ def test_code_of_equal_names_in_two_kept_functions(tmp_path: Path) -> None:
     """Each process gives the inner functions the same names, and the last one finds both."""
     (tmp_path / "several.py").write_text(
         "import sys\n"
-        "from ppt_gpu.compiled import called, entry\n"
+        "from ppt_gpu.common.compiled import called, entry\n"
         "def make(k):\n"
         "    def loop(x):\n"  # too much to be copied into the one that calls it
         "        total = x\n"
@@ -326,8 +326,8 @@ def test_constants_of_another_file_of_the_package(tmp_path: Path) -> None:
             shutil.copy(path, place)
     (tmp_path / "run.py").write_text(
         "import numpy as np\n"
-        "from ppt_gpu.analytic.hit_rates import _ONES, _touch\n"
-        "from ppt_gpu.sm.program import KIND_ATOMIC, KIND_LOAD, KIND_STORE\n"
+        "from ppt_gpu.models.caches.hit_rates import _ONES, _touch\n"
+        "from ppt_gpu.sm.program.program import KIND_ATOMIC, KIND_LOAD, KIND_STORE\n"
         "kinds = np.array([KIND_LOAD, KIND_LOAD, KIND_STORE, KIND_ATOMIC, KIND_LOAD, KIND_LOAD])\n"
         "found = np.zeros((3, 6), np.int64)\n"
         "ones = np.ones(6, bool)\n"
@@ -348,10 +348,10 @@ def test_constants_of_another_file_of_the_package(tmp_path: Path) -> None:
 
     result = ["0", "4", "0", "0", "0", "4"]
     assert run() == (result, ["0", "1"])
-    loop = tmp_path / "ppt_gpu" / "analytic" / "hit_rates.py"
+    loop = tmp_path / "ppt_gpu" / "models" / "caches" / "hit_rates.py"
     loop.write_text("# A comment moves all lines.\n" + loop.read_text())
     assert run() == (result, ["1", "0"])
-    program = tmp_path / "ppt_gpu" / "sm" / "program.py"
+    program = tmp_path / "ppt_gpu" / "sm" / "program" / "program.py"
     text, times = program.read_text(), program.stat()
     changed = text.replace("KIND_LOAD, KIND_STORE, KIND_ATOMIC,", "KIND_ATOMIC, KIND_STORE, KIND_LOAD,", 1)
     assert changed != text
@@ -370,7 +370,7 @@ TREES = {
 
 def entries(path: Path, tree: ast.Module) -> Iterator[tuple[str, Any]]:
     """The compiled functions of a module that Python calls, and those that its functions make."""
-    if "ppt_gpu.compiled" not in {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}:
+    if "ppt_gpu.common.compiled" not in {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}:
         return
     name = ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
     module = importlib.import_module(name)

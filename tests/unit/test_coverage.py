@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from reference.interpreter.interpreter import interpret
 
-from ppt_gpu.errors import PptError
-from ppt_gpu.exec.initial_memory import device_memory
-from ppt_gpu.exec.interpreter import interpret
-from ppt_gpu.exec.memory import DeviceMemory
-from ppt_gpu.exec.run import run
+from ppt_gpu.common.errors import PptError
+from ppt_gpu.emulator.memory.initial_memory import device_memory
+from ppt_gpu.emulator.memory.memory import DeviceMemory
+from ppt_gpu.emulator.run.run import run
 from ppt_gpu.frontends.prepare import prepare
 from ppt_gpu.validate import validate
 from ppt_gpu.validate.coverage import cases
@@ -34,8 +34,8 @@ def test_every_file_is_used_and_says_what_made_it() -> None:
 
 
 def test_every_kernel_is_a_case() -> None:
-    from ppt_gpu.ptx.mangling import matching
-    from ppt_gpu.ptx.parser import load_module
+    from ppt_gpu.ptx.linking.mangling import matching
+    from ppt_gpu.ptx.parsing.parser import load_module
 
     for path in corpus().glob("*.ptx"):
         module = load_module(path)

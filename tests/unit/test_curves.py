@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import ppt_gpu
-from ppt_gpu.paths import data_dir
+from ppt_gpu.common.paths import data_dir
 from ppt_gpu.spec import load_gpu
-from ppt_gpu.validate import curves
-from ppt_gpu.validate.curve_kernels import chain_latency, small_time, strided_cycles
+from ppt_gpu.validate.silicon import curves
+from ppt_gpu.validate.silicon.curve_kernels import chain_latency, small_time, strided_cycles
 
 KERNELS = data_dir("validation") / "measured" / "kernels"
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 import ppt_gpu
-from ppt_gpu.analytic.roofline import peak_flops
-from ppt_gpu.paths import data_dir
+from ppt_gpu.bounds.roofline import peak_flops
+from ppt_gpu.common.paths import data_dir
 from ppt_gpu.spec import list_gpus, load_gpu
 
 #: GPUs of most compute capabilities, and boards whose files differ in more than numbers of SMs and clocks

@@ -8,13 +8,13 @@ from dataclasses import replace
 import pytest
 
 import ppt_gpu
-from ppt_gpu.report.expected_error import ANY, KERNELS, Group, expected_error, expected_text, read_groups
+from ppt_gpu.report.result.expected_error import ANY, KERNELS, Group, expected_error, expected_text, read_groups
 from ppt_gpu.spec import load_gpu
-from ppt_gpu.validate import measured, measured_cases, published
-from ppt_gpu.validate.evidence import cases, document, path, read_launches
-from ppt_gpu.validate.evidence_groups import Launch, groups, launches
-from ppt_gpu.validate.measured import Predicted, predictions
-from ppt_gpu.validate.measured_cases import Case
+from ppt_gpu.validate.silicon import measured, measured_cases, published
+from ppt_gpu.validate.silicon.evidence import cases, document, path, read_launches
+from ppt_gpu.validate.silicon.evidence_groups import Launch, groups, launches
+from ppt_gpu.validate.silicon.measured import Predicted, predictions
+from ppt_gpu.validate.silicon.measured_cases import Case
 
 
 def launch(
@@ -104,7 +104,7 @@ def test_predictions_are_kept(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None
     monkeypatch.setenv("PPT_GPU_CACHE", str(tmp_path))
     (one,) = measured_cases.cases(["kepler k20 matrix_sum_coalesced 1280"])
     first = predictions([one])
-    monkeypatch.setattr("ppt_gpu.validate.measured.predict", None)
+    monkeypatch.setattr("ppt_gpu.validate.silicon.measured.predict", None)
     assert predictions([one]) == first
     with pytest.raises(TypeError):  # what it depends on is another: predicted again
         predictions([measured_cases.cases(["kepler k20 matrix_sum_coalesced 1792"])[0]])

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from ppt_gpu import files
-from ppt_gpu.errors import PptError
-from ppt_gpu.files import remove_unfinished, replace_file
-from ppt_gpu.outputs import write_whole
+from ppt_gpu.common import files
+from ppt_gpu.common.errors import PptError
+from ppt_gpu.common.files import remove_unfinished, replace_file
+from ppt_gpu.common.outputs import write_whole
 
 ROOT = Path(__file__).parents[2]
 OLD, NEW = b"old" * 1000, b"new" * 1000
@@ -63,7 +63,7 @@ def test_a_killed_writer_leaves_the_old_file_or_the_new_one(tmp_path: Path, step
 
 @pytest.mark.parametrize(("step", "when"), MOMENTS)
 def test_ctrl_c_that_does_not_wait_leaves_nothing_else(tmp_path: Path, step: str, when: str) -> None:
-    """As where the main thread does not come back from compiled code: `ppt_gpu.interrupt` ends the process."""
+    """As where the main thread does not come back from compiled code: `ppt_gpu.common.interrupt` ends the process."""
     path = tmp_path / "out"
     path.write_bytes(OLD)
     assert write_and_end(path, step, when, "ctrl-c") == 130

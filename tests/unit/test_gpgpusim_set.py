@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from ppt_gpu.validate.gpgpusim import chosen, rows
-from ppt_gpu.validate.gpgpusim_speed import Timed, speeds, timed, to_json, to_text
+from ppt_gpu.validate.gpgpusim.launches import chosen, rows
+from ppt_gpu.validate.gpgpusim.speed import Timed, speeds, timed, to_json, to_text
 
 CASES = ("reduction(131072)", "vecadd(65536)")
 

@@ -1,82 +1,75 @@
-"""Stages import only leftwards: spec, ptx <- tasklist <- exec <- sm, analytic <- scale <- report <- front doors."""
+"""One order of packages: each imports only what stands before it, also inside functions and for types only."""
+
+from __future__ import annotations
 
 import ast
 from pathlib import Path
 
 import pytest
+from structure import Package
 
 import ppt_gpu
 
-PACKAGE = Path(ppt_gpu.__file__).parent
+PACKAGE = Package(Path(ppt_gpu.__file__).parent)
 
-#: stage -> the stages it may import; every module may import these
-COMMON = {
-    *("errors", "units", "policies", "paths", "files", "outputs", "compiled", "compiled_cache", "interrupt"),
-    *("progress", "threads"),
-}
-BASE = {"spec": set(), "ptx": set()}
-BASE["tasklist"] = {"spec", "ptx"}
-BASE["exec"] = BASE["tasklist"] | {"tasklist"}
-BASE["machine"] = BASE["exec"] | {"exec"}
-BASE["sm"] = BASE["machine"] | {"machine"}
-BASE["analytic"] = BASE["sm"] | {"sm"}
-BASE["scale"] = BASE["analytic"] | {"analytic"}
-BASE["multicore"] = BASE["analytic"] | {"analytic"}
-BASE["cluster"] = BASE["scale"] | {"scale"}
-BASE["report"] = BASE["cluster"] | {"cluster", "multicore"}
-BASE["sass"] = BASE["exec"] | {"exec"}
-BASE["frontends"] = BASE["sass"] | {"sass"}
-BASE["inputs"] = BASE["frontends"] | {"frontends", "machine"}
-BASE["pipeline"] = BASE["report"] | {"report", "sass", "frontends", "inputs"}
-BASE["cluster_kernels"] = BASE["pipeline"] | {"pipeline"}
-BASE["comparison"] = BASE["pipeline"] | {"pipeline"}
-BASE["representations"] = BASE["pipeline"]
-BASE["programs"] = BASE["representations"] | {"representations"}
-BASE["explore"] = BASE["comparison"] | {"comparison"}
-BASE["validate"] = BASE["explore"] | {"explore", "cluster_kernels", "representations", "programs"}
-BASE["calibrate"] = BASE["validate"] | {"validate"}
-BASE["commands"] = BASE["calibrate"] | {"calibrate"}
-BASE["cli"] = BASE["commands"] | {"commands"}
-BASE["__main__"] = BASE["cli"] | {"cli"}
-BASE["__init__"] = BASE["cli"]
-ALLOWED = BASE | {name: set() for name in COMMON}
-
-
-def imported(path: Path) -> set[str]:
-    """The stages of ppt_gpu that a file imports, also inside functions."""
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        names = []
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
-            names = (
-                [f"{node.module}.{alias.name}" for alias in node.names] if node.module == "ppt_gpu" else [node.module]
-            )
-        found |= {name.split(".")[1] for name in names if name.startswith("ppt_gpu.")}
-    return found - COMMON - {"__version__"}
+#: packages, sub-packages, and the front doors at the top, which are files
+_ORDER = """
+    common
+    spec
+    ptx  ptx.parsing  ptx.linking
+    tasklist
+    workload
+    emulator.forms  emulator.llvm  emulator.memory  emulator.analysis  emulator.host  emulator.launch  emulator.trace
+    emulator.jit  emulator.jit.arith  emulator.jit.memory  emulator.jit.matrix  emulator.jit.compiler
+    emulator.races  emulator.run  emulator.cache  emulator
+    machine.analysis  machine.scheduling  machine.selection  machine
+    translation
+    sass
+    sm.accesses  sm.program  sm.l2_sharing  sm.loop  sm.chip  sm.collectors  sm.lowering  sm.reference  sm
+    bounds
+    models.base  models.affine  models.caches  models.classics  models.gatsim  models.gpumech  models.hong_kim
+    models.gpuperf  models.mcore  models.ppt  models
+    multicore.base  multicore.core_models  multicore.representation  multicore.dark_silicon  multicore.port  multicore
+    scale.history  scale.occupancy  scale.blocks  scale.cache  scale  scale.levels
+    cluster.topology  cluster.model  cluster.collectives  cluster.engine  cluster
+    report.result  report.timeline  report.text  report.html  report  report.figures  report.commands
+    frontends
+    inputs  pipeline  cluster_kernels  comparison  representations  programs
+    explore
+    validate  validate.cluster  validate.coverage  validate.gpgpusim  validate.isa  validate.models  validate.mwp
+    validate.papers  validate.silicon
+    calibrate
+    commands
+    cli  __main__
+"""
+ORDER = _ORDER.split()
+PLACES = {name: place for place, name in enumerate(ORDER)}
 
 
-def stage(path: Path) -> str:
-    relative = path.relative_to(PACKAGE)
-    return relative.parts[0] if len(relative.parts) > 1 else relative.stem
+def package_of(module: str) -> str:
+    """The package that a module is in; a module at the top stands for itself."""
+    parts = module.split(".")[1:]
+    return ".".join(parts if PACKAGE.modules[module].is_face or len(parts) == 1 else parts[:-1])
 
 
-FILES = sorted(PACKAGE.rglob("*.py"))
+def test_every_package_has_a_place() -> None:
+    assert {package_of(module) for module in PACKAGE.modules} == {*ORDER, ""}
 
 
-def test_every_stage_is_known() -> None:
-    assert {stage(path) for path in FILES} <= set(ALLOWED)
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_imports_point_left(path: Path) -> None:
-    here = stage(path)
-    wrong = imported(path) - ALLOWED[here] - {here}
-    assert not wrong, f"{here} must not import {sorted(wrong)}"
+@pytest.mark.parametrize("package", ORDER)
+def test_imports_point_to_what_stands_before(package: str) -> None:
+    """A face may hand on what is in its own package, wherever that stands."""
+    wrong = [
+        f"{each.module} imports {each.imported}"
+        for each in PACKAGE.imports
+        if package_of(each.module) == package
+        and not (PACKAGE.modules[each.module].is_face and each.imported.startswith(f"{each.module}."))
+        and PLACES.get(package_of(each.imported), len(ORDER)) > PLACES[package]
+    ]
+    assert wrong == []
 
 
 def test_no_relative_imports() -> None:
-    for path in FILES:
-        for node in ast.walk(ast.parse(path.read_text())):
+    for path in PACKAGE.paths.values():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             assert not (isinstance(node, ast.ImportFrom) and node.level), f"{path}: relative import"

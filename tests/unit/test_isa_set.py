@@ -6,18 +6,18 @@ from pathlib import Path
 import pytest
 
 from ppt_gpu.cli import main
-from ppt_gpu.errors import PptError
+from ppt_gpu.common.errors import PptError
+from ppt_gpu.common.paths import data_dir
 from ppt_gpu.frontends import disassemble
 from ppt_gpu.frontends.disassemble import disassembler
 from ppt_gpu.frontends.tools import find
 from ppt_gpu.inputs import open_module
-from ppt_gpu.paths import data_dir
-from ppt_gpu.ptx.link import link
+from ppt_gpu.ptx.linking.link import link
 from ppt_gpu.spec import load_gpu
-from ppt_gpu.validate import isa
-from ppt_gpu.validate.isa import check_module, comparisons, kind
-from ppt_gpu.validate.isa_counts import files, read_counts, text_digest
-from ppt_gpu.validate.isa_expanded import expanded
+from ppt_gpu.validate.isa.counts import files, read_counts, text_digest
+from ppt_gpu.validate.isa.expanded import expanded
+from ppt_gpu.validate.isa.expansions import check_module, comparisons, kind
+from ppt_gpu.validate.isa.expansions import expansions as isa
 
 TOOLS = bool(find("ptxas") and find("nvdisasm"))
 

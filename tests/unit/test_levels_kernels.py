@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ppt_gpu.exec.argument_text import parse_argument
-from ppt_gpu.exec.workload import Buffer
 from ppt_gpu.ptx import load_module
-from ppt_gpu.validate.levels import FOLDER
+from ppt_gpu.validate.silicon.levels import FOLDER
+from ppt_gpu.workload.argument_text import parse_argument
+from ppt_gpu.workload.workload import Buffer
 
-sys.path.insert(0, str(Path(__file__).parent / "exec"))
+sys.path.insert(0, str(Path(__file__).parent / "emulator"))
 from jit_kernels import Case, check_against_interpreter, integer, pointer
 
 SIDE, DEPTH = 128, 160

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from ppt_gpu.cli import main
-from ppt_gpu.validate.levels import CASES, GPUS
+from ppt_gpu.validate.silicon.levels import CASES, GPUS
 
 
 def test_a_stream_is_the_same_at_both_levels(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,14 +7,14 @@ from hashlib import sha256
 import numpy as np
 import pytest
 
-from ppt_gpu.exec.store import Store
-from ppt_gpu.exec.workload_bind import bind_workload
-from ppt_gpu.exec.workload_reader import load_workload
-from ppt_gpu.machine import kept
+from ppt_gpu.emulator.cache.store import Store
+from ppt_gpu.machine import code_cache as kept
 from ppt_gpu.machine.code import machine_code
 from ppt_gpu.ptx import load_module
-from ppt_gpu.ptx.link import link
+from ppt_gpu.ptx.linking.link import link
 from ppt_gpu.spec import load_gpu
+from ppt_gpu.workload.binding import bind_workload
+from ppt_gpu.workload.reader import load_workload
 
 ISA = load_gpu("v100").isa
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import ppt_gpu
+from ppt_gpu.common.paths import data_dir
 from ppt_gpu.inputs import open_workload
-from ppt_gpu.paths import data_dir
-from ppt_gpu.validate import measured, measured_cases, published
-from ppt_gpu.validate.measured import predicted
+from ppt_gpu.validate.silicon import measured, measured_cases, published
+from ppt_gpu.validate.silicon.measured import predicted
 
 KERNELS = data_dir("validation") / "measured" / "kernels"
 

@@ -9,18 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from ppt_gpu.analytic.hong_kim import hong_kim_cycles
-from ppt_gpu.analytic.hong_kim_tables import MICRO_BENCHMARKS
 from ppt_gpu.cli import main
-from ppt_gpu.errors import InputErrors, PptError
-from ppt_gpu.exec.budget import Budget
-from ppt_gpu.paths import data_dir
+from ppt_gpu.common.errors import InputErrors, PptError
+from ppt_gpu.common.paths import data_dir
+from ppt_gpu.models.hong_kim.hong_kim import hong_kim_cycles
+from ppt_gpu.models.hong_kim.tables import MICRO_BENCHMARKS
 from ppt_gpu.pipeline import predict, simulated_sms, workload_traces
 from ppt_gpu.scale.simulated_sm import TraceSm
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.gpu import Gpu
-from ppt_gpu.validate.measured_times import read_measurements
-from ppt_gpu.validate.micro_benchmarks import (
+from ppt_gpu.validate.mwp.measured_times import read_measurements
+from ppt_gpu.validate.mwp.micro_benchmarks import (
     MicroLaunch,
     executed,
     micro_inputs,
@@ -29,6 +28,7 @@ from ppt_gpu.validate.micro_benchmarks import (
     micro_path,
     micro_workload,
 )
+from ppt_gpu.workload.budget import Budget
 
 
 @pytest.fixture(scope="module")

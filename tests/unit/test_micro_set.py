@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from ppt_gpu.errors import PptError
-from ppt_gpu.paths import data_dir
+from ppt_gpu.common.errors import PptError
+from ppt_gpu.common.paths import data_dir
 from ppt_gpu.spec import load_gpu
-from ppt_gpu.validate import micro, validate
-from ppt_gpu.validate.micro_quantities import QUANTITIES
+from ppt_gpu.validate import validate
+from ppt_gpu.validate.silicon import micro
+from ppt_gpu.validate.silicon.micro_quantities import QUANTITIES
 
 HEAD = "quantity,gpu,clock_mhz,value,quality,source,note\n"
 

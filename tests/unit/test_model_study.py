@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from ppt_gpu.cli import main
-from ppt_gpu.exec.workload import Workload
-from ppt_gpu.validate.model_cases import BLOCK, case_names, model_cases
-from ppt_gpu.validate.model_study import PAPER, TABLE_II, accuracies
+from ppt_gpu.validate.models.cases import BLOCK, case_names, model_cases
+from ppt_gpu.validate.models.study import PAPER, TABLE_II, accuracies
 from ppt_gpu.validate.rows import Row
+from ppt_gpu.workload.workload import Workload
 
 FAST = ["--case", "copy_2", "--case", "copy_8"]
 

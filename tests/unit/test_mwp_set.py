@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from ppt_gpu.analytic.hong_kim_tables import MACHINES
 from ppt_gpu.cli import main
-from ppt_gpu.validate.mwp import MODELS
+from ppt_gpu.models.hong_kim.tables import MACHINES
+from ppt_gpu.validate.mwp.machines import MODELS
 
 
 def test_a_sample_on_every_gpu_of_the_paper(capsys: pytest.CaptureFixture[str]) -> None:

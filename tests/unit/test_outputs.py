@@ -14,8 +14,8 @@ import pytest
 
 import ppt_gpu
 from ppt_gpu.cli import _parser, main
-from ppt_gpu.errors import PptError
-from ppt_gpu.outputs import check_outputs, write_whole
+from ppt_gpu.common.errors import PptError
+from ppt_gpu.common.outputs import check_outputs, write_whole
 
 ROOT = Path(__file__).parents[2]
 MODULE = (ROOT / "tasklists" / "vecadd.ptx").read_text()
@@ -197,7 +197,7 @@ def test_a_sweeps_journal_is_an_output_too(refused) -> None:
 def test_kernels_of_an_application_are_inputs(capsys: pytest.CaptureFixture[str]) -> None:
     """Which ones there are, only the simulation tells."""
     Path("app.py").write_text(
-        "from ppt_gpu.cluster.kernel import Kernel\ndef app(rank):\n    yield rank.launch(Kernel('work.toml'))\n"
+        "from ppt_gpu.cluster.model.kernel import Kernel\ndef app(rank):\n    yield rank.launch(Kernel('work.toml'))\n"
     )
     Path("alias.json").symlink_to("kernel.ptx")
     assert main(["cluster", "app.py", "--machine", "k40_node", "--timeline", "alias.json"]) == 2

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 import ppt_gpu
-from ppt_gpu.errors import PptError
+from ppt_gpu.common.errors import PptError
 from ppt_gpu.report.json import document, to_json
-from ppt_gpu.report.metrics import REGISTRY
-from ppt_gpu.report.result import Result
-from ppt_gpu.report.text import render
-from ppt_gpu.scale.steady import WAVES
+from ppt_gpu.report.result.metrics import REGISTRY
+from ppt_gpu.report.result.result import Result
+from ppt_gpu.report.text.text import render
+from ppt_gpu.scale.levels.steady import WAVES
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = sorted(path.stem for path in (ROOT / "tasklists").glob("*.toml"))

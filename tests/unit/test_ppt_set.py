@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from ppt_gpu.cli import main
-from ppt_gpu.exec.memory import DeviceMemory
-from ppt_gpu.exec.run import run
-from ppt_gpu.exec.workload import Workload
-from ppt_gpu.ptx.parser import parse_module
-from ppt_gpu.validate.ppt import APPLICATIONS, Application, Case, speedups
+from ppt_gpu.emulator.memory.memory import DeviceMemory
+from ppt_gpu.emulator.run.run import run
+from ppt_gpu.ptx.parsing.parser import parse_module
+from ppt_gpu.validate.papers.ppt import APPLICATIONS, Application, Case, speedups
+from ppt_gpu.workload.workload import Workload
 
 SGEMM, STENCIL, OPT_STENCIL = APPLICATIONS
 

@@ -9,9 +9,9 @@ from types import SimpleNamespace
 import pytest
 from hanging import HANGING
 
-from ppt_gpu import progress
 from ppt_gpu.cli import main
-from ppt_gpu.progress import Progress, clock, line, parts
+from ppt_gpu.common import progress
+from ppt_gpu.common.progress import Progress, clock, line, parts
 
 
 class Terminal(io.StringIO):

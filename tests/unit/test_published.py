@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import ppt_gpu
-from ppt_gpu.validate import published
+from ppt_gpu.validate.silicon import published
 
 TUNED = {case.kernel: case for case in published.cases(["gemmtuned "])}
 

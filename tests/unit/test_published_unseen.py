@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import ppt_gpu
-from ppt_gpu.paths import data_dir
+from ppt_gpu.common.paths import data_dir
 
 KERNELS = data_dir("validation") / "published" / "kernels"
 

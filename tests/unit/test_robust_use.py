@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 from hanging import HANGING
 
-from ppt_gpu import paths
 from ppt_gpu.cli import main, printable
-from ppt_gpu.errors import PptError
+from ppt_gpu.common import paths
+from ppt_gpu.common.errors import PptError
+from ppt_gpu.common.interrupt import prompt_interrupts
 from ppt_gpu.inputs import open_workload
-from ppt_gpu.interrupt import prompt_interrupts
 from ppt_gpu.spec import load_gpu
 
 ROOT = Path(__file__).parents[2]
@@ -26,9 +26,9 @@ ROOT = Path(__file__).parents[2]
 SPINNING = """
 import signal
 signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background begin without
-from ppt_gpu.compiled import entry
+from ppt_gpu.common.compiled import entry
 from ppt_gpu.spec import load_gpu
-from ppt_gpu.interrupt import prompt_interrupts
+from ppt_gpu.common.interrupt import prompt_interrupts
 def spin(rounds):
     found = 0
     for i in range(rounds):
@@ -61,7 +61,7 @@ def test_ctrl_c_of_a_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     def interrupted(arguments: object) -> str:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("ppt_gpu.report.explain.explain", lambda *_, **__: interrupted(None))
+    monkeypatch.setattr("ppt_gpu.report.commands.explain.explain", lambda *_, **__: interrupted(None))
     assert main(["explain"]) == 130
     assert capsys.readouterr() == ("", "interrupted\n")
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from ppt_gpu.exec import store as traces
-from ppt_gpu.exec.store import Store
-from ppt_gpu.machine import kept as machine_code
-from ppt_gpu.scale import lines_store, program_store, run_store, timing_store
-from ppt_gpu.scale.block_timing import read_timing
+from ppt_gpu.emulator.cache import store as traces
+from ppt_gpu.emulator.cache.store import Store
+from ppt_gpu.machine import code_cache as machine_code
+from ppt_gpu.scale.cache import lines_store, program_store, run_store, timing_store
+from ppt_gpu.scale.cache.block_timing import read_timing
 
 ROOT = Path(__file__).parents[2]
 PROCESSES, PREDICTIONS, KILLS = 8, 1000, 8

@@ -12,17 +12,17 @@ import ppt_gpu
 #: What each figure may be at most. Lower it where a change makes the figure fall. It rises only with a reason in the
 #: message of the same commit. `python tests/structure.py` prints the figures.
 AT_MOST = {
-    "files": 802,
-    "lines": 105_180,
-    "files of the largest folder": 174,
+    "files": 838,
+    "lines": 100_510,
+    "files of the largest folder": 24,
     "files over 500 lines": 2,
     "import circles": 0,
     "files in import circles": 0,
-    "late imports": 342,
+    "late imports": 341,
     "lines of the longest function": 357,
     "functions over 80 lines": 7,
     "functions over 12 parameters": 65,
-    "annotations with Any": 1754,
+    "annotations with Any": 1752,
 }
 
 

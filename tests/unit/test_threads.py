@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from hanging import HANGING
 
-from ppt_gpu import threads
 from ppt_gpu.cli import main
-from ppt_gpu.errors import PptError
+from ppt_gpu.common import threads
+from ppt_gpu.common.errors import PptError
+from ppt_gpu.common.threads import allowed, at_most, both, ordered, together
 from ppt_gpu.explore.jobs import Job
 from ppt_gpu.explore.workers import compute
-from ppt_gpu.threads import allowed, at_most, both, ordered, together
 
 
 @pytest.mark.parametrize("count", [1, 2, 4, 9])

@@ -12,9 +12,10 @@ from plain_document import plain
 
 import ppt_gpu
 from ppt_gpu.cli import main
-from ppt_gpu.errors import PptError
-from ppt_gpu.exec import kept, run
-from ppt_gpu.exec.store import Store
+from ppt_gpu.common.errors import PptError
+from ppt_gpu.emulator.cache import trace_cache as kept
+from ppt_gpu.emulator.cache.store import Store
+from ppt_gpu.emulator.run import run
 
 pytestmark = pytest.mark.usefixtures("empty_cache")
 ROOT = Path(__file__).parents[2]

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import ppt_gpu
-from ppt_gpu.errors import PptError
-from ppt_gpu.exec.workload_reader import sample_names
+from ppt_gpu.common.errors import PptError
+from ppt_gpu.workload.reader import sample_names
 
 #: For all kernels and GPUs alike. A list says what most warps do, where the run has every warp with its own edges and
 #: one instruction where the GPU may need several. That is less than what the choice of the simulated SM does to the

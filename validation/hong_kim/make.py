@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ppt_gpu.analytic.hong_kim_tables import MICRO_BENCHMARKS
+from ppt_gpu.models.hong_kim.tables import MICRO_BENCHMARKS
 
 HEAD = """\
 // Made by make.py: the micro-benchmarks Mb1 to Mb7 of Hong and Kim (ISCA 2009, Table 4), and programs A and B of their

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ppt_gpu.common.units import format_time
 from ppt_gpu.report.html.tags import Markup, table, tag
-from ppt_gpu.report.result import Suggestion
-from ppt_gpu.units import format_time
+from ppt_gpu.report.result.result import Suggestion
 
 NOTHING = "None of the changes that were simulated makes it faster by 2 % or more."
 

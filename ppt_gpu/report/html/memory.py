@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ppt_gpu.report.detail import Detail
+from ppt_gpu.common.units import format_bytes, format_rate
 from ppt_gpu.report.html.tags import Markup, bar, join, tag
-from ppt_gpu.report.numbers import metric_text, percent
-from ppt_gpu.report.result import LaunchResult
-from ppt_gpu.units import format_bytes, format_rate
+from ppt_gpu.report.result.detail import Detail
+from ppt_gpu.report.result.result import LaunchResult
+from ppt_gpu.report.text.numbers import metric_text, percent
 
 
 def memory(launch: LaunchResult, detail: Detail) -> Markup:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ppt_gpu.ptx.mangling import short_name
+from ppt_gpu.common.units import format_count, format_time
+from ppt_gpu.ptx.linking.mangling import short_name
 from ppt_gpu.report.html.tags import Markup, join, number, tag
-from ppt_gpu.report.numbers import metric_text, percent, value_of
-from ppt_gpu.report.result import LaunchResult, Result
-from ppt_gpu.units import format_count, format_time
+from ppt_gpu.report.result.result import LaunchResult, Result
+from ppt_gpu.report.text.numbers import metric_text, percent, value_of
 
 LAUNCHES = 12
 LEAST = 0.01  # of the largest: what is less is left out

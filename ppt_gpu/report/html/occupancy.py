@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ppt_gpu.report.detail import Detail
+from ppt_gpu.common.units import format_bytes
 from ppt_gpu.report.html.svg import Frame, picture, steps
 from ppt_gpu.report.html.tags import Markup, join, tag
-from ppt_gpu.report.numbers import metric_text, value_of
-from ppt_gpu.report.result import LaunchResult
-from ppt_gpu.scale.occupancy_rules import OccupancyLimits, theoretical_occupancy
-from ppt_gpu.units import format_bytes
+from ppt_gpu.report.result.detail import Detail
+from ppt_gpu.report.result.result import LaunchResult
+from ppt_gpu.report.text.numbers import metric_text, value_of
+from ppt_gpu.scale.occupancy.rules import OccupancyLimits, theoretical_occupancy
 
 FRAME = Frame(330, 230, left=44, right=12)
 

@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from ppt_gpu.errors import PptError
-from ppt_gpu.ptx.mangling import short_name
-from ppt_gpu.report.detail import Detail
+from ppt_gpu.common.errors import PptError
+from ppt_gpu.common.units import format_time
+from ppt_gpu.ptx.linking.mangling import short_name
 from ppt_gpu.report.html.advice import advice
-from ppt_gpu.report.html.made import made
 from ppt_gpu.report.html.memory import memory
 from ppt_gpu.report.html.occupancy import occupancy
 from ppt_gpu.report.html.palette import variables
+from ppt_gpu.report.html.provenance import made
 from ppt_gpu.report.html.roofline import roofline
 from ppt_gpu.report.html.source import pipes, source
 from ppt_gpu.report.html.stalls import stalls
 from ppt_gpu.report.html.tags import Markup, join, tag
 from ppt_gpu.report.html.verdict import facts, head, key_figures, speed_of_light
 from ppt_gpu.report.html.warps import warps
-from ppt_gpu.report.result import LaunchResult, Result
-from ppt_gpu.units import format_time
+from ppt_gpu.report.result.detail import Detail
+from ppt_gpu.report.result.result import LaunchResult, Result
 
 #: launches with sections of their own: those that take longest
 LAUNCHES = 8

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ppt_gpu.sm.result import STALL_REASONS
+from ppt_gpu.sm.program.result import STALL_REASONS
 
 #: name -> (light, dark)
 THEME: Mapping[str, tuple[str, str]] = {

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-from ppt_gpu.report.detail import Level, Roofs
+from ppt_gpu.common.units import format_bytes, format_rate
 from ppt_gpu.report.html.svg import Frame, Scale, line, path, picture, text
 from ppt_gpu.report.html.tags import Markup, join, number, table, tag
-from ppt_gpu.report.numbers import percent
-from ppt_gpu.units import format_bytes, format_rate
+from ppt_gpu.report.result.detail import Level, Roofs
+from ppt_gpu.report.text.numbers import percent
 
 FRAME = Frame(470, 330, left=62, bottom=44)
 SHAPES = {"L1": "triangle", "L2": "square", "DRAM": "circle"}

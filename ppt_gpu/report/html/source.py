@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ppt_gpu.report.detail import Detail, SourceLine
+from ppt_gpu.common.units import format_count
 from ppt_gpu.report.html.stalls import rectangle
 from ppt_gpu.report.html.tags import Markup, bar, join, scroller, table, tag
-from ppt_gpu.report.numbers import percent
-from ppt_gpu.report.pressure import pressures
-from ppt_gpu.report.result import LaunchResult
-from ppt_gpu.sm.result import STALL_REASONS
-from ppt_gpu.units import format_count
+from ppt_gpu.report.result.detail import Detail, SourceLine
+from ppt_gpu.report.result.pressure import pressures
+from ppt_gpu.report.result.result import LaunchResult
+from ppt_gpu.report.text.numbers import percent
+from ppt_gpu.sm.program.result import STALL_REASONS
 
 HOTTEST = 5
 WIDTH = 100.0  # of a stripe

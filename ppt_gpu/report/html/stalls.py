@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from ppt_gpu.report.html.palette import stall
 from ppt_gpu.report.html.svg import Frame, picture
 from ppt_gpu.report.html.tags import Markup, join, table, tag
-from ppt_gpu.report.numbers import value_of
-from ppt_gpu.report.result import LaunchResult
-from ppt_gpu.report.stall_reasons import meaning
+from ppt_gpu.report.result.result import LaunchResult
+from ppt_gpu.report.result.stall_reasons import meaning
+from ppt_gpu.report.text.numbers import value_of
 
 STACK = Frame(1000, 34)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ppt_gpu.ptx.mangling import short_name
+from ppt_gpu.common.units import format_count, format_frequency, format_rate, format_time
+from ppt_gpu.ptx.linking.mangling import short_name
 from ppt_gpu.report.html.tags import Markup, bar, join, table, tag
-from ppt_gpu.report.numbers import metric_text, percent, value_of
-from ppt_gpu.report.result import LaunchResult, Result
-from ppt_gpu.units import format_count, format_frequency, format_rate, format_time
+from ppt_gpu.report.result.result import LaunchResult, Result
+from ppt_gpu.report.text.numbers import metric_text, percent, value_of
 
 
 def head(result: Result) -> Markup:

@@ -8,9 +8,9 @@ from ppt_gpu.report.html.palette import stall
 from ppt_gpu.report.html.stalls import swatch
 from ppt_gpu.report.html.svg import Frame, line, picture, text
 from ppt_gpu.report.html.tags import Markup, join, number, scroller, table, tag
-from ppt_gpu.report.timeline import window_text
-from ppt_gpu.sm.recording import Recording
-from ppt_gpu.sm.result import STALL_REASONS
+from ppt_gpu.report.timeline.timeline import window_text
+from ppt_gpu.sm.program.result import STALL_REASONS
+from ppt_gpu.sm.reference.recording import Recording
 
 #: warps drawn: those of the lowest slots
 WARPS = 12

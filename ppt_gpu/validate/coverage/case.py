@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.paths import data_dir
+from ppt_gpu.common.paths import data_dir
 
 #: what a kernel leaves: content of an argument, by its position, or of a module variable, by its name
 Expected = Mapping[int | str, NDArray]

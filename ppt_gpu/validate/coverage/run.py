@@ -12,22 +12,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.errors import PptError
-from ppt_gpu.exec.budget import Budget
-from ppt_gpu.exec.initial_memory import device_memory
-from ppt_gpu.exec.memory import DeviceMemory
-from ppt_gpu.exec.run import run
+from ppt_gpu.common.errors import PptError
+from ppt_gpu.emulator.memory.initial_memory import device_memory
+from ppt_gpu.emulator.memory.memory import DeviceMemory
+from ppt_gpu.emulator.run.run import run
 from ppt_gpu.frontends.call import Call, open_call
 from ppt_gpu.frontends.prepare import prepare
 from ppt_gpu.frontends.texture_argument import ArrayTexture
 from ppt_gpu.pipeline import predict
-from ppt_gpu.ptx.link import link
-from ppt_gpu.ptx.mangling import matching
+from ppt_gpu.ptx.linking.link import link
+from ppt_gpu.ptx.linking.mangling import matching
 from ppt_gpu.ptx.module import Module
-from ppt_gpu.ptx.parser import load_module
+from ppt_gpu.ptx.parsing.parser import load_module
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.gpu import Gpu
 from ppt_gpu.validate.coverage.case import Case, Data
+from ppt_gpu.workload.budget import Budget
 
 _SHARED = re.compile(r"^// dynamic shared memory: (\d+) B")
 BUDGET = Budget(instructions=20_000_000)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ppt_gpu.errors import BudgetError, PptError
+from ppt_gpu.common.errors import BudgetError, PptError
 from ppt_gpu.tasklist.flat import flatten
 from ppt_gpu.tasklist.text import parse_tasklist, read_tasklist
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from benchmarks.chip import FEW, bench_chip
+from ppt_gpu.common.threads import allowed
 from ppt_gpu.spec import load_gpu
-from ppt_gpu.threads import allowed
 
 
 def test_figures() -> None:

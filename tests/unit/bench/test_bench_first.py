@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks.first import ALL, ALONE, bench_first
-from ppt_gpu.exec import run as functional
+from ppt_gpu.emulator.run import run as functional
 
 
 @pytest.mark.usefixtures("ticking_clock")

@@ -8,8 +8,8 @@ import pytest
 
 from benchmarks.limits import RESIDENT, STEPS, WARPS, bench_limits, run_smallest
 from benchmarks.loop_programs import DEPENDENT_FMA, ILP8_FMA, Entry, loop_program
-from ppt_gpu.sm.core_machine import machine_of
-from ppt_gpu.sm.reference_l1 import run_reference
+from ppt_gpu.sm.program.machine import machine_of
+from ppt_gpu.sm.reference.l1 import run_reference
 from ppt_gpu.spec import load_gpu
 
 

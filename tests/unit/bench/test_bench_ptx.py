@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from benchmarks.ptx import bench_text
-from ppt_gpu.paths import data_dir
-from ppt_gpu.ptx.parser import load_module, parse_module
+from ppt_gpu.common.paths import data_dir
+from ppt_gpu.ptx.parsing.parser import load_module, parse_module
 
 
 def test_bench_text_is_many_renamed_copies() -> None:

@@ -7,8 +7,8 @@ import io
 from collections.abc import Sequence
 
 from ppt_gpu.spec.gpu import Gpu
-from ppt_gpu.validate.capture import COLUMNS, Capture, Time
-from ppt_gpu.validate.capture_runs import HOST, Run, plan, run_time
+from ppt_gpu.validate.silicon.capture import COLUMNS, Capture, Time
+from ppt_gpu.validate.silicon.capture_runs import HOST, Run, plan, run_time
 
 #: launches in a row of runs that find the L2 warm; the kit chooses them by the time that a launch takes
 _BATCH = 10

@@ -12,10 +12,10 @@ from synthetic import capture_text, synthetic_capture
 from ppt_gpu.calibrate.capture import calibrate_capture
 from ppt_gpu.calibrate.numbers import value_of
 from ppt_gpu.cli import main
-from ppt_gpu.errors import PptError
+from ppt_gpu.common.errors import PptError
 from ppt_gpu.spec import load_gpu
-from ppt_gpu.validate.capture import Capture, read_capture
-from ppt_gpu.validate.capture_runs import plan
+from ppt_gpu.validate.silicon.capture import Capture, read_capture
+from ppt_gpu.validate.silicon.capture_runs import plan
 
 #: what is changed in the H100, and how near it has to come back: cycles exactly, rates within 5 % (they act in steps)
 CHANGED = {

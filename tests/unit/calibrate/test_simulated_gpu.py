@@ -11,7 +11,7 @@ import pytest
 from ppt_gpu.calibrate.simulator import RESTS, calibrate, configuration_of, launch_file, read_launches
 from ppt_gpu.cli import main
 from ppt_gpu.spec.load import load_gpu
-from ppt_gpu.validate.gpgpusim import GPUS, case_name, reference_path
+from ppt_gpu.validate.gpgpusim.launches import GPUS, case_name, reference_path
 
 #: cycles: of a chain of dependent operations; of a memory latency, which chains of other loads contribute to
 EXACT, NEAR = 0.5, 3.5

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 
-from ppt_gpu.cluster.machine import Collective, Copy, Hop, Machine, Place, Transfer
+from ppt_gpu.cluster.model.machine import Collective, Copy, Hop, Machine, Place, Transfer
 
 US = 10**6  # ps
 

@@ -8,10 +8,10 @@ import pytest
 from plain_machine import PlainMachine
 
 from ppt_gpu.cluster.application import load_application, shipped_applications
-from ppt_gpu.cluster.kernel import Kernel
-from ppt_gpu.cluster.simulate import simulate
-from ppt_gpu.cluster.world import Settings
-from ppt_gpu.errors import PptError
+from ppt_gpu.cluster.engine.simulate import simulate
+from ppt_gpu.cluster.engine.world import Settings
+from ppt_gpu.cluster.model.kernel import Kernel
+from ppt_gpu.common.errors import PptError
 
 APPLICATIONS = {
     "conjugate_gradient": "iterations=2",

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_machine import US, PlainMachine
 
-from ppt_gpu.cluster.machine import Place
-from ppt_gpu.cluster.simulate import simulate
-from ppt_gpu.cluster.world import Settings
+from ppt_gpu.cluster.engine.simulate import simulate
+from ppt_gpu.cluster.engine.world import Settings
+from ppt_gpu.cluster.model.machine import Place
 
 MACHINE = PlainMachine(nodes=2, gpus_per_node=2)
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from plain_machine import PlainMachine
 
-from ppt_gpu.cluster.grid_index import split
-from ppt_gpu.cluster.simulate import simulate
+from ppt_gpu.cluster.engine.grid_index import split
+from ppt_gpu.cluster.engine.simulate import simulate
 
 
 @pytest.mark.parametrize(("nodes", "gpus"), [(1, 1), (1, 8), (6, 4), (5, 3), (12, 2)])

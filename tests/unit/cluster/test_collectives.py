@@ -4,11 +4,11 @@ from collections import Counter, deque
 
 import pytest
 
-from ppt_gpu.cluster.collective_times import duration
-from ppt_gpu.cluster.collectives import KINDS, algorithms, schedule
+from ppt_gpu.cluster.collectives.collectives import KINDS, algorithms, schedule
+from ppt_gpu.cluster.collectives.times import duration
 from ppt_gpu.cluster.load import load_machine
-from ppt_gpu.cluster.machine import GPU, Place, Step, Transfer
-from ppt_gpu.errors import PptError
+from ppt_gpu.cluster.model.machine import GPU, Place, Step, Transfer
+from ppt_gpu.common.errors import PptError
 
 EVERY = [(kind, algorithm) for kind in KINDS for algorithm in algorithms(kind)]
 SIZES = (1, 2, 3, 4, 6, 7, 8, 12, 16)

@@ -10,8 +10,8 @@ from plain_machine import PlainMachine
 
 import ppt_gpu
 from ppt_gpu.cluster.application import load_application
-from ppt_gpu.cluster.simulate import simulate
-from ppt_gpu.cluster.world import Settings
+from ppt_gpu.cluster.engine.simulate import simulate
+from ppt_gpu.cluster.engine.world import Settings
 
 PAGE = Path(ppt_gpu.__file__).parents[1] / "docs" / "cluster.md"
 

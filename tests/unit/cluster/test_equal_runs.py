@@ -9,10 +9,10 @@ import pytest
 from plain_machine import PlainMachine
 from runs import APPLICATIONS
 
+from ppt_gpu.cluster.engine.outcome import Outcome
+from ppt_gpu.cluster.engine.simulate import simulate
+from ppt_gpu.cluster.engine.world import Settings
 from ppt_gpu.cluster.load import load_machine
-from ppt_gpu.cluster.outcome import Outcome
-from ppt_gpu.cluster.simulate import simulate
-from ppt_gpu.cluster.world import Settings
 
 MACHINES = {
     "ties": PlainMachine(nodes=6, gpus_per_node=2),

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from plain_machine import PlainMachine
 
-from ppt_gpu.cluster.simulate import simulate
-from ppt_gpu.errors import PptError
+from ppt_gpu.cluster.engine.simulate import simulate
+from ppt_gpu.common.errors import PptError
 
 MACHINE = PlainMachine(nodes=3, gpus_per_node=2)
 

@@ -3,8 +3,8 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ppt_gpu.cluster.flows import Flows
-from ppt_gpu.cluster.machine import PS_PER_S
+from ppt_gpu.cluster.engine.flows import Flows
+from ppt_gpu.cluster.model.machine import PS_PER_S
 
 SECOND = PS_PER_S
 

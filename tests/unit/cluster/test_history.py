@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_machine import US, PlainMachine
 
-from ppt_gpu.cluster.critical_path import ranks_on, shares
-from ppt_gpu.cluster.history import Intervals, split_of
-from ppt_gpu.cluster.outcome import Outcome
-from ppt_gpu.cluster.simulate import simulate
-from ppt_gpu.cluster.world import Settings
+from ppt_gpu.cluster.engine.critical_path import ranks_on, shares
+from ppt_gpu.cluster.engine.history import Intervals, split_of
+from ppt_gpu.cluster.engine.outcome import Outcome
+from ppt_gpu.cluster.engine.simulate import simulate
+from ppt_gpu.cluster.engine.world import Settings
 
 PAIRS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 20)), max_size=8)
 

@@ -10,9 +10,9 @@ import pytest
 from plain_machine import PlainMachine
 from runs import APPLICATIONS
 
-from ppt_gpu.cluster.queue import WindowQueue
-from ppt_gpu.cluster.simulate import lean_collection
-from ppt_gpu.cluster.world import Settings, World
+from ppt_gpu.cluster.engine.queue import WindowQueue
+from ppt_gpu.cluster.engine.simulate import lean_collection
+from ppt_gpu.cluster.engine.world import Settings, World
 
 MACHINE = PlainMachine(nodes=4, gpus_per_node=2)
 

@@ -6,8 +6,8 @@ import pytest
 
 from ppt_gpu.cli import main
 from ppt_gpu.cluster.load import load_machine
-from ppt_gpu.cluster.machine import GPU, HOST, Place, picoseconds
-from ppt_gpu.paths import data_dir
+from ppt_gpu.cluster.model.machine import GPU, HOST, Place, picoseconds
+from ppt_gpu.common.paths import data_dir
 from ppt_gpu.spec.cluster_parts import PARTS, read_part
 from ppt_gpu.spec.files import shipped
 from ppt_gpu.spec.load_cluster import list_machines, load_machine_spec

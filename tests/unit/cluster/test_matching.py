@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ppt_gpu.cluster.machine import Transfer
-from ppt_gpu.cluster.matching import Message, Receive, take_message, take_receive, waiting
+from ppt_gpu.cluster.engine.matching import Message, Receive, take_message, take_receive, waiting
+from ppt_gpu.cluster.model.machine import Transfer
 
 
 @settings(deadline=None)

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from hanging import HANGING
 
-from ppt_gpu.cluster import mpi
-from ppt_gpu.errors import PptError
+from ppt_gpu.cluster.engine import mpi
+from ppt_gpu.common.errors import PptError
 
 MPIRUN = shutil.which("mpirun", path=os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", ""))))
 needs_mpi = pytest.mark.skipif(

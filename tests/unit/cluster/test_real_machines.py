@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from ppt_gpu.cluster.collectives import KINDS, algorithms
+from ppt_gpu.cluster.collectives.collectives import KINDS, algorithms
+from ppt_gpu.cluster.engine.outcome import Outcome
+from ppt_gpu.cluster.engine.simulate import simulate
+from ppt_gpu.cluster.engine.world import Settings
 from ppt_gpu.cluster.load import ClusterMachine, load_machine
-from ppt_gpu.cluster.machine import GPU, HOST, Place
-from ppt_gpu.cluster.outcome import Outcome
-from ppt_gpu.cluster.simulate import simulate
-from ppt_gpu.cluster.world import Settings
-from ppt_gpu.errors import PptError
+from ppt_gpu.cluster.model.machine import GPU, HOST, Place
+from ppt_gpu.common.errors import PptError
 
 #: one GPU a node, all equally far
 ONE = load_machine("alps_one", 8, ["network=single_switch"])
@@ -62,7 +62,7 @@ def test_a_ring_of_neighbours_takes_one_message_a_turn(nbytes: int) -> None:
 @pytest.mark.parametrize(("name", "peer"), [("alps_gh200", 1), ("alps_gh200", 4), ("alps_openmpi", 1)])
 def test_windows_of_messages_as_osu_bw_sends_them(name: str, peer: int, nbytes: int) -> None:
     """The closed form of `validate cluster` is what the simulation says, within the rounding of one message."""
-    from ppt_gpu.validate.cluster import ANSWER, WINDOW, window_time
+    from ppt_gpu.validate.cluster.sets import ANSWER, WINDOW, window_time
 
     def app(rank: Any) -> Any:
         if rank.index == 0:

@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-import ppt_gpu.progress as progress
+import ppt_gpu.common.progress as progress
 from ppt_gpu.cli import main
+from ppt_gpu.cluster.engine.simulate import simulate
 from ppt_gpu.cluster.load import load_machine
-from ppt_gpu.cluster.simulate import simulate
 from ppt_gpu.cluster.task_graph import read_task_graph
-from ppt_gpu.progress import line
+from ppt_gpu.common.progress import line
 
 MACHINE = load_machine("dgx_h100", 2)
 

@@ -8,8 +8,8 @@ import pytest
 from plain_machine import PlainMachine
 from runs import halo, large_halo
 
-from ppt_gpu.cluster.simulate import simulate
-from ppt_gpu.cluster.world import Settings
+from ppt_gpu.cluster.engine.simulate import simulate
+from ppt_gpu.cluster.engine.world import Settings
 
 DIGEST = Settings(digest=True)
 
@@ -97,7 +97,7 @@ def test_what_differs_between_nodes_is_simulated_rank_by_rank(app: Any, why: str
         note = simulate(machine, app).note
     except Exception as error:  # such as messages that nobody receives: found by the full run
         assert "do not match" in str(error)
-        from ppt_gpu.cluster.simulate import _collapsed
+        from ppt_gpu.cluster.engine.simulate import _collapsed
 
         note = str(_collapsed(machine, app, Settings()))
     assert why in note

@@ -10,8 +10,8 @@ import pytest
 from plain_machine import US, PlainMachine
 
 from ppt_gpu.cluster.application import load_application
-from ppt_gpu.cluster.simulate import simulate
-from ppt_gpu.errors import PptError
+from ppt_gpu.cluster.engine.simulate import simulate
+from ppt_gpu.common.errors import PptError
 
 MACHINE = PlainMachine(nodes=2, gpus_per_node=1)
 

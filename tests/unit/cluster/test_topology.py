@@ -5,12 +5,12 @@ from itertools import pairwise
 import networkx
 import pytest
 
-from ppt_gpu.cluster.topology import SingleSwitch, Topology, graph
-from ppt_gpu.cluster.topology_dragonfly import DragonflyOf
-from ppt_gpu.cluster.topology_edges import EdgeList
-from ppt_gpu.cluster.topology_fat_tree import FatTreeOf
-from ppt_gpu.cluster.topology_torus import TorusOf, near_cube
-from ppt_gpu.errors import PptError
+from ppt_gpu.cluster.topology.dragonfly import DragonflyOf
+from ppt_gpu.cluster.topology.edges import EdgeList
+from ppt_gpu.cluster.topology.fat_tree import FatTreeOf
+from ppt_gpu.cluster.topology.topology import SingleSwitch, Topology, graph
+from ppt_gpu.cluster.topology.torus import TorusOf, near_cube
+from ppt_gpu.common.errors import PptError
 from ppt_gpu.spec.cluster import Dragonfly, FatTree, Torus
 
 RING = [("n0", "s0"), ("n1", "s1"), ("n2", "s2"), ("n3", "s3")]

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from ppt_gpu.cli import main
-from ppt_gpu.validate.cluster import LARGE, LIMITS, MIDDLE, OSU, OTHERS, SINGLE, rows
-from ppt_gpu.validate.cluster_table import groups
+from ppt_gpu.validate.cluster.sets import LARGE, LIMITS, MIDDLE, OSU, OTHERS, SINGLE, rows
+from ppt_gpu.validate.cluster.table import groups
 from ppt_gpu.validate.rows import Row
 
 

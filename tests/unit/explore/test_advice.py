@@ -8,17 +8,17 @@ import pytest
 
 import ppt_gpu
 from ppt_gpu.cli import main
-from ppt_gpu.exec.budget import Budget
-from ppt_gpu.exec.global_accesses import global_accesses
-from ppt_gpu.exec.traces import Traces
-from ppt_gpu.exec.workload import Workload
+from ppt_gpu.emulator.cache.traces import Traces
+from ppt_gpu.emulator.trace.global_accesses import global_accesses
 from ppt_gpu.explore import advice
 from ppt_gpu.explore.case import Options
 from ppt_gpu.explore.other_accesses import GLOBAL, SHARED, IdealLaunch, access_pcs, idealised, spreads
 from ppt_gpu.pipeline import workload_traces
-from ppt_gpu.report.result import Result, Suggestion
-from ppt_gpu.report.text import render
+from ppt_gpu.report.result.result import Result, Suggestion
+from ppt_gpu.report.text.text import render
 from ppt_gpu.spec import load_gpu
+from ppt_gpu.workload.budget import Budget
+from ppt_gpu.workload.workload import Workload
 
 ROOT = Path(__file__).parents[3]
 K40 = load_gpu("k40")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ppt_gpu.errors import PptError
+from ppt_gpu.common.errors import PptError
 from ppt_gpu.explore.expression import check_names, parse_expression, text_value
 
 VALUES = {"sm.count": 15, "dram.bandwidth": 288e9, "block.x": 128, "arguments[3]": 1000, "sm.policy": "gto", "n": 3}

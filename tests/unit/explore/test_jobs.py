@@ -7,7 +7,7 @@ from time import sleep
 import pytest
 from hanging import HANGING
 
-from ppt_gpu.errors import PptError
+from ppt_gpu.common.errors import PptError
 from ppt_gpu.explore.jobs import Job, Jobs
 from ppt_gpu.explore.workers import WorkerError, compute
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ppt_gpu.errors import InputErrors, PptError
+from ppt_gpu.common.errors import InputErrors, PptError
 from ppt_gpu.explore.hardware_keys import check_value, numbers_of, text_of
 from ppt_gpu.explore.launch_keys import with_values
 from ppt_gpu.explore.space import Space, make_space

@@ -19,8 +19,8 @@ from hanging import HANGING
 
 import ppt_gpu
 from ppt_gpu.cli import main
-from ppt_gpu.errors import PptError
-from ppt_gpu.exec import run
+from ppt_gpu.common.errors import PptError
+from ppt_gpu.emulator.run import run
 from ppt_gpu.explore.journal import Journal
 
 ROOT = Path(__file__).parents[3]
@@ -169,7 +169,7 @@ def test_other_inputs_are_another_sweep(tmp_path: Path, capsys: pytest.CaptureFi
 
 def test_figures_show_what_was_found() -> None:
     pytest.importorskip("matplotlib")
-    from ppt_gpu.report.sweep_figures import sweep_figure
+    from ppt_gpu.report.commands.sweep_figure import sweep_figure
 
     values = {"sm.count": ("2", "4"), "block": ("64", "128"), "sm.policy": ("gto",)}
     rows = [

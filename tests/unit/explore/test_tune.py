@@ -9,8 +9,7 @@ import pytest
 
 import ppt_gpu
 from ppt_gpu.cli import main
-from ppt_gpu.errors import PptError
-from ppt_gpu.exec.workload import Launch, Workload
+from ppt_gpu.common.errors import PptError
 from ppt_gpu.explore import candidates
 from ppt_gpu.explore.candidates import OCCUPANCY_ONLY, Candidate, block_values, candidate, register_values
 from ppt_gpu.explore.case import Measured, Options
@@ -21,6 +20,7 @@ from ppt_gpu.frontends import registers
 from ppt_gpu.frontends.ptxas import Resources
 from ppt_gpu.frontends.tools import find
 from ppt_gpu.spec import load_gpu
+from ppt_gpu.workload.workload import Launch, Workload
 
 ROOT = Path(__file__).parents[3]
 K40 = load_gpu("k40")

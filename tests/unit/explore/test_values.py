@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ppt_gpu.errors import PptError
+from ppt_gpu.common.errors import PptError
 from ppt_gpu.explore.values import parse_values
 
 

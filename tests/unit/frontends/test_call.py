@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import ppt_gpu
-from ppt_gpu.errors import PptError
-from ppt_gpu.paths import data_dir
+from ppt_gpu.common.errors import PptError
+from ppt_gpu.common.paths import data_dir
 
 SAXPY = data_dir("tasklists") / "saxpy.ptx"
 HEAD = ".version 7.0\n.target sm_70\n.address_size 64\n"

@@ -9,13 +9,13 @@ from conftest import NVCC
 
 import ppt_gpu
 from ppt_gpu.cli import main
-from ppt_gpu.errors import PptError
-from ppt_gpu.exec.workload import Workload
+from ppt_gpu.common.errors import PptError
+from ppt_gpu.common.paths import data_dir
 from ppt_gpu.frontends.cuda_source import compile_cuda
 from ppt_gpu.frontends.nvcc import compile_error
 from ppt_gpu.frontends.nvrtc import find_nvrtc
 from ppt_gpu.inputs import open_workload
-from ppt_gpu.paths import data_dir
+from ppt_gpu.workload.workload import Workload
 
 Install = Callable[[str, str], Path]
 SAMPLE = data_dir("tasklists") / "saxpy.ptx"

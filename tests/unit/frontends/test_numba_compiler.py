@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ppt_gpu.errors import PptError
+from ppt_gpu.common.errors import PptError
 from ppt_gpu.frontends import numba_kernel
 
 

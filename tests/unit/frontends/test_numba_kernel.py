@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import ppt_gpu
-from ppt_gpu.errors import PptError
+from ppt_gpu.common.errors import PptError
 
 cuda = pytest.importorskip("numba.cuda")
 pytest.importorskip("cuda.bindings", reason="needs the package numba-cuda[cu13]")

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from ppt_gpu.exec.workload import Workload
 from ppt_gpu.frontends import prepare
 from ppt_gpu.frontends.prepare import read_module
 from ppt_gpu.ptx.module import Module
+from ppt_gpu.workload.workload import Workload
 
 HEAD = ".version 8.0\n.target sm_80\n.address_size 64\n"
 

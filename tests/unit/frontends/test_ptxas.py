@@ -8,11 +8,11 @@ import pytest
 from conftest import NVCC, PTXAS
 
 import ppt_gpu
-from ppt_gpu.errors import PptError
+from ppt_gpu.common.errors import PptError
+from ppt_gpu.common.paths import data_dir
 from ppt_gpu.frontends.arch import choose_for_registers
 from ppt_gpu.frontends.ptxas import Resources, find_ptxas, ptxas_arch, read_report, resources
-from ppt_gpu.paths import data_dir
-from ppt_gpu.ptx.parser import load_module
+from ppt_gpu.ptx.parsing.parser import load_module
 
 Install = Callable[[str, str], Path]
 SAMPLE = data_dir("tasklists") / "saxpy.ptx"

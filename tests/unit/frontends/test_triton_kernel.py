@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import ppt_gpu
-from ppt_gpu.errors import PptError
+from ppt_gpu.common.errors import PptError
 
 triton = pytest.importorskip("triton")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ppt_gpu.machine.elected import Election, counted_by_word, elections, operations
+from ppt_gpu.machine.selection.warp_aggregated_atomics import Election, counted_by_word, elections, operations
 from ppt_gpu.pipeline import predict
-from ppt_gpu.ptx.parser import parse_module
+from ppt_gpu.ptx.parsing.parser import parse_module
 from ppt_gpu.spec.load import load_gpu
 
 HEAD = """.version 9.0

@@ -7,13 +7,12 @@ from functools import cache
 import numpy as np
 import pytest
 
-from ppt_gpu.errors import PptError
-from ppt_gpu.exec.memory import DeviceMemory
-from ppt_gpu.exec.run import run
-from ppt_gpu.exec.workload import Argument, Buffer, Launch
+from ppt_gpu.common.errors import PptError
+from ppt_gpu.emulator.memory.memory import DeviceMemory
+from ppt_gpu.emulator.run.run import run
 from ppt_gpu.frontends.disassemble import disassemble, disassembler
-from ppt_gpu.machine.arms import Arms
 from ppt_gpu.machine.code import MachineCode, machine_code
+from ppt_gpu.machine.selection.if_conversion import Arms
 from ppt_gpu.machine.trace import as_machine_code
 from ppt_gpu.ptx import parse_module
 from ppt_gpu.ptx.cfg import control_flow
@@ -21,6 +20,7 @@ from ppt_gpu.ptx.module import Module
 from ppt_gpu.sass.counts import counted
 from ppt_gpu.sass.disassembly import SassFunction
 from ppt_gpu.spec.isa import load_isa
+from ppt_gpu.workload.workload import Argument, Buffer, Launch
 
 ARCHITECTURES = ("75", "80", "90", "120")
 MODULE = ".version 7.0\n.target sm_75\n.address_size 64\n"

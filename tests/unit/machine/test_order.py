@@ -2,12 +2,12 @@
 
 import itertools
 
-from ppt_gpu.machine.order import issue_order
-from ppt_gpu.machine.taken import Taken
+from ppt_gpu.machine.scheduling.list_scheduler import issue_order
+from ppt_gpu.machine.scheduling.live_registers import Taken
 from ppt_gpu.ptx.instructions import operation
-from ppt_gpu.ptx.liveness import EXTRA_REGISTERS, register_weights
+from ppt_gpu.ptx.linking.liveness import EXTRA_REGISTERS, register_weights
 from ppt_gpu.ptx.module import Kernel
-from ppt_gpu.ptx.parser import parse_module
+from ppt_gpu.ptx.parsing.parser import parse_module
 
 
 def kernel_of(body: str) -> Kernel:

@@ -6,9 +6,9 @@ import pytest
 
 from ppt_gpu.machine.code import machine_code
 from ppt_gpu.machine.registers import Registers, compiled_registers, register_room, same_warps
-from ppt_gpu.ptx.liveness import estimate_registers
+from ppt_gpu.ptx.linking.liveness import estimate_registers
 from ppt_gpu.ptx.module import Kernel
-from ppt_gpu.ptx.parser import parse_module
+from ppt_gpu.ptx.parsing.parser import parse_module
 from ppt_gpu.spec.isa import load_isa
 
 

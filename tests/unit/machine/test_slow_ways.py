@@ -2,7 +2,7 @@
 
 import pytest
 
-from ppt_gpu.errors import PptError
+from ppt_gpu.common.errors import PptError
 from ppt_gpu.frontends.disassemble import disassemble, disassembler
 from ppt_gpu.machine.code import machine_code
 from ppt_gpu.ptx import parse_module

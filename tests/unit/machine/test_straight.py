@@ -2,8 +2,8 @@
 
 import pytest
 
+from ppt_gpu.machine.analysis.values import Values
 from ppt_gpu.machine.code import machine_code
-from ppt_gpu.machine.values import Values
 from ppt_gpu.ptx import parse_module
 from ppt_gpu.ptx.instructions import copied
 from ppt_gpu.ptx.module import Kernel, Reg

@@ -4,21 +4,21 @@ from collections import Counter
 
 import pytest
 
-from ppt_gpu.errors import PptError
+from ppt_gpu.common.errors import PptError
 from ppt_gpu.frontends.disassemble import disassemble, disassembler
-from ppt_gpu.machine.arms import Arms
-from ppt_gpu.machine.balance import banked
-from ppt_gpu.machine.dominators import dominators
-from ppt_gpu.machine.unnamed import unnamed
+from ppt_gpu.machine.analysis.dominators import dominators
+from ppt_gpu.machine.selection.if_conversion import Arms
+from ppt_gpu.machine.selection.implicit_moves import unnamed
+from ppt_gpu.machine.selection.pipe_balance import banked
 from ppt_gpu.ptx import parse_module
 from ppt_gpu.ptx.cfg import control_flow
 from ppt_gpu.ptx.instructions import loads_launch_parameter, operation
-from ppt_gpu.ptx.link import link
-from ppt_gpu.ptx.liveness import live_out, register_weights
+from ppt_gpu.ptx.linking.link import link
+from ppt_gpu.ptx.linking.liveness import live_out, register_weights
 from ppt_gpu.ptx.module import Kernel, Module
 from ppt_gpu.sass.counts import counted
 from ppt_gpu.spec.isa import load_isa
-from ppt_gpu.validate.isa_expanded import expanded
+from ppt_gpu.validate.isa.expanded import expanded
 
 HEAD = """.version 8.0
 .target sm_75

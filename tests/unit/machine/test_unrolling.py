@@ -2,14 +2,14 @@
 
 import pytest
 
-from ppt_gpu.errors import PptError
+from ppt_gpu.common.errors import PptError
 from ppt_gpu.frontends.disassemble import disassemble, disassembler
-from ppt_gpu.machine.loops import UNROLLED, factor
+from ppt_gpu.machine.analysis.loops import UNROLLED, factor
 from ppt_gpu.ptx import parse_module
 from ppt_gpu.ptx.module import Module
 from ppt_gpu.sass.counts import counted
 from ppt_gpu.spec.isa import load_isa
-from ppt_gpu.validate.isa_expanded import expanded
+from ppt_gpu.validate.isa.expanded import expanded
 
 HEAD = """.version 8.0
 .target sm_80

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ppt_gpu.cli import main
-from ppt_gpu.paths import data_dir
+from ppt_gpu.common.paths import data_dir
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "counters"
 FILES = [

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from ppt_gpu.errors import InputErrors, PptError
-from ppt_gpu.multicore.core_file import list_cores, load_core
-from ppt_gpu.multicore.operations import CLASSES
+from ppt_gpu.common.errors import InputErrors, PptError
+from ppt_gpu.multicore.base.core_file import list_cores, load_core
+from ppt_gpu.multicore.base.operations import CLASSES
 
 
 @pytest.mark.parametrize("name", list_cores())

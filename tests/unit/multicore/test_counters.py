@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from ppt_gpu.errors import InputErrors, PptError
-from ppt_gpu.multicore.counter_files import read_counters
-from ppt_gpu.multicore.ir_from_counters import ir_of_counters
+from ppt_gpu.common.errors import InputErrors, PptError
+from ppt_gpu.multicore.representation.counter_files import read_counters
+from ppt_gpu.multicore.representation.ir_from_counters import ir_of_counters
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "counters"
 MORE = ["outer_iterations=64000", "unroll=4", "simd_width=4", "footprint=8192 kB"]

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from ppt_gpu.cli import main
-from ppt_gpu.errors import InputErrors, PptError
-from ppt_gpu.multicore.device_scaling import Node, load_scaling
-from ppt_gpu.multicore.known_cores import KnownCore, fits, load_known_cores
-from ppt_gpu.multicore.known_projection import project_known
-from ppt_gpu.multicore.known_upper_bound import Kernels, UpperBoundTime
-from ppt_gpu.multicore.study import load_study
-from ppt_gpu.validate import dark_silicon
-from ppt_gpu.validate.dark_silicon import CHANGES, COLUMNS
+from ppt_gpu.common.errors import InputErrors, PptError
+from ppt_gpu.multicore.base.device_scaling import Node, load_scaling
+from ppt_gpu.multicore.dark_silicon.known_cores import KnownCore, fits, load_known_cores
+from ppt_gpu.multicore.dark_silicon.known_projection import project_known
+from ppt_gpu.multicore.dark_silicon.known_upper_bound import Kernels, UpperBoundTime
+from ppt_gpu.multicore.dark_silicon.study import load_study
+from ppt_gpu.validate.papers import dark_silicon
+from ppt_gpu.validate.papers.dark_silicon import CHANGES, COLUMNS
 
 
 def test_statements_as_json_and_as_text(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

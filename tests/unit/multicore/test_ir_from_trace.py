@@ -4,17 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from ppt_gpu.exec.workload import Launch
 from ppt_gpu.inputs import open_workload
-from ppt_gpu.multicore.core_file import load_core
-from ppt_gpu.multicore.ir import Ir
-from ppt_gpu.multicore.ir_to_m import footprint_off_chip, m_inputs_of_ir
-from ppt_gpu.multicore.ir_to_s import s_inputs_of_ir
-from ppt_gpu.multicore.operations import CLASSES, of_machine_operation
+from ppt_gpu.multicore.base.core_file import load_core
+from ppt_gpu.multicore.base.operations import CLASSES, of_machine_operation
+from ppt_gpu.multicore.representation.ir import Ir
+from ppt_gpu.multicore.representation.ir_to_m import footprint_off_chip, m_inputs_of_ir
+from ppt_gpu.multicore.representation.ir_to_s import s_inputs_of_ir
 from ppt_gpu.ptx.instructions import operation
-from ppt_gpu.ptx.parser import load_module
+from ppt_gpu.ptx.parsing.parser import load_module
 from ppt_gpu.representations import chosen_blocks, representations
 from ppt_gpu.spec import load_gpu
+from ppt_gpu.workload.workload import Launch
 
 HEAD = ".version 7.0\n.target sm_70\n.address_size 64\n"
 #: y[t] = x[2 t] * x[0] after a barrier; the upper half of each warp loads nothing else

@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 
 from ppt_gpu.cli import main
-from ppt_gpu.errors import PptError
-from ppt_gpu.multicore import s_core
-from ppt_gpu.multicore.core_file import load_core
-from ppt_gpu.multicore.device_scaling import Node, load_scaling
-from ppt_gpu.multicore.ir import Amount, Ir
-from ppt_gpu.multicore.ir_to_s import s_inputs_of_ir
-from ppt_gpu.multicore.known_cores import load_known_cores
-from ppt_gpu.multicore.known_custom import CustomTime, Part, Program, kernels_of
-from ppt_gpu.multicore.known_projection import project_known
-from ppt_gpu.multicore.m_inputs import MInputs
-from ppt_gpu.multicore.s_inputs import SInputs
+from ppt_gpu.common.errors import PptError
+from ppt_gpu.multicore.base.core_file import load_core
+from ppt_gpu.multicore.base.device_scaling import Node, load_scaling
+from ppt_gpu.multicore.core_models import s_core
+from ppt_gpu.multicore.core_models.m_inputs import MInputs
+from ppt_gpu.multicore.core_models.s_inputs import SInputs
+from ppt_gpu.multicore.dark_silicon.known_cores import load_known_cores
+from ppt_gpu.multicore.dark_silicon.known_custom import CustomTime, Part, Program, kernels_of
+from ppt_gpu.multicore.dark_silicon.known_projection import project_known
+from ppt_gpu.multicore.representation.ir import Amount, Ir
+from ppt_gpu.multicore.representation.ir_to_s import s_inputs_of_ir
 from ppt_gpu.programs import resident
 from ppt_gpu.spec import load_gpu
 
@@ -85,7 +85,7 @@ def test_errors_are_random_bounded_and_repeatable() -> None:
 
 
 def test_inputs_that_are_off_stay_possible() -> None:
-    from ppt_gpu.multicore.known_custom import off_m, off_s
+    from ppt_gpu.multicore.dark_silicon.known_custom import off_m, off_s
 
     factors = iter([1.2, 0.8] * 50)
     s = off_s(

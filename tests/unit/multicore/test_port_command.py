@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ppt_gpu.cli import main
-from ppt_gpu.multicore.ir_text import read_ir
+from ppt_gpu.multicore.representation.ir_text import read_ir
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "counters"
 

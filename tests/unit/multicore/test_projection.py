@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from ppt_gpu.cli import main
-from ppt_gpu.errors import PptError
-from ppt_gpu.multicore.chip import Budget
-from ppt_gpu.multicore.device_scaling import DeviceScaling, load_scaling
-from ppt_gpu.multicore.projection import Projection, project
-from ppt_gpu.multicore.study import Study, load_study
-from ppt_gpu.multicore.suite import Suite, load_suite
-from ppt_gpu.multicore.sweeps import SWEEPS, run_sweep
+from ppt_gpu.common.errors import PptError
+from ppt_gpu.multicore.base.device_scaling import DeviceScaling, load_scaling
+from ppt_gpu.multicore.base.suite import Suite, load_suite
+from ppt_gpu.multicore.dark_silicon.chip import Budget
+from ppt_gpu.multicore.dark_silicon.projection import Projection, project
+from ppt_gpu.multicore.dark_silicon.study import Study, load_study
+from ppt_gpu.multicore.dark_silicon.sweeps import SWEEPS, run_sweep
 
 STUDY, SUITE, ITRS = load_study(), load_suite("parsec"), load_scaling("itrs")
 

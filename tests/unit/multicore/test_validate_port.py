@@ -6,8 +6,8 @@ import pytest
 from goldens import golden
 
 from ppt_gpu.cli import main
-from ppt_gpu.multicore.ir_to_s import MISPREDICTED
-from ppt_gpu.validate.port import Assumed, m_inputs, m_to_s, s_inputs, s_to_m, table
+from ppt_gpu.multicore.representation.ir_to_s import MISPREDICTED
+from ppt_gpu.validate.papers.port import Assumed, m_inputs, m_to_s, s_inputs, s_to_m, table
 
 
 def test_the_tables_are_those_of_the_goldens() -> None:
@@ -32,7 +32,7 @@ def test_inputs_keep_what_the_tables_print() -> None:
 
 
 def test_equal_inputs_have_no_input_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    from ppt_gpu.validate import port
+    from ppt_gpu.validate.papers import port
 
     def native(name: str) -> dict[str, dict[str, float]]:
         return {

@@ -1,8 +1,8 @@
 import pytest
 
-from ppt_gpu.errors import LackError, PptError
+from ppt_gpu.common.errors import LackError, PptError
 from ppt_gpu.ptx.features import needs, require, require_clusters
-from ppt_gpu.ptx.parser import parse_module
+from ppt_gpu.ptx.parsing.parser import parse_module
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ppt_gpu.ptx.mangling import matching, short_name, source_name
+from ppt_gpu.ptx.linking.mangling import matching, short_name, source_name
 
 NAMES = {
     "sgemm": "sgemm",

@@ -1,7 +1,7 @@
 """Control flow of small kernels, worked out by hand."""
 
 from ppt_gpu.ptx.cfg import ControlFlow, control_flow
-from ppt_gpu.ptx.parser import parse_module
+from ppt_gpu.ptx.parsing.parser import parse_module
 
 
 def flow_of(body: str) -> ControlFlow:

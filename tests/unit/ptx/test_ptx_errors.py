@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from ppt_gpu.errors import PptError
-from ppt_gpu.ptx.parser import parse_module
+from ppt_gpu.common.errors import PptError
+from ppt_gpu.ptx.parsing.parser import parse_module
 
 FOLDER = Path(__file__).parents[2] / "errors" / "ptx"
 

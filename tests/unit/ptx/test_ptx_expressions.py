@@ -2,11 +2,11 @@
 
 import pytest
 
-from ppt_gpu.errors import PptError
+from ppt_gpu.common.errors import PptError
 from ppt_gpu.ptx import parse_module
-from ppt_gpu.ptx.expressions import constant
-from ppt_gpu.ptx.initialisers import initial_bytes
 from ppt_gpu.ptx.module import Imm, Mem, Reg, Sym, Vec
+from ppt_gpu.ptx.parsing.expressions import constant
+from ppt_gpu.ptx.parsing.initialisers import initial_bytes
 
 M = (1 << 64) - 1
 VALUES = {

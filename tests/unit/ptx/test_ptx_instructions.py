@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ppt_gpu.errors import PptError
+from ppt_gpu.common.errors import PptError
 from ppt_gpu.ptx.instructions import (
     access_bytes,
     access_kind,
@@ -21,7 +21,7 @@ from ppt_gpu.ptx.instructions import (
     vector_length,
 )
 from ppt_gpu.ptx.module import Imm, Instruction, Mem, Reg
-from ppt_gpu.ptx.parser import load_module
+from ppt_gpu.ptx.parsing.parser import load_module
 from ppt_gpu.ptx.table import TABLE
 from ppt_gpu.spec.gpu import COMPUTE_CLASSES, MEMORY_ACCESSES
 from ppt_gpu.tasklist.expand import machine_operations

@@ -5,9 +5,9 @@ import struct
 
 import pytest
 
-from ppt_gpu.ptx.initialisers import BadInitialiser, initial_bytes
-from ppt_gpu.ptx.lexer import number
 from ppt_gpu.ptx.module import Imm
+from ppt_gpu.ptx.parsing.initialisers import BadInitialiser, initial_bytes
+from ppt_gpu.ptx.parsing.lexer import number
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ppt_gpu.ptx.cfg import control_flow
-from ppt_gpu.ptx.liveness import estimate_registers, live_out, members, most_live, needed_before
+from ppt_gpu.ptx.linking.liveness import estimate_registers, live_out, members, most_live, needed_before
 from ppt_gpu.ptx.module import Kernel
-from ppt_gpu.ptx.parser import load_module, parse_module
+from ppt_gpu.ptx.parsing.parser import load_module, parse_module
 
 ROOT = Path(__file__).parents[3]
 REFERENCE = ROOT.parent / "shared" / "reference" / "gpgpusim"

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from ppt_gpu.errors import PptError
+from ppt_gpu.common.errors import PptError
 from ppt_gpu.ptx.instructions import form, operation
 from ppt_gpu.ptx.module import Instruction, Kernel, Mem, Module, Operand, Pair, Part, Reg, Sink, Sym, Target, Vec
-from ppt_gpu.ptx.parser import load_module, parse_module, select_kernel
+from ppt_gpu.ptx.parsing.parser import load_module, parse_module, select_kernel
 
 DATA = Path(__file__).parents[2] / "data" / "ptx"
 FIXTURES = sorted(DATA.glob("*.ptx"))

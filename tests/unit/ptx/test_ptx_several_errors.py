@@ -2,8 +2,8 @@
 
 import pytest
 
-from ppt_gpu.errors import InputErrors
-from ppt_gpu.ptx.parser import parse_module
+from ppt_gpu.common.errors import InputErrors
+from ppt_gpu.ptx.parsing.parser import parse_module
 
 
 def several(*lines: str) -> InputErrors:

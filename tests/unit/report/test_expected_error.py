@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from ppt_gpu.report.expected_error import ANY, Group, expected_error, expected_text, generation_of
-from ppt_gpu.report.limiter import KINDS, OTHERWISE, limiter, limiter_kind
-from ppt_gpu.report.result import Bound
-from ppt_gpu.sm.result import STALL_REASONS
+from ppt_gpu.report.result.expected_error import ANY, Group, expected_error, expected_text, generation_of
+from ppt_gpu.report.result.limiter import KINDS, OTHERWISE, limiter, limiter_kind
+from ppt_gpu.report.result.result import Bound
+from ppt_gpu.sm.program.result import STALL_REASONS
 from ppt_gpu.spec import load_gpu
 
 ALL = Group(ANY, ANY, 300, 20, ("k20", "v100"), ("Kepler", "Volta"), 0.12, 0.3, 0.6)

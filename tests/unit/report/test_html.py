@@ -15,12 +15,12 @@ from ppt_gpu.report.html.page import to_html
 from ppt_gpu.report.html.palette import PAIRS, STALLS, THEME, contrast
 from ppt_gpu.report.html.svg import Frame, Scale
 from ppt_gpu.report.html.tags import Markup, join, tag
-from ppt_gpu.report.result import Result, Suggestion
-from ppt_gpu.report.stall_reasons import MEANINGS
-from ppt_gpu.scale.occupancy import occupancy
-from ppt_gpu.scale.occupancy_rules import OccupancyLimits
-from ppt_gpu.sm.recording import Window
-from ppt_gpu.sm.result import STALL_REASONS
+from ppt_gpu.report.result.result import Result, Suggestion
+from ppt_gpu.report.result.stall_reasons import MEANINGS
+from ppt_gpu.scale.occupancy.occupancy import occupancy
+from ppt_gpu.scale.occupancy.rules import OccupancyLimits
+from ppt_gpu.sm.program.result import STALL_REASONS
+from ppt_gpu.sm.reference.recording import Window
 from ppt_gpu.spec import load_gpu
 
 SECTIONS = ("bounds", "stalls", "roofline", "memory", "occupancy", "source", "pipes", "warps", "made")

@@ -12,7 +12,7 @@ from hanging import HANGING
 from ppt_gpu.pipeline import predict
 from ppt_gpu.report.html.page import to_html
 from ppt_gpu.report.html.palette import THEME
-from ppt_gpu.sm.recording import Window
+from ppt_gpu.sm.reference.recording import Window
 
 #: a Python that has PySide6 may be another one than this
 PYTHON = os.environ.get("PPT_GPU_BROWSER_PYTHON", sys.executable)

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from ppt_gpu.cli import main
-from ppt_gpu.errors import PptError
+from ppt_gpu.common.errors import PptError
 from ppt_gpu.pipeline import predict
-from ppt_gpu.report.prediction_figures import cpi_stack, prediction_figure, stacks_figure
-from ppt_gpu.report.result import Result
+from ppt_gpu.report.figures.prediction import cpi_stack, prediction_figure, stacks_figure
+from ppt_gpu.report.result.result import Result
 
 pytest.importorskip("matplotlib")
 

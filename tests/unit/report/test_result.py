@@ -9,10 +9,10 @@ from wellformed import Page
 from ppt_gpu.pipeline import predict
 from ppt_gpu.report.html.page import to_html
 from ppt_gpu.report.json import to_json
-from ppt_gpu.report.metrics import REGISTRY
-from ppt_gpu.report.result import Result
-from ppt_gpu.report.text import render
-from ppt_gpu.sm.recording import Window
+from ppt_gpu.report.result.metrics import REGISTRY
+from ppt_gpu.report.result.result import Result
+from ppt_gpu.report.text.text import render
+from ppt_gpu.sm.reference.recording import Window
 
 
 @pytest.fixture(scope="module")

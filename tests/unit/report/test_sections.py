@@ -8,14 +8,13 @@ import pytest
 
 from ppt_gpu.cli import main
 from ppt_gpu.pipeline import predict
-from ppt_gpu.report import sections
-from ppt_gpu.report.listing import listing
-from ppt_gpu.report.pressure import pressures
-from ppt_gpu.report.result import Result
-from ppt_gpu.report.stall_reasons import LETTERS, MEANINGS
-from ppt_gpu.report.text import render
-from ppt_gpu.sm.recording import Recording, Window
-from ppt_gpu.sm.result import STALL_REASONS
+from ppt_gpu.report.result.pressure import pressures
+from ppt_gpu.report.result.result import Result
+from ppt_gpu.report.result.stall_reasons import LETTERS, MEANINGS
+from ppt_gpu.report.text.listing import listing
+from ppt_gpu.report.text.text import render, sections
+from ppt_gpu.sm.program.result import STALL_REASONS
+from ppt_gpu.sm.reference.recording import Recording, Window
 
 GIVEN = [sections.pressure, sections.warps, sections.explained("sm.ipc")]
 

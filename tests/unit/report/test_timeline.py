@@ -8,9 +8,9 @@ from trace_format import names, read, spans
 
 from ppt_gpu.cli import main
 from ppt_gpu.pipeline import predict
-from ppt_gpu.report.result import Result
-from ppt_gpu.report.timeline import APPLICATION, MEMORY, PER_LAUNCH, PIPES, SCHEDULERS, WARPS, runs
-from ppt_gpu.sm.recording import Window
+from ppt_gpu.report.result.result import Result
+from ppt_gpu.report.timeline.timeline import APPLICATION, MEMORY, PER_LAUNCH, PIPES, SCHEDULERS, WARPS, runs
+from ppt_gpu.sm.reference.recording import Window
 
 
 @pytest.fixture(scope="module")

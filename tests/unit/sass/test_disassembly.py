@@ -1,7 +1,7 @@
 import pytest
 from disassembly_texts import CUOBJDUMP, NVDISASM
 
-from ppt_gpu.errors import PptError
+from ppt_gpu.common.errors import PptError
 from ppt_gpu.sass.control import Control
 from ppt_gpu.sass.disassembly import SassInstruction, read_disassembly
 

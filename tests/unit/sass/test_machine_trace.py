@@ -10,11 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from traceg_writer import Line, trace
 
-from ppt_gpu.errors import BudgetError, PptError
-from ppt_gpu.exec.trace import Range, Trace
+from ppt_gpu.common.errors import BudgetError, PptError
+from ppt_gpu.emulator.trace.trace import Trace
 from ppt_gpu.ptx.instructions import access_bytes, is_barrier, operation
 from ppt_gpu.sass.accesses import GLOBAL, LOCAL, SHARED
 from ppt_gpu.sass.trace_body import MachineTrace, read_machine_trace
+from ppt_gpu.workload.workload import Range
 
 HEAP = 0x7F1000000000
 FULL = 0xFFFFFFFF

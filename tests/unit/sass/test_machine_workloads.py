@@ -9,7 +9,7 @@ import pytest
 from traceg_writer import Blocks, Line, example, trace
 
 from ppt_gpu.cli import main
-from ppt_gpu.errors import PptError
+from ppt_gpu.common.errors import PptError
 from ppt_gpu.inputs import check, open_workload
 from ppt_gpu.pipeline import predict, translate
 from ppt_gpu.sass.disassembly import read_disassembly

@@ -1,6 +1,6 @@
 import pytest
 
-from ppt_gpu.errors import PptError
+from ppt_gpu.common.errors import PptError
 from ppt_gpu.sass.operations import _GROUPS, known_operation, operation
 from ppt_gpu.spec.isa import load_isa
 from ppt_gpu.tasklist.model import class_of

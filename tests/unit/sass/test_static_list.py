@@ -6,8 +6,7 @@ import pytest
 from disassembly_texts import NVDISASM
 
 from ppt_gpu.cli import main
-from ppt_gpu.errors import InputErrors, PptError
-from ppt_gpu.exec.translate_loops import unfold
+from ppt_gpu.common.errors import InputErrors, PptError
 from ppt_gpu.frontends import disassemble
 from ppt_gpu.frontends.ptxas import assemble
 from ppt_gpu.frontends.tools import find
@@ -19,6 +18,7 @@ from ppt_gpu.sass.static_list import Shape, chosen_function, static_list
 from ppt_gpu.sass.static_path import straight_path
 from ppt_gpu.spec.isa import load_isa
 from ppt_gpu.tasklist.model import Loop, Task, length, walk
+from ppt_gpu.translation.loops import unfold
 
 SAXPY = Path(__file__).parents[2] / "data" / "sass" / "saxpy_sm80.sass"
 

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from ppt_gpu.scale.occupancy import Occupancy
-from ppt_gpu.sm.result import STALL_REASONS, SmResult
+from ppt_gpu.scale.occupancy.occupancy import Occupancy
+from ppt_gpu.sm.program.result import STALL_REASONS, SmResult
 
 
 @pytest.fixture

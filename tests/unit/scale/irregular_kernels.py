@@ -7,17 +7,17 @@ from pathlib import Path
 
 import numpy as np
 
-from ppt_gpu.exec.block_features import BlockFeatures
-from ppt_gpu.exec.budget import Budget
-from ppt_gpu.exec.traces import Traces
-from ppt_gpu.exec.workload import Argument, Buffer, Launch, Workload
-from ppt_gpu.ptx.parser import load_module
-from ppt_gpu.scale.dispatch import dispatch
-from ppt_gpu.scale.irregular import block_starts
+from ppt_gpu.emulator.cache.traces import Traces
+from ppt_gpu.emulator.trace.block_features import BlockFeatures
+from ppt_gpu.ptx.parsing.parser import load_module
+from ppt_gpu.scale.levels.dispatch import dispatch
+from ppt_gpu.scale.levels.grid import grid_prediction
+from ppt_gpu.scale.levels.irregular import block_starts
+from ppt_gpu.scale.levels.speed import lengths, speeds
 from ppt_gpu.scale.simulated_sm import TraceSm
-from ppt_gpu.scale.speed import lengths, speeds
-from ppt_gpu.scale.whole_grid import grid_prediction
 from ppt_gpu.spec.gpu import Gpu
+from ppt_gpu.workload.budget import Budget
+from ppt_gpu.workload.workload import Argument, Buffer, Launch, Workload
 
 PTX = Path(__file__).parents[2] / "data" / "scale" / "irregular.ptx"
 RAGGED = Path(__file__).parents[3] / "validation" / "levels" / "ragged.ptx"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ppt_gpu.exec.block_features import BlockFeatures
-from ppt_gpu.scale.clusters import MOST_CLUSTERS, cluster_blocks, k_means
+from ppt_gpu.emulator.trace.block_features import BlockFeatures
+from ppt_gpu.scale.blocks.block_kinds import MOST_CLUSTERS, cluster_blocks, k_means
 
 
 def blocks(work: list[int], sectors: list[int] | None = None) -> BlockFeatures:

@@ -9,15 +9,15 @@ from plain_document import plain
 from timing_cases import K40, Unreadable, another, changed, count_stages, launch_of, leaves, same
 
 import ppt_gpu
-from ppt_gpu.analytic.work import work_of
-from ppt_gpu.exec import kept
-from ppt_gpu.exec.store import Store
-from ppt_gpu.scale.block_timing import MAGIC, read_timing, write_timing
-from ppt_gpu.scale.grid import spread_grid
+from ppt_gpu.bounds.work import work_of
+from ppt_gpu.emulator.cache import trace_cache as kept
+from ppt_gpu.emulator.cache.store import Store
+from ppt_gpu.scale.blocks.distribution import spread_grid
+from ppt_gpu.scale.cache.block_timing import MAGIC, read_timing, write_timing
+from ppt_gpu.scale.cache.timing_store import timing_name
 from ppt_gpu.scale.simulated_sm import TraceSm
-from ppt_gpu.scale.timing_store import timing_name
-from ppt_gpu.sm.lower import lower_trace
-from ppt_gpu.sm.seen import UNSEEN, seen_by_sm
+from ppt_gpu.sm.lowering.gpu_cache_key import UNSEEN, seen_by_sm
+from ppt_gpu.sm.lowering.lower import lower_trace
 from ppt_gpu.sm.simulate import simulate
 
 pytestmark = pytest.mark.usefixtures("empty_cache")

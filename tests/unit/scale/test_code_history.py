@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ppt_gpu.scale.code_history import CodeHistory
-from ppt_gpu.sm.program import CODE_COLD, CODE_IN_L2, CODE_IN_SM
+from ppt_gpu.scale.history.code_history import CodeHistory
+from ppt_gpu.sm.program.program import CODE_COLD, CODE_IN_L2, CODE_IN_SM
 
 
 def test_a_kernel_that_fills_the_chip_finds_its_code_again() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ppt_gpu.scale.contention import LEAST, MOST, Course, course, unlimited
+from ppt_gpu.scale.levels.contention import LEAST, MOST, Course, course, unlimited
 from ppt_gpu.spec import load_gpu
 
 

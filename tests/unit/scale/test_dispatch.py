@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from reference.dispatch import dispatch_reference
 
-from ppt_gpu.scale.dispatch import Starts, dispatch, turn
-from ppt_gpu.scale.dispatch_reference import dispatch_reference
-from ppt_gpu.scale.speed import lengths, speeds
+from ppt_gpu.scale.levels.dispatch import Starts, dispatch, turn
+from ppt_gpu.scale.levels.speed import lengths, speeds
 
 
 def test_the_next_block_goes_where_a_slot_frees_first() -> None:

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from ppt_gpu.common.paths import data_dir
 from ppt_gpu.inputs import open_workload
-from ppt_gpu.paths import data_dir
 from ppt_gpu.pipeline import predict
 
 KERNEL = data_dir("validation") / "measured" / "kernels" / "curves.ptx"

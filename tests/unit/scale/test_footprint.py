@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from ppt_gpu.exec.budget import Budget
 from ppt_gpu.inputs import open_workload
 from ppt_gpu.pipeline import workload_traces
-from ppt_gpu.scale.footprint import dirty_share
+from ppt_gpu.scale.history.footprint import dirty_share
 from ppt_gpu.scale.simulated_sm import TraceSm
 from ppt_gpu.spec import load_gpu
+from ppt_gpu.workload.budget import Budget
 
 #: each thread reads its word of `in`, and one as far in front and one behind, and stores its sum
 KERNEL = """.version 7.0

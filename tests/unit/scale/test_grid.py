@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ppt_gpu.errors import PptError
-from ppt_gpu.scale.grid import plan, spread_grid, typical_sm
-from ppt_gpu.scale.neighbours import neighbour_blocks
+from ppt_gpu.common.errors import PptError
+from ppt_gpu.scale.blocks.distribution import plan, spread_grid, typical_sm
+from ppt_gpu.scale.blocks.neighbours import neighbour_blocks
 
 
 def test_large_grid_fills_every_sm() -> None:

@@ -7,12 +7,12 @@ import dataclasses
 import numpy as np
 
 from ppt_gpu import load_gpu
-from ppt_gpu.exec.budget import Budget
-from ppt_gpu.exec.trace import Range
-from ppt_gpu.exec.traces import LaunchTraces
+from ppt_gpu.emulator.cache.traces import LaunchTraces
 from ppt_gpu.pipeline import open_workload, predict, workload_traces
-from ppt_gpu.scale.heap import Heap
+from ppt_gpu.scale.history.heap import Heap
 from ppt_gpu.scale.simulated_sm import TraceSm
+from ppt_gpu.workload.budget import Budget
+from ppt_gpu.workload.workload import Range
 
 QV100 = load_gpu("gpgpusim_qv100")
 START = 0xC0000000

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from ppt_gpu.errors import PptError
-from ppt_gpu.exec.workload import Copy
+from ppt_gpu.common.errors import PptError
 from ppt_gpu.scale.host import LaunchTime, application_time, copy_seconds
 from ppt_gpu.spec.gpu import Host
+from ppt_gpu.workload.workload import Copy
 
 HOST = Host(launch_overhead=3e-6, block_launch=0, link_bandwidth=10e9, pageable_bandwidth=4e9, copy_latency=10e-6)
 

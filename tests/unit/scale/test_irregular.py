@@ -12,14 +12,14 @@ from functools import cache
 import pytest
 from irregular_kernels import KERNELS, Whole, chains, ragged_copy, rounds, triangular, whole_chip, whole_grid
 
-import ppt_gpu.scale.irregular as irregular
-from ppt_gpu.scale.grid import plan
-from ppt_gpu.scale.irregular import irregular_prediction
-from ppt_gpu.scale.mix import mixed_blocks
-from ppt_gpu.scale.ppt_workload import workload_prediction
+import ppt_gpu.scale.levels.irregular as irregular
+from ppt_gpu.scale.blocks.distribution import plan
+from ppt_gpu.scale.blocks.representative_blocks import mixed_blocks
+from ppt_gpu.scale.levels.irregular import irregular_prediction
+from ppt_gpu.scale.levels.steady import AFFORDABLE
+from ppt_gpu.scale.levels.workload import workload_prediction
 from ppt_gpu.scale.prediction import KernelPrediction
 from ppt_gpu.scale.simulated_sm import TraceSm
-from ppt_gpu.scale.steady import AFFORDABLE
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.gpu import Gpu
 

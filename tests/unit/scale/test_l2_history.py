@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from ppt_gpu.exec.trace import Range
-from ppt_gpu.exec.workload import Argument, Buffer, Launch, Workload
 from ppt_gpu.pipeline import predict
 from ppt_gpu.scale.l2_history import L2History
-from ppt_gpu.sm.left_lines import LeftLines
+from ppt_gpu.sm.l2_sharing.left_lines import LeftLines
 from ppt_gpu.spec import load_gpu
+from ppt_gpu.workload.workload import Argument, Buffer, Launch, Range, Workload
 
 LINE = 128
 READ = """

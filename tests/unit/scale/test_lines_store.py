@@ -9,11 +9,11 @@ from plain_document import plain
 from timing_cases import K40, same
 
 import ppt_gpu
-from ppt_gpu.exec import kept
-from ppt_gpu.exec.store import Store
-from ppt_gpu.scale.lines_store import MAGIC, SUFFIX, lines_name, read_lines, write_lines
-from ppt_gpu.sm import lower_global
-from ppt_gpu.sm.left_lines import LeftLines
+from ppt_gpu.emulator.cache import trace_cache as kept
+from ppt_gpu.emulator.cache.store import Store
+from ppt_gpu.scale.cache.lines_store import MAGIC, SUFFIX, lines_name, read_lines, write_lines
+from ppt_gpu.sm.l2_sharing.left_lines import LeftLines
+from ppt_gpu.sm.lowering import global_memory as lower_global
 
 pytestmark = pytest.mark.usefixtures("empty_cache")
 

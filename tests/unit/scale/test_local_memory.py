@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ppt_gpu.exec.budget import Budget
-from ppt_gpu.exec.memory import LOCAL_WINDOW, WINDOW_BYTES
+from ppt_gpu.emulator.memory.memory import LOCAL_WINDOW, WINDOW_BYTES
 from ppt_gpu.inputs import open_workload
 from ppt_gpu.pipeline import predict, workload_traces
-from ppt_gpu.scale.footprint import dirty_share
+from ppt_gpu.scale.history.footprint import dirty_share
 from ppt_gpu.scale.simulated_sm import TraceSm
-from ppt_gpu.sm.program import Program
+from ppt_gpu.sm.program.program import Program
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.gpu import Gpu
+from ppt_gpu.workload.budget import Budget
 
 #: each thread stores to its 64 bytes of local memory, a word at a time, loads them again, and stores the sum
 KERNEL = """.version 6.0

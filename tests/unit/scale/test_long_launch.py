@@ -7,11 +7,11 @@ from types import SimpleNamespace
 
 import pytest
 
+from ppt_gpu.common.paths import data_dir
 from ppt_gpu.inputs import open_workload
-from ppt_gpu.paths import data_dir
 from ppt_gpu.pipeline import predict
-from ppt_gpu.scale.grid import spread_grid
-from ppt_gpu.scale.long_launch import dram_use, long_launch
+from ppt_gpu.scale.blocks.distribution import spread_grid
+from ppt_gpu.scale.levels.long_launch import dram_use, long_launch
 from ppt_gpu.spec import load_gpu
 
 STREAM = data_dir("validation") / "measured" / "kernels" / "stream.ptx"

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from ppt_gpu.errors import InputErrors, PptError
-from ppt_gpu.scale.occupancy import OccupancyLimits, checked_occupancy, theoretical_occupancy
+from ppt_gpu.common.errors import InputErrors, PptError
+from ppt_gpu.scale.occupancy.occupancy import OccupancyLimits, checked_occupancy, theoretical_occupancy
 
 KIB = 1024
 GT200 = OccupancyLimits(32, 8, 512, 16384, 512, "block", 124, 2, 16 * KIB, 16 * KIB, 512)

@@ -6,10 +6,10 @@ import pytest
 from irregular_kernels import triangular
 
 from ppt_gpu.pipeline import predict_launch
+from ppt_gpu.scale.levels.representative_sm import one_sm
+from ppt_gpu.scale.levels.window_recording import record_prediction
 from ppt_gpu.scale.model_inputs import model_inputs
-from ppt_gpu.scale.one_sm import one_sm
-from ppt_gpu.scale.record import record_prediction
-from ppt_gpu.sm.recording import Window
+from ppt_gpu.sm.reference.recording import Window
 from ppt_gpu.spec import load_gpu
 
 GPU = load_gpu("v100", ["sm.count=8"])

@@ -9,15 +9,15 @@ from plain_document import plain
 from timing_cases import K40, Unreadable, another, changed, count_stages, launch_of, leaves, same
 
 import ppt_gpu
-from ppt_gpu.exec import kept
-from ppt_gpu.exec.store import Store
-from ppt_gpu.scale import program_store
-from ppt_gpu.scale.grid import spread_grid
-from ppt_gpu.scale.program_store import MAGIC, program_name, read_lowered, write_lowered
+from ppt_gpu.emulator.cache import trace_cache as kept
+from ppt_gpu.emulator.cache.store import Store
+from ppt_gpu.scale.blocks.distribution import spread_grid
+from ppt_gpu.scale.cache import program_store
+from ppt_gpu.scale.cache.program_store import MAGIC, program_name, read_lowered, write_lowered
 from ppt_gpu.scale.simulated_sm import TraceSm
-from ppt_gpu.sm.lower import lower_trace
-from ppt_gpu.sm.program import op_issues
-from ppt_gpu.sm.seen import seen_by_lowering
+from ppt_gpu.sm.lowering.gpu_cache_key import seen_by_lowering
+from ppt_gpu.sm.lowering.lower import lower_trace
+from ppt_gpu.sm.program.program import op_issues
 
 pytestmark = pytest.mark.usefixtures("empty_cache")
 LEAVES = dict(leaves(K40))

@@ -9,13 +9,14 @@ from plain_document import plain
 from timing_cases import K40, same
 
 import ppt_gpu
-from ppt_gpu.exec.store import Store
-from ppt_gpu.scale.run_store import ON_CHIP, ON_SM, SUFFIX, RunStore
-from ppt_gpu.sm import chip, core
-from ppt_gpu.sm.chip_again import RecordedChip
-from ppt_gpu.sm.chip_record import Asked, Requests
-from ppt_gpu.sm.core_again import RecordedRun
-from ppt_gpu.sm.core_record import Answers
+from ppt_gpu.emulator.cache.store import Store
+from ppt_gpu.scale.cache.run_store import ON_CHIP, ON_SM, SUFFIX, RunStore
+from ppt_gpu.sm.chip.memory_replay import RecordedChip
+from ppt_gpu.sm.loop import loop as core
+from ppt_gpu.sm.loop.memory_replay import RecordedRun
+from ppt_gpu.sm.loop.raw import Asked, Requests
+from ppt_gpu.sm.loop.record import Answers
+from ppt_gpu.sm.simulate_chip import chip
 
 pytestmark = pytest.mark.usefixtures("empty_cache")
 

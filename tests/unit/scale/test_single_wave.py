@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from irregular_kernels import bfs, boundary, mandelbrot, spmv, triangular, whole_chip
 
-from ppt_gpu.analytic.bounds import bounds
+from ppt_gpu.bounds.bounds import bounds
+from ppt_gpu.scale.levels.single_wave import single_wave_prediction
 from ppt_gpu.scale.simulated_sm import TraceSm
-from ppt_gpu.scale.single_wave import single_wave_prediction
 from ppt_gpu.spec import load_gpu
 
 GPU = load_gpu("v100", ["sm.count=24"])

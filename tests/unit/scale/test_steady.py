@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from ppt_gpu.errors import PptError
-from ppt_gpu.scale.grid import plan
-from ppt_gpu.scale.steady import extrapolate_steady, in_bunches, steady_prediction, wave_durations
+from ppt_gpu.common.errors import PptError
+from ppt_gpu.scale.blocks.distribution import plan
+from ppt_gpu.scale.levels.steady import extrapolate_steady, in_bunches, steady_prediction, wave_durations
 
 
 def lockstep(durations: list[int], resident: int, rest: int, rest_duration: int) -> list[int]:

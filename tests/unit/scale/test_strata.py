@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ppt_gpu.scale.strata import landmarks, stand_ins, standard_error, stratified, variation
+from ppt_gpu.scale.blocks.strata import landmarks, stand_ins, standard_error, stratified, variation
 
 
 @given(st.integers(1, 5000), st.integers(1, 300))

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from irregular_kernels import bfs, boundary, launch_sm, mandelbrot, triangular
 
-from ppt_gpu.errors import PptError
-from ppt_gpu.exec.block_features import BlockFeatures, features_of, run_features
-from ppt_gpu.exec.trace import Trace
-from ppt_gpu.scale.grid import spread_grid
-from ppt_gpu.scale.survey import MOST, TOLERANCE, standing_sm, survey_grid
+from ppt_gpu.common.errors import PptError
+from ppt_gpu.emulator.trace.block_features import BlockFeatures, features_of, run_features
+from ppt_gpu.emulator.trace.trace import Trace
+from ppt_gpu.scale.blocks.distribution import spread_grid
+from ppt_gpu.scale.blocks.survey import MOST, TOLERANCE, standing_sm, survey_grid
 from ppt_gpu.spec import load_gpu
 
 GPU = load_gpu("v100", ["sm.count=4"])

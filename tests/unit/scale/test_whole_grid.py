@@ -11,18 +11,18 @@ import pytest
 from irregular_kernels import triangular
 
 import ppt_gpu
-import ppt_gpu.scale.whole_grid as whole_grid
-from ppt_gpu.errors import BudgetError, PptError
-from ppt_gpu.exec.budget import Budget
+import ppt_gpu.scale.levels.grid as whole_grid
+from ppt_gpu.common.errors import BudgetError, PptError
 from ppt_gpu.pipeline import predict_launch
-from ppt_gpu.report.result import Result
-from ppt_gpu.scale.grid import plan
-from ppt_gpu.scale.occupancy import occupancy
+from ppt_gpu.report.result.result import Result
+from ppt_gpu.scale.blocks.distribution import plan
+from ppt_gpu.scale.levels.grid import disagreement, small, small_prediction
+from ppt_gpu.scale.occupancy.occupancy import occupancy
 from ppt_gpu.scale.prediction import KernelPrediction
-from ppt_gpu.scale.whole_grid import disagreement, small, small_prediction
-from ppt_gpu.sm.core_raw import Raw
+from ppt_gpu.sm.loop.raw import Raw
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.gpu import Collectors, Gpu
+from ppt_gpu.workload.budget import Budget
 
 SAMPLES = Path(__file__).parents[3] / "tasklists"
 
@@ -195,7 +195,7 @@ def test_the_budget_of_the_functional_run_is_named(gpu: Gpu) -> None:
 
 
 def test_no_window_of_one_sm(gpu: Gpu) -> None:
-    from ppt_gpu.sm.recording import Window
+    from ppt_gpu.sm.reference.recording import Window
 
     with pytest.raises(PptError, match="level grid records no window"):
         vecadd(gpu, 30, "grid", window=Window(0, 10))

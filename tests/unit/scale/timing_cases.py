@@ -5,12 +5,13 @@ from dataclasses import fields, is_dataclass, replace
 import numpy as np
 
 import ppt_gpu
-from ppt_gpu.exec import run
-from ppt_gpu.exec.budget import Budget
-from ppt_gpu.exec.traces import Traces
+from ppt_gpu.emulator.cache.traces import Traces
+from ppt_gpu.emulator.run import run
 from ppt_gpu.frontends.prepare import prepare
-from ppt_gpu.sm import lower, simulate
+from ppt_gpu.sm import simulate
+from ppt_gpu.sm.lowering import lower
 from ppt_gpu.spec import load_gpu
+from ppt_gpu.workload.budget import Budget
 
 K40 = load_gpu("k40")
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
-from ppt_gpu.exec.workload import Buffer
-from ppt_gpu.sm.lower import lower_trace
-from ppt_gpu.sm.program import WARM
+from ppt_gpu.sm.lowering.lower import lower_trace
+from ppt_gpu.sm.program.program import WARM
 from ppt_gpu.spec import load_gpu
+from ppt_gpu.workload.workload import Buffer
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "exec"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "emulator"))
 from jit_kernels import check_against_interpreter, pointer, text_case
 
 GPU = load_gpu("h100")

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ppt_gpu.exec.trace import Range, Trace
-from ppt_gpu.exec.workload import Launch
+from ppt_gpu.emulator.trace.trace import Trace
 from ppt_gpu.ptx.module import Guard, Instruction, Kernel, Register
 from ppt_gpu.spec.gpu import (
     TASK_CLASSES,
@@ -23,6 +22,7 @@ from ppt_gpu.spec.gpu import (
     SharedMemory,
     Sm,
 )
+from ppt_gpu.workload.workload import Launch, Range
 
 LATENCY = {"fp32": 4, "int32": 5, "sfu": 20, "branch": 8, "fence": 30}
 

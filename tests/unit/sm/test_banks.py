@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from lower_fixtures import make_gpu
 
-from ppt_gpu.sm.banks import BankRule, bank_passes, bank_rule
-from ppt_gpu.sm.lower_access import geometry
+from ppt_gpu.sm.accesses.access import geometry
+from ppt_gpu.sm.accesses.banks import BankRule, bank_passes, bank_rule
 from ppt_gpu.spec import load_gpu
 
 ALL = 0xFFFFFFFF

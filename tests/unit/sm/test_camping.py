@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from lower_fixtures import UNIT, code, make_gpu, make_launch, make_trace
 
-from ppt_gpu.exec.global_accesses import global_accesses
-from ppt_gpu.sm.camping import Requests, beyond_l1, camping, few_lines, in_order, joined, may_camp
-from ppt_gpu.sm.lower import lower_trace
-from ppt_gpu.sm.lower_access import Accesses
+from ppt_gpu.emulator.trace.global_accesses import global_accesses
+from ppt_gpu.sm.accesses.access import Accesses
+from ppt_gpu.sm.l2_sharing.camping import Requests, beyond_l1, camping, few_lines, in_order, joined, may_camp
+from ppt_gpu.sm.lowering.lower import lower_trace
 from ppt_gpu.spec.gpu import Gpu
 
 SMS = 4

@@ -10,17 +10,17 @@ import pytest
 from equal_fields import assert_equal
 
 from benchmarks.loop_programs import loop_program
-from ppt_gpu.errors import BudgetError, PptError
-from ppt_gpu.sm.camping import slice_of_lines
-from ppt_gpu.sm.chip_machine import chip_of
-from ppt_gpu.sm.highest_first import highest_first
-from ppt_gpu.sm.lower_ops import pipe_order
-from ppt_gpu.sm.program import CODE_COLD, CODE_IN_SM, KIND_LOAD, Program
-from ppt_gpu.sm.result import SmResult
+from ppt_gpu.common.errors import BudgetError, PptError
+from ppt_gpu.common.threads import at_most
+from ppt_gpu.sm.chip.machine import chip_of
+from ppt_gpu.sm.l2_sharing.camping import slice_of_lines
+from ppt_gpu.sm.program.highest_first import highest_first
+from ppt_gpu.sm.program.ops import pipe_order
+from ppt_gpu.sm.program.program import CODE_COLD, CODE_IN_SM, KIND_LOAD, Program
+from ppt_gpu.sm.program.result import SmResult
 from ppt_gpu.sm.simulate import simulate, simulate_chip
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.gpu import TASK_CLASSES, Gpu
-from ppt_gpu.threads import at_most
 
 SHARED = (("load.shared", (), 0), ("fp32.fma", (0,), -1), ("barrier", (), -1))
 ONE_SM: dict[Callable[..., SmResult], dict[str, int]] = {simulate: {"active_sms": 1}, simulate_chip: {}}

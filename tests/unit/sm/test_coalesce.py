@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 import pytest
 
-from ppt_gpu.sm.coalesce import active_phases, phase_lanes, transactions
+from ppt_gpu.sm.accesses.coalesce import active_phases, phase_lanes, transactions
 
 ALL = 0xFFFFFFFF
 

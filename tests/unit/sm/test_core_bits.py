@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ppt_gpu.compiled import entry, popcount
-from ppt_gpu.sm.core_bits import NO_KEY, ctz, least_of, pointer, quotient, rotated
+from ppt_gpu.common.bits import NO_KEY, ctz, least_of, pointer, quotient, rotated
+from ppt_gpu.common.compiled import entry, popcount
 
 ctz_of = entry(lambda value: ctz(value))
 popcount_of = entry(lambda value: popcount(value))

@@ -7,8 +7,8 @@ import dataclasses
 import pytest
 
 from benchmarks.loop_programs import Entry, loop_program
-from ppt_gpu.sm.core_machine import DRAM_AHEAD
-from ppt_gpu.sm.result import SmResult
+from ppt_gpu.sm.program.machine import DRAM_AHEAD
+from ppt_gpu.sm.program.result import SmResult
 from ppt_gpu.sm.simulate import simulate, simulate_chip
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.gpu import Gpu, Op, Pipe

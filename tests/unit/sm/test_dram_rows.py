@@ -1,4 +1,4 @@
-"""Rows that DRAM opens for what SMs ask of it (`ppt_gpu.sm.dram_rows`)."""
+"""Rows that DRAM opens for what SMs ask of it (`ppt_gpu.sm.l2_sharing.dram_rows`)."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ppt_gpu.sm.dram_rows import opens_rows, row_openings
-from ppt_gpu.sm.sharing import Touched, Users
+from ppt_gpu.sm.accesses.sharing import Touched, Users
+from ppt_gpu.sm.l2_sharing.dram_rows import opens_rows, row_openings
 from ppt_gpu.spec.gpu import Gpu
 from ppt_gpu.spec.load import load_gpu
 

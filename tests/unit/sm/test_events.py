@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from event_kernels import BYTES, COPIES, GPU, NAMED, ROUNDS, program_of, ring
 
-from ppt_gpu.errors import PptError
-from ppt_gpu.sm.core_machine import CODE_IN_SM
-from ppt_gpu.sm.program import EVENT_COUNTS, EVENT_WAITS, KIND_COMPUTE, events_of
-from ppt_gpu.sm.result import STALL_REASONS
+from ppt_gpu.common.errors import PptError
+from ppt_gpu.sm.program.machine import CODE_IN_SM
+from ppt_gpu.sm.program.program import EVENT_COUNTS, EVENT_WAITS, KIND_COMPUTE, events_of
+from ppt_gpu.sm.program.result import STALL_REASONS
 from ppt_gpu.sm.simulate import simulate, simulate_chip
 from ppt_gpu.spec.gpu import CodeCache, Collectors
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from lower_fixtures import UNIT, code, make_gpu, make_launch, make_trace
 
-from ppt_gpu.exec.global_accesses import global_accesses
-from ppt_gpu.sm.in_flight import NEVER, by_others, first_moments
-from ppt_gpu.sm.lower import lower_trace
-from ppt_gpu.sm.moments import Course
-from ppt_gpu.sm.program import COLD, WARM, Program
-from ppt_gpu.sm.sharing import Touched, Users, sharers
+from ppt_gpu.emulator.trace.global_accesses import global_accesses
+from ppt_gpu.sm.accesses.sharing import Touched, Users, sharers
+from ppt_gpu.sm.l2_sharing.access_epochs import Course
+from ppt_gpu.sm.l2_sharing.in_flight import NEVER, by_others, first_moments
+from ppt_gpu.sm.lowering.lower import lower_trace
+from ppt_gpu.sm.program.program import COLD, WARM, Program
 
 LOAD = "ld.global.f32"
 #: a load, another one beside it, a use of both, a load, its use

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from lower_fixtures import UNIT, code, make_gpu, make_launch, make_trace
 
-from ppt_gpu.analytic.bounds import bounds
-from ppt_gpu.analytic.work import work_of
-from ppt_gpu.exec.global_accesses import global_accesses
-from ppt_gpu.sm.core_machine import machine_of
-from ppt_gpu.sm.in_flight import NEVER
-from ppt_gpu.sm.in_step import time_in_step
-from ppt_gpu.sm.lower import lower_trace
-from ppt_gpu.sm.seen import digest_of, seen_by_lowering, seen_by_sm
-from ppt_gpu.sm.sharing import Touches
+from ppt_gpu.bounds.bounds import bounds
+from ppt_gpu.bounds.work import work_of
+from ppt_gpu.emulator.trace.global_accesses import global_accesses
+from ppt_gpu.sm.accesses.sharing import Touches
+from ppt_gpu.sm.l2_sharing.in_flight import NEVER
+from ppt_gpu.sm.l2_sharing.l2_request_coalescing import time_in_step
+from ppt_gpu.sm.lowering.gpu_cache_key import digest_of, seen_by_lowering, seen_by_sm
+from ppt_gpu.sm.lowering.lower import lower_trace
+from ppt_gpu.sm.program.machine import machine_of
 from ppt_gpu.sm.simulate import simulate
 from ppt_gpu.spec import load_gpu
 

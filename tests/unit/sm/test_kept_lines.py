@@ -7,8 +7,8 @@ from collections import OrderedDict
 import numpy as np
 import pytest
 
-from ppt_gpu.sm.kept_lines import kept_lines, uses
-from ppt_gpu.sm.sharing import Touches, Users, Waves
+from ppt_gpu.sm.accesses.sharing import Touches, Users, Waves
+from ppt_gpu.sm.l2_sharing.l2_che_model import kept_lines, uses
 
 SMS, TABLE, MOMENTS = 16, 256, 400
 

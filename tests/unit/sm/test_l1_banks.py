@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from reference.lower import reference_look_ups
 
-from ppt_gpu.sm.lower_access import BY_L1, PAST_L1, STAYS, Variants, geometry, lower_accesses
-from ppt_gpu.sm.lower_reference import reference_look_ups
-from ppt_gpu.sm.lower_shapes import GLOBAL
+from ppt_gpu.sm.accesses.access import BY_L1, PAST_L1, STAYS, Variants, geometry, lower_accesses
+from ppt_gpu.sm.accesses.shapes import GLOBAL
 from ppt_gpu.spec import load_gpu
 
 #: cycles of a load of 4 B a lane at strides of 0, 1, 2, ... words

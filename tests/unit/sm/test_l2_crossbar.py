@@ -7,13 +7,13 @@ import pytest
 
 from benchmarks.loop_programs import STREAMING, loop_program
 from ppt_gpu import load_gpu
-from ppt_gpu.errors import PptError
-from ppt_gpu.sm.camping import slice_of_lines
-from ppt_gpu.sm.chip import run_chip
-from ppt_gpu.sm.chip_machine import checked_window, chip_of
-from ppt_gpu.sm.core_machine import ONE
-from ppt_gpu.sm.crossbar_reference import Crossbar, Sent
-from ppt_gpu.sm.slice_hash import POLYNOMIALS, polynomial_slice
+from ppt_gpu.common.errors import PptError
+from ppt_gpu.sm.chip.machine import checked_window, chip_of
+from ppt_gpu.sm.l2_sharing.camping import slice_of_lines
+from ppt_gpu.sm.l2_sharing.slice_hash import POLYNOMIALS, polynomial_slice
+from ppt_gpu.sm.program.machine import ONE
+from ppt_gpu.sm.reference.crossbar import Crossbar, Sent
+from ppt_gpu.sm.simulate_chip import run_chip
 
 QV100 = load_gpu("gpgpusim_qv100")
 

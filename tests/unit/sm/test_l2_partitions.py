@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ppt_gpu.exec.memory import ALIGNMENT, GLOBAL_BASE
+from ppt_gpu.common.paths import data_dir
+from ppt_gpu.emulator.memory.memory import ALIGNMENT, GLOBAL_BASE
 from ppt_gpu.inputs import open_workload
-from ppt_gpu.paths import data_dir
 from ppt_gpu.pipeline import predict
 from ppt_gpu.spec import load_gpu
 

@@ -11,9 +11,9 @@ import pytest
 from numpy.typing import NDArray
 
 from ppt_gpu import load_gpu
-from ppt_gpu.exec.trace import Range
-from ppt_gpu.sm.l2_sets import known_sets
-from ppt_gpu.sm.left_lines import LeftLines
+from ppt_gpu.sm.l2_sharing.l2_sets import known_sets
+from ppt_gpu.sm.l2_sharing.left_lines import LeftLines
+from ppt_gpu.workload.workload import Range
 
 CAPACITY = 64
 NOTHING = LeftLines(np.zeros(0, np.uint64), np.zeros(0, np.uint8), np.zeros(0, np.bool_), CAPACITY)

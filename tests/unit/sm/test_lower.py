@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from lower_fixtures import UNIT, code, make_gpu, make_launch, make_trace
 
-from ppt_gpu.errors import PptError
-from ppt_gpu.exec.trace import Range
-from ppt_gpu.sm.lower import lower_trace, pipe_order
-from ppt_gpu.sm.program import (
+from ppt_gpu.common.errors import PptError
+from ppt_gpu.sm.lowering.lower import lower_trace, pipe_order
+from ppt_gpu.sm.program.program import (
     KIND_ATOMIC,
     KIND_BARRIER,
     KIND_BRANCH,
@@ -21,6 +20,7 @@ from ppt_gpu.sm.program import (
     Program,
 )
 from ppt_gpu.spec.gpu import TASK_CLASSES, Gpu
+from ppt_gpu.workload.workload import Range
 
 SAXPY = code(
     ("ld.param.u64", [0], []),

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from lower_fixtures import make_gpu
 
-from ppt_gpu.errors import BudgetError, PptError
-from ppt_gpu.sm.lower import lower_tasklist
-from ppt_gpu.sm.lower_forced import levels
-from ppt_gpu.sm.program import (
+from ppt_gpu.common.errors import BudgetError, PptError
+from ppt_gpu.sm.lowering.forced import levels
+from ppt_gpu.sm.lowering.lower import lower_tasklist
+from ppt_gpu.sm.program.program import (
     COLD,
     FORCED_DRAM,
     FORCED_L1,

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from benchmarks.loop_programs import STREAMING, loop_program
-from ppt_gpu.sm.core_machine import machine_of
-from ppt_gpu.sm.lower_access import Variants
-from ppt_gpu.sm.partial_sectors import written_in_part
+from ppt_gpu.sm.accesses.access import Variants
+from ppt_gpu.sm.l2_sharing.partial_sectors import written_in_part
+from ppt_gpu.sm.program.machine import machine_of
 from ppt_gpu.spec import load_gpu
 
 LANES = np.arange(32)

@@ -11,10 +11,10 @@ import pytest
 from hanging import HANGING
 
 from benchmarks.loop_programs import DEPENDENT_FMA, loop_program
-from ppt_gpu.compiled import entry
+from ppt_gpu.common.compiled import entry
 from ppt_gpu.sm import precompile
-from ppt_gpu.sm.core import common_loop
-from ppt_gpu.sm.result import SmResult
+from ppt_gpu.sm.loop.loop import common_loop
+from ppt_gpu.sm.program.result import SmResult
 from ppt_gpu.sm.simulate import simulate
 from ppt_gpu.spec import load_gpu
 
@@ -125,7 +125,7 @@ def test_the_process_ends_with_the_one_that_started_it(tmp_path: Path, monkeypat
 def test_a_first_prediction_finds_the_loop_compiled(tmp_path: Path) -> None:
     """The types for which the second process compiles the loop are those of real kernels."""
     code = (
-        "import json, sys; from ppt_gpu.cli import main; from ppt_gpu.sm.core import common_loop; "
+        "import json, sys; from ppt_gpu.cli import main; from ppt_gpu.sm.loop.loop import common_loop; "
         "code = main(['predict', 'vecadd', '--gpu', 'k40', '--no-cache']); stats = common_loop().stats; "
         "print(json.dumps([code, len(stats.cache_hits), len(stats.cache_misses)]))"
     )

@@ -8,8 +8,8 @@ import numpy as np
 from test_simulate import both, reasons, tiny
 
 from benchmarks.loop_programs import Entry, loop_program
-from ppt_gpu.sm.program import FORCED_L1
-from ppt_gpu.sm.result import SmResult
+from ppt_gpu.sm.program.program import FORCED_L1
+from ppt_gpu.sm.program.result import SmResult
 from ppt_gpu.spec.gpu import Gpu, Pipe
 
 SLOW = ("sfu", (), -1)  # on the shared unit, for 16 cycles; its result takes 20

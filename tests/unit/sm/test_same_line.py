@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from lower_fixtures import UNIT, code, make_gpu, make_launch, make_trace
 
-from ppt_gpu.exec.global_accesses import global_accesses
-from ppt_gpu.sm.lower import lower_trace
-from ppt_gpu.sm.same_line import PART, Atomics, Serving, atomic_share, in_updates, units_of_lines
+from ppt_gpu.emulator.trace.global_accesses import global_accesses
+from ppt_gpu.sm.accesses.atomic_contention import PART, Atomics, Serving, atomic_share, in_updates, units_of_lines
+from ppt_gpu.sm.lowering.lower import lower_trace
 from ppt_gpu.sm.simulate import simulate, simulate_chip
 
 LINE = 128

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from benchmarks.loop_programs import STREAMING, loop_program
-from ppt_gpu.sm.core_fill import INDEXES
-from ppt_gpu.sm.core_machine import even_sets, set_index
+from ppt_gpu.sm.program.fill import INDEXES
+from ppt_gpu.sm.program.machine import even_sets, set_index
 from ppt_gpu.spec import load_gpu
 
 ADDRESSES = np.random.default_rng(7).integers(0, 1 << 64, 200, np.uint64)

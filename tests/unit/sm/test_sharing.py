@@ -8,13 +8,8 @@ import numpy as np
 import pytest
 from lower_fixtures import UNIT, code, make_gpu, make_launch, make_trace
 
-from ppt_gpu.exec.global_accesses import global_accesses
-from ppt_gpu.exec.trace import Range
-from ppt_gpu.sm.left_lines import LeftLines
-from ppt_gpu.sm.lower import lower_trace
-from ppt_gpu.sm.program import Program
-from ppt_gpu.sm.rising import rising_order, taken
-from ppt_gpu.sm.sharing import (
+from ppt_gpu.emulator.trace.global_accesses import global_accesses
+from ppt_gpu.sm.accesses.sharing import (
     Touched,
     Touches,
     Waves,
@@ -26,6 +21,11 @@ from ppt_gpu.sm.sharing import (
     sharers,
     while_kept,
 )
+from ppt_gpu.sm.accesses.stable_order import rising_order, taken
+from ppt_gpu.sm.l2_sharing.left_lines import LeftLines
+from ppt_gpu.sm.lowering.lower import lower_trace
+from ppt_gpu.sm.program.program import Program
+from ppt_gpu.workload.workload import Range
 
 LINES = np.arange(64, dtype=np.uint64) * np.uint64(128)
 

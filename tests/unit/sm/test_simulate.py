@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from benchmarks.loop_programs import Entry, loop_program
-from ppt_gpu.errors import BudgetError, PptError
-from ppt_gpu.sm.core_machine import fetches, machine_of
-from ppt_gpu.sm.program import (
+from ppt_gpu.common.errors import BudgetError, PptError
+from ppt_gpu.sm.program.machine import fetches, machine_of
+from ppt_gpu.sm.program.program import (
     CODE_IN_L2,
     CODE_IN_SM,
     COLD,
@@ -22,7 +22,7 @@ from ppt_gpu.sm.program import (
     WARM,
     Program,
 )
-from ppt_gpu.sm.result import STALL_REASONS, SmResult
+from ppt_gpu.sm.program.result import STALL_REASONS, SmResult
 from ppt_gpu.sm.simulate import simulate
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.gpu import Gpu, Op, Pipe

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ppt_gpu.sm.core_skip import loop_length
+from ppt_gpu.sm.loop.skip import loop_length
 
 
 def test_a_warp_without_entries_is_in_no_loop() -> None:

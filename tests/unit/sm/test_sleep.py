@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from ppt_gpu.exec.workload import Buffer
 from ppt_gpu.machine.code import machine_code
 from ppt_gpu.machine.trace import as_machine_code
-from ppt_gpu.sm.lower import lower_trace
-from ppt_gpu.sm.lower_sleep import sleep_times
+from ppt_gpu.sm.lowering.lower import lower_trace
+from ppt_gpu.sm.lowering.sleep import sleep_times
 from ppt_gpu.sm.simulate import simulate
 from ppt_gpu.spec import load_gpu
+from ppt_gpu.workload.workload import Buffer
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "exec"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "emulator"))
 from jit_kernels import check_against_interpreter, integer, pointer, text_case
 
 GPU = load_gpu("a100")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ppt_gpu.pipeline import open_workload
-from ppt_gpu.validate.gpgpusim import chosen, parts_of
+from ppt_gpu.validate.gpgpusim.launches import chosen, parts_of
 
 
 @pytest.fixture

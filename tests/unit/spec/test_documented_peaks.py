@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ppt_gpu.analytic.roofline import peak_flops
+from ppt_gpu.bounds.roofline import peak_flops
 from ppt_gpu.spec import list_gpus, load_gpu
 from ppt_gpu.spec.gpu import Gpu
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ppt_gpu.errors import InputErrors, PptError
-from ppt_gpu.paths import data_dir
+from ppt_gpu.common.errors import InputErrors, PptError
+from ppt_gpu.common.paths import data_dir
 from ppt_gpu.spec import canonical, fingerprint, list_gpus, load_gpu, load_isa, toml_document
 from ppt_gpu.spec.gpu import TASK_CLASSES
 

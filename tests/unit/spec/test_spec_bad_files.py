@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ppt_gpu.errors import PptError
+from ppt_gpu.common.errors import PptError
 from ppt_gpu.spec import load_gpu
 
 FOLDER = Path(__file__).resolve().parents[2] / "errors" / "spec"

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ppt_gpu.errors import InputErrors, PptError
-from ppt_gpu.paths import data_dir
+from ppt_gpu.common.errors import InputErrors, PptError
+from ppt_gpu.common.paths import data_dir
 from ppt_gpu.spec.toml_reader import (
     Flag,
     Keyed,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ppt_gpu.errors import BudgetError, PptError
+from ppt_gpu.common.errors import BudgetError, PptError
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.tasklist.flat import FlatTaskList, addresses, flatten
 from ppt_gpu.tasklist.graph import dependency_graph, latencies, measures, memory_latencies

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ppt_gpu.errors import InputErrors, PptError
-from ppt_gpu.paths import data_dir
+from ppt_gpu.common.errors import InputErrors, PptError
+from ppt_gpu.common.paths import data_dir
 from ppt_gpu.tasklist.flat import flatten
 from ppt_gpu.tasklist.model import (
     Buffer,

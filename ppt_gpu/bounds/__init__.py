@@ -1,0 +1,1 @@
+"""Roofline, Little's law, least latency."""

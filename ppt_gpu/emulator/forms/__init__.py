@@ -1,0 +1,1 @@
+"""What an instruction says, read from opcode and operands."""

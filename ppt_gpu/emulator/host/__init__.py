@@ -1,0 +1,1 @@
+"""What a kernel asks of the host: printf, the heap."""

@@ -1,0 +1,1 @@
+"""The layout of a launch, and launches in order."""

@@ -1,0 +1,1 @@
+"""Device memory, and the memory that compiled code works on."""

@@ -1,0 +1,1 @@
+"""Blocks whose threads race for shared memory."""

@@ -1,0 +1,1 @@
+"""Regions, loops, values."""

@@ -1,0 +1,1 @@
+"""List scheduling under register pressure."""

@@ -1,0 +1,1 @@
+"""Which machine instructions do what PTX says."""

@@ -1,0 +1,1 @@
+"""The analytical models, one folder for each author's."""

@@ -1,0 +1,1 @@
+"""Addresses known without a run."""

@@ -1,0 +1,1 @@
+"""What all models read and answer."""

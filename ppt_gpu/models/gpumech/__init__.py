@@ -1,0 +1,1 @@
+"""GPUMech, GCoM, MDM."""

@@ -1,0 +1,157 @@
+"""One SM as the interval models see it: its representative warp, what that asks of memory, and where its time goes.
+
+Per scheduler run as many warps as it holds, per SM as many schedulers as it has; the core of GPUMech's paper (000) has
+one. The CPI stack is that of its section VII.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppt_gpu.bounds.least_latency import next_entry_holds
+from ppt_gpu.models.base.cache_outcomes import DRAM, L1, L2, LEVELS
+from ppt_gpu.models.base.model_inputs import ModelInputs
+from ppt_gpu.models.base.warp_streams import DoesNotApply
+from ppt_gpu.models.gpumech.contention import BandwidthDelay, MshrDelay, bandwidth_delay, mshr_delay
+from ppt_gpu.models.gpumech.interval import Profile, Profiles, interval_profiles
+from ppt_gpu.models.gpumech.mdm import mdm_of
+from ppt_gpu.models.gpumech.multithreading import Multithreading, multithreading
+from ppt_gpu.models.gpumech.representative import Representative, representative
+
+
+@dataclass(frozen=True)
+class Core:
+    """One SM as the interval models see it: its representative warp and what that asks of memory."""
+
+    warps: int  # resident on the SM
+    scheduler_warps: int  # on its fullest scheduler
+    schedulers: int
+    rate: int  # instructions a scheduler issues in a cycle
+    chosen: Representative
+    profile: Profile
+    fetched: NDArray[np.float64]  # [K] requests that hold an MSHR, of one warp in each interval
+    waiting: NDArray[np.float64]  # [K] memory instructions that wait for L2 or DRAM
+    memory: NDArray[np.float64]  # [K] loads and atomics
+    l2_read: NDArray[np.float64]  # [K] sectors
+    l2_write: NDArray[np.float64]
+    dram_read: NDArray[np.float64]
+    dram_write: NDArray[np.float64]
+
+    @property
+    def instructions(self) -> float:
+        """Of all resident warps."""
+        return self.warps * self.profile.instructions
+
+
+def core_of(inputs: ModelInputs, *, gap: int, drain: bool = False, method: str = "clustering") -> Core:
+    """Collect the inputs, run the interval algorithm on all paths, choose the representative warp."""
+    if not inputs.instructions:
+        raise DoesNotApply("the warps issue no instruction")
+    profiles = profiles_of(inputs, gap, drain)
+    chosen, path = _chosen(inputs, profiles, method)
+    profile, cost = profiles[path], inputs.latencies
+    op = inputs.program.entry_op[inputs.program.path_start[path] : inputs.program.path_start[path + 1]]
+    starts = profile.first - inputs.program.path_start[path]
+
+    def by_interval(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        found: NDArray[np.float64] = np.add.reduceat(values[op], starts)
+        return found
+
+    schedulers = inputs.gpu.sm.schedulers
+    return Core(
+        warps=inputs.resident_warps,
+        scheduler_warps=-(-inputs.resident_warps // schedulers),
+        schedulers=schedulers,
+        rate=inputs.gpu.sm.issue_width,
+        chosen=chosen,
+        profile=profile,
+        fetched=by_interval(cost.fetched_lines),
+        waiting=by_interval(cost.may_miss),
+        memory=by_interval(cost.share.sum(axis=1)),
+        l2_read=by_interval(cost.l2_read),
+        l2_write=by_interval(cost.l2_write),
+        dram_read=by_interval(cost.dram_read),
+        dram_write=by_interval(cost.dram_write),
+    )
+
+
+def profiles_of(inputs: ModelInputs, gap: int, drain: bool) -> Profiles:
+    """The interval profiles of all paths with the latencies that the caches of these inputs give."""
+    hold = next_entry_holds(inputs.program).astype(np.float64)
+    return interval_profiles(inputs.program, inputs.producers, inputs.latencies.latency, hold, gap=gap, drain=drain)
+
+
+def _chosen(inputs: ModelInputs, profiles: Profiles, method: str) -> tuple[Representative, int]:
+    """The representative among the paths that warps run, in the order of their first warps; and its path."""
+    paths, first, count = np.unique(inputs.program.warp_path, return_index=True, return_counts=True)
+    order = np.argsort(first)
+    paths, count = paths[order], count[order]
+    insts, stall = (total[paths] for total in profiles.totals())
+    perf = insts / np.maximum(insts / inputs.gpu.sm.issue_width + stall, 1e-300)
+    chosen = representative(perf, insts, count.astype(np.float64), method=method)
+    path = int(paths[chosen.index])
+    if not insts[chosen.index]:
+        path = int(paths[np.argmax(insts)])
+    return chosen, path
+
+
+def multithreaded(core: Core, policy: str, literal: bool) -> tuple[Multithreading, float]:
+    """Eqs. 7-16 for one scheduler; and the CPI of the SM, at least what issuing takes."""
+    model = multithreading(core.profile, core.scheduler_warps, policy, core.rate, literal)
+    cycles = max(model.cycles, model.instructions / core.rate)
+    return model, cycles / core.instructions
+
+
+def dram_request(inputs: ModelInputs) -> tuple[float, float]:
+    """Sectors of one request to DRAM, a sector of the L2; and the cycles in which the chip's DRAM serves it."""
+    gpu, sector = inputs.gpu, inputs.program.sector_bytes
+    size = max(min(gpu.l2.sector, inputs.program.line_bytes), sector)
+    return size / sector, size / (gpu.dram_bytes_per_cycle * gpu.dram.efficiency)
+
+
+@dataclass(frozen=True)
+class Delays:
+    """Cycles of contention in each interval."""
+
+    mshr: NDArray[np.float64]
+    queue: NDArray[np.float64]
+    mshr_terms: MshrDelay | None = None
+    queue_terms: BandwidthDelay | None = None
+
+
+def contention(inputs: ModelInputs, core: Core, literal: bool) -> Delays:
+    """Eqs. 18-23. An instruction that the L1 answers does not wait for an MSHR; as printed, every one does."""
+    requests = core.fetched * core.warps
+    insts = core.memory if literal else core.waiting
+    mshr = mshr_delay(requests, inputs.gpu.l1.mshrs, inputs.latencies.miss_latency, insts)
+    cycles = core.profile.insts / core.rate + core.profile.stall
+    sectors, service = dram_request(inputs)
+    dram = (core.dram_read + core.dram_write) * core.warps / sectors
+    queue = bandwidth_delay(dram, inputs.active_sms, cycles, service)
+    return Delays(mshr.delay, queue.delay, mshr, queue)
+
+
+def mdm_contention(inputs: ModelInputs, core: Core) -> Delays:
+    """The contention of MDM in place of Eqs. 18-23."""
+    found = mdm_of(inputs, core, core.warps)
+    return Delays(found.mshr, found.queue_noc + found.queue_dram)
+
+
+def warp_stack(profile: Profile, share: NDArray[np.float64], rate: float) -> dict[str, float]:
+    """CPI of the warp alone by cause (section VII): stalls on memory are split as the levels answer. share [O, 4]."""
+    waits = profile.cause >= 0
+    cause, stall = profile.cause[waits], profile.stall[waits]
+    by_level = stall @ share[cause] if len(cause) else np.zeros(len(LEVELS))
+    parts = {"L1": by_level[L1], "L2": by_level[L2], "DRAM": by_level[DRAM]}
+    other = float(profile.stall.sum()) - float(by_level.sum())
+    stack = {"BASE": profile.instructions / rate, "DEP": max(other, 0.0), **parts}
+    return {name: float(cycles) / profile.instructions for name, cycles in stack.items()}
+
+
+def cpi_stack(alone: dict[str, float], cpi: float, mshr: float, queue: float) -> tuple[tuple[str, float], ...]:
+    """`alone` shrunk to the multithreaded `cpi`, and the two queues (section VII)."""
+    shrink = cpi / sum(alone.values())
+    return (*((name, share * shrink) for name, share in alone.items()), ("MSHR", mshr), ("QUEUE", queue))

@@ -1,0 +1,1 @@
+"""Blem's M-core."""

@@ -1,0 +1,1 @@
+"""The PPT GPU module."""

@@ -1,0 +1,53 @@
+"""Instruction-level parallelism in a window: how many operations of a thread could start in a cycle.
+
+As the tool MICA measures it (Hoste and Eeckhout, IEEE Micro 2007; Blem, section 4.1.1): operations take one cycle,
+units are without limit, and an operation enters the window when the one `window` places before it and all before that
+have started. In a window of 2 this is 2 minus the probability that an operation depends on the one before it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppt_gpu.common.errors import PptError
+from ppt_gpu.tasklist.flat import FlatTaskList
+
+#: windows in the dependence profile of a representation
+WINDOWS = (2, 4, 8, 16, 32, 64, 128, 256)
+
+
+def window_ilp(flat: FlatTaskList, window: int) -> float:
+    """Operations / cycles of one warp of `flat` in a window. Raises PptError for a window below 1, or no operations."""
+    if window < 1 or not len(flat.path):
+        raise PptError(f"a window of {window} over {len(flat.path)} operations")
+    from ppt_gpu.multicore.core_models.window_kernel import window_cycles
+
+    last = np.zeros(len(flat.tasks), np.int64)
+    entered = np.zeros(window, np.int64)
+    cycles = window_cycles(flat.path, flat.dep_start, flat.dep_task, last, entered)
+    return len(flat.path) / int(cycles)
+
+
+def profile(flat: FlatTaskList) -> dict[int, float]:
+    """ILP by window, for all of WINDOWS."""
+    return {window: window_ilp(flat, window) for window in WINDOWS}
+
+
+def window_cycles_plain(
+    path: NDArray[np.int32], dep_start: NDArray[np.int64], dep_task: NDArray[np.int32], window: int
+) -> int:
+    """Cycles by the definition above, for each operation from all before it: slow, and meant to be obviously right."""
+    started: list[int] = []
+    latest: dict[int, int] = {}
+    for at, task in enumerate(path.tolist()):
+        cycle = 0
+        if at >= window:
+            cycle = max(started[: at - window + 1]) + 1  # all of these have left
+        for edge in range(int(dep_start[task]), int(dep_start[task + 1])):
+            producer = int(dep_task[edge])
+            if producer in latest:
+                cycle = max(cycle, started[latest[producer]] + 1)
+        started.append(cycle)
+        latest[task] = at
+    return max(started) + 1

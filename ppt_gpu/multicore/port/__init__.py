@@ -1,0 +1,1 @@
+"""From one kind of core to the other."""

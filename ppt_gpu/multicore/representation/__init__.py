@@ -1,0 +1,1 @@
+"""What a program does, for any core."""

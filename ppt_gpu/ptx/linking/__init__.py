@@ -1,0 +1,1 @@
+"""A kernel with the functions that it calls; names of C++; liveness."""

@@ -1,0 +1,1 @@
+"""Which blocks stand for the grid."""

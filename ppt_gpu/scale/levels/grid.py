@@ -1,0 +1,140 @@
+"""Level "grid": every block of the launch on every SM, with shared L2 and DRAM. Nothing is extrapolated.
+
+Level "steady" does the same with small launches whose blocks differ, or whose SMs wait for one another in a crossbar.
+What they do to each other no SM shows by itself: who gets the next block, what the last blocks wait for when the others
+have left memory to them, whom a policy that favours the oldest block leaves waiting, who asks for the same slice of the
+L2. One that is small enough takes about as long as a mix of its blocks on one SM.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import replace
+
+import numpy as np
+
+from ppt_gpu.common.errors import PptError
+from ppt_gpu.scale.blocks.distribution import SmPlan, plan
+from ppt_gpu.scale.blocks.survey import Survey
+from ppt_gpu.scale.cache.block_timing import BlockTiming
+from ppt_gpu.scale.levels.tail import l2_load
+from ppt_gpu.scale.prediction import KernelPrediction
+from ppt_gpu.scale.simulated_sm import SimulatedSm
+from ppt_gpu.scale.tasklist_sm import TaskListSm
+from ppt_gpu.sm.program.program import Program
+from ppt_gpu.sm.simulate import simulate_chip
+from ppt_gpu.spec.gpu import Gpu
+
+#: levels that differ by more than this are worth a warning
+AGREEMENT = 0.10
+
+
+#: what a launch may take to be simulated whole at level steady, in warp instructions
+SMALL = 32_000_000
+#: warp instructions that take as long as a sector of memory: it becomes a request, which is put in order and answered
+SECTOR = 8
+#: share of a launch in which the way to the L2 is busy from which on a crossbar is simulated; of the busiest slice,
+#: where all SMs come to few lines: they come at once, and hold up what is behind
+CROWDED, CAMPED = 0.5, 0.25
+
+
+def grid_prediction(sm: SimulatedSm, gpu: Gpu) -> KernelPrediction:
+    """Cycles of a launch, all of whose blocks are run. Leaves their work on `sm`.
+
+    BudgetError, which names the budget, when the functional run of all blocks exceeds it; PptError for a task list that
+    gives hit rates instead of addresses.
+    """
+    chosen = plan(sm.launch.blocks, sm.occupancy, gpu, "grid")
+    return _prediction(sm, chosen, _simulated(sm, gpu, chosen))
+
+
+def small(sm: SimulatedSm, survey: Survey, gpu: Gpu) -> bool:
+    """Whether level steady may simulate the launch whole, by what that takes and what level grid can simulate."""
+    simulated = (sm.policy or gpu.sm.policy) != "two_level"
+    return simulated and survey.grid_blocks * (survey.warp_instructions + SECTOR * survey.sectors) <= SMALL
+
+
+def through_crossbar(prediction: KernelPrediction, sm: SimulatedSm, survey: Survey, gpu: Gpu) -> KernelPrediction:
+    """The `prediction` from one SM; that of the whole chip where much passes a crossbar and the launch is `small`.
+
+    One SM gets what SMs get that all ask for any slice alike (`Gpu.l2_way`); which slices they ask for at the same time
+    decides whether that is right. So do the sets of the L2 where it has all of them to itself.
+    """
+    if gpu.perfect_memory or not small(sm, survey, gpu):
+        return prediction
+    if sm.spread.active_sms == 1:
+        return small_prediction(sm, survey, gpu, "its one SM finds lines in the sets of the L2") or prediction
+    load, camping = l2_load(prediction.result, gpu, sm.spread.active_sms), sm.work.l2_camping
+    if load * camping < (CAMPED if camping > 1.0 else CROWDED):
+        return prediction
+    return small_prediction(sm, survey, gpu, "SMs wait for one another in the crossbar") or prediction
+
+
+def small_prediction(sm: SimulatedSm, survey: Survey, gpu: Gpu, why: str = "blocks differ") -> KernelPrediction | None:
+    """`grid_prediction` of a `small` launch at level steady, kept as simulations of one SM are; `why` for the reader.
+
+    Leaves its work on `sm`. None where not all of its blocks can be run: a trace file does not have them, or a budget
+    is used up.
+    """
+    chosen = replace(plan(sm.launch.blocks, sm.occupancy, gpu, "grid"), level="steady")
+    name = sm.whole_name
+    timing = sm.timings.get(name) if sm.timings is not None else None
+    if timing is None:
+        try:
+            timing = _simulated(sm, gpu, chosen)
+        except PptError:
+            return None
+        if sm.timings is not None:
+            sm.timings.put(name, timing)
+    made = _prediction(sm, chosen, timing)
+    return replace(made, assumptions=(f"{why}, and the launch is small: " + made.assumptions[0],))
+
+
+def _simulated(sm: SimulatedSm, gpu: Gpu, chosen: SmPlan) -> BlockTiming:
+    from ppt_gpu.scale.cache.run_store import ON_CHIP
+
+    every = copy(sm)
+    every.whole = True
+    slots = every.slots(list(chosen.blocks))
+    program, feed, work = slots.lowered()
+    _check_addresses(sm, program)
+    result = simulate_chip(
+        program,
+        gpu,
+        resident_blocks=chosen.resident,
+        policy=sm.policy,
+        l1_bytes=sm.occupancy.l1_bytes,
+        code_at=sm.code_at,
+        constants_at=sm.constants_at,
+        runs=slots.runs(ON_CHIP),
+    )
+    sm.loop_seconds.append(result.wall)
+    return BlockTiming(result, work, feed)
+
+
+def _prediction(sm: SimulatedSm, chosen: SmPlan, timing: BlockTiming) -> KernelPrediction:
+    result = timing.result
+    sm.work, sm.feed, sm.warnings = timing.work, timing.feed, list(timing.feed.warnings)
+    text = f"all {len(chosen.blocks)} blocks were simulated, each on the SM that freed a slot first"
+    return KernelPrediction(float(result.cycles), chosen, result, (text,), result.cycles * 1.0)
+
+
+def _check_addresses(sm: SimulatedSm, program: Program) -> None:
+    """PptError when accesses have hit rates and no addresses, so that nobody can say which SMs share what."""
+    if isinstance(sm, TaskListSm) and bool((np.asarray(program.tx_line) < 0).any()):
+        raise PptError(
+            "level grid needs addresses; this task list has memory tasks with hit rates or none",
+            path=sm.flat.tasklist.path or None,
+            hint="give the tasks addresses, or use level steady",
+        )
+
+
+def disagreement(asked: KernelPrediction, other: KernelPrediction) -> list[str]:
+    """A warning where another level than the one asked for tells another story."""
+    difference = other.cycles / max(asked.cycles, 1.0) - 1.0
+    if abs(difference) <= AGREEMENT:
+        return []
+    return [
+        f"levels differ: {other.plan.level} gives {other.cycles:.0f} cycles, {difference:+.0%} against the "
+        f"{asked.cycles:.0f} of level {asked.plan.level}"
+    ]

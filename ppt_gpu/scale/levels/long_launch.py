@@ -1,0 +1,80 @@
+"""Launches of many waves of blocks at level "steady": how an SM is found when the launch has run for a while.
+
+At first all SMs ask DRAM for the data of their first blocks at once. That is over after a few blocks, but on one SM,
+whose surroundings never change, it would last: blocks whose data came one after another because of it would keep the
+distance that this gave them. On a whole chip (level grid) SMs get out of step, and blocks that need the same unit of
+their SM meet at it, however they began. So the SM begins as it is found later: with unused share of DRAM
+(`out_of_step`), unless it turns out that the launch leaves none unused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ppt_gpu.scale.blocks.distribution import plan, plan_of
+from ppt_gpu.scale.blocks.first_free import first_free
+from ppt_gpu.scale.levels.steady import AFFORDABLE, TOLERANCE, WAVES, extrapolate_steady, in_bunches, steady_prediction
+from ppt_gpu.scale.prediction import KernelPrediction
+from ppt_gpu.scale.simulated_sm import SimulatedSm
+from ppt_gpu.spec.gpu import Gpu
+
+#: waves after which stores wait for a DRAM that falls behind by a hundredth of its time, by then for sure
+BEHIND = 257
+
+
+def long_launch(sm: SimulatedSm, gpu: Gpu, waves: Sequence[int]) -> KernelPrediction:
+    """`steady_prediction` of a launch whose blocks all do the same work, in the order in which `sm` gets them."""
+    if sm.spread.bunched or sm.spread.later_blocks:  # as a prediction before this one found
+        sm.give_out()
+    found = _as_found_later(sm, gpu, waves)
+    if in_bunches(found):
+        sm.give_out(bunched=True)
+        sm.place = 0  # one of the busiest, whichever blocks it gets
+        found = _as_found_later(sm, gpu, waves, bunched=True)
+    elif found.exact and 1.0 < sm.spread.waves < 3.0:  # of longer ones it would have been seen
+        found = _of_first_free(sm, gpu, found)
+    return found
+
+
+def _of_first_free(sm: SimulatedSm, gpu: Gpu, found: KernelPrediction) -> KernelPrediction:
+    """The prediction from the SM whose slots are free first, where it gets more than the even share of `found`."""
+    first = first_free(found.result.block_end, sm.spread, gpu)
+    blocks = sm.spread.resident + len(first.later_blocks)
+    if blocks <= sm.spread.max_blocks:
+        return found
+    sm.spread = replace(sm.spread, max_blocks=blocks, later_blocks=first.later_blocks)
+    sm.share = sm.spread.busiest_share
+    chosen = plan_of(sm.spread, waves=blocks, sm=sm.place)
+    made = extrapolate_steady(sm(list(chosen.blocks)), chosen)
+    return replace(made, cycles=max(made.cycles - first.earlier, found.cycles))
+
+
+def dram_use(found: KernelPrediction, gpu: Gpu) -> float:
+    """Time that the SM's share of DRAM works for a wave, over the time that the wave takes."""
+    result, spread = found.result, found.plan.spread
+    moved = result.dram_read_bytes + result.dram_write_bytes
+    if not moved or found.wave_cycles <= 0:
+        return 0.0
+    turns = 2.0 * (result.dram_read_bytes / moved) * (result.dram_write_bytes / moved)
+    share = gpu.dram_bytes_per_cycle * gpu.dram.efficiency * spread.busiest_share
+    wave = moved * found.plan.resident / len(found.plan.blocks)
+    return wave / share * (1.0 + gpu.dram.turnaround * turns) / found.wave_cycles
+
+
+def _as_found_later(sm: SimulatedSm, gpu: Gpu, waves: Sequence[int], bunched: bool = False) -> KernelPrediction:
+    def simulated() -> KernelPrediction:
+        return steady_prediction(sm, sm.launch.blocks, sm.occupancy, gpu, waves, sm=sm.place, bunched=bunched)
+
+    sm.share = sm.spread.busiest_share
+    few = plan(sm.launch.blocks, sm.occupancy, gpu, "steady", min(waves[0], WAVES[0]), sm.place, bunched).exact
+    sm.out_of_step = gpu.dram.loaded_latency > 0 and sm.spread.active_sms > 1 and not few
+    found = simulated()
+    if sm.out_of_step and dram_use(found, gpu) > 1.0 - TOLERANCE:
+        sm.out_of_step = False
+        found = simulated()
+    if not found.exact and dram_use(found, gpu) > 1.0 + TOLERANCE:  # DRAM falls behind, but stores wait only later on
+        per_wave = found.result.issued * found.plan.resident / len(found.plan.blocks)
+        waves = (max(min(BEHIND, int(AFFORDABLE / per_wave)), waves[-1]),)
+        found = simulated()
+    return found

@@ -1,0 +1,1 @@
+"""Blocks that an SM holds."""

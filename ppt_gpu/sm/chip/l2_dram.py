@@ -1,0 +1,134 @@
+"""What all SMs of a chip share, in the compiled loop: a window's requests in order, L2 slices, DRAM channels.
+
+The tables are larger than the host's caches: what a request needs is asked for while those before it are answered.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from ppt_gpu.common.bits import int64, prefetch
+from ppt_gpu.common.compiled import called, entry, merged, popcount
+from ppt_gpu.sm.chip import memory as q
+from ppt_gpu.sm.chip.machine import ATOMIC, COPY, COPY_BIT, READ
+from ppt_gpu.sm.chip.passing import KEY_SM, KEY_TIME, pass_crossbars, request_place, sm_of
+from ppt_gpu.sm.chip.slices import at_slice
+from ppt_gpu.sm.loop import memory as c
+from ppt_gpu.sm.loop.tags import claim, line_place
+from ppt_gpu.sm.program.machine import FRACTION
+
+#: requests between the steps in which what the next ones need is asked for
+STEP = 6
+
+
+@cache
+def make_bring_in() -> Any:
+    """_bring_in, compiled."""
+
+    def bring_in(below: Any, lines: Any, dirty: Any) -> None:
+        _bring_in(below, lines, dirty)
+
+    return entry(bring_in)
+
+
+@called
+def _bring_in(below: Any, lines: Any, dirty: Any) -> None:
+    """Lines that are in the L2 when the launch begins, the one used last at the end: each takes a way of its set.
+    dirty: masks of their sectors that have to be written back."""
+    for index in range(len(lines)):
+        place = line_place(below, lines[index])
+        at = below[place + c.L2_SET] & c.PLACE
+        node = below[at + c.VICTIM]
+        claim(below, c.L2_NODE, at, node, place)
+        below[node + c.VALID] = (1 << 2 * c.SECTORS) - 1
+        below[node + c.DIRTY] = dirty[index]
+
+
+@called
+def serve_window(mems: Any, stride: int, sms: int, below: Any, slices: Any, channels: Any, number: int, of_sm: Any,
+                 first: int, window: int, count: Any, keys: Any, order: Any) -> None:  # fmt: skip
+    """Answer the requests of all SMs of the window that begins in cycle `first`, by (time, SM, order of the SM).
+
+    count [window + 1], keys and order [requests of all SMs]: room. `number`: of slices.
+    """
+    total = _sorted(mems, stride, sms, first, window, count, keys, order)
+    if slices[number * 2 + 3] == q.BY_CROSSBAR:
+        pass_crossbars(mems, stride, sms, below, slices, channels, number, of_sm, first, window, order, total)
+        return
+    for index in range(total + 4 * STEP):
+        if index < total:
+            prefetch(mems, request_place(mems, stride, order[index]))
+        if index >= STEP and index < total + STEP:
+            prefetch(below, line_place(below, mems[request_place(mems, stride, order[index - STEP]) + q.R_LINE]))
+        if index >= 2 * STEP and index < total + 2 * STEP:
+            prefetch(below, _node(below, mems[request_place(mems, stride, order[index - 2 * STEP]) + q.R_LINE]))
+        if index >= 3 * STEP and index < total + 3 * STEP:
+            node = _node(below, mems[request_place(mems, stride, order[index - 3 * STEP]) + q.R_LINE])
+            prefetch(below, below[node + c.HOLDS] & c.PLACE)
+        if index >= 4 * STEP:
+            key = order[index - 4 * STEP]
+            _answer(mems, request_place(mems, stride, key), sm_of(key), below, slices, channels, number, of_sm)
+
+
+@merged
+def _node(below: Any, line: int) -> int:
+    """The node that a line has in the L2, or will take if nothing else comes between; 0 for a FORCED_* one."""
+    place = line_place(below, line)
+    if place == 0:
+        return int64(0)
+    node = below[place + c.L2_NODE] & c.PLACE
+    if node == 0:
+        node = below[(below[place + c.L2_SET] & c.PLACE) + c.VICTIM] & c.PLACE
+    return node
+
+
+@called
+def _sorted(mems: Any, stride: int, sms: int, first: int, window: int, count: Any, keys: Any, order: Any) -> int:
+    """The requests in `order`; how many. Counted by cycle, then put in order within each, where most are already."""
+    total = int64(0)
+    for cycle in range(window + 1):
+        count[cycle] = 0
+    begin = int64(first) << FRACTION
+    for sm in range(sms):
+        at = sm * stride + mems[q.REQS]
+        for number in range(mems[sm * stride + q.N_REQS]):
+            request = at + (number << q.REQ_SHIFT)
+            time, last = mems[request + q.R_TIME] - begin, int64(mems[request + q.R_KIND] == COPY) * COPY_BIT
+            keys[total] = (time << KEY_TIME) | (sm << KEY_SM) | last | number
+            count[(time >> FRACTION) + 1] += 1
+            total += 1
+    for cycle in range(1, window + 1):
+        count[cycle] += count[cycle - 1]
+    for index in range(total):
+        cycle = keys[index] >> (KEY_TIME + FRACTION)
+        order[count[cycle]] = keys[index]
+        count[cycle] += 1
+    for index in range(1, total):
+        this, to = order[index], index
+        while to > 0 and order[to - 1] > this:
+            order[to] = order[to - 1]
+            to -= 1
+        order[to] = this
+    return total
+
+
+@called
+def _answer(
+    mems: Any, at: int, sm: int, below: Any, slices: Any, channels: Any, number: int, of_sm: Any
+) -> None:  # fmt: skip
+    """One request, on the way to the L2, at the slice of its line, and at the DRAM channel of that."""
+    time, line, count = mems[at + q.R_TIME], mems[at + q.R_LINE], popcount(mems[at + q.R_SECTORS])
+    across_at = number * 2 + 1
+    if line >= 0:
+        this = below[line_place(below, line) + q.SLICE]
+    else:  # has no address: one slice after another
+        this = slices[number * 2] % number
+        slices[number * 2] += 1
+    wait = max(slices[across_at] - time, 0)
+    there = slices[across_at] = max(slices[across_at], time) + count * slices[across_at + 2]
+    if mems[at + q.R_KIND] in (READ, COPY, ATOMIC):
+        link = sm * 2 + q.LINK
+        wait = max(mems[at + q.R_WAIT], wait, of_sm[link] - time)
+        of_sm[link] = max(of_sm[link], time) + count * slices[across_at + 1]
+    at_slice(mems, at, sm, this, time, mems[at + q.R_START], wait, there, below, slices, channels, number, of_sm)

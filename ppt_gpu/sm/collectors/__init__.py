@@ -1,0 +1,1 @@
+"""SMs with collector units, as GPGPU-Sim has them."""

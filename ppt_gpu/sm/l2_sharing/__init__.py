@@ -1,0 +1,1 @@
+"""What other SMs and earlier launches leave in the L2."""

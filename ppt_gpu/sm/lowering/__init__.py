@@ -1,0 +1,1 @@
+"""A trace becomes a program."""

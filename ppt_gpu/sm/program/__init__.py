@@ -1,0 +1,1 @@
+"""What an SM runs, and what it yields."""

@@ -1,0 +1,1 @@
+"""The same SM in plain Python."""

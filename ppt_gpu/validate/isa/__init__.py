@@ -1,0 +1,1 @@
+"""Disassembled kernels."""

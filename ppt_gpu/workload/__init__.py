@@ -1,0 +1,1 @@
+"""What the user says is run."""

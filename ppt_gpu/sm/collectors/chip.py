@@ -1,4 +1,4 @@
-"""An SM with collector units as one of a whole chip: `collectors/loop.py` between windows, as `reference.chip.StagedChipSm`.
+"""An SM with collector units as one of a whole chip: its loop between windows, as `reference.chip.StagedChipSm`.
 
 What the SM asks for leaves it `Machine.to_unit` cycles before the cycle that the SM is in, as if it had been issued
 then: its memory is so many cycles behind, and so is the end of its window. Results that are not known in a window are

@@ -1,9 +1,9 @@
 """The compiled loop of an SM with collector units: `reference/staged.py`, cycle by cycle, bit for bit.
 
 When an instruction issues nobody knows yet when it will start, so its warp cannot be put into a timing wheel at once as
-in `loop/loop.py`: it gets there when its operands are announced (`collectors.warps`). A cycle looks at what has moved: masks
-say which warps can issue, which units hold something and which pipes have somebody waiting. Cycles in which nothing can
-move are passed over.
+in `loop/loop.py`: it gets there when its operands are announced (`collectors.warps`). A cycle looks at what has moved:
+masks say which warps can issue, which units hold something and which pipes have somebody waiting. Cycles in which
+nothing can move are passed over.
 """
 
 from __future__ import annotations

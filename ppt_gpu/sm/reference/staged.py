@@ -1,6 +1,7 @@
 """The SM in plain Python with stages between issue and the units: collector units, as GPGPU-Sim's sub-cores have them.
 
-See README.md, "Collector units". The compiled loop is `collectors/loop.py`; tests/property/test_staged_agreement.py compares.
+See README.md, "Collector units". The compiled loop is `collectors/loop.py`; tests/property/test_staged_agreement.py
+compares.
 """
 
 from __future__ import annotations

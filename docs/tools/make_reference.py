@@ -18,8 +18,9 @@ import ppt_gpu
 from ppt_gpu.cli import _parser
 from ppt_gpu.common import units
 from ppt_gpu.frontends.call import CallOptions
-from ppt_gpu.report.result.result import LaunchResult, Metric, Result, metrics
-from ppt_gpu.sm.program.program import result as sm_result
+from ppt_gpu.report.result import metrics
+from ppt_gpu.report.result.result import LaunchResult, Metric, Result
+from ppt_gpu.sm.program import result as sm_result
 from ppt_gpu.spec import gpu, gpu_schema
 from ppt_gpu.spec.toml_schema import REQUIRED, Field, Flag, Keyed, ListOf, Number, OneOf, Quantity, Table, Text
 

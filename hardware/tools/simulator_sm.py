@@ -2,7 +2,7 @@
 
 Written from what the simulator does, in the simulator's own order of things: nothing of `ppt_gpu.sm` is used.
 Write-back, units, load/store unit, operand collectors, schedulers (loose round robin), fetch. What the warps execute,
-and where, is given: `ppt_gpu.exec` ran the kernel. That of GTX480 is `simulator_sm_gtx480`.
+and where, is given: `ppt_gpu.emulator` ran the kernel. That of GTX480 is `simulator_sm_gtx480`.
 """
 
 from __future__ import annotations

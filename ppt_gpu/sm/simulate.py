@@ -280,7 +280,7 @@ def _fast_chip(
     """By the compiled loop, or by the answers from below its SMs to a recorded run."""
     from ppt_gpu.sm.chip.memory_replay import chip_run_name, recorded_chip, run_chip_again
     from ppt_gpu.sm.chip.record import room_for
-    from ppt_gpu.sm.simulate_chip import run_chip
+    from ppt_gpu.sm.run_chip import run_chip
 
     if chip.sm.collectors and len(program.event_start):
         raise PptError("programs with events are simulated without collector units")

@@ -12,9 +12,9 @@ from ppt_gpu.sm.chip import staged_l1_state
 from ppt_gpu.sm.l2_sharing.camping import slice_of_lines
 from ppt_gpu.sm.loop import memory as core_memory
 from ppt_gpu.sm.loop.memory import LINE_WORDS, LINES, MemoryArrays
+from ppt_gpu.sm.program import machine as core_machine
 from ppt_gpu.sm.program.machine import even_sets, machine_of
 from ppt_gpu.sm.program.program import Program
-from ppt_gpu.sm.program.program import machine as core_machine
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.gpu import Gpu
 

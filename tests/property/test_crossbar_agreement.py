@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ppt_gpu.common.compiled import entry
+from ppt_gpu.sm.chip import memory as q
 from ppt_gpu.sm.chip.crossbar import RECORD_WORDS, cross, crossbar_words, enqueue
 from ppt_gpu.sm.program.machine import NEVER
 from ppt_gpu.sm.reference.crossbar import Crossbar, Sent
-from ppt_gpu.sm.simulate_chip import memory as q
 
 WINDOWS = 6
 SENDER, TO, PACKETS, HOLD, STEP = range(5)

@@ -14,8 +14,8 @@ from ppt_gpu.common.errors import PptError
 from ppt_gpu.sm.program.machine import machine_of
 from ppt_gpu.sm.program.program import Program
 from ppt_gpu.sm.program.result import STALL_REASONS
+from ppt_gpu.sm.reference import recording
 from ppt_gpu.sm.reference.recording import SAMPLED, Recording, Window, record
-from ppt_gpu.sm.reference.sm import recording
 from ppt_gpu.sm.simulate import simulate
 from ppt_gpu.spec.gpu import Gpu
 

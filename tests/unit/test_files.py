@@ -19,7 +19,7 @@ STEPS = ("open", "write", "fsync", "replace")
 #: ends itself before, within or behind a step: (path, the step, when, how)
 CHILD = """
 import os, signal, sys
-from ppt_gpu import interrupt, outputs
+from ppt_gpu.common import interrupt, outputs
 path, step, when, how = sys.argv[1:]
 whole = getattr(os, step)
 def end():

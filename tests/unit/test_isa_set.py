@@ -14,10 +14,10 @@ from ppt_gpu.frontends.tools import find
 from ppt_gpu.inputs import open_module
 from ppt_gpu.ptx.linking.link import link
 from ppt_gpu.spec import load_gpu
+from ppt_gpu.validate.isa import expansions as isa
 from ppt_gpu.validate.isa.counts import files, read_counts, text_digest
 from ppt_gpu.validate.isa.expanded import expanded
 from ppt_gpu.validate.isa.expansions import check_module, comparisons, kind
-from ppt_gpu.validate.isa.expansions import expansions as isa
 
 TOOLS = bool(find("ptxas") and find("nvdisasm"))
 

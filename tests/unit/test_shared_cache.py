@@ -31,9 +31,9 @@ READERS = {
 PREDICT = """
 import json, random, sys
 import ppt_gpu
-from ppt_gpu.exec import kept
-from ppt_gpu.machine import kept as machine_code
-from ppt_gpu.scale import program_store
+from ppt_gpu.emulator.cache import trace_cache as kept
+from ppt_gpu.machine import code_cache as machine_code
+from ppt_gpu.scale.cache import program_store
 from pathlib import Path
 root, seed, count = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 chance = random.Random(seed)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from ppt_gpu.emulator.forms.float_formats import FORMATS, ROUNDINGS, decode, encode, to_odd
+from ppt_gpu.emulator.jit.compiler import compile  # noqa: F401  (helper functions are registered with it)
 from ppt_gpu.emulator.llvm.library import helper_address
 
 SMALL = ["e5m2", "e4m3", "e3m2", "e2m3", "e2m1"]

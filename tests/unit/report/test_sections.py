@@ -11,8 +11,9 @@ from ppt_gpu.pipeline import predict
 from ppt_gpu.report.result.pressure import pressures
 from ppt_gpu.report.result.result import Result
 from ppt_gpu.report.result.stall_reasons import LETTERS, MEANINGS
+from ppt_gpu.report.text import sections
 from ppt_gpu.report.text.listing import listing
-from ppt_gpu.report.text.text import render, sections
+from ppt_gpu.report.text.text import render
 from ppt_gpu.sm.program.result import STALL_REASONS
 from ppt_gpu.sm.reference.recording import Recording, Window
 

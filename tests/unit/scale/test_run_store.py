@@ -11,12 +11,12 @@ from timing_cases import K40, same
 import ppt_gpu
 from ppt_gpu.emulator.cache.store import Store
 from ppt_gpu.scale.cache.run_store import ON_CHIP, ON_SM, SUFFIX, RunStore
+from ppt_gpu.sm import run_chip as chip
 from ppt_gpu.sm.chip.memory_replay import RecordedChip
 from ppt_gpu.sm.loop import loop as core
 from ppt_gpu.sm.loop.memory_replay import RecordedRun
 from ppt_gpu.sm.loop.raw import Asked, Requests
 from ppt_gpu.sm.loop.record import Answers
-from ppt_gpu.sm.simulate_chip import chip
 
 pytestmark = pytest.mark.usefixtures("empty_cache")
 

@@ -19,11 +19,39 @@ from ppt_gpu.emulator.analysis.data_dependence import Deciding
 from ppt_gpu.emulator.analysis.flow import Flow, flow_of, is_interruption
 from ppt_gpu.emulator.analysis.register_equalities import Relations, related
 from ppt_gpu.emulator.host.host_calls import not_callable
+from ppt_gpu.emulator.jit import patterns, special, sync, warp
+from ppt_gpu.emulator.jit.arith import (
+    bits,
+    convert,
+    convert_library,
+    float_library,
+    formats,
+    integer,
+    lanes,
+    math,
+    move,
+    permute,
+    rounded,
+    video,
+)
+from ppt_gpu.emulator.jit.arith import float as float_arithmetic
 from ppt_gpu.emulator.jit.compiler.barrier import Barriers
 from ppt_gpu.emulator.jit.compiler.call import Calls
 from ppt_gpu.emulator.jit.compiler.control import Control, write_dispatch
 from ppt_gpu.emulator.jit.compiler.dead_code import leave_out
 from ppt_gpu.emulator.jit.emit import EMITTERS, NOT_EXECUTED, Emitter, Unsupported, emits
+from ppt_gpu.emulator.jit.matrix import matrix, matrix_code, matrix_move, wgmma
+from ppt_gpu.emulator.jit.memory import (
+    address,
+    asynchronous,
+    atomics,
+    frame,
+    mbarrier,
+    memory,
+    reductions,
+    spaces,
+    texture,
+)
 from ppt_gpu.emulator.llvm.library import Compiler
 from ppt_gpu.emulator.llvm.text import BITS, ELEMENT, const
 from ppt_gpu.emulator.memory.warp_context import Fault, Slot
@@ -33,6 +61,12 @@ from ppt_gpu.ptx.linking.linked import LinkedKernel
 from ppt_gpu.ptx.module import Instruction, Kernel, Reg
 from ppt_gpu.ptx.table import ASSUMED
 
+#: each of these registers its emitters or its helper functions when it is imported
+REGISTERED = (
+    *(bits, convert, convert_library, float_arithmetic, float_library, formats, integer, lanes, math, move, permute),
+    *(rounded, video, matrix, matrix_code, matrix_move, wgmma, address, asynchronous, atomics, frame, mbarrier, memory),
+    *(reductions, spaces, texture, patterns, special, sync, warp),
+)
 FRAME_ALIGN = 64  # B
 WAIT_FUEL = 1 << 40  # fuel that a turn of a loop takes that only waits: all of it
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from importlib import import_module
 from typing import Any, NoReturn
 
+from ppt_gpu.commands.options import kernels, studies, systems
 from ppt_gpu.common import interrupt, progress
 from ppt_gpu.common.errors import PptError, did_you_mean, nearest
 from ppt_gpu.common.interrupt import prompt_interrupts
+from ppt_gpu.common.outputs import write_whole
 from ppt_gpu.common.threads import at_most, at_work
 
 EXAMPLES = """\
@@ -69,7 +72,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         with prompt_interrupts():
             arguments = _parser(_command(sys.argv[1:] if argv is None else argv)).parse_args(argv)
             with progress.shown(arguments.command), at_most(getattr(arguments, "working_threads", None)):
-                output = arguments.run(arguments)
+                output = _run(arguments)
             _write(output, getattr(arguments, "output", None))
     except PptError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -101,6 +104,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
+def _run(arguments: argparse.Namespace) -> str:
+    """What the command prints. What runs it is imported here, so that Ctrl-C is answered with one line meanwhile."""
+    module, _, function = arguments.run.partition(":")
+    output: str = getattr(import_module(f"ppt_gpu.commands.{module}"), function)(arguments)
+    return output
+
+
 def _not_installed(package: str) -> PptError:
     return PptError(
         f"the Python package '{package}' is not installed for {sys.executable}",
@@ -122,8 +132,6 @@ def _write(text: str, path: str | None) -> None:
         except OSError as error:
             raise _OutputError(error.errno, error.strerror) from None
     else:
-        from ppt_gpu.common.outputs import write_whole
-
         write_whole(path, text.encode("utf-8", "surrogateescape"))
 
 
@@ -169,7 +177,7 @@ def _parser(only: str | None = None) -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     spare = _NotAsked(add_help=False)
 
-    def command(name: str, run: Callable[[argparse.Namespace], str], text: str) -> argparse.ArgumentParser:
+    def command(name: str, run: str, text: str) -> argparse.ArgumentParser:
         if only is not None and only != name:
             commands.add_parser(name, help=text, add_help=False)
             return spare
@@ -178,45 +186,8 @@ def _parser(only: str | None = None) -> argparse.ArgumentParser:
         added.add_argument("--json", action="store_true", help="one JSON document on standard output")
         return added
 
-    # Here, so that Ctrl-C is answered with one line while they are imported, too.
-    from ppt_gpu.commands import (
-        calibrate,
-        check_isa,
-        cluster,
-        compare,
-        darksilicon,
-        design,
-        fit,
-        machines,
-        port,
-        predict,
-        small,
-        study,
-        sweep,
-        translate,
-        tune,
-        what_if,
-    )
-
-    for commands_of in (
-        predict,
-        compare,
-        sweep,
-        what_if,
-        tune,
-        design,
-        fit,
-        calibrate,
-        cluster,
-        darksilicon,
-        machines,
-        port,
-        study,
-        check_isa,
-        translate,
-        small,
-    ):
-        commands_of.add(command)
+    for group in (kernels, studies, systems):
+        group.add(command)
     return parser
 
 

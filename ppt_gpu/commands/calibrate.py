@@ -4,24 +4,17 @@ from __future__ import annotations
 
 import argparse
 
-from ppt_gpu.commands.arguments import AddCommand
+from ppt_gpu.calibrate.capture import calibrate_capture
+from ppt_gpu.calibrate.hardware_file import write_hardware
+from ppt_gpu.calibrate.report import to_json, to_text
+from ppt_gpu.calibrate.simulator import RESTS, calibrate, configuration_of
 from ppt_gpu.common.errors import PptError
+from ppt_gpu.common.outputs import check_outputs
+from ppt_gpu.spec.files import files_of
+from ppt_gpu.validate.silicon.capture import read_capture
 
 
-def add(command: AddCommand) -> None:
-    calibrate = command("calibrate", _calibrate, "Find the numbers of a hardware file from micro-benchmarks.")
-    calibrate.add_argument("gpu", nargs="?", help="a GPU of the reference simulator: its calibrated numbers again")
-    calibrate.add_argument(
-        "--with", dest="launches", metavar="FILE", help="its launches (default: validation/gpgpusim/launches.csv)"
-    )
-    calibrate.add_argument("--capture", metavar="FILE", help="a measured GPU: the CSV of the capture kit")
-    calibrate.add_argument("--base", metavar="GPU", help="for --capture: the GPU or file whose other numbers are kept")
-    calibrate.add_argument(
-        "-o", dest="hardware", metavar="FILE", help="for --capture: write the hardware file (.toml) here"
-    )
-
-
-def _calibrate(arguments: argparse.Namespace) -> str:
+def run(arguments: argparse.Namespace) -> str:
     if arguments.capture:
         for name, value in (("a GPU of the reference simulator", arguments.gpu), ("--with", arguments.launches)):
             if value:
@@ -33,9 +26,6 @@ def _calibrate(arguments: argparse.Namespace) -> str:
 
 
 def _simulator(arguments: argparse.Namespace) -> str:
-    from ppt_gpu.calibrate.report import to_json, to_text
-    from ppt_gpu.calibrate.simulator import RESTS, calibrate, configuration_of
-
     if not arguments.gpu:
         raise PptError("calibrate what?", hint=f"one of {', '.join(RESTS)}, or --capture FILE --base GPU -o FILE")
     name = configuration_of(arguments.gpu)
@@ -49,12 +39,6 @@ def _simulator(arguments: argparse.Namespace) -> str:
 
 
 def _captured(arguments: argparse.Namespace) -> str:
-    from ppt_gpu.calibrate.capture import calibrate_capture
-    from ppt_gpu.calibrate.report import to_json, to_text
-    from ppt_gpu.common.outputs import check_outputs
-    from ppt_gpu.spec.files import files_of
-    from ppt_gpu.validate.silicon.capture import read_capture
-
     if not arguments.base:
         raise PptError("--capture needs --base", hint="the GPU or file whose other numbers are kept, such as h100")
     if arguments.hardware and not arguments.hardware.endswith(".toml"):
@@ -63,8 +47,6 @@ def _captured(arguments: argparse.Namespace) -> str:
     capture = read_capture(arguments.capture)
     found = calibrate_capture(capture, arguments.base)
     if arguments.hardware:
-        from ppt_gpu.calibrate.hardware_file import write_hardware
-
         write_hardware(arguments.hardware, arguments.base, capture, found)
     if arguments.json:
         return to_json(capture.facts["gpu"], found)

@@ -6,41 +6,23 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ppt_gpu.commands.arguments import AddCommand, add_workload, terminal
-from ppt_gpu.commands.study_arguments import add_choices, add_run, read_study, run_of
+from ppt_gpu.commands.options.arguments import terminal
+from ppt_gpu.commands.studies import read_study, run_of
 from ppt_gpu.common.errors import PptError
+from ppt_gpu.common.outputs import write_whole
+from ppt_gpu.common.units import format_time, parse_quantity
+from ppt_gpu.explore.design import design, gpu_file
+from ppt_gpu.explore.expression import parse_expression
+from ppt_gpu.explore.launch_keys import is_launch_key
+from ppt_gpu.report.commands.design import Line, front_figure, render, to_json
+from ppt_gpu.report.figures.common import check_target, save
 
 if TYPE_CHECKING:
     from ppt_gpu.explore.design import Designed
     from ppt_gpu.report.commands.design import Line
 
 
-def add(command: AddCommand) -> None:
-    design = command("design", run, "Find the cheapest hypothetical GPU that reaches a target time.")
-    add_workload(design)
-    add_choices(design, "a parameter of the GPU and its values, such as sm.count=8:64:8; one value is fixed")
-    design.add_argument("--target", required=True, metavar="TIME", help="at most so long, such as '5 ms'")
-    design.add_argument(
-        "--cost",
-        required=True,
-        metavar="EXPRESSION",
-        help="what a GPU costs: \"12*sm.count + dram.bandwidth/'1 GB/s'*0.1\"",
-    )
-    design.add_argument("--all", action="store_true", help="simulate every configuration, for the whole Pareto front")
-    design.add_argument("-o", "--gpu-file", metavar="FILE", help="write the GPU as a .toml file")
-    design.add_argument("--plot", metavar="FILE", help="draw time over cost (implies --all): .png, .svg or .pdf")
-    add_run(design)
-
-
 def run(arguments: argparse.Namespace) -> str:
-    from ppt_gpu.common.outputs import write_whole
-    from ppt_gpu.common.units import format_time
-    from ppt_gpu.explore.design import design, gpu_file
-    from ppt_gpu.explore.expression import parse_expression
-    from ppt_gpu.explore.launch_keys import is_launch_key
-    from ppt_gpu.report.commands.design import front_figure, render, to_json
-    from ppt_gpu.report.figures.common import check_target, save
-
     target, file = _time(arguments.target), arguments.gpu_file
     if arguments.plot:
         check_target(arguments.plot)
@@ -70,8 +52,6 @@ def run(arguments: argparse.Namespace) -> str:
 
 
 def _time(text: str) -> float:
-    from ppt_gpu.common.units import parse_quantity
-
     try:
         seconds = parse_quantity(text, "time")
     except ValueError as error:
@@ -82,8 +62,6 @@ def _time(text: str) -> float:
 
 
 def _lines(found: Designed) -> list[Line]:
-    from ppt_gpu.report.commands.design import Line
-
     front = found.front()
     return [
         Line(

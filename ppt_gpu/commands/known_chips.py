@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from ppt_gpu.multicore.dark_silicon.chip import parse_budget
+from ppt_gpu.multicore.dark_silicon.known_cores import load_known_cores
+from ppt_gpu.multicore.dark_silicon.study import load_study
+from ppt_gpu.programs import KERNELS, programs_of, project_figure
+from ppt_gpu.report.commands.known_cores import counts_document, counts_text, known_document, known_text
+from ppt_gpu.report.figures.common import save
+from ppt_gpu.report.figures.known_cores import core_counts, projections
 
 if TYPE_CHECKING:
     from ppt_gpu.multicore.base.device_scaling import DeviceScaling
@@ -13,25 +22,14 @@ FIGURES = ("4.16", "4.17", "4.18", "5.6")
 
 def run(arguments: argparse.Namespace, tables: list[DeviceScaling]) -> str:
     """The text or JSON of a figure; draws it too when wanted."""
-    from dataclasses import replace
-
-    from ppt_gpu.multicore.dark_silicon.chip import parse_budget
-    from ppt_gpu.multicore.dark_silicon.known_cores import load_known_cores
 
     known = load_known_cores(arguments.cores)
     if arguments.budget:
         known = replace(known, budget=parse_budget(arguments.budget, known.budget))
     if arguments.figure == "4.16":
-        from ppt_gpu.report.commands.known_cores import counts_document, counts_text
-        from ppt_gpu.report.figures.known_cores import core_counts
-
         text = (counts_document if arguments.json else counts_text)(known, tables)
         _draw(arguments, lambda: core_counts(known, tables))
         return text
-    from ppt_gpu.multicore.dark_silicon.study import load_study
-    from ppt_gpu.programs import KERNELS, programs_of, project_figure
-    from ppt_gpu.report.commands.known_cores import known_document, known_text
-    from ppt_gpu.report.figures.known_cores import projections
 
     study = load_study(arguments.study, arguments.set)
     found = project_figure(arguments.figure, known, tables, programs_of(arguments.kernel or KERNELS), study)
@@ -41,7 +39,5 @@ def run(arguments: argparse.Namespace, tables: list[DeviceScaling]) -> str:
 
 def _draw(arguments: argparse.Namespace, figure: object) -> None:
     if arguments.plot:
-        from ppt_gpu.report.figures.common import save
-
         assert callable(figure)
         save(figure(), arguments.plot)

@@ -5,8 +5,19 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from ppt_gpu.commands.arguments import AddCommand, add_set, add_workload_options, blocks, count, open_from, size
+from ppt_gpu.commands.opened import open_from
 from ppt_gpu.common.errors import PptError
+from ppt_gpu.common.outputs import check_outputs, write_whole
+from ppt_gpu.inputs import files_of
+from ppt_gpu.multicore.base.core import SCore
+from ppt_gpu.multicore.base.target import load_target
+from ppt_gpu.multicore.port import port
+from ppt_gpu.multicore.representation.counter_files import read_counters
+from ppt_gpu.multicore.representation.ir_text import read_ir, write_ir
+from ppt_gpu.report.commands.port import render, to_json
+from ppt_gpu.representations import representations
+from ppt_gpu.scale.occupancy.rules import OccupancyLimits, theoretical_occupancy
+from ppt_gpu.spec.files import files_of as hardware_files
 
 if TYPE_CHECKING:
     from ppt_gpu.workload.workload import Workload
@@ -15,57 +26,7 @@ if TYPE_CHECKING:
 REGISTERS = 16
 
 
-def add(command: AddCommand) -> None:
-    port = command(
-        "port", run, "Predict a GPU kernel on CPU cores, or a CPU program on a GPU, and say with what error."
-    )
-    source = port.add_mutually_exclusive_group(required=True)
-    source.add_argument("--from-gpu", dest="workload", metavar="WORKLOAD", help="a sample, .toml, .ptx or .cu file")
-    source.add_argument("--from-cpu", metavar="FILE", help="counters: a CSV file, or the output of perf stat")
-    source.add_argument("--from-ir", metavar="FILE", help="an intermediate representation, as -o writes it")
-    port.add_argument("--to", required=True, metavar="NAME", help="a CPU core or GPU: shipped name or TOML file")
-    add_set(port)
-    add_workload_options(port)
-    port.add_argument("--launch", type=count, metavar="N", help="only the N-th launch of a workload with several")
-    port.add_argument("--blocks", type=blocks, metavar="all|N", help="blocks of the grid that are run (default: 16)")
-    port.add_argument(
-        "--counter",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="a counter that the file lacks, or another value",
-    )
-    port.add_argument("--cores", type=count, default=1, metavar="N", help="CPU cores (default: 1)")
-    port.add_argument(
-        "--parallel", type=share, metavar="SHARE", help="share that can be parallel (default: of the source)"
-    )
-    port.add_argument("--threads", type=count, metavar="N", help="threads of a block on the GPU (default: the fastest)")
-    port.add_argument("--own-ilp", action="store_true", help="ILP of the kernel instead of the dissertation's 6.2")
-    port.add_argument("--on-chip", type=size, metavar="SIZE", help="on-chip memory added to the footprint (Eq 5.1)")
-    port.add_argument("--literal", action="store_true", help="the dissertation's equations and rules as printed")
-    port.add_argument("--explain", action="store_true", help="every equation with its numbers")
-    port.add_argument("--sensitivity", action="store_true", help="how the time moves with each input")
-    port.add_argument("-o", "--output-ir", metavar="FILE", help="write the intermediate representation")
-
-
-def share(text: str) -> float:
-    try:
-        found = float(text)
-    except ValueError:
-        found = -1.0
-    if not 0 <= found <= 1:
-        raise PptError(f"'{text}' is no share: expected 0 to 1")
-    return found
-
-
 def run(arguments: argparse.Namespace) -> str:
-    from ppt_gpu.common.outputs import check_outputs, write_whole
-    from ppt_gpu.inputs import files_of
-    from ppt_gpu.multicore.base.target import load_target
-    from ppt_gpu.multicore.representation.ir_text import write_ir
-    from ppt_gpu.report.commands.port import render, to_json
-    from ppt_gpu.spec.files import files_of as hardware_files
-
     target = load_target(arguments.to, arguments.set)
     workload = open_from(arguments) if arguments.workload else None
     check_outputs(
@@ -93,9 +54,6 @@ def run(arguments: argparse.Namespace) -> str:
 
 def _ported(arguments: argparse.Namespace, target: Any, workload: Workload | None) -> list[Any]:
     """(prediction, how often) of each launch."""
-    from ppt_gpu.multicore.base.core import SCore
-    from ppt_gpu.multicore.port import port
-
     settings = port.Settings(
         literal=arguments.literal,
         cores=arguments.cores,
@@ -108,8 +66,6 @@ def _ported(arguments: argparse.Namespace, target: Any, workload: Workload | Non
     _check_options(arguments, on_cpu)
     if arguments.from_cpu:
         from pathlib import Path
-
-        from ppt_gpu.multicore.representation.counter_files import read_counters
 
         counters = read_counters(arguments.from_cpu, arguments.counter)
         name = Path(arguments.from_cpu).stem
@@ -155,12 +111,9 @@ def _check_options(arguments: argparse.Namespace, on_cpu: bool) -> None:
 def _representations(arguments: argparse.Namespace, workload: Workload | None) -> list[Any]:
     """(representation, its launch or None, how often it runs)."""
     if arguments.from_ir:
-        from ppt_gpu.multicore.representation.ir_text import read_ir
-
         ir = read_ir(arguments.from_ir)
         registers = int(arguments.registers) if (arguments.registers or "").isdecimal() else REGISTERS
         return [(ir, (registers, int(ir.scratch)), 1)]
-    from ppt_gpu.representations import representations
 
     assert workload is not None
     return representations(workload, arguments.launch, arguments.blocks or "sample", arguments.assume)
@@ -168,8 +121,6 @@ def _representations(arguments: argparse.Namespace, workload: Workload | None) -
 
 def resident(arguments: argparse.Namespace, gpu: Any, launch: Any) -> Any:
     """Blocks of so many threads that an SM holds; `launch`: (registers, B of shared memory), None: neither known."""
-    from ppt_gpu.scale.occupancy.rules import OccupancyLimits, theoretical_occupancy
-
     registers = int(arguments.registers) if (arguments.registers or "").isdecimal() else REGISTERS
     shared = 0
     if launch is not None:

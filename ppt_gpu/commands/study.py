@@ -4,34 +4,18 @@ from __future__ import annotations
 
 import argparse
 
-from ppt_gpu.commands.arguments import AddCommand
 from ppt_gpu.common.errors import PptError
+from ppt_gpu.common.outputs import check_outputs
+from ppt_gpu.report.figures.common import check_target
+from ppt_gpu.validate.models import figures
+from ppt_gpu.validate.models import study as model_study
+from ppt_gpu.validate.models import text as model_text
+from ppt_gpu.validate.models.speed import speeds
 
-PARTS = ("accuracy", "representative", "warps", "mshrs", "bandwidth", "stacks", "speed")
 WITHOUT_FIGURE = ("representative", "speed")
 
 
-def add(command: AddCommand) -> None:
-    study = command("study", run, "Hold the analytical models against the simulation on GPUMech's machine.")
-    study.add_argument(
-        "part",
-        nargs="?",
-        default="accuracy",
-        choices=PARTS,
-        help="accuracy (default) by model and policy; representative: ways to choose the representative warp; warps, "
-        "mshrs or bandwidth: mean errors over a sweep; stacks: CPI stacks beside the simulation; speed: the interval "
-        "model's CPU time beside the simulation's",
-    )
-    study.add_argument("--case", action="append", default=[], metavar="TEXT", help="only launches whose name has TEXT")
-    study.add_argument("--plot", metavar="FILE", help="draw it: .png, .svg or .pdf")
-
-
 def run(arguments: argparse.Namespace) -> str:
-    from ppt_gpu.common.outputs import check_outputs
-    from ppt_gpu.report.figures.common import check_target
-    from ppt_gpu.validate.models import study as model_study
-    from ppt_gpu.validate.models import text as model_text
-
     part, texts, plot = arguments.part, arguments.case, arguments.plot
     if plot:
         if part in WITHOUT_FIGURE:
@@ -39,14 +23,11 @@ def run(arguments: argparse.Namespace) -> str:
         check_target(plot)
         check_outputs([plot])
     if part == "speed":
-        from ppt_gpu.validate.models.speed import speeds
-
         measured = speeds(texts)
         return model_text.speed_json(measured) if arguments.json else model_text.speed_text(measured)
     if part == "representative":
         ways = model_study.representatives(texts)
         return model_text.representatives_json(ways) if arguments.json else model_text.representatives_text(ways)
-    from ppt_gpu.validate.models import figures
 
     if part == "accuracy":
         rows = model_study.accuracy(texts)

@@ -7,9 +7,15 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ppt_gpu.commands.arguments import AddCommand, add_workload
-from ppt_gpu.commands.study_arguments import add_choices, add_run, read_study, run_of
+from ppt_gpu.cluster.engine.mpi import one_ends_all, processes
+from ppt_gpu.commands.studies import read_study, run_of
 from ppt_gpu.common.errors import PptError, did_you_mean
+from ppt_gpu.common.outputs import write_whole
+from ppt_gpu.explore.case import check_metrics
+from ppt_gpu.explore.sweep import sweep
+from ppt_gpu.report.commands import sweep as report
+from ppt_gpu.report.commands.sweep_figure import sweep_figure
+from ppt_gpu.report.figures.common import check_target, save
 
 if TYPE_CHECKING:
     from ppt_gpu.explore.sweep import Sweep
@@ -17,31 +23,9 @@ if TYPE_CHECKING:
 KINDS = (".csv", ".json")
 
 
-def add(command: AddCommand) -> None:
-    sweep = command("sweep", run, "Predict a kernel over a grid of parameters; carry on after being stopped.")
-    add_workload(sweep)
-    add_choices(sweep, "a parameter and its values: sm.count=8:64:8, dram.bandwidth='288 GB/s,576 GB/s', block=64,128")
-    sweep.add_argument(
-        "--metric",
-        action="append",
-        metavar="TAG",
-        help="a column: time, a metric (`explain` lists them), stall.REASON, or 2:TAG of the second launch; repeatable "
-        "(default: time, kernel.cycles, limiter)",
-    )
-    sweep.add_argument("--sample", type=int, metavar="N", help="only N of the configurations, at random by --seed")
-    sweep.add_argument("-o", "--to", metavar="FILE", help="write .csv or .json; FILE.journal lets the sweep carry on")
-    sweep.add_argument("--plot", metavar="FILE", help="draw the first metric: .png, .svg or .pdf")
-    add_run(sweep)
-
-
 def run(arguments: argparse.Namespace) -> str:
-    from ppt_gpu.cluster.engine.mpi import one_ends_all, processes
-
     mpi = processes()
     with one_ends_all(mpi):
-        from ppt_gpu.explore.case import check_metrics
-        from ppt_gpu.explore.sweep import sweep
-
         _check_kinds(arguments)
         journal = _journal(arguments.to) if arguments.to else None
         study = read_study(arguments, arguments.to, journal, arguments.plot)
@@ -76,16 +60,11 @@ def _check_kinds(arguments: argparse.Namespace) -> None:
             f"-o {arguments.to}: unknown kind of file", hint=did_you_mean(suffix, KINDS) or "FILE.csv or FILE.json"
         )
     if arguments.plot:
-        from ppt_gpu.report.figures.common import check_target
-
         check_target(arguments.plot)
 
 
 def _written(arguments: argparse.Namespace, found: Sweep, journal: Path | None) -> str:
     """What is printed; the files are written, and the journal is not needed any more."""
-    from ppt_gpu.common.outputs import write_whole
-    from ppt_gpu.report.commands import sweep as report
-
     space = found.space
     rows: list[report.Row] = [(row.point.values, row.found.values, row.found.error) for row in found.rows]
     values = {parameter.key: parameter.values for parameter in space.parameters}
@@ -97,9 +76,6 @@ def _written(arguments: argparse.Namespace, found: Sweep, journal: Path | None) 
         return report.to_json(found.workload, found.gpu, values, conditions, found.metrics, rows)
 
     if arguments.plot:
-        from ppt_gpu.report.commands.sweep_figure import sweep_figure
-        from ppt_gpu.report.figures.common import save
-
         title = f"{found.workload} on {found.gpu}"
         save(sweep_figure(title, values, found.metrics[0], [row for row in rows if not row[2]]), arguments.plot)
     if not arguments.to or journal is None:

@@ -9,31 +9,20 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ppt_gpu.commands.arguments import AddCommand, add_workload, open_from
+from ppt_gpu.commands.opened import open_from
 from ppt_gpu.common.errors import PptError
+from ppt_gpu.common.outputs import check_outputs
+from ppt_gpu.frontends.disassemble import open_code
+from ppt_gpu.inputs import CODE, extents, files_of, must_exist, registers_option
+from ppt_gpu.pipeline import translate
+from ppt_gpu.sass.static_list import Shape, chosen_function, static_list
+from ppt_gpu.tasklist.text import write_tasklist
 
 if TYPE_CHECKING:
     from ppt_gpu.sass.static_list import Shape
 
 
-def add(command: AddCommand) -> None:
-    translate = command("translate", run, "Write a kernel as an editable task list, from a run of it or from its code.")
-    add_workload(translate)
-    translate.add_argument(
-        "--trip",
-        action="append",
-        default=[],
-        metavar="LABEL=N",
-        help="how often a loop of machine code runs (.sass and .cubin files)",
-    )
-    translate.add_argument("-o", "--output", metavar="FILE", help="write here instead of standard output")
-
-
 def run(arguments: argparse.Namespace) -> str:
-    from ppt_gpu.common.outputs import check_outputs
-    from ppt_gpu.inputs import CODE, files_of
-    from ppt_gpu.pipeline import translate
-
     if arguments.workload.endswith(CODE):
         check_outputs([arguments.output], lambda: [arguments.workload])
         text = _of_code(arguments)
@@ -48,11 +37,6 @@ def run(arguments: argparse.Namespace) -> str:
 
 def _of_code(arguments: argparse.Namespace) -> str:
     """One way through disassembled code."""
-    from ppt_gpu.frontends.disassemble import open_code
-    from ppt_gpu.inputs import must_exist
-    from ppt_gpu.sass.static_list import chosen_function, static_list
-    from ppt_gpu.tasklist.text import write_tasklist
-
     path = Path(arguments.workload)
     given = {"--arg": arguments.arg, "--assume": arguments.assume, "--nvcc-option": arguments.nvcc_option,
              "--cluster": arguments.cluster}  # fmt: skip
@@ -68,9 +52,6 @@ def _of_code(arguments: argparse.Namespace) -> str:
 
 
 def _shape(arguments: argparse.Namespace) -> Shape:
-    from ppt_gpu.inputs import extents, registers_option
-    from ppt_gpu.sass.static_list import Shape
-
     registers, word = registers_option(arguments.registers)
     if word:
         raise PptError(f"--registers {word}: give a number, or nothing: the code names its registers")

@@ -5,8 +5,13 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from ppt_gpu.commands.arguments import AddCommand, add_workload, open_from, terminal
-from ppt_gpu.commands.study_arguments import add_choices, add_run, run_of
+from ppt_gpu.commands.opened import open_from
+from ppt_gpu.commands.options.arguments import terminal
+from ppt_gpu.commands.studies import run_of
+from ppt_gpu.explore.candidates import values_text
+from ppt_gpu.explore.same_results import OTHER, UNKNOWN
+from ppt_gpu.explore.tune import Wanted, tune
+from ppt_gpu.report.commands.tune import Line, render, to_json
 
 if TYPE_CHECKING:
     from ppt_gpu.explore.tune import Form, Tuned
@@ -15,25 +20,7 @@ if TYPE_CHECKING:
 GIVEN = "as given"
 
 
-def add(command: AddCommand) -> None:
-    tune = command("tune", run, "Find the fastest form of a kernel: block size, registers, macros, other files.")
-    add_workload(tune)
-    add_choices(
-        tune,
-        "what to try: block=64,128,16x16, registers=32,48 (a limit for ptxas), define.UNROLL=1,2,4 "
-        "(default: blocks, then registers)",
-    )
-    tune.add_argument("--variant", action="append", default=[], metavar="FILE", help="another file of the kernel, too")
-    tune.add_argument(
-        "--gpu-set", action="append", default=[], metavar="KEY=VALUE", help="change one number of the GPU"
-    )
-    add_run(tune)
-
-
 def run(arguments: argparse.Namespace) -> str:
-    from ppt_gpu.explore.tune import Wanted, tune
-    from ppt_gpu.report.commands.tune import render, to_json
-
     wanted = Wanted(arguments.set, arguments.let, arguments.where, arguments.variant)
     found = tune(open_from(arguments), arguments.gpu, arguments.gpu_set, wanted, run_of(arguments))
     lines, notes = _lines(found), _notes(found)
@@ -43,8 +30,6 @@ def run(arguments: argparse.Namespace) -> str:
 
 
 def _lines(found: Tuned) -> list[Line]:
-    from ppt_gpu.report.commands.tune import Line
-
     lines = []
     for form in found.forms:
         time, occupancy, registers, limiter = form.found.values or (None, None, None, "")
@@ -64,8 +49,6 @@ def _lines(found: Tuned) -> list[Line]:
 
 
 def _name(form: Form) -> str:
-    from ppt_gpu.explore.candidates import values_text
-
     parts = [part for part in (form.candidate.variant, values_text(form.candidate.values)) if part]
     return ", ".join(parts) or GIVEN
 
@@ -79,7 +62,6 @@ def _remarks(form: Form) -> tuple[str, ...]:
 
 def _verdict(form: Form) -> str:
     assert form.verdict is not None
-    from ppt_gpu.explore.same_results import OTHER, UNKNOWN
 
     kind, text = form.verdict.kind, form.verdict.text
     return f"{kind}: {text}" if kind in (OTHER, UNKNOWN) else text

@@ -4,28 +4,16 @@ from __future__ import annotations
 
 import argparse
 
-from ppt_gpu.commands.arguments import AddCommand, add_gpu, add_workload, open_from, terminal
-from ppt_gpu.commands.study_arguments import add_run, run_of
+from ppt_gpu.commands.opened import open_from
+from ppt_gpu.commands.options.arguments import terminal
+from ppt_gpu.commands.studies import run_of
 from ppt_gpu.common.errors import PptError
-
-
-def add(command: AddCommand) -> None:
-    what_if = command("what-if", run, "Say which single change of the GPU helps a kernel most.")
-    add_workload(what_if)
-    add_gpu(what_if)
-    what_if.add_argument(
-        "--parameter", action="append", default=[], metavar="KEY", help="only this parameter; repeatable"
-    )
-    what_if.add_argument("--factor", type=float, default=2.0, help="how much better each becomes (default: 2)")
-    what_if.add_argument("--step", type=float, default=0.1, help="share up and down for elasticities (default: 0.1)")
-    add_run(what_if)
+from ppt_gpu.explore.hardware_keys import shown_value
+from ppt_gpu.explore.what_if import what_if
+from ppt_gpu.report.commands.what_if import Line, render, to_json
 
 
 def run(arguments: argparse.Namespace) -> str:
-    from ppt_gpu.explore.hardware_keys import shown_value
-    from ppt_gpu.explore.what_if import what_if
-    from ppt_gpu.report.commands.what_if import Line, render, to_json
-
     if not 1 < arguments.factor <= 100:
         raise PptError(f"--factor {arguments.factor:g}: expected more than 1 and at most 100")
     if not 0.001 <= arguments.step <= 1:

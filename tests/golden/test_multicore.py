@@ -25,7 +25,7 @@ from ppt_gpu.multicore.dark_silicon.amdahl import HillMarty, best_size, speedup
 from ppt_gpu.multicore.dark_silicon.chip import Budget, cores_within
 from ppt_gpu.multicore.dark_silicon.study import load_study
 from ppt_gpu.multicore.dark_silicon.topology import performance
-from ppt_gpu.validate.rows import Row, summaries
+from ppt_gpu.validate.tables.rows import Row, summaries
 
 
 def close(case: dict[str, Any], expected: Any) -> Any:

@@ -36,10 +36,10 @@ _ORDER = """
     frontends
     inputs  pipeline  cluster_kernels  comparison  representations  programs
     explore
-    validate  validate.cluster  validate.coverage  validate.gpgpusim  validate.isa  validate.models  validate.mwp
-    validate.papers  validate.silicon
+    validate.tables  validate.cluster  validate.coverage  validate.gpgpusim  validate.isa  validate.models
+    validate.mwp  validate.papers  validate.silicon  validate
     calibrate
-    commands
+    commands.options  commands
     cli  __main__
 """
 ORDER = _ORDER.split()

@@ -10,7 +10,7 @@ import pytest
 from ppt_gpu.cli import main
 from ppt_gpu.validate.models.cases import BLOCK, case_names, model_cases
 from ppt_gpu.validate.models.study import PAPER, TABLE_II, accuracies
-from ppt_gpu.validate.rows import Row
+from ppt_gpu.validate.tables.rows import Row
 from ppt_gpu.workload.workload import Workload
 
 FAST = ["--case", "copy_2", "--case", "copy_8"]

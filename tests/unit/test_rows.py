@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ppt_gpu.validate.rows import Row, kendall_tau, summaries, to_text
+from ppt_gpu.validate.tables.rows import Row, kendall_tau, summaries, to_text
 
 ROWS = [
     Row(str(number), gpu, "set", "steady", reference, predicted, "us")
@@ -41,7 +41,7 @@ def test_ties_count_in_neither_direction() -> None:
 
 def test_the_figure_is_a_picture_and_always_the_same(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    from ppt_gpu.validate.rows_figures import draw
+    from ppt_gpu.validate.tables.figures import draw
 
     paths = [tmp_path / name for name in ("a.svg", "b.svg")]
     for path in paths:

@@ -17,7 +17,7 @@ from ppt_gpu.cluster.load import ClusterMachine, load_machine
 from ppt_gpu.cluster.model.machine import PS_PER_S, Place
 from ppt_gpu.common.paths import data_dir
 from ppt_gpu.common.units import format_bytes
-from ppt_gpu.validate.rows import Row, is_asked
+from ppt_gpu.validate.tables.rows import Row, is_asked
 
 LARGE = "NCCL, over 64 MiB"
 MIDDLE = "NCCL, 1 KiB to 64 MiB"

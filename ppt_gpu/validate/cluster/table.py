@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from itertools import groupby
 
 from ppt_gpu.report.text.columns import columns
-from ppt_gpu.validate.rows import Row
+from ppt_gpu.validate.tables.rows import Row
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from ppt_gpu.validate.coverage import (
     warp,
 )
 from ppt_gpu.validate.coverage.case import CASES, Case
-from ppt_gpu.validate.rows import is_asked
+from ppt_gpu.validate.tables.rows import is_asked
 
 #: modules that register their cases when they are imported
 PARTS = (warp, atomic, arithmetic, half, memory, control, ptx_only, tensor, hopper, library, triton, numba)

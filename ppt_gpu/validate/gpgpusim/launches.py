@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ppt_gpu.common.paths import data_dir
 from ppt_gpu.common.progress import parts
 from ppt_gpu.validate.gpgpusim.programs import programs
-from ppt_gpu.validate.rows import Row, is_asked
+from ppt_gpu.validate.tables.rows import Row, is_asked
 from ppt_gpu.workload.workload import Workload
 
 if TYPE_CHECKING:

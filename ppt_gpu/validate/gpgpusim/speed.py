@@ -16,7 +16,7 @@ from ppt_gpu.report.result.result import LaunchResult
 from ppt_gpu.scale.prediction import KernelPrediction
 from ppt_gpu.scale.simulated_sm import SimulatedSm, TraceSm
 from ppt_gpu.validate.gpgpusim.launches import GPUS, MODES, Part, chosen, in_order, parts_of, row_of
-from ppt_gpu.validate.rows import Row, summary_lines
+from ppt_gpu.validate.tables.rows import Row, summary_lines
 from ppt_gpu.workload.budget import Budget
 
 #: thread instructions of a launch, above which its ratio counts

@@ -30,7 +30,7 @@ from ppt_gpu.spec.gpu import Gpu, Isa
 from ppt_gpu.spec.isa import load_isa
 from ppt_gpu.validate.isa.counts import Counted, count_module, read_counts, text_digest
 from ppt_gpu.validate.isa.expanded import expanded
-from ppt_gpu.validate.rows import Row, is_asked
+from ppt_gpu.validate.tables.rows import Row, is_asked
 
 #: letters of a kernel's name in a table
 LONGEST = 44

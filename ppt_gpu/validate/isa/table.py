@@ -10,7 +10,7 @@ from statistics import fmean
 
 from ppt_gpu.sass.latencies import Distance
 from ppt_gpu.validate.isa.expansions import Comparison, by_pipe, kind, regrouped
-from ppt_gpu.validate.rows import summaries, summary_lines, to_text
+from ppt_gpu.validate.tables.rows import summaries, summary_lines, to_text
 
 #: registers of a thread that never limit occupancy
 FEW = 24

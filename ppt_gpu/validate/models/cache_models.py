@@ -20,7 +20,7 @@ from ppt_gpu.scale.simulated_sm import SimulatedSm, TraceSm
 from ppt_gpu.sm.program.result import SmResult
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.gpu import Gpu
-from ppt_gpu.validate.rows import is_asked
+from ppt_gpu.validate.tables.rows import is_asked
 from ppt_gpu.workload.budget import Budget
 from ppt_gpu.workload.reader import sample_names
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ppt_gpu.common.paths import data_dir
 from ppt_gpu.validate.gpgpusim.programs import PROGRAMS, Program
-from ppt_gpu.validate.rows import is_asked
+from ppt_gpu.validate.tables.rows import is_asked
 from ppt_gpu.workload.workload import Workload
 
 BLOCKS, BLOCK = 512, 256  # of the own kernels: eight times what 16 SMs of 32 warps hold

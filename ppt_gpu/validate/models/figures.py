@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ppt_gpu.report.figures.common import COLOURS, STYLE, pyplot, save
 from ppt_gpu.validate.models.study import SWEEPS, TABLE_II, Accuracy, Stack
-from ppt_gpu.validate.rows import Row
+from ppt_gpu.validate.tables.rows import Row
 
 BLACK = "#000000"
 

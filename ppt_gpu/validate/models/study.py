@@ -18,7 +18,7 @@ from ppt_gpu.models.gpumech.gpumech import GpuMech
 from ppt_gpu.models.gpumech.representative import METHODS
 from ppt_gpu.report.commands.compare import SIMULATION, LaunchComparison
 from ppt_gpu.validate.models.cases import Case, model_cases
-from ppt_gpu.validate.rows import Row
+from ppt_gpu.validate.tables.rows import Row
 
 MACHINE = "gpumech_table1"
 POLICIES = ("lrr", "gto")

@@ -8,7 +8,6 @@ from dataclasses import asdict
 from typing import Any
 
 from ppt_gpu.report.text.columns import columns
-from ppt_gpu.validate import rows as case_rows
 from ppt_gpu.validate.models.speed import Speed
 from ppt_gpu.validate.models.study import (
     MACHINE,
@@ -21,7 +20,8 @@ from ppt_gpu.validate.models.study import (
     Stack,
     accuracies,
 )
-from ppt_gpu.validate.rows import Row
+from ppt_gpu.validate.tables import rows as case_rows
+from ppt_gpu.validate.tables.rows import Row
 
 
 def document(part: str, **content: Any) -> str:

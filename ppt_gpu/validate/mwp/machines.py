@@ -18,7 +18,7 @@ from ppt_gpu.models.hong_kim.tables import MACHINES
 from ppt_gpu.scale.occupancy.occupancy import occupancy
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.gpu import Gpu
-from ppt_gpu.validate.rows import Row, is_asked
+from ppt_gpu.validate.tables.rows import Row, is_asked
 from ppt_gpu.workload.workload import Launch, Workload
 
 MODELS = ("hong-kim", "gpuperf", "m-core")

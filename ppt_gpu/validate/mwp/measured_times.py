@@ -8,8 +8,8 @@ from pathlib import Path
 from ppt_gpu.common.errors import InputErrors, PptError, did_you_mean
 from ppt_gpu.models.hong_kim.fit import Measurement
 from ppt_gpu.spec.gpu import Gpu
-from ppt_gpu.validate.cells import positive_number
 from ppt_gpu.validate.mwp.micro_benchmarks import ITERATIONS, MicroLaunch, micro_inputs
+from ppt_gpu.validate.tables.cells import positive_number
 
 NEEDED = ("kernel", "threads_per_block", "blocks")
 TIMES = ("time_us", "cycles")

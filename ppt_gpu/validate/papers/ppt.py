@@ -21,7 +21,7 @@ from ppt_gpu.scale.host import LaunchTime, application_time
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.gpu import Gpu
 from ppt_gpu.validate.mwp.machines import fitting
-from ppt_gpu.validate.rows import is_asked
+from ppt_gpu.validate.tables.rows import is_asked
 from ppt_gpu.workload.budget import Budget
 from ppt_gpu.workload.workload import Copy, Dim3, Workload
 

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from textwrap import wrap
 
 from ppt_gpu.report.text.columns import WIDTH, columns
-from ppt_gpu.validate.rows import is_asked
+from ppt_gpu.validate.tables.rows import is_asked
 
 
 @dataclass(frozen=True)

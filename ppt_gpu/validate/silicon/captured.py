@@ -12,9 +12,9 @@ from ppt_gpu.common.paths import data_dir
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.files import shipped
 from ppt_gpu.spec.gpu import Gpu
-from ppt_gpu.validate.rows import Row, is_asked
 from ppt_gpu.validate.silicon.capture import Capture, Time, at_row, read_capture
 from ppt_gpu.validate.silicon.capture_runs import run_time
+from ppt_gpu.validate.tables.rows import Row, is_asked
 
 _FIRST = "# capture:"
 

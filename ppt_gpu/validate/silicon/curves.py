@@ -12,7 +12,6 @@ from functools import partial
 from typing import TypeVar
 
 from ppt_gpu.common.paths import data_dir
-from ppt_gpu.validate.rows import Row, is_asked
 from ppt_gpu.validate.silicon.curve_kernels import (
     chain_latency,
     parts_bandwidth,
@@ -20,6 +19,7 @@ from ppt_gpu.validate.silicon.curve_kernels import (
     small_time,
     strided_cycles,
 )
+from ppt_gpu.validate.tables.rows import Row, is_asked
 
 Number = TypeVar("Number", int, float)
 

@@ -21,11 +21,11 @@ from typing import Any
 from ppt_gpu.common.outputs import write_whole
 from ppt_gpu.common.paths import data_dir
 from ppt_gpu.common.progress import shown
-from ppt_gpu.validate.rows import Row, summaries
 from ppt_gpu.validate.silicon import measured_cases, published
 from ppt_gpu.validate.silicon.evidence_groups import Launch, groups, launches
 from ppt_gpu.validate.silicon.measured import predictions, row_of
 from ppt_gpu.validate.silicon.measured_cases import Case
+from ppt_gpu.validate.tables.rows import Row, summaries
 
 
 def by_kernel(found: Sequence[Launch]) -> list[dict[str, Any]]:

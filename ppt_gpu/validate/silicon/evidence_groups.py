@@ -12,8 +12,8 @@ from itertools import accumulate
 
 from ppt_gpu.report.result.expected_error import ANY, GENERATIONS, KERNELS, SHARE, Group, generation_of
 from ppt_gpu.spec import load_gpu
-from ppt_gpu.validate.rows import Row
 from ppt_gpu.validate.silicon.measured_cases import Case
+from ppt_gpu.validate.tables.rows import Row
 
 _ORDER = [name for _, name in GENERATIONS]
 

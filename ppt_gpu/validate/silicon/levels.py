@@ -15,8 +15,8 @@ from typing import Any
 
 from ppt_gpu.common.paths import data_dir
 from ppt_gpu.common.progress import parts
-from ppt_gpu.validate.rows import Row, is_asked
 from ppt_gpu.validate.silicon.capture_runs import ptx_of
+from ppt_gpu.validate.tables.rows import Row, is_asked
 from ppt_gpu.workload.workload import Dim3
 
 GPUS = ("v100", "a100", "k40")

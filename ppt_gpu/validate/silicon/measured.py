@@ -22,8 +22,8 @@ from ppt_gpu.explore.workers import compute
 from ppt_gpu.inputs import open_workload
 from ppt_gpu.pipeline import predict
 from ppt_gpu.spec import fingerprint, load_gpu
-from ppt_gpu.validate.rows import Row
 from ppt_gpu.validate.silicon.measured_cases import Case, cases
+from ppt_gpu.validate.tables.rows import Row
 from ppt_gpu.workload.workload import Workload
 
 _last: list[Any] = []  # what the last prediction of this process shares traces with

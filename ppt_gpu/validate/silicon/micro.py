@@ -16,10 +16,10 @@ from ppt_gpu.common.paths import data_dir
 from ppt_gpu.common.progress import parts
 from ppt_gpu.report.text.columns import columns
 from ppt_gpu.spec import load_gpu
-from ppt_gpu.validate.cells import positive_number
-from ppt_gpu.validate.rows import Row, is_asked, summaries
 from ppt_gpu.validate.silicon.capture_runs import csv_rows
 from ppt_gpu.validate.silicon.micro_quantities import QUANTITIES, Target
+from ppt_gpu.validate.tables.cells import positive_number
+from ppt_gpu.validate.tables.rows import Row, is_asked, summaries
 
 COLUMNS = ("quantity", "gpu", "clock_mhz", "value", "quality", "source", "note")
 QUALITIES = ("measured", "vendor", "recalled")

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from ppt_gpu.validate.rows import Row, is_asked
 from ppt_gpu.validate.silicon.measured import predicted_rows
 from ppt_gpu.validate.silicon.measured_cases import Case, folder, lines, with_chosen
+from ppt_gpu.validate.tables.rows import Row, is_asked
 from ppt_gpu.workload.workload import Dim3
 
 

@@ -7,7 +7,7 @@ import pytest
 from ppt_gpu.cli import main
 from ppt_gpu.validate.cluster.sets import LARGE, LIMITS, MIDDLE, OSU, OTHERS, SINGLE, rows
 from ppt_gpu.validate.cluster.table import groups
-from ppt_gpu.validate.rows import Row
+from ppt_gpu.validate.tables.rows import Row
 
 
 def test_errors_are_within_the_limits() -> None:

@@ -5,20 +5,20 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from ppt_gpu.common.errors import PptError
-
-if TYPE_CHECKING:
-    from ppt_gpu.explore.case import Options
+from ppt_gpu.common.policies import POLICIES
+from ppt_gpu.common.threads import checked
+from ppt_gpu.common.units import parse_quantity
 
 
 class AddCommand(Protocol):
-    """Adds a command of the given name, run by a function that returns what is printed, with one line of help."""
+    """Adds a command of the given name with one line of help.
 
-    def __call__(self, name: str, run: Callable[[argparse.Namespace], str], text: str) -> argparse.ArgumentParser: ...
+    `run`: "MODULE:FUNCTION" in ppt_gpu.commands, which returns what is printed."""
+
+    def __call__(self, name: str, run: str, text: str) -> argparse.ArgumentParser: ...
 
 
 def blocks(text: str) -> str | int:
@@ -42,8 +42,6 @@ def natural(text: str) -> int:
 
 
 def size(text: str) -> int:
-    from ppt_gpu.common.units import parse_quantity
-
     try:
         return int(parse_quantity(text, "bytes"))
     except ValueError as error:
@@ -119,8 +117,6 @@ def add_threads(parser: argparse.ArgumentParser) -> None:
 
 
 def threads(text: str) -> int:
-    from ppt_gpu.common.threads import checked
-
     return checked(text, "--threads")
 
 
@@ -130,41 +126,36 @@ def add_set(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def open_from(arguments: argparse.Namespace) -> Any:
-    from ppt_gpu.inputs import open_workload
-
-    return open_workload(
-        arguments.workload,
-        kernel=arguments.kernel,
-        grid=arguments.grid,
-        block=arguments.block,
-        cluster=arguments.cluster,
-        args=arguments.arg,
-        dynamic_shared=arguments.dynamic_shared,
-        registers=arguments.registers,
-        compiler_options=arguments.nvcc_option,
-        seed=arguments.seed,
+def add_choices(parser: argparse.ArgumentParser, text: str) -> None:
+    """The GPU and the parameters that vary."""
+    parser.add_argument("--gpu", required=True, help="a shipped GPU's name or a TOML file")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUES", help=text)
+    parser.add_argument(
+        "--let",
+        action="append",
+        default=[],
+        metavar="KEY=EXPRESSION",
+        help="a parameter that follows from others: 'grid.x=ceil(arguments[3]/block.x)'",
+    )
+    parser.add_argument(
+        "--where", action="append", default=[], metavar="EXPRESSION", help="only where it holds: 'sm.count*4 <= 256'"
     )
 
 
-def gpu_files(arguments: argparse.Namespace) -> list[Path]:
-    """The files that the GPU of a command is read from."""
-    from ppt_gpu.spec.files import files_of
-
-    return files_of("gpus", arguments.gpu, arguments.set)
-
-
-def options_of(arguments: argparse.Namespace) -> Options:
-    """How predictions of the workload are made, beside its GPU."""
-    from ppt_gpu.explore.case import Options
-
-    return Options(
-        arguments.level,
-        arguments.blocks,
-        arguments.policy,
-        tuple(arguments.assume),
-        approximate=arguments.approximate,
+def add_run(parser: argparse.ArgumentParser) -> None:
+    """How predictions are made."""
+    parser.add_argument(
+        "--processes", type=count, default=1, metavar="N", help="predict in N processes, which share the threads"
     )
+    add_threads(parser)
+    parser.add_argument(
+        "--level", choices=("steady", "workload", "grid"), default="steady", help="fidelity (default: steady)"
+    )
+    parser.add_argument(
+        "--blocks", type=blocks, default="sample", metavar="sample|all|N", help="blocks run to see whether they differ"
+    )
+    parser.add_argument("--policy", choices=POLICIES, help="warp scheduler policy")
+    add_approximate(parser)
 
 
 def terminal() -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ppt_gpu.report.figures.common import COLOURS, STYLE, pyplot, save
-from ppt_gpu.validate.rows import Row
+from ppt_gpu.validate.tables.rows import Row
 
 #: predicted / reference between which the grey band lies: a quarter too fast to a quarter too slow
 BAND = (0.8, 1.25)

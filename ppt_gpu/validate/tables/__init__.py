@@ -1,0 +1,1 @@
+"""Rows of predictions beside references, and tables that hold measurements."""

@@ -1,14 +1,19 @@
-"""From what a user names (a sample, a .toml, .ptx, .cu or .tl file, and options) to a Workload; and `check`."""
+"""From what a user names (a sample, a .toml, .ptx, .cu or .tl file, and options) to a Workload."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ppt_gpu import frontends, sass
+from ppt_gpu import tasklist as tasklists
 from ppt_gpu.common.errors import PptError, did_you_mean, nearest
+from ppt_gpu.frontends.prepare import read_module
+from ppt_gpu.workload.arguments import dim3, workload_from_arguments
+from ppt_gpu.workload.reader import load_workload
 from ppt_gpu.workload.workload import Dim3, Launch, Workload
 
 if TYPE_CHECKING:
@@ -68,8 +73,6 @@ def open_workload(
             raise PptError("--nvcc-option: a .ptx file is compiled already", path=path)
         workload = _from_kernel(path, kernel, grid, block, args, dynamic_shared, number)
         if cluster:
-            from ppt_gpu.workload.arguments import dim3
-
             (launch,) = workload.launches
             shape = dim3(extents("--cluster", cluster))
             workload = replace(workload, launches=(replace(launch, cluster=shape),))
@@ -80,10 +83,8 @@ def open_workload(
     if path.name.endswith(MACHINE):
         if given or word:
             raise PptError(f"{', '.join(given) or '--registers'}: a trace brings its own", path=path)
-        from ppt_gpu.sass.kernelslist import open_run
-
         must_exist(path)
-        return open_run(path)
+        return sass.open_run(path)
     if path.suffix == ".tl":
         surplus = [name for name in given if name != "--grid"]
         if surplus:
@@ -96,8 +97,6 @@ def open_workload(
     if given:
         message = f"{', '.join(given)}: only for .ptx, .cu and .tl files; a workload file says these itself"
         raise PptError(message, path=path)
-    from ppt_gpu.workload.reader import load_workload
-
     return _with_options(load_workload(source), word, compiler_options, source, seed)
 
 
@@ -106,8 +105,6 @@ def open_module(source: str | Path, capability: tuple[int, int]) -> Module:
 
     Raises PptError or InputErrors.
     """
-    from ppt_gpu.frontends.prepare import read_module
-
     path = Path(source)
     if path.suffix in (".ptx", *CUDA):
         must_exist(path)
@@ -125,9 +122,7 @@ def named_files(workload: Workload) -> list[Path]:
     folder = Path(workload.path).parent
     fills = [b.init.partition(":")[2] for b in (*workload.buffers, *workload.symbols) if b.init.startswith("npy:")]
     if workload.machine_path:
-        from ppt_gpu.sass.kernelslist import read_run
-
-        names += [str(launch.header.path) for launch in read_run(workload.machine_path).launches]
+        names += [str(launch.header.path) for launch in sass.read_run(workload.machine_path).launches]
     return [Path(name) for name in names if name] + [folder / name for name in fills]
 
 
@@ -137,10 +132,8 @@ def files_of(workload: Workload) -> list[Path]:
     if not workload.ptx_text:
         found.append(Path(workload.path))
     if Path(workload.ptx_path).suffix in CUDA:
-        from ppt_gpu.frontends.includes import included
-
         with suppress(OSError):  # who compiles it says so
-            found += included(Path(workload.ptx_path), workload.compiler_options) or ()
+            found += frontends.included(Path(workload.ptx_path), workload.compiler_options) or ()
         found += [Path(text.rpartition("=")[2]) for text in workload.compiler_options]
     return found
 
@@ -188,20 +181,14 @@ def _from_kernel(
         )
     blocks, threads = extents("--grid", grid or ()), extents("--block", block or ())
     must_exist(path)
-    from ppt_gpu.workload.arguments import workload_from_arguments
-
     return workload_from_arguments(path, kernel or "", blocks, threads, args, dynamic_shared, registers)
 
 
 def _from_tasklist(path: Path, grid: str | Sequence[int] | None) -> Workload:
     blocks = extents("--grid", grid or ())
     must_exist(path)
-    from ppt_gpu.tasklist.model import grid_axes
-    from ppt_gpu.tasklist.text import read_tasklist
-    from ppt_gpu.workload.arguments import dim3
-
-    tasklist = read_tasklist(path)
-    axes = grid_axes(tasklist.body)
+    tasklist = tasklists.read_tasklist(path)
+    axes = tasklists.grid_axes(tasklist.body)
     if blocks and len(blocks) < axes:
         message = f"--grid has {len(blocks)} extents, but the list has block steps along {axes} axes"
         raise PptError(message, path=path, hint=f"such as --grid {','.join(['64'] * axes)}")
@@ -234,100 +221,3 @@ def extents(option: str, value: str | Sequence[int]) -> tuple[int, ...]:
     if not 1 <= len(found) <= 3 or min(found) < 1:
         raise PptError(f"{option} {value}: expected one to three positive integers", hint=f"such as {option} 64,64")
     return found
-
-
-def check(path: str | Path) -> list[str]:
-    """Read any input file strictly, by its suffix and its keys. Returns what was found, a line each.
-
-    Raises PptError or InputErrors with everything that is wrong with it.
-    """
-    path = Path(path)
-    must_exist(path)
-    readers: dict[str, Callable[[Path], list[str]]] = {".tl": _check_tasklist, ".toml": _check_toml}
-    readers |= dict.fromkeys((".ptx", *CUDA), _check_kernels)
-    if path.suffix == TRACE or (path.suffix not in readers and _is_trace(path)):
-        return _check_trace(path)
-    if path.name.endswith(MACHINE):
-        from ppt_gpu.frontends.machine_code import check_run
-
-        return check_run(path)
-    if path.name.endswith(CODE):
-        from ppt_gpu.frontends.machine_code import check_code
-
-        return check_code(path)
-    if path.suffix not in readers:
-        kinds = "expected .ptx, .cu, .tl, .toml, .trace, .traceg, .g, .sass or .cubin"
-        raise PptError(f"cannot check a '{path.suffix}' file", path=path, hint=kinds)
-    return readers[path.suffix](path)
-
-
-def _is_trace(path: Path) -> bool:
-    from ppt_gpu.emulator.trace.trace_file import MAGIC
-
-    try:
-        with open(path, "rb") as stream:
-            return stream.read(len(MAGIC)) == MAGIC
-    except OSError:
-        return False
-
-
-def _check_trace(path: Path) -> list[str]:
-    from ppt_gpu.common.units import format_bytes
-    from ppt_gpu.emulator.cache.recorded import describe, load_trace
-
-    records = load_trace(path)
-    return [
-        f"{path}: trace file, {len(records)} records, {format_bytes(path.stat().st_size)}",
-        *(f"  {line}" for line in describe(records)),
-    ]
-
-
-def _check_kernels(path: Path) -> list[str]:
-    from ppt_gpu.frontends.prepare import read_module
-    from ppt_gpu.machine.registers import compiled_registers
-    from ppt_gpu.ptx.linking.link import link
-    from ppt_gpu.ptx.linking.mangling import source_name
-    from ppt_gpu.spec.isa import isa_of
-
-    module = read_module(Workload(path.stem, str(path), str(path), ())).module
-    version, isa = ".".join(str(part) for part in module.version), isa_of(module.target)
-    lines = [f"{path}: PTX {version} for {module.target}, {len(module.kernels)} kernels"]
-    for kernel in module.kernels.values():
-        source = source_name(kernel.name)
-        name = kernel.name if source == kernel.name else f"{source} ({kernel.name})"
-        lines.append(
-            f"  {name}: {len(kernel.instructions)} instructions, {len(kernel.params)} parameters, "
-            f"about {compiled_registers(link(kernel, module), isa).count} registers"
-        )
-    return lines
-
-
-def _check_tasklist(path: Path) -> list[str]:
-    from ppt_gpu.tasklist.flat import flatten
-    from ppt_gpu.tasklist.text import read_tasklist
-
-    tasklist = read_tasklist(path)
-    flat = flatten(tasklist)
-    return [f"{path}: task list '{tasklist.name}', {len(flat.path)} tasks a warp when its loops are unrolled"]
-
-
-def _check_toml(path: Path) -> list[str]:
-    from ppt_gpu.spec.toml_reader import read_toml
-
-    if {"ptx", "tasklist"} & read_toml(path).data.keys():
-        from ppt_gpu.workload.reader import load_workload
-
-        workload = load_workload(path)
-        if workload.ptx_path:
-            from ppt_gpu.frontends.prepare import prepare
-
-            workload = prepare(workload).workload
-        return [f"{path}: workload '{workload.name}', {len(workload.launches)} launches", *workload.warnings]
-    from ppt_gpu.spec import load_gpu
-    from ppt_gpu.spec.cluster_check import check_file, kind
-
-    what = kind(path)
-    if what:
-        return check_file(path, what)
-    gpu = load_gpu(str(path))
-    return [f"{path}: GPU '{gpu.name}', {gpu.sm.count} SMs, {len(gpu.sources)} numbers"]

@@ -9,25 +9,26 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
-import numpy as np
 from numpy.typing import NDArray
 
+from ppt_gpu import frontends, sass, tasklist
 from ppt_gpu.bounds.bounds import bounds, largest_bound
 from ppt_gpu.common.errors import PptError
 from ppt_gpu.common.outputs import check_outputs
 from ppt_gpu.common.progress import Progress
 from ppt_gpu.common.threads import allowed, at_most, ordered
+from ppt_gpu.emulator import cache as recorded
 from ppt_gpu.emulator.cache.store import Store
 from ppt_gpu.emulator.cache.traces import Traces
 from ppt_gpu.emulator.launch.sequence import Sequence as LaunchSequence
 from ppt_gpu.emulator.launch.sequence import plan_sequence
-from ppt_gpu.frontends.arch import DEFAULT_CAPABILITY
 from ppt_gpu.frontends.prepare import prepare
-from ppt_gpu.inputs import check, files_of, open_workload
+from ppt_gpu.inputs import files_of, open_workload
 from ppt_gpu.ptx.features import require, require_clusters
 from ppt_gpu.ptx.linking.link import link
 from ppt_gpu.report.build import build_launch, build_result
 from ppt_gpu.report.result.result import LaunchResult, Result
+from ppt_gpu.scale import levels
 from ppt_gpu.scale.blocks.distribution import plan
 from ppt_gpu.scale.blocks.survey import Survey, standing_sm
 from ppt_gpu.scale.history.code_history import CodeHistory
@@ -37,6 +38,7 @@ from ppt_gpu.scale.levels.long_launch import long_launch
 from ppt_gpu.scale.levels.steady import affordable_waves
 from ppt_gpu.scale.prediction import KernelPrediction
 from ppt_gpu.scale.simulated_sm import SimulatedSm, TraceSm
+from ppt_gpu.scale.tasklist_sm import TaskListSm
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.files import files_of as hardware_files
 from ppt_gpu.spec.gpu import Gpu
@@ -45,13 +47,10 @@ from ppt_gpu.workload.budget import Budget
 from ppt_gpu.workload.npy_file import inputs_may_be_absent
 from ppt_gpu.workload.workload import Workload
 
-# What only some predictions need is imported there: imports take most of the time of a prediction that is kept.
+# What only some predictions need is imported by faces: imports take most of the time of a prediction that is kept.
 if TYPE_CHECKING:
     from ppt_gpu.frontends.call import CallOptions
     from ppt_gpu.sm.reference.recording import Recording, Window
-    from ppt_gpu.tasklist.model import TaskList
-
-__all__ = ["check", "launch", "open_workload", "predict", "translate"]
 
 LEVELS = ("steady", "workload", "grid")
 #: of so many launches every one is recorded where a window is asked for; of more, those longer than all before them
@@ -127,9 +126,7 @@ def predict(
     def seen(sm: SimulatedSm, prediction: KernelPrediction, result: LaunchResult) -> None:
         longest = prediction.cycles > max(cycles, default=0.0)
         if window is not None and (longest or len(sequence.launches) <= FEW):
-            from ppt_gpu.scale.levels.window_recording import record_prediction
-
-            recordings[len(cycles)] = record_prediction(sm, prediction, window)
+            recordings[len(cycles)] = levels.record_prediction(sm, prediction, window)
         cycles.append(prediction.cycles)
 
     with at_most(threads):
@@ -142,9 +139,7 @@ def predict(
     times = [LaunchTime(launches[s.number].kernel, seconds[s.number], s.count) for s in sequence.steps]
     application = application_time(times, opened.copies, target.host, graph=opened.graph)
     if traces is not None and trace_out:
-        from ppt_gpu.emulator.cache.recorded import save_traces
-
-        save_traces(trace_out, traces.records())
+        recorded.save_traces(trace_out, traces.records())
     order = [step.number for step in sequence.steps]
     return build_result(opened, target, level, launches, order, application, time.perf_counter() - began)
 
@@ -168,9 +163,8 @@ def runs_on(workload: Workload, gpu: Gpu) -> Gpu:
     """`gpu` as it runs the workload: machine code as it is. PptError for machine code of another GPU."""
     if not workload.machine_path:
         return gpu
-    from ppt_gpu.sass.machine_traces import gpu_of_run
 
-    return gpu_of_run(workload, gpu)
+    return sass.gpu_of_run(workload, gpu)
 
 
 def open_any(
@@ -181,48 +175,11 @@ def open_any(
         if call:
             raise PptError(f"{', '.join(call)}: a Workload says these itself")
         return workload, {}
-    from ppt_gpu.frontends.call import is_kernel, open_call
 
-    if not call and isinstance(workload, str | Path) and not is_kernel(workload):
+    if not call and isinstance(workload, str | Path) and not frontends.is_kernel(workload):
         return open_workload(workload), {}
-    made = open_call(workload, capability, call)
+    made = frontends.open_call(workload, capability, call)
     return made.workload, made.contents
-
-
-def launch(
-    source: object,
-    /,
-    *,
-    gpu: Gpu | str | Path | None = None,
-    budget: Budget | None = None,
-    **call: Unpack[CallOptions],
-) -> None:
-    """Run the whole grid of kernel `source` functionally, on the CPU; the NumPy arrays in `args` hold its results then.
-
-    `source` and the options are those of `predict`; `gpu` only chooses the architecture to compile for. Nothing is
-    timed. Raises PptError for bad input and for faults of the kernel, BudgetError when the budget is used up.
-    """
-    from ppt_gpu.emulator.memory.initial_memory import device_memory
-    from ppt_gpu.emulator.run.run import run
-
-    target = load_gpu(str(gpu)) if isinstance(gpu, str | Path) else gpu
-    capability = DEFAULT_CAPABILITY if target is None else target.compute_capability
-    opened, arrays = open_any(source, capability, call)
-    if opened.tasklist_path or len(opened.launches) != 1:
-        raise PptError(
-            "launch() runs one launch of a kernel", hint="such as launch(kernel, grid=1, block=32, args=[x])"
-        )
-    prepared = prepare(replace(opened, launches=(replace(opened.launches[0], registers_from="estimate"),)), capability)
-    memory = device_memory(prepared.module, prepared.workload, arrays, budget or Budget())
-    one = prepared.workload.launches[0]
-    module, blocks = prepared.module, range(one.blocks)
-    run(module.kernels[one.kernel], module, one, memory, blocks, trace=False, budget=budget)
-    for name, array in arrays.items():
-        left = memory.view(name, array.dtype)
-        if array.flags.writeable:
-            np.ravel(array, order="K")[:] = left
-        elif np.ravel(array, order="K").tobytes() != left.tobytes():
-            raise PptError(f"the kernel writes '{name}', an array that is read-only", hint="pass a copy of it")
 
 
 #: what may look at a launch while memory is as it finds it
@@ -231,10 +188,9 @@ Seen = Callable[[SimulatedSm, KernelPrediction, LaunchResult], None]
 
 def _files_read(given: object, opened: Workload, gpu: Gpu | str | Path, overrides: Sequence[str]) -> list[str | Path]:
     """Of a workload, of the kernel that it was made of, and of a GPU."""
-    from ppt_gpu.frontends.call import file_of
 
     gpu_files = [] if isinstance(gpu, Gpu) else hardware_files("gpus", str(gpu), overrides)
-    return [*files_of(opened), *file_of(given), *gpu_files]
+    return [*files_of(opened), *frontends.file_of(given), *gpu_files]
 
 
 def predict_sequence(
@@ -302,15 +258,11 @@ def predict_launch(sm: SimulatedSm, gpu: Gpu, level: str, survey: Survey) -> tup
     """One launch: simulate enough of its blocks on one SM, scale to the grid, hold it against its bounds."""
     other = None if level == "steady" else predict_launch(sm, gpu, "steady", survey)[0]
     if level == "grid":
-        from ppt_gpu.scale.levels.grid import grid_prediction
-
-        prediction = grid_prediction(sm, gpu)
+        prediction = levels.grid_prediction(sm, gpu)
     elif level == "workload":
-        from ppt_gpu.scale.levels.workload import workload_prediction
-
         sm.share = None  # the level takes all SMs for alike
         chosen = plan(sm.launch.blocks, sm.occupancy, gpu, level)
-        prediction = workload_prediction(sm(list(chosen.blocks)), chosen)
+        prediction = levels.workload_prediction(sm(list(chosen.blocks)), chosen)
         if survey.irregular:
             sm.warnings.append("blocks differ, which this level does not see: level steady dispatches them all")
     elif survey.irregular and isinstance(sm, TraceSm):
@@ -336,29 +288,23 @@ def predict_launch(sm: SimulatedSm, gpu: Gpu, level: str, survey: Survey) -> tup
     highest = largest_bound(floors)
     raised = prediction.raised_to(highest.cycles, highest.resource)
     if other is not None:
-        from ppt_gpu.scale.levels.grid import disagreement
-
-        sm.warnings += disagreement(raised, other)
+        sm.warnings += levels.disagreement(raised, other)
     return raised, build_launch(sm, gpu, raised, floors)
 
 
 def _through_crossbar(prediction: KernelPrediction, sm: TraceSm, gpu: Gpu, survey: Survey) -> KernelPrediction:
     if not gpu.interconnect.crossbar:
         return prediction
-    from ppt_gpu.scale.levels.grid import through_crossbar
 
-    return through_crossbar(prediction, sm, survey, gpu)
+    return levels.through_crossbar(prediction, sm, survey, gpu)
 
 
 def _of_differing_blocks(sm: TraceSm, gpu: Gpu, survey: Survey) -> KernelPrediction:
-    from ppt_gpu.scale.levels.grid import small, small_prediction
-    from ppt_gpu.scale.levels.irregular import irregular_prediction
-    from ppt_gpu.scale.levels.single_wave import single_wave_prediction
 
     if sm.spread.max_blocks <= sm.spread.resident:
-        return _through_crossbar(single_wave_prediction(sm, survey, gpu), sm, gpu, survey)
-    whole = small_prediction(sm, survey, gpu) if small(sm, survey, gpu) else None
-    return whole or irregular_prediction(sm, survey, gpu)
+        return _through_crossbar(levels.single_wave_prediction(sm, survey, gpu), sm, gpu, survey)
+    whole = levels.small_prediction(sm, survey, gpu) if levels.small(sm, survey, gpu) else None
+    return whole or levels.irregular_prediction(sm, survey, gpu)
 
 
 def simulated_sms(
@@ -372,11 +318,7 @@ def simulated_sms(
 ) -> Iterator[SimulatedSm]:
     """One simulated SM for each launch of the sequence. Of PTX, it finds what memory holds when it is asked for."""
     if traces is None:
-        from ppt_gpu.scale.tasklist_sm import TaskListSm
-        from ppt_gpu.tasklist.flat import flatten
-        from ppt_gpu.tasklist.text import read_tasklist
-
-        flat = flatten(read_tasklist(workload.tasklist_path))
+        flat = tasklist.flatten(tasklist.read_tasklist(workload.tasklist_path))
         for launch in sequence.launches:
             one = TaskListSm(flat, launch, gpu, policy)
             one.approximate = approximate
@@ -401,9 +343,8 @@ def workload_traces(
     if workload.machine_path:
         if contents or assume:
             raise PptError("a trace of machine code takes no data and no assumptions", path=workload.machine_path)
-        from ppt_gpu.sass.machine_traces import MachineTraces
 
-        machine = MachineTraces(workload, budget)
+        machine = sass.MachineTraces(workload, budget)
         return machine, machine.sequence()
     prepared = prepare(workload, gpu.compute_capability, assume)
     module, sequence = prepared.module, plan_sequence(prepared.workload, prepared.module)
@@ -413,62 +354,8 @@ def workload_traces(
     for one in sequence.launches:
         require_clusters(blocks_of(cluster_of(module.kernels[one.kernel], one)), gpu.compute_capability, gpu.name)
     if trace_in:
-        from ppt_gpu.emulator.cache.recorded import RecordedTraces
-
-        traces: Traces = RecordedTraces(module, bound, trace_in, budget)
+        traces: Traces = recorded.RecordedTraces(module, bound, trace_in, budget)
     else:
         traces = Traces(module, bound, contents, budget, Store() if cache else None)
     traces.notes = prepared.notes
     return traces, sequence
-
-
-def translate(workload: Workload | str | Path, *, blocks: int = 8, assume: Sequence[str] = ()) -> str:
-    """The first launch of `workload` as the text of a task list, from running up to `blocks` of its blocks.
-
-    They are neighbours along each axis of the grid, near its middle, so that the steps from block to block are seen.
-    The tasks are those of the machine code for the architecture that the PTX names as its target.
-
-    Raises PptError for bad input, or when `workload` is a task list already.
-    """
-    from ppt_gpu.emulator.launch.layout import layout
-    from ppt_gpu.emulator.memory.initial_memory import device_memory
-    from ppt_gpu.emulator.run.run import run
-    from ppt_gpu.machine.code import machine_code
-    from ppt_gpu.machine.registers import compiled_registers
-    from ppt_gpu.machine.trace import as_machine_code
-    from ppt_gpu.spec.isa import isa_of
-    from ppt_gpu.tasklist.text import write_tasklist
-    from ppt_gpu.translation.blocks import sample_blocks
-    from ppt_gpu.translation.translate import translate as translate_trace
-
-    opened = workload if isinstance(workload, Workload) else open_workload(workload)
-    if opened.tasklist_path:
-        raise PptError("this is a task list already", path=opened.tasklist_path)
-    if opened.machine_path:
-        return write_tasklist(_translated_machine_code(opened, blocks))
-    prepared = prepare(opened, assume=assume)
-    module, opened = prepared.module, prepared.workload
-    launch = opened.launches[0]
-    kernel = link(module.kernels[launch.kernel], module)
-    memory = device_memory(module, opened, {}, Budget())
-    trace = run(kernel, module, launch, memory, sample_blocks(launch.grid, blocks))
-    isa = isa_of(module.target)
-    needs = compiled_registers(kernel, isa, launch.registers)
-    machine = machine_code(kernel, needs.room, isa)
-    launch = replace(launch, registers=needs.count)  # of the kernel: its machine code has more names for them
-    shared = layout(module, kernel, launch.dynamic_shared).shared_bytes  # before: machine code has no prototypes
-    traced = as_machine_code(trace, machine)
-    return write_tasklist(translate_trace(machine.kernel, module, traced, launch, shared=shared))
-
-
-def _translated_machine_code(workload: Workload, blocks: int) -> TaskList:
-    """The first launch of a traced run, from those of the blocks wanted that are in the trace."""
-    from ppt_gpu.sass.machine_traces import MachineTraces
-    from ppt_gpu.translation.blocks import sample_blocks
-    from ppt_gpu.translation.translate import translate as translate_trace
-
-    first = MachineTraces(workload, Budget()).launch(0)
-    wanted = set(sample_blocks(first.launch.grid, blocks))
-    present = [block for block in first.whole.blocks.tolist() if block in wanted]
-    trace = first.run(present or first.whole.blocks.tolist()[:blocks])
-    return translate_trace(first.kernel, first.module, trace, first.launch)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 
-from ppt_gpu.inputs import check
+from ppt_gpu.checks import check
 from ppt_gpu.multicore.port.check import check_file
 
 

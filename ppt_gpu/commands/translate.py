@@ -14,8 +14,8 @@ from ppt_gpu.common.errors import PptError
 from ppt_gpu.common.outputs import check_outputs
 from ppt_gpu.frontends.disassemble import open_code
 from ppt_gpu.inputs import CODE, extents, files_of, must_exist, registers_option
-from ppt_gpu.pipeline import translate
 from ppt_gpu.sass.static_list import Shape, chosen_function, static_list
+from ppt_gpu.task_lists import translate
 from ppt_gpu.tasklist.text import write_tasklist
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ _ORDER = """
     cluster.topology  cluster.model  cluster.collectives  cluster.engine  cluster
     report.result  report.timeline  report.text  report.html  report  report.figures  report.commands
     frontends
-    inputs  pipeline  cluster_kernels  comparison  representations  programs
+    inputs  checks  pipeline  functional  task_lists  cluster_kernels  comparison  representations  programs
     explore
     validate.tables  validate.cluster  validate.coverage  validate.gpgpusim  validate.isa  validate.models
     validate.mwp  validate.papers  validate.silicon  validate

@@ -66,7 +66,7 @@ CASES: list[tuple[list[str], str, tuple[str, ...], dict[str, str]]] = [
     (["predict", "list.g", "--gpu", "k40"], "pipeline.predict", ("list.g", "kernel-1.traceg"), PREDICTED),
     (["predict", "kernel.cu", "--gpu", "k40", "--grid", "1", "--block", "32", "--nvcc-option=-I."], "pipeline.predict",
      ("kernel.cu", "near.h", "far.h"), PREDICTED),
-    (["translate", "work.toml"], "pipeline.translate", WORKLOAD, {"-o": ".tl"}),
+    (["translate", "work.toml"], "task_lists.translate", WORKLOAD, {"-o": ".tl"}),
     (["translate", "code.sass"], "frontends.disassemble.open_code", ("code.sass",), {"-o": ".tl"}),
     (["sweep", *SWEEP], "explore.sweep.sweep", (*WORKLOAD, *GPU), {"-o": ".csv", "--plot": ".png"}),
     (["design", *DESIGN], "explore.design.design", (*WORKLOAD, *GPU), {"-o": ".toml", "--plot": ".png"}),

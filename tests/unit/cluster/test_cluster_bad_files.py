@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from ppt_gpu.checks import check
 from ppt_gpu.cluster.load import load_machine
 from ppt_gpu.common.errors import PptError
-from ppt_gpu.inputs import check
 
 FOLDER = Path(__file__).resolve().parents[2] / "errors" / "cluster"
 FILES = sorted(FOLDER.glob("*.toml"))

@@ -8,15 +8,17 @@ from pathlib import Path
 import pytest
 from traceg_writer import Blocks, Line, example, trace
 
+from ppt_gpu.checks import check
 from ppt_gpu.cli import main
 from ppt_gpu.common.errors import PptError
-from ppt_gpu.inputs import check, open_workload
-from ppt_gpu.pipeline import predict, translate
+from ppt_gpu.inputs import open_workload
+from ppt_gpu.pipeline import predict
 from ppt_gpu.sass.disassembly import read_disassembly
 from ppt_gpu.sass.kernelslist import read_run
 from ppt_gpu.sass.machine import machine_gpu
 from ppt_gpu.sass.static_list import Shape, static_list
 from ppt_gpu.spec import load_gpu
+from ppt_gpu.task_lists import translate
 from ppt_gpu.tasklist.model import walk
 from ppt_gpu.tasklist.text import parse_tasklist
 

@@ -13,13 +13,14 @@ from ppt_gpu.emulator.memory.initial_memory import device_memory
 from ppt_gpu.emulator.run.run import run
 from ppt_gpu.emulator.trace.trace import Trace
 from ppt_gpu.inputs import open_workload
-from ppt_gpu.pipeline import predict, translate, workload_traces
+from ppt_gpu.pipeline import predict, workload_traces
 from ppt_gpu.ptx.instructions import is_traced
 from ppt_gpu.ptx.linking.link import link
 from ppt_gpu.scale.simulated_sm import TraceSm
 from ppt_gpu.sm.lowering.constants import words_of_constants
 from ppt_gpu.sm.program.program import KIND_COMPUTE, KIND_CONSTANT, op_issues
 from ppt_gpu.spec import load_gpu
+from ppt_gpu.task_lists import translate
 from ppt_gpu.workload.budget import Budget
 
 #: lane l reads word l / `lanes` of a table, the word 3 and, the first half of the warp only, word 0

@@ -24,4 +24,4 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __getattr__, _lazy = lazy_face(__name__, __file__)
-__all__ = ["BudgetError", "PptError", *_lazy]
+__all__ = sorted(["BudgetError", "PptError", *_lazy])

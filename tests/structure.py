@@ -50,16 +50,22 @@ class Module:
     by_name: int
     #: of a face: names and where they come from, where a table of strings says so
     table: list[tuple[str, str]]
+    #: names of modules, and attributes that are read of them
+    attributes: set[tuple[str, str]]
+    #: of a face: whether its names are imported when they are first used
+    is_lazy: bool
 
 
 def read_module(name: str, path: Path) -> Module:
     text = path.read_text(encoding="utf-8")
     by_name = len(re.findall(rf'import_module\(f?["\']{name.split(".")[0]}\b', text))
-    found = Module(name, path.name == "__init__.py", text.count("\n"), [], [], 0, by_name, [])
+    is_face = path.name == "__init__.py"
+    found = Module(name, is_face, text.count("\n"), [], [], 0, by_name, [], set(), is_face and "= lazy_face(" in text)
     tree = ast.parse(text)
     anys = _visit(tree, found, 0)[1]
     table = _strings_of_tables(tree) if found.is_face else []
-    return replace(found, anys=anys, table=table)
+    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)]
+    return replace(found, anys=anys, table=table, attributes={(node.value.id, node.attr) for node in nodes})
 
 
 class Package:
@@ -74,7 +80,7 @@ class Package:
             Import(name, target, late)
             for name, module in self.modules.items()
             for node, late in module.imports
-            for target in self._targets(module, node)
+            for target in (*self._targets(module, node), *self._read_of_faces(module, node))
             if target in self.modules and target != name
         }
 
@@ -116,6 +122,17 @@ class Package:
         if isinstance(node, ast.Import):
             return [alias.name for alias in node.names]
         return [self._defining(_absolute(module, node), alias.name) for alias in node.names]
+
+    def _read_of_faces(self, module: Module, node: ast.Import | ast.ImportFrom) -> list[str]:
+        """Where those attributes are defined that the module reads of the faces that it imports."""
+        if isinstance(node, ast.Import):
+            return []
+        faces = {alias.asname or alias.name: f"{_absolute(module, node)}.{alias.name}" for alias in node.names}
+        return [
+            self._defining(faces[name], attribute)
+            for name, attribute in module.attributes
+            if faces.get(name) in self._handed_on
+        ]
 
     def _defining(self, module: str, name: str) -> str:
         """The module that defines what is imported from `module`: faces only hand on."""

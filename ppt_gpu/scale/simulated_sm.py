@@ -11,29 +11,36 @@ from typing import TYPE_CHECKING, TypedDict, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ppt_gpu import machine as compiler
+from ppt_gpu import sm as simulator
+from ppt_gpu.bounds.work import work_of
 from ppt_gpu.common.progress import Progress
 from ppt_gpu.emulator.cache.traces import LaunchTraces
 from ppt_gpu.emulator.launch.layout import layout
 from ppt_gpu.emulator.trace.block_features import features_of
+from ppt_gpu.emulator.trace.global_accesses import global_accesses
 from ppt_gpu.machine.registers import compiled_registers
 from ppt_gpu.scale.blocks.distribution import GridSpread, spread_grid
+from ppt_gpu.scale.blocks.neighbours import FAR_SMS, adjacent_sms, neighbour_blocks
+from ppt_gpu.scale.blocks.sharing_blocks import met_blocks
 from ppt_gpu.scale.blocks.survey import Survey, survey_grid
 from ppt_gpu.scale.cache.block_timing import BlockTiming, Feed
 from ppt_gpu.scale.cache.program_store import ProgramStore, program_name
+from ppt_gpu.scale.cache.run_store import ON_SM, RunKind, RunStore
 from ppt_gpu.scale.cache.timing_store import TimingStore, timing_name
+from ppt_gpu.scale.history.footprint import dirty_share
+from ppt_gpu.scale.history.heap import Heap
 from ppt_gpu.scale.occupancy.occupancy import Occupancy, occupancy
+from ppt_gpu.sm.l2_sharing.camping import may_camp
 from ppt_gpu.sm.program.program import CODE_COLD, Program
 from ppt_gpu.spec.gpu import Gpu, Isa
 from ppt_gpu.workload.workload import Launch
 
-# What only a simulation that is not kept needs is imported there: imports take most of the time of one that is.
 if TYPE_CHECKING:
     from ppt_gpu.bounds.work import Work
     from ppt_gpu.emulator.trace.trace import GlobalAccesses, Trace
     from ppt_gpu.machine.code import MachineCode
     from ppt_gpu.scale.blocks.neighbours import Neighbour
-    from ppt_gpu.scale.cache.run_store import RunKind, RunStore
-    from ppt_gpu.scale.history.heap import Heap
     from ppt_gpu.sm.l2_sharing.left_lines import LeftLines
     from ppt_gpu.sm.program.result import SmResult
 
@@ -118,14 +125,9 @@ class SimulatedSm:
         """
         if self.spread.active_sms < 2 or self.gpu.perfect_memory or self.whole:
             return [], ()
-        from ppt_gpu.scale.blocks.neighbours import FAR_SMS, adjacent_sms, neighbour_blocks
-        from ppt_gpu.sm.l2_sharing.camping import may_camp
-
         affordable = int(SHARING_BUDGET / max(instructions_per_block * len(blocks), 1.0))
         met: list[int] = []
         if self.launch.grid[1:] == (1, 1):
-            from ppt_gpu.scale.blocks.sharing_blocks import met_blocks
-
             met = met_blocks(bases, blocks, self.launch.blocks)
         adjacent = adjacent_sms(self.spread, self.launch.grid, met)
         few = min(SHARING_BLOCKS // len(blocks), SHARING_MOST)
@@ -154,8 +156,6 @@ class SimulatedSm:
 
     def conditions(self, program: Program, blocks: int, share: float | None) -> Conditions:
         """Under what the simulation of `program`, `blocks` blocks of the launch, runs beside GPU and slots."""
-        from ppt_gpu.scale.history.footprint import dirty_share
-
         return {
             "active_sms": self.spread.active_sms,
             "policy": self.policy,
@@ -234,8 +234,6 @@ class Slots:
 
     @cached_property
     def _program(self) -> tuple[Program, Feed, Work]:
-        from ppt_gpu.bounds.work import work_of
-
         program, feed = self._kept_program()
         return program, feed, work_of(program, self.sm.gpu)
 
@@ -256,19 +254,14 @@ class Slots:
 
     def runs(self, kind: RunKind[R]) -> RunStore[R] | None:
         """Recorded runs of the blocks, of this kind."""
-        from ppt_gpu.scale.cache.run_store import RunStore
-
         kept = self.sm.programs
         return None if kept is None else RunStore(kind, kept.store, kept.group, self._program_name)
 
     def _simulate(self, resident: int) -> BlockTiming:
-        from ppt_gpu.scale.cache.run_store import ON_SM
-        from ppt_gpu.sm.simulate import simulate
-
         sm, (program, feed, work) = self.sm, self.lowered()
         with Progress("simulating one SM"):
             conditions, runs = sm.conditions(program, len(self.blocks), self.share), self.runs(ON_SM)
-            result = simulate(
+            result = simulator.simulate(
                 program, sm.gpu, resident_blocks=resident, approximate=sm.approximate, runs=runs, **conditions
             )
         sm.loop_seconds.append(result.wall)
@@ -305,11 +298,6 @@ class TraceSm(SimulatedSm):
 
         as_ptx: instruction by instruction of the PTX all the same.
         """
-        from ppt_gpu.emulator.trace.global_accesses import global_accesses
-        from ppt_gpu.machine.trace import as_machine_code
-        from ppt_gpu.sm.lowering.events import meets
-        from ppt_gpu.sm.lowering.lower import lower_trace
-
         own = cache(lambda: global_accesses(self.kernel, trace))
 
         def bases(position: int) -> NDArray[np.int64]:
@@ -324,9 +312,9 @@ class TraceSm(SimulatedSm):
         if self.traces.sharing:
             notes = (self.traces.sharing, *notes)
         machine = None if as_ptx else self._machine
-        program = lower_trace(
+        program = simulator.lower_trace(
             self.kernel if machine is None else machine.kernel,
-            trace if machine is None else as_machine_code(trace, machine),
+            trace if machine is None else compiler.as_machine_code(trace, machine),
             self.gpu,
             launch=self.launch,
             active_sms=self.spread.active_sms,
@@ -344,7 +332,7 @@ class TraceSm(SimulatedSm):
             program = replace(program, code_first=self.module.instructions_before(self.kernel.name))
         more = (self.traces.waiting(trace.warnings), program.unheard)
         warnings = (*trace.warnings, *(text for text in more if text))
-        if self.gpu.collectors.units and meets(self.kernel, trace):
+        if self.gpu.collectors.units and simulator.meets(self.kernel, trace):
             notes = (*notes, _NO_EVENTS)
         return program, Feed(warnings, notes, trace.printed, trace.pc_threads, features_of(trace))
 
@@ -357,8 +345,6 @@ class TraceSm(SimulatedSm):
         trace = self.traces.run(blocks)
         if not self.gpu.memory.heap:
             return trace
-        from ppt_gpu.scale.history.heap import Heap
-
         self.heap = Heap.of(trace.ranges, self.gpu)
         return self.heap.trace(trace)
 
@@ -372,13 +358,10 @@ class TraceSm(SimulatedSm):
         return self._machine_code(self.gpu.isa, self.room) if self.gpu.isa.scheduled else None
 
     def _machine_code(self, isa: Isa, registers: int) -> MachineCode:
-        from ppt_gpu.machine.code import machine_code
-        from ppt_gpu.machine.code_cache import kept_machine_code
-
         store = self.traces.store
         if store is None:
-            return machine_code(self.kernel, registers, isa)
-        return kept_machine_code(self.kernel, self.module, registers, isa, store)
+            return compiler.machine_code(self.kernel, registers, isa)
+        return compiler.kept_machine_code(self.kernel, self.module, registers, isa, store)
 
     def advance(self, runs: int = 1) -> tuple[str, ...]:
         """Leave in memory what `runs` runs of the whole grid leave, for later launches. Returns warnings.

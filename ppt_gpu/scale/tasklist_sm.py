@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ppt_gpu import sm as simulator
 from ppt_gpu.common.errors import PptError
 from ppt_gpu.scale.blocks.distribution import inner_sm
 from ppt_gpu.scale.blocks.survey import Survey, uniform_survey
@@ -41,8 +42,6 @@ class TaskListSm(SimulatedSm):
         return uniform_survey(self.launch.blocks, self.occupancy.warps_per_block, len(self.flat.path))
 
     def lower(self, blocks: list[int]) -> tuple[Program, Feed]:
-        from ppt_gpu.sm.lowering.lower import lower_tasklist
-
         warnings = []
         for own, stated, name in zip(self.launch.grid[: self.axes], self.flat.tasklist.grid, "xyz", strict=False):
             if own == 1 < stated:
@@ -54,7 +53,7 @@ class TaskListSm(SimulatedSm):
             return bases(self.flat, 0, blocks[position], self.launch.grid)[of_global]
 
         others, notes = self.neighbours(blocks, threads, of_block) if of_global.any() else ([], ())
-        program = lower_tasklist(
+        program = simulator.lower_tasklist(
             self.flat,
             self.gpu,
             warps_per_block=self.occupancy.warps_per_block,

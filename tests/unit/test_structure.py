@@ -12,17 +12,17 @@ import ppt_gpu
 #: What each figure may be at most. Lower it where a change makes the figure fall. It rises only with a reason in the
 #: message of the same commit. `python tests/structure.py` prints the figures.
 AT_MOST = {
-    "files": 852,
-    "lines": 100_510,
+    "files": 853,
+    "lines": 100_580,
     "files of the largest folder": 24,
     "files over 500 lines": 2,
     "import circles": 0,
     "files in import circles": 0,
-    "late imports": 156,
+    "late imports": 56,
     "lines of the longest function": 357,
     "functions over 80 lines": 7,
     "functions over 12 parameters": 65,
-    "annotations with Any": 1752,
+    "annotations with Any": 1753,
 }
 
 

@@ -13,7 +13,8 @@ from ppt_gpu.common.errors import PptError
 from ppt_gpu.sm.program.machine import CODE_IN_SM
 from ppt_gpu.sm.program.program import EVENT_COUNTS, EVENT_WAITS, KIND_COMPUTE, events_of
 from ppt_gpu.sm.program.result import STALL_REASONS
-from ppt_gpu.sm.simulate import simulate, simulate_chip
+from ppt_gpu.sm.simulate import simulate
+from ppt_gpu.sm.simulate_chip import simulate_chip
 from ppt_gpu.spec.gpu import CodeCache, Collectors
 
 #: a few of its SMs, as the plain loop goes through all of them cycle by cycle

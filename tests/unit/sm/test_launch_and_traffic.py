@@ -8,7 +8,8 @@ import pytest
 
 from benchmarks.loop_programs import Entry, loop_program
 from ppt_gpu.sm.program.result import SmResult
-from ppt_gpu.sm.simulate import simulate, simulate_chip
+from ppt_gpu.sm.simulate import simulate
+from ppt_gpu.sm.simulate_chip import simulate_chip
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.gpu import Gpu, Op, Pipe
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from benchmarks.loop_programs import DEPENDENT_FMA, SGEMM, STREAMING, Entry, loop_program
 from ppt_gpu.common.threads import at_most
-from ppt_gpu.sm.simulate import simulate
-from ppt_gpu.sm.simulate_chip import simulate_chip
+from ppt_gpu.sm.one_sm import simulate
+from ppt_gpu.sm.whole_chip import simulate_chip
 from ppt_gpu.spec.gpu import Gpu
 
 BODIES: tuple[tuple[str, tuple[Entry, ...]], ...] = (

@@ -27,9 +27,9 @@ from ppt_gpu.sm.loop.pack import ANNOUNCE, INTERVAL, NOT_SELECTED, OP_AT, OP_MAS
 from ppt_gpu.sm.loop.policy import after, next_in_turn
 from ppt_gpu.sm.loop.record import MORE
 from ppt_gpu.sm.loop.state import STALL_SHIFT, WHEEL
+from ppt_gpu.sm.one_sm import MAX_CYCLES
 from ppt_gpu.sm.program.machine import Machine, machine_of
 from ppt_gpu.sm.program.program import Program, op_issues
-from ppt_gpu.sm.simulate import MAX_CYCLES
 from ppt_gpu.spec.gpu import Gpu
 
 CHIP, SCHEDULERS, ROWS, WARPS = "v100", 4, 16, 8

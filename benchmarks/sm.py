@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from benchmarks.loop_programs import DEPENDENT_FMA, ILP8_FMA, SGEMM, STREAMING, Entry, loop_program
-from ppt_gpu.sm.simulate import simulate
+from ppt_gpu.sm.one_sm import simulate
 from ppt_gpu.spec.gpu import Gpu
 
 BODIES: tuple[tuple[str, tuple[Entry, ...]], ...] = (

@@ -33,7 +33,7 @@ from ppt_gpu.pipeline import predict
 from ppt_gpu.ptx.features import LackError
 from ppt_gpu.scale.cache import program_store
 from ppt_gpu.scale.levels import grid as whole_grid
-from ppt_gpu.sm import simulate as simulation
+from ppt_gpu.sm import one_sm as simulation
 from ppt_gpu.sm.lowering import lower
 from ppt_gpu.spec.toml_document import forget_documents
 from ppt_gpu.workload.reader import load_workload, sample_names

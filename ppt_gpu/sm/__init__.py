@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from ppt_gpu.sm.lowering.events import meets
     from ppt_gpu.sm.lowering.lower import lower_trace
     from ppt_gpu.sm.lowering.tasks import lower_tasklist
-    from ppt_gpu.sm.simulate import simulate
-    from ppt_gpu.sm.simulate_chip import simulate_chip
+    from ppt_gpu.sm.one_sm import simulate
+    from ppt_gpu.sm.whole_chip import simulate_chip
 
 __getattr__, __all__ = lazy_face(__name__, __file__)

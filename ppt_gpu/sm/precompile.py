@@ -64,8 +64,8 @@ def wait_for(loop: Any) -> None:
 
 def fill_cache() -> None:
     """The second process: simulate next to nothing, which compiles the loop. Ends when the first one does."""
+    from ppt_gpu.sm.one_sm import simulate
     from ppt_gpu.sm.program.shortest import shortest_program
-    from ppt_gpu.sm.simulate import simulate
     from ppt_gpu.spec import load_gpu
 
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # at once, and without a word

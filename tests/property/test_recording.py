@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from sm_random import gpus, programs
 
 from ppt_gpu.common.errors import PptError
+from ppt_gpu.sm.one_sm import simulate
 from ppt_gpu.sm.program.machine import machine_of
 from ppt_gpu.sm.program.program import Program
 from ppt_gpu.sm.program.result import STALL_REASONS
 from ppt_gpu.sm.reference import recording
 from ppt_gpu.sm.reference.recording import SAMPLED, Recording, Window, record
-from ppt_gpu.sm.simulate import simulate
 from ppt_gpu.spec.gpu import Gpu
 
 RELAXED = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=12)

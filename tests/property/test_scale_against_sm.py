@@ -11,10 +11,10 @@ from ppt_gpu.bounds.bounds import bounds, largest_bound
 from ppt_gpu.bounds.work import work_of
 from ppt_gpu.scale.levels.steady import steady_prediction
 from ppt_gpu.scale.occupancy.occupancy import Occupancy
+from ppt_gpu.sm.one_sm import simulate
 from ppt_gpu.sm.program.ops import build_ops
 from ppt_gpu.sm.program.program import Program
 from ppt_gpu.sm.program.result import SmResult
-from ppt_gpu.sm.simulate import simulate
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.gpu import Gpu
 

@@ -11,6 +11,7 @@ from numpy.random import Generator
 
 from ppt_gpu.bounds.bounds import bounds
 from ppt_gpu.bounds.work import work_of
+from ppt_gpu.sm.one_sm import simulate
 from ppt_gpu.sm.program.ops import build_ops
 from ppt_gpu.sm.program.program import (
     FORCED_DRAM,
@@ -22,7 +23,6 @@ from ppt_gpu.sm.program.program import (
     KIND_STORE,
     Program,
 )
-from ppt_gpu.sm.simulate import simulate
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.gpu import Gpu
 

@@ -15,11 +15,11 @@ from some_examples import until
 from ppt_gpu.common.policies import POLICIES
 from ppt_gpu.sm.loop import skip as core_skip
 from ppt_gpu.sm.loop.loop import run_core
+from ppt_gpu.sm.one_sm import simulate
 from ppt_gpu.sm.program.machine import machine_of
 from ppt_gpu.sm.program.program import Program
 from ppt_gpu.sm.program.result import SmResult
 from ppt_gpu.sm.reference.l1 import run_reference
-from ppt_gpu.sm.simulate import simulate
 from ppt_gpu.spec.gpu import Gpu
 
 RELAXED = settings(deadline=None, suppress_health_check=list(HealthCheck))

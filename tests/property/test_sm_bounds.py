@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from sm_random import gpus, programs
 
 from benchmarks.loop_programs import SGEMM, STREAMING, loop_program
+from ppt_gpu.sm.one_sm import simulate
 from ppt_gpu.sm.program.machine import FRACTION, machine_of
 from ppt_gpu.sm.program.program import Program
-from ppt_gpu.sm.simulate import simulate
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.gpu import Gpu
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from sm_random import differences, pipelined_gpus, programs, staged_gpus, with_operands
 
 from benchmarks.loop_programs import STREAMING, loop_program
+from ppt_gpu.sm.one_sm import simulate
 from ppt_gpu.sm.program.program import Program
-from ppt_gpu.sm.simulate import simulate
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.gpu import Gpu
 

@@ -15,7 +15,7 @@ import pytest
 from benchmarks.loop_programs import DEPENDENT_FMA, loop_program
 from ppt_gpu.common.compiled import Deferred, called, entry, inlined, merged
 from ppt_gpu.sm.loop import loop as core
-from ppt_gpu.sm.simulate import simulate
+from ppt_gpu.sm.one_sm import simulate
 from ppt_gpu.spec import load_gpu
 
 
@@ -83,7 +83,7 @@ def test_one_thread_makes_it_and_all_use_it() -> None:
 #: what takes long to import, and is of no use where nothing is run, lowered or simulated
 RUNNING = {
     "numba", "llvmlite", "ppt_gpu.emulator.run.run", "ppt_gpu.machine.code", "ppt_gpu.sm.lowering.lower",
-    "ppt_gpu.sm.simulate",
+    "ppt_gpu.sm.one_sm",
 }  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -73,3 +74,20 @@ def test_no_relative_imports() -> None:
     for path in PACKAGE.paths.values():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             assert not (isinstance(node, ast.ImportFrom) and node.level), f"{path}: relative import"
+
+
+def test_no_name_of_a_lazy_face_is_that_of_a_module_in_it() -> None:
+    """An import of the module would put it in the place of what the face hands on."""
+    for name, module in PACKAGE.modules.items():
+        handed_on = {alias.asname or alias.name for node, _ in module.imports for alias in node.names}
+        inside = {each.removeprefix(f"{name}.") for each in PACKAGE.modules if each.startswith(f"{name}.")}
+        assert not module.is_lazy or not handed_on & inside, name
+
+
+def test_all_that_a_lazy_face_hands_on_is_there() -> None:
+    for name in (name for name, module in PACKAGE.modules.items() if module.is_lazy):
+        face = import_module(name)
+        for each in face.__all__:
+            assert getattr(face, each) is not None
+        with pytest.raises(AttributeError, match=f"module '{name}' has no attribute 'nothing'"):
+            face.nothing  # noqa: B018

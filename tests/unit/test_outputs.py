@@ -58,37 +58,38 @@ PREDICTED = {"--trace-out": ".trace", "--html": ".html", "--timeline": ".json", 
 DARK = ["--suite", "suite.toml", "--study", "study.toml", "--scaling", "scaling.toml"]
 #: (words of a command, what does its work, its inputs, its outputs with endings)
 CASES: list[tuple[list[str], str, tuple[str, ...], dict[str, str]]] = [
-    (["predict", "work.toml", *RUN], "pipeline.predict", (*WORKLOAD, *GPU), PREDICTED),
-    (["predict", "kernel.ptx", *RUN, *KERNEL], "pipeline.predict", (*WORKLOAD[1:], *GPU), PREDICTED),
-    (["predict", "work.toml", "--gpu", "k40", "--trace-in", "t.trace"], "pipeline.predict", ("t.trace",), PREDICTED),
-    (["predict", "one.tl", "--gpu", "k40", "--grid", "64", "--set", "isa=isa.toml"], "pipeline.predict",
+    (["predict", "work.toml", *RUN], "commands.predict.predict", (*WORKLOAD, *GPU), PREDICTED),
+    (["predict", "kernel.ptx", *RUN, *KERNEL], "commands.predict.predict", (*WORKLOAD[1:], *GPU), PREDICTED),
+    (["predict", "work.toml", "--gpu", "k40", "--trace-in", "t.trace"], "commands.predict.predict", ("t.trace",),
+     PREDICTED),
+    (["predict", "one.tl", "--gpu", "k40", "--grid", "64", "--set", "isa=isa.toml"], "commands.predict.predict",
      ("one.tl", "isa.toml"), PREDICTED),
-    (["predict", "list.g", "--gpu", "k40"], "pipeline.predict", ("list.g", "kernel-1.traceg"), PREDICTED),
-    (["predict", "kernel.cu", "--gpu", "k40", "--grid", "1", "--block", "32", "--nvcc-option=-I."], "pipeline.predict",
-     ("kernel.cu", "near.h", "far.h"), PREDICTED),
-    (["translate", "work.toml"], "task_lists.translate", WORKLOAD, {"-o": ".tl"}),
-    (["translate", "code.sass"], "frontends.disassemble.open_code", ("code.sass",), {"-o": ".tl"}),
-    (["sweep", *SWEEP], "explore.sweep.sweep", (*WORKLOAD, *GPU), {"-o": ".csv", "--plot": ".png"}),
-    (["design", *DESIGN], "explore.design.design", (*WORKLOAD, *GPU), {"-o": ".toml", "--plot": ".png"}),
-    (["calibrate", "--capture", "capture.csv", "--base", "gpu.toml"], "calibrate.capture.calibrate_capture",
+    (["predict", "list.g", "--gpu", "k40"], "commands.predict.predict", ("list.g", "kernel-1.traceg"), PREDICTED),
+    (["predict", "kernel.cu", "--gpu", "k40", "--grid", "1", "--block", "32", "--nvcc-option=-I."],
+     "commands.predict.predict", ("kernel.cu", "near.h", "far.h"), PREDICTED),
+    (["translate", "work.toml"], "commands.translate.translate", WORKLOAD, {"-o": ".tl"}),
+    (["translate", "code.sass"], "commands.translate.open_code", ("code.sass",), {"-o": ".tl"}),
+    (["sweep", *SWEEP], "commands.sweep.sweep", (*WORKLOAD, *GPU), {"-o": ".csv", "--plot": ".png"}),
+    (["design", *DESIGN], "commands.design.design", (*WORKLOAD, *GPU), {"-o": ".toml", "--plot": ".png"}),
+    (["calibrate", "--capture", "capture.csv", "--base", "gpu.toml"], "commands.calibrate.calibrate_capture",
      ("capture.csv", *GPU), {"-o": ".toml"}),
     (["port", "--from-gpu", "work.toml", "--to", "core.toml"], "commands.port._ported", (*WORKLOAD, "core.toml"),
      {"-o": ".toml"}),
     (["port", "--from-ir", "ir.toml", "--to", "gpu.toml"], "commands.port._ported", ("ir.toml", *GPU), {"-o": ".toml"}),
     (["port", "--from-cpu", "counters.csv", "--to", "k40"], "commands.port._ported", ("counters.csv",),
      {"-o": ".toml"}),
-    (["cluster", "app.py", "--machine", "machine.toml", "--nodes", "1,2"], "cluster.simulate.simulate",
+    (["cluster", "app.py", "--machine", "machine.toml", "--nodes", "1,2"], "commands.cluster.simulate",
      ("app.py", "machine.toml", "network.toml", *GPU), {"--timeline": ".json.gz", "--plot": ".svg"}),
-    (["cluster", "graph.json", "--machine", "k40_node", "--nodes", "1,2"], "cluster.simulate.simulate", ("graph.json",),
+    (["cluster", "graph.json", "--machine", "k40_node", "--nodes", "1,2"], "commands.cluster.simulate", ("graph.json",),
      {"--timeline": ".json", "--plot": ".pdf"}),
-    (["darksilicon", *DARK], "multicore.projection.project", ("suite.toml", "study.toml", "scaling.toml"),
+    (["darksilicon", *DARK], "commands.darksilicon.project", ("suite.toml", "study.toml", "scaling.toml"),
      {"--plot": ".png"}),
-    (["darksilicon", "--figure", "4.18", "--cores", "chips.toml", "--kernel", "work.toml"], "programs.project_figure",
-     ("chips.toml", "core.toml", *WORKLOAD), {"--plot": ".png"}),
-    (["upperbound", "area", *DARK], "multicore.sweeps.run_sweep", ("suite.toml", "study.toml", "scaling.toml"),
+    (["darksilicon", "--figure", "4.18", "--cores", "chips.toml", "--kernel", "work.toml"],
+     "commands.known_chips.project_figure", ("chips.toml", "core.toml", *WORKLOAD), {"--plot": ".png"}),
+    (["upperbound", "area", *DARK], "commands.darksilicon.run_sweep", ("suite.toml", "study.toml", "scaling.toml"),
      {"--plot": ".png"}),
-    (["study"], "validate.model_study.accuracy", (), {"--plot": ".png"}),
-    (["validate", "measured", "--capture", "capture.csv"], "validate.captured.rows", ("capture.csv",),
+    (["study"], "validate.models.study.accuracy", (), {"--plot": ".png"}),
+    (["validate", "measured", "--capture", "capture.csv"], "validate.silicon.captured.rows", ("capture.csv",),
      {"--plot": ".png"}),
 ]  # fmt: skip
 
@@ -187,11 +188,11 @@ def test_where_no_output_can_be(
 
 def test_a_sweeps_journal_is_an_output_too(refused) -> None:
     Path("out.csv.journal").symlink_to("kernel.ptx")
-    assert "this is an input" in refused(["sweep", *SWEEP, "-o", "out.csv"], "explore.sweep.sweep")
+    assert "this is an input" in refused(["sweep", *SWEEP, "-o", "out.csv"], "commands.sweep.sweep")
     Path("out.csv.journal").unlink()
     Path("out.csv.journal").symlink_to("p.png")
     words = ["sweep", *SWEEP, "-o", "out.csv", "--plot", "p.png"]
-    assert "cannot write: this file is the output" in refused(words, "explore.sweep.sweep")
+    assert "cannot write: this file is the output" in refused(words, "commands.sweep.sweep")
 
 
 def test_kernels_of_an_application_are_inputs(capsys: pytest.CaptureFixture[str]) -> None:

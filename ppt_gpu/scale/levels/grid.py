@@ -22,7 +22,7 @@ from ppt_gpu.scale.prediction import KernelPrediction
 from ppt_gpu.scale.simulated_sm import SimulatedSm
 from ppt_gpu.scale.tasklist_sm import TaskListSm
 from ppt_gpu.sm.program.program import Program
-from ppt_gpu.sm.simulate_chip import simulate_chip
+from ppt_gpu.sm.whole_chip import simulate_chip
 from ppt_gpu.spec.gpu import Gpu
 
 #: levels that differ by more than this are worth a warning

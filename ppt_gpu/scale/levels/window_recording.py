@@ -8,9 +8,9 @@ from __future__ import annotations
 from ppt_gpu.scale.levels.representative_sm import one_sm
 from ppt_gpu.scale.prediction import KernelPrediction
 from ppt_gpu.scale.simulated_sm import SimulatedSm
+from ppt_gpu.sm.one_sm import check
 from ppt_gpu.sm.program.machine import machine_of
 from ppt_gpu.sm.reference.recording import Recording, Window, record
-from ppt_gpu.sm.simulate import check
 
 
 def record_prediction(sm: SimulatedSm, prediction: KernelPrediction, window: Window) -> Recording:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from ppt_gpu.comparison import inputs_of
 from ppt_gpu.models.base.model_inputs import ModelInputs
 from ppt_gpu.models.gpumech.gpumech import GpuMech
-from ppt_gpu.sm.simulate import simulate
+from ppt_gpu.sm.one_sm import simulate
 from ppt_gpu.validate.models.study import MACHINE, chosen_cases
 
 REPEATS = 3

@@ -128,7 +128,7 @@ def _name(case: Case) -> str:
     described = {
         key: value for key, value in asdict(case).items() if key not in ("name", "set", "time", "chosen", "form_of")
     }
-    program = prediction_digest("validate/measured.py", "validate/measured_cases.py")
+    program = prediction_digest("validate/silicon/measured.py", "validate/silicon/measured_cases.py")
     return digest(program, described, _gpu(case.gpu, case.overrides), _content(case.path))
 
 

@@ -14,8 +14,8 @@ from ppt_gpu.emulator.trace.trace_file import Record, read_traces, write_traces
 from ppt_gpu.ptx import load_module
 from ppt_gpu.ptx.instructions import access_bytes, is_traced
 from ppt_gpu.sm.lowering.lower import lower_trace
+from ppt_gpu.sm.one_sm import simulate
 from ppt_gpu.sm.program.program import EVENT_COUNTS, EVENT_LATE, KIND_ATOMIC, KIND_LOAD, KIND_STORE, events_of
-from ppt_gpu.sm.simulate import simulate
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.translation.translate import translate
 from ppt_gpu.workload.argument_text import parse_argument

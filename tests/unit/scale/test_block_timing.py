@@ -18,7 +18,7 @@ from ppt_gpu.scale.cache.timing_store import timing_name
 from ppt_gpu.scale.simulated_sm import TraceSm
 from ppt_gpu.sm.lowering.gpu_cache_key import UNSEEN, seen_by_sm
 from ppt_gpu.sm.lowering.lower import lower_trace
-from ppt_gpu.sm.simulate import simulate
+from ppt_gpu.sm.one_sm import simulate
 
 pytestmark = pytest.mark.usefixtures("empty_cache")
 

@@ -8,7 +8,7 @@ import ppt_gpu
 from ppt_gpu.emulator.cache.traces import Traces
 from ppt_gpu.emulator.run import run
 from ppt_gpu.frontends.prepare import prepare
-from ppt_gpu.sm import simulate
+from ppt_gpu.sm import one_sm as simulate
 from ppt_gpu.sm.lowering import lower
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.workload.budget import Budget

@@ -14,12 +14,12 @@ from ppt_gpu.common.errors import BudgetError, PptError
 from ppt_gpu.common.threads import at_most
 from ppt_gpu.sm.chip.machine import chip_of
 from ppt_gpu.sm.l2_sharing.camping import slice_of_lines
+from ppt_gpu.sm.one_sm import simulate
 from ppt_gpu.sm.program.highest_first import highest_first
 from ppt_gpu.sm.program.ops import pipe_order
 from ppt_gpu.sm.program.program import CODE_COLD, CODE_IN_SM, KIND_LOAD, Program
 from ppt_gpu.sm.program.result import SmResult
-from ppt_gpu.sm.simulate import simulate
-from ppt_gpu.sm.simulate_chip import simulate_chip
+from ppt_gpu.sm.whole_chip import simulate_chip
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.gpu import TASK_CLASSES, Gpu
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 import ppt_gpu
 from benchmarks.loop_programs import DEPENDENT_FMA, ILP8_FMA, SGEMM, STREAMING, Entry, loop_program
 from ppt_gpu.common.errors import PptError
+from ppt_gpu.sm.one_sm import simulate
 from ppt_gpu.sm.program.result import STALL_REASONS, SmResult
-from ppt_gpu.sm.simulate import simulate
 from ppt_gpu.spec import load_gpu
 
 #: a loop of loads of which every other one hits, divergent in time by a barrier

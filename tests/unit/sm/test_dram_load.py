@@ -7,10 +7,10 @@ import dataclasses
 import pytest
 
 from benchmarks.loop_programs import Entry, loop_program
+from ppt_gpu.sm.one_sm import simulate
 from ppt_gpu.sm.program.machine import DRAM_AHEAD
 from ppt_gpu.sm.program.result import SmResult
-from ppt_gpu.sm.simulate import simulate
-from ppt_gpu.sm.simulate_chip import simulate_chip
+from ppt_gpu.sm.whole_chip import simulate_chip
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.gpu import Gpu, Op, Pipe
 

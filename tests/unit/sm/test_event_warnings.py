@@ -11,8 +11,8 @@ from event_kernels import BYTES, GPU, NAMED, ROUNDS, case_of, program_of, ring
 
 from ppt_gpu.cli import main
 from ppt_gpu.sm.lowering.lower import lower_trace
+from ppt_gpu.sm.one_sm import simulate
 from ppt_gpu.sm.program.program import events_of
-from ppt_gpu.sm.simulate import simulate
 from ppt_gpu.workload.box import ROW, SIGNAL
 
 STORED = ring(2, 1).replace("mbarrier.init.shared.b64 [full+0], 1;", "mov.u64 %d5, 1048577; st.shared.u64 [full], %d5;")

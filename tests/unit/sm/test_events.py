@@ -10,11 +10,11 @@ import pytest
 from event_kernels import BYTES, COPIES, GPU, NAMED, ROUNDS, program_of, ring
 
 from ppt_gpu.common.errors import PptError
+from ppt_gpu.sm.one_sm import simulate
 from ppt_gpu.sm.program.machine import CODE_IN_SM
 from ppt_gpu.sm.program.program import EVENT_COUNTS, EVENT_WAITS, KIND_COMPUTE, events_of
 from ppt_gpu.sm.program.result import STALL_REASONS
-from ppt_gpu.sm.simulate import simulate
-from ppt_gpu.sm.simulate_chip import simulate_chip
+from ppt_gpu.sm.whole_chip import simulate_chip
 from ppt_gpu.spec.gpu import CodeCache, Collectors
 
 #: a few of its SMs, as the plain loop goes through all of them cycle by cycle

@@ -16,8 +16,8 @@ from ppt_gpu.sm.l2_sharing.in_flight import NEVER
 from ppt_gpu.sm.l2_sharing.l2_request_coalescing import time_in_step
 from ppt_gpu.sm.lowering.gpu_cache_key import digest_of, seen_by_lowering, seen_by_sm
 from ppt_gpu.sm.lowering.lower import lower_trace
+from ppt_gpu.sm.one_sm import simulate
 from ppt_gpu.sm.program.machine import machine_of
-from ppt_gpu.sm.simulate import simulate
 from ppt_gpu.spec import load_gpu
 
 KERNEL = code(("ld.global.f32", [0], [1]), ("ld.global.f32", [2], [1]), ("add.f32", [3], [0, 2]))

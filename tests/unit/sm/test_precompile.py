@@ -14,8 +14,8 @@ from benchmarks.loop_programs import DEPENDENT_FMA, loop_program
 from ppt_gpu.common.compiled import entry
 from ppt_gpu.sm import precompile
 from ppt_gpu.sm.loop.loop import common_loop
+from ppt_gpu.sm.one_sm import simulate
 from ppt_gpu.sm.program.result import SmResult
-from ppt_gpu.sm.simulate import simulate
 from ppt_gpu.spec import load_gpu
 
 WAITS = "import sys; sys.stdin.buffer.read()"

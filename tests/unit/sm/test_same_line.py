@@ -11,8 +11,8 @@ from lower_fixtures import UNIT, code, make_gpu, make_launch, make_trace
 from ppt_gpu.emulator.trace.global_accesses import global_accesses
 from ppt_gpu.sm.accesses.atomic_contention import PART, Atomics, Serving, atomic_share, in_updates, units_of_lines
 from ppt_gpu.sm.lowering.lower import lower_trace
-from ppt_gpu.sm.simulate import simulate
-from ppt_gpu.sm.simulate_chip import simulate_chip
+from ppt_gpu.sm.one_sm import simulate
+from ppt_gpu.sm.whole_chip import simulate_chip
 
 LINE = 128
 LINES = Serving(LINE)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from benchmarks.loop_programs import loop_program
+from ppt_gpu.sm.one_sm import simulate
 from ppt_gpu.sm.program.slot_rotation import seat, seated
-from ppt_gpu.sm.simulate import simulate
 from ppt_gpu.spec import load_gpu
 
 

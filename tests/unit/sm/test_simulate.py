@@ -10,6 +10,7 @@ import pytest
 
 from benchmarks.loop_programs import Entry, loop_program
 from ppt_gpu.common.errors import BudgetError, PptError
+from ppt_gpu.sm.one_sm import simulate
 from ppt_gpu.sm.program.machine import fetches, machine_of
 from ppt_gpu.sm.program.program import (
     CODE_IN_L2,
@@ -23,7 +24,6 @@ from ppt_gpu.sm.program.program import (
     Program,
 )
 from ppt_gpu.sm.program.result import STALL_REASONS, SmResult
-from ppt_gpu.sm.simulate import simulate
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.gpu import Gpu, Op, Pipe
 

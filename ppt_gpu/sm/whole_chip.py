@@ -8,11 +8,11 @@ from ppt_gpu.sm.chip.machine import Chip, checked_window, chip_of, with_left
 from ppt_gpu.sm.chip.memory_replay import RecordedChip, chip_run_name, recorded_chip, run_chip_again
 from ppt_gpu.sm.chip.record import room_for
 from ppt_gpu.sm.loop.raw import Raw
+from ppt_gpu.sm.one_sm import MAX_CYCLES, Runs, check, name_result
 from ppt_gpu.sm.program.highest_first import highest_first
 from ppt_gpu.sm.program.program import CODE_COLD, Program
 from ppt_gpu.sm.program.result import SmResult
 from ppt_gpu.sm.run_chip import run_chip
-from ppt_gpu.sm.simulate import MAX_CYCLES, Runs, check, name_result
 from ppt_gpu.spec.gpu import Gpu
 
 

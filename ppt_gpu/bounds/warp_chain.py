@@ -123,26 +123,3 @@ def _warp_spans(
             if entry_slot[entry] >= 0:
                 ready[entry_slot[entry]] = done
         spans[path] = finish
-
-
-def warp_times_reference(
-    program: Streams, least_latency: NDArray[np.int64], hold: NDArray[np.int64], width: int
-) -> list[tuple[list[int], int]]:
-    """Issue times of the entries and the span of every path, in plain Python, for tests."""
-    found = []
-    for first, last in zip(program.path_start[:-1], program.path_start[1:], strict=True):
-        issued: list[int] = []
-        results: list[int] = []
-        ready = dict.fromkeys(range(64), 0)
-        for entry in range(first, last):
-            op = program.entry_op[entry]
-            waits = [ready[slot] for slot in range(64) if int(program.entry_wait[entry]) >> slot & 1]
-            in_order = [issued[-1] + int(hold[program.entry_op[entry - 1]])] if issued else []
-            width_limit = [issued[-width] + 1] if len(issued) >= width else []
-            issued.append(max([0, *waits, *in_order, *width_limit]))
-            results.append(issued[-1] + max(int(least_latency[op]), 1))
-            slot = int(program.entry_slot[entry])
-            if slot >= 0:
-                ready[slot] = issued[-1] + int(least_latency[op])
-        found.append((issued, max(results, default=0)))
-    return found

@@ -13,7 +13,6 @@ from ppt_gpu.sass.operations import operation
 from ppt_gpu.sass.registers import number, widths
 
 _REGISTER = re.compile(r"(?<![\w.])(UR|UP|R|P)(\d+)(\.64)?\b")
-_CONSTANT = re.compile(r"[!-|~]*(RZ|URZ|PT|UPT)\b")
 #: opcodes (first parts) whose operations yield no register
 _NO_RESULT = ("RED", "REDG", "BAR", "MEMBAR", "DEPBAR", "LDGDEPBAR", "LDGSTS", "CCTL", "SYNCS", "R2P", "R2B")
 #: a general register behind the first predicates is a result, too

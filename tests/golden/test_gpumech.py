@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 from goldens import RECORDS, gated, holds
+from reference.loops import intervals_reference
 
 from ppt_gpu.models.base.operation_latency import amat, level_latencies
 from ppt_gpu.models.gpumech.contention import bandwidth_delay, mshr_delay
 from ppt_gpu.models.gpumech.gcom import sub_core
 from ppt_gpu.models.gpumech.gpumech_core import cpi_stack, warp_stack
-from ppt_gpu.models.gpumech.interval import Profile, intervals_reference
+from ppt_gpu.models.gpumech.interval import Profile
 from ppt_gpu.models.gpumech.markov import markov_ipc
 from ppt_gpu.models.gpumech.mdm import mdm_delay
 from ppt_gpu.models.gpumech.multithreading import multithreading, naive_ipc

@@ -7,11 +7,12 @@ from types import SimpleNamespace
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference.loops import interleaved_reference, reuse_distances_reference
 from reference.nugteren import fake_time_distances_reference
 
-from ppt_gpu.models.base.access_stream import interleaved, interleaved_reference
+from ppt_gpu.models.base.access_stream import interleaved
 from ppt_gpu.models.caches.nugteren_loop import UNLIMITED, FakeCache, WarpLines, fake_time_distances
-from ppt_gpu.models.caches.reuse_distance import reuse_distances, reuse_distances_in_sets, reuse_distances_reference
+from ppt_gpu.models.caches.reuse_distance import reuse_distances, reuse_distances_in_sets
 
 LINES = st.integers(0, 11)
 

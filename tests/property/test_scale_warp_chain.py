@@ -8,8 +8,9 @@ from types import SimpleNamespace
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference.loops import warp_times_reference
 
-from ppt_gpu.bounds.warp_chain import issue_delays, warp_spans, warp_times_reference
+from ppt_gpu.bounds.warp_chain import issue_delays, warp_spans
 
 ENTRY = st.tuples(
     st.integers(0, 3), st.sets(st.integers(0, 63), max_size=3), st.integers(-1, 63)

@@ -77,22 +77,6 @@ def interleaved(program: Program, resident: int) -> NDArray[np.int64]:
     return order
 
 
-def interleaved_reference(program: Program, resident: int) -> list[int]:
-    """`interleaved` in plain Python, for tests."""
-    waiting = [
-        [list(range(program.warp_access[w], program.warp_access[w + 1])) for w in range(first, last)]
-        for first, last in zip(program.block_warp[:-1], program.block_warp[1:], strict=True)
-    ]
-    running: list[list[list[int]]] = [[] for _ in range(max(resident, 1))]
-    order: list[int] = []
-    while waiting or any(any(block) for block in running):
-        for slot in range(len(running)):
-            while waiting and not any(running[slot]):
-                running[slot] = waiting.pop(0)
-            order += [warp.pop(0) for warp in running[slot] if warp]
-    return order
-
-
 @entry
 def _interleave(
     block_warp: np.ndarray, warp_access: np.ndarray, place: np.ndarray, slots: np.ndarray, order: np.ndarray

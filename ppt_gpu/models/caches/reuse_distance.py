@@ -33,18 +33,6 @@ def reuse_distances_in_sets(lines: NDArray[np.int64], sets: NDArray[np.int64]) -
     return found
 
 
-def reuse_distances_reference(lines: list[int]) -> list[int]:
-    """`reuse_distances` with the stack itself, the most recent line first, for tests."""
-    stack: list[int] = []
-    found = []
-    for line in lines:
-        found.append(stack.index(line) if line in stack else COLD)
-        if line in stack:
-            stack.remove(line)
-        stack.insert(0, line)
-    return found
-
-
 @entry
 def _distances(lines: np.ndarray, last: np.ndarray, tree: np.ndarray, found: np.ndarray) -> None:
     """last [lines]: the last use of each, -1: none. tree [n + 1]: Fenwick sums over the uses, 1 where a last use is."""

@@ -121,31 +121,3 @@ def _intervals(
         if drain and last > issue + 1.0:
             stall[k], cause[k] = last - issue - 1.0, last_op
         start[path + 1] = k + 1
-
-
-def intervals_reference(
-    trace: list[tuple[float, list[int]]], gap: int = 1, drain: bool = False
-) -> tuple[list[float], list[tuple[int, float, int]]]:
-    """One warp in plain Python: (latency, producers) of each instruction, in order; the first issues in cycle 1.
-
-    Returns issue cycles, and intervals as (instructions, stall, the producer that it waits for or -1).
-    """
-    issue: list[float] = []
-    done: list[float] = []
-    found: list[tuple[int, float, int]] = []
-    size = 0
-    for number, (latency, sources) in enumerate(trace):
-        soonest = issue[-1] + 1 if issue else 1
-        latest = max(sources, key=lambda source: done[source], default=-1)
-        ready = max(soonest, done[latest] + gap) if sources else soonest
-        if ready > soonest and number:
-            found.append((size, ready - soonest, latest))
-            size = 0
-        issue.append(ready)
-        done.append(ready + latency)
-        size += 1
-    if size:
-        end = max(range(len(done)), key=done.__getitem__)
-        rest = done[end] - issue[-1] - 1 if drain else 0
-        found.append((size, rest, end) if rest > 0 else (size, 0, -1))
-    return issue, found

@@ -8,7 +8,6 @@ have started. In a window of 2 this is 2 minus the probability that an operation
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ppt_gpu.common.errors import PptError
 from ppt_gpu.tasklist.flat import FlatTaskList
@@ -32,22 +31,3 @@ def window_ilp(flat: FlatTaskList, window: int) -> float:
 def profile(flat: FlatTaskList) -> dict[int, float]:
     """ILP by window, for all of WINDOWS."""
     return {window: window_ilp(flat, window) for window in WINDOWS}
-
-
-def window_cycles_plain(
-    path: NDArray[np.int32], dep_start: NDArray[np.int64], dep_task: NDArray[np.int32], window: int
-) -> int:
-    """Cycles by the definition above, for each operation from all before it: slow, and meant to be obviously right."""
-    started: list[int] = []
-    latest: dict[int, int] = {}
-    for at, task in enumerate(path.tolist()):
-        cycle = 0
-        if at >= window:
-            cycle = max(started[: at - window + 1]) + 1  # all of these have left
-        for edge in range(int(dep_start[task]), int(dep_start[task + 1])):
-            producer = int(dep_task[edge])
-            if producer in latest:
-                cycle = max(cycle, started[latest[producer]] + 1)
-        started.append(cycle)
-        latest[task] = at
-    return max(started) + 1

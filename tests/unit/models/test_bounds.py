@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from reference.loops import warp_times_reference
 
 from ppt_gpu.bounds.bounds import ResourceBound, bounds, largest_bound
 from ppt_gpu.bounds.least_latency import least_latencies
-from ppt_gpu.bounds.warp_chain import warp_spans, warp_times_reference
+from ppt_gpu.bounds.warp_chain import warp_spans
 from ppt_gpu.bounds.work import work_of
 from ppt_gpu.sm.program.program import FORCED_L1, KIND_COMPUTE, KIND_LOAD, KIND_SHARED, KIND_STORE, Program
 from ppt_gpu.sm.program.result import STALL_REASONS, SmResult

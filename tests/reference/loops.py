@@ -93,7 +93,7 @@ def reuse_distances_reference(lines: list[int]) -> list[int]:
 def window_cycles_plain(
     path: NDArray[np.int32], dep_start: NDArray[np.int64], dep_task: NDArray[np.int32], window: int
 ) -> int:
-    """`window_cycles` by its definition, for each operation from all before it: slow, and meant to be obviously right."""
+    """`window_cycles` by its definition, for each operation from all before it: slow, obviously right."""
     started: list[int] = []
     latest: dict[int, int] = {}
     for at, task in enumerate(path.tolist()):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Unpack
 from numpy.typing import NDArray
 
 from ppt_gpu import frontends, sass, tasklist
-from ppt_gpu.bounds.bounds import bounds, largest_bound
+from ppt_gpu.bounds.bounds import ResourceBound, bounds, largest_bound
 from ppt_gpu.common.errors import PptError
 from ppt_gpu.common.outputs import check_outputs
 from ppt_gpu.common.progress import Progress
@@ -29,13 +29,11 @@ from ppt_gpu.ptx.linking.link import link
 from ppt_gpu.report.build import build_launch, build_result
 from ppt_gpu.report.result.result import LaunchResult, Result
 from ppt_gpu.scale import levels
-from ppt_gpu.scale.blocks.distribution import plan
-from ppt_gpu.scale.blocks.survey import Survey, standing_sm
+from ppt_gpu.scale.blocks.survey import Survey
 from ppt_gpu.scale.history.code_history import CodeHistory
 from ppt_gpu.scale.host import LaunchTime, application_time
 from ppt_gpu.scale.l2_history import L2History
-from ppt_gpu.scale.levels.long_launch import long_launch
-from ppt_gpu.scale.levels.steady import affordable_waves
+from ppt_gpu.scale.levels.choice import LEVELS
 from ppt_gpu.scale.prediction import KernelPrediction
 from ppt_gpu.scale.simulated_sm import SimulatedSm, TraceSm
 from ppt_gpu.scale.tasklist_sm import TaskListSm
@@ -52,7 +50,6 @@ if TYPE_CHECKING:
     from ppt_gpu.frontends.call import CallOptions
     from ppt_gpu.sm.reference.recording import Recording, Window
 
-LEVELS = ("steady", "workload", "grid")
 #: of so many launches every one is recorded where a window is asked for; of more, those longer than all before them
 FEW = 4
 #: launches that wait to be simulated together, for each thread
@@ -256,25 +253,16 @@ def predict_sequence(
 
 def predict_launch(sm: SimulatedSm, gpu: Gpu, level: str, survey: Survey) -> tuple[KernelPrediction, LaunchResult]:
     """One launch: simulate enough of its blocks on one SM, scale to the grid, hold it against its bounds."""
-    other = None if level == "steady" else predict_launch(sm, gpu, "steady", survey)[0]
-    if level == "grid":
-        prediction = levels.grid_prediction(sm, gpu)
-    elif level == "workload":
-        sm.share = None  # the level takes all SMs for alike
-        chosen = plan(sm.launch.blocks, sm.occupancy, gpu, level)
-        prediction = levels.workload_prediction(sm(list(chosen.blocks)), chosen)
-        if survey.irregular:
-            sm.warnings.append("blocks differ, which this level does not see: level steady dispatches them all")
-    elif survey.irregular and isinstance(sm, TraceSm):
-        prediction = _of_differing_blocks(sm, gpu, survey)
-    else:
-        waves = affordable_waves(sm.spread.resident, survey.warp_instructions)
-        if isinstance(sm, TraceSm):
-            sm.place = standing_sm(survey, sm.spread, sm.launch.grid)
-        prediction = long_launch(sm, gpu, waves)
-        if isinstance(sm, TraceSm):
-            prediction = _through_crossbar(prediction, sm, gpu, survey)
-    prediction = replace(prediction, survey=survey)
+    other = _at_level("steady", sm, gpu, survey)[0] if level != "steady" else None
+    prediction, floors = _at_level(level, sm, gpu, survey)
+    if other is not None:
+        sm.warnings += levels.disagreement(prediction, other)
+    return prediction, build_launch(sm, gpu, prediction, floors)
+
+
+def _at_level(level: str, sm: SimulatedSm, gpu: Gpu, survey: Survey) -> tuple[KernelPrediction, list[ResourceBound]]:
+    """The prediction, raised to the highest of the bounds, and these."""
+    prediction = replace(LEVELS[level](sm, survey, gpu), survey=survey)
     floors = bounds(
         sm.work,
         prediction.result,
@@ -286,25 +274,7 @@ def predict_launch(sm: SimulatedSm, gpu: Gpu, level: str, survey: Survey) -> tup
         traffic=prediction.plan.traffic_of_work,
     )
     highest = largest_bound(floors)
-    raised = prediction.raised_to(highest.cycles, highest.resource)
-    if other is not None:
-        sm.warnings += levels.disagreement(raised, other)
-    return raised, build_launch(sm, gpu, raised, floors)
-
-
-def _through_crossbar(prediction: KernelPrediction, sm: TraceSm, gpu: Gpu, survey: Survey) -> KernelPrediction:
-    if not gpu.interconnect.crossbar:
-        return prediction
-
-    return levels.through_crossbar(prediction, sm, survey, gpu)
-
-
-def _of_differing_blocks(sm: TraceSm, gpu: Gpu, survey: Survey) -> KernelPrediction:
-
-    if sm.spread.max_blocks <= sm.spread.resident:
-        return _through_crossbar(levels.single_wave_prediction(sm, survey, gpu), sm, gpu, survey)
-    whole = levels.small_prediction(sm, survey, gpu) if levels.small(sm, survey, gpu) else None
-    return whole or levels.irregular_prediction(sm, survey, gpu)
+    return prediction.raised_to(highest.cycles, highest.resource), floors
 
 
 def simulated_sms(

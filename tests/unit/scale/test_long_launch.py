@@ -67,7 +67,7 @@ def test_the_rate_is_one_that_lasts(
         return float(predict(workload, gpu).launches[0].value("kernel.cycles"))
 
     found = cycles()
-    monkeypatch.setattr("ppt_gpu.pipeline.affordable_waves", lambda *_: (257,))
+    monkeypatch.setattr("ppt_gpu.scale.levels.choice.affordable_waves", lambda *_: (257,))
     assert found == pytest.approx(cycles(), rel=0.015)
 
 

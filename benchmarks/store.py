@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from benchmarks.stopwatch import Parts, watched
-from ppt_gpu.bounds import work
+from ppt_gpu import sm
 from ppt_gpu.emulator.cache import trace_cache as kept
 from ppt_gpu.emulator.cache.store import SUFFIX, Store
 from ppt_gpu.emulator.cache.trace_cache import content_bytes
@@ -31,10 +31,9 @@ from ppt_gpu.frontends.call import CallOptions
 from ppt_gpu.machine import code_cache as machine_kept
 from ppt_gpu.pipeline import predict
 from ppt_gpu.ptx.features import LackError
+from ppt_gpu.scale import simulated_sm
 from ppt_gpu.scale.cache import program_store
 from ppt_gpu.scale.levels import grid as whole_grid
-from ppt_gpu.sm import one_sm as simulation
-from ppt_gpu.sm.lowering import lower
 from ppt_gpu.spec.toml_document import forget_documents
 from ppt_gpu.workload.reader import load_workload, sample_names
 
@@ -54,8 +53,8 @@ PARTS: Parts = {
     "running": ((Traces, ("__init__", "launch")), (LaunchTraces, ("run", "touched", "features", "advance"))),
     "reading": ((Store, ("read",)),),
     "writing": ((Store, ("write",)),),
-    "lowering": ((lower, ("lower_trace",)), (work, ("work_of",))),
-    "simulating": ((simulation, ("simulate",)), (whole_grid, ("simulate_chip",))),
+    "lowering": ((sm, ("lower_trace",)), (simulated_sm, ("work_of",))),
+    "simulating": ((sm, ("simulate",)), (whole_grid, ("simulate_chip",))),
 }
 #: all that yields traces
 FUNCTIONAL = ("running", "reading", "writing")

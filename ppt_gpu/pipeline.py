@@ -22,6 +22,7 @@ from ppt_gpu.emulator.cache.store import Store
 from ppt_gpu.emulator.cache.traces import Traces
 from ppt_gpu.emulator.launch.sequence import Sequence as LaunchSequence
 from ppt_gpu.emulator.launch.sequence import plan_sequence
+from ppt_gpu.emulator.trace.block_features import BlockFeatures
 from ppt_gpu.frontends.prepare import prepare
 from ppt_gpu.inputs import files_of, open_workload
 from ppt_gpu.ptx.features import require, require_clusters
@@ -203,6 +204,7 @@ def predict_sequence(
     All are looked at in order; those between two that change what later ones find are simulated in threads.
     """
     found: list[LaunchResult] = []
+    simulated_blocks: list[BlockFeatures] = []
     sms: list[SimulatedSm] = []
     surveys: list[Survey] = []
     code, l2 = CodeHistory(gpu.sm.count), L2History(gpu)
@@ -217,6 +219,7 @@ def predict_sequence(
         first = len(found)
         for number, (prediction, result) in enumerate(ordered(one, range(first, len(surveys))), first):
             found.append(result)
+            simulated_blocks.append(prediction.simulation.feed.features)
             if seen is not None:
                 seen(sms[number], prediction, result)
 
@@ -244,7 +247,7 @@ def predict_sequence(
             if step.advance or len(surveys) - len(found) >= most:
                 simulate()
             if step.advance and isinstance(sm, TraceSm):
-                warning = sm.advance(step.count)
+                warning = sm.advance(simulated_blocks[step.number], step.count)
                 known = found[step.number].warnings
                 found[step.number] = replace(found[step.number], warnings=tuple(dict.fromkeys((*known, *warning))))
         simulate()
@@ -256,7 +259,8 @@ def predict_launch(sm: SimulatedSm, gpu: Gpu, level: str, survey: Survey) -> tup
     other = _at_level("steady", sm, gpu, survey)[0] if level != "steady" else None
     prediction, floors = _at_level(level, sm, gpu, survey)
     if other is not None:
-        sm.warnings += levels.disagreement(prediction, other)
+        texts = (*prediction.more_warnings, *levels.disagreement(prediction, other))
+        prediction = replace(prediction, more_warnings=texts)
     return prediction, build_launch(sm, gpu, prediction, floors)
 
 
@@ -264,7 +268,7 @@ def _at_level(level: str, sm: SimulatedSm, gpu: Gpu, survey: Survey) -> tuple[Ke
     """The prediction, raised to the highest of the bounds, and these."""
     prediction = replace(LEVELS[level](sm, survey, gpu), survey=survey)
     floors = bounds(
-        sm.work,
+        prediction.simulation.work,
         prediction.result,
         gpu,
         resident=sm.spread.resident,

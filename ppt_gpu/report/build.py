@@ -60,10 +60,10 @@ def build_launch(
         stalls=stalls,
         hot=hot_lines(detail.source),
         assumptions=_assumptions(sm, gpu, prediction),
-        warnings=tuple(dict.fromkeys(sm.warnings)),
+        warnings=tuple(dict.fromkeys(prediction.warnings)),
         analysis=analysis(detail.roofs, gpu),
         extra={
-            "printed": sm.feed.printed,
+            "printed": prediction.simulation.feed.printed,
             "grid": list(sm.launch.grid),
             "block": list(sm.launch.block),
             "threads": sm.launch.threads_per_block,
@@ -120,7 +120,7 @@ def _time_metrics(gpu: Gpu, prediction: KernelPrediction) -> list[Metric]:
 
 def _work_metrics(sm: SimulatedSm, prediction: KernelPrediction) -> list[Metric]:
     result, scale = prediction.result, prediction.plan.chip_factor
-    threads, survey = sm.work.thread_instructions * scale, prediction.survey
+    threads, survey = prediction.simulation.work.thread_instructions * scale, prediction.survey
     if survey is not None and (survey.whole or survey.irregular):
         threads = survey.thread_instructions * survey.grid_blocks
     return [
@@ -237,7 +237,7 @@ def _assumptions(sm: SimulatedSm, gpu: Gpu, prediction: KernelPrediction) -> tup
             )
     if prediction.error:
         lines.append(f"estimated error of the extrapolation alone: {prediction.error:.1%}")
-    lines += sm.feed.notes
+    lines += prediction.simulation.feed.notes
     if sm.launch.repeat > 1:
         lines.append(
             f"one prediction stands for all {sm.launch.repeat:,} runs: at most they are given other buffers of "

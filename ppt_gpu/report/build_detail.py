@@ -10,6 +10,7 @@ from ppt_gpu.bounds.flops import CLASSES, flops
 from ppt_gpu.bounds.roofline import peak_flops
 from ppt_gpu.ptx.instructions import operation
 from ppt_gpu.report.result.detail import Detail, Level, PipeUse, Roofs, SourceLine, Traffic
+from ppt_gpu.scale.cache.block_timing import BlockTiming
 from ppt_gpu.scale.occupancy.rules import OccupancyLimits
 from ppt_gpu.scale.prediction import KernelPrediction
 from ppt_gpu.scale.simulated_sm import SimulatedSm, TraceSm
@@ -25,14 +26,14 @@ GAP = 40
 
 def detail_of(sm: SimulatedSm, gpu: Gpu, prediction: KernelPrediction) -> Detail:
     """The details of a launch, from the simulated blocks."""
-    result = prediction.result
-    lines = _operation_lines(sm)
+    result, timing = prediction.result, prediction.simulation
+    lines = _operation_lines(sm, timing)
     units = {name: pipe_units(gpu.pipes[name], gpu.sm.schedulers) for name in pipe_order(gpu)}
     pipes = tuple(
         PipeUse(name, units[name], int(busy)) for name, busy in zip(units, result.pipe_busy.tolist(), strict=True)
     )
     return Detail(
-        source=_source(sm, result, lines, len(pipes)),
+        source=_source(sm, timing, lines, len(pipes)),
         pipes=pipes,
         roofs=_roofs(sm, gpu, prediction),
         traffic=_traffic(sm, prediction),
@@ -44,22 +45,23 @@ def detail_of(sm: SimulatedSm, gpu: Gpu, prediction: KernelPrediction) -> Detail
     )
 
 
-def _operation_lines(sm: SimulatedSm) -> tuple[int, ...]:
+def _operation_lines(sm: SimulatedSm, timing: BlockTiming) -> tuple[int, ...]:
     """The PTX line of every instruction; of a task list, whose instructions are its tasks, their numbers."""
     if isinstance(sm, TraceSm):
         return tuple(instruction.line for instruction in sm.kernel.instructions)
-    return tuple(range(int(sm.work.op_pc.max(initial=-1)) + 1))
+    return tuple(range(int(timing.work.op_pc.max(initial=-1)) + 1))
 
 
-def _source(sm: SimulatedSm, result: SmResult, lines: tuple[int, ...], pipes: int) -> tuple[SourceLine, ...]:
+def _source(sm: SimulatedSm, timing: BlockTiming, lines: tuple[int, ...], pipes: int) -> tuple[SourceLine, ...]:
     """Every executed line, and of a file the lines between them."""
-    at = np.array(lines, np.int64)[sm.work.op_pc]  # [O]
+    result, work = timing.result, timing.work
+    at = np.array(lines, np.int64)[work.op_pc]  # [O]
     found, place = np.unique(at, return_inverse=True)
     issued = np.bincount(place, weights=result.op_issued, minlength=len(found)).astype(np.int64)
     stalls = np.zeros((len(found), len(STALL_REASONS)), np.int64)
     np.add.at(stalls, place, result.op_stall)
     busy = np.zeros((len(found), pipes), np.int64)
-    np.add.at(busy, (place, sm.work.op_pipe), result.op_issued * sm.work.op_ii)
+    np.add.at(busy, (place, work.op_pipe), result.op_issued * work.op_ii)
     counts = {
         int(line): (int(issued[i]), tuple(stalls[i].tolist()), tuple(busy[i].tolist()))
         for i, line in enumerate(found)
@@ -81,15 +83,15 @@ def _text(sm: SimulatedSm, line: int) -> str:
     return ""
 
 
-def _flops(sm: SimulatedSm) -> dict[str, float]:
+def _flops(sm: SimulatedSm, timing: BlockTiming) -> dict[str, float]:
     """Floating-point operations of the simulated blocks, by class (ppt_gpu.bounds.flops.CLASSES)."""
     found = dict.fromkeys(CLASSES, 0.0)
     counts: NDArray[np.int64]
     if isinstance(sm, TraceSm):
-        counts = sm.feed.pc_threads
+        counts = timing.feed.pc_threads
         work = [flops(operation(instruction), instruction.modifiers) for instruction in sm.kernel.instructions]
     elif isinstance(sm, TaskListSm):
-        runs = np.bincount(sm.flat.path, minlength=len(sm.flat.tasks)) * sm.work.warps
+        runs = np.bincount(sm.flat.path, minlength=len(sm.flat.tasks)) * timing.work.warps
         counts = runs * np.array([task.active for task in sm.flat.tasks], np.int64)
         work = [flops(task.op) for task in sm.flat.tasks]
     else:
@@ -102,7 +104,7 @@ def _flops(sm: SimulatedSm) -> dict[str, float]:
 
 def _roofs(sm: SimulatedSm, gpu: Gpu, prediction: KernelPrediction) -> Roofs:
     result, clock = prediction.result, gpu.sm.clock
-    traffic, work = _traffic(sm, prediction), _flops(sm)
+    traffic, work = _traffic(sm, prediction), _flops(sm, prediction.simulation)
     kind = max(work, key=lambda name: work[name])
     levels = (
         Level("L1", gpu.l1.bandwidth * clock * sm.spread.active_sms, traffic.l1),
@@ -123,7 +125,7 @@ def _tensor_peak(work: float, result: SmResult, gpu: Gpu) -> float:
 def _traffic(sm: SimulatedSm, prediction: KernelPrediction) -> Traffic:
     result, scale = prediction.result, prediction.plan.traffic
     return Traffic(
-        l1=result.l1_accesses * sm.work.sector_bytes * scale,
+        l1=result.l1_accesses * prediction.simulation.work.sector_bytes * scale,
         l2_read=result.l2_read_bytes * scale,
         l2_write=result.l2_write_bytes * scale,
         dram_read=result.dram_read_bytes * scale,

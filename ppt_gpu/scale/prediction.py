@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from ppt_gpu.models.ppt.extrapolation import PptTerms
 from ppt_gpu.scale.blocks.distribution import SmPlan
 from ppt_gpu.scale.blocks.survey import Survey
+from ppt_gpu.scale.cache.block_timing import BlockTiming
 from ppt_gpu.sm.program.result import SmResult
 
 
@@ -23,6 +24,18 @@ class KernelPrediction:
     error: float = 0.0  # estimated relative error of `cycles` from extrapolation
     ppt: PptTerms | None = None  # level "workload"
     survey: Survey | None = None  # what was looked at of the grid
+    timing: BlockTiming | None = None  # the simulation that `result` is of
+    more_warnings: tuple[str, ...] = ()  # beside those of the simulation
+
+    @property
+    def simulation(self) -> BlockTiming:
+        """The simulation that `result` is of."""
+        assert self.timing is not None, "extrapolated from a result alone"
+        return self.timing
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return (*self.simulation.feed.warnings, *self.more_warnings)
 
     @property
     def simulated_blocks(self) -> int:

@@ -17,7 +17,7 @@ from ppt_gpu.bounds.work import work_of
 from ppt_gpu.common.progress import Progress
 from ppt_gpu.emulator.cache.traces import LaunchTraces
 from ppt_gpu.emulator.launch.layout import layout
-from ppt_gpu.emulator.trace.block_features import features_of
+from ppt_gpu.emulator.trace.block_features import BlockFeatures, features_of
 from ppt_gpu.emulator.trace.global_accesses import global_accesses
 from ppt_gpu.machine.registers import compiled_registers
 from ppt_gpu.scale.blocks.distribution import GridSpread, spread_grid
@@ -33,6 +33,7 @@ from ppt_gpu.scale.history.heap import Heap
 from ppt_gpu.scale.occupancy.occupancy import Occupancy, occupancy
 from ppt_gpu.sm.l2_sharing.camping import may_camp
 from ppt_gpu.sm.program.program import CODE_COLD, Program
+from ppt_gpu.sm.program.result import SmResult
 from ppt_gpu.spec.gpu import Gpu, Isa
 from ppt_gpu.workload.workload import Launch
 
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from ppt_gpu.machine.code import MachineCode
     from ppt_gpu.scale.blocks.neighbours import Neighbour
     from ppt_gpu.sm.l2_sharing.left_lines import LeftLines
-    from ppt_gpu.sm.program.result import SmResult
 
 R = TypeVar("R")
 
@@ -76,10 +76,8 @@ class Conditions(TypedDict):
 
 
 class SimulatedSm:
-    """What both kinds share: the block's needs, how many fit, how the grid spreads, and the last simulation."""
+    """What both kinds share: the block's needs, how many fit, and how the grid spreads."""
 
-    work: Work  # of the last simulation, as is `feed`
-    feed: Feed
     spread: GridSpread
     place: int = 0  # which SM of the chip: one of those that run the most blocks
 
@@ -91,7 +89,6 @@ class SimulatedSm:
         self.source_notes: tuple[str, ...] = ()  # how the kernel came to be, for the report
         self.occupancy: Occupancy = occupancy(gpu, launch.threads_per_block, registers, shared)
         self.give_out()
-        self.warnings: list[str] = []  # those of the last simulation, and more
         self.timings: TimingStore | None = None  # where simulations are kept
         self.programs: ProgramStore | None = None  # and lowered blocks
         self.l2_lines: LeftLines | None = None  # that earlier launches left in the L2
@@ -143,9 +140,9 @@ class SimulatedSm:
         others = [other for other in others if other.block not in own]
         return others, (f"sharing of lines between SMs was learnt from {samples} other SMs",) if others else ()
 
-    def __call__(self, blocks: list[int]) -> SmResult:
+    def __call__(self, blocks: list[int]) -> BlockTiming:
         """Simulate `blocks` on one SM, in this order, with the resident blocks of the launch."""
-        return self.slots(blocks)(self.spread.resident)
+        return self.slots(blocks).timing(self.spread.resident)
 
     def slots(self, blocks: list[int], share: float | None = None) -> Slots:
         """The simulation of `blocks` on one SM, in this order, as a function of how many it holds at once.
@@ -191,19 +188,17 @@ class SimulatedSm:
 
 
 class Slots:
-    """Blocks on `sm`, lowered when something is to be simulated: `slots(4)` simulates them in 4 slots.
+    """Blocks on `sm`, lowered when something is to be simulated: `slots.timing(4)` simulates them in 4 slots.
 
-    May be called in several threads at once; `sm` then holds the work of the call that ended last.
+    May be called in several threads at once.
     """
 
     def __init__(self, sm: SimulatedSm, blocks: list[int], share: float | None) -> None:
         self.sm, self.blocks, self.share = sm, blocks, share
         self._lowering = Lock()
 
-    def __call__(self, resident: int) -> SmResult:
-        timing = self.timing(resident)
-        self.sm.work, self.sm.feed, self.sm.warnings = timing.work, timing.feed, list(timing.feed.warnings)
-        return timing.result
+    def result(self, resident: int) -> SmResult:
+        return self.timing(resident).result
 
     def timing(self, resident: int) -> BlockTiming:
         """Kept, or simulated and kept."""
@@ -363,15 +358,14 @@ class TraceSm(SimulatedSm):
             return compiler.machine_code(self.kernel, registers, isa)
         return compiler.kept_machine_code(self.kernel, self.module, registers, isa, store)
 
-    def advance(self, runs: int = 1) -> tuple[str, ...]:
+    def advance(self, simulated: BlockFeatures, runs: int = 1) -> tuple[str, ...]:
         """Leave in memory what `runs` runs of the whole grid leave, for later launches. Returns warnings.
 
-        A grid beyond ADVANCE_BUDGET runs only the simulated blocks.
+        `simulated`: what the simulated blocks do. A grid beyond ADVANCE_BUDGET runs only these.
         """
         self.traces.release()
         blocks: Sequence[int] = range(self.launch.blocks)
         warnings: tuple[str, ...] = ()
-        simulated = self.feed.features
         if int(simulated.thread_instructions.sum()) / len(simulated) * len(blocks) > ADVANCE_BUDGET:
             blocks = simulated.blocks.tolist()
             warnings = ("the grid is too large to run whole: later launches see the simulated blocks' results",)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from timed import timed
 
 from ppt_gpu.bounds.bounds import bounds, largest_bound
 from ppt_gpu.bounds.work import work_of
@@ -70,7 +71,7 @@ def test_extrapolated_cycles_are_those_of_the_whole_run(name: str, kernel: str, 
     def run(ids: list[int]) -> SmResult:
         return simulate(program(gpu, kernel, ids), gpu, resident_blocks=min(RESIDENT, blocks), active_sms=1)
 
-    found = steady_prediction(run, blocks, holding, gpu)
+    found = steady_prediction(timed(run), blocks, holding, gpu)
     whole = run(list(range(blocks)))
     assert found.cycles == pytest.approx(whole.cycles, rel=0.05)
     work = work_of(program(gpu, kernel, list(found.plan.blocks)), gpu)

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from timed import timed
 
 from ppt_gpu.scale.blocks.distribution import plan, spread_grid
 from ppt_gpu.scale.blocks.neighbours import neighbour_blocks
@@ -47,7 +48,7 @@ def test_equal_blocks_are_extrapolated_exactly(
 ) -> None:
     stagger = int(share * duration / resident)
     found = steady_prediction(
-        lambda ids: slots([duration] * len(ids), resident, stagger), blocks * sms, holding(resident), chip(sms)
+        timed(lambda ids: slots([duration] * len(ids), resident, stagger)), blocks * sms, holding(resident), chip(sms)
     )
     whole = slots([duration] * blocks, min(resident, blocks), stagger)
     assert abs(found.cycles - whole.cycles) <= 1e-9 * whole.cycles
@@ -60,7 +61,10 @@ def test_random_blocks_are_extrapolated_within_their_spread(resident: int, block
     """Durations uniform in 900..1100: the rate is known to a few per cent from 13 waves at the most."""
     durations = np.random.default_rng(seed).integers(900, 1101, blocks)
     found = steady_prediction(
-        lambda ids: slots([int(durations[block]) for block in ids], resident, 0), blocks, holding(resident), chip(1)
+        timed(lambda ids: slots([int(durations[block]) for block in ids], resident, 0)),
+        blocks,
+        holding(resident),
+        chip(1),
     )
     whole = slots([int(duration) for duration in durations], resident, 0)
     assert abs(found.cycles - whole.cycles) <= 0.1 * whole.cycles
@@ -71,7 +75,7 @@ def test_random_blocks_are_extrapolated_within_their_spread(resident: int, block
 def test_a_triangular_grid_is_sampled_fairly(resident: int, blocks: int) -> None:
     """Block i takes 100 + 10 i cycles: sampling only the first waves would be wrong by a factor."""
     found = steady_prediction(
-        lambda ids: slots([100 + 10 * block for block in ids], resident, 0), blocks, holding(resident), chip(1)
+        timed(lambda ids: slots([100 + 10 * block for block in ids], resident, 0)), blocks, holding(resident), chip(1)
     )
     whole = slots([100 + 10 * block for block in range(blocks)], resident, 0)
     assert abs(found.cycles - whole.cycles) <= 0.15 * whole.cycles

@@ -13,7 +13,7 @@ import ppt_gpu
 #: message of the same commit. `python tests/structure.py` prints the figures.
 AT_MOST = {
     "files": 854,
-    "lines": 100_545,
+    "lines": 100_570,
     "files of the largest folder": 24,
     "files over 500 lines": 2,
     "import circles": 0,

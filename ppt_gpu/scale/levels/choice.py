@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ppt_gpu.scale import levels
 from ppt_gpu.scale.blocks.distribution import plan
@@ -80,10 +80,10 @@ def _workload(sm: SimulatedSm, survey: Survey, gpu: Gpu) -> KernelPrediction:
     """One wave of one SM, extrapolated by the rule of the PPT paper."""
     sm.share = None  # the level takes all SMs for alike
     chosen = plan(sm.launch.blocks, sm.occupancy, gpu, "workload")
-    prediction = levels.workload_prediction(sm(list(chosen.blocks)), chosen)
-    if survey.irregular:
-        sm.warnings.append("blocks differ, which this level does not see: level steady dispatches them all")
-    return prediction
+    timing = sm(list(chosen.blocks))
+    text = "blocks differ, which this level does not see: level steady dispatches them all"
+    prediction = levels.workload_prediction(timing.result, chosen)
+    return replace(prediction, timing=timing, more_warnings=(text,) if survey.irregular else ())
 
 
 def _grid(sm: SimulatedSm, survey: Survey, gpu: Gpu) -> KernelPrediction:
@@ -91,7 +91,7 @@ def _grid(sm: SimulatedSm, survey: Survey, gpu: Gpu) -> KernelPrediction:
     return levels.grid_prediction(sm, gpu)
 
 
-#: level -> how it predicts a launch on `sm`, which holds the work that counts afterwards
+#: level -> how it predicts a launch
 LEVELS: Mapping[str, Callable[[SimulatedSm, Survey, Gpu], KernelPrediction]] = {
     "steady": _steady,
     "workload": _workload,

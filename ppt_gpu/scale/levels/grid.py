@@ -39,13 +39,13 @@ CROWDED, CAMPED = 0.5, 0.25
 
 
 def grid_prediction(sm: SimulatedSm, gpu: Gpu) -> KernelPrediction:
-    """Cycles of a launch, all of whose blocks are run. Leaves their work on `sm`.
+    """Cycles of a launch, all of whose blocks are run.
 
     BudgetError, which names the budget, when the functional run of all blocks exceeds it; PptError for a task list that
     gives hit rates instead of addresses.
     """
     chosen = plan(sm.launch.blocks, sm.occupancy, gpu, "grid")
-    return _prediction(sm, chosen, _simulated(sm, gpu, chosen))
+    return _prediction(chosen, _simulated(sm, gpu, chosen))
 
 
 def small(sm: SimulatedSm, survey: Survey, gpu: Gpu) -> bool:
@@ -64,7 +64,7 @@ def through_crossbar(prediction: KernelPrediction, sm: SimulatedSm, survey: Surv
         return prediction
     if sm.spread.active_sms == 1:
         return small_prediction(sm, survey, gpu, "its one SM finds lines in the sets of the L2") or prediction
-    load, camping = l2_load(prediction.result, gpu, sm.spread.active_sms), sm.work.l2_camping
+    load, camping = l2_load(prediction.result, gpu, sm.spread.active_sms), prediction.simulation.work.l2_camping
     if load * camping < (CAMPED if camping > 1.0 else CROWDED):
         return prediction
     return small_prediction(sm, survey, gpu, "SMs wait for one another in the crossbar") or prediction
@@ -73,7 +73,7 @@ def through_crossbar(prediction: KernelPrediction, sm: SimulatedSm, survey: Surv
 def small_prediction(sm: SimulatedSm, survey: Survey, gpu: Gpu, why: str = "blocks differ") -> KernelPrediction | None:
     """`grid_prediction` of a `small` launch at level steady, kept as simulations of one SM are; `why` for the reader.
 
-    Leaves its work on `sm`. None where not all of its blocks can be run: a trace file does not have them, or a budget
+    None where not all of its blocks can be run: a trace file does not have them, or a budget
     is used up.
     """
     chosen = replace(plan(sm.launch.blocks, sm.occupancy, gpu, "grid"), level="steady")
@@ -86,7 +86,7 @@ def small_prediction(sm: SimulatedSm, survey: Survey, gpu: Gpu, why: str = "bloc
             return None
         if sm.timings is not None:
             sm.timings.put(name, timing)
-    made = _prediction(sm, chosen, timing)
+    made = _prediction(chosen, timing)
     return replace(made, assumptions=(f"{why}, and the launch is small: " + made.assumptions[0],))
 
 
@@ -112,11 +112,10 @@ def _simulated(sm: SimulatedSm, gpu: Gpu, chosen: SmPlan) -> BlockTiming:
     return BlockTiming(result, work, feed)
 
 
-def _prediction(sm: SimulatedSm, chosen: SmPlan, timing: BlockTiming) -> KernelPrediction:
+def _prediction(chosen: SmPlan, timing: BlockTiming) -> KernelPrediction:
     result = timing.result
-    sm.work, sm.feed, sm.warnings = timing.work, timing.feed, list(timing.feed.warnings)
     text = f"all {len(chosen.blocks)} blocks were simulated, each on the SM that freed a slot first"
-    return KernelPrediction(float(result.cycles), chosen, result, (text,), result.cycles * 1.0)
+    return KernelPrediction(float(result.cycles), chosen, result, (text,), result.cycles * 1.0, timing=timing)
 
 
 def _check_addresses(sm: SimulatedSm, program: Program) -> None:

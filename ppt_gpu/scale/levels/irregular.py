@@ -41,7 +41,7 @@ FAIR = {"gto_block": "gto", "gto_launch": "gto"}
 
 
 def irregular_prediction(sm: TraceSm, survey: Survey, gpu: Gpu) -> KernelPrediction:
-    """Cycles of a launch whose blocks differ. Simulates on `sm`, and leaves there the work of the mix."""
+    """Cycles of a launch whose blocks differ, from a mix of them."""
     blocks, resident, sms = mixed_blocks(sm.spread, survey, AFFORDABLE), sm.spread.resident, sm.spread.active_sms
     mix = sm.slots(blocks)
     done = mix.feed(resident).features
@@ -50,9 +50,10 @@ def irregular_prediction(sm: TraceSm, survey: Survey, gpu: Gpu) -> KernelPredict
     free.policy = FAIR.get(sm.policy or gpu.sm.policy, sm.policy)
     typical = copy(free).slots(_typical(done, resident))
     alone = free.slots(blocks)
-    speed, (result, apart) = both(
-        lambda: speeds(typical, resident), lambda: (mix(resident), alone(resident))
-    )  # fmt: skip
+    speed, (timing, apart) = both(
+        lambda: speeds(typical.result, resident), lambda: (mix.timing(resident), alone.result(resident))
+    )
+    result = timing.result
     whole = dispatch_grid(survey, done, lengths(apart, speed), sm.spread, speed, block_starts(gpu, sms))
     busy = memory_load(result, gpu, sms) * result.cycles
     cycles = _with_memory(survey, done, whole, (result, apart), busy, sms)
@@ -62,6 +63,7 @@ def irregular_prediction(sm: TraceSm, survey: Survey, gpu: Gpu) -> KernelPredict
         cycles=cycles + trailing,
         plan=mixed,
         result=result,
+        timing=timing,
         error=survey.error,
         assumptions=(*_texts(mixed, whole, cycles), *spread_assumptions(mixed)[:1]),
     )

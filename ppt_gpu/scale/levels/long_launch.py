@@ -46,8 +46,9 @@ def _of_first_free(sm: SimulatedSm, gpu: Gpu, found: KernelPrediction) -> Kernel
     sm.spread = replace(sm.spread, max_blocks=blocks, later_blocks=first.later_blocks)
     sm.share = sm.spread.busiest_share
     chosen = plan_of(sm.spread, waves=blocks, sm=sm.place)
-    made = extrapolate_steady(sm(list(chosen.blocks)), chosen)
-    return replace(made, cycles=max(made.cycles - first.earlier, found.cycles))
+    timing = sm(list(chosen.blocks))
+    made = extrapolate_steady(timing.result, chosen)
+    return replace(made, cycles=max(made.cycles - first.earlier, found.cycles), timing=timing)
 
 
 def dram_use(found: KernelPrediction, gpu: Gpu) -> float:

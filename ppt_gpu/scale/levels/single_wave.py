@@ -28,7 +28,7 @@ MOST = 32
 
 
 def single_wave_prediction(sm: SimulatedSm, survey: Survey, gpu: Gpu) -> KernelPrediction:
-    """Cycles of a launch of one wave whose blocks differ. Simulates on `sm`, and leaves there the work that counts."""
+    """Cycles of a launch of one wave whose blocks differ."""
     sm.one_wave = True
     resident, features = sm.spread.resident, survey.features
     work = _by_sm(survey, features.warp_instructions, sm.spread)
@@ -42,15 +42,18 @@ def single_wave_prediction(sm: SimulatedSm, survey: Survey, gpu: Gpu) -> KernelP
     most = max(SIMULATED, len(set(ranked[0].tolist())), _affordable(work[list(numbers)]))
     plans = [plan(sm.launch.blocks, sm.occupancy, gpu, "steady", sm=number) for number in list(numbers)[:most]]
     slots = [sm.slots(list(made.blocks), _share(sectors, made.sm)) for made in plans]
-    slowest = int(np.argmax([one.timing(resident).result.cycles for one in slots]))
-    made, result = plans[slowest], slots[slowest](resident)
+    timings = [one.timing(resident) for one in slots]
+    slowest = int(np.argmax([timing.result.cycles for timing in timings]))
+    made, timing = plans[slowest], timings[slowest]
+    result = timing.result
     sm.share = slots[slowest].share
     text = f"blocks differ, and all are resident at once: {_listed(plans, made)}"
-    ratio = survey.warp_instructions / float(sm.feed.features.warp_instructions.mean())
+    ratio = survey.warp_instructions / float(timing.feed.features.warp_instructions.mean())
     return KernelPrediction(
         cycles=float(result.cycles),
         plan=replace(made, mean_work=ratio),
         result=result,
+        timing=timing,
         error=survey.error,
         assumptions=(text, *spread_assumptions(made)[:1]),
     )

@@ -15,11 +15,13 @@ the latter half of the waves, h = (k - 1) // 2, which drops the transient. When 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from ppt_gpu.common.errors import PptError
 from ppt_gpu.scale.blocks.distribution import SmPlan, plan
+from ppt_gpu.scale.cache.block_timing import BlockTiming
 from ppt_gpu.scale.occupancy.occupancy import Occupancy
 from ppt_gpu.scale.prediction import KernelPrediction
 from ppt_gpu.sm.program.result import SmResult
@@ -90,7 +92,7 @@ def wave_durations(result: SmResult, resident: int) -> list[float]:
 
 
 def steady_prediction(
-    run_blocks: Callable[[list[int]], SmResult],
+    run_blocks: Callable[[list[int]], BlockTiming],
     grid_blocks: int,
     occupancy: Occupancy,
     gpu: Gpu,
@@ -109,7 +111,8 @@ def steady_prediction(
         raise PptError(f"waves to simulate: {list(waves)}", hint="ascending numbers, at least 3")
     for count in waves:
         chosen = plan(grid_blocks, occupancy, gpu, "steady", count, sm, bunched)
-        found = extrapolate_steady(run_blocks(list(chosen.blocks)), chosen, tolerance)
+        timing = run_blocks(list(chosen.blocks))
+        found = replace(extrapolate_steady(timing.result, chosen, tolerance), timing=timing)
         if chosen.exact or found.convergence <= tolerance:
             break
     return found

@@ -15,6 +15,7 @@ from ppt_gpu.models.caches.hit_rates import HitRates, simulated_rates
 from ppt_gpu.pipeline import simulated_sms, workload_traces
 from ppt_gpu.report.text.columns import columns
 from ppt_gpu.scale.blocks.distribution import plan
+from ppt_gpu.scale.cache.block_timing import BlockTiming
 from ppt_gpu.scale.model_inputs import model_inputs
 from ppt_gpu.scale.simulated_sm import SimulatedSm, TraceSm
 from ppt_gpu.sm.program.result import SmResult
@@ -59,15 +60,17 @@ def launches(name: str, gpu: Gpu) -> Iterator[tuple[SimulatedSm, SmResult, tuple
     traces, sequence = workload_traces(workload, gpu, {}, Budget(), (), True, None)
     pending = simulated_sms(workload, traces, sequence, gpu, None, True)
     sms: list[SimulatedSm] = []
+    done: list[BlockTiming] = []
     for step in sequence.steps:
         if step.number == len(sms):
             sm = next(pending)
             sms.append(sm)
             chosen = plan(sm.launch.blocks, sm.occupancy, gpu)
-            yield sm, sm(list(chosen.blocks)), cache_models(model_inputs(sm, chosen))
+            done.append(sm(list(chosen.blocks)))
+            yield sm, done[-1].result, cache_models(model_inputs(sm, chosen))
         sm = sms[step.number]
         if step.advance and isinstance(sm, TraceSm):
-            sm.advance(step.count)
+            sm.advance(done[step.number].feed.features, step.count)
 
 
 def differences(found: Sequence[CacheRow]) -> dict[str, dict[str, float]]:

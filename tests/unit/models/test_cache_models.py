@@ -91,7 +91,7 @@ def test_distances_within_sets_are_close_to_the_simulation() -> None:
         larger = ("l1.size=128 KiB",) if name == "stencil7" else ()
         sm = sample_sm(name, "gpumech_table1", larger)
         inputs = sample_inputs(name, "gpumech_table1", larger)
-        truth = simulated_rates(sm(list(inputs.blocks)))
+        truth = simulated_rates(sm(list(inputs.blocks)).result)
         found = by_name(inputs)["reuse distance in sets"]
         assert found.l1 == pytest.approx(truth.l1, abs=0.03)
         assert found.l2 == pytest.approx(truth.l2, abs=0.03)

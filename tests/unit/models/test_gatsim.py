@@ -22,7 +22,7 @@ def test_perfect_memory_as_in_the_paper(name: str) -> None:
     gpu = load_gpu("gtx480", ("perfect_memory=true",))
     gpu = replace(gpu, isa=replace(gpu.isa, scheduled=False))
     inputs, sm = sample_inputs(name, gpu), sample_sm(name, gpu)
-    simulated = sm(list(inputs.blocks)).cycles * inputs.sm_blocks / len(inputs.blocks)
+    simulated = sm(list(inputs.blocks)).result.cycles * inputs.sm_blocks / len(inputs.blocks)
     found = Gatsim().analyze(inputs, Options(policy=inputs.gpu.sm.policy))
     assert found.cycles == pytest.approx(simulated, rel=0.11)
     assert sum(share for _, share in found.stack) == pytest.approx(found.cpi)

@@ -41,7 +41,7 @@ def test_one_warp_without_memory(name: str) -> None:
     """(a) GPUMech (gap 0, drain), GATSim, PPT and the simulation, to the cycle."""
     text = bare_kernel_text(*KERNELS[name])
     sm, _ = simulated(text, "gpumech_table1", grid=1, block=32)
-    cycles = sm([0]).cycles
+    cycles = sm([0]).result.cycles
     inputs = inputs_of(text)
     assert profiles_of(inputs, gap=0, drain=True)[0].cycles() == cycles
     assert gatsim_time(gatsim_work(inputs, path_delays(inputs)), gatsim_machine(inputs, "lrr", 1)).cycles == cycles

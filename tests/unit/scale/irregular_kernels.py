@@ -130,14 +130,14 @@ def whole_grid(sm: TraceSm, rounds: int = 4) -> Whole:
     features = sm.survey("all").features
     spread, blocks = sm.spread, sm.launch.blocks
     typical = np.argsort(np.abs(features.warp_instructions - features.warp_instructions.mean()), kind="stable")
-    speed = speeds(sm.slots(sorted(typical[: spread.resident].tolist())), spread.resident)
+    speed = speeds(sm.slots(sorted(typical[: spread.resident].tolist())).result, spread.resident)
     owner = np.arange(blocks) % spread.sms
     best, starts = None, block_starts(sm.gpu, spread.active_sms)
     for _ in range(rounds):
         length, cycles = np.zeros(blocks), 0
         for number in np.unique(owner):
             own = np.flatnonzero(owner == number)
-            result = sm(own.tolist())
+            result = sm(own.tolist()).result
             length[own] = lengths(result, speed)
             cycles = max(cycles, result.cycles)
         best = cycles if best is None else min(best, cycles)

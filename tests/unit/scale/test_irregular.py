@@ -38,7 +38,7 @@ def outcome(kernel: str, gpu: str) -> tuple[KernelPrediction, KernelPrediction, 
     sm = KERNELS[kernel](GPUS[gpu])
     mixed = irregular_prediction(sm, sm.survey(), GPUS[gpu])
     first = plan(sm.launch.blocks, sm.occupancy, GPUS[gpu], "workload")
-    wave = workload_prediction(sm(list(first.blocks)), first)
+    wave = workload_prediction(sm(list(first.blocks)).result, first)
     return mixed, wave, whole_grid(sm)
 
 

@@ -11,9 +11,8 @@ from timing_cases import K40, same
 import ppt_gpu
 from ppt_gpu.emulator.cache.store import Store
 from ppt_gpu.scale.cache.run_store import ON_CHIP, ON_SM, SUFFIX, RunStore
-from ppt_gpu.sm import run_chip as chip
+from ppt_gpu.sm import one_sm, whole_chip
 from ppt_gpu.sm.chip.memory_replay import RecordedChip
-from ppt_gpu.sm.loop import loop as core
 from ppt_gpu.sm.loop.memory_replay import RecordedRun
 from ppt_gpu.sm.loop.raw import Asked, Requests
 from ppt_gpu.sm.loop.record import Answers
@@ -46,12 +45,12 @@ def counted(monkeypatch, module, name):
 
 @pytest.fixture
 def chip_runs(monkeypatch):
-    return counted(monkeypatch, chip, "run_chip")
+    return counted(monkeypatch, whole_chip, "run_chip")
 
 
 @pytest.fixture
 def runs(monkeypatch):
-    return counted(monkeypatch, core, "run_core")
+    return counted(monkeypatch, one_sm, "run_core")
 
 
 def small_mandelbrot(grid=(2, 2, 1)):

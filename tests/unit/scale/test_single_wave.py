@@ -23,7 +23,7 @@ LAUNCHES = {
 def every_sm(sm: TraceSm) -> list[int]:
     """Cycles of each SM with its blocks."""
     sm.one_wave = True
-    return [sm(sm.spread.sm_blocks(number)).cycles for number in range(sm.spread.active_sms)]
+    return [sm(sm.spread.sm_blocks(number)).result.cycles for number in range(sm.spread.active_sms)]
 
 
 @pytest.mark.parametrize("name", LAUNCHES)
@@ -57,7 +57,7 @@ def test_counts_stand_for_the_grid() -> None:
     """The SM that has the most to do has more than its share."""
     sm = LAUNCHES["triangular"]()
     found = single_wave_prediction(sm, sm.survey(), GPU)
-    own = int(sm.feed.features.warp_instructions.sum())
+    own = int(found.simulation.feed.features.warp_instructions.sum())
     whole = int(sm.survey("all").features.warp_instructions.sum())
     assert own * found.plan.chip_factor == pytest.approx(whole)
 
@@ -71,7 +71,7 @@ def test_bounds_are_those_of_the_slowest_sm(name: str) -> None:
     floors = {
         bound.resource: bound
         for bound in bounds(
-            sm.work, found.result, GPU, resident=sm.spread.resident, active_sms=sm.spread.active_sms,
+            found.simulation.work, found.result, GPU, resident=sm.spread.resident, active_sms=sm.spread.active_sms,
             sm_blocks=plan.sm_blocks, grid_blocks=plan.grid_blocks,
         )
     }  # fmt: skip

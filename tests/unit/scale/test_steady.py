@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from timed import timed
 
 from ppt_gpu.common.errors import PptError
 from ppt_gpu.scale.blocks.distribution import plan
@@ -65,7 +66,7 @@ def test_driver_adds_waves_until_steady(chip, holding, sm_result) -> None:
         waves = len(blocks) // 4
         return sm_result([0] * len(blocks), lockstep(([150 - 5 * i for i in range(10)] + [100] * 30)[:waves], 4, 0, 0))
 
-    found = steady_prediction(run, 15 * 400, holding(4), chip(15))
+    found = steady_prediction(timed(run), 15 * 400, holding(4), chip(15))
     assert asked == [36, 68, 132]
     assert found.cycles == sum(150 - 5 * i for i in range(10)) + 90 * 100
 
@@ -77,7 +78,7 @@ def test_driver_stops_at_the_whole_sm(chip, holding, sm_result) -> None:
         asked.append(blocks)
         return sm_result([0] * len(blocks), [10 * (index + 1) ** 2 for index in range(len(blocks))])
 
-    found = steady_prediction(run, 15 * 7, holding(2), chip(15))
+    found = steady_prediction(timed(run), 15 * 7, holding(2), chip(15))
     assert found.exact and asked[-1] == list(range(0, 105, 15))
 
 

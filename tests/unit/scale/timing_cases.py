@@ -5,11 +5,10 @@ from dataclasses import fields, is_dataclass, replace
 import numpy as np
 
 import ppt_gpu
+from ppt_gpu import sm
 from ppt_gpu.emulator.cache.traces import Traces
 from ppt_gpu.emulator.run import run
 from ppt_gpu.frontends.prepare import prepare
-from ppt_gpu.sm import one_sm as simulate
-from ppt_gpu.sm.lowering import lower
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.workload.budget import Budget
 
@@ -27,7 +26,7 @@ def count_stages(monkeypatch):
 
         return call
 
-    for module, name in ((run, "run"), (lower, "lower_trace"), (simulate, "simulate")):
+    for module, name in ((run, "run"), (sm, "lower_trace"), (sm, "simulate")):
         monkeypatch.setattr(module, name, counted(name, getattr(module, name)))
     return found
 

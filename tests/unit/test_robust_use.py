@@ -61,7 +61,7 @@ def test_ctrl_c_of_a_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     def interrupted(arguments: object) -> str:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("ppt_gpu.report.commands.explain.explain", lambda *_, **__: interrupted(None))
+    monkeypatch.setattr("ppt_gpu.commands.show.explain", lambda *_, **__: interrupted(None))
     assert main(["explain"]) == 130
     assert capsys.readouterr() == ("", "interrupted\n")
 

@@ -142,3 +142,12 @@ def _encode_power(magnitude: Bits, mode: str, saturate: bool) -> Bits:
     exponent = np.where(magnitude <= np.uint64((1023 - 127) << 52), 0, np.clip(exponent, 0, 255))
     limit = np.where(magnitude > np.uint64(0x7FF << 52), 255, 254 if saturate else 255)
     return np.minimum(exponent, limit).astype(np.uint64)
+
+
+def canonical_nan(type_name: str) -> int:
+    """The NaN that arithmetic produces, whatever the NaNs of its operands.
+
+    f16, bf16, f32: PTX ISA, "Floating-Point Instructions"; f64, about which it says nothing: CUDART_NAN of CUDA's
+    math_constants.h.
+    """
+    return {"f16": 0x7FFF, "bf16": 0x7FFF, "f32": 0x7FFFFFFF, "f64": 0xFFF8000000000000}[type_name]

@@ -176,3 +176,11 @@ def _family(kind: str) -> str:
     if kind in NARROW_FLOATS:
         return "f8"
     return {"s8": "i8", "u8": "i8", "s4": "i4", "u4": "i4"}.get(kind, kind)
+
+
+def format_of(kind: str) -> str:
+    """The float format that an element type is read as.
+
+    e2m1 stands in bits 2 to 5 of its byte, which reads as e2m3 (PTX ISA 9.0, "Packing formats of A and B").
+    """
+    return "e2m3" if kind == "e2m1" else kind

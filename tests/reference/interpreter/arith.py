@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ppt_gpu.emulator.forms import float_rounding as fp
 from ppt_gpu.ptx.module import Instruction, Reg
 from ppt_gpu.ptx.operations import types_of
+from reference.interpreter import float_rounding as fp
 from reference.interpreter import integer
 from reference.interpreter.block import Bits
 from reference.interpreter.float_ops import FLOAT_ONLY, on_bits, on_values, rounding

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ppt_gpu.emulator.forms import float_rounding as fp
 from ppt_gpu.ptx.instructions import vector_length
 from ppt_gpu.ptx.module import Instruction, Operand
+from reference.interpreter import float_rounding as fp
 from reference.interpreter.access import Access, access_of, record
 from reference.interpreter.arith import Execute, is_signed, type_of
 from reference.interpreter.block import LANES

@@ -11,9 +11,9 @@ from functools import reduce
 
 import numpy as np
 
-from ppt_gpu.emulator.forms import float_rounding as fp
 from ppt_gpu.emulator.memory.warp_context import Flag
 from ppt_gpu.ptx.module import Instruction, Operand, Pair
+from reference.interpreter import float_rounding as fp
 from reference.interpreter.arith import Execute, is_signed, type_of
 from reference.interpreter.block import LANES, Bits, Mask, lane_bits
 from reference.interpreter.integer import as_int

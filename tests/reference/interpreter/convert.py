@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
-from ppt_gpu.emulator.forms import float_rounding as fp
 from ppt_gpu.emulator.forms.conversions import INTEGERS, Conversion, conversion, limits, not_a_number, refusal, storage
 from ppt_gpu.emulator.forms.float_formats import decode
 from ppt_gpu.ptx.module import Instruction, Operand, Vec
+from reference.interpreter import float_rounding as fp
 from reference.interpreter.arith import Execute, type_of
 from reference.interpreter.block import LANES, Bits
 from reference.interpreter.warp import Warp, signed, truncate, unsupported, width_of

@@ -10,10 +10,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ppt_gpu.emulator.forms import float_rounding as fp
 from ppt_gpu.ptx.module import Instruction
 from ppt_gpu.ptx.operations import types_of
 from ppt_gpu.ptx.table import SCALAR_TYPES
+from reference.interpreter import float_rounding as fp
 from reference.interpreter.block import Bits
 from reference.interpreter.warp import Warp, unsupported, width_of
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ppt_gpu.emulator.forms import float_rounding as fp
 from ppt_gpu.ptx.module import Imm, Instruction, Pair
 from ppt_gpu.ptx.operations import types_of
+from reference.interpreter import float_rounding as fp
 from reference.interpreter import integer
 from reference.interpreter.arith import Execute, is_signed, type_of
 from reference.interpreter.block import Bits, Mask

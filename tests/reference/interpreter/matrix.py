@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.common.errors import PptError
-from ppt_gpu.emulator.forms import float_rounding as fp
 from ppt_gpu.emulator.forms.matrix_form import TENSOR_MEMORY, Product, product_of
 from ppt_gpu.emulator.forms.matrix_layout import Fragment, sparse_bits
-from ppt_gpu.emulator.forms.matrix_numbers import numbers
 from ppt_gpu.ptx.module import Imm, Instruction, Operand, items_of
+from reference.interpreter import float_rounding as fp
 from reference.interpreter.arith import Execute
 from reference.interpreter.block import LANES, Bits
+from reference.interpreter.matrix_numbers import numbers
 from reference.interpreter.warp import Warp, unsupported
 
 

@@ -95,7 +95,7 @@ class Warp:
     def read_typed(self, operand: Operand, type_name: str) -> Bits:
         """The operand as type `type_name`: decimal constants are converted to a float type."""
         if isinstance(operand, Imm) and type_name in ("f16", "bf16", "f32", "f64"):
-            from ppt_gpu.emulator.forms.float_rounding import exactly, round_to
+            from reference.interpreter.float_rounding import exactly, round_to
 
             if operand.bits is None or operand.width != width_of(type_name):
                 return round_to(exactly(np.full(LANES, float(operand.value))), type_name)

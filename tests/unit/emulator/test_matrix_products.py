@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from jit_kernels import check_against_interpreter
 from matrix_kernels import case_of, dense_of
+from reference.interpreter.matrix_numbers import numbers
 
 from ppt_gpu.common.errors import PptError
 from ppt_gpu.emulator.forms.matrix_form import MMA_SHAPES, SPARSE_SHAPES, product_of
 from ppt_gpu.emulator.forms.matrix_layout import fragment_a, fragment_b, fragment_c, quad_a, quad_c
-from ppt_gpu.emulator.forms.matrix_numbers import numbers
 
 INTEGERS = ("s8", "u8", "s4", "u4")
 

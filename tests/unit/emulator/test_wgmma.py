@@ -5,10 +5,10 @@ import pytest
 from jit_kernels import Case, check_against_interpreter, pointer
 from matrix_kernels import dense_of, registers_of, vector
 from reference.interpreter.interpreter import interpret
+from reference.interpreter.matrix_numbers import numbers
 
 from ppt_gpu.common.errors import PptError
 from ppt_gpu.emulator.forms.matrix_layout import fragment_a, fragment_c
-from ppt_gpu.emulator.forms.matrix_numbers import numbers
 from ppt_gpu.emulator.forms.wgmma_form import fields
 from ppt_gpu.emulator.run.run import run as run_compiled
 from ppt_gpu.ptx import parse_module

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from ppt_gpu.emulator.forms.float_formats import FORMATS
-from ppt_gpu.emulator.forms.float_rounding import canonical_nan
-from ppt_gpu.emulator.forms.matrix_form import ELEMENT_BITS
-from ppt_gpu.emulator.forms.matrix_numbers import format_of
+from ppt_gpu.emulator.forms.float_formats import FORMATS, canonical_nan
+from ppt_gpu.emulator.forms.matrix_form import ELEMENT_BITS, format_of
 from ppt_gpu.emulator.jit.arith.formats import decode
 from ppt_gpu.emulator.jit.loops import LoopHelper
 from ppt_gpu.emulator.llvm.text import const, vec

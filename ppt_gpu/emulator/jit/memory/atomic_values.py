@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ppt_gpu.emulator.forms.float_rounding import canonical_nan
+from ppt_gpu.emulator.forms.float_formats import canonical_nan
 from ppt_gpu.emulator.jit.arith.float_values import INFINITY
 from ppt_gpu.emulator.llvm.text import BITS, ELEMENT, Helper
 

@@ -1,4 +1,4 @@
-"""Floating-point arithmetic with exact rounding, for the interpreter: f16, bf16, f32 and f64 in all four modes.
+"""Floating-point arithmetic with exact rounding: f16, bf16, f32 and f64 in all four modes.
 
 Values are computed in f64 together with the sign of the error (exact - computed). Narrow types are rounded from the
 f64 value "rounded to odd" (`float_formats`), which makes the second rounding exact. Arrays are [lanes].
@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.emulator.forms.float_formats import Bits, Floats, decode, encode, to_odd
+from ppt_gpu.emulator.forms.float_formats import Bits, Floats, canonical_nan, decode, encode, to_odd
 
 Signs = NDArray[np.int8]
 Rounded = tuple[Floats, Signs]  # nearest f64 value, sign of (exact - value)
@@ -152,15 +152,6 @@ def _extremum(a: Bits, b: Bits, type_name: str, largest: bool, keep_nan: bool) -
     chosen = np.where(np.isnan(x), b, np.where(np.isnan(y), a, chosen))
     nan = (np.isnan(x) | np.isnan(y)) if keep_nan else (np.isnan(x) & np.isnan(y))
     return np.where(nan, np.uint64(canonical_nan(type_name)), chosen)
-
-
-def canonical_nan(type_name: str) -> int:
-    """The NaN that arithmetic produces, whatever the NaNs of its operands.
-
-    f16, bf16, f32: PTX ISA, "Floating-Point Instructions"; f64, about which it says nothing: CUDART_NAN of CUDA's
-    math_constants.h.
-    """
-    return {"f16": 0x7FFF, "bf16": 0x7FFF, "f32": 0x7FFFFFFF, "f64": 0xFFF8000000000000}[type_name]
 
 
 def _exact(function: Callable[..., Fraction], nearest: Floats, *operands: Floats) -> Rounded:

@@ -9,13 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.emulator.forms.float_formats import FORMATS, decode
+from ppt_gpu.emulator.forms.matrix_form import format_of
 
 _SIGNED = {"s8": 8, "s4": 4, "s32": 32}
-
-
-def format_of(kind: str) -> str:
-    """The float format that an element type is read as."""
-    return "e2m3" if kind == "e2m1" else kind
 
 
 def numbers(bits: NDArray[np.uint64], kind: str) -> NDArray:

@@ -12,8 +12,8 @@ import ppt_gpu
 #: What each figure may be at most. Lower it where a change makes the figure fall. It rises only with a reason in the
 #: message of the same commit. `python tests/structure.py` prints the figures.
 AT_MOST = {
-    "files": 854,
-    "lines": 100_570,
+    "files": 852,
+    "lines": 100_345,
     "files of the largest folder": 24,
     "files over 500 lines": 2,
     "import circles": 0,

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import Any, NoReturn
 
 from ppt_gpu.commands.options import kernels, studies, systems
@@ -106,8 +106,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(arguments: argparse.Namespace) -> str:
     """What the command prints. What runs it is imported here, so that Ctrl-C is answered with one line meanwhile."""
-    module, _, function = arguments.run.partition(":")
-    output: str = getattr(import_module(f"ppt_gpu.commands.{module}"), function)(arguments)
+    output: str = resolve_name(f"ppt_gpu.commands.{arguments.run}")(arguments)
     return output
 
 

@@ -58,7 +58,7 @@ class Module:
 
 def read_module(name: str, path: Path) -> Module:
     text = path.read_text(encoding="utf-8")
-    by_name = len(re.findall(rf'import_module\(f?["\']{name.split(".")[0]}\b', text))
+    by_name = len(re.findall(rf'(?:import_module|resolve_name)\(f?["\']{name.split(".")[0]}\b', text))
     is_face = path.name == "__init__.py"
     found = Module(name, is_face, text.count("\n"), [], [], 0, by_name, [], set(), is_face and "= lazy_face(" in text)
     tree = ast.parse(text)

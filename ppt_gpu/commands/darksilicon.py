@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
 from ppt_gpu.commands import known_chips
 from ppt_gpu.common.errors import PptError
 from ppt_gpu.common.outputs import check_outputs
 from ppt_gpu.inputs import files_of, open_workload
 from ppt_gpu.multicore.base.device_scaling import load_scaling
-from ppt_gpu.multicore.base.suite import load_suite
+from ppt_gpu.multicore.base.suite import Suite, load_suite
 from ppt_gpu.multicore.dark_silicon.chip import parse_budget
 from ppt_gpu.multicore.dark_silicon.projection import project
-from ppt_gpu.multicore.dark_silicon.study import load_study
+from ppt_gpu.multicore.dark_silicon.study import Study, load_study
 from ppt_gpu.multicore.dark_silicon.sweeps import run_sweep
 from ppt_gpu.multicore.dark_silicon.topology import ORGANISATIONS, TOPOLOGIES, organisation_named, topology_named
 from ppt_gpu.report.commands.dark_silicon import projection_document, projection_text, sweep_text, sweeps_document
 from ppt_gpu.report.figures.common import check_target, save
 from ppt_gpu.report.figures.dark_silicon import speedups, sweeps
 from ppt_gpu.spec.files import files_of as hardware_files
-
-if TYPE_CHECKING:
-    from ppt_gpu.multicore.base.suite import Suite
-    from ppt_gpu.multicore.dark_silicon.study import Study
 
 
 def _check_figure(arguments: argparse.Namespace) -> None:
@@ -53,7 +49,6 @@ def _check_plot(arguments: argparse.Namespace) -> None:
     """PptError for a picture that cannot be drawn, before anything is computed."""
     if not arguments.plot:
         return
-
     check_target(arguments.plot)
     scalings = arguments.scaling if isinstance(arguments.scaling, list) else [arguments.scaling or ""]
     named = [("suites", arguments.suite), ("studies", arguments.study), *(("scaling", each) for each in scalings)]
@@ -82,8 +77,6 @@ def _both_sweeps(arguments: argparse.Namespace, study: Study, suite: Suite) -> s
 
 
 def _inputs(arguments: argparse.Namespace) -> tuple[Study, Suite]:
-    from dataclasses import replace
-
     _check_plot(arguments)
     study = load_study(arguments.study, arguments.set)
     if arguments.budget:

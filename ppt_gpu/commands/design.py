@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ppt_gpu.commands.options.arguments import terminal
 from ppt_gpu.commands.studies import read_study, run_of
 from ppt_gpu.common.errors import PptError
 from ppt_gpu.common.outputs import write_whole
 from ppt_gpu.common.units import format_time, parse_quantity
-from ppt_gpu.explore.design import design, gpu_file
+from ppt_gpu.explore.design import Designed, design, gpu_file
 from ppt_gpu.explore.expression import parse_expression
 from ppt_gpu.explore.launch_keys import is_launch_key
 from ppt_gpu.report.commands.design import Line, front_figure, render, to_json
 from ppt_gpu.report.figures.common import check_target, save
-
-if TYPE_CHECKING:
-    from ppt_gpu.explore.design import Designed
-    from ppt_gpu.report.commands.design import Line
 
 
 def run(arguments: argparse.Namespace) -> str:

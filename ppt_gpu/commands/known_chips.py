@@ -22,7 +22,6 @@ FIGURES = ("4.16", "4.17", "4.18", "5.6")
 
 def run(arguments: argparse.Namespace, tables: list[DeviceScaling]) -> str:
     """The text or JSON of a figure; draws it too when wanted."""
-
     known = load_known_cores(arguments.cores)
     if arguments.budget:
         known = replace(known, budget=parse_budget(arguments.budget, known.budget))
@@ -30,7 +29,6 @@ def run(arguments: argparse.Namespace, tables: list[DeviceScaling]) -> str:
         text = (counts_document if arguments.json else counts_text)(known, tables)
         _draw(arguments, lambda: core_counts(known, tables))
         return text
-
     study = load_study(arguments.study, arguments.set)
     found = project_figure(arguments.figure, known, tables, programs_of(arguments.kernel or KERNELS), study)
     _draw(arguments, lambda: projections(found))

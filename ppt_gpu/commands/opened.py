@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
 
 from ppt_gpu.inputs import open_workload
 from ppt_gpu.spec.files import files_of as hardware_files
+from ppt_gpu.workload.workload import Workload
 
 
-def open_from(arguments: argparse.Namespace) -> Any:
+def open_from(arguments: argparse.Namespace) -> Workload:
+    """The workload that the arguments name. PptError for bad input."""
     return open_workload(
         arguments.workload,
         kernel=arguments.kernel,

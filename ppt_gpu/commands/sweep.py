@@ -5,20 +5,16 @@ from __future__ import annotations
 import argparse
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ppt_gpu.cluster.engine.mpi import one_ends_all, processes
 from ppt_gpu.commands.studies import read_study, run_of
 from ppt_gpu.common.errors import PptError, did_you_mean
 from ppt_gpu.common.outputs import write_whole
 from ppt_gpu.explore.case import check_metrics
-from ppt_gpu.explore.sweep import sweep
+from ppt_gpu.explore.sweep import Sweep, sweep
 from ppt_gpu.report.commands import sweep as report
 from ppt_gpu.report.commands.sweep_figure import sweep_figure
 from ppt_gpu.report.figures.common import check_target, save
-
-if TYPE_CHECKING:
-    from ppt_gpu.explore.sweep import Sweep
 
 KINDS = (".csv", ".json")
 

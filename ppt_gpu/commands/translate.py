@@ -7,7 +7,6 @@ import json
 from collections.abc import Sequence
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ppt_gpu.commands.opened import open_from
 from ppt_gpu.common.errors import PptError
@@ -17,9 +16,6 @@ from ppt_gpu.inputs import CODE, extents, files_of, must_exist, registers_option
 from ppt_gpu.sass.static_list import Shape, chosen_function, static_list
 from ppt_gpu.task_lists import translate
 from ppt_gpu.tasklist.text import write_tasklist
-
-if TYPE_CHECKING:
-    from ppt_gpu.sass.static_list import Shape
 
 
 def run(arguments: argparse.Namespace) -> str:

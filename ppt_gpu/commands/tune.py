@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
 
 from ppt_gpu.commands.opened import open_from
 from ppt_gpu.commands.options.arguments import terminal
 from ppt_gpu.commands.studies import run_of
 from ppt_gpu.explore.candidates import values_text
 from ppt_gpu.explore.same_results import OTHER, UNKNOWN
-from ppt_gpu.explore.tune import Wanted, tune
+from ppt_gpu.explore.tune import Form, Tuned, Wanted, tune
 from ppt_gpu.report.commands.tune import Line, render, to_json
-
-if TYPE_CHECKING:
-    from ppt_gpu.explore.tune import Form, Tuned
-    from ppt_gpu.report.commands.tune import Line
 
 GIVEN = "as given"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Callable
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import Any
 
 
@@ -24,7 +24,7 @@ def lazy_face(package: str, file: str) -> tuple[Callable[[str], Any], list[str]]
         if name not in origins:
             raise AttributeError(f"module '{package}' has no attribute '{name}'")
         module, original = origins[name]
-        value = getattr(import_module(module), original)
+        value = resolve_name(f"{module}:{original}")
         setattr(sys.modules[package], name, value)  # from now on without this function
         return value
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ppt_gpu import machine as compiler
 from ppt_gpu import sm as simulator
-from ppt_gpu.bounds.work import work_of
+from ppt_gpu.bounds.work import Work, work_of
 from ppt_gpu.common.progress import Progress
 from ppt_gpu.emulator.cache.traces import LaunchTraces
 from ppt_gpu.emulator.launch.layout import layout
@@ -21,7 +21,7 @@ from ppt_gpu.emulator.trace.block_features import BlockFeatures, features_of
 from ppt_gpu.emulator.trace.global_accesses import global_accesses
 from ppt_gpu.machine.registers import compiled_registers
 from ppt_gpu.scale.blocks.distribution import GridSpread, spread_grid
-from ppt_gpu.scale.blocks.neighbours import FAR_SMS, adjacent_sms, neighbour_blocks
+from ppt_gpu.scale.blocks.neighbours import FAR_SMS, Neighbour, adjacent_sms, neighbour_blocks
 from ppt_gpu.scale.blocks.sharing_blocks import met_blocks
 from ppt_gpu.scale.blocks.survey import Survey, survey_grid
 from ppt_gpu.scale.cache.block_timing import BlockTiming, Feed
@@ -38,10 +38,8 @@ from ppt_gpu.spec.gpu import Gpu, Isa
 from ppt_gpu.workload.workload import Launch
 
 if TYPE_CHECKING:
-    from ppt_gpu.bounds.work import Work
     from ppt_gpu.emulator.trace.trace import GlobalAccesses, Trace
     from ppt_gpu.machine.code import MachineCode
-    from ppt_gpu.scale.blocks.neighbours import Neighbour
     from ppt_gpu.sm.l2_sharing.left_lines import LeftLines
 
 R = TypeVar("R")

@@ -17,6 +17,7 @@ from ppt_gpu.common.errors import PptError
 from ppt_gpu.scale.blocks.distribution import SmPlan, plan
 from ppt_gpu.scale.blocks.survey import Survey
 from ppt_gpu.scale.cache.block_timing import BlockTiming
+from ppt_gpu.scale.cache.run_store import ON_CHIP
 from ppt_gpu.scale.levels.tail import l2_load
 from ppt_gpu.scale.prediction import KernelPrediction
 from ppt_gpu.scale.simulated_sm import SimulatedSm
@@ -91,8 +92,6 @@ def small_prediction(sm: SimulatedSm, survey: Survey, gpu: Gpu, why: str = "bloc
 
 
 def _simulated(sm: SimulatedSm, gpu: Gpu, chosen: SmPlan) -> BlockTiming:
-    from ppt_gpu.scale.cache.run_store import ON_CHIP
-
     every = copy(sm)
     every.whole = True
     slots = every.slots(list(chosen.blocks))

@@ -8,6 +8,7 @@ import os
 import secrets
 import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
@@ -37,6 +38,9 @@ _FOLDER = tempfile.TemporaryDirectory(prefix="ppt_gpu-tests-")
 os.environ["PPT_GPU_CACHE"] = _FOLDER.name
 os.environ["PPT_GPU_CONFIG"] = os.path.join(_FOLDER.name, "config")
 os.environ.pop("PPT_GPU_CACHE_LIMIT", None)
+# Processes that tests start import this checkout too, wherever they run, and share what was compiled.
+_PATH = (str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH"))
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, _PATH))
 os.environ.pop("COLUMNS", None)  # reports are 120 columns wide
 if "PYTEST_XDIST_WORKER_COUNT" in os.environ:  # threads of one process would wait for processors that another one has
     os.environ.setdefault(VARIABLE, str(max(1, processors() // int(os.environ["PYTEST_XDIST_WORKER_COUNT"]))))

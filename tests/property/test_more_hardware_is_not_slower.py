@@ -61,14 +61,14 @@ MANY = {
 }
 
 
-@pytest.mark.parametrize("gpu", ["k40", "gpgpusim_qv100"])
+@pytest.mark.parametrize("gpu", ["k40", "v100"])
 @pytest.mark.parametrize("key", FEW)
 def test_more_is_not_slower(key: str, gpu: str, record_property: Record) -> None:
     check(key, gpu, FEW[key], record_property)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("gpu", ["k40", "gpgpusim_qv100"])
+@pytest.mark.parametrize("gpu", ["k40", "v100", "gpgpusim_qv100"])
 @pytest.mark.parametrize("key", MANY)
 def test_every_step_is_not_slower(key: str, gpu: str, record_property: Record) -> None:
     check(key, gpu, MANY[key], record_property)

@@ -41,7 +41,7 @@ def compare(program: Program, gpu: Gpu, resident: int, active: int, dirty: float
     assert differences(plain, fast) == []
 
 
-@settings(RELAXED, max_examples=100)
+@settings(RELAXED, max_examples=40)
 @given(**LATER)
 def test_compiled_loop_is_the_reference(
     program: Program, gpu: Gpu, resident: int, active: int, dirty: float, later: bool
@@ -49,7 +49,7 @@ def test_compiled_loop_is_the_reference(
     compare(program, gpu, resident, active, dirty, later)
 
 
-@settings(RELAXED, max_examples=60)
+@settings(RELAXED, max_examples=30)
 @given(**OPTIONS, seed=st.integers(0, 2**32))
 def test_arrivals_and_waits(program: Program, gpu: Gpu, resident: int, active: int, dirty: float, seed: int) -> None:
     compare(with_events(program, seed), gpu, resident, active, dirty)

@@ -41,8 +41,7 @@ MOMENTS = [(step, when) for step in STEPS for when in ("before", "behind")] + [(
 def write_and_end(path: Path, step: str, when: str, how: str) -> int:
     """A child that ends itself while it writes; its exit code."""
     command = [sys.executable, "-c", CHILD, str(path), step, when, how]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    return subprocess.run(command, env=environment, capture_output=True, check=False).returncode
+    return subprocess.run(command, capture_output=True, check=False).returncode
 
 
 @pytest.mark.parametrize(("step", "when"), MOMENTS)

@@ -50,7 +50,7 @@ for _ in range(count):
 
 
 def started(cache: Path, seed: int, count: int, keep: bool = True) -> subprocess.Popen[str]:
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "PPT_GPU_CACHE": str(cache)}
+    environment = os.environ | {"PPT_GPU_CACHE": str(cache)}
     command = [sys.executable, "-c", PREDICT.replace("{cache}", str(keep)), str(ROOT), str(seed), str(count)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
 

@@ -82,8 +82,15 @@ def test_the_wheel_holds_every_file(wheel: Path) -> None:
     assert held == expected
 
 
+def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    """A command of the new environment, which does not see the checkout."""
+    environment = os.environ | {"PPT_GPU_CACHE": str(folder / "cache")}
+    environment.pop("PYTHONPATH", None)
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
 def test_every_module_can_be_imported(python: Path, tmp_path: Path) -> None:
-    done = subprocess.run([str(python), "-c", IMPORT_ALL], cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = run(tmp_path, str(python), "-c", IMPORT_ALL)
     assert done.returncode == 0, done.stderr
     assert Path(done.stdout.strip()).is_relative_to(python.parents[1])
 
@@ -97,11 +104,6 @@ def test_every_module_can_be_imported(python: Path, tmp_path: Path) -> None:
     ],
 )
 def test_it_works_from_another_folder(python: Path, tmp_path: Path, command: list[str], expected: str) -> None:
-    program = str(python.parent / "ppt-gpu")
-    environment = os.environ | {"PPT_GPU_CACHE": str(tmp_path / "cache")}
-    environment.pop("PYTHONPATH", None)
-    done = subprocess.run(
-        [program, *command], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-    )
+    done = run(tmp_path, str(python.parent / "ppt-gpu"), *command)
     assert (done.returncode, done.stderr) == (0, "")
     assert expected in done.stdout

@@ -1,6 +1,5 @@
 """Every example runs, where what it needs is installed, and checks its own result."""
 
-import os
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -25,10 +24,7 @@ def test_example(path: Path, tmp_path: Path) -> None:
     package, present = NEEDS[path.stem]
     if not present():
         pytest.skip(f"needs {package}")
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [sys.executable, str(path)], env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([sys.executable, str(path)], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "limited by" in done.stdout
 

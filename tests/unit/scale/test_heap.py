@@ -7,6 +7,7 @@ import dataclasses
 import numpy as np
 
 from ppt_gpu import load_gpu
+from ppt_gpu.common.paths import data_dir
 from ppt_gpu.emulator.cache.traces import LaunchTraces
 from ppt_gpu.pipeline import open_workload, predict, workload_traces
 from ppt_gpu.scale.history.heap import Heap
@@ -56,6 +57,9 @@ def test_other_gpus_leave_buffers_where_they_are() -> None:
     """And where they stand changes what a GPU with a heap takes, as slices of its L2 follow from it."""
     assert load_gpu("v100").memory.heap == 0
     elsewhere = dataclasses.replace(QV100, memory=dataclasses.replace(QV100.memory, heap=START + 4096))
-    workload = open_workload("transpose_tiled")
+    side = 512
+    matrices = [*(f"f32[{side * side}]",) * 2, f"i32={side}"]
+    kernel = data_dir("tasklists") / "transpose_tiled.ptx"
+    workload = open_workload(kernel, grid=(side // 32, side // 32), block=(32, 8), args=matrices)
     first, second = (predict(workload, gpu, level="grid", cache=False).launches[0] for gpu in (QV100, elsewhere))
     assert first.value("kernel.cycles") != second.value("kernel.cycles")

@@ -8,6 +8,10 @@ from ppt_gpu.pipeline import open_workload
 from ppt_gpu.validate.gpgpusim.launches import chosen, parts_of
 
 
+def slow(case: str):
+    return pytest.param(case, marks=pytest.mark.slow)
+
+
 @pytest.fixture
 def tools(hardware_tool):
     return hardware_tool("simulator_kernels")
@@ -43,7 +47,9 @@ def test_ours_takes_its_cycles_to_the_last_one(tools, case: str) -> None:
     assert [ours for _, ours in found] == [truth for truth, _ in found]
 
 
-@pytest.mark.parametrize("case", ["strided(16384)", "vecadd(65536)", "sgemm16(128,16)", "reduction(131072)", "alulat"])
+@pytest.mark.parametrize(
+    "case", ["vecadd(65536)", "reduction(131072)", "alulat", slow("strided(16384)"), slow("sgemm16(128,16)")]
+)
 def test_launches_on_gtx480_take_the_cycles_of_the_reference_to_the_last_one(tools, case: str) -> None:
     """All SMs, with the addresses that the simulator gives to buffers."""
     part = first_part(case, "SM2_GTX480")
@@ -69,9 +75,7 @@ def test_and_for_kernels_that_the_reference_does_not_have(tools, name: str) -> N
     assert [ours for _, ours in found] == [truth for truth, _ in found]
 
 
-@pytest.mark.parametrize(
-    "case", ["vecadd(65536)", "reduction(131072)", pytest.param("strided(16384)", marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("case", ["vecadd(65536)", slow("reduction(131072)"), slow("strided(16384)")])
 def test_the_chip_of_qv100_takes_the_cycles_of_the_reference_to_the_last_one(hardware_tool, case: str) -> None:
     """With crossbars and slices of the L2, turns of the schedulers that go on, and the simulator's addresses."""
     members = next(m for m in chosen([case]) if (m[0]["config"], m[0]["mem"]) == ("SM7_QV100", "default"))

@@ -20,6 +20,7 @@ from typing import Any
 from benchmarks.chip import bench_chip
 from benchmarks.cluster import bench_cluster
 from benchmarks.emulator import bench_exec
+from benchmarks.entered import bench_entered
 from benchmarks.first import bench_first
 from benchmarks.limits import bench_limits
 from benchmarks.lowering import bench_lower
@@ -118,6 +119,7 @@ PARTS: dict[str, Callable[[], list[Figure]]] = {
     "first": bench_first,
     "cluster": bench_cluster,
     "process": _process,
+    "entered": bench_entered,
 }
 
 

@@ -8,6 +8,7 @@ import pytest
 from structure import Package
 
 import ppt_gpu
+from benchmarks.entered import bench_entered
 
 #: What each figure may be at most. Lower it where a change makes the figure fall. It rises only with a reason in the
 #: message of the same commit. `python tests/structure.py` prints the figures.
@@ -24,6 +25,8 @@ AT_MOST = {
     "functions over 12 parameters": 65,
     "annotations with Any": 1752,
 }
+#: and what a prediction of vecadd on k40 enters. `python -m benchmarks entered` prints it.
+ENTERED = {"files": 183, "functions": 971}
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +38,11 @@ def figures() -> dict[str, int]:
 def test_figures_only_fall(figures: dict[str, int], name: str) -> None:
     assert set(figures) == set(AT_MOST)
     assert figures[name] <= AT_MOST[name]
+
+
+def test_a_prediction_enters_no_more_code() -> None:
+    found = {figure["unit"]: figure["value"] for figure in bench_entered("vecadd", "k40")}
+    assert {name for name in ENTERED if found[name] > ENTERED[name]} == set(), found
 
 
 def package(folder: Path, **texts: str) -> Package:

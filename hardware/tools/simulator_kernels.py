@@ -23,7 +23,7 @@ from ppt_gpu.ptx.module import Instruction as Ptx
 from ppt_gpu.ptx.module import Kernel
 from ppt_gpu.scale.history.heap import Heap
 from ppt_gpu.scale.simulated_sm import SimulatedSm
-from ppt_gpu.sm.lowering.operands import register_operands
+from ppt_gpu.sm.lowering.code import register_operands
 from ppt_gpu.sm.one_sm import simulate
 from ppt_gpu.validate.gpgpusim.launches import GPUS, Part, chosen, parts_of
 from ppt_gpu.workload.budget import Budget

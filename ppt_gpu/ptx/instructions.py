@@ -133,7 +133,7 @@ def is_traced(instruction: Instruction) -> bool:
     """Does a functional run record an address for it (see `ppt_gpu.emulator.trace.trace.Trace.access_start`)?
 
     Of constants only where a register tells which. Also of mbarriers, and of barriers that not all threads of the block
-    need come to (`ppt_gpu.emulator.memory.sync_word`).
+    need come to (`ppt_gpu.emulator.memory.mbarrier_word`).
     """
     found = form(instruction.opcode)
     if found.base == "mbarrier":

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from ppt_gpu.bounds.bounds import ResourceBound
 from ppt_gpu.bounds.little import little
 from ppt_gpu.bounds.roofline import hierarchical_roofline, roofline
 from ppt_gpu.common.units import format_bytes, format_rate, format_time
 from ppt_gpu.report.build_detail import detail_of
+from ppt_gpu.report.html.notebook import summary
 from ppt_gpu.report.result.detail import Roofs, SourceLine
 from ppt_gpu.report.result.expected_error import expected_error, expected_text
 from ppt_gpu.report.result.limiter import limiter, limiter_kind
 from ppt_gpu.report.result.metrics import metric
 from ppt_gpu.report.result.result import Bound, HotLine, LaunchResult, Metric, Result, Span
-from ppt_gpu.report.shown_result import ShownResult
+from ppt_gpu.report.text.text import render
 from ppt_gpu.scale.host import ApplicationTime
 from ppt_gpu.scale.prediction import KernelPrediction
 from ppt_gpu.scale.simulated_sm import SimulatedSm
@@ -23,6 +24,20 @@ from ppt_gpu.scale.tasklist_sm import TaskListSm
 from ppt_gpu.sm.program.result import STALL_REASONS, SmResult
 from ppt_gpu.spec.gpu import Gpu
 from ppt_gpu.workload.workload import Workload
+
+
+@dataclass(frozen=True, repr=False)
+class ShownResult(Result):
+    """What predictions return."""
+
+    def __str__(self) -> str:
+        """The report, as `ppt-gpu predict` prints it."""
+        return render(self)
+
+    def _repr_html_(self) -> str:
+        """What notebooks show."""
+        return summary(self)
+
 
 HOT_LINES = 8
 

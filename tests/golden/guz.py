@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.multicore.base.miss_rate import miss_rate
+from ppt_gpu.multicore.base.suite import miss_rate
 from ppt_gpu.multicore.base.upper_bound import utilisation
 from ppt_gpu.multicore.base.values import Values, require
 

@@ -9,7 +9,7 @@ import pytest
 from goldens import golden, goldens
 
 from ppt_gpu.common.errors import PptError
-from ppt_gpu.models.caches.cache_sets import set_of
+from ppt_gpu.models.caches.nugteren import set_of
 from ppt_gpu.models.caches.reuse_distance import COLD, reuse_distances
 from ppt_gpu.models.caches.sdcm import hit_probability, normal_hit_probability, released_hit_probability
 

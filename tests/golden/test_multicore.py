@@ -11,8 +11,7 @@ from goldens import golden, goldens
 from guz import Machine, outcome
 
 from ppt_gpu.multicore.base.device_scaling import load_scaling
-from ppt_gpu.multicore.base.miss_rate import miss_rate
-from ppt_gpu.multicore.base.suite import load_suite
+from ppt_gpu.multicore.base.suite import load_suite, miss_rate
 from ppt_gpu.multicore.base.upper_bound import (
     CorePerformance,
     access_time,

@@ -16,8 +16,7 @@ from ppt_gpu.ptx.linking.link import link
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.validate.isa import expansions as isa
 from ppt_gpu.validate.isa.counts import files, read_counts, text_digest
-from ppt_gpu.validate.isa.expanded import expanded
-from ppt_gpu.validate.isa.expansions import check_module, comparisons, kind
+from ppt_gpu.validate.isa.expansions import check_module, comparisons, expanded, kind
 
 TOOLS = bool(find("ptxas") and find("nvdisasm"))
 

@@ -13,9 +13,9 @@ from benchmarks.entered import bench_entered
 #: What each figure may be at most. Lower it where a change makes the figure fall. It rises only with a reason in the
 #: message of the same commit. `python tests/structure.py` prints the figures.
 AT_MOST = {
-    "files": 852,
-    "lines": 100_315,
-    "files of the largest folder": 24,
+    "files": 835,
+    "lines": 100_185,
+    "files of the largest folder": 23,
     "files over 500 lines": 2,
     "import circles": 0,
     "files in import circles": 0,

@@ -1,11 +1,11 @@
-"""The words of arrivals and waits in a trace (`ppt_gpu.emulator.memory.sync_word`), as compiled code records them."""
+"""Words of arrivals and waits in a trace (`ppt_gpu.emulator.memory.mbarrier_word`), as compiled code records them."""
 
 from __future__ import annotations
 
 from ppt_gpu.emulator.jit.emit import Emitter
 from ppt_gpu.emulator.llvm.library import writes
 from ppt_gpu.emulator.llvm.text import Helper, const, vec
-from ppt_gpu.emulator.memory.sync_word import GIVEN, PLACE, PLACE_BITS, SYNC_SPACE
+from ppt_gpu.emulator.memory.mbarrier_word import GIVEN, PLACE, PLACE_BITS, SYNC_SPACE
 from ppt_gpu.emulator.trace.record_words import SPACE_BITS, append_record
 from ppt_gpu.ptx.instructions import is_traced
 from ppt_gpu.ptx.module import Instruction

@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 from ppt_gpu.emulator.forms.bulk_form import BulkForm, check_reduction
 from ppt_gpu.emulator.forms.float_formats import decode, encode
 from ppt_gpu.emulator.forms.wgmma_form import swizzled
-from ppt_gpu.emulator.memory.mbarrier_word import updated
+from ppt_gpu.emulator.memory.mbarrier_word import PLACE, updated
 from ppt_gpu.emulator.memory.memory import CLUSTER_SHIFT
-from ppt_gpu.emulator.memory.sync_word import PLACE
 from ppt_gpu.workload.box import Box
 from ppt_gpu.workload.tensormap import BYTES, ELEMENTS, PIECE, TensorMap, replaced, unpack
 

@@ -1,4 +1,4 @@
-"""An mbarrier object as 64 bits of shared memory, and what the mbarrier instructions do to it.
+"""An mbarrier object as 64 bits of shared memory, what instructions do to it, and what a trace holds of these.
 
 The ISA leaves the layout open ("mbarrier object", PTX ISA 9.0). Here: arrivals still pending in bits 0-19, arrivals
 expected of each phase in 20-39, bytes still to be transferred in 40-61 (signed), and in bit 63 the phase's parity.
@@ -7,6 +7,24 @@ mbarrier.arrive returns is the word before the arrival.
 """
 
 from __future__ import annotations
+
+from ppt_gpu.spec.gpu import MEMORY_SPACES
+
+PLACE_BITS, GIVEN_BITS = 29, 18
+PLACE, GIVEN = (1 << PLACE_BITS) - 1, (1 << GIVEN_BITS) - 1
+#: `Trace.access_space` of these words: accesses to constants are not recorded
+SYNC_SPACE = MEMORY_SPACES.index("constant")
+
+
+def word(place: int, given: int) -> int:
+    """What a trace holds, in place of an address, of a lane that arrives or waits at an mbarrier or a named barrier.
+
+    place: an address in shared memory, with the rank of a block of the cluster above it, or a barrier's number.
+    given: what the operands say: of init and arrive the count, of expect_tx and complete_tx the bytes, of test_wait and
+    try_wait the parity that they ask for, of a barrier the warps it expects (0: all of the block).
+    """
+    return place & PLACE | (given & GIVEN) << PLACE_BITS
+
 
 COUNT_BITS = 20
 COUNT = (1 << COUNT_BITS) - 1

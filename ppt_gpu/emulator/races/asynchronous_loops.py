@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.common.compiled import entry
+from ppt_gpu.emulator.memory.mbarrier_word import PLACE
 from ppt_gpu.emulator.memory.memory import CLUSTER_SHIFT
-from ppt_gpu.emulator.memory.sync_word import PLACE
 from ppt_gpu.emulator.races.accesses import READS, SHARED, UPDATES
 from ppt_gpu.emulator.races.race_loops import ACQUIRES, BARRIER, TRACED
 from ppt_gpu.emulator.trace.digest_patterns import distances

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.emulator.memory.sync_word import SYNC_SPACE
+from ppt_gpu.emulator.memory.mbarrier_word import SYNC_SPACE
 from ppt_gpu.emulator.trace.block_features import BlockFeatures
 from ppt_gpu.emulator.trace.trace import GlobalAccesses, Trace
 from ppt_gpu.emulator.trace.trace_pack import Damaged
@@ -16,7 +16,7 @@ from ppt_gpu.workload.box import are_boxes, are_empty_boxes, are_sound, span
 Grid = tuple[int, int, int]
 
 ADDRESS_BITS = 47  # every address of a run lies below 2^47
-RECORDED_SPACES = SYNC_SPACE + 1  # global, shared and local are recorded, and words of `sync_word`
+RECORDED_SPACES = SYNC_SPACE + 1  # global, shared and local are recorded, and words of `mbarrier_word.word`
 
 
 def check_trace(trace: Trace, grid: Grid, separable: bool) -> None:

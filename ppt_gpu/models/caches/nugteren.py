@@ -13,13 +13,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.bounds.least_latency import entry_ops
+from ppt_gpu.common.errors import PptError, did_you_mean
 from ppt_gpu.models.base.access_stream import caches_of
 from ppt_gpu.models.base.model_inputs import ModelInputs
 from ppt_gpu.models.base.warp_streams import DoesNotApply
-from ppt_gpu.models.caches.cache_sets import MAPPING_OF, set_of
 from ppt_gpu.models.caches.nugteren_loop import UNLIMITED, FakeCache, WarpLines, fake_time_distances
-from ppt_gpu.sm.program.machine import Machine, uses_l1
+from ppt_gpu.sm.program.machine import Machine, fermi_place, uses_l1
 from ppt_gpu.sm.program.program import KIND_LOAD, Program
+
+MAPPINGS = ("modulo", "xor", "fermi")
+#: by `l1.index`
+MAPPING_OF = {"linear": "modulo", "hash": "xor", "fermi": "fermi"}
+
+
+def set_of(lines: NDArray[np.int64], sets: int, mapping: str) -> NDArray[np.int64]:
+    """The set of each line number in a cache of `sets` sets. PptError for an unknown mapping."""
+    number = np.asarray(lines, np.int64)
+    if mapping == "modulo":
+        return number % sets
+    if mapping == "xor":
+        return (number % sets ^ number // sets % sets) % sets
+    if mapping == "fermi":
+        return fermi_place(number.view(np.uint64)).view(np.int64) % sets
+    raise PptError(f"unknown mapping of lines to sets '{mapping}'", hint=did_you_mean(mapping, MAPPINGS))
+
 
 #: of the released configuration: mean and deviation of the memory's latency in fake time
 LATENCY, DEVIATION = 100, 5.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ppt_gpu.models.affine.static_accesses import off_chip_accesses, rule_of, transactions_of
 from ppt_gpu.models.base.model import Estimate, Model, Options
 from ppt_gpu.models.base.model_inputs import ModelInputs
 from ppt_gpu.models.base.warp_streams import DoesNotApply
@@ -11,9 +12,22 @@ from ppt_gpu.models.base.warp_waits import OFF_CHIP
 from ppt_gpu.models.gpuperf.counts import Counts, counts, memory_notes, sfu_lanes
 from ppt_gpu.models.gpuperf.model import estimate_of
 from ppt_gpu.models.hong_kim.tables import MemoryParameters, memory_parameters
-from ppt_gpu.models.mcore.coalescing import transactions_per_warp
 from ppt_gpu.models.mcore.mcore import MCoreHardware, MCoreSoftware, m_core
 from ppt_gpu.spec.gpu import Gpu
+
+
+def transactions_per_warp(inputs: ModelInputs) -> float:
+    """avg_trans_warp: mean over the off-chip accesses with an active lane; 1 without any. DoesNotApply: a task list.
+
+    Section 4.2.2 of the dissertation. Below compute capability 1.2, half a warp whose threads access the words of an
+    aligned segment in order makes one transaction (two where 16 words of 16 B need them), any other one of 32 B a
+    thread; 1.2 and 1.3 serve any pattern with as few segments as hold it; from 2.0 on a warp makes one for each line of
+    the L1.
+    """
+    trace, rule = inputs.need_trace(), rule_of(inputs.gpu)
+    made = [transactions_of(trace, access, rule) for access in off_chip_accesses(inputs)]
+    count = sum(len(each) for each in made)
+    return max(sum(int(each.sum()) for each in made) / count, 1.0) if count else 1.0
 
 
 class MCoreModel(Model):

@@ -8,10 +8,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.common.errors import PptError, did_you_mean
-from ppt_gpu.multicore.base.miss_rate import miss_rate
-from ppt_gpu.multicore.base.values import Values
+from ppt_gpu.multicore.base.values import Values, require
 from ppt_gpu.spec.files import find
 from ppt_gpu.spec.toml_reader import Number, Table, TableList, Text, check, read_toml
+
+
+def miss_rate(
+    size: Values, alpha: Values, beta: Values, *, sharers: Values = 1.0, literal: bool = False
+) -> NDArray[np.float64]:
+    """Misses per access, 0 to 1, of a cache of `size` bytes that `sharers` threads share evenly; `beta` in bytes.
+
+    m(S) = (S/beta + 1)^(1 - alpha), S/T bytes for each of T threads (Jacob et al.; parameters: Blem, table B.1).
+    `literal` takes the sign as remembered from the ISCA'11 print, (1 - S/(T beta))^(1 - alpha); its base is negative
+    as soon as the share exceeds beta. Raises PptError then, and for values out of range.
+    """
+    share = require("the cache size in bytes", size, least=0) / require("the number of sharers", sharers, above=0)
+    ratio = share / require("beta of a miss-rate curve", beta, above=0)
+    power = 1.0 - require("alpha of a miss-rate curve", alpha, least=1)
+    if not literal:
+        return np.asarray((ratio + 1.0) ** power)
+    if np.any(ratio >= 1):
+        worst = float(np.max(ratio))
+        raise PptError(f"the printed miss rate has base 1 - S/(T beta) = {1 - worst:g}", hint="it needs S < T beta")
+    return np.asarray((1.0 - ratio) ** power)
+
 
 _ALPHA = Number(minimum=1, maximum=100)
 _BETA = Number(above=0)
@@ -34,7 +54,7 @@ SCHEMA = Table(
 
 @dataclass(frozen=True)
 class Suite:
-    """Arrays over the benchmarks; alpha and beta (bytes) are those of `ppt_gpu.multicore.base.miss_rate`."""
+    """Arrays over the benchmarks; alpha and beta (bytes) are those of `ppt_gpu.multicore.base.suite`."""
 
     title: str
     names: tuple[str, ...]

@@ -13,9 +13,8 @@ from ppt_gpu.multicore.base.suite import load_suite
 from ppt_gpu.multicore.base.target import is_core
 from ppt_gpu.multicore.dark_silicon.known_cores import load_known_cores
 from ppt_gpu.multicore.dark_silicon.study import load_study
-from ppt_gpu.multicore.representation.counter_files import read_counters
+from ppt_gpu.multicore.representation.counter_files import HEADER, read_counters
 from ppt_gpu.multicore.representation.counters import kind_of
-from ppt_gpu.multicore.representation.counters_csv import HEADER
 from ppt_gpu.multicore.representation.ir_text import read_ir
 from ppt_gpu.multicore.representation.perf_stat import is_perf
 from ppt_gpu.spec.toml_reader import read_toml

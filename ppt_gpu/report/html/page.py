@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ppt_gpu.common.errors import PptError
 from ppt_gpu.common.units import format_time
 from ppt_gpu.ptx.linking.mangling import short_name
-from ppt_gpu.report.html.advice import advice
 from ppt_gpu.report.html.memory import memory
 from ppt_gpu.report.html.occupancy import occupancy
 from ppt_gpu.report.html.palette import variables
@@ -16,11 +15,27 @@ from ppt_gpu.report.html.provenance import made
 from ppt_gpu.report.html.roofline import roofline
 from ppt_gpu.report.html.source import pipes, source
 from ppt_gpu.report.html.stalls import stalls
-from ppt_gpu.report.html.tags import Markup, join, tag
+from ppt_gpu.report.html.tags import Markup, join, table, tag
 from ppt_gpu.report.html.verdict import facts, head, key_figures, speed_of_light
 from ppt_gpu.report.html.warps import warps
 from ppt_gpu.report.result.detail import Detail
-from ppt_gpu.report.result.result import LaunchResult, Result
+from ppt_gpu.report.result.result import LaunchResult, Result, Suggestion
+
+NOTHING = "None of the changes that were simulated makes it faster by 2 % or more."
+
+
+def advice(suggestions: Sequence[Suggestion]) -> Markup:
+    """The suggestions, the best first."""
+    if not suggestions:
+        return tag("p", NOTHING)
+    heads = (("gain", "nowrap"), ("time", "right"), ("by", "wide"))
+    rows = [(f"{one.gain:.2f}x", format_time(one.time), _by(one)) for one in suggestions]
+    return table(heads, rows, caption="Each of these changes was simulated.", class_="told")
+
+
+def _by(one: Suggestion) -> str:
+    return f"{one.text} ({one.remark})" if one.remark else one.text
+
 
 #: launches with sections of their own: those that take longest
 LAUNCHES = 8

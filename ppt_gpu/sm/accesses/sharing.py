@@ -17,14 +17,41 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.common.compiled import entry
 from ppt_gpu.common.hash_ids import Numbers, mix
-from ppt_gpu.sm.accesses.stable_order import rising_order, taken
 from ppt_gpu.workload.workload import Range
+
+#: values in a run from which on moving runs takes less than sorting the values
+RUN = 256
+
+V = TypeVar("V", bound=np.generic)
+Order = list[slice] | NDArray[np.int64]
+
+
+def rising_order(values: NDArray[np.int32], below: int) -> Order:
+    """The stable order in which `values` [T], from 0 to `below` - 1, rise.
+
+    The transactions of a block are those of one SM, so that mostly whole runs of equal values are moved.
+    """
+    edges = (np.flatnonzero(values[1:] != values[:-1]) + 1).tolist()
+    if len(edges) * RUN > len(values):
+        short = np.uint16 if below <= 1 << 16 else np.uint32  # short numbers are sorted by counting
+        return np.argsort(values.astype(short), kind="stable")
+    runs = [slice(first, end) for first, end in zip([0, *edges], [*edges, len(values)], strict=True)]
+    return sorted(runs, key=lambda run: int(values[run.start])) if edges else runs
+
+
+def taken(values: NDArray[V], order: Order) -> NDArray[V]:
+    """[T] the values in this order."""
+    if not isinstance(order, list):
+        return values[order]
+    return values[order[0]] if len(order) == 1 else np.concatenate([values[run] for run in order])
+
 
 #: how many bits each byte has
 BITS = np.array([mask.bit_count() for mask in range(256)], np.float64)

@@ -21,7 +21,7 @@ from ppt_gpu.sm.program.program import KIND_ATOMIC, KIND_STORE
 
 @called
 def send_later(mem: Any, cycle: int) -> None:
-    """As `collectors.l1_below.send`; the L2 answers later. Requests wait for room in the SM's port."""
+    """As `collectors.loop.send`; the L2 answers later. Requests wait for room in the SM's port."""
     if mem[q.PORT_SIZE] != 0 and mem[c.P_PERFECT] == 0:
         room, now = mem[q.PORT_SENT] - mem[q.PORT_SIZE], (cycle - mem[part(mem) + s.LAG]) * ONE
         known = room >= 0 and room < mem[q.PORT_KNOWN]

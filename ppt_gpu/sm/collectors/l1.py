@@ -1,7 +1,7 @@
 """The load/store unit with pipelines before the banks of the L1 in the compiled loop. As `reference.l1`, on `mem`.
 
 A cycle goes through what is there: rings, whose entries say when they came in, stand for the stages of a pipeline. In
-between nothing happens until the cycle DUE. What leaves the SM, `collectors.l1_below` sends.
+between nothing happens until the cycle DUE. What leaves the SM, `collectors.loop` sends.
 """
 
 from __future__ import annotations

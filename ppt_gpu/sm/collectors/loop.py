@@ -15,14 +15,15 @@ from typing import Any
 import numpy as np
 
 from ppt_gpu.common.bits import ctz, int64, pointer
-from ppt_gpu.common.compiled import entry, merged
+from ppt_gpu.common.compiled import called, entry, merged
 from ppt_gpu.common.threads import COMPILING
+from ppt_gpu.sm.chip import staged_l1_state as s
 from ppt_gpu.sm.chip.staged_l1_state import DUE as L1_DUE
 from ppt_gpu.sm.chip.staged_l1_state import L1Memory
 from ppt_gpu.sm.collectors.blocks import launch_blocks, leave_blocks, next_due, undecided
 from ppt_gpu.sm.collectors.issue import fetch, schedule
-from ppt_gpu.sm.collectors.l1 import l1_due, l1_step, take
-from ppt_gpu.sm.collectors.l1_below import send
+from ppt_gpu.sm.collectors.l1 import l1_due, l1_step, next_request, take
+from ppt_gpu.sm.collectors.l1_answers import part, put_answer
 from ppt_gpu.sm.collectors.pipes import announce, collect, completion, memory_free, start_wakes, take_one
 from ppt_gpu.sm.collectors.state import (
     ACCESS,
@@ -45,12 +46,45 @@ from ppt_gpu.sm.collectors.state import (
     StagedState,
 )
 from ppt_gpu.sm.collectors.warps import REASONS, next_wake, wake
+from ppt_gpu.sm.loop import memory as c
+from ppt_gpu.sm.loop.l2_dram_share import l2_read, l2_write
+from ppt_gpu.sm.loop.lsu import _round_trip
 from ppt_gpu.sm.loop.memory import L1_PIPE
 from ppt_gpu.sm.loop.raw import DEADLOCK, DONE, OVER_BUDGET, PAUSED, Raw
 from ppt_gpu.sm.loop.skip import NOTHING_DUE, NOW, TRACK_WORDS
-from ppt_gpu.sm.program.machine import NEVER, Machine
-from ppt_gpu.sm.program.program import RECORDED, Program
+from ppt_gpu.sm.loop.tags import line_place, whole
+from ppt_gpu.sm.program.machine import NEVER, ONE, Machine
+from ppt_gpu.sm.program.program import KIND_ATOMIC, KIND_STORE, RECORDED, Program
 from ppt_gpu.sm.program.slot_rotation import turned_together
+
+
+@called
+def send(mem: Any, cycle: int) -> None:
+    """The next request leaves, if there is one."""
+    request = next_request(mem)
+    if request == 0:
+        return
+    mem[request + s.R_LEFT] = cycle
+    op, line = mem[request + s.R_OPERATIONS] & c.PLACE, mem[request + s.R_LINE]
+    sector = mem[request + s.R_MASK]
+    before = cycle - mem[part(mem) + s.LAG]
+    time = before * ONE
+    if line >= 0:
+        line &= c.LINE_MASK
+    if mem[c.P_PERFECT] != 0:
+        done = before + _round_trip(mem)
+    elif mem[request + s.R_KIND] == KIND_STORE:
+        done = whole(l2_write(mem, time, line_place(mem, line) & c.PLACE, line, sector)) + _round_trip(mem)
+    else:
+        atomic = int64(mem[op + s.O_KIND] == KIND_ATOMIC)
+        if atomic != 0:
+            mem[c.OUTWARD] = max(mem[c.OUTWARD], time) + mem[c.P_ICNT]
+            if mem[op + s.O_WAIT] < 0:
+                updates = mem[op + s.O_UPDATES]
+                mem[op + s.O_WAIT] = max(0, mem[c.ATOMIC] - time) + (updates - 1) * mem[c.P_ATOMIC]
+                mem[c.ATOMIC] = max(mem[c.ATOMIC], time) + updates * mem[c.P_ATOMIC_BUSY]
+        done = l2_read(mem, time, line, sector, max(mem[op + s.O_WAIT], 0), atomic)
+    put_answer(mem, request, done)
 
 
 @merged

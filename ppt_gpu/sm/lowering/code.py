@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import re
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,7 +24,7 @@ from ppt_gpu.ptx.instructions import (
     operation,
     vector_length,
 )
-from ppt_gpu.ptx.module import Instruction, Kernel
+from ppt_gpu.ptx.module import Instruction, Kernel, Mem, Neg, Operand, Part, Reg, Vec
 from ppt_gpu.sm.accesses.access import BY_L1, PAST_L1, STAYS, Variants
 from ppt_gpu.sm.accesses.scoreboard import StaticCode
 from ppt_gpu.sm.accesses.shapes import GLOBAL, LOCAL, SHARED
@@ -36,12 +37,48 @@ from ppt_gpu.sm.lowering.constants import (
 from ppt_gpu.sm.lowering.events import Events, find_events
 from ppt_gpu.sm.lowering.groups import copy_groups, product_groups
 from ppt_gpu.sm.lowering.match import match_accesses
-from ppt_gpu.sm.lowering.operands import operands_in_banks
 from ppt_gpu.sm.lowering.sleep import with_sleeps
 from ppt_gpu.sm.program.ops import OpTable, build_ops, in_space
-from ppt_gpu.sm.program.program import KIND_ATOMIC, KIND_BARRIER, KIND_COMPUTE, KIND_LOAD
+from ppt_gpu.sm.program.program import KIND_ATOMIC, KIND_BARRIER, KIND_COMPUTE, KIND_LOAD, RESULT_AT, operand_bits
 from ppt_gpu.spec.gpu import MEMORY_ACCESSES, MEMORY_SPACES, Gpu
 from ppt_gpu.tasklist.expand import operations_of
+
+_DIGITS = re.compile(r"\d+")
+
+
+def operands_in_banks(instruction: Instruction, kernel: Kernel, banks: int) -> int:
+    """Program.op_operands: registers by the number in their name, each number once, those of addresses too."""
+    found = _number(kernel, instruction.writes[0]) % banks + 1 << RESULT_AT if instruction.writes else 0
+    for number in sorted({_number(kernel, register) for register in register_operands(instruction)}):
+        place, most = number % banks * operand_bits(banks), (1 << operand_bits(banks)) - 1
+        found += 1 << place if found >> place & most < most else 0
+    return found
+
+
+def _number(kernel: Kernel, register: int) -> int:
+    digits = _DIGITS.search(kernel.registers[register].name)
+    return int(digits.group()) if digits else 0
+
+
+def register_operands(instruction: Instruction) -> set[int]:
+    """Ids of the registers that the instruction reads as operands or for an address: not its guard."""
+    return _read(instruction.operands[1 if instruction.writes else 0 :])
+
+
+def _read(operands: Sequence[Operand | None]) -> set[int]:
+    """Ids of the registers among operands, in addresses and in vectors of them."""
+    found: set[int] = set()
+    for operand in operands:
+        if isinstance(operand, Reg):
+            found.add(operand.id)
+        elif isinstance(operand, Neg | Part):
+            found.add(operand.reg.id)
+        elif isinstance(operand, Vec):
+            found |= _read(operand.items)
+        elif isinstance(operand, Mem):
+            found |= _read([operand.base])
+    return found
+
 
 _SPACES = (GLOBAL, SHARED, LOCAL)
 NOBODY, ANY, ALL = range(3)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from ppt_gpu.common.compiled import called
+from ppt_gpu.emulator.memory.mbarrier_word import PLACE_BITS
 from ppt_gpu.emulator.memory.memory import CLUSTER_SHIFT
-from ppt_gpu.emulator.memory.sync_word import PLACE_BITS
 
 #: what an instruction does. ARRIVE, DROP: its word has the count, with EXPECT the bytes; COPIED: arrives when the
 #: copies of its warp (COPY) have landed; BULK: its box has the mbarrier and the bytes; GROUP_SYNC: the four warps of a

@@ -13,7 +13,7 @@ import numpy as np
 
 from ppt_gpu.common.bits import int64
 from ppt_gpu.common.compiled import called, entry
-from ppt_gpu.emulator.memory.sync_word import PLACE_BITS
+from ppt_gpu.emulator.memory.mbarrier_word import PLACE_BITS
 from ppt_gpu.sm.lowering.event_objects import (
     ACCESS,
     AT,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -18,19 +18,54 @@ from ppt_gpu.common.paths import data_dir
 from ppt_gpu.frontends.arch import number, of_capability
 from ppt_gpu.frontends.disassemble import Disassembler, disassemble, disassembler
 from ppt_gpu.frontends.ptxas import ptxas_arch
+from ppt_gpu.machine.code import MachineCode, machine_code
 from ppt_gpu.machine.registers import compiled_registers
 from ppt_gpu.ptx.linking.link import link
 from ppt_gpu.ptx.linking.liveness import allocated
 from ppt_gpu.ptx.linking.mangling import source_name
-from ppt_gpu.ptx.module import Module
+from ppt_gpu.ptx.module import Kernel, Module
 from ppt_gpu.ptx.parsing.parser import load_module
 from ppt_gpu.sass.latencies import Distance, distances
 from ppt_gpu.sass.operations import known_operation
 from ppt_gpu.spec.gpu import Gpu, Isa
 from ppt_gpu.spec.isa import load_isa
+from ppt_gpu.tasklist.expand import machine_operations, operations_of
 from ppt_gpu.validate.isa.counts import Counted, count_module, read_counts, text_digest
-from ppt_gpu.validate.isa.expanded import expanded
 from ppt_gpu.validate.tables.rows import Row, is_asked
+
+#: 32-bit registers of a thread: they decide about the order only, which does not count
+_REGISTERS = 255
+
+
+def expanded(kernel: Kernel, isa: Isa, *, unroll: bool = False) -> Counter[str]:
+    """How often each machine operation is in the code of `kernel`, linked with its functions, on a GPU of this ISA.
+
+    unroll: with the iterations that unrolled loops have side by side; else loops are those of the PTX.
+    """
+    if not isa.scheduled:
+        return Counter(name for each in kernel.instructions for name in machine_operations(each, isa))
+    if not unroll:
+        kernel = replace(kernel, rolled=frozenset(range(len(kernel.instructions))))
+    made = machine_code(kernel, _REGISTERS, isa)
+    return Counter(name for place in _places(made) for name in operations_of(made.kernel, place, isa))
+
+
+def _places(made: MachineCode) -> list[int]:
+    """Instructions of `made`: of each block the longest straight-line code that it is in, unrolled or not."""
+    places: list[int] = []
+    chosen: set[frozenset[int]] = set()
+    covered: set[int] = set()
+    for template in sorted(made.templates, key=lambda template: -len(set(template.blocks))):
+        blocks = frozenset(template.blocks)
+        if blocks in chosen or not covered & blocks:
+            chosen.add(blocks)
+            covered |= blocks
+            places += template.code.tolist()
+    for block, (first, end) in enumerate(zip(made.flow.block_start, made.flow.block_end, strict=True)):
+        if block not in covered:
+            places += range(first, end)
+    return places
+
 
 #: letters of a kernel's name in a table
 LONGEST = 44

@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.emulator.forms.async_form import arrival, lane_copy
-from ppt_gpu.emulator.memory.mbarrier_word import COUNT, PARITY, fresh, updated
-from ppt_gpu.emulator.memory.sync_word import GIVEN, PLACE, PLACE_BITS
+from ppt_gpu.emulator.memory.mbarrier_word import COUNT, GIVEN, PARITY, PLACE, PLACE_BITS, fresh, updated
 from ppt_gpu.ptx.instructions import is_traced
 from ppt_gpu.ptx.module import Instruction, Operand
 from reference.interpreter.access import access_of, address_lanes
@@ -113,7 +112,7 @@ def _arrive(warp: Warp, ins: Instruction) -> None:
 
 
 def _record(warp: Warp, ins: Instruction, place: Operand, given: NDArray[np.uint64]) -> None:
-    """What a trace holds of it (`ppt_gpu.emulator.memory.sync_word`)."""
+    """What a trace holds of it (`ppt_gpu.emulator.memory.mbarrier_word`)."""
     if is_traced(ins):
         near = address_lanes(warp, place).astype(np.uint64) & np.uint64(PLACE)
         warp.recorder.words(near | (given.astype(np.uint64) & np.uint64(GIVEN)) << np.uint64(PLACE_BITS), warp.active)

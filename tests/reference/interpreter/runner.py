@@ -18,7 +18,7 @@ from ppt_gpu.common.errors import BudgetError, PptError
 from ppt_gpu.emulator.analysis.divergence import Path, give_way
 from ppt_gpu.emulator.analysis.flow import Flow, is_group_meeting, is_warp_barrier
 from ppt_gpu.emulator.forms.wgmma_form import GROUP
-from ppt_gpu.emulator.memory.sync_word import word
+from ppt_gpu.emulator.memory.mbarrier_word import word
 from ppt_gpu.emulator.memory.warp_context import BARRIER_OF_CLUSTER, BARRIER_OF_GROUP, Flag
 from ppt_gpu.emulator.run.launch_state import TURN
 from ppt_gpu.emulator.run.schedule import PATIENCE, WAITS_PARTED, WAITS_TOGETHER

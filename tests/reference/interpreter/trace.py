@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.emulator.memory.sync_word import SYNC_SPACE
+from ppt_gpu.emulator.memory.mbarrier_word import SYNC_SPACE
 from ppt_gpu.emulator.trace.trace import Trace, counts_by_block
 from ppt_gpu.spec.gpu import MEMORY_SPACES
 from ppt_gpu.workload.box import Box
@@ -63,7 +63,7 @@ class Recorder:
         self.spaces.append(MEMORY_SPACES.index(space))
 
     def words(self, words: NDArray[np.uint64], active: NDArray[np.bool_]) -> None:
-        """The lanes in `active` arrived or waited; `words` as in `ppt_gpu.emulator.memory.sync_word`."""
+        """The lanes in `active` arrived or waited; `words` as in `ppt_gpu.emulator.memory.mbarrier_word`."""
         self.access(MEMORY_SPACES[SYNC_SPACE], words, active)
 
     def box(self, box: Box | None) -> None:

@@ -8,7 +8,7 @@ import pytest
 from jit_kernels import Case, check_against_interpreter, integer, pointer, text_case
 
 from ppt_gpu.common.errors import PptError
-from ppt_gpu.emulator.memory.sync_word import SYNC_SPACE
+from ppt_gpu.emulator.memory.mbarrier_word import SYNC_SPACE
 from ppt_gpu.emulator.trace.block_features import features_of
 from ppt_gpu.emulator.trace.trace_file import Record, read_traces, write_traces
 from ppt_gpu.ptx import load_module

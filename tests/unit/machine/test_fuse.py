@@ -6,7 +6,7 @@ import pytest
 
 from ppt_gpu.ptx import parse_module
 from ppt_gpu.spec.isa import load_isa
-from ppt_gpu.validate.isa.expanded import expanded
+from ppt_gpu.validate.isa.expansions import expanded
 
 HEAD = """.version 8.0
 .target sm_52

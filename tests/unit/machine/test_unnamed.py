@@ -18,7 +18,7 @@ from ppt_gpu.ptx.linking.liveness import live_out, register_weights
 from ppt_gpu.ptx.module import Kernel, Module
 from ppt_gpu.sass.counts import counted
 from ppt_gpu.spec.isa import load_isa
-from ppt_gpu.validate.isa.expanded import expanded
+from ppt_gpu.validate.isa.expansions import expanded
 
 HEAD = """.version 8.0
 .target sm_75

@@ -22,8 +22,7 @@ from ppt_gpu.models.gpuperf.model import GpuPerfModel
 from ppt_gpu.models.hong_kim.counts import hong_kim_inputs
 from ppt_gpu.models.hong_kim.hong_kim import hong_kim
 from ppt_gpu.models.hong_kim.model import HongKimModel
-from ppt_gpu.models.mcore.coalescing import transactions_per_warp
-from ppt_gpu.models.mcore.model import MCoreModel, m_core_hardware
+from ppt_gpu.models.mcore.model import MCoreModel, m_core_hardware, transactions_per_warp
 from ppt_gpu.spec import load_gpu
 
 MODELS: tuple[Model, ...] = (HongKimModel(), GpuPerfModel(), MCoreModel())

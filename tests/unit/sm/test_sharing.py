@@ -15,13 +15,14 @@ from ppt_gpu.sm.accesses.sharing import (
     Waves,
     areas,
     fetched_by_others,
+    rising_order,
     sectors_used,
     settled,
     share_factor,
     sharers,
+    taken,
     while_kept,
 )
-from ppt_gpu.sm.accesses.stable_order import rising_order, taken
 from ppt_gpu.sm.l2_sharing.left_lines import LeftLines
 from ppt_gpu.sm.lowering.lower import lower_trace
 from ppt_gpu.sm.program.program import Program

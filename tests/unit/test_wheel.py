@@ -41,6 +41,11 @@ def sources() -> Iterator[str]:
                 yield name
 
 
+def without_checkout() -> dict[str, str]:
+    """For processes that must not find this package, or what an installation left beside it, in the checkout."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+
+
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Built from a copy: building leaves files beside the sources."""
@@ -62,7 +67,7 @@ def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     scripts = folder / ("Scripts" if os.name == "nt" else "bin")
     found = scripts / Path(sys.executable).name
     pip = [sys.executable, "-m", "pip", "--python", str(found), "install", "-q", "--no-deps", "--no-index"]
-    subprocess.run([*pip, str(wheel)], check=True, capture_output=True)
+    subprocess.run([*pip, str(wheel)], check=True, capture_output=True, env=without_checkout())
     (packages,) = folder.rglob("site-packages")
     (packages / "libraries.pth").write_text(sysconfig.get_paths()["purelib"])
     for compiled in (ROOT / "ppt_gpu").rglob("*.nb[ic]"):  # found again wherever its sources stand: saves a minute
@@ -84,8 +89,7 @@ def test_the_wheel_holds_every_file(wheel: Path) -> None:
 
 def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
     """A command of the new environment, which does not see the checkout."""
-    environment = os.environ | {"PPT_GPU_CACHE": str(folder / "cache")}
-    environment.pop("PYTHONPATH", None)
+    environment = without_checkout() | {"PPT_GPU_CACHE": str(folder / "cache")}
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 

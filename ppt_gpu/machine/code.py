@@ -36,6 +36,14 @@ from ppt_gpu.ptx.uses import readers_of
 from ppt_gpu.spec.gpu import Isa
 from ppt_gpu.tasklist.expand import machine_operations
 
+#: PTX instructions that are no machine instructions, on any GPU
+_NOTHING = frozenset(("mov", "cvta"))
+#: what joins two predicates (PLOP3)
+_BOTH = ("int32.setp",)
+#: what ptxas 13 takes an instruction that is several, some of them under a predicate, to be longer by when it decides
+#: on unrolling: an approximate function that scales denormal operands (of rsqrt.approx.f32 two, with a load seven, are
+#: unrolled four times, and eleven where the number of iterations is known)
+GUARDED = 5
 #: passes over the kernel; a register that changes after so many is taken to be a multiple of 1
 _PASSES = 8
 
@@ -63,16 +71,6 @@ def alignments(kernel: Kernel) -> dict[int, int]:
             return found
         todo = list({i.index: i for register in changed for i in read.get(register, ())}.values())
     return {register: 0 if register in changed else alignment for register, alignment in found.items()}
-
-
-#: PTX instructions that are no machine instructions, on any GPU
-_NOTHING = frozenset(("mov", "cvta"))
-#: what joins two predicates (PLOP3)
-_BOTH = ("int32.setp",)
-#: what ptxas 13 takes an instruction that is several, some of them under a predicate, to be longer by when it decides
-#: on unrolling: an approximate function that scales denormal operands (of rsqrt.approx.f32 two, with a load seven, are
-#: unrolled four times, and eleven where the number of iterations is known)
-GUARDED = 5
 
 
 @dataclass(frozen=True)

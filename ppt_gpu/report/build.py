@@ -25,6 +25,8 @@ from ppt_gpu.sm.program.result import STALL_REASONS, SmResult
 from ppt_gpu.spec.gpu import Gpu
 from ppt_gpu.workload.workload import Workload
 
+HOT_LINES = 8
+
 
 @dataclass(frozen=True, repr=False)
 class ShownResult(Result):
@@ -37,9 +39,6 @@ class ShownResult(Result):
     def _repr_html_(self) -> str:
         """What notebooks show."""
         return summary(self)
-
-
-HOT_LINES = 8
 
 
 def build_launch(

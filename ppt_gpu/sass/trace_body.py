@@ -32,6 +32,10 @@ from ppt_gpu.sass.trace_header import GROUPED, TraceHeader, TraceLines, read_hea
 from ppt_gpu.sass.trace_lines import Instructions
 from ppt_gpu.workload.workload import Range
 
+_WARP = 32
+_ACCESS = 25  # B of an access
+#: lines of blocks that later versions of the tracer add
+_CLUSTER = ("cluster id", "cluster cta", "cluster rank")
 #: B without an access that tell two buffers apart: cudaMalloc aligns to 256 B, and large buffers to pages of 2 MiB
 APART = 1 << 16
 
@@ -67,12 +71,6 @@ def with_accessed(
             start = int(first[part[0]]) // 256 * 256
             found.append(Range(f"memory{number}", start, int(last[part[-1]]) - start, False))
     return tuple(found)
-
-
-_WARP = 32
-_ACCESS = 25  # B of an access
-#: lines of blocks that later versions of the tracer add
-_CLUSTER = ("cluster id", "cluster cta", "cluster rank")
 
 
 @dataclass(frozen=True)

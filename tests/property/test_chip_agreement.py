@@ -134,7 +134,7 @@ def test_warps_that_wait_for_ever(
 
 
 @pytest.mark.slow
-@settings(RELAXED, max_examples=1500)
+@settings(RELAXED, max_examples=3000)
 @given(**OPTIONS, seed=st.integers(0, 2**32))
 def test_arrivals_waits_and_copies_many(program: Program, gpu: Gpu, resident: int, share: float, seed: int) -> None:
     compare(with_events(program, seed), gpu, resident, share, LONG)

@@ -67,11 +67,11 @@ def test_random_kernels(text):
     assume(assert_same(of_threads(text)))
 
 
-CHUNK = 20
+CHUNK = 10
 
 
-@pytest.mark.parametrize("start", range(0, len(TABLE), 20 * CHUNK))
+@pytest.mark.parametrize("start", range(0, len(TABLE), 40 * CHUNK))
 def test_every_form(start):
     """Each instruction once, some of its results used by nobody."""
-    for first in range(start, min(start + 20 * CHUNK, len(TABLE)), CHUNK):
+    for first in range(start, min(start + 40 * CHUNK, len(TABLE)), CHUNK):
         assert_same(of_threads(kernel_text([instance(row)[0] for row in TABLE[first : first + CHUNK]])))

@@ -13,13 +13,13 @@ from benchmarks.entered import bench_entered
 #: What each figure may be at most. Lower it where a change makes the figure fall. It rises only with a reason in the
 #: message of the same commit. `python tests/structure.py` prints the figures.
 AT_MOST = {
-    "files": 835,
-    "lines": 100_185,
+    "files": 836,
+    "lines": 100_165,
     "files of the largest folder": 23,
     "files over 500 lines": 2,
     "import circles": 0,
     "files in import circles": 0,
-    "late imports": 55,
+    "late imports": 54,
     "lines of the longest function": 357,
     "functions over 80 lines": 7,
     "functions over 12 parameters": 65,

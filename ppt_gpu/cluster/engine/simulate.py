@@ -29,6 +29,7 @@ from ppt_gpu.common.errors import PptError
 from ppt_gpu.common.progress import Progress
 from ppt_gpu.common.units import format_time
 
+HISTORY_RANKS = 4096  # ranks whose histories are kept when all are simulated
 ASKED = 256  # ranks: looking must cost next to nothing
 
 
@@ -56,9 +57,6 @@ class RunProgress(Progress):
             return
         seconds = max((rank.now for rank in self.ranks), default=0) / PS_PER_S
         self.what = f"{events:,} events, {format_time(seconds)} simulated"
-
-
-HISTORY_RANKS = 4096  # ranks whose histories are kept when all are simulated
 
 
 class Processes(Protocol):

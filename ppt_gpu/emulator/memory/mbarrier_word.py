@@ -10,6 +10,10 @@ from __future__ import annotations
 
 from ppt_gpu.spec.gpu import MEMORY_SPACES
 
+COUNT_BITS = 20
+COUNT = (1 << COUNT_BITS) - 1
+EXPECTED, BYTES, BYTES_BITS = COUNT_BITS, 2 * COUNT_BITS, 22
+PARITY = 63
 PLACE_BITS, GIVEN_BITS = 29, 18
 PLACE, GIVEN = (1 << PLACE_BITS) - 1, (1 << GIVEN_BITS) - 1
 #: `Trace.access_space` of these words: accesses to constants are not recorded
@@ -24,12 +28,6 @@ def word(place: int, given: int) -> int:
     try_wait the parity that they ask for, of a barrier the warps it expects (0: all of the block).
     """
     return place & PLACE | (given & GIVEN) << PLACE_BITS
-
-
-COUNT_BITS = 20
-COUNT = (1 << COUNT_BITS) - 1
-EXPECTED, BYTES, BYTES_BITS = COUNT_BITS, 2 * COUNT_BITS, 22
-PARITY = 63
 
 
 def fresh(count: int) -> int:

@@ -21,6 +21,9 @@ from ppt_gpu.models.caches.nugteren_loop import UNLIMITED, FakeCache, WarpLines,
 from ppt_gpu.sm.program.machine import Machine, fermi_place, uses_l1
 from ppt_gpu.sm.program.program import KIND_LOAD, Program
 
+#: of the released configuration: mean and deviation of the memory's latency in fake time
+LATENCY, DEVIATION = 100, 5.0
+_SEED = 2014
 MAPPINGS = ("modulo", "xor", "fermi")
 #: by `l1.index`
 MAPPING_OF = {"linear": "modulo", "hash": "xor", "fermi": "fermi"}
@@ -36,11 +39,6 @@ def set_of(lines: NDArray[np.int64], sets: int, mapping: str) -> NDArray[np.int6
     if mapping == "fermi":
         return fermi_place(number.view(np.uint64)).view(np.int64) % sets
     raise PptError(f"unknown mapping of lines to sets '{mapping}'", hint=did_you_mean(mapping, MAPPINGS))
-
-
-#: of the released configuration: mean and deviation of the memory's latency in fake time
-LATENCY, DEVIATION = 100, 5.0
-_SEED = 2014
 
 
 @dataclass(frozen=True)

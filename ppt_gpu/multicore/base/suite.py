@@ -12,6 +12,24 @@ from ppt_gpu.multicore.base.values import Values, require
 from ppt_gpu.spec.files import find
 from ppt_gpu.spec.toml_reader import Number, Table, TableList, Text, check, read_toml
 
+_ALPHA = Number(minimum=1, maximum=100)
+_BETA = Number(above=0)
+_NUMBERS = {
+    "parallel": Number(minimum=0, maximum=1),
+    "loads": Number(above=0, maximum=1),
+    "l1_alpha": _ALPHA,
+    "l1_beta": _BETA,
+    "l2_alpha": _ALPHA,
+    "l2_beta": _BETA,
+}
+SCHEMA = Table(
+    fields={
+        "title": Text(),
+        "source": Text(default=""),
+        "benchmark": TableList(item=Table(fields={"name": Text(), **_NUMBERS}), min_items=1),
+    }
+)
+
 
 def miss_rate(
     size: Values, alpha: Values, beta: Values, *, sharers: Values = 1.0, literal: bool = False
@@ -31,25 +49,6 @@ def miss_rate(
         worst = float(np.max(ratio))
         raise PptError(f"the printed miss rate has base 1 - S/(T beta) = {1 - worst:g}", hint="it needs S < T beta")
     return np.asarray((1.0 - ratio) ** power)
-
-
-_ALPHA = Number(minimum=1, maximum=100)
-_BETA = Number(above=0)
-_NUMBERS = {
-    "parallel": Number(minimum=0, maximum=1),
-    "loads": Number(above=0, maximum=1),
-    "l1_alpha": _ALPHA,
-    "l1_beta": _BETA,
-    "l2_alpha": _ALPHA,
-    "l2_beta": _BETA,
-}
-SCHEMA = Table(
-    fields={
-        "title": Text(),
-        "source": Text(default=""),
-        "benchmark": TableList(item=Table(fields={"name": Text(), **_NUMBERS}), min_items=1),
-    }
-)
 
 
 @dataclass(frozen=True)

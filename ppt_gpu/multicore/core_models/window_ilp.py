@@ -16,6 +16,9 @@ from ppt_gpu.common.compiled import entry
 from ppt_gpu.common.errors import PptError
 from ppt_gpu.tasklist.flat import FlatTaskList
 
+#: windows in the dependence profile of a representation
+WINDOWS = (2, 4, 8, 16, 32, 64, 128, 256)
+
 
 @entry
 def window_cycles(
@@ -47,16 +50,10 @@ def window_cycles(
     return done
 
 
-#: windows in the dependence profile of a representation
-WINDOWS = (2, 4, 8, 16, 32, 64, 128, 256)
-
-
 def window_ilp(flat: FlatTaskList, window: int) -> float:
     """Operations / cycles of one warp of `flat` in a window. Raises PptError for a window below 1, or no operations."""
     if window < 1 or not len(flat.path):
         raise PptError(f"a window of {window} over {len(flat.path)} operations")
-    from ppt_gpu.multicore.core_models.window_ilp import window_cycles
-
     last = np.zeros(len(flat.tasks), np.int64)
     entered = np.zeros(window, np.int64)
     cycles = window_cycles(flat.path, flat.dep_start, flat.dep_task, last, entered)

@@ -21,6 +21,10 @@ from ppt_gpu.report.html.warps import warps
 from ppt_gpu.report.result.detail import Detail
 from ppt_gpu.report.result.result import LaunchResult, Result, Suggestion
 
+#: launches with sections of their own: those that take longest
+LAUNCHES = 8
+SUFFIXES = (".html", ".htm")
+HERE = Path(__file__).parent
 NOTHING = "None of the changes that were simulated makes it faster by 2 % or more."
 
 
@@ -35,12 +39,6 @@ def advice(suggestions: Sequence[Suggestion]) -> Markup:
 
 def _by(one: Suggestion) -> str:
     return f"{one.text} ({one.remark})" if one.remark else one.text
-
-
-#: launches with sections of their own: those that take longest
-LAUNCHES = 8
-SUFFIXES = (".html", ".htm")
-HERE = Path(__file__).parent
 
 
 def check_target(path: str) -> None:

@@ -26,6 +26,8 @@ from ppt_gpu.common.compiled import entry
 from ppt_gpu.common.hash_ids import Numbers, mix
 from ppt_gpu.workload.workload import Range
 
+#: how many bits each byte has
+BITS = np.array([mask.bit_count() for mask in range(256)], np.float64)
 #: values in a run from which on moving runs takes less than sorting the values
 RUN = 256
 
@@ -51,10 +53,6 @@ def taken(values: NDArray[V], order: Order) -> NDArray[V]:
     if not isinstance(order, list):
         return values[order]
     return values[order[0]] if len(order) == 1 else np.concatenate([values[run] for run in order])
-
-
-#: how many bits each byte has
-BITS = np.array([mask.bit_count() for mask in range(256)], np.float64)
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,8 @@ from ppt_gpu.sm.program.program import KIND_ATOMIC, KIND_BARRIER, KIND_COMPUTE, 
 from ppt_gpu.spec.gpu import MEMORY_ACCESSES, MEMORY_SPACES, Gpu
 from ppt_gpu.tasklist.expand import operations_of
 
+_SPACES = (GLOBAL, SHARED, LOCAL)
+NOBODY, ANY, ALL = range(3)
 _DIGITS = re.compile(r"\d+")
 
 
@@ -78,10 +80,6 @@ def _read(operands: Sequence[Operand | None]) -> set[int]:
         elif isinstance(operand, Mem):
             found |= _read([operand.base])
     return found
-
-
-_SPACES = (GLOBAL, SHARED, LOCAL)
-NOBODY, ANY, ALL = range(3)
 
 
 @dataclass(frozen=True)

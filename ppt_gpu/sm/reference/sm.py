@@ -47,6 +47,8 @@ from ppt_gpu.sm.program.result import STALL_REASONS
 from ppt_gpu.sm.reference.code import Code, place
 from ppt_gpu.sm.reference.memory import Memory, whole
 
+REASON = {name: index for index, name in enumerate(STALL_REASONS)}
+
 
 class Constants:
     """Which lines are in the cache, or on their way to it, and when the cache behind it can send the next one."""
@@ -81,9 +83,6 @@ class Constants:
             fill = whole(begin) + self.m.constant_behind
         place(held, self.m.constant_ways, line, fill)
         return fill
-
-
-REASON = {name: index for index, name in enumerate(STALL_REASONS)}
 
 
 @dataclass

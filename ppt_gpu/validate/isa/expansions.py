@@ -33,6 +33,8 @@ from ppt_gpu.tasklist.expand import machine_operations, operations_of
 from ppt_gpu.validate.isa.counts import Counted, count_module, read_counts, text_digest
 from ppt_gpu.validate.tables.rows import Row, is_asked
 
+#: letters of a kernel's name in a table
+LONGEST = 44
 #: 32-bit registers of a thread: they decide about the order only, which does not count
 _REGISTERS = 255
 
@@ -65,10 +67,6 @@ def _places(made: MachineCode) -> list[int]:
         if block not in covered:
             places += range(first, end)
     return places
-
-
-#: letters of a kernel's name in a table
-LONGEST = 44
 
 
 @dataclass(frozen=True)

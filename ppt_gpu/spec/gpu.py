@@ -227,7 +227,6 @@ class CodeCache:
     line: int = 128  # B
     ways: int = 4
     instruction: int = 8  # B of a PTX instruction
-    fetch: int = 0  # B that the SM fetches in a cycle, for one warp; 0: no limit
 
 
 @dataclass(frozen=True)

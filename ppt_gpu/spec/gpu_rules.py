@@ -211,8 +211,6 @@ def _collectors(checked: Checked, pipes: dict[str, Pipe]) -> None:
     if checked.get(*scope) == "sm":
         _shared_collectors(checked, pipes)
     others: list[tuple[tuple[str, ...], str]] = []
-    if fetch := checked.get("code", "fetch"):
-        others.append((("code", "fetch"), format_bytes(fetch)))
     if constants := checked.get("constants", "size"):
         others.append((("constants", "size"), format_bytes(constants)))
     if (policy := checked.get("sm", "policy")) in ("gto_block", "two_level"):

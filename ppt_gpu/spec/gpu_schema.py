@@ -154,7 +154,6 @@ _CODE: dict[str, Leaf] = {
     "line": _bytes(8, default=128),
     "ways": _count(1, default=4),
     "instruction": _bytes(1, default=8),
-    "fetch": _bytes(default=0),
 }
 
 _CONSTANTS: dict[str, Leaf] = {

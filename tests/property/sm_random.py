@@ -43,9 +43,8 @@ CLASSES = {
 CODE = (
     CodeCache(),
     CodeCache(size=16, line=8, ways=1),
-    CodeCache(size=64, line=16, ways=2, fetch=8),
-    CodeCache(size=1024, line=32, ways=4, fetch=16),
-    CodeCache(fetch=24),
+    CodeCache(size=64, line=16, ways=2),
+    CodeCache(size=1024, line=32, ways=4),
 )
 CONSTANTS = (
     ConstantCache(),
@@ -397,8 +396,7 @@ def staged_gpus(draw: st.DrawFn) -> Gpu:
     if collectors.one_result:  # for up to 64 units of an SM
         most = 64 // (len(pipes) * gpu.sm.schedulers)
         pipes = {name: dataclasses.replace(pipe, units=min(pipe.units, most)) for name, pipe in pipes.items()}
-    code = dataclasses.replace(gpu.code, fetch=0)  # nor this
-    return dataclasses.replace(gpu, sm=sm, pipes=pipes, code=code, collectors=collectors)
+    return dataclasses.replace(gpu, sm=sm, pipes=pipes, collectors=collectors)
 
 
 @st.composite

@@ -57,7 +57,7 @@ def test_issuing_ahead_changes_nothing(
     gpu = replace(
         gpu,
         sm=replace(gpu.sm, policy=policy),
-        code=replace(gpu.code, size=0, fetch=0),
+        code=replace(gpu.code, size=0),
         host=replace(gpu.host, block_launch=launch),
     )
     program = loop_program(gpu, body, repeat, blocks, warps)

@@ -6,14 +6,13 @@ from typing import Any
 
 from ppt_gpu.common.bits import int64
 from ppt_gpu.common.compiled import called, merged
-from ppt_gpu.sm.loop.code import fetch
+from ppt_gpu.sm.loop.code import line_there
 from ppt_gpu.sm.loop.memory import P_TURNED, P_WARP_LAUNCH
 from ppt_gpu.sm.loop.pack import (
     ANNOUNCE,
     BARRIER,
     DRAIN,
     FETCH_AT,
-    FETCHES,
     NO_INSTRUCTION,
     OP_AT,
     OP_MASK,
@@ -224,8 +223,8 @@ def launch_block(
             continue
         operation = (code[begin] >> OP_AT) & OP_MASK
         there = now + (warp - first) * mem[P_WARP_LAUNCH]
-        if (code[begin] >> FETCH_AT) & FETCHES:
-            there = fetch(mem, operation, there, int64(1))
+        if (code[begin] >> FETCH_AT) & 1 != 0:
+            there = line_there(mem, operation, int64(0), int64(0), there)
         op_stall[(operation << STALL_SHIFT) + NO_INSTRUCTION] += there - now
         warps[me + READY] = there
         warps[me + WORD] = code[begin]

@@ -10,7 +10,6 @@ from ppt_gpu.sm.loop.lsu import leave_queue
 from ppt_gpu.sm.loop.memory import (
     CODE,
     CODE_FILL,
-    CODE_FREE,
     CODE_KNOWN,
     CODE_LINE,
     CONSTANTS,
@@ -19,7 +18,6 @@ from ppt_gpu.sm.loop.memory import (
     L2_SERVER,
     LSU,
     P_CODE_DRAM,
-    P_CODE_FETCH,
     P_CODE_L2,
     P_CODE_SETS,
     P_CODE_WAYS,
@@ -31,18 +29,7 @@ from ppt_gpu.sm.loop.memory import (
 )
 from ppt_gpu.sm.loop.record import CODE_LINE_READ, record
 from ppt_gpu.sm.loop.tags import make_newest, way_of, whole
-from ppt_gpu.sm.program.machine import ONE, WRONG_FETCH
-
-
-@called
-def fetch(mem: Any, operation: int, time: int, fetches: int) -> int:
-    """Cycle from `time` on at which an entry of `operation`, which so many fetches bring, is there."""
-    if mem[P_CODE_FETCH] != 0:
-        time = max(time, mem[CODE_FREE])
-        mem[CODE_FREE] = time + fetches
-        if fetches > 1:
-            time += WRONG_FETCH
-    return line_there(mem, operation, int64(0), int64(0), time) if mem[P_CODE_SETS] != 0 else time
+from ppt_gpu.sm.program.machine import ONE
 
 
 @called

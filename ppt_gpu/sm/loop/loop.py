@@ -33,7 +33,7 @@ from ppt_gpu.sm.loop.blocks import (
     wait_for_event,
     warp_at,
 )
-from ppt_gpu.sm.loop.code import constant, fetch
+from ppt_gpu.sm.loop.code import constant, line_there
 from ppt_gpu.sm.loop.constants import read_constant
 from ppt_gpu.sm.loop.lsu import issue_global, issue_shared
 from ppt_gpu.sm.loop.memory import (
@@ -53,7 +53,6 @@ from ppt_gpu.sm.loop.pack import (
     CACHED,
     EVENT,
     FETCH_AT,
-    FETCHES,
     FREE_PORT,
     HELD_FOR,
     INTERVAL,
@@ -419,9 +418,9 @@ def make_loop(
                         warps[me + WAITING] = 1
                         warps[me + ARRIVED_AT] = at
                         warps[me + BARRIER_LATENCY] = max(1, op_table[operation * OP_ROW + LATENCY])
-                        fetches = (code[position] >> FETCH_AT) & FETCHES
-                        if fetches:
-                            there = fetch(mem, (code[position] >> OP_AT) & OP_MASK, at + 1, fetches)
+                        if (code[position] >> FETCH_AT) & 1 != 0:
+                            following = (code[position] >> OP_AT) & OP_MASK
+                            there = line_there(mem, following, int64(0), int64(0), at + 1)
                             warps[me + FETCHED] = there if there > at + 1 else int64(0)
                         scheds[sched + PARKED] |= int64(1) << bit
                         if bits != 0:
@@ -444,9 +443,9 @@ def make_loop(
                     operation, kind = (word >> OP_AT) & OP_MASK, (word >> KIND_AT) & 7
                     port = (word >> PORT_AT) & PORT_MASK
                     gate = (port * K + this) << GATE_SHIFT
-                    there, fetches = int64(0), (word >> FETCH_AT) & FETCHES
-                    if fetches:
-                        there = fetch(mem, operation, at + 1, fetches)
+                    there = int64(0)
+                    if (word >> FETCH_AT) & 1 != 0:
+                        there = line_there(mem, operation, int64(0), int64(0), at + 1)
                     shared = gates[gate + MAIN] & OFFSET
                     behind = gates[gate + BEHIND] != 0
                     let_in = not behind or scheds[DOOR] <= at

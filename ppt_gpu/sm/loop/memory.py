@@ -35,7 +35,7 @@ _PARAMETERS = (
     "l1_fifo", "l1_write", "l1_allocate", "l1_latency", "l1_group", "mshrs",
     "merges", "l2_fifo", "l2_back", "l2_allocate", "l2_latency", "l2_cost", "icnt_cost", "dram_cost", "dram_latency",
     "dirty", "perfect", "sector_bytes", "queue", "request_cost", "request_queue", "store_ack", "miss_latency",
-    "code_fetch", "code_sets", "code_ways", "code_l2", "code_dram", "constant_late", "constant_latency",
+    "code_sets", "code_ways", "code_l2", "code_dram", "constant_late", "constant_latency",
     "constant_queued", "constant_miss", "dram_turn", "dram_group", "store_latency", "warp_launch", "turned",
     "l2_write_cost", "l2_near", "l2_far", "dram_work", "dram_loaded", "dram_ahead",
     "constant_sets", "constant_ways", "constant_fill", "constant_behind", "l1_reserves",
@@ -44,19 +44,19 @@ _PARAMETERS = (
     P_TX, P_SHARED, P_ATOMIC, P_ATOMIC_BUSY, P_L1_FIFO, P_L1_WRITE, P_L1_ALLOCATE, P_L1_LATENCY, P_L1_GROUP, P_MSHRS,
     P_MERGES, P_L2_FIFO, P_L2_BACK, P_L2_ALLOCATE, P_L2_LATENCY, P_L2, P_ICNT, P_DRAM, P_DRAM_LATENCY,
     P_DIRTY, P_PERFECT, P_BYTES, P_QUEUE, P_REQUEST, P_REQUEST_QUEUE, P_ACK, P_MISS,
-    P_CODE_FETCH, P_CODE_SETS, P_CODE_WAYS, P_CODE_L2, P_CODE_DRAM, P_CONSTANT_LATE, P_CONSTANT_LATENCY,
+    P_CODE_SETS, P_CODE_WAYS, P_CODE_L2, P_CODE_DRAM, P_CONSTANT_LATE, P_CONSTANT_LATENCY,
     P_CONSTANT_QUEUED, P_CONSTANT_MISS, P_TURN, P_DRAM_GROUP, P_STORE, P_WARP_LAUNCH, P_TURNED,
     P_L2_WRITE, P_L2_NEAR, P_L2_FAR, P_WORK, P_LOADED, P_AHEAD,
     P_CONSTANT_SETS, P_CONSTANT_WAYS, P_CONSTANT_FILL, P_CONSTANT_BEHIND, P_L1_RESERVES,
 ) = range(len(_PARAMETERS))  # fmt: skip
 # servers (time from which each is free), heads of the rings, carried fraction; the last cycle in which the instruction
-# cache was filled or a constant issued that is queued; the cycle of the next fetch; the cycle from which constants are
+# cache was filled or a constant issued that is queued; the cycle from which constants are
 # there (0: nobody has asked); where the tables begin; where the next record of loop.record goes, and where they end
 (
     LSU, L2_SERVER, INWARD, OUTWARD, DRAM, ATOMIC, REQUESTS, RETURNS, DIRTY_REST, MSHR_HEAD, QUEUE_HEAD, LAST_RELEASE,
-    NOW, CODE_FILL, CODE_FREE, CONSTANTS, MSHRS, QUEUE, CODE, CODE_KNOWN, CODE_LINE, LINES,
+    NOW, CODE_FILL, CONSTANTS, MSHRS, QUEUE, CODE, CODE_KNOWN, CODE_LINE, LINES,
     RECORD_AT, RECORD_END, COPIER, CONSTANT_TABLE, CONSTANT_SERVER,
-) = range(len(_PARAMETERS), len(_PARAMETERS) + 27)  # fmt: skip
+) = range(len(_PARAMETERS), len(_PARAMETERS) + 26)  # fmt: skip
 #: way of an operation: it does not look into the L1, it does, the copy engine does it, or it does for local memory
 PASSES_L1, LOOKS_INTO_L1, COPIES, IN_LOCAL = range(4)
 #: added to the way of an atomic of which nobody wants a result back

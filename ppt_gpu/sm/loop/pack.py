@@ -23,7 +23,7 @@ from ppt_gpu.sm.program.machine import (
     WAIT_LONG,
     Machine,
     event_reasons,
-    fetches,
+    fetched,
     producer_class,
     queued_kinds,
 )
@@ -39,12 +39,12 @@ from ppt_gpu.sm.program.program import (
 from ppt_gpu.sm.program.result import STALL_REASONS
 
 # The word of an entry, from bit 0: the first two slots it waits for, "waits for more", the slot it announces, kind,
-# "last of its path", "may issue ahead of time", port, operation, how many fetches bring it, the column of `op_stall`
+# "last of its path", "may issue ahead of time", port, operation, "is fetched", the column of `op_stall`
 # for a wait for the port.
 # Slot 0 is always complete, 1 is never read; those of the program follow.
 NO_WAIT, NO_SLOT, FIRST_SLOT = 0, 1, 2
 W1_AT, MORE_AT, SLOT_AT, KIND_AT, LAST_AT, AHEAD_AT, PORT_AT, OP_AT = 7, 14, 15, 22, 25, 26, 27, 33
-FETCH_AT, FETCHES, THROTTLE_AT = 57, 3, 59
+FETCH_AT, THROTTLE_AT = 57, 58
 PORT_MASK, OP_MASK, KIND_MASK = 63, (1 << 24) - 1, 7
 MAX_PORTS, FREE_PORT = 64, 0
 POSITION = (1 << 40) - 1  # of entries and memory entries
@@ -120,9 +120,9 @@ class Packed:
         self.slot_shift = (max(slots, waits) - 1).bit_length()
         self.code = np.empty(len(program.entry_op), np.int64)
         pack_entries(self.code, program.entry_op, program.entry_wait, program.entry_slot, op_word, last)
-        fetched = fetches(program, machine)
-        self.code |= fetched << FETCH_AT
-        self.code[:-1] &= ~((fetched[1:] != 0).astype(np.int64) << AHEAD_AT)  # fetches must come in the order of time
+        begins = fetched(program, machine).astype(np.int64)
+        self.code |= begins << FETCH_AT
+        self.code[:-1] &= ~(begins[1:] << AHEAD_AT)  # fetches must come in the order of time
 
 
 def _never_busy(pair: tuple[int, bool], program: Program, machine: Machine) -> bool:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ppt_gpu.common.compiled import called
 from ppt_gpu.sm.loop.advance import make_advance
-from ppt_gpu.sm.loop.memory import CODE_FILL, CODE_FREE, CONSTANTS, PLACE, MemoryArrays
+from ppt_gpu.sm.loop.memory import CODE_FILL, CONSTANTS, PLACE, MemoryArrays
 from ppt_gpu.sm.loop.pack import Packed
 from ppt_gpu.sm.loop.repeat import make_rounds_left
 from ppt_gpu.sm.loop.replay import ANSWERED, FREELY, LOGGED, LOGGING, MODE, RECORD_SHIFT, RECORDS, make_replay
@@ -79,7 +79,6 @@ class Skipping:
         self.blocks = -1  # launched and ended, at the copy
         self.positions = self._warps()[:, POS].copy()
         self.skipped = 0  # cycles
-        self.fetching = 0  # cycle of the next fetch, at the copy
 
     def look_around(self, max_cycles: int) -> None:
         """At a pause: copy the state, skip, or look again later."""
@@ -120,7 +119,6 @@ class Skipping:
         track[LOOK_AT], track[TARGET], track[COPIED_AT] = look_at, NEVER, NEVER
         if lag > 0:
             self.snap[:] = self.state.core
-            self.fetching = int(self.memory.mem[CODE_FREE])
             self.blocks = int(track[NEXT_BLOCK] + track[ENDED])
             track[COPIED_AT], track[FROM], track[LAG] = track[NOW], at, lag
             track[STRIDE] = -(-STEP // lag) * lag
@@ -134,8 +132,6 @@ class Skipping:
             return 0
         mem = self.memory.mem
         if max(mem[CODE_FILL], mem[CONSTANTS]) > before:  # the instruction cache changes
-            return 0
-        if max(0, int(mem[CODE_FREE]) - now) != max(0, self.fetching - before):
             return 0
         rounds = make_rounds_left()(
             machine.schedulers, machine.policy, state.core, self.snap, state.layout, self.run, self.code, self.waits,
@@ -167,7 +163,6 @@ class Skipping:
                 state.occupied, state.scheds, rounds, before, now,
             )  # fmt: skip
         self.skipped += skipped
-        memory.mem[CODE_FREE] += skipped
         self.gap = FIRST_GAP if skipped >= WORTH else min(2 * self.gap, LAST_GAP)
         track[NOW], track[TARGET], track[LOOK_AT] = now + skipped, NEVER, now + skipped + self.gap
 

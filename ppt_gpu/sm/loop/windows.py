@@ -28,7 +28,6 @@ from ppt_gpu.sm.loop.advance import move_ports, move_warp, wind
 from ppt_gpu.sm.loop.memory import (
     ATOMIC,
     CODE_FILL,
-    CODE_FREE,
     CONSTANTS,
     COPIER,
     DRAM,
@@ -264,7 +263,7 @@ class WindowSkipping:
         return np.minimum(np.rint(made * cycles / self.time).astype(np.int64), limit)[of_warp], cycles
 
     def _skip(self, alive: NDArray[np.int64], rounds: NDArray[np.int64], cycles: int) -> None:
-        machine, state, memory, now = self.machine, self.state, self.memory, int(self.track[NOW])
+        machine, state, now = self.machine, self.state, int(self.track[NOW])
         going = rounds > 0
         warps = self._warps()[alive[going]]
         words = self.packed.code[warps[:, POS, None] + np.arange(self.lag)]
@@ -283,7 +282,6 @@ class WindowSkipping:
         )  # fmt: skip
         self._charge(int(rounds.sum()) * self.lag, len(alive) * cycles)
         self.approximate += cycles
-        memory.mem[CODE_FREE] += cycles
         self.track[NOW] = now + cycles
 
     def _pass_memory(

@@ -51,8 +51,6 @@ TURN, TURN_MASK = 0x9E3779B1, 0x7FFFFFFF  # which set begins a turn: any but a r
 DRAM_AHEAD = 2000
 #: cycles that are added to the time in which DRAM has worked, so that the first reads of a launch find it idle
 DRAM_QUIET = 1000
-#: cycles from a fetch behind a branch that is taken to the next one of its warp: it has to be seen first
-WRONG_FETCH = 2
 
 #: cycles that data of a missed sector take to the miss queue, to the port to the registers and into these
 WRITTEN = 3
@@ -162,7 +160,6 @@ class Machine:
     code_ways: int
     code_line: int  # B
     code_bytes: int  # B of an instruction
-    code_fetch: int  # instructions that a fetch brings, one fetch a cycle; 0: no limit
     code_at: int  # CODE_*, at the start
     code_shared: int  # CODE_BEFORE, CODE_BEHIND
     code_l2: int  # cycles that an instruction line takes from the L2, and from DRAM
@@ -326,7 +323,6 @@ def machine_of(
         code_ways=code_ways,
         code_line=gpu.code.line,
         code_bytes=gpu.code.instruction,
-        code_fetch=-(-gpu.code.fetch // gpu.code.instruction),
         code_at=code_at & CODE_WHERE,
         code_shared=code_at & ~CODE_WHERE if gpu.collectors.units else 0,
         code_l2=from_l2,
@@ -526,32 +522,14 @@ def _lines_of(pc: NDArray[np.int64], program: Program, machine: Machine) -> NDAr
     return (pc + first) * machine.code_bytes // machine.code_line
 
 
-def fetches(program: Program, machine: Machine) -> NDArray[np.int64]:
-    """[E] how many fetches bring an entry to its warp.
-
-    One for the first, for each that begins a line or follows one that is not the one before it in the code, and, where
-    a fetch brings so many instructions only, for each that comes after so many. Two where that is so and a jump comes
-    from the last of a fetch: what stands behind a branch is fetched before anybody knows that it is taken.
-    """
-    count = len(program.entry_op)
-    if count == 0 or (machine.code_sets == 0 and machine.code_fetch == 0):
-        return np.zeros(count, np.int64)
-    pc, line = program.op_pc[program.entry_op].astype(np.int64), instruction_lines(program, machine)[program.entry_op]
-    begins, step = np.ones(count, np.bool_), np.diff(pc)
-    first = program.path_start[:-1][np.diff(program.path_start) > 0]
-    begins[1:] = line[1:] != line[:-1]
-    begins[first] = True
-    if machine.code_fetch == 0:
-        return begins.astype(np.int64)
-    jumps = (step != 0) & (step != 1)
-    begins[1:] |= jumps
-    since = pc - pc[np.maximum.accumulate(np.where(begins, np.arange(count), 0))]
-    begins[1:] |= (step != 0) & (since[1:] % machine.code_fetch == 0)
-    last_of_line = (pc[:-1] + 1) * machine.code_bytes % machine.code_line == 0
-    found = begins.astype(np.int64)
-    found[1:] += jumps & (last_of_line | ((since[:-1] + 1) % machine.code_fetch == 0))
-    found[first] = 1
-    return found
+def fetched(program: Program, machine: Machine) -> NDArray[np.bool_]:
+    """[E] whether an entry is fetched: the first of a warp, and each in another line than the one before it."""
+    begins = np.zeros(len(program.entry_op), np.bool_)
+    if machine.code_sets and len(begins):
+        line = instruction_lines(program, machine)[program.entry_op]
+        begins[1:] = line[1:] != line[:-1]
+        begins[program.path_start[:-1][np.diff(program.path_start) > 0]] = True
+    return begins
 
 
 def queued_kinds(machine: Machine) -> tuple[int, ...]:

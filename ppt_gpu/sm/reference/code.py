@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ppt_gpu.sm.program.machine import ONE, WRONG_FETCH, Machine, fetches, instruction_lines, lines_behind, lines_in_l2
+from ppt_gpu.sm.program.machine import ONE, Machine, fetched, instruction_lines, lines_behind, lines_in_l2
 from ppt_gpu.sm.program.program import CODE_IN_SM, Program
 from ppt_gpu.sm.reference.memory import Memory, whole
 
@@ -19,8 +19,7 @@ class Code:
 
     def __init__(self, program: Program, machine: Machine, memory: Memory) -> None:
         self.program, self.m, self.memory = program, machine, memory
-        self.entries = fetches(program, machine)
-        self.free = 0  # cycle from which the next fetch can be made
+        self.fetched = fetched(program, machine)
         self.line, self.behind = instruction_lines(program, machine), lines_behind(program, machine)
         self.sets: list[dict[int, int]] = [{} for _ in range(machine.code_sets)]  # line: fill; least recent first
         lines = sorted(set(self.line.tolist())) if machine.code_sets else []
@@ -32,13 +31,8 @@ class Code:
 
     def fetch(self, time: int, entry: int) -> int:
         """Cycle from `time` on at which the entry is there."""
-        if not self.entries[entry]:
+        if not self.fetched[entry]:
             return time
-        if self.m.code_fetch:
-            time = max(time, self.free)
-            self.free = time + int(self.entries[entry])
-            if self.entries[entry] > 1:
-                time += WRONG_FETCH
         return self.line_there(time, int(self.line[self.program.entry_op[entry]]))
 
     def line_there(self, time: int, line: int, queued: int = 0) -> int:

@@ -405,7 +405,7 @@ class Sm:
             warp.slot_time[slot], warp.slot_class[slot] = done, int(self.wait_class[op])
         warp.results = max(warp.results, done, cycle + 1)
         if not warp.exited:
-            warp.fetched = self.code.fetch(cycle + 1, warp.entry) if self.code.entries[warp.entry] else 0
+            warp.fetched = self.code.fetch(cycle + 1, warp.entry) if self.code.fetched[warp.entry] else 0
         if warp.exited or (warp.barrier_until == NEVER and warp.event is None):
             self._release_barrier(warp.block, cycle)
         if self.observer is not None:

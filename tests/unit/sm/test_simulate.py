@@ -11,7 +11,7 @@ import pytest
 from benchmarks.loop_programs import Entry, loop_program
 from ppt_gpu.common.errors import BudgetError, PptError
 from ppt_gpu.sm.one_sm import simulate
-from ppt_gpu.sm.program.machine import fetches, machine_of
+from ppt_gpu.sm.program.machine import fetched, machine_of
 from ppt_gpu.sm.program.program import (
     CODE_IN_L2,
     CODE_IN_SM,
@@ -160,35 +160,14 @@ def test_the_first_constant_comes_from_dram() -> None:
     assert run(tiny(memory__constant_cold=True), body).cycles == 370 + 6
 
 
-def test_a_fetch_a_cycle_brings_two_instructions_of_one_warp() -> None:
-    gpu = tiny(code__fetch=16, sm__schedulers=4)
-    result = run(gpu, (("fp32", (), -1), ("int32", (), -1), ("sfu", (), -1)), warps=4)
-    # fetches in cycles 0 to 3; each warp issues its second entry a cycle later, and fetches the third in the next: the
-    # first warp asks in cycle 2, when two others have yet to get their first pair
-    assert reasons(result)["no_instruction"] == (0 + 1 + 2 + 3) + 4 * 2
-    assert result.cycles == 7 + 20
-
-
-def test_what_stands_behind_a_branch_that_is_taken_is_fetched_for_nothing() -> None:
-    gpu, step, branch = tiny(code__fetch=16, sm__schedulers=4), ("int32", (), -1), ("branch", (), -1)
-    ops = gpu.isa.ops | {"branch": dataclasses.replace(gpu.isa.ops["branch"], latency=1)}
-    gpu = dataclasses.replace(gpu, isa=dataclasses.replace(gpu.isa, ops=ops))
-    result = both(loop_program(gpu, (step, branch), 2, 1, 4), gpu)
-    # fetches in cycles 0 to 3; branches issue in 1 to 4. Then two fetches for each warp: for nothing in cycles 4, 6, 8
-    # and 10, and what the branch leads to is there 2 cycles later
-    waits = [there - (warp + 2) for warp, there in enumerate((6, 8, 10, 12))]
-    assert reasons(result)["no_instruction"] == (0 + 1 + 2 + 3) + sum(waits)
-    assert result.cycles == 12 + 4
-
-
-def test_a_branch_that_is_first_of_its_fetch_brings_with_it_what_stands_behind() -> None:
-    gpu, step, branch = tiny(code__fetch=16), ("int32", (), -1), ("branch", (), -1)
-    for body, expected in (((step, branch), [1, 0, 2, 0]), ((step, ("fp32", (), -1), branch), [1, 0, 1, 1, 0, 1])):
-        program = loop_program(gpu, body, 2, 1, 1)
-        assert fetches(program, machine_of(program, gpu, 1, None, 0.0, None)).tolist() == expected
-    lines = tiny(code__fetch=16, code__line=24, code__size=240)  # a fetch ends with its line
-    program = loop_program(lines, (step, ("fp32", (), -1), branch), 2, 1, 1)
-    assert fetches(program, machine_of(program, lines, 1, None, 0.0, None)).tolist() == [1, 0, 1, 2, 0, 1]
+def test_what_is_fetched_begins_a_line() -> None:
+    """24 B are three instructions: the third is the last of its line, also where a branch leads back to the first."""
+    gpu = tiny(code__line=24, code__size=240)
+    body = tuple((name, (), -1) for name in ("int32", "fp32", "sfu", "branch"))
+    program = loop_program(gpu, body, 2, 1, 1)
+    expected = [True, False, False, True, True, False, False, True]
+    assert fetched(program, machine_of(program, gpu, 1, None, 0.0, None)).tolist() == expected
+    assert not fetched(program, machine_of(program, tiny(), 1, None, 0.0, None)).any()
 
 
 def test_constants_that_are_queued_pass_the_load_store_unit_one_by_one() -> None:

@@ -25,7 +25,6 @@ from ppt_gpu.report.result.result import LaunchResult
 from ppt_gpu.scale.levels.representative_sm import one_sm
 from ppt_gpu.scale.model_inputs import model_inputs
 from ppt_gpu.scale.prediction import KernelPrediction
-from ppt_gpu.scale.simulated_sm import SimulatedSm
 from ppt_gpu.spec.gpu import Gpu
 from ppt_gpu.workload.budget import Budget
 
@@ -64,9 +63,9 @@ def compare(
     found: list[LaunchComparison] = []
     began = [time.process_time()]
 
-    def seen(sm: SimulatedSm, prediction: KernelPrediction, result: LaunchResult) -> None:
+    def seen(prediction: KernelPrediction, result: LaunchResult) -> None:
         spent = time.process_time() - began[0]
-        found.append(_compared(sm, prediction, result, asked, options, spent, caches))
+        found.append(_compared(prediction, result, asked, options, spent, caches))
         began[0] = time.process_time()
 
     simulated = simulated_sms(opened, traces, sequence, target, policy, keep=True)
@@ -82,8 +81,8 @@ def inputs_of(workload: object, gpu: Gpu | str | Path, contents: Mapping[str, ND
     traces, sequence = workload_traces(opened, target, {**arrays, **(contents or {})}, Budget(), (), True, None)
     found: list[tuple[float, ModelInputs]] = []
 
-    def seen(sm: SimulatedSm, prediction: KernelPrediction, result: LaunchResult) -> None:
-        found.append((prediction.cycles, model_inputs(sm, one_sm(sm, prediction))))
+    def seen(prediction: KernelPrediction, result: LaunchResult) -> None:
+        found.append((prediction.cycles, model_inputs(prediction.simulated_sm, one_sm(prediction))))
 
     predict_sequence(
         sequence, simulated_sms(opened, traces, sequence, target, None, True), target, "steady", "sample", seen
@@ -92,7 +91,6 @@ def inputs_of(workload: object, gpu: Gpu | str | Path, contents: Mapping[str, ND
 
 
 def _compared(
-    sm: SimulatedSm,
     prediction: KernelPrediction,
     result: LaunchResult,
     asked: Sequence[Model],
@@ -102,7 +100,8 @@ def _compared(
 ) -> LaunchComparison:
     """`spent`: CPU seconds that the prediction took."""
     began = time.process_time()
-    inputs = model_inputs(sm, one_sm(sm, prediction))
+    sm = prediction.simulated_sm
+    inputs = model_inputs(sm, one_sm(prediction))
     _ = inputs.producers, inputs.latencies  # what the models share is timed apart
     shared = time.process_time() - began
     time_s = prediction.cycles / sm.gpu.sm.clock

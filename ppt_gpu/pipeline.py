@@ -121,10 +121,10 @@ def predict(
     recordings: dict[int, Recording] = {}
     cycles: list[float] = []
 
-    def seen(sm: SimulatedSm, prediction: KernelPrediction, result: LaunchResult) -> None:
+    def seen(prediction: KernelPrediction, result: LaunchResult) -> None:
         longest = prediction.cycles > max(cycles, default=0.0)
         if window is not None and (longest or len(sequence.launches) <= FEW):
-            recordings[len(cycles)] = levels.record_prediction(sm, prediction, window)
+            recordings[len(cycles)] = levels.record_prediction(prediction, window)
         cycles.append(prediction.cycles)
 
     with at_most(threads):
@@ -181,7 +181,7 @@ def open_any(
 
 
 #: what may look at a launch while memory is as it finds it
-Seen = Callable[[SimulatedSm, KernelPrediction, LaunchResult], None]
+Seen = Callable[[KernelPrediction, LaunchResult], None]
 
 
 def _files_read(given: object, opened: Workload, gpu: Gpu | str | Path, overrides: Sequence[str]) -> list[str | Path]:
@@ -212,29 +212,27 @@ def predict_sequence(
 
     def simulate() -> None:
         def one(number: int) -> tuple[KernelPrediction, LaunchResult]:
-            made = predict_launch(sms[number], gpu, level, surveys[number])
+            made = predict_launch(sms[number], level, surveys[number])
             progress.done()
             return made
 
-        first = len(found)
-        for number, (prediction, result) in enumerate(ordered(one, range(first, len(surveys))), first):
+        for prediction, result in ordered(one, range(len(found), len(surveys))):
             found.append(result)
             simulated_blocks.append(prediction.simulation.feed.features)
             if seen is not None:
-                seen(sms[number], prediction, result)
+                seen(prediction, result)
 
     with Progress("launches", len(sequence.steps)) as progress:
         for step in sequence.steps:
             one = sequence.launches[step.number]
-            finds = code.launch(one.kernel, one.blocks)
+            code_at, constants_at = code.launch(one.kernel, one.blocks)
             new = step.number == len(sms)
             try:
                 if new:
-                    sms.append(next(simulated))
-                    sms[-1].code_at, sms[-1].constants_at = finds
-                    if isinstance(sms[-1], TraceSm) and gpu.collectors.units:
-                        sms[-1].code_at |= code.beside(tuple(sms[-1].module.kernels), one.kernel)
-                    sms[-1].l2_lines = l2.lines
+                    made = next(simulated)
+                    if isinstance(made, TraceSm) and gpu.collectors.units:
+                        code_at |= code.beside(tuple(made.module.kernels), one.kernel)
+                    sms.append(replace(made, code_at=code_at, constants_at=constants_at, l2_lines=l2.lines))
                     surveys.append(sms[-1].survey(blocks))
                 sm = sms[step.number]
                 if len(sms) < len(sequence.launches) and isinstance(sm, TraceSm) and not gpu.perfect_memory:
@@ -254,23 +252,23 @@ def predict_sequence(
     return found
 
 
-def predict_launch(sm: SimulatedSm, gpu: Gpu, level: str, survey: Survey) -> tuple[KernelPrediction, LaunchResult]:
+def predict_launch(sm: SimulatedSm, level: str, survey: Survey) -> tuple[KernelPrediction, LaunchResult]:
     """One launch: simulate enough of its blocks on one SM, scale to the grid, hold it against its bounds."""
-    other = _at_level("steady", sm, gpu, survey)[0] if level != "steady" else None
-    prediction, floors = _at_level(level, sm, gpu, survey)
+    other = _at_level("steady", sm, survey)[0] if level != "steady" else None
+    prediction, floors = _at_level(level, sm, survey)
     if other is not None:
         texts = (*prediction.more_warnings, *levels.disagreement(prediction, other))
         prediction = replace(prediction, more_warnings=texts)
-    return prediction, build_launch(sm, gpu, prediction, floors)
+    return prediction, build_launch(prediction, floors)
 
 
-def _at_level(level: str, sm: SimulatedSm, gpu: Gpu, survey: Survey) -> tuple[KernelPrediction, list[ResourceBound]]:
+def _at_level(level: str, sm: SimulatedSm, survey: Survey) -> tuple[KernelPrediction, list[ResourceBound]]:
     """The prediction, raised to the highest of the bounds, and these."""
-    prediction = replace(LEVELS[level](sm, survey, gpu), survey=survey)
+    prediction = replace(LEVELS[level](sm, survey), survey=survey)
     floors = bounds(
         prediction.simulation.work,
         prediction.result,
-        gpu,
+        sm.gpu,
         resident=sm.spread.resident,
         active_sms=sm.spread.active_sms,
         sm_blocks=prediction.plan.sm_blocks,
@@ -294,14 +292,11 @@ def simulated_sms(
     if traces is None:
         flat = tasklist.flatten(tasklist.read_tasklist(workload.tasklist_path))
         for launch in sequence.launches:
-            one = TaskListSm(flat, launch, gpu, policy)
-            one.approximate = approximate
-            yield one
+            yield replace(TaskListSm.of(flat, launch, gpu, policy), approximate=approximate)
         return
     for number in range(len(sequence.launches)):
-        sm = TraceSm(traces.launch(number), gpu, policy, keep)
-        sm.source_notes, sm.approximate = traces.notes, approximate
-        yield sm
+        sm = TraceSm.of(traces.launch(number), gpu, policy, keep)
+        yield replace(sm, source_notes=traces.notes, approximate=approximate)
 
 
 def workload_traces(

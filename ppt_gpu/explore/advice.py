@@ -64,7 +64,7 @@ class _Advisor:
             workload, self.gpu, {}, options.budget or Budget(), options.assume, True, None
         )
         self.launch = self.sequence.launches[0]
-        self.actual = TraceSm(self.traces.launch(0), self.gpu, options.policy)
+        self.actual = TraceSm.of(self.traces.launch(0), self.gpu, options.policy)
         self.blocks: dict[str, Candidate] = {}  # by the text of the suggestion
 
     def trials(self) -> Iterator[Trial]:
@@ -146,9 +146,9 @@ class _Advisor:
 
     def _ideal(self, pcs: Sequence[int]) -> float:
         """The launch's time where these accesses are ideal, s."""
-        sm = TraceSm(IdealLaunch(self.traces, 0, pcs), self.gpu, self.options.policy, keep=False)
-        sm.approximate = self.options.approximate
-        _, result = predict_launch(sm, self.gpu, self.options.level, sm.survey(self.options.blocks))
+        ideal = TraceSm.of(IdealLaunch(self.traces, 0, pcs), self.gpu, self.options.policy, keep=False)
+        sm = replace(ideal, approximate=self.options.approximate)
+        _, result = predict_launch(sm, self.options.level, sm.survey(self.options.blocks))
         return float(result.value("kernel.time"))
 
 

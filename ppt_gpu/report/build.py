@@ -41,20 +41,20 @@ class ShownResult(Result):
         return summary(self)
 
 
-def build_launch(
-    sm: SimulatedSm, gpu: Gpu, prediction: KernelPrediction, floors: Sequence[ResourceBound]
-) -> LaunchResult:
+def build_launch(prediction: KernelPrediction, floors: Sequence[ResourceBound]) -> LaunchResult:
     """The result of one launch. `floors` are lower bounds on `prediction.cycles`."""
+    sm = prediction.simulated_sm
+    gpu = sm.gpu
     bounds = tuple(Bound(f.resource, f.cycles, f.equation, f.terms) for f in floors)
     stalls = stall_shares(prediction.result)
     limit = limiter(bounds, stalls, prediction.cycles)
     kind = limiter_kind(bounds, stalls, prediction.cycles)
     error = expected_error(gpu, kind)
-    detail = detail_of(sm, gpu, prediction)
+    detail = detail_of(prediction)
     metrics = [
-        *_time_metrics(gpu, prediction),
-        *_work_metrics(sm, prediction),
-        *_survey_metrics(sm, prediction),
+        *_time_metrics(prediction, gpu),
+        *_work_metrics(prediction),
+        *_survey_metrics(prediction),
         metric("limiter", limit),
         metric("limiter.kind", kind),
         metric("kernel.expected_error", "no evidence" if error is None else error.mean),
@@ -73,7 +73,7 @@ def build_launch(
         bounds=bounds,
         stalls=stalls,
         hot=hot_lines(detail.source),
-        assumptions=_assumptions(sm, gpu, prediction),
+        assumptions=_assumptions(prediction),
         warnings=tuple(dict.fromkeys(prediction.warnings)),
         analysis=analysis(detail.roofs, gpu),
         extra={
@@ -122,7 +122,7 @@ def stall_shares(result: SmResult) -> tuple[tuple[str, float], ...]:
     return tuple((reason, int(n) / total) for reason, n in zip(STALL_REASONS, result.warp_cycles, strict=True))
 
 
-def _time_metrics(gpu: Gpu, prediction: KernelPrediction) -> list[Metric]:
+def _time_metrics(prediction: KernelPrediction, gpu: Gpu) -> list[Metric]:
     overhead = gpu.host.launch_overhead
     return [
         metric("kernel.time", prediction.cycles / gpu.sm.clock + overhead),
@@ -132,8 +132,8 @@ def _time_metrics(gpu: Gpu, prediction: KernelPrediction) -> list[Metric]:
     ]
 
 
-def _work_metrics(sm: SimulatedSm, prediction: KernelPrediction) -> list[Metric]:
-    result, scale = prediction.result, prediction.plan.chip_factor
+def _work_metrics(prediction: KernelPrediction) -> list[Metric]:
+    sm, result, scale = prediction.simulated_sm, prediction.result, prediction.plan.chip_factor
     threads, survey = prediction.simulation.work.thread_instructions * scale, prediction.survey
     if survey is not None and (survey.whole or survey.irregular):
         threads = survey.thread_instructions * survey.grid_blocks
@@ -148,10 +148,10 @@ def _work_metrics(sm: SimulatedSm, prediction: KernelPrediction) -> list[Metric]
     ]
 
 
-def _survey_metrics(sm: SimulatedSm, prediction: KernelPrediction) -> list[Metric]:
+def _survey_metrics(prediction: KernelPrediction) -> list[Metric]:
     """What was looked at of the grid, and how much its blocks differ; nothing of a task list, whose blocks do not."""
     survey = prediction.survey
-    if survey is None or isinstance(sm, TaskListSm):
+    if survey is None or isinstance(prediction.sm, TaskListSm):
         return []
     return [
         metric("blocks.surveyed", len(survey.features)),
@@ -233,7 +233,8 @@ def hot_lines(source: Sequence[SourceLine]) -> tuple[HotLine, ...]:
     )
 
 
-def _assumptions(sm: SimulatedSm, gpu: Gpu, prediction: KernelPrediction) -> tuple[str, ...]:
+def _assumptions(prediction: KernelPrediction) -> tuple[str, ...]:
+    sm = prediction.simulated_sm
     sms = prediction.plan.simulated_sms
     what = f"{sms} SM{'s' * (sms > 1)} that share L2 and DRAM" if prediction.plan.whole else "one SM"
     lines = [
@@ -260,7 +261,7 @@ def _assumptions(sm: SimulatedSm, gpu: Gpu, prediction: KernelPrediction) -> tup
     if sm.registers_estimated:
         lines.append("registers per thread are an estimate of what ptxas would use; --registers ptxas asks it")
     lines += sm.source_notes
-    if gpu.perfect_memory:
+    if sm.gpu.perfect_memory:
         lines.append("perfect memory: every L1 miss returns at once")
     return tuple(lines)
 

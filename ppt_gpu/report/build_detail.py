@@ -24,9 +24,10 @@ from ppt_gpu.spec.gpu import Gpu
 GAP = 40
 
 
-def detail_of(sm: SimulatedSm, gpu: Gpu, prediction: KernelPrediction) -> Detail:
+def detail_of(prediction: KernelPrediction) -> Detail:
     """The details of a launch, from the simulated blocks."""
-    result, timing = prediction.result, prediction.simulation
+    sm, result, timing = prediction.simulated_sm, prediction.result, prediction.simulation
+    gpu = sm.gpu
     lines = _operation_lines(sm, timing)
     units = {name: pipe_units(gpu.pipes[name], gpu.sm.schedulers) for name in pipe_order(gpu)}
     pipes = tuple(
@@ -35,8 +36,8 @@ def detail_of(sm: SimulatedSm, gpu: Gpu, prediction: KernelPrediction) -> Detail
     return Detail(
         source=_source(sm, timing, lines, len(pipes)),
         pipes=pipes,
-        roofs=_roofs(sm, gpu, prediction),
-        traffic=_traffic(sm, prediction),
+        roofs=_roofs(prediction),
+        traffic=_traffic(prediction),
         sm_cycles=result.cycles * prediction.plan.simulated_sms,
         convergence=prediction.convergence,
         exact=prediction.exact,
@@ -102,9 +103,10 @@ def _flops(sm: SimulatedSm, timing: BlockTiming) -> dict[str, float]:
     return found
 
 
-def _roofs(sm: SimulatedSm, gpu: Gpu, prediction: KernelPrediction) -> Roofs:
-    result, clock = prediction.result, gpu.sm.clock
-    traffic, work = _traffic(sm, prediction), _flops(sm, prediction.simulation)
+def _roofs(prediction: KernelPrediction) -> Roofs:
+    sm, result = prediction.simulated_sm, prediction.result
+    gpu, clock = sm.gpu, sm.gpu.sm.clock
+    traffic, work = _traffic(prediction), _flops(sm, prediction.simulation)
     kind = max(work, key=lambda name: work[name])
     levels = (
         Level("L1", gpu.l1.bandwidth * clock * sm.spread.active_sms, traffic.l1),
@@ -122,7 +124,7 @@ def _tensor_peak(work: float, result: SmResult, gpu: Gpu) -> float:
     return gpu.sm.count * work / busy * gpu.sm.clock if busy else peak_flops(gpu, "tensor")
 
 
-def _traffic(sm: SimulatedSm, prediction: KernelPrediction) -> Traffic:
+def _traffic(prediction: KernelPrediction) -> Traffic:
     result, scale = prediction.result, prediction.plan.traffic
     return Traffic(
         l1=result.l1_accesses * prediction.simulation.work.sector_bytes * scale,

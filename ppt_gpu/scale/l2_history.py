@@ -12,6 +12,7 @@ import numpy as np
 
 from ppt_gpu.emulator.trace.block_features import BlockFeatures
 from ppt_gpu.scale.cache.lines_store import LinesStore, lines_name
+from ppt_gpu.scale.history.heap import Heap
 from ppt_gpu.scale.simulated_sm import TraceSm
 from ppt_gpu.sm.l2_sharing.l2_sets import known_sets
 from ppt_gpu.sm.l2_sharing.left_lines import LeftLines
@@ -52,11 +53,13 @@ class L2History:
             accesses = sm.traces.last_blocks(features, last * filled)
         if accesses is None:
             return None
-        trace = sm.run_blocks(features.blocks[:: -(-len(features) // SOME)].tolist())
+        trace = sm.traces.run(features.blocks[:: -(-len(features) // SOME)].tolist())
+        heap = Heap.of(trace.ranges, sm.gpu)
+        trace = heap.trace(trace)
         if before is None:
             dirty_capacity = int(self.capacity * self.gpu.l2.dirty_share)
             before = LeftLines.copied(trace.ranges, self.capacity, self.gpu.l2.line, dirty_capacity, self.sets)
         size = np.uint64(self.gpu.l2.line)
-        address, written = touched_lines(sm.kernel, trace, self.gpu, sm.moved(accesses))
+        address, written = touched_lines(sm.kernel, trace, self.gpu, heap.accesses(accesses))
         blocks_before = int(accesses.blocks[0]) / len(accesses.blocks) if len(accesses.blocks) else 0.0
         return before.used(address // size * size, written, blocks_before)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ppt_gpu.models.base.model_inputs import ModelInputs
 from ppt_gpu.scale.blocks.distribution import SmPlan
 from ppt_gpu.scale.history.footprint import dirty_share
+from ppt_gpu.scale.history.heap import Heap
 from ppt_gpu.scale.simulated_sm import SimulatedSm, TraceSm
 
 
@@ -16,8 +17,9 @@ def model_inputs(sm: SimulatedSm, plan: SmPlan) -> ModelInputs:
     blocks = list(plan.blocks)
     trace, kernel = None, None
     if isinstance(sm, TraceSm):
-        trace, kernel = sm.run_blocks(blocks), sm.kernel
-        program, _ = sm.lower_run(trace, blocks, as_ptx=True)
+        run, kernel = sm.traces.run(blocks), sm.kernel
+        program, _ = sm.lower_run(run, blocks, as_ptx=True)
+        trace = Heap.of(run.ranges, sm.gpu).trace(run)
     else:
         program, _ = sm.lower(blocks)
     return ModelInputs(

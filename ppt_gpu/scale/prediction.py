@@ -8,6 +8,7 @@ from ppt_gpu.models.ppt.extrapolation import PptTerms
 from ppt_gpu.scale.blocks.distribution import SmPlan
 from ppt_gpu.scale.blocks.survey import Survey
 from ppt_gpu.scale.cache.block_timing import BlockTiming
+from ppt_gpu.scale.simulated_sm import SimulatedSm
 from ppt_gpu.sm.program.result import SmResult
 
 
@@ -25,6 +26,7 @@ class KernelPrediction:
     ppt: PptTerms | None = None  # level "workload"
     survey: Survey | None = None  # what was looked at of the grid
     timing: BlockTiming | None = None  # the simulation that `result` is of
+    sm: SimulatedSm | None = None  # and what was simulated
     more_warnings: tuple[str, ...] = ()  # beside those of the simulation
 
     @property
@@ -32,6 +34,12 @@ class KernelPrediction:
         """The simulation that `result` is of."""
         assert self.timing is not None, "extrapolated from a result alone"
         return self.timing
+
+    @property
+    def simulated_sm(self) -> SimulatedSm:
+        """The launch on one SM, as `result` is of it."""
+        assert self.sm is not None, "extrapolated from a result alone"
+        return self.sm
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from functools import cache, cached_property
+from dataclasses import dataclass, replace
+from functools import cache, cached_property, partial
 from threading import Lock
 from typing import TYPE_CHECKING, TypedDict, TypeVar
 
@@ -20,6 +20,8 @@ from ppt_gpu.emulator.launch.layout import layout
 from ppt_gpu.emulator.trace.block_features import BlockFeatures, features_of
 from ppt_gpu.emulator.trace.global_accesses import global_accesses
 from ppt_gpu.machine.registers import compiled_registers
+from ppt_gpu.ptx.linking.linked import LinkedKernel
+from ppt_gpu.ptx.module import Module
 from ppt_gpu.scale.blocks.distribution import GridSpread, spread_grid
 from ppt_gpu.scale.blocks.neighbours import FAR_SMS, Neighbour, adjacent_sms, neighbour_blocks
 from ppt_gpu.scale.blocks.sharing_blocks import met_blocks
@@ -27,7 +29,7 @@ from ppt_gpu.scale.blocks.survey import Survey, survey_grid
 from ppt_gpu.scale.cache.block_timing import BlockTiming, Feed
 from ppt_gpu.scale.cache.program_store import ProgramStore, program_name
 from ppt_gpu.scale.cache.run_store import ON_SM, RunKind, RunStore
-from ppt_gpu.scale.cache.timing_store import TimingStore, timing_name
+from ppt_gpu.scale.cache.timing_store import Timings, TimingStore, kept_or_made, timing_name
 from ppt_gpu.scale.history.footprint import dirty_share
 from ppt_gpu.scale.history.heap import Heap
 from ppt_gpu.scale.occupancy.occupancy import Occupancy, occupancy
@@ -38,7 +40,7 @@ from ppt_gpu.spec.gpu import Gpu, Isa
 from ppt_gpu.workload.workload import Launch
 
 if TYPE_CHECKING:
-    from ppt_gpu.emulator.trace.trace import GlobalAccesses, Trace
+    from ppt_gpu.emulator.trace.trace import Trace
     from ppt_gpu.machine.code import MachineCode
     from ppt_gpu.sm.l2_sharing.left_lines import LeftLines
 
@@ -73,35 +75,32 @@ class Conditions(TypedDict):
     share: float | None
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
 class SimulatedSm:
-    """What both kinds share: the block's needs, how many fit, and how the grid spreads."""
+    """A launch and one SM that runs blocks of it, and what both find. `replace` gives them something else."""
 
+    launch: Launch
+    gpu: Gpu
+    policy: str | None  # of the warp scheduler; None: the GPU's
+    registers: int  # of a thread
+    shared: int  # bytes of a block
+    room: int  # registers of a thread that the compiler of its machine code may fill: more loads in flight
+    occupancy: Occupancy
     spread: GridSpread
     place: int = 0  # which SM of the chip: one of those that run the most blocks
-
-    def __init__(self, launch: Launch, gpu: Gpu, policy: str | None, registers: int, shared: int) -> None:
-        self.launch, self.gpu, self.policy = launch, gpu, policy
-        self.registers, self.shared = registers, shared
-        self.room = registers  # of a thread, that the compiler of its machine code may fill: more loads in flight
-        self.registers_estimated = False
-        self.source_notes: tuple[str, ...] = ()  # how the kernel came to be, for the report
-        self.occupancy: Occupancy = occupancy(gpu, launch.threads_per_block, registers, shared)
-        self.give_out()
-        self.timings: TimingStore | None = None  # where simulations are kept
-        self.programs: ProgramStore | None = None  # and lowered blocks
-        self.l2_lines: LeftLines | None = None  # that earlier launches left in the L2
-        self.loop_seconds: list[float] = []  # CPU time in the loop, of each simulation made; copies share it
-        self.whole = False  # all SMs are simulated: nothing is learnt from samples of the others
-        self.one_wave = False  # of blocks that differ, all resident at once
-        self.out_of_step = False  # it starts as it is found later in a long launch
-        self.share: float | None = None  # of L2 and DRAM, the simulated SM's; None: as much as the others have
-        self.approximate = False  # loops that go alike may be skipped
-        self.clock_seen = 0.0  # the SM's clock, where the kernel tells times in seconds
-        self.code_at = self.constants_at = CODE_COLD  # where the launch finds its instructions and its constants
-
-    def give_out(self, bunched: bool = False) -> None:
-        """Spread the grid over the SMs; `bunched` as in `spread_grid`."""
-        self.spread = spread_grid(self.launch.blocks, self.occupancy.blocks_per_sm, self.gpu.sm.count, bunched)
+    registers_estimated: bool = False
+    source_notes: tuple[str, ...] = ()  # how the kernel came to be, for the report
+    timings: Timings | None = None  # where simulations are kept
+    programs: ProgramStore | None = None  # and lowered blocks
+    l2_lines: LeftLines | None = None  # that earlier launches left in the L2
+    code_at: int = CODE_COLD  # where the launch finds its instructions
+    constants_at: int = CODE_COLD  # and its constants
+    whole: bool = False  # all SMs are simulated: nothing is learnt from samples of the others
+    one_wave: bool = False  # of blocks that differ, all resident at once
+    out_of_step: bool = False  # it starts as it is found later in a long launch
+    share: float | None = None  # of L2 and DRAM, the simulated SM's; None: as much as the others have
+    approximate: bool = False  # loops that go alike may be skipped
+    clock_seen: float = 0.0  # the SM's clock, where the kernel tells times in seconds
 
     def lower(self, blocks: list[int]) -> tuple[Program, Feed]:
         """The blocks as one SM runs them, one after another."""
@@ -142,14 +141,11 @@ class SimulatedSm:
         """Simulate `blocks` on one SM, in this order, with the resident blocks of the launch."""
         return self.slots(blocks).timing(self.spread.resident)
 
-    def slots(self, blocks: list[int], share: float | None = None) -> Slots:
-        """The simulation of `blocks` on one SM, in this order, as a function of how many it holds at once.
+    def slots(self, blocks: list[int]) -> Slots:
+        """The simulation of `blocks` on one SM, in this order, as a function of how many it holds at once."""
+        return Slots(self, blocks)
 
-        share: of L2 and DRAM; None: as `share` says.
-        """
-        return Slots(self, blocks, self.share if share is None else share)
-
-    def conditions(self, program: Program, blocks: int, share: float | None) -> Conditions:
+    def conditions(self, program: Program, blocks: int) -> Conditions:
         """Under what the simulation of `program`, `blocks` blocks of the launch, runs beside GPU and slots."""
         return {
             "active_sms": self.spread.active_sms,
@@ -159,7 +155,7 @@ class SimulatedSm:
             "code_at": self.code_at,
             "constants_at": self.constants_at,
             "out_of_step": self.out_of_step,
-            "share": share,
+            "share": self.share,
         }
 
     @property
@@ -175,11 +171,11 @@ class SimulatedSm:
         finds = (*chip, self.code_at, self.constants_at, self.left, self.room, self.clock_seen)
         return timing_name(self.gpu, policy, l1_bytes, self.spread, [], self.spread.resident, finds)
 
-    def timing_name(self, blocks: list[int], resident: int, share: float | None) -> str:
-        """The name under which the simulation of `blocks` in so many slots, with such a share, is kept."""
+    def timing_name(self, blocks: list[int], resident: int) -> str:
+        """The name under which the simulation of `blocks` in so many slots is kept."""
         policy, l1_bytes = self.policy or self.gpu.sm.policy, self.occupancy.l1_bytes
         finds = (
-            self.code_at, self.constants_at, self.left, self.room, self.one_wave, self.out_of_step, share,
+            self.code_at, self.constants_at, self.left, self.room, self.one_wave, self.out_of_step, self.share,
             self.clock_seen, self.approximate,
         )  # fmt: skip
         return timing_name(self.gpu, policy, l1_bytes, self.spread, blocks, resident, finds)
@@ -191,8 +187,8 @@ class Slots:
     May be called in several threads at once.
     """
 
-    def __init__(self, sm: SimulatedSm, blocks: list[int], share: float | None) -> None:
-        self.sm, self.blocks, self.share = sm, blocks, share
+    def __init__(self, sm: SimulatedSm, blocks: list[int]) -> None:
+        self.sm, self.blocks = sm, blocks
         self._lowering = Lock()
 
     def result(self, resident: int) -> SmResult:
@@ -200,15 +196,8 @@ class Slots:
 
     def timing(self, resident: int) -> BlockTiming:
         """Kept, or simulated and kept."""
-        timings = self.sm.timings
-        if timings is None:
-            return self._simulate(resident)
-        name = self.sm.timing_name(self.blocks, resident, self.share)
-        timing = timings.get(name)
-        if timing is None:
-            timing = self._simulate(resident)
-            timings.put(name, timing)
-        return timing
+        name = partial(self.sm.timing_name, self.blocks, resident)
+        return kept_or_made(self.sm.timings, name, lambda: self._simulate(resident))
 
     def feed(self, resident: int) -> Feed:
         """What the simulation in so many slots is fed with, before it is made."""
@@ -218,7 +207,7 @@ class Slots:
     def _kept(self, resident: int) -> BlockTiming | None:
         if self.sm.timings is None:
             return None
-        return self.sm.timings.get(self.sm.timing_name(self.blocks, resident, self.share))
+        return self.sm.timings.get(self.sm.timing_name(self.blocks, resident))
 
     def lowered(self) -> tuple[Program, Feed, Work]:
         """Kept, or lowered and kept."""
@@ -253,44 +242,64 @@ class Slots:
     def _simulate(self, resident: int) -> BlockTiming:
         sm, (program, feed, work) = self.sm, self.lowered()
         with Progress("simulating one SM"):
-            conditions, runs = sm.conditions(program, len(self.blocks), self.share), self.runs(ON_SM)
+            conditions, runs = sm.conditions(program, len(self.blocks)), self.runs(ON_SM)
             result = simulator.simulate(
                 program, sm.gpu, resident_blocks=resident, approximate=sm.approximate, runs=runs, **conditions
             )
-        sm.loop_seconds.append(result.wall)
         return BlockTiming(result, work, feed)
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
 class TraceSm(SimulatedSm):
-    """A PTX kernel, executed functionally: `traces` are those of the launch."""
+    """A PTX kernel, executed functionally."""
 
-    def __init__(self, traces: LaunchTraces, gpu: Gpu, policy: str | None, keep: bool = True) -> None:
-        """With `keep`, simulations are kept where the traces are, and taken from there."""
-        self.traces, self.module, self.kernel = traces, traces.module, traces.kernel
-        module, launch = traces.module, traces.launch
-        isa = gpu.isa
-        needs = compiled_registers(self.kernel, isa, launch.registers, lambda room: self._machine_code(isa, room))
+    traces: LaunchTraces  # of the launch
+    module: Module
+    kernel: LinkedKernel
+    machine: Callable[[], MachineCode | None]  # what the GPU runs, where that is not PTX itself
+
+    @classmethod
+    def of(cls, traces: LaunchTraces, gpu: Gpu, policy: str | None, keep: bool = True) -> TraceSm:
+        """The launch of `traces`. With `keep`, simulations are kept where the traces are, and taken from there."""
+        launch, isa = traces.launch, gpu.isa
+        machine_code = partial(_machine_code, traces)
+        needs = compiled_registers(traces.kernel, isa, launch.registers, partial(machine_code, isa))
         static = launch.static_shared
         if static is None:
-            static = layout(module, self.kernel).static_shared
-        super().__init__(launch, gpu, policy, needs.count, static + launch.dynamic_shared)
-        self.heap: Heap | None = None
-        self.registers_estimated = not launch.registers
-        self.room = needs.room
-        if any(instruction.base == "nanosleep" for instruction in self.kernel.instructions):
-            self.clock_seen = gpu.sm.clock
-        if keep and traces.store is not None:
-            self.timings = TimingStore(traces.store, traces.kept.group)
-            self.programs = ProgramStore(traces.store, traces.kept.group)
+            static = layout(traces.module, traces.kernel).static_shared
+        shared = static + launch.dynamic_shared
+        fit = occupancy(gpu, launch.threads_per_block, needs.count, shared)
+        tells_time = any(instruction.base == "nanosleep" for instruction in traces.kernel.instructions)
+        kept = traces.store if keep else None
+        return cls(
+            launch=launch,
+            gpu=gpu,
+            policy=policy,
+            registers=needs.count,
+            shared=shared,
+            room=needs.room,
+            occupancy=fit,
+            spread=spread_grid(launch.blocks, fit.blocks_per_sm, gpu.sm.count),
+            registers_estimated=not launch.registers,
+            timings=None if kept is None else TimingStore(kept, traces.kept.group),
+            programs=None if kept is None else ProgramStore(kept, traces.kept.group),
+            clock_seen=gpu.sm.clock if tells_time else 0.0,
+            traces=traces,
+            module=traces.module,
+            kernel=traces.kernel,
+            machine=cache(lambda: machine_code(isa, needs.room) if isa.scheduled else None),
+        )
 
     def lower(self, blocks: list[int]) -> tuple[Program, Feed]:
-        return self.lower_run(self.run_blocks(blocks), blocks)
+        return self.lower_run(self.traces.run(blocks), blocks)
 
     def lower_run(self, trace: Trace, blocks: list[int], *, as_ptx: bool = False) -> tuple[Program, Feed]:
-        """`lower`, with the trace that `run_blocks` gave for these blocks: as machine code, where that is what runs.
+        """`lower`, with the trace of these blocks: as machine code, where that is what runs.
 
         as_ptx: instruction by instruction of the PTX all the same.
         """
+        heap = Heap.of(trace.ranges, self.gpu)
+        trace = heap.trace(trace)
         own = cache(lambda: global_accesses(self.kernel, trace))
 
         def bases(position: int) -> NDArray[np.int64]:
@@ -304,14 +313,14 @@ class TraceSm(SimulatedSm):
             notes = (f"the simulated blocks printed {count} line{'s' * (count > 1)}", *notes)
         if self.traces.sharing:
             notes = (self.traces.sharing, *notes)
-        machine = None if as_ptx else self._machine
+        machine = None if as_ptx else self.machine()
         program = simulator.lower_trace(
             self.kernel if machine is None else machine.kernel,
             trace if machine is None else compiler.as_machine_code(trace, machine),
             self.gpu,
             launch=self.launch,
             active_sms=self.spread.active_sms,
-            neighbours=self.moved(self.traces.touched([other.block for other in others])) if others else None,
+            neighbours=heap.accesses(self.traces.touched([other.block for other in others])) if others else None,
             neighbour_sm=np.array([other.offset for other in others], np.int64),
             neighbour_stands_for=np.array([other.stands_for for other in others]),
             left=self.l2_lines,
@@ -333,29 +342,6 @@ class TraceSm(SimulatedSm):
         every = wanted == "sample" and self.traces.runs_whole  # they are known
         return survey_grid(self.traces.features, self.launch, "all" if every else wanted)
 
-    def run_blocks(self, blocks: Sequence[int]) -> Trace:
-        """The trace of these blocks, each run on what the launch finds and what the blocks before it left."""
-        trace = self.traces.run(blocks)
-        if not self.gpu.memory.heap:
-            return trace
-        self.heap = Heap.of(trace.ranges, self.gpu)
-        return self.heap.trace(trace)
-
-    def moved(self, accesses: GlobalAccesses) -> GlobalAccesses:
-        """Accesses of `traces`, at the addresses that traces of `run_blocks` have."""
-        return accesses if self.heap is None else self.heap.accesses(accesses)
-
-    @cached_property
-    def _machine(self) -> MachineCode | None:
-        """What the GPU runs, where that is not PTX itself."""
-        return self._machine_code(self.gpu.isa, self.room) if self.gpu.isa.scheduled else None
-
-    def _machine_code(self, isa: Isa, registers: int) -> MachineCode:
-        store = self.traces.store
-        if store is None:
-            return compiler.machine_code(self.kernel, registers, isa)
-        return compiler.kept_machine_code(self.kernel, self.module, registers, isa, store)
-
     def advance(self, simulated: BlockFeatures, runs: int = 1) -> tuple[str, ...]:
         """Leave in memory what `runs` runs of the whole grid leave, for later launches. Returns warnings.
 
@@ -370,3 +356,9 @@ class TraceSm(SimulatedSm):
         for _ in range(runs):
             self.traces.advance(blocks)
         return warnings
+
+
+def _machine_code(traces: LaunchTraces, isa: Isa, registers: int) -> MachineCode:
+    if traces.store is None:
+        return compiler.machine_code(traces.kernel, registers, isa)
+    return compiler.kept_machine_code(traces.kernel, traces.module, registers, isa, traces.store)

@@ -70,7 +70,7 @@ def test_a_warp_executes_what_is_counted(fx5600: Gpu) -> None:
     sm = next(simulated_sms(workload, traces, sequence, fx5600, None, True))
     assert isinstance(sm, TraceSm)
     counts = executed("mb4_uc", 10)
-    assert sm.run_blocks([0]).pc_executed.sum() == counts.comp + counts.memory + counts.stores
+    assert sm.traces.run([0]).pc_executed.sum() == counts.comp + counts.memory + counts.stores
     given = micro_inputs(launch, fx5600)
     assert (given.uncoal_mem_insts, given.coal_mem_insts, given.active_sms) == (20, 1, 1)
 

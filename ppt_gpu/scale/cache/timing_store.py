@@ -7,7 +7,8 @@ traces, see `ppt_gpu.emulator.cache.traces`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from ppt_gpu.emulator.cache.store import Store
 from ppt_gpu.emulator.trace.identity import SIMULATING, digest, sources_digest
@@ -17,6 +18,16 @@ from ppt_gpu.sm.lowering.gpu_cache_key import digest_of, seen_by_sm
 from ppt_gpu.spec.gpu import Gpu
 
 SUFFIX = ".timing"
+
+
+class Timings(Protocol):
+    """Where timings are kept."""
+
+    def get(self, name: str) -> BlockTiming | None:
+        """The timing of this name, if it is kept."""
+
+    def put(self, name: str, timing: BlockTiming) -> None:
+        """Keep it, where that can be done."""
 
 
 class TimingStore:
@@ -32,6 +43,17 @@ class TimingStore:
     def put(self, name: str, timing: BlockTiming) -> None:
         """Keep it, where the folder can be written."""
         self.store.write(self.group, name + SUFFIX, write_timing(timing))
+
+
+def kept_or_made(timings: Timings | None, name: Callable[[], str], simulate: Callable[[], BlockTiming]) -> BlockTiming:
+    """What is kept under `name`, or what `simulate` makes, which is kept from then on."""
+    if timings is None:
+        return simulate()
+    found = timings.get(name())
+    if found is None:
+        found = simulate()
+        timings.put(name(), found)
+    return found
 
 
 def timing_name(

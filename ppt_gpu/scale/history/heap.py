@@ -26,7 +26,13 @@ class Heap:
 
     @classmethod
     def of(cls, ranges: Sequence[Range], gpu: Gpu) -> Heap:
-        """One behind another in this order, from `memory.heap` on, each from a multiple of `memory.heap_unit` on."""
+        """One behind another in this order, from `memory.heap` on, each from a multiple of `memory.heap_unit` on.
+
+        Where the GPU says nothing of them, they stay.
+        """
+        if not gpu.memory.heap:
+            nothing = np.zeros(0, np.uint64)
+            return cls(nothing, nothing, nothing, ())
         at, unit, moved = gpu.memory.heap, gpu.memory.heap_unit, []
         for area in ranges:
             moved.append(replace(area, start=at))
@@ -39,11 +45,15 @@ class Heap:
 
     def trace(self, trace: Trace) -> Trace:
         """The run with its buffers there."""
+        if not len(self.starts):
+            return trace
         base = self._moved(trace.access_base, trace.access_space != SHARED)
         return replace(trace, access_base=base, ranges=self.ranges)
 
     def accesses(self, accesses: GlobalAccesses) -> GlobalAccesses:
         """Those of such a run."""
+        if not len(self.starts):
+            return accesses
         return replace(accesses, base=self._moved(accesses.base, np.ones(len(accesses.base), np.bool_)))
 
     def _moved(self, base: NDArray[np.uint64], chosen: NDArray[np.bool_]) -> NDArray[np.uint64]:

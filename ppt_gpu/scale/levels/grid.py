@@ -8,7 +8,6 @@ L2. One that is small enough takes about as long as a mix of its blocks on one S
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import replace
 
 import numpy as np
@@ -18,13 +17,13 @@ from ppt_gpu.scale.blocks.distribution import SmPlan, plan
 from ppt_gpu.scale.blocks.survey import Survey
 from ppt_gpu.scale.cache.block_timing import BlockTiming
 from ppt_gpu.scale.cache.run_store import ON_CHIP
+from ppt_gpu.scale.cache.timing_store import kept_or_made
 from ppt_gpu.scale.levels.tail import l2_load
 from ppt_gpu.scale.prediction import KernelPrediction
 from ppt_gpu.scale.simulated_sm import SimulatedSm
 from ppt_gpu.scale.tasklist_sm import TaskListSm
 from ppt_gpu.sm.program.program import Program
 from ppt_gpu.sm.whole_chip import simulate_chip
-from ppt_gpu.spec.gpu import Gpu
 
 #: levels that differ by more than this are worth a warning
 AGREEMENT = 0.10
@@ -39,67 +38,66 @@ SECTOR = 8
 CROWDED, CAMPED = 0.5, 0.25
 
 
-def grid_prediction(sm: SimulatedSm, gpu: Gpu) -> KernelPrediction:
+def grid_prediction(sm: SimulatedSm) -> KernelPrediction:
     """Cycles of a launch, all of whose blocks are run.
 
     BudgetError, which names the budget, when the functional run of all blocks exceeds it; PptError for a task list that
     gives hit rates instead of addresses.
     """
-    chosen = plan(sm.launch.blocks, sm.occupancy, gpu, "grid")
-    return _prediction(chosen, _simulated(sm, gpu, chosen))
+    chosen = plan(sm.launch.blocks, sm.occupancy, sm.gpu, "grid")
+    return _prediction(sm, chosen)
 
 
-def small(sm: SimulatedSm, survey: Survey, gpu: Gpu) -> bool:
+def small(sm: SimulatedSm, survey: Survey) -> bool:
     """Whether level steady may simulate the launch whole, by what that takes and what level grid can simulate."""
-    simulated = (sm.policy or gpu.sm.policy) != "two_level"
+    simulated = (sm.policy or sm.gpu.sm.policy) != "two_level"
     return simulated and survey.grid_blocks * (survey.warp_instructions + SECTOR * survey.sectors) <= SMALL
 
 
-def through_crossbar(prediction: KernelPrediction, sm: SimulatedSm, survey: Survey, gpu: Gpu) -> KernelPrediction:
+def through_crossbar(prediction: KernelPrediction, sm: SimulatedSm, survey: Survey) -> KernelPrediction:
     """The `prediction` from one SM; that of the whole chip where much passes a crossbar and the launch is `small`.
 
     One SM gets what SMs get that all ask for any slice alike (`Gpu.l2_way`); which slices they ask for at the same time
     decides whether that is right. So do the sets of the L2 where it has all of them to itself.
     """
-    if gpu.perfect_memory or not small(sm, survey, gpu):
+    if sm.gpu.perfect_memory or not small(sm, survey):
         return prediction
     if sm.spread.active_sms == 1:
-        return small_prediction(sm, survey, gpu, "its one SM finds lines in the sets of the L2") or prediction
-    load, camping = l2_load(prediction.result, gpu, sm.spread.active_sms), prediction.simulation.work.l2_camping
+        return small_prediction(sm, "its one SM finds lines in the sets of the L2") or prediction
+    load, camping = l2_load(prediction.result, sm.gpu, sm.spread.active_sms), prediction.simulation.work.l2_camping
     if load * camping < (CAMPED if camping > 1.0 else CROWDED):
         return prediction
-    return small_prediction(sm, survey, gpu, "SMs wait for one another in the crossbar") or prediction
+    return small_prediction(sm, "SMs wait for one another in the crossbar") or prediction
 
 
-def small_prediction(sm: SimulatedSm, survey: Survey, gpu: Gpu, why: str = "blocks differ") -> KernelPrediction | None:
+def small_prediction(sm: SimulatedSm, why: str = "blocks differ") -> KernelPrediction | None:
     """`grid_prediction` of a `small` launch at level steady, kept as simulations of one SM are; `why` for the reader.
 
     None where not all of its blocks can be run: a trace file does not have them, or a budget
     is used up.
     """
-    chosen = replace(plan(sm.launch.blocks, sm.occupancy, gpu, "grid"), level="steady")
-    name = sm.whole_name
-    timing = sm.timings.get(name) if sm.timings is not None else None
-    if timing is None:
-        try:
-            timing = _simulated(sm, gpu, chosen)
-        except PptError:
-            return None
-        if sm.timings is not None:
-            sm.timings.put(name, timing)
-    made = _prediction(chosen, timing)
+    chosen = replace(plan(sm.launch.blocks, sm.occupancy, sm.gpu, "grid"), level="steady")
+    try:
+        made = _prediction(sm, chosen)
+    except PptError:
+        return None
     return replace(made, assumptions=(f"{why}, and the launch is small: " + made.assumptions[0],))
 
 
-def _simulated(sm: SimulatedSm, gpu: Gpu, chosen: SmPlan) -> BlockTiming:
-    every = copy(sm)
-    every.whole = True
-    slots = every.slots(list(chosen.blocks))
+def _prediction(sm: SimulatedSm, chosen: SmPlan) -> KernelPrediction:
+    timing = kept_or_made(sm.timings, lambda: sm.whole_name, lambda: _simulated(sm, chosen))
+    result = timing.result
+    text = f"all {len(chosen.blocks)} blocks were simulated, each on the SM that freed a slot first"
+    return KernelPrediction(float(result.cycles), chosen, result, (text,), result.cycles * 1.0, timing=timing, sm=sm)
+
+
+def _simulated(sm: SimulatedSm, chosen: SmPlan) -> BlockTiming:
+    slots = replace(sm, whole=True).slots(list(chosen.blocks))
     program, feed, work = slots.lowered()
     _check_addresses(sm, program)
     result = simulate_chip(
         program,
-        gpu,
+        sm.gpu,
         resident_blocks=chosen.resident,
         policy=sm.policy,
         l1_bytes=sm.occupancy.l1_bytes,
@@ -107,14 +105,7 @@ def _simulated(sm: SimulatedSm, gpu: Gpu, chosen: SmPlan) -> BlockTiming:
         constants_at=sm.constants_at,
         runs=slots.runs(ON_CHIP),
     )
-    sm.loop_seconds.append(result.wall)
     return BlockTiming(result, work, feed)
-
-
-def _prediction(chosen: SmPlan, timing: BlockTiming) -> KernelPrediction:
-    result = timing.result
-    text = f"all {len(chosen.blocks)} blocks were simulated, each on the SM that freed a slot first"
-    return KernelPrediction(float(result.cycles), chosen, result, (text,), result.cycles * 1.0, timing=timing)
 
 
 def _check_addresses(sm: SimulatedSm, program: Program) -> None:

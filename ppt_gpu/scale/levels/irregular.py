@@ -11,7 +11,6 @@ bandwidth, which all SMs share: how long these are depends on what runs at the s
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import replace
 
 import numpy as np
@@ -40,15 +39,15 @@ DISPATCHED = 1 << 18
 FAIR = {"gto_block": "gto", "gto_launch": "gto"}
 
 
-def irregular_prediction(sm: TraceSm, survey: Survey, gpu: Gpu) -> KernelPrediction:
+def irregular_prediction(sm: TraceSm, survey: Survey) -> KernelPrediction:
     """Cycles of a launch whose blocks differ, from a mix of them."""
-    blocks, resident, sms = mixed_blocks(sm.spread, survey, AFFORDABLE), sm.spread.resident, sm.spread.active_sms
+    gpu, resident, sms = sm.gpu, sm.spread.resident, sm.spread.active_sms
+    blocks = mixed_blocks(sm.spread, survey, AFFORDABLE)
     mix = sm.slots(blocks)
     done = mix.feed(resident).features
-    free = copy(sm)  # of all waits for bandwidth, and of a policy by which some blocks wait for others
-    free.gpu = unlimited(gpu, sms)
-    free.policy = FAIR.get(sm.policy or gpu.sm.policy, sm.policy)
-    typical = copy(free).slots(_typical(done, resident))
+    # of all waits for bandwidth, and of a policy by which some blocks wait for others
+    free = replace(sm, gpu=unlimited(gpu, sms), policy=FAIR.get(sm.policy or gpu.sm.policy, sm.policy))
+    typical = free.slots(_typical(done, resident))
     alone = free.slots(blocks)
     speed, (timing, apart) = both(
         lambda: speeds(typical.result, resident), lambda: (mix.timing(resident), alone.result(resident))
@@ -64,6 +63,7 @@ def irregular_prediction(sm: TraceSm, survey: Survey, gpu: Gpu) -> KernelPredict
         plan=mixed,
         result=result,
         timing=timing,
+        sm=sm,
         error=survey.error,
         assumptions=(*_texts(mixed, whole, cycles), *spread_assumptions(mixed)[:1]),
     )

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ppt_gpu.scale.blocks.distribution import plan, plan_of
+from ppt_gpu.scale.blocks.distribution import plan, plan_of, spread_grid
 from ppt_gpu.scale.blocks.first_free import first_free
 from ppt_gpu.scale.levels.steady import AFFORDABLE, TOLERANCE, WAVES, extrapolate_steady, in_bunches, steady_prediction
 from ppt_gpu.scale.prediction import KernelPrediction
@@ -23,32 +23,31 @@ from ppt_gpu.spec.gpu import Gpu
 BEHIND = 257
 
 
-def long_launch(sm: SimulatedSm, gpu: Gpu, waves: Sequence[int]) -> KernelPrediction:
+def long_launch(sm: SimulatedSm, waves: Sequence[int]) -> KernelPrediction:
     """`steady_prediction` of a launch whose blocks all do the same work, in the order in which `sm` gets them."""
-    if sm.spread.bunched or sm.spread.later_blocks:  # as a prediction before this one found
-        sm.give_out()
-    found = _as_found_later(sm, gpu, waves)
+    found = _as_found_later(sm, waves)
     if in_bunches(found):
-        sm.give_out(bunched=True)
-        sm.place = 0  # one of the busiest, whichever blocks it gets
-        found = _as_found_later(sm, gpu, waves, bunched=True)
-    elif found.exact and 1.0 < sm.spread.waves < 3.0:  # of longer ones it would have been seen
-        found = _of_first_free(sm, gpu, found)
+        spread = spread_grid(sm.launch.blocks, sm.occupancy.blocks_per_sm, sm.gpu.sm.count, bunched=True)
+        # place 0: one of the busiest, whichever blocks it gets
+        return _as_found_later(replace(sm, spread=spread, place=0), waves)
+    if found.exact and 1.0 < sm.spread.waves < 3.0:  # of longer ones it would have been seen
+        return _of_first_free(found)
     return found
 
 
-def _of_first_free(sm: SimulatedSm, gpu: Gpu, found: KernelPrediction) -> KernelPrediction:
+def _of_first_free(found: KernelPrediction) -> KernelPrediction:
     """The prediction from the SM whose slots are free first, where it gets more than the even share of `found`."""
-    first = first_free(found.result.block_end, sm.spread, gpu)
+    sm = found.simulated_sm
+    first = first_free(found.result.block_end, sm.spread, sm.gpu)
     blocks = sm.spread.resident + len(first.later_blocks)
     if blocks <= sm.spread.max_blocks:
         return found
-    sm.spread = replace(sm.spread, max_blocks=blocks, later_blocks=first.later_blocks)
-    sm.share = sm.spread.busiest_share
-    chosen = plan_of(sm.spread, waves=blocks, sm=sm.place)
+    spread = replace(sm.spread, max_blocks=blocks, later_blocks=first.later_blocks)
+    sm = replace(sm, spread=spread, share=spread.busiest_share)
+    chosen = plan_of(spread, waves=blocks, sm=sm.place)
     timing = sm(list(chosen.blocks))
     made = extrapolate_steady(timing.result, chosen)
-    return replace(made, cycles=max(made.cycles - first.earlier, found.cycles), timing=timing)
+    return replace(made, cycles=max(made.cycles - first.earlier, found.cycles), timing=timing, sm=sm)
 
 
 def dram_use(found: KernelPrediction, gpu: Gpu) -> float:
@@ -63,19 +62,21 @@ def dram_use(found: KernelPrediction, gpu: Gpu) -> float:
     return wave / share * (1.0 + gpu.dram.turnaround * turns) / found.wave_cycles
 
 
-def _as_found_later(sm: SimulatedSm, gpu: Gpu, waves: Sequence[int], bunched: bool = False) -> KernelPrediction:
-    def simulated() -> KernelPrediction:
-        return steady_prediction(sm, sm.launch.blocks, sm.occupancy, gpu, waves, sm=sm.place, bunched=bunched)
+def _as_found_later(sm: SimulatedSm, waves: Sequence[int]) -> KernelPrediction:
+    blocks, fit, gpu, bunched = sm.launch.blocks, sm.occupancy, sm.gpu, sm.spread.bunched
 
-    sm.share = sm.spread.busiest_share
-    few = plan(sm.launch.blocks, sm.occupancy, gpu, "steady", min(waves[0], WAVES[0]), sm.place, bunched).exact
-    sm.out_of_step = gpu.dram.loaded_latency > 0 and sm.spread.active_sms > 1 and not few
-    found = simulated()
-    if sm.out_of_step and dram_use(found, gpu) > 1.0 - TOLERANCE:
-        sm.out_of_step = False
-        found = simulated()
+    def simulated(out_of_step: bool, waves: Sequence[int]) -> KernelPrediction:
+        under = replace(sm, share=sm.spread.busiest_share, out_of_step=out_of_step)
+        return replace(steady_prediction(under, blocks, fit, gpu, waves, sm=sm.place, bunched=bunched), sm=under)
+
+    few = plan(blocks, fit, gpu, "steady", min(waves[0], WAVES[0]), sm.place, bunched).exact
+    out_of_step = gpu.dram.loaded_latency > 0 and sm.spread.active_sms > 1 and not few
+    found = simulated(out_of_step, waves)
+    if out_of_step and dram_use(found, gpu) > 1.0 - TOLERANCE:
+        out_of_step = False
+        found = simulated(out_of_step, waves)
     if not found.exact and dram_use(found, gpu) > 1.0 + TOLERANCE:  # DRAM falls behind, but stores wait only later on
         per_wave = found.result.issued * found.plan.resident / len(found.plan.blocks)
-        waves = (max(min(BEHIND, int(AFFORDABLE / per_wave)), waves[-1]),)
-        found = simulated()
+        more = max(min(BEHIND, int(AFFORDABLE / per_wave)), waves[-1])
+        found = simulated(out_of_step, (more,))
     return found

@@ -7,12 +7,11 @@ from ppt_gpu.scale.blocks.representative_blocks import mixed_blocks
 from ppt_gpu.scale.levels.irregular import mix_plan
 from ppt_gpu.scale.levels.steady import AFFORDABLE
 from ppt_gpu.scale.prediction import KernelPrediction
-from ppt_gpu.scale.simulated_sm import SimulatedSm
 
 
-def one_sm(sm: SimulatedSm, prediction: KernelPrediction) -> SmPlan:
+def one_sm(prediction: KernelPrediction) -> SmPlan:
     """The plan of `prediction`, or where that is of all SMs of a launch at level steady, of a mix of its blocks."""
-    made, survey = prediction.plan, prediction.survey
+    made, survey, sm = prediction.plan, prediction.survey, prediction.simulated_sm
     if not made.whole or made.level == "grid" or survey is None:
         return made
     blocks = mixed_blocks(sm.spread, survey, AFFORDABLE)

@@ -19,7 +19,6 @@ from ppt_gpu.scale.blocks.survey import ALIKE, Survey
 from ppt_gpu.scale.levels.steady import AFFORDABLE, spread_assumptions
 from ppt_gpu.scale.prediction import KernelPrediction
 from ppt_gpu.scale.simulated_sm import SimulatedSm
-from ppt_gpu.spec.gpu import Gpu
 
 #: SMs simulated: warps that are not evenly shared out among the schedulers make others slow than those with most work
 SIMULATED = 6
@@ -27,9 +26,9 @@ SIMULATED = 6
 MOST = 32
 
 
-def single_wave_prediction(sm: SimulatedSm, survey: Survey, gpu: Gpu) -> KernelPrediction:
+def single_wave_prediction(sm: SimulatedSm, survey: Survey) -> KernelPrediction:
     """Cycles of a launch of one wave whose blocks differ."""
-    sm.one_wave = True
+    sm = replace(sm, one_wave=True)
     resident, features = sm.spread.resident, survey.features
     work = _by_sm(survey, features.warp_instructions, sm.spread)
     sectors = _by_sm(survey, features.sectors, sm.spread)
@@ -40,13 +39,12 @@ def single_wave_prediction(sm: SimulatedSm, survey: Survey, gpu: Gpu) -> KernelP
     ranked = np.stack([np.lexsort((-work, -amount)) for amount in (*(telling or (work,)), *alike)], axis=1)
     numbers = dict.fromkeys(ranked.ravel().tolist())
     most = max(SIMULATED, len(set(ranked[0].tolist())), _affordable(work[list(numbers)]))
-    plans = [plan(sm.launch.blocks, sm.occupancy, gpu, "steady", sm=number) for number in list(numbers)[:most]]
-    slots = [sm.slots(list(made.blocks), _share(sectors, made.sm)) for made in plans]
-    timings = [one.timing(resident) for one in slots]
+    plans = [plan(sm.launch.blocks, sm.occupancy, sm.gpu, "steady", sm=number) for number in list(numbers)[:most]]
+    each = [replace(sm, share=_share(sectors, made.sm)) for made in plans]
+    timings = [one.slots(list(made.blocks)).timing(resident) for one, made in zip(each, plans, strict=True)]
     slowest = int(np.argmax([timing.result.cycles for timing in timings]))
     made, timing = plans[slowest], timings[slowest]
     result = timing.result
-    sm.share = slots[slowest].share
     text = f"blocks differ, and all are resident at once: {_listed(plans, made)}"
     ratio = survey.warp_instructions / float(timing.feed.features.warp_instructions.mean())
     return KernelPrediction(
@@ -54,6 +52,7 @@ def single_wave_prediction(sm: SimulatedSm, survey: Survey, gpu: Gpu) -> KernelP
         plan=replace(made, mean_work=ratio),
         result=result,
         timing=timing,
+        sm=each[slowest],
         error=survey.error,
         assumptions=(text, *spread_assumptions(made)[:1]),
     )

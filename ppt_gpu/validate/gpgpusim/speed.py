@@ -6,15 +6,16 @@ import json
 import statistics
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from ppt_gpu.common.progress import parts
 from ppt_gpu.common.threads import at_most
 from ppt_gpu.pipeline import open_gpu, predict_sequence, simulated_sms, workload_traces
 from ppt_gpu.ptx.linking.liveness import estimate_registers
 from ppt_gpu.report.result.result import LaunchResult
+from ppt_gpu.scale.cache.block_timing import BlockTiming
 from ppt_gpu.scale.prediction import KernelPrediction
-from ppt_gpu.scale.simulated_sm import SimulatedSm, TraceSm
+from ppt_gpu.scale.simulated_sm import TraceSm
 from ppt_gpu.validate.gpgpusim.launches import GPUS, MODES, Part, chosen, in_order, parts_of, row_of
 from ppt_gpu.validate.tables.rows import Row, summary_lines
 from ppt_gpu.workload.budget import Budget
@@ -57,17 +58,25 @@ class Watch:
     def __init__(self, part: Part, counting: bool) -> None:
         self.part, self.counting = part, counting
         self.at = time.process_time()
+        self.loop_seconds = 0.0  # of the simulations since then
         self.spent: list[tuple[float, float]] = []  # by launch: everything, the loop
         self.counts: list[Counts | None] = []
         self.results: list[LaunchResult] = []
 
-    def seen(self, sm: SimulatedSm, _: KernelPrediction, result: LaunchResult) -> None:
-        now = time.process_time()
-        self.spent.append((now - self.at, sum(sm.loop_seconds)))
+    def get(self, name: str) -> BlockTiming | None:
+        """Nothing is kept: this is where timings are kept so that each one that is made is seen."""
+        return None
+
+    def put(self, name: str, timing: BlockTiming) -> None:
+        self.loop_seconds += timing.result.wall
+
+    def seen(self, prediction: KernelPrediction, result: LaunchResult) -> None:
+        now, sm = time.process_time(), prediction.simulated_sm
+        self.spent.append((now - self.at, self.loop_seconds))
         self.results.append(result)
         member = self.part.rows[len(self.counts)]
         self.counts.append(_counts(sm, member) if self.counting and member and isinstance(sm, TraceSm) else None)
-        self.at = time.process_time()
+        self.at, self.loop_seconds = time.process_time(), 0.0
 
 
 def _counts(sm: TraceSm, member: dict[str, str]) -> Counts:
@@ -106,7 +115,8 @@ def _watched(part: Part, member: dict[str, str], level: str, counting: bool) -> 
     watch = Watch(part, counting)
     gpu = open_gpu(GPUS[member["config"]], MODES[member["mem"]])
     traces, sequence = workload_traces(part.workload, gpu, part.contents, Budget(), (), False, None)
-    sms = simulated_sms(part.workload, traces, sequence, gpu, None, keep=False)
+    made = simulated_sms(part.workload, traces, sequence, gpu, None, keep=False)
+    sms = (replace(sm, timings=watch) for sm in made)
     with at_most(1):  # launches are timed one by one
         predict_sequence(sequence, sms, gpu, level, "sample", watch.seen)
     return watch

@@ -43,7 +43,7 @@ def launch_sm(
     launch = Launch(kernel, (*grid, 1, 1)[:3], (*block, 1, 1)[:3], tuple(packed), registers=24)  # type: ignore[arg-type]
     contents = {f"b{n}": argument for n, argument in enumerate(arguments) if not isinstance(argument, int)}
     workload = Workload(kernel, "", str(ptx), (launch,), tuple(buffers))
-    return TraceSm(Traces(module, workload, contents, Budget()).launch(0), gpu, None)
+    return TraceSm.of(Traces(module, workload, contents, Budget()).launch(0), gpu, None)
 
 
 def graph(nodes: int, seed: int, skew: float, most: int) -> tuple[np.ndarray, np.ndarray]:
@@ -154,4 +154,4 @@ def whole_chip(sm: TraceSm) -> float:
     For blocks whose SMs never settle in `whole_grid`: those of `boundary` are so short that its rounds on 8 SMs of a
     V100 end anywhere between 8,200 and 8,700 cycles; 7,900 here.
     """
-    return grid_prediction(sm, sm.gpu).cycles
+    return grid_prediction(sm).cycles

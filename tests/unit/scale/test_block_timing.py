@@ -35,7 +35,7 @@ def small_vecadd():
 
 
 def timing_of(name="reduction"):
-    sm = TraceSm(launch_of(name), K40, None)
+    sm = TraceSm.of(launch_of(name), K40, None)
     return sm.slots([0, 15]).timing(2)
 
 

@@ -44,6 +44,6 @@ def test_a_stencil_pushes_out_as_many_sectors_as_it_writes(tmp_path: Path, far: 
     gpu = load_gpu("v100")
     workload = open_workload(str(tmp_path / "halo.toml"))
     traces, _ = workload_traces(workload, gpu, {}, Budget(), (), False, None)
-    program, _ = TraceSm(traces.launch(0), gpu, None).lower([SMS * turn for turn in range(1000, 1004)])
+    program, _ = TraceSm.of(traces.launch(0), gpu, None).lower([SMS * turn for turn in range(1000, 1004)])
     # the L2 holds little of it at the end
     assert dirty_share(program, gpu, BLOCKS / 4, SMS) == pytest.approx(4 / touched, rel=0.02)

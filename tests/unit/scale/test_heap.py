@@ -44,10 +44,12 @@ def test_a_trace_and_its_accesses_have_the_same_addresses() -> None:
     workload = open_workload("saxpy")
     traces, _ = workload_traces(workload, QV100, {}, Budget(), (), False, None)
     launch: LaunchTraces = traces.launch(0)
-    sm = TraceSm(launch, QV100, None, keep=False)
-    trace = sm.run_blocks([0, 3])
+    sm = TraceSm.of(launch, QV100, None, keep=False)
+    run = launch.run([0, 3])
+    heap = Heap.of(run.ranges, sm.gpu)
+    trace = heap.trace(run)
     assert trace.ranges[0].start == START
-    base = sm.moved(launch.touched([0, 3])).base
+    base = heap.accesses(launch.touched([0, 3])).base
     assert np.array_equal(np.sort(base), np.sort(trace.access_base[trace.access_space == 0]))
     there = [area for area in trace.ranges if area.start <= int(base.min()) < area.start + area.bytes]
     assert there

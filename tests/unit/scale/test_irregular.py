@@ -36,7 +36,7 @@ FEW = {
 def outcome(kernel: str, gpu: str) -> tuple[KernelPrediction, KernelPrediction, Whole]:
     """(the mix, the first wave extrapolated, the truth)."""
     sm = KERNELS[kernel](GPUS[gpu])
-    mixed = irregular_prediction(sm, sm.survey(), GPUS[gpu])
+    mixed = irregular_prediction(sm, sm.survey())
     first = plan(sm.launch.blocks, sm.occupancy, GPUS[gpu], "workload")
     wave = workload_prediction(sm(list(first.blocks)).result, first)
     return mixed, wave, whole_grid(sm)
@@ -71,7 +71,7 @@ def test_a_sample_is_enough(kernel: str) -> None:
     sm = KERNELS[kernel](GPUS["v100"])
     survey = sm.survey(100)
     assert not survey.whole
-    found = irregular_prediction(sm, survey, GPUS["v100"])
+    found = irregular_prediction(sm, survey)
     assert found.cycles == pytest.approx(outcome(kernel, "v100")[2].cycles, rel=0.1 + 2 * survey.error)
     assert found.error == survey.error > 0
 
@@ -80,7 +80,7 @@ def test_sorted_work_ends_late() -> None:
     """The same blocks, longest last, take longer than longest first; a mean over the blocks sees no difference."""
     gpu = load_gpu("v100", ["sm.count=20"])
     forward, backward = (triangular(gpu, 700, backwards) for backwards in (0, 1))
-    late, early = (irregular_prediction(sm, sm.survey(), gpu) for sm in (forward, backward))
+    late, early = (irregular_prediction(sm, sm.survey()) for sm in (forward, backward))
     assert late.cycles > 1.02 * early.cycles
     assert (whole_grid(forward).cycles, whole_grid(backward).cycles) == (
         pytest.approx(late.cycles, rel=0.02),
@@ -115,7 +115,7 @@ def test_the_last_blocks_wait_for_latencies_only(kernel: Callable[[Gpu], TraceSm
     """
     few = FEW[gpu]
     sm = kernel(few)
-    found = irregular_prediction(sm, sm.survey(), few)
+    found = irregular_prediction(sm, sm.survey())
     assert found.cycles == pytest.approx(whole_chip(kernel(few)), rel=0.10)
     assert any("waits for bandwidth" in text for text in found.assumptions)
 
@@ -125,13 +125,13 @@ def test_young_blocks_that_wait_for_old_ones_are_not_long() -> None:
     gpu = FEW["rtx4090"]
     assert gpu.sm.policy == "gto_block"
     sm = rounds(gpu)
-    found = irregular_prediction(sm, sm.survey(), gpu)
+    found = irregular_prediction(sm, sm.survey())
     assert found.cycles == pytest.approx(whole_chip(rounds(gpu)), rel=0.15)
 
 
 def test_a_grid_too_large_to_dispatch_block_by_block(monkeypatch) -> None:
     sm = KERNELS["mandelbrot"](GPUS["v100"])
     survey = sm.survey()
-    every = irregular_prediction(sm, survey, GPUS["v100"]).cycles
+    every = irregular_prediction(sm, survey).cycles
     monkeypatch.setattr(irregular, "DISPATCHED", 300)
-    assert irregular_prediction(sm, survey, GPUS["v100"]).cycles == pytest.approx(every, rel=0.05)
+    assert irregular_prediction(sm, survey).cycles == pytest.approx(every, rel=0.05)

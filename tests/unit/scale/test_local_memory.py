@@ -60,7 +60,7 @@ def spill(folder: Path, gpu: Gpu, blocks: int) -> TraceSm:
     )
     workload = open_workload(str(folder / "spill.toml"))
     traces, _ = workload_traces(workload, gpu, {}, Budget(), (), False, None)
-    return TraceSm(traces.launch(0), gpu, None)
+    return TraceSm.of(traces.launch(0), gpu, None)
 
 
 def frames(program: Program) -> list[int]:
@@ -72,7 +72,7 @@ def frames(program: Program) -> list[int]:
 def test_a_block_has_the_frame_of_its_slot(tmp_path: Path, resident: int) -> None:
     gpu = load_gpu("v100")
     sm = spill(tmp_path, gpu, 800)
-    sm.spread = replace(sm.spread, resident=resident)
+    sm = replace(sm, spread=replace(sm.spread, resident=resident))
     program, _ = sm.lower([7, 87, 167, 247])
     assert frames(program) == list(range(resident))
     first = program.line_address[np.unique(program.tx_line[: program.access_start[2 * LINES]])]
@@ -81,7 +81,7 @@ def test_a_block_has_the_frame_of_its_slot(tmp_path: Path, resident: int) -> Non
 
 def test_of_a_whole_grid_as_many_frames_as_warps_are_resident(tmp_path: Path) -> None:
     sm = spill(tmp_path, load_gpu("k40", ["sm.count=2"]), 100)
-    sm.whole = True
+    sm = replace(sm, whole=True)
     program, _ = sm.lower(list(range(100)))
     assert sm.spread.resident == 16
     assert frames(program) == list(range(32))
@@ -91,7 +91,7 @@ def test_frames_push_nothing_out_of_the_l2_again(tmp_path: Path) -> None:
     """100,000 blocks, two at a time on 80 SMs: 160 frames of 2 KiB stay in the L2 of 6 MiB, all would be 200 MiB."""
     gpu = load_gpu("v100")
     sm = spill(tmp_path, gpu, 100_000)
-    sm.spread = replace(sm.spread, resident=2)
+    sm = replace(sm, spread=replace(sm.spread, resident=2))
     program, _ = sm.lower([0, 80, 160, 240])
     assert dirty_share(program, gpu, 100_000 / 4, 80) == 0.0
     not_local = replace(program, line_address=program.line_address + np.uint64(WINDOW_BYTES))
@@ -118,7 +118,7 @@ def test_each_word_of_all_threads_of_the_chip(tmp_path: Path, whole: bool) -> No
     x 4 + 4 x (threads of a block x (SM + SMs x place of its block in the SM) + its number there)."""
     gpu = load_gpu("gpgpusim_gtx480")
     sm = spill(tmp_path, gpu, 60)
-    sm.spread, sm.whole = replace(sm.spread, resident=2), whole
+    sm = replace(sm, spread=replace(sm.spread, resident=2), whole=whole)
     blocks = [0, 15, 30] if not whole else [0, 1, 16]
     places = [0, 15, 0] if not whole else [0, 1, 2]  # 15 SMs; blocks take places in their order
     program, _ = sm.lower(blocks)

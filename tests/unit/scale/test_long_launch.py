@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 
 import pytest
@@ -11,9 +12,12 @@ from timed import timed
 from ppt_gpu.common.paths import data_dir
 from ppt_gpu.inputs import open_workload
 from ppt_gpu.pipeline import predict
-from ppt_gpu.scale.blocks.distribution import spread_grid
+from ppt_gpu.scale.blocks.distribution import GridSpread, spread_grid
 from ppt_gpu.scale.levels.long_launch import dram_use, long_launch
+from ppt_gpu.scale.occupancy.occupancy import Occupancy
+from ppt_gpu.sm.program.result import SmResult
 from ppt_gpu.spec import load_gpu
+from ppt_gpu.spec.gpu import Gpu
 
 STREAM = data_dir("validation") / "measured" / "kernels" / "stream.ptx"
 A40 = load_gpu("a40")
@@ -72,26 +76,34 @@ def test_the_rate_is_one_that_lasts(
     assert found == pytest.approx(cycles(), rel=0.015)
 
 
+@dataclass(frozen=True)
 class Toy:
     """An SM of two blocks at a time, each of which moves `moved` bytes. A wave takes 1,000 cycles, or 900 while it is
     out of step."""
 
-    def __init__(self, holding, sm_result, waves: int, moved: int) -> None:
-        self.launch, self.occupancy, self.place = SimpleNamespace(blocks=84 * 2 * waves), holding(2), 0
-        self.result, self.moved, self.asked = sm_result, moved, []
-        self.out_of_step = False
-        self.give_out()
-
-    def give_out(self, bunched: bool = False) -> None:
-        self.spread = spread_grid(self.launch.blocks, 2, 84, bunched)
+    gpu: Gpu
+    occupancy: Occupancy
+    sm_result: Callable[..., SmResult]
+    launch: SimpleNamespace
+    spread: GridSpread
+    moved: int  # bytes
+    asked: list[bool] = field(default_factory=list)  # whether out of step, of each simulation
+    place: int = 0
+    out_of_step: bool = False
+    share: float | None = None
 
     def __call__(self, blocks):
         self.asked.append(self.out_of_step)
         wave = 900 if self.out_of_step else 1000
         ends = [wave // 2 * (number + 2) for number in range(len(blocks))]
         starts = [max(0, end - wave) for end in ends]
-        found = replace(self.result(starts, ends), dram_read_bytes=self.moved * len(blocks))
+        found = replace(self.sm_result(starts, ends), dram_read_bytes=self.moved * len(blocks))
         return timed(lambda _: found)(blocks)
+
+
+def toy(holding, sm_result, waves: int, moved: int) -> Toy:
+    blocks = 84 * 2 * waves
+    return Toy(A40, holding(2), sm_result, SimpleNamespace(blocks=blocks), spread_grid(blocks, 2, 84), moved)
 
 
 SHARE = A40.dram_bytes_per_cycle * A40.dram.efficiency / 84  # B a cycle of an SM
@@ -106,15 +118,15 @@ SHARE = A40.dram_bytes_per_cycle * A40.dram.efficiency / 84  # B a cycle of an S
     ],
 )
 def test_an_sm_starts_out_of_step_where_dram_has_share_left(holding, sm_result, waves, use, asked) -> None:
-    sm = Toy(holding, sm_result, waves, round(use * SHARE * 900 / 2))
-    found = long_launch(sm, A40, (9, 17, 33))
-    assert sm.asked == asked and sm.out_of_step is asked[-1]
+    sm = toy(holding, sm_result, waves, round(use * SHARE * 900 / 2))
+    found = long_launch(sm, (9, 17, 33))
+    assert sm.asked == asked and found.simulated_sm.out_of_step is asked[-1]
     assert dram_use(found, A40) == pytest.approx(use * 900 / found.wave_cycles, rel=0.01)
 
 
 def test_where_nothing_waits_for_dram_under_load_nothing_starts_out_of_step(holding, sm_result) -> None:
-    sm = Toy(holding, sm_result, 100, 1000)
-    long_launch(sm, load_gpu("k40"), (9, 17, 33))
+    sm = toy(holding, sm_result, 100, 1000)
+    long_launch(replace(sm, gpu=load_gpu("k40")), (9, 17, 33))
     assert sm.asked == [False]
 
 

@@ -29,7 +29,7 @@ def calls(monkeypatch):
 
 
 def lowered_of(name):
-    return TraceSm(launch_of(name), K40, None).lower([0, 15])
+    return TraceSm.of(launch_of(name), K40, None).lower([0, 15])
 
 
 @pytest.mark.parametrize("in_memory", [True, False])

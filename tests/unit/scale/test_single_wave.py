@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from irregular_kernels import bfs, boundary, mandelbrot, spmv, triangular, whole_chip
 
@@ -22,7 +24,7 @@ LAUNCHES = {
 
 def every_sm(sm: TraceSm) -> list[int]:
     """Cycles of each SM with its blocks."""
-    sm.one_wave = True
+    sm = replace(sm, one_wave=True)
     return [sm(sm.spread.sm_blocks(number)).result.cycles for number in range(sm.spread.active_sms)]
 
 
@@ -30,7 +32,7 @@ def every_sm(sm: TraceSm) -> list[int]:
 def test_the_slowest_sm_counts(name: str) -> None:
     sm = LAUNCHES[name]()
     assert sm.spread.max_blocks <= sm.spread.resident and sm.survey().irregular
-    found = single_wave_prediction(sm, sm.survey(), GPU)
+    found = single_wave_prediction(sm, sm.survey())
     slowest = max(every_sm(sm))
     assert found.cycles <= found.result.cycles <= slowest
     assert found.result.cycles == pytest.approx(slowest, rel=0.03)
@@ -41,14 +43,14 @@ def test_the_slowest_sm_counts(name: str) -> None:
 @pytest.mark.parametrize("name", ["triangular", "mandelbrot", "bfs"])
 def test_as_the_whole_chip(name: str) -> None:
     sm = LAUNCHES[name]()
-    found = single_wave_prediction(sm, sm.survey(), GPU)
+    found = single_wave_prediction(sm, sm.survey())
     assert found.cycles == pytest.approx(whole_chip(LAUNCHES[name]()), rel=0.1)
 
 
 def test_of_many_long_warps_the_slowest_counts() -> None:
     """Rows up to one limit make the longest warps of many SMs alike; what they wait for in memory does not."""
-    sm = spmv(chip := load_gpu("v100", ["sm.count=80"]), 80)
-    found = single_wave_prediction(sm, sm.survey(), chip)
+    sm = spmv(load_gpu("v100", ["sm.count=80"]), 80)
+    found = single_wave_prediction(sm, sm.survey())
     assert found.cycles == pytest.approx(max(every_sm(sm)), rel=0.01)  # of six SMs the slowest: 7.5 % less
     assert " others, which have the most to do" in found.assumptions[0]
 
@@ -56,7 +58,7 @@ def test_of_many_long_warps_the_slowest_counts() -> None:
 def test_counts_stand_for_the_grid() -> None:
     """The SM that has the most to do has more than its share."""
     sm = LAUNCHES["triangular"]()
-    found = single_wave_prediction(sm, sm.survey(), GPU)
+    found = single_wave_prediction(sm, sm.survey())
     own = int(found.simulation.feed.features.warp_instructions.sum())
     whole = int(sm.survey("all").features.warp_instructions.sum())
     assert own * found.plan.chip_factor == pytest.approx(whole)
@@ -66,7 +68,7 @@ def test_counts_stand_for_the_grid() -> None:
 def test_bounds_are_those_of_the_slowest_sm(name: str) -> None:
     """It ran whole: what it issued needs issue slots of its own, and the chip moves what the whole grid does."""
     sm = LAUNCHES[name]()
-    found = single_wave_prediction(sm, sm.survey(), GPU)
+    found = single_wave_prediction(sm, sm.survey())
     plan, own = found.plan, len(found.plan.blocks)
     floors = {
         bound.resource: bound
@@ -87,5 +89,5 @@ def test_bounds_are_those_of_the_slowest_sm(name: str) -> None:
 
 def test_a_sample_of_the_blocks_finds_a_slow_sm() -> None:
     sm = LAUNCHES["triangular"]()
-    found = single_wave_prediction(sm, sm.survey(30), GPU)
+    found = single_wave_prediction(sm, sm.survey(30))
     assert found.cycles == pytest.approx(max(every_sm(sm)), rel=0.1) and found.error > 0

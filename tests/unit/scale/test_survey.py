@@ -21,7 +21,7 @@ GPU = load_gpu("v100", ["sm.count=4"])
 
 def test_features_are_counts_of_the_trace() -> None:
     sm = launch_sm(GPU, "plain", (3,), (64,), [np.zeros(192, np.float32), np.zeros(192, np.float32), 160])
-    trace = sm.run_blocks([2, 0])
+    trace = sm.traces.run([2, 0])
     found = features_of(trace)
     assert found.blocks.tolist() == [2, 0]
     assert found.warp_instructions.sum() == trace.warp_instructions
@@ -36,7 +36,7 @@ def test_triangular_blocks_by_formula() -> None:
     steps = np.diff(found.features.warp_instructions)
     assert found.whole and found.irregular and found.error == 0
     assert np.all(steps[20:] > 0)
-    by_block = [sm.run_blocks([block]).warp_instructions for block in (0, 13, 49)]
+    by_block = [sm.traces.run([block]).warp_instructions for block in (0, 13, 49)]
     assert found.features.warp_instructions[[0, 13, 49]].tolist() == by_block
 
 
@@ -105,12 +105,12 @@ def test_a_whole_grid_runs_in_chunks() -> None:
 
     def run_blocks(blocks: Sequence[int]) -> Trace:
         asked.append(len(blocks))
-        return sm.run_blocks(blocks)
+        return sm.traces.run(blocks)
 
     found = run_features(run_blocks, range(sm.launch.blocks))
     assert asked[:3] == [32, 64, 128] and sum(asked) == len(found) == sm.launch.blocks
     assert max(asked) < sm.launch.blocks / 2
-    assert np.array_equal(found.warp_instructions, features_of(sm.run_blocks(range(1024))).warp_instructions)
+    assert np.array_equal(found.warp_instructions, features_of(sm.traces.run(range(1024))).warp_instructions)
 
 
 def test_features_are_kept() -> None:

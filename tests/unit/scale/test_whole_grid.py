@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import replace
 from pathlib import Path
 
@@ -91,8 +90,8 @@ def test_where_all_sms_come_to_one_slice_behind_a_crossbar_the_launch_is_simulat
 def test_a_small_launch_of_differing_blocks_is_simulated_whole_at_level_steady() -> None:
     gpu = load_gpu("v100", ["sm.count=8"])
     survey = triangular(gpu).survey()
-    assert small(triangular(gpu), survey, gpu)
-    steady, grid = (predict_launch(triangular(gpu), gpu, level, survey) for level in ("steady", "grid"))
+    assert small(triangular(gpu), survey)
+    steady, grid = (predict_launch(triangular(gpu), level, survey) for level in ("steady", "grid"))
     assert steady[0].cycles == grid[0].cycles and (steady[0].plan.level, steady[0].plan.whole) == ("steady", True)
     assert steady[1].value("sim.blocks") == 600 and steady[1].value("sim.extrapolation") == 1
     assert "8 SMs that share L2 and DRAM" in steady[1].assumptions[0]
@@ -104,20 +103,19 @@ def test_what_is_too_large_or_not_simulated_whole(monkeypatch: pytest.MonkeyPatc
     sm = triangular(gpu)
     survey = sm.survey()
     monkeypatch.setattr(whole_grid, "SMALL", survey.grid_blocks * survey.warp_instructions)  # and some sectors
-    assert not small(sm, survey, gpu)
-    assert not predict_launch(sm, gpu, "steady", survey)[0].plan.whole
+    assert not small(sm, survey)
+    assert not predict_launch(sm, "steady", survey)[0].plan.whole
     monkeypatch.undo()
-    sm.policy = "two_level"
-    assert not small(sm, survey, gpu)
+    assert not small(replace(sm, policy="two_level"), survey)
 
 
 def test_small_launches_are_simulated_whole_on_a_gpu_with_collector_units() -> None:
     gpu = load_gpu("gpgpusim_qv100", ["sm.count=8"])
     sm = triangular(gpu)
-    found = predict_launch(sm, gpu, "steady", sm.survey())[0]
+    found = predict_launch(sm, "steady", sm.survey())[0]
     assert found.plan.whole
     without = replace(gpu, collectors=Collectors())
-    assert predict_launch(triangular(without), without, "steady", sm.survey())[0].cycles < found.cycles
+    assert predict_launch(triangular(without), "steady", sm.survey())[0].cycles < found.cycles
 
 
 def test_a_small_launch_whose_blocks_cannot_all_be_run_is_not_simulated_whole(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,8 +129,8 @@ def test_a_small_launch_whose_blocks_cannot_all_be_run_is_not_simulated_whole(mo
         return lower(blocks)
 
     monkeypatch.setattr(type(sm), "lower", lambda _, blocks: few(blocks))
-    assert small_prediction(sm, survey, gpu) is None
-    assert not predict_launch(sm, gpu, "steady", survey)[0].plan.whole
+    assert small_prediction(sm) is None
+    assert not predict_launch(sm, "steady", survey)[0].plan.whole
 
 
 @pytest.mark.parametrize("kib", [384, 576])
@@ -169,7 +167,7 @@ def test_a_level_that_tells_another_story_is_named(gpu: Gpu) -> None:
     assert disagreement(grid, steady) == [
         "levels differ: steady gives 1110 cycles, +11% against the 1000 of level grid"
     ]
-    assert disagreement(grid, dataclasses.replace(steady, cycles=905.0)) == []
+    assert disagreement(grid, replace(steady, cycles=905.0)) == []
 
 
 def test_the_overlap_rule_is_held_against_level_steady(gpu: Gpu) -> None:

@@ -81,8 +81,8 @@ def test_both_ways_record_them(tmp_path: Path) -> None:
 def test_each_word_takes_its_turn(tmp_path: Path, lanes: int, words: int) -> None:
     gpu = load_gpu("v100")
     traces, _ = workload_traces(open_workload(look(tmp_path, lanes)), gpu, {}, Budget(), (), False, None)
-    sm = TraceSm(traces.launch(0), gpu, None)
-    trace = sm.run_blocks([0])
+    sm = TraceSm.of(traces.launch(0), gpu, None)
+    trace = sm.traces.run([0])
     traced = np.array([is_traced(i) for i in sm.kernel.instructions])
     found = words_of_constants(sm.kernel, trace, traced)
     load = next(i.index for i in sm.kernel.instructions if "ld.const" in i.opcode)
@@ -112,7 +112,7 @@ def test_lines_are_looked_up_where_they_do_not_fit(tmp_path: Path, lanes: int) -
     gpu = load_gpu("v100")
     gpu = replace(gpu, constants=replace(gpu.constants, size=16, line=16))
     traces, _ = workload_traces(open_workload(look(tmp_path, lanes)), gpu, {}, Budget(), (), False, None)
-    program, _ = TraceSm(traces.launch(0), gpu, None).lower([0, 80])
+    program, _ = TraceSm.of(traces.launch(0), gpu, None).lower([0, 80])
     if lanes == 32:
         assert len(program.constant_start) == 0
         return

@@ -32,7 +32,7 @@ from ppt_gpu.machine import code_cache as machine_kept
 from ppt_gpu.pipeline import predict
 from ppt_gpu.ptx.features import LackError
 from ppt_gpu.scale import simulated_sm
-from ppt_gpu.scale.cache import program_store
+from ppt_gpu.scale.cache import launch_store
 from ppt_gpu.scale.levels import grid as whole_grid
 from ppt_gpu.spec.toml_document import forget_documents
 from ppt_gpu.workload.reader import load_workload, sample_names
@@ -145,7 +145,7 @@ def cache_in(folder: Path) -> Iterator[None]:
 def _forget() -> None:
     kept.forget()
     machine_kept.forget()
-    program_store.forget()
+    launch_store.forget()
     forget_documents()
 
 

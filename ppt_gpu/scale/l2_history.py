@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from ppt_gpu.emulator.trace.block_features import BlockFeatures
-from ppt_gpu.scale.cache.lines_store import LinesStore, lines_name
+from ppt_gpu.scale.cache.kept_lines import lines_codec, lines_name
 from ppt_gpu.scale.history.heap import Heap
 from ppt_gpu.scale.simulated_sm import TraceSm
 from ppt_gpu.sm.l2_sharing.l2_sets import known_sets
@@ -35,13 +35,13 @@ class L2History:
     def launched(self, sm: TraceSm, features: BlockFeatures) -> None:
         """The launch of `sm` has run. `features`: of the blocks that were looked at."""
         before, self.lines = self.lines, None
-        kept = None if sm.programs is None else LinesStore(sm.programs.store, sm.programs.group)
-        name = lines_name(self.gpu, before, features.blocks.tolist()) if kept is not None else ""
-        self.lines = kept.get(name, self.sets) if kept is not None else None
+        codec = lines_codec(self.gpu.l2.line, self.sets)
+        name = lines_name(self.gpu, before, features.blocks.tolist()) if sm.kept is not None else ""
+        self.lines = sm.kept.get(codec, name) if sm.kept is not None else None
         if self.lines is None:
             self.lines = self._left(sm, features, before)
-            if kept is not None and self.lines is not None:
-                kept.put(name, self.lines, self.gpu.l2.line)
+            if sm.kept is not None and self.lines is not None:
+                sm.kept.put(codec, name, self.lines)
 
     def _left(self, sm: TraceSm, features: BlockFeatures, before: LeftLines | None) -> LeftLines | None:
         from ppt_gpu.sm.lowering.global_memory import touched_lines

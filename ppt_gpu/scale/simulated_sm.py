@@ -26,10 +26,10 @@ from ppt_gpu.scale.blocks.distribution import GridSpread, spread_grid
 from ppt_gpu.scale.blocks.neighbours import FAR_SMS, Neighbour, adjacent_sms, neighbour_blocks
 from ppt_gpu.scale.blocks.sharing_blocks import met_blocks
 from ppt_gpu.scale.blocks.survey import Survey, survey_grid
-from ppt_gpu.scale.cache.block_timing import BlockTiming, Feed
-from ppt_gpu.scale.cache.program_store import ProgramStore, program_name
-from ppt_gpu.scale.cache.run_store import ON_SM, RunKind, RunStore
-from ppt_gpu.scale.cache.timing_store import Timings, TimingStore, kept_or_made, timing_name
+from ppt_gpu.scale.cache.block_timing import TIMING, BlockTiming, Feed, timing_name
+from ppt_gpu.scale.cache.launch_store import Codec, LaunchStore, kept_or_made
+from ppt_gpu.scale.cache.lowered_blocks import LOWERED, program_name
+from ppt_gpu.scale.cache.recorded_runs import ON_SM, RecordedRuns
 from ppt_gpu.scale.history.footprint import dirty_share
 from ppt_gpu.scale.history.heap import Heap
 from ppt_gpu.scale.occupancy.occupancy import Occupancy, occupancy
@@ -90,8 +90,7 @@ class SimulatedSm:
     place: int = 0  # which SM of the chip: one of those that run the most blocks
     registers_estimated: bool = False
     source_notes: tuple[str, ...] = ()  # how the kernel came to be, for the report
-    timings: Timings | None = None  # where simulations are kept
-    programs: ProgramStore | None = None  # and lowered blocks
+    kept: LaunchStore | None = None  # where lowered blocks and simulations are kept
     l2_lines: LeftLines | None = None  # that earlier launches left in the L2
     code_at: int = CODE_COLD  # where the launch finds its instructions
     constants_at: int = CODE_COLD  # and its constants
@@ -197,7 +196,7 @@ class Slots:
     def timing(self, resident: int) -> BlockTiming:
         """Kept, or simulated and kept."""
         name = partial(self.sm.timing_name, self.blocks, resident)
-        return kept_or_made(self.sm.timings, name, lambda: self._simulate(resident))
+        return kept_or_made(self.sm.kept, TIMING, name, lambda: self._simulate(resident))
 
     def feed(self, resident: int) -> Feed:
         """What the simulation in so many slots is fed with, before it is made."""
@@ -205,9 +204,9 @@ class Slots:
         return kept.feed if kept is not None else self.lowered()[1]
 
     def _kept(self, resident: int) -> BlockTiming | None:
-        if self.sm.timings is None:
+        if self.sm.kept is None:
             return None
-        return self.sm.timings.get(self.sm.timing_name(self.blocks, resident))
+        return self.sm.kept.get(TIMING, self.sm.timing_name(self.blocks, resident))
 
     def lowered(self) -> tuple[Program, Feed, Work]:
         """Kept, or lowered and kept."""
@@ -216,28 +215,19 @@ class Slots:
 
     @cached_property
     def _program(self) -> tuple[Program, Feed, Work]:
-        program, feed = self._kept_program()
+        name, make = lambda: self._program_name, lambda: self.sm.lower(self.blocks)
+        program, feed = kept_or_made(self.sm.kept, LOWERED, name, make)
         return program, feed, work_of(program, self.sm.gpu)
-
-    def _kept_program(self) -> tuple[Program, Feed]:
-        sm = self.sm
-        if sm.programs is None:
-            return sm.lower(self.blocks)
-        found = sm.programs.get(self._program_name)
-        if found is None:
-            found = sm.lower(self.blocks)
-            sm.programs.put(self._program_name, found)
-        return found
 
     @cached_property
     def _program_name(self) -> str:
         sm = self.sm
         return program_name(sm.gpu, sm.spread, self.blocks, sm.room, sm.left, sm.whole, sm.one_wave, sm.clock_seen)
 
-    def runs(self, kind: RunKind[R]) -> RunStore[R] | None:
+    def runs(self, codec: Codec[R]) -> RecordedRuns[R] | None:
         """Recorded runs of the blocks, of this kind."""
-        kept = self.sm.programs
-        return None if kept is None else RunStore(kind, kept.store, kept.group, self._program_name)
+        kept = self.sm.kept
+        return RecordedRuns(kept, codec, self._program_name) if kept is not None and kept.records else None
 
     def _simulate(self, resident: int) -> BlockTiming:
         sm, (program, feed, work) = self.sm, self.lowered()
@@ -270,7 +260,7 @@ class TraceSm(SimulatedSm):
         shared = static + launch.dynamic_shared
         fit = occupancy(gpu, launch.threads_per_block, needs.count, shared)
         tells_time = any(instruction.base == "nanosleep" for instruction in traces.kernel.instructions)
-        kept = traces.store if keep else None
+        store = traces.store if keep else None
         return cls(
             launch=launch,
             gpu=gpu,
@@ -281,8 +271,7 @@ class TraceSm(SimulatedSm):
             occupancy=fit,
             spread=spread_grid(launch.blocks, fit.blocks_per_sm, gpu.sm.count),
             registers_estimated=not launch.registers,
-            timings=None if kept is None else TimingStore(kept, traces.kept.group),
-            programs=None if kept is None else ProgramStore(kept, traces.kept.group),
+            kept=None if store is None else LaunchStore(store, traces.kept.group),
             clock_seen=gpu.sm.clock if tells_time else 0.0,
             traces=traces,
             module=traces.module,

@@ -1,6 +1,6 @@
 """Random kernels: the compiled engine and the interpreter leave the same memory and the same trace, bit for bit.
 
-Exceptions: the functions of FUNCTIONS below, .approx in f64, may differ in their last place.
+Exceptions: approximate functions and .approx in f64 may differ in their last place.
 """
 
 import shutil

@@ -1,20 +1,50 @@
-"""ARCHITECTURE.md lists every module once, and only modules that exist."""
+"""ARCHITECTURE.md and the READMEs of large folders list every module once, and only modules that exist."""
 
+import ast
 import re
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "ppt_gpu"
+#: files of a folder from which on it has a README with its list, and lines that this may have
+MANY, SCREEN = 9, 40
 
 
-def test_every_module_has_its_line() -> None:
-    listed = re.findall(r"^- `([a-z_0-9/]+\.py)`: .+$", (ROOT / "ARCHITECTURE.md").read_text(), re.M)
+def modules(folder: Path) -> set[str]:
+    return {path.name for path in folder.glob("*.py") if path.name != "__init__.py"}
+
+
+LARGE = sorted(folder for folder in (PACKAGE, *PACKAGE.rglob("*")) if folder.is_dir() and len(modules(folder)) >= MANY)
+
+
+def listed(page: Path, folder: Path) -> list[str]:
+    """The files of `folder` that a page lists, each with the words with which its docstring begins."""
+    lines = re.findall(r"^- `([a-z_0-9/]+\.py)`: (.+)$", page.read_text(), re.M)
+    for name, text in lines:
+        docstring = ast.get_docstring(ast.parse((folder / name).read_text())) or ""
+        assert " ".join(docstring.split()).startswith(text), name
+    names = [name for name, _ in lines]
+    assert len(names) == len(set(names))
+    return names
+
+
+@pytest.mark.parametrize("folder", LARGE, ids=lambda folder: str(folder.relative_to(ROOT)))
+def test_a_large_folder_has_a_readme_of_a_screen(folder: Path) -> None:
+    page = folder / "README.md"
+    assert len(page.read_text().splitlines()) <= SCREEN
+    assert set(listed(page, folder)) == modules(folder)
+    assert f"({folder.relative_to(ROOT)}/README.md)" in (ROOT / "ARCHITECTURE.md").read_text()
+
+
+def test_every_other_module_has_its_line() -> None:
     files = {
-        str(path.relative_to(ROOT / "ppt_gpu"))
-        for path in (ROOT / "ppt_gpu").rglob("*.py")
-        if path.name != "__init__.py"
+        str(path.relative_to(PACKAGE))
+        for path in PACKAGE.rglob("*.py")
+        if path.name != "__init__.py" and path.parent not in LARGE
     }
-    assert len(listed) == len(set(listed))
-    assert set(listed) == files
+    assert set(listed(ROOT / "ARCHITECTURE.md", PACKAGE)) == files
 
 
 def test_test_files_have_names_of_their_own() -> None:

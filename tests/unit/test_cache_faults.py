@@ -15,7 +15,7 @@ from ppt_gpu.cli import main
 from ppt_gpu.emulator.cache import trace_cache as kept
 from ppt_gpu.emulator.cache.store import ENTRIES, Store
 from ppt_gpu.machine import code_cache as machine_code
-from ppt_gpu.scale.cache import program_store
+from ppt_gpu.scale.cache import launch_store
 
 ROOT = Path(__file__).parents[2]
 ARGUMENTS = ["i32=2048", "f32=2.0", "f32[2048]", "f32[2048]"]
@@ -23,7 +23,7 @@ ARGUMENTS = ["i32=2048", "f32=2.0", "f32[2048]", "f32[2048]"]
 
 def forget() -> None:
     """Read from the folder again."""
-    for each in (kept, machine_code, program_store):
+    for each in (kept, machine_code, launch_store):
         each.forget()
 
 

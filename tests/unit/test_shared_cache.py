@@ -13,19 +13,21 @@ import pytest
 from ppt_gpu.emulator.cache import store as traces
 from ppt_gpu.emulator.cache.store import Store
 from ppt_gpu.machine import code_cache as machine_code
-from ppt_gpu.scale.cache import lines_store, program_store, run_store, timing_store
-from ppt_gpu.scale.cache.block_timing import read_timing
+from ppt_gpu.scale.cache.block_timing import TIMING
+from ppt_gpu.scale.cache.kept_lines import lines_codec
+from ppt_gpu.scale.cache.lowered_blocks import LOWERED
+from ppt_gpu.scale.cache.recorded_runs import ON_SM
 
 ROOT = Path(__file__).parents[2]
 PROCESSES, PREDICTIONS, KILLS = 8, 1000, 8
 #: of each kind of entry; ValueError for one that is damaged
 READERS = {
     traces.SUFFIX: traces._decode,
-    timing_store.SUFFIX: read_timing,
-    program_store.SUFFIX: program_store.read_lowered,
+    TIMING.suffix: TIMING.read,
+    LOWERED.suffix: LOWERED.read,
     machine_code.SUFFIX: machine_code._decode,
-    lines_store.SUFFIX: lines_store.read_lines,
-    run_store.SUFFIX: run_store.ON_SM.read,
+    lines_codec(128, None).suffix: lines_codec(128, None).read,
+    ON_SM.suffix: ON_SM.read,
 }
 
 PREDICT = """
@@ -33,7 +35,7 @@ import json, random, sys
 import ppt_gpu
 from ppt_gpu.emulator.cache import trace_cache as kept
 from ppt_gpu.machine import code_cache as machine_code
-from ppt_gpu.scale.cache import program_store
+from ppt_gpu.scale.cache import launch_store
 from pathlib import Path
 root, seed, count = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 chance = random.Random(seed)
@@ -44,7 +46,7 @@ for _ in range(count):
                                      registers=12, args=["f32[4096]=random"] * 3 + ["i32=4096"])
     found = ppt_gpu.predict(workload, "k40", overrides=[f"sm.count={sms}"], policy=policy, cache={cache})
     print(json.dumps([key, found.time, found.main.value("limiter")]), flush=True)
-    for each in (kept, machine_code, program_store):
+    for each in (kept, machine_code, launch_store):
         each.forget()  # so that the next reads from disk
 """
 

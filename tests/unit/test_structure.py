@@ -14,7 +14,7 @@ from benchmarks.entered import bench_entered
 #: message of the same commit. `python tests/structure.py` prints the figures.
 AT_MOST = {
     "files": 836,
-    "lines": 100_159,
+    "lines": 100_146,
     "files of the largest folder": 23,
     "files over 500 lines": 2,
     "import circles": 0,
@@ -26,7 +26,7 @@ AT_MOST = {
     "annotations with Any": 1752,
 }
 #: and what a prediction of vecadd on k40 enters. `python -m benchmarks entered` prints it.
-ENTERED = {"files": 183, "functions": 971}
+ENTERED = {"files": 182, "functions": 970}
 
 
 @pytest.fixture(scope="module")

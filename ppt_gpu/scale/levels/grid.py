@@ -15,9 +15,9 @@ import numpy as np
 from ppt_gpu.common.errors import PptError
 from ppt_gpu.scale.blocks.distribution import SmPlan, plan
 from ppt_gpu.scale.blocks.survey import Survey
-from ppt_gpu.scale.cache.block_timing import BlockTiming
-from ppt_gpu.scale.cache.run_store import ON_CHIP
-from ppt_gpu.scale.cache.timing_store import kept_or_made
+from ppt_gpu.scale.cache.block_timing import TIMING, BlockTiming
+from ppt_gpu.scale.cache.launch_store import kept_or_made
+from ppt_gpu.scale.cache.recorded_runs import ON_CHIP
 from ppt_gpu.scale.levels.tail import l2_load
 from ppt_gpu.scale.prediction import KernelPrediction
 from ppt_gpu.scale.simulated_sm import SimulatedSm
@@ -85,7 +85,7 @@ def small_prediction(sm: SimulatedSm, why: str = "blocks differ") -> KernelPredi
 
 
 def _prediction(sm: SimulatedSm, chosen: SmPlan) -> KernelPrediction:
-    timing = kept_or_made(sm.timings, lambda: sm.whole_name, lambda: _simulated(sm, chosen))
+    timing = kept_or_made(sm.kept, TIMING, lambda: sm.whole_name, lambda: _simulated(sm, chosen))
     result = timing.result
     text = f"all {len(chosen.blocks)} blocks were simulated, each on the SM that freed a slot first"
     return KernelPrediction(float(result.cycles), chosen, result, (text,), result.cycles * 1.0, timing=timing, sm=sm)

@@ -7,6 +7,7 @@ import statistics
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from typing import TypeVar
 
 from ppt_gpu.common.progress import parts
 from ppt_gpu.common.threads import at_most
@@ -14,11 +15,14 @@ from ppt_gpu.pipeline import open_gpu, predict_sequence, simulated_sms, workload
 from ppt_gpu.ptx.linking.liveness import estimate_registers
 from ppt_gpu.report.result.result import LaunchResult
 from ppt_gpu.scale.cache.block_timing import BlockTiming
+from ppt_gpu.scale.cache.launch_store import Codec, LaunchStore
 from ppt_gpu.scale.prediction import KernelPrediction
 from ppt_gpu.scale.simulated_sm import TraceSm
 from ppt_gpu.validate.gpgpusim.launches import GPUS, MODES, Part, chosen, in_order, parts_of, row_of
 from ppt_gpu.validate.tables.rows import Row, summary_lines
 from ppt_gpu.workload.budget import Budget
+
+T = TypeVar("T")
 
 #: thread instructions of a launch, above which its ratio counts
 LONG = 1_000_000
@@ -52,31 +56,45 @@ class Timed:
         return self.reference / max(self.core, 1e-9), self.reference / max(self.whole, 1e-9)
 
 
+class LoopSeconds(LaunchStore):
+    """Keeps nothing; sees each simulation that is made."""
+
+    records = False
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def get(self, codec: Codec[T], name: str) -> T | None:
+        return None
+
+    def put(self, codec: Codec[T], name: str, value: T) -> None:
+        if isinstance(value, BlockTiming):
+            self.seconds += value.result.wall
+
+    def taken(self) -> float:
+        """CPU seconds in the SM loop since this was asked last."""
+        seconds, self.seconds = self.seconds, 0.0
+        return seconds
+
+
 class Watch:
     """Looks on while the launches of a part are predicted."""
 
     def __init__(self, part: Part, counting: bool) -> None:
         self.part, self.counting = part, counting
         self.at = time.process_time()
-        self.loop_seconds = 0.0  # of the simulations since then
+        self.loop = LoopSeconds()
         self.spent: list[tuple[float, float]] = []  # by launch: everything, the loop
         self.counts: list[Counts | None] = []
         self.results: list[LaunchResult] = []
 
-    def get(self, name: str) -> BlockTiming | None:
-        """Nothing is kept: this is where timings are kept so that each one that is made is seen."""
-        return None
-
-    def put(self, name: str, timing: BlockTiming) -> None:
-        self.loop_seconds += timing.result.wall
-
     def seen(self, prediction: KernelPrediction, result: LaunchResult) -> None:
         now, sm = time.process_time(), prediction.simulated_sm
-        self.spent.append((now - self.at, self.loop_seconds))
+        self.spent.append((now - self.at, self.loop.taken()))
         self.results.append(result)
         member = self.part.rows[len(self.counts)]
         self.counts.append(_counts(sm, member) if self.counting and member and isinstance(sm, TraceSm) else None)
-        self.at, self.loop_seconds = time.process_time(), 0.0
+        self.at = time.process_time()
 
 
 def _counts(sm: TraceSm, member: dict[str, str]) -> Counts:
@@ -116,7 +134,7 @@ def _watched(part: Part, member: dict[str, str], level: str, counting: bool) -> 
     gpu = open_gpu(GPUS[member["config"]], MODES[member["mem"]])
     traces, sequence = workload_traces(part.workload, gpu, part.contents, Budget(), (), False, None)
     made = simulated_sms(part.workload, traces, sequence, gpu, None, keep=False)
-    sms = (replace(sm, timings=watch) for sm in made)
+    sms = (replace(sm, kept=watch.loop) for sm in made)
     with at_most(1):  # launches are timed one by one
         predict_sequence(sequence, sms, gpu, level, "sample", watch.seen)
     return watch

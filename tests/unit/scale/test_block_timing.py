@@ -13,8 +13,7 @@ from ppt_gpu.bounds.work import work_of
 from ppt_gpu.emulator.cache import trace_cache as kept
 from ppt_gpu.emulator.cache.store import Store
 from ppt_gpu.scale.blocks.distribution import spread_grid
-from ppt_gpu.scale.cache.block_timing import MAGIC, read_timing, write_timing
-from ppt_gpu.scale.cache.timing_store import timing_name
+from ppt_gpu.scale.cache.block_timing import MAGIC, read_timing, timing_name, write_timing
 from ppt_gpu.scale.simulated_sm import TraceSm
 from ppt_gpu.sm.lowering.gpu_cache_key import UNSEEN, seen_by_sm
 from ppt_gpu.sm.lowering.lower import lower_trace

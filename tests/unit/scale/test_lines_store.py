@@ -11,7 +11,7 @@ from timing_cases import K40, same
 import ppt_gpu
 from ppt_gpu.emulator.cache import trace_cache as kept
 from ppt_gpu.emulator.cache.store import Store
-from ppt_gpu.scale.cache.lines_store import MAGIC, SUFFIX, lines_name, read_lines, write_lines
+from ppt_gpu.scale.cache.kept_lines import MAGIC, lines_name, read_lines, write_lines
 from ppt_gpu.sm.l2_sharing.left_lines import LeftLines
 from ppt_gpu.sm.lowering import global_memory as lower_global
 
@@ -59,7 +59,7 @@ def test_another_l2_does_not(made):
 def test_damaged_lines_are_made_again(made):
     expected = plain(ppt_gpu.predict("reduction", SLOW_DRAM, cache=False))
     ppt_gpu.predict("reduction", K40)
-    (path,) = (path for path, _, _ in Store().entries() if path.suffix == SUFFIX)
+    (path,) = (path for path, _, _ in Store().entries() if path.suffix == ".lines")
     whole = path.read_bytes()
     path.write_bytes(whole[:-1])
     made.clear()

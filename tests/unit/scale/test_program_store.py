@@ -12,8 +12,8 @@ import ppt_gpu
 from ppt_gpu.emulator.cache import trace_cache as kept
 from ppt_gpu.emulator.cache.store import Store
 from ppt_gpu.scale.blocks.distribution import spread_grid
-from ppt_gpu.scale.cache import program_store
-from ppt_gpu.scale.cache.program_store import MAGIC, program_name, read_lowered, write_lowered
+from ppt_gpu.scale.cache import launch_store
+from ppt_gpu.scale.cache.lowered_blocks import LOWERED, MAGIC, program_name, read_lowered, write_lowered
 from ppt_gpu.scale.simulated_sm import TraceSm
 from ppt_gpu.sm.lowering.gpu_cache_key import seen_by_lowering
 from ppt_gpu.sm.lowering.lower import lower_trace
@@ -38,7 +38,7 @@ def test_another_gpu_that_is_the_same_to_lowering_is_simulated_only(in_memory, c
     expected = plain(ppt_gpu.predict("transpose_tiled", other, cache=False))
     ppt_gpu.predict("transpose_tiled", K40)
     if not in_memory:
-        program_store.forget()
+        launch_store.forget()
         kept.forget()
     calls.clear()
     assert plain(ppt_gpu.predict("transpose_tiled", other)) == expected
@@ -121,10 +121,10 @@ def test_damaged_files_are_refused():
 def test_a_damaged_entry_is_made_again(calls):
     ppt_gpu.predict("transpose_tiled", K40)
     store = Store()
-    paths = [path for path, _, _ in store.entries() if path.suffix == program_store.SUFFIX]
+    paths = [path for path, _, _ in store.entries() if path.suffix == LOWERED.suffix]
     for path in paths:
         path.write_bytes(path.read_bytes()[:-1])
-    program_store.forget()
+    launch_store.forget()
     calls.clear()
     other = replace(K40, l1=replace(K40.l1, latency=50))
     ppt_gpu.predict("transpose_tiled", other)
@@ -134,23 +134,23 @@ def test_a_damaged_entry_is_made_again(calls):
 
 
 def test_memory_holds_the_programs_used_last(monkeypatch):
-    store = program_store.ProgramStore(Store(limit=0), "group")
+    store = launch_store.LaunchStore(Store(limit=0), "group")
     program, feed = lowered_of("reduction")
     size = sum(getattr(program, f.name).nbytes for f in fields(program) if hasattr(getattr(program, f.name), "nbytes"))
-    monkeypatch.setattr(program_store, "IN_MEMORY", 2 * size)
+    monkeypatch.setattr(launch_store, "IN_MEMORY", 2 * size)
     for name in "ab":
-        store.put(name, (program, feed))
-    assert store.get("a") is not None  # used last
-    store.put("c", (program, feed))
-    assert [store.get(name) is not None for name in "abc"] == [True, False, True]
+        store.put(LOWERED, name, (program, feed))
+    assert store.get(LOWERED, "a") is not None  # used last
+    store.put(LOWERED, "c", (program, feed))
+    assert [store.get(LOWERED, name) is not None for name in "abc"] == [True, False, True]
 
 
 def test_what_a_program_computes_once_is_not_kept_with_it():
     """Another thread may compute it while the size of what is kept is counted."""
     lowered = lowered_of("vecadd")
-    before = program_store._bytes(lowered)
+    before = LOWERED.size(lowered)
     assert op_issues(lowered[0]).nbytes > 0
-    assert program_store._bytes(lowered) == before > 0
+    assert LOWERED.size(lowered) == before > 0
 
 
 def test_a_sleep_takes_its_time_at_any_clock(tmp_path):

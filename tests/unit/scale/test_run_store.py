@@ -10,7 +10,8 @@ from timing_cases import K40, same
 
 import ppt_gpu
 from ppt_gpu.emulator.cache.store import Store
-from ppt_gpu.scale.cache.run_store import ON_CHIP, ON_SM, SUFFIX, RunStore
+from ppt_gpu.scale.cache.launch_store import LaunchStore
+from ppt_gpu.scale.cache.recorded_runs import ON_CHIP, ON_SM, RecordedRuns
 from ppt_gpu.sm import one_sm, whole_chip
 from ppt_gpu.sm.chip.memory_replay import RecordedChip
 from ppt_gpu.sm.loop.memory_replay import RecordedRun
@@ -117,7 +118,7 @@ def test_where_the_run_goes_another_way_it_is_made(other, runs):
 
 def test_a_kernel_that_moves_data_is_not_recorded():
     ppt_gpu.predict("vecadd", K40)
-    assert not [path for path, _, _ in Store().entries() if path.suffix == SUFFIX]
+    assert not [path for path, _, _ in Store().entries() if path.suffix == ON_SM.suffix]
 
 
 @KINDS
@@ -128,16 +129,16 @@ def test_what_is_read_is_what_was_written(kind, run):
 @KINDS
 def test_names_keep_programs_apart(kind, run):
     store = Store()
-    RunStore(kind, store, "group", "program").put("name", run)
-    assert RunStore(kind, store, "group", "program").get("name") is not None
+    RecordedRuns(LaunchStore(store, "group"), kind, "program").put("name", run)
+    assert RecordedRuns(LaunchStore(store, "group"), kind, "program").get("name") is not None
     for group, program, name in (("other", "program", "name"), ("group", "other", "name"), ("group", "program", "x")):
-        assert RunStore(kind, store, group, program).get(name) is None
+        assert RecordedRuns(LaunchStore(store, group), kind, program).get(name) is None
 
 
 @KINDS
 def test_damaged_files_are_refused(kind, run):
     data = kind.write(run)
     turned = [data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :] for at in range(0, len(data), 11)]
-    for bad in (b"", data[:20], data + b"x", struct.pack("<8sII", kind.magic, 0, 0), *turned):
+    for bad in (b"", data[:20], data + b"x", struct.pack("<8sII", data[:8], 0, 0), *turned):
         with pytest.raises(ValueError, match=r"^file\.run: "):
             kind.read(bad, "file.run")

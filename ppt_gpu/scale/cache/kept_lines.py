@@ -8,35 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
-from ppt_gpu.emulator.cache.store import Store
 from ppt_gpu.emulator.trace.identity import SIMULATING, digest, sources_digest
+from ppt_gpu.scale.cache.launch_store import Codec
 from ppt_gpu.scale.cache.packed_values import pack, unpack
 from ppt_gpu.sm.l2_sharing.l2_sets import L2Sets
 from ppt_gpu.sm.l2_sharing.left_lines import LeftLines
 from ppt_gpu.sm.lowering.gpu_cache_key import digest_of, seen_by_lowering
 from ppt_gpu.spec.gpu import Gpu
 
-SUFFIX = ".lines"
 MAGIC = b"PPTLINES"
 
 
-class LinesStore:
-    """What one launch leaves. `group`: the digest of all that its traces depend on."""
-
-    def __init__(self, store: Store, group: str) -> None:
-        self.store, self.group = store, group
-
-    def get(self, name: str, sets: L2Sets | None = None) -> LeftLines | None:
-        """What is kept under this name, of an L2 with these sets."""
-        found = self.store.read(self.group, name + SUFFIX, read_lines)
-        return None if found is None else replace(found, sets=sets)
-
-    def put(self, name: str, lines: LeftLines, size: int) -> None:
-        """Keep lines of `size` bytes, where the folder can be written."""
-        self.store.write(self.group, name + SUFFIX, write_lines(lines, size))
+def lines_codec(size: int, sets: L2Sets | None) -> Codec[LeftLines]:
+    """How the lines of an L2 are kept that has lines of `size` bytes, and these sets."""
+    return Codec(
+        ".lines", partial(write_lines, size=size), lambda data, path: replace(read_lines(data, path), sets=sets)
+    )
 
 
 def lines_name(gpu: Gpu, before: LeftLines | None, blocks: Sequence[int]) -> str:

@@ -81,7 +81,7 @@ class Package:
             for name, module in self.modules.items()
             for node, late in module.imports
             for target in (*self._targets(module, node), *self._read_of_faces(module, node))
-            if target in self.modules and target != name
+            if target in self.modules and (target != name or not module.is_face)
         }
 
     def figures(self) -> dict[str, int]:
@@ -105,9 +105,10 @@ class Package:
         }
 
     def circles(self) -> list[list[str]]:
-        """Groups of modules that import one another, directly or not, at whatever time."""
+        """Groups of modules that import one another or themselves, directly or not, at whatever time."""
         graph = networkx.DiGraph((edge.module, edge.imported) for edge in self.imports)
-        found = [sorted(group) for group in networkx.strongly_connected_components(graph) if len(group) > 1]
+        groups = networkx.strongly_connected_components(graph)
+        found = [sorted(group) for group in groups if len(group) > 1 or graph.has_edge(*group, *group)]
         return sorted(found, key=lambda group: (-len(group), group))
 
     def late_imports(self) -> int:

@@ -5,9 +5,9 @@ instruction of the ALU (MOV, SHF, IADD3) or one of the multiplier (IMAD.MOV, IMA
 chooses so that a basic block has as many instructions for one as for the other, as far as its others allow; `validate
 isa` has both pipes beside ours. On sm_120, which has an ALU of its own for moves, only the shifts move.
 
-Moves under a predicate, which choose a word (`local_array_promotion.py`), it gives out so that the whole kernel has as many
-instructions for one as for the other: of 506 small kernels, compiled for sm_75, 80, 86 and 90, 3 % of these moves are
-not where that puts them.
+Moves under a predicate, which choose a word (`local_array_promotion.py`), it gives out so that the whole kernel has as
+many instructions for one as for the other: of 506 small kernels, compiled for sm_75, 80, 86 and 90, 3 % of these moves
+are not where that puts them.
 """
 
 from __future__ import annotations

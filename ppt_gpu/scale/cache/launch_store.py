@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 from ppt_gpu.emulator.cache.store import Store
 
@@ -38,7 +38,7 @@ class LaunchStore:
     def get(self, codec: Codec[T], name: str) -> T | None:
         """What is kept under this name."""
         place = self._place(codec, name)
-        found: T | None = _recent.get(place, (None, 0))[0] if codec.size is not None else None
+        found = cast("T | None", _recent.get(place, (None, 0))[0])
         if found is None:
             found = self.store.read(self.group, name + codec.suffix, codec.read)
         if found is not None and codec.size is not None:
@@ -53,7 +53,7 @@ class LaunchStore:
         if size <= ON_DISK:
             self.store.write(self.group, name + codec.suffix, codec.write(value))
 
-    def _place(self, codec: Codec[Any], name: str) -> tuple[Path | None, str, str]:
+    def _place(self, codec: Codec[T], name: str) -> tuple[Path | None, str, str]:
         return self.store.folder, self.group, name + codec.suffix
 
 
@@ -69,11 +69,11 @@ def kept_or_made(kept: LaunchStore | None, codec: Codec[T], name: Callable[[], s
 
 
 #: by folder of the store, group and file: values and their bytes
-_recent: OrderedDict[tuple[Path | None, str, str], tuple[Any, int]] = OrderedDict()
+_recent: OrderedDict[tuple[Path | None, str, str], tuple[object, int]] = OrderedDict()
 _changing = Lock()
 
 
-def _remember(place: tuple[Path | None, str, str], value: Any, size: int) -> None:
+def _remember(place: tuple[Path | None, str, str], value: object, size: int) -> None:
     """The values used longest ago leave memory when it is full."""
     with _changing:
         _recent[place] = value, size

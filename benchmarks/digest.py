@@ -81,7 +81,7 @@ def digest(command: list[str]) -> str:
             code = main([*command, "--json"])
         except SystemExit as stopped:
             code = stopped.code if isinstance(stopped.code, int) else 1
-    text = out.getvalue() if code == 0 else errors.getvalue()
+    text = (out.getvalue() if code == 0 else errors.getvalue()).replace(f"{ROOT}{os.sep}", "")
     with contextlib.suppress(ValueError):
         text = json.dumps(_without_times(json.loads(text)), sort_keys=True)
     return f"{hashlib.sha256(f'{code} {text}'.encode()).hexdigest()[:20]}  {' '.join(command)}"

@@ -11,13 +11,16 @@ from timed import timed
 
 from ppt_gpu.common.paths import data_dir
 from ppt_gpu.inputs import open_workload
-from ppt_gpu.pipeline import predict
+from ppt_gpu.pipeline import predict, workload_traces
 from ppt_gpu.scale.blocks.distribution import GridSpread, spread_grid
+from ppt_gpu.scale.levels.choice import LEVELS
 from ppt_gpu.scale.levels.long_launch import dram_use, long_launch
 from ppt_gpu.scale.occupancy.occupancy import Occupancy
+from ppt_gpu.scale.simulated_sm import TraceSm
 from ppt_gpu.sm.program.result import SmResult
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.gpu import Gpu
+from ppt_gpu.workload.budget import Budget
 
 STREAM = data_dir("validation") / "measured" / "kernels" / "stream.ptx"
 A40 = load_gpu("a40")
@@ -142,3 +145,15 @@ def test_stores_that_dram_falls_behind_are_simulated_until_they_wait() -> None:
         overrides = ("sm.clock=1410 MHz", "sm.max_blocks=2")
         times[threads] = float(predict(workload, "a100_80gb", overrides=overrides).main.value("kernel.cycles"))
     assert times[384] > 0.97 * times[448]  # what waits between SM and DRAM at the end is a share of this launch
+
+
+@pytest.mark.parametrize("gpu", ["h100", "k40"])
+def test_a_level_predicts_the_same_whatever_was_predicted_before(gpu: str) -> None:
+    """On an H100 level steady begins out of step, and gets more blocks than the even share: both are its own."""
+    chosen = load_gpu(gpu)
+    traces, _ = workload_traces(open_workload("vecadd"), chosen, {}, Budget(), (), False, None)
+    sm = TraceSm.of(traces.launch(0), chosen, None)
+    survey = sm.survey()
+    alone, fields = LEVELS["workload"](sm, survey).cycles, vars(sm).copy()
+    assert LEVELS["steady"](sm, survey).simulated_sm is not sm
+    assert vars(sm) == fields and LEVELS["workload"](sm, survey).cycles == alone

@@ -91,7 +91,7 @@ class Sm:
     clock: float  # Hz
     schedulers: int
     issue_width: int  # instructions of one warp a scheduler may issue in a cycle: 2 = dual issue
-    policy: str  # "lrr", "gto", "gto_launch", "gto_block" or "two_level"
+    policy: str  # "lrr", "gto", "gto_launch" or "gto_block"
     max_warps: int
     max_blocks: int
     max_threads_per_block: int
@@ -102,7 +102,6 @@ class Sm:
     warp_granularity: int  # warps are allocated in multiples of this (sub-partitions)
     registers_per_block: int = 0  # that a block may have; 0: all of the SM
     turned: bool = False  # block slots begin at other schedulers in turn where they would all begin at the same ones
-    active_warps: int = 8  # size of the active set of the two_level policy, per scheduler
     warp_size: int = 32
 
 

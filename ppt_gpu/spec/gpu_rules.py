@@ -84,8 +84,6 @@ def _sm(checked: Checked) -> None:
     _at_most(checked, ("sm", "registers_per_block"), file)
     _at_most(checked, ("sm", "schedulers"), warps)
     _at_most(checked, ("sm", "warp_granularity"), warps)
-    if checked.get("sm", "policy") == "two_level":
-        _at_most(checked, ("sm", "active_warps"), warps)
 
 
 def _shared(checked: Checked) -> None:
@@ -213,7 +211,7 @@ def _collectors(checked: Checked, pipes: dict[str, Pipe]) -> None:
     others: list[tuple[tuple[str, ...], str]] = []
     if constants := checked.get("constants", "size"):
         others.append((("constants", "size"), format_bytes(constants)))
-    if (policy := checked.get("sm", "policy")) in ("gto_block", "two_level"):
+    if (policy := checked.get("sm", "policy")) == "gto_block":
         others.append((("sm", "policy"), f"'{policy}'"))
     others += [(("pipes", pipe.name, "queue"), str(pipe.queue)) for pipe in pipes.values() if pipe.queue]
     for key, value in others:

@@ -56,7 +56,6 @@ _SM: dict[str, Leaf] = {
     "warp_granularity": _count(1, 16),
     "registers_per_block": _count(0, default=0),
     "turned": Flag(default=False),
-    "active_warps": _count(1, 256, default=8),
     "warp_size": _count(32, 32, default=32),
 }
 

@@ -118,7 +118,6 @@ def gpus(draw: st.DrawFn) -> Gpu:
             schedulers=draw(st.sampled_from((1, 2, 3, 4))),
             issue_width=draw(st.sampled_from((1, 2))),
             policy=draw(st.sampled_from(POLICIES)),
-            active_warps=draw(st.integers(1, 3)),
             turned=draw(st.booleans()),
         ),
         shared=replace(base.shared, latency=draw(st.integers(1, 40))),

@@ -83,7 +83,7 @@ def test_a_sweep_runs_each_block_once(runs):
 def test_clocks_caches_and_policies_need_no_run(runs, gather):
     ppt_gpu.predict(gather, "k40")
     runs.clear()
-    for options in ({"overrides": ["sm.clock=500 MHz"]}, {"overrides": ["l2.size=512 KiB"]}, {"policy": "two_level"}):
+    for options in ({"overrides": ["sm.clock=500 MHz"]}, {"overrides": ["l2.size=512 KiB"]}, {"policy": "lrr"}):
         ppt_gpu.predict(gather, "k40", **options)
     assert runs == []
 

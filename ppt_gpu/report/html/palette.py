@@ -36,7 +36,6 @@ STALLS: Mapping[str, tuple[str, str]] = dict(
             ("#cf222e", "#ff7b72"),
             ("#bf3989", "#f778ba"),
             ("#7d6150", "#c8a98f"),
-            ("#4f5863", "#c3cad3"),
             ("#808994", "#7d8794"),
         ),
         strict=True,

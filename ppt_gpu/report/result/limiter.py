@@ -21,7 +21,6 @@ _MEANING = {
     "barrier": "barriers: warps wait for the slowest of their block",
     "branch_resolving": "branches",
     "no_instruction": "instruction fetch: code missing in the cache, or warps of a block starting in turn",
-    "dispatch_stall": "block launches",
     "not_selected": "issue slots",
     # A warp that has ended needs nothing. That most of the time is such time says how few run, and how briefly.
     "drain": (
@@ -39,7 +38,7 @@ KINDS = {
         "load/store unit", "L1 look-ups", "shared memory", "atomic unit", "lsu pipe", "short_scoreboard",
         "mio_throttle",
     ),
-    "block launches": ("block launches", "no_instruction", "dispatch_stall"),
+    "block launches": ("block launches", "no_instruction"),
     "synchronisation": ("barrier", "branch_resolving", "branch pipe", "adu pipe"),
 }  # fmt: skip
 OTHERWISE = "arithmetic"  # pipes, issue slots, wait

@@ -30,7 +30,6 @@ MEANINGS = {
     ),
     "branch_resolving": ("waited for its branch to be resolved", "fewer branches: unrolled loops"),
     "no_instruction": ("waited for its next instruction to be fetched", "smaller code"),
-    "dispatch_stall": ("was ready, but not in the active set of its scheduler", ""),
     "drain": (
         "had issued everything and waited for its last stores, or for the other warps of its block to end",
         "more work per thread, and as much in each warp of a block",
@@ -45,5 +44,5 @@ def meaning(reason: str) -> str:
 
 
 #: reason -> its letter where there is room for one
-LETTERS = dict(zip(MEANINGS, ("#", ".", "w", "p", "L", "s", "q", "m", "B", "b", "i", "d", "-"), strict=True))
+LETTERS = dict(zip(MEANINGS, ("#", ".", "w", "p", "L", "s", "q", "m", "B", "b", "i", "-"), strict=True))
 NOBODY = " "  # no warp in the slot

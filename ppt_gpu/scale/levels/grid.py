@@ -49,9 +49,8 @@ def grid_prediction(sm: SimulatedSm) -> KernelPrediction:
 
 
 def small(sm: SimulatedSm, survey: Survey) -> bool:
-    """Whether level steady may simulate the launch whole, by what that takes and what level grid can simulate."""
-    simulated = (sm.policy or sm.gpu.sm.policy) != "two_level"
-    return simulated and survey.grid_blocks * (survey.warp_instructions + SECTOR * survey.sectors) <= SMALL
+    """Whether level steady may simulate the launch whole, by what that takes."""
+    return survey.grid_blocks * (survey.warp_instructions + SECTOR * survey.sectors) <= SMALL
 
 
 def through_crossbar(prediction: KernelPrediction, sm: SimulatedSm, survey: Survey) -> KernelPrediction:

@@ -59,7 +59,7 @@ from ppt_gpu.sm.program.machine import NEVER
 
 @called
 def _tell(
-    K: int, POLICY: int, mem: Any, number: int, op: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, slots: Any,
+    K: int, mem: Any, number: int, op: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, slots: Any,
     slot_shift: int, blocks: Any, op_stall: Any, op_table: Any, code: Any, waits: Any, sync: Any, per_block: int,
     now: int,
 ) -> int:  # fmt: skip
@@ -83,11 +83,11 @@ def _tell(
             op_stall[(((word >> OP_AT) & OP_MASK) << STALL_SHIFT) + (held & 3)] -= warps[me + READY] - (held >> 2)
             scheds[(k << SCHED_SHIFT) + FAR] &= ~(int64(1) << bit)
             plan_wake(
-                K, POLICY, wheel, occupied, scheds, warps, op_stall, op_table, k, bit, word, until, held >> 2,
-                int64(0), now,
+                K, wheel, occupied, scheds, warps, op_stall, op_table, k, bit, word, until, held >> 2,
+                now,
             )  # fmt: skip
     count_event(
-        K, POLICY, wheel, occupied, scheds, warps, slots, slot_shift, blocks, op_stall, op_table, code, waits, index,
+        K, wheel, occupied, scheds, warps, slots, slot_shift, blocks, op_stall, op_table, code, waits, index,
         per_block, sync, mem[op + q.O_EVENT], done, now,
     )  # fmt: skip
     return index if blocks[mine + LIVE] == 0 and blocks[mine + PENDING] == 0 else int64(-1)
@@ -95,7 +95,7 @@ def _tell(
 
 @called
 def _open_window(
-    K: int, POLICY: int, mem: Any, tx: Any, total: int, accesses: Any, last: int, places: int, wheel: Any,
+    K: int, mem: Any, tx: Any, total: int, accesses: Any, last: int, places: int, wheel: Any,
     occupied: Any, scheds: Any, warps: Any, slots: Any, slot_shift: int, blocks: Any, gates: Any, queued: Any,
     op_stall: Any, op_table: Any, code: Any, waits: Any, sync: Any, block_start: Any, block_end: Any, per_block: int,
     block_launch: int, track: Any, now: int,
@@ -111,7 +111,7 @@ def _open_window(
             op = operation(mem, ring, number)
             if mem[op + q.O_STATE] == q.ANNOUNCED:
                 index = _tell(
-                    K, POLICY, mem, number, op, wheel, occupied, scheds, warps, slots, slot_shift, blocks, op_stall,
+                    K, mem, number, op, wheel, occupied, scheds, warps, slots, slot_shift, blocks, op_stall,
                     op_table, code, waits, sync, per_block, now,
                 )  # fmt: skip
                 if index >= 0:
@@ -138,7 +138,7 @@ def _open_window(
 @cache
 def make_advance_sms(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> Any:
     """The function that brings some SMs to the end of the window, or to where they need to know a block."""
-    sm_loop = make_loop(SCHEDULERS, FIXED_POLICY, FIXED_WIDTH, True, issue_later, passes_unit)
+    sm_loop = make_loop(SCHEDULERS, FIXED_POLICY, FIXED_WIDTH, issue_later, passes_unit)
 
     def advance_sms(
         first: int, last: int, chip: Any,
@@ -165,7 +165,7 @@ def make_advance_sms(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> An
             if mem[q.WINDOW_END] != end:
                 mem[q.WINDOW_END] = end
                 _open_window(
-                    schedulers, policy, pointer(mem), pointer(tx), len(tx), pointer(accesses), len(accesses) - 1,
+                    schedulers, pointer(mem), pointer(tx), len(tx), pointer(accesses), len(accesses) - 1,
                     layout[PLACES], pointer(wheel), pointer(occupied), pointer(scheds),
                     pointer(warps), pointer(slots), layout[SLOT_SHIFT], pointer(blocks), pointer(gates), queued,
                     pointer(op_stall), pointer(op_table), pointer(code), pointer(waits), pointer(sync),
@@ -186,7 +186,7 @@ def make_advance_sms(SCHEDULERS: int, FIXED_POLICY: int, FIXED_WIDTH: int) -> An
                 code, waits, op_table, path_start, warp_path, warp_access, block_warp, accesses, tx, mem,
                 layout, snap, track, log, warps, keys, slots, scheds, blocks, gates, units, queued, wheel, occupied,
                 op_stall, doubled, sync, block_start, block_end, schedulers, policy, width, memory_gate, per_block,
-                int64(1), block_launch, int64(NEVER),
+                block_launch, int64(NEVER),
             )  # fmt: skip
             if status == DONE:
                 track[NOW], track[ENDED], track[IDLE] = end, len(block_start), idle

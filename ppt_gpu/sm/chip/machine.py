@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.common.errors import PptError
-from ppt_gpu.common.policies import POLICIES
 from ppt_gpu.sm.accesses.sharing import chance
 from ppt_gpu.sm.l2_sharing.camping import slice_of_lines
 from ppt_gpu.sm.l2_sharing.l2_sets import known_sets
-from ppt_gpu.sm.program.machine import ONE, TWO_LEVEL, Machine, constant_fill, even_sets, machine_of, write_factor
+from ppt_gpu.sm.program.machine import ONE, Machine, constant_fill, even_sets, machine_of, write_factor
 from ppt_gpu.sm.program.program import CODE_COLD, WARM, Program
 from ppt_gpu.spec.gpu import Gpu
 
@@ -73,9 +72,6 @@ def chip_of(
     """`gpu` as level `grid` sees it. PptError when a value makes no sense."""
     one = machine_of(program, gpu, 1, policy, 0.0, l1_bytes, code_at, constants_at)
     one = replace(one, constant_fill=constant_fill(gpu, gpu.sm.count))
-    if one.policy == TWO_LEVEL:
-        others = ", ".join(name for name in POLICIES if name != "two_level")
-        raise PptError("level grid does not simulate the scheduler policy two_level", hint=f"expected {others}")
     slices, channels = gpu.l2.slices, gpu.dram.channels
     sets = max(1, one.l2_sets // slices)
     slice_of = slice_of_lines(program.line_address, gpu, program.line_bytes)

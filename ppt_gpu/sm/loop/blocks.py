@@ -63,7 +63,7 @@ from ppt_gpu.sm.program.slot_rotation import seat, seated
 
 @merged
 def _go_on(
-    K: int, POLICY: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, slots: Any, slot_shift: int,
+    K: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, slots: Any, slot_shift: int,
     op_stall: Any, op_table: Any, code: Any, waits: Any, place: int, low: int, column: int, now: int,
 ) -> None:  # fmt: skip
     """The warp at `place` has what it waited for, and goes on in cycle `low`."""
@@ -79,13 +79,13 @@ def _go_on(
     warps[me + FETCHED] = 0
     until = dependence(slots, place << slot_shift, word, waits, position)
     plan_wake(
-        K, POLICY, wheel, occupied, scheds, warps, op_stall, op_table, k, bit, word, until, low, int64(1), now,
+        K, wheel, occupied, scheds, warps, op_stall, op_table, k, bit, word, until, low, now,
     )  # fmt: skip
 
 
 @called
 def release_barrier(
-    K: int, POLICY: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, slots: Any, slot_shift: int, blocks: Any,
+    K: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, slots: Any, slot_shift: int, blocks: Any,
     op_stall: Any, op_table: Any, code: Any, waits: Any, index: int, per_block: int, now: int,
 ) -> None:  # fmt: skip
     """All live warps of block slot `index` have arrived: let them go."""
@@ -95,7 +95,7 @@ def release_barrier(
         if warps[(place << WARP_SHIFT) + WAITING] == 1:
             low = now + warps[(place << WARP_SHIFT) + BARRIER_LATENCY]
             _go_on(
-                K, POLICY, wheel, occupied, scheds, warps, slots, slot_shift, op_stall, op_table, code, waits, place,
+                K, wheel, occupied, scheds, warps, slots, slot_shift, op_stall, op_table, code, waits, place,
                 low, int64(BARRIER), now,
             )  # fmt: skip
 
@@ -123,7 +123,7 @@ def next_event(
 
 @called
 def count_event(
-    K: int, POLICY: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, slots: Any, slot_shift: int, blocks: Any,
+    K: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, slots: Any, slot_shift: int, blocks: Any,
     op_stall: Any, op_table: Any, code: Any, waits: Any, index: int, per_block: int, sync: Any, event: int, when: int,
     now: int,
 ) -> None:  # fmt: skip
@@ -139,14 +139,14 @@ def count_event(
         if waiting >> REASON_BITS == event + 1:
             low = sync[sync[EVENT_TIME] + event] + warps[(place << WARP_SHIFT) + BARRIER_LATENCY]
             _go_on(
-                K, POLICY, wheel, occupied, scheds, warps, slots, slot_shift, op_stall, op_table, code, waits, place,
+                K, wheel, occupied, scheds, warps, slots, slot_shift, op_stall, op_table, code, waits, place,
                 low, waiting & REASON_MASK, now,
             )  # fmt: skip
 
 
 @called
 def wait_for_event(
-    K: int, POLICY: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, slots: Any, slot_shift: int,
+    K: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, slots: Any, slot_shift: int,
     op_stall: Any, op_table: Any, code: Any, waits: Any, place: int, sync: Any, event: int, column: int, now: int,
 ) -> None:  # fmt: skip
     """The warp at `place` waits for an event, which may be complete."""
@@ -156,7 +156,7 @@ def wait_for_event(
         return
     over = sync[sync[EVENT_TIME] + event] if event >= 0 else int64(0)
     _go_on(
-        K, POLICY, wheel, occupied, scheds, warps, slots, slot_shift, op_stall, op_table, code, waits, place,
+        K, wheel, occupied, scheds, warps, slots, slot_shift, op_stall, op_table, code, waits, place,
         max(now, over) + warps[me + BARRIER_LATENCY], column, now,
     )  # fmt: skip
 

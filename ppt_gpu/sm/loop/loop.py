@@ -72,7 +72,7 @@ from ppt_gpu.sm.loop.pack import (
     USES_L1,
     Packed,
 )
-from ppt_gpu.sm.loop.policy import after, greedy_or_least, next_in_turn, refill_active
+from ppt_gpu.sm.loop.policy import after, greedy_or_least, next_in_turn
 from ppt_gpu.sm.loop.ports import (
     block,
     closed_until,
@@ -102,7 +102,6 @@ from ppt_gpu.sm.loop.skip import (
 )
 from ppt_gpu.sm.loop.state import (
     ACCESS,
-    ACTIVE,
     ALIVE,
     ARRIVED,
     ARRIVED_AT,
@@ -136,7 +135,6 @@ from ppt_gpu.sm.loop.state import (
     NOTICE,
     OFFSET,
     OPEN,
-    PARKED,
     PENDING,
     POS,
     READY,
@@ -157,7 +155,7 @@ from ppt_gpu.sm.loop.state import (
 )
 from ppt_gpu.sm.loop.wheel import bring_near, dependence, first_wake, next_wake, plan, schedule, wakes_at
 from ppt_gpu.sm.loop.windows import WindowSkipping
-from ppt_gpu.sm.program.machine import GTO, GTO_BLOCK, GTO_LAUNCH, LRR, NEVER, TWO_LEVEL, Machine
+from ppt_gpu.sm.program.machine import GTO, GTO_BLOCK, GTO_LAUNCH, LRR, NEVER, Machine
 from ppt_gpu.sm.program.program import (
     EVENT_COUNTS,
     EVENT_LATE,
@@ -180,15 +178,14 @@ def make_loop(
     SCHEDULERS: int,
     FIXED_POLICY: int,
     FIXED_WIDTH: int,
-    TWO_LEVELS: bool = True,
     issue_later: Any = None,
     passes_unit: Any = None,
 ) -> Any:
     """The loop for a number of schedulers, a policy and an issue width that the compiler folds; 0, 0, 0: for all.
 
     With `issue_later` and `passes_unit` of chip.lsu that of an SM of a whole chip (chip.loop): what is below the L1
-    answers after the window, and blocks are dispatched to the chip. TWO_LEVELS: of any policy, else of all but
-    `two_level`. The compiler leaves out what a loop has no use for.
+    answers after the window, and blocks are dispatched to the chip.
+    The compiler leaves out what a loop has no use for.
     """
     LATER = issue_later is not None
 
@@ -198,7 +195,7 @@ def make_loop(
         layout: Any, snap: Any, track: Any, log: Any,
         warps: Any, keys: Any, slots: Any, scheds: Any, blocks: Any, gates: Any, units: Any, queued: Any, wheel: Any,
         occupied: Any, op_stall: Any, doubled: Any, sync: Any, block_start: Any, block_end: Any,
-        schedulers: int, policy: int, width: int, memory_gate: int, per_block: int, active_set: int, block_launch: int,
+        schedulers: int, policy: int, width: int, memory_gate: int, per_block: int, block_launch: int,
         max_cycles: int,
     ) -> tuple[int, int]:  # fmt: skip
         total, block_slots = len(block_start), len(blocks) >> BLOCK_SHIFT
@@ -263,9 +260,7 @@ def make_loop(
                 bring_near(K, wheel, occupied, scheds, warps, now)
             if wakes_at(occupied, now):
                 occupied[NEAR] &= ~(int64(1) << row)
-                wake(K, POLICY, wheel, occupied, scheds, warps, gates, op_stall, memory_gate, row, now)
-            if TWO_LEVELS and POLICY == TWO_LEVEL:
-                refill_active(K, scheds, warps, gates, code, op_stall, active_set, now)
+                wake(K, wheel, occupied, scheds, warps, gates, op_stall, memory_gate, row, now)
 
             # --- schedulers --------------------------------------------------------------------------------------
             following = int64(NEVER)  # the next cycle in which a ready warp may issue
@@ -297,8 +292,6 @@ def make_loop(
                 if scheds[sched + NEXT_OPEN] <= now:
                     look_again(K, scheds, gates, this, now)
                 mask = scheds[sched + OPEN] & ~need
-                if POLICY == TWO_LEVEL:
-                    mask &= scheds[sched + ACTIVE]
                 if mask == 0:
                     following = min(following, scheds[sched + NEXT_OPEN])
                     continue
@@ -377,7 +370,7 @@ def make_loop(
                             turns &= occupied[READY_OTHERS]
                     if bits & EVENT_COUNTS and (not LATER or done < NEVER):  # else it counts when its result is known
                         count_event(
-                            K, POLICY, wheel, occupied, scheds, warps, slots, slot_shift, blocks, op_stall, op_table,
+                            K, wheel, occupied, scheds, warps, slots, slot_shift, blocks, op_stall, op_table,
                             code, waits, warps[me + BLOCK_SLOT] & OFFSET, per_block, sync, event,
                             done if bits & EVENT_LATE else at, at,
                         )  # fmt: skip
@@ -405,7 +398,7 @@ def make_loop(
                                 next_launch = min(next_launch, blocks[mine + LAUNCH_AT])
                         elif blocks[mine + ARRIVED] == blocks[mine + LIVE]:
                             release_barrier(
-                                K, POLICY, wheel, occupied, scheds, warps, slots, slot_shift, blocks, op_stall,
+                                K, wheel, occupied, scheds, warps, slots, slot_shift, blocks, op_stall,
                                 op_table, code, waits, index, per_block, at,
                             )  # fmt: skip
                         break
@@ -422,17 +415,16 @@ def make_loop(
                             following = (code[position] >> OP_AT) & OP_MASK
                             there = line_there(mem, following, int64(0), int64(0), at + 1)
                             warps[me + FETCHED] = there if there > at + 1 else int64(0)
-                        scheds[sched + PARKED] |= int64(1) << bit
                         if bits != 0:
                             wait_for_event(
-                                K, POLICY, wheel, occupied, scheds, warps, slots, slot_shift, op_stall, op_table,
+                                K, wheel, occupied, scheds, warps, slots, slot_shift, op_stall, op_table,
                                 code, waits, me >> WARP_SHIFT, sync, event, op_table[operation * OP_ROW + HELD_FOR], at,
                             )  # fmt: skip
                             break
                         blocks[mine + ARRIVED] += 1
                         if blocks[mine + ARRIVED] == blocks[mine + LIVE]:
                             release_barrier(
-                                K, POLICY, wheel, occupied, scheds, warps, slots, slot_shift, blocks, op_stall,
+                                K, wheel, occupied, scheds, warps, slots, slot_shift, blocks, op_stall,
                                 op_table, code, waits, index, per_block, at,
                             )  # fmt: skip
                         break
@@ -496,9 +488,9 @@ def make_loop(
                             enters = op_table[operation * OP_ROW + ANNOUNCE]
                             continue
                     warps[me + POS] = position
-                    low = plan(K, POLICY, scheds, warps, op_stall, op_table, this, bit, word, until, low, int64(0))
+                    low = plan(K, warps, op_stall, op_table, this, bit, word, until, low)
                     later = gates[gate + CLOSES] != 0 or low > gates[memory_gate + UNTIL]
-                    if POLICY == TWO_LEVEL or behind or (low > now + 1 and later):
+                    if behind or (low > now + 1 and later):
                         schedule(K, wheel, occupied, scheds, this, bit, int64(port != FREE_PORT), low, now)
                         break
                     # in the next cycle, or before the memory port opens: no need to be woken
@@ -528,7 +520,7 @@ def make_loop(
                 occupied[READY_OTHERS] = others | (int64(ready != need) << this)
                 waiting = need if full > at + 1 else int64(0)
                 soon = scheds[sched + NEXT_OPEN]
-                if POLICY == TWO_LEVEL or scheds[sched + OPEN] & ~waiting != 0:
+                if scheds[sched + OPEN] & ~waiting != 0:
                     soon = at + 1
                 following = min(following, max(at + 1, soon))
             # (where nobody needs it that cycle is visited in vain, which costs less than to ask)
@@ -554,8 +546,8 @@ def make_loop(
 
 
 def common_loop() -> Any:
-    """The loop of every run that is not worth one of its own, unless the policy is `two_level`."""
-    return make_loop(0, 0, 0, False)
+    """The loop of every run that is not worth one of its own."""
+    return make_loop(0, 0, 0)
 
 
 def run_core(
@@ -586,7 +578,7 @@ def run_core(
     fixed = pays(program, machine) if specialise is None else specialise
     constants = (machine.schedulers, machine.policy, machine.width) if fixed else (0, 0, 0)
     with COMPILING:
-        loop = make_loop(*constants, machine.policy == TWO_LEVEL)
+        loop = make_loop(*constants)
     about_to_run(loop)
     began = time.thread_time()
     with Progress("blocks simulated", len(state.block_end), counted=state.ended_blocks):
@@ -599,7 +591,7 @@ def run_core(
                 state.queued, state.wheel, state.occupied, state.op_stall, state.doubled, state.sync,
                 state.block_start, state.block_end,
                 machine.schedulers, machine.policy, machine.width, state.memory_gate, per_block,
-                machine.active_set, machine.block_launch, max_cycles,
+                machine.block_launch, max_cycles,
             )  # fmt: skip
             if status != PAUSED:
                 break

@@ -50,7 +50,7 @@ MAX_PORTS, FREE_PORT = 64, 0
 POSITION = (1 << 40) - 1  # of entries and memory entries
 # columns of `op_stall` in the loop: first WAIT_*, then these
 NO_INSTRUCTION = 3
-NOT_SELECTED, MATH, LG, MIO, BARRIER, BRANCH, DISPATCH, DRAIN = range(4, 12)
+NOT_SELECTED, MATH, LG, MIO, BARRIER, BRANCH, DRAIN = range(4, 11)
 #: by kind: why a ready warp without a port waits
 THROTTLE = np.array([MATH, MATH, MATH, LG, LG, LG, MIO, MIO], np.int64)
 # words of an operation's record; ANNOUNCE: latency * 4 + WAIT_*, as in the scoreboard slots; EVENT: EVENT_* of the

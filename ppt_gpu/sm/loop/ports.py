@@ -26,7 +26,6 @@ from ppt_gpu.sm.loop.state import (
     NEXT_OPEN,
     OFFSET,
     OPEN,
-    PARKED,
     PRIVATE,
     READY,
     READY_MASK,
@@ -47,12 +46,12 @@ from ppt_gpu.sm.loop.state import (
     WORD,
 )
 from ppt_gpu.sm.loop.wheel import first_wake, schedule
-from ppt_gpu.sm.program.machine import NEVER, TWO_LEVEL
+from ppt_gpu.sm.program.machine import NEVER
 
 
 @merged
 def wake(
-    K: int, POLICY: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, gates: Any, op_stall: Any,
+    K: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, gates: Any, op_stall: Any,
     memory_gate: int, row: int, now: int,
 ) -> None:  # fmt: skip
     """The warps of a wheel row are ready: note how long their port, unless it is free, has been blocked up to here.
@@ -69,8 +68,6 @@ def wake(
         scheds[sched + WAKES] &= ~(int64(1) << row)
         wheel[first + k] = 0
         wheel[first + K + k] = 0
-        if POLICY == TWO_LEVEL:
-            scheds[sched + PARKED] &= ~woken
         opened, soon, door = woken, scheds[sched + NEXT_OPEN], scheds[DOOR]
         while bounded:
             bit = ctz(bounded)

@@ -15,7 +15,6 @@ from ppt_gpu.common.bits import int64
 from ppt_gpu.common.compiled import called, entry, merged
 from ppt_gpu.sm.loop.pack import MORE_AT
 from ppt_gpu.sm.loop.state import (
-    ACTIVE,
     ALIVE,
     ARRIVED,
     ARRIVED_AT,
@@ -46,10 +45,8 @@ from ppt_gpu.sm.loop.state import (
     NEXT_OPEN,
     OFFSET,
     OPEN,
-    PARKED,
     PLACES,
     POS,
-    PROMOTED,
     READY,
     READY_MASK,
     RESULTS,
@@ -128,7 +125,7 @@ def _same_schedulers(K: int, core: Any, snap: Any, layout: Any, before: int, now
         return False
     for k in range(K):
         at = layout[AT_SCHEDS] + (k << SCHED_SHIFT)
-        for word in (READY_MASK, OPEN, BLOCKED, LAST, GREEDY, ACTIVE, PROMOTED, PARKED, ALIVE):
+        for word in (READY_MASK, OPEN, BLOCKED, LAST, GREEDY, ALIVE):
             if core[at + word] != snap[at + word]:
                 return False
         for word in (NEXT_OPEN, BUSY, DOOR):

@@ -26,11 +26,11 @@ from ppt_gpu.sm.program.result import STALL_REASONS
 ) = range(16)  # fmt: skip
 WARP_SHIFT = 4
 # `scheds`: offset k << SCHED_SHIFT. Masks of warps: READY_MASK, only a port may be missing; OPEN, nor is that.
-# Before cycle NEXT_OPEN no port opens that a ready warp needs. BLOCKED: mask of ports. LAST, PROMOTED: mask of the
-# warps that come after the one that issued last, or joined the active set last. WAKES: mask of the rows of the near
+# Before cycle NEXT_OPEN no port opens that a ready warp needs. BLOCKED: mask of ports. LAST: mask of the
+# warps that come after the one that issued last. WAKES: mask of the rows of the near
 # wheel in which its warps wake. DOOR, of scheduler 0: when the last
 # instruction in a queue before a unit of the SM starts.
-READY_MASK, OPEN, NEXT_OPEN, BLOCKED, LAST, GREEDY, BUSY, ACTIVE, PROMOTED, PARKED, ALIVE, FAR, WAKES, DOOR = range(14)
+READY_MASK, OPEN, NEXT_OPEN, BLOCKED, LAST, GREEDY, BUSY, ALIVE, FAR, WAKES, DOOR = range(11)
 SCHED_SHIFT = 4
 # `gates`, the port of a scheduler: offset (port * K + k) << GATE_SHIFT. NEED: its ready warps that need it;
 # MARK: its bit in masks. A port of the SM has its times in the record of scheduler 0, where MAIN of all leads.
@@ -77,7 +77,7 @@ NEAR, LATER, FAR_AWAY, READY_OTHERS, ROWS = range(5)
 #: the columns of `op_stall` as reasons: WAIT_FIXED, WAIT_SHORT, WAIT_LONG, then loop.pack.NO_INSTRUCTION to DRAIN
 _COLUMNS = (
     "wait", "short_scoreboard", "long_scoreboard", "no_instruction", "not_selected", "math_pipe_throttle",
-    "lg_throttle", "mio_throttle", "barrier", "branch_resolving", "dispatch_stall", "drain",
+    "lg_throttle", "mio_throttle", "barrier", "branch_resolving", "drain",
 )  # fmt: skip
 
 
@@ -117,7 +117,7 @@ class State:
             self.op_stall,
             self.doubled,  # issues as a second entry of a cycle
         ) = (self.core[begin:end] for begin, end in pairwise(at))
-        scheds.reshape(k, -1)[:, (LAST, GREEDY, PROMOTED)] = -1
+        scheds.reshape(k, -1)[:, (LAST, GREEDY)] = -1
         scheds.reshape(k, -1)[:, NEXT_OPEN] = NEVER
         self.scheds = scheds
         slots = self.blocks.reshape(-1, 1 << BLOCK_SHIFT)

@@ -27,7 +27,6 @@ from ppt_gpu.sm.loop.state import (
     HELD,
     LATER,
     NEAR,
-    PARKED,
     READY,
     ROWS,
     SCHED_SHIFT,
@@ -38,7 +37,7 @@ from ppt_gpu.sm.loop.state import (
     WHEEL_SHIFT,
     WORD,
 )
-from ppt_gpu.sm.program.machine import NEVER, TWO_LEVEL, WAIT_LONG
+from ppt_gpu.sm.program.machine import NEVER
 
 
 @merged
@@ -140,18 +139,17 @@ def dependence(slots: Any, base: int, word: int, waits: Any, position: int) -> i
 
 @merged
 def plan_wake(
-    K: int, POLICY: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, op_stall: Any, op_table: Any, k: int,
-    bit: int, word: int, until: int, low: int, parked: int, now: int,
+    K: int, wheel: Any, occupied: Any, scheds: Any, warps: Any, op_stall: Any, op_table: Any, k: int, bit: int,
+    word: int, until: int, low: int, now: int,
 ) -> None:  # fmt: skip
     """As `plan`, and the warp wakes when it is ready."""
-    ready = plan(K, POLICY, scheds, warps, op_stall, op_table, k, bit, word, until, low, parked)
+    ready = plan(K, warps, op_stall, op_table, k, bit, word, until, low)
     schedule(K, wheel, occupied, scheds, k, bit, int64((word >> PORT_AT) & PORT_MASK != FREE_PORT), ready, now)
 
 
 @merged
 def plan(
-    K: int, POLICY: int, scheds: Any, warps: Any, op_stall: Any, op_table: Any, k: int, bit: int, word: int, until: int,
-    low: int, parked: int,
+    K: int, warps: Any, op_stall: Any, op_table: Any, k: int, bit: int, word: int, until: int, low: int
 ) -> int:  # fmt: skip
     """The warp's next entry is `word`, its slots complete with `until`, nothing else holds it from cycle `low` on.
 
@@ -163,8 +161,6 @@ def plan(
     start = max(ready, low)
     op_stall[(((word >> OP_AT) & OP_MASK) << STALL_SHIFT) + cause] += start - low
     low = start
-    if POLICY == TWO_LEVEL and (parked != 0 or (ready == low and cause == WAIT_LONG)):
-        scheds[(k << SCHED_SHIFT) + PARKED] |= int64(1) << bit
     warps[me + READY] = low
     warps[me + WORD] = word
     warps[me + ENTERS] = op_table[((word >> OP_AT) & OP_MASK) * OP_ROW + ANNOUNCE]

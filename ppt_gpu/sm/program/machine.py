@@ -67,7 +67,7 @@ FAR_RESULT = 512
 #: return to where its result is written, one after another
 RETURN = 3
 
-LRR, GTO, GTO_LAUNCH, GTO_BLOCK, TWO_LEVEL = range(len(POLICIES))
+LRR, GTO, GTO_LAUNCH, GTO_BLOCK = range(len(POLICIES))
 WRITES = ("write-through", "write-evict", "write-back")
 WRITE_THROUGH, WRITE_EVICT, WRITE_BACK = range(3)
 
@@ -101,7 +101,6 @@ class Machine:
     schedulers: int
     width: int
     policy: int
-    active_set: int
     pipe_units: tuple[int, ...]
     pipe_shared: tuple[bool, ...]  # True: units stand in the SM, False: in each scheduler
     pipe_queue: tuple[int, ...]  # a scheduler's places before the SM's one unit; 0: they wait at the scheduler
@@ -258,13 +257,12 @@ def machine_of(
         constant_miss += gpu.memory.constant_latency if constant_miss else 0
     constant_sets, constant_ways = _constant_sets(gpu)
     late = gpu.perfect_memory and gpu.collectors.units and gpu.memory.constant_cold and constants_at != CODE_IN_SM
-    if gpu.collectors.units and name in ("gto_block", "two_level"):
+    if gpu.collectors.units and name == "gto_block":
         raise PptError(f"policy '{name}' is not simulated with collector units", hint=f"{gpu.name} has [collectors]")
     return Machine(
         schedulers=gpu.sm.schedulers,
         width=gpu.sm.issue_width,
         policy=POLICIES.index(name),
-        active_set=max(1, gpu.sm.active_warps),
         pipe_units=tuple(gpu.pipes[name].units for name in pipe_order(gpu)),
         pipe_shared=tuple(gpu.pipes[name].scope == "sm" for name in pipe_order(gpu)),
         pipe_queue=tuple(gpu.pipes[name].queue for name in pipe_order(gpu)),

@@ -20,7 +20,6 @@ STALL_REASONS = (
     "barrier",  # waits for the other warps of the block
     "branch_resolving",  # waits for a branch
     "no_instruction",  # waits for its next instruction line
-    "dispatch_stall",  # front end: block launch
     "drain",  # all instructions issued, stores or results outstanding
 )
 

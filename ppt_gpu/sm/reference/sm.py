@@ -19,7 +19,6 @@ from ppt_gpu.sm.program.machine import (
     LRR,
     NEVER,
     ONE,
-    TWO_LEVEL,
     WAIT_LONG,
     WAIT_SHORT,
     Machine,
@@ -153,8 +152,6 @@ class Sm:
         k = machine.schedulers
         self.last = [-1] * k  # warp slot issued last, by scheduler
         self.greedy: list[Warp | None] = [None] * k
-        self.active: list[list[int]] = [[] for _ in range(k)]  # two_level
-        self.promoted = [-1] * k
         self.reasons: dict[int, tuple[int, int]] = {}  # of this cycle, by warp slot: (operation, reason)
         self.free: dict[tuple[int, int], list[int]] = {}  # (pipe, scheduler) -> cycle at which each unit is free
         for pipe, units in enumerate(machine.pipe_units):
@@ -197,12 +194,6 @@ class Sm:
     def held_back(self, warp: Warp) -> int:
         """When those have started before which the next entry of a warp does not pass the load/store queue."""
         return self.door if self.op_queued[self.next_op(warp)] else 0
-
-    def parked(self, warp: Warp, cycle: int) -> bool:
-        """two_level: at a barrier, or the wait of its next entry ends with a long-latency producer."""
-        ready = self.ready_at(warp)
-        until, kind = self.dependences(warp)
-        return ready > cycle and (warp.barrier_latency > 0 or (until == ready and kind == WAIT_LONG))
 
     @property
     def finished(self) -> bool:
@@ -276,10 +267,9 @@ class Sm:
     def order(self, scheduler: int) -> Iterator[int]:
         """Warp slots of a scheduler in the order of its preference."""
         mine = list(range(scheduler, len(self.slots), self.m.schedulers))
-        if self.m.policy in (LRR, TWO_LEVEL):
+        if self.m.policy == LRR:
             last = self.last[scheduler]
-            turned = [s for s in mine if s > last] + [s for s in mine if s <= last]
-            return iter([s for s in turned if self.m.policy == LRR or s in self.active[scheduler]])
+            return iter([s for s in mine if s > last] + [s for s in mine if s <= last])
         present = [s for s in mine if self.slots[s] is not None]
 
         def rank(slot: int) -> tuple[bool, int, int, int]:
@@ -289,22 +279,6 @@ class Sm:
             return warp is not self.greedy[scheduler], *age, slot
 
         return iter(sorted(present, key=rank))
-
-    def refill_active(self, scheduler: int, cycle: int) -> None:
-        """two_level: parked and finished warps leave the active set, others join in cyclic order."""
-
-        def fits(slot: int) -> bool:
-            warp = self.slots[slot]
-            return warp is not None and not warp.exited and not self.parked(warp, cycle)
-
-        active = [slot for slot in self.active[scheduler] if fits(slot)]
-        mine = range(scheduler, len(self.slots), self.m.schedulers)
-        last = self.promoted[scheduler]
-        for slot in [s for s in mine if s > last] + [s for s in mine if s <= last]:
-            if len(active) < self.m.active_set and slot not in active and fits(slot):
-                active.append(slot)
-                self.promoted[scheduler] = slot
-        self.active[scheduler] = active
 
     def first_turn(self, cycle: int) -> int:
         """The scheduler that has its turn before the others in a cycle."""
@@ -321,12 +295,6 @@ class Sm:
         reasons = self.reasons = {slot: self.reason(slot, cycle) for slot in resident}
         for turn in range(k):
             scheduler = (self.first_turn(cycle) + turn) % k
-            if self.m.policy == TWO_LEVEL:
-                self.refill_active(scheduler, cycle)
-                for slot in resident:
-                    outside = slot % k == scheduler and slot not in self.active[scheduler]
-                    if outside and reasons[slot][1] == REASON["not_selected"]:
-                        reasons[slot] = (reasons[slot][0], REASON["dispatch_stall"])
             chosen = next((slot for slot in self.order(scheduler) if self.eligible(slot, cycle)), None)
             if chosen is not None:
                 reasons[chosen] = (reasons[chosen][0], REASON["selected"])

@@ -48,7 +48,7 @@ def launches(request: pytest.FixtureRequest) -> dict[str, ModelInputs]:
     }
 
 
-@pytest.mark.parametrize("policy", ["lrr", "gto", "two_level"])
+@pytest.mark.parametrize("policy", ["lrr", "gto", "gto_block"])
 @pytest.mark.parametrize("literal", [False, True])
 @pytest.mark.parametrize("model", models(), ids=lambda model: model.name)
 def test_a_finite_number_or_a_reason(

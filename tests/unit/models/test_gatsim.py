@@ -77,5 +77,5 @@ def test_what_the_paper_does_not_model_is_said() -> None:
 
 
 def test_a_scheduler_that_it_does_not_know() -> None:
-    found = Gatsim().analyze(inputs_of(bare_kernel_text("ret;")), Options("two_level"))
-    assert found.reason == "it schedules warps by lrr, gto, gto_launch, not by two_level"
+    found = Gatsim().analyze(inputs_of(bare_kernel_text("ret;")), Options("gto_block"))
+    assert found.reason == "it schedules warps by lrr, gto, gto_launch, not by gto_block"

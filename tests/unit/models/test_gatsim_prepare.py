@@ -111,7 +111,7 @@ def test_the_machine() -> None:
     assert machine.memory_units == 32  # 16 at the shader clock
 
 
-@pytest.mark.parametrize("change", [{"policy": "two_level"}, {"schedulers": 0}, {"sfus": 0}, {"resident": 0}])
+@pytest.mark.parametrize("change", [{"policy": "gto_block"}, {"schedulers": 0}, {"sfus": 0}, {"resident": 0}])
 def test_machines_that_cannot_run(change: dict) -> None:
     with pytest.raises(PptError, match="GATSim"):
         gatsim_time(straight_work([[1]]), replace(GatsimMachine(), **change))

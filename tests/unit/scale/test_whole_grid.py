@@ -98,15 +98,13 @@ def test_a_small_launch_of_differing_blocks_is_simulated_whole_at_level_steady()
     assert "blocks differ, and the launch is small" in steady[1].assumptions[1]
 
 
-def test_what_is_too_large_or_not_simulated_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_too_large_is_not_simulated_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     gpu = load_gpu("v100", ["sm.count=8"])
     sm = triangular(gpu)
     survey = sm.survey()
     monkeypatch.setattr(whole_grid, "SMALL", survey.grid_blocks * survey.warp_instructions)  # and some sectors
     assert not small(sm, survey)
     assert not predict_launch(sm, "steady", survey)[0].plan.whole
-    monkeypatch.undo()
-    assert not small(replace(sm, policy="two_level"), survey)
 
 
 def test_small_launches_are_simulated_whole_on_a_gpu_with_collector_units() -> None:

@@ -149,8 +149,6 @@ def test_what_is_refused() -> None:
     program = loads(gpu, 4, [5], 256)
     with pytest.raises(PptError, match=f"a window of {gpu.l2.latency + 1} cycles"):
         run(gpu, program, window=gpu.l2.latency + 1)
-    with pytest.raises(PptError, match="two_level"):
-        chip_of(program, gpu, policy="two_level")
     with pytest.raises(BudgetError, match="more than 300 cycles"):
         run(gpu, program, max_cycles=300)
 

@@ -392,13 +392,6 @@ def test_pipes_of_the_sm_are_shared_by_its_schedulers() -> None:
     assert run(shared, body, warps=4).cycles == 31 + 6
 
 
-def test_two_level_keeps_warps_outside_the_active_set() -> None:
-    gpu = tiny(sm__policy="two_level", sm__active_warps=1)
-    result = run(gpu, (("fp32", (0,), 0),) * 3, warps=2)
-    assert result.cycles == 2 * 18 - 5  # one warp after the other: the second begins after the first one's last issue
-    assert reasons(result)["dispatch_stall"] == 13
-
-
 def test_counts() -> None:
     gpu = tiny()
     result = run(gpu, (("fp32", (), -1), ("load.shared", (), -1), ("fp32", (), -1)), warps=2, blocks=3, resident=3)

@@ -9,6 +9,7 @@ import pytest
 
 from ppt_gpu.cli import main
 from ppt_gpu.validate.models.cases import BLOCK, case_names, model_cases
+from ppt_gpu.validate.models.speed import Speed
 from ppt_gpu.validate.models.study import PAPER, TABLE_II, accuracies
 from ppt_gpu.validate.tables.rows import Row
 from ppt_gpu.workload.workload import Workload
@@ -53,6 +54,10 @@ def test_text_and_json_of_every_part(part: str, capsys: pytest.CaptureFixture[st
     assert "copy_2" in text or part == "mshrs"
     assert main(["study", part, "--json", *FAST[:2]]) == 0
     assert json.loads(capsys.readouterr().out)["schema"] == 1
+
+
+def test_a_clock_that_sees_no_time_pass_is_no_error() -> None:
+    assert Speed("copy_2", 5120, simulation=0.002, caches=0.0, model=0.0).ratio == pytest.approx(2e6)
 
 
 def test_ways_to_choose_the_warp(capsys: pytest.CaptureFixture[str]) -> None:

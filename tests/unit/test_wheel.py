@@ -21,7 +21,6 @@ NOT_SHIPPED = (
     "hardware/README.md",
     "hardware/SOURCES.md",
     "tasklists/README.md",
-    "ppt_gpu/sm/README.md",
 )
 IMPORT_ALL = """
 import importlib, pkgutil, ppt_gpu
@@ -37,7 +36,8 @@ def sources() -> Iterator[str]:
     for folder in ("ppt_gpu", *DATA):
         for path in sorted((ROOT / folder).rglob("*")):
             name = path.relative_to(ROOT).as_posix()
-            if path.is_file() and path.suffix not in (".pyc", ".nbi", ".nbc"):
+            page = folder == "ppt_gpu" and path.name == "README.md"  # for who reads the code
+            if path.is_file() and not page and path.suffix not in (".pyc", ".nbi", ".nbc"):
                 yield name
 
 

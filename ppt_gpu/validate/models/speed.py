@@ -27,7 +27,7 @@ class Speed:
 
     @property
     def ratio(self) -> float:
-        return self.simulation / (self.caches + self.model)
+        return self.simulation / max(self.caches + self.model, 1e-9)  # a coarse clock may see no time pass
 
 
 def speeds(texts: Sequence[str] = ()) -> list[Speed]:

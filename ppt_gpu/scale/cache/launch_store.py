@@ -61,10 +61,11 @@ def kept_or_made(kept: LaunchStore | None, codec: Codec[T], name: Callable[[], s
     """What is kept under `name`, or what `make` makes, which is kept from then on."""
     if kept is None:
         return make()
-    found = kept.get(codec, name())
+    key = name()
+    found = kept.get(codec, key)
     if found is None:
         found = make()
-        kept.put(codec, name(), found)
+        kept.put(codec, key, found)
     return found
 
 

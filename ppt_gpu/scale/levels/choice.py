@@ -32,7 +32,7 @@ def _differ_in_one_wave(sm: SimulatedSm, survey: Survey) -> bool:
 
 
 def _differ_in_a_small_launch(sm: SimulatedSm, survey: Survey) -> bool:
-    return _blocks_differ(sm, survey) and levels.small(sm, survey)
+    return _blocks_differ(sm, survey) and levels.small(survey)
 
 
 def _of_one_wave(sm: SimulatedSm, survey: Survey) -> KernelPrediction:

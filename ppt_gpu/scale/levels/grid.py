@@ -48,7 +48,7 @@ def grid_prediction(sm: SimulatedSm) -> KernelPrediction:
     return _prediction(sm, chosen)
 
 
-def small(sm: SimulatedSm, survey: Survey) -> bool:
+def small(survey: Survey) -> bool:
     """Whether level steady may simulate the launch whole, by what that takes."""
     return survey.grid_blocks * (survey.warp_instructions + SECTOR * survey.sectors) <= SMALL
 
@@ -59,7 +59,7 @@ def through_crossbar(prediction: KernelPrediction, sm: SimulatedSm, survey: Surv
     One SM gets what SMs get that all ask for any slice alike (`Gpu.l2_way`); which slices they ask for at the same time
     decides whether that is right. So do the sets of the L2 where it has all of them to itself.
     """
-    if sm.gpu.perfect_memory or not small(sm, survey):
+    if sm.gpu.perfect_memory or not small(survey):
         return prediction
     if sm.spread.active_sms == 1:
         return small_prediction(sm, "its one SM finds lines in the sets of the L2") or prediction

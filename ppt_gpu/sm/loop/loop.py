@@ -184,8 +184,7 @@ def make_loop(
     """The loop for a number of schedulers, a policy and an issue width that the compiler folds; 0, 0, 0: for all.
 
     With `issue_later` and `passes_unit` of chip.lsu that of an SM of a whole chip (chip.loop): what is below the L1
-    answers after the window, and blocks are dispatched to the chip.
-    The compiler leaves out what a loop has no use for.
+    answers after the window, and blocks are dispatched to the chip. The compiler leaves out what a loop has no use for.
     """
     LATER = issue_later is not None
 

@@ -174,13 +174,6 @@ def somebody_needs(K: int, gates: Any, gate: int) -> bool:
 
 
 @merged
-def blocked_so_far(gates: Any, gate: int, now: int) -> int:
-    """Cycles before `now`, whose issues are still to come, in which the gate has been blocked."""
-    main = gates[gate + MAIN] & OFFSET
-    return gates[main + CYCLES] - max(0, gates[main + UNTIL] - now)
-
-
-@merged
 def block(K: int, scheds: Any, gates: Any, gate: int, k: int, now: int, until: int) -> None:
     """Nothing may pass `gate` from here to cycle `until`. Blocked cycles count from the next on."""
     shut(K, scheds, gates, gate, k, until)

@@ -26,10 +26,9 @@ from ppt_gpu.sm.program.result import STALL_REASONS
 ) = range(16)  # fmt: skip
 WARP_SHIFT = 4
 # `scheds`: offset k << SCHED_SHIFT. Masks of warps: READY_MASK, only a port may be missing; OPEN, nor is that.
-# Before cycle NEXT_OPEN no port opens that a ready warp needs. BLOCKED: mask of ports. LAST: mask of the
-# warps that come after the one that issued last. WAKES: mask of the rows of the near
-# wheel in which its warps wake. DOOR, of scheduler 0: when the last
-# instruction in a queue before a unit of the SM starts.
+# Before cycle NEXT_OPEN no port opens that a ready warp needs. BLOCKED: mask of ports. LAST: mask of the warps that
+# come after the one that issued last. WAKES: mask of the rows of the near wheel in which its warps wake. DOOR, of
+# scheduler 0: when the last instruction in a queue before a unit of the SM starts.
 READY_MASK, OPEN, NEXT_OPEN, BLOCKED, LAST, GREEDY, BUSY, ALIVE, FAR, WAKES, DOOR = range(11)
 SCHED_SHIFT = 4
 # `gates`, the port of a scheduler: offset (port * K + k) << GATE_SHIFT. NEED: its ready warps that need it;

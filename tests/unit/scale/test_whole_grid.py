@@ -90,7 +90,7 @@ def test_where_all_sms_come_to_one_slice_behind_a_crossbar_the_launch_is_simulat
 def test_a_small_launch_of_differing_blocks_is_simulated_whole_at_level_steady() -> None:
     gpu = load_gpu("v100", ["sm.count=8"])
     survey = triangular(gpu).survey()
-    assert small(triangular(gpu), survey)
+    assert small(survey)
     steady, grid = (predict_launch(triangular(gpu), level, survey) for level in ("steady", "grid"))
     assert steady[0].cycles == grid[0].cycles and (steady[0].plan.level, steady[0].plan.whole) == ("steady", True)
     assert steady[1].value("sim.blocks") == 600 and steady[1].value("sim.extrapolation") == 1
@@ -103,7 +103,7 @@ def test_what_is_too_large_is_not_simulated_whole(monkeypatch: pytest.MonkeyPatc
     sm = triangular(gpu)
     survey = sm.survey()
     monkeypatch.setattr(whole_grid, "SMALL", survey.grid_blocks * survey.warp_instructions)  # and some sectors
-    assert not small(sm, survey)
+    assert not small(survey)
     assert not predict_launch(sm, "steady", survey)[0].plan.whole
 
 

@@ -20,7 +20,7 @@ from ppt_gpu.models.caches.hit_rates import simulated_rates
 from ppt_gpu.models.classics.roofline import RooflineModel
 from ppt_gpu.models.registry import find_model, models
 from ppt_gpu.pipeline import open_any, open_gpu, predict_sequence, runs_on, simulated_sms, workload_traces
-from ppt_gpu.report.commands.compare import SIMULATION, Comparison, LaunchComparison, Row
+from ppt_gpu.report.compare import SIMULATION, Comparison, LaunchComparison, Row
 from ppt_gpu.report.result.result import LaunchResult
 from ppt_gpu.scale.levels.representative_sm import one_sm
 from ppt_gpu.scale.model_inputs import model_inputs

@@ -10,9 +10,9 @@ from ppt_gpu.common.errors import PptError, did_you_mean
 from ppt_gpu.comparison import compare
 from ppt_gpu.explore.saved import differences
 from ppt_gpu.models.registry import find_model
-from ppt_gpu.report.commands import compare as comparison_report
-from ppt_gpu.report.commands import differences as differences_report
-from ppt_gpu.report.commands.differences import Part, Row
+from ppt_gpu.report import compare as comparison_report
+from ppt_gpu.report import differences as differences_report
+from ppt_gpu.report.differences import Part, Row
 from ppt_gpu.sm.precompile import loop_beside
 
 SAVED = ".json"

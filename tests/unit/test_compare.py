@@ -16,7 +16,7 @@ NAMES = ["simulation", *(model.name for model in models())]
 
 @pytest.fixture(scope="module")
 def document() -> dict:
-    from ppt_gpu.report.commands.compare import to_json
+    from ppt_gpu.report.compare import to_json
 
     found = ppt_gpu.compare("vecadd", "gpumech_table1", policy="gto")
     assert found.main.row("simulation").cycles == ppt_gpu.predict("vecadd", "gpumech_table1", policy="gto").main.value(

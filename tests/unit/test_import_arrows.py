@@ -33,7 +33,7 @@ _ORDER = """
     multicore.base  multicore.core_models  multicore.representation  multicore.dark_silicon  multicore.port  multicore
     scale.history  scale.occupancy  scale.blocks  scale.cache  scale  scale.levels
     cluster.topology  cluster.model  cluster.collectives  cluster.engine  cluster
-    report.result  report.timeline  report.text  report.html  report  report.figures  report.commands
+    report.result  report.timeline  report.text  report.html  report  report.figures
     frontends
     inputs  checks  pipeline  functional  task_lists  cluster_kernels  comparison  representations  programs
     explore

@@ -16,7 +16,7 @@ from ppt_gpu.comparison import compare
 from ppt_gpu.models.base.model import Model
 from ppt_gpu.models.gpumech.gpumech import GpuMech
 from ppt_gpu.models.gpumech.representative import METHODS
-from ppt_gpu.report.commands.compare import SIMULATION, LaunchComparison
+from ppt_gpu.report.compare import SIMULATION, LaunchComparison
 from ppt_gpu.validate.models.cases import Case, model_cases
 from ppt_gpu.validate.tables.rows import Row
 

@@ -16,7 +16,7 @@ from ppt_gpu.common.paths import data_dir
 from ppt_gpu.common.progress import parts
 from ppt_gpu.comparison import compare
 from ppt_gpu.inputs import open_workload
-from ppt_gpu.report.commands.compare import SIMULATION
+from ppt_gpu.report.compare import SIMULATION
 from ppt_gpu.scale.host import LaunchTime, application_time
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.gpu import Gpu

@@ -169,7 +169,7 @@ def test_other_inputs_are_another_sweep(tmp_path: Path, capsys: pytest.CaptureFi
 
 def test_figures_show_what_was_found() -> None:
     pytest.importorskip("matplotlib")
-    from ppt_gpu.report.commands.sweep_figure import sweep_figure
+    from ppt_gpu.commands.sweep import sweep_figure
 
     values = {"sm.count": ("2", "4"), "block": ("64", "128"), "sm.policy": ("gto",)}
     rows = [

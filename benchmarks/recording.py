@@ -23,8 +23,7 @@ from benchmarks.emulator import SAMPLES, Prepared, figure, prepare
 from benchmarks.stopwatch import REST, Parts, watched
 from ppt_gpu.emulator.run import run as run_module
 from ppt_gpu.emulator.run import run_blocks
-from ppt_gpu.emulator.run.collect import Collector
-from ppt_gpu.emulator.run.collect_paths import Paths
+from ppt_gpu.emulator.run.collect import Collector, Paths
 from ppt_gpu.emulator.trace.trace import Trace
 
 #: with few patterns and with many, dense in memory accesses, in atomics, in branches

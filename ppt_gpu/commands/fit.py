@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ppt_gpu.spec import load_gpu
-from ppt_gpu.validate.mwp.measured_times import read_measurements
-from ppt_gpu.validate.mwp.memory_fit import report, simulated_measurements
+from ppt_gpu.validate.mwp.memory_fit import read_measurements, report, simulated_measurements
 
 
 def run(arguments: argparse.Namespace) -> str:

@@ -11,6 +11,7 @@ This module imports numba: it is imported where a function is compiled, not befo
 from __future__ import annotations
 
 import dis
+import inspect
 import logging
 import pickle
 import sys
@@ -49,6 +50,8 @@ _PLAIN = frozenset((int, float, complex, bool, str, bytes, type(None), type(...)
 #: attributes of what numba makes of a function, that change the code
 _OPTIONS = ("targetoptions", "locals", "_ctor_kwargs", "_prefer_literal")
 _IMPORT = dis.opmap["IMPORT_NAME"]
+#: flags of code that count; where a profiler looks on, numba takes the others away from what it calls
+_STARRED = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 
 #: of each function what it was when it was first looked at: numba may have compiled it then
 _first: WeakKeyDictionary[FunctionType, tuple[bytes, tuple[FunctionType, ...]]] = WeakKeyDictionary()
@@ -121,7 +124,7 @@ class _Part:
 
     def _code(self, code: CodeType) -> None:
         """What the code does, not where it stands."""
-        counts = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags
+        counts = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags & _STARRED
         names = code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars
         self.words += (code.co_name, repr(counts), repr(names), code.co_code.hex(), code.co_exceptiontable.hex())
         self._value(tuple([constant for constant in code.co_consts if not isinstance(constant, CodeType)]))

@@ -23,8 +23,7 @@ from ppt_gpu.machine.registers import compiled_registers
 from ppt_gpu.ptx.linking.linked import LinkedKernel
 from ppt_gpu.ptx.module import Module
 from ppt_gpu.scale.blocks.distribution import GridSpread, spread_grid
-from ppt_gpu.scale.blocks.neighbours import FAR_SMS, Neighbour, adjacent_sms, neighbour_blocks
-from ppt_gpu.scale.blocks.sharing_blocks import met_blocks
+from ppt_gpu.scale.blocks.neighbours import FAR_SMS, Neighbour, adjacent_sms, met_blocks, neighbour_blocks
 from ppt_gpu.scale.blocks.survey import Survey, survey_grid
 from ppt_gpu.scale.cache.block_timing import TIMING, BlockTiming, Feed, timing_name
 from ppt_gpu.scale.cache.launch_store import Codec, LaunchStore, kept_or_made

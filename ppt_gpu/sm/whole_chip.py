@@ -1,19 +1,217 @@
-"""Run a program on all SMs of a GPU: check the input, choose the loop, name the result."""
+"""Run a program on all SMs of a GPU: check the input, choose the loop, name the result.
+
+A whole chip: all blocks of a launch on all its SMs, which share the L2 and DRAM. See README.md, "The whole chip".
+"""
 
 from __future__ import annotations
 
+import time
+from threading import Barrier
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
 from ppt_gpu.common.errors import PptError
+from ppt_gpu.common.progress import Progress
+from ppt_gpu.common.threads import COMPILING, allowed, together
 from ppt_gpu.sm import reference as reference_loops
+from ppt_gpu.sm.chip.l2_dram import make_bring_in
+from ppt_gpu.sm.chip.loop import make_advance_sms
 from ppt_gpu.sm.chip.machine import Chip, checked_window, chip_of, with_left
+from ppt_gpu.sm.chip.memory import ALIGNED, LINK_OUT, ChipArrays, SmMemory
 from ppt_gpu.sm.chip.memory_replay import RecordedChip, chip_run_name, recorded_chip, run_chip_again
-from ppt_gpu.sm.chip.record import room_for
-from ppt_gpu.sm.loop.raw import Raw
+from ppt_gpu.sm.chip.record import records, requests_of, room_for
+from ppt_gpu.sm.chip.round import CHIP_WORDS, END, LAG, LIMIT, NEXT, STATUS, WINDOW, make_close_round
+from ppt_gpu.sm.chip.slices import Below
+from ppt_gpu.sm.collectors.chip import StagedSms
+from ppt_gpu.sm.loop.loop import SPECIALISE_CHIP_FROM, pays
+from ppt_gpu.sm.loop.memory import ATOMIC, COPIER, LSU, REQUESTS, RETURNS, C
+from ppt_gpu.sm.loop.pack import Packed
+from ppt_gpu.sm.loop.raw import DEADLOCK, DONE, OVER_BUDGET, PAUSED, Asked, Raw
+from ppt_gpu.sm.loop.skip import IDLE, TARGET, TRACK_WORDS
+from ppt_gpu.sm.loop.state import AT_BLOCKS, AT_STALL, BLOCK_SHIFT, GIVEN, LAUNCH_AT, PLACES, State
 from ppt_gpu.sm.one_sm import MAX_CYCLES, Runs, check, name_result
 from ppt_gpu.sm.program.highest_first import highest_first
+from ppt_gpu.sm.program.machine import COUNTERS, FRACTION, NEVER
 from ppt_gpu.sm.program.program import CODE_COLD, Program
 from ppt_gpu.sm.program.result import SmResult
-from ppt_gpu.sm.run_chip import run_chip
 from ppt_gpu.spec.gpu import Gpu
+
+
+class Sms(Protocol):
+    """The SMs of a chip without their memory, of one kind: CoreSms, or StagedSms where they have collector units."""
+
+    core: NDArray[np.int64]  # the tables of one SM that change
+    blocks: slice  # where in `core` its block slots stand
+    places: int  # warp slots of an SM
+    first_turn: int | None  # where in `core` the scheduler stands whose turn is first; None: they take none
+    block_start: NDArray[np.int64]  # [B]
+    block_end: NDArray[np.int64]  # [B]
+
+    def advance(self, run: ChipArrays, first: int, last: int) -> None:
+        """Bring SMs `first` to `last` - 1 as far as they can go."""
+
+    def charged(self, core: NDArray[np.int64]) -> NDArray[np.int64]:
+        """op_stall [O, reasons], of the sum of the tables of all SMs."""
+
+
+def sms_of(program: Program, chip: Chip, resident: int) -> Sms:
+    """Those of the chip."""
+    if chip.sm.collectors:
+        return StagedSms(program, chip, resident)
+    return CoreSms(program, chip, resident)
+
+
+class CoreSms:
+    """SMs in the loop of `loop/loop.py`."""
+
+    first_turn: int | None = None
+
+    def __init__(self, program: Program, chip: Chip, resident: int) -> None:
+        self.program, self.machine = program, chip.sm
+        self.packed = Packed(program, chip.sm)
+        self.per_block = int(np.diff(program.block_warp).max(initial=0))
+        self.state = state = State(program, chip.sm, self.packed, resident, self.per_block)
+        self.core, self.places = state.core, int(state.layout[PLACES])
+        self.blocks = slice(int(state.layout[AT_BLOCKS]), int(state.layout[AT_STALL]))
+        self.block_start, self.block_end = state.block_start, state.block_end
+        self.wheels = for_each(chip.sms, state.wheel)
+        self.occupied = for_each(chip.sms, state.occupied)
+        fixed = pays(program, chip.sm, SPECIALISE_CHIP_FROM)
+        self.loop_of = (chip.sm.schedulers, chip.sm.policy, chip.sm.width) if fixed else (0, 0, 0)
+
+    def advance(self, run: ChipArrays, first: int, last: int) -> None:
+        p, m, s = self.program, self.machine, self.state
+        make_advance_sms(*self.loop_of)(
+            first, last, run.shared, self.packed.code, p.entry_wait, self.packed.op_table, p.path_start, p.warp_path,
+            p.warp_access, p.block_warp, run.accesses, run.tx, run.mems, s.layout, _NOTHING, run.tracks, _NOTHING,
+            run.cores, s.queued, self.wheels, self.occupied, s.block_start, s.block_end, s.sync, m.schedulers,
+            m.policy, m.width, s.memory_gate, self.per_block, m.block_launch,
+        )  # fmt: skip
+
+    def charged(self, core: NDArray[np.int64]) -> NDArray[np.int64]:
+        self.core[:] = core
+        return self.state.charged(self.program)
+
+
+class ChipState:
+    """All arrays of a run."""
+
+    def __init__(self, program: Program, chip: Chip, resident: int, window: int, max_cycles: int, room: int) -> None:
+        self.program, self.chip = program, chip
+        self.sms = sms_of(program, chip, resident)
+        inside = SmMemory(program, chip, window, self.sms.places, resident)
+        self.below = Below(program, chip)
+        make_bring_in()(self.below.memory.mem, chip.warm, chip.dirty)
+        track = np.zeros(TRACK_WORDS, np.int64)
+        track[TARGET] = NEVER
+        self.cores = for_each(chip.sms, self.sms.core)
+        if self.sms.first_turn is not None:
+            self.cores[:, self.sms.first_turn] += chip.turns
+        self.mems = for_each(chip.sms, inside.mem)
+        self.tracks = for_each(chip.sms, track)
+        self.shared = np.zeros(CHIP_WORDS, np.int64)
+        self.shared[[END, WINDOW, LIMIT, STATUS, LAG]] = window, window, max_cycles, PAUSED, chip.sm.memory_lag
+        self.count = np.zeros(window + 1, np.int64)
+        self.keys = np.empty(chip.sms * inside.requests, np.int64)
+        self.order = np.empty(chip.sms * inside.requests, np.int64)
+        self.arrays = ChipArrays(self.shared, self.below.memory.access, inside.tx, self.mems, self.tracks, self.cores)
+        self.room, self.records = room, records(room)
+        self._first_blocks()
+
+    def _first_blocks(self) -> None:
+        """The first blocks go to the SMs in turn, until all slots are full; or to the slots as these become free."""
+        slots = self.cores[:, self.sms.blocks].reshape(self.chip.sms, -1, 1 << BLOCK_SHIFT)
+        count, total = slots.shape[0] * slots.shape[1], len(self.program.block_warp) - 1
+        given = np.arange(count).reshape(slots.shape[1], slots.shape[0]).T
+        slots[:, :, GIVEN] = np.where(given < total, given, -1)
+        slots[:, :, LAUNCH_AT] = np.where(given < total, self.chip.sm.begins, NEVER)
+        self.shared[NEXT] = min(count, total)
+        if self.chip.ramp:
+            slots[:, :, GIVEN], self.shared[NEXT] = -1, 0
+            slots[:, :, LAUNCH_AT] = self.chip.first_slots[:, None] + np.arange(slots.shape[1]) * self.chip.ramp
+
+    def close(self) -> None:
+        """End a round; STATUS is PAUSED then to go on, else why not."""
+        below, slots = self.below, self.sms.blocks
+        make_close_round()(
+            self.cores, self.mems.reshape(-1), self.mems.shape[1], self.tracks, self.shared, slots.start, slots.stop,
+            len(self.sms.block_start), self.chip.sm.block_launch, below.memory.mem, below.words,
+            below.channels, below.number, below.of_sm.reshape(-1), self.count, self.keys, self.order, self.records,
+        )  # fmt: skip
+
+    def progress(self) -> Progress:
+        """Of the blocks that have ended."""
+        ends = self.sms.block_end
+        return Progress("blocks simulated", len(ends), counted=lambda: int(np.count_nonzero(ends)))
+
+    def idle(self) -> int:
+        """The cycle from which no server inside the SMs is busy."""
+        inside = self.mems[:, [LSU, COPIER, ATOMIC, REQUESTS, RETURNS, LINK_OUT]].max()
+        return -(-int(inside) >> FRACTION)
+
+    def raw(self, seconds: float) -> Raw:
+        """The result of all SMs together."""
+        last = int(self.sms.block_end.max(initial=0))
+        if self.shared[STATUS] == DEADLOCK:
+            return Raw.failed(DEADLOCK, self.program)
+        if self.shared[STATUS] != DONE or last > self.shared[LIMIT]:
+            return Raw.failed(OVER_BUDGET, self.program)
+        counters, idle = self.mems[:, C : C + len(COUNTERS)].sum(axis=0), self.idle()
+        requests = requests_of(self.records) if self.room else None
+        return Raw.done(
+            cycles=max(last, idle, self.below.idle()),
+            block_start=self.sms.block_start,
+            block_end=self.sms.block_end,
+            op_stall=self.sms.charged(self.cores.sum(axis=0)),
+            idle=int(self.tracks[:, IDLE].sum()),
+            counters=counters + self.below.memory.counters(),
+            seconds=seconds,
+            asked=None if requests is None else Asked(requests, counters, idle),
+        )
+
+
+_NOTHING = np.zeros(8, np.int64)
+
+
+def for_each(sms: int, one: NDArray[np.int64]) -> NDArray[np.int64]:
+    """[sms, words] `one` for each SM, from where a line of the host's caches begins."""
+    room = np.zeros(sms * len(one) + ALIGNED, np.int64)
+    first = -(room.ctypes.data // room.itemsize) % ALIGNED
+    found = room[first : first + sms * len(one)].reshape(sms, -1)
+    used = len(one) - int(np.argmax(one[::-1] != 0)) if one.any() else 0  # what is never written takes no memory
+    found[:, :used] = one[:used]
+    return found
+
+
+def run_chip(program: Program, chip: Chip, resident: int, max_cycles: int, window: int, room: int = 0) -> Raw:
+    """Simulate `program` on all SMs; the same as `reference.chip.run_chip_reference`, fast.
+
+    `room`: up to so many requests of the SMs, with their answers, are written down.
+    The SMs are shared out among as many threads as are allowed. They meet after each round, and one of them ends it.
+    """
+    state = ChipState(program, chip, resident, window, max_cycles, room)
+    threads = min(allowed(), chip.sms)
+    shares = iter([(chip.sms * part // threads, chip.sms * (part + 1) // threads) for part in range(threads)])
+    meeting = Barrier(threads, state.close)
+
+    def work() -> None:
+        first, last = next(shares)
+        try:
+            while state.shared[STATUS] == PAUSED:
+                state.sms.advance(state.arrays, first, last)
+                meeting.wait()
+        except BaseException:
+            meeting.abort()  # nobody waits for this thread
+            raise
+
+    with COMPILING:
+        state.sms.advance(state.arrays, 0, 0)
+    began = time.process_time()
+    with state.progress():
+        together(work, threads)
+    return state.raw(time.process_time() - began)
 
 
 def simulate_chip(

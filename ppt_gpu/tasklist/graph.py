@@ -9,6 +9,8 @@ Definitions (GPUPerf: Sim, Dasgupta, Kim, Vuduc, PPoPP 2012, equations A.3 and A
   MLP = sum of load latencies / cycles with a load outstanding = mean number of loads in flight while there is one.
 
 Loads are those of global and local memory: the ones that may go to DRAM.
+
+The one pass over a flattened task list behind `ppt_gpu.tasklist.graph`, compiled.
 """
 
 from __future__ import annotations
@@ -20,9 +22,59 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ppt_gpu.common.compiled import entry
 from ppt_gpu.common.errors import BudgetError, PptError
 from ppt_gpu.spec.gpu import MEMORY_SPACES, Gpu, Isa
 from ppt_gpu.tasklist.flat import FlatTaskList, producers
+
+
+def measure_plain(
+    path: NDArray[np.int32],
+    dep_start: NDArray[np.int64],
+    dep_task: NDArray[np.int32],
+    latency: NDArray[np.int64],
+    is_load: NDArray[np.bool_],
+) -> Any:
+    """Dataflow limit and in-order issue of one warp in one sweep, O(entries + dependencies).
+
+    Returns (longest [E]: dependency depth in cycles at completion, its best producer [E] (-1: none),
+    depth in tasks, last completion of in-order issue, load latency summed, cycles with a load outstanding).
+    """
+    entries, statics = len(path), len(latency)
+    longest = np.zeros(entries, np.int64)
+    best = np.full(entries, -1, np.int64)
+    last = np.full(statics, -1, np.int64)  # most recent execution of each static task
+    depth = np.zeros(statics, np.int64)
+    done = np.zeros(statics, np.int64)  # in-order completion of that execution
+    deepest = finish = issue = busy = load_sum = load_end = np.int64(0)
+    for e in range(entries):
+        task = path[e]
+        begin, level, ready = np.int64(0), np.int64(0), issue
+        for k in range(dep_start[task], dep_start[task + 1]):
+            producer = dep_task[k]
+            at = last[producer]
+            if at < 0:
+                continue
+            if best[e] < 0 or longest[at] > begin:
+                begin, best[e] = longest[at], at
+            level = max(level, depth[producer])
+            ready = max(ready, done[producer])
+        longest[e] = begin + latency[task]
+        last[task] = e
+        depth[task] = level + 1
+        deepest = max(deepest, level + 1)
+        done[task] = ready + latency[task]
+        finish = max(finish, done[task])
+        issue = ready + 1
+        if is_load[task]:
+            load_sum += latency[task]
+            busy += max(np.int64(0), done[task] - max(ready, load_end))
+            load_end = max(load_end, done[task])
+    return longest, best, deepest, finish, load_sum, busy
+
+
+measure = entry(measure_plain, _nrt=True)
+
 
 #: Dynamic tasks up to which the networkx view is built without being asked for more; it takes about 1 kB a task.
 MAX_GRAPH = 1_000_000
@@ -97,8 +149,6 @@ def measures(flat: FlatTaskList, latency: NDArray[np.int64]) -> Measures:
     """
     if len(latency) != len(flat.tasks) or (latency < 1).any():
         raise PptError(f"expected {len(flat.tasks)} latencies of at least 1 cycle")
-    from ppt_gpu.tasklist.graph_kernel import measure
-
     is_load = _loads(flat)
     longest, best, deepest, finish, load_sum, busy = measure(
         flat.path, flat.dep_start, flat.dep_task, latency.astype(np.int64), is_load

@@ -10,7 +10,7 @@
     struct   struct(f32=1.5, i32=2, ...)   a parameter passed by value; members at their natural alignment,
              structs and tensor maps among them
     name     data   data+4096      a buffer defined elsewhere, plus bytes
-    tensor   tensormap(data, dims=1024x512, box=64x64, type=f16, ...)   see `ppt_gpu.workload.tensormap_text`
+    tensor   tensormap(data, dims=1024x512, box=64x64, type=f16, ...)   see `ppt_gpu.workload.value_text`
 
 COUNT may be a product ("1024*1024"), and empty with npy: the file's own count.
 """

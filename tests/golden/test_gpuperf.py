@@ -9,9 +9,9 @@ import pytest
 from goldens import golden, holds
 
 from ppt_gpu.common.errors import PptError
-from ppt_gpu.models.gpuperf.benefit import potential_benefits
 from ppt_gpu.models.gpuperf.gpuperf import gpuperf
 from ppt_gpu.models.gpuperf.inputs import C2050, C2050_L1_LATENCY, C2050_L2_LATENCY, C2050_MAX_WARPS, GpuPerfInputs
+from ppt_gpu.models.gpuperf.model import potential_benefits
 from ppt_gpu.models.mcore.mcore import MCoreHardware, MCoreSoftware, itilp_max, m_core
 
 #: names of the goldens whose lower-case form is not that of the inputs

@@ -12,11 +12,9 @@ import pytest
 from goldens import golden, goldens, holds
 from hong_kim_cases import few_warps, many_memory_warps, much_computation, timeline
 
-from ppt_gpu.models.hong_kim.coalescing import algorithm_2
-from ppt_gpu.models.hong_kim.hong_kim import HongKim, hong_kim
+from ppt_gpu.models.hong_kim.counts import TABLE_7, TABLE_7_MANUAL, algorithm_2, comp_cycles
+from ppt_gpu.models.hong_kim.hong_kim import HongKim, hong_kim, parallel_warps
 from ppt_gpu.models.hong_kim.inputs import HongKimInputs
-from ppt_gpu.models.hong_kim.latency import TABLE_7, TABLE_7_MANUAL, comp_cycles
-from ppt_gpu.models.hong_kim.parallelism import parallel_warps
 from ppt_gpu.models.hong_kim.tables import BENCHMARKS, MACHINES, MICRO_BENCHMARKS, TABLE_6
 from ppt_gpu.spec import load_gpu
 

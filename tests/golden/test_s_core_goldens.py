@@ -11,8 +11,7 @@ from ppt_gpu.models.base.steps import Step
 from ppt_gpu.multicore.base.core import CoreOperation, SCore
 from ppt_gpu.multicore.base.core_file import load_core
 from ppt_gpu.multicore.core_models.interval import in_order, out_of_order
-from ppt_gpu.multicore.core_models.ports import arrival_rates, fullest_load, spread, waits
-from ppt_gpu.multicore.core_models.s_core import Options, predict
+from ppt_gpu.multicore.core_models.s_core import Options, arrival_rates, fullest_load, predict, spread, waits
 from ppt_gpu.multicore.core_models.s_inputs import SInputs
 
 

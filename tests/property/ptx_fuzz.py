@@ -21,7 +21,7 @@ from ppt_gpu.emulator.run.run import forget_engines, run
 from ppt_gpu.ptx.module import Kernel
 from ppt_gpu.ptx.parsing.parser import parse_module
 from ppt_gpu.workload.budget import Budget
-from ppt_gpu.workload.tensormap_text import parse_tensormap
+from ppt_gpu.workload.value_text import parse_tensormap
 from ppt_gpu.workload.workload import Argument, Buffer, Launch
 
 ROOT = Path(__file__).parents[2]

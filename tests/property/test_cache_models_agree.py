@@ -11,7 +11,7 @@ from reference.loops import interleaved_reference, reuse_distances_reference
 from reference.nugteren import fake_time_distances_reference
 
 from ppt_gpu.models.base.access_stream import interleaved
-from ppt_gpu.models.caches.nugteren_loop import UNLIMITED, FakeCache, WarpLines, fake_time_distances
+from ppt_gpu.models.caches.nugteren import UNLIMITED, FakeCache, WarpLines, fake_time_distances
 from ppt_gpu.models.caches.reuse_distance import reuse_distances, reuse_distances_in_sets
 
 LINES = st.integers(0, 11)

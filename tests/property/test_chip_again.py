@@ -16,7 +16,7 @@ from ppt_gpu.sm.chip.memory_replay import BELOW, chip_run_name, recorded_chip, r
 from ppt_gpu.sm.loop.memory import _PARAMETERS
 from ppt_gpu.sm.program.machine import Machine
 from ppt_gpu.sm.program.program import Program
-from ppt_gpu.sm.run_chip import run_chip
+from ppt_gpu.sm.whole_chip import run_chip
 from ppt_gpu.spec.gpu import Gpu
 
 ROOM = 1 << 16

@@ -20,7 +20,7 @@ from ppt_gpu.sm.loop.raw import DONE, OVER_BUDGET
 from ppt_gpu.sm.program.machine import CODE_IN_SM, machine_of
 from ppt_gpu.sm.program.program import KIND_STORE, Program
 from ppt_gpu.sm.reference.chip import run_chip_reference
-from ppt_gpu.sm.run_chip import run_chip
+from ppt_gpu.sm.whole_chip import run_chip
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.gpu import Gpu
 

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.loops import intervals_reference
 
-from ppt_gpu.models.gpumech.contention import bandwidth_delay, mean_batch, mshr_delay
 from ppt_gpu.models.gpumech.gcom import sub_core
+from ppt_gpu.models.gpumech.gpumech import markov_ipc
+from ppt_gpu.models.gpumech.gpumech_core import bandwidth_delay, mean_batch, mshr_delay
 from ppt_gpu.models.gpumech.interval import Profile, _intervals
-from ppt_gpu.models.gpumech.markov import markov_ipc
 from ppt_gpu.models.gpumech.multithreading import multithreading, naive_ipc
 from ppt_gpu.models.gpumech.representative import METHODS, representative
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ppt_gpu.multicore.core_models.ports import fullest_load, spread
+from ppt_gpu.multicore.core_models.s_core import fullest_load, spread
 
 PORTS = 6
 KIND = st.tuples(

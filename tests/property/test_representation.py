@@ -10,8 +10,8 @@ from reference.loops import window_cycles_plain
 from ppt_gpu.multicore.base.core_file import list_cores, load_core
 from ppt_gpu.multicore.base.operations import CLASSES
 from ppt_gpu.multicore.core_models.s_core import predict
-from ppt_gpu.multicore.core_models.window_ilp import window_cycles
 from ppt_gpu.multicore.representation.ir import Amount, Ir
+from ppt_gpu.multicore.representation.ir_from_trace import window_cycles
 from ppt_gpu.multicore.representation.ir_text import parse_ir, write_ir
 from ppt_gpu.multicore.representation.ir_to_m import m_inputs_of_ir
 from ppt_gpu.multicore.representation.ir_to_s import s_inputs_of_ir

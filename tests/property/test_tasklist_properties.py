@@ -191,7 +191,7 @@ def test_producers_are_the_most_recent_executions(tasklist: TaskList) -> None:
 def test_measures_agree_with_networkx_and_a_plain_schedule(tasklist: TaskList, seed: int) -> None:
     import networkx
 
-    from ppt_gpu.tasklist.graph_kernel import measure, measure_plain
+    from ppt_gpu.tasklist.graph import measure, measure_plain
 
     flat = flatten(tasklist)
     latency = np.random.default_rng(seed).integers(1, 500, len(flat.tasks))

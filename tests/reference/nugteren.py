@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ppt_gpu.models.caches.nugteren_loop import FakeCache, WarpLines
+from ppt_gpu.models.caches.nugteren import FakeCache, WarpLines
 
 
 class _Warp:

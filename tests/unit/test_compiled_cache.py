@@ -284,6 +284,20 @@ def test_what_was_replaced_in_this_process_is_not_kept(cache: Path, monkeypatch:
     assert digest_of(changed.py_func)
 
 
+def test_what_was_called_under_a_profiler_is_kept(cache: Path) -> None:
+    """numba changes flags of the code that it was made from, so that the profiler sees the call."""
+    function = plus(6)
+    digest = digest_of(function.py_func)
+    before = sys.getprofile()
+    sys.setprofile(lambda *_: None)
+    try:
+        assert function(1) == 7
+    finally:
+        sys.setprofile(before)
+    assert digest_of(function.py_func) == digest
+    assert function(1.5) == 7.5 and len(list(cache.rglob("*.nbc"))) == 2
+
+
 def test_code_of_equal_names_in_two_kept_functions(tmp_path: Path) -> None:
     """Each process gives the inner functions the same names, and the last one finds both."""
     (tmp_path / "several.py").write_text(

@@ -11,8 +11,7 @@ import ppt_gpu
 from ppt_gpu.report.result.expected_error import ANY, KERNELS, Group, expected_error, expected_text, read_groups
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.validate.silicon import measured, measured_cases, published
-from ppt_gpu.validate.silicon.evidence import cases, document, path, read_launches
-from ppt_gpu.validate.silicon.evidence_groups import Launch, groups, launches
+from ppt_gpu.validate.silicon.evidence import Launch, cases, document, groups, launches, path, read_launches
 from ppt_gpu.validate.silicon.measured import Predicted, predictions
 from ppt_gpu.validate.silicon.measured_cases import Case
 

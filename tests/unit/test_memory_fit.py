@@ -18,7 +18,7 @@ from ppt_gpu.pipeline import predict, simulated_sms, workload_traces
 from ppt_gpu.scale.simulated_sm import TraceSm
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.gpu import Gpu
-from ppt_gpu.validate.mwp.measured_times import read_measurements
+from ppt_gpu.validate.mwp.memory_fit import read_measurements
 from ppt_gpu.validate.mwp.micro_benchmarks import (
     MicroLaunch,
     executed,

@@ -11,7 +11,7 @@ from ppt_gpu.common.paths import data_dir
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.validate import validate
 from ppt_gpu.validate.silicon import micro
-from ppt_gpu.validate.silicon.micro_quantities import QUANTITIES
+from ppt_gpu.validate.silicon.micro import QUANTITIES
 
 HEAD = "quantity,gpu,clock_mhz,value,quality,source,note\n"
 

@@ -14,9 +14,9 @@ from ppt_gpu.emulator.cache import store as traces
 from ppt_gpu.emulator.cache.store import Store
 from ppt_gpu.machine import code_cache as machine_code
 from ppt_gpu.scale.cache.block_timing import TIMING
-from ppt_gpu.scale.cache.kept_lines import lines_codec
 from ppt_gpu.scale.cache.lowered_blocks import LOWERED
 from ppt_gpu.scale.cache.recorded_runs import ON_SM
+from ppt_gpu.scale.l2_history import lines_codec
 
 ROOT = Path(__file__).parents[2]
 PROCESSES, PREDICTIONS, KILLS = 8, 1000, 8

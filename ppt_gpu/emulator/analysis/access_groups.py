@@ -3,7 +3,7 @@
 Where two accesses of a segment have the same lanes, and their addresses one value with other constants added, or other
 registers that are the same in all threads (`ppt_gpu.emulator.analysis.constant_offsets`), the second repeats the
 pattern of the first at one distance. Such a group is found while code is written; only its first access leaves a
-record, from which `ppt_gpu.emulator.trace.digest_groups` makes the others. Distances that a launch decides are known
+record, from which `ppt_gpu.emulator.trace.recorded_trace` makes the others. Distances that a launch decides are known
 when it has run.
 """
 

@@ -16,13 +16,14 @@ Which of them a GPU has, and what they are there, its ISA says ([unnamed]):
 * elect, count, reduce, scan, spread: what makes one lane do an atomic for its warp
   (ppt_gpu.machine.selection.warp_aggregated_atomics).
 * reconverge: where lanes may part and meet again, one instruction says where before, and one waits there.
+
+Which blocks every way to a block passes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ppt_gpu.machine.analysis.dominators import dominators
 from ppt_gpu.machine.selection.constants import fixed_constant
 from ppt_gpu.machine.selection.fusion import Operations, kind
 from ppt_gpu.machine.selection.if_conversion import Arms
@@ -32,6 +33,34 @@ from ppt_gpu.ptx.instructions import access_bytes, access_kind, loads_launch_par
 from ppt_gpu.ptx.linking.liveness import register_weights
 from ppt_gpu.ptx.module import TYPE_BYTES, Imm, Instruction, Kernel, Operand, Reg, Special, Sym
 from ppt_gpu.ptx.uses import readers_of, writers_of
+
+
+def dominators(flow: ControlFlow, entries: set[int]) -> list[int]:
+    """[N] bit sets of the blocks that dominate each block, itself among them (Cooper, Harvey, Kennedy 2001, by sets).
+
+    entries: blocks where control may come from outside. Blocks that nothing reaches are dominated by all.
+    """
+    count = len(flow.block_start)
+    before: list[list[int]] = [[] for _ in range(count)]
+    for block, following in enumerate(flow.successors):
+        for other in following:
+            if other < count:
+                before[other].append(block)
+    every = (1 << count) - 1
+    found = [1 << block if block in entries else every for block in range(count)]
+    changed = True
+    while changed:
+        changed = False
+        for block in range(count):
+            if block in entries:
+                continue
+            common = every
+            for other in before[block]:
+                common &= found[other]
+            if (now := common | 1 << block) != found[block]:
+                found[block], changed = now, True
+    return found
+
 
 #: special registers that are constants of the launch
 _SIZES = ("ntid.", "nctaid.", "nclusterid.", "cluster_nctaid.", "gridid", "dynamic_smem_size", "total_smem_size")

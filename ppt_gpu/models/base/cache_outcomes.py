@@ -4,6 +4,11 @@ The input collector of GPUMech (paper 000, section V-A): the resident warps take
 block that is done makes place for the next. Caches, sectors and write policies are those of the simulator
 (ppt_gpu/sm/README.md, "Memory"): the L1 of one SM and its slice of the L2, in which lines that other SMs or the host
 brought are warm. A hit on a line that is still on its way, which takes time to see, is a hit here.
+
+The compiled loop of ppt_gpu.models.base.cache_outcomes: warps in turn, their transactions through L1 and L2 tags.
+
+A cache is four flat arrays, [sets x ways]: line (-1: empty), valid and dirty sector masks, and a stamp: the last use,
+or with first-in-first-out replacement the arrival. The way with the smallest stamp is replaced.
 """
 
 from __future__ import annotations
@@ -14,12 +19,254 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.bounds.least_latency import entry_ops
+from ppt_gpu.common.compiled import entry, inlined
 from ppt_gpu.models.base.access_stream import caches_of
-from ppt_gpu.models.base.cache_walk import walk
 from ppt_gpu.models.base.warp_streams import WarpStreams
-from ppt_gpu.sm.loop.memory import WAY, l1_way
-from ppt_gpu.sm.program.machine import Machine, even_sets, set_index
-from ppt_gpu.sm.program.program import KIND_ATOMIC, KIND_LOAD, KIND_STORE, Program
+from ppt_gpu.sm.loop.memory import IN_LOCAL, WAY, l1_way
+from ppt_gpu.sm.program.machine import FRACTION, ONE, WRITE_BACK, WRITE_EVICT, Machine, even_sets, set_index
+from ppt_gpu.sm.program.program import FORCED_DRAM, FORCED_L1, KIND_ATOMIC, KIND_LOAD, KIND_STORE, Program
+
+_L1, _L2, _DRAM = range(1, 4)  # ppt_gpu.models.base.cache_outcomes.LEVELS
+_ONES = np.array([number.bit_count() for number in range(256)], np.int64)
+#: positions in the array of integers that the loop gets; CLOCK counts transactions, REST fractions of a sector
+(
+    RESIDENT, L1_WAYS, L1_FIFO, L1_WRITE, L1_ALLOCATE, L1_GROUP, L2_WAYS, L2_FIFO, L2_BACK, L2_ALLOCATE, DIRTY, PERFECT,
+    CLOCK, REST,
+) = range(14)  # fmt: skip
+
+
+def walk(
+    program: Program,
+    machine: Machine,
+    ops: np.ndarray,
+    kind: np.ndarray,
+    cached: np.ndarray,
+    resident: int,
+    l1_set: np.ndarray,
+    l2_set: np.ndarray,
+    level: np.ndarray,
+    fetched: np.ndarray,
+    l2_sectors: np.ndarray,
+    dram_read: np.ndarray,
+    written: np.ndarray,
+    totals: np.ndarray,
+) -> None:
+    """Fill level, fetched, l2_sectors, dram_read, written [M] and totals [3]: L1 sectors, L1 hits, DRAM writes.
+
+    ops [M]: the operation of each memory entry. kind [O]: KIND_LOAD, KIND_STORE, KIND_ATOMIC; -1: not looked at.
+    cached [O]: its way to the L1 (`loop.memory.l1_way`).
+    """
+    m = machine
+    numbers = (
+        resident, m.l1_ways, m.l1_fifo, m.l1_write, m.l1_allocate, m.l1_group, m.l2_ways, m.l2_fifo, m.l2_back,
+        m.l2_allocate, m.dirty, m.perfect, 0, 0,
+    )  # fmt: skip
+    caches = [
+        array
+        for ways in (m.l1_sets * m.l1_ways, m.l2_sets * m.l2_ways)
+        for array in (np.full(ways, -1, np.int64), *np.zeros((3, ways), np.int64))
+    ]
+    _walk(
+        np.array(numbers, np.int64), program.block_warp, program.warp_access, program.access_start, program.tx_line,
+        program.tx_sectors, ops, kind, cached, l1_set, l2_set, *caches, np.zeros(m.l2_sets * m.l2_ways, np.int64),
+        _warm(program), _kept(program), _ONES, program.warp_access[:-1].copy(), np.full(resident, -1, np.int64),
+        np.zeros(2, np.int64), level, fetched, l2_sectors, dram_read, written, totals,
+    )  # fmt: skip
+
+
+def _kept(program: Program) -> np.ndarray:
+    """[L] lines that the uses of others keep in the L2."""
+    return program.line_kept.astype(np.int64) if len(program.line_kept) else np.zeros(len(program.line_warm), np.int64)
+
+
+def _warm(program: Program) -> np.ndarray:
+    """[L] masks of the sectors that are in the L2 before this SM first asks."""
+    return program.line_warm.astype(np.int64)
+
+
+@inlined
+def _find(tags: np.ndarray, base: int, ways: int, line: int) -> int:
+    """The place of `line` in the set that begins at `base`; -1: not there."""
+    found = -1
+    for way in range(base, base + ways):
+        if tags[way] == line:
+            found = way
+    return found
+
+
+@inlined
+def _victim(tags: np.ndarray, stamps: np.ndarray, base: int, ways: int) -> int:
+    """The place that a new line takes: an empty one, else that with the smallest stamp."""
+    best = base
+    for way in range(base, base + ways):
+        if tags[way] < 0:
+            best = way
+            break
+        if stamps[way] < stamps[best]:
+            best = way
+    return best
+
+
+@inlined
+def _below_l1(
+    numbers: np.ndarray, kind: int, cached: int, line: int, sectors: int, sets: np.ndarray, tag: np.ndarray,
+    valid: np.ndarray, dirty: np.ndarray, stamp: np.ndarray, ones: np.ndarray, totals: np.ndarray,
+    pushed: np.ndarray,
+) -> int:  # fmt: skip
+    """The sectors of one transaction that go below the L1. pushed [2]: line and sectors that the L1 writes back."""
+    pushed[1] = 0
+    ways, group = numbers[L1_WAYS], numbers[L1_GROUP]
+    if kind == KIND_LOAD:
+        if line >= 0 and cached:  # whole sectors of the L1
+            for first in range(0, 8, group):
+                mask = ((1 << group) - 1) << first
+                if sectors & mask:
+                    sectors |= mask
+        if line < 0 or cached:
+            totals[0] += ones[sectors] // (1 if line < 0 else group)
+        if line == FORCED_L1:
+            totals[1] += ones[sectors]
+            return 0
+    back = numbers[L1_WRITE] == WRITE_BACK or (numbers[L1_WRITE] == WRITE_EVICT and cached == IN_LOCAL)
+    if kind == KIND_STORE and line == FORCED_L1 and back:
+        return 0
+    if line < 0 or not cached:
+        return sectors
+    base = sets[line] * ways
+    at = _find(tag, base, ways, line)
+    if kind == KIND_ATOMIC or (kind == KIND_STORE and numbers[L1_WRITE] == WRITE_EVICT and not back):
+        if at >= 0:
+            tag[at] = -1
+        return sectors
+    need = sectors
+    if kind == KIND_LOAD:
+        if at >= 0:
+            need = sectors & ~valid[at]
+        totals[1] += (ones[sectors] - ones[need]) // group
+    if at < 0 and (kind == KIND_LOAD or numbers[L1_ALLOCATE]):
+        at = _victim(tag, stamp, base, ways)
+        if tag[at] >= 0:
+            pushed[0], pushed[1] = tag[at], dirty[at]
+        tag[at], valid[at], dirty[at], stamp[at] = line, 0, 0, numbers[CLOCK]
+    if at >= 0:
+        valid[at] |= sectors
+        if not numbers[L1_FIFO]:
+            stamp[at] = numbers[CLOCK]
+        if kind == KIND_STORE and back:
+            dirty[at] |= sectors
+            need = 0
+    return need
+
+
+@inlined
+def _in_l2(
+    numbers: np.ndarray, kind: int, line: int, sectors: int, sets: np.ndarray, tag: np.ndarray, valid: np.ndarray,
+    dirty: np.ndarray, stamp: np.ndarray, fresh: np.ndarray, warm: np.ndarray, kept: np.ndarray, ones: np.ndarray,
+    totals: np.ndarray, written: np.ndarray, access: int,
+) -> int:  # fmt: skip
+    """The sectors that the L2 lacks. Writes what goes to DRAM into totals[2], what will go there into `written`."""
+    ways = numbers[L2_WAYS]
+    at, missing, base = -1, 0, 0
+    if line >= 0:
+        base = sets[line] * ways
+        at = _find(tag, base, ways, line)
+        missing = sectors & ~warm[line]
+        if at >= 0:
+            missing &= ~valid[at]
+        if kept[line] == 0:
+            warm[line] &= ~sectors
+    elif line == FORCED_DRAM:
+        missing = sectors
+    keep = numbers[L2_BACK] != 0 and (numbers[L2_ALLOCATE] != 0 or missing == 0)
+    if kind == KIND_STORE and (not keep or (line < 0 and missing != 0)):
+        totals[2] += ones[sectors]
+        written[access] += ones[sectors]
+    if line < 0 or (at < 0 and kind == KIND_STORE and numbers[L2_ALLOCATE] == 0):
+        return missing
+    if at < 0:
+        at = _victim(tag, stamp, base, ways)
+        totals[2] += ones[dirty[at]]
+        fresh[at] = tag[at] < 0
+        tag[at], valid[at], dirty[at], stamp[at] = line, 0, 0, numbers[CLOCK]
+    if fresh[at]:  # in the steady state the place held somebody's sectors, a share of them dirty
+        numbers[REST] += ones[sectors & ~valid[at]] * numbers[DIRTY]
+        totals[2] += numbers[REST] >> FRACTION
+        numbers[REST] &= ONE - 1
+    if not numbers[L2_FIFO]:
+        stamp[at] = numbers[CLOCK]
+    valid[at] |= sectors
+    if kept[line] == 0 and (kind == KIND_ATOMIC or (kind == KIND_STORE and keep)):
+        written[access] += ones[sectors & ~dirty[at]]
+        dirty[at] |= sectors
+    return missing
+
+
+@entry
+def _walk(
+    numbers: np.ndarray, block_warp: np.ndarray, warp_access: np.ndarray, access_start: np.ndarray,
+    tx_line: np.ndarray, tx_sectors: np.ndarray, ops: np.ndarray, kind: np.ndarray, cached: np.ndarray,
+    l1_set: np.ndarray, l2_set: np.ndarray, l1_tag: np.ndarray, l1_valid: np.ndarray, l1_dirty: np.ndarray,
+    l1_stamp: np.ndarray, l2_tag: np.ndarray, l2_valid: np.ndarray, l2_dirty: np.ndarray, l2_stamp: np.ndarray,
+    l2_fresh: np.ndarray, warm: np.ndarray, kept: np.ndarray, ones: np.ndarray, place: np.ndarray,
+    slot_block: np.ndarray, pushed: np.ndarray, level: np.ndarray, fetched: np.ndarray, l2_sectors: np.ndarray,
+    dram_read: np.ndarray, written: np.ndarray, totals: np.ndarray,
+) -> None:  # fmt: skip
+    """place [W]: the next memory entry of each warp; slot_block [resident]: the block in each slot, -1: none."""
+    blocks, following, running = len(block_warp) - 1, 0, True
+    while running:
+        running = False
+        for slot in range(len(slot_block)):
+            if slot_block[slot] < 0 and following < blocks:
+                slot_block[slot] = following
+                following += 1
+            block, left = slot_block[slot], False
+            if block < 0:
+                continue
+            for warp in range(block_warp[block], block_warp[block + 1]):
+                access, end = place[warp], warp_access[warp + 1]
+                while access < end and kind[ops[access]] < 0:
+                    access += 1
+                place[warp] = access + 1
+                if access >= end:
+                    continue
+                left = True
+                asked, in_l1 = kind[ops[access]], cached[ops[access]]
+                for t in range(access_start[access], access_start[access + 1]):
+                    line = np.int64(tx_line[t])
+                    numbers[CLOCK] += 1
+                    need = _below_l1(
+                        numbers, asked, in_l1, line, np.int64(tx_sectors[t]), l1_set,
+                        l1_tag, l1_valid, l1_dirty, l1_stamp, ones, totals, pushed,
+                    )  # fmt: skip
+                    answer = _L1
+                    if need and asked != KIND_STORE:
+                        fetched[access] += 1
+                        answer = _L2
+                    if numbers[PERFECT]:
+                        need = pushed[1] = 0
+                    for part in range(2):
+                        if part == 0:
+                            below, sectors, does = pushed[0], pushed[1], np.int64(KIND_STORE)
+                        else:
+                            below, sectors, does = line, need, asked
+                        if sectors == 0:
+                            continue
+                        l2_sectors[access] += ones[sectors]
+                        missing = _in_l2(
+                            numbers, does, below, sectors, l2_set, l2_tag, l2_valid, l2_dirty, l2_stamp,
+                            l2_fresh, warm, kept, ones, totals, written, access,
+                        )  # fmt: skip
+                        if missing and does != KIND_STORE:
+                            dram_read[access] += ones[missing]
+                            answer = _DRAM
+                    if asked != KIND_STORE and answer > level[access]:
+                        level[access] = answer
+            if left:
+                running = True
+            else:
+                slot_block[slot] = -1
+                running = running or following < blocks
+
 
 #: who answers: nobody is asked (a store, an access without lanes), or the farthest of the levels asked
 LEVELS = ("none", "L1", "L2", "DRAM")

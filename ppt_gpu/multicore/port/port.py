@@ -1,4 +1,12 @@
-"""A program measured on one side, predicted on the other: CPU core or GPU, by way of the representation or directly."""
+"""A program measured on one side, predicted on the other: CPU core or GPU, by way of the representation or directly.
+
+The generic prediction for an S-core: the interval models as published, without the modules of Blem's chapter 4.
+
+No micro-ops, ports, third cache or TLBs: instructions at the decode width, misses of the L2 to memory. The dissertation
+sets such predictions beside its own ("generic", section 4.3.1); on the Xeon their mean error is 1.7 times as large.
+
+Counters of a CPU run as inputs of the S-core model, with nothing translated (Blem, chapter 4).
+"""
 
 from __future__ import annotations
 
@@ -8,18 +16,81 @@ from typing import Any
 
 from ppt_gpu.common.errors import PptError
 from ppt_gpu.multicore.base.core import SCore
+from ppt_gpu.multicore.base.operations import LOADS, STORES
 from ppt_gpu.multicore.core_models import m_core, s_core
+from ppt_gpu.multicore.core_models.interval import Cycles, in_order, out_of_order
 from ppt_gpu.multicore.core_models.m_inputs import MInputs
-from ppt_gpu.multicore.core_models.s_inputs import SInputs
-from ppt_gpu.multicore.dark_silicon.generic import generic
+from ppt_gpu.multicore.core_models.s_inputs import USUAL_ILP, USUAL_ILP_W2, SInputs
+from ppt_gpu.multicore.core_models.s_memory import misses_together
 from ppt_gpu.multicore.port.accuracy import Accuracy, of_core, of_gpu
 from ppt_gpu.multicore.representation.counters import Counters
 from ppt_gpu.multicore.representation.ir import Ir
-from ppt_gpu.multicore.representation.ir_from_counters import ir_of_counters
+from ppt_gpu.multicore.representation.ir_from_counters import ir_of_counters, operation_counts
 from ppt_gpu.multicore.representation.ir_to_m import WARP, WARPS_PER_BLOCK, m_inputs_of_ir, search_block
 from ppt_gpu.multicore.representation.ir_to_s import s_inputs_of_ir
-from ppt_gpu.multicore.representation.s_inputs_measured import s_inputs_of_counters
 from ppt_gpu.spec.gpu import Gpu
+
+
+def s_inputs_of_counters(counters: Counters, core: SCore, name: str) -> SInputs:
+    """The inputs of the run that `counters` measured. Raises PptError where they name no operations."""
+    notes: list[str] = []
+    counts = operation_counts(counters, notes)
+    if core.out_of_order and "ilp" not in counters.values:
+        notes.append(f"no ilp: taken as {USUAL_ILP} (section 5.2.1)")
+    if not core.out_of_order and "ilp_window2" not in counters.values:
+        notes.append(f"no ilp_window2: taken as {USUAL_ILP_W2}")
+    if core.l3 is not None and "l3_misses" not in counters.values:
+        notes.append("no l3_misses: taken as 0")
+    overlapped = counters.get("l3_misses_overlapped") if "l3_misses_overlapped" in counters.values else None
+    return SInputs(
+        n_i=counts,
+        name=name,
+        f_inf=counters.get("parallel_fraction", 1.0),
+        N_M=counters.get("uops") if "uops" in counters.values else None,
+        ILP=counters.get("ilp", USUAL_ILP),
+        ILP_w2=counters.get("ilp_window2", USUAL_ILP_W2),
+        N_mL1=counters.get("l1_misses"),
+        N_mL2=counters.get("l2_misses"),
+        N_mL3=counters.get("l3_misses"),
+        N_mL3_o=overlapped,
+        N_mITLB=counters.get("itlb_misses"),
+        N_mDTLB=counters.get("dtlb_misses"),
+        N_mbr=counters.get("branch_misses"),
+        simd_memory=counters.get("simd_share"),
+        notes=tuple(notes),
+    )
+
+
+def generic(inputs: SInputs, core: SCore) -> Cycles:
+    """Cycles of one thread by Eyerman et al. (out of order) or Breughe et al. (in order)."""
+    if core.out_of_order:
+        return out_of_order(
+            instructions=inputs.operations,
+            width=core.instruction_width,
+            l1i_misses=0.0,
+            l2i_misses=0.0,
+            mispredicts=inputs.N_mbr,
+            isolated_misses=inputs.N_mL2 / misses_together(inputs, core, inputs.N_mL2),
+            l1i_penalty=core.l2.latency,
+            memory_penalty=core.memory_cycles,
+            drain=core.drain,
+            front_end=core.front_end,
+        )
+    long = [
+        (count, core.operations[name].latency)
+        for name, count in inputs.n_i.items()
+        if name not in (*LOADS, *STORES) and core.operations[name].latency > 1
+    ]
+    return in_order(
+        instructions=inputs.operations,
+        width=core.instruction_width,
+        misses=[(max(inputs.N_mL1 - inputs.N_mL2, 0.0), core.l2.latency), (inputs.N_mL2, core.memory_cycles)],
+        mispredicts=inputs.N_mbr,
+        front_end=core.front_end,
+        long_operations=long,
+        unit_dependences={1: (2 - inputs.ILP_w2) * inputs.operations},
+    )
+
 
 #: blocks of so many threads that an SM holds at once; 0: it holds none
 Resident = Callable[[int], int]

@@ -5,7 +5,7 @@ many as its occupancy allows, R; afterwards each next block goes to the SM that 
 end one by one, and all SMs progress alike, that is SM i mod S again. When they end together it gets the next R blocks,
 in a row: they share what neighbours share, in its L1. SM 0 is the busiest both ways. In a launch of few waves an SM
 that frees its slots a little earlier than the others may get more than its even share
-(ppt_gpu.scale.blocks.first_free).
+(ppt_gpu.scale.levels.long_launch).
 """
 
 from __future__ import annotations

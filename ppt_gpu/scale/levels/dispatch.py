@@ -1,7 +1,7 @@
 """How blocks of different length fill the chip: each next block goes to the SM that frees a slot first.
 
 A block has a length in cycles at full residency. With n blocks resident its SM serves each of them at speed f(n),
-f(R) = 1 (ppt_gpu.scale.levels.speed): at the end of a launch, on a chip that is not full, or while slots wait for their
+f(R) = 1 (`irregular`): at the end of a launch, on a chip that is not full, or while slots wait for their
 next block, which starts some cycles after the one before has ended, blocks are faster. The compiled loop and
 `tests/reference/dispatch.py` agree exactly.
 """

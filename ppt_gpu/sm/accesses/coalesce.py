@@ -17,6 +17,8 @@ sections F.3.2 to F.4.2, for 1.x and 2.x; version 12, "Global Memory" of each ca
 A transaction is (line, sector mask); the line number is relative to the base address rounded down to a line. Local
 memory follows the same rules: the trace already has the addresses interleaved as hardware does, so that lanes that
 access the same thread-local address are neighbours (guide, "Local Memory").
+
+From boxes, the bytes that bulk copies move, to transactions: the lines of their rows, one row after another.
 """
 
 from __future__ import annotations
@@ -25,8 +27,62 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ppt_gpu.common.compiled import entry, inlined
-from ppt_gpu.sm.accesses.coalesce_boxes import box_transactions
-from ppt_gpu.workload.box import are_boxes
+from ppt_gpu.workload.box import AXES, FIRST_AXIS, ROW, are_boxes
+
+
+def box_transactions(
+    words: NDArray[np.int64], base: NDArray[np.int64], line: int, sector: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8]]:
+    """(start [U+1], line numbers [T], sector masks [T]) of the transactions of U boxes.
+
+    words [U, 32]: as in `ppt_gpu.workload.box`; base [U]: their addresses; line, sector: B, powers of two. Rows
+    one after another that lie in one line share its transaction.
+    """
+    words = np.ascontiguousarray(words)
+    shifts = line.bit_length() - 1, sector.bit_length() - 1
+    start = np.zeros(len(words) + 1, np.int64)
+    _boxes(words, base, *shifts, start, np.zeros(0, np.int64), np.zeros(0, np.uint8))
+    lines, sectors = np.empty(start[-1], np.int64), np.empty(start[-1], np.uint8)
+    _boxes(words, base, *shifts, start, lines, sectors)
+    return start, lines, sectors
+
+
+@entry
+def _boxes(
+    words: np.ndarray, base: np.ndarray, line: int, sector: int, start: np.ndarray, out_line: np.ndarray,
+    out_mask: np.ndarray,
+) -> None:  # fmt: skip
+    """Transactions of boxes [U, 32]. With no room for them they are counted into `start`. line, sector: logarithms."""
+    filling = len(out_line) > 0
+    n = 0
+    for i in range(len(words)):
+        rows = 1
+        for axis in range(AXES):
+            if words[i, FIRST_AXIS + 2 * axis] > 0:
+                rows *= words[i, FIRST_AXIS + 2 * axis]
+        begun = False
+        last = 0
+        for row in range(rows):
+            address, rest = base[i], row
+            for axis in range(AXES):
+                repeated = words[i, FIRST_AXIS + 2 * axis]
+                if repeated > 0:
+                    address += rest % repeated * words[i, FIRST_AXIS + 2 * axis + 1]
+                    rest //= repeated
+            for index in range(address >> sector, ((address + words[i, ROW] - 1) >> sector) + 1):
+                number = index >> (line - sector)
+                bit = 1 << (index - (number << (line - sector)))
+                if not begun or number != last:
+                    if filling:
+                        out_line[n] = number
+                        out_mask[n] = 0
+                    n += 1
+                    begun = True
+                    last = number
+                if filling:
+                    out_mask[n - 1] |= bit
+        start[i + 1] = n
+
 
 HALF_WARP_1_0, HALF_WARP_1_2, LINE, SECTOR, SEGMENT = range(5)
 RULES = {

@@ -3,6 +3,8 @@
 What the SM asks for leaves it `Machine.to_unit` cycles before the cycle that the SM is in, as if it had been issued
 then: its memory is so many cycles behind, and so is the end of its window. Results that are not known in a window are
 UNKNOWN in the scoreboard; their block waits for them as for instructions that have not started.
+
+What leaves an L1 with pipelines of an SM of a chip: requests that are answered after the window. As `LaterL1`.
 """
 
 from __future__ import annotations
@@ -15,15 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.common.bits import ctz, int64, pointer
-from ppt_gpu.common.compiled import called, entry, merged
+from ppt_gpu.common.compiled import called, entry, merged, popcount
 from ppt_gpu.sm.chip import memory as q
+from ppt_gpu.sm.chip import staged_l1_state as s
 from ppt_gpu.sm.chip.lsu import operation, passes_unit, posted, put, serve_queue
-from ppt_gpu.sm.chip.machine import Chip
+from ppt_gpu.sm.chip.machine import ATOMIC, READ, STORE, Chip
 from ppt_gpu.sm.chip.memory import ChipArrays
-from ppt_gpu.sm.chip.requests import settle
+from ppt_gpu.sm.chip.requests import ask, flits, settle
 from ppt_gpu.sm.chip.round import END
-from ppt_gpu.sm.collectors.chip_l1 import send_later, settle_l1
-from ppt_gpu.sm.collectors.l1 import take
+from ppt_gpu.sm.collectors.l1 import next_request, take
+from ppt_gpu.sm.collectors.l1_answers import part, put_answer
 from ppt_gpu.sm.collectors.loop import make_staged
 from ppt_gpu.sm.collectors.pipes import announce, memory_free, take_one, tell_waiting
 from ppt_gpu.sm.collectors.state import (
@@ -48,12 +51,60 @@ from ppt_gpu.sm.collectors.state import (
 from ppt_gpu.sm.collectors.state import ENDED as BLOCKS_ENDED
 from ppt_gpu.sm.collectors.state import IDLE as IDLE_CYCLES
 from ppt_gpu.sm.collectors.warps import REASONS
+from ppt_gpu.sm.loop import memory as c
 from ppt_gpu.sm.loop.code import constant
+from ppt_gpu.sm.loop.lsu import _round_trip
 from ppt_gpu.sm.loop.memory import L1_PIPE, P_STORE
 from ppt_gpu.sm.loop.skip import ENDED, IDLE, NOTHING_DUE, NOW
-from ppt_gpu.sm.program.machine import NEVER, UNKNOWN
-from ppt_gpu.sm.program.program import KIND_CONSTANT, KIND_LOAD, RECORDED, Program
+from ppt_gpu.sm.loop.tags import whole
+from ppt_gpu.sm.program.machine import NEVER, ONE, UNKNOWN
+from ppt_gpu.sm.program.program import KIND_ATOMIC, KIND_CONSTANT, KIND_LOAD, KIND_STORE, RECORDED, Program
 from ppt_gpu.sm.program.slot_rotation import turned_together
+
+
+@called
+def send_later(mem: Any, cycle: int) -> None:
+    """As `collectors.loop.send`; the L2 answers later. Requests wait for room in the SM's port."""
+    if mem[q.PORT_SIZE] != 0 and mem[c.P_PERFECT] == 0:
+        room, now = mem[q.PORT_SENT] - mem[q.PORT_SIZE], (cycle - mem[part(mem) + s.LAG]) * ONE
+        known = room >= 0 and room < mem[q.PORT_KNOWN]
+        if known and mem[mem[q.PORT] + mem[q.PORT_SENT] % mem[q.PORT_SIZE]] > now:
+            return
+    request = next_request(mem)
+    if request == 0:
+        return
+    mem[request + s.R_LEFT] = cycle
+    before, op = cycle - mem[part(mem) + s.LAG], mem[request + s.R_OPERATIONS] & c.PLACE
+    if mem[c.P_PERFECT] != 0:
+        put_answer(mem, request, before + _round_trip(mem))
+        return
+    time, line, kind = before * ONE, mem[request + s.R_LINE], int64(READ)
+    mask, of = mem[request + s.R_MASK], mem[op + s.O_KIND] if op else int64(KIND_STORE)
+    if of in (KIND_ATOMIC, KIND_STORE):
+        mem[q.LINK_OUT] = max(mem[q.LINK_OUT], time) + popcount(mask) * mem[c.P_ICNT]
+        kind = int64(STORE if of == KIND_STORE else ATOMIC)
+    if line >= 0:
+        line &= c.LINE_MASK
+    wait = mem[q.LINK_OUT] if kind == STORE else int64(0)
+    number = ask(mem, time, line, mask, kind, wait)
+    at = mem[q.REQS] + (number << q.REQ_SHIFT)
+    mem[at + q.R_OF] = request
+    mem[q.PORT_SENT] += flits(mem, at)
+    if kind == ATOMIC and mem[op + s.O_WAIT] < 0:
+        mem[op + s.O_WAIT] = 0
+        mem[at + q.R_START], mem[at + q.R_UPDATES] = time, mem[op + s.O_UPDATES]
+
+
+@called
+def settle_l1(mem: Any) -> None:
+    """The answers to the requests of the last window have come."""
+    for number in range(mem[q.N_REQS]):
+        at = mem[q.REQS] + (number << q.REQ_SHIFT)
+        done = mem[at + q.R_ANSWER]
+        if mem[at + q.R_KIND] == STORE:
+            done = whole(max(done, mem[at + q.R_WAIT]) + mem[at + q.R_BACK]) + _round_trip(mem)
+        put_answer(mem, mem[at + q.R_OF] & c.PLACE, done)
+    mem[q.N_REQS] = 0
 
 
 @merged

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ppt_gpu.cluster.engine.fair import max_min, plain_max_min
+from ppt_gpu.cluster.engine.transport_fair import max_min, plain_max_min
 
 LINKS = st.integers(0, 7)
 FLOWS = st.lists(st.lists(LINKS, max_size=4, unique=True), max_size=12)

@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ppt_gpu.cluster.engine.flows import Flows
+from ppt_gpu.cluster.engine.transport_fair import Flows
 from ppt_gpu.cluster.model.machine import PS_PER_S
 
 SECOND = PS_PER_S

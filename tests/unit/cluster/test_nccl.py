@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ppt_gpu.cluster.collectives.nccl import seconds, time_of
-from ppt_gpu.cluster.collectives.nccl_ways import estimates, group_of
+from ppt_gpu.cluster.collectives.nccl import estimates, group_of, seconds, time_of
 from ppt_gpu.cluster.load import load_machine
 from ppt_gpu.cluster.model.machine import PS_PER_S
 from ppt_gpu.spec.load_cluster import load_machine_spec

@@ -13,10 +13,9 @@ from jit_kernels import assert_same_trace, check_against_interpreter, integer, p
 from ppt_gpu.emulator.cache.trace_cache import Kept
 from ppt_gpu.emulator.jit.compiler.compile import compile_kernel
 from ppt_gpu.emulator.races.accesses import some_blocks
-from ppt_gpu.emulator.trace.digest_groups import expand_groups
 from ppt_gpu.emulator.trace.global_accesses import global_accesses
 from ppt_gpu.emulator.trace.pattern_store import WIDTH_BIT
-from ppt_gpu.emulator.trace.recorded_trace import RecordedTrace, kept_accesses
+from ppt_gpu.emulator.trace.recorded_trace import RecordedTrace, expand_groups, kept_accesses
 from ppt_gpu.emulator.trace.trace import Trace
 from ppt_gpu.emulator.trace.trace_file import Record, read_traces, write_traces
 from ppt_gpu.emulator.trace.trace_parts import only_blocks

@@ -4,7 +4,7 @@ import numpy as np
 from jit_kernels import check_against_interpreter, file_case, integer, pointer
 
 from ppt_gpu.validate.coverage.case import corpus
-from ppt_gpu.workload.tensormap_text import parse_tensormap
+from ppt_gpu.workload.value_text import parse_tensormap
 from ppt_gpu.workload.workload import Buffer
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ppt_gpu.explore.identity import study_identity, workload_identity
+from ppt_gpu.explore.journal import study_identity, workload_identity
 from ppt_gpu.explore.space import make_space
 from ppt_gpu.inputs import open_workload
 from ppt_gpu.spec import load_gpu

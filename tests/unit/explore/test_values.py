@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ppt_gpu.common.errors import PptError
-from ppt_gpu.explore.values import parse_values
+from ppt_gpu.explore.space import parse_values
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ppt_gpu.frontends import nvrtc, tools
+from ppt_gpu.frontends import cuda_source, tools
 
 #: answers like nvcc 12.3; counts its compilations in the file `calls`, "compiles" to the PTX beside it
 NVCC = """\
@@ -50,13 +50,13 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def no_compilers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A machine without a compiler: no PATH, no toolkit, no wheels."""
     monkeypatch.setattr(tools, "wheel_files", lambda *patterns: [])
-    monkeypatch.setattr(nvrtc, "wheel_files", lambda *patterns: [])
-    nvrtc.find_nvrtc.cache_clear()
+    monkeypatch.setattr(cuda_source, "wheel_files", lambda *patterns: [])
+    cuda_source.find_nvrtc.cache_clear()
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     for name in ("CUDA_HOME", "CUDA_PATH"):
         monkeypatch.delenv(name, raising=False)
     yield
-    nvrtc.find_nvrtc.cache_clear()  # later tests find the real one
+    cuda_source.find_nvrtc.cache_clear()  # later tests find the real one
 
 
 @pytest.fixture

@@ -11,9 +11,8 @@ import ppt_gpu
 from ppt_gpu.cli import main
 from ppt_gpu.common.errors import PptError
 from ppt_gpu.common.paths import data_dir
-from ppt_gpu.frontends.cuda_source import compile_cuda
+from ppt_gpu.frontends.cuda_source import compile_cuda, find_nvrtc
 from ppt_gpu.frontends.nvcc import compile_error
-from ppt_gpu.frontends.nvrtc import find_nvrtc
 from ppt_gpu.inputs import open_workload
 from ppt_gpu.workload.workload import Workload
 
@@ -201,7 +200,7 @@ def test_compiler_options_are_for_cuda_files(tmp_path: Path, suffix: str) -> Non
 
 
 def test_nvrtc_compiles_and_reports_errors(tmp_path: Path) -> None:
-    from ppt_gpu.frontends.nvrtc import compile_nvrtc
+    from ppt_gpu.frontends.cuda_source import compile_nvrtc
 
     nvrtc = find_nvrtc()
     if nvrtc is None:

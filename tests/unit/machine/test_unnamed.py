@@ -6,9 +6,8 @@ import pytest
 
 from ppt_gpu.common.errors import PptError
 from ppt_gpu.frontends.disassemble import disassemble, disassembler
-from ppt_gpu.machine.analysis.dominators import dominators
 from ppt_gpu.machine.selection.if_conversion import Arms
-from ppt_gpu.machine.selection.implicit_moves import unnamed
+from ppt_gpu.machine.selection.implicit_moves import dominators, unnamed
 from ppt_gpu.machine.selection.pipe_balance import banked
 from ppt_gpu.ptx import parse_module
 from ppt_gpu.ptx.cfg import control_flow

@@ -14,8 +14,7 @@ from ppt_gpu.models.base.access_stream import access_stream
 from ppt_gpu.models.base.model_inputs import ModelInputs
 from ppt_gpu.models.caches.cache_models import cache_models
 from ppt_gpu.models.caches.hit_rates import HitRates, hit_rates, simulated_rates, touched
-from ppt_gpu.models.caches.nugteren import LATENCY, latency_noise, launch_misses, miss_classes
-from ppt_gpu.models.caches.nugteren_loop import WarpLines
+from ppt_gpu.models.caches.nugteren import LATENCY, WarpLines, latency_noise, launch_misses, miss_classes
 from ppt_gpu.sm.program.program import FORCED_DRAM, FORCED_L1, FORCED_L2, WARM
 from ppt_gpu.validate import validate
 from ppt_gpu.validate.models.cache_models import CacheRow, differences

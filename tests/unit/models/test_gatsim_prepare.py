@@ -9,8 +9,8 @@ import pytest
 from model_kernels import bare_kernel_text, inputs_of, kernel_text, sample_inputs
 
 from ppt_gpu.common.errors import PptError
+from ppt_gpu.models.gatsim.gatsim import characterised, gatsim_machine, gatsim_work, instruction_kinds, path_delays
 from ppt_gpu.models.gatsim.loop import gatsim_time
-from ppt_gpu.models.gatsim.prepare import characterised, gatsim_machine, gatsim_work, instruction_kinds, path_delays
 from ppt_gpu.models.gatsim.work import (
     ACCESS,
     BARRIER,

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from ppt_gpu.models.affine.affine import Affine
-from ppt_gpu.models.hong_kim.coalescing import Judgement, algorithm_1, algorithm_2, half_warps, judge
+from ppt_gpu.models.hong_kim.counts import Judgement, algorithm_1, algorithm_2, half_warps, judge
 
 BLOCK = (128, 1, 1)
 

@@ -7,9 +7,8 @@ from model_kernels import bare_kernel_text, inputs_of, simulated
 
 from ppt_gpu.models.base.model import Options
 from ppt_gpu.models.base.model_inputs import ModelInputs
-from ppt_gpu.models.gatsim.gatsim import Gatsim
+from ppt_gpu.models.gatsim.gatsim import Gatsim, characterised, gatsim_machine, gatsim_work, path_delays
 from ppt_gpu.models.gatsim.loop import gatsim_time
-from ppt_gpu.models.gatsim.prepare import characterised, gatsim_machine, gatsim_work, path_delays
 from ppt_gpu.models.gpumech.gpumech_core import profiles_of
 from ppt_gpu.models.ppt.loop import ppt_run
 from ppt_gpu.models.ppt.memory import LoadedMemory

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from ppt_gpu.common.errors import InputErrors, PptError
 from ppt_gpu.multicore.base.device_scaling import load_scaling
 from ppt_gpu.multicore.dark_silicon.chip import Budget, cores_within, parse_budget
-from ppt_gpu.multicore.dark_silicon.frontier import measured_frontier, pareto
-from ppt_gpu.multicore.dark_silicon.study import load_study
+from ppt_gpu.multicore.dark_silicon.study import load_study, measured_frontier, pareto
 from ppt_gpu.multicore.dark_silicon.topology import TOPOLOGIES
 
 WHOLE = Budget(100.0, 50.0)

@@ -8,7 +8,7 @@ from ppt_gpu.common.errors import PptError
 from ppt_gpu.multicore.base.core_file import list_cores, load_core
 from ppt_gpu.multicore.core_models.s_core import Options, predict
 from ppt_gpu.multicore.core_models.s_inputs import SInputs
-from ppt_gpu.multicore.dark_silicon.generic import generic
+from ppt_gpu.multicore.port.port import generic
 
 MIX = {"int_add": 3e5, "fp_add": 4e5, "fp_mul": 4e5, "load": 6e5, "store": 2e5, "branch": 1e5}
 RUN = SInputs(MIX, ILP=6.2, ILP_w2=1.4, N_mL1=3e4, N_mL2=1e4, N_mL3=4e3, N_mbr=1e3, N_mDTLB=500.0)

@@ -1,7 +1,6 @@
 import pytest
 
-from ppt_gpu.sass.control import Control, decode, of_encoding, of_group
-from ppt_gpu.sass.disassembly import read_disassembly
+from ppt_gpu.sass.disassembly import Control, decode, of_encoding, of_group, read_disassembly
 
 
 def encoded(stall: int, waits: int = 0, write: int = 7, read: int = 7, yields: bool = False) -> int:

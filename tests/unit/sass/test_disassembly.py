@@ -2,8 +2,7 @@ import pytest
 from disassembly_texts import CUOBJDUMP, NVDISASM
 
 from ppt_gpu.common.errors import PptError
-from ppt_gpu.sass.control import Control
-from ppt_gpu.sass.disassembly import SassInstruction, read_disassembly
+from ppt_gpu.sass.disassembly import Control, SassInstruction, read_disassembly
 
 
 def test_nvdisasm_gives_functions_labels_and_encodings() -> None:

@@ -14,8 +14,7 @@ from ppt_gpu.inputs import open_module
 from ppt_gpu.pipeline import predict
 from ppt_gpu.sass.disassembly import Disassembly, read_disassembly
 from ppt_gpu.sass.latencies import distances
-from ppt_gpu.sass.static_list import Shape, chosen_function, static_list
-from ppt_gpu.sass.static_path import straight_path
+from ppt_gpu.sass.static_list import Shape, chosen_function, static_list, straight_path
 from ppt_gpu.spec.isa import load_isa
 from ppt_gpu.tasklist.model import Loop, Task, length, walk
 from ppt_gpu.translation.loops import unfold

@@ -12,8 +12,7 @@ from ppt_gpu.emulator.trace.block_features import BlockFeatures
 from ppt_gpu.ptx.parsing.parser import load_module
 from ppt_gpu.scale.levels.dispatch import dispatch
 from ppt_gpu.scale.levels.grid import grid_prediction
-from ppt_gpu.scale.levels.irregular import block_starts
-from ppt_gpu.scale.levels.speed import lengths, speeds
+from ppt_gpu.scale.levels.irregular import block_starts, lengths, speeds
 from ppt_gpu.scale.simulated_sm import TraceSm
 from ppt_gpu.spec.gpu import Gpu
 from ppt_gpu.workload.budget import Budget

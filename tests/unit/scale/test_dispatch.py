@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from reference.dispatch import dispatch_reference
 
 from ppt_gpu.scale.levels.dispatch import Starts, dispatch, turn
-from ppt_gpu.scale.levels.speed import lengths, speeds
+from ppt_gpu.scale.levels.irregular import lengths, speeds
 
 
 def test_the_next_block_goes_where_a_slot_frees_first() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ppt_gpu.scale.blocks.distribution import plan_of, spread_grid
-from ppt_gpu.scale.blocks.first_free import first_free
+from ppt_gpu.scale.levels.long_launch import first_free
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.gpu import Gpu
 

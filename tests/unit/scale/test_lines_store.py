@@ -11,7 +11,7 @@ from timing_cases import K40, same
 import ppt_gpu
 from ppt_gpu.emulator.cache import trace_cache as kept
 from ppt_gpu.emulator.cache.store import Store
-from ppt_gpu.scale.cache.kept_lines import MAGIC, lines_name, read_lines, write_lines
+from ppt_gpu.scale.l2_history import MAGIC, lines_name, read_lines, write_lines
 from ppt_gpu.sm.l2_sharing.left_lines import LeftLines
 from ppt_gpu.sm.lowering import global_memory as lower_global
 

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from ppt_gpu.common.paths import data_dir
 from ppt_gpu.pipeline import predict
 from ppt_gpu.scale.blocks.distribution import spread_grid
-from ppt_gpu.scale.blocks.neighbours import neighbour_blocks
-from ppt_gpu.scale.blocks.sharing_blocks import MOST, met_blocks
+from ppt_gpu.scale.blocks.neighbours import MOST, met_blocks, neighbour_blocks
 
 BLOCKS = list(range(0, 800, 80))
 BYTES = 1024  # a block's own elements

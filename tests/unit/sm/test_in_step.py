@@ -13,8 +13,8 @@ from ppt_gpu.bounds.work import work_of
 from ppt_gpu.emulator.trace.global_accesses import global_accesses
 from ppt_gpu.sm.accesses.sharing import Touches
 from ppt_gpu.sm.l2_sharing.in_flight import NEVER
-from ppt_gpu.sm.l2_sharing.l2_request_coalescing import time_in_step
 from ppt_gpu.sm.lowering.gpu_cache_key import digest_of, seen_by_lowering, seen_by_sm
+from ppt_gpu.sm.lowering.inter_sm_effects import time_in_step
 from ppt_gpu.sm.lowering.lower import lower_trace
 from ppt_gpu.sm.one_sm import simulate
 from ppt_gpu.sm.program.machine import machine_of

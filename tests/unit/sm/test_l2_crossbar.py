@@ -13,7 +13,7 @@ from ppt_gpu.sm.l2_sharing.camping import slice_of_lines
 from ppt_gpu.sm.l2_sharing.slice_hash import POLYNOMIALS, polynomial_slice
 from ppt_gpu.sm.program.machine import ONE
 from ppt_gpu.sm.reference.crossbar import Crossbar, Sent
-from ppt_gpu.sm.run_chip import run_chip
+from ppt_gpu.sm.whole_chip import run_chip
 
 QV100 = load_gpu("gpgpusim_qv100")
 

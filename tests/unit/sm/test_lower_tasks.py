@@ -7,8 +7,8 @@ import pytest
 from lower_fixtures import make_gpu
 
 from ppt_gpu.common.errors import BudgetError, PptError
-from ppt_gpu.sm.lowering.forced import levels
 from ppt_gpu.sm.lowering.lower import lower_tasklist
+from ppt_gpu.sm.lowering.tasks import levels
 from ppt_gpu.sm.program.program import (
     COLD,
     FORCED_DRAM,

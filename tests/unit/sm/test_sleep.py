@@ -9,8 +9,8 @@ import pytest
 
 from ppt_gpu.machine.code import machine_code
 from ppt_gpu.machine.trace import as_machine_code
+from ppt_gpu.sm.lowering.code import sleep_times
 from ppt_gpu.sm.lowering.lower import lower_trace
-from ppt_gpu.sm.lowering.sleep import sleep_times
 from ppt_gpu.sm.one_sm import simulate
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.workload.workload import Buffer

@@ -7,8 +7,7 @@ from pathlib import Path
 from statistics import fmean, median
 
 from ppt_gpu.calibrate.capture_rests import Rests, rests
-from ppt_gpu.calibrate.numbers import value_of
-from ppt_gpu.calibrate.report import Calibrated
+from ppt_gpu.calibrate.report import Calibrated, value_of
 from ppt_gpu.calibrate.solve import calibrated
 from ppt_gpu.common.errors import PptError
 from ppt_gpu.spec import load_gpu

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from ppt_gpu.calibrate.numbers import value_of
-from ppt_gpu.calibrate.report import Calibrated
+from ppt_gpu.calibrate.report import Calibrated, value_of
 from ppt_gpu.calibrate.solve import Number, calibrated
 from ppt_gpu.common.errors import InputErrors, PptError, did_you_mean
 from ppt_gpu.spec import load_gpu

@@ -11,10 +11,9 @@ from ppt_gpu.cluster.engine.mpi import Mpi
 from ppt_gpu.common.errors import PptError
 from ppt_gpu.common.progress import Progress
 from ppt_gpu.explore.case import Case, Cell, Measured, Options, case_of, measure
-from ppt_gpu.explore.jobs import Job
 from ppt_gpu.explore.journal import Journal, study_identity
 from ppt_gpu.explore.space import Point, Space
-from ppt_gpu.explore.workers import compute
+from ppt_gpu.explore.workers import Job, compute
 from ppt_gpu.workload.workload import Workload
 
 

@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 
 from ppt_gpu.common.errors import InputErrors, PptError
 from ppt_gpu.frontends.arrays import Arrays, arguments_for
-from ppt_gpu.frontends.compiled_text import content_key, kept
+from ppt_gpu.frontends.compiled_text import KernelSource, content_key, kept
 from ppt_gpu.frontends.cuda_source import SUFFIXES
 from ppt_gpu.frontends.numba_kernel import compile_numba, is_numba_kernel
 from ppt_gpu.frontends.prepare import read_module
-from ppt_gpu.frontends.source import KernelSource
 from ppt_gpu.frontends.triton_kernel import compile_triton, is_triton_kernel
 from ppt_gpu.workload.arguments import dim3, shape_errors
 from ppt_gpu.workload.binding import chosen_kernel

@@ -1,13 +1,33 @@
-"""What compilers made, kept on disk by the content of what it was made from."""
+"""What compilers made, kept on disk by the content of what it was made from.
+
+What a front end makes of a kernel object and its arguments.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
+from typing import Any
 
 from ppt_gpu.emulator.cache.store import Store
 from ppt_gpu.emulator.trace.identity import TRACING, sources_digest
+
+
+@dataclass(frozen=True)
+class KernelSource:
+    """PTX text with the values of its parameters, and of the launch what the front end decides."""
+
+    name: str  # for reports and messages
+    text: str  # PTX
+    values: Sequence[Any]  # one for each parameter, as ppt_gpu.frontends.arrays takes them
+    kernel: str = ""  # entry; "": the only one
+    grid: tuple[int, ...] = ()  # () where the user gives it
+    block: tuple[int, ...] = ()
+    dynamic_shared: int = 0  # B
+    notes: tuple[str, ...] = ()  # which compiler made it, for the report
+
 
 #: folders of the package whose sources say what compilers are asked, and what is kept of their answers
 SOURCES = (*TRACING, "frontends", "sass")

@@ -28,8 +28,8 @@ from ppt_gpu.common.errors import PptError
 from ppt_gpu.emulator.host.host_calls import HOST_CALLS
 from ppt_gpu.frontends import arch as archs
 from ppt_gpu.frontends.arrays import Arrays
+from ppt_gpu.frontends.compiled_text import KernelSource
 from ppt_gpu.frontends.cuda_source import compile_functions
-from ppt_gpu.frontends.source import KernelSource
 
 _EXTERN = re.compile(r"^\s*\.extern\s+\.func\s+(?:\([^()]*\)\s*)?([\w$]+)", re.MULTILINE)
 _HEAD = re.compile(r"^\s*\.(?:version|target|address_size)\b.*$", re.MULTILINE)

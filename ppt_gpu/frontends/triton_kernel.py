@@ -16,7 +16,7 @@ import numpy as np
 from ppt_gpu.common.errors import PptError, did_you_mean
 from ppt_gpu.frontends import arch as archs
 from ppt_gpu.frontends.arrays import Arrays
-from ppt_gpu.frontends.source import KernelSource
+from ppt_gpu.frontends.compiled_text import KernelSource
 
 Grid = Sequence[int] | Callable[[Mapping[str, Any]], Sequence[int]]
 

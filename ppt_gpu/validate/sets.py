@@ -12,7 +12,6 @@ from ppt_gpu.common.progress import parts
 from ppt_gpu.report.figures.common import check_target
 from ppt_gpu.validate import coverage
 from ppt_gpu.validate.cluster import sets as clusters
-from ppt_gpu.validate.cluster import table as cluster_table
 from ppt_gpu.validate.coverage import table as opcodes
 from ppt_gpu.validate.coverage.run import outcome
 from ppt_gpu.validate.gpgpusim import launches, speed
@@ -128,10 +127,8 @@ def _statements(wanted: Wanted) -> str | None:
 
 def _cluster(wanted: Wanted) -> str | None:
     """Collectives and messages on clusters, with geometric mean errors by group and machine."""
-    as_json = partial(cluster_table.to_json, limits=clusters.LIMITS)
-    return _printed(
-        clusters.rows(wanted.texts), wanted, as_json, partial(cluster_table.to_text, limits=clusters.LIMITS)
-    )
+    as_json = partial(clusters.to_json, limits=clusters.LIMITS)
+    return _printed(clusters.rows(wanted.texts), wanted, as_json, partial(clusters.to_text, limits=clusters.LIMITS))
 
 
 def _ppt(wanted: Wanted) -> str | None:

@@ -13,10 +13,16 @@ from reference.loops import intervals_reference
 from ppt_gpu.models.base.operation_latency import amat, level_latencies
 from ppt_gpu.models.gpumech.gcom import sub_core
 from ppt_gpu.models.gpumech.gpumech import markov_ipc
-from ppt_gpu.models.gpumech.gpumech_core import bandwidth_delay, cpi_stack, mshr_delay, warp_stack
+from ppt_gpu.models.gpumech.gpumech_core import (
+    bandwidth_delay,
+    cpi_stack,
+    mshr_delay,
+    multithreading,
+    naive_ipc,
+    warp_stack,
+)
 from ppt_gpu.models.gpumech.interval import Profile
 from ppt_gpu.models.gpumech.mdm import mdm_delay
-from ppt_gpu.models.gpumech.multithreading import multithreading, naive_ipc
 from ppt_gpu.models.gpumech.representative import representative
 from ppt_gpu.spec import load_gpu
 

@@ -12,9 +12,8 @@ from reference.loops import intervals_reference
 
 from ppt_gpu.models.gpumech.gcom import sub_core
 from ppt_gpu.models.gpumech.gpumech import markov_ipc
-from ppt_gpu.models.gpumech.gpumech_core import bandwidth_delay, mean_batch, mshr_delay
+from ppt_gpu.models.gpumech.gpumech_core import bandwidth_delay, mean_batch, mshr_delay, multithreading, naive_ipc
 from ppt_gpu.models.gpumech.interval import Profile, _intervals
-from ppt_gpu.models.gpumech.multithreading import multithreading, naive_ipc
 from ppt_gpu.models.gpumech.representative import METHODS, representative
 
 INSTRUCTION = st.tuples(st.integers(1, 40), st.lists(st.integers(0, 20), max_size=2))

@@ -11,8 +11,7 @@ from ppt_gpu.cli import main
 from ppt_gpu.common import threads
 from ppt_gpu.common.errors import PptError
 from ppt_gpu.common.threads import allowed, at_most, both, ordered, together
-from ppt_gpu.explore.jobs import Job
-from ppt_gpu.explore.workers import compute
+from ppt_gpu.explore.workers import Job, compute
 
 
 @pytest.mark.parametrize("count", [1, 2, 4, 9])

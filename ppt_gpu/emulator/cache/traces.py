@@ -25,7 +25,7 @@ from ppt_gpu.emulator.analysis.dynamic_work import (
 from ppt_gpu.emulator.cache.store import Store
 from ppt_gpu.emulator.cache.trace_cache import Kept, content_bytes, recall
 from ppt_gpu.emulator.launch.layout import layout
-from ppt_gpu.emulator.memory.memory_state import MemoryState
+from ppt_gpu.emulator.memory.initial_memory import MemoryState
 from ppt_gpu.emulator.trace.block_features import BlockFeatures, features_of, run_features
 from ppt_gpu.emulator.trace.global_accesses import global_accesses
 from ppt_gpu.emulator.trace.identity import digest, launch_digest, memory_digest, module_digest, program_digest

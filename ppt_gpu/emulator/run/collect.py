@@ -1,8 +1,7 @@
 """Collects a run's trace: takes over what blocks left in the raw buffers, and builds the `Trace` at the end.
 
 What a block that has not ended recorded stays in its buffers.
-
-The paths of a run's warps: taken from the raw buffers, stored once each, expanded to instructions at the end.
+The paths of warps are stored once each, and expanded to instructions at the end.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ from ppt_gpu.emulator.memory.memory import DeviceMemory
 from ppt_gpu.emulator.memory.warp_context import Slot
 from ppt_gpu.emulator.run.schedule import WAIT_PATTERNS, WAIT_ROOM
 from ppt_gpu.emulator.trace import digest_paths
+from ppt_gpu.emulator.trace.buffer_pool import empty
 from ppt_gpu.emulator.trace.digest_patterns import Stored
-from ppt_gpu.emulator.trace.growing import Growing
 from ppt_gpu.emulator.trace.pattern_store import PatternStore
 from ppt_gpu.emulator.trace.record_words import RECORD_BYTES
 from ppt_gpu.emulator.trace.recorded_trace import BlockThreads, RecordedTrace, Records
@@ -32,6 +31,36 @@ from ppt_gpu.emulator.trace.trace import Trace, counts_by_block
 from ppt_gpu.emulator.trace.trace_buffers import TraceBuffers
 from ppt_gpu.ptx.linking.mangling import short_name
 from ppt_gpu.workload.budget import Budget
+
+
+class Growing:
+    """`data[:used]` is the content. Fresh room is not touched, so that unused room costs no memory."""
+
+    def __init__(self, dtype: Any, capacity: int = 1 << 16) -> None:
+        self.data: NDArray[Any] = np.empty(capacity, dtype)
+        self.used = 0
+
+    def room(self, more: int) -> None:
+        """Make sure that `more` elements fit behind the content."""
+        if self.used + more > len(self.data):
+            new = empty(max(2 * len(self.data), self.used + more), self.data.dtype)
+            new[: self.used] = self.data[: self.used]
+            self.data = new
+
+    def append(self, values: NDArray[Any]) -> None:
+        self.room(len(values))
+        self.data[self.used : self.used + len(values)] = values
+        self.used += len(values)
+
+    @property
+    def content(self) -> NDArray[Any]:
+        return self.data[: self.used]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the content."""
+        return self.used * self.data.itemsize
+
 
 FIRST_ROOM = 1 << 10  # that there is room for at first
 

@@ -31,10 +31,10 @@ from ppt_gpu.models.gpumech.gpumech_core import (
     cpi_stack,
     mdm_contention,
     multithreaded,
+    naive_ipc,
     warp_stack,
 )
 from ppt_gpu.models.gpumech.interval import Profile
-from ppt_gpu.models.gpumech.multithreading import naive_ipc
 
 
 def transitions(threads: int, suspend: float, suspended: float) -> NDArray[np.float64]:

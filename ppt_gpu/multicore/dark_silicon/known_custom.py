@@ -18,7 +18,7 @@ from ppt_gpu.multicore.base.core_file import load_core
 from ppt_gpu.multicore.base.device_scaling import Node
 from ppt_gpu.multicore.base.operations import MEMORY
 from ppt_gpu.multicore.core_models import m_core, s_core
-from ppt_gpu.multicore.core_models.m_inputs import MInputs
+from ppt_gpu.multicore.core_models.m_core import MInputs
 from ppt_gpu.multicore.core_models.s_inputs import SInputs
 from ppt_gpu.multicore.dark_silicon.known_cores import KnownCore, KnownCores
 from ppt_gpu.multicore.dark_silicon.known_upper_bound import Kernels

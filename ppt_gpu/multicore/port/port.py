@@ -19,7 +19,7 @@ from ppt_gpu.multicore.base.core import SCore
 from ppt_gpu.multicore.base.operations import LOADS, STORES
 from ppt_gpu.multicore.core_models import m_core, s_core
 from ppt_gpu.multicore.core_models.interval import Cycles, in_order, out_of_order
-from ppt_gpu.multicore.core_models.m_inputs import MInputs
+from ppt_gpu.multicore.core_models.m_core import MInputs
 from ppt_gpu.multicore.core_models.s_inputs import USUAL_ILP, USUAL_ILP_W2, SInputs
 from ppt_gpu.multicore.core_models.s_memory import misses_together
 from ppt_gpu.multicore.port.accuracy import Accuracy, of_core, of_gpu

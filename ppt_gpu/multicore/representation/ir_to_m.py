@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ppt_gpu.multicore.base.operations import MEMORY, SPECIAL
-from ppt_gpu.multicore.core_models.m_inputs import MInputs
+from ppt_gpu.multicore.core_models.m_core import MInputs
 from ppt_gpu.multicore.representation.ir import Ir
 from ppt_gpu.sm.accesses.coalesce import transactions
 from ppt_gpu.spec.gpu import Gpu

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from ppt_gpu.common.units import format_count
 from ppt_gpu.report.html.stalls import rectangle
 from ppt_gpu.report.html.tags import Markup, bar, join, scroller, table, tag
-from ppt_gpu.report.result.detail import Detail, SourceLine
-from ppt_gpu.report.result.pressure import pressures
+from ppt_gpu.report.result.detail import Detail, SourceLine, pressures
 from ppt_gpu.report.result.result import LaunchResult
 from ppt_gpu.report.text.numbers import percent
 from ppt_gpu.sm.program.result import STALL_REASONS

@@ -11,8 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from ppt_gpu.common.errors import PptError, did_you_mean
+from ppt_gpu.report.result.detail import pressures
 from ppt_gpu.report.result.metrics import REGISTRY
-from ppt_gpu.report.result.pressure import pressures
 from ppt_gpu.report.result.result import LaunchResult
 from ppt_gpu.report.result.stall_reasons import LETTERS, NOBODY
 from ppt_gpu.report.text.numbers import value_text

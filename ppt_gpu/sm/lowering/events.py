@@ -1,4 +1,4 @@
-"""Who waits for whom in a block: arrivals and waits of a trace become events of the program (`event_phases`).
+"""Who waits for whom in a block: arrivals and waits of a trace become events of the program.
 
 Every try_wait and test_wait is taken to wait: tries that failed are not in the path of a loop that only waits, and
 whoever looks before it waits in such a loop waits for the same phase.

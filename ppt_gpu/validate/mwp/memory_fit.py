@@ -20,7 +20,7 @@ from ppt_gpu.models.hong_kim.tables import memory_parameters
 from ppt_gpu.pipeline import predict
 from ppt_gpu.spec.gpu import Gpu
 from ppt_gpu.validate.mwp.micro_benchmarks import ITERATIONS, MicroLaunch, micro_inputs, micro_launches, micro_workload
-from ppt_gpu.validate.tables.cells import positive_number
+from ppt_gpu.validate.tables.rows import positive_number
 
 NEEDED = ("kernel", "threads_per_block", "blocks")
 TIMES = ("time_us", "cycles")

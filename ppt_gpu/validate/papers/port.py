@@ -18,7 +18,7 @@ from ppt_gpu.common.paths import data_dir
 from ppt_gpu.multicore.base.core import SCore
 from ppt_gpu.multicore.base.core_file import load_core
 from ppt_gpu.multicore.core_models import m_core
-from ppt_gpu.multicore.core_models.m_inputs import MInputs
+from ppt_gpu.multicore.core_models.m_core import MInputs
 from ppt_gpu.multicore.core_models.s_core import Options, predict
 from ppt_gpu.multicore.core_models.s_inputs import USUAL_ILP, SInputs
 from ppt_gpu.multicore.representation.ir_to_m import blocks_of

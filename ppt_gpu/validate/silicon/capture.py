@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ppt_gpu.common.errors import InputErrors, PptError, did_you_mean
 from ppt_gpu.validate.silicon.capture_runs import HOST, HOST_KERNELS, Run, csv_rows, ptx_of, run_of, workload_of
-from ppt_gpu.validate.tables.cells import positive_number
+from ppt_gpu.validate.tables.rows import positive_number
 
 VERSION = "1"
 COLUMNS = (

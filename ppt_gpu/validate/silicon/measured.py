@@ -17,8 +17,7 @@ from ppt_gpu.common.progress import Progress
 from ppt_gpu.emulator.cache.store import TIME, Store
 from ppt_gpu.emulator.cache.trace_cache import forget
 from ppt_gpu.emulator.trace.identity import digest, prediction_digest
-from ppt_gpu.explore.jobs import Job
-from ppt_gpu.explore.workers import compute
+from ppt_gpu.explore.workers import Job, compute
 from ppt_gpu.inputs import open_workload
 from ppt_gpu.pipeline import predict
 from ppt_gpu.spec import fingerprint, load_gpu

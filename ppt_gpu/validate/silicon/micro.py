@@ -26,8 +26,7 @@ from ppt_gpu.scale.host import copy_seconds
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.gpu import Gpu
 from ppt_gpu.validate.silicon.capture_runs import csv_rows
-from ppt_gpu.validate.tables.cells import positive_number
-from ppt_gpu.validate.tables.rows import Row, is_asked, summaries
+from ppt_gpu.validate.tables.rows import Row, is_asked, positive_number, summaries
 
 THREADS = 1024  # of a block that fills an SM
 STREAM_BYTES = 512 << 20  # of an array in DRAM

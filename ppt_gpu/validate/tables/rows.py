@@ -1,16 +1,32 @@
-"""Rows of a validation and their summary: signed error of each; mean absolute error and rank correlation of groups."""
+"""Rows of a validation and their summary: signed error of each; mean absolute error and rank correlation of groups.
+
+Cells of measured tables are read strictly.
+"""
 
 from __future__ import annotations
 
 import json
+import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import groupby
 
 import numpy as np
 
+from ppt_gpu.common.errors import PptError
 from ppt_gpu.report.text.columns import columns, fits
+
+
+def positive_number(row: Mapping[str, str], name: str) -> float:
+    """The number in column `name` of a row. PptError where it is none, not finite, or not above zero."""
+    try:
+        value = float(row[name])
+    except ValueError:
+        value = math.nan
+    if not (math.isfinite(value) and value > 0):
+        raise PptError(f"{name} is '{row[name]}', expected a positive number")
+    return value
 
 
 def is_asked(name: str, texts: Sequence[str]) -> bool:

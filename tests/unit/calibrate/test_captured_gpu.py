@@ -10,7 +10,7 @@ import pytest
 from synthetic import capture_text, synthetic_capture
 
 from ppt_gpu.calibrate.capture import calibrate_capture
-from ppt_gpu.calibrate.numbers import value_of
+from ppt_gpu.calibrate.report import value_of
 from ppt_gpu.cli import main
 from ppt_gpu.common.errors import PptError
 from ppt_gpu.spec import load_gpu

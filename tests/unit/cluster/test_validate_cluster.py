@@ -5,8 +5,7 @@ import json
 import pytest
 
 from ppt_gpu.cli import main
-from ppt_gpu.validate.cluster.sets import LARGE, LIMITS, MIDDLE, OSU, OTHERS, SINGLE, rows
-from ppt_gpu.validate.cluster.table import groups
+from ppt_gpu.validate.cluster.sets import LARGE, LIMITS, MIDDLE, OSU, OTHERS, SINGLE, groups, rows
 from ppt_gpu.validate.tables.rows import Row
 
 

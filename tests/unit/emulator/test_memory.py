@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from ppt_gpu.common.errors import BudgetError, PptError
-from ppt_gpu.emulator.memory.initial_memory import device_memory
+from ppt_gpu.emulator.memory.initial_memory import MemoryState, device_memory
 from ppt_gpu.emulator.memory.memory import GLOBAL_BASE, DeviceMemory
-from ppt_gpu.emulator.memory.memory_state import MemoryState
 from ppt_gpu.ptx.module import Module, Variable
 from ppt_gpu.ptx.parsing.parser import parse_module
 from ppt_gpu.workload.budget import Budget

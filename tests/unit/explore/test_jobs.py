@@ -8,8 +8,7 @@ import pytest
 from hanging import HANGING
 
 from ppt_gpu.common.errors import PptError
-from ppt_gpu.explore.jobs import Job, Jobs
-from ppt_gpu.explore.workers import WorkerError, compute
+from ppt_gpu.explore.workers import Job, Jobs, WorkerError, compute
 
 
 def test_the_first_of_a_group_comes_alone() -> None:

@@ -13,9 +13,8 @@ from ppt_gpu.models.base.model import Estimate, Options
 from ppt_gpu.models.base.model_inputs import ModelInputs
 from ppt_gpu.models.gpumech.gcom import sub_core
 from ppt_gpu.models.gpumech.gpumech import GpuMech
-from ppt_gpu.models.gpumech.gpumech_core import profiles_of
+from ppt_gpu.models.gpumech.gpumech_core import multithreading, profiles_of
 from ppt_gpu.models.gpumech.interval import Profile
-from ppt_gpu.models.gpumech.multithreading import multithreading
 from ppt_gpu.models.registry import models
 from ppt_gpu.pipeline import open_any, open_gpu, simulated_sms, workload_traces
 from ppt_gpu.scale.blocks.distribution import plan

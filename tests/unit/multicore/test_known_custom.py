@@ -14,7 +14,7 @@ from ppt_gpu.common.errors import PptError
 from ppt_gpu.multicore.base.core_file import load_core
 from ppt_gpu.multicore.base.device_scaling import Node, load_scaling
 from ppt_gpu.multicore.core_models import s_core
-from ppt_gpu.multicore.core_models.m_inputs import MInputs
+from ppt_gpu.multicore.core_models.m_core import MInputs
 from ppt_gpu.multicore.core_models.s_inputs import SInputs
 from ppt_gpu.multicore.dark_silicon.known_cores import load_known_cores
 from ppt_gpu.multicore.dark_silicon.known_custom import CustomTime, Part, Program, kernels_of

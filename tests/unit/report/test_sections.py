@@ -8,7 +8,7 @@ import pytest
 
 from ppt_gpu.cli import main
 from ppt_gpu.pipeline import predict
-from ppt_gpu.report.result.pressure import pressures
+from ppt_gpu.report.result.detail import pressures
 from ppt_gpu.report.result.result import Result
 from ppt_gpu.report.result.stall_reasons import LETTERS, MEANINGS
 from ppt_gpu.report.text import sections

@@ -1,4 +1,4 @@
-"""What bounds the SM loop: loops that do less, step by step, and the operations of memory by themselves.
+"""What bounds the SM loop: loops that do less, step by step.
 
 The loops that do less know only compute entries of one path, on 4 schedulers of 16 warps each, policy lrr, all warps
 from cycle 0 on: a wheel of masks, then what each step adds. With all steps an SM takes as many cycles as in the whole
@@ -17,15 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.loop_programs import DEPENDENT_FMA, STREAMING, Entry, loop_program
+from benchmarks.loop_programs import DEPENDENT_FMA, Entry, loop_program
 from ppt_gpu.common.bits import int64, pointer
 from ppt_gpu.common.compiled import entry
 from ppt_gpu.sm.loop.loop import run_core
-from ppt_gpu.sm.loop.memory import MemoryArrays
-from ppt_gpu.sm.loop.memory_replay import make_again
 from ppt_gpu.sm.loop.pack import ANNOUNCE, INTERVAL, NOT_SELECTED, OP_AT, OP_MASK, OP_ROW, SLOT_AT, W1_AT, Packed
 from ppt_gpu.sm.loop.policy import after, next_in_turn
-from ppt_gpu.sm.loop.record import MORE
 from ppt_gpu.sm.loop.state import STALL_SHIFT, WHEEL
 from ppt_gpu.sm.one_sm import MAX_CYCLES
 from ppt_gpu.sm.program.machine import Machine, machine_of
@@ -116,7 +113,7 @@ def run_smallest(program: Program, machine: Machine, step: tuple[bool, bool, boo
 
 def bench_limits(entries: int = 1 << 14, runs: int = 5) -> list[dict[str, Any]]:
     """Figures {name, value, unit, inputs}: CPU time of the whole loop over that of loops that do less, on dependent
-    multiply-adds; share of the memory operations in that of the streaming program. Without set-up, one core."""
+    multiply-adds. Without set-up, one core."""
     from ppt_gpu.spec import load_gpu
 
     gpu = load_gpu(CHIP)
@@ -129,29 +126,7 @@ def bench_limits(entries: int = 1 << 14, runs: int = 5) -> list[dict[str, Any]]:
         {"name": f"sm loop, dependent FMA: time over that of {name}", "value": whole / taken, "unit": "x",
          "inputs": inputs} for (name, _), taken in zip(STEPS, smaller, strict=True)
     ]  # fmt: skip
-    program, machine = _case(gpu, STREAMING, entries, 4 * RESIDENT)
-    again = memory_alone(program, machine)
-    whole, alone = _in_turns([partial(_whole, program, machine), again], runs)
-    inputs |= {"entries": int(op_issues(program).sum()), "operations": len(program.access_cycles)}
-    name = "sm loop, streaming: time of its memory operations by themselves, of the whole"
-    return [*figures, {"name": name, "value": 100 * alone / whole, "unit": "%", "inputs": inputs}]
-
-
-def memory_alone(program: Program, machine: Machine) -> Callable[[], float]:
-    """What puts the operations of a run to the memory system once more, in their order, and returns the time, s."""
-    room = len(program.access_cycles) + MORE
-    asked = run_core(program, machine, RESIDENT, MAX_CYCLES, skip=False, records=room).answers
-    assert asked is not None, "there is room for all"
-    loop = make_again()
-
-    def again() -> float:
-        memory = MemoryArrays(program, machine)
-        began = time.thread_time()
-        same = loop(asked.when, asked.what, asked.number, asked.done, asked.place, memory.access, memory.tx, memory.mem)
-        assert same
-        return time.thread_time() - began
-
-    return again
+    return figures
 
 
 def _case(gpu: Gpu, body: tuple[Entry, ...], entries: int, blocks: int) -> tuple[Program, Machine]:
@@ -162,7 +137,7 @@ def _case(gpu: Gpu, body: tuple[Entry, ...], entries: int, blocks: int) -> tuple
 
 
 def _whole(program: Program, machine: Machine) -> float:
-    return run_core(program, machine, RESIDENT, MAX_CYCLES, specialise=True, skip=False).seconds
+    return run_core(program, machine, RESIDENT, MAX_CYCLES, specialise=True, skip=False).wall
 
 
 def _smallest(program: Program, machine: Machine, step: tuple[bool, bool, bool]) -> float:

@@ -12,7 +12,7 @@ from ppt_gpu.emulator.cache.store import SUFFIX, TIME, Store
 #: kind -> endings of its entries
 KINDS = {
     "traces": (SUFFIX,), "timings": (".timing",), "times": (TIME,), "machine_codes": (".code",),
-    "programs": (".program",), "l2_lines": (".lines",), "runs": (".run",), "compiled": (".ptx", ".json", ".sass"),
+    "programs": (".program",), "l2_lines": (".lines",), "compiled": (".ptx", ".json", ".sass"),
 }  # fmt: skip
 
 
@@ -37,8 +37,7 @@ def cache_report(clear: bool = False, as_json: bool = False) -> str:
         f"folder: {folder or 'none, nothing is kept'}  (PPT_GPU_CACHE)",
         f"traces of kernels {verb}: {number('traces')}, block timings: {number('timings')}, times: {number('times')}",
         f"machine codes {verb}: {number('machine_codes')}, lowered blocks: {number('programs')}, "
-        f"contents of the L2: {number('l2_lines')}",
-        f"recorded runs {verb}: {number('runs')}, outputs of compilers: {number('compiled')}",
+        f"contents of the L2: {number('l2_lines')}, outputs of compilers: {number('compiled')}",
         f"together {format_bytes(sum(size for _, size, _ in entries))} of at most {format_bytes(store.limit)}  "
         "(PPT_GPU_CACHE_LIMIT)",
     ]

@@ -26,9 +26,8 @@ from ppt_gpu.scale.blocks.distribution import GridSpread, spread_grid
 from ppt_gpu.scale.blocks.neighbours import FAR_SMS, Neighbour, adjacent_sms, met_blocks, neighbour_blocks
 from ppt_gpu.scale.blocks.survey import Survey, survey_grid
 from ppt_gpu.scale.cache.block_timing import TIMING, BlockTiming, Feed, timing_name
-from ppt_gpu.scale.cache.launch_store import Codec, LaunchStore, kept_or_made
+from ppt_gpu.scale.cache.launch_store import LaunchStore, kept_or_made
 from ppt_gpu.scale.cache.lowered_blocks import LOWERED, program_name
-from ppt_gpu.scale.cache.recorded_runs import ON_SM, RecordedRuns
 from ppt_gpu.scale.history.footprint import dirty_share
 from ppt_gpu.scale.history.heap import Heap
 from ppt_gpu.scale.occupancy.occupancy import Occupancy, occupancy
@@ -223,17 +222,12 @@ class Slots:
         sm = self.sm
         return program_name(sm.gpu, sm.spread, self.blocks, sm.room, sm.left, sm.whole, sm.one_wave, sm.clock_seen)
 
-    def runs(self, codec: Codec[R]) -> RecordedRuns[R] | None:
-        """Recorded runs of the blocks, of this kind."""
-        kept = self.sm.kept
-        return RecordedRuns(kept, codec, self._program_name) if kept is not None and kept.records else None
-
     def _simulate(self, resident: int) -> BlockTiming:
         sm, (program, feed, work) = self.sm, self.lowered()
         with Progress("simulating one SM"):
-            conditions, runs = sm.conditions(program, len(self.blocks)), self.runs(ON_SM)
+            conditions = sm.conditions(program, len(self.blocks))
             result = simulator.simulate(
-                program, sm.gpu, resident_blocks=resident, approximate=sm.approximate, runs=runs, **conditions
+                program, sm.gpu, resident_blocks=resident, approximate=sm.approximate, **conditions
             )
         return BlockTiming(result, work, feed)
 

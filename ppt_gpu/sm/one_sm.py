@@ -1,20 +1,15 @@
-"""Run a program on one SM: check the input, choose the loop, name the result."""
+"""Run a program on one SM: check the input, choose the loop."""
 
 from __future__ import annotations
 
-from typing import Protocol, TypeVar
-
 import numpy as np
 
-from ppt_gpu.common.errors import BudgetError, PptError
+from ppt_gpu.common.errors import PptError
 from ppt_gpu.sm import collectors
 from ppt_gpu.sm import reference as reference_loops
 from ppt_gpu.sm.loop.loop import run_core
-from ppt_gpu.sm.loop.memory_replay import RecordedRun, recorded, run_again, run_name
-from ppt_gpu.sm.loop.raw import DONE, OVER_BUDGET, Raw
-from ppt_gpu.sm.loop.record import records_for
 from ppt_gpu.sm.program.highest_first import highest_first
-from ppt_gpu.sm.program.machine import COUNTERS, Machine, machine_of
+from ppt_gpu.sm.program.machine import Machine, machine_of
 from ppt_gpu.sm.program.program import (
     CODE_COLD,
     KIND_ATOMIC,
@@ -26,7 +21,6 @@ from ppt_gpu.sm.program.program import (
     Program,
     events_of,
     looked_up_by,
-    op_issues,
 )
 from ppt_gpu.sm.program.result import SmResult
 from ppt_gpu.spec.gpu import Gpu
@@ -34,16 +28,6 @@ from ppt_gpu.spec.gpu import Gpu
 MAX_CYCLES = 1 << 36
 #: a scheduler keeps its warps in one machine word
 MAX_WARPS_PER_SCHEDULER = 64
-
-R = TypeVar("R")
-
-
-class Runs(Protocol[R]):
-    """Recorded runs of one program, by the name that `run_name` or `chip_run_name` gives."""
-
-    def get(self, name: str) -> R | None: ...
-
-    def put(self, name: str, run: R) -> None: ...
 
 
 def simulate(
@@ -63,7 +47,6 @@ def simulate(
     reference: bool = False,
     skip: bool | None = None,
     approximate: bool = False,
-    runs: Runs[RecordedRun] | None = None,
 ) -> SmResult:
     """One SM runs all blocks of `program` in order, at most `resident_blocks` at a time. See sm/README.md.
 
@@ -74,7 +57,6 @@ def simulate(
     ask DRAM all at once any more. `reference`: the plain Python loop. `skip`: whether what only repeats is simulated
     once, by default in long runs; the result is the same. `approximate`: skip what goes much alike too; the
     result is near, and says how many of its cycles that were and of how many memory operations hits are estimated.
-    `runs`: recorded runs of this program, to use and to add to; the result is the same.
     PptError when program and GPU do not fit together, BudgetError after `max_cycles` cycles.
     """
     machine = machine_of(
@@ -84,39 +66,12 @@ def simulate(
     if gpu.memory.highest_first:
         program = highest_first(program)
     if reference:
-        raw = reference_loops.run_reference(program, machine, resident_blocks, max_cycles)
-    else:
-        raw = _fast(program, machine, resident_blocks, max_cycles, skip, approximate, runs)
-    return name_result(program, machine, raw, max_cycles)
-
-
-def _fast(
-    program: Program,
-    machine: Machine,
-    resident: int,
-    max_cycles: int,
-    skip: bool | None,
-    approximate: bool,
-    runs: Runs[RecordedRun] | None,
-) -> Raw:
-    """By the compiled loop, or by its answers to a recorded run."""
+        return reference_loops.run_reference(program, machine, resident_blocks, max_cycles)
     if machine.collectors:
         if len(program.event_start):
             raise PptError("programs with events are simulated without collector units")
-        return collectors.run_staged(program, machine, resident, max_cycles)
-    room = records_for(program) if runs is not None and not approximate else 0
-    if runs is None or not room:
-        return run_core(program, machine, resident, max_cycles, skip=skip, approximate=approximate)
-    name = run_name(machine, resident)
-    known = runs.get(name)
-    raw = run_again(program, machine, known) if known is not None else None
-    if raw is not None and raw.cycles <= max_cycles:
-        return raw
-    raw = run_core(program, machine, resident, max_cycles, skip=skip, records=room)
-    found = recorded(raw)
-    if found is not None:
-        runs.put(name, found)
-    return raw
+        return collectors.run_staged(program, machine, resident_blocks, max_cycles)
+    return run_core(program, machine, resident_blocks, max_cycles, skip=skip, approximate=approximate)
 
 
 def check(program: Program, machine: Machine, resident_blocks: int) -> None:
@@ -197,30 +152,3 @@ def _check_constants(program: Program) -> None:
         raise PptError("program: constant_line has negative lines")
     if (program.op_kind[looked_up] != KIND_CONSTANT).any():
         raise PptError("program: only constants are looked up")
-
-
-def name_result(program: Program, machine: Machine, raw: Raw, max_cycles: int) -> SmResult:
-    """The SmResult of a finished run; BudgetError or PptError of one that did not finish."""
-    if raw.status == OVER_BUDGET:
-        raise BudgetError(f"more than {max_cycles} cycles on the SM", hint="raise max_cycles or simulate fewer blocks")
-    if raw.status != DONE:
-        raise PptError("the SM is stuck: no resident warp can ever issue again")
-    issued = op_issues(program)
-    busy = np.bincount(
-        program.op_pipe, weights=(issued * program.op_ii).astype(np.float64), minlength=len(machine.pipe_units)
-    )
-    counters = dict(zip(COUNTERS, (int(value) for value in raw.counters), strict=True))
-    return SmResult(
-        cycles=raw.cycles,
-        issued=int(issued.sum()),
-        block_start=raw.block_start,
-        block_end=raw.block_end,
-        warp_cycles=raw.warp_cycles,
-        op_issued=issued,
-        op_stall=raw.op_stall,
-        pipe_busy=busy.astype(np.int64),
-        wall=raw.seconds,
-        approximate_cycles=raw.approximate,
-        estimated_operations=raw.estimated,
-        **counters,
-    )

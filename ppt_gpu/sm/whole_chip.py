@@ -20,18 +20,16 @@ from ppt_gpu.sm.chip.l2_dram import make_bring_in
 from ppt_gpu.sm.chip.loop import make_advance_sms
 from ppt_gpu.sm.chip.machine import Chip, checked_window, chip_of, with_left
 from ppt_gpu.sm.chip.memory import ALIGNED, LINK_OUT, ChipArrays, SmMemory
-from ppt_gpu.sm.chip.memory_replay import RecordedChip, chip_run_name, recorded_chip, run_chip_again
-from ppt_gpu.sm.chip.record import records, requests_of, room_for
 from ppt_gpu.sm.chip.round import CHIP_WORDS, END, LAG, LIMIT, NEXT, STATUS, WINDOW, make_close_round
 from ppt_gpu.sm.chip.slices import Below
 from ppt_gpu.sm.collectors.chip import StagedSms
 from ppt_gpu.sm.loop.loop import SPECIALISE_CHIP_FROM, pays
 from ppt_gpu.sm.loop.memory import ATOMIC, COPIER, LSU, REQUESTS, RETURNS, C
 from ppt_gpu.sm.loop.pack import Packed
-from ppt_gpu.sm.loop.raw import DEADLOCK, DONE, OVER_BUDGET, PAUSED, Asked, Raw
+from ppt_gpu.sm.loop.run_end import DONE, PAUSED, result_of, unfinished
 from ppt_gpu.sm.loop.skip import IDLE, TARGET, TRACK_WORDS
 from ppt_gpu.sm.loop.state import AT_BLOCKS, AT_STALL, BLOCK_SHIFT, GIVEN, LAUNCH_AT, PLACES, State
-from ppt_gpu.sm.one_sm import MAX_CYCLES, Runs, check, name_result
+from ppt_gpu.sm.one_sm import MAX_CYCLES, check
 from ppt_gpu.sm.program.highest_first import highest_first
 from ppt_gpu.sm.program.machine import COUNTERS, FRACTION, NEVER
 from ppt_gpu.sm.program.program import CODE_COLD, Program
@@ -98,7 +96,7 @@ class CoreSms:
 class ChipState:
     """All arrays of a run."""
 
-    def __init__(self, program: Program, chip: Chip, resident: int, window: int, max_cycles: int, room: int) -> None:
+    def __init__(self, program: Program, chip: Chip, resident: int, window: int, max_cycles: int) -> None:
         self.program, self.chip = program, chip
         self.sms = sms_of(program, chip, resident)
         inside = SmMemory(program, chip, window, self.sms.places, resident)
@@ -117,7 +115,6 @@ class ChipState:
         self.keys = np.empty(chip.sms * inside.requests, np.int64)
         self.order = np.empty(chip.sms * inside.requests, np.int64)
         self.arrays = ChipArrays(self.shared, self.below.memory.access, inside.tx, self.mems, self.tracks, self.cores)
-        self.room, self.records = room, records(room)
         self._first_blocks()
 
     def _first_blocks(self) -> None:
@@ -138,7 +135,7 @@ class ChipState:
         make_close_round()(
             self.cores, self.mems.reshape(-1), self.mems.shape[1], self.tracks, self.shared, slots.start, slots.stop,
             len(self.sms.block_start), self.chip.sm.block_launch, below.memory.mem, below.words,
-            below.channels, below.number, below.of_sm.reshape(-1), self.count, self.keys, self.order, self.records,
+            below.channels, below.number, below.of_sm.reshape(-1), self.count, self.keys, self.order,
         )  # fmt: skip
 
     def progress(self) -> Progress:
@@ -151,16 +148,15 @@ class ChipState:
         inside = self.mems[:, [LSU, COPIER, ATOMIC, REQUESTS, RETURNS, LINK_OUT]].max()
         return -(-int(inside) >> FRACTION)
 
-    def raw(self, seconds: float) -> Raw:
+    def result(self, seconds: float) -> SmResult:
         """The result of all SMs together."""
         last = int(self.sms.block_end.max(initial=0))
-        if self.shared[STATUS] == DEADLOCK:
-            return Raw.failed(DEADLOCK, self.program)
         if self.shared[STATUS] != DONE or last > self.shared[LIMIT]:
-            return Raw.failed(OVER_BUDGET, self.program)
+            raise unfinished(int(self.shared[STATUS]), int(self.shared[LIMIT]))
         counters, idle = self.mems[:, C : C + len(COUNTERS)].sum(axis=0), self.idle()
-        requests = requests_of(self.records) if self.room else None
-        return Raw.done(
+        return result_of(
+            self.program,
+            self.chip.sm,
             cycles=max(last, idle, self.below.idle()),
             block_start=self.sms.block_start,
             block_end=self.sms.block_end,
@@ -168,7 +164,6 @@ class ChipState:
             idle=int(self.tracks[:, IDLE].sum()),
             counters=counters + self.below.memory.counters(),
             seconds=seconds,
-            asked=None if requests is None else Asked(requests, counters, idle),
         )
 
 
@@ -185,13 +180,12 @@ def for_each(sms: int, one: NDArray[np.int64]) -> NDArray[np.int64]:
     return found
 
 
-def run_chip(program: Program, chip: Chip, resident: int, max_cycles: int, window: int, room: int = 0) -> Raw:
+def run_chip(program: Program, chip: Chip, resident: int, max_cycles: int, window: int) -> SmResult:
     """Simulate `program` on all SMs; the same as `reference.chip.run_chip_reference`, fast.
 
-    `room`: up to so many requests of the SMs, with their answers, are written down.
     The SMs are shared out among as many threads as are allowed. They meet after each round, and one of them ends it.
     """
-    state = ChipState(program, chip, resident, window, max_cycles, room)
+    state = ChipState(program, chip, resident, window, max_cycles)
     threads = min(allowed(), chip.sms)
     shares = iter([(chip.sms * part // threads, chip.sms * (part + 1) // threads) for part in range(threads)])
     meeting = Barrier(threads, state.close)
@@ -211,7 +205,7 @@ def run_chip(program: Program, chip: Chip, resident: int, max_cycles: int, windo
     began = time.process_time()
     with state.progress():
         together(work, threads)
-    return state.raw(time.process_time() - began)
+    return state.result(time.process_time() - began)
 
 
 def simulate_chip(
@@ -226,14 +220,12 @@ def simulate_chip(
     constants_at: int = CODE_COLD,
     window: int | None = None,
     reference: bool = False,
-    runs: Runs[RecordedChip] | None = None,
 ) -> SmResult:
     """All SMs of `gpu` run the blocks of `program`, of which each holds `resident_blocks`; counts of all SMs together.
 
     See sm/README.md, "The whole chip". `window`: cycles of a window, by default as long as may be. It does not change
-    the result, but with `interconnect.port`; the number of threads never does. `runs`: recorded runs of this program,
-    to use and to add to; the result is the same. The rest as for `simulate`. PptError when program and GPU do not fit
-    together or the window is too long, BudgetError after `max_cycles` cycles.
+    the result, but with `interconnect.port`; the number of threads never does. The rest as for `simulate`. PptError
+    when program and GPU do not fit together or the window is too long, BudgetError after `max_cycles` cycles.
     """
     program = with_left(program)
     chip = chip_of(
@@ -244,29 +236,7 @@ def simulate_chip(
         program = highest_first(program)
     length = checked_window(window, chip)
     if reference:
-        raw = reference_loops.run_chip_reference(program, chip, resident_blocks, max_cycles, length)
-    else:
-        raw = _fast_chip(program, chip, resident_blocks, max_cycles, length, runs)
-    return name_result(program, chip.sm, raw, max_cycles)
-
-
-def _fast_chip(
-    program: Program, chip: Chip, resident: int, max_cycles: int, window: int, runs: Runs[RecordedChip] | None
-) -> Raw:
-    """By the compiled loop, or by the answers from below its SMs to a recorded run."""
+        return reference_loops.run_chip_reference(program, chip, resident_blocks, max_cycles, length)
     if chip.sm.collectors and len(program.event_start):
         raise PptError("programs with events are simulated without collector units")
-    recorded = runs is not None and not chip.sm.collectors and not chip.crossbar
-    room = room_for(program) if recorded else 0
-    if runs is None or not room:
-        return run_chip(program, chip, resident, max_cycles, window)
-    name = chip_run_name(chip, resident, window)
-    known = runs.get(name)
-    raw = run_chip_again(program, chip, known, window) if known is not None else None
-    if raw is not None and raw.cycles <= max_cycles:
-        return raw
-    raw = run_chip(program, chip, resident, max_cycles, window, room)
-    found = recorded_chip(raw)
-    if found is not None:
-        runs.put(name, found)
-    return raw
+    return run_chip(program, chip, resident_blocks, max_cycles, length)

@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given, note, settings
+from hypothesis import HealthCheck, assume, given, note, reject, settings
 from hypothesis import strategies as st
 from sm_random import differences, gpus, pipelined_gpus, programs, staged_gpus, with_events, with_operands
 
 from benchmarks.loop_programs import loop_program
+from ppt_gpu.common.errors import BudgetError
 from ppt_gpu.common.threads import at_most
 from ppt_gpu.sm.chip.machine import Chip, checked_window, chip_of, with_left
 from ppt_gpu.sm.collectors.loop import run_staged
 from ppt_gpu.sm.loop.loop import run_core
-from ppt_gpu.sm.loop.raw import DONE, OVER_BUDGET
 from ppt_gpu.sm.program.machine import CODE_IN_SM, machine_of
 from ppt_gpu.sm.program.program import KIND_STORE, Program
 from ppt_gpu.sm.reference.chip import run_chip_reference
@@ -56,8 +56,10 @@ def compare(program: Program, gpu: Gpu, resident: int, share: float, most: int =
     """`most`: cycles of all SMs together; another example is drawn instead of one that takes more."""
     chip = chip_of(program, gpu)
     window = max(1, int(checked_window(None, chip) * share))
-    plain = run_chip_reference(program, chip, resident, most // chip.sms, window)
-    assume(plain.status != OVER_BUDGET)
+    try:
+        plain = run_chip_reference(program, chip, resident, most // chip.sms, window)
+    except BudgetError:
+        reject()
     with at_most(THREADS):
         fast = run_chip(program, chip, resident, LONG, window)
     note(f"window {window} of {chip.horizon}; cycles {plain.cycles} and {fast.cycles}")
@@ -228,7 +230,6 @@ def test_a_slice_stops_as_long_as_what_it_has_taken_waits(stops_after: int) -> N
     chip = chip_of(program, gpu)
     window = checked_window(None, chip)
     plain = run_chip_reference(program, chip, 1, ENDS, window)
-    assert plain.status == DONE
     assert differences(plain, run_chip(program, chip, 1, ENDS, window)) == []
 
 

@@ -70,11 +70,11 @@ def compare_skipping(program: Program, gpu: Gpu, resident: int, dirty: float, pl
     whole = run_core(program, machine, resident, 1 << 30, skip=False)
     with patch.multiple(core_skip, FIRST_GAP=16, STEP=4, ALIKE=6):  # these programs are short
         fast = run_core(program, machine, resident, 1 << 30, skip=True)
-    note(f"{fast.skipped} of {fast.cycles} cycles skipped")
+    note(f"{fast.skipped_cycles} of {fast.cycles} cycles skipped")
     assert differences(whole, fast) == []
     if plain and whole.cycles < 20_000:
         assert differences(run_reference(program, machine, resident, 1 << 30), fast) == []
-    return fast.skipped
+    return fast.skipped_cycles
 
 
 SKIPPING = {

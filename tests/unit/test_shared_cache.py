@@ -15,7 +15,6 @@ from ppt_gpu.emulator.cache.store import Store
 from ppt_gpu.machine import code_cache as machine_code
 from ppt_gpu.scale.cache.block_timing import TIMING
 from ppt_gpu.scale.cache.lowered_blocks import LOWERED
-from ppt_gpu.scale.cache.recorded_runs import ON_SM
 from ppt_gpu.scale.l2_history import lines_codec
 
 ROOT = Path(__file__).parents[2]
@@ -27,7 +26,6 @@ READERS = {
     LOWERED.suffix: LOWERED.read,
     machine_code.SUFFIX: machine_code._decode,
     lines_codec(128, None).suffix: lines_codec(128, None).read,
-    ON_SM.suffix: ON_SM.read,
 }
 
 PREDICT = """

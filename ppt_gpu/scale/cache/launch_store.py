@@ -30,8 +30,6 @@ class Codec(Generic[T]):
 class LaunchStore:
     """What is kept of one launch. `group`: the digest of all that its traces depend on."""
 
-    records = True  # runs of the SM loop, for GPUs that differ in the memory system only
-
     def __init__(self, store: Store, group: str) -> None:
         self.store, self.group = store, group
 

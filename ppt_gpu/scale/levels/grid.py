@@ -17,7 +17,6 @@ from ppt_gpu.scale.blocks.distribution import SmPlan, plan
 from ppt_gpu.scale.blocks.survey import Survey
 from ppt_gpu.scale.cache.block_timing import TIMING, BlockTiming
 from ppt_gpu.scale.cache.launch_store import kept_or_made
-from ppt_gpu.scale.cache.recorded_runs import ON_CHIP
 from ppt_gpu.scale.levels.tail import l2_load
 from ppt_gpu.scale.prediction import KernelPrediction
 from ppt_gpu.scale.simulated_sm import SimulatedSm
@@ -102,7 +101,6 @@ def _simulated(sm: SimulatedSm, chosen: SmPlan) -> BlockTiming:
         l1_bytes=sm.occupancy.l1_bytes,
         code_at=sm.code_at,
         constants_at=sm.constants_at,
-        runs=slots.runs(ON_CHIP),
     )
     return BlockTiming(result, work, feed)
 

@@ -26,7 +26,7 @@ from ppt_gpu.sm.loop.line_hash import tag
 from ppt_gpu.sm.loop.loop import make_loop
 from ppt_gpu.sm.loop.pack import OP_AT, OP_MASK, POSITION
 from ppt_gpu.sm.loop.ports import block
-from ppt_gpu.sm.loop.raw import DONE
+from ppt_gpu.sm.loop.run_end import DONE
 from ppt_gpu.sm.loop.skip import ENDED, IDLE, LOOK_AT, NEXT_LAUNCH, NOTHING_DUE, NOW
 from ppt_gpu.sm.loop.state import (
     ACCESS,

@@ -11,8 +11,7 @@ from ppt_gpu.sm.chip import memory as q
 from ppt_gpu.sm.chip.crossbar import USED
 from ppt_gpu.sm.chip.l2_dram import serve_window
 from ppt_gpu.sm.chip.passing import place_of
-from ppt_gpu.sm.chip.record import write_down
-from ppt_gpu.sm.loop.raw import DEADLOCK, DONE, OVER_BUDGET
+from ppt_gpu.sm.loop.run_end import DEADLOCK, DONE, OVER_BUDGET
 from ppt_gpu.sm.loop.skip import ENDED, NOTHING_DUE, NOW
 from ppt_gpu.sm.loop.state import BLOCK_SHIFT, GIVEN, LAUNCH_AT
 from ppt_gpu.sm.program.machine import NEVER
@@ -95,11 +94,11 @@ def make_close_round() -> Any:
     def close_round(
         cores: Any, mems: Any, stride: int, tracks: Any, chip: Any, blocks_at: int, blocks_end: int, total: int,
         delay: int, below: Any, slices: Any, channels: Any, slice_number: int, of_sm: Any, count: Any, keys: Any,
-        order: Any, records: Any,
+        order: Any,
     ) -> None:  # fmt: skip
         _close_round(
             cores, mems, stride, tracks, chip, blocks_at, blocks_end, total, delay, below, slices, channels,
-            slice_number, of_sm, count, keys, order, records,
+            slice_number, of_sm, count, keys, order,
         )  # fmt: skip
 
     return entry(close_round)
@@ -109,7 +108,7 @@ def make_close_round() -> Any:
 def _close_round(
     cores: Any, mems: Any, stride: int, tracks: Any, chip: Any, blocks_at: int, blocks_end: int, total: int, delay: int,
     below: Any, slices: Any, channels: Any, slice_number: int, of_sm: Any, count: Any, keys: Any,
-    order: Any, records: Any,
+    order: Any,
 ) -> None:  # fmt: skip
     """After all SMs went as far as they could: dispatch blocks and, at the end of the window, answer and open the next.
 
@@ -124,7 +123,6 @@ def _close_round(
         slice_number, pointer(of_sm), chip[BEGIN] - chip[LAG], len(count) - 1, pointer(count), pointer(keys),
         pointer(order),
     )  # fmt: skip
-    write_down(pointer(mems), stride, len(tracks), pointer(records))
     all_back = _all_back(pointer(slices), slice_number)
     if all_back and _drained(mems, stride, tracks, total):
         chip[STATUS] = DONE

@@ -50,11 +50,12 @@ from ppt_gpu.sm.loop import memory as c
 from ppt_gpu.sm.loop.l2_dram_share import l2_read, l2_write
 from ppt_gpu.sm.loop.lsu import _round_trip
 from ppt_gpu.sm.loop.memory import L1_PIPE
-from ppt_gpu.sm.loop.raw import DEADLOCK, DONE, OVER_BUDGET, PAUSED, Raw
+from ppt_gpu.sm.loop.run_end import DEADLOCK, DONE, OVER_BUDGET, PAUSED, result_of, unfinished
 from ppt_gpu.sm.loop.skip import NOTHING_DUE, NOW, TRACK_WORDS
 from ppt_gpu.sm.loop.tags import line_place, whole
 from ppt_gpu.sm.program.machine import NEVER, ONE, Machine
 from ppt_gpu.sm.program.program import KIND_ATOMIC, KIND_STORE, RECORDED, Program
+from ppt_gpu.sm.program.result import SmResult
 from ppt_gpu.sm.program.slot_rotation import turned_together
 
 
@@ -228,7 +229,7 @@ def make_staged(start_later: Any = None, memory_free_later: Any = None, send_lat
     return entry(loop)
 
 
-def run_staged(program: Program, machine: Machine, resident: int, max_cycles: int) -> Raw:
+def run_staged(program: Program, machine: Machine, resident: int, max_cycles: int) -> SmResult:
     """Simulate `program` on a machine with collector units; the same as `reference.run_reference`, fast."""
     per_block = int(np.diff(program.block_warp).max(initial=0))
     memory, state = L1Memory(program, machine), StagedState(program, machine, resident, per_block)
@@ -246,8 +247,10 @@ def run_staged(program: Program, machine: Machine, resident: int, max_cycles: in
     )  # fmt: skip
     seconds = time.thread_time() - began
     if status != DONE:
-        return Raw.failed(status, program)
-    return Raw.done(
+        raise unfinished(status, max_cycles)
+    return result_of(
+        program,
+        machine,
         cycles=max(int(cycle), memory.idle()),
         block_start=state.block_start,
         block_end=state.block_end,

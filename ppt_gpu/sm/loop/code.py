@@ -27,7 +27,6 @@ from ppt_gpu.sm.loop.memory import (
     P_CONSTANT_QUEUED,
     PLACE,
 )
-from ppt_gpu.sm.loop.record import CODE_LINE_READ, record
 from ppt_gpu.sm.loop.tags import make_newest, way_of, whole
 from ppt_gpu.sm.program.machine import ONE
 
@@ -45,7 +44,6 @@ def line_there(mem: Any, operation: int, behind: int, queued: int, time: int) ->
         fill = mem[at + 1]
     else:
         fill = line_fill(mem, line, time) + queued
-        record(mem, time, int64(CODE_LINE_READ), line, fill, int64(0))
         mem[CODE_FILL] = max(mem[CODE_FILL], fill)
     make_newest(mem, at, last, line, fill)
     return max(time, fill)

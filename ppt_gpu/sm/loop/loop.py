@@ -40,8 +40,6 @@ from ppt_gpu.sm.loop.memory import (
     CYCLES_AT,
     CYCLES_MASK,
     FIRST_MASK,
-    P_CONSTANT_QUEUED,
-    WAY_BITS,
     MemoryArrays,
 )
 from ppt_gpu.sm.loop.pack import (
@@ -83,9 +81,8 @@ from ppt_gpu.sm.loop.ports import (
     somebody_needs,
     wake,
 )
-from ppt_gpu.sm.loop.raw import DEADLOCK, DONE, OVER_BUDGET, PAUSED, Raw
-from ppt_gpu.sm.loop.record import CONSTANT_READ, answers_of, record
 from ppt_gpu.sm.loop.replay import ANSWERED, LOGGING, MODE, note, recall
+from ppt_gpu.sm.loop.run_end import DEADLOCK, DONE, OVER_BUDGET, PAUSED, result_of, unfinished
 from ppt_gpu.sm.loop.skip import (
     ANCHOR,
     ENDED,
@@ -168,6 +165,7 @@ from ppt_gpu.sm.program.program import (
     Program,
     op_issues,
 )
+from ppt_gpu.sm.program.result import SmResult
 
 #: warp instructions; of a whole chip, whose loop takes longer to compile, more than level steady ever simulates
 SPECIALISE_FROM, SPECIALISE_CHIP_FROM, SKIP_FROM = 4_000_000, 64_000_000, 500_000
@@ -348,8 +346,6 @@ def make_loop(
                                 kind, op_table[operation * OP_ROW + USES_L1], at, accesses[access],
                                 accesses[access + 1] & FIRST_MASK, tx, mem,
                             )  # fmt: skip
-                        what = kind << WAY_BITS | op_table[operation * OP_ROW + USES_L1]
-                        record(mem, at, what, access, done, place)
                         if track[MODE] == LOGGING:
                             note(track, log, at, me, access, kind, op_table[operation * OP_ROW + USES_L1], done, place)
                         entered = (done << 2) | (enters & 3)
@@ -359,8 +355,6 @@ def make_loop(
                             done = read_constant(mem, sync, warp, starts, op_table[operation * OP_ROW + LATENCY])
                         else:
                             done, place = constant(mem, at)
-                            if mem[P_CONSTANT_QUEUED] != 0:
-                                record(mem, at, int64(CONSTANT_READ), int64(0), done, place)
                         entered = (done << 2) | (enters & 3)
                     if place > at:  # the load/store queue is full until then, for every port that leads to it
                         for other in queued:
@@ -556,16 +550,14 @@ def run_core(
     max_cycles: int,
     specialise: bool | None = None,
     skip: bool | None = None,
-    records: int = 0,
     approximate: bool = False,
-) -> Raw:
+) -> SmResult:
     """Simulate `program`; the same as `reference.run_reference`, fast.
 
     `specialise`: instead of `pays`. `skip`: whether what only repeats is simulated once, by default in long runs (the
-    result is the same). `approximate`: what is only much alike too (loop.windows). `records`: so many operations of
-    the memory system, with their answers, are written down.
+    result is the same). `approximate`: what is only much alike too (loop.windows).
     """
-    packed, memory = Packed(program, machine), MemoryArrays(program, machine, records=records)
+    packed, memory = Packed(program, machine), MemoryArrays(program, machine)
     per_block = int(np.diff(program.block_warp).max(initial=0))
     state = State(program, machine, packed, resident, per_block)
     lines = machine.constant_sets and len(program.constant_start)
@@ -598,8 +590,10 @@ def run_core(
     seconds = time.thread_time() - began
     last = int(state.block_end.max(initial=0))
     if status != DONE or last > max_cycles:
-        return Raw.failed(status if status != DONE else OVER_BUDGET, program)
-    return Raw.done(
+        raise unfinished(status, max_cycles)
+    return result_of(
+        program,
+        machine,
         cycles=max(last, memory.idle()),
         block_start=state.block_start,
         block_end=state.block_end,
@@ -610,7 +604,6 @@ def run_core(
         skipped=skipping.skipped,
         approximate=skipping.approximate,
         estimated=skipping.estimated,
-        answers=answers_of(memory) if records else None,
     )
 
 

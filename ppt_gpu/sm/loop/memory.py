@@ -51,12 +51,12 @@ _PARAMETERS = (
 ) = range(len(_PARAMETERS))  # fmt: skip
 # servers (time from which each is free), heads of the rings, carried fraction; the last cycle in which the instruction
 # cache was filled or a constant issued that is queued; the cycle from which constants are
-# there (0: nobody has asked); where the tables begin; where the next record of loop.record goes, and where they end
+# there (0: nobody has asked); where the tables begin
 (
     LSU, L2_SERVER, INWARD, OUTWARD, DRAM, ATOMIC, REQUESTS, RETURNS, DIRTY_REST, MSHR_HEAD, QUEUE_HEAD, LAST_RELEASE,
     NOW, CODE_FILL, CONSTANTS, MSHRS, QUEUE, CODE, CODE_KNOWN, CODE_LINE, LINES,
-    RECORD_AT, RECORD_END, COPIER, CONSTANT_TABLE, CONSTANT_SERVER,
-) = range(len(_PARAMETERS), len(_PARAMETERS) + 26)  # fmt: skip
+    COPIER, CONSTANT_TABLE, CONSTANT_SERVER,
+) = range(len(_PARAMETERS), len(_PARAMETERS) + 24)  # fmt: skip
 #: way of an operation: it does not look into the L1, it does, the copy engine does it, or it does for local memory
 PASSES_L1, LOOKS_INTO_L1, COPIES, IN_LOCAL = range(4)
 #: added to the way of an atomic of which nobody wants a result back
@@ -92,7 +92,6 @@ SET_AT = 44
 LINE_MASK = (1 << (SET_AT - SECTORS)) - 1
 PART = 1 << 14
 _NO_SETS = np.zeros(0, np.int32)
-RECORD_WORDS = 5
 #: places are masked when read, which tells the compiler that they are not negative
 PLACE = (1 << 40) - 1
 
@@ -107,11 +106,8 @@ def parameters(program: Program, machine: Machine) -> list[int]:
 class MemoryArrays:
     """The state of one run."""
 
-    def __init__(
-        self, program: Program, machine: Machine, l2_set: NDArray[np.int32] | None = None, records: int = 0
-    ) -> None:
-        """`l2_set` [L]: the set of the L2 of each line, where it is not that which one SM sees; then no line is warm.
-        `records`: room for so many operations, which are written down then (loop.record)."""
+    def __init__(self, program: Program, machine: Machine, l2_set: NDArray[np.int32] | None = None) -> None:
+        """`l2_set` [L]: the set of the L2 of each line, where it is not that of one SM; then no line is warm."""
         l1, l1_sets = _empty_cache(machine.l1_sets, machine.l1_ways)
         l2, l2_sets = _empty_cache(machine.l2_sets, machine.l2_ways)
         code, known, code_line = code_tables(program, machine)
@@ -122,8 +118,7 @@ class MemoryArrays:
         places: list[int] = np.cumsum([0, *sizes]).tolist()
         _, mshrs, queue, code_at, known_at, code_line_at, l1_at, l2_at, l1_sets_at, l2_sets_at, *places = places
         constants_at, lines_at = places
-        self.records_at = lines_at + (len(program.line_address) + 1) * LINE_WORDS
-        self.mem = np.empty(self.records_at + records * RECORD_WORDS, np.int64)
+        self.mem = np.empty(lines_at + (len(program.line_address) + 1) * LINE_WORDS, np.int64)
         lines_at += -(self.mem.ctypes.data // self.mem.itemsize + lines_at) % LINE_WORDS
         self.mem[:code_at] = 0
         self.mem[constants_at:lines_at] = 0
@@ -133,7 +128,6 @@ class MemoryArrays:
         self.mem[DRAM] = -machine.dram_left
         self.mem[[MSHRS, QUEUE, LINES]] = mshrs, queue, lines_at
         self.mem[[CODE, CODE_KNOWN, CODE_LINE]] = code_at, known_at, code_line_at
-        self.mem[[RECORD_AT, RECORD_END]] = self.records_at if records else 0, len(self.mem) if records else 0
         for nodes, sets, place, sets_at in ((l1, l1_sets, l1_at, l1_sets_at), (l2, l2_sets, l2_at, l2_sets_at)):
             links = nodes[:, (PREV, NEXT)]
             nodes[:, (PREV, NEXT)] = np.where(links >= 0, links * NODE_WORDS + place, 0)
@@ -163,10 +157,6 @@ class MemoryArrays:
 
     def counters(self) -> NDArray[np.int64]:
         return self.mem[C : C + len(cm.COUNTERS)].copy()
-
-    def forget_records(self) -> None:
-        """Of operations that the loop has not seen there are none: nothing of them is whole."""
-        self.mem[RECORD_AT] = self.mem[RECORD_END]
 
     def idle(self) -> int:
         """The cycle from which no server is busy."""

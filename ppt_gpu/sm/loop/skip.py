@@ -154,8 +154,6 @@ class Skipping:
                 track, self.log, state.core, self.snap, state.layout, memory.access, memory.tx, memory.mem,
                 now - before, rounds,
             )  # fmt: skip
-            if rounds > 0:  # of none, what was asked for is written down when the loop comes to it
-                memory.forget_records()
         skipped = rounds * (now - before)
         if rounds > 0:
             make_advance()(

@@ -47,5 +47,6 @@ class SmResult:
     shared_passes: int  # bank-conflict passes in shared memory
     shared_accesses: int
     wall: float  # s of host CPU time in the compiled loop
+    skipped_cycles: int = 0  # of `cycles`: the loop passed over them, as what goes on repeats; the result is the same
     approximate_cycles: int = 0  # of `cycles`: not simulated, taken to go like those before (approximate loop skipping)
     estimated_operations: int = 0  # of memory: their hits and traffic are those of others, scaled (the same)

@@ -13,9 +13,10 @@ import numpy as np
 
 from ppt_gpu.sm.chip.crossbar import RING
 from ppt_gpu.sm.chip.machine import ATOMIC, COPY, READ, STORE, Chip
-from ppt_gpu.sm.loop.raw import DEADLOCK, OVER_BUDGET, Raw
+from ppt_gpu.sm.loop.run_end import DEADLOCK, OVER_BUDGET, result_of, unfinished
 from ppt_gpu.sm.program.machine import COUNTERS, NEVER, ONE, UNKNOWN, WAIT_FIXED, WAIT_LONG, WAIT_SHORT
 from ppt_gpu.sm.program.program import KIND_ATOMIC, KIND_CONSTANT, KIND_LOAD, KIND_STORE, Program
+from ppt_gpu.sm.program.result import SmResult
 from ppt_gpu.sm.reference.chip_memory import LaterMemory, Operation, Request
 from ppt_gpu.sm.reference.crossbar import Crossbar, Sent
 from ppt_gpu.sm.reference.l1 import PipelinedL1
@@ -392,7 +393,7 @@ class Dispatcher:
                     self.next += 1
 
 
-def run_chip_reference(program: Program, chip: Chip, resident: int, max_cycles: int, window: int = 1) -> Raw:
+def run_chip_reference(program: Program, chip: Chip, resident: int, max_cycles: int, window: int = 1) -> SmResult:
     """Simulate `program` on all SMs; cycles, stalls and counters as README.md defines them.
 
     `window`: SMs learn after each how full their ports are; nothing else depends on it.
@@ -423,9 +424,9 @@ def run_chip_reference(program: Program, chip: Chip, resident: int, max_cycles: 
         if not running and not unserved and below.all_back:
             break
         if running and dispatcher.idle and below.all_back and all(sm.nothing_due for sm in sms):
-            return Raw.failed(DEADLOCK, program)
+            raise unfinished(DEADLOCK, max_cycles)
         if cycle >= max_cycles and running:
-            return Raw.failed(OVER_BUDGET, program)
+            raise unfinished(OVER_BUDGET, max_cycles)
         ended = cycle if running else ended
         requests = []
         for number, sm in enumerate(sms):
@@ -438,13 +439,12 @@ def run_chip_reference(program: Program, chip: Chip, resident: int, max_cycles: 
         if chip.port and cycle % window == 0:
             for sm, taken in zip(sms, below.look_ahead(now + 1), strict=True):
                 sm.port_takes(taken)
-    return _sum(sms, below, time.process_time() - began)
-
-
-def _sum(sms: list[OnChip], below: Below, seconds: float) -> Raw:
+    seconds = time.process_time() - began
     end = np.max([sm.block_end for sm in sms], axis=0)
     counters = np.sum([sm.memory.counters for sm in sms], axis=0) + np.array(below.memory.counters)
-    return Raw.done(
+    return result_of(
+        program,
+        chip.sm,
         cycles=max(int(end.max(initial=0)), below.idle(), *(sm.memory.idle() for sm in sms)),
         block_start=np.max([sm.block_start for sm in sms], axis=0),
         block_end=end,

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ppt_gpu.sm.chip.staged_l1_state import AT_ONCE, OF_CODE, WAY_OUT
-from ppt_gpu.sm.loop.raw import DEADLOCK, OVER_BUDGET, Raw
+from ppt_gpu.sm.loop.run_end import DEADLOCK, OVER_BUDGET, result_of, unfinished
 from ppt_gpu.sm.program.machine import (
     L1_ACCESSES,
     L1_HITS,
@@ -27,6 +27,7 @@ from ppt_gpu.sm.program.machine import (
     result_bank,
 )
 from ppt_gpu.sm.program.program import FORCED_L1, KIND_ATOMIC, KIND_LOAD, KIND_SHARED, KIND_STORE, Program
+from ppt_gpu.sm.program.result import SmResult
 from ppt_gpu.sm.reference.memory import whole
 from ppt_gpu.sm.reference.sm import Observer, Sm
 from ppt_gpu.sm.reference.staged import Staged, StagedSm
@@ -371,7 +372,7 @@ def sm_of(program: Program, machine: Machine, resident: int, observer: Observer 
     return PipelinedSm(program, machine, resident, observer)
 
 
-def run_reference(program: Program, machine: Machine, resident: int, max_cycles: int) -> Raw:
+def run_reference(program: Program, machine: Machine, resident: int, max_cycles: int) -> SmResult:
     """Simulate `program`; cycles, stalls and counters as README.md defines them."""
     began = time.process_time()
     sm = sm_of(program, machine, resident)
@@ -381,12 +382,14 @@ def run_reference(program: Program, machine: Machine, resident: int, max_cycles:
         if sm.finished:
             break
         if sm.stuck(cycle):
-            return Raw.failed(DEADLOCK, program)
+            raise unfinished(DEADLOCK, max_cycles)
         if cycle >= max_cycles:
-            return Raw.failed(OVER_BUDGET, program)
+            raise unfinished(OVER_BUDGET, max_cycles)
         sm.step(cycle)
         cycle += 1
-    return Raw.done(
+    return result_of(
+        program,
+        machine,
         cycles=max(cycle, sm.memory.idle()),
         block_start=sm.block_start,
         block_end=sm.block_end,

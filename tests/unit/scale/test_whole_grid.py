@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 from irregular_kernels import triangular
 
@@ -18,7 +18,7 @@ from ppt_gpu.scale.blocks.distribution import plan
 from ppt_gpu.scale.levels.grid import disagreement, small, small_prediction
 from ppt_gpu.scale.occupancy.occupancy import occupancy
 from ppt_gpu.scale.prediction import KernelPrediction
-from ppt_gpu.sm.loop.raw import Raw
+from ppt_gpu.sm.program.result import SmResult
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.gpu import Collectors, Gpu
 from ppt_gpu.workload.budget import Budget
@@ -155,11 +155,11 @@ def test_levels_tell_the_same_of_more_samples(sample: str, gpu: Gpu) -> None:
     agree(sample, gpu)
 
 
-def test_a_level_that_tells_another_story_is_named(gpu: Gpu) -> None:
+def test_a_level_that_tells_another_story_is_named(gpu: Gpu, sm_result: Callable[..., SmResult]) -> None:
+    result = sm_result([0], [1000])
     fit = occupancy(gpu, 256, 16, 0)
-    raw = Raw.failed(0, _no_program())
     grid, steady = (
-        KernelPrediction(cycles, plan(30, fit, gpu, level), raw, ())  # type: ignore[arg-type]
+        KernelPrediction(cycles, plan(30, fit, gpu, level), result, ())
         for cycles, level in ((1000.0, "grid"), (1110.0, "steady"))
     )
     assert disagreement(grid, steady) == [
@@ -176,13 +176,6 @@ def test_the_overlap_rule_is_held_against_level_steady(gpu: Gpu) -> None:
     assert float(steady.value("kernel.cycles")) != pytest.approx(float(many.value("kernel.cycles")), rel=0.1)
     assert [text for text in many.warnings if text.startswith("levels differ: steady")]
     assert steady.warnings == ()
-
-
-def _no_program() -> object:
-    class Nothing:
-        block_warp, op_name = np.zeros(1, np.int64), ()
-
-    return Nothing()
 
 
 def test_the_budget_of_the_functional_run_is_named(gpu: Gpu) -> None:

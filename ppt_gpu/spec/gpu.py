@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 #: Task classes: what a machine operation is, independent of the GPU. Operation names are "class" or "class.variant"
 #: ("fp32.fma", "int32.mul", "load.global"); an ISA that does not list a variant uses the entry of its class.
@@ -102,7 +102,7 @@ class Sm:
     warp_granularity: int  # warps are allocated in multiples of this (sub-partitions)
     registers_per_block: int = 0  # that a block may have; 0: all of the SM
     turned: bool = False  # block slots begin at other schedulers in turn where they would all begin at the same ones
-    warp_size: int = 32
+    warp_size: ClassVar[int] = 32  # of all GPUs that run PTX
 
 
 @dataclass(frozen=True)
@@ -210,7 +210,6 @@ class MemoryPipe:
     atomics_wait: bool = False  # a warp does nothing else until its atomics are done, those of shared memory too
     highest_first: bool = False  # transactions of an access go in that order of their addresses; else as lanes do
     heap: int = 0  # address of the first buffer, others stand right behind; 0: anywhere, on multiples of 512
-    heap_unit: int = 256  # B, of whose multiples buffers take places then
     local_layout: str = "warp"  # of local memory lies together: all of a "warp", or a word of all threads of the "chip"
     constant_queued: bool = False  # constant reads pass the load/store unit, one cycle each
     constant_cold: bool = False  # the first constant read of an SM comes from below the constant cache

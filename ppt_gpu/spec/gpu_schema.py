@@ -56,7 +56,6 @@ _SM: dict[str, Leaf] = {
     "warp_granularity": _count(1, 16),
     "registers_per_block": _count(0, default=0),
     "turned": Flag(default=False),
-    "warp_size": _count(32, 32, default=32),
 }
 
 _SHARED: dict[str, Leaf] = {
@@ -140,7 +139,6 @@ _MEMORY: dict[str, Leaf] = {
     "atomics_wait": Flag(default=False),
     "highest_first": Flag(default=False),
     "heap": _count(0, 1 << 48, default=0),
-    "heap_unit": _bytes(1, default=256),
     "local_layout": Text(choices=LOCAL_LAYOUT, default="warp"),
     "constant_queued": Flag(default=False),
     "constant_cold": Flag(default=False),

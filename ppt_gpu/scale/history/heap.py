@@ -12,6 +12,7 @@ from ppt_gpu.emulator.trace.trace import GlobalAccesses, Trace
 from ppt_gpu.spec.gpu import MEMORY_SPACES, Gpu
 from ppt_gpu.workload.workload import Range
 
+UNIT = 256  # B, of whose multiples buffers take places
 SHARED = MEMORY_SPACES.index("shared")
 
 
@@ -26,17 +27,17 @@ class Heap:
 
     @classmethod
     def of(cls, ranges: Sequence[Range], gpu: Gpu) -> Heap:
-        """One behind another in this order, from `memory.heap` on, each from a multiple of `memory.heap_unit` on.
+        """One behind another in this order, from `memory.heap` on, each from a multiple of UNIT on.
 
         Where the GPU says nothing of them, they stay.
         """
         if not gpu.memory.heap:
             nothing = np.zeros(0, np.uint64)
             return cls(nothing, nothing, nothing, ())
-        at, unit, moved = gpu.memory.heap, gpu.memory.heap_unit, []
+        at, moved = gpu.memory.heap, []
         for area in ranges:
             moved.append(replace(area, start=at))
-            at += -(-area.bytes // unit) * unit
+            at += -(-area.bytes // UNIT) * UNIT
         order = sorted(range(len(ranges)), key=lambda index: ranges[index].start)
         starts = np.array([ranges[index].start for index in order], np.uint64)
         sizes = np.array([ranges[index].bytes for index in order], np.uint64)

@@ -40,11 +40,11 @@ def seen_by_lowering(gpu: Gpu) -> tuple[Any, ...]:
     from ppt_gpu.sm.accesses.access import geometry
 
     return (
-        _plain(geometry(gpu)), gpu.sm.warp_size, gpu.sm.issue_width, gpu.l2.size, gpu.l2.in_step,
+        _plain(geometry(gpu)), gpu.sm.issue_width, gpu.l2.size, gpu.l2.in_step,
         gpu.shared.latency,
         gpu.shared.counts_lanes, gpu.l1.sms, gpu.sm.count,
         gpu.memory.constant_latency, gpu.memory.constant_queued, gpu.memory.atomics_wait, gpu.perfect_memory,
-        gpu.memory.local_layout, gpu.memory.heap, gpu.memory.heap_unit,
+        gpu.memory.local_layout, gpu.memory.heap,
         _plain(gpu.pipes), _plain(gpu.isa),
         _plain(gpu.collectors), gpu.constants.size, gpu.constants.line, _plain(gpu.l2) if has_slices(gpu) else None,
         _plain(gpu.l1) if may_camp(gpu) else None, _rows(gpu),

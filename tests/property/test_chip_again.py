@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sm_random import answered, differences, programs
-from some_examples import until
+from some_examples import cases, until
 from test_chip_agreement import LONG, RELAXED, chips
 
 from ppt_gpu.sm.chip.machine import Chip, checked_window, chip_of
@@ -77,7 +77,7 @@ def test_a_chip_again_is_the_chip(pytestconfig: pytest.Config) -> None:
         nonlocal found
         found += check(program, gpu, other, few, resident)
 
-    until(lambda: found > 10, agree, 60, pytestconfig, **GIVEN)
+    until(lambda: found > 10, agree, cases(60), pytestconfig, **GIVEN)
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sm_random import answered, differences, gpus, looping_programs, programs
-from some_examples import until
+from some_examples import cases, until
 
 from ppt_gpu.sm.loop import skip as core_skip
 from ppt_gpu.sm.loop.loop import run_core
@@ -72,7 +72,7 @@ def test_a_run_again_is_the_run(pytestconfig: pytest.Config) -> None:
         nonlocal found
         found += check(program, gpu, other, few, resident, skip)
 
-    until(lambda: found > 5, agree, 40, pytestconfig, **GIVEN)
+    until(lambda: found > 5, agree, cases(40), pytestconfig, **GIVEN)
 
 
 @pytest.mark.slow

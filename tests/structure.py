@@ -10,6 +10,7 @@ import re
 import sys
 from collections import Counter
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 import networkx
@@ -69,7 +70,7 @@ def read_module(name: str, path: Path) -> Module:
 
 
 class Package:
-    """The modules of a package, and which imports which."""
+    """The modules of a package, and which imports which. To read a large one takes seconds: `read_package`."""
 
     def __init__(self, folder: Path) -> None:
         self.name = folder.name
@@ -153,6 +154,12 @@ class Package:
         for name, text in face.table:
             found.update((name, module) for module in (text, f"{face.name}.{text}") if module in self.paths)
         return found
+
+
+@cache
+def read_package(folder: Path) -> Package:
+    """As `Package`, once in a process: for what does not change meanwhile."""
+    return Package(folder)
 
 
 def _dotted(path: Path, root: Path) -> str:

@@ -40,6 +40,18 @@ def _table():
 TABLE = _table()
 
 
+def instance(row):
+    """(text, destination) of a row of the table with distinct registers."""
+    text, destination, sources = row
+    counts = {"p": 1}
+    text = text.replace("{D}", f"%{destination}0")
+    for number, pool in enumerate(sources):
+        size = PREDICATES if pool == "p" else POOLS[pool][1]
+        text = text.replace("{" + str(number) + "}", f"%{pool}{counts.get(pool, 1) % size}")
+        counts[pool] = counts.get(pool, 1) + 1
+    return text, destination
+
+
 def _register(draw, pool):
     if pool == "p":
         return f"%p{draw(st.integers(0, PREDICATES - 1))}"

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 
+from ppt_gpu.common.errors import BudgetError, PptError
 from ppt_gpu.common.policies import POLICIES
 from ppt_gpu.sm.program.program import (
     EVENT_COUNTS,
@@ -25,6 +28,7 @@ from ppt_gpu.sm.program.program import (
     Program,
     operand_bits,
 )
+from ppt_gpu.sm.program.result import SmResult
 from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.gpu import TASK_CLASSES, CodeCache, Collectors, ConstantCache, Gpu, Pipe
 
@@ -54,9 +58,21 @@ QUEUED = (KIND_LOAD, KIND_STORE, KIND_ATOMIC, KIND_SHARED)
 UNLIKE = ("wall", "skipped_cycles")
 
 
-def differences(one: object, other: object) -> list[str]:
-    """Names of the fields, how they were found apart, in which two results differ."""
-    names = [field.name for field in dataclasses.fields(one) if field.name not in UNLIKE]  # type: ignore[arg-type]
+def outcome(run: Callable[..., SmResult], *arguments: Any) -> SmResult | str:
+    """The result of a run, or why it never ends. BudgetError when it takes too many cycles."""
+    try:
+        return run(*arguments)
+    except BudgetError:
+        raise
+    except PptError as error:
+        return str(error)
+
+
+def differences(one: SmResult | str, other: SmResult | str) -> list[str]:
+    """Names of the fields, how they were found apart, in which two results differ; or why only one of them ends."""
+    if isinstance(one, str) or isinstance(other, str):
+        return [] if one == other else [f"{one} | {other}"]
+    names = [field.name for field in dataclasses.fields(one) if field.name not in UNLIKE]
     return [name for name in names if not np.array_equal(getattr(one, name), getattr(other, name))]
 
 

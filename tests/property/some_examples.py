@@ -1,4 +1,4 @@
-"""Properties with few random cases in the default run and many with `-m slow`; and with as many as it takes."""
+"""How many random cases a property has: few by default and many with `-m slow` or a seed, or as many as it takes."""
 
 from __future__ import annotations
 
@@ -11,6 +11,12 @@ from hypothesis.strategies import SearchStrategy
 
 #: what `until` draws at most: where one round finds some of what is wanted, so many find enough
 ROUNDS = 50
+
+
+def cases(count: int) -> int:
+    """`count` cases of a test that holds compiled code against its slow reference; half of them where they are the same
+    in every run. With a seed, which draws others, it has them all."""
+    return -(-count // 2) if settings.default.derandomize else count
 
 
 def examples(few: int, many: int, *strategies: SearchStrategy[Any]) -> Callable[[Callable[..., None]], Any]:

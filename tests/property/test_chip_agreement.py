@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, note, reject, settings
 from hypothesis import strategies as st
-from sm_random import differences, gpus, pipelined_gpus, programs, staged_gpus, with_events, with_operands
+from sm_random import differences, gpus, outcome, pipelined_gpus, programs, staged_gpus, with_events, with_operands
+from some_examples import cases
 
 from benchmarks.loop_programs import loop_program
 from ppt_gpu.common.errors import BudgetError
@@ -57,12 +58,12 @@ def compare(program: Program, gpu: Gpu, resident: int, share: float, most: int =
     chip = chip_of(program, gpu)
     window = max(1, int(checked_window(None, chip) * share))
     try:
-        plain = run_chip_reference(program, chip, resident, most // chip.sms, window)
+        plain = outcome(run_chip_reference, program, chip, resident, most // chip.sms, window)
     except BudgetError:
         reject()
     with at_most(THREADS):
-        fast = run_chip(program, chip, resident, LONG, window)
-    note(f"window {window} of {chip.horizon}; cycles {plain.cycles} and {fast.cycles}")
+        fast = outcome(run_chip, program, chip, resident, LONG, window)
+    note(f"window {window} of {chip.horizon}; {plain} and {fast}")
     assert differences(plain, fast) == []
 
 
@@ -74,7 +75,7 @@ OPTIONS = {
 }
 
 
-@settings(RELAXED, max_examples=15)  # and below with something in the L2 or nothing, which are these too
+@settings(RELAXED, max_examples=cases(15))  # and below with something in the L2 or nothing, which are these too
 @given(**OPTIONS)
 def test_compiled_chip_is_the_reference(program: Program, gpu: Gpu, resident: int, share: float) -> None:
     compare(program, gpu, resident, share)
@@ -90,7 +91,7 @@ def test_compiled_chip_is_the_reference_many(program: Program, gpu: Gpu, residen
 STAGED = OPTIONS | {"gpu": chips(collectors=True), "operands": st.integers(0, 1000)}
 
 
-@settings(RELAXED, max_examples=15)
+@settings(RELAXED, max_examples=cases(15))
 @given(**STAGED)
 def test_with_collector_units(program: Program, gpu: Gpu, resident: int, share: float, operands: int) -> None:
     compare(with_operands(program, operands, gpu.collectors.banks), gpu, resident, share)
@@ -106,7 +107,7 @@ def test_with_collector_units_many(program: Program, gpu: Gpu, resident: int, sh
 PIPELINED = STAGED | {"gpu": chips(pipelines=True)}
 
 
-@settings(RELAXED, max_examples=15)
+@settings(RELAXED, max_examples=cases(15))
 @given(**PIPELINED)
 def test_with_pipelines_of_the_l1(program: Program, gpu: Gpu, resident: int, share: float, operands: int) -> None:
     compare(with_operands(program, operands, gpu.collectors.banks), gpu, resident, share)
@@ -119,13 +120,13 @@ def test_with_pipelines_of_the_l1_many(program: Program, gpu: Gpu, resident: int
     compare(with_operands(program, operands, gpu.collectors.banks), gpu, resident, share, LONG)
 
 
-@settings(RELAXED, max_examples=15)
+@settings(RELAXED, max_examples=cases(15))
 @given(**OPTIONS, seed=st.integers(0, 2**32))
 def test_arrivals_waits_and_copies(program: Program, gpu: Gpu, resident: int, share: float, seed: int) -> None:
     compare(with_events(program, seed), gpu, resident, share)
 
 
-@settings(RELAXED, max_examples=15)
+@settings(RELAXED, max_examples=cases(15))
 @given(**OPTIONS, seed=st.integers(0, 2**32), more=st.integers(1, 2))
 def test_warps_that_wait_for_ever(
     program: Program, gpu: Gpu, resident: int, share: float, seed: int, more: int
@@ -167,7 +168,7 @@ def with_crossbar(
 PORTS = st.sampled_from((None, None, 0, 1, 3, 8, 73))
 
 
-@settings(RELAXED, max_examples=15)
+@settings(RELAXED, max_examples=cases(15))
 @given(**OPTIONS, left=st.lists(st.tuples(st.integers(0, 40), st.integers(0, 15)), max_size=60))
 def test_with_what_earlier_launches_left(
     program: Program, gpu: Gpu, resident: int, share: float, left: list[tuple[int, int]]
@@ -205,7 +206,7 @@ def crossed(
     return found, with_crossbar(gpu, polynomial, port, answers, queue, stops_after)
 
 
-@settings(RELAXED, max_examples=15)
+@settings(RELAXED, max_examples=cases(15))
 @given(**CROSSED)
 def test_with_a_crossbar(resident: int, share: float, **options: Any) -> None:
     compare(*crossed(**options), resident, share)
@@ -247,7 +248,7 @@ def one_sm(program: Program, gpu: Gpu) -> tuple[Program, Gpu, Chip]:
     return alone, small, chip_of(alone, small, code_at=CODE_IN_SM, constants_at=CODE_IN_SM)
 
 
-@settings(RELAXED, max_examples=15)
+@settings(RELAXED, max_examples=cases(15))
 @given(program=programs, gpu=chips(), resident=st.integers(1, 3), seed=st.none() | st.integers(0, 2**32))
 def test_a_chip_of_one_sm_is_the_sm(program: Program, gpu: Gpu, resident: int, seed: int | None) -> None:
     """To the last cycle, unless stores are held up below, of which an SM of a chip learns later.
@@ -265,7 +266,7 @@ def test_a_chip_of_one_sm_is_the_sm(program: Program, gpu: Gpu, resident: int, s
     assert differences(run_core(alone, machine, resident, LONG), whole) == []
 
 
-@settings(RELAXED, max_examples=15)
+@settings(RELAXED, max_examples=cases(15))
 @given(program=programs, gpu=chips(collectors=True), resident=st.integers(1, 3), operands=st.integers(0, 1000))
 def test_a_chip_of_one_sm_with_collector_units_is_the_sm(
     program: Program, gpu: Gpu, resident: int, operands: int
@@ -282,7 +283,7 @@ def test_a_chip_of_one_sm_with_collector_units_is_the_sm(
     assert differences(run_staged(alone, machine, resident, LONG), whole) == []
 
 
-@settings(RELAXED, max_examples=15)
+@settings(RELAXED, max_examples=cases(15))
 @given(program=programs, gpu=chips(pipelines=True), resident=st.integers(1, 3), operands=st.integers(0, 1000))
 def test_a_chip_of_one_sm_with_pipelines_of_the_l1_is_the_sm(
     program: Program, gpu: Gpu, resident: int, operands: int

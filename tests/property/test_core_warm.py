@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from sm_random import gpus, programs
+from some_examples import cases
 
 from ppt_gpu.common.bits import pointer
 from ppt_gpu.common.compiled import entry
@@ -74,7 +75,7 @@ def left(program: Program, machine: Machine, memory: MemoryArrays) -> list[NDArr
     return [memory.counters(), words, known[:, [L1_NODE, L2_NODE, L2_SET]], memory.mem[[DIRTY_REST]]]
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, max_examples=cases(60), suppress_health_check=list(HealthCheck))
 @given(program=programs, gpu=gpus(), active=st.integers(1, 3), dirty=st.sampled_from((0.0, 0.4)))
 def test_caches_and_counters(program: Program, gpu: Gpu, active: int, dirty: float) -> None:
     # which line a miss replaces depends on what is on its way where the L1 reserves places, and here nothing ever is

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from some_examples import cases
 
 from ppt_gpu.common.compiled import entry
 from ppt_gpu.sm.chip import memory as q
@@ -35,7 +36,7 @@ def pass_ahead(words: Any, step: int) -> None:
     cross(words, 0, q.R_ACROSS, step, NEVER, False, 0)
 
 
-@settings(deadline=None, max_examples=500)
+@settings(deadline=None, max_examples=cases(500))
 @given(
     seed=st.integers(0, 2**32),
     senders=st.integers(1, 5),

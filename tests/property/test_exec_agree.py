@@ -3,17 +3,11 @@
 Exceptions: approximate functions and .approx in f64 may differ in their last place.
 """
 
-import shutil
-import subprocess
-import tempfile
-from pathlib import Path
-
 import numpy as np
 import pytest
 from equal_fields import assert_equal
 from hypothesis import strategies as st
-from random_arithmetic import arithmetic_rows
-from random_ptx import BLOCKS, POOLS, PREDICATES, ROW, ROW_PLACES, TABLE, THREADS, kernel_text, kernels
+from random_ptx import BLOCKS, ROW, ROW_PLACES, THREADS, kernel_text, kernels
 from reference.interpreter.interpreter import interpret
 from some_examples import examples
 
@@ -79,60 +73,6 @@ def assert_same(text, rows, places=ROW_PLACES, extra=0):
 @examples(20, 600, kernels(), st.integers(0, 1000))
 def test_random_kernels(text, seed):
     assert_same(text, inputs(seed))
-
-
-def instance(row):
-    """(text, destination) of a row of the table with distinct registers."""
-    text, destination, sources = row
-    counts = {"p": 1}
-    text = text.replace("{D}", f"%{destination}0")
-    for number, pool in enumerate(sources):
-        size = PREDICATES if pool == "p" else POOLS[pool][1]
-        text = text.replace("{" + str(number) + "}", f"%{pool}{counts.get(pool, 1) % size}")
-        counts[pool] = counts.get(pool, 1) + 1
-    return text, destination
-
-
-_RESULT = {"p": "b32", "h": "b16", "e": "b16", "r": "b32", "d": "b64", "f": "f32", "g": "f64"}
-CHUNK = 40
-
-
-def every_form(chunk):
-    """(kernel, places): the instructions of some rows, each followed by a store of its result."""
-    lines, places = [], []
-    for number, row in enumerate(chunk):
-        text, destination = instance(row)
-        at, kind, register = ROW + 8 * number, _RESULT[destination], f"%{destination}0"
-        lines.append(text)
-        if destination == "p":
-            lines.append(f"selp.b32 %i, 1, 0, {register};")
-            register = "%i"
-        lines.append(f"st.global.{kind} [%to+{at}], {register};")
-        places.append((text, kind, at))
-    return kernel_text(lines, 8 * CHUNK), [*places, *ROW_PLACES]
-
-
-@pytest.mark.parametrize("start", range(0, len(TABLE), CHUNK), ids=lambda start: TABLE[start][0].split()[0])
-@pytest.mark.parametrize("seeds", [(1,), pytest.param(range(2, 12), marks=pytest.mark.slow)], ids=["once", "often"])
-def test_every_form(start, seeds):
-    text, places = every_form(TABLE[start : start + CHUNK])
-    for seed in seeds:
-        assert_same(text, inputs(seed), places, 8 * CHUNK)
-
-
-def test_every_arithmetic_form_is_ptx():
-    """NVIDIA's assembler takes each of them: no test of something that does not exist."""
-    if shutil.which("ptxas") is None:
-        pytest.skip("ptxas is not installed")
-    text = kernel_text([instance(row)[0] for row in arithmetic_rows()])
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "forms.ptx")
-        path.write_text(text)
-        command = ["ptxas", "-arch=sm_100a", "-O0", str(path), "-o", str(path.with_suffix(".cubin"))]
-        found = subprocess.run(command, capture_output=True, text=True, check=False)
-        if "Unsupported .version" in found.stderr or "is not defined for option 'gpu-name'" in found.stderr:
-            pytest.skip("ptxas is older than PTX 9.0")
-        assert found.returncode == 0, found.stderr
 
 
 @pytest.mark.parametrize("mode", ["up", "down", "bfly", "idx"])

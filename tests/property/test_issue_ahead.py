@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sm_random import differences
+from some_examples import cases
 
 from benchmarks.loop_programs import Entry, loop_program
 from ppt_gpu.sm.loop import loop as core
@@ -38,7 +39,7 @@ def entries() -> st.SearchStrategy[Entry]:
     )
 
 
-@settings(RELAXED, max_examples=100)
+@settings(RELAXED, max_examples=cases(100))
 @given(
     body=st.lists(entries(), min_size=3, max_size=24),
     repeat=st.integers(2, 20),

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 from sm_random import differences, gpus, looping_programs, programs, with_events
-from some_examples import until
+from some_examples import cases, until
 
 from ppt_gpu.common.policies import POLICIES
 from ppt_gpu.sm.loop import skip as core_skip
@@ -41,7 +41,7 @@ def compare(program: Program, gpu: Gpu, resident: int, active: int, dirty: float
     assert differences(plain, fast) == []
 
 
-@settings(RELAXED, max_examples=40)
+@settings(RELAXED, max_examples=cases(40))
 @given(**LATER)
 def test_compiled_loop_is_the_reference(
     program: Program, gpu: Gpu, resident: int, active: int, dirty: float, later: bool
@@ -49,7 +49,7 @@ def test_compiled_loop_is_the_reference(
     compare(program, gpu, resident, active, dirty, later)
 
 
-@settings(RELAXED, max_examples=30)
+@settings(RELAXED, max_examples=cases(30))
 @given(**OPTIONS, seed=st.integers(0, 2**32))
 def test_arrivals_and_waits(program: Program, gpu: Gpu, resident: int, active: int, dirty: float, seed: int) -> None:
     compare(with_events(program, seed), gpu, resident, active, dirty)
@@ -109,7 +109,7 @@ def compare_specialised(program: Program, gpu: Gpu, resident: int, schedulers: i
     assert differences(plain, run_core(program, machine, resident, 1 << 30, specialise=True)) == []
 
 
-@settings(RELAXED, max_examples=25)
+@settings(RELAXED, max_examples=cases(25))
 @given(program=programs, gpu=gpus(), resident=st.integers(1, 4))
 def test_specialised_loop_is_the_reference(program: Program, gpu: Gpu, resident: int) -> None:
     """One that batches: greedy, one entry a cycle. The others differ by what the compiler folds."""

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, note, settings
 from hypothesis import strategies as st
 from sm_random import differences, pipelined_gpus, programs, staged_gpus, with_operands
+from some_examples import cases
 
 from benchmarks.loop_programs import STREAMING, loop_program
 from ppt_gpu.sm.one_sm import simulate
@@ -49,7 +50,7 @@ def compare(
     assert fast.warp_cycles.sum() == lifetimes.sum()
 
 
-@settings(RELAXED, max_examples=25)
+@settings(RELAXED, max_examples=cases(25))
 @given(**OPTIONS)
 def test_compiled_loop_is_the_reference(
     program: Program, gpu: Gpu, resident: int, active: int, dirty: float, operands: int
@@ -57,7 +58,7 @@ def test_compiled_loop_is_the_reference(
     compare(program, gpu, resident, active, dirty, operands)
 
 
-@settings(RELAXED, max_examples=25)
+@settings(RELAXED, max_examples=cases(25))
 @given(**OPTIONS | {"gpu": pipelined_gpus()})
 def test_with_pipelines_of_the_l1(
     program: Program, gpu: Gpu, resident: int, active: int, dirty: float, operands: int

@@ -5,12 +5,10 @@ come from memory.
 """
 
 import numpy as np
-import pytest
 from equal_fields import assert_equal
 from hypothesis import assume
-from random_ptx import BLOCKS, ROW, ROW_PLACES, TABLE, THREADS, kernel_text, kernels
+from random_ptx import BLOCKS, ROW, ROW_PLACES, THREADS, kernels
 from some_examples import examples
-from test_exec_agree import instance
 
 from ppt_gpu.common.errors import PptError
 from ppt_gpu.emulator.analysis.data_dependence import decided_by
@@ -65,13 +63,3 @@ def assert_same(text):
 @examples(40, 2000, kernels())
 def test_random_kernels(text):
     assume(assert_same(of_threads(text)))
-
-
-CHUNK = 10
-
-
-@pytest.mark.parametrize("start", range(0, len(TABLE), 40 * CHUNK))
-def test_every_form(start):
-    """Each instruction once, some of its results used by nobody."""
-    for first in range(start, min(start + 40 * CHUNK, len(TABLE)), CHUNK):
-        assert_same(of_threads(kernel_text([instance(row)[0] for row in TABLE[first : first + CHUNK]])))

@@ -7,11 +7,15 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from structure import Package
+from structure import Package, read_package
 
 import ppt_gpu
 
-PACKAGE = Package(Path(ppt_gpu.__file__).parent)
+
+def the_package() -> Package:
+    """Read by the tests, not when they are collected, which every process does with all of them."""
+    return read_package(Path(ppt_gpu.__file__).parent)
+
 
 #: packages, sub-packages, and the front doors at the top, which are files
 _ORDER = """
@@ -50,11 +54,11 @@ PLACES = {name: place for place, name in enumerate(ORDER)}
 def package_of(module: str) -> str:
     """The package that a module is in; a module at the top stands for itself."""
     parts = module.split(".")[1:]
-    return ".".join(parts if PACKAGE.modules[module].is_face or len(parts) == 1 else parts[:-1])
+    return ".".join(parts if the_package().modules[module].is_face or len(parts) == 1 else parts[:-1])
 
 
 def test_every_package_has_a_place() -> None:
-    assert {package_of(module) for module in PACKAGE.modules} == {*ORDER, ""}
+    assert {package_of(module) for module in the_package().modules} == {*ORDER, ""}
 
 
 @pytest.mark.parametrize("package", ORDER)
@@ -62,30 +66,30 @@ def test_imports_point_to_what_stands_before(package: str) -> None:
     """A face may hand on what is in its own package, wherever that stands."""
     wrong = [
         f"{each.module} imports {each.imported}"
-        for each in PACKAGE.imports
+        for each in the_package().imports
         if package_of(each.module) == package
-        and not (PACKAGE.modules[each.module].is_face and each.imported.startswith(f"{each.module}."))
+        and not (the_package().modules[each.module].is_face and each.imported.startswith(f"{each.module}."))
         and PLACES.get(package_of(each.imported), len(ORDER)) > PLACES[package]
     ]
     assert wrong == []
 
 
 def test_no_relative_imports() -> None:
-    for path in PACKAGE.paths.values():
+    for path in the_package().paths.values():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             assert not (isinstance(node, ast.ImportFrom) and node.level), f"{path}: relative import"
 
 
 def test_no_name_of_a_lazy_face_is_that_of_a_module_in_it() -> None:
     """An import of the module would put it in the place of what the face hands on."""
-    for name, module in PACKAGE.modules.items():
+    for name, module in the_package().modules.items():
         handed_on = {alias.asname or alias.name for node, _ in module.imports for alias in node.names}
-        inside = {each.removeprefix(f"{name}.") for each in PACKAGE.modules if each.startswith(f"{name}.")}
+        inside = {each.removeprefix(f"{name}.") for each in the_package().modules if each.startswith(f"{name}.")}
         assert not module.is_lazy or not handed_on & inside, name
 
 
 def test_all_that_a_lazy_face_hands_on_is_there() -> None:
-    for name in (name for name, module in PACKAGE.modules.items() if module.is_lazy):
+    for name in (name for name, module in the_package().modules.items() if module.is_lazy):
         face = import_module(name)
         for each in face.__all__:
             assert getattr(face, each) is not None

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from structure import Package
+from structure import read_package
 
 import ppt_gpu
 from ppt_gpu.emulator.trace import identity
@@ -33,22 +33,19 @@ KINDS = {
 }
 
 
-PACKAGE_TEXT = Package(PACKAGE)
-NAMES = {path: name for name, path in PACKAGE_TEXT.paths.items()}
-
-
 @cache
 def imported(file: str) -> frozenset[str]:
     """The files of the package that a file imports, also inside functions, and the faces on the way to them.
 
     Of a lazy face only what is read of it is imported, and by whom that is read."""
-    name = NAMES[FILES[file]]
-    if PACKAGE_TEXT.modules[name].is_lazy:
+    package = read_package(PACKAGE)
+    name = next(name for name, path in package.paths.items() if path == FILES[file])
+    if package.modules[name].is_lazy:
         targets = {"ppt_gpu.common.lazy_face"}
     else:
-        targets = {each.imported for each in PACKAGE_TEXT.imports if each.module == name}
+        targets = {each.imported for each in package.imports if each.module == name}
     above = {".".join(parts[:count]) for parts in (t.split(".") for t in targets) for count in range(2, len(parts))}
-    return frozenset(PACKAGE_TEXT.paths[each].relative_to(PACKAGE).as_posix() for each in targets | above)
+    return frozenset(package.paths[each].relative_to(PACKAGE).as_posix() for each in targets | above)
 
 
 def reached(files: Sequence[str]) -> set[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from structure import Package
+from structure import Package, read_package
 
 import ppt_gpu
 from benchmarks.entered import bench_entered
@@ -31,7 +31,7 @@ ENTERED = {"files": 173, "functions": 970}
 
 @pytest.fixture(scope="module")
 def figures() -> dict[str, int]:
-    return Package(Path(ppt_gpu.__file__).parent).figures()
+    return read_package(Path(ppt_gpu.__file__).parent).figures()
 
 
 @pytest.mark.parametrize("name", AT_MOST)

@@ -16,11 +16,12 @@ from ppt_gpu.workload.workload import Argument, Buffer
 
 HEAD = ".version 8.5\n.target sm_90a\n.address_size 64\n"
 SHARED = 65536
+SECOND = 10240  # where B begins in shared memory, behind A
 SIZE = {"f16": 2, "bf16": 2, "tf32": 4, "e4m3": 1, "e5m2": 1, "s8": 1, "u8": 1, "b1": 4}
 PIECES = {0: 1, 1: 8, 2: 4, 3: 2}  # 16 B pieces of a block's row, by swizzle mode
 
 
-def source(opcode, tail, d_registers, a_registers):
+def source(opcode, tail, d_registers, a_registers, shared=SHARED):
     """k(a, b, d, first, second): shared memory is filled from b, the warpgroup's registers from a and d.
 
     No barrier stands around the product, behind which shared memory is filled with something else: the warps come to
@@ -30,11 +31,11 @@ def source(opcode, tail, d_registers, a_registers):
     lines.append(
         ".visible .entry k(.param .u64 a, .param .u64 b, .param .u64 d, .param .u64 first, .param .u64 second) {"
     )
-    lines.append(f".shared .align 1024 .b8 s[{SHARED}]; .reg .b32 %d<{d_registers}>, %a<4>, %i<4>; .reg .pred %p, %q;")
+    lines.append(f".shared .align 1024 .b8 s[{shared}]; .reg .b32 %d<{d_registers}>, %a<4>, %i<4>; .reg .pred %p, %q;")
     lines.append(".reg .b64 %x<6>; mov.u32 %i0, %tid.x; ld.param.u64 %x0, [b]; mov.u32 %i1, %i0;")
     lines.append("fill: mul.wide.u32 %x1, %i1, 4; add.s64 %x1, %x1, %x0; ld.global.b32 %i2, [%x1];")
     lines.append("shl.b32 %i3, %i1, 2; mov.u32 %d0, s; add.u32 %i3, %i3, %d0; st.shared.b32 [%i3], %i2;")
-    lines.append(f"add.u32 %i1, %i1, 128; setp.lt.u32 %q, %i1, {SHARED // 4}; @%q bra fill;")
+    lines.append(f"add.u32 %i1, %i1, 128; setp.lt.u32 %q, %i1, {shared // 4}; @%q bra fill;")
     for name, count in (("a", a_registers), ("d", d_registers)):
         lines.append(
             f"ld.param.u64 %x0, [{name}]; mul.wide.u32 %x1, %i0, {4 * count}; add.s64 %x{2 + (name == 'd')}, %x0, %x1;"
@@ -50,7 +51,7 @@ def source(opcode, tail, d_registers, a_registers):
     lines += [f"st.global.b32 [%x3+{4 * r}], %d{r};" for r in range(d_registers)]
     lines.append("mov.u32 %i1, %i0; mov.u32 %d0, s; spoil: shl.b32 %i3, %i1, 2; add.u32 %i3, %i3, %d0;")
     lines.append("st.shared.b32 [%i3], %i0; add.u32 %i1, %i1, 128;")
-    lines.append(f"setp.lt.u32 %q, %i1, {SHARED // 4}; @%q bra spoil;")
+    lines.append(f"setp.lt.u32 %q, %i1, {shared // 4}; @%q bra spoil;")
     return HEAD + "\n".join([*lines, "ret; }"])
 
 
@@ -117,7 +118,8 @@ def test_product(case, keep):
     depth = 32 // size
     a, left = elements(rng, kind, (64, depth))
     b, right = elements(rng, kind, (n, depth))
-    image = rng.integers(0, 256, SHARED).astype("u1")
+    shared = SECOND + 128 * n  # to fill it takes both engines longer than the product
+    image = rng.integers(0, 256, shared).astype("u1")
     turn_a, turn_b = turns or (0, 0)
     first = 0
     fill_a = np.zeros(128 * 4, "u4")
@@ -126,7 +128,7 @@ def test_product(case, keep):
         fill_a = np.concatenate([registers_of(fragment, a[16 * w : 16 * w + 16].ravel()) for w in range(4)]).view("u4")
     else:
         first = lay_out(image, 1024, a, size, mode_a, turn_a, 32)
-    second = lay_out(image, 32768, b, size, mode_b, turn_b, 32)
+    second = lay_out(image, SECOND, b, size, mode_b, turn_b, 32)
     fragment = fragment_c(16, n, 16 if d == "f16" else 32)
     old = rng.integers(-9, 10, (64, n))
     codes = (
@@ -140,10 +142,10 @@ def test_product(case, keep):
     tail = "" if scales is None else f", {scales[0]}, {scales[1]}"
     if turns:
         tail += f", {turn_b}" if mode_a is None else f", {turn_a}, {turn_b}"
-    text = source(opcode, tail, fragment.registers, 0 if mode_a is not None else 4)
+    text = source(opcode, tail, fragment.registers, 0 if mode_a is not None else 4, shared)
     if not keep:
         text = text.replace("setp.ne.u64 %p, %x4, 1;", "setp.eq.u64 %p, %x4, 1;")
-    buffers = [Buffer("a", "u32", 512), Buffer("b", "u8", SHARED), Buffer("d", "u8", fill_d.nbytes)]
+    buffers = [Buffer("a", "u32", 512), Buffer("b", "u8", shared), Buffer("d", "u8", fill_d.nbytes)]
     arguments = [pointer("a"), pointer("b"), pointer("d"), Argument("u64", first), Argument("u64", second)]
     fill = {"a": fill_a, "b": image, "d": fill_d}
     run = Case(parse_module(text, "test.ptx"), "k", (1,), (128,), arguments, buffers, fill=fill)

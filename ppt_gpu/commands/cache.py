@@ -37,7 +37,8 @@ def cache_report(clear: bool = False, as_json: bool = False) -> str:
         f"folder: {folder or 'none, nothing is kept'}  (PPT_GPU_CACHE)",
         f"traces of kernels {verb}: {number('traces')}, block timings: {number('timings')}, times: {number('times')}",
         f"machine codes {verb}: {number('machine_codes')}, lowered blocks: {number('programs')}, "
-        f"contents of the L2: {number('l2_lines')}, outputs of compilers: {number('compiled')}",
+        f"contents of the L2: {number('l2_lines')}",
+        f"outputs of compilers {verb}: {number('compiled')}",
         f"together {format_bytes(sum(size for _, size, _ in entries))} of at most {format_bytes(store.limit)}  "
         "(PPT_GPU_CACHE_LIMIT)",
     ]

@@ -1,4 +1,4 @@
-"""Run a program on all SMs of a GPU: check the input, choose the loop, name the result.
+"""Run a program on all SMs of a GPU: check the input, choose the loop.
 
 A whole chip: all blocks of a launch on all its SMs, which share the L2 and DRAM. See README.md, "The whole chip".
 """

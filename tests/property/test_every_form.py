@@ -18,6 +18,21 @@ _RESULT = {"p": "b32", "h": "b16", "e": "b16", "r": "b32", "d": "b64", "f": "f32
 CHUNK = 80
 #: rows of a kernel that is not taken apart any more where memory steers it
 LEAST = 10
+#: neighbours in the table differ by a type or a modifier: one of three rows is looked at by default, and the others
+#: with `-m slow`
+EVERY = 3
+
+
+def rows_of_kernels():
+    """The rows of each kernel, for parametrize."""
+    for first in range(EVERY):
+        table = TABLE[first::EVERY]
+        for start in range(0, len(table), CHUNK):
+            rows = table[start : start + CHUNK]
+            yield pytest.param(rows, id=rows[0][0].split()[0], marks=[pytest.mark.slow] * (first > 0))
+
+
+ROWS = list(rows_of_kernels())
 
 
 def every_form(chunk):
@@ -35,10 +50,10 @@ def every_form(chunk):
     return kernel_text(lines, 8 * CHUNK), [*places, *ROW_PLACES]
 
 
-@pytest.mark.parametrize("start", range(0, len(TABLE), CHUNK), ids=lambda start: TABLE[start][0].split()[0])
+@pytest.mark.parametrize("rows", ROWS)
 @pytest.mark.parametrize("seeds", [(1,), pytest.param(range(2, 12), marks=pytest.mark.slow)], ids=["once", "often"])
-def test_both_engines_agree(start, seeds):
-    text, places = every_form(TABLE[start : start + CHUNK])
+def test_both_engines_agree(rows, seeds):
+    text, places = every_form(rows)
     for seed in seeds:
         assert_same(text, inputs(seed), places, 8 * CHUNK)
 
@@ -52,10 +67,10 @@ def traces_agree(rows):
         traces_agree(rows[half:])
 
 
-@pytest.mark.parametrize("start", range(0, len(TABLE), CHUNK), ids=lambda start: TABLE[start][0].split()[0])
-def test_traces_without_results(start):
+@pytest.mark.parametrize("rows", ROWS)
+def test_traces_without_results(rows):
     """Each instruction once, some of its results used by nobody."""
-    traces_agree(TABLE[start : start + CHUNK])
+    traces_agree(rows)
 
 
 def test_every_arithmetic_form_is_ptx():

@@ -16,7 +16,7 @@ from ppt_gpu.workload.workload import Buffer
 sys.path.insert(0, str(Path(__file__).parent / "emulator"))
 from jit_kernels import Case, check_against_interpreter, integer, pointer
 
-SIDE, DEPTH = 128, 160
+SIDE, DEPTH = 64, 160
 
 
 @pytest.mark.parametrize("file", ["cp_async", "bulk"])

@@ -32,7 +32,9 @@ SUFFIX = ".trace"
 TIME = ".time"  # of a predicted time
 MARK = ".mark"  # of a fact without content
 #: endings of what is kept
-ENTRIES = (SUFFIX, ".timing", TIME, ".code", ".program", ".lines", ".run", MARK, ".ptx", ".json", ".sass")
+ENTRIES = (SUFFIX, ".timing", TIME, ".code", ".program", ".lines", MARK, ".ptx", ".json", ".sass")
+#: and of what earlier versions kept, which nothing reads any more
+FORMER = (".run",)
 #: the header: this, eight digits of the CRC-32 of the entry's name and content, and the end. In PTX it is a comment,
 #: on the first line, so that messages name the lines of the file
 _OURS = b"/*ppt_gpu kept "
@@ -139,7 +141,7 @@ class Store:
         """As `entries`, of all files that have names of entries: to open each takes ten times as long."""
         found = []
         for each in (each for group in self._folders()[1] for each in listed(group)):
-            if each.name.endswith(ENTRIES):
+            if each.name.endswith((*ENTRIES, *FORMER)):
                 with suppress(OSError):  # another process removed it
                     status = each.stat(follow_symlinks=False)
                     found.append((each.path, status.st_size, status.st_mtime))

@@ -24,6 +24,7 @@ def test_with_all_steps_it_takes_as_many_cycles(body: tuple[Entry, ...], gpu_nam
     assert raw.cycles == behind_last_issue - 1 + int(program.op_latency[0])
 
 
+@pytest.mark.slow  # it compiles loops that nothing else needs
 def test_figures() -> None:
     figures = bench_limits(entries=128, runs=1)
     assert [figure["unit"] for figure in figures] == ["x"] * len(STEPS)

@@ -7,6 +7,7 @@ import pytest
 from jit_kernels import check_against_interpreter
 from matrix_kernels import case_of, dense_of
 from reference.interpreter.matrix_numbers import numbers
+from some_examples import one_in
 
 from ppt_gpu.common.errors import PptError
 from ppt_gpu.emulator.forms.matrix_form import MMA_SHAPES, SPARSE_SHAPES, product_of
@@ -142,7 +143,7 @@ def sparse_metadata(product, rng, selector):
     return words, columns.reshape(16, -1)
 
 
-@pytest.mark.parametrize("opcode", opcodes(SPARSE_SHAPES, "mma.sp::ordered_metadata.sync.aligned"))
+@pytest.mark.parametrize("opcode", one_in(3, opcodes(SPARSE_SHAPES, "mma.sp::ordered_metadata.sync.aligned")))
 def test_sparse_product(opcode):
     rng = np.random.default_rng(8)
     lanes = {"f16": 16, "bf16": 16, "tf32": 8}.get(product_of(opcode).a)

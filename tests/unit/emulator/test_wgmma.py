@@ -6,6 +6,7 @@ from jit_kernels import Case, check_against_interpreter, pointer
 from matrix_kernels import dense_of, registers_of, vector
 from reference.interpreter.interpreter import interpret
 from reference.interpreter.matrix_numbers import numbers
+from some_examples import one_in
 
 from ppt_gpu.common.errors import PptError
 from ppt_gpu.emulator.forms.matrix_layout import fragment_a, fragment_c
@@ -110,7 +111,7 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("keep", [True, False])
+@pytest.mark.parametrize("keep", one_in(2, [True, False]))
 @pytest.mark.parametrize("case", CASES, ids=lambda c: "-".join(str(part) for part in c[:6]))
 def test_product(case, keep):
     kind, d, n, mode_a, mode_b, turns, scales = case

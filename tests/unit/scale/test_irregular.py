@@ -11,6 +11,7 @@ from functools import cache
 
 import pytest
 from irregular_kernels import KERNELS, Whole, chains, ragged_copy, rounds, triangular, whole_chip, whole_grid
+from some_examples import one_in
 
 import ppt_gpu.scale.levels.irregular as irregular
 from ppt_gpu.scale.blocks.distribution import plan
@@ -42,7 +43,7 @@ def outcome(kernel: str, gpu: str) -> tuple[KernelPrediction, KernelPrediction, 
     return mixed, wave, whole_grid(sm)
 
 
-@pytest.mark.parametrize("gpu", GPUS)
+@pytest.mark.parametrize("gpu", one_in(2, GPUS))
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_time_of_the_whole_grid(kernel: str, gpu: str) -> None:
     mixed, _, whole = outcome(kernel, gpu)

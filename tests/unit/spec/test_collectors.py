@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from some_examples import one_in
 
 from ppt_gpu.pipeline import open_workload
 from ppt_gpu.validate.gpgpusim.launches import chosen, parts_of
@@ -48,7 +49,8 @@ def test_ours_takes_its_cycles_to_the_last_one(tools, case: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "case", ["vecadd(65536)", "reduction(131072)", "alulat", slow("strided(16384)"), slow("sgemm16(128,16)")]
+    "case",
+    ["reduction(131072)", slow("vecadd(65536)"), slow("alulat"), slow("strided(16384)"), slow("sgemm16(128,16)")],
 )
 def test_launches_on_gtx480_take_the_cycles_of_the_reference_to_the_last_one(tools, case: str) -> None:
     """All SMs, with the addresses that the simulator gives to buffers."""
@@ -59,8 +61,9 @@ def test_launches_on_gtx480_take_the_cycles_of_the_reference_to_the_last_one(too
 
 @pytest.mark.parametrize(
     "case",
-    ["ilp_fma(120,8)", "ilp_fma_300b(300,6)", "vecadd(65536)", "strided(16384)", "transpose(256)", "divergent(16384)",
-     "reduction(131072)", "sgemm16(128,16)", "stencil_naive(64", "stencil_25d(64", "saxpy(", "alulat", "pchase(256)"],
+    one_in(2, ("ilp_fma(120,8)", "ilp_fma_300b(300,6)", "vecadd(65536)", "strided(16384)", "transpose(256)",
+               "divergent(16384)", "reduction(131072)", "sgemm16(128,16)", "stencil_naive(64", "stencil_25d(64",
+               "saxpy(", "alulat", "pchase(256)")),
 )  # fmt: skip
 def test_ours_of_gtx480_takes_its_cycles_to_the_last_one(tools, case: str) -> None:
     """Lines of instructions and constants that miss, blocks that are seen to be over, the collectors of pipes."""
@@ -75,7 +78,7 @@ def test_and_for_kernels_that_the_reference_does_not_have(tools, name: str) -> N
     assert [ours for _, ours in found] == [truth for truth, _ in found]
 
 
-@pytest.mark.parametrize("case", ["vecadd(65536)", slow("reduction(131072)"), slow("strided(16384)")])
+@pytest.mark.parametrize("case", [slow("vecadd(65536)"), slow("reduction(131072)"), slow("strided(16384)")])
 def test_the_chip_of_qv100_takes_the_cycles_of_the_reference_to_the_last_one(hardware_tool, case: str) -> None:
     """With crossbars and slices of the L2, turns of the schedulers that go on, and the simulator's addresses."""
     members = next(m for m in chosen([case]) if (m[0]["config"], m[0]["mem"]) == ("SM7_QV100", "default"))

@@ -1,8 +1,8 @@
-"""How many random cases a property has: few by default and many with `-m slow` or a seed, or as many as it takes."""
+"""How many cases a property has: few by default and many with `-m slow` or a seed, or as many as it takes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
@@ -17,6 +17,12 @@ def cases(count: int) -> int:
     """`count` cases of a test that holds compiled code against its slow reference; half of them where they are the same
     in every run. With a seed, which draws others, it has them all."""
     return -(-count // 2) if settings.default.derandomize else count
+
+
+def one_in(number: int, values: Iterable[Any]) -> list[Any]:
+    """`values` for parametrize: the first of each `number` by default, the others with `-m slow`."""
+    slow = pytest.mark.slow
+    return [value if place % number == 0 else pytest.param(value, marks=slow) for place, value in enumerate(values)]
 
 
 def examples(few: int, many: int, *strategies: SearchStrategy[Any]) -> Callable[[Callable[..., None]], Any]:

@@ -15,11 +15,11 @@ from benchmarks.entered import bench_entered
 AT_MOST = {
     "files": 751,
     "lines": 98_842,
-    "files of the largest folder": 22,
+    "files of the largest folder": 23,
     "files over 500 lines": 2,
     "import circles": 0,
     "files in import circles": 0,
-    "late imports": 52,
+    "late imports": 53,
     "lines of the longest function": 348,
     "functions over 80 lines": 7,
     "functions over 12 parameters": 62,

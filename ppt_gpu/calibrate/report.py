@@ -1,6 +1,6 @@
 """`calibrate`: calibrated numbers as text and JSON, each with its confidence and the launches that it rests on.
 
-Numbers of a GPU by the path that --set takes, in the units of its file.
+Numbers are named by the path that --set takes, and have the units of the GPU's file.
 """
 
 from __future__ import annotations

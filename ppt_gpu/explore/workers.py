@@ -1,7 +1,7 @@
 """Computing jobs: here, in processes, or under mpirun; what is found is the same, only its order differs.
 
-A worker process ends by itself when the process that started it is gone. Of jobs that
-share functional traces the first comes alone.
+A worker process ends by itself when the process that started it is gone. Of jobs that share functional traces
+the first comes alone.
 """
 
 from __future__ import annotations

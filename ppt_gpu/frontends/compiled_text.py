@@ -1,7 +1,4 @@
-"""What compilers made, kept on disk by the content of what it was made from.
-
-What a front end makes of a kernel object and its arguments.
-"""
+"""What compilers made, kept on disk by the content of what it was made from."""
 
 from __future__ import annotations
 

@@ -20,8 +20,6 @@ Example::
 
 Any leaf may be written bare or as `{ value = ..., source = "..." }`. Values that are wrong are left out of
 `values` (None) so that rules between values must look before they compare: `checked.get(path)` gives None then.
-
-Checking a document against a schema: values in base units, sources, and every error in one pass.
 """
 
 from __future__ import annotations

@@ -9,8 +9,6 @@ Definitions (GPUPerf: Sim, Dasgupta, Kim, Vuduc, PPoPP 2012, equations A.3 and A
   MLP = sum of load latencies / cycles with a load outstanding = mean number of loads in flight while there is one.
 
 Loads are those of global and local memory: the ones that may go to DRAM.
-
-The one pass over a flattened task list behind `ppt_gpu.tasklist.graph`, compiled.
 """
 
 from __future__ import annotations

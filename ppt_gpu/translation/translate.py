@@ -2,8 +2,6 @@
 
 One task an instruction (or one for each machine operation, with `isa`). What the format cannot say exactly stands in
 the header comments of the list: irregular addresses, unrecorded ones, steps that vary from block to block.
-
-The operation names of a kernel's instructions as tasks, in memory spaces that task lists know.
 """
 
 from __future__ import annotations

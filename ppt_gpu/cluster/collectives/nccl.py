@@ -1,12 +1,9 @@
 """NCCL: which algorithm and protocol it takes, by its own tuning constants, and how long that takes on a machine.
 
-Its estimate is latency + bytes / bandwidth for each algorithm and protocol, and the smallest wins. A
-machine adds what the constants leave out: a fixed overhead, the latency of its network, and the filling of the
-pipeline, whose chunks grow with the message up to a limit (the ramp of middle sizes).
-
-The algorithms and protocols that NCCL considers for a collective: its estimates of latency and bandwidth.
-
-Source: NCCL, src/graph/tuning.cc; the constants are in hardware/nccl.
+Its estimate is latency + bytes / bandwidth for each algorithm and protocol, and the smallest wins
+(NCCL, src/graph/tuning.cc; the constants are in hardware/nccl). A machine adds what the constants leave out: a fixed
+overhead, the latency of its network, and the filling of the pipeline, whose chunks grow with the message up to a limit
+(the ramp of middle sizes).
 """
 
 from __future__ import annotations

@@ -3,14 +3,11 @@
 A message begins to flow when its source ports are free. Its end is there one latency after the flow has ended, or when
 an uncontended message would end, whichever is later. One process simulates all nodes.
 
-Max-min fair shares of links: no flow can have more without another, that has no more, getting less.
+Max-min fair: no flow can have more without another, that has no more, getting less. `max_min` raises all flows together
+and fixes those of the link that fills first (progressive filling; Bertsekas and Gallager, Data Networks, 1992, section
+6.5.2). `plain_max_min` is the definition step by step, for tests.
 
-`max_min` raises all flows together and fixes those of the link that fills first (progressive filling; Bertsekas and
-Gallager, Data Networks, 1992, section 6.5.2). `plain_max_min` is the definition step by step, for tests.
-
-Messages as flows that share the network's links max-min fair: rates change whenever a flow begins or ends.
-
-All flows of the run are known to one process: what one node begins changes the rates of others at once.
+Rates change whenever a flow begins or ends: what one node begins changes the rates of others at once.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""The device memory that a workload's first launch finds. It is built when a run
-needs it, and known by a digest before.
+"""The device memory that a workload's first launch finds.
+
+It is built when a run needs it, and known by a digest before.
 """
 
 from __future__ import annotations

@@ -9,8 +9,6 @@ for each other in other ways (atomics, volatile flags, barriers of some warps, m
 so: nothing is said of an access behind which its warp lets others know, and one before which the other warp may have
 waited. Two stores of what may be one value are no race, nor is a read of what the reading warp stored itself there:
 that race, if it is one, is between the stores.
-
-Do two stores to one place store different values? As far as code and the addresses in a trace show it.
 """
 
 from __future__ import annotations

@@ -16,8 +16,6 @@ Which of them a GPU has, and what they are there, its ISA says ([unnamed]):
 * elect, count, reduce, scan, spread: what makes one lane do an atomic for its warp
   (ppt_gpu.machine.selection.warp_aggregated_atomics).
 * reconverge: where lanes may part and meet again, one instruction says where before, and one waits there.
-
-Which blocks every way to a block passes.
 """
 
 from __future__ import annotations

@@ -5,10 +5,8 @@ block that is done makes place for the next. Caches, sectors and write policies 
 (ppt_gpu/sm/README.md, "Memory"): the L1 of one SM and its slice of the L2, in which lines that other SMs or the host
 brought are warm. A hit on a line that is still on its way, which takes time to see, is a hit here.
 
-The compiled loop of ppt_gpu.models.base.cache_outcomes: warps in turn, their transactions through L1 and L2 tags.
-
-A cache is four flat arrays, [sets x ways]: line (-1: empty), valid and dirty sector masks, and a stamp: the last use,
-or with first-in-first-out replacement the arrival. The way with the smallest stamp is replaced.
+In the compiled loop a cache is four flat arrays, [sets x ways]: line (-1: empty), valid and dirty sector masks, and a
+stamp: the last use, or with first-in-first-out replacement the arrival. The way with the smallest stamp is replaced.
 """
 
 from __future__ import annotations

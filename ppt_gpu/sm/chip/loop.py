@@ -4,9 +4,8 @@ In a window, no longer than the smallest latency below the SMs, nothing that one
 go through it one after another, or in threads. A window has rounds: an SM stops
 early when a slot is due that was freed in this window, as which block it gets depends on what the others freed before.
 
-What an SM is about to read, asked for before it does: while others went through the window, it has left all caches.
-
-Only hints: nothing here changes a result.
+The host's caches are asked early for what an SM is about to read: while other SMs went through the window, it has left
+them. These are only hints; they change no result.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Lowering of task lists: synthetic addresses for strides, given cache outcomes for transaction counts.
 
-Transactions whose cache level a task list gives, by hit rates or a reuse distance, instead of their address.
+A task list may also give the cache level of a transaction, by hit rates or a reuse distance, instead of its address.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """The set `micro`: bandwidths, latencies and rates of many GPUs as published, each held against the simulation.
 
 What is published stands in validation/micro/published.csv, with its source and what it is worth: measured by others,
-a vendor's document, or recalled (from memory). `ppt_gpu.validate.silicon.micro` predicts.
-
-What micro-benchmarks measure of a GPU, as the simulation has it: bandwidths, latencies, rates, launches, copies.
+a vendor's document, or recalled (from memory).
 
 The kernels are those of validation/micro, of the capture kit and of the measured curves. A rate or a latency is the
 difference of a long and a short run, so that launch overhead and what is cold are in neither.

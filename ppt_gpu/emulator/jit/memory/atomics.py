@@ -1,6 +1,6 @@
 """Atomic operations as helper functions: one lane after another, the lowest first.
 
-What an atomic operation leaves in memory, for one lane: from the old value and the operand, as scalar code.
+For one lane, scalar code makes what is left in memory of the old value and the operand.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What each mechanism moves: `python -m benchmarks.ablation [--every N] [--key TEXT]`.
+"""What each mechanism moves: `python -m benchmarks.ablation [--set NAME] [--every N] [--key TEXT]`.
 
 A key of a hardware file that has a default stands for a mechanism that the file turns on. Measured launches are
 predicted once as they are, and once for each key with its default on the GPUs whose files say otherwise. A mechanism
@@ -20,9 +20,12 @@ from ppt_gpu.spec import load_gpu
 from ppt_gpu.spec.gpu import Gpu
 from ppt_gpu.spec.gpu_schema import GPU
 from ppt_gpu.spec.toml_schema import REQUIRED, Leaf, Table
+from ppt_gpu.validate.silicon import measured_cases, published
 from ppt_gpu.validate.silicon.measured import predictions
-from ppt_gpu.validate.silicon.measured_cases import Case, cases
+from ppt_gpu.validate.silicon.measured_cases import Case
 
+#: the sets of `validate` that it knows
+SETS = {"measured": measured_cases.cases, "published": published.cases}
 MOVED = 0.01  # of the predicted time, from which on a launch counts as moved
 
 
@@ -96,12 +99,13 @@ def _loads(gpu: str, override: str) -> bool:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.ablation", description=__doc__)
+    parser.add_argument("--set", choices=SETS, default="measured", help="of validate (default: measured)")
     parser.add_argument("--every", type=int, default=8, metavar="N", help="one of N measured launches (default: 8)")
     parser.add_argument("--key", default="", metavar="TEXT", help="only keys that have TEXT")
     options = parser.parse_args()
     if options.every < 1:
         parser.error("--every: at least 1")
-    wanted = cases(())[:: options.every]
+    wanted = SETS[options.set]()[:: options.every]
     lines = [("key", "launches", "moved", "error", "without")]
     for key, default in mechanisms():
         moved = ablated(key, default, wanted) if options.key in key else None

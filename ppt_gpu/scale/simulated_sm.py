@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from threading import Lock
-from typing import TYPE_CHECKING, TypedDict, TypeVar
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from ppt_gpu.machine.code import MachineCode
     from ppt_gpu.sm.l2_sharing.left_lines import LeftLines
 
-R = TypeVar("R")
 
 #: thread instructions spent on learning which lines other SMs share; long blocks are sampled on fewer SMs
 SHARING_BUDGET = 1_000_000_000

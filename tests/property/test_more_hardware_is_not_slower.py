@@ -45,6 +45,7 @@ def kernels() -> dict[str, Workload]:
     }
 
 
+GPUS = ("k40", "v100")
 #: steps of the default run: one more SM, which gives a last wave of a few blocks, and large jumps
 FEW = {
     "sm.count": ("15", "16", "30"),
@@ -62,12 +63,13 @@ MANY = {
 }
 
 
-@pytest.mark.parametrize("gpu_first", one_in(2, ["k40", "v100"]))
-@pytest.mark.parametrize("key", FEW)
-def test_more_is_not_slower(key: str, gpu_first: str, record_property: Record) -> None:
-    """By default each key on one of the GPUs, in turn."""
-    turned = {"k40": "v100", "v100": "k40"}
-    gpu = turned[gpu_first] if list(FEW).index(key) % 2 else gpu_first
+#: each key on one GPU, then on the other; the one that comes first takes turns
+PAIRS = [pair for place, key in enumerate(FEW) for pair in ((key, GPUS[place % 2]), (key, GPUS[1 - place % 2]))]
+
+
+@pytest.mark.parametrize("pair", one_in(2, PAIRS), ids="-".join)
+def test_more_is_not_slower(pair: tuple[str, str], record_property: Record) -> None:
+    key, gpu = pair
     check(key, gpu, FEW[key], record_property)
 
 

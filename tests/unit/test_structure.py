@@ -14,7 +14,7 @@ from benchmarks.entered import bench_entered
 #: message of the same commit. `python tests/structure.py` prints the figures.
 AT_MOST = {
     "files": 751,
-    "lines": 98_819,
+    "lines": 98_793,
     "files of the largest folder": 23,
     "files over 500 lines": 2,
     "import circles": 0,

@@ -133,6 +133,13 @@ _GROUPS: tuple[tuple[str, Row], ...] = (
 )
 
 TABLE: dict[str, Row] = {base: row for bases, row in _GROUPS for base in bases.split()}
+_NOT_PURE = frozenset(("alloca", "stacksave", "stackrestore", "istypep"))
+#: base opcodes of instructions that do nothing but compute their results
+PURE = frozenset(
+    base
+    for base, row in TABLE.items()
+    if row.family in ("typed", "sfu", "mov", "cvt") or (row.family == "fixed" and row.name.startswith("int32."))
+).difference(_NOT_PURE)
 
 #: forms whose first operand is no destination, although the base opcode usually has one, by opcode prefix
 NO_DESTINATION: tuple[str, ...] = (

@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,7 +11,13 @@ sys.path.insert(0, str(Path(__file__).parent))
 from readme_blocks import ROOT, blocks, output
 
 
-@pytest.mark.parametrize("command", [name for name in blocks() if not name.startswith("bench")])
+def commands() -> list[Any]:
+    """All but benches, whose figures are another machine's; what runs for a minute is slow."""
+    slow = {"validate gpgpusim": pytest.mark.slow}
+    return [pytest.param(name, marks=slow.get(name, ())) for name in blocks() if not name.startswith("bench")]
+
+
+@pytest.mark.parametrize("command", commands())
 def test_pasted_output_is_current(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     assert blocks()[command] == output(command)

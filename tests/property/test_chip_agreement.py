@@ -91,6 +91,7 @@ def test_compiled_chip_is_the_reference_many(program: Program, gpu: Gpu, residen
 STAGED = OPTIONS | {"gpu": chips(collectors=True), "operands": st.integers(0, 1000)}
 
 
+@pytest.mark.slow
 @settings(RELAXED, max_examples=cases(15))
 @given(**STAGED)
 def test_with_collector_units(program: Program, gpu: Gpu, resident: int, share: float, operands: int) -> None:
@@ -266,6 +267,7 @@ def test_a_chip_of_one_sm_is_the_sm(program: Program, gpu: Gpu, resident: int, s
     assert differences(run_core(alone, machine, resident, LONG), whole) == []
 
 
+@pytest.mark.slow
 @settings(RELAXED, max_examples=cases(15))
 @given(program=programs, gpu=chips(collectors=True), resident=st.integers(1, 3), operands=st.integers(0, 1000))
 def test_a_chip_of_one_sm_with_collector_units_is_the_sm(

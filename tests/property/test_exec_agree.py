@@ -70,7 +70,7 @@ def assert_same(text, rows, places=ROW_PLACES, extra=0):
     assert_equal(compiled_trace, plain_trace, ("warnings",), text)
 
 
-@examples(20, 600, kernels(), st.integers(0, 1000))
+@examples(10, 600, kernels(), st.integers(0, 1000))
 def test_random_kernels(text, seed):
     assert_same(text, inputs(seed))
 

@@ -67,7 +67,7 @@ def batches(draw: st.DrawFn) -> tuple[Geometry, Variants, np.ndarray, np.ndarray
 
 
 @given(batches())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_accesses_agree_with_the_plain_rules(batch: tuple) -> None:
     shape, variants, variant, pattern, base, offsets, masks = batch
     found = lower_accesses(shape, variants, variant, pattern, base, offsets, masks)

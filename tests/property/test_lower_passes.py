@@ -103,7 +103,7 @@ def active(offsets: np.ndarray, mask: int, base: int) -> list[tuple[int, int]]:
 
 
 @given(accesses(), st.sampled_from(sorted(RULES)), st.sampled_from([64, 128, 256]), st.booleans())
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=250, deadline=None)
 def test_coalescing_agrees(access: tuple, rule: str, line: int, whole: bool) -> None:
     offsets, mask, base, size = access
     whole = whole and rule in ("line", "segment")

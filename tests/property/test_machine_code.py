@@ -45,7 +45,7 @@ def accesses(trace: Trace) -> list[np.ndarray]:
     return [trace.access_start, trace.access_space, mask, np.where(on, lanes, 0)]
 
 
-@examples(12, 300, kernels(), st.integers(0, 1000), st.sampled_from((20, 255)))
+@examples(6, 300, kernels(), st.integers(0, 1000), st.sampled_from((20, 255)))
 def test_random_kernels(text, seed, registers):
     """Threads alone, so that no warp takes two ways."""
     assume(not re.search("clock|timer", text))  # they see how many instructions there are

@@ -50,7 +50,7 @@ def compare(
     assert fast.warp_cycles.sum() == lifetimes.sum()
 
 
-@settings(RELAXED, max_examples=cases(25))
+@settings(RELAXED, max_examples=cases(14))
 @given(**OPTIONS)
 def test_compiled_loop_is_the_reference(
     program: Program, gpu: Gpu, resident: int, active: int, dirty: float, operands: int
@@ -58,7 +58,7 @@ def test_compiled_loop_is_the_reference(
     compare(program, gpu, resident, active, dirty, operands)
 
 
-@settings(RELAXED, max_examples=cases(25))
+@settings(RELAXED, max_examples=cases(14))
 @given(**OPTIONS | {"gpu": pipelined_gpus()})
 def test_with_pipelines_of_the_l1(
     program: Program, gpu: Gpu, resident: int, active: int, dirty: float, operands: int

@@ -60,6 +60,6 @@ def assert_same(text):
     return True
 
 
-@examples(20, 2000, kernels())
+@examples(8, 2000, kernels())
 def test_random_kernels(text):
     assume(assert_same(of_threads(text)))

@@ -124,7 +124,9 @@ def test_every_block_gets_its_part_and_every_part_is_done_once(items):
     assert parts.max() - parts.min() <= 2
 
 
-@pytest.mark.parametrize(("text", "items"), [(QUEUE, 61), (CLUSTERS, 61), (ROWS, 300)])
+@pytest.mark.parametrize(
+    ("text", "items"), [(QUEUE, 61), pytest.param(CLUSTERS, 61, marks=pytest.mark.slow), (ROWS, 300)]
+)
 def test_the_plain_reference_gives_the_same_turns(text, items):
     """Which block gets which part, too."""
     (compiled, left, _), (plain, right, _) = (ran(text, items, grid=4, engine=engine) for engine in (run, interpret))

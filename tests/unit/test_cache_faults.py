@@ -104,6 +104,7 @@ def test_every_entry_is_damaged(expected: str, folder: Path, caplog: pytest.LogC
     assert {path.read_bytes() for path in entries if path.suffix == ".trace"} == {b"precious"}
 
 
+@pytest.mark.slow
 def test_processes_say_it_once(folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """Also where each of them finds damage."""
     sweep = ["sweep", str(ROOT / "tasklists" / "saxpy.ptx"), "--grid", "16", "--block", "128", "--gpu", "k40"]

@@ -32,6 +32,7 @@ def test_the_counts_are_those_of_the_shipped_files() -> None:
     assert len(digests) - len(seen) <= 1  # triton_matmul_hopper: ptxas 13.0 refuses it everywhere
 
 
+@pytest.mark.slow
 def test_every_sample_is_compared() -> None:
     found = comparisons(["tasklists/"])
     assert len(found) == sum(row.group == "samples" for row in read_counts())

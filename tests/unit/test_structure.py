@@ -13,17 +13,17 @@ from benchmarks.entered import bench_entered
 #: What each figure may be at most. Lower it where a change makes the figure fall. It rises only with a reason in the
 #: message of the same commit. `python tests/structure.py` prints the figures.
 AT_MOST = {
-    "files": 751,
-    "lines": 98_793,
+    "files": 753,
+    "lines": 98_960,
     "files of the largest folder": 23,
     "files over 500 lines": 2,
     "import circles": 0,
     "files in import circles": 0,
-    "late imports": 53,
+    "late imports": 52,
     "lines of the longest function": 348,
     "functions over 80 lines": 7,
     "functions over 12 parameters": 62,
-    "annotations with Any": 1741,
+    "annotations with Any": 1675,
 }
 #: and what a prediction of vecadd on k40 enters. `python -m benchmarks entered` prints it.
 ENTERED = {"files": 173, "functions": 967}

@@ -110,7 +110,7 @@ def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pat
     yield tmp_path
 
 
-@pytest.mark.parametrize("workload, gpu", [("spmv", "k40"), ("mandelbrot", "v100")])
+@pytest.mark.parametrize("workload, gpu", [("spmv", "k40"), pytest.param("mandelbrot", "v100", marks=pytest.mark.slow)])
 def test_any_number_predicts_the_same(workload: str, gpu: str, capsys: pytest.CaptureFixture[str]) -> None:
     """spmv: two launches, an application; mandelbrot: blocks that differ, simulated in several numbers of slots."""
     texts = []

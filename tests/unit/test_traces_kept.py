@@ -122,6 +122,7 @@ def test_without_a_writable_folder(tmp_path, monkeypatch):
     assert plain(ppt_gpu.predict("vecadd", "k40")) == plain(ppt_gpu.predict("vecadd", "k40", cache=False))
 
 
+@pytest.mark.slow
 def test_two_processes_at_once(tmp_path):
     """Both fill the same empty cache; both say the same as one that keeps nothing."""
     command = [sys.executable, "-m", "ppt_gpu", "predict", "transpose_tiled", "--gpu", "k40"]

@@ -1,4 +1,4 @@
-"""Video instructions, read from opcode and operands: shared by both engines.
+"""Video instructions: what they say, read from opcode and operands, and what they compute.
 
 Source: PTX ISA, "Scalar Video Instructions" and "SIMD Video Instructions". Selected bytes or half-words of the sources
 are extended to integers, the operation is exact, its result optionally saturated to the destination's part, then
@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ppt_gpu.emulator.forms.computes import Form, computes
+from ppt_gpu.emulator.forms.integer import into_range
+from ppt_gpu.emulator.forms.value import Value, largest, least, node, pick
 from ppt_gpu.ptx.module import Instruction, Minus, Operand, Part
 
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
@@ -95,13 +98,6 @@ def video(ins: Instruction) -> Video:
     )  # fmt: skip
 
 
-def register_of(operand: Operand) -> Operand:
-    """The operand without sign and selector."""
-    if isinstance(operand, Minus):
-        operand = operand.operand
-    return operand.reg if isinstance(operand, Part) else operand
-
-
 def _selector(operand: Operand) -> str:
     if isinstance(operand, Minus):
         operand = operand.operand
@@ -110,3 +106,86 @@ def _selector(operand: Operand) -> str:
 
 def _negative(operand: Operand) -> bool:
     return isinstance(operand, Minus)
+
+
+def _wide(v: Video) -> int:
+    """Bits in which no step overflows."""
+    return 128 if v.operation in ("shl", "mad") else 64
+
+
+def _into_type(v: Video, value: Value, signed: bool, bits: int) -> Value:
+    """Saturated, where the instruction says so, to an integer type."""
+    if not v.saturate:
+        return value
+    return into_range(value, -(1 << (bits - 1)) if signed else 0, (1 << (bits - signed)) - 1)
+
+
+@computes(*SCALAR, *SIMD, operands="b32 b32 b32", result="b32", apart=True)
+def combine(form: Form, a: Value, b: Value, c: Value) -> Value:
+    """One operation, or one for each part of a word."""
+    v = video(form.instruction)
+    sources = [a, b] if v.lanes == 1 else [b.resize(64) << 32 | a.resize(64)] * 2
+    results = []
+    for places in zip(*v.sources, strict=True):
+        x, y = (_part(v, k, sources[k], places[k]) for k in (0, 1))
+        results.append(_into_type(v, _operate(v, x, y), v.types[0], v.part_bits))
+    return _second(v, c, results) if v.second else _merged(v, c, results)
+
+
+def _part(v: Video, source: int, bits: Value, place: int) -> Value:
+    """A part of a (source 0) or b, extended."""
+    size = v.source_bits[source]
+    return bits.bits(place * size, size).resize(_wide(v), v.types[source + 1])
+
+
+def _operate(v: Video, x: Value, y: Value) -> Value:
+    width = x.width
+    if v.operation in ("add", "sub"):
+        return node(v.operation, width, x, y)
+    if v.operation in ("min", "max"):
+        return (least if v.operation == "min" else largest)(x, y, signed=True)
+    if v.operation == "absdiff":
+        return pick(x.is_less(y, signed=True), y - x, x - y)
+    if v.operation == "avrg":
+        total = x + y
+        return (total + (~total.is_negative()).resize(width)).ashr(1)
+    if v.operation == "set":
+        sign = "" if v.comparison in ("eq", "ne") else "s"
+        return node(sign + v.comparison, 1, x, y).resize(width)
+    by = y & 31 if v.wrap else least(y, 32)
+    return x << by if v.operation == "shl" else x.ashr(by)
+
+
+def _second(v: Video, c: Value, results: list[Value]) -> Value:
+    """Combined with c, as a number of the destination's sign."""
+    found = c.resize(_wide(v), v.types[0])
+    if v.second != "add":
+        return (least if v.second == "min" else largest)(found, results[0], signed=True).resize(32)
+    for place in v.written if v.lanes > 1 else (0,):
+        found = found + results[place]
+    return found.resize(32)
+
+
+def _merged(v: Video, c: Value, results: list[Value]) -> Value:
+    """The results put into c."""
+    if v.part_bits == 32:
+        return results[0].resize(32)
+    mask = (1 << v.part_bits) - 1
+    for place in v.written:
+        at = place * v.part_bits
+        value = results[place if v.lanes > 1 else 0].resize(32) & mask
+        c = c & ~(mask << at) | value << at
+    return c
+
+
+@computes("vmad", operands="b32 b32 b32", result="b32", apart=True)
+def multiply_add(form: Form, a: Value, b: Value, c: Value) -> Value:
+    v = video(form.instruction)
+    x, y = (_part(v, k, bits, v.sources[k][0]) for k, bits in enumerate((a, b)))
+    product, other = x * y, c.resize(_wide(v), v.signed_sum)
+    if v.negative[0] != v.negative[1]:
+        product = -product
+    elif v.negative[2] and not v.plus_one:
+        other = -other
+    total = (product + other + int(v.plus_one)).ashr(v.scale)
+    return _into_type(v, total, v.signed_sum, 32).resize(32)

@@ -10,6 +10,7 @@ import struct
 from functools import lru_cache
 from typing import Any
 
+from ppt_gpu.emulator.forms.opcode import float_bits, float_from_bits
 from ppt_gpu.emulator.llvm.library import helper_address
 
 LANES = 32
@@ -33,7 +34,6 @@ BITS: dict[str, int] = {
     "i128": 128,
 }
 FLOATS: dict[int, str] = {16: "half", 32: "float", 64: "double"}
-_PACK = {16: ("<e", "<H"), 32: ("<f", "<I"), 64: ("<d", "<Q")}
 
 
 def vec(element: str) -> str:
@@ -92,21 +92,6 @@ def _const(element: str, value: int | float, _minus_zero: bool) -> str:
 def lanes(element: str, step: int, first: int = 0) -> str:
     """The constant vector first, first + step, first + 2 step, ..."""
     return f"<{', '.join(f'{element} {scalar(element, first + step * i)}' for i in range(LANES))}>"
-
-
-def float_bits(value: float, width: int) -> int:
-    """The bits of `value` rounded to nearest even in `width` bits; too large becomes infinity."""
-    as_float, as_int = _PACK[width]
-    try:
-        return struct.unpack(as_int, struct.pack(as_float, value))[0]
-    except OverflowError:
-        infinity = {16: 0x7C00, 32: 0x7F800000}[width]
-        return infinity | (1 << (width - 1) if value < 0 else 0)
-
-
-def float_from_bits(bits: int, width: int) -> float:
-    as_float, as_int = _PACK[width]
-    return struct.unpack(as_float, struct.pack(as_int, bits))[0]
 
 
 @lru_cache(maxsize=1)

@@ -13,19 +13,15 @@ from typing import NamedTuple
 
 from ppt_gpu.ptx.module import Imm, Instruction, Operand, Reg, Special, Sym
 from ppt_gpu.ptx.operations import types_of
+from ppt_gpu.ptx.table import PURE
 
 #: every address is aligned to less than 2^ALIGNED; 0 is
 ALIGNED = 32
 #: variables of shared memory begin at multiples of 2^4 B: ptxas lays them out for its widest access
 SYMBOL_ALIGNED = 4
 _BITS = {"u32": 32, "s32": 32, "b32": 32, "u64": 64, "s64": 64, "b64": 64}
-#: operations whose result depends on nothing but their operands
-_PURE = frozenset(
-    ("and", "or", "xor", "not", "cnot", "shl", "shr", "shf", "bfe", "bfi", "min", "max", "mul", "mad", "mul24",
-     "mad24", "abs", "neg", "sad", "selp", "setp", "slct", "popc", "clz", "bfind", "brev", "prmt", "lop3",
-     "cvt", "add", "sub", "mov", "div", "rem", "fma", "copysign", "rcp", "sqrt", "rsqrt", "sin", "cos", "ex2",
-     "lg2", "tanh", "dp4a", "dp2a", "fns", "set", "szext", "bmsk", "testp", "cvta", "isspacep")
-)  # fmt: skip
+#: operations whose result depends on nothing but their operands; the carry flag is none
+_PURE = PURE.difference(("addc", "subc", "madc"))
 #: those whose result is 32 bits wide, whatever they look at; those whose first type is the result's
 _COUNTS = frozenset(("popc", "clz", "bfind", "fns"))
 _TO_FIRST = frozenset(("cvt", "set", "slct"))

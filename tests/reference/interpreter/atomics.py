@@ -12,9 +12,8 @@ from reference.interpreter import float_rounding as fp
 from reference.interpreter.access import Access, access_of, record
 from reference.interpreter.arith import Execute, is_signed, type_of
 from reference.interpreter.block import LANES
-from reference.interpreter.integer import as_int
 from reference.interpreter.memory import Elements, complete_async, load, read_elements, store, write_elements
-from reference.interpreter.warp import Warp, unsupported, width_of
+from reference.interpreter.warp import Warp, as_int, unsupported, width_of
 
 
 def _exchange(old: int, operands: list[int], bits: int) -> int:

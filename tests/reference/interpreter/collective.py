@@ -16,8 +16,7 @@ from ppt_gpu.ptx.module import Instruction, Operand, Pair
 from reference.interpreter import float_rounding as fp
 from reference.interpreter.arith import Execute, is_signed, type_of
 from reference.interpreter.block import LANES, Bits, Mask, lane_bits
-from reference.interpreter.integer import as_int
-from reference.interpreter.warp import Warp, width_of
+from reference.interpreter.warp import Warp, as_int, width_of
 
 
 def shuffle(warp: Warp, ins: Instruction) -> None:

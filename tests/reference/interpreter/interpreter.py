@@ -11,6 +11,7 @@ a work that they share (`ppt_gpu.emulator.analysis.dynamic_work`) take short tur
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from ppt_gpu.emulator.analysis.assumed import assumed_warnings
 from ppt_gpu.emulator.analysis.dynamic_work import come_back
 from ppt_gpu.emulator.analysis.flow import Flow, flow_of
 from ppt_gpu.emulator.analysis.notes import warnings_of
+from ppt_gpu.emulator.forms.described import described
 from ppt_gpu.emulator.launch.layout import layout
 from ppt_gpu.emulator.memory.memory import DeviceMemory
 from ppt_gpu.emulator.memory.warp_context import barrier_text
@@ -42,6 +44,7 @@ from reference.interpreter.block import LANES, Block, Launched
 from reference.interpreter.call import CALLS
 from reference.interpreter.collective import COLLECTIVE
 from reference.interpreter.convert import CONVERT
+from reference.interpreter.described import execute as execute_described
 from reference.interpreter.logic import LOGIC
 from reference.interpreter.matrix import MATRIX
 from reference.interpreter.matrix_move import MATRIX_MOVE
@@ -49,7 +52,6 @@ from reference.interpreter.memory import MEMORY
 from reference.interpreter.runner import Runner
 from reference.interpreter.texture import TEXTURES
 from reference.interpreter.trace import Recorder, build_trace
-from reference.interpreter.video import VIDEO
 from reference.interpreter.warp import Warp, unsupported
 from reference.interpreter.wgmma import WGMMA
 
@@ -57,7 +59,7 @@ from reference.interpreter.wgmma import WGMMA
 _NOTHING = ("membar", "fence", "nanosleep", "pmevent", "prefetch", "prefetchu", "griddepcontrol")
 EXECUTE: dict[str, Execute] = {
     **ARITHMETIC, **LOGIC, **CONVERT, **MEMORY, **ATOMICS, **ADDRESS, **TEXTURES, **COLLECTIVE, **ASYNC,
-    **MATRIX, **MATRIX_MOVE, **VIDEO, **CALLS, **WGMMA,
+    **MATRIX, **MATRIX_MOVE, **CALLS, **WGMMA,
 }  # fmt: skip
 
 
@@ -120,7 +122,14 @@ def interpret(
     return only_blocks(whole, list(blocks))
 
 
+_described = lru_cache(maxsize=65536)(described)
+
+
 def _execute(warp: Warp, ins: Instruction) -> None:
+    found = _described(ins)
+    if found is not None:
+        execute_described(warp, found)
+        return
     if ins.base not in EXECUTE:
         raise unsupported(ins)
     EXECUTE[ins.base](warp, ins)

@@ -155,6 +155,12 @@ def signed(bits: Bits, width: int) -> NDArray[np.int64]:
     return (bits << shift).view(np.int64) >> np.int64(64 - width)
 
 
+def as_int(value: int, width: int, is_signed: bool) -> int:
+    """A register's bits as a Python integer."""
+    value &= (1 << width) - 1
+    return value - (1 << width) if is_signed and value >> (width - 1) else value
+
+
 def truncate(values: NDArray, width: int) -> Bits:
     """The lowest `width` bits of integers of any sign."""
     return values.astype(np.int64).view(np.uint64) & np.uint64((1 << width) - 1)

@@ -7,6 +7,7 @@ import pytest
 from benchmarks.store import PARTS, SECONDS, bench_store
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("ticking_clock")
 def test_parts_add_up_and_nothing_stays_changed(monkeypatch, tmp_path):
     monkeypatch.setenv("PPT_GPU_CACHE", str(tmp_path))

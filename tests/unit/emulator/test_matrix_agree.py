@@ -40,7 +40,7 @@ def bits(rng: np.random.Generator, count: int, width: int, extreme: bool) -> np.
 
 
 @given(opcodes(), st.integers(0, 2**32 - 1), st.booleans())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_both_engines_agree(opcode: str, seed: int, extreme: bool) -> None:
     product, rng = product_of(opcode), np.random.default_rng(seed)
     parts = {"a": product.fragment_a(), "b": product.fragment_b(), "c": product.fragment_c(product.c)}

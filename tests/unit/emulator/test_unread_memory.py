@@ -47,6 +47,7 @@ def _if_separable(
         yield name, prepared, kernel, launch, contents
 
 
+@pytest.mark.slow
 def test_traces_are_those_on_memory_that_is_filled() -> None:
     seen = 0
     for name, prepared, kernel, launch, contents in separable_launches():

@@ -47,6 +47,7 @@ def test_as_the_whole_chip(name: str) -> None:
     assert found.cycles == pytest.approx(whole_chip(LAUNCHES[name]()), rel=0.1)
 
 
+@pytest.mark.slow
 def test_of_many_long_warps_the_slowest_counts() -> None:
     """Rows up to one limit make the longest warps of many SMs alike; what they wait for in memory does not."""
     sm = spmv(load_gpu("v100", ["sm.count=80"]), 80)

@@ -79,6 +79,7 @@ def test_the_chip_waits_as_its_only_sm_does() -> None:
         assert found.cycles == run(gpu, CHAIN, 300).cycles
 
 
+@pytest.mark.slow
 def test_what_an_sm_leaves_over_it_can_use_later() -> None:
     """Loads of 20 lines at once, after arithmetic that takes as long as 40 of them at the SM's share of DRAM."""
     burst: tuple[Entry, ...] = (*((("load.global", (), slot)) for slot in range(20)), ("fp32", tuple(range(20)), 20))
@@ -90,6 +91,7 @@ def test_what_an_sm_leaves_over_it_can_use_later() -> None:
     assert ahead == pytest.approx(thinking * 6 + LATENCY + 19, rel=0.06)
 
 
+@pytest.mark.slow
 def test_in_the_long_run_an_sm_has_its_share() -> None:
     """Loads without anything between them take DRAM's time, whatever they may use ahead."""
     body: tuple[Entry, ...] = tuple(("load.global", (slot,), slot) for slot in range(20))
@@ -98,6 +100,7 @@ def test_in_the_long_run_an_sm_has_its_share() -> None:
     assert ahead == pytest.approx(share, rel=0.01)
 
 
+@pytest.mark.slow
 def test_an_sm_that_starts_out_of_step_finds_unused_share_once() -> None:
     """Loads of 20 lines at once come at once. Where nothing is between such loads, all that is gained is DRAM_AHEAD."""
     burst: tuple[Entry, ...] = tuple(("load.global", (slot,), slot) for slot in range(20))

@@ -54,7 +54,7 @@ def test_times_that_are_constants(code, time):
     assert all(machine.instructions[pc].base == "nanosleep" for pc in sleep_times(machine))
 
 
-@pytest.mark.parametrize("machine", [False, True])
+@pytest.mark.parametrize("machine", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_warp_sleeps(machine):
     """One of two warps does; both simulations agree."""
     cycles = []

@@ -39,7 +39,7 @@ def test_launches_take_the_cycles_of_the_reference(tools, case: str) -> None:
 @pytest.mark.parametrize(
     "case",
     ["ilp_fma(120,8)", "ilp_fma_300b(300,6)", "vecadd(65536)", "strided(16384)", "transpose(256)", "divergent(16384)",
-     "reduction(131072)", "reduction_600k", "sgemm16(128,16)", "stencil_naive(64", "alulat"],
+     "reduction(131072)", "reduction_600k", slow("sgemm16(128,16)"), "stencil_naive(64", slow("alulat")],
 )  # fmt: skip
 def test_ours_takes_its_cycles_to_the_last_one(tools, case: str) -> None:
     """Loops, branches, barriers, shared memory, loads that overtake one another in the L1, blocks that follow."""
@@ -72,7 +72,7 @@ def test_ours_of_gtx480_takes_its_cycles_to_the_last_one(tools, case: str) -> No
     assert [ours for _, ours in found] == [truth for truth, _ in found]
 
 
-@pytest.mark.parametrize("name", [slow("spmv"), "transpose_tiled", "histogram"])
+@pytest.mark.parametrize("name", [slow("spmv"), "transpose_tiled", slow("histogram")])
 def test_and_for_kernels_that_the_reference_does_not_have(tools, name: str) -> None:
     found = list(tools.beside(open_workload(name)))
     assert [ours for _, ours in found] == [truth for truth, _ in found]

@@ -9,6 +9,7 @@ def crossbar(hardware_tool):
     return hardware_tool("crossbar")
 
 
+@pytest.mark.slow
 def test_first_in_first_out_holds_up_about_half_of_the_slices(crossbar) -> None:
     qv100, gtx480 = crossbar.CHIPS
     assert 26 < crossbar.throughput(qv100, crossbar.copy_with_stride(qv100, 8, 8), 64) < 36

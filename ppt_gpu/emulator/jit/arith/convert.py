@@ -7,10 +7,10 @@ functions (`arith.convert_library`).
 from __future__ import annotations
 
 from ppt_gpu.emulator.forms.conversions import FLOATS, INTEGERS, Conversion, conversion, limits, refusal, storage
+from ppt_gpu.emulator.forms.opcode import is_signed
 from ppt_gpu.emulator.jit.arith.float import read_bits, write_bits
 from ppt_gpu.emulator.jit.arith.float_values import VALUE, canonical, flush
 from ppt_gpu.emulator.jit.emit import Emitter, Unsupported, emits
-from ppt_gpu.emulator.jit.types import is_signed
 from ppt_gpu.emulator.llvm.text import BITS, ELEMENT, const, vec
 from ppt_gpu.ptx.module import Instruction, Operand
 

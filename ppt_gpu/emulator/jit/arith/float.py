@@ -7,6 +7,7 @@ The plain forms of f32 and f64 are written in place; all others call a helper fu
 from __future__ import annotations
 
 from ppt_gpu.emulator.forms.float_formats import encode
+from ppt_gpu.emulator.forms.opcode import Opcode, parts
 from ppt_gpu.emulator.jit.arith.float_values import (
     INFINITY,
     LOWEST_NORMAL,
@@ -17,7 +18,6 @@ from ppt_gpu.emulator.jit.arith.float_values import (
     raw,
 )
 from ppt_gpu.emulator.jit.emit import Emitter, Unsupported, emits
-from ppt_gpu.emulator.jit.types import Opcode, parts
 from ppt_gpu.emulator.llvm.text import ELEMENT, const, vec
 from ppt_gpu.ptx.module import Imm, Instruction, Operand
 
@@ -101,8 +101,11 @@ def _change_sign(e: Emitter, i: Instruction, kind: str) -> None:
     write_bits(e, i.operands[0], kind, e.binary(operation, element, bits, const(element, mask)))
 
 
-@emits("fma", "rcp", "sqrt", "rsqrt", "sin", "cos", "ex2", "lg2", "tanh")
-def emit_float_only(e: Emitter, i: Instruction) -> None:
+@emits(
+    "add", "sub", "mul", "mad", "fma", "div", "abs", "neg", "min", "max",
+    "rcp", "sqrt", "rsqrt", "sin", "cos", "ex2", "lg2", "tanh",
+)  # fmt: skip
+def emit_arithmetic(e: Emitter, i: Instruction) -> None:
     emit_float(e, i, parts(i))
 
 
@@ -134,8 +137,3 @@ def emit_test(e: Emitter, i: Instruction) -> None:
     below = e.op(f"icmp ult {vec(element)} {value}, {const(element, infinity)}")
     zero = e.op(f"icmp eq {vec(element)} {value}, zeroinitializer")  # zeros count as normal (PTX ISA, testp)
     e.write(i.operands[0], "pred", e.binary("or", "i1", zero, e.binary("and", "i1", above, below)))
-
-
-def is_float_kind(p: Opcode) -> bool:
-    """Is the instruction's type a floating-point one, packed or not?"""
-    return any(p.has(m) for m in PARTS) or bool(p.types and p.types[0] in WIDTH)

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from ppt_gpu.emulator.llvm.library import writes
-from ppt_gpu.emulator.llvm.text import BITS, ELEMENT, Helper, Text, const, vec
+from ppt_gpu.emulator.llvm.text import BITS, Helper, Text, const, vec
 
 D = vec("double")
 
@@ -141,14 +141,13 @@ FUNCTIONS: dict[str, Callable[[Text, str], str]] = {
 }
 
 
-def _integer_division(base: str, kind: str) -> Helper:
-    element = ELEMENT[kind]
+@writes("quotient")
+def write_quotient(element: str, signed: bool) -> Helper:
+    """Rounded toward zero; all ones where the divisor is 0."""
     v = vec(element)
-    signed = kind[0] == "s"
     f = Helper(v, f"{v} %a", f"{v} %b")
     f.label("entry")
-    zero = f.op(f"icmp eq {v} %b, zeroinitializer")
-    unsafe = zero
+    zero = unsafe = f.op(f"icmp eq {v} %b, zeroinitializer")
     if signed:
         minus = f.op(f"icmp eq {v} %b, {const(element, -1)}")
         unsafe = f.op(f"or {vec('i1')} {zero}, {minus}")
@@ -160,36 +159,6 @@ def _integer_division(base: str, kind: str) -> Helper:
     else:
         quotient = f.op(f"{'sdiv' if signed else 'udiv'} {v} %a, {divisor}")
     if signed:
-        negated = f.op(f"sub {v} zeroinitializer, %a")
-        quotient = f.op(f"select {vec('i1')} {minus}, {v} {negated}, {v} {quotient}")
-    quotient = f.op(f"select {vec('i1')} {zero}, {v} {const(element, -1)}, {v} {quotient}")
-    if base == "rem":
-        product = f.op(f"mul {v} {quotient}, %b")
-        quotient = f.op(f"sub {v} %a, {product}")
-    f.do(f"ret {v} {quotient}")
-    return f
-
-
-@writes("div")
-def write_div(kind: str) -> Helper:
-    return _integer_division("div", kind)
-
-
-@writes("rem")
-def write_rem(kind: str) -> Helper:
-    return _integer_division("rem", kind)
-
-
-@writes("mulhi64")
-def write_mul_high(kind: str) -> Helper:
-    """The upper 64 bits of the 128-bit product."""
-    v, w = vec("i64"), vec("i128")
-    extend = "sext" if kind[0] == "s" else "zext"
-    f = Helper(v, f"{v} %a", f"{v} %b")
-    f.label("entry")
-    wide = [f.op(f"{extend} {v} {x} to {w}") for x in ("%a", "%b")]
-    product = f.op(f"mul {w} {wide[0]}, {wide[1]}")
-    shift = f"<{', '.join(['i128 64'] * 32)}>"
-    high = f.op(f"lshr {w} {product}, {shift}")
-    f.do(f"ret {v} {f.op(f'trunc {w} {high} to {v}')}")
+        quotient = f.select(minus, element, f.op(f"sub {v} zeroinitializer, %a"), quotient)
+    f.do(f"ret {v} {f.select(zero, element, const(element, -1), quotient)}")
     return f

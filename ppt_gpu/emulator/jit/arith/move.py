@@ -1,17 +1,15 @@
-"""Moves, comparisons, selections."""
+"""Moves, and comparisons of floats."""
 
 from __future__ import annotations
 
+from ppt_gpu.emulator.forms.opcode import Opcode, parts
 from ppt_gpu.emulator.jit.arith.float import read_bits, write_bits
 from ppt_gpu.emulator.jit.arith.float_library import half, join
 from ppt_gpu.emulator.jit.arith.float_values import PARTS, VALUE, WIDTH, flush, flush_bits, values_of
 from ppt_gpu.emulator.jit.emit import Emitter, emits
-from ppt_gpu.emulator.jit.types import Opcode, is_signed, parts
 from ppt_gpu.emulator.llvm.text import BITS, ELEMENT, const, vec
 from ppt_gpu.ptx.module import Instruction, Operand, Pair, Vec
 
-_INTEGER_COMPARE = {"eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge",
-                    "lo": "ult", "ls": "ule", "hi": "ugt", "hs": "uge"}  # fmt: skip
 _FLOAT_COMPARE = {"eq": "oeq", "ne": "one", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge",
                   "equ": "ueq", "neu": "une", "ltu": "ult", "leu": "ule", "gtu": "ugt", "geu": "uge",
                   "num": "ord", "nan": "uno"}  # fmt: skip
@@ -57,18 +55,12 @@ def _pack(e: Emitter, source: Vec, kind: str) -> str:
 
 
 def compare(e: Emitter, p: Opcode, kind: str, a: Operand, b: Operand) -> list[str]:
-    """The <32 x i1> of a comparison such as .lt.s32 or .geu.f32; two of a packed type, the lower half first."""
+    """The <32 x i1> of a comparison of floats such as .geu.f32; two of a packed type, the lower half first."""
     if kind in PARTS:
         whole = [read_bits(e, operand, kind) for operand in (a, b)]
         pairs = [[half(e, kind, bits, upper) for bits in whole] for upper in (False, True)]
         return [_compare_floats(e, p, PARTS[kind], *pair) for pair in pairs]
-    if kind in VALUE:
-        return [_compare_floats(e, p, kind, read_bits(e, a, kind), read_bits(e, b, kind))]
-    left, right = e.read(a, kind), e.read(b, kind)
-    predicate = _INTEGER_COMPARE[next(m for m in p.order if m in _INTEGER_COMPARE)]
-    if predicate in ("lt", "le", "gt", "ge"):
-        predicate = ("s" if is_signed(kind) else "u") + predicate
-    return [e.op(f"icmp {predicate} {vec(ELEMENT[kind])} {left}, {right}")]
+    return [_compare_floats(e, p, kind, read_bits(e, a, kind), read_bits(e, b, kind))]
 
 
 def _compare_floats(e: Emitter, p: Opcode, kind: str, left: str, right: str) -> str:
@@ -125,21 +117,11 @@ def emit_set(e: Emitter, i: Instruction) -> None:
         e.write(i.operands[0], part, found[0])
 
 
-@emits("selp")
-def emit_select(e: Emitter, i: Instruction) -> None:
-    kind = parts(i).kind
-    a, b = e.read(i.operands[1], kind), e.read(i.operands[2], kind)
-    e.write(i.operands[0], kind, e.select(e.read(i.operands[3], "pred"), ELEMENT[kind], a, b))
-
-
 @emits("slct")
 def emit_select_by_sign(e: Emitter, i: Instruction) -> None:
     """a where c >= 0 (also -0.0, but not NaN), else b."""
     p = parts(i)
-    kind, test = p.types[0], p.types[1]
-    a, b, c = e.read(i.operands[1], kind), e.read(i.operands[2], kind), e.read(i.operands[3], test)
-    if test == "f32":
-        flags = e.op(f"fcmp oge {vec('float')} {flush(e, c) if p.has('ftz') else c}, zeroinitializer")
-    else:
-        flags = e.v32("icmp sge", c, "zeroinitializer")
+    kind = p.types[0]
+    a, b, c = e.read(i.operands[1], kind), e.read(i.operands[2], kind), e.read(i.operands[3], "f32")
+    flags = e.op(f"fcmp oge {vec('float')} {flush(e, c) if p.has('ftz') else c}, zeroinitializer")
     e.write(i.operands[0], kind, e.select(flags, ELEMENT[kind], a, b))

@@ -20,26 +20,14 @@ from ppt_gpu.emulator.analysis.flow import Flow, flow_of, is_interruption
 from ppt_gpu.emulator.analysis.register_equalities import Relations, related
 from ppt_gpu.emulator.host.host_calls import not_callable
 from ppt_gpu.emulator.jit import patterns, special, sync, warp
-from ppt_gpu.emulator.jit.arith import (
-    bits,
-    convert,
-    convert_library,
-    float_library,
-    formats,
-    integer,
-    lanes,
-    math,
-    move,
-    permute,
-    rounded,
-    video,
-)
+from ppt_gpu.emulator.jit.arith import convert, convert_library, float_library, formats, lanes, math, move, rounded
 from ppt_gpu.emulator.jit.arith import float as float_arithmetic
+from ppt_gpu.emulator.jit.arith.described import emit_instruction
 from ppt_gpu.emulator.jit.compiler.barrier import Barriers
 from ppt_gpu.emulator.jit.compiler.call import Calls
 from ppt_gpu.emulator.jit.compiler.control import Control, write_dispatch
 from ppt_gpu.emulator.jit.compiler.dead_code import leave_out
-from ppt_gpu.emulator.jit.emit import EMITTERS, NOT_EXECUTED, Emitter, Unsupported, emits
+from ppt_gpu.emulator.jit.emit import NOT_EXECUTED, Emitter, Unsupported, emits
 from ppt_gpu.emulator.jit.matrix import matrix, matrix_code, matrix_move, wgmma
 from ppt_gpu.emulator.jit.memory import (
     address,
@@ -63,8 +51,27 @@ from ppt_gpu.ptx.table import ASSUMED
 
 #: each of these registers its emitters or its helper functions when it is imported
 REGISTERED = (
-    *(bits, convert, convert_library, float_arithmetic, float_library, formats, integer, lanes, math, move, permute),
-    *(rounded, video, matrix, matrix_code, matrix_move, wgmma, address, asynchronous, atomics, frame, mbarrier, memory),
+    *(
+        convert,
+        convert_library,
+        float_arithmetic,
+        float_library,
+        formats,
+        lanes,
+        math,
+        move,
+        rounded,
+        matrix,
+        matrix_code,
+        matrix_move,
+        wgmma,
+        address,
+        asynchronous,
+        atomics,
+        frame,
+        mbarrier,
+        memory,
+    ),
     *(reductions, spaces, texture, patterns, special, sync, warp),
 )
 FRAME_ALIGN = 64  # B
@@ -271,13 +278,11 @@ def _repeats(flow: Flow, segment: int, code: tuple[Instruction, ...]) -> bool:
 
 def _instruction(e: Emitter, instruction: Instruction, unsupported: dict[int, str]) -> None:
     """Write one instruction; what is not executed yet becomes a fault in the lanes that reach it."""
-    emitter, sites = EMITTERS.get(instruction.base), len(e.sites)
+    sites = len(e.sites)
     if e.deciding is not None and leave_out(e, instruction):
         return
     try:
-        if emitter is None:
-            raise Unsupported(f"'{instruction.base}'")
-        emitter(e, instruction)
+        emit_instruction(e, instruction)
     except NOT_EXECUTED as error:
         reason = str(error) if isinstance(error, Unsupported) else "this form of it"
         unsupported[instruction.index] = reason

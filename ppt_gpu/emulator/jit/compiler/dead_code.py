@@ -8,22 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ppt_gpu.emulator.jit.emit import EMITTERS, NOT_EXECUTED, Emitter
+from ppt_gpu.emulator.jit.arith.described import emit_instruction
+from ppt_gpu.emulator.jit.emit import NOT_EXECUTED, Emitter
 from ppt_gpu.emulator.jit.matrix.matrix import need_whole_warp
 from ppt_gpu.ptx.instructions import access_kind
 from ppt_gpu.ptx.module import Imm, Instruction, Neg, Operand, Pair, Reg, Special, Vec
-from ppt_gpu.ptx.table import TABLE
+from ppt_gpu.ptx.table import PURE
 
-_NOT_PURE = frozenset(("alloca", "stacksave", "stackrestore", "istypep"))
-#: instructions that do nothing but compute their results
-_COMPUTING = (
-    frozenset(
-        base
-        for base, row in TABLE.items()
-        if row.family in ("typed", "sfu", "mov", "cvt") or (row.family == "fixed" and row.name.startswith("int32."))
-    )
-    - _NOT_PURE
-)
 _PRODUCTS = frozenset(("mma", "wmma", "movmatrix"))
 #: forms of instructions that are known to be executed
 _executed: set[Any] = set()
@@ -40,7 +31,7 @@ def leave_out(e: Emitter, i: Instruction) -> bool:
 
 def _computes(i: Instruction) -> bool:
     """Does it do nothing but compute its results, of registers?"""
-    return i.base in _COMPUTING or (i.base in _PRODUCTS and access_kind(i) is None)
+    return i.base in PURE or (i.base in _PRODUCTS and access_kind(i) is None)
 
 
 def _is_executed(e: Emitter, i: Instruction) -> bool:
@@ -52,7 +43,7 @@ def _is_executed(e: Emitter, i: Instruction) -> bool:
         trial.groups.begin_segment()
         trial.begin_instruction(i, 0)
         try:
-            EMITTERS[i.base](trial, i)
+            emit_instruction(trial, i)
         except NOT_EXECUTED:  # writing it in full sees to that
             return False
         _executed.add(form)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from ppt_gpu.emulator.forms.opcode import parts
 from ppt_gpu.emulator.jit.access import WINDOWS
 from ppt_gpu.emulator.jit.emit import Emitter, Unsupported, emits
 from ppt_gpu.emulator.jit.memory.memory import address
 from ppt_gpu.emulator.jit.memory.ranges import TOUCHED_BYTES
-from ppt_gpu.emulator.jit.types import parts
 from ppt_gpu.emulator.llvm.text import const, vec
 from ppt_gpu.emulator.memory.memory import CLUSTER_SHIFT
 from ppt_gpu.emulator.memory.warp_context import Slot

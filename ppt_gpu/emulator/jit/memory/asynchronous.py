@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ppt_gpu.emulator.forms.async_form import LaneCopy, lane_copy
+from ppt_gpu.emulator.forms.opcode import parts
 from ppt_gpu.emulator.jit.access import SITE_PC
 from ppt_gpu.emulator.jit.async_copies import append_note
 from ppt_gpu.emulator.jit.emit import Emitter, Unsupported, emits
@@ -11,7 +12,6 @@ from ppt_gpu.emulator.jit.memory.bulk import emit_bulk
 from ppt_gpu.emulator.jit.memory.mbarrier import complete_bytes, emit_arrival
 from ppt_gpu.emulator.jit.memory.memory import address, data_of, store
 from ppt_gpu.emulator.jit.memory.spaces import PLACES
-from ppt_gpu.emulator.jit.types import parts
 from ppt_gpu.emulator.llvm.library import writes
 from ppt_gpu.emulator.llvm.text import BITS, Helper, const, vec
 from ppt_gpu.ptx.instructions import vector_length

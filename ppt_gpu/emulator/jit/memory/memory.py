@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from ppt_gpu.emulator.forms.opcode import parts
 from ppt_gpu.emulator.jit.access import address_element
 from ppt_gpu.emulator.jit.emit import Emitter, Unsupported, emits
 from ppt_gpu.emulator.jit.memory.frame import parameter_place, parameter_rows, store_parameter
 from ppt_gpu.emulator.jit.memory.spaces import PLACES
-from ppt_gpu.emulator.jit.types import parts
 from ppt_gpu.emulator.llvm.text import BITS, ELEMENT, LANES, const, vec
 from ppt_gpu.emulator.memory.warp_context import Slot
 from ppt_gpu.ptx.instructions import form, is_traced, vector_length

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ppt_gpu.emulator.forms.opcode import parts
 from ppt_gpu.emulator.jit.access import address_element
 from ppt_gpu.emulator.jit.emit import Emitter, Unsupported, emits
 from ppt_gpu.emulator.jit.memory.mbarrier import complete_bytes
@@ -18,7 +19,6 @@ from ppt_gpu.emulator.jit.memory.memory import (
     store_rows,
     write_all,
 )
-from ppt_gpu.emulator.jit.types import parts
 from ppt_gpu.emulator.llvm.text import BITS, ELEMENT, vec
 from ppt_gpu.ptx.instructions import vector_length
 from ppt_gpu.ptx.module import Instruction, Sink

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from ppt_gpu.emulator.forms.opcode import parts
 from ppt_gpu.emulator.forms.texture_form import (
     BadForm,
     destination_of,
@@ -18,7 +19,6 @@ from ppt_gpu.emulator.jit.memory.address import arena_base
 from ppt_gpu.emulator.jit.memory.memory import data_of, from_rows, get_rows, put_rows, read_rows, write_all
 from ppt_gpu.emulator.jit.memory.reductions import OPERATIONS
 from ppt_gpu.emulator.jit.memory.spaces import Store
-from ppt_gpu.emulator.jit.types import parts
 from ppt_gpu.emulator.llvm.library import writes
 from ppt_gpu.emulator.llvm.text import BITS, ELEMENT, Helper, const, vec
 from ppt_gpu.emulator.memory.texture_fetch import compiled_address

@@ -1,0 +1,83 @@
+"""An instruction's results as values of its operands: what both engines ask, whatever the instruction is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ppt_gpu.emulator.forms import bits, integer, video
+from ppt_gpu.emulator.forms.computes import CARRY, DESCRIBED, Description, Form
+from ppt_gpu.emulator.forms.opcode import WIDTH, Opcode, float_bits, opcode_of
+from ppt_gpu.emulator.forms.value import Value, const, given
+from ppt_gpu.ptx.module import Imm, Instruction, Minus, Operand, Pair, Part
+
+#: each of these registers descriptions when it is imported
+REGISTERED = (bits, integer, video)
+
+
+@dataclass(frozen=True)
+class Described:
+    """An instruction's results as values of its operands. None as an operand is the carry flag."""
+
+    sources: tuple[tuple[Operand | None, str], ...]  # what each input reads, as which type
+    results: tuple[tuple[Operand | None, str, Value], ...]  # where each result goes, as which type
+    apart: bool
+
+
+def described(instruction: Instruction) -> Described | None:
+    """None where no description has this instruction."""
+    found = DESCRIBED.get(instruction.base)
+    opcode = opcode_of(instruction.opcode)
+    if found is None or not opcode.types or (opcode.is_float and not found.floats):
+        return None
+    sources, values = operands_of(instruction, found)
+    results = found.describe(Form(instruction, opcode), *values)
+    if isinstance(results, Value):
+        results = (results,)
+    to = instruction.operands[0]
+    places: list[Operand | None] = [to.first, to.second] if isinstance(to, Pair) else [register_of(to)]
+    if opcode.has("cc"):
+        places.append(None)
+    written = zip(places, found.results, results, strict=False)
+    return Described(
+        tuple(sources), tuple((place, _type(name, opcode), value) for place, name, value in written), found.apart
+    )
+
+
+def operands_of(
+    instruction: Instruction, description: Description
+) -> tuple[list[tuple[Operand | None, str]], list[Value]]:
+    """(what each input reads, the values that the description is given)."""
+    opcode = opcode_of(instruction.opcode)
+    left = [register_of(operand) for operand in instruction.operands[1:]]
+    sources: list[tuple[Operand | None, str]] = []
+    values = []
+    for name in description.operands:
+        kind = _type(name, opcode)
+        operand = left.pop(0) if left and kind != CARRY else None
+        if kind != CARRY and (operand is None or isinstance(operand, Imm)):
+            values.append(const(literal_bits(operand, WIDTH[kind]) if operand else 0, WIDTH[kind]))
+        else:
+            values.append(given(len(sources), WIDTH.get(kind, 1)))
+            sources.append((operand, kind))
+    return sources, values
+
+
+def _type(name: str, opcode: Opcode) -> str:
+    """The PTX type that a description's letter stands for."""
+    if name == "W" and opcode.has("wide"):
+        return f"{opcode.kind[0]}{2 * WIDTH[opcode.kind]}"
+    return {"T": opcode.types[-1], "W": opcode.types[-1], "S": opcode.types[0]}.get(name, name)
+
+
+def literal_bits(literal: Imm, width: int) -> int:
+    """The bits of a literal in an operand of `width` bits."""
+    if isinstance(literal.value, int):
+        return literal.value & ((1 << width) - 1)
+    return literal.bits if literal.bits is not None else float_bits(literal.value, width)
+
+
+def register_of(operand: Operand) -> Operand:
+    """The operand without sign and selector."""
+    if isinstance(operand, Minus):
+        operand = operand.operand
+    return operand.reg if isinstance(operand, Part) else operand

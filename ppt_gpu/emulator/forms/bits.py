@@ -13,7 +13,7 @@ from ppt_gpu.emulator.forms.value import Value, const, largest, least, node, pic
 _COMPARISONS = {"eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge",
                 "lo": "ult", "ls": "ule", "hi": "ugt", "hs": "uge"}  # fmt: skip
 #: what set gives for "true" where the result is a number
-_ONE = {"f32": 0x3F800000, "f16": 0x3C00, "bf16": 0x3F80}
+TRUE = {"f32": 0x3F800000, "f16": 0x3C00, "bf16": 0x3F80}
 _MODES = ("f4e", "b4e", "rc8", "ecl", "ecr", "rc16")
 
 
@@ -196,7 +196,7 @@ def compare(form: Form, a: Value, b: Value) -> Value:
     return node(name, 1, a, b)
 
 
-def _combine(form: Form, flag: Value, c: Value) -> Value:
+def combine(form: Form, flag: Value, c: Value) -> Value:
     """With the third source, if there is one."""
     word = next((word for word in form.opcode.order if word in ("and", "or", "xor")), "")
     return node(word, 1, flag, c) if word else flag
@@ -206,16 +206,17 @@ def _combine(form: Form, flag: Value, c: Value) -> Value:
 def set_predicate(form: Form, a: Value, b: Value, c: Value) -> tuple[Value, Value]:
     """The comparison and its opposite."""
     found = compare(form, a, b)
-    return _combine(form, found, c), _combine(form, ~found, c)
+    return combine(form, found, c), combine(form, ~found, c)
 
 
 @computes("set", operands="T T pred", result="S")
 def set_number(form: Form, a: Value, b: Value, c: Value) -> Value:
     """All ones, or 1.0 of a floating-point result; else 0."""
     kind = form.opcode.types[0]
-    return pick(_combine(form, compare(form, a, b), c), const(_ONE.get(kind, -1), WIDTH[kind]), 0)
+    return pick(combine(form, compare(form, a, b), c), const(TRUE.get(kind, -1), WIDTH[kind]), 0)
 
 
+@computes("selp", operands="T T pred")
 @computes("selp", operands="T T pred", floats=True)
 def select(form: Form, a: Value, b: Value, c: Value) -> Value:
     return pick(c, a, b)

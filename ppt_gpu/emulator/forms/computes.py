@@ -25,26 +25,25 @@ class Description:
     describe: Describe
     operands: tuple[str, ...]
     results: tuple[str, ...]
-    apart: bool  # too long to be written in the middle of a kernel
-    floats: bool  # also of floating-point types, whose bits it only moves
+    apart: Callable[[Form], bool] | bool  # too long to be written in the middle of a kernel
 
 
-#: base opcode -> description
-DESCRIBED: dict[str, Description] = {}
+#: base opcode, whether it computes with floating-point numbers -> description
+DESCRIBED: dict[tuple[str, bool], Description] = {}
 
 
 def computes(
-    *bases: str, operands: str, result: str = "T", apart: bool = False, floats: bool = False
+    *bases: str, operands: str, result: str = "T", apart: Callable[[Form], bool] | bool = False, floats: bool = False
 ) -> Callable[[Describe], Describe]:
-    """Registers the description of base opcodes.
+    """Registers the description of base opcodes, of integers or of floating-point numbers.
 
     `operands` and `result` are types with blanks between them. Operands that an instruction leaves out are 0. A second
     result goes to the second register of d|p, or to the carry flag; it is dropped where the instruction has none.
     """
 
     def register(describe: Describe) -> Describe:
-        found = Description(describe, tuple(operands.split()), tuple(result.split()), apart, floats)
-        DESCRIBED.update(dict.fromkeys(bases, found))
+        found = Description(describe, tuple(operands.split()), tuple(result.split()), apart)
+        DESCRIBED.update(dict.fromkeys([(base, floats) for base in bases], found))
         return describe
 
     return register

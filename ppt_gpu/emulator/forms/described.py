@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ppt_gpu.emulator.forms import bits, integer, video
+import numpy as np
+
+from ppt_gpu.emulator.forms import bits, floating, integer, video
 from ppt_gpu.emulator.forms.computes import CARRY, DESCRIBED, Description, Form
+from ppt_gpu.emulator.forms.float_formats import encode
 from ppt_gpu.emulator.forms.opcode import WIDTH, Opcode, float_bits, opcode_of
 from ppt_gpu.emulator.forms.value import Value, const, given
 from ppt_gpu.ptx.module import Imm, Instruction, Minus, Operand, Pair, Part
 
 #: each of these registers descriptions when it is imported
-REGISTERED = (bits, integer, video)
+REGISTERED = (bits, integer, floating, video)
+_FLOATS = ("f16", "bf16", "f32", "f64")
 
 
 @dataclass(frozen=True)
@@ -25,12 +29,13 @@ class Described:
 
 def described(instruction: Instruction) -> Described | None:
     """None where no description has this instruction."""
-    found = DESCRIBED.get(instruction.base)
     opcode = opcode_of(instruction.opcode)
-    if found is None or not opcode.types or (opcode.is_float and not found.floats):
+    found = DESCRIBED.get((instruction.base, opcode.is_float)) if opcode.types else None
+    if found is None:
         return None
     sources, values = operands_of(instruction, found)
-    results = found.describe(Form(instruction, opcode), *values)
+    form = Form(instruction, opcode)
+    results = found.describe(form, *values)
     if isinstance(results, Value):
         results = (results,)
     to = instruction.operands[0]
@@ -38,8 +43,9 @@ def described(instruction: Instruction) -> Described | None:
     if opcode.has("cc"):
         places.append(None)
     written = zip(places, found.results, results, strict=False)
+    apart = found.apart(form) if callable(found.apart) else found.apart
     return Described(
-        tuple(sources), tuple((place, _type(name, opcode), value) for place, name, value in written), found.apart
+        tuple(sources), tuple((place, _type(name, opcode), value) for place, name, value in written), apart
     )
 
 
@@ -55,7 +61,7 @@ def operands_of(
         kind = _type(name, opcode)
         operand = left.pop(0) if left and kind != CARRY else None
         if kind != CARRY and (operand is None or isinstance(operand, Imm)):
-            values.append(const(literal_bits(operand, WIDTH[kind]) if operand else 0, WIDTH[kind]))
+            values.append(const(literal_bits(operand, kind) if operand else 0, WIDTH[kind]))
         else:
             values.append(given(len(sources), WIDTH.get(kind, 1)))
             sources.append((operand, kind))
@@ -69,11 +75,16 @@ def _type(name: str, opcode: Opcode) -> str:
     return {"T": opcode.types[-1], "W": opcode.types[-1], "S": opcode.types[0]}.get(name, name)
 
 
-def literal_bits(literal: Imm, width: int) -> int:
-    """The bits of a literal in an operand of `width` bits."""
-    if isinstance(literal.value, int):
-        return literal.value & ((1 << width) - 1)
-    return literal.bits if literal.bits is not None else float_bits(literal.value, width)
+def literal_bits(literal: Imm, kind: str) -> int:
+    """The bits of a literal as an operand of a type. A floating-point literal keeps its bits in an integer."""
+    width = WIDTH[kind]
+    if literal.bits is not None and (literal.width == width or kind not in _FLOATS):
+        return literal.bits & ((1 << width) - 1)
+    if kind == "bf16":
+        return int(encode(np.array([float(literal.value)]), kind)[0])
+    if kind in _FLOATS or isinstance(literal.value, float):
+        return float_bits(float(literal.value), width)
+    return literal.value & ((1 << width) - 1)
 
 
 def register_of(operand: Operand) -> Operand:

@@ -1,7 +1,8 @@
 """Values made of a few operations on bits: the language in which an instruction's result is described once.
 
 A `Value` is an operation on other values. It has a width in bits; a predicate is 1 bit wide. `apply` says exactly what
-each operation gives, in Python integers. The compiled engine writes the same operations as LLVM IR.
+each operation on integers gives, in Python's. Operations on floating-point numbers are IEEE 754's (`floating`).
+The compiled engine writes the same operations as LLVM IR.
 """
 
 from __future__ import annotations
@@ -116,7 +117,7 @@ def node(op: str, width: int, *operands: Value | int) -> Value:
     the operands are constants of the first one's width, of "select" the second one's."""
     of = next(x.width for x in operands[op == "select" :] if isinstance(x, Value))
     args = tuple(x if isinstance(x, Value) else const(x, of) for x in operands)
-    if all(x.op == "const" for x in args):
+    if op in EXACT and all(x.op == "const" for x in args):
         return const(apply(op, width, args, [x.number for x in args]), width)
     return _simpler(op, args) or Value(op, width, args)
 
@@ -170,6 +171,7 @@ def _into(signs: bool) -> Callable[[int, int], int]:
 _OF_SIGNED, _OF_PLAIN = _into(True), _into(False)
 #: operation -> result of the operands and their width; the lowest bits of it count
 EXACT: dict[str, Callable[..., int]] = {
+    "select": lambda condition, yes, no, _: yes if condition else no,
     "add": lambda a, b, _: a + b,
     "sub": lambda a, b, _: a - b,
     "mul": lambda a, b, _: a * b,
@@ -205,17 +207,16 @@ EXACT: dict[str, Callable[..., int]] = {
 _SIGNED = {"ashr": "lshr", "sdiv": "udiv", "smin": "umin", "smax": "umax",
            "slt": "ult", "sle": "ule", "sgt": "ugt", "sge": "uge"}  # fmt: skip
 _WITH_SIGN = frozenset((*_SIGNED, "sext", "smulh", "sadd.sat", "ssub.sat"))
+EXACT |= {signed: EXACT[plain] for signed, plain in _SIGNED.items()}
 
 
 def apply(op: str, width: int, args: tuple[Value, ...], numbers: list[int]) -> int:
-    """The bits that an operation gives for the bits of its operands."""
-    if op == "select":
-        return numbers[1] if numbers[0] else numbers[2]
+    """The bits that an operation of EXACT gives for the bits of its operands."""
     of = args[0].width
     if op == "ashr":
         found = signed(numbers[0], of) >> numbers[1]
     else:
         if op in _WITH_SIGN:
             numbers = [signed(number, of) for number in numbers]
-        found = EXACT[_SIGNED.get(op, op)](*numbers, of)
+        found = EXACT[op](*numbers, of)
     return int(found) & ((1 << width) - 1)

@@ -7,9 +7,8 @@ import numpy as np
 from ppt_gpu.emulator.memory.memory import CLUSTER_SHIFT, WINDOWS, in_window
 from ppt_gpu.ptx.module import Instruction
 from ppt_gpu.ptx.operations import space_of
-from reference.interpreter.arith import Execute, type_of
 from reference.interpreter.block import LANES
-from reference.interpreter.warp import Warp, truncate, unsupported, width_of
+from reference.interpreter.warp import Execute, Warp, truncate, type_of, unsupported, width_of
 
 _OFFSET = (1 << CLUSTER_SHIFT) - 1
 _RANK = 0xFF << CLUSTER_SHIFT

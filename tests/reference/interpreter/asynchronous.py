@@ -10,11 +10,10 @@ from ppt_gpu.emulator.memory.mbarrier_word import COUNT, GIVEN, PARITY, PLACE, P
 from ppt_gpu.ptx.instructions import is_traced
 from ppt_gpu.ptx.module import Instruction, Operand
 from reference.interpreter.access import access_of, address_lanes
-from reference.interpreter.arith import Execute
 from reference.interpreter.block import LANES
 from reference.interpreter.bulk import bulk, launch_control
 from reference.interpreter.span import shared_bytes, span
-from reference.interpreter.warp import Warp, unsupported
+from reference.interpreter.warp import Execute, Warp, unsupported
 
 
 def copy(warp: Warp, ins: Instruction) -> None:

@@ -10,10 +10,9 @@ from ppt_gpu.ptx.instructions import vector_length
 from ppt_gpu.ptx.module import Instruction, Operand
 from reference.interpreter import float_rounding as fp
 from reference.interpreter.access import Access, access_of, record
-from reference.interpreter.arith import Execute, is_signed, type_of
 from reference.interpreter.block import LANES
 from reference.interpreter.memory import Elements, complete_async, load, read_elements, store, write_elements
-from reference.interpreter.warp import Warp, as_int, unsupported, width_of
+from reference.interpreter.warp import Execute, Warp, as_int, is_signed, type_of, unsupported, width_of
 
 
 def _exchange(old: int, operands: list[int], bits: int) -> int:

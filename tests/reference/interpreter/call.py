@@ -13,9 +13,8 @@ from ppt_gpu.emulator.memory.memory import function_address
 from ppt_gpu.emulator.run.faults import call_text, stack_message, thread_text
 from ppt_gpu.ptx.linking.linked import ALLOCATED, Function
 from ppt_gpu.ptx.module import Instruction, Operand, Reg, Sym, Vec
-from reference.interpreter.arith import Execute
 from reference.interpreter.block import LANES, Bits
-from reference.interpreter.warp import Warp, width_of
+from reference.interpreter.warp import Execute, Warp, width_of
 
 
 @dataclass

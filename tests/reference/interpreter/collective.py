@@ -14,9 +14,8 @@ import numpy as np
 from ppt_gpu.emulator.memory.warp_context import Flag
 from ppt_gpu.ptx.module import Instruction, Operand, Pair
 from reference.interpreter import float_rounding as fp
-from reference.interpreter.arith import Execute, is_signed, type_of
 from reference.interpreter.block import LANES, Bits, Mask, lane_bits
-from reference.interpreter.warp import Warp, as_int, width_of
+from reference.interpreter.warp import Execute, Warp, as_int, is_signed, type_of, width_of
 
 
 def shuffle(warp: Warp, ins: Instruction) -> None:

@@ -10,9 +10,8 @@ from ppt_gpu.emulator.forms.conversions import INTEGERS, Conversion, conversion,
 from ppt_gpu.emulator.forms.float_formats import decode
 from ppt_gpu.ptx.module import Instruction, Operand, Vec
 from reference.interpreter import float_rounding as fp
-from reference.interpreter.arith import Execute, type_of
 from reference.interpreter.block import LANES, Bits
-from reference.interpreter.warp import Warp, signed, truncate, unsupported, width_of
+from reference.interpreter.warp import Execute, Warp, signed, truncate, type_of, unsupported, width_of
 
 _TO_INTEGER = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
 

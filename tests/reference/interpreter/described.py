@@ -1,16 +1,20 @@
-"""Instructions that are described as values (`ppt_gpu.emulator.forms.described`): exact, in Python integers."""
+"""Instructions that are described as values (`ppt_gpu.emulator.forms.described`): exact, lane by lane.
+
+In Python integers; operations on floating-point numbers in NumPy, rounded once (`float_rounding`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from ppt_gpu.emulator.forms.described import Described
 from ppt_gpu.emulator.forms.opcode import WIDTH, is_signed
-from ppt_gpu.emulator.forms.value import Value, apply, signed
+from ppt_gpu.emulator.forms.value import EXACT, Value, apply, signed
 from ppt_gpu.ptx.module import Operand, Reg
-from reference.interpreter.float_rounding import FLOATS
+from reference.interpreter import float_rounding as fp
+from reference.interpreter.block import Bits, Mask
 from reference.interpreter.warp import Warp
 
 
@@ -23,9 +27,58 @@ def evaluate(value: Value, inputs: Sequence[list[int]], known: dict[Value, list[
             known[value] = inputs[value.number]
         else:
             columns = [evaluate(arg, inputs, known) for arg in value.args]
-            rows = zip(*columns, strict=True)
-            known[value] = [apply(value.op, value.width, value.args, list(row)) for row in rows]
+            if value.op in EXACT:
+                rows = zip(*columns, strict=True)
+                known[value] = [apply(value.op, value.width, value.args, list(row)) for row in rows]
+            else:
+                with np.errstate(all="ignore"):
+                    known[value] = on_numbers(value.op, [np.array(column, np.uint64) for column in columns]).tolist()
     return known[value]
+
+
+_COMPARISONS: dict[str, Callable[[fp.Floats, fp.Floats], Mask]] = {
+    "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
+}  # fmt: skip
+#: in f64, rounded to nearest: a compiled run may differ in the last place
+_APPROXIMATE: dict[str, Callable[[fp.Floats], fp.Floats]] = {
+    "frsqrt": lambda x: 1.0 / np.sqrt(x),
+    "fsin": np.sin,
+    "fcos": np.cos,
+    "fex2": np.exp2,
+    "flg2": np.log2,
+    "ftanh": np.tanh,
+}
+
+
+def on_numbers(op: str, operands: list[Bits]) -> Bits:
+    """An operation on floating-point numbers (`ppt_gpu.emulator.forms.floating`), from bits to bits."""
+    name, kind, *rest = op.split(".")
+    if name == "fcmp":
+        return _compare(kind, *(fp.widen(bits, rest[0]) for bits in operands)).astype(np.uint64)
+    if name == "fpext":
+        return fp.round_to(fp.exactly(fp.widen(operands[0], "f16" if kind == "f32" else "f32")), kind)
+    values = [fp.widen(bits, kind) for bits in operands]
+    if name in _APPROXIMATE:
+        return fp.round_to(fp.exactly(_APPROXIMATE[name](values[0])), kind)
+    (mode,) = rest
+    results: dict[str, Callable[[], fp.Rounded]] = {
+        "fadd": lambda: fp.add(values[0], values[1], mode),
+        "fsub": lambda: fp.add(values[0], -values[1], mode),
+        "fmul": lambda: fp.multiply(values[0], values[1], kind),
+        "fma": lambda: fp.fma(values[0], values[1], values[2], kind, mode),
+        "fdiv": lambda: fp.divide(values[0], values[1]),
+        "fsqrt": lambda: fp.square_root(values[0]),
+    }
+    return fp.round_to(results[name](), kind, mode)
+
+
+def _compare(name: str, x: fp.Floats, y: fp.Floats) -> Mask:
+    """By LLVM's names: o... is false with a NaN, u... is true."""
+    unordered = np.isnan(x) | np.isnan(y)
+    if name in ("uno", "ord"):
+        return unordered if name == "uno" else ~unordered
+    found = _COMPARISONS[name[1:]](x, y)
+    return found & ~unordered if name[0] == "o" else found | unordered
 
 
 def execute(warp: Warp, found: Described) -> None:
@@ -42,7 +95,7 @@ def execute(warp: Warp, found: Described) -> None:
 def _read(warp: Warp, operand: Operand | None, kind: str) -> list[int]:
     if operand is None:
         return warp.read(_carry(warp), 1).tolist()
-    if kind in FLOATS:
+    if kind in fp.FLOATS:
         return warp.read_typed(operand, kind).tolist()
     return warp.read(operand, WIDTH[kind]).tolist()
 

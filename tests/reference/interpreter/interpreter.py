@@ -36,7 +36,6 @@ from ppt_gpu.workload.block_cluster import IDLE_ROUNDS, blocks_of, cluster_of, w
 from ppt_gpu.workload.budget import Budget
 from ppt_gpu.workload.workload import Launch
 from reference.interpreter.address import ADDRESS
-from reference.interpreter.arith import ARITHMETIC, Execute
 from reference.interpreter.asynchronous import ASYNC
 from reference.interpreter.atomics import ATOMICS
 from reference.interpreter.barrier import Barriers
@@ -45,20 +44,19 @@ from reference.interpreter.call import CALLS
 from reference.interpreter.collective import COLLECTIVE
 from reference.interpreter.convert import CONVERT
 from reference.interpreter.described import execute as execute_described
-from reference.interpreter.logic import LOGIC
 from reference.interpreter.matrix import MATRIX
 from reference.interpreter.matrix_move import MATRIX_MOVE
 from reference.interpreter.memory import MEMORY
 from reference.interpreter.runner import Runner
 from reference.interpreter.texture import TEXTURES
 from reference.interpreter.trace import Recorder, build_trace
-from reference.interpreter.warp import Warp, unsupported
+from reference.interpreter.warp import Execute, Warp, unsupported
 from reference.interpreter.wgmma import WGMMA
 
 #: Instructions without an effect on values.
 _NOTHING = ("membar", "fence", "nanosleep", "pmevent", "prefetch", "prefetchu", "griddepcontrol")
 EXECUTE: dict[str, Execute] = {
-    **ARITHMETIC, **LOGIC, **CONVERT, **MEMORY, **ATOMICS, **ADDRESS, **TEXTURES, **COLLECTIVE, **ASYNC,
+    **CONVERT, **MEMORY, **ATOMICS, **ADDRESS, **TEXTURES, **COLLECTIVE, **ASYNC,
     **MATRIX, **MATRIX_MOVE, **CALLS, **WGMMA,
 }  # fmt: skip
 

@@ -18,10 +18,9 @@ from ppt_gpu.emulator.forms.matrix_form import TENSOR_MEMORY, Product, product_o
 from ppt_gpu.emulator.forms.matrix_layout import Fragment, sparse_bits
 from ppt_gpu.ptx.module import Imm, Instruction, Operand, items_of
 from reference.interpreter import float_rounding as fp
-from reference.interpreter.arith import Execute
 from reference.interpreter.block import LANES, Bits
 from reference.interpreter.matrix_numbers import numbers
-from reference.interpreter.warp import Warp, unsupported
+from reference.interpreter.warp import Execute, Warp, unsupported
 
 
 def read_fragment(warp: Warp, operands: Sequence[Operand], fragment: Fragment) -> Bits:

@@ -12,11 +12,10 @@ from ppt_gpu.emulator.forms.matrix_move_form import BlockMove, block_move, row_m
 from ppt_gpu.ptx.module import Instruction, Mem, Operand, Reg, items_of
 from ppt_gpu.ptx.operations import space_of
 from reference.interpreter.access import access_of, record
-from reference.interpreter.arith import Execute
 from reference.interpreter.block import LANES
 from reference.interpreter.matrix import mma, need_whole_warp
 from reference.interpreter.span import resolved, span
-from reference.interpreter.warp import Warp, unsupported
+from reference.interpreter.warp import Execute, Warp, unsupported
 
 Raw = NDArray[np.uint8]
 

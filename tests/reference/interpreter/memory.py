@@ -9,9 +9,8 @@ from ppt_gpu.ptx.instructions import vector_length
 from ppt_gpu.ptx.module import Imm, Instruction, Operand, items_of
 from ppt_gpu.ptx.operations import space_of
 from reference.interpreter.access import Access, access_of, record
-from reference.interpreter.arith import Execute, is_signed, type_of
 from reference.interpreter.block import LANES
-from reference.interpreter.warp import Warp, signed, unsupported, width_of
+from reference.interpreter.warp import Execute, Warp, is_signed, signed, type_of, unsupported, width_of
 
 Elements = list[list[int]]  # [elements][32] unsigned values of any width
 TOUCHED_BYTES = 128  # that discard and applypriority work on

@@ -22,11 +22,10 @@ from ppt_gpu.ptx.instructions import vector_length
 from ppt_gpu.ptx.module import Instruction, Operand
 from ppt_gpu.workload.texture import ADDRESS_MODES, FORMATS, TEXTURE_WINDOW, Word
 from reference.interpreter.access import Access, Place, record_places
-from reference.interpreter.arith import Execute, type_of
 from reference.interpreter.atomics import apply
 from reference.interpreter.block import LANES
 from reference.interpreter.memory import fill_elements, keep_elements, write_elements
-from reference.interpreter.warp import Warp, unsupported, width_of
+from reference.interpreter.warp import Execute, Warp, type_of, unsupported, width_of
 
 Row = Sequence[int]
 f32 = np.float32

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,6 +12,7 @@ from ppt_gpu.common.errors import PptError
 from ppt_gpu.emulator.memory.memory import function_address, has_function
 from ppt_gpu.ptx.linking.linked import LinkedKernel, is_framed
 from ppt_gpu.ptx.module import TYPE_BYTES, Imm, Instruction, Neg, Operand, Pair, Reg, Sink, Special, Sym
+from ppt_gpu.ptx.operations import types_of
 from reference.interpreter.block import LANES, Bits, Block, Launched, Mask
 from reference.interpreter.special import special_register
 from reference.interpreter.trace import Recorder
@@ -155,6 +157,19 @@ def signed(bits: Bits, width: int) -> NDArray[np.int64]:
     return (bits << shift).view(np.int64) >> np.int64(64 - width)
 
 
+def type_of(ins: Instruction) -> str:
+    """The (last) data type of the instruction."""
+    types = types_of(ins.modifiers)
+    if not types:
+        raise unsupported(ins, "an instruction without a type")
+    return types[-1]
+
+
+def is_signed(type_name: str) -> bool:
+    """Whether values of the type have a sign in integer arithmetic."""
+    return type_name[0] == "s"
+
+
 def as_int(value: int, width: int, is_signed: bool) -> int:
     """A register's bits as a Python integer."""
     value &= (1 << width) - 1
@@ -169,3 +184,6 @@ def truncate(values: NDArray, width: int) -> Bits:
 def unsupported(instruction: Instruction, why: str = "the interpreter does not know it") -> PptError:
     """The error for an instruction that cannot be executed."""
     return PptError(f"cannot execute '{instruction.opcode}': {why}")
+
+
+Execute = Callable[[Warp, Instruction], None]

@@ -7,11 +7,10 @@ import numpy as np
 from ppt_gpu.common.errors import PptError
 from ppt_gpu.emulator.forms.wgmma_form import Warpgroup, fields, offsets, swizzled, warpgroup
 from ppt_gpu.ptx.module import Instruction, items_of
-from reference.interpreter.arith import Execute
 from reference.interpreter.block import Bits
 from reference.interpreter.matrix import multiply, need_whole_warp, read_fragment, write_fragment
 from reference.interpreter.matrix_numbers import numbers
-from reference.interpreter.warp import Warp, unsupported
+from reference.interpreter.warp import Execute, Warp, unsupported
 
 
 def wgmma(warp: Warp, ins: Instruction) -> None:

@@ -277,7 +277,7 @@ def forms():
     for row in TABLE:
         module = parse_module(kernel_text([instance(row)[0]]), "row.ptx")
         for instruction in module.kernels["k"].instructions:
-            if described(instruction) is not None:
+            if described(instruction) is not None and not opcode_of(instruction.opcode).is_float:
                 found.setdefault((instruction.opcode, str(instruction.operands)), instruction)
     return list(found.values())
 
@@ -297,15 +297,17 @@ def samples(widths):
 
 
 def test_every_description_is_judged():
-    assert {instruction.base for instruction in FORMS} == set(DESCRIBED) == set(JUDGES)
+    assert (
+        {instruction.base for instruction in FORMS} == {base for base, floats in DESCRIBED if not floats} == set(JUDGES)
+    )
 
 
-@pytest.mark.parametrize("base", sorted(DESCRIBED))
+@pytest.mark.parametrize("base", sorted(JUDGES))
 def test_values(base):
     for instruction in (one for one in FORMS if one.base == base):
         form = Form(instruction, opcode_of(instruction.opcode))
         found = described(instruction)
-        sources, values = operands_of(instruction, DESCRIBED[base])
+        sources, values = operands_of(instruction, DESCRIBED[base, False])
         widths = [next(v.width for v in values if v.op == "input" and v.number == k) for k in range(len(sources))]
         for inputs in samples(widths):
             operands = [v.number if v.op == "const" else inputs[v.number] for v in values]

@@ -6,13 +6,15 @@ functions (`arith.convert_library`).
 
 from __future__ import annotations
 
+import numpy as np
+
 from ppt_gpu.emulator.forms.conversions import FLOATS, INTEGERS, Conversion, conversion, limits, refusal, storage
+from ppt_gpu.emulator.forms.float_formats import encode
 from ppt_gpu.emulator.forms.opcode import is_signed
-from ppt_gpu.emulator.jit.arith.float import read_bits, write_bits
-from ppt_gpu.emulator.jit.arith.float_values import VALUE, canonical, flush
+from ppt_gpu.emulator.jit.arith.float_values import VALUE, canonical, flush, raw
 from ppt_gpu.emulator.jit.emit import Emitter, Unsupported, emits
 from ppt_gpu.emulator.llvm.text import BITS, ELEMENT, const, vec
-from ppt_gpu.ptx.module import Instruction, Operand
+from ppt_gpu.ptx.module import Imm, Instruction, Operand
 
 _NATIVE = ("s16", "u16", "s32", "u32", "s64", "u64")
 
@@ -35,6 +37,21 @@ def emit_convert(e: Emitter, i: Instruction) -> None:
         value = _read(e, i.operands[1], c.source)
         result = e.helper(_key(c), vec(f"i{_bits(c.target)}"), (vec(f"i{_bits(c.source)}"), value))
         _write(e, i.operands[0], c.target, result)
+
+
+def read_bits(e: Emitter, operand: Operand, kind: str) -> str:
+    """The bits of a floating-point operand; literals become values of its type."""
+    if kind == "bf16" and isinstance(operand, Imm) and (operand.bits is None or operand.width != 16):
+        return const("i16", int(encode(np.array([float(operand.value)]), "bf16")[0]))
+    element = ELEMENT[kind]
+    return e.cast(e.read(operand, kind), element, raw(kind))
+
+
+def write_bits(e: Emitter, operand: Operand, kind: str, bits: str) -> None:
+    if kind == "bf16":
+        e.write(operand, "b16", bits)
+    else:
+        e.write(operand, kind, e.cast(bits, raw(kind), ELEMENT[kind]))
 
 
 def _bits(kind: str) -> int:

@@ -7,9 +7,6 @@ ones that hold them exactly.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-
 from ppt_gpu.emulator.jit.arith.formats import decode
 from ppt_gpu.emulator.llvm.text import Text, const, vec
 
@@ -91,43 +88,3 @@ def sum_and_error(t: Text, a: str, b: str, element: str) -> tuple[str, str]:
     part = t.binary("fsub", element, total, a)
     lost = t.binary("fsub", element, a, t.binary("fsub", element, total, part))
     return total, t.binary("fadd", element, lost, t.binary("fsub", element, b, part))
-
-
-def extremum(t: Text, base: str, kind: str, flags: Sequence[str], operands: Sequence[str]) -> str:
-    """min or max of the bits of two or three operands (PTX ISA, "min", "max").
-
-    A NaN loses against a number, with .NaN it wins; -0 is below +0. All NaN: the canonical NaN. .abs takes magnitudes,
-    .xorsign gives the result the product of the operands' signs.
-    """
-    element = raw(kind)
-    sign = const(element, 1 << (WIDTH[kind] - 1))
-    if "ftz" in flags:
-        operands = [flush_bits(t, kind, bits) for bits in operands]
-    signs = t.binary("xor", element, operands[0], operands[1])
-    if "abs" in flags:
-        operands = [t.binary("and", element, bits, const(element, (1 << (WIDTH[kind] - 1)) - 1)) for bits in operands]
-    result = operands[0]
-    for other in operands[1:]:
-        result = _lower(t, base, kind, result, other, "NaN" in flags)
-    if "xorsign" in flags:
-        number = t.binary("xor", "i1", is_nan(t, VALUE[kind], values_of(t, kind, result)), const("i1", 1))
-        signed = t.binary("or", element, result, t.binary("and", element, signs, sign))
-        result = t.select(number, element, signed, result)
-    return result
-
-
-def _lower(t: Text, base: str, kind: str, a: str, b: str, keep_nan: bool) -> str:
-    element, compared = raw(kind), VALUE[kind]
-    x, y = values_of(t, kind, a), values_of(t, kind, b)
-    first = t.op(f"fcmp {'olt' if base == 'min' else 'ogt'} {vec(compared)} {x}, {y}")
-    chosen = t.select(first, element, a, b)
-    zeros = t.binary("or" if base == "min" else "and", element, a, b)
-    chosen = t.select(t.op(f"fcmp oeq {vec(compared)} {x}, {y}"), element, zeros, chosen)
-    a_nan, b_nan = (is_nan(t, compared, v) for v in (x, y))
-    chosen = t.select(a_nan, element, b, t.select(b_nan, element, a, chosen))
-    bad = t.binary("or" if keep_nan else "and", "i1", a_nan, b_nan)
-    return t.select(bad, element, const(element, CANONICAL_NAN[kind]), chosen)
-
-
-def infinite(t: Text, element: str, value: str) -> str:
-    return t.op(f"fcmp oeq {vec(element)} {t.intrinsic('fabs', element, value)}, {const(element, math.inf)}")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ppt_gpu.emulator.jit.arith.float_values import extremum
+from ppt_gpu.emulator.forms.floating import extremum_of
+from ppt_gpu.emulator.forms.value import given
+from ppt_gpu.emulator.jit.arith.described import Writer
 from ppt_gpu.emulator.llvm.library import writes
 from ppt_gpu.emulator.llvm.text import Helper, const, lanes, vec
 from ppt_gpu.emulator.memory.warp_context import Fault, Flag, Slot
@@ -101,7 +103,8 @@ def write_reduce_float(operation: str, flags: str) -> Helper:
     for distance in (16, 8, 4, 2, 1):
         order = ", ".join(f"i32 {k ^ distance}" for k in range(32))
         other = f.op(f"shufflevector {V} {value}, {V} poison, <32 x i32> <{order}>")
-        value = extremum(f, operation, "f32", flags.split("_"), [value, other])
+        lower = extremum_of(operation, "f32", flags.split("_"), given(0, 32), given(1, 32))
+        value = Writer(f, [(value, "i32"), (other, "i32")])(lower)
     f.do(f"ret {V} {value}")
     return f
 

@@ -1,0 +1,211 @@
+"""What floating-point instructions compute, held against exact fractions that know nothing of the descriptions.
+
+As `test_described_values` does for integers. Approximations are left to `test_approximate_functions`.
+"""
+
+import math
+
+import pytest
+from reference.interpreter.described import evaluate
+from test_described_values import TABLE, instance, kernel_text
+from test_exact_arithmetic import FORMATS, expected, sample, value_of
+
+from ppt_gpu.emulator.forms.computes import DESCRIBED, Form
+from ppt_gpu.emulator.forms.described import described, operands_of
+from ppt_gpu.emulator.forms.opcode import WIDTH, opcode_of
+from ppt_gpu.ptx import parse_module
+
+PARTS = {"f16x2": "f16", "bf16x2": "bf16", "f32x2": "f32"}
+COMPARE = {"eq": lambda x, y: x == y, "ne": lambda x, y: x != y, "lt": lambda x, y: x < y, "le": lambda x, y: x <= y,
+           "gt": lambda x, y: x > y, "ge": lambda x, y: x >= y}  # fmt: skip
+#: approximations in all their forms
+APPROXIMATE = {"rsqrt", "sin", "cos", "ex2", "lg2", "tanh"}
+
+
+def sign(bits, kind):
+    return bits & 1 << (WIDTH[kind] - 1)
+
+
+def is_nan(bits, kind):
+    x = value_of(bits, kind)
+    return isinstance(x, float) and math.isnan(x)
+
+
+def flush(bits, kind):
+    e, m, _ = FORMATS[kind]
+    return sign(bits, kind) if not bits >> m & ((1 << e) - 1) else bits
+
+
+def finish(f, bits, kind):
+    x, one = value_of(bits, kind), (1 << (FORMATS[kind][0] - 1)) - 1 << FORMATS[kind][1]
+    if f.has("sat"):
+        bits = 0 if is_nan(bits, kind) or x <= 0 else min(bits, one)
+    if f.has("relu") and not is_nan(bits, kind) and x <= 0:
+        bits = 0
+    return flush(bits, kind) if f.has("ftz") else bits
+
+
+def arithmetic(f, kind, *operands):
+    """One rounding."""
+    narrow, operation = f.opcode.types[-1], {"mad": "fma", "rcp": "div"}.get(f.base, f.base)
+    kinds = [kind] * len(operands)
+    if narrow not in (kind, *PARTS):
+        kinds[: 2 if operation == "fma" else 1] = [narrow] * (2 if operation == "fma" else 1)
+    if f.has("ftz"):
+        operands = [flush(x, k) for x, k in zip(operands, kinds, strict=True)]
+    if f.base == "rcp":
+        operands, kinds = [0x3F800000 if kind == "f32" else 0x3FF << 52, *operands], [kind] * 2
+    if f.base == "div" and f.has("approx") and 2**126 < abs(value_of(operands[1], kind)) < math.inf:
+        operation, operands = "mul", [operands[0], sign(operands[1], kind)]
+    return finish(f, expected(operation, operands, kinds, kind, f.opcode.rounding), kind)
+
+
+def extremum(f, kind, *operands):
+    nan = FORMATS[kind][2]
+    if f.has("ftz"):
+        operands = [flush(x, kind) for x in operands]
+    signs = sign(operands[0] ^ operands[1], kind)
+    if f.has("abs"):
+        operands = [x & ~sign(x, kind) for x in operands]
+    numbers = [x for x in operands if not is_nan(x, kind)]
+    if not numbers or (f.has("NaN") and len(numbers) < len(operands)):
+        return nan
+
+    def order(bits):
+        return value_of(bits, kind), -sign(bits, kind)
+
+    found = (min if f.base == "min" else max)(numbers, key=order)
+    return found | signs if f.has("xorsign") else found
+
+
+def compare(f, kind, a, b):
+    if f.has("ftz") and kind in ("f32", "f16"):
+        a, b = flush(a, kind), flush(b, kind)
+    x, y = value_of(a, kind), value_of(b, kind)
+    lost = is_nan(a, kind) or is_nan(b, kind)
+    name = next(word for word in f.opcode.order if word.removesuffix("u") in (*COMPARE, "n", "num", "nan"))
+    if name in ("num", "nan"):
+        return lost == (name == "nan")
+    return COMPARE[name.removesuffix("u")](x, y) and not lost if name in COMPARE else lost or COMPARE[name[:-1]](x, y)
+
+
+def combine(f, flag, c):
+    word = next((word for word in f.opcode.order if word in ("and", "or", "xor")), "")
+    return {"": flag, "and": flag and c, "or": flag or c, "xor": flag != bool(c)}[word]
+
+
+def compared(f, a, b):
+    """The comparison, of packed types the lower and the upper one."""
+    kind = f.opcode.kind
+    if kind not in PARTS:
+        return [compare(f, kind, a, b)]
+    return [compare(f, PARTS[kind], a >> at & 0xFFFF, b >> at & 0xFFFF) for at in (0, 16)]
+
+
+def set_predicate(f, a, b, c):
+    found = compared(f, a, b)
+    return combine(f, found[0], c), combine(f, found[1] if len(found) > 1 else not found[0], c)
+
+
+def set_value(f, a, b, c):
+    target, found = f.opcode.types[0], [combine(f, flag, c) for flag in compared(f, a, b)]
+    ones = {"f16": 0x3C00, "bf16": 0x3F80, "f32": 0x3F800000}.get(PARTS.get(target, target))
+    width = WIDTH[target] // len(found)
+    ones = (1 << width) - 1 if ones is None else ones
+    return sum(ones << width * place for place, flag in enumerate(found) if flag)
+
+
+def property_of(f, a):
+    kind = f.opcode.kind
+    x, small = value_of(a, kind), flush(a, kind) != a
+    lost, infinite = is_nan(a, kind), not is_nan(a, kind) and abs(x) == math.inf
+    return {"finite": not lost and not infinite, "infinite": infinite, "number": not lost, "notanumber": lost,
+            "subnormal": small, "normal": not (lost or infinite or small)}[f.opcode.order[0]]  # fmt: skip
+
+
+def change_sign(f, kind, a):
+    a = flush(a, kind) if f.has("ftz") else a
+    return a ^ 1 << (WIDTH[kind] - 1) if f.base == "neg" else a & ~sign(a, kind)
+
+
+def select_by_sign(f, a, b, c):
+    c = flush(c, "f32") if f.has("ftz") else c
+    return a if not is_nan(c, "f32") and value_of(c, "f32") >= 0 else b
+
+
+#: by type and operands; once for each part
+ON_PARTS = {
+    **dict.fromkeys(("add", "sub", "mul", "fma", "mad", "div", "sqrt", "rcp"), arithmetic),
+    **dict.fromkeys(("min", "max"), extremum),
+    **dict.fromkeys(("neg", "abs"), change_sign),
+}
+JUDGES = {
+    "setp": set_predicate,
+    "set": set_value,
+    "slct": select_by_sign,
+    "selp": lambda f, a, b, c: a if c else b,
+    "testp": property_of,
+    "copysign": lambda f, a, b: sign(a, f.opcode.kind) | b & ~sign(b, f.opcode.kind),
+}
+
+
+def judged(f, operands):
+    if f.base in JUDGES:
+        return JUDGES[f.base](f, *operands)
+    kind = f.opcode.types[0]
+    if f.base in ("min", "max") and len(f.instruction.operands) == 3:
+        operands = operands[:2]
+    if kind not in PARTS:
+        return ON_PARTS[f.base](f, kind, *operands)
+    half = WIDTH[kind] // 2
+    parts = [[x >> at & ((1 << half) - 1) for x in operands] for at in (0, half)]
+    low, high = (ON_PARTS[f.base](f, PARTS[kind], *part) for part in parts)
+    return high << half | low
+
+
+def forms():
+    """One instruction of each form, approximations left out."""
+    found = {}
+    for row in TABLE:
+        for i in parse_module(kernel_text([instance(row)[0]]), "row.ptx").kernels["k"].instructions:
+            if i.opcode.split(".")[0] in APPROXIMATE or i.opcode.startswith("rcp.approx.ftz.f64"):
+                continue
+            if described(i) is not None and opcode_of(i.opcode).is_float:
+                found.setdefault((i.opcode, len(i.operands)), i)
+    return list(found.values())
+
+
+FORMS = forms()
+
+
+def column(kind, seed):
+    """Bits of one operand."""
+    if kind in PARTS:
+        half = WIDTH[kind] // 2
+        return [
+            high << half | low
+            for high, low in zip(column(PARTS[kind], seed), column(PARTS[kind], seed + 9), strict=True)
+        ]
+    if kind in FORMATS:
+        return sample(kind, 40, seed)
+    return [bits & ((1 << WIDTH[kind]) - 1) for bits in sample("f64", 40, seed)]
+
+
+def test_every_description_is_judged():
+    described_bases = {base for base, floats in DESCRIBED if floats}
+    assert {i.base for i in FORMS} | APPROXIMATE == described_bases == {*ON_PARTS, *JUDGES} | APPROXIMATE
+
+
+@pytest.mark.parametrize("base", sorted({*ON_PARTS, *JUDGES}))
+def test_values(base):
+    for i in (one for one in FORMS if one.base == base):
+        form, found = Form(i, opcode_of(i.opcode)), described(i)
+        sources, values = operands_of(i, DESCRIBED[base, True])
+        columns = [column(kind, seed) for seed, (_, kind) in enumerate(sources)]
+        known = {}
+        results = [evaluate(value, columns, known) for _, _, value in found.results]
+        for place, inputs in enumerate(zip(*columns, strict=True)):
+            operands = [v.number if v.op == "const" else inputs[v.number] for v in values]
+            right = judged(form, operands)
+            for result, one in zip(results, right if isinstance(right, tuple) else (right,), strict=False):
+                assert result[place] == one, (i.opcode, [hex(x) for x in operands])

@@ -13,8 +13,8 @@ from benchmarks.entered import bench_entered
 #: What each figure may be at most. Lower it where a change makes the figure fall. It rises only with a reason in the
 #: message of the same commit. `python tests/structure.py` prints the figures.
 AT_MOST = {
-    "files": 753,
-    "lines": 98_960,
+    "files": 750,
+    "lines": 98_750,
     "files of the largest folder": 23,
     "files over 500 lines": 2,
     "import circles": 0,

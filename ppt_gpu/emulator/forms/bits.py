@@ -6,7 +6,7 @@ Instructions". A shift by the width or more leaves nothing, or copies of the sig
 
 from __future__ import annotations
 
-from ppt_gpu.emulator.forms.computes import Form, computes
+from ppt_gpu.emulator.forms.computes import Form, Unsupported, computes
 from ppt_gpu.emulator.forms.opcode import WIDTH
 from ppt_gpu.emulator.forms.value import Value, const, largest, least, node, pick
 
@@ -51,7 +51,7 @@ def look_up(a: Value, b: Value, c: Value, table: int) -> Value:
 def logic_of_three(form: Form, a: Value, b: Value, c: Value, table: Value, q: Value) -> tuple[Value, Value]:
     """.and, .or: also a predicate, (d != 0) combined with q."""
     if table.op != "const":
-        raise ValueError("lop3 with a table that is not a literal")
+        raise Unsupported("lop3 with a table that is not a literal")
     found = look_up(a, b, c, table.number)
     some = node("ne", 1, found, 0)
     return found, some & q if form.has("and") else some | q

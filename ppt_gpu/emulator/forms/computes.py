@@ -18,13 +18,20 @@ Describe = Callable[..., "Value | tuple[Value, ...]"]
 CARRY = "carry"
 
 
+#: types of an instruction's operands, and of its results
+Types = tuple[tuple[str, ...], tuple[str, ...]]
+
+
+class Unsupported(Exception):
+    """This form of the instruction is not executed yet; the text says which part."""
+
+
 @dataclass(frozen=True)
 class Description:
-    """Types are PTX types, CARRY, or T: the instruction's last type, S: its first, W: twice as wide as T with .wide."""
+    """What an instruction computes, and of which types its operands and results are."""
 
     describe: Describe
-    operands: tuple[str, ...]
-    results: tuple[str, ...]
+    types: Callable[[Form], Types]
     apart: Callable[[Form], bool] | bool  # too long to be written in the middle of a kernel
 
 
@@ -33,20 +40,41 @@ DESCRIBED: dict[tuple[str, bool], Description] = {}
 
 
 def computes(
-    *bases: str, operands: str, result: str = "T", apart: Callable[[Form], bool] | bool = False, floats: bool = False
+    *bases: str,
+    operands: str | Callable[[Form], Types],
+    result: str = "T",
+    apart: Callable[[Form], bool] | bool = False,
+    floats: bool = False,
 ) -> Callable[[Describe], Describe]:
     """Registers the description of base opcodes, of integers or of floating-point numbers.
 
-    `operands` and `result` are types with blanks between them. Operands that an instruction leaves out are 0. A second
-    result goes to the second register of d|p, or to the carry flag; it is dropped where the instruction has none.
+    `operands` and `result` are types with blanks between them: PTX types, CARRY, or T: the instruction's last type, S:
+    its first, W: twice as wide as T with .wide. Or `operands` gives both. Operands that an instruction leaves out are
+    0. A second result goes to the second register of d|p, or to the carry flag; it is dropped where the instruction has
+    none.
     """
 
+    def types(form: Form) -> Types:
+        if callable(operands):
+            return operands(form)
+        return tuple(_type(name, form) for name in operands.split()), tuple(
+            _type(name, form) for name in result.split()
+        )
+
     def register(describe: Describe) -> Describe:
-        found = Description(describe, tuple(operands.split()), tuple(result.split()), apart)
+        found = Description(describe, types, apart)
         DESCRIBED.update(dict.fromkeys([(base, floats) for base in bases], found))
         return describe
 
     return register
+
+
+def _type(name: str, form: Form) -> str:
+    """The PTX type that a letter stands for."""
+    types = form.opcode.types
+    if name == "W" and form.has("wide"):
+        return f"{types[-1][0]}{2 * WIDTH[types[-1]]}"
+    return {"T": types[-1], "W": types[-1], "S": types[0]}.get(name, name)
 
 
 @dataclass(frozen=True)

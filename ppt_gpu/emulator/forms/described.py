@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ppt_gpu.emulator.forms import bits, floating, integer, video
-from ppt_gpu.emulator.forms.computes import CARRY, DESCRIBED, Description, Form
+from ppt_gpu.emulator.forms import bits, convert, floating, integer, video
+from ppt_gpu.emulator.forms.computes import CARRY, DESCRIBED, Form
 from ppt_gpu.emulator.forms.float_formats import encode
-from ppt_gpu.emulator.forms.opcode import WIDTH, Opcode, float_bits, opcode_of
+from ppt_gpu.emulator.forms.opcode import WIDTH, float_bits, opcode_of
 from ppt_gpu.emulator.forms.value import Value, const, given
 from ppt_gpu.ptx.module import Imm, Instruction, Minus, Operand, Pair, Part
 
 #: each of these registers descriptions when it is imported
-REGISTERED = (bits, integer, floating, video)
+REGISTERED = (bits, convert, floating, integer, video)
 _FLOATS = ("f16", "bf16", "f32", "f64")
 
 
@@ -33,8 +33,9 @@ def described(instruction: Instruction) -> Described | None:
     found = DESCRIBED.get((instruction.base, opcode.is_float)) if opcode.types else None
     if found is None:
         return None
-    sources, values = operands_of(instruction, found)
     form = Form(instruction, opcode)
+    kinds, written = found.types(form)
+    sources, values = operands_of(instruction, kinds)
     results = found.describe(form, *values)
     if isinstance(results, Value):
         results = (results,)
@@ -42,23 +43,18 @@ def described(instruction: Instruction) -> Described | None:
     places: list[Operand | None] = [to.first, to.second] if isinstance(to, Pair) else [register_of(to)]
     if opcode.has("cc"):
         places.append(None)
-    written = zip(places, found.results, results, strict=False)
     apart = found.apart(form) if callable(found.apart) else found.apart
-    return Described(
-        tuple(sources), tuple((place, _type(name, opcode), value) for place, name, value in written), apart
-    )
+    return Described(tuple(sources), tuple(zip(places, written, results, strict=False)), apart)
 
 
 def operands_of(
-    instruction: Instruction, description: Description
+    instruction: Instruction, kinds: tuple[str, ...]
 ) -> tuple[list[tuple[Operand | None, str]], list[Value]]:
-    """(what each input reads, the values that the description is given)."""
-    opcode = opcode_of(instruction.opcode)
+    """(what each input reads, the values that a description is given) of operands of these types."""
     left = [register_of(operand) for operand in instruction.operands[1:]]
     sources: list[tuple[Operand | None, str]] = []
     values = []
-    for name in description.operands:
-        kind = _type(name, opcode)
+    for kind in kinds:
         operand = left.pop(0) if left and kind != CARRY else None
         if kind != CARRY and (operand is None or isinstance(operand, Imm)):
             values.append(const(literal_bits(operand, kind) if operand else 0, WIDTH[kind]))
@@ -66,13 +62,6 @@ def operands_of(
             values.append(given(len(sources), WIDTH.get(kind, 1)))
             sources.append((operand, kind))
     return sources, values
-
-
-def _type(name: str, opcode: Opcode) -> str:
-    """The PTX type that a description's letter stands for."""
-    if name == "W" and opcode.has("wide"):
-        return f"{opcode.kind[0]}{2 * WIDTH[opcode.kind]}"
-    return {"T": opcode.types[-1], "W": opcode.types[-1], "S": opcode.types[0]}.get(name, name)
 
 
 def literal_bits(literal: Imm, kind: str) -> int:

@@ -2,8 +2,9 @@
 and results by zeros of the same sign.
 
 An operation such as "fadd.f32.rz" takes and gives the bits of numbers of a type. It rounds the exact result once, in a
-mode; a NaN is the type's canonical one, whatever the operands' NaNs were. Source: PTX ISA, "Floating-Point
-Instructions", "Half Precision Floating-Point Instructions", "Comparison and Selection Instructions".
+mode; a NaN is the type's canonical one, whatever the operands' NaNs were. `signature` lists the operations.
+Source: PTX ISA, "Floating-Point Instructions", "Half Precision Floating-Point Instructions", "Comparison and Selection
+Instructions".
 """
 
 from __future__ import annotations
@@ -11,16 +12,16 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from ppt_gpu.emulator.forms.bits import TRUE, combine
-from ppt_gpu.emulator.forms.computes import Form, computes
+from ppt_gpu.emulator.forms.computes import Form, Unsupported, computes
+from ppt_gpu.emulator.forms.float_formats import canonical_nan
 from ppt_gpu.emulator.forms.opcode import WIDTH
 from ppt_gpu.emulator.forms.value import Value, const, largest, least, node, pick
 
+#: types of numbers in registers
+WIDE = ("f16", "bf16", "f32", "f64")
 #: packed type -> type of its parts
 PARTS = {"f16x2": "f16", "bf16x2": "bf16", "f32x2": "f32"}
 _MANTISSA = {"f16": 10, "bf16": 7, "f32": 23, "f64": 52}  # bits
-#: What arithmetic gives for NaN, whatever the operands' NaNs were. f16, bf16, f32: PTX ISA, "Floating-Point
-#: Instructions"; f64, about which it says nothing: CUDART_NAN of CUDA's math_constants.h.
-CANONICAL_NAN = {"f16": 0x7FFF, "bf16": 0x7FFF, "f32": 0x7FFFFFFF, "f64": 0xFFF8000000000000}
 _HIGH = -(1 << 32)  # the upper half of 64 bits
 _PLAIN = frozenset(("add", "sub", "mul", "fma", "mad", "div", "sqrt"))
 _FLAGS = ("ftz", "sat", "relu", "approx")
@@ -28,6 +29,25 @@ _FLAGS = ("ftz", "sat", "relu", "approx")
 _COMPARISONS = {"eq": "oeq", "ne": "one", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge",
                 "equ": "ueq", "neu": "une", "ltu": "ult", "leu": "ule", "gtu": "ugt", "geu": "uge",
                 "num": "ord", "nan": "uno"}  # fmt: skip
+
+
+def signature(op: str) -> tuple[str, str]:
+    """(type of the operands, type of the result) of an operation on floating-point numbers.
+
+    fcmp.olt.f32 compares, by LLVM's names: o... is false with a NaN, u... true. fcvt.f64.f16.rz rounds to another
+    format (`float_formats`), with .satfinite to its largest number at most. fround.f32.rni rounds to an integer.
+    fptoi.f32.s16 drops the fraction and saturates, NaN gives 0. itofp.u64.f32.rp rounds an integer. All others have
+    one type.
+    """
+    name, first, *rest = op.split(".")
+    if name == "fcmp":
+        return rest[0], "pred"
+    return (first, rest[0]) if name in ("fcvt", "fptoi", "itofp") else (first, first)
+
+
+def is_operation(op: str) -> bool:
+    """Is it an operation on floating-point numbers?"""
+    return op[0] == "f" or op.startswith("itofp")
 
 
 def infinity(kind: str) -> int:
@@ -69,9 +89,7 @@ def rectify(x: Value, kind: str) -> Value:
 
 def widen(x: Value, kind: str, to: str) -> Value:
     """The same number in a wider type."""
-    if kind == "bf16":
-        x, kind = x.resize(32) << 16, "f32"
-    return x if kind == to else node(f"fpext.{to}", WIDTH[to], x)
+    return x if kind == to else node(f"fcvt.{kind}.{to}.rn", WIDTH[to], x)
 
 
 def each_part(form: Form, function: Callable[..., Value], *operands: Value) -> Value:
@@ -88,9 +106,9 @@ def arithmetic(form: Form, name: str, *operands: Value) -> Value:
     """An operation of one rounding, and what the modifiers make of its operands and its result."""
     narrow, mode = form.opcode.types[-1], form.opcode.rounding
     if form.has("oob"):
-        raise ValueError(".oob: the NaN that marks elements out of bounds is not documented")
+        raise Unsupported(".oob: the NaN that marks elements out of bounds is not documented")
     if mode not in ("rn", "rz", "rm", "rp"):
-        raise ValueError(f"rounding .{mode}")
+        raise Unsupported(f"rounding .{mode}")
 
     def of(kind: str, *operands: Value) -> Value:
         kinds = [kind if x.width == WIDTH[kind] else narrow for x in operands]
@@ -205,7 +223,7 @@ def extremum_of(base: str, kind: str, flags: Collection[str], *numbers: Value) -
         bad = [is_nan(x, kind) for x in (found, other)]
         chosen = pick(bad[0], other, pick(bad[1], found, chosen))
         none = bad[0] | bad[1] if "NaN" in flags else bad[0] & bad[1]
-        found = pick(none, const(CANONICAL_NAN[kind], other.width), chosen)
+        found = pick(none, const(canonical_nan(kind), other.width), chosen)
     return pick(is_nan(found, kind), found, found | signs) if "xorsign" in flags else found
 
 

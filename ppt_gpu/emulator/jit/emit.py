@@ -14,6 +14,7 @@ from ppt_gpu.emulator.analysis.access_groups import Grouping
 from ppt_gpu.emulator.analysis.constant_offsets import Step
 from ppt_gpu.emulator.analysis.data_dependence import Deciding
 from ppt_gpu.emulator.analysis.register_equalities import Relations
+from ppt_gpu.emulator.forms.computes import Unsupported
 from ppt_gpu.emulator.forms.opcode import float_bits
 from ppt_gpu.emulator.jit.access import SITE_WORDS
 from ppt_gpu.emulator.llvm.text import BITS, ELEMENT, Text, bits_scalar, const, vec
@@ -21,11 +22,6 @@ from ppt_gpu.emulator.memory.warp_context import Fault, Flag, Slot
 from ppt_gpu.ptx.instructions import is_traced, names_other_blocks
 from ppt_gpu.ptx.linking.linked import LinkedKernel, is_framed
 from ppt_gpu.ptx.module import Imm, Instruction, Neg, Operand, Reg, Sink, Special, Sym
-
-
-class Unsupported(Exception):
-    """This form of the instruction is not executed yet; the text says which part."""
-
 
 #: what writing the code of an instruction raises that is not executed yet
 NOT_EXECUTED = (Unsupported, KeyError, IndexError, StopIteration, ValueError)

@@ -9,13 +9,15 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from ppt_gpu.emulator.forms.convert import limits
 from ppt_gpu.emulator.forms.described import Described
+from ppt_gpu.emulator.forms.float_formats import decode
 from ppt_gpu.emulator.forms.opcode import WIDTH, is_signed
 from ppt_gpu.emulator.forms.value import EXACT, Value, apply, signed
 from ppt_gpu.ptx.module import Operand, Reg
 from reference.interpreter import float_rounding as fp
 from reference.interpreter.block import Bits, Mask
-from reference.interpreter.warp import Warp
+from reference.interpreter.warp import Warp, as_int, width_of
 
 
 def evaluate(value: Value, inputs: Sequence[list[int]], known: dict[Value, list[int]]) -> list[int]:
@@ -39,6 +41,9 @@ def evaluate(value: Value, inputs: Sequence[list[int]], known: dict[Value, list[
 _COMPARISONS: dict[str, Callable[[fp.Floats, fp.Floats], Mask]] = {
     "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
 }  # fmt: skip
+_INTEGRAL: dict[str, Callable[[fp.Floats], fp.Floats]] = {
+    "rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil,
+}  # fmt: skip
 #: in f64, rounded to nearest: a compiled run may differ in the last place
 _APPROXIMATE: dict[str, Callable[[fp.Floats], fp.Floats]] = {
     "frsqrt": lambda x: 1.0 / np.sqrt(x),
@@ -55,9 +60,16 @@ def on_numbers(op: str, operands: list[Bits]) -> Bits:
     name, kind, *rest = op.split(".")
     if name == "fcmp":
         return _compare(kind, *(fp.widen(bits, rest[0]) for bits in operands)).astype(np.uint64)
-    if name == "fpext":
-        return fp.round_to(fp.exactly(fp.widen(operands[0], "f16" if kind == "f32" else "f32")), kind)
-    values = [fp.widen(bits, kind) for bits in operands]
+    if name == "itofp":
+        numbers = [as_int(bits, width_of(kind), is_signed(kind)) for bits in operands[0].tolist()]
+        return fp.round_to(_nearest_f64(numbers), rest[0], rest[1])
+    values = [fp.widen(bits, kind) if kind in fp.FLOATS else decode(bits, kind) for bits in operands]
+    if name == "fcvt":
+        return fp.round_to(fp.exactly(values[0]), rest[0], rest[1], "satfinite" in rest)
+    if name == "fround":
+        return fp.round_to(fp.exactly(_INTEGRAL[rest[0]](values[0])), kind)
+    if name == "fptoi":
+        return _to_integer(values[0], rest[0])
     if name in _APPROXIMATE:
         return fp.round_to(fp.exactly(_APPROXIMATE[name](values[0])), kind)
     (mode,) = rest
@@ -70,6 +82,20 @@ def on_numbers(op: str, operands: list[Bits]) -> Bits:
         "fsqrt": lambda: fp.square_root(values[0]),
     }
     return fp.round_to(results[name](), kind, mode)
+
+
+def _nearest_f64(exact: list[int]) -> fp.Rounded:
+    """The f64 nearest to integers, and on which side of it they lie."""
+    value = [float(x) for x in exact]
+    error = [(x > int(v)) - (x < int(v)) for x, v in zip(exact, value, strict=True)]
+    return np.array(value), np.array(error, np.int8)
+
+
+def _to_integer(values: fp.Floats, kind: str) -> Bits:
+    """Without their fractions, clamped to the range of the type; NaN gives 0."""
+    low, high = limits(kind)
+    whole = [0 if np.isnan(x) else low if x <= low else high if x >= high else int(x) for x in values]
+    return np.array([x & ((1 << width_of(kind)) - 1) for x in whole], np.uint64)
 
 
 def _compare(name: str, x: fp.Floats, y: fp.Floats) -> Mask:

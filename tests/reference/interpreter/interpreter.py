@@ -20,7 +20,8 @@ from ppt_gpu.emulator.analysis.assumed import assumed_warnings
 from ppt_gpu.emulator.analysis.dynamic_work import come_back
 from ppt_gpu.emulator.analysis.flow import Flow, flow_of
 from ppt_gpu.emulator.analysis.notes import warnings_of
-from ppt_gpu.emulator.forms.described import described
+from ppt_gpu.emulator.forms.computes import Unsupported
+from ppt_gpu.emulator.forms.described import Described, described
 from ppt_gpu.emulator.launch.layout import layout
 from ppt_gpu.emulator.memory.memory import DeviceMemory
 from ppt_gpu.emulator.memory.warp_context import barrier_text
@@ -42,11 +43,11 @@ from reference.interpreter.barrier import Barriers
 from reference.interpreter.block import LANES, Block, Launched
 from reference.interpreter.call import CALLS
 from reference.interpreter.collective import COLLECTIVE
-from reference.interpreter.convert import CONVERT
 from reference.interpreter.described import execute as execute_described
 from reference.interpreter.matrix import MATRIX
 from reference.interpreter.matrix_move import MATRIX_MOVE
 from reference.interpreter.memory import MEMORY
+from reference.interpreter.move import MOVES
 from reference.interpreter.runner import Runner
 from reference.interpreter.texture import TEXTURES
 from reference.interpreter.trace import Recorder, build_trace
@@ -56,7 +57,7 @@ from reference.interpreter.wgmma import WGMMA
 #: Instructions without an effect on values.
 _NOTHING = ("membar", "fence", "nanosleep", "pmevent", "prefetch", "prefetchu", "griddepcontrol")
 EXECUTE: dict[str, Execute] = {
-    **CONVERT, **MEMORY, **ATOMICS, **ADDRESS, **TEXTURES, **COLLECTIVE, **ASYNC,
+    **MOVES, **MEMORY, **ATOMICS, **ADDRESS, **TEXTURES, **COLLECTIVE, **ASYNC,
     **MATRIX, **MATRIX_MOVE, **CALLS, **WGMMA,
 }  # fmt: skip
 
@@ -120,7 +121,12 @@ def interpret(
     return only_blocks(whole, list(blocks))
 
 
-_described = lru_cache(maxsize=65536)(described)
+@lru_cache(maxsize=65536)
+def _described(ins: Instruction) -> Described | None:
+    try:
+        return described(ins)
+    except Unsupported as error:
+        raise unsupported(ins, str(error)) from None
 
 
 def _execute(warp: Warp, ins: Instruction) -> None:

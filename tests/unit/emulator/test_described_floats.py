@@ -4,13 +4,17 @@ As `test_described_values` does for integers. Approximations are left to `test_a
 """
 
 import math
+from fractions import Fraction
 
+import numpy as np
 import pytest
 from reference.interpreter.described import evaluate
-from test_described_values import TABLE, instance, kernel_text
-from test_exact_arithmetic import FORMATS, expected, sample, value_of
+from test_described_values import TABLE, instance, kernel_text, number, of_integers
+from test_exact_arithmetic import FORMATS, expected, rounded, sample, value_of
 
+from ppt_gpu.emulator.forms import float_formats
 from ppt_gpu.emulator.forms.computes import DESCRIBED, Form
+from ppt_gpu.emulator.forms.convert import INTEGERS, conversion, limits, not_a_number, storage
 from ppt_gpu.emulator.forms.described import described, operands_of
 from ppt_gpu.emulator.forms.opcode import WIDTH, opcode_of
 from ppt_gpu.ptx import parse_module
@@ -133,6 +137,63 @@ def select_by_sign(f, a, b, c):
     return a if not is_nan(c, "f32") and value_of(c, "f32") >= 0 else b
 
 
+ROUNDS = {"rni": round, "rzi": math.trunc, "rmi": math.floor, "rpi": math.ceil}
+
+
+def convert(f, a, b=None):
+    c = conversion(f.opcode.order)
+    if c.count == 1:
+        return converted(c, a) & ((1 << held(c.target)) - 1)
+    size, half = storage(c.source, 1), storage(c.target, 1)
+    high, low = (a, b) if c.source_count == 1 else (a >> size, a & ((1 << size) - 1))
+    return converted(c, high) << half | converted(c, low)
+
+
+def held(kind):
+    return float_formats.FORMATS[kind].width if kind in float_formats.FORMATS else WIDTH[kind]
+
+
+def converted(c, bits):
+    """One number, in the target's bits."""
+    if c.source in INTEGERS:
+        x, negative_zero = Fraction(number(bits, INTEGERS[c.source], c.source[0] == "s")), False
+    else:
+        bits = flush(bits, "f32") if "ftz" in c.flags and c.source == "f32" else bits
+        if c.source == c.target and not c.integral and not {"sat", "relu"} & set(c.flags):
+            return bits
+        x = value_of(bits, c.source) if c.source in FORMATS else small_value(bits, c.source)
+        negative_zero = isinstance(x, float) and x == 0
+        lost = isinstance(x, float) and math.isnan(x)
+        if (c.integral or c.target in INTEGERS) and not lost and abs(x) < math.inf:
+            whole = Fraction(ROUNDS[c.integral or "rzi"](Fraction(x)))
+            negative_zero, x = negative_zero or (whole == 0 and x < 0), whole
+        if c.target in INTEGERS:
+            low, high = limits(c.target)
+            return not_a_number(c.source, c.target) if lost else int(max(low, min(high, x)))
+    if {"sat", "relu"} & set(c.flags) and (not x > 0 or negative_zero) and not (x != x and "relu" in c.flags):
+        x, negative_zero = Fraction(0), False
+    if "sat" in c.flags and x > 1:
+        x = Fraction(1)
+    found = in_format(x, c, negative_zero)
+    return flush(found, "f32") if "ftz" in c.flags and c.target == "f32" else found
+
+
+def small_value(bits, kind):
+    """Of a format that f64 holds exactly."""
+    x = float(float_formats.decode(np.array([bits], np.uint64), kind)[0])
+    return x if math.isnan(x) or math.isinf(x) or (x == 0 and math.copysign(1, x) < 0) else Fraction(x)
+
+
+def in_format(x, c, negative_zero):
+    special = isinstance(x, float) and x != 0
+    if c.target in ("f16", "bf16", "f32", "f64") and not special and "satfinite" not in c.flags:
+        return rounded(Fraction(x), c.target, c.rounding, negative_zero)
+    if c.target == "f64":
+        return FORMATS["f64"][2] if math.isnan(x) else 0x7FF0000000000000 | (1 << 63 if x < 0 else 0)
+    value = np.array([-0.0 if negative_zero else float(x)])
+    return int(float_formats.encode(value, c.target, c.rounding, "satfinite" in c.flags)[0])
+
+
 #: by type and operands; once for each part
 ON_PARTS = {
     **dict.fromkeys(("add", "sub", "mul", "fma", "mad", "div", "sqrt", "rcp"), arithmetic),
@@ -145,6 +206,7 @@ JUDGES = {
     "slct": select_by_sign,
     "selp": lambda f, a, b, c: a if c else b,
     "testp": property_of,
+    "cvt": convert,
     "copysign": lambda f, a, b: sign(a, f.opcode.kind) | b & ~sign(b, f.opcode.kind),
 }
 
@@ -170,7 +232,7 @@ def forms():
         for i in parse_module(kernel_text([instance(row)[0]]), "row.ptx").kernels["k"].instructions:
             if i.opcode.split(".")[0] in APPROXIMATE or i.opcode.startswith("rcp.approx.ftz.f64"):
                 continue
-            if described(i) is not None and opcode_of(i.opcode).is_float:
+            if described(i) is not None and (opcode_of(i.opcode).is_float or (i.base == "cvt" and not of_integers(i))):
                 found.setdefault((i.opcode, len(i.operands)), i)
     return list(found.values())
 
@@ -200,7 +262,7 @@ def test_every_description_is_judged():
 def test_values(base):
     for i in (one for one in FORMS if one.base == base):
         form, found = Form(i, opcode_of(i.opcode)), described(i)
-        sources, values = operands_of(i, DESCRIBED[base, True])
+        sources, values = operands_of(i, DESCRIBED[base, True].types(form)[0])
         columns = [column(kind, seed) for seed, (_, kind) in enumerate(sources)]
         known = {}
         results = [evaluate(value, columns, known) for _, _, value in found.results]

@@ -12,7 +12,7 @@ import pytest
 from reference.interpreter.described import evaluate
 
 from ppt_gpu.emulator.forms.computes import DESCRIBED, Form
-from ppt_gpu.emulator.forms.conversions import limits
+from ppt_gpu.emulator.forms.convert import FLOATS, INTEGERS, conversion, limits
 from ppt_gpu.emulator.forms.described import described, operands_of
 from ppt_gpu.emulator.forms.opcode import opcode_of
 from ppt_gpu.emulator.forms.video import SCALAR, SIMD, video
@@ -184,6 +184,15 @@ def set_number(f, a, b, c):
     return true if compare(f, a, b, c) else 0
 
 
+def convert(f, a, b=0, rest=0):
+    c = conversion(f.opcode.order)
+    size, x, y = int(c.target[1:]), *(number(v, int(c.source[1:]), c.source[0] == "s") for v in (a, b))
+    if f.has("sat"):
+        x, y = clamp(x, c.target), clamp(y, c.target)
+    ones = (1 << size) - 1
+    return rest << 2 * size | (x & ones) << size | y & ones if f.has("pack") else x
+
+
 def operate(v, x, y):
     by = y & 31 if v.wrap else min(y, 32)
     if v.operation in ("shl", "shr"):
@@ -266,9 +275,17 @@ JUDGES = {
     "set": set_number,
     "selp": lambda f, a, b, c: a if c else b,
     "slct": lambda f, a, b, c: a if c < 1 << (f.width - 1) else b,
+    "cvt": convert,
     **dict.fromkeys((*SCALAR, *SIMD), combine_parts),
     "vmad": multiply_parts,
 }
+
+
+def of_integers(instruction):
+    c = conversion(instruction.modifiers) if instruction.base == "cvt" else None
+    if c is not None:
+        return c.source in INTEGERS and c.target not in FLOATS
+    return not opcode_of(instruction.opcode).is_float
 
 
 def forms():
@@ -277,7 +294,7 @@ def forms():
     for row in TABLE:
         module = parse_module(kernel_text([instance(row)[0]]), "row.ptx")
         for instruction in module.kernels["k"].instructions:
-            if described(instruction) is not None and not opcode_of(instruction.opcode).is_float:
+            if described(instruction) is not None and of_integers(instruction):
                 found.setdefault((instruction.opcode, str(instruction.operands)), instruction)
     return list(found.values())
 
@@ -307,7 +324,7 @@ def test_values(base):
     for instruction in (one for one in FORMS if one.base == base):
         form = Form(instruction, opcode_of(instruction.opcode))
         found = described(instruction)
-        sources, values = operands_of(instruction, DESCRIBED[base, False])
+        sources, values = operands_of(instruction, DESCRIBED[base, False].types(form)[0])
         widths = [next(v.width for v in values if v.op == "input" and v.number == k) for k in range(len(sources))]
         for inputs in samples(widths):
             operands = [v.number if v.op == "const" else inputs[v.number] for v in values]

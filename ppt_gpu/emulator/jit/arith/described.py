@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ppt_gpu.emulator.forms.described import Described, described
+from ppt_gpu.emulator.forms.floating import is_operation, signature
 from ppt_gpu.emulator.forms.value import Value, given
-from ppt_gpu.emulator.jit.arith.float import float_operation
-from ppt_gpu.emulator.jit.arith.float_values import VALUE
+from ppt_gpu.emulator.jit.arith.float import VALUE, element_of, float_operation
 from ppt_gpu.emulator.jit.emit import EMITTERS, Emitter, Unsupported, bits_const
 from ppt_gpu.emulator.llvm.library import writes
 from ppt_gpu.emulator.llvm.text import ELEMENT, Helper, Text, const, vec
@@ -18,7 +18,6 @@ _COMPARISONS = ("eq", "ne", "ult", "ule", "ugt", "uge", "slt", "sle", "sgt", "sg
 _INSTRUCTIONS = ("add", "sub", "mul", "and", "or", "xor", "shl", "lshr", "ashr")
 _COUNTS = ("ctlz", "cttz")
 _NUMBERS = ("float", "double")
-_NUMBER_KINDS = ("f32", "f64")
 
 
 class Writer:
@@ -46,19 +45,12 @@ class Writer:
 
     def _write(self, value: Value, key: Value | int) -> None:
         """Write an operation that is not written yet as any element."""
-        op = value.op
-        if op == "input" or any((key, e) in self.names for e in (f"i{value.width}", *_NUMBERS)):
+        if value.op == "input" or any((key, e) in self.names for e in (f"i{value.width}", *_NUMBERS)):
             return
-        if op[0] == "f" and "." in op:
-            kind = op.rpartition(".")[2] if op.startswith("fcmp") else op.split(".")[1]
-            element = VALUE[kind] if kind in _NUMBER_KINDS else ""
-            if op == "fpext.f32":  # of f16
-                operands = [self(value.args[0])]
-            elif op == "fpext.f64":
-                operands = [self(value.args[0], "float")]
-            else:
-                operands = [self(arg, element) for arg in value.args]
-            self.names[key, "i1" if value.width == 1 else element or "i16"] = float_operation(self.text, op, operands)
+        if is_operation(value.op):
+            source, target = (element_of(kind) for kind in signature(value.op))
+            operands = [self(arg, source) for arg in value.args]
+            self.names[key, target] = float_operation(self.text, value.op, operands)
         else:
             self.names[key, f"i{value.width}"] = self._integers(value)
 
@@ -102,7 +94,7 @@ def _emit(e: Emitter, i: Instruction, found: Described) -> None:
     start = e.read(i.operands[step.operand], found.results[0][1]) if step is not None else ""
     for operand, kind, value in found.results:
         bits = f"i{value.width}"
-        element = VALUE[kind] if kind in _NUMBER_KINDS else bits
+        element = VALUE[kind] if kind in ("f32", "f64") else bits
         result = e.cast(apart(e, value, inputs), bits, element) if found.apart else write(value, element)
         if operand is None:
             e.write(Reg(_carry_register(e)), "pred", result)

@@ -20,7 +20,7 @@ from ppt_gpu.emulator.analysis.flow import Flow, flow_of, is_interruption
 from ppt_gpu.emulator.analysis.register_equalities import Relations, related
 from ppt_gpu.emulator.host.host_calls import not_callable
 from ppt_gpu.emulator.jit import patterns, special, sync, warp
-from ppt_gpu.emulator.jit.arith import convert, convert_library, formats, lanes, math, move, rounded
+from ppt_gpu.emulator.jit.arith import formats, lanes, math, move, rounded
 from ppt_gpu.emulator.jit.arith.described import emit_instruction
 from ppt_gpu.emulator.jit.compiler.barrier import Barriers
 from ppt_gpu.emulator.jit.compiler.call import Calls
@@ -51,8 +51,6 @@ from ppt_gpu.ptx.table import ASSUMED
 #: each of these registers its emitters or its helper functions when it is imported
 REGISTERED = (
     *(
-        convert,
-        convert_library,
         formats,
         lanes,
         math,

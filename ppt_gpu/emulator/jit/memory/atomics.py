@@ -6,8 +6,8 @@ For one lane, scalar code makes what is left in memory of the old value and the 
 from __future__ import annotations
 
 from ppt_gpu.emulator.forms.float_formats import canonical_nan
+from ppt_gpu.emulator.forms.floating import infinity
 from ppt_gpu.emulator.jit.access import SITE_COUNT, SITE_HOST, SITE_START, SPLIT_SPACES, Access, address_element
-from ppt_gpu.emulator.jit.arith.float_values import INFINITY
 from ppt_gpu.emulator.jit.memory.ranges import find, host_pointer, site_check
 from ppt_gpu.emulator.jit.memory.spaces import FIXED, fault_of_lanes, fixed_check, places_inside, to_buffer
 from ppt_gpu.emulator.jit.memory.split import Part, split
@@ -113,7 +113,7 @@ def _extreme(f: Helper, operation: str, kind: str, old: str, b: str) -> str:
         sign = f.op(f"ashr {raw} {value}, {bits - 1}")
         keys.append(f.op(f"xor {raw} {value}, {f.op(f'lshr {raw} {sign}, 1')}"))
         size = f.op(f"and {raw} {value}, {magnitude}")
-        nans.append(f.op(f"icmp ugt {raw} {size}, {_constant(INFINITY[kind], kind)}"))
+        nans.append(f.op(f"icmp ugt {raw} {size}, {_constant(infinity(kind), kind)}"))
     predicate = "slt" if operation == "min" else "sgt"
     chosen = f.op(f"select i1 {f.op(f'icmp {predicate} {raw} {keys[0]}, {keys[1]}')}, {raw} {old}, {raw} {b}")
     chosen = f.op(f"select i1 {nans[1]}, {raw} {old}, {raw} {chosen}")

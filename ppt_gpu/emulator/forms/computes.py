@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ppt_gpu.emulator.forms.opcode import WIDTH, Opcode, is_signed
 from ppt_gpu.emulator.forms.value import Value
-from ppt_gpu.ptx.module import Instruction
+from ppt_gpu.ptx.module import Operand
 
 Describe = Callable[..., "Value | tuple[Value, ...]"]
 #: type of an operand or of a result that is the carry flag
@@ -79,14 +79,11 @@ def _type(name: str, form: Form) -> str:
 
 @dataclass(frozen=True)
 class Form:
-    """What a description is told of an instruction beside its operands."""
+    """What a description is told of an instruction beside the values of its operands."""
 
-    instruction: Instruction
+    base: str
     opcode: Opcode
-
-    @property
-    def base(self) -> str:
-        return self.instruction.base
+    operands: tuple[Operand, ...]  # which register one names does not matter
 
     @property
     def width(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from ppt_gpu.emulator.forms.computes import CARRY, DESCRIBED, Form
 from ppt_gpu.emulator.forms.float_formats import encode
 from ppt_gpu.emulator.forms.opcode import WIDTH, float_bits, opcode_of
 from ppt_gpu.emulator.forms.value import Value, const, given
-from ppt_gpu.ptx.module import Imm, Instruction, Minus, Operand, Pair, Part
+from ppt_gpu.ptx.module import Imm, Instruction, Minus, Operand, Pair, Part, Reg
 
 #: each of these registers descriptions when it is imported
 REGISTERED = (bits, convert, floating, integer, video)
@@ -27,41 +28,66 @@ class Described:
     apart: bool
 
 
+@dataclass(frozen=True)
+class Pattern:
+    """What instructions have in common that differ only in the registers that they name."""
+
+    operands: tuple[Value, ...]  # as the description is given them
+    inputs: tuple[tuple[int, str], ...]  # which operand each input reads, as which type; 0: the carry flag
+    results: tuple[tuple[str, Value], ...]
+    apart: bool
+
+
+_SOME = Reg(0)
+
+
 def described(instruction: Instruction) -> Described | None:
     """None where no description has this instruction."""
-    opcode = opcode_of(instruction.opcode)
-    found = DESCRIBED.get((instruction.base, opcode.is_float)) if opcode.types else None
+    operands = instruction.operands
+    pattern = pattern_of(instruction.opcode, tuple(map(_shape, operands)))
+    if pattern is None:
+        return None
+    to = operands[0]
+    places: list[Operand | None] = [to.first, to.second] if isinstance(to, Pair) else [register_of(to)]
+    if "cc" in instruction.modifiers:
+        places.append(None)
+    sources = tuple((register_of(operands[at]) if at else None, kind) for at, kind in pattern.inputs)
+    results = zip(places, pattern.results, strict=False)
+    return Described(sources, tuple((place, kind, value) for place, (kind, value) in results), pattern.apart)
+
+
+def _shape(operand: Operand) -> Operand:
+    """The operand with another register: all that a description may ask of it."""
+    if isinstance(operand, Imm):
+        return operand
+    if isinstance(operand, Part):
+        return Part(_SOME, operand.selector)
+    return Minus(_shape(operand.operand)) if isinstance(operand, Minus) else _SOME  # type: ignore[arg-type]
+
+
+@lru_cache(maxsize=65536)
+def pattern_of(text: str, operands: tuple[Operand, ...]) -> Pattern | None:
+    """By opcode and operands. None where there is no description."""
+    opcode, base = opcode_of(text), text.partition(".")[0]
+    found = DESCRIBED.get((base, opcode.is_float)) if opcode.types else None
     if found is None:
         return None
-    form = Form(instruction, opcode)
+    form = Form(base, opcode, operands)
     kinds, written = found.types(form)
-    sources, values = operands_of(instruction, kinds)
-    results = found.describe(form, *values)
-    if isinstance(results, Value):
-        results = (results,)
-    to = instruction.operands[0]
-    places: list[Operand | None] = [to.first, to.second] if isinstance(to, Pair) else [register_of(to)]
-    if opcode.has("cc"):
-        places.append(None)
-    apart = found.apart(form) if callable(found.apart) else found.apart
-    return Described(tuple(sources), tuple(zip(places, written, results, strict=False)), apart)
-
-
-def operands_of(
-    instruction: Instruction, kinds: tuple[str, ...]
-) -> tuple[list[tuple[Operand | None, str]], list[Value]]:
-    """(what each input reads, the values that a description is given) of operands of these types."""
-    left = [register_of(operand) for operand in instruction.operands[1:]]
-    sources: list[tuple[Operand | None, str]] = []
-    values = []
+    inputs: list[tuple[int, str]] = []
+    values, at = [], 0
     for kind in kinds:
-        operand = left.pop(0) if left and kind != CARRY else None
-        if kind != CARRY and (operand is None or isinstance(operand, Imm)):
-            values.append(const(literal_bits(operand, kind) if operand else 0, WIDTH[kind]))
+        at += kind != CARRY
+        operand = operands[at] if at < len(operands) else Imm(0)
+        if kind != CARRY and isinstance(operand, Imm):
+            values.append(const(literal_bits(operand, kind), WIDTH[kind]))
         else:
-            values.append(given(len(sources), WIDTH.get(kind, 1)))
-            sources.append((operand, kind))
-    return sources, values
+            values.append(given(len(inputs), WIDTH.get(kind, 1)))
+            inputs.append((at if kind != CARRY else 0, kind))
+    results = found.describe(form, *values)
+    results = (results,) if isinstance(results, Value) else results
+    apart = found.apart(form) if callable(found.apart) else found.apart
+    return Pattern(tuple(values), tuple(inputs), tuple(zip(written, results, strict=True)), apart)
 
 
 def literal_bits(literal: Imm, kind: str) -> int:

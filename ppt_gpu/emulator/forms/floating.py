@@ -204,7 +204,7 @@ def copy_sign(form: Form, a: Value, b: Value) -> Value:
 
 @computes("min", "max", operands="T T T", floats=True, apart=True)
 def extremum(form: Form, a: Value, b: Value, c: Value) -> Value:
-    numbers = (a, b, c) if len(form.instruction.operands) > 3 else (a, b)
+    numbers = (a, b, c) if len(form.operands) > 3 else (a, b)
     return each_part(form, lambda kind, *x: extremum_of(form.base, kind, form.opcode.modifiers, *x), *numbers)
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ppt_gpu.emulator.forms.computes import Form, computes
 from ppt_gpu.emulator.forms.integer import into_range
 from ppt_gpu.emulator.forms.value import Value, largest, least, node, pick
-from ppt_gpu.ptx.module import Instruction, Minus, Operand, Part
+from ppt_gpu.ptx.module import Minus, Operand, Part
 
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 _SECOND = ("add", "min", "max")
@@ -78,15 +78,15 @@ class Video:
         return self.types[1] or self.types[2] or self.negative[0] != self.negative[1] or self.negative[2]
 
 
-def video(ins: Instruction) -> Video:
+def video(ins: Form) -> Video:
     """The parts of a video instruction."""
     name = ins.base[1:]
     lanes = int(name[-1]) if name[-1] in "24" else 1
     operation = name.rstrip("24")
-    types = [m[0] == "s" for m in ins.modifiers if m in ("u32", "s32")]
+    types = [m[0] == "s" for m in ins.opcode.order if m in ("u32", "s32")]
     if operation == "set":  # its result is 0 or 1
         types.insert(0, False)
-    words = ins.modifiers[2:] if operation == "set" else ins.modifiers
+    words = ins.opcode.order[2:] if operation == "set" else ins.opcode.order
     return Video(
         operation, lanes, (types[0], types[1], types[2]), "sat" in words,
         next((m for m in words if m in _SECOND), ""), "wrap" in words,
@@ -123,7 +123,7 @@ def _into_type(v: Video, value: Value, signed: bool, bits: int) -> Value:
 @computes(*SCALAR, *SIMD, operands="b32 b32 b32", result="b32", apart=True)
 def combine(form: Form, a: Value, b: Value, c: Value) -> Value:
     """One operation, or one for each part of a word."""
-    v = video(form.instruction)
+    v = video(form)
     sources = [a, b] if v.lanes == 1 else [b.resize(64) << 32 | a.resize(64)] * 2
     results = []
     for places in zip(*v.sources, strict=True):
@@ -180,7 +180,7 @@ def _merged(v: Video, c: Value, results: list[Value]) -> Value:
 
 @computes("vmad", operands="b32 b32 b32", result="b32", apart=True)
 def multiply_add(form: Form, a: Value, b: Value, c: Value) -> Value:
-    v = video(form.instruction)
+    v = video(form)
     x, y = (_part(v, k, bits, v.sources[k][0]) for k, bits in enumerate((a, b)))
     product, other = x * y, c.resize(_wide(v), v.signed_sum)
     if v.negative[0] != v.negative[1]:

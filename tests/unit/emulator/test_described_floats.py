@@ -15,7 +15,7 @@ from test_exact_arithmetic import FORMATS, expected, rounded, sample, value_of
 from ppt_gpu.emulator.forms import float_formats
 from ppt_gpu.emulator.forms.computes import DESCRIBED, Form
 from ppt_gpu.emulator.forms.convert import INTEGERS, conversion, limits, not_a_number, storage
-from ppt_gpu.emulator.forms.described import described, operands_of
+from ppt_gpu.emulator.forms.described import described, pattern_of
 from ppt_gpu.emulator.forms.opcode import WIDTH, opcode_of
 from ppt_gpu.ptx import parse_module
 
@@ -215,7 +215,7 @@ def judged(f, operands):
     if f.base in JUDGES:
         return JUDGES[f.base](f, *operands)
     kind = f.opcode.types[0]
-    if f.base in ("min", "max") and len(f.instruction.operands) == 3:
+    if f.base in ("min", "max") and len(f.operands) == 3:
         operands = operands[:2]
     if kind not in PARTS:
         return ON_PARTS[f.base](f, kind, *operands)
@@ -261,13 +261,13 @@ def test_every_description_is_judged():
 @pytest.mark.parametrize("base", sorted({*ON_PARTS, *JUDGES}))
 def test_values(base):
     for i in (one for one in FORMS if one.base == base):
-        form, found = Form(i, opcode_of(i.opcode)), described(i)
-        sources, values = operands_of(i, DESCRIBED[base, True].types(form)[0])
-        columns = [column(kind, seed) for seed, (_, kind) in enumerate(sources)]
+        form, found = Form(base, opcode_of(i.opcode), i.operands), described(i)
+        pattern = pattern_of(i.opcode, i.operands)
+        columns = [column(kind, seed) for seed, (_, kind) in enumerate(pattern.inputs)]
         known = {}
         results = [evaluate(value, columns, known) for _, _, value in found.results]
         for place, inputs in enumerate(zip(*columns, strict=True)):
-            operands = [v.number if v.op == "const" else inputs[v.number] for v in values]
+            operands = [v.number if v.op == "const" else inputs[v.number] for v in pattern.operands]
             right = judged(form, operands)
             for result, one in zip(results, right if isinstance(right, tuple) else (right,), strict=False):
                 assert result[place] == one, (i.opcode, [hex(x) for x in operands])

@@ -13,7 +13,7 @@ from reference.interpreter.described import evaluate
 
 from ppt_gpu.emulator.forms.computes import DESCRIBED, Form
 from ppt_gpu.emulator.forms.convert import FLOATS, INTEGERS, conversion, limits
-from ppt_gpu.emulator.forms.described import described, operands_of
+from ppt_gpu.emulator.forms.described import described, pattern_of
 from ppt_gpu.emulator.forms.opcode import opcode_of
 from ppt_gpu.emulator.forms.video import SCALAR, SIMD, video
 from ppt_gpu.ptx import parse_module
@@ -213,7 +213,7 @@ def parts(v, a, b):
 
 
 def combine_parts(f, a, b, c):
-    v = video(f.instruction)
+    v = video(f)
     found = [operate(v, x, y) for x, y in zip(*parts(v, a, b), strict=True)]
     if v.saturate:
         found = [clamp(x, f"{'s' if v.types[0] else 'u'}{v.part_bits}") for x in found]
@@ -231,7 +231,7 @@ def combine_parts(f, a, b, c):
 
 
 def multiply_parts(f, a, b, c):
-    v = video(f.instruction)
+    v = video(f)
     (x,), (y,) = parts(v, a, b)
     whole, other = x * y, number(c, 32, v.signed_sum)
     if v.negative[0] != v.negative[1]:
@@ -322,12 +322,15 @@ def test_every_description_is_judged():
 @pytest.mark.parametrize("base", sorted(JUDGES))
 def test_values(base):
     for instruction in (one for one in FORMS if one.base == base):
-        form = Form(instruction, opcode_of(instruction.opcode))
+        form = Form(base, opcode_of(instruction.opcode), instruction.operands)
         found = described(instruction)
-        sources, values = operands_of(instruction, DESCRIBED[base, False].types(form)[0])
-        widths = [next(v.width for v in values if v.op == "input" and v.number == k) for k in range(len(sources))]
+        pattern = pattern_of(instruction.opcode, instruction.operands)
+        widths = [
+            next(v.width for v in pattern.operands if v.op == "input" and v.number == k)
+            for k in range(len(pattern.inputs))
+        ]
         for inputs in samples(widths):
-            operands = [v.number if v.op == "const" else inputs[v.number] for v in values]
+            operands = [v.number if v.op == "const" else inputs[v.number] for v in pattern.operands]
             expected = JUDGES[base](form, *operands)
             expected = expected if isinstance(expected, tuple) else (expected,)
             known = {}

@@ -1,4 +1,4 @@
-"""What each mechanism moves: `python -m benchmarks.ablation [--set NAME] [--every N] [--key TEXT]`.
+"""What each mechanism moves: `python -m benchmarks.ablation [--set NAME] [--every N] [--key TEXT] [--case TEXT]`.
 
 A key of a hardware file that has a default stands for a mechanism that the file turns on. Measured launches are
 predicted once as they are, and once for each key with its default on the GPUs whose files say otherwise. A mechanism
@@ -35,6 +35,7 @@ class Moved(NamedTuple):
     key: str
     launches: int
     moved: int
+    held_out: int  # of those moved, launches that did not choose the key's value
     error: float  # mean absolute error with the mechanism
     without: float  # and without
 
@@ -61,10 +62,12 @@ def ablated(key: str, default: Any, wanted: Sequence[Case]) -> Moved | None:
         return None
     found = predictions(chosen)
     pairs = list(zip(chosen, found, without, strict=True))
+    moved = [case for case, one, other in pairs if abs(other.us / one.us - 1) > MOVED]
     return Moved(
         key,
         len(pairs),
-        sum(abs(other.us / one.us - 1) > MOVED for _, one, other in pairs),
+        len(moved),
+        sum(key not in case.chosen.split() for case in moved),
         statistics.fmean(abs(one.us / case.time - 1) for case, one, _ in pairs),
         statistics.fmean(abs(other.us / case.time - 1) for case, _, other in pairs),
     )
@@ -102,15 +105,17 @@ def main() -> None:
     parser.add_argument("--set", choices=SETS, default="measured", help="of validate (default: measured)")
     parser.add_argument("--every", type=int, default=8, metavar="N", help="one of N measured launches (default: 8)")
     parser.add_argument("--key", default="", metavar="TEXT", help="only keys that have TEXT")
+    parser.add_argument("--case", default="", metavar="TEXT", help="only launches whose set or name has TEXT")
     options = parser.parse_args()
     if options.every < 1:
         parser.error("--every: at least 1")
-    wanted = SETS[options.set]()[:: options.every]
-    lines = [("key", "launches", "moved", "error", "without")]
+    wanted = [case for case in SETS[options.set]() if options.case in f"{case.set} {case.name}"][:: options.every]
+    lines: list[tuple[str, ...]] = [("key", "launches", "moved", "held out", "error", "without")]
     for key, default in mechanisms():
         moved = ablated(key, default, wanted) if options.key in key else None
         if moved is not None:
-            lines.append((key, str(moved.launches), str(moved.moved), f"{moved.error:.1%}", f"{moved.without:.1%}"))
+            counts = (str(count) for count in (moved.launches, moved.moved, moved.held_out))
+            lines.append((key, *counts, f"{moved.error:.1%}", f"{moved.without:.1%}"))
     print("\n".join(columns(lines)))
 
 

@@ -108,6 +108,7 @@ def test_with_collector_units_many(program: Program, gpu: Gpu, resident: int, sh
 PIPELINED = STAGED | {"gpu": chips(pipelines=True)}
 
 
+@pytest.mark.slow
 @settings(RELAXED, max_examples=cases(15))
 @given(**PIPELINED)
 def test_with_pipelines_of_the_l1(program: Program, gpu: Gpu, resident: int, share: float, operands: int) -> None:
@@ -285,6 +286,7 @@ def test_a_chip_of_one_sm_with_collector_units_is_the_sm(
     assert differences(run_staged(alone, machine, resident, LONG), whole) == []
 
 
+@pytest.mark.slow
 @settings(RELAXED, max_examples=cases(15))
 @given(program=programs, gpu=chips(pipelines=True), resident=st.integers(1, 3), operands=st.integers(0, 1000))
 def test_a_chip_of_one_sm_with_pipelines_of_the_l1_is_the_sm(

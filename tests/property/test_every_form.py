@@ -18,9 +18,9 @@ _RESULT = {"p": "b32", "h": "b16", "e": "b16", "r": "b32", "d": "b64", "f": "f32
 CHUNK = 80
 #: rows of a kernel that is not taken apart any more where memory steers it
 LEAST = 10
-#: neighbours in the table differ by a type or a modifier: one of three rows is looked at by default, and the others
+#: neighbours in the table differ by a type or a modifier: one of four rows is looked at by default, and the others
 #: with `-m slow`
-EVERY = 3
+EVERY = 4
 
 
 def rows_of_kernels():

@@ -14,7 +14,7 @@ from benchmarks.entered import bench_entered
 #: message of the same commit. `python tests/structure.py` prints the figures.
 AT_MOST = {
     "files": 750,
-    "lines": 98_750,
+    "lines": 98_770,
     "files of the largest folder": 23,
     "files over 500 lines": 2,
     "import circles": 0,

@@ -17,6 +17,7 @@ def commands() -> list[str]:
     return [line.removeprefix("ppt-gpu ") for line in lines if not line.startswith("ppt-gpu check-isa")]
 
 
+@pytest.mark.slow
 def test_the_commands_of_the_page_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -5,11 +5,12 @@ As `test_described_values` does for integers. Approximations are left to `test_a
 
 import math
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 import pytest
 from reference.interpreter.described import evaluate
-from test_described_values import TABLE, instance, kernel_text, number, of_integers
+from test_described_values import instructions, number, of_integers
 from test_exact_arithmetic import FORMATS, expected, rounded, sample, value_of
 
 from ppt_gpu.emulator.forms import float_formats
@@ -17,7 +18,6 @@ from ppt_gpu.emulator.forms.computes import DESCRIBED, Form
 from ppt_gpu.emulator.forms.convert import INTEGERS, conversion, limits, not_a_number, storage
 from ppt_gpu.emulator.forms.described import described, pattern_of
 from ppt_gpu.emulator.forms.opcode import WIDTH, opcode_of
-from ppt_gpu.ptx import parse_module
 
 PARTS = {"f16x2": "f16", "bf16x2": "bf16", "f32x2": "f32"}
 COMPARE = {"eq": lambda x, y: x == y, "ne": lambda x, y: x != y, "lt": lambda x, y: x < y, "le": lambda x, y: x <= y,
@@ -225,19 +225,15 @@ def judged(f, operands):
     return high << half | low
 
 
+@cache
 def forms():
     """One instruction of each form, approximations left out."""
     found = {}
-    for row in TABLE:
-        for i in parse_module(kernel_text([instance(row)[0]]), "row.ptx").kernels["k"].instructions:
-            if i.opcode.split(".")[0] in APPROXIMATE or i.opcode.startswith("rcp.approx.ftz.f64"):
-                continue
-            if described(i) is not None and (opcode_of(i.opcode).is_float or (i.base == "cvt" and not of_integers(i))):
-                found.setdefault((i.opcode, len(i.operands)), i)
+    for i in instructions():
+        approximate = i.base in APPROXIMATE or i.opcode.startswith("rcp.approx.ftz.f64")
+        if not approximate and (opcode_of(i.opcode).is_float or (i.base == "cvt" and not of_integers(i))):
+            found.setdefault((i.opcode, len(i.operands)), i)
     return list(found.values())
-
-
-FORMS = forms()
 
 
 def column(kind, seed):
@@ -255,12 +251,12 @@ def column(kind, seed):
 
 def test_every_description_is_judged():
     described_bases = {base for base, floats in DESCRIBED if floats}
-    assert {i.base for i in FORMS} | APPROXIMATE == described_bases == {*ON_PARTS, *JUDGES} | APPROXIMATE
+    assert {i.base for i in forms()} | APPROXIMATE == described_bases == {*ON_PARTS, *JUDGES} | APPROXIMATE
 
 
 @pytest.mark.parametrize("base", sorted({*ON_PARTS, *JUDGES}))
 def test_values(base):
-    for i in (one for one in FORMS if one.base == base):
+    for i in (one for one in forms() if one.base == base):
         form, found = Form(base, opcode_of(i.opcode), i.operands), described(i)
         pattern = pattern_of(i.opcode, i.operands)
         columns = [column(kind, seed) for seed, (_, kind) in enumerate(pattern.inputs)]

@@ -6,6 +6,7 @@ compute what is described; that they do is seen to by `test_every_form`.
 
 import random
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -288,18 +289,20 @@ def of_integers(instruction):
     return not opcode_of(instruction.opcode).is_float
 
 
+@cache
+def instructions():
+    """Every described instruction of the corpus."""
+    found = []
+    for first in range(0, len(TABLE), 200):
+        text = kernel_text([instance(row)[0] for row in TABLE[first : first + 200]])
+        found += [i for i in parse_module(text, "rows.ptx").kernels["k"].instructions if described(i) is not None]
+    return found
+
+
+@cache
 def forms():
     """One instruction of each form."""
-    found = {}
-    for row in TABLE:
-        module = parse_module(kernel_text([instance(row)[0]]), "row.ptx")
-        for instruction in module.kernels["k"].instructions:
-            if described(instruction) is not None and of_integers(instruction):
-                found.setdefault((instruction.opcode, str(instruction.operands)), instruction)
-    return list(found.values())
-
-
-FORMS = forms()
+    return list({(i.opcode, str(i.operands)): i for i in instructions() if of_integers(i)}.values())
 
 
 def samples(widths):
@@ -314,14 +317,13 @@ def samples(widths):
 
 
 def test_every_description_is_judged():
-    assert (
-        {instruction.base for instruction in FORMS} == {base for base, floats in DESCRIBED if not floats} == set(JUDGES)
-    )
+    bases = {base for base, floats in DESCRIBED if not floats}
+    assert {instruction.base for instruction in forms()} == bases == set(JUDGES)
 
 
 @pytest.mark.parametrize("base", sorted(JUDGES))
 def test_values(base):
-    for instruction in (one for one in FORMS if one.base == base):
+    for instruction in (one for one in forms() if one.base == base):
         form = Form(base, opcode_of(instruction.opcode), instruction.operands)
         found = described(instruction)
         pattern = pattern_of(instruction.opcode, instruction.operands)
@@ -329,11 +331,12 @@ def test_values(base):
             next(v.width for v in pattern.operands if v.op == "input" and v.number == k)
             for k in range(len(pattern.inputs))
         ]
-        for inputs in samples(widths):
+        rows = list(samples(widths))
+        columns, known = [list(column) for column in zip(*rows, strict=True)], {}
+        results = [evaluate(value, columns, known) for _, _, value in found.results]
+        for place, inputs in enumerate(rows):
             operands = [v.number if v.op == "const" else inputs[v.number] for v in pattern.operands]
             expected = JUDGES[base](form, *operands)
             expected = expected if isinstance(expected, tuple) else (expected,)
-            known = {}
-            for (_, _, value), right in zip(found.results, expected, strict=False):
-                (result,) = evaluate(value, [[x] for x in inputs], known)
-                assert result == right & ((1 << value.width) - 1), (instruction.opcode, operands)
+            for result, (_, _, value), right in zip(results, found.results, expected, strict=False):
+                assert result[place] == right & ((1 << value.width) - 1), (instruction.opcode, operands)

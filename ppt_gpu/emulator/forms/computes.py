@@ -16,8 +16,6 @@ from ppt_gpu.ptx.module import Operand
 Describe = Callable[..., "Value | tuple[Value, ...]"]
 #: type of an operand or of a result that is the carry flag
 CARRY = "carry"
-
-
 #: types of an instruction's operands, and of its results
 Types = tuple[tuple[str, ...], tuple[str, ...]]
 
@@ -57,9 +55,7 @@ def computes(
     def types(form: Form) -> Types:
         if callable(operands):
             return operands(form)
-        return tuple(_type(name, form) for name in operands.split()), tuple(
-            _type(name, form) for name in result.split()
-        )
+        return _types(operands, form), _types(result, form)
 
     def register(describe: Describe) -> Describe:
         found = Description(describe, types, apart)
@@ -69,12 +65,13 @@ def computes(
     return register
 
 
-def _type(name: str, form: Form) -> str:
-    """The PTX type that a letter stands for."""
-    types = form.opcode.types
-    if name == "W" and form.has("wide"):
-        return f"{types[-1][0]}{2 * WIDTH[types[-1]]}"
-    return {"T": types[-1], "W": types[-1], "S": types[0]}.get(name, name)
+def _types(names: str, form: Form) -> tuple[str, ...]:
+    """The PTX types that names and letters stand for."""
+    all_types = form.opcode.types
+    first, last = all_types[0], all_types[-1]
+    wide = f"{last[0]}{2 * WIDTH[last]}" if form.has("wide") else last
+    letters = {"T": last, "W": wide, "S": first}
+    return tuple(letters.get(name, name) for name in names.split())
 
 
 @dataclass(frozen=True)

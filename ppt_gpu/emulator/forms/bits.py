@@ -7,13 +7,12 @@ Instructions". A shift by the width or more leaves nothing, or copies of the sig
 from __future__ import annotations
 
 from ppt_gpu.emulator.forms.computes import Form, Unsupported, computes
+from ppt_gpu.emulator.forms.float_formats import MANTISSA, one
 from ppt_gpu.emulator.forms.opcode import WIDTH
 from ppt_gpu.emulator.forms.value import Value, const, largest, least, node, pick
 
 _COMPARISONS = {"eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge",
                 "lo": "ult", "ls": "ule", "hi": "ugt", "hs": "uge"}  # fmt: skip
-#: what set gives for "true" where the result is a number
-TRUE = {"f32": 0x3F800000, "f16": 0x3C00, "bf16": 0x3F80}
 _MODES = ("f4e", "b4e", "rc8", "ecl", "ecr", "rc16")
 
 
@@ -209,11 +208,16 @@ def set_predicate(form: Form, a: Value, b: Value, c: Value) -> tuple[Value, Valu
     return combine(form, found, c), combine(form, ~found, c)
 
 
+def true_value(kind: str) -> int:
+    """What set gives for "true": 1.0 of a floating-point type, else all ones."""
+    return one(kind) if kind in MANTISSA else -1
+
+
 @computes("set", operands="T T pred", result="S")
 def set_number(form: Form, a: Value, b: Value, c: Value) -> Value:
     """All ones, or 1.0 of a floating-point result; else 0."""
     kind = form.opcode.types[0]
-    return pick(combine(form, compare(form, a, b), c), const(TRUE.get(kind, -1), WIDTH[kind]), 0)
+    return pick(combine(form, compare(form, a, b), c), const(true_value(kind), WIDTH[kind]), 0)
 
 
 @computes("selp", operands="T T pred")

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from ppt_gpu.emulator.forms.computes import Form, Unsupported, computes
-from ppt_gpu.emulator.forms.float_formats import FORMATS
-from ppt_gpu.emulator.forms.floating import WIDE, flush, is_nan, rectify, saturate
+from ppt_gpu.emulator.forms.float_formats import FORMATS, MANTISSA
+from ppt_gpu.emulator.forms.floating import flush, is_nan, rectify, saturate
 from ppt_gpu.emulator.forms.integer import into_range
 from ppt_gpu.emulator.forms.opcode import WIDTH, is_signed
 from ppt_gpu.emulator.forms.value import Value, const, least, node, pick
@@ -97,8 +97,11 @@ def conversion_of(form: Form) -> Conversion:
     found = conversion(form.opcode.order)
     if found is None:
         raise Unsupported("a conversion without types")
-    if refusal(found) or (found.count > 1 and found.target_count == 1):
-        raise Unsupported(refusal(found) or "this conversion of packed numbers")
+    reason = refusal(found)
+    if found.count > 1 and found.target_count == 1:
+        reason = reason or "this conversion of packed numbers"
+    if reason:
+        raise Unsupported(reason)
     return found
 
 
@@ -115,7 +118,8 @@ def types(form: Form) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 def is_long(form: Form) -> bool:
     """All but conversions of integers and what is one or two operations of the host."""
-    c, flags = conversion_of(form), set(conversion_of(form).flags)
+    c = conversion_of(form)
+    flags = set(c.flags)
     if c.count > 1:
         return True
     if c.source in INTEGERS:
@@ -174,7 +178,7 @@ def one(c: Conversion, x: Value) -> Value:
         x = flush(x, "f32")
     if c.target in INTEGERS:
         return _to_integer(c, x)
-    if "relu" in c.flags and c.target not in WIDE:
+    if "relu" in c.flags and c.target not in MANTISSA:
         x = rectify(x, c.source)
     if c.source != c.target or c.integral:
         saturates = ".satfinite" if "satfinite" in c.flags else ""
@@ -202,7 +206,7 @@ def _to_integer(c: Conversion, x: Value) -> Value:
 
 
 def _finish(c: Conversion, x: Value) -> Value:
-    if c.target not in WIDE:
+    if c.target not in MANTISSA:
         return x
     if "sat" in c.flags:
         x = saturate(x, c.target)

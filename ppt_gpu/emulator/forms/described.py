@@ -9,14 +9,13 @@ import numpy as np
 
 from ppt_gpu.emulator.forms import bits, convert, floating, integer, video
 from ppt_gpu.emulator.forms.computes import CARRY, DESCRIBED, Form
-from ppt_gpu.emulator.forms.float_formats import encode
+from ppt_gpu.emulator.forms.float_formats import MANTISSA, encode
 from ppt_gpu.emulator.forms.opcode import WIDTH, float_bits, opcode_of
 from ppt_gpu.emulator.forms.value import Value, const, given
 from ppt_gpu.ptx.module import Imm, Instruction, Minus, Operand, Pair, Part, Reg
 
 #: each of these registers descriptions when it is imported
 REGISTERED = (bits, convert, floating, integer, video)
-_FLOATS = ("f16", "bf16", "f32", "f64")
 
 
 @dataclass(frozen=True)
@@ -93,11 +92,11 @@ def pattern_of(text: str, operands: tuple[Operand, ...]) -> Pattern | None:
 def literal_bits(literal: Imm, kind: str) -> int:
     """The bits of a literal as an operand of a type. A floating-point literal keeps its bits in an integer."""
     width = WIDTH[kind]
-    if literal.bits is not None and (literal.width == width or kind not in _FLOATS):
+    if literal.bits is not None and (literal.width == width or kind not in MANTISSA):
         return literal.bits & ((1 << width) - 1)
     if kind == "bf16":
         return int(encode(np.array([float(literal.value)]), kind)[0])
-    if kind in _FLOATS or isinstance(literal.value, float):
+    if kind in MANTISSA or isinstance(literal.value, float):
         return float_bits(float(literal.value), width)
     return literal.value & ((1 << width) - 1)
 

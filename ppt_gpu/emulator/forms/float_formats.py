@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ppt_gpu.emulator.forms.opcode import WIDTH
+
 Bits = NDArray[np.uint64]
 Floats = NDArray[np.float64]
 
@@ -51,6 +53,8 @@ FORMATS: dict[str, Format] = {
         Format("ue8m0", 8, 0, 127, 0xFE, None, 0xFF),
     )
 }
+#: types of numbers in registers -> bits of the mantissa
+MANTISSA = {"f16": 10, "bf16": 7, "f32": 23, "f64": 52}
 ROUNDINGS = ("rn", "rz", "rm", "rp", "rna")  # rna: to nearest, ties away from zero
 _ONE = np.uint64(1)
 _FRACTION = np.uint64((1 << 52) - 1)
@@ -151,3 +155,13 @@ def canonical_nan(type_name: str) -> int:
     math_constants.h.
     """
     return {"f16": 0x7FFF, "bf16": 0x7FFF, "f32": 0x7FFFFFFF, "f64": 0xFFF8000000000000}[type_name]
+
+
+def infinity(type_name: str) -> int:
+    """The bits of infinity, of a type in MANTISSA."""
+    return ((1 << (WIDTH[type_name] - 1)) - 1) >> MANTISSA[type_name] << MANTISSA[type_name]
+
+
+def one(type_name: str) -> int:
+    """The bits of 1.0, of a type in MANTISSA."""
+    return (infinity(type_name) >> 1) & infinity(type_name)

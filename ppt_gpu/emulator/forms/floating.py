@@ -11,17 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from ppt_gpu.emulator.forms.bits import TRUE, combine
+from ppt_gpu.emulator.forms.bits import combine, true_value
 from ppt_gpu.emulator.forms.computes import Form, Unsupported, computes
-from ppt_gpu.emulator.forms.float_formats import canonical_nan
+from ppt_gpu.emulator.forms.float_formats import MANTISSA, canonical_nan, infinity, one
 from ppt_gpu.emulator.forms.opcode import WIDTH
-from ppt_gpu.emulator.forms.value import Value, const, largest, least, node, pick
+from ppt_gpu.emulator.forms.value import Value, const, largest, least, node, on_halves, pick
 
-#: types of numbers in registers
-WIDE = ("f16", "bf16", "f32", "f64")
 #: packed type -> type of its parts
 PARTS = {"f16x2": "f16", "bf16x2": "bf16", "f32x2": "f32"}
-_MANTISSA = {"f16": 10, "bf16": 7, "f32": 23, "f64": 52}  # bits
 _HIGH = -(1 << 32)  # the upper half of 64 bits
 _PLAIN = frozenset(("add", "sub", "mul", "fma", "mad", "div", "sqrt"))
 _FLAGS = ("ftz", "sat", "relu", "approx")
@@ -50,15 +47,6 @@ def is_operation(op: str) -> bool:
     return op[0] == "f" or op.startswith("itofp")
 
 
-def infinity(kind: str) -> int:
-    return ((1 << (WIDTH[kind] - 1)) - 1) >> _MANTISSA[kind] << _MANTISSA[kind]
-
-
-def one(kind: str) -> int:
-    """The bits of 1.0."""
-    return (infinity(kind) >> 1) & infinity(kind)
-
-
 def magnitude(x: Value) -> Value:
     return x & ((1 << (x.width - 1)) - 1)
 
@@ -73,7 +61,7 @@ def is_nan(x: Value, kind: str) -> Value:
 
 def flush(x: Value, kind: str) -> Value:
     """Subnormals become zeros of the same sign."""
-    return pick(magnitude(x).is_less(1 << _MANTISSA[kind]), sign(x), x)
+    return pick(magnitude(x).is_less(1 << MANTISSA[kind]), sign(x), x)
 
 
 def saturate(x: Value, kind: str) -> Value:
@@ -97,9 +85,7 @@ def each_part(form: Form, function: Callable[..., Value], *operands: Value) -> V
     packed = form.opcode.types[0]
     if packed not in PARTS:
         return function(packed, *operands)
-    half = WIDTH[packed] // 2
-    low, high = (function(PARTS[packed], *(x.bits(at, half) for x in operands)) for at in (0, half))
-    return high.resize(2 * half) << half | low.resize(2 * half)
+    return on_halves(lambda *parts: function(PARTS[packed], *parts), *operands)
 
 
 def arithmetic(form: Form, name: str, *operands: Value) -> Value:
@@ -181,11 +167,11 @@ def function(form: Form, a: Value) -> Value:
     return flush(result & _HIGH, kind) if upper else result
 
 
-def changes_sign_in_place(form: Form) -> bool:
+def is_packed_or_flushed(form: Form) -> bool:
     return form.opcode.types[0] in PARTS or form.has("ftz")
 
 
-@computes("neg", "abs", operands="T", floats=True, apart=changes_sign_in_place)
+@computes("neg", "abs", operands="T", floats=True, apart=is_packed_or_flushed)
 def change_sign(form: Form, a: Value) -> Value:
     """The sign alone; a NaN stays what it is."""
 
@@ -236,7 +222,7 @@ def in_order(x: Value) -> Value:
 def test(form: Form, a: Value) -> Value:
     """Zeros count as normal."""
     kind, size = form.opcode.kind, magnitude(a)
-    finite, small = size.is_less(infinity(kind)), size.is_less(1 << _MANTISSA[kind]) & ~size.is_zero()
+    finite, small = size.is_less(infinity(kind)), size.is_less(1 << MANTISSA[kind]) & ~size.is_zero()
     return {
         "finite": finite,
         "infinite": size.is_equal(infinity(kind)),
@@ -277,7 +263,7 @@ def set_number(form: Form, a: Value, b: Value, c: Value) -> Value:
     target = form.opcode.types[0]
     found = [combine(form, flag, c) for flag in compared(form, a, b)]
     width = WIDTH[target] // len(found)
-    true = const(TRUE.get(PARTS.get(target, target), -1), width)
+    true = const(true_value(PARTS.get(target, target)), width)
     results = [pick(flag, true, 0).resize(WIDTH[target]) for flag in found]
     return results[0] if len(results) == 1 else results[1] << width | results[0]
 

@@ -5,18 +5,10 @@ Source: PTX ISA, "Integer Arithmetic Instructions", "Extended-Precision Integer 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from ppt_gpu.emulator.forms.computes import CARRY, Form, computes
-from ppt_gpu.emulator.forms.value import Value, const, high_product, largest, least, node, pick
+from ppt_gpu.emulator.forms.computes import CARRY, Form, Unsupported, computes
+from ppt_gpu.emulator.forms.value import Value, const, high_product, largest, least, node, on_halves, pick
 
 _Results = tuple[Value, Value]
-
-
-def on_halves(operate: Callable[[Value, Value], Value], a: Value, b: Value) -> Value:
-    """An operation on the lower and on the upper halves of two words."""
-    low, high = (operate(a.bits(at, 16), b.bits(at, 16)).resize(32) for at in (0, 16))
-    return high << 16 | low
 
 
 def with_carry(a: Value, b: Value, carry: Value) -> _Results:
@@ -72,6 +64,8 @@ def multiply_add(form: Form, a: Value, b: Value, c: Value) -> _Results:
 def multiply_add_carry(form: Form, a: Value, b: Value, c: Value, carry: Value) -> _Results:
     if not form.has("sat"):
         return with_carry(product(form, a, b), c, carry)
+    if form.opcode.kind != "s32":
+        raise Unsupported("saturation of another type than s32")
     total = product(form, a, b).resize(64, signed=True) + c.resize(64, signed=True) + carry.resize(64)
     return into_range(total, -(1 << 31), (1 << 31) - 1).resize(32), const(0, 1)
 

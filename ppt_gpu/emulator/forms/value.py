@@ -112,6 +112,13 @@ def high_product(a: Value, b: Value, signed: bool) -> Value:
     return (a.resize(2 * width, signed) * b.resize(2 * width, signed)).bits(width, width)
 
 
+def on_halves(operate: Callable[..., Value], *words: Value) -> Value:
+    """An operation on the lower and on the upper halves of words of one width."""
+    width = words[0].width
+    low, high = (operate(*(word.bits(at, width // 2) for word in words)).resize(width) for at in (0, width // 2))
+    return high << width // 2 | low
+
+
 def node(op: str, width: int, *operands: Value | int) -> Value:
     """An operation of a result of `width` bits, worked out at once where its operands are constants. Integers among
     the operands are constants of the first one's width, of "select" the second one's."""
@@ -157,18 +164,11 @@ def _divide(a: int, b: int, width: int) -> int:
     return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
-def _clamp(number: int, low: int, high: int) -> int:
+def _saturate(number: int, width: int, signs: bool) -> int:
+    low, high = (-(1 << (width - 1)), (1 << (width - 1)) - 1) if signs else (0, (1 << width) - 1)
     return max(low, min(number, high))
 
 
-def _into(signs: bool) -> Callable[[int, int], int]:
-    """Saturation to a range."""
-    if signs:
-        return lambda number, width: _clamp(number, -(1 << (width - 1)), (1 << (width - 1)) - 1)
-    return lambda number, width: _clamp(number, 0, (1 << width) - 1)
-
-
-_OF_SIGNED, _OF_PLAIN = _into(True), _into(False)
 #: operation -> result of the operands and their width; the lowest bits of it count
 EXACT: dict[str, Callable[..., int]] = {
     "select": lambda condition, yes, no, _: yes if condition else no,
@@ -180,13 +180,14 @@ EXACT: dict[str, Callable[..., int]] = {
     "xor": lambda a, b, _: a ^ b,
     "shl": lambda a, b, width: a << b if b < width else 0,
     "lshr": lambda a, b, _: a >> b,
+    "ashr": lambda a, b, width: signed(a, width) >> b,
     "udiv": _divide,
     "umulh": lambda a, b, width: a * b >> width,
     "smulh": lambda a, b, width: a * b >> width,
-    "uadd.sat": lambda a, b, width: _OF_PLAIN(a + b, width),
-    "sadd.sat": lambda a, b, width: _OF_SIGNED(a + b, width),
-    "usub.sat": lambda a, b, width: _OF_PLAIN(a - b, width),
-    "ssub.sat": lambda a, b, width: _OF_SIGNED(a - b, width),
+    "uadd.sat": lambda a, b, width: _saturate(a + b, width, False),
+    "sadd.sat": lambda a, b, width: _saturate(a + b, width, True),
+    "usub.sat": lambda a, b, width: _saturate(a - b, width, False),
+    "ssub.sat": lambda a, b, width: _saturate(a - b, width, True),
     "umin": lambda a, b, _: min(a, b),
     "umax": lambda a, b, _: max(a, b),
     "eq": lambda a, b, _: a == b,
@@ -204,7 +205,7 @@ EXACT: dict[str, Callable[..., int]] = {
     "bitreverse": lambda a, width: int(f"{a:0{width}b}"[::-1], 2),
 }
 #: operations that take their operands as numbers with a sign -> the same without
-_SIGNED = {"ashr": "lshr", "sdiv": "udiv", "smin": "umin", "smax": "umax",
+_SIGNED = {"sdiv": "udiv", "smin": "umin", "smax": "umax",
            "slt": "ult", "sle": "ule", "sgt": "ugt", "sge": "uge"}  # fmt: skip
 _WITH_SIGN = frozenset((*_SIGNED, "sext", "smulh", "sadd.sat", "ssub.sat"))
 EXACT |= {signed: EXACT[plain] for signed, plain in _SIGNED.items()}
@@ -213,10 +214,6 @@ EXACT |= {signed: EXACT[plain] for signed, plain in _SIGNED.items()}
 def apply(op: str, width: int, args: tuple[Value, ...], numbers: list[int]) -> int:
     """The bits that an operation of EXACT gives for the bits of its operands."""
     of = args[0].width
-    if op == "ashr":
-        found = signed(numbers[0], of) >> numbers[1]
-    else:
-        if op in _WITH_SIGN:
-            numbers = [signed(number, of) for number in numbers]
-        found = EXACT[op](*numbers, of)
-    return int(found) & ((1 << width) - 1)
+    if op in _WITH_SIGN:
+        numbers = [signed(number, of) for number in numbers]
+    return int(EXACT[op](*numbers, of)) & ((1 << width) - 1)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from ppt_gpu.emulator.forms.computes import Unsupported
 from ppt_gpu.emulator.forms.opcode import is_signed, parts
-from ppt_gpu.emulator.jit.emit import Emitter, Unsupported, emits
+from ppt_gpu.emulator.jit.emit import Emitter, emits
 from ppt_gpu.emulator.llvm.text import BITS, ELEMENT, const, lanes, vec
 from ppt_gpu.ptx.module import Imm, Instruction, Operand, Pair
 

@@ -12,12 +12,13 @@ from pathlib import Path
 import pytest
 from reference.interpreter.described import evaluate
 
-from ppt_gpu.emulator.forms.computes import DESCRIBED, Form
+from ppt_gpu.emulator.forms.computes import DESCRIBED, Form, Unsupported
 from ppt_gpu.emulator.forms.convert import FLOATS, INTEGERS, conversion, limits
 from ppt_gpu.emulator.forms.described import described, pattern_of
 from ppt_gpu.emulator.forms.opcode import opcode_of
 from ppt_gpu.emulator.forms.video import SCALAR, SIMD, video
 from ppt_gpu.ptx import parse_module
+from ppt_gpu.ptx.module import Reg
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "property"))
 
@@ -340,3 +341,8 @@ def test_values(base):
             expected = expected if isinstance(expected, tuple) else (expected,)
             for result, (_, _, value), right in zip(results, found.results, expected, strict=False):
                 assert result[place] == right & ((1 << value.width) - 1), (instruction.opcode, operands)
+
+
+def test_only_signed_sums_with_carry_saturate():
+    with pytest.raises(Unsupported, match="another type than s32"):
+        pattern_of("madc.hi.sat.u32", (Reg(0), Reg(1), Reg(2), Reg(3)))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ppt_gpu.emulator.forms.computes import Unsupported
 from ppt_gpu.emulator.forms.described import Described, described
 from ppt_gpu.emulator.forms.floating import is_operation, signature
 from ppt_gpu.emulator.forms.value import Value, given
 from ppt_gpu.emulator.jit.arith.float import VALUE, element_of, float_operation
-from ppt_gpu.emulator.jit.emit import EMITTERS, Emitter, Unsupported, bits_const
+from ppt_gpu.emulator.jit.emit import EMITTERS, Emitter, bits_const
 from ppt_gpu.emulator.llvm.library import writes
 from ppt_gpu.emulator.llvm.text import ELEMENT, Helper, Text, const, vec
 from ppt_gpu.ptx.module import Instruction, Operand, Reg

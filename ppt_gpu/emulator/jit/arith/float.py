@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ppt_gpu.emulator.forms.computes import Unsupported
 from ppt_gpu.emulator.forms.float_formats import FORMATS, canonical_nan
 from ppt_gpu.emulator.forms.opcode import WIDTH, is_signed
 from ppt_gpu.emulator.jit.arith.formats import decode, encode, narrow, to_odd
 from ppt_gpu.emulator.jit.arith.math import FUNCTIONS
 from ppt_gpu.emulator.jit.arith.rounded import rounded
-from ppt_gpu.emulator.jit.emit import Unsupported
 from ppt_gpu.emulator.llvm.text import Text, const, vec
 
 HALVES = ("f16", "bf16")

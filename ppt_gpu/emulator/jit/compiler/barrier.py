@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ppt_gpu.emulator.analysis.flow import is_cluster_wait, is_group_meeting, is_warp_barrier
+from ppt_gpu.emulator.forms.computes import Unsupported
 from ppt_gpu.emulator.forms.wgmma_form import GROUP
-from ppt_gpu.emulator.jit.emit import Unsupported
 from ppt_gpu.emulator.jit.sync import record_words
 from ppt_gpu.emulator.llvm.text import vec
 from ppt_gpu.emulator.memory.warp_context import (

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ppt_gpu.emulator.jit.emit import Emitter, Unsupported, emits
+from ppt_gpu.emulator.forms.computes import Unsupported
+from ppt_gpu.emulator.jit.emit import Emitter, emits
 from ppt_gpu.emulator.jit.memory.frame import frame_copy, frame_load, frame_store
 from ppt_gpu.emulator.llvm.text import BITS, ELEMENT, const, vec
 from ppt_gpu.emulator.memory.warp_context import Exit, Fault, Slot

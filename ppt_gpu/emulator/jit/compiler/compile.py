@@ -18,6 +18,7 @@ from ppt_gpu.emulator.analysis.constant_offsets import steps
 from ppt_gpu.emulator.analysis.data_dependence import Deciding
 from ppt_gpu.emulator.analysis.flow import Flow, flow_of, is_interruption
 from ppt_gpu.emulator.analysis.register_equalities import Relations, related
+from ppt_gpu.emulator.forms.computes import Unsupported
 from ppt_gpu.emulator.host.host_calls import not_callable
 from ppt_gpu.emulator.jit import patterns, special, sync, warp
 from ppt_gpu.emulator.jit.arith import formats, lanes, math, move, rounded
@@ -26,7 +27,7 @@ from ppt_gpu.emulator.jit.compiler.barrier import Barriers
 from ppt_gpu.emulator.jit.compiler.call import Calls
 from ppt_gpu.emulator.jit.compiler.control import Control, write_dispatch
 from ppt_gpu.emulator.jit.compiler.dead_code import leave_out
-from ppt_gpu.emulator.jit.emit import NOT_EXECUTED, Emitter, Unsupported, emits
+from ppt_gpu.emulator.jit.emit import NOT_EXECUTED, Emitter, emits
 from ppt_gpu.emulator.jit.matrix import matrix, matrix_code, matrix_move, wgmma
 from ppt_gpu.emulator.jit.memory import (
     address,
@@ -50,25 +51,9 @@ from ppt_gpu.ptx.table import ASSUMED
 
 #: each of these registers its emitters or its helper functions when it is imported
 REGISTERED = (
-    *(
-        formats,
-        lanes,
-        math,
-        move,
-        rounded,
-        matrix,
-        matrix_code,
-        matrix_move,
-        wgmma,
-        address,
-        asynchronous,
-        atomics,
-        frame,
-        mbarrier,
-        memory,
-    ),
-    *(reductions, spaces, texture, patterns, special, sync, warp),
-)
+    formats, lanes, math, move, rounded, matrix, matrix_code, matrix_move, wgmma, address, asynchronous, atomics, frame,
+    mbarrier, memory, reductions, spaces, texture, patterns, special, sync, warp,
+)  # fmt: skip
 FRAME_ALIGN = 64  # B
 WAIT_FUEL = 1 << 40  # fuel that a turn of a loop takes that only waits: all of it
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ppt_gpu.emulator.forms.computes import Unsupported
 from ppt_gpu.emulator.forms.matrix_form import TENSOR_MEMORY, Product, product_of
 from ppt_gpu.emulator.forms.matrix_layout import Fragment
-from ppt_gpu.emulator.jit.emit import Emitter, Unsupported, emits
+from ppt_gpu.emulator.jit.emit import Emitter, emits
 from ppt_gpu.emulator.jit.matrix.matrix_code import key_of, row_bytes
 from ppt_gpu.emulator.llvm.text import vec
 from ppt_gpu.emulator.memory.warp_context import Fault

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ppt_gpu.emulator.forms.computes import Unsupported
 from ppt_gpu.emulator.forms.matrix_layout import permutation
 from ppt_gpu.emulator.forms.matrix_move_form import BlockMove, RowMove, block_move, row_move, shares
 from ppt_gpu.emulator.jit.access import SITE_COUNT, SITE_HOST, SITE_PC, SITE_START, Access, address_element
-from ppt_gpu.emulator.jit.emit import Emitter, Unsupported, emits
+from ppt_gpu.emulator.jit.emit import Emitter, emits
 from ppt_gpu.emulator.jit.loops import LoopHelper
 from ppt_gpu.emulator.jit.matrix.matrix import emit_mma, need_whole_warp, put_registers, take_registers
 from ppt_gpu.emulator.jit.memory.memory import address, space_of

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from ppt_gpu.emulator.forms.computes import Unsupported
 from ppt_gpu.emulator.forms.matrix_form import Product
 from ppt_gpu.emulator.forms.wgmma_form import DEPTH_BYTES, PIECE, Warpgroup, warpgroup
-from ppt_gpu.emulator.jit.emit import Emitter, Unsupported, emits
+from ppt_gpu.emulator.jit.emit import Emitter, emits
 from ppt_gpu.emulator.jit.loops import LoopHelper
 from ppt_gpu.emulator.jit.matrix.matrix import need_whole_warp, put_registers, take_registers
 from ppt_gpu.emulator.jit.matrix.matrix_code import multiply, read_fragment, write_fragment

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from ppt_gpu.emulator.forms.async_form import LaneCopy, lane_copy
+from ppt_gpu.emulator.forms.computes import Unsupported
 from ppt_gpu.emulator.forms.opcode import parts
 from ppt_gpu.emulator.jit.access import SITE_PC
 from ppt_gpu.emulator.jit.async_copies import append_note
-from ppt_gpu.emulator.jit.emit import Emitter, Unsupported, emits
+from ppt_gpu.emulator.jit.emit import Emitter, emits
 from ppt_gpu.emulator.jit.loops import LoopHelper
 from ppt_gpu.emulator.jit.memory.bulk import emit_bulk
 from ppt_gpu.emulator.jit.memory.mbarrier import complete_bytes, emit_arrival

@@ -5,8 +5,7 @@ For one lane, scalar code makes what is left in memory of the old value and the 
 
 from __future__ import annotations
 
-from ppt_gpu.emulator.forms.float_formats import canonical_nan
-from ppt_gpu.emulator.forms.floating import infinity
+from ppt_gpu.emulator.forms.float_formats import canonical_nan, infinity
 from ppt_gpu.emulator.jit.access import SITE_COUNT, SITE_HOST, SITE_START, SPLIT_SPACES, Access, address_element
 from ppt_gpu.emulator.jit.memory.ranges import find, host_pointer, site_check
 from ppt_gpu.emulator.jit.memory.spaces import FIXED, fault_of_lanes, fixed_check, places_inside, to_buffer

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.emulator.forms.bulk_form import BulkForm, bulk_form, query_axis
+from ppt_gpu.emulator.forms.computes import Unsupported
 from ppt_gpu.emulator.jit.async_copies import note_bulk
-from ppt_gpu.emulator.jit.emit import Emitter, Unsupported, emits
+from ppt_gpu.emulator.jit.emit import Emitter, emits
 from ppt_gpu.emulator.jit.memory.memory import address
 from ppt_gpu.emulator.jit.patterns import listed_pattern
 from ppt_gpu.emulator.llvm.text import const, vec

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ppt_gpu.emulator.jit.emit import Emitter, Unsupported
+from ppt_gpu.emulator.forms.computes import Unsupported
+from ppt_gpu.emulator.jit.emit import Emitter
 from ppt_gpu.emulator.llvm.library import writes
 from ppt_gpu.emulator.llvm.text import BITS, Helper, lanes, vec
 from ppt_gpu.emulator.memory.warp_context import Slot

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ppt_gpu.emulator.forms.async_form import arrival
-from ppt_gpu.emulator.jit.emit import Emitter, Unsupported, emits
+from ppt_gpu.emulator.forms.computes import Unsupported
+from ppt_gpu.emulator.jit.emit import Emitter, emits
 from ppt_gpu.emulator.jit.loops import LoopHelper
 from ppt_gpu.emulator.jit.memory.memory import address
 from ppt_gpu.emulator.jit.memory.ranges import SITE_PC

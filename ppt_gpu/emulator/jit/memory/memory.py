@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from ppt_gpu.emulator.forms.computes import Unsupported
 from ppt_gpu.emulator.forms.opcode import parts
 from ppt_gpu.emulator.jit.access import address_element
-from ppt_gpu.emulator.jit.emit import Emitter, Unsupported, emits
+from ppt_gpu.emulator.jit.emit import Emitter, emits
 from ppt_gpu.emulator.jit.memory.frame import parameter_place, parameter_rows, store_parameter
 from ppt_gpu.emulator.jit.memory.spaces import PLACES
 from ppt_gpu.emulator.llvm.text import BITS, ELEMENT, LANES, const, vec

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from ppt_gpu.emulator.forms.computes import Unsupported
 from ppt_gpu.emulator.forms.opcode import parts
 from ppt_gpu.emulator.jit.access import address_element
-from ppt_gpu.emulator.jit.emit import Emitter, Unsupported, emits
+from ppt_gpu.emulator.jit.emit import Emitter, emits
 from ppt_gpu.emulator.jit.memory.mbarrier import complete_bytes
 from ppt_gpu.emulator.jit.memory.memory import (
     address,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from ppt_gpu.emulator.forms.computes import Unsupported
 from ppt_gpu.emulator.forms.opcode import parts
 from ppt_gpu.emulator.forms.texture_form import (
     BadForm,
@@ -14,7 +15,7 @@ from ppt_gpu.emulator.forms.texture_form import (
     request_of,
     surface_request,
 )
-from ppt_gpu.emulator.jit.emit import Emitter, Unsupported, emits
+from ppt_gpu.emulator.jit.emit import Emitter, emits
 from ppt_gpu.emulator.jit.memory.address import arena_base
 from ppt_gpu.emulator.jit.memory.memory import data_of, from_rows, get_rows, put_rows, read_rows, write_all
 from ppt_gpu.emulator.jit.memory.reductions import OPERATIONS

@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 from benchmarks.loop_programs import DEPENDENT_FMA, Entry, loop_program
 from ppt_gpu.common.bits import int64, pointer
 from ppt_gpu.common.compiled import entry
+from ppt_gpu.common.records import Words
 from ppt_gpu.sm.loop.loop import run_core
-from ppt_gpu.sm.loop.pack import ANNOUNCE, INTERVAL, NOT_SELECTED, OP_AT, OP_MASK, OP_ROW, SLOT_AT, W1_AT, Packed
+from ppt_gpu.sm.loop.pack import NOT_SELECTED, OP_AT, OP_MASK, SLOT_AT, W1_AT, Packed
 from ppt_gpu.sm.loop.policy import after, next_in_turn
 from ppt_gpu.sm.loop.state import STALL_SHIFT, WHEEL
 from ppt_gpu.sm.one_sm import MAX_CYCLES
@@ -45,11 +46,12 @@ def make_smallest(slots_too: bool, stalls_too: bool, pipe_too: bool) -> Any:
     """The loop of a step; it returns the cycle behind the last issue."""
 
     def smallest(
-        code: Any, op_table: Any, words: Any, positions: Any, ready_at: Any, slots: Any, wheel: Any, masks: Any,
-        places: Any, busy: Any, op_stall: Any, slot_shift: int, entries: int,
+        code: Words, announce: Words, interval: Words, words: Words, positions: Words, ready_at: Words, slots: Words,
+        wheel: Words, masks: Words, places: Words, busy: Words, op_stall: Words, slot_shift: int, entries: int,
     ) -> int:  # fmt: skip
         left, now, K = len(words), int64(0), int64(SCHEDULERS)
-        code, op_table, words, positions = pointer(code), pointer(op_table), pointer(words), pointer(positions)
+        code, announce, interval = pointer(code), pointer(announce), pointer(interval)
+        words, positions = pointer(words), pointer(positions)
         ready_at, slots, wheel, masks = pointer(ready_at), pointer(slots), pointer(wheel), pointer(masks)
         places, busy, op_stall = pointer(places), pointer(busy), pointer(op_stall)
         while left > 0:
@@ -69,8 +71,8 @@ def make_smallest(slots_too: bool, stalls_too: bool, pipe_too: bool) -> Any:
                 if stalls_too:
                     op_stall[(operation << STALL_SHIFT) + NOT_SELECTED] += now - ready_at[me]
                 if pipe_too:
-                    busy[k] = now + op_table[operation * OP_ROW + INTERVAL]
-                until = (now << 2) + op_table[operation * OP_ROW + ANNOUNCE]
+                    busy[k] = now + interval[operation]
+                until = (now << 2) + announce[operation]
                 if slots_too:
                     slots[(me << slot_shift) + ((word >> SLOT_AT) & 127)] = until
                 positions[me] += 1
@@ -101,8 +103,9 @@ def run_smallest(program: Program, machine: Machine, step: tuple[bool, bool, boo
         return np.zeros(words, np.int64)
 
     tables = (
-        packed.code, packed.op_table, np.full(warps, packed.code[0]), zeros(warps), zeros(warps),
-        zeros(warps << packed.slot_shift), zeros(WHEEL * SCHEDULERS), np.full(SCHEDULERS, (1 << ROWS) - 1, np.int64),
+        packed.code, packed.operations["announce"].copy(), packed.operations["interval"].copy(),
+        np.full(warps, packed.code[0]), zeros(warps), zeros(warps), zeros(warps << packed.slot_shift),
+        zeros(WHEEL * SCHEDULERS), np.full(SCHEDULERS, (1 << ROWS) - 1, np.int64),
         np.full(SCHEDULERS, -1, np.int64), zeros(SCHEDULERS), zeros(len(program.op_name) << STALL_SHIFT),
     )  # fmt: skip
     loop = make_smallest(*step)

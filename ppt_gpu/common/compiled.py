@@ -11,7 +11,6 @@ To import numba takes longer than most of what a prediction does whose answer is
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from functools import update_wrapper
 from threading import RLock
 from types import CodeType, FunctionType
@@ -32,13 +31,15 @@ _before_loops: list[Callable[[Any], None]] = []
 
 
 class Deferred:
-    """A function for compiled code, which `make` hands to numba when it is first called or compiled into another."""
+    """A function for compiled code, which goes to numba when it is first called or compiled into another."""
 
-    def __init__(self, function: Callable[..., Any], make: Callable[[Callable[..., Any]], Any]) -> None:
+    def __init__(self, function: Callable[..., Any], how: str, options: dict[str, Any] | None = None) -> None:
+        """`how`: the function of `common.compilers` that makes it, with these options."""
         update_wrapper(self, function)
         self.py_func = function
-        self._make = make
+        self._how, self._options = how, options or {}
         self._made: Any = None
+        self.being_made = False
 
     def __call__(self, *arguments: Any) -> Any:
         return (self._made or self.made())(*arguments)
@@ -52,10 +53,14 @@ class Deferred:
         """What numba made of the function."""
         with _MAKING:
             if self._made is None:
+                self.being_made = True
                 while _before:
                     _before.pop()()
                 _replace_deferred(self.py_func)
-                self._made = self._make(self.py_func)
+                from ppt_gpu.common import compilers
+
+                self._made = getattr(compilers, self._how)(self.py_func, self._options)
+                self.being_made = False
             return self._made
 
 
@@ -92,7 +97,7 @@ def _replace_deferred(function: Callable[..., Any]) -> None:
         return
     for name in _names(function.__code__):
         value = function.__globals__.get(name)
-        if isinstance(value, Deferred):
+        if isinstance(value, Deferred) and not value.being_made:  # else an attribute of that name is meant
             function.__globals__[name] = value.made()
     for cell in function.__closure__ or ():
         if isinstance(cell.cell_contents, Deferred):
@@ -113,44 +118,23 @@ def entry(function: Callable[..., Any], **options: Any) -> Any:
     made from is the same, in whichever file that stands (`ppt_gpu.common.compiled_cache`).
     """
 
-    def make(function: Callable[..., Any]) -> Any:
-        from numba import njit
-
-        from ppt_gpu.common.compiled_cache import KeptCode
-
-        chosen = _ENTRY | options
-        made = njit(**chosen)(function)
-        with suppress(RuntimeError, OSError):
-            made._cache = KeptCode(function, chosen)
-        return made
-
-    return Deferred(function, make)
-
-
-def inlined(function: Callable[..., Any]) -> Any:
-    """Copy a function into its compiled callers before types are inferred: cheap where it is called once."""
-    return _njit(function, inline="always", **_OPTIONS)
+    return Deferred(function, "kept", _ENTRY | options)
 
 
 def called(function: Callable[..., Any]) -> Any:
     """Compile a function of its own for compiled callers: once for each set of types, whoever calls it."""
-    return _njit(function, **_HELPER)
+    return Deferred(function, "linked", _HELPER)
 
 
 def merged(function: Callable[..., Any]) -> Any:
-    """As `called`, and LLVM copies it into each caller: as fast as `inlined`, and types are inferred once."""
-    return _njit(function, forceinline=True, **_HELPER)
+    """As `called`, and LLVM copies it into each caller."""
+    return Deferred(function, "linked", _HELPER | {"forceinline": True})
 
 
 def intrinsic(function: Callable[..., Any]) -> Any:
     """Instructions for compiled code: as numba.extending.intrinsic."""
 
-    def make(function: Callable[..., Any]) -> Any:
-        from numba.extending import intrinsic
-
-        return intrinsic(function)
-
-    return Deferred(function, make)
+    return Deferred(function, "extended")
 
 
 @intrinsic
@@ -163,15 +147,3 @@ def popcount(typing_context: Any, value: Any) -> Any:
         return builder.ctpop(arguments[0])
 
     return types.int64(types.int64), generate
-
-
-def _njit(function: Callable[..., Any], **options: Any) -> Any:
-    def make(function: Callable[..., Any]) -> Any:
-        from numba import njit
-
-        from ppt_gpu.common.compiled_cache import named_apart
-
-        named_apart(function)
-        return njit(**options)(function)
-
-    return Deferred(function, make)

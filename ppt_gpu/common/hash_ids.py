@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.common.compiled import entry, inlined
+from ppt_gpu.common.compiled import entry, merged
 
 _FIRST = 512  # keys there is room for at first
 
@@ -26,7 +26,7 @@ def mix(key: Any) -> Any:
 _0, _1, _4, _7, _11, _15, _33, _127 = (np.uint64(value) for value in (0, 1, 4, 7, 11, 15, 33, 127))
 _MIX_A, _MIX_B = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_mix = inlined(mix)
+_mix = merged(mix)
 
 
 @entry

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.common.compiled import entry, inlined
+from ppt_gpu.common.compiled import entry, merged
 from ppt_gpu.emulator.trace.trace import Trace
 from ppt_gpu.emulator.trace.trace_parts import executions, mean_threads, scaled_threads, spans
 from ppt_gpu.machine.code import MachineCode
@@ -73,7 +73,7 @@ def _by_first_block(first: list[int], blocks: int) -> tuple[NDArray[np.int64], N
     return np.searchsorted(np.array(first)[order], np.arange(blocks + 1)), order
 
 
-@inlined
+@merged
 def _block_ends(pcs: np.ndarray, place: int, end: int, block: int, block_at: np.ndarray, length: np.ndarray) -> int:
     """Where the whole block that should begin at `place` ends; -1: it is not there."""
     last = place + length[block]

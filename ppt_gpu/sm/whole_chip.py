@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from threading import Barrier
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +27,7 @@ from ppt_gpu.sm.loop.loop import SPECIALISE_CHIP_FROM, pays
 from ppt_gpu.sm.loop.memory import ATOMIC, COPIER, LSU, REQUESTS, RETURNS, C
 from ppt_gpu.sm.loop.pack import Packed
 from ppt_gpu.sm.loop.run_end import DONE, PAUSED, result_of, unfinished
-from ppt_gpu.sm.loop.skip import IDLE, TARGET, TRACK_WORDS
-from ppt_gpu.sm.loop.state import AT_BLOCKS, AT_STALL, BLOCK_SHIFT, GIVEN, LAUNCH_AT, PLACES, State
+from ppt_gpu.sm.loop.state import State
 from ppt_gpu.sm.one_sm import MAX_CYCLES, check
 from ppt_gpu.sm.program.highest_first import highest_first
 from ppt_gpu.sm.program.machine import COUNTERS, FRACTION, NEVER
@@ -41,11 +40,13 @@ class Sms(Protocol):
     """The SMs of a chip without their memory, of one kind: CoreSms, or StagedSms where they have collector units."""
 
     core: NDArray[np.int64]  # the tables of one SM that change
-    blocks: slice  # where in `core` its block slots stand
     places: int  # warp slots of an SM
-    first_turn: int | None  # where in `core` the scheduler stands whose turn is first; None: they take none
     block_start: NDArray[np.int64]  # [B]
     block_end: NDArray[np.int64]  # [B]
+
+    def tables(self, core: NDArray[np.int64]) -> dict[str, Any]:
+        """Views of words [..., len(self.core)] that are laid out as `core` is; "blocks" are records BlockSlot of
+        loop.state, "track" a record Track."""
 
     def advance(self, run: ChipArrays, first: int, last: int) -> None:
         """Bring SMs `first` to `last` - 1 as far as they can go."""
@@ -64,33 +65,18 @@ def sms_of(program: Program, chip: Chip, resident: int) -> Sms:
 class CoreSms:
     """SMs in the loop of `loop/loop.py`."""
 
-    first_turn: int | None = None
-
     def __init__(self, program: Program, chip: Chip, resident: int) -> None:
         self.program, self.machine = program, chip.sm
         self.packed = Packed(program, chip.sm)
-        self.per_block = int(np.diff(program.block_warp).max(initial=0))
-        self.state = state = State(program, chip.sm, self.packed, resident, self.per_block)
-        self.core, self.places = state.core, int(state.layout[PLACES])
-        self.blocks = slice(int(state.layout[AT_BLOCKS]), int(state.layout[AT_STALL]))
+        self.state = state = State(program, chip.sm, self.packed, resident)
+        self.core, self.places, self.tables, self.charged = state.core, state.places, state.tables, state.charged
         self.block_start, self.block_end = state.block_start, state.block_end
-        self.wheels = for_each(chip.sms, state.wheel)
-        self.occupied = for_each(chip.sms, state.occupied)
         fixed = pays(program, chip.sm, SPECIALISE_CHIP_FROM)
         self.loop_of = (chip.sm.schedulers, chip.sm.policy, chip.sm.width) if fixed else (0, 0, 0)
 
     def advance(self, run: ChipArrays, first: int, last: int) -> None:
-        p, m, s = self.program, self.machine, self.state
-        make_advance_sms(*self.loop_of)(
-            first, last, run.shared, self.packed.code, p.entry_wait, self.packed.op_table, p.path_start, p.warp_path,
-            p.warp_access, p.block_warp, run.accesses, run.tx, run.mems, s.layout, _NOTHING, run.tracks, _NOTHING,
-            run.cores, s.queued, self.wheels, self.occupied, s.block_start, s.block_end, s.sync, m.schedulers,
-            m.policy, m.width, s.memory_gate, self.per_block, m.block_launch,
-        )  # fmt: skip
-
-    def charged(self, core: NDArray[np.int64]) -> NDArray[np.int64]:
-        self.core[:] = core
-        return self.state.charged(self.program)
+        sms = self.state.sm(run.cores, run.accesses, run.tx, run.mems)
+        make_advance_sms(*self.loop_of)(first, last, run.shared, sms, len(run.accesses), len(run.tx))
 
 
 class ChipState:
@@ -102,38 +88,36 @@ class ChipState:
         inside = SmMemory(program, chip, window, self.sms.places, resident)
         self.below = Below(program, chip)
         make_bring_in()(self.below.memory.mem, chip.warm, chip.dirty)
-        track = np.zeros(TRACK_WORDS, np.int64)
-        track[TARGET] = NEVER
         self.cores = for_each(chip.sms, self.sms.core)
-        if self.sms.first_turn is not None:
-            self.cores[:, self.sms.first_turn] += chip.turns
         self.mems = for_each(chip.sms, inside.mem)
-        self.tracks = for_each(chip.sms, track)
+        tables = self.sms.tables(self.cores)
+        self.blocks, self.tracks = tables["blocks"], tables["track"]
+        if "now" in tables:  # SMs in which the schedulers take turns
+            tables["now"]["first_turn"] += chip.turns[:, None]
         self.shared = np.zeros(CHIP_WORDS, np.int64)
         self.shared[[END, WINDOW, LIMIT, STATUS, LAG]] = window, window, max_cycles, PAUSED, chip.sm.memory_lag
         self.count = np.zeros(window + 1, np.int64)
         self.keys = np.empty(chip.sms * inside.requests, np.int64)
         self.order = np.empty(chip.sms * inside.requests, np.int64)
-        self.arrays = ChipArrays(self.shared, self.below.memory.access, inside.tx, self.mems, self.tracks, self.cores)
+        self.arrays = ChipArrays(self.shared, self.below.memory.access, inside.tx, self.mems, self.cores)
         self._first_blocks()
 
     def _first_blocks(self) -> None:
         """The first blocks go to the SMs in turn, until all slots are full; or to the slots as these become free."""
-        slots = self.cores[:, self.sms.blocks].reshape(self.chip.sms, -1, 1 << BLOCK_SHIFT)
-        count, total = slots.shape[0] * slots.shape[1], len(self.program.block_warp) - 1
-        given = np.arange(count).reshape(slots.shape[1], slots.shape[0]).T
-        slots[:, :, GIVEN] = np.where(given < total, given, -1)
-        slots[:, :, LAUNCH_AT] = np.where(given < total, self.chip.sm.begins, NEVER)
-        self.shared[NEXT] = min(count, total)
+        (sms, resident), total = self.blocks.shape, len(self.program.block_warp) - 1
+        given = np.arange(sms * resident).reshape(resident, sms).T
+        self.blocks["given"] = np.where(given < total, given, -1)
+        self.blocks["launch_at"] = np.where(given < total, self.chip.sm.begins, NEVER)
+        self.shared[NEXT] = min(given.size, total)
         if self.chip.ramp:
-            slots[:, :, GIVEN], self.shared[NEXT] = -1, 0
-            slots[:, :, LAUNCH_AT] = self.chip.first_slots[:, None] + np.arange(slots.shape[1]) * self.chip.ramp
+            self.blocks["given"], self.shared[NEXT] = -1, 0
+            self.blocks["launch_at"] = self.chip.first_slots[:, None] + np.arange(resident) * self.chip.ramp
 
     def close(self) -> None:
         """End a round; STATUS is PAUSED then to go on, else why not."""
-        below, slots = self.below, self.sms.blocks
+        below = self.below
         make_close_round()(
-            self.cores, self.mems.reshape(-1), self.mems.shape[1], self.tracks, self.shared, slots.start, slots.stop,
+            self.blocks, self.mems.reshape(-1), self.mems.shape[1], self.tracks, self.shared,
             len(self.sms.block_start), self.chip.sm.block_launch, below.memory.mem, below.words,
             below.channels, below.number, below.of_sm.reshape(-1), self.count, self.keys, self.order,
         )  # fmt: skip
@@ -161,13 +145,10 @@ class ChipState:
             block_start=self.sms.block_start,
             block_end=self.sms.block_end,
             op_stall=self.sms.charged(self.cores.sum(axis=0)),
-            idle=int(self.tracks[:, IDLE].sum()),
+            idle=int(self.tracks["idle"].sum()),
             counters=counters + self.below.memory.counters(),
             seconds=seconds,
         )
-
-
-_NOTHING = np.zeros(8, np.int64)
 
 
 def for_each(sms: int, one: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -36,7 +36,7 @@ from ppt_gpu.sm.loop.memory import (
     code_tables,
 )
 from ppt_gpu.sm.loop.memory import TABLES as FIRST_TABLE
-from ppt_gpu.sm.loop.pack import KIND_AT, KIND_MASK, OP_AT, OP_MASK, OP_ROW, USES_L1, Packed
+from ppt_gpu.sm.loop.pack import KIND_AT, KIND_MASK, OP_AT, OP_MASK, Packed
 from ppt_gpu.sm.loop.warm import make_pass_rounds
 from ppt_gpu.sm.program.machine import Machine, machine_of
 from ppt_gpu.sm.program.program import KIND_LOAD, KIND_SHARED, Program
@@ -86,7 +86,7 @@ def test_caches_and_counters(program: Program, gpu: Gpu, active: int, dirty: flo
     for warp, path in enumerate(program.warp_path.tolist()):
         words = packed.code[program.path_start[path] : program.path_start[path + 1]]
         kinds = (words >> KIND_AT) & KIND_MASK
-        ways = packed.op_table.reshape(-1, OP_ROW)[(words >> OP_AT) & OP_MASK, USES_L1]
+        ways = packed.operations["way"][(words >> OP_AT) & OP_MASK]
         asks = (kinds >= KIND_LOAD) & (kinds <= KIND_SHARED)
         first = int(program.warp_access[warp])
         what = (kinds << WAY_BITS | ways)[asks]

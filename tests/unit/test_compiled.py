@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 from benchmarks.loop_programs import DEPENDENT_FMA, loop_program
-from ppt_gpu.common.compiled import Deferred, called, entry, inlined, merged
+from ppt_gpu.common.compiled import Deferred, called, entry, merged
 from ppt_gpu.sm.loop import loop as core
 from ppt_gpu.sm.one_sm import simulate
 from ppt_gpu.spec import load_gpu
 
 
-@inlined
+@merged
 def doubled(x: int) -> int:
     return x * 2
 

@@ -47,7 +47,7 @@ def width():
 """,
     "key_helpers.py": """
 from numba import types
-from ppt_gpu.common.compiled import called, inlined, intrinsic, merged
+from ppt_gpu.common.compiled import called, intrinsic, merged
 FACTOR = 5
 @intrinsic
 def raised(typing_context, value):
@@ -55,7 +55,7 @@ def raised(typing_context, value):
     def generate(context, builder, signature, arguments):
         return builder.add(arguments[0], context.get_constant(types.int64, width()))
     return types.int64(types.int64), generate
-@inlined
+@merged
 def inner(x):
     return raised(x) * FACTOR
 @called
@@ -418,7 +418,8 @@ def test_all_compiled_functions_of_the_package_have_a_digest() -> None:
 def test_nothing_is_compiled_in_another_way() -> None:
     """Nor extended: what numba looks up in its tables would not be in a digest."""
     for path, tree in TREES.items():
-        if path.name in ("compiled.py", "compiled_cache.py"):
+        # the text of compilers.py is in the digest of what names its types
+        if path.name in ("compiled.py", "compiled_cache.py", "compilers.py"):
             continue
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "numba":

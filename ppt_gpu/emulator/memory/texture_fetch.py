@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ppt_gpu.common.compiled import entry, inlined
+from ppt_gpu.common.compiled import entry, merged
 from ppt_gpu.workload.texture import HANDLE_STEP, TEXTURE_WINDOW, WORDS
 
 F = np.float32
@@ -20,7 +20,7 @@ _FAR = F(2.0**30)
 CLAMP, WRAP, BORDER, MIRROR = range(4)
 
 
-@inlined
+@merged
 def _row(handle: Any, textures: Any) -> Any:
     """Where the words of the texture that `handle` means begin in the table, -1 for no texture."""
     number = (handle - TEXTURE_WINDOW) // HANDLE_STEP
@@ -29,7 +29,7 @@ def _row(handle: Any, textures: Any) -> Any:
     return number * WORDS
 
 
-@inlined
+@merged
 def _index(i: Any, extent: Any, mode: Any) -> Any:
     """The texel that index `i` means, -1 for none."""
     if mode == WRAP:
@@ -39,7 +39,7 @@ def _index(i: Any, extent: Any, mode: Any) -> Any:
     return min(max(i, np.int64(0)), extent - 1)
 
 
-@inlined
+@merged
 def _texel_coordinate(x: Any, extent: Any, mode: Any, normalized: Any) -> Any:
     """A coordinate in texels; what is no number is 0."""
     if x != x:
@@ -58,7 +58,7 @@ def _texel_coordinate(x: Any, extent: Any, mode: Any, normalized: Any) -> Any:
     return min(max(x, -_FAR), _FAR)
 
 
-@inlined
+@merged
 def _half(bits: Any) -> Any:
     """The value of an f16."""
     exponent, fraction = bits >> 10 & 31, bits & 0x3FF
@@ -71,7 +71,7 @@ def _half(bits: Any) -> Any:
     return -value if bits >> 15 else value
 
 
-@inlined
+@merged
 def _channel(memory: Any, at: Any, code: Any, out: Any, out_f: Any, place: Any) -> None:
     """Read one channel of format `code` into out[place]."""
     size = 4 if code in (0, 6, 7) else 2 if code in (1, 4, 5, 10, 11) else 1

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.common.compiled import entry, inlined, intrinsic
+from ppt_gpu.common.compiled import entry, intrinsic, merged
 from ppt_gpu.emulator.analysis.divergence import Path, give_way
 from ppt_gpu.emulator.analysis.spin_loops import Waiting
 from ppt_gpu.emulator.forms.wgmma_form import GROUP
@@ -199,7 +199,7 @@ def _run(
     return _FINISHED
 
 
-@inlined
+@merged
 def _clear(shared: np.ndarray, local: np.ndarray, frames: np.ndarray, cleared: np.ndarray) -> None:
     for i in range(len(shared)):
         shared[i] = 0
@@ -212,7 +212,7 @@ def _clear(shared: np.ndarray, local: np.ndarray, frames: np.ndarray, cleared: n
                 frames[w, i] = 0
 
 
-@inlined
+@merged
 def _start_block(rows: np.ndarray, block: int, grid: np.ndarray, state: np.ndarray) -> None:
     warps = len(rows)
     for w in range(warps):
@@ -244,7 +244,7 @@ def _start_block(rows: np.ndarray, block: int, grid: np.ndarray, state: np.ndarr
     state[S_WARP] = 0
 
 
-@inlined
+@merged
 def _turn(code: int, address: int, row: np.ndarray, state: np.ndarray) -> int:
     """Let one warp run."""
     if state[S_SAME_TURN] == 0:
@@ -257,7 +257,7 @@ def _turn(code: int, address: int, row: np.ndarray, state: np.ndarray) -> int:
     return result
 
 
-@inlined
+@merged
 def _scarce(rows: np.ndarray, ends: np.ndarray, ended: int) -> bool:
     """Would a block like the last one fill a buffer? What blocks leave is best taken when none is half done."""
     scarce = False
@@ -268,13 +268,13 @@ def _scarce(rows: np.ndarray, ends: np.ndarray, ended: int) -> bool:
     return scarce
 
 
-@inlined
+@merged
 def _copy(source: np.ndarray, target: np.ndarray) -> None:
     for k in range(len(source)):
         target[k] = source[k]
 
 
-@inlined
+@merged
 def _tight(row: np.ndarray, patterns: np.ndarray, waits: bool) -> bool:
     """Are the patterns full, or may they or a buffer become so within one time round a loop that waits?"""
     left = patterns[_PATTERNS_FULL] - patterns[_PATTERNS_USED]
@@ -283,7 +283,7 @@ def _tight(row: np.ndarray, patterns: np.ndarray, waits: bool) -> bool:
     return left < WAIT_PATTERNS or min(row[_PATH_END] - row[_PATH], row[_RECORD_END] - row[_RECORD]) < WAIT_ROOM
 
 
-@inlined
+@merged
 def _after_turn(row: np.ndarray, result: int, state: np.ndarray, spins: np.ndarray) -> int:
     """What the end of a turn means for the warp. Returns a Reason that needs attention, or -1."""
     state[S_SAME_TURN] = 0
@@ -319,7 +319,7 @@ def _after_turn(row: np.ndarray, result: int, state: np.ndarray, spins: np.ndarr
     return -1
 
 
-@inlined
+@merged
 def _arrive(row: np.ndarray, state: np.ndarray) -> None:
     """The warp has come to its barrier."""
     if row[_BARRIER_KIND] == 1:
@@ -329,7 +329,7 @@ def _arrive(row: np.ndarray, state: np.ndarray) -> None:
         row[_STATUS] = HELD if row[_BARRIER] == BARRIER_OF_CLUSTER else WAITING
 
 
-@inlined
+@merged
 def _all_wait(rows: np.ndarray) -> bool:
     """Does every warp that may run only wait? Then nothing in the block ends that."""
     for w in range(len(rows)):
@@ -340,7 +340,7 @@ def _all_wait(rows: np.ndarray) -> bool:
     return True
 
 
-@inlined
+@merged
 def _release(rows: np.ndarray, state: np.ndarray) -> int:
     """Open every barrier that all its warps have reached.
 

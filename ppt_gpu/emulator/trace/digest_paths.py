@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.common.compiled import called, entry, inlined, merged, popcount
+from ppt_gpu.common.compiled import called, entry, merged, popcount
 from ppt_gpu.emulator.memory.warp_context import FULL_MASK
 from ppt_gpu.emulator.trace.digest import MIX
 from ppt_gpu.emulator.trace.record_words import MOST_REPEATS, SEGMENT_BITS
@@ -139,7 +139,7 @@ def sum_paths(
     return at
 
 
-@inlined
+@merged
 def _times(word: int) -> int:
     """How often a warp ran the segment of a record."""
     return (word >> SEGMENT_BITS & MOST_REPEATS) + 1
@@ -205,14 +205,14 @@ def _count_threads(
     return int(threads)
 
 
-@inlined
+@merged
 def _mixed(place: int) -> int:
     """A number for a place in a path, from which nothing follows for the next one."""
     found = place * MIX
     return (found ^ found >> 29) * MIX
 
 
-@inlined
+@merged
 def _lanes(mask: int) -> int:
     """How many bits of `mask` are set: 32 bits, whatever is above them."""
     return int(popcount(mask & FULL_MASK))

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.bounds.least_latency import entry_ops
-from ppt_gpu.common.compiled import entry, inlined
+from ppt_gpu.common.compiled import entry, merged
 from ppt_gpu.models.base.access_stream import caches_of
 from ppt_gpu.models.base.warp_streams import WarpStreams
 from ppt_gpu.sm.loop.memory import IN_LOCAL, WAY, l1_way
@@ -82,7 +82,7 @@ def _warm(program: Program) -> np.ndarray:
     return program.line_warm.astype(np.int64)
 
 
-@inlined
+@merged
 def _find(tags: np.ndarray, base: int, ways: int, line: int) -> int:
     """The place of `line` in the set that begins at `base`; -1: not there."""
     found = -1
@@ -92,7 +92,7 @@ def _find(tags: np.ndarray, base: int, ways: int, line: int) -> int:
     return found
 
 
-@inlined
+@merged
 def _victim(tags: np.ndarray, stamps: np.ndarray, base: int, ways: int) -> int:
     """The place that a new line takes: an empty one, else that with the smallest stamp."""
     best = base
@@ -105,7 +105,7 @@ def _victim(tags: np.ndarray, stamps: np.ndarray, base: int, ways: int) -> int:
     return best
 
 
-@inlined
+@merged
 def _below_l1(
     numbers: np.ndarray, kind: int, cached: int, line: int, sectors: int, sets: np.ndarray, tag: np.ndarray,
     valid: np.ndarray, dirty: np.ndarray, stamp: np.ndarray, ones: np.ndarray, totals: np.ndarray,
@@ -156,7 +156,7 @@ def _below_l1(
     return need
 
 
-@inlined
+@merged
 def _in_l2(
     numbers: np.ndarray, kind: int, line: int, sectors: int, sets: np.ndarray, tag: np.ndarray, valid: np.ndarray,
     dirty: np.ndarray, stamp: np.ndarray, fresh: np.ndarray, warm: np.ndarray, kept: np.ndarray, ones: np.ndarray,

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.bounds.least_latency import entry_ops
-from ppt_gpu.common.compiled import entry, inlined
+from ppt_gpu.common.compiled import entry, merged
 from ppt_gpu.common.errors import PptError, did_you_mean
 from ppt_gpu.models.base.access_stream import caches_of
 from ppt_gpu.models.base.model_inputs import ModelInputs
@@ -73,12 +73,12 @@ def fake_time_distances(lines: WarpLines, cache: FakeCache, resident: int) -> ND
     return found
 
 
-@inlined
+@merged
 def _earlier(heap: np.ndarray, one: int, other: int) -> bool:
     return heap[one, 0] < heap[other, 0] or (heap[one, 0] == heap[other, 0] and heap[one, 1] < heap[other, 1])
 
 
-@inlined
+@merged
 def _push(heap: np.ndarray, size: int, time: int, order: int, request: int, warp: int) -> None:
     heap[size, 0], heap[size, 1], heap[size, 2], heap[size, 3] = time, order, request, warp
     at = size
@@ -89,7 +89,7 @@ def _push(heap: np.ndarray, size: int, time: int, order: int, request: int, warp
         at = up
 
 
-@inlined
+@merged
 def _drop_first(heap: np.ndarray, size: int) -> None:
     """Of `size` entries."""
     for k in range(4):
@@ -106,7 +106,7 @@ def _drop_first(heap: np.ndarray, size: int) -> None:
         at = down
 
 
-@inlined
+@merged
 def _add(tree: np.ndarray, base: int, size: int, at: int, value: int) -> None:
     at += 1
     while at <= size:
@@ -114,7 +114,7 @@ def _add(tree: np.ndarray, base: int, size: int, at: int, value: int) -> None:
         at += at & -at
 
 
-@inlined
+@merged
 def _distance(
     line: int, sets: np.ndarray, tree_start: np.ndarray, tree: np.ndarray, used: np.ndarray, last: np.ndarray
 ) -> int:
@@ -128,7 +128,7 @@ def _distance(
     return used[sets[line], 1] - older
 
 
-@inlined
+@merged
 def _complete(
     line: int, sets: np.ndarray, tree_start: np.ndarray, tree: np.ndarray, used: np.ndarray, last: np.ndarray
 ) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ppt_gpu.common.compiled import entry, inlined
+from ppt_gpu.common.compiled import entry, merged
 from ppt_gpu.common.errors import PptError
 from ppt_gpu.models.gatsim.work import (
     ACCESS,
@@ -76,7 +76,7 @@ def check_machine(machine: GatsimMachine) -> None:
         raise PptError("GATSim needs at least one scheduler, block slot, load/store unit and SFU")
 
 
-@inlined
+@merged
 def _look_up(tags: np.ndarray, line: int, allocate: bool, evict: bool) -> bool:
     """Is the line there? Then it becomes the most recent, or leaves (`evict`); otherwise it may be brought in."""
     if tags.shape[0] == 0:
@@ -102,7 +102,7 @@ def _look_up(tags: np.ndarray, line: int, allocate: bool, evict: bool) -> bool:
     return hit
 
 
-@inlined
+@merged
 def _access(
     access: int, access_start: np.ndarray, access_fixed: np.ndarray, access_store: np.ndarray,
     access_write: np.ndarray, access_line: np.ndarray, hit: int, miss: int, l1: np.ndarray, constant: np.ndarray,
@@ -132,7 +132,7 @@ def _access(
     return latency if latency > 0 else 1
 
 
-@inlined
+@merged
 def _free_unit(units: np.ndarray, now: int) -> int:
     at = 0
     while at < len(units) and units[at] > now:
@@ -140,7 +140,7 @@ def _free_unit(units: np.ndarray, now: int) -> int:
     return at
 
 
-@inlined
+@merged
 def _take_block(
     slot: int, block: int, size: int, now: int, warp: np.ndarray, path_start: np.ndarray, warp_path: np.ndarray,
     warp_access: np.ndarray, block_warp: np.ndarray,
@@ -163,7 +163,7 @@ def _take_block(
             warp[p, _ACCESS_AT] = warp_access[first + j]
 
 
-@inlined
+@merged
 def _finished(slot: int, size: int, warp: np.ndarray, now: int) -> bool:
     for p in range(slot * size, slot * size + size):
         if warp[p, _ENTRY] < warp[p, _END] or warp[p, _READY] > now:
@@ -171,7 +171,7 @@ def _finished(slot: int, size: int, warp: np.ndarray, now: int) -> bool:
     return True
 
 
-@inlined
+@merged
 def _open_barrier(slot: int, size: int, warp: np.ndarray) -> None:
     """The warps of a block go on when all that have not finished wait."""
     for p in range(slot * size, slot * size + size):
@@ -181,7 +181,7 @@ def _open_barrier(slot: int, size: int, warp: np.ndarray) -> None:
         warp[p, _WAITS] = 0
 
 
-@inlined
+@merged
 def _choose(
     warp: np.ndarray, entry_kind: np.ndarray, now: int, memory_free: bool, sfu_free: bool, policy: int, last: int,
     next_warp: int,
@@ -211,7 +211,7 @@ def _choose(
     return best
 
 
-@inlined
+@merged
 def _next_event(
     warp: np.ndarray, entry_kind: np.ndarray, now: int, memory: np.ndarray, sfu: np.ndarray, idle: np.ndarray
 ) -> int:

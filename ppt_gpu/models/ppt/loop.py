@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.common.compiled import entry, inlined
+from ppt_gpu.common.compiled import entry, merged
 from ppt_gpu.common.errors import PptError
 from ppt_gpu.models.ppt.memory import LoadedMemory
 
@@ -88,7 +88,7 @@ def check_sm(sm: PptSm) -> None:
         raise PptError("the PPT GPU module needs at least one scheduler, unit of each class and pending access")
 
 
-@inlined
+@merged
 def _forget(pending: np.ndarray, count: int, now: int) -> int:
     """Drop the accesses that are complete; how many are left."""
     at = 0
@@ -101,7 +101,7 @@ def _forget(pending: np.ndarray, count: int, now: int) -> int:
     return count
 
 
-@inlined
+@merged
 def _opens(block: int, block_warp: np.ndarray, warp: np.ndarray) -> bool:
     """Have all warps of the block arrived or issued everything?"""
     for w in range(block_warp[block], block_warp[block + 1]):

@@ -14,7 +14,7 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.common.compiled import entry, inlined
+from ppt_gpu.common.compiled import entry, merged
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def turn(length: float, speed: NDArray[np.float64], starts: Starts) -> float:
     return longest
 
 
-@inlined
+@merged
 def _smallest(values: np.ndarray, s: int, count: int) -> int:
     """Of the first `count` in row `s`: which is the smallest, the first of those."""
     least = 0
@@ -96,7 +96,7 @@ def _smallest(values: np.ndarray, s: int, count: int) -> int:
     return least
 
 
-@inlined
+@merged
 def _next_event(
     left: np.ndarray, held: np.ndarray, due: np.ndarray, coming: np.ndarray, now: np.ndarray, speed: np.ndarray, s: int
 ) -> float:
@@ -109,7 +109,7 @@ def _next_event(
     return when
 
 
-@inlined
+@merged
 def _start(
     left: np.ndarray,
     held: np.ndarray,

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.common.compiled import entry, inlined
+from ppt_gpu.common.compiled import entry, merged
 from ppt_gpu.sm.accesses.coalesce import HALF, WARP
 from ppt_gpu.spec.gpu import Gpu
 
@@ -104,7 +104,7 @@ def passes(
     return found
 
 
-@inlined
+@merged
 def _phase(
     offsets: np.ndarray, p: int, mask: int, base: int, size: int, atomic: bool, width: int, row: int, first: int,
     last: int, load: np.ndarray, seen: np.ndarray,
@@ -134,7 +134,7 @@ def _phase(
     return most
 
 
-@inlined
+@merged
 def _in_pairs(offsets: np.ndarray, p: int, mask: int, apart: int) -> bool:
     """Does every active lane of pattern p read where the lane `apart` from it reads, if that is active?"""
     for lane in range(WARP):
@@ -183,7 +183,7 @@ def _half_warps(
                     found[i] += _broadcast(offsets, p, (masks[p] >> half) & 0xFFFF, at, width, half, load)
 
 
-@inlined
+@merged
 def _broadcast(offsets: np.ndarray, p: int, left: int, base: int, width: int, half: int, served: np.ndarray) -> int:
     """Passes of the lanes `left` of a half warp for one 4 B request: one word for all, one lane of each other bank."""
     banks = len(served)

@@ -26,7 +26,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ppt_gpu.common.compiled import entry, inlined
+from ppt_gpu.common.compiled import entry, merged
 from ppt_gpu.workload.box import AXES, FIRST_AXIS, ROW, are_boxes
 
 
@@ -115,7 +115,7 @@ def active_phases(mask: ArrayLike, lanes: int) -> NDArray[np.int64]:
     return count
 
 
-@inlined
+@merged
 def updates_so_far(offsets: np.ndarray, mask: int, lane: int) -> int:
     """How many of the active lanes up to active `lane` have its address; offsets [32] of the lanes."""
     same = 1
@@ -212,7 +212,7 @@ def _in_segments(
     return found[start], lines[at], (mask[at, place] << place).astype(np.uint8)
 
 
-@inlined
+@merged
 def _merge(
     first: int, address: int, size: int, line: int, sector: int, out_line: np.ndarray, out_mask: np.ndarray, n: int
 ) -> int:

@@ -33,7 +33,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.common.compiled import entry, inlined
+from ppt_gpu.common.compiled import entry, merged
 
 SLOTS = 64
 _NEVER = 1 << 62
@@ -99,7 +99,7 @@ def schedule(
     return Schedule(first[path_start], op, wait, slot)
 
 
-@inlined
+@merged
 def _uses_copies(begin: int, end: int, path_pc: np.ndarray, groups: np.ndarray) -> bool:
     """Whether a copy of this path has a use behind it."""
     copied = False
@@ -111,7 +111,7 @@ def _uses_copies(begin: int, end: int, path_pc: np.ndarray, groups: np.ndarray) 
     return False
 
 
-@inlined
+@merged
 def _group_waits(
     begin: int, end: int, path_pc: np.ndarray, first: np.ndarray, groups: np.ndarray, group_of: np.ndarray,
     waits: np.ndarray,
@@ -150,7 +150,7 @@ def _group_waits(
                 waited += 1
 
 
-@inlined
+@merged
 def _consumers(
     begin: int, end: int, path_pc: np.ndarray, first: np.ndarray, read_start: np.ndarray, reads: np.ndarray,
     write_start: np.ndarray, writes: np.ndarray, guarded: np.ndarray, chain_start: np.ndarray,
@@ -201,7 +201,7 @@ def _consumers(
                     reader[writes[i]] = needed
 
 
-@inlined
+@merged
 def _allocate(
     begin: int, end: int, entry_op: np.ndarray, consumer: np.ndarray, op_fixed: np.ndarray, width: int,
     wait: np.ndarray, slot: np.ndarray, owner: np.ndarray,

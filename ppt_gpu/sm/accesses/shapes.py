@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.common.compiled import entry, inlined
+from ppt_gpu.common.compiled import entry, merged
 from ppt_gpu.sm.accesses.banks import BankRule, passes
 from ppt_gpu.sm.accesses.coalesce import (
     LINE,
@@ -140,7 +140,7 @@ def _take_apart(
         begin[i + 1] = count
 
 
-@inlined
+@merged
 def _most_updates(
     offsets: np.ndarray, mask: int, base: int, line: int, shift: int, of_line: int, updates: np.ndarray
 ) -> None:

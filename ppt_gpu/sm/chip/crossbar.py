@@ -14,13 +14,12 @@ takes another packet, and that from which its queue is empty.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.common.bits import int64
 from ppt_gpu.common.compiled import called, merged, popcount
+from ppt_gpu.common.records import Words
 from ppt_gpu.sm.chip import memory as q
 from ppt_gpu.sm.chip.machine import Chip
 from ppt_gpu.sm.program.machine import NEVER
@@ -70,7 +69,7 @@ def crossbars(chip: Chip) -> list[NDArray[np.int64]]:
 
 
 @called
-def new_record(words: Any, in_flight: int) -> int:
+def new_record(words: Words, in_flight: int) -> int:
     """The place of a record that nobody uses."""
     at = words[in_flight + FREE]
     if at:
@@ -83,7 +82,7 @@ def new_record(words: Any, in_flight: int) -> int:
 
 
 @called
-def free_record(words: Any, in_flight: int, at: int) -> None:
+def free_record(words: Words, in_flight: int, at: int) -> None:
     words[at + q.R_NEXT] = words[in_flight + FREE]
     words[in_flight + FREE] = at
     words[in_flight + USED] -= 1
@@ -95,12 +94,12 @@ def _sender(at: int, number: int) -> int:
 
 
 @merged
-def _receiver(words: Any, at: int, number: int) -> int:
+def _receiver(words: Words, at: int, number: int) -> int:
     return at + HEAD + words[at + SENDERS] * SENDER_WORDS + number * RECEIVER_WORDS
 
 
 @called
-def _later(words: Any, first: int, last: int, step: int) -> int:
+def _later(words: Words, first: int, last: int, step: int) -> int:
     """The first record of a queue whose step is later, of which the last one is; looked for from both ends, as answers
     of the L2 overtake all that wait for DRAM, and those of DRAM few others."""
     after, late = first, last
@@ -113,7 +112,7 @@ def _later(words: Any, first: int, last: int, step: int) -> int:
 
 
 @called
-def enqueue(words: Any, at: int, sender: int, receiver: int, record: int, step: int, packets: int, hold: int) -> None:
+def enqueue(words: Words, at: int, sender: int, receiver: int, record: int, step: int, packets: int, hold: int) -> None:
     """The record is in its sender from a step on, behind those that are by then, with so many packets of so many steps
     each."""
     this = _sender(at, sender)
@@ -139,7 +138,7 @@ def enqueue(words: Any, at: int, sender: int, receiver: int, record: int, step: 
 
 
 @called
-def _first(words: Any, this: int) -> None:
+def _first(words: Words, this: int) -> None:
     """The sender begins with its first record, if there is one."""
     record = words[this + FIRST]
     if record:
@@ -148,13 +147,13 @@ def _first(words: Any, this: int) -> None:
 
 
 @merged
-def _ready(words: Any, this: int) -> int:
+def _ready(words: Words, this: int) -> int:
     """From which step on the next packet of a sender that has one may be taken."""
     return max(words[this + GONE], words[words[this + FIRST] + R_STEP])
 
 
 @merged
-def _wait(words: Any, at: int, number: int) -> None:
+def _wait(words: Words, at: int, number: int) -> None:
     """Sender `number` waits for the receiver of its next packet."""
     this = _sender(at, number)
     receiver = _receiver(words, at, words[this + TO])
@@ -163,7 +162,7 @@ def _wait(words: Any, at: int, number: int) -> None:
 
 
 @called
-def _line_up(words: Any, at: int, now: int) -> int:
+def _line_up(words: Words, at: int, now: int) -> int:
     """Senders that have a packet wait for its receiver; the step of the next one that will have one."""
     soon = int64(NEVER)
     for number in range(words[at + SENDERS]):
@@ -179,19 +178,19 @@ def _line_up(words: Any, at: int, now: int) -> int:
 
 
 @merged
-def _stop(words: Any, at: int, to: int, step: int) -> int:
+def _stop(words: Words, at: int, to: int, step: int) -> int:
     """The word that has the step where receiver `to` stops for what waited in it."""
     return at + words[at + STOPS] + to * RING + (step & (RING - 1))
 
 
 @merged
-def _stopped(words: Any, at: int, to: int, now: int) -> bool:
+def _stopped(words: Words, at: int, to: int, now: int) -> bool:
     step = now - words[at + LATE]
     return words[at + MOST] != 0 and words[_stop(words, at, to, step)] == step
 
 
 @called
-def _count_waiting(words: Any, at: int, there: int, now: int) -> None:
+def _count_waiting(words: Words, at: int, there: int, now: int) -> None:
     """Which receivers of the crossbar `there` stop for what waits in that back, at `at`."""
     for number in range(words[at + SENDERS]):
         this = _sender(at, number)
@@ -205,7 +204,7 @@ def _count_waiting(words: Any, at: int, there: int, now: int) -> None:
 
 
 @called
-def _into_queue(words: Any, at: int, to: int, record: int, now: int) -> None:
+def _into_queue(words: Words, at: int, to: int, record: int, now: int) -> None:
     """The record comes to the queue of receiver `to`, which serves a sector a cycle."""
     receiver, takes = _receiver(words, at, to), popcount(words[record + q.R_SECTORS]) * words[at + STEPS]
     words[receiver + SERVED] = max(words[receiver + SERVED], now) + takes
@@ -214,7 +213,7 @@ def _into_queue(words: Any, at: int, to: int, record: int, now: int) -> None:
 
 
 @called
-def _grant(words: Any, at: int, to: int, now: int) -> int:
+def _grant(words: Words, at: int, to: int, now: int) -> int:
     """Receiver `to` takes the packet of the next sender in turn among those that wait, unless it is busy. The record
     whose last packet that is, or 0."""
     receiver, best, senders = _receiver(words, at, to), int64(NEVER), words[at + SENDERS]
@@ -248,7 +247,7 @@ def _grant(words: Any, at: int, to: int, now: int) -> int:
 
 
 @called
-def cross(words: Any, at: int, wait: int, first: int, end: int, chained: bool, there: int) -> int:
+def cross(words: Words, at: int, wait: int, first: int, end: int, chained: bool, there: int) -> int:
     """What passes in steps `first` to `end` - 1. In the word `wait` of each record, how many steps later than it came
     its last packet is taken. `chained`: R_NEXT of each is the next one, in that order, 0: none; of the first one the
     place. Without, records stay in their queues: to look ahead, with a crossbar that is left alone then, and nothing

@@ -6,36 +6,34 @@ yet, returns WAITS, and is looked at again in the next window.
 
 from __future__ import annotations
 
-from typing import Any
-
 from ppt_gpu.common.bits import int64, quotient
 from ppt_gpu.common.compiled import called, merged, popcount
+from ppt_gpu.common.records import Words
 from ppt_gpu.sm.chip import memory as q
 from ppt_gpu.sm.chip.machine import ATOMIC, READ, STORE, WRITE_BACK
 from ppt_gpu.sm.chip.requests import WAITS, ask, leaves, miss, uncached, wait_for
 from ppt_gpu.sm.loop import memory as c
-from ppt_gpu.sm.loop.line_hash import find, forget, remember
 from ppt_gpu.sm.loop.lsu import _leave, _perfect_miss, _return
-from ppt_gpu.sm.loop.tags import drop, renew, request, whole
+from ppt_gpu.sm.loop.tags import drop, find, forget, remember, renew, request, whole
 from ppt_gpu.sm.program.machine import FRACTION, NEVER, ONE, WRITE_EVICT
 from ppt_gpu.sm.program.machine import WRITE_BACK as L1_WRITE_BACK
 from ppt_gpu.sm.program.program import FORCED_L1
 
 
 @merged
-def _find(mem: Any, line: int) -> int:
+def _find(mem: Words, line: int) -> int:
     """The node of a line in the L1, 0: none."""
     return find(mem, mem[q.TAGS], mem[q.TAG_MASK], line)
 
 
 @called
-def _drop(mem: Any, l1_set: int, node: int) -> None:
+def _drop(mem: Words, l1_set: int, node: int) -> None:
     forget(mem, mem[q.TAGS], mem[q.TAG_MASK], mem[node + c.HOLDS] - 1)
     drop(mem, l1_set, node)
 
 
 @called
-def _reserved(mem: Any, l1_set: int) -> int:
+def _reserved(mem: Words, l1_set: int) -> int:
     """The first cycle in which a line of the set is no more on its way; NEVER: nobody knows in this window."""
     node, free = mem[l1_set + c.VICTIM], int64(NEVER)
     while node:
@@ -48,7 +46,7 @@ def _reserved(mem: Any, l1_set: int) -> int:
 
 
 @called
-def _allocate(mem: Any, time: int, l1_set: int, line: int) -> int:
+def _allocate(mem: Words, time: int, l1_set: int, line: int) -> int:
     """A node for a line; dirty sectors of the line it replaces go to the L2."""
     node = mem[l1_set + c.VICTIM]
     if mem[c.P_L1_RESERVES] != 0 and mem[node + c.HOLDS] != 0:
@@ -69,7 +67,7 @@ def _allocate(mem: Any, time: int, l1_set: int, line: int) -> int:
 
 
 @called
-def _whole_l1_sectors(mem: Any, wanted: int) -> int:
+def _whole_l1_sectors(mem: Words, wanted: int) -> int:
     group, sectors = mem[c.P_L1_GROUP], int64(0)
     for first in range(0, c.SECTORS, group):
         mask = ((int64(1) << group) - 1) << first
@@ -79,7 +77,7 @@ def _whole_l1_sectors(mem: Any, wanted: int) -> int:
 
 
 @called
-def load(mem: Any, op: int, time: int, word: int) -> int:
+def load(mem: Words, op: int, time: int, word: int) -> int:
     """One transaction: when it left the load/store unit, or WAITS."""
     line, sectors = word >> c.SECTORS, word & ((1 << c.SECTORS) - 1)
     if line < 0:
@@ -138,7 +136,7 @@ def load(mem: Any, op: int, time: int, word: int) -> int:
 
 
 @called
-def _fill(mem: Any, op: int, time: int, line: int, missing: int, node: int) -> None:
+def _fill(mem: Words, op: int, time: int, line: int, missing: int, node: int) -> None:
     """Ask for the sectors that a node lacks. mem[NOW]: when the load/store unit went on."""
     if mem[c.P_PERFECT] != 0:
         arrived = _perfect_miss(mem, time, missing, int64(0))
@@ -165,7 +163,7 @@ def _fill(mem: Any, op: int, time: int, line: int, missing: int, node: int) -> N
 
 
 @called
-def store(mem: Any, op: int, time: int, word: int) -> int:
+def store(mem: Words, op: int, time: int, word: int) -> int:
     """One transaction: when it left the load/store unit, or WAITS."""
     line, sectors = word >> c.SECTORS, word & ((1 << c.SECTORS) - 1)
     looks, back = line >= 0 and mem[op + q.O_CACHED] != 0, mem[c.P_L1_WRITE] == L1_WRITE_BACK
@@ -208,7 +206,7 @@ def store(mem: Any, op: int, time: int, word: int) -> int:
 
 
 @called
-def _flow(mem: Any, time: int, sectors: int) -> int:
+def _flow(mem: Words, time: int, sectors: int) -> int:
     """Server time at which a store that leaves at `time` is accepted: by the outward link, and not before the L2 has
     accepted those of a horizon ago."""
     while mem[q.FLOW_FIRST] != mem[q.FLOW_LAST]:
@@ -222,7 +220,7 @@ def _flow(mem: Any, time: int, sectors: int) -> int:
 
 
 @called
-def atomic(mem: Any, op: int, time: int, word: int) -> int:
+def atomic(mem: Words, op: int, time: int, word: int) -> int:
     """One transaction: when it left the load/store unit, or WAITS."""
     line, sectors = word >> c.SECTORS, word & ((1 << c.SECTORS) - 1)
     if line >= 0:

@@ -10,6 +10,7 @@ from typing import Any
 
 from ppt_gpu.common.bits import int64, prefetch
 from ppt_gpu.common.compiled import called, entry, merged, popcount
+from ppt_gpu.common.records import Words
 from ppt_gpu.sm.chip import memory as q
 from ppt_gpu.sm.chip.machine import ATOMIC, COPY, COPY_BIT, READ
 from ppt_gpu.sm.chip.passing import KEY_SM, KEY_TIME, pass_crossbars, request_place, sm_of
@@ -26,14 +27,14 @@ STEP = 6
 def make_bring_in() -> Any:
     """_bring_in, compiled."""
 
-    def bring_in(below: Any, lines: Any, dirty: Any) -> None:
+    def bring_in(below: Words, lines: Words, dirty: Words) -> None:
         _bring_in(below, lines, dirty)
 
     return entry(bring_in)
 
 
 @called
-def _bring_in(below: Any, lines: Any, dirty: Any) -> None:
+def _bring_in(below: Words, lines: Words, dirty: Words) -> None:
     """Lines that are in the L2 when the launch begins, the one used last at the end: each takes a way of its set.
     dirty: masks of their sectors that have to be written back."""
     for index in range(len(lines)):
@@ -46,8 +47,10 @@ def _bring_in(below: Any, lines: Any, dirty: Any) -> None:
 
 
 @called
-def serve_window(mems: Any, stride: int, sms: int, below: Any, slices: Any, channels: Any, number: int, of_sm: Any,
-                 first: int, window: int, count: Any, keys: Any, order: Any) -> None:  # fmt: skip
+def serve_window(
+    mems: Words, stride: int, sms: int, below: Words, slices: Words, channels: Words, number: int, of_sm: Words,
+    first: int, window: int, count: Words, keys: Words, order: Words,
+) -> None:  # fmt: skip
     """Answer the requests of all SMs of the window that begins in cycle `first`, by (time, SM, order of the SM).
 
     count [window + 1], keys and order [requests of all SMs]: room. `number`: of slices.
@@ -72,7 +75,7 @@ def serve_window(mems: Any, stride: int, sms: int, below: Any, slices: Any, chan
 
 
 @merged
-def _node(below: Any, line: int) -> int:
+def _node(below: Words, line: int) -> int:
     """The node that a line has in the L2, or will take if nothing else comes between; 0 for a FORCED_* one."""
     place = line_place(below, line)
     if place == 0:
@@ -84,7 +87,9 @@ def _node(below: Any, line: int) -> int:
 
 
 @called
-def _sorted(mems: Any, stride: int, sms: int, first: int, window: int, count: Any, keys: Any, order: Any) -> int:
+def _sorted(
+    mems: Words, stride: int, sms: int, first: int, window: int, count: Words, keys: Words, order: Words
+) -> int:
     """The requests in `order`; how many. Counted by cycle, then put in order within each, where most are already."""
     total = int64(0)
     for cycle in range(window + 1):
@@ -115,7 +120,7 @@ def _sorted(mems: Any, stride: int, sms: int, first: int, window: int, count: An
 
 @called
 def _answer(
-    mems: Any, at: int, sm: int, below: Any, slices: Any, channels: Any, number: int, of_sm: Any
+    mems: Words, at: int, sm: int, below: Words, slices: Words, channels: Words, number: int, of_sm: Any
 ) -> None:  # fmt: skip
     """One request, on the way to the L2, at the slice of its line, and at the DRAM channel of that."""
     time, line, count = mems[at + q.R_TIME], mems[at + q.R_LINE], popcount(mems[at + q.R_SECTORS])

@@ -8,10 +8,9 @@ time.
 
 from __future__ import annotations
 
-from typing import Any
-
 from ppt_gpu.common.bits import int64, prefetch
 from ppt_gpu.common.compiled import called, merged
+from ppt_gpu.common.records import Words
 from ppt_gpu.sm.chip import memory as q
 from ppt_gpu.sm.chip.l1 import atomic, load, store
 from ppt_gpu.sm.chip.machine import COPY
@@ -19,22 +18,21 @@ from ppt_gpu.sm.chip.requests import ask, wait_for
 from ppt_gpu.sm.loop import memory as c
 from ppt_gpu.sm.loop.code import constant_there
 from ppt_gpu.sm.loop.lsu import _round_trip
-from ppt_gpu.sm.loop.pack import POSITION
-from ppt_gpu.sm.loop.state import ACCESS, BLOCK_SHIFT, BLOCK_SLOT, OFFSET, PENDING
+from ppt_gpu.sm.loop.state import Sm
 from ppt_gpu.sm.loop.tags import whole
 from ppt_gpu.sm.program.machine import FRACTION, NEVER, ONE
 from ppt_gpu.sm.program.program import FORCED_L1, KIND_ATOMIC, KIND_CONSTANT, KIND_LOAD, KIND_SHARED, KIND_STORE
 
 
 @called
-def _release(mem: Any, op: int, cycle: int) -> None:
+def _release(mem: Words, op: int, cycle: int) -> None:
     """Places of the queue become free in order."""
     mem[c.LAST_RELEASE] = max(mem[c.LAST_RELEASE], cycle)
     mem[mem[c.QUEUE] + mem[op + q.O_PLACE]] = mem[c.LAST_RELEASE]
 
 
 @called
-def _inside(mem: Any, op: int) -> None:
+def _inside(mem: Words, op: int) -> None:
     """An operation of shared memory, or a constant: it waits for nothing but its turn."""
     start = max(mem[op + q.O_ISSUED] * ONE, mem[c.LSU])
     if mem[op + q.O_KIND] == KIND_SHARED:
@@ -50,7 +48,7 @@ def _inside(mem: Any, op: int) -> None:
 
 
 @called
-def _begin(mem: Any, op: int) -> None:
+def _begin(mem: Words, op: int) -> None:
     start = max(mem[op + q.O_ISSUED] * ONE, mem[c.LSU])
     mem[op + q.O_START] = start
     mem[op + q.O_TIME] = start
@@ -65,7 +63,7 @@ def _begin(mem: Any, op: int) -> None:
 
 
 @called
-def _serve(mem: Any, op: int, tx: Any) -> bool:
+def _serve(mem: Words, op: int, tx: Words) -> bool:
     """Serve the operation at the head of the queue as far as the window goes. True: to its end."""
     kind = mem[op + q.O_KIND]
     if kind in (KIND_SHARED, KIND_CONSTANT):
@@ -104,7 +102,7 @@ def _serve(mem: Any, op: int, tx: Any) -> bool:
 
 
 @called
-def _serve_copy(mem: Any, op: int, tx: Any) -> bool:
+def _serve_copy(mem: Words, op: int, tx: Words) -> bool:
     """Serve the operation that the copy engine is at as far as the window goes. True: to its end."""
     if mem[op + q.O_TIME] < 0:
         mem[op + q.O_TIME] = max(mem[op + q.O_ISSUED] * ONE, mem[c.COPIER])
@@ -128,13 +126,13 @@ def _serve_copy(mem: Any, op: int, tx: Any) -> bool:
 
 
 @merged
-def operation(mem: Any, ring: int, number: int) -> int:
+def operation(mem: Words, ring: int, number: int) -> int:
     """The place of an operation. `ring`: OF_UNIT or OF_COPIES."""
     return mem[q.OPS + ring] + ((number & mem[q.OP_MASK + ring]) << q.OP_SHIFT)
 
 
 @called
-def serve_queue(mem: Any, tx: Any) -> None:
+def serve_queue(mem: Words, tx: Words) -> None:
     """Serve operations in order, as far as the window goes: of the load/store unit, and of the copy engine."""
     while mem[q.OP_FIRST] < mem[q.OP_LAST]:
         if not _serve(mem, operation(mem, int64(q.OF_UNIT), mem[q.OP_FIRST]), tx):
@@ -147,13 +145,13 @@ def serve_queue(mem: Any, tx: Any) -> None:
 
 
 @merged
-def passes_unit(kind: int, mem: Any) -> bool:
+def passes_unit(kind: int, mem: Words) -> bool:
     """Operations of this kind pass the load/store unit."""
     return kind >= KIND_LOAD and (kind != KIND_CONSTANT or mem[c.P_CONSTANT_QUEUED] != 0)
 
 
 @merged
-def put(mem: Any, tx: Any, accesses: Any, kind: int, way: int, access: int, cycle: int) -> tuple[int, bool]:
+def put(mem: Words, tx: Words, accesses: Words, kind: int, way: int, access: int, cycle: int) -> tuple[int, bool]:
     """An operation issued in `cycle` comes into the queue, or to the copy engine: (its place; is its result known in
     this window?). `access`: its memory entry, of none a constant."""
     ring = int64(q.OF_COPIES if way == c.COPIES else q.OF_UNIT)
@@ -187,22 +185,20 @@ def put(mem: Any, tx: Any, accesses: Any, kind: int, way: int, access: int, cycl
 
 
 @merged
-def posted(mem: Any, kind: int, way: int) -> bool:
+def posted(mem: Words, kind: int, way: int) -> bool:
     """Nobody waits for an operation of this kind to be done."""
     return (kind == KIND_STORE or way >= c.POSTED) and mem[c.P_ACK] == 0
 
 
-@called
-def issue_later(
-    mem: Any, tx: Any, accesses: Any, warps: Any, blocks: Any, kind: int, way: int, cycle: int, me: int, tells: int,
-    event: int,
-) -> tuple[int, int]:  # fmt: skip
+@merged
+def issue_later(sm: Sm, place: int, kind: int, way: int, cycle: int, tells: int, event: int) -> tuple[int, int]:
     """An operation issued in `cycle`: (cycle of its result, NEVER and more: not known in this window; cycle from
     which the queue has a place, at most the window's end). `tells`, `event`: as O_TELLS and O_EVENT."""
-    access = warps[me + ACCESS] & POSITION
-    warps[me + ACCESS] = access + 1 if kind != KIND_CONSTANT else access
-    op, known = put(mem, tx, accesses, kind, way, access, cycle)
-    mem[op + q.O_ME] = me
+    warp, mem = sm.warps[place], sm.mem
+    access = warp.access
+    warp.access = access + 1 if kind != KIND_CONSTANT else access
+    op, known = put(mem, sm.tx, sm.accesses, kind, way, access, cycle)
+    mem[op + q.O_ME] = place
     mem[op + q.O_TELLS] = tells
     mem[op + q.O_EVENT] = event
     if posted(mem, kind, way):
@@ -212,7 +208,7 @@ def issue_later(
     else:
         ring = int64(q.OF_COPIES if way == c.COPIES else q.OF_UNIT)
         mem[op + q.O_STATE] |= q.ANNOUNCED
-        blocks[((warps[me + BLOCK_SLOT] & OFFSET) << BLOCK_SHIFT) + PENDING] += 1
+        sm.blocks[warp.block_slot].pending += 1
         done = NEVER + mem[q.OP_LAST + ring] - 1  # a number of its own: a later entry may announce in the same slot
     if way == c.COPIES:
         return done, int64(0)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ppt_gpu.sm.chip.machine import Chip
 from ppt_gpu.sm.chip.staged_l1_state import WAY_PLACES, l1_tables, transactions
 from ppt_gpu.sm.loop import memory as c
-from ppt_gpu.sm.loop.line_hash import PLACE_BITS
+from ppt_gpu.sm.loop.tags import PLACE_BITS
 from ppt_gpu.sm.program.machine import ONE, Machine
 from ppt_gpu.sm.program.program import Program, copies_of
 
@@ -92,7 +92,6 @@ class ChipArrays(NamedTuple):
     accesses: NDArray[np.int64]
     tx: NDArray[np.int64]
     mems: NDArray[np.int64]  # [sms, words]
-    tracks: NDArray[np.int64]  # [sms, words]
     cores: NDArray[np.int64]  # [sms, words]
 
 

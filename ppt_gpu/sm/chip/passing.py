@@ -6,10 +6,9 @@ next. An answer that comes back later than the end of a window is not wanted by 
 
 from __future__ import annotations
 
-from typing import Any
-
 from ppt_gpu.common.bits import int64, quotient
 from ppt_gpu.common.compiled import called, merged, popcount
+from ppt_gpu.common.records import Words
 from ppt_gpu.sm.chip import memory as q
 from ppt_gpu.sm.chip.crossbar import (
     FIRST,
@@ -39,7 +38,7 @@ KEY_SM, KEY_TIME = NUMBER_BITS, NUMBER_BITS + SM_BITS
 
 
 @merged
-def request_place(mems: Any, stride: int, key: int) -> int:
+def request_place(mems: Words, stride: int, key: int) -> int:
     """Of a request, in the tables of all SMs."""
     return sm_of(key) * stride + mems[q.REQS] + ((key & (COPY_BIT - 1)) << q.REQ_SHIFT)
 
@@ -50,15 +49,15 @@ def sm_of(key: int) -> int:
 
 
 @merged
-def place_of(slices: Any, number: int, what: int) -> int:
+def place_of(slices: Words, number: int, what: int) -> int:
     """Where in `slices`, of so many, WAY_THERE, WAY_BACK, IN_FLIGHT or WAY_AHEAD begins."""
     return slices[number * 4 + 4 + what]
 
 
 @called
 def pass_crossbars(
-    mems: Any, stride: int, sms: int, below: Any, slices: Any, channels: Any, number: int, of_sm: Any, first: int,
-    window: int, order: Any, total: int,
+    mems: Words, stride: int, sms: int, below: Words, slices: Words, channels: Words, number: int, of_sm: Words,
+    first: int, window: int, order: Words, total: int,
 ) -> None:  # fmt: skip
     """Take the `total` requests of the window in `order`, and leave in their place the answers of each SM."""
     there = place_of(slices, number, q.WAY_THERE)
@@ -78,7 +77,15 @@ def pass_crossbars(
 
 @called
 def _go_on(
-    mems: Any, stride: int, below: Any, slices: Any, channels: Any, number: int, of_sm: Any, begin: int, end: int
+    mems: Words,
+    stride: int,
+    below: Words,
+    slices: Words,
+    channels: Words,
+    number: int,
+    of_sm: Words,
+    begin: int,
+    end: int,
 ) -> None:
     """Steps `begin` to `end` - 1: so few that what waits in a slice then stops it only in later ones."""
     there, back = place_of(slices, number, q.WAY_THERE), place_of(slices, number, q.WAY_BACK)
@@ -105,7 +112,7 @@ def _go_on(
 
 
 @called
-def _enter(mems: Any, at: int, sm: int, below: Any, slices: Any, number: int, there: int) -> None:
+def _enter(mems: Words, at: int, sm: int, below: Words, slices: Words, number: int, there: int) -> None:
     """The request at place `at` comes to the crossbar; one without an address to one slice after another."""
     record = new_record(slices, place_of(slices, number, q.IN_FLIGHT))
     for word in range(RECORD_WORDS):
@@ -125,7 +132,7 @@ def _enter(mems: Any, at: int, sm: int, below: Any, slices: Any, number: int, th
 
 
 @merged
-def _answered(slices: Any, at: int, below: Any) -> int:
+def _answered(slices: Words, at: int, below: Words) -> int:
     """The cycle in which its slice sends the answer to a request, as if that took no time where it is in the L2."""
     if slices[at + q.R_KIND] == STORE:
         return whole(slices[at + q.R_ANSWER])
@@ -139,7 +146,7 @@ def _cycles(waited: int, steps: int) -> int:
 
 
 @called
-def _deliver(mems: Any, base: int, slices: Any, at: int) -> None:
+def _deliver(mems: Words, base: int, slices: Words, at: int) -> None:
     """The SM whose words begin at `base` gets its request back, answered."""
     to = base + mems[base + q.REQS] + (mems[base + q.N_REQS] << q.REQ_SHIFT)
     for word in range(RECORD_WORDS):
@@ -148,7 +155,7 @@ def _deliver(mems: Any, base: int, slices: Any, at: int) -> None:
 
 
 @called
-def _leave_port(mems: Any, base: int, slices: Any, at: int, time: int) -> None:
+def _leave_port(mems: Words, base: int, slices: Words, at: int, time: int) -> None:
     """All flits of a request have left the port of its SM at that time."""
     if mems[base + q.PORT_SIZE] != 0:
         for _ in range(flits(slices, at)):
@@ -158,7 +165,7 @@ def _leave_port(mems: Any, base: int, slices: Any, at: int, time: int) -> None:
 
 @called
 def _look_ahead(
-    mems: Any, stride: int, sms: int, slices: Any, there: int, ahead: int, end: int, steps: int
+    mems: Words, stride: int, sms: int, slices: Words, there: int, ahead: int, end: int, steps: int
 ) -> None:  # fmt: skip
     """When what waits in the ports will leave them, if nothing more comes."""
     for word in range(slices[there + STOPS]):

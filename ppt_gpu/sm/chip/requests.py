@@ -5,10 +5,9 @@ A request is written down with its time, and so are the operations that wait for
 
 from __future__ import annotations
 
-from typing import Any
-
 from ppt_gpu.common.bits import int64
 from ppt_gpu.common.compiled import called, merged, popcount
+from ppt_gpu.common.records import Words
 from ppt_gpu.sm.chip import memory as q
 from ppt_gpu.sm.chip.machine import ATOMIC, READ, STORE
 from ppt_gpu.sm.loop import memory as c
@@ -20,7 +19,7 @@ WAITS = -1  # a transaction cannot go on in this window
 
 
 @called
-def ask(mem: Any, time: int, line: int, sectors: int, kind: int, wait: int) -> int:
+def ask(mem: Words, time: int, line: int, sectors: int, kind: int, wait: int) -> int:
     """Write a request down; its number."""
     number = mem[q.N_REQS]
     at = mem[q.REQS] + (number << q.REQ_SHIFT)
@@ -36,13 +35,13 @@ def ask(mem: Any, time: int, line: int, sectors: int, kind: int, wait: int) -> i
 
 
 @merged
-def flits(mem: Any, at: int) -> int:
+def flits(mem: Words, at: int) -> int:
     """Of the request at `at`, where all of it is one packet: a load has no data."""
     return int64(1) if mem[at + q.R_KIND] == READ else popcount(mem[at + q.R_SECTORS])
 
 
 @called
-def wait_for(mem: Any, op: int, number: int, reason: int) -> None:
+def wait_for(mem: Words, op: int, number: int, reason: int) -> None:
     at = mem[q.DEPS] + (mem[q.N_DEPS] << q.DEP_SHIFT)
     mem[at + q.D_OF] = op
     mem[at + q.D_ON] = number
@@ -52,7 +51,7 @@ def wait_for(mem: Any, op: int, number: int, reason: int) -> None:
 
 
 @called
-def leaves(mem: Any, time: int, mshr: int) -> int:
+def leaves(mem: Words, time: int, mshr: int) -> int:
     """When a transaction that comes at `time`, and needs an MSHR if `mshr`, leaves; WAITS: not in this window."""
     if mshr != 0:
         if mem[q.TAKEN] == mem[c.P_MSHRS]:
@@ -64,7 +63,7 @@ def leaves(mem: Any, time: int, mshr: int) -> int:
 
 
 @called
-def miss(mem: Any, op: int, time: int, line: int, sectors: int, kind: int) -> int:
+def miss(mem: Words, op: int, time: int, line: int, sectors: int, kind: int) -> int:
     """Ask the L2 at `time`, which `leaves` gave. The request's number."""
     head = mem[c.MSHR_HEAD]
     mem[c.MSHR_HEAD] = head + 1 if head + 1 < mem[c.P_MSHRS] else 0
@@ -76,7 +75,7 @@ def miss(mem: Any, op: int, time: int, line: int, sectors: int, kind: int) -> in
 
 
 @called
-def uncached(mem: Any, op: int, time: int, line: int, sectors: int, kind: int, wait: int) -> int:
+def uncached(mem: Words, op: int, time: int, line: int, sectors: int, kind: int, wait: int) -> int:
     """A load or atomic that the L1 does not look at: when it has left, or WAITS. `wait`: of perfect memory."""
     if mem[c.P_PERFECT] != 0:
         mem[op + q.O_DONE] = max(mem[op + q.O_DONE], _perfect_miss(mem, time, sectors, wait))
@@ -88,7 +87,7 @@ def uncached(mem: Any, op: int, time: int, line: int, sectors: int, kind: int, w
 
 
 @called
-def settle(mem: Any) -> None:
+def settle(mem: Words) -> None:
     """The answers to the requests of the last window have come: MSHRs, lines and operations learn of them."""
     size = mem[c.P_MSHRS]
     known = size - mem[q.TAKEN]
@@ -120,7 +119,7 @@ def settle(mem: Any) -> None:
 
 
 @called
-def _filled(mem: Any, number: int, at: int) -> None:
+def _filled(mem: Words, number: int, at: int) -> None:
     """The node for which request `number` was made is filled by then, unless it holds another line now."""
     node = mem[at + q.R_NODE]
     if node == 0:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ppt_gpu.common.bits import int64
 from ppt_gpu.common.compiled import called
+from ppt_gpu.common.records import Words
 from ppt_gpu.sm.chip import memory as q
 from ppt_gpu.sm.chip.crossbar import RECORD_WORDS, RECORDS, crossbars
 from ppt_gpu.sm.chip.machine import ATOMIC, COPY, READ, Chip
@@ -21,8 +20,8 @@ from ppt_gpu.sm.program.program import Program
 
 @called
 def at_slice(
-    mems: Any, at: int, sm: int, this: int, time: int, start: int, wait: int, there: int, below: Any, slices: Any,
-    channels: Any, number: int, of_sm: Any,
+    mems: Words, at: int, sm: int, this: int, time: int, start: int, wait: int, there: int, below: Words, slices: Words,
+    channels: Words, number: int, of_sm: Words,
 ) -> None:  # fmt: skip
     """The request at place `at` of `mems` is answered by slice `this`, to which it comes at `time`; the operation of
     an atomic at `start`. wait: for others on the way of a read, at least; there: when a store is there, at least."""

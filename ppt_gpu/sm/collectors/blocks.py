@@ -2,42 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ppt_gpu.common.bits import ctz, int64
 from ppt_gpu.common.compiled import called
-from ppt_gpu.sm.collectors.state import (
-    ARRIVED,
-    AT_ACCESS,
-    BLOCK,
-    BLOCK_NUMBER,
-    BLOCK_WORDS,
-    BORN,
-    END,
-    ENDED,
-    FIRST_TURN,
-    GIVEN,
-    HELD,
-    HELD_FOR,
-    IDLE,
-    LAST_OP,
-    LAUNCH_AT,
-    LEFT,
-    MOVED,
-    NEXT_BLOCK,
-    OVER,
-    PER_BLOCK,
-    POS,
-    RESIDENT,
-    ROW,
-    SCHED,
-    SCHEDULERS,
-    SINCE,
-    SLOTS,
-    UNSEEN,
-    WARP_WORDS,
-    WORDS,
-)
+from ppt_gpu.sm.collectors.state import SLOTS, StagedSm
 from ppt_gpu.sm.collectors.warps import charge_drain, ends, look_at, wake_at
 from ppt_gpu.sm.loop.state import KEY_SHIFT
 from ppt_gpu.sm.program.machine import GTO, NEVER
@@ -45,124 +12,117 @@ from ppt_gpu.sm.program.slot_rotation import seat
 
 
 @called
-def leave_blocks(
-    sizes: Any, warps: Any, blocks: Any, now: Any, op_stall: Any, block_start: Any, block_end: Any, delay: int,
-    cycle: int,
-) -> None:  # fmt: skip
+def leave_blocks(sm: StagedSm, cycle: int) -> None:
     """Blocks that ended leave."""
-    for index in range(sizes[RESIDENT]):
-        this = index * BLOCK_WORDS
-        number = blocks[this + BLOCK_NUMBER]
-        if number < 0 or blocks[this + UNSEEN] != 0:
+    now = sm.now[0]
+    for index in range(sm.resident):
+        block = sm.blocks[index]
+        number = block.block
+        if number < 0 or block.pending != 0:
             continue
-        if cycle > block_start[number]:
-            block_end[number] = cycle
-            blocks[this + BLOCK_NUMBER] = -1
-            blocks[this + LAUNCH_AT] = cycle + delay
-            now[ENDED] += 1
-            now[MOVED] = 1
-            for place in range(index * sizes[PER_BLOCK], (index + 1) * sizes[PER_BLOCK]):
-                if warps[place * WARP_WORDS + BLOCK] != 0:
-                    now[IDLE] += charge_drain(warps, op_stall, place * WARP_WORDS, cycle)
-                    warps[place * WARP_WORDS + BLOCK] = 0
+        if cycle > sm.block_start[number]:
+            sm.block_end[number] = cycle
+            block.block = -1
+            block.launch_at = cycle + sm.block_launch
+            sm.track[0].ended += 1
+            now.moved = 1
+            for place in range(index * sm.per_block, (index + 1) * sm.per_block):
+                warp = sm.warps[place]
+                if warp.block != 0:
+                    sm.track[0].idle += charge_drain(sm, warp, cycle)
+                    warp.block = 0
 
 
 @called
-def launch_blocks(
-    sizes: Any, warps: Any, slots: Any, owner: Any, ops: Any, scheds: Any, keys: Any, gates: Any, wheel: Any,
-    wants: Any, blocks: Any, now: Any, op_stall: Any, entry_op: Any, path_start: Any, warp_path: Any, warp_access: Any,
-    block_warp: Any, block_start: Any, policy: int, warp_launch: int, together: int, total: int, on_chip: bool,
-    cycle: int,
-) -> None:  # fmt: skip
+def launch_blocks(sm: StagedSm, cycle: int) -> None:
     """Due blocks start: those that the chip has given, or one after another."""
-    for index in range(sizes[RESIDENT]):
-        this = index * BLOCK_WORDS
-        number = blocks[this + GIVEN] if on_chip else now[NEXT_BLOCK]
-        if blocks[this + BLOCK_NUMBER] >= 0 or blocks[this + LAUNCH_AT] > cycle or number < 0 or number >= total:
+    now = sm.now[0]
+    for index in range(sm.resident):
+        block = sm.blocks[index]
+        number = block.given if sm.on_chip != 0 else sm.track[0].next_block
+        if block.block >= 0 or block.launch_at > cycle or number < 0 or number >= sm.total:
             continue
-        now[NEXT_BLOCK] += 1
-        now[MOVED] = 1
-        first, last = block_warp[number], block_warp[number + 1]
-        block_start[number] = cycle
-        for word in range(this, this + BLOCK_WORDS):
-            blocks[word] = 0
-        blocks[this + BLOCK_NUMBER] = number
-        blocks[this + LAUNCH_AT], blocks[this + GIVEN] = NEVER, -1
-        blocks[this + LEFT] = blocks[this + UNSEEN] = last - first
-        for warp in range(first, last):
-            place = index * sizes[PER_BLOCK] + warp - first
-            if last - first == sizes[PER_BLOCK]:
-                place = index * sizes[PER_BLOCK] + seat(sizes[SCHEDULERS], together, index, warp - first)
-            me = place * WARP_WORDS
+        sm.track[0].next_block += 1
+        now.moved = 1
+        first, last = sm.block_warp[number], sm.block_warp[number + 1]
+        sm.block_start[number] = cycle
+        block.block = number
+        block.arrived = 0
+        block.launch_at, block.given = NEVER, -1
+        block.live = block.pending = last - first
+        for in_program in range(first, last):
+            place = index * sm.per_block + in_program - first
+            if last - first == sm.per_block:
+                place = index * sm.per_block + seat(sm.schedulers, sm.together, index, in_program - first)
+            warp, path = sm.warps[place], sm.warp_path[in_program]
             for slot in range(place * SLOTS, (place + 1) * SLOTS):
-                slots[slot] = 0
-                owner[slot] = -1
-            for word in range(me, me + WARP_WORDS):
-                warps[word] = 0
-            warps[me + POS], warps[me + END] = path_start[warp_path[warp]], path_start[warp_path[warp] + 1]
-            warps[me + AT_ACCESS] = warp_access[warp]
-            warps[me + BORN] = cycle + (warp - first) * warp_launch
-            warps[me + SCHED], warps[me + ROW] = place % sizes[SCHEDULERS], place // sizes[SCHEDULERS]
-            warps[me + BLOCK] = index + 1
-            warps[me + LAST_OP] = -1
-            warps[me + SINCE] = cycle
-            key = cycle if policy == GTO else int64(warp)
-            keys[warps[me + SCHED] << 6 | warps[me + ROW]] = key << KEY_SHIFT | warps[me + ROW]
-            if warps[me + POS] == warps[me + END]:
-                blocks[this + LEFT] -= 1
-                ends(sizes, warps, wants, now, place)
-            look_at(sizes, warps, ops, scheds, gates, wheel, wants, now, entry_op, op_stall, place, cycle)
+                sm.slots[slot] = 0
+                sm.owner[slot] = -1
+            warp.pos, warp.end = sm.path_start[path], sm.path_start[path + 1]
+            warp.access = sm.warp_access[in_program]
+            warp.buffer = warp.stray = 0
+            warp.held = warp.held_for = warp.until = 0
+            warp.base = warp.deferred = 0
+            warp.flying = warp.over = warp.asked = 0
+            warp.born = cycle + (in_program - first) * sm.warp_launch
+            warp.sched, warp.row = place % sm.schedulers, place // sm.schedulers
+            warp.block = index + 1
+            warp.last_op = -1
+            warp.since = cycle
+            key = cycle if sm.policy == GTO else int64(in_program)
+            sm.keys[warp.sched << 6 | warp.row] = key << KEY_SHIFT | warp.row
+            if warp.pos == warp.end:
+                block.live -= 1
+                ends(sm, place)
+            look_at(sm, place, cycle)
 
 
 @called
-def undecided(sizes: Any, blocks: Any, cycle: int) -> bool:
+def undecided(sm: StagedSm, cycle: int) -> bool:
     """Is a slot due of which the chip has not said which block it gets?"""
-    for this in range(0, sizes[RESIDENT] * BLOCK_WORDS, BLOCK_WORDS):
-        if blocks[this + BLOCK_NUMBER] < 0 and blocks[this + GIVEN] < 0 and blocks[this + LAUNCH_AT] <= cycle:
+    for index in range(sm.resident):
+        block = sm.blocks[index]
+        if block.block < 0 and block.given < 0 and block.launch_at <= cycle:
             return True
     return False
 
 
 @called
-def next_due(
-    sizes: Any, warps: Any, blocks: Any, wants: Any, now: Any, total: int, on_chip: bool, cycle: int
-) -> int:  # fmt: skip
+def next_due(sm: StagedSm, cycle: int) -> int:
     """The next cycle after `cycle` in which a block may leave or enter, or a warp is over, of what is known."""
     due = int64(NEVER)
-    for word in range(sizes[WORDS]):
-        left = wants[2 * sizes[WORDS] + word]
+    for word in range(sm.words):
+        left = sm.wants[2 * sm.words + word]
         while left:
-            due = min(due, max(warps[(word << 6 | ctz(left)) * WARP_WORDS + OVER], cycle + 1))
+            due = min(due, max(sm.warps[word << 6 | ctz(left)].over, cycle + 1))
             left &= left - 1
-    for index in range(sizes[RESIDENT]):
-        this = index * BLOCK_WORDS
-        if blocks[this + BLOCK_NUMBER] < 0:
-            if on_chip or now[NEXT_BLOCK] < total:
-                due = min(due, max(blocks[this + LAUNCH_AT], cycle + 1))
-        elif blocks[this + UNSEEN] == 0:
+    for index in range(sm.resident):
+        block = sm.blocks[index]
+        if block.block < 0:
+            if sm.on_chip != 0 or sm.track[0].next_block < sm.total:
+                due = min(due, max(block.launch_at, cycle + 1))
+        elif block.pending == 0:
             due = min(due, cycle + 1)
     return due
 
 
 @called
-def release_barrier(
-    sizes: Any, warps: Any, ops: Any, scheds: Any, gates: Any, blocks: Any, wheel: Any, wants: Any, now: Any,
-    op_stall: Any, entry_op: Any, this: int, scheduler: int, cycle: int,
-) -> None:  # fmt: skip
+def release_barrier(sm: StagedSm, index: int, scheduler: int, cycle: int) -> None:
     """In the turn of a scheduler: let the waiting warps of a block go when no live warp of it is missing. Schedulers
     whose turn comes later in this cycle find the barrier open a cycle earlier."""
-    if blocks[this + ARRIVED] != blocks[this + LEFT]:
+    now, block = sm.now[0], sm.blocks[index]
+    if block.arrived != block.live:
         return
-    blocks[this + ARRIVED] = 0
-    first, k = this // BLOCK_WORDS * sizes[PER_BLOCK], sizes[SCHEDULERS]
-    begins = (cycle + now[FIRST_TURN]) % k
+    block.arrived = 0
+    first, k = index * sm.per_block, sm.schedulers
+    begins = (cycle + now.first_turn) % k
     turn = (scheduler - begins + k) % k
-    for place in range(first, first + sizes[PER_BLOCK]):
-        me = place * WARP_WORDS
-        if warps[me + BLOCK] != 0 and warps[me + POS] < warps[me + END]:
-            later = (warps[me + SCHED] - begins + k) % k > turn
-            warps[me + HELD] = cycle + warps[me + HELD_FOR] - int64(later)
-            if warps[me + HELD] > cycle:
-                wake_at(sizes, wheel, now, warps[me + SCHED], warps[me + ROW], warps[me + HELD], cycle)
+    for place in range(first, first + sm.per_block):
+        warp = sm.warps[place]
+        if warp.block != 0 and warp.pos < warp.end:
+            later = (warp.sched - begins + k) % k > turn
+            warp.held = cycle + warp.held_for - int64(later)
+            if warp.held > cycle:
+                wake_at(sm, warp.sched, warp.row, warp.held, cycle)
             else:
-                look_at(sizes, warps, ops, scheds, gates, wheel, wants, now, entry_op, op_stall, place, cycle)
+                look_at(sm, place, cycle)

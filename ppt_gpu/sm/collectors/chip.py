@@ -10,14 +10,11 @@ What leaves an L1 with pipelines of an SM of a chip: requests that are answered 
 from __future__ import annotations
 
 from functools import cache
-from itertools import accumulate, pairwise
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from ppt_gpu.common.bits import ctz, int64, pointer
+from ppt_gpu.common.bits import int64
 from ppt_gpu.common.compiled import called, entry, merged, popcount
+from ppt_gpu.common.records import Words
 from ppt_gpu.sm.chip import memory as q
 from ppt_gpu.sm.chip import staged_l1_state as s
 from ppt_gpu.sm.chip.lsu import operation, passes_unit, posted, put, serve_queue
@@ -25,45 +22,22 @@ from ppt_gpu.sm.chip.machine import ATOMIC, READ, STORE, Chip
 from ppt_gpu.sm.chip.memory import ChipArrays
 from ppt_gpu.sm.chip.requests import ask, flits, settle
 from ppt_gpu.sm.chip.round import END
-from ppt_gpu.sm.collectors.l1 import next_request, take
-from ppt_gpu.sm.collectors.l1_answers import part, put_answer
-from ppt_gpu.sm.collectors.loop import make_staged
-from ppt_gpu.sm.collectors.pipes import announce, memory_free, take_one, tell_waiting
-from ppt_gpu.sm.collectors.state import (
-    ACCESS,
-    BEHIND,
-    BLOCK_WORDS,
-    DONE,
-    ENTRY,
-    FIRST_TURN,
-    GIVEN,
-    KIND,
-    LAUNCH_AT,
-    OP,
-    OP_WORDS,
-    PIPE_WORDS,
-    TO_UNIT,
-    USES_L1,
-    WAITING_PAST,
-    WARP,
-    StagedState,
-)
-from ppt_gpu.sm.collectors.state import ENDED as BLOCKS_ENDED
-from ppt_gpu.sm.collectors.state import IDLE as IDLE_CYCLES
-from ppt_gpu.sm.collectors.warps import REASONS
+from ppt_gpu.sm.collectors.l1 import next_request
+from ppt_gpu.sm.collectors.l1_tags import part, put_answer
+from ppt_gpu.sm.collectors.loop import Below, make_staged
+from ppt_gpu.sm.collectors.pipes import announce, memory_free
+from ppt_gpu.sm.collectors.state import StagedSm, StagedState, staged_sm_at
 from ppt_gpu.sm.loop import memory as c
 from ppt_gpu.sm.loop.code import constant
 from ppt_gpu.sm.loop.lsu import _round_trip
 from ppt_gpu.sm.loop.memory import L1_PIPE, P_STORE
-from ppt_gpu.sm.loop.skip import ENDED, IDLE, NOTHING_DUE, NOW
 from ppt_gpu.sm.loop.tags import whole
 from ppt_gpu.sm.program.machine import NEVER, ONE, UNKNOWN
-from ppt_gpu.sm.program.program import KIND_ATOMIC, KIND_CONSTANT, KIND_LOAD, KIND_STORE, RECORDED, Program
-from ppt_gpu.sm.program.slot_rotation import turned_together
+from ppt_gpu.sm.program.program import KIND_ATOMIC, KIND_CONSTANT, KIND_LOAD, KIND_STORE, Program
 
 
 @called
-def send_later(mem: Any, cycle: int) -> None:
+def send_later(mem: Words, cycle: int) -> None:
     """As `collectors.loop.send`; the L2 answers later. Requests wait for room in the SM's port."""
     if mem[q.PORT_SIZE] != 0 and mem[c.P_PERFECT] == 0:
         room, now = mem[q.PORT_SENT] - mem[q.PORT_SIZE], (cycle - mem[part(mem) + s.LAG]) * ONE
@@ -96,7 +70,7 @@ def send_later(mem: Any, cycle: int) -> None:
 
 
 @called
-def settle_l1(mem: Any) -> None:
+def settle_l1(mem: Words) -> None:
     """The answers to the requests of the last window have come."""
     for number in range(mem[q.N_REQS]):
         at = mem[q.REQS] + (number << q.REQ_SHIFT)
@@ -108,94 +82,48 @@ def settle_l1(mem: Any) -> None:
 
 
 @merged
-def memory_free_later(mem: Any, to_unit: int) -> int:
+def memory_free_later(mem: Words, to_unit: int) -> int:
     """As `memory_free`; while an operation is not served to its end nobody knows."""
     return int64(NEVER) if mem[q.OP_FIRST] < mem[q.OP_LAST] else memory_free(mem, to_unit)
 
 
 @called
-def _started(
-    ops: Any, op: int, access: int, place: int, number: int, accesses: Any, tx: Any, mem: Any, issued: int
-) -> int:
-    """When the operation of entry `number` of the warp in slot `place` is done, which starts as if it had been issued
-    in cycle `issued`; UNKNOWN where that has to be asked."""
-    kind, way = ops[op + KIND], ops[op + USES_L1]
+def completion_later(sm: StagedSm, number: int, issued: int) -> int:
+    """When an instruction is done that starts as if it had been issued in that cycle; UNKNOWN where that has to be
+    asked."""
+    record, mem = sm.records[number], sm.mem
+    op = sm.ops[record.op]
+    kind, way = op.kind, op.way
     if kind < KIND_LOAD:
-        return issued + ops[op + DONE]
+        return issued + op.done
     if kind == KIND_CONSTANT and not passes_unit(kind, mem):
         return constant(mem, issued)[0]
-    at, known = put(mem, tx, accesses, kind, way, access, issued)
+    at, now_known = put(mem, sm.tx, sm.accesses, kind, way, record.access, issued)
     if posted(mem, kind, way):
         return issued + mem[P_STORE]
-    if known:
+    if now_known:
         return mem[at + q.O_DONE]
     mem[at + q.O_STATE] |= q.ANNOUNCED
-    mem[at + q.O_ME], mem[at + q.O_EVENT] = place, number
+    mem[at + q.O_ME], mem[at + q.O_EVENT] = record.warp, record.position
     return int64(UNKNOWN)
 
 
-@merged
-def start_later(
-    sizes: Any, warps: Any, slots: Any, owner: Any, ops: Any, pipes: Any, scheds: Any, gates: Any, records: Any,
-    free_records: Any, units: Any, results: Any, writes: Any, wheel: Any, wants: Any, now: Any,
-    op_stall: Any, waits: Any, entry_op: Any, entry_slot: Any, accesses: Any, tx: Any, mem: Any, cycle: int,
-) -> None:  # fmt: skip
-    """As `staged.start`."""
-    left = now[WAITING_PAST]
-    while left:
-        pipe = ctz(left)
-        left &= left - 1
-        looks = int64(0)
-        while pipes[pipe * PIPE_WORDS + BEHIND] > 0:
-            at, looks = take_one(
-                sizes, ops, pipes, gates, records, free_records, units, results, now,
-                memory_free_later(mem, sizes[TO_UNIT]), pipe, looks, cycle,
-            )  # fmt: skip
-            if at < 0:
-                break
-            place, number = records[at + WARP], records[at + ENTRY]
-            if mem[L1_PIPE] != 0 and ops[records[at + OP] * OP_WORDS + KIND] in RECORDED:
-                take(ops, entry_slot, accesses, tx, mem, records[at + OP], place, number, records[at + ACCESS], cycle)
-                continue
-            done = _started(
-                ops, records[at + OP] * OP_WORDS, records[at + ACCESS], place, number, accesses, tx, mem,
-                cycle - sizes[TO_UNIT],
-            )  # fmt: skip
-            if done == UNKNOWN:
-                tell_waiting(
-                    sizes, warps, slots, owner, ops, scheds, gates, wheel, wants, now, op_stall, waits, entry_op,
-                    entry_slot, place, number, done, cycle,
-                )  # fmt: skip
-            else:
-                announce(
-                    sizes, warps, slots, owner, ops, scheds, gates, writes, wheel, wants, now, op_stall, waits,
-                    entry_op, entry_slot, place, number, cycle, max(done, cycle), cycle,
-                )  # fmt: skip
-
-
 @called
-def _open_window(
-    sizes: Any, warps: Any, slots: Any, owner: Any, ops: Any, scheds: Any, gates: Any, writes: Any,
-    wheel: Any, wants: Any, now: Any, op_stall: Any, waits: Any, entry_op: Any, entry_slot: Any, tx: Any, mem: Any,
-    cycle: int,
-) -> None:  # fmt: skip
+def _open_window(sm: StagedSm, cycle: int) -> None:
     """What the answers to the last window's requests change, and how far the load/store unit comes in this one."""
+    mem = sm.mem
     if mem[L1_PIPE] != 0:
         settle_l1(mem)
         return
     settle(mem)
-    serve_queue(mem, tx)
+    serve_queue(mem, sm.tx)
     for ring in (int64(q.OF_UNIT), int64(q.OF_COPIES)):
         for number in range(mem[q.OP_SETTLED + ring], mem[q.OP_FIRST + ring]):
             op = operation(mem, ring, number)
             if mem[op + q.O_STATE] == q.ANNOUNCED:
                 mem[op + q.O_STATE] = 0
-                began = mem[op + q.O_ISSUED] + sizes[TO_UNIT]
-                announce(
-                    sizes, warps, slots, owner, ops, scheds, gates, writes, wheel, wants, now, op_stall, waits,
-                    entry_op, entry_slot, mem[op + q.O_ME], mem[op + q.O_EVENT], began,
-                    max(mem[op + q.O_DONE], began), cycle,
-                )  # fmt: skip
+                began = mem[op + q.O_ISSUED] + sm.to_unit
+                announce(sm, mem[op + q.O_ME], mem[op + q.O_EVENT], began, max(mem[op + q.O_DONE], began), cycle)
         settled = mem[q.OP_SETTLED + ring]
         while settled < mem[q.OP_FIRST + ring] and mem[operation(mem, ring, settled) + q.O_STATE] == 0:
             settled += 1
@@ -203,95 +131,48 @@ def _open_window(
 
 
 @merged
-def _must_know(blocks: Any) -> int:
+def _must_know(sm: StagedSm) -> int:
     """The first cycle in which a slot is due of which the chip has not said which block it gets."""
     first = int64(NEVER)
-    for at in range(0, len(blocks), BLOCK_WORDS):
-        if blocks[at + GIVEN] < 0:
-            first = min(first, blocks[at + LAUNCH_AT])
+    for index in range(sm.resident):
+        if sm.blocks[index].given < 0:
+            first = min(first, sm.blocks[index].launch_at)
     return first
 
 
-#: the tables of StagedState that change, as they stand one after another in `core`
-CHANGING = (
-    "warps", "slots", "owner", "pipes", "scheds", "keys", "gates", "collecting", "records", "free_records", "units",
-    "results", "blocks", "writes", "wheel", "wants", "now", "op_stall",
-)  # fmt: skip
+OF_CHIP = Below(memory_free_later, completion_later, send_later)
 
 
 @cache
 def make_advance_staged() -> Any:
     """The function that brings some SMs to the end of the window, or to where they need to know a block."""
-    sm_loop = make_staged(start_later, memory_free_later, send_later)
+    run = make_staged(OF_CHIP)
 
-    def advance_staged(
-        first: int, last: int, chip: Any,
-        waits: Any, entry_op: Any, entry_slot: Any, path_start: Any, warp_path: Any, warp_access: Any, block_warp: Any,
-        accesses: Any, tx: Any, mems: Any, tracks: Any, cores: Any, at: Any, ops: Any, order: Any, sizes: Any,
-        block_start: Any, block_end: Any, policy: int, width: int, steps: int, fetches: int, block_launch: int,
-        warp_launch: int, together: int,
-    ) -> None:  # fmt: skip
+    def advance_staged(first: int, last: int, chip: Words, sms: Words) -> None:
         end = chip[END]
-        for sm in range(first, last):
-            mem, track, core = mems[sm], tracks[sm], cores[sm]
-            if track[NOW] >= end:
+        for number in range(first, last):
+            sm = staged_sm_at(sms[number])
+            track, opens = sm.track[0], end - sm.to_unit
+            if track.now >= end:
                 continue
-            warps, slots, owner = core[at[0] : at[1]], core[at[1] : at[2]], core[at[2] : at[3]]
-            pipes, scheds = core[at[3] : at[4]], core[at[4] : at[5]]
-            keys, gates = core[at[5] : at[6]], core[at[6] : at[7]]
-            collecting, records, free_records = core[at[7] : at[8]], core[at[8] : at[9]], core[at[9] : at[10]]
-            units, results, blocks = core[at[10] : at[11]], core[at[11] : at[12]], core[at[12] : at[13]]
-            writes, wheel, wants = core[at[13] : at[14]], core[at[14] : at[15]], core[at[15] : at[16]]
-            now, op_stall = core[at[16] : at[17]], core[at[17] : at[18]]
-            if mem[q.WINDOW_END] != end - sizes[TO_UNIT]:
-                mem[q.WINDOW_END] = end - sizes[TO_UNIT]
-                _open_window(
-                    pointer(sizes), pointer(warps), pointer(slots), pointer(owner), pointer(ops), pointer(scheds),
-                    pointer(gates), pointer(writes), pointer(wheel), pointer(wants), pointer(now),
-                    pointer(op_stall), pointer(waits), pointer(entry_op), pointer(entry_slot), pointer(tx),
-                    pointer(mem), track[NOW],
-                )  # fmt: skip
-            track[NOTHING_DUE] = 0
-            if track[NOW] >= _must_know(blocks):
-                continue
-            sm_loop(
-                waits, entry_op, entry_slot, path_start, warp_path, warp_access, block_warp, accesses, tx, mem, warps,
-                slots, owner, ops, pipes, order, scheds, keys, gates, collecting, records, free_records, units, results,
-                blocks, writes, wheel, wants, now, op_stall, block_start, block_end, sizes, policy, width, steps,
-                fetches, block_launch, warp_launch, together, int64(NEVER), track, end,
-            )  # fmt: skip
-            track[ENDED], track[IDLE] = now[BLOCKS_ENDED], now[IDLE_CYCLES]
+            if sm.mem[q.WINDOW_END] != opens:
+                sm.mem[q.WINDOW_END] = opens
+                _open_window(sm, track.now)
+            track.nothing_due = 0
+            if track.now < _must_know(sm):
+                run(sm, int64(NEVER), end)
 
     return entry(advance_staged)
 
 
 class StagedSms:
-    """SMs in the loop of `collectors/loop.py`: as `chip.CoreSms`."""
+    """SMs in the loop of `collectors/loop.py`: as `whole_chip.CoreSms`."""
 
     def __init__(self, program: Program, chip: Chip, resident: int) -> None:
-        self.program, self.machine = program, chip.sm
-        self.per_block = int(np.diff(program.block_warp).max(initial=0))
-        self.state = state = StagedState(program, chip.sm, resident, self.per_block)
-        tables: list[NDArray[np.int64]] = [getattr(state, name) for name in CHANGING]
-        self.at = np.array([0, *accumulate(len(table) for table in tables)], np.int64)
-        self.core, self.places = np.concatenate(tables), resident * self.per_block
-        self.table = {
-            name: slice(begin, end) for name, (begin, end) in zip(CHANGING, pairwise(self.at.tolist()), strict=True)
-        }
-        self.blocks = self.table["blocks"]
-        self.first_turn: int | None = self.table["now"].start + FIRST_TURN
+        self.state = state = StagedState(program, chip.sm, resident)
+        self.core, self.places, self.tables, self.charged = state.core, state.places, state.tables, state.charged
         self.block_start, self.block_end = state.block_start, state.block_end
 
     def advance(self, run: ChipArrays, first: int, last: int) -> None:
         """Bring SMs `first` to `last` - 1 as far as they can go."""
-        p, m, s = self.program, self.machine, self.state
-        make_advance_staged()(
-            first, last, run.shared, p.entry_wait, p.entry_op, p.entry_slot, p.path_start, p.warp_path, p.warp_access,
-            p.block_warp, run.accesses, run.tx, run.mems, run.tracks, run.cores, self.at, s.ops, s.order, s.sizes,
-            s.block_start, s.block_end, m.policy, m.width, m.collector_steps, m.fetches, m.block_launch, m.warp_launch,
-            turned_together(m, self.per_block),
-        )  # fmt: skip
-
-    def charged(self, core: NDArray[np.int64]) -> NDArray[np.int64]:
-        """op_stall [O, reasons], of the sum of the tables of all SMs."""
-        return core[self.table["op_stall"]].reshape(-1, REASONS)[: len(self.program.op_name)]
+        make_advance_staged()(first, last, run.shared, self.state.sm(run.cores, run.accesses, run.tx, run.mems))

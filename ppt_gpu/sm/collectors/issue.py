@@ -2,80 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ppt_gpu.common.bits import ctz, int64
 from ppt_gpu.common.compiled import called, merged
 from ppt_gpu.sm.collectors.blocks import release_barrier
 from ppt_gpu.sm.collectors.l1_tags import code_there
 from ppt_gpu.sm.collectors.pipes import close
-from ppt_gpu.sm.collectors.state import (
-    ACCESS,
-    AFTER,
-    AGE,
-    AHEAD,
-    ARRIVED,
-    ASKED,
-    ASKING,
-    AT_ACCESS,
-    BANKS,
-    BEFORE,
-    BITS,
-    BLOCK,
-    BLOCK_WORDS,
-    BORN,
-    BUFFER,
-    CLASS,
-    CLOSED,
-    DUE,
-    END,
-    ENTRY,
-    FETCHED_LAST,
-    FETCHING,
-    FLYING,
-    GATE_WORDS,
-    GREEDY,
-    HELD,
-    HELD_FOR,
-    IN_SM,
-    ISSUED,
-    KIND,
-    LANES,
-    LAST_OP,
-    LATENCY,
-    LEFT,
-    MOVED,
-    NEED,
-    NEXT_AGE,
-    OP,
-    OP_WORDS,
-    OPEN,
-    OPERANDS,
-    OVER,
-    PC,
-    PIPE,
-    PIPE_WORDS,
-    PIPES,
-    PLACES,
-    POS,
-    READS,
-    RECORD_WORDS,
-    RECORDS,
-    SCHED_WORDS,
-    SCHEDULERS,
-    SLOTS,
-    STAGED,
-    STRAY,
-    STRAYS,
-    TURN,
-    UNSEEN,
-    UNTIL,
-    WAITING_AHEAD,
-    WARP,
-    WARP_WORDS,
-    WORDS,
-)
-from ppt_gpu.sm.collectors.warps import REASONS, charge_ready, look_at, settle, until_of
+from ppt_gpu.sm.collectors.state import SLOTS, StagedSm, StagedWarp
+from ppt_gpu.sm.collectors.warps import REASONS, charge_ready, lane_of, look_at, settle, until_of
 from ppt_gpu.sm.loop.memory import P_CODE_SETS
 from ppt_gpu.sm.loop.policy import after, greedy_or_least, next_in_turn
 from ppt_gpu.sm.loop.state import KEY_SHIFT
@@ -95,262 +28,238 @@ def in_banks(operands: int, place: int, banks: int, bits: int) -> int:
 
 
 @merged
-def wait_ahead(
-    sizes: Any, pipes: Any, scheds: Any, gates: Any, number: int, pipe: int, scheduler: int, cycle: int
-) -> None:
+def wait_ahead(sm: StagedSm, number: int, pipe: int, scheduler: int, cycle: int) -> None:
     """A record takes the place before the collectors that its scheduler has for the pipe, or the first of the pipe."""
-    pipes[pipe * PIPE_WORDS + BEFORE] += 1
-    gate = (scheduler * sizes[PIPES] + pipe) * GATE_WORDS
-    if sizes[IN_SM] == 0:
-        gates[gate + AHEAD] = number + 1
-        close(scheds, gates, gate, scheduler * SCHED_WORDS, cycle)
+    sm.pipes[pipe].before += 1
+    if sm.in_sm == 0:
+        lane_of(sm, scheduler, pipe).ahead = number + 1
+        close(sm, scheduler, pipe, cycle)
         return
-    lane = pipe * GATE_WORDS
-    while gates[lane + AHEAD] != 0:
-        lane += sizes[PIPES] * GATE_WORDS
-    gates[lane + AHEAD] = number + 1
-    if pipes[pipe * PIPE_WORDS + BEFORE] == pipes[pipe * PIPE_WORDS + LANES]:
-        for other in range(sizes[SCHEDULERS]):
-            gate = (other * sizes[PIPES] + pipe) * GATE_WORDS
-            close(scheds, gates, gate, other * SCHED_WORDS, cycle)
+    place = int64(0)
+    while lane_of(sm, place, pipe).ahead != 0:
+        place += 1
+    lane_of(sm, place, pipe).ahead = number + 1
+    if sm.pipes[pipe].before == sm.pipes[pipe].lanes:
+        for other in range(sm.schedulers):
+            close(sm, other, pipe, cycle)
 
 
 @called
-def issue(
-    sizes: Any, warps: Any, slots: Any, owner: Any, ops: Any, pipes: Any, scheds: Any, gates: Any, records: Any,
-    free_records: Any, blocks: Any, wheel: Any, wants: Any, now: Any, op_stall: Any, waits: Any, entry_op: Any,
-    entry_slot: Any, scheduler: int, place: int, cycle: int,
-) -> None:  # fmt: skip
+def issue(sm: StagedSm, scheduler: int, place: int, cycle: int) -> None:
     """The warp in slot `place` issues its next entry."""
-    me, entry = place * WARP_WORDS, warps[place * WARP_WORDS + POS]
-    operation, slot = int64(entry_op[entry]), int64(entry_slot[entry])
-    op = operation * OP_WORDS
-    kind, pipe = ops[op + KIND], ops[op + PIPE]
-    number = free_records[sizes[STAGED] - 1 - now[RECORDS]]
-    now[RECORDS] += 1
-    at = number * RECORD_WORDS
-    records[at + WARP], records[at + ENTRY], records[at + OP] = place, entry, operation
-    records[at + ACCESS], records[at + AGE] = warps[me + AT_ACCESS], now[NEXT_AGE]
-    operands = ops[op + OPERANDS] & ((int64(1) << RESULT_AT) - 1)
-    records[at + READS], records[at + ISSUED] = in_banks(operands, place, sizes[BANKS], sizes[BITS]), cycle
-    now[NEXT_AGE] += 1
-    wait_ahead(sizes, pipes, scheds, gates, number, pipe, scheduler, cycle)
-    now[WAITING_AHEAD] |= int64(1) << pipes[pipe * PIPE_WORDS + TURN]
-    this = (warps[me + BLOCK] - 1) * BLOCK_WORDS
-    warps[me + FLYING] += 1
-    warps[me + OVER] = max(warps[me + OVER], cycle)
-    warps[me + BUFFER] -= 1
-    warps[me + AT_ACCESS] += int64(kind >= RECORDED[0] and kind <= RECORDED[3])
-    warps[me + POS] = entry + 1
-    warps[me + LAST_OP] = operation
-    warps[me + HELD_FOR] = 0
+    now = sm.now[0]
+    warp = sm.warps[place]
+    entry, block = warp.pos, sm.blocks[warp.block - 1]
+    operation, slot = int64(sm.entry_op[entry]), int64(sm.entry_slot[entry])
+    op = sm.ops[operation]
+    kind, pipe = op.kind, op.pipe
+    number = sm.free_records[sm.most_staged - 1 - now.staged]
+    now.staged += 1
+    record = sm.records[number]
+    record.warp, record.position, record.op = place, entry, operation
+    record.access, record.age = warp.access, now.next_age
+    operands = op.operands & ((int64(1) << RESULT_AT) - 1)
+    record.reads, record.issued = in_banks(operands, place, sm.banks, sm.bank_bits), cycle
+    now.next_age += 1
+    wait_ahead(sm, number, pipe, scheduler, cycle)
+    now.waiting_ahead |= int64(1) << sm.pipes[pipe].turn
+    warp.flying += 1
+    warp.over = max(warp.over, cycle)
+    warp.buffer -= 1
+    warp.access += int64(kind >= RECORDED[0] and kind <= RECORDED[3])
+    warp.pos = entry + 1
+    warp.last_op = operation
+    warp.held_for = 0
     if slot >= 0:
-        slots[place * SLOTS + slot] = int64(NEVER) << 2 | ops[op + CLASS]
-        owner[place * SLOTS + slot] = entry
-    warps[me + UNTIL] = until_of(warps, slots, waits, place)
-    exited = entry + 1 == warps[me + END]
+        sm.slots[place * SLOTS + slot] = int64(NEVER) << 2 | op.wait_class
+        sm.owner[place * SLOTS + slot] = entry
+    warp.until = until_of(sm, place)
+    exited = entry + 1 == warp.end
     if exited:
-        blocks[this + LEFT] -= 1
+        block.live -= 1
     else:
-        jump = ops[int64(entry_op[entry + 1]) * OP_WORDS + PC] - ops[op + PC]
+        jump = sm.ops[sm.entry_op[entry + 1]].pc - op.pc
         if jump != 0 and jump != 1:
-            warps[me + STRAY] = 1
+            warp.stray = 1
         if kind == KIND_BARRIER:
-            warps[me + HELD_FOR] = max(ops[op + LATENCY], 1)
-            warps[me + HELD] = NEVER
-            blocks[this + ARRIVED] += 1
+            warp.held_for = max(op.latency, 1)
+            warp.held = NEVER
+            block.arrived += 1
     if exited or kind == KIND_BARRIER:
-        release_barrier(
-            sizes, warps, ops, scheds, gates, blocks, wheel, wants, now, op_stall, entry_op, this, scheduler, cycle
-        )  # fmt: skip
+        release_barrier(sm, warp.block - 1, scheduler, cycle)
 
 
 @merged
-def schedule(
-    sizes: Any, warps: Any, slots: Any, owner: Any, ops: Any, pipes: Any, scheds: Any, keys: Any, gates: Any,
-    records: Any, free_records: Any, blocks: Any, wheel: Any, wants: Any, now: Any, op_stall: Any, waits: Any,
-    entry_op: Any, entry_slot: Any, policy: int, width: int, scheduler: int, cycle: int,
-) -> None:  # fmt: skip
+def schedule(sm: StagedSm, scheduler: int, cycle: int) -> None:
     """A scheduler's turn: it looks at its warps in the order of its policy until one issues."""
-    sched, chosen = scheduler * SCHED_WORDS, int64(-1)
-    ready, strays = scheds[sched + OPEN], scheds[sched + STRAYS]
+    now = sm.now[0]
+    sched, chosen = sm.scheds[scheduler], int64(-1)
+    ready, strays = sched.open, sched.strays
     if ready | strays == 0:
         return
     if ready != 0:
-        if policy == LRR:
-            chosen = next_in_turn(ready, scheds[sched + AFTER])
+        if sm.policy == LRR:
+            chosen = next_in_turn(ready, sched.after)
         else:
-            chosen = greedy_or_least(ready, scheds[sched + GREEDY], keys, scheduler)
+            chosen = greedy_or_least(ready, sched.greedy, sm.keys, scheduler)
     if strays != 0:
-        look_at_strays(
-            sizes, warps, ops, scheds, keys, gates, wheel, wants, now, entry_op, op_stall, policy, scheduler, chosen,
-            cycle,
-        )  # fmt: skip
+        look_at_strays(sm, scheduler, chosen, cycle)
     if chosen < 0:
         return
-    now[MOVED] = 1
-    place = chosen * sizes[SCHEDULERS] + scheduler
-    me = place * WARP_WORDS
-    operation = int64(entry_op[warps[me + POS]])
-    op = operation * OP_WORDS
-    gate = (scheduler * sizes[PIPES] + ops[op + PIPE]) * GATE_WORDS
-    charge_ready(warps, gates, op_stall, me, operation * REASONS, ops[op + KIND], gate, cycle)
-    gates[gate + NEED] &= ~(int64(1) << chosen)
-    scheds[sched + OPEN] &= ~(int64(1) << chosen)
-    for more in range(width):
-        if more > 0 and not goes_on(sizes, warps, ops, gates, entry_op, scheduler, me, cycle):
+    now.moved = 1
+    place = chosen * sm.schedulers + scheduler
+    warp = sm.warps[place]
+    operation = sm.entry_op[warp.pos]
+    op = sm.ops[operation]
+    lane = lane_of(sm, scheduler, op.pipe)
+    charge_ready(sm, warp, operation * REASONS, op.kind, lane, cycle)
+    lane.need &= ~(int64(1) << chosen)
+    sched.open &= ~(int64(1) << chosen)
+    for more in range(sm.width):
+        if more > 0 and not goes_on(sm, scheduler, warp, cycle):
             break
-        issue(
-            sizes, warps, slots, owner, ops, pipes, scheds, gates, records, free_records, blocks, wheel, wants, now,
-            op_stall, waits, entry_op, entry_slot, scheduler, place, cycle,
-        )  # fmt: skip
-    scheds[sched + AFTER] = after(chosen)
-    scheds[sched + GREEDY] = chosen
-    if policy == GTO:
-        keys[scheduler << 6 | chosen] = cycle << KEY_SHIFT | chosen
-    look_at(sizes, warps, ops, scheds, gates, wheel, wants, now, entry_op, op_stall, place, cycle + 1)
+        issue(sm, scheduler, place, cycle)
+    sched.after = after(chosen)
+    sched.greedy = chosen
+    if sm.policy == GTO:
+        sm.keys[scheduler << 6 | chosen] = cycle << KEY_SHIFT | chosen
+    look_at(sm, place, cycle + 1)
 
 
 @called
-def look_at_strays(
-    sizes: Any, warps: Any, ops: Any, scheds: Any, keys: Any, gates: Any, wheel: Any, wants: Any, now: Any,
-    entry_op: Any, op_stall: Any, policy: int, scheduler: int, chosen: int, cycle: int,
-) -> None:  # fmt: skip
+def look_at_strays(sm: StagedSm, scheduler: int, chosen: int, cycle: int) -> None:
     """Warps that are looked at before the chosen one, and whose buffers hold the wrong instructions, lose them."""
-    sched = scheduler * SCHED_WORDS
-    left, greedy, later = scheds[sched + STRAYS], scheds[sched + GREEDY], scheds[sched + AFTER]
+    now, sched = sm.now[0], sm.scheds[scheduler]
+    left, greedy, later = sched.strays, sched.greedy, sched.after
     while left:
         row = ctz(left)
         left &= left - 1
         if chosen >= 0:
-            if policy == LRR:
+            if sm.policy == LRR:
                 turns = (int64(1) << row) | (int64(1) << chosen)
                 before = next_in_turn(turns, later) == row
             else:
                 before = row == greedy or (
-                    chosen != greedy and keys[scheduler << 6 | row] < keys[scheduler << 6 | chosen]
+                    chosen != greedy and sm.keys[scheduler << 6 | row] < sm.keys[scheduler << 6 | chosen]
                 )
             if not before:
                 continue
-        place = row * sizes[SCHEDULERS] + scheduler
-        settle(warps, entry_op, op_stall, place * WARP_WORDS, cycle + 1)
-        warps[place * WARP_WORDS + STRAY] = 0
-        warps[place * WARP_WORDS + BUFFER] = 0
-        scheds[sched + STRAYS] &= ~(int64(1) << row)
-        now[MOVED] = 1
-        look_at(sizes, warps, ops, scheds, gates, wheel, wants, now, entry_op, op_stall, place, cycle + 1)
+        place = row * sm.schedulers + scheduler
+        warp = sm.warps[place]
+        settle(sm, warp, cycle + 1)
+        warp.stray = 0
+        warp.buffer = 0
+        sched.strays &= ~(int64(1) << row)
+        now.moved = 1
+        look_at(sm, place, cycle + 1)
 
 
 @called
-def goes_on(sizes: Any, warps: Any, ops: Any, gates: Any, entry_op: Any, scheduler: int, me: int, cycle: int) -> bool:
+def goes_on(sm: StagedSm, scheduler: int, warp: StagedWarp, cycle: int) -> bool:
     """Whether a warp that has issued may issue another entry in the same cycle."""
-    if warps[me + POS] == warps[me + END] or warps[me + HELD] > cycle or warps[me + BUFFER] == 0:
+    if warp.pos == warp.end or warp.held > cycle or warp.buffer == 0:
         return False
-    if warps[me + STRAY] != 0:
-        warps[me + STRAY] = 0
-        warps[me + BUFFER] = 0
+    if warp.stray != 0:
+        warp.stray = 0
+        warp.buffer = 0
         return False
-    pipe = ops[int64(entry_op[warps[me + POS]]) * OP_WORDS + PIPE]
-    return warps[me + UNTIL] >> 2 <= cycle and gates[(scheduler * sizes[PIPES] + pipe) * GATE_WORDS + CLOSED] == 0
+    lane = lane_of(sm, scheduler, sm.ops[sm.entry_op[warp.pos]].pipe)
+    return warp.until >> 2 <= cycle and lane.closed == 0
 
 
 @merged
-def fetch(
-    sizes: Any, warps: Any, ops: Any, scheds: Any, gates: Any, wheel: Any, wants: Any, blocks: Any, now: Any,
-    op_stall: Any, entry_op: Any, mem: Any, cycle: int,
-) -> None:  # fmt: skip
+def fetch(sm: StagedSm, cycle: int) -> None:
     """What was fetched goes to its warp. Then a line of the code that has come is for the warp that asked for it first;
     else the next warp in turn whose buffer is empty looks its line up. On the way to it the SM sees which warps are
     over."""
-    place = now[FETCHING]
+    now, mem = sm.now[0], sm.mem
+    place = now.fetching
     if place >= 0:
-        settle(warps, entry_op, op_stall, place * WARP_WORDS, cycle + 1)
-        warps[place * WARP_WORDS + BUFFER] = FETCHED
-        wants[place >> 6] &= ~(int64(1) << (place & 63))
-        now[FETCHING] = -1
-        now[MOVED] = 1
-        look_at(sizes, warps, ops, scheds, gates, wheel, wants, now, entry_op, op_stall, place, cycle + 1)
+        settle(sm, sm.warps[place], cycle + 1)
+        sm.warps[place].buffer = FETCHED
+        sm.wants[place >> 6] &= ~(int64(1) << (place & 63))
+        now.fetching = -1
+        now.moved = 1
+        look_at(sm, place, cycle + 1)
     if mem[P_CODE_SETS] != 0:
-        found = first_come(sizes, warps, wants)
+        found = first_come(sm)
         if found >= 0:
             bit = int64(1) << (found & 63)
-            wants[sizes[WORDS] + (found >> 6)] &= ~bit
-            warps[found * WARP_WORDS + BORN] = cycle
-            now[FETCHING] = found
-            now[MOVED] = 1
+            sm.wants[sm.words + (found >> 6)] &= ~bit
+            sm.warps[found].born = cycle
+            now.fetching = found
+            now.moved = 1
             return
-    last = now[FETCHED_LAST]
-    found = next_wanted(sizes, wants, last)
-    see_over(sizes, warps, blocks, wants, now, last, found, cycle)
+    last = now.fetched_last
+    found = next_wanted(sm, last)
+    see_over(sm, last, found, cycle)
     if found < 0:
         return
-    now[FETCHED_LAST] = found
-    now[MOVED] = 1
-    me = found * WARP_WORDS
+    now.fetched_last = found
+    now.moved = 1
+    warp = sm.warps[found]
     if mem[P_CODE_SETS] != 0:
-        stray = warps[me + STRAY]
-        operation = warps[me + LAST_OP] if stray else int64(entry_op[warps[me + POS]])
+        stray = warp.stray
+        operation = warp.last_op if stray else sm.entry_op[warp.pos]
         there = code_there(mem, operation, stray, cycle)
         if there > cycle:
-            warps[me + BORN] = -there
-            warps[me + ASKED] = now[ASKING]
-            now[ASKING] += 1
-            wants[found >> 6] &= ~(int64(1) << (found & 63))
-            look_at(sizes, warps, ops, scheds, gates, wheel, wants, now, entry_op, op_stall, found, cycle)
+            warp.born = -there
+            warp.asked = now.asking
+            now.asking += 1
+            sm.wants[found >> 6] &= ~(int64(1) << (found & 63))
+            look_at(sm, found, cycle)
             return
-    warps[me + BORN] = cycle
-    now[FETCHING] = found
+    warp.born = cycle
+    now.fetching = found
 
 
 @merged
-def first_come(sizes: Any, warps: Any, wants: Any) -> int:
+def first_come(sm: StagedSm) -> int:
     """Of the warps whose lines have come that whose line came first, and which asked first; -1: there is none."""
     best = int64(-1)
-    for word in range(sizes[WORDS]):
-        left = wants[sizes[WORDS] + word]
+    for word in range(sm.words):
+        left = sm.wants[sm.words + word]
         while left:
             place = word << 6 | ctz(left)
             left &= left - 1
-            me, other = place * WARP_WORDS, best * WARP_WORDS
-            if (
-                best < 0
-                or warps[me + BORN] > warps[other + BORN]
-                or (warps[me + BORN] == warps[other + BORN] and warps[me + ASKED] < warps[other + ASKED])
-            ):
+            warp, other = sm.warps[place], sm.warps[max(best, 0)]
+            sooner = warp.born > other.born or (warp.born == other.born and warp.asked < other.asked)
+            if best < 0 or sooner:
                 best = int64(place)
     return best
 
 
 @merged
-def see_over(sizes: Any, warps: Any, blocks: Any, wants: Any, now: Any, last: int, found: int, cycle: int) -> None:
+def see_over(sm: StagedSm, last: int, found: int, cycle: int) -> None:
     """The SM sees which warps are over of those that it passes between two slots, or of all when it finds none."""
-    places, first = sizes[PLACES], 2 * sizes[WORDS]
+    now = sm.now[0]
+    places, first = sm.places, 2 * sm.words
     upto = (found - last - 1 + places) % places if found >= 0 else places
-    for word in range(sizes[WORDS]):
-        left = wants[first + word]
+    for word in range(sm.words):
+        left = sm.wants[first + word]
         while left:
             bit = left & -left
             place = word << 6 | ctz(left)
             left ^= bit
-            me = place * WARP_WORDS
-            if warps[me + OVER] > cycle or (place - last - 1 + places) % places >= upto:
+            warp = sm.warps[place]
+            if warp.over > cycle or (place - last - 1 + places) % places >= upto:
                 continue
-            wants[first + word] &= ~bit
-            this = (warps[me + BLOCK] - 1) * BLOCK_WORDS
-            blocks[this + UNSEEN] -= 1
-            now[MOVED] = 1
-            if blocks[this + UNSEEN] == 0:
-                now[DUE] = min(now[DUE], cycle + 1)
+            sm.wants[first + word] &= ~bit
+            block = sm.blocks[warp.block - 1]
+            block.pending -= 1
+            now.moved = 1
+            if block.pending == 0:
+                now.due = min(now.due, cycle + 1)
 
 
 @merged
-def next_wanted(sizes: Any, wants: Any, last: int) -> int:
+def next_wanted(sm: StagedSm, last: int) -> int:
     """The next warp slot after `last` in `wants`, in turn; -1: none."""
-    begin = last + 1 if last + 1 < sizes[PLACES] else int64(0)
+    begin = last + 1 if last + 1 < sm.places else int64(0)
     word, mask = begin >> 6, int64(-1) << (begin & 63)
-    for _ in range(sizes[WORDS] + 1):
-        left = wants[word] & mask
+    for _ in range(sm.words + 1):
+        left = sm.wants[word] & mask
         if left:
             return word << 6 | ctz(left)
-        word, mask = word + 1 if word + 1 < sizes[WORDS] else int64(0), int64(-1)
+        word, mask = word + 1 if word + 1 < sm.words else int64(0), int64(-1)
     return int64(-1)

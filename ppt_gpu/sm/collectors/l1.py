@@ -6,52 +6,45 @@ between nothing happens until the cycle DUE. What leaves the SM, `collectors.loo
 
 from __future__ import annotations
 
-from typing import Any
-
 from ppt_gpu.common.bits import int64
 from ppt_gpu.common.compiled import called, merged
+from ppt_gpu.common.records import Words
 from ppt_gpu.sm.chip import staged_l1_state as s
-from ppt_gpu.sm.collectors.l1_answers import part, pop_answer
-from ppt_gpu.sm.collectors.l1_tags import fill, free_request, look_up, new_request, parts_of, sectors_of
-from ppt_gpu.sm.collectors.pipes import BANKS_MASK, announce
-from ppt_gpu.sm.collectors.state import (
-    BANK_BITS,
-    BANKS,
-    IN_SM,
-    KIND,
-    MOVED,
-    OPERANDS,
-    SCHED,
-    SCHEDULERS,
-    USES_L1,
-    WARP_WORDS,
+from ppt_gpu.sm.collectors.l1_tags import (
+    fill,
+    free_request,
+    look_up,
+    new_request,
+    part,
+    parts_of,
+    pop_answer,
+    sectors_of,
 )
-from ppt_gpu.sm.collectors.state import OP_WORDS as OPERATION_WORDS
+from ppt_gpu.sm.collectors.pipes import BANKS_MASK, announce
+from ppt_gpu.sm.collectors.state import BANK_BITS, StagedSm
 from ppt_gpu.sm.loop import memory as c
 from ppt_gpu.sm.program.machine import LATE_RESULT, NEVER, WRITE_EVICT
 from ppt_gpu.sm.program.program import KIND_ATOMIC, KIND_LOAD, KIND_SHARED, KIND_STORE, RESULT_AT
 
 
 @called
-def take(
-    ops: Any, entry_slot: Any, accesses: Any, tx: Any, mem: Any, operation: int, place: int, entry: int, access: int,
-    cycle: int,
-) -> None:  # fmt: skip
+def take(sm: StagedSm, operation: int, place: int, entry: int, access: int, cycle: int) -> None:
     """The load/store unit takes an operation, number `operation`, of the warp in slot `place`."""
-    base, row = part(mem), operation * OPERATION_WORDS
+    mem = sm.mem
+    base, issued = part(mem), sm.ops[operation]
     op = mem[base + s.FREE_OP] & c.PLACE
     if op:
         mem[base + s.FREE_OP] = mem[op + s.O_FREE]
     else:
         op = mem[base + s.NEW_OP] & c.PLACE
         mem[base + s.NEW_OP] = op + s.OP_WORDS
-    kind, word = ops[row + KIND], accesses[access]
+    kind, word = issued.kind, sm.accesses[access]
     passes = (word >> c.CYCLES_AT) & c.CYCLES_MASK
-    mem[op + s.O_PLACE], mem[op + s.O_ENTRY], mem[op + s.O_OP], mem[op + s.O_KIND] = place, entry, row, kind
-    mem[op + s.O_NEXT], mem[op + s.O_LAST] = word & c.FIRST_MASK, accesses[access + 1] & c.FIRST_MASK
+    mem[op + s.O_PLACE], mem[op + s.O_ENTRY], mem[op + s.O_OP], mem[op + s.O_KIND] = place, entry, operation, kind
+    mem[op + s.O_NEXT], mem[op + s.O_LAST] = word & c.FIRST_MASK, sm.accesses[access + 1] & c.FIRST_MASK
     mem[op + s.O_MASK], mem[op + s.O_PENDING], mem[op + s.O_ENTERS] = 0, 0, cycle + max(passes, 1)
     mem[op + s.O_WAIT], mem[op + s.O_UPDATES] = -1, word >> c.UPDATES_AT
-    way = ops[row + USES_L1] & c.WAY
+    way = issued.way & c.WAY
     mem[op + s.O_LOOKS] = int64(way != 0 and kind != KIND_ATOMIC)
     mem[op + s.O_GROUP] = mem[base + s.GROUP] if mem[op + s.O_LOOKS] else int64(1)
     mem[op + s.O_STAYS] = int64(kind == KIND_STORE and way == c.IN_LOCAL and mem[c.P_L1_WRITE] == WRITE_EVICT)
@@ -59,50 +52,45 @@ def take(
         mem[c.C_PASSES] += passes
         mem[c.C_SHARED] += 1
         mem[op + s.O_NEXT] = mem[op + s.O_LAST]
-        mem[op + s.O_LOOKS] = int64(int64(entry_slot[entry]) >= 0 or ops[row + OPERANDS] >> RESULT_AT != 0)
+        mem[op + s.O_LOOKS] = int64(int64(sm.entry_slot[entry]) >= 0 or issued.operands >> RESULT_AT != 0)
     for index in range(mem[op + s.O_NEXT], mem[op + s.O_LAST]):
-        mem[op + s.O_PENDING] += parts_of(tx[index] & c.ALL_SECTORS, mem[op + s.O_GROUP])
+        mem[op + s.O_PENDING] += parts_of(sm.tx[index] & c.ALL_SECTORS, mem[op + s.O_GROUP])
     mem[base + s.UNIT] = op
     mem[base + s.DUE] = min(mem[base + s.DUE], mem[op + s.O_ENTERS] if kind == KIND_SHARED else cycle + 1)
 
 
 @called
-def finish(
-    sizes: Any, warps: Any, slots: Any, owner: Any, ops: Any, scheds: Any, gates: Any, writes: Any,
-    wheel: Any, wants: Any, now: Any, op_stall: Any, waits: Any, entry_op: Any, entry_slot: Any, mem: Any, op: int,
-    cycle: int,
-) -> None:  # fmt: skip
+def finish(sm: StagedSm, op: int, cycle: int) -> None:
     """A sector of an operation is there, and with the last one its result; its register bank knows already."""
+    now, mem = sm.now[0], sm.mem
     mem[op + s.O_PENDING] -= 1
     if mem[op + s.O_PENDING] > 0:
         return
     base, place, entry = part(mem), mem[op + s.O_PLACE], mem[op + s.O_ENTRY]
     mem[op + s.O_FREE] = mem[base + s.FREE_OP]
     mem[base + s.FREE_OP] = op
-    now[MOVED] = 1
-    announce(
-        sizes, warps, slots, owner, ops, scheds, gates, writes, wheel, wants, now, op_stall, waits, entry_op,
-        entry_slot, place, entry, cycle - LATE_RESULT, cycle, cycle,
-    )  # fmt: skip
+    now.moved = 1
+    announce(sm, place, entry, cycle - LATE_RESULT, cycle, cycle)
 
 
 @merged
-def _bank_is_free(sizes: Any, warps: Any, ops: Any, writes: Any, mem: Any, op: int, cycle: int) -> bool:
+def _bank_is_free(sm: StagedSm, op: int, cycle: int) -> bool:
     """Whether nothing is written to the register bank of the operation's result; then that is."""
-    bank = ops[mem[op + s.O_OP] + OPERANDS] >> RESULT_AT
+    mem = sm.mem
+    bank = sm.ops[mem[op + s.O_OP]].operands >> RESULT_AT
     if bank == 0:
         return True
     place = mem[op + s.O_PLACE]
-    bit = int64(1) << (bank - 1 + place) % sizes[BANKS]
-    scheduler = int64(0) if sizes[IN_SM] else warps[place * WARP_WORDS + SCHED]
-    row = (cycle & (LATE_RESULT - 1)) * sizes[SCHEDULERS] + scheduler
-    before = writes[row] & BANKS_MASK if writes[row] >> BANK_BITS == cycle else int64(0)
-    writes[row] = cycle << BANK_BITS | before | bit
+    bit = int64(1) << (bank - 1 + place) % sm.banks
+    scheduler = int64(0) if sm.in_sm else sm.warps[place].sched
+    row = (cycle & (LATE_RESULT - 1)) * sm.schedulers + scheduler
+    before = sm.writes[row] & BANKS_MASK if sm.writes[row] >> BANK_BITS == cycle else int64(0)
+    sm.writes[row] = cycle << BANK_BITS | before | bit
     return before & bit == 0
 
 
 @called
-def _returned(mem: Any, base: int, client: int, cycle: int) -> int:
+def _returned(mem: Words, base: int, client: int, cycle: int) -> int:
     """What shared memory, requests that pass the L1 by, or the L1 have for the registers; 0: nothing."""
     if client == 0:
         out = mem[base + s.SHARED_OUT]
@@ -132,7 +120,7 @@ def _returned(mem: Any, base: int, client: int, cycle: int) -> int:
 
 
 @called
-def _next_answer(mem: Any, base: int, cycle: int) -> int:
+def _next_answer(mem: Words, base: int, cycle: int) -> int:
     """The request whose answer comes in, 0: none. A sector of the L1 is there then."""
     heap = mem[base + s.HEAP]
     if mem[base + s.HEAP_SIZE] == 0 or mem[heap] >> s.ORDER_BITS > cycle:
@@ -155,17 +143,17 @@ def _next_answer(mem: Any, base: int, cycle: int) -> int:
 
 
 @merged
-def _bank(mem: Any, base: int, number: int) -> int:
+def _bank(mem: Words, base: int, number: int) -> int:
     return mem[base + s.BANKS] + number * (s.BANK_RING + (mem[base + s.BANK_MASK] + 1) * s.ITEM_WORDS)
 
 
 @merged
-def _item(mem: Any, base: int, bank: int, number: int) -> int:
+def _item(mem: Words, base: int, bank: int, number: int) -> int:
     return bank + s.BANK_RING + (number & mem[base + s.BANK_MASK]) * s.ITEM_WORDS
 
 
 @called
-def _next_sector(mem: Any, op: int, tx: Any) -> int:
+def _next_sector(mem: Words, op: int, tx: Words) -> int:
     """The number in its line of the next sector of an operation that has one, the highest first."""
     if mem[op + s.O_MASK] == 0:
         mem[op + s.O_MASK] = tx[mem[op + s.O_NEXT]] & c.ALL_SECTORS
@@ -176,7 +164,7 @@ def _next_sector(mem: Any, op: int, tx: Any) -> int:
 
 
 @merged
-def _gone_on(mem: Any, op: int, bit: int) -> None:
+def _gone_on(mem: Words, op: int, bit: int) -> None:
     """The operation's next sector has left the load/store unit."""
     mem[op + s.O_MASK] &= ~sectors_of(bit, mem[op + s.O_GROUP])
     if mem[op + s.O_MASK] == 0:
@@ -184,7 +172,7 @@ def _gone_on(mem: Any, op: int, bit: int) -> None:
 
 
 @called
-def _serve(mem: Any, base: int, op: int, tx: Any, cycle: int) -> int:
+def _serve(mem: Words, base: int, op: int, tx: Words, cycle: int) -> int:
     """What the unit holds goes on: 1 it has left it, 2 it is done as well, 0 it has not."""
     if mem[op + s.O_KIND] == KIND_SHARED:
         inside = mem[base + s.SHARED_IN] - mem[base + s.SHARED_OUT]
@@ -226,31 +214,25 @@ def _serve(mem: Any, base: int, op: int, tx: Any, cycle: int) -> int:
 
 
 @merged
-def _room_on_way(mem: Any, base: int) -> bool:
+def _room_on_way(mem: Words, base: int) -> bool:
     return mem[base + s.WAY_IN] - mem[base + s.WAY_GONE] < mem[base + s.WAY_PLACES]
 
 
 @merged
-def _to_way(mem: Any, base: int, request: int) -> None:
+def _to_way(mem: Words, base: int, request: int) -> None:
     mem[mem[base + s.WAY] + (mem[base + s.WAY_IN] & s.WAY_MASK)] = request
     mem[base + s.WAY_IN] += 1
 
 
 @called
-def l1_step(
-    sizes: Any, warps: Any, slots: Any, owner: Any, ops: Any, scheds: Any, gates: Any, writes: Any,
-    wheel: Any, wants: Any, now: Any, op_stall: Any, waits: Any, entry_op: Any, entry_slot: Any, tx: Any, mem: Any,
-    cycle: int,
-) -> None:  # fmt: skip
+def l1_step(sm: StagedSm, cycle: int) -> None:
     """A cycle of all this, but for the requests that leave."""
+    now, mem = sm.now[0], sm.mem
     base = part(mem)
     op = mem[base + s.WRITING] & c.PLACE
-    if op != 0 and _bank_is_free(sizes, warps, ops, writes, mem, op, cycle):
+    if op != 0 and _bank_is_free(sm, op, cycle):
         mem[base + s.WRITING] = 0
-        finish(
-            sizes, warps, slots, owner, ops, scheds, gates, writes, wheel, wants, now, op_stall, waits,
-            entry_op, entry_slot, mem, op, cycle,
-        )  # fmt: skip
+        finish(sm, op, cycle)
     if mem[base + s.WRITING] == 0:
         client = mem[base + s.TURN]
         for _ in range(3):
@@ -264,10 +246,7 @@ def l1_step(
         free_request(mem, base, request)
         op = mem[request + s.R_OPERATIONS] & c.PLACE
         if op != 0:
-            finish(
-                sizes, warps, slots, owner, ops, scheds, gates, writes, wheel, wants, now, op_stall, waits,
-                entry_op, entry_slot, mem, op, cycle,
-            )  # fmt: skip
+            finish(sm, op, cycle)
     out = mem[base + s.MISS_OUT]
     if out != mem[base + s.MISS_IN] and _room_on_way(mem, base):
         _to_way(mem, base, mem[mem[base + s.MISSES] + (out & mem[base + s.MISS_MASK])])
@@ -281,25 +260,19 @@ def l1_step(
                 found = look_up(mem, base, op, mem[item + s.I_LINE], mem[item + s.I_BIT], mem[item + s.I_PART])
                 mem[bank + s.BANK_OUT] += int64(found != 0)
                 if found == 2:
-                    finish(
-                        sizes, warps, slots, owner, ops, scheds, gates, writes, wheel, wants, now, op_stall,
-                        waits, entry_op, entry_slot, mem, op, cycle,
-                    )  # fmt: skip
+                    finish(sm, op, cycle)
     op = mem[base + s.UNIT] & c.PLACE
     if op:
-        left = _serve(mem, base, op, tx, cycle)
+        left = _serve(mem, base, op, sm.tx, cycle)
         if left:
             mem[base + s.UNIT] = 0
-            now[MOVED] = 1
+            now.moved = 1
         if left == 2:
-            finish(
-                sizes, warps, slots, owner, ops, scheds, gates, writes, wheel, wants, now, op_stall, waits,
-                entry_op, entry_slot, mem, op, cycle,
-            )  # fmt: skip
+            finish(sm, op, cycle)
 
 
 @called
-def next_request(mem: Any) -> int:
+def next_request(mem: Words) -> int:
     """The request that leaves the SM in this cycle, 0: none."""
     base = part(mem)
     gone = mem[base + s.WAY_GONE]
@@ -310,7 +283,7 @@ def next_request(mem: Any) -> int:
 
 
 @called
-def l1_due(mem: Any, cycle: int) -> None:
+def l1_due(mem: Words, cycle: int) -> None:
     """After a cycle of all this: DUE, the next one in which something may happen, of what is known."""
     base = part(mem)
     moving = mem[base + s.WRITING] | mem[base + s.PASSING] | (mem[base + s.MISS_IN] - mem[base + s.MISS_OUT])

@@ -7,47 +7,8 @@ from typing import Any
 
 from ppt_gpu.common.bits import int64
 from ppt_gpu.common.compiled import called, entry, merged
-from ppt_gpu.sm.loop.state import (
-    ACCESS,
-    ALIVE,
-    ARRIVED_AT,
-    AT_BLOCKS,
-    AT_END,
-    AT_GATES,
-    AT_KEYS,
-    AT_SCHEDS,
-    AT_SLOTS,
-    AT_STALL,
-    AT_UNITS,
-    AT_WARPS,
-    BASE,
-    BUSY,
-    CYCLES,
-    DOOR,
-    FAR,
-    FAR_AWAY,
-    FETCHED,
-    GATE,
-    GATE_SHIFT,
-    KEY_SHIFT,
-    LATER,
-    MAIN,
-    NEAR,
-    NEXT_OPEN,
-    OFFSET,
-    PLACES,
-    POS,
-    READY,
-    READY_MASK,
-    RESULTS,
-    ROWS,
-    SCHED_SHIFT,
-    SLOT_SHIFT,
-    UNTIL,
-    WAITING,
-    WAKES,
-    WARP_SHIFT,
-)
+from ppt_gpu.common.records import Words
+from ppt_gpu.sm.loop.state import FAR_AWAY, KEY_SHIFT, LATER, LET_IN, NEAR, ROWS, STALL_SHIFT, WHEEL, Sm, sm_at
 from ppt_gpu.sm.loop.wheel import is_bound, schedule
 from ppt_gpu.sm.program.machine import GTO, GTO_BLOCK, NEVER
 
@@ -56,38 +17,32 @@ from ppt_gpu.sm.program.machine import GTO, GTO_BLOCK, NEVER
 def make_advance() -> Any:
     """_advance, compiled."""
 
-    def advance(
-        K: int, POLICY: int, core: Any, snap: Any, layout: Any, wheel: Any, occupied: Any, scheds: Any, rounds: int,
-        before: int, now: int,
-    ) -> None:  # fmt: skip
-        _advance(K, POLICY, core, snap, layout, wheel, occupied, scheds, rounds, before, now)
+    def advance(sm: Words, then: Words, rounds: int, before: int, now: int) -> None:
+        _advance(sm_at(sm), sm_at(then), rounds, before, now)
 
     return entry(advance)
 
 
 @called
-def _advance(
-    K: int, POLICY: int, core: Any, snap: Any, layout: Any, wheel: Any, occupied: Any, scheds: Any, rounds: int,
-    before: int, now: int,
-) -> None:  # fmt: skip
-    """The state of cycle `now`, `rounds` times (now - before) cycles later. `snap` is the state of cycle `before`."""
-    time = rounds * (now - before)
-    for place in range(layout[PLACES]):
-        at, alive = layout[AT_WARPS] + (place << WARP_SHIFT), layout[AT_SCHEDS] + ((place % K) << SCHED_SHIFT) + ALIVE
-        lag = core[at + POS] - snap[at + POS]
-        if lag != 0 and (core[alive] >> (place // K)) & 1:
-            gate = layout[AT_GATES] + (core[at + GATE] & OFFSET) + MAIN
-            cycles = layout[AT_GATES] + (core[gate] & OFFSET) + CYCLES
-            core[at + BASE] += rounds * (core[cycles] - snap[cycles])
-            for word in (POS, ACCESS):
-                core[at + word] += rounds * (core[at + word] - snap[at + word])
-            move_warp(K, POLICY, core, layout, place, time, now)
-    for at in range(layout[AT_GATES], layout[AT_UNITS], 1 << GATE_SHIFT):
-        core[at + CYCLES] += rounds * (core[at + CYCLES] - snap[at + CYCLES])
-    for at in range(layout[AT_STALL], layout[AT_END]):
-        core[at] += rounds * (core[at] - snap[at])
-    move_ports(K, core, layout, time, now)
-    wind(K, core, layout, wheel, occupied, scheds, now + time)
+def _advance(sm: Sm, then: Sm, rounds: int, before: int, now: int) -> None:
+    """The state of cycle `now`, `rounds` times (now - before) cycles later. `then` is the state of cycle `before`."""
+    K, time = sm.schedulers, rounds * (now - before)
+    for place in range(sm.places):
+        warp, was = sm.warps[place], then.warps[place]
+        if warp.pos != was.pos and (sm.scheds[place % K].alive >> (place // K)) & 1:
+            main = sm.gates[warp.gate & (LET_IN - 1)].main
+            warp.base += rounds * (sm.gates[main].cycles - then.gates[main].cycles)
+            warp.pos += rounds * (warp.pos - was.pos)
+            warp.access += rounds * (warp.access - was.access)
+            move_warp(sm, place, time, now)
+    for number in range(sm.all_gates):
+        sm.gates[number].cycles += rounds * (sm.gates[number].cycles - then.gates[number].cycles)
+    for operation in range(sm.all_operations):
+        sm.doubled[operation] += rounds * (sm.doubled[operation] - then.doubled[operation])
+    for at in range(sm.all_operations << STALL_SHIFT):
+        sm.op_stall[at] += rounds * (sm.op_stall[at] - then.op_stall[at])
+    move_ports(sm, time, now)
+    wind(sm, now + time)
 
 
 @merged
@@ -97,45 +52,48 @@ def _moved(value: int, time: int, now: int) -> int:
 
 
 @called
-def move_warp(K: int, POLICY: int, core: Any, layout: Any, place: int, time: int, now: int) -> None:
+def move_warp(sm: Sm, place: int, time: int, now: int) -> None:
     """The times of the warp in slot `place`, `time` later, also the cycle of its last issue, which its key holds."""
-    at = layout[AT_WARPS] + (place << WARP_SHIFT)
-    for word in (READY, RESULTS, ARRIVED_AT):
-        core[at + word] += time
-    core[at + FETCHED] = _moved(core[at + FETCHED], time, now)
-    for slot in range(place << layout[SLOT_SHIFT], (place + 1) << layout[SLOT_SHIFT]):
-        if core[layout[AT_SLOTS] + slot] >> 2 > now:
-            core[layout[AT_SLOTS] + slot] += time << 2
-    if POLICY in (GTO, GTO_BLOCK):
-        core[layout[AT_KEYS] + (((place % K) << 6) | (place // K))] += time << KEY_SHIFT
+    warp = sm.warps[place]
+    warp.ready += time
+    warp.results += time
+    warp.arrived_at += time
+    warp.fetched = _moved(warp.fetched, time, now)
+    for slot in range(place << sm.slot_shift, (place + 1) << sm.slot_shift):
+        if sm.slots[slot] >> 2 > now:
+            sm.slots[slot] += time << 2
+    if sm.policy in (GTO, GTO_BLOCK):
+        sm.keys[((place % sm.schedulers) << 6) | (place // sm.schedulers)] += time << KEY_SHIFT
 
 
 @called
-def move_ports(K: int, core: Any, layout: Any, time: int, now: int) -> None:
+def move_ports(sm: Sm, time: int, now: int) -> None:
     """What is taken at `now` is free `time` later."""
-    for k in range(K):
-        at = layout[AT_SCHEDS] + (k << SCHED_SHIFT)
-        for word in (NEXT_OPEN, BUSY, DOOR):
-            core[at + word] = _moved(core[at + word], time, now)
-    for at in range(layout[AT_GATES], layout[AT_UNITS], 1 << GATE_SHIFT):
-        core[at + UNTIL] = _moved(core[at + UNTIL], time, now)
-    for at in range(layout[AT_UNITS], layout[AT_BLOCKS]):
-        core[at] = _moved(core[at], time, now)
+    for k in range(sm.schedulers):
+        sched = sm.scheds[k]
+        sched.next_open = _moved(sched.next_open, time, now)
+        sched.busy = _moved(sched.busy, time, now)
+        sched.door = _moved(sched.door, time, now)
+    for number in range(sm.all_gates):
+        sm.gates[number].until = _moved(sm.gates[number].until, time, now)
+    for unit in range(sm.all_units):
+        sm.units[unit] = _moved(sm.units[unit], time, now)
 
 
 @called
-def wind(K: int, core: Any, layout: Any, wheel: Any, occupied: Any, scheds: Any, now: int) -> None:
+def wind(sm: Sm, now: int) -> None:
     """The timing wheel as of cycle `now`: all warps that wait for a time."""
-    for row in range(len(wheel)):
-        wheel[row] = 0
+    K, occupied = sm.schedulers, sm.occupied
+    for row in range(2 * WHEEL * 2 * K):
+        sm.wheel[row] = 0
     occupied[NEAR] = occupied[LATER] = occupied[FAR_AWAY] = int64(0)
-    for row in range(ROWS, len(occupied)):
+    for row in range(ROWS, ROWS + 2 * WHEEL):
         occupied[row] = 0
     for k in range(K):
-        scheds[(k << SCHED_SHIFT) + FAR] = 0
-        scheds[(k << SCHED_SHIFT) + WAKES] = 0
-    for place in range(layout[PLACES]):
-        k, bit, at = place % K, place // K, layout[AT_WARPS] + (place << WARP_SHIFT)
-        waiting = scheds[(k << SCHED_SHIFT) + ALIVE] & ~scheds[(k << SCHED_SHIFT) + READY_MASK]
-        if (waiting >> bit) & 1 and core[at + WAITING] == 0:
-            schedule(K, wheel, occupied, scheds, k, bit, is_bound(K, core[at + GATE]), core[at + READY], now)
+        sm.scheds[k].far = 0
+        sm.scheds[k].wakes = 0
+    for place in range(sm.places):
+        k, bit, warp = place % K, place // K, sm.warps[place]
+        waiting = sm.scheds[k].alive & ~sm.scheds[k].ready
+        if (waiting >> bit) & 1 and warp.waiting == 0:
+            schedule(sm, k, bit, is_bound(sm, warp.gate), warp.ready, now)

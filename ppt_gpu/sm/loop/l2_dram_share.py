@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ppt_gpu.common.bits import int64, quotient
 from ppt_gpu.common.compiled import called, merged, popcount
+from ppt_gpu.common.records import Words
 from ppt_gpu.sm.loop.memory import (
     ALL_SECTORS,
     C_DRAM_READ,
@@ -59,7 +58,7 @@ from ppt_gpu.sm.program.program import FORCED_DRAM
 
 
 @called
-def _dram_busy(mem: Any, time: int, count: int, others: int) -> None:
+def _dram_busy(mem: Words, time: int, count: int, others: int) -> None:
     """DRAM serves `count` bursts in one direction; `others`: bytes that it has moved in the other one."""
     cost = count * mem[P_DRAM]
     if others != 0 and mem[P_TURN] != 0:
@@ -68,7 +67,7 @@ def _dram_busy(mem: Any, time: int, count: int, others: int) -> None:
 
 
 @called
-def _dram_loaded(mem: Any, time: int) -> int:
+def _dram_loaded(mem: Words, time: int) -> int:
     """Cycles by which a read is later because of what else DRAM does: with the square of its use, twice as many where
     half are writes. In 1/1024."""
     moved = mem[C_DRAM_READ] + mem[C_DRAM_WRITE]
@@ -81,7 +80,7 @@ def _dram_loaded(mem: Any, time: int) -> int:
 
 
 @merged
-def _dram_write(mem: Any, time: int, count: int) -> None:
+def _dram_write(mem: Words, time: int, count: int) -> None:
     """DRAM takes `count` sectors of a line."""
     group = mem[P_DRAM_GROUP]
     bursts = quotient(count + group - 1, group)
@@ -90,7 +89,7 @@ def _dram_write(mem: Any, time: int, count: int) -> None:
 
 
 @called
-def _l2_keep(mem: Any, time: int, place: int, sectors: int) -> int:
+def _l2_keep(mem: Words, time: int, place: int, sectors: int) -> int:
     """The node of a line, allocated if need be, before `sectors` become valid. Replaced dirty sectors go to DRAM."""
     node = mem[place + L2_NODE] & PLACE
     if node == 0:
@@ -111,7 +110,7 @@ def _l2_keep(mem: Any, time: int, place: int, sectors: int) -> int:
 
 
 @called
-def _l2_is_far(mem: Any, node: int) -> bool:
+def _l2_is_far(mem: Words, node: int) -> bool:
     """Have as many lines of the set been used after this one as the part of the L2 next to the SM has ways?"""
     for _ in range(mem[P_L2_NEAR]):
         node = mem[node + NEXT] & PLACE
@@ -121,7 +120,7 @@ def _l2_is_far(mem: Any, node: int) -> bool:
 
 
 @merged
-def _l2_comes_from_far(mem: Any, node: int, sectors: int) -> bool:
+def _l2_comes_from_far(mem: Words, node: int, sectors: int) -> bool:
     """Does the L2 have some of `sectors`, but not the part next to the SM? What was pushed out of that is forgotten."""
     if _l2_is_far(mem, node):
         mem[node + VALID] &= ALL_SECTORS
@@ -129,13 +128,13 @@ def _l2_comes_from_far(mem: Any, node: int, sectors: int) -> bool:
 
 
 @called
-def _is_kept(mem: Any, place: int) -> bool:
+def _is_kept(mem: Words, place: int) -> bool:
     """Do others keep this line in the L2? Then it is not this SM that writes it back."""
     return mem[place + L2_SET] >> KEPT_AT & 1 != 0
 
 
 @called
-def _l2_missing(mem: Any, place: int, forced: int, sectors: int) -> int:
+def _l2_missing(mem: Words, place: int, forced: int, sectors: int) -> int:
     """Sectors that the L2 lacks and, from bit SECTORS on, that others fetch right now; the line becomes the newest."""
     coming = int64(0)
     if place == 0:
@@ -158,7 +157,7 @@ def _l2_missing(mem: Any, place: int, forced: int, sectors: int) -> int:
 
 
 @merged
-def l2_read(mem: Any, time: int, line: int, sectors: int, wait: int, atomic: int) -> int:
+def l2_read(mem: Words, time: int, line: int, sectors: int, wait: int, atomic: int) -> int:
     """Cycle at which the data of a load or atomic is back at the SM."""
     place, count = line_place(mem, line), popcount(sectors)
     mem[C_L2] += count
@@ -194,7 +193,7 @@ def l2_read(mem: Any, time: int, line: int, sectors: int, wait: int, atomic: int
 
 
 @called
-def l2_write(mem: Any, time: int, place: int, forced: int, sectors: int) -> int:
+def l2_write(mem: Words, time: int, place: int, forced: int, sectors: int) -> int:
     """Server time at which L2 (and DRAM, a latency's worth of writes ahead) has accepted the sectors."""
     count = popcount(sectors)
     mem[C_L2] += count

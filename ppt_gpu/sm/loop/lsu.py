@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ppt_gpu.common.bits import int64, prefetch, quotient
 from ppt_gpu.common.compiled import called, merged, popcount
+from ppt_gpu.common.records import Words
 from ppt_gpu.sm.loop.l2_dram_share import l2_read, l2_write
 from ppt_gpu.sm.loop.memory import (
     ATOMIC,
@@ -74,12 +73,12 @@ from ppt_gpu.sm.program.program import FORCED_L1, KIND_ATOMIC, KIND_LOAD
 
 
 @merged
-def l1_sectors(mem: Any, sectors: int) -> int:
+def l1_sectors(mem: Words, sectors: int) -> int:
     return quotient(popcount(sectors) + mem[P_L1_GROUP] - 1, mem[P_L1_GROUP])
 
 
 @called
-def _leave(mem: Any, time: int, sectors: int) -> int:
+def _leave(mem: Words, time: int, sectors: int) -> int:
     """Send the requests of a transaction, in order with all others: wait of the last one. mem[NOW]: as `_miss`."""
     cost = mem[P_REQUEST]
     mem[NOW] = time
@@ -92,7 +91,7 @@ def _leave(mem: Any, time: int, sectors: int) -> int:
 
 
 @called
-def _return(mem: Any, time: int, sectors: int) -> int:
+def _return(mem: Words, time: int, sectors: int) -> int:
     """Wait of the last sector for the port through which data come back to the warps."""
     cost = mem[P_REQUEST]
     if cost == 0:
@@ -102,13 +101,13 @@ def _return(mem: Any, time: int, sectors: int) -> int:
 
 
 @merged
-def _round_trip(mem: Any) -> int:
+def _round_trip(mem: Words) -> int:
     """Cycles from a request that finds everything idle to its answer from the L2."""
     return mem[P_L1_LATENCY] + mem[P_MISS] if mem[P_PERFECT] != 0 else mem[P_L2_LATENCY]
 
 
 @called
-def _perfect_miss(mem: Any, time: int, sectors: int, wait: int) -> int:
+def _perfect_miss(mem: Words, time: int, sectors: int, wait: int) -> int:
     """As `_miss`, where everything below the L1 is perfect."""
     wait = max(wait, _leave(mem, time, sectors))
     wait = max(wait, _return(mem, mem[NOW], sectors))
@@ -116,7 +115,7 @@ def _perfect_miss(mem: Any, time: int, sectors: int, wait: int) -> int:
 
 
 @merged
-def hold_mshr(mem: Any, ring: int, size: int, place: int, others: int, release: int) -> None:
+def hold_mshr(mem: Words, ring: int, size: int, place: int, others: int, release: int) -> None:
     """An MSHR is free from cycle `release` on: it goes into the ring at `place`, behind `others`, or before later ones.
 
     The MSHRs are a ring in order of release, so a new one usually goes to the end.
@@ -131,7 +130,7 @@ def hold_mshr(mem: Any, ring: int, size: int, place: int, others: int, release: 
 
 
 @called
-def _miss(mem: Any, time: int, line: int, sectors: int, wait: int, atomic: int) -> int:
+def _miss(mem: Words, time: int, line: int, sectors: int, wait: int, atomic: int) -> int:
     """Take the MSHR that is free first and hold it until the data is there. mem[NOW]: when the unit went on."""
     ring, size, head = mem[MSHRS] & PLACE, mem[P_MSHRS], mem[MSHR_HEAD] & PLACE
     time = max(time, mem[ring + head] * ONE)
@@ -145,7 +144,7 @@ def _miss(mem: Any, time: int, line: int, sectors: int, wait: int, atomic: int) 
 
 
 @merged
-def _load(mem: Any, time: int, line: int, sectors: int, cached: int) -> int:
+def _load(mem: Words, time: int, line: int, sectors: int, cached: int) -> int:
     """Cycle of arrival of one transaction. mem[NOW]: when it left the load/store unit."""
     mem[NOW] = time
     done = whole(time) + mem[P_L1_LATENCY]
@@ -192,7 +191,7 @@ def _load(mem: Any, time: int, line: int, sectors: int, cached: int) -> int:
 
 
 @merged
-def l1_looked_up(mem: Any, place: int, sectors: int) -> tuple[int, int, int]:
+def l1_looked_up(mem: Words, place: int, sectors: int) -> tuple[int, int, int]:
     """(node of a line in the L1, or 0; of the sectors that a load asks for as the L1 fetches them, those that are there
     or coming; those that miss)"""
     group = mem[P_L1_GROUP]
@@ -215,7 +214,7 @@ def l1_looked_up(mem: Any, place: int, sectors: int) -> tuple[int, int, int]:
 
 
 @merged
-def l1_drop(mem: Any, place: int, cached: int) -> None:
+def l1_drop(mem: Words, place: int, cached: int) -> None:
     """An atomic takes its line out of the L1."""
     if place != 0 and cached != 0:
         node = mem[place + L1_NODE] & PLACE
@@ -225,7 +224,7 @@ def l1_drop(mem: Any, place: int, cached: int) -> None:
 
 
 @merged
-def l1_store(mem: Any, time: int, place: int, line: int, sectors: int, cached: int) -> bool:
+def l1_store(mem: Words, time: int, place: int, line: int, sectors: int, cached: int) -> bool:
     """What a store leaves in the L1. Does it stay there?"""
     back = mem[P_L1_WRITE] == WRITE_BACK or (mem[P_L1_WRITE] == WRITE_EVICT and cached == IN_LOCAL)
     kept = line == FORCED_L1 and back
@@ -250,7 +249,7 @@ def l1_store(mem: Any, time: int, place: int, line: int, sectors: int, cached: i
 
 
 @called
-def reserved(mem: Any, at: int) -> int:
+def reserved(mem: Words, at: int) -> int:
     """The first cycle in which a line of the L1's set at `at` is no more on its way."""
     node, free = mem[at + VICTIM] & PLACE, int64(NEVER)
     while node:
@@ -260,7 +259,7 @@ def reserved(mem: Any, at: int) -> int:
 
 
 @called
-def l1_allocate(mem: Any, time: int, place: int) -> int:
+def l1_allocate(mem: Words, time: int, place: int) -> int:
     """An L1 node for a line; dirty sectors of the line it replaces go to the L2."""
     at = mem[place + L1_SET] & PLACE
     node = mem[at + VICTIM] & PLACE
@@ -275,7 +274,7 @@ def l1_allocate(mem: Any, time: int, place: int) -> int:
 
 
 @merged
-def _store(mem: Any, time: int, line: int, sectors: int, cached: int) -> int:
+def _store(mem: Words, time: int, line: int, sectors: int, cached: int) -> int:
     """Server time at which the store is accepted below, -1 when it stays in the L1. mem[NOW]: as `_load`."""
     mem[NOW] = time
     place = line_place(mem, line) & PLACE
@@ -289,7 +288,7 @@ def _store(mem: Any, time: int, line: int, sectors: int, cached: int) -> int:
 
 
 @called
-def _atomic(mem: Any, time: int, line: int, sectors: int, cached: int, wait: int) -> int:
+def _atomic(mem: Words, time: int, line: int, sectors: int, cached: int, wait: int) -> int:
     """Cycle of arrival of one transaction of an atomic. mem[NOW]: when it left the load/store unit."""
     mem[NOW] = time
     l1_drop(mem, line_place(mem, line) & PLACE, cached)
@@ -300,7 +299,7 @@ def _atomic(mem: Any, time: int, line: int, sectors: int, cached: int, wait: int
 
 
 @merged
-def leave_queue(mem: Any, cycle: int) -> int:
+def leave_queue(mem: Words, cycle: int) -> int:
     """Note when this operation's queue place becomes free; returns the cycle from which the queue has a place."""
     cycle = max(cycle, mem[LAST_RELEASE])
     mem[LAST_RELEASE] = cycle
@@ -312,7 +311,7 @@ def leave_queue(mem: Any, cycle: int) -> int:
 
 
 @merged
-def issue_shared(mem: Any, cycle: int, passes: int) -> tuple[int, int]:
+def issue_shared(mem: Words, cycle: int, passes: int) -> tuple[int, int]:
     """A shared-memory operation issued in `cycle`: (cycle of its result, cycle from which the queue has a place)."""
     start = max(cycle * ONE, mem[LSU])
     mem[C_PASSES] += passes
@@ -323,7 +322,7 @@ def issue_shared(mem: Any, cycle: int, passes: int) -> tuple[int, int]:
 
 
 @called
-def _copy(cycle: int, first: int, last: int, tx: Any, mem: Any) -> int:
+def _copy(cycle: int, first: int, last: int, tx: Words, mem: Words) -> int:
     """Cycle of the result of a load that the copy engine does, issued in `cycle`."""
     time = max(cycle * ONE, mem[COPIER])
     done = whole(time) + mem[P_L1_LATENCY]
@@ -345,7 +344,7 @@ def _copy(cycle: int, first: int, last: int, tx: Any, mem: Any) -> int:
 
 
 @called
-def issue_global(kind: int, cached: int, cycle: int, word: int, last: int, tx: Any, mem: Any) -> tuple[int, int]:
+def issue_global(kind: int, cached: int, cycle: int, word: int, last: int, tx: Words, mem: Words) -> tuple[int, int]:
     """A load, store or atomic issued in `cycle`: (cycle of its result, cycle from which the queue has a place)."""
     first, cycles, updates = word & FIRST_MASK, (word >> CYCLES_AT) & CYCLES_MASK, word >> UPDATES_AT
     if cached == COPIES:

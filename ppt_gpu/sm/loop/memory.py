@@ -8,8 +8,6 @@ one makes each call dearer, and compiling too.) What happens in it: loop.lsu, lo
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -168,7 +166,8 @@ def _write_lines(
     lines: NDArray[np.int64], program: Program, machine: Machine, l1_sets_at: int, l2_sets_at: int,
     l2_set: NDArray[np.int32] | None,
 ) -> None:  # fmt: skip
-    for part in _parts(len(lines)):
+    for first in range(0, len(lines), PART):
+        part = slice(first, first + PART)
         here, l1_set = lines[part], set_index(program, machine.l1_sets, machine.l1_index, lines=part)
         in_l2 = even_sets(program, machine.l2_sets, lines=part) if l2_set is None else l2_set[part]
         here[:, L1_NODE : L2_NODE + 1] = 0
@@ -183,7 +182,8 @@ def _write_lines(
 
 def _write_accesses(access: NDArray[np.int64], program: Program) -> None:
     access[:] = program.access_start
-    for part in _parts(len(program.access_cycles)):
+    for first in range(0, len(program.access_cycles), PART):
+        part = slice(first, min(first + PART, len(program.access_cycles)))
         access[part] |= program.access_cycles[part].astype(np.int64) << CYCLES_AT
         updates = program.access_atomic[part].astype(np.int64) if len(program.access_atomic) else np.int64(1)
         access[part] |= updates << UPDATES_AT
@@ -191,15 +191,10 @@ def _write_accesses(access: NDArray[np.int64], program: Program) -> None:
 
 def _write_transactions(tx: NDArray[np.int64], program: Program) -> None:
     tx[-1] = 0
-    for part in _parts(len(program.tx_line)):
+    for first in range(0, len(program.tx_line), PART):
+        part = slice(first, min(first + PART, len(program.tx_line)))
         np.left_shift(program.tx_line[part], SECTORS, out=tx[part], dtype=np.int64)
         tx[part] |= program.tx_sectors[part]
-
-
-def _parts(count: int) -> Iterator[slice]:
-    """`count` records, so many at a time as stay in the host's caches while they are worked on."""
-    for first in range(0, count, PART):
-        yield slice(first, min(first + PART, count))
 
 
 def l1_way(program: Program, machine: Machine) -> NDArray[np.int64]:

@@ -14,10 +14,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ppt_gpu.common.bits import ctz, int64
-from ppt_gpu.common.compiled import entry
+from ppt_gpu.common.compiled import entry, merged
 from ppt_gpu.common.errors import PptError
+from ppt_gpu.common.records import Record, Words
 from ppt_gpu.sm.loop.memory import COPIES, l1_way
 from ppt_gpu.sm.program.machine import (
     WAIT_LONG,
@@ -45,22 +47,29 @@ from ppt_gpu.sm.program.result import STALL_REASONS
 NO_WAIT, NO_SLOT, FIRST_SLOT = 0, 1, 2
 W1_AT, MORE_AT, SLOT_AT, KIND_AT, LAST_AT, AHEAD_AT, PORT_AT, OP_AT = 7, 14, 15, 22, 25, 26, 27, 33
 FETCH_AT, THROTTLE_AT = 57, 58
-PORT_MASK, OP_MASK, KIND_MASK = 63, (1 << 24) - 1, 7
+PORT_MASK, OP_MASK, KIND_MASK, SLOT_MASK, THROTTLE_MASK = 63, (1 << 24) - 1, 7, 127, 15
 MAX_PORTS, FREE_PORT = 64, 0
-POSITION = (1 << 40) - 1  # of entries and memory entries
 # columns of `op_stall` in the loop: first WAIT_*, then these
 NO_INSTRUCTION = 3
 NOT_SELECTED, MATH, LG, MIO, BARRIER, BRANCH, DRAIN = range(4, 11)
 #: by kind: why a ready warp without a port waits
 THROTTLE = np.array([MATH, MATH, MATH, LG, LG, LG, MIO, MIO], np.int64)
-# words of an operation's record; ANNOUNCE: latency * 4 + WAIT_*, as in the scoreboard slots; EVENT: EVENT_* of the
-# program, HELD_FOR: the column of `op_stall` for its waits for events
-# USES_L1: 0 no, 1 yes, COPIES: the copy engine does it; and POSTED for atomics of which nobody wants a result
-# CACHED, of constants: ALWAYS_THERE, or each of its lines is looked for (BY_LINES), or it is queued or the first one is
-# waited for (AT_FIRST)
-ANNOUNCE, INTERVAL, LATENCY, USES_L1, EVENT, HELD_FOR, CACHED = range(7)
+# Operation.cached
 ALWAYS_THERE, BY_LINES, AT_FIRST = range(3)
-OP_ROW = 8
+
+
+class Operation(Record):
+    """What an operation of the program needs of the machine."""
+
+    announce: int  # latency * 4 + WAIT_*, as in the scoreboard slots
+    interval: int  # cycles for which it keeps its unit
+    latency: int
+    way: int  # how it looks into the L1 (loop.memory.l1_way), COPIES: the copy engine does it
+    event: int  # EVENT_* of the program
+    held_for: int  # the column of `op_stall` for its waits for events
+    cached: (
+        int  # of a constant: ALWAYS_THERE; each of its lines is looked for; it is queued, or the first is waited for
+    )
 
 
 @dataclass(frozen=True)
@@ -73,11 +82,7 @@ class Port:
     queued: bool
     ring: bool  # its units become free in the order in which they were taken
     served: bool = False  # they are places before a unit of the SM
-
-    @property
-    def private(self) -> bool:
-        """Only warps of one scheduler use it."""
-        return not (self.shared or self.queued or self.served) and self.twin < 0
+    private: bool = False  # only warps of one scheduler use it
 
 
 class Packed:
@@ -93,7 +98,10 @@ class Packed:
                 f"{len(pairs)} kinds of execution units in one kernel; at most {MAX_PORTS - 1} are simulated"
             )
         number = {pair: index for index, pair in enumerate(pairs, FREE_PORT + 1)}
-        self.ports = [Port(0, False, -1, False, False), *(_port(pair, number, program, machine) for pair in pairs)]
+        self.ports = [
+            Port(0, False, -1, False, False, private=True),
+            *(_port(pair, number, program, machine) for pair in pairs),
+        ]
         op_port = np.array([number.get(pair, FREE_PORT) for pair in needs], np.int64)
         private = np.array([port.private for port in self.ports])[op_port]
         alone = np.isin(kind, (KIND_COMPUTE, KIND_BRANCH))
@@ -106,9 +114,9 @@ class Packed:
         held = np.where(event_reasons(program) == STALL_REASONS.index("barrier"), BARRIER, WAIT_LONG)
         way = np.where(copies_of(program), COPIES, l1_way(program, machine))
         columns = [announce, program.op_ii, latency, way, events_of(program), held, cached]
-        table = np.zeros((len(kind), OP_ROW), np.int64)
-        table[:, : len(columns)] = np.stack(columns, axis=1)
-        self.op_table = table.ravel()
+        self.operations: NDArray[np.void] = np.zeros(len(kind), Operation.dtype)
+        for name, column in zip(Operation.__annotations__, columns, strict=True):
+            self.operations[name] = column
         op_word = (kind << KIND_AT) | (op_port << PORT_AT) | (np.arange(len(kind)) << OP_AT)
         op_word |= THROTTLE[kind] << THROTTLE_AT
         op_word |= (private & alone).astype(np.int64) << AHEAD_AT
@@ -141,11 +149,51 @@ def _port(pair: tuple[int, bool], number: dict[tuple[int, bool], int], program: 
     shared, units = machine.pipe_shared[pipe], machine.pipe_units[pipe]
     intervals = program.op_ii[program.op_pipe == pipe]
     ring = int(intervals.min()) == int(intervals.max())
-    return Port(units, shared, number.get((pipe, not queued), -1), queued, ring)
+    twin = number.get((pipe, not queued), -1)
+    return Port(units, shared, twin, queued, ring, private=twin < 0 and not (shared or queued))
+
+
+@merged
+def operation_in(word: int) -> int:
+    """The operation of an entry."""
+    return (word >> OP_AT) & OP_MASK
+
+
+@merged
+def port_in(word: int) -> int:
+    """The port that an entry needs."""
+    return (word >> PORT_AT) & PORT_MASK
+
+
+@merged
+def kind_in(word: int) -> int:
+    """The kind of an entry."""
+    return (word >> KIND_AT) & KIND_MASK
+
+
+@merged
+def slot_in(word: int) -> int:
+    """The scoreboard slot that an entry announces."""
+    return (word >> SLOT_AT) & SLOT_MASK
+
+
+@merged
+def throttle_in(word: int) -> int:
+    """The column of `op_stall` for a wait for the port of an entry."""
+    return (word >> THROTTLE_AT) & THROTTLE_MASK
+
+
+@merged
+def has(word: int, at: int) -> bool:
+    """Whether a bit of an entry is set: MORE_AT, LAST_AT, AHEAD_AT or FETCH_AT."""
+    return (word >> at) & 1 != 0
 
 
 @entry
-def pack_entries(code: Any, entry_op: Any, entry_wait: Any, entry_slot: Any, op_word: Any, last: Any) -> None:
+def pack_entries(
+    code: Words, entry_op: NDArray[Any], entry_wait: NDArray[Any], entry_slot: NDArray[Any], op_word: Words,
+    last: NDArray[np.bool_],
+) -> None:  # fmt: skip
     """The word of every entry [E] into `code`."""
     for e in range(len(entry_op)):
         wait = int64(entry_wait[e])

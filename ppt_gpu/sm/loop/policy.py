@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ppt_gpu.common.bits import LANES, NO_KEY, ctz, int64, least_of
 from ppt_gpu.common.compiled import merged
+from ppt_gpu.common.records import Words
 
 
 @merged
@@ -22,7 +21,7 @@ def after(bit: int) -> int:
 
 
 @merged
-def greedy_or_least(mask: int, greedy: int, keys: Any, k: int) -> int:
+def greedy_or_least(mask: int, greedy: int, keys: Words, k: int) -> int:
     """The greedy warp if it is in `mask`, else the one with the least key; `mask` is not 0."""
     if greedy >= 0 and (mask >> greedy) & 1:
         return greedy

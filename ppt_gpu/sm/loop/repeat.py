@@ -13,49 +13,9 @@ from typing import Any
 
 from ppt_gpu.common.bits import int64
 from ppt_gpu.common.compiled import called, entry, merged
-from ppt_gpu.sm.loop.pack import MORE_AT
-from ppt_gpu.sm.loop.state import (
-    ALIVE,
-    ARRIVED,
-    ARRIVED_AT,
-    AT_BLOCKS,
-    AT_GATES,
-    AT_KEYS,
-    AT_SCHEDS,
-    AT_SLOTS,
-    AT_STALL,
-    AT_UNITS,
-    AT_WARPS,
-    BARRIER_LATENCY,
-    BASE,
-    BLOCK_SHIFT,
-    BLOCKED,
-    BUSY,
-    CYCLES,
-    DOOR,
-    FETCHED,
-    GATE,
-    GATE_SHIFT,
-    GREEDY,
-    HEAD,
-    KEY_SHIFT,
-    LAST,
-    MAIN,
-    NEED,
-    NEXT_OPEN,
-    OFFSET,
-    OPEN,
-    PLACES,
-    POS,
-    READY,
-    READY_MASK,
-    RESULTS,
-    SCHED_SHIFT,
-    SLOT_SHIFT,
-    UNTIL,
-    WAITING,
-    WARP_SHIFT,
-)
+from ppt_gpu.common.records import Words
+from ppt_gpu.sm.loop.pack import MORE_AT, has
+from ppt_gpu.sm.loop.state import KEY_SHIFT, LET_IN, Sm, Warp, sm_at
 from ppt_gpu.sm.loop.wheel import is_bound
 from ppt_gpu.sm.program.machine import GTO, GTO_BLOCK, NEVER
 
@@ -69,46 +29,43 @@ RUN_FROM, RUN_TO, RUN_LAG = range(3)
 def make_rounds_left() -> Any:
     """_rounds_left, compiled."""
 
-    def rounds_left(
-        K: int, POLICY: int, core: Any, snap: Any, layout: Any, run: Any, code: Any, waits: Any, before: int, now: int
-    ) -> int:
-        return _rounds_left(K, POLICY, core, snap, layout, run, code, waits, before, now)
+    def rounds_left(sm: Words, then: Words, run: Words, entries: int, before: int, now: int) -> int:
+        return _rounds_left(sm_at(sm), sm_at(then), run, entries, before, now)
 
     return entry(rounds_left)
 
 
 @called
-def _rounds_left(
-    K: int, POLICY: int, core: Any, snap: Any, layout: Any, run: Any, code: Any, waits: Any, before: int, now: int
-) -> int:
-    """How often what happened from `snap`, of cycle `before`, to now can happen again; 0: the state is another."""
-    if not (_same_schedulers(K, core, snap, layout, before, now) and _same_ports(core, snap, layout, before, now)):
+def _rounds_left(sm: Sm, then: Sm, run: Words, entries: int, before: int, now: int) -> int:
+    """How often what happened from `then`, of cycle `before`, to now can happen again; 0: the state is another.
+
+    `entries`: of the program.
+    """
+    if not (_same_schedulers(sm, then, before, now) and _same_ports(sm, then, before, now)):
         return int64(0)
-    rounds = int64(NEVER)
+    K, rounds, by_age = sm.schedulers, int64(NEVER), sm.policy in (GTO, GTO_BLOCK)
     for k in range(K):
-        newest_at_rest, oldest_moved = int64(-1), int64(NEVER)
-        ready = core[layout[AT_SCHEDS] + (k << SCHED_SHIFT) + READY_MASK]
-        alive = core[layout[AT_SCHEDS] + (k << SCHED_SHIFT) + ALIVE]
-        for place in range(k, layout[PLACES], K):
-            bit = place // K
-            if (alive >> bit) & 1 == 0:
+        newest_at_rest, oldest_moved, sched = int64(-1), int64(NEVER), sm.scheds[k]
+        for place in range(k, sm.places, K):
+            bit, key = place // K, (k << 6) | (place // K)
+            if (sched.alive >> bit) & 1 == 0:
                 continue
-            at, key = layout[AT_WARPS] + (place << WARP_SHIFT), layout[AT_KEYS] + ((k << 6) | bit)
-            lag = core[at + POS] - snap[at + POS]
+            warp, was, ready = sm.warps[place], then.warps[place], (sched.ready >> bit) & 1
+            lag = warp.pos - was.pos
             if lag == 0:
-                if not _at_rest(core, snap, at, (ready >> bit) & 1):
+                if not _at_rest(warp, was, ready):
                     return int64(0)
-                newest_at_rest = max(newest_at_rest, core[key])
+                newest_at_rest = max(newest_at_rest, sm.keys[key])
                 continue
-            if lag < 0 or not _same_warp(K, core, snap, layout, place, (ready >> bit) & 1, before, now):
+            if lag < 0 or not _same_warp(sm, then, place, ready, before, now):
                 return int64(0)
-            if POLICY in (GTO, GTO_BLOCK) and core[key] - snap[key] != (now - before) << KEY_SHIFT:
+            if by_age and sm.keys[key] - then.keys[key] != (now - before) << KEY_SHIFT:
                 return int64(0)
-            oldest_moved = min(oldest_moved, snap[key])
-            rounds = min(rounds, (repeating(code, waits, run, snap[at + POS], lag) - 1) // lag)
+            oldest_moved = min(oldest_moved, then.keys[key])
+            rounds = min(rounds, (repeating(sm, run, entries, was.pos, lag) - 1) // lag)
             if rounds <= 0:
                 return int64(0)
-        if POLICY in (GTO, GTO_BLOCK) and newest_at_rest >= oldest_moved:
+        if by_age and newest_at_rest >= oldest_moved:
             return int64(0)
     return rounds if rounds < NEVER else int64(0)
 
@@ -120,75 +77,77 @@ def _later(time: int, now: int) -> int:
 
 
 @called
-def _same_schedulers(K: int, core: Any, snap: Any, layout: Any, before: int, now: int) -> bool:
-    if (now - before) % K != 0:
+def _same_schedulers(sm: Sm, then: Sm, before: int, now: int) -> bool:
+    if (now - before) % sm.schedulers != 0:
         return False
-    for k in range(K):
-        at = layout[AT_SCHEDS] + (k << SCHED_SHIFT)
-        for word in (READY_MASK, OPEN, BLOCKED, LAST, GREEDY, ALIVE):
-            if core[at + word] != snap[at + word]:
-                return False
-        for word in (NEXT_OPEN, BUSY, DOOR):
-            if _later(core[at + word], now) != _later(snap[at + word], before):
-                return False
-    for at in range(layout[AT_BLOCKS], layout[AT_STALL], 1 << BLOCK_SHIFT):
-        if core[at + ARRIVED] != snap[at + ARRIVED]:
-            return False
-    return True
+    same = True
+    for k in range(sm.schedulers):
+        sched, was = sm.scheds[k], then.scheds[k]
+        same = same and sched.ready == was.ready and sched.open == was.open and sched.blocked == was.blocked
+        same = same and sched.after == was.after and sched.greedy == was.greedy and sched.alive == was.alive
+        same = same and _later(sched.next_open, now) == _later(was.next_open, before)
+        same = same and _later(sched.busy, now) == _later(was.busy, before)
+        same = same and _later(sched.door, now) == _later(was.door, before)
+    for index in range(sm.resident):
+        same = same and sm.blocks[index].arrived == then.blocks[index].arrived
+    return same
 
 
 @called
-def _same_ports(core: Any, snap: Any, layout: Any, before: int, now: int) -> bool:
-    for at in range(layout[AT_GATES], layout[AT_UNITS], 1 << GATE_SHIFT):
-        if core[at + NEED] != snap[at + NEED] or core[at + HEAD] != snap[at + HEAD]:
-            return False
-        if _later(core[at + UNTIL], now) != _later(snap[at + UNTIL], before):
-            return False
+def _same_ports(sm: Sm, then: Sm, before: int, now: int) -> bool:
     same = True
-    for at in range(layout[AT_UNITS], layout[AT_BLOCKS]):
-        same = same and _later(core[at], now) == _later(snap[at], before)
+    for number in range(sm.all_gates):
+        gate, was = sm.gates[number], then.gates[number]
+        same = same and gate.need == was.need and gate.head == was.head
+        same = same and _later(gate.until, now) == _later(was.until, before)
+    for unit in range(sm.all_units):
+        same = same and _later(sm.units[unit], now) == _later(then.units[unit], before)
     return same
 
 
 @merged
-def _at_rest(core: Any, snap: Any, at: int, ready: int) -> bool:
+def _at_rest(warp: Warp, was: Warp, ready: int) -> bool:
     """A warp that has not moved: nothing of it has changed, and no time will wake it."""
-    same = ready != 0 or core[at + WAITING] != 0
-    for word in range(1 << WARP_SHIFT):
-        same = same and core[at + word] == snap[at + word]
-    return same
+    same = ready != 0 or warp.waiting != 0
+    same = same and warp.pos == was.pos and warp.ready == was.ready and warp.base == was.base
+    same = same and warp.results == was.results and warp.access == was.access and warp.gate == was.gate
+    same = same and warp.block_slot == was.block_slot and warp.waiting == was.waiting
+    same = same and warp.arrived_at == was.arrived_at and warp.barrier_latency == was.barrier_latency
+    same = same and warp.last_op == was.last_op and warp.exit_at == was.exit_at and warp.word == was.word
+    return same and warp.enters == was.enters and warp.fetched == was.fetched and warp.held == was.held
 
 
 @called
-def _same_warp(K: int, core: Any, snap: Any, layout: Any, place: int, ready: int, before: int, now: int) -> bool:
-    at, passed = layout[AT_WARPS] + (place << WARP_SHIFT), now - before
-    same = core[at + GATE] == snap[at + GATE] and core[at + WAITING] == snap[at + WAITING]
-    if core[at + WAITING]:
-        same = same and core[at + ARRIVED_AT] - snap[at + ARRIVED_AT] == passed
-        same = same and _later(core[at + FETCHED], now) == _later(snap[at + FETCHED], before)
-        same = same and core[at + BARRIER_LATENCY] == snap[at + BARRIER_LATENCY]
+def _same_warp(sm: Sm, then: Sm, place: int, ready: int, before: int, now: int) -> bool:
+    warp, was, passed = sm.warps[place], then.warps[place], now - before
+    same = warp.gate == was.gate and warp.waiting == was.waiting
+    if warp.waiting:
+        same = same and warp.arrived_at - was.arrived_at == passed
+        same = same and _later(warp.fetched, now) == _later(was.fetched, before)
+        same = same and warp.barrier_latency == was.barrier_latency
     else:
-        same = same and core[at + READY] - snap[at + READY] == passed
-    if ready != 0 and is_bound(K, core[at + GATE]) != 0:
-        cycles = layout[AT_GATES] + (core[layout[AT_GATES] + (core[at + GATE] & OFFSET) + MAIN] & OFFSET) + CYCLES
-        same = same and core[cycles] - core[at + BASE] == snap[cycles] - snap[at + BASE]
-    if not same or _later(core[at + RESULTS], now) != _later(snap[at + RESULTS], before):
+        same = same and warp.ready - was.ready == passed
+    if ready != 0 and is_bound(sm, warp.gate) != 0:
+        main = sm.gates[warp.gate & (LET_IN - 1)].main
+        same = same and sm.gates[main].cycles - warp.base == then.gates[main].cycles - was.base
+    if not same or _later(warp.results, now) != _later(was.results, before):
         return False
-    for slot in range(place << layout[SLOT_SHIFT], (place + 1) << layout[SLOT_SHIFT]):
-        one, other = core[layout[AT_SLOTS] + slot], snap[layout[AT_SLOTS] + slot]
+    for slot in range(place << sm.slot_shift, (place + 1) << sm.slot_shift):
+        one, other = sm.slots[slot], then.slots[slot]
         if (one >> 2 > now or other >> 2 > before) and one - other != passed << 2:
             return False
     return True
 
 
 @called
-def repeating(code: Any, waits: Any, run: Any, first: int, lag: int) -> int:
-    """How many entries from `first` on are the same as those `lag` further on."""
+def repeating(sm: Sm, run: Words, entries: int, first: int, lag: int) -> int:
+    """How many entries from `first` on, of all `entries`, are the same as those `lag` further on."""
+    code, waits = sm.code, sm.waits
     if not (run[RUN_LAG] == lag and run[RUN_FROM] <= first <= run[RUN_TO]):
         at = first
-        end = min(len(code) - lag, first + max(FAR_ENOUGH, 4 * lag))
+        end = min(entries - lag, first + max(FAR_ENOUGH, 4 * lag))
         while at < end and code[at] == code[at + lag]:
-            if (code[at] >> MORE_AT) & 1 and waits[at] != waits[at + lag]:
+            if has(code[at], MORE_AT) and waits[at] != waits[at + lag]:
                 break
             at += 1
         run[RUN_FROM], run[RUN_TO], run[RUN_LAG] = first, at, lag

@@ -10,87 +10,74 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from ppt_gpu.common.bits import int64, pointer
+from ppt_gpu.common.bits import int64
 from ppt_gpu.common.compiled import called, entry
+from ppt_gpu.common.records import Table, Words
 from ppt_gpu.sm.loop.lsu import issue_global, issue_shared
 from ppt_gpu.sm.loop.memory import CYCLES_AT, CYCLES_MASK, FIRST_MASK, WAY_BITS
-from ppt_gpu.sm.loop.state import ACCESS, AT_WARPS
+from ppt_gpu.sm.loop.state import Logged, Sm, Track, sm_at
 from ppt_gpu.sm.program.program import KIND_SHARED
 
-# `track`: what the loop does with the answers, how many are in the log, and how many of those are still to be used;
-# the rest is described in loop.skip
+# Track.mode
 FREELY, LOGGING, ANSWERED = range(3)
-MODE, LOGGED, NEXT_ANSWER, ANSWERS = range(4)
-# a record: when, which warp, access, kind and whether it looks into the L1, answers of the logged round and of the last
-WHEN, WARP, NUMBER, WHAT, DONE_AT, PLACE_AT, ANSWER_DONE, ANSWER_PLACE = range(8)
-RECORD_SHIFT = 3
+#: operations in the log at most
 RECORDS = 1 << 13
 
 
 @called
-def note(track: Any, log: Any, when: int, me: int, access: int, kind: int, cached: int, done: int, place: int) -> None:
-    """Log an operation of warp `me`; give up when there are too many."""
-    count = track[LOGGED]
-    if count >= RECORDS:
-        track[MODE] = FREELY
+def note(
+    of: Table[Track], log: Table[Logged], when: int, warp: int, access: int, kind: int, way: int, done: int, place: int
+) -> None:
+    """Log an operation of a warp; give up when there are too many."""
+    track = of[0]
+    if track.logged >= RECORDS:
+        track.mode = FREELY
         return
-    at = count << RECORD_SHIFT
-    log[at + WHEN], log[at + WARP], log[at + NUMBER], log[at + WHAT] = when, me, access, kind << WAY_BITS | cached
-    log[at + DONE_AT], log[at + PLACE_AT] = done, place
-    track[LOGGED] = count + 1
+    record = log[track.logged]
+    record.when, record.warp, record.access, record.what = when, warp, access, kind << WAY_BITS | way
+    record.done, record.place = done, place
+    track.logged += 1
 
 
 @called
-def recall(track: Any, log: Any) -> tuple[int, int]:
+def recall(of: Table[Track], log: Table[Logged]) -> tuple[int, int]:
     """The next answer that replay() has left."""
-    at = track[NEXT_ANSWER] << RECORD_SHIFT
-    track[NEXT_ANSWER] += 1
-    if track[NEXT_ANSWER] >= track[ANSWERS]:
-        track[MODE] = FREELY
-    return log[at + ANSWER_DONE], log[at + ANSWER_PLACE]
+    track = of[0]
+    record = log[track.next_answer]
+    track.next_answer += 1
+    if track.next_answer >= track.answers:
+        track.mode = FREELY
+    return record.answer_done, record.answer_place
 
 
 @cache
 def make_replay() -> Any:
     """_replay, compiled."""
 
-    def replay(
-        track: Any, log: Any, core: Any, snap: Any, layout: Any, accesses: Any, tx: Any, mem: Any, period: int,
-        rounds: int,
-    ) -> int:  # fmt: skip
-        return _replay(track, log, core, snap, layout, accesses, tx, mem, period, rounds)
+    def replay(sm: Words, then: Words, period: int, rounds: int) -> int:
+        return _replay(sm_at(sm), sm_at(then), period, rounds)
 
     return entry(replay)
 
 
 @called
-def _replay(
-    track: Any, log: Any, core: Any, snap: Any, layout: Any, accesses: Any, tx: Any, mem: Any, period: int, rounds: int
-) -> int:
+def _replay(sm: Sm, then: Sm, period: int, rounds: int) -> int:
     """How many of the next `rounds` rounds go like the logged one, which took `period` cycles."""
-    accesses, tx, mem = pointer(accesses), pointer(tx), pointer(mem)
-    track[MODE] = FREELY
+    track, accesses = sm.track[0], sm.accesses
+    track.mode = FREELY
     for turn in range(1, rounds + 1):
         later = turn * period
-        for record in range(track[LOGGED]):
-            at = record << RECORD_SHIFT
-            when, me = log[at + WHEN] + later, layout[AT_WARPS] + log[at + WARP] + ACCESS
-            access, kind = log[at + NUMBER] + turn * (core[me] - snap[me]), log[at + WHAT] >> WAY_BITS
+        for number in range(track.logged):
+            record = sm.log[number]
+            when, kind = record.when + later, record.what >> WAY_BITS
+            access = record.access + turn * (sm.warps[record.warp].access - then.warps[record.warp].access)
             if kind == KIND_SHARED:
-                done, place = issue_shared(mem, when, (accesses[access] >> CYCLES_AT) & CYCLES_MASK)
+                done, place = issue_shared(sm.mem, when, (accesses[access] >> CYCLES_AT) & CYCLES_MASK)
             else:
-                done, place = issue_global(
-                    kind,
-                    log[at + WHAT] & ((1 << WAY_BITS) - 1),
-                    when,
-                    accesses[access],
-                    accesses[access + 1] & FIRST_MASK,
-                    tx,
-                    mem,
-                )
-            log[at + ANSWER_DONE], log[at + ANSWER_PLACE] = done, place
-            same = done - later == log[at + DONE_AT]
-            if not same or max(place, when) != max(log[at + PLACE_AT] + later, when):
-                track[MODE], track[NEXT_ANSWER], track[ANSWERS] = ANSWERED, int64(0), record + 1
+                way, last = record.what & ((1 << WAY_BITS) - 1), accesses[access + 1] & FIRST_MASK
+                done, place = issue_global(kind, way, when, accesses[access], last, sm.tx, sm.mem)
+            record.answer_done, record.answer_place = done, place
+            if done - later != record.done or max(place, when) != max(record.place + later, when):
+                track.mode, track.next_answer, track.answers = ANSWERED, int64(0), number + 1
                 return int64(turn - 1)
     return int64(rounds)

@@ -12,41 +12,17 @@ is decided here, and compiled only when it is needed.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.common.compiled import called
 from ppt_gpu.sm.loop.advance import make_advance
-from ppt_gpu.sm.loop.memory import CODE_FILL, CONSTANTS, PLACE, MemoryArrays
-from ppt_gpu.sm.loop.pack import Packed
+from ppt_gpu.sm.loop.memory import CODE_FILL, CONSTANTS, MemoryArrays
 from ppt_gpu.sm.loop.repeat import make_rounds_left
-from ppt_gpu.sm.loop.replay import ANSWERED, FREELY, LOGGED, LOGGING, MODE, RECORD_SHIFT, RECORDS, make_replay
-from ppt_gpu.sm.loop.state import (
-    ACCESS,
-    AT_SCHEDS,
-    AT_SLOTS,
-    AT_WARPS,
-    PLACES,
-    POS,
-    READY,
-    READY_MASK,
-    SCHED_SHIFT,
-    WARP_SHIFT,
-    State,
-)
-from ppt_gpu.sm.program.machine import NEVER, Machine
-from ppt_gpu.sm.program.program import Program
+from ppt_gpu.sm.loop.replay import ANSWERED, FREELY, LOGGING, RECORDS, make_replay
+from ppt_gpu.sm.loop.state import Logged, Sm, State
+from ppt_gpu.sm.program.machine import NEVER
 
-# `track`, after the words of loop.replay. The loop compares when the anchor, whose warp's offset this is, has come to
-# TARGET, and pauses at LOOK_AT. The copy: of cycle COPIED_AT (NEVER: none yet, TARGET is the moment for one), with the
-# anchor at FROM, which looks the same every LAG entries; STRIDE, a multiple of that, lies between two comparisons.
-ANCHOR, TARGET, LOOK_AT, COPIED_AT, FROM, LAG, STRIDE = range(4, 11)
-# the loop's variables while it pauses; ISSUED: offset of the warp that issued last. NOTHING_DUE, of a whole chip only:
-# no warp wakes and no block comes unless others let it
-NOW, NEXT_BLOCK, ENDED, IDLE, NEXT_LAUNCH, ISSUED, NOTHING_DUE = range(11, 18)
-TRACK_WORDS = 18
 FIRST_GAP, LAST_GAP = 256, 1 << 20  # cycles until the first copy; between two copies at most
 #: copies become rarer until about so many warp instructions are between two of them
 OFTEN_ENOUGH = 1 << 17
@@ -59,110 +35,93 @@ ALIKE, FURTHEST = 24, 4096
 
 
 class Skipping:
-    """Loop skipping in one run. `enabled` False: it never looks."""
+    """Loop skipping in one run. `sm`: what the loop gets."""
 
     approximate = estimated = 0  # of loop.windows: this skips nothing of which it does not know that it repeats
 
-    def __init__(
-        self, program: Program, machine: Machine, packed: Packed, memory: MemoryArrays, state: State, enabled: bool
-    ) -> None:
-        self.machine, self.code, self.waits, self.memory, self.state = (
-            machine, packed.code, program.entry_wait, memory, state,
-        )  # fmt: skip
-        self.track: NDArray[np.int64] = np.zeros(TRACK_WORDS, np.int64)
-        self.track[TARGET] = NEVER
-        self.track[LOOK_AT] = FIRST_GAP if enabled else NEVER
-        self.snap: NDArray[np.int64] = np.zeros(len(state.core) if enabled else 0, np.int64)
-        self.log: NDArray[np.int64] = np.zeros(RECORDS << RECORD_SHIFT if enabled else 0, np.int64)
+    def __init__(self, state: State, memory: MemoryArrays) -> None:
+        self.state, self.memory, self.code = state, memory, state.packed.code
+        #: the state as it was at the copy; words of `state.core`
+        self.copy: NDArray[np.int64] = np.zeros_like(state.core)
+        self.log: NDArray[np.void] = np.zeros(RECORDS, Logged.dtype)
+        asked = memory.access, memory.tx, memory.mem
+        self.sm, self.then = state.sm(state.core, *asked, self.log, self.copy), state.sm(self.copy, *asked)
+        self.warps, self.track = state.tables(state.core)["warps"], state.track
+        self.track["look_at"] = FIRST_GAP
         self.run: NDArray[np.int64] = np.zeros(3, np.int64)  # of loop.repeat
         self.gap = FIRST_GAP
         self.blocks = -1  # launched and ended, at the copy
-        self.positions = self._warps()[:, POS].copy()
+        self.positions = self.warps["pos"].copy()
         self.skipped = 0  # cycles
 
     def look_around(self, max_cycles: int) -> None:
         """At a pause: copy the state, skip, or look again later."""
-        track, now = self.track, int(self.track[NOW])
-        at = int(self.state.warps[track[ANCHOR] + POS])
-        copied, blocks = track[COPIED_AT] < NEVER, int(track[NEXT_BLOCK] + track[ENDED])
-        if track[MODE] == ANSWERED:
-            track[TARGET], track[LOOK_AT] = NEVER, now + self.gap
-        elif track[TARGET] > at or (copied and blocks != self.blocks):
+        track, now = self.track, int(self.track["now"])
+        at = int(self.warps["pos"][track["anchor"]])
+        copied, blocks = track["copied_at"] < NEVER, int(track["next_block"] + track["ended"])
+        if track["mode"] == ANSWERED:
+            track["target"], track["look_at"] = NEVER, now + self.gap
+        elif track["target"] > at or (copied and blocks != self.blocks):
             self._choose_anchor(now)
         elif not copied:
             self._copy(at, loop_length(self.code, at), now + self.gap)
         else:
-            rounds = self._rounds_left(at - int(track[FROM]), max_cycles)
+            rounds = self._rounds_left(at - int(track["copied_from"]), max_cycles)
             if rounds > 0:
                 self._repeat(at, rounds)
-            elif track[MODE] == LOGGING or now >= track[LOOK_AT]:
+            elif track["mode"] == LOGGING or now >= track["look_at"]:
                 self._choose_anchor(now)
             else:  # in vain: not so often
-                track[STRIDE] *= 2
-                track[TARGET] = at + track[STRIDE]
-
-    def _warps(self) -> NDArray[np.int64]:
-        return self.state.warps.reshape(-1, 1 << WARP_SHIFT)
+                track["stride"] *= 2
+                track["target"] = at + track["stride"]
 
     def _choose_anchor(self, now: int) -> None:
         """The warp that has just issued; its next issue is the moment of the copy."""
-        positions = self._warps()[:, POS].copy()
+        positions = self.warps["pos"].copy()
         if np.abs(positions - self.positions).sum() < OFTEN_ENOUGH:
             self.gap = min(2 * self.gap, LAST_GAP)
         track, self.positions = self.track, positions
-        track[ANCHOR], track[COPIED_AT], track[MODE] = track[ISSUED], NEVER, FREELY
-        track[TARGET], track[LOOK_AT] = self.state.warps[track[ISSUED] + POS] + 1, now + self.gap
+        track["anchor"], track["copied_at"], track["mode"] = track["issued"], NEVER, FREELY
+        track["target"], track["look_at"] = self.warps["pos"][track["issued"]] + 1, now + self.gap
 
     def _copy(self, at: int, lag: int, look_at: int) -> None:
         """Copy the state, unless the anchor is in no loop (`lag` 0)."""
         track = self.track
-        track[LOOK_AT], track[TARGET], track[COPIED_AT] = look_at, NEVER, NEVER
+        track["look_at"], track["target"], track["copied_at"] = look_at, NEVER, NEVER
         if lag > 0:
-            self.snap[:] = self.state.core
-            self.blocks = int(track[NEXT_BLOCK] + track[ENDED])
-            track[COPIED_AT], track[FROM], track[LAG] = track[NOW], at, lag
-            track[STRIDE] = -(-STEP // lag) * lag
-            track[TARGET] = at + track[STRIDE]
+            self.copy[:] = self.state.core
+            self.blocks = int(track["next_block"] + track["ended"])
+            track["copied_at"], track["copied_from"], track["lag"] = track["now"], at, lag
+            track["stride"] = -(-STEP // lag) * lag
+            track["target"] = at + track["stride"]
 
     def _rounds_left(self, lag: int, max_cycles: int) -> int:
         """How often what happened since the copy can happen again, as far as the entries know."""
-        track, state, machine = self.track, self.state, self.machine
-        before, now = int(track[COPIED_AT]), int(track[NOW])
-        if track[NEXT_LAUNCH] != NEVER or lag % track[LAG] != 0:
+        track, mem = self.track, self.memory.mem
+        before, now = int(track["copied_at"]), int(track["now"])
+        if track["next_launch"] != NEVER or lag % track["lag"] != 0:
             return 0
-        mem = self.memory.mem
         if max(mem[CODE_FILL], mem[CONSTANTS]) > before:  # the instruction cache changes
             return 0
-        rounds = make_rounds_left()(
-            machine.schedulers, machine.policy, state.core, self.snap, state.layout, self.run, self.code, self.waits,
-            before, now,
-        )  # fmt: skip
+        rounds = make_rounds_left()(self.sm, self.then, self.run, len(self.code), before, now)
         return min(int(rounds), (max_cycles - 1 - now) // (now - before))
 
     def _repeat(self, at: int, rounds: int) -> None:
         """Go on by `rounds` rounds if no memory is used; else log the next round, then go on as far as possible."""
-        track, state, memory = self.track, self.state, self.memory
-        before, now = int(track[COPIED_AT]), int(track[NOW])
-        begin, end = (int(place) for place in state.layout[[AT_WARPS, AT_SLOTS]])
-        if (state.warps[ACCESS :: 1 << WARP_SHIFT] != self.snap[begin + ACCESS : end : 1 << WARP_SHIFT]).any():
-            if track[MODE] != LOGGING:
-                lag = at - int(track[FROM])
+        track, before, now = self.track, int(self.track["copied_at"]), int(self.track["now"])
+        if (self.warps["access"] != self.state.tables(self.copy)["warps"]["access"]).any():
+            if track["mode"] != LOGGING:
+                lag = at - int(track["copied_from"])
                 self._copy(at, lag, 3 * now - 2 * before)
-                track[MODE], track[LOGGED], track[TARGET] = LOGGING, 0, at + lag
+                track["mode"], track["logged"], track["target"] = LOGGING, 0, at + lag
                 return
-            rounds = make_replay()(
-                track, self.log, state.core, self.snap, state.layout, memory.access, memory.tx, memory.mem,
-                now - before, rounds,
-            )  # fmt: skip
+            rounds = make_replay()(self.sm, self.then, now - before, rounds)
         skipped = rounds * (now - before)
         if rounds > 0:
-            make_advance()(
-                self.machine.schedulers, self.machine.policy, state.core, self.snap, state.layout, state.wheel,
-                state.occupied, state.scheds, rounds, before, now,
-            )  # fmt: skip
+            make_advance()(self.sm, self.then, rounds, before, now)
         self.skipped += skipped
         self.gap = FIRST_GAP if skipped >= WORTH else min(2 * self.gap, LAST_GAP)
-        track[NOW], track[TARGET], track[LOOK_AT] = now + skipped, NEVER, now + skipped + self.gap
+        track["now"], track["target"], track["look_at"] = now + skipped, NEVER, now + skipped + self.gap
 
 
 def loop_length(entries: NDArray[np.int64], at: int) -> int:
@@ -179,21 +138,21 @@ def loop_length(entries: NDArray[np.int64], at: int) -> int:
 
 
 @called
-def looks_the_same(K: int, warps: Any, scheds: Any, snap: Any, layout: Any, track: Any, now: int) -> bool:
-    """At TARGET: whether it is worth to pause; if not, the next TARGET is set."""
-    at, passed = warps[(track[ANCHOR] & PLACE) + POS], now - track[COPIED_AT]
-    if track[COPIED_AT] == NEVER or track[MODE] == LOGGING:
+def looks_the_same(sm: Sm, now: int) -> bool:
+    """At `target`: whether it is worth to pause; if not, the next `target` is set."""
+    track = sm.track[0]
+    at, passed = sm.warps[track.anchor].pos, now - track.copied_at
+    if track.copied_at == NEVER or track.mode == LOGGING:
         return True
-    aligned = (at - track[FROM]) % track[LAG] == 0
+    aligned = (at - track.copied_from) % track.lag == 0
     same = aligned
-    for k in range(K):
-        was = layout[AT_SCHEDS] + (k << SCHED_SHIFT)
-        same = same and scheds[(k << SCHED_SHIFT) + READY_MASK] == snap[was + READY_MASK]
-    for place in range(layout[PLACES]):
+    for k in range(sm.schedulers):
+        same = same and sm.scheds[k].ready == sm.copied_scheds[k].ready
+    for place in range(sm.places):
         if not same:
             break
-        me, was = place << WARP_SHIFT, layout[AT_WARPS] + (place << WARP_SHIFT)
-        same = warps[me + POS] == snap[was + POS] or warps[me + READY] - snap[was + READY] == passed
+        warp, then = sm.warps[place], sm.copied_warps[place]
+        same = warp.pos == then.pos or warp.ready - then.ready == passed
     if not same:
-        track[TARGET] = at + (track[STRIDE] if aligned else 1)
+        track.target = at + (track.stride if aligned else 1)
     return same

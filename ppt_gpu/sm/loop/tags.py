@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ppt_gpu.common.bits import int64
 from ppt_gpu.common.compiled import called, merged
+from ppt_gpu.common.records import Words
 from ppt_gpu.sm.loop.memory import (
     DIRTY,
     FILL,
@@ -23,15 +22,18 @@ from ppt_gpu.sm.loop.memory import (
 )
 from ppt_gpu.sm.program.machine import FRACTION, ONE
 
+#: a word of the hash table has line + 1 above the node's place, of so many bits, or is 0
+PLACE_BITS = 28
+
 
 @merged
-def line_place(mem: Any, line: int) -> int:
+def line_place(mem: Words, line: int) -> int:
     """Place of the record of line number `line`; 0 for a FORCED_* one."""
     return mem[LINES] + line * LINE_WORDS if line >= 0 else int64(0)
 
 
 @merged
-def way_of(mem: Any, first: int, last: int, line: int) -> int:
+def way_of(mem: Words, first: int, last: int, line: int) -> int:
     """Of a small set, whose ways stand from `first` to `last`, the least recent first, each with line + 1 and the cycle
     at which it is there: the way of the line, or that which it gets."""
     at = first
@@ -42,7 +44,7 @@ def way_of(mem: Any, first: int, last: int, line: int) -> int:
 
 
 @merged
-def make_newest(mem: Any, at: int, last: int, line: int, fill: int) -> None:
+def make_newest(mem: Words, at: int, last: int, line: int, fill: int) -> None:
     """The line of way `at` of a small set is its newest, and there in cycle `fill`."""
     for way in range(at, last, 2):
         mem[way] = mem[way + 2]
@@ -52,7 +54,7 @@ def make_newest(mem: Any, at: int, last: int, line: int, fill: int) -> None:
 
 
 @merged
-def unlink(mem: Any, at: int, node: int) -> None:
+def unlink(mem: Words, at: int, node: int) -> None:
     before, after = mem[node + PREV] & PLACE, mem[node + NEXT] & PLACE
     if before:
         mem[before + NEXT] = after
@@ -65,7 +67,7 @@ def unlink(mem: Any, at: int, node: int) -> None:
 
 
 @merged
-def renew(mem: Any, at: int, node: int) -> None:
+def renew(mem: Words, at: int, node: int) -> None:
     """Make `node` the newest of the set at `at`."""
     if mem[at + NEWEST] != node:
         unlink(mem, at, node)
@@ -77,7 +79,7 @@ def renew(mem: Any, at: int, node: int) -> None:
 
 
 @called
-def drop(mem: Any, at: int, node: int) -> None:
+def drop(mem: Words, at: int, node: int) -> None:
     """Empty `node` and make it the next victim of its set."""
     mem[node + HOLDS] = 0
     if mem[at + VICTIM] != node:
@@ -90,7 +92,7 @@ def drop(mem: Any, at: int, node: int) -> None:
 
 
 @merged
-def claim(mem: Any, which: int, at: int, node: int, place: int) -> None:
+def claim(mem: Words, which: int, at: int, node: int, place: int) -> None:
     """Give `node`, the victim of its set, to the line at `place`, as its L1_NODE or L2_NODE (`which`)."""
     old = mem[node + HOLDS] & PLACE
     if old:
@@ -106,7 +108,7 @@ def claim(mem: Any, which: int, at: int, node: int, place: int) -> None:
 
 
 @merged
-def request(mem: Any, node: int, now: int, done: int, sectors: int) -> None:
+def request(mem: Words, node: int, now: int, done: int, sectors: int) -> None:
     """`sectors` are on their way and arrive at `done`."""
     if mem[node + FILL] > now:
         mem[node + FILLING] |= sectors
@@ -120,3 +122,47 @@ def request(mem: Any, node: int, now: int, done: int, sectors: int) -> None:
 def whole(time: int) -> int:
     """Server time to the next whole cycle."""
     return (time + (ONE - 1)) >> FRACTION
+
+
+@merged
+def tag(line: int, mask: int) -> int:
+    """Where in a hash table of `mask` + 1 words a line begins to be looked for: an L1 finds its lines by one where not
+    every line of the program has a record for it. (Multiplied by 2^64 over the golden ratio.)"""
+    return ((line * int64(-7046029254386353131)) >> 32) & mask
+
+
+@called
+def find(mem: Words, tags: int, mask: int, line: int) -> int:
+    """The node of a line, 0: none. The hash table begins at `tags`."""
+    place = tag(line, mask)
+    word = mem[tags + place]
+    while word != 0 and word >> PLACE_BITS != line + 1:
+        place = (place + 1) & mask
+        word = mem[tags + place]
+    return word & ((int64(1) << PLACE_BITS) - 1)
+
+
+@called
+def forget(mem: Words, tags: int, mask: int, line: int) -> None:
+    """Take a line out of the table; others that its place had kept from theirs move up."""
+    hole = tag(line, mask)
+    while mem[tags + hole] >> PLACE_BITS != line + 1:
+        hole = (hole + 1) & mask
+    place = (hole + 1) & mask
+    word = mem[tags + place]
+    while word != 0:
+        if (place - tag((word >> PLACE_BITS) - 1, mask)) & mask >= (place - hole) & mask:
+            mem[tags + hole] = word
+            hole = place
+        place = (place + 1) & mask
+        word = mem[tags + place]
+    mem[tags + hole] = 0
+
+
+@called
+def remember(mem: Words, tags: int, mask: int, line: int, node: int) -> None:
+    """Put a line that is not there into the table."""
+    place = tag(line, mask)
+    while mem[tags + place] != 0:
+        place = (place + 1) & mask
+    mem[tags + place] = ((line + 1) << PLACE_BITS) | node

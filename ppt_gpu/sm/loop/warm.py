@@ -11,6 +11,7 @@ from typing import Any
 
 from ppt_gpu.common.bits import int64, pointer, prefetch
 from ppt_gpu.common.compiled import called, entry, merged, popcount
+from ppt_gpu.common.records import Words
 from ppt_gpu.sm.loop.l2_dram_share import l2_read, l2_write
 from ppt_gpu.sm.loop.lsu import l1_allocate, l1_drop, l1_looked_up, l1_sectors, l1_store
 from ppt_gpu.sm.loop.memory import (
@@ -47,7 +48,7 @@ from ppt_gpu.sm.program.program import FORCED_L1, KIND_ATOMIC, KIND_LOAD, KIND_S
 
 
 @merged
-def _below(mem: Any, time: int, line: int, sectors: int, atomic: int) -> int:
+def _below(mem: Words, time: int, line: int, sectors: int, atomic: int) -> int:
     """A read that the L1 does not answer: the cycle of its data, as if all came now."""
     mem[REQUESTS] = max(mem[REQUESTS], time) + l1_sectors(mem, sectors) * mem[P_REQUEST]
     if mem[P_PERFECT] != 0:
@@ -56,7 +57,7 @@ def _below(mem: Any, time: int, line: int, sectors: int, atomic: int) -> int:
 
 
 @merged
-def _pass_load(mem: Any, time: int, line: int, sectors: int, cached: int) -> None:
+def _pass_load(mem: Words, time: int, line: int, sectors: int, cached: int) -> None:
     if line < 0:
         mem[C_L1] += popcount(sectors)
         if line == FORCED_L1:
@@ -75,7 +76,7 @@ def _pass_load(mem: Any, time: int, line: int, sectors: int, cached: int) -> Non
 
 
 @merged
-def _pass_store(mem: Any, time: int, line: int, sectors: int, cached: int) -> None:
+def _pass_store(mem: Words, time: int, line: int, sectors: int, cached: int) -> None:
     place = line_place(mem, line) & PLACE
     if l1_store(mem, time, place, line, sectors, cached):
         return
@@ -85,7 +86,7 @@ def _pass_store(mem: Any, time: int, line: int, sectors: int, cached: int) -> No
 
 
 @merged
-def _pass_atomic(mem: Any, time: int, line: int, sectors: int, cached: int) -> None:
+def _pass_atomic(mem: Words, time: int, line: int, sectors: int, cached: int) -> None:
     l1_drop(mem, line_place(mem, line) & PLACE, cached)
     if mem[P_PERFECT] == 0:
         mem[OUTWARD] = max(mem[OUTWARD], time) + popcount(sectors) * mem[P_ICNT]
@@ -93,7 +94,7 @@ def _pass_atomic(mem: Any, time: int, line: int, sectors: int, cached: int) -> N
 
 
 @called
-def pass_shared(mem: Any, time: int, passes: int) -> None:
+def pass_shared(mem: Words, time: int, passes: int) -> None:
     """What a shared-memory operation at server time `time` leaves."""
     mem[C_PASSES] += passes
     mem[C_SHARED] += 1
@@ -101,7 +102,7 @@ def pass_shared(mem: Any, time: int, passes: int) -> None:
 
 
 @called
-def pass_global(kind: int, way: int, time: int, word: int, last: int, tx: Any, mem: Any) -> None:
+def pass_global(kind: int, way: int, time: int, word: int, last: int, tx: Words, mem: Words) -> None:
     """What a load, store or atomic at server time `time` leaves; the other arguments as those of `issue_global`."""
     first, cycles, updates = word & FIRST_MASK, (word >> CYCLES_AT) & CYCLES_MASK, word >> UPDATES_AT
     prefetch(mem, (mem[LINES] & PLACE) + ((tx[last] >> SECTORS) & PLACE) * LINE_WORDS)
@@ -131,7 +132,16 @@ def make_pass_rounds() -> Any:
     """_pass_rounds, compiled."""
 
     def pass_rounds(
-        what: Any, first: Any, rounds: Any, begin: int, end: int, turns: int, accesses: Any, tx: Any, mem: Any, now: int
+        what: Words,
+        first: Words,
+        rounds: Words,
+        begin: int,
+        end: int,
+        turns: int,
+        accesses: Words,
+        tx: Words,
+        mem: Words,
+        now: int,
     ) -> None:
         _pass_rounds(what, first, rounds, begin, end, turns, accesses, tx, mem, now)
 
@@ -140,7 +150,16 @@ def make_pass_rounds() -> Any:
 
 @called
 def _pass_rounds(
-    what: Any, first: Any, rounds: Any, begin: int, end: int, turns: int, accesses: Any, tx: Any, mem: Any, now: int
+    what: Words,
+    first: Words,
+    rounds: Words,
+    begin: int,
+    end: int,
+    turns: int,
+    accesses: Words,
+    tx: Words,
+    mem: Words,
+    now: int,
 ) -> None:
     """Of the memory operations of `rounds` [live warps], which are made in so many `turns`, those of the turns from
     `begin` to `end`, all as of cycle `now`. The warps take turns, those with more rounds more often.

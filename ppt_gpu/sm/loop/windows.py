@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.common.compiled import called, entry
+from ppt_gpu.common.records import Words
 from ppt_gpu.sm.loop.advance import move_ports, move_warp, wind
 from ppt_gpu.sm.loop.memory import (
     ATOMIC,
@@ -46,38 +47,16 @@ from ppt_gpu.sm.loop.memory import (
     C,
     MemoryArrays,
 )
-from ppt_gpu.sm.loop.pack import KIND_AT, KIND_MASK, OP_AT, OP_MASK, OP_ROW, USES_L1, Packed
+from ppt_gpu.sm.loop.pack import KIND_AT, KIND_MASK, OP_AT, OP_MASK
 from ppt_gpu.sm.loop.repeat import repeating
-from ppt_gpu.sm.loop.replay import ANSWERED, FREELY, MODE
-from ppt_gpu.sm.loop.skip import (
-    ALIKE as ENTRIES_ALIKE,
-)
-from ppt_gpu.sm.loop.skip import (
-    ENDED,
-    FIRST_GAP,
-    LOOK_AT,
-    NEXT_BLOCK,
-    NEXT_LAUNCH,
-    NOW,
-    TARGET,
-    WORTH,
-    Skipping,
-    loop_length,
-)
-from ppt_gpu.sm.loop.state import (
-    ACCESS,
-    ALIVE,
-    AT_WARPS,
-    BLOCK_SLOT,
-    PLACES,
-    POS,
-    WARP_SHIFT,
-    State,
-)
+from ppt_gpu.sm.loop.replay import ANSWERED, FREELY
+from ppt_gpu.sm.loop.skip import ALIKE as ENTRIES_ALIKE
+from ppt_gpu.sm.loop.skip import FIRST_GAP, WORTH, Skipping, loop_length
+from ppt_gpu.sm.loop.state import Sm, State, sm_at
 from ppt_gpu.sm.loop.warm import make_pass_rounds
 from ppt_gpu.sm.program import machine as cm
-from ppt_gpu.sm.program.machine import FRACTION, NEVER, ONE, Machine
-from ppt_gpu.sm.program.program import KIND_LOAD, KIND_SHARED, Program
+from ppt_gpu.sm.program.machine import FRACTION, NEVER, ONE
+from ppt_gpu.sm.program.program import KIND_LOAD, KIND_SHARED
 
 #: by how much what two windows issue in a cycle may differ
 ALIKE = 0.02
@@ -111,19 +90,18 @@ class _Pause(NamedTuple):
 
 
 class WindowSkipping:
-    """Approximate loop skipping, where `loop.skip.Skipping` finds nothing. `enabled` False: it never looks."""
+    """Approximate loop skipping, where `loop.skip.Skipping` finds nothing."""
 
-    def __init__(
-        self, program: Program, machine: Machine, packed: Packed, memory: MemoryArrays, state: State, enabled: bool
-    ) -> None:
-        self.machine, self.packed, self.waits, self.memory, self.state = (
-            machine, packed, program.entry_wait, memory, state,
-        )  # fmt: skip
-        self.exact = Skipping(program, machine, packed, memory, state, enabled)
-        self.track, self.snap, self.log = self.exact.track, self.exact.snap, self.exact.log
+    def __init__(self, state: State, memory: MemoryArrays) -> None:
+        program = state.program
+        self.machine, self.packed, self.memory, self.state = state.machine, state.packed, memory, state
+        self.exact = Skipping(state, memory)
+        self.sm, self.track, self.warps = self.exact.sm, self.exact.track, self.exact.warps
+        tables = state.tables(state.core)
+        self.stall, self.doubled, self.scheds = tables["op_stall"], tables["doubled"], tables["scheds"]
         self.run: NDArray[np.int64] = np.zeros(3, np.int64)  # of loop.repeat
         self.hope = HOPE
-        self.trying, self.tried_from = True, self._warps()[:, POS].copy()
+        self.trying, self.tried_from = True, self.warps["pos"].copy()
         self.length, self.lag, self.most = FIRST_WINDOW, 0, MOST
         self.begin: _Pause | None = None
         self.blocks = 0  # launched and ended, at the beginning of the window
@@ -143,50 +121,50 @@ class WindowSkipping:
 
     def look_around(self, max_cycles: int) -> None:
         """At a pause: skip what repeats, or if the window that ends goes like those before; then another begins."""
-        blocks = int(self.track[NEXT_BLOCK] + self.track[ENDED])
+        blocks = int(self.track["next_block"] + self.track["ended"])
         if self.trying:
             self._try_exact(max_cycles, blocks)
         elif blocks != self.blocks:
             self._forget()
             self.length = max(self.length // 2, FIRST_WINDOW)
             if self.hope >= LEAST_HOPE:
-                self.trying, self.tried_from = True, self._warps()[:, POS].copy()
-                self.exact.gap, self.track[LOOK_AT] = FIRST_GAP, self.track[NOW]
+                self.trying, self.tried_from = True, self.warps["pos"].copy()
+                self.exact.gap, self.track["look_at"] = FIRST_GAP, self.track["now"]
                 self.exact.look_around(max_cycles)
             else:
                 self._begin_window()
-        elif self.begin is None or self.track[NEXT_LAUNCH] != NEVER or self._end_window(self.begin, max_cycles):
+        elif self.begin is None or self.track["next_launch"] != NEVER or self._end_window(self.begin, max_cycles):
             self._begin_window()
         self.blocks = blocks
 
     def _try_exact(self, max_cycles: int, blocks: int) -> None:
-        skipped, positions = self.exact.skipped, self._warps()[:, POS].copy()
+        skipped, positions = self.exact.skipped, self.warps["pos"].copy()
         if blocks != self.blocks:
             self.tried_from = positions
         self.exact.look_around(max_cycles)
         if self.exact.skipped - skipped >= WORTH:
-            self.tried_from, self.hope = self._warps()[:, POS].copy(), HOPE
-        elif np.abs(positions - self.tried_from).sum() >= self.hope and self.track[MODE] != ANSWERED:
+            self.tried_from, self.hope = self.warps["pos"].copy(), HOPE
+        elif np.abs(positions - self.tried_from).sum() >= self.hope and self.track["mode"] != ANSWERED:
             self.hope //= LESS
-            self.trying, self.track[MODE], self.track[TARGET] = False, FREELY, NEVER
+            self.trying, self.track["mode"], self.track["target"] = False, FREELY, NEVER
             self._begin_window()
 
     def _begin_window(self) -> None:
-        now = int(self.track[NOW])
-        self.begin = _Pause(now, self._warps()[:, POS].copy(), self._charged(), self.memory.counters())
-        self.track[LOOK_AT] = now + self.length
+        now = int(self.track["now"])
+        self.begin = _Pause(now, self.warps["pos"].copy(), self._charged(), self.memory.counters())
+        self.track["look_at"] = now + self.length
 
     def _end_window(self, begin: _Pause, max_cycles: int) -> bool:
         """Whether the window has ended: it goes on until all warps have made their rounds."""
-        now, warps = int(self.track[NOW]), self._warps()
-        alive = np.flatnonzero(self._masked(ALIVE))
-        if len(alive) == 0 or not self._in_loop(int(warps[alive[0], POS])) or self._instructions_missed(begin.now):
+        now, warps = int(self.track["now"]), self.warps
+        alive = np.flatnonzero(self._alive())
+        if len(alive) == 0 or not self._in_loop(int(warps["pos"][alive[0]])) or self._instructions_missed(begin.now):
             return True
-        moved, time = (warps[:, POS] - begin.positions)[alive], now - begin.now
+        moved, time = (warps["pos"] - begin.positions)[alive], now - begin.now
         rounds = float(moved.min()) / self.lag
         if rounds < ROUNDS and time < LONGEST_WINDOW:
             self.length = min(int(time * min(1.1 * ROUNDS / max(rounds, 0.1), 4.0)), LONGEST_WINDOW)
-            self.track[LOOK_AT] = begin.now + self.length
+            self.track["look_at"] = begin.now + self.length
             return False
         sector = int(self.memory.mem[P_BYTES])
         rate, counted = int(moved.sum()) / time, self.memory.counters() - begin.counters
@@ -224,31 +202,25 @@ class WindowSkipping:
 
     def _charged(self) -> NDArray[np.int64]:
         """op_stall, then doubled."""
-        return np.concatenate((self.state.op_stall, self.state.doubled))
-
-    def _warps(self) -> NDArray[np.int64]:
-        return self.state.warps.reshape(-1, 1 << WARP_SHIFT)
+        return np.concatenate((self.stall, self.doubled))
 
     def _instructions_missed(self, since: int) -> bool:
         """Have instruction lines, or the first constants, come?"""
         mem = self.memory.mem
         return bool(max(mem[CODE_FILL], mem[CONSTANTS]) > since)
 
-    def _masked(self, word: int) -> NDArray[np.bool_]:
-        """[warp slots] of a mask of the schedulers."""
-        k = self.machine.schedulers
-        masks = self.state.scheds.reshape(k, -1)[:, word]
-        places = np.arange(int(self.state.layout[PLACES]))
+    def _alive(self) -> NDArray[np.bool_]:
+        """[warp slots] The warp has not exited."""
+        k, places = self.machine.schedulers, np.arange(self.state.places)
+        masks = self.scheds["alive"]
         return (masks[places % k] >> (places // k)) & 1 != 0
 
     def _rounds(self, alive: NDArray[np.int64], most: int) -> tuple[NDArray[np.int64], int]:
         """(rounds of each live warp, cycles) to skip. All warps of a block make as many, as they meet at barriers and
         use what others of them have brought."""
         left, lag = np.zeros(len(alive), np.int64), self.lag
-        make_rounds_to_go()(
-            self.state.core, self.state.layout, alive, self.run, self.packed.code, self.waits, lag, left
-        )
-        numbers, of_warp = np.unique(self._warps()[alive, BLOCK_SLOT], return_inverse=True)
+        make_rounds_to_go()(self.sm, alive, self.run, len(self.packed.code), lag, left)
+        numbers, of_warp = np.unique(self.warps["block_slot"][alive], return_inverse=True)
         made = np.bincount(of_warp, weights=self.moved[alive]) / (np.bincount(of_warp) * lag)
         mean = self.moved[alive].sum() / (len(alive) * lag)
         varied = float(np.mean((made - mean) ** 2))
@@ -263,33 +235,30 @@ class WindowSkipping:
         return np.minimum(np.rint(made * cycles / self.time).astype(np.int64), limit)[of_warp], cycles
 
     def _skip(self, alive: NDArray[np.int64], rounds: NDArray[np.int64], cycles: int) -> None:
-        machine, state, now = self.machine, self.state, int(self.track[NOW])
+        now = int(self.track["now"])
         going = rounds > 0
-        warps = self._warps()[alive[going]]
-        words = self.packed.code[warps[:, POS, None] + np.arange(self.lag)]
+        warps = self.warps[alive[going]]
+        words = self.packed.code[warps["pos"][:, None] + np.arange(self.lag)]
         kinds = (words >> KIND_AT) & KIND_MASK
-        ways = self.packed.op_table.reshape(-1, OP_ROW)[(words >> OP_AT) & OP_MASK, USES_L1]
+        ways = self.packed.operations["way"][(words >> OP_AT) & OP_MASK]
         asks = (kinds >= KIND_LOAD) & (kinds <= KIND_SHARED)
         if len(set(asks.sum(axis=1).tolist())) > 1:  # loops as long as one another that are not the same
             return
         what = (kinds << WAY_BITS | ways)[asks].reshape(len(warps), -1)  # a round is the same from wherever it begins
         self.most *= 2
         if what.size:
-            rounds[going], cycles = self._pass_memory(what, warps[:, ACCESS].copy(), rounds[going], cycles)
-        make_move_on()(
-            machine.schedulers, machine.policy, state.core, state.layout, state.wheel, state.occupied, state.scheds,
-            alive, rounds * self.lag, rounds * what.shape[1], cycles, now,
-        )  # fmt: skip
+            rounds[going], cycles = self._pass_memory(what, warps["access"].copy(), rounds[going], cycles)
+        make_move_on()(self.sm, alive, rounds * self.lag, rounds * what.shape[1], cycles, now)
         self._charge(int(rounds.sum()) * self.lag, len(alive) * cycles)
         self.approximate += cycles
-        self.track[NOW] = now + cycles
+        self.track["now"] = now + cycles
 
     def _pass_memory(
         self, what: NDArray[np.int64], first: NDArray[np.int64], rounds: NDArray[np.int64], cycles: int
     ) -> tuple[NDArray[np.int64], int]:
         """(rounds, cycles), at most as given, of which the memory operations find as much in the caches as those of the
         window did; at least one part of them. Servers have as much to do afterwards as now."""
-        memory, mem, now = self.memory, self.memory.mem, int(self.track[NOW])
+        memory, mem, now = self.memory, self.memory.mem, int(self.track["now"])
         servers, ahead = mem[_SERVERS].copy(), np.where(_SERVERS == DRAM, mem[P_AHEAD], 0)
         start = np.maximum(servers, now * ONE - ahead)
         mem[_SERVERS] = start
@@ -349,21 +318,22 @@ class WindowSkipping:
     def _turns_to_forget(self, rounds: NDArray[np.int64], turns: int) -> int:
         """How many turns fill the caches anew, at what the window missed; a window's at least."""
         assert self.begin is not None
-        window = int((self._warps()[:, POS] - self.begin.positions).clip(0).sum()) / self.lag
+        window = int((self.warps["pos"] - self.begin.positions).clip(0).sum()) / self.lag
         times = float(self._replaced(self.memory.counters() - self.begin.counters).min())
         needed = 1.1 * window / times if 0 < times < np.inf else 0.0
         return int(min(max(needed, window), int(rounds.sum())) / int(rounds.sum()) * turns) + 1
 
     def _charge(self, issued: int, warp_cycles: int) -> None:
         """Charge the cycles of the live warps as in the windows; each of them once, with those that select them."""
-        state, split = self.state, len(self.state.op_stall)
+        stall, doubled = self.stall, self.doubled
+        split = len(stall)
         waits, moved = np.maximum(self.charged[:split], 0), int(self.moved.sum())
         twice = self.charged[split:] * issued // moved
         to_charge, total = warp_cycles - issued + int(twice.sum()), int(waits.sum())
         share = (waits * (to_charge / total)).astype(np.int64) if total else waits
         share[int(share.argmax())] += to_charge - int(share.sum())
-        state.op_stall[:] += share
-        state.doubled[:] += twice
+        stall[:] += share
+        doubled[:] += twice
 
 
 def _made(rounds: NDArray[np.int64], begin: int, end: int, turns: int) -> int:
@@ -385,12 +355,12 @@ def _alike(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
 
 @cache
 def make_rounds_to_go() -> Any:
-    """_rounds_to_go, compiled."""
+    """The function that says how many more rounds of `lag` entries each of the live warps makes at most: `left`."""
 
-    def rounds_to_go(core: Any, layout: Any, alive: Any, run: Any, code: Any, waits: Any, lag: int, left: Any) -> None:
+    def rounds_to_go(tables: Words, alive: Words, run: Words, entries: int, lag: int, left: Words) -> None:
+        sm = sm_at(tables)
         for i in range(len(alive)):
-            position = core[layout[AT_WARPS] + (alive[i] << WARP_SHIFT) + POS]
-            left[i] = (repeating(code, waits, run, position, lag) - 1) // lag
+            left[i] = (repeating(sm, run, entries, sm.warps[alive[i]].pos, lag) - 1) // lag
 
     return entry(rounds_to_go)
 
@@ -399,26 +369,19 @@ def make_rounds_to_go() -> Any:
 def make_move_on() -> Any:
     """_move_on, compiled."""
 
-    def move_on(
-        K: int, POLICY: int, core: Any, layout: Any, wheel: Any, occupied: Any, scheds: Any, alive: Any, entries: Any,
-        accesses: Any, time: int, now: int,
-    ) -> None:  # fmt: skip
-        _move_on(K, POLICY, core, layout, wheel, occupied, scheds, alive, entries, accesses, time, now)
+    def move_on(tables: Words, alive: Words, entries: Words, accesses: Words, time: int, now: int) -> None:
+        _move_on(sm_at(tables), alive, entries, accesses, time, now)
 
     return entry(move_on)
 
 
 @called
-def _move_on(
-    K: int, POLICY: int, core: Any, layout: Any, wheel: Any, occupied: Any, scheds: Any, alive: Any, entries: Any,
-    accesses: Any, time: int, now: int,
-) -> None:  # fmt: skip
+def _move_on(sm: Sm, alive: Words, entries: Words, accesses: Words, time: int, now: int) -> None:
     """The state of cycle `now`, `time` cycles later, and the live warps so many entries and accesses further on."""
     for i in range(len(alive)):
-        place = alive[i]
-        at = layout[AT_WARPS] + (place << WARP_SHIFT)
-        core[at + POS] += entries[i]
-        core[at + ACCESS] += accesses[i]
-        move_warp(K, POLICY, core, layout, place, time, now)
-    move_ports(K, core, layout, time, now)
-    wind(K, core, layout, wheel, occupied, scheds, now + time)
+        warp = sm.warps[alive[i]]
+        warp.pos += entries[i]
+        warp.access += accesses[i]
+        move_warp(sm, alive[i], time, now)
+    move_ports(sm, time, now)
+    wind(sm, now + time)

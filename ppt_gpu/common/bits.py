@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,45 +13,51 @@ from ppt_gpu.common.compiled import intrinsic
 int64: Any = np.int64
 
 
-@intrinsic
-def ctz(typing_context: Any, value: Any) -> Any:
-    """Index of the lowest set bit of an int64 that is not 0 (undefined for 0)."""
+def _of_word(build: Callable[[Any, list[Any]], Any]) -> Any:
+    """An instruction that makes an int64 of another: `build` makes it of LLVM's builder and a list of values."""
 
+    @intrinsic
+    def instruction(typing_context: Any, value: Any) -> Any:
+        from numba import types
+
+        return types.int64(types.int64), lambda context, builder, signature, values: build(builder, values)
+
+    return instruction
+
+
+def _of_two(build: Callable[[Any, list[Any]], Any]) -> Any:
+    """One that makes an int64 of two."""
+
+    @intrinsic
+    def instruction(typing_context: Any, value: Any, other: Any) -> Any:
+        from numba import types
+
+        return types.int64(types.int64, types.int64), lambda context, builder, signature, values: build(builder, values)
+
+    return instruction
+
+
+def _count_trailing_zeros(builder: Any, words: list[Any]) -> Any:
     from llvmlite import ir
-    from numba import types
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
-
-    return types.int64(types.int64), generate
+    return builder.cttz(words[0], ir.Constant(ir.IntType(1), 1))
 
 
-@intrinsic
-def quotient(typing_context: Any, value: Any, divisor: Any) -> Any:
-    """value // divisor for what is not negative, and a divisor that is not 0 either (undefined): one instruction."""
-
-    from numba import types
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.udiv(arguments[0], arguments[1])
-
-    return types.int64(types.int64, types.int64), generate
-
-
-@intrinsic
-def rotated(typing_context: Any, value: Any, places: Any) -> Any:
-    """The bits of an int64, so many places to the right, modulo 64: bit `places` becomes bit 0."""
-
+def _rotate(builder: Any, words: list[Any]) -> Any:
     from llvmlite import ir
-    from numba import types
     from numba.core import cgutils
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        word = ir.IntType(64)
-        turn = cgutils.get_or_insert_function(builder.module, ir.FunctionType(word, [word] * 3), "llvm.fshr.i64")
-        return builder.call(turn, [arguments[0], arguments[0], arguments[1]])
+    word = ir.IntType(64)
+    turn = cgutils.get_or_insert_function(builder.module, ir.FunctionType(word, [word] * 3), "llvm.fshr.i64")
+    return builder.call(turn, [words[0], words[0], words[1]])
 
-    return types.int64(types.int64, types.int64), generate
+
+#: index of the lowest set bit of an int64 that is not 0 (undefined for 0)
+ctz = _of_word(_count_trailing_zeros)
+#: value // divisor for what is not negative, and a divisor that is not 0 either (undefined): one instruction
+quotient = _of_two(lambda builder, words: builder.udiv(*words))
+#: the bits of an int64, so many places to the right, modulo 64: bit `places` becomes bit 0
+rotated = _of_two(_rotate)
 
 
 @intrinsic

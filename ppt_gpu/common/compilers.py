@@ -22,6 +22,7 @@ from numba import from_dtype, njit, types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.datamodel import models, register_default
+from numba.core.registry import CPUDispatcher
 from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_getattr, infer_global, signature
 from numba.extending import intrinsic, lower_builtin, lower_getattr_generic
 
@@ -39,7 +40,9 @@ def kept(function: Callable[..., Any], options: dict[str, Any]) -> Any:
 def linked(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     """A function that only compiled functions call."""
     named_apart(function)
-    return njit(pipeline_class=_LinkOnly, **options)(function)
+    made = njit(pipeline_class=_LinkOnly, **options)(function)
+    made.__class__ = _Helper
+    return made
 
 
 def extended(function: Callable[..., Any], options: dict[str, Any]) -> Any:
@@ -85,6 +88,13 @@ class _LinkOnly(Compiler):
         self.state.library = _Library(self.state.targetctx.codegen(), function.__qualname__)
         self.state.library.enable_object_caching()
         return super().compile_extra(function)
+
+
+class _Helper(CPUDispatcher):
+    """Such a function as Python sees it: no machine code is made of it alone."""
+
+    def __call__(self, *arguments: Any) -> Any:
+        raise TypeError(f"{self.__name__} is for compiled code, which alone can call it")
 
 
 def _short(*whatever: Any) -> str:

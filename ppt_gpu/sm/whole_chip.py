@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ppt_gpu.common.errors import PptError
 from ppt_gpu.common.progress import Progress
+from ppt_gpu.common.records import addresses
 from ppt_gpu.common.threads import COMPILING, allowed, together
 from ppt_gpu.sm import reference as reference_loops
 from ppt_gpu.sm.chip.l2_dram import make_bring_in
@@ -21,7 +22,7 @@ from ppt_gpu.sm.chip.loop import make_advance_sms
 from ppt_gpu.sm.chip.machine import Chip, checked_window, chip_of, with_left
 from ppt_gpu.sm.chip.memory import ALIGNED, LINK_OUT, ChipArrays, SmMemory
 from ppt_gpu.sm.chip.round import CHIP_WORDS, END, LAG, LIMIT, NEXT, STATUS, WINDOW, make_close_round
-from ppt_gpu.sm.chip.slices import Below
+from ppt_gpu.sm.chip.slices import Below, Shared
 from ppt_gpu.sm.collectors.chip import StagedSms
 from ppt_gpu.sm.loop.loop import SPECIALISE_CHIP_FROM, pays
 from ppt_gpu.sm.loop.memory import ATOMIC, COPIER, LSU, REQUESTS, RETURNS, C
@@ -99,6 +100,13 @@ class ChipState:
         self.count = np.zeros(window + 1, np.int64)
         self.keys = np.empty(chip.sms * inside.requests, np.int64)
         self.order = np.empty(chip.sms * inside.requests, np.int64)
+        below = self.below
+        self.requests = addresses(Shared, {
+            "mems": self.mems.reshape(-1), "below": below.memory.mem, "slices": below.words,
+            "channels": below.channels, "of_sm": below.of_sm.reshape(-1), "count": self.count, "keys": self.keys,
+            "order": self.order, "stride": self.mems.shape[1], "sms": chip.sms, "number": below.number,
+            "window": window,
+        })  # fmt: skip
         self.arrays = ChipArrays(self.shared, self.below.memory.access, inside.tx, self.mems, self.cores)
         self._first_blocks()
 
@@ -115,12 +123,9 @@ class ChipState:
 
     def close(self) -> None:
         """End a round; STATUS is PAUSED then to go on, else why not."""
-        below = self.below
         make_close_round()(
-            self.blocks, self.mems.reshape(-1), self.mems.shape[1], self.tracks, self.shared,
-            len(self.sms.block_start), self.chip.sm.block_launch, below.memory.mem, below.words,
-            below.channels, below.number, below.of_sm.reshape(-1), self.count, self.keys, self.order,
-        )  # fmt: skip
+            self.requests, self.blocks, self.tracks, self.shared, len(self.sms.block_start), self.chip.sm.block_launch
+        )
 
     def progress(self) -> Progress:
         """Of the blocks that have ended."""

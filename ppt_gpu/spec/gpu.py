@@ -125,7 +125,7 @@ class SharedMemory:
 
 @dataclass(frozen=True)
 class Cache:
-    """A cache level. TOML tables [l1] (per SM) and [l2] (whole chip)."""
+    """What both cache levels have."""
 
     size: int  # B; 0 = absent
     line: int  # B
@@ -139,29 +139,39 @@ class Cache:
     write_allocate: bool
     replacement: str  # "lru" or "fifo"
     index: str  # "linear", "hash" or, of the L1, "fermi"
-    caches_global: bool = True  # [l1]: do global loads use it
-    banked: bool = False  # [l1]: its data lie in the banks of shared memory, so lanes that load may conflict
-    sms: int = 1  # [l1] that share the path to its data and to shared memory, one pass a cycle: those of a TPC
-    tag_sets: int = 0  # [l1] sets of tags, of which each looks up one line a cycle; 0: lines never meet in one
-    sector_banks: int = 0  # [l1] banks of sectors, each of which looks up one in a cycle, in order; 0: no such banks
-    reserves: bool = False  # [l1] a line keeps its place until its data are there; a miss waits while all others do
-    sets: int = 0  # [l1] that it keeps whatever its size is, so that its ways grow with that; 0: `ways` stays
-    miss_queue: int = 0  # [l1] places for what leaves its banks, which have pipelines then; 0: they have none
-    unified: int = 0  # [l1] B shared with shared memory: size = unified - carve-out; 0 = separate
-    # [l2] parts that keep copies of what their SMs read; a line belongs to one of them, copies are written too
-    partitions: int = 1
+
+
+@dataclass(frozen=True)
+class L1Cache(Cache):
+    """The L1 of an SM. TOML table [l1]."""
+
+    caches_global: bool = True  # do global loads use it
+    banked: bool = False  # its data lie in the banks of shared memory, so lanes that load may conflict
+    sms: int = 1  # that share the path to its data and to shared memory, one pass a cycle: those of a TPC
+    tag_sets: int = 0  # sets of tags, of which each looks up one line a cycle; 0: lines never meet in one
+    sector_banks: int = 0  # banks of sectors, each of which looks up one in a cycle, in order; 0: no such banks
+    reserves: bool = False  # a line keeps its place until its data are there; a miss waits while all others do
+    sets: int = 0  # that it keeps whatever its size is, so that its ways grow with that; 0: `ways` stays
+    miss_queue: int = 0  # places for what leaves its banks, which have pipelines then; 0: they have none
+    unified: int = 0  # B shared with shared memory: size = unified - carve-out; 0 = separate
+
+
+@dataclass(frozen=True)
+class L2Cache(Cache):
+    """The L2 of the chip. TOML table [l2]."""
+
+    partitions: int = 1  # parts that keep copies of what their SMs read; a line belongs to one, copies are written too
     far_latency: int = 0  # cycles that a hit takes longer when its own part holds it no more
-    partial_write: float = 1.0  # [l2] times as long as for a whole sector that it takes to write one in part
-    # [l2] how many times `bandwidth` it gives for reads that all SMs make of the same lines at the same time
-    in_step: float = 1.0
-    dirty_share: float = 0.0  # [l2] share of its lines that can be dirty; 0: all, and they are replaced as others are
-    atomic_units: int = 0  # [l2] parts by address that each update words; 0: lines do not wait for one another
+    partial_write: float = 1.0  # times as long as for a whole sector that it takes to write one in part
+    in_step: float = 1.0  # times `bandwidth` it gives for reads that all SMs make of the same lines at the same time
+    dirty_share: float = 0.0  # share of its lines that can be dirty; 0: all, and they are replaced as others are
+    atomic_units: int = 0  # parts by address that each update words; 0: lines do not wait for one another
     # level grid only:
-    slices: int = 1  # [l2] parts by address, each with its share of size and bandwidth
-    slice_bandwidth: float = 0.0  # [l2] B per SM cycle of a slice; 0: its share of `bandwidth`, that of the way to all
-    interleave: int = 256  # [l2] B of neighbouring addresses in one slice
-    waiting: int = 0  # [l2] sectors of all SMs that can wait before the slices; 0: they get even shares at any time
-    slice_index: str = "linear"  # [l2] of a chunk's number: "linear" in turn, "hash" by xor, "polynomial" modulo one
+    slices: int = 1  # parts by address, each with its share of size and bandwidth
+    slice_bandwidth: float = 0.0  # B per SM cycle of a slice; 0: its share of `bandwidth`, that of the way to all
+    interleave: int = 256  # B of neighbouring addresses in one slice
+    waiting: int = 0  # sectors of all SMs that can wait before the slices; 0: they get even shares at any time
+    slice_index: str = "linear"  # of a chunk's number: "linear" in turn, "hash" by xor, "polynomial" modulo one
 
 
 @dataclass(frozen=True)
@@ -318,8 +328,8 @@ class Gpu:
     pipes: Mapping[str, Pipe]
     isa: Isa
     shared: SharedMemory
-    l1: Cache
-    l2: Cache
+    l1: L1Cache
+    l2: L2Cache
     dram: Dram
     interconnect: Interconnect
     memory: MemoryPipe

@@ -15,7 +15,6 @@ from typing import Any
 from ppt_gpu.common.errors import InputErrors, PptError
 from ppt_gpu.spec.files import check_with_base, find, isa_name, shipped, shipped_names
 from ppt_gpu.spec.gpu import (
-    Cache,
     CodeCache,
     Collectors,
     ConstantCache,
@@ -24,6 +23,8 @@ from ppt_gpu.spec.gpu import (
     Host,
     Interconnect,
     Isa,
+    L1Cache,
+    L2Cache,
     LaterSources,
     MemoryPipe,
     Op,
@@ -107,8 +108,8 @@ def _gpu(path: Path, values: dict[str, Any], pipes: dict[str, Pipe], isa: Isa, s
         pipes=pipes,
         isa=isa,
         shared=SharedMemory(**values["shared"]),
-        l1=Cache(**values["l1"]),
-        l2=Cache(**values["l2"]),
+        l1=L1Cache(**values["l1"]),
+        l2=L2Cache(**values["l2"]),
         dram=Dram(**values["dram"]),
         interconnect=Interconnect(**values["interconnect"]),
         memory=MemoryPipe(**values["memory"]),

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.loop_programs import DEPENDENT_FMA, loop_program
+from ppt_gpu.common import compilers
 from ppt_gpu.common.compiled import Deferred, called, entry, merged
 from ppt_gpu.sm.loop import loop as core
 from ppt_gpu.sm.one_sm import simulate
@@ -47,6 +48,12 @@ def test_functions_that_call_each_other() -> None:
     assert not isinstance(all_of.py_func.__globals__["tripled"], Deferred)
 
 
+def test_helpers_are_for_compiled_code() -> None:
+    for helper in (doubled, four_times):
+        with pytest.raises(TypeError, match=f"{helper.__name__} is for compiled code"):
+            helper(2)
+
+
 def test_functions_in_a_closure() -> None:
     helper, offset = called(lambda x: x + 1), 7
 
@@ -64,14 +71,15 @@ def test_looked_at_without_being_compiled() -> None:
     assert function._made is None
 
 
-def test_one_thread_makes_it_and_all_use_it() -> None:
+def test_one_thread_makes_it_and_all_use_it(monkeypatch: pytest.MonkeyPatch) -> None:
     made = []
 
-    def make(function: object) -> object:
+    def make(function: object, options: object) -> object:
         made.append(function)
         return function
 
-    function = Deferred(lambda: 3, make)
+    monkeypatch.setattr(compilers, "kept", make)
+    function = Deferred(lambda: 3, "kept")
     threads = [threading.Thread(target=function) for _ in range(8)]
     for thread in threads:
         thread.start()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ppt_gpu.common.bits import int64
 from ppt_gpu.common.compiled import called
-from ppt_gpu.common.records import Words
+from ppt_gpu.common.records import Record, Words, viewer
 from ppt_gpu.sm.chip import memory as q
 from ppt_gpu.sm.chip.crossbar import RECORD_WORDS, RECORDS, crossbars
 from ppt_gpu.sm.chip.machine import ATOMIC, COPY, READ, Chip
@@ -18,30 +20,49 @@ from ppt_gpu.sm.program.machine import ONE
 from ppt_gpu.sm.program.program import Program
 
 
+class Shared(Record):
+    """The requests of all SMs in a window, and what answers them."""
+
+    mems: Words  # [sms, stride] of the SMs
+    below: Words  # the memory system with the L2
+    slices: Words  # as Below.words
+    channels: Words
+    of_sm: Words  # as Below.of_sm
+    count: Words  # room: [window + 1]
+    keys: Words  # room: [requests of all SMs]
+    order: Words
+    stride: int
+    sms: int
+    number: int  # of slices
+    window: int  # cycles
+
+
+shared_at: Callable[[Words], Shared] = viewer(Shared)
+
+
 @called
 def at_slice(
-    mems: Words, at: int, sm: int, this: int, time: int, start: int, wait: int, there: int, below: Words, slices: Words,
-    channels: Words, number: int, of_sm: Words,
-) -> None:  # fmt: skip
-    """The request at place `at` of `mems` is answered by slice `this`, to which it comes at `time`; the operation of
-    an atomic at `start`. wait: for others on the way of a read, at least; there: when a store is there, at least."""
-    line, sectors, kind = mems[at + q.R_LINE], mems[at + q.R_SECTORS], mems[at + q.R_KIND]
-    channel = slices[(number + 2 + this) * 2]
-    below[c.L2_SERVER] = slices[this * 2]
-    below[c.DRAM] = channels[channel]
+    chip: Shared, requests: Words, at: int, sm: int, this: int, time: int, start: int, wait: int, there: int
+) -> None:
+    """The request at place `at` of `requests` is answered by slice `this`, to which it comes at `time`; the operation
+    of an atomic at `start`. wait: for others on the way of a read, at least; there: when a store is there, at least."""
+    line, sectors, kind = requests[at + q.R_LINE], requests[at + q.R_SECTORS], requests[at + q.R_KIND]
+    below, channel = chip.below, chip.slices[(chip.number + 2 + this) * 2]
+    below[c.L2_SERVER] = chip.slices[this * 2]
+    below[c.DRAM] = chip.channels[channel]
     if kind in (READ, COPY, ATOMIC):
         if kind == ATOMIC:
-            updates, busy = mems[at + q.R_UPDATES], this * 2 + 1
+            updates, busy = requests[at + q.R_UPDATES], this * 2 + 1
             if updates > 0:
-                of_sm[sm * 2] = max(0, slices[busy] - start) + (updates - 1) * below[c.P_ATOMIC]
-                slices[busy] = max(slices[busy], start) + updates * below[c.P_ATOMIC_BUSY]
-            wait = max(wait, of_sm[sm * 2])
-        mems[at + q.R_ANSWER] = l2_read(below, time, line, sectors, wait, int64(kind == ATOMIC))
+                chip.of_sm[sm * 2] = max(0, chip.slices[busy] - start) + (updates - 1) * below[c.P_ATOMIC]
+                chip.slices[busy] = max(chip.slices[busy], start) + updates * below[c.P_ATOMIC_BUSY]
+            wait = max(wait, chip.of_sm[sm * 2])
+        requests[at + q.R_ANSWER] = l2_read(below, time, line, sectors, wait, int64(kind == ATOMIC))
     else:
         accepted = l2_write(below, time, line_place(below, line), line, sectors)
-        mems[at + q.R_ANSWER] = max(accepted, there)
-    slices[this * 2] = below[c.L2_SERVER]
-    channels[channel] = below[c.DRAM]
+        requests[at + q.R_ANSWER] = max(accepted, there)
+    chip.slices[this * 2] = below[c.L2_SERVER]
+    chip.channels[channel] = below[c.DRAM]
 
 
 class Below:

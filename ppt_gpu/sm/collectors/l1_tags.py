@@ -5,10 +5,9 @@ As `_look_up` and `_store` of `reference.l1`, on `mem`.
 
 from __future__ import annotations
 
-from typing import Any
-
 from ppt_gpu.common.bits import int64
 from ppt_gpu.common.compiled import called, merged, popcount
+from ppt_gpu.common.records import Words
 from ppt_gpu.sm.chip import staged_l1_state as s
 from ppt_gpu.sm.loop import memory as c
 from ppt_gpu.sm.loop.code import line_there
@@ -38,13 +37,13 @@ def parts_of(mask: int, group: int) -> int:
 
 
 @merged
-def part(mem: Any) -> int:
+def part(mem: Words) -> int:
     """Where all this begins, 0: the L1 has no such pipelines."""
     return mem[c.L1_PIPE] & c.PLACE
 
 
 @called
-def put_answer(mem: Any, request: int, done: int) -> None:
+def put_answer(mem: Words, request: int, done: int) -> None:
     """A request that has left is answered at cycle `done`."""
     base = part(mem)
     heap, at = mem[base + s.HEAP], mem[base + s.HEAP_SIZE]
@@ -65,7 +64,7 @@ def put_answer(mem: Any, request: int, done: int) -> None:
 
 
 @called
-def pop_answer(mem: Any, base: int) -> None:
+def pop_answer(mem: Words, base: int) -> None:
     """The first answer has come in."""
     heap, size = mem[base + s.HEAP], mem[base + s.HEAP_SIZE] - 1
     mem[base + s.HEAP_SIZE] = size
@@ -85,14 +84,14 @@ def pop_answer(mem: Any, base: int) -> None:
 
 
 @called
-def free_request(mem: Any, base: int, request: int) -> None:
+def free_request(mem: Words, base: int, request: int) -> None:
     mem[request + s.R_FREE] = mem[base + s.FREE_REQUEST]
     mem[base + s.FREE_REQUEST] = request
     mem[base + s.IN_USE] -= 1
 
 
 @called
-def fill(mem: Any, request: int) -> None:
+def fill(mem: Words, request: int) -> None:
     """Its sector is in the L1."""
     node = mem[request + s.R_NODE] & c.PLACE
     if node == 0:
@@ -109,7 +108,7 @@ def fill(mem: Any, request: int) -> None:
 
 
 @called
-def new_request(mem: Any, base: int, kind: int, line: int, bit: int, mask: int, op: int) -> int:
+def new_request(mem: Words, base: int, kind: int, line: int, bit: int, mask: int, op: int) -> int:
     """A new request for a sector, for which there is room."""
     request = mem[base + s.FREE_REQUEST] & c.PLACE
     if request:
@@ -127,7 +126,7 @@ def new_request(mem: Any, base: int, kind: int, line: int, bit: int, mask: int, 
 
 
 @called
-def code_there(mem: Any, operation: int, behind: int, cycle: int) -> int:
+def code_there(mem: Words, operation: int, behind: int, cycle: int) -> int:
     """As `line_there`; under perfect memory the answer takes its turn among the others."""
     base = part(mem)
     if base == 0 or mem[c.P_PERFECT] == 0:
@@ -142,20 +141,20 @@ def code_there(mem: Any, operation: int, behind: int, cycle: int) -> int:
 
 
 @merged
-def _miss(mem: Any, base: int, request: int) -> None:
+def _miss(mem: Words, base: int, request: int) -> None:
     mem[mem[base + s.MISSES] + (mem[base + s.MISS_IN] & mem[base + s.MISS_MASK])] = request
     mem[base + s.MISS_IN] += 1
 
 
 @merged
-def _renewed(mem: Any, base: int, line: int, node: int) -> None:
+def _renewed(mem: Words, base: int, line: int, node: int) -> None:
     """The line, of that node, is the newest of its set."""
     if mem[c.P_L1_FIFO] == 0:
         renew(mem, mem[base + s.SETS] + (line >> SET_OF_LINE) * c.SET_WORDS, node)
 
 
 @called
-def _allocate(mem: Any, base: int, line: int) -> int:
+def _allocate(mem: Words, base: int, line: int) -> int:
     """A node for a line that has none; 0 where each of its set has something on its way."""
     at = mem[base + s.SETS] + (line >> SET_OF_LINE) * c.SET_WORDS
     node = mem[at + c.VICTIM] & c.PLACE
@@ -176,7 +175,7 @@ def _allocate(mem: Any, base: int, line: int) -> int:
 
 
 @called
-def look_up(mem: Any, base: int, op: int, line: int, bit: int, part: int) -> int:
+def look_up(mem: Words, base: int, op: int, line: int, bit: int, part: int) -> int:
     """What the L1 does with a sector: 1 it goes on, 2 it is there, 0 it has to wait."""
     mask, node, waiting = int64(1) << bit, int64(0), mem[base + s.MISS_IN] - mem[base + s.MISS_OUT]
     if line >= 0:

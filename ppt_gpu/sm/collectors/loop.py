@@ -79,11 +79,9 @@ OF_ONE_SM = Below(memory_free, completion, send)
 
 
 @cache
-def make_staged(below: Below = OF_ONE_SM) -> Any:
-    """The loop, up to cycle `end`; with `below` of `collectors.chip` that of an SM of a whole chip, where what is below
-    the L1 answers after the window, and blocks are dispatched to the chip."""
-    ON_CHIP = int(below is not OF_ONE_SM)
-    memory_free, completion, send = below
+def make_start(below: Below) -> Callable[..., Any]:
+    """How instructions go from the collector units to the units."""
+    memory_free, completion, _ = below
 
     @merged
     def start(sm: StagedSm, cycle: int) -> None:
@@ -107,6 +105,17 @@ def make_staged(below: Below = OF_ONE_SM) -> Any:
                     tell_waiting(sm, place, entry, done, cycle)
                 else:
                     announce(sm, place, entry, cycle, max(done, cycle), cycle)
+
+    return start
+
+
+@cache
+def make_staged(below: Below = OF_ONE_SM) -> Any:
+    """The loop, up to cycle `end`; with `below` of `collectors.chip` that of an SM of a whole chip, where what is below
+    the L1 answers after the window, and blocks are dispatched to the chip."""
+    ON_CHIP = int(below is not OF_ONE_SM)
+    memory_free, _, send = below
+    start = make_start(below)
 
     @merged
     def step(sm: StagedSm, cycle: int) -> None:

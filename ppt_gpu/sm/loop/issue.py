@@ -211,9 +211,31 @@ def rank(sm: Sm, k: int, bit: int, greedy: int, at: int) -> None:
         sched.after = after(bit)
 
 
+@merged
+def leaves(sm: Sm, k: int, bit: int, word: int, position: int, event: int, bits: int, at: int) -> tuple[bool, bool]:
+    """Whether the warp has exited with entry `word`, and whether it waits now for others: it goes on at `position`.
+
+    `event`, `bits`: as of `perform`.
+    """
+    operation = sm.operations[operation_in(word)]
+    if has(word, LAST_AT):
+        exit_warp(sm, k, bit, operation_in(word), at)
+        return True, True
+    if kind_in(word) != KIND_BARRIER or bits & (EVENT_COUNTS | EVENT_WAITS) == EVENT_COUNTS:
+        return False, False
+    place = bit * sm.schedulers + k
+    arrive(sm, place, position, operation.latency, at)
+    if bits != 0:
+        wait_for_event(sm, place, event, operation.held_for, at)
+    else:
+        meet(sm, sm.warps[place].block_slot, at)
+    return False, True
+
+
 @cache
-def make_issue(asks: Compiled, ask: Compiled) -> Compiled:
-    """`issue`; `asks(kind, mem)` says whether an operation goes to the load/store unit, `ask` is as `issue_memory`."""
+def make_perform(asks: Compiled, ask: Compiled) -> Compiled:
+    """What an entry that issues does; `asks(kind, mem)` says whether it goes to the load/store unit, `ask` is as
+    `issue_memory`."""
 
     @merged
     def perform(sm: Sm, k: int, bit: int, word: int, gate: int, enters: int, at: int) -> tuple[int, int, int]:
@@ -250,25 +272,13 @@ def make_issue(asks: Compiled, ask: Compiled) -> Compiled:
             warp.results = max(warp.results, done)
         return done, event, bits
 
-    @merged
-    def leaves(sm: Sm, k: int, bit: int, word: int, position: int, event: int, bits: int, at: int) -> tuple[bool, bool]:
-        """Whether the warp has exited with entry `word`, and whether it waits now for others: it goes on at `position`.
+    return perform
 
-        `event`, `bits`: as of `perform`.
-        """
-        operation = sm.operations[operation_in(word)]
-        if has(word, LAST_AT):
-            exit_warp(sm, k, bit, operation_in(word), at)
-            return True, True
-        if kind_in(word) != KIND_BARRIER or bits & (EVENT_COUNTS | EVENT_WAITS) == EVENT_COUNTS:
-            return False, False
-        place = bit * sm.schedulers + k
-        arrive(sm, place, position, operation.latency, at)
-        if bits != 0:
-            wait_for_event(sm, place, event, operation.held_for, at)
-        else:
-            meet(sm, sm.warps[place].block_slot, at)
-        return False, True
+
+@cache
+def make_issue(asks: Compiled, ask: Compiled) -> Compiled:
+    """How a warp issues; `asks`, `ask`: as of `make_perform`."""
+    perform = make_perform(asks, ask)
 
     @merged
     def issue(sm: Sm, k: int, bit: int, now: int) -> int:

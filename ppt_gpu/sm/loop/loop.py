@@ -66,16 +66,9 @@ def next_cycle(sm: Sm, following: int, now: int) -> int:
 
 
 @cache
-def make_run(
-    schedulers: int, policy: int, width: int, asks: Compiled = asks_memory, ask: Compiled = issue_memory
-) -> Compiled:
-    """The loop for a number of schedulers, a policy and an issue width that the compiler folds; 0, 0, 0: for all.
-
-    `asks`, `ask`: as of `make_issue`. With those of chip.lsu that of an SM of a whole chip (chip.loop): what is below
-    the L1 answers after the window, and blocks are dispatched to the chip. The compiler leaves out what a loop has no
-    use for.
-    """
-    FIXED, ON_CHIP = schedulers > 0, int(ask is not issue_memory)
+def make_step(fixed: bool, asks: Compiled, ask: Compiled) -> Compiled:
+    """The schedulers' part of a cycle. `fixed`: the compiler knows how many there are. `asks`, `ask`: as of
+    `make_perform`."""
     issue = make_issue(asks, ask)
 
     @merged
@@ -88,7 +81,7 @@ def make_run(
         turns = sm.occupied[READY_OTHERS] if full > now else everyone
         k = int64(np.uint64(now) % np.uint64(K)) if K & (K - 1) else now & (K - 1)
         for _turn in range(K):
-            if FIXED:  # what each scheduler does can be foreseen better than who does
+            if fixed:  # what each scheduler does can be foreseen better than who does
                 this, k = k & 63, (k + 1 if k + 1 < K else 0)
             else:
                 if turns == 0:
@@ -113,6 +106,22 @@ def make_run(
         if full > now and following > now + 1 and (sm.on_chip == 0 or somebody_needs(sm, sm.memory_gate)):
             following = min(following, full)
         return following, issued
+
+    return step
+
+
+@cache
+def make_run(
+    schedulers: int, policy: int, width: int, asks: Compiled = asks_memory, ask: Compiled = issue_memory
+) -> Compiled:
+    """The loop for a number of schedulers, a policy and an issue width that the compiler folds; 0, 0, 0: for all.
+
+    `asks`, `ask`: as of `make_perform`. With those of chip.lsu that of an SM of a whole chip (chip.loop): what is below
+    the L1 answers after the window, and blocks are dispatched to the chip. The compiler leaves out what a loop has no
+    use for.
+    """
+    FIXED, ON_CHIP = schedulers > 0, int(ask is not issue_memory)
+    step = make_step(FIXED, asks, ask)
 
     @merged
     def general(sm: Sm) -> Any:

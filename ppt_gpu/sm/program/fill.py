@@ -9,9 +9,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ppt_gpu.common.bits import int64
 from ppt_gpu.common.compiled import entry
+from ppt_gpu.common.records import Words
+
+Masks = NDArray[np.uint8]
+Numbers = NDArray[np.int32]
 
 uint64: Any = np.uint64
 #: lines of a program for which a compiled pass pays
@@ -23,9 +28,9 @@ _, HASH, FERMI = range(3)
 
 @entry
 def fill_lines(
-    lines: Any, address: Any, warm: Any, coming: Any, l2_set: Any, line_bytes: int, l1_sets: int, l1_index: int,
-    l1_sets_at: int, l2_sets: int, l2_sets_at: int, set_words: int, warm_at: int, coming_at: int, turn_factor: int,
-    turn_mask: int,
+    lines: Words, address: NDArray[np.uint64], warm: Masks, coming: Masks, l2_set: Numbers, line_bytes: int,
+    l1_sets: int, l1_index: int, l1_sets_at: int, l2_sets: int, l2_sets_at: int, set_words: int, warm_at: int,
+    coming_at: int, turn_factor: int, turn_mask: int,
 ) -> None:  # fmt: skip
     """Four words a line: no nodes in L1 and L2, its sets there, the latter with the sectors that are warm or coming.
 
@@ -83,7 +88,9 @@ def fill_lines(
 
 
 @entry
-def fill_accesses(access: Any, start: Any, cycles: Any, updates: Any, cycles_at: int, updates_at: int) -> None:
+def fill_accesses(
+    access: Words, start: Words, cycles: Numbers, updates: Numbers, cycles_at: int, updates_at: int
+) -> None:
     """The words of all accesses; without `updates` each has one."""
     one = len(updates) == 0
     for index in range(len(cycles)):
@@ -93,7 +100,7 @@ def fill_accesses(access: Any, start: Any, cycles: Any, updates: Any, cycles_at:
 
 
 @entry
-def fill_transactions(tx: Any, line: Any, sectors: Any, sector_bits: int, l1_set: Any, set_at: int) -> None:
+def fill_transactions(tx: Words, line: Numbers, sectors: Masks, sector_bits: int, l1_set: Numbers, set_at: int) -> None:
     """The words of all transactions, and one more; with the sets of their lines in the L1, unless that is empty."""
     for index in range(len(line)):
         word = int64(line[index]) << sector_bits | int64(sectors[index])
@@ -104,7 +111,7 @@ def fill_transactions(tx: Any, line: Any, sectors: Any, sector_bits: int, l1_set
 
 
 @entry
-def fill_slices(places: Any, slice_of: Any, count: Any, sets: int, turn_factor: int, turn_mask: int) -> None:
+def fill_slices(places: Numbers, slice_of: Numbers, count: Words, sets: int, turn_factor: int, turn_mask: int) -> None:
     """The set of each line in its slice, each slice as `even_sets`. `count`: a zero for each slice."""
     for line in range(len(slice_of)):
         number = count[slice_of[line]]

@@ -4,6 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ppt_gpu.common.compiled import entry
 from ppt_gpu.emulator.memory.warp_context import SLOTS
 from ppt_gpu.emulator.trace import digest, digest_paths
 from ppt_gpu.emulator.trace.trace_buffers import TraceBuffers
@@ -52,9 +53,14 @@ def test_patterns_that_are_joined():
     assert patterns.mask[:3].tolist() == [7, 7, 6]
 
 
+@entry
+def lanes(mask):
+    return digest_paths._lanes(mask)
+
+
 def test_population_count():
     for value in (0, 1, 0x80000000, 0xFFFFFFFF, 0xA5A5A5A5, 0x00010001):
-        assert digest_paths._lanes(value) == digest_paths._lanes(value - (1 << 32)) == value.bit_count()
+        assert lanes(value) == lanes(value - (1 << 32)) == value.bit_count()
 
 
 def test_patterns_are_numbered_by_first_appearance():

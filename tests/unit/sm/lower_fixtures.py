@@ -10,12 +10,13 @@ from ppt_gpu.emulator.trace.trace import Trace
 from ppt_gpu.ptx.module import Guard, Instruction, Kernel, Register
 from ppt_gpu.spec.gpu import (
     TASK_CLASSES,
-    Cache,
     Dram,
     Gpu,
     Host,
     Interconnect,
     Isa,
+    L1Cache,
+    L2Cache,
     MemoryPipe,
     Op,
     Pipe,
@@ -45,7 +46,7 @@ def make_gpu(
         for name in TASK_CLASSES
         if name not in drop
     }
-    cache = Cache(l1_size, 128, 32, 4, 30, 128.0, 64, 8, "write-through", False, "lru", "linear")
+    cache = L1Cache(l1_size, 128, 32, 4, 30, 128.0, 64, 8, "write-through", False, "lru", "linear")
     return Gpu(
         name="toy",
         chip="T0",
@@ -55,7 +56,7 @@ def make_gpu(
         isa=Isa("sm_70", ops, expand or {}),
         shared=SharedMemory(49152, 49152, 256, 0, banks, bank_width, 24),
         l1=cache,
-        l2=Cache(l2_size, 128, 32, 16, 200, 512.0, 512, 8, "write-back", True, "lru", "hash"),
+        l2=L2Cache(l2_size, 128, 32, 16, 200, 512.0, 512, 8, "write-back", True, "lru", "hash"),
         dram=Dram(1 << 30, 1e11, 0.9, 400),
         interconnect=Interconnect(64.0),
         memory=MemoryPipe(coalescing, 8, transactions_per_cycle, 28),

@@ -146,12 +146,14 @@ def _shown(value: object) -> str:
 
 
 def field_comments(described: type) -> dict[str, str]:
-    """Field -> the comment behind it in the source of a dataclass, or that in lines of `#:` before it."""
+    """Field -> the comment behind it in the source of a dataclass, or that in lines of `#:` before it; also of the
+    dataclasses that it extends."""
     source = inspect.getsource(described)
     lines = source.splitlines()
     (tree,) = ast.parse(source).body
     assert isinstance(tree, ast.ClassDef)
-    found = {}
+    extended = (base for base in described.__bases__ if dataclasses.is_dataclass(base))
+    found = {name: comment for base in extended for name, comment in field_comments(base).items()}
     for node in tree.body:
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             _, _, comment = lines[(node.end_lineno or node.lineno) - 1].partition("  # ")

@@ -145,13 +145,13 @@ class Cache:
 class L1Cache(Cache):
     """The L1 of an SM. TOML table [l1]."""
 
-    caches_global: bool = True  # do global loads use it
+    caches_global: bool = True  # global loads use it
     banked: bool = False  # its data lie in the banks of shared memory, so lanes that load may conflict
-    sms: int = 1  # that share the path to its data and to shared memory, one pass a cycle: those of a TPC
+    sms: int = 1  # SMs that share the path to its data and to shared memory, one pass a cycle: those of a TPC
     tag_sets: int = 0  # sets of tags, of which each looks up one line a cycle; 0: lines never meet in one
     sector_banks: int = 0  # banks of sectors, each of which looks up one in a cycle, in order; 0: no such banks
     reserves: bool = False  # a line keeps its place until its data are there; a miss waits while all others do
-    sets: int = 0  # that it keeps whatever its size is, so that its ways grow with that; 0: `ways` stays
+    sets: int = 0  # sets that it keeps whatever its size is, so that its ways grow with that; 0: `ways` stays
     miss_queue: int = 0  # places for what leaves its banks, which have pipelines then; 0: they have none
     unified: int = 0  # B shared with shared memory: size = unified - carve-out; 0 = separate
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.common.compiled import entry, merged
 from ppt_gpu.emulator.analysis.per_kernel_cache import once_a_kernel
-from ppt_gpu.emulator.trace.digest_patterns import LINES_OF_TRACE, Stored
+from ppt_gpu.emulator.trace.digest_patterns import LINES_OF_TRACE, Rows, Stored
 from ppt_gpu.emulator.trace.record_words import SPACE_BITS
 from ppt_gpu.emulator.trace.recorded_trace import kept_accesses
 from ppt_gpu.emulator.trace.trace import Trace
@@ -26,6 +26,18 @@ NOTHING, READS, WRITES, UPDATES = range(4)
 MOST_BLOCKS = 16  # that are looked at, spread over those of the trace
 
 T = TypeVar("T")
+
+
+class Recorded(NamedTuple):
+    """The accesses of a trace as compiled code reads them."""
+
+    warp_path: NDArray[np.int32]  # [W]
+    start: NDArray[np.int64]  # [W] where those of each warp begin
+    space: NDArray[np.uint8]  # [A]
+    base: NDArray[np.int64]  # [A]
+    line: NDArray[np.int32]  # [A] where the pattern of each begins in `rows`
+    rows: Rows
+    away: NDArray[np.int64]  # [1, 32] distances of lanes: room
 
 
 @dataclass(frozen=True)
@@ -55,6 +67,12 @@ class PathAccesses:
         start = np.searchsorted(place, trace.path_start)
         blocks = some_blocks(trace) if blocks is None else blocks
         return PathAccesses(start, place, pc, size, blocks, line, patterns)
+
+    def recorded(self, trace: Trace) -> Recorded:
+        """Those of the trace."""
+        base, away = trace.access_base.view(np.int64), np.empty((1, 32), np.int64)
+        rows = self.patterns.views()
+        return Recorded(trace.warp_path, trace.access_start, trace.access_space, base, self.line, rows, away)
 
 
 @once_a_kernel

@@ -59,16 +59,15 @@ def early_reads(
     copies[:, loops.TOLD], copies[:, loops.KNOWN] = block[:, Note.BARRIER] - 1, loops.NEVER
     kind, given = _kinds(kernel)
     flags, roles = instruction_flags(kernel, warps), instruction_roles(kernel)
-    rows, away = accesses.patterns.views(), np.empty((1, 32), np.int64)
-    base = trace.access_base.view(np.int64)
+    recorded = accesses.recorded(trace)
     waits, count = np.empty((_most_waits(trace, warps, kind), 4), np.int64), 0
     paths = [(int(trace.path_start[p]), int(trace.path_start[p + 1])) for p in trace.warp_path[:warps].tolist()]
     starts = trace.access_start[:warps].tolist()
     begin = np.searchsorted(copies[:, loops.WARP], np.arange(warps + 1)).tolist()
     for w, (first, end) in enumerate(paths):
         count = loops.follow_warp(
-            w, first, end, trace.path_pc, kind, given, flags, starts[w], base, accesses.line, *rows, away,
-            copies, own, begin[w], begin[w + 1], waits, count,
+            w, first, end, trace.path_pc, kind, given, flags, starts[w], recorded, copies, own, begin[w],
+            begin[w + 1], waits, count,
         )  # fmt: skip
         if count < 0:
             return []
@@ -84,8 +83,8 @@ def early_reads(
     found = np.full((len(kernel.instructions), 3), -1, np.int64)
     for w, (first, end) in enumerate(paths):
         loops.early_reads(
-            w, first, end, trace.path_pc, flags, roles, starts[w], trace.access_space, base, accesses.size,
-            accesses.line, *rows, away, copies, own, shift, head, follows, of, found,
+            w, first, end, trace.path_pc, flags, roles, starts[w], recorded, accesses.size, copies, own, shift, head,
+            follows, of, found,
         )  # fmt: skip
     return [
         EarlyRead(read, int(copies[c, loops.PC]), warp, int(copies[c, loops.WARP]), byte)

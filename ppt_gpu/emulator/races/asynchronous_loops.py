@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ppt_gpu.common.compiled import entry
 from ppt_gpu.emulator.memory.mbarrier_word import PLACE
 from ppt_gpu.emulator.memory.memory import CLUSTER_SHIFT
-from ppt_gpu.emulator.races.accesses import READS, SHARED, UPDATES
+from ppt_gpu.emulator.races.accesses import READS, SHARED, UPDATES, Recorded
 from ppt_gpu.emulator.races.race_loops import ACQUIRES, BARRIER, TRACED
 from ppt_gpu.emulator.trace.digest_patterns import distances
 
@@ -31,9 +31,7 @@ W_WARP, W_STRETCH, W_STEP, W_PLACE = range(4)
 @entry
 def follow_warp(
     warp: int, first: int, end: int, path_pc: NDArray[np.int32], kind: NDArray[np.uint8], given: NDArray[np.int64],
-    flags: NDArray[np.uint8], access: int, base: NDArray[np.int64], line: NDArray[np.int32],
-    places8: NDArray[np.uint8], places16: NDArray[np.uint16], places32: NDArray[np.uint32], away16: NDArray[np.int16],
-    away32: NDArray[np.int32], away64: NDArray[np.int64], masks: NDArray[np.int64], away: NDArray[np.int64],
+    flags: NDArray[np.uint8], access: int, recorded: Recorded,
     copies: NDArray[np.int64], own: NDArray[np.int64], copy: int, last: int, waits: NDArray[np.int64], count: int,
 ) -> int:  # fmt: skip
     """Follow the path of a warp, steps `first` to `end`: fill in its copies, from `copy` to `last`, and its waits.
@@ -41,6 +39,7 @@ def follow_warp(
     own[copy, warp] is the step from which a warp knows that the copy is complete. Returns the number of waits; -1 when
     the path has other copies than were noted.
     """
+    base, line, rows, away = recorded.base, recorded.line, recorded.rows, recorded.away
     stretch = group = 0
     acquired = False
     waited = oldest = copy  # copies below `oldest` are complete
@@ -71,7 +70,7 @@ def follow_warp(
         elif what == WAIT_BARRIER:
             if count == len(waits):
                 return -1
-            distances(places8, places16, places32, away16, away32, away64, masks, line[access], away, 0)
+            distances(rows, line[access], away, 0)
             place = base[access] & PLACE
             for lane in range(32):
                 if away[0, lane] != 0:
@@ -145,9 +144,7 @@ def chain_places(
 @entry
 def early_reads(
     warp: int, first: int, end: int, path_pc: NDArray[np.int32], flags: NDArray[np.uint8], roles: NDArray[np.int8],
-    access: int, space: NDArray[np.uint8], base: NDArray[np.int64], size: NDArray[np.int64], line: NDArray[np.int32],
-    places8: NDArray[np.uint8], places16: NDArray[np.uint16], places32: NDArray[np.uint32], away16: NDArray[np.int16],
-    away32: NDArray[np.int32], away64: NDArray[np.int64], masks: NDArray[np.int64], away: NDArray[np.int64],
+    access: int, recorded: Recorded, size: NDArray[np.int64],
     copies: NDArray[np.int64], own: NDArray[np.int64], shift: int, head: NDArray[np.int32], follows: NDArray[np.int32],
     of: NDArray[np.int32], found: NDArray[np.int64],
 ) -> int:  # fmt: skip
@@ -157,6 +154,7 @@ def early_reads(
     A copy of another warp counts from the stretch in which it was issued on, unless that warp had waited for something
     before; and a warp knows what another knew at a barrier of the block, or when it waits for anything itself.
     """
+    space, base, line, rows, away = recorded[2:]
     stretch = new = 0
     acquired = False
     for e in range(first, end):
@@ -164,7 +162,7 @@ def early_reads(
         if flags[pc] & TRACED:
             reads = roles[pc] == READS or roles[pc] == UPDATES
             if reads and space[access] == SHARED and base[access] >> CLUSTER_SHIFT == 0 and found[pc, 0] < 0:
-                mask = distances(places8, places16, places32, away16, away32, away64, masks, line[access], away, 0)
+                mask = distances(rows, line[access], away, 0)
                 for lane in range(32):
                     if mask >> lane & 1 == 0 or found[pc, 0] >= 0:
                         continue

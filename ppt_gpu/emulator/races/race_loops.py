@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.common.compiled import entry, merged
 from ppt_gpu.emulator.memory.memory import CLUSTER_SHIFT
-from ppt_gpu.emulator.races.accesses import NOTHING, READS, SHARED
+from ppt_gpu.emulator.races.accesses import NOTHING, READS, SHARED, Recorded
 from ppt_gpu.emulator.trace.digest_patterns import distances
 
 #: what an instruction on a path is: a recorded access, a barrier of the whole block, what lets others know that a warp
@@ -59,25 +61,44 @@ def between_barriers(
     return barriers
 
 
+class OnPaths(NamedTuple):
+    """The memory instructions on paths [M], and what each instruction of the kernel does [I]."""
+
+    start: NDArray[np.int64]  # [P+1] where those of each path begin
+    pc: NDArray[np.int32]  # [M]
+    size: NDArray[np.int64]  # [I] bytes that a lane moves
+    stretch: NDArray[np.int32]  # [M] as of `between_barriers`, and the next two
+    since: NDArray[np.int32]
+    order: NDArray[np.uint8]
+    roles: NDArray[np.int8]  # [I]
+    flags: NDArray[np.uint8]  # [I]
+
+
+class Looking(NamedTuple):
+    """What `conflicts` remembers from one block to the next."""
+
+    at: NDArray[np.int64]  # [warps] how far each warp is
+    known: NDArray[np.int64]  # digests of stretches that have been looked at
+    stamp: NDArray[np.int64]  # [granules] the stretch of which `kept` are
+    kept: NDArray[np.int64]  # [granules, 4 * _KEPT] warp and place in M, first of writes, then of reads
+    own: NDArray[np.int64]  # [granules] the last turn of a warp that stored there
+    clock: NDArray[np.int64]  # [2] stretches and turns so far
+    pairs: NDArray[np.int64]  # of instructions, and how many conflicts of each have been found
+    found: NDArray[np.int64]  # [MOST_CONFLICTS, 6]
+
+
 @entry
 def conflicts(
-    first: int, end: int, warp_path: NDArray[np.int32], access_start: NDArray[np.int64], space: NDArray[np.uint8],
-    base: NDArray[np.int64], line: NDArray[np.int32], places8: NDArray[np.uint8], places16: NDArray[np.uint16],
-    places32: NDArray[np.uint32], away16: NDArray[np.int16], away32: NDArray[np.int32], away64: NDArray[np.int64],
-    masks: NDArray[np.int64],
-    start: NDArray[np.int64], pc: NDArray[np.int32], size: NDArray[np.int64], stretch: NDArray[np.int32],
-    since: NDArray[np.int32], order: NDArray[np.uint8], roles: NDArray[np.int8], flags: NDArray[np.uint8],
-    block: int, shift: int, at: NDArray[np.int64], known: NDArray[np.int64], stamp: NDArray[np.int64],
-    kept: NDArray[np.int64], own: NDArray[np.int64], clock: NDArray[np.int64], pairs: NDArray[np.int64],
-    found: NDArray[np.int64], count: int, away: NDArray[np.int64],
-) -> int:  # fmt: skip
+    first: int, end: int, recorded: Recorded, on_paths: OnPaths, looking: Looking, block: int, shift: int, count: int
+) -> int:
     """Warps `first` to `end`, one block: append to `found` what conflicts between two barriers; returns its new length.
 
-    Shared memory is divided into granules of 1 << `shift` bytes. `stamp` tells whether the `kept` accesses of a granule
-    are of this stretch: 2 * _KEPT pairs of warp and place in M, first of writes, then of reads. `own` is the last turn
-    of a warp that stored there. `clock` counts stretches and turns. A stretch that is like an earlier one is skipped,
-    and so is one in which nobody writes, or all accesses are atomic or volatile.
+    Shared memory is divided into granules of 1 << `shift` bytes. A stretch that is like an earlier one is skipped, and
+    so is one in which nobody writes, or all accesses are atomic or volatile.
     """
+    warp_path, access_start, space, base, line, rows, away = recorded
+    start, pc, size, stretch, _, _, roles, flags = on_paths
+    at, known, clock = looking.at, looking.known, looking.clock
     for w in range(first, end):
         at[w - first] = start[warp_path[w]]
     now = -1
@@ -115,27 +136,23 @@ def conflicts(
                 k = m + access_start[w] - start[p]
                 if roles[pc[m]] == NOTHING or space[k] != SHARED or base[k] >> CLUSTER_SHIFT != 0:
                     continue
-                mask = distances(places8, places16, places32, away16, away32, away64, masks, line[k], away, 0)
+                mask = distances(rows, line[k], away, 0)
                 for lane in range(32):
                     if mask >> lane & 1 == 0:
                         continue
                     byte = base[k] + away[0, lane]
                     for g in range(byte >> shift, ((byte + size[pc[m]] - 1) >> shift) + 1):
-                        count = _touch(
-                            g, w, m, first, pc, since, order, roles, flags, block, shift, stamp, kept, own, clock,
-                            pairs, found, count,
-                        )  # fmt: skip
+                        count = _touch(g, w, m, first, on_paths, looking, block, shift, count)
     return count
 
 
 @merged
 def _touch(
-    g: int, w: int, m: int, first: int, pc: NDArray[np.int32], since: NDArray[np.int32], order: NDArray[np.uint8],
-    roles: NDArray[np.int8], flags: NDArray[np.uint8], block: int, shift: int, stamp: NDArray[np.int64],
-    kept: NDArray[np.int64], own: NDArray[np.int64], clock: NDArray[np.int64], pairs: NDArray[np.int64],
-    found: NDArray[np.int64], count: int,
-) -> int:  # fmt: skip
+    g: int, w: int, m: int, first: int, on_paths: OnPaths, looking: Looking, block: int, shift: int, count: int
+) -> int:
     """Warp `w` accesses granule `g` at place `m`: hold it against what is kept of the granule, then keep it."""
+    _, pc, _, _, since, order, roles, flags = on_paths
+    _, _, stamp, kept, own, clock, pairs, found = looking
     reads = roles[pc[m]] == READS
     strong = flags[pc[m]] & STRONG
     if stamp[g] != clock[0]:

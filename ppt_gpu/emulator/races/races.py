@@ -181,12 +181,17 @@ class _Search:
         self.stretch, self.since = (np.empty(len(accesses.pc), np.int32) for _ in range(2))
         self.order = np.empty(len(accesses.pc), np.uint8)
         self.known_paths: set[int] = set()
-        self.at, self.known = np.empty(warps, np.int64), np.zeros(loops.KNOWN, np.int64)
-        self.stamp, self.own = (np.zeros(granules, np.int64) for _ in range(2))
-        self.kept = np.empty((granules, 8), np.int64)
-        self.clock, self.pairs = np.zeros(2, np.int64), np.zeros((loops.KNOWN, 2), np.int64)
-        self.found = np.empty((loops.MOST_CONFLICTS, 6), np.int64)
-        self.rows, self.away = accesses.patterns.views(), np.empty((1, 32), np.int64)
+        self.looking = loops.Looking(
+            at=np.empty(warps, np.int64),
+            known=np.zeros(loops.KNOWN, np.int64),
+            stamp=np.zeros(granules, np.int64),
+            kept=np.empty((granules, 8), np.int64),
+            own=np.zeros(granules, np.int64),
+            clock=np.zeros(2, np.int64),
+            pairs=np.zeros((loops.KNOWN, 2), np.int64),
+            found=np.empty((loops.MOST_CONFLICTS, 6), np.int64),
+        )
+        self.recorded = accesses.recorded(trace)
         self.count = 0
 
     def of_block(self, position: int, warps: int) -> Iterator[tuple[Race, int, int]]:
@@ -199,13 +204,13 @@ class _Search:
                 path, trace.path_start, trace.path_pc, self.flags, accesses.start, self.stretch, self.since, self.order
             )
         before = self.count
+        on_paths = loops.OnPaths(
+            accesses.start, accesses.pc, accesses.size, self.stretch, self.since, self.order, self.roles, self.flags
+        )
         self.count = loops.conflicts(
-            first, end, trace.warp_path, trace.access_start, trace.access_space, trace.access_base.view(np.int64),
-            accesses.line, *self.rows, accesses.start, accesses.pc, accesses.size, self.stretch, self.since,
-            self.order, self.roles, self.flags, int(trace.blocks[position]), self.shift, self.at, self.known,
-            self.stamp, self.kept, self.own, self.clock, self.pairs, self.found, self.count, self.away,
-        )  # fmt: skip
-        for block, byte, first_warp, a, second_warp, b in self.found[before : self.count].tolist():
+            first, end, self.recorded, on_paths, self.looking, int(trace.blocks[position]), self.shift, self.count
+        )
+        for block, byte, first_warp, a, second_warp, b in self.looking.found[before : self.count].tolist():
             one, other = int(accesses.pc[a]), int(accesses.pc[b])
             yield Race(self._kind(one, other), one, other, first_warp, second_warp, block, byte), a, b
 

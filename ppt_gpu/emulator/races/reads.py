@@ -7,6 +7,8 @@ write shared memory in ways that a trace does not record, or from other blocks o
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,6 +22,7 @@ from ppt_gpu.emulator.races.accesses import (
     UPDATES,
     WRITES,
     PathAccesses,
+    Recorded,
     may_name_other_blocks,
     role,
 )
@@ -61,16 +64,15 @@ def unwritten_reads(
     written = np.zeros(shared_bytes + reserved_bytes, np.uint8)
     seen = np.zeros((_SEEN, 2), np.int64)
     found = np.full((len(kernel.instructions), 2), -1, np.int64)
-    rows, away = accesses.patterns.views(), np.empty((1, 32), np.int64)
+    recorded = accesses.recorded(trace)
     for position in accesses.blocks:
         first, end = np.searchsorted(trace.warp_block, [position, position + 1])
         written[:shared_bytes], written[shared_bytes:] = 0, 1
         for looking, places, place_start in passes:
             seen[:] = -1
             left = _look(
-                first, end, trace.warp_path, trace.access_start, trace.access_space, bases, accesses.line,
-                *rows, memory_start, memory_pc, places, place_start, roles, sizes,
-                looking, int(trace.blocks[position]), written, seen, found, away,
+                first, end, recorded, memory_start, memory_pc, roles, sizes, Wanted(places, place_start, looking),
+                int(trace.blocks[position]), written, seen, found,
             )  # fmt: skip
             if not left:
                 break
@@ -97,20 +99,26 @@ def _unrecorded(instruction: Instruction) -> bool:
     return instruction.base in UNRECORDED or "async" in instruction.modifiers
 
 
+class Wanted(NamedTuple):
+    """Instructions on paths that a pass looks at."""
+
+    places: NDArray[np.int64]  # in the memory instructions on paths
+    place_start: NDArray[np.int64]  # [P+1] where those of each path begin
+    looking: bool  # it looks for reads of what is not marked; else it marks what they write
+
+
 @entry
 def _look(
-    first: int, end: int, warp_path: NDArray[np.int32], access_start: NDArray[np.int64], space: NDArray[np.uint8],
-    base: NDArray[np.int64], line: NDArray[np.int32], places8: NDArray[np.uint8], places16: NDArray[np.uint16],
-    places32: NDArray[np.uint32], away16: NDArray[np.int16], away32: NDArray[np.int32], away64: NDArray[np.int64],
-    masks: NDArray[np.int64], memory_start: NDArray[np.int64], memory_pc: NDArray[np.int32], places: NDArray[np.int64],
-    place_start: NDArray[np.int64], roles: NDArray[np.int8], sizes: NDArray[np.int64],
-    looking: bool, block: int, written: NDArray[np.uint8], seen: NDArray[np.int64], found: NDArray[np.int64],
-    away: NDArray[np.int64],
+    first: int, end: int, recorded: Recorded, memory_start: NDArray[np.int64], memory_pc: NDArray[np.int32],
+    roles: NDArray[np.int8], sizes: NDArray[np.int64], wanted: Wanted, block: int, written: NDArray[np.uint8],
+    seen: NDArray[np.int64], found: NDArray[np.int64],
 ) -> int:  # fmt: skip
     """Warps `first` to `end`: mark what they write (1: stored, 2: updated), or look for reads of what is not marked.
 
     Returns the number of bytes that are not marked as stored; marking ends when there is none.
     """
+    warp_path, access_start, space, base, line, rows, away = recorded
+    places, place_start, looking = wanted
     left = 0
     for byte in range(len(written)):
         left += 1 - (written[byte] & 1)
@@ -130,7 +138,7 @@ def _look(
                 continue
             seen[slot, 0] = base[k]
             seen[slot, 1] = key
-            mask = distances(places8, places16, places32, away16, away32, away64, masks, line[k], away, 0)
+            mask = distances(rows, line[k], away, 0)
             for lane in range(32):
                 if mask >> lane & 1 == 0:
                     continue

@@ -59,7 +59,7 @@ class Stored:
     def pattern(self, line: int) -> tuple[int, ...]:
         """Mask and distances of the pattern that begins at a line."""
         found = np.empty((1, 32), np.int64)
-        return (expand_row(*self.views(), line, found, 0), *found[0].tolist())
+        return (expand_row(self.views(), line, found, 0), *found[0].tolist())
 
     def numbered(
         self, headers: NDArray[np.uint32], spans: NDArray[np.int64]
@@ -68,7 +68,7 @@ class Stored:
         the records in these spans [n, 2], in this order."""
         number = np.full(len(self.masks), -1, np.int32)
         known = new_patterns(min(self.count, int((spans[:, 1] - spans[:, 0]).sum())))
-        used = number_lines(headers, spans, *self.views(), *known, np.empty((1, 32), np.int64), number)
+        used = number_lines(headers, spans, self.views(), *known, np.empty((1, 32), np.int64), number)
         return number, known.offset[:used], known.mask[:used].astype(np.uint32)
 
 
@@ -82,29 +82,26 @@ def _copy_row(source: np.ndarray, at: int, found: np.ndarray, row: int) -> None:
 
 
 @merged
-def distances(
-    places8: np.ndarray, places16: np.ndarray, places32: np.ndarray, away16: np.ndarray, away32: np.ndarray,
-    away64: np.ndarray, masks: np.ndarray, line: int, found: np.ndarray, row: int,
-) -> int:  # fmt: skip
+def distances(rows: Rows, line: int, found: NDArray[np.int64], row: int) -> int:
     """Write the distances of the pattern that begins at a line to found[row]. Returns its mask."""
-    word = masks[np.uint64(line)]
+    word = rows.masks[np.uint64(line)]
     mask = word & 0xFFFFFFFF
     bits = word >> WIDTH_BIT & _KIND
     at = line * (64 * WORDS) // bits
     if word >> PLACES_BIT == 0:
         if bits == 16:
-            _copy_row(away16, at, found, row)
+            _copy_row(rows.away16, at, found, row)
         elif bits == 32:
-            _copy_row(away32, at, found, row)
+            _copy_row(rows.away32, at, found, row)
         else:
-            _copy_row(away64, at, found, row)
+            _copy_row(rows.away64, at, found, row)
         return int(mask)
     if bits == 8:
-        _copy_row(places8, at, found, row)
+        _copy_row(rows.places8, at, found, row)
     elif bits == 16:
-        _copy_row(places16, at, found, row)
+        _copy_row(rows.places16, at, found, row)
     else:
-        _copy_row(places32, at, found, row)
+        _copy_row(rows.places32, at, found, row)
     lane = 0
     while mask >> lane & 1 == 0:
         lane += 1
@@ -116,26 +113,16 @@ def distances(
 
 
 @entry
-def expand_row(
-    places8: NDArray[np.uint8], places16: NDArray[np.uint16], places32: NDArray[np.uint32], away16: NDArray[np.int16],
-    away32: NDArray[np.int32], away64: NDArray[np.int64], masks: NDArray[np.int64], line: int,
-    found: NDArray[np.int64], row: int,
-) -> int:  # fmt: skip
+def expand_row(rows: Rows, line: int, found: NDArray[np.int64], row: int) -> int:
     """As `distances`, for Python."""
-    return int(distances(places8, places16, places32, away16, away32, away64, masks, line, found, row))
+    return int(distances(rows, line, found, row))
 
 
 @entry
 def number_lines(
     headers: NDArray[np.uint32],  # [R]
     spans: NDArray[np.int64],  # [n, 2]
-    places8: NDArray[np.uint8],  # of `Rows`, as the next six
-    places16: NDArray[np.uint16],
-    places32: NDArray[np.uint32],
-    away16: NDArray[np.int16],
-    away32: NDArray[np.int32],
-    away64: NDArray[np.int64],
-    masks: NDArray[np.int64],
+    rows: Rows,
     offset: NDArray[np.int64],  # of `digest.Patterns`, as the next three
     mask: NDArray[np.int64],
     table: NDArray[np.int64],
@@ -148,8 +135,6 @@ def number_lines(
         for r in range(spans[part, 0], spans[part, 1]):
             line = np.int64(headers[np.uint64(r)] >> SPACE_BITS)
             if number[np.uint64(line)] < 0:
-                lanes = distances(
-                    places8, places16, places32, away16, away32, away64, masks, line, listed, 0
-                )  # fmt: skip
+                lanes = distances(rows, line, listed, 0)
                 number[np.uint64(line)] = find_pattern(offset, mask, table, used, listed, 0, lanes)
     return int(used[0])

@@ -12,12 +12,15 @@ stamp: the last use, or with first-in-first-out replacement the arrival. The way
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.bounds.least_latency import entry_ops
-from ppt_gpu.common.compiled import entry, merged
+from ppt_gpu.common.bits import int64
+from ppt_gpu.common.compiled import entry, merged, popcount
+from ppt_gpu.common.records import Words
 from ppt_gpu.models.base.access_stream import caches_of
 from ppt_gpu.models.base.warp_streams import WarpStreams
 from ppt_gpu.sm.loop.memory import IN_LOCAL, WAY, l1_way
@@ -25,7 +28,6 @@ from ppt_gpu.sm.program.machine import FRACTION, ONE, WRITE_BACK, WRITE_EVICT, M
 from ppt_gpu.sm.program.program import FORCED_DRAM, FORCED_L1, KIND_ATOMIC, KIND_LOAD, KIND_STORE, Program
 
 _L1, _L2, _DRAM = range(1, 4)  # ppt_gpu.models.base.cache_outcomes.LEVELS
-_ONES = np.array([number.bit_count() for number in range(256)], np.int64)
 #: positions in the array of integers that the loop gets; CLOCK counts transactions, REST fractions of a sector
 (
     RESIDENT, L1_WAYS, L1_FIFO, L1_WRITE, L1_ALLOCATE, L1_GROUP, L2_WAYS, L2_FIFO, L2_BACK, L2_ALLOCATE, DIRTY, PERFECT,
@@ -33,23 +35,65 @@ _ONES = np.array([number.bit_count() for number in range(256)], np.int64)
 ) = range(14)  # fmt: skip
 
 
+class _Cache(NamedTuple):
+    """A cache: the set of each line, and of each place the line (-1: none), masks of sectors, and a stamp."""
+
+    sets: NDArray[np.int32]  # [L]
+    tag: Words
+    valid: Words
+    dirty: Words
+    stamp: Words
+
+    @staticmethod
+    def of(sets: NDArray[np.int32], places: int) -> _Cache:
+        """An empty one."""
+        return _Cache(sets, np.full(places, -1, np.int64), *np.zeros((3, places), np.int64))
+
+
+class _InL2(NamedTuple):
+    """What else is in the L2."""
+
+    fresh: Words  # by place: it was never used before
+    warm: Words  # [L] masks of the sectors that are there before this SM first asks
+    kept: Words  # [L] lines that the uses of others keep there
+
+
+class _Asked(NamedTuple):
+    """The memory operations of the program."""
+
+    block_warp: Words
+    warp_access: Words
+    access_start: Words
+    tx_line: NDArray[np.int32]
+    tx_sectors: NDArray[np.uint8]
+    ops: Words  # [M] operation
+    kind: Words  # [O] KIND_LOAD, KIND_STORE, KIND_ATOMIC; -1: not looked at
+    cached: Words  # [O] its way to the L1 (`loop.memory.l1_way`)
+
+
+class Found(NamedTuple):
+    """What `walk` finds, as of CacheOutcomes; totals [3]: L1 sectors, L1 hits, DRAM writes."""
+
+    level: NDArray[np.uint8]
+    fetched: NDArray[np.int32]
+    l2_sectors: NDArray[np.int32]
+    dram_read: NDArray[np.int32]
+    written: NDArray[np.int32]
+    totals: Words
+
+
 def walk(
     program: Program,
     machine: Machine,
-    ops: np.ndarray,
-    kind: np.ndarray,
-    cached: np.ndarray,
+    ops: Words,
+    kind: Words,
+    cached: Words,
     resident: int,
-    l1_set: np.ndarray,
-    l2_set: np.ndarray,
-    level: np.ndarray,
-    fetched: np.ndarray,
-    l2_sectors: np.ndarray,
-    dram_read: np.ndarray,
-    written: np.ndarray,
-    totals: np.ndarray,
+    l1_set: NDArray[np.int32],
+    l2_set: NDArray[np.int32],
+    found: Found,
 ) -> None:
-    """Fill level, fetched, l2_sectors, dram_read, written [M] and totals [3]: L1 sectors, L1 hits, DRAM writes.
+    """Fill `found`.
 
     ops [M]: the operation of each memory entry. kind [O]: KIND_LOAD, KIND_STORE, KIND_ATOMIC; -1: not looked at.
     cached [O]: its way to the L1 (`loop.memory.l1_way`).
@@ -59,27 +103,23 @@ def walk(
         resident, m.l1_ways, m.l1_fifo, m.l1_write, m.l1_allocate, m.l1_group, m.l2_ways, m.l2_fifo, m.l2_back,
         m.l2_allocate, m.dirty, m.perfect, 0, 0,
     )  # fmt: skip
-    caches = [
-        array
-        for ways in (m.l1_sets * m.l1_ways, m.l2_sets * m.l2_ways)
-        for array in (np.full(ways, -1, np.int64), *np.zeros((3, ways), np.int64))
-    ]
+    places = m.l2_sets * m.l2_ways
     _walk(
-        np.array(numbers, np.int64), program.block_warp, program.warp_access, program.access_start, program.tx_line,
-        program.tx_sectors, ops, kind, cached, l1_set, l2_set, *caches, np.zeros(m.l2_sets * m.l2_ways, np.int64),
-        _warm(program), _kept(program), _ONES, program.warp_access[:-1].copy(), np.full(resident, -1, np.int64),
-        np.zeros(2, np.int64), level, fetched, l2_sectors, dram_read, written, totals,
+        np.array(numbers, np.int64),
+        _Asked(
+            program.block_warp, program.warp_access, program.access_start, program.tx_line, program.tx_sectors, ops,
+            kind, cached,
+        ),
+        _Cache.of(l1_set, m.l1_sets * m.l1_ways),
+        _Cache.of(l2_set, places),
+        _InL2(np.zeros(places, np.int64), program.line_warm.astype(np.int64), _kept(program)),
+        program.warp_access[:-1].copy(), np.full(resident, -1, np.int64), np.zeros(2, np.int64), found,
     )  # fmt: skip
 
 
 def _kept(program: Program) -> np.ndarray:
     """[L] lines that the uses of others keep in the L2."""
     return program.line_kept.astype(np.int64) if len(program.line_kept) else np.zeros(len(program.line_warm), np.int64)
-
-
-def _warm(program: Program) -> np.ndarray:
-    """[L] masks of the sectors that are in the L2 before this SM first asks."""
-    return program.line_warm.astype(np.int64)
 
 
 @merged
@@ -107,11 +147,10 @@ def _victim(tags: np.ndarray, stamps: np.ndarray, base: int, ways: int) -> int:
 
 @merged
 def _below_l1(
-    numbers: np.ndarray, kind: int, cached: int, line: int, sectors: int, sets: np.ndarray, tag: np.ndarray,
-    valid: np.ndarray, dirty: np.ndarray, stamp: np.ndarray, ones: np.ndarray, totals: np.ndarray,
-    pushed: np.ndarray,
-) -> int:  # fmt: skip
+    numbers: Words, kind: int, cached: int, line: int, sectors: int, l1: _Cache, totals: Words, pushed: Words
+) -> int:
     """The sectors of one transaction that go below the L1. pushed [2]: line and sectors that the L1 writes back."""
+    sets, tag, valid, dirty, stamp = l1
     pushed[1] = 0
     ways, group = numbers[L1_WAYS], numbers[L1_GROUP]
     if kind == KIND_LOAD:
@@ -121,9 +160,9 @@ def _below_l1(
                 if sectors & mask:
                     sectors |= mask
         if line < 0 or cached:
-            totals[0] += ones[sectors] // (1 if line < 0 else group)
+            totals[0] += popcount(sectors) // (1 if line < 0 else group)
         if line == FORCED_L1:
-            totals[1] += ones[sectors]
+            totals[1] += popcount(sectors)
             return 0
     back = numbers[L1_WRITE] == WRITE_BACK or (numbers[L1_WRITE] == WRITE_EVICT and cached == IN_LOCAL)
     if kind == KIND_STORE and line == FORCED_L1 and back:
@@ -140,7 +179,7 @@ def _below_l1(
     if kind == KIND_LOAD:
         if at >= 0:
             need = sectors & ~valid[at]
-        totals[1] += (ones[sectors] - ones[need]) // group
+        totals[1] += (popcount(sectors) - popcount(need)) // group
     if at < 0 and (kind == KIND_LOAD or numbers[L1_ALLOCATE]):
         at = _victim(tag, stamp, base, ways)
         if tag[at] >= 0:
@@ -158,11 +197,12 @@ def _below_l1(
 
 @merged
 def _in_l2(
-    numbers: np.ndarray, kind: int, line: int, sectors: int, sets: np.ndarray, tag: np.ndarray, valid: np.ndarray,
-    dirty: np.ndarray, stamp: np.ndarray, fresh: np.ndarray, warm: np.ndarray, kept: np.ndarray, ones: np.ndarray,
-    totals: np.ndarray, written: np.ndarray, access: int,
-) -> int:  # fmt: skip
+    numbers: Words, kind: int, line: int, sectors: int, l2: _Cache, lines: _InL2, found: Found, access: int
+) -> int:
     """The sectors that the L2 lacks. Writes what goes to DRAM into totals[2], what will go there into `written`."""
+    sets, tag, valid, dirty, stamp = l2
+    fresh, warm, kept = lines
+    written, totals = found.written, found.totals
     ways = numbers[L2_WAYS]
     at, missing, base = -1, 0, 0
     if line >= 0:
@@ -177,39 +217,35 @@ def _in_l2(
         missing = sectors
     keep = numbers[L2_BACK] != 0 and (numbers[L2_ALLOCATE] != 0 or missing == 0)
     if kind == KIND_STORE and (not keep or (line < 0 and missing != 0)):
-        totals[2] += ones[sectors]
-        written[access] += ones[sectors]
+        totals[2] += popcount(sectors)
+        written[access] += popcount(sectors)
     if line < 0 or (at < 0 and kind == KIND_STORE and numbers[L2_ALLOCATE] == 0):
         return missing
     if at < 0:
         at = _victim(tag, stamp, base, ways)
-        totals[2] += ones[dirty[at]]
+        totals[2] += popcount(dirty[at])
         fresh[at] = tag[at] < 0
         tag[at], valid[at], dirty[at], stamp[at] = line, 0, 0, numbers[CLOCK]
     if fresh[at]:  # in the steady state the place held somebody's sectors, a share of them dirty
-        numbers[REST] += ones[sectors & ~valid[at]] * numbers[DIRTY]
+        numbers[REST] += popcount(sectors & ~valid[at]) * numbers[DIRTY]
         totals[2] += numbers[REST] >> FRACTION
         numbers[REST] &= ONE - 1
     if not numbers[L2_FIFO]:
         stamp[at] = numbers[CLOCK]
     valid[at] |= sectors
     if kept[line] == 0 and (kind == KIND_ATOMIC or (kind == KIND_STORE and keep)):
-        written[access] += ones[sectors & ~dirty[at]]
+        written[access] += popcount(sectors & ~dirty[at])
         dirty[at] |= sectors
     return missing
 
 
 @entry
 def _walk(
-    numbers: np.ndarray, block_warp: np.ndarray, warp_access: np.ndarray, access_start: np.ndarray,
-    tx_line: np.ndarray, tx_sectors: np.ndarray, ops: np.ndarray, kind: np.ndarray, cached: np.ndarray,
-    l1_set: np.ndarray, l2_set: np.ndarray, l1_tag: np.ndarray, l1_valid: np.ndarray, l1_dirty: np.ndarray,
-    l1_stamp: np.ndarray, l2_tag: np.ndarray, l2_valid: np.ndarray, l2_dirty: np.ndarray, l2_stamp: np.ndarray,
-    l2_fresh: np.ndarray, warm: np.ndarray, kept: np.ndarray, ones: np.ndarray, place: np.ndarray,
-    slot_block: np.ndarray, pushed: np.ndarray, level: np.ndarray, fetched: np.ndarray, l2_sectors: np.ndarray,
-    dram_read: np.ndarray, written: np.ndarray, totals: np.ndarray,
+    numbers: Words, asks: _Asked, l1: _Cache, l2: _Cache, lines: _InL2, place: Words, slot_block: Words, pushed: Words,
+    found: Found,
 ) -> None:  # fmt: skip
     """place [W]: the next memory entry of each warp; slot_block [resident]: the block in each slot, -1: none."""
+    block_warp, warp_access, access_start, tx_line, tx_sectors, ops, kind, cached = asks
     blocks, following, running = len(block_warp) - 1, 0, True
     while running:
         running = False
@@ -230,35 +266,30 @@ def _walk(
                 left = True
                 asked, in_l1 = kind[ops[access]], cached[ops[access]]
                 for t in range(access_start[access], access_start[access + 1]):
-                    line = np.int64(tx_line[t])
+                    line = int64(tx_line[t])
                     numbers[CLOCK] += 1
-                    need = _below_l1(
-                        numbers, asked, in_l1, line, np.int64(tx_sectors[t]), l1_set,
-                        l1_tag, l1_valid, l1_dirty, l1_stamp, ones, totals, pushed,
-                    )  # fmt: skip
+                    sectors = int64(tx_sectors[t])
+                    need = _below_l1(numbers, asked, in_l1, line, sectors, l1, found.totals, pushed)
                     answer = _L1
                     if need and asked != KIND_STORE:
-                        fetched[access] += 1
+                        found.fetched[access] += 1
                         answer = _L2
                     if numbers[PERFECT]:
                         need = pushed[1] = 0
                     for part in range(2):
                         if part == 0:
-                            below, sectors, does = pushed[0], pushed[1], np.int64(KIND_STORE)
+                            below, sectors, does = pushed[0], pushed[1], int64(KIND_STORE)
                         else:
                             below, sectors, does = line, need, asked
                         if sectors == 0:
                             continue
-                        l2_sectors[access] += ones[sectors]
-                        missing = _in_l2(
-                            numbers, does, below, sectors, l2_set, l2_tag, l2_valid, l2_dirty, l2_stamp,
-                            l2_fresh, warm, kept, ones, totals, written, access,
-                        )  # fmt: skip
+                        found.l2_sectors[access] += popcount(sectors)
+                        missing = _in_l2(numbers, does, below, sectors, l2, lines, found, access)
                         if missing and does != KIND_STORE:
-                            dram_read[access] += ones[missing]
+                            found.dram_read[access] += popcount(missing)
                             answer = _DRAM
-                    if asked != KIND_STORE and answer > level[access]:
-                        level[access] = answer
+                    if asked != KIND_STORE and answer > found.level[access]:
+                        found.level[access] = answer
             if left:
                 running = True
             else:
@@ -309,6 +340,6 @@ def simulate_caches(program: Program, machine: Machine, ops: NDArray[np.int64], 
     walk(
         program, machine, ops, kind, l1_way(program, machine) & WAY, resident,
         set_index(program, machine.l1_sets, machine.l1_index), even_sets(program, machine.l2_sets),
-        level, fetched, below, read, written, totals,
+        Found(level, fetched, below, read, written, totals),
     )  # fmt: skip
     return CacheOutcomes(ops, level, fetched, below, read, written, *(int(total) for total in totals))

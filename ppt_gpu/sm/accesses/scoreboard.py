@@ -29,6 +29,7 @@ slot, from its issue to its first consumer. What is modelled, and what is not:
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,14 +90,41 @@ def schedule(
     none = np.zeros(len(length), np.int32)
     kinds = [none if given is None else given for given in (code.groups, code.products)]
     rooms = [most if given is not None else 0 for given in (code.groups, code.products)]
+    groups, products = (
+        _Groups(kind, np.empty(room, np.int64), np.empty(room + 1, np.int64))
+        for kind, room in zip(kinds, rooms, strict=True)
+    )
+    tables = _Tables(
+        code.read_start, code.reads, code.write_start, code.writes, code.guarded, code.chain_start, code.op_fixed,
+        code.op_value, code.op_fence,
+    )  # fmt: skip
     _schedule(
-        path_start, path_pc, first, kinds[0], np.empty(rooms[0], np.int64), np.empty(rooms[0] + 1, np.int64),
-        kinds[1], np.empty(rooms[1], np.int64), np.empty(rooms[1] + 1, np.int64),
-        code.read_start, code.reads, code.write_start, code.writes, code.guarded,
-        code.chain_start, code.op_fixed, code.op_value, code.op_fence, code.checks_writes, width,
+        path_start, path_pc, first, groups, products, tables, code.checks_writes, width,
         np.empty(code.registers, np.int64), np.empty(slots, np.int64), op, consumer, wait, slot,
     )  # fmt: skip
     return Schedule(first[path_start], op, wait, slot)
+
+
+class _Groups(NamedTuple):
+    """Copies or products of a path in groups: what each instruction is to them, and room for `_group_waits`."""
+
+    kind: np.ndarray  # [I] GROUP_*
+    of: np.ndarray  # [longest path] the group of each copy
+    waits: np.ndarray  # the first entry that waits for each group
+
+
+class _Tables(NamedTuple):
+    """What `Code` says of instructions and operations."""
+
+    read_start: np.ndarray
+    reads: np.ndarray
+    write_start: np.ndarray
+    writes: np.ndarray
+    guarded: np.ndarray
+    chain_start: np.ndarray
+    op_fixed: np.ndarray
+    op_value: np.ndarray
+    op_fence: np.ndarray
 
 
 @merged
@@ -112,11 +140,9 @@ def _uses_copies(begin: int, end: int, path_pc: np.ndarray, groups: np.ndarray) 
 
 
 @merged
-def _group_waits(
-    begin: int, end: int, path_pc: np.ndarray, first: np.ndarray, groups: np.ndarray, group_of: np.ndarray,
-    waits: np.ndarray,
-) -> None:  # fmt: skip
+def _group_waits(begin: int, end: int, path_pc: np.ndarray, first: np.ndarray, of: _Groups) -> None:
     """Forwards over one path: the group of each copy, and the first entry that waits for each group (_NEVER: none)."""
+    groups, group_of, waits = of
     uses = _uses_copies(begin, end, path_pc, groups)
     group = 0
     waited = 0
@@ -152,16 +178,14 @@ def _group_waits(
 
 @merged
 def _consumers(
-    begin: int, end: int, path_pc: np.ndarray, first: np.ndarray, read_start: np.ndarray, reads: np.ndarray,
-    write_start: np.ndarray, writes: np.ndarray, guarded: np.ndarray, chain_start: np.ndarray,
-    op_value: np.ndarray, op_fence: np.ndarray, reader: np.ndarray, entry_op: np.ndarray, consumer: np.ndarray,
-    groups: np.ndarray, group_of: np.ndarray, waits: np.ndarray, products: np.ndarray, product_of: np.ndarray,
-    product_waits: np.ndarray, checks_writes: bool,
+    begin: int, end: int, path_pc: np.ndarray, first: np.ndarray, tables: _Tables, reader: np.ndarray,
+    entry_op: np.ndarray, consumer: np.ndarray, groups: _Groups, products: _Groups, checks_writes: bool,
 ) -> None:  # fmt: skip
     """Backwards over one path: each entry's operation and its first consumer (_NEVER: none).
 
     `reader[r]` is the next entry that needs register r, as seen from the place reached.
     """
+    read_start, reads, write_start, writes, guarded, chain_start, _, op_value, op_fence = tables
     for r in range(len(reader)):
         reader[r] = _NEVER
     for k in range(end - 1, begin - 1, -1):
@@ -172,10 +196,10 @@ def _consumers(
                 needed = reader[writes[i]]
             if not guarded[pc]:
                 reader[writes[i]] = _NEVER
-        if groups[pc] == GROUP_COPY and waits[group_of[k - begin]] < needed:
-            needed = waits[group_of[k - begin]]
-        if products[pc] == GROUP_COPY and product_waits[product_of[k - begin]] < needed:
-            needed = product_waits[product_of[k - begin]]
+        if groups.kind[pc] == GROUP_COPY and groups.waits[groups.of[k - begin]] < needed:
+            needed = groups.waits[groups.of[k - begin]]
+        if products.kind[pc] == GROUP_COPY and products.waits[products.of[k - begin]] < needed:
+            needed = products.waits[products.of[k - begin]]
         entry, length = first[k], first[k + 1] - first[k]
         last_value = -1
         for j in range(length):
@@ -235,24 +259,18 @@ def _allocate(
 
 @entry
 def _schedule(
-    path_start: np.ndarray, path_pc: np.ndarray, first: np.ndarray, groups: np.ndarray, group_of: np.ndarray,
-    waits: np.ndarray, products: np.ndarray, product_of: np.ndarray, product_waits: np.ndarray,
-    read_start: np.ndarray, reads: np.ndarray,
-    write_start: np.ndarray, writes: np.ndarray, guarded: np.ndarray, chain_start: np.ndarray, op_fixed: np.ndarray,
-    op_value: np.ndarray, op_fence: np.ndarray, checks_writes: bool, width: int, reader: np.ndarray, owner: np.ndarray,
-    entry_op: np.ndarray, consumer: np.ndarray, wait: np.ndarray, slot: np.ndarray,
+    path_start: np.ndarray, path_pc: np.ndarray, first: np.ndarray, groups: _Groups, products: _Groups,
+    tables: _Tables, checks_writes: bool, width: int, reader: np.ndarray, owner: np.ndarray, entry_op: np.ndarray,
+    consumer: np.ndarray, wait: np.ndarray, slot: np.ndarray,
 ) -> None:  # fmt: skip
-    """Fill entry_op, wait, slot of every path. reader [R], owner [slots], consumer [E],
-    group_of and waits [longest path, + 1], and those of products: work space."""
+    """Fill entry_op, wait, slot of every path. reader [R], owner [slots], consumer [E]: work space."""
     for p in range(len(path_start) - 1):
         begin, end = path_start[p], path_start[p + 1]
-        if len(group_of) > 0:
-            _group_waits(begin, end, path_pc, first, groups, group_of, waits)
-        if len(product_of) > 0:
-            _group_waits(begin, end, path_pc, first, products, product_of, product_waits)
+        if len(groups.of) > 0:
+            _group_waits(begin, end, path_pc, first, groups)
+        if len(products.of) > 0:
+            _group_waits(begin, end, path_pc, first, products)
         _consumers(
-            begin, end, path_pc, first, read_start, reads, write_start, writes, guarded, chain_start, op_value,
-            op_fence, reader, entry_op, consumer, groups, group_of, waits, products, product_of, product_waits,
-            checks_writes,
+            begin, end, path_pc, first, tables, reader, entry_op, consumer, groups, products, checks_writes
         )  # fmt: skip
-        _allocate(first[begin], first[end], entry_op, consumer, op_fixed, width, wait, slot, owner)
+        _allocate(first[begin], first[end], entry_op, consumer, tables.op_fixed, width, wait, slot, owner)

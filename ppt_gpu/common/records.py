@@ -53,15 +53,14 @@ class Layout:
         self.kinds = kinds
         words = [sizes[name] * (kind.dtype.itemsize // BYTES if kind else 1) for name, kind in kinds.items()]
         ends = pairwise(accumulate(words, initial=0))
-        #: where each table stands
-        self.part = {name: slice(begin, end) for name, (begin, end) in zip(kinds, ends, strict=True)}
+        self._part = {name: slice(begin, end) for name, (begin, end) in zip(kinds, ends, strict=True)}
         self.words = sum(words)
 
     def tables(self, core: Words) -> dict[str, Any]:
         """Views of words [..., self.words]."""
         found: dict[str, Any] = {}
         for name, kind in self.kinds.items():
-            words = core[..., self.part[name]]
+            words = core[..., self._part[name]]
             found[name] = words.view(kind.dtype) if kind else words
         return found
 

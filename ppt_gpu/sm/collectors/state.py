@@ -237,7 +237,7 @@ class StagedState:
         self.most_staged = int(2 * lanes.sum()) + sum(machine.collectors)
         self.words = -(-self.places // 64)
         self.order = np.array(machine.collector_order, np.int64)
-        self.layout = Layout(_KINDS, {
+        layout = Layout(_KINDS, {
             "warps": self.places, "slots": self.places * SLOTS, "owner": self.places * SLOTS, "pipes": pipes,
             "scheds": k, "keys": k * 64, "lanes": max(k, *lanes) * pipes, "collecting": sum(machine.collectors),
             "records": self.most_staged, "free_records": self.most_staged,
@@ -245,7 +245,7 @@ class StagedState:
             "writes": LATE_RESULT * k, "wheel": WHEEL * k, "wants": 3 * self.words, "now": 1,
             "op_stall": max(1, len(program.op_name)) * len(STALL_REASONS), "track": 1,
         })  # fmt: skip
-        self.core, self.tables = np.zeros(self.layout.words, np.int64), self.layout.tables
+        self.core, self.tables = np.zeros(layout.words, np.int64), layout.tables
         tables = self.tables(self.core)
         tables["owner"][:], tables["scheds"]["after"], tables["scheds"]["greedy"] = -1, -1, -1
         pipe = tables["pipes"]

@@ -225,12 +225,12 @@ class State:
         self.places = k * rows
         operations = max(1, len(program.op_name))
         gates, units, self.queued, self.memory_gate = _gates(machine, packed)
-        self.layout = Layout(_KINDS, {
+        layout = Layout(_KINDS, {
             "warps": self.places, "slots": self.places << packed.slot_shift, "keys": k * 64, "scheds": k,
             "gates": len(gates), "units": units, "blocks": resident, "op_stall": operations << STALL_SHIFT,
             "doubled": operations, "wheel": 2 * WHEEL * 2 * k, "occupied": ROWS + 2 * WHEEL, "track": 1,
         })  # fmt: skip
-        self.core, self.tables = np.zeros(self.layout.words, np.int64), self.layout.tables
+        self.core, self.tables = np.zeros(layout.words, np.int64), layout.tables
         tables = self.tables(self.core)
         tables["scheds"]["after"] = tables["scheds"]["greedy"] = -1
         tables["scheds"]["next_open"] = NEVER

@@ -167,7 +167,7 @@ def _write_lines(
     l2_set: NDArray[np.int32] | None,
 ) -> None:  # fmt: skip
     for first in range(0, len(lines), PART):
-        part = slice(first, first + PART)
+        part = slice(first, min(first + PART, len(lines)))
         here, l1_set = lines[part], set_index(program, machine.l1_sets, machine.l1_index, lines=part)
         in_l2 = even_sets(program, machine.l2_sets, lines=part) if l2_set is None else l2_set[part]
         here[:, L1_NODE : L2_NODE + 1] = 0

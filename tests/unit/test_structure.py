@@ -14,7 +14,7 @@ from benchmarks.entered import bench_entered
 #: message of the same commit. `python tests/structure.py` prints the figures.
 AT_MOST = {
     "files": 750,
-    "lines": 98_640,
+    "lines": 98_710,
     "files of the largest folder": 23,
     "files over 500 lines": 1,
     "import circles": 0,
@@ -22,8 +22,8 @@ AT_MOST = {
     "late imports": 52,
     "lines of the longest function": 130,
     "functions over 80 lines": 5,
-    "functions over 12 parameters": 32,
-    "annotations with Any": 650,
+    "functions over 12 parameters": 23,
+    "annotations with Any": 645,
 }
 #: and what a prediction of vecadd on k40 enters. `python -m benchmarks entered` prints it.
 ENTERED = {"files": 173, "functions": 967}

@@ -24,6 +24,7 @@ from ppt_gpu.sm.chip.memory import ALIGNED, LINK_OUT, ChipArrays, SmMemory
 from ppt_gpu.sm.chip.round import CHIP_WORDS, END, LAG, LIMIT, NEXT, STATUS, WINDOW, make_close_round
 from ppt_gpu.sm.chip.slices import Below, Shared
 from ppt_gpu.sm.collectors.chip import StagedSms
+from ppt_gpu.sm.collectors.state import StagedState
 from ppt_gpu.sm.loop.loop import SPECIALISE_CHIP_FROM, pays
 from ppt_gpu.sm.loop.memory import ATOMIC, COPIER, LSU, REQUESTS, RETURNS, C
 from ppt_gpu.sm.loop.pack import Packed
@@ -41,6 +42,11 @@ class Sms(Protocol):
     """The SMs of a chip without their memory, of one kind: CoreSms, or StagedSms where they have collector units."""
 
     core: NDArray[np.int64]  # the tables of one SM that change
+
+    @property
+    def state(self) -> State | StagedState:
+        """Of one SM."""
+
     places: int  # warp slots of an SM
     block_start: NDArray[np.int64]  # [B]
     block_end: NDArray[np.int64]  # [B]
@@ -76,8 +82,7 @@ class CoreSms:
         self.loop_of = (chip.sm.schedulers, chip.sm.policy, chip.sm.width) if fixed else (0, 0, 0)
 
     def advance(self, run: ChipArrays, first: int, last: int) -> None:
-        sms = self.state.sm(run.cores, run.accesses, run.tx, run.mems)
-        make_advance_sms(*self.loop_of)(first, last, run.shared, sms, len(run.accesses), len(run.tx))
+        make_advance_sms(*self.loop_of)(first, last, run.shared, run.sms, len(run.accesses), len(run.tx))
 
 
 class ChipState:
@@ -107,7 +112,8 @@ class ChipState:
             "order": self.order, "stride": self.mems.shape[1], "sms": chip.sms, "number": below.number,
             "window": window,
         })  # fmt: skip
-        self.arrays = ChipArrays(self.shared, self.below.memory.access, inside.tx, self.mems, self.cores)
+        asked = self.below.memory.access, inside.tx
+        self.arrays = ChipArrays(self.shared, *asked, self.sms.state.sm(self.cores, *asked, self.mems))
         self._first_blocks()
 
     def _first_blocks(self) -> None:

@@ -91,8 +91,7 @@ class ChipArrays(NamedTuple):
     shared: NDArray[np.int64]  # words of `chip.round`
     accesses: NDArray[np.int64]
     tx: NDArray[np.int64]
-    mems: NDArray[np.int64]  # [sms, words]
-    cores: NDArray[np.int64]  # [sms, words]
+    sms: NDArray[np.int64]  # [sms, words] what State.sm or StagedState.sm says of each
 
 
 class SmMemory:

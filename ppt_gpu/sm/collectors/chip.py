@@ -175,4 +175,4 @@ class StagedSms:
 
     def advance(self, run: ChipArrays, first: int, last: int) -> None:
         """Bring SMs `first` to `last` - 1 as far as they can go."""
-        make_advance_staged()(first, last, run.shared, self.state.sm(run.cores, run.accesses, run.tx, run.mems))
+        make_advance_staged()(first, last, run.shared, run.sms)

@@ -194,9 +194,8 @@ class _Part:
         elif issubclass(kind, tuple) and hasattr(kind, "_fields"):
             self.of(kind._fields, getattr(kind, "_field_defaults", None))
         elif issubclass(kind, numba.types.Type) and not _is_versioned(kind.__module__):
-            self.words.append(
-                inspect.getsource(sys.modules[kind.__module__])
-            )  # what numba does with it stands beside it
+            # what numba does with a type of ours stands beside it
+            self.words.append(inspect.getsource(sys.modules[kind.__module__]))
         elif not _is_versioned(kind.__module__):
             raise Unknown(f"the class {kind.__module__}.{kind.__qualname__}")
 

@@ -34,16 +34,28 @@ class Rows(Protocol[Row]):
 class Record:
     """A class that derives from this names the words of a record, all int64, by its annotations in their order.
 
-    `dtype`: the record as a type of NumPy. Its size is a power of two, or whole lines of the host's caches.
+    Or it is a record of tables and numbers, which `addresses` makes and a `viewer` looks at.
+
+    `dtype`: the record of words as a type of NumPy. Its size is a power of two, or whole lines of the host's caches.
+    `fields`: what the table holds that a field is; None: the field is a number.
     """
 
     dtype: ClassVar[np.dtype[np.void]]
+    fields: ClassVar[dict[str, np.dtype[Any] | None]]
 
     def __init_subclass__(cls) -> None:
-        names = list(cls.__annotations__)
+        names, hints = list(cls.__annotations__), get_type_hints(cls)
+        cls.fields = {name: _held(hints[name]) for name in names}
         words = 1 << (len(names) - 1).bit_length() if len(names) <= LINE else -(-len(names) // LINE) * LINE
         layout: Any = {"names": names, "formats": [np.int64] * len(names), "itemsize": words * BYTES}
         cls.dtype = np.dtype(layout, align=True)
+
+
+def _held(hint: Any) -> np.dtype[Any] | None:
+    if hint is int:
+        return None
+    of = get_args(hint)
+    return of[0].dtype if get_origin(hint) is Table else np.dtype(get_args(of[1])[0])
 
 
 class Layout:
@@ -65,21 +77,17 @@ class Layout:
         return found
 
 
-#: of each record of tables and numbers, what the tables hold; None: the field is a number
-_fields: dict[type[Record], dict[str, np.dtype[Any] | None]] = {}
-
-
 def addresses(kind: type[Record], values: dict[str, Any]) -> Words:
     """What a `viewer` of `kind` looks at: for each field its number, or where its array begins, [fields].
 
     [rows, fields] where an array has two dimensions: then each row's own. Whoever uses it keeps the arrays. TypeError
     for other fields than those of `kind`, or arrays of another type.
     """
-    if values.keys() != kind.__annotations__.keys():
-        raise TypeError(f"{kind.__name__} has other fields: {sorted(values.keys() ^ kind.__annotations__.keys())}")
+    if values.keys() != kind.fields.keys():
+        raise TypeError(f"{kind.__name__} has other fields: {sorted(values.keys() ^ kind.fields.keys())}")
     rows = max((len(value) for value in values.values() if np.ndim(value) == 2), default=0)
     found = np.zeros((max(rows, 1), len(values)), np.int64)
-    for column, (name, held) in zip(found.T, _fields[kind].items(), strict=True):
+    for column, (name, held) in zip(found.T, kind.fields.items(), strict=True):
         value = values[name]
         if held is None:
             column[:] = value
@@ -95,11 +103,7 @@ def viewer(kind: type[Record]) -> Any:
 
     Its fields do not change while compiled code runs. So the compiler reads a field once, wherever it likes.
     """
-    name, hints, fields = kind.__qualname__, get_type_hints(kind), _fields.setdefault(kind, {})
-    for field in kind.__annotations__:
-        hint = hints[field]
-        table = get_args(hint)[0].dtype if get_origin(hint) is Table else None
-        fields[field] = None if hint is int else table or np.dtype(get_args(get_args(hint)[1])[0])
+    name, fields = kind.__qualname__, kind.fields
 
     @intrinsic
     def view(typing_context: Any, words: Any) -> Any:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from threading import Barrier
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +17,11 @@ from ppt_gpu.common.progress import Progress
 from ppt_gpu.common.records import addresses
 from ppt_gpu.common.threads import COMPILING, allowed, together
 from ppt_gpu.sm import reference as reference_loops
-from ppt_gpu.sm.chip.l2_dram import make_bring_in
+from ppt_gpu.sm.chip.l2_dram import bring_in
 from ppt_gpu.sm.chip.loop import make_advance_sms
 from ppt_gpu.sm.chip.machine import Chip, checked_window, chip_of, with_left
 from ppt_gpu.sm.chip.memory import ALIGNED, LINK_OUT, ChipArrays, SmMemory
-from ppt_gpu.sm.chip.round import CHIP_WORDS, END, LAG, LIMIT, NEXT, STATUS, WINDOW, make_close_round
+from ppt_gpu.sm.chip.round import CHIP_WORDS, END, LAG, LIMIT, NEXT, STATUS, WINDOW, close_round
 from ppt_gpu.sm.chip.slices import Below, Shared
 from ppt_gpu.sm.collectors.chip import StagedSms
 from ppt_gpu.sm.collectors.state import StagedState
@@ -41,25 +41,12 @@ from ppt_gpu.spec.gpu import Gpu
 class Sms(Protocol):
     """The SMs of a chip without their memory, of one kind: CoreSms, or StagedSms where they have collector units."""
 
-    core: NDArray[np.int64]  # the tables of one SM that change
-
     @property
     def state(self) -> State | StagedState:
-        """Of one SM."""
-
-    places: int  # warp slots of an SM
-    block_start: NDArray[np.int64]  # [B]
-    block_end: NDArray[np.int64]  # [B]
-
-    def tables(self, core: NDArray[np.int64]) -> dict[str, Any]:
-        """Views of words [..., len(self.core)] that are laid out as `core` is; "blocks" are records BlockSlot of
-        loop.state, "track" a record Track."""
+        """That of one SM at the start."""
 
     def advance(self, run: ChipArrays, first: int, last: int) -> None:
         """Bring SMs `first` to `last` - 1 as far as they can go."""
-
-    def charged(self, core: NDArray[np.int64]) -> NDArray[np.int64]:
-        """op_stall [O, reasons], of the sum of the tables of all SMs."""
 
 
 def sms_of(program: Program, chip: Chip, resident: int) -> Sms:
@@ -73,11 +60,7 @@ class CoreSms:
     """SMs in the loop of `loop/loop.py`."""
 
     def __init__(self, program: Program, chip: Chip, resident: int) -> None:
-        self.program, self.machine = program, chip.sm
-        self.packed = Packed(program, chip.sm)
-        self.state = state = State(program, chip.sm, self.packed, resident)
-        self.core, self.places, self.tables, self.charged = state.core, state.places, state.tables, state.charged
-        self.block_start, self.block_end = state.block_start, state.block_end
+        self.state = State(program, chip.sm, Packed(program, chip.sm), resident)
         fixed = pays(program, chip.sm, SPECIALISE_CHIP_FROM)
         self.loop_of = (chip.sm.schedulers, chip.sm.policy, chip.sm.width) if fixed else (0, 0, 0)
 
@@ -91,12 +74,13 @@ class ChipState:
     def __init__(self, program: Program, chip: Chip, resident: int, window: int, max_cycles: int) -> None:
         self.program, self.chip = program, chip
         self.sms = sms_of(program, chip, resident)
-        inside = SmMemory(program, chip, window, self.sms.places, resident)
-        self.below = Below(program, chip)
-        make_bring_in()(self.below.memory.mem, chip.warm, chip.dirty)
-        self.cores = for_each(chip.sms, self.sms.core)
+        self.one = one = self.sms.state
+        inside = SmMemory(program, chip, window, one.places, resident)
+        self.below = below = Below(program, chip)
+        bring_in(below.memory.mem, chip.warm, chip.dirty)
+        self.cores = for_each(chip.sms, one.core)
         self.mems = for_each(chip.sms, inside.mem)
-        tables = self.sms.tables(self.cores)
+        tables = one.tables(self.cores)
         self.blocks, self.tracks = tables["blocks"], tables["track"]
         if "now" in tables:  # SMs in which the schedulers take turns
             tables["now"]["first_turn"] += chip.turns[:, None]
@@ -105,15 +89,14 @@ class ChipState:
         self.count = np.zeros(window + 1, np.int64)
         self.keys = np.empty(chip.sms * inside.requests, np.int64)
         self.order = np.empty(chip.sms * inside.requests, np.int64)
-        below = self.below
         self.requests = addresses(Shared, {
             "mems": self.mems.reshape(-1), "below": below.memory.mem, "slices": below.words,
             "channels": below.channels, "of_sm": below.of_sm.reshape(-1), "count": self.count, "keys": self.keys,
             "order": self.order, "stride": self.mems.shape[1], "sms": chip.sms, "number": below.number,
             "window": window,
         })  # fmt: skip
-        asked = self.below.memory.access, inside.tx
-        self.arrays = ChipArrays(self.shared, *asked, self.sms.state.sm(self.cores, *asked, self.mems))
+        asked = below.memory.access, inside.tx
+        self.arrays = ChipArrays(self.shared, *asked, one.sm(self.cores, *asked, self.mems))
         self._first_blocks()
 
     def _first_blocks(self) -> None:
@@ -129,13 +112,13 @@ class ChipState:
 
     def close(self) -> None:
         """End a round; STATUS is PAUSED then to go on, else why not."""
-        make_close_round()(
-            self.requests, self.blocks, self.tracks, self.shared, len(self.sms.block_start), self.chip.sm.block_launch
+        close_round(
+            self.requests, self.blocks, self.tracks, self.shared, len(self.one.block_start), self.chip.sm.block_launch
         )
 
     def progress(self) -> Progress:
         """Of the blocks that have ended."""
-        ends = self.sms.block_end
+        ends = self.one.block_end
         return Progress("blocks simulated", len(ends), counted=lambda: int(np.count_nonzero(ends)))
 
     def idle(self) -> int:
@@ -145,7 +128,7 @@ class ChipState:
 
     def result(self, seconds: float) -> SmResult:
         """The result of all SMs together."""
-        last = int(self.sms.block_end.max(initial=0))
+        last = int(self.one.block_end.max(initial=0))
         if self.shared[STATUS] != DONE or last > self.shared[LIMIT]:
             raise unfinished(int(self.shared[STATUS]), int(self.shared[LIMIT]))
         counters, idle = self.mems[:, C : C + len(COUNTERS)].sum(axis=0), self.idle()
@@ -153,9 +136,9 @@ class ChipState:
             self.program,
             self.chip.sm,
             cycles=max(last, idle, self.below.idle()),
-            block_start=self.sms.block_start,
-            block_end=self.sms.block_end,
-            op_stall=self.sms.charged(self.cores.sum(axis=0)),
+            block_start=self.one.block_start,
+            block_end=self.one.block_end,
+            op_stall=self.one.charged(self.cores.sum(axis=0)),
             idle=int(self.tracks["idle"].sum()),
             counters=counters + self.below.memory.counters(),
             seconds=seconds,

@@ -37,7 +37,7 @@ from ppt_gpu.sm.loop.memory import (
 )
 from ppt_gpu.sm.loop.memory import TABLES as FIRST_TABLE
 from ppt_gpu.sm.loop.pack import KIND_AT, KIND_MASK, OP_AT, OP_MASK, Packed
-from ppt_gpu.sm.loop.warm import make_pass_rounds
+from ppt_gpu.sm.loop.warm import pass_rounds
 from ppt_gpu.sm.program.machine import Machine, machine_of
 from ppt_gpu.sm.program.program import KIND_LOAD, KIND_SHARED, Program
 from ppt_gpu.spec.gpu import Gpu
@@ -94,7 +94,7 @@ def test_caches_and_counters(program: Program, gpu: Gpu, active: int, dirty: flo
             wait_for_all(what, first, now, waited.access, waited.tx, waited.mem)
             now += 7 * len(what)
             once = np.ones(1, np.int64)
-            make_pass_rounds()(
+            pass_rounds(
                 what[None, :], np.array([first]), once, 0, 1, 1, passed.access, passed.tx, passed.mem, 5
             )  # fmt: skip
     for one, other in zip(left(program, machine, waited), left(program, machine, passed), strict=True):

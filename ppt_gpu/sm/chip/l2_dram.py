@@ -5,9 +5,6 @@ The tables are larger than the host's caches: what a request needs is asked for 
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any
-
 from ppt_gpu.common.bits import int64, prefetch
 from ppt_gpu.common.compiled import called, entry, merged, popcount
 from ppt_gpu.common.records import Words
@@ -23,18 +20,8 @@ from ppt_gpu.sm.program.machine import FRACTION
 STEP = 6
 
 
-@cache
-def make_bring_in() -> Any:
-    """_bring_in, compiled."""
-
-    def bring_in(below: Words, lines: Words, dirty: Words) -> None:
-        _bring_in(below, lines, dirty)
-
-    return entry(bring_in)
-
-
-@called
-def _bring_in(below: Words, lines: Words, dirty: Words) -> None:
+@entry
+def bring_in(below: Words, lines: Words, dirty: Words) -> None:
     """Lines that are in the L2 when the launch begins, the one used last at the end: each takes a way of its set.
     dirty: masks of their sectors that have to be written back."""
     for index in range(len(lines)):

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any
-
 from ppt_gpu.common.bits import int64
 from ppt_gpu.common.compiled import called, entry
 from ppt_gpu.common.records import Rows, Words
@@ -89,26 +86,15 @@ def _ended(tracks: Rows[Track]) -> int:
     return ended
 
 
-@cache
-def make_close_round() -> Any:
-    """_close_round, compiled."""
-
-    def close_round(
-        shared: Words, blocks: Rows[BlockSlot], tracks: Rows[Track], words: Words, total: int, delay: int
-    ) -> None:
-        _close_round(shared_at(shared), blocks, tracks, words, total, delay)
-
-    return entry(close_round)
-
-
-@called
-def _close_round(
-    chip: Shared, blocks: Rows[BlockSlot], tracks: Rows[Track], words: Words, total: int, delay: int
+@entry
+def close_round(
+    shared: Words, blocks: Rows[BlockSlot], tracks: Rows[Track], words: Words, total: int, delay: int
 ) -> None:
     """After all SMs went as far as they could: dispatch blocks and, at the end of the window, answer and open the next.
 
     words[STATUS]: PAUSED to go on, DONE, DEADLOCK or OVER_BUDGET. `total`: blocks. `delay`: cycles to launch one.
     """
+    chip = shared_at(shared)
     _dispatch(blocks, tracks, words, total, delay)
     for sm in range(len(tracks)):
         if tracks[sm, 0].now < words[END]:

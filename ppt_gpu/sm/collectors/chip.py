@@ -169,9 +169,7 @@ class StagedSms:
     """SMs in the loop of `collectors/loop.py`: as `whole_chip.CoreSms`."""
 
     def __init__(self, program: Program, chip: Chip, resident: int) -> None:
-        self.state = state = StagedState(program, chip.sm, resident)
-        self.core, self.places, self.tables, self.charged = state.core, state.places, state.tables, state.charged
-        self.block_start, self.block_end = state.block_start, state.block_end
+        self.state = StagedState(program, chip.sm, resident)
 
     def advance(self, run: ChipArrays, first: int, last: int) -> None:
         """Bring SMs `first` to `last` - 1 as far as they can go."""

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any
-
 from ppt_gpu.common.bits import int64
 from ppt_gpu.common.compiled import called, entry, merged
 from ppt_gpu.common.records import Words
@@ -13,19 +10,10 @@ from ppt_gpu.sm.loop.wheel import is_bound, schedule
 from ppt_gpu.sm.program.machine import GTO, GTO_BLOCK, NEVER
 
 
-@cache
-def make_advance() -> Any:
-    """_advance, compiled."""
-
-    def advance(sm: Words, then: Words, rounds: int, before: int, now: int) -> None:
-        _advance(sm_at(sm), sm_at(then), rounds, before, now)
-
-    return entry(advance)
-
-
-@called
-def _advance(sm: Sm, then: Sm, rounds: int, before: int, now: int) -> None:
-    """The state of cycle `now`, `rounds` times (now - before) cycles later. `then` is the state of cycle `before`."""
+@entry
+def advance(words: Words, copy: Words, rounds: int, before: int, now: int) -> None:
+    """The state of cycle `now`, `rounds` times (now - before) cycles later; the copy is the state of cycle `before`."""
+    sm, then = sm_at(words), sm_at(copy)
     K, time = sm.schedulers, rounds * (now - before)
     for place in range(sm.places):
         warp, was = sm.warps[place], then.warps[place]

@@ -8,9 +8,6 @@ compared: loop.replay sees to that.
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any
-
 from ppt_gpu.common.bits import int64
 from ppt_gpu.common.compiled import called, entry, merged
 from ppt_gpu.common.records import Words
@@ -25,22 +22,13 @@ FAR_ENOUGH = 1 << 14
 RUN_FROM, RUN_TO, RUN_LAG = range(3)
 
 
-@cache
-def make_rounds_left() -> Any:
-    """_rounds_left, compiled."""
-
-    def rounds_left(sm: Words, then: Words, run: Words, entries: int, before: int, now: int) -> int:
-        return _rounds_left(sm_at(sm), sm_at(then), run, entries, before, now)
-
-    return entry(rounds_left)
-
-
-@called
-def _rounds_left(sm: Sm, then: Sm, run: Words, entries: int, before: int, now: int) -> int:
-    """How often what happened from `then`, of cycle `before`, to now can happen again; 0: the state is another.
+@entry
+def rounds_left(words: Words, copy: Words, run: Words, entries: int, before: int, now: int) -> int:
+    """How often what happened from the copy, of cycle `before`, to now can happen again; 0: the state is another.
 
     `entries`: of the program.
     """
+    sm, then = sm_at(words), sm_at(copy)
     if not (_same_schedulers(sm, then, before, now) and _same_ports(sm, then, before, now)):
         return int64(0)
     K, rounds, by_age = sm.schedulers, int64(NEVER), sm.policy in (GTO, GTO_BLOCK)

@@ -7,15 +7,12 @@ have gone the same way. When one is not, the answers given so far are kept for t
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any
-
 from ppt_gpu.common.bits import int64
 from ppt_gpu.common.compiled import called, entry
 from ppt_gpu.common.records import Table, Words
 from ppt_gpu.sm.loop.lsu import issue_global, issue_shared
 from ppt_gpu.sm.loop.memory import CYCLES_AT, CYCLES_MASK, FIRST_MASK, WAY_BITS
-from ppt_gpu.sm.loop.state import Logged, Sm, Track, sm_at
+from ppt_gpu.sm.loop.state import Logged, Track, sm_at
 from ppt_gpu.sm.program.program import KIND_SHARED
 
 # Track.mode
@@ -50,19 +47,10 @@ def recall(of: Table[Track], log: Table[Logged]) -> tuple[int, int]:
     return record.answer_done, record.answer_place
 
 
-@cache
-def make_replay() -> Any:
-    """_replay, compiled."""
-
-    def replay(sm: Words, then: Words, period: int, rounds: int) -> int:
-        return _replay(sm_at(sm), sm_at(then), period, rounds)
-
-    return entry(replay)
-
-
-@called
-def _replay(sm: Sm, then: Sm, period: int, rounds: int) -> int:
+@entry
+def replay(words: Words, copy: Words, period: int, rounds: int) -> int:
     """How many of the next `rounds` rounds go like the logged one, which took `period` cycles."""
+    sm, then = sm_at(words), sm_at(copy)
     track, accesses = sm.track[0], sm.accesses
     track.mode = FREELY
     for turn in range(1, rounds + 1):

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppt_gpu.common.compiled import called
-from ppt_gpu.sm.loop.advance import make_advance
+from ppt_gpu.sm.loop.advance import advance
 from ppt_gpu.sm.loop.memory import CODE_FILL, CONSTANTS, MemoryArrays
-from ppt_gpu.sm.loop.repeat import make_rounds_left
-from ppt_gpu.sm.loop.replay import ANSWERED, FREELY, LOGGING, RECORDS, make_replay
+from ppt_gpu.sm.loop.repeat import rounds_left
+from ppt_gpu.sm.loop.replay import ANSWERED, FREELY, LOGGING, RECORDS, replay
 from ppt_gpu.sm.loop.state import Logged, Sm, State
 from ppt_gpu.sm.program.machine import NEVER
 
@@ -103,7 +103,7 @@ class Skipping:
             return 0
         if max(mem[CODE_FILL], mem[CONSTANTS]) > before:  # the instruction cache changes
             return 0
-        rounds = make_rounds_left()(self.sm, self.then, self.run, len(self.code), before, now)
+        rounds = rounds_left(self.sm, self.then, self.run, len(self.code), before, now)
         return min(int(rounds), (max_cycles - 1 - now) // (now - before))
 
     def _repeat(self, at: int, rounds: int) -> None:
@@ -115,10 +115,10 @@ class Skipping:
                 self._copy(at, lag, 3 * now - 2 * before)
                 track["mode"], track["logged"], track["target"] = LOGGING, 0, at + lag
                 return
-            rounds = make_replay()(self.sm, self.then, now - before, rounds)
+            rounds = replay(self.sm, self.then, now - before, rounds)
         skipped = rounds * (now - before)
         if rounds > 0:
-            make_advance()(self.sm, self.then, rounds, before, now)
+            advance(self.sm, self.then, rounds, before, now)
         self.skipped += skipped
         self.gap = FIRST_GAP if skipped >= WORTH else min(2 * self.gap, LAST_GAP)
         track["now"], track["target"], track["look_at"] = now + skipped, NEVER, now + skipped + self.gap

@@ -33,8 +33,8 @@ class Warp(Record):
     barrier_latency: int
     last_op: int
     exit_at: int
-    word: int  # of its next entry, and the `announce` of that operation: to look them up when it issues
-    enters: int  # would be to wait for one table after another
+    word: int  # of its next entry; to look it up when that issues would be to wait for one table after another
+    enters: int  # the `announce` of its operation, for the same reason
     fetched: int  # at a barrier: the cycle in which its next entry is there, 0: in the next one
     held: int  # cycle * 4 + WAIT_*: since when it waits for its scoreboard slots, and for what
 
@@ -71,9 +71,7 @@ class Gate(Record):
     first_unit: int  # place in `units`
     closes: int  # 0: the memory port, see State; -1: all others
     private: int  # only warps of this scheduler use it
-    served: (
-        int  # 0, or where in `units` stands until when the unit of the SM is taken before which its units are places
-    )
+    served: int  # 0, or its units are places before one of the SM, which is taken until units[served]
     behind: int  # who needs it does not pass those that are in such a queue
 
 
@@ -86,8 +84,7 @@ class BlockSlot(Record):
     launch_at: int  # the cycle in which it gets its next block
     results: int  # the cycle in which all results of warps that have exited are there
     warps: int
-    pending: int  # of a whole chip: operations whose results are not known yet; of an SM with collector units: warps
-    # that the SM has not seen to be over
+    pending: int  # of a chip: operations of unknown results; with collector units: warps not seen to be over
     given: int  # of a whole chip: the block to launch, -1: not decided
 
 

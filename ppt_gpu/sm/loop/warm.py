@@ -6,9 +6,6 @@ they have to do. MSHRs and the load/store queue, which are only times, are not t
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any
-
 from ppt_gpu.common.bits import int64, pointer, prefetch
 from ppt_gpu.common.compiled import called, entry, merged, popcount
 from ppt_gpu.common.records import Words
@@ -127,40 +124,11 @@ def pass_global(kind: int, way: int, time: int, word: int, last: int, tx: Words,
             _pass_store(mem, time, line, sectors, cached)
 
 
-@cache
-def make_pass_rounds() -> Any:
-    """_pass_rounds, compiled."""
-
-    def pass_rounds(
-        what: Words,
-        first: Words,
-        rounds: Words,
-        begin: int,
-        end: int,
-        turns: int,
-        accesses: Words,
-        tx: Words,
-        mem: Words,
-        now: int,
-    ) -> None:
-        _pass_rounds(what, first, rounds, begin, end, turns, accesses, tx, mem, now)
-
-    return entry(pass_rounds)
-
-
-@called
-def _pass_rounds(
-    what: Words,
-    first: Words,
-    rounds: Words,
-    begin: int,
-    end: int,
-    turns: int,
-    accesses: Words,
-    tx: Words,
-    mem: Words,
+@entry
+def pass_rounds(
+    what: Words, first: Words, rounds: Words, begin: int, end: int, turns: int, accesses: Words, tx: Words, mem: Words,
     now: int,
-) -> None:
+) -> None:  # fmt: skip
     """Of the memory operations of `rounds` [live warps], which are made in so many `turns`, those of the turns from
     `begin` to `end`, all as of cycle `now`. The warps take turns, those with more rounds more often.
 

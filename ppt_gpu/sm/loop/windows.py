@@ -17,13 +17,12 @@ they take for all of it: if that is longer than the rounds take at the rate of t
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ppt_gpu.common.compiled import called, entry
+from ppt_gpu.common.compiled import entry
 from ppt_gpu.common.records import Words
 from ppt_gpu.sm.loop.advance import move_ports, move_warp, wind
 from ppt_gpu.sm.loop.memory import (
@@ -52,8 +51,8 @@ from ppt_gpu.sm.loop.repeat import repeating
 from ppt_gpu.sm.loop.replay import ANSWERED, FREELY
 from ppt_gpu.sm.loop.skip import ALIKE as ENTRIES_ALIKE
 from ppt_gpu.sm.loop.skip import FIRST_GAP, WORTH, Skipping, loop_length
-from ppt_gpu.sm.loop.state import Sm, State, sm_at
-from ppt_gpu.sm.loop.warm import make_pass_rounds
+from ppt_gpu.sm.loop.state import State, sm_at
+from ppt_gpu.sm.loop.warm import pass_rounds
 from ppt_gpu.sm.program import machine as cm
 from ppt_gpu.sm.program.machine import FRACTION, NEVER, ONE
 from ppt_gpu.sm.program.program import KIND_LOAD, KIND_SHARED
@@ -219,7 +218,7 @@ class WindowSkipping:
         """(rounds of each live warp, cycles) to skip. All warps of a block make as many, as they meet at barriers and
         use what others of them have brought."""
         left, lag = np.zeros(len(alive), np.int64), self.lag
-        make_rounds_to_go()(self.sm, alive, self.run, len(self.packed.code), lag, left)
+        rounds_to_go(self.sm, alive, self.run, len(self.packed.code), lag, left)
         numbers, of_warp = np.unique(self.warps["block_slot"][alive], return_inverse=True)
         made = np.bincount(of_warp, weights=self.moved[alive]) / (np.bincount(of_warp) * lag)
         mean = self.moved[alive].sum() / (len(alive) * lag)
@@ -248,7 +247,7 @@ class WindowSkipping:
         self.most *= 2
         if what.size:
             rounds[going], cycles = self._pass_memory(what, warps["access"].copy(), rounds[going], cycles)
-        make_move_on()(self.sm, alive, rounds * self.lag, rounds * what.shape[1], cycles, now)
+        move_on(self.sm, alive, rounds * self.lag, rounds * what.shape[1], cycles, now)
         self._charge(int(rounds.sum()) * self.lag, len(alive) * cycles)
         self.approximate += cycles
         self.track["now"] = now + cycles
@@ -270,7 +269,7 @@ class WindowSkipping:
         while done < turns:
             before, busy = memory.counters(), mem[_SERVERS].copy()
             end = min(done + (part if done else probe), turns)
-            make_pass_rounds()(what, first, rounds, done, end, turns, memory.access, memory.tx, mem, now)
+            pass_rounds(what, first, rounds, done, end, turns, memory.access, memory.tx, mem, now)
             found, made = counters - before, _made(rounds, done, end, turns)
             done = end
             if not _alike(_shares(found, int(mem[P_BYTES])), self.shares):
@@ -281,7 +280,7 @@ class WindowSkipping:
                     counters -= guessed
                     mem[_SERVERS] -= busier
                     self.estimated -= _made(rounds, *leapt, turns) * what.shape[1]
-                    make_pass_rounds()(what, first, rounds, *leapt, turns, memory.access, memory.tx, mem, now)
+                    pass_rounds(what, first, rounds, *leapt, turns, memory.access, memory.tx, mem, now)
                 break
             leap = min(leap + 1, LEAP) if done > probe and self._forgotten(found) else 0
             leapt = done, max(done, min(done + leap * part, turns - part))  # the last part always passes the caches
@@ -353,31 +352,18 @@ def _alike(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
     return bool((np.abs(one - other) <= SHARES_ALIKE).all())
 
 
-@cache
-def make_rounds_to_go() -> Any:
-    """The function that says how many more rounds of `lag` entries each of the live warps makes at most: `left`."""
-
-    def rounds_to_go(tables: Words, alive: Words, run: Words, entries: int, lag: int, left: Words) -> None:
-        sm = sm_at(tables)
-        for i in range(len(alive)):
-            left[i] = (repeating(sm, run, entries, sm.warps[alive[i]].pos, lag) - 1) // lag
-
-    return entry(rounds_to_go)
+@entry
+def rounds_to_go(words: Words, alive: Words, run: Words, entries: int, lag: int, left: Words) -> None:
+    """How many more rounds of `lag` entries each of the live warps makes at most, into `left`."""
+    sm = sm_at(words)
+    for i in range(len(alive)):
+        left[i] = (repeating(sm, run, entries, sm.warps[alive[i]].pos, lag) - 1) // lag
 
 
-@cache
-def make_move_on() -> Any:
-    """_move_on, compiled."""
-
-    def move_on(tables: Words, alive: Words, entries: Words, accesses: Words, time: int, now: int) -> None:
-        _move_on(sm_at(tables), alive, entries, accesses, time, now)
-
-    return entry(move_on)
-
-
-@called
-def _move_on(sm: Sm, alive: Words, entries: Words, accesses: Words, time: int, now: int) -> None:
+@entry
+def move_on(words: Words, alive: Words, entries: Words, accesses: Words, time: int, now: int) -> None:
     """The state of cycle `now`, `time` cycles later, and the live warps so many entries and accesses further on."""
+    sm = sm_at(words)
     for i in range(len(alive)):
         warp = sm.warps[alive[i]]
         warp.pos += entries[i]
